@@ -1,0 +1,106 @@
+// Arena: a list of growing blocks; the newest serves requests.
+
+#include "base/arena.h"
+
+#include "base/exits.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Block {
+    struct Block *next;
+    size_t used, size;
+    max_align_t data[];
+} Block;
+
+struct Arena {
+    Block *block;
+    size_t used;
+};
+
+enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 8 << 20 };
+
+static void out_of_memory(void) {
+    fputs("sinter: out of memory\n", stderr);
+    exit(EXIT_MEMORY);
+}
+
+Arena *arena_new(void) {
+    Arena *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        out_of_memory();
+    return a;
+}
+
+static void add_block(Arena *a, size_t bytes) {
+    size_t size = a->block == NULL ? FIRST_BLOCK : a->block->size * 2;
+    if (size > LARGEST_BLOCK)
+        size = LARGEST_BLOCK;
+    if (size < bytes)
+        size = bytes;
+    if (size > SIZE_MAX - sizeof(Block))
+        out_of_memory();
+    Block *b = calloc(1, sizeof(Block) + size);
+    if (b == NULL)
+        out_of_memory();
+    b->size = size;
+    b->next = a->block;
+    a->block = b;
+}
+
+void *arena_alloc(Arena *a, size_t bytes) {
+    enum { ALIGN = _Alignof(max_align_t) };
+    if (bytes > SIZE_MAX - ALIGN)
+        out_of_memory();
+    bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    if (a->block == NULL || bytes > a->block->size - a->block->used)
+        add_block(a, bytes);
+    void *p = (char *)a->block->data + a->block->used;
+    a->block->used += bytes;
+    a->used += bytes;
+    return p;
+}
+
+void *arena_array(Arena *a, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        out_of_memory();
+    return arena_alloc(a, bytes);
+}
+
+char *arena_string(Arena *a, const char *s, size_t length) {
+    char *copy = arena_alloc(a, length + 1);
+    memcpy(copy, s, length);
+    return copy;
+}
+
+char *arena_format(Arena *a, const char *format, ...) {
+    va_list list, again;
+    va_start(list, format);
+    va_copy(again, list);
+    int length = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    if (length < 0)
+        out_of_memory();
+    char *s = arena_alloc(a, (size_t)length + 1);
+    vsnprintf(s, (size_t)length + 1, format, again);
+    va_end(again);
+    return s;
+}
+
+size_t arena_used(const Arena *a) {
+    return a->used;
+}
+
+void arena_free(Arena *a) {
+    if (a == NULL)
+        return;
+    for (Block *b = a->block, *next; b != NULL; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(a);
+}

@@ -1,0 +1,37 @@
+// Arena: memory that is released all at once.
+//
+// The compiler's only allocator.  An arena is passed, never global, so a
+// compile can run twice in one process.  Nothing in the compiler calls free.
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stddef.h>
+
+typedef struct Arena Arena;
+
+// A new, empty arena.  Out of memory ends the program: see arena_alloc.
+Arena *arena_new(void);
+
+// bytes of zeroed memory, aligned for any type.  Never NULL: when the system
+// has no memory left, says so on stderr and exits with EXIT_MEMORY.
+void *arena_alloc(Arena *a, size_t bytes);
+
+// count * size bytes, zeroed; a product past SIZE_MAX is out of memory.
+void *arena_array(Arena *a, size_t count, size_t size);
+
+// A copy of length bytes of s, and a zero byte.
+char *arena_string(Arena *a, const char *s, size_t length);
+
+// printf into the arena.
+char *arena_format(Arena *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// Bytes handed out so far.
+size_t arena_used(const Arena *a);
+
+void arena_free(Arena *a);
+
+#define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
+#define ARENA_ARRAY(a, n, type) ((type *)arena_array((a), (n), sizeof(type)))
+
+#endif

@@ -1,0 +1,291 @@
+// Diagnostics: see diag.h.
+
+#include "base/diag.h"
+
+#include <stdio.h>
+#include <string.h>
+
+Diagnostics diag_new(Arena *a) {
+    return (Diagnostics){.arena = a};
+}
+
+static char *format_list(Arena *a, const char *format, va_list list) {
+    Text t = text_new(a);
+    text_addv(&t, format, list);
+    return arena_string(a, text_string(&t), t.length);
+}
+
+static bool same_span(Span a, Span b) {
+    return a.source == b.source && a.start == b.start && a.end == b.end;
+}
+
+// Whether an equal mistake was reported before, as when a function with a
+// mistake is expanded twice.
+static bool is_repeated(const Diagnostics *d, const Diagnostic *new) {
+    for (int i = 0; i < d->count; i++)
+        if (strcmp(d->list[i]->code, new->code) == 0 &&
+            same_span(d->list[i]->label[0].at, new->label[0].at) &&
+            (new->label[0].at.source != NULL ||
+             strcmp(d->list[i]->message, new->message) == 0))
+            return true;
+    return false;
+}
+
+Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
+                      Span at, const char *format, va_list list) {
+    Diagnostic *new = ARENA_NEW(d->arena, Diagnostic);
+    *new = (Diagnostic){.arena = d->arena,
+                        .severity = severity,
+                        .code = code,
+                        .label = {{at, ""}},
+                        .num_labels = 1};
+    new->message = format_list(d->arena, format, list);
+    if (is_repeated(d, new))
+        return new;
+    d->errors += severity == DIAG_ERROR;
+    d->warnings += severity == DIAG_WARNING;
+    if (d->count < MAX_DIAGNOSTICS)
+        d->list[d->count++] = new;
+    else
+        d->more = true;
+    return new;
+}
+
+Diagnostic *diag_add(Diagnostics *d, Severity severity, const char *code,
+                     Span at, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    Diagnostic *new = diag_addv(d, severity, code, at, format, list);
+    va_end(list);
+    return new;
+}
+
+void diag_label(Diagnostic *d, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    d->label[0].text = format_list(d->arena, format, list);
+    va_end(list);
+}
+
+void diag_place(Diagnostic *d, Span at, const char *format, ...) {
+    if (d->num_labels == MAX_LABELS || at.source == NULL)
+        return;
+    va_list list;
+    va_start(list, format);
+    d->label[d->num_labels++] =
+        (Label){at, format_list(d->arena, format, list)};
+    va_end(list);
+}
+
+void diag_note(Diagnostic *d, const char *format, ...) {
+    if (d->num_notes == MAX_NOTES)
+        return;
+    va_list list;
+    va_start(list, format);
+    d->note[d->num_notes++] = format_list(d->arena, format, list);
+    va_end(list);
+}
+
+// ---- for people ----
+
+enum { TAB = 4, LONGEST_LINE = 200 };
+
+// One character of a source line as it is shown: a tab becomes spaces, what
+// cannot be shown a question mark.  Returns how many columns it takes.
+static int show_character(Text *t, const char *s, size_t length) {
+    if (*s == '\t') {
+        text_bytes(t, "    ", TAB);
+        return TAB;
+    }
+    bool hidden = (unsigned char)*s < 32 || *s == 127 ||
+                  (length == 1 && (unsigned char)*s >= 128);
+    text_bytes(t, hidden ? "?" : s, hidden ? 1 : length);
+    return 1;
+}
+
+// The part of a line from which a long line is shown, so that the first mark
+// is in sight.
+static size_t shown_from(size_t length, size_t mark) {
+    if (length <= LONGEST_LINE || mark < LONGEST_LINE / 2)
+        return 0;
+    return mark - LONGEST_LINE / 2;
+}
+
+static void show_line(Text *t, const char *line, size_t length, size_t from) {
+    size_t end = length - from > LONGEST_LINE ? from + LONGEST_LINE : length;
+    for (size_t i = from, step; i < end; i += step) {
+        step = utf8_length(line + i, length - i);
+        show_character(t, line + i, step);
+    }
+}
+
+// The columns that bytes from .. to-1 of a line take when shown.
+static int width_of(Arena *a, const char *line, size_t length, size_t from,
+                    size_t to) {
+    Text ignored = text_new(a);
+    int width = 0;
+    for (size_t i = from, step; i < to && i < length; i += step) {
+        step = utf8_length(line + i, length - i);
+        width += show_character(&ignored, line + i, step);
+    }
+    return width;
+}
+
+// The row of marks below a line for one label.  A span of several lines is
+// marked to the end of its first.
+static void show_marks(Text *t, const Label *l, const char *line, size_t length,
+                       size_t from, char mark) {
+    size_t line_offset = (size_t)(line - l->at.source->text);
+    size_t start = l->at.start - line_offset, end = l->at.end - line_offset;
+    if (end > from + LONGEST_LINE)
+        end = from + LONGEST_LINE;
+    int before = width_of(t->arena, line, length, from, start);
+    int width = width_of(t->arena, line, length, start, end);
+    text_add(t, "%*s", before, "");
+    for (int i = 0; i < (width > 0 ? width : 1); i++)
+        text_bytes(t, &mark, 1);
+    text_add(t, *l->text ? " %s\n" : "\n", l->text);
+}
+
+static int line_of(const Label *l) {
+    return source_place(l->at.source, l->at.start).line;
+}
+
+// Labels in the order in which they are shown: by line, in the primary's
+// source first.
+static void sort_labels(const Diagnostic *d, int *order) {
+    const Source *home = d->label[0].at.source;
+    for (int i = 0; i < d->num_labels; i++) {
+        int at = i;
+        for (; at > 0; at--) {
+            const Label *l = &d->label[order[at - 1]], *new = &d->label[i];
+            bool here = l->at.source == home, new_here = new->at.source == home;
+            if (here != new_here ? here : line_of(l) <= line_of(new))
+                break;
+            order[at] = order[at - 1];
+        }
+        order[at] = i;
+    }
+}
+
+static int gutter_width(const Diagnostic *d) {
+    int largest = 1;
+    for (int i = 0; i < d->num_labels; i++)
+        if (line_of(&d->label[i]) > largest)
+            largest = line_of(&d->label[i]);
+    return snprintf(NULL, 0, "%d", largest);
+}
+
+static void show_place(Text *t, const char *arrow, const Label *l, int gutter) {
+    Place p = source_place(l->at.source, l->at.start);
+    text_add(t, "%*s%s %s:%d:%d\n", gutter, "", arrow, l->at.source->path,
+             p.line, p.column);
+}
+
+// Shows label i of the sorted order, and its line unless the one before is on
+// the same.
+static void show_label(Text *t, const Diagnostic *d, const int *order, int i,
+                       int gutter) {
+    const Label *l = &d->label[order[i]];
+    const Label *last = i > 0 ? &d->label[order[i - 1]] : NULL;
+    bool moved = last != NULL && last->at.source != l->at.source;
+    if (moved)
+        show_place(t, ":::", l, gutter);
+    size_t length;
+    const char *line = source_line(l->at.source, line_of(l), &length);
+    size_t first = l->at.start - (size_t)(line - l->at.source->text);
+    size_t from = shown_from(length, first);
+    if (last == NULL || moved || line_of(last) != line_of(l)) {
+        text_add(t, "%*s |\n%*d | ", gutter, "", gutter, line_of(l));
+        show_line(t, line, length, from);
+        text_add(t, "\n");
+    }
+    text_add(t, "%*s | ", gutter, "");
+    show_marks(t, l, line, length, from, order[i] == 0 ? '^' : '-');
+}
+
+static const char *severity_name(Severity s) {
+    return s == DIAG_ERROR ? "error" : "warning";
+}
+
+static void print_one(Text *t, const Diagnostic *d) {
+    text_add(t, "%s[%s]: %s\n", severity_name(d->severity), d->code,
+             d->message);
+    int gutter = 1, order[MAX_LABELS];
+    if (d->label[0].at.source != NULL) {
+        gutter = gutter_width(d);
+        sort_labels(d, order);
+        show_place(t, "-->", &d->label[0], gutter);
+        for (int i = 0; i < d->num_labels; i++)
+            show_label(t, d, order, i, gutter);
+        if (d->num_notes)
+            text_add(t, "%*s |\n", gutter, "");
+    }
+    for (int i = 0; i < d->num_notes; i++)
+        text_add(t, "%*s = %s\n", gutter, "", d->note[i]);
+    text_add(t, "\n");
+}
+
+void diag_print(Text *t, const Diagnostics *d) {
+    for (int i = 0; i < d->count; i++)
+        print_one(t, d->list[i]);
+    if (d->more)
+        text_add(t, "only the first %d are shown\n", MAX_DIAGNOSTICS);
+}
+
+// ---- for programs ----
+
+static void json_string(Text *t, const char *s) {
+    text_bytes(t, "\"", 1);
+    for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {
+        step = utf8_length(s, left);
+        if (*s == '"' || *s == '\\')
+            text_add(t, "\\%c", *s);
+        else if ((unsigned char)*s < 32 || *s == 127)
+            text_add(t, "\\u%04x", (unsigned)*s);
+        else if (step == 1 && (unsigned char)*s >= 128)
+            text_add(t, "\\ufffd");
+        else
+            text_bytes(t, s, step);
+    }
+    text_bytes(t, "\"", 1);
+}
+
+static void json_place(Text *t, const Label *l) {
+    Place start = source_place(l->at.source, l->at.start);
+    Place end = source_place(l->at.source, l->at.end);
+    text_add(t, "\"file\":");
+    json_string(t, l->at.source->path);
+    text_add(t,
+             ",\"line\":%d,\"column\":%d,\"end_line\":%d,\"end_column\":%d,"
+             "\"label\":",
+             start.line, start.column, end.line, end.column);
+    json_string(t, l->text);
+}
+
+static void json_one(Text *t, const Diagnostic *d) {
+    text_add(t, "{\"severity\":\"%s\",\"code\":\"%s\",\"message\":",
+             severity_name(d->severity), d->code);
+    json_string(t, d->message);
+    if (d->label[0].at.source != NULL) {
+        text_add(t, ",");
+        json_place(t, &d->label[0]);
+    }
+    text_add(t, ",\"related\":[");
+    for (int i = 1; i < d->num_labels; i++) {
+        text_add(t, i > 1 ? ",{" : "{");
+        json_place(t, &d->label[i]);
+        text_add(t, "}");
+    }
+    text_add(t, "],\"notes\":[");
+    for (int i = 0; i < d->num_notes; i++) {
+        text_add(t, i > 0 ? "," : "");
+        json_string(t, d->note[i]);
+    }
+    text_add(t, "]}\n");
+}
+
+void diag_json(Text *t, const Diagnostics *d) {
+    for (int i = 0; i < d->count; i++)
+        json_one(t, d->list[i]);
+}

@@ -1,0 +1,70 @@
+// Diagnostics: the user's mistakes, each with the places that explain it.
+//
+// A diagnostic has a code, a message, a primary place, other places with
+// labels, and notes.  At most MAX_DIAGNOSTICS are kept; what comes after, and
+// what repeats an earlier one, is counted nowhere and shown nowhere.
+#ifndef BASE_DIAG_H
+#define BASE_DIAG_H
+
+#include "base/source.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+
+typedef enum { DIAG_ERROR, DIAG_WARNING } Severity;
+
+enum { MAX_DIAGNOSTICS = 20, MAX_LABELS = 4, MAX_NOTES = 4 };
+
+typedef struct {
+    Span at;
+    const char *text; // "": only marked
+} Label;
+
+typedef struct {
+    Arena *arena;
+    Severity severity;
+    const char *code; // "E0312"
+    const char *message;
+    Label label[MAX_LABELS]; // the first is the primary place
+    int num_labels;
+    const char *note[MAX_NOTES];
+    int num_notes;
+} Diagnostic;
+
+typedef struct {
+    Arena *arena;
+    Diagnostic *list[MAX_DIAGNOSTICS];
+    int count;
+    int errors, warnings;
+    bool more; // some were left out
+} Diagnostics;
+
+Diagnostics diag_new(Arena *a);
+
+// Adds a diagnostic and returns it for labels and notes.  at without a source
+// stands for no place at all.
+Diagnostic *diag_add(Diagnostics *d, Severity severity, const char *code,
+                     Span at, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
+                      Span at, const char *format, va_list list);
+
+// The words beside the primary place.
+void diag_label(Diagnostic *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// Another place and its words.
+void diag_place(Diagnostic *d, Span at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// A sentence below.
+void diag_note(Diagnostic *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// All of them for people, each followed by an empty line.
+void diag_print(Text *t, const Diagnostics *d);
+
+// All of them for programs, one JSON object on a line.
+void diag_json(Text *t, const Diagnostics *d);
+
+#endif

@@ -1,0 +1,112 @@
+// Source: see source.h.
+
+#include "base/source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+size_t utf8_length(const char *s, size_t left) {
+    unsigned char c = (unsigned char)*s;
+    size_t length = c >= 0xf0 && c < 0xf8 ? 4
+                    : c >= 0xe0           ? 3
+                    : c >= 0xc2           ? 2
+                                          : 1;
+    if (c >= 0xf8 || length > left)
+        return 1;
+    for (size_t i = 1; i < length; i++)
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
+            return 1;
+    return length;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void find_lines(Arena *a, Source *s) {
+    int lines = 1;
+    for (size_t i = 0; i < s->length; i++)
+        lines += s->text[i] == '\n';
+    uint32_t *start = ARENA_ARRAY(a, (size_t)lines, uint32_t);
+    int line = 1;
+    for (size_t i = 0; i < s->length; i++)
+        if (s->text[i] == '\n')
+            start[line++] = (uint32_t)i + 1;
+    s->line_start = start;
+    s->num_lines = lines;
+}
+
+Source *source_new(Arena *a, const char *path, const char *text,
+                   size_t length) {
+    Source *s = ARENA_NEW(a, Source);
+    s->path = arena_string(a, path, strlen(path));
+    s->name = base_name(s->path);
+    s->text = arena_string(a, text, length);
+    s->length = length;
+    find_lines(a, s);
+    return s;
+}
+
+static Source *read_all(Arena *a, FILE *file, const char *path, size_t most,
+                        const char **error) {
+    char *text = arena_alloc(a, most + 1);
+    size_t length = fread(text, 1, most + 1, file);
+    if (ferror(file)) {
+        *error = arena_format(a, "it cannot be read (%s)", strerror(errno));
+        return NULL;
+    }
+    if (length > most) {
+        *error = arena_format(a, "it is longer than %zu bytes", most);
+        return NULL;
+    }
+    return source_new(a, path, text, length);
+}
+
+Source *source_read(Arena *a, const char *path, size_t most,
+                    const char **error) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        *error = arena_format(a, "it cannot be opened (%s)", strerror(errno));
+        return NULL;
+    }
+    Source *s = read_all(a, file, path, most, error);
+    fclose(file);
+    return s;
+}
+
+// The last line that starts at or before offset.
+static int line_at(const Source *s, uint32_t offset) {
+    int low = 0, high = s->num_lines;
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (s->line_start[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+Place source_place(const Source *s, uint32_t offset) {
+    int line = line_at(s, offset);
+    int column = 1;
+    size_t end = offset < s->length ? offset : s->length;
+    for (size_t i = s->line_start[line]; i < end; column++)
+        i += utf8_length(s->text + i, s->length - i);
+    return (Place){line + 1, column};
+}
+
+const char *source_line(const Source *s, int line, size_t *length) {
+    size_t start = s->line_start[line - 1];
+    size_t end = line < s->num_lines ? s->line_start[line] - 1u : s->length;
+    if (end > start && s->text[end - 1] == '\r')
+        end--;
+    *length = end - start;
+    return s->text + start;
+}
+
+Span span_join(Span a, Span b) {
+    return (Span){a.source, a.start, b.end};
+}

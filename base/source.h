@@ -1,0 +1,49 @@
+// Source: a text with a name; an offset in it is a line and a column.
+#ifndef BASE_SOURCE_H
+#define BASE_SOURCE_H
+
+#include "base/arena.h"
+
+#include <stdint.h>
+
+typedef struct {
+    const char *path; // as the user named it
+    const char *name; // the path without its directories
+    const char *text; // ends in a zero byte
+    size_t length;
+    const uint32_t *line_start; // offset of each line
+    int num_lines;
+} Source;
+
+// Bytes start .. end-1 of a source.  No source: nowhere.
+typedef struct {
+    const Source *source;
+    uint32_t start, end;
+} Span;
+
+// Lines and columns count from 1; a column is a character, not a byte.
+typedef struct {
+    int line, column;
+} Place;
+
+// A source over a copy of text, which must be shorter than 4 GiB.
+Source *source_new(Arena *a, const char *path, const char *text, size_t length);
+
+// Reads a file of at most `most` bytes.  NULL on failure, with the reason as a
+// phrase in *error.
+Source *source_read(Arena *a, const char *path, size_t most,
+                    const char **error);
+
+Place source_place(const Source *s, uint32_t offset);
+
+// The line's text, without its end.
+const char *source_line(const Source *s, int line, size_t *length);
+
+// From the start of a to the end of b; both in one source.
+Span span_join(Span a, Span b);
+
+// Length of the character at s, of which `left` bytes are there: 1 for a byte
+// that is not the start of a UTF-8 sequence.
+size_t utf8_length(const char *s, size_t left);
+
+#endif

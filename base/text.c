@@ -1,0 +1,86 @@
+// Text: see text.h.
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+Text text_new(Arena *a) {
+    return (Text){.arena = a};
+}
+
+static void make_room(Text *t, size_t more) {
+    if (t->capacity - t->length > more)
+        return;
+    size_t capacity = t->capacity ? t->capacity : 256;
+    while (capacity - t->length <= more)
+        capacity *= 2;
+    char *data = arena_alloc(t->arena, capacity);
+    if (t->length)
+        memcpy(data, t->data, t->length);
+    t->data = data;
+    t->capacity = capacity;
+}
+
+void text_bytes(Text *t, const char *s, size_t length) {
+    make_room(t, length);
+    memcpy(t->data + t->length, s, length);
+    t->length += length;
+    t->data[t->length] = '\0';
+}
+
+void text_addv(Text *t, const char *format, va_list list) {
+    va_list again;
+    va_copy(again, list);
+    int length = vsnprintf(NULL, 0, format, list);
+    if (length > 0) {
+        make_room(t, (size_t)length);
+        vsnprintf(t->data + t->length, (size_t)length + 1, format, again);
+        t->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void text_add(Text *t, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    text_addv(t, format, list);
+    va_end(list);
+}
+
+void text_line(Text *t, const char *format, ...) {
+    if (*format != '\0')
+        for (int i = 0; i < t->indent; i++)
+            text_bytes(t, "    ", 4);
+    va_list list;
+    va_start(list, format);
+    text_addv(t, format, list);
+    va_end(list);
+    text_bytes(t, "\n", 1);
+}
+
+void text_double(Text *t, double value) {
+    char s[64];
+    if (isnan(value) || isinf(value)) {
+        text_add(t, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    int digits = 1;
+    for (; digits <= 17; digits++) {
+        snprintf(s, sizeof s, "%.*e", digits - 1, value);
+        if (strtod(s, NULL) == value)
+            break;
+    }
+    int exponent = atoi(strchr(s, 'e') + 1);
+    if (exponent >= -5 && exponent < 16) {
+        int decimals = digits - 1 - exponent;
+        snprintf(s, sizeof s, "%.*f", decimals < 1 ? 1 : decimals, value);
+    }
+    text_add(t, "%s", s);
+}
+
+const char *text_string(const Text *t) {
+    return t->data ? t->data : "";
+}

@@ -1,0 +1,159 @@
+// Emit: what the files of codegen/ that write one kernel share.
+#ifndef CODEGEN_EMIT_H
+#define CODEGEN_EMIT_H
+
+#include "codegen/codegen.h"
+#include "ir/group.h"
+
+// A place in a tensor: an index for each axis, as C expressions.  With lanes,
+// the last index is that of the first of `lanes` neighbours.
+typedef struct {
+    int rank;
+    int64_t dim[MAX_RANK];
+    const char *index[MAX_RANK];
+    const char *lanes; // "VW", a number, or NULL for a single element
+    bool whole;        // the element of the space itself: row i, this column
+    bool flat;         // one index over all elements, whatever the shape
+} Place;
+
+// Statements that are executed together: first `before` in order, then `lanes`
+// inside a loop over k, then `after`.
+typedef struct Scope {
+    struct Scope *outer;
+    enum { IN_KERNEL, IN_COLUMN, IN_ROW, IN_PASS, IN_WINDOW } kind;
+    const char *width; // lanes of its loop, NULL: there is none
+    Text before, lanes, after;
+} Scope;
+
+// How a value is held: a variable, an array with an element for each lane, or
+// a variable of the lane loop of one scope.
+typedef enum { HELD_ONCE, HELD_ARRAY, HELD_LANE } HeldAs;
+
+typedef struct {
+    NodeId node;
+    const char *place; // text of the place, "" for the only one
+    Scope *scope;
+    HeldAs form;
+    const char *name;
+} Value;
+
+// One kernel being written.
+typedef struct {
+    const Graph *g;      // as planned for the host
+    const Graph *device; // as planned for the other device, or g again
+    Arena *a;
+    const Group *group;
+    const bool *stored;
+    Value *value;
+    int num_values, max_values;
+    int *names;      // how many names a node has been given
+    int *local;      // numbering that replaces node numbers, or NULL
+    int num_local;
+    int num_indices; // index variables so far
+    bool narrow;     // one lane: some access is not in step
+    Text tables;     // constants the kernel reads, before its text
+    const char **constant;    // with local: numbers that may differ
+    int num_constants, max_constants;
+} Emit;
+
+// ---- expr.c ----
+
+// The C expression of pointwise node n over the named operands.
+const char *expr_text(Emit *e, NodeId n, const char *const *operand);
+
+// "float" or "int": how values of the type are held in a kernel.
+const char *held_type(DType d);
+
+// "act", "float", "int", "unsigned char": how they are held in memory.
+const char *memory_type(DType d);
+
+// The suffix of load and store functions: "act", "f32", "i32", "u8".
+const char *access_suffix(DType d);
+
+// A number as a C literal of the type.
+const char *literal(Arena *a, DType d, double value);
+
+// ---- place.c ----
+
+// The place of the element of an operand of this type that an element at p
+// needs, by broadcasting.
+Place place_broadcast(Emit *e, Place p, Type operand);
+
+// Elements from the tensor's start to the place, as a C expression.
+const char *place_offset(Emit *e, Place p);
+
+// A text that two places share only if they are the same.
+const char *place_key(Emit *e, Place p);
+
+// Where node n's operand is read for element p of n; *inside is a condition
+// for it to be there at all (NULL: always).  For pad, slice, shift, flip and
+// views.  Statements that compute indices go to s.
+Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const char **inside);
+
+// ---- value.c ----
+
+void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
+               const Group *group, const bool *stored);
+Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,
+                 int indent);
+
+// Appends what s holds to t: before, the lane loop, after.
+void scope_close(Emit *e, Scope *s, Text *t);
+
+// An expression for the value of node n at p, to be used in the lane loop of s
+// or, for a value without lanes, in its statements.
+const char *value_at(Emit *e, Scope *s, NodeId n, Place p);
+
+// Makes `name` the value of node n at p from now on.
+void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
+                  const char *name);
+
+// "v12", or "v12_1" when that is taken.
+const char *value_name(Emit *e, const char *prefix, NodeId n);
+
+// The pointer parameter for a stored node.
+const char *pointer_name(Emit *e, NodeId n);
+
+// Whether the type has at p but one element in the direction of the lanes.
+bool is_uniform(Type t, Place p);
+
+// ---- sums over blocks: finish.c ----
+
+// Whether n is a reduction over columns or over everything: one whose result
+// is ready only when all blocks are done.
+bool sums_blocks(const Emit *e, NodeId n);
+
+// The first of n's numbers in a block's part of the scratch.
+int64_t scratch_place(const Emit *e, NodeId n);
+
+// Declares the accumulators of the group's sums over blocks, for lanes or one
+// element, and says how a value enters them.
+void sums_declare(Emit *e, Scope *s, bool over_all, const char *lanes);
+void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value);
+
+// Writes the end of a kernel: the last block adds up what all have left.
+void sums_finish(Emit *e, Text *t);
+
+// ---- the skeletons: each writes the body of one kind of kernel ----
+void emit_grid(Emit *e, Text *t);
+void emit_rows(Emit *e, Text *t);
+void emit_update(Emit *e, Text *t, int *grid);
+void emit_check(Emit *e, Text *t, int *grid);
+
+// Where texts hold the kernel's own name until it has one.
+#define OWN_NAME "\x03"
+
+// Stores output n, whose value at p is in `value`, from scope s.
+void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value);
+
+// Declares the row indices that body mentions; row is the number of the row.
+void emit_row_indices(Emit *e, Text *t, Type space, const char *body);
+
+// The place of the element of the space that row and column indices name.
+Place space_place(Emit *e, Type space, const char *column, const char *lanes);
+
+// ---- name.c ----
+const char *kernel_name(const Graph *g, Arena *a, const Group *group,
+                        int number);
+
+#endif

@@ -1,0 +1,90 @@
+// Expressions: one scalar statement for each node.
+//
+// Operands are names, never expressions, so the templates in ops.def need no
+// parentheses and nothing is evaluated twice.
+
+#include "codegen/emit.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const template[NUM_OPS] = {
+#define OP(name, ...) [OP_##name] =
+#define EMIT(expr) expr,
+#include "ir/ops.def"
+};
+
+const char *held_type(DType d) {
+    return dtype_float(d) ? "float" : "int";
+}
+
+const char *memory_type(DType d) {
+    switch (d) {
+    case ACT:
+        return "act";
+    case I32:
+        return "int";
+    case U8:
+    case BOOL:
+        return "unsigned char";
+    default:
+        return "float";
+    }
+}
+
+const char *access_suffix(DType d) {
+    switch (d) {
+    case ACT:
+        return "act";
+    case I32:
+        return "i32";
+    case U8:
+    case BOOL:
+        return "u8";
+    default:
+        return "f32";
+    }
+}
+
+const char *literal(Arena *a, DType d, double value) {
+    if (!dtype_float(d))
+        return arena_format(a, "%lld", (long long)value);
+    if (isinf(value))
+        return value < 0 ? "-INF" : "INF";
+    if (isnan(value))
+        return "(INF - INF)";
+    Text t = text_new(a);
+    text_double(&t, value);
+    text_add(&t, "f");
+    return text_string(&t);
+}
+
+static const char *cast_text(Emit *e, DType to, DType from, const char *value) {
+    if (dtype_float(to) == dtype_float(from))
+        return to == BOOL && from != BOOL ? arena_format(e->a, "%s != 0", value)
+                                          : value;
+    if (to == BOOL)
+        return arena_format(e->a, "%s != 0.0f", value);
+    return arena_format(e->a, "(%s)%s", held_type(to), value);
+}
+
+const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
+    const Node *d = &e->g->node[n];
+    if (d->op == OP_cast)
+        return cast_text(e, d->type.dtype, e->g->node[d->arg[0]].type.dtype,
+                         operand[0]);
+    if (d->op == OP_uniform)
+        return arena_format(e->a, "uniform(%s, %s, %s, %s)", operand[0],
+                            arena_format(e->a, "%lld",
+                                         (long long)node_int(d, ATTR_stream,
+                                                             0)),
+                            operand[1], operand[2]);
+    Text t = text_new(e->a);
+    for (const char *s = template[d->op]; *s != '\0'; s++)
+        if (*s == '$')
+            text_add(&t, "%s", operand[*++s - '0']);
+        else
+            text_bytes(&t, s, 1);
+    return text_string(&t);
+}

@@ -1,0 +1,113 @@
+// Sums over blocks: every block leaves its sums in the scratch, and the last
+// one to finish adds them up in the order of the blocks.  So a sum is made in
+// one launch, and is the same to the bit however the blocks ran.
+//
+// A variance is carried as the sum and the sum of squares of x - pivot, where
+// the pivot is the value of row 0: exact enough when the mean is a hundred
+// times the deviation, where plain sums of squares are not.
+
+#include "codegen/emit.h"
+
+bool sums_blocks(const Emit *e, NodeId n) {
+    const Node *d = &e->g->node[n];
+    if (!(op_info[d->op].facts & REDUCES) || d->op == OP_all_finite)
+        return false;
+    return reduce_extent(e->g, n) != OVER_ROW;
+}
+
+int64_t scratch_place(const Emit *e, NodeId n) {
+    int64_t at = 0;
+    for (NodeId m = e->group->first; m < n; m++)
+        if (sums_blocks(e, m))
+            at += reduce_slots(e->g, m) * type_count(e->g->node[m].type);
+    return at;
+}
+
+static bool over_all(const Emit *e, NodeId n) {
+    return reduce_extent(e->g, n) == OVER_ALL;
+}
+
+static void declare(Scope *s, const char *name, const char *lanes,
+                    const char *first) {
+    if (lanes == NULL) {
+        text_line(&s->before, "float %s = %s;", name, first);
+        return;
+    }
+    text_line(&s->before, "float %s[%s];", name, lanes);
+    text_line(&s->before, "LANES_DO(k, %s) %s[k] = %s;", lanes, name, first);
+}
+
+void sums_declare(Emit *e, Scope *s, bool all, const char *lanes) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (!sums_blocks(e, n) || over_all(e, n) != all)
+            continue;
+        bool largest = e->g->node[n].op == OP_max;
+        declare(s, arena_format(e->a, "s%u", n), lanes,
+                largest ? "-INF" : "0.0f");
+        if (e->g->node[n].op == OP_var)
+            declare(s, arena_format(e->a, "q%u", n), lanes, "0.0f");
+    }
+}
+
+void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
+    Text *t = p.lanes != NULL ? &s->lanes : &s->before;
+    const char *k = p.lanes != NULL ? "[k]" : "";
+    switch (e->g->node[n].op) {
+    case OP_max:
+        text_line(t, "s%u%s = %s > s%u%s || %s != %s ? %s : s%u%s;", n, k,
+                  value, n, k, value, value, value, n, k);
+        break;
+    case OP_var:
+        text_line(t, "const float d%u = %s - pivot%u%s;", n, value, n,
+                  over_all(e, n) ? "" : k);
+        text_line(t, "s%u%s += d%u;", n, k, n);
+        text_line(t, "q%u%s += d%u * d%u;", n, k, n, n);
+        break;
+    default:
+        text_line(t, "s%u%s += %s;", n, k, value);
+    }
+}
+
+static void finish_one(Emit *e, Text *t, NodeId n) {
+    const Node *d = &e->g->node[n];
+    int64_t at = scratch_place(e, n), count = type_count(d->type);
+    int64_t rows =
+        type_count(e->g->node[d->arg[0]].type) / (count ? count : 1);
+    bool all = over_all(e, n), stored = e->stored[n];
+    const char *gather = d->op == OP_max ? "grid_max" : "grid_sum";
+    if (!stored)
+        return;
+    text_line(t, "for (int c = threadIdx.x; c < %lld; c += NT) {",
+              (long long)count);
+    t->indent++;
+    text_line(t, "const float a = %s(part + %lld + c, WIDTH);", gather,
+              (long long)at);
+    if (d->op == OP_var) {
+        text_line(t, "const float b = %s(part + %lld + c, WIDTH);", gather,
+                  (long long)(at + count));
+        const char *each = literal(e->a, F32, (double)rows);
+        text_line(t, "const float v = (b - a * a / %s) / %s;", each, each);
+        text_line(t, "put_f32(%s + %s, v < 0.0f ? 0.0f : v);",
+                  pointer_name(e, n), all ? "0" : "c");
+    } else {
+        text_line(t, "put_%s(%s + %s, a);", access_suffix(d->type.dtype),
+                  pointer_name(e, n), all ? "0" : "c");
+    }
+    t->indent--;
+    text_line(t, "}");
+}
+
+void sums_finish(Emit *e, Text *t) {
+    bool any = false;
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        any |= sums_blocks(e, n);
+    if (!any)
+        return;
+    text_line(t, "if (last_block(ticket)) {");
+    t->indent++;
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_blocks(e, n))
+            finish_one(e, t, n);
+    t->indent--;
+    text_line(t, "}");
+}

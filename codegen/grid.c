@@ -1,0 +1,242 @@
+// Grid kernels: rows by columns.  A block takes a contiguous run of rows; its
+// threads stand side by side along the columns, each with a vector of lanes,
+// and one above the other along the rows.
+
+#include "codegen/emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *const axis_name[] = {"n", "h", "w", "i3", "i4", "i5", "i6"};
+
+Place space_place(Emit *e, Type space, const char *column, const char *lanes) {
+    (void)e;
+    Place p = {.rank = space.rank, .lanes = lanes, .whole = true};
+    for (int i = 0; i < space.rank; i++) {
+        p.dim[i] = space.dim[i];
+        bool last = i == space.rank - 1;
+        p.index[i] = last                ? column
+                     : space.dim[i] == 1 ? "0"
+                     : space.rank == 2   ? "i"
+                                         : axis_name[i];
+    }
+    return p;
+}
+
+static bool mentions(const char *text, const char *word) {
+    size_t length = strlen(word);
+    for (const char *s = strstr(text, word); s != NULL;
+         s = strstr(s + 1, word)) {
+        bool starts = s == text || !(isalnum((unsigned char)s[-1]) ||
+                                     s[-1] == '_' || s[-1] == '.');
+        bool ends = !(isalnum((unsigned char)s[length]) || s[length] == '_');
+        if (starts && ends)
+            return true;
+    }
+    return false;
+}
+
+void emit_row_indices(Emit *e, Text *t, Type space, const char *body) {
+    (void)e;
+    int64_t stride = 1;
+    if (space.rank < 3)
+        return;
+    for (int i = space.rank - 2; i >= 0; i--) {
+        if (space.dim[i] != 1 && mentions(body, axis_name[i])) {
+            text_add(t, "%*sconst int %s = i", 4 * t->indent, "",
+                     axis_name[i]);
+            if (stride != 1)
+                text_add(t, " / %lld", (long long)stride);
+            if (i > 0)
+                text_add(t, " %% %lld", (long long)space.dim[i]);
+            text_add(t, ";\n");
+        }
+        stride *= space.dim[i];
+    }
+}
+
+void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
+    DType d = e->g->node[n].type.dtype;
+    const char *offset = place_offset(e, p);
+    if (p.lanes == NULL) {
+        text_line(&s->before, "put_%s(%s + %s, %s);", access_suffix(d),
+                  pointer_name(e, n), offset, value);
+        return;
+    }
+    const char *out = arena_format(e->a, "out%u", n);
+    text_line(&s->before, "%s %s[%s];", held_type(d), out, p.lanes);
+    text_line(&s->lanes, "%s[k] = %s;", out, value);
+    text_line(&s->after, "store_%s(%s + %s, %s, %s);", access_suffix(d),
+              pointer_name(e, n), offset, out, p.lanes);
+}
+
+// Whether the access of some node is out of step with the lanes of the space:
+// then there is one lane.
+static bool is_narrow(const Emit *e) {
+    int64_t columns = space_columns(e->group->space);
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        const Node *d = &e->g->node[n];
+        if (!(op_info[d->op].facts & (INDEXES | VIEW)))
+            continue;
+        Type from = e->g->node[d->arg[0]].type;
+        int last = d->type.rank - 1;
+        int64_t inner = from.rank ? from.dim[from.rank - 1] : 1;
+        if (d->op == OP_shift || d->op == OP_flip)
+            continue;
+        bool low = node_attr(d, ATTR_low) && node_ints(d, ATTR_low, last, 0);
+        bool whole = d->op == OP_pad && columns == 8 && inner < 8;
+        if (low || (d->op == OP_pad && inner != columns && !whole) ||
+            ((op_info[d->op].facts & VIEW) && d->type.rank > 0 &&
+             inner != d->type.dim[last]))
+            return true;
+    }
+    return false;
+}
+
+static bool any_sum(const Emit *e, bool all) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_blocks(e, n) && (reduce_extent(e->g, n) == OVER_ALL) == all)
+            return true;
+    return false;
+}
+
+static bool has_sums(const Emit *e) {
+    return any_sum(e, true) || any_sum(e, false);
+}
+
+static void emit_sizes(Emit *e, Text *t) {
+    Type space = e->group->space;
+    text_line(t, "enum { ROWS = %lld, C = %lld, VW = %s, CG = C / VW };",
+              (long long)space_rows(space), (long long)space_columns(space),
+              e->narrow ? "1" : "LANES(C)");
+    text_line(t, "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
+    if (!has_sums(e))
+        return;
+    text_line(t, "enum { WIDTH = %lld };",
+              (long long)e->g->node[e->group->scratch].type.dim[1]);
+    text_line(t, "SHARED float shared[NT];");
+}
+
+// The value of row 0 that variances are taken around.
+static void emit_pivots(Emit *e, Scope *s, Type space) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (!sums_blocks(e, n) || e->g->node[n].op != OP_var)
+            continue;
+        bool all = reduce_extent(e->g, n) == OVER_ALL;
+        Place p = space_place(e, space, all ? "0" : "c", all ? NULL : "VW");
+        p.whole = false;
+        for (int i = 0; i + 1 < p.rank; i++)
+            p.index[i] = "0";
+        const char *x = value_at(e, s, e->g->node[n].arg[0], p);
+        if (all) {
+            text_line(&s->before, "const float pivot%u = %s;", n, x);
+            // The lanes of a row share one pivot.
+        } else {
+            text_line(&s->before, "float pivot%u[VW];", n);
+            text_line(&s->lanes, "pivot%u[k] = %s;", n, x);
+        }
+    }
+}
+
+// Everything that is done for one row and one vector of columns.
+static void emit_row(Emit *e, Scope *row, Place p) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        const Node *d = &e->g->node[n];
+        if (sums_blocks(e, n)) {
+            Place q = place_broadcast(e, p, e->g->node[d->arg[0]].type);
+            q.lanes = p.lanes;
+            sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
+        } else if (e->stored[n] && d->op != OP_scratch) {
+            emit_store(e, row, n, p, value_at(e, row, n, p));
+        }
+    }
+}
+
+// The sums of a block: over its threads, then into its part of the scratch.
+static void emit_columns_out(Emit *e, Text *t) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (!sums_blocks(e, n) || reduce_extent(e->g, n) == OVER_ALL)
+            continue;
+        int64_t count = type_count(e->g->node[n].type);
+        const char *over =
+            e->g->node[n].op == OP_max ? "columns_max" : "columns_sum";
+        for (int i = 0; i < reduce_slots(e->g, n); i++)
+            text_line(t,
+                      "%s(part + (size_t)blockIdx.x * WIDTH + %lld + c, "
+                      "%s%u, VW, g < CG, shared, TX, NT);",
+                      over, (long long)(scratch_place(e, n) + i * count),
+                      i ? "q" : "s", n);
+    }
+}
+
+static void emit_totals_out(Emit *e, Text *t) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (!sums_blocks(e, n) || reduce_extent(e->g, n) != OVER_ALL)
+            continue;
+        bool largest = e->g->node[n].op == OP_max;
+        for (int i = 0; i < reduce_slots(e->g, n); i++)
+            text_line(t,
+                      "%s(part + (size_t)blockIdx.x * WIDTH + %lld, "
+                      "%s%u, VW, shared, NT);",
+                      largest ? "total_max" : "total_sum",
+                      (long long)(scratch_place(e, n) + i), i ? "q" : "s", n);
+    }
+}
+
+void emit_grid(Emit *e, Text *t) {
+    Type space = e->group->space;
+    e->narrow = is_narrow(e);
+    bool sums = has_sums(e);
+    if (space.rank == 0)
+        space = type_of(space.dtype, 1, (int64_t[]){1});
+    emit_sizes(e, t);
+    text_line(t, "const int tx = threadIdx.x %% TX, ty = threadIdx.x / TX;");
+    text_line(t, "CHUNK(lo, hi, ROWS);");
+
+    Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
+    int inner = t->indent + (sums ? 2 : 1);
+    Scope *column = scope_new(e, kernel, IN_COLUMN, "VW", inner);
+    Scope *row = scope_new(e, column, IN_ROW, "VW", inner + 1);
+    sums_declare(e, kernel, true, "VW");
+    emit_pivots(e, column, space);
+    Place p = space_place(e, space, "c", "VW");
+    emit_row(e, row, p);
+
+    Text columns = text_new(e->a), rows = text_new(e->a);
+    columns.indent = inner;
+    rows.indent = inner + 1;
+    scope_close(e, column, &columns);
+    scope_close(e, row, &rows);
+    scope_close(e, kernel, t);
+    Text sum_arrays = text_new(e->a);
+    Scope *arrays = scope_new(e, NULL, IN_COLUMN, "VW", t->indent + 1);
+    sums_declare(e, arrays, false, "VW");
+    scope_close(e, arrays, &sum_arrays);
+    if (sums) {
+        text_line(t, "for (int g0 = 0; g0 < CG; g0 += TX) {");
+        t->indent++;
+        text_line(t, "const int g = g0 + tx, c = g * VW;");
+        text_bytes(t, text_string(&sum_arrays), sum_arrays.length);
+        text_line(t, "if (g < CG) {");
+    } else {
+        text_line(t, "for (int g = tx; g < CG; g += TX) {");
+        text_line(t, "    const int c = g * VW;");
+    }
+    text_bytes(t, text_string(&columns), columns.length);
+    t->indent = inner;
+    text_line(t, "for (int i = lo + ty; i < hi; i += TY) {");
+    t->indent++;
+    emit_row_indices(e, t, space, text_string(&rows));
+    text_bytes(t, text_string(&rows), rows.length);
+    t->indent--;
+    text_line(t, "}");
+    t->indent--;
+    if (sums) {
+        text_line(t, "}");
+        emit_columns_out(e, t);
+        t->indent--;
+    }
+    text_line(t, "}");
+    emit_totals_out(e, t);
+    sums_finish(e, t);
+}

@@ -1,0 +1,187 @@
+// Kernels: a group becomes the text of one kernel, in the common subset of C
+// and CUDA C that the preludes in runtime/prelude give meaning to.
+//
+// v12 in a kernel is %12 in the dump of the graph, and p12 the address it is
+// stored at.  Names come from the model only through kernel_name, which leaves
+// letters, digits and underscores.
+
+#include "codegen/emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    NodeId *arg;
+    int *plus;
+    const char **c_type;
+    const char **name;
+    int count;
+} Parameters;
+
+static void parameter(Parameters *p, NodeId arg, int plus, const char *c_type,
+                      const char *name) {
+    p->arg[p->count] = arg;
+    p->plus[p->count] = plus;
+    p->c_type[p->count] = c_type;
+    p->name[p->count++] = name;
+}
+
+static Parameters find_parameters(Emit *e) {
+    const Group *group = e->group;
+    size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
+    Parameters p = {ARENA_ARRAY(e->a, most, NodeId), ARENA_ARRAY(e->a, most, int),
+                    ARENA_ARRAY(e->a, most, const char *),
+                    ARENA_ARRAY(e->a, most, const char *), 0};
+    bool whole = group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK;
+    if (whole)
+        parameter(&p, NO_NODE, 0, "char *", "arena");
+    for (int i = 0; i < group->num_inputs && !whole; i++) {
+        NodeId n = group->input[i];
+        DType d = e->g->node[n].type.dtype;
+        parameter(&p, n, 0,
+                  arena_format(e->a, "const %s *RESTRICT ", memory_type(d)),
+                  pointer_name(e, n));
+    }
+    for (int i = 0; i < group->num_outputs && group->kind != GROUP_UPDATE;
+         i++) {
+        NodeId n = group->output[i];
+        DType d = e->g->node[n].type.dtype;
+        parameter(&p, n, 0, arena_format(e->a, "%s *RESTRICT ", memory_type(d)),
+                  pointer_name(e, n));
+    }
+    if (group->scratch != NO_NODE)
+        parameter(&p, group->scratch, 0, "float *RESTRICT ", "part");
+    if (group->ticket >= 0) {
+        NodeId tickets =
+            graph_find(e->g, arena_format(e->a, TICKETS "%s", e->g->name));
+        parameter(&p, tickets, 4 * group->ticket, "int *RESTRICT ", "ticket");
+    }
+    return p;
+}
+
+// ---- the comment above a kernel ----
+
+static int by_value(const void *a, const void *b) {
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+// "resnet9.net:8, 23"
+static void comment_lines(Emit *e, Text *t) {
+    int most = (int)(e->group->last - e->group->first) + 1, count = 0;
+    int *line = ARENA_ARRAY(e->a, (size_t)most, int);
+    const char *file = NULL;
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (e->g->node[n].from.file != NULL) {
+            file = e->g->node[n].from.file;
+            line[count++] = e->g->node[n].from.line;
+        }
+    if (file == NULL)
+        return;
+    qsort(line, (size_t)count, sizeof *line, by_value);
+    text_add(t, " %s:", file);
+    for (int i = 0, written = 0; i < count; i++)
+        if (i == 0 || line[i] != line[i - 1])
+            text_add(t, "%s%d", written++ ? ", " : "", line[i]);
+}
+
+static int64_t traffic(const Graph *g, const Group *group) {
+    int64_t bytes = 0;
+    for (int i = 0; i < group->num_inputs; i++)
+        bytes += graph_bytes(g, g->node[group->input[i]].type);
+    for (int i = 0; i < group->num_outputs; i++)
+        bytes += graph_bytes(g, g->node[group->output[i]].type);
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (g->node[n].op == OP_assign)
+            bytes += graph_bytes(g, g->node[n].type);
+    return bytes;
+}
+
+static void write_comment(Emit *e, Text *t) {
+    const Group *group = e->group;
+    text_add(t, "// " OWN_NAME ":");
+    comment_lines(e, t);
+    text_add(t, "\n// %%%u..%%%u:", group->first, group->last);
+    int length = 0;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const char *op = op_info[e->g->node[n].op].name;
+        if (e->g->node[n].op == OP_scratch)
+            continue;
+        if (length > 60) {
+            text_add(t, " ...");
+            break;
+        }
+        length += (int)strlen(op) + 1;
+        text_add(t, " %s", op);
+    }
+    text_add(t, "\n// %lld bytes read and written (host: %lld)\n",
+             (long long)traffic(e->device, group),
+             (long long)traffic(e->g, group));
+}
+
+static void write_signature(Emit *e, Text *t, const Parameters *p) {
+    text_add(t, "KERNEL(256) " OWN_NAME "(");
+    for (int i = 0; i < p->count; i++) {
+        text_add(t, "%s\n    %s%s", i ? "," : "", p->c_type[i], p->name[i]);
+        (void)e;
+    }
+    text_add(t, ")\n{\n");
+}
+
+static Kernel write_kernel(const Graph *host, const Graph *device, Arena *a,
+                           const Group *group, const bool *stored) {
+    Emit e;
+    emit_init(&e, host, device, a, group, stored);
+    Parameters p = find_parameters(&e);
+    Text body = text_new(a), all = text_new(a);
+    int grid[2] = {space_grid(group->space, true),
+                   space_grid(group->space, false)};
+    body.indent = 1;
+    if (group->kind == GROUP_GRID)
+        emit_grid(&e, &body);
+    else if (group->kind == GROUP_ROWS)
+        emit_rows(&e, &body);
+    else if (group->kind == GROUP_UPDATE)
+        emit_update(&e, &body, grid);
+    else
+        emit_check(&e, &body, grid);
+    write_comment(&e, &all);
+    text_bytes(&all, text_string(&e.tables), e.tables.length);
+    write_signature(&e, &all, &p);
+    text_bytes(&all, text_string(&body), body.length);
+    text_add(&all, "}\n");
+    return (Kernel){.group = group,
+                    .text = text_string(&all),
+                    .grid = {grid[0], grid[1]},
+                    .num_args = p.count,
+                    .arg = p.arg,
+                    .plus = p.plus,
+                    .c_type = p.c_type};
+}
+
+// A text with its own name filled in.
+static const char *named(Arena *a, const char *text, const char *name) {
+    Text t = text_new(a);
+    for (const char *s = text; *s != '\0'; s++)
+        if (*s == OWN_NAME[0])
+            text_add(&t, "%s", name);
+        else
+            text_bytes(&t, s, 1);
+    return text_string(&t);
+}
+
+Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
+                        int *number, int *count) {
+    Group *group = graph_groups(host, a, count);
+    bool *stored = graph_stored(host, a);
+    Kernel *kernel = ARENA_ARRAY(a, (size_t)*count + 1, Kernel);
+    for (int i = 0; i < *count; i++) {
+        kernel[i].group = &group[i];
+        if (group[i].kind != GROUP_CALL)
+            kernel[i] = write_kernel(host, device, a, &group[i], stored);
+        kernel[i].name = kernel_name(host, a, &group[i], (*number)++);
+        if (kernel[i].text != NULL)
+            kernel[i].text = named(a, kernel[i].text, kernel[i].name);
+    }
+    return kernel;
+}

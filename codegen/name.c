@@ -1,0 +1,98 @@
+// Names: what a kernel does, and for which layer.
+
+#include "codegen/emit.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_WORDS = 4, MOST_LENGTH = 64 };
+
+// The last part of a path without its number: "layer1.conv_1" is a conv.
+static const char *kind_of_path(Arena *a, const char *path) {
+    const char *dot = strrchr(path, '.');
+    const char *last = dot ? dot + 1 : path;
+    size_t length = strlen(last);
+    while (length > 0 && isdigit((unsigned char)last[length - 1]))
+        length--;
+    if (length > 1 && last[length - 1] == '_' && last[length] != '\0')
+        return arena_string(a, last, length - 1);
+    return last;
+}
+
+static const char *place_of_path(Arena *a, const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot ? arena_string(a, path, (size_t)(dot - path)) : "";
+}
+
+// Letters, digits and _ are all that reaches a kernel's text.
+static void add_plain(Text *t, const char *word) {
+    for (; *word != '\0'; word++) {
+        char c = (char)tolower((unsigned char)*word);
+        if (!isalnum((unsigned char)c))
+            c = '_';
+        text_bytes(t, &c, 1);
+    }
+}
+
+typedef struct {
+    const char *word[MOST_WORDS];
+    int count;
+} Words;
+
+static void word_add(Words *w, const char *word) {
+    for (int i = 0; i < w->count; i++)
+        if (strcmp(w->word[i], word) == 0)
+            return;
+    if (w->count < MOST_WORDS)
+        w->word[w->count++] = word;
+}
+
+static bool is_root(const Group *group, NodeId n) {
+    for (int i = 0; i < group->num_outputs; i++)
+        if (group->output[i] == n)
+            return true;
+    return false;
+}
+
+// The name of a group without its number.
+const char *kernel_name(const Graph *g, Arena *a, const Group *group,
+                        int number) {
+    Words words = {{NULL}, 0};
+    const char *place = "";
+    bool backward = false;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &g->node[n];
+        if (d->op == OP_scratch)
+            continue;
+        if (d->from.path != NULL)
+            word_add(&words, kind_of_path(a, d->from.path));
+        if (is_root(group, n) && d->from.path != NULL && *place == '\0')
+            place = place_of_path(a, d->from.path);
+        backward |= d->from.backward;
+    }
+    if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK) {
+        bool step = strcmp(g->name, "train") == 0;
+        words.word[0] = group->kind == GROUP_CHECK ? "all_finite"
+                        : step                     ? "update"
+                                                   : g->name;
+        words.count = 1;
+        place = "";
+        backward = false;
+    }
+    if (words.count == 0)
+        word_add(&words, op_info[g->node[group->last].op].name);
+    Text t = text_new(a);
+    text_add(&t, "%c%02d", group->kind == GROUP_CALL ? 'c' : 'k', number);
+    for (int i = 0; i < words.count && t.length < MOST_LENGTH; i++) {
+        text_add(&t, "_");
+        add_plain(&t, words.word[i]);
+    }
+    if (backward)
+        text_add(&t, "_grad");
+    if (*place != '\0') {
+        text_add(&t, "__");
+        add_plain(&t, place);
+    }
+    return text_string(&t);
+}

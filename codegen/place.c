@@ -1,0 +1,214 @@
+// Places: which element of an operand an element needs, as C expressions.
+
+#include "codegen/emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static bool is_zero(const char *index) {
+    return strcmp(index, "0") == 0;
+}
+
+Place place_broadcast(Emit *e, Place p, Type operand) {
+    (void)e;
+    if (p.flat) {
+        if (type_count(operand) == 1)
+            return (Place){.flat = true, .rank = 0};
+        return p;
+    }
+    Place q = {.rank = operand.rank, .lanes = p.lanes};
+    for (int i = 0; i < operand.rank; i++) {
+        int from = i + p.rank - operand.rank;
+        q.dim[i] = operand.dim[i];
+        q.index[i] =
+            operand.dim[i] == 1 || from < 0 ? "0" : p.index[from];
+    }
+    q.whole = p.whole && operand.rank == p.rank;
+    for (int i = 0; i < operand.rank && q.whole; i++)
+        q.whole = operand.dim[i] == p.dim[i];
+    if (operand.rank == 0 || operand.dim[operand.rank - 1] == 1)
+        q.lanes = NULL;
+    return q;
+}
+
+// An index as an operand of * and +.
+static const char *factor(Emit *e, const char *index) {
+    for (const char *s = index; *s != '\0'; s++)
+        if (!isalnum((unsigned char)*s) && *s != '_')
+            return arena_format(e->a, "(%s)", index);
+    return index;
+}
+
+const char *place_offset(Emit *e, Place p) {
+    const char *text = NULL;
+    bool sum = false; // whether text must be put in parentheses to multiply
+    int64_t stride = 1; // that it still has to be multiplied by
+    if (p.flat)
+        return p.rank == 0 ? "0" : p.index[0];
+    if (p.whole && p.rank > 2)
+        return arena_format(e->a, "(size_t)i * C + %s", p.index[p.rank - 1]);
+    for (int i = 0; i < p.rank; i++) {
+        stride *= p.dim[i];
+        if (is_zero(p.index[i]))
+            continue;
+        const char *index = factor(e, p.index[i]);
+        if (text == NULL) {
+            text = i + 1 < p.rank ? arena_format(e->a, "(size_t)%s", index)
+                                  : p.index[i];
+        } else {
+            text = arena_format(e->a, sum ? "(%s) * %lld + %s" : "%s * %lld + %s",
+                                text, (long long)stride, index);
+            sum = true;
+        }
+        stride = 1;
+    }
+    if (text == NULL)
+        return "0";
+    return stride == 1
+               ? text
+               : arena_format(e->a, sum ? "(%s) * %lld" : "%s * %lld", text,
+                              (long long)stride);
+}
+
+const char *place_key(Emit *e, Place p) {
+    Text t = text_new(e->a);
+    for (int i = 0; i < p.rank; i++)
+        if (!is_zero(p.index[i]))
+            text_add(&t, "%d:%s,", i - p.rank, p.index[i]);
+    if (p.lanes != NULL)
+        text_add(&t, "*%s", p.lanes);
+    return text_string(&t);
+}
+
+// Declares an int in s and returns its name.
+static const char *index_new(Emit *e, Scope *s, const char *stem,
+                             const char *value) {
+    const char *name = arena_format(e->a, "%s%d", stem, ++e->num_indices);
+    text_line(&s->before, "const int %s = %s;", name, value);
+    return name;
+}
+
+static void require(Emit *e, const char **inside, const char *condition) {
+    *inside = *inside == NULL
+                  ? condition
+                  : arena_format(e->a, "%s && %s", *inside, condition);
+}
+
+// Narrows an index to 0 .. count-1, where it is outside to the nearest end.
+static const char *index_bounded(Emit *e, Scope *s, const char *index,
+                                 int64_t count, const char **inside) {
+    require(e, inside,
+            arena_format(e->a, "%s >= 0 && %s < %lld", index, index,
+                         (long long)count));
+    return index_new(e, s, "i",
+                     arena_format(e->a, "clamp(%s, %lld)", index,
+                                  (long long)count));
+}
+
+static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
+                      const char **inside, int sign) {
+    const Node *d = &e->g->node[n];
+    Place q = p;
+    q.whole = false;
+    for (int i = 0; i < from.rank; i++) {
+        int64_t low = node_ints(d, ATTR_low, i, 0) * sign;
+        q.dim[i] = from.dim[i];
+        if (low != 0)
+            q.index[i] = index_new(
+                e, s, "i",
+                arena_format(e->a, "%s + %lld", p.index[i], (long long)low));
+        if (sign < 0 && from.dim[i] != p.dim[i])
+            q.index[i] =
+                index_bounded(e, s, q.index[i], from.dim[i], inside);
+    }
+    return q;
+}
+
+// Images [N,H,W,C] moved by an offset for each sample.
+static Place move_shift(Emit *e, Scope *s, NodeId n, Place p,
+                        const char **inside) {
+    const Node *d = &e->g->node[n];
+    const char *mode = node_text(d, ATTR_mode);
+    Place sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
+    Place q = p;
+    q.whole = false;
+    for (int i = 1; i <= 2; i++) {
+        const char *by = value_at(e, s, d->arg[i], sample);
+        const char *index =
+            index_new(e, s, i == 1 ? "h" : "w",
+                      arena_format(e->a, "%s + %s", p.index[i], by));
+        if (strcmp(mode, "zero") == 0)
+            q.index[i] = index_bounded(e, s, index, p.dim[i], inside);
+        else
+            q.index[i] = index_new(
+                e, s, i == 1 ? "h" : "w",
+                arena_format(e->a, "%s(%s, %lld)",
+                             strcmp(mode, "edge") == 0 ? "clamp" : "reflect",
+                             index, (long long)p.dim[i]));
+    }
+    return q;
+}
+
+static Place move_flip(Emit *e, Scope *s, NodeId n, Place p) {
+    Place sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
+    const char *mirrored =
+        value_at(e, s, e->g->node[n].arg[1], sample);
+    Place q = p;
+    q.whole = false;
+    q.index[2] = index_new(e, s, "w",
+                           arena_format(e->a, "%s ? %lld - %s : %s", mirrored,
+                                        (long long)p.dim[2] - 1, p.index[2],
+                                        p.index[2]));
+    return q;
+}
+
+// The same element under another shape.  Axes of size 1 come and go freely;
+// anything else goes through the number of the element.
+static Place move_view(Emit *e, Scope *s, Place p, Type from) {
+    Place q = {.rank = from.rank, .lanes = p.lanes};
+    int j = p.rank - 1;
+    bool same = true;
+    for (int i = from.rank - 1; i >= 0 && same; i--) {
+        q.dim[i] = from.dim[i];
+        q.index[i] = "0";
+        if (from.dim[i] == 1)
+            continue;
+        while (j >= 0 && p.dim[j] == 1)
+            j--;
+        same = j >= 0 && p.dim[j] == from.dim[i];
+        q.index[i] = same ? p.index[j--] : "0";
+    }
+    if (same)
+        return q;
+    const char *element = index_new(e, s, "i", place_offset(e, p));
+    int64_t stride = 1;
+    for (int i = from.rank - 1; i >= 0; i--) {
+        q.dim[i] = from.dim[i];
+        q.index[i] = index_new(e, s, "i",
+                               arena_format(e->a, "%s / %lld %% %lld", element,
+                                            (long long)stride,
+                                            (long long)from.dim[i]));
+        stride *= from.dim[i];
+    }
+    return q;
+}
+
+Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const char **inside) {
+    const Node *d = &e->g->node[n];
+    Type from = e->g->node[d->arg[0]].type;
+    *inside = NULL;
+    if (p.flat) // views only: the number of an element stays the same
+        return p;
+    switch (d->op) {
+    case OP_pad:
+        return move_pad(e, s, n, p, from, inside, -1);
+    case OP_slice:
+        return move_pad(e, s, n, p, from, inside, 1);
+    case OP_shift:
+        return move_shift(e, s, n, p, inside);
+    case OP_flip:
+        return move_flip(e, s, n, p);
+    default:
+        return move_view(e, s, p, from);
+    }
+}

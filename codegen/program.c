@@ -1,0 +1,603 @@
+// Program: the two files of a trainer.
+//
+// NAME.cu holds the kernels.  NAME.c includes it as C, so that they run on the
+// host, and carries its text for a device that compiles it when the trainer
+// starts.  It holds the steps as lists of launches, the tables of states,
+// inputs and library calls, and for each device where every tensor lives.
+
+#include "codegen/emit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+    const char *name; // init, derive, train, eval
+    const Graph *host, *device;
+    Kernel *kernel;
+    int count;
+} Step;
+
+enum { MOST_STEPS = 4 };
+
+typedef struct {
+    const Program *program;
+    const Plan *host, *device;
+    const CodegenOptions *options;
+    Arena *a;
+    Step step[MOST_STEPS];
+    int num_steps;
+} Writer;
+
+static void find_steps(Writer *w) {
+    const Plan *h = w->host, *d = w->device;
+    const Step all[MOST_STEPS] = {{"init", h->init, d->init, NULL, 0},
+                                  {"derive", h->derive, d->derive, NULL, 0},
+                                  {"train", h->train, d->train, NULL, 0},
+                                  {"eval", h->eval, d->eval, NULL, 0}};
+    int number = 0;
+    for (int i = 0; i < MOST_STEPS; i++) {
+        if (all[i].host == NULL)
+            continue;
+        Step *s = &w->step[w->num_steps++];
+        *s = all[i];
+        s->kernel =
+            codegen_kernels(s->host, s->device, w->a, &number, &s->count);
+    }
+}
+
+// ---- small pieces ----
+
+static const char *layer_of(const Node *d) {
+    const char *name = node_text(d, ATTR_name);
+    return name != NULL             ? name
+           : d->from.path != NULL ? d->from.path
+                                    : op_info[d->op].name;
+}
+
+static const char *type_text(Arena *a, Type type) {
+    Text t = text_new(a);
+    type_print(&t, type);
+    return text_string(&t);
+}
+
+// The name of an element type of the runtime; act has what it stands for.
+static const char *rt_type(DType d, DType act) {
+    switch (d == ACT ? act : d) {
+    case F16:
+        return "RT_F16";
+    case BF16:
+        return "RT_BF16";
+    case I32:
+        return "RT_I32";
+    case U8:
+        return "RT_U8";
+    case BOOL:
+        return "RT_BOOL";
+    default:
+        return "RT_F32";
+    }
+}
+
+static const char *rt_kind(const Node *d) {
+    static const char *const kinds[][2] = {
+        {STATE_STATISTIC, "RT_STATISTIC"}, {STATE_OPTIMIZER, "RT_OPTIMIZER"},
+        {STATE_RUN, "RT_RUN"},             {STATE_METRIC, "RT_METRIC"},
+        {STATE_DERIVED, "RT_DERIVED"},
+    };
+    const char *kind = node_text(d, ATTR_kind);
+    for (int i = 0; kind != NULL && i < 5; i++)
+        if (strcmp(kind, kinds[i][0]) == 0)
+            return kinds[i][1];
+    return "RT_PARAM";
+}
+
+static const char *dims_text(Arena *a, Type type) {
+    Text t = text_new(a);
+    text_add(&t, "%d, {", type.rank);
+    for (int i = 0; i < type.rank; i++)
+        text_add(&t, "%s%lld", i ? ", " : "", (long long)type.dim[i]);
+    text_add(&t, type.rank ? "}" : "0}");
+    return text_string(&t);
+}
+
+static void add_quoted(Text *t, const char *s) {
+    text_add(t, "\"");
+    for (; *s != '\0'; s++)
+        if (*s == '"' || *s == '\\')
+            text_add(t, "\\%c", *s);
+        else if ((unsigned char)*s < 32 || (unsigned char)*s > 126)
+            text_add(t, "\\%03o", (unsigned char)*s);
+        else
+            text_bytes(t, s, 1);
+    text_add(t, "\"");
+}
+
+static int64_t count_parameters(const Graph *g) {
+    int64_t count = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_param)
+            count += type_count(g->node[n].type);
+    return count;
+}
+
+// ---- NAME.cu ----
+
+static void write_kernels(const Writer *w, Text *t) {
+    const Program *p = w->program;
+    text_add(t, "// Kernels of %s, from %s.\n//\n", p->name, p->file);
+    text_add(t, "// One text for CUDA and for C: the prelude says what its "
+                "words mean.  v12 is\n// %%12 of the graph that `sinter show "
+                "plan` prints, p12 its address.\n\n");
+    text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
+    for (int i = 0; i < w->num_steps; i++) {
+        const Step *s = &w->step[i];
+        text_add(t, "\n// ---- %s ----\n", s->name);
+        for (int k = 0; k < s->count; k++)
+            if (s->kernel[k].text != NULL)
+                text_add(t, "\n%s", s->kernel[k].text);
+    }
+}
+
+// ---- NAME.c: kernels ----
+
+static void write_entries(const Writer *w, Text *t) {
+    text_add(t, "// ---- kernels, as the host calls them ----\n\n");
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++) {
+            const Kernel *kernel = &w->step[i].kernel[k];
+            if (kernel->text == NULL)
+                continue;
+            text_add(t, "HOST_KERNEL(%s", kernel->name);
+            for (int j = 0; j < kernel->num_args; j++) {
+                const char *type = kernel->c_type[j];
+                const char *end = strstr(type, " *");
+                if (kernel->arg[j] == NO_NODE)
+                    text_add(t, ",\n            arena");
+                else
+                    text_add(t, ",\n            ARG(%.*s *, %d)",
+                             (int)(end - type), type, j);
+            }
+            text_add(t, ")\n");
+        }
+    text_add(t, "\nenum {\n");
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (w->step[i].kernel[k].text != NULL)
+                text_add(t, "    %s_id,\n", w->step[i].kernel[k].name);
+    text_add(t, "    NUM_KERNELS\n};\n");
+    text_add(t, "\nstatic const RtKernel kernels[] = {\n");
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (w->step[i].kernel[k].text != NULL)
+                text_add(t, "    {\"%s\", %s_host},\n",
+                         w->step[i].kernel[k].name, w->step[i].kernel[k].name);
+    text_add(t, "};\n\n");
+    text_add(t, "// Blocks of each launch, on the host and on CUDA.\n");
+    text_add(t, "static const int blocks[2][NUM_KERNELS] = {\n");
+    for (int d = 0; d < 2; d++) {
+        text_add(t, "    {");
+        int column = 5, written = 0;
+        for (int i = 0; i < w->num_steps; i++)
+            for (int k = 0; k < w->step[i].count; k++) {
+                if (w->step[i].kernel[k].text == NULL)
+                    continue;
+                const char *number = arena_format(
+                    w->a, "%s%d", written++ ? ", " : "",
+                    w->step[i].kernel[k].grid[d]);
+                if (column + (int)strlen(number) > 78) {
+                    text_add(t, ",\n     ");
+                    number += 2;
+                    column = 5;
+                }
+                text_add(t, "%s", number);
+                column += (int)strlen(number);
+            }
+        text_add(t, "},\n");
+    }
+    text_add(t, "};\n");
+}
+
+// ---- NAME.c: library calls ----
+
+static void write_conv(Text *t, const Node *d, const char *kind, Type x, Type weight, Type y) {
+    text_add(t, "%s, .n = %lld, .h = %lld, .w = %lld, .c = %lld,", kind,
+             (long long)x.dim[0], (long long)x.dim[1], (long long)x.dim[2],
+             (long long)x.dim[3]);
+    text_add(t, "\n     .k = %lld, .r = %lld, .s = %lld, .oh = %lld, .ow = %lld,",
+             (long long)weight.dim[0], (long long)weight.dim[1],
+             (long long)weight.dim[2], (long long)y.dim[1],
+             (long long)y.dim[2]);
+    text_add(t, "\n     .stride = {%lld, %lld}, .dilation = {%lld, %lld},",
+             (long long)node_ints(d, ATTR_stride, 0, 1),
+             (long long)node_ints(d, ATTR_stride, 1, 1),
+             (long long)node_ints(d, ATTR_dilation, 0, 1),
+             (long long)node_ints(d, ATTR_dilation, 1, 1));
+    text_add(t, " .pad = {%lld, %lld, %lld, %lld}, .groups = %lld",
+             (long long)node_ints(d, ATTR_pad, 0, 0),
+             (long long)node_ints(d, ATTR_pad, 1, 0),
+             (long long)node_ints(d, ATTR_pad, 2, 0),
+             (long long)node_ints(d, ATTR_pad, 3, 0),
+             (long long)node_int(d, ATTR_groups, 1));
+}
+
+static void write_call(Text *t, const Graph *g, const Node *d) {
+    Type a = g->node[d->arg[0]].type, b = g->node[d->arg[1]].type;
+    switch (d->op) {
+    case OP_conv:
+        write_conv(t, d, "RT_CONV", a, b, d->type);
+        break;
+    case OP_conv_grad_input:
+        write_conv(t, d, "RT_CONV_GRAD_INPUT", d->type, b, a);
+        break;
+    case OP_conv_grad_weight:
+        write_conv(t, d, "RT_CONV_GRAD_WEIGHT", b, d->type, a);
+        break;
+    default: {
+        bool ta = node_int(d, ATTR_ta, 0), tb = node_int(d, ATTR_tb, 0);
+        text_add(t, "RT_MATMUL, .n = %lld, .k = %lld, .c = %lld, .ta = %s, "
+                    ".tb = %s",
+                 (long long)d->type.dim[0], (long long)d->type.dim[1],
+                 (long long)a.dim[ta ? 0 : 1], ta ? "true" : "false",
+                 tb ? "true" : "false");
+    }
+    }
+}
+
+static const Node *call_node(const Graph *g, const Kernel *k) {
+    NodeId n = k->group->first;
+    while (!(op_info[g->node[n].op].facts & CONTRACTS))
+        n++;
+    return &g->node[n];
+}
+
+static bool any_calls(const Writer *w) {
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (w->step[i].kernel[k].text == NULL)
+                return true;
+    return false;
+}
+
+static void write_call_table(const Writer *w, Text *t, const char *device,
+                             DType act) {
+    text_add(t, "\nstatic const RtCall calls_%s[] = {\n", device);
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++) {
+            const Kernel *kernel = &w->step[i].kernel[k];
+            if (kernel->text != NULL)
+                continue;
+            const Node *d = call_node(w->step[i].host, kernel);
+            text_add(t, "    {.type = %s, .accumulate = %s, .kind = ",
+                     rt_type(d->type.dtype, act),
+                     node_int(d, ATTR_accumulate, 0) ? "true" : "false");
+            write_call(t, w->step[i].host, d);
+            text_add(t, "}, // %s\n", kernel->name);
+        }
+    text_add(t, "};\n");
+}
+
+static void write_calls(const Writer *w, Text *t) {
+    if (!any_calls(w))
+        return;
+    text_add(t, "\n// ---- library calls ----\n\nenum {\n");
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (w->step[i].kernel[k].text == NULL)
+                text_add(t, "    %s,\n", w->step[i].kernel[k].name);
+    text_add(t, "};\n");
+    write_call_table(w, t, "host", w->host->act);
+    write_call_table(w, t, "cuda", w->device->act);
+}
+
+// ---- NAME.c: steps ----
+
+static int phase_of(const Graph *g, const Group *group) {
+    if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK)
+        return 2;
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (g->node[n].from.backward)
+            return 1;
+    return 0;
+}
+
+static void write_launch(Text *t, const Step *s, const Kernel *k) {
+    if (k->text == NULL) {
+        const Node *d = call_node(s->host, k);
+        text_add(t, "    rt_contract(d, %s, at[%s_v%u], at[%s_v%u], "
+                    "at[%s_v%u]);\n",
+                 k->name, s->name, node_base(s->host, d->arg[0]), s->name,
+                 node_base(s->host, d->arg[1]), s->name,
+                 (unsigned)(d - s->host->node));
+        return;
+    }
+    int column =
+        text_string(t) == NULL ? 0 : 4 + (int)strlen(k->name) * 2 + 30;
+    text_add(t, "    LAUNCH(d, %s_id, grid[%s_id]", k->name, k->name);
+    for (int j = 0; j < k->num_args; j++) {
+        char argument[80];
+        if (k->arg[j] == NO_NODE)
+            snprintf(argument, sizeof argument, "0");
+        else if (k->plus[j])
+            snprintf(argument, sizeof argument, "at[%s_v%u] + %d", s->name,
+                     k->arg[j], k->plus[j]);
+        else
+            snprintf(argument, sizeof argument, "at[%s_v%u]", s->name,
+                     k->arg[j]);
+        if (column + 2 + (int)strlen(argument) > 78) {
+            text_add(t, ",\n           %s", argument);
+            column = 11 + (int)strlen(argument);
+        } else {
+            text_add(t, ", %s", argument);
+            column += 2 + (int)strlen(argument);
+        }
+    }
+    text_add(t, ");\n");
+}
+
+// A comment where the layer changes, with the model's line.
+static void write_layer(Text *t, const Step *s, const Kernel *k,
+                        const char **layer) {
+    const Graph *g = s->host;
+    Origin from = {0};
+    for (NodeId n = k->group->first; n <= k->group->last; n++)
+        if (g->node[n].from.path != NULL) {
+            from = g->node[n].from;
+            break;
+        }
+    if (from.path == NULL)
+        return;
+    const char *dot = strrchr(from.path, '.');
+    size_t length = dot ? (size_t)(dot - from.path) : strlen(from.path);
+    if (*layer != NULL && strlen(*layer) == length &&
+        strncmp(*layer, from.path, length) == 0)
+        return;
+    *layer = arena_string(t->arena, from.path, length);
+    text_add(t, "\n    // %s%s: %s:%d\n", *layer,
+             from.backward ? ", backward" : "", from.file, from.line);
+}
+
+static void write_step(const Writer *w, Text *t, const Step *s) {
+    static const char *const phase_name[] = {"RT_FORWARD", "RT_BACKWARD",
+                                             "RT_UPDATE"};
+    bool *stored = graph_stored(s->host, w->a);
+    text_add(t, "\n// ---- %s ----\n\n", s->name);
+    text_add(t, "// Where tensors live: bytes from the start of the arena, on "
+                "the host and on CUDA.\nenum {\n");
+    int count = 0;
+    for (NodeId n = 0; n < s->host->count; n++)
+        if (stored[n]) {
+            text_add(t, "    %s_v%u, // %s %s\n", s->name, n,
+                     type_text(w->a, s->host->node[n].type),
+                     layer_of(&s->host->node[n]));
+            count++;
+        }
+    text_add(t, "};\n\nstatic const size_t %s_places[2][%d] = {\n", s->name,
+             count < 1 ? 1 : count);
+    for (int i = 0; i < 2; i++) {
+        const Graph *g = i == 0 ? s->host : s->device;
+        text_add(t, "    {\n");
+        for (NodeId n = 0; n < g->count; n++)
+            if (stored[n])
+                text_add(t, "        [%s_v%u] = %lld,\n", s->name, n,
+                         (long long)g->node[n].offset);
+        text_add(t, "    },\n");
+    }
+    text_add(t, "};\n\n");
+    text_add(t, "static void %s_step(RtDevice *d, const size_t *at, "
+                "const int *grid)\n{\n", s->name);
+    int phase = -1;
+    const char *layer = NULL;
+    bool trains = strcmp(s->name, "train") == 0;
+    for (int k = 0; k < s->count; k++) {
+        int now = phase_of(s->host, s->kernel[k].group);
+        write_layer(t, s, &s->kernel[k], &layer);
+        if (trains && now != phase)
+            text_add(t, "    rt_phase(d, %s);\n", phase_name[now]);
+        phase = now;
+        write_launch(t, s, &s->kernel[k]);
+    }
+    if (trains)
+        text_add(t, "\n    rt_phase(d, RT_OTHER);\n");
+    text_add(t, "}\n");
+}
+
+static void write_wrappers(const Writer *w, Text *t) {
+    static const char *const device[] = {"host", "cuda"};
+    text_add(t, "\n// ---- the steps on each device ----\n");
+    for (int d = 0; d < 2; d++)
+        for (int i = 0; i < w->num_steps; i++) {
+            const char *name = w->step[i].name;
+            text_add(t,
+                     "\nstatic void %s_on_%s(RtDevice *d)\n{\n"
+                     "    %s_step(d, %s_places[%d], blocks[%d]);\n}\n",
+                     name, device[d], name, name, d, d);
+        }
+}
+
+// ---- NAME.c: states and inputs ----
+
+static void write_states(const Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    text_add(t, "\nstatic const RtState states_%s[] = {\n", device[which]);
+    for (int i = 0; i < w->num_steps; i++) {
+        const Graph *g = which ? w->step[i].device : w->step[i].host;
+        for (NodeId n = 0; n < g->count; n++) {
+            const Node *d = &g->node[n];
+            bool seen = false;
+            if (d->op != OP_param && d->op != OP_state)
+                continue;
+            const char *name = node_text(d, ATTR_name);
+            for (int j = 0; j < i && !seen; j++)
+                seen = graph_find(which ? w->step[j].device : w->step[j].host,
+                                  name) != NO_NODE;
+            if (seen)
+                continue;
+            text_add(t, "    {\"%s\", %s, %s, %s, %lld, ", name, rt_kind(d),
+                     rt_type(d->type.dtype, g->act), dims_text(w->a, d->type),
+                     (long long)d->offset);
+            text_double(t, node_float(d, ATTR_init, 0.0));
+            text_add(t, "},\n");
+        }
+    }
+    text_add(t, "};\n");
+}
+
+static void write_inputs(const Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    for (int i = 0; i < w->num_steps; i++) {
+        const Graph *g = which ? w->step[i].device : w->step[i].host;
+        bool any = false;
+        for (NodeId n = 0; n < g->count; n++) {
+            const Node *d = &g->node[n];
+            if (d->op != OP_input)
+                continue;
+            if (!any)
+                text_add(t, "\nstatic const RtInput %s_inputs_%s[] = {\n",
+                         w->step[i].name, device[which]);
+            any = true;
+            text_add(t, "    {\"%s\", %s, %s, %lld},\n",
+                     node_text(d, ATTR_name), rt_type(d->type.dtype, g->act),
+                     dims_text(w->a, d->type), (long long)d->offset);
+        }
+        if (any)
+            text_add(t, "};\n");
+    }
+}
+
+static const Step *step_named(const Writer *w, const char *name) {
+    for (int i = 0; i < w->num_steps; i++)
+        if (strcmp(w->step[i].name, name) == 0)
+            return &w->step[i];
+    return NULL;
+}
+
+static bool has_inputs(const Writer *w, const char *name) {
+    const Step *s = step_named(w, name);
+    for (NodeId n = 0; s != NULL && n < s->host->count; n++)
+        if (s->host->node[n].op == OP_input)
+            return true;
+    return false;
+}
+
+static void write_plan(const Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    const char *on = device[which];
+    const Plan *plan = which ? w->device : w->host;
+    text_add(t, "    {\n");
+    text_add(t, "        .device = \"%s\",\n", on);
+    text_add(t, "        .arena_bytes = %lld,\n", (long long)plan->arena_bytes);
+    text_add(t, "        .state = states_%s,\n", on);
+    text_add(t, "        .num_states = COUNT(states_%s),\n", on);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "eval" : "train";
+        if (!has_inputs(w, name))
+            continue;
+        text_add(t, "        .%s_input = %s_inputs_%s,\n", name, name, on);
+        text_add(t, "        .num_%s_inputs = COUNT(%s_inputs_%s),\n", name,
+                 name, on);
+    }
+    text_add(t, "        .kernel = kernels,\n");
+    text_add(t, "        .num_kernels = NUM_KERNELS,\n");
+    if (any_calls(w)) {
+        text_add(t, "        .call = calls_%s,\n", on);
+        text_add(t, "        .num_calls = COUNT(calls_%s),\n", on);
+    }
+    for (int i = 0; i < w->num_steps; i++)
+        text_add(t, "        .%s = %s_on_%s,\n", w->step[i].name,
+                 w->step[i].name, on);
+    text_add(t, "    },\n");
+}
+
+// ---- NAME.c: the trainer ----
+
+static Type image_type(const Graph *g) {
+    NodeId n = graph_find(g, "image");
+    return n == NO_NODE ? type_scalar(F32) : g->node[n].type;
+}
+
+static void write_trainer(const Writer *w, Text *t) {
+    const Program *p = w->program;
+    const Recipe *r = &p->recipe;
+    Type image = image_type(p->eval);
+    text_add(t, "\nstatic const RtPlan plans[] = {\n");
+    write_plan(w, t, 0);
+    write_plan(w, t, 1);
+    text_add(t, "};\n\nRT_EMBED(kernels_text, \"%s.cu\");\n\n",
+             w->options->base);
+    text_add(t, "int main(int argc, char **argv)\n{\n");
+    text_add(t, "    const RtTrainer trainer = {\n");
+    text_add(t, "        .model = \"%s\",\n", p->name);
+    text_add(t, "        .file = ");
+    add_quoted(t, p->file);
+    text_add(t, ",\n        .version = \"%s\",\n", w->options->version);
+    text_add(t, "        .fingerprint = 0x%016llxu,\n",
+             (unsigned long long)w->options->fingerprint);
+    text_add(t, "        .data_format = \"%s\",\n", r->data_format);
+    text_add(t, "        .data_path = ");
+    add_quoted(t, r->data_path != NULL ? r->data_path : "");
+    text_add(t, ",\n        .image_rank = %d,\n", image.rank - 1);
+    text_add(t, "        .image_dim = {");
+    for (int i = 1; i < image.rank; i++)
+        text_add(t, "%s%lld", i > 1 ? ", " : "", (long long)image.dim[i]);
+    text_add(t, "},\n        .classes = %d,\n", r->classes);
+    text_add(t, "        .batch = %lld,\n", (long long)r->batch);
+    text_add(t, "        .drop_last = %s,\n", r->drop_last ? "true" : "false");
+    text_add(t, "        .epochs = ");
+    text_double(t, r->epochs);
+    text_add(t, ",\n        .seed = %lld,\n", (long long)r->seed);
+    text_add(t, "        .eval_epochs = ");
+    text_double(t, r->eval_epochs);
+    text_add(t, ",\n        .checkpoint_epochs = ");
+    text_double(t, r->checkpoint_epochs);
+    text_add(t, ",\n        .checkpoint_keep = %d,\n", r->checkpoint_keep);
+    text_add(t, "        .plan = plans,\n");
+    text_add(t, "        .num_plans = COUNT(plans),\n");
+    text_add(t, "        .kernels = kernels_text,\n");
+    text_add(t, "        .kernels_length = (size_t)(kernels_text_end - "
+                "kernels_text),\n");
+    text_add(t, "    };\n    return rt_main(argc, argv, &trainer);\n}\n");
+}
+
+static void write_header(const Writer *w, Text *t) {
+    const Program *p = w->program;
+    text_add(t, "// %s: a trainer, from %s.\n//\n", p->name, p->file);
+    text_add(t, "//   batch %lld, %lld parameters\n",
+             (long long)p->recipe.batch,
+             (long long)count_parameters(p->train));
+    text_add(t, "//   arena: %lld bytes on the host, %lld on CUDA\n",
+             (long long)w->host->arena_bytes,
+             (long long)w->device->arena_bytes);
+    text_add(t, "//   a step: %d launches\n//\n",
+             step_named(w, "train")->count);
+    text_add(t, "// train_v12 is %%12 of the graph that `sinter show plan` "
+                "prints.  Build with\n// `sinter build`, or:\n");
+    text_add(t, "//   cc -O3 -march=native -fopenmp-simd -I INCLUDE %s.c "
+                "-lsinter_rt ...\n\n", w->options->base);
+    text_add(t, "#include \"runtime/rt.h\"\n\n");
+    text_add(t, "#define SINTER_ACT %d // of activations on the host\n",
+             w->host->act == F16 ? 16 : w->host->act == BF16 ? 1 : 32);
+    text_add(t, "#include \"%s.cu\"\n\n", w->options->base);
+    text_add(t, "#define COUNT(table) ((int)(sizeof(table) / "
+                "sizeof *(table)))\n\n");
+}
+
+void codegen_program(const Program *p, const Plan *host, const Plan *device,
+                     const CodegenOptions *o, Text *c, Text *cu) {
+    Writer w = {.program = p, .host = host, .device = device, .options = o,
+                .a = c->arena};
+    find_steps(&w);
+    write_kernels(&w, cu);
+    write_header(&w, c);
+    write_entries(&w, c);
+    write_calls(&w, c);
+    for (int i = 0; i < w.num_steps; i++)
+        write_step(&w, c, &w.step[i]);
+    write_wrappers(&w, c);
+    text_add(c, "\n// ---- states and inputs ----\n");
+    for (int which = 0; which < 2; which++) {
+        write_states(&w, c, which);
+        write_inputs(&w, c, which);
+    }
+    write_trainer(&w, c);
+}

@@ -1,0 +1,206 @@
+// Row kernels: reductions over each row, as in softmax.  A gang of threads
+// shares a row; it passes over the row once for each reduction that needs the
+// one before, and a last time for what is stored.
+
+#include "codegen/emit.h"
+
+#include <string.h>
+
+static bool reduces_row(const Emit *e, NodeId n) {
+    return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e, n);
+}
+
+// How many row reductions come one after the other before each node's value.
+static int *find_levels(const Emit *e, int *most) {
+    const Group *group = e->group;
+    int *level = ARENA_ARRAY(e->a, group->last - group->first + 1, int);
+    *most = 0;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &e->g->node[n];
+        int *own = &level[n - group->first];
+        for (int i = 0; i < d->num_args; i++)
+            if (d->arg[i] >= group->first && d->arg[i] <= group->last &&
+                level[d->arg[i] - group->first] > *own)
+                *own = level[d->arg[i] - group->first];
+        *own += reduces_row(e, n);
+        *most = *own > *most ? *own : *most;
+    }
+    return level;
+}
+
+static void declare_row(Emit *e, Text *t, NodeId n) {
+    switch (e->g->node[n].op) {
+    case OP_max:
+        text_line(t, "float s%u = -INF;", n);
+        break;
+    case OP_argmax:
+        text_line(t, "float s%u = -INF;", n);
+        text_line(t, "int at%u = lane;", n);
+        break;
+    case OP_var:
+        text_line(t, "float s%u = 0.0f, q%u = 0.0f;", n, n);
+        break;
+    default:
+        text_line(t, "float s%u = 0.0f;", n);
+    }
+}
+
+static void add_element(Emit *e, Scope *pass, NodeId n, const char *x) {
+    Text *t = &pass->before;
+    switch (e->g->node[n].op) {
+    case OP_max:
+        text_line(t, "s%u = %s > s%u || %s != %s ? %s : s%u;", n, x, n, x, x,
+                  x, n);
+        break;
+    case OP_argmax:
+        text_line(t, "at%u = %s > s%u ? c : at%u;", n, x, n, n);
+        text_line(t, "s%u = %s > s%u ? %s : s%u;", n, x, n, x, n);
+        break;
+    case OP_var:
+        text_line(t, "const float d%u = %s - pivot%u;", n, x, n);
+        text_line(t, "s%u += d%u;", n, n);
+        text_line(t, "q%u += d%u * d%u;", n, n, n);
+        break;
+    default:
+        text_line(t, "s%u += %s;", n, x);
+    }
+}
+
+// The gang's result, as the value of n from here on.
+static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    Text *t = &row->before;
+    const char *name = value_name(e, "v", n);
+    switch (d->op) {
+    case OP_max:
+        text_line(t, "const float %s = gang_max(s%u, GANG, shared);", name, n);
+        break;
+    case OP_argmax:
+        text_line(t, "const int %s = gang_argmax(s%u, at%u, GANG, shared);",
+                  name, n, n);
+        break;
+    case OP_var:
+        text_line(t, "s%u = gang_sum(s%u, GANG, shared);", n, n);
+        text_line(t, "q%u = gang_sum(q%u, GANG, shared);", n, n);
+        text_line(t, "const float %s = (q%u - s%u * s%u / C) / C;", name, n, n,
+                  n);
+        break;
+    default:
+        text_line(t, "const float %s = gang_sum(s%u, GANG, shared);", name, n);
+    }
+    value_define(e, row, n, place_broadcast(e, p, d->type), HELD_ONCE, name);
+}
+
+static Scope *pass_open(Emit *e, Scope *row) {
+    return scope_new(e, row, IN_PASS, NULL, row->before.indent + 1);
+}
+
+static void pass_close(Emit *e, Scope *row, Scope *pass) {
+    Text body = text_new(e->a);
+    scope_close(e, pass, &body);
+    if (body.length == 0)
+        return;
+    text_line(&row->before, "for (int c = lane; c < C; c += GANG) {");
+    text_bytes(&row->before, text_string(&body), body.length);
+    text_line(&row->before, "}");
+}
+
+static void emit_level(Emit *e, Scope *row, Place p, const int *level,
+                       int which) {
+    Scope *pass = pass_open(e, row);
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (!reduces_row(e, n) || level[n - e->group->first] != which)
+            continue;
+        NodeId arg = e->g->node[n].arg[0];
+        if (e->g->node[n].op == OP_var) {
+            Place first = p;
+            first.whole = false;
+            first.index[p.rank - 1] = "0";
+            const char *x = value_at(e, row, arg, first);
+            text_line(&row->before, "const float pivot%u = %s;", n, x);
+        }
+        declare_row(e, &row->before, n);
+        add_element(e, pass, n, value_at(e, pass, arg, p));
+    }
+    pass_close(e, row, pass);
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (reduces_row(e, n) && level[n - e->group->first] == which)
+            join_row(e, row, n, p);
+}
+
+static bool has_lanes(const Emit *e, NodeId n) {
+    Type t = e->g->node[n].type;
+    return t.rank > 0 && t.dim[t.rank - 1] != 1;
+}
+
+// What is stored for each row, by the first of the gang, and for each element.
+static void emit_outputs(Emit *e, Scope *row, Place p) {
+    Scope *pass = pass_open(e, row);
+    Scope *first = scope_new(e, row, IN_WINDOW, NULL, row->before.indent + 1);
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        const Node *d = &e->g->node[n];
+        bool sum = sums_blocks(e, n);
+        if (!sum && (!e->stored[n] || d->op == OP_scratch))
+            continue;
+        NodeId of = sum ? d->arg[0] : n;
+        Place q = place_broadcast(e, p, e->g->node[of].type);
+        Scope *s = has_lanes(e, of) ? pass : first;
+        const char *x = value_at(e, s == pass ? pass : row, of, q);
+        if (sum)
+            sums_add(e, s, n, q, x);
+        else
+            emit_store(e, s, n, q, x);
+    }
+    pass_close(e, row, pass);
+    Text body = text_new(e->a);
+    scope_close(e, first, &body);
+    if (body.length > 0) {
+        text_line(&row->before, "if (lane == 0) {");
+        text_bytes(&row->before, text_string(&body), body.length);
+        text_line(&row->before, "}");
+    }
+}
+
+static void emit_totals_out(Emit *e, Text *t) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        for (int i = 0; sums_blocks(e, n) && i < reduce_slots(e->g, n); i++)
+            text_line(t,
+                      "total_%s(part + (size_t)blockIdx.x * WIDTH + %lld, "
+                      "&%s%u, 1, shared, NT);",
+                      e->g->node[n].op == OP_max ? "max" : "sum",
+                      (long long)(scratch_place(e, n) + i), i ? "q" : "s", n);
+}
+
+void emit_rows(Emit *e, Text *t) {
+    Type space = e->group->space;
+    int most, *level = find_levels(e, &most);
+    text_line(t, "enum { ROWS = %lld, C = %lld };",
+              (long long)space_rows(space), (long long)space_columns(space));
+    text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };");
+    if (e->group->scratch != NO_NODE)
+        text_line(t, "enum { WIDTH = %lld };",
+                  (long long)e->g->node[e->group->scratch].type.dim[1]);
+    text_line(t, "SHARED float shared[NT];");
+    text_line(t, "const int lane = threadIdx.x %% GANG;");
+    text_line(t, "CHUNK(lo, hi, ROWS);");
+    Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
+    Scope *row = scope_new(e, kernel, IN_ROW, NULL, t->indent + 1);
+    sums_declare(e, kernel, true, NULL);
+    Place p = space_place(e, space, "c", NULL);
+    for (int i = 1; i <= most; i++)
+        emit_level(e, row, p, level, i);
+    emit_outputs(e, row, p);
+    Text rows = text_new(e->a);
+    rows.indent = t->indent + 1;
+    scope_close(e, row, &rows);
+    scope_close(e, kernel, t);
+    text_line(t, "for (int i = lo + threadIdx.x / GANG; i < hi; "
+                 "i += NT / GANG) {");
+    t->indent++;
+    emit_row_indices(e, t, space, text_string(&rows));
+    t->indent--;
+    text_bytes(t, text_string(&rows), rows.length);
+    text_line(t, "}");
+    emit_totals_out(e, t);
+    sums_finish(e, t);
+}

@@ -1,0 +1,372 @@
+// Arguments meet parameters: by position, then by name, then by default; and
+// the values that builtins get are of the kind that their parameters ask for.
+
+#include "frontend/expand.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- which argument is whose ----
+
+// "conv(x, channels, size, stride=..., ...)"
+static const char *usage(Expansion *e, const Signature *s) {
+    Text t = text_new(e->arena);
+    text_add(&t, "%s(", s->function);
+    for (int i = 0; i < s->num_params; i++)
+        text_add(&t, "%s%s%s", i ? ", " : "", s->name[i],
+                 s->optional[i] ? "=..." : "");
+    text_add(&t, ")");
+    return text_string(&t);
+}
+
+static void explain(Expansion *e, const Signature *s, Diagnostic *d) {
+    if (s->declared_at.source != NULL)
+        diag_place(d, s->declared_at, "it is defined here");
+    else
+        diag_note(d, "it is %s", usage(e, s));
+}
+
+static int param_named(const Signature *s, Atom name) {
+    for (int i = 0; i < s->num_params; i++)
+        if (strcmp(s->name[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static void report_unknown(Expansion *e, const Signature *s, const Given *g) {
+    Diagnostic *d = report(e->diags, D_unknown_argument, g->at,
+                           "%s has no argument `%s`", s->function, g->name);
+    Nearest near = nearest_to(g->name);
+    for (int i = 0; i < s->num_params; i++)
+        nearest_offer(&near, s->name[i]);
+    nearest_note(&near, d);
+    explain(e, s, d);
+}
+
+// Puts the argument `index` into the slot of its parameter.
+static bool place(Expansion *e, const Signature *s, const Given *given,
+                  int index, int position, int *slot) {
+    const Given *g = &given[index];
+    int param = g->name ? param_named(s, g->name) : position;
+    if (param < 0) {
+        report_unknown(e, s, g);
+        return false;
+    }
+    if (param >= s->num_params) {
+        Diagnostic *d =
+            report(e->diags, D_surplus, g->at, "%s takes %d argument%s",
+                   s->function, s->num_params, s->num_params == 1 ? "" : "s");
+        explain(e, s, d);
+        return false;
+    }
+    if (slot[param] >= 0) {
+        Diagnostic *d =
+            report(e->diags, D_argument_twice, g->at,
+                   "`%s` of %s is given twice", s->name[param], s->function);
+        diag_place(d, given[slot[param]].at, "it was given here");
+        return false;
+    }
+    slot[param] = index;
+    return true;
+}
+
+static bool check_missing(Expansion *e, const Signature *s, const int *slot) {
+    for (int i = 0; i < s->num_params; i++) {
+        if (slot[i] >= 0 || s->optional[i])
+            continue;
+        Diagnostic *d = report(e->diags, D_missing, s->at, "%s needs `%s`",
+                               s->function, s->name[i]);
+        explain(e, s, d);
+        return false;
+    }
+    return true;
+}
+
+bool match_arguments(Expansion *e, const Signature *s, const Given *given,
+                     int num_given, int *slot) {
+    int position = 0;
+    bool good = true;
+    for (int i = 0; i < s->num_params; i++)
+        slot[i] = -1;
+    for (int i = 0; i < num_given; i++) {
+        e->work += s->num_params;
+        if (s->rest && !given[i].name && position == s->num_params)
+            continue;
+        good &= place(e, s, given, i, position, slot);
+        position += given[i].name == NULL;
+    }
+    return good && check_missing(e, s, slot);
+}
+
+// ---- what a builtin's parameters ask for ----
+
+// The next of words, which are separated by spaces; NULL after the last.
+static const char *next_word(Expansion *e, const char **words) {
+    const char *start = *words + strspn(*words, " ");
+    size_t length = strcspn(start, " ");
+    *words = start + length;
+    return length ? arena_string(e->arena, start, length) : NULL;
+}
+
+// "zero, edge, reflect"
+static const char *word_list(Expansion *e, const char *words) {
+    Text t = text_new(e->arena);
+    for (const char *w; (w = next_word(e, &words)) != NULL;)
+        text_add(&t, "%s%s", t.length ? ", " : "", w);
+    return text_string(&t);
+}
+
+static const char *kind_wanted(Expansion *e, const ParamInfo *p) {
+    switch (p->kind) {
+    case TENSOR:
+        return "a tensor";
+    case NUMBER:
+        return "a number";
+    case POSITIVE:
+        return "a number above 0";
+    case SHARE:
+        return "a number from 0 to 1";
+    case COUNT:
+        return "a whole number from 1";
+    case WHOLE:
+        return "a whole number from 0";
+    case PAIR:
+        return "a whole number from 1, or [rows, columns]";
+    case PADDING:
+        return "`same`, `valid`, a whole number, [rows, columns] or "
+               "[top, bottom, left, right]";
+    case FLAG:
+        return "true or false";
+    case NUMBERS:
+        return "a number or a list of numbers";
+    case SCALAR:
+        return "a number or a schedule";
+    case STRING:
+        return "a string";
+    case WORD:
+        return arena_format(e->arena, "one of: %s", word_list(e, p->words));
+    case KNOTS:
+        return "knots, as in `0: 0, 1: 0.4`";
+    }
+    return "";
+}
+
+static bool is_plain(Value v) {
+    return v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
+}
+
+static bool is_whole(Value v, double least) {
+    return is_plain(v) && v.number >= least && v.number <= INT32_MAX &&
+           v.number == floor(v.number);
+}
+
+// A list of 2, or of 2 or 4, whole numbers.
+static bool is_whole_list(Value v, double least, bool four) {
+    if (v.kind != VALUE_LIST ||
+        !(v.list.count == 2 || (four && v.list.count == 4)))
+        return false;
+    for (int i = 0; i < v.list.count; i++)
+        if (!is_whole(v.list.item[i], least))
+            return false;
+    return true;
+}
+
+static bool is_number_list(Value v) {
+    if (v.kind != VALUE_LIST || v.list.count == 0)
+        return false;
+    for (int i = 0; i < v.list.count; i++)
+        if (!is_plain(v.list.item[i]))
+            return false;
+    return true;
+}
+
+static bool is_scalar(Expansion *e, Value v) {
+    return is_plain(v) || (v.kind == VALUE_TENSOR &&
+                           type_equal(node_type(e, v.node), type_scalar(F32)));
+}
+
+static bool suits(Expansion *e, const ParamInfo *p, Value v) {
+    switch (p->kind) {
+    case TENSOR:
+        return v.kind == VALUE_TENSOR;
+    case NUMBER:
+        return is_plain(v);
+    case POSITIVE:
+        return is_plain(v) && v.number > 0;
+    case SHARE:
+        return is_plain(v) && v.number >= 0 && v.number <= 1;
+    case COUNT:
+        return is_whole(v, 1);
+    case WHOLE:
+        return is_whole(v, 0);
+    case PAIR:
+        return is_whole(v, 1) || is_whole_list(v, 1, false);
+    case PADDING:
+        return v.kind == VALUE_WORD || is_whole(v, 0) ||
+               is_whole_list(v, 0, true);
+    case FLAG:
+        return v.kind == VALUE_TRUTH;
+    case NUMBERS:
+        return is_plain(v) || is_number_list(v);
+    case SCALAR:
+        return is_scalar(e, v);
+    case STRING:
+        return v.kind == VALUE_STRING;
+    case WORD:
+        return v.kind == VALUE_WORD;
+    case KNOTS:
+        return v.kind == VALUE_KNOT;
+    }
+    return false;
+}
+
+static const char *describe(Expansion *e, Value v) {
+    Text t = text_new(e->arena);
+    if (v.kind == VALUE_TENSOR) {
+        text_add(&t, "%s", type_text(e, node_type(e, v.node)));
+    } else if (v.kind == VALUE_NUMBER) {
+        text_add(&t, "%.9g", v.number);
+        if (!is_plain(v))
+            text_add(&t, " with a unit");
+    } else {
+        text_add(&t, "%s", value_kind_name(v.kind));
+    }
+    return text_string(&t);
+}
+
+static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
+                        Value v, Span at) {
+    bool range = v.kind == VALUE_NUMBER && p->kind != TENSOR &&
+                 p->kind != FLAG && p->kind != STRING && p->kind != WORD;
+    Diagnostic *d =
+        report(e->diags, range ? D_range : D_kind, at, "`%s` of %s must be %s",
+               p->name, c->builtin->name, kind_wanted(e, p));
+    diag_label(d, "this is %s", describe(e, v));
+    if (v.at.source != NULL &&
+        (v.at.source != at.source || v.at.start != at.start))
+        diag_place(d, v.at, "it comes from here");
+}
+
+static bool word_allowed(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *w = words; *w != '\0';) {
+        size_t end = strcspn(w, " ");
+        if (end == length && strncmp(w, word, length) == 0)
+            return true;
+        w += end + strspn(w + end, " ");
+    }
+    return false;
+}
+
+// A name that is meant as a word, such as `reflect`.
+static bool is_word(const ParamInfo *p, const Given *g) {
+    return p->words != NULL && g->expr != NULL && g->expr->kind == EXPR_NAME &&
+           (p->kind == WORD || word_allowed(p->words, g->expr->text));
+}
+
+static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
+                        const Given *g) {
+    Diagnostic *d =
+        report(e->diags, D_kind, g->expr->at, "`%s` of %s must be one of: %s",
+               p->name, c->builtin->name, word_list(e, p->words));
+    Nearest near = nearest_to(g->expr->text);
+    const char *rest = p->words;
+    for (const char *w; (w = next_word(e, &rest)) != NULL;)
+        nearest_offer(&near, w);
+    nearest_note(&near, d);
+}
+
+static Value default_value(const ParamInfo *p) {
+    const char *text = p->otherwise;
+    if (*text == '\0')
+        return (Value){.kind = VALUE_NOTHING};
+    if (p->kind == FLAG)
+        return (Value){.kind = VALUE_TRUTH, .truth = *text == 't'};
+    if (p->words != NULL && word_allowed(p->words, text))
+        return (Value){.kind = VALUE_WORD, .text = text};
+    return value_number(strtod(text, NULL), (Span){0});
+}
+
+static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
+                    const Given *g, Value *out) {
+    if (is_word(p, g)) {
+        *out = (Value){.kind = VALUE_WORD, .text = g->expr->text, .at = g->at};
+        if (word_allowed(p->words, g->expr->text))
+            return true;
+        report_word(e, c, p, g);
+        return false;
+    }
+    *out = g->value ? *g->value : expand(e, g->expr);
+    if (out->kind == VALUE_POISON)
+        return false;
+    if (suits(e, p, *out))
+        return true;
+    report_kind(e, c, p, *out, g->expr ? g->expr->at : g->at);
+    return false;
+}
+
+// All arguments by position from `first` on, as one list.
+static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
+                         const Given *given, int first, int num_given,
+                         Value *out) {
+    Value *item = ARENA_ARRAY(e->arena, (size_t)(num_given - first), Value);
+    int count = 0;
+    bool good = true;
+    for (int i = first; i < num_given; i++)
+        if (given[i].name == NULL)
+            good &= convert(e, c, p, &given[i], &item[count++]);
+    *out = (Value){.kind = VALUE_LIST, .list = {item, count}};
+    return good;
+}
+
+// A flag may be given by its name alone, as `nesterov`.
+static Given as_flag(const Builtin *b, Given g) {
+    static const Value yes = {.kind = VALUE_TRUTH, .truth = true};
+    if (g.name != NULL || g.expr == NULL || g.expr->kind != EXPR_NAME)
+        return g;
+    for (int i = 0; i < builtin_num_params(b); i++) {
+        const ParamInfo *p = &param_info[(int)b->first + i];
+        if (p->kind == FLAG && strcmp(p->name, g.expr->text) == 0)
+            return (Given){.name = g.expr->text, .at = g.at, .value = &yes};
+    }
+    return g;
+}
+
+// The most parameters that a builtin may have.
+enum { MOST_PARAMS = 16 };
+
+bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
+    const Builtin *b = c->builtin;
+    const ParamInfo *p = &param_info[b->first];
+    int count = builtin_num_params(b), slot[MOST_PARAMS];
+    const char *name[MOST_PARAMS];
+    bool optional[MOST_PARAMS], good = true;
+    Given *flagged = ARENA_ARRAY(e->arena, (size_t)num_given + 1, Given);
+    for (int i = 0; i < num_given; i++)
+        flagged[i] = as_flag(b, given[i]);
+    for (int i = 0; i < count; i++) {
+        name[i] = p[i].name;
+        optional[i] = p[i].otherwise != NULL;
+    }
+    Signature s = {b->name,
+                   c->at,
+                   {0},
+                   count,
+                   name,
+                   optional,
+                   count > 0 && p[count - 1].kind == KNOTS};
+    if (!match_arguments(e, &s, flagged, num_given, slot))
+        return false;
+    c->arg = ARENA_ARRAY(e->arena, (size_t)count + 1, Value);
+    for (int i = 0; i < count; i++) {
+        if (slot[i] < 0)
+            c->arg[i] = default_value(&p[i]);
+        else if (p[i].kind == KNOTS)
+            good &= convert_rest(e, c, &p[i], flagged, slot[i], num_given,
+                                 &c->arg[i]);
+        else
+            good &= convert(e, c, &p[i], &flagged[slot[i]], &c->arg[i]);
+    }
+    return good;
+}

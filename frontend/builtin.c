@@ -1,0 +1,86 @@
+// The functions of the language: the tables that builtins.def expands to.
+
+#include "frontend/expand.h"
+
+#include <string.h>
+
+const Builtin builtin_info[NUM_BUILTINS] = {
+#define BUILTIN(name, class, lowering, module)                                 \
+    [B_##name] = {#name, class, lower_##lowering, module, FIRST_##name},
+#include "frontend/builtins.def"
+};
+
+const ParamInfo param_info[NUM_PARAMS] = {
+#define PARAM(function, name, kind, otherwise, words)                          \
+    [P_##function##_##name] = {#name, kind, otherwise, words},
+#include "frontend/builtins.def"
+};
+
+const Builtin *builtin_find(const char *name) {
+    for (int i = 0; i < NUM_BUILTINS; i++)
+        if (strcmp(builtin_info[i].name, name) == 0)
+            return &builtin_info[i];
+    return NULL;
+}
+
+BuiltinId builtin_id(const Builtin *b) {
+    return (BuiltinId)(b - builtin_info);
+}
+
+int builtin_num_params(const Builtin *b) {
+    BuiltinId id = builtin_id(b);
+    int end = id + 1 < NUM_BUILTINS ? (int)builtin_info[id + 1].first
+                                    : (int)NUM_PARAMS;
+    return end - (int)b->first;
+}
+
+const char *class_name(Class c) {
+    static const char *const name[] = {
+        [ANYWHERE] = "a function",   [LAYER] = "a layer",
+        [IMAGE] = "a layer",         [AUGMENT] = "an augmentation",
+        [LOSS] = "a part of a loss", [OPTIMIZER] = "an optimizer",
+        [SCHEDULE] = "a schedule",   [DATA] = "a data set",
+    };
+    return name[c];
+}
+
+const char *class_place(Class c) {
+    static const char *const place[] = {
+        [ANYWHERE] = "anywhere",
+        [LAYER] = "a model",
+        [IMAGE] = "a model or the input of a train block",
+        [AUGMENT] = "the input of a train block",
+        [LOSS] = "the loss of a train block",
+        [OPTIMIZER] = "a train block",
+        [SCHEDULE] = "a train block",
+        [DATA] = "a train block",
+    };
+    return place[c];
+}
+
+const Value *call_arg(const Call *c, ParamId p) {
+    return &c->arg[(int)p - (int)c->builtin->first];
+}
+
+double call_number(const Call *c, ParamId p) {
+    return call_arg(c, p)->number;
+}
+
+int64_t call_count(const Call *c, ParamId p) {
+    return (int64_t)call_arg(c, p)->number;
+}
+
+bool call_flag(const Call *c, ParamId p) {
+    return call_arg(c, p)->truth;
+}
+
+NodeId call_node(const Call *c, ParamId p) {
+    return call_arg(c, p)->node;
+}
+
+void call_pair(const Call *c, ParamId p, int64_t pair[2]) {
+    const Value *v = call_arg(c, p);
+    bool list = v->kind == VALUE_LIST;
+    for (int i = 0; i < 2; i++)
+        pair[i] = (int64_t)(list ? v->list.item[i].number : v->number);
+}

@@ -1,0 +1,421 @@
+// Expansion: the tree becomes values, and tensors become nodes of a graph.
+// What the .c files of the front end share.
+#ifndef FRONTEND_EXPAND_H
+#define FRONTEND_EXPAND_H
+
+#include "frontend/ast.h"
+#include "frontend/report.h"
+#include "ir/program.h"
+
+// ---- value.c: values and the names that hold them ----
+
+typedef struct Expansion Expansion;
+typedef struct Value Value;
+typedef struct Binding Binding;
+typedef struct Builtin Builtin;
+typedef struct Call Call;
+typedef struct Lazy Lazy;
+
+typedef enum {
+    VALUE_POISON,  // of what was reported already; silences what uses it
+    VALUE_NOTHING, // no value: an argument left out, a block without a result
+    VALUE_NUMBER,
+    VALUE_TRUTH,
+    VALUE_STRING,
+    VALUE_WORD,
+    VALUE_LIST,
+    VALUE_KNOT, // a list of two: where and what
+    VALUE_FUNCTION,
+    VALUE_BUILTIN,
+    VALUE_TENSOR, // a node of the graph that is being built
+    VALUE_LAZY,   // a key of the train block, computed when it is used
+    VALUE_CALL,   // data and optimizers: kept as the call that describes them
+} ValueKind;
+
+struct Value {
+    ValueKind kind;
+    Unit unit;      // NUMBER
+    Span at;        // the expression that made it
+    const Expr *by; // TENSOR: the call that made it, if one did
+    union {
+        double number;
+        bool truth;
+        const char *text; // STRING, WORD
+        struct {
+            const Value *item;
+            int count;
+        } list; // also KNOT
+        struct {
+            const Function *function;
+            Binding *scope; // the names that its body sees
+        } closure;
+        const Builtin *builtin;
+        NodeId node;
+        Lazy *lazy;
+        const Call *call;
+    };
+};
+
+// A name and its value; a scope is a list of them, the innermost first.
+struct Binding {
+    Atom name;
+    Value value;
+    Binding *next;
+};
+
+Value value_poison(void);
+Value value_number(double number, Span at);
+Value value_tensor(NodeId node, Span at);
+bool value_is(Value v, ValueKind kind);
+
+// "a number", "a tensor"
+const char *value_kind_name(ValueKind k);
+
+// ---- builtin.c: the functions of the language ----
+
+typedef enum {
+    ANYWHERE,
+    LAYER,     // in models
+    IMAGE,     // in models and in the input of the train block
+    AUGMENT,   // in the input of the train block
+    LOSS,      // in its loss
+    OPTIMIZER, // in its other keys
+    SCHEDULE,
+    DATA,
+} Class;
+
+typedef enum {
+    TENSOR,
+    NUMBER,
+    POSITIVE, // a number above 0
+    SHARE,    // 0 .. 1
+    COUNT,    // a whole number from 1
+    WHOLE,    // a whole number from 0
+    PAIR,     // a count, or [rows, columns]
+    PADDING,  // a word, a whole number, [rows, columns] or
+              // [top, bottom, left, right]
+    FLAG,
+    NUMBERS, // a number or a list of numbers
+    SCALAR,  // a number or a schedule
+    STRING,
+    WORD,
+    KNOTS, // all that follow, each `where: value`
+} ParamKind;
+
+typedef enum {
+#define BUILTIN(name, ...) B_##name,
+#include "frontend/builtins.def"
+    NUM_BUILTINS
+} BuiltinId;
+
+// Parameters are numbered through all functions; FIRST_f is the first of f.
+typedef enum {
+#define BUILTIN(name, ...) FIRST_##name, BEFORE_##name = FIRST_##name - 1,
+#define PARAM(function, name, ...) P_##function##_##name,
+#include "frontend/builtins.def"
+    NUM_PARAMS
+} ParamId;
+
+typedef struct {
+    const char *name;
+    ParamKind kind;
+    const char *otherwise, *words;
+} ParamInfo;
+
+// Makes the value of a call whose arguments have been checked.
+typedef Value Lowering(Expansion *e, const Call *c);
+
+struct Builtin {
+    const char *name;
+    Class class;
+    Lowering *lower;
+    const char *module; // what it is imported from; NULL: nothing
+    ParamId first;
+};
+
+struct Call {
+    const Builtin *builtin;
+    Value *arg; // of each parameter
+    const Expr *by;
+    Span at;
+    const char *path; // of the layer: "layer1.conv_1"
+};
+
+extern const Builtin builtin_info[NUM_BUILTINS];
+extern const ParamInfo param_info[NUM_PARAMS];
+
+// The builtin of that name, or NULL.
+const Builtin *builtin_find(const char *name);
+BuiltinId builtin_id(const Builtin *b);
+int builtin_num_params(const Builtin *b);
+
+// "an optimizer", "the train block": what a class is and where it belongs.
+const char *class_name(Class c);
+const char *class_place(Class c);
+
+// The value of an argument, and readings of it.
+const Value *call_arg(const Call *c, ParamId p);
+double call_number(const Call *c, ParamId p);
+int64_t call_count(const Call *c, ParamId p);
+bool call_flag(const Call *c, ParamId p);
+NodeId call_node(const Call *c, ParamId p);
+void call_pair(const Call *c, ParamId p, int64_t pair[2]);
+
+// ---- expand.c: expressions, statements, calls ----
+
+typedef enum {
+    PHASE_CONSTANTS,
+    PHASE_INPUT,
+    PHASE_MODEL,
+    PHASE_LOSS,
+    PHASE_KEYS
+} Phase;
+
+enum { MOST_WORK = 50000000 };
+
+Value expand(Expansion *e, const Expr *x);
+
+// Defines a name from here on.
+void scope_bind(Expansion *e, Atom name, Value v);
+
+// Calls a user's function or model with a value for each parameter, NOTHING
+// where the default is meant.
+Value expand_function(Expansion *e, Value function, const Value *arg, Span at);
+
+// Whether v, which stands at a place, is of a kind; a report about `what` if
+// not.
+bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *what);
+
+// The type that is written, for a tensor of which `found` is known: names of
+// dimensions that are new take their sizes from it.  False after a report.
+bool type_expand(Expansion *e, const TypeExpr *t, Type found, Type *out);
+
+// ---- argument.c: arguments meet parameters ----
+
+// An argument as it stands in a call: an expression, or the value that a chain
+// hands on.
+typedef struct {
+    Atom name; // NULL: given by position
+    Span at;   // of the name, or of the value
+    const Expr *expr;
+    const Value *value; // NULL: expr is to be expanded
+} Given;
+
+// Which argument each parameter gets.  False, and reports, when they do not
+// fit.
+typedef struct {
+    const char *function;
+    Span at;          // of the call
+    Span declared_at; // of the function; no source for a builtin
+    int num_params;
+    const char *const *name;
+    const bool *optional;
+    bool rest; // the last parameter takes all that remain
+} Signature;
+bool match_arguments(Expansion *e, const Signature *s, const Given *given,
+                     int num_given, int *slot);
+
+// Checks and converts the arguments of a builtin.  False after a report.
+bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given);
+
+// ---- operator.c: + - * / ^ and comparisons ----
+
+Value expand_unary(Expansion *e, const Expr *x, Value v);
+Value expand_binary(Expansion *e, const Expr *x, Value a, Value b);
+
+// a op b for numbers and scalars, op being +, -, * or /.
+Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at);
+
+// ---- tensor.c: adding to the graph on the user's behalf ----
+
+// Where the nodes that follow come from.
+void origin_set(Expansion *e, Span at, const char *path);
+
+Type node_type(const Expansion *e, NodeId n);
+
+// "f32[N, 16, 16, 128]": as the user writes it.
+const char *type_text(Expansion *e, Type t);
+
+// The nodes as numbers: u8 and i32 become f32.
+NodeId as_float(Expansion *e, NodeId n);
+
+// A number or scalar as f32[].
+NodeId scalar_node(Expansion *e, Value v);
+NodeId number_node(Expansion *e, double value);
+
+// Adds n unless the user's sizes forbid it; NO_NODE after a report.
+NodeId add_checked(Expansion *e, const Call *c, Node n);
+NodeId add_unary(Expansion *e, Op op, NodeId a);
+NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b);
+
+// False, and a report, unless the tensor has that rank.
+bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank);
+
+// Inputs and states of the run, each once in a graph.
+typedef enum {
+    INPUT_IMAGE,
+    INPUT_LABEL,
+    INPUT_INDEX,
+    INPUT_VALID,
+    NUM_INPUTS
+} InputId;
+typedef enum {
+    RUN_STEP,
+    RUN_STEPS,
+    RUN_EPOCH_STEPS,
+    RUN_SEED,
+    NUM_RUN
+} RunState;
+NodeId input_node(Expansion *e, InputId id);
+NodeId run_node(Expansion *e, RunState s);
+
+// ---- path.c: names of layers ----
+
+typedef struct Path Path;
+// Begins anew with a prefix; returns what e->path was.
+Path *path_begin(Expansion *e, const char *prefix);
+void path_enter(Expansion *e, Atom name);
+void path_leave(Expansion *e);
+const char *path_layer(Expansion *e, const char *kind);
+
+// ---- parameter.c: what is trained ----
+
+typedef enum { INIT_CONSTANT, INIT_UNIFORM } InitKind;
+
+typedef struct {
+    InitKind kind;
+    double value; // the constant, or the bound of -bound .. bound
+} Init;
+
+typedef struct {
+    const char *name;
+    Type type;
+    Init init;
+    Span at;
+    NodeId node; // in the train graph
+} Parameter;
+
+// A new parameter of the layer that c is: NAME is added to its path.  NO_NODE
+// after a report.
+NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
+                     Init init);
+NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
+                     double init);
+
+// The graph that fills parameters with random numbers.
+Graph *init_graph(Expansion *e);
+
+// ---- layers.c, norm.c, loss.c, optimizer.c, schedule.c, augment.c, data.c
+// ----
+
+#define BUILTIN(name, class, lowering, module) Lowering lower_##lowering;
+#include "frontend/builtins.def"
+
+// Adds the update of a parameter.
+void optimizer_apply(Expansion *e, const Call *c, const Parameter *p);
+Value optimizer_rate(const Call *c);
+
+// Adds the sums that the runtime reads, after a loss was reduced.
+void metrics_add(Expansion *e, NodeId output);
+
+// Names that the train block's expressions may use: step, epoch, progress.
+Value schedule_variable(Expansion *e, const char *name);
+
+// What is known of the data: false where nothing is.
+typedef struct {
+    const char *format, *path;
+    bool known;
+    int64_t image[3]; // height, width, channels
+    int64_t classes, samples;
+} DataSet;
+DataSet data_set(const Call *c);
+
+// ---- names.c: what can be said before anything is expanded ----
+
+typedef enum {
+    NAMES_ONCE, // no name is defined twice
+    NAMES_USED, // every value goes somewhere
+} NameCheck;
+
+void names_check(Arena *a, const File *f, NameCheck check, Diagnostics *d);
+
+// ---- import.c: files ----
+
+// Parses, checks and expands the top level of a source, in an empty scope.
+// The names it defines are in e->scope afterwards.
+File *file_expand(Expansion *e, const Source *s);
+
+// Checks the names of the main file and of all that it imports.
+void files_check(Expansion *e, NameCheck check);
+
+// ---- recipe.c: the train block ----
+
+typedef struct TrainBlock TrainBlock;
+
+// The train block of f with the settings that concern it; NULL after a
+// report.
+TrainBlock *train_new(Expansion *e, const File *f);
+
+// Takes a setting of a key of the block.  False when it has no such key.
+bool train_set(Expansion *e, TrainBlock *t, const Entry *setting);
+void train_offer_keys(const TrainBlock *t, Nearest *n);
+
+// The model that the block trains.
+Value train_model(const TrainBlock *t);
+
+// Reads what must be known before a graph is built into e->recipe and e->data.
+bool train_constants(Expansion *e, TrainBlock *t);
+
+// Values of the graph that is being built.  train_begin comes first.
+void train_begin(Expansion *e, TrainBlock *t);
+Value train_input(Expansion *e, TrainBlock *t);
+Value train_loss(Expansion *e, TrainBlock *t, Value output);
+Value train_optimizer(Expansion *e, TrainBlock *t);
+Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer);
+
+// Reports keys that nothing has used.
+void train_check_used(Expansion *e, const TrainBlock *t);
+
+// The value of a name of the train block, computed when it is first used.
+Value lazy_force(Expansion *e, Lazy *lazy, Span at);
+
+// ---- lower.c: the graphs ----
+
+Program *lower(Expansion *e, TrainBlock *t, const Value *model_arg);
+
+// ---- the state of an expansion ----
+
+struct Expansion {
+    Arena *arena;
+    Atoms *atoms;
+    Diagnostics *diags;
+
+    // The graph that is built, and what is known of the run.
+    Graph *graph;
+    bool training;
+    Phase phase;
+    Recipe recipe;
+    DataSet data;
+    Type image;
+    NodeId input[NUM_INPUTS], run[NUM_RUN];
+    Parameter *parameter;
+    int num_parameters;
+    struct {
+        NodeId samples, total; // the loss of each sample, and reduced
+    } loss;
+    Value output; // of the model; NOTHING before there is one
+
+    // Where the walk is.
+    const File *file;
+    Binding *scope, *frame; // frame: where the current function's names end
+    Path *path;
+    const struct Active *active; // functions that are being expanded
+    int depth;
+    int64_t work;
+    bool stopped; // too much work; nothing is expanded any more
+    struct Module *modules;
+    int import_depth;
+};
+
+#endif

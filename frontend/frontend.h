@@ -1,0 +1,25 @@
+// The front end: a model file becomes a Program.
+#ifndef FRONTEND_FRONTEND_H
+#define FRONTEND_FRONTEND_H
+
+#include "base/diag.h"
+#include "ir/program.h"
+
+// KEY=VALUE of --set: a model parameter (width) or a recipe key (batch,
+// epochs, seed, precision).
+typedef struct {
+    const char *key, *value;
+} Setting;
+
+// Parses, checks and expands the file at path.  Mistakes of the user are added
+// to diags; NULL when there is an error among them.  Everything lives in a.
+Program *frontend_load(Arena *a, const char *path, const Setting *setting,
+                       int num_settings, Diagnostics *diags);
+
+// As frontend_load for text that is already in memory; path is used in
+// messages, its directory for imports.
+Program *frontend_parse(Arena *a, const char *path, const char *text,
+                        size_t length, const Setting *setting, int num_settings,
+                        Diagnostics *diags);
+
+#endif

@@ -1,0 +1,241 @@
+// Files: reading them, and the names that one takes from another.
+//
+// An import's path is relative to the importing file and stays below its
+// directory.  The modules of `std/` are part of the compiler: rows of
+// builtins.def.
+
+#define _XOPEN_SOURCE 700 // realpath
+
+#include "frontend/expand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_IMPORTS = 256, MOST_IMPORT_DEPTH = 32 };
+
+typedef struct Module {
+    const char *path;
+    const File *file;
+    Binding *names;    // when it is done
+    bool done, failed; // failed: not all of its names are there
+    struct Module *next;
+} Module;
+
+// ---- std/ ----
+
+static bool is_std(const char *path) {
+    return strncmp(path, "std/", 4) == 0;
+}
+
+static void report_std(Expansion *e, const Import *i) {
+    Diagnostic *d =
+        report(e->diags, D_import, i->at, "there is no module `%s`", i->path);
+    Nearest near = nearest_to(i->path);
+    for (int b = 0; b < NUM_BUILTINS; b++)
+        if (builtin_info[b].module != NULL)
+            nearest_offer(&near, builtin_info[b].module);
+    nearest_note(&near, d);
+}
+
+static bool has_module(const char *path) {
+    for (int b = 0; b < NUM_BUILTINS; b++)
+        if (builtin_info[b].module != NULL &&
+            strcmp(builtin_info[b].module, path) == 0)
+            return true;
+    return false;
+}
+
+static void report_export(Expansion *e, const Import *i, const ImportedName *n,
+                          Nearest near) {
+    Diagnostic *d = report(e->diags, D_import, n->at, "`%s` defines no `%s`",
+                           i->path, n->name);
+    nearest_note(&near, d);
+}
+
+static void import_std(Expansion *e, const Import *i) {
+    if (!has_module(i->path)) {
+        report_std(e, i);
+        return;
+    }
+    for (int k = 0; k < i->num_names; k++) {
+        const ImportedName *n = &i->name[k];
+        const Builtin *found = NULL;
+        Nearest near = nearest_to(n->name);
+        for (int b = 0; b < NUM_BUILTINS; b++) {
+            const Builtin *info = &builtin_info[b];
+            if (info->module == NULL || strcmp(info->module, i->path) != 0)
+                continue;
+            nearest_offer(&near, info->name);
+            if (strcmp(info->name, n->name) == 0)
+                found = info;
+        }
+        if (found == NULL)
+            report_export(e, i, n, near);
+        Value v = {.kind = found ? VALUE_BUILTIN : VALUE_POISON,
+                   .builtin = found,
+                   .at = n->at};
+        scope_bind(e, n->name, v);
+    }
+}
+
+// ---- other files ----
+
+// Why a path must not be imported, or NULL.
+static const char *path_fault(const char *path) {
+    if (*path == '\0')
+        return "the path is empty";
+    if (*path == '/')
+        return "a path must be relative to this file";
+    for (const char *p = path; p != NULL; p = strchr(p, '/')) {
+        p += *p == '/';
+        if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))
+            return "a path must not leave this file's directory";
+    }
+    return NULL;
+}
+
+static const char *beside(Expansion *e, const Source *s, const char *path) {
+    int directory = (int)(strlen(s->path) - strlen(s->name));
+    return arena_format(e->arena, "%.*s%s", directory, s->path, path);
+}
+
+// Whether path, with links followed, is below the directory of s.
+static bool is_below(Expansion *e, const Source *s, const char *path) {
+    char *real = realpath(path, NULL);
+    char *base = realpath(*beside(e, s, "") ? beside(e, s, "") : ".", NULL);
+    size_t length = base ? strlen(base) : 0;
+    bool below = real && base && strncmp(real, base, length) == 0 &&
+                 (real[length] == '/' || (length == 1 && *base == '/'));
+    free(real);
+    free(base);
+    return below;
+}
+
+static Module *module_find(Expansion *e, const char *path, int *count) {
+    *count = 0;
+    for (Module *m = e->modules; m != NULL; m = m->next, ++*count)
+        if (strcmp(m->path, path) == 0)
+            return m;
+    return NULL;
+}
+
+static const Source *read_import(Expansion *e, const Import *i,
+                                 const char *path) {
+    const char *why = path_fault(i->path);
+    const Source *s = NULL;
+    if (why == NULL)
+        s = source_read(e->arena, path, MAX_FILE, &why);
+    if (s != NULL && !is_below(e, i->at.source, path)) {
+        s = NULL;
+        why = "it is a link out of this file's directory";
+    }
+    if (s == NULL)
+        report(e->diags, D_import, i->at, "cannot import `%s`: %s", i->path,
+               why);
+    return s;
+}
+
+// Expands the file of a new module, apart from what is being expanded now.
+static void module_load(Expansion *e, Module *m, const Source *s) {
+    Binding *scope = e->scope;
+    const File *file = e->file;
+    int errors = e->diags->errors;
+    e->import_depth++;
+    m->file = file_expand(e, s);
+    m->names = e->scope;
+    m->failed = e->diags->errors > errors;
+    m->done = true;
+    e->import_depth--;
+    e->scope = scope;
+    e->file = file;
+}
+
+// The module that an import names; NULL after a report.
+static Module *module_of(Expansion *e, const Import *i) {
+    const char *path = beside(e, i->at.source, i->path);
+    int count;
+    Module *m = module_find(e, path, &count);
+    if (m != NULL && m->done)
+        return m;
+    if (m != NULL) {
+        report(e->diags, D_import_cycle, i->at,
+               "`%s` imports this file, directly or through others", i->path);
+        return NULL;
+    }
+    if (count >= MOST_IMPORTS || e->import_depth >= MOST_IMPORT_DEPTH) {
+        report(e->diags, D_import, i->at,
+               "there are more than %d imports, or more than %d inside one "
+               "another",
+               MOST_IMPORTS, MOST_IMPORT_DEPTH);
+        return NULL;
+    }
+    const Source *s = read_import(e, i, path);
+    if (s == NULL)
+        return NULL;
+    m = ARENA_NEW(e->arena, Module);
+    *m = (Module){.path = path, .next = e->modules};
+    e->modules = m;
+    module_load(e, m, s);
+    return m;
+}
+
+static void import_names(Expansion *e, const Import *i) {
+    const Module *m = module_of(e, i);
+    for (int k = 0; k < i->num_names; k++) {
+        const ImportedName *n = &i->name[k];
+        Value v = value_poison();
+        Nearest near = nearest_to(n->name);
+        const Binding *b = m ? m->names : NULL;
+        for (; b != NULL && b->name != n->name; b = b->next, e->work++)
+            nearest_offer(&near, b->name);
+        if (b != NULL)
+            v = b->value;
+        else if (m != NULL && !m->failed)
+            report_export(e, i, n, near);
+        scope_bind(e, n->name, v);
+    }
+}
+
+// ---- a file's top level ----
+
+static void expand_item(Expansion *e, const Item *item) {
+    switch (item->kind) {
+    case ITEM_IMPORT:
+        if (is_std(item->import.path))
+            import_std(e, &item->import);
+        else
+            import_names(e, &item->import);
+        return;
+    case ITEM_LET:
+        scope_bind(e, item->let.name, expand(e, item->let.value));
+        return;
+    case ITEM_FUNCTION:
+    case ITEM_MODEL:
+        scope_bind(e, item->function->name,
+                   (Value){.kind = VALUE_FUNCTION,
+                           .at = item->function->name_at,
+                           .closure = {item->function, e->scope}});
+        return;
+    case ITEM_TRAIN:
+        return;
+    }
+}
+
+File *file_expand(Expansion *e, const Source *s) {
+    int errors = e->diags->errors;
+    File *f = parse(e->arena, e->atoms, s, e->diags);
+    e->file = f;
+    e->scope = NULL;
+    if (e->diags->errors > errors)
+        return f;
+    names_check(e->arena, f, NAMES_ONCE, e->diags);
+    for (int i = 0; i < f->count && !e->stopped; i++)
+        expand_item(e, &f->item[i]);
+    return f;
+}
+
+void files_check(Expansion *e, NameCheck check) {
+    names_check(e->arena, e->file, check, e->diags);
+    for (const Module *m = e->modules; m != NULL; m = m->next)
+        names_check(e->arena, m->file, check, e->diags);
+}

@@ -1,0 +1,235 @@
+// Lowering: the graphs of a program.  The model is expanded once for training
+// and once for evaluation; init follows from the parameters.
+
+#include "frontend/expand.h"
+
+#include <string.h>
+
+// ---- the model's input ----
+
+// The parameter that takes the data: the only one with a type.
+static const Param *input_param(Expansion *e, const Function *model) {
+    const Param *found = NULL;
+    for (int i = 0; i < model->num_params; i++) {
+        const Param *p = &model->param[i];
+        if (p->type == NULL)
+            continue;
+        if (found != NULL) {
+            report(e->diags, D_not_built, p->at,
+                   "a model with several inputs is not supported yet");
+            return NULL;
+        }
+        found = p;
+    }
+    if (found == NULL) {
+        Diagnostic *d = report(e->diags, D_data, model->name_at,
+                               "the model `%s` has no input", model->name);
+        diag_note(d, "an input has a type, as in: image: u8[N, 32, 32, 3]");
+    }
+    return found;
+}
+
+// The type of a batch of the data, as far as it is known before the model is
+// seen: a dimension that is not is 0.
+static Type data_type(const Expansion *e, const TypeExpr *declared) {
+    Type t = {.dtype = U8, .rank = declared->rank, .dim = {e->recipe.batch}};
+    if (!e->data.known)
+        return t;
+    t.rank = 4;
+    memcpy(&t.dim[1], e->data.image, sizeof e->data.image);
+    return t;
+}
+
+static void report_image(Expansion *e, const Param *p, Type known,
+                         Type written) {
+    Diagnostic *d =
+        report(e->diags, D_data, p->type->at, "the images of %s are %s",
+               e->data.format, type_text(e, known));
+    diag_label(d, "and this is %s", type_text(e, written));
+    if (written.rank == 4 && written.dim[1] == known.dim[3] &&
+        written.dim[3] == known.dim[2])
+        diag_note(d, "the order is [N, height, width, channels]");
+}
+
+// For data whose shape only the files tell, the model's type is believed.
+static bool image_type(Expansion *e, const Param *p) {
+    Type known = data_type(e, p->type), written;
+    if (p->type->dtype != U8 && p->type->dtype != F32) {
+        report(e->diags, D_data, p->type->at,
+               "a model's input is u8 or f32, not %s",
+               dtype_name(p->type->dtype));
+        return false;
+    }
+    Binding *scope = e->scope;
+    bool good = type_expand(e, p->type, known, &written);
+    e->scope = scope;
+    if (!good)
+        return false;
+    if (e->data.known && !type_same_shape(known, written)) {
+        report_image(e, p, known, written);
+        return false;
+    }
+    e->image = written;
+    e->image.dtype = U8;
+    if (e->image.rank >= 2 && e->image.dim[0] == e->recipe.batch &&
+        type_valid(e->image))
+        return true;
+    report(e->diags, e->image.rank < 2 ? D_rank : D_size, p->type->at,
+           "an input is a batch of samples, as u8[N, 32, 32, 3], below 64 TiB");
+    return false;
+}
+
+// ---- one graph ----
+
+static void graph_begin(Expansion *e, TrainBlock *t, const char *name,
+                        bool training) {
+    e->graph = graph_new(e->arena, name);
+    e->training = training;
+    e->path = NULL;
+    for (int i = 0; i < NUM_INPUTS; i++)
+        e->input[i] = NO_NODE;
+    for (int i = 0; i < NUM_RUN; i++)
+        e->run[i] = NO_NODE;
+    train_begin(e, t);
+}
+
+static Value expand_model(Expansion *e, TrainBlock *t, const Value *given,
+                          const Param *input, Value image) {
+    Value model = train_model(t);
+    const Function *f = model.closure.function;
+    Value *arg = ARENA_ARRAY(e->arena, (size_t)f->num_params + 1, Value);
+    for (int i = 0; i < f->num_params; i++)
+        arg[i] = &f->param[i] == input ? image : given[i];
+    e->phase = PHASE_MODEL;
+    Path *outer = path_begin(e, "");
+    Value v = expand_function(e, model, arg, f->name_at);
+    e->path = outer;
+    if (v.kind == VALUE_POISON)
+        return v;
+    if (!expect_kind(e, v, VALUE_TENSOR, f->name_at, "what a model gives"))
+        return value_poison();
+    v.node = as_float(e, v.node);
+    return v;
+}
+
+// Input, model and loss.  The loss; poison after a report.
+static Value forward(Expansion *e, TrainBlock *t, const Value *given,
+                     const Param *input) {
+    e->phase = PHASE_INPUT;
+    origin_set(e, input->at, NULL);
+    input_node(e, INPUT_IMAGE);
+    Value image = train_input(e, t);
+    if (image.kind == VALUE_POISON)
+        return image;
+    if (image.at.source == NULL)
+        image.at = input->at;
+    Value output = expand_model(e, t, given, input, image);
+    if (output.kind == VALUE_POISON)
+        return output;
+    e->phase = PHASE_LOSS;
+    Type scores = node_type(e, output.node);
+    e->recipe.classes = (int)scores.dim[scores.rank - 1];
+    Value loss = train_loss(e, t, output);
+    if (loss.kind != VALUE_POISON)
+        metrics_add(e, output.node);
+    return loss;
+}
+
+static void add_output(Expansion *e, const char *name, NodeId value) {
+    Attr attr = attr_text(ATTR_name, name);
+    graph_add(e->graph, (Node){.op = OP_output,
+                               .num_args = 1,
+                               .arg = &value,
+                               .num_attrs = 1,
+                               .attr = &attr,
+                               .group = -1});
+}
+
+// ---- training ----
+
+// Reports parameters that the loss does not depend on.
+static void check_trained(Expansion *e, NodeId loss) {
+    const Graph *g = e->graph;
+    bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
+    needed[loss] = true;
+    for (NodeId n = loss + 1; n-- > 0;)
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] = true;
+    for (int i = 0; i < e->num_parameters; i++) {
+        const Parameter *p = &e->parameter[i];
+        if (!needed[p->node])
+            report(e->diags, D_untrained, p->at,
+                   "the loss does not depend on `%s`, so nothing trains it",
+                   p->name);
+    }
+}
+
+static void count_step(Expansion *e) {
+    NodeId step = run_node(e, RUN_STEP);
+    NodeId one = graph_constant(e->graph, type_scalar(I32), 1);
+    graph_assign(e->graph, step, graph_op2(e->graph, OP_add, step, one));
+}
+
+static void show_rate(Expansion *e, Value rate) {
+    NodeId state =
+        graph_state(e->graph, "metric.lr", STATE_METRIC, type_scalar(F32), 0);
+    graph_assign(e->graph, state, scalar_node(e, rate));
+}
+
+static void update_parameters(Expansion *e, TrainBlock *t) {
+    e->phase = PHASE_KEYS;
+    Value optimizer = train_optimizer(e, t);
+    if (optimizer.kind == VALUE_POISON)
+        return;
+    Value rate = train_rate(e, t, optimizer.call);
+    for (int i = 0; i < e->num_parameters; i++)
+        optimizer_apply(e, optimizer.call, &e->parameter[i]);
+    origin_set(e, optimizer.call->at, NULL);
+    show_rate(e, rate);
+    count_step(e);
+}
+
+static Graph *train_graph(Expansion *e, TrainBlock *t, const Value *given,
+                          const Param *input) {
+    graph_begin(e, t, "train", true);
+    Value loss = forward(e, t, given, input);
+    if (loss.kind == VALUE_POISON)
+        return e->graph;
+    if (e->num_parameters == 0)
+        report(e->diags, D_untrained, train_model(t).at,
+               "this model has no parameters, so there is nothing to train");
+    add_output(e, "loss", loss.node);
+    update_parameters(e, t);
+    train_check_used(e, t);
+    // What is never used is told last: a misspelt use makes it so.
+    if (e->diags->errors == 0)
+        files_check(e, NAMES_USED);
+    if (e->diags->errors == 0)
+        check_trained(e, loss.node);
+    return e->graph;
+}
+
+static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
+                         const Param *input) {
+    graph_begin(e, t, "eval", false);
+    forward(e, t, given, input);
+    return e->graph;
+}
+
+Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
+    const Function *model = train_model(t).closure.function;
+    const Param *input = input_param(e, model);
+    if (input == NULL || !image_type(e, input))
+        return NULL;
+    Program *p = ARENA_NEW(e->arena, Program);
+    *p = (Program){.name = model->name,
+                   .file = model->name_at.source->name,
+                   .recipe = e->recipe};
+    p->train = train_graph(e, t, given, input);
+    if (e->diags->errors)
+        return NULL;
+    p->init = init_graph(e);
+    p->eval = eval_graph(e, t, given, input);
+    p->recipe.classes = e->recipe.classes;
+    return e->diags->errors ? NULL : p;
+}

@@ -1,0 +1,102 @@
+// Adding to the graph on the user's behalf: types as the user writes them,
+// conversions, leaves that exist once, and nodes whose sizes are checked.
+
+#include "frontend/expand.h"
+
+void origin_set(Expansion *e, Span at, const char *path) {
+    if (e->graph == NULL || at.source == NULL)
+        return;
+    e->graph->at = (Origin){.file = at.source->name,
+                            .line = source_place(at.source, at.start).line,
+                            .path = path};
+}
+
+Type node_type(const Expansion *e, NodeId n) {
+    return e->graph->node[n].type;
+}
+
+const char *type_text(Expansion *e, Type t) {
+    Text text = text_new(e->arena);
+    text_add(&text, "%s[", dtype_name(t.dtype));
+    for (int i = 0; i < t.rank; i++) {
+        if (i == 0 && t.dim[0] == e->recipe.batch)
+            text_add(&text, "N");
+        else
+            text_add(&text, "%s%lld", i ? ", " : "", (long long)t.dim[i]);
+    }
+    text_add(&text, "]");
+    return text_string(&text);
+}
+
+NodeId as_float(Expansion *e, NodeId n) {
+    return graph_cast(e->graph, n, F32);
+}
+
+NodeId number_node(Expansion *e, double value) {
+    return graph_constant(e->graph, type_scalar(F32), value);
+}
+
+NodeId scalar_node(Expansion *e, Value v) {
+    return v.kind == VALUE_NUMBER ? number_node(e, v.number) : v.node;
+}
+
+NodeId add_checked(Expansion *e, const Call *c, Node n) {
+    n.group = -1;
+    const char *why = type_infer(e->graph, &n, &n.type);
+    if (why == NULL)
+        return graph_add(e->graph, n);
+    report(e->diags, D_size, c->at, "%s: %s", c->builtin->name, why);
+    return NO_NODE;
+}
+
+NodeId add_unary(Expansion *e, Op op, NodeId a) {
+    return a == NO_NODE ? NO_NODE : graph_op1(e->graph, op, a);
+}
+
+NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b) {
+    return a == NO_NODE || b == NO_NODE ? NO_NODE
+                                        : graph_op2(e->graph, op, a, b);
+}
+
+bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank) {
+    Type t = node_type(e, x->node);
+    if (t.rank == rank)
+        return true;
+    Diagnostic *d =
+        report(e->diags, D_rank, c->at, "%s needs %s", c->builtin->name,
+               rank == 4 ? "images, [N, height, width, channels]"
+                         : "rows, [N, channels]");
+    diag_place(d, x->at, "this is %s", type_text(e, t));
+    if (rank == 2 && t.rank > 2)
+        diag_note(d, "flatten makes rows of it: `|> flatten |> %s`",
+                  c->builtin->name);
+    return false;
+}
+
+NodeId input_node(Expansion *e, InputId id) {
+    static const char *const name[] = {
+        [INPUT_IMAGE] = "image",
+        [INPUT_LABEL] = "label",
+        [INPUT_INDEX] = "index",
+        [INPUT_VALID] = "valid",
+    };
+    if (e->input[id] != NO_NODE)
+        return e->input[id];
+    Type type = type_of(I32, id == INPUT_VALID ? 0 : 1, &e->recipe.batch);
+    if (id == INPUT_IMAGE)
+        type = e->image;
+    return e->input[id] = graph_leaf(e->graph, OP_input, name[id], type);
+}
+
+NodeId run_node(Expansion *e, RunState s) {
+    static const char *const name[] = {
+        [RUN_STEP] = "run.step",
+        [RUN_STEPS] = "run.steps",
+        [RUN_EPOCH_STEPS] = "run.epoch_steps",
+        [RUN_SEED] = "run.seed",
+    };
+    if (e->run[s] == NO_NODE)
+        e->run[s] = graph_state(e->graph, name[s], STATE_RUN, type_scalar(I32),
+                                s == RUN_SEED ? (double)e->recipe.seed : 0);
+    return e->run[s];
+}

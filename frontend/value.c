@@ -1,0 +1,50 @@
+// Values of the language while a model is expanded.
+
+#include "frontend/expand.h"
+
+Value value_poison(void) {
+    return (Value){.kind = VALUE_POISON};
+}
+
+Value value_number(double number, Span at) {
+    return (Value){.kind = VALUE_NUMBER, .number = number, .at = at};
+}
+
+Value value_tensor(NodeId node, Span at) {
+    if (node == NO_NODE)
+        return value_poison();
+    return (Value){.kind = VALUE_TENSOR, .node = node, .at = at};
+}
+
+bool value_is(Value v, ValueKind kind) {
+    return v.kind == kind;
+}
+
+const char *value_kind_name(ValueKind k) {
+    switch (k) {
+    case VALUE_POISON:
+    case VALUE_LAZY:
+    case VALUE_NOTHING:
+        return "nothing";
+    case VALUE_NUMBER:
+        return "a number";
+    case VALUE_TRUTH:
+        return "true or false";
+    case VALUE_STRING:
+        return "a string";
+    case VALUE_WORD:
+        return "a word";
+    case VALUE_LIST:
+        return "a list";
+    case VALUE_KNOT:
+        return "a knot";
+    case VALUE_FUNCTION:
+    case VALUE_BUILTIN:
+        return "a function";
+    case VALUE_TENSOR:
+        return "a tensor";
+    case VALUE_CALL:
+        return "a part of the train block";
+    }
+    return "nothing";
+}

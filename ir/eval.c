@@ -1,0 +1,742 @@
+// Eval: what every operation means, slowly and exactly, in double.
+//
+// It folds constants and judges every kernel, so each arm below is the
+// operation's definition and nothing else: no expansion into other
+// operations, no order of sums that a kernel would choose.
+
+#include "ir/ir.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- rounding ----
+
+// To the nearest number with `bits` of significand and exponents low .. high,
+// ties to even, subnormals below, infinity above.
+static double round_float(double v, int bits, int low, int high) {
+    if (v == 0 || !isfinite(v))
+        return v;
+    int exponent = ilogb(v) < low ? low : ilogb(v);
+    int unit = exponent - (bits - 1);
+    double rounded = ldexp(nearbyint(ldexp(v, -unit)), unit);
+    return isinf(rounded) || ilogb(rounded) > high ? copysign(INFINITY, v)
+                                                   : rounded;
+}
+
+// Towards zero, and to the nearest end when out of range; NaN is 0.
+static double round_whole(double v, double least, double most) {
+    if (isnan(v))
+        return 0;
+    return v < least ? least : v > most ? most : trunc(v);
+}
+
+double dtype_round(DType d, double value) {
+    switch (d) {
+    case F16:
+        return round_float(value, 11, -14, 15);
+    case BF16:
+        return round_float(value, 8, -126, 127);
+    case I32:
+        return round_whole(value, INT32_MIN, INT32_MAX);
+    case U8:
+        return round_whole(value, 0, UINT8_MAX);
+    case BOOL:
+        return value != 0;
+    default:
+        return round_float(value, 24, -126, 127);
+    }
+}
+
+// ---- random numbers ----
+
+static void philox_round(uint32_t x[4], uint32_t key0, uint32_t key1) {
+    uint64_t a = (uint64_t)UINT32_C(0xd2511f53) * x[0];
+    uint64_t b = (uint64_t)UINT32_C(0xcd9e8d57) * x[2];
+    x[0] = (uint32_t)(b >> 32) ^ x[1] ^ key0;
+    x[1] = (uint32_t)b;
+    x[2] = (uint32_t)(a >> 32) ^ x[3] ^ key1;
+    x[3] = (uint32_t)a;
+}
+
+double random_uniform(uint32_t seed, uint32_t stream, uint32_t epoch,
+                      uint32_t index) {
+    uint32_t x[4] = {index, epoch, 0, 0};
+    for (int i = 0; i < 10; i++) {
+        philox_round(x, seed, stream);
+        seed += UINT32_C(0x9e3779b9);
+        stream += UINT32_C(0xbb67ae85);
+    }
+    return (x[0] >> 8) * 0x1p-24;
+}
+
+int64_t stream_of(const char *name) {
+    uint32_t hash = UINT32_C(2166136261);
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT32_C(16777619);
+    return hash & INT32_MAX;
+}
+
+// ---- places ----
+
+// The place in a tensor of type `small`, which broadcasts to `large`, that
+// element i of the large one reads.  As a reduction's result broadcasts back
+// to its operand, this is also where element i is reduced to.
+static int64_t place(Type large, int64_t i, Type small) {
+    int64_t at = 0, stride = 1;
+    for (int k = 1; k <= small.rank; k++) {
+        int64_t size = large.dim[large.rank - k];
+        if (small.dim[small.rank - k] != 1)
+            at += i % size * stride;
+        stride *= small.dim[small.rank - k];
+        i /= size;
+    }
+    return at;
+}
+
+// Element [n,h,w,c] of images.
+static int64_t pixel(Type t, int64_t n, int64_t h, int64_t w, int64_t c) {
+    return ((n * t.dim[1] + h) * t.dim[2] + w) * t.dim[3] + c;
+}
+
+// A node being computed: its own elements and those of its operands.
+typedef struct {
+    const Graph *g;
+    const Node *n;
+    double *out;          // zeros at first
+    double *const *value; // of every node before this one
+    Arena *arena;
+} Eval;
+
+static Type arg_type(const Eval *e, int i) {
+    return e->g->node[e->n->arg[i]].type;
+}
+
+static const double *arg(const Eval *e, int i) {
+    return e->value[e->n->arg[i]];
+}
+
+// ---- leaves ----
+
+static void eval_constant(const Eval *e) {
+    const Attr *values = node_attr(e->n, ATTR_values);
+    for (int64_t i = 0; i < type_count(e->n->type); i++)
+        e->out[i] = values->floats[values->count == 1 ? 0 : i];
+}
+
+static void eval_iota(const Eval *e) {
+    Type t = e->n->type;
+    int64_t stride = 1, axis = node_int(e->n, ATTR_axis, 0);
+    for (int k = t.rank - 1; k > axis; k--)
+        stride *= t.dim[k];
+    for (int64_t i = 0; i < type_count(t); i++)
+        e->out[i] =
+            (double)(node_int(e->n, ATTR_from, 0) + i / stride % t.dim[axis]);
+}
+
+static void fill(const Eval *e, double v) {
+    for (int64_t i = 0; i < type_count(e->n->type); i++)
+        e->out[i] = v;
+}
+
+// ---- pointwise ----
+
+// a / b as C has it for integers, and 0 where C has nothing.
+static double divide(double a, double b, DType d) {
+    if (dtype_float(d))
+        return a / b;
+    return b == 0 ? 0 : trunc(a / b);
+}
+
+static double draw(const Eval *e, double seed, double epoch, double index) {
+    return random_uniform((uint32_t)(int64_t)seed,
+                          (uint32_t)node_int(e->n, ATTR_stream, 0),
+                          (uint32_t)(int64_t)epoch, (uint32_t)(int64_t)index);
+}
+
+static double convert(DType to, double v) {
+    return dtype_float(to) ? v : dtype_round(to, v);
+}
+
+static double scalar(const Eval *e, double a, double b, double c) {
+    DType d = e->n->type.dtype;
+    switch (e->n->op) {
+    case OP_neg:
+        return -a;
+    case OP_abs:
+        return fabs(a);
+    case OP_exp:
+        return exp(a);
+    case OP_log:
+        return log(a);
+    case OP_sqrt:
+        return sqrt(a);
+    case OP_rsqrt:
+        return 1 / sqrt(a);
+    case OP_cos:
+        return cos(a);
+    case OP_sin:
+        return sin(a);
+    case OP_tanh:
+        return tanh(a);
+    case OP_erf:
+        return erf(a);
+    case OP_sigmoid:
+        return 1 / (1 + exp(-a));
+    case OP_floor:
+        return floor(a);
+    case OP_relu:
+        return a < 0 ? 0 : a;
+    case OP_not:
+        return a == 0;
+    case OP_finite:
+        return isfinite(a);
+    case OP_cast:
+        return convert(d, a);
+    case OP_broadcast:
+        return a;
+    case OP_add:
+        return a + b;
+    case OP_sub:
+        return a - b;
+    case OP_mul:
+        return a * b;
+    case OP_div:
+        return divide(a, b, d);
+    case OP_mod:
+        return b == 0 ? 0 : fmod(a, b);
+    case OP_maximum:
+        return a < b ? b : a;
+    case OP_minimum:
+        return b < a ? b : a;
+    case OP_lt:
+        return a < b;
+    case OP_le:
+        return a <= b;
+    case OP_eq:
+        return a == b;
+    case OP_and:
+        return a != 0 && b != 0;
+    case OP_or:
+        return a != 0 || b != 0;
+    case OP_select:
+        return a != 0 ? b : c;
+    case OP_uniform:
+        return draw(e, a, b, c);
+    default:
+        return NAN;
+    }
+}
+
+static void eval_pointwise(const Eval *e) {
+    Type t = e->n->type;
+    for (int64_t i = 0; i < type_count(t); i++) {
+        double x[3] = {0};
+        for (int k = 0; k < e->n->num_args; k++)
+            x[k] = arg(e, k)[place(t, i, arg_type(e, k))];
+        e->out[i] = scalar(e, x[0], x[1], x[2]);
+    }
+}
+
+// ---- reductions ----
+
+static void eval_sum(const Eval *e) {
+    Type x = arg_type(e, 0);
+    for (int64_t i = 0; i < type_count(x); i++)
+        e->out[place(x, i, e->n->type)] += arg(e, 0)[i];
+}
+
+// NaN is larger than any number, so that a run that diverges shows it.
+static bool larger(double v, double best) {
+    return v > best || isnan(v);
+}
+
+static void eval_max(const Eval *e) {
+    Type x = arg_type(e, 0);
+    fill(e, -INFINITY);
+    for (int64_t i = 0; i < type_count(x); i++) {
+        double *best = &e->out[place(x, i, e->n->type)];
+        if (larger(arg(e, 0)[i], *best))
+            *best = arg(e, 0)[i];
+    }
+}
+
+// Of every stride-th of x, count in all.
+static double mean_of(const double *x, int64_t count, int64_t stride) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += x[i * stride];
+    return sum / (double)count;
+}
+
+static double variance_of(const double *x, int64_t count, int64_t stride) {
+    double mean = mean_of(x, count, stride), sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += (x[i * stride] - mean) * (x[i * stride] - mean);
+    return sum / (double)count;
+}
+
+// Two passes: the means first, then the squares of what differs from them.
+static void eval_var(const Eval *e) {
+    Type x = arg_type(e, 0), t = e->n->type;
+    int64_t count = type_count(x), kept = type_count(t);
+    double each = kept ? (double)(count / kept) : 0;
+    double *sum = ARENA_ARRAY(e->arena, (size_t)kept + 1, double);
+    for (int64_t i = 0; i < count; i++)
+        sum[place(x, i, t)] += arg(e, 0)[i];
+    for (int64_t i = 0; i < count; i++) {
+        double away = arg(e, 0)[i] - sum[place(x, i, t)] / each;
+        e->out[place(x, i, t)] += away * away;
+    }
+    for (int64_t i = 0; i < kept; i++)
+        e->out[i] /= each;
+}
+
+static void eval_argmax(const Eval *e) {
+    Type t = arg_type(e, 0);
+    int64_t K = t.dim[t.rank - 1];
+    for (int64_t m = 0; m < type_count(e->n->type); m++) {
+        const double *row = arg(e, 0) + m * K;
+        int64_t best = 0;
+        for (int64_t k = 1; k < K; k++)
+            if (row[k] > row[best])
+                best = k;
+        e->out[m] = (double)best;
+    }
+}
+
+static void eval_all_finite(const Eval *e) {
+    e->out[0] = 1;
+    for (int k = 0; k < e->n->num_args; k++)
+        for (int64_t i = 0; i < type_count(arg_type(e, k)); i++)
+            if (!isfinite(arg(e, k)[i]))
+                e->out[0] = 0;
+}
+
+// ---- other places of the same numbers ----
+
+static void eval_reshape(const Eval *e) {
+    for (int64_t i = 0; i < type_count(e->n->type); i++)
+        e->out[i] = arg(e, 0)[i];
+}
+
+// out[i] = x[i + sign * low], 0 outside x.
+static void eval_moved(const Eval *e, int sign) {
+    Type t = e->n->type, x = arg_type(e, 0);
+    for (int64_t i = 0; i < type_count(t); i++) {
+        int64_t rest = i, at = 0, stride = 1;
+        bool inside = true;
+        for (int k = t.rank - 1; k >= 0; k--) {
+            int64_t from =
+                rest % t.dim[k] + sign * node_ints(e->n, ATTR_low, k, 0);
+            inside = inside && from >= 0 && from < x.dim[k];
+            at += from * stride;
+            stride *= x.dim[k];
+            rest /= t.dim[k];
+        }
+        e->out[i] = inside ? arg(e, 0)[at] : 0;
+    }
+}
+
+// Where a shifted image reads row or column i of `size`: -1 for nowhere.
+// `reflect` mirrors once, without repeating the edge, then clamps.
+static int64_t shifted(int64_t i, int64_t size, const char *mode) {
+    if (i >= 0 && i < size)
+        return i;
+    if (strcmp(mode, "zero") == 0)
+        return -1;
+    if (strcmp(mode, "reflect") == 0)
+        i = i < 0 ? -i : 2 * (size - 1) - i;
+    return i < 0 ? 0 : i >= size ? size - 1 : i;
+}
+
+static void eval_shift(const Eval *e) {
+    Type t = e->n->type;
+    const char *mode = node_text(e->n, ATTR_mode);
+    for (int64_t i = 0; i < type_count(t); i++) {
+        int64_t c = i % t.dim[3], w = i / t.dim[3] % t.dim[2];
+        int64_t h = i / t.dim[3] / t.dim[2] % t.dim[1];
+        int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
+        int64_t y = shifted(h + (int64_t)arg(e, 1)[n], t.dim[1], mode);
+        int64_t x = shifted(w + (int64_t)arg(e, 2)[n], t.dim[2], mode);
+        e->out[i] = y < 0 || x < 0 ? 0 : arg(e, 0)[pixel(t, n, y, x, c)];
+    }
+}
+
+static void eval_flip(const Eval *e) {
+    Type t = e->n->type;
+    for (int64_t i = 0; i < type_count(t); i++) {
+        int64_t c = i % t.dim[3], w = i / t.dim[3] % t.dim[2];
+        int64_t h = i / t.dim[3] / t.dim[2] % t.dim[1];
+        int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
+        int64_t x = arg(e, 1)[n] != 0 ? t.dim[2] - 1 - w : w;
+        e->out[i] = arg(e, 0)[pixel(t, n, h, x, c)];
+    }
+}
+
+// ---- windows ----
+
+// The row (axis 0) or column (axis 1) of the image that place r of window o
+// is on, or -1 in the padding.
+static int64_t window_at(const Node *n, Type image, int axis, int64_t o,
+                         int64_t r) {
+    int64_t at = o * node_ints(n, ATTR_stride, axis, 1) +
+                 r * node_ints(n, ATTR_dilation, axis, 1) -
+                 node_ints(n, ATTR_pad, 2 * axis, 0);
+    return at >= 0 && at < image.dim[1 + axis] ? at : -1;
+}
+
+// Windows of `size` places over `image`, one for each element of `pooled`.
+typedef struct {
+    Type image, pooled;
+    int64_t size;
+} Pool;
+
+static Pool pool_of(const Eval *e, Type image, Type pooled) {
+    return (Pool){.image = image,
+                  .pooled = pooled,
+                  .size = node_ints(e->n, ATTR_window, 0, 1) *
+                          node_ints(e->n, ATTR_window, 1, 1)};
+}
+
+// The image's element at place k of window o, or -1 in the padding.
+static int64_t pool_pixel(const Eval *e, const Pool *p, int64_t o, int64_t k) {
+    const int64_t *dim = p->pooled.dim;
+    int64_t columns = node_ints(e->n, ATTR_window, 1, 1);
+    int64_t w = o / dim[3] % dim[2], h = o / dim[3] / dim[2] % dim[1];
+    int64_t y = window_at(e->n, p->image, 0, h, k / columns);
+    int64_t x = window_at(e->n, p->image, 1, w, k % columns);
+    if (y < 0 || x < 0)
+        return -1;
+    return pixel(p->image, o / dim[3] / dim[2] / dim[1], y, x, o % dim[3]);
+}
+
+// The largest of each window, or with index set its place, the first on ties.
+static void eval_max_pool(const Eval *e, bool index) {
+    Pool p = pool_of(e, arg_type(e, 0), e->n->type);
+    for (int64_t o = 0; o < type_count(p.pooled); o++) {
+        double best = 0;
+        int64_t first = -1;
+        for (int64_t k = 0; k < p.size; k++) {
+            int64_t i = pool_pixel(e, &p, o, k);
+            if (i >= 0 && (first < 0 || larger(arg(e, 0)[i], best))) {
+                best = arg(e, 0)[i];
+                first = k;
+            }
+        }
+        e->out[o] = index ? (double)first : best;
+    }
+}
+
+static void eval_max_pool_grad(const Eval *e) {
+    Pool p = pool_of(e, e->n->type, arg_type(e, 1));
+    for (int64_t o = 0; o < type_count(p.pooled); o++) {
+        int64_t i = pool_pixel(e, &p, o, (int64_t)arg(e, 0)[o]);
+        if (i >= 0)
+            e->out[i] += arg(e, 1)[o];
+    }
+}
+
+// Padding counts as zeros: the sum is divided by the window's size.
+static void eval_avg_pool(const Eval *e) {
+    Pool p = pool_of(e, arg_type(e, 0), e->n->type);
+    for (int64_t o = 0; o < type_count(p.pooled); o++) {
+        for (int64_t k = 0; k < p.size; k++) {
+            int64_t i = pool_pixel(e, &p, o, k);
+            e->out[o] += i >= 0 ? arg(e, 0)[i] : 0;
+        }
+        e->out[o] /= (double)p.size;
+    }
+}
+
+static void eval_avg_pool_grad(const Eval *e) {
+    Pool p = pool_of(e, e->n->type, arg_type(e, 0));
+    for (int64_t o = 0; o < type_count(p.pooled); o++)
+        for (int64_t k = 0; k < p.size; k++) {
+            int64_t i = pool_pixel(e, &p, o, k);
+            if (i >= 0)
+                e->out[i] += arg(e, 0)[o] / (double)p.size;
+        }
+}
+
+// ---- library calls ----
+
+// One product of a convolution y = conv(x, w), and where its three numbers
+// are; the two gradients add up the same products with other roles.
+static void conv_product(const Eval *e, int64_t x, int64_t w, int64_t y) {
+    const double *a = arg(e, 0), *b = arg(e, 1);
+    if (e->n->op == OP_conv)
+        e->out[y] += a[x] * b[w];
+    else if (e->n->op == OP_conv_grad_input)
+        e->out[x] += a[y] * b[w];
+    else
+        e->out[w] += a[y] * b[x];
+}
+
+// All products of output channel k at [n,oh,ow].
+static void conv_window(const Eval *e, Type x, Type w, Type y, int64_t o) {
+    int64_t k = o % y.dim[3], ow = o / y.dim[3] % y.dim[2];
+    int64_t oh = o / y.dim[3] / y.dim[2] % y.dim[1];
+    int64_t n = o / y.dim[3] / y.dim[2] / y.dim[1];
+    int64_t per_group = w.dim[0] / node_int(e->n, ATTR_groups, 1);
+    int64_t first = k / per_group * w.dim[3];
+    for (int64_t r = 0; r < w.dim[1]; r++)
+        for (int64_t s = 0; s < w.dim[2]; s++) {
+            int64_t h = window_at(e->n, x, 0, oh, r);
+            int64_t v = window_at(e->n, x, 1, ow, s);
+            for (int64_t c = 0; h >= 0 && v >= 0 && c < w.dim[3]; c++)
+                conv_product(e, pixel(x, n, h, v, first + c),
+                             pixel(w, k, r, s, c), o);
+        }
+}
+
+static void eval_conv(const Eval *e, Type x, Type w, Type y) {
+    for (int64_t o = 0; o < type_count(y); o++)
+        conv_window(e, x, w, y, o);
+}
+
+static void eval_matmul(const Eval *e) {
+    bool ta = node_int(e->n, ATTR_ta, 0), tb = node_int(e->n, ATTR_tb, 0);
+    Type a = arg_type(e, 0), b = arg_type(e, 1);
+    int64_t M = e->n->type.dim[0], N = e->n->type.dim[1], K = a.dim[!ta];
+    for (int64_t m = 0; m < M; m++)
+        for (int64_t n = 0; n < N; n++)
+            for (int64_t k = 0; k < K; k++)
+                e->out[m * N + n] +=
+                    arg(e, 0)[ta ? k * a.dim[1] + m : m * a.dim[1] + k] *
+                    arg(e, 1)[tb ? n * b.dim[1] + k : k * b.dim[1] + n];
+}
+
+// ---- composite operations ----
+
+static void eval_batch_norm(const Eval *e) {
+    Type t = e->n->type;
+    int64_t C = t.dim[t.rank - 1], count = C ? type_count(t) / C : 0;
+    double eps = node_float(e->n, ATTR_eps, 1e-5);
+    for (int64_t c = 0; c < C; c++) {
+        const double *x = arg(e, 0) + c;
+        double mean = mean_of(x, count, C);
+        double root = sqrt(variance_of(x, count, C) + eps);
+        for (int64_t i = 0; i < count; i++)
+            e->out[i * C + c] =
+                (x[i * C] - mean) / root * arg(e, 1)[c] + arg(e, 2)[c];
+    }
+}
+
+// The logarithm of the sum of exponentials, exact for large numbers too.
+static double log_sum_exp(const double *x, int64_t count) {
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        most = larger(x[i], most) ? x[i] : most;
+    for (int64_t i = 0; i < count; i++)
+        sum += exp(x[i] - most);
+    return most + log(sum);
+}
+
+// Against (1 - smoothing) for the label and smoothing / K for each class.
+static void eval_cross_entropy(const Eval *e) {
+    Type t = arg_type(e, 0);
+    double smoothing = node_float(e->n, ATTR_smoothing, 0);
+    for (int64_t m = 0; m < t.dim[0]; m++) {
+        const double *row = arg(e, 0) + m * t.dim[1];
+        double total = log_sum_exp(row, t.dim[1]);
+        for (int64_t k = 0; k < t.dim[1]; k++) {
+            double is_label = arg(e, 1)[m] == (double)k;
+            double target =
+                (1 - smoothing) * is_label + smoothing / (double)t.dim[1];
+            if (target != 0)
+                e->out[m] += target * (total - row[k]);
+        }
+    }
+}
+
+static void eval_softmax(const Eval *e) {
+    Type t = e->n->type;
+    int64_t K = t.dim[t.rank - 1];
+    for (int64_t i = 0; i < type_count(t); i++) {
+        const double *row = arg(e, 0) + i / K * K;
+        e->out[i] = exp(arg(e, 0)[i] - log_sum_exp(row, K));
+    }
+}
+
+// ---- training ----
+
+// The gradient of the node's param, NULL when the graph has none.
+static const double *gradient_of(const Eval *e) {
+    for (NodeId id = 0; id < e->g->count; id++)
+        if (e->g->node[id].op == OP_gradient &&
+            e->g->node[id].arg[0] == e->n->arg[0])
+            return e->value[id];
+    return NULL;
+}
+
+// PyTorch's first step, when there is no momentum yet.
+static double sgd(const Eval *e, double p, double g) {
+    double rate = arg(e, 1)[0], momentum = arg(e, 2)[0];
+    g += arg(e, 3)[0] * p;
+    if (node_int(e->n, ATTR_nesterov, 0))
+        g += momentum * g;
+    return p - rate * g;
+}
+
+// PyTorch's Adam and AdamW from moments that are zero.
+static double adam(const Eval *e, double p, double g) {
+    double rate = arg(e, 1)[0], beta1 = arg(e, 2)[0], beta2 = arg(e, 3)[0];
+    double decay = arg(e, 4)[0], updates = arg(e, 5)[0];
+    if (node_int(e->n, ATTR_decoupled, 0))
+        p -= rate * decay * p;
+    else
+        g += decay * p;
+    double first = (1 - beta1) * g / (1 - pow(beta1, updates));
+    double second = (1 - beta2) * g * g / (1 - pow(beta2, updates));
+    return p - rate * first / (sqrt(second) + node_float(e->n, ATTR_eps, 1e-8));
+}
+
+static void eval_optimizer(const Eval *e) {
+    const double *gradient = gradient_of(e);
+    for (int64_t i = 0; i < type_count(e->n->type); i++) {
+        double p = arg(e, 0)[i], g = gradient ? gradient[i] : 0;
+        e->out[i] = !gradient            ? p
+                    : e->n->op == OP_sgd ? sgd(e, p, g)
+                                         : adam(e, p, g);
+    }
+}
+
+// gradient and assign give their second operand, output its only one.
+static void eval_effect(const Eval *e) {
+    const double *from = arg(e, e->n->num_args - 1);
+    for (int64_t i = 0; i < type_count(e->n->type); i++)
+        e->out[i] = from[i];
+}
+
+// ---- any node ----
+
+static void eval_node(const Eval *e) {
+    switch (e->n->op) {
+    case OP_input:
+    case OP_param:
+    case OP_scratch:
+        return;
+    case OP_state:
+        fill(e, node_float(e->n, ATTR_init, 0));
+        return;
+    case OP_constant:
+        eval_constant(e);
+        return;
+    case OP_iota:
+        eval_iota(e);
+        return;
+    case OP_loss_scale:
+        fill(e, 1);
+        return;
+    case OP_sum:
+        eval_sum(e);
+        return;
+    case OP_max:
+        eval_max(e);
+        return;
+    case OP_var:
+        eval_var(e);
+        return;
+    case OP_argmax:
+        eval_argmax(e);
+        return;
+    case OP_all_finite:
+        eval_all_finite(e);
+        return;
+    case OP_reshape:
+        eval_reshape(e);
+        return;
+    case OP_pad:
+        eval_moved(e, -1);
+        return;
+    case OP_slice:
+        eval_moved(e, 1);
+        return;
+    case OP_shift:
+        eval_shift(e);
+        return;
+    case OP_flip:
+        eval_flip(e);
+        return;
+    case OP_max_pool:
+        eval_max_pool(e, false);
+        return;
+    case OP_max_pool_index:
+        eval_max_pool(e, true);
+        return;
+    case OP_max_pool_grad:
+        eval_max_pool_grad(e);
+        return;
+    case OP_avg_pool:
+        eval_avg_pool(e);
+        return;
+    case OP_avg_pool_grad:
+        eval_avg_pool_grad(e);
+        return;
+    case OP_conv:
+        eval_conv(e, arg_type(e, 0), arg_type(e, 1), e->n->type);
+        return;
+    case OP_conv_grad_input:
+        eval_conv(e, e->n->type, arg_type(e, 1), arg_type(e, 0));
+        return;
+    case OP_conv_grad_weight:
+        eval_conv(e, arg_type(e, 1), e->n->type, arg_type(e, 0));
+        return;
+    case OP_matmul:
+        eval_matmul(e);
+        return;
+    case OP_batch_norm:
+        eval_batch_norm(e);
+        return;
+    case OP_cross_entropy:
+        eval_cross_entropy(e);
+        return;
+    case OP_softmax:
+        eval_softmax(e);
+        return;
+    case OP_gradient:
+    case OP_assign:
+    case OP_output:
+        eval_effect(e);
+        return;
+    case OP_sgd:
+    case OP_adam:
+        eval_optimizer(e);
+        return;
+    default:
+        eval_pointwise(e);
+        return;
+    }
+}
+
+static void round_all(const Graph *g, Type t, double *value) {
+    DType d = t.dtype == ACT ? g->act : t.dtype;
+    for (int64_t i = 0; i < type_count(t); i++)
+        value[i] = dtype_round(d, value[i]);
+}
+
+// Optimizer nodes read gradients that may come after them, and nothing reads
+// their result, so they are computed last.
+static bool optimizes(const Node *n) {
+    return n->op == OP_sgd || n->op == OP_adam;
+}
+
+double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round) {
+    double **value = ARENA_ARRAY(a, g->count + 1, double *);
+    for (int late = 0; late <= 1; late++)
+        for (NodeId id = 0; id < g->count; id++) {
+            const Node *n = &g->node[id];
+            if (optimizes(n) != late)
+                continue;
+            int64_t count = type_count(n->type);
+            value[id] = ARENA_ARRAY(a, (size_t)count + 1, double);
+            Eval e = {g, n, value[id], value, a};
+            if (leaf == NULL || leaf[id] == NULL)
+                eval_node(&e);
+            else if (count)
+                memcpy(value[id], leaf[id], (size_t)count * sizeof(double));
+            if (round)
+                round_all(g, n->type, value[id]);
+        }
+    return value;
+}

@@ -1,0 +1,417 @@
+// Graph: adding nodes and asking about them.
+//
+// Equal nodes are found through an open-addressing hash of operation, operands
+// and attributes.  Types and groups are compared but not hashed, so a pass may
+// set them on a node that is there already.
+
+#include "base/exits.h"
+#include "ir/form.h"
+#include "ir/ir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Noreturn void die(const char *what, const char *why) {
+    fprintf(stderr, "sinter: internal error: %s: %s\n", what, why);
+    abort();
+}
+
+Graph *graph_new(Arena *a, const char *name) {
+    Graph *g = ARENA_NEW(a, Graph);
+    *g = (Graph){.arena = a, .name = name, .act = F32};
+    return g;
+}
+
+Graph *graph_like(const Graph *g) {
+    Graph *like = graph_new(g->arena, g->name);
+    like->facts = g->facts;
+    like->act = g->act;
+    return like;
+}
+
+// ---- attributes ----
+
+Attr attr_int(AttrKey key, int64_t value) {
+    return (Attr){.key = key, .i = value};
+}
+
+Attr attr_float(AttrKey key, double value) {
+    return (Attr){.key = key, .f = value};
+}
+
+Attr attr_text(AttrKey key, const char *value) {
+    return (Attr){.key = key, .count = (int)strlen(value), .s = value};
+}
+
+Attr attr_ints(AttrKey key, int count, const int64_t *value) {
+    return (Attr){.key = key, .count = count, .ints = value};
+}
+
+Attr attr_floats(AttrKey key, int count, const double *value) {
+    return (Attr){.key = key, .count = count, .floats = value};
+}
+
+const Attr *node_attr(const Node *n, AttrKey key) {
+    for (int i = 0; i < n->num_attrs; i++)
+        if (n->attr[i].key == key)
+            return &n->attr[i];
+    return NULL;
+}
+
+int64_t node_int(const Node *n, AttrKey key, int64_t otherwise) {
+    const Attr *attr = node_attr(n, key);
+    return attr ? attr->i : otherwise;
+}
+
+double node_float(const Node *n, AttrKey key, double otherwise) {
+    const Attr *attr = node_attr(n, key);
+    return attr ? attr->f : otherwise;
+}
+
+const char *node_text(const Node *n, AttrKey key) {
+    const Attr *attr = node_attr(n, key);
+    return attr ? attr->s : NULL;
+}
+
+int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise) {
+    const Attr *attr = node_attr(n, key);
+    return attr && i >= 0 && i < attr->count ? attr->ints[i] : otherwise;
+}
+
+// What an attribute holds, as bytes: two are equal when these are.
+static const void *attr_bytes(const Attr *attr, size_t *size) {
+    switch (attr_info[attr->key].kind) {
+    case INT:
+        *size = sizeof attr->i;
+        return &attr->i;
+    case FLOAT:
+        *size = sizeof attr->f;
+        return &attr->f;
+    case TEXT:
+        *size = (size_t)attr->count;
+        return attr->s;
+    case INTS:
+        *size = (size_t)attr->count * sizeof attr->ints[0];
+        return attr->ints;
+    case FLOATS:
+        *size = (size_t)attr->count * sizeof attr->floats[0];
+        return attr->floats;
+    }
+    die("attribute", "unknown kind");
+}
+
+static bool attr_equal(const Attr *a, const Attr *b) {
+    if (a->key != b->key)
+        return false;
+    size_t size, other;
+    const void *x = attr_bytes(a, &size), *y = attr_bytes(b, &other);
+    return size == other && (size == 0 || memcmp(x, y, size) == 0);
+}
+
+static Attr attr_copy(Arena *a, Attr attr) {
+    AttrKind kind = attr_info[attr.key].kind;
+    if (kind == INT || kind == FLOAT)
+        return attr;
+    if (kind == TEXT) {
+        attr.s = arena_string(a, attr.s, (size_t)attr.count);
+        return attr;
+    }
+    size_t size;
+    const void *from = attr_bytes(&attr, &size);
+    void *to = arena_alloc(a, size ? size : 1);
+    if (size)
+        memcpy(to, from, size);
+    if (kind == INTS)
+        attr.ints = to;
+    else
+        attr.floats = to;
+    return attr;
+}
+
+// ---- the hash of nodes ----
+
+static uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t size) {
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ byte[i]) * UINT32_C(16777619);
+    return hash;
+}
+
+static uint32_t node_hash(const Node *n) {
+    uint32_t hash = UINT32_C(2166136261);
+    hash = hash_bytes(hash, &n->op, sizeof n->op);
+    hash = hash_bytes(hash, n->arg, (size_t)n->num_args * sizeof(NodeId));
+    for (int i = 0; i < n->num_attrs; i++) {
+        size_t size;
+        const void *bytes = attr_bytes(&n->attr[i], &size);
+        hash = hash_bytes(hash, &n->attr[i].key, sizeof n->attr[i].key);
+        hash = hash_bytes(hash, bytes, size);
+    }
+    return hash ^ hash >> 15;
+}
+
+static bool node_equal(const Node *a, const Node *b) {
+    if (a->op != b->op || a->group != b->group || a->num_args != b->num_args ||
+        a->num_attrs != b->num_attrs || !type_equal(a->type, b->type))
+        return false;
+    for (int i = 0; i < a->num_args; i++)
+        if (a->arg[i] != b->arg[i])
+            return false;
+    for (int i = 0; i < a->num_attrs; i++)
+        if (!attr_equal(&a->attr[i], &b->attr[i]))
+            return false;
+    return true;
+}
+
+// Leaves that stand for memory of their own, and effects, are each themselves.
+static bool mergeable(const Node *n) {
+    switch (n->op) {
+    case OP_input:
+    case OP_param:
+    case OP_state:
+    case OP_scratch:
+        return false;
+    default:
+        return !(op_info[n->op].facts & EFFECT);
+    }
+}
+
+static void hash_insert(Graph *g, NodeId id) {
+    uint32_t mask = g->num_buckets - 1;
+    uint32_t slot = node_hash(&g->node[id]) & mask;
+    while (g->bucket[slot] != NO_NODE)
+        slot = (slot + 1) & mask;
+    g->bucket[slot] = id;
+}
+
+static void hash_grow(Graph *g) {
+    g->num_buckets = g->num_buckets ? 2 * g->num_buckets : 64;
+    g->bucket = ARENA_ARRAY(g->arena, g->num_buckets, NodeId);
+    for (uint32_t i = 0; i < g->num_buckets; i++)
+        g->bucket[i] = NO_NODE;
+    for (NodeId id = 0; id < g->count; id++)
+        if (mergeable(&g->node[id]))
+            hash_insert(g, id);
+}
+
+static NodeId hash_find(const Graph *g, const Node *n) {
+    if (g->num_buckets == 0 || !mergeable(n))
+        return NO_NODE;
+    uint32_t mask = g->num_buckets - 1;
+    uint32_t slot = node_hash(n) & mask;
+    while (g->bucket[slot] != NO_NODE) {
+        if (node_equal(&g->node[g->bucket[slot]], n))
+            return g->bucket[slot];
+        slot = (slot + 1) & mask;
+    }
+    return NO_NODE;
+}
+
+// ---- adding ----
+
+static void make_room(Graph *g) {
+    if (g->count == MAX_NODES) {
+        fprintf(stderr,
+                "sinter: the model expands to more than %d operations\n",
+                MAX_NODES);
+        exit(EXIT_MODEL);
+    }
+    if (g->count < g->capacity)
+        return;
+    g->capacity = g->capacity ? 2 * g->capacity : 64;
+    Node *node = ARENA_ARRAY(g->arena, g->capacity, Node);
+    if (g->count)
+        memcpy(node, g->node, g->count * sizeof *node);
+    g->node = node;
+}
+
+NodeId graph_append(Graph *g, Node n) {
+    NodeId *arg = ARENA_ARRAY(g->arena, n.num_args ? n.num_args : 1, NodeId);
+    Attr *attr = ARENA_ARRAY(g->arena, n.num_attrs ? n.num_attrs : 1, Attr);
+    for (int i = 0; i < n.num_args; i++)
+        arg[i] = n.arg[i];
+    for (int i = 0; i < n.num_attrs; i++)
+        attr[i] = attr_copy(g->arena, n.attr[i]);
+    n.arg = arg;
+    n.attr = attr;
+    make_room(g);
+    NodeId id = g->count++;
+    g->node[id] = n;
+    if (2 * g->count > g->num_buckets)
+        hash_grow(g);
+    else if (mergeable(&n))
+        hash_insert(g, id);
+    return id;
+}
+
+// Puts the attributes in order of key into sorted.
+static void sort_attrs(Attr *sorted, const Node *n) {
+    for (int i = 0; i < n->num_attrs; i++) {
+        int j = i;
+        for (; j > 0 && sorted[j - 1].key > n->attr[i].key; j--)
+            sorted[j] = sorted[j - 1];
+        if (j > 0 && sorted[j - 1].key == n->attr[i].key)
+            die(op_info[n->op].name, "an attribute is given twice");
+        sorted[j] = n->attr[i];
+    }
+}
+
+NodeId graph_add(Graph *g, Node n) {
+    Attr sorted[NUM_ATTRS];
+    NodeId swapped[2];
+    if (n.num_attrs > NUM_ATTRS)
+        die(op_info[n.op].name, "too many attributes");
+    sort_attrs(sorted, &n);
+    n.attr = sorted;
+    if (op_info[n.op].facts & COMMUTES && n.num_args == 2 &&
+        n.arg[0] > n.arg[1]) {
+        swapped[0] = n.arg[1];
+        swapped[1] = n.arg[0];
+        n.arg = swapped;
+    }
+    const char *why = type_infer(g, &n, &n.type);
+    if (why)
+        die(op_info[n.op].name, why);
+    NodeId found = hash_find(g, &n);
+    if (found != NO_NODE)
+        return found;
+    n.from = g->at;
+    n.offset = -1;
+    return graph_append(g, n);
+}
+
+NodeId graph_copy(Graph *g, const Graph *old, NodeId id, const NodeId *now) {
+    Node n = old->node[id];
+    NodeId few[8];
+    NodeId *arg = few;
+    if (n.num_args > (int)(sizeof few / sizeof few[0]))
+        arg = ARENA_ARRAY(g->arena, n.num_args, NodeId);
+    for (int i = 0; i < n.num_args; i++)
+        arg[i] = now[n.arg[i]];
+    n.arg = arg;
+    Origin at = g->at;
+    g->at = n.from;
+    NodeId copy = graph_add(g, n);
+    g->at = at;
+    g->node[copy].offset = n.offset;
+    return copy;
+}
+
+// ---- nodes by kind ----
+
+static NodeId add_plain(Graph *g, Op op, int count, const NodeId *arg) {
+    return graph_add(
+        g, (Node){.op = op, .num_args = count, .arg = arg, .group = -1});
+}
+
+NodeId graph_op1(Graph *g, Op op, NodeId a) {
+    return add_plain(g, op, 1, &a);
+}
+
+NodeId graph_op2(Graph *g, Op op, NodeId a, NodeId b) {
+    return add_plain(g, op, 2, (NodeId[]){a, b});
+}
+
+NodeId graph_op3(Graph *g, Op op, NodeId a, NodeId b, NodeId c) {
+    return add_plain(g, op, 3, (NodeId[]){a, b, c});
+}
+
+static NodeId add_leaf(Graph *g, Op op, Type type, int count,
+                       const Attr *attr) {
+    return graph_add(g, (Node){.op = op,
+                               .type = type,
+                               .num_attrs = count,
+                               .attr = attr,
+                               .group = -1});
+}
+
+NodeId graph_leaf(Graph *g, Op op, const char *name, Type type) {
+    Attr attr = attr_text(ATTR_name, name);
+    return add_leaf(g, op, type, 1, &attr);
+}
+
+NodeId graph_state(Graph *g, const char *name, const char *kind, Type type,
+                   double init) {
+    Attr attr[] = {attr_float(ATTR_init, init), attr_text(ATTR_kind, kind),
+                   attr_text(ATTR_name, name)};
+    return add_leaf(g, OP_state, type, 3, attr);
+}
+
+NodeId graph_constant(Graph *g, Type type, double value) {
+    Attr attr = attr_floats(ATTR_values, 1, &value);
+    return add_leaf(g, OP_constant, type, 1, &attr);
+}
+
+NodeId graph_vector(Graph *g, const double *value, int count) {
+    Attr attr = attr_floats(ATTR_values, count, value);
+    return add_leaf(g, OP_constant, type_of(F32, 1, (int64_t[]){count}), 1,
+                    &attr);
+}
+
+NodeId graph_iota(Graph *g, Type type, int axis) {
+    Attr attr = attr_int(ATTR_axis, axis);
+    return add_leaf(g, OP_iota, type, 1, &attr);
+}
+
+NodeId graph_cast(Graph *g, NodeId a, DType to) {
+    if (g->node[a].type.dtype == to)
+        return a;
+    return graph_add(g, (Node){.op = OP_cast,
+                               .type = type_scalar(to),
+                               .num_args = 1,
+                               .arg = &a,
+                               .group = -1});
+}
+
+NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim) {
+    Type type = type_of(g->node[a].type.dtype, rank, dim);
+    if (type_equal(type, g->node[a].type))
+        return a;
+    return graph_add(g, (Node){.op = OP_reshape,
+                               .type = type,
+                               .num_args = 1,
+                               .arg = &a,
+                               .group = -1});
+}
+
+NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes) {
+    Attr attr = attr_ints(ATTR_axes, count, axes);
+    return graph_add(g, (Node){.op = op,
+                               .num_args = 1,
+                               .num_attrs = 1,
+                               .arg = &a,
+                               .attr = &attr,
+                               .group = -1});
+}
+
+NodeId graph_assign(Graph *g, NodeId state, NodeId value) {
+    return graph_op2(g, OP_assign, state, value);
+}
+
+// ---- questions ----
+
+NodeId graph_find(const Graph *g, const char *name) {
+    for (NodeId id = 0; id < g->count; id++) {
+        const char *own = node_text(&g->node[id], ATTR_name);
+        if (own && strcmp(own, name) == 0)
+            return id;
+    }
+    return NO_NODE;
+}
+
+int64_t graph_bytes(const Graph *g, Type t) {
+    DType dtype = t.dtype == ACT ? g->act : t.dtype;
+    int64_t size = dtype == F32 || dtype == I32    ? 4
+                   : dtype == F16 || dtype == BF16 ? 2
+                                                   : 1;
+    return size * type_count(t);
+}
+
+uint32_t *graph_uses(const Graph *g, Arena *a) {
+    uint32_t *uses = ARENA_ARRAY(a, g->count ? g->count : 1, uint32_t);
+    for (NodeId id = 0; id < g->count; id++)
+        for (int i = 0; i < g->node[id].num_args; i++)
+            uses[g->node[id].arg[i]]++;
+    return uses;
+}

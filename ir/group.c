@@ -1,0 +1,184 @@
+// Groups: what can be read off the nodes of a kernel.
+
+#include "ir/group.h"
+
+#include <string.h>
+
+enum {
+    THREADS = 256,    // of a block
+    HOST_GRID = 64,   // chunks of the work on the host
+    DEVICE_GRID = 528 // blocks at most: four for each multiprocessor of 132
+};
+
+Extent reduce_extent(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    const Attr *axes = node_attr(d, ATTR_axes);
+    int rank = g->node[d->arg[0]].type.rank;
+    if (d->op == OP_argmax)
+        return OVER_ROW;
+    if (axes->count == rank)
+        return OVER_ALL;
+    if (axes->count == 1 && axes->ints[0] == rank - 1)
+        return OVER_ROW;
+    if (axes->count == rank - 1 && axes->ints[rank - 2] == rank - 2)
+        return OVER_COLUMN;
+    return OVER_OTHER;
+}
+
+int reduce_slots(const Graph *g, NodeId n) {
+    return g->node[n].op == OP_var ? 2 : 1;
+}
+
+bool node_immediate(const Node *n) {
+    return n->op == OP_constant || n->op == OP_iota;
+}
+
+NodeId node_base(const Graph *g, NodeId n) {
+    while ((op_info[g->node[n].op].facts & VIEW) && g->node[n].group < 0)
+        n = g->node[n].arg[0];
+    return n;
+}
+
+bool *graph_stored(const Graph *g, Arena *a) {
+    bool *stored = ARENA_ARRAY(a, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        stored[n] |= (op_info[d->op].facts & LEAF) && !node_immediate(d);
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId base = node_base(g, d->arg[i]);
+            const Node *operand = &g->node[base];
+            if (operand->group >= 0 && operand->group != d->group)
+                stored[base] = true;
+        }
+    }
+    return stored;
+}
+
+int64_t space_columns(Type space) {
+    return space.rank ? space.dim[space.rank - 1] : 1;
+}
+
+int64_t space_rows(Type space) {
+    int64_t columns = space_columns(space);
+    return columns ? type_count(space) / columns : 0;
+}
+
+int64_t part_blocks(int64_t elements) {
+    return elements <= PART_ELEMENTS
+               ? 1
+               : (elements + PART_ELEMENTS - 1) / PART_ELEMENTS;
+}
+
+int parts_grid(const Graph *g, const Group *group) {
+    int64_t blocks = 0;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &g->node[n];
+        for (int i = 0; d->op == OP_all_finite && i < d->num_args; i++)
+            blocks += part_blocks(type_count(g->node[d->arg[i]].type));
+    }
+    return blocks < 1 ? 1 : (int)blocks;
+}
+
+int space_grid(Type space, bool host) {
+    int64_t rows = space_rows(space);
+    if (host)
+        return rows < HOST_GRID ? rows < 1 ? 1 : (int)rows : HOST_GRID;
+    int64_t vectors = (type_count(space) + 7) / 8;
+    int64_t blocks = (vectors + THREADS - 1) / THREADS;
+    if (blocks > DEVICE_GRID)
+        blocks = DEVICE_GRID;
+    if (blocks > rows)
+        blocks = rows;
+    return blocks < 1 ? 1 : (int)blocks;
+}
+
+// The kind and the space follow from the operations: a row reduction fixes the
+// space of a ROWS group, any other reduction or the first output that of GRID.
+static void describe(const Graph *g, const bool *stored, Group *group) {
+    group->kind = GROUP_GRID;
+    bool have_space = false;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &g->node[n];
+        unsigned facts = op_info[d->op].facts;
+        if (facts & CONTRACTS)
+            group->kind = GROUP_CALL;
+        if (d->op == OP_assign)
+            group->kind = GROUP_UPDATE;
+        if (d->op == OP_all_finite)
+            group->kind = GROUP_CHECK;
+        if (d->op == OP_scratch)
+            group->scratch = n;
+        if ((facts & REDUCES) && d->op != OP_all_finite) {
+            bool row = reduce_extent(g, n) == OVER_ROW;
+            if (row && group->kind == GROUP_GRID)
+                group->kind = GROUP_ROWS;
+            if (row || !have_space) {
+                group->space = g->node[d->arg[0]].type;
+                have_space = true;
+            }
+        }
+    }
+    for (NodeId n = group->first; n <= group->last && !have_space; n++)
+        if (stored[n] && g->node[n].op != OP_scratch) {
+            group->space = g->node[n].type;
+            have_space = true;
+        }
+}
+
+// seen[n] holds the last group that listed n as an input.
+static void collect(const Graph *g, const bool *stored, Arena *a, int *seen,
+                    Group *group) {
+    int most = 0;
+    for (NodeId n = group->first; n <= group->last; n++)
+        most += g->node[n].num_args;
+    NodeId *input = ARENA_ARRAY(a, (size_t)most + 1, NodeId);
+    NodeId *output =
+        ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, NodeId);
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &g->node[n];
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId base = node_base(g, d->arg[i]);
+            bool own = base >= group->first && base <= group->last;
+            if (own || seen[base] == group->group + 1 ||
+                node_immediate(&g->node[base]))
+                continue;
+            seen[base] = group->group + 1;
+            input[group->num_inputs++] = base;
+        }
+        if (stored[n] && d->op != OP_scratch)
+            output[group->num_outputs++] = n;
+    }
+    group->input = input;
+    group->output = output;
+}
+
+static bool needs_ticket(const Graph *g, const Group *group) {
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (g->node[n].op == OP_assign &&
+            type_count(g->node[n].type) == 1)
+            return true;
+    return group->scratch != NO_NODE;
+}
+
+Group *graph_groups(const Graph *g, Arena *a, int *count) {
+    bool *stored = graph_stored(g, a);
+    Group *group = ARENA_ARRAY(a, (size_t)g->count + 1, Group);
+    int found = 0, tickets = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        int k = g->node[n].group;
+        if (k < 0)
+            continue;
+        if (found == 0 || group[found - 1].group != k)
+            group[found++] =
+                (Group){.group = k, .first = n, .scratch = NO_NODE};
+        group[found - 1].last = n;
+    }
+    int *seen = ARENA_ARRAY(a, (size_t)g->count + 1, int);
+    for (int i = 0; i < found; i++) {
+        describe(g, stored, &group[i]);
+        collect(g, stored, a, seen, &group[i]);
+        group[i].ticket = needs_ticket(g, &group[i]) ? tickets++ : -1;
+    }
+    *count = found;
+    return group;
+}

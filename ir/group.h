@@ -1,0 +1,72 @@
+// A group of a graph after fuse: what its kernel iterates over, reads and
+// writes.  Passes ask it for cost and memory, codegen prints it.
+#ifndef IR_GROUP_H
+#define IR_GROUP_H
+
+#include "ir/ir.h"
+
+typedef enum {
+    GROUP_CALL,   // one library call
+    GROUP_GRID,   // rows by columns, with sums over rows or over everything
+    GROUP_ROWS,   // as GRID, and with reductions over each row
+    GROUP_UPDATE, // assignments of many shapes in one launch
+    GROUP_CHECK,  // all_finite over many tensors
+} GroupKind;
+
+// Axes of a reduction: each row of the last axis, all rows for each column, or
+// all elements.
+typedef enum { OVER_ROW, OVER_COLUMN, OVER_ALL, OVER_OTHER } Extent;
+
+typedef struct {
+    int group;
+    GroupKind kind;
+    NodeId first, last; // the run of its nodes, inclusive
+    Type space;         // GRID, ROWS: what it iterates over
+    NodeId scratch;     // its scratch leaf, or NO_NODE
+    int ticket;         // its place among the tickets, or -1
+    int num_inputs, num_outputs;
+    const NodeId *input;  // stored nodes of other groups and leaves it reads
+    const NodeId *output; // its nodes that are stored
+} Group;
+
+// What a reduction node reduces over.
+Extent reduce_extent(const Graph *g, NodeId n);
+
+// Numbers that a reduction carries from row to row: 2 for var.
+int reduce_slots(const Graph *g, NodeId n);
+
+// Whether a value of this type is computed where it is used and never read
+// from memory: constants and indices.
+bool node_immediate(const Node *n);
+
+// The stored node behind views.
+NodeId node_base(const Graph *g, NodeId n);
+
+// For each node, whether it keeps its value in memory: a leaf that is not
+// immediate, or a node of a group that something outside the group uses.
+bool *graph_stored(const Graph *g, Arena *a);
+
+// The groups in order of their nodes.  Leaves, views and outputs have none.
+Group *graph_groups(const Graph *g, Arena *a, int *count);
+
+// Tickets count the blocks of a launch that are done, so that the last one can
+// finish what the others began.  One i32 for each group that needs one, in a
+// state with this name and the graph's.
+#define TICKETS "run.tickets."
+
+// UPDATE and CHECK cut each tensor into parts, one for each block.
+enum { PART_ELEMENTS = 16384 };
+int64_t part_blocks(int64_t elements);
+
+// Rows of a space: all dimensions but the last.
+int64_t space_rows(Type space);
+int64_t space_columns(Type space);
+
+// Blocks to launch for a space on the host or another device.  On the host
+// they do not depend on the number of threads, so that results do not either.
+int space_grid(Type space, bool host);
+
+// Blocks of an UPDATE or CHECK group: one for each part of its tensors.
+int parts_grid(const Graph *g, const Group *group);
+
+#endif

@@ -1,0 +1,276 @@
+// The graph: one form from the front end to the emitted program.  Read this
+// first.
+//
+// A node is named by its place in the graph.  Operands come before users, so
+// walking the array forwards is a topological order, backwards its reverse.
+// A pass rebuilds the graph: it walks the old nodes, maps operands through
+// now[], adds what it wants and records now[n].  Later stages do not switch
+// representation, they decorate nodes with a group and an offset.
+#ifndef IR_IR_H
+#define IR_IR_H
+
+#include "base/arena.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// ---- type.c: element types and shapes ----
+
+// ACT is the type of activations: what it stands for is a fact of the graph
+// (f16 or bf16 where the recipe and the device say so, else f32).
+typedef enum { F32, F16, BF16, ACT, I32, U8, BOOL, NUM_DTYPES } DType;
+
+enum { MAX_RANK = 8 };
+
+// A tensor type.  Rank 0 is a scalar.  Each dimension is in 0 .. 2^31-1 and the
+// number of bytes below 2^46; type_valid says so.
+typedef struct {
+    DType dtype;
+    int rank;
+    int64_t dim[MAX_RANK];
+} Type;
+
+Type type_scalar(DType dtype);
+Type type_of(DType dtype, int rank, const int64_t *dim);
+bool type_equal(Type a, Type b);
+bool type_same_shape(Type a, Type b);
+bool type_valid(Type t);
+bool dtype_float(DType d); // f32, f16, bf16, act
+const char *dtype_name(DType d);
+bool dtype_find(const char *name, size_t length, DType *found);
+
+// Number of elements; a valid type cannot overflow.
+int64_t type_count(Type t);
+
+// The shape both broadcast to, false when they do not.  dtype is left alone.
+bool type_broadcast(Type a, Type b, Type *out);
+
+// f32[512,10]
+void type_print(Text *t, Type type);
+
+// ---- op.c: the operations, from ops.def ----
+
+typedef enum {
+#define OP(name, ...) OP_##name,
+#include "ir/ops.def"
+    NUM_OPS
+} Op;
+
+enum {
+    LEAF = 1,        // no operands; its value comes from outside or is fixed
+    POINTWISE = 2,   // an element needs the same element of each operand
+    COMMUTES = 4,    // the two operands may be exchanged
+    COSTLY = 8,      // worth storing rather than computing twice
+    REDUCES = 16,    // many elements become one
+    INDEXES = 32,    // an element is one element of the operand, elsewhere
+    WINDOW = 64,     // an element needs a window of the operand
+    VIEW = 128,      // the same bytes under another shape
+    CONTRACTS = 256, // done by a library
+    COMPOSITE = 512, // stands for simpler operations
+    EFFECT = 1024,   // has a purpose although nothing uses its value
+};
+
+typedef struct Graph Graph;
+typedef struct Node Node;
+
+// Computes the type of a node from its operands and attributes.  NULL when it
+// has one, else why not, as a phrase.  For declared shapes *out holds the
+// declaration on entry and the rule checks it.
+typedef const char *ShapeRule(const Graph *g, const Node *n, Type *out);
+
+typedef struct {
+    const char *name;
+    int arity;
+    ShapeRule *shape;
+    unsigned facts;
+} OpInfo;
+
+extern const OpInfo op_info[NUM_OPS];
+bool op_find(const char *name, size_t length, Op *found);
+
+// ---- attributes, from attrs.def ----
+
+typedef enum {
+#define ATTR(name, kind) ATTR_##name,
+#include "ir/attrs.def"
+    NUM_ATTRS
+} AttrKey;
+
+typedef enum { INT, FLOAT, TEXT, INTS, FLOATS } AttrKind;
+
+typedef struct {
+    AttrKey key;
+    int count; // INTS, FLOATS: how many; TEXT: length
+    union {
+        int64_t i;
+        double f;
+        const char *s;
+        const int64_t *ints;
+        const double *floats;
+    };
+} Attr;
+
+extern const struct AttrInfo {
+    const char *name;
+    AttrKind kind;
+} attr_info[NUM_ATTRS];
+
+// ---- graph.c: nodes ----
+
+typedef uint32_t NodeId;
+enum { NO_NODE = UINT32_MAX, MAX_NODES = 1000000 };
+
+// Where a node came from: a line of a model file, and the layer's path such as
+// "layer1.conv_1".  backward marks what autodiff added for that layer.
+typedef struct {
+    const char *file; // NULL: nowhere
+    int line;
+    const char *path; // NULL: no layer
+    bool backward;
+} Origin;
+
+struct Node {
+    Op op;
+    Type type;
+    int num_args, num_attrs;
+    const NodeId *arg;
+    const Attr *attr; // in order of key
+    Origin from;
+    int group;      // the kernel it belongs to, -1 before fuse
+    int64_t offset; // bytes into the arena, -1 before memory or if not stored
+};
+
+// What holds for a graph; passes need and give these.
+enum {
+    BACKWARD = 1,  // gradients are there
+    UPDATES = 2,   // optimizers became assignments
+    PRIMITIVE = 4, // no composite operation is left
+    TYPED = 8,     // precision is decided
+    GROUPED = 16,  // nodes have groups; each group is a run of nodes
+    PLANNED = 32,  // stored nodes have offsets
+};
+
+struct Graph {
+    Arena *arena;
+    const char *name; // train, eval, init
+    unsigned facts;
+    DType act; // what ACT stands for: F32, F16 or BF16
+    Node *node;
+    NodeId count, capacity;
+    int64_t arena_bytes; // with PLANNED: size of the arena
+    Origin at;           // given to nodes that are added
+    NodeId *bucket;      // hash of the nodes, for graph_add
+    uint32_t num_buckets;
+};
+
+Graph *graph_new(Arena *a, const char *name);
+
+// Adds a node and returns it, or an equal node that is there already (effects
+// and input, param, state and scratch are never merged, nor nodes of different
+// groups).  Commutative operands are put in order.  The type is computed; for
+// operations whose shape is declared it is taken from n.type.  n.group counts:
+// set it to -1 before fuse.  n.from is replaced by g->at, n.offset by -1.
+// Operands and attributes are copied.  A shape error here is our mistake: check
+// with type_infer first where the user's text decides.
+NodeId graph_add(Graph *g, Node n);
+
+// As graph_add for operations without attributes.
+NodeId graph_op1(Graph *g, Op op, NodeId a);
+NodeId graph_op2(Graph *g, Op op, NodeId a, NodeId b);
+NodeId graph_op3(Graph *g, Op op, NodeId a, NodeId b, NodeId c);
+
+// Leaves and often-used nodes.
+NodeId graph_leaf(Graph *g, Op op, const char *name, Type type);
+NodeId graph_state(Graph *g, const char *name, const char *kind, Type type,
+                   double init);
+NodeId graph_constant(Graph *g, Type type, double value);
+NodeId graph_vector(Graph *g, const double *value, int count); // f32[count]
+NodeId graph_iota(Graph *g, Type type, int axis); // i32: index along axis
+NodeId graph_cast(Graph *g, NodeId a, DType to);  // a itself if it is `to`
+NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim);
+NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes);
+NodeId graph_assign(Graph *g, NodeId state, NodeId value);
+
+// Attributes.  graph_attr_* give the value, or the default where absent.
+Attr attr_int(AttrKey key, int64_t value);
+Attr attr_float(AttrKey key, double value);
+Attr attr_text(AttrKey key, const char *value);
+Attr attr_ints(AttrKey key, int count, const int64_t *value);
+Attr attr_floats(AttrKey key, int count, const double *value);
+const Attr *node_attr(const Node *n, AttrKey key); // NULL: not there
+int64_t node_int(const Node *n, AttrKey key, int64_t otherwise);
+double node_float(const Node *n, AttrKey key, double otherwise);
+const char *node_text(const Node *n, AttrKey key); // NULL: not there
+int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
+
+// The param, state, input or output of that name, or NO_NODE.
+NodeId graph_find(const Graph *g, const char *name);
+
+// Bytes that a tensor takes: act has the size of what it stands for.
+int64_t graph_bytes(const Graph *g, Type t);
+
+// How often each node is an operand; an array of g->count in a.
+uint32_t *graph_uses(const Graph *g, Arena *a);
+
+// An empty graph with g's name, facts and act, in the same arena: what a pass
+// rebuilds into.
+Graph *graph_like(const Graph *g);
+
+// Copies node n of old into g with operands mapped through now[], keeping its
+// origin and, if the type rule is `declared`, its type.
+NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
+
+// Kinds of state.  Weights in ACT and metrics are not part of a checkpoint.
+#define STATE_STATISTIC "statistic" // batch_norm's running mean and variance
+#define STATE_OPTIMIZER "optimizer" // momentum and its kin
+#define STATE_RUN "run"             // step, seed, loss scale: scalars of the run
+#define STATE_METRIC "metric"       // sums that the runtime reads and clears
+#define STATE_DERIVED "derived"     // computed from other state, as f16 copies
+
+// ---- shape.c ----
+
+// The type n would have; NULL, or why it has none.
+const char *type_infer(const Graph *g, const Node *n, Type *out);
+
+// Window arithmetic: (in + pads - dilation*(window-1) - 1) / stride + 1.
+int64_t window_count(int64_t in, int64_t pads, int64_t window, int64_t stride,
+                     int64_t dilation);
+
+// ---- print.c, read.c: the text form ----
+
+void graph_print(Text *t, const Graph *g);
+void node_print(Text *t, const Graph *g, NodeId n);
+
+// Reads what graph_print wrote, and looser text: blanks anywhere, empty lines,
+// lines that start with #.  NULL on a mistake, with a line "LINE: what" in
+// *error.  Nothing but the form is checked: graph_verify must come next.
+Graph *graph_read(Arena *a, const char *text, size_t length,
+                  const char **error);
+
+// ---- verify.c: what holds between passes ----
+
+// NULL, or which rule is broken at which node.
+const char *graph_verify(const Graph *g, Arena *a);
+
+// ---- eval.c: what every operation means, in double ----
+
+// Computes every node of g.  leaf[n] holds the elements of input, param or
+// state n; NULL there means that a state has its init and others are zero, and
+// leaf itself may be NULL.  The result holds every node's elements.  With round
+// set, results are rounded to their element type, else kept in double.
+double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round);
+
+// One number in 0 .. 1, in steps of 2^-24: Philox4x32-10 (Salmon et al.,
+// "Parallel Random Numbers: As Easy as 1, 2, 3", SC11) with key (seed, stream)
+// and counter (index, epoch, 0, 0); the first word's upper 24 bits.
+double random_uniform(uint32_t seed, uint32_t stream, uint32_t epoch,
+                      uint32_t index);
+
+// A number for a name: FNV-1a, 31 bits.  What `stream` attributes hold.
+int64_t stream_of(const char *name);
+
+// Rounds to the element type and back.
+double dtype_round(DType d, double value);
+
+#endif

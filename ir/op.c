@@ -1,0 +1,26 @@
+// Operations and attributes: the tables ops.def and attrs.def expand to.
+
+#include "ir/ir.h"
+#include "ir/shape.h"
+
+#include <string.h>
+
+const OpInfo op_info[NUM_OPS] = {
+#define OP(name, arity, shape, facts) {#name, arity, shape_##shape, facts},
+#include "ir/ops.def"
+};
+
+const struct AttrInfo attr_info[NUM_ATTRS] = {
+#define ATTR(name, kind) {#name, kind},
+#include "ir/attrs.def"
+};
+
+bool op_find(const char *name, size_t length, Op *found) {
+    for (int op = 0; op < NUM_OPS; op++)
+        if (strlen(op_info[op].name) == length &&
+            memcmp(op_info[op].name, name, length) == 0) {
+            *found = (Op)op;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,27 @@
+// The parts of composite operations.  expand writes the forward nodes with
+// them and gradients.c the backward ones; as graph_add returns a node that is
+// there already, both share what they have in common.
+#ifndef PASSES_COMPOSITE_H
+#define PASSES_COMPOSITE_H
+
+#include "ir/ir.h"
+
+// Statistics over all axes but the last.
+typedef struct {
+    NodeId istd, normal; // 1 / sqrt(var + eps), (x - mean) * istd
+    double count;        // elements behind each statistic
+} Normalized;
+
+Normalized composite_normalize(Graph *g, NodeId x, double eps);
+
+// softmax over one axis: exp / sum, with shifted = x - max(x).
+typedef struct {
+    NodeId shifted, exp, sum;
+} Exponents;
+
+Exponents composite_exponents(Graph *g, NodeId x, int axis);
+
+// bool [M,K]: whether column k is the label of row m.
+NodeId composite_chosen(Graph *g, NodeId logits, NodeId label);
+
+#endif

@@ -1,0 +1,111 @@
+// Cost: what a plan does, counted from its groups.
+
+#include "ir/group.h"
+#include "passes/passes.h"
+
+int64_t node_flops(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    Type t = d->type;
+    const Type *a = d->num_args ? &g->node[d->arg[0]].type : NULL;
+    const Type *b = d->num_args > 1 ? &g->node[d->arg[1]].type : NULL;
+    switch (d->op) {
+    case OP_conv: // each result: a window of the channels of its group
+        return 2 * type_count(t) * b->dim[1] * b->dim[2] * b->dim[3];
+    case OP_conv_grad_input:
+        return 2 * type_count(*a) * b->dim[1] * b->dim[2] * b->dim[3];
+    case OP_conv_grad_weight:
+        return 2 * type_count(*a) * t.dim[1] * t.dim[2] * t.dim[3];
+    case OP_matmul:
+        return 2 * type_count(t) * a->dim[node_int(d, ATTR_ta, 0) ? 0 : 1];
+    default:
+        return 0;
+    }
+}
+
+// Whether each node has the batch dimension: what comes from a batched input
+// does until it is summed over.
+static bool *batched(const Graph *g, Arena *a) {
+    bool *is = ARENA_ARRAY(a, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        is[n] = d->op == OP_input && d->type.rank > 0;
+        for (int i = 0; i < d->num_args; i++)
+            is[n] |= is[d->arg[i]];
+        bool summed = d->op == OP_conv_grad_weight ||
+                      (d->op == OP_matmul && node_int(d, ATTR_ta, 0)) ||
+                      d->op == OP_assign || d->op == OP_all_finite;
+        if ((op_info[d->op].facts & REDUCES) && !summed)
+            summed = node_ints(d, ATTR_axes, 0, 1) == 0;
+        is[n] &= !summed && d->type.rank > 0;
+    }
+    return is;
+}
+
+static int64_t group_bytes(const Graph *g, const Group *group,
+                           const bool *only) {
+    int64_t bytes = 0;
+    for (int i = 0; i < group->num_inputs; i++)
+        if (only == NULL || only[group->input[i]])
+            bytes += graph_bytes(g, g->node[group->input[i]].type);
+    for (int i = 0; i < group->num_outputs; i++)
+        if (only == NULL || only[group->output[i]])
+            bytes += graph_bytes(g, g->node[group->output[i]].type);
+    if (only != NULL)
+        return bytes;
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (g->node[n].op == OP_assign)
+            bytes += graph_bytes(g, g->node[n].type);
+    return bytes;
+}
+
+// The largest sum of the slots of buffers that are live in one launch.
+static int64_t live_bound(const Graph *g, const Group *group, int count,
+                          Arena *a) {
+    enum { SLOT = 256 };
+    int64_t *change = ARENA_ARRAY(a, (size_t)count + 2, int64_t);
+    int *last = ARENA_ARRAY(a, g->count, int);
+    int64_t fixed = 0, live = 0, most = 0;
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < group[k].num_inputs; i++)
+            last[group[k].input[i]] = k;
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_output)
+            last[node_base(g, g->node[n].arg[0])] = count;
+    for (NodeId n = 0; n < g->count; n++)
+        if ((op_info[g->node[n].op].facts & LEAF) && g->node[n].group < 0 &&
+            !node_immediate(&g->node[n]))
+            fixed += (graph_bytes(g, g->node[n].type) + SLOT - 1) / SLOT * SLOT;
+    for (int k = 0; k < count; k++)
+        for (int i = -1; i < group[k].num_outputs; i++) {
+            NodeId n = i < 0 ? group[k].scratch : group[k].output[i];
+            if (n == NO_NODE)
+                continue;
+            int64_t bytes =
+                (graph_bytes(g, g->node[n].type) + SLOT - 1) / SLOT * SLOT;
+            change[k] += bytes;
+            change[(last[n] > k ? last[n] : k) + 1] -= bytes;
+        }
+    for (int k = 0; k <= count; k++) {
+        live += change[k];
+        most = live > most ? live : most;
+    }
+    return fixed + most;
+}
+
+Cost graph_cost(const Graph *g) {
+    Arena *a = arena_new();
+    Cost cost = {.arena = g->arena_bytes};
+    int count;
+    Group *group = graph_groups(g, a, &count);
+    bool *batch = batched(g, a);
+    cost.launches = count;
+    for (int k = 0; k < count; k++) {
+        cost.bytes += group_bytes(g, &group[k], NULL);
+        cost.batch_bytes += group_bytes(g, &group[k], batch);
+    }
+    for (NodeId n = 0; n < g->count; n++)
+        cost.flops += node_flops(g, n);
+    cost.bound = live_bound(g, group, count, a);
+    arena_free(a);
+    return cost;
+}

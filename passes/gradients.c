@@ -1,0 +1,408 @@
+// Gradients: one rule for each operation, named in ops.def.
+//
+// A rule has y = op(x0, x1, ...) and dy, and gives each operand that trains its
+// part of the gradient.  It may give a value of y's shape to an operand that
+// was broadcast: give sums it over the axes that were stretched.  Where the
+// derivative jumps, the rules follow PyTorch: relu and abs give 0 at 0,
+// maximum and minimum halve at a tie, max shares equally, max_pool takes the
+// first.
+#include "passes/gradients.h"
+
+#include "passes/composite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GRAD(rule) static GradRule grad_##rule;
+#include "ir/ops.def"
+
+static NodeId x(const Backward *b, int i) {
+    return b->node.arg[i];
+}
+
+static Type type_at(const Backward *b, NodeId n) {
+    return b->g->node[n].type;
+}
+
+static bool wants(const Backward *b, int i) {
+    return b->trains[x(b, i)];
+}
+
+static NodeId number(Backward *b, double value) {
+    return graph_constant(b->g, type_scalar(F32), value);
+}
+
+static NodeId op1(Backward *b, Op op, NodeId a) {
+    return graph_op1(b->g, op, a);
+}
+
+static NodeId op2(Backward *b, Op op, NodeId a, NodeId c) {
+    return graph_op2(b->g, op, a, c);
+}
+
+static NodeId choose(Backward *b, NodeId condition, NodeId yes, NodeId no) {
+    return graph_op3(b->g, OP_select, condition, yes, no);
+}
+
+static NodeId stretch(Backward *b, NodeId a, Type to) {
+    to.dtype = type_at(b, a).dtype;
+    return graph_add(b->g, (Node){.op = OP_broadcast,
+                                  .type = to,
+                                  .num_args = 1,
+                                  .arg = &a,
+                                  .group = -1});
+}
+
+// Sums a over the axes along which `to` was stretched to a's shape.
+static NodeId shrink(Backward *b, NodeId a, Type to) {
+    Type from = type_at(b, a);
+    int64_t axes[MAX_RANK];
+    int count = 0;
+    for (int i = 0; i < from.rank; i++) {
+        int j = i - (from.rank - to.rank);
+        if (from.dim[i] != 1 && (j < 0 || to.dim[j] == 1))
+            axes[count++] = i;
+    }
+    if (count > 0)
+        a = graph_reduce(b->g, OP_sum, a, count, axes);
+    if (!type_same_shape(type_at(b, a), to))
+        a = graph_reshape(b->g, a, to.rank, to.dim);
+    return a;
+}
+
+// Adds to the gradient of operand i.
+static void give(Backward *b, int i, NodeId value) {
+    NodeId to = x(b, i);
+    value = shrink(b, value, type_at(b, to));
+    NodeId old = b->grad[to];
+    b->grad[to] = old == NO_NODE ? value : op2(b, OP_add, old, value);
+}
+
+// Elements of operand i behind each element of y.
+static double reduced(const Backward *b, int i) {
+    return (double)type_count(type_at(b, x(b, i))) /
+           (double)type_count(b->node.type);
+}
+
+// A node of the given operation with this node's attributes.
+static NodeId with_attributes(Backward *b, Op op, Type type, int num_args,
+                              const NodeId *arg) {
+    return graph_add(b->g, (Node){.op = op,
+                                  .type = type,
+                                  .num_args = num_args,
+                                  .num_attrs = b->node.num_attrs,
+                                  .arg = arg,
+                                  .attr = b->node.attr,
+                                  .group = -1});
+}
+
+// ---- what has no gradient ----
+
+// Leaves have no operands; the rest is made by autodiff or after it.
+static void grad_none(Backward *b) {
+    if (b->node.num_args == 0)
+        return;
+    fprintf(stderr, "sinter: autodiff: %%%u: %s has no gradient\n",
+            (unsigned)b->id, op_info[b->node.op].name);
+    abort();
+}
+
+// Constant wherever it has a derivative.
+static void grad_zero(Backward *b) {
+    (void)b;
+}
+
+// Moves the elements of a data set, behind which nothing trains.
+static void grad_data(Backward *b) {
+    grad_none(b);
+}
+
+// ---- pointwise, one operand ----
+
+static void grad_neg(Backward *b) {
+    give(b, 0, op1(b, OP_neg, b->dy));
+}
+
+static void grad_abs(Backward *b) {
+    NodeId zero = number(b, 0);
+    NodeId right = choose(b, op2(b, OP_eq, x(b, 0), zero), zero, b->dy);
+    give(b, 0,
+         choose(b, op2(b, OP_lt, x(b, 0), zero), op1(b, OP_neg, b->dy), right));
+}
+
+static void grad_exp(Backward *b) {
+    give(b, 0, op2(b, OP_mul, b->dy, b->id));
+}
+
+static void grad_log(Backward *b) {
+    give(b, 0, op2(b, OP_div, b->dy, x(b, 0)));
+}
+
+static void grad_sqrt(Backward *b) {
+    NodeId half = op2(b, OP_mul, b->dy, number(b, 0.5));
+    give(b, 0, op2(b, OP_div, half, b->id));
+}
+
+// y = x^-1/2, so dx = -1/2 y^3 dy.
+static void grad_rsqrt(Backward *b) {
+    NodeId cube = op2(b, OP_mul, b->id, op2(b, OP_mul, b->id, b->id));
+    NodeId half = op2(b, OP_mul, b->dy, number(b, -0.5));
+    give(b, 0, op2(b, OP_mul, half, cube));
+}
+
+static void grad_cos(Backward *b) {
+    NodeId slope = op1(b, OP_neg, op1(b, OP_sin, x(b, 0)));
+    give(b, 0, op2(b, OP_mul, b->dy, slope));
+}
+
+static void grad_sin(Backward *b) {
+    give(b, 0, op2(b, OP_mul, b->dy, op1(b, OP_cos, x(b, 0))));
+}
+
+static void grad_tanh(Backward *b) {
+    NodeId square = op2(b, OP_mul, b->id, b->id);
+    NodeId slope = op2(b, OP_sub, number(b, 1), square);
+    give(b, 0, op2(b, OP_mul, b->dy, slope));
+}
+
+// 2 / sqrt(pi) * exp(-x^2).
+static void grad_erf(Backward *b) {
+    NodeId square = op2(b, OP_mul, x(b, 0), x(b, 0));
+    NodeId bell = op1(b, OP_exp, op1(b, OP_neg, square));
+    NodeId scale = number(b, 1.1283791670955126);
+    give(b, 0, op2(b, OP_mul, b->dy, op2(b, OP_mul, scale, bell)));
+}
+
+static void grad_sigmoid(Backward *b) {
+    NodeId rest = op2(b, OP_sub, number(b, 1), b->id);
+    give(b, 0, op2(b, OP_mul, b->dy, op2(b, OP_mul, b->id, rest)));
+}
+
+// From y, so that x need not be kept.  A NaN lets the gradient pass and shows.
+static void grad_relu(Backward *b) {
+    NodeId zero = number(b, 0);
+    give(b, 0, choose(b, op2(b, OP_le, b->id, zero), zero, b->dy));
+}
+
+static void grad_cast(Backward *b) {
+    DType to = type_at(b, x(b, 0)).dtype;
+    if (dtype_float(to))
+        give(b, 0, graph_cast(b->g, b->dy, to));
+}
+
+static void grad_broadcast(Backward *b) {
+    give(b, 0, b->dy);
+}
+
+// ---- pointwise, two operands and three ----
+
+static void grad_add(Backward *b) {
+    for (int i = 0; i < 2; i++)
+        if (wants(b, i))
+            give(b, i, b->dy);
+}
+
+static void grad_sub(Backward *b) {
+    if (wants(b, 0))
+        give(b, 0, b->dy);
+    if (wants(b, 1))
+        give(b, 1, op1(b, OP_neg, b->dy));
+}
+
+static void grad_mul(Backward *b) {
+    for (int i = 0; i < 2; i++)
+        if (wants(b, i))
+            give(b, i, op2(b, OP_mul, b->dy, x(b, 1 - i)));
+}
+
+// d(x0 / x1) = dx0 / x1 - y / x1 dx1.
+static void grad_div(Backward *b) {
+    if (wants(b, 0))
+        give(b, 0, op2(b, OP_div, b->dy, x(b, 1)));
+    if (wants(b, 1)) {
+        NodeId slope = op2(b, OP_div, b->id, x(b, 1));
+        give(b, 1, op1(b, OP_neg, op2(b, OP_mul, b->dy, slope)));
+    }
+}
+
+// The gradient goes to the operand that is chosen, in halves at a tie; loses
+// tells whether its first operand is not the one.
+static void give_chosen(Backward *b, int i, NodeId loses) {
+    NodeId half = op2(b, OP_mul, b->dy, number(b, 0.5));
+    NodeId tie = op2(b, OP_eq, x(b, 0), x(b, 1));
+    NodeId rest = choose(b, tie, half, b->dy);
+    give(b, i, choose(b, loses, number(b, 0), rest));
+}
+
+static void grad_maximum(Backward *b) {
+    for (int i = 0; i < 2; i++)
+        if (wants(b, i))
+            give_chosen(b, i, op2(b, OP_lt, x(b, i), x(b, 1 - i)));
+}
+
+static void grad_minimum(Backward *b) {
+    for (int i = 0; i < 2; i++)
+        if (wants(b, i))
+            give_chosen(b, i, op2(b, OP_lt, x(b, 1 - i), x(b, i)));
+}
+
+static void grad_select(Backward *b) {
+    NodeId zero = number(b, 0);
+    if (wants(b, 1))
+        give(b, 1, choose(b, x(b, 0), b->dy, zero));
+    if (wants(b, 2))
+        give(b, 2, choose(b, x(b, 0), zero, b->dy));
+}
+
+// ---- reductions ----
+
+static void grad_sum(Backward *b) {
+    give(b, 0, stretch(b, b->dy, type_at(b, x(b, 0))));
+}
+
+static void grad_max(Backward *b) {
+    const Attr *axes = node_attr(&b->node, ATTR_axes);
+    NodeId largest = op2(b, OP_eq, x(b, 0), b->id);
+    NodeId ties = graph_reduce(b->g, OP_sum, graph_cast(b->g, largest, F32),
+                               axes->count, axes->ints);
+    NodeId share = op2(b, OP_div, b->dy, ties);
+    give(b, 0, choose(b, largest, share, number(b, 0)));
+}
+
+// d var = 2 / n * (x - mean) dx.
+static void grad_var(Backward *b) {
+    const Attr *axes = node_attr(&b->node, ATTR_axes);
+    double count = reduced(b, 0);
+    NodeId sum = graph_reduce(b->g, OP_sum, x(b, 0), axes->count, axes->ints);
+    NodeId mean = op2(b, OP_div, sum, number(b, count));
+    NodeId scale = op2(b, OP_mul, b->dy, number(b, 2 / count));
+    give(b, 0, op2(b, OP_mul, op2(b, OP_sub, x(b, 0), mean), scale));
+}
+
+// ---- other places of the same numbers ----
+
+static void grad_reshape(Backward *b) {
+    Type type = type_at(b, x(b, 0));
+    give(b, 0, graph_reshape(b->g, b->dy, type.rank, type.dim));
+}
+
+static void grad_pad(Backward *b) {
+    give(b, 0, with_attributes(b, OP_slice, (Type){0}, 1, &b->dy));
+}
+
+static void grad_slice(Backward *b) {
+    give(b, 0, with_attributes(b, OP_pad, (Type){0}, 1, &b->dy));
+}
+
+// ---- windows ----
+
+static void grad_max_pool(Backward *b) {
+    NodeId index =
+        with_attributes(b, OP_max_pool_index, (Type){0}, 1, b->node.arg);
+    NodeId arg[] = {index, b->dy};
+    give(b, 0,
+         with_attributes(b, OP_max_pool_grad, type_at(b, x(b, 0)), 2, arg));
+}
+
+static void grad_avg_pool(Backward *b) {
+    give(b, 0,
+         with_attributes(b, OP_avg_pool_grad, type_at(b, x(b, 0)), 1, &b->dy));
+}
+
+// ---- contractions ----
+
+static void grad_conv(Backward *b) {
+    if (wants(b, 0)) {
+        NodeId arg[] = {b->dy, x(b, 1)};
+        give(b, 0,
+             with_attributes(b, OP_conv_grad_input, type_at(b, x(b, 0)), 2,
+                             arg));
+    }
+    if (wants(b, 1)) {
+        NodeId arg[] = {b->dy, x(b, 0)};
+        give(b, 1,
+             with_attributes(b, OP_conv_grad_weight, type_at(b, x(b, 1)), 2,
+                             arg));
+    }
+}
+
+static NodeId product(Backward *b, NodeId a, bool ta, NodeId c, bool tb) {
+    NodeId arg[] = {a, c};
+    Attr attr[2];
+    int count = 0;
+    if (ta)
+        attr[count++] = attr_int(ATTR_ta, 1);
+    if (tb)
+        attr[count++] = attr_int(ATTR_tb, 1);
+    return graph_add(b->g, (Node){.op = OP_matmul,
+                                  .num_args = 2,
+                                  .num_attrs = count,
+                                  .arg = arg,
+                                  .attr = attr,
+                                  .group = -1});
+}
+
+// With Y = A B: dA = dY B', dB = A' dY.  An operand that is stored transposed
+// gets the transpose of that.
+static void grad_matmul(Backward *b) {
+    bool ta = node_int(&b->node, ATTR_ta, 0);
+    bool tb = node_int(&b->node, ATTR_tb, 0);
+    if (wants(b, 0))
+        give(b, 0,
+             ta ? product(b, x(b, 1), tb, b->dy, true)
+                : product(b, b->dy, false, x(b, 1), !tb));
+    if (wants(b, 1))
+        give(b, 1,
+             tb ? product(b, b->dy, true, x(b, 0), ta)
+                : product(b, x(b, 0), !ta, b->dy, false));
+}
+
+// ---- composite operations ----
+
+// Ioffe and Szegedy, "Batch Normalization" (ICML 2015), with n elements to a
+// channel:  dx = scale istd (dy - (dbias + normal dscale) / n).
+static void grad_batch_norm(Backward *b) {
+    double eps = node_float(&b->node, ATTR_eps, 1e-5);
+    Normalized p = composite_normalize(b->g, x(b, 0), eps);
+    NodeId scaled = op2(b, OP_mul, b->dy, p.normal);
+    NodeId dscale = shrink(b, scaled, type_at(b, p.istd));
+    NodeId dbias = shrink(b, b->dy, type_at(b, p.istd));
+    if (wants(b, 1))
+        give(b, 1, dscale);
+    if (wants(b, 2))
+        give(b, 2, dbias);
+    if (!wants(b, 0))
+        return;
+    NodeId count = number(b, p.count);
+    NodeId along = op2(b, OP_mul, p.normal, op2(b, OP_div, dscale, count));
+    NodeId drift = op2(b, OP_add, op2(b, OP_div, dbias, count), along);
+    NodeId gain = op2(b, OP_mul, x(b, 1), p.istd);
+    give(b, 0, op2(b, OP_mul, gain, op2(b, OP_sub, b->dy, drift)));
+}
+
+// dlogits = (softmax - target) dy, where the target is 1 - a at the label and
+// a / K is added everywhere.
+static void grad_cross_entropy(Backward *b) {
+    double a = node_float(&b->node, ATTR_smoothing, 0);
+    Type logits = type_at(b, x(b, 0));
+    double rest = a / (double)logits.dim[logits.rank - 1];
+    Exponents p = composite_exponents(b->g, x(b, 0), logits.rank - 1);
+    NodeId chosen = composite_chosen(b->g, x(b, 0), x(b, 1));
+    NodeId target = choose(b, chosen, number(b, 1 - a + rest), number(b, rest));
+    NodeId share = op2(b, OP_div, p.exp, p.sum);
+    give(b, 0, op2(b, OP_mul, op2(b, OP_sub, share, target), b->dy));
+}
+
+// dx = y (dy - sum(y dy)).
+static void grad_softmax(Backward *b) {
+    int64_t axis = node_int(&b->node, ATTR_axis, type_at(b, x(b, 0)).rank - 1);
+    NodeId part = op2(b, OP_mul, b->id, b->dy);
+    NodeId mean = graph_reduce(b->g, OP_sum, part, 1, &axis);
+    give(b, 0, op2(b, OP_mul, b->id, op2(b, OP_sub, b->dy, mean)));
+}
+
+GradRule *const grad_rule[NUM_OPS] = {
+#define OP(name, ...) [OP_##name] =
+#define GRAD(rule) grad_##rule,
+#include "ir/ops.def"
+};

@@ -1,0 +1,22 @@
+// What autodiff and its rules share.
+#ifndef PASSES_GRADIENTS_H
+#define PASSES_GRADIENTS_H
+
+#include "ir/ir.h"
+
+typedef struct {
+    Graph *g;
+    const bool *trains; // of a forward node: a trained param leads to it
+    NodeId *grad;       // of a forward node: the sum so far, or NO_NODE
+    NodeId id;          // the node that the rule is for
+    Node node;          // a copy, as g->node moves when the graph grows
+    NodeId dy;          // its gradient, which has its shape
+} Backward;
+
+// Gives a gradient to each operand that trains.
+typedef void GradRule(Backward *b);
+
+// In the order of Op.
+extern GradRule *const grad_rule[];
+
+#endif

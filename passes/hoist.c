@@ -1,0 +1,193 @@
+// Hoist: what depends on a parameter alone becomes state.
+//
+//   needs   casts and pads of parameters in place
+//   keeps   every value
+//   leaves  states of kind "derived" in place of such casts and pads, assigned
+//           in the same step as their parameter
+//
+// A chain of casts and of pads at the end of axes is given by the type at its
+// end and by how much it padded.  The state holds both, so a graph can be
+// derived from any later one, also where the parameter itself is no longer
+// used.  Its name is NAME.act, with the dimensions after it where they are not
+// the parameter's, so that graphs over the same parameters agree.
+#include "passes/passes.h"
+
+#include <string.h>
+
+// The ends of a parameter's chains, as a list through all nodes.
+typedef struct {
+    NodeId *root;  // the param that a chain starts from, NO_NODE if not a chain
+    NodeId *state; // of the new graph, for the end of a chain
+    NodeId *first; // of a param, the first end
+    NodeId *next;  // of an end, the next one
+} Chains;
+
+static NodeId *no_nodes(const Graph *g, Arena *scratch) {
+    NodeId *list = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++)
+        list[n] = NO_NODE;
+    return list;
+}
+
+static bool pads_at_end(const Node *n) {
+    for (int i = 0; i < n->type.rank; i++)
+        if (node_ints(n, ATTR_low, i, 0) != 0)
+            return false;
+    return true;
+}
+
+static bool continues(const Node *n) {
+    return n->op == OP_cast || (n->op == OP_pad && pads_at_end(n));
+}
+
+static void find_roots(const Graph *g, NodeId *root) {
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        if (node->op == OP_param)
+            root[n] = n;
+        else if (continues(node))
+            root[n] = root[node->arg[0]];
+    }
+}
+
+static bool is_chain(const Graph *g, const Chains *c, NodeId n) {
+    return c->root[n] != NO_NODE && c->root[n] != n &&
+           g->node[n].type.dtype == ACT;
+}
+
+static bool is_derived(const Node *n) {
+    const char *kind = node_text(n, ATTR_kind);
+    return n->op == OP_state && kind != NULL &&
+           strcmp(kind, STATE_DERIVED) == 0;
+}
+
+// Ends are what others than chains use.  What computes a derived state already
+// is left alone.
+static bool *find_ends(const Graph *g, const Chains *c, Arena *scratch) {
+    bool *end = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        if (is_chain(g, c, n) ||
+            (node->op == OP_assign && is_derived(&g->node[node->arg[0]])))
+            continue;
+        for (int i = 0; i < node->num_args; i++)
+            end[node->arg[i]] |= is_chain(g, c, node->arg[i]);
+    }
+    return end;
+}
+
+static const char *name_state(Arena *a, const Node *param, Type type) {
+    Text t = text_new(a);
+    text_add(&t, "%s.act", node_text(param, ATTR_name));
+    if (!type_same_shape(param->type, type))
+        for (int i = 0; i < type.rank; i++)
+            text_add(&t, "%c%lld", i == 0 ? '.' : 'x', (long long)type.dim[i]);
+    return text_string(&t);
+}
+
+static NodeId add_state(Graph *g, const Node *param, Type type) {
+    int64_t high[MAX_RANK];
+    for (int i = 0; i < type.rank; i++)
+        high[i] = type.dim[i] - param->type.dim[i];
+    Attr attr[] = {attr_ints(ATTR_high, type.rank, high),
+                   attr_float(ATTR_init, 0),
+                   attr_text(ATTR_kind, STATE_DERIVED),
+                   attr_text(ATTR_name, name_state(g->arena, param, type))};
+    return graph_add(g, (Node){.op = OP_state,
+                               .type = type,
+                               .num_attrs = 4,
+                               .attr = attr,
+                               .group = -1});
+}
+
+// The state for the chain that ends at n; equal chains share it.
+static NodeId place_end(Graph *g, const Graph *old, Chains *c, NodeId n) {
+    NodeId root = c->root[n], *link = &c->first[root];
+    for (; *link != NO_NODE; link = &c->next[*link])
+        if (type_equal(old->node[*link].type, old->node[n].type))
+            return c->state[*link];
+    *link = n;
+    c->state[n] = add_state(g, &old->node[root], old->node[n].type);
+    return c->state[n];
+}
+
+// What a derived state holds when its parameter holds `value`.
+static NodeId derive(Graph *g, NodeId state, NodeId value) {
+    static const int64_t none[MAX_RANK];
+    Type type = g->node[state].type;
+    const Attr *high = node_attr(&g->node[state], ATTR_high);
+    value = graph_cast(g, value, type.dtype);
+    if (!type_same_shape(type, g->node[value].type)) {
+        Attr attr[] = {*high, attr_ints(ATTR_low, type.rank, none)};
+        value = graph_add(g, (Node){.op = OP_pad,
+                                    .num_args = 1,
+                                    .num_attrs = 2,
+                                    .arg = &value,
+                                    .attr = attr,
+                                    .group = -1});
+    }
+    return graph_assign(g, state, value);
+}
+
+// Derived states follow their parameter.
+static void follow(Graph *g, const Graph *old, const Chains *c,
+                   const NodeId *now) {
+    for (NodeId n = 0; n < old->count; n++) {
+        const Node *node = &old->node[n];
+        if (node->op != OP_assign || old->node[node->arg[0]].op != OP_param)
+            continue;
+        g->at = node->from;
+        NodeId end = c->first[node->arg[0]];
+        for (; end != NO_NODE; end = c->next[end])
+            derive(g, c->state[end], now[node->arg[1]]);
+    }
+}
+
+Graph *pass_hoist(Graph *g, Arena *scratch, const PassOptions *o) {
+    (void)o;
+    Graph *out = graph_like(g);
+    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    Chains c = {no_nodes(g, scratch), no_nodes(g, scratch),
+                no_nodes(g, scratch), no_nodes(g, scratch)};
+    find_roots(g, c.root);
+    bool *end = find_ends(g, &c, scratch);
+    for (NodeId n = 0; n < g->count; n++) {
+        out->at = g->node[n].from;
+        now[n] = end[n] ? place_end(out, g, &c, n) : graph_copy(out, g, n, now);
+    }
+    follow(out, g, &c, now);
+    return out;
+}
+
+// ---- the graph that starts a run ----
+
+// The parameter behind a derived state: the name before the last ".act", the
+// type before padding.
+static NodeId add_param(Graph *g, const Node *state) {
+    const char *name = node_text(state, ATTR_name), *end = name;
+    for (const char *s = name; (s = strstr(s, ".act")) != NULL; s++)
+        end = s;
+    Type type = state->type;
+    type.dtype = F32;
+    for (int i = 0; i < type.rank; i++)
+        type.dim[i] -= node_ints(state, ATTR_high, i, 0);
+    name = arena_string(g->arena, name, (size_t)(end - name));
+    NodeId param = graph_find(g, name);
+    return param != NO_NODE ? param : graph_leaf(g, OP_param, name, type);
+}
+
+Graph *derive_graph(const Graph *g) {
+    Graph *out = graph_like(g);
+    out->name = "derive";
+    out->facts = PRIMITIVE | TYPED;
+    for (NodeId n = 0; n < g->count; n++) {
+        if (!is_derived(&g->node[n]))
+            continue;
+        out->at = g->node[n].from;
+        NodeId param = add_param(out, &g->node[n]);
+        Node state = g->node[n];
+        state.group = -1;
+        derive(out, graph_add(out, state), param);
+    }
+    return out->count > 0 ? out : NULL;
+}

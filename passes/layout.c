@@ -1,0 +1,94 @@
+// Layout: pads channels for tensor cores.
+//
+//   needs   contractions of ACT
+//   keeps   every value: zeros add nothing to a sum
+//   leaves  the last axis of every operand and result of a contraction a
+//           multiple of 8, which is the 16 bytes that tensor cores load at once
+//
+// Operands are padded with zeros, results are sliced.  An axis of a weight that
+// meets a padded one is padded too.  Groups of channels stay as they are, and
+// so does everything in f32.
+#include "passes/passes.h"
+
+enum { MULTIPLE = 8 };
+
+// What a contraction's operands and result grow by, at the end of each axis.
+typedef struct {
+    int64_t arg[2][4], result[4];
+} Growth;
+
+static int64_t missing(int64_t dim) {
+    return (MULTIPLE - dim % MULTIPLE) % MULTIPLE;
+}
+
+static NodeId resize(Graph *g, Op op, NodeId a, const int64_t *by) {
+    static const int64_t none[MAX_RANK];
+    int rank = g->node[a].type.rank;
+    bool same = true;
+    for (int i = 0; i < rank; i++)
+        same &= by[i] == 0;
+    if (same)
+        return a;
+    Attr attr[] = {attr_ints(ATTR_high, rank, by),
+                   attr_ints(ATTR_low, rank, none)};
+    return graph_add(g, (Node){.op = op,
+                               .num_args = 1,
+                               .num_attrs = 2,
+                               .arg = &a,
+                               .attr = attr,
+                               .group = -1});
+}
+
+// x [N,H,W,C], w [K,R,S,C], y [N,OH,OW,K]; which is operand and which is result
+// depends on the operation.
+static Growth conv_growth(const Graph *g, const Node *n) {
+    Type a = g->node[n->arg[0]].type, b = g->node[n->arg[1]].type;
+    bool input = n->op == OP_conv_grad_input;
+    int64_t ca = missing(a.dim[3]), cb = missing(b.dim[3]);
+    if (n->op == OP_conv_grad_weight)
+        return (Growth){{{0, 0, 0, ca}, {0, 0, 0, cb}}, {ca, 0, 0, cb}};
+    int64_t k = missing(b.dim[0]);
+    return (Growth){{{0, 0, 0, ca}, {k, 0, 0, cb}}, {0, 0, 0, input ? cb : k}};
+}
+
+// A [M,K], B [K,N], Y [M,N], or transposed.  M and K are padded where they are
+// some matrix's last axis; N always is.
+static Growth matmul_growth(const Graph *g, const Node *n) {
+    Type a = g->node[n->arg[0]].type;
+    bool ta = node_int(n, ATTR_ta, 0), tb = node_int(n, ATTR_tb, 0);
+    int64_t m = ta ? missing(n->type.dim[0]) : 0;
+    int64_t k = !ta || tb ? missing(a.dim[!ta]) : 0;
+    int64_t out = missing(n->type.dim[1]);
+    return (Growth){{{ta ? k : m, ta ? m : k}, {tb ? out : k, tb ? k : out}},
+                    {m, out}};
+}
+
+static bool wants_padding(const Node *n) {
+    return (op_info[n->op].facts & CONTRACTS) && n->type.dtype == ACT &&
+           node_int(n, ATTR_groups, 1) == 1;
+}
+
+static NodeId place(Graph *g, Node n, const NodeId *now) {
+    NodeId arg[] = {now[n.arg[0]], now[n.arg[1]]};
+    n.arg = arg;
+    Growth by = n.op == OP_matmul ? matmul_growth(g, &n) : conv_growth(g, &n);
+    for (int i = 0; i < 2; i++)
+        arg[i] = resize(g, OP_pad, arg[i], by.arg[i]);
+    for (int i = 0; i < n.type.rank; i++)
+        n.type.dim[i] += by.result[i];
+    return resize(g, OP_slice, graph_add(g, n), by.result);
+}
+
+Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
+    (void)o;
+    Graph *out = graph_like(g);
+    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++) {
+        out->at = g->node[n].from;
+        if (wants_padding(&g->node[n]))
+            now[n] = place(out, g->node[n], now);
+        else
+            now[n] = graph_copy(out, g, n, now);
+    }
+    return out;
+}

@@ -1,0 +1,116 @@
+// The passes: graph -> graph, in the order that pipeline.c gives them.
+#ifndef PASSES_PASSES_H
+#define PASSES_PASSES_H
+
+#include "ir/program.h"
+
+// What a compile is for.
+typedef struct {
+    const char *device; // "host" or "cuda"
+    DType act;          // what the recipe makes of activations
+    DType storage;      // what ACT is in this device's memory
+    int level;          // 0: a kernel for each operation; 1: fused
+    bool reuse;         // let buffers share memory when not live together
+    bool deep_verify;   // also print, read back and compare after each pass
+} PassOptions;
+
+// The options of a device.  The graphs are the same for all: only the storage
+// of activations differs, the recipe's precision on cuda and f32 on the host.
+PassOptions pass_options(const Recipe *recipe, const char *device);
+
+// A pass takes a verified graph and returns the graph it becomes, in the same
+// arena.  scratch is released when it returns.
+typedef Graph *PassFunction(Graph *g, Arena *scratch, const PassOptions *o);
+
+typedef struct {
+    const char *name;
+    PassFunction *run;
+    unsigned needs, gives; // facts of the graph (ir.h)
+    bool training;         // only for graphs with a loss to train on
+    const char *what;      // one line for people
+} Pass;
+
+// The order; ends with a NULL name.
+extern const Pass standard_passes[];
+const Pass *pass_find(const char *name);
+
+// Called after each pass when given, with the graph it left.
+typedef void PassHook(void *context, const Pass *pass, const Graph *g);
+
+// Runs every standard pass up to and including the one named last (NULL: all)
+// that applies to g.  A graph has something to train when it holds an output
+// named "loss" and an optimizer node.  Ends the program with a report when the
+// verifier finds a fault, which is ours.
+Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
+                  PassHook *hook, void *context);
+
+// Runs one pass and verifies.
+Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);
+
+// ---- autodiff.c: append the backward graph ----
+// Walks back from output "loss", whose gradient is loss_scale, and appends
+// gradient(param, value) for every param that an optimizer node updates.
+// Nothing is computed for what does not train.
+PassFunction pass_autodiff;
+
+// ---- optimizer.c: optimizer nodes become assignments ----
+PassFunction pass_optimizer;
+
+// ---- expand.c: composite operations become primitive ones ----
+PassFunction pass_expand;
+
+// ---- precision.c: casts, and the dynamic loss scale ----
+PassFunction pass_precision;
+
+// ---- layout.c: pads channels where tensor cores need multiples of 8 ----
+PassFunction pass_layout;
+
+// ---- hoist.c: what depends on parameters alone becomes derived state ----
+PassFunction pass_hoist;
+
+// The graph that computes every derived state from parameters, for the start
+// of a run and after loading: NULL when there is none.  g is a graph that
+// pass_hoist has left.
+Graph *derive_graph(const Graph *g);
+
+// ---- simplify.c, prune.c ----
+PassFunction pass_simplify;
+PassFunction pass_prune;
+
+// ---- fuse.c: which nodes share a kernel ----
+// Leaves every node with a group that is launched as one, each group a run of
+// consecutive nodes, and recomputed nodes as copies in each group.
+PassFunction pass_fuse;
+
+// ---- schedule.c: order of the launches ----
+PassFunction pass_schedule;
+
+// ---- memory.c: lifetimes to offsets in one arena ----
+PassFunction pass_memory;
+
+// Gives every param and state of the graphs an offset, the same in each that
+// has it, from 0 up; returns the end of the last.
+int64_t memory_states(Graph *const *graph, int count);
+
+// ---- memory_verify.c ----
+// Checks a memory plan without the planner's code: NULL, or what is wrong.
+const char *memory_verify(const Graph *g, Arena *a);
+
+// ---- compile.c: all graphs of a program for one device ----
+Plan *program_plan(const Program *p, const PassOptions *o);
+
+// ---- cost.c: what the plan costs ----
+typedef struct {
+    int launches;           // kernels and library calls in a step
+    int64_t flops;          // of the whole step: 2 for each multiply-add
+    int64_t bytes;          // global memory read and written, weights included
+    int64_t batch_bytes;    // ... by tensors that have the batch dimension
+    int64_t arena, bound;   // bytes: planned, and the largest sum live at once
+} Cost;
+
+Cost graph_cost(const Graph *g);
+
+// Multiply-adds of one node, times 2.  0 for what is not a contraction.
+int64_t node_flops(const Graph *g, NodeId n);
+
+#endif

@@ -1,0 +1,134 @@
+// Pipeline: the passes in order, and what is checked between them.
+//
+// The verifier runs after every pass, in release builds too: it is linear and
+// a graph is small.  With deep_verify a graph is also printed, read back and
+// compared.  A fault is ours and ends the program with a report.
+#include "passes/passes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// clang-format off
+const Pass standard_passes[] = {
+    // Composite operations have gradients of their own, so that expand follows.
+    {"autodiff",  pass_autodiff,  0,               BACKWARD,  true,
+     "append the backward graph"},
+    {"optimizer", pass_optimizer, BACKWARD,        UPDATES,   true,
+     "optimizers become assignments"},
+    {"expand",    pass_expand,    0,               PRIMITIVE, false,
+     "composite operations become primitive ones"},
+    // The finite check covers what the assignments store.
+    {"precision", pass_precision, PRIMITIVE,       TYPED,     false,
+     "casts, and the dynamic loss scale"},
+    {"layout",    pass_layout,    TYPED,           0,         false,
+     "pads channels for tensor cores"},
+    // Casts and pads of weights exist only now.
+    {"hoist",     pass_hoist,     TYPED,           0,         false,
+     "what depends on weights alone becomes state"},
+    {"simplify",  pass_simplify,  0,               0,         false,
+     "identities and constants"},
+    {"prune",     pass_prune,     0,               0,         false,
+     "drops what nothing needs"},
+    {"fuse",      pass_fuse,      PRIMITIVE|TYPED, GROUPED,   false,
+     "decides which nodes share a kernel"},
+    {"schedule",  pass_schedule,  GROUPED,         0,         false,
+     "orders the launches"},
+    {"memory",    pass_memory,    GROUPED,         PLANNED,   false,
+     "gives every buffer its place"},
+    {NULL, NULL, 0, 0, false, NULL},
+};
+// clang-format on
+
+PassOptions pass_options(const Recipe *recipe, const char *device) {
+    bool cuda = strcmp(device, "cuda") == 0;
+    return (PassOptions){.device = device,
+                         .act = recipe->precision,
+                         .storage = cuda ? recipe->precision : F32,
+                         .level = 1,
+                         .reuse = true};
+}
+
+const Pass *pass_find(const char *name) {
+    for (const Pass *p = standard_passes; p->name != NULL; p++)
+        if (strcmp(p->name, name) == 0)
+            return p;
+    return NULL;
+}
+
+static _Noreturn void fault(const Pass *pass, const char *what) {
+    fprintf(stderr, "sinter: after %s: %s\n", pass->name, what);
+    abort();
+}
+
+// Rebuilding a graph in later stages would lose its groups, and passes that
+// give a fact are not run twice.
+static bool is_done(const Graph *g, const Pass *pass) {
+    if (pass->gives != 0)
+        return (g->facts & pass->gives) == pass->gives;
+    return (g->facts & GROUPED) != 0 && (pass->needs & GROUPED) == 0;
+}
+
+static bool has_training(const Graph *g) {
+    bool loss = false, optimizer = false;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        optimizer |= node->op == OP_sgd || node->op == OP_adam;
+        loss |= node->op == OP_output &&
+                strcmp(node_text(node, ATTR_name), "loss") == 0;
+    }
+    return loss && optimizer;
+}
+
+static const char *printed(const Graph *g, Arena *scratch) {
+    Text text = text_new(scratch);
+    graph_print(&text, g);
+    return text_string(&text);
+}
+
+// NULL, or how the graph's text differs from the graph.
+static const char *reread(const Graph *g, Arena *scratch) {
+    const char *before = printed(g, scratch);
+    const char *error = NULL;
+    Graph *again = graph_read(scratch, before, strlen(before), &error);
+    if (again == NULL)
+        return arena_format(scratch, "its text cannot be read: line %s", error);
+    if (strcmp(before, printed(again, scratch)) != 0)
+        return "its text reads back as another graph";
+    return NULL;
+}
+
+static void check(const Graph *g, const PassOptions *o, const Pass *pass,
+                  Arena *scratch) {
+    const char *what = graph_verify(g, scratch);
+    if (what == NULL && o->deep_verify)
+        what = reread(g, scratch);
+    if (what != NULL)
+        fault(pass, what);
+}
+
+Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass) {
+    if ((g->facts & pass->needs) != pass->needs)
+        fault(pass, "the graph lacks what the pass needs");
+    Arena *scratch = arena_new();
+    Graph *out = pass->run(g, scratch, o);
+    out->facts |= pass->gives;
+    out->at = (Origin){0};
+    check(out, o, pass, scratch);
+    arena_free(scratch);
+    return out;
+}
+
+Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
+                  PassHook *hook, void *context) {
+    for (const Pass *p = standard_passes; p->name != NULL; p++) {
+        if (!is_done(g, p) && (!p->training || has_training(g))) {
+            g = pass_run(g, o, p);
+            if (hook != NULL)
+                hook(context, p, g);
+        }
+        if (last != NULL && strcmp(p->name, last) == 0)
+            break;
+    }
+    return g;
+}

@@ -1,0 +1,219 @@
+// Precision: which values are activations (ACT), and the dynamic loss scale.
+//
+//   needs   a primitive graph in f32
+//   keeps   with act f32, every value; else values up to the rounding of
+//           activations
+//   leaves  no loss_scale; contractions of ACT; f32 parameters
+//
+// Operands of contractions become ACT and so do their results.  The type rules
+// do the rest: ACT with f32 gives f32, and so does every reduction, which
+// keeps statistics, losses and updates in f32.  A value that comes from data
+// and that some contraction wants in ACT is ACT for all of its users, so that
+// only one copy need be stored.
+//
+// f16 has a narrow range, so the loss is scaled (Micikevicius et al., "Mixed
+// Precision Training", ICLR 2018) by a state of the run.  A step with a
+// gradient that is not finite changes no parameter, optimizer state or
+// statistic, and halves the scale; after GROWTH_STEPS good steps it doubles.
+// The numbers are those of PyTorch's GradScaler, with bounds.
+#include "passes/passes.h"
+
+#include <string.h>
+
+enum { SCALE_START = 65536, SCALE_MOST = 1 << 24, GROWTH_STEPS = 2000 };
+
+typedef struct {
+    Graph *g;
+    const Graph *old;
+    NodeId *now;
+    bool *narrow;    // old nodes that become ACT
+    NodeId *raw;     // new nodes: gradients that still carry the loss scale
+    NodeId *assigns; // old assign nodes that wait for the finite check
+    int num_raw, num_assigns;
+    bool scaled;  // the loss is, so that assignments wait for the check
+    NodeId scale; // the state, when scaled
+} Precision;
+
+static bool contracts(const Graph *g, NodeId n) {
+    return op_info[g->node[n].op].facts & CONTRACTS;
+}
+
+static bool is_view(const Graph *g, NodeId n) {
+    return op_info[g->node[n].op].facts & VIEW;
+}
+
+// Which nodes depend on the data: one value for each sample, not one for all.
+static bool *find_bulk(const Graph *g, Arena *scratch) {
+    bool *bulk = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        bulk[n] = g->node[n].op == OP_input;
+        for (int i = 0; i < g->node[n].num_args; i++)
+            bulk[n] |= bulk[g->node[n].arg[i]];
+    }
+    return bulk;
+}
+
+// Which nodes become ACT: what contractions read, also through views.
+static bool *find_narrow(const Graph *g, Arena *scratch) {
+    bool *bulk = find_bulk(g, scratch);
+    bool *narrow = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = g->count; n-- > 0;)
+        if (contracts(g, n) || (is_view(g, n) && narrow[n]))
+            for (int i = 0; i < g->node[n].num_args; i++)
+                narrow[g->node[n].arg[i]] |= bulk[g->node[n].arg[i]];
+    return narrow;
+}
+
+static NodeId op2(Precision *p, Op op, NodeId a, NodeId b) {
+    return graph_op2(p->g, op, a, b);
+}
+
+static NodeId choose(Precision *p, NodeId condition, NodeId yes, NodeId no) {
+    return graph_op3(p->g, OP_select, condition, yes, no);
+}
+
+static NodeId number(Precision *p, double value) {
+    return graph_constant(p->g, type_scalar(F32), value);
+}
+
+static NodeId count(Precision *p, double value) {
+    return graph_constant(p->g, type_scalar(I32), value);
+}
+
+// ---- one node ----
+
+static NodeId place_contraction(Precision *p, Node n) {
+    NodeId arg[] = {graph_cast(p->g, p->now[n.arg[0]], ACT),
+                    graph_cast(p->g, p->now[n.arg[1]], ACT)};
+    n.arg = arg;
+    return graph_add(p->g, n);
+}
+
+// Effects keep the type that others see.
+static NodeId place_effect(Precision *p, Node n) {
+    NodeId arg[2];
+    for (int i = 0; i < n.num_args; i++)
+        arg[i] = p->now[n.arg[i]];
+    int last = n.num_args - 1;
+    arg[last] = graph_cast(p->g, arg[last], n.type.dtype);
+    n.arg = arg;
+    return graph_add(p->g, n);
+}
+
+static NodeId place_scale(Precision *p) {
+    if (!p->scaled)
+        return number(p, 1);
+    p->scale = graph_state(p->g, "run.loss_scale", STATE_RUN, type_scalar(F32),
+                           SCALE_START);
+    return p->scale;
+}
+
+static NodeId place(Precision *p, NodeId id) {
+    Node n = p->old->node[id];
+    p->g->at = n.from;
+    if (n.op == OP_loss_scale)
+        return place_scale(p);
+    if (contracts(p->old, id) && p->g->act != F32)
+        return place_contraction(p, n);
+    if (n.op == OP_assign || n.op == OP_output)
+        return place_effect(p, n);
+    return graph_copy(p->g, p->old, id, p->now);
+}
+
+// The optimizer pass divides each gradient by the loss scale.
+static bool unscales(const Graph *g, NodeId id) {
+    const Node *n = &g->node[id];
+    return n->op == OP_div && g->node[n->arg[1]].op == OP_loss_scale;
+}
+
+static bool has_scale(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (unscales(g, n))
+            return true;
+    return false;
+}
+
+static void walk(Precision *p) {
+    for (NodeId n = 0; n < p->old->count; n++) {
+        if (p->scaled && p->old->node[n].op == OP_assign) {
+            p->assigns[p->num_assigns++] = n;
+            continue;
+        }
+        p->now[n] = place(p, n);
+        if (p->narrow[n] && dtype_float(p->g->node[p->now[n]].type.dtype))
+            p->now[n] = graph_cast(p->g, p->now[n], ACT);
+        if (unscales(p->old, n))
+            p->raw[p->num_raw++] = p->now[p->old->node[n].arg[0]];
+    }
+}
+
+// ---- the loss scale ----
+
+// Whether a step that failed must leave this param or state alone.
+static bool is_guarded(const Node *n) {
+    if (n->op == OP_param)
+        return true;
+    const char *kind = node_text(n, ATTR_kind);
+    return strcmp(kind, STATE_OPTIMIZER) == 0 ||
+           strcmp(kind, STATE_STATISTIC) == 0;
+}
+
+static void place_assign(Precision *p, NodeId id, NodeId good) {
+    Node n = p->old->node[id];
+    NodeId to = p->now[n.arg[0]];
+    NodeId value = graph_cast(p->g, p->now[n.arg[1]], n.type.dtype);
+    p->g->at = n.from;
+    if (is_guarded(&p->g->node[to]))
+        value = choose(p, good, value, to);
+    graph_assign(p->g, to, value);
+}
+
+static NodeId all_finite(Precision *p) {
+    NodeId finite = graph_add(p->g, (Node){.op = OP_all_finite,
+                                           .num_args = p->num_raw,
+                                           .arg = p->raw,
+                                           .group = -1});
+    return op2(p, OP_lt, number(p, 0.5), finite);
+}
+
+static void place_scale_update(Precision *p, NodeId good) {
+    NodeId steps =
+        graph_state(p->g, "run.good_steps", STATE_RUN, type_scalar(I32), 0);
+    NodeId next = op2(p, OP_add, steps, count(p, 1));
+    NodeId grows = op2(p, OP_le, count(p, GROWTH_STEPS), next);
+    NodeId twice = op2(p, OP_mul, p->scale, number(p, 2));
+    NodeId half = op2(p, OP_mul, p->scale, number(p, 0.5));
+    NodeId larger = op2(p, OP_minimum, twice, number(p, SCALE_MOST));
+    NodeId smaller = op2(p, OP_maximum, half, number(p, 1));
+    NodeId kept = choose(p, grows, larger, p->scale);
+    NodeId restart = choose(p, grows, count(p, 0), next);
+    graph_assign(p->g, p->scale, choose(p, good, kept, smaller));
+    graph_assign(p->g, steps, choose(p, good, restart, count(p, 0)));
+}
+
+static void finish_scaled(Precision *p) {
+    NodeId good = all_finite(p);
+    for (int i = 0; i < p->num_assigns; i++)
+        place_assign(p, p->assigns[i], good);
+    p->g->at = p->g->node[p->scale].from;
+    place_scale_update(p, good);
+}
+
+static bool *nothing(const Graph *g, Arena *scratch) {
+    return ARENA_ARRAY(scratch, g->count, bool);
+}
+
+Graph *pass_precision(Graph *g, Arena *scratch, const PassOptions *o) {
+    Precision p = {.g = graph_like(g),
+                   .old = g,
+                   .now = ARENA_ARRAY(scratch, g->count, NodeId),
+                   .raw = ARENA_ARRAY(scratch, g->count, NodeId),
+                   .assigns = ARENA_ARRAY(scratch, g->count, NodeId),
+                   .scaled = o->act == F16 && has_scale(g)};
+    p.narrow = o->act == F32 ? nothing(g, scratch) : find_narrow(g, scratch);
+    p.g->act = o->act;
+    walk(&p);
+    if (p.scaled)
+        finish_scaled(&p);
+    return p.g;
+}

@@ -1,0 +1,26 @@
+// Prune: drop what no effect needs.
+//
+//   needs   a verified graph
+//   keeps   effects, and the value of every node that one of them uses
+//   leaves  only such nodes; unused inputs, params and states go too
+#include "passes/passes.h"
+
+static bool *find_needed(const Graph *g, Arena *scratch) {
+    bool *needed = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = g->count; n-- > 0;) {
+        needed[n] |= (op_info[g->node[n].op].facts & EFFECT) != 0;
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] = true;
+    }
+    return needed;
+}
+
+Graph *pass_prune(Graph *g, Arena *scratch, const PassOptions *o) {
+    (void)o;
+    bool *needed = find_needed(g, scratch);
+    Graph *out = graph_like(g);
+    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++)
+        now[n] = needed[n] ? graph_copy(out, g, n, now) : NO_NODE;
+    return out;
+}

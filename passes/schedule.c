@@ -1,0 +1,184 @@
+// Schedule: the order of the launches.
+//
+//   needs   groups
+//   keeps   every group as it is, and what depends on what
+//   leaves  the groups in the order in which they are launched
+//
+// The first groups that are ready are looked at, and the one that changes the
+// memory in use for the better goes next; of equals, the one that came first.
+// Going backwards this takes a weight's gradient, which frees an activation,
+// before the gradient of the input, which needs a new buffer.
+
+#include "ir/group.h"
+#include "passes/passes.h"
+
+#include <string.h>
+
+enum { AHEAD = 16 };
+
+typedef struct {
+    const Graph *g;
+    Group *group;
+    int count;
+    int *owner;        // of each node: index of its group, or -1
+    int *readers;      // groups that still have to read a node
+    int *waits;        // of each group: inputs that are not computed yet
+    int *first, *next; // groups that read a node: lists of entries
+    int *entry;
+} Schedule;
+
+static void count_readers(Schedule *s, Arena *scratch) {
+    int entries = 0;
+    for (int k = 0; k < s->count; k++) {
+        entries += s->group[k].num_inputs;
+        for (NodeId n = s->group[k].first; n <= s->group[k].last; n++)
+            s->owner[n] = k;
+    }
+    s->next = ARENA_ARRAY(scratch, (size_t)entries + 1, int);
+    s->entry = ARENA_ARRAY(scratch, (size_t)entries + 1, int);
+    entries = 0;
+    for (int k = s->count; k-- > 0;)
+        for (int i = 0; i < s->group[k].num_inputs; i++) {
+            NodeId n = s->group[k].input[i];
+            s->readers[n]++;
+            s->waits[k] += s->owner[n] >= 0;
+            s->next[entries] = s->first[n];
+            s->entry[entries] = k;
+            s->first[n] = entries++;
+        }
+    for (NodeId n = 0; n < s->g->count; n++)
+        if (s->g->node[n].op == OP_output) // never freed
+            s->readers[node_base(s->g, s->g->node[n].arg[0])]++;
+}
+
+static bool updates(const Group *group) {
+    return group->kind == GROUP_UPDATE;
+}
+
+// Bytes freed less bytes taken by running group k now.
+static int64_t gain(const Schedule *s, int k) {
+    const Group *group = &s->group[k];
+    int64_t bytes = 0;
+    for (int i = 0; i < group->num_inputs; i++) {
+        NodeId n = group->input[i];
+        if (s->owner[n] >= 0 && s->readers[n] == 1)
+            bytes += graph_bytes(s->g, s->g->node[n].type);
+    }
+    for (int i = 0; i < group->num_outputs; i++)
+        bytes -= graph_bytes(s->g, s->g->node[group->output[i]].type);
+    return bytes;
+}
+
+// The updates write what others read, so they wait for all other groups.
+static int choose(const Schedule *s, const int *ready, int num_ready) {
+    int best = -1;
+    int64_t most = 0;
+    for (int i = 0; i < num_ready && i < AHEAD; i++) {
+        if (updates(&s->group[ready[i]]) && num_ready > 1)
+            continue;
+        int64_t bytes = gain(s, ready[i]);
+        if (best < 0 || bytes > most) {
+            best = i;
+            most = bytes;
+        }
+    }
+    return best;
+}
+
+static int insert(int *ready, int num_ready, int k) {
+    int i = num_ready;
+    for (; i > 0 && ready[i - 1] > k; i--)
+        ready[i] = ready[i - 1];
+    ready[i] = k;
+    return num_ready + 1;
+}
+
+static int *order(Schedule *s, Arena *scratch) {
+    int *ready = ARENA_ARRAY(scratch, (size_t)s->count + 1, int);
+    int *result = ARENA_ARRAY(scratch, (size_t)s->count + 1, int);
+    int num_ready = 0, done = 0;
+    for (int k = 0; k < s->count; k++)
+        if (s->waits[k] == 0)
+            num_ready = insert(ready, num_ready, k);
+    while (num_ready > 0) {
+        int i = choose(s, ready, num_ready), k = ready[i];
+        memmove(&ready[i], &ready[i + 1],
+                (size_t)(--num_ready - i) * sizeof *ready);
+        result[done++] = k;
+        const Group *group = &s->group[k];
+        for (int j = 0; j < group->num_inputs; j++)
+            s->readers[group->input[j]]--;
+        for (int j = 0; j < group->num_outputs; j++)
+            for (int e = s->first[group->output[j]]; e >= 0; e = s->next[e])
+                if (--s->waits[s->entry[e]] == 0)
+                    num_ready = insert(ready, num_ready, s->entry[e]);
+    }
+    return result;
+}
+
+// When each node is placed: leaves first, a group's nodes in its turn, a view
+// right after what it looks at, outputs last.
+static int *turns(const Schedule *s, const int *order, Arena *scratch) {
+    const Graph *g = s->g;
+    int *turn = ARENA_ARRAY(scratch, g->count, int);
+    int *rank = ARENA_ARRAY(scratch, (size_t)s->count + 1, int);
+    for (int i = 0; i < s->count; i++)
+        rank[order[i]] = i + 1;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if (s->owner[n] >= 0)
+            turn[n] = rank[s->owner[n]];
+        else if (d->op == OP_output)
+            turn[n] = s->count + 1;
+        else
+            turn[n] = d->num_args ? turn[d->arg[0]] : 0;
+    }
+    return turn;
+}
+
+// The nodes sorted by turn; those of one turn stay in order.
+static NodeId *by_turn(const Schedule *s, const int *turn, Arena *scratch) {
+    NodeId count = s->g->count;
+    NodeId *start = ARENA_ARRAY(scratch, (size_t)s->count + 3, NodeId);
+    NodeId *sorted = ARENA_ARRAY(scratch, count, NodeId);
+    for (NodeId n = 0; n < count; n++)
+        start[turn[n] + 1]++;
+    for (int i = 0; i < s->count + 2; i++)
+        start[i + 1] += start[i];
+    for (NodeId n = 0; n < count; n++)
+        sorted[start[turn[n]]++] = n;
+    return sorted;
+}
+
+static Graph *reorder(const Schedule *s, const int *order, Arena *scratch) {
+    const Graph *old = s->g;
+    Graph *g = graph_like(old);
+    NodeId *now = ARENA_ARRAY(scratch, old->count, NodeId);
+    int *turn = turns(s, order, scratch);
+    NodeId *sorted = by_turn(s, turn, scratch);
+    for (NodeId i = 0; i < old->count; i++) {
+        Node d = old->node[sorted[i]];
+        NodeId *arg = ARENA_ARRAY(scratch, (size_t)d.num_args + 1, NodeId);
+        for (int j = 0; j < d.num_args; j++)
+            arg[j] = now[d.arg[j]];
+        d.arg = arg;
+        d.group = s->owner[sorted[i]] >= 0 ? turn[sorted[i]] - 1 : -1;
+        g->at = d.from;
+        now[sorted[i]] = graph_add(g, d);
+    }
+    return g;
+}
+
+Graph *pass_schedule(Graph *g, Arena *scratch, const PassOptions *o) {
+    (void)o;
+    Schedule s = {.g = g};
+    s.group = graph_groups(g, scratch, &s.count);
+    s.owner = ARENA_ARRAY(scratch, g->count, int);
+    s.readers = ARENA_ARRAY(scratch, g->count, int);
+    s.waits = ARENA_ARRAY(scratch, (size_t)s.count + 1, int);
+    s.first = ARENA_ARRAY(scratch, g->count, int);
+    for (NodeId n = 0; n < g->count; n++)
+        s.owner[n] = s.first[n] = -1;
+    count_readers(&s, scratch);
+    return reorder(&s, order(&s, scratch), scratch);
+}

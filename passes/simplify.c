@@ -1,0 +1,361 @@
+// Simplify: identities and constants.
+//
+//   needs   a verified graph
+//   keeps   the value of every node that is still used, up to the sign of zero
+//   leaves  dead nodes for prune
+//
+// A rule answers with an expression of the same type that exists already or is
+// smaller, so applying rules to what they return ends.  There is no x * 0 = 0
+// and no x - x = 0: they would hide a NaN, and a run that diverges must show
+// it.  Division becomes multiplication only by powers of two, where both are
+// exact.
+#include "passes/passes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// Constant vectors longer than this are left alone.
+enum { FOLD_LIMIT = 4096 };
+
+typedef struct {
+    Graph *g;
+    Arena *scratch;
+} Simplify;
+
+// The simpler form of n, which is not in the graph, or NO_NODE.  type is n's.
+typedef NodeId Rule(Simplify *s, const Node *n, Type type);
+
+static NodeId place(Simplify *s, Node n);
+
+static const Node *at(const Simplify *s, NodeId n) {
+    return &s->g->node[n];
+}
+
+static bool is_op(const Simplify *s, NodeId n, Op op) {
+    return at(s, n)->op == op;
+}
+
+// The only operand of n when n is op, else NO_NODE.
+static NodeId inside(const Simplify *s, NodeId n, Op op) {
+    return is_op(s, n, op) ? at(s, n)->arg[0] : NO_NODE;
+}
+
+// Whether all elements of n are the same known number.
+static bool known(const Simplify *s, NodeId n, double *value) {
+    if (!is_op(s, n, OP_constant))
+        return false;
+    const Attr *values = node_attr(at(s, n), ATTR_values);
+    *value = values->floats[0];
+    return values->count == 1;
+}
+
+static bool is_number(const Simplify *s, NodeId n, double value) {
+    double found;
+    return known(s, n, &found) && found == value;
+}
+
+static NodeId op1(Simplify *s, Op op, NodeId a, Type type) {
+    return place(
+        s,
+        (Node){.op = op, .type = type, .num_args = 1, .arg = &a, .group = -1});
+}
+
+static NodeId op2(Simplify *s, Op op, NodeId a, NodeId b) {
+    NodeId arg[] = {a, b};
+    return place(s, (Node){.op = op, .num_args = 2, .arg = arg, .group = -1});
+}
+
+// a where a value of the given type was, to which it broadcasts.
+static NodeId fit(Simplify *s, NodeId a, Type type) {
+    if (at(s, a)->type.dtype != type.dtype)
+        a = op1(s, OP_cast, a, type);
+    return type_equal(at(s, a)->type, type) ? a : op1(s, OP_broadcast, a, type);
+}
+
+// ---- arithmetic ----
+
+// The operand of a commutative node beside one that is `value`.
+static NodeId beside(Simplify *s, const Node *n, double value) {
+    for (int i = 0; i < 2; i++)
+        if (is_number(s, n->arg[i], value))
+            return n->arg[1 - i];
+    return NO_NODE;
+}
+
+static NodeId add_zero(Simplify *s, const Node *n, Type type) {
+    NodeId a = beside(s, n, 0);
+    return a == NO_NODE ? a : fit(s, a, type);
+}
+
+static NodeId add_negative(Simplify *s, const Node *n, Type type) {
+    (void)type;
+    for (int i = 0; i < 2; i++) {
+        NodeId a = inside(s, n->arg[i], OP_neg);
+        if (a != NO_NODE)
+            return op2(s, OP_sub, n->arg[1 - i], a);
+    }
+    return NO_NODE;
+}
+
+static NodeId sub_zero(Simplify *s, const Node *n, Type type) {
+    return is_number(s, n->arg[1], 0) ? fit(s, n->arg[0], type) : NO_NODE;
+}
+
+static NodeId sub_negative(Simplify *s, const Node *n, Type type) {
+    (void)type;
+    NodeId a = inside(s, n->arg[1], OP_neg);
+    return a == NO_NODE ? a : op2(s, OP_add, n->arg[0], a);
+}
+
+static NodeId mul_one(Simplify *s, const Node *n, Type type) {
+    NodeId a = beside(s, n, 1);
+    return a == NO_NODE ? a : fit(s, a, type);
+}
+
+static NodeId div_one(Simplify *s, const Node *n, Type type) {
+    return is_number(s, n->arg[1], 1) ? fit(s, n->arg[0], type) : NO_NODE;
+}
+
+static NodeId div_power(Simplify *s, const Node *n, Type type) {
+    double value;
+    int exponent;
+    if (!dtype_float(type.dtype) || !known(s, n->arg[1], &value) ||
+        fabs(frexp(value, &exponent)) != 0.5 || abs(exponent) > 100)
+        return NO_NODE;
+    Type divisor = at(s, n->arg[1])->type;
+    return op2(s, OP_mul, n->arg[0], graph_constant(s->g, divisor, 1 / value));
+}
+
+static NodeId twice_neg(Simplify *s, const Node *n, Type type) {
+    (void)type;
+    return inside(s, n->arg[0], OP_neg);
+}
+
+static NodeId twice_not(Simplify *s, const Node *n, Type type) {
+    (void)type;
+    return inside(s, n->arg[0], OP_not);
+}
+
+static NodeId twice_relu(Simplify *s, const Node *n, Type type) {
+    (void)type;
+    return is_op(s, n->arg[0], OP_relu) ? n->arg[0] : NO_NODE;
+}
+
+static NodeId select_known(Simplify *s, const Node *n, Type type) {
+    double value;
+    if (!known(s, n->arg[0], &value))
+        return NO_NODE;
+    return fit(s, n->arg[value != 0 ? 1 : 2], type);
+}
+
+static NodeId select_same(Simplify *s, const Node *n, Type type) {
+    return n->arg[1] == n->arg[2] ? fit(s, n->arg[1], type) : NO_NODE;
+}
+
+// ---- types and shapes ----
+
+// Every value of type a is one of type b.
+static bool holds(DType b, DType a) {
+    switch (a) {
+    case BOOL:
+        return true;
+    case U8:
+        return b == I32 || b == F32 || b == F16 || b == BF16 || b == ACT;
+    case F16:
+    case BF16:
+    case ACT:
+        return b == F32;
+    default:
+        return a == b;
+    }
+}
+
+static NodeId same_type(Simplify *s, const Node *n, Type type) {
+    return type_equal(at(s, n->arg[0])->type, type) ? n->arg[0] : NO_NODE;
+}
+
+static NodeId cast_cast(Simplify *s, const Node *n, Type type) {
+    NodeId a = inside(s, n->arg[0], OP_cast);
+    if (a == NO_NODE ||
+        !holds(at(s, n->arg[0])->type.dtype, at(s, a)->type.dtype))
+        return NO_NODE;
+    return op1(s, OP_cast, a, type);
+}
+
+// reshape of reshape, broadcast of broadcast.
+static NodeId twice_shape(Simplify *s, const Node *n, Type type) {
+    NodeId a = inside(s, n->arg[0], n->op);
+    return a == NO_NODE ? a : op1(s, n->op, a, type);
+}
+
+static NodeId reshape_known(Simplify *s, const Node *n, Type type) {
+    double value;
+    if (!known(s, n->arg[0], &value))
+        return NO_NODE;
+    return graph_constant(s->g, type, value);
+}
+
+// slice drops what pad added.
+static NodeId slice_pad(Simplify *s, const Node *n, Type type) {
+    NodeId a = inside(s, n->arg[0], OP_pad);
+    if (a == NO_NODE || !type_equal(at(s, a)->type, type))
+        return NO_NODE;
+    for (int i = 0; i < type.rank; i++)
+        if (node_ints(n, ATTR_low, i, 0) !=
+            node_ints(at(s, n->arg[0]), ATTR_low, i, 0))
+            return NO_NODE;
+    return a;
+}
+
+// The sum, or the largest, of one element is the element.
+static NodeId reduce_one(Simplify *s, const Node *n, Type type) {
+    Type from = at(s, n->arg[0])->type;
+    if (type_count(from) != type_count(type) || type_count(type) == 0)
+        return NO_NODE;
+    NodeId a = n->arg[0];
+    if (from.dtype != type.dtype)
+        a = op1(s, OP_cast, a, type);
+    return op1(s, OP_reshape, a, type);
+}
+
+// ---- any pointwise operation ----
+
+// An operand need not be broadcast where the others have the shape.
+static NodeId drop_broadcast(Simplify *s, const Node *n, Type type) {
+    NodeId arg[3];
+    for (int i = 0; i < n->num_args; i++)
+        arg[i] = n->arg[i];
+    Node m = *n;
+    m.arg = arg;
+    for (int i = 0; i < n->num_args && n->num_args > 1; i++) {
+        NodeId a = inside(s, n->arg[i], OP_broadcast);
+        if (a == NO_NODE)
+            continue;
+        arg[i] = a;
+        Type found;
+        if (type_infer(s->g, &m, &found) == NULL && type_equal(found, type))
+            return place(s, m);
+        arg[i] = n->arg[i];
+    }
+    return NO_NODE;
+}
+
+// A constant operand for evaluation: one number broadcasts as well as many.
+static NodeId add_constant(Simplify *s, Graph *small, NodeId n) {
+    double value;
+    if (known(s, n, &value))
+        return graph_constant(small, type_scalar(at(s, n)->type.dtype), value);
+    return graph_add(small, *at(s, n));
+}
+
+static bool can_fold(const Simplify *s, const Node *n, Type type) {
+    bool small = type.dtype == F32 || type.dtype == I32 || type.dtype == BOOL;
+    for (int i = 0; i < n->num_args; i++) {
+        const Node *a = at(s, n->arg[i]);
+        small &= a->op == OP_constant &&
+                 node_attr(a, ATTR_values)->count <= FOLD_LIMIT;
+    }
+    return small && type_count(type) > 0;
+}
+
+static NodeId number_all(Simplify *s, Type type, int64_t count,
+                         const double *value) {
+    int64_t same = 1;
+    while (same < count && value[same] == value[0])
+        same++;
+    if (same == count)
+        return graph_constant(s->g, type, value[0]);
+    if (count != type_count(type))
+        return NO_NODE;
+    Attr attr = attr_floats(ATTR_values, (int)count, value);
+    return graph_add(s->g, (Node){.op = OP_constant,
+                                  .type = type,
+                                  .num_attrs = 1,
+                                  .attr = &attr,
+                                  .group = -1});
+}
+
+// Constants keep the digits of a double until they are printed.
+static NodeId fold(Simplify *s, const Node *n, Type type) {
+    if (!can_fold(s, n, type))
+        return NO_NODE;
+    Graph *small = graph_new(s->scratch, "fold");
+    small->act = s->g->act;
+    NodeId arg[3];
+    for (int i = 0; i < n->num_args; i++)
+        arg[i] = add_constant(s, small, n->arg[i]);
+    Node m = *n;
+    m.arg = arg;
+    if (n->op == OP_broadcast)
+        m.type = small->node[arg[0]].type;
+    NodeId result = graph_add(small, m);
+    double **leaf = ARENA_ARRAY(s->scratch, small->count, double *);
+    double **value = graph_eval(small, s->scratch, leaf, false);
+    int64_t count = type_count(small->node[result].type);
+    return count > FOLD_LIMIT ? NO_NODE
+                              : number_all(s, type, count, value[result]);
+}
+
+// ---- the table ----
+
+// clang-format off
+static const struct {
+    Op op;
+    Rule *rule;
+} rules[] = {
+    {OP_add,       add_zero},     {OP_add,       add_negative},
+    {OP_sub,       sub_zero},     {OP_sub,       sub_negative},
+    {OP_mul,       mul_one},      {OP_div,       div_one},
+    {OP_div,       div_power},    {OP_neg,       twice_neg},
+    {OP_not,       twice_not},    {OP_relu,      twice_relu},
+    {OP_select,    select_known}, {OP_select,    select_same},
+    {OP_cast,      same_type},    {OP_cast,      cast_cast},
+    {OP_broadcast, same_type},    {OP_broadcast, twice_shape},
+    {OP_reshape,   same_type},    {OP_reshape,   twice_shape},
+    {OP_reshape,   reshape_known},
+    {OP_pad,       same_type},    {OP_slice,     same_type},
+    {OP_slice,     slice_pad},
+    {OP_sum,       reduce_one},   {OP_max,       reduce_one},
+};
+// clang-format on
+
+static NodeId apply(Simplify *s, const Node *n, Type type) {
+    NodeId found = NO_NODE;
+    if (op_info[n->op].facts & POINTWISE) {
+        found = fold(s, n, type);
+        if (found == NO_NODE)
+            found = drop_broadcast(s, n, type);
+    }
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (found == NO_NODE && rules[i].op == n->op)
+            found = rules[i].rule(s, n, type);
+    return found;
+}
+
+// Adds n, or what is simpler.
+static NodeId place(Simplify *s, Node n) {
+    Type type = n.type;
+    type_infer(s->g, &n, &type);
+    NodeId found = apply(s, &n, type);
+    return found == NO_NODE ? graph_add(s->g, n) : found;
+}
+
+static Node mapped(const Node *n, const NodeId *now, Arena *scratch) {
+    NodeId *arg = ARENA_ARRAY(scratch, n->num_args + 1, NodeId);
+    for (int i = 0; i < n->num_args; i++)
+        arg[i] = now[n->arg[i]];
+    Node copy = *n;
+    copy.arg = arg;
+    return copy;
+}
+
+Graph *pass_simplify(Graph *g, Arena *scratch, const PassOptions *o) {
+    (void)o;
+    Simplify s = {graph_like(g), scratch};
+    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++) {
+        s.g->at = g->node[n].from;
+        now[n] = place(&s, mapped(&g->node[n], now, scratch));
+    }
+    return s.g;
+}

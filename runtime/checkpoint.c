@@ -1,0 +1,435 @@
+// Checkpoint: the states of a run in one safetensors file.
+//
+// Metadata says which run it is of and where the run was, and has the XXH3-64
+// hash of every tensor and, under "header", of the length and header themselves
+// with that hash's digits as zeroes.  So no bit of the file can change unseen.
+// Equal runs write equal files: there is no date in them.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum {
+    PIECE = 1 << 20,            // bytes moved at once
+    LARGEST_HEADER = 100000000, // as other readers of safetensors allow
+    DIGITS = 16                 // of a hash
+};
+
+// A string that grows to what it was given room for; what does not fit is
+// only counted.
+typedef struct {
+    char *data;
+    size_t length, room;
+} Header;
+
+struct RtCheckpoint {
+    const RtTrainer *trainer;
+    const RtPlan *plan;
+    RtDevice *device;
+    const RtFiles *files;
+    Header header; // begins with its length as eight bytes
+    char *piece;
+    uint64_t *hash; // of each state
+};
+
+static bool is_saved(const RtState *s) {
+    return s->kind != RT_DERIVED;
+}
+
+static void add(Header *h, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add(Header *h, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    size_t left = h->length < h->room ? h->room - h->length : 0;
+    int n =
+        vsnprintf(left > 0 ? h->data + h->length : NULL, left, format, list);
+    va_end(list);
+    h->length += n > 0 ? (size_t)n : 0;
+}
+
+static void add_string(Header *h, const char *key, const char *value) {
+    char text[6 * 256 + 8];
+    rt_json_escape(text, sizeof text, value);
+    add(h, "\"%s\":\"%s\",", key, text);
+}
+
+static void add_notes(RtCheckpoint *c, const RtProgress *p) {
+    Header *h = &c->header;
+    add_string(h, "producer", "sinter");
+    add_string(h, "version", c->trainer->version);
+    add_string(h, "model", c->trainer->model);
+    add(h, "\"fingerprint\":\"%016" PRIx64 "\",", c->trainer->fingerprint);
+    add(h, "\"step\":\"%" PRId64 "\",\"steps\":\"%" PRId64 "\",", p->step,
+        p->steps);
+    add(h, "\"epoch_steps\":\"%" PRId64 "\",", p->epoch_steps);
+    add(h, "\"epoch\":\"%.9g\",", (double)p->step / (double)p->epoch_steps);
+    add(h, "\"seed\":\"%" PRId64 "\",\"data\":\"%016" PRIx64 "\"", p->seed,
+        p->data_hash);
+    for (int i = 0; i < c->plan->num_states; i++)
+        if (is_saved(&c->plan->state[i]))
+            add(h, ",\"xxh3.%s\":\"%016" PRIx64 "\"", c->plan->state[i].name,
+                c->hash[i]);
+}
+
+static void add_tensor(Header *h, const RtState *s, size_t begin) {
+    add(h, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", s->name,
+        rt_type_name(s->type));
+    for (int i = 0; i < s->rank; i++)
+        add(h, "%s%" PRId64, i > 0 ? "," : "", s->dim[i]);
+    add(h, "],\"data_offsets\":[%zu,%zu]}", begin, begin + rt_state_bytes(s));
+}
+
+// The whole header, with zeroes where its own hash goes, and where that is.
+// Spaces at the end let the data begin at a multiple of 64 bytes.
+static size_t build_header(RtCheckpoint *c, const RtProgress *p) {
+    Header *h = &c->header;
+    h->length = 8;
+    add(h, "{\"__metadata__\":{\"header\":\"");
+    size_t own_hash = h->length;
+    add(h, "%0*d\",", DIGITS, 0);
+    add_notes(c, p);
+    add(h, "}");
+    size_t at = 0;
+    for (int i = 0; i < c->plan->num_states; i++) {
+        const RtState *s = &c->plan->state[i];
+        if (!is_saved(s))
+            continue;
+        add_tensor(h, s, at);
+        at += rt_state_bytes(s);
+    }
+    add(h, "}");
+    add(h, "%*s", (int)(63 - (h->length + 63) % 64), "");
+    return own_hash;
+}
+
+static void put_length(char to[8], uint64_t length) {
+    for (int i = 0; i < 8; i++)
+        to[i] = (char)(length >> 8 * i);
+}
+
+static uint64_t get_length(const uint8_t from[8]) {
+    uint64_t length = 0;
+    for (int i = 0; i < 8; i++)
+        length |= (uint64_t)from[i] << 8 * i;
+    return length;
+}
+
+// The header with its length and its hash in place.
+static void seal_header(RtCheckpoint *c, const RtProgress *p) {
+    size_t own_hash = build_header(c, p);
+    char digits[DIGITS + 1];
+    put_length(c->header.data, c->header.length - 8);
+    snprintf(digits, sizeof digits, "%016" PRIx64,
+             (uint64_t)XXH3_64bits(c->header.data, c->header.length));
+    memcpy(c->header.data + own_hash, digits, DIGITS);
+}
+
+// ---- writing ----
+
+// Whether no number is infinite or none: its exponent is not all ones.
+static bool is_finite(const char *from, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += sizeof(uint32_t)) {
+        uint32_t bits;
+        memcpy(&bits, from + at, sizeof bits);
+        if ((bits & 0x7f800000) == 0x7f800000)
+            return false;
+    }
+    return true;
+}
+
+// Hashes one state.  A parameter that is not finite is not worth keeping: then
+// false.
+static bool hash_state(RtCheckpoint *c, int number) {
+    const RtState *s = &c->plan->state[number];
+    bool checked = s->kind == RT_PARAM && s->type == RT_F32;
+    XXH3_state_t hash;
+    XXH3_64bits_reset(&hash);
+    for (size_t at = 0, some, bytes = rt_state_bytes(s); at < bytes;
+         at += some) {
+        some = bytes - at < PIECE ? bytes - at : PIECE;
+        c->device->read(c->device, c->piece, s->offset + at, some);
+        XXH3_64bits_update(&hash, c->piece, some);
+        if (checked && !is_finite(c->piece, some))
+            return false;
+    }
+    c->hash[number] = XXH3_64bits_digest(&hash);
+    return true;
+}
+
+static bool write_state(RtCheckpoint *c, const RtState *s, int fd) {
+    for (size_t at = 0, some, bytes = rt_state_bytes(s); at < bytes;
+         at += some) {
+        some = bytes - at < PIECE ? bytes - at : PIECE;
+        c->device->read(c->device, c->piece, s->offset + at, some);
+        if (!rt_write(c->files, fd, c->piece, some))
+            return false;
+    }
+    return true;
+}
+
+static bool write_all(RtCheckpoint *c, int fd) {
+    if (!rt_write(c->files, fd, c->header.data, c->header.length))
+        return false;
+    for (int i = 0; i < c->plan->num_states; i++)
+        if (is_saved(&c->plan->state[i]) &&
+            !write_state(c, &c->plan->state[i], fd))
+            return false;
+    return c->files->sync(fd) == 0;
+}
+
+bool rt_checkpoint_write(RtCheckpoint *c, const char *path, const RtProgress *p,
+                         RtError *e) {
+    for (int i = 0; i < c->plan->num_states; i++)
+        if (is_saved(&c->plan->state[i]) && !hash_state(c, i))
+            return rt_fail(e, EXIT_DIVERGED,
+                           "%s is no longer finite after step %" PRId64,
+                           c->plan->state[i].name, p->step);
+    seal_header(c, p);
+    int fd = c->files->open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0)
+        return rt_fail(e, EXIT_IO, "cannot make %s: %s", path, strerror(errno));
+    bool good = write_all(c, fd);
+    int reason = errno;
+    if (c->files->close(fd) != 0 && good) {
+        good = false;
+        reason = errno;
+    }
+    if (good)
+        return true;
+    c->files->unlink(path);
+    return rt_fail(e, EXIT_IO, "cannot write %s: %s", path, strerror(reason));
+}
+
+// ---- reading ----
+
+static bool header_is_whole(char *text, size_t length, const RtHeader *h) {
+    const RtNote *n = rt_header_note(h, "header");
+    char digits[DIGITS + 1];
+    if (n == NULL || strlen(n->value) != DIGITS ||
+        n->value_at > length - DIGITS)
+        return false;
+    memset(text + n->value_at, '0', DIGITS);
+    XXH3_state_t hash;
+    char size[8];
+    put_length(size, length);
+    XXH3_64bits_reset(&hash);
+    XXH3_64bits_update(&hash, size, sizeof size);
+    XXH3_64bits_update(&hash, text, length);
+    snprintf(digits, sizeof digits, "%016" PRIx64,
+             (uint64_t)XXH3_64bits_digest(&hash));
+    return strcmp(digits, n->value) == 0;
+}
+
+static bool note_number(const RtHeader *h, const char *key, int64_t *value) {
+    const RtNote *n = rt_header_note(h, key);
+    char *end;
+    if (n == NULL)
+        return false;
+    errno = 0;
+    *value = strtoll(n->value, &end, 10);
+    return errno == 0 && end != n->value && *end == '\0';
+}
+
+static bool note_hash(const RtHeader *h, const char *key, uint64_t *value) {
+    const RtNote *n = rt_header_note(h, key);
+    char *end;
+    if (n == NULL || strlen(n->value) != DIGITS)
+        return false;
+    *value = strtoull(n->value, &end, 16);
+    return *end == '\0';
+}
+
+static bool read_progress(const RtHeader *h, RtProgress *p, RtError *e) {
+    if (note_number(h, "step", &p->step) &&
+        note_number(h, "steps", &p->steps) &&
+        note_number(h, "epoch_steps", &p->epoch_steps) &&
+        note_number(h, "seed", &p->seed) &&
+        note_hash(h, "data", &p->data_hash) && p->step >= 0 &&
+        p->step <= p->steps && p->epoch_steps > 0)
+        return true;
+    return rt_fail(e, EXIT_DATA, "it does not say where its run was");
+}
+
+static bool same_trainer(const RtTrainer *t, const RtHeader *h, RtError *e) {
+    const RtNote *model = rt_header_note(h, "model");
+    uint64_t fingerprint = 0;
+    if (model == NULL || strcmp(model->value, t->model) != 0)
+        return rt_fail(e, EXIT_DATA, "it is of model %s, this trainer is of %s",
+                       model ? model->value : "(none)", t->model);
+    if (note_hash(h, "fingerprint", &fingerprint) &&
+        fingerprint == t->fingerprint)
+        return true;
+    return rt_fail(e, EXIT_DATA,
+                   "it is of a %s with another model text or recipe "
+                   "(fingerprint %016" PRIx64 ", here %016" PRIx64 ")",
+                   t->model, fingerprint, t->fingerprint);
+}
+
+static bool same_shape(const RtState *s, const RtTensor *t) {
+    if (s->type != t->type || s->rank != t->rank)
+        return false;
+    return memcmp(s->dim, t->dim, (size_t)s->rank * sizeof s->dim[0]) == 0;
+}
+
+static bool same_states(const RtPlan *plan, const RtHeader *h, RtError *e) {
+    size_t saved = 0;
+    for (int i = 0; i < plan->num_states; i++) {
+        const RtState *s = &plan->state[i];
+        if (!is_saved(s))
+            continue;
+        const RtTensor *t = rt_header_tensor(h, s->name);
+        if (t == NULL)
+            return rt_fail(e, EXIT_DATA, "it has no %s", s->name);
+        if (!same_shape(s, t))
+            return rt_fail(e, EXIT_DATA, "%s has another type or shape in it",
+                           s->name);
+        saved++;
+    }
+    return saved == h->num_tensors ||
+           rt_fail(e, EXIT_DATA, "it has %zu tensors, this trainer has %zu",
+                   h->num_tensors, saved);
+}
+
+static bool read_tensor(RtCheckpoint *c, int fd, const RtHeader *h,
+                        const RtTensor *t, RtError *e) {
+    const RtState *s = rt_state_find(c->plan, t->name);
+    char key[RT_MAX_KEY + 8];
+    uint64_t expected = 0;
+    XXH3_state_t hash;
+    XXH3_64bits_reset(&hash);
+    for (size_t at = 0, some, bytes = rt_state_bytes(s); at < bytes;
+         at += some) {
+        some = bytes - at < PIECE ? bytes - at : PIECE;
+        if (!rt_read(c->files, fd, c->piece, some))
+            return rt_fail(e, EXIT_DATA, "cannot read %s: %s", t->name,
+                           errno ? strerror(errno) : "the file ends early");
+        XXH3_64bits_update(&hash, c->piece, some);
+        c->device->write(c->device, s->offset + at, c->piece, some);
+    }
+    snprintf(key, sizeof key, "xxh3.%s", t->name);
+    if (note_hash(h, key, &expected) && expected == XXH3_64bits_digest(&hash))
+        return true;
+    return rt_fail(e, EXIT_DATA, "%s is damaged", t->name);
+}
+
+// The header's text, which the caller frees; NULL with *e filled.
+static char *read_header(const RtFiles *files, int fd, size_t bytes,
+                         size_t *length, RtError *e) {
+    uint8_t size[8];
+    if (bytes < sizeof size || !rt_read(files, fd, size, sizeof size)) {
+        rt_fail(e, EXIT_DATA, "it is too short");
+        return NULL;
+    }
+    uint64_t n = get_length(size);
+    if (n > LARGEST_HEADER || n > bytes - sizeof size || n < DIGITS) {
+        rt_fail(e, EXIT_DATA, "its length does not fit its header");
+        return NULL;
+    }
+    char *text = malloc((size_t)n);
+    if (text == NULL || !rt_read(files, fd, text, (size_t)n)) {
+        rt_fail(e, EXIT_DATA, "its header cannot be read");
+        free(text);
+        return NULL;
+    }
+    *length = (size_t)n;
+    return text;
+}
+
+static RtLoad read_data(RtCheckpoint *c, int fd, const RtHeader *h,
+                        RtProgress *p, RtError *e) {
+    if (!same_trainer(c->trainer, h, e) || !same_states(c->plan, h, e))
+        return RT_OTHER_RUN;
+    if (!read_progress(h, p, e))
+        return RT_BROKEN;
+    for (size_t i = 0; i < h->num_tensors; i++)
+        if (!read_tensor(c, fd, h, &h->tensor[i], e))
+            return RT_BROKEN;
+    return RT_GOOD;
+}
+
+static RtLoad read_open(RtCheckpoint *c, int fd, size_t bytes, RtProgress *p,
+                        RtError *e) {
+    RtHeader h;
+    size_t length = 0;
+    RtLoad load = RT_BROKEN;
+    char *text = read_header(c->files, fd, bytes, &length, e);
+    if (text == NULL)
+        return RT_BROKEN;
+    if (rt_header_parse(&h, text, length, bytes - 8 - length, e)) {
+        if (header_is_whole(text, length, &h))
+            load = read_data(c, fd, &h, p, e);
+        else
+            rt_fail(e, EXIT_DATA, "its header is damaged");
+        rt_header_free(&h);
+    }
+    free(text);
+    return load;
+}
+
+RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
+                          RtError *e) {
+    size_t bytes;
+    int fd = rt_open_sized(c->files, path, &bytes, e);
+    if (fd < 0)
+        return RT_BROKEN;
+    RtError inner;
+    RtLoad load = read_open(c, fd, bytes, p, &inner);
+    c->files->close(fd);
+    if (load != RT_GOOD)
+        rt_fail(e, inner.status, "%.200s: %.390s", path, inner.text);
+    return load;
+}
+
+// ---- the memory for both ----
+
+void rt_checkpoint_free(RtCheckpoint *c) {
+    if (c == NULL)
+        return;
+    free(c->header.data);
+    free(c->piece);
+    free(c->hash);
+    free(c);
+}
+
+// A header's digits vary, so it is measured with the longest numbers.
+static bool reserve(RtCheckpoint *c) {
+    enum { SLACK = 128 };
+    RtProgress longest = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0};
+    size_t states = (size_t)c->plan->num_states;
+    c->hash = calloc(states > 0 ? states : 1, sizeof *c->hash);
+    c->piece = malloc(PIECE);
+    if (c->hash == NULL || c->piece == NULL)
+        return false;
+    build_header(c, &longest);
+    c->header.room = c->header.length + SLACK;
+    c->header.data = malloc(c->header.room);
+    return c->header.data != NULL;
+}
+
+RtCheckpoint *rt_checkpoint_new(const RtTrainer *t, const RtPlan *plan,
+                                RtDevice *d, const RtFiles *files, RtError *e) {
+    RtCheckpoint *c = calloc(1, sizeof *c);
+    if (c != NULL) {
+        c->trainer = t;
+        c->plan = plan;
+        c->device = d;
+        c->files = files;
+        if (reserve(c))
+            return c;
+    }
+    rt_fail(e, EXIT_MEMORY, "out of memory");
+    rt_checkpoint_free(c);
+    return NULL;
+}

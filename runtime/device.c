@@ -1,0 +1,15 @@
+// What an emitted step calls, passed on to the device.
+
+#include "runtime/device.h"
+
+void rt_phase(RtDevice *d, RtPhase phase) {
+    d->phase(d, phase);
+}
+
+void rt_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
+    d->launch(d, kernel, grid, arg);
+}
+
+void rt_contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
+    d->contract(d, call, a, b, out);
+}

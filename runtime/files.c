@@ -1,0 +1,115 @@
+// Files: the seam to the operating system, and the loops around it that make a
+// short or interrupted call whole.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int system_open(const char *path, int flags, mode_t mode) {
+    return open(path, flags | O_CLOEXEC, mode);
+}
+
+const RtFiles rt_system_files = {
+    .open = system_open,
+    .read = read,
+    .write = write,
+    .sync = fsync,
+    .close = close,
+    .rename = rename,
+    .unlink = unlink,
+};
+
+bool rt_read(const RtFiles *f, int fd, void *to, size_t bytes) {
+    char *p = to;
+    while (bytes > 0) {
+        ssize_t n = f->read(fd, p, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = 0;
+        if (n <= 0)
+            return false;
+        p += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+// A write of nothing without an error counts as a full disk: asking again
+// could go on for ever.
+bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes) {
+    const char *p = from;
+    while (bytes > 0) {
+        ssize_t n = f->write(fd, p, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC;
+        if (n <= 0)
+            return false;
+        p += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
+                  RtError *e) {
+    int fd = f->open(path, O_RDONLY, 0);
+    struct stat s;
+    if (fd < 0) {
+        rt_fail(e, EXIT_DATA, "cannot open %s: %s", path, strerror(errno));
+        return -1;
+    }
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+        rt_fail(e, EXIT_DATA, "%s is not a file", path);
+        f->close(fd);
+        return -1;
+    }
+    *bytes = (size_t)s.st_size;
+    return fd;
+}
+
+char *rt_path(const char *format, ...) {
+    va_list list, again;
+    va_start(list, format);
+    va_copy(again, list);
+    int length = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    char *path = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (path != NULL)
+        vsnprintf(path, (size_t)length + 1, format, again);
+    va_end(again);
+    return path;
+}
+
+static bool make_one(const char *path, RtError *e) {
+    struct stat s;
+    if (mkdir(path, 0777) == 0 || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
+        return true;
+    return rt_fail(e, EXIT_IO, "cannot make folder %s: %s", path,
+                   strerror(errno));
+}
+
+bool rt_make_folder(const char *path, RtError *e) {
+    char *part = rt_path("%s", path);
+    bool good = part != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (char *p = part; good && *p != '\0'; p++) {
+        if (*p != '/' || p == part)
+            continue;
+        *p = '\0';
+        good = make_one(part, e);
+        *p = '/';
+    }
+    good = good && make_one(part, e);
+    free(part);
+    return good;
+}

@@ -1,0 +1,190 @@
+// Host device: the arena is ordinary memory, kernels run on the team of
+// threads, each thread a contiguous range of a grid's blocks.  The grid does
+// not depend on the threads, so neither do the results.  Every call has ended
+// when it returns.
+#define _DEFAULT_SOURCE
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20 };
+
+typedef struct {
+    RtDevice device;
+    const RtPlan *plan;
+    int threads;
+    char *arena;
+    void *mapping;
+    size_t mapped;
+    RtContractions *contractions;
+    RtPhase phase;
+    double since; // when the phase began
+    double spent[RT_NUM_PHASES];
+    char description[128];
+} Host;
+
+static Host *host_of(RtDevice *d) {
+    return (Host *)(void *)d; // device is its first field
+}
+
+static const char *describe(RtDevice *d) {
+    return host_of(d)->description;
+}
+
+static size_t available(RtDevice *d) {
+    (void)d;
+    return rt_memory_available();
+}
+
+static size_t needed(RtDevice *d) {
+    Host *h = host_of(d);
+    size_t bytes;
+    if (__builtin_add_overflow(h->plan->arena_bytes,
+                               rt_contractions_bytes(h->contractions),
+                               &bytes) ||
+        __builtin_add_overflow(bytes, HUGE_PAGE, &bytes))
+        return SIZE_MAX;
+    return bytes;
+}
+
+// Huge pages save most of the misses of the page table; the system is asked
+// for them, and may decline.
+static void reserve(RtDevice *d) {
+    Host *h = host_of(d);
+    h->mapped = h->plan->arena_bytes + HUGE_PAGE;
+    h->mapping = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (h->mapping == MAP_FAILED) {
+        fprintf(stderr, "error: cannot take %zu bytes of memory: %s\n",
+                h->mapped, strerror(errno));
+        exit(EXIT_MEMORY);
+    }
+    uintptr_t start = (uintptr_t)h->mapping;
+    h->arena = (char *)h->mapping + (HUGE_PAGE - start % HUGE_PAGE) % HUGE_PAGE;
+    madvise(h->arena, h->plan->arena_bytes, MADV_HUGEPAGE);
+    rt_contractions_reserve(h->contractions);
+    h->since = rt_seconds();
+}
+
+static void write_bytes(RtDevice *d, size_t to, const void *from,
+                        size_t bytes) {
+    memcpy(host_of(d)->arena + to, from, bytes);
+}
+
+static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
+    memcpy(to, host_of(d)->arena + from, bytes);
+}
+
+typedef struct {
+    RtHostKernel *kernel;
+    char *arena;
+    const size_t *arg;
+    int grid;
+} Launch;
+
+static void run_blocks(void *arg, int me, int members) {
+    const Launch *l = arg;
+    int first = (int)((int64_t)l->grid * me / members);
+    int last = (int)((int64_t)l->grid * (me + 1) / members);
+    if (first < last)
+        l->kernel(l->arena, l->arg, first, last, l->grid);
+}
+
+static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
+    Host *h = host_of(d);
+    Launch l = {h->plan->kernel[kernel].host, h->arena, arg, grid};
+    rt_team_run(grid == 1 ? 1 : h->threads, run_blocks, &l);
+}
+
+static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
+    Host *h = host_of(d);
+    rt_contractions_run(h->contractions, call, h->arena + a, h->arena + b,
+                        h->arena + out);
+}
+
+static void begin_phase(RtDevice *d, RtPhase phase) {
+    Host *h = host_of(d);
+    double now = rt_seconds();
+    h->spent[h->phase] += now - h->since;
+    h->since = now;
+    h->phase = phase;
+}
+
+static void sync_calls(RtDevice *d) {
+    (void)d;
+}
+
+static void times(RtDevice *d, double seconds[RT_NUM_PHASES]) {
+    Host *h = host_of(d);
+    begin_phase(d, h->phase);
+    memcpy(seconds, h->spent, sizeof h->spent);
+    memset(h->spent, 0, sizeof h->spent);
+}
+
+static void close_host(RtDevice *d) {
+    Host *h = host_of(d);
+    rt_contractions_free(h->contractions);
+    if (h->mapping != NULL)
+        munmap(h->mapping, h->mapped);
+    free(h);
+}
+
+static void read_processor(char *to, size_t room) {
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    snprintf(to, room, "processor");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || value == NULL)
+            continue;
+        value[strcspn(value, "\n")] = '\0';
+        snprintf(to, room, "%s", value + 2);
+        break;
+    }
+    if (f != NULL)
+        fclose(f);
+}
+
+static void write_description(Host *h) {
+    char processor[96];
+    read_processor(processor, sizeof processor);
+    snprintf(h->description, sizeof h->description, "%s, %d thread%s",
+             processor, h->threads, h->threads == 1 ? "" : "s");
+}
+
+RtDevice *host_open(const RtPlan *plan, int threads) {
+    Host *h = calloc(1, sizeof *h);
+    if (h == NULL) {
+        fputs("error: out of memory\n", stderr);
+        exit(EXIT_MEMORY);
+    }
+    h->device = (RtDevice){
+        .name = "host",
+        .describe = describe,
+        .available = available,
+        .needed = needed,
+        .reserve = reserve,
+        .write = write_bytes,
+        .read = read_bytes,
+        .launch = launch,
+        .contract = contract,
+        .phase = begin_phase,
+        .sync = sync_calls,
+        .times = times,
+        .close = close_host,
+    };
+    h->plan = plan;
+    h->threads = threads > 0 ? threads : rt_team_largest();
+    h->phase = RT_OTHER;
+    h->since = rt_seconds();
+    // oneDNN plans for the team that there is when it is asked.
+    rt_team_size(h->threads);
+    h->contractions = rt_contractions_new(plan, h->threads);
+    write_description(h);
+    return &h->device;
+}

@@ -1,0 +1,154 @@
+// The idx format of MNIST and its kin: big-endian headers, images and labels in
+// files of their own.  Names are the authors' (train-images-idx3-ubyte), also
+// with a dot before idx, as some archives write them.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { IMAGES = 0x803, LABELS = 0x801, MOST_DIMS = 3 };
+
+static uint32_t big_endian(const uint8_t *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+           p[3];
+}
+
+// The path of a file under either of its names; NULL with *e filled.
+static char *find(const char *folder, const char *split, const char *what,
+                  int dims, RtError *e) {
+    for (const char *mark = "-."; *mark != '\0'; mark++) {
+        char *path =
+            rt_path("%s/%s-%s%cidx%d-ubyte", folder, split, what, *mark, dims);
+        if (path == NULL || access(path, F_OK) == 0)
+            return path;
+        free(path);
+    }
+    char *packed =
+        rt_path("%s/%s-%s-idx%d-ubyte.gz", folder, split, what, dims);
+    bool is_packed = packed != NULL && access(packed, F_OK) == 0;
+    if (is_packed)
+        rt_fail(e, EXIT_DATA, "%s must be unpacked first: gunzip it", packed);
+    else
+        rt_fail(e, EXIT_DATA, "there is no %s-%s-idx%d-ubyte in %s", split,
+                what, dims, folder);
+    free(packed);
+    return NULL;
+}
+
+// Checks the magic number, reads the dimensions and holds them against the
+// size of the file.
+static bool read_dims(const RtFiles *files, int fd, const char *path,
+                      size_t bytes, uint32_t magic, int rank,
+                      uint32_t dim[MOST_DIMS], RtError *e) {
+    uint8_t head[4 + 4 * MOST_DIMS];
+    size_t length = 4 + 4 * (size_t)rank, product = 1;
+    if (bytes < length || !rt_read(files, fd, head, length))
+        return rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
+    if (big_endian(head) != magic)
+        return rt_fail(e, EXIT_DATA,
+                       "%s is not an idx file of %s: it begins with 0x%08x, "
+                       "not 0x%08x",
+                       path, rank == 1 ? "labels" : "images", big_endian(head),
+                       magic);
+    for (int i = 0; i < rank; i++) {
+        dim[i] = big_endian(head + 4 + 4 * i);
+        if (__builtin_mul_overflow(product, dim[i], &product))
+            return rt_fail(e, EXIT_DATA, "%s: its sizes are absurd", path);
+    }
+    if (product == 0 || product != bytes - length)
+        return rt_fail(e, EXIT_DATA,
+                       "%s should hold %zu bytes after its header, but holds "
+                       "%zu",
+                       path, product, bytes - length);
+    return true;
+}
+
+static bool read_bytes(const RtFiles *files, int fd, const char *path,
+                       uint8_t *to, size_t bytes, uint64_t *hash, RtError *e) {
+    if (!rt_read(files, fd, to, bytes))
+        return rt_fail(e, EXIT_DATA, "cannot read %s: %s", path,
+                       errno ? strerror(errno) : "the file ends early");
+    *hash = XXH3_64bits_withSeed(to, bytes, *hash);
+    return true;
+}
+
+static bool read_images(RtSplit *s, const char *path, const RtSample *shape,
+                        const RtFiles *files, uint64_t *hash, RtError *e) {
+    size_t bytes;
+    uint32_t dim[MOST_DIMS] = {0};
+    int fd = rt_open_sized(files, path, &bytes, e);
+    if (fd < 0)
+        return false;
+    bool good = read_dims(files, fd, path, bytes, IMAGES, 3, dim, e);
+    if (good && (dim[0] > INT32_MAX || dim[1] != (uint32_t)shape->h ||
+                 dim[2] != (uint32_t)shape->w || shape->c != 1))
+        good = rt_fail(e, EXIT_DATA,
+                       "%s has images of %ux%ux1, the model takes %dx%dx%d",
+                       path, dim[1], dim[2], shape->h, shape->w, shape->c);
+    good = good && rt_split_reserve(s, dim[0], shape, e) &&
+           read_bytes(files, fd, path, s->image,
+                      (size_t)s->count * s->image_bytes, hash, e);
+    files->close(fd);
+    return good;
+}
+
+static bool take_labels(RtSplit *s, const uint8_t *label, int classes,
+                        const char *path, RtError *e) {
+    for (int64_t i = 0; i < s->count; i++) {
+        if (label[i] >= classes)
+            return rt_fail(e, EXIT_DATA,
+                           "%s: sample %lld has label %d, but there are %d "
+                           "classes",
+                           path, (long long)i, label[i], classes);
+        s->label[i] = label[i];
+    }
+    return true;
+}
+
+static bool read_labels(RtSplit *s, const char *path, int classes,
+                        const RtFiles *files, uint64_t *hash, RtError *e) {
+    size_t bytes;
+    uint32_t dim[MOST_DIMS] = {0};
+    int fd = rt_open_sized(files, path, &bytes, e);
+    if (fd < 0)
+        return false;
+    bool good = read_dims(files, fd, path, bytes, LABELS, 1, dim, e);
+    if (good && dim[0] != s->count)
+        good = rt_fail(e, EXIT_DATA, "%s has %u labels for %lld images", path,
+                       dim[0], (long long)s->count);
+    uint8_t *label = good ? malloc(dim[0]) : NULL;
+    if (good && label == NULL)
+        good = rt_fail(e, EXIT_MEMORY, "out of memory");
+    good = good && read_bytes(files, fd, path, label, dim[0], hash, e) &&
+           take_labels(s, label, classes, path, e);
+    free(label);
+    files->close(fd);
+    return good;
+}
+
+static bool read_split(RtSplit *s, const char *folder, const char *name,
+                       const RtSample *shape, const RtFiles *files,
+                       uint64_t *hash, RtError *e) {
+    rt_fail(e, EXIT_MEMORY, "out of memory");
+    char *images = find(folder, name, "images", 3, e);
+    char *labels = images == NULL ? NULL : find(folder, name, "labels", 1, e);
+    bool good = labels != NULL &&
+                read_images(s, images, shape, files, hash, e) &&
+                read_labels(s, labels, shape->classes, files, hash, e);
+    free(images);
+    free(labels);
+    return good;
+}
+
+bool rt_idx_read(RtData *d, const char *path, const RtSample *shape,
+                 const RtFiles *files, RtError *e) {
+    return read_split(&d->train, path, "train", shape, files, &d->hash, e) &&
+           read_split(&d->test, path, "t10k", shape, files, &d->hash, e);
+}

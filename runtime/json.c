@@ -1,0 +1,127 @@
+// JSON, as much of it as a safetensors header and a metrics row need.
+
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool fail(RtJson *j) {
+    j->failed = true;
+    return false;
+}
+
+static void skip_space(RtJson *j) {
+    while (j->at < j->end && strchr(" \t\r\n", *j->at) != NULL && *j->at != 0)
+        j->at++;
+}
+
+bool rt_json_accept(RtJson *j, char c) {
+    skip_space(j);
+    if (j->failed || j->at == j->end || *j->at != c)
+        return false;
+    j->at++;
+    return true;
+}
+
+bool rt_json_take(RtJson *j, char c) {
+    return rt_json_accept(j, c) || fail(j);
+}
+
+bool rt_json_end(RtJson *j) {
+    skip_space(j);
+    return !j->failed && j->at == j->end;
+}
+
+bool rt_json_count(RtJson *j, uint64_t *value) {
+    skip_space(j);
+    const char *start = j->at;
+    *value = 0;
+    while (!j->failed && j->at < j->end && *j->at >= '0' && *j->at <= '9') {
+        if (*value > (uint64_t)INT64_MAX / 10 - 1)
+            return fail(j);
+        *value = *value * 10 + (uint64_t)(*j->at++ - '0');
+    }
+    bool padded = j->at - start > 1 && *start == '0';
+    return (j->at > start && !padded) || fail(j);
+}
+
+static bool take_hex(RtJson *j, unsigned *code) {
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    *code = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *d =
+            j->at < j->end && *j->at != 0 ? strchr(digits, *j->at) : NULL;
+        if (d == NULL)
+            return fail(j);
+        *code = *code << 4 | ((unsigned)(d - digits) & 15);
+        j->at++;
+    }
+    return true;
+}
+
+// What one escape stands for, in UTF-8.  Halves of pairs and zero bytes have
+// no business in a name.
+static size_t take_escape(RtJson *j, char to[4]) {
+    static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+    char c = j->at < j->end ? *j->at++ : 0;
+    const char *name = c != 0 ? strchr(names, c) : NULL;
+    unsigned code;
+    if (name != NULL) {
+        to[0] = bytes[name - names];
+        return 1;
+    }
+    if (c != 'u' || !take_hex(j, &code) || code == 0 ||
+        (code >= 0xd800 && code < 0xe000))
+        return 0;
+    if (code < 0x80) {
+        to[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        to[0] = (char)(0xc0 | code >> 6);
+        to[1] = (char)(0x80 | (code & 63));
+        return 2;
+    }
+    to[0] = (char)(0xe0 | code >> 12);
+    to[1] = (char)(0x80 | (code >> 6 & 63));
+    to[2] = (char)(0x80 | (code & 63));
+    return 3;
+}
+
+bool rt_json_string(RtJson *j, char *to, size_t room) {
+    if (!rt_json_take(j, '"'))
+        return false;
+    size_t length = 0;
+    while (j->at < j->end && *j->at != '"') {
+        char bytes[4] = {*j->at++}; // escapes give at most three
+        size_t some = 1;
+        if ((unsigned char)bytes[0] < 0x20)
+            return fail(j);
+        if (bytes[0] == '\\')
+            some = take_escape(j, bytes);
+        if (some == 0 || length + some >= room)
+            return fail(j);
+        memcpy(to + length, bytes, some);
+        length += some;
+    }
+    to[length] = '\0';
+    return rt_json_take(j, '"');
+}
+
+size_t rt_json_escape(char *to, size_t room, const char *s) {
+    size_t length = 0;
+    for (; *s != '\0' && length + 7 < room; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\') {
+            to[length++] = '\\';
+            to[length++] = *s;
+        } else if (c < 0x20) {
+            length +=
+                (size_t)snprintf(to + length, room - length, "\\u%04x", c);
+        } else {
+            to[length++] = *s;
+        }
+    }
+    to[length] = '\0';
+    return length;
+}

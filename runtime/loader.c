@@ -1,0 +1,221 @@
+// Loader: threads that gather batches ahead of the step that will use them.
+//
+// Batches go round a ring of SLOTS.  A batch is cut into parts; a thread takes
+// the next part of the oldest batch that has room, so several threads fill one
+// batch and none waits for another.  Batches are numbered over all epochs, and
+// which samples batch b holds is a function of b: the ring runs across the ends
+// of epochs, a resumed run starts at any number, and the number of threads
+// changes nothing.  A part that fails stops the workers; the error is handed
+// out by the next take.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 4, MOST_PARTS = 16, MOST_THREADS = 64, ALIGN = 64 };
+
+typedef struct {
+    RtBatch batch;
+    int done; // parts that are filled
+} Slot;
+
+struct RtLoader {
+    RtLoading plan;
+    int parts;      // of a batch
+    size_t element; // bytes of one value of an image
+    Slot slot[SLOTS];
+
+    pthread_mutex_t lock; // guards what follows, and each slot's `done`
+    pthread_cond_t room, ready;
+    int64_t batch, part; // the next to be filled
+    int64_t taken;       // the batch that the next take delivers
+    int64_t released;    // batches before this one have left their slots
+    bool stop, failed;
+    RtError error;
+
+    int threads;
+    pthread_t thread[MOST_THREADS];
+};
+
+// Bytes to floats from the end to the start, in place: the bytes lie at the
+// start of the room for the floats.
+static void widen(uint8_t *image, size_t count) {
+    for (size_t i = count; i-- > 0;) {
+        float value = image[i];
+        memcpy(image + i * sizeof value, &value, sizeof value);
+    }
+}
+
+static int32_t valid_of(const RtLoading *p, int64_t batch) {
+    int64_t left = p->split->count - batch % p->epoch_batches * p->batch;
+    return (int32_t)(left < p->batch ? left : p->batch);
+}
+
+static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
+                        RtError *e) {
+    const RtLoading *p = &l->plan;
+    int64_t epoch = batch / p->epoch_batches;
+    int64_t position = batch % p->epoch_batches * p->batch + i % b->valid;
+    int64_t sample = p->shuffle
+                         ? rt_order(p->seed, epoch, position, p->split->count)
+                         : position;
+    size_t values = p->split->image_bytes;
+    uint8_t *to = (uint8_t *)b->image + (size_t)i * values * l->element;
+    b->label[i] = p->split->label[sample];
+    b->index[i] = (int32_t)sample;
+    if (!p->split->fetch(p->split, sample, to, e))
+        return false;
+    if (p->as_f32)
+        widen(to, values);
+    return true;
+}
+
+static bool fill_part(const RtLoader *l, RtBatch *b, int64_t batch,
+                      int64_t part, RtError *e) {
+    int64_t first = l->plan.batch * part / l->parts;
+    int64_t last = l->plan.batch * (part + 1) / l->parts;
+    for (int64_t i = first; i < last; i++)
+        if (!fill_sample(l, b, batch, i, e))
+            return false;
+    return true;
+}
+
+static bool may_go_on(const RtLoader *l) {
+    return l->batch < l->released + SLOTS && l->batch < l->plan.last;
+}
+
+// Takes the number of the next part, waiting for room; false at the end.
+static bool next_part(RtLoader *l, int64_t *batch, int64_t *part) {
+    while (!l->stop && !may_go_on(l))
+        pthread_cond_wait(&l->room, &l->lock);
+    if (l->stop)
+        return false;
+    *batch = l->batch;
+    *part = l->part++;
+    if (*part == 0)
+        l->slot[*batch % SLOTS].batch.valid = valid_of(&l->plan, *batch);
+    if (l->part == l->parts) {
+        l->part = 0;
+        l->batch++;
+    }
+    return true;
+}
+
+static void finish_part(RtLoader *l, Slot *s, bool good, const RtError *e) {
+    if (!good && !l->failed) {
+        l->failed = l->stop = true;
+        l->error = *e;
+        pthread_cond_broadcast(&l->room);
+    }
+    if (++s->done == l->parts || !good)
+        pthread_cond_signal(&l->ready);
+}
+
+static void *work(void *arg) {
+    RtLoader *l = arg;
+    int64_t batch, part;
+    RtError e;
+    pthread_mutex_lock(&l->lock);
+    while (next_part(l, &batch, &part)) {
+        Slot *s = &l->slot[batch % SLOTS];
+        pthread_mutex_unlock(&l->lock);
+        bool good = fill_part(l, &s->batch, batch, part, &e);
+        pthread_mutex_lock(&l->lock);
+        finish_part(l, s, good, &e);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e) {
+    Slot *s = &l->slot[l->taken % SLOTS];
+    double since = rt_seconds();
+    pthread_mutex_lock(&l->lock);
+    while (s->done < l->parts && !l->failed)
+        pthread_cond_wait(&l->ready, &l->lock);
+    bool good = s->done == l->parts;
+    if (!good)
+        *e = l->error;
+    pthread_mutex_unlock(&l->lock);
+    *waited += rt_seconds() - since;
+    if (good)
+        l->taken++;
+    return good ? &s->batch : NULL;
+}
+
+void rt_loader_release(RtLoader *l) {
+    pthread_mutex_lock(&l->lock);
+    l->slot[l->released++ % SLOTS].done = 0;
+    pthread_cond_broadcast(&l->room);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void rt_loader_close(RtLoader *l) {
+    if (l == NULL)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_broadcast(&l->room);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->threads; i++)
+        pthread_join(l->thread[i], NULL);
+    for (int i = 0; i < SLOTS; i++) {
+        free(l->slot[i].batch.image);
+        free(l->slot[i].batch.label);
+        free(l->slot[i].batch.index);
+    }
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->room);
+    pthread_cond_destroy(&l->ready);
+    free(l);
+}
+
+static bool reserve_slot(RtLoader *l, RtBatch *b) {
+    size_t batch = (size_t)l->plan.batch, bytes;
+    if (__builtin_mul_overflow(l->plan.split->image_bytes, l->element,
+                               &bytes) ||
+        __builtin_mul_overflow(bytes, batch, &bytes) ||
+        __builtin_add_overflow(bytes, ALIGN - 1, &bytes))
+        return false;
+    b->image = aligned_alloc(ALIGN, bytes / ALIGN * ALIGN);
+    b->label = calloc(batch, sizeof *b->label);
+    b->index = calloc(batch, sizeof *b->index);
+    return b->image != NULL && b->label != NULL && b->index != NULL;
+}
+
+static bool start_threads(RtLoader *l, int threads) {
+    while (l->threads < threads && l->threads < MOST_THREADS &&
+           pthread_create(&l->thread[l->threads], NULL, work, l) == 0)
+        l->threads++;
+    return l->threads > 0;
+}
+
+RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
+    RtLoader *l = calloc(1, sizeof *l);
+    if (l == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+        return NULL;
+    }
+    l->plan = *plan;
+    l->parts = plan->batch < MOST_PARTS ? (int)plan->batch : MOST_PARTS;
+    l->element = plan->as_f32 ? sizeof(float) : 1;
+    l->batch = l->taken = l->released = plan->first;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->room, NULL);
+    pthread_cond_init(&l->ready, NULL);
+    bool good = true;
+    for (int i = 0; i < SLOTS; i++)
+        good = reserve_slot(l, &l->slot[i].batch) && good;
+    if (!good)
+        rt_fail(e, EXIT_MEMORY, "no memory for batches of %lld samples",
+                (long long)plan->batch);
+    else if (!(good = start_threads(l, plan->threads)))
+        rt_fail(e, EXIT_MEMORY, "cannot start a thread that loads data");
+    if (good)
+        return l;
+    rt_loader_close(l);
+    return NULL;
+}

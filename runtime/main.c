@@ -1,0 +1,186 @@
+// Main of every trainer: options, device, data and memory, then the run.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const RtPlan *plan_for(const RtTrainer *t, const char *device) {
+    for (int i = 0; i < t->num_plans; i++)
+        if (strcmp(t->plan[i].device, device) == 0)
+            return &t->plan[i];
+    return NULL;
+}
+
+static RtDevice *open_cuda(const RtTrainer *t, int ordinal, const RtPlan **plan,
+                           const char **why) {
+    *plan = plan_for(t, "cuda");
+    *why = "this trainer was built without a plan for CUDA devices";
+    return *plan != NULL ? cuda_open(*plan, ordinal, why) : NULL;
+}
+
+static RtDevice *open_host(const RtTrainer *t, int threads, const RtPlan **plan,
+                           const char **why) {
+    *plan = plan_for(t, "host");
+    *why = "this trainer was built without a plan for the host";
+    return *plan != NULL ? host_open(*plan, threads) : NULL;
+}
+
+// The number in cuda:N, 0 for cuda alone, -1 for any other word.
+static int cuda_ordinal(const char *name) {
+    if (strcmp(name, "cuda") == 0)
+        return 0;
+    if (strncmp(name, "cuda:", 5) != 0 || name[5] < '0' || name[5] > '9' ||
+        strlen(name) > 7)
+        return -1;
+    char *end;
+    long ordinal = strtol(name + 5, &end, 10);
+    return *end == '\0' ? (int)ordinal : -1;
+}
+
+static RtDevice *open_device(const RtTrainer *t, const RtOptions *o,
+                             const RtPlan **plan, RtError *e) {
+    const char *why = "";
+    int ordinal = cuda_ordinal(o->device);
+    RtDevice *d = NULL;
+    if (strcmp(o->device, "auto") == 0) {
+        d = open_cuda(t, 0, plan, &why);
+        if (d == NULL)
+            d = open_host(t, o->threads, plan, &why);
+    } else if (strcmp(o->device, "host") == 0) {
+        d = open_host(t, o->threads, plan, &why);
+    } else if (ordinal >= 0) {
+        d = open_cuda(t, ordinal, plan, &why);
+    } else {
+        rt_fail(e, EXIT_USAGE, "--device %.100s: expected auto, host or cuda:N",
+                o->device);
+        return NULL;
+    }
+    if (d == NULL)
+        rt_fail(e, EXIT_DEVICE, "cannot use device %.100s: %s", o->device, why);
+    return d;
+}
+
+static RtSample sample_of(const RtTrainer *t) {
+    int dim[3] = {1, 1, 1};
+    for (int i = 0; i < t->image_rank && i < 3; i++)
+        dim[i] = (int)t->image_dim[i];
+    return (RtSample){dim[0], dim[1], dim[2], t->classes};
+}
+
+static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
+                      const RtFiles *files, RtError *e) {
+    RtSample shape = sample_of(t);
+    const char *path = o->data != NULL ? o->data : t->data_path;
+    if ((o->data != NULL && strcmp(o->data, "synthetic") == 0) ||
+        strcmp(t->data_format, "synthetic") == 0)
+        return rt_data_open(d, "synthetic", "", &shape, files, e);
+    if (access(path, F_OK) != 0)
+        return rt_fail(e, EXIT_DATA,
+                       "there is no data in %.300s; --data DIR says where it "
+                       "is, --data synthetic needs none",
+                       path);
+    return rt_data_open(d, t->data_format, path, &shape, files, e);
+}
+
+// States stay, and what remains grows with the batch: a guess, but from the
+// plan.
+static double batch_that_fits(const RtTrainer *t, const RtPlan *plan,
+                              double need, double have) {
+    double fixed = 0;
+    for (int i = 0; i < plan->num_states; i++)
+        fixed += (double)rt_state_bytes(&plan->state[i]);
+    double batch = t->batch * (have - fixed) / (need - fixed);
+    return batch < 0 ? 0 : batch;
+}
+
+static bool fits(const RtTrainer *t, const RtPlan *plan, RtDevice *d,
+                 RtError *e) {
+    const double mib = 1 << 20;
+    size_t need = d->needed(d), have = d->available(d);
+    if (need <= have)
+        return true;
+    int batch = (int)batch_that_fits(t, plan, (double)need, (double)have);
+    char advice[80] = "no batch would fit";
+    if (batch > 0)
+        snprintf(advice, sizeof advice, "a batch of about %d would fit", batch);
+    return rt_fail(e, EXIT_MEMORY,
+                   "a batch of %d needs %.0f MiB of memory on %s, there are "
+                   "%.0f MiB; %s",
+                   t->batch, (double)need / mib, d->name, (double)have / mib,
+                   advice);
+}
+
+// The folder that checkpoints go to; the caller frees it.
+static char *out_folder(const RtTrainer *t, const RtOptions *o, RtError *e) {
+    char *path =
+        o->out != NULL ? rt_path("%s", o->out) : rt_path("runs/%s", t->model);
+    if (path == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+        return NULL;
+    }
+    if (o->eval_only || rt_make_folder(path, e))
+        return path;
+    free(path);
+    return NULL;
+}
+
+static bool run_on(RtRun *run, int *caught, RtError *e) {
+    RtData data;
+    RtDevice *d = run->device;
+    if (!open_data(run->trainer, run->options, &data, run->files, e))
+        return false;
+    run->data = &data;
+    char *folder = NULL;
+    bool good = fits(run->trainer, run->plan, d, e) &&
+                (folder = out_folder(run->trainer, run->options, e)) != NULL;
+    if (good) {
+        run->folder = folder;
+        d->reserve(d);
+        good = rt_run(run, caught, e);
+    }
+    free(folder);
+    rt_data_close(&data);
+    return good;
+}
+
+static int loader_threads(const RtOptions *o) {
+    int cores = o->threads > 0 ? o->threads : rt_team_largest();
+    return cores < 8 ? 1 : cores > 32 ? 8 : cores / 4;
+}
+
+static int show(const RtTrainer *t, const RtOptions *o, const char *program) {
+    if (o->help)
+        rt_options_help(t, program);
+    else
+        printf("%s, compiled by sinter %s\n", t->model, t->version);
+    return fflush(stdout) == 0 ? EXIT_GOOD : EXIT_IO;
+}
+
+int rt_main(int argc, char **argv, const RtTrainer *trainer) {
+    double began = rt_seconds();
+    RtOptions o;
+    RtError e = {0};
+    int caught = 0;
+    if (!rt_options_parse(&o, argc, argv, &e))
+        return rt_complain(&e);
+    if (o.help || o.version)
+        return show(trainer, &o, argc > 0 ? argv[0] : "trainer");
+    RtRun run = {.trainer = trainer,
+                 .options = &o,
+                 .files = &rt_system_files,
+                 .began = began,
+                 .loaders = loader_threads(&o)};
+    run.device = open_device(trainer, &o, &run.plan, &e);
+    if (run.device == NULL)
+        return rt_complain(&e);
+    bool good = run_on(&run, &caught, &e);
+    run.device->close(run.device);
+    int status = good ? EXIT_GOOD : rt_complain(&e);
+    if (good && caught != 0)
+        rt_signals_raise(caught);
+    return status;
+}

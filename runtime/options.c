@@ -1,0 +1,191 @@
+// Options: one table for the parser and for --help.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { FLAG, TEXT, SEED, THREADS, EPOCHS, RESUME } Kind;
+
+typedef struct {
+    const char *name, *value;
+    Kind kind;
+    size_t field; // in RtOptions
+    const char *help;
+} Option;
+
+// clang-format off
+#define FIELD(name) offsetof(RtOptions, name)
+static const Option options[] = {
+    {"data",      "DIR",    TEXT,    FIELD(data),      "data set to train on; \"synthetic\" draws one"},
+    {"out",       "DIR",    TEXT,    FIELD(out),       "folder of the checkpoints"},
+    {"device",    "NAME",   TEXT,    FIELD(device),    "auto, host, or cuda:N (default auto)"},
+    {"epochs",    "X",      EPOCHS,  FIELD(epochs),    "length of the run; fractions are allowed"},
+    {"seed",      "N",      SEED,    FIELD(seed),      "what all random numbers follow from"},
+    {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "go on from the newest checkpoint in --out, or from PATH"},
+    {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write a JSON object per epoch and split to FILE"},
+    {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
+    {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},
+    {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
+    {"help",      NULL,     FLAG,    FIELD(help),      "show this and end"},
+    {"version",   NULL,     FLAG,    FIELD(version),   "show the version and end"},
+};
+// clang-format on
+enum { NUM_OPTIONS = sizeof options / sizeof options[0] };
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+// Edits (insert, delete, replace) between two words of at most 31 letters.
+static int distance(const char *a, const char *b) {
+    enum { ROOM = 32 };
+    int row[ROOM], m = (int)strlen(b);
+    for (int k = 0; k <= m; k++)
+        row[k] = k;
+    for (int i = 1; a[i - 1] != '\0'; i++) {
+        int corner = row[0];
+        row[0] = i;
+        for (int k = 1; k <= m; k++) {
+            int change = corner + (a[i - 1] != b[k - 1]);
+            corner = row[k];
+            row[k] = least(change, 1 + least(row[k], row[k - 1]));
+        }
+    }
+    return row[m];
+}
+
+static bool unknown(const char *name, RtError *e) {
+    const char *nearest = NULL;
+    int fewest = 4;
+    for (int i = 0; i < NUM_OPTIONS; i++) {
+        int edits = distance(name, options[i].name);
+        if (edits < fewest) {
+            fewest = edits;
+            nearest = options[i].name;
+        }
+    }
+    if (nearest == NULL)
+        return rt_fail(e, EXIT_USAGE, "unknown option --%.100s; see --help",
+                       name);
+    return rt_fail(e, EXIT_USAGE, "unknown option --%.100s; did you mean --%s?",
+                   name, nearest);
+}
+
+static bool whole(const char *text, int64_t most, int64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && *text != ' ' &&
+           *value >= 0 && *value <= most;
+}
+
+static bool set_number(const Option *o, void *field, const char *text,
+                       RtError *e) {
+    int64_t value;
+    char *end;
+    switch (o->kind) {
+    case SEED:
+        if (!whole(text, INT32_MAX, &value))
+            return rt_fail(e, EXIT_USAGE,
+                           "--seed %.100s: expected a whole number from 0 to "
+                           "%d",
+                           text, INT32_MAX);
+        *(int64_t *)field = value;
+        return true;
+    case THREADS:
+        if (!whole(text, 1024, &value) || value == 0)
+            return rt_fail(e, EXIT_USAGE,
+                           "--threads %.100s: expected a number from 1 to 1024",
+                           text);
+        *(int *)field = (int)value;
+        return true;
+    default:
+        *(double *)field = strtod(text, &end);
+        if (end == text || *end != '\0' || !(*(double *)field > 0) ||
+            *(double *)field > 1e9)
+            return rt_fail(e, EXIT_USAGE,
+                           "--epochs %.100s: expected a number above 0", text);
+        return true;
+    }
+}
+
+// `value` is what came after '=', or NULL.  *used says whether the following
+// argument was taken instead.
+static bool set(RtOptions *to, const Option *o, const char *value,
+                const char *following, bool *used, RtError *e) {
+    void *field = (char *)to + o->field;
+    if (o->kind == FLAG || o->kind == RESUME) {
+        if (o->kind == FLAG && value != NULL)
+            return rt_fail(e, EXIT_USAGE, "--%s takes no value", o->name);
+        if (value != NULL && *value == '\0')
+            return rt_fail(e, EXIT_USAGE, "--%s= needs a path", o->name);
+        if (o->kind == RESUME)
+            to->resume_path = value;
+        *(bool *)field = true;
+        return true;
+    }
+    *used = value == NULL;
+    if (*used)
+        value = following;
+    if (value == NULL || *value == '\0')
+        return rt_fail(e, EXIT_USAGE, "--%s needs a value: %s", o->name,
+                       o->value);
+    if (o->kind != TEXT)
+        return set_number(o, field, value, e);
+    *(const char **)field = value;
+    return true;
+}
+
+static bool parse_one(RtOptions *to, const char *argument,
+                      const char *following, bool *used, RtError *e) {
+    if (strncmp(argument, "--", 2) != 0 || argument[2] == '\0')
+        return rt_fail(e, EXIT_USAGE,
+                       "unexpected argument %.100s; options begin with --",
+                       argument);
+    const char *name = argument + 2;
+    size_t length = strcspn(name, "=");
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    char word[32];
+    snprintf(word, sizeof word, "%.*s", (int)least((int)length, 31), name);
+    for (int i = 0; i < NUM_OPTIONS; i++)
+        if (strcmp(word, options[i].name) == 0)
+            return set(to, &options[i], value, following, used, e);
+    return unknown(word, e);
+}
+
+bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
+    *o = (RtOptions){.device = "auto", .seed = -1};
+    for (int i = 1; i < argc; i++) {
+        bool used = false;
+        const char *following = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!parse_one(o, argv[i], following, &used, e))
+            return false;
+        i += used;
+    }
+    return true;
+}
+
+void rt_options_help(const RtTrainer *t, const char *program) {
+    printf("%s trains %s (%s, compiled by sinter %s)\n\n", program, t->model,
+           t->file, t->version);
+    printf("usage: %s [options]\n\n", program);
+    for (int i = 0; i < NUM_OPTIONS; i++) {
+        const Option *o = &options[i];
+        char left[40];
+        snprintf(left, sizeof left, "--%s%s%s", o->name,
+                 o->value && o->value[0] != '[' ? " " : "",
+                 o->value ? o->value : "");
+        printf("  %-18s %s\n", left, o->help);
+    }
+    printf("\nWithout options: data %s:%s, %g epochs, batch %d, seed %lld, "
+           "out runs/%s.\n",
+           t->data_format, t->data_path, t->epochs, t->batch,
+           (long long)t->seed, t->model);
+    printf("Exit status: 0 good, 2 usage, 3 data or checkpoint, 4 device, "
+           "5 memory,\n6 diverged, 74 input or output.\n");
+}

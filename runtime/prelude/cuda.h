@@ -1,0 +1,203 @@
+// The prelude on CUDA.  It needs no header, so that NVRTC compiles a kernel
+// without an include path: halves are converted by inline PTX.
+#ifndef SINTER_CUDA_H
+#define SINTER_CUDA_H
+
+#define DEVICE static __device__ __forceinline__
+#define KERNEL(threads)                                                        \
+    extern "C" __global__ void __launch_bounds__(threads)
+#define RESTRICT __restrict__
+#define SHARED __shared__
+#define TABLE static __constant__ const
+#define AT(host, device) (device)
+#define THREADS(n) (n)
+#define LANES(c)                                                               \
+    ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
+#define LANES_DO(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
+#define INF __int_as_float(0x7f800000)
+#define INT_LEAST (-2147483647 - 1)
+
+#if SINTER_ACT == 32
+typedef float act;
+#else
+struct __align__(2) act {
+    unsigned short bits;
+};
+#endif
+
+// ---- halves ----
+
+#if SINTER_ACT == 16
+DEVICE float widen_low(unsigned pair) {
+    float f;
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l;}"
+        : "=f"(f) : "r"(pair));
+    return f;
+}
+DEVICE float widen_high(unsigned pair) {
+    float f;
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h;}"
+        : "=f"(f) : "r"(pair));
+    return f;
+}
+DEVICE unsigned narrow(float low, float high) {
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+#elif SINTER_ACT == 1
+DEVICE float widen_low(unsigned pair) {
+    return __uint_as_float(pair << 16);
+}
+DEVICE float widen_high(unsigned pair) {
+    return __uint_as_float(pair & 0xffff0000u);
+}
+// To nearest, ties to even; what is not a number stays one.
+DEVICE unsigned narrow_one(float x) {
+    const unsigned u = __float_as_uint(x);
+    return x != x ? 0x7fffu : (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+}
+DEVICE unsigned narrow(float low, float high) {
+    return narrow_one(high) << 16 | narrow_one(low);
+}
+#endif
+
+// ---- memory: one element, and vectors of n lanes ----
+
+DEVICE float get_f32(const float *p) {
+    return *p;
+}
+DEVICE void put_f32(float *p, float v) {
+    *p = v;
+}
+DEVICE int get_i32(const int *p) {
+    return *p;
+}
+DEVICE void put_i32(int *p, int v) {
+    *p = v;
+}
+DEVICE int get_u8(const unsigned char *p) {
+    return *p;
+}
+DEVICE void put_u8(unsigned char *p, int v) {
+    *p = (unsigned char)v;
+}
+
+DEVICE void load_f32(float *v, const float *p, int n) {
+    if (n % 4 == 0) {
+        LANES_DO(k, n / 4) {
+            const float4 u = ((const float4 *)p)[k];
+            v[4 * k] = u.x, v[4 * k + 1] = u.y;
+            v[4 * k + 2] = u.z, v[4 * k + 3] = u.w;
+        }
+    } else {
+        LANES_DO(k, n) v[k] = p[k];
+    }
+}
+DEVICE void store_f32(float *p, const float *v, int n) {
+    if (n % 4 == 0) {
+        LANES_DO(k, n / 4)
+        ((float4 *)p)[k] =
+            make_float4(v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+    } else {
+        LANES_DO(k, n) p[k] = v[k];
+    }
+}
+DEVICE void load_i32(int *v, const int *p, int n) {
+    if (n % 4 == 0) {
+        LANES_DO(k, n / 4) {
+            const int4 u = ((const int4 *)p)[k];
+            v[4 * k] = u.x, v[4 * k + 1] = u.y;
+            v[4 * k + 2] = u.z, v[4 * k + 3] = u.w;
+        }
+    } else {
+        LANES_DO(k, n) v[k] = p[k];
+    }
+}
+DEVICE void store_i32(int *p, const int *v, int n) {
+    if (n % 4 == 0) {
+        LANES_DO(k, n / 4)
+        ((int4 *)p)[k] =
+            make_int4(v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+    } else {
+        LANES_DO(k, n) p[k] = v[k];
+    }
+}
+DEVICE void load_u8(int *v, const unsigned char *p, int n) {
+    if (n == 8) {
+        const uint2 u = *(const uint2 *)p;
+        LANES_DO(k, 4) {
+            v[k] = (int)(u.x >> 8 * k & 255u);
+            v[4 + k] = (int)(u.y >> 8 * k & 255u);
+        }
+    } else {
+        LANES_DO(k, n) v[k] = p[k];
+    }
+}
+DEVICE void store_u8(unsigned char *p, const int *v, int n) {
+    if (n == 8) {
+        uint2 u = make_uint2(0, 0);
+        LANES_DO(k, 4) {
+            u.x |= ((unsigned)v[k] & 255u) << 8 * k;
+            u.y |= ((unsigned)v[4 + k] & 255u) << 8 * k;
+        }
+        *(uint2 *)p = u;
+    } else {
+        LANES_DO(k, n) p[k] = (unsigned char)v[k];
+    }
+}
+
+#if SINTER_ACT == 32
+#define get_act get_f32
+#define put_act put_f32
+#define load_act load_f32
+#define store_act store_f32
+#else
+DEVICE float get_act(const act *p) {
+    return widen_low(p->bits);
+}
+DEVICE void put_act(act *p, float v) {
+    p->bits = (unsigned short)narrow(v, 0.0f);
+}
+DEVICE void load_act(float *v, const act *p, int n) {
+    if (n % 8 == 0) {
+        LANES_DO(k, n / 8) {
+            const uint4 u = ((const uint4 *)p)[k];
+            v[8 * k] = widen_low(u.x), v[8 * k + 1] = widen_high(u.x);
+            v[8 * k + 2] = widen_low(u.y), v[8 * k + 3] = widen_high(u.y);
+            v[8 * k + 4] = widen_low(u.z), v[8 * k + 5] = widen_high(u.z);
+            v[8 * k + 6] = widen_low(u.w), v[8 * k + 7] = widen_high(u.w);
+        }
+    } else if (n % 2 == 0) {
+        LANES_DO(k, n / 2) {
+            const unsigned u = ((const unsigned *)p)[k];
+            v[2 * k] = widen_low(u), v[2 * k + 1] = widen_high(u);
+        }
+    } else {
+        LANES_DO(k, n) v[k] = get_act(p + k);
+    }
+}
+DEVICE void store_act(act *p, const float *v, int n) {
+    if (n % 8 == 0) {
+        LANES_DO(k, n / 8) {
+            uint4 u;
+            u.x = narrow(v[8 * k], v[8 * k + 1]);
+            u.y = narrow(v[8 * k + 2], v[8 * k + 3]);
+            u.z = narrow(v[8 * k + 4], v[8 * k + 5]);
+            u.w = narrow(v[8 * k + 6], v[8 * k + 7]);
+            ((uint4 *)p)[k] = u;
+        }
+    } else if (n % 2 == 0) {
+        LANES_DO(k, n / 2)
+        ((unsigned *)p)[k] = narrow(v[2 * k], v[2 * k + 1]);
+    } else {
+        LANES_DO(k, n) put_act(p + k, v[k]);
+    }
+}
+#endif
+
+#define SHUFFLE(v, lane) __shfl_sync(0xffffffffu, v, lane)
+#define BARRIER() __syncthreads()
+#include "runtime/prelude/block.h"
+
+#endif

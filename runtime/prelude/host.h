@@ -1,0 +1,231 @@
+// The prelude on the host, as C.  Fast mode: a block has one thread and is a
+// run of rows; barriers vanish, lanes become vectors of the processor.  With
+// SINTER_SIMT every thread of a block exists: see simt.h.
+#ifndef SINTER_HOST_H
+#define SINTER_HOST_H
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define SINTER_INLINE static inline __attribute__((always_inline, unused))
+#define DEVICE SINTER_INLINE
+#define RESTRICT __restrict__
+#define TABLE static const
+#define AT(host, device) (host)
+#define INF __builtin_inff()
+#define INT_LEAST (-2147483647 - 1)
+
+#if SINTER_ACT == 32
+typedef float act;
+#else
+// Opaque, as on CUDA: arithmetic on it by accident does not compile.
+typedef struct {
+    unsigned short bits;
+} act;
+#endif
+
+#ifdef SINTER_SIMT
+#include "runtime/prelude/simt.h"
+#else
+#define KERNEL(threads) static void
+#define SHARED
+#define THREADS(n) 1
+#define LANES(c)                                                               \
+    ((c) % 64 == 0   ? 64                                                      \
+     : (c) % 32 == 0 ? 32                                                      \
+     : (c) % 16 == 0 ? 16                                                      \
+     : (c) % 8 == 0  ? 8                                                       \
+     : (c) <= 16     ? (c)                                                     \
+     : (c) % 4 == 0  ? 4                                                       \
+     : (c) % 2 == 0  ? 2                                                       \
+                     : 1)
+// Without the pragma gcc unrolls short loops before it would vectorise them.
+#define LANES_DO(k, n) _Pragma("omp simd") for (int k = 0; k < (n); k++)
+
+typedef struct {
+    int x;
+} SinterIndex;
+static const SinterIndex threadIdx = {0};
+static _Thread_local SinterIndex blockIdx, gridDim;
+#define ALIGNED(p, bytes) ((void)0)
+#endif
+
+// Vector versions of these are in libmvec.
+#if defined __GNUC__ && !defined __clang__ && defined __x86_64__
+__attribute__((simd("notinbranch"))) float expf(float);
+__attribute__((simd("notinbranch"))) float logf(float);
+__attribute__((simd("notinbranch"))) float tanhf(float);
+#endif
+
+// ---- memory ----
+
+// The widest vector of the processor, at any address.  A plain loop of copies
+// becomes a memcpy whose pieces stall the loads that follow.
+#ifdef __AVX512F__
+typedef float SinterVector
+    __attribute__((vector_size(64), aligned(4), may_alias));
+#else
+typedef float SinterVector
+    __attribute__((vector_size(32), aligned(4), may_alias));
+#endif
+enum { SINTER_VECTOR = sizeof(SinterVector) / sizeof(float) };
+
+DEVICE float get_f32(const float *p) {
+    return *p;
+}
+DEVICE void put_f32(float *p, float v) {
+    *p = v;
+}
+DEVICE int get_i32(const int *p) {
+    return *p;
+}
+DEVICE void put_i32(int *p, int v) {
+    *p = v;
+}
+DEVICE int get_u8(const unsigned char *p) {
+    return *p;
+}
+DEVICE void put_u8(unsigned char *p, int v) {
+    *p = (unsigned char)v;
+}
+
+DEVICE void load_f32(float *v, const float *p, int n) {
+    int k = 0;
+    ALIGNED(p, 4 * n);
+    for (; k + SINTER_VECTOR <= n; k += SINTER_VECTOR)
+        *(SinterVector *)(v + k) = *(const SinterVector *)(p + k);
+    for (; k < n; k++)
+        v[k] = p[k];
+}
+DEVICE void store_f32(float *p, const float *v, int n) {
+    int k = 0;
+    ALIGNED(p, 4 * n);
+    for (; k + SINTER_VECTOR <= n; k += SINTER_VECTOR)
+        *(SinterVector *)(p + k) = *(const SinterVector *)(v + k);
+    for (; k < n; k++)
+        p[k] = v[k];
+}
+DEVICE void load_i32(int *v, const int *p, int n) {
+    ALIGNED(p, 4 * n);
+    for (int k = 0; k < n; k++)
+        v[k] = p[k];
+}
+DEVICE void store_i32(int *p, const int *v, int n) {
+    ALIGNED(p, 4 * n);
+    for (int k = 0; k < n; k++)
+        p[k] = v[k];
+}
+DEVICE void load_u8(int *v, const unsigned char *p, int n) {
+    ALIGNED(p, n);
+    for (int k = 0; k < n; k++)
+        v[k] = p[k];
+}
+DEVICE void store_u8(unsigned char *p, const int *v, int n) {
+    ALIGNED(p, n);
+    for (int k = 0; k < n; k++)
+        p[k] = (unsigned char)v[k];
+}
+
+#if SINTER_ACT == 32
+#define get_act get_f32
+#define put_act put_f32
+#define load_act load_f32
+#define store_act store_f32
+#else
+#if SINTER_ACT == 16
+DEVICE float get_act(const act *p) {
+    _Float16 h;
+    memcpy(&h, p, sizeof h);
+    return (float)h;
+}
+DEVICE void put_act(act *p, float v) {
+    const _Float16 h = (_Float16)v;
+    memcpy(p, &h, sizeof h);
+}
+#else
+DEVICE float get_act(const act *p) {
+    const unsigned u = (unsigned)p->bits << 16;
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+// To nearest, ties to even; what is not a number stays one.
+DEVICE void put_act(act *p, float v) {
+    unsigned u;
+    memcpy(&u, &v, sizeof u);
+    p->bits = v != v ? 0x7fff
+                     : (unsigned short)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+}
+#endif
+DEVICE void load_act(float *v, const act *p, int n) {
+    ALIGNED(p, 2 * n);
+    for (int k = 0; k < n; k++)
+        v[k] = get_act(p + k);
+}
+DEVICE void store_act(act *p, const float *v, int n) {
+    ALIGNED(p, 2 * n);
+    for (int k = 0; k < n; k++)
+        put_act(p + k, v[k]);
+}
+#endif
+
+// ---- what the threads of a block do together, when there is one ----
+
+#ifdef SINTER_SIMT
+#include "runtime/prelude/block.h"
+#else
+#define gang_sum(v, gang, shared) ((void)(shared), (v))
+#define gang_max(v, gang, shared) ((void)(shared), (v))
+#define gang_argmax(v, index, gang, shared) ((void)(shared), (index))
+
+DEVICE void columns_sum(float *out, const float *v, int n, int inside,
+                        float *shared, int tx, int threads) {
+    (void)inside, (void)shared, (void)tx, (void)threads;
+    store_f32(out, v, n);
+}
+#define columns_max columns_sum
+
+DEVICE void total_sum(float *out, const float *v, int n, float *shared,
+                      int threads) {
+    float sum = 0.0f;
+    (void)shared, (void)threads;
+    for (int k = 0; k < n; k++)
+        sum += v[k];
+    *out = sum;
+}
+DEVICE void total_max(float *out, const float *v, int n, float *shared,
+                      int threads) {
+    float most = -INF;
+    (void)shared, (void)threads;
+    for (int k = 0; k < n; k++)
+        most = v[k] > most || v[k] != v[k] ? v[k] : most;
+    *out = most;
+}
+
+// Whether this block is the last of the launch to come here; the ticket is 0
+// again afterwards.
+DEVICE int last_block(int *ticket) {
+    const int last =
+        __atomic_fetch_add(ticket, 1, __ATOMIC_ACQ_REL) == gridDim.x - 1;
+    if (last)
+        *ticket = 0;
+    return last;
+}
+
+// The entry that the runtime calls: blocks first .. last-1 of a grid.
+#define HOST_KERNEL(name, ...)                                                 \
+    static void name##_host(char *arena, const size_t *arg, int first,         \
+                            int last, int grid) {                              \
+        gridDim.x = grid;                                                      \
+        for (int block = first; block < last; block++) {                       \
+            blockIdx.x = block;                                                \
+            name(__VA_ARGS__);                                                 \
+        }                                                                      \
+    }
+#endif
+
+// Argument i of a kernel as a pointer.
+#define ARG(type, i) ((type)(arena + arg[i]))
+
+#endif

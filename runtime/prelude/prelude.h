@@ -1,0 +1,93 @@
+// The prelude: what kernels' text means.  The text is the same everywhere;
+// this picks the words for it.
+//
+//   CUDA          compiled by NVRTC or nvcc
+//   SINTER_SIMT   C, every CUDA thread exists: for tests
+//   otherwise     C, one thread for each block, lanes become vectors
+//
+// SINTER_ACT says what activations are: 32 for f32, 16 for f16, 1 for bf16.
+#ifndef SINTER_PRELUDE_H
+#define SINTER_PRELUDE_H
+
+#ifndef SINTER_ACT
+#define SINTER_ACT 32
+#endif
+
+#ifdef __CUDACC__
+#include "runtime/prelude/cuda.h"
+#else
+#include "runtime/prelude/host.h"
+#endif
+
+// The rows lo .. hi-1 that belong to this block: contiguous runs, as even as
+// they can be.
+#define CHUNK(lo, hi, rows)                                                    \
+    const int lo = (int)((long long)(rows) * (int)blockIdx.x /                 \
+                         (int)gridDim.x);                                      \
+    const int hi = (int)((long long)(rows) * ((int)blockIdx.x + 1) /           \
+                         (int)gridDim.x)
+
+// Threads side by side along the columns: a power of two, so that it divides
+// the block.
+#define TILE_AT(cg, nt, n) ((cg) > (n) / 2 && (n) <= (nt)) ? (n)
+#define TILE(cg, nt)                                                           \
+    (TILE_AT(cg, nt, 256)                                                      \
+     : TILE_AT(cg, nt, 128)                                                    \
+     : TILE_AT(cg, nt, 64)                                                     \
+     : TILE_AT(cg, nt, 32)                                                     \
+     : TILE_AT(cg, nt, 16)                                                     \
+     : TILE_AT(cg, nt, 8)                                                      \
+     : TILE_AT(cg, nt, 4)                                                      \
+     : TILE_AT(cg, nt, 2)                                                      \
+     : 1)
+
+// Threads that share a row.
+#define GANG_OF(c, nt)                                                         \
+    ((nt) == 1 || (c) <= 32 ? 1 : (c) <= 1024 ? 32 : (nt))
+
+// An index narrowed to 0 .. n-1, or mirrored without repeating the edge.
+DEVICE int clamp(int i, int n) {
+    return i < 0 ? 0 : i < n ? i : n - 1;
+}
+
+DEVICE int reflect(int i, int n) {
+    i = i < 0 ? -i : i;
+    return i < n ? i : 2 * (n - 1) - i;
+}
+
+// A number in 0 .. 1, in steps of 2^-24: Philox4x32-10 (Salmon et al., SC11),
+// key (seed, stream), counter (index, epoch, 0, 0), upper bits of word 0.
+DEVICE float uniform(int seed, int stream, int epoch, int index) {
+    unsigned k0 = (unsigned)seed, k1 = (unsigned)stream;
+    unsigned c0 = (unsigned)index, c1 = (unsigned)epoch, c2 = 0, c3 = 0;
+    for (int round = 0; round < 10; round++) {
+        const unsigned long long p0 = 0xD2511F53ull * c0;
+        const unsigned long long p1 = 0xCD9E8D57ull * c2;
+        c0 = (unsigned)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (unsigned)p1;
+        c2 = (unsigned)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (unsigned)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (float)(c0 >> 8) * (1.0f / 16777216.0f);
+}
+
+// Element 0 of every block's part, added or compared in the order of blocks.
+DEVICE float grid_sum(const float *part, int width) {
+    float sum = 0.0f;
+    for (int b = 0; b < (int)gridDim.x; b++)
+        sum += part[(size_t)b * width];
+    return sum;
+}
+
+DEVICE float grid_max(const float *part, int width) {
+    float most = part[0];
+    for (int b = 1; b < (int)gridDim.x; b++) {
+        const float x = part[(size_t)b * width];
+        most = x > most || x != x ? x : most;
+    }
+    return most;
+}
+
+#endif

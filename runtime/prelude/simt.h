@@ -1,0 +1,74 @@
+// The prelude in faithful mode: every CUDA thread of a block exists, with
+// barriers and exchanges between the threads of a warp.  For tests: the
+// functions are in tests/simt.
+#ifndef SINTER_SIMT_H
+#define SINTER_SIMT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+// The thread that runs now.
+typedef struct SimtThread {
+    int thread, block, grid;
+} SimtThread;
+
+extern SimtThread *simt_self;
+
+void simt_run(void (*thread)(char *arena, const size_t *arg), char *arena,
+              const size_t *arg, int first, int last, int grid, int block);
+void simt_barrier(const char *file, int line);
+unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
+int simt_atomic_add(int *p, int v);
+
+#define KERNEL(threads) static __attribute__((noinline)) void
+#define SHARED static __attribute__((section("simt_shared")))
+#define THREADS(n) (n)
+#define LANES(c)                                                               \
+    ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
+#define LANES_DO(k, n) for (int k = 0; k < (n); k++)
+
+typedef struct {
+    int x;
+} SinterIndex;
+#define threadIdx ((SinterIndex){simt_self->thread})
+#define blockIdx ((SinterIndex){simt_self->block})
+#define gridDim ((SinterIndex){simt_self->grid})
+
+#define BARRIER() simt_barrier(__FILE__, __LINE__)
+#define __threadfence() ((void)0)
+#define atomicAdd(p, v) simt_atomic_add(p, v)
+
+SINTER_INLINE float simt_exchange(float v, int lane, int line) {
+    unsigned u;
+    memcpy(&u, &v, sizeof u);
+    u = simt_shuffle(u, lane, "kernel", line);
+    memcpy(&v, &u, sizeof v);
+    return v;
+}
+#define SHUFFLE(v, lane) simt_exchange(v, lane, __LINE__)
+
+// A GPU refuses a vector at an address that is not a multiple of its size.
+#define ALIGNED(p, bytes)                                                      \
+    do {                                                                       \
+        const int simt_size = (bytes) % 16 == 0  ? 16                          \
+                              : (bytes) % 8 == 0 ? 8                           \
+                              : (bytes) % 4 == 0 ? 4                           \
+                                                 : 1;                          \
+        if ((size_t)(p) % (size_t)simt_size != 0) {                            \
+            fprintf(stderr, "misaligned access of %d bytes, line %d\n",        \
+                    (int)(bytes), __LINE__);                                   \
+            abort();                                                           \
+        }                                                                      \
+    } while (0)
+
+#define HOST_KERNEL(name, ...)                                                 \
+    static void name##_thread(char *arena, const size_t *arg) {                \
+        (void)arena, (void)arg;                                                \
+        name(__VA_ARGS__);                                                     \
+    }                                                                          \
+    static void name##_host(char *arena, const size_t *arg, int first,         \
+                            int last, int grid) {                              \
+        simt_run(name##_thread, arena, arg, first, last, grid, 256);           \
+    }
+
+#endif

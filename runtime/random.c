@@ -1,0 +1,16 @@
+// Random numbers as a function: no generator state, so what is drawn does not
+// depend on who draws it, or when.  The mixer is the finalizer of splitmix64
+// (Steele, Lea, Flood 2014), applied to key and counter in turn.
+
+#include "runtime/runtime.h"
+
+static uint64_t mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+uint64_t rt_random(uint64_t key, uint64_t counter) {
+    return mix(mix(key) ^ counter);
+}

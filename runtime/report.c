@@ -1,0 +1,219 @@
+// Report: what a run shows and writes down.  The result goes to stdout, the
+// course of the run to stderr: one line that is drawn over on a terminal, one
+// line for each epoch elsewhere.  Metrics are rows of JSON in a file.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct RtReport {
+    bool quiet, terminal, colour;
+    bool drawn;       // a progress line is on the screen
+    const char *path; // of the metrics
+    FILE *metrics;
+    long lost; // rows that could not be written
+    int reason;
+};
+
+// ---- the metrics file ----
+
+// Whether a run that goes on from step `from` will write this row again.  It
+// repeats the evaluation of that step.
+static bool comes_again(const char *row, int64_t from) {
+    const char *field = strstr(row, "\"step\":");
+    if (field == NULL || strchr(row, '\n') == NULL)
+        return true;
+    int64_t step = strtoll(field + strlen("\"step\":"), NULL, 10);
+    return step > from || (step == from && strstr(row, "\"test\"") != NULL);
+}
+
+// Where the rows end that stay.  Rows are in the order of their steps.
+static long end_of_rows(FILE *f, int64_t from) {
+    char row[512];
+    long end = 0;
+    while (fgets(row, sizeof row, f) != NULL && !comes_again(row, from))
+        end = ftell(f);
+    return end;
+}
+
+static FILE *open_metrics(const char *path, int64_t from) {
+    FILE *f = from < 0 ? NULL : fopen(path, "r+");
+    if (f == NULL)
+        return fopen(path, "w");
+    long end = end_of_rows(f, from);
+    if (end < 0 || ftruncate(fileno(f), end) != 0 ||
+        fseek(f, end, SEEK_SET) != 0) {
+        fclose(f);
+        return NULL;
+    }
+    return f;
+}
+
+static void put_number(FILE *f, const char *key, double value) {
+    if (isfinite(value))
+        fprintf(f, ",\"%s\":%.9g", key, value);
+    else
+        fprintf(f, ",\"%s\":null", key); // JSON has no word for it
+}
+
+static double rate(const RtRow *row) {
+    return row->seconds > 0 ? (double)row->samples / row->seconds : 0;
+}
+
+static void write_row(RtReport *r, const RtRow *row) {
+    errno = 0;
+    fprintf(r->metrics, "{\"split\":\"%s\"", row->train ? "train" : "test");
+    put_number(r->metrics, "epoch", row->epoch);
+    fprintf(r->metrics, ",\"step\":%lld", (long long)row->step);
+    put_number(r->metrics, "loss", row->loss);
+    put_number(r->metrics, "accuracy", row->accuracy);
+    put_number(r->metrics, "lr", row->lr);
+    put_number(r->metrics, "images_per_second", rate(row));
+    put_number(r->metrics, "wait_ms", row->waited * 1e3);
+    fputs("}\n", r->metrics);
+    if (fflush(r->metrics) == 0 && !ferror(r->metrics))
+        return;
+    if (r->lost++ == 0) {
+        r->reason = errno;
+        rt_report_say(r, "warning: cannot write to %s: %s; training goes on",
+                      r->path, strerror(errno));
+    }
+    clearerr(r->metrics);
+}
+
+// ---- the screen ----
+
+static void wipe(RtReport *r) {
+    if (r->drawn)
+        fputs("\r\033[K", stderr);
+    r->drawn = false;
+}
+
+void rt_report_say(RtReport *r, const char *format, ...) {
+    va_list list;
+    wipe(r);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+}
+
+static void print_row(const RtRow *row) {
+    if (!row->train) {
+        fprintf(stderr, "%-16s loss %-8.4f accuracy %6.2f %%", "   test",
+                row->loss, 100 * row->accuracy);
+        return;
+    }
+    fprintf(stderr,
+            "epoch %4.4g/%-5.4g loss %-8.4f accuracy %6.2f %%  lr %-9.4g "
+            "%.0f images/s",
+            row->epoch, row->epochs, row->loss, 100 * row->accuracy, row->lr,
+            rate(row));
+}
+
+void rt_report_progress(RtReport *r, const RtRow *row) {
+    if (r->quiet || !r->terminal)
+        return;
+    RtRow shown = *row;
+    shown.epoch = floor(100 * row->epoch) / 100;
+    wipe(r);
+    print_row(&shown);
+    fflush(stderr);
+    r->drawn = true;
+}
+
+void rt_report_row(RtReport *r, const RtRow *row) {
+    if (r->metrics != NULL)
+        write_row(r, row);
+    if (r->quiet)
+        return;
+    wipe(r);
+    print_row(row);
+    fputc('\n', stderr);
+}
+
+void rt_report_result(RtReport *r, const RtRow *test) {
+    const char *bold = r->colour ? "\033[1m" : "";
+    const char *plain = r->colour ? "\033[0m" : "";
+    wipe(r);
+    printf("%stest accuracy %.2f %%%s, loss %.4f, %lld images\n", bold,
+           100 * test->accuracy, plain, test->loss, (long long)test->samples);
+    fflush(stdout);
+}
+
+void rt_report_budget(RtReport *r, const RtBudget *b) {
+    double known = b->start + b->waiting + b->copies + b->phase[RT_FORWARD] +
+                   b->phase[RT_BACKWARD] + b->phase[RT_UPDATE] + b->evaluation;
+    double training = b->total - b->start - b->evaluation;
+    const struct {
+        const char *name;
+        double seconds;
+    } line[] = {
+        {"start", b->start},
+        {"waiting for data", b->waiting},
+        {"copies", b->copies},
+        {"forward", b->phase[RT_FORWARD]},
+        {"backward", b->phase[RT_BACKWARD]},
+        {"update", b->phase[RT_UPDATE]},
+        {"evaluation", b->evaluation},
+        {"other", fmax(0, b->total - known)},
+        {"total", b->total},
+    };
+    if (r->quiet)
+        return;
+    printf("\ntime               seconds   share\n");
+    for (size_t i = 0; i < sizeof line / sizeof line[0]; i++)
+        printf("%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
+               100 * line[i].seconds / fmax(b->total, 1e-9));
+    printf("\n%.0f images/s in training\n", b->trained / fmax(training, 1e-9));
+    fflush(stdout);
+}
+
+bool rt_report_close(RtReport *r) {
+    wipe(r);
+    long lost = r->lost;
+    if (r->metrics != NULL && fclose(r->metrics) != 0 && lost == 0) {
+        r->reason = errno;
+        lost = 1;
+    }
+    if (lost > 0)
+        fprintf(stderr, "error: %ld rows of %s were lost: %s\n", lost, r->path,
+                strerror(r->reason));
+    free(r);
+    return lost == 0;
+}
+
+static bool wants_colour(void) {
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0') &&
+           term != NULL && strcmp(term, "dumb") != 0;
+}
+
+RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e) {
+    RtReport *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+        return NULL;
+    }
+    const char *term = getenv("TERM");
+    r->quiet = o->quiet;
+    r->terminal =
+        isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+    r->colour = wants_colour();
+    r->path = o->metrics;
+    if (o->metrics == NULL)
+        return r;
+    r->metrics = open_metrics(o->metrics, from);
+    if (r->metrics != NULL)
+        return r;
+    rt_fail(e, EXIT_IO, "cannot open %.400s: %s", o->metrics, strerror(errno));
+    free(r);
+    return NULL;
+}

@@ -1,0 +1,150 @@
+// All that an emitted trainer includes: the tables that describe it, what its
+// steps may call, and the main that does the rest.
+#ifndef RUNTIME_RT_H
+#define RUNTIME_RT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum { RT_F32, RT_F16, RT_BF16, RT_I32, RT_U8, RT_BOOL } RtType;
+enum { RT_MAX_RANK = 8 };
+
+typedef enum {
+    RT_FORWARD, // augmentation, forward and loss
+    RT_BACKWARD,
+    RT_UPDATE,
+    RT_OTHER,
+    RT_NUM_PHASES
+} RtPhase;
+
+typedef struct RtDevice RtDevice;
+
+// What a state is for.  Parameters, statistics and optimizer state are saved
+// in checkpoints, as is the state of the run; metrics and derived state are
+// not.
+typedef enum {
+    RT_PARAM,
+    RT_STATISTIC,
+    RT_OPTIMIZER,
+    RT_RUN,
+    RT_METRIC,
+    RT_DERIVED
+} RtKind;
+
+// A tensor that lives from step to step.  The runtime fills it with `initial`
+// before init runs.
+typedef struct {
+    const char *name; // "layer1.conv_1.weight"
+    RtKind kind;
+    RtType type;
+    int rank;
+    int64_t dim[RT_MAX_RANK];
+    size_t offset; // bytes from the start of the arena
+    double initial;
+} RtState;
+
+// What the loader fills before a step: image, label, index and valid, as
+// ir/program.h describes them.  A program that does not use one leaves it out.
+typedef struct {
+    const char *name;
+    RtType type;
+    int rank;
+    int64_t dim[RT_MAX_RANK];
+    size_t offset;
+} RtInput;
+
+// Runs blocks first .. last-1 of a grid of `grid` on the host.
+typedef void RtHostKernel(char *arena, const size_t *arg, int first, int last,
+                          int grid);
+
+typedef struct {
+    const char *name;   // as in the kernels' text
+    RtHostKernel *host; // NULL in a plan for another device
+} RtKernel;
+
+// A library call.  Images are NHWC; conv weights [K,R,S,C/groups].
+//   RT_CONV              a = x [n,h,w,c], b = weight      -> y  [n,oh,ow,k]
+//   RT_CONV_GRAD_INPUT   a = dy [n,oh,ow,k], b = weight   -> dx [n,h,w,c]
+//   RT_CONV_GRAD_WEIGHT  a = dy, b = x                    -> dw
+//   RT_MATMUL            a [m,k] (ta: [k,m]), b [k,n] (tb: [n,k]) -> [m,n]
+// Operands and result have element type `type`; sums are in f32.
+typedef enum {
+    RT_CONV,
+    RT_CONV_GRAD_INPUT,
+    RT_CONV_GRAD_WEIGHT,
+    RT_MATMUL
+} RtCallKind;
+
+typedef struct {
+    RtCallKind kind;
+    RtType type;
+    bool accumulate; // add to what the result holds
+    int n, h, w, c, k, r, s, oh,
+        ow; // convolutions; matmul: m = n, n = k, k = c
+    int stride[2], dilation[2], pad[4], groups; // pad: top, bottom, left, right
+    bool ta, tb;
+} RtCall;
+
+// What one device does: addresses, kernels, and the steps as lists of launches.
+typedef struct {
+    const char *device; // "host" or "cuda"
+    size_t arena_bytes;
+    const RtState *state;
+    int num_states;
+    const RtInput *train_input, *eval_input;
+    int num_train_inputs, num_eval_inputs;
+    const RtKernel *kernel;
+    int num_kernels;
+    const RtCall *call;
+    int num_calls;
+    void (*init)(RtDevice *d);   // random starting values of parameters
+    void (*derive)(RtDevice *d); // derived state from the rest; NULL: none
+    void (*train)(RtDevice *d);  // one step
+    void (*eval)(RtDevice *d);   // one batch of evaluation
+} RtPlan;
+
+typedef struct {
+    const char *model;    // "ResNet9"
+    const char *file;     // "resnet9.net"
+    const char *version;  // of sinter
+    uint64_t fingerprint; // of model and recipe: what a checkpoint must match
+    const char *data_format, *data_path;
+    int image_rank; // dimensions of one sample, batch left out
+    int64_t image_dim[RT_MAX_RANK];
+    int classes;
+    int batch;
+    bool drop_last;
+    double epochs;
+    int64_t seed;
+    double eval_epochs;       // 0: at the end only
+    double checkpoint_epochs; // 0: at the end only
+    int checkpoint_keep;
+    const RtPlan *plan;
+    int num_plans;
+    const char *kernels; // the kernels' CUDA text, for a device that compiles
+    size_t kernels_length;
+} RtTrainer;
+
+// Parses the command line, trains, and returns the exit status.
+int rt_main(int argc, char **argv, const RtTrainer *trainer);
+
+// ---- what an emitted step calls ----
+
+void rt_phase(RtDevice *d, RtPhase phase);
+void rt_launch(RtDevice *d, int kernel, int grid, const size_t *arg);
+void rt_contract(RtDevice *d, int call, size_t a, size_t b, size_t out);
+
+// rt_launch with the addresses as arguments.
+#define LAUNCH(d, kernel, grid, ...)                                           \
+    rt_launch((d), (kernel), (grid), (const size_t[]){__VA_ARGS__})
+
+// The bytes of a file, as a string that ends in a zero byte: NAME, NAME_length.
+#define RT_EMBED(name, file)                                                   \
+    __asm__(".section .rodata\n"                                               \
+            ".balign 16\n" #name ":\n"                                         \
+            ".incbin \"" file "\"\n" #name "_end:\n.byte 0\n"                  \
+            ".previous\n");                                                    \
+    extern const char name[], name##_end[]
+
+#endif

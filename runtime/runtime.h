@@ -1,0 +1,345 @@
+// What the runtime's own files share; a section for each file.  Emitted
+// programs see rt.h only.
+#ifndef RUNTIME_RUNTIME_H
+#define RUNTIME_RUNTIME_H
+
+#include "base/exits.h"
+#include "runtime/device.h"
+
+#include <sys/types.h>
+
+// What went wrong, in a sentence without a full stop, and the exit status that
+// goes with it.  Functions that can fail return false and fill one.
+typedef struct {
+    int status;
+    char text[600];
+} RtError;
+
+bool rt_fail(RtError *e, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// Prints it to stderr; returns the status.
+int rt_complain(const RtError *e);
+
+// ---- clock.c ----
+
+// Seconds since some fixed moment; never steps back.
+double rt_seconds(void);
+
+// ---- random.c ----
+
+// 64 random bits, a pure function of both numbers.
+uint64_t rt_random(uint64_t key, uint64_t counter);
+
+// ---- order.c ----
+
+// The sample at `position` of an epoch: for each (seed, epoch) a permutation
+// of 0 .. count-1.
+int64_t rt_order(uint64_t seed, int64_t epoch, int64_t position, int64_t count);
+
+// ---- files.c ----
+
+// The system calls that touch data and checkpoints, as a table so that tests
+// can let the n-th one fail.  Each behaves like the call it is named after.
+typedef struct {
+    int (*open)(const char *path, int flags, mode_t mode);
+    ssize_t (*read)(int fd, void *to, size_t bytes);
+    ssize_t (*write)(int fd, const void *from, size_t bytes);
+    int (*sync)(int fd);
+    int (*close)(int fd);
+    int (*rename)(const char *from, const char *to);
+    int (*unlink)(const char *path);
+} RtFiles;
+
+extern const RtFiles rt_system_files;
+
+// All the bytes asked for, or false with errno set (0: the file ended).
+bool rt_read(const RtFiles *f, int fd, void *to, size_t bytes);
+bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes);
+
+// A file opened for reading and its size; -1 with *e filled.
+int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
+                  RtError *e);
+
+// Makes a folder and those above it.
+bool rt_make_folder(const char *path, RtError *e);
+
+// A path from printf's arguments; the caller frees it.  NULL: no memory.
+char *rt_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// ---- data.c ----
+
+// The shape of one sample, and how many labels there are.
+typedef struct {
+    int h, w, c, classes;
+} RtSample;
+
+// A part of a data set.  fetch copies the image of one sample, h*w*c bytes in
+// that order; it is called from several threads at once.
+typedef struct RtSplit {
+    int64_t count;
+    size_t image_bytes;
+    int32_t *label;
+    bool (*fetch)(const struct RtSplit *s, int64_t sample, uint8_t *to,
+                  RtError *e);
+    uint8_t *image; // of all samples, for the formats that keep them
+} RtSplit;
+
+typedef struct {
+    RtSplit train, test;
+    uint64_t hash; // of every byte: what a resumed run must find again
+} RtData;
+
+// Reads the data set in folder `path`, checking every size and label.
+bool rt_data_open(RtData *d, const char *format, const char *path,
+                  const RtSample *shape, const RtFiles *files, RtError *e);
+void rt_data_close(RtData *d);
+
+// Room for `count` samples that rt_split_fetch then serves.
+bool rt_split_reserve(RtSplit *s, int64_t count, const RtSample *shape,
+                      RtError *e);
+bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e);
+
+// ---- cifar10.c, idx.c, synthetic.c: the formats ----
+
+bool rt_cifar10_read(RtData *d, const char *path, const RtSample *shape,
+                     const RtFiles *files, RtError *e);
+bool rt_idx_read(RtData *d, const char *path, const RtSample *shape,
+                 const RtFiles *files, RtError *e);
+bool rt_synthetic_draw(RtData *d, const char *path, const RtSample *shape,
+                       const RtFiles *files, RtError *e);
+
+// ---- loader.c ----
+
+typedef struct {
+    const RtSplit *split;
+    int64_t batch;
+    int64_t epoch_batches; // batches of an epoch
+    int64_t first, last;   // batches to deliver, counted over all epochs
+    bool shuffle;          // otherwise every epoch is in file order
+    uint64_t seed;
+    bool as_f32; // images as f32 instead of bytes
+    int threads;
+} RtLoading;
+
+// A batch.  Samples from `valid` on repeat earlier ones of the same batch.
+typedef struct {
+    void *image;
+    int32_t *label, *index;
+    int32_t valid;
+} RtBatch;
+
+typedef struct RtLoader RtLoader;
+
+RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
+// The next batch, in order; it stays until it is released.  NULL: a worker
+// failed.  Adds the seconds it waited to *waited.
+const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e);
+void rt_loader_release(RtLoader *l);
+void rt_loader_close(RtLoader *l);
+
+// ---- json.c ----
+
+// A pull reader over a text in memory.  Every function returns false at
+// anything unexpected, and then so do all that follow.
+typedef struct {
+    const char *at, *end;
+    bool failed;
+} RtJson;
+
+bool rt_json_take(RtJson *j, char c);   // this character, after any space
+bool rt_json_accept(RtJson *j, char c); // the same, if it comes next
+// A string, its escapes resolved.  One that is too long is an error.
+bool rt_json_string(RtJson *j, char *to, size_t room);
+bool rt_json_count(RtJson *j, uint64_t *value); // a whole number below 2^63
+bool rt_json_end(RtJson *j);                    // only space is left
+
+// Writes a string's characters with the escapes JSON asks for.
+size_t rt_json_escape(char *to, size_t room, const char *s);
+
+// ---- safetensors.c ----
+
+enum { RT_MAX_KEY = 1024, RT_MAX_TENSORS = 1000000 };
+
+typedef struct {
+    char *name;
+    RtType type;
+    int rank;
+    int64_t dim[RT_MAX_RANK];
+    uint64_t begin, end; // within the data
+} RtTensor;
+
+typedef struct {
+    char *key, *value;
+    size_t value_at; // where the value's text begins in the header
+} RtNote;
+
+typedef struct {
+    RtTensor *tensor; // in the order of their data, without holes
+    size_t num_tensors;
+    RtNote *note;
+    size_t num_notes;
+} RtHeader;
+
+// Reads the JSON of a header and checks it against the size of the data.
+bool rt_header_parse(RtHeader *h, const char *text, size_t length,
+                     uint64_t data_bytes, RtError *e);
+void rt_header_free(RtHeader *h);
+const RtNote *rt_header_note(const RtHeader *h, const char *key);
+const RtTensor *rt_header_tensor(const RtHeader *h, const char *name);
+const char *rt_type_name(RtType t); // as safetensors writes it
+size_t rt_type_bytes(RtType t);
+
+// ---- checkpoint.c ----
+
+// Where a run is, and what it must be to go on with the same bits.
+typedef struct {
+    int64_t step, steps, epoch_steps, seed;
+    uint64_t data_hash;
+} RtProgress;
+
+typedef enum { RT_GOOD, RT_BROKEN, RT_OTHER_RUN } RtLoad;
+
+// Saves and loads the states of one device.  All its memory is taken at once.
+typedef struct RtCheckpoint RtCheckpoint;
+
+RtCheckpoint *rt_checkpoint_new(const RtTrainer *t, const RtPlan *plan,
+                                RtDevice *d, const RtFiles *files, RtError *e);
+void rt_checkpoint_free(RtCheckpoint *c);
+// Writes a new file and makes its bytes durable; a failure removes it.
+bool rt_checkpoint_write(RtCheckpoint *c, const char *path, const RtProgress *p,
+                         RtError *e);
+// Every byte is checked.  RT_BROKEN: states may have been overwritten.
+RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
+                          RtError *e);
+
+// ---- shelf.c ----
+
+// The checkpoints in one folder.
+typedef struct {
+    const char *folder;
+    const RtFiles *files;
+    int keep;
+    int64_t from;   // the step this run began at; -1: afresh
+    bool set_aside; // whether checkpoints of another run are out of the way
+} RtShelf;
+
+// Removes what a run that was cut off left half written.
+void rt_shelf_sweep(const RtShelf *s);
+// Adds a checkpoint, then drops those beyond `keep`.
+bool rt_shelf_save(RtShelf *s, RtCheckpoint *c, const RtProgress *p,
+                   RtError *e);
+// Loads the newest checkpoint that is whole, with a warning for each that is
+// not; *path becomes its name.
+bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
+                   char **path, RtError *e);
+
+// ---- options.c ----
+
+typedef struct {
+    const char *data, *out, *device, *metrics;
+    double epochs; // 0: not given
+    int64_t seed;  // -1: not given
+    int threads;   // 0: not given
+    bool resume, eval_only, quiet, help, version;
+    const char *resume_path; // NULL: the newest in the out folder
+} RtOptions;
+
+bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e);
+void rt_options_help(const RtTrainer *t, const char *program);
+
+// ---- signals.c ----
+
+void rt_signals_catch(void);
+// The signal that asked the run to stop, or 0.
+int rt_signals_caught(void);
+// Ends the program as that signal would have.
+void rt_signals_raise(int number);
+
+// ---- report.c ----
+
+typedef struct {
+    bool train; // otherwise an evaluation
+    double epoch, epochs;
+    int64_t step, samples;
+    double loss, accuracy, lr, seconds, waited;
+} RtRow;
+
+// Seconds of the run by what they went to.
+typedef struct {
+    double start, waiting, copies, phase[RT_NUM_PHASES], evaluation, total;
+    double trained; // samples
+} RtBudget;
+
+typedef struct RtReport RtReport;
+
+RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e);
+void rt_report_say(RtReport *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void rt_report_progress(RtReport *r, const RtRow *row);
+void rt_report_row(RtReport *r, const RtRow *row);
+void rt_report_result(RtReport *r, const RtRow *test);
+void rt_report_budget(RtReport *r, const RtBudget *b);
+// Closes the metrics file; false if some row was lost.
+bool rt_report_close(RtReport *r);
+
+// ---- memory.c ----
+
+// Bytes that this process may still take.
+size_t rt_memory_available(void);
+
+// ---- onednn.c ----
+
+typedef struct RtContractions RtContractions;
+
+// Plans the calls; rt_contractions_bytes is what reserve will take.
+RtContractions *rt_contractions_new(const RtPlan *plan, int threads);
+size_t rt_contractions_bytes(const RtContractions *c);
+void rt_contractions_reserve(RtContractions *c);
+void rt_contractions_run(RtContractions *c, int call, char *a, char *b,
+                         char *out);
+void rt_contractions_free(RtContractions *c);
+
+// ---- team.c ----
+
+// Runs work(arg, me, members) in each of `threads` members of the OpenMP team.
+void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
+                 void *arg);
+int rt_team_largest(void); // one member for each core that we may use
+void rt_team_size(int threads);
+
+// ---- state.c ----
+
+const RtState *rt_state_find(const RtPlan *plan, const char *name);
+size_t rt_state_bytes(const RtState *s);
+// Gives every state its starting value, and the run's states theirs.
+void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p);
+
+// Sums over samples since they were cleared, and the last learning rate.  What
+// the program does not keep stays zero.
+typedef struct {
+    float loss, correct, count, lr;
+} RtMetrics;
+
+RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);
+void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m);
+
+// ---- train.c ----
+
+typedef struct {
+    const RtTrainer *trainer;
+    const RtPlan *plan;
+    RtDevice *device;
+    const RtData *data;
+    const RtOptions *options;
+    const RtFiles *files;
+    const char *folder; // of the checkpoints
+    double began;       // when the program started
+    int loaders;        // threads
+} RtRun;
+
+// Trains, or only evaluates.  False: *e has what stopped it.  *caught is the
+// signal that did, if one did.
+bool rt_run(const RtRun *run, int *caught, RtError *e);
+
+#endif

@@ -1,0 +1,294 @@
+// Safetensors: eight bytes with the length of a header, the header as JSON,
+// then the tensors' bytes.  The header maps names to dtype, shape and
+// data_offsets, and __metadata__ to strings.  A header comes from a file that
+// anyone may have written: nothing in it is believed before it is held against
+// the file's size.
+
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    RtJson json;
+    const char *text;
+    RtHeader *header;
+    size_t room_tensors, room_notes;
+    char string[RT_MAX_KEY];
+    RtError *error;
+} Reader;
+
+static const char *const type_names[] = {
+    [RT_F32] = "F32", [RT_F16] = "F16", [RT_BF16] = "BF16",
+    [RT_I32] = "I32", [RT_U8] = "U8",   [RT_BOOL] = "BOOL",
+};
+
+const char *rt_type_name(RtType t) {
+    return type_names[t];
+}
+
+size_t rt_type_bytes(RtType t) {
+    static const size_t bytes[] = {
+        [RT_F32] = 4, [RT_F16] = 2, [RT_BF16] = 2,
+        [RT_I32] = 4, [RT_U8] = 1,  [RT_BOOL] = 1,
+    };
+    return bytes[t];
+}
+
+static bool wrong(Reader *r, const char *what) {
+    r->json.failed = true;
+    return rt_fail(r->error, EXIT_DATA, "its header is not valid: %s, byte %td",
+                   what, r->json.at - r->text);
+}
+
+static bool take(Reader *r, char c) {
+    char what[] = "expected ' '";
+    what[sizeof what - 3] = c;
+    return rt_json_take(&r->json, c) || wrong(r, what);
+}
+
+static bool take_string(Reader *r) {
+    return rt_json_string(&r->json, r->string, sizeof r->string) ||
+           wrong(r, "expected a string of less than 1024 bytes");
+}
+
+static char *copy(const char *s) {
+    char *to = malloc(strlen(s) + 1);
+    return to == NULL ? NULL : strcpy(to, s);
+}
+
+// Room for one more element in an array that doubles.
+static void *grown(void *array, size_t count, size_t *room, size_t element) {
+    if (count < *room)
+        return array;
+    *room = *room == 0 ? 64 : *room * 2;
+    return realloc(array, *room * element);
+}
+
+static bool take_note(Reader *r) {
+    RtHeader *h = r->header;
+    RtNote *n = grown(h->note, h->num_notes, &r->room_notes, sizeof *n);
+    if (n == NULL)
+        return wrong(r, "out of memory");
+    h->note = n;
+    if (!take_string(r))
+        return false;
+    n = &h->note[h->num_notes];
+    *n = (RtNote){.key = copy(r->string)};
+    h->num_notes++;
+    if (!take(r, ':') || !take(r, '"'))
+        return false;
+    r->json.at--; // the string begins with the quote that was looked for
+    n->value_at = (size_t)(r->json.at + 1 - r->text);
+    if (!take_string(r))
+        return false;
+    n->value = copy(r->string);
+    return (n->key != NULL && n->value != NULL) || wrong(r, "out of memory");
+}
+
+static bool take_notes(Reader *r) {
+    if (!take(r, '{'))
+        return false;
+    if (rt_json_accept(&r->json, '}'))
+        return true;
+    do {
+        if (r->header->num_notes == RT_MAX_TENSORS)
+            return wrong(r, "too many entries");
+        if (!take_note(r))
+            return false;
+    } while (rt_json_accept(&r->json, ','));
+    return take(r, '}');
+}
+
+static bool take_type(Reader *r, RtTensor *t) {
+    if (!take_string(r))
+        return false;
+    for (int i = RT_F32; i <= RT_BOOL; i++) {
+        t->type = (RtType)i;
+        if (strcmp(r->string, type_names[i]) == 0)
+            return true;
+    }
+    return wrong(r, "a dtype that is not known here");
+}
+
+static bool take_shape(Reader *r, RtTensor *t) {
+    uint64_t size;
+    if (!take(r, '['))
+        return false;
+    if (rt_json_accept(&r->json, ']'))
+        return true;
+    do {
+        if (t->rank == RT_MAX_RANK)
+            return wrong(r, "too many dimensions");
+        if (!rt_json_count(&r->json, &size))
+            return wrong(r, "expected a size");
+        t->dim[t->rank++] = (int64_t)size;
+    } while (rt_json_accept(&r->json, ','));
+    return take(r, ']');
+}
+
+static bool take_offsets(Reader *r, RtTensor *t) {
+    return take(r, '[') &&
+           (rt_json_count(&r->json, &t->begin) ||
+            wrong(r, "expected an offset")) &&
+           take(r, ',') &&
+           (rt_json_count(&r->json, &t->end) ||
+            wrong(r, "expected an offset")) &&
+           take(r, ']');
+}
+
+// Each of the three fields once, in any order.
+static bool take_fields(Reader *r, RtTensor *t) {
+    static const char *const names[] = {"dtype", "shape", "data_offsets"};
+    static bool (*const readers[])(Reader *, RtTensor *) = {
+        take_type, take_shape, take_offsets};
+    bool seen[3] = {false};
+    if (!take(r, '{'))
+        return false;
+    for (int n = 0; n < 3; n++) {
+        int field = 0;
+        if ((n > 0 && !take(r, ',')) || !take_string(r))
+            return false;
+        while (field < 3 && strcmp(r->string, names[field]) != 0)
+            field++;
+        if (field == 3 || seen[field])
+            return wrong(r, "a tensor has dtype, shape and data_offsets");
+        seen[field] = true;
+        if (!take(r, ':') || !readers[field](r, t))
+            return false;
+    }
+    return take(r, '}');
+}
+
+static bool take_tensor(Reader *r) {
+    RtHeader *h = r->header;
+    RtTensor *t = grown(h->tensor, h->num_tensors, &r->room_tensors, sizeof *t);
+    if (t == NULL || h->num_tensors == RT_MAX_TENSORS)
+        return wrong(r, "too many tensors");
+    h->tensor = t;
+    t += h->num_tensors++;
+    *t = (RtTensor){.name = copy(r->string)};
+    return t->name != NULL ? take_fields(r, t) : wrong(r, "out of memory");
+}
+
+static bool take_all(Reader *r) {
+    bool noted = false;
+    if (!take(r, '{'))
+        return false;
+    if (rt_json_accept(&r->json, '}'))
+        return rt_json_end(&r->json) || wrong(r, "text after the end");
+    do {
+        if (!take_string(r) || !take(r, ':'))
+            return false;
+        bool is_note = strcmp(r->string, "__metadata__") == 0;
+        if (is_note && noted)
+            return wrong(r, "__metadata__ twice");
+        noted = noted || is_note;
+        if (!(is_note ? take_notes(r) : take_tensor(r)))
+            return false;
+    } while (rt_json_accept(&r->json, ','));
+    return take(r, '}') &&
+           (rt_json_end(&r->json) || wrong(r, "text after the end"));
+}
+
+static int by_begin(const void *a, const void *b) {
+    const RtTensor *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool names_differ(Reader *r) {
+    const RtHeader *h = r->header;
+    size_t n = h->num_tensors;
+    char **name = malloc((n + 1) * sizeof *name);
+    if (name == NULL)
+        return wrong(r, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        name[i] = h->tensor[i].name;
+    qsort(name, n, sizeof *name, by_name);
+    bool good = true;
+    for (size_t i = 1; i < n && good; i++)
+        good =
+            strcmp(name[i - 1], name[i]) != 0 ||
+            rt_fail(r->error, EXIT_DATA, "tensor %s is there twice", name[i]);
+    free(name);
+    return good;
+}
+
+static bool has_its_size(const RtTensor *t, RtError *e) {
+    uint64_t bytes = rt_type_bytes(t->type);
+    for (int i = 0; i < t->rank; i++)
+        if (__builtin_mul_overflow(bytes, (uint64_t)t->dim[i], &bytes))
+            return rt_fail(e, EXIT_DATA, "the shape of %s is absurd", t->name);
+    return (t->begin <= t->end && t->end - t->begin == bytes) ||
+           rt_fail(e, EXIT_DATA, "the offsets of %s do not fit its shape",
+                   t->name);
+}
+
+// Every byte of the data belongs to one tensor.
+static bool covers(const RtHeader *h, uint64_t data_bytes, RtError *e) {
+    uint64_t at = 0;
+    for (size_t i = 0; i < h->num_tensors; i++) {
+        const RtTensor *t = &h->tensor[i];
+        if (!has_its_size(t, e))
+            return false;
+        if (t->begin != at)
+            return rt_fail(e, EXIT_DATA, "%s before tensor %s",
+                           t->begin < at ? "an overlap" : "a hole", t->name);
+        at = t->end;
+    }
+    return at == data_bytes ||
+           rt_fail(e, EXIT_DATA,
+                   "its tensors need %llu bytes, but there are %llu",
+                   (unsigned long long)at, (unsigned long long)data_bytes);
+}
+
+void rt_header_free(RtHeader *h) {
+    for (size_t i = 0; i < h->num_tensors; i++)
+        free(h->tensor[i].name);
+    for (size_t i = 0; i < h->num_notes; i++) {
+        free(h->note[i].key);
+        free(h->note[i].value);
+    }
+    free(h->tensor);
+    free(h->note);
+    *h = (RtHeader){0};
+}
+
+const RtNote *rt_header_note(const RtHeader *h, const char *key) {
+    for (size_t i = 0; i < h->num_notes; i++)
+        if (strcmp(h->note[i].key, key) == 0)
+            return &h->note[i];
+    return NULL;
+}
+
+const RtTensor *rt_header_tensor(const RtHeader *h, const char *name) {
+    for (size_t i = 0; i < h->num_tensors; i++)
+        if (strcmp(h->tensor[i].name, name) == 0)
+            return &h->tensor[i];
+    return NULL;
+}
+
+bool rt_header_parse(RtHeader *h, const char *text, size_t length,
+                     uint64_t data_bytes, RtError *e) {
+    Reader r = {
+        .json = {.at = text, .end = text + length},
+        .text = text,
+        .header = h,
+        .error = e,
+    };
+    *h = (RtHeader){0};
+    if (take_all(&r) && names_differ(&r)) {
+        if (h->num_tensors > 0)
+            qsort(h->tensor, h->num_tensors, sizeof *h->tensor, by_begin);
+        if (covers(h, data_bytes, e))
+            return true;
+    }
+    rt_header_free(h);
+    return false;
+}

@@ -1,0 +1,39 @@
+// Signals: the first one asks the run to stop after its step, the second ends
+// it at once.  A signal that was ignored when the program started (nohup, a
+// background job) stays ignored.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <signal.h>
+
+static volatile sig_atomic_t caught;
+
+static void catch (int number) {
+    if (caught) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    caught = number;
+}
+
+void rt_signals_catch(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction now = {.sa_handler = catch, .sa_flags = SA_RESTART};
+    sigemptyset(&now.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction before;
+        sigaction(numbers[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &now, NULL);
+    }
+}
+
+int rt_signals_caught(void) {
+    return caught;
+}
+
+void rt_signals_raise(int number) {
+    signal(number, SIG_DFL);
+    raise(number);
+}

@@ -1,0 +1,95 @@
+// State: what the runtime itself writes into the tensors that live from step to
+// step, and reads from them.
+
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 4096 };
+
+const RtState *rt_state_find(const RtPlan *plan, const char *name) {
+    for (int i = 0; i < plan->num_states; i++)
+        if (strcmp(plan->state[i].name, name) == 0)
+            return &plan->state[i];
+    return NULL;
+}
+
+size_t rt_state_bytes(const RtState *s) {
+    size_t bytes = rt_type_bytes(s->type);
+    for (int i = 0; i < s->rank; i++)
+        bytes *= (size_t)s->dim[i];
+    return bytes;
+}
+
+// One value of a type, as bytes.  Starting values of 16-bit states are copies
+// that derive makes, so only their zero is needed here.
+static void put_value(RtType type, double value, char to[4]) {
+    float f = (float)value;
+    int32_t i = (int32_t)value;
+    memset(to, 0, 4);
+    if (type == RT_F32)
+        memcpy(to, &f, sizeof f);
+    else if (type == RT_I32)
+        memcpy(to, &i, sizeof i);
+    else if (type == RT_U8 || type == RT_BOOL)
+        to[0] = (char)i;
+}
+
+static void fill(const RtState *s, RtDevice *d, double value) {
+    char piece[PIECE], one[4];
+    size_t width = rt_type_bytes(s->type), bytes = rt_state_bytes(s);
+    put_value(s->type, value, one);
+    for (size_t at = 0; at < PIECE; at += width)
+        memcpy(piece + at, one, width);
+    for (size_t at = 0; at < bytes; at += PIECE)
+        d->write(d, s->offset + at, piece,
+                 bytes - at < PIECE ? bytes - at : PIECE);
+}
+
+static void set(const RtPlan *plan, RtDevice *d, const char *name,
+                double value) {
+    const RtState *s = rt_state_find(plan, name);
+    if (s != NULL)
+        fill(s, d, value);
+}
+
+void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p) {
+    for (int i = 0; i < plan->num_states; i++)
+        fill(&plan->state[i], d, plan->state[i].initial);
+    set(plan, d, "run.seed", (double)p->seed);
+    set(plan, d, "run.steps", (double)p->steps);
+    set(plan, d, "run.epoch_steps", (double)p->epoch_steps);
+    set(plan, d, "run.step", 0);
+}
+
+static const struct {
+    const char *name;
+    size_t field;
+} metrics[] = {
+    {"metric.loss", offsetof(RtMetrics, loss)},
+    {"metric.correct", offsetof(RtMetrics, correct)},
+    {"metric.count", offsetof(RtMetrics, count)},
+    {"metric.lr", offsetof(RtMetrics, lr)},
+};
+enum { NUM_METRICS = sizeof metrics / sizeof metrics[0] };
+
+RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d) {
+    RtMetrics m = {0};
+    d->sync(d);
+    for (int i = 0; i < NUM_METRICS; i++) {
+        const RtState *s = rt_state_find(plan, metrics[i].name);
+        if (s != NULL)
+            d->read(d, (char *)&m + metrics[i].field, s->offset, sizeof(float));
+    }
+    return m;
+}
+
+void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m) {
+    for (int i = 0; i < NUM_METRICS; i++) {
+        const RtState *s = rt_state_find(plan, metrics[i].name);
+        if (s != NULL)
+            d->write(d, s->offset, (const char *)m + metrics[i].field,
+                     sizeof(float));
+    }
+}

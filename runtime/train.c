@@ -1,0 +1,467 @@
+// Train: the run.  Steps are numbered from 0 over all epochs, and all that
+// depends on where the run is depends on that number alone: so a run that goes
+// on from a checkpoint takes the same steps as one that never stopped.
+//
+// After a step come, where they are due: the row of the epoch, a checkpoint, an
+// evaluation.  The checkpoint is first so that nothing after it can lose it; a
+// run that goes on from it repeats the evaluation.
+
+#include "runtime/runtime.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FAILURES = 3 };
+static const double SHOW_EVERY = 0.5; // seconds between progress lines
+
+// The inputs that a program uses; NULL for one that it leaves out.
+typedef struct {
+    const RtInput *image, *label, *index, *valid;
+    int64_t batch;
+} Inputs;
+
+typedef struct {
+    const RtRun *run;
+    const RtPlan *plan;
+    RtDevice *device;
+    RtReport *report;
+    RtCheckpoint *checkpoint;
+    RtShelf shelf;
+    RtLoader *train, *eval; // what fills their batches
+    Inputs train_inputs, eval_inputs;
+    RtProgress at;
+    RtBudget budget;
+    RtRow test;               // the last evaluation
+    int64_t evaluated, saved; // at these steps; -1: not yet
+    int failures;             // of checkpoints, one after another
+    // Since the last row:
+    double since, waited, paused; // when it began; seconds lost
+    int64_t samples;
+    double shown; // when progress was last shown
+} Session;
+
+// ---- what a run is ----
+
+static bool due(const Session *s, double every) {
+    double period = every * (double)s->at.epoch_steps;
+    double step = (double)s->at.step + 1e-6;
+    if (every <= 0 || s->at.step == 0)
+        return false;
+    return floor(step / period) > floor((step - 1) / period);
+}
+
+static double epoch_of(const Session *s, int64_t step) {
+    return (double)step / (double)s->at.epoch_steps;
+}
+
+static bool plan_steps(const RtRun *run, RtProgress *p, RtError *e) {
+    const RtTrainer *t = run->trainer;
+    int64_t samples = run->data->train.count;
+    double epochs = run->options->epochs > 0 ? run->options->epochs : t->epochs;
+    p->epoch_steps =
+        t->drop_last ? samples / t->batch : (samples - 1) / t->batch + 1;
+    if (p->epoch_steps == 0)
+        return rt_fail(e, EXIT_DATA,
+                       "the training data has %lld samples, less than one "
+                       "batch of %d",
+                       (long long)samples, t->batch);
+    double steps = ceil(epochs * (double)p->epoch_steps - 1e-9);
+    if (!(steps <= INT32_MAX))
+        return rt_fail(e, EXIT_USAGE,
+                       "%g epochs are more steps than can be "
+                       "counted",
+                       epochs);
+    p->step = 0;
+    p->steps = steps < 1 ? 1 : (int64_t)steps;
+    p->seed = run->options->seed >= 0 ? run->options->seed : t->seed;
+    p->data_hash = run->data->hash;
+    return true;
+}
+
+// ---- data ----
+
+static Inputs find_inputs(const RtInput *input, int count, int64_t batch) {
+    Inputs in = {.batch = batch};
+    for (int i = 0; i < count; i++) {
+        const RtInput *at = &input[i];
+        if (strcmp(at->name, "image") == 0)
+            in.image = at;
+        else if (strcmp(at->name, "label") == 0)
+            in.label = at;
+        else if (strcmp(at->name, "index") == 0)
+            in.index = at;
+        else if (strcmp(at->name, "valid") == 0)
+            in.valid = at;
+        if (at->rank > 0)
+            in.batch = at->dim[0];
+    }
+    return in;
+}
+
+static size_t input_bytes(const RtInput *in) {
+    size_t bytes = rt_type_bytes(in->type);
+    for (int i = 0; i < in->rank; i++)
+        bytes *= (size_t)in->dim[i];
+    return bytes;
+}
+
+static void write_input(RtDevice *d, const RtInput *in, const void *from) {
+    if (in != NULL)
+        d->write(d, in->offset, from, input_bytes(in));
+}
+
+static void feed(RtDevice *d, const Inputs *in, const RtBatch *b) {
+    write_input(d, in->image, b->image);
+    write_input(d, in->label, b->label);
+    write_input(d, in->index, b->index);
+    write_input(d, in->valid, &b->valid);
+}
+
+static RtLoader *open_loader(const Session *s, bool train, RtError *e) {
+    const RtRun *run = s->run;
+    const Inputs *in = train ? &s->train_inputs : &s->eval_inputs;
+    const RtSplit *split = train ? &run->data->train : &run->data->test;
+    RtLoading plan = {
+        .split = split,
+        .batch = in->batch,
+        .epoch_batches =
+            train ? s->at.epoch_steps : (split->count - 1) / in->batch + 1,
+        .first = train ? s->at.step : 0,
+        .last = train ? s->at.steps : INT64_MAX,
+        .shuffle = train,
+        .seed = (uint64_t)s->at.seed,
+        .as_f32 = in->image != NULL && in->image->type == RT_F32,
+        .threads = run->loaders,
+    };
+    return rt_loader_open(&plan, e);
+}
+
+// ---- rows ----
+
+static RtRow row_of(const Session *s, bool train, const RtMetrics *m) {
+    return (RtRow){
+        .train = train,
+        .epoch = epoch_of(s, s->at.step),
+        .epochs = epoch_of(s, s->at.steps),
+        .step = s->at.step,
+        .loss = (double)m->loss / (double)m->count,
+        .accuracy = (double)m->correct / (double)m->count,
+        .lr = m->lr,
+    };
+}
+
+static void begin_row(Session *s) {
+    s->since = rt_seconds();
+    s->waited = s->paused = 0;
+    s->samples = 0;
+}
+
+static bool diverged(const Session *s, const RtRow *row, RtError *e) {
+    if (isfinite(row->loss))
+        return false;
+    rt_fail(e, EXIT_DIVERGED,
+            "the loss is %s: seen after step %lld, epoch %.2f",
+            isnan(row->loss) ? "not a number" : "infinite",
+            (long long)s->at.step, row->epoch);
+    return true;
+}
+
+// The row of the training so far; false if its loss is not finite.
+static bool measure(const Session *s, RtRow *row, RtError *e) {
+    RtMetrics m = rt_metrics_read(s->plan, s->device);
+    *row = row_of(s, true, &m);
+    row->samples = s->samples;
+    row->seconds = rt_seconds() - s->since - s->paused;
+    row->waited = s->waited;
+    return m.count == 0 || !diverged(s, row, e);
+}
+
+static bool show_progress(Session *s, RtError *e) {
+    double now = rt_seconds();
+    RtRow row;
+    if (now - s->shown < SHOW_EVERY)
+        return true;
+    s->shown = now;
+    if (!measure(s, &row, e))
+        return false;
+    rt_report_progress(s->report, &row);
+    return true;
+}
+
+static bool end_epoch(Session *s, RtError *e) {
+    RtRow row;
+    bool good = measure(s, &row, e);
+    RtMetrics m = rt_metrics_read(s->plan, s->device);
+    rt_report_row(s->report, &row);
+    rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = m.lr});
+    begin_row(s);
+    return good;
+}
+
+// ---- evaluation ----
+
+static void spend(Session *s) {
+    double seconds[RT_NUM_PHASES];
+    s->device->times(s->device, seconds);
+    for (int i = 0; i < RT_NUM_PHASES; i++)
+        s->budget.phase[i] += seconds[i];
+}
+
+static bool run_batches(Session *s, double *waited, RtError *e) {
+    int64_t count = s->run->data->test.count, batch = s->eval_inputs.batch;
+    for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += batch) {
+        const RtBatch *b = rt_loader_take(s->eval, waited, e);
+        if (b == NULL)
+            return false;
+        feed(s->device, &s->eval_inputs, b);
+        rt_loader_release(s->eval);
+        s->plan->eval(s->device);
+    }
+    return true;
+}
+
+// Evaluation adds up in the same states as training: what is there is put
+// back afterwards.  A signal leaves it without a row.
+static bool evaluate(Session *s, RtError *e) {
+    double since = rt_seconds(), waited = 0, ignored[RT_NUM_PHASES];
+    spend(s);
+    RtMetrics training = rt_metrics_read(s->plan, s->device);
+    rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
+    bool good = run_batches(s, &waited, e);
+    RtMetrics m = rt_metrics_read(s->plan, s->device);
+    rt_metrics_write(s->plan, s->device, &training);
+    s->device->times(s->device, ignored);
+    double seconds = rt_seconds() - since;
+    s->budget.evaluation += seconds;
+    s->paused += seconds;
+    if (!good || rt_signals_caught() != 0)
+        return good;
+    s->test = row_of(s, false, &m);
+    s->test.samples = s->run->data->test.count;
+    s->test.seconds = seconds;
+    s->test.waited = waited;
+    s->evaluated = s->at.step;
+    rt_report_row(s->report, &s->test);
+    return true;
+}
+
+// ---- checkpoints ----
+
+static bool save(Session *s, bool last, RtError *e) {
+    RtRow row;
+    double since = rt_seconds();
+    if (s->saved == s->at.step)
+        return true;
+    if (!measure(s, &row, e))
+        return false;
+    bool good = rt_shelf_save(&s->shelf, s->checkpoint, &s->at, e);
+    s->paused += rt_seconds() - since;
+    if (good) {
+        s->failures = 0;
+        s->saved = s->at.step;
+        return true;
+    }
+    s->failures++;
+    if (last || s->failures == MOST_FAILURES || e->status != EXIT_IO)
+        return false;
+    rt_report_say(s->report,
+                  "warning: %s\nwarning: training goes on, earlier checkpoints "
+                  "are untouched; failure %d of %d in a row",
+                  e->text, s->failures, MOST_FAILURES);
+    return true;
+}
+
+// What a user asked for must not contradict what the run is.
+static bool same_run(const Session *s, const RtProgress *asked,
+                     const RtProgress *found, const char *path, RtError *e) {
+    const RtOptions *o = s->run->options;
+    if (o->eval_only)
+        return true;
+    if (found->data_hash != asked->data_hash ||
+        found->epoch_steps != asked->epoch_steps)
+        return rt_fail(e, EXIT_DATA,
+                       "%.300s is of a run on other data (%lld steps in an "
+                       "epoch, here %lld)",
+                       path, (long long)found->epoch_steps,
+                       (long long)asked->epoch_steps);
+    if (o->seed >= 0 && found->seed != asked->seed)
+        return rt_fail(e, EXIT_DATA,
+                       "%.300s is of a run with seed %lld, not %lld", path,
+                       (long long)found->seed, (long long)asked->seed);
+    if (o->epochs > 0 && found->steps != asked->steps)
+        return rt_fail(e, EXIT_DATA,
+                       "%.300s is of a run of %lld steps, not %lld; its "
+                       "schedule cannot be changed on the way",
+                       path, (long long)found->steps, (long long)asked->steps);
+    return true;
+}
+
+static bool load(Session *s, RtError *e) {
+    const char *path = s->run->options->resume_path;
+    char *newest = NULL;
+    RtProgress found;
+    bool good;
+    if (path != NULL)
+        good = rt_checkpoint_read(s->checkpoint, path, &found, e) == RT_GOOD;
+    else
+        good = rt_shelf_load(&s->shelf, s->checkpoint, &found, &newest, e);
+    path = path ? path : newest;
+    good = good && same_run(s, &s->at, &found, path, e);
+    if (good) {
+        s->at = found;
+        s->shelf.from = s->saved = found.step;
+        if (!s->run->options->quiet)
+            fprintf(stderr, "going on from %s, step %lld of %lld\n", path,
+                    (long long)found.step, (long long)found.steps);
+    }
+    free(newest);
+    return good;
+}
+
+// ---- the loop ----
+
+static bool take_step(Session *s, RtError *e) {
+    double waited = 0;
+    const RtBatch *b = rt_loader_take(s->train, &waited, e);
+    if (b == NULL)
+        return false;
+    double since = rt_seconds();
+    feed(s->device, &s->train_inputs, b);
+    s->budget.copies += rt_seconds() - since;
+    s->samples += b->valid;
+    s->budget.trained += b->valid;
+    rt_loader_release(s->train);
+    s->plan->train(s->device);
+    s->device->phase(s->device, RT_OTHER);
+    s->at.step++;
+    s->waited += waited;
+    s->budget.waiting += waited;
+    return true;
+}
+
+static bool after_step(Session *s, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    bool end = s->at.step == s->at.steps;
+    bool epoch_end = end || s->at.step % s->at.epoch_steps == 0;
+    if (!(epoch_end ? end_epoch(s, e) : show_progress(s, e)))
+        return false;
+    if ((end || due(s, t->checkpoint_epochs)) && !save(s, end, e))
+        return false;
+    return !(end || due(s, t->eval_epochs)) || evaluate(s, e);
+}
+
+static bool train(Session *s, RtError *e) {
+    begin_row(s);
+    s->shown = s->since;
+    if (due(s, s->run->trainer->eval_epochs) || s->at.step == s->at.steps)
+        if (!evaluate(s, e))
+            return false;
+    while (s->at.step < s->at.steps && rt_signals_caught() == 0)
+        if (!take_step(s, e) || !after_step(s, e))
+            return false;
+    if (rt_signals_caught() != 0 && !save(s, true, e))
+        return false;
+    spend(s);
+    return true;
+}
+
+static void say_hello(const Session *s) {
+    const RtRun *run = s->run;
+    rt_report_say(s->report, "%s on %s: %s", run->trainer->model,
+                  s->device->name, s->device->describe(s->device));
+    rt_report_say(s->report,
+                  "%lld training and %lld test images; %lld steps of %d in an "
+                  "epoch, %lld in all",
+                  (long long)run->data->train.count,
+                  (long long)run->data->test.count,
+                  (long long)s->at.epoch_steps, run->trainer->batch,
+                  (long long)s->at.steps);
+}
+
+static void say_goodbye(Session *s) {
+    if (rt_signals_caught() != 0) {
+        rt_report_say(s->report,
+                      "stopped at step %lld of %lld; --resume goes on from "
+                      "there",
+                      (long long)s->at.step, (long long)s->at.steps);
+        return;
+    }
+    rt_report_result(s->report, &s->test);
+    s->budget.total = rt_seconds() - s->run->began;
+    if (!s->run->options->eval_only)
+        rt_report_budget(s->report, &s->budget);
+}
+
+// States first, since a checkpoint says where the loader starts; everything
+// that takes memory is done before the first step.
+static bool prepare(Session *s, RtError *e) {
+    const RtRun *run = s->run;
+    const RtOptions *o = run->options;
+    bool loads = o->resume || o->eval_only;
+    if (!plan_steps(run, &s->at, e))
+        return false;
+    s->checkpoint =
+        rt_checkpoint_new(run->trainer, s->plan, s->device, run->files, e);
+    if (s->checkpoint == NULL)
+        return false;
+    rt_states_start(s->plan, s->device, &s->at);
+    if (!loads)
+        s->plan->init(s->device);
+    else if (!load(s, e))
+        return false;
+    if (s->plan->derive != NULL)
+        s->plan->derive(s->device);
+    s->device->sync(s->device);
+    if (!o->eval_only && (s->train = open_loader(s, true, e)) == NULL)
+        return false;
+    if ((s->eval = open_loader(s, false, e)) == NULL)
+        return false;
+    int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
+    s->report = rt_report_open(o, from, e);
+    return s->report != NULL;
+}
+
+static bool work(Session *s, RtError *e) {
+    if (!s->run->options->quiet)
+        say_hello(s);
+    if (!s->run->options->eval_only)
+        rt_shelf_sweep(&s->shelf);
+    rt_signals_catch();
+    double ignored[RT_NUM_PHASES];
+    s->device->times(s->device, ignored);
+    s->budget.start = rt_seconds() - s->run->began;
+    bool good = s->run->options->eval_only ? evaluate(s, e) : train(s, e);
+    if (good)
+        say_goodbye(s);
+    return good;
+}
+
+bool rt_run(const RtRun *run, int *caught, RtError *e) {
+    const RtTrainer *t = run->trainer;
+    const RtPlan *plan = run->plan;
+    Session s = {
+        .run = run,
+        .plan = plan,
+        .device = run->device,
+        .shelf = {.folder = run->folder,
+                  .files = run->files,
+                  .keep = t->checkpoint_keep > 1 ? t->checkpoint_keep : 1,
+                  .from = -1},
+        .train_inputs =
+            find_inputs(plan->train_input, plan->num_train_inputs, t->batch),
+        .eval_inputs =
+            find_inputs(plan->eval_input, plan->num_eval_inputs, t->batch),
+        .evaluated = -1,
+        .saved = -1,
+    };
+    bool good = prepare(&s, e) && work(&s, e);
+    *caught = rt_signals_caught();
+    if (s.report != NULL && !rt_report_close(s.report) && good)
+        good = rt_fail(e, EXIT_IO, "the metrics are not complete");
+    rt_loader_close(s.train);
+    rt_loader_close(s.eval);
+    rt_checkpoint_free(s.checkpoint);
+    return good;
+}

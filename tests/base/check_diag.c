@@ -1,0 +1,105 @@
+// Diagnostics: their look is the language's promise; repetitions and the
+// twenty-first are not shown.
+#include "base/diag.h"
+#include "tests/base/suites.h"
+
+#include <string.h>
+
+static const char model[] = "fn f(x) {\n"
+                            "  a = x |> conv(128, stride=2)\n"
+                            "\n"
+                            "  a + x\n"
+                            "}\n";
+
+// The span of the first `word` in the model.
+static Span span_of(const Source *s, const char *word) {
+    uint32_t start = (uint32_t)(strstr(s->text, word) - s->text);
+    return (Span){s, start, start + (uint32_t)strlen(word)};
+}
+
+START_TEST(shows_both_places) {
+    Arena *a = arena_new();
+    Source *s = source_new(a, "m.net", model, strlen(model));
+    Diagnostics d = diag_new(a);
+    Diagnostic *e = diag_add(&d, DIAG_ERROR, "E0312", span_of(s, "x\n}"),
+                             "cannot add tensors of %s shapes", "different");
+    e->label[0].at.end = e->label[0].at.start + 1;
+    diag_label(e, "and this is f32[N, 32, 32, 128]");
+    diag_place(e, span_of(s, "conv(128, stride=2)"), "this is f32[N, 16, %d]",
+               16);
+    diag_note(e, "the heights differ: 16 and 32");
+    Text t = text_new(a);
+    diag_print(&t, &d);
+    ck_assert_str_eq(text_string(&t),
+                     "error[E0312]: cannot add tensors of different shapes\n"
+                     " --> m.net:4:7\n"
+                     "  |\n"
+                     "2 |   a = x |> conv(128, stride=2)\n"
+                     "  |            ------------------- this is f32[N, 16, "
+                     "16]\n"
+                     "  |\n"
+                     "4 |   a + x\n"
+                     "  |       ^ and this is f32[N, 32, 32, 128]\n"
+                     "  |\n"
+                     "  = the heights differ: 16 and 32\n"
+                     "\n");
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(repetition_is_dropped) {
+    Arena *a = arena_new();
+    Source *s = source_new(a, "m.net", model, strlen(model));
+    Diagnostics d = diag_new(a);
+    for (int i = 0; i < 3; i++)
+        diag_add(&d, DIAG_ERROR, "E0001", span_of(s, "conv"), "no");
+    ck_assert_int_eq(d.count, 1);
+    ck_assert_int_eq(d.errors, 1);
+    diag_add(&d, DIAG_WARNING, "W0001", span_of(s, "conv"), "hm");
+    ck_assert_int_eq(d.count, 2);
+    ck_assert_int_eq(d.warnings, 1);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(twenty_are_kept) {
+    Arena *a = arena_new();
+    Source *s = source_new(a, "m.net", model, strlen(model));
+    Diagnostics d = diag_new(a);
+    for (uint32_t i = 0; i < MAX_DIAGNOSTICS + 5; i++)
+        diag_add(&d, DIAG_ERROR, "E0001", (Span){s, i, i + 1}, "no");
+    ck_assert_int_eq(d.count, MAX_DIAGNOSTICS);
+    ck_assert(d.more);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(json_is_one_line_each) {
+    Arena *a = arena_new();
+    Source *s = source_new(a, "m.net", model, strlen(model));
+    Diagnostics d = diag_new(a);
+    diag_add(&d, DIAG_ERROR, "E0001", span_of(s, "conv"), "a \"word\"\n");
+    diag_add(&d, DIAG_ERROR, "E0002", (Span){0}, "nowhere");
+    Text t = text_new(a);
+    diag_json(&t, &d);
+    const char *text = text_string(&t), *second = strchr(text, '\n');
+    ck_assert_ptr_nonnull(strstr(text, "a \\\"word\\\"\\u000a"));
+    ck_assert_ptr_nonnull(strstr(text, "\"E0001\""));
+    ck_assert_ptr_nonnull(second);
+    ck_assert(second[1] == '{');
+    ck_assert(text[t.length - 1] == '\n');
+    ck_assert(strchr(second + 1, '\n') == text + t.length - 1);
+    arena_free(a);
+}
+END_TEST
+
+Suite *diag_suite(void) {
+    Suite *s = suite_create("diag");
+    TCase *t = tcase_create("diag");
+    tcase_add_test(t, shows_both_places);
+    tcase_add_test(t, repetition_is_dropped);
+    tcase_add_test(t, twenty_are_kept);
+    tcase_add_test(t, json_is_one_line_each);
+    suite_add_tcase(s, t);
+    return s;
+}

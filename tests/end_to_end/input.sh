@@ -1,0 +1,60 @@
+#!/bin/sh
+# Each kind of mistake has its exit status and a sentence that names it.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+# The command line.
+expect 2 "$SINTER"
+expect 2 "$SINTER" frobnicate
+expect 2 "$SINTER" check
+expect 2 "$SINTER" check --frobnicate "$here/tiny.net"
+expect_says 'frobnicate'
+expect 2 "$SINTER" check --target=toaster "$here/tiny.net"
+expect 2 "$SINTER" show dreams "$here/tiny.net"
+expect 0 "$SINTER" help
+expect 0 "$SINTER" build --help
+
+# Files.
+expect 74 "$SINTER" check nothing.net
+expect_says 'nothing.net'
+expect 74 "$SINTER" build "$here/tiny.net" -o no/such/folder/tiny
+if [ -w /dev/full ]; then
+    "$SINTER" passes >/dev/full 2>err
+    [ $? -eq 74 ] || fail "a full device is not noticed"
+fi
+
+# The model.
+sed 's/global_max_pool/global_max_pol/' "$here/tiny.net" >wrong.net
+expect 1 "$SINTER" check wrong.net
+expect_says 'wrong.net:12:'
+expect_says 'global_max_pool'
+expect 1 "$SINTER" build wrong.net
+[ -e wrong ] && fail "something was built"
+expect 1 "$SINTER" check "$here/tiny.net" --set wdith=4
+expect_says 'width'
+
+# The data.
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+expect 2 ./tiny --frobnicate
+expect 3 ./tiny --data nowhere
+expect_says 'nowhere'
+idx_data short 192
+head -c 2000 short/train-images-idx3-ubyte >part
+mv part short/train-images-idx3-ubyte
+expect 3 ./tiny --data short --out short.run
+expect_says 'train-images-idx3-ubyte'
+idx_data labels 192
+printf '\000\000\010\001\000\000\000\300' >labels/train-labels-idx1-ubyte
+bytes 192 7 >>labels/train-labels-idx1-ubyte
+expect 3 ./tiny --data labels --out labels.run
+expect_says 'train-labels-idx1-ubyte'
+idx_data few 10
+expect 3 ./tiny --data few --out few.run
+idx_data good 192
+expect 3 ./tiny --data good --out empty.run --resume
+
+# The machine.
+expect 4 ./tiny --data good --device=cuda:0 --out cuda.run
+expect 0 "$SINTER" build "$models/resnet9.net" --set batch=200000 -o huge
+expect 5 ./huge --data synthetic --device=host --out huge.run
+expect_says 'iB'
+exit 0

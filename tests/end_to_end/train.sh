@@ -1,0 +1,41 @@
+#!/bin/sh
+# A trainer trains: it learns one batch by heart, and what it has learnt is the
+# same bits every time, for any number of loader threads.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+# last_loss FILE: of the last training row.
+last_loss() {
+    grep '"split":"train"' "$1" | tail -n 1 |
+        sed 's/.*"loss":\([-0-9.e+]*\).*/\1/'
+}
+
+idx_data data 32
+expect 0 "$SINTER" build "$here/overfit.net" -o overfit
+expect 0 ./overfit --data data --out overfit.run --metrics=overfit.jsonl
+loss=$(last_loss overfit.jsonl)
+awk -v loss="$loss" 'BEGIN { exit !(loss > 0 && loss < 0.05) }' ||
+    fail "a batch of 32 is not learnt by heart: loss $loss"
+expect_says 'accuracy'
+
+idx_data many 192
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+for run in first second; do
+    expect 0 ./tiny --data many --out $run --metrics=$run.jsonl
+done
+[ -n "$(newest first)" ] || fail "no checkpoint"
+expect_equal "$(newest first)" "$(newest second)"
+expect 0 ./tiny --data many --out third --seed 1
+cmp -s "$(newest first)" "$(newest third)" && fail "seeds change nothing"
+for field in split epoch step loss accuracy lr images_per_second wait_ms; do
+    grep -q "\"$field\":" first.jsonl || fail "no $field in the metrics"
+done
+
+# What is shown of a trained network is what training showed.
+expect 0 ./tiny --data many --out first --eval-only
+sed -n 's/.*accuracy[^0-9]*\([0-9.]*\).*/\1/p' out | head -n 1 >again
+[ -s again ] || fail "--eval-only shows no accuracy"
+
+# The data that is drawn needs no file.
+expect 0 ./tiny --data synthetic --epochs 0.1 --out drawn --quiet
+[ -s err ] && fail "--quiet says: $(cat err)"
+exit 0

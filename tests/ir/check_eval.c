@@ -1,0 +1,442 @@
+// Eval: every operation against numbers that were found another way: by hand,
+// or from the definition by a program in another language.
+
+#include "tests/ir/suites.h"
+
+#include <float.h>
+#include <math.h>
+
+#define CONST(n, type, values)                                                 \
+    "%" #n " = constant {values = [" values "]} : " type "\n"
+#define PARAM(n, type) "%" #n " = param {name = \"p\"} : " type "\n"
+
+// A graph and the elements of its last node.  Inputs and params hold 1, 2, 3
+// and so on.  Every operation ends one of the graphs.
+static const struct {
+    const char *body;
+    int count;
+    double want[80];
+} cases[] = {
+    // clang-format off
+    {INPUT(0, "f32[3]"), 3, {1, 2, 3}},
+    {PARAM(0, "f32[3]"), 3, {1, 2, 3}},
+    {"%0 = state {init = 2.5, kind = \"run\", name = \"s\"} : f32[2]\n",
+     2, {2.5, 2.5}},
+    {CONST(0, "f32[3]", "7"), 3, {7, 7, 7}},
+    {CONST(0, "f32[2,2]", "1,2,3,4"), 4, {1, 2, 3, 4}},
+    {"%0 = iota {axis = 1} : i32[2,3]\n", 6, {0, 1, 2, 0, 1, 2}},
+    {"%0 = iota {axis = 0, from = 5} : i32[2,3]\n", 6, {5, 5, 5, 6, 6, 6}},
+    {"%0 = loss_scale : f32[]\n", 1, {1}},
+    {"%0 = scratch : u8[2]\n", 2, {0, 0}},
+
+    {CONST(0, "f32[2]", "-1.5,2") "%1 = neg %0 : f32[2]\n", 2, {1.5, -2}},
+    {CONST(0, "f32[2]", "-1.5,2") "%1 = abs %0 : f32[2]\n", 2, {1.5, 2}},
+    {CONST(0, "f32[2]", "0,1") "%1 = exp %0 : f32[2]\n",
+     2, {1, 2.718281828459045}},
+    {CONST(0, "f32[2]", "1,10") "%1 = log %0 : f32[2]\n",
+     2, {0, 2.302585092994046}},
+    {CONST(0, "f32[2]", "4,2") "%1 = sqrt %0 : f32[2]\n",
+     2, {2, 1.4142135623730951}},
+    {CONST(0, "f32[2]", "4,16") "%1 = rsqrt %0 : f32[2]\n", 2, {0.5, 0.25}},
+    {CONST(0, "f32[2]", "0,1") "%1 = cos %0 : f32[2]\n",
+     2, {1, 0.5403023058681398}},
+    {CONST(0, "f32[2]", "0,1") "%1 = sin %0 : f32[2]\n",
+     2, {0, 0.8414709848078965}},
+    {CONST(0, "f32[2]", "0,1") "%1 = tanh %0 : f32[2]\n",
+     2, {0, 0.7615941559557649}},
+    {CONST(0, "f32[2]", "0,1") "%1 = erf %0 : f32[2]\n",
+     2, {0, 0.8427007929497149}},
+    {CONST(0, "f32[3]", "0,1,-800") "%1 = sigmoid %0 : f32[3]\n",
+     3, {0.5, 0.7310585786300049, 0}},
+    {CONST(0, "f32[3]", "-1.5,2.9,3") "%1 = floor %0 : f32[3]\n",
+     3, {-2, 2, 3}},
+    {CONST(0, "f32[4]", "-1,2,nan,-inf") "%1 = relu %0 : f32[4]\n",
+     4, {0, 2, NAN, 0}},
+    {CONST(0, "bool[2]", "0,1") "%1 = not %0 : bool[2]\n", 2, {1, 0}},
+    {CONST(0, "f32[4]", "1,inf,-inf,nan") "%1 = finite %0 : bool[4]\n",
+     4, {1, 0, 0, 0}},
+    {CONST(0, "f32[4]", "-1.9,1.9,3e9,nan") "%1 = cast %0 : i32[4]\n",
+     4, {-1, 1, 2147483647, 0}},
+    {CONST(0, "f32[3]", "-1,255.5,7") "%1 = cast %0 : u8[3]\n",
+     3, {0, 255, 7}},
+    {CONST(0, "f32[2]", "0.5,0") "%1 = cast %0 : bool[2]\n", 2, {1, 0}},
+    {INPUT(0, "f32[2,1]") "%1 = broadcast %0 : f32[2,2,3]\n",
+     12, {1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}},
+
+    {INPUT(0, "f32[2,3]") INPUT(1, "f32[3]") "%2 = add %0, %1 : f32[2,3]\n",
+     6, {2, 4, 6, 5, 7, 9}},
+    {INPUT(0, "f32[2,1]") INPUT(1, "f32[3]") "%2 = sub %0, %1 : f32[2,3]\n",
+     6, {0, -1, -2, 1, 0, -1}},
+    {INPUT(0, "f32[3]") CONST(1, "f32[]", "2") "%2 = mul %0, %1 : f32[3]\n",
+     3, {2, 4, 6}},
+    {INPUT(0, "f32[3]") CONST(1, "f32[]", "2") "%2 = div %0, %1 : f32[3]\n",
+     3, {0.5, 1, 1.5}},
+    {CONST(0, "i32[3]", "7,-7,1") CONST(1, "i32[3]", "2,2,0")
+     "%2 = div %0, %1 : i32[3]\n", 3, {3, -3, 0}},
+    {CONST(0, "i32[3]", "7,-7,1") CONST(1, "i32[3]", "4,4,0")
+     "%2 = mod %0, %1 : i32[3]\n", 3, {3, -3, 0}},
+    {CONST(0, "f32[3]", "1,5,nan") CONST(1, "f32[3]", "2,3,1")
+     "%2 = maximum %0, %1 : f32[3]\n", 3, {2, 5, NAN}},
+    {CONST(0, "f32[3]", "1,5,nan") CONST(1, "f32[3]", "2,3,1")
+     "%2 = minimum %0, %1 : f32[3]\n", 3, {1, 3, NAN}},
+    {INPUT(0, "f32[3]") CONST(1, "f32[]", "2") "%2 = lt %0, %1 : bool[3]\n",
+     3, {1, 0, 0}},
+    {INPUT(0, "f32[3]") CONST(1, "f32[]", "2") "%2 = le %0, %1 : bool[3]\n",
+     3, {1, 1, 0}},
+    {INPUT(0, "f32[3]") CONST(1, "f32[]", "2") "%2 = eq %0, %1 : bool[3]\n",
+     3, {0, 1, 0}},
+    {CONST(0, "bool[4]", "0,0,1,1") CONST(1, "bool[4]", "0,1,0,1")
+     "%2 = and %0, %1 : bool[4]\n", 4, {0, 0, 0, 1}},
+    {CONST(0, "bool[4]", "0,0,1,1") CONST(1, "bool[4]", "0,1,0,1")
+     "%2 = or %0, %1 : bool[4]\n", 4, {0, 1, 1, 1}},
+    {CONST(0, "bool[3]", "1,0,1") INPUT(1, "f32[3]") CONST(2, "f32[]", "nan")
+     "%3 = select %0, %1, %2 : f32[3]\n", 3, {1, NAN, 3}},
+    {CONST(0, "i32[]", "1") CONST(1, "i32[]", "3") CONST(2, "i32[2]", "4,4")
+     "%3 = uniform %0, %1, %2 {stream = 2} : f32[2]\n",
+     2, {0x6d79a9 * 0x1p-24, 0x6d79a9 * 0x1p-24}},
+
+    {INPUT(0, "f32[2,3]") "%1 = sum %0 {axes = [0]} : f32[3]\n",
+     3, {5, 7, 9}},
+    {INPUT(0, "f32[2,3]") "%1 = sum %0 {axes = [1]} : f32[2,1]\n", 2, {6, 15}},
+    {INPUT(0, "f32[2,2,2]") "%1 = sum %0 {axes = [0,2]} : f32[2,1]\n",
+     2, {14, 22}},
+    {INPUT(0, "f32[2,3]") "%1 = sum %0 {axes = [0,1]} : f32[]\n", 1, {21}},
+    {CONST(0, "f32[2,3]", "-5,-2,-3,1,nan,9")
+     "%1 = max %0 {axes = [1]} : f32[2,1]\n", 2, {-2, NAN}},
+    {CONST(0, "f32[2]", "-inf,-inf") "%1 = max %0 {axes = [0]} : f32[]\n",
+     1, {-INFINITY}},
+    {INPUT(0, "f32[2,3]") "%1 = var %0 {axes = [0]} : f32[3]\n",
+     3, {2.25, 2.25, 2.25}},
+    {CONST(0, "f32[3]", "100000000,100000001,100000002")
+     "%1 = var %0 {axes = [0]} : f32[]\n", 1, {2.0 / 3}},
+    {CONST(0, "f32[2,3]", "1,3,3,-1,-2,-1") "%1 = argmax %0 : i32[2,1]\n",
+     2, {1, 0}},
+    {CONST(0, "f32[2]", "1,2") CONST(1, "f32[3]", "1,2,3")
+     "%2 = all_finite %0, %1 : f32[]\n", 1, {1}},
+    {CONST(0, "f32[2]", "1,2") CONST(1, "f32[3]", "1,-inf,3")
+     "%2 = all_finite %0, %1 : f32[]\n", 1, {0}},
+
+    {INPUT(0, "f32[2,2]") "%1 = reshape %0 : f32[4]\n", 4, {1, 2, 3, 4}},
+    {INPUT(0, "f32[2,2]") "%1 = pad %0 {high = [0,2], low = [1,0]} : f32[3,4]\n",
+     12, {0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0}},
+    {INPUT(0, "f32[3,4]")
+     "%1 = slice %0 {high = [0,2], low = [1,1]} : f32[2,1]\n", 2, {6, 10}},
+    {INPUT(0, "f32[1,2,3,1]") CONST(1, "i32[1]", "1") CONST(2, "i32[1]", "-1")
+     "%3 = shift %0, %1, %2 {mode = \"zero\"} : f32[1,2,3,1]\n",
+     6, {0, 4, 5, 0, 0, 0}},
+    {INPUT(0, "f32[1,2,3,1]") CONST(1, "i32[1]", "1") CONST(2, "i32[1]", "-1")
+     "%3 = shift %0, %1, %2 {mode = \"edge\"} : f32[1,2,3,1]\n",
+     6, {4, 4, 5, 4, 4, 5}},
+    {INPUT(0, "f32[1,2,3,1]") CONST(1, "i32[1]", "1") CONST(2, "i32[1]", "-2")
+     "%3 = shift %0, %1, %2 {mode = \"reflect\"} : f32[1,2,3,1]\n",
+     6, {6, 5, 4, 3, 2, 1}},
+    {INPUT(0, "f32[2,1,2,1]") CONST(1, "i32[2]", "0,0")
+     CONST(2, "i32[2]", "0,1")
+     "%3 = shift %0, %1, %2 {mode = \"zero\"} : f32[2,1,2,1]\n",
+     4, {1, 2, 4, 0}},
+    {INPUT(0, "f32[2,1,2,2]") CONST(1, "bool[2]", "1,0")
+     "%2 = flip %0, %1 : f32[2,1,2,2]\n", 8, {3, 4, 1, 2, 5, 6, 7, 8}},
+
+    {CONST(0, "f32[1,3,3,1]", "1,5,5,2,5,1,-7,0,3")
+     "%1 = max_pool %0 {window = [2,2]} : f32[1,2,2,1]\n", 4, {5, 5, 5, 5}},
+    {CONST(0, "f32[1,2,2,1]", "-1,-2,-3,-4")
+     "%1 = max_pool %0 {pad = [1,1,1,1], stride = [2,2], window = [2,2]}"
+     " : f32[1,2,2,1]\n", 4, {-1, -2, -3, -4}},
+    {INPUT(0, "f32[1,2,4,2]")
+     "%1 = max_pool %0 {stride = [2,2], window = [2,2]} : f32[1,1,2,2]\n",
+     4, {11, 12, 15, 16}},
+    {CONST(0, "f32[1,3,3,1]", "1,5,5,2,5,1,-7,0,3")
+     "%1 = max_pool_index %0 {window = [2,2]} : u8[1,2,2,1]\n",
+     4, {1, 0, 1, 0}},
+    {CONST(0, "f32[1,2,2,1]", "-1,-2,-3,-4")
+     "%1 = max_pool_index %0 {pad = [1,1,1,1], stride = [2,2], window = [2,2]}"
+     " : u8[1,2,2,1]\n", 4, {3, 2, 1, 0}},
+    {CONST(0, "f32[1,1,2,1]", "-inf,-inf")
+     "%1 = max_pool_index %0 {pad = [0,0,1,0], window = [1,3]}"
+     " : u8[1,1,1,1]\n", 1, {1}},
+    {CONST(0, "u8[1,2,2,1]", "1,0,1,0") INPUT(1, "f32[1,2,2,1]")
+     "%2 = max_pool_grad %0, %1 {window = [2,2]} : f32[1,3,3,1]\n",
+     9, {0, 3, 0, 0, 7, 0, 0, 0, 0}},
+    {INPUT(0, "f32[1,2,2,1]")
+     "%1 = avg_pool %0 {pad = [1,1,1,1], stride = [2,2], window = [2,2]}"
+     " : f32[1,2,2,1]\n", 4, {0.25, 0.5, 0.75, 1}},
+    {INPUT(0, "f32[1,1,2,2]") "%1 = avg_pool %0 {window = [1,2]}"
+     " : f32[1,1,1,2]\n", 2, {2, 3}},
+    {INPUT(0, "f32[1,2,2,1]")
+     "%1 = avg_pool_grad %0 {window = [2,2]} : f32[1,3,3,1]\n",
+     9, {0.25, 0.75, 0.5, 1, 2.5, 1.5, 0.75, 1.75, 1}},
+
+    {INPUT(0, "f32[1,3,3,1]") INPUT(1, "f32[1,2,2,1]")
+     "%2 = conv %0, %1 : f32[1,2,2,1]\n", 4, {37, 47, 67, 77}},
+    {INPUT(0, "f32[1,3,3,1]") INPUT(1, "f32[1,2,2,1]")
+     "%2 = conv %0, %1 {pad = [1,0,1,0], stride = [2,2]} : f32[1,2,2,1]\n",
+     4, {4, 18, 36, 77}},
+    {INPUT(0, "f32[1,1,1,2]") INPUT(1, "f32[3,1,1,2]")
+     "%2 = conv %0, %1 : f32[1,1,1,3]\n", 3, {5, 11, 17}},
+    {INPUT(0, "f32[1,5,4,4]") INPUT(1, "f32[2,2,2,2]")
+     "%2 = conv %0, %1 {dilation = [2,1], groups = 2, pad = [1,0,0,1],"
+     " stride = [2,1]} : f32[1,2,4,2]\n",
+     16, {516, 1256, 620, 1488, 724, 1720, 325, 851, 1552, 4024, 1696, 4424,
+          1840, 4824, 766, 2314}},
+    {INPUT(0, "f32[1,2,4,2]") INPUT(1, "f32[2,2,2,2]")
+     "%2 = conv_grad_input %0, %1 {dilation = [2,1], groups = 2,"
+     " pad = [1,0,0,1], stride = [2,1]} : f32[1,5,4,4]\n",
+     80, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+          14, 24, 116, 128, 60, 84, 300, 328, 92, 124, 396, 432, 124, 164, 492,
+          536, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+          45, 54, 130, 140, 118, 138, 306, 328, 142, 166, 362, 388, 166, 194,
+          418, 448, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+    {INPUT(0, "f32[1,2,4,2]") INPUT(1, "f32[1,5,4,4]")
+     "%2 = conv_grad_weight %0, %1 {dilation = [2,1], groups = 2,"
+     " pad = [1,0,0,1], stride = [2,1]} : f32[2,2,2,2]\n",
+     16, {1144, 1192, 841, 874, 3088, 3152, 2138, 2180, 1340, 1392, 988, 1024,
+          3544, 3616, 2480, 2528}},
+    {INPUT(0, "f32[2,3]") INPUT(1, "f32[3,2]") "%2 = matmul %0, %1 : f32[2,2]\n",
+     4, {22, 28, 49, 64}},
+    {INPUT(0, "f32[3,2]") INPUT(1, "f32[3,2]")
+     "%2 = matmul %0, %1 {ta = 1} : f32[2,2]\n", 4, {35, 44, 44, 56}},
+    {INPUT(0, "f32[2,3]") INPUT(1, "f32[2,3]")
+     "%2 = matmul %0, %1 {tb = 1} : f32[2,2]\n", 4, {14, 32, 32, 77}},
+    {INPUT(0, "f32[2,1]") INPUT(1, "f32[3,2]")
+     "%2 = matmul %0, %1 {ta = 1, tb = 1} : f32[1,3]\n", 3, {5, 11, 17}},
+
+    {INPUT(0, "f32[3,2]") INPUT(1, "f32[2]")
+     "%2 = batch_norm %0, %1, %1 {eps = 0.5} : f32[3,2]\n",
+     6, {-0.12390297389803284, -0.24780594779606568, 1, 2, 2.1239029738980326,
+         4.247805947796065}},
+    {CONST(0, "f32[2,3]", "1,2,3,4,5,9") CONST(1, "i32[2]", "2,0")
+     "%2 = cross_entropy %0, %1 : f32[2,1]\n",
+     2, {0.40760596444438013, 5.024744890138823}},
+    {CONST(0, "f32[2,3]", "1,2,3,4,5,9") CONST(1, "i32[2]", "2,0")
+     "%2 = cross_entropy %0, %1 {smoothing = 0.3} : f32[2,1]\n",
+     2, {0.70760596444438, 4.424744890138823}},
+    {CONST(0, "f32[1,2]", "1000,-1000") CONST(1, "i32[1]", "1")
+     "%2 = cross_entropy %0, %1 : f32[1,1]\n", 1, {2000}},
+    {CONST(0, "f32[2,3]", "1,2,3,4,5,9") "%1 = softmax %0 : f32[2,3]\n",
+     6, {0.09003057317038046, 0.24472847105479767, 0.6652409557748219,
+         0.006573263185309082, 0.0178679818703045, 0.9755587549443864}},
+
+    {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,4")
+     "%2 = gradient %0, %1 : f32[2]\n", 2, {3, 4}},
+    {PARAM(0, "f32[2]") CONST(1, "f32[]", "0.1")
+     "%2 = sgd %0, %1, %1, %1 : f32[2]\n", 2, {1, 2}},
+    {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,4")
+     "%2 = gradient %0, %1 : f32[2]\n" CONST(3, "f32[]", "0.1")
+     CONST(4, "f32[]", "0.5") CONST(5, "f32[]", "1")
+     "%6 = sgd %0, %3, %4, %5 : f32[2]\n", 2, {0.6, 1.4}},
+    {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,4")
+     "%2 = gradient %0, %1 : f32[2]\n" CONST(3, "f32[]", "0.1")
+     CONST(4, "f32[]", "0.5") CONST(5, "f32[]", "1")
+     "%6 = sgd %0, %3, %4, %5 {nesterov = 1} : f32[2]\n", 2, {0.4, 1.1}},
+    {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,-4")
+     "%2 = gradient %0, %1 : f32[2]\n" CONST(3, "f32[]", "0.1")
+     CONST(4, "f32[]", "0.5") CONST(5, "f32[]", "1") CONST(6, "i32[]", "1")
+     "%7 = adam %0, %3, %4, %4, %5, %6 {eps = 0.0} : f32[2]\n",
+     2, {0.9, 2.1}},
+    {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,-4")
+     "%2 = gradient %0, %1 : f32[2]\n" CONST(3, "f32[]", "0.1")
+     CONST(4, "f32[]", "0.5") CONST(5, "f32[]", "1") CONST(6, "i32[]", "1")
+     "%7 = adam %0, %3, %4, %4, %5, %6 {decoupled = 1, eps = 1.0} : f32[2]\n",
+     2, {0.825, 1.88}},
+    {PARAM(0, "f32[1]") CONST(1, "f32[1]", "2")
+     "%2 = gradient %0, %1 : f32[1]\n" CONST(3, "f32[]", "1")
+     CONST(4, "f32[]", "0.5") CONST(5, "f32[]", "0") CONST(6, "i32[]", "2")
+     "%7 = adam %0, %3, %4, %4, %5, %6 {eps = 0.0} : f32[1]\n",
+     1, {1 - (1 / 0.75) / 1.632993161855452}},
+    {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,4")
+     "%2 = assign %0, %1 : f32[2]\n", 2, {3, 4}},
+    {INPUT(0, "f32[2]") "%1 = output %0 {name = \"y\"} : f32[2]\n", 2, {1, 2}},
+    // clang-format on
+};
+
+enum { NUM_CASES = sizeof cases / sizeof cases[0] };
+
+static void ck_same(double got, double want, const char *text, int i) {
+    bool same = isnan(want)   ? isnan(got)
+                : isinf(want) ? got == want
+                              : fabs(got - want) <= 1e-13 * (1 + fabs(want));
+    ck_assert_msg(same, "element %d is %.17g and not %.17g in\n%s", i, got,
+                  want, text);
+}
+
+static double *counting(Arena *a, Type t) {
+    double *value = ARENA_ARRAY(a, (size_t)type_count(t), double);
+    for (int64_t i = 0; i < type_count(t); i++)
+        value[i] = (double)(i + 1);
+    return value;
+}
+
+static double **leaves(Arena *a, const Graph *g) {
+    double **leaf = ARENA_ARRAY(a, g->count, double *);
+    for (NodeId id = 0; id < g->count; id++)
+        if (g->node[id].op == OP_input || g->node[id].op == OP_param)
+            leaf[id] = counting(a, g->node[id].type);
+    return leaf;
+}
+
+START_TEST(operations_mean_this) {
+    Arena *a = arena_new();
+    Graph *g = graph_of(a, cases[_i].body);
+    const char *why = graph_verify(g, a);
+    ck_assert_msg(why == NULL, "%s in\n%s", why, cases[_i].body);
+    NodeId last = g->count - 1;
+    double **value = graph_eval(g, a, leaves(a, g), false);
+    ck_assert_int_eq(type_count(g->node[last].type), cases[_i].count);
+    for (int i = 0; i < cases[_i].count; i++)
+        ck_same(value[last][i], cases[_i].want[i], cases[_i].body, i);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(every_operation_has_a_case) {
+    Arena *a = arena_new();
+    bool covered[NUM_OPS] = {false};
+    for (int i = 0; i < NUM_CASES; i++) {
+        Graph *g = graph_of(a, cases[i].body);
+        covered[g->node[g->count - 1].op] = true;
+    }
+    for (int op = 0; op < NUM_OPS; op++)
+        ck_assert_msg(covered[op], "no case for %s", op_info[op].name);
+    arena_free(a);
+}
+END_TEST
+
+// An optimizer node may come before the gradient that autodiff appends.
+START_TEST(optimizers_see_later_gradients) {
+    Arena *a = arena_new();
+    Graph *g = graph_of(a, PARAM(0, "f32[1]") CONST(1, "f32[]", "0")
+                               CONST(2, "f32[]", "1") //
+                        "%3 = sgd %0, %2, %1, %1 : f32[1]\n"
+                        "%4 = gradient %0, %0 : f32[1]\n");
+    ck_assert_double_eq(graph_eval(g, a, leaves(a, g), false)[3][0], 0);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(results_are_rounded_when_asked) {
+    Arena *a = arena_new();
+    Graph *g = graph_of(a, CONST(0, "act[1]", "0.1") //
+                        "%1 = cast %0 : f16[1]\n"
+                        "%2 = cast %0 : f32[1]\n");
+    g->act = BF16;
+    double **value = graph_eval(g, a, NULL, true);
+    ck_assert_double_eq(value[0][0], 0.10009765625);
+    ck_assert_double_eq(value[1][0], 0.10009765625);
+    value = graph_eval(g, a, NULL, false);
+    ck_assert_double_eq(value[1][0], 0.1);
+    g->act = F32;
+    value = graph_eval(g, a, NULL, true);
+    ck_assert_double_eq(value[2][0], 0.1f);
+    ck_assert_double_eq(value[1][0], 0.0999755859375);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(empty_tensors_are_computed) {
+    Arena *a = arena_new();
+    Graph *g = graph_of(a, INPUT(0, "f32[0,3]") //
+                        "%1 = sum %0 {axes = [0]} : f32[3]\n"
+                        "%2 = add %0, %1 : f32[0,3]\n"
+                        "%3 = softmax %0 : f32[0,3]\n");
+    ck_assert_ptr_null(graph_verify(g, a));
+    ck_assert_double_eq(graph_eval(g, a, NULL, true)[1][2], 0);
+    arena_free(a);
+}
+END_TEST
+
+// Numbers, and what they are in 16 bits: halfway cases go to even, the least
+// subnormal and the largest number are at their limits.
+static const struct {
+    DType dtype;
+    double value, want;
+} rounded[] = {
+    // clang-format off
+    {F16, 1 + 0x1p-11, 1},
+    {F16, 1 + 0x3p-11, 1 + 0x1p-9},
+    {F16, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-10},
+    {F16, 65504, 65504},
+    {F16, 65519.999, 65504},
+    {F16, 65520, INFINITY},
+    {F16, -1e300, -INFINITY},
+    {F16, 0x1p-24, 0x1p-24},
+    {F16, 0x1p-25, 0},
+    {F16, 0x1.8p-25, 0x1p-24},
+    {F16, 0x3p-25, 0x1p-23},
+    {F16, 0x1p-14 - 0x1p-26, 0x1p-14},
+    {F16, -INFINITY, -INFINITY},
+    {BF16, 1 + 0x1p-8, 1},
+    {BF16, 1 + 0x3p-8, 1 + 0x1p-6},
+    {BF16, 0x1p-133, 0x1p-133},
+    {BF16, 0x1p-134, 0},
+    {BF16, 0x1.fep127, 0x1.fep127},
+    {BF16, 0x1.ffp127, INFINITY},
+    {BF16, 0x1.feffffp127, 0x1.fep127},
+    {F32, 16777217, 16777216},
+    {F32, 16777219, 16777220},
+    {F32, 0x1p-149, 0x1p-149},
+    {F32, 0x1p-150, 0},
+    {F32, FLT_MAX, FLT_MAX},
+    {F32, 3.4028235677973366e+38, INFINITY},
+    {I32, -2.9, -2},
+    {I32, 1e10, 2147483647},
+    {I32, -1e10, -2147483648.0},
+    {U8, 256, 255},
+    {U8, -1, 0},
+    {BOOL, 0.1, 1},
+    {BOOL, 0, 0},
+    // clang-format on
+};
+
+START_TEST(rounding_is_to_nearest_even) {
+    for (size_t i = 0; i < sizeof rounded / sizeof rounded[0]; i++) {
+        double got = dtype_round(rounded[i].dtype, rounded[i].value);
+        ck_assert_msg(got == rounded[i].want, "%s of %a is %a and not %a",
+                      dtype_name(rounded[i].dtype), rounded[i].value, got,
+                      rounded[i].want);
+    }
+    ck_assert(isnan(dtype_round(F16, NAN)));
+    ck_assert(signbit(dtype_round(F16, -1e-300)));
+    for (uint32_t i = 0; i < 100000; i++) {
+        double v = ldexp(random_uniform(1, 0, 0, i) - 0.5,
+                         (int)(random_uniform(1, 1, 0, i) * 330) - 165);
+        v *= 1 + random_uniform(1, 2, 0, i) * 0x1p-20;
+        ck_assert_double_eq(dtype_round(F32, v), (double)(float)v);
+    }
+}
+END_TEST
+
+// The first is a vector of the paper's authors; the others are from a second
+// implementation that gives all three of theirs.
+START_TEST(random_numbers_are_philox) {
+    ck_assert_double_eq(random_uniform(0, 0, 0, 0), 0x6627e8 * 0x1p-24);
+    ck_assert_double_eq(random_uniform(1, 2, 3, 4), 0x6d79a9 * 0x1p-24);
+    ck_assert_double_eq(
+        random_uniform(0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff),
+        0x4d18d7 * 0x1p-24);
+    ck_assert_double_eq(
+        random_uniform(0xa4093822, 0x299f31d0, 0x85a308d3, 0x243f6a88),
+        0xe69c9c * 0x1p-24);
+}
+END_TEST
+
+START_TEST(streams_are_fnv) {
+    ck_assert_int_eq(stream_of(""), 0x011c9dc5);
+    ck_assert_int_eq(stream_of("a"), 0x640c292c);
+    ck_assert_int_eq(stream_of("foobar"), 0x3f9cf968);
+}
+END_TEST
+
+Suite *eval_suite(void) {
+    Suite *s = suite_create("eval");
+    TCase *c = tcase_create("eval");
+    tcase_add_loop_test(c, operations_mean_this, 0, NUM_CASES);
+    tcase_add_test(c, every_operation_has_a_case);
+    tcase_add_test(c, optimizers_see_later_gradients);
+    tcase_add_test(c, results_are_rounded_when_asked);
+    tcase_add_test(c, empty_tensors_are_computed);
+    tcase_add_test(c, rounding_is_to_nearest_even);
+    tcase_add_test(c, random_numbers_are_philox);
+    tcase_add_test(c, streams_are_fnv);
+    suite_add_tcase(s, c);
+    return s;
+}

@@ -1,0 +1,307 @@
+// Shape rules: a type for every operation, and a reason where there is none.
+
+#include "tests/ir/suites.h"
+
+#include <string.h>
+
+// Graphs that verify: the type written on the last line is the one that its
+// operation gives.  Every operation ends one of them.
+static const char *const good[] = {
+    // clang-format off
+    INPUT(0, "u8[2,4,4,3]"),
+    "%0 = param {name = \"p\"} : f32[3]\n",
+    "%0 = state {init = 0.0, kind = \"run\", name = \"s\"} : i32[]\n",
+    "%0 = constant {values = [1.0,2.0,3.0]} : f32[3]\n",
+    "%0 = constant {values = [1.0]} : f32[3,5]\n",
+    "%0 = iota {axis = 1} : i32[2,3]\n",
+    "%0 = loss_scale : f32[]\n",
+    "%0 = scratch : u8[1024]\n",
+
+    INPUT(0, "act[2,3]") "%1 = neg %0 : act[2,3]\n",
+    INPUT(0, "i32[2,3]") "%1 = abs %0 : i32[2,3]\n",
+    INPUT(0, "f32[2]") "%1 = exp %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = log %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = sqrt %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = rsqrt %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = cos %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = sin %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = tanh %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = erf %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = sigmoid %0 : f32[2]\n",
+    INPUT(0, "f32[2]") "%1 = floor %0 : f32[2]\n",
+    INPUT(0, "act[2]") "%1 = relu %0 : act[2]\n",
+    INPUT(0, "bool[2]") "%1 = not %0 : bool[2]\n",
+    INPUT(0, "act[2]") "%1 = finite %0 : bool[2]\n",
+    INPUT(0, "u8[2,3]") "%1 = cast %0 : act[2,3]\n",
+    INPUT(0, "f32[3,1]") "%1 = broadcast %0 : f32[2,3,4]\n",
+
+    INPUT(0, "act[2,3]") INPUT(1, "act[3]") "%2 = add %0, %1 : act[2,3]\n",
+    INPUT(0, "act[2,3]") INPUT(1, "f32[3]") "%2 = sub %0, %1 : f32[2,3]\n",
+    INPUT(0, "f32[]") INPUT(1, "act[3]") "%2 = mul %0, %1 : f32[3]\n",
+    INPUT(0, "i32[2,1]") INPUT(1, "i32[3]") "%2 = div %0, %1 : i32[2,3]\n",
+    INPUT(0, "i32[2,1]") INPUT(1, "i32[3]") "%2 = mod %0, %1 : i32[2,3]\n",
+    INPUT(0, "u8[2]") INPUT(1, "u8[2]") "%2 = maximum %0, %1 : u8[2]\n",
+    INPUT(0, "f32[2]") INPUT(1, "f32[2]") "%2 = minimum %0, %1 : f32[2]\n",
+    INPUT(0, "act[2]") INPUT(1, "f32[]") "%2 = lt %0, %1 : bool[2]\n",
+    INPUT(0, "f32[2]") INPUT(1, "f32[]") "%2 = le %0, %1 : bool[2]\n",
+    INPUT(0, "i32[2]") INPUT(1, "i32[]") "%2 = eq %0, %1 : bool[2]\n",
+    INPUT(0, "bool[2]") INPUT(1, "bool[]") "%2 = and %0, %1 : bool[2]\n",
+    INPUT(0, "bool[2]") INPUT(1, "bool[]") "%2 = or %0, %1 : bool[2]\n",
+    INPUT(0, "bool[2,1]") INPUT(1, "act[3]") INPUT(2, "f32[]")
+    "%3 = select %0, %1, %2 : f32[2,3]\n",
+    INPUT(0, "i32[]") INPUT(1, "i32[]") INPUT(2, "i32[5]")
+    "%3 = uniform %0, %1, %2 {stream = 7} : f32[5]\n",
+
+    INPUT(0, "act[2,3,4]") "%1 = sum %0 {axes = [0,1]} : f32[4]\n",
+    INPUT(0, "i32[2,3,4]") "%1 = sum %0 {axes = [1]} : i32[2,1,4]\n",
+    INPUT(0, "f32[2,3]") "%1 = sum %0 {axes = [0,1]} : f32[]\n",
+    INPUT(0, "f32[2,3]") "%1 = sum %0 {axes = []} : f32[2,3]\n",
+    INPUT(0, "f32[2,3,4]") "%1 = max %0 {axes = [0,2]} : f32[3,1]\n",
+    INPUT(0, "act[2,3]") "%1 = var %0 {axes = [0]} : f32[3]\n",
+    INPUT(0, "act[2,3]") "%1 = argmax %0 {axis = 1} : i32[2,1]\n",
+    INPUT(0, "act[2,3]") INPUT(1, "f32[7]") "%2 = all_finite %0, %1 : f32[]\n",
+
+    INPUT(0, "u8[2,6]") "%1 = reshape %0 : u8[3,4]\n",
+    INPUT(0, "f32[2,3]") "%1 = pad %0 {high = [0,2], low = [1,0]} : f32[3,5]\n",
+    INPUT(0, "f32[2,3]") "%1 = slice %0 {high = [0,2], low = [1,0]} : f32[1,1]\n",
+    INPUT(0, "u8[2,4,4,3]") INPUT(1, "i32[2]") INPUT(2, "i32[2]")
+    "%3 = shift %0, %1, %2 {mode = \"reflect\"} : u8[2,4,4,3]\n",
+    INPUT(0, "u8[2,4,4,3]") INPUT(1, "bool[2]")
+    "%2 = flip %0, %1 : u8[2,4,4,3]\n",
+
+    INPUT(0, "act[2,5,7,3]")
+    "%1 = max_pool %0 {pad = [1,0,0,0], stride = [2,3], window = [2,3]}"
+    " : act[2,3,2,3]\n",
+    INPUT(0, "act[2,16,16,3]")
+    "%1 = max_pool_index %0 {window = [16,16]} : u8[2,1,1,3]\n",
+    INPUT(0, "act[2,16,17,3]")
+    "%1 = max_pool_index %0 {window = [16,17]} : i32[2,1,1,3]\n",
+    INPUT(0, "u8[2,2,2,3]") INPUT(1, "act[2,2,2,3]")
+    "%2 = max_pool_grad %0, %1 {stride = [2,2], window = [2,2]}"
+    " : act[2,5,4,3]\n",
+    INPUT(0, "f32[2,4,4,3]") "%1 = avg_pool %0 {window = [4,4]} : f32[2,1,1,3]\n",
+    INPUT(0, "f32[2,1,1,3]")
+    "%1 = avg_pool_grad %0 {window = [4,4]} : f32[2,4,4,3]\n",
+
+    INPUT(0, "act[2,9,8,6]") INPUT(1, "act[4,3,2,3]")
+    "%2 = conv %0, %1 {dilation = [2,1], groups = 2, pad = [1,0,0,1],"
+    " stride = [2,3]} : act[2,3,3,4]\n",
+    INPUT(0, "f32[2,3,3,4]") INPUT(1, "f32[4,3,2,3]")
+    "%2 = conv_grad_input %0, %1 {dilation = [2,1], groups = 2,"
+    " pad = [1,0,0,1], stride = [2,3]} : f32[2,9,8,6]\n",
+    INPUT(0, "f32[2,3,3,4]") INPUT(1, "f32[2,9,8,6]")
+    "%2 = conv_grad_weight %0, %1 {dilation = [2,1], groups = 2,"
+    " pad = [1,0,0,1], stride = [2,3]} : f32[4,3,2,3]\n",
+    INPUT(0, "f32[2,3]") INPUT(1, "f32[3,4]") "%2 = matmul %0, %1 : f32[2,4]\n",
+    INPUT(0, "act[3,2]") INPUT(1, "act[4,3]")
+    "%2 = matmul %0, %1 {ta = 1, tb = 1} : act[2,4]\n",
+
+    INPUT(0, "act[2,4,4,3]") INPUT(1, "f32[3]") INPUT(2, "f32[3]")
+    "%3 = batch_norm %0, %1, %2 {eps = 1e-05} : act[2,4,4,3]\n",
+    INPUT(0, "act[2,5]") INPUT(1, "i32[2]")
+    "%2 = cross_entropy %0, %1 {smoothing = 0.1} : f32[2,1]\n",
+    INPUT(0, "act[2,5]") "%1 = softmax %0 : act[2,5]\n",
+
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "act[3]")
+    "%2 = gradient %0, %1 : act[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
+    "%2 = sgd %0, %1, %1, %1 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
+    "%3 = adam %0, %1, %1, %1, %1, %2 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[3]")
+    "%2 = assign %0, %1 : f32[3]\n",
+    INPUT(0, "f32[3]") "%1 = output %0 {name = \"y\"} : f32[3]\n",
+    // clang-format on
+};
+
+// Graphs whose last node has no type, and the start of the reason.
+static const struct {
+    const char *body, *why;
+} bad[] = {
+    // clang-format off
+    {"%0 = constant : f32[]\n", "it has no values"},
+    {"%0 = constant {values = [1.0,2.0]} : f32[3]\n",
+     "2 values cannot fill f32[3]"},
+    {"%0 = input {name = \"x\"} : f32[2147483647,2147483647]\n",
+     "the declared type is too large"},
+    {INPUT(0, "i32[2]") "%1 = exp %0 : i32[2]\n",
+     "it needs a float operand, not i32[2]"},
+    {INPUT(0, "f32[2]") "%1 = not %0 : bool[2]\n", "it needs bool operands"},
+    {INPUT(0, "f32[2]") "%1 = broadcast %0 : f32[3]\n",
+     "the first does not broadcast to the second: f32[2] and f32[3]"},
+    {INPUT(0, "f32[2,3]") "%1 = broadcast %0 : f32[3]\n",
+     "the first does not broadcast"},
+    {INPUT(0, "f32[2]") "%1 = neg %0, %0 : f32[2]\n",
+     "it takes 1 operands, not 2"},
+    {"%0 = neg %7 : f32[2]\n", "there is no %7 yet"},
+    {INPUT(0, "f32[2]") INPUT(1, "f32[3]") "%2 = add %0, %1 : f32[2]\n",
+     "the shapes do not broadcast: f32[2] and f32[3]"},
+    {INPUT(0, "f32[2]") INPUT(1, "i32[2]") "%2 = add %0, %1 : f32[2]\n",
+     "the element types do not mix: f32[2] and i32[2]"},
+    {INPUT(0, "act[2]") INPUT(1, "f16[2]") "%2 = add %0, %1 : act[2]\n",
+     "the element types do not mix"},
+    {INPUT(0, "u8[2]") INPUT(1, "i32[2]") "%2 = lt %0, %1 : bool[2]\n",
+     "the element types do not mix"},
+    {INPUT(0, "bool[2]") "%1 = add %0, %0 : bool[2]\n", "it needs numbers"},
+    {INPUT(0, "f32[2147483647,1]") INPUT(1, "f32[2147483647]")
+     "%2 = add %0, %1 : f32[1]\n", "the result is too large"},
+    {INPUT(0, "u8[2]") "%1 = mod %0, %0 : u8[2]\n", "it needs i32 operands"},
+    {INPUT(0, "f32[2]") "%1 = select %0, %0, %0 : f32[2]\n",
+     "its condition must be bool"},
+    {INPUT(0, "i32[1]") INPUT(1, "i32[]")
+     "%2 = uniform %0, %1, %1 : f32[]\n", "operand 1 must be i32[], not i32[1]"},
+    {INPUT(0, "i32[]") INPUT(1, "f32[3]")
+     "%2 = uniform %0, %0, %1 : f32[3]\n", "its index must be i32"},
+    {INPUT(0, "f32[2]") "%1 = sum %0 : f32[]\n", "it has no axes"},
+    {INPUT(0, "f32[2]") "%1 = sum %0 {axes = [1]} : f32[]\n",
+     "f32[2] has no axis 1"},
+    {INPUT(0, "f32[2,2]") "%1 = sum %0 {axes = [1,0]} : f32[]\n",
+     "its axes are not ascending"},
+    {INPUT(0, "bool[2]") "%1 = sum %0 {axes = [0]} : i32[]\n",
+     "it needs numbers"},
+    {INPUT(0, "i32[2]") "%1 = var %0 {axes = [0]} : f32[]\n",
+     "it needs numbers"},
+    {INPUT(0, "f32[0]") "%1 = max %0 {axes = [0]} : f32[]\n",
+     "the largest of nothing"},
+    {INPUT(0, "f32[2,3]") "%1 = argmax %0 {axis = 0} : i32[3]\n",
+     "it searches the last axis only"},
+    {INPUT(0, "i32[2]") "%1 = all_finite %0 : f32[]\n",
+     "it needs float operands"},
+    {INPUT(0, "f32[2,3]") "%1 = reshape %0 : f32[5]\n",
+     "the numbers of elements differ: f32[2,3] and f32[5]"},
+    {INPUT(0, "f32[2,3]") "%1 = pad %0 {high = [0], low = [0]} : f32[2,3]\n",
+     "low and high must have a number for each axis"},
+    {INPUT(0, "f32[2]") "%1 = pad %0 {high = [0], low = [-1]} : f32[1]\n",
+     "low and high must be in 0"},
+    {INPUT(0, "f32[2]") "%1 = slice %0 {high = [2], low = [1]} : f32[0]\n",
+     "it drops more than there is"},
+    {INPUT(0, "f32[2,4,4,3]") INPUT(1, "i32[3]")
+     "%2 = shift %0, %1, %1 {mode = \"zero\"} : f32[2,4,4,3]\n",
+     "operand 2 must be i32[2], not i32[3]"},
+    {INPUT(0, "f32[2,4,4,3]") INPUT(1, "i32[2]")
+     "%2 = shift %0, %1, %1 {mode = \"wrap\"} : f32[2,4,4,3]\n",
+     "its mode must be zero, edge or reflect"},
+    {INPUT(0, "f32[2,4,4]") INPUT(1, "bool[2]")
+     "%2 = flip %0, %1 : f32[2,4,4]\n", "it needs images [N,H,W,C]"},
+    {INPUT(0, "f32[2,4,4,3]") "%1 = max_pool %0 : f32[2,4,4,3]\n",
+     "it has no window"},
+    {INPUT(0, "f32[2,4,4,3]") "%1 = max_pool %0 {window = [5,1]} : f32[2,0,4,3]\n",
+     "the window must fit the image"},
+    {INPUT(0, "f32[2,4,4,3]")
+     "%1 = max_pool %0 {pad = [2,0,0,0], window = [2,2]} : f32[2,4,4,3]\n",
+     "its pad must be smaller than its window"},
+    {INPUT(0, "f32[2,4,4,3]")
+     "%1 = avg_pool %0 {stride = [0,1], window = [2,2]} : f32[2,4,4,3]\n",
+     "its stride must be in 1 .. 2147483647"},
+    {INPUT(0, "f32[2,4,4,3]")
+     "%1 = avg_pool %0 {window = [2]} : f32[2,4,4,3]\n",
+     "its window must have 2 numbers, not 1"},
+    {INPUT(0, "i32[2,4,4,3]") "%1 = max_pool %0 {window = [2,2]} : i32[2,3,3,3]\n",
+     "it needs float images"},
+    {INPUT(0, "f32[2,2,2,3]")
+     "%1 = avg_pool_grad %0 {window = [2,2]} : f32[2,4,4,3]\n",
+     "pooling gives the first, the gradient is the second"},
+    {INPUT(0, "i32[2,3,3,3]") INPUT(1, "f32[2,3,3,3]")
+     "%2 = max_pool_grad %0, %1 {window = [2,2]} : f32[2,4,4,3]\n",
+     "its index is the first and must be the second"},
+    {INPUT(0, "f32[2,4,4,3]") INPUT(1, "act[5,3,3,3]")
+     "%2 = conv %0, %1 : f32[2,2,2,5]\n",
+     "both operands must be f32 or both act"},
+    {INPUT(0, "f32[2,4,4,3]") INPUT(1, "f32[5,3,3,4]")
+     "%2 = conv %0, %1 : f32[2,2,2,5]\n", "the channels do not fit the groups"},
+    {INPUT(0, "f32[2,4,4,4]") INPUT(1, "f32[5,3,3,2]")
+     "%2 = conv %0, %1 {groups = 2} : f32[2,2,2,5]\n",
+     "the channels do not fit the groups"},
+    {INPUT(0, "f32[2,4,4,3]") INPUT(1, "f32[5,3,3,3]")
+     "%2 = conv %0, %1 {dilation = [2,2]} : f32[2,2,2,5]\n",
+     "the window must fit the image"},
+    {INPUT(0, "f32[2,4,4]") INPUT(1, "f32[5,3,3,3]")
+     "%2 = conv %0, %1 : f32[2,2,2,5]\n", "it needs x [N,H,W,C]"},
+    {INPUT(0, "f32[2,3,3,5]") INPUT(1, "f32[5,3,3,3]")
+     "%2 = conv_grad_input %0, %1 : f32[2,4,4,3]\n",
+     "conv gives the first, the gradient is the second"},
+    {INPUT(0, "f32[2,3]") INPUT(1, "f32[2,4]")
+     "%2 = matmul %0, %1 : f32[2,4]\n", "columns and rows do not match"},
+    {INPUT(0, "f32[2]") "%1 = matmul %0, %0 : f32[2]\n",
+     "it needs two matrices"},
+    {INPUT(0, "f32[2,3]") INPUT(1, "f32[2]")
+     "%2 = batch_norm %0, %1, %1 : f32[2,3]\n", "scale and bias must be"},
+    {INPUT(0, "f32[2,3]") INPUT(1, "i32[3]")
+     "%2 = cross_entropy %0, %1 : f32[2,1]\n", "its labels must be i32[M]"},
+    {INPUT(0, "f32[2,3]") "%1 = softmax %0 {axis = 0} : f32[2,3]\n",
+     "it works along the last axis only"},
+    {INPUT(0, "f32[3]") "%1 = gradient %0, %0 : f32[3]\n",
+     "its first operand must be a param"},
+    {"%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[4]")
+     "%2 = gradient %0, %1 : f32[4]\n", "a gradient must fit its param"},
+    {"%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
+     "%2 = adam %0, %1, %1, %1, %1, %1 : f32[3]\n",
+     "operand 6 must be i32[], not f32[]"},
+    {INPUT(0, "f32[3]") "%1 = assign %0, %0 : f32[3]\n",
+     "its first operand must be a param or a state"},
+    {"%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "act[3]")
+     "%2 = assign %0, %1 : f32[3]\n", "the types differ: f32[3] and act[3]"},
+    // clang-format on
+};
+
+enum {
+    NUM_GOOD = sizeof good / sizeof good[0],
+    NUM_BAD = sizeof bad / sizeof bad[0],
+};
+
+START_TEST(a_type_is_given) {
+    Arena *a = arena_new();
+    Graph *g = graph_of(a, good[_i]);
+    const char *why = graph_verify(g, a);
+    ck_assert_msg(why == NULL, "%s in\n%s", why, good[_i]);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(a_reason_is_given) {
+    Arena *a = arena_new();
+    Graph *g = graph_of(a, bad[_i].body);
+    Type type;
+    const char *why = type_infer(g, &g->node[g->count - 1], &type);
+    ck_assert_msg(why != NULL, "a type for\n%s", bad[_i].body);
+    ck_assert_msg(strncmp(why, bad[_i].why, strlen(bad[_i].why)) == 0,
+                  "%s for\n%s", why, bad[_i].body);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(every_operation_has_a_case) {
+    Arena *a = arena_new();
+    bool covered[NUM_OPS] = {false};
+    for (int i = 0; i < NUM_GOOD; i++) {
+        Graph *g = graph_of(a, good[i]);
+        covered[g->node[g->count - 1].op] = true;
+    }
+    for (int op = 0; op < NUM_OPS; op++)
+        ck_assert_msg(covered[op], "no case for %s", op_info[op].name);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(windows_are_counted) {
+    ck_assert_int_eq(window_count(32, 2, 3, 1, 1), 32);
+    ck_assert_int_eq(window_count(5, 0, 2, 2, 1), 2);
+    ck_assert_int_eq(window_count(5, 0, 3, 1, 2), 1);
+    ck_assert_int_eq(window_count(4, 0, 3, 1, 2), 0);
+    ck_assert_int_eq(window_count(4, 0, 7, 5, 1), 0);
+    ck_assert_int_eq(window_count(4, 0, 2, 0, 1), 0);
+    ck_assert_int_eq(window_count(INT64_MAX, 1, 2, 1, 1), 0);
+    ck_assert_int_eq(window_count(4, 0, INT64_MAX, 1, INT64_MAX), 0);
+}
+END_TEST
+
+Suite *shape_suite(void) {
+    Suite *s = suite_create("shape");
+    TCase *c = tcase_create("shape");
+    tcase_add_loop_test(c, a_type_is_given, 0, NUM_GOOD);
+    tcase_add_loop_test(c, a_reason_is_given, 0, NUM_BAD);
+    tcase_add_test(c, every_operation_has_a_case);
+    tcase_add_test(c, windows_are_counted);
+    suite_add_tcase(s, c);
+    return s;
+}

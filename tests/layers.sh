@@ -1,0 +1,48 @@
+#!/bin/sh
+# A folder that includes what it may not depend on does not compile.
+set -u
+
+failed=0
+
+# includes FOLDER HEADER: whether a file of the folder can include it.
+includes() {
+    echo "#include <$2>" |
+        "$CC" -x c -fsyntax-only -I"$SINTER_VIEW/$1" - 2>/dev/null
+}
+
+# sees FOLDER HEADER... -- HEADER...: may include the first, not the second.
+sees() {
+    folder=$1
+    shift
+    expect=yes
+    for header in "$@"; do
+        if [ "$header" = -- ]; then
+            expect=no
+            continue
+        fi
+        found=no
+        includes "$folder" "$header" && found=yes
+        [ $found = $expect ] && continue
+        echo "$folder: can include $header: $found, should be $expect"
+        failed=1
+    done
+}
+
+base=base/text.h
+ir='ir/ir.h ir/program.h ir/group.h'
+private='ir/shape.h passes/gradients.h frontend/lex.h runtime/runtime.h'
+frontend=frontend/frontend.h
+passes=passes/passes.h
+codegen=codegen/codegen.h
+runtime=runtime/rt.h
+
+# shellcheck disable=SC2086 # lists of headers
+{
+    sees base $base -- $ir $frontend $passes $codegen $runtime
+    sees ir $base $ir ir/shape.h -- $frontend $passes $codegen $runtime
+    sees frontend $base $ir $frontend -- $passes $codegen $runtime ir/shape.h
+    sees passes $base $ir $passes -- $frontend $codegen $runtime ir/shape.h
+    sees codegen $base $ir $codegen -- $frontend $passes $runtime $private
+    sees runtime $runtime base/exits.h -- $base $ir $frontend $passes $codegen
+}
+exit $failed

@@ -1,0 +1,117 @@
+// Layout: padding keeps values and leaves multiples of 8.
+#include "tests/passes/networks.h"
+#include "tests/passes/suites.h"
+#include "tests/passes/values.h"
+
+#include <string.h>
+
+// A contraction of act operands, and its result in f32 as output.
+static const struct {
+    const char *a, *b, *node, *type;
+} cases[] = {
+    {"[2,4,4,3]", "[10,3,3,3]", "conv %1, %3 {pad = [1,1,1,1]}", "[2,4,4,10]"},
+    {"[2,4,4,8]", "[10,3,3,8]", "conv %1, %3", "[2,2,2,10]"},
+    {"[2,5,5,16]", "[8,3,3,16]", "conv %1, %3 {stride = [2,2]}", "[2,2,2,8]"},
+    {"[2,4,4,5]", "[5,3,3,3]", "conv_grad_input %1, %3 {pad = [1,1,1,1]}",
+     "[2,4,4,3]"},
+    {"[2,4,4,5]", "[2,4,4,3]", "conv_grad_weight %1, %3 {pad = [1,1,1,1]}",
+     "[5,3,3,3]"},
+    {"[4,5]", "[5,10]", "matmul %1, %3", "[4,10]"},
+    {"[5,4]", "[5,10]", "matmul %1, %3 {ta = 1}", "[4,10]"},
+    {"[4,5]", "[10,5]", "matmul %1, %3 {tb = 1}", "[4,10]"},
+    {"[5,4]", "[10,5]", "matmul %1, %3 {ta = 1, tb = 1}", "[4,10]"},
+    {"[4,16]", "[16,24]", "matmul %1, %3", "[4,24]"},
+};
+
+static Graph *case_graph(Arena *a, int i, const char *dtype) {
+    Text t = text_new(a);
+    text_add(&t, "graph eval (primitive, typed; act = f16) {\n");
+    text_add(&t, "%%0 = input {name = \"a\"} : f32%s\n", cases[i].a);
+    text_add(&t, "%%1 = cast %%0 : %s%s\n", dtype, cases[i].a);
+    text_add(&t, "%%2 = input {name = \"b\"} : f32%s\n", cases[i].b);
+    text_add(&t, "%%3 = cast %%2 : %s%s\n", dtype, cases[i].b);
+    text_add(&t, "%%4 = %s : %s%s\n", cases[i].node, dtype, cases[i].type);
+    text_add(&t, "%%5 = cast %%4 : f32%s\n", cases[i].type);
+    text_add(&t, "%%6 = output %%5 {name = \"y\"} : f32%s\n}\n", cases[i].type);
+    return graph_from(a, text_string(&t));
+}
+
+static int64_t last_dim(const Graph *g, NodeId n) {
+    Type type = g->node[n].type;
+    return type.dim[type.rank - 1];
+}
+
+static void check_padded(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        if (!(op_info[node->op].facts & CONTRACTS))
+            continue;
+        ck_assert_int_eq(last_dim(g, n) % 8, 0);
+        for (int i = 0; i < 2; i++)
+            ck_assert_int_eq(last_dim(g, node->arg[i]) % 8, 0);
+    }
+}
+
+START_TEST(padding_keeps_values) {
+    Arena *a = arena_new();
+    Graph *before = case_graph(a, _i, "act");
+    Graph *after = run_pass(before, "layout", F16);
+    check_padded(after);
+    check_same_values(before, after, 1e-12);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(what_fits_is_left_alone) {
+    Arena *a = arena_new();
+    Graph *g = run_pass(case_graph(a, 2, "act"), "layout", F16);
+    ck_assert_int_eq(count_ops(g, OP_pad) + count_ops(g, OP_slice), 0);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(f32_is_left_alone) {
+    Arena *a = arena_new();
+    Graph *g = run_pass(case_graph(a, 0, "f32"), "layout", F16);
+    ck_assert_int_eq(count_ops(g, OP_pad) + count_ops(g, OP_slice), 0);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(groups_are_left_alone) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, "graph eval (primitive, typed; act = f16) {\n"
+                             "%0 = input {name = \"x\"} : act[1,4,4,6]\n"
+                             "%1 = input {name = \"w\"} : act[6,3,3,3]\n"
+                             "%2 = conv %0, %1 {groups = 2} : act[1,2,2,6]\n"
+                             "%3 = output %2 {name = \"y\"} : act[1,2,2,6]\n"
+                             "}\n");
+    ck_assert_uint_eq(run_pass(g, "layout", F16)->count, g->count);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(training_step_keeps_its_values) {
+    Arena *a = arena_new();
+    Graph *g = run_pass(graph_from(a, residual_network), "autodiff", F32);
+    g = run_pass(run_pass(g, "optimizer", F32), "expand", F32);
+    g = run_pass(g, "precision", F16);
+    Graph *after = run_pass(g, "layout", F16);
+    check_padded(after);
+    check_same_values(g, after, 1e-9);
+    arena_free(a);
+}
+END_TEST
+
+Suite *layout_suite(void) {
+    Suite *s = suite_create("layout");
+    TCase *t = tcase_create("layout");
+    tcase_add_loop_test(t, padding_keeps_values, 0,
+                        sizeof cases / sizeof cases[0]);
+    tcase_add_test(t, what_fits_is_left_alone);
+    tcase_add_test(t, f32_is_left_alone);
+    tcase_add_test(t, groups_are_left_alone);
+    tcase_add_test(t, training_step_keeps_its_values);
+    suite_add_tcase(s, t);
+    return s;
+}

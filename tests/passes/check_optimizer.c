@@ -1,0 +1,202 @@
+// Optimizer: three updates against PyTorch's formulas, written out here.
+//
+// The loss is sum(x w^2), so the gradient 2 x w changes from step to step.
+#include "tests/passes/suites.h"
+#include "tests/passes/values.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT = 3, STEPS = 3 };
+
+static const double rate = 0.1, beta2 = 0.99, eps = 1e-8;
+
+typedef struct {
+    const char *attributes;
+    bool adam, nesterov, decoupled;
+    double momentum, decay; // momentum is adam's beta1
+} Recipe3;
+
+static const Recipe3 recipes[] = {
+    {"", false, false, false, 0, 0},
+    {"", false, false, false, 0, 0.3},
+    {"", false, false, false, 0.9, 0},
+    {"", false, false, false, 0.9, 0.3},
+    {"{nesterov = 1}", false, true, false, 0.9, 0.3},
+    {"", true, false, false, 0.9, 0},
+    {"{eps = 1e-08}", true, false, false, 0.9, 0.3},
+    {"{decoupled = 1}", true, false, true, 0.9, 0.3},
+};
+
+static Graph *recipe_graph(Arena *a, const Recipe3 *r) {
+    Text t = text_new(a);
+    text_add(&t,
+             "graph train {\n"
+             "%%0 = param {name = \"w\"} : f32[3]\n"
+             "%%1 = input {name = \"x\"} : f32[3]\n"
+             "%%2 = mul %%0, %%0 : f32[3]\n"
+             "%%3 = mul %%1, %%2 : f32[3]\n"
+             "%%4 = sum %%3 {axes = [0]} : f32[]\n"
+             "%%5 = output %%4 {name = \"loss\"} : f32[]\n"
+             "%%6 = constant {values = [%.17g]} : f32[]\n"
+             "%%7 = constant {values = [%.17g]} : f32[]\n"
+             "%%8 = constant {values = [%.17g]} : f32[]\n"
+             "%%9 = constant {values = [%.17g]} : f32[]\n"
+             "%%10 = state {init = 0.0, kind = \"run\", name = \"run.step\"} "
+             ": i32[]\n"
+             "%%11 = constant {values = [1.0]} : i32[]\n"
+             "%%12 = add %%10, %%11 : i32[]\n"
+             "%%13 = assign %%10, %%12 : i32[]\n",
+             rate, r->momentum, r->decay, beta2);
+    text_add(&t, "%%14 = %s %s : f32[3]\n}\n",
+             r->adam ? "adam %0, %6, %7, %9, %8, %12" : "sgd %0, %6, %7, %8",
+             r->attributes);
+    return graph_from(a, text_string(&t));
+}
+
+// What is kept between steps, in either way of computing them.
+typedef struct {
+    double w[COUNT], m[COUNT], v[COUNT];
+} Moments;
+
+static void step_sgd(const Recipe3 *r, Moments *s, int i, double d, int step) {
+    d += r->decay * s->w[i];
+    s->m[i] = step == 1 ? d : r->momentum * s->m[i] + d;
+    if (r->momentum != 0)
+        d = r->nesterov ? d + r->momentum * s->m[i] : s->m[i];
+    s->w[i] -= rate * d;
+}
+
+static void step_adam(const Recipe3 *r, Moments *s, int i, double d, int step) {
+    if (r->decoupled)
+        s->w[i] *= 1 - rate * r->decay;
+    else
+        d += r->decay * s->w[i];
+    s->m[i] = r->momentum * s->m[i] + (1 - r->momentum) * d;
+    s->v[i] = beta2 * s->v[i] + (1 - beta2) * d * d;
+    double root = sqrt(s->v[i]) / sqrt(1 - pow(beta2, step)) + eps;
+    s->w[i] -= rate / (1 - pow(r->momentum, step)) * s->m[i] / root;
+}
+
+// Gives a state its elements, where the graph has it.
+static void set_leaf(const Graph *g, double **leaf, const char *name,
+                     double *value) {
+    NodeId n = graph_find(g, name);
+    if (n != NO_NODE)
+        leaf[n] = value;
+}
+
+static void read_back(const Graph *g, double *const *value, const char *name,
+                      double *to) {
+    const double *from = value_named(g, value, name);
+    if (from != NULL)
+        memcpy(to, from, COUNT * sizeof *to);
+}
+
+static void run_step(const Graph *g, Moments *s, double *x, double step) {
+    Arena *a = arena_new();
+    double **leaf = ARENA_ARRAY(a, g->count, double *);
+    set_leaf(g, leaf, "w", s->w);
+    set_leaf(g, leaf, "x", x);
+    set_leaf(g, leaf, "run.step", &step);
+    set_leaf(g, leaf, "w.momentum", s->m);
+    set_leaf(g, leaf, "w.adam_m", s->m);
+    set_leaf(g, leaf, "w.adam_v", s->v);
+    double **value = graph_eval(g, a, leaf, false);
+    read_back(g, value, "w", s->w);
+    read_back(g, value, "w.momentum", s->m);
+    read_back(g, value, "w.adam_m", s->m);
+    read_back(g, value, "w.adam_v", s->v);
+    arena_free(a);
+}
+
+START_TEST(three_steps_follow_pytorch) {
+    const Recipe3 *r = &recipes[_i];
+    Arena *a = arena_new();
+    Graph *g = run_pass(recipe_graph(a, r), "autodiff", F32);
+    g = run_pass(g, "optimizer", F32);
+    Moments got = {.w = {1, -0.5, 0.25}}, want = got;
+    double x[COUNT] = {0.3, -0.7, 1.1};
+    for (int step = 1; step <= STEPS; step++) {
+        for (int i = 0; i < COUNT; i++)
+            (r->adam ? step_adam : step_sgd)(r, &want, i, 2 * x[i] * want.w[i],
+                                             step);
+        run_step(g, &got, x, step - 1);
+        for (int i = 0; i < COUNT; i++)
+            ck_assert_double_eq_tol(got.w[i], want.w[i], 1e-12);
+    }
+    arena_free(a);
+}
+END_TEST
+
+// The first step is what ir/eval.c says that sgd and adam mean.
+START_TEST(first_step_is_the_definition) {
+    Arena *a = arena_new();
+    Graph *before = run_pass(recipe_graph(a, &recipes[_i]), "autodiff", F32);
+    Graph *after = run_pass(before, "optimizer", F32);
+    double w[] = {1, -0.5, 0.25}, x[] = {0.3, -0.7, 1.1};
+    double **leaf = ARENA_ARRAY(a, before->count, double *);
+    set_leaf(before, leaf, "w", w);
+    set_leaf(before, leaf, "x", x);
+    double **value = graph_eval(before, a, leaf, false);
+    Moments got = {.w = {1, -0.5, 0.25}};
+    run_step(after, &got, x, 0);
+    NodeId n = 0;
+    while (before->node[n].op != OP_sgd && before->node[n].op != OP_adam)
+        n++;
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_double_eq_tol(got.w[i], value[n][i], 1e-12);
+    arena_free(a);
+}
+END_TEST
+
+static int count_states(const Graph *g) {
+    int count = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        const char *kind = node_text(&g->node[n], ATTR_kind);
+        count += kind != NULL && strcmp(kind, STATE_OPTIMIZER) == 0;
+    }
+    return count;
+}
+
+START_TEST(zero_momentum_and_decay_cost_nothing) {
+    Arena *a = arena_new();
+    Graph *g = run_pass(recipe_graph(a, &recipes[0]), "autodiff", F32);
+    NodeId before = g->count;
+    g = run_pass(g, "optimizer", F32);
+    ck_assert_int_eq(count_states(g), 0);
+    // Without gradient and sgd: g / scale, rate * that, w - that, assign.
+    ck_assert_uint_eq(g->count, before - 2 + 4);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(correction_is_accurate_in_f32) {
+    Arena *a = arena_new();
+    Graph *g = run_pass(recipe_graph(a, &recipes[5]), "autodiff", F32);
+    g = run_pass(run_pass(g, "optimizer", F32), "simplify", F32);
+    double w[] = {1, -0.5, 0.25}, x[] = {0.3, -0.7, 1.1};
+    double **leaf = ARENA_ARRAY(a, g->count, double *);
+    set_leaf(g, leaf, "w", w);
+    set_leaf(g, leaf, "x", x);
+    const double *exact = value_named(g, graph_eval(g, a, leaf, false), "w");
+    const double *rounded = value_named(g, graph_eval(g, a, leaf, true), "w");
+    for (int i = 0; i < COUNT; i++) {
+        double step = exact[i] - w[i];
+        ck_assert_double_le(fabs(rounded[i] - exact[i]), 1e-6 * fabs(step));
+    }
+    arena_free(a);
+}
+END_TEST
+
+Suite *optimizer_suite(void) {
+    Suite *s = suite_create("optimizer");
+    TCase *t = tcase_create("optimizer");
+    int count = sizeof recipes / sizeof recipes[0];
+    tcase_add_loop_test(t, three_steps_follow_pytorch, 0, count);
+    tcase_add_loop_test(t, first_step_is_the_definition, 0, count);
+    tcase_add_test(t, zero_momentum_and_decay_cost_nothing);
+    tcase_add_test(t, correction_is_accurate_in_f32);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,21 @@
+// Runs the suites of the passes.
+#include "tests/passes/suites.h"
+
+#include <stdlib.h>
+
+int main(void) {
+    SRunner *r = srunner_create(autodiff_suite());
+    srunner_add_suite(r, gradcheck_suite());
+    srunner_add_suite(r, optimizer_suite());
+    srunner_add_suite(r, expand_suite());
+    srunner_add_suite(r, precision_suite());
+    srunner_add_suite(r, layout_suite());
+    srunner_add_suite(r, hoist_suite());
+    srunner_add_suite(r, simplify_suite());
+    srunner_add_suite(r, prune_suite());
+    srunner_add_suite(r, pipeline_suite());
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,18 @@
+// The suites of this folder, one for each check_*.c and for gradcheck.c.
+#ifndef TESTS_PASSES_SUITES_H
+#define TESTS_PASSES_SUITES_H
+
+#include <check.h>
+
+Suite *autodiff_suite(void);
+Suite *expand_suite(void);
+Suite *gradcheck_suite(void);
+Suite *hoist_suite(void);
+Suite *layout_suite(void);
+Suite *optimizer_suite(void);
+Suite *pipeline_suite(void);
+Suite *precision_suite(void);
+Suite *prune_suite(void);
+Suite *simplify_suite(void);
+
+#endif

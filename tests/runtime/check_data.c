@@ -1,0 +1,373 @@
+// Readers of data sets: what they read, and what they refuse.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+#include "tests/runtime/place.h"
+#include "tests/runtime/suites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const RtSample cifar = {32, 32, 3, 10}, mnist = {5, 4, 1, 10};
+enum { RECORD = 3073 };
+
+static RtData data;
+static RtError error;
+
+static bool open_with(const char *format, const RtSample *shape,
+                      const RtFiles *files) {
+    memset(&error, 0, sizeof error);
+    return rt_data_open(&data, format, "d", shape, files, &error);
+}
+
+static bool open_data(const char *format, const RtSample *shape) {
+    return open_with(format, shape, &rt_system_files);
+}
+
+static void refused(const char *format, const RtSample *shape,
+                    const char *says) {
+    ck_assert_msg(!open_data(format, shape), "accepted: %s", says);
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
+}
+
+// Record i of a file: label i % 10, then bytes that say where they are.
+static void write_records(const char *name, int first, int count) {
+    uint8_t *bytes = malloc((size_t)count * RECORD + 1);
+    for (int i = 0; i < count; i++) {
+        uint8_t *r = bytes + (size_t)i * RECORD;
+        r[0] = (uint8_t)((first + i) % 10);
+        for (int k = 0; k < RECORD - 1; k++)
+            r[1 + k] = (uint8_t)(first + i + k / 1024 * 50 + k % 1024);
+    }
+    place_write(name, bytes, (size_t)count * RECORD);
+    free(bytes);
+}
+
+static void good_cifar(void) {
+    place_folder("d");
+    write_records("d/data_batch_1.bin", 0, 7);
+    write_records("d/data_batch_2.bin", 7, 600);
+    write_records("d/test_batch.bin", 100, 3);
+}
+
+START_TEST(cifar10_is_read) {
+    uint8_t image[3072];
+    good_cifar();
+    ck_assert_msg(open_data("cifar10", &cifar), "%s", error.text);
+    ck_assert_int_eq(data.train.count, 607);
+    ck_assert_int_eq(data.test.count, 3);
+    ck_assert_uint_eq(data.train.image_bytes, 3072);
+    for (int i = 0; i < 607; i++) {
+        ck_assert_int_eq(data.train.label[i], i % 10);
+        ck_assert(data.train.fetch(&data.train, i, image, &error));
+        for (int p = 0; p < 1024; p += 37)
+            for (int c = 0; c < 3; c++)
+                ck_assert_int_eq(image[3 * p + c], (uint8_t)(i + c * 50 + p));
+    }
+    ck_assert_int_eq(data.test.label[0], 0);
+    rt_data_close(&data);
+}
+END_TEST
+
+START_TEST(the_hash_covers_every_byte) {
+    good_cifar();
+    ck_assert(open_data("cifar10", &cifar));
+    uint64_t hash = data.hash;
+    rt_data_close(&data);
+    ck_assert(open_data("cifar10", &cifar));
+    ck_assert_uint_eq(data.hash, hash);
+    rt_data_close(&data);
+    size_t length;
+    uint8_t *bytes = place_read("d/data_batch_2.bin", &length);
+    bytes[length - 1] ^= 1;
+    place_write("d/data_batch_2.bin", bytes, length);
+    free(bytes);
+    ck_assert(open_data("cifar10", &cifar));
+    ck_assert_uint_ne(data.hash, hash);
+    rt_data_close(&data);
+}
+END_TEST
+
+START_TEST(cifar10_is_refused) {
+    RtSample shape = cifar;
+    good_cifar();
+    switch (_i) {
+    case 0:
+        unlink("d/data_batch_1.bin");
+        refused("cifar10", &shape, "d/data_batch_1.bin");
+        break;
+    case 1:
+        unlink("d/test_batch.bin");
+        refused("cifar10", &shape, "d/test_batch.bin");
+        break;
+    case 2:
+        place_write("d/data_batch_2.bin", "", 0);
+        refused("cifar10", &shape, "d/data_batch_2.bin has 0 bytes");
+        break;
+    case 3:
+        ck_assert_int_eq(truncate("d/data_batch_2.bin", 600 * RECORD - 1), 0);
+        refused("cifar10", &shape, "not a whole number of records");
+        break;
+    case 4:
+        ck_assert_int_eq(truncate("d/test_batch.bin", RECORD + 1), 0);
+        refused("cifar10", &shape, "d/test_batch.bin");
+        break;
+    case 5:
+        shape.classes = 9;
+        refused("cifar10", &shape,
+                "d/data_batch_2.bin: record 2 has label 9, but there are 9");
+        break;
+    case 6:
+        shape.h = 28;
+        refused("cifar10", &shape, "the model takes 28x32x3");
+        break;
+    case 7:
+        shape.c = 1;
+        refused("cifar10", &shape, "the model takes 32x32x1");
+        break;
+    case 8:
+        unlink("d/data_batch_2.bin");
+        place_folder("d/data_batch_2.bin");
+        refused("cifar10", &shape, "d/data_batch_2.bin is not a file");
+        break;
+    }
+}
+END_TEST
+
+static void write_idx(const char *name, uint32_t magic, int dims,
+                      const uint32_t *dim, size_t bytes, bool labels) {
+    uint8_t *all = calloc(bytes + 16, 1);
+    const uint32_t word[4] = {magic, dim[0], dim[1], dim[2]};
+    for (int i = 0; i <= dims; i++)
+        for (int k = 0; k < 4; k++)
+            all[4 * i + k] = (uint8_t)(word[i] >> (24 - 8 * k));
+    for (size_t i = 0; i < bytes; i++)
+        all[4 + 4 * (size_t)dims + i] = (uint8_t)(labels ? i % 10 : i * 3);
+    place_write(name, all, 4 + 4 * (size_t)dims + bytes);
+    free(all);
+}
+
+static void good_idx(void) {
+    const uint32_t train[3] = {12, 5, 4}, test[3] = {3, 5, 4};
+    place_folder("d");
+    write_idx("d/train-images-idx3-ubyte", 0x803, 3, train, 240, false);
+    write_idx("d/train-labels-idx1-ubyte", 0x801, 1, train, 12, true);
+    write_idx("d/t10k-images.idx3-ubyte", 0x803, 3, test, 60, false);
+    write_idx("d/t10k-labels.idx1-ubyte", 0x801, 1, test, 3, true);
+}
+
+START_TEST(idx_is_read) {
+    uint8_t image[20];
+    good_idx();
+    ck_assert_msg(open_data("idx", &mnist), "%s", error.text);
+    ck_assert_int_eq(data.train.count, 12);
+    ck_assert_int_eq(data.test.count, 3);
+    ck_assert(data.train.fetch(&data.train, 11, image, &error));
+    for (int i = 0; i < 20; i++)
+        ck_assert_int_eq(image[i], (uint8_t)((220 + i) * 3));
+    ck_assert_int_eq(data.train.label[11], 1);
+    rt_data_close(&data);
+}
+END_TEST
+
+#define IMAGES "d/train-images-idx3-ubyte"
+#define LABELS "d/train-labels-idx1-ubyte"
+
+START_TEST(idx_is_refused) {
+    RtSample shape = mnist;
+    const uint32_t dim[3] = {12, 5, 4}, more[3] = {13, 5, 4},
+                   wide[3] = {12, 4, 5}, none[3] = {0, 5, 4},
+                   huge[3] = {0xffffffff, 0xffffffff, 0xffffffff};
+    good_idx();
+    switch (_i) {
+    case 0:
+        unlink(IMAGES);
+        refused("idx", &shape, "no train-images-idx3-ubyte in d");
+        break;
+    case 1:
+        ck_assert_int_eq(rename(LABELS, LABELS ".gz"), 0);
+        refused("idx", &shape, "gunzip");
+        break;
+    case 2:
+        ck_assert_int_eq(truncate(IMAGES, 15), 0);
+        refused("idx", &shape, "too short for its header");
+        break;
+    case 3:
+        ck_assert_int_eq(truncate(LABELS, 0), 0);
+        refused("idx", &shape, "too short for its header");
+        break;
+    case 4:
+        write_idx(IMAGES, 0x801, 3, dim, 240, false);
+        refused("idx", &shape, "is not an idx file of images");
+        break;
+    case 5:
+        write_idx(LABELS, 0x803, 1, dim, 12, true);
+        refused("idx", &shape, "is not an idx file of labels");
+        break;
+    case 6:
+        ck_assert_int_eq(truncate(IMAGES, 16 + 239), 0);
+        refused("idx", &shape, "should hold 240 bytes");
+        break;
+    case 7:
+        write_idx(IMAGES, 0x803, 3, dim, 241, false);
+        refused("idx", &shape, "holds 241");
+        break;
+    case 8:
+        write_idx(LABELS, 0x801, 1, more, 13, true);
+        refused("idx", &shape, "13 labels for 12 images");
+        break;
+    case 9:
+        write_idx(IMAGES, 0x803, 3, wide, 240, false);
+        refused("idx", &shape, "images of 4x5x1, the model takes 5x4x1");
+        break;
+    case 10:
+        write_idx(IMAGES, 0x803, 3, none, 0, false);
+        refused("idx", &shape, IMAGES);
+        break;
+    case 11:
+        write_idx(IMAGES, 0x803, 3, huge, 240, false);
+        refused("idx", &shape, "absurd");
+        break;
+    case 12:
+        shape.classes = 9;
+        refused("idx", &shape, "sample 9 has label 9");
+        break;
+    case 13:
+        shape.c = 3;
+        refused("idx", &shape, "the model takes 5x4x3");
+        break;
+    }
+}
+END_TEST
+
+START_TEST(an_unknown_format) {
+    refused("tar", &cifar, "cannot read tar data");
+}
+END_TEST
+
+// ---- reads that fail ----
+
+static int calls, fails_at;
+
+static ssize_t failing_read(int fd, void *to, size_t bytes) {
+    if (++calls == fails_at) {
+        errno = EIO;
+        return -1;
+    }
+    return read(fd, to, bytes);
+}
+
+// Every second call is interrupted, the others read at most 1,000 bytes.
+static ssize_t halting_read(int fd, void *to, size_t bytes) {
+    if (++calls % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return read(fd, to, bytes < 1000 ? bytes : 1000);
+}
+
+START_TEST(a_read_that_fails) {
+    RtFiles files = rt_system_files;
+    files.read = failing_read;
+    good_cifar();
+    for (fails_at = 1; fails_at <= 4; fails_at++) {
+        calls = 0;
+        ck_assert(!open_with("cifar10", &cifar, &files));
+        ck_assert_int_eq(error.status, EXIT_DATA);
+        ck_assert_ptr_nonnull(strstr(error.text, strerror(EIO)));
+    }
+    calls = 0;
+    ck_assert(open_with("cifar10", &cifar, &files));
+    rt_data_close(&data);
+}
+END_TEST
+
+START_TEST(reads_that_are_short) {
+    RtFiles files = rt_system_files;
+    good_cifar();
+    ck_assert(open_data("cifar10", &cifar));
+    uint64_t hash = data.hash;
+    rt_data_close(&data);
+    files.read = halting_read;
+    ck_assert(open_with("cifar10", &cifar, &files));
+    ck_assert_uint_eq(data.hash, hash);
+    rt_data_close(&data);
+}
+END_TEST
+
+// ---- synthetic ----
+
+START_TEST(synthetic_is_the_same_every_time) {
+    RtData other;
+    ck_assert(open_data("synthetic", &cifar));
+    ck_assert(rt_data_open(&other, "synthetic", "", &cifar, &rt_system_files,
+                           &error));
+    ck_assert_int_eq(data.train.count, 10000);
+    ck_assert_int_eq(data.test.count, 2000);
+    ck_assert_int_eq(memcmp(data.train.image, other.train.image,
+                            10000 * data.train.image_bytes),
+                     0);
+    ck_assert_int_eq(
+        memcmp(data.test.label, other.test.label, 2000 * sizeof(int32_t)), 0);
+    ck_assert_uint_eq(data.hash, other.hash);
+    rt_data_close(&data);
+    rt_data_close(&other);
+}
+END_TEST
+
+START_TEST(synthetic_is_balanced_and_grey) {
+    int count[10] = {0};
+    double sum[10] = {0};
+    ck_assert(open_data("synthetic", &cifar));
+    for (int64_t i = 0; i < data.train.count; i++) {
+        int label = data.train.label[i];
+        ck_assert(label >= 0 && label < 10);
+        count[label]++;
+        for (size_t k = 0; k < 3072; k++)
+            sum[label] += data.train.image[(size_t)i * 3072 + k];
+    }
+    for (int k = 0; k < 10; k++) {
+        ck_assert_int_gt(count[k], 800);
+        ck_assert_int_lt(count[k], 1200);
+        double mean = sum[k] / count[k] / 3072;
+        ck_assert_msg(mean > 122 && mean < 134, "class %d: %f", k, mean);
+    }
+    rt_data_close(&data);
+}
+END_TEST
+
+START_TEST(synthetic_has_any_shape) {
+    const RtSample shapes[] = {
+        {28, 28, 1, 10}, {1, 1, 1, 2}, {7, 5, 2, 3}, {40, 100, 3, 100}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        ck_assert(open_data("synthetic", &shapes[i]));
+        ck_assert_int_gt(data.test.count, 0);
+        rt_data_close(&data);
+    }
+    refused("synthetic", &(RtSample){8, 8, 3, 1}, "two classes or more");
+}
+END_TEST
+
+Suite *data_suite(void) {
+    Suite *s = suite_create("data");
+    TCase *t = tcase_create("data");
+    tcase_set_timeout(t, 60);
+    tcase_add_checked_fixture(t, place_enter, place_leave);
+    tcase_add_test(t, cifar10_is_read);
+    tcase_add_test(t, the_hash_covers_every_byte);
+    tcase_add_loop_test(t, cifar10_is_refused, 0, 9);
+    tcase_add_test(t, idx_is_read);
+    tcase_add_loop_test(t, idx_is_refused, 0, 14);
+    tcase_add_test(t, an_unknown_format);
+    tcase_add_test(t, a_read_that_fails);
+    tcase_add_test(t, reads_that_are_short);
+    tcase_add_test(t, synthetic_is_the_same_every_time);
+    tcase_add_test(t, synthetic_is_balanced_and_grey);
+    tcase_add_test(t, synthetic_has_any_shape);
+    suite_add_tcase(s, t);
+    return s;
+}

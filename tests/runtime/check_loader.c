@@ -1,0 +1,180 @@
+// The loader delivers what the order says, however many threads fill it.
+#include "runtime/runtime.h"
+#include "tests/runtime/suites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 103, VALUES = 6 };
+
+static int64_t broken = -1; // the sample that cannot be read
+
+static bool fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e) {
+    for (size_t k = 0; k < s->image_bytes; k++)
+        to[k] = (uint8_t)(sample * 7 + (int64_t)k);
+    if (sample == broken)
+        return rt_fail(e, EXIT_DATA, "sample %lld is bad", (long long)sample);
+    return true;
+}
+
+static RtSplit split_of(int32_t label[SAMPLES]) {
+    for (int i = 0; i < SAMPLES; i++)
+        label[i] = i % 9;
+    return (RtSplit){.count = SAMPLES,
+                     .image_bytes = VALUES,
+                     .label = label,
+                     .fetch = fetch};
+}
+
+static void check_sample(const RtLoading *p, const RtBatch *b, int64_t batch,
+                         int64_t i) {
+    int64_t first = batch % p->epoch_batches * p->batch;
+    int64_t valid = SAMPLES - first < p->batch ? SAMPLES - first : p->batch;
+    int64_t position = first + i % valid;
+    int64_t sample = p->shuffle ? rt_order(p->seed, batch / p->epoch_batches,
+                                           position, SAMPLES)
+                                : position;
+    ck_assert_int_eq(b->valid, valid);
+    ck_assert_int_eq(b->index[i], sample);
+    ck_assert_int_eq(b->label[i], sample % 9);
+    for (int k = 0; k < VALUES; k++) {
+        uint8_t want = (uint8_t)(sample * 7 + k);
+        if (p->as_f32)
+            ck_assert(((float *)b->image)[i * VALUES + k] == want);
+        else
+            ck_assert_int_eq(((uint8_t *)b->image)[i * VALUES + k], want);
+    }
+}
+
+static void check_run(const RtLoading *p) {
+    RtError e;
+    double waited = 0;
+    RtLoader *l = rt_loader_open(p, &e);
+    ck_assert_ptr_nonnull(l);
+    for (int64_t batch = p->first; batch < p->last; batch++) {
+        const RtBatch *b = rt_loader_take(l, &waited, &e);
+        ck_assert_ptr_nonnull(b);
+        for (int64_t i = 0; i < p->batch; i++)
+            check_sample(p, b, batch, i);
+        rt_loader_release(l);
+    }
+    ck_assert(waited >= 0);
+    rt_loader_close(l);
+}
+
+START_TEST(every_batch_of_five_epochs) {
+    static const int64_t batches[] = {1, 7, 16, 50, 103, 200};
+    int32_t label[SAMPLES];
+    RtSplit split = split_of(label);
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++)
+        for (int dropped = 0; dropped < 2; dropped++) {
+            int64_t n = batches[i], whole = SAMPLES / n;
+            if (dropped && whole == 0)
+                continue;
+            RtLoading p = {.split = &split,
+                           .batch = n,
+                           .epoch_batches =
+                               dropped ? whole : (SAMPLES - 1) / n + 1,
+                           .shuffle = true,
+                           .seed = 11,
+                           .as_f32 = dropped == 1,
+                           .threads = _i};
+            p.last = 5 * p.epoch_batches;
+            check_run(&p);
+        }
+}
+END_TEST
+
+START_TEST(from_the_middle) {
+    int32_t label[SAMPLES];
+    RtSplit split = split_of(label);
+    RtLoading p = {.split = &split,
+                   .batch = 10,
+                   .epoch_batches = 11,
+                   .first = 17,
+                   .last = 40,
+                   .shuffle = true,
+                   .seed = 3,
+                   .threads = 2};
+    check_run(&p);
+}
+END_TEST
+
+START_TEST(in_file_order) {
+    int32_t label[SAMPLES];
+    RtSplit split = split_of(label);
+    RtLoading p = {.split = &split,
+                   .batch = 25,
+                   .epoch_batches = 5,
+                   .last = 15,
+                   .threads = 3};
+    check_run(&p);
+}
+END_TEST
+
+// Taking is possible up to the batch before the bad one; then the error comes
+// out, again and again, and the threads end.
+START_TEST(an_error_reaches_the_caller) {
+    int32_t label[SAMPLES];
+    RtSplit split = split_of(label);
+    RtLoading p = {.split = &split,
+                   .batch = 10,
+                   .epoch_batches = 11,
+                   .last = 1000,
+                   .threads = _i};
+    for (broken = 0; broken < SAMPLES; broken += 17) {
+        RtError e = {0};
+        double waited = 0;
+        int taken = 0;
+        RtLoader *l = rt_loader_open(&p, &e);
+        ck_assert_ptr_nonnull(l);
+        while (rt_loader_take(l, &waited, &e) != NULL) {
+            rt_loader_release(l);
+            taken++;
+        }
+        ck_assert_int_le(taken, (int)broken / 10);
+        ck_assert_int_eq(e.status, EXIT_DATA);
+        ck_assert_ptr_nonnull(strstr(e.text, "is bad"));
+        ck_assert_ptr_null(rt_loader_take(l, &waited, &e));
+        rt_loader_close(l);
+    }
+    broken = -1;
+}
+END_TEST
+
+// Closed at any moment: threads that wait, that work, and a batch in hand.
+START_TEST(closing_early) {
+    int32_t label[SAMPLES];
+    RtSplit split = split_of(label);
+    for (int round = 0; round < 200; round++) {
+        RtLoading p = {.split = &split,
+                       .batch = 10,
+                       .epoch_batches = 11,
+                       .last = round % 3 == 0 ? 2 : INT64_MAX,
+                       .threads = 1 + round % 4};
+        RtError e;
+        double waited = 0;
+        RtLoader *l = rt_loader_open(&p, &e);
+        ck_assert_ptr_nonnull(l);
+        for (int i = 0; i < round % 3; i++) {
+            ck_assert_ptr_nonnull(rt_loader_take(l, &waited, &e));
+            if (i == 0)
+                rt_loader_release(l);
+        }
+        rt_loader_close(l);
+    }
+}
+END_TEST
+
+Suite *loader_suite(void) {
+    Suite *s = suite_create("loader");
+    TCase *t = tcase_create("loader");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, every_batch_of_five_epochs, 1, 5);
+    tcase_add_test(t, from_the_middle);
+    tcase_add_test(t, in_file_order);
+    tcase_add_loop_test(t, an_error_reaches_the_caller, 1, 5);
+    tcase_add_test(t, closing_early);
+    suite_add_tcase(s, t);
+    return s;
+}

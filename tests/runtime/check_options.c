@@ -1,0 +1,106 @@
+#include "runtime/runtime.h"
+#include "tests/runtime/suites.h"
+
+#include <string.h>
+
+enum { MOST = 8 };
+
+static bool parse(RtOptions *o, RtError *e, char *const *arguments) {
+    char *argv[MOST] = {(char[]){"trainer"}};
+    int argc = 1;
+    while (arguments[argc - 1] != NULL) {
+        argv[argc] = arguments[argc - 1];
+        argc++;
+    }
+    return rt_options_parse(o, argc, argv, e);
+}
+
+#define PARSE(o, e, ...) parse((o), (e), (char *[]){__VA_ARGS__, NULL})
+
+START_TEST(both_forms) {
+    RtOptions o;
+    RtError e;
+    ck_assert(PARSE(&o, &e, "--data", "here", "--out=there", "--epochs=2.5",
+                    "--seed", "7"));
+    ck_assert_str_eq(o.data, "here");
+    ck_assert_str_eq(o.out, "there");
+    ck_assert(o.epochs == 2.5);
+    ck_assert_int_eq(o.seed, 7);
+    ck_assert_str_eq(o.device, "auto");
+    ck_assert(!o.resume && !o.quiet && !o.eval_only);
+}
+END_TEST
+
+START_TEST(what_was_not_given) {
+    RtOptions o;
+    RtError e;
+    ck_assert(rt_options_parse(&o, 1, (char *[]){"trainer", NULL}, &e));
+    ck_assert(o.epochs == 0);
+    ck_assert_int_eq(o.seed, -1);
+    ck_assert_int_eq(o.threads, 0);
+    ck_assert_ptr_null(o.data);
+}
+END_TEST
+
+START_TEST(resume_takes_a_path_after_the_sign_only) {
+    RtOptions o;
+    RtError e;
+    ck_assert(PARSE(&o, &e, "--resume", "--quiet"));
+    ck_assert(o.resume && o.quiet);
+    ck_assert_ptr_null(o.resume_path);
+    ck_assert(PARSE(&o, &e, "--resume=some/file"));
+    ck_assert(o.resume);
+    ck_assert_str_eq(o.resume_path, "some/file");
+    ck_assert(!PARSE(&o, &e, "--resume", "some/file"));
+}
+END_TEST
+
+static const struct {
+    const char *argument, *says;
+} wrong[] = {
+    {"--epoch=3", "did you mean --epochs?"},
+    {"--evalonly", "did you mean --eval-only?"},
+    {"--sede=1", "did you mean --seed?"},
+    {"--frobnicate", "unknown option --frobnicate; see --help"},
+    {"--a-very-long-option-that-nothing-is-near-to-at-all", "unknown option"},
+    {"-h", "unexpected argument -h"},
+    {"--", "unexpected argument --"},
+    {"data", "unexpected argument data"},
+    {"--data", "--data needs a value: DIR"},
+    {"--data=", "--data needs a value"},
+    {"--quiet=yes", "--quiet takes no value"},
+    {"--resume=", "--resume= needs a path"},
+    {"--epochs=0", "expected a number above 0"},
+    {"--epochs=-1", "expected a number above 0"},
+    {"--epochs=nan", "expected a number above 0"},
+    {"--epochs=3x", "expected a number above 0"},
+    {"--epochs=1e300", "expected a number above 0"},
+    {"--seed=-1", "expected a whole number"},
+    {"--seed=1.5", "expected a whole number"},
+    {"--seed=2147483648", "expected a whole number"},
+    {"--seed=99999999999999999999", "expected a whole number"},
+    {"--threads=0", "from 1 to 1024"},
+    {"--threads=1025", "from 1 to 1024"},
+};
+
+START_TEST(mistakes_are_named) {
+    RtOptions o;
+    RtError e = {0};
+    ck_assert_msg(!PARSE(&o, &e, (char *)wrong[_i].argument), "%s was accepted",
+                  wrong[_i].argument);
+    ck_assert_int_eq(e.status, EXIT_USAGE);
+    ck_assert_msg(strstr(e.text, wrong[_i].says) != NULL, "%s", e.text);
+}
+END_TEST
+
+Suite *options_suite(void) {
+    Suite *s = suite_create("options");
+    TCase *t = tcase_create("options");
+    tcase_add_test(t, both_forms);
+    tcase_add_test(t, what_was_not_given);
+    tcase_add_test(t, resume_takes_a_path_after_the_sign_only);
+    tcase_add_loop_test(t, mistakes_are_named, 0,
+                        sizeof wrong / sizeof wrong[0]);
+    suite_add_tcase(s, t);
+    return s;
+}

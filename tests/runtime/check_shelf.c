@@ -1,0 +1,394 @@
+// A folder of checkpoints through full disks, crashes and other runs: at every
+// moment something whole can be loaded, and never a mixture.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+#include "tests/runtime/place.h"
+#include "tests/runtime/suites.h"
+#include "tests/runtime/tiny.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// ---- a disk that fails, or loses its power ----
+
+typedef enum { FAILS_ONCE, FAILS_ON, LOSES_POWER } Fault;
+// What becomes of what was not synced when the power goes.
+typedef enum { KEPT, DROPPED, TORN, RENAMES_UNDONE, NUM_LOSSES } Loss;
+
+enum { MOST_OPEN = 64, MOST_RENAMES = 8, MOST_PATH = 64 };
+
+static struct {
+    Fault fault;
+    int at, reason; // the call that fails (0: none), and its errno
+    int calls;
+    bool dead;
+    char path[MOST_OPEN][MOST_PATH]; // by file descriptor
+    char dirty[MOST_PATH];           // a file that was written to, not synced
+    char from[MOST_RENAMES][MOST_PATH], to[MOST_RENAMES][MOST_PATH];
+    int renames; // since the folder was synced
+} disk;
+
+static void disk_set(Fault fault, int at, int reason) {
+    memset(&disk, 0, sizeof disk);
+    disk.fault = fault;
+    disk.at = at;
+    disk.reason = reason;
+}
+
+// Whether this call fails; a machine without power does nothing any more.
+static bool trips(void) {
+    bool now = ++disk.calls == disk.at;
+    if (disk.fault == FAILS_ON && disk.at > 0)
+        now = disk.calls >= disk.at;
+    if (disk.fault == LOSES_POWER)
+        disk.dead = disk.dead || now;
+    if (now || disk.dead)
+        errno = disk.reason;
+    return now || disk.dead;
+}
+
+static int disk_open(const char *path, int flags, mode_t mode) {
+    if (trips())
+        return -1;
+    int fd = open(path, flags, mode);
+    if (fd >= 0 && fd < MOST_OPEN)
+        snprintf(disk.path[fd], MOST_PATH, "%s", path);
+    if (flags & O_CREAT)
+        snprintf(disk.dirty, MOST_PATH, "%s", path);
+    return fd;
+}
+
+static ssize_t disk_read(int fd, void *to, size_t bytes) {
+    return trips() ? -1 : read(fd, to, bytes);
+}
+
+// A write that fails may have written a part; one that is interrupted has not.
+static ssize_t disk_write(int fd, const void *from, size_t bytes) {
+    bool was_dead = disk.dead;
+    if (!trips())
+        return write(fd, from, bytes);
+    if (!was_dead && disk.reason != EINTR && write(fd, from, bytes / 2) < 0)
+        return -1;
+    errno = disk.reason;
+    return -1;
+}
+
+static int disk_sync(int fd) {
+    if (trips())
+        return -1;
+    if (strcmp(disk.path[fd], disk.dirty) == 0)
+        disk.dirty[0] = '\0';
+    if (strcmp(disk.path[fd], "r") == 0)
+        disk.renames = 0;
+    return 0;
+}
+
+// A descriptor is closed even when that is said to have failed.
+static int disk_close(int fd) {
+    close(fd);
+    return trips() ? -1 : 0;
+}
+
+static int disk_rename(const char *from, const char *to) {
+    if (trips() || rename(from, to) != 0)
+        return -1;
+    ck_assert_int_lt(disk.renames, MOST_RENAMES);
+    snprintf(disk.from[disk.renames], MOST_PATH, "%s", from);
+    snprintf(disk.to[disk.renames++], MOST_PATH, "%s", to);
+    if (strcmp(from, disk.dirty) == 0)
+        snprintf(disk.dirty, MOST_PATH, "%s", to);
+    return 0;
+}
+
+static int disk_unlink(const char *path) {
+    return trips() ? -1 : unlink(path);
+}
+
+static const RtFiles faulty = {disk_open,  disk_read,   disk_write, disk_sync,
+                               disk_close, disk_rename, disk_unlink};
+
+static void restart(Loss loss) {
+    size_t length;
+    if (disk.dirty[0] != '\0' && access(disk.dirty, F_OK) == 0 &&
+        (loss == DROPPED || loss == TORN)) {
+        free(place_read(disk.dirty, &length));
+        if (loss == DROPPED)
+            length = 0;
+        ck_assert_int_eq(truncate(disk.dirty, (off_t)length / 2), 0);
+    }
+    if (loss == RENAMES_UNDONE)
+        while (disk.renames-- > 0)
+            ck_assert_int_eq(
+                rename(disk.to[disk.renames], disk.from[disk.renames]), 0);
+}
+
+// ---- a run ----
+
+static RtDevice *device;
+static RtCheckpoint *good, *bad; // on a good disk, and on the faulty one
+static RtError error;
+
+static void begin(void) {
+    place_enter();
+    place_folder("r");
+    device = host_open(tiny.plan, 1);
+    device->reserve(device);
+    good =
+        rt_checkpoint_new(&tiny, tiny.plan, device, &rt_system_files, &error);
+    bad = rt_checkpoint_new(&tiny, tiny.plan, device, &faulty, &error);
+    ck_assert(good != NULL && bad != NULL);
+}
+
+static void end(void) {
+    rt_checkpoint_free(good);
+    rt_checkpoint_free(bad);
+    device->close(device);
+    place_leave();
+}
+
+static RtShelf shelf_on(const RtFiles *files, int64_t from) {
+    return (RtShelf){.folder = "r", .files = files, .keep = 2, .from = from};
+}
+
+// Every state has the step's number in all its bytes.
+static void fill(int64_t step) {
+    char bytes[10000];
+    memset(bytes, (int)step, sizeof bytes);
+    for (int i = 0; i < tiny.plan->num_states; i++)
+        device->write(device, tiny.plan->state[i].offset, bytes,
+                      rt_state_bytes(&tiny.plan->state[i]));
+}
+
+static bool filled(int64_t step) {
+    char bytes[10000];
+    for (int i = 0; i < tiny.plan->num_states; i++) {
+        size_t count = rt_state_bytes(&tiny.plan->state[i]);
+        device->read(device, bytes, tiny.plan->state[i].offset, count);
+        for (size_t k = 0; k < count; k++)
+            if (bytes[k] != (char)step)
+                return false;
+    }
+    return true;
+}
+
+static bool save(RtShelf *s, int64_t step) {
+    RtProgress p = {step, 100, 10, 0, 1};
+    fill(step);
+    memset(&error, 0, sizeof error);
+    return rt_shelf_save(s, s->files == &faulty ? bad : good, &p, &error);
+}
+
+// The step of what loads; -1 if nothing does.
+static int64_t loaded(void) {
+    RtShelf s = shelf_on(&rt_system_files, -1);
+    RtProgress p = {0};
+    char *path = NULL;
+    fill(0);
+    bool found = rt_shelf_load(&s, good, &p, &path, &error);
+    if (found)
+        ck_assert_msg(filled(p.step), "%s is a mixture", path);
+    free(path);
+    return found ? p.step : -1;
+}
+
+static void restart_empty(void) {
+    place_clear("r");
+    RtShelf s = shelf_on(&rt_system_files, -1);
+    for (int64_t step = 1; step <= 3; step++)
+        ck_assert(save(&s, step));
+}
+
+START_TEST(the_newest_two_are_kept) {
+    restart_empty();
+    ck_assert_int_eq(place_count("r", ""), 2);
+    ck_assert_int_eq(place_count("r", "step-00000003.safetensors"), 1);
+    ck_assert_int_eq(loaded(), 3);
+}
+END_TEST
+
+START_TEST(a_broken_one_is_passed_over) {
+    size_t length;
+    restart_empty();
+    uint8_t *bytes = place_read("r/step-00000003.safetensors", &length);
+    bytes[length - 1] ^= 1;
+    place_write("r/step-00000003.safetensors", bytes, length);
+    ck_assert_int_eq(loaded(), 2);
+    ck_assert_int_eq(truncate("r/step-00000002.safetensors", 100), 0);
+    ck_assert_int_eq(loaded(), -1);
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_ptr_nonnull(strstr(error.text, "no whole checkpoint in r"));
+    free(bytes);
+}
+END_TEST
+
+START_TEST(other_files_are_left_alone) {
+    restart_empty();
+    place_write("r/step-00000099.safetensors.bak", "x", 1);
+    place_write("r/step-.safetensors", "x", 1);
+    place_write("r/step--0000005.safetensors", "x", 1);
+    place_write("r/notes.txt", "x", 1);
+    place_write("r/.step-00000007.partial", "x", 1);
+    RtShelf s = shelf_on(&rt_system_files, 3);
+    rt_shelf_sweep(&s);
+    ck_assert(save(&s, 4));
+    ck_assert_int_eq(place_count("r", ""), 6);
+    ck_assert_int_eq(place_count("r", "partial"), 0);
+    ck_assert_int_eq(loaded(), 4);
+}
+END_TEST
+
+START_TEST(a_new_run_sets_the_old_one_aside) {
+    restart_empty();
+    RtShelf s = shelf_on(&rt_system_files, -1);
+    ck_assert_int_eq(loaded(), 3);
+    ck_assert(save(&s, 1));
+    ck_assert_int_eq(loaded(), 1);
+    ck_assert_int_eq(place_count("r", "previous-"), 2);
+    ck_assert(save(&s, 2));
+    ck_assert(save(&s, 3));
+    ck_assert_int_eq(place_count("r", "step-"), 2);
+    ck_assert_int_eq(place_count("r", "previous-"), 2);
+    s = shelf_on(&rt_system_files, -1);
+    ck_assert(save(&s, 9));
+    ck_assert_int_eq(loaded(), 9);
+    ck_assert_int_eq(place_count("r", "previous-"), 2);
+    ck_assert_int_eq(truncate("r/step-00000009.safetensors", 100), 0);
+    ck_assert_int_eq(loaded(), 3);
+}
+END_TEST
+
+START_TEST(a_run_from_an_earlier_step_goes_on_from_there) {
+    restart_empty();
+    RtShelf s = shelf_on(&rt_system_files, 2);
+    ck_assert(save(&s, 2));
+    ck_assert_int_eq(place_count("r", "previous-00000003"), 1);
+    ck_assert_int_eq(loaded(), 2);
+}
+END_TEST
+
+// ---- every call fails once ----
+
+static const struct {
+    Fault fault;
+    int reason;
+} faults[] = {
+    {FAILS_ONCE, ENOSPC}, {FAILS_ON, ENOSPC},   {FAILS_ONCE, EIO},
+    {FAILS_ON, EIO},      {FAILS_ONCE, EDQUOT}, {FAILS_ONCE, EINTR},
+};
+
+START_TEST(a_call_that_fails) {
+    Fault fault = faults[_i].fault;
+    int reason = faults[_i].reason;
+    for (int at = 1;; at++) {
+        restart_empty();
+        RtShelf s = shelf_on(&faulty, 3);
+        disk_set(fault, at, reason);
+        bool saved = save(&s, 4);
+        bool tripped = disk.calls >= at;
+        int64_t step = loaded();
+        ck_assert_msg(step == 4 || (!saved && step == 3), "%d: %d", at,
+                      (int)step);
+        if (!saved) {
+            ck_assert_int_eq(error.status != EXIT_GOOD, 1);
+            if (fault == FAILS_ONCE)
+                ck_assert_int_eq(place_count("r", "partial"), 0);
+        }
+        disk_set(FAILS_ONCE, 0, 0);
+        rt_shelf_sweep(&s);
+        ck_assert(save(&s, 5));
+        ck_assert_int_eq(loaded(), 5);
+        ck_assert_int_eq(place_count("r", ""), 2);
+        if (!tripped)
+            break;
+        ck_assert_int_lt(at, 1000);
+    }
+}
+END_TEST
+
+START_TEST(an_interrupted_write_goes_on) {
+    restart_empty();
+    RtShelf s = shelf_on(&faulty, 3);
+    disk_set(FAILS_ONCE, 4, EINTR);
+    ck_assert(save(&s, 4));
+    ck_assert_int_eq(loaded(), 4);
+}
+END_TEST
+
+START_TEST(a_full_disk) {
+    if (access("/dev/full", W_OK) != 0)
+        return;
+    RtProgress p = {1, 100, 10, 0, 1};
+    fill(1);
+    ck_assert(!rt_checkpoint_write(good, "/dev/full/x", &p, &error));
+    ck_assert_int_eq(error.status, EXIT_IO);
+    ck_assert_int_eq(symlink("/dev/full", "r/full"), 0);
+    ck_assert(!rt_checkpoint_write(good, "r/full", &p, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, strerror(ENOSPC)));
+}
+END_TEST
+
+// ---- the power goes at every call ----
+
+START_TEST(a_crash_while_a_run_goes_on) {
+    for (int at = 1;; at++) {
+        restart_empty();
+        RtShelf s = shelf_on(&faulty, 3);
+        disk_set(LOSES_POWER, at, EIO);
+        bool saved = save(&s, 4);
+        bool tripped = disk.dead;
+        restart((Loss)_i);
+        int64_t step = loaded();
+        ck_assert_msg(saved ? step == 4 : step == 3 || step == 4,
+                      "crash at call %d: step %d", at, (int)step);
+        s = shelf_on(&rt_system_files, step);
+        rt_shelf_sweep(&s);
+        ck_assert_int_eq(place_count("r", "partial"), 0);
+        ck_assert(save(&s, 5));
+        ck_assert_int_eq(loaded(), 5);
+        if (!tripped)
+            break;
+    }
+}
+END_TEST
+
+START_TEST(a_crash_while_a_new_run_takes_over) {
+    for (int at = 1;; at++) {
+        restart_empty();
+        RtShelf s = shelf_on(&faulty, -1);
+        disk_set(LOSES_POWER, at, EIO);
+        bool saved = save(&s, 1);
+        bool tripped = disk.dead;
+        restart((Loss)_i);
+        int64_t step = loaded();
+        ck_assert_msg(saved ? step == 1 : step == 3 || step == 1,
+                      "crash at call %d: step %d", at, (int)step);
+        if (!tripped)
+            break;
+    }
+}
+END_TEST
+
+Suite *shelf_suite(void) {
+    Suite *s = suite_create("shelf");
+    TCase *t = tcase_create("shelf");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, the_newest_two_are_kept);
+    tcase_add_test(t, a_broken_one_is_passed_over);
+    tcase_add_test(t, other_files_are_left_alone);
+    tcase_add_test(t, a_new_run_sets_the_old_one_aside);
+    tcase_add_test(t, a_run_from_an_earlier_step_goes_on_from_there);
+    tcase_add_loop_test(t, a_call_that_fails, 0,
+                        sizeof faults / sizeof faults[0]);
+    tcase_add_test(t, an_interrupted_write_goes_on);
+    tcase_add_test(t, a_full_disk);
+    tcase_add_loop_test(t, a_crash_while_a_run_goes_on, 0, NUM_LOSSES);
+    tcase_add_loop_test(t, a_crash_while_a_new_run_takes_over, 0, NUM_LOSSES);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,341 @@
+// Whole runs of the trainer in tiny.c, each in a process of its own as a person
+// would start it.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+#include "tests/runtime/place.h"
+#include "tests/runtime/suites.h"
+#include "tests/runtime/tiny.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 16 };
+
+static void redirect(int fd, const char *name) {
+    int to = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    dup2(to, fd);
+    close(to);
+}
+
+static pid_t start(const RtTrainer *t, char *const *arguments) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    char *argv[MOST] = {(char[]){"tiny"}};
+    int argc = 1;
+    for (; arguments[argc - 1] != NULL; argc++)
+        argv[argc] = arguments[argc - 1];
+    redirect(STDOUT_FILENO, "out");
+    redirect(STDERR_FILENO, "err");
+    exit(rt_main(argc, argv, t));
+}
+
+// Its exit status, or 128 and the signal that ended it.
+static int finish(pid_t child) {
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run(const RtTrainer *t, char *const *arguments) {
+    return finish(start(t, arguments));
+}
+
+#define RUN(t, ...)                                                            \
+    run((t),                                                                   \
+        (char *[]){"--data", "synthetic", "--threads=1", __VA_ARGS__, NULL})
+#define START(t, ...)                                                          \
+    start((t),                                                                 \
+          (char *[]){"--data", "synthetic", "--threads=1", __VA_ARGS__, NULL})
+
+static bool says(const char *file, const char *text) {
+    size_t length;
+    uint8_t *bytes = place_read(file, &length);
+    bool found = strstr((char *)bytes, text) != NULL;
+    if (!found)
+        fprintf(stderr, "%s:\n%s\n", file, (char *)bytes);
+    free(bytes);
+    return found;
+}
+
+static bool same_files(const char *a, const char *b) {
+    size_t length, other;
+    uint8_t *first = place_read(a, &length), *second = place_read(b, &other);
+    bool same = length == other && memcmp(first, second, length) == 0;
+    free(first);
+    free(second);
+    return same;
+}
+
+START_TEST(a_run_learns_and_reports) {
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--metrics=m"), EXIT_GOOD);
+    ck_assert_int_eq(place_count("r", ""), 2);
+    ck_assert(says("out", "test accuracy"));
+    ck_assert(says("out", "waiting for data"));
+    ck_assert(says("out", "images/s in training"));
+    ck_assert(says("err", "epoch    1/2.502"));
+    FILE *f = fopen("m", "r");
+    char split[8];
+    double epoch, loss, accuracy, lr, rate, wait, best = 0;
+    long long step;
+    int rows = 0;
+    while (fscanf(f,
+                  "{\"split\":\"%5[a-z]\",\"epoch\":%lf,\"step\":%lld,"
+                  "\"loss\":%lf,\"accuracy\":%lf,\"lr\":%lf,"
+                  "\"images_per_second\":%lf,\"wait_ms\":%lf}\n",
+                  split, &epoch, &step, &loss, &accuracy, &lr, &rate,
+                  &wait) == 8) {
+        ck_assert_str_eq(split, rows % 2 ? "test" : "train");
+        ck_assert_int_eq(step, rows < 2 ? 313 : rows < 4 ? 626 : 783);
+        ck_assert(fabs(epoch - (double)step / 313) < 1e-6);
+        ck_assert(loss > 0 && loss < 2 && rate > 0 && lr > 0);
+        best = accuracy > best ? accuracy : best;
+        rows++;
+    }
+    ck_assert_int_eq(fgetc(f), EOF);
+    fclose(f);
+    ck_assert_int_eq(rows, 6);
+    ck_assert_msg(best > 0.6 && best <= 1, "best accuracy %f", best);
+}
+END_TEST
+
+START_TEST(quiet_is_quiet) {
+    size_t length;
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.01", "--quiet"), 0);
+    free(place_read("err", &length));
+    ck_assert_uint_eq(length, 0);
+    uint8_t *out = place_read("out", &length);
+    ck_assert_uint_eq(strcspn((char *)out, "\n") + 1, length);
+    free(out);
+}
+END_TEST
+
+START_TEST(equal_runs_are_equal) {
+    ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.3", "--seed=0"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=c", "--epochs=0.3", "--seed=1"), 0);
+    ck_assert(same_files("a/step-00000094.safetensors",
+                         "b/step-00000094.safetensors"));
+    ck_assert(!same_files("a/step-00000094.safetensors",
+                          "c/step-00000094.safetensors"));
+}
+END_TEST
+
+// ---- stopping and going on ----
+
+// Sends itself a signal at a step: the moment is then the same every time.
+static int stop_at;
+
+static void train_and_stop(RtDevice *d) {
+    static int steps;
+    tiny.plan->train(d);
+    if (++steps == stop_at)
+        raise(SIGTERM);
+}
+
+// The loss and accuracy of every row, without what depends on time.
+static void rows_of(const char *name, char *to, size_t room) {
+    size_t length;
+    char *bytes = (char *)place_read(name, &length), *at = bytes;
+    *to = '\0';
+    for (char *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+        char *rate = strstr(at, ",\"images_per_second\"");
+        ck_assert(rate != NULL && rate < end);
+        *rate = '\0';
+        strncat(to, at, room - strlen(to) - 1);
+        strncat(to, "\n", room - strlen(to) - 1);
+    }
+    free(bytes);
+}
+
+START_TEST(a_stopped_run_goes_on_to_the_same_bits) {
+    static const int stops[] = {1, 50, 94, 95, 188};
+    RtTrainer t = tiny;
+    RtPlan plan = *tiny.plan;
+    char whole[4096], parts[4096];
+    t.plan = &plan;
+    t.checkpoint_epochs = 0.2;
+    t.eval_epochs = 0.3;
+    ck_assert_int_eq(RUN(&t, "--out=a", "--epochs=0.6", "--metrics=ma"), 0);
+    plan.train = train_and_stop;
+    stop_at = stops[_i];
+    int status = RUN(&t, "--out=b", "--epochs=0.6", "--metrics=mb");
+    ck_assert_int_eq(status, 128 + SIGTERM);
+    plan.train = tiny.plan->train;
+    ck_assert_int_eq(RUN(&t, "--out=b", "--resume", "--metrics=mb"), 0);
+    ck_assert(same_files("a/step-00000188.safetensors",
+                         "b/step-00000188.safetensors"));
+    rows_of("ma", whole, sizeof whole);
+    rows_of("mb", parts, sizeof parts);
+    ck_assert_str_eq(whole, parts);
+}
+END_TEST
+
+START_TEST(a_killed_run_goes_on_from_its_checkpoint) {
+    RtTrainer t = tiny;
+    struct timespec moment = {0, 2000000};
+    t.checkpoint_epochs = 0.1;
+    ck_assert_int_eq(RUN(&t, "--out=a", "--epochs=1"), 0);
+    pid_t child = START(&t, "--out=b", "--epochs=1");
+    while (place_count("b", ".safetensors") == 0)
+        nanosleep(&moment, NULL);
+    kill(child, SIGKILL);
+    ck_assert_int_eq(finish(child), 128 + SIGKILL);
+    ck_assert_int_eq(RUN(&t, "--out=b", "--resume"), 0);
+    ck_assert(same_files("a/step-00000313.safetensors",
+                         "b/step-00000313.safetensors"));
+}
+END_TEST
+
+START_TEST(what_a_resumed_run_refuses) {
+    RtTrainer t = tiny;
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume"), EXIT_DATA);
+    ck_assert(says("err", "no whole checkpoint in r"));
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--epochs=0.2"), 3);
+    ck_assert(says("err", "is of a run of 32 steps, not 63"));
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--seed=5"), 3);
+    ck_assert(says("err", "with seed 0, not 5"));
+    t.fingerprint++;
+    ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
+    ck_assert(says("err", "another model text or recipe"));
+    ck_assert_int_eq(RUN(&tiny, "--resume=r/step-00000031.safetensors"), 3);
+    ck_assert_int_eq(
+        RUN(&tiny, "--out=x", "--resume=r/step-00000032.safetensors"), 0);
+}
+END_TEST
+
+START_TEST(eval_only_shows_what_training_showed) {
+    size_t length;
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.2", "--quiet"), 0);
+    char *first = (char *)place_read("out", &length);
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--eval-only", "--quiet"), 0);
+    char *second = (char *)place_read("out", &length);
+    ck_assert_str_eq(first, second);
+    free(first);
+    free(second);
+    ck_assert_int_eq(RUN(&tiny, "--out=none", "--eval-only"), EXIT_DATA);
+    ck_assert_int_ne(access("none", F_OK), 0);
+}
+END_TEST
+
+// ---- what goes wrong ----
+
+static void train_and_break(RtDevice *d) {
+    static int steps;
+    float bad = NAN;
+    tiny.plan->train(d);
+    if (++steps == stop_at)
+        d->write(d, rt_state_find(tiny.plan, "metric.loss")->offset, &bad, 4);
+}
+
+START_TEST(a_run_that_diverges_keeps_its_last_good_checkpoint) {
+    RtTrainer t = tiny;
+    RtPlan plan = *tiny.plan;
+    t.plan = &plan;
+    plan.train = train_and_break;
+    t.checkpoint_epochs = 0.5;
+    stop_at = 200;
+    ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), EXIT_DIVERGED);
+    ck_assert(says("err", "the loss is not a number"));
+    ck_assert_int_eq(place_count("r", ""), 1);
+    ck_assert_int_eq(place_count("r", "step-00000157"), 1);
+}
+END_TEST
+
+START_TEST(mistakes_have_their_status) {
+    ck_assert_int_eq(run(&tiny, (char *[]){"--data=nowhere", NULL}), EXIT_DATA);
+    ck_assert(says("err", "nowhere"));
+    ck_assert(says("err", "--data synthetic needs none"));
+    ck_assert_int_eq(run(&tiny, (char *[]){NULL}), EXIT_DATA);
+    ck_assert(says("err", "data/tiny"));
+    ck_assert_int_eq(RUN(&tiny, "--epoch=1"), EXIT_USAGE);
+    ck_assert_int_eq(RUN(&tiny, "--device=cuda:0"), EXIT_DEVICE);
+    ck_assert_int_eq(RUN(&tiny, "--device=toaster"), EXIT_USAGE);
+    ck_assert_int_eq(RUN(&tiny, "--metrics=no/such/file"), EXIT_IO);
+    place_write("file", "", 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=file"), EXIT_IO);
+    ck_assert_int_eq(RUN(&tiny, "--epochs=1e8"), EXIT_USAGE);
+    ck_assert_int_eq(run(&tiny, (char *[]){"--help", NULL}), EXIT_GOOD);
+    ck_assert(says("out", "--eval-only"));
+    ck_assert_int_eq(run(&tiny, (char *[]){"--version", NULL}), EXIT_GOOD);
+    ck_assert(says("out", "0.1.0"));
+}
+END_TEST
+
+START_TEST(too_few_samples_for_a_batch) {
+    RtTrainer t = tiny;
+    t.drop_last = true;
+    t.batch = 20000;
+    ck_assert_int_eq(RUN(&t, "--out=r"), EXIT_DATA);
+    ck_assert(says("err", "10000 samples, less than one batch of 20000"));
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_not_started) {
+    RtTrainer t = tiny;
+    RtPlan plan = *tiny.plan;
+    t.plan = &plan;
+    plan.arena_bytes = (size_t)1 << 45;
+    ck_assert_int_eq(RUN(&t, "--out=r"), EXIT_MEMORY);
+    ck_assert(says("err", "a batch of 32 needs 33554434 MiB"));
+    ck_assert(says("err", "would fit"));
+    ck_assert_int_ne(access("r", F_OK), 0);
+}
+END_TEST
+
+// A limit on the size of files stands for a disk that is full.
+START_TEST(checkpoints_that_cannot_be_written) {
+    RtTrainer t = tiny;
+    struct rlimit limit = {4096, 4096};
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    t.checkpoint_epochs = 0.1;
+    ck_assert_int_eq(RUN(&t, "--out=r", "--epochs=1"), EXIT_IO);
+    ck_assert(says("err", "failure 2 of 3 in a row"));
+    ck_assert_int_eq(place_count("r", ""), 0);
+}
+END_TEST
+
+START_TEST(lost_metrics_do_not_stop_a_run) {
+    if (access("/dev/full", W_OK) != 0)
+        return;
+    ck_assert_int_eq(
+        RUN(&tiny, "--out=r", "--epochs=0.1", "--metrics=/dev/full"), EXIT_IO);
+    ck_assert(says("err", "rows of /dev/full were lost"));
+    ck_assert(says("out", "test accuracy"));
+    ck_assert_int_eq(place_count("r", "step-"), 1);
+}
+END_TEST
+
+Suite *train_suite(void) {
+    Suite *s = suite_create("train");
+    TCase *t = tcase_create("train");
+    tcase_set_timeout(t, 300);
+    tcase_add_checked_fixture(t, place_enter, place_leave);
+    tcase_add_test(t, a_run_learns_and_reports);
+    tcase_add_test(t, quiet_is_quiet);
+    tcase_add_test(t, equal_runs_are_equal);
+    tcase_add_loop_test(t, a_stopped_run_goes_on_to_the_same_bits, 0, 5);
+    tcase_add_test(t, a_killed_run_goes_on_from_its_checkpoint);
+    tcase_add_test(t, what_a_resumed_run_refuses);
+    tcase_add_test(t, eval_only_shows_what_training_showed);
+    tcase_add_test(t, a_run_that_diverges_keeps_its_last_good_checkpoint);
+    tcase_add_test(t, mistakes_have_their_status);
+    tcase_add_test(t, too_few_samples_for_a_batch);
+    tcase_add_test(t, what_does_not_fit_is_not_started);
+    tcase_add_test(t, checkpoints_that_cannot_be_written);
+    tcase_add_test(t, lost_metrics_do_not_stop_a_run);
+    suite_add_tcase(s, t);
+    return s;
+}

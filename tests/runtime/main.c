@@ -1,0 +1,22 @@
+// The runtime's tests.  CK_RUN_SUITE=loader runs one suite of them.
+
+#include "tests/runtime/suites.h"
+
+#include <stdlib.h>
+
+int main(void) {
+    SRunner *runner = srunner_create(order_suite());
+    srunner_add_suite(runner, options_suite());
+    srunner_add_suite(runner, json_suite());
+    srunner_add_suite(runner, data_suite());
+    srunner_add_suite(runner, loader_suite());
+    srunner_add_suite(runner, host_suite());
+    srunner_add_suite(runner, onednn_suite());
+    srunner_add_suite(runner, checkpoint_suite());
+    srunner_add_suite(runner, shelf_suite());
+    srunner_add_suite(runner, train_suite());
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

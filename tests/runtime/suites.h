@@ -1,0 +1,18 @@
+// The suites of the runtime, one for each check_*.c.
+#ifndef TESTS_RUNTIME_SUITES_H
+#define TESTS_RUNTIME_SUITES_H
+
+#include <check.h>
+
+Suite *order_suite(void);
+Suite *options_suite(void);
+Suite *json_suite(void);
+Suite *data_suite(void);
+Suite *loader_suite(void);
+Suite *host_suite(void);
+Suite *onednn_suite(void);
+Suite *checkpoint_suite(void);
+Suite *shelf_suite(void);
+Suite *train_suite(void);
+
+#endif

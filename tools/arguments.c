@@ -1,0 +1,168 @@
+// Arguments: one table of options makes the parser and the help.
+#include "tools/tools.h"
+
+#include <stddef.h>
+#include <string.h>
+
+typedef enum { FLAG, WORD, CHOICE, SETTING } OptionKind;
+
+typedef struct {
+    const char *name;     // --name
+    const char *value;    // how help calls it; CHOICE: what it may be, by |
+    const char *commands; // those that take it
+    OptionKind kind;
+    size_t at; // where in Arguments
+    const char *what;
+} Option;
+
+#define AT(field) offsetof(Arguments, field)
+
+// clang-format off
+static const Option options[] = {
+    {"set", "KEY=VALUE", "check build show", SETTING, 0,
+     "set a model parameter or a key of the recipe"},
+    {"target", "cuda|host", "check show opt", CHOICE, AT(target),
+     "the device that is planned for; cuda by default, host for opt"},
+    {"out", "PATH", "build", WORD, AT(out),
+     "what to write, also -o PATH; by default the file's name without .net"},
+    {"emit", "c", "build", CHOICE, AT(emit),
+     "write the trainer's text into folder PATH instead"},
+    {"emit", "cu", "opt", CHOICE, AT(emit),
+     "print the kernels instead of the graph"},
+    {"graph", "train|eval|init", "show", CHOICE, AT(graph),
+     "which graph; train by default"},
+    {"run", "PASS,...", "opt", WORD, AT(run),
+     "the passes to run, in this order"},
+    {"act", "f32|f16|bf16", "opt", CHOICE, AT(act),
+     "what activations are; f32 by default"},
+    {"json", NULL, "check", FLAG, AT(json),
+     "print one JSON object"},
+    {"diagnostics", "text|json", "check build show", CHOICE, AT(diagnostics),
+     "how mistakes in the model are printed; text by default"},
+    {"help", NULL, "check build show opt passes", FLAG, AT(help),
+     "this text"},
+};
+// clang-format on
+
+enum { NUM_OPTIONS = sizeof options / sizeof options[0] };
+
+// Whether word is one of those in list, which are set apart by `apart`.
+static bool among(const char *list, char apart, const char *word,
+                  size_t length) {
+    while (*list) {
+        const char *end = strchr(list, apart);
+        size_t here = end ? (size_t)(end - list) : strlen(list);
+        if (here == length && strncmp(list, word, length) == 0)
+            return true;
+        list += here + (end != NULL);
+    }
+    return false;
+}
+
+static const Option *option_find(const Command *command, const char *name,
+                                 size_t length) {
+    for (int i = 0; i < NUM_OPTIONS; i++)
+        if (strlen(options[i].name) == length &&
+            strncmp(options[i].name, name, length) == 0 &&
+            among(options[i].commands, ' ', command->name,
+                  strlen(command->name)))
+            return &options[i];
+    return NULL;
+}
+
+static bool setting_add(Arguments *out, const char *value) {
+    const char *equals = strchr(value, '=');
+    size_t length = equals ? (size_t)(equals - value) : 0;
+    if (length == 0 || length >= MAX_KEY) {
+        fprintf(stderr, "sinter: --set needs KEY=VALUE, not '%s'\n", value);
+        return false;
+    }
+    if (out->num_settings == MAX_SETTINGS) {
+        fprintf(stderr, "sinter: more than %d times --set\n", MAX_SETTINGS);
+        return false;
+    }
+    char *key = out->key[out->num_settings];
+    memcpy(key, value, length);
+    key[length] = 0;
+    out->set[out->num_settings++] = (Setting){key, equals + 1};
+    return true;
+}
+
+static bool option_set(Arguments *out, const Option *o, const char *value) {
+    if (o->kind == SETTING)
+        return setting_add(out, value);
+    if (o->kind == FLAG) {
+        *(bool *)((char *)out + o->at) = true;
+        return true;
+    }
+    if (o->kind == CHOICE && !among(o->value, '|', value, strlen(value))) {
+        fprintf(stderr, "sinter: --%s is one of %s, not '%s'\n", o->name,
+                o->value, value);
+        return false;
+    }
+    *(const char **)((char *)out + o->at) = value;
+    return true;
+}
+
+// Takes the option in word[*at], and its value from the next word if it is not
+// in this one.
+static bool option_parse(Arguments *out, const Command *command, int count,
+                         char **word, int *at) {
+    const char *text = strcmp(word[*at], "-o") == 0 ? "--out" : word[*at];
+    const char *name = text + (text[1] == '-' ? 2 : 1);
+    size_t length = strcspn(name, "=");
+    const Option *o = option_find(command, name, length);
+    if (!o) {
+        fprintf(stderr, "sinter: %s has no option '%s'; see sinter %s --help\n",
+                command->name, word[*at], command->name);
+        return false;
+    }
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    if (o->kind != FLAG && !value && *at + 1 < count)
+        value = word[++*at];
+    if ((o->kind == FLAG) != (value == NULL)) {
+        fprintf(stderr, "sinter: --%s %s\n", o->name,
+                value ? "takes no value" : "needs a value");
+        return false;
+    }
+    return option_set(out, o, value);
+}
+
+bool arguments_parse(Arguments *out, const Command *command, int count,
+                     char **word) {
+    *out = (Arguments){0};
+    for (int i = 0; i < count; i++) {
+        if (word[i][0] == '-' && word[i][1]) {
+            if (!option_parse(out, command, count, word, &i))
+                return false;
+        } else if (out->num_operands < command->num_operands) {
+            out->operand[out->num_operands++] = word[i];
+        } else {
+            fprintf(stderr, "sinter: %s: unexpected '%s'\n", command->name,
+                    word[i]);
+            return false;
+        }
+    }
+    if (out->num_operands < command->num_operands && !out->help) {
+        fprintf(stderr, "usage: sinter %s [option...] %s\n", command->name,
+                command->operands);
+        return false;
+    }
+    return true;
+}
+
+void arguments_help(Text *t, const Command *command) {
+    enum { COLUMN = 28 };
+    text_add(t, "usage: sinter %s [option...] %s\n\n%s\n\n", command->name,
+             command->operands, command->what);
+    for (int i = 0; i < NUM_OPTIONS; i++) {
+        const Option *o = &options[i];
+        if (!among(o->commands, ' ', command->name, strlen(command->name)))
+            continue;
+        size_t start = t->length;
+        text_add(t, "  --%s%s%s", o->name, o->value ? "=" : "",
+                 o->value ? o->value : "");
+        int wide = (int)(t->length - start);
+        text_add(t, "%*s%s\n", wide < COLUMN ? COLUMN - wide : 2, "", o->what);
+    }
+}

@@ -1,0 +1,114 @@
+// sinter build: a model file becomes a program that trains it, or with
+// --emit=c the text of that program.
+#define _GNU_SOURCE
+#include "base/exits.h"
+#include "tools/compiler.h"
+#include "tools/tools.h"
+#include "tools/trainer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int io_failed(const char *path) {
+    fprintf(stderr, "sinter: %s: %s\n", path, strerror(errno));
+    return EXIT_IO;
+}
+
+static int file_write(const char *path, const Text *text) {
+    FILE *f = fopen(path, "wb");
+    if (!f)
+        return io_failed(path);
+    bool good = fwrite(text_string(text), 1, text->length, f) == text->length;
+    if (fclose(f) != 0 || !good)
+        return io_failed(path);
+    return EXIT_GOOD;
+}
+
+// Writes the trainer's two files into folder.
+static int trainer_write(Arena *a, const TrainerText *t, const char *folder) {
+    int status =
+        file_write(arena_format(a, "%s/%s.c", folder, t->name), &t->c_file);
+    if (status != EXIT_GOOD)
+        return status;
+    return file_write(arena_format(a, "%s/%s.cu", folder, t->name),
+                      &t->cu_file);
+}
+
+static int trainer_emit(Arena *a, const TrainerText *t, const char *folder) {
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return io_failed(folder);
+    return trainer_write(a, t, folder);
+}
+
+// The path seen from everywhere.
+static const char *path_absolute(Arena *a, const char *path) {
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (!here)
+        return path;
+    const char *absolute = arena_format(a, "%s/%s", here, path);
+    free(here);
+    return absolute;
+}
+
+// Compiles beside the place where the program goes, so that a trainer is there
+// whole or not at all.
+static int trainer_link(Arena *a, const TrainerText *t, const char *folder,
+                        const char *out) {
+    Installation where;
+    if (!installation_find(a, &where))
+        return EXIT_IO;
+    int status = trainer_write(a, t, folder);
+    if (status != EXIT_GOOD)
+        return status;
+    const char *part = arena_format(a, "%s.part", path_absolute(a, out));
+    status =
+        compiler_run(a, &where, folder, arena_format(a, "%s.c", t->name), part);
+    if (status == EXIT_GOOD && rename(part, out) != 0) {
+        status = io_failed(out);
+        unlink(part);
+    }
+    return status;
+}
+
+static int trainer_build(Arena *a, const TrainerText *t, const char *out) {
+    const char *temporary = getenv("TMPDIR");
+    char *folder = arena_format(a, "%s/sinter-XXXXXX",
+                                temporary && *temporary ? temporary : "/tmp");
+    if (!mkdtemp(folder))
+        return io_failed(folder);
+    int status = trainer_link(a, t, folder, out);
+    // What our own text did wrong stays there to be looked at.
+    if (status == EXIT_FAULT)
+        return status;
+    unlink(arena_format(a, "%s/%s.c", folder, t->name));
+    unlink(arena_format(a, "%s/%s.cu", folder, t->name));
+    rmdir(folder);
+    return status;
+}
+
+static int model_build(Arena *a, const Arguments *arguments) {
+    int status;
+    Diagnostics diags = diag_new(a);
+    Program *p = model_load(a, arguments, &diags, &status);
+    if (!p)
+        return status;
+    TrainerText t = trainer_text(a, p);
+    if (arguments->emit)
+        return trainer_emit(a, &t, arguments->out ? arguments->out : ".");
+    const char *out = arguments->out ? arguments->out : t.name;
+    if (strcmp(out, arguments->operand[0]) == 0) {
+        fprintf(stderr, "sinter: %s would be overwritten; see --out\n", out);
+        return EXIT_USAGE;
+    }
+    return trainer_build(a, &t, out);
+}
+
+int build_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = model_build(a, arguments);
+    arena_free(a);
+    return status;
+}

@@ -1,0 +1,195 @@
+// sinter check: what a model is, layer by layer, and what a step of it costs.
+#include "base/exits.h"
+#include "tools/tools.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// A layer as the model's author sees it: the forward nodes of one path.
+typedef struct {
+    const char *path;
+    Type type; // of its last node
+    int64_t parameters, flops;
+} Layer;
+
+typedef struct {
+    Layer *layer;
+    int count;
+    int64_t parameters, flops; // of all nodes, with a path or not
+} Layers;
+
+// The path of a node's layer; a parameter that says none has it in its name.
+static const char *layer_path(Arena *a, const Node *n) {
+    if (n->from.path || n->op != OP_param)
+        return n->from.path;
+    const char *name = node_text(n, ATTR_name), *dot = strrchr(name, '.');
+    return dot ? arena_string(a, name, (size_t)(dot - name)) : name;
+}
+
+// Nodes of a layer are next to each other, or nearly so.
+static Layer *layer_at(Layers *l, const char *path) {
+    for (int i = l->count - 1; i >= 0; i--)
+        if (strcmp(l->layer[i].path, path) == 0)
+            return &l->layer[i];
+    l->layer[l->count] = (Layer){.path = path};
+    return &l->layer[l->count++];
+}
+
+// Which nodes have the batch for their first dimension: those computed from the
+// inputs that have, unless they sum over it.
+static bool *nodes_batched(Arena *a, const Graph *g, int64_t batch) {
+    bool *batched = ARENA_ARRAY(a, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        bool sums = (op_info[node->op].facts & REDUCES) &&
+                    node_ints(node, ATTR_axes, 0, -1) == 0;
+        bool from_batch = node->op == OP_input;
+        for (int i = 0; i < node->num_args; i++)
+            from_batch |= batched[node->arg[i]];
+        batched[n] = from_batch && !sums && node->type.rank > 0 &&
+                     node->type.dim[0] == batch;
+    }
+    return batched;
+}
+
+static void node_count(Layers *l, Layer *layer, const Program *p, NodeId n) {
+    const Node *node = &p->train->node[n];
+    int64_t flops = node_flops(p->train, n) / p->recipe.batch;
+    int64_t parameters = node->op == OP_param ? type_count(node->type) : 0;
+    l->flops += flops;
+    l->parameters += parameters;
+    if (layer) {
+        layer->flops += flops;
+        layer->parameters += parameters;
+    }
+}
+
+static Layers layers_of(Arena *a, const Program *p) {
+    const Graph *g = p->train;
+    const bool *batched = nodes_batched(a, g, p->recipe.batch);
+    Layers l = {.layer = ARENA_ARRAY(a, g->count, Layer)};
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        const char *path = layer_path(a, node);
+        Layer *layer = path ? layer_at(&l, path) : NULL;
+        node_count(&l, layer, p, n);
+        if (layer && batched[n] && node->op != OP_input)
+            layer->type = node->type;
+    }
+    return l;
+}
+
+// [N, 32, 32, 64]
+static const char *shape_text(Arena *a, Type type) {
+    Text t = text_new(a);
+    text_add(&t, "[N");
+    for (int i = 1; i < type.rank; i++)
+        text_add(&t, ", %" PRId64, type.dim[i]);
+    text_add(&t, "]");
+    return text_string(&t);
+}
+
+static void layers_print(Arena *a, Text *t, const Layers *l) {
+    int wide = 5;
+    for (int i = 0; i < l->count; i++)
+        if ((int)strlen(l->layer[i].path) > wide)
+            wide = (int)strlen(l->layer[i].path);
+    text_add(t, "%-*s  %-20s%12s%14s\n", wide, "layer", "output", "parameters",
+             "flops");
+    for (int i = 0; i < l->count; i++) {
+        const Layer *layer = &l->layer[i];
+        text_add(t, "%-*s  %-20s%12" PRId64 "%14" PRId64 "\n", wide,
+                 layer->path, shape_text(a, layer->type), layer->parameters,
+                 layer->flops);
+    }
+}
+
+static void mebibytes_print(Text *t, const char *what, int64_t bytes) {
+    text_add(t, "%-18s%.1f MiB\n", what, (double)bytes / (1 << 20));
+}
+
+static void totals_print(Text *t, const Program *p, const Layers *l,
+                         const Plan *plan, const Cost *c) {
+    text_add(t, "\n%s, batch %" PRId64 ", planned for %s in %s\n", p->name,
+             p->recipe.batch, plan->device, dtype_name(plan->act));
+    text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
+    text_add(t, "%-18s%.1f M per sample\n", "flops, forward",
+             (double)l->flops / 1e6);
+    text_add(t, "%-18s%.1f G per step\n", "flops", (double)c->flops / 1e9);
+    text_add(t, "%-18s%d per step\n", "launches", c->launches);
+    text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
+             (double)c->batch_bytes / (double)p->recipe.batch / 1024);
+    mebibytes_print(t, "arena", plan->arena_bytes);
+    mebibytes_print(t, "largest live sum", c->bound);
+}
+
+static void json_string(Text *t, const char *s) {
+    text_add(t, "\"");
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            text_add(t, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            text_add(t, "\\u%04x", *s);
+        else
+            text_add(t, "%c", *s);
+    }
+    text_add(t, "\"");
+}
+
+static void warnings_json(Text *t, const Diagnostics *diags) {
+    text_add(t, "\"warnings\": [");
+    const char *comma = "";
+    for (int i = 0; i < diags->count; i++) {
+        if (diags->list[i]->severity != DIAG_WARNING)
+            continue;
+        text_add(t, "%s", comma);
+        json_string(t, diags->list[i]->message);
+        comma = ", ";
+    }
+    text_add(t, "]");
+}
+
+static void check_json(Text *t, const Program *p, const Layers *l,
+                       const Plan *plan, const Cost *c,
+                       const Diagnostics *diags) {
+    text_add(t, "{\"schema\": 1, \"model\": ");
+    json_string(t, p->name);
+    text_add(t, ", \"parameters\": %" PRId64, l->parameters);
+    text_add(t, ", \"flops_forward_per_sample\": %" PRId64, l->flops);
+    text_add(t, ", \"flops_step\": %" PRId64, c->flops);
+    text_add(t, ", \"arena_bytes\": %" PRId64, plan->arena_bytes);
+    text_add(t, ", \"bound_bytes\": %" PRId64, c->bound);
+    text_add(t, ", \"launches\": %d", c->launches);
+    text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
+             c->batch_bytes / p->recipe.batch);
+    warnings_json(t, diags);
+    text_add(t, "}\n");
+}
+
+static int model_check(Arena *a, const Arguments *arguments) {
+    int status;
+    Diagnostics diags = diag_new(a);
+    Program *p = model_load(a, arguments, &diags, &status);
+    if (!p)
+        return status;
+    PassOptions o = pass_options(&p->recipe, target_of(arguments));
+    Layers l = layers_of(a, p);
+    Plan *plan = program_plan(p, &o);
+    Cost c = graph_cost(plan->train);
+    Text t = text_new(a);
+    if (arguments->json) {
+        check_json(&t, p, &l, plan, &c, &diags);
+    } else {
+        layers_print(a, &t, &l);
+        totals_print(&t, p, &l, plan, &c);
+    }
+    fputs(text_string(&t), stdout);
+    return EXIT_GOOD;
+}
+
+int check_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = model_check(a, arguments);
+    arena_free(a);
+    return status;
+}

@@ -1,0 +1,23 @@
+// The C compiler of this machine, and sinter's own files beside its program.
+#ifndef TOOLS_COMPILER_H
+#define TOOLS_COMPILER_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+
+// Where the runtime library and its headers are: beside the program, in a
+// build tree as in an installation.
+typedef struct {
+    const char *library, *include;
+} Installation;
+
+// false when they are not there, which has been said on stderr.
+bool installation_find(Arena *a, Installation *out);
+
+// Compiles source, a file in folder, to the program out, which is an absolute
+// path.  Returns an exit status; what went wrong has been said.
+int compiler_run(Arena *a, const Installation *where, const char *folder,
+                 const char *source, const char *out);
+
+#endif

@@ -1,0 +1,88 @@
+// sinter: finds the command that the first word names and runs it.
+#include "base/exits.h"
+#include "tools/tools.h"
+
+#include <string.h>
+
+// clang-format off
+const Command commands[] = {
+    {"check",  "FILE.net", "Print each layer of a model, and what it costs.",
+     1, check_command},
+    {"build",  "FILE.net", "Compile a model file to a trainer.",
+     1, build_command},
+    {"show",   "STAGE FILE.net", "Print a model at a stage: graph grad typed "
+     "layout simplified fused plan kernels trainer.",
+     2, show_command},
+    {"opt",    "FILE.ir", "Read a graph, run passes, print the graph.",
+     1, opt_command},
+    {"passes", "", "List the passes in their order.",
+     0, passes_command},
+    {NULL, NULL, NULL, 0, NULL},
+};
+// clang-format on
+
+static const Command *command_find(const char *name) {
+    for (const Command *c = commands; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+static void help_print(FILE *to) {
+    fputs("usage: sinter COMMAND ...\n\n"
+          "A compiler for training: a model file becomes a trainer.\n\n",
+          to);
+    for (const Command *c = commands; c->name; c++)
+        fprintf(to, "  %-8s%s\n", c->name, c->what);
+    fputs("  version Print the version.\n\n"
+          "sinter COMMAND --help lists a command's options.\n",
+          to);
+}
+
+static int command_help(const Command *command) {
+    Arena *a = arena_new();
+    Text t = text_new(a);
+    arguments_help(&t, command);
+    fputs(text_string(&t), stdout);
+    arena_free(a);
+    return EXIT_GOOD;
+}
+
+static int command_run(const Command *command, int count, char **word) {
+    Arguments arguments;
+    if (!arguments_parse(&arguments, command, count, word))
+        return EXIT_USAGE;
+    if (arguments.help)
+        return command_help(command);
+    int status = command->run(&arguments);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("sinter: standard output");
+        return EXIT_IO;
+    }
+    return status;
+}
+
+static bool is_word(const char *word, const char *name) {
+    return strcmp(word, name) == 0 ||
+           (strncmp(word, "--", 2) == 0 && strcmp(word + 2, name) == 0);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        help_print(stderr);
+        return EXIT_USAGE;
+    }
+    if (is_word(argv[1], "help")) {
+        help_print(stdout);
+        return EXIT_GOOD;
+    }
+    if (is_word(argv[1], "version")) {
+        puts("sinter " SINTER_VERSION);
+        return EXIT_GOOD;
+    }
+    const Command *command = command_find(argv[1]);
+    if (command)
+        return command_run(command, argc - 2, argv + 2);
+    fprintf(stderr, "sinter: no command '%s'; see sinter help\n", argv[1]);
+    return EXIT_USAGE;
+}

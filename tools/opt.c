@@ -1,0 +1,106 @@
+// sinter opt: graph text in, passes, graph text out.
+//
+// A line --- ends the graph: what follows it in a golden test is the expected
+// result.
+#include "base/exits.h"
+#include "base/source.h"
+#include "codegen/codegen.h"
+#include "tools/tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TEXT = 64 << 20 };
+
+static size_t graph_length(const Source *s) {
+    const char *rule = strstr(s->text, "\n---\n");
+    return rule ? (size_t)(rule + 1 - s->text) : s->length;
+}
+
+// Reads and verifies the graph; NULL and *status when it is not one.
+static Graph *graph_load(Arena *a, const char *path, int *status) {
+    const char *error = NULL;
+    Source *s = source_read(a, path, MAX_TEXT, &error);
+    if (!s) {
+        fprintf(stderr, "sinter: %s: %s\n", path, error);
+        *status = EXIT_IO;
+        return NULL;
+    }
+    *status = EXIT_MODEL;
+    Graph *g = graph_read(a, s->text, graph_length(s), &error);
+    if (!g) {
+        fprintf(stderr, "%s: error: line %s\n", path, error);
+        return NULL;
+    }
+    const char *broken = graph_verify(g, a);
+    if (broken) {
+        fprintf(stderr, "%s: error: %s\n", path, broken);
+        return NULL;
+    }
+    return g;
+}
+
+static PassOptions options_of(const Arguments *arguments) {
+    PassOptions o = {.device = arguments->target ? arguments->target : "host",
+                     .act = F32,
+                     .level = 1,
+                     .reuse = true,
+                     .deep_verify = true};
+    if (arguments->act)
+        dtype_find(arguments->act, strlen(arguments->act), &o.act);
+    return o;
+}
+
+// The passes named in list, set apart by commas; false when one is unknown.
+static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
+                         const char *list) {
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        const char *name = arena_string(a, list, length);
+        const Pass *pass = pass_find(name);
+        if (!pass) {
+            fprintf(stderr, "sinter: no pass '%s'; see sinter passes\n", name);
+            return false;
+        }
+        *g = pass_run(*g, o, pass);
+        list += length + (list[length] == ',');
+    }
+    return true;
+}
+
+static int kernels_print(Arena *a, const Graph *g) {
+    if (!(g->facts & PLANNED)) {
+        fputs("sinter: --emit=cu needs a graph that pass memory has left\n",
+              stderr);
+        return EXIT_USAGE;
+    }
+    int number = 0, count;
+    Kernel *kernel = codegen_kernels(g, g, a, &number, &count);
+    for (int i = 0; i < count; i++)
+        if (kernel[i].text)
+            fputs(kernel[i].text, stdout);
+    return EXIT_GOOD;
+}
+
+static int graph_transform(Arena *a, const Arguments *arguments) {
+    int status;
+    Graph *g = graph_load(a, arguments->operand[0], &status);
+    if (!g)
+        return status;
+    PassOptions o = options_of(arguments);
+    if (arguments->run && !passes_apply(a, &g, &o, arguments->run))
+        return EXIT_USAGE;
+    if (arguments->emit)
+        return kernels_print(a, g);
+    Text t = text_new(a);
+    graph_print(&t, g);
+    fputs(text_string(&t), stdout);
+    return EXIT_GOOD;
+}
+
+int opt_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = graph_transform(a, arguments);
+    arena_free(a);
+    return status;
+}

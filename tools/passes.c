@@ -1,0 +1,10 @@
+// sinter passes: the table of passes, for people.
+#include "base/exits.h"
+#include "tools/tools.h"
+
+int passes_command(const Arguments *arguments) {
+    (void)arguments;
+    for (const Pass *p = standard_passes; p->name; p++)
+        printf("%-11s%s\n", p->name, p->what);
+    return EXIT_GOOD;
+}

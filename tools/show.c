@@ -1,0 +1,82 @@
+// sinter show: a model as text at any stage on its way to a trainer.
+#include "base/exits.h"
+#include "tools/tools.h"
+#include "tools/trainer.h"
+
+#include <string.h>
+
+// Graph stages and the last pass that has run at each.
+// clang-format off
+static const struct {
+    const char *name, *last;
+} stages[] = {
+    {"graph",      NULL},
+    {"grad",       "autodiff"},
+    {"typed",      "precision"},
+    {"layout",     "layout"},
+    {"simplified", "prune"},
+    {"fused",      "fuse"},
+    {"plan",       "memory"},
+};
+// clang-format on
+
+enum { NUM_STAGES = sizeof stages / sizeof stages[0] };
+
+static Graph *graph_named(const Program *p, const char *name) {
+    if (name && strcmp(name, "eval") == 0)
+        return p->eval;
+    if (name && strcmp(name, "init") == 0)
+        return p->init;
+    return p->train;
+}
+
+// Where a stage stands in the table, -1 for one that is not a graph.
+static int stage_find(const char *name) {
+    for (int i = 0; i < NUM_STAGES; i++)
+        if (strcmp(stages[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static void graph_show(Arena *a, const Program *p, const Arguments *arguments,
+                       int stage) {
+    PassOptions o = pass_options(&p->recipe, target_of(arguments));
+    Graph *g = graph_named(p, arguments->graph);
+    if (stages[stage].last)
+        g = passes_run(g, &o, stages[stage].last, NULL, NULL);
+    Text t = text_new(a);
+    graph_print(&t, g);
+    fputs(text_string(&t), stdout);
+}
+
+static void trainer_show(Arena *a, const Program *p, bool kernels) {
+    TrainerText t = trainer_text(a, p);
+    fputs(text_string(kernels ? &t.cu_file : &t.c_file), stdout);
+}
+
+static int stage_show(Arena *a, const Arguments *arguments) {
+    const char *name = arguments->operand[0];
+    int stage = stage_find(name), status;
+    bool kernels = strcmp(name, "kernels") == 0;
+    if (stage < 0 && !kernels && strcmp(name, "trainer") != 0) {
+        fprintf(stderr, "sinter: no stage '%s'; see sinter show --help\n",
+                name);
+        return EXIT_USAGE;
+    }
+    Diagnostics diags = diag_new(a);
+    Program *p = model_load(a, arguments, &diags, &status);
+    if (!p)
+        return status;
+    if (stage >= 0)
+        graph_show(a, p, arguments, stage);
+    else
+        trainer_show(a, p, kernels);
+    return EXIT_GOOD;
+}
+
+int show_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = stage_show(a, arguments);
+    arena_free(a);
+    return status;
+}

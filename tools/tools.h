@@ -1,0 +1,67 @@
+// The command line: one table of commands, one of options, and what the
+// commands share.
+#ifndef TOOLS_TOOLS_H
+#define TOOLS_TOOLS_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "frontend/frontend.h"
+#include "passes/passes.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { MAX_SETTINGS = 64, MAX_KEY = 64, MAX_OPERANDS = 2 };
+
+// A command line taken apart.  An option that is not given is NULL or false.
+typedef struct {
+    const char *operand[MAX_OPERANDS];
+    int num_operands;
+    Setting set[MAX_SETTINGS];
+    char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
+    int num_settings;
+    const char *out, *emit, *target, *diagnostics, *graph, *run, *act;
+    bool json, help;
+} Arguments;
+
+typedef struct {
+    const char *name, *operands, *what;
+    int num_operands;
+    int (*run)(const Arguments *arguments); // returns an exit status
+} Command;
+
+extern const Command commands[]; // ends with a NULL name
+
+// ---- arguments.c ----
+
+// Takes the words after the command's name apart.  false when they are wrong,
+// which has been said on stderr.
+bool arguments_parse(Arguments *out, const Command *command, int count,
+                     char **word);
+
+// What a command accepts.
+void arguments_help(Text *t, const Command *command);
+
+// ---- model.c ----
+
+// Loads the model file and prints its diagnostics on stderr, as JSON if asked
+// to; NULL and an exit status in *status when that fails.  Warnings are left
+// in diags for a caller that wants them.
+Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
+                    int *status);
+
+// The target asked for; cuda is what a trainer is planned for by default.
+const char *target_of(const Arguments *arguments);
+
+// Names a file beside another: its base name without the extension.
+char *stem_of(Arena *a, const char *path);
+
+// ---- one file each ----
+
+int check_command(const Arguments *arguments);
+int build_command(const Arguments *arguments);
+int show_command(const Arguments *arguments);
+int opt_command(const Arguments *arguments);
+int passes_command(const Arguments *arguments);
+
+#endif

@@ -1,0 +1,61 @@
+// Trainer: plans a program for the host and for CUDA and has both printed.
+#include "tools/trainer.h"
+#include "codegen/codegen.h"
+#include "tools/tools.h"
+
+#include <string.h>
+
+// ---- fingerprint: FNV-1a, 64 bits ----
+
+static uint64_t hash_bytes(uint64_t hash, const char *s, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)s[i]) * 0x100000001b3u;
+    return hash;
+}
+
+// The nodes without their origins: a comment in the model file changes lines,
+// but not what a checkpoint fits.
+static uint64_t hash_graph(Arena *a, uint64_t hash, const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++) {
+        Text t = text_new(a);
+        node_print(&t, g, n);
+        const char *text = text_string(&t), *origin = strstr(text, "  # ");
+        hash =
+            hash_bytes(hash, text, origin ? (size_t)(origin - text) : t.length);
+    }
+    return hash;
+}
+
+static uint64_t fingerprint(const Program *p) {
+    Arena *scratch = arena_new();
+    uint64_t hash = 0xcbf29ce484222325u;
+    hash = hash_bytes(hash, p->recipe.drop_last ? "d" : "a", 1);
+    hash = hash_graph(scratch, hash, p->train);
+    hash = hash_graph(scratch, hash, p->eval);
+    arena_free(scratch);
+    return hash;
+}
+
+// ---- names ----
+
+// The file's name as part of a C program: what is not a letter, a digit or one
+// of _ and - becomes _.
+static const char *name_of(Arena *a, const Program *p) {
+    char *name = stem_of(a, p->file);
+    for (char *c = name; *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyz"
+                    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
+                    *c))
+            *c = '_';
+    return name;
+}
+
+TrainerText trainer_text(Arena *a, const Program *p) {
+    TrainerText t = {name_of(a, p), text_new(a), text_new(a)};
+    PassOptions host = pass_options(&p->recipe, "host");
+    PassOptions cuda = pass_options(&p->recipe, "cuda");
+    CodegenOptions o = {SINTER_VERSION, t.name, fingerprint(p)};
+    codegen_program(p, program_plan(p, &host), program_plan(p, &cuda), &o,
+                    &t.c_file, &t.cu_file);
+    return t;
+}

@@ -1,0 +1,16 @@
+// The text of a trainer, from a program.
+#ifndef TOOLS_TRAINER_H
+#define TOOLS_TRAINER_H
+
+#include "base/text.h"
+#include "ir/program.h"
+
+typedef struct {
+    const char *name; // of the files, without extension
+    Text c_file, cu_file;
+} TrainerText;
+
+// Plans the program for both devices and writes its two files.
+TrainerText trainer_text(Arena *a, const Program *p);
+
+#endif
