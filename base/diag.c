@@ -31,8 +31,16 @@ static bool is_repeated(const Diagnostics *d, const Diagnostic *new) {
     return false;
 }
 
+// What is left out takes no labels and notes, and so no memory.
+static Diagnostic *left_out(Diagnostics *d) {
+    d->spare = (Diagnostic){.num_labels = MAX_LABELS, .num_notes = MAX_NOTES};
+    return &d->spare;
+}
+
 Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
                       Span at, const char *format, va_list list) {
+    if (d->more && severity == DIAG_ERROR)
+        return left_out(d);
     Diagnostic *new = ARENA_NEW(d->arena, Diagnostic);
     *new = (Diagnostic){.arena = d->arena,
                         .severity = severity,
@@ -41,7 +49,7 @@ Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
                         .num_labels = 1};
     new->message = format_list(d->arena, format, list);
     if (is_repeated(d, new))
-        return new;
+        return left_out(d);
     d->errors += severity == DIAG_ERROR;
     d->warnings += severity == DIAG_WARNING;
     if (d->count < MAX_DIAGNOSTICS)
@@ -61,6 +69,8 @@ Diagnostic *diag_add(Diagnostics *d, Severity severity, const char *code,
 }
 
 void diag_label(Diagnostic *d, const char *format, ...) {
+    if (d->num_labels == MAX_LABELS)
+        return;
     va_list list;
     va_start(list, format);
     d->label[0].text = format_list(d->arena, format, list);
@@ -196,7 +206,8 @@ static void show_label(Text *t, const Diagnostic *d, const int *order, int i,
     size_t first = l->at.start - (size_t)(line - l->at.source->text);
     size_t from = shown_from(length, first);
     if (last == NULL || moved || line_of(last) != line_of(l)) {
-        text_add(t, "%*s |\n%*d | ", gutter, "", gutter, line_of(l));
+        text_add(t, "%*s |\n%*d |%s", gutter, "", gutter, line_of(l),
+                 length ? " " : "");
         show_line(t, line, length, from);
         text_add(t, "\n");
     }

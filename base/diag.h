@@ -36,7 +36,8 @@ typedef struct {
     Diagnostic *list[MAX_DIAGNOSTICS];
     int count;
     int errors, warnings;
-    bool more; // some were left out
+    bool more;        // some were left out
+    Diagnostic spare; // stands for what is left out
 } Diagnostics;
 
 Diagnostics diag_new(Arena *a);

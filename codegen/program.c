@@ -525,38 +525,37 @@ static void write_trainer(const Writer *w, Text *t) {
     write_plan(w, t, 1);
     text_add(t, "};\n\nRT_EMBED(kernels_text, \"%s.cu\");\n\n",
              w->options->base);
-    text_add(t, "int main(int argc, char **argv)\n{\n");
-    text_add(t, "    const RtTrainer trainer = {\n");
-    text_add(t, "        .model = \"%s\",\n", p->name);
-    text_add(t, "        .file = ");
+    text_add(t, "const RtTrainer sinter_trainer = {\n");
+    text_add(t, "    .model = \"%s\",\n", p->name);
+    text_add(t, "    .file = ");
     add_quoted(t, p->file);
-    text_add(t, ",\n        .version = \"%s\",\n", w->options->version);
-    text_add(t, "        .fingerprint = 0x%016llxu,\n",
+    text_add(t, ",\n    .version = \"%s\",\n", w->options->version);
+    text_add(t, "    .fingerprint = 0x%016llxu,\n",
              (unsigned long long)w->options->fingerprint);
-    text_add(t, "        .data_format = \"%s\",\n", r->data_format);
-    text_add(t, "        .data_path = ");
+    text_add(t, "    .data_format = \"%s\",\n", r->data_format);
+    text_add(t, "    .data_path = ");
     add_quoted(t, r->data_path != NULL ? r->data_path : "");
-    text_add(t, ",\n        .image_rank = %d,\n", image.rank - 1);
-    text_add(t, "        .image_dim = {");
+    text_add(t, ",\n    .image_rank = %d,\n", image.rank - 1);
+    text_add(t, "    .image_dim = {");
     for (int i = 1; i < image.rank; i++)
         text_add(t, "%s%lld", i > 1 ? ", " : "", (long long)image.dim[i]);
-    text_add(t, "},\n        .classes = %d,\n", r->classes);
-    text_add(t, "        .batch = %lld,\n", (long long)r->batch);
-    text_add(t, "        .drop_last = %s,\n", r->drop_last ? "true" : "false");
-    text_add(t, "        .epochs = ");
+    text_add(t, "},\n    .classes = %d,\n", r->classes);
+    text_add(t, "    .batch = %lld,\n", (long long)r->batch);
+    text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");
+    text_add(t, "    .epochs = ");
     text_double(t, r->epochs);
-    text_add(t, ",\n        .seed = %lld,\n", (long long)r->seed);
-    text_add(t, "        .eval_epochs = ");
+    text_add(t, ",\n    .seed = %lld,\n", (long long)r->seed);
+    text_add(t, "    .eval_epochs = ");
     text_double(t, r->eval_epochs);
-    text_add(t, ",\n        .checkpoint_epochs = ");
+    text_add(t, ",\n    .checkpoint_epochs = ");
     text_double(t, r->checkpoint_epochs);
-    text_add(t, ",\n        .checkpoint_keep = %d,\n", r->checkpoint_keep);
-    text_add(t, "        .plan = plans,\n");
-    text_add(t, "        .num_plans = COUNT(plans),\n");
-    text_add(t, "        .kernels = kernels_text,\n");
-    text_add(t, "        .kernels_length = (size_t)(kernels_text_end - "
-                "kernels_text),\n");
-    text_add(t, "    };\n    return rt_main(argc, argv, &trainer);\n}\n");
+    text_add(t, ",\n    .checkpoint_keep = %d,\n", r->checkpoint_keep);
+    text_add(t, "    .plan = plans,\n");
+    text_add(t, "    .num_plans = COUNT(plans),\n");
+    text_add(t, "    .kernels = kernels_text,\n");
+    text_add(t, "    .kernels_end = kernels_text_end,\n};\n\n");
+    text_add(t, "int main(int argc, char **argv)\n{\n"
+                "    return rt_main(argc, argv, &sinter_trainer);\n}\n");
 }
 
 static void write_header(const Writer *w, Text *t) {

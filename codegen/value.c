@@ -193,7 +193,7 @@ static const char *constant(Emit *e, Scope *s, NodeId n, Place p) {
     const Attr *values = node_attr(d, ATTR_values);
     if (values->count == 1)
         return literal(e->a, d->type.dtype, values->floats[0]);
-    const char *table = arena_format(e->a, "table%u", n);
+    const char *table = arena_format(e->a, OWN_NAME "_table%u", n);
     if (strstr(text_string(&e->tables), arena_format(e->a, " %s[", table)) ==
         NULL) {
         text_add(&e->tables, "TABLE %s %s[%d] = {",

@@ -91,6 +91,8 @@ bool match_arguments(Expansion *e, const Signature *s, const Given *given,
         slot[i] = -1;
     for (int i = 0; i < num_given; i++) {
         e->work += s->num_params;
+        if (!within_limits(e, s->at))
+            return false;
         if (s->rest && !given[i].name && position == s->num_params)
             continue;
         good &= place(e, s, given, i, position, slot);

@@ -27,20 +27,19 @@ static Value stop(Expansion *e, DiagId id, Span at, const char *why) {
     return value_poison();
 }
 
-// False, with a report, when there has been too much of everything.
-static bool within_limits(Expansion *e, Span at) {
-    if (e->stopped)
+bool within_limits(Expansion *e, Span at) {
+    if (e->stopped || e->diags->more)
         return false;
     if (e->depth > MOST_DEPTH) {
         stop(e, D_nesting, at, "the expansion is nested too deep here");
         return false;
     }
     bool large = e->graph != NULL && e->graph->count > MAX_NODES - 1000;
-    if (!large && (e->work += 20) <= MOST_WORK)
+    if (!large && (e->work += 50) <= MOST_WORK)
         return true;
     stop(e, D_too_much, at,
          large ? "the model expands to more than 1,000,000 operations"
-               : "the expansion does not come to an end");
+               : "the expansion takes too many steps");
     return false;
 }
 
@@ -255,7 +254,7 @@ static Value expand_stmt(Expansion *e, const Stmt *s) {
 // The value of a block is that of its last statement.
 static Value expand_block(Expansion *e, const Block *b) {
     Value v = {.kind = VALUE_NOTHING};
-    for (int i = 0; i < b->count; i++)
+    for (int i = 0; i < b->count && !e->stopped; i++)
         v = expand_stmt(e, &b->stmt[i]);
     return v;
 }
@@ -323,6 +322,8 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
     if (!bind_params(e, f, arg))
         return value_poison();
     Value v = expand_block(e, &f->body);
+    if (e->stopped)
+        return value_poison();
     if (v.kind == VALUE_NOTHING) {
         Diagnostic *d = report(e->diags, D_kind, f->name_at,
                                "`%s` gives no value", f->name);

@@ -173,6 +173,10 @@ typedef enum {
 
 enum { MOST_WORK = 50000000 };
 
+// False, with a report, when the expansion has become too large or too deep,
+// or when enough mistakes have been found.
+bool within_limits(Expansion *e, Span at);
+
 Value expand(Expansion *e, const Expr *x);
 
 // Defines a name from here on.

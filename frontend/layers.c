@@ -167,6 +167,19 @@ Value lower_linear(Expansion *e, const Call *c) {
 
 // ---- pools ----
 
+static NodeId pool_node(Expansion *e, const Call *c, Op op, NodeId in,
+                        const Window *w) {
+    Attr attr[] = {
+        attr_ints(ATTR_pad, 4, w->pad),
+        attr_ints(ATTR_stride, 2, w->stride),
+        attr_ints(ATTR_window, 2, w->size),
+    };
+    return add_checked(
+        e, c,
+        (Node){
+            .op = op, .num_args = 1, .arg = &in, .num_attrs = 3, .attr = attr});
+}
+
 static Value pool(Expansion *e, const Call *c, Op op) {
     // max_pool and avg_pool have the same parameters.
     const Value *x = &c->arg[P_max_pool_x - FIRST_max_pool];
@@ -181,17 +194,7 @@ static Value pool(Expansion *e, const Call *c, Op op) {
     read_padding(&c->arg[P_max_pool_pad - FIRST_max_pool], &w);
     if (!expect_rank(e, c, x, 4) || !expect_window(e, c, x, &w))
         return value_poison();
-    Attr attr[] = {
-        attr_ints(ATTR_pad, 4, w.pad),
-        attr_ints(ATTR_stride, 2, w.stride),
-        attr_ints(ATTR_window, 2, w.size),
-    };
-    NodeId in = as_float(e, x->node);
-    NodeId y = add_checked(
-        e, c,
-        (Node){
-            .op = op, .num_args = 1, .arg = &in, .num_attrs = 3, .attr = attr});
-    return value_tensor(y, c->at);
+    return value_tensor(pool_node(e, c, op, as_float(e, x->node), &w), c->at);
 }
 
 Value lower_max_pool(Expansion *e, const Call *c) {
@@ -202,28 +205,26 @@ Value lower_avg_pool(Expansion *e, const Call *c) {
     return pool(e, c, OP_avg_pool);
 }
 
-// Reduces an image to one number for each channel: [N, channels].
-static Value global_pool(Expansion *e, const Call *c, Op op, bool average) {
+// A pool whose one window is the whole image: [N, channels].
+static Value global_pool(Expansion *e, const Call *c, Op op) {
     const Value *x = &c->arg[0];
     if (!expect_rank(e, c, x, 4))
         return value_poison();
     Type t = node_type(e, x->node);
-    NodeId y =
-        graph_reduce(e->graph, op, as_float(e, x->node), 2, (int64_t[]){1, 2});
+    Window w = {.dilation = {1, 1},
+                .size = {t.dim[1], t.dim[2]},
+                .stride = {t.dim[1], t.dim[2]}};
+    NodeId y = pool_node(e, c, op, as_float(e, x->node), &w);
     y = graph_reshape(e->graph, y, 2, (int64_t[]){t.dim[0], t.dim[3]});
-    if (average)
-        y = add_binary(
-            e, OP_mul, y,
-            number_node(e, 1.0 / ((double)t.dim[1] * (double)t.dim[2])));
     return value_tensor(y, c->at);
 }
 
 Value lower_global_max_pool(Expansion *e, const Call *c) {
-    return global_pool(e, c, OP_max, false);
+    return global_pool(e, c, OP_max_pool);
 }
 
 Value lower_global_avg_pool(Expansion *e, const Call *c) {
-    return global_pool(e, c, OP_sum, true);
+    return global_pool(e, c, OP_avg_pool);
 }
 
 // ---- each element ----

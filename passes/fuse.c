@@ -21,6 +21,7 @@
 #include "ir/group.h"
 #include "passes/passes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,8 @@ static bool is_leaf(const Fuse *f, NodeId n) {
 }
 
 static bool reduces_rows(const Fuse *f, NodeId n) {
+    assert(!(facts(f, n) & REDUCES) || at(f, n)->op == OP_all_finite ||
+           reduce_extent(f->old, n) != OVER_OTHER);
     return (facts(f, n) & REDUCES) && at(f, n)->op != OP_all_finite &&
            reduce_extent(f->old, n) == OVER_ROW;
 }

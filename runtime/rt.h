@@ -122,8 +122,8 @@ typedef struct {
     int checkpoint_keep;
     const RtPlan *plan;
     int num_plans;
-    const char *kernels; // the kernels' CUDA text, for a device that compiles
-    size_t kernels_length;
+    // The kernels' CUDA text, for a device that compiles it.
+    const char *kernels, *kernels_end;
 } RtTrainer;
 
 // Parses the command line, trains, and returns the exit status.

@@ -16,6 +16,7 @@ enum { NUM_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 typedef struct {
     int kernels, registers; // registers: the most that one kernel uses
     int faults;             // lines that are printed and fail the test
+    char kernel[128];       // the one that the lines are about
 } Findings;
 
 static void *memory_get(size_t bytes) {
@@ -53,6 +54,9 @@ static void check(nvrtcResult result, const char *what) {
 static void line_read(Findings *f, const char *line, const char *name) {
     int stores = 0, loads = 0, registers = 0;
     const char *spill = strstr(line, "bytes stack frame");
+    const char *entry = strstr(line, "entry function '");
+    if (entry)
+        sscanf(entry, "entry function '%127[^']'", f->kernel);
     const char *used = strstr(line, "Used ");
     if (used && sscanf(used, "Used %d registers", &registers) == 1) {
         f->kernels++;
@@ -67,7 +71,7 @@ static void line_read(Findings *f, const char *line, const char *name) {
                   (stores > 0 || loads > 0);
     if (spills || strstr(line, "warning") || strstr(line, "error")) {
         f->faults++;
-        fprintf(stderr, "%s: %s\n", name, line);
+        fprintf(stderr, "%s: %s: %s\n", name, f->kernel, line);
     }
 }
 

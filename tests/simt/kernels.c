@@ -11,6 +11,8 @@
 #define OUT ((float *)(arena + arg[1]))
 #define TICKET ((int *)(arena + arg[2]))
 
+SIMT_SHARED_SECTION
+
 SHARED float row[BLOCK];
 SHARED int is_last;
 

@@ -92,16 +92,10 @@ void simt_regions_clear(void) {
     num_regions = 0;
 }
 
-extern char __start_simt_shared[] __attribute__((weak));
-extern char __stop_simt_shared[] __attribute__((weak));
 extern char __executable_start[], _end[];
 
 static bool inside(const char *p, const char *start, const char *stop) {
     return p >= start && p < stop;
-}
-
-static bool is_shared(const char *p) {
-    return inside(p, __start_simt_shared, __stop_simt_shared);
 }
 
 static const Region *region_of(const char *p) {
@@ -164,7 +158,7 @@ static bool conflicts(const char *p, uint32_t who, uint32_t when) {
     if (when < launch_epoch)
         return false;
     if (when < block_epoch)
-        return !is_shared(p) && !visible(who, when);
+        return !simt_is_shared(p) && !visible(who, when);
     return who != thread_id() && when == epoch;
 }
 
@@ -207,7 +201,7 @@ static const char *address_line(const void *pc) {
 
 static const char *memory_name(const char *p) {
     const Region *r = region_of(p);
-    return r ? r->name : is_shared(p) ? "shared memory" : "global memory";
+    return r ? r->name : simt_is_shared(p) ? "shared memory" : "global memory";
 }
 
 static void race_report(const char *what, const char *p, const void *pc,
@@ -228,7 +222,7 @@ static void cell_write(Cell *c, const char *p, const void *pc) {
     if (conflicts(p, c->writer, c->write_epoch))
         race_report("two writes without order", p, pc, &c->writer);
     bool many = c->read_epoch == epoch && c->shared_read;
-    bool blocks = !is_shared(p) && c->read_epoch >= launch_epoch &&
+    bool blocks = !simt_is_shared(p) && c->read_epoch >= launch_epoch &&
                   c->block_read && !acquire_epoch;
     if (many || blocks || conflicts(p, c->reader, c->read_epoch))
         race_report("a write without order after a read", p, pc, &c->reader);
@@ -253,7 +247,7 @@ static void cell_read(Cell *c, const char *p, const void *pc) {
 // Whether the bytes may be touched at all.
 static bool access_allowed(const char *p, size_t bytes, bool write,
                            const Region *r, const void *pc) {
-    if (num_regions == 0 || is_shared(p))
+    if (num_regions == 0 || simt_is_shared(p))
         return true;
     if (r && p + bytes <= r->start + r->bytes)
         return true;
@@ -271,7 +265,7 @@ static bool access_allowed(const char *p, size_t bytes, bool write,
 // Whether something has written the byte.  Shared memory starts anew with each
 // block.
 static bool byte_written(const Cell *c, const char *p, const Region *r) {
-    if (is_shared(p))
+    if (simt_is_shared(p))
         return c->write_epoch >= block_epoch;
     return !r || r->initialised || c->write_epoch != 0;
 }

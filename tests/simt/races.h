@@ -10,7 +10,9 @@ void race_block(void);
 void race_barrier(void);
 void race_atomic(void);
 
-// Whether p is on the stack of a thread; simt.c answers.
+// What the scheduler knows of an address: whether it is on the stack of the
+// thread that runs, and whether it is a shared variable.
 bool simt_on_stack(const void *p);
+bool simt_is_shared(const void *p);
 
 #endif

@@ -10,7 +10,10 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { MAX_LIBRARIES = 64 };
 
 typedef enum { RUNS, AT_BARRIER, AT_SHUFFLE, ENDED } ThreadState;
 
@@ -42,10 +45,40 @@ struct SimtThread *simt_self;
 // One launch at a time: a runtime may start its blocks from several threads.
 static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
 
-// The linker's names for the section of shared variables; weak, because a
-// program without shared memory has no such section.
-extern char __start_simt_shared[] __attribute__((weak));
-extern char __stop_simt_shared[] __attribute__((weak));
+// The shared variables of each program and library that is loaded.
+static struct { char *start, *stop; } shared[MAX_LIBRARIES];
+
+void simt_shared_add(char *start, char *stop) {
+    for (int i = 0; i < MAX_LIBRARIES; i++)
+        if (shared[i].start == NULL) {
+            shared[i].start = start;
+            shared[i].stop = stop;
+            return;
+        }
+    fputs("simt: too many libraries are loaded\n", stderr);
+    abort();
+}
+
+void simt_shared_forget(const char *start) {
+    for (int i = 0; i < MAX_LIBRARIES; i++)
+        if (shared[i].start == start)
+            shared[i].start = NULL;
+}
+
+bool simt_is_shared(const void *p) {
+    const char *at = p;
+    for (int i = 0; i < MAX_LIBRARIES; i++)
+        if (shared[i].start && at >= shared[i].start && at < shared[i].stop)
+            return true;
+    return false;
+}
+
+static void shared_poison(void) {
+    for (int i = 0; i < MAX_LIBRARIES; i++)
+        if (shared[i].start)
+            memset(shared[i].start, 0xff,
+                   (size_t)(shared[i].stop - shared[i].start));
+}
 
 void simt_schedule(SimtSchedule s, unsigned seed) {
     schedule = s;
@@ -194,9 +227,7 @@ static void divergence_report(void) {
 }
 
 static void block_prepare(int block, int grid) {
-    size_t shared = (size_t)(__stop_simt_shared - __start_simt_shared);
-    if (shared)
-        memset(__start_simt_shared, 0xff, shared);
+    shared_poison();
     for (int i = 0; i < block_size; i++) {
         Thread *t = &thread[i];
         if (!t->fiber)

@@ -21,6 +21,24 @@ struct SimtThread {
 };
 extern struct SimtThread *simt_self;
 
+// Each program or library with kernels says where its section simt_shared is
+// when it is loaded, and when it goes: SIMT_SHARED_SECTION does both.
+void simt_shared_add(char *start, char *stop);
+void simt_shared_forget(const char *start);
+
+#define SIMT_SHARED_SECTION                                                    \
+    extern char __start_simt_shared[]                                          \
+        __attribute__((weak, visibility("hidden")));                           \
+    extern char __stop_simt_shared[]                                           \
+        __attribute__((weak, visibility("hidden")));                           \
+    __attribute__((constructor)) static void simt_shared_comes(void) {         \
+        if (__start_simt_shared)                                               \
+            simt_shared_add(__start_simt_shared, __stop_simt_shared);          \
+    }                                                                          \
+    __attribute__((destructor)) static void simt_shared_goes(void) {           \
+        simt_shared_forget(__start_simt_shared);                               \
+    }
+
 // Runs blocks first .. last-1 of a grid, each with `block` threads.  Variables
 // in section simt_shared are filled with NaN before every block.
 void simt_run(void (*thread)(char *arena, const size_t *arg), char *arena,

@@ -1,0 +1,22 @@
+// Agreement: what a program's kernels compute against what its graph means.
+#ifndef TESTS_CODEGEN_AGREE_H
+#define TESTS_CODEGEN_AGREE_H
+
+#include "frontend/frontend.h"
+#include "passes/passes.h"
+
+typedef struct {
+    const char *model; // a file below the source folder
+    const Setting *setting;
+    int num_settings;
+    DType storage; // what activations are on the host here
+    int level;     // 0: a kernel for each operation
+    bool simt;     // every CUDA thread, with the race checker
+    bool reuse;    // the real memory plan; only what is left at the end counts
+} Case;
+
+// Runs init, derive, train and eval once on the host device and compares
+// every stored tensor with graph_eval.  NULL, or what differs.
+const char *agree(Arena *a, const Case *c);
+
+#endif

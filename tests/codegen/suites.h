@@ -1,0 +1,8 @@
+#ifndef TESTS_CODEGEN_SUITES_H
+#define TESTS_CODEGEN_SUITES_H
+
+#include <check.h>
+
+Suite *agree_suite(void);
+
+#endif

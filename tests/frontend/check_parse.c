@@ -1,0 +1,217 @@
+// Trees: precedence, where statements end, chains, and recovery.
+#include "frontend/ast.h"
+#include "tests/frontend/suites.h"
+
+#include <string.h>
+
+typedef struct {
+    Arena *arena;
+    Diagnostics diags;
+    File *file;
+} Parsed;
+
+static Parsed parsed(const char *text) {
+    Parsed p = {.arena = arena_new()};
+    p.diags = diag_new(p.arena);
+    const Source *s = source_new(p.arena, "t.net", text, strlen(text));
+    p.file = parse(p.arena, atoms_new(p.arena), s, &p.diags);
+    return p;
+}
+
+// ---- an expression as text, with every operation in brackets ----
+
+static void spell(Text *t, const Expr *x);
+
+static void spell_call(Text *t, const Expr *x) {
+    spell(t, x->left);
+    text_add(t, "(");
+    for (int i = 0; i < x->count; i++) {
+        const Argument *a = &x->argument[i];
+        text_add(t, "%s%s%s", i ? ", " : "", a->name ? a->name : "",
+                 a->name ? "=" : "");
+        spell(t, a->value);
+    }
+    text_add(t, ")");
+}
+
+static void spell_pipe(Text *t, const Expr *x) {
+    text_add(t, "<");
+    spell(t, x->left);
+    for (int i = 0; i < x->count; i++) {
+        text_add(t, " |> ");
+        spell(t, x->stage[i].call);
+        if (x->stage[i].name)
+            text_add(t, " as %s", x->stage[i].name);
+    }
+    text_add(t, ">");
+}
+
+static void spell_list(Text *t, const Expr *x) {
+    text_add(t, "[");
+    for (int i = 0; i < x->count; i++) {
+        text_add(t, i ? ", " : "");
+        spell(t, x->item[i]);
+    }
+    text_add(t, "]");
+}
+
+static void spell_pair(Text *t, const Expr *x, const char *between) {
+    text_add(t, "(");
+    if (x->left)
+        spell(t, x->left);
+    text_add(t, "%s", between);
+    spell(t, x->right);
+    text_add(t, ")");
+}
+
+static void spell(Text *t, const Expr *x) {
+    switch (x->kind) {
+    case EXPR_BAD:
+        text_add(t, "?");
+        return;
+    case EXPR_NUMBER:
+        text_add(t, "%g", x->number);
+        return;
+    case EXPR_STRING:
+        text_add(t, "\"%s\"", x->text);
+        return;
+    case EXPR_TRUTH:
+        text_add(t, x->truth ? "true" : "false");
+        return;
+    case EXPR_NAME:
+        text_add(t, "%s", x->text);
+        return;
+    case EXPR_LIST:
+        spell_list(t, x);
+        return;
+    case EXPR_KNOT:
+        spell_pair(t, x, ": ");
+        return;
+    case EXPR_CALL:
+        spell_call(t, x);
+        return;
+    case EXPR_PIPE:
+        spell_pipe(t, x);
+        return;
+    case EXPR_UNARY:
+    case EXPR_BINARY:
+        spell_pair(t, x, token_name(x->op));
+        return;
+    case EXPR_MEMBER:
+        spell(t, x->left);
+        text_add(t, ".%s", x->text);
+        return;
+    case EXPR_UNIT:
+        text_add(t, "{");
+        spell(t, x->left);
+        text_add(t, " %d}", x->unit);
+        return;
+    }
+}
+
+static const struct {
+    const char *text, *tree;
+} expressions[] = {
+    {"1 + 2 * 3", "(1`+`(2`*`3))"},
+    {"1 - 2 - 3", "((1`-`2)`-`3)"},
+    {"-x ^ 2", "(`-`(x`^`2))"},
+    {"2 ^ 3 ^ 4", "(2`^`(3`^`4))"},
+    {"2 ^ -1", "(2`^`(`-`1))"},
+    {"a / b * c", "((a`/`b)`*`c)"},
+    {"a < b and not c == d or e", "(((a`<`b)`and`(`not`(c`==`d)))`or`e)"},
+    {"x |> f |> g(1, k=2) as p", "<x |> f |> g(1, k=2) as p>"},
+    {"a + b |> f", "<(a`+`b) |> f>"},
+    {"f(x |> g, [1, 2,],)", "f(<x |> g>, [1, 2])"},
+    {"p(0: 0, 5/24: 0.4)", "p((0: 0), ((5`/`24): 0.4))"},
+    {"5 epoch + 94%", "({5 1}`+`{94 3})"},
+    {"data.train", "data.train"},
+    {"(2 * n) step", "{(2`*`n) 2}"},
+    {"f(1)(2)", "f(1)(2)"},
+};
+
+START_TEST(precedence) {
+    Arena *a = arena_new();
+    Parsed p = parsed(arena_format(a, "let v = %s\n", expressions[_i].text));
+    ck_assert_int_eq(p.diags.errors, 0);
+    Text t = text_new(a);
+    spell(&t, p.file->item[0].let.value);
+    ck_assert_str_eq(text_string(&t), expressions[_i].tree);
+    arena_free(p.arena);
+    arena_free(a);
+}
+END_TEST
+
+// How many statements the body of a function has.
+static int count_statements(const char *body) {
+    Arena *a = arena_new();
+    Parsed p = parsed(arena_format(a, "fn f(x) {\n%s\n}\n", body));
+    int count = p.diags.errors ? -1 : p.file->item[0].function->body.count;
+    arena_free(p.arena);
+    arena_free(a);
+    return count;
+}
+
+START_TEST(statements_end_with_their_line) {
+    ck_assert_int_eq(count_statements("a = x\nb = a"), 2);
+    ck_assert_int_eq(count_statements("a = x; b = a"), 2);
+    ck_assert_int_eq(count_statements("a = x\n  |> f\n  |> g"), 1);
+    ck_assert_int_eq(count_statements("a = x\n  + 1"), 1);
+    ck_assert_int_eq(count_statements("a = x +\n  1"), 1);
+    ck_assert_int_eq(count_statements("a = x\n-a"), 2);
+    ck_assert_int_eq(count_statements("a = f\n(a)"), 2);
+    ck_assert_int_eq(count_statements("a = f(1,\n  -2,\n  3)"), 1);
+    ck_assert_int_eq(count_statements("if a { b } else { c }\nd"), 2);
+    ck_assert_int_eq(count_statements("a = x b = a"), -1);
+}
+END_TEST
+
+START_TEST(an_item_ends_what_is_open) {
+    Parsed p = parsed("model A(x) {\n  x |> f(\n\ntrain A {\n  batch = 1\n}\n");
+    ck_assert_int_ge(p.diags.errors, 1);
+    ck_assert_int_eq(p.file->item[p.file->count - 1].kind, ITEM_TRAIN);
+    ck_assert_int_eq(p.file->item[p.file->count - 1].train.num_entries, 1);
+    arena_free(p.arena);
+}
+END_TEST
+
+START_TEST(each_line_is_blamed_for_itself) {
+    Parsed p = parsed("fn f(x) {\n a = (1\n b = 2\n c = * 3\n d = ]\n}\n"
+                      "let = 4\n");
+    ck_assert_int_eq(p.diags.errors, 4);
+    const int line[] = {3, 4, 5, 7};
+    for (int i = 0; i < 4; i++) {
+        Span at = p.diags.list[i]->label[0].at;
+        ck_assert_int_eq(source_place(at.source, at.start).line, line[i]);
+    }
+    arena_free(p.arena);
+}
+END_TEST
+
+START_TEST(clauses) {
+    Parsed p = parsed("train A {\n eval every 1 epoch on data.test { metrics = "
+                      "[loss] }\n checkpoint every 8 epoch keep 2\n eval at "
+                      "end\n batch = 5, drop_last\n}\n");
+    ck_assert_int_eq(p.diags.errors, 0);
+    const Train *t = &p.file->item[0].train;
+    ck_assert_int_eq(t->num_entries, 4);
+    ck_assert_int_eq(t->entry[0].num_keys, 1);
+    ck_assert_ptr_nonnull(t->entry[0].on);
+    ck_assert_ptr_nonnull(t->entry[1].keep);
+    ck_assert_ptr_null(t->entry[2].every);
+    ck_assert_str_eq(t->entry[3].flag[0], "drop_last");
+    arena_free(p.arena);
+}
+END_TEST
+
+Suite *parse_suite(void) {
+    Suite *s = suite_create("parse");
+    TCase *t = tcase_create("parse");
+    tcase_add_loop_test(t, precedence, 0,
+                        sizeof expressions / sizeof expressions[0]);
+    tcase_add_test(t, statements_end_with_their_line);
+    tcase_add_test(t, an_item_ends_what_is_open);
+    tcase_add_test(t, each_line_is_blamed_for_itself);
+    tcase_add_test(t, clauses);
+    suite_add_tcase(s, t);
+    return s;
+}

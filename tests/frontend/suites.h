@@ -1,0 +1,32 @@
+// The suites of this folder, and what they share.
+#ifndef TESTS_FRONTEND_SUITES_H
+#define TESTS_FRONTEND_SUITES_H
+
+#include "frontend/frontend.h"
+
+#include <check.h>
+
+Suite *lex_suite(void);
+Suite *parse_suite(void);
+Suite *expand_suite(void);
+Suite *lower_suite(void);
+Suite *limits_suite(void);
+
+// A program from a model's body and the lines of its train block beside data,
+// loss and optimizer; the model takes u8[N, 4, 4, 1], and a width where the
+// body has one, and a batch is 4.
+typedef struct {
+    Arena *arena;
+    Diagnostics diags;
+    Program *program;
+} Loaded;
+
+Loaded load_text(const char *text);
+Loaded load_model(const char *body, const char *keys);
+Loaded load_with(const char *body, const char *keys, const Setting *setting,
+                 int num_settings);
+
+// The codes of all diagnostics, as "E0201 W0601".
+const char *codes_of(Loaded *l);
+
+#endif
