@@ -39,8 +39,11 @@ static Diagnostic *left_out(Diagnostics *d) {
 
 Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
                       Span at, const char *format, va_list list) {
-    if (d->more && severity == DIAG_ERROR)
+    bool error = severity == DIAG_ERROR;
+    if ((error ? d->errors : d->warnings) == MAX_DIAGNOSTICS) {
+        d->more |= error;
         return left_out(d);
+    }
     Diagnostic *new = ARENA_NEW(d->arena, Diagnostic);
     *new = (Diagnostic){.arena = d->arena,
                         .severity = severity,
@@ -50,12 +53,9 @@ Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
     new->message = format_list(d->arena, format, list);
     if (is_repeated(d, new))
         return left_out(d);
-    d->errors += severity == DIAG_ERROR;
-    d->warnings += severity == DIAG_WARNING;
-    if (d->count < MAX_DIAGNOSTICS)
-        d->list[d->count++] = new;
-    else
-        d->more = true;
+    d->errors += error;
+    d->warnings += !error;
+    d->list[d->count++] = new;
     return new;
 }
 
@@ -145,10 +145,11 @@ static int width_of(Arena *a, const char *line, size_t length, size_t from,
 // marked to the end of its first.
 static void show_marks(Text *t, const Label *l, const char *line, size_t length,
                        size_t from, char mark) {
-    size_t line_offset = (size_t)(line - l->at.source->text);
-    size_t start = l->at.start - line_offset, end = l->at.end - line_offset;
-    if (end > from + LONGEST_LINE)
-        end = from + LONGEST_LINE;
+    size_t offset = (size_t)(line - l->at.source->text);
+    size_t start = l->at.start - offset, end = l->at.end - offset;
+    size_t last = from + LONGEST_LINE;
+    start = start < from ? from : start > last ? last : start;
+    end = end > last ? last : end;
     int before = width_of(t->arena, line, length, from, start);
     int width = width_of(t->arena, line, length, start, end);
     text_add(t, "%*s", before, "");
@@ -192,20 +193,24 @@ static void show_place(Text *t, const char *arrow, const Label *l, int gutter) {
              p.line, p.column);
 }
 
+static bool same_line(const Label *a, const Label *b) {
+    return a->at.source == b->at.source && line_of(a) == line_of(b);
+}
+
 // Shows label i of the sorted order, and its line unless the one before is on
 // the same.
 static void show_label(Text *t, const Diagnostic *d, const int *order, int i,
                        int gutter) {
-    const Label *l = &d->label[order[i]];
-    const Label *last = i > 0 ? &d->label[order[i - 1]] : NULL;
-    bool moved = last != NULL && last->at.source != l->at.source;
-    if (moved)
+    const Label *l = &d->label[order[i]], *first = l;
+    for (int k = i; k > 0 && same_line(l, &d->label[order[k - 1]]); k--)
+        first = &d->label[order[k - 1]];
+    if (i > 0 && d->label[order[i - 1]].at.source != l->at.source)
         show_place(t, ":::", l, gutter);
     size_t length;
     const char *line = source_line(l->at.source, line_of(l), &length);
-    size_t first = l->at.start - (size_t)(line - l->at.source->text);
-    size_t from = shown_from(length, first);
-    if (last == NULL || moved || line_of(last) != line_of(l)) {
+    size_t offset = (size_t)(line - l->at.source->text);
+    size_t from = shown_from(length, first->at.start - offset);
+    if (first == l) {
         text_add(t, "%*s |\n%*d |%s", gutter, "", gutter, line_of(l),
                  length ? " " : "");
         show_line(t, line, length, from);
@@ -241,7 +246,7 @@ void diag_print(Text *t, const Diagnostics *d) {
     for (int i = 0; i < d->count; i++)
         print_one(t, d->list[i]);
     if (d->more)
-        text_add(t, "only the first %d are shown\n", MAX_DIAGNOSTICS);
+        text_add(t, "only the first %d errors are shown\n", MAX_DIAGNOSTICS);
 }
 
 // ---- for programs ----

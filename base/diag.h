@@ -1,8 +1,9 @@
 // Diagnostics: the user's mistakes, each with the places that explain it.
 //
 // A diagnostic has a code, a message, a primary place, other places with
-// labels, and notes.  At most MAX_DIAGNOSTICS are kept; what comes after, and
-// what repeats an earlier one, is counted nowhere and shown nowhere.
+// labels, and notes.  At most MAX_DIAGNOSTICS errors are kept and as many
+// warnings; what comes after, and what repeats an earlier one, is counted
+// nowhere and shown nowhere.
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H
 
@@ -33,10 +34,10 @@ typedef struct {
 
 typedef struct {
     Arena *arena;
-    Diagnostic *list[MAX_DIAGNOSTICS];
+    Diagnostic *list[2 * MAX_DIAGNOSTICS];
     int count;
     int errors, warnings;
-    bool more;        // some were left out
+    bool more;        // errors were left out
     Diagnostic spare; // stands for what is left out
 } Diagnostics;
 

@@ -15,7 +15,8 @@ static void write_table(Emit *e, const Node *d) {
     text_line(&e->tables, "    int is_act, first, elements;");
     text_line(&e->tables, "    size_t at;");
     text_line(&e->tables, "} " OWN_NAME "_member;");
-    text_line(&e->tables, "TABLE " OWN_NAME "_member " OWN_NAME "_members[%d] = {",
+    text_line(&e->tables,
+              "TABLE " OWN_NAME "_member " OWN_NAME "_members[%d] = {",
               d->num_args);
     for (int i = 0; i < d->num_args; i++) {
         NodeId n = node_base(e->g, d->arg[i]);
@@ -36,14 +37,16 @@ void emit_check(Emit *e, Text *t, int *grid) {
     text_line(t, "enum { NT = THREADS(256), WIDTH = 1 };");
     text_line(t, "SHARED float shared[NT];");
     text_line(t, "int j = 0;");
-    text_line(t, "while (j + 1 < %d && " OWN_NAME
-                 "_members[j + 1].first <= (int)blockIdx.x) j++;",
+    text_line(t,
+              "while (j + 1 < %d && " OWN_NAME
+              "_members[j + 1].first <= (int)blockIdx.x) j++;",
               d->num_args);
     text_line(t, "const " OWN_NAME "_member own = " OWN_NAME "_members[j];");
     text_line(t, "const int lo = ((int)blockIdx.x - own.first) * %d;",
               PART_ELEMENTS);
-    text_line(t, "const int hi = lo + %d < own.elements ? lo + %d : "
-                 "own.elements;",
+    text_line(t,
+              "const int hi = lo + %d < own.elements ? lo + %d : "
+              "own.elements;",
               PART_ELEMENTS, PART_ELEMENTS);
     text_line(t, "float bad = 0.0f;");
     text_line(t, "for (int i = lo + threadIdx.x; i < hi; i += NT) {");

@@ -17,13 +17,13 @@ typedef struct {
 // A launch: a kernel, or with text NULL a library call.
 typedef struct {
     const Group *group;
-    const char *name;   // "k03_batch_norm__layer1", "c02_conv__layer1"
-    const char *text;   // the kernel and the tables it reads
-    int grid[2];        // blocks, on the host and on the other device
+    const char *name; // "k03_batch_norm__layer1", "c02_conv__layer1"
+    const char *text; // the kernel and the tables it reads
+    int grid[2];      // blocks, on the host and on the other device
     int num_args;
-    const NodeId *arg;  // whose address each pointer parameter is; NO_NODE: the
-                        // arena itself
-    const int *plus;    // bytes to add to it
+    const NodeId *arg; // whose address each pointer parameter is; NO_NODE: the
+                       // arena itself
+    const int *plus;   // bytes to add to it
     const char *const *c_type; // "const act *"
 } Kernel;
 

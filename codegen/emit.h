@@ -46,13 +46,13 @@ typedef struct {
     const bool *stored;
     Value *value;
     int num_values, max_values;
-    int *names;      // how many names a node has been given
-    int *local;      // numbering that replaces node numbers, or NULL
+    int *names; // how many names a node has been given
+    int *local; // numbering that replaces node numbers, or NULL
     int num_local;
-    int num_indices; // index variables so far
-    bool narrow;     // one lane: some access is not in step
-    Text tables;     // constants the kernel reads, before its text
-    const char **constant;    // with local: numbers that may differ
+    int num_indices;       // index variables so far
+    bool narrow;           // one lane: some access is not in step
+    Text tables;           // constants the kernel reads, before its text
+    const char **constant; // with local: numbers that may differ
     int num_constants, max_constants;
 } Emit;
 

@@ -75,11 +75,10 @@ const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
         return cast_text(e, d->type.dtype, e->g->node[d->arg[0]].type.dtype,
                          operand[0]);
     if (d->op == OP_uniform)
-        return arena_format(e->a, "uniform(%s, %s, %s, %s)", operand[0],
-                            arena_format(e->a, "%lld",
-                                         (long long)node_int(d, ATTR_stream,
-                                                             0)),
-                            operand[1], operand[2]);
+        return arena_format(
+            e->a, "uniform(%s, %s, %s, %s)", operand[0],
+            arena_format(e->a, "%lld", (long long)node_int(d, ATTR_stream, 0)),
+            operand[1], operand[2]);
     Text t = text_new(e->a);
     for (const char *s = template[d->op]; *s != '\0'; s++)
         if (*s == '$')

@@ -71,8 +71,7 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
 static void finish_one(Emit *e, Text *t, NodeId n) {
     const Node *d = &e->g->node[n];
     int64_t at = scratch_place(e, n), count = type_count(d->type);
-    int64_t rows =
-        type_count(e->g->node[d->arg[0]].type) / (count ? count : 1);
+    int64_t rows = type_count(e->g->node[d->arg[0]].type) / (count ? count : 1);
     bool all = over_all(e, n), stored = e->stored[n];
     const char *gather = d->op == OP_max ? "grid_max" : "grid_sum";
     if (!stored)

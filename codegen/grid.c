@@ -43,8 +43,7 @@ void emit_row_indices(Emit *e, Text *t, Type space, const char *body) {
         return;
     for (int i = space.rank - 2; i >= 0; i--) {
         if (space.dim[i] != 1 && mentions(body, axis_name[i])) {
-            text_add(t, "%*sconst int %s = i", 4 * t->indent, "",
-                     axis_name[i]);
+            text_add(t, "%*sconst int %s = i", 4 * t->indent, "", axis_name[i]);
             if (stride != 1)
                 text_add(t, " / %lld", (long long)stride);
             if (i > 0)
@@ -109,7 +108,8 @@ static void emit_sizes(Emit *e, Text *t) {
     text_line(t, "enum { ROWS = %lld, C = %lld, VW = %s, CG = C / VW };",
               (long long)space_rows(space), (long long)space_columns(space),
               e->narrow ? "1" : "LANES(C)");
-    text_line(t, "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
+    text_line(t,
+              "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
     if (!has_sums(e))
         return;
     text_line(t, "enum { WIDTH = %lld };",

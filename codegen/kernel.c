@@ -29,7 +29,8 @@ static void parameter(Parameters *p, NodeId arg, int plus, const char *c_type,
 static Parameters find_parameters(Emit *e) {
     const Group *group = e->group;
     size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
-    Parameters p = {ARENA_ARRAY(e->a, most, NodeId), ARENA_ARRAY(e->a, most, int),
+    Parameters p = {ARENA_ARRAY(e->a, most, NodeId),
+                    ARENA_ARRAY(e->a, most, int),
                     ARENA_ARRAY(e->a, most, const char *),
                     ARENA_ARRAY(e->a, most, const char *), 0};
     bool whole = group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK;

@@ -60,7 +60,7 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number) {
     Words words = {{NULL}, 0};
     const char *place = "";
-    bool backward = false;
+    bool backward = group_backward(g, group);
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         if (d->op == OP_scratch)
@@ -69,7 +69,6 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
             word_add(&words, kind_of_path(a, d->from.path));
         if (is_root(group, n) && d->from.path != NULL && *place == '\0')
             place = place_of_path(a, d->from.path);
-        backward |= d->from.backward;
     }
     if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK) {
         bool step = strcmp(g->name, "train") == 0;

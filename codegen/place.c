@@ -20,8 +20,7 @@ Place place_broadcast(Emit *e, Place p, Type operand) {
     for (int i = 0; i < operand.rank; i++) {
         int from = i + p.rank - operand.rank;
         q.dim[i] = operand.dim[i];
-        q.index[i] =
-            operand.dim[i] == 1 || from < 0 ? "0" : p.index[from];
+        q.index[i] = operand.dim[i] == 1 || from < 0 ? "0" : p.index[from];
     }
     q.whole = p.whole && operand.rank == p.rank;
     for (int i = 0; i < operand.rank && q.whole; i++)
@@ -41,7 +40,7 @@ static const char *factor(Emit *e, const char *index) {
 
 const char *place_offset(Emit *e, Place p) {
     const char *text = NULL;
-    bool sum = false; // whether text must be put in parentheses to multiply
+    bool sum = false;   // whether text must be put in parentheses to multiply
     int64_t stride = 1; // that it still has to be multiplied by
     if (p.flat)
         return p.rank == 0 ? "0" : p.index[0];
@@ -56,18 +55,18 @@ const char *place_offset(Emit *e, Place p) {
             text = i + 1 < p.rank ? arena_format(e->a, "(size_t)%s", index)
                                   : p.index[i];
         } else {
-            text = arena_format(e->a, sum ? "(%s) * %lld + %s" : "%s * %lld + %s",
-                                text, (long long)stride, index);
+            text =
+                arena_format(e->a, sum ? "(%s) * %lld + %s" : "%s * %lld + %s",
+                             text, (long long)stride, index);
             sum = true;
         }
         stride = 1;
     }
     if (text == NULL)
         return "0";
-    return stride == 1
-               ? text
-               : arena_format(e->a, sum ? "(%s) * %lld" : "%s * %lld", text,
-                              (long long)stride);
+    return stride == 1 ? text
+                       : arena_format(e->a, sum ? "(%s) * %lld" : "%s * %lld",
+                                      text, (long long)stride);
 }
 
 const char *place_key(Emit *e, Place p) {
@@ -100,9 +99,9 @@ static const char *index_bounded(Emit *e, Scope *s, const char *index,
     require(e, inside,
             arena_format(e->a, "%s >= 0 && %s < %lld", index, index,
                          (long long)count));
-    return index_new(e, s, "i",
-                     arena_format(e->a, "clamp(%s, %lld)", index,
-                                  (long long)count));
+    return index_new(
+        e, s, "i",
+        arena_format(e->a, "clamp(%s, %lld)", index, (long long)count));
 }
 
 static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
@@ -118,8 +117,7 @@ static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
                 e, s, "i",
                 arena_format(e->a, "%s + %lld", p.index[i], (long long)low));
         if (sign < 0 && from.dim[i] != p.dim[i])
-            q.index[i] =
-                index_bounded(e, s, q.index[i], from.dim[i], inside);
+            q.index[i] = index_bounded(e, s, q.index[i], from.dim[i], inside);
     }
     return q;
 }
@@ -151,8 +149,7 @@ static Place move_shift(Emit *e, Scope *s, NodeId n, Place p,
 
 static Place move_flip(Emit *e, Scope *s, NodeId n, Place p) {
     Place sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
-    const char *mirrored =
-        value_at(e, s, e->g->node[n].arg[1], sample);
+    const char *mirrored = value_at(e, s, e->g->node[n].arg[1], sample);
     Place q = p;
     q.whole = false;
     q.index[2] = index_new(e, s, "w",
@@ -184,10 +181,10 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
     int64_t stride = 1;
     for (int i = from.rank - 1; i >= 0; i--) {
         q.dim[i] = from.dim[i];
-        q.index[i] = index_new(e, s, "i",
-                               arena_format(e->a, "%s / %lld %% %lld", element,
-                                            (long long)stride,
-                                            (long long)from.dim[i]));
+        q.index[i] =
+            index_new(e, s, "i",
+                      arena_format(e->a, "%s / %lld %% %lld", element,
+                                   (long long)stride, (long long)from.dim[i]));
         stride *= from.dim[i];
     }
     return q;

@@ -50,9 +50,9 @@ static void find_steps(Writer *w) {
 
 static const char *layer_of(const Node *d) {
     const char *name = node_text(d, ATTR_name);
-    return name != NULL             ? name
+    return name != NULL           ? name
            : d->from.path != NULL ? d->from.path
-                                    : op_info[d->op].name;
+                                  : op_info[d->op].name;
 }
 
 static const char *type_text(Arena *a, Type type) {
@@ -81,8 +81,10 @@ static const char *rt_type(DType d, DType act) {
 
 static const char *rt_kind(const Node *d) {
     static const char *const kinds[][2] = {
-        {STATE_STATISTIC, "RT_STATISTIC"}, {STATE_OPTIMIZER, "RT_OPTIMIZER"},
-        {STATE_RUN, "RT_RUN"},             {STATE_METRIC, "RT_METRIC"},
+        {STATE_STATISTIC, "RT_STATISTIC"},
+        {STATE_OPTIMIZER, "RT_OPTIMIZER"},
+        {STATE_RUN, "RT_RUN"},
+        {STATE_METRIC, "RT_METRIC"},
         {STATE_DERIVED, "RT_DERIVED"},
     };
     const char *kind = node_text(d, ATTR_kind);
@@ -141,73 +143,91 @@ static void write_kernels(const Writer *w, Text *t) {
 
 // ---- NAME.c: kernels ----
 
+// Appends words set apart by commas, with a new line where one would be longer
+// than a page is wide.
+typedef struct {
+    Text *t;
+    int column, indent, written;
+} Wrap;
+
+static void wrap_add(Wrap *w, const char *word) {
+    enum { PAGE = 79 };
+    int length = (int)strlen(word);
+    if (w->written++ > 0) {
+        text_add(w->t, ",");
+        if (w->column + length + 3 > PAGE) {
+            text_add(w->t, "\n%*s", w->indent, "");
+            w->column = w->indent;
+        } else {
+            text_add(w->t, " ");
+            w->column += 2;
+        }
+    }
+    text_add(w->t, "%s", word);
+    w->column += length;
+}
+
+static void write_entry(const Writer *w, Text *t, const Kernel *k) {
+    text_add(t, "HOST_KERNEL(%s,\n            ", k->name);
+    Wrap wrap = {t, 12, 12, 0};
+    for (int j = 0; j < k->num_args; j++) {
+        const char *type = k->c_type[j], *end = strstr(type, " *");
+        wrap_add(&wrap, k->arg[j] == NO_NODE
+                            ? "arena"
+                            : arena_format(w->a, "ARG(%.*s *, %d)",
+                                           (int)(end - type), type, j));
+    }
+    text_add(t, ")\n");
+}
+
+static void write_grids(const Writer *w, Text *t) {
+    text_add(t, "// Blocks of each launch, on the host and on CUDA.\n");
+    text_add(t, "static const int blocks[2][NUM_KERNELS] = {\n");
+    for (int d = 0; d < 2; d++) {
+        text_add(t, "    {");
+        Wrap wrap = {t, 5, 5, 0};
+        for (int i = 0; i < w->num_steps; i++)
+            for (int k = 0; k < w->step[i].count; k++)
+                if (w->step[i].kernel[k].text != NULL)
+                    wrap_add(&wrap, arena_format(w->a, "%d",
+                                                 w->step[i].kernel[k].grid[d]));
+        text_add(t, "},\n");
+    }
+    text_add(t, "};\n");
+}
+
 static void write_entries(const Writer *w, Text *t) {
+    Text ids = text_new(w->a), table = text_new(w->a);
     text_add(t, "// ---- kernels, as the host calls them ----\n\n");
     for (int i = 0; i < w->num_steps; i++)
         for (int k = 0; k < w->step[i].count; k++) {
             const Kernel *kernel = &w->step[i].kernel[k];
             if (kernel->text == NULL)
                 continue;
-            text_add(t, "HOST_KERNEL(%s", kernel->name);
-            for (int j = 0; j < kernel->num_args; j++) {
-                const char *type = kernel->c_type[j];
-                const char *end = strstr(type, " *");
-                if (kernel->arg[j] == NO_NODE)
-                    text_add(t, ",\n            arena");
-                else
-                    text_add(t, ",\n            ARG(%.*s *, %d)",
-                             (int)(end - type), type, j);
-            }
-            text_add(t, ")\n");
+            write_entry(w, t, kernel);
+            text_add(&ids, "    %s_id,\n", kernel->name);
+            text_add(&table, "    {\"%s\", %s_host},\n", kernel->name,
+                     kernel->name);
         }
-    text_add(t, "\nenum {\n");
-    for (int i = 0; i < w->num_steps; i++)
-        for (int k = 0; k < w->step[i].count; k++)
-            if (w->step[i].kernel[k].text != NULL)
-                text_add(t, "    %s_id,\n", w->step[i].kernel[k].name);
-    text_add(t, "    NUM_KERNELS\n};\n");
-    text_add(t, "\nstatic const RtKernel kernels[] = {\n");
-    for (int i = 0; i < w->num_steps; i++)
-        for (int k = 0; k < w->step[i].count; k++)
-            if (w->step[i].kernel[k].text != NULL)
-                text_add(t, "    {\"%s\", %s_host},\n",
-                         w->step[i].kernel[k].name, w->step[i].kernel[k].name);
-    text_add(t, "};\n\n");
-    text_add(t, "// Blocks of each launch, on the host and on CUDA.\n");
-    text_add(t, "static const int blocks[2][NUM_KERNELS] = {\n");
-    for (int d = 0; d < 2; d++) {
-        text_add(t, "    {");
-        int column = 5, written = 0;
-        for (int i = 0; i < w->num_steps; i++)
-            for (int k = 0; k < w->step[i].count; k++) {
-                if (w->step[i].kernel[k].text == NULL)
-                    continue;
-                const char *number = arena_format(
-                    w->a, "%s%d", written++ ? ", " : "",
-                    w->step[i].kernel[k].grid[d]);
-                if (column + (int)strlen(number) > 78) {
-                    text_add(t, ",\n     ");
-                    number += 2;
-                    column = 5;
-                }
-                text_add(t, "%s", number);
-                column += (int)strlen(number);
-            }
-        text_add(t, "},\n");
-    }
-    text_add(t, "};\n");
+    text_add(t, "\nenum {\n%s    NUM_KERNELS\n};\n", text_string(&ids));
+    text_add(t, "\nstatic const RtKernel kernels[] = {\n%s};\n\n",
+             text_string(&table));
+    write_grids(w, t);
+    text_add(t, "\n#define RUN(kernel, ...) \\\n"
+                "    LAUNCH(d, kernel##_id, grid[kernel##_id], __VA_ARGS__)\n");
 }
 
 // ---- NAME.c: library calls ----
 
-static void write_conv(Text *t, const Node *d, const char *kind, Type x, Type weight, Type y) {
+static void write_conv(Text *t, const Node *d, const char *kind, Type x,
+                       Type weight, Type y) {
     text_add(t, "%s, .n = %lld, .h = %lld, .w = %lld, .c = %lld,", kind,
              (long long)x.dim[0], (long long)x.dim[1], (long long)x.dim[2],
              (long long)x.dim[3]);
-    text_add(t, "\n     .k = %lld, .r = %lld, .s = %lld, .oh = %lld, .ow = %lld,",
-             (long long)weight.dim[0], (long long)weight.dim[1],
-             (long long)weight.dim[2], (long long)y.dim[1],
-             (long long)y.dim[2]);
+    text_add(
+        t, "\n     .k = %lld, .r = %lld, .s = %lld, .oh = %lld, .ow = %lld,",
+        (long long)weight.dim[0], (long long)weight.dim[1],
+        (long long)weight.dim[2], (long long)y.dim[1], (long long)y.dim[2]);
     text_add(t, "\n     .stride = {%lld, %lld}, .dilation = {%lld, %lld},",
              (long long)node_ints(d, ATTR_stride, 0, 1),
              (long long)node_ints(d, ATTR_stride, 1, 1),
@@ -235,8 +255,9 @@ static void write_call(Text *t, const Graph *g, const Node *d) {
         break;
     default: {
         bool ta = node_int(d, ATTR_ta, 0), tb = node_int(d, ATTR_tb, 0);
-        text_add(t, "RT_MATMUL, .n = %lld, .k = %lld, .c = %lld, .ta = %s, "
-                    ".tb = %s",
+        text_add(t,
+                 "RT_MATMUL, .n = %lld, .k = %lld, .c = %lld, .ta = %s, "
+                 ".tb = %s",
                  (long long)d->type.dim[0], (long long)d->type.dim[1],
                  (long long)a.dim[ta ? 0 : 1], ta ? "true" : "false",
                  tb ? "true" : "false");
@@ -295,43 +316,25 @@ static void write_calls(const Writer *w, Text *t) {
 static int phase_of(const Graph *g, const Group *group) {
     if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK)
         return 2;
-    for (NodeId n = group->first; n <= group->last; n++)
-        if (g->node[n].from.backward)
-            return 1;
-    return 0;
+    return group_backward(g, group);
 }
 
-static void write_launch(Text *t, const Step *s, const Kernel *k) {
+static void write_launch(const Writer *w, Text *t, const Step *s,
+                         const Kernel *k) {
     if (k->text == NULL) {
         const Node *d = call_node(s->host, k);
-        text_add(t, "    rt_contract(d, %s, at[%s_v%u], at[%s_v%u], "
-                    "at[%s_v%u]);\n",
-                 k->name, s->name, node_base(s->host, d->arg[0]), s->name,
-                 node_base(s->host, d->arg[1]), s->name,
-                 (unsigned)(d - s->host->node));
+        text_add(t, "    rt_contract(d, %s, t->v%u, t->v%u, t->v%u);\n",
+                 k->name, node_base(s->host, d->arg[0]),
+                 node_base(s->host, d->arg[1]), (unsigned)(d - s->host->node));
         return;
     }
-    int column =
-        text_string(t) == NULL ? 0 : 4 + (int)strlen(k->name) * 2 + 30;
-    text_add(t, "    LAUNCH(d, %s_id, grid[%s_id]", k->name, k->name);
-    for (int j = 0; j < k->num_args; j++) {
-        char argument[80];
-        if (k->arg[j] == NO_NODE)
-            snprintf(argument, sizeof argument, "0");
-        else if (k->plus[j])
-            snprintf(argument, sizeof argument, "at[%s_v%u] + %d", s->name,
-                     k->arg[j], k->plus[j]);
-        else
-            snprintf(argument, sizeof argument, "at[%s_v%u]", s->name,
-                     k->arg[j]);
-        if (column + 2 + (int)strlen(argument) > 78) {
-            text_add(t, ",\n           %s", argument);
-            column = 11 + (int)strlen(argument);
-        } else {
-            text_add(t, ", %s", argument);
-            column += 2 + (int)strlen(argument);
-        }
-    }
+    text_add(t, "    RUN(%s,\n        ", k->name);
+    Wrap wrap = {t, 8, 8, 0};
+    for (int j = 0; j < k->num_args; j++)
+        wrap_add(&wrap, k->arg[j] == NO_NODE ? "0"
+                        : k->plus[j]         ? arena_format(w->a, "t->v%u + %d",
+                                                            k->arg[j], k->plus[j])
+                                     : arena_format(w->a, "t->v%u", k->arg[j]));
     text_add(t, ");\n");
 }
 
@@ -353,49 +356,59 @@ static void write_layer(Text *t, const Step *s, const Kernel *k,
         strncmp(*layer, from.path, length) == 0)
         return;
     *layer = arena_string(t->arena, from.path, length);
-    text_add(t, "\n    // %s%s: %s:%d\n", *layer,
+    text_add(t, "\n    // %s%s, %s:%d\n", *layer,
              from.backward ? ", backward" : "", from.file, from.line);
+}
+
+// The tensors of a step, and where each lives on the two devices.
+static void write_tensors(const Writer *w, Text *t, const Step *s,
+                          const bool *stored) {
+    text_add(t, "\n// ---- %s ----\n\n", s->name);
+    text_add(t, "// Where its tensors live, in bytes from the start of the "
+                "arena.\n");
+    text_add(t, "typedef struct {\n    size_t\n");
+    const char *separator = "";
+    for (NodeId n = 0; n < s->host->count; n++)
+        if (stored[n]) {
+            const Node *d = &s->host->node[n];
+            text_add(t, "%s        v%u", separator, n);
+            separator = arena_format(w->a, ", // %s %s\n",
+                                     type_text(w->a, d->type), layer_of(d));
+        }
+    text_add(t, ";\n} %s_tensors;\n\n", s->name);
+    text_add(t, "static const %s_tensors %s_on[2] = {\n", s->name, s->name);
+    for (int i = 0; i < 2; i++) {
+        const Graph *g = i == 0 ? s->host : s->device;
+        text_add(t, "    {");
+        Wrap wrap = {t, 5, 5, 0};
+        for (NodeId n = 0; n < g->count; n++)
+            if (stored[n])
+                wrap_add(&wrap, arena_format(w->a, ".v%u = %lld", n,
+                                             (long long)g->node[n].offset));
+        text_add(t, "}, // %s\n", i == 0 ? "host" : "cuda");
+    }
+    text_add(t, "};\n");
 }
 
 static void write_step(const Writer *w, Text *t, const Step *s) {
     static const char *const phase_name[] = {"RT_FORWARD", "RT_BACKWARD",
                                              "RT_UPDATE"};
-    bool *stored = graph_stored(s->host, w->a);
-    text_add(t, "\n// ---- %s ----\n\n", s->name);
-    text_add(t, "// Where tensors live: bytes from the start of the arena, on "
-                "the host and on CUDA.\nenum {\n");
-    int count = 0;
-    for (NodeId n = 0; n < s->host->count; n++)
-        if (stored[n]) {
-            text_add(t, "    %s_v%u, // %s %s\n", s->name, n,
-                     type_text(w->a, s->host->node[n].type),
-                     layer_of(&s->host->node[n]));
-            count++;
-        }
-    text_add(t, "};\n\nstatic const size_t %s_places[2][%d] = {\n", s->name,
-             count < 1 ? 1 : count);
-    for (int i = 0; i < 2; i++) {
-        const Graph *g = i == 0 ? s->host : s->device;
-        text_add(t, "    {\n");
-        for (NodeId n = 0; n < g->count; n++)
-            if (stored[n])
-                text_add(t, "        [%s_v%u] = %lld,\n", s->name, n,
-                         (long long)g->node[n].offset);
-        text_add(t, "    },\n");
-    }
-    text_add(t, "};\n\n");
-    text_add(t, "static void %s_step(RtDevice *d, const size_t *at, "
-                "const int *grid)\n{\n", s->name);
+    write_tensors(w, t, s, graph_stored(s->host, w->a));
+    text_add(t,
+             "\nstatic void %s_step(RtDevice *d, const %s_tensors *t, "
+             "const int *grid)\n{\n",
+             s->name, s->name);
     int phase = -1;
     const char *layer = NULL;
     bool trains = strcmp(s->name, "train") == 0;
     for (int k = 0; k < s->count; k++) {
         int now = phase_of(s->host, s->kernel[k].group);
-        write_layer(t, s, &s->kernel[k], &layer);
         if (trains && now != phase)
-            text_add(t, "    rt_phase(d, %s);\n", phase_name[now]);
+            text_add(t, "%s    rt_phase(d, %s);\n", k ? "\n" : "",
+                     phase_name[now]);
         phase = now;
-        write_launch(t, s, &s->kernel[k]);
+        write_layer(t, s, &s->kernel[k], &layer);
+        write_launch(w, t, s, &s->kernel[k]);
     }
     if (trains)
         text_add(t, "\n    rt_phase(d, RT_OTHER);\n");
@@ -410,7 +423,7 @@ static void write_wrappers(const Writer *w, Text *t) {
             const char *name = w->step[i].name;
             text_add(t,
                      "\nstatic void %s_on_%s(RtDevice *d)\n{\n"
-                     "    %s_step(d, %s_places[%d], blocks[%d]);\n}\n",
+                     "    %s_step(d, &%s_on[%d], blocks[%d]);\n}\n",
                      name, device[d], name, name, d, d);
         }
 }
@@ -562,20 +575,19 @@ static void write_header(const Writer *w, Text *t) {
     const Program *p = w->program;
     text_add(t, "// %s: a trainer, from %s.\n//\n", p->name, p->file);
     text_add(t, "//   batch %lld, %lld parameters\n",
-             (long long)p->recipe.batch,
-             (long long)count_parameters(p->train));
+             (long long)p->recipe.batch, (long long)count_parameters(p->train));
     text_add(t, "//   arena: %lld bytes on the host, %lld on CUDA\n",
              (long long)w->host->arena_bytes,
              (long long)w->device->arena_bytes);
     text_add(t, "//   a step: %d launches\n//\n",
              step_named(w, "train")->count);
-    text_add(t, "// train_v12 is %%12 of the graph that `sinter show plan` "
-                "prints.  Build with\n// `sinter build`, or:\n");
-    text_add(t, "//   cc -O3 -march=native -fopenmp-simd -I INCLUDE %s.c "
-                "-lsinter_rt ...\n\n", w->options->base);
+    text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
+                "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");
     text_add(t, "#define SINTER_ACT %d // of activations on the host\n",
-             w->host->act == F16 ? 16 : w->host->act == BF16 ? 1 : 32);
+             w->host->act == F16    ? 16
+             : w->host->act == BF16 ? 1
+                                    : 32);
     text_add(t, "#include \"%s.cu\"\n\n", w->options->base);
     text_add(t, "#define COUNT(table) ((int)(sizeof(table) / "
                 "sizeof *(table)))\n\n");
@@ -583,7 +595,10 @@ static void write_header(const Writer *w, Text *t) {
 
 void codegen_program(const Program *p, const Plan *host, const Plan *device,
                      const CodegenOptions *o, Text *c, Text *cu) {
-    Writer w = {.program = p, .host = host, .device = device, .options = o,
+    Writer w = {.program = p,
+                .host = host,
+                .device = device,
+                .options = o,
                 .a = c->arena};
     find_steps(&w);
     write_kernels(&w, cu);

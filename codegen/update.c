@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct {
-    NodeId root;      // smallest node of the member
+    NodeId root; // smallest node of the member
     int64_t elements;
     const char *text; // of the loop body, with marks for numbers
     bool single;      // one element at a time
@@ -123,8 +123,11 @@ static void write_member(Emit *e, Scope *kernel, NodeId *parent, Member *m) {
             m->elements = type_count(
                 e->g->node[pad ? e->g->node[value].arg[0] : value].type);
         }
-    Place p = {.rank = 1, .flat = true, .index = {"i"},
-               .dim = {m->elements}, .lanes = m->single ? NULL : "VW"};
+    Place p = {.rank = 1,
+               .flat = true,
+               .index = {"i"},
+               .dim = {m->elements},
+               .lanes = m->single ? NULL : "VW"};
     Scope *s = scope_new(e, kernel, IN_ROW, "VW", 3);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (in_member(e, parent, n, m->root))
@@ -222,9 +225,10 @@ static void write_case(Emit *e, Text *t, const Member *m, int count,
             text_line(t, "%s *const p%d = (%s *)(arena + own.at[%d]);",
                       memory_type(d), i + 1, memory_type(d), at++);
         }
-    text_line(t, of->single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) {"
-                            : "for (int i = lo + threadIdx.x * VW; i < hi; "
-                              "i += NT * VW) {");
+    text_line(t, of->single
+                     ? "for (int i = lo + threadIdx.x; i < hi; i += NT) {"
+                     : "for (int i = lo + threadIdx.x * VW; i < hi; "
+                       "i += NT * VW) {");
     write_numbers(t, m, count, of);
     text_line(t, "}");
     text_line(t, "break;");
@@ -282,8 +286,8 @@ static void write_table(Emit *e, const Member *m, int count) {
     if (wholes > 0)
         text_line(&e->tables, "    int u[%d];", wholes);
     text_line(&e->tables, "} " OWN_NAME "_member;");
-    text_line(&e->tables, "TABLE " OWN_NAME "_member " OWN_NAME "_members[%d] = {",
-              count);
+    text_line(&e->tables,
+              "TABLE " OWN_NAME "_member " OWN_NAME "_members[%d] = {", count);
     int64_t first = 0;
     for (int i = 0; i < count; i++) {
         text_add(&e->tables, "    {%d, %lld, %lld, {", m[i].kind,
@@ -313,13 +317,17 @@ static void write_table(Emit *e, const Member *m, int count) {
 static void write_switch(Emit *e, Text *t, const Member *m, int count) {
     int kinds = 0;
     text_line(t, "int j = 0;");
-    text_line(t, "while (j + 1 < %d && " OWN_NAME
-                 "_members[j + 1].first <= (int)blockIdx.x) j++;", count);
+    text_line(t,
+              "while (j + 1 < %d && " OWN_NAME
+              "_members[j + 1].first <= (int)blockIdx.x) j++;",
+              count);
     text_line(t, "const " OWN_NAME "_member own = " OWN_NAME "_members[j];");
     text_line(t, "const int lo = ((int)blockIdx.x - own.first) * %d;",
               PART_ELEMENTS);
-    text_line(t, "const int hi = lo + %d < own.elements ? lo + %d : "
-                 "own.elements;", PART_ELEMENTS, PART_ELEMENTS);
+    text_line(t,
+              "const int hi = lo + %d < own.elements ? lo + %d : "
+              "own.elements;",
+              PART_ELEMENTS, PART_ELEMENTS);
     text_line(t, "switch (own.kind) {");
     for (int i = 0; i < count; i++)
         if (m[i].kind == kinds) {
@@ -372,11 +380,11 @@ static void write_pointers(Emit *e, Text *t) {
                 node_immediate(d) || seen[base])
                 continue;
             seen[base] = true;
-            text_line(t, "%s *const p%u = (%s *)(arena + AT(%lld, %lld)); // %s",
-                      memory_type(d->type.dtype), base,
-                      memory_type(d->type.dtype), (long long)d->offset,
-                      (long long)e->device->node[base].offset,
-                      tensor_label(e, base));
+            text_line(
+                t, "%s *const p%u = (%s *)(arena + AT(%lld, %lld)); // %s",
+                memory_type(d->type.dtype), base, memory_type(d->type.dtype),
+                (long long)d->offset, (long long)e->device->node[base].offset,
+                tensor_label(e, base));
         }
 }
 

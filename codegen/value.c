@@ -196,8 +196,8 @@ static const char *constant(Emit *e, Scope *s, NodeId n, Place p) {
     const char *table = arena_format(e->a, OWN_NAME "_table%u", n);
     if (strstr(text_string(&e->tables), arena_format(e->a, " %s[", table)) ==
         NULL) {
-        text_add(&e->tables, "TABLE %s %s[%d] = {",
-                 held_type(d->type.dtype), table, values->count);
+        text_add(&e->tables, "TABLE %s %s[%d] = {", held_type(d->type.dtype),
+                 table, values->count);
         for (int i = 0; i < values->count; i++)
             text_add(&e->tables, "%s%s", i ? ", " : "",
                      literal(e->a, d->type.dtype, values->floats[i]));
@@ -226,9 +226,9 @@ static const char *iota(Emit *e, NodeId n, Place p) {
             stride *= d->type.dim[i];
         index = lanes ? arena_format(e->a, "(%s + k)", p.index[0]) : p.index[0];
         if (d->type.rank > 1)
-            index = arena_format(e->a, "%s / %lld %% %lld", index,
-                                 (long long)stride,
-                                 (long long)d->type.dim[axis]);
+            index =
+                arena_format(e->a, "%s / %lld %% %lld", index,
+                             (long long)stride, (long long)d->type.dim[axis]);
     } else {
         index = p.index[axis];
         if (lanes && axis == d->type.rank - 1)
@@ -269,9 +269,9 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
         operand[i] = value_at(e, s, d->arg[i], place_broadcast(e, p, t));
     }
     if (d->op == OP_uniform && e->local != NULL) {
-        const char *stream = number(
-            e, arena_format(e->a, "%lld",
-                            (long long)node_int(d, ATTR_stream, 0)));
+        const char *stream =
+            number(e, arena_format(e->a, "%lld",
+                                   (long long)node_int(d, ATTR_stream, 0)));
         return statement(e, s, n, p,
                          arena_format(e->a, "uniform(%s, %s, %s, %s)",
                                       operand[0], stream, operand[1],
@@ -334,11 +334,12 @@ typedef struct {
 
 // `image` is the larger tensor, `pooled` has an element for each window.
 static Pool pool_of(const Node *d, Type image, Type pooled) {
-    Pool w = {node_ints(d, ATTR_window, 0, 1),
-              node_ints(d, ATTR_window, 1, 1),
-              {node_ints(d, ATTR_stride, 0, 1), node_ints(d, ATTR_stride, 1, 1)},
-              {node_ints(d, ATTR_pad, 0, 0), node_ints(d, ATTR_pad, 2, 0)},
-              false};
+    Pool w = {
+        node_ints(d, ATTR_window, 0, 1),
+        node_ints(d, ATTR_window, 1, 1),
+        {node_ints(d, ATTR_stride, 0, 1), node_ints(d, ATTR_stride, 1, 1)},
+        {node_ints(d, ATTR_pad, 0, 0), node_ints(d, ATTR_pad, 2, 0)},
+        false};
     w.disjoint = w.rows == w.stride[0] && w.columns == w.stride[1] &&
                  w.pad[0] == 0 && w.pad[1] == 0 &&
                  pooled.dim[1] * w.rows == image.dim[1] &&
@@ -467,7 +468,8 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
             text_line(&s->before, "LANES_DO(k, %s) %s = %s;", p.lanes, most,
                       real ? "-INF" : "INT_LEAST");
         else
-            text_line(&s->before, "%s = %s;", most, real ? "-INF" : "INT_LEAST");
+            text_line(&s->before, "%s = %s;", most,
+                      real ? "-INF" : "INT_LEAST");
     }
     if (index != NO_NODE)
         where = running(e, s, index, p, "0");
@@ -561,8 +563,8 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
               i, i, (long long)w.stride[0], i, i, (long long)w.stride[1]);
     at.index[1] = arena_format(e->a, "h%d", i);
     at.index[2] = arena_format(e->a, "w%d", i);
-    const char *place = arena_format(e->a, "r%d * %lld + q%d", i,
-                                     (long long)w.columns, i);
+    const char *place =
+        arena_format(e->a, "r%d * %lld + q%d", i, (long long)w.columns, i);
     const char *term = pool_grad_term(e, inner, d, w, at, place);
     text_line(lane_text(inner, p), "%s += %s;", sum, term);
     window_close(e, s, inner);

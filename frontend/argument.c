@@ -335,40 +335,42 @@ static Given as_flag(const Builtin *b, Given g) {
     return g;
 }
 
-// The most parameters that a builtin may have.
-enum { MOST_PARAMS = 16 };
-
-bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
-    const Builtin *b = c->builtin;
-    const ParamInfo *p = &param_info[b->first];
-    int count = builtin_num_params(b), slot[MOST_PARAMS];
-    const char *name[MOST_PARAMS];
-    bool optional[MOST_PARAMS], good = true;
-    Given *flagged = ARENA_ARRAY(e->arena, (size_t)num_given + 1, Given);
-    for (int i = 0; i < num_given; i++)
-        flagged[i] = as_flag(b, given[i]);
+static Signature signature_of(Expansion *e, const Call *c) {
+    const ParamInfo *p = &param_info[c->builtin->first];
+    int count = builtin_num_params(c->builtin);
+    const char **name = ARENA_ARRAY(e->arena, (size_t)count + 1, const char *);
+    bool *optional = ARENA_ARRAY(e->arena, (size_t)count + 1, bool);
     for (int i = 0; i < count; i++) {
         name[i] = p[i].name;
         optional[i] = p[i].otherwise != NULL;
     }
-    Signature s = {b->name,
-                   c->at,
-                   {0},
-                   count,
-                   name,
-                   optional,
-                   count > 0 && p[count - 1].kind == KNOTS};
-    if (!match_arguments(e, &s, flagged, num_given, slot))
+    return (Signature){.function = c->builtin->name,
+                       .at = c->at,
+                       .num_params = count,
+                       .name = name,
+                       .optional = optional,
+                       .rest = count > 0 && p[count - 1].kind == KNOTS};
+}
+
+bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
+    Signature s = signature_of(e, c);
+    const ParamInfo *p = &param_info[c->builtin->first];
+    Given *g = ARENA_ARRAY(e->arena, (size_t)num_given + 1, Given);
+    int *slot = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, int);
+    bool good = true;
+    for (int i = 0; i < num_given; i++)
+        g[i] = as_flag(c->builtin, given[i]);
+    if (!match_arguments(e, &s, g, num_given, slot))
         return false;
-    c->arg = ARENA_ARRAY(e->arena, (size_t)count + 1, Value);
-    for (int i = 0; i < count; i++) {
+    c->arg = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, Value);
+    for (int i = 0; i < s.num_params; i++) {
+        Value *out = &c->arg[i];
         if (slot[i] < 0)
-            c->arg[i] = default_value(&p[i]);
+            *out = default_value(&p[i]);
         else if (p[i].kind == KNOTS)
-            good &= convert_rest(e, c, &p[i], flagged, slot[i], num_given,
-                                 &c->arg[i]);
+            good &= convert_rest(e, c, &p[i], g, slot[i], num_given, out);
         else
-            good &= convert(e, c, &p[i], &flagged[slot[i]], &c->arg[i]);
+            good &= convert(e, c, &p[i], &g[slot[i]], out);
     }
     return good;
 }

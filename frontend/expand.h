@@ -66,7 +66,6 @@ struct Binding {
 Value value_poison(void);
 Value value_number(double number, Span at);
 Value value_tensor(NodeId node, Span at);
-bool value_is(Value v, ValueKind kind);
 
 // "a number", "a tensor"
 const char *value_kind_name(ValueKind k);

@@ -61,8 +61,9 @@ static NodeId norm_train(Expansion *e, const Norm *n) {
     NodeId var = graph_reduce(g, OP_var, n->x, t.rank - 1, axes);
     NodeId unbiased =
         add_binary(e, OP_mul, var, number_node(e, count / (count - 1)));
-    track(e, n->mean, add_binary(e, OP_mul, sum, number_node(e, 1 / count)),
-          n->momentum);
+    // As expand writes it, so that the two are one node.
+    NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
+    track(e, n->mean, mean, n->momentum);
     track(e, n->var, unbiased, n->momentum);
     return y;
 }

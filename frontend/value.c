@@ -16,10 +16,6 @@ Value value_tensor(NodeId node, Span at) {
     return (Value){.kind = VALUE_TENSOR, .node = node, .at = at};
 }
 
-bool value_is(Value v, ValueKind kind) {
-    return v.kind == kind;
-}
-
 const char *value_kind_name(ValueKind k) {
     switch (k) {
     case VALUE_POISON:

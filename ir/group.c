@@ -54,6 +54,13 @@ bool *graph_stored(const Graph *g, Arena *a) {
     return stored;
 }
 
+bool group_backward(const Graph *g, const Group *group) {
+    for (int i = 0; i < group->num_outputs; i++)
+        if (!g->node[group->output[i]].from.backward)
+            return false;
+    return group->num_outputs > 0;
+}
+
 int64_t space_columns(Type space) {
     return space.rank ? space.dim[space.rank - 1] : 1;
 }
@@ -154,8 +161,7 @@ static void collect(const Graph *g, const bool *stored, Arena *a, int *seen,
 
 static bool needs_ticket(const Graph *g, const Group *group) {
     for (NodeId n = group->first; n <= group->last; n++)
-        if (g->node[n].op == OP_assign &&
-            type_count(g->node[n].type) == 1)
+        if (g->node[n].op == OP_assign && type_count(g->node[n].type) == 1)
             return true;
     return group->scratch != NO_NODE;
 }

@@ -58,6 +58,9 @@ Group *graph_groups(const Graph *g, Arena *a, int *count);
 enum { PART_ELEMENTS = 16384 };
 int64_t part_blocks(int64_t elements);
 
+// Whether everything that a group stores is part of the backward pass.
+bool group_backward(const Graph *g, const Group *group);
+
 // Rows of a space: all dimensions but the last.
 int64_t space_rows(Type space);
 int64_t space_columns(Type space);

@@ -25,8 +25,7 @@ Plan *program_plan(const Program *p, const PassOptions *o) {
     Graph *train = passes_run(p->train, o, "hoist", NULL, NULL);
     plan->derive = derive_graph(train);
     if (plan->derive != NULL)
-        plan->derive =
-            passes_between(plan->derive, o, "hoist", "schedule");
+        plan->derive = passes_between(plan->derive, o, "hoist", "schedule");
     plan->train = passes_between(train, o, "hoist", "schedule");
     plan->eval = passes_run(p->eval, o, "schedule", NULL, NULL);
     plan->init = passes_run(p->init, o, "schedule", NULL, NULL);

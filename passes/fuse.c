@@ -34,6 +34,7 @@ enum {
 typedef struct {
     GroupKind kind;
     int depth;
+    int older; // the cluster of this depth that was made before, or NONE
     Type space;
     NodeId priority; // the last of its roots, in the order of the old graph
     NodeId *root;
@@ -103,6 +104,14 @@ static void store(Fuse *f, NodeId n) {
 
 // ---- which values must be in memory ----
 
+// A view of something in memory is that memory; of anything else it is
+// computed in the kernel like an index.
+static bool in_memory(const Fuse *f, NodeId n) {
+    while ((facts(f, n) & VIEW) && !f->stored[n])
+        n = at(f, n)->arg[0];
+    return f->stored[n] || (is_leaf(f, n) && !node_immediate(at(f, n)));
+}
+
 // Whether a kernel that walks over the columns of n can keep operand arg from
 // row to row instead of computing it for each.
 static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
@@ -111,26 +120,48 @@ static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
            a.dim[a.rank - 1] == t.dim[t.rank - 1];
 }
 
-static void store_by_kind(Fuse *f) {
+// Whether an operation takes so long that its value is worth memory when many
+// elements need it.
+static bool is_costly(const Fuse *f, NodeId n) {
+    Op op = at(f, n)->op;
+    return (facts(f, n) & COSTLY) || op == OP_max_pool ||
+           op == OP_max_pool_index || op == OP_avg_pool;
+}
+
+// Whether kernel node n would compute operand arg once for each of several
+// elements.
+static bool is_repeated(const Fuse *f, NodeId n, NodeId arg) {
+    int64_t count = count_of(f, arg);
+    return is_inline(f, arg) && count_of(f, n) > count && count > 1 &&
+           count != space_rows(at(f, n)->type) && !is_kept(f, n, arg);
+}
+
+// Of the costly values that would be computed repeatedly, those are stored
+// with which the others are costly no more.
+static void store_costly(Fuse *f) {
+    bool *repeated = ARENA_ARRAY(f->scratch, f->old->count, bool);
     bool *costly = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = 0; n < f->old->count; n++)
+        for (int i = 0; i < at(f, n)->num_args; i++)
+            repeated[at(f, n)->arg[i]] |= is_repeated(f, n, at(f, n)->arg[i]);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        costly[n] = is_costly(f, n);
+        for (int i = 0; i < at(f, n)->num_args; i++)
+            costly[n] |= costly[at(f, n)->arg[i]];
+        if (costly[n] && repeated[n])
+            store(f, n);
+        costly[n] &= is_inline(f, n) && !in_memory(f, n);
+    }
+}
+
+static void store_by_kind(Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
         bool library = (facts(f, n) & CONTRACTS) || d->op == OP_output ||
                        d->op == OP_all_finite;
         bool unfused = f->options->level == 0;
-        costly[n] = (facts(f, n) & COSTLY) || d->op == OP_max_pool ||
-                    d->op == OP_max_pool_index || d->op == OP_avg_pool;
-        for (int i = 0; i < d->num_args; i++) {
-            NodeId arg = d->arg[i];
-            bool repeated = costly[arg] && is_inline(f, arg) &&
-                            count_of(f, n) > count_of(f, arg) &&
-                            count_of(f, arg) > 1 && !is_kept(f, n, arg) &&
-                            count_of(f, arg) != space_rows(d->type);
-            if (library || repeated)
-                store(f, arg);
-            if (is_inline(f, arg) && !f->stored[arg])
-                costly[n] |= costly[arg];
-        }
+        for (int i = 0; i < d->num_args && library; i++)
+            store(f, d->arg[i]);
         if (!(facts(f, n) & EFFECT) && !node_immediate(d) &&
             (unfused || !is_inline(f, n)))
             store(f, n);
@@ -276,16 +307,18 @@ static void cluster_join(Fuse *f, int k, NodeId n) {
     f->cluster[n] = k;
 }
 
-// Only the clusters made last are looked at: one further back would be
-// launched far from this root, and its tensors have left the cache.
-static int cluster_like(const Fuse *f, const uint64_t *sets, Cluster want,
-                        uint64_t set) {
-    enum { BACK = 16 };
-    for (int k = f->count - 1; k >= 0 && k >= f->count - BACK; k--) {
+// Roots of one depth are joined where they read something in common.  No more
+// than a few clusters of a depth are looked at.
+static int cluster_like(const Fuse *f, const int *newest, const uint64_t *sets,
+                        Cluster want, uint64_t set) {
+    enum { MOST = 64 };
+    int k = newest[want.depth];
+    for (int seen = 0; k != NONE && seen < MOST; seen++) {
         const Cluster *c = &f->clusters[k];
-        if (c->kind == want.kind && c->depth == want.depth &&
-            type_same_shape(c->space, want.space) && (sets[k] & set))
+        if (c->kind == want.kind && type_same_shape(c->space, want.space) &&
+            (sets[k] & set))
             return k;
+        k = c->older;
     }
     return NONE;
 }
@@ -294,8 +327,11 @@ static void find_clusters(Fuse *f) {
     const Graph *g = f->old;
     uint64_t *below = ARENA_ARRAY(f->scratch, g->count, uint64_t);
     uint64_t *sets = ARENA_ARRAY(f->scratch, (size_t)g->count + 1, uint64_t);
+    int *newest = ARENA_ARRAY(f->scratch, (size_t)g->count + 1, int);
     int update = NONE;
     f->count = 0;
+    for (NodeId n = 0; n <= g->count; n++)
+        newest[n] = NONE;
     for (NodeId n = 0; n < g->count; n++) {
         below[n] = reads(f, below, n);
         f->cluster[n] = NONE;
@@ -308,13 +344,14 @@ static void find_clusters(Fuse *f) {
             continue;
         Cluster want = {.kind = root_kind(f, n),
                         .depth = f->depth[n],
-                        .space = root_space(f, n)};
+                        .space = root_space(f, n),
+                        .older = newest[f->depth[n]]};
         int k = NONE;
         if (f->options->level > 0 &&
             (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
-            k = cluster_like(f, sets, want, below[n]);
+            k = cluster_like(f, newest, sets, want, below[n]);
         if (k == NONE)
-            k = cluster_new(f, want);
+            k = newest[want.depth] = cluster_new(f, want);
         sets[k] |= below[n];
         cluster_join(f, k, n);
     }
@@ -457,8 +494,7 @@ static bool costs_less_stored(const Fuse *f, const Uses *uses,
     qsort(tree.inner, (size_t)tree.num_inner, sizeof tree.inner[0],
           users_first);
     for (int j = 0; j < own->count; j++) {
-        int64_t bytes =
-            bytes_more(f, uses, users, &tree, own->cluster[j]);
+        int64_t bytes = bytes_more(f, uses, users, &tree, own->cluster[j]);
         all += bytes;
         least = bytes < least ? bytes : least;
     }
@@ -487,14 +523,6 @@ static void store_by_cost(Fuse *f) {
 }
 
 // ---- the new graph ----
-
-// A view of something in memory is that memory; of anything else it is
-// computed in the kernel like an index.
-static bool in_memory(const Fuse *f, NodeId n) {
-    while ((facts(f, n) & VIEW) && !f->stored[n])
-        n = at(f, n)->arg[0];
-    return f->stored[n] || (is_leaf(f, n) && !node_immediate(at(f, n)));
-}
 
 static int by_number(const void *a, const void *b) {
     NodeId x = *(const NodeId *)a, y = *(const NodeId *)b;
@@ -700,8 +728,7 @@ static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
         tickets += needs_ticket(f, &f->clusters[k]);
     if (tickets > 0) {
         r->g->at = (Origin){0};
-        graph_state(r->g,
-                    arena_format(r->g->arena, TICKETS "%s", r->g->name),
+        graph_state(r->g, arena_format(r->g->arena, TICKETS "%s", r->g->name),
                     STATE_DERIVED, type_of(I32, 1, (int64_t[]){tickets}), 0);
     }
 }
@@ -750,6 +777,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .cluster = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     store_by_kind(&f);
+    store_costly(&f);
     settle(&f);
     f.changed = false;
     store_by_cost(&f);

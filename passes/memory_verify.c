@@ -78,8 +78,10 @@ static const char *replay_group(Replay *r, const Group *group) {
     const char *why = NULL;
     for (int i = 0; i < group->num_inputs; i++)
         if (!holds(r, group->input[i]))
-            return arena_format(r->arena, "group %d reads %%%u after it was "
-                                "overwritten", group->group, group->input[i]);
+            return arena_format(r->arena,
+                                "group %d reads %%%u after it was "
+                                "overwritten",
+                                group->group, group->input[i]);
     for (int i = -1; i < group->num_outputs && why == NULL; i++) {
         NodeId n = i < 0 ? group->scratch : group->output[i];
         if (n != NO_NODE)
@@ -109,7 +111,8 @@ const char *memory_verify(const Graph *g, Arena *a) {
     for (int k = 0; k < count && why == NULL; k++)
         why = replay_group(&r, &group[k]);
     for (NodeId n = 0; n < g->count && why == NULL; n++)
-        if (g->node[n].op == OP_output && !holds(&r, node_base(g, g->node[n].arg[0])))
+        if (g->node[n].op == OP_output &&
+            !holds(&r, node_base(g, g->node[n].arg[0])))
             why = arena_format(a, "output %%%u was overwritten", n);
     return why;
 }

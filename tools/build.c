@@ -54,22 +54,24 @@ static const char *path_absolute(Arena *a, const char *path) {
 }
 
 // Compiles beside the place where the program goes, so that a trainer is there
-// whole or not at all.
+// whole or not at all, and not before something can be written there.
 static int trainer_link(Arena *a, const TrainerText *t, const char *folder,
                         const char *out) {
     Installation where;
+    const char *part = arena_format(a, "%s.part", path_absolute(a, out));
+    const Text nothing = text_new(a);
     if (!installation_find(a, &where))
         return EXIT_IO;
-    int status = trainer_write(a, t, folder);
-    if (status != EXIT_GOOD)
-        return status;
-    const char *part = arena_format(a, "%s.part", path_absolute(a, out));
-    status =
-        compiler_run(a, &where, folder, arena_format(a, "%s.c", t->name), part);
-    if (status == EXIT_GOOD && rename(part, out) != 0) {
+    int status = file_write(part, &nothing);
+    if (status == EXIT_GOOD)
+        status = trainer_write(a, t, folder);
+    if (status == EXIT_GOOD)
+        status = compiler_run(a, &where, folder,
+                              arena_format(a, "%s.c", t->name), part);
+    if (status == EXIT_GOOD && rename(part, out) != 0)
         status = io_failed(out);
+    if (status != EXIT_GOOD)
         unlink(part);
-    }
     return status;
 }
 

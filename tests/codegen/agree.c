@@ -38,9 +38,8 @@ static const char *source_path(Arena *a, const char *file) {
 
 static bool load(Run *r) {
     Diagnostics diags = diag_new(r->a);
-    r->program =
-        frontend_load(r->a, source_path(r->a, r->test->model),
-                      r->test->setting, r->test->num_settings, &diags);
+    r->program = frontend_load(r->a, source_path(r->a, r->test->model),
+                               r->test->setting, r->test->num_settings, &diags);
     if (r->program == NULL)
         diag_print(&r->report, &diags);
     return r->program != NULL;
@@ -72,15 +71,14 @@ static bool build(Run *r) {
         r->a,
         "cd %s && %s -std=gnu11 -g -fPIC -shared -march=native "
         "-fopenmp-simd -ffp-contract=off %s -I%s model.c -o model.so -lm",
-        r->folder, cc ? cc : "cc",
-        r->test->simt ? "-O1 -DSINTER_SIMT" : "-O2",
+        r->folder, cc ? cc : "cc", r->test->simt ? "-O1 -DSINTER_SIMT" : "-O2",
         include ? include : source_path(r->a, "."));
     if (system(command) != 0) {
         text_add(&r->report, "did not compile: %s\n", command);
         return false;
     }
-    void *library = dlopen(
-        arena_format(r->a, "%s/model.so", r->folder), RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(arena_format(r->a, "%s/model.so", r->folder),
+                           RTLD_NOW | RTLD_LOCAL);
     const RtTrainer *trainer =
         library ? dlsym(library, "sinter_trainer") : NULL;
     if (trainer == NULL)
@@ -301,8 +299,8 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
         if ((op_info[d->op].facts & LEAF) && leaf[n] != NULL)
             value[seen[n]] = leaf[n];
         if (stored[n] && !(op_info[d->op].facts & LEAF)) {
-            seen[n] = graph_leaf(
-                c, OP_input, arena_format(r->a, "stored %u", n), d->type);
+            seen[n] = graph_leaf(c, OP_input,
+                                 arena_format(r->a, "stored %u", n), d->type);
             value[seen[n]] = download(r, g, n);
         }
     }
@@ -363,9 +361,9 @@ const char *agree(Arena *a, const Case *c) {
     }
     if (getenv("AGREE_KEEP") == NULL)
         for (int i = 0; i < 3; i++)
-            unlink(arena_format(a, "%s/%s", r.folder,
-                                (const char *[]){"model.c", "model.cu",
-                                                 "model.so"}[i]));
+            unlink(arena_format(
+                a, "%s/%s", r.folder,
+                (const char *[]){"model.c", "model.cu", "model.so"}[i]));
     rmdir(r.folder);
     return r.report.length ? text_string(&r.report) : NULL;
 }

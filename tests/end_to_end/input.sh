@@ -25,7 +25,7 @@ fi
 # The model.
 sed 's/global_max_pool/global_max_pol/' "$here/tiny.net" >wrong.net
 expect 1 "$SINTER" check wrong.net
-expect_says 'wrong.net:12:'
+expect_says 'wrong.net:11:'
 expect_says 'global_max_pool'
 expect 1 "$SINTER" build wrong.net
 [ -e wrong ] && fail "something was built"

@@ -109,6 +109,25 @@ START_TEST(twenty_are_shown) {
 }
 END_TEST
 
+START_TEST(warnings_do_not_hide_mistakes) {
+    Arena *a = arena_new();
+    Text t = text_new(a);
+    text_add(&t, "h = image\n");
+    for (int i = 0; i < 30; i++)
+        text_add(&t, "h = h |> conv(4, 1)\n");
+    text_add(&t, "h |> flatten |> linear(2)");
+    Loaded l = load_model(text_string(&t), "precision = bf16");
+    ck_assert_int_eq(l.diags.warnings, MAX_DIAGNOSTICS);
+    ck_assert_ptr_nonnull(l.program);
+    arena_free(l.arena);
+    text_add(&t, " |> missing");
+    l = load_model(text_string(&t), "precision = bf16");
+    ck_assert_int_eq(l.diags.errors, 1);
+    arena_free(l.arena);
+    arena_free(a);
+}
+END_TEST
+
 // Sizes past what a tensor may have: an error that names the layer.
 static const struct {
     const char *body, *code;
@@ -160,6 +179,7 @@ Suite *limits_suite(void) {
     tcase_add_test(t, functions_that_call_themselves_are_stopped);
     tcase_add_test(t, assignments_are_linear);
     tcase_add_test(t, twenty_are_shown);
+    tcase_add_test(t, warnings_do_not_hide_mistakes);
     tcase_add_loop_test(t, sizes_are_checked, 0,
                         sizeof sizes / sizeof sizes[0]);
     tcase_add_test(t, any_bytes);

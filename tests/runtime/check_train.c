@@ -68,6 +68,16 @@ static bool says(const char *file, const char *text) {
     return found;
 }
 
+static int times(const char *file, const char *text) {
+    size_t length;
+    uint8_t *bytes = place_read(file, &length);
+    int count = 0;
+    for (char *at = (char *)bytes; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    free(bytes);
+    return count;
+}
+
 static bool same_files(const char *a, const char *b) {
     size_t length, other;
     uint8_t *first = place_read(a, &length), *second = place_read(b, &other);
@@ -75,6 +85,21 @@ static bool same_files(const char *a, const char *b) {
     free(first);
     free(second);
     return same;
+}
+
+// The loss and accuracy of every row, without what depends on time.
+static void rows_of(const char *name, char *to, size_t room) {
+    size_t length;
+    char *bytes = (char *)place_read(name, &length), *at = bytes;
+    *to = '\0';
+    for (char *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+        char *rate = strstr(at, ",\"images_per_second\"");
+        ck_assert(rate != NULL && rate < end);
+        *rate = '\0';
+        strncat(to, at, room - strlen(to) - 1);
+        strncat(to, "\n", room - strlen(to) - 1);
+    }
+    free(bytes);
 }
 
 START_TEST(a_run_learns_and_reports) {
@@ -109,6 +134,22 @@ START_TEST(a_run_learns_and_reports) {
 }
 END_TEST
 
+// A row of training covers its epoch, evaluated in its midst or not.
+START_TEST(evaluations_leave_training_alone) {
+    RtTrainer t = tiny;
+    char with[1024], without[1024];
+    t.eval_epochs = 0.03;
+    ck_assert_int_eq(RUN(&t, "--out=a", "--epochs=0.1", "--metrics=ma"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", "--metrics=mb"), 0);
+    ck_assert_int_eq(times("ma", "test"), 4);
+    rows_of("ma", with, sizeof with);
+    rows_of("mb", without, sizeof without);
+    ck_assert_ptr_nonnull(strstr(with, without));
+    ck_assert(same_files("a/step-00000032.safetensors",
+                         "b/step-00000032.safetensors"));
+}
+END_TEST
+
 START_TEST(quiet_is_quiet) {
     size_t length;
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.01", "--quiet"), 0);
@@ -131,46 +172,86 @@ START_TEST(equal_runs_are_equal) {
 }
 END_TEST
 
+static void start_alike(RtDevice *d) {
+    char bytes[864];
+    memset(bytes, 0x3c, sizeof bytes);
+    d->write(d, tiny.plan->state[0].offset, bytes, sizeof bytes);
+}
+
+START_TEST(the_seed_orders_samples) {
+    RtTrainer t = tiny;
+    RtPlan plan = *tiny.plan;
+    char first[1024], second[1024];
+    t.plan = &plan;
+    plan.init = start_alike;
+    ck_assert_int_eq(
+        RUN(&t, "--out=a", "--epochs=0.1", "--seed=0", "--metrics=ma"), 0);
+    ck_assert_int_eq(
+        RUN(&t, "--out=b", "--epochs=0.1", "--seed=1", "--metrics=mb"), 0);
+    ck_assert(!same_files("a/step-00000032.safetensors",
+                          "b/step-00000032.safetensors"));
+    rows_of("ma", first, sizeof first);
+    rows_of("mb", second, sizeof second);
+    ck_assert_str_ne(first, second);
+}
+END_TEST
+
+static int32_t run_state(RtDevice *d, const char *name) {
+    int32_t value;
+    d->read(d, &value, rt_state_find(tiny.plan, name)->offset, sizeof value);
+    return value;
+}
+
+START_TEST(the_states_of_the_run_are_set) {
+    RtError e;
+    RtProgress p;
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1", "--seed=5"), 0);
+    RtDevice *d = host_open(tiny.plan, 1);
+    d->reserve(d);
+    RtCheckpoint *c =
+        rt_checkpoint_new(&tiny, tiny.plan, d, &rt_system_files, &e);
+    ck_assert_int_eq(
+        rt_checkpoint_read(c, "r/step-00000032.safetensors", &p, &e), RT_GOOD);
+    ck_assert_int_eq(run_state(d, "run.seed"), 5);
+    ck_assert_int_eq(run_state(d, "run.step"), 32);
+    ck_assert_int_eq(run_state(d, "run.steps"), 32);
+    ck_assert_int_eq(run_state(d, "run.epoch_steps"), 313);
+    rt_checkpoint_free(c);
+    d->close(d);
+}
+END_TEST
+
 // ---- stopping and going on ----
 
 // Sends itself a signal at a step: the moment is then the same every time.
-static int stop_at;
+static int stop_at, stop_by;
 
 static void train_and_stop(RtDevice *d) {
     static int steps;
     tiny.plan->train(d);
     if (++steps == stop_at)
-        raise(SIGTERM);
-}
-
-// The loss and accuracy of every row, without what depends on time.
-static void rows_of(const char *name, char *to, size_t room) {
-    size_t length;
-    char *bytes = (char *)place_read(name, &length), *at = bytes;
-    *to = '\0';
-    for (char *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
-        char *rate = strstr(at, ",\"images_per_second\"");
-        ck_assert(rate != NULL && rate < end);
-        *rate = '\0';
-        strncat(to, at, room - strlen(to) - 1);
-        strncat(to, "\n", room - strlen(to) - 1);
-    }
-    free(bytes);
+        raise(stop_by);
 }
 
 START_TEST(a_stopped_run_goes_on_to_the_same_bits) {
-    static const int stops[] = {1, 50, 94, 95, 188};
+    static const struct {
+        int at, by;
+    } stops[] = {
+        {1, SIGTERM},   {50, SIGTERM}, {94, SIGINT},  {95, SIGHUP},
+        {188, SIGTERM}, {64, SIGKILL}, {96, SIGKILL}, {188, SIGKILL},
+    };
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
     char whole[4096], parts[4096];
     t.plan = &plan;
-    t.checkpoint_epochs = 0.2;
+    t.checkpoint_epochs = 0.1;
     t.eval_epochs = 0.3;
     ck_assert_int_eq(RUN(&t, "--out=a", "--epochs=0.6", "--metrics=ma"), 0);
     plan.train = train_and_stop;
-    stop_at = stops[_i];
+    stop_at = stops[_i].at;
+    stop_by = stops[_i].by;
     int status = RUN(&t, "--out=b", "--epochs=0.6", "--metrics=mb");
-    ck_assert_int_eq(status, 128 + SIGTERM);
+    ck_assert_int_eq(status, 128 + stop_by);
     plan.train = tiny.plan->train;
     ck_assert_int_eq(RUN(&t, "--out=b", "--resume", "--metrics=mb"), 0);
     ck_assert(same_files("a/step-00000188.safetensors",
@@ -303,6 +384,7 @@ START_TEST(checkpoints_that_cannot_be_written) {
     t.checkpoint_epochs = 0.1;
     ck_assert_int_eq(RUN(&t, "--out=r", "--epochs=1"), EXIT_IO);
     ck_assert(says("err", "failure 2 of 3 in a row"));
+    ck_assert_int_eq(times("err", "training goes on"), 2);
     ck_assert_int_eq(place_count("r", ""), 0);
 }
 END_TEST
@@ -324,9 +406,12 @@ Suite *train_suite(void) {
     tcase_set_timeout(t, 300);
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, a_run_learns_and_reports);
+    tcase_add_test(t, evaluations_leave_training_alone);
     tcase_add_test(t, quiet_is_quiet);
+    tcase_add_test(t, the_seed_orders_samples);
+    tcase_add_test(t, the_states_of_the_run_are_set);
     tcase_add_test(t, equal_runs_are_equal);
-    tcase_add_loop_test(t, a_stopped_run_goes_on_to_the_same_bits, 0, 5);
+    tcase_add_loop_test(t, a_stopped_run_goes_on_to_the_same_bits, 0, 8);
     tcase_add_test(t, a_killed_run_goes_on_from_its_checkpoint);
     tcase_add_test(t, what_a_resumed_run_refuses);
     tcase_add_test(t, eval_only_shows_what_training_showed);
