@@ -48,14 +48,18 @@ void emit_check(Emit *e, Text *t, int *grid) {
               "const int hi = lo + %d < own.elements ? lo + %d : "
               "own.elements;",
               PART_ELEMENTS, PART_ELEMENTS);
-    text_line(t, "float bad = 0.0f;");
-    text_line(t, "for (int i = lo + threadIdx.x; i < hi; i += NT) {");
-    text_line(t, "    const float x = own.is_act "
-                 "? get_act((const act *)(arena + own.at) + i) "
-                 ": get_f32((const float *)(arena + own.at) + i);");
-    text_line(t, "    bad += x - x == 0.0f ? 0.0f : 1.0f;");
+    text_line(t, "int bad = 0;");
+    text_line(t, "if (own.is_act) {");
+    text_line(t, "    const act *const p = (const act *)(arena + own.at);");
+    text_line(t, "    for (int i = lo + threadIdx.x; i < hi; i += NT)");
+    text_line(t, "        bad |= !is_finite(get_act(p + i));");
+    text_line(t, "} else {");
+    text_line(t, "    const float *const p = (const float *)(arena + own.at);");
+    text_line(t, "    for (int i = lo + threadIdx.x; i < hi; i += NT)");
+    text_line(t, "        bad |= !is_finite(p[i]);");
     text_line(t, "}");
-    text_line(t, "total_sum(part + blockIdx.x, &bad, 1, shared, NT);");
+    text_line(t, "const float worst = (float)bad;");
+    text_line(t, "total_sum(part + blockIdx.x, &worst, 1, shared, NT);");
     text_line(t, "if (last_block(ticket) && threadIdx.x == 0) {");
     text_line(t, "    const float sum = grid_sum(part, WIDTH);");
     text_line(t, "    put_f32(p%u, sum == 0.0f ? 1.0f : 0.0f);",

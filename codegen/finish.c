@@ -54,8 +54,10 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
     const char *k = p.lanes != NULL ? "[k]" : "";
     switch (e->g->node[n].op) {
     case OP_max:
-        text_line(t, "s%u%s = %s > s%u%s || %s != %s ? %s : s%u%s;", n, k,
-                  value, n, k, value, value, value, n, k);
+        text_line(t, "s%u%s = %s > s%u%s ? %s : s%u%s;", n, k, value, n, k,
+                  value, n, k);
+        text_line(t, "s%u%s = %s != %s ? %s : s%u%s;", n, k, value, value,
+                  value, n, k);
         break;
     case OP_var:
         text_line(t, "const float d%u = %s - pivot%u%s;", n, value, n,

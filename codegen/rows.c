@@ -49,8 +49,8 @@ static void add_element(Emit *e, Scope *pass, NodeId n, const char *x) {
     Text *t = &pass->before;
     switch (e->g->node[n].op) {
     case OP_max:
-        text_line(t, "s%u = %s > s%u || %s != %s ? %s : s%u;", n, x, n, x, x, x,
-                  n);
+        text_line(t, "s%u = (%s > s%u) | (%s != %s) ? %s : s%u;", n, x, n, x, x,
+                  x, n);
         break;
     case OP_argmax:
         text_line(t, "at%u = %s > s%u ? c : at%u;", n, x, n, n);

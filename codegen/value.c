@@ -478,13 +478,17 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
     int loop = e->num_indices - 2; // r and q of window_open
     const char *x = value_at(e, inner, d->arg[0], at);
     Text *t = lane_text(inner, p);
-    // A value that is not a number wins, so that divergence shows.
-    text_line(t, "const int more%d = %s > %s || %s != %s;", loop, x, most, x,
-              x);
-    text_line(t, "%s = more%d ? %s : %s;", most, loop, x, most);
-    if (where != NULL)
-        text_line(t, "%s = more%d ? r%d * %lld + q%d : %s;", where, loop, loop,
-                  (long long)w.columns, loop, where);
+    // A value that is not a number wins, so that divergence shows.  Each
+    // choice has one comparison, or gcc would not vectorise it.
+    const char *here = arena_format(e->a, "r%d * %lld + q%d", loop,
+                                    (long long)w.columns, loop);
+    for (int i = 0; i < 2; i++) {
+        const char *wins = i == 0 ? arena_format(e->a, "%s > %s", x, most)
+                                  : arena_format(e->a, "%s != %s", x, x);
+        if (where != NULL)
+            text_line(t, "%s = %s ? %s : %s;", where, wins, here, where);
+        text_line(t, "%s = %s ? %s : %s;", most, wins, x, most);
+    }
     window_close(e, s, inner);
 }
 

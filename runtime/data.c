@@ -33,6 +33,12 @@ bool rt_split_reserve(RtSplit *s, int64_t count, const RtSample *shape,
         __builtin_mul_overflow(s->image_bytes, shape->c, &s->image_bytes) ||
         __builtin_mul_overflow(s->image_bytes, count, &bytes))
         return rt_fail(e, EXIT_MEMORY, "the data set is too large");
+    if (bytes > rt_memory_available())
+        return rt_fail(e, EXIT_MEMORY,
+                       "%lld samples of %zu bytes need %zu MiB of memory, "
+                       "there are %zu MiB",
+                       (long long)count, s->image_bytes, bytes >> 20,
+                       rt_memory_available() >> 20);
     s->image = malloc(bytes > 0 ? bytes : 1);
     s->label = calloc(count > 0 ? (size_t)count : 1, sizeof *s->label);
     if (s->image == NULL || s->label == NULL)

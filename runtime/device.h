@@ -20,6 +20,7 @@ struct RtDevice {
     // Takes all memory the plan needs and zeroes it; prepares every kernel and
     // library call.  Called once; nothing is allocated after it.
     void (*reserve)(RtDevice *d);
+    // The bytes at `from` are free to change when write returns.
     void (*write)(RtDevice *d, size_t to, const void *from, size_t bytes);
     void (*read)(RtDevice *d, void *to, size_t from, size_t bytes);
     // Runs kernel number `kernel` of the plan over `grid` blocks; arg[] are

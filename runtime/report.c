@@ -176,8 +176,16 @@ void rt_report_budget(RtReport *r, const RtBudget *b) {
     fflush(stdout);
 }
 
+static bool close_result(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    fputs("error: cannot write the result to stdout\n", stderr);
+    return false;
+}
+
 bool rt_report_close(RtReport *r) {
     wipe(r);
+    bool good = close_result();
     long lost = r->lost;
     if (r->metrics != NULL && fclose(r->metrics) != 0 && lost == 0) {
         r->reason = errno;
@@ -187,7 +195,7 @@ bool rt_report_close(RtReport *r) {
         fprintf(stderr, "error: %ld rows of %s were lost: %s\n", lost, r->path,
                 strerror(r->reason));
     free(r);
-    return lost == 0;
+    return good && lost == 0;
 }
 
 static bool wants_colour(void) {

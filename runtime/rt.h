@@ -20,9 +20,8 @@ typedef enum {
 
 typedef struct RtDevice RtDevice;
 
-// What a state is for.  Parameters, statistics and optimizer state are saved
-// in checkpoints, as is the state of the run; metrics and derived state are
-// not.
+// What a state is for.  All but derived state is saved in checkpoints; metrics
+// too, so that the rows of a resumed run are whole.
 typedef enum {
     RT_PARAM,
     RT_STATISTIC,

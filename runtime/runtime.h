@@ -280,7 +280,7 @@ void rt_report_progress(RtReport *r, const RtRow *row);
 void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);
 void rt_report_budget(RtReport *r, const RtBudget *b);
-// Closes the metrics file; false if some row was lost.
+// Closes the metrics file; false if a row or the result was lost.
 bool rt_report_close(RtReport *r);
 
 // ---- memory.c ----

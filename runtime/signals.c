@@ -1,6 +1,8 @@
 // Signals: the first one asks the run to stop after its step, the second ends
 // it at once.  A signal that was ignored when the program started (nohup, a
-// background job) stays ignored.
+// background job) stays ignored.  A reader that goes away or a limit on the
+// size of files is an error of the write that meets it, not the end of a long
+// run.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -18,6 +20,8 @@ static void catch (int number) {
 }
 
 void rt_signals_catch(void) {
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction now = {.sa_handler = catch, .sa_flags = SA_RESTART};
     sigemptyset(&now.sa_mask);

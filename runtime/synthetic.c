@@ -122,11 +122,10 @@ static Box draw_box(const RtSample *s, uint64_t key) {
     return (Box){top, top + h, left, left + w};
 }
 
-// Four bytes of a random number: about a normal distribution, of deviation 1.
-static float noise(uint32_t bits) {
-    int sum = (int)((bits & 255) + (bits >> 8 & 255) + (bits >> 16 & 255) +
-                    (bits >> 24));
-    return (float)(sum - 510) * (1 / 147.8f);
+// The sum of two random bytes, moved and scaled to mean 0 and deviation 1.
+static float noise(uint64_t bits) {
+    int sum = (int)((bits & 255) + (bits >> 8 & 255));
+    return (float)(sum - 255) * (1 / 104.5f);
 }
 
 static float layer_at(const Layer *l, const RtSample *s, int y, int x, int c) {
@@ -150,16 +149,16 @@ static void draw_sample(const Textures *t, int class, uint64_t key,
     uint64_t noise_key = rt_random(key, 4), box_key = rt_random(key, 5);
     float light = (float)(128 + 50 * (uniform(key, 6) - 0.5));
     float strength = (float)(20 + 20 * uniform(key, 7));
+    uint64_t bits = 0;
     size_t at = 0;
     for (int y = 0; y < s->h; y++)
         for (int x = 0; x < s->w; x++)
             for (int c = 0; c < s->c; c++, at++) {
                 bool hidden = y >= box.top && y < box.bottom && x >= box.left &&
                               x < box.right;
-                uint64_t bits = rt_random(noise_key, at / 2);
-                float v =
-                    light +
-                    strength * noise((uint32_t)(bits >> (at % 2 ? 32 : 0)));
+                if (at % 4 == 0)
+                    bits = rt_random(noise_key, at);
+                float v = light + strength * noise(bits >> at % 4 * 16);
                 if (hidden)
                     v += (float)(80 * (uniform(box_key, (uint64_t)c) - 0.5));
                 else

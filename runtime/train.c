@@ -381,7 +381,10 @@ static void say_hello(const Session *s) {
 }
 
 static void say_goodbye(Session *s) {
+    bool evaluates = s->run->options->eval_only;
     if (rt_signals_caught() != 0) {
+        if (evaluates)
+            return;
         rt_report_say(s->report,
                       "stopped at step %lld of %lld; --resume goes on from "
                       "there",
@@ -390,7 +393,7 @@ static void say_goodbye(Session *s) {
     }
     rt_report_result(s->report, &s->test);
     s->budget.total = rt_seconds() - s->run->began;
-    if (!s->run->options->eval_only)
+    if (!evaluates)
         rt_report_budget(s->report, &s->budget);
 }
 
@@ -459,7 +462,7 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     bool good = prepare(&s, e) && work(&s, e);
     *caught = rt_signals_caught();
     if (s.report != NULL && !rt_report_close(s.report) && good)
-        good = rt_fail(e, EXIT_IO, "the metrics are not complete");
+        good = rt_fail(e, EXIT_IO, "the results are not complete");
     rt_loader_close(s.train);
     rt_loader_close(s.eval);
     rt_checkpoint_free(s.checkpoint);

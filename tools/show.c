@@ -38,11 +38,25 @@ static int stage_find(const char *name) {
     return -1;
 }
 
+// The graph as the trainer has it: with the addresses that all graphs of the
+// program agree on.
+static Graph *graph_planned(const Program *p, const PassOptions *o,
+                            const char *name) {
+    Plan *plan = program_plan(p, o);
+    if (name && strcmp(name, "eval") == 0)
+        return plan->eval;
+    if (name && strcmp(name, "init") == 0)
+        return plan->init;
+    return plan->train;
+}
+
 static void graph_show(Arena *a, const Program *p, const Arguments *arguments,
                        int stage) {
     PassOptions o = pass_options(&p->recipe, target_of(arguments));
     Graph *g = graph_named(p, arguments->graph);
-    if (stages[stage].last)
+    if (stages[stage].last && strcmp(stages[stage].last, "memory") == 0)
+        g = graph_planned(p, &o, arguments->graph);
+    else if (stages[stage].last)
         g = passes_run(g, &o, stages[stage].last, NULL, NULL);
     Text t = text_new(a);
     graph_print(&t, g);

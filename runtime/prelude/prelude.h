@@ -52,7 +52,11 @@ DEVICE int clamp(int i, int n) {
 
 DEVICE int reflect(int i, int n) {
     i = i < 0 ? -i : i;
-    return i < n ? i : 2 * (n - 1) - i;
+    return clamp(i < n ? i : 2 * (n - 1) - i, n);
+}
+
+DEVICE int is_finite(float x) {
+    return x - x == 0.0f;
 }
 
 // A number in 0 .. 1, in steps of 2^-24: Philox4x32-10 (Salmon et al., SC11),

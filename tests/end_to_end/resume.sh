@@ -3,19 +3,20 @@
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 idx_data data 192
-expect 0 "$SINTER" build "$here/tiny.net" --set epochs=400 -o tiny
+expect 0 "$SINTER" build "$here/tiny.net" --set epochs=60 -o tiny
 expect 0 ./tiny --data data --out whole --quiet
 
-# stop_with SIGNAL DIR: starts a run and stops it after its first checkpoint.
+# stop_with SIGNAL DIR: starts a run and stops it after its second checkpoint.
 stop_with() {
     ./tiny --data data --out "$2" --quiet >out 2>err &
     tries=0
-    while [ -z "$(newest "$2" 2>/dev/null)" ] && [ $tries -lt 500 ]; do
+    while [ "$(find "$2" -name '*.safetensors' 2>/dev/null | wc -l)" -lt 2 ] &&
+        [ $tries -lt 1000 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done
     kill -s "$1" $! 2>/dev/null
-    wait $!
+    wait $! 2>/dev/null
     status=$?
     [ -n "$(newest "$2")" ] || fail "$1: no checkpoint is left"
     return $status

@@ -379,7 +379,6 @@ END_TEST
 START_TEST(checkpoints_that_cannot_be_written) {
     RtTrainer t = tiny;
     struct rlimit limit = {4096, 4096};
-    signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     t.checkpoint_epochs = 0.1;
     ck_assert_int_eq(RUN(&t, "--out=r", "--epochs=1"), EXIT_IO);
@@ -396,6 +395,16 @@ START_TEST(lost_metrics_do_not_stop_a_run) {
         RUN(&tiny, "--out=r", "--epochs=0.1", "--metrics=/dev/full"), EXIT_IO);
     ck_assert(says("err", "rows of /dev/full were lost"));
     ck_assert(says("out", "test accuracy"));
+    ck_assert_int_eq(place_count("r", "step-"), 1);
+}
+END_TEST
+
+START_TEST(a_lost_result_is_an_error) {
+    if (access("/dev/full", W_OK) != 0)
+        return;
+    ck_assert_int_eq(symlink("/dev/full", "out"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), EXIT_IO);
+    ck_assert(says("err", "cannot write the result to stdout"));
     ck_assert_int_eq(place_count("r", "step-"), 1);
 }
 END_TEST
@@ -421,6 +430,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, what_does_not_fit_is_not_started);
     tcase_add_test(t, checkpoints_that_cannot_be_written);
     tcase_add_test(t, lost_metrics_do_not_stop_a_run);
+    tcase_add_test(t, a_lost_result_is_an_error);
     suite_add_tcase(s, t);
     return s;
 }
