@@ -74,7 +74,7 @@ void text_double(Text *t, double value) {
             break;
     }
     int exponent = atoi(strchr(s, 'e') + 1);
-    if (exponent >= -5 && exponent < 16) {
+    if (exponent >= -4 && exponent < 16) {
         int decimals = digits - 1 - exponent;
         snprintf(s, sizeof s, "%.*f", decimals < 1 ? 1 : decimals, value);
     }
