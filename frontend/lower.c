@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { MAX_IMAGE_RANK = 4 };
+
 // ---- the model's input ----
 
 // The parameter that takes the data: the only one with a type.
@@ -69,6 +71,12 @@ static bool image_type(Expansion *e, const Param *p) {
         report_image(e, p, known, written);
         return false;
     }
+    if (written.rank > MAX_IMAGE_RANK) {
+        report(e->diags, D_rank, p->type->at,
+               "an input has %d dimensions at most, as u8[N, 32, 32, 3]",
+               MAX_IMAGE_RANK);
+        return false;
+    }
     e->image = written;
     e->image.dtype = U8;
     if (e->image.rank >= 2 && e->image.dim[0] == e->recipe.batch &&
@@ -112,6 +120,17 @@ static Value expand_model(Expansion *e, TrainBlock *t, const Value *given,
     return v;
 }
 
+// How many values labels have: those of the data set where it is known, else
+// one for each column of the output; a single column has a loss for which a
+// label is any byte.
+static int64_t label_classes(const Expansion *e, Type output) {
+    enum { BYTES = 256 };
+    int64_t columns = output.rank ? output.dim[output.rank - 1] : 1;
+    if (e->data.known && e->data.classes > 0)
+        return e->data.classes;
+    return columns > 1 ? columns : BYTES;
+}
+
 // Input, model and loss.  The loss; poison after a report.
 static Value forward(Expansion *e, TrainBlock *t, const Value *given,
                      const Param *input) {
@@ -127,8 +146,7 @@ static Value forward(Expansion *e, TrainBlock *t, const Value *given,
     if (output.kind == VALUE_POISON)
         return output;
     e->phase = PHASE_LOSS;
-    Type scores = node_type(e, output.node);
-    e->recipe.classes = (int)scores.dim[scores.rank - 1];
+    e->recipe.classes = (int)label_classes(e, node_type(e, output.node));
     Value loss = train_loss(e, t, output);
     if (loss.kind != VALUE_POISON)
         metrics_add(e, output.node);

@@ -83,10 +83,11 @@ static Value model_named(Expansion *e, const File *f, const Train *t) {
                 if (f->item[i].kind == ITEM_MODEL &&
                     f->item[i].function == b->value.closure.function)
                     return b->value;
-        nearest_offer(&near, b->name);
+        if (b->name != t->model)
+            nearest_offer(&near, b->name);
     }
     Diagnostic *d = report(e->diags, D_unknown_name, t->model_at,
-                           "there is no model `%s`", t->model);
+                           "there is no model `%s` in this file", t->model);
     nearest_note(&near, d);
     return value_poison();
 }
@@ -229,12 +230,16 @@ void train_begin(Expansion *e, TrainBlock *t) {
     e->scope = t->scope;
     e->frame = t->scope;
     bind_variables(e);
+    // What was used stays used: the keys are read before there is a graph.
+    const Lazy *before = t->lazy;
     t->lazy = ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, Lazy);
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *entry = &t->entry[i];
         int known = known_find(entry->name);
         Phase phase = known < 0 ? PHASE_KEYS : known_key[known].phase;
-        t->lazy[i] = (Lazy){.entry = entry, .phase = phase};
+        t->lazy[i] = (Lazy){.entry = entry,
+                            .phase = phase,
+                            .used = before != NULL && before[i].used};
         if (entry->value != NULL)
             bind_lazy(e, entry->name, &t->lazy[i]);
     }
@@ -673,9 +678,14 @@ Value train_optimizer(Expansion *e, TrainBlock *t) {
     return value_poison();
 }
 
-// What is shown as the learning rate: the key `lr`, or the optimizer's.
+// What is shown as the learning rate: the key `lr`, or the optimizer's.  To be
+// shown is not to be used.
 Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer) {
+    int i = entry_find(t, "lr");
+    bool used = i >= 0 && t->lazy[i].used;
     Value v = key_value(e, t, "lr");
+    if (i >= 0)
+        t->lazy[i].used = used;
     bool scalar = v.kind == VALUE_NUMBER ||
                   (v.kind == VALUE_TENSOR && node_type(e, v.node).rank == 0);
     return scalar ? v : optimizer_rate(optimizer);

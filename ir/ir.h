@@ -221,7 +221,7 @@ Graph *graph_like(const Graph *g);
 // origin and, if the type rule is `declared`, its type.
 NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 
-// Kinds of state.  Weights in ACT and metrics are not part of a checkpoint.
+// Kinds of state.  Derived state is not part of a checkpoint: it is made again.
 #define STATE_STATISTIC "statistic" // batch_norm's running mean and variance
 #define STATE_OPTIMIZER "optimizer" // momentum and its kin
 #define STATE_RUN "run"             // step, seed, loss scale: scalars of the run

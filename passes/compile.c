@@ -2,6 +2,8 @@
 
 #include "passes/passes.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Runs the passes that come after the one named `after`, up to `last`.
@@ -15,6 +17,17 @@ static Graph *passes_between(Graph *g, const PassOptions *o, const char *after,
             break;
     }
     return g;
+}
+
+// A plan that its verifier refuses is our mistake.
+static void check_memory(const Graph *g) {
+    Arena *a = arena_new();
+    const char *why = memory_verify(g, a);
+    if (why != NULL) {
+        fprintf(stderr, "sinter: memory plan of %s: %s\n", g->name, why);
+        abort();
+    }
+    arena_free(a);
 }
 
 Plan *program_plan(const Program *p, const PassOptions *o) {
@@ -41,6 +54,7 @@ Plan *program_plan(const Program *p, const PassOptions *o) {
     for (int i = 0; i < count; i++) {
         present[i]->arena_bytes = plan->state_bytes;
         *graph[i] = pass_run(present[i], o, pass_find("memory"));
+        check_memory(*graph[i]);
         if ((*graph[i])->arena_bytes > plan->arena_bytes)
             plan->arena_bytes = (*graph[i])->arena_bytes;
     }

@@ -136,7 +136,7 @@ const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e) {
     pthread_mutex_lock(&l->lock);
     while (s->done < l->parts && !l->failed)
         pthread_cond_wait(&l->ready, &l->lock);
-    bool good = s->done == l->parts;
+    bool good = !l->failed;
     if (!good)
         *e = l->error;
     pthread_mutex_unlock(&l->lock);

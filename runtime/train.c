@@ -33,9 +33,9 @@ typedef struct {
     Inputs train_inputs, eval_inputs;
     RtProgress at;
     RtBudget budget;
-    RtRow test;               // the last evaluation
-    int64_t evaluated, saved; // at these steps; -1: not yet
-    int failures;             // of checkpoints, one after another
+    RtRow test;    // the last evaluation
+    int64_t saved; // the step of the last checkpoint; -1: none yet
+    int failures;  // of checkpoints, one after another
     // Since the last row:
     double since, waited, paused; // when it began; seconds lost
     int64_t samples;
@@ -242,7 +242,6 @@ static bool evaluate(Session *s, RtError *e) {
     s->test.samples = s->run->data->test.count;
     s->test.seconds = seconds;
     s->test.waited = waited;
-    s->evaluated = s->at.step;
     rt_report_row(s->report, &s->test);
     return true;
 }
@@ -456,7 +455,6 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
             find_inputs(plan->train_input, plan->num_train_inputs, t->batch),
         .eval_inputs =
             find_inputs(plan->eval_input, plan->num_eval_inputs, t->batch),
-        .evaluated = -1,
         .saved = -1,
     };
     bool good = prepare(&s, e) && work(&s, e);

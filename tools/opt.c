@@ -62,6 +62,13 @@ static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
             fprintf(stderr, "sinter: no pass '%s'; see sinter passes\n", name);
             return false;
         }
+        if (pass->needs & ~(*g)->facts) {
+            fprintf(stderr,
+                    "sinter: pass %s needs what earlier passes leave; see "
+                    "sinter passes\n",
+                    name);
+            return false;
+        }
         *g = pass_run(*g, o, pass);
         list += length + (list[length] == ',');
     }

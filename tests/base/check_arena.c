@@ -56,13 +56,18 @@ START_TEST(strings_are_copies) {
 }
 END_TEST
 
+// Still there when the program ends, which is not a leak.
+static Arena *volatile last;
+
 START_TEST(product_too_large) {
-    arena_array(arena_new(), SIZE_MAX / 8 + 1, 16);
+    last = arena_new();
+    arena_array(last, SIZE_MAX / 8 + 1, 16);
 }
 END_TEST
 
 START_TEST(size_too_large) {
-    arena_alloc(arena_new(), SIZE_MAX - 4);
+    last = arena_new();
+    arena_alloc(last, SIZE_MAX - 4);
 }
 END_TEST
 

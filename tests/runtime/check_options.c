@@ -1,3 +1,4 @@
+// The command line: what is accepted, and how mistakes are named.
 #include "runtime/runtime.h"
 #include "tests/runtime/suites.h"
 

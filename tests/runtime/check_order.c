@@ -1,3 +1,4 @@
+// The order of samples: a permutation, even, and different every time.
 #include "runtime/runtime.h"
 #include "tests/runtime/suites.h"
 

@@ -1,3 +1,4 @@
+// Place: a folder below /tmp, entered before a test and removed after it.
 #define _XOPEN_SOURCE 700
 
 #include "tests/runtime/place.h"

@@ -110,7 +110,7 @@ static void update(char *arena, const size_t *arg, int first, int last,
     const float *grad = (const float *)(void *)(arena + arg[2]);
     const int32_t *run = (const int32_t *)(void *)(arena + arg[3]);
     float *lr = (float *)(void *)(arena + arg[4]);
-    float rate = 0.05f * (1 - (float)run[3] / (float)run[1]);
+    float rate = 0.02f * (1 - (float)run[3] / (float)run[1]);
     for (int i = first; i < last; i++) {
         speed[i] = 0.9f * speed[i] + grad[i];
         weight[i] -= rate * speed[i];
