@@ -37,6 +37,12 @@ typedef struct {
     const char *name;
 } Value;
 
+// An index variable, and the scope whose statements declare it.
+typedef struct {
+    const char *name;
+    const Scope *scope;
+} Index;
+
 // One kernel being written.
 typedef struct {
     const Graph *g;      // as planned for the host
@@ -49,8 +55,12 @@ typedef struct {
     int *names; // how many names a node has been given
     int *local; // numbering that replaces node numbers, or NULL
     int num_local;
-    int num_indices;       // index variables so far
+    int num_indices; // index variables so far
+    Index *index;    // those that move_* and windows declare
+    int num_declared, max_declared;
     bool narrow;           // one lane: some access is not in step
+    const int *level;      // ROWS: of the group's nodes, row reductions that
+                           // come one after the other before each value
     Text tables;           // constants the kernel reads, before its text
     const char **constant; // with local: numbers that may differ
     int num_constants, max_constants;
@@ -79,8 +89,14 @@ const char *literal(Arena *a, DType d, double value);
 // needs, by broadcasting.
 Place place_broadcast(Emit *e, Place p, Type operand);
 
+// Whether some index before the last is not 0.
+bool has_rows(Place p);
+
 // Elements from the tensor's start to the place, as a C expression.
 const char *place_offset(Emit *e, Place p);
+
+// Declares an int in s, named by a stem and a number, and returns its name.
+const char *index_new(Emit *e, Scope *s, const char *stem, const char *value);
 
 // A text that two places share only if they are the same.
 const char *place_key(Emit *e, Place p);
@@ -155,5 +171,9 @@ Place space_place(Emit *e, Type space, const char *column, const char *lanes);
 // ---- name.c ----
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number);
+
+// A file's name for a comment: letters, digits, dots, dashes and slashes of
+// it, and _ for anything else.
+const char *file_text(Arena *a, const char *file);
 
 #endif

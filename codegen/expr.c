@@ -50,12 +50,12 @@ const char *access_suffix(DType d) {
 const char *literal(Arena *a, DType d, double value) {
     if (!dtype_float(d))
         return arena_format(a, "%lld", (long long)value);
-    if (isinf(value))
+    if (isinf((float)value))
         return value < 0 ? "-INF" : "INF";
     if (isnan(value))
         return "(INF - INF)";
     Text t = text_new(a);
-    text_double(&t, value);
+    text_double(&t, (float)value == 0 ? 0.0 : value); // or compilers warn
     text_add(&t, "f");
     return text_string(&t);
 }

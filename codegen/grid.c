@@ -7,7 +7,8 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const axis_name[] = {"n", "h", "w", "i3", "i4", "i5", "i6"};
+static const char *const axis_name[] = {"n",     "h",     "w",    "axis3",
+                                        "axis4", "axis5", "axis6"};
 
 Place space_place(Emit *e, Type space, const char *column, const char *lanes) {
     (void)e;
@@ -130,10 +131,9 @@ static void emit_pivots(Emit *e, Scope *s, Type space) {
         const char *x = value_at(e, s, e->g->node[n].arg[0], p);
         if (all) {
             text_line(&s->before, "const float pivot%u = %s;", n, x);
-            // The lanes of a row share one pivot.
         } else {
             text_line(&s->before, "float pivot%u[VW];", n);
-            text_line(&s->lanes, "pivot%u[k] = %s;", n, x);
+            text_line(&s->before, "LANES_DO(k, VW) pivot%u[k] = %s;", n, x);
         }
     }
 }
@@ -212,15 +212,20 @@ void emit_grid(Emit *e, Text *t) {
     Scope *arrays = scope_new(e, NULL, IN_COLUMN, "VW", t->indent + 1);
     sums_declare(e, arrays, false, "VW");
     scope_close(e, arrays, &sum_arrays);
+    bool column_used = any_sum(e, false) ||
+                       mentions(text_string(&columns), "c") ||
+                       mentions(text_string(&rows), "c");
     if (sums) {
         text_line(t, "for (int g0 = 0; g0 < CG; g0 += TX) {");
         t->indent++;
-        text_line(t, "const int g = g0 + tx, c = g * VW;");
+        text_line(t, "const int g = g0 + tx%s;",
+                  column_used ? ", c = g * VW" : "");
         text_bytes(t, text_string(&sum_arrays), sum_arrays.length);
         text_line(t, "if (g < CG) {");
     } else {
         text_line(t, "for (int g = tx; g < CG; g += TX) {");
-        text_line(t, "    const int c = g * VW;");
+        if (column_used)
+            text_line(t, "    const int c = g * VW;");
     }
     text_bytes(t, text_string(&columns), columns.length);
     t->indent = inner;

@@ -80,22 +80,10 @@ static void comment_lines(Emit *e, Text *t) {
     if (file == NULL)
         return;
     qsort(line, (size_t)count, sizeof *line, by_value);
-    text_add(t, " %s:", file);
+    text_add(t, " %s:", file_text(e->a, file));
     for (int i = 0, written = 0; i < count; i++)
         if (i == 0 || line[i] != line[i - 1])
             text_add(t, "%s%d", written++ ? ", " : "", line[i]);
-}
-
-static int64_t traffic(const Graph *g, const Group *group) {
-    int64_t bytes = 0;
-    for (int i = 0; i < group->num_inputs; i++)
-        bytes += graph_bytes(g, g->node[group->input[i]].type);
-    for (int i = 0; i < group->num_outputs; i++)
-        bytes += graph_bytes(g, g->node[group->output[i]].type);
-    for (NodeId n = group->first; n <= group->last; n++)
-        if (g->node[n].op == OP_assign)
-            bytes += graph_bytes(g, g->node[n].type);
-    return bytes;
 }
 
 static void write_comment(Emit *e, Text *t) {
@@ -116,8 +104,8 @@ static void write_comment(Emit *e, Text *t) {
         text_add(t, " %s", op);
     }
     text_add(t, "\n// %lld bytes read and written (host: %lld)\n",
-             (long long)traffic(e->device, group),
-             (long long)traffic(e->g, group));
+             (long long)group_bytes(e->device, group),
+             (long long)group_bytes(e->g, group));
 }
 
 static void write_signature(Emit *e, Text *t, const Parameters *p) {

@@ -35,6 +35,15 @@ static void add_plain(Text *t, const char *word) {
     }
 }
 
+const char *file_text(Arena *a, const char *file) {
+    Text t = text_new(a);
+    for (; *file != '\0'; file++)
+        text_add(&t, "%c",
+                 isalnum((unsigned char)*file) || strchr(".-/", *file) ? *file
+                                                                       : '_');
+    return text_string(&t);
+}
+
 typedef struct {
     const char *word[MOST_WORDS];
     int count;

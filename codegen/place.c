@@ -38,13 +38,20 @@ static const char *factor(Emit *e, const char *index) {
     return index;
 }
 
+bool has_rows(Place p) {
+    for (int i = 0; i + 1 < p.rank; i++)
+        if (!is_zero(p.index[i]))
+            return true;
+    return false;
+}
+
 const char *place_offset(Emit *e, Place p) {
     const char *text = NULL;
     bool sum = false;   // whether text must be put in parentheses to multiply
     int64_t stride = 1; // that it still has to be multiplied by
     if (p.flat)
         return p.rank == 0 ? "0" : p.index[0];
-    if (p.whole && p.rank > 2)
+    if (p.whole && p.rank > 2 && has_rows(p))
         return arena_format(e->a, "(size_t)i * C + %s", p.index[p.rank - 1]);
     for (int i = 0; i < p.rank; i++) {
         stride *= p.dim[i];
@@ -79,11 +86,18 @@ const char *place_key(Emit *e, Place p) {
     return text_string(&t);
 }
 
-// Declares an int in s and returns its name.
-static const char *index_new(Emit *e, Scope *s, const char *stem,
-                             const char *value) {
+const char *index_new(Emit *e, Scope *s, const char *stem, const char *value) {
+    if (e->num_declared == e->max_declared) {
+        int most = e->max_declared ? 2 * e->max_declared : 16;
+        Index *grown = ARENA_ARRAY(e->a, (size_t)most, Index);
+        if (e->num_declared)
+            memcpy(grown, e->index, (size_t)e->num_declared * sizeof *grown);
+        e->index = grown;
+        e->max_declared = most;
+    }
     const char *name = arena_format(e->a, "%s%d", stem, ++e->num_indices);
     text_line(&s->before, "const int %s = %s;", name, value);
+    e->index[e->num_declared++] = (Index){name, s};
     return name;
 }
 
@@ -162,8 +176,11 @@ static Place move_flip(Emit *e, Scope *s, NodeId n, Place p) {
 // The same element under another shape.  Axes of size 1 come and go freely;
 // anything else goes through the number of the element.
 static Place move_view(Emit *e, Scope *s, Place p, Type from) {
-    Place q = {.rank = from.rank, .lanes = p.lanes};
+    Place q = {.rank = from.rank};
     int j = p.rank - 1;
+    if (p.rank > 0 && from.rank > 0 && p.dim[j] != 1 &&
+        p.dim[j] == from.dim[from.rank - 1])
+        q.lanes = p.lanes;
     bool same = true;
     for (int i = from.rank - 1; i >= 0 && same; i--) {
         q.dim[i] = from.dim[i];

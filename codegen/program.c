@@ -106,13 +106,18 @@ static const char *dims_text(Arena *a, Type type) {
 static void add_quoted(Text *t, const char *s) {
     text_add(t, "\"");
     for (; *s != '\0'; s++)
-        if (*s == '"' || *s == '\\')
+        if (*s == '"' || *s == '\\' || *s == '?') // no trigraphs
             text_add(t, "\\%c", *s);
         else if ((unsigned char)*s < 32 || (unsigned char)*s > 126)
             text_add(t, "\\%03o", (unsigned char)*s);
         else
             text_bytes(t, s, 1);
     text_add(t, "\"");
+}
+
+// How the prelude is told what activations are.
+static int act_bits(DType act) {
+    return act == F16 ? 16 : act == BF16 ? 1 : 32;
 }
 
 static int64_t count_parameters(const Graph *g) {
@@ -127,10 +132,16 @@ static int64_t count_parameters(const Graph *g) {
 
 static void write_kernels(const Writer *w, Text *t) {
     const Program *p = w->program;
-    text_add(t, "// Kernels of %s, from %s.\n//\n", p->name, p->file);
+    text_add(t, "// Kernels of %s, from %s.\n//\n", p->name,
+             file_text(w->a, p->file));
     text_add(t, "// One text for CUDA and for C: the prelude says what its "
                 "words mean.  v12 is\n// %%12 of the graph that `sinter show "
                 "plan` prints, p12 its address.\n\n");
+    text_add(t,
+             "#ifndef SINTER_ACT\n"
+             "#define SINTER_ACT %d // of activations on CUDA\n"
+             "#endif\n",
+             act_bits(w->device->act));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
     for (int i = 0; i < w->num_steps; i++) {
         const Step *s = &w->step[i];
@@ -357,7 +368,8 @@ static void write_layer(Text *t, const Step *s, const Kernel *k,
         return;
     *layer = arena_string(t->arena, from.path, length);
     text_add(t, "\n    // %s%s, %s:%d\n", *layer,
-             from.backward ? ", backward" : "", from.file, from.line);
+             from.backward ? ", backward" : "",
+             from.file ? file_text(t->arena, from.file) : "", from.line);
 }
 
 // The tensors of a step, and where each lives on the two devices.
@@ -573,7 +585,8 @@ static void write_trainer(const Writer *w, Text *t) {
 
 static void write_header(const Writer *w, Text *t) {
     const Program *p = w->program;
-    text_add(t, "// %s: a trainer, from %s.\n//\n", p->name, p->file);
+    text_add(t, "// %s: a trainer, from %s.\n//\n", p->name,
+             file_text(w->a, p->file));
     text_add(t, "//   batch %lld, %lld parameters\n",
              (long long)p->recipe.batch, (long long)count_parameters(p->train));
     text_add(t, "//   arena: %lld bytes on the host, %lld on CUDA\n",
@@ -585,9 +598,7 @@ static void write_header(const Writer *w, Text *t) {
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");
     text_add(t, "#define SINTER_ACT %d // of activations on the host\n",
-             w->host->act == F16    ? 16
-             : w->host->act == BF16 ? 1
-                                    : 32);
+             act_bits(w->host->act));
     text_add(t, "#include \"%s.cu\"\n\n", w->options->base);
     text_add(t, "#define COUNT(table) ((int)(sizeof(table) / "
                 "sizeof *(table)))\n\n");

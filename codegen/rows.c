@@ -10,7 +10,6 @@ static bool reduces_row(const Emit *e, NodeId n) {
     return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e, n);
 }
 
-// How many row reductions come one after the other before each node's value.
 static int *find_levels(const Emit *e, int *most) {
     const Group *group = e->group;
     int *level = ARENA_ARRAY(e->a, group->last - group->first + 1, int);
@@ -105,11 +104,10 @@ static void pass_close(Emit *e, Scope *row, Scope *pass) {
     text_line(&row->before, "}");
 }
 
-static void emit_level(Emit *e, Scope *row, Place p, const int *level,
-                       int which) {
+static void emit_level(Emit *e, Scope *row, Place p, int which) {
     Scope *pass = pass_open(e, row);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!reduces_row(e, n) || level[n - e->group->first] != which)
+        if (!reduces_row(e, n) || e->level[n - e->group->first] != which)
             continue;
         NodeId arg = e->g->node[n].arg[0];
         if (e->g->node[n].op == OP_var) {
@@ -124,7 +122,7 @@ static void emit_level(Emit *e, Scope *row, Place p, const int *level,
     }
     pass_close(e, row, pass);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (reduces_row(e, n) && level[n - e->group->first] == which)
+        if (reduces_row(e, n) && e->level[n - e->group->first] == which)
             join_row(e, row, n, p);
 }
 
@@ -173,7 +171,8 @@ static void emit_totals_out(Emit *e, Text *t) {
 
 void emit_rows(Emit *e, Text *t) {
     Type space = e->group->space;
-    int most, *level = find_levels(e, &most);
+    int most;
+    e->level = find_levels(e, &most);
     text_line(t, "enum { ROWS = %lld, C = %lld };",
               (long long)space_rows(space), (long long)space_columns(space));
     text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };");
@@ -188,7 +187,7 @@ void emit_rows(Emit *e, Text *t) {
     sums_declare(e, kernel, true, NULL);
     Place p = space_place(e, space, "c", NULL);
     for (int i = 1; i <= most; i++)
-        emit_level(e, row, p, level, i);
+        emit_level(e, row, p, i);
     emit_outputs(e, row, p);
     Text rows = text_new(e->a);
     rows.indent = t->indent + 1;

@@ -3,7 +3,8 @@
 // Assignments that share tensors (a weight and its momentum) are a member; it
 // is cut into parts, one for each block.  Members whose text is equal but for
 // names and numbers share one case of a switch, and a table gives each part
-// its case, elements and addresses.  Assignments of scalars are stored by the
+// its case, elements and addresses.  v_1 in a case is numbered within it, v1
+// is a scalar that all share.  Assignments of scalars are stored by the
 // last block, when all others have read what they replace.
 
 #include "codegen/emit.h"
@@ -154,8 +155,10 @@ static void write_member(Emit *e, Scope *kernel, NodeId *parent, Member *m) {
     memset(e->names, 0, e->g->count * sizeof *e->names);
 }
 
+// A tensor in memory; a view has the address of its base.
 static bool is_pointer(const Emit *e, NodeId n) {
-    return n < e->group->first || n > e->group->last;
+    return (n < e->group->first || n > e->group->last) &&
+           node_base(e->g, n) == n;
 }
 
 static bool same_text(const Emit *e, const Member *a, const Member *b) {
@@ -222,7 +225,7 @@ static void write_case(Emit *e, Text *t, const Member *m, int count,
     for (int i = 0, at = 0; i < of->num_tensors; i++)
         if (is_pointer(e, of->tensor[i])) {
             DType d = e->g->node[of->tensor[i]].type.dtype;
-            text_line(t, "%s *const p%d = (%s *)(arena + own.at[%d]);",
+            text_line(t, "%s *const p_%d = (%s *)(arena + own.at[%d]);",
                       memory_type(d), i + 1, memory_type(d), at++);
         }
     text_line(t, of->single
@@ -380,11 +383,12 @@ static void write_pointers(Emit *e, Text *t) {
                 node_immediate(d) || seen[base])
                 continue;
             seen[base] = true;
+            const char *label = tensor_label(e, base);
             text_line(
                 t, "%s *const p%u = (%s *)(arena + AT(%lld, %lld)); // %s",
                 memory_type(d->type.dtype), base, memory_type(d->type.dtype),
                 (long long)d->offset, (long long)e->device->node[base].offset,
-                tensor_label(e, base));
+                *label ? label : op_info[d->op].name);
         }
 }
 

@@ -49,14 +49,17 @@ void scope_close(Emit *e, Scope *s, Text *t) {
 
 const char *value_name(Emit *e, const char *prefix, NodeId n) {
     int number = (int)n;
+    const char *mark = "";
     if (e->local != NULL && type_count(e->g->node[n].type) > 1) {
         if (e->local[n] == 0)
             e->local[n] = ++e->num_local;
         number = e->local[n];
+        mark = "_";
     }
     int taken = e->names[n]++;
-    return taken == 0 ? arena_format(e->a, "%s%d", prefix, number)
-                      : arena_format(e->a, "%s%d_%d", prefix, number, taken);
+    return taken == 0
+               ? arena_format(e->a, "%s%s%d", prefix, mark, number)
+               : arena_format(e->a, "%s%s%d_%d", prefix, mark, number, taken);
 }
 
 const char *pointer_name(Emit *e, NodeId n) {
@@ -65,7 +68,7 @@ const char *pointer_name(Emit *e, NodeId n) {
         return arena_format(e->a, "p%u", base);
     if (e->local[base] == 0)
         e->local[base] = ++e->num_local;
-    return arena_format(e->a, "p%d", e->local[base]);
+    return arena_format(e->a, "p_%d", e->local[base]);
 }
 
 // ---- what was computed ----
@@ -114,31 +117,45 @@ bool is_uniform(Type t, Place p) {
     return p.lanes == NULL || t.rank == 0 || t.dim[t.rank - 1] == 1;
 }
 
-static bool has_rows(Place p) {
-    for (int i = 0; i + 1 < p.rank; i++)
-        if (strcmp(p.index[i], "0") != 0)
-            return true;
-    return false;
-}
-
 static Scope *enclosing(Scope *s, int kind) {
     while (s != NULL && (int)s->kind != kind)
         s = s->outer;
     return s;
 }
 
+// Whether n is computed from a reduction over a row, and so for each row even
+// if there is one row.
+static bool follows_row(const Emit *e, NodeId n) {
+    return e->level != NULL && n >= e->group->first && n <= e->group->last &&
+           e->level[n - e->group->first] > 0;
+}
+
+// Whether an element at p is the same for the whole row: its indices are
+// declared outside of the pass over the row.
+static bool same_for_row(const Emit *e, const Scope *pass, Place p) {
+    for (int i = 0; i < p.rank; i++) {
+        if (strcmp(p.index[i], "c") == 0)
+            return false;
+        for (int j = 0; j < e->num_declared; j++)
+            if (strcmp(p.index[i], e->index[j].name) == 0 &&
+                !encloses(e->index[j].scope, pass->outer))
+                return false;
+    }
+    return true;
+}
+
 // The outermost scope in which node n at p stays the same.
 static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
     Type t = e->g->node[n].type;
     Scope *kernel = enclosing(s, IN_KERNEL), *column = enclosing(s, IN_COLUMN);
-    if (type_count(t) == 1 && !has_rows(p))
+    if (type_count(t) == 1 && !has_rows(p) && !follows_row(e, n))
         return kernel;
     if (p.flat)
         return s;
     if (column != NULL && !has_rows(p) && p.lanes != NULL &&
         strcmp(p.lanes, "VW") == 0 && strcmp(p.index[p.rank - 1], "c") == 0)
         return column;
-    if (s->kind == IN_PASS && strcmp(p.index[p.rank - 1], "0") == 0)
+    if (s->kind == IN_PASS && same_for_row(e, s, p))
         return s->outer;
     return s;
 }
@@ -220,7 +237,9 @@ static const char *iota(Emit *e, NodeId n, Place p) {
     long long from = (long long)node_int(d, ATTR_from, 0);
     const char *index;
     bool lanes = p.lanes != NULL;
-    if (p.flat) {
+    if (p.flat && p.rank == 0) { // of one element
+        index = "0";
+    } else if (p.flat) {
         int64_t stride = 1;
         for (int i = axis + 1; i < d->type.rank; i++)
             stride *= d->type.dim[i];
@@ -251,7 +270,8 @@ static const char *statement(Emit *e, Scope *s, NodeId n, Place p,
     }
     if (s->kind == IN_COLUMN) {
         const char *name = array_new(e, s, n, p);
-        text_line(&s->lanes, "%s[k] = %s;", name, expr);
+        text_line(&s->before, "LANES_DO(k, %s) %s[k] = %s;", p.lanes, name,
+                  expr);
         value_define(e, s, n, p, HELD_ARRAY, name);
         return arena_format(e->a, "%s[k]", name);
     }
@@ -280,6 +300,14 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
     return statement(e, s, n, p, expr_text(e, n, operand));
 }
 
+// A block among the statements of s.  The lines that open it are its own, so
+// that what it asks of s comes before all of it.
+static Scope *block_open(Emit *e, Scope *s, const char *lanes, int depth) {
+    Scope *inner = scope_new(e, s, IN_WINDOW, lanes, s->before.indent + depth);
+    inner->before.indent = s->before.indent;
+    return inner;
+}
+
 // A pad of the lanes' own axis: fewer lanes are computed in a block of their
 // own and the rest are zero.
 static const char *widen(Emit *e, Scope *s, NodeId n, Place p) {
@@ -287,17 +315,20 @@ static const char *widen(Emit *e, Scope *s, NodeId n, Place p) {
     Type from = e->g->node[d->arg[0]].type;
     const char *name = array_new(e, s, n, p);
     text_line(&s->before, "LANES_DO(k, %s) %s[k] = 0;", p.lanes, name);
-    text_line(&s->before, "{");
-    Scope *inner = scope_new(
-        e, s, IN_WINDOW,
-        arena_format(e->a, "%lld", (long long)from.dim[from.rank - 1]),
-        s->before.indent + 1);
+    Scope *inner = block_open(
+        e, s, arena_format(e->a, "%lld", (long long)from.dim[from.rank - 1]),
+        1);
+    text_line(&inner->before, "{");
+    inner->before.indent++;
+    const char *inside;
     Place q = p;
-    q.whole = false;
     q.lanes = inner->width;
     q.dim[p.rank - 1] = from.dim[from.rank - 1];
     q.index[p.rank - 1] = "0";
+    q = place_moved(e, inner, n, q, &inside);
     const char *value = value_at(e, inner, d->arg[0], q);
+    if (inside != NULL)
+        value = arena_format(e->a, "%s ? %s : 0", inside, value);
     text_line(&inner->lanes, "%s[k] = %s;", name, value);
     scope_close(e, inner, &s->before);
     text_line(&s->before, "}");
@@ -350,14 +381,11 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
 static const char *axis_in_window(Emit *e, Scope *s, const char *stem,
                                   const char *index, int64_t stride,
                                   const char *offset, int64_t pad) {
-    const char *name = arena_format(e->a, "%s%d", stem, ++e->num_indices);
+    const char *value =
+        arena_format(e->a, "%s * %lld + %s", index, (long long)stride, offset);
     if (pad)
-        text_line(&s->before, "const int %s = %s * %lld + %s - %lld;", name,
-                  index, (long long)stride, offset, (long long)pad);
-    else
-        text_line(&s->before, "const int %s = %s * %lld + %s;", name, index,
-                  (long long)stride, offset);
-    return name;
+        value = arena_format(e->a, "%s - %lld", value, (long long)pad);
+    return index_new(e, s, stem, value);
 }
 
 // The other pool over the same windows, computed in the same loop, or NO_NODE.
@@ -382,19 +410,25 @@ static NodeId pool_twin(const Emit *e, NodeId n) {
     return NO_NODE;
 }
 
+// Opens loops over the rows and columns of a window, r1 and q1 for number 1.
+static Scope *loops_open(Emit *e, Scope *s, Pool w, const char *lanes,
+                         int number) {
+    Scope *inner = block_open(e, s, lanes, 2);
+    text_line(&inner->before, "for (int r%d = 0; r%d < %lld; r%d++)", number,
+              number, (long long)w.rows, number);
+    inner->before.indent++;
+    text_line(&inner->before, "for (int q%d = 0; q%d < %lld; q%d++) {", number,
+              number, (long long)w.columns, number);
+    inner->before.indent++;
+    return inner;
+}
+
 // Opens the loops over a window of `image` for the window at p.
 static Scope *window_open(Emit *e, Scope *s, Pool w, Place p, Type image,
                           Place *inner_place) {
-    int indent = s->before.indent;
     const char *r = arena_format(e->a, "r%d", ++e->num_indices);
     const char *q = arena_format(e->a, "q%d", e->num_indices);
-    text_line(&s->before, "for (int %s = 0; %s < %lld; %s++)", r, r,
-              (long long)w.rows, r);
-    s->before.indent = indent + 1;
-    text_line(&s->before, "for (int %s = 0; %s < %lld; %s++) {", q, q,
-              (long long)w.columns, q);
-    s->before.indent = indent;
-    Scope *inner = scope_new(e, s, IN_WINDOW, p.lanes, indent + 2);
+    Scope *inner = loops_open(e, s, w, p.lanes, e->num_indices);
     Place at = p;
     at.whole = false;
     at.index[1] =
@@ -545,14 +579,8 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
         return statement(e, s, n, p, pool_grad_term(e, s, d, w, at, place));
     }
     const char *sum = running(e, s, n, p, "0.0f");
-    int i = ++e->num_indices, indent = s->before.indent;
-    text_line(&s->before, "for (int r%d = 0; r%d < %lld; r%d++)", i, i,
-              (long long)w.rows, i);
-    s->before.indent++;
-    text_line(&s->before, "for (int q%d = 0; q%d < %lld; q%d++) {", i, i,
-              (long long)w.columns, i);
-    s->before.indent = indent;
-    Scope *inner = scope_new(e, s, IN_WINDOW, p.lanes, indent + 2);
+    int i = ++e->num_indices;
+    Scope *inner = loops_open(e, s, w, p.lanes, i);
     text_line(&inner->before,
               "const int a%d = %s + %lld - r%d, b%d = %s + %lld - q%d;", i,
               p.index[1], (long long)w.pad[0], i, i, p.index[2],
@@ -604,11 +632,27 @@ static const char *compute(Emit *e, Scope *at, NodeId n, Place p) {
     return moved(e, at, n, p);
 }
 
+// The place of the only element of a tensor.
+static Place only_place(Type t, bool flat) {
+    Place p = {.rank = flat ? 0 : t.rank, .flat = flat};
+    for (int i = 0; i < p.rank; i++) {
+        p.dim[i] = 1;
+        p.index[i] = "0";
+    }
+    return p;
+}
+
 const char *value_at(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_constant && type_count(d->type) == 1)
         return number(e, literal(e->a, d->type.dtype,
                                  node_attr(d, ATTR_values)->floats[0]));
+    if (type_count(d->type) == 1) {
+        p = only_place(d->type, p.flat);
+    } else if (!p.flat && d->type.dim[d->type.rank - 1] == 1) {
+        p.lanes = NULL;
+        p.index[p.rank - 1] = "0";
+    }
     if (d->op == OP_iota)
         return iota(e, n, p);
     const Value *known = value_find(e, s, n, place_key(e, p));

@@ -10,18 +10,26 @@ enum {
     DEVICE_GRID = 528 // blocks at most: four for each multiprocessor of 132
 };
 
+// An axis of size 1 is reduced or not as it suits: [1,6,6,8] over its middle
+// axes is over columns.
 Extent reduce_extent(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     const Attr *axes = node_attr(d, ATTR_axes);
-    int rank = g->node[d->arg[0]].type.rank;
+    Type t = g->node[d->arg[0]].type;
+    unsigned reduced = 0, wide = 0; // axes, as bits
     if (d->op == OP_argmax)
         return OVER_ROW;
-    if (axes->count == rank)
+    if (axes->count == t.rank)
         return OVER_ALL;
-    if (axes->count == 1 && axes->ints[0] == rank - 1)
+    for (int i = 0; i < axes->count; i++)
+        reduced |= 1u << axes->ints[i];
+    for (int i = 0; i < t.rank; i++)
+        wide |= (unsigned)(t.dim[i] != 1) << i;
+    unsigned last = 1u << (t.rank - 1), before = wide & (last - 1);
+    if ((reduced & last) && !(reduced & before))
         return OVER_ROW;
-    if (axes->count == rank - 1 && axes->ints[rank - 2] == rank - 2)
-        return OVER_COLUMN;
+    if ((reduced & before) == before)
+        return reduced & last ? OVER_ALL : OVER_COLUMN;
     return OVER_OTHER;
 }
 
@@ -59,6 +67,18 @@ bool group_backward(const Graph *g, const Group *group) {
         if (!g->node[group->output[i]].from.backward)
             return false;
     return group->num_outputs > 0;
+}
+
+int64_t group_bytes(const Graph *g, const Group *group) {
+    int64_t bytes = 0;
+    for (int i = 0; i < group->num_inputs; i++)
+        bytes += graph_bytes(g, g->node[group->input[i]].type);
+    for (int i = 0; i < group->num_outputs; i++)
+        bytes += graph_bytes(g, g->node[group->output[i]].type);
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (g->node[n].op == OP_assign)
+            bytes += graph_bytes(g, g->node[n].type);
+    return bytes;
 }
 
 int64_t space_columns(Type space) {

@@ -58,6 +58,9 @@ Group *graph_groups(const Graph *g, Arena *a, int *count);
 enum { PART_ELEMENTS = 16384 };
 int64_t part_blocks(int64_t elements);
 
+// Bytes that a group reads and writes.
+int64_t group_bytes(const Graph *g, const Group *group);
+
 // Whether everything that a group stores is part of the backward pass.
 bool group_backward(const Graph *g, const Group *group);
 

@@ -41,20 +41,16 @@ static bool *batched(const Graph *g, Arena *a) {
     return is;
 }
 
-static int64_t group_bytes(const Graph *g, const Group *group,
-                           const bool *only) {
+// What a group reads and writes of tensors with the batch dimension.
+static int64_t batch_bytes(const Graph *g, const Group *group,
+                           const bool *batch) {
     int64_t bytes = 0;
     for (int i = 0; i < group->num_inputs; i++)
-        if (only == NULL || only[group->input[i]])
+        if (batch[group->input[i]])
             bytes += graph_bytes(g, g->node[group->input[i]].type);
     for (int i = 0; i < group->num_outputs; i++)
-        if (only == NULL || only[group->output[i]])
+        if (batch[group->output[i]])
             bytes += graph_bytes(g, g->node[group->output[i]].type);
-    if (only != NULL)
-        return bytes;
-    for (NodeId n = group->first; n <= group->last; n++)
-        if (g->node[n].op == OP_assign)
-            bytes += graph_bytes(g, g->node[n].type);
     return bytes;
 }
 
@@ -100,8 +96,8 @@ Cost graph_cost(const Graph *g) {
     bool *batch = batched(g, a);
     cost.launches = count;
     for (int k = 0; k < count; k++) {
-        cost.bytes += group_bytes(g, &group[k], NULL);
-        cost.batch_bytes += group_bytes(g, &group[k], batch);
+        cost.bytes += group_bytes(g, &group[k]);
+        cost.batch_bytes += batch_bytes(g, &group[k], batch);
     }
     for (NodeId n = 0; n < g->count; n++)
         cost.flops += node_flops(g, n);

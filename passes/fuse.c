@@ -19,6 +19,7 @@
 // results only by leaving roundings out.
 
 #include "ir/group.h"
+#include "passes/fit.h"
 #include "passes/passes.h"
 
 #include <assert.h>
@@ -128,11 +129,25 @@ static bool is_costly(const Fuse *f, NodeId n) {
            op == OP_max_pool_index || op == OP_avg_pool;
 }
 
+// How many elements of its operand a kernel for node n asks for: a pool all of
+// each window, its gradient one for each window that an element is in.
+static int64_t demand(const Fuse *f, NodeId n) {
+    const Node *d = at(f, n);
+    int64_t count = count_of(f, n);
+    bool gradient = d->op == OP_max_pool_grad || d->op == OP_avg_pool_grad;
+    for (int i = 0; i < 2 && (facts(f, n) & WINDOW); i++) {
+        int64_t window = node_ints(d, ATTR_window, i, 1);
+        int64_t stride = gradient ? node_ints(d, ATTR_stride, i, 1) : 1;
+        count *= (window + stride - 1) / stride;
+    }
+    return count;
+}
+
 // Whether kernel node n would compute operand arg once for each of several
 // elements.
 static bool is_repeated(const Fuse *f, NodeId n, NodeId arg) {
     int64_t count = count_of(f, arg);
-    return is_inline(f, arg) && count_of(f, n) > count && count > 1 &&
+    return is_inline(f, arg) && demand(f, n) > count && count > 1 &&
            count != space_rows(at(f, n)->type) && !is_kept(f, n, arg);
 }
 
@@ -211,8 +226,10 @@ static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
     if (reduces_rows(f, n))
         return type_same_shape(at(f, n)->type, at(f, row)->type) &&
                count_of(f, arg) == elements;
+    // A variance is taken around the value of row 0, for which a kernel would
+    // need what it reduces that row to.
     if (facts(f, n) & REDUCES)
-        return reduce_extent(f->old, n) == OVER_ALL &&
+        return reduce_extent(f->old, n) == OVER_ALL && at(f, n)->op != OP_var &&
                (per_row || count_of(f, arg) == elements);
     return (facts(f, n) & POINTWISE) &&
            (count_of(f, n) == elements || count_of(f, n) == rows);
@@ -768,6 +785,7 @@ static void settle(Fuse *f) {
 }
 
 Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
+    g = graph_fit(g, scratch);
     Fuse f = {.old = g,
               .scratch = scratch,
               .options = o,

@@ -110,9 +110,12 @@ const char *memory_verify(const Graph *g, Arena *a) {
             why = hold(&r, n);
     for (int k = 0; k < count && why == NULL; k++)
         why = replay_group(&r, &group[k]);
-    for (NodeId n = 0; n < g->count && why == NULL; n++)
-        if (g->node[n].op == OP_output &&
-            !holds(&r, node_base(g, g->node[n].arg[0])))
+    for (NodeId n = 0; n < g->count && why == NULL; n++) {
+        if (g->node[n].op != OP_output)
+            continue;
+        NodeId base = node_base(g, g->node[n].arg[0]);
+        if (!node_immediate(&g->node[base]) && !holds(&r, base))
             why = arena_format(a, "output %%%u was overwritten", n);
+    }
     return why;
 }

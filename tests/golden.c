@@ -11,6 +11,7 @@
 //                             stdout is what stands after it
 //   golden/kernels/X.ir       opt --emit=cu: stdout is X.cu
 //   golden/models/X.report    check models/X.net: stdout is the file
+//   golden/models/X.launches  show launches models/X.net: stdout is the file
 //
 // A file may ask for more options in a line "# options: ...".  With BLESS=1 in
 // the environment expectations are rewritten instead of compared.
@@ -56,6 +57,7 @@ static const Kind kinds[] = {
     {"golden/passes/*/*.ir",   {"opt", "--run=%s"},  NULL,  0, OUT, AFTER},
     {"golden/kernels/*.ir",    {"opt", "--emit=cu"}, "cu",  0, OUT, WHOLE},
     {"golden/models/*.report", {"check"},            NULL,  0, OUT, WHOLE},
+    {"golden/models/*.launches", {"show", "launches"}, NULL, 0, OUT, WHOLE},
 };
 // clang-format on
 
@@ -119,7 +121,7 @@ static char *after_rule(char *text) {
 // What a case says and what is to come out of it.
 typedef struct {
     char *text;     // of the file
-    char *file;     // its base name, or for a report the model's path
+    char *file;     // its base name, or the model's that it is about
     char *folder;   // where sinter runs
     char *expected; // where the expectation is kept
 } Setup;
@@ -135,7 +137,7 @@ static Setup case_setup(const Case *c) {
     if (c->kind->extension)
         s.expected =
             text_format("%s/%s.%s", s.folder, stem, c->kind->extension);
-    if (strstr(base, ".report")) {
+    if (strcmp(basename(strdup(s.folder)), "models") == 0) {
         s.folder = text_format("%s/models", source);
         s.file = text_format("%s.net", stem);
     }

@@ -35,6 +35,8 @@ static const Option options[] = {
      "the passes to run, in this order"},
     {"act", "f32|f16|bf16", "opt", CHOICE, AT(act),
      "what activations are; f32 by default"},
+    {"level", "0|1", "opt", CHOICE, AT(level),
+     "1: fuse what can be fused, 0: nothing; 1 by default"},
     {"json", NULL, "check", FLAG, AT(json),
      "print one JSON object"},
     {"diagnostics", "text|json", "check build show", CHOICE, AT(diagnostics),

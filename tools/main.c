@@ -11,7 +11,7 @@ const Command commands[] = {
     {"build",  "FILE.net", "Compile a model file to a trainer.",
      1, build_command},
     {"show",   "STAGE FILE.net", "Print a model at a stage: graph grad typed "
-     "layout simplified fused plan kernels trainer.",
+     "layout simplified fused plan launches kernels trainer.",
      2, show_command},
     {"opt",    "FILE.ir", "Read a graph, run passes, print the graph.",
      1, opt_command},

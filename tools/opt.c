@@ -46,6 +46,8 @@ static PassOptions options_of(const Arguments *arguments) {
                      .level = 1,
                      .reuse = true,
                      .deep_verify = true};
+    if (arguments->level)
+        o.level = arguments->level[0] - '0';
     if (arguments->act)
         dtype_find(arguments->act, strlen(arguments->act), &o.act);
     return o;

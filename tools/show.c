@@ -68,11 +68,21 @@ static void trainer_show(Arena *a, const Program *p, bool kernels) {
     fputs(text_string(kernels ? &t.cu_file : &t.c_file), stdout);
 }
 
+static void launches_show(Arena *a, const Program *p,
+                          const Arguments *arguments) {
+    PassOptions o = pass_options(&p->recipe, target_of(arguments));
+    Text t = text_new(a);
+    launches_print(a, &t, program_plan(p, &o),
+                   arguments->graph ? arguments->graph : "train");
+    fputs(text_string(&t), stdout);
+}
+
 static int stage_show(Arena *a, const Arguments *arguments) {
     const char *name = arguments->operand[0];
     int stage = stage_find(name), status;
     bool kernels = strcmp(name, "kernels") == 0;
-    if (stage < 0 && !kernels && strcmp(name, "trainer") != 0) {
+    bool launches = strcmp(name, "launches") == 0;
+    if (stage < 0 && !kernels && !launches && strcmp(name, "trainer") != 0) {
         fprintf(stderr, "sinter: no stage '%s'; see sinter show --help\n",
                 name);
         return EXIT_USAGE;
@@ -83,6 +93,8 @@ static int stage_show(Arena *a, const Arguments *arguments) {
         return status;
     if (stage >= 0)
         graph_show(a, p, arguments, stage);
+    else if (launches)
+        launches_show(a, p, arguments);
     else
         trainer_show(a, p, kernels);
     return EXIT_GOOD;

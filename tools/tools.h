@@ -20,7 +20,7 @@ typedef struct {
     Setting set[MAX_SETTINGS];
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
-    const char *out, *emit, *target, *diagnostics, *graph, *run, *act;
+    const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level;
     bool json, help;
 } Arguments;
 
@@ -55,6 +55,11 @@ const char *target_of(const Arguments *arguments);
 
 // Names a file beside another: its base name without the extension.
 char *stem_of(Arena *a, const char *path);
+
+// ---- launches.c ----
+
+// Writes a line for each launch of the planned graph of that name.
+void launches_print(Arena *a, Text *t, const Plan *plan, const char *name);
 
 // ---- one file each ----
 

@@ -4,8 +4,10 @@
 #define SINTER_CUDA_H
 
 #define DEVICE static __device__ __forceinline__
+// One block of a multiprocessor is enough to ask for: with more, ptxas keeps
+// to 64 registers and spills a few.
 #define KERNEL(threads)                                                        \
-    extern "C" __global__ void __launch_bounds__(threads)
+    extern "C" __global__ void __launch_bounds__(threads, 1)
 #define RESTRICT __restrict__
 #define SHARED __shared__
 #define TABLE static __constant__ const

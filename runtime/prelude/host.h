@@ -51,6 +51,11 @@ static _Thread_local SinterIndex blockIdx, gridDim;
 #define ALIGNED(p, bytes) ((void)0)
 #endif
 
+// CUDA has it; there it takes no subroutine, which a division and a root do.
+DEVICE float rsqrtf(float x) {
+    return 1.0f / sqrtf(x);
+}
+
 // Vector versions of these are in libmvec.
 #if defined __GNUC__ && !defined __clang__ && defined __x86_64__
 __attribute__((simd("notinbranch"))) float expf(float);

@@ -20,12 +20,14 @@
 #endif
 
 // The rows lo .. hi-1 that belong to this block: contiguous runs, as even as
-// they can be.
+// they can be.  In 32 bits: a division of 64 is a call on a GPU, and calls
+// spill.
 #define CHUNK(lo, hi, rows)                                                    \
-    const int lo = (int)((long long)(rows) * (int)blockIdx.x /                 \
-                         (int)gridDim.x);                                      \
-    const int hi = (int)((long long)(rows) * ((int)blockIdx.x + 1) /           \
-                         (int)gridDim.x)
+    const int lo##_each = (rows) / (int)gridDim.x;                             \
+    const int lo##_rest = (rows) % (int)gridDim.x;                             \
+    const int lo = (int)blockIdx.x * lo##_each +                               \
+                   ((int)blockIdx.x < lo##_rest ? (int)blockIdx.x : lo##_rest); \
+    const int hi = lo + lo##_each + ((int)blockIdx.x < lo##_rest)
 
 // Threads side by side along the columns: a power of two, so that it divides
 // the block.

@@ -6,13 +6,14 @@
 #include "passes/passes.h"
 
 typedef struct {
-    const char *model; // a file below the source folder
+    const char *model; // a file below the source folder; NULL: a random graph
     const Setting *setting;
     int num_settings;
     DType storage; // what activations are on the host here
     int level;     // 0: a kernel for each operation
     bool simt;     // every CUDA thread, with the race checker
     bool reuse;    // the real memory plan; only what is left at the end counts
+    uint32_t seed; // of the random graph
 } Case;
 
 // Runs init, derive, train and eval once on the host device and compares

@@ -1,48 +1,125 @@
-// Every kernel of the models, in fast and in faithful mode, fused and not,
-// against the meaning of its graph.
+// Every kernel of the models and of small networks made to be awkward, in fast
+// and in faithful mode, fused and not, against the meaning of its graph.
 
 #include "tests/codegen/agree.h"
 #include "tests/codegen/suites.h"
 
 #include "runtime/rt.h"
 
-static const Setting small_resnet[] = {{"width", "8"}, {"batch", "4"}};
-static const Setting half_resnet[] = {
-    {"width", "8"}, {"batch", "4"}, {"precision", "mixed(f16)"}};
-static const Setting plain_resnet[] = {
-    {"width", "8"}, {"batch", "4"}, {"precision", "f32"}};
-static const Setting odd_resnet[] = {{"width", "5"}, {"batch", "3"}};
-static const Setting small_lenet[] = {{"batch", "4"}};
-
 #define RESNET "models/resnet9.net"
 #define LENET "models/lenet.net"
+#define NET(name) "tests/codegen/nets/" name ".net"
 
-static const struct {
+// Settings: width and batch, or those of a precision.
+static const Setting small[] = {{"width", "8"}, {"batch", "2"}};
+static const Setting half[] = {
+    {"width", "8"}, {"batch", "2"}, {"precision", "mixed(f16)"}};
+static const Setting brain[] = {
+    {"width", "8"}, {"batch", "2"}, {"precision", "mixed(bf16)"}};
+static const Setting plain[] = {
+    {"width", "8"}, {"batch", "2"}, {"precision", "f32"}};
+static const Setting odd[] = {{"width", "5"}, {"batch", "3"}};
+static const Setting few[] = {{"batch", "4"}};
+static const Setting single[] = {{"batch", "1"}};
+static const Setting as_half[] = {{"precision", "mixed(f16)"}};
+static const Setting as_brain[] = {{"precision", "mixed(bf16)"}};
+static const Setting single_half[] = {{"batch", "1"},
+                                      {"precision", "mixed(f16)"}};
+
+#define WITH(setting) setting, (int)(sizeof(setting) / sizeof *(setting))
+#define AS_IS NULL, 0
+
+typedef struct {
     const char *name;
     Case test;
-} cases[] = {
-    {"resnet9", {RESNET, small_resnet, 2, F32, 1, false, false}},
-    {"resnet9 planned", {RESNET, small_resnet, 2, F32, 1, false, true}},
-    {"resnet9 unfused", {RESNET, small_resnet, 2, F32, 0, false, false}},
-    {"resnet9 in f32", {RESNET, plain_resnet, 3, F32, 1, false, false}},
-    {"resnet9 in f16", {RESNET, half_resnet, 3, F16, 1, false, false}},
-    {"resnet9 odd", {RESNET, odd_resnet, 2, F32, 1, false, false}},
-    {"lenet", {LENET, small_lenet, 1, F32, 1, false, false}},
-    {"lenet planned", {LENET, small_lenet, 1, F32, 1, false, true}},
-    {"lenet unfused", {LENET, small_lenet, 1, F32, 0, false, false}},
-#ifdef HAVE_SIMT
-    {"resnet9 simt", {RESNET, small_resnet, 2, F32, 1, true, false}},
-    {"resnet9 simt in f16", {RESNET, half_resnet, 3, F16, 1, true, false}},
-    {"resnet9 simt odd", {RESNET, odd_resnet, 2, F32, 1, true, false}},
-    {"lenet simt", {LENET, small_lenet, 1, F32, 1, true, false}},
-#endif
+} Named;
+
+// clang-format off
+//                               model   settings  storage level simt reuse
+static const Named fast[] = {
+    {"resnet9",          {RESNET, WITH(small),     F32,  1, false, false, 0}},
+    {"resnet9 planned",  {RESNET, WITH(small),     F32,  1, false, true, 0}},
+    {"resnet9 unfused",  {RESNET, WITH(small),     F32,  0, false, false, 0}},
+    {"resnet9 in f32",   {RESNET, WITH(plain),     F32,  1, false, false, 0}},
+    {"resnet9 in f16",   {RESNET, WITH(half),      F16,  1, false, false, 0}},
+    {"resnet9 in bf16",  {RESNET, WITH(brain),     BF16, 1, false, false, 0}},
+    {"resnet9 odd",      {RESNET, WITH(odd),       F32,  1, false, false, 0}},
+    {"lenet",            {LENET,  WITH(few),       F32,  1, false, false, 0}},
+    {"lenet planned",    {LENET,  WITH(few),       F32,  1, false, true, 0}},
+    {"lenet unfused",    {LENET,  WITH(few),       F32,  0, false, false, 0}},
+    {"one channel",      {NET("one-channel"), AS_IS, F32, 1, false, false, 0}},
+    {"one of everything", {NET("one-channel"), WITH(single_half), F16, 1, false, false, 0}},
+    {"one unfused",      {NET("one-channel"), WITH(single), F32, 0, false, false, 0}},
+    {"windows",          {NET("windows"), AS_IS,   F32,  1, false, false, 0}},
+    {"windows, batch 1", {NET("windows"), WITH(single), F32, 1, false, true, 0}},
+    {"windows in f16",   {NET("windows"), WITH(as_half), F16, 1, false, false, 0}},
+    {"windows in bf16",  {NET("windows"), WITH(as_brain), BF16, 1, false, false, 0}},
+    {"windows unfused",  {NET("windows"), AS_IS,   F32,  0, false, false, 0}},
+    {"pooled statistics", {NET("pooled-statistics"), AS_IS, F32, 1, false, false, 0}},
+    {"rows",             {NET("rows"), AS_IS,      F32,  1, false, false, 0}},
+    {"rows unfused",     {NET("rows"), AS_IS,      F32,  0, false, false, 0}},
+    {"squeeze",          {NET("squeeze"), AS_IS,   F32,  1, false, false, 0}},
+    {"squeeze in f16",   {NET("squeeze"), WITH(as_half), F16, 1, false, false, 0}},
+    {"augmented",        {NET("augmented"), AS_IS, F32,  1, false, false, 0}},
 };
 
-START_TEST(kernels_agree) {
+static const Named faithful[] = {
+    {"resnet9",          {RESNET, WITH(small),     F32,  1, true, false, 0}},
+    {"resnet9 in f16",   {RESNET, WITH(half),      F16,  1, true, false, 0}},
+    {"lenet",            {LENET,  WITH(few),       F32,  1, true, false, 0}},
+    {"one channel",      {NET("one-channel"), WITH(single), F32, 1, true, false, 0}},
+    {"windows",          {NET("windows"), AS_IS,   F32,  1, true, false, 0}},
+    {"windows in bf16",  {NET("windows"), WITH(as_brain), BF16, 1, true, false, 0}},
+    {"windows unfused",  {NET("windows"), AS_IS,   F32,  0, true, false, 0}},
+    {"pooled statistics", {NET("pooled-statistics"), AS_IS, F32, 1, true, false, 0}},
+    {"rows",             {NET("rows"), AS_IS,      F32,  1, true, false, 0}},
+    {"squeeze",          {NET("squeeze"), AS_IS,   F32,  1, true, false, 0}},
+    {"augmented",        {NET("augmented"), AS_IS, F32,  1, true, false, 0}},
+};
+// clang-format on
+
+enum {
+    NUM_FAST = sizeof fast / sizeof *fast,
+    NUM_FAITHFUL = sizeof faithful / sizeof *faithful,
+    NUM_RANDOM = 8,
+};
+
+static void check_agreement(const Named *c) {
     Arena *a = arena_new();
-    const char *why = agree(a, &cases[_i].test);
-    ck_assert_msg(why == NULL, "%s:\n%s", cases[_i].name, why);
+    const char *why = agree(a, &c->test);
+    ck_assert_msg(why == NULL, "%s%s:\n%s", c->name,
+                  c->test.simt ? ", faithful" : "", why);
     arena_free(a);
+}
+
+static Named random_case(int i, bool simt) {
+    static const DType storage[] = {F32, F16, F32, BF16};
+    return (Named){"random graph",
+                   {.seed = (uint32_t)i,
+                    .storage = storage[i % 4],
+                    .level = i % 5 != 0,
+                    .simt = simt}};
+}
+
+START_TEST(random_kernels_agree) {
+    Named c = random_case(_i, false);
+    check_agreement(&c);
+}
+END_TEST
+
+START_TEST(faithful_random_kernels_agree) {
+    Named c = random_case(_i, true);
+    check_agreement(&c);
+}
+END_TEST
+
+START_TEST(fast_kernels_agree) {
+    check_agreement(&fast[_i]);
+}
+END_TEST
+
+START_TEST(faithful_kernels_agree) {
+    check_agreement(&faithful[_i]);
 }
 END_TEST
 
@@ -52,10 +129,20 @@ static void *const runtime[] __attribute__((used)) = {
 
 Suite *agree_suite(void) {
     Suite *s = suite_create("agree");
-    TCase *t = tcase_create("models");
+    TCase *t = tcase_create("fast");
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, kernels_agree, 0,
-                        (int)(sizeof cases / sizeof cases[0]));
+    tcase_add_loop_test(t, fast_kernels_agree, 0, NUM_FAST);
+    tcase_add_loop_test(t, random_kernels_agree, 0, NUM_RANDOM);
+    suite_add_tcase(s, t);
+    t = tcase_create("faithful");
+    tcase_set_timeout(t, 300);
+#ifdef HAVE_SIMT
+    tcase_add_loop_test(t, faithful_kernels_agree, 0, NUM_FAITHFUL);
+    tcase_add_loop_test(t, faithful_random_kernels_agree, 0, NUM_RANDOM);
+#else
+    (void)faithful_kernels_agree;
+    (void)faithful_random_kernels_agree;
+#endif
     suite_add_tcase(s, t);
     return s;
 }

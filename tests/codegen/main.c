@@ -4,6 +4,8 @@
 
 int main(void) {
     SRunner *runner = srunner_create(agree_suite());
+    srunner_add_suite(runner, expr_suite());
+    srunner_add_suite(runner, program_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -13,7 +13,8 @@ for model in lenet resnet9; do
             fail "$file names a folder of this machine"
         fi
     done
-    expect 0 "$CC" -std=c11 -Wall -Werror -fsyntax-only -I"$SINTER_INCLUDE" \
+    expect 0 "$CC" -std=c11 -Wall -Werror -fopenmp-simd \
+        -fsyntax-only -I"$SINTER_INCLUDE" \
         first/$model.c
 done
 expect 0 "$SINTER" build "$models/resnet9.net" --set width=8 --emit=c -o third

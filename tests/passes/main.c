@@ -13,6 +13,11 @@ int main(void) {
     srunner_add_suite(r, hoist_suite());
     srunner_add_suite(r, simplify_suite());
     srunner_add_suite(r, prune_suite());
+    srunner_add_suite(r, fuse_suite());
+    srunner_add_suite(r, schedule_suite());
+    srunner_add_suite(r, memory_suite());
+    srunner_add_suite(r, cost_suite());
+    srunner_add_suite(r, compile_suite());
     srunner_add_suite(r, pipeline_suite());
     srunner_run_all(r, CK_NORMAL);
     int failed = srunner_ntests_failed(r);

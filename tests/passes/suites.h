@@ -5,14 +5,19 @@
 #include <check.h>
 
 Suite *autodiff_suite(void);
+Suite *compile_suite(void);
+Suite *cost_suite(void);
 Suite *expand_suite(void);
+Suite *fuse_suite(void);
 Suite *gradcheck_suite(void);
 Suite *hoist_suite(void);
 Suite *layout_suite(void);
+Suite *memory_suite(void);
 Suite *optimizer_suite(void);
 Suite *pipeline_suite(void);
 Suite *precision_suite(void);
 Suite *prune_suite(void);
+Suite *schedule_suite(void);
 Suite *simplify_suite(void);
 
 #endif

@@ -1,0 +1,168 @@
+// Fit: what neither a kernel nor a library can do as it is written.
+//
+// A kernel walks over rows by columns, so it reduces along rows, along columns
+// or over everything.  Any other reduction becomes one for each run of
+// neighbouring axes, the last run first.  A run between kept axes is a window
+// that covers all of it: the sum over the pixels of each image is avg_pool
+// times their number.
+//
+// A library reads its operands from memory, where constants are not: they are
+// copied there.
+
+#include "passes/fit.h"
+#include "ir/group.h"
+
+// ---- reductions ----
+
+static bool is_other(const Graph *g, NodeId n) {
+    return (op_info[g->node[n].op].facts & REDUCES) &&
+           g->node[n].op != OP_all_finite && reduce_extent(g, n) == OVER_OTHER;
+}
+
+static NodeId number(Graph *g, double value) {
+    return graph_constant(g, type_scalar(F32), value);
+}
+
+// Reduces the middle of [N,H,W,C].
+static NodeId over_window(Graph *g, Op op, NodeId image) {
+    const int64_t *size = &g->node[image].type.dim[1];
+    double pixels = (double)size[0] * (double)size[1];
+    Attr attr[] = {attr_ints(ATTR_stride, 2, size),
+                   attr_ints(ATTR_window, 2, size)};
+    NodeId y =
+        graph_add(g, (Node){.op = op == OP_max ? OP_max_pool : OP_avg_pool,
+                            .num_args = 1,
+                            .arg = &image,
+                            .num_attrs = 2,
+                            .attr = attr,
+                            .group = -1});
+    return op == OP_max ? y : graph_op2(g, OP_mul, y, number(g, pixels));
+}
+
+// Reduces axes first .. last of x and keeps them as 1.
+static NodeId over_run(Graph *g, Op op, NodeId x, int first, int last) {
+    Type t = g->node[x].type;
+    int64_t before = 1, rows = 1, columns = t.dim[last], after = 1;
+    for (int i = 0; i < first; i++)
+        before *= t.dim[i];
+    for (int i = first; i < last; i++)
+        rows *= t.dim[i];
+    for (int i = last + 1; i < t.rank; i++)
+        after *= t.dim[i];
+    NodeId y;
+    if (after == 1) {
+        y = graph_reshape(g, x, 2, (int64_t[]){before, rows * columns});
+        y = graph_reduce(g, op, y, 1, (int64_t[]){1});
+    } else if (before == 1) {
+        y = graph_reshape(g, x, 2, (int64_t[]){rows * columns, after});
+        y = graph_reduce(g, op, y, 1, (int64_t[]){0});
+    } else {
+        y = graph_reshape(g, x, 4, (int64_t[]){before, rows, columns, after});
+        y = over_window(g, op, y);
+    }
+    for (int i = first; i <= last; i++)
+        t.dim[i] = 1;
+    return graph_reshape(g, y, t.rank, t.dim);
+}
+
+// A run takes in axes of size 1, over which there is nothing to reduce.
+static NodeId over_axes(Graph *g, Op op, NodeId x, unsigned reduced) {
+    Type t = g->node[x].type;
+    for (int last = t.rank - 1; last >= 0; last--) {
+        if (!(reduced >> last & 1) || t.dim[last] == 1)
+            continue;
+        int first = last;
+        while (first > 0 &&
+               (reduced >> (first - 1) & 1 || t.dim[first - 1] == 1))
+            first--;
+        x = over_run(g, op, x, first, last);
+        last = first;
+    }
+    return x;
+}
+
+// The mean square of what is left when the mean is taken away.
+static NodeId variance(Graph *g, NodeId x, unsigned reduced, double count) {
+    NodeId sum = over_axes(g, OP_sum, x, reduced);
+    NodeId mean = graph_op2(g, OP_mul, sum, number(g, 1 / count));
+    NodeId rest = graph_op2(g, OP_sub, x, mean);
+    NodeId square = graph_op2(g, OP_mul, rest, rest);
+    return graph_op2(g, OP_mul, over_axes(g, OP_sum, square, reduced),
+                     number(g, 1 / count));
+}
+
+static NodeId settle(Graph *g, const Node *n, NodeId x) {
+    const Attr *axes = node_attr(n, ATTR_axes);
+    double count =
+        (double)type_count(g->node[x].type) / (double)type_count(n->type);
+    unsigned reduced = 0;
+    for (int i = 0; i < axes->count; i++)
+        reduced |= 1u << axes->ints[i];
+    x = graph_cast(g, x, F32);
+    NodeId y = n->op == OP_var ? variance(g, x, reduced, count)
+                               : over_axes(g, n->op, x, reduced);
+    y = graph_reshape(g, y, n->type.rank, n->type.dim);
+    return graph_cast(g, y, n->type.dtype);
+}
+
+// ---- operands of libraries ----
+
+static bool reads_memory(const Node *n) {
+    return (op_info[n->op].facts & CONTRACTS) || n->op == OP_all_finite;
+}
+
+static bool is_immediate(const Graph *g, NodeId n) {
+    while (op_info[g->node[n].op].facts & VIEW)
+        n = g->node[n].arg[0];
+    return node_immediate(&g->node[n]);
+}
+
+static bool has_immediate(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    bool any = false;
+    for (int i = 0; i < d->num_args && reads_memory(d); i++)
+        any |= is_immediate(g, d->arg[i]);
+    return any;
+}
+
+static NodeId in_memory(Graph *g, NodeId n) {
+    if (!is_immediate(g, n))
+        return n;
+    return graph_add(g, (Node){.op = OP_broadcast,
+                               .type = g->node[n].type,
+                               .num_args = 1,
+                               .arg = &n,
+                               .group = -1});
+}
+
+static NodeId call(Graph *g, Node d, const NodeId *now, Arena *scratch) {
+    NodeId *arg = ARENA_ARRAY(scratch, (size_t)d.num_args, NodeId);
+    for (int i = 0; i < d.num_args; i++)
+        arg[i] = in_memory(g, now[d.arg[i]]);
+    d.arg = arg;
+    return graph_add(g, d);
+}
+
+// ---- the graph ----
+
+static bool fits(const Graph *g, NodeId n) {
+    return !is_other(g, n) && !has_immediate(g, n);
+}
+
+Graph *graph_fit(Graph *g, Arena *scratch) {
+    bool all = true;
+    for (NodeId n = 0; n < g->count; n++)
+        all &= fits(g, n);
+    if (all)
+        return g;
+    Graph *out = graph_like(g);
+    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++) {
+        out->at = g->node[n].from;
+        now[n] = is_other(g, n)
+                     ? settle(out, &g->node[n], now[g->node[n].arg[0]])
+                 : has_immediate(g, n) ? call(out, g->node[n], now, scratch)
+                                       : graph_copy(out, g, n, now);
+    }
+    return out;
+}

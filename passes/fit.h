@@ -1,0 +1,13 @@
+// What neither a kernel nor a library can do as it is written becomes what they
+// can.
+#ifndef PASSES_FIT_H
+#define PASSES_FIT_H
+
+#include "ir/ir.h"
+
+// The graph with every reduction over its last axis, over all axes before the
+// last, or over everything, and no library call on a constant; g itself where
+// that is so already.
+Graph *graph_fit(Graph *g, Arena *scratch);
+
+#endif

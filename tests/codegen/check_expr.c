@@ -1,0 +1,39 @@
+// Expressions: numbers and operations as C.
+#include "tests/codegen/suites.h"
+
+#include "codegen/emit.h"
+
+#include <math.h>
+
+// ---- numbers ----
+
+static const struct {
+    DType dtype;
+    double value;
+    const char *text;
+} numbers[] = {
+    {F32, 1, "1.0f"},       {F32, -0.5, "-0.5f"},
+    {F32, 0.1, "0.1f"},     {F32, 1e-5, "1e-05f"},
+    {F32, 1e300, "INF"}, // what it is in f32
+    {F32, -1e39, "-INF"},   {F32, 1e-60, "0.0f"},
+    {F32, INFINITY, "INF"}, {F32, NAN, "(INF - INF)"},
+    {ACT, 2, "2.0f"},       {I32, -7, "-7"},
+    {BOOL, 1, "1"},
+};
+
+START_TEST(numbers_are_literals) {
+    Arena *a = arena_new();
+    ck_assert_str_eq(literal(a, numbers[_i].dtype, numbers[_i].value),
+                     numbers[_i].text);
+    arena_free(a);
+}
+END_TEST
+
+Suite *expr_suite(void) {
+    Suite *s = suite_create("expr");
+    TCase *t = tcase_create("expr");
+    tcase_add_loop_test(t, numbers_are_literals, 0,
+                        (int)(sizeof numbers / sizeof *numbers));
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,189 @@
+// The emitted text: the same for the same model, and free of the user's text.
+#include "tests/codegen/suites.h"
+
+#include "codegen/codegen.h"
+#include "frontend/frontend.h"
+#include "passes/passes.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *c, *cu;
+} Output;
+
+static Output emit(Arena *a, const Program *p, const char *base) {
+    PassOptions host = pass_options(&p->recipe, "host");
+    PassOptions cuda = pass_options(&p->recipe, "cuda");
+    CodegenOptions o = {"1.2.3", base, 42};
+    Text c = text_new(a), cu = text_new(a);
+    codegen_program(p, program_plan(p, &host), program_plan(p, &cuda), &o, &c,
+                    &cu);
+    return (Output){text_string(&c), text_string(&cu)};
+}
+
+static Program *parse(Arena *a, const char *path, const char *text) {
+    Diagnostics diags = diag_new(a);
+    Program *p = frontend_parse(a, path, text, strlen(text), NULL, 0, &diags);
+    Text t = text_new(a);
+    diag_print(&t, &diags);
+    ck_assert_msg(p != NULL, "%s", text_string(&t));
+    return p;
+}
+
+static Program *model(Arena *a, const char *file) {
+    const char *root = getenv("SINTER_SOURCE");
+    Diagnostics diags = diag_new(a);
+    Program *p = frontend_load(
+        a, arena_format(a, "%s/models/%s", root ? root : ".", file), NULL, 0,
+        &diags);
+    ck_assert_ptr_nonnull(p);
+    return p;
+}
+
+static const char *const models[] = {"lenet.net", "resnet9.net"};
+
+START_TEST(equal_models_have_equal_bytes) {
+    Arena *a = arena_new(), *b = arena_new();
+    Output x = emit(a, model(a, models[_i]), "m");
+    char *shift = malloc(12345); // other addresses must not show
+    Output y = emit(b, model(b, models[_i]), "m");
+    ck_assert_str_eq(x.c, y.c);
+    ck_assert_str_eq(x.cu, y.cu);
+    free(shift);
+    arena_free(a);
+    arena_free(b);
+}
+END_TEST
+
+START_TEST(same_program_twice_has_equal_bytes) {
+    Arena *a = arena_new();
+    Program *p = model(a, models[_i]);
+    Output x = emit(a, p, "m"), y = emit(a, p, "m");
+    ck_assert_str_eq(x.c, y.c);
+    ck_assert_str_eq(x.cu, y.cu);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(lines_fit_a_screen) {
+    Arena *a = arena_new();
+    Output x = emit(a, model(a, models[_i]), "m");
+    for (const char *line = x.cu; *line;) {
+        size_t length = strcspn(line, "\n");
+        ck_assert_msg(length < 160, "%.*s", (int)length, line);
+        ck_assert(length == 0 || line[length - 1] != ' ');
+        line += length + (line[length] == '\n');
+    }
+    arena_free(a);
+}
+END_TEST
+
+// ---- hostile names ----
+
+#define LONG                                                                   \
+    "a234567890123456789012345678901234567890123456789012345678901234567890"
+
+static const char hostile[] =
+    "model Evil(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\n"
+    "  image\n"
+    "    |> conv(2, 3) |> batch_norm |> relu as KERNEL\n"
+    "    |> conv(2, 3) |> relu               as while\n"
+    "    |> conv(2, 3) |> relu               as " LONG "\n"
+    "    |> flatten |> linear(2)             as __attribute__\n"
+    "}\n"
+    "train Evil {\n"
+    "  data      = idx(\"data??"
+    "/x\")\n"
+    "  batch     = 2, drop_last\n"
+    "  epochs    = 2\n"
+    "  loss      = mean(cross_entropy(output, label))\n"
+    "  optimizer = sgd(lr=0.1, momentum=0.9)\n"
+    "}\n";
+
+static const char path[] = "dir/x\n#error \"y\\ ?"
+                           "?'\xc3\xa9; }*.net";
+
+// Whether a directive is one that every kernel file has.
+static bool is_own(const char *line) {
+    static const char *const own[] = {
+        "#include \"runtime/prelude/prelude.h\"\n", "#ifndef SINTER_ACT\n",
+        "#define SINTER_ACT 32 // ", "#endif\n"};
+    for (int i = 0; i < 4; i++)
+        if (strncmp(line, own[i], strlen(own[i])) == 0)
+            return true;
+    return false;
+}
+
+START_TEST(file_names_stay_in_comments) {
+    Arena *a = arena_new();
+    Output x = emit(a, parse(a, path, hostile), "m");
+    const char *safe = "x__error__y_______";
+    ck_assert_ptr_nonnull(strstr(x.cu, safe));
+    for (const char *s = x.cu; *s; s++)
+        ck_assert_msg(*s == '\n' || (*s >= ' ' && *s <= '~'),
+                      "byte %d in the kernels", *s);
+    for (const char *line = x.cu; *line;) {
+        size_t length = strcspn(line, "\n");
+        const char *found = strstr(line, safe);
+        if (found && found < line + length)
+            ck_assert_msg(strncmp(line, "//", 2) == 0, "%.*s", (int)length,
+                          line);
+        ck_assert_msg(*line != '#' || is_own(line), "%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    arena_free(a);
+}
+END_TEST
+
+// A name is a letter, a number, and small letters, digits and underscores.
+static void check_name(const char *name) {
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    ck_assert_msg(name[length] == '\0', "kernel %s", name);
+    ck_assert_msg((*name == 'k' || *name == 'c') &&
+                      isdigit((unsigned char)name[1]),
+                  "kernel %s", name);
+}
+
+START_TEST(kernel_names_are_plain) {
+    Arena *a = arena_new();
+    Program *p = parse(a, path, hostile);
+    PassOptions o = pass_options(&p->recipe, "cuda");
+    const Plan *plan = program_plan(p, &o);
+    int number = 0, count;
+    Kernel *k = codegen_kernels(plan->train, plan->train, a, &number, &count);
+    ck_assert_int_eq(number, count);
+    ck_assert_int_gt(count, 10);
+    for (int i = 0; i < count; i++) {
+        check_name(k[i].name);
+        for (int j = 0; j < i; j++)
+            ck_assert_str_ne(k[i].name, k[j].name);
+    }
+    arena_free(a);
+}
+END_TEST
+
+// In C source a quoted string may not be what it looks like.
+START_TEST(strings_are_quoted) {
+    Arena *a = arena_new();
+    Output x = emit(a, parse(a, path, hostile), "m");
+    ck_assert_ptr_nonnull(strstr(x.c, ".data_path = \"data\\?\\?/x\""));
+    ck_assert_ptr_nonnull(
+        strstr(x.c, ".file = \"x\\012#error \\\"y\\\\ \\?\\?'\\303\\251; }*"));
+    arena_free(a);
+}
+END_TEST
+
+Suite *program_suite(void) {
+    Suite *s = suite_create("program");
+    TCase *t = tcase_create("text");
+    tcase_add_loop_test(t, equal_models_have_equal_bytes, 0, 2);
+    tcase_add_loop_test(t, same_program_twice_has_equal_bytes, 0, 2);
+    tcase_add_loop_test(t, lines_fit_a_screen, 0, 2);
+    tcase_add_test(t, file_names_stay_in_comments);
+    tcase_add_test(t, kernel_names_are_plain);
+    tcase_add_test(t, strings_are_quoted);
+    suite_add_tcase(s, t);
+    return s;
+}

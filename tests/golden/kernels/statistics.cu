@@ -1,0 +1,57 @@
+// k00_var:
+// %2..%4: sum var
+// 4672 bytes read and written (host: 4672)
+KERNEL(256) k00_var(
+    const float *RESTRICT p0,
+    float *RESTRICT p3,
+    float *RESTRICT p4,
+    float *RESTRICT part,
+    int *RESTRICT ticket)
+{
+    enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
+    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
+    enum { WIDTH = 24 };
+    SHARED float shared[NT];
+    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    CHUNK(lo, hi, ROWS);
+    for (int g0 = 0; g0 < CG; g0 += TX) {
+        const int g = g0 + tx, c = g * VW;
+        float s3[VW];
+        LANES_DO(k, VW) s3[k] = 0.0f;
+        float s4[VW];
+        LANES_DO(k, VW) s4[k] = 0.0f;
+        float q4[VW];
+        LANES_DO(k, VW) q4[k] = 0.0f;
+        if (g < CG) {
+            float v0[VW];
+            load_f32(v0, p0 + c, VW);
+            float pivot4[VW];
+            LANES_DO(k, VW) pivot4[k] = v0[k];
+            for (int i = lo + ty; i < hi; i += TY) {
+                float v0_1[VW];
+                load_f32(v0_1, p0 + (size_t)i * C + c, VW);
+                LANES_DO(k, VW) {
+                    s3[k] += v0_1[k];
+                    const float d4 = v0_1[k] - pivot4[k];
+                    s4[k] += d4;
+                    q4[k] += d4 * d4;
+                }
+            }
+        }
+        columns_sum(part + (size_t)blockIdx.x * WIDTH + 0 + c, s3, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)blockIdx.x * WIDTH + 8 + c, s4, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)blockIdx.x * WIDTH + 16 + c, q4, VW, g < CG, shared, TX, NT);
+    }
+    if (last_block(ticket)) {
+        for (int c = threadIdx.x; c < 8; c += NT) {
+            const float a = grid_sum(part + 0 + c, WIDTH);
+            put_f32(p3 + c, a);
+        }
+        for (int c = threadIdx.x; c < 8; c += NT) {
+            const float a = grid_sum(part + 8 + c, WIDTH);
+            const float b = grid_sum(part + 16 + c, WIDTH);
+            const float v = (b - a * a / 144.0f) / 144.0f;
+            put_f32(p4 + c, v < 0.0f ? 0.0f : v);
+        }
+    }
+}

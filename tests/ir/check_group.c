@@ -1,0 +1,267 @@
+// Groups: what is read off the nodes of a kernel.
+#include "tests/ir/suites.h"
+
+#include "ir/group.h"
+
+#include <string.h>
+
+static Graph *graph_from(Arena *a, const char *text) {
+    const char *error = NULL;
+    Graph *g = graph_read(a, text, strlen(text), &error);
+    ck_assert_msg(g != NULL, "line %s", error);
+    error = graph_verify(g, a);
+    ck_assert_msg(error == NULL, "%s", error);
+    return g;
+}
+
+// ---- reductions ----
+
+static const struct {
+    const char *shape, *axes, *result;
+    Extent extent;
+} extents[] = {
+    {"[4,6,6,8]", "[0,1,2,3]", "[]", OVER_ALL},
+    {"[4,6,6,8]", "[0,1,2]", "[8]", OVER_COLUMN},
+    {"[4,6,6,8]", "[3]", "[4,6,6,1]", OVER_ROW},
+    {"[4,6,6,8]", "[1,2]", "[4,1,1,8]", OVER_OTHER},
+    {"[4,6,6,8]", "[0]", "[6,6,8]", OVER_OTHER},
+    {"[4,6,6,8]", "[0,3]", "[6,6,1]", OVER_OTHER},
+    {"[4,8]", "[0]", "[8]", OVER_COLUMN},
+    {"[4,8]", "[1]", "[4,1]", OVER_ROW},
+    {"[8]", "[0]", "[]", OVER_ALL},
+    // Axes of size 1 are reduced or not as it suits.
+    {"[1,6,6,8]", "[1,2]", "[1,1,1,8]", OVER_COLUMN},
+    {"[4,1,1,8]", "[0]", "[1,1,8]", OVER_COLUMN},
+    {"[1,6,6,8]", "[1,2,3]", "[1,1,1,1]", OVER_ALL},
+    {"[4,1,8]", "[1,2]", "[4,1,1]", OVER_ROW},
+    {"[4,6,6,1]", "[0,1,2]", "[1]", OVER_COLUMN},
+    {"[1,8]", "[1]", "[1,1]", OVER_ROW},
+    {"[1,1]", "[0]", "[1]", OVER_COLUMN},
+    {"[4,6,1]", "[1]", "[4,1,1]", OVER_OTHER},
+};
+
+START_TEST(extent_follows_axes) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(
+        a,
+        arena_format(a,
+                     "graph g {\n%%0 = input {name = \"x\"} : f32%s\n"
+                     "%%1 = sum %%0 {axes = %s} : f32%s\n}\n",
+                     extents[_i].shape, extents[_i].axes, extents[_i].result));
+    ck_assert_int_eq(reduce_extent(g, 1), extents[_i].extent);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(argmax_is_over_rows_and_var_has_two_slots) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, "graph g {\n%0 = input {name = \"x\"} : f32[4,8]\n"
+                             "%1 = argmax %0 : i32[4,1]\n"
+                             "%2 = var %0 {axes = [0]} : f32[8]\n"
+                             "%3 = sum %0 {axes = [0]} : f32[8]\n}\n");
+    ck_assert_int_eq(reduce_extent(g, 1), OVER_ROW);
+    ck_assert_int_eq(reduce_slots(g, 2), 2);
+    ck_assert_int_eq(reduce_slots(g, 3), 1);
+    arena_free(a);
+}
+END_TEST
+
+// ---- a step with a group of each kind ----
+
+static const char step[] =
+    "graph train (primitive, typed, grouped; act = f16) {\n"
+    "%0 = input {name = \"x\"} : f32[64,8]  # n.net:1 in\n"
+    "%1 = param {name = \"w\"} : f32[8,8]\n"
+    "%2 = state {init = 0.0, kind = \"run\", name = \"run.step\"} : i32[]\n"
+    "%3 = constant {values = [1.0]} : i32[]\n"
+    "%4 = state {init = 0.0, kind = \"derived\", name = \"run.tickets.train\"} "
+    ": i32[3]\n"
+    "%5 = scratch : f32[8,24] !k0\n"
+    "%6 = neg %0 : f32[64,8] !k0\n"
+    "%7 = sum %6 {axes = [0]} : f32[8] !k0\n"
+    "%8 = var %6 {axes = [0]} : f32[8] !k0\n"
+    "%9 = matmul %0, %1 : f32[64,8] !k1\n"
+    "%10 = reshape %9 : f32[512]\n"
+    "%11 = reshape %10 : f32[32,16]\n"
+    "%12 = max %11 {axes = [1]} : f32[32,1] !k2\n"
+    "%13 = sub %11, %12 : f32[32,16] !k2\n"
+    "%14 = scratch : f32[1,1] !k3\n"
+    "%15 = all_finite %9 : f32[] !k3\n"
+    "%16 = add %2, %3 : i32[] !k4\n"
+    "%17 = assign %2, %16 : i32[] !k4\n"
+    "%18 = mul %1, %15 : f32[8,8] !k4\n"
+    "%19 = assign %1, %18 : f32[8,8] !k4\n"
+    "%20 = output %13 {name = \"y\"} : f32[32,16]\n"
+    "%21 = mul %7, %8 : f32[8] !k5\n"
+    "%22 = output %21 {name = \"z\"} : f32[8]\n"
+    "}\n";
+
+START_TEST(kinds_follow_operations) {
+    static const GroupKind kinds[] = {GROUP_GRID,  GROUP_CALL,   GROUP_ROWS,
+                                      GROUP_CHECK, GROUP_UPDATE, GROUP_GRID};
+    Arena *a = arena_new();
+    int count;
+    Group *group = graph_groups(graph_from(a, step), a, &count);
+    ck_assert_int_eq(count, 6);
+    for (int i = 0; i < count; i++) {
+        ck_assert_int_eq(group[i].group, i);
+        ck_assert_msg(group[i].kind == kinds[i], "group %d is a %d", i,
+                      group[i].kind);
+    }
+    arena_free(a);
+}
+END_TEST
+
+static void check_nodes(const NodeId *found, int count, const char *want) {
+    Arena *a = arena_new();
+    Text t = text_new(a);
+    for (int i = 0; i < count; i++)
+        text_add(&t, "%u ", found[i]);
+    ck_assert_str_eq(count ? text_string(&t) : "", want);
+    arena_free(a);
+}
+
+// Constants are read from no memory; a view is read where its base is.
+START_TEST(inputs_and_outputs_are_stored_nodes) {
+    static const char *const in[] = {"0 ", "0 1 ",    "9 ",
+                                     "9 ", "2 1 15 ", "7 8 "};
+    static const char *const out[] = {"7 8 ", "9 ", "13 ", "15 ", "", "21 "};
+    Arena *a = arena_new();
+    int count;
+    Group *group = graph_groups(graph_from(a, step), a, &count);
+    for (int i = 0; i < count; i++) {
+        check_nodes(group[i].input, group[i].num_inputs, in[i]);
+        check_nodes(group[i].output, group[i].num_outputs, out[i]);
+    }
+    arena_free(a);
+}
+END_TEST
+
+// A row reduction fixes the space, any other its operand's; sums need a
+// scratch and a ticket, and so do assignments of single numbers.
+START_TEST(spaces_scratch_and_tickets) {
+    Arena *a = arena_new();
+    int count;
+    Group *group = graph_groups(graph_from(a, step), a, &count);
+    Type sums = type_of(F32, 2, (int64_t[]){64, 8});
+    Type rows = type_of(F32, 2, (int64_t[]){32, 16});
+    ck_assert(type_equal(group[0].space, sums));
+    ck_assert(type_equal(group[2].space, rows));
+    ck_assert(type_equal(group[5].space, type_of(F32, 1, (int64_t[]){8})));
+    static const NodeId scratch[] = {5, NO_NODE, NO_NODE, 14, NO_NODE, NO_NODE};
+    static const int ticket[] = {0, -1, -1, 1, 2, -1};
+    for (int i = 0; i < count; i++) {
+        ck_assert_uint_eq(group[i].scratch, scratch[i]);
+        ck_assert_int_eq(group[i].ticket, ticket[i]);
+    }
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(views_have_a_base) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, step);
+    ck_assert_uint_eq(node_base(g, 11), 9);
+    ck_assert_uint_eq(node_base(g, 13), 13);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(stored_is_what_others_use) {
+    static const NodeId stored[] = {0, 1, 2, 4, 5, 7, 8, 9, 13, 14, 15, 21};
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, step);
+    const bool *is = graph_stored(g, a);
+    size_t next = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        bool want = next < sizeof stored / sizeof *stored && stored[next] == n;
+        next += want;
+        ck_assert_msg(is[n] == want, "%%%u", n);
+    }
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(bytes_are_read_and_written) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, step);
+    int count;
+    Group *group = graph_groups(g, a, &count);
+    ck_assert_int_eq(group_bytes(g, &group[0]), 4 * (64 * 8 + 8 + 8));
+    ck_assert_int_eq(group_bytes(g, &group[1]), 4 * (64 * 8 + 64 + 64 * 8));
+    // The step and w are read and written, and one number is read.
+    ck_assert_int_eq(group_bytes(g, &group[4]), 4 * (2 * (1 + 64) + 1));
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(backward_when_all_it_stores_is) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, step);
+    int count;
+    Group *group = graph_groups(g, a, &count);
+    g->node[7].from.backward = true;
+    ck_assert(!group_backward(g, &group[0]));
+    g->node[8].from.backward = true;
+    ck_assert(group_backward(g, &group[0]));
+    ck_assert(!group_backward(g, &group[4])); // stores nothing
+    arena_free(a);
+}
+END_TEST
+
+// ---- spaces and grids ----
+
+static Type space(int rank, int64_t x, int64_t y) {
+    return type_of(F32, rank, (int64_t[]){x, y});
+}
+
+START_TEST(rows_and_columns) {
+    Type image = type_of(F32, 4, (int64_t[]){4, 6, 5, 8});
+    ck_assert_int_eq(space_rows(image), 120);
+    ck_assert_int_eq(space_columns(image), 8);
+    ck_assert_int_eq(space_rows(space(1, 8, 0)), 1);
+    ck_assert_int_eq(space_columns(space(1, 8, 0)), 8);
+    ck_assert_int_eq(space_rows(type_scalar(F32)), 1);
+    ck_assert_int_eq(space_columns(type_scalar(F32)), 1);
+}
+END_TEST
+
+// Never more blocks than rows; on the host 64 at most, elsewhere as many as 256
+// threads with 8 elements each fill.
+START_TEST(grids_fit_their_space) {
+    ck_assert_int_eq(space_grid(space(2, 3, 1000), true), 3);
+    ck_assert_int_eq(space_grid(space(2, 1000, 8), true), 64);
+    ck_assert_int_eq(space_grid(space(2, 4096, 8), false), 16);
+    ck_assert_int_eq(space_grid(space(2, 3, 1 << 20), false), 3);
+    ck_assert_int_eq(space_grid(space(2, 1 << 20, 64), false), 528);
+    ck_assert_int_eq(space_grid(type_scalar(F32), true), 1);
+    ck_assert_int_eq(space_grid(type_scalar(F32), false), 1);
+}
+END_TEST
+
+START_TEST(parts_are_cut_at_their_size) {
+    ck_assert_int_eq(part_blocks(0), 1);
+    ck_assert_int_eq(part_blocks(PART_ELEMENTS), 1);
+    ck_assert_int_eq(part_blocks(PART_ELEMENTS + 1), 2);
+}
+END_TEST
+
+Suite *group_suite(void) {
+    Suite *s = suite_create("group");
+    TCase *t = tcase_create("group");
+    tcase_add_loop_test(t, extent_follows_axes, 0,
+                        (int)(sizeof extents / sizeof *extents));
+    tcase_add_test(t, argmax_is_over_rows_and_var_has_two_slots);
+    tcase_add_test(t, kinds_follow_operations);
+    tcase_add_test(t, inputs_and_outputs_are_stored_nodes);
+    tcase_add_test(t, spaces_scratch_and_tickets);
+    tcase_add_test(t, views_have_a_base);
+    tcase_add_test(t, stored_is_what_others_use);
+    tcase_add_test(t, bytes_are_read_and_written);
+    tcase_add_test(t, backward_when_all_it_stores_is);
+    tcase_add_test(t, rows_and_columns);
+    tcase_add_test(t, grids_fit_their_space);
+    tcase_add_test(t, parts_are_cut_at_their_size);
+    suite_add_tcase(s, t);
+    return s;
+}

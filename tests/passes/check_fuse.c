@@ -1,0 +1,187 @@
+// Fuse: what every kernel must keep, on graphs that nobody thought of.
+#include "tests/passes/graphs.h"
+#include "tests/passes/networks.h"
+#include "tests/passes/suites.h"
+#include "tests/passes/values.h"
+
+#include "ir/group.h"
+
+enum { NUM_GRAPHS = 60 };
+
+static Graph *fused(Graph *g, int level) {
+    PassOptions o = {.device = "cuda",
+                     .act = F32,
+                     .storage = F32,
+                     .level = level,
+                     .deep_verify = true};
+    return pass_run(g, &o, pass_find("fuse"));
+}
+
+// A graph of each seed, fused at level 0 and 1.
+static Graph *random_case(Arena *a, int i, Graph **before) {
+    *before = pass_run(random_graph(a, (uint32_t)i / 2, 5 + i % 40),
+                       &(PassOptions){0}, pass_find("prune"));
+    return fused(*before, i % 2);
+}
+
+START_TEST(values_are_kept) {
+    Arena *a = arena_new();
+    Graph *before, *after = random_case(a, _i, &before);
+    check_same_values(before, after, 1e-12);
+    arena_free(a);
+}
+END_TEST
+
+// Groups are numbered as they are launched: what one reads from another must
+// have been made before.
+START_TEST(groups_read_what_was_made_before) {
+    Arena *a = arena_new();
+    Graph *before, *g = random_case(a, _i, &before);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        for (int i = 0; i < d->num_args && d->group >= 0; i++) {
+            NodeId base = node_base(g, d->arg[i]);
+            ck_assert_msg(base < n && g->node[base].group <= d->group,
+                          "%%%u of group %d reads %%%u of group %d", n,
+                          d->group, base, g->node[base].group);
+        }
+    }
+    arena_free(a);
+}
+END_TEST
+
+// A copy that nothing in its group uses would be computed in vain.
+START_TEST(groups_hold_what_they_need) {
+    Arena *a = arena_new();
+    Graph *before, *g = random_case(a, _i, &before);
+    bool *stored = graph_stored(g, a);
+    bool *needed = ARENA_ARRAY(a, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++)
+        for (int i = 0; i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] |=
+                g->node[g->node[n].arg[i]].group == g->node[n].group;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        bool effect = op_info[d->op].facts & EFFECT;
+        ck_assert_msg(d->group < 0 || needed[n] || stored[n] || effect ||
+                          d->op == OP_scratch,
+                      "%%%u of group %d is of no use", n, d->group);
+    }
+    arena_free(a);
+}
+END_TEST
+
+static bool is_root(const Graph *g, const bool *stored, NodeId n) {
+    return stored[n] && g->node[n].op != OP_scratch;
+}
+
+// What a grid or row kernel stores has the size of what it walks over, of a row
+// of that, of a column, or is one number.
+START_TEST(groups_have_one_space) {
+    Arena *a = arena_new();
+    Graph *before, *g = random_case(a, _i, &before);
+    bool *stored = graph_stored(g, a);
+    int count;
+    Group *group = graph_groups(g, a, &count);
+    for (int k = 0; k < count; k++)
+        for (NodeId n = group[k].first; n <= group[k].last; n++) {
+            GroupKind kind = group[k].kind;
+            if ((kind != GROUP_GRID && kind != GROUP_ROWS) ||
+                !is_root(g, stored, n))
+                continue;
+            int64_t size = type_count(g->node[n].type);
+            Type space = group[k].space;
+            bool fits = size == type_count(space) || size == 1 ||
+                        size == space_columns(space) ||
+                        size == space_rows(space);
+            ck_assert_msg(fits, "%%%u does not fit group %d", n, k);
+        }
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(library_calls_are_alone) {
+    Arena *a = arena_new();
+    Graph *before, *g = random_case(a, _i, &before);
+    int count;
+    Group *group = graph_groups(g, a, &count);
+    for (int k = 0; k < count; k++)
+        if (group[k].kind == GROUP_CALL)
+            ck_assert_uint_eq(group[k].first, group[k].last);
+    arena_free(a);
+}
+END_TEST
+
+// Level 0 stores every value: a group computes one, or all updates.
+START_TEST(unfused_groups_have_one_node) {
+    Arena *a = arena_new();
+    Graph *before, *g = random_case(a, 2 * _i, &before);
+    int count;
+    Group *group = graph_groups(g, a, &count);
+    for (int k = 0; k < count; k++) {
+        int nodes = 0;
+        for (NodeId n = group[k].first; n <= group[k].last; n++)
+            nodes += g->node[n].op != OP_scratch;
+        ck_assert_msg(nodes == 1 || group[k].kind == GROUP_UPDATE,
+                      "group %d has %d nodes", k, nodes);
+    }
+    arena_free(a);
+}
+END_TEST
+
+static int groups_of(Graph *g, int level) {
+    Arena *a = arena_new();
+    int count;
+    graph_groups(fused(g, level), a, &count);
+    arena_free(a);
+    return count;
+}
+
+START_TEST(fusing_never_launches_more) {
+    Arena *a = arena_new();
+    Graph *before;
+    random_case(a, 2 * _i, &before);
+    ck_assert_int_le(groups_of(before, 1), groups_of(before, 0));
+    arena_free(a);
+}
+END_TEST
+
+static Graph *pruned(Arena *a, const char *network) {
+    PassOptions o = {.device = "cuda", .act = F32, .level = 1};
+    return passes_run(graph_from(a, network), &o, "prune", NULL, NULL);
+}
+
+START_TEST(networks_keep_their_values) {
+    Arena *a = arena_new();
+    Graph *g = pruned(a, _i % 2 ? residual_evaluation : residual_network);
+    check_same_values(g, fused(g, _i / 2), 1e-12);
+    arena_free(a);
+}
+END_TEST
+
+// One more kernel is slower, one fewer should be explained.
+START_TEST(network_has_few_kernels) {
+    Arena *a = arena_new();
+    Graph *g = pruned(a, residual_network);
+    ck_assert_int_eq(groups_of(g, 1), 17);
+    ck_assert_int_gt(groups_of(g, 0), 60);
+    arena_free(a);
+}
+END_TEST
+
+Suite *fuse_suite(void) {
+    Suite *s = suite_create("fuse");
+    TCase *t = tcase_create("fuse");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, values_are_kept, 0, 2 * NUM_GRAPHS);
+    tcase_add_loop_test(t, groups_read_what_was_made_before, 0, 2 * NUM_GRAPHS);
+    tcase_add_loop_test(t, groups_hold_what_they_need, 0, 2 * NUM_GRAPHS);
+    tcase_add_loop_test(t, groups_have_one_space, 0, 2 * NUM_GRAPHS);
+    tcase_add_loop_test(t, library_calls_are_alone, 0, 2 * NUM_GRAPHS);
+    tcase_add_loop_test(t, unfused_groups_have_one_node, 0, NUM_GRAPHS);
+    tcase_add_loop_test(t, fusing_never_launches_more, 0, NUM_GRAPHS);
+    tcase_add_loop_test(t, networks_keep_their_values, 0, 4);
+    tcase_add_test(t, network_has_few_kernels);
+    suite_add_tcase(s, t);
+    return s;
+}

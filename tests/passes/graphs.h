@@ -1,0 +1,13 @@
+// Random graphs, for properties that every graph must keep.
+#ifndef TESTS_PASSES_GRAPHS_H
+#define TESTS_PASSES_GRAPHS_H
+
+#include "ir/ir.h"
+
+// A valid, primitive and typed graph: images, vectors and rows through
+// pointwise operations, reductions over any axes, windows, moves, library
+// calls and updates, in so many steps.  The same for the same seed.  Every
+// value that nothing else uses is an output.
+Graph *random_graph(Arena *a, uint32_t seed, int steps);
+
+#endif
