@@ -17,6 +17,8 @@ extern SimtThread *simt_self;
 void simt_run(void (*thread)(char *arena, const size_t *arg), char *arena,
               const size_t *arg, int first, int last, int grid, int block);
 void simt_barrier(const char *file, int line);
+void simt_shared_add(char *start, char *stop);
+void simt_shared_forget(const char *start);
 unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
 int simt_atomic_add(int *p, int v);
 
@@ -60,6 +62,18 @@ SINTER_INLINE float simt_exchange(float v, int lane, int line) {
             abort();                                                           \
         }                                                                      \
     } while (0)
+
+// The program's shared memory, which is filled with NaN before each block.
+extern char __start_simt_shared[]
+    __attribute__((weak, visibility("hidden")));
+extern char __stop_simt_shared[] __attribute__((weak, visibility("hidden")));
+__attribute__((constructor)) static void simt_shared_comes(void) {
+    if (__start_simt_shared)
+        simt_shared_add(__start_simt_shared, __stop_simt_shared);
+}
+__attribute__((destructor)) static void simt_shared_goes(void) {
+    simt_shared_forget(__start_simt_shared);
+}
 
 #define HOST_KERNEL(name, ...)                                                 \
     static void name##_thread(char *arena, const size_t *arg) {                \

@@ -79,7 +79,7 @@ static void write_file(const Run *r, const char *name, const Text *text) {
 
 // The emitted program as a library.
 static bool build(Run *r) {
-    const char *cc = getenv("CC"), *include = getenv("SINTER_INCLUDE");
+    const char *include = getenv("SINTER_INCLUDE");
     PassOptions o = pass_options(&r->program->recipe, "host");
     o.storage = r->test->storage;
     o.level = r->test->level;
@@ -91,12 +91,14 @@ static bool build(Run *r) {
     codegen_program(r->program, r->plan, r->plan, &options, &c, &cu);
     write_file(r, "model.c", &c);
     write_file(r, "model.cu", &cu);
+    const char *cc = getenv("CC") ? getenv("CC") : "cc";
     const char *command = arena_format(
         r->a,
-        "cd %s && %s -std=gnu11 -g -fPIC -shared -march=native "
-        "-fopenmp-simd -ffp-contract=off %s -I%s model.c -o model.so -lm",
-        r->folder, cc ? cc : "cc", r->test->simt ? "-O1 -DSINTER_SIMT" : "-O2",
-        include ? include : source_path(r->a, "."));
+        "cd %s && %s -std=gnu11 -g -fPIC -march=native -fopenmp-simd "
+        "-ffp-contract=off %s -I%s -c model.c -o model.o && "
+        "%s -shared model.o -o model.so -lm",
+        r->folder, cc, r->test->simt ? "-O1 -DSINTER_SIMT" : "-O2",
+        include ? include : source_path(r->a, "."), cc);
     if (system(command) != 0) {
         text_add(&r->report, "did not compile: %s\n", command);
         return false;
@@ -441,10 +443,9 @@ const char *agree(Arena *a, const Case *c) {
         r.device->close(r.device);
     }
     if (getenv("AGREE_KEEP") == NULL)
-        for (int i = 0; i < 3; i++)
-            unlink(arena_format(
-                a, "%s/%s", r.folder,
-                (const char *[]){"model.c", "model.cu", "model.so"}[i]));
+        for (int i = 0; i < 4; i++)
+            unlink(arena_format(a, "%s/model.%s", r.folder,
+                                (const char *[]){"c", "cu", "o", "so"}[i]));
     rmdir(r.folder);
     return r.report.length ? text_string(&r.report) : NULL;
 }

@@ -11,7 +11,7 @@ typedef struct {
     int num_settings;
     DType storage; // what activations are on the host here
     int level;     // 0: a kernel for each operation
-    bool simt;     // every CUDA thread, with the race checker
+    bool simt;     // every CUDA thread exists
     bool reuse;    // the real memory plan; only what is left at the end counts
     uint32_t seed; // of the random graph
 } Case;
