@@ -6,8 +6,6 @@
 
 #include "ir/group.h"
 
-enum { NUM_GRAPHS = 60 };
-
 static Graph *fused(Graph *g, int level) {
     PassOptions o = {.device = "cuda",
                      .act = F32,

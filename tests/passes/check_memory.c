@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { NUM_GRAPHS = 60, SLOT = 256 };
+enum { SLOT = 256 };
 
 static Graph *planned(Graph *g, bool reuse) {
     PassOptions o = {.device = "cuda",

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUM_GRAPHS = 60 };
-
 static const PassOptions options = {.device = "cuda",
                                     .act = F32,
                                     .storage = F32,

@@ -10,4 +10,12 @@
 // value that nothing else uses is an output.
 Graph *random_graph(Arena *a, uint32_t seed, int steps);
 
+// How many a test looks at.  Each is a process of its own, which is slow under
+// AddressSanitizer.
+#ifdef __SANITIZE_ADDRESS__
+enum { NUM_GRAPHS = 10 };
+#else
+enum { NUM_GRAPHS = 60 };
+#endif
+
 #endif
