@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, TEXT, SEED, THREADS, EPOCHS, RESUME } Kind;
+typedef enum { FLAG, TEXT, SEED, STEPS, THREADS, EPOCHS, RESUME } Kind;
 
 typedef struct {
     const char *name, *value;
@@ -28,6 +28,8 @@ static const Option options[] = {
     {"seed",      "N",      SEED,    FIELD(seed),      "what all random numbers follow from"},
     {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "go on from the newest checkpoint in --out, or from PATH"},
     {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write a JSON object per epoch and split to FILE"},
+    {"log-every", "N",      STEPS,   FIELD(log_every), "write a JSON object for every N steps too"},
+    {"init-only", NULL,     FLAG,    FIELD(init_only), "save what training would start from, and end"},
     {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
     {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},
     {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
@@ -95,6 +97,13 @@ static bool set_number(const Option *o, void *field, const char *text,
                            "--seed %.100s: expected a whole number from 0 to "
                            "%d",
                            text, INT32_MAX);
+        *(int64_t *)field = value;
+        return true;
+    case STEPS:
+        if (!whole(text, INT32_MAX, &value) || value == 0)
+            return rt_fail(e, EXIT_USAGE,
+                           "--%s %.100s: expected a number of steps from 1",
+                           o->name, text);
         *(int64_t *)field = value;
         return true;
     case THREADS:
@@ -167,6 +176,9 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
             return false;
         i += used;
     }
+    if (o->init_only && o->eval_only)
+        return rt_fail(e, EXIT_USAGE,
+                       "--init-only and --eval-only exclude each other");
     return true;
 }
 

@@ -69,14 +69,19 @@ static double rate(const RtRow *row) {
 
 static void write_row(RtReport *r, const RtRow *row) {
     errno = 0;
-    fprintf(r->metrics, "{\"split\":\"%s\"", row->train ? "train" : "test");
+    fprintf(r->metrics, "{\"split\":\"%s\"",
+            row->part    ? "step"
+            : row->train ? "train"
+                         : "test");
     put_number(r->metrics, "epoch", row->epoch);
     fprintf(r->metrics, ",\"step\":%lld", (long long)row->step);
     put_number(r->metrics, "loss", row->loss);
     put_number(r->metrics, "accuracy", row->accuracy);
     put_number(r->metrics, "lr", row->lr);
-    put_number(r->metrics, "images_per_second", rate(row));
-    put_number(r->metrics, "wait_ms", row->waited * 1e3);
+    if (!row->part) {
+        put_number(r->metrics, "images_per_second", rate(row));
+        put_number(r->metrics, "wait_ms", row->waited * 1e3);
+    }
     fputs("}\n", r->metrics);
     if (fflush(r->metrics) == 0 && !ferror(r->metrics))
         return;
@@ -132,7 +137,7 @@ void rt_report_progress(RtReport *r, const RtRow *row) {
 void rt_report_row(RtReport *r, const RtRow *row) {
     if (r->metrics != NULL)
         write_row(r, row);
-    if (r->quiet)
+    if (r->quiet || row->part)
         return;
     wipe(r);
     print_row(row);

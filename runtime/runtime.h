@@ -241,7 +241,8 @@ typedef struct {
     double epochs; // 0: not given
     int64_t seed;  // -1: not given
     int threads;   // 0: not given
-    bool resume, eval_only, quiet, help, version;
+    int64_t log_every; // steps; 0: not given
+    bool resume, eval_only, init_only, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
 } RtOptions;
 
@@ -260,6 +261,7 @@ void rt_signals_raise(int number);
 
 typedef struct {
     bool train; // otherwise an evaluation
+    bool part;  // of an epoch's row: some steps of it
     double epoch, epochs;
     int64_t step, samples;
     double loss, accuracy, lr, seconds, waited;

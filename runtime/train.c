@@ -39,7 +39,8 @@ typedef struct {
     // Since the last row:
     double since, waited, paused; // when it began; seconds lost
     int64_t samples;
-    double shown; // when progress was last shown
+    double shown;     // when progress was last shown
+    RtMetrics logged; // what rows of steps have told of the epoch
 } Session;
 
 // ---- what a run is ----
@@ -190,12 +191,28 @@ static bool show_progress(Session *s, RtError *e) {
     return true;
 }
 
+// A row of the steps since the last one of its kind, where one is due.
+static void log_steps(Session *s) {
+    int64_t every = s->run->options->log_every;
+    if (every == 0 || s->at.step % every != 0)
+        return;
+    RtMetrics m = rt_metrics_read(s->plan, s->device), since = m;
+    since.loss -= s->logged.loss;
+    since.correct -= s->logged.correct;
+    since.count -= s->logged.count;
+    RtRow row = row_of(s, true, &since);
+    row.part = true;
+    rt_report_row(s->report, &row);
+    s->logged = m;
+}
+
 static bool end_epoch(Session *s, RtError *e) {
     RtRow row;
     bool good = measure(s, &row, e);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     rt_report_row(s->report, &row);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = m.lr});
+    s->logged = (RtMetrics){0};
     begin_row(s);
     return good;
 }
@@ -343,6 +360,7 @@ static bool take_step(Session *s, RtError *e) {
 static bool after_step(Session *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     bool end = s->at.step == s->at.steps;
+    log_steps(s);
     bool epoch_end = end || s->at.step % s->at.epoch_steps == 0;
     if (!(epoch_end ? end_epoch(s, e) : show_progress(s, e)))
         return false;
@@ -354,6 +372,7 @@ static bool after_step(Session *s, RtError *e) {
 static bool train(Session *s, RtError *e) {
     begin_row(s);
     s->shown = s->since;
+    s->logged = rt_metrics_read(s->plan, s->device);
     if (due(s, s->run->trainer->eval_epochs) || s->at.step == s->at.steps)
         if (!evaluate(s, e))
             return false;
@@ -380,7 +399,12 @@ static void say_hello(const Session *s) {
 }
 
 static void say_goodbye(Session *s) {
-    bool evaluates = s->run->options->eval_only;
+    const RtOptions *o = s->run->options;
+    bool evaluates = o->eval_only;
+    if (o->init_only) {
+        rt_report_say(s->report, "saved in %s", s->shelf.folder);
+        return;
+    }
     if (rt_signals_caught() != 0) {
         if (evaluates)
             return;
@@ -434,7 +458,10 @@ static bool work(Session *s, RtError *e) {
     double ignored[RT_NUM_PHASES];
     s->device->times(s->device, ignored);
     s->budget.start = rt_seconds() - s->run->began;
-    bool good = s->run->options->eval_only ? evaluate(s, e) : train(s, e);
+    const RtOptions *o = s->run->options;
+    bool good = o->init_only   ? save(s, true, e)
+                : o->eval_only ? evaluate(s, e)
+                               : train(s, e);
     if (good)
         say_goodbye(s);
     return good;

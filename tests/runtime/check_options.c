@@ -60,6 +60,7 @@ static const struct {
     const char *argument, *says;
 } wrong[] = {
     {"--epoch=3", "did you mean --epochs?"},
+    {"--log-every=0", "--log-every 0: expected a number of steps from 1"},
     {"--evalonly", "did you mean --eval-only?"},
     {"--sede=1", "did you mean --seed?"},
     {"--frobnicate", "unknown option --frobnicate; see --help"},

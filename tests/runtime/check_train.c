@@ -310,6 +310,45 @@ START_TEST(eval_only_shows_what_training_showed) {
 }
 END_TEST
 
+// The losses of the rows of one split, and how many there are.
+static int losses_of(const char *name, const char *split, double *to) {
+    size_t length;
+    char *bytes = (char *)place_read(name, &length), *row = bytes;
+    char start[32];
+    int count = 0;
+    snprintf(start, sizeof start, "{\"split\":\"%s\"", split);
+    for (; (row = strstr(row, start)) != NULL; row++)
+        to[count++] = strtod(strstr(row, "\"loss\":") + 7, NULL);
+    free(bytes);
+    return count;
+}
+
+START_TEST(rows_of_steps_make_up_those_of_epochs) {
+    double step[100], epoch[4], sum = 0;
+    ck_assert_int_eq(
+        RUN(&tiny, "--out=r", "--epochs=0.2", "--metrics=m", "--log-every=7"),
+        0);
+    ck_assert_int_eq(losses_of("m", "step", step), 9);
+    ck_assert_int_eq(losses_of("m", "train", epoch), 1);
+    for (int i = 0; i < 9; i++)
+        sum += step[i] / 9;
+    ck_assert(fabs(sum - epoch[0]) < 1e-5);
+    ck_assert(fabs(step[0] - step[8]) > 1e-3);
+}
+END_TEST
+
+START_TEST(a_run_can_start_from_what_init_only_saves) {
+    ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.1"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", "--init-only"), 0);
+    ck_assert(says("err", "saved in b"));
+    ck_assert_int_eq(
+        RUN(&tiny, "--out=c", "--resume=b/step-00000000.safetensors"), 0);
+    ck_assert(same_files("a/step-00000032.safetensors",
+                         "c/step-00000032.safetensors"));
+    ck_assert_int_eq(RUN(&tiny, "--init-only", "--eval-only"), EXIT_USAGE);
+}
+END_TEST
+
 // ---- what goes wrong ----
 
 static void train_and_break(RtDevice *d) {
@@ -424,6 +463,8 @@ Suite *train_suite(void) {
     tcase_add_test(t, a_killed_run_goes_on_from_its_checkpoint);
     tcase_add_test(t, what_a_resumed_run_refuses);
     tcase_add_test(t, eval_only_shows_what_training_showed);
+    tcase_add_test(t, rows_of_steps_make_up_those_of_epochs);
+    tcase_add_test(t, a_run_can_start_from_what_init_only_saves);
     tcase_add_test(t, a_run_that_diverges_keeps_its_last_good_checkpoint);
     tcase_add_test(t, mistakes_have_their_status);
     tcase_add_test(t, too_few_samples_for_a_batch);
