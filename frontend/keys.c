@@ -1,0 +1,369 @@
+// The keys of the train block.
+//
+// A key is computed when something uses it, so keys may use one another in any
+// order; and again for each graph, as schedules become nodes of it.
+
+#include "frontend/train.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_KEYS = 1000 };
+
+// The keys that the language has; others are the user's own.
+static const struct {
+    const char *name;
+    Phase phase;
+    const char *flags; // words that may follow the value
+    bool built;
+} known_key[] = {
+    {"data", PHASE_KEYS, "", true},
+    {"input", PHASE_INPUT, "", true},
+    {"batch", PHASE_KEYS, "drop_last", true},
+    {"epochs", PHASE_KEYS, "", true},
+    {"precision", PHASE_KEYS, "", true},
+    {"loss", PHASE_LOSS, "", true},
+    {"optimizer", PHASE_KEYS, "", true},
+    {"seed", PHASE_KEYS, "", true},
+    {"eval", PHASE_KEYS, "", true},
+    {"checkpoint", PHASE_KEYS, "", true},
+    {"average", PHASE_KEYS, "", false},
+    {"accumulate", PHASE_KEYS, "", false},
+    {"clip", PHASE_KEYS, "", false},
+    {"recompute", PHASE_KEYS, "", false},
+    {"steps", PHASE_KEYS, "", false},
+};
+enum { NUM_KNOWN = sizeof known_key / sizeof known_key[0] };
+
+int key_find(const char *name) {
+    for (int i = 0; i < NUM_KNOWN; i++)
+        if (strcmp(known_key[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+const char *key_flags(int known) {
+    return known_key[known].flags;
+}
+
+int entry_find(const TrainBlock *t, const char *name) {
+    for (int i = 0; i < t->num_entries; i++)
+        if (t->entry[i].name != NULL && strcmp(t->entry[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+// ---- which block ----
+
+static Value model_named(Expansion *e, const File *f, const Train *t) {
+    Nearest near = nearest_to(t->model);
+    for (const Binding *b = e->scope; b != NULL; b = b->next) {
+        if (b->name == t->model && b->value.kind == VALUE_FUNCTION)
+            for (int i = 0; i < f->count; i++)
+                if (f->item[i].kind == ITEM_MODEL &&
+                    f->item[i].function == b->value.closure.function)
+                    return b->value;
+        if (b->name != t->model)
+            nearest_offer(&near, b->name);
+    }
+    Diagnostic *d = report(e->diags, D_unknown_name, t->model_at,
+                           "there is no model `%s` in this file", t->model);
+    nearest_note(&near, d);
+    return value_poison();
+}
+
+static void report_no_train(Expansion *e, const File *f) {
+    Span at = {0};
+    const char *model = NULL;
+    for (int i = 0; i < f->count; i++)
+        if (f->item[i].kind == ITEM_MODEL) {
+            at = f->item[i].function->name_at;
+            model = f->item[i].function->name;
+        }
+    Diagnostic *d =
+        report(e->diags, D_no_train, at, "this file does not say how to train");
+    diag_note(d, "add a block: train %s { data = ... }",
+              model ? model : "NAME");
+}
+
+static const Train *train_find(Expansion *e, const File *f) {
+    const Train *found = NULL;
+    for (int i = 0; i < f->count; i++) {
+        const Train *t = &f->item[i].train;
+        if (f->item[i].kind != ITEM_TRAIN)
+            continue;
+        if (found != NULL) {
+            Diagnostic *d = report(e->diags, D_defined_twice, t->model_at,
+                                   "a file has one train block");
+            diag_place(d, found->model_at, "this is the first");
+            return NULL;
+        }
+        found = t;
+    }
+    if (found == NULL)
+        report_no_train(e, f);
+    return found;
+}
+
+static bool check_repeated(Expansion *e, const Train *t) {
+    if (t->num_entries > MOST_KEYS) {
+        report(e->diags, D_too_much, t->model_at,
+               "a train block has at most %d keys", MOST_KEYS);
+        return false;
+    }
+    bool good = true;
+    for (int i = 0; i < t->num_entries; i++)
+        for (int k = 0; k < i; k++) {
+            if (t->entry[i].name != t->entry[k].name)
+                continue;
+            Diagnostic *d = report(e->diags, D_key_twice, t->entry[i].at,
+                                   "`%s` is given twice", t->entry[i].name);
+            diag_place(d, t->entry[k].at, "this is the first");
+            good = false;
+            break;
+        }
+    return good;
+}
+
+static bool check_built(Expansion *e, const Train *t) {
+    bool good = true;
+    for (int i = 0; i < t->num_entries; i++) {
+        int k = key_find(t->entry[i].name);
+        if (k < 0 || known_key[k].built)
+            continue;
+        report(e->diags, D_not_built, t->entry[i].at,
+               "`%s` is not supported yet", t->entry[i].name);
+        good = false;
+    }
+    return good;
+}
+
+TrainBlock *train_new(Expansion *e, const File *f) {
+    const Train *t = train_find(e, f);
+    if (t == NULL || !check_repeated(e, t) || !check_built(e, t))
+        return NULL;
+    TrainBlock *block = ARENA_NEW(e->arena, TrainBlock);
+    *block = (TrainBlock){.file = f,
+                          .at = t->model_at,
+                          .model = model_named(e, f, t),
+                          .num_entries = t->num_entries,
+                          .scope = e->scope};
+    // Room for a setting of every known key that the block leaves out.
+    size_t room = (size_t)t->num_entries + NUM_KNOWN;
+    block->entry = ARENA_ARRAY(e->arena, room, Entry);
+    if (t->num_entries)
+        memcpy(block->entry, t->entry,
+               (size_t)t->num_entries * sizeof *t->entry);
+    return block->model.kind == VALUE_POISON ? NULL : block;
+}
+
+Value train_model(const TrainBlock *t) {
+    return t->model;
+}
+
+bool train_set(Expansion *e, TrainBlock *t, const Entry *setting) {
+    (void)e;
+    int i = entry_find(t, setting->name), known = key_find(setting->name);
+    if (i < 0 && (known < 0 || !known_key[known].built))
+        return false;
+    if (i < 0) {
+        t->entry[t->num_entries++] = *setting;
+        return true;
+    }
+    if (t->entry[i].value == NULL)
+        return false;
+    Entry old = t->entry[i];
+    t->entry[i] = *setting;
+    if (setting->num_flags == 0) {
+        t->entry[i].flag = old.flag;
+        t->entry[i].flag_at = old.flag_at;
+        t->entry[i].num_flags = old.num_flags;
+    }
+    return true;
+}
+
+void train_offer_keys(const TrainBlock *t, Nearest *n) {
+    for (int i = 0; i < NUM_KNOWN; i++)
+        if (known_key[i].built)
+            nearest_offer(n, known_key[i].name);
+    for (int i = 0; i < t->num_entries; i++)
+        nearest_offer(n, t->entry[i].name);
+}
+
+// ---- names ----
+
+static void bind_lazy(Expansion *e, Atom name, Lazy *lazy) {
+    scope_bind(e, name, (Value){.kind = VALUE_LAZY, .lazy = lazy});
+}
+
+static void bind_variables(Expansion *e) {
+    static const char *const name[] = {"step", "epoch", "progress", "output",
+                                       "label"};
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
+        Lazy *lazy = ARENA_NEW(e->arena, Lazy);
+        *lazy = (Lazy){.variable = name[i], .phase = PHASE_KEYS};
+        bind_lazy(e, atom_of(e->atoms, name[i], strlen(name[i])), lazy);
+    }
+}
+
+void train_begin(Expansion *e, TrainBlock *t) {
+    e->scope = t->scope;
+    e->frame = t->scope;
+    bind_variables(e);
+    // What was used stays used: the keys are read before there is a graph.
+    const Lazy *before = t->lazy;
+    t->lazy = ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, Lazy);
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *entry = &t->entry[i];
+        int known = key_find(entry->name);
+        Phase phase = known < 0 ? PHASE_KEYS : known_key[known].phase;
+        t->lazy[i] = (Lazy){.entry = entry,
+                            .phase = phase,
+                            .used = before != NULL && before[i].used};
+        if (entry->value != NULL)
+            bind_lazy(e, entry->name, &t->lazy[i]);
+    }
+    for (int i = 0; i < t->num_entries; i++)
+        t->lazy[i].scope = e->scope;
+}
+
+static Value variable(Expansion *e, const Lazy *lazy, Span at) {
+    bool output = strcmp(lazy->variable, "output") == 0;
+    if (output || strcmp(lazy->variable, "label") == 0) {
+        if (e->phase == PHASE_LOSS) {
+            origin_set(e, at, NULL);
+            return output ? e->output
+                          : value_tensor(input_node(e, INPUT_LABEL), at);
+        }
+        report(e->diags, D_wrong_place, at, "`%s` is there in the loss only",
+               lazy->variable);
+        return value_poison();
+    }
+    if (e->graph == NULL || !e->training) {
+        report(e->diags, D_wrong_place, at,
+               "`%s` changes during the run and cannot be used here",
+               lazy->variable);
+        return value_poison();
+    }
+    return schedule_variable(e, lazy->variable);
+}
+
+static Value force_entry(Expansion *e, Lazy *lazy) {
+    Binding *scope = e->scope, *frame = e->frame;
+    Phase phase = e->phase;
+    Path *path = e->path;
+    e->scope = e->frame = lazy->scope;
+    e->phase = lazy->phase;
+    e->path = NULL;
+    if (lazy->phase == PHASE_INPUT)
+        path_begin(e, "input.");
+    lazy->progress = IN_PROGRESS;
+    lazy->value = expand(e, lazy->entry->value);
+    lazy->progress = DONE;
+    e->scope = scope;
+    e->frame = frame;
+    e->phase = phase;
+    e->path = path;
+    return lazy->value;
+}
+
+Value lazy_force(Expansion *e, Lazy *lazy, Span at) {
+    lazy->used = true;
+    if (lazy->entry == NULL)
+        return variable(e, lazy, at);
+    if (lazy->progress == IN_PROGRESS) {
+        Diagnostic *d = report(e->diags, D_key_cycle, at,
+                               "`%s` depends on itself", lazy->entry->name);
+        diag_place(d, lazy->entry->at, "it is given here");
+        return value_poison();
+    }
+    if (lazy->progress == DONE)
+        return lazy->value;
+    return force_entry(e, lazy);
+}
+
+// The value of a key; NOTHING where it is not given.
+Value key_value(Expansion *e, TrainBlock *t, const char *name) {
+    int i = entry_find(t, name);
+    if (i < 0 || t->entry[i].value == NULL)
+        return (Value){.kind = VALUE_NOTHING};
+    return lazy_force(e, &t->lazy[i], t->entry[i].at);
+}
+
+static void report_key(Expansion *e, const Entry *entry, const char *right) {
+    Diagnostic *d =
+        report(e->diags, D_unknown_key, entry->at,
+               "there is no key `%s`, and no other key uses it", entry->name);
+    if (right != NULL)
+        diag_note(d, "did you mean `%s`?", right);
+}
+
+// The known key nearest to a name; NULL for none.
+static const char *known_near(const char *name) {
+    Nearest near = nearest_to(name);
+    for (int k = 0; k < NUM_KNOWN; k++)
+        nearest_offer(&near, known_key[k].name);
+    return near.best;
+}
+
+// Whether a key that is missing is there but misspelt; reported if so.
+static bool is_misspelt(Expansion *e, const TrainBlock *t, const char *name) {
+    for (int i = 0; i < t->num_entries; i++) {
+        const char *right = known_near(t->entry[i].name);
+        if (key_find(t->entry[i].name) >= 0 || right == NULL ||
+            strcmp(right, name) != 0)
+            continue;
+        report_key(e, &t->entry[i], right);
+        return true;
+    }
+    return false;
+}
+
+Value key_needed(Expansion *e, TrainBlock *t, const char *name,
+                 const char *example) {
+    Value v = key_value(e, t, name);
+    if (v.kind != VALUE_NOTHING)
+        return v;
+    if (is_misspelt(e, t, name))
+        return value_poison();
+    Diagnostic *d =
+        report(e->diags, D_missing_key, t->at, "`%s` is missing", name);
+    diag_note(d, "as in: %s", example);
+    return value_poison();
+}
+
+// Where the value of a key stands.
+Span key_at(const TrainBlock *t, const char *name) {
+    int i = entry_find(t, name);
+    return i >= 0 && t->entry[i].value ? t->entry[i].value->at : t->at;
+}
+
+void key_report(Expansion *e, Span at, const char *what, const char *wanted) {
+    report(e->diags, D_key_value, at, "%s must be %s", what, wanted);
+}
+
+// A whole number from least to INT32_MAX in *out.
+bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
+               int64_t *out) {
+    if (v.kind == VALUE_POISON)
+        return false;
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE &&
+        v.number >= (double)least && v.number <= INT32_MAX &&
+        v.number == floor(v.number)) {
+        *out = (int64_t)v.number;
+        return true;
+    }
+    key_report(
+        e, at, what,
+        arena_format(e->arena, "a whole number from %lld", (long long)least));
+    return false;
+}
+
+// A key of the user's own that no other key used is a known one misspelt.
+void train_check_used(Expansion *e, const TrainBlock *t) {
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *entry = &t->entry[i];
+        if (!t->lazy[i].used && key_find(entry->name) < 0)
+            report_key(e, entry, known_near(entry->name));
+    }
+}
