@@ -36,10 +36,15 @@ int builtin_num_params(const Builtin *b) {
 
 const char *class_name(Class c) {
     static const char *const name[] = {
-        [ANYWHERE] = "a function",   [LAYER] = "a layer",
-        [IMAGE] = "a layer",         [AUGMENT] = "an augmentation",
-        [LOSS] = "a part of a loss", [OPTIMIZER] = "an optimizer",
-        [SCHEDULE] = "a schedule",   [DATA] = "a data set",
+        [ANYWHERE] = "a function",
+        [LAYER] = "a layer",
+        [IMAGE] = "a layer",
+        [AUGMENT] = "an augmentation",
+        [LOSS] = "a part of a loss",
+        [OPTIMIZER] = "an optimizer",
+        [CLIP] = "a limit of gradients",
+        [SCHEDULE] = "a schedule",
+        [DATA] = "a data set",
     };
     return name[c];
 }
@@ -52,6 +57,7 @@ const char *class_place(Class c) {
         [AUGMENT] = "the input of a train block",
         [LOSS] = "the loss of a train block",
         [OPTIMIZER] = "a train block",
+        [CLIP] = "the key `clip` of a train block",
         [SCHEDULE] = "a train block",
         [DATA] = "a train block",
     };

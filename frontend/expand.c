@@ -383,6 +383,7 @@ static bool belongs(Class c, Phase p) {
     case LOSS:
         return p == PHASE_LOSS;
     case OPTIMIZER:
+    case CLIP:
     case SCHEDULE:
     case DATA:
         return p == PHASE_KEYS;

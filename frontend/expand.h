@@ -79,6 +79,7 @@ typedef enum {
     AUGMENT,   // in the input of the train block
     LOSS,      // in its loss
     OPTIMIZER, // in its other keys
+    CLIP,
     SCHEDULE,
     DATA,
 } Class;
@@ -268,6 +269,7 @@ typedef enum {
     RUN_STEPS,
     RUN_EPOCH_STEPS,
     RUN_SEED,
+    RUN_UPDATES, // steps that were not skipped; advanced where it is used
     NUM_RUN
 } RunState;
 NodeId input_node(Expansion *e, InputId id);
@@ -309,8 +311,8 @@ NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
 // The graph that fills parameters with random numbers.
 Graph *init_graph(Expansion *e);
 
-// ---- layers.c, norm.c, loss.c, optimizer.c, schedule.c, augment.c, data.c
-// ----
+// ---- layers.c, norm.c, loss.c, optimizer.c, clip.c, schedule.c, augment.c,
+// data.c ----
 
 #define BUILTIN(name, class, lowering, module) Lowering lower_##lowering;
 #include "frontend/builtins.def"
@@ -318,6 +320,9 @@ Graph *init_graph(Expansion *e);
 // Adds the update of a parameter.
 void optimizer_apply(Expansion *e, const Call *c, const Parameter *p);
 Value optimizer_rate(const Call *c);
+
+// Limits the gradients of the train graph, by a call of class CLIP.
+void clip_apply(Expansion *e, const Call *c);
 
 // Adds the sums that the runtime reads, after a loss was reduced.
 void metrics_add(Expansion *e, NodeId output);

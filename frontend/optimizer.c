@@ -34,10 +34,16 @@ static NodeId sgd(Expansion *e, const Call *c, NodeId param) {
                             .group = -1});
 }
 
-// Updates are counted from 1.
+// The number of this update, from 1.  A step that is skipped does not count,
+// so this is not the run's step; the state is advanced where it is made.
 static NodeId update_count(Expansion *e) {
+    bool first = e->run[RUN_UPDATES] == NO_NODE;
+    NodeId done = run_node(e, RUN_UPDATES);
     NodeId one = graph_constant(e->graph, type_scalar(I32), 1);
-    return graph_op2(e->graph, OP_add, run_node(e, RUN_STEP), one);
+    NodeId count = graph_op2(e->graph, OP_add, done, one);
+    if (first)
+        graph_assign(e->graph, done, count);
+    return count;
 }
 
 // adam and adamw have the same parameters.

@@ -94,9 +94,11 @@ NodeId run_node(Expansion *e, RunState s) {
         [RUN_STEPS] = "run.steps",
         [RUN_EPOCH_STEPS] = "run.epoch_steps",
         [RUN_SEED] = "run.seed",
+        [RUN_UPDATES] = "run.updates",
     };
     if (e->run[s] == NO_NODE)
-        e->run[s] = graph_state(e->graph, name[s], STATE_RUN, type_scalar(I32),
-                                s == RUN_SEED ? (double)e->recipe.seed : 0);
+        e->run[s] = graph_state(
+            e->graph, name[s], s == RUN_UPDATES ? STATE_OPTIMIZER : STATE_RUN,
+            type_scalar(I32), s == RUN_SEED ? (double)e->recipe.seed : 0);
     return e->run[s];
 }

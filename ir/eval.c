@@ -569,6 +569,39 @@ static const double *gradient_of(const Eval *e) {
     return NULL;
 }
 
+// torch.nn.utils.clip_grad_norm_: what all gradients are multiplied by.
+static double norm_factor(const Eval *e, double limit) {
+    double sum = 0;
+    for (NodeId id = 0; id < e->g->count; id++) {
+        const Node *n = &e->g->node[id];
+        for (int64_t i = 0; n->op == OP_gradient && i < type_count(n->type);
+             i++)
+            sum += e->value[id][i] * e->value[id][i];
+    }
+    return fmin(1, limit / (sqrt(sum) + 1e-6));
+}
+
+static bool clips_norm(const Node *n) {
+    return strcmp(node_text(n, ATTR_mode), "norm") == 0;
+}
+
+static void eval_clip(const Eval *e) {
+    double limit = arg(e, 0)[0];
+    e->out[0] = clips_norm(e->n) ? norm_factor(e, limit) : limit;
+}
+
+// An element of a gradient as the graph's clip nodes leave it.
+static double clipped(const Eval *e, double x) {
+    for (NodeId id = 0; id < e->g->count; id++) {
+        const Node *n = &e->g->node[id];
+        if (n->op != OP_clip)
+            continue;
+        double by = e->value[id][0];
+        x = clips_norm(n) ? x * by : x > by ? by : x < -by ? -by : x;
+    }
+    return x;
+}
+
 // PyTorch's first step, when there is no momentum yet.
 static double sgd(const Eval *e, double p, double g) {
     double rate = arg(e, 1)[0], momentum = arg(e, 2)[0];
@@ -594,7 +627,7 @@ static double adam(const Eval *e, double p, double g) {
 static void eval_optimizer(const Eval *e) {
     const double *gradient = gradient_of(e);
     for (int64_t i = 0; i < type_count(e->n->type); i++) {
-        double p = arg(e, 0)[i], g = gradient ? gradient[i] : 0;
+        double p = arg(e, 0)[i], g = gradient ? clipped(e, gradient[i]) : 0;
         e->out[i] = !gradient            ? p
                     : e->n->op == OP_sgd ? sgd(e, p, g)
                                          : adam(e, p, g);
@@ -699,6 +732,9 @@ static void eval_node(const Eval *e) {
     case OP_output:
         eval_effect(e);
         return;
+    case OP_clip:
+        eval_clip(e);
+        return;
     case OP_sgd:
     case OP_adam:
         eval_optimizer(e);
@@ -715,18 +751,18 @@ static void round_all(const Graph *g, Type t, double *value) {
         value[i] = dtype_round(d, value[i]);
 }
 
-// Optimizer nodes read gradients that may come after them, and nothing reads
-// their result, so they are computed last.
-static bool optimizes(const Node *n) {
-    return n->op == OP_sgd || n->op == OP_adam;
+// clip reads gradients that may come after it, and optimizers both.  Nothing
+// else reads their results, so they are computed last.
+static int turn(const Node *n) {
+    return n->op == OP_clip ? 1 : op_info[n->op].facts & OPTIMIZES ? 2 : 0;
 }
 
 double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round) {
     double **value = ARENA_ARRAY(a, g->count + 1, double *);
-    for (int late = 0; late <= 1; late++)
+    for (int late = 0; late <= 2; late++)
         for (NodeId id = 0; id < g->count; id++) {
             const Node *n = &g->node[id];
-            if (optimizes(n) != late)
+            if (turn(n) != late)
                 continue;
             int64_t count = type_count(n->type);
             value[id] = ARENA_ARRAY(a, (size_t)count + 1, double);

@@ -69,6 +69,7 @@ enum {
     CONTRACTS = 256, // done by a library
     COMPOSITE = 512, // stands for simpler operations
     EFFECT = 1024,   // has a purpose although nothing uses its value
+    OPTIMIZES = 2048 // updates a param by its gradient
 };
 
 typedef struct Graph Graph;
@@ -224,9 +225,9 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 // Kinds of state.  Derived state is not part of a checkpoint: it is made again.
 #define STATE_STATISTIC "statistic" // batch_norm's running mean and variance
 #define STATE_OPTIMIZER "optimizer" // momentum and its kin
-#define STATE_RUN "run"             // step, seed, loss scale: scalars of the run
-#define STATE_METRIC "metric"       // sums that the runtime reads and clears
-#define STATE_DERIVED "derived"     // computed from other state, as f16 copies
+#define STATE_RUN "run"         // step, seed, loss scale: scalars of the run
+#define STATE_METRIC "metric"   // sums that the runtime reads and clears
+#define STATE_DERIVED "derived" // computed from other state, as f16 copies
 
 // ---- shape.c ----
 

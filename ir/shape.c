@@ -549,6 +549,15 @@ const char *shape_optimizer(const Graph *g, const Node *n, Type *out) {
     return why;
 }
 
+// The factor that a norm gives, or the largest value itself.
+const char *shape_clip(const Graph *g, const Node *n, Type *out) {
+    const char *mode = node_text(n, ATTR_mode);
+    if (!mode || (strcmp(mode, "norm") != 0 && strcmp(mode, "value") != 0))
+        return "its mode must be norm or value";
+    *out = type_scalar(F32);
+    return want_scalar(g, n, 0, F32);
+}
+
 const char *shape_assign(const Graph *g, const Node *n, Type *out) {
     Op op = g->node[n->arg[0]].op;
     Type to = operand(g, n, 0), value = operand(g, n, 1);

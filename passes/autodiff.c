@@ -13,15 +13,11 @@
 
 #include <string.h>
 
-static bool updates_param(Op op) {
-    return op == OP_sgd || op == OP_adam;
-}
-
 // Which nodes a param that some optimizer updates leads to.
 static bool *find_training(const Graph *g, Arena *scratch) {
     bool *trains = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++)
-        if (updates_param(g->node[n].op))
+        if (op_info[g->node[n].op].facts & OPTIMIZES)
             trains[g->node[n].arg[0]] = true;
     for (NodeId n = 0; n < g->count; n++)
         for (int i = 0; i < g->node[n].num_args; i++)

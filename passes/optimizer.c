@@ -1,118 +1,26 @@
-// Optimizer: sgd and adam become assignments.
+// Optimizer: optimizer nodes become assignments.
 //
 //   needs   gradient(param, value) nodes whose values carry the loss scale
 //   keeps   every other node and its value
 //   leaves  assign nodes at the end, in the order of the optimizer nodes, and
-//           states of kind "optimizer" named for their parameter; no sgd, adam
-//           or gradient
+//           states of kind "optimizer" named for their parameter; no optimizer,
+//           clip or gradient
 //
-// The formulas are PyTorch's.  A decay or momentum that is the constant 0
-// costs nothing.  A parameter without a gradient keeps its value.
+// Gradients are divided by the loss scale, then clipped, then used; each rule
+// has a file for its family.  A decay or momentum that is the constant 0 costs
+// nothing.  A parameter without a gradient keeps its value.
 #include "passes/passes.h"
+#include "passes/update.h"
 
-// The update of one parameter, in the graph that is being built.
-typedef struct {
-    Graph *g;
-    Node from; // the optimizer node, operands mapped
-    NodeId param, rate;
-    NodeId gradient; // of the loss itself
-} Update;
-
-static NodeId number(Update *u, double value) {
-    return graph_constant(u->g, type_scalar(F32), value);
+static bool is_optimizer(const Graph *g, NodeId n) {
+    return op_info[g->node[n].op].facts & OPTIMIZES;
 }
 
-static NodeId op2(Update *u, Op op, NodeId a, NodeId b) {
-    return graph_op2(u->g, op, a, b);
-}
-
-static bool is_zero(const Graph *g, NodeId n) {
-    const Attr *values = node_attr(&g->node[n], ATTR_values);
-    return g->node[n].op == OP_constant && values->count == 1 &&
-           values->floats[0] == 0;
-}
-
-// A state of the parameter's shape that starts with 0.
-static NodeId slot(Update *u, const char *what) {
-    const char *param = node_text(&u->g->node[u->param], ATTR_name);
-    const char *name = arena_format(u->g->arena, "%s.%s", param, what);
-    return graph_state(u->g, name, STATE_OPTIMIZER, u->g->node[u->param].type,
-                       0);
-}
-
-// a x + (1 - a) y
-static NodeId average(Update *u, NodeId a, NodeId x, NodeId y) {
-    NodeId rest = op2(u, OP_sub, number(u, 1), a);
-    return op2(u, OP_add, op2(u, OP_mul, a, x), op2(u, OP_mul, rest, y));
-}
-
-static void descend(Update *u, NodeId from, NodeId direction) {
-    NodeId step = op2(u, OP_mul, u->rate, direction);
-    graph_assign(u->g, u->param, op2(u, OP_sub, from, step));
-}
-
-// torch.optim.SGD.  Its first step sets the momentum buffer to d, which is what
-// a buffer of zeros gives.
-static void update_sgd(Update *u) {
-    NodeId momentum = u->from.arg[2], decay = u->from.arg[3];
-    NodeId d = u->gradient;
-    if (!is_zero(u->g, decay))
-        d = op2(u, OP_add, d, op2(u, OP_mul, decay, u->param));
-    if (!is_zero(u->g, momentum)) {
-        NodeId old = slot(u, "momentum");
-        NodeId kept = op2(u, OP_add, op2(u, OP_mul, momentum, old), d);
-        graph_assign(u->g, old, kept);
-        bool nesterov = node_int(&u->from, ATTR_nesterov, 0);
-        d = nesterov ? op2(u, OP_add, d, op2(u, OP_mul, momentum, kept)) : kept;
-    }
-    descend(u, u->param, d);
-}
-
-// 1 - beta^t, written as -2 h / (1 - h) with h = tanh(t log(beta) / 2): the
-// direct form loses four digits in f32 when beta is 0.999 and t is 1.
-static NodeId correction(Update *u, NodeId beta, NodeId t) {
-    NodeId log_beta = graph_op1(u->g, OP_log, beta);
-    NodeId half = op2(u, OP_mul, t, op2(u, OP_mul, log_beta, number(u, 0.5)));
-    NodeId h = graph_op1(u->g, OP_tanh, half);
-    NodeId rest = op2(u, OP_sub, number(u, 1), h);
-    return op2(u, OP_div, op2(u, OP_mul, number(u, -2), h), rest);
-}
-
-// torch.optim.Adam, and AdamW with decoupled: the decay then shrinks the
-// parameter and does not enter the moments.
-static void update_adam(Update *u) {
-    NodeId beta1 = u->from.arg[2], beta2 = u->from.arg[3];
-    NodeId decay = u->from.arg[4];
-    NodeId t = graph_cast(u->g, u->from.arg[5], F32);
-    NodeId from = u->param, d = u->gradient;
-    if (!is_zero(u->g, decay) && node_int(&u->from, ATTR_decoupled, 0)) {
-        NodeId loss = op2(u, OP_mul, u->rate, decay);
-        from = op2(u, OP_mul, from, op2(u, OP_sub, number(u, 1), loss));
-    } else if (!is_zero(u->g, decay)) {
-        d = op2(u, OP_add, d, op2(u, OP_mul, decay, u->param));
-    }
-    NodeId old_m = slot(u, "adam_m"), old_v = slot(u, "adam_v");
-    NodeId m = average(u, beta1, old_m, d);
-    NodeId v = average(u, beta2, old_v, op2(u, OP_mul, d, d));
-    graph_assign(u->g, old_m, m);
-    graph_assign(u->g, old_v, v);
-    NodeId root = graph_op1(u->g, OP_sqrt, correction(u, beta2, t));
-    root = op2(u, OP_div, graph_op1(u->g, OP_sqrt, v), root);
-    double eps = node_float(&u->from, ATTR_eps, 1e-8);
-    root = op2(u, OP_add, root, number(u, eps));
-    u->rate = op2(u, OP_div, u->rate, correction(u, beta1, t));
-    descend(u, from, op2(u, OP_div, m, root));
-}
-
-static bool is_optimizer(Op op) {
-    return op == OP_sgd || op == OP_adam;
-}
-
-// Copies all but optimizers and gradients.
+// Copies all but optimizers, clips and gradients.
 static void copy_rest(Graph *out, const Graph *g, NodeId *now) {
     for (NodeId n = 0; n < g->count; n++) {
         Op op = g->node[n].op;
-        if (!is_optimizer(op) && op != OP_gradient)
+        if (!is_optimizer(g, n) && op != OP_gradient && op != OP_clip)
             now[n] = graph_copy(out, g, n, now);
     }
 }
@@ -145,19 +53,39 @@ static Node mapped(const Node *n, const NodeId *now, Arena *scratch) {
     return copy;
 }
 
-static void update(Graph *g, Node n, NodeId gradient, NodeId loss_scale) {
-    g->at = n.from;
-    if (loss_scale != NO_NODE)
-        gradient = graph_op2(g, OP_div, gradient, loss_scale);
-    Update u = {.g = g,
-                .from = n,
-                .param = n.arg[0],
-                .rate = n.arg[1],
-                .gradient = gradient};
-    if (n.op == OP_sgd)
-        update_sgd(&u);
-    else
-        update_adam(&u);
+// Gradients of the loss itself, for the params that an optimizer updates.
+static void unscale(Graph *out, const Graph *g, NodeId *gradient,
+                    Arena *scratch) {
+    NodeId loss_scale = find_loss_scale(out);
+    bool *wanted = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        if (!is_optimizer(g, n))
+            continue;
+        NodeId param = g->node[n].arg[0], *raw = &gradient[param];
+        out->at = g->node[n].from;
+        if (!wanted[param] && *raw != NO_NODE && loss_scale != NO_NODE)
+            *raw = graph_op2(out, OP_div, *raw, loss_scale);
+        wanted[param] = true;
+    }
+    for (NodeId n = 0; n < g->count; n++)
+        if (!wanted[n])
+            gradient[n] = NO_NODE;
+}
+
+static void clip(Graph *out, const Graph *g, NodeId *gradient,
+                 const NodeId *now, Arena *scratch) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_clip)
+            gradients_clip(out, mapped(&g->node[n], now, scratch), gradient,
+                           g->count);
+}
+
+static UpdateRule *rule_of(Op op) {
+    static UpdateRule *const rule[NUM_OPS] = {
+        [OP_sgd] = update_sgd,
+        [OP_adam] = update_adam,
+    };
+    return rule[op];
 }
 
 Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
@@ -166,11 +94,19 @@ Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     copy_rest(out, g, now);
     NodeId *gradient = find_gradients(g, now, scratch);
-    NodeId loss_scale = find_loss_scale(out);
-    for (NodeId n = 0; n < g->count; n++)
-        if (is_optimizer(g->node[n].op) &&
-            gradient[g->node[n].arg[0]] != NO_NODE)
-            update(out, mapped(&g->node[n], now, scratch),
-                   gradient[g->node[n].arg[0]], loss_scale);
+    unscale(out, g, gradient, scratch);
+    clip(out, g, gradient, now, scratch);
+    for (NodeId n = 0; n < g->count; n++) {
+        if (!is_optimizer(g, n) || gradient[g->node[n].arg[0]] == NO_NODE)
+            continue;
+        Node from = mapped(&g->node[n], now, scratch);
+        Update u = {.g = out,
+                    .from = from,
+                    .param = from.arg[0],
+                    .rate = from.arg[1],
+                    .gradient = gradient[g->node[n].arg[0]]};
+        out->at = from.from;
+        rule_of(from.op)(&u);
+    }
     return out;
 }

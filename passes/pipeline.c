@@ -73,7 +73,7 @@ static bool has_training(const Graph *g) {
     bool loss = false, optimizer = false;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
-        optimizer |= node->op == OP_sgd || node->op == OP_adam;
+        optimizer |= (op_info[node->op].facts & OPTIMIZES) != 0;
         loss |= node->op == OP_output &&
                 strcmp(node_text(node, ATTR_name), "loss") == 0;
     }

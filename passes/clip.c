@@ -1,0 +1,50 @@
+// Clip: gradients that are too large are made smaller.
+//
+// The formulas are those of torch.nn.utils.clip_grad_norm_ and
+// clip_grad_value_.  They see the gradients of the loss itself, after the loss
+// scale was taken out.  A NaN stays one.
+
+#include "passes/update.h"
+
+#include <string.h>
+
+static NodeId number(Graph *g, double value) {
+    return graph_constant(g, type_scalar(F32), value);
+}
+
+// limit / (norm + 1e-6), at most 1.
+static NodeId norm_factor(Graph *g, NodeId limit, const NodeId *gradient,
+                          NodeId count) {
+    NodeId sum = NO_NODE;
+    for (NodeId n = 0; n < count; n++) {
+        if (gradient[n] == NO_NODE)
+            continue;
+        NodeId square = sum_of_squares(g, gradient[n]);
+        sum = sum == NO_NODE ? square : graph_op2(g, OP_add, sum, square);
+    }
+    if (sum == NO_NODE)
+        return NO_NODE;
+    NodeId norm =
+        graph_op2(g, OP_add, graph_op1(g, OP_sqrt, sum), number(g, 1e-6));
+    NodeId ratio = graph_op2(g, OP_div, limit, norm);
+    NodeId larger = graph_op2(g, OP_lt, number(g, 1), ratio);
+    return graph_op3(g, OP_select, larger, number(g, 1), ratio);
+}
+
+static NodeId clamp(Graph *g, NodeId x, NodeId limit) {
+    NodeId least = graph_op1(g, OP_neg, limit);
+    NodeId low =
+        graph_op3(g, OP_select, graph_op2(g, OP_lt, x, least), least, x);
+    return graph_op3(g, OP_select, graph_op2(g, OP_lt, limit, x), limit, low);
+}
+
+void gradients_clip(Graph *g, Node clip, NodeId *gradient, NodeId count) {
+    bool norm = strcmp(node_text(&clip, ATTR_mode), "norm") == 0;
+    NodeId limit = clip.arg[0];
+    g->at = clip.from;
+    NodeId factor = norm ? norm_factor(g, limit, gradient, count) : NO_NODE;
+    for (NodeId n = 0; n < count; n++)
+        if (gradient[n] != NO_NODE)
+            gradient[n] = norm ? graph_op2(g, OP_mul, gradient[n], factor)
+                               : clamp(g, gradient[n], limit);
+}

@@ -1,0 +1,62 @@
+// Update: what the rules of all optimizers are made of.
+
+#include "passes/update.h"
+
+NodeId update_number(Update *u, double value) {
+    return graph_constant(u->g, type_scalar(F32), value);
+}
+
+NodeId update_op2(Update *u, Op op, NodeId a, NodeId b) {
+    return graph_op2(u->g, op, a, b);
+}
+
+bool update_is_zero(const Update *u, NodeId n) {
+    const Node *node = &u->g->node[n];
+    const Attr *values = node_attr(node, ATTR_values);
+    return node->op == OP_constant && values->count == 1 &&
+           values->floats[0] == 0;
+}
+
+NodeId update_slot(Update *u, const char *what) {
+    const char *param = node_text(&u->g->node[u->param], ATTR_name);
+    const char *name = arena_format(u->g->arena, "%s.%s", param, what);
+    return graph_state(u->g, name, STATE_OPTIMIZER, u->g->node[u->param].type,
+                       0);
+}
+
+NodeId update_average(Update *u, NodeId a, NodeId x, NodeId y) {
+    NodeId rest = update_op2(u, OP_sub, update_number(u, 1), a);
+    return update_op2(u, OP_add, update_op2(u, OP_mul, a, x),
+                      update_op2(u, OP_mul, rest, y));
+}
+
+NodeId update_add_decay(Update *u, NodeId x, NodeId decay) {
+    if (update_is_zero(u, decay))
+        return x;
+    return update_op2(u, OP_add, x, update_op2(u, OP_mul, decay, u->param));
+}
+
+NodeId update_shrink(Update *u, NodeId decay) {
+    if (update_is_zero(u, decay))
+        return u->param;
+    NodeId loss = update_op2(u, OP_mul, u->rate, decay);
+    NodeId rest = update_op2(u, OP_sub, update_number(u, 1), loss);
+    return update_op2(u, OP_mul, u->param, rest);
+}
+
+NodeId sum_of_squares(Graph *g, NodeId x) {
+    int64_t axes[MAX_RANK];
+    int rank = g->node[x].type.rank;
+    for (int i = 0; i < rank; i++)
+        axes[i] = i;
+    return graph_reduce(g, OP_sum, graph_op2(g, OP_mul, x, x), rank, axes);
+}
+
+NodeId update_norm(Update *u, NodeId x) {
+    return graph_op1(u->g, OP_sqrt, sum_of_squares(u->g, x));
+}
+
+void update_descend(Update *u, NodeId from, NodeId rate, NodeId direction) {
+    NodeId step = update_op2(u, OP_mul, rate, direction);
+    graph_assign(u->g, u->param, update_op2(u, OP_sub, from, step));
+}

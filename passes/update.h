@@ -1,0 +1,53 @@
+// The update of one parameter, in the graph that the optimizer pass builds.
+// What its .c files share.
+#ifndef PASSES_UPDATE_H
+#define PASSES_UPDATE_H
+
+#include "ir/ir.h"
+
+typedef struct {
+    Graph *g;
+    Node from; // the optimizer node, operands mapped
+    NodeId param, rate;
+    NodeId gradient; // of the loss itself, clipped
+} Update;
+
+// ---- update.c: what updates are made of ----
+
+NodeId update_number(Update *u, double value);
+NodeId update_op2(Update *u, Op op, NodeId a, NodeId b);
+
+// Whether n is the constant 0, so that what it scales need not be computed.
+bool update_is_zero(const Update *u, NodeId n);
+
+// A state of the parameter's shape that starts with 0, named PARAM.WHAT.
+NodeId update_slot(Update *u, const char *what);
+
+// a x + (1 - a) y
+NodeId update_average(Update *u, NodeId a, NodeId x, NodeId y);
+
+// x + decay * parameter, or x where the decay is 0.
+NodeId update_add_decay(Update *u, NodeId x, NodeId decay);
+
+// The parameter as a decay outside the gradient leaves it: times 1 - rate *
+// decay.
+NodeId update_shrink(Update *u, NodeId decay);
+
+// sum(x^2), a scalar, and its root.
+NodeId sum_of_squares(Graph *g, NodeId x);
+NodeId update_norm(Update *u, NodeId x);
+
+// The parameter becomes from - rate * direction.
+void update_descend(Update *u, NodeId from, NodeId rate, NodeId direction);
+
+// ---- one file for each family ----
+
+typedef void UpdateRule(Update *u);
+UpdateRule update_sgd, update_adam;
+
+// ---- clip.c ----
+
+// Limits the gradients, NO_NODE where a param has none, as the clip node says.
+void gradients_clip(Graph *g, Node clip, NodeId *gradient, NodeId count);
+
+#endif
