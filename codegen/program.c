@@ -278,7 +278,7 @@ static void write_call(Text *t, const Graph *g, const Node *d) {
 
 static const Node *call_node(const Graph *g, const Kernel *k) {
     NodeId n = k->group->first;
-    while (!(op_info[g->node[n].op].facts & CONTRACTS))
+    while (!(op_info[g->node[n].op].facts & CALLS))
         n++;
     return &g->node[n];
 }

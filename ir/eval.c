@@ -4,6 +4,7 @@
 // operation's definition and nothing else: no expansion into other
 // operations, no order of sums that a kernel would choose.
 
+#include "ir/factor.h"
 #include "ir/ir.h"
 
 #include <math.h>
@@ -314,7 +315,7 @@ static void eval_all_finite(const Eval *e) {
 
 // ---- other places of the same numbers ----
 
-static void eval_reshape(const Eval *e) {
+static void eval_copy(const Eval *e) {
     for (int64_t i = 0; i < type_count(e->n->type); i++)
         e->out[i] = arg(e, 0)[i];
 }
@@ -370,6 +371,55 @@ static void eval_flip(const Eval *e) {
         int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
         int64_t x = arg(e, 1)[n] != 0 ? t.dim[2] - 1 - w : w;
         e->out[i] = arg(e, 0)[pixel(t, n, h, x, c)];
+    }
+}
+
+static void eval_transpose(const Eval *e) {
+    Type t = e->n->type, x = arg_type(e, 0);
+    const Attr *order = node_attr(e->n, ATTR_order);
+    for (int64_t i = 0; i < type_count(t); i++) {
+        int64_t index[MAX_RANK] = {0}, rest = i, at = 0;
+        for (int k = t.rank - 1; k >= 0; k--) {
+            index[order->ints[k]] = rest % t.dim[k];
+            rest /= t.dim[k];
+        }
+        for (int k = 0; k < x.rank; k++)
+            at = at * x.dim[k] + index[k];
+        e->out[i] = arg(e, 0)[at];
+    }
+}
+
+static int64_t nearest_inside(double i, int64_t size) {
+    return i < 0 ? 0 : i >= (double)size ? size - 1 : (int64_t)i;
+}
+
+static void eval_gather(const Eval *e) {
+    Type table = arg_type(e, 0);
+    int64_t row = type_count(table) / table.dim[0];
+    for (int64_t i = 0; i < type_count(e->n->type); i++) {
+        int64_t from = nearest_inside(arg(e, 1)[i / row], table.dim[0]);
+        e->out[i] = arg(e, 0)[from * row + i % row];
+    }
+}
+
+static void eval_gather_grad(const Eval *e) {
+    Type table = e->n->type;
+    int64_t row = type_count(table) / table.dim[0];
+    for (int64_t i = 0; i < type_count(arg_type(e, 0)); i++) {
+        int64_t to = nearest_inside(arg(e, 1)[i / row], table.dim[0]);
+        e->out[to * row + i % row] += arg(e, 0)[i];
+    }
+}
+
+static void eval_take(const Eval *e) {
+    Type t = e->n->type, x = arg_type(e, 0);
+    for (int64_t i = 0; i < type_count(t); i++) {
+        int64_t c = i % t.dim[3], w = i / t.dim[3] % t.dim[2];
+        int64_t h = i / t.dim[3] / t.dim[2] % t.dim[1];
+        int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
+        int64_t row = nearest_inside(arg(e, 1)[n * t.dim[1] + h], x.dim[1]);
+        int64_t column = nearest_inside(arg(e, 2)[n * t.dim[2] + w], x.dim[2]);
+        e->out[i] = arg(e, 0)[pixel(x, n, row, column, c)];
     }
 }
 
@@ -458,6 +508,55 @@ static void eval_avg_pool_grad(const Eval *e) {
         }
 }
 
+// What row or column i of a resized image is made of: `low` and the one after
+// it, the latter with this share.  Pixels are squares, and their centres are at
+// halves.  nearest takes the pixel that the corner of the result's is in.
+typedef struct {
+    int64_t low, high;
+    double share;
+} Blend;
+
+static Blend blend_of(const Node *n, Type image, int axis, int64_t i) {
+    int64_t from = image.dim[1 + axis], to = node_ints(n, ATTR_size, axis, 1);
+    if (strcmp(node_text(n, ATTR_mode), "nearest") == 0)
+        return (Blend){i * from / to, i * from / to, 0};
+    double at = ((double)i + 0.5) * (double)from / (double)to - 0.5;
+    at = at < 0 ? 0 : at;
+    int64_t low = (int64_t)at;
+    return (Blend){low, low + 1 < from ? low + 1 : low, at - (double)low};
+}
+
+// Element k of 0 .. 3 that element o of the result is made of, and its share.
+static int64_t blend_pixel(const Eval *e, Type image, Type result, int64_t o,
+                           int k, double *share) {
+    const int64_t *dim = result.dim;
+    Blend y = blend_of(e->n, image, 0, o / dim[3] / dim[2] % dim[1]);
+    Blend x = blend_of(e->n, image, 1, o / dim[3] % dim[2]);
+    *share = (k & 2 ? y.share : 1 - y.share) * (k & 1 ? x.share : 1 - x.share);
+    return pixel(image, o / dim[3] / dim[2] / dim[1], k & 2 ? y.high : y.low,
+                 k & 1 ? x.high : x.low, o % dim[3]);
+}
+
+static void eval_resize(const Eval *e) {
+    double share;
+    for (int64_t o = 0; o < type_count(e->n->type); o++)
+        for (int k = 0; k < 4; k++) {
+            int64_t i =
+                blend_pixel(e, arg_type(e, 0), e->n->type, o, k, &share);
+            e->out[o] += share != 0 ? share * arg(e, 0)[i] : 0;
+        }
+}
+
+static void eval_resize_grad(const Eval *e) {
+    double share;
+    for (int64_t o = 0; o < type_count(arg_type(e, 0)); o++)
+        for (int k = 0; k < 4; k++) {
+            int64_t i =
+                blend_pixel(e, e->n->type, arg_type(e, 0), o, k, &share);
+            e->out[i] += share != 0 ? share * arg(e, 0)[o] : 0;
+        }
+}
+
 // ---- library calls ----
 
 // One product of a convolution y = conv(x, w), and where its three numbers
@@ -494,16 +593,30 @@ static void eval_conv(const Eval *e, Type x, Type w, Type y) {
         conv_window(e, x, w, y, o);
 }
 
-static void eval_matmul(const Eval *e) {
+// One product of two matrices; the rows of a and b are as long as they are in
+// memory, transposed or not.
+static void multiply(const Eval *e, const double *a, int64_t a_row,
+                     const double *b, int64_t b_row, double *out) {
     bool ta = node_int(e->n, ATTR_ta, 0), tb = node_int(e->n, ATTR_tb, 0);
-    Type a = arg_type(e, 0), b = arg_type(e, 1);
-    int64_t M = e->n->type.dim[0], N = e->n->type.dim[1], K = a.dim[!ta];
+    Type t = e->n->type, x = arg_type(e, 0);
+    int64_t M = t.dim[t.rank - 2], N = t.dim[t.rank - 1];
+    int64_t K = x.dim[x.rank - (ta ? 2 : 1)];
     for (int64_t m = 0; m < M; m++)
         for (int64_t n = 0; n < N; n++)
             for (int64_t k = 0; k < K; k++)
-                e->out[m * N + n] +=
-                    arg(e, 0)[ta ? k * a.dim[1] + m : m * a.dim[1] + k] *
-                    arg(e, 1)[tb ? n * b.dim[1] + k : k * b.dim[1] + n];
+                out[m * N + n] += a[ta ? k * a_row + m : m * a_row + k] *
+                                  b[tb ? n * b_row + k : k * b_row + n];
+}
+
+static void eval_matmul(const Eval *e) {
+    Type a = arg_type(e, 0), b = arg_type(e, 1), t = e->n->type;
+    int64_t batch = 1;
+    for (int i = 0; i < t.rank - 2; i++)
+        batch *= t.dim[i];
+    for (int64_t i = 0; i < batch; i++)
+        multiply(e, arg(e, 0) + i * (type_count(a) / batch), a.dim[a.rank - 1],
+                 arg(e, 1) + i * (type_count(b) / batch), b.dim[b.rank - 1],
+                 e->out + i * (type_count(t) / batch));
 }
 
 // ---- composite operations ----
@@ -532,29 +645,33 @@ static double log_sum_exp(const double *x, int64_t count) {
     return most + log(sum);
 }
 
-// Against (1 - smoothing) for the label and smoothing / K for each class.
+// Against (1 - smoothing) for the label, or of each class's share, and
+// smoothing / K for each class.
 static void eval_cross_entropy(const Eval *e) {
     Type t = arg_type(e, 0);
     double smoothing = node_float(e->n, ATTR_smoothing, 0);
+    bool soft = arg_type(e, 1).dtype != I32;
     for (int64_t m = 0; m < t.dim[0]; m++) {
         const double *row = arg(e, 0) + m * t.dim[1];
         double total = log_sum_exp(row, t.dim[1]);
         for (int64_t k = 0; k < t.dim[1]; k++) {
-            double is_label = arg(e, 1)[m] == (double)k;
+            double label =
+                soft ? arg(e, 1)[m * t.dim[1] + k] : arg(e, 1)[m] == (double)k;
             double target =
-                (1 - smoothing) * is_label + smoothing / (double)t.dim[1];
+                (1 - smoothing) * label + smoothing / (double)t.dim[1];
             if (target != 0)
                 e->out[m] += target * (total - row[k]);
         }
     }
 }
 
-static void eval_softmax(const Eval *e) {
+static void eval_softmax(const Eval *e, bool logarithm) {
     Type t = e->n->type;
     int64_t K = t.dim[t.rank - 1];
     for (int64_t i = 0; i < type_count(t); i++) {
         const double *row = arg(e, 0) + i / K * K;
-        e->out[i] = exp(arg(e, 0)[i] - log_sum_exp(row, K));
+        double power = arg(e, 0)[i] - log_sum_exp(row, K);
+        e->out[i] = logarithm ? power : exp(power);
     }
 }
 
@@ -677,7 +794,7 @@ static void eval_node(const Eval *e) {
         eval_all_finite(e);
         return;
     case OP_reshape:
-        eval_reshape(e);
+        eval_copy(e);
         return;
     case OP_pad:
         eval_moved(e, -1);
@@ -690,6 +807,21 @@ static void eval_node(const Eval *e) {
         return;
     case OP_flip:
         eval_flip(e);
+        return;
+    case OP_transpose:
+        eval_transpose(e);
+        return;
+    case OP_gather:
+        eval_gather(e);
+        return;
+    case OP_gather_grad:
+        eval_gather_grad(e);
+        return;
+    case OP_take:
+        eval_take(e);
+        return;
+    case OP_resize_grad:
+        eval_resize_grad(e);
         return;
     case OP_max_pool:
         eval_max_pool(e, false);
@@ -718,6 +850,13 @@ static void eval_node(const Eval *e) {
     case OP_matmul:
         eval_matmul(e);
         return;
+    case OP_eigh:
+        factor_eigh(arg(e, 0), e->n->type.dim[1], e->out, e->arena);
+        return;
+    case OP_orthogonal:
+        factor_orthogonal(arg(e, 0), e->n->type.dim[0], e->n->type.dim[1],
+                          e->out);
+        return;
     case OP_batch_norm:
         eval_batch_norm(e);
         return;
@@ -725,7 +864,16 @@ static void eval_node(const Eval *e) {
         eval_cross_entropy(e);
         return;
     case OP_softmax:
-        eval_softmax(e);
+        eval_softmax(e, false);
+        return;
+    case OP_log_softmax:
+        eval_softmax(e, true);
+        return;
+    case OP_resize:
+        eval_resize(e);
+        return;
+    case OP_stop_gradient:
+        eval_copy(e);
         return;
     case OP_gradient:
     case OP_assign:

@@ -127,7 +127,7 @@ static void describe(const Graph *g, const bool *stored, Group *group) {
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         unsigned facts = op_info[d->op].facts;
-        if (facts & CONTRACTS)
+        if (facts & CALLS)
             group->kind = GROUP_CALL;
         if (d->op == OP_assign)
             group->kind = GROUP_UPDATE;

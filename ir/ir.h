@@ -58,18 +58,19 @@ typedef enum {
 } Op;
 
 enum {
-    LEAF = 1,        // no operands; its value comes from outside or is fixed
-    POINTWISE = 2,   // an element needs the same element of each operand
-    COMMUTES = 4,    // the two operands may be exchanged
-    COSTLY = 8,      // worth storing rather than computing twice
-    REDUCES = 16,    // many elements become one
-    INDEXES = 32,    // an element is one element of the operand, elsewhere
-    WINDOW = 64,     // an element needs a window of the operand
-    VIEW = 128,      // the same bytes under another shape
-    CONTRACTS = 256, // done by a library
-    COMPOSITE = 512, // stands for simpler operations
-    EFFECT = 1024,   // has a purpose although nothing uses its value
-    OPTIMIZES = 2048 // updates a param by its gradient
+    LEAF = 1,         // no operands; its value comes from outside or is fixed
+    POINTWISE = 2,    // an element needs the same element of each operand
+    COMMUTES = 4,     // the two operands may be exchanged
+    COSTLY = 8,       // worth storing rather than computing twice
+    REDUCES = 16,     // many elements become one
+    INDEXES = 32,     // an element is one element of the operand, elsewhere
+    WINDOW = 64,      // an element needs a window of the operand
+    VIEW = 128,       // the same bytes under another shape
+    CONTRACTS = 256,  // adds up products of its two operands
+    COMPOSITE = 512,  // stands for simpler operations
+    EFFECT = 1024,    // has a purpose although nothing uses its value
+    OPTIMIZES = 2048, // updates a param by its gradient
+    CALLS = 4096,     // done by a library
 };
 
 typedef struct Graph Graph;

@@ -305,6 +305,72 @@ const char *shape_flip(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
+// order names each axis of the operand once.
+const char *shape_transpose(const Graph *g, const Node *n, Type *out) {
+    Type t = operand(g, n, 0);
+    const Attr *order = node_attr(n, ATTR_order);
+    unsigned seen = 0;
+    if (!order || order->count != t.rank)
+        return unfit(g, "its order must have a number for each axis", t);
+    *out = t;
+    for (int i = 0; i < t.rank; i++) {
+        int64_t axis = order->ints[i];
+        if (axis < 0 || axis >= t.rank || seen >> axis & 1)
+            return unfit(g, "its order must name each axis once", t);
+        seen |= 1u << axis;
+        out->dim[i] = t.dim[axis];
+    }
+    return NULL;
+}
+
+// The rows of a table by an index: its shape, then that of a row.
+static const char *rows_type(const Graph *g, Type table, Type index,
+                             Type *out) {
+    if (table.rank == 0 || index.dtype != I32)
+        return differ(g, "it needs a table [V,...] and an i32 index", table,
+                      index);
+    if (table.dim[0] == 0)
+        return unfit(g, "a table needs rows", table);
+    if (index.rank + table.rank - 1 > MAX_RANK)
+        return differ(g, "the result has too many axes", table, index);
+    *out = index;
+    out->dtype = table.dtype;
+    for (int i = 1; i < table.rank; i++)
+        out->dim[out->rank++] = table.dim[i];
+    return NULL;
+}
+
+const char *shape_gather(const Graph *g, const Node *n, Type *out) {
+    return rows_type(g, operand(g, n, 0), operand(g, n, 1), out);
+}
+
+// Sums, and so f32.
+const char *shape_gather_grad(const Graph *g, const Node *n, Type *out) {
+    Type dy = operand(g, n, 0), rows;
+    out->dtype = F32;
+    const char *why = rows_type(g, *out, operand(g, n, 1), &rows);
+    if (why)
+        return why;
+    if (!type_same_shape(rows, dy) || !dtype_float(dy.dtype))
+        return differ(g, "gather gives the first, the gradient is the second",
+                      rows, dy);
+    return NULL;
+}
+
+const char *shape_take(const Graph *g, const Node *n, Type *out) {
+    Type t = operand(g, n, 0);
+    if (t.rank != 4 || t.dim[1] == 0 || t.dim[2] == 0)
+        return unfit(g, "it needs images [N,H,W,C]", t);
+    *out = t;
+    for (int i = 1; i <= 2; i++) {
+        Type index = operand(g, n, i);
+        if (index.dtype != I32 || index.rank != 2 || index.dim[0] != t.dim[0])
+            return differ(g, "rows and columns must be i32[N,...]", t, index);
+        out->dim[i] = index.dim[1];
+    }
+    return NULL;
+}
+
 // ---- windows ----
 
 int64_t window_count(int64_t in, int64_t pads, int64_t window, int64_t stride,
@@ -410,6 +476,52 @@ const char *shape_unpool(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
+// Places are counted in 32 bits, also those that lie between pixels.
+static const char *check_size(const Graph *g, const Node *n, Type image) {
+    const Attr *size = node_attr(n, ATTR_size);
+    const char *mode = node_text(n, ATTR_mode);
+    const char *why = check_ints(g, n, ATTR_size, 2, 1);
+    if (why)
+        return why;
+    if (size == NULL)
+        return "it has no size";
+    if (!mode ||
+        (strcmp(mode, "nearest") != 0 && strcmp(mode, "bilinear") != 0))
+        return "its mode must be nearest or bilinear";
+    if (image.rank != 4 || !dtype_float(image.dtype))
+        return unfit(g, "it needs float images [N,H,W,C]", image);
+    for (int i = 0; i < 2; i++)
+        if (image.dim[1 + i] == 0 ||
+            image.dim[1 + i] * size->ints[i] > INT32_MAX)
+            return unfit(g, "it cannot make that size", image);
+    return NULL;
+}
+
+const char *shape_resize(const Graph *g, const Node *n, Type *out) {
+    const char *why = check_size(g, n, operand(g, n, 0));
+    if (why)
+        return why;
+    *out = operand(g, n, 0);
+    for (int i = 0; i < 2; i++)
+        out->dim[1 + i] = node_ints(n, ATTR_size, i, 0);
+    return NULL;
+}
+
+const char *shape_unresize(const Graph *g, const Node *n, Type *out) {
+    Type dy = operand(g, n, 0), y;
+    out->dtype = dy.dtype;
+    const char *why = check_size(g, n, *out);
+    if (why)
+        return why;
+    y = *out;
+    for (int i = 0; i < 2; i++)
+        y.dim[1 + i] = node_ints(n, ATTR_size, i, 0);
+    if (!type_same_shape(y, dy))
+        return differ(g, "resize gives the first, the gradient is the second",
+                      y, dy);
+    return NULL;
+}
+
 // ---- library calls ----
 
 static const char *want_real_pair(const Graph *g, const Node *n) {
@@ -476,12 +588,43 @@ const char *shape_matmul(const Graph *g, const Node *n, Type *out) {
     const char *why = want_real_pair(g, n);
     if (why)
         return why;
-    if (a.rank != 2 || b.rank != 2)
-        return differ(g, "it needs two matrices", a, b);
-    if (a.dim[!ta] != b.dim[tb])
+    int last = a.rank - 1, rows = a.rank - 2;
+    if (a.rank < 2 || b.rank != a.rank)
+        return differ(g, "it needs two matrices, or as many of each", a, b);
+    for (int i = 0; i < rows; i++)
+        if (a.dim[i] != b.dim[i])
+            return differ(g, "it needs as many matrices of each", a, b);
+    if (a.dim[ta ? rows : last] != b.dim[tb ? last : rows])
         return differ(g, "columns and rows do not match", a, b);
-    *out = type_of(a.dtype, 2, (int64_t[]){a.dim[ta], b.dim[!tb]});
+    *out = a;
+    out->dim[rows] = a.dim[ta ? last : rows];
+    out->dim[last] = b.dim[tb ? rows : last];
     return NULL;
+}
+
+// ---- factors of a matrix ----
+
+static const char *want_matrix(const Graph *g, Type t) {
+    if (t.dtype == F32 && t.rank == 2)
+        return NULL;
+    return unfit(g, "it needs an f32 matrix", t);
+}
+
+const char *shape_eigh(const Graph *g, const Node *n, Type *out) {
+    Type t = operand(g, n, 0);
+    const char *why = want_matrix(g, t);
+    if (why)
+        return why;
+    if (t.dim[0] != t.dim[1])
+        return unfit(g, "it needs a square matrix", t);
+    *out = t;
+    out->dim[0]++;
+    return NULL;
+}
+
+const char *shape_orthogonal(const Graph *g, const Node *n, Type *out) {
+    *out = operand(g, n, 0);
+    return want_matrix(g, *out);
 }
 
 // ---- composite operations ----
@@ -503,8 +646,10 @@ const char *shape_cross_entropy(const Graph *g, const Node *n, Type *out) {
     Type logits = operand(g, n, 0), labels = operand(g, n, 1);
     if (logits.rank != 2 || !dtype_float(logits.dtype))
         return unfit(g, "its logits must be float [M,K]", logits);
-    if (!type_equal(labels, type_of(I32, 1, logits.dim)))
-        return differ(g, "its labels must be i32[M]", logits, labels);
+    if (!type_equal(labels, type_of(I32, 1, logits.dim)) &&
+        !type_equal(labels, type_of(F32, 2, logits.dim)))
+        return differ(g, "its labels must be i32[M] or f32[M,K]", logits,
+                      labels);
     *out = type_of(F32, 2, (int64_t[]){logits.dim[0], 1});
     return NULL;
 }

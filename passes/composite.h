@@ -21,7 +21,9 @@ typedef struct {
 
 Exponents composite_exponents(Graph *g, NodeId x, int axis);
 
-// bool [M,K]: whether column k is the label of row m.
-NodeId composite_chosen(Graph *g, NodeId logits, NodeId label);
+// f32 [M,K]: how much of each class a row is meant to be, from labels i32[M] or
+// shares f32[M,K], of which `smoothing` is spread over all classes.
+NodeId composite_target(Graph *g, NodeId logits, NodeId label,
+                        double smoothing);
 
 #endif

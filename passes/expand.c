@@ -9,6 +9,8 @@
 #include "passes/composite.h"
 #include "passes/passes.h"
 
+#include <string.h>
+
 // A graph that is being rebuilt, and the node at hand.
 typedef struct {
     Graph *g;
@@ -51,13 +53,29 @@ Exponents composite_exponents(Graph *g, NodeId x, int axis) {
     return (Exponents){shifted, exponent, sum};
 }
 
-NodeId composite_chosen(Graph *g, NodeId logits, NodeId label) {
+static bool has_shares(const Graph *g, NodeId label) {
+    return g->node[label].type.dtype != I32;
+}
+
+// bool [M,K]: whether column k is the label of row m.
+static NodeId chosen(Graph *g, NodeId logits, NodeId label) {
     Type type = g->node[logits].type;
-    type.dtype = I32;
     int64_t column[] = {type.dim[0], 1};
     NodeId rows = graph_reshape(g, label, 2, column);
     NodeId columns = graph_iota(g, type_of(I32, 2, type.dim), 1);
     return graph_op2(g, OP_eq, columns, rows);
+}
+
+NodeId composite_target(Graph *g, NodeId logits, NodeId label,
+                        double smoothing) {
+    double rest = smoothing / (double)g->node[logits].type.dim[1];
+    if (!has_shares(g, label))
+        return graph_op3(g, OP_select, chosen(g, logits, label),
+                         number(g, 1 - smoothing + rest), number(g, rest));
+    if (smoothing == 0)
+        return label;
+    NodeId own = graph_op2(g, OP_mul, label, number(g, 1 - smoothing));
+    return graph_op2(g, OP_add, own, number(g, rest));
 }
 
 static const Node *node(const Expansion *e) {
@@ -80,6 +98,18 @@ static NodeId expand_batch_norm(const Expansion *e) {
     return graph_op2(e->g, OP_add, scaled, operand(e, 2));
 }
 
+// loss = log(sum) sum(target) - sum(target shifted).
+static NodeId cross_entropy_of_shares(const Expansion *e, const Exponents *p) {
+    Graph *g = e->g;
+    int64_t axes[] = {1};
+    NodeId target = composite_target(g, operand(e, 0), operand(e, 1),
+                                     node_float(node(e), ATTR_smoothing, 0));
+    NodeId whole = graph_reduce(g, OP_sum, target, 1, axes);
+    NodeId all = graph_op2(g, OP_mul, graph_op1(g, OP_log, p->sum), whole);
+    NodeId part = graph_op2(g, OP_mul, target, p->shifted);
+    return graph_op2(g, OP_sub, all, graph_reduce(g, OP_sum, part, 1, axes));
+}
+
 // loss = log(sum) - (1 - a) shifted[label] - a / K sum(shifted).
 static NodeId expand_cross_entropy(const Expansion *e) {
     Graph *g = e->g;
@@ -88,8 +118,10 @@ static NodeId expand_cross_entropy(const Expansion *e) {
     int64_t classes = g->node[logits].type.dim[1];
     int64_t axes[] = {1};
     Exponents p = composite_exponents(g, logits, 1);
-    NodeId chosen = composite_chosen(g, logits, operand(e, 1));
-    NodeId kept = graph_op3(g, OP_select, chosen, p.shifted, number(g, 0));
+    if (has_shares(g, operand(e, 1)))
+        return cross_entropy_of_shares(e, &p);
+    NodeId label = chosen(g, logits, operand(e, 1));
+    NodeId kept = graph_op3(g, OP_select, label, p.shifted, number(g, 0));
     NodeId target = graph_reduce(g, OP_sum, kept, 1, axes);
     NodeId loss = graph_op1(g, OP_log, p.sum);
     if (a == 0)
@@ -100,12 +132,110 @@ static NodeId expand_cross_entropy(const Expansion *e) {
     return graph_op2(g, OP_sub, graph_op2(g, OP_sub, loss, target), all);
 }
 
-static NodeId expand_softmax(const Expansion *e) {
+static Exponents exponents(const Expansion *e) {
     int last = e->g->node[operand(e, 0)].type.rank - 1;
     int axis = (int)node_int(node(e), ATTR_axis, last);
-    Exponents p = composite_exponents(e->g, operand(e, 0), axis);
+    return composite_exponents(e->g, operand(e, 0), axis);
+}
+
+static NodeId expand_softmax(const Expansion *e) {
+    Exponents p = exponents(e);
     return graph_op2(e->g, OP_div, p.exp, p.sum);
 }
+
+static NodeId expand_log_softmax(const Expansion *e) {
+    Exponents p = exponents(e);
+    return graph_op2(e->g, OP_sub, p.shifted, graph_op1(e->g, OP_log, p.sum));
+}
+
+static NodeId expand_stop_gradient(const Expansion *e) {
+    return operand(e, 0);
+}
+
+// ---- resize ----
+
+// Rows (axis 0) or columns (axis 1) that the places of a resized image are
+// between: `low`, and the one after it with this share (NO_NODE: none).
+typedef struct {
+    NodeId low, high, share;
+} Blend;
+
+// i32[count] as i32[N,count].
+static NodeId for_each_image(Graph *g, NodeId index, int64_t images) {
+    Type t = type_of(I32, 2, (int64_t[]){images, g->node[index].type.dim[0]});
+    return graph_add(g, (Node){.op = OP_broadcast,
+                               .type = t,
+                               .num_args = 1,
+                               .arg = &index,
+                               .group = -1});
+}
+
+static NodeId whole(Graph *g, int64_t value) {
+    return graph_constant(g, type_scalar(I32), (double)value);
+}
+
+static Blend blend_nearest(Graph *g, NodeId place, int64_t from, int64_t to) {
+    NodeId low = graph_op2(g, OP_mul, place, whole(g, from));
+    low = graph_op2(g, OP_div, low, whole(g, to));
+    return (Blend){low, NO_NODE, NO_NODE};
+}
+
+// Pixels are squares, and their centres are at halves.
+static Blend blend_bilinear(Graph *g, NodeId place, int64_t from, int64_t to) {
+    double step = (double)from / (double)to;
+    NodeId at = graph_cast(g, place, F32);
+    at = graph_op2(g, OP_mul, at, number(g, step));
+    at = graph_op2(g, OP_add, at, number(g, 0.5 * step - 0.5));
+    at = graph_op2(g, OP_maximum, at, number(g, 0));
+    NodeId floor = graph_op1(g, OP_floor, at);
+    NodeId low = graph_cast(g, floor, I32);
+    NodeId high = graph_op2(g, OP_add, low, whole(g, 1));
+    return (Blend){low, high, graph_op2(g, OP_sub, at, floor)};
+}
+
+static Blend blend(const Expansion *e, int axis) {
+    Graph *g = e->g;
+    Type image = g->node[operand(e, 0)].type;
+    int64_t from = image.dim[1 + axis];
+    int64_t to = node_ints(node(e), ATTR_size, axis, 1);
+    NodeId place = graph_iota(g, type_of(I32, 1, &to), 0);
+    bool nearest = strcmp(node_text(node(e), ATTR_mode), "nearest") == 0;
+    Blend b = nearest ? blend_nearest(g, place, from, to)
+                      : blend_bilinear(g, place, from, to);
+    b.low = for_each_image(g, b.low, image.dim[0]);
+    if (nearest)
+        return b;
+    b.high = for_each_image(g, b.high, image.dim[0]);
+    b.share =
+        graph_reshape(g, b.share, axis == 0 ? 3 : 2, (int64_t[]){to, 1, 1});
+    return b;
+}
+
+// a and b, of which b has this share.
+static NodeId mix(Graph *g, NodeId a, NodeId b, NodeId share) {
+    NodeId rest = graph_op2(g, OP_sub, number(g, 1), share);
+    return graph_op2(g, OP_add, graph_op2(g, OP_mul, a, rest),
+                     graph_op2(g, OP_mul, b, share));
+}
+
+static NodeId row_of(const Expansion *e, NodeId rows, const Blend *columns) {
+    NodeId x = operand(e, 0);
+    NodeId low = graph_op3(e->g, OP_take, x, rows, columns->low);
+    if (columns->high == NO_NODE)
+        return low;
+    NodeId high = graph_op3(e->g, OP_take, x, rows, columns->high);
+    return mix(e->g, low, high, columns->share);
+}
+
+static NodeId expand_resize(const Expansion *e) {
+    Blend rows = blend(e, 0), columns = blend(e, 1);
+    NodeId y = row_of(e, rows.low, &columns);
+    if (rows.high != NO_NODE)
+        y = mix(e->g, y, row_of(e, rows.high, &columns), rows.share);
+    return graph_cast(e->g, y, node(e)->type.dtype);
+}
+
+// ---- the pass ----
 
 static ExpandRule *const expand_rule[NUM_OPS] = {
 #define OP(name, ...) [OP_##name] =

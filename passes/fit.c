@@ -108,7 +108,7 @@ static NodeId settle(Graph *g, const Node *n, NodeId x) {
 // ---- operands of libraries ----
 
 static bool reads_memory(const Node *n) {
-    return (op_info[n->op].facts & CONTRACTS) || n->op == OP_all_finite;
+    return (op_info[n->op].facts & CALLS) || n->op == OP_all_finite;
 }
 
 static bool is_immediate(const Graph *g, NodeId n) {

@@ -172,7 +172,7 @@ static void store_costly(Fuse *f) {
 static void store_by_kind(Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
-        bool library = (facts(f, n) & CONTRACTS) || d->op == OP_output ||
+        bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
                        d->op == OP_all_finite;
         bool unfused = f->options->level == 0;
         for (int i = 0; i < d->num_args && library; i++)
@@ -274,7 +274,7 @@ static void find_depths(Fuse *f) {
 }
 
 static GroupKind root_kind(const Fuse *f, NodeId n) {
-    if (facts(f, n) & CONTRACTS)
+    if (facts(f, n) & CALLS)
         return GROUP_CALL;
     if (at(f, n)->op == OP_all_finite)
         return GROUP_CHECK;

@@ -117,6 +117,11 @@ static void grad_data(Backward *b) {
     grad_none(b);
 }
 
+// Makes starting values, which no loss depends on.
+static void grad_start(Backward *b) {
+    grad_none(b);
+}
+
 // ---- pointwise, one operand ----
 
 static void grad_neg(Backward *b) {
@@ -294,6 +299,27 @@ static void grad_slice(Backward *b) {
     give(b, 0, with_attributes(b, OP_pad, (Type){0}, 1, &b->dy));
 }
 
+// The axis of the result that is the operand's axis i.
+static void grad_transpose(Backward *b) {
+    const Attr *order = node_attr(&b->node, ATTR_order);
+    int64_t back[MAX_RANK];
+    for (int i = 0; i < order->count; i++)
+        back[order->ints[i]] = i;
+    Attr attr = attr_ints(ATTR_order, order->count, back);
+    give(b, 0,
+         graph_add(b->g, (Node){.op = OP_transpose,
+                                .num_args = 1,
+                                .num_attrs = 1,
+                                .arg = &b->dy,
+                                .attr = &attr,
+                                .group = -1}));
+}
+
+static void grad_gather(Backward *b) {
+    NodeId arg[] = {b->dy, x(b, 1)};
+    give(b, 0, with_attributes(b, OP_gather_grad, type_at(b, x(b, 0)), 2, arg));
+}
+
 // ---- windows ----
 
 static void grad_max_pool(Backward *b) {
@@ -307,6 +333,11 @@ static void grad_max_pool(Backward *b) {
 static void grad_avg_pool(Backward *b) {
     give(b, 0,
          with_attributes(b, OP_avg_pool_grad, type_at(b, x(b, 0)), 1, &b->dy));
+}
+
+static void grad_resize(Backward *b) {
+    give(b, 0,
+         with_attributes(b, OP_resize_grad, type_at(b, x(b, 0)), 1, &b->dy));
 }
 
 // ---- contractions ----
@@ -380,17 +411,26 @@ static void grad_batch_norm(Backward *b) {
     give(b, 0, op2(b, OP_mul, gain, op2(b, OP_sub, b->dy, drift)));
 }
 
-// dlogits = (softmax - target) dy, where the target is 1 - a at the label and
-// a / K is added everywhere.
+// dlogits = (softmax sum(target) - target) dy; labels sum to 1.  A share of a
+// class gets 1 - a of what the class costs.
 static void grad_cross_entropy(Backward *b) {
     double a = node_float(&b->node, ATTR_smoothing, 0);
-    Type logits = type_at(b, x(b, 0));
-    double rest = a / (double)logits.dim[logits.rank - 1];
-    Exponents p = composite_exponents(b->g, x(b, 0), logits.rank - 1);
-    NodeId chosen = composite_chosen(b->g, x(b, 0), x(b, 1));
-    NodeId target = choose(b, chosen, number(b, 1 - a + rest), number(b, rest));
-    NodeId share = op2(b, OP_div, p.exp, p.sum);
-    give(b, 0, op2(b, OP_mul, op2(b, OP_sub, share, target), b->dy));
+    int64_t axes[] = {1};
+    bool shares = type_at(b, x(b, 1)).dtype != I32;
+    Exponents p = composite_exponents(b->g, x(b, 0), 1);
+    if (wants(b, 0)) {
+        NodeId target = composite_target(b->g, x(b, 0), x(b, 1), a);
+        NodeId most = op2(b, OP_div, p.exp, p.sum);
+        if (shares)
+            most = op2(b, OP_mul, most,
+                       graph_reduce(b->g, OP_sum, target, 1, axes));
+        give(b, 0, op2(b, OP_mul, op2(b, OP_sub, most, target), b->dy));
+    }
+    if (shares && wants(b, 1)) {
+        NodeId cost = op2(b, OP_sub, op1(b, OP_log, p.sum), p.shifted);
+        NodeId scaled = op2(b, OP_mul, b->dy, number(b, 1 - a));
+        give(b, 1, op2(b, OP_mul, cost, scaled));
+    }
 }
 
 // dx = y (dy - sum(y dy)).
@@ -399,6 +439,14 @@ static void grad_softmax(Backward *b) {
     NodeId part = op2(b, OP_mul, b->id, b->dy);
     NodeId mean = graph_reduce(b->g, OP_sum, part, 1, &axis);
     give(b, 0, op2(b, OP_mul, b->id, op2(b, OP_sub, b->dy, mean)));
+}
+
+// dx = dy - softmax sum(dy).
+static void grad_log_softmax(Backward *b) {
+    int64_t axis = type_at(b, b->id).rank - 1;
+    NodeId sum = graph_reduce(b->g, OP_sum, b->dy, 1, &axis);
+    NodeId part = op2(b, OP_mul, op1(b, OP_exp, b->id), sum);
+    give(b, 0, op2(b, OP_sub, b->dy, part));
 }
 
 GradRule *const grad_rule[NUM_OPS] = {

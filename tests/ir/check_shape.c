@@ -68,6 +68,16 @@ static const char *const good[] = {
     "%3 = shift %0, %1, %2 {mode = \"reflect\"} : u8[2,4,4,3]\n",
     INPUT(0, "u8[2,4,4,3]") INPUT(1, "bool[2]")
     "%2 = flip %0, %1 : u8[2,4,4,3]\n",
+    INPUT(0, "act[2,3,4]")
+    "%1 = transpose %0 {order = [2,0,1]} : act[4,2,3]\n",
+    INPUT(0, "f32[]") "%1 = transpose %0 {order = []} : f32[]\n",
+    INPUT(0, "f32[7,3]") INPUT(1, "i32[2,5]")
+    "%2 = gather %0, %1 : f32[2,5,3]\n",
+    INPUT(0, "u8[7]") INPUT(1, "i32[]") "%2 = gather %0, %1 : u8[]\n",
+    INPUT(0, "act[2,5,3]") INPUT(1, "i32[2,5]")
+    "%2 = gather_grad %0, %1 : f32[7,3]\n",
+    INPUT(0, "u8[2,4,5,3]") INPUT(1, "i32[2,6]") INPUT(2, "i32[2,1]")
+    "%3 = take %0, %1, %2 : u8[2,6,1,3]\n",
 
     INPUT(0, "act[2,5,7,3]")
     "%1 = max_pool %0 {pad = [1,0,0,0], stride = [2,3], window = [2,3]}"
@@ -82,6 +92,10 @@ static const char *const good[] = {
     INPUT(0, "f32[2,4,4,3]") "%1 = avg_pool %0 {window = [4,4]} : f32[2,1,1,3]\n",
     INPUT(0, "f32[2,1,1,3]")
     "%1 = avg_pool_grad %0 {window = [4,4]} : f32[2,4,4,3]\n",
+    INPUT(0, "act[2,4,6,3]")
+    "%1 = resize %0 {mode = \"bilinear\", size = [7,3]} : act[2,7,3,3]\n",
+    INPUT(0, "act[2,7,3,3]")
+    "%1 = resize_grad %0 {mode = \"nearest\", size = [7,3]} : act[2,4,6,3]\n",
 
     INPUT(0, "act[2,9,8,6]") INPUT(1, "act[4,3,2,3]")
     "%2 = conv %0, %1 {dilation = [2,1], groups = 2, pad = [1,0,0,1],"
@@ -95,12 +109,20 @@ static const char *const good[] = {
     INPUT(0, "f32[2,3]") INPUT(1, "f32[3,4]") "%2 = matmul %0, %1 : f32[2,4]\n",
     INPUT(0, "act[3,2]") INPUT(1, "act[4,3]")
     "%2 = matmul %0, %1 {ta = 1, tb = 1} : act[2,4]\n",
+    INPUT(0, "act[6,5,3,2]") INPUT(1, "act[6,5,4,3]")
+    "%2 = matmul %0, %1 {ta = 1, tb = 1} : act[6,5,2,4]\n",
+    INPUT(0, "f32[3,3]") "%1 = eigh %0 : f32[4,3]\n",
+    INPUT(0, "f32[5,3]") "%1 = orthogonal %0 : f32[5,3]\n",
 
     INPUT(0, "act[2,4,4,3]") INPUT(1, "f32[3]") INPUT(2, "f32[3]")
     "%3 = batch_norm %0, %1, %2 {eps = 1e-05} : act[2,4,4,3]\n",
     INPUT(0, "act[2,5]") INPUT(1, "i32[2]")
     "%2 = cross_entropy %0, %1 {smoothing = 0.1} : f32[2,1]\n",
+    INPUT(0, "act[2,5]") INPUT(1, "f32[2,5]")
+    "%2 = cross_entropy %0, %1 : f32[2,1]\n",
     INPUT(0, "act[2,5]") "%1 = softmax %0 : act[2,5]\n",
+    INPUT(0, "act[2,3,5]") "%1 = log_softmax %0 {axis = 2} : act[2,3,5]\n",
+    INPUT(0, "act[2,5]") "%1 = stop_gradient %0 : act[2,5]\n",
 
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "act[3]")
     "%2 = gradient %0, %1 : act[3]\n",
@@ -188,6 +210,43 @@ static const struct {
      "its mode must be zero, edge or reflect"},
     {INPUT(0, "f32[2,4,4]") INPUT(1, "bool[2]")
      "%2 = flip %0, %1 : f32[2,4,4]\n", "it needs images [N,H,W,C]"},
+    {INPUT(0, "f32[2,3]") "%1 = transpose %0 : f32[3,2]\n",
+     "its order must have a number for each axis"},
+    {INPUT(0, "f32[2,3]") "%1 = transpose %0 {order = [1,1]} : f32[3,3]\n",
+     "its order must name each axis once"},
+    {INPUT(0, "f32[2,3]") "%1 = transpose %0 {order = [0,2]} : f32[2,3]\n",
+     "its order must name each axis once"},
+    {INPUT(0, "f32[7,3]") INPUT(1, "f32[2]") "%2 = gather %0, %1 : f32[2,3]\n",
+     "it needs a table [V,...] and an i32 index"},
+    {INPUT(0, "f32[0,3]") INPUT(1, "i32[2]") "%2 = gather %0, %1 : f32[2,3]\n",
+     "a table needs rows"},
+    {INPUT(0, "f32[1,1,1,1,1]") INPUT(1, "i32[1,1,1,1,1]")
+     "%2 = gather %0, %1 : f32[1]\n", "the result has too many axes"},
+    {INPUT(0, "f32[2,4]") INPUT(1, "i32[2]")
+     "%2 = gather_grad %0, %1 : f32[7,3]\n",
+     "gather gives the first, the gradient is the second: f32[2,3] and"},
+    {INPUT(0, "f32[2,4,4,3]") INPUT(1, "i32[3,4]")
+     "%2 = take %0, %1, %1 : f32[2,4,4,3]\n",
+     "rows and columns must be i32[N,...]"},
+    {INPUT(0, "f32[2,4,4]") INPUT(1, "i32[2,4]")
+     "%2 = take %0, %1, %1 : f32[2,4,4]\n", "it needs images [N,H,W,C]"},
+    {INPUT(0, "f32[2,4,4,3]")
+     "%1 = resize %0 {mode = \"nearest\"} : f32[2,4,4,3]\n", "it has no size"},
+    {INPUT(0, "f32[2,4,4,3]")
+     "%1 = resize %0 {mode = \"cubic\", size = [2,2]} : f32[2,2,2,3]\n",
+     "its mode must be nearest or bilinear"},
+    {INPUT(0, "f32[2,4,4,3]")
+     "%1 = resize %0 {mode = \"nearest\", size = [0,2]} : f32[2,2,2,3]\n",
+     "its size must be in 1 .. 2147483647"},
+    {INPUT(0, "f32[1,4,1,1]")
+     "%1 = resize %0 {mode = \"nearest\", size = [536870912,1]} : f32[1]\n",
+     "it cannot make that size"},
+    {INPUT(0, "u8[2,4,4,3]")
+     "%1 = resize %0 {mode = \"nearest\", size = [2,2]} : u8[2,2,2,3]\n",
+     "it needs float images"},
+    {INPUT(0, "f32[2,4,4,3]")
+     "%1 = resize_grad %0 {mode = \"nearest\", size = [2,2]} : f32[2,4,4,3]\n",
+     "resize gives the first, the gradient is the second"},
     {INPUT(0, "f32[2,4,4,3]") "%1 = max_pool %0 : f32[2,4,4,3]\n",
      "it has no window"},
     {INPUT(0, "f32[2,4,4,3]") "%1 = max_pool %0 {window = [5,1]} : f32[2,0,4,3]\n",
@@ -229,10 +288,23 @@ static const struct {
      "%2 = matmul %0, %1 : f32[2,4]\n", "columns and rows do not match"},
     {INPUT(0, "f32[2]") "%1 = matmul %0, %0 : f32[2]\n",
      "it needs two matrices"},
+    {INPUT(0, "f32[2,3,4]") INPUT(1, "f32[4,5]")
+     "%2 = matmul %0, %1 : f32[2,3,5]\n",
+     "it needs two matrices, or as many of each: f32[2,3,4] and f32[4,5]"},
+    {INPUT(0, "f32[2,3,4]") INPUT(1, "f32[1,4,5]")
+     "%2 = matmul %0, %1 : f32[2,3,5]\n", "it needs as many matrices of each"},
+    {INPUT(0, "act[3,3]") "%1 = eigh %0 : act[4,3]\n",
+     "it needs an f32 matrix"},
+    {INPUT(0, "f32[2,3]") "%1 = eigh %0 : f32[3,3]\n",
+     "it needs a square matrix"},
+    {INPUT(0, "f32[3]") "%1 = orthogonal %0 : f32[3]\n",
+     "it needs an f32 matrix"},
     {INPUT(0, "f32[2,3]") INPUT(1, "f32[2]")
      "%2 = batch_norm %0, %1, %1 : f32[2,3]\n", "scale and bias must be"},
     {INPUT(0, "f32[2,3]") INPUT(1, "i32[3]")
-     "%2 = cross_entropy %0, %1 : f32[2,1]\n", "its labels must be i32[M]"},
+     "%2 = cross_entropy %0, %1 : f32[2,1]\n", "its labels must be i32[M] or"},
+    {INPUT(0, "f32[2,3]") INPUT(1, "f32[2,4]")
+     "%2 = cross_entropy %0, %1 : f32[2,1]\n", "its labels must be i32[M] or"},
     {INPUT(0, "f32[2,3]") "%1 = softmax %0 {axis = 0} : f32[2,3]\n",
      "it works along the last axis only"},
     {INPUT(0, "f32[3]") "%1 = gradient %0, %0 : f32[3]\n",

@@ -33,6 +33,29 @@ static const char *const bodies[] = {
     "%0 = input {name = \"x\"} : f32[2,3,4]\n"
     "%1 = softmax %0 : f32[2,3,4]\n"
     "%2 = output %1 {name = \"y\"} : f32[2,3,4]\n",
+    "%0 = input {name = \"x\"} : f32[2,3,4]\n"
+    "%1 = log_softmax %0 : f32[2,3,4]\n"
+    "%2 = output %1 {name = \"y\"} : f32[2,3,4]\n",
+    "%0 = input {name = \"x\"} : f32[2,3,4]\n"
+    "%1 = stop_gradient %0 : f32[2,3,4]\n"
+    "%2 = output %1 {name = \"y\"} : f32[2,3,4]\n",
+    "%0 = input {name = \"x\"} : f32[4,7]\n"
+    "%1 = input {name = \"share\"} : f32[4,7]\n"
+    "%2 = cross_entropy %0, %1 : f32[4,1]\n"
+    "%3 = output %2 {name = \"y\"} : f32[4,1]\n",
+    "%0 = input {name = \"x\"} : f32[4,7]\n"
+    "%1 = input {name = \"share\"} : f32[4,7]\n"
+    "%2 = cross_entropy %0, %1 {smoothing = 0.2} : f32[4,1]\n"
+    "%3 = output %2 {name = \"y\"} : f32[4,1]\n",
+    "%0 = input {name = \"x\"} : f32[2,3,4,5]\n"
+    "%1 = resize %0 {mode = \"nearest\", size = [7,2]} : f32[2,7,2,5]\n"
+    "%2 = output %1 {name = \"y\"} : f32[2,7,2,5]\n",
+    "%0 = input {name = \"x\"} : f32[2,3,4,5]\n"
+    "%1 = resize %0 {mode = \"bilinear\", size = [7,2]} : f32[2,7,2,5]\n"
+    "%2 = output %1 {name = \"y\"} : f32[2,7,2,5]\n",
+    "%0 = input {name = \"x\"} : f32[1,1,5,1]\n"
+    "%1 = resize %0 {mode = \"bilinear\", size = [1,6]} : f32[1,1,6,1]\n"
+    "%2 = output %1 {name = \"y\"} : f32[1,1,6,1]\n",
 };
 
 START_TEST(values_are_kept) {
