@@ -22,4 +22,9 @@ Program *frontend_parse(Arena *a, const char *path, const char *text,
                         size_t length, const Setting *setting, int num_settings,
                         Diagnostics *diags);
 
+// Adds the text in its one layout to *out.  False when it cannot be parsed,
+// with the reasons in diags.
+bool frontend_format(Arena *a, const char *path, const char *text,
+                     size_t length, Text *out, Diagnostics *diags);
+
 #endif

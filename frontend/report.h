@@ -3,6 +3,7 @@
 #define FRONTEND_REPORT_H
 
 #include "base/diag.h"
+#include "base/nearest.h"
 
 typedef enum {
 #define DIAGNOSTIC(name, ...) D_##name,
@@ -21,19 +22,5 @@ extern const DiagInfo diag_info[NUM_DIAGS];
 // with this text.
 Diagnostic *report(Diagnostics *d, DiagId id, Span at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-// The name nearest to a misspelt one, kept as more names are offered.
-typedef struct {
-    const char *name; // misspelt
-    const char *best; // NULL: none is near
-    int distance;
-    int tried;
-} Nearest;
-
-Nearest nearest_to(const char *name);
-void nearest_offer(Nearest *n, const char *candidate);
-
-// Adds "did you mean" when there is one.
-void nearest_note(const Nearest *n, Diagnostic *d);
 
 #endif

@@ -39,9 +39,11 @@ static const Option options[] = {
      "1: fuse what can be fused, 0: nothing; 1 by default"},
     {"json", NULL, "check", FLAG, AT(json),
      "print one JSON object"},
-    {"diagnostics", "text|json", "check build show", CHOICE, AT(diagnostics),
+    {"check", NULL, "fmt", FLAG, AT(check),
+     "change nothing; status 1 and the names of files that would change"},
+    {"diagnostics", "text|json", "check build show fmt", CHOICE, AT(diagnostics),
      "how mistakes in the model are printed; text by default"},
-    {"help", NULL, "check build show opt passes", FLAG, AT(help),
+    {"help", NULL, "check build show opt passes fmt", FLAG, AT(help),
      "this text"},
 };
 // clang-format on
@@ -106,6 +108,22 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
     return true;
 }
 
+static void option_unknown(const Command *command, const char *word,
+                           const char *name, size_t length) {
+    char text[MAX_KEY] = "";
+    memcpy(text, name, length < MAX_KEY ? length : 0);
+    Nearest near = nearest_to(text);
+    for (int i = 0; i < NUM_OPTIONS; i++)
+        if (among(options[i].commands, ' ', command->name,
+                  strlen(command->name)))
+            nearest_offer(&near, options[i].name);
+    fprintf(stderr, "sinter: %s has no option '%s'", command->name, word);
+    if (near.best)
+        fprintf(stderr, "; did you mean --%s?\n", near.best);
+    else
+        fprintf(stderr, "; see sinter %s --help\n", command->name);
+}
+
 // Takes the option in word[*at], and its value from the next word if it is not
 // in this one.
 static bool option_parse(Arguments *out, const Command *command, int count,
@@ -115,8 +133,7 @@ static bool option_parse(Arguments *out, const Command *command, int count,
     size_t length = strcspn(name, "=");
     const Option *o = option_find(command, name, length);
     if (!o) {
-        fprintf(stderr, "sinter: %s has no option '%s'; see sinter %s --help\n",
-                command->name, word[*at], command->name);
+        option_unknown(command, word[*at], name, length);
         return false;
     }
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
@@ -132,12 +149,13 @@ static bool option_parse(Arguments *out, const Command *command, int count,
 
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word) {
-    *out = (Arguments){0};
+    *out = (Arguments){.operand = word};
     for (int i = 0; i < count; i++) {
         if (word[i][0] == '-' && word[i][1]) {
             if (!option_parse(out, command, count, word, &i))
                 return false;
-        } else if (out->num_operands < command->num_operands) {
+        } else if (command->num_operands == AT_LEAST_ONE ||
+                   out->num_operands < command->num_operands) {
             out->operand[out->num_operands++] = word[i];
         } else {
             fprintf(stderr, "sinter: %s: unexpected '%s'\n", command->name,
@@ -145,7 +163,9 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
             return false;
         }
     }
-    if (out->num_operands < command->num_operands && !out->help) {
+    int least =
+        command->num_operands == AT_LEAST_ONE ? 1 : command->num_operands;
+    if (out->num_operands < least && !out->help) {
         fprintf(stderr, "usage: sinter %s [option...] %s\n", command->name,
                 command->operands);
         return false;

@@ -13,6 +13,8 @@ const Command commands[] = {
     {"show",   "STAGE FILE.net", "Print a model at a stage: graph grad typed "
      "layout simplified fused plan launches kernels trainer.",
      2, show_command},
+    {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
+     "standard input.", AT_LEAST_ONE, fmt_command},
     {"opt",    "FILE.ir", "Read a graph, run passes, print the graph.",
      1, opt_command},
     {"passes", "", "List the passes in their order.",
@@ -26,6 +28,17 @@ static const Command *command_find(const char *name) {
         if (strcmp(c->name, name) == 0)
             return c;
     return NULL;
+}
+
+static void command_unknown(const char *name) {
+    Nearest near = nearest_to(name);
+    for (const Command *c = commands; c->name; c++)
+        nearest_offer(&near, c->name);
+    fprintf(stderr, "sinter: no command '%s'", name);
+    if (near.best)
+        fprintf(stderr, "; did you mean %s?\n", near.best);
+    else
+        fputs("; see sinter help\n", stderr);
 }
 
 static void help_print(FILE *to) {
@@ -83,6 +96,6 @@ int main(int argc, char **argv) {
     const Command *command = command_find(argv[1]);
     if (command)
         return command_run(command, argc - 2, argv + 2);
-    fprintf(stderr, "sinter: no command '%s'; see sinter help\n", argv[1]);
+    command_unknown(argv[1]);
     return EXIT_USAGE;
 }

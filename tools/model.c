@@ -17,8 +17,8 @@ char *stem_of(Arena *a, const char *path) {
     return arena_string(a, base, length);
 }
 
-static void diagnostics_print(Arena *a, const Arguments *arguments,
-                              const Diagnostics *diags) {
+void diagnostics_print(Arena *a, const Arguments *arguments,
+                       const Diagnostics *diags) {
     Text t = text_new(a);
     if (arguments->diagnostics && strcmp(arguments->diagnostics, "json") == 0)
         diag_json(&t, diags);

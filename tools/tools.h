@@ -4,6 +4,7 @@
 #define TOOLS_TOOLS_H
 
 #include "base/arena.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "frontend/frontend.h"
 #include "passes/passes.h"
@@ -11,22 +12,22 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { MAX_SETTINGS = 64, MAX_KEY = 64, MAX_OPERANDS = 2 };
+enum { MAX_SETTINGS = 64, MAX_KEY = 64, AT_LEAST_ONE = -1 };
 
 // A command line taken apart.  An option that is not given is NULL or false.
 typedef struct {
-    const char *operand[MAX_OPERANDS];
+    char **operand;
     int num_operands;
     Setting set[MAX_SETTINGS];
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level;
-    bool json, help;
+    bool json, check, help;
 } Arguments;
 
 typedef struct {
     const char *name, *operands, *what;
-    int num_operands;
+    int num_operands;                       // or AT_LEAST_ONE
     int (*run)(const Arguments *arguments); // returns an exit status
 } Command;
 
@@ -34,8 +35,8 @@ extern const Command commands[]; // ends with a NULL name
 
 // ---- arguments.c ----
 
-// Takes the words after the command's name apart.  false when they are wrong,
-// which has been said on stderr.
+// Takes the words after the command's name apart; the operands come to their
+// front.  false when they are wrong, which has been said on stderr.
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word);
 
@@ -53,6 +54,10 @@ Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
 // The target asked for; cuda is what a trainer is planned for by default.
 const char *target_of(const Arguments *arguments);
 
+// Prints what was reported, as text or JSON.
+void diagnostics_print(Arena *a, const Arguments *arguments,
+                       const Diagnostics *diags);
+
 // Names a file beside another: its base name without the extension.
 char *stem_of(Arena *a, const char *path);
 
@@ -68,5 +73,6 @@ int build_command(const Arguments *arguments);
 int show_command(const Arguments *arguments);
 int opt_command(const Arguments *arguments);
 int passes_command(const Arguments *arguments);
+int fmt_command(const Arguments *arguments);
 
 #endif

@@ -1,6 +1,7 @@
 // Trees: precedence, where statements end, chains, and recovery.
 #include "frontend/ast.h"
 #include "tests/frontend/suites.h"
+#include "tests/frontend/tree.h"
 
 #include <string.h>
 
@@ -16,97 +17,6 @@ static Parsed parsed(const char *text) {
     const Source *s = source_new(p.arena, "t.net", text, strlen(text));
     p.file = parse(p.arena, atoms_new(p.arena), s, &p.diags);
     return p;
-}
-
-// ---- an expression as text, with every operation in brackets ----
-
-static void spell(Text *t, const Expr *x);
-
-static void spell_call(Text *t, const Expr *x) {
-    spell(t, x->left);
-    text_add(t, "(");
-    for (int i = 0; i < x->count; i++) {
-        const Argument *a = &x->argument[i];
-        text_add(t, "%s%s%s", i ? ", " : "", a->name ? a->name : "",
-                 a->name ? "=" : "");
-        spell(t, a->value);
-    }
-    text_add(t, ")");
-}
-
-static void spell_pipe(Text *t, const Expr *x) {
-    text_add(t, "<");
-    spell(t, x->left);
-    for (int i = 0; i < x->count; i++) {
-        text_add(t, " |> ");
-        spell(t, x->stage[i].call);
-        if (x->stage[i].name)
-            text_add(t, " as %s", x->stage[i].name);
-    }
-    text_add(t, ">");
-}
-
-static void spell_list(Text *t, const Expr *x) {
-    text_add(t, "[");
-    for (int i = 0; i < x->count; i++) {
-        text_add(t, i ? ", " : "");
-        spell(t, x->item[i]);
-    }
-    text_add(t, "]");
-}
-
-static void spell_pair(Text *t, const Expr *x, const char *between) {
-    text_add(t, "(");
-    if (x->left)
-        spell(t, x->left);
-    text_add(t, "%s", between);
-    spell(t, x->right);
-    text_add(t, ")");
-}
-
-static void spell(Text *t, const Expr *x) {
-    switch (x->kind) {
-    case EXPR_BAD:
-        text_add(t, "?");
-        return;
-    case EXPR_NUMBER:
-        text_add(t, "%g", x->number);
-        return;
-    case EXPR_STRING:
-        text_add(t, "\"%s\"", x->text);
-        return;
-    case EXPR_TRUTH:
-        text_add(t, x->truth ? "true" : "false");
-        return;
-    case EXPR_NAME:
-        text_add(t, "%s", x->text);
-        return;
-    case EXPR_LIST:
-        spell_list(t, x);
-        return;
-    case EXPR_KNOT:
-        spell_pair(t, x, ": ");
-        return;
-    case EXPR_CALL:
-        spell_call(t, x);
-        return;
-    case EXPR_PIPE:
-        spell_pipe(t, x);
-        return;
-    case EXPR_UNARY:
-    case EXPR_BINARY:
-        spell_pair(t, x, token_name(x->op));
-        return;
-    case EXPR_MEMBER:
-        spell(t, x->left);
-        text_add(t, ".%s", x->text);
-        return;
-    case EXPR_UNIT:
-        text_add(t, "{");
-        spell(t, x->left);
-        text_add(t, " %d}", x->unit);
-        return;
-    }
 }
 
 static const struct {
@@ -134,7 +44,7 @@ START_TEST(precedence) {
     Parsed p = parsed(arena_format(a, "let v = %s\n", expressions[_i].text));
     ck_assert_int_eq(p.diags.errors, 0);
     Text t = text_new(a);
-    spell(&t, p.file->item[0].let.value);
+    tree_spell(&t, p.file->item[0].let.value);
     ck_assert_str_eq(text_string(&t), expressions[_i].tree);
     arena_free(p.arena);
     arena_free(a);

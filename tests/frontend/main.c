@@ -46,6 +46,7 @@ int main(void) {
     srunner_add_suite(runner, expand_suite());
     srunner_add_suite(runner, lower_suite());
     srunner_add_suite(runner, limits_suite());
+    srunner_add_suite(runner, format_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
