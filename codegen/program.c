@@ -11,36 +11,32 @@
 #include <stdio.h>
 #include <string.h>
 
+// A step of both plans, which differ in addresses alone.
 typedef struct {
-    const char *name; // init, derive, train, eval
+    const Step *step;
+    const char *name;
     const Graph *host, *device;
     Kernel *kernel;
     int count;
-} Step;
-
-enum { MOST_STEPS = 4 };
+} Twin;
 
 typedef struct {
     const Program *program;
     const Plan *host, *device;
     const CodegenOptions *options;
     Arena *a;
-    Step step[MOST_STEPS];
+    Twin *step;
     int num_steps;
 } Writer;
 
 static void find_steps(Writer *w) {
-    const Plan *h = w->host, *d = w->device;
-    const Step all[MOST_STEPS] = {{"init", h->init, d->init, NULL, 0},
-                                  {"derive", h->derive, d->derive, NULL, 0},
-                                  {"train", h->train, d->train, NULL, 0},
-                                  {"eval", h->eval, d->eval, NULL, 0}};
     int number = 0;
-    for (int i = 0; i < MOST_STEPS; i++) {
-        if (all[i].host == NULL)
-            continue;
-        Step *s = &w->step[w->num_steps++];
-        *s = all[i];
+    w->num_steps = w->host->num_steps;
+    w->step = ARENA_ARRAY(w->a, (size_t)w->num_steps, Twin);
+    for (int i = 0; i < w->num_steps; i++) {
+        const Step *h = &w->host->step[i], *d = &w->device->step[i];
+        Twin *s = &w->step[i];
+        *s = (Twin){h, h->name, h->graph, d->graph, NULL, 0};
         s->kernel =
             codegen_kernels(s->host, s->device, w->a, &number, &s->count);
     }
@@ -144,7 +140,7 @@ static void write_kernels(const Writer *w, Text *t) {
              act_bits(w->device->act));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
     for (int i = 0; i < w->num_steps; i++) {
-        const Step *s = &w->step[i];
+        const Twin *s = &w->step[i];
         text_add(t, "\n// ---- %s ----\n", s->name);
         for (int k = 0; k < s->count; k++)
             if (s->kernel[k].text != NULL)
@@ -330,7 +326,7 @@ static int phase_of(const Graph *g, const Group *group) {
     return group_backward(g, group);
 }
 
-static void write_launch(const Writer *w, Text *t, const Step *s,
+static void write_launch(const Writer *w, Text *t, const Twin *s,
                          const Kernel *k) {
     if (k->text == NULL) {
         const Node *d = call_node(s->host, k);
@@ -350,7 +346,7 @@ static void write_launch(const Writer *w, Text *t, const Step *s,
 }
 
 // A comment where the layer changes, with the model's line.
-static void write_layer(Text *t, const Step *s, const Kernel *k,
+static void write_layer(Text *t, const Twin *s, const Kernel *k,
                         const char **layer) {
     const Graph *g = s->host;
     Origin from = {0};
@@ -373,7 +369,7 @@ static void write_layer(Text *t, const Step *s, const Kernel *k,
 }
 
 // The tensors of a step, and where each lives on the two devices.
-static void write_tensors(const Writer *w, Text *t, const Step *s,
+static void write_tensors(const Writer *w, Text *t, const Twin *s,
                           const bool *stored) {
     text_add(t, "\n// ---- %s ----\n\n", s->name);
     text_add(t, "// Where its tensors live, in bytes from the start of the "
@@ -402,7 +398,7 @@ static void write_tensors(const Writer *w, Text *t, const Step *s,
     text_add(t, "};\n");
 }
 
-static void write_step(const Writer *w, Text *t, const Step *s) {
+static void write_step(const Writer *w, Text *t, const Twin *s) {
     static const char *const phase_name[] = {"RT_FORWARD", "RT_BACKWARD",
                                              "RT_UPDATE"};
     write_tensors(w, t, s, graph_stored(s->host, w->a));
@@ -412,7 +408,7 @@ static void write_step(const Writer *w, Text *t, const Step *s) {
              s->name, s->name);
     int phase = -1;
     const char *layer = NULL;
-    bool trains = strcmp(s->name, "train") == 0;
+    bool trains = s->step->kind == STEP_TRAIN || s->step->kind == STEP_GATHER;
     for (int k = 0; k < s->count; k++) {
         int now = phase_of(s->host, s->kernel[k].group);
         if (trains && now != phase)
@@ -490,19 +486,49 @@ static void write_inputs(const Writer *w, Text *t, int which) {
     }
 }
 
-static const Step *step_named(const Writer *w, const char *name) {
-    for (int i = 0; i < w->num_steps; i++)
-        if (strcmp(w->step[i].name, name) == 0)
-            return &w->step[i];
-    return NULL;
-}
-
-static bool has_inputs(const Writer *w, const char *name) {
-    const Step *s = step_named(w, name);
-    for (NodeId n = 0; s != NULL && n < s->host->count; n++)
-        if (s->host->node[n].op == OP_input)
+static bool has_inputs(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_input)
             return true;
     return false;
+}
+
+// Derived state is made again after a step that changes what it comes from
+// without knowing of it.
+static bool leaves_derived(const Twin *s) {
+    if (s->step->kind != STEP_INIT && s->step->kind != STEP_AVERAGE)
+        return false;
+    for (NodeId n = 0; n < s->host->count; n++) {
+        const Node *d = &s->host->node[n];
+        if (d->op == OP_assign && s->host->node[d->arg[0]].op == OP_param)
+            return true;
+    }
+    return false;
+}
+
+static void write_step_table(const Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    static const char *const kind[] = {
+        [STEP_COLLECT] = "RT_COLLECT", [STEP_INIT] = "RT_INIT",
+        [STEP_DERIVE] = "RT_DERIVE",   [STEP_TRAIN] = "RT_TRAIN",
+        [STEP_GATHER] = "RT_GATHER",   [STEP_AVERAGE] = "RT_AVERAGE",
+        [STEP_EVAL] = "RT_EVAL"};
+    const char *on = device[which];
+    text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
+    for (int i = 0; i < w->num_steps; i++) {
+        const Twin *s = &w->step[i];
+        text_add(t, "    {.kind = %s, .stage = %d, .run = %s_on_%s",
+                 kind[s->step->kind], s->step->stage, s->name, on);
+        if (leaves_derived(s))
+            text_add(t, ", .then_derive = true");
+        if (has_inputs(s->host))
+            text_add(t,
+                     ",\n     .input = %s_inputs_%s, .num_inputs = "
+                     "COUNT(%s_inputs_%s)",
+                     s->name, on, s->name, on);
+        text_add(t, "},\n");
+    }
+    text_add(t, "};\n");
 }
 
 static void write_plan(const Writer *w, Text *t, int which) {
@@ -514,23 +540,14 @@ static void write_plan(const Writer *w, Text *t, int which) {
     text_add(t, "        .arena_bytes = %lld,\n", (long long)plan->arena_bytes);
     text_add(t, "        .state = states_%s,\n", on);
     text_add(t, "        .num_states = COUNT(states_%s),\n", on);
-    for (int i = 0; i < 2; i++) {
-        const char *name = i ? "eval" : "train";
-        if (!has_inputs(w, name))
-            continue;
-        text_add(t, "        .%s_input = %s_inputs_%s,\n", name, name, on);
-        text_add(t, "        .num_%s_inputs = COUNT(%s_inputs_%s),\n", name,
-                 name, on);
-    }
     text_add(t, "        .kernel = kernels,\n");
     text_add(t, "        .num_kernels = NUM_KERNELS,\n");
     if (any_calls(w)) {
         text_add(t, "        .call = calls_%s,\n", on);
         text_add(t, "        .num_calls = COUNT(calls_%s),\n", on);
     }
-    for (int i = 0; i < w->num_steps; i++)
-        text_add(t, "        .%s = %s_on_%s,\n", w->step[i].name,
-                 w->step[i].name, on);
+    text_add(t, "        .step = steps_%s,\n", on);
+    text_add(t, "        .num_steps = COUNT(steps_%s),\n", on);
     text_add(t, "    },\n");
 }
 
@@ -539,6 +556,15 @@ static void write_plan(const Writer *w, Text *t, int which) {
 static Type image_type(const Graph *g) {
     NodeId n = graph_find(g, "image");
     return n == NO_NODE ? type_scalar(F32) : g->node[n].type;
+}
+
+static void write_time(Text *t, const char *name, Time time) {
+    static const char *const unit[] = {[IN_EPOCHS] = "RT_EPOCHS",
+                                       [IN_STEPS] = "RT_STEPS",
+                                       [IN_SHARES] = "RT_SHARES"};
+    text_add(t, "    .%s = {", name);
+    text_double(t, time.count);
+    text_add(t, ", %s},\n", unit[time.unit]);
 }
 
 static void write_trainer(const Writer *w, Text *t) {
@@ -567,14 +593,11 @@ static void write_trainer(const Writer *w, Text *t) {
     text_add(t, "},\n    .classes = %d,\n", r->classes);
     text_add(t, "    .batch = %lld,\n", (long long)r->batch);
     text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");
-    text_add(t, "    .epochs = ");
-    text_double(t, r->epochs);
-    text_add(t, ",\n    .seed = %lld,\n", (long long)r->seed);
-    text_add(t, "    .eval_epochs = ");
-    text_double(t, r->eval_epochs);
-    text_add(t, ",\n    .checkpoint_epochs = ");
-    text_double(t, r->checkpoint_epochs);
-    text_add(t, ",\n    .checkpoint_keep = %d,\n", r->checkpoint_keep);
+    write_time(t, "length", r->length);
+    text_add(t, "    .seed = %lld,\n", (long long)r->seed);
+    write_time(t, "eval_every", r->eval_every);
+    write_time(t, "checkpoint_every", r->checkpoint_every);
+    text_add(t, "    .checkpoint_keep = %d,\n", r->checkpoint_keep);
     text_add(t, "    .plan = plans,\n");
     text_add(t, "    .num_plans = COUNT(plans),\n");
     text_add(t, "    .kernels = kernels_text,\n");
@@ -583,17 +606,24 @@ static void write_trainer(const Writer *w, Text *t) {
                 "    return rt_main(argc, argv, &sinter_trainer);\n}\n");
 }
 
+static const Twin *train_step(const Writer *w) {
+    const Twin *s = w->step;
+    while (s->step->kind != STEP_TRAIN)
+        s++;
+    return s;
+}
+
 static void write_header(const Writer *w, Text *t) {
     const Program *p = w->program;
     text_add(t, "// %s: a trainer, from %s.\n//\n", p->name,
              file_text(w->a, p->file));
     text_add(t, "//   batch %lld, %lld parameters\n",
-             (long long)p->recipe.batch, (long long)count_parameters(p->train));
+             (long long)p->recipe.batch,
+             (long long)count_parameters(p->stage[0].train));
     text_add(t, "//   arena: %lld bytes on the host, %lld on CUDA\n",
              (long long)w->host->arena_bytes,
              (long long)w->device->arena_bytes);
-    text_add(t, "//   a step: %d launches\n//\n",
-             step_named(w, "train")->count);
+    text_add(t, "//   a step: %d launches\n//\n", train_step(w)->count);
     text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");
@@ -623,6 +653,7 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
     for (int which = 0; which < 2; which++) {
         write_states(&w, c, which);
         write_inputs(&w, c, which);
+        write_step_table(&w, c, which);
     }
     write_trainer(&w, c);
 }

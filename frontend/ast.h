@@ -51,7 +51,7 @@ typedef struct {
     Expr *call;
     Atom name;
     Span name_at;
-} Stage;
+} Link;
 
 struct Expr {
     ExprKind kind;
@@ -68,7 +68,7 @@ struct Expr {
     int count;          // of item, argument or stage
     Expr **item;        // LIST
     Argument *argument; // CALL
-    Stage *stage;       // PIPE
+    Link *stage;        // PIPE
 };
 
 // u8[N, 28, 28, 1]

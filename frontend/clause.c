@@ -3,11 +3,12 @@
 
 #include "frontend/train.h"
 
+#include <math.h>
 #include <string.h>
 
-// How many epochs lie between two times.
+// The time between two.
 static bool read_every(Expansion *e, TrainBlock *t, const Expr *x,
-                       const char *what, double *out) {
+                       const char *what, Time *out) {
     e->scope = t->lazy[0].scope;
     e->phase = PHASE_KEYS;
     Value v = expand(e, x);
@@ -15,13 +16,13 @@ static bool read_every(Expansion *e, TrainBlock *t, const Expr *x,
         return false;
     if (v.kind == VALUE_NUMBER && v.unit == UNIT_EPOCH && v.number > 0 &&
         v.number < 9e15) {
-        *out = v.number;
+        *out = (Time){v.number, IN_EPOCHS};
         return true;
     }
-    if (v.kind == VALUE_NUMBER && v.unit == UNIT_STEP) {
-        report(e->diags, D_not_built, x->at,
-               "%s counted in steps is not supported yet", what);
-        return false;
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_STEP && v.number >= 1 &&
+        v.number <= INT32_MAX && v.number == floor(v.number)) {
+        *out = (Time){v.number, IN_STEPS};
+        return true;
     }
     Diagnostic *d = report(e->diags, D_key_value, x->at,
                            "%s needs a time with its unit", what);
@@ -83,18 +84,17 @@ static bool check_on(Expansion *e, const Expr *on) {
 
 static bool read_eval(Expansion *e, TrainBlock *t) {
     int i = entry_find(t, "eval");
-    e->recipe.eval_epochs = 1;
+    e->recipe.eval_every = (Time){1, IN_EPOCHS};
     if (i < 0)
         return true;
     const Entry *eval = &t->entry[i];
     bool good = check_on(e, eval->on);
     good &= check_eval_keys(e, eval);
     if (eval->every == NULL) {
-        e->recipe.eval_epochs = 0;
+        e->recipe.eval_every.count = 0;
         return good;
     }
-    return read_every(e, t, eval->every, "eval", &e->recipe.eval_epochs) &&
-           good;
+    return read_every(e, t, eval->every, "eval", &e->recipe.eval_every) && good;
 }
 
 static bool read_checkpoint(Expansion *e, TrainBlock *t) {
@@ -104,7 +104,7 @@ static bool read_checkpoint(Expansion *e, TrainBlock *t) {
     if (i < 0)
         return true;
     const Entry *c = &t->entry[i];
-    if (!read_every(e, t, c->every, "checkpoint", &e->recipe.checkpoint_epochs))
+    if (!read_every(e, t, c->every, "checkpoint", &e->recipe.checkpoint_every))
         return false;
     if (c->keep != NULL &&
         !key_whole(e, expand(e, c->keep), c->keep->at, "keep", 1, &keep))

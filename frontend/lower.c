@@ -243,7 +243,11 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     *p = (Program){.name = model->name,
                    .file = model->name_at.source->name,
                    .recipe = e->recipe};
-    p->train = train_graph(e, t, given, input);
+    p->recipe.accumulate = 1;
+    Stage *stage = ARENA_NEW(e->arena, Stage);
+    stage->train = train_graph(e, t, given, input);
+    p->stage = stage;
+    p->num_stages = 1;
     if (e->diags->errors)
         return NULL;
     p->init = init_graph(e);

@@ -411,9 +411,9 @@ static Expr *unary(Parser *p) {
 }
 
 // stage = "|>" postfix [ "as" NAME ]
-static Stage stage(Parser *p) {
+static Link stage(Parser *p) {
     advance(p);
-    Stage s = {.call = postfix(p)};
+    Link s = {.call = postfix(p)};
     if (accept(p, TOKEN_AS)) {
         s.name = current(p)->text;
         s.name_at = current(p)->at;
@@ -431,7 +431,7 @@ static Expr *expression(Parser *p) {
     e->left = head;
     deepen(p, e, head);
     while (is(p, TOKEN_PIPE)) {
-        Stage s = stage(p);
+        Link s = stage(p);
         APPEND(p, e->stage, e->count, s);
         deepen(p, e, s.call);
     }

@@ -19,7 +19,7 @@ static bool read_epochs(Expansion *e, TrainBlock *t) {
         key_report(e, key_at(t, "epochs"), "`epochs`", "a number above 0");
         return false;
     }
-    e->recipe.epochs = v.number;
+    e->recipe.length = (Time){v.number, IN_EPOCHS};
     return true;
 }
 

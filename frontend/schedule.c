@@ -64,9 +64,16 @@ static Unit common_unit(const Value *knots) {
 static Value as_share(Expansion *e, Value where) {
     Unit unit = where.unit;
     where.unit = UNIT_NONE;
+    Time length = e->recipe.length;
+    if (unit == UNIT_EPOCH && length.unit == IN_EPOCHS)
+        return value_number(where.number / length.count, where.at);
+    if (unit == UNIT_STEP && length.unit == IN_STEPS)
+        return value_number(where.number / length.count, where.at);
     if (unit == UNIT_EPOCH)
-        return value_number(where.number / e->recipe.epochs, where.at);
-    if (unit != UNIT_STEP)
+        where =
+            scalar_operate(e, TOKEN_TIMES, where,
+                           run_scalar(e, RUN_EPOCH_STEPS, where.at), where.at);
+    else if (unit != UNIT_STEP)
         return where;
     return scalar_operate(e, TOKEN_DIVIDE, where,
                           run_scalar(e, RUN_STEPS, where.at), where.at);

@@ -4,6 +4,21 @@
 
 #include "ir/ir.h"
 
+// A length of a run or a moment in it; a count of 0 stands for none.
+typedef enum { IN_EPOCHS, IN_STEPS, IN_SHARES } TimeUnit; // shares of the run
+typedef struct {
+    double count;
+    TimeUnit unit;
+} Time;
+
+// Training ends early once an evaluation's metric is at least the value, or at
+// most where `above` is false.
+typedef struct {
+    const char *metric; // accuracy, top5, loss, perplexity; NULL: never
+    bool above;
+    double value;
+} Stop;
+
 // How to train, apart from what is in the graphs.
 typedef struct {
     const char *data_format; // cifar10, idx, synthetic
@@ -11,13 +26,24 @@ typedef struct {
     int classes;             // that labels are below
     int64_t batch;
     bool drop_last; // leave out a last batch that is short
-    double epochs;
+    Time length;
     int64_t seed;
-    DType precision;         // what activations are on a GPU: F32, F16, BF16
-    double eval_epochs;      // evaluate every so many epochs; 0: at the end
-    double checkpoint_epochs; // 0: none but the last
+    DType precision;       // what activations are on a GPU: F32, F16, BF16
+    Time eval_every;       // count 0: at the end only
+    Time checkpoint_every; // count 0: at the end only
     int checkpoint_keep;
+    int accumulate; // batches whose gradients make one update; 1: each
+    Stop stop;
+    int64_t collect_samples; // that the collect graph sees
 } Recipe;
+
+// A part of the run with a set of trained parameters of its own.
+typedef struct {
+    Time from;     // when it begins; count 0 for the first
+    Graph *train;  // one step, up to the loss, its metrics and optimizer nodes
+    Graph *gather; // NULL, or a step that only adds its gradients up: it runs
+                   // for all but the last batch of an update
+} Stage;
 
 // Graphs over the same inputs and states, which agree by name.
 //
@@ -28,27 +54,58 @@ typedef struct {
 // States of the run (kind run): run.step i32[] (updates done), run.steps i32[]
 // (updates in the whole run), run.epoch_steps i32[] (in one epoch), run.seed
 // i32[].  States that the runtime reads and clears (kind metric): metric.loss,
-// metric.correct, metric.count f32[] (sums over samples), metric.lr f32[] (the
-// learning rate of the last update).
+// metric.correct, metric.top5, metric.count f32[] (sums over samples),
+// metric.lr f32[] (the learning rate of the last update).
 typedef struct {
     const char *name; // of the model
     const char *file; // the model file's base name, without directories
     Recipe recipe;
-    Graph *init;  // assigns every param that starts from random numbers
-    Graph *train; // one step, up to the loss, its metrics and optimizer nodes
-    Graph *eval;  // one batch of evaluation
+    Graph *collect; // NULL, or sums over a batch of training samples that init
+                    // starts parameters from
+    Graph *init;    // assigns every param that does not start as a constant
+    const Stage *stage;
+    int num_stages;
+    Graph *average; // NULL, or updates averaged weights: see average_every
+    Time average_every, average_from; // also once after the last step
+    Graph *eval;                      // one batch of evaluation
 } Program;
+
+// The graphs of a program as steps that a trainer runs.
+typedef enum {
+    STEP_COLLECT,
+    STEP_INIT,
+    STEP_DERIVE, // derived state from the rest
+    STEP_TRAIN,
+    STEP_GATHER,
+    STEP_AVERAGE,
+    STEP_EVAL
+} StepKind;
+
+typedef struct {
+    StepKind kind;
+    int stage;        // of TRAIN and GATHER, from 0
+    const char *name; // collect, init, derive, train, train_2, gather, ...
+    Graph *graph;
+} Step;
+
+// ---- program.c ----
+
+// The graphs that there are, in the order of StepKind; no derive.
+Step *program_steps(const Program *p, Arena *a, int *count);
+
+// The graph of the step of that name, or NULL.
+Graph *step_graph(const Step *step, int count, const char *name);
 
 // What the passes make of a program for one device.  The graphs are planned
 // and share one arena: states have the same offsets in each.
 typedef struct {
     const char *device; // "host" or "cuda"
     DType act;
-    Graph *init;
-    Graph *derive; // derived state from the rest; NULL: there is none
-    Graph *train;
-    Graph *eval;
+    Step *step; // those of the program, and derive where something is derived
+    int num_steps;
     int64_t state_bytes, arena_bytes;
 } Plan;
+
+Graph *plan_graph(const Plan *p, const char *name);
 
 #endif

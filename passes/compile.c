@@ -30,33 +30,48 @@ static void check_memory(const Graph *g) {
     arena_free(a);
 }
 
+// The steps of a plan as far as hoist, and the step that derives what hoist
+// has left as derived state.
+static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
+                           int *num_steps) {
+    int count, at = 0;
+    const Step *given = program_steps(p, a, &count);
+    Step *step = ARENA_ARRAY(a, (size_t)count + 1, Step);
+    Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
+    for (int i = 0; i < count; i++)
+        graph[i] = passes_run(given[i].graph, o, "hoist", NULL, NULL);
+    Graph *derive = derive_graph(graph, count);
+    for (int i = 0; i < count; i++) {
+        if (derive != NULL && given[i].kind > STEP_DERIVE) {
+            step[at++] = (Step){STEP_DERIVE, 0, "derive", derive};
+            derive = NULL;
+        }
+        step[at] = given[i];
+        step[at++].graph = graph[i];
+    }
+    *num_steps = at;
+    return step;
+}
+
 Plan *program_plan(const Program *p, const PassOptions *o) {
-    Arena *a = p->train->arena;
+    Arena *a = p->eval->arena;
     Plan *plan = ARENA_NEW(a, Plan);
     plan->device = o->device;
     plan->act = o->storage;
-    Graph *train = passes_run(p->train, o, "hoist", NULL, NULL);
-    plan->derive = derive_graph(train);
-    if (plan->derive != NULL)
-        plan->derive = passes_between(plan->derive, o, "hoist", "schedule");
-    plan->train = passes_between(train, o, "hoist", "schedule");
-    plan->eval = passes_run(p->eval, o, "schedule", NULL, NULL);
-    plan->init = passes_run(p->init, o, "schedule", NULL, NULL);
-
-    Graph **graph[] = {&plan->train, &plan->eval, &plan->init, &plan->derive};
-    Graph *present[4];
-    int count = plan->derive == NULL ? 3 : 4;
-    for (int i = 0; i < count; i++) {
-        present[i] = *graph[i];
-        present[i]->act = o->storage;
+    plan->step = hoisted_steps(p, o, a, &plan->num_steps);
+    Graph **graph = ARENA_ARRAY(a, (size_t)plan->num_steps, Graph *);
+    for (int i = 0; i < plan->num_steps; i++) {
+        graph[i] = passes_between(plan->step[i].graph, o, "hoist", "schedule");
+        graph[i]->act = o->storage;
     }
-    plan->state_bytes = memory_states(present, count);
-    for (int i = 0; i < count; i++) {
-        present[i]->arena_bytes = plan->state_bytes;
-        *graph[i] = pass_run(present[i], o, pass_find("memory"));
-        check_memory(*graph[i]);
-        if ((*graph[i])->arena_bytes > plan->arena_bytes)
-            plan->arena_bytes = (*graph[i])->arena_bytes;
+    plan->state_bytes = memory_states(graph, plan->num_steps);
+    for (int i = 0; i < plan->num_steps; i++) {
+        graph[i]->arena_bytes = plan->state_bytes;
+        graph[i] = pass_run(graph[i], o, pass_find("memory"));
+        check_memory(graph[i]);
+        if (graph[i]->arena_bytes > plan->arena_bytes)
+            plan->arena_bytes = graph[i]->arena_bytes;
+        plan->step[i].graph = graph[i];
     }
     return plan;
 }

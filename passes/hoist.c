@@ -176,12 +176,10 @@ static NodeId add_param(Graph *g, const Node *state) {
     return param != NO_NODE ? param : graph_leaf(g, OP_param, name, type);
 }
 
-Graph *derive_graph(const Graph *g) {
-    Graph *out = graph_like(g);
-    out->name = "derive";
-    out->facts = PRIMITIVE | TYPED;
+static void derive_states(Graph *out, const Graph *g) {
     for (NodeId n = 0; n < g->count; n++) {
-        if (!is_derived(&g->node[n]))
+        const char *name = node_text(&g->node[n], ATTR_name);
+        if (!is_derived(&g->node[n]) || graph_find(out, name) != NO_NODE)
             continue;
         out->at = g->node[n].from;
         NodeId param = add_param(out, &g->node[n]);
@@ -189,5 +187,13 @@ Graph *derive_graph(const Graph *g) {
         state.group = -1;
         derive(out, graph_add(out, state), param);
     }
+}
+
+Graph *derive_graph(Graph *const *graph, int count) {
+    Graph *out = graph_like(graph[0]);
+    out->name = "derive";
+    out->facts = PRIMITIVE | TYPED;
+    for (int i = 0; i < count; i++)
+        derive_states(out, graph[i]);
     return out->count > 0 ? out : NULL;
 }

@@ -68,10 +68,10 @@ PassFunction pass_layout;
 // ---- hoist.c: what depends on parameters alone becomes derived state ----
 PassFunction pass_hoist;
 
-// The graph that computes every derived state from parameters, for the start
-// of a run and after loading: NULL when there is none.  g is a graph that
-// pass_hoist has left.
-Graph *derive_graph(const Graph *g);
+// The graph that computes every derived state of the graphs from parameters,
+// for the start of a run and after loading: NULL when there is none.  They are
+// graphs that pass_hoist has left.
+Graph *derive_graph(Graph *const *graph, int count);
 
 // ---- simplify.c, prune.c ----
 PassFunction pass_simplify;

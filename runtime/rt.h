@@ -85,23 +85,46 @@ typedef struct {
     bool ta, tb;
 } RtCall;
 
+// What a trainer runs; ir/program.h says when.
+typedef enum {
+    RT_COLLECT,
+    RT_INIT,
+    RT_DERIVE,
+    RT_TRAIN,
+    RT_GATHER,
+    RT_AVERAGE,
+    RT_EVAL
+} RtStepKind;
+
+typedef struct {
+    RtStepKind kind;
+    int stage; // of TRAIN and GATHER, from 0
+    void (*run)(RtDevice *d);
+    bool then_derive; // what is derived is to be made again
+    const RtInput *input;
+    int num_inputs;
+} RtStep;
+
 // What one device does: addresses, kernels, and the steps as lists of launches.
 typedef struct {
     const char *device; // "host" or "cuda"
     size_t arena_bytes;
     const RtState *state;
     int num_states;
-    const RtInput *train_input, *eval_input;
-    int num_train_inputs, num_eval_inputs;
     const RtKernel *kernel;
     int num_kernels;
     const RtCall *call;
     int num_calls;
-    void (*init)(RtDevice *d);   // random starting values of parameters
-    void (*derive)(RtDevice *d); // derived state from the rest; NULL: none
-    void (*train)(RtDevice *d);  // one step
-    void (*eval)(RtDevice *d);   // one batch of evaluation
+    const RtStep *step;
+    int num_steps;
 } RtPlan;
+
+// A length of a run or a moment in it; a count of 0 stands for none.
+typedef enum { RT_EPOCHS, RT_STEPS, RT_SHARES } RtTimeUnit;
+typedef struct {
+    double count;
+    RtTimeUnit unit;
+} RtTime;
 
 typedef struct {
     const char *model;    // "ResNet9"
@@ -114,10 +137,9 @@ typedef struct {
     int classes;
     int batch;
     bool drop_last;
-    double epochs;
+    RtTime length;
     int64_t seed;
-    double eval_epochs;       // 0: at the end only
-    double checkpoint_epochs; // 0: at the end only
+    RtTime eval_every, checkpoint_every; // none: at the end only
     int checkpoint_keep;
     const RtPlan *plan;
     int num_plans;

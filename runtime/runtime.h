@@ -238,9 +238,9 @@ bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
 
 typedef struct {
     const char *data, *out, *device, *metrics;
-    double epochs; // 0: not given
-    int64_t seed;  // -1: not given
-    int threads;   // 0: not given
+    double epochs;     // 0: not given
+    int64_t seed;      // -1: not given
+    int threads;       // 0: not given
     int64_t log_every; // steps; 0: not given
     bool resume, eval_only, init_only, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
@@ -309,6 +309,22 @@ void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
                  void *arg);
 int rt_team_largest(void); // one member for each core that we may use
 void rt_team_size(int threads);
+
+// ---- time.c ----
+
+// A time in steps of the run.
+double rt_time_steps(RtTime t, const RtProgress *p);
+// The first step from that moment on; the end of the run at the latest.
+int64_t rt_time_first(RtTime t, const RtProgress *p);
+// Whether something done every so often is done after the steps so far.
+bool rt_time_due(RtTime every, const RtProgress *p);
+
+// ---- step.c ----
+
+// The step of that kind, NULL where the program has none.
+const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage);
+// Runs it if there is one, and what must follow.
+void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage);
 
 // ---- state.c ----
 

@@ -45,14 +45,6 @@ typedef struct {
 
 // ---- what a run is ----
 
-static bool due(const Session *s, double every) {
-    double period = every * (double)s->at.epoch_steps;
-    double step = (double)s->at.step + 1e-6;
-    if (every <= 0 || s->at.step == 0)
-        return false;
-    return floor(step / period) > floor((step - 1) / period);
-}
-
 static double epoch_of(const Session *s, int64_t step) {
     return (double)step / (double)s->at.epoch_steps;
 }
@@ -60,7 +52,8 @@ static double epoch_of(const Session *s, int64_t step) {
 static bool plan_steps(const RtRun *run, RtProgress *p, RtError *e) {
     const RtTrainer *t = run->trainer;
     int64_t samples = run->data->train.count;
-    double epochs = run->options->epochs > 0 ? run->options->epochs : t->epochs;
+    double epochs = run->options->epochs;
+    RtTime length = epochs > 0 ? (RtTime){epochs, RT_EPOCHS} : t->length;
     p->epoch_steps =
         t->drop_last ? samples / t->batch : (samples - 1) / t->batch + 1;
     if (p->epoch_steps == 0)
@@ -68,12 +61,13 @@ static bool plan_steps(const RtRun *run, RtProgress *p, RtError *e) {
                        "the training data has %lld samples, less than one "
                        "batch of %d",
                        (long long)samples, t->batch);
-    double steps = ceil(epochs * (double)p->epoch_steps - 1e-9);
+    double steps = ceil(rt_time_steps(length, p) - 1e-9);
     if (!(steps <= INT32_MAX))
         return rt_fail(e, EXIT_USAGE,
-                       "%g epochs are more steps than can be "
+                       "%g %s are more steps than can be "
                        "counted",
-                       epochs);
+                       length.count,
+                       length.unit == RT_STEPS ? "steps" : "epochs");
     p->step = 0;
     p->steps = steps < 1 ? 1 : (int64_t)steps;
     p->seed = run->options->seed >= 0 ? run->options->seed : t->seed;
@@ -83,10 +77,10 @@ static bool plan_steps(const RtRun *run, RtProgress *p, RtError *e) {
 
 // ---- data ----
 
-static Inputs find_inputs(const RtInput *input, int count, int64_t batch) {
+static Inputs find_inputs(const RtStep *step, int64_t batch) {
     Inputs in = {.batch = batch};
-    for (int i = 0; i < count; i++) {
-        const RtInput *at = &input[i];
+    for (int i = 0; i < step->num_inputs; i++) {
+        const RtInput *at = &step->input[i];
         if (strcmp(at->name, "image") == 0)
             in.image = at;
         else if (strcmp(at->name, "label") == 0)
@@ -234,7 +228,7 @@ static bool run_batches(Session *s, double *waited, RtError *e) {
             return false;
         feed(s->device, &s->eval_inputs, b);
         rt_loader_release(s->eval);
-        s->plan->eval(s->device);
+        rt_step_run(s->plan, s->device, RT_EVAL, 0);
     }
     return true;
 }
@@ -349,7 +343,7 @@ static bool take_step(Session *s, RtError *e) {
     s->samples += b->valid;
     s->budget.trained += b->valid;
     rt_loader_release(s->train);
-    s->plan->train(s->device);
+    rt_step_run(s->plan, s->device, RT_TRAIN, 0);
     s->device->phase(s->device, RT_OTHER);
     s->at.step++;
     s->waited += waited;
@@ -364,16 +358,17 @@ static bool after_step(Session *s, RtError *e) {
     bool epoch_end = end || s->at.step % s->at.epoch_steps == 0;
     if (!(epoch_end ? end_epoch(s, e) : show_progress(s, e)))
         return false;
-    if ((end || due(s, t->checkpoint_epochs)) && !save(s, end, e))
+    if ((end || rt_time_due(t->checkpoint_every, &s->at)) && !save(s, end, e))
         return false;
-    return !(end || due(s, t->eval_epochs)) || evaluate(s, e);
+    return !(end || rt_time_due(t->eval_every, &s->at)) || evaluate(s, e);
 }
 
 static bool train(Session *s, RtError *e) {
     begin_row(s);
     s->shown = s->since;
     s->logged = rt_metrics_read(s->plan, s->device);
-    if (due(s, s->run->trainer->eval_epochs) || s->at.step == s->at.steps)
+    if (rt_time_due(s->run->trainer->eval_every, &s->at) ||
+        s->at.step == s->at.steps)
         if (!evaluate(s, e))
             return false;
     while (s->at.step < s->at.steps && rt_signals_caught() == 0)
@@ -434,11 +429,10 @@ static bool prepare(Session *s, RtError *e) {
         return false;
     rt_states_start(s->plan, s->device, &s->at);
     if (!loads)
-        s->plan->init(s->device);
+        rt_step_run(s->plan, s->device, RT_INIT, 0);
     else if (!load(s, e))
         return false;
-    if (s->plan->derive != NULL)
-        s->plan->derive(s->device);
+    rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     s->device->sync(s->device);
     if (!o->eval_only && (s->train = open_loader(s, true, e)) == NULL)
         return false;
@@ -478,10 +472,8 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
                   .files = run->files,
                   .keep = t->checkpoint_keep > 1 ? t->checkpoint_keep : 1,
                   .from = -1},
-        .train_inputs =
-            find_inputs(plan->train_input, plan->num_train_inputs, t->batch),
-        .eval_inputs =
-            find_inputs(plan->eval_input, plan->num_eval_inputs, t->batch),
+        .train_inputs = find_inputs(rt_step_find(plan, RT_TRAIN, 0), t->batch),
+        .eval_inputs = find_inputs(rt_step_find(plan, RT_EVAL, 0), t->batch),
         .saved = -1,
     };
     bool good = prepare(&s, e) && work(&s, e);

@@ -53,8 +53,9 @@ static bool *nodes_batched(Arena *a, const Graph *g, int64_t batch) {
 }
 
 static void node_count(Layers *l, Layer *layer, const Program *p, NodeId n) {
-    const Node *node = &p->train->node[n];
-    int64_t flops = node_flops(p->train, n) / p->recipe.batch;
+    const Graph *g = p->stage[0].train;
+    const Node *node = &g->node[n];
+    int64_t flops = node_flops(g, n) / p->recipe.batch;
     int64_t parameters = node->op == OP_param ? type_count(node->type) : 0;
     l->flops += flops;
     l->parameters += parameters;
@@ -65,7 +66,7 @@ static void node_count(Layers *l, Layer *layer, const Program *p, NodeId n) {
 }
 
 static Layers layers_of(Arena *a, const Program *p) {
-    const Graph *g = p->train;
+    const Graph *g = p->stage[0].train;
     const bool *batched = nodes_batched(a, g, p->recipe.batch);
     Layers l = {.layer = ARENA_ARRAY(a, g->count, Layer)};
     for (NodeId n = 0; n < g->count; n++) {
@@ -175,7 +176,7 @@ static int model_check(Arena *a, const Arguments *arguments) {
     PassOptions o = pass_options(&p->recipe, target_of(arguments));
     Layers l = layers_of(a, p);
     Plan *plan = program_plan(p, &o);
-    Cost c = graph_cost(plan->train);
+    Cost c = graph_cost(plan_graph(plan, "train"));
     Text t = text_new(a);
     if (arguments->json) {
         check_json(&t, p, &l, plan, &c, &diags);

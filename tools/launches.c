@@ -8,17 +8,15 @@
 // The graph of that name, and how many launches the trainer numbers before its.
 static const Graph *graph_planned(Arena *a, const Plan *p, const char *name,
                                   int *before) {
-    const Graph *steps[] = {p->init, p->derive, p->train, p->eval};
     *before = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < p->num_steps; i++) {
         int count = 0;
-        if (steps[i] && strcmp(steps[i]->name, name) == 0)
-            return steps[i];
-        if (steps[i])
-            graph_groups(steps[i], a, &count);
+        if (strcmp(p->step[i].name, name) == 0)
+            break;
+        graph_groups(p->step[i].graph, a, &count);
         *before += count;
     }
-    return p->train;
+    return plan_graph(p, name);
 }
 
 void launches_print(Arena *a, Text *t, const Plan *plan, const char *name) {

@@ -22,14 +22,6 @@ static const struct {
 
 enum { NUM_STAGES = sizeof stages / sizeof stages[0] };
 
-static Graph *graph_named(const Program *p, const char *name) {
-    if (name && strcmp(name, "eval") == 0)
-        return p->eval;
-    if (name && strcmp(name, "init") == 0)
-        return p->init;
-    return p->train;
-}
-
 // Where a stage stands in the table, -1 for one that is not a graph.
 static int stage_find(const char *name) {
     for (int i = 0; i < NUM_STAGES; i++)
@@ -38,29 +30,44 @@ static int stage_find(const char *name) {
     return -1;
 }
 
-// The graph as the trainer has it: with the addresses that all graphs of the
-// program agree on.
-static Graph *graph_planned(const Program *p, const PassOptions *o,
-                            const char *name) {
-    Plan *plan = program_plan(p, o);
-    if (name && strcmp(name, "eval") == 0)
-        return plan->eval;
-    if (name && strcmp(name, "init") == 0)
-        return plan->init;
-    return plan->train;
+// The graph of a name at a stage; NULL, and a message, where there is none.
+static Graph *graph_at(Arena *a, const Program *p, const PassOptions *o,
+                       const char *name, int stage) {
+    const char *last = stages[stage].last;
+    int count;
+    const Step *step = program_steps(p, a, &count);
+    Graph *g = step_graph(step, count, name);
+    // Addresses are what all graphs of the program agree on.
+    if (last != NULL && strcmp(last, "memory") == 0)
+        return plan_graph(program_plan(p, o), name);
+    return g == NULL || last == NULL ? g : passes_run(g, o, last, NULL, NULL);
 }
 
-static void graph_show(Arena *a, const Program *p, const Arguments *arguments,
-                       int stage) {
+static const char *graph_wanted(const Arguments *arguments) {
+    return arguments->graph ? arguments->graph : "train";
+}
+
+static int no_graph(Arena *a, const Program *p, const char *name) {
+    int count;
+    const Step *step = program_steps(p, a, &count);
+    fprintf(stderr, "sinter: this program has no graph '%s'; it has", name);
+    for (int i = 0; i < count; i++)
+        fprintf(stderr, "%s %s", i ? "," : "", step[i].name);
+    fputs("\n", stderr);
+    return EXIT_USAGE;
+}
+
+static int graph_show(Arena *a, const Program *p, const Arguments *arguments,
+                      int stage) {
     PassOptions o = pass_options(&p->recipe, target_of(arguments));
-    Graph *g = graph_named(p, arguments->graph);
-    if (stages[stage].last && strcmp(stages[stage].last, "memory") == 0)
-        g = graph_planned(p, &o, arguments->graph);
-    else if (stages[stage].last)
-        g = passes_run(g, &o, stages[stage].last, NULL, NULL);
+    const char *name = graph_wanted(arguments);
+    const Graph *g = graph_at(a, p, &o, name, stage);
+    if (g == NULL)
+        return no_graph(a, p, name);
     Text t = text_new(a);
     graph_print(&t, g);
     fputs(text_string(&t), stdout);
+    return EXIT_GOOD;
 }
 
 static void trainer_show(Arena *a, const Program *p, bool kernels) {
@@ -68,13 +75,17 @@ static void trainer_show(Arena *a, const Program *p, bool kernels) {
     fputs(text_string(kernels ? &t.cu_file : &t.c_file), stdout);
 }
 
-static void launches_show(Arena *a, const Program *p,
-                          const Arguments *arguments) {
+static int launches_show(Arena *a, const Program *p,
+                         const Arguments *arguments) {
     PassOptions o = pass_options(&p->recipe, target_of(arguments));
+    const char *name = graph_wanted(arguments);
+    const Plan *plan = program_plan(p, &o);
+    if (plan_graph(plan, name) == NULL)
+        return no_graph(a, p, name);
     Text t = text_new(a);
-    launches_print(a, &t, program_plan(p, &o),
-                   arguments->graph ? arguments->graph : "train");
+    launches_print(a, &t, plan, name);
     fputs(text_string(&t), stdout);
+    return EXIT_GOOD;
 }
 
 static int stage_show(Arena *a, const Arguments *arguments) {
@@ -92,11 +103,10 @@ static int stage_show(Arena *a, const Arguments *arguments) {
     if (!p)
         return status;
     if (stage >= 0)
-        graph_show(a, p, arguments, stage);
-    else if (launches)
-        launches_show(a, p, arguments);
-    else
-        trainer_show(a, p, kernels);
+        return graph_show(a, p, arguments, stage);
+    if (launches)
+        return launches_show(a, p, arguments);
+    trainer_show(a, p, kernels);
     return EXIT_GOOD;
 }
 

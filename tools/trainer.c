@@ -30,8 +30,11 @@ static uint64_t fingerprint(const Program *p) {
     Arena *scratch = arena_new();
     uint64_t hash = 0xcbf29ce484222325u;
     hash = hash_bytes(hash, p->recipe.drop_last ? "d" : "a", 1);
-    hash = hash_graph(scratch, hash, p->train);
-    hash = hash_graph(scratch, hash, p->eval);
+    int count;
+    const Step *step = program_steps(p, scratch, &count);
+    for (int i = 0; i < count; i++)
+        if (step[i].kind > STEP_DERIVE)
+            hash = hash_graph(scratch, hash, step[i].graph);
     arena_free(scratch);
     return hash;
 }

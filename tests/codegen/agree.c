@@ -48,8 +48,11 @@ static Program *random_program(Arena *a, uint32_t seed) {
     const char *error;
     Program *p = ARENA_NEW(a, Program);
     p->name = p->file = "random";
-    p->recipe = (Recipe){.data_format = "synthetic", .batch = 1, .epochs = 1};
-    p->train = random_graph(a, seed, STEPS);
+    p->recipe = (Recipe){.data_format = "synthetic", .batch = 1};
+    Stage *stage = ARENA_NEW(a, Stage);
+    stage->train = random_graph(a, seed, STEPS);
+    p->stage = stage;
+    p->num_stages = 1;
     p->eval = graph_read(a, nothing, sizeof nothing - 1, &error);
     p->init = graph_read(a, nothing, sizeof nothing - 1, &error);
     p->init->name = "init";
@@ -417,16 +420,12 @@ static void run_step(Run *r, const Graph *g, void (*step)(RtDevice *d)) {
 
 static void run_steps(Run *r) {
     const Plan *p = r->plan;
-    const Graph *all[] = {p->init, p->train, p->eval};
-    for (int i = 0; i < 3; i++)
-        fill_states(r, all[i]);
-    run_step(r, p->init, r->rt->init);
-    if (p->derive != NULL)
-        run_step(r, p->derive, r->rt->derive);
-    fill_inputs(r, p->train);
-    run_step(r, p->train, r->rt->train);
-    fill_inputs(r, p->eval);
-    run_step(r, p->eval, r->rt->eval);
+    for (int i = 0; i < p->num_steps; i++)
+        fill_states(r, p->step[i].graph);
+    for (int i = 0; i < p->num_steps; i++) {
+        fill_inputs(r, p->step[i].graph);
+        run_step(r, p->step[i].graph, r->rt->step[i].run);
+    }
 }
 
 const char *agree(Arena *a, const Case *c) {

@@ -33,7 +33,7 @@ START_TEST(constant_values) {
         constants[_i].text);
     Loaded l = load_text(text);
     ck_assert_str_eq(codes_of(&l), "");
-    const Graph *g = l.program->train;
+    const Graph *g = l.program->stage[0].train;
     NodeId n = 0;
     while (g->node[n].op != OP_mul)
         n++;
@@ -52,7 +52,7 @@ END_TEST
 // The names of the parameters, in order.
 static const char *parameters_of(Loaded *l) {
     Text t = text_new(l->arena);
-    const Graph *g = l->program->train;
+    const Graph *g = l->program->stage[0].train;
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_param)
             text_add(&t, "%s%s", t.length ? " " : "",
@@ -97,7 +97,7 @@ END_TEST
 // ---- shapes ----
 
 static Type type_of_op(const Loaded *l, Op op) {
-    const Graph *g = l->program->train;
+    const Graph *g = l->program->stage[0].train;
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == op)
             return g->node[n].type;
@@ -159,7 +159,7 @@ static const struct {
     {"image |> flatten |> linear(2)", "seed = -1", "E0405"},
     {"image |> flatten |> linear(2)", "precision = f8", "E0405"},
     {"image |> flatten |> linear(2)", "eval = 1", "E0405"},
-    {"image |> flatten |> linear(2)", "eval every 10 step", "E0501"},
+    {"image |> flatten |> linear(2)", "eval every 0.5 step", "E0405"},
     {"image |> flatten |> linear(2)", "checkpoint every 1 epoch keep 0",
      "E0405"},
     {"image |> flatten |> linear(2)", "input = data.test", "E0201"},

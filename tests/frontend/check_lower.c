@@ -102,7 +102,7 @@ START_TEST(schedule_values) {
     Setting s = {"lr", schedules[_i].lr};
     Loaded l = load_with(head, "", &s, 1);
     ck_assert_str_eq(codes_of(&l), "");
-    Run r = run_new(&l, l.program->train);
+    Run r = run_new(&l, l.program->stage[0].train);
     for (int i = 0; i < 4; i++) {
         set(&r, "run.step", schedules[_i].step[i]);
         run(&r);
@@ -137,7 +137,7 @@ START_TEST(mean_counts_valid_samples) {
         "train M { data = synthetic(); batch = 4; epochs = 1\n"
         "loss = mean(cross_entropy(output, label)); optimizer = sgd(lr=1) }\n");
     ck_assert_str_eq(codes_of(&l), "");
-    Run r = run_new(&l, l.program->train);
+    Run r = run_new(&l, l.program->stage[0].train);
     set(&r, "valid", 3);
     set(&r, "metric.loss", 10);
     set(&r, "metric.count", 20);
@@ -156,14 +156,14 @@ START_TEST(drop_last_counts_all) {
     Loaded l = load_model("image |> flatten |> normalize(128, 100)\n"
                           "|> linear(2)",
                           "");
-    Run r = run_new(&l, l.program->train);
+    Run r = run_new(&l, l.program->stage[0].train);
     run(&r);
     double sum = 0;
     for (int i = 0; i < 4; i++)
         sum += cross_entropy(&r, i);
     ck_assert_double_eq_tol(loss_of(&r), sum, 1e-12);
     ck_assert_double_eq(*assigned(&r, "metric.count"), 4);
-    ck_assert_int_eq(graph_find(l.program->train, "valid"), NO_NODE);
+    ck_assert_int_eq(graph_find(l.program->stage[0].train, "valid"), NO_NODE);
     ck_assert_int_ne(graph_find(l.program->eval, "valid"), NO_NODE);
     arena_free(l.arena);
 }
@@ -197,7 +197,7 @@ START_TEST(mse_is_a_loss) {
         "train M { data = synthetic(); batch = 4, drop_last; epochs = 1\n"
         "loss = mean(mse(output, label)); optimizer = adam() }\n");
     ck_assert_str_eq(codes_of(&l), "");
-    Run r = run_new(&l, l.program->train);
+    Run r = run_new(&l, l.program->stage[0].train);
     run(&r);
     const double *y =
         r.value[r.graph->node[find_op(r.graph, OP_argmax)].arg[0]];
@@ -215,7 +215,7 @@ START_TEST(batch_norm_follows_statistics) {
     Loaded l = load_model("image |> batch_norm(momentum=0.2) |> flatten\n"
                           "|> linear(2)",
                           "");
-    Run r = run_new(&l, l.program->train);
+    Run r = run_new(&l, l.program->stage[0].train);
     set(&r, "batch_norm_1.running_mean", 5);
     set(&r, "batch_norm_1.running_var", 7);
     run(&r);
@@ -258,7 +258,7 @@ END_TEST
 // The numbers that shift by: each of -2 .. 2 within a few epochs.
 START_TEST(crops_cover_their_range) {
     Loaded l = load_model(head, "input = data.train |> random_crop(4, pad=2)");
-    Run r = run_new(&l, l.program->train);
+    Run r = run_new(&l, l.program->stage[0].train);
     NodeId shift = find_op(r.graph, OP_shift);
     bool seen[2][5] = {{0}};
     for (int epoch = 0; epoch < 20; epoch++) {
@@ -279,7 +279,7 @@ END_TEST
 
 START_TEST(cutout_fills_a_square) {
     Loaded l = load_model(head, "input = data.train |> cutout(3, fill=-1)");
-    Run r = run_new(&l, l.program->train);
+    Run r = run_new(&l, l.program->stage[0].train);
     run(&r);
     const double *y = r.value[find_op(r.graph, OP_select)];
     for (int n = 0; n < 4; n++) {
@@ -296,7 +296,7 @@ END_TEST
 
 START_TEST(uses_draw_different_numbers) {
     Loaded l = load_model(head, "input = data.train |> flip_lr |> flip_lr\n");
-    const Graph *g = l.program->train;
+    const Graph *g = l.program->stage[0].train;
     NodeId first = find_op(g, OP_uniform), second = first + 1;
     while (g->node[second].op != OP_uniform)
         second++;
@@ -365,11 +365,11 @@ START_TEST(recipe_of_resnet9) {
     ck_assert_str_eq(p->data_format, "synthetic");
     ck_assert_int_eq(p->batch, 4);
     ck_assert(p->drop_last);
-    ck_assert_double_eq(p->epochs, 2);
+    ck_assert_double_eq(p->length.count, 2);
     ck_assert_int_eq(p->seed, 7);
     ck_assert_int_eq(p->precision, F16);
-    ck_assert_double_eq(p->eval_epochs, 2);
-    ck_assert_double_eq(p->checkpoint_epochs, 8);
+    ck_assert_double_eq(p->eval_every.count, 2);
+    ck_assert_double_eq(p->checkpoint_every.count, 8);
     ck_assert_int_eq(p->checkpoint_keep, 3);
     arena_free(l.arena);
 }
@@ -380,11 +380,11 @@ START_TEST(recipe_defaults) {
     const Recipe *p = &l.program->recipe;
     ck_assert_int_eq(p->seed, 0);
     ck_assert_int_eq(p->precision, F32);
-    ck_assert_double_eq(p->eval_epochs, 1);
-    ck_assert_double_eq(p->checkpoint_epochs, 0);
+    ck_assert_double_eq(p->eval_every.count, 1);
+    ck_assert_double_eq(p->checkpoint_every.count, 0);
     arena_free(l.arena);
     l = load_model(head, "eval at end");
-    ck_assert_double_eq(l.program->recipe.eval_epochs, 0);
+    ck_assert_double_eq(l.program->recipe.eval_every.count, 0);
     arena_free(l.arena);
 }
 END_TEST
@@ -399,11 +399,11 @@ START_TEST(settings_replace_keys_and_parameters) {
     const Recipe *p = &l.program->recipe;
     ck_assert_int_eq(p->batch, 2);
     ck_assert(p->drop_last);
-    ck_assert_double_eq(p->epochs, 0.5);
+    ck_assert_double_eq(p->length.count, 0.5);
     ck_assert_int_eq(p->seed, 3);
     ck_assert_int_eq(p->precision, BF16);
-    NodeId w = graph_find(l.program->train, "linear_1.weight");
-    ck_assert_int_eq(l.program->train->node[w].type.dim[0], 16);
+    NodeId w = graph_find(l.program->stage[0].train, "linear_1.weight");
+    ck_assert_int_eq(l.program->stage[0].train->node[w].type.dim[0], 16);
     arena_free(l.arena);
 }
 END_TEST
@@ -440,7 +440,8 @@ START_TEST(graphs_are_sound) {
         " |> abs |> sqrt |> linear(2)",
         "input = data.train |> random_crop(4, pad=1) |> flip_lr |> cutout(2)");
     ck_assert_str_eq(codes_of(&l), "");
-    const Graph *g[] = {l.program->init, l.program->train, l.program->eval};
+    const Graph *g[] = {l.program->init, l.program->stage[0].train,
+                        l.program->eval};
     for (int i = 0; i < 3; i++) {
         const char *why = graph_verify(g[i], l.arena);
         ck_assert_msg(why == NULL, "%s: %s", g[i]->name, why);

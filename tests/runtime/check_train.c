@@ -102,6 +102,20 @@ static void rows_of(const char *name, char *to, size_t room) {
     free(bytes);
 }
 
+// The plan with another step in the place of its own.
+static RtPlan plan_with(RtStep *steps, RtStepKind kind,
+                        void (*step)(RtDevice *d)) {
+    RtPlan plan = *tiny.plan;
+    ck_assert_int_eq(plan.num_steps, TINY_STEPS);
+    for (int i = 0; i < TINY_STEPS; i++) {
+        steps[i] = plan.step[i];
+        if (steps[i].kind == kind)
+            steps[i].run = step;
+    }
+    plan.step = steps;
+    return plan;
+}
+
 START_TEST(a_run_learns_and_reports) {
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--metrics=m"), EXIT_GOOD);
     ck_assert_int_eq(place_count("r", ""), 2);
@@ -138,7 +152,7 @@ END_TEST
 START_TEST(evaluations_leave_training_alone) {
     RtTrainer t = tiny;
     char with[1024], without[1024];
-    t.eval_epochs = 0.03;
+    t.eval_every.count = 0.03;
     ck_assert_int_eq(RUN(&t, "--out=a", "--epochs=0.1", "--metrics=ma"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", "--metrics=mb"), 0);
     ck_assert_int_eq(times("ma", "test"), 4);
@@ -181,9 +195,10 @@ static void start_alike(RtDevice *d) {
 START_TEST(the_seed_orders_samples) {
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
+    RtStep steps[TINY_STEPS];
     char first[1024], second[1024];
     t.plan = &plan;
-    plan.init = start_alike;
+    plan = plan_with(steps, RT_INIT, start_alike);
     ck_assert_int_eq(
         RUN(&t, "--out=a", "--epochs=0.1", "--seed=0", "--metrics=ma"), 0);
     ck_assert_int_eq(
@@ -228,7 +243,7 @@ static int stop_at, stop_by;
 
 static void train_and_stop(RtDevice *d) {
     static int steps;
-    tiny.plan->train(d);
+    rt_step_run(tiny.plan, d, RT_TRAIN, 0);
     if (++steps == stop_at)
         raise(stop_by);
 }
@@ -242,17 +257,18 @@ START_TEST(a_stopped_run_goes_on_to_the_same_bits) {
     };
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
+    RtStep steps[TINY_STEPS];
     char whole[4096], parts[4096];
     t.plan = &plan;
-    t.checkpoint_epochs = 0.1;
-    t.eval_epochs = 0.3;
+    t.checkpoint_every.count = 0.1;
+    t.eval_every.count = 0.3;
     ck_assert_int_eq(RUN(&t, "--out=a", "--epochs=0.6", "--metrics=ma"), 0);
-    plan.train = train_and_stop;
+    plan = plan_with(steps, RT_TRAIN, train_and_stop);
     stop_at = stops[_i].at;
     stop_by = stops[_i].by;
     int status = RUN(&t, "--out=b", "--epochs=0.6", "--metrics=mb");
     ck_assert_int_eq(status, 128 + stop_by);
-    plan.train = tiny.plan->train;
+    plan = *tiny.plan;
     ck_assert_int_eq(RUN(&t, "--out=b", "--resume", "--metrics=mb"), 0);
     ck_assert(same_files("a/step-00000188.safetensors",
                          "b/step-00000188.safetensors"));
@@ -265,7 +281,7 @@ END_TEST
 START_TEST(a_killed_run_goes_on_from_its_checkpoint) {
     RtTrainer t = tiny;
     struct timespec moment = {0, 2000000};
-    t.checkpoint_epochs = 0.1;
+    t.checkpoint_every.count = 0.1;
     ck_assert_int_eq(RUN(&t, "--out=a", "--epochs=1"), 0);
     pid_t child = START(&t, "--out=b", "--epochs=1");
     while (place_count("b", ".safetensors") == 0)
@@ -354,7 +370,7 @@ END_TEST
 static void train_and_break(RtDevice *d) {
     static int steps;
     float bad = NAN;
-    tiny.plan->train(d);
+    rt_step_run(tiny.plan, d, RT_TRAIN, 0);
     if (++steps == stop_at)
         d->write(d, rt_state_find(tiny.plan, "metric.loss")->offset, &bad, 4);
 }
@@ -362,9 +378,10 @@ static void train_and_break(RtDevice *d) {
 START_TEST(a_run_that_diverges_keeps_its_last_good_checkpoint) {
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
+    RtStep steps[TINY_STEPS];
     t.plan = &plan;
-    plan.train = train_and_break;
-    t.checkpoint_epochs = 0.5;
+    plan = plan_with(steps, RT_TRAIN, train_and_break);
+    t.checkpoint_every.count = 0.5;
     stop_at = 200;
     ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), EXIT_DIVERGED);
     ck_assert(says("err", "the loss is not a number"));
@@ -419,7 +436,7 @@ START_TEST(checkpoints_that_cannot_be_written) {
     RtTrainer t = tiny;
     struct rlimit limit = {4096, 4096};
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    t.checkpoint_epochs = 0.1;
+    t.checkpoint_every.count = 0.1;
     ck_assert_int_eq(RUN(&t, "--out=r", "--epochs=1"), EXIT_IO);
     ck_assert(says("err", "failure 2 of 3 in a row"));
     ck_assert_int_eq(times("err", "training goes on"), 2);

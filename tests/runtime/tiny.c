@@ -261,22 +261,23 @@ static const RtInput inputs[] = {
     {"valid", RT_I32, 0, {0}, AT_VALID},
 };
 
+static const RtStep steps[] = {
+    {.kind = RT_INIT, .run = init},
+    {.kind = RT_TRAIN, .run = train, .input = inputs, .num_inputs = 3},
+    {.kind = RT_EVAL, .run = forward, .input = inputs, .num_inputs = 3},
+};
+
 static const RtPlan plan = {
     .device = "host",
     .arena_bytes = AT_END,
     .state = states,
     .num_states = sizeof states / sizeof states[0],
-    .train_input = inputs,
-    .eval_input = inputs,
-    .num_train_inputs = 3,
-    .num_eval_inputs = 3,
     .kernel = kernels,
     .num_kernels = sizeof kernels / sizeof kernels[0],
     .call = calls,
     .num_calls = sizeof calls / sizeof calls[0],
-    .init = init,
-    .train = train,
-    .eval = forward,
+    .step = steps,
+    .num_steps = sizeof steps / sizeof steps[0],
 };
 
 const RtTrainer tiny = {
@@ -290,9 +291,9 @@ const RtTrainer tiny = {
     .image_dim = {H, W, C},
     .classes = CLASSES,
     .batch = N,
-    .epochs = 2.5,
-    .eval_epochs = 1,
-    .checkpoint_epochs = 1,
+    .length = {2.5, RT_EPOCHS},
+    .eval_every = {1, RT_EPOCHS},
+    .checkpoint_every = {1, RT_EPOCHS},
     .checkpoint_keep = 2,
     .plan = &plan,
     .num_plans = 1,

@@ -1,0 +1,43 @@
+// Program: its graphs as a list of steps.
+
+#include "ir/program.h"
+
+#include <string.h>
+
+static void add(Step *step, int *count, StepKind kind, int stage,
+                const char *name, Graph *graph) {
+    if (graph != NULL)
+        step[(*count)++] = (Step){kind, stage, name, graph};
+}
+
+// The steps of the first stage bear the plain name.
+static const char *stage_name(Arena *a, const char *name, int stage) {
+    return stage == 0 ? name : arena_format(a, "%s_%d", name, stage + 1);
+}
+
+Step *program_steps(const Program *p, Arena *a, int *count) {
+    Step *step = ARENA_ARRAY(a, 2 * (size_t)p->num_stages + 4, Step);
+    *count = 0;
+    add(step, count, STEP_COLLECT, 0, "collect", p->collect);
+    add(step, count, STEP_INIT, 0, "init", p->init);
+    for (int i = 0; i < p->num_stages; i++)
+        add(step, count, STEP_TRAIN, i, stage_name(a, "train", i),
+            p->stage[i].train);
+    for (int i = 0; i < p->num_stages; i++)
+        add(step, count, STEP_GATHER, i, stage_name(a, "gather", i),
+            p->stage[i].gather);
+    add(step, count, STEP_AVERAGE, 0, "average", p->average);
+    add(step, count, STEP_EVAL, 0, "eval", p->eval);
+    return step;
+}
+
+Graph *step_graph(const Step *step, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(step[i].name, name) == 0)
+            return step[i].graph;
+    return NULL;
+}
+
+Graph *plan_graph(const Plan *p, const char *name) {
+    return step_graph(p->step, p->num_steps, name);
+}
