@@ -553,9 +553,30 @@ static void write_plan(const Writer *w, Text *t, int which) {
 
 // ---- NAME.c: the trainer ----
 
-static Type image_type(const Graph *g) {
-    NodeId n = graph_find(g, "image");
-    return n == NO_NODE ? type_scalar(F32) : g->node[n].type;
+static const Graph *graph_with(const Program *p, const char *input) {
+    return graph_find(p->eval, input) != NO_NODE ? p->eval : p->train;
+}
+
+// What one sample has in an input: rank -1 where no graph uses it.
+static void write_shape(const Program *p, Text *t, const char *input) {
+    const Graph *g = graph_with(p, input);
+    NodeId n = graph_find(g, input);
+    Type type = n == NO_NODE ? type_scalar(I32) : g->node[n].type;
+    text_add(t, "    .%s = {%s, %d, {", input, rt_type(type.dtype, F32),
+             type.rank - 1);
+    for (int i = 1; i < type.rank; i++)
+        text_add(t, "%s%lld", i > 1 ? ", " : "", (long long)type.dim[i]);
+    text_add(t, "}},\n");
+}
+
+static void write_settings(const Recipe *r, Text *t) {
+    if (r->num_data_settings == 0)
+        return;
+    text_add(t, "    .data_setting = (const RtSetting[]){\n");
+    for (int i = 0; i < r->num_data_settings; i++)
+        text_add(t, "        {\"%s\", %lld},\n", r->data_setting[i].name,
+                 (long long)r->data_setting[i].value);
+    text_add(t, "    },\n    .num_data_settings = %d,\n", r->num_data_settings);
 }
 
 static void write_time(Text *t, const char *name, Time time) {
@@ -570,7 +591,6 @@ static void write_time(Text *t, const char *name, Time time) {
 static void write_trainer(const Writer *w, Text *t) {
     const Program *p = w->program;
     const Recipe *r = &p->recipe;
-    Type image = image_type(p->eval);
     text_add(t, "\nstatic const RtPlan plans[] = {\n");
     write_plan(w, t, 0);
     write_plan(w, t, 1);
@@ -586,11 +606,11 @@ static void write_trainer(const Writer *w, Text *t) {
     text_add(t, "    .data_format = \"%s\",\n", r->data_format);
     text_add(t, "    .data_path = ");
     add_quoted(t, r->data_path != NULL ? r->data_path : "");
-    text_add(t, ",\n    .image_rank = %d,\n", image.rank - 1);
-    text_add(t, "    .image_dim = {");
-    for (int i = 1; i < image.rank; i++)
-        text_add(t, "%s%lld", i > 1 ? ", " : "", (long long)image.dim[i]);
-    text_add(t, "},\n    .classes = %d,\n", r->classes);
+    text_add(t, ",\n");
+    write_settings(r, t);
+    write_shape(p, t, "image");
+    write_shape(p, t, "label");
+    text_add(t, "    .classes = %d,\n", r->classes);
     text_add(t, "    .batch = %lld,\n", (long long)r->batch);
     text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");
     write_time(t, "length", r->length);

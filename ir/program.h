@@ -19,11 +19,19 @@ typedef struct {
     double value;
 } Stop;
 
+// A number that the model file gives to its data set, as the length of tokens.
+typedef struct {
+    const char *name;
+    int64_t value;
+} DataSetting;
+
 // How to train, apart from what is in the graphs.
 typedef struct {
-    const char *data_format; // cifar10, idx, synthetic
+    const char *data_format; // a data set of the language, as cifar10
     const char *data_path;   // as written in the model file
-    int classes;             // that labels are below
+    const DataSetting *data_setting;
+    int num_data_settings;
+    int classes; // that whole labels are below
     int64_t batch;
     bool drop_last; // leave out a last batch that is short
     Time length;
@@ -47,9 +55,9 @@ typedef struct {
 
 // Graphs over the same inputs and states, which agree by name.
 //
-// Inputs (filled by the runtime): image u8 or f32 [N,...], label i32[N],
-// index i32[N] (the sample's number in its data set), valid i32[] (how many
-// of the N samples count; the rest are repetitions).
+// Inputs (filled by the runtime): image u8, i32 or f32 [N,...], label i32 or
+// f32 [N,...], index i32[N] (the sample's number in its data set), valid i32[]
+// (how many of the N samples count; the rest are repetitions).
 //
 // States of the run (kind run): run.step i32[] (updates done), run.steps i32[]
 // (updates in the whole run), run.epoch_steps i32[] (in one epoch), run.seed

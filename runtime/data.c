@@ -1,68 +1,186 @@
-// Data: opens a data set by the name of its format.  Samples are kept in
-// memory as bytes, image after image, rows of pixels of channels.
+// Data: opens a data set by the name of its format.  Numbers stay in memory as
+// they came from the file, sample after sample, and are made what the step's
+// inputs take when a batch is filled.
 
 #include "runtime/runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
+static const struct {
     const char *name;
-    bool (*read)(RtData *d, const char *path, const RtSample *shape,
-                 const RtFiles *files, RtError *e);
-} Format;
-
-static const Format formats[] = {
-    {"cifar10", rt_cifar10_read},
-    {"idx", rt_idx_read},
-    {"synthetic", rt_synthetic_draw},
+    RtFormat *read;
+} formats[] = {
+    {"cifar10", rt_cifar10_read}, {"cifar100", rt_cifar100_read},
+    {"idx", rt_idx_read},         {"npy", rt_npy_read},
+    {"tokens", rt_tokens_read},   {"synthetic", rt_synthetic_draw},
 };
 
-bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e) {
-    (void)e;
-    memcpy(to, s->image + (size_t)sample * s->image_bytes, s->image_bytes);
-    return true;
+// ---- what is asked for ----
+
+int64_t rt_setting(const RtSample *s, const char *name, int64_t otherwise) {
+    for (int i = 0; i < s->num_settings; i++)
+        if (strcmp(s->setting[i].name, name) == 0)
+            return s->setting[i].value;
+    return otherwise;
 }
 
-bool rt_split_reserve(RtSplit *s, int64_t count, const RtSample *shape,
-                      RtError *e) {
-    size_t bytes;
-    s->count = count;
-    s->fetch = rt_split_fetch;
-    if (__builtin_mul_overflow((size_t)shape->h, shape->w, &s->image_bytes) ||
-        __builtin_mul_overflow(s->image_bytes, shape->c, &s->image_bytes) ||
-        __builtin_mul_overflow(s->image_bytes, count, &bytes))
+size_t rt_shape_values(const RtShape *s) {
+    size_t values = 1;
+    for (int i = 0; i < s->rank; i++)
+        values *= (size_t)s->dim[i];
+    return values;
+}
+
+static int next_dim(int i, int rank, const int64_t *dim) {
+    while (i < rank && dim[i] == 1)
+        i++;
+    return i;
+}
+
+bool rt_shape_same(const RtShape *s, int rank, const int64_t *dim) {
+    int a = next_dim(0, s->rank, s->dim), b = next_dim(0, rank, dim);
+    while (a < s->rank && b < rank && s->dim[a] == dim[b]) {
+        a = next_dim(a + 1, s->rank, s->dim);
+        b = next_dim(b + 1, rank, dim);
+    }
+    return a >= s->rank && b >= rank;
+}
+
+const char *rt_shape_text(char *to, size_t room, int rank, const int64_t *dim) {
+    snprintf(to, room, rank > 0 ? "" : "one number");
+    for (int i = 0; i < rank; i++) {
+        size_t used = strlen(to);
+        snprintf(to + used, room - used, "%s%lld", i > 0 ? "x" : "",
+                 (long long)dim[i]);
+    }
+    return to;
+}
+
+// ---- numbers ----
+
+size_t rt_kept_bytes(RtKept k) {
+    static const size_t bytes[] = {[RT_KEPT_U8] = 1,
+                                   [RT_KEPT_U16] = 2,
+                                   [RT_KEPT_I32] = 4,
+                                   [RT_KEPT_F32] = 4};
+    return bytes[k];
+}
+
+bool rt_kept_fits(RtKept k, RtType type) {
+    return type == RT_F32   ? true
+           : type == RT_I32 ? k != RT_KEPT_F32
+                            : type == RT_U8 && k == RT_KEPT_U8;
+}
+
+static double kept_at(const uint8_t *bytes, size_t i, RtKept kept) {
+    uint16_t half;
+    int32_t whole;
+    switch (kept) {
+    case RT_KEPT_U8:
+        return bytes[i];
+    case RT_KEPT_U16:
+        memcpy(&half, bytes + i * sizeof half, sizeof half);
+        return half;
+    default:
+        memcpy(&whole, bytes + i * sizeof whole, sizeof whole);
+        return whole;
+    }
+}
+
+// From the end to the start, since the numbers lie at the start of the room.
+void rt_kept_widen(void *room, size_t count, RtKept from, RtType to) {
+    uint8_t *bytes = room;
+    bool same = to == RT_U8 || (from == RT_KEPT_F32 && to == RT_F32) ||
+                (from == RT_KEPT_I32 && to == RT_I32);
+    for (size_t i = count; !same && i-- > 0;) {
+        double value = kept_at(bytes, i, from);
+        float real = (float)value;
+        int32_t whole = (int32_t)value;
+        memcpy(bytes + i * sizeof whole,
+               to == RT_F32 ? (const void *)&real : &whole, sizeof whole);
+    }
+}
+
+// ---- memory ----
+
+bool rt_column_reserve(RtColumn *c, RtKept kept, size_t values, int64_t count,
+                       RtError *e) {
+    size_t bytes, sample;
+    *c = (RtColumn){.kept = kept, .values = values, .step = values};
+    if (__builtin_mul_overflow(values, rt_kept_bytes(kept), &sample) ||
+        __builtin_mul_overflow(sample, count, &bytes))
         return rt_fail(e, EXIT_MEMORY, "the data set is too large");
     if (bytes > rt_memory_available())
         return rt_fail(e, EXIT_MEMORY,
                        "%lld samples of %zu bytes need %zu MiB of memory, "
                        "there are %zu MiB",
-                       (long long)count, s->image_bytes, bytes >> 20,
+                       (long long)count, sample, bytes >> 20,
                        rt_memory_available() >> 20);
-    s->image = malloc(bytes > 0 ? bytes : 1);
-    s->label = calloc(count > 0 ? (size_t)count : 1, sizeof *s->label);
-    if (s->image == NULL || s->label == NULL)
-        return rt_fail(e, EXIT_MEMORY,
-                       "no memory for %lld samples of %zu bytes",
-                       (long long)count, s->image_bytes);
+    c->bytes = malloc(bytes > 0 ? bytes : 1);
+    return c->bytes != NULL ||
+           rt_fail(e, EXIT_MEMORY, "no memory for %lld samples of %zu bytes",
+                   (long long)count, sample);
+}
+
+uint8_t *rt_column_at(const RtColumn *c, int64_t sample) {
+    return c->bytes + (size_t)sample * c->step * rt_kept_bytes(c->kept);
+}
+
+bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e) {
+    (void)e;
+    memcpy(to, rt_column_at(&s->image, sample),
+           s->image.values * rt_kept_bytes(s->image.kept));
     return true;
 }
 
+bool rt_split_reserve(RtSplit *s, int64_t count, RtKept image,
+                      size_t image_values, RtKept label, size_t label_values,
+                      RtError *e) {
+    s->count = count;
+    s->fetch = rt_split_fetch;
+    return rt_column_reserve(&s->image, image, image_values, count, e) &&
+           rt_column_reserve(&s->label, label, label_values, count, e);
+}
+
+bool rt_labels_check(const RtSplit *s, int classes, const char *path,
+                     RtError *e) {
+    const RtColumn *c = &s->label;
+    for (int64_t i = 0; i < s->count; i++)
+        for (size_t k = 0; k < c->values; k++) {
+            double label = kept_at(rt_column_at(c, i), k, c->kept);
+            if (label < 0 || label >= classes)
+                return rt_fail(e, EXIT_DATA,
+                               "%s: sample %lld has label %.0f, but there are "
+                               "%d classes",
+                               path, (long long)i, label, classes);
+        }
+    return true;
+}
+
+static void close_split(RtSplit *s) {
+    if (!s->image.lent)
+        free(s->image.bytes);
+    if (!s->label.lent)
+        free(s->label.bytes);
+    if (s->release != NULL)
+        s->release(s->source);
+}
+
 void rt_data_close(RtData *d) {
-    free(d->train.image);
-    free(d->train.label);
-    free(d->test.image);
-    free(d->test.label);
+    close_split(&d->train);
+    close_split(&d->test);
     *d = (RtData){0};
 }
 
 bool rt_data_open(RtData *d, const char *format, const char *path,
-                  const RtSample *shape, const RtFiles *files, RtError *e) {
+                  const RtSample *sample, const RtFiles *files, RtError *e) {
     *d = (RtData){0};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (strcmp(formats[i].name, format) != 0)
             continue;
-        bool good = formats[i].read(d, path, shape, files, e);
+        bool good = formats[i].read(d, path, sample, files, e);
         if (!good)
             rt_data_close(d);
         return good;

@@ -79,7 +79,18 @@ static bool read_bytes(const RtFiles *files, int fd, const char *path,
     return true;
 }
 
-static bool read_images(RtSplit *s, const char *path, const RtSample *shape,
+static bool check_images(const char *path, const uint32_t dim[MOST_DIMS],
+                         const RtShape *s, RtError *e) {
+    const int64_t size[] = {dim[1], dim[2], 1};
+    char text[100];
+    return (dim[0] <= INT32_MAX && rt_shape_same(s, 3, size)) ||
+           rt_fail(e, EXIT_DATA,
+                   "%s has images of %ux%ux1, the trainer takes %s", path,
+                   dim[1], dim[2],
+                   rt_shape_text(text, sizeof text, s->rank, s->dim));
+}
+
+static bool read_images(RtSplit *s, const char *path, const RtShape *shape,
                         const RtFiles *files, uint64_t *hash, RtError *e) {
     size_t bytes;
     uint32_t dim[MOST_DIMS] = {0};
@@ -87,29 +98,13 @@ static bool read_images(RtSplit *s, const char *path, const RtSample *shape,
     if (fd < 0)
         return false;
     bool good = read_dims(files, fd, path, bytes, IMAGES, 3, dim, e);
-    if (good && (dim[0] > INT32_MAX || dim[1] != (uint32_t)shape->h ||
-                 dim[2] != (uint32_t)shape->w || shape->c != 1))
-        good = rt_fail(e, EXIT_DATA,
-                       "%s has images of %ux%ux1, the model takes %dx%dx%d",
-                       path, dim[1], dim[2], shape->h, shape->w, shape->c);
-    good = good && rt_split_reserve(s, dim[0], shape, e) &&
-           read_bytes(files, fd, path, s->image,
-                      (size_t)s->count * s->image_bytes, hash, e);
+    size_t values = (size_t)dim[1] * dim[2];
+    good =
+        good && check_images(path, dim, shape, e) &&
+        rt_split_reserve(s, dim[0], RT_KEPT_U8, values, RT_KEPT_U8, 1, e) &&
+        read_bytes(files, fd, path, s->image.bytes, dim[0] * values, hash, e);
     files->close(fd);
     return good;
-}
-
-static bool take_labels(RtSplit *s, const uint8_t *label, int classes,
-                        const char *path, RtError *e) {
-    for (int64_t i = 0; i < s->count; i++) {
-        if (label[i] >= classes)
-            return rt_fail(e, EXIT_DATA,
-                           "%s: sample %lld has label %d, but there are %d "
-                           "classes",
-                           path, (long long)i, label[i], classes);
-        s->label[i] = label[i];
-    }
-    return true;
 }
 
 static bool read_labels(RtSplit *s, const char *path, int classes,
@@ -123,32 +118,29 @@ static bool read_labels(RtSplit *s, const char *path, int classes,
     if (good && dim[0] != s->count)
         good = rt_fail(e, EXIT_DATA, "%s has %u labels for %lld images", path,
                        dim[0], (long long)s->count);
-    uint8_t *label = good ? malloc(dim[0]) : NULL;
-    if (good && label == NULL)
-        good = rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good && read_bytes(files, fd, path, label, dim[0], hash, e) &&
-           take_labels(s, label, classes, path, e);
-    free(label);
+    good = good &&
+           read_bytes(files, fd, path, s->label.bytes, dim[0], hash, e) &&
+           rt_labels_check(s, classes, path, e);
     files->close(fd);
     return good;
 }
 
 static bool read_split(RtSplit *s, const char *folder, const char *name,
-                       const RtSample *shape, const RtFiles *files,
+                       const RtSample *sample, const RtFiles *files,
                        uint64_t *hash, RtError *e) {
     rt_fail(e, EXIT_MEMORY, "out of memory");
     char *images = find(folder, name, "images", 3, e);
     char *labels = images == NULL ? NULL : find(folder, name, "labels", 1, e);
     bool good = labels != NULL &&
-                read_images(s, images, shape, files, hash, e) &&
-                read_labels(s, labels, shape->classes, files, hash, e);
+                read_images(s, images, &sample->image, files, hash, e) &&
+                read_labels(s, labels, sample->classes, files, hash, e);
     free(images);
     free(labels);
     return good;
 }
 
-bool rt_idx_read(RtData *d, const char *path, const RtSample *shape,
+bool rt_idx_read(RtData *d, const char *path, const RtSample *sample,
                  const RtFiles *files, RtError *e) {
-    return read_split(&d->train, path, "train", shape, files, &d->hash, e) &&
-           read_split(&d->test, path, "t10k", shape, files, &d->hash, e);
+    return read_split(&d->train, path, "train", sample, files, &d->hash, e) &&
+           read_split(&d->test, path, "t10k", sample, files, &d->hash, e);
 }

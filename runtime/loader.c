@@ -24,8 +24,8 @@ typedef struct {
 
 struct RtLoader {
     RtLoading plan;
-    int parts;      // of a batch
-    size_t element; // bytes of one value of an image
+    int parts;                       // of a batch
+    size_t image_bytes, label_bytes; // of a sample, as delivered
     Slot slot[SLOTS];
 
     pthread_mutex_t lock; // guards what follows, and each slot's `done`
@@ -40,15 +40,6 @@ struct RtLoader {
     pthread_t thread[MOST_THREADS];
 };
 
-// Bytes to floats from the end to the start, in place: the bytes lie at the
-// start of the room for the floats.
-static void widen(uint8_t *image, size_t count) {
-    for (size_t i = count; i-- > 0;) {
-        float value = image[i];
-        memcpy(image + i * sizeof value, &value, sizeof value);
-    }
-}
-
 static int32_t valid_of(const RtLoading *p, int64_t batch) {
     int64_t left = p->split->count - batch % p->epoch_batches * p->batch;
     return (int32_t)(left < p->batch ? left : p->batch);
@@ -62,14 +53,16 @@ static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
     int64_t sample = p->shuffle
                          ? rt_order(p->seed, epoch, position, p->split->count)
                          : position;
-    size_t values = p->split->image_bytes;
-    uint8_t *to = (uint8_t *)b->image + (size_t)i * values * l->element;
-    b->label[i] = p->split->label[sample];
+    const RtSplit *split = p->split;
+    uint8_t *image = (uint8_t *)b->image + (size_t)i * l->image_bytes;
+    uint8_t *label = (uint8_t *)b->label + (size_t)i * l->label_bytes;
     b->index[i] = (int32_t)sample;
-    if (!p->split->fetch(p->split, sample, to, e))
+    if (!split->fetch(split, sample, image, e))
         return false;
-    if (p->as_f32)
-        widen(to, values);
+    rt_kept_widen(image, split->image.values, split->image.kept, p->image);
+    memcpy(label, rt_column_at(&split->label, sample),
+           split->label.values * rt_kept_bytes(split->label.kept));
+    rt_kept_widen(label, split->label.values, split->label.kept, p->label);
     return true;
 }
 
@@ -173,15 +166,19 @@ void rt_loader_close(RtLoader *l) {
     free(l);
 }
 
-static bool reserve_slot(RtLoader *l, RtBatch *b) {
-    size_t batch = (size_t)l->plan.batch, bytes;
-    if (__builtin_mul_overflow(l->plan.split->image_bytes, l->element,
-                               &bytes) ||
-        __builtin_mul_overflow(bytes, batch, &bytes) ||
-        __builtin_add_overflow(bytes, ALIGN - 1, &bytes))
-        return false;
-    b->image = aligned_alloc(ALIGN, bytes / ALIGN * ALIGN);
-    b->label = calloc(batch, sizeof *b->label);
+// Room for `batch` samples; NULL where there is none.
+static void *reserve(size_t batch, size_t sample_bytes) {
+    size_t bytes;
+    if (__builtin_mul_overflow(batch, sample_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, ALIGN, &bytes))
+        return NULL;
+    return aligned_alloc(ALIGN, bytes / ALIGN * ALIGN);
+}
+
+static bool reserve_slot(const RtLoader *l, RtBatch *b) {
+    size_t batch = (size_t)l->plan.batch;
+    b->image = reserve(batch, l->image_bytes);
+    b->label = reserve(batch, l->label_bytes);
     b->index = calloc(batch, sizeof *b->index);
     return b->image != NULL && b->label != NULL && b->index != NULL;
 }
@@ -201,7 +198,8 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
     }
     l->plan = *plan;
     l->parts = plan->batch < MOST_PARTS ? (int)plan->batch : MOST_PARTS;
-    l->element = plan->as_f32 ? sizeof(float) : 1;
+    l->image_bytes = plan->split->image.values * rt_type_bytes(plan->image);
+    l->label_bytes = plan->split->label.values * rt_type_bytes(plan->label);
     l->batch = l->taken = l->released = plan->first;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);

@@ -64,26 +64,42 @@ static RtDevice *open_device(const RtTrainer *t, const RtOptions *o,
     return d;
 }
 
-static RtSample sample_of(const RtTrainer *t) {
-    int dim[3] = {1, 1, 1};
-    for (int i = 0; i < t->image_rank && i < 3; i++)
-        dim[i] = (int)t->image_dim[i];
-    return (RtSample){dim[0], dim[1], dim[2], t->classes};
+// How many samples `synthetic:N` asks for, 0 for `synthetic` alone, -1 for any
+// other path.
+static int64_t synthetic_samples(const char *path) {
+    static const char word[] = "synthetic";
+    size_t length = sizeof word - 1;
+    if (path == NULL || strncmp(path, word, length) != 0)
+        return -1;
+    const char *number = path + length + 1;
+    if (path[length] == '\0')
+        return 0;
+    char *end;
+    if (path[length] != ':' || *number < '1' || *number > '9')
+        return -1;
+    long samples = strtol(number, &end, 10);
+    return *end == '\0' && samples <= INT32_MAX ? samples : -1;
 }
 
 static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
                       const RtFiles *files, RtError *e) {
-    RtSample shape = sample_of(t);
+    RtSample sample = {.image = t->image,
+                       .label = t->label,
+                       .classes = t->classes,
+                       .setting = t->data_setting,
+                       .num_settings = t->num_data_settings};
     const char *path = o->data != NULL ? o->data : t->data_path;
-    if ((o->data != NULL && strcmp(o->data, "synthetic") == 0) ||
-        strcmp(t->data_format, "synthetic") == 0)
-        return rt_data_open(d, "synthetic", "", &shape, files, e);
+    int64_t samples = synthetic_samples(o->data);
+    if (samples >= 0 || strcmp(t->data_format, "synthetic") == 0) {
+        sample.synthetic = samples > 0 ? samples : 0;
+        return rt_data_open(d, "synthetic", "", &sample, files, e);
+    }
     if (access(path, F_OK) != 0)
         return rt_fail(e, EXIT_DATA,
                        "there is no data in %.300s; --data DIR says where it "
                        "is, --data synthetic needs none",
                        path);
-    return rt_data_open(d, t->data_format, path, &shape, files, e);
+    return rt_data_open(d, t->data_format, path, &sample, files, e);
 }
 
 // States stay, and what remains grows with the batch: a guess, but from the

@@ -21,7 +21,7 @@ typedef struct {
 // clang-format off
 #define FIELD(name) offsetof(RtOptions, name)
 static const Option options[] = {
-    {"data",      "DIR",    TEXT,    FIELD(data),      "data set to train on; \"synthetic\" draws one"},
+    {"data",      "DIR",    TEXT,    FIELD(data),      "data set to train on; synthetic draws one, synthetic:N of N samples"},
     {"out",       "DIR",    TEXT,    FIELD(out),       "folder of the checkpoints"},
     {"device",    "NAME",   TEXT,    FIELD(device),    "auto, host, or cuda:N (default auto)"},
     {"epochs",    "X",      EPOCHS,  FIELD(epochs),    "length of the run; fractions are allowed"},

@@ -14,3 +14,11 @@ static uint64_t mix(uint64_t x) {
 uint64_t rt_random(uint64_t key, uint64_t counter) {
     return mix(mix(key) ^ counter);
 }
+
+double rt_uniform(uint64_t key, uint64_t counter) {
+    return (double)(rt_random(key, counter) >> 11) * 0x1p-53;
+}
+
+int rt_below(uint64_t key, uint64_t counter, int n) {
+    return (int)(rt_uniform(key, counter) * n);
+}

@@ -53,6 +53,19 @@ typedef struct {
     size_t offset;
 } RtInput;
 
+// What one sample has in an input; the batch is left out.
+typedef struct {
+    RtType type;
+    int rank;
+    int64_t dim[RT_MAX_RANK];
+} RtShape;
+
+// A number that the model file gives to its data set, as the length of tokens.
+typedef struct {
+    const char *name;
+    int64_t value;
+} RtSetting;
+
 // Runs blocks first .. last-1 of a grid of `grid` on the host.
 typedef void RtHostKernel(char *arena, const size_t *arg, int first, int last,
                           int grid);
@@ -132,9 +145,10 @@ typedef struct {
     const char *version;  // of sinter
     uint64_t fingerprint; // of model and recipe: what a checkpoint must match
     const char *data_format, *data_path;
-    int image_rank; // dimensions of one sample, batch left out
-    int64_t image_dim[RT_MAX_RANK];
-    int classes;
+    const RtSetting *data_setting;
+    int num_data_settings;
+    RtShape image, label; // of one sample; label.rank -1: labels are not used
+    int classes;          // whole labels are below
     int batch;
     bool drop_last;
     RtTime length;

@@ -30,6 +30,9 @@ double rt_seconds(void);
 
 // 64 random bits, a pure function of both numbers.
 uint64_t rt_random(uint64_t key, uint64_t counter);
+// A number from 0 to 1, without 1; a whole number below n.
+double rt_uniform(uint64_t key, uint64_t counter);
+int rt_below(uint64_t key, uint64_t counter, int n);
 
 // ---- order.c ----
 
@@ -69,45 +72,102 @@ char *rt_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // ---- data.c ----
 
-// The shape of one sample, and how many labels there are.
+// What a trainer takes of a data set.
 typedef struct {
-    int h, w, c, classes;
+    RtShape image, label; // label.rank -1: labels are not used
+    int classes;          // whole labels are below
+    const RtSetting *setting;
+    int num_settings;
+    int64_t synthetic; // samples of synthetic data; 0: as the settings say
 } RtSample;
 
-// A part of a data set.  fetch copies the image of one sample, h*w*c bytes in
-// that order; it is called from several threads at once.
+// The value of a setting, or `otherwise` where it is not given.
+int64_t rt_setting(const RtSample *s, const char *name, int64_t otherwise);
+size_t rt_shape_values(const RtShape *s); // numbers of one sample
+// Whether two shapes hold the same numbers: dimensions of 1 do not matter.
+bool rt_shape_same(const RtShape *s, int rank, const int64_t *dim);
+// "32x32x3"
+const char *rt_shape_text(char *to, size_t room, int rank, const int64_t *dim);
+
+// How numbers are kept: as they came from a file.
+typedef enum { RT_KEPT_U8, RT_KEPT_U16, RT_KEPT_I32, RT_KEPT_F32 } RtKept;
+
+size_t rt_kept_bytes(RtKept k);
+// Whether an input of that type takes them: each is the same number there.
+bool rt_kept_fits(RtKept k, RtType type);
+// Turns `count` numbers at the start of a room into the type that the room is
+// for, in place.
+void rt_kept_widen(void *room, size_t count, RtKept from, RtType to);
+
+// The images or the labels of all samples.
+typedef struct {
+    RtKept kept;
+    size_t values; // of a sample
+    size_t step;   // numbers from the start of one sample to the next
+    uint8_t *bytes;
+    bool lent; // the bytes belong to another column
+} RtColumn;
+
+// A part of a data set.  fetch copies the image of one sample as it is kept;
+// it is called from several threads at once.
 typedef struct RtSplit {
     int64_t count;
-    size_t image_bytes;
-    int32_t *label;
+    RtColumn image, label;
     bool (*fetch)(const struct RtSplit *s, int64_t sample, uint8_t *to,
                   RtError *e);
-    uint8_t *image; // of all samples, for the formats that keep them
+    void *source; // of a format that does not keep its images
+    void (*release)(void *source);
 } RtSplit;
 
 typedef struct {
     RtSplit train, test;
-    uint64_t hash; // of every byte: what a resumed run must find again
+    uint64_t hash; // of what was read: what a resumed run must find again
 } RtData;
 
 // Reads the data set in folder `path`, checking every size and label.
 bool rt_data_open(RtData *d, const char *format, const char *path,
-                  const RtSample *shape, const RtFiles *files, RtError *e);
+                  const RtSample *sample, const RtFiles *files, RtError *e);
 void rt_data_close(RtData *d);
 
-// Room for `count` samples that rt_split_fetch then serves.
-bool rt_split_reserve(RtSplit *s, int64_t count, const RtSample *shape,
+// Room for numbers of `count` samples.
+bool rt_column_reserve(RtColumn *c, RtKept kept, size_t values, int64_t count,
+                       RtError *e);
+// The numbers of one sample.
+uint8_t *rt_column_at(const RtColumn *c, int64_t sample);
+// Room for the images and labels of `count` samples that rt_split_fetch then
+// serves.
+bool rt_split_reserve(RtSplit *s, int64_t count, RtKept image,
+                      size_t image_values, RtKept label, size_t label_values,
                       RtError *e);
 bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e);
+// False, and a sentence, if a label is not below `classes`.
+bool rt_labels_check(const RtSplit *s, int classes, const char *path,
+                     RtError *e);
 
-// ---- cifar10.c, idx.c, synthetic.c: the formats ----
+// ---- cifar.c, idx.c, npy.c, tokens.c, synthetic.c: the formats ----
 
-bool rt_cifar10_read(RtData *d, const char *path, const RtSample *shape,
-                     const RtFiles *files, RtError *e);
-bool rt_idx_read(RtData *d, const char *path, const RtSample *shape,
-                 const RtFiles *files, RtError *e);
-bool rt_synthetic_draw(RtData *d, const char *path, const RtSample *shape,
-                       const RtFiles *files, RtError *e);
+typedef bool RtFormat(RtData *d, const char *path, const RtSample *sample,
+                      const RtFiles *files, RtError *e);
+RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
+    rt_tokens_read, rt_synthetic_draw;
+
+// ---- textures.c ----
+
+typedef struct {
+    int h, w, c;
+} RtSize;
+
+typedef struct {
+    int top, bottom, left, right;
+} RtBox;
+
+// What synthetic images are drawn from; NULL: no memory.
+typedef struct RtTextures RtTextures;
+RtTextures *rt_textures_new(RtSize shape, int classes);
+void rt_textures_free(RtTextures *t);
+// Draws the image that follows from a class and a key; where its rectangle is.
+RtBox rt_textures_draw(const RtTextures *t, int class, uint64_t key,
+                       uint8_t *to);
 
 // ---- loader.c ----
 
@@ -118,14 +178,14 @@ typedef struct {
     int64_t first, last;   // batches to deliver, counted over all epochs
     bool shuffle;          // otherwise every epoch is in file order
     uint64_t seed;
-    bool as_f32; // images as f32 instead of bytes
+    RtType image, label; // as which they are delivered
     int threads;
 } RtLoading;
 
 // A batch.  Samples from `valid` on repeat earlier ones of the same batch.
 typedef struct {
-    void *image;
-    int32_t *label, *index;
+    void *image, *label;
+    int32_t *index;
     int32_t valid;
 } RtBatch;
 

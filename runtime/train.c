@@ -127,7 +127,8 @@ static RtLoader *open_loader(const Session *s, bool train, RtError *e) {
         .last = train ? s->at.steps : INT64_MAX,
         .shuffle = train,
         .seed = (uint64_t)s->at.seed,
-        .as_f32 = in->image != NULL && in->image->type == RT_F32,
+        .image = run->trainer->image.type,
+        .label = run->trainer->label.type,
         .threads = run->loaders,
     };
     return rt_loader_open(&plan, e);

@@ -11,25 +11,41 @@
 #include <string.h>
 #include <unistd.h>
 
-static const RtSample cifar = {32, 32, 3, 10}, mnist = {5, 4, 1, 10};
+static const RtSample cifar = {.image = {RT_U8, 3, {32, 32, 3}},
+                               .label = {RT_I32, 0, {0}},
+                               .classes = 10},
+                      mnist = {.image = {RT_U8, 3, {5, 4, 1}},
+                               .label = {RT_I32, 0, {0}},
+                               .classes = 10};
 enum { RECORD = 3073 };
 
 static RtData data;
 static RtError error;
 
-static bool open_with(const char *format, const RtSample *shape,
+static bool open_with(const char *format, const RtSample *sample,
                       const RtFiles *files) {
     memset(&error, 0, sizeof error);
-    return rt_data_open(&data, format, "d", shape, files, &error);
+    return rt_data_open(&data, format, "d", sample, files, &error);
 }
 
-static bool open_data(const char *format, const RtSample *shape) {
-    return open_with(format, shape, &rt_system_files);
+static bool open_data(const char *format, const RtSample *sample) {
+    return open_with(format, sample, &rt_system_files);
 }
 
-static void refused(const char *format, const RtSample *shape,
+// The first number of a sample's label.
+static int label_of(const RtSplit *s, int64_t sample) {
+    int32_t label;
+    const RtColumn *c = &s->label;
+    uint8_t room[4096];
+    memcpy(room, rt_column_at(c, sample), c->values * rt_kept_bytes(c->kept));
+    rt_kept_widen(room, c->values, c->kept, RT_I32);
+    memcpy(&label, room, sizeof label);
+    return label;
+}
+
+static void refused(const char *format, const RtSample *sample,
                     const char *says) {
-    ck_assert_msg(!open_data(format, shape), "accepted: %s", says);
+    ck_assert_msg(!open_data(format, sample), "accepted: %s", says);
     ck_assert_int_eq(error.status, EXIT_DATA);
     ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
 }
@@ -60,15 +76,15 @@ START_TEST(cifar10_is_read) {
     ck_assert_msg(open_data("cifar10", &cifar), "%s", error.text);
     ck_assert_int_eq(data.train.count, 607);
     ck_assert_int_eq(data.test.count, 3);
-    ck_assert_uint_eq(data.train.image_bytes, 3072);
+    ck_assert_uint_eq(data.train.image.values, 3072);
     for (int i = 0; i < 607; i++) {
-        ck_assert_int_eq(data.train.label[i], i % 10);
+        ck_assert_int_eq(label_of(&data.train, i), i % 10);
         ck_assert(data.train.fetch(&data.train, i, image, &error));
         for (int p = 0; p < 1024; p += 37)
             for (int c = 0; c < 3; c++)
                 ck_assert_int_eq(image[3 * p + c], (uint8_t)(i + c * 50 + p));
     }
-    ck_assert_int_eq(data.test.label[0], 0);
+    ck_assert_int_eq(label_of(&data.test, 0), 0);
     rt_data_close(&data);
 }
 END_TEST
@@ -93,46 +109,46 @@ START_TEST(the_hash_covers_every_byte) {
 END_TEST
 
 START_TEST(cifar10_is_refused) {
-    RtSample shape = cifar;
+    RtSample sample = cifar;
     good_cifar();
     switch (_i) {
     case 0:
         unlink("d/data_batch_1.bin");
-        refused("cifar10", &shape, "d/data_batch_1.bin");
+        refused("cifar10", &sample, "d/data_batch_1.bin");
         break;
     case 1:
         unlink("d/test_batch.bin");
-        refused("cifar10", &shape, "d/test_batch.bin");
+        refused("cifar10", &sample, "d/test_batch.bin");
         break;
     case 2:
         place_write("d/data_batch_2.bin", "", 0);
-        refused("cifar10", &shape, "d/data_batch_2.bin has 0 bytes");
+        refused("cifar10", &sample, "d/data_batch_2.bin has 0 bytes");
         break;
     case 3:
         ck_assert_int_eq(truncate("d/data_batch_2.bin", 600 * RECORD - 1), 0);
-        refused("cifar10", &shape, "not a whole number of records");
+        refused("cifar10", &sample, "not a whole number of records");
         break;
     case 4:
         ck_assert_int_eq(truncate("d/test_batch.bin", RECORD + 1), 0);
-        refused("cifar10", &shape, "d/test_batch.bin");
+        refused("cifar10", &sample, "d/test_batch.bin");
         break;
     case 5:
-        shape.classes = 9;
-        refused("cifar10", &shape,
+        sample.classes = 9;
+        refused("cifar10", &sample,
                 "d/data_batch_2.bin: record 2 has label 9, but there are 9");
         break;
     case 6:
-        shape.h = 28;
-        refused("cifar10", &shape, "the model takes 28x32x3");
+        sample.image.dim[0] = 28;
+        refused("cifar10", &sample, "the trainer takes 28x32x3");
         break;
     case 7:
-        shape.c = 1;
-        refused("cifar10", &shape, "the model takes 32x32x1");
+        sample.image.dim[2] = 1;
+        refused("cifar10", &sample, "the trainer takes 32x32x1");
         break;
     case 8:
         unlink("d/data_batch_2.bin");
         place_folder("d/data_batch_2.bin");
-        refused("cifar10", &shape, "d/data_batch_2.bin is not a file");
+        refused("cifar10", &sample, "d/data_batch_2.bin is not a file");
         break;
     }
 }
@@ -169,7 +185,7 @@ START_TEST(idx_is_read) {
     ck_assert(data.train.fetch(&data.train, 11, image, &error));
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(image[i], (uint8_t)((220 + i) * 3));
-    ck_assert_int_eq(data.train.label[11], 1);
+    ck_assert_int_eq(label_of(&data.train, 11), 1);
     rt_data_close(&data);
 }
 END_TEST
@@ -178,7 +194,7 @@ END_TEST
 #define LABELS "d/train-labels-idx1-ubyte"
 
 START_TEST(idx_is_refused) {
-    RtSample shape = mnist;
+    RtSample sample = mnist;
     const uint32_t dim[3] = {12, 5, 4}, more[3] = {13, 5, 4},
                    wide[3] = {12, 4, 5}, none[3] = {0, 5, 4},
                    huge[3] = {0xffffffff, 0xffffffff, 0xffffffff};
@@ -186,59 +202,59 @@ START_TEST(idx_is_refused) {
     switch (_i) {
     case 0:
         unlink(IMAGES);
-        refused("idx", &shape, "no train-images-idx3-ubyte in d");
+        refused("idx", &sample, "no train-images-idx3-ubyte in d");
         break;
     case 1:
         ck_assert_int_eq(rename(LABELS, LABELS ".gz"), 0);
-        refused("idx", &shape, "gunzip");
+        refused("idx", &sample, "gunzip");
         break;
     case 2:
         ck_assert_int_eq(truncate(IMAGES, 15), 0);
-        refused("idx", &shape, "too short for its header");
+        refused("idx", &sample, "too short for its header");
         break;
     case 3:
         ck_assert_int_eq(truncate(LABELS, 0), 0);
-        refused("idx", &shape, "too short for its header");
+        refused("idx", &sample, "too short for its header");
         break;
     case 4:
         write_idx(IMAGES, 0x801, 3, dim, 240, false);
-        refused("idx", &shape, "is not an idx file of images");
+        refused("idx", &sample, "is not an idx file of images");
         break;
     case 5:
         write_idx(LABELS, 0x803, 1, dim, 12, true);
-        refused("idx", &shape, "is not an idx file of labels");
+        refused("idx", &sample, "is not an idx file of labels");
         break;
     case 6:
         ck_assert_int_eq(truncate(IMAGES, 16 + 239), 0);
-        refused("idx", &shape, "should hold 240 bytes");
+        refused("idx", &sample, "should hold 240 bytes");
         break;
     case 7:
         write_idx(IMAGES, 0x803, 3, dim, 241, false);
-        refused("idx", &shape, "holds 241");
+        refused("idx", &sample, "holds 241");
         break;
     case 8:
         write_idx(LABELS, 0x801, 1, more, 13, true);
-        refused("idx", &shape, "13 labels for 12 images");
+        refused("idx", &sample, "13 labels for 12 images");
         break;
     case 9:
         write_idx(IMAGES, 0x803, 3, wide, 240, false);
-        refused("idx", &shape, "images of 4x5x1, the model takes 5x4x1");
+        refused("idx", &sample, "images of 4x5x1, the trainer takes 5x4x1");
         break;
     case 10:
         write_idx(IMAGES, 0x803, 3, none, 0, false);
-        refused("idx", &shape, IMAGES);
+        refused("idx", &sample, IMAGES);
         break;
     case 11:
         write_idx(IMAGES, 0x803, 3, huge, 240, false);
-        refused("idx", &shape, "absurd");
+        refused("idx", &sample, "absurd");
         break;
     case 12:
-        shape.classes = 9;
-        refused("idx", &shape, "sample 9 has label 9");
+        sample.classes = 9;
+        refused("idx", &sample, "sample 9 has label 9");
         break;
     case 13:
-        shape.c = 3;
-        refused("idx", &shape, "the model takes 5x4x3");
+        sample.image.dim[2] = 3;
+        refused("idx", &sample, "the trainer takes 5x4x3");
         break;
     }
 }
@@ -308,11 +324,11 @@ START_TEST(synthetic_is_the_same_every_time) {
                            &error));
     ck_assert_int_eq(data.train.count, 10000);
     ck_assert_int_eq(data.test.count, 2000);
-    ck_assert_int_eq(memcmp(data.train.image, other.train.image,
-                            10000 * data.train.image_bytes),
+    ck_assert_int_eq(memcmp(data.train.image.bytes, other.train.image.bytes,
+                            10000 * data.train.image.values),
                      0);
     ck_assert_int_eq(
-        memcmp(data.test.label, other.test.label, 2000 * sizeof(int32_t)), 0);
+        memcmp(data.test.label.bytes, other.test.label.bytes, 2000), 0);
     ck_assert_uint_eq(data.hash, other.hash);
     rt_data_close(&data);
     rt_data_close(&other);
@@ -324,11 +340,11 @@ START_TEST(synthetic_is_balanced_and_grey) {
     double sum[10] = {0};
     ck_assert(open_data("synthetic", &cifar));
     for (int64_t i = 0; i < data.train.count; i++) {
-        int label = data.train.label[i];
+        int label = label_of(&data.train, i);
         ck_assert(label >= 0 && label < 10);
         count[label]++;
         for (size_t k = 0; k < 3072; k++)
-            sum[label] += data.train.image[(size_t)i * 3072 + k];
+            sum[label] += data.train.image.bytes[(size_t)i * 3072 + k];
     }
     for (int k = 0; k < 10; k++) {
         ck_assert_int_gt(count[k], 800);
@@ -341,14 +357,109 @@ START_TEST(synthetic_is_balanced_and_grey) {
 END_TEST
 
 START_TEST(synthetic_has_any_shape) {
-    const RtSample shapes[] = {
-        {28, 28, 1, 10}, {1, 1, 1, 2}, {7, 5, 2, 3}, {40, 100, 3, 100}};
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        ck_assert(open_data("synthetic", &shapes[i]));
+    static const RtSample samples[] = {
+        {.image = {RT_U8, 3, {28, 28, 1}}, .classes = 10},
+        {.image = {RT_U8, 3, {1, 1, 1}}, .classes = 2},
+        {.image = {RT_F32, 1, {7}}, .classes = 300},
+        {.image = {RT_U8, 4, {3, 5, 7, 2}}, .classes = 3},
+        {.image = {RT_U8, 3, {40, 100, 3}},
+         .label = {RT_I32, 2, {20, 50}},
+         .classes = 100},
+        {.image = {RT_I32, 1, {16}},
+         .label = {RT_I32, 1, {16}},
+         .classes = 700},
+        {.image = {RT_I32, 1, {16}}, .classes = 4},
+        {.image = {RT_U8, 3, {8, 8, 1}}, .label = {RT_F32, 1, {5}}},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        RtSample sample = samples[i];
+        if (sample.label.rank == 0)
+            sample.label.type = RT_I32;
+        ck_assert_msg(open_data("synthetic", &sample), "%s", error.text);
         ck_assert_int_gt(data.test.count, 0);
+        ck_assert_uint_eq(data.test.image.values,
+                          rt_shape_values(&sample.image));
+        ck_assert_uint_eq(data.test.label.values,
+                          rt_shape_values(&sample.label));
         rt_data_close(&data);
     }
-    refused("synthetic", &(RtSample){8, 8, 3, 1}, "two classes or more");
+    RtSample sample = cifar;
+    sample.classes = 1;
+    refused("synthetic", &sample, "two classes or more");
+}
+END_TEST
+
+START_TEST(synthetic_has_as_many_samples_as_wanted) {
+    static const RtSetting setting[] = {{"samples", 70}, {"test", 30}};
+    RtSample sample = mnist;
+    sample.setting = setting;
+    sample.num_settings = 2;
+    ck_assert(open_data("synthetic", &sample));
+    ck_assert_int_eq(data.train.count, 70);
+    ck_assert_int_eq(data.test.count, 30);
+    rt_data_close(&data);
+    sample.synthetic = 4;
+    ck_assert(open_data("synthetic", &sample));
+    ck_assert_int_eq(data.train.count, 4);
+    ck_assert_int_eq(data.test.count, 4);
+    rt_data_close(&data);
+}
+END_TEST
+
+// Where labels are the next tokens, most of them follow from the token before
+// by one rule.
+START_TEST(synthetic_tokens_follow_a_rule) {
+    enum { LENGTH = 16, WORDS = 40 };
+    const RtSample sample = {.image = {RT_I32, 1, {LENGTH}},
+                             .label = {RT_I32, 1, {LENGTH}},
+                             .classes = WORDS};
+    int follows[WORDS][WORDS] = {{0}}, most = 0, all = 0;
+    ck_assert(open_data("synthetic", &sample));
+    for (int64_t i = 0; i < data.train.count; i++) {
+        const uint8_t *x = rt_column_at(&data.train.image, i);
+        const uint8_t *y = rt_column_at(&data.train.label, i);
+        for (int k = 0; k < LENGTH; k++) {
+            ck_assert_int_lt(y[k], WORDS);
+            follows[x[k]][y[k]]++;
+            if (k > 0)
+                ck_assert_int_eq(x[k], y[k - 1]);
+        }
+    }
+    for (int a = 0; a < WORDS; a++) {
+        int best = 0;
+        for (int b = 0; b < WORDS; b++) {
+            all += follows[a][b];
+            best = follows[a][b] > best ? follows[a][b] : best;
+        }
+        most += best;
+    }
+    ck_assert_msg(most > all * 0.78 && most < all * 0.85, "%d of %d", most,
+                  all);
+    rt_data_close(&data);
+}
+END_TEST
+
+// A dense label is 0 in the rectangle and the class around it.
+START_TEST(synthetic_labels_cover_the_image) {
+    const RtSample sample = {.image = {RT_U8, 3, {16, 24, 3}},
+                             .label = {RT_I32, 2, {16, 24}},
+                             .classes = 6};
+    ck_assert(open_data("synthetic", &sample));
+    int hidden = 0, shown = 0;
+    for (int64_t i = 0; i < 200; i++) {
+        const uint8_t *y = rt_column_at(&data.train.label, i);
+        int class = 0;
+        for (int k = 0; k < 16 * 24; k++) {
+            if (y[k] != 0 && class != 0)
+                ck_assert_int_eq(y[k], class);
+            class = y[k] != 0 ? y[k] : class;
+            hidden += class != 0 && y[k] == 0;
+            shown += y[k] != 0;
+        }
+    }
+    ck_assert_int_gt(hidden, 1000);
+    ck_assert_int_gt(shown, 10 * 16 * 24);
+    rt_data_close(&data);
 }
 END_TEST
 
@@ -368,6 +479,9 @@ Suite *data_suite(void) {
     tcase_add_test(t, synthetic_is_the_same_every_time);
     tcase_add_test(t, synthetic_is_balanced_and_grey);
     tcase_add_test(t, synthetic_has_any_shape);
+    tcase_add_test(t, synthetic_has_as_many_samples_as_wanted);
+    tcase_add_test(t, synthetic_tokens_follow_a_rule);
+    tcase_add_test(t, synthetic_labels_cover_the_image);
     suite_add_tcase(s, t);
     return s;
 }

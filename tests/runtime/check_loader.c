@@ -10,20 +10,29 @@ enum { SAMPLES = 103, VALUES = 6 };
 static int64_t broken = -1; // the sample that cannot be read
 
 static bool fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e) {
-    for (size_t k = 0; k < s->image_bytes; k++)
+    for (size_t k = 0; k < s->image.values; k++)
         to[k] = (uint8_t)(sample * 7 + (int64_t)k);
     if (sample == broken)
         return rt_fail(e, EXIT_DATA, "sample %lld is bad", (long long)sample);
     return true;
 }
 
-static RtSplit split_of(int32_t label[SAMPLES]) {
+static RtSplit split_of(uint16_t label[SAMPLES]) {
     for (int i = 0; i < SAMPLES; i++)
-        label[i] = i % 9;
+        label[i] = (uint16_t)(i % 9 * 1000);
     return (RtSplit){.count = SAMPLES,
-                     .image_bytes = VALUES,
-                     .label = label,
+                     .image = {.values = VALUES},
+                     .label = {.kept = RT_KEPT_U16,
+                               .values = 1,
+                               .step = 1,
+                               .bytes = (uint8_t *)label},
                      .fetch = fetch};
+}
+
+static double number(const void *from, RtType type, int64_t i) {
+    return type == RT_F32   ? ((const float *)from)[i]
+           : type == RT_I32 ? ((const int32_t *)from)[i]
+                            : ((const uint8_t *)from)[i];
 }
 
 static void check_sample(const RtLoading *p, const RtBatch *b, int64_t batch,
@@ -36,13 +45,10 @@ static void check_sample(const RtLoading *p, const RtBatch *b, int64_t batch,
                                 : position;
     ck_assert_int_eq(b->valid, valid);
     ck_assert_int_eq(b->index[i], sample);
-    ck_assert_int_eq(b->label[i], sample % 9);
+    ck_assert(number(b->label, p->label, i) == (double)(sample % 9 * 1000));
     for (int k = 0; k < VALUES; k++) {
         uint8_t want = (uint8_t)(sample * 7 + k);
-        if (p->as_f32)
-            ck_assert(((float *)b->image)[i * VALUES + k] == want);
-        else
-            ck_assert_int_eq(((uint8_t *)b->image)[i * VALUES + k], want);
+        ck_assert(number(b->image, p->image, i * VALUES + k) == want);
     }
 }
 
@@ -64,7 +70,7 @@ static void check_run(const RtLoading *p) {
 
 START_TEST(every_batch_of_five_epochs) {
     static const int64_t batches[] = {1, 7, 16, 50, 103, 200};
-    int32_t label[SAMPLES];
+    uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++)
         for (int dropped = 0; dropped < 2; dropped++) {
@@ -77,7 +83,10 @@ START_TEST(every_batch_of_five_epochs) {
                                dropped ? whole : (SAMPLES - 1) / n + 1,
                            .shuffle = true,
                            .seed = 11,
-                           .as_f32 = dropped == 1,
+                           .image = batches[i] % 3 == 1   ? RT_U8
+                                    : batches[i] % 3 == 2 ? RT_I32
+                                                          : RT_F32,
+                           .label = dropped ? RT_F32 : RT_I32,
                            .threads = _i};
             p.last = 5 * p.epoch_batches;
             check_run(&p);
@@ -86,9 +95,11 @@ START_TEST(every_batch_of_five_epochs) {
 END_TEST
 
 START_TEST(from_the_middle) {
-    int32_t label[SAMPLES];
+    uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     RtLoading p = {.split = &split,
+                   .image = RT_U8,
+                   .label = RT_I32,
                    .batch = 10,
                    .epoch_batches = 11,
                    .first = 17,
@@ -101,9 +112,11 @@ START_TEST(from_the_middle) {
 END_TEST
 
 START_TEST(in_file_order) {
-    int32_t label[SAMPLES];
+    uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     RtLoading p = {.split = &split,
+                   .image = RT_U8,
+                   .label = RT_I32,
                    .batch = 25,
                    .epoch_batches = 5,
                    .last = 15,
@@ -115,9 +128,11 @@ END_TEST
 // Taking is possible up to the batch before the bad one; then the error comes
 // out, again and again, and the threads end.
 START_TEST(an_error_reaches_the_caller) {
-    int32_t label[SAMPLES];
+    uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     RtLoading p = {.split = &split,
+                   .image = RT_U8,
+                   .label = RT_I32,
                    .batch = 10,
                    .epoch_batches = 11,
                    .last = 1000,
@@ -145,10 +160,12 @@ END_TEST
 
 // Closed at any moment: threads that wait, that work, and a batch in hand.
 START_TEST(closing_early) {
-    int32_t label[SAMPLES];
+    uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     for (int round = 0; round < 200; round++) {
         RtLoading p = {.split = &split,
+                       .image = RT_U8,
+                       .label = RT_I32,
                        .batch = 10,
                        .epoch_batches = 11,
                        .last = round % 3 == 0 ? 2 : INT64_MAX,

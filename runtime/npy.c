@@ -1,0 +1,281 @@
+// NumPy's files: a magic word, a version, the length of a header, the header (a
+// Python dictionary in a fixed form), and the numbers.  A folder holds
+// train_x.npy and test_x.npy, of which the first dimension counts the samples,
+// and, where labels are used, train_y.npy and test_y.npy.
+//
+// Numbers stay as they are where a step can take them so; i64 becomes i32, if
+// they fit, and f64 becomes f32.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { LONGEST_HEADER = 1 << 16, MOST_DIMS = RT_MAX_RANK + 1 };
+
+typedef enum { AS_IT_IS, FROM_I64, FROM_F64 } Conversion;
+
+// What may stand for a number in a file.
+static const struct {
+    const char *descr;
+    RtKept kept;
+    size_t bytes; // in the file
+    Conversion conversion;
+} kinds[] = {
+    {"|u1", RT_KEPT_U8, 1, AS_IT_IS},  {"|b1", RT_KEPT_U8, 1, AS_IT_IS},
+    {"<u2", RT_KEPT_U16, 2, AS_IT_IS}, {"<i4", RT_KEPT_I32, 4, AS_IT_IS},
+    {"<i8", RT_KEPT_I32, 8, FROM_I64}, {"<f4", RT_KEPT_F32, 4, AS_IT_IS},
+    {"<f8", RT_KEPT_F32, 8, FROM_F64},
+};
+enum { NUM_KINDS = sizeof kinds / sizeof kinds[0] };
+
+typedef struct {
+    int kind;
+    int rank;
+    int64_t dim[MOST_DIMS];
+} Header;
+
+// ---- the header ----
+
+// What follows `'key':` in the dictionary; NULL if the key is not there.
+static const char *value_of(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    if (at == NULL)
+        return NULL;
+    at += strlen(key);
+    return at + strspn(at, " ");
+}
+
+static bool find_kind(const char *text, int *kind) {
+    const char *at = value_of(text, "'descr':");
+    for (int i = 0; at != NULL && *at == '\'' && i < NUM_KINDS; i++) {
+        size_t length = strlen(kinds[i].descr);
+        *kind = i;
+        if (strncmp(at + 1, kinds[i].descr, length) == 0 &&
+            at[1 + length] == '\'')
+            return true;
+    }
+    return false;
+}
+
+// "(60000, 28, 28)", "(3,)"
+static bool read_dims(const char *at, Header *h) {
+    if (at == NULL || *at++ != '(')
+        return false;
+    for (h->rank = 0; *(at += strspn(at, " ")) != ')'; h->rank++) {
+        char *end;
+        errno = 0;
+        if (*at < '0' || *at > '9' || h->rank == MOST_DIMS)
+            return false;
+        h->dim[h->rank] = strtoll(at, &end, 10);
+        if (errno != 0 || h->dim[h->rank] > INT32_MAX)
+            return false;
+        at = end + strspn(end, " ");
+        if (*at == ',')
+            at++;
+        else if (*at != ')')
+            return false;
+    }
+    return h->rank > 0;
+}
+
+static bool parse_header(const char *text, Header *h, const char *path,
+                         RtError *e) {
+    const char *order = value_of(text, "'fortran_order':");
+    if (!find_kind(text, &h->kind))
+        return rt_fail(e, EXIT_DATA,
+                       "%s holds numbers of another kind than u8, u16, i32, "
+                       "i64, f32 and f64, little-endian",
+                       path);
+    if (order == NULL || strncmp(order, "False", 5) != 0)
+        return rt_fail(e, EXIT_DATA,
+                       "%s is in Fortran's order; numpy.ascontiguousarray "
+                       "puts it right",
+                       path);
+    return read_dims(value_of(text, "'shape':"), h) ||
+           rt_fail(e, EXIT_DATA, "%s has no shape of 1 to %d dimensions", path,
+                   MOST_DIMS);
+}
+
+// The header's length from the bytes before it; 0 if they are no npy file's.
+static size_t header_length(const uint8_t start[12]) {
+    if (memcmp(start, "\x93NUMPY", 6) != 0 || start[6] < 1 || start[6] > 3)
+        return 0;
+    size_t length = start[8] | (size_t)start[9] << 8;
+    return start[6] == 1
+               ? length
+               : length | (size_t)start[10] << 16 | (size_t)start[11] << 24;
+}
+
+static bool read_header(const RtFiles *files, int fd, const char *path,
+                        size_t *bytes, Header *h, RtError *e) {
+    uint8_t start[12] = {0};
+    if (*bytes < sizeof start || !rt_read(files, fd, start, 10))
+        return rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
+    size_t before = start[6] == 1 ? 10 : 12;
+    if (before == 12 && !rt_read(files, fd, start + 10, 2))
+        return rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
+    size_t length = header_length(start);
+    if (length == 0 || length > LONGEST_HEADER)
+        return rt_fail(e, EXIT_DATA, "%s is not an npy file", path);
+    char *text = calloc(length + 1, 1);
+    bool good = text != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (good && (length > *bytes - before || !rt_read(files, fd, text, length)))
+        good = rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
+    good = good && parse_header(text, h, path, e);
+    free(text);
+    *bytes -= good ? before + length : 0;
+    return good;
+}
+
+// ---- the numbers ----
+
+// How many numbers one sample has; false if the file is of another length.
+static bool count_values(const Header *h, size_t bytes, size_t *values,
+                         const char *path, RtError *e) {
+    size_t all = kinds[h->kind].bytes;
+    *values = 1;
+    bool fits = true;
+    for (int i = 0; i < h->rank; i++) {
+        size_t dim = (size_t)h->dim[i];
+        fits = fits && !__builtin_mul_overflow(all, dim, &all);
+        if (i > 0)
+            *values = fits ? *values * dim : 0;
+    }
+    if (fits && all == bytes && all > 0)
+        return true;
+    return rt_fail(e, EXIT_DATA,
+                   "%s should hold %zu bytes after its header, but holds %zu",
+                   path, fits ? all : SIZE_MAX, bytes);
+}
+
+// Numbers of 8 bytes to ones of 4, each into its own place.
+static bool narrow(uint8_t *to, const uint8_t *from, size_t count,
+                   Conversion c) {
+    for (size_t i = 0; i < count; i++) {
+        int64_t whole;
+        double real;
+        memcpy(&whole, from + 8 * i, 8);
+        memcpy(&real, from + 8 * i, 8);
+        if (c == FROM_I64 && (whole < INT32_MIN || whole > INT32_MAX))
+            return false;
+        int32_t as_whole = c == FROM_I64 ? (int32_t)whole : 0;
+        float as_real = (float)real;
+        memcpy(to + 4 * i, c == FROM_I64 ? (const void *)&as_whole : &as_real,
+               4);
+    }
+    return true;
+}
+
+// One sample after another, through `room` where they are converted.
+static bool read_values(const RtFiles *files, int fd, const char *path,
+                        const Header *h, RtColumn *c, uint8_t *room,
+                        uint64_t *hash, RtError *e) {
+    size_t bytes = c->values * kinds[h->kind].bytes;
+    Conversion conversion = kinds[h->kind].conversion;
+    for (int64_t i = 0; i < h->dim[0]; i++) {
+        uint8_t *at = rt_column_at(c, i);
+        uint8_t *to = conversion == AS_IT_IS ? at : room;
+        if (!rt_read(files, fd, to, bytes))
+            return rt_fail(e, EXIT_DATA, "cannot read %s: %s", path,
+                           errno ? strerror(errno) : "the file ends early");
+        *hash = XXH3_64bits_withSeed(to, bytes, *hash);
+        if (conversion != AS_IT_IS && !narrow(at, room, c->values, conversion))
+            return rt_fail(e, EXIT_DATA,
+                           "%s: sample %lld has a number beyond 32 bits", path,
+                           (long long)i);
+    }
+    return true;
+}
+
+static const char *type_word(RtType t) {
+    return t == RT_U8 ? "u8" : t == RT_I32 ? "i32" : "f32";
+}
+
+static bool check_fits(const Header *h, const RtShape *shape, const char *path,
+                       RtError *e) {
+    char found[100], wanted[100];
+    if (!rt_shape_same(shape, h->rank - 1, h->dim + 1))
+        return rt_fail(
+            e, EXIT_DATA, "%s has samples of %s, the trainer takes %s", path,
+            rt_shape_text(found, sizeof found, h->rank - 1, h->dim + 1),
+            rt_shape_text(wanted, sizeof wanted, shape->rank, shape->dim));
+    return rt_kept_fits(kinds[h->kind].kept, shape->type) ||
+           rt_fail(e, EXIT_DATA,
+                   "%s has numbers of type %s, the trainer takes "
+                   "%s",
+                   path, kinds[h->kind].descr, type_word(shape->type));
+}
+
+static bool read_open(const RtFiles *files, int fd, const char *path,
+                      size_t bytes, const RtShape *shape, RtColumn *c,
+                      int64_t *count, uint64_t *hash, RtError *e) {
+    Header h;
+    size_t values;
+    if (!read_header(files, fd, path, &bytes, &h, e) ||
+        !check_fits(&h, shape, path, e) ||
+        !count_values(&h, bytes, &values, path, e) ||
+        !rt_column_reserve(c, kinds[h.kind].kept, values, h.dim[0], e))
+        return false;
+    *count = h.dim[0];
+    uint8_t *room = malloc(values * kinds[h.kind].bytes);
+    bool good = room != NULL
+                    ? read_values(files, fd, path, &h, c, room, hash, e)
+                    : rt_fail(e, EXIT_MEMORY, "out of memory");
+    free(room);
+    return good;
+}
+
+static bool read_column(const RtFiles *files, const char *path,
+                        const RtShape *shape, RtColumn *c, int64_t *count,
+                        uint64_t *hash, RtError *e) {
+    size_t bytes;
+    int fd = rt_open_sized(files, path, &bytes, e);
+    if (fd < 0)
+        return false;
+    bool good = read_open(files, fd, path, bytes, shape, c, count, hash, e);
+    files->close(fd);
+    return good;
+}
+
+static bool read_labels(RtSplit *s, const char *path, const RtSample *sample,
+                        const RtFiles *files, uint64_t *hash, RtError *e) {
+    int64_t count;
+    if (!read_column(files, path, &sample->label, &s->label, &count, hash, e))
+        return false;
+    if (count != s->count)
+        return rt_fail(e, EXIT_DATA, "%s has %lld labels for %lld samples",
+                       path, (long long)count, (long long)s->count);
+    return sample->label.type == RT_F32 ||
+           rt_labels_check(s, sample->classes, path, e);
+}
+
+static bool read_split(RtSplit *s, const char *folder, const char *name,
+                       const RtSample *sample, const RtFiles *files,
+                       uint64_t *hash, RtError *e) {
+    char *x = rt_path("%s/%s_x.npy", folder, name),
+         *y = rt_path("%s/%s_y.npy", folder, name);
+    bool good =
+        (x != NULL && y != NULL) || rt_fail(e, EXIT_MEMORY, "out of memory");
+    s->fetch = rt_split_fetch;
+    good = good &&
+           read_column(files, x, &sample->image, &s->image, &s->count, hash, e);
+    if (good && sample->label.rank < 0)
+        good = rt_column_reserve(&s->label, RT_KEPT_U8, 0, s->count, e);
+    else
+        good = good && read_labels(s, y, sample, files, hash, e);
+    free(x);
+    free(y);
+    return good;
+}
+
+bool rt_npy_read(RtData *d, const char *path, const RtSample *sample,
+                 const RtFiles *files, RtError *e) {
+    return read_split(&d->train, path, "train", sample, files, &d->hash, e) &&
+           read_split(&d->test, path, "test", sample, files, &d->hash, e);
+}

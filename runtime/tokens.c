@@ -1,0 +1,139 @@
+// Tokens: numbered words of a text, one after another: bytes where there are at
+// most 256 words, else 16 bits, little-endian.  A sample is `length` tokens,
+// and its labels are the tokens that come next, so both are places of the same
+// memory.  A folder holds train.bin and val.bin; of a single file the last
+// tenth is for evaluation.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { BYTE_WORDS = 256, MOST_WORDS = 65536 };
+
+typedef struct {
+    size_t length;
+    int vocabulary;
+    RtKept kept;
+} Form;
+
+static size_t token_bytes(const Form *f) {
+    return rt_kept_bytes(f->kept);
+}
+
+// Samples of `tokens` tokens that begin at `bytes`.
+static bool cut(RtSplit *s, const Form *f, uint8_t *bytes, size_t tokens,
+                bool lent, const char *path, RtError *e) {
+    size_t samples = tokens > 0 ? (tokens - 1) / f->length : 0;
+    RtColumn column = {.kept = f->kept,
+                       .values = f->length,
+                       .step = f->length,
+                       .bytes = bytes,
+                       .lent = lent};
+    s->image = s->label = column;
+    s->label.bytes += token_bytes(f);
+    s->label.lent = true;
+    s->fetch = rt_split_fetch;
+    s->count = (int64_t)samples;
+    if (samples == 0 || samples > INT32_MAX)
+        return rt_fail(e, EXIT_DATA,
+                       "%s has %zu tokens%s; one sample takes %zu and the one "
+                       "that follows",
+                       path, tokens, lent ? " for evaluation" : "", f->length);
+    return true;
+}
+
+static bool check_tokens(const Form *f, const uint8_t *bytes, size_t tokens,
+                         const char *path, RtError *e) {
+    for (size_t i = 0; i < tokens; i++) {
+        int token = bytes[i * token_bytes(f)];
+        if (f->kept == RT_KEPT_U16)
+            token |= bytes[2 * i + 1] << 8;
+        if (token >= f->vocabulary)
+            return rt_fail(e, EXIT_DATA,
+                           "%s: token %zu is %d, but the vocabulary has %d",
+                           path, i, token, f->vocabulary);
+    }
+    return true;
+}
+
+// All tokens of a file; NULL with *e filled.
+static uint8_t *read_tokens(const Form *f, const char *path, size_t *tokens,
+                            const RtFiles *files, uint64_t *hash, RtError *e) {
+    size_t bytes;
+    int fd = rt_open_sized(files, path, &bytes, e);
+    if (fd < 0)
+        return NULL;
+    RtColumn all = {0};
+    *tokens = bytes / token_bytes(f);
+    bool good = bytes % token_bytes(f) == 0 ||
+                rt_fail(e, EXIT_DATA,
+                        "%s has %zu bytes, which is not a whole number of "
+                        "tokens of 2 bytes",
+                        path, bytes);
+    good = good && rt_column_reserve(&all, f->kept, 1, (int64_t)*tokens, e);
+    if (good && !rt_read(files, fd, all.bytes, bytes))
+        good = rt_fail(e, EXIT_DATA, "cannot read %s: %s", path,
+                       errno ? strerror(errno) : "the file ends early");
+    files->close(fd);
+    good = good && check_tokens(f, all.bytes, *tokens, path, e);
+    if (good) {
+        *hash = XXH3_64bits_withSeed(all.bytes, bytes, *hash);
+        return all.bytes;
+    }
+    free(all.bytes);
+    return NULL;
+}
+
+static bool read_file(RtData *d, const Form *f, const char *path,
+                      const RtFiles *files, RtError *e) {
+    size_t tokens;
+    uint8_t *bytes = read_tokens(f, path, &tokens, files, &d->hash, e);
+    if (bytes == NULL)
+        return false;
+    size_t training = tokens - tokens / 10;
+    return cut(&d->train, f, bytes, training, false, path, e) &&
+           cut(&d->test, f, bytes + training * token_bytes(f),
+               tokens - training, true, path, e);
+}
+
+static bool read_part(RtSplit *s, const Form *f, const char *folder,
+                      const char *name, const RtFiles *files, uint64_t *hash,
+                      RtError *e) {
+    size_t tokens;
+    char *path = rt_path("%s/%s.bin", folder, name);
+    if (path == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    uint8_t *bytes = read_tokens(f, path, &tokens, files, hash, e);
+    bool good = bytes != NULL && cut(s, f, bytes, tokens, false, path, e);
+    free(path);
+    return good;
+}
+
+bool rt_tokens_read(RtData *d, const char *path, const RtSample *sample,
+                    const RtFiles *files, RtError *e) {
+    int64_t vocabulary = rt_setting(sample, "vocabulary", BYTE_WORDS);
+    int64_t length = rt_setting(sample, "length", 0);
+    char text[100];
+    struct stat s;
+    const RtShape *image = &sample->image;
+    if (!rt_shape_same(image, 1, &length) || image->type == RT_U8)
+        return rt_fail(
+            e, EXIT_DATA, "samples are %lld tokens, the trainer takes %s",
+            (long long)length,
+            rt_shape_text(text, sizeof text, image->rank, image->dim));
+    Form form = {.length = (size_t)length,
+                 .vocabulary =
+                     (int)(vocabulary < MOST_WORDS ? vocabulary : MOST_WORDS),
+                 .kept = vocabulary > BYTE_WORDS ? RT_KEPT_U16 : RT_KEPT_U8};
+    if (stat(path, &s) == 0 && !S_ISDIR(s.st_mode))
+        return read_file(d, &form, path, files, e);
+    return read_part(&d->train, &form, path, "train", files, &d->hash, e) &&
+           read_part(&d->test, &form, path, "val", files, &d->hash, e);
+}
