@@ -554,7 +554,7 @@ static void write_plan(const Writer *w, Text *t, int which) {
 // ---- NAME.c: the trainer ----
 
 static const Graph *graph_with(const Program *p, const char *input) {
-    return graph_find(p->eval, input) != NO_NODE ? p->eval : p->train;
+    return graph_find(p->eval, input) != NO_NODE ? p->eval : p->stage[0].train;
 }
 
 // What one sample has in an input: rank -1 where no graph uses it.
