@@ -120,7 +120,8 @@ struct Stmt {
     Block body, otherwise; // FOR, IF, WITH; otherwise: IF
 };
 
-// A line of a train block: NAME = value, flags; or a clause.
+// A line of a train block: NAME = value, flags; or a clause, which its first
+// word names.
 typedef struct Entry Entry;
 struct Entry {
     Atom name;
@@ -130,7 +131,10 @@ struct Entry {
     Span *flag_at;
     int num_flags;
     Expr *every, *on, *keep; // of a clause, NULL where absent
-    Entry *key;              // the block of a clause
+    Expr *after, *when;      // freeze, stop
+    Atom glob;               // params, freeze: which parameters
+    Span glob_at;
+    Entry *key; // the block of a clause
     int num_keys;
 };
 

@@ -34,6 +34,21 @@ int builtin_num_params(const Builtin *b) {
     return end - (int)b->first;
 }
 
+bool builtin_trains(const Builtin *b) {
+    switch (builtin_id(b)) {
+    case B_conv:
+    case B_linear:
+    case B_batch_norm:
+    case B_layer_norm:
+    case B_group_norm:
+    case B_embedding:
+    case B_attention:
+        return true;
+    default:
+        return false;
+    }
+}
+
 const char *class_name(Class c) {
     static const char *const name[] = {
         [ANYWHERE] = "a function",

@@ -113,23 +113,6 @@ static bool read_checkpoint(Expansion *e, TrainBlock *t) {
     return true;
 }
 
-// Only `eval` and `checkpoint` are clauses, and they are never keys.
-bool clauses_check(Expansion *e, const TrainBlock *t) {
-    bool good = true;
-    for (int i = 0; i < t->num_entries; i++) {
-        const Entry *entry = &t->entry[i];
-        bool clause = strcmp(entry->name, "eval") == 0 ||
-                      strcmp(entry->name, "checkpoint") == 0;
-        if (!clause || entry->value == NULL)
-            continue;
-        Diagnostic *d = report(e->diags, D_key_value, entry->at,
-                               "`%s` takes no value", entry->name);
-        diag_note(d, "as in: %s every 1 epoch", entry->name);
-        good = false;
-    }
-    return good;
-}
-
 bool clauses_read(Expansion *e, TrainBlock *t) {
     bool good = read_eval(e, t);
     return read_checkpoint(e, t) && good;

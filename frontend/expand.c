@@ -410,7 +410,7 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
     if (!bind_builtin(e, c, given, num_given) || !within_limits(e, at))
         return value_poison();
     if (e->path != NULL && b->class != ANYWHERE)
-        c->path = path_layer(e, b->name);
+        c->path = path_layer(e, b->name, builtin_trains(b));
     origin_set(e, at, c->path);
     Value v = b->lower(e, c);
     if (v.kind != VALUE_POISON) {
@@ -461,12 +461,49 @@ static Value expand_call(Expansion *e, const Expr *x, const Value *piped) {
     return call_value(e, f, x, given, first + count, x->at);
 }
 
-// The name that the stages from i on are given; NULL for none.
-static Atom name_of_stage(const Expr *x, int i) {
-    for (; i < x->count; i++)
-        if (x->stage[i].name != NULL)
-            return x->stage[i].name;
-    return NULL;
+// The stage that bears the name of those from i on; x->count for none.
+static int naming_stage(const Expr *x, int i) {
+    while (i < x->count && x->stage[i].name == NULL)
+        i++;
+    return i;
+}
+
+// How many layers with parameters an expression has; many where it calls a
+// function of the file, which may have any.
+static int count_layers(Expansion *e, const Expr *x) {
+    enum { MANY = 2 };
+    if (x == NULL || !within_limits(e, x->at))
+        return 0;
+    int count = count_layers(e, x->left) + count_layers(e, x->right);
+    if (x->kind == EXPR_NAME) {
+        const Binding *b = scope_find(e, x->text, NULL);
+        const Builtin *builtin = b == NULL ? builtin_find(x->text)
+                                 : b->value.kind == VALUE_BUILTIN
+                                     ? b->value.builtin
+                                     : NULL;
+        if (b != NULL && b->value.kind == VALUE_FUNCTION)
+            return MANY;
+        return builtin != NULL && builtin_trains(builtin);
+    }
+    for (int i = 0; x->kind == EXPR_LIST && i < x->count; i++)
+        count += count_layers(e, x->item[i]);
+    for (int i = 0; x->kind == EXPR_CALL && i < x->count; i++)
+        count += count_layers(e, x->argument[i].value);
+    for (int i = 0; x->kind == EXPR_PIPE && i < x->count; i++)
+        count += count_layers(e, x->stage[i].call);
+    return count < MANY ? count : MANY;
+}
+
+// Enters the name that the stages from i on bear.
+static bool enter_name(Expansion *e, const Expr *x, int i) {
+    int last = naming_stage(x, i);
+    if (e->path == NULL || last == x->count)
+        return false;
+    int layers = i == 0 ? count_layers(e, x->left) : 0;
+    for (int k = i; k <= last; k++)
+        layers += count_layers(e, x->stage[k].call);
+    path_enter(e, x->stage[last].name, layers == 1);
+    return true;
 }
 
 // Stages first .. of one name, up to the stage that bears it or to the end.
@@ -487,13 +524,11 @@ static int expand_stages(Expansion *e, const Expr *x, int first, Value *v) {
 static Value expand_pipe(Expansion *e, const Expr *x) {
     Value v = {0};
     for (int i = 0, start = 1; i < x->count; start = 0) {
-        Atom name = e->path ? name_of_stage(x, i) : NULL;
-        if (name != NULL)
-            path_enter(e, name);
+        bool named = enter_name(e, x, i);
         if (start)
             v = expand(e, x->left);
         i = expand_stages(e, x, i, &v);
-        if (name != NULL)
+        if (named)
             path_leave(e);
     }
     return v;

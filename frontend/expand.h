@@ -149,6 +149,9 @@ const Builtin *builtin_find(const char *name);
 BuiltinId builtin_id(const Builtin *b);
 int builtin_num_params(const Builtin *b);
 
+// Whether it is a layer with parameters.
+bool builtin_trains(const Builtin *b);
+
 // "an optimizer", "the train block": what a class is and where it belongs.
 const char *class_name(Class c);
 const char *class_place(Class c);
@@ -280,9 +283,10 @@ NodeId run_node(Expansion *e, RunState s);
 typedef struct Path Path;
 // Begins anew with a prefix; returns what e->path was.
 Path *path_begin(Expansion *e, const char *prefix);
-void path_enter(Expansion *e, Atom name);
+// alone: of all layers that follow, one has parameters, and it bears the name.
+void path_enter(Expansion *e, Atom name, bool alone);
 void path_leave(Expansion *e);
-const char *path_layer(Expansion *e, const char *kind);
+const char *path_layer(Expansion *e, const char *kind, bool trains);
 
 // ---- parameter.c: what is trained ----
 
@@ -381,6 +385,11 @@ Value train_input(Expansion *e, TrainBlock *t);
 Value train_loss(Expansion *e, TrainBlock *t, Value output);
 Value train_optimizer(Expansion *e, TrainBlock *t);
 Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer);
+
+// ---- update.c: what a step does to the parameters ----
+
+// False after a report.
+bool update_add(Expansion *e, TrainBlock *t);
 
 // Reports keys that nothing has used.
 void train_check_used(Expansion *e, const TrainBlock *t);

@@ -10,28 +10,32 @@
 
 enum { MOST_KEYS = 1000 };
 
-// The keys that the language has; others are the user's own.
+// The entries that the language has; other keys are the user's own.
 static const struct {
     const char *name;
     Phase phase;
-    const char *flags; // words that may follow the value
+    const char *flags;  // words that may follow the value
+    const char *clause; // how it is written; NULL for a key
     bool built;
 } known_key[] = {
-    {"data", PHASE_KEYS, "", true},
-    {"input", PHASE_INPUT, "", true},
-    {"batch", PHASE_KEYS, "drop_last", true},
-    {"epochs", PHASE_KEYS, "", true},
-    {"precision", PHASE_KEYS, "", true},
-    {"loss", PHASE_LOSS, "", true},
-    {"optimizer", PHASE_KEYS, "", true},
-    {"seed", PHASE_KEYS, "", true},
-    {"eval", PHASE_KEYS, "", true},
-    {"checkpoint", PHASE_KEYS, "", true},
-    {"average", PHASE_KEYS, "", false},
-    {"accumulate", PHASE_KEYS, "", false},
-    {"clip", PHASE_KEYS, "", false},
-    {"recompute", PHASE_KEYS, "", false},
-    {"steps", PHASE_KEYS, "", false},
+    {"data", PHASE_KEYS, "", NULL, true},
+    {"input", PHASE_INPUT, "", NULL, true},
+    {"batch", PHASE_KEYS, "drop_last", NULL, true},
+    {"epochs", PHASE_KEYS, "", NULL, true},
+    {"precision", PHASE_KEYS, "", NULL, true},
+    {"loss", PHASE_LOSS, "", NULL, true},
+    {"optimizer", PHASE_KEYS, "", NULL, true},
+    {"seed", PHASE_KEYS, "", NULL, true},
+    {"average", PHASE_KEYS, "", NULL, false},
+    {"accumulate", PHASE_KEYS, "", NULL, false},
+    {"clip", PHASE_KEYS, "", NULL, false},
+    {"recompute", PHASE_KEYS, "", NULL, false},
+    {"steps", PHASE_KEYS, "", NULL, false},
+    {"eval", PHASE_KEYS, "", "eval every 1 epoch", true},
+    {"checkpoint", PHASE_KEYS, "", "checkpoint every 1 epoch", true},
+    {"params", PHASE_KEYS, "", "params \"*.bias\" { weight_decay = 0 }", true},
+    {"freeze", PHASE_KEYS, "", "freeze \"*.bias\"", true},
+    {"stop", PHASE_KEYS, "", "stop when accuracy >= 94%", false},
 };
 enum { NUM_KNOWN = sizeof known_key / sizeof known_key[0] };
 
@@ -105,23 +109,42 @@ static const Train *train_find(Expansion *e, const File *f) {
     return found;
 }
 
-static bool check_repeated(Expansion *e, const Train *t) {
-    if (t->num_entries > MOST_KEYS) {
-        report(e->diags, D_too_much, t->model_at,
-               "a train block has at most %d keys", MOST_KEYS);
-        return false;
-    }
+static bool check_count(Expansion *e, const Train *t) {
+    if (t->num_entries <= MOST_KEYS)
+        return true;
+    report(e->diags, D_too_much, t->model_at,
+           "a train block has at most %d keys", MOST_KEYS);
+    return false;
+}
+
+bool keys_check_repeated(Expansion *e, const Entry *entry, int count) {
     bool good = true;
-    for (int i = 0; i < t->num_entries; i++)
+    for (int i = 0; i < count; i++)
         for (int k = 0; k < i; k++) {
-            if (t->entry[i].name != t->entry[k].name)
+            if (entry[i].name != entry[k].name || entry[i].glob != NULL)
                 continue;
-            Diagnostic *d = report(e->diags, D_key_twice, t->entry[i].at,
-                                   "`%s` is given twice", t->entry[i].name);
-            diag_place(d, t->entry[k].at, "this is the first");
+            Diagnostic *d = report(e->diags, D_key_twice, entry[i].at,
+                                   "`%s` is given twice", entry[i].name);
+            diag_place(d, entry[k].at, "this is the first");
             good = false;
             break;
         }
+    return good;
+}
+
+// A clause is never a key.
+static bool check_forms(Expansion *e, const Train *t) {
+    bool good = true;
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *entry = &t->entry[i];
+        int k = key_find(entry->name);
+        if (k < 0 || known_key[k].clause == NULL || entry->value == NULL)
+            continue;
+        Diagnostic *d = report(e->diags, D_key_value, entry->at,
+                               "`%s` takes no value", entry->name);
+        diag_note(d, "as in: %s", known_key[k].clause);
+        good = false;
+    }
     return good;
 }
 
@@ -140,7 +163,9 @@ static bool check_built(Expansion *e, const Train *t) {
 
 TrainBlock *train_new(Expansion *e, const File *f) {
     const Train *t = train_find(e, f);
-    if (t == NULL || !check_repeated(e, t) || !check_built(e, t))
+    if (t == NULL || !check_count(e, t) ||
+        !keys_check_repeated(e, t->entry, t->num_entries) ||
+        !check_forms(e, t) || !check_built(e, t))
         return NULL;
     TrainBlock *block = ARENA_NEW(e->arena, TrainBlock);
     *block = (TrainBlock){.file = f,
@@ -166,12 +191,12 @@ bool train_set(Expansion *e, TrainBlock *t, const Entry *setting) {
     int i = entry_find(t, setting->name), known = key_find(setting->name);
     if (i < 0 && (known < 0 || !known_key[known].built))
         return false;
+    if (known >= 0 && known_key[known].clause != NULL)
+        return false;
     if (i < 0) {
         t->entry[t->num_entries++] = *setting;
         return true;
     }
-    if (t->entry[i].value == NULL)
-        return false;
     Entry old = t->entry[i];
     t->entry[i] = *setting;
     if (setting->num_flags == 0) {
@@ -184,10 +209,11 @@ bool train_set(Expansion *e, TrainBlock *t, const Entry *setting) {
 
 void train_offer_keys(const TrainBlock *t, Nearest *n) {
     for (int i = 0; i < NUM_KNOWN; i++)
-        if (known_key[i].built)
+        if (known_key[i].built && known_key[i].clause == NULL)
             nearest_offer(n, known_key[i].name);
     for (int i = 0; i < t->num_entries; i++)
-        nearest_offer(n, t->entry[i].name);
+        if (t->entry[i].value != NULL)
+            nearest_offer(n, t->entry[i].name);
 }
 
 // ---- names ----
@@ -213,6 +239,7 @@ void train_begin(Expansion *e, TrainBlock *t) {
     // What was used stays used: the keys are read before there is a graph.
     const Lazy *before = t->lazy;
     t->lazy = ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, Lazy);
+    t->regrouped = NULL;
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *entry = &t->entry[i];
         int known = key_find(entry->name);

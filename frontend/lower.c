@@ -182,31 +182,6 @@ static void check_trained(Expansion *e, NodeId loss) {
     }
 }
 
-static void count_step(Expansion *e) {
-    NodeId step = run_node(e, RUN_STEP);
-    NodeId one = graph_constant(e->graph, type_scalar(I32), 1);
-    graph_assign(e->graph, step, graph_op2(e->graph, OP_add, step, one));
-}
-
-static void show_rate(Expansion *e, Value rate) {
-    NodeId state =
-        graph_state(e->graph, "metric.lr", STATE_METRIC, type_scalar(F32), 0);
-    graph_assign(e->graph, state, scalar_node(e, rate));
-}
-
-static void update_parameters(Expansion *e, TrainBlock *t) {
-    e->phase = PHASE_KEYS;
-    Value optimizer = train_optimizer(e, t);
-    if (optimizer.kind == VALUE_POISON)
-        return;
-    Value rate = train_rate(e, t, optimizer.call);
-    for (int i = 0; i < e->num_parameters; i++)
-        optimizer_apply(e, optimizer.call, &e->parameter[i]);
-    origin_set(e, optimizer.call->at, NULL);
-    show_rate(e, rate);
-    count_step(e);
-}
-
 static Graph *train_graph(Expansion *e, TrainBlock *t, const Value *given,
                           const Param *input) {
     graph_begin(e, t, "train", true);
@@ -217,8 +192,8 @@ static Graph *train_graph(Expansion *e, TrainBlock *t, const Value *given,
         report(e->diags, D_untrained, train_model(t).at,
                "this model has no parameters, so there is nothing to train");
     add_output(e, "loss", loss.node);
-    update_parameters(e, t);
-    train_check_used(e, t);
+    if (update_add(e, t))
+        train_check_used(e, t);
     // What is never used is told last: a misspelt use makes it so.
     if (e->diags->errors == 0)
         files_check(e, NAMES_USED);

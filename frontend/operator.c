@@ -208,7 +208,7 @@ static Value operate_tensors(Expansion *e, const Expr *x, Value a, Value b) {
     Op op;
     if (!op_of(x->op, &op))
         return bad_operands(e, x, a, b);
-    origin_set(e, x->at, e->path ? path_layer(e, op_info[op].name) : NULL);
+    origin_set(e, x->at, e->path ? path_layer(e, op_info[op].name, false) : NULL);
     NodeId left =
         a.kind == VALUE_NUMBER ? number_node(e, a.number) : as_float(e, a.node);
     NodeId right =

@@ -730,26 +730,58 @@ static Entry checkpoint_clause(Parser *p) {
     return e;
 }
 
-// Clauses that the language has and this compiler does not build yet.
-static bool unbuilt_clause(Parser *p) {
-    if (!is_word(p, "params") && !is_word(p, "freeze") && !is_word(p, "stop"))
-        return false;
-    report(p->diags, D_not_built, current(p)->at, "`%s` is not supported yet",
-           current(p)->text);
-    p->panic = true;
-    return true;
+// The names of parameters that a clause is about.
+static void glob(Parser *p, Entry *e) {
+    e->glob = current(p)->text;
+    e->glob_at = current(p)->at;
+    if (!accept(p, TOKEN_STRING))
+        expected(p, "names of parameters in quotes, as \"*.bias\"");
 }
 
-// entry = key | eval | checkpoint
+// params = "params" STRING "{" { setting } "}"
+static Entry params_clause(Parser *p) {
+    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    glob(p, &e);
+    keys(p, &e, setting);
+    return e;
+}
+
+// freeze = "freeze" STRING [ "after" expression ]
+static Entry freeze_clause(Parser *p) {
+    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    glob(p, &e);
+    if (accept_word(p, "after"))
+        e.after = expression(p);
+    return e;
+}
+
+// stop = "stop" "when" expression
+static Entry stop_clause(Parser *p) {
+    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    if (accept_word(p, "when"))
+        e.when = expression(p);
+    else
+        expected(p, "`when`, as in `stop when accuracy >= 94%`");
+    return e;
+}
+
+// entry = key | eval | checkpoint | params | freeze | stop
 static Entry entry(Parser *p) {
+    static const struct {
+        const char *word;
+        Entry (*parse)(Parser *);
+    } clause[] = {
+        {"eval", eval_clause},     {"checkpoint", checkpoint_clause},
+        {"params", params_clause}, {"freeze", freeze_clause},
+        {"stop", stop_clause},
+    };
     if (is(p, TOKEN_NAME) && following(p)->kind == TOKEN_ASSIGN)
         return key(p);
-    if (is_word(p, "eval"))
-        return eval_clause(p);
-    if (is_word(p, "checkpoint"))
-        return checkpoint_clause(p);
-    if (!unbuilt_clause(p))
-        expected(p, "a key such as `batch = 128`, `eval` or `checkpoint`");
+    for (size_t i = 0; i < sizeof clause / sizeof clause[0]; i++)
+        if (is_word(p, clause[i].word))
+            return clause[i].parse(p);
+    expected(p, "a key such as `batch = 128`, or eval, checkpoint, params, "
+                "freeze or stop");
     return (Entry){.at = current(p)->at, .value = p->bad};
 }
 

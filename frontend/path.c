@@ -1,8 +1,10 @@
 // Names of layers.
 //
 // A layer's path is the names given by `as` around it and its kind with a
-// number, counted within the innermost name: "layer1.conv_2".  A name that is
-// given twice in the same place gets a number too, so every path is unique.
+// number, counted within the innermost name: "layer1.conv_2".  Where a name is
+// given to a single layer with parameters, that is its path: "stem".  A name
+// that is given twice in the same place gets a number too, so every path is
+// unique.
 
 #include "frontend/expand.h"
 
@@ -14,6 +16,7 @@ typedef struct Count {
 
 struct Path {
     const char *prefix; // "" or "layer1."
+    const char *own; // of the one layer with parameters; NULL: there are more
     Count *counts;
     Path *outer;
 };
@@ -54,21 +57,27 @@ Path *path_begin(Expansion *e, const char *prefix) {
     return outer;
 }
 
-void path_enter(Expansion *e, Atom name) {
-    const char *prefix =
-        arena_format(e->arena, "%s%s.", e->path->prefix, untaken(e, name));
-    Path *outer = path_begin(e, prefix);
+void path_enter(Expansion *e, Atom name, bool alone) {
+    const char *own =
+        arena_format(e->arena, "%s%s", e->path->prefix, untaken(e, name));
+    Path *outer = path_begin(e, arena_format(e->arena, "%s.", own));
     e->path->outer = outer;
+    e->path->own = alone ? own : NULL;
 }
 
 void path_leave(Expansion *e) {
     e->path = e->path->outer;
 }
 
-const char *path_layer(Expansion *e, const char *kind) {
+// Layers with parameters are as unique as what `as` names.
+const char *path_layer(Expansion *e, const char *kind, bool trains) {
+    if (trains && e->path->own != NULL)
+        return e->path->own;
     Text t = text_new(e->arena);
     text_add(&t, "%s", kind);
     Count *count = count_of(e, atom_of(e->atoms, text_string(&t), t.length));
-    return arena_format(e->arena, "%s%s_%d", e->path->prefix, kind,
-                        ++count->count);
+    Atom name = numbered(e, kind, ++count->count);
+    while (trains && count_of(e, name)->count++ > 0)
+        name = numbered(e, kind, ++count->count);
+    return arena_format(e->arena, "%s%s", e->path->prefix, name);
 }

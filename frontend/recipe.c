@@ -114,8 +114,6 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     train_begin(e, t);
     e->phase = PHASE_KEYS;
     // All of them are read even when one is wrong, so that all are reported.
-    if (!clauses_check(e, t))
-        return false;
     bool good = read_flags(e, t);
     good &= read_data(e, t);
     good &= read_batch(e, t);
@@ -160,13 +158,16 @@ Value train_loss(Expansion *e, TrainBlock *t, Value output) {
 }
 
 Value train_optimizer(Expansion *e, TrainBlock *t) {
-    Value v =
-        key_needed(e, t, "optimizer", "optimizer = sgd(lr=0.1, momentum=0.9)");
+    Value v = key_value(e, t, "optimizer");
+    if (v.kind == VALUE_NOTHING && groups_have_optimizer(t))
+        return v;
+    if (v.kind == VALUE_NOTHING)
+        v = key_needed(e, t, "optimizer",
+                       "optimizer = sgd(lr=0.1, momentum=0.9)");
     if (v.kind == VALUE_POISON ||
         (v.kind == VALUE_CALL && v.call->builtin->class == OPTIMIZER))
         return v;
-    key_report(e, key_at(t, "optimizer"), "`optimizer`",
-               "sgd(...), adam(...) or adamw(...)");
+    key_report(e, key_at(t, "optimizer"), "`optimizer`", "an optimizer");
     return value_poison();
 }
 

@@ -23,8 +23,9 @@ struct TrainBlock {
     Value model;
     Entry *entry;
     int num_entries;
-    Lazy *lazy;     // of each entry, for the current graph
-    Binding *scope; // of the file
+    Lazy *lazy;                  // of each entry, for the current graph
+    struct Regrouped *regrouped; // the optimizers of groups, for it too
+    Binding *scope;              // of the file
 };
 
 // ---- keys.c ----
@@ -36,6 +37,9 @@ int entry_find(const TrainBlock *t, const char *name);
 
 // Words that may follow the value of a known key.
 const char *key_flags(int known);
+
+// Reports keys that are given twice; clauses that name parameters may be.
+bool keys_check_repeated(Expansion *e, const Entry *entry, int count);
 
 // The value of a key; NOTHING where it is not given.
 Value key_value(Expansion *e, TrainBlock *t, const char *name);
@@ -56,10 +60,35 @@ bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
 
 // ---- clause.c: eval, checkpoint ----
 
-// False, with a report, when one of them is written as a key.
-bool clauses_check(Expansion *e, const TrainBlock *t);
-
 // Reads them into e->recipe.  False after a report.
 bool clauses_read(Expansion *e, TrainBlock *t);
+
+// ---- glob.c: names of parameters ----
+
+bool glob_matches(Expansion *e, const TrainBlock *t, const char *glob,
+                  const char *name);
+
+// False, with a report, when no parameter has such a name.
+bool glob_check(Expansion *e, const TrainBlock *t, const char *glob, Span at);
+
+// ---- group.c: params ----
+
+// False after a report about the blocks themselves.
+bool groups_check(Expansion *e, const TrainBlock *t);
+
+// Whether some group has an optimizer of its own.
+bool groups_have_optimizer(const TrainBlock *t);
+
+// The optimizer of a parameter, base being that of the train block or NULL;
+// NULL after a report.
+const Call *group_optimizer(Expansion *e, TrainBlock *t, const Call *base,
+                            const Parameter *p);
+
+// ---- freeze.c ----
+
+// False after a report of a name that is nobody's, or when nothing is left to
+// train.
+bool freezes_check(Expansion *e, const TrainBlock *t);
+bool freeze_holds(Expansion *e, const TrainBlock *t, const Parameter *p);
 
 #endif

@@ -67,17 +67,28 @@ static const struct {
      "conv_1.weight conv_1.bias linear_1.weight"},
     {"image |> conv(2, 1, bias=false) as stem |> conv(2, 1, bias=false)\n"
      "|> flatten |> linear(2, bias=false) as head",
-     "stem.conv_1.weight head.conv_1.weight head.linear_1.weight"},
+     "stem.weight head.conv_1.weight head.linear_1.weight"},
     {"fn block(x) = x |> conv(2, 1, bias=false) as inner\n"
      "image |> block as a |> block |> block as b |> flatten\n"
      "|> linear(2, bias=false)",
-     "a.inner.conv_1.weight b.inner.conv_1.weight b.inner_2.conv_1.weight "
-     "linear_1.weight"},
+     "a.inner.weight b.inner.weight b.inner_2.weight linear_1.weight"},
     {"h = image |> conv(1, 1, bias=false) as b_2\n"
      "h = h |> conv(1, 1, bias=false) as b\n"
      "h = h |> conv(1, 1, bias=false) as b\n"
      "h |> flatten |> linear(2, bias=false)",
-     "b_2.conv_1.weight b.conv_1.weight b_3.conv_1.weight linear_1.weight"},
+     "b_2.weight b.weight b_3.weight linear_1.weight"},
+    {"image |> conv(2, 1, bias=false) |> relu as stem |> flatten\n"
+     "|> linear(2, bias=false) as linear_1 |> linear(2, bias=false)",
+     "stem.weight linear_1.weight linear_2.weight"},
+    {"h = image |> flatten |> linear(2, bias=false)\n"
+     "h |> linear(2, bias=false) as linear_1",
+     "linear_1.weight linear_1_2.weight"},
+    {"fn f(x) = x |> linear(2, bias=false)\n"
+     "image |> flatten |> f as head",
+     "head.linear_1.weight"},
+    {"fn f(x, layer) = x |> layer(2, bias=false) as inner\n"
+     "image |> flatten |> f(linear)",
+     "inner.weight"},
     {"image |> conv(2, 1, bias=false) |> batch_norm |> flatten\n"
      "|> linear(2, bias=false)",
      "conv_1.weight batch_norm_1.scale batch_norm_1.bias linear_1.weight"},

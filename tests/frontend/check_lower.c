@@ -413,7 +413,7 @@ static const struct {
     const char *codes;
 } bad_settings[] = {
     {{"widht", "16"}, "E0409"},    {{"image", "3"}, "E0409"},
-    {{"eval", "3"}, "E0405"},      {{"width", "\"a\""}, "E0301"},
+    {{"eval", "3"}, "E0409"},      {{"width", "\"a\""}, "E0301"},
     {{"width", "2 +"}, "E0110"},   {{"width", "16 17"}, "E0110"},
     {{"epochs", "0"}, "E0405"},    {{"seed", "1e10"}, "E0405"},
     {{"batch", "0"}, "E0405"},     {{"batch", "1e10"}, "E0405"},

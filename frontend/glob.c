@@ -1,0 +1,109 @@
+// Globs: names of parameters with `*` for any characters, dots included, and
+// `?` for one.  A parameter is known by its path and by the model's name before
+// it: `layer1.conv_1.weight` and `ResNet9.layer1.conv_1.weight`.
+
+#include "frontend/train.h"
+
+#include <string.h>
+
+static bool match(const char *glob, const char *name) {
+    const char *star = NULL, *from = NULL; // the last `*`, and what it took to
+    while (*name != '\0') {
+        if (*glob == '*') {
+            star = glob++;
+            from = name;
+        } else if (*glob == '?' || *glob == *name) {
+            glob++;
+            name++;
+        } else if (star != NULL) {
+            glob = star + 1;
+            name = ++from;
+        } else {
+            return false;
+        }
+    }
+    return glob[strspn(glob, "*")] == '\0';
+}
+
+static const char *with_model(Expansion *e, const TrainBlock *t,
+                              const char *name) {
+    return arena_format(e->arena, "%s.%s", t->model.closure.function->name,
+                        name);
+}
+
+bool glob_matches(Expansion *e, const TrainBlock *t, const char *glob,
+                  const char *name) {
+    return match(glob, name) || match(glob, with_model(e, t, name));
+}
+
+// ---- the nearest name ----
+
+enum { LONGEST_GLOB = 255, LONGEST_NAME = 1000, MOST_NAMES = 1000 };
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+// How many characters of the glob and of the name do not fit one another.
+static int distance(Expansion *e, const char *glob, const char *name) {
+    size_t width = strlen(name) + 1;
+    int *last = ARENA_ARRAY(e->arena, width, int);
+    int *row = ARENA_ARRAY(e->arena, width, int);
+    for (size_t j = 0; j < width; j++)
+        last[j] = (int)j;
+    for (; *glob != '\0'; glob++) {
+        bool star = *glob == '*';
+        row[0] = last[0] + !star;
+        for (size_t j = 1; j < width; j++) {
+            bool same = star || *glob == '?' || *glob == name[j - 1];
+            row[j] = least(least(last[j] + !star, row[j - 1] + !star),
+                           last[j - 1] + !same);
+        }
+        int *oldest = last;
+        last = row;
+        row = oldest;
+    }
+    return last[width - 1];
+}
+
+// Notes the parameter whose name is nearest to the glob, else what parameters
+// are called.
+static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
+                         Diagnostic *d) {
+    int best = -1, allowed = ((int)strlen(glob) + 1) / 3;
+    for (int i = 0; i < least(e->num_parameters, MOST_NAMES); i++) {
+        const char *name = e->parameter[i].name;
+        if (strlen(glob) > LONGEST_GLOB || strlen(name) > LONGEST_NAME)
+            continue;
+        int far = least(distance(e, glob, name),
+                        distance(e, glob, with_model(e, t, name)));
+        if (far > allowed || (best >= 0 && far == allowed))
+            continue;
+        best = i;
+        allowed = far;
+    }
+    if (best >= 0)
+        diag_note(d, "the nearest parameter is `%s`", e->parameter[best].name);
+    else if (e->num_parameters > 0)
+        diag_note(d, "parameters have names such as `%s`",
+                  e->parameter[0].name);
+}
+
+static bool names_any(Expansion *e, const TrainBlock *t, const char *glob) {
+    for (int i = 0; i < e->num_parameters; i++)
+        if (glob_matches(e, t, glob, e->parameter[i].name))
+            return true;
+    return false;
+}
+
+bool glob_check(Expansion *e, const TrainBlock *t, const char *glob, Span at) {
+    if (names_any(e, t, glob))
+        return true;
+    Diagnostic *d = report(e->diags, D_dead_glob, at,
+                           "no parameter is called \"%s\"", glob);
+    if (names_any(e, t, arena_format(e->arena, "%s.*", glob)))
+        diag_note(d, "that is a layer; \"%s.*\" are its parameters", glob);
+    else
+        note_nearest(e, t, glob, d);
+    return false;
+}
