@@ -334,14 +334,44 @@ void metrics_add(Expansion *e, NodeId output);
 // Names that the train block's expressions may use: step, epoch, progress.
 Value schedule_variable(Expansion *e, const char *name);
 
-// What is known of the data: false where nothing is.
+// What is known of the data before its files are read: 0 where nothing is.
 typedef struct {
     const char *format, *path;
-    bool known;
-    int64_t image[3]; // height, width, channels
+    const DataSetting *setting;
+    int num_settings;
+    Type batch; // of samples; rank 0: as the model takes them
+    bool typed; // whether its element type is known
+    Type label; // of a batch; rank 0: as the output has them
     int64_t classes, samples;
 } DataSet;
-DataSet data_set(const Call *c);
+// What a call of class DATA says; false after a report.
+bool data_set(Expansion *e, const Call *c, DataSet *d);
+
+// ---- input.c: what the model takes ----
+
+// The parameter that takes the data: the only one with a type.
+const Param *input_param(Expansion *e, const Function *model);
+
+// Sets e->image.  False after a report.
+bool input_type(Expansion *e, const Param *p);
+
+// Whether the model takes what the key `input` gives.
+bool input_check(Expansion *e, const Param *p, Value input);
+
+// ---- label.c: what `label` is in the loss ----
+
+typedef struct Mixing Mixing;
+
+// Of the run's input of that name.
+Type label_type(const Expansion *e);
+
+// From here on each sample is `share`, f32[N], of itself and for the rest the
+// sample of the batch at `partner`, i32[N].
+void labels_mix(Expansion *e, NodeId partner, NodeId share);
+
+// i32[N], i32[N, ...]; or f32 of the output's shape, if they are targets or
+// samples are mixed.
+NodeId label_node(Expansion *e);
 
 // ---- names.c: what can be said before anything is expanded ----
 
@@ -415,6 +445,8 @@ struct Expansion {
     Recipe recipe;
     DataSet data;
     Type image;
+    const Mixing *mixing; // of samples, the last first
+    NodeId label;         // that the loss was given
     NodeId input[NUM_INPUTS], run[NUM_RUN];
     Parameter *parameter;
     int num_parameters;

@@ -259,8 +259,7 @@ static Value variable(Expansion *e, const Lazy *lazy, Span at) {
     if (output || strcmp(lazy->variable, "label") == 0) {
         if (e->phase == PHASE_LOSS) {
             origin_set(e, at, NULL);
-            return output ? e->output
-                          : value_tensor(input_node(e, INPUT_LABEL), at);
+            return output ? e->output : value_tensor(label_node(e), at);
         }
         report(e->diags, D_wrong_place, at, "`%s` is there in the loss only",
                lazy->variable);

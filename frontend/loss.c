@@ -39,7 +39,7 @@ static NodeId sum_samples(Expansion *e, NodeId x) {
 // ---- losses ----
 
 static bool is_label(const Expansion *e, const Value *v) {
-    return e->input[INPUT_LABEL] == v->node;
+    return e->label == v->node;
 }
 
 static bool expect_label(Expansion *e, const Call *c, const Value *v) {
@@ -56,7 +56,7 @@ static bool expect_label(Expansion *e, const Call *c, const Value *v) {
 
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Type t = node_type(e, output->node);
-    if (!e->data.known || t.dim[1] >= e->data.classes)
+    if (e->data.classes == 0 || t.dim[1] >= e->data.classes)
         return true;
     Diagnostic *d = report(e->diags, D_data, c->at,
                            "the data has %lld classes and the output %lld",

@@ -5,88 +5,6 @@
 
 #include <string.h>
 
-enum { MAX_IMAGE_RANK = 4 };
-
-// ---- the model's input ----
-
-// The parameter that takes the data: the only one with a type.
-static const Param *input_param(Expansion *e, const Function *model) {
-    const Param *found = NULL;
-    for (int i = 0; i < model->num_params; i++) {
-        const Param *p = &model->param[i];
-        if (p->type == NULL)
-            continue;
-        if (found != NULL) {
-            report(e->diags, D_not_built, p->at,
-                   "a model with several inputs is not supported yet");
-            return NULL;
-        }
-        found = p;
-    }
-    if (found == NULL) {
-        Diagnostic *d = report(e->diags, D_data, model->name_at,
-                               "the model `%s` has no input", model->name);
-        diag_note(d, "an input has a type, as in: image: u8[N, 32, 32, 3]");
-    }
-    return found;
-}
-
-// The type of a batch of the data, as far as it is known before the model is
-// seen: a dimension that is not is 0.
-static Type data_type(const Expansion *e, const TypeExpr *declared) {
-    Type t = {.dtype = U8, .rank = declared->rank, .dim = {e->recipe.batch}};
-    if (!e->data.known)
-        return t;
-    t.rank = 4;
-    memcpy(&t.dim[1], e->data.image, sizeof e->data.image);
-    return t;
-}
-
-static void report_image(Expansion *e, const Param *p, Type known,
-                         Type written) {
-    Diagnostic *d =
-        report(e->diags, D_data, p->type->at, "the images of %s are %s",
-               e->data.format, type_text(e, known));
-    diag_label(d, "and this is %s", type_text(e, written));
-    if (written.rank == 4 && written.dim[1] == known.dim[3] &&
-        written.dim[3] == known.dim[2])
-        diag_note(d, "the order is [N, height, width, channels]");
-}
-
-// For data whose shape only the files tell, the model's type is believed.
-static bool image_type(Expansion *e, const Param *p) {
-    Type known = data_type(e, p->type), written;
-    if (p->type->dtype != U8 && p->type->dtype != F32) {
-        report(e->diags, D_data, p->type->at,
-               "a model's input is u8 or f32, not %s",
-               dtype_name(p->type->dtype));
-        return false;
-    }
-    Binding *scope = e->scope;
-    bool good = type_expand(e, p->type, known, &written);
-    e->scope = scope;
-    if (!good)
-        return false;
-    if (e->data.known && !type_same_shape(known, written)) {
-        report_image(e, p, known, written);
-        return false;
-    }
-    if (written.rank > MAX_IMAGE_RANK) {
-        report(e->diags, D_rank, p->type->at,
-               "an input has %d dimensions at most, as u8[N, 32, 32, 3]",
-               MAX_IMAGE_RANK);
-        return false;
-    }
-    e->image = written;
-    e->image.dtype = U8;
-    if (e->image.rank >= 2 && e->image.dim[0] == e->recipe.batch &&
-        type_valid(e->image))
-        return true;
-    report(e->diags, e->image.rank < 2 ? D_rank : D_size, p->type->at,
-           "an input is a batch of samples, as u8[N, 32, 32, 3], below 64 TiB");
-    return false;
-}
-
 // ---- one graph ----
 
 static void graph_begin(Expansion *e, TrainBlock *t, const char *name,
@@ -94,6 +12,8 @@ static void graph_begin(Expansion *e, TrainBlock *t, const char *name,
     e->graph = graph_new(e->arena, name);
     e->training = training;
     e->path = NULL;
+    e->mixing = NULL;
+    e->label = NO_NODE;
     for (int i = 0; i < NUM_INPUTS; i++)
         e->input[i] = NO_NODE;
     for (int i = 0; i < NUM_RUN; i++)
@@ -126,7 +46,7 @@ static Value expand_model(Expansion *e, TrainBlock *t, const Value *given,
 static int64_t label_classes(const Expansion *e, Type output) {
     enum { BYTES = 256 };
     int64_t columns = output.rank ? output.dim[output.rank - 1] : 1;
-    if (e->data.known && e->data.classes > 0)
+    if (e->data.classes > 0)
         return e->data.classes;
     return columns > 1 ? columns : BYTES;
 }
@@ -142,6 +62,8 @@ static Value forward(Expansion *e, TrainBlock *t, const Value *given,
         return image;
     if (image.at.source == NULL)
         image.at = input->at;
+    if (!input_check(e, input, image))
+        return value_poison();
     Value output = expand_model(e, t, given, input, image);
     if (output.kind == VALUE_POISON)
         return output;
@@ -212,7 +134,7 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
 Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     const Function *model = train_model(t).closure.function;
     const Param *input = input_param(e, model);
-    if (input == NULL || !image_type(e, input))
+    if (input == NULL || !input_type(e, input))
         return NULL;
     Program *p = ARENA_NEW(e->arena, Program);
     *p = (Program){.name = model->name,

@@ -91,15 +91,17 @@ static bool read_data(Expansion *e, TrainBlock *t) {
                    "a data set, as cifar10(\"data/cifar10\")");
         return false;
     }
-    e->data = data_set(v.call);
+    bool good = data_set(e, v.call, &e->data);
     e->recipe.data_format = e->data.format;
     e->recipe.data_path = e->data.path;
-    return true;
+    e->recipe.data_setting = e->data.setting;
+    e->recipe.num_data_settings = e->data.num_settings;
+    return good;
 }
 
 static void warn_short_batch(Expansion *e, const TrainBlock *t) {
     int64_t samples = e->data.samples, batch = e->recipe.batch;
-    if (!e->data.known || e->recipe.drop_last || samples % batch == 0)
+    if (samples == 0 || e->recipe.drop_last || samples % batch == 0)
         return;
     Diagnostic *d = report(e->diags, D_short_batch, key_at(t, "batch"),
                            "a batch of %lld does not divide the %lld images",

@@ -85,6 +85,8 @@ NodeId input_node(Expansion *e, InputId id) {
     Type type = type_of(I32, id == INPUT_VALID ? 0 : 1, &e->recipe.batch);
     if (id == INPUT_IMAGE)
         type = e->image;
+    if (id == INPUT_LABEL)
+        type = label_type(e);
     return e->input[id] = graph_leaf(e->graph, OP_input, name[id], type);
 }
 

@@ -1,0 +1,104 @@
+// Input: the parameter of the model that takes the data, and the type of what
+// it takes.
+
+#include "frontend/expand.h"
+
+const Param *input_param(Expansion *e, const Function *model) {
+    const Param *found = NULL;
+    for (int i = 0; i < model->num_params; i++) {
+        const Param *p = &model->param[i];
+        if (p->type == NULL)
+            continue;
+        if (found != NULL) {
+            report(e->diags, D_not_built, p->at,
+                   "a model with several inputs is not supported yet");
+            return NULL;
+        }
+        found = p;
+    }
+    if (found == NULL) {
+        Diagnostic *d = report(e->diags, D_data, model->name_at,
+                               "the model `%s` has no input", model->name);
+        diag_note(d, "an input has a type, as in: image: u8[N, 32, 32, 3]");
+    }
+    return found;
+}
+
+// The written type, where names of dimensions take their sizes from `found`.
+static bool written_type(Expansion *e, const Param *p, Type found, Type *out) {
+    Binding *scope = e->scope;
+    bool good = type_expand(e, p->type, found, out);
+    e->scope = scope;
+    return good;
+}
+
+static bool report_data(Expansion *e, const Param *p, Type known,
+                        Type written) {
+    Diagnostic *d =
+        report(e->diags, D_data, p->type->at, "the samples of %s are %s",
+               e->data.format, type_text(e, known));
+    diag_label(d, "and this is %s", type_text(e, written));
+    if (written.rank == 4 && known.rank == 4 &&
+        written.dim[1] == known.dim[3] && written.dim[3] == known.dim[2])
+        diag_note(d, "the order is [N, height, width, channels]");
+    return false;
+}
+
+// Pixels become numbers when they are used, so that either may be written.
+static bool dtype_suits(DType written, DType known) {
+    return written == known || (written == F32 && known == U8);
+}
+
+static bool check_dtype(Expansion *e, const Param *p, Type *t) {
+    Type written = *t;
+    written.dtype = p->type->dtype;
+    if (e->data.typed) {
+        t->dtype = e->data.batch.dtype;
+        return dtype_suits(written.dtype, t->dtype) ||
+               report_data(e, p, *t, written);
+    }
+    t->dtype = written.dtype;
+    if (t->dtype == U8 || t->dtype == I32 || t->dtype == F32)
+        return true;
+    report(e->diags, D_data, p->type->at,
+           "a model's input is u8, i32 or f32, not %s", dtype_name(t->dtype));
+    return false;
+}
+
+static bool check_size(Expansion *e, const Param *p, Type t) {
+    if (t.rank >= 2 && t.dim[0] == e->recipe.batch && type_valid(t))
+        return true;
+    report(e->diags, t.rank < 2 ? D_rank : D_size, p->type->at,
+           "an input is a batch of samples, as u8[N, 32, 32, 3], below 64 TiB");
+    return false;
+}
+
+bool input_type(Expansion *e, const Param *p) {
+    Type t = e->data.batch;
+    t.dim[0] = e->recipe.batch;
+    if (t.rank == 0) {
+        t.rank = p->type->rank;
+        if (!written_type(e, p, t, &t))
+            return false;
+    }
+    e->image = t;
+    return check_dtype(e, p, &e->image) && check_size(e, p, e->image);
+}
+
+// A chain may change the size of images, so that the model takes others than
+// the data has.
+bool input_check(Expansion *e, const Param *p, Value input) {
+    Type found = node_type(e, input.node), written;
+    if (!written_type(e, p, found, &written))
+        return false;
+    if (type_same_shape(found, written))
+        return true;
+    if (input.node == e->input[INPUT_IMAGE])
+        return report_data(e, p, found, written);
+    Diagnostic *d = report(e->diags, D_data, p->type->at,
+                           "the model takes another input than the train "
+                           "block gives it");
+    diag_label(d, "this is %s", type_text(e, written));
+    diag_place(d, input.at, "and this is %s", type_text(e, found));
+    return false;
+}
