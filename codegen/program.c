@@ -79,12 +79,15 @@ static const char *rt_kind(const Node *d) {
     static const char *const kinds[][2] = {
         {STATE_STATISTIC, "RT_STATISTIC"},
         {STATE_OPTIMIZER, "RT_OPTIMIZER"},
+        {STATE_AVERAGE, "RT_AVERAGED"},
+        {STATE_GRADIENT, "RT_GRADIENT"},
         {STATE_RUN, "RT_RUN"},
         {STATE_METRIC, "RT_METRIC"},
         {STATE_DERIVED, "RT_DERIVED"},
     };
     const char *kind = node_text(d, ATTR_kind);
-    for (int i = 0; kind != NULL && i < 5; i++)
+    int count = sizeof kinds / sizeof kinds[0];
+    for (int i = 0; kind != NULL && i < count; i++)
         if (strcmp(kind, kinds[i][0]) == 0)
             return kinds[i][1];
     return "RT_PARAM";

@@ -686,16 +686,25 @@ static const double *gradient_of(const Eval *e) {
     return NULL;
 }
 
+// What gradients are multiplied by; none have waited.
+static double share_of_batch(const Eval *e) {
+    double share = 1;
+    for (NodeId id = 0; id < e->g->count; id++)
+        if (e->g->node[id].op == OP_accumulated)
+            share *= e->value[id][0];
+    return share;
+}
+
 // torch.nn.utils.clip_grad_norm_: what all gradients are multiplied by.
 static double norm_factor(const Eval *e, double limit) {
-    double sum = 0;
+    double sum = 0, share = share_of_batch(e);
     for (NodeId id = 0; id < e->g->count; id++) {
         const Node *n = &e->g->node[id];
         for (int64_t i = 0; n->op == OP_gradient && i < type_count(n->type);
              i++)
             sum += e->value[id][i] * e->value[id][i];
     }
-    return fmin(1, limit / (sqrt(sum) + 1e-6));
+    return fmin(1, limit / (share * sqrt(sum) + 1e-6));
 }
 
 static bool clips_norm(const Node *n) {
@@ -707,8 +716,9 @@ static void eval_clip(const Eval *e) {
     e->out[0] = clips_norm(e->n) ? norm_factor(e, limit) : limit;
 }
 
-// An element of a gradient as the graph's clip nodes leave it.
+// An element of a gradient as the graph's accumulated and clip nodes leave it.
 static double clipped(const Eval *e, double x) {
+    x *= share_of_batch(e);
     for (NodeId id = 0; id < e->g->count; id++) {
         const Node *n = &e->g->node[id];
         if (n->op != OP_clip)
@@ -744,6 +754,10 @@ static double adam(const Eval *e, double p, double g) {
 static void eval_optimizer(const Eval *e) {
     const double *gradient = gradient_of(e);
     for (int64_t i = 0; i < type_count(e->n->type); i++) {
+        if (e->n->op == OP_accumulate) {
+            e->out[i] = gradient ? gradient[i] : 0;
+            continue;
+        }
         double p = arg(e, 0)[i], g = gradient ? clipped(e, gradient[i]) : 0;
         e->out[i] = !gradient            ? p
                     : e->n->op == OP_sgd ? sgd(e, p, g)
@@ -878,11 +892,13 @@ static void eval_node(const Eval *e) {
     case OP_gradient:
     case OP_assign:
     case OP_output:
+    case OP_accumulated:
         eval_effect(e);
         return;
     case OP_clip:
         eval_clip(e);
         return;
+    case OP_accumulate:
     case OP_sgd:
     case OP_adam:
         eval_optimizer(e);

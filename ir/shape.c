@@ -703,6 +703,11 @@ const char *shape_clip(const Graph *g, const Node *n, Type *out) {
     return want_scalar(g, n, 0, F32);
 }
 
+const char *shape_factor(const Graph *g, const Node *n, Type *out) {
+    *out = type_scalar(F32);
+    return want_scalar(g, n, 0, F32);
+}
+
 const char *shape_assign(const Graph *g, const Node *n, Type *out) {
     Op op = g->node[n->arg[0]].op;
     Type to = operand(g, n, 0), value = operand(g, n, 1);

@@ -111,7 +111,8 @@ static bool check_facts(Verifier *v, NodeId id) {
     if (v->g->facts & PRIMITIVE && op_info[op].facts & COMPOSITE)
         return broken(v, 6, id, "%s is composite", name);
     if (v->g->facts & UPDATES &&
-        (op == OP_gradient || op == OP_clip || op_info[op].facts & OPTIMIZES))
+        (op == OP_gradient || op == OP_clip || op == OP_accumulated ||
+         op_info[op].facts & OPTIMIZES))
         return broken(v, 7, id, "%s should have become assignments", name);
     return true;
 }

@@ -4,9 +4,10 @@
 //   keeps   every other node and its value
 //   leaves  assign nodes at the end, in the order of the optimizer nodes, and
 //           states of kind "optimizer" named for their parameter; no optimizer,
-//           clip or gradient
+//           accumulated, clip or gradient
 //
-// Gradients are divided by the loss scale, then clipped, then used; each rule
+// Gradients are added to those that wait, divided by the loss scale, multiplied
+// by their share, then clipped, then used; each rule
 // has a file for its family.  A decay or momentum that is the constant 0 costs
 // nothing.  A parameter without a gradient keeps its value.
 #include "passes/passes.h"
@@ -20,7 +21,8 @@ static bool is_optimizer(const Graph *g, NodeId n) {
 static void copy_rest(Graph *out, const Graph *g, NodeId *now) {
     for (NodeId n = 0; n < g->count; n++) {
         Op op = g->node[n].op;
-        if (!is_optimizer(g, n) && op != OP_gradient && op != OP_clip)
+        if (!is_optimizer(g, n) && op != OP_gradient && op != OP_clip &&
+            op != OP_accumulated)
             now[n] = graph_copy(out, g, n, now);
     }
 }
@@ -53,18 +55,37 @@ static Node mapped(const Node *n, const NodeId *now, Arena *scratch) {
     return copy;
 }
 
+// What gradients are multiplied by when others have waited for them.
+static NodeId find_share(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_accumulated)
+            return g->node[n].arg[0];
+    return NO_NODE;
+}
+
+// What waits keeps the loss scale, which does not change before the update.
+static bool waits(const Graph *g, NodeId n) {
+    return g->node[n].op == OP_accumulate;
+}
+
 // Gradients of the loss itself, for the params that an optimizer updates.
 static void unscale(Graph *out, const Graph *g, NodeId *gradient,
-                    Arena *scratch) {
-    NodeId loss_scale = find_loss_scale(out);
+                    const NodeId *now, Arena *scratch) {
+    NodeId loss_scale = find_loss_scale(out), share = find_share(g);
     bool *wanted = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
         if (!is_optimizer(g, n))
             continue;
         NodeId param = g->node[n].arg[0], *raw = &gradient[param];
         out->at = g->node[n].from;
-        if (!wanted[param] && *raw != NO_NODE && loss_scale != NO_NODE)
-            *raw = graph_op2(out, OP_div, *raw, loss_scale);
+        if (!wanted[param] && *raw != NO_NODE) {
+            if (share != NO_NODE)
+                *raw = gradient_collect(out, now[param], *raw);
+            if (loss_scale != NO_NODE && !waits(g, n))
+                *raw = graph_op2(out, OP_div, *raw, loss_scale);
+            if (share != NO_NODE)
+                *raw = graph_op2(out, OP_mul, *raw, now[share]);
+        }
         wanted[param] = true;
     }
     for (NodeId n = 0; n < g->count; n++)
@@ -82,6 +103,7 @@ static void clip(Graph *out, const Graph *g, NodeId *gradient,
 
 static UpdateRule *rule_of(Op op) {
     static UpdateRule *const rule[NUM_OPS] = {
+        [OP_accumulate] = update_accumulate,
         [OP_sgd] = update_sgd,
         [OP_adam] = update_adam,
     };
@@ -94,7 +116,7 @@ Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     copy_rest(out, g, now);
     NodeId *gradient = find_gradients(g, now, scratch);
-    unscale(out, g, gradient, scratch);
+    unscale(out, g, gradient, now, scratch);
     clip(out, g, gradient, now, scratch);
     for (NodeId n = 0; n < g->count; n++) {
         if (!is_optimizer(g, n) || gradient[g->node[n].arg[0]] == NO_NODE)
@@ -103,7 +125,7 @@ Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
         Update u = {.g = out,
                     .from = from,
                     .param = from.arg[0],
-                    .rate = from.arg[1],
+                    .rate = from.num_args > 1 ? from.arg[1] : NO_NODE,
                     .gradient = gradient[g->node[n].arg[0]]};
         out->at = from.from;
         rule_of(from.op)(&u);

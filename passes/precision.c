@@ -30,7 +30,8 @@ typedef struct {
     NodeId *raw;     // new nodes: gradients that still carry the loss scale
     NodeId *assigns; // old assign nodes that wait for the finite check
     int num_raw, num_assigns;
-    bool scaled;  // the loss is, so that assignments wait for the check
+    bool scaled;  // the loss is
+    bool guarded; // assignments wait for the check
     NodeId scale; // the state, when scaled
 } Precision;
 
@@ -128,6 +129,14 @@ static bool unscales(const Graph *g, NodeId id) {
 
 static bool has_scale(const Graph *g) {
     for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_loss_scale)
+            return true;
+    return false;
+}
+
+// A step that only adds gradients up leaves the check to the update.
+static bool has_unscaled(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
         if (unscales(g, n))
             return true;
     return false;
@@ -135,7 +144,7 @@ static bool has_scale(const Graph *g) {
 
 static void walk(Precision *p) {
     for (NodeId n = 0; n < p->old->count; n++) {
-        if (p->scaled && p->old->node[n].op == OP_assign) {
+        if (p->guarded && p->old->node[n].op == OP_assign) {
             p->assigns[p->num_assigns++] = n;
             continue;
         }
@@ -209,11 +218,12 @@ Graph *pass_precision(Graph *g, Arena *scratch, const PassOptions *o) {
                    .now = ARENA_ARRAY(scratch, g->count, NodeId),
                    .raw = ARENA_ARRAY(scratch, g->count, NodeId),
                    .assigns = ARENA_ARRAY(scratch, g->count, NodeId),
-                   .scaled = o->act == F16 && has_scale(g)};
+                   .scaled = o->act == F16 && has_scale(g),
+                   .guarded = o->act == F16 && has_unscaled(g)};
     p.narrow = o->act == F32 ? nothing(g, scratch) : find_narrow(g, scratch);
     p.g->act = o->act;
     walk(&p);
-    if (p.scaled)
+    if (p.guarded)
         finish_scaled(&p);
     return p.g;
 }

@@ -43,7 +43,13 @@ void update_descend(Update *u, NodeId from, NodeId rate, NodeId direction);
 // ---- one file for each family ----
 
 typedef void UpdateRule(Update *u);
-UpdateRule update_sgd, update_adam;
+UpdateRule update_accumulate, update_sgd, update_adam;
+
+// ---- accumulate.c ----
+
+// The sum of a gradient and those of its parameter that have waited; none wait
+// afterwards.
+NodeId gradient_collect(Graph *g, NodeId param, NodeId gradient);
 
 // ---- clip.c ----
 

@@ -43,7 +43,7 @@ struct RtCheckpoint {
 };
 
 static bool is_saved(const RtState *s) {
-    return s->kind != RT_DERIVED;
+    return s->kind != RT_DERIVED && s->kind != RT_GRADIENT;
 }
 
 static void add(Header *h, const char *format, ...)

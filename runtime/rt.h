@@ -20,12 +20,15 @@ typedef enum {
 
 typedef struct RtDevice RtDevice;
 
-// What a state is for.  All but derived state is saved in checkpoints; metrics
-// too, so that the rows of a resumed run are whole.
+// What a state is for.  All but derived state, which is made again, and
+// gradients that wait within an update is saved in checkpoints; metrics too, so
+// that the rows of a resumed run are whole.
 typedef enum {
     RT_PARAM,
     RT_STATISTIC,
     RT_OPTIMIZER,
+    RT_AVERAGED,
+    RT_GRADIENT,
     RT_RUN,
     RT_METRIC,
     RT_DERIVED

@@ -314,6 +314,14 @@ static const struct {
      "%4 = clip %3 {mode = \"value\"} : f32[]\n" CONST(5, "f32[]", "1")
      CONST(6, "f32[]", "0") "%7 = sgd %0, %5, %6, %6 : f32[2]\n",
      2, {-2, 5.5}},
+    {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,-4")
+     "%2 = gradient %0, %1 : f32[2]\n%3 = accumulate %0 : f32[2]\n", 2, {3, -4}},
+    {INPUT(0, "f32[]") "%1 = accumulated %0 : f32[]\n", 1, {1}},
+    {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,-4")
+     "%2 = gradient %0, %1 : f32[2]\n" CONST(3, "f32[]", "0.5")
+     "%4 = accumulated %3 : f32[]\n" CONST(5, "f32[]", "1")
+     CONST(6, "f32[]", "0") "%7 = sgd %0, %5, %6, %6 : f32[2]\n",
+     2, {-0.5, 4}},
     {PARAM(0, "f32[2]") CONST(1, "f32[2]", "3,4")
      "%2 = assign %0, %1 : f32[2]\n", 2, {3, 4}},
     {INPUT(0, "f32[2]") "%1 = output %0 {name = \"y\"} : f32[2]\n", 2, {1, 2}},

@@ -129,6 +129,8 @@ static const char *const good[] = {
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
     "%2 = sgd %0, %1, %1, %1 : f32[3]\n",
     INPUT(0, "f32[]") "%1 = clip %0 {mode = \"norm\"} : f32[]\n",
+    "%0 = param {name = \"w\"} : f32[2]\n%1 = accumulate %0 : f32[2]\n",
+    INPUT(0, "f32[]") "%1 = accumulated %0 : f32[]\n",
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
     "%3 = adam %0, %1, %1, %1, %1, %2 : f32[3]\n",
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[3]")
@@ -188,6 +190,8 @@ static const struct {
      "the largest of nothing"},
     {INPUT(0, "f32[2,3]") "%1 = argmax %0 {axis = 0} : i32[3]\n",
      "it searches the last axis only"},
+    {INPUT(0, "f32[2]") "%1 = accumulated %0 : f32[]\n",
+     "operand 1 must be f32[], not f32[2]"},
     {INPUT(0, "f32[]") "%1 = clip %0 {mode = \"l2\"} : f32[]\n",
      "its mode must be norm or value"},
     {INPUT(0, "f32[2]") "%1 = clip %0 {mode = \"norm\"} : f32[]\n",
