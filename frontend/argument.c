@@ -123,6 +123,20 @@ static const char *kind_wanted(Expansion *e, const ParamInfo *p) {
     switch (p->kind) {
     case TENSOR:
         return "a tensor";
+    case OPERAND:
+        return "a tensor or a number";
+    case TENSORS:
+        return "a list of tensors";
+    case AXIS:
+        return arena_format(e->arena, "one of: %s; or an axis's number",
+                            word_list(e, p->words));
+    case AXES:
+        return arena_format(e->arena, "of: %s; or axes' numbers; or a list",
+                            word_list(e, p->words));
+    case SIZES:
+        return "a whole number from 1, or a list of whole numbers";
+    case STARTS:
+        return "an initialiser, as zeros or normal(0, 0.02), or a number";
     case NUMBER:
         return "a number";
     case POSITIVE:
@@ -183,6 +197,31 @@ static bool is_number_list(Value v) {
     return true;
 }
 
+// An axis counts from 0, or from the last, which is -1.
+static bool is_axis(Value v) {
+    return v.kind == VALUE_WORD || is_whole(v, -MAX_RANK);
+}
+
+static bool all_items(Value v, bool (*good)(Value)) {
+    for (int i = 0; i < v.list.count; i++)
+        if (!good(v.list.item[i]))
+            return false;
+    return v.list.count > 0;
+}
+
+static bool is_tensor(Value v) {
+    return v.kind == VALUE_TENSOR;
+}
+
+static bool is_size(Value v) {
+    return is_whole(v, -1);
+}
+
+static bool is_start(Value v) {
+    return is_plain(v) ||
+           (v.kind == VALUE_CALL && v.call->builtin->class == INITIAL);
+}
+
 static bool is_scalar(Expansion *e, Value v) {
     return is_plain(v) || (v.kind == VALUE_TENSOR &&
                            type_equal(node_type(e, v.node), type_scalar(F32)));
@@ -191,7 +230,20 @@ static bool is_scalar(Expansion *e, Value v) {
 static bool suits(Expansion *e, const ParamInfo *p, Value v) {
     switch (p->kind) {
     case TENSOR:
-        return v.kind == VALUE_TENSOR;
+        return is_tensor(v);
+    case OPERAND:
+        return is_tensor(v) || is_plain(v);
+    case TENSORS:
+        return v.kind == VALUE_LIST && all_items(v, is_tensor);
+    case AXIS:
+        return is_axis(v);
+    case AXES:
+        return is_axis(v) || (v.kind == VALUE_LIST && all_items(v, is_axis));
+    case SIZES:
+        return is_whole(v, 1) ||
+               (v.kind == VALUE_LIST && all_items(v, is_size));
+    case STARTS:
+        return is_start(v);
     case NUMBER:
         return is_plain(v);
     case POSITIVE:
@@ -262,9 +314,13 @@ static bool word_allowed(const char *words, const char *word) {
 }
 
 // A name that is meant as a word, such as `reflect`.
-static bool is_word(const ParamInfo *p, const Given *g) {
-    return p->words != NULL && g->expr != NULL && g->expr->kind == EXPR_NAME &&
-           (p->kind == WORD || word_allowed(p->words, g->expr->text));
+static bool is_word(const ParamInfo *p, const Expr *x) {
+    return p->words != NULL && x != NULL && x->kind == EXPR_NAME &&
+           (p->kind == WORD || word_allowed(p->words, x->text));
+}
+
+static Value word(const Expr *x) {
+    return (Value){.kind = VALUE_WORD, .text = x->text, .at = x->at};
 }
 
 static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
@@ -290,16 +346,48 @@ static Value default_value(const ParamInfo *p) {
     return value_number(strtod(text, NULL), (Span){0});
 }
 
+// A list of axes, of which some may be words.
+static Value axis_list(Expansion *e, const ParamInfo *p, const Expr *x) {
+    Value *item = ARENA_ARRAY(e->arena, (size_t)x->count + 1, Value);
+    for (int i = 0; i < x->count; i++) {
+        item[i] =
+            is_word(p, x->item[i]) ? word(x->item[i]) : expand(e, x->item[i]);
+        if (item[i].kind == VALUE_POISON)
+            return value_poison();
+    }
+    return (Value){.kind = VALUE_LIST, .at = x->at, .list = {item, x->count}};
+}
+
+// An initialiser's name alone is a call without arguments.
+static Value call_by_name(Expansion *e, Value v) {
+    if (v.kind != VALUE_BUILTIN || v.builtin->class != INITIAL)
+        return v;
+    Call *c = ARENA_NEW(e->arena, Call);
+    *c = (Call){.builtin = v.builtin, .at = v.at};
+    if (!bind_builtin(e, c, NULL, 0))
+        return value_poison();
+    return (Value){.kind = VALUE_CALL, .call = c, .at = v.at};
+}
+
+static Value argument_value(Expansion *e, const ParamInfo *p, const Given *g) {
+    if (g->value != NULL)
+        return *g->value;
+    if (p->kind == AXES && g->expr->kind == EXPR_LIST)
+        return axis_list(e, p, g->expr);
+    Value v = expand(e, g->expr);
+    return p->kind == STARTS ? call_by_name(e, v) : v;
+}
+
 static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
                     const Given *g, Value *out) {
-    if (is_word(p, g)) {
-        *out = (Value){.kind = VALUE_WORD, .text = g->expr->text, .at = g->at};
+    if (is_word(p, g->expr)) {
+        *out = word(g->expr);
         if (word_allowed(p->words, g->expr->text))
             return true;
         report_word(e, c, p, g);
         return false;
     }
-    *out = g->value ? *g->value : expand(e, g->expr);
+    *out = argument_value(e, p, g);
     if (out->kind == VALUE_POISON)
         return false;
     if (suits(e, p, *out))

@@ -43,6 +43,7 @@ bool builtin_trains(const Builtin *b) {
     case B_group_norm:
     case B_embedding:
     case B_attention:
+    case B_parameter:
         return true;
     default:
         return false;
@@ -51,14 +52,11 @@ bool builtin_trains(const Builtin *b) {
 
 const char *class_name(Class c) {
     static const char *const name[] = {
-        [ANYWHERE] = "a function",
-        [LAYER] = "a layer",
-        [IMAGE] = "a layer",
-        [AUGMENT] = "an augmentation",
-        [LOSS] = "a part of a loss",
-        [OPTIMIZER] = "an optimizer",
-        [CLIP] = "a limit of gradients",
-        [SCHEDULE] = "a schedule",
+        [ANYWHERE] = "a function",       [LAYER] = "a layer",
+        [FUNCTION] = "a function",       [IMAGE] = "a layer",
+        [INITIAL] = "an initialiser",    [AUGMENT] = "an augmentation",
+        [LOSS] = "a part of a loss",     [OPTIMIZER] = "an optimizer",
+        [CLIP] = "a limit of gradients", [SCHEDULE] = "a schedule",
         [DATA] = "a data set",
     };
     return name[c];
@@ -68,6 +66,8 @@ const char *class_place(Class c) {
     static const char *const place[] = {
         [ANYWHERE] = "anywhere",
         [LAYER] = "a model",
+        [FUNCTION] = "anywhere",
+        [INITIAL] = "a layer's init",
         [IMAGE] = "a model or the input of a train block",
         [AUGMENT] = "the input of a train block",
         [LOSS] = "the loss of a train block",

@@ -7,6 +7,7 @@
 
 #include "frontend/expand.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_CALLS = 100, MOST_DEPTH = 1500 };
@@ -373,6 +374,8 @@ static Value call_function(Expansion *e, Value function, const Expr *by,
 static bool belongs(Class c, Phase p) {
     switch (c) {
     case ANYWHERE:
+    case FUNCTION:
+    case INITIAL:
         return true;
     case LAYER:
         return p == PHASE_MODEL;
@@ -389,6 +392,43 @@ static bool belongs(Class c, Phase p) {
         return p == PHASE_KEYS;
     }
     return false;
+}
+
+static bool has_tensor(Value v) {
+    bool some = v.kind == VALUE_TENSOR;
+    for (int i = 0; v.kind == VALUE_LIST && i < v.list.count; i++)
+        some |= has_tensor(v.list.item[i]);
+    return some;
+}
+
+static bool takes_tensor(const Call *c) {
+    bool some = false;
+    for (int i = 0; i < builtin_num_params(c->builtin); i++)
+        some |= has_tensor(c->arg[i]);
+    return some;
+}
+
+// A function of numbers is a number: its graph is computed at once.
+static Value compute(Expansion *e, const Call *c) {
+    enum { WORK = 5000 };
+    Graph *outer = e->graph;
+    e->work += WORK;
+    e->graph = graph_new(e->arena, "constant");
+    Value v = c->builtin->lower(e, c);
+    if (v.kind == VALUE_TENSOR) {
+        double x = *graph_eval(e->graph, e->arena, NULL, false)[v.node];
+        bool truth = node_type(e, v.node).dtype == BOOL;
+        v = value_number(x, c->at);
+        if (truth)
+            v = (Value){.kind = VALUE_TRUTH, .truth = x != 0, .at = c->at};
+        else if (!isfinite(x)) {
+            report(e->diags, D_range, c->at,
+                   "the result is not a finite number");
+            v = value_poison();
+        }
+    }
+    e->graph = outer;
+    return v;
 }
 
 static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
@@ -409,7 +449,9 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
     }
     if (!bind_builtin(e, c, given, num_given) || !within_limits(e, at))
         return value_poison();
-    if (e->path != NULL && b->class != ANYWHERE)
+    if (b->class == FUNCTION && !takes_tensor(c))
+        return compute(e, c);
+    if (e->path != NULL && b->class != ANYWHERE && b->class != INITIAL)
         c->path = path_layer(e, b->name, builtin_trains(b));
     origin_set(e, at, c->path);
     Value v = b->lower(e, c);

@@ -75,7 +75,9 @@ const char *value_kind_name(ValueKind k);
 typedef enum {
     ANYWHERE,
     LAYER,     // in models
+    FUNCTION,  // of tensors or numbers, anywhere
     IMAGE,     // in models and in the input of the train block
+    INITIAL,   // what an `init` may be, anywhere
     AUGMENT,   // in the input of the train block
     LOSS,      // in its loss
     OPTIMIZER, // in its other keys
@@ -86,6 +88,8 @@ typedef enum {
 
 typedef enum {
     TENSOR,
+    OPERAND, // a tensor or a number
+    TENSORS, // a list of tensors
     NUMBER,
     POSITIVE, // a number above 0
     SHARE,    // 0 .. 1
@@ -95,6 +99,10 @@ typedef enum {
     PADDING,  // a word, a whole number, [rows, columns] or
               // [top, bottom, left, right]
     FLAG,
+    AXIS,    // the name of an axis, or its number
+    AXES,    // an axis, or a list of them
+    SIZES,   // a whole number from 1, or a list of whole numbers
+    STARTS,  // an initialiser, or a number
     NUMBERS, // a number or a list of numbers
     SCALAR,  // a number or a schedule
     STRING,
@@ -234,6 +242,16 @@ Value expand_binary(Expansion *e, const Expr *x, Value a, Value b);
 // a op b for numbers and scalars, op being +, -, * or /.
 Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at);
 
+// ---- joint.c: tensors that meet element by element ----
+
+// False, with a report, unless the shapes of two tensors or numbers broadcast;
+// verb is what cannot be done, as "add".
+bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b);
+bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b);
+
+// a op b; NO_NODE after a report.
+NodeId add_joint(Expansion *e, const Call *c, Op op, Value a, Value b);
+
 // ---- tensor.c: adding to the graph on the user's behalf ----
 
 // Where the nodes that follow come from.
@@ -250,14 +268,20 @@ NodeId as_float(Expansion *e, NodeId n);
 // A number or scalar as f32[].
 NodeId scalar_node(Expansion *e, Value v);
 NodeId number_node(Expansion *e, double value);
+// A tensor as numbers, or a number as f32[].
+NodeId operand_node(Expansion *e, const Value *v);
 
 // Adds n unless the user's sizes forbid it; NO_NODE after a report.
 NodeId add_checked(Expansion *e, const Call *c, Node n);
+NodeId add_at(Expansion *e, Span at, const char *what, Node n);
 NodeId add_unary(Expansion *e, Op op, NodeId a);
 NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b);
 
 // False, and a report, unless the tensor has that rank.
 bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank);
+
+// False, and a report, unless n is a tensor's axis; *axis is its number.
+bool expect_axis(Expansion *e, const Call *c, Value v, Type t, int *axis);
 
 // Inputs and states of the run, each once in a graph.
 typedef enum {
@@ -290,11 +314,18 @@ const char *path_layer(Expansion *e, const char *kind, bool trains);
 
 // ---- parameter.c: what is trained ----
 
-typedef enum { INIT_CONSTANT, INIT_UNIFORM } InitKind;
+typedef enum {
+    INIT_CONSTANT, // low
+    INIT_UNIFORM,  // low .. high
+    INIT_NORMAL,   // mean low, standard deviation high
+    INIT_DIRAC,    // as INIT_UNIFORM, its first filters the identity
+    INIT_ADD_DIRAC,
+} InitKind;
 
 typedef struct {
     InitKind kind;
-    double value; // the constant, or the bound of -bound .. bound
+    double low, high;
+    int64_t groups; // of a convolution
 } Init;
 
 typedef struct {
@@ -315,7 +346,41 @@ NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
 // The graph that fills parameters with random numbers.
 Graph *init_graph(Expansion *e);
 
-// ---- layers.c, norm.c, loss.c, optimizer.c, clip.c, schedule.c, augment.c,
+// ---- initial.c: how parameters start ----
+
+// PyTorch's default for the weights of a layer, and for its bias: uniform
+// within 1 / sqrt(fan_in).
+Init initial_default(Type weight);
+
+// Replaces *init by what an argument asks for, if it was given, for a
+// parameter of type t.  False after a report.
+bool initial_given(Expansion *e, const Value *v, Type t, Init *init);
+
+// What a parameter starts with, as a node of an init graph.
+NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p);
+
+// ---- linear.c: matrix products ----
+
+// a @ b
+Value matrix_product(Expansion *e, const Expr *x, Value a, Value b);
+
+// What follows a product with weights of a type: a bias for each of its rows,
+// unless it is left out.
+Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
+               const Value *given);
+
+// ---- dropout.c ----
+
+// x with numbers left out; `what` tells two uses of one layer apart.
+NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
+                    double p);
+
+// ---- conv.c: windows ----
+
+// Top, bottom, left and right, from a number or a list of 2 or 4.
+void read_pads(const Value *v, int64_t pad[4]);
+
+// ---- conv.c, norm.c, loss.c, optimizer.c, clip.c, schedule.c, augment.c,
 // data.c ----
 
 #define BUILTIN(name, class, lowering, module) Lowering lower_##lowering;
@@ -327,6 +392,9 @@ Value optimizer_rate(const Call *c);
 
 // Limits the gradients of the train graph, by a call of class CLIP.
 void clip_apply(Expansion *e, const Call *c);
+
+// sum(x) or mean(x) without axes: the loss, over the samples that count.
+Value reduce_loss(Expansion *e, const Call *c, bool mean);
 
 // Adds the sums that the runtime reads, after a loss was reduced.
 void metrics_add(Expansion *e, NodeId output);

@@ -105,22 +105,45 @@ Value lower_mse(Expansion *e, const Call *c) {
 
 // ---- reductions ----
 
-// sum(x) and mean(x) over the samples that count.
-Value lower_reduction(Expansion *e, const Call *c) {
-    Type t = node_type(e, c->arg[0].node);
-    if (t.rank != 2 || t.dim[0] != e->recipe.batch || t.dim[1] != 1) {
-        Diagnostic *d = report(e->diags, D_rank, c->at,
-                               "%s needs the loss of each sample, f32[N, 1]",
+// The mean of x over all but the batch, [N,1].
+static NodeId sample_means(Expansion *e, NodeId x) {
+    Type t = node_type(e, x);
+    int64_t axes[MAX_RANK], column[] = {t.dim[0], 1};
+    for (int i = 1; i < t.rank; i++)
+        axes[i - 1] = i;
+    double count = (double)(type_count(t) / t.dim[0]);
+    if (count == 1)
+        return graph_reshape(e->graph, x, 2, column);
+    NodeId sum = graph_reduce(e->graph, OP_sum, x, t.rank - 1, axes);
+    sum = graph_reshape(e->graph, sum, 2, column);
+    return graph_op2(e->graph, OP_div, sum, number_node(e, count));
+}
+
+Value reduce_loss(Expansion *e, const Call *c, bool mean) {
+    const Value *x = &c->arg[0];
+    Type t = node_type(e, x->node);
+    if (e->phase != PHASE_LOSS) {
+        Diagnostic *d = report(e->diags, D_missing, c->at, "%s needs `axes`",
                                c->builtin->name);
-        diag_place(d, c->arg[0].at, "this is %s", type_text(e, t));
+        diag_note(d, "as in: %s(x, axes=[height, width])", c->builtin->name);
         return value_poison();
     }
-    e->loss.samples = as_float(e, c->arg[0].node);
+    if (t.rank == 0 || t.dim[0] != e->recipe.batch) {
+        Diagnostic *d = report(e->diags, D_rank, c->at,
+                               "%s needs numbers for each sample, f32[N, ...]",
+                               c->builtin->name);
+        diag_place(d, x->at, "this is %s", type_text(e, t));
+        return value_poison();
+    }
+    double each = (double)(type_count(t) / t.dim[0]);
+    e->loss.samples = sample_means(e, as_float(e, x->node));
     NodeId total = sum_samples(e, e->loss.samples);
-    if (builtin_id(c->builtin) == B_mean && all_count(e))
+    if (!mean && each != 1)
+        total = graph_op2(e->graph, OP_mul, total, number_node(e, each));
+    else if (mean && all_count(e))
         total = graph_op2(e->graph, OP_mul, total,
                           number_node(e, 1.0 / (double)e->recipe.batch));
-    else if (builtin_id(c->builtin) == B_mean)
+    else if (mean)
         total = graph_op2(e->graph, OP_div, total, sample_count(e));
     e->loss.total = total;
     return value_tensor(total, c->at);

@@ -1,12 +1,14 @@
 // batch_norm: in training one composite node and the running statistics'
-// updates, in evaluation the running statistics themselves.
+// updates, in evaluation the running statistics themselves.  Of ghost batches
+// each has statistics of its own.
 
 #include "frontend/expand.h"
 
 typedef struct {
     NodeId x, scale, bias, mean, var; // mean and var: the running ones
-    Type channels;
+    Type channels, statistic;
     double eps, momentum;
+    int64_t splits;
 } Norm;
 
 static bool is_op(const Expansion *e, NodeId n, Op op) {
@@ -33,7 +35,7 @@ static NodeId affine(Expansion *e, const Call *c, bool trained,
                      const char *name, Type type, double start) {
     if (!trained)
         return graph_constant(e->graph, type, start);
-    return parameter_new(e, c, name, type, (Init){INIT_CONSTANT, start});
+    return parameter_new(e, c, name, type, (Init){INIT_CONSTANT, .low = start});
 }
 
 // running = (1 - momentum) * running + momentum * batch
@@ -41,6 +43,30 @@ static void track(Expansion *e, NodeId running, NodeId batch, double momentum) {
     NodeId old = add_binary(e, OP_mul, running, number_node(e, 1 - momentum));
     NodeId new = add_binary(e, OP_mul, batch, number_node(e, momentum));
     graph_assign(e->graph, running, add_binary(e, OP_add, old, new));
+}
+
+// y = (x - mean) / sqrt(var + eps) * scale + bias
+static NodeId normalized(Expansion *e, const Norm *n, NodeId x, NodeId mean,
+                         NodeId var) {
+    NodeId root = add_unary(e, OP_rsqrt,
+                            add_binary(e, OP_add, var, number_node(e, n->eps)));
+    NodeId centred = add_binary(e, OP_sub, x, mean);
+    NodeId scaled =
+        add_binary(e, OP_mul, centred, add_binary(e, OP_mul, root, n->scale));
+    return add_binary(e, OP_add, scaled, n->bias);
+}
+
+// Moves the running statistics towards those of a batch, whose mean and
+// variance are of `count` numbers each.
+static void track_both(Expansion *e, const Norm *n, NodeId mean, NodeId var,
+                       double count) {
+    NodeId unbiased =
+        add_binary(e, OP_mul, var, number_node(e, count / (count - 1)));
+    Type t = n->statistic;
+    mean = graph_reshape(e->graph, mean, t.rank, t.dim);
+    unbiased = graph_reshape(e->graph, unbiased, t.rank, t.dim);
+    track(e, n->mean, mean, n->momentum);
+    track(e, n->var, unbiased, n->momentum);
 }
 
 static NodeId norm_train(Expansion *e, const Norm *n) {
@@ -59,27 +85,58 @@ static NodeId norm_train(Expansion *e, const Norm *n) {
                                    .group = -1});
     NodeId sum = graph_reduce(g, OP_sum, n->x, t.rank - 1, axes);
     NodeId var = graph_reduce(g, OP_var, n->x, t.rank - 1, axes);
-    NodeId unbiased =
-        add_binary(e, OP_mul, var, number_node(e, count / (count - 1)));
     // As expand writes it, so that the two are one node.
     NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
-    track(e, n->mean, mean, n->momentum);
-    track(e, n->var, unbiased, n->momentum);
+    track_both(e, n, mean, var, count);
     return y;
 }
 
-static NodeId norm_eval(Expansion *e, const Norm *n) {
-    NodeId root = add_unary(
-        e, OP_rsqrt, add_binary(e, OP_add, n->var, number_node(e, n->eps)));
-    NodeId centred = add_binary(e, OP_sub, n->x, n->mean);
-    NodeId scaled =
-        add_binary(e, OP_mul, centred, add_binary(e, OP_mul, root, n->scale));
-    return add_binary(e, OP_add, scaled, n->bias);
+// Sample i belongs to split i mod splits: x as [N/splits, splits, M, C].
+static NodeId ghost_train(Expansion *e, const Norm *n) {
+    Graph *g = e->graph;
+    Type t = node_type(e, n->x);
+    int64_t channels = n->channels.dim[0], batch = t.dim[0] / n->splits;
+    int64_t view[] = {batch, n->splits, type_count(t) / t.dim[0] / channels,
+                      channels};
+    double count = (double)view[0] * (double)view[2];
+    NodeId x = graph_reshape(g, n->x, 4, view);
+    NodeId sum = graph_reduce(g, OP_sum, x, 2, (int64_t[]){0, 2});
+    NodeId var = graph_reduce(g, OP_var, x, 2, (int64_t[]){0, 2});
+    NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
+    track_both(e, n, mean, var, count);
+    return graph_reshape(g, normalized(e, n, x, mean, var), t.rank, t.dim);
 }
 
-static bool expect_statistics(Expansion *e, const Call *c, const Value *x) {
+// The mean over the splits of what is tracked for each.
+static NodeId over_splits(Expansion *e, const Norm *n, NodeId statistic) {
+    NodeId sum = graph_reduce(e->graph, OP_sum, statistic, 1, (int64_t[]){0});
+    return add_binary(e, OP_div, sum, number_node(e, (double)n->splits));
+}
+
+static NodeId norm_eval(Expansion *e, const Norm *n) {
+    bool ghost = n->splits > 1;
+    return normalized(e, n, n->x, ghost ? over_splits(e, n, n->mean) : n->mean,
+                      ghost ? over_splits(e, n, n->var) : n->var);
+}
+
+static bool expect_splits(Expansion *e, const Call *c, const Value *x,
+                          int64_t splits) {
     Type t = node_type(e, x->node);
-    if (t.rank >= 2 && type_count(t) / t.dim[t.rank - 1] > 1)
+    if (t.dim[0] % splits == 0)
+        return true;
+    Diagnostic *d = report(e->diags, D_groups, c->at,
+                           "a batch of %lld does not divide into %lld splits",
+                           (long long)t.dim[0], (long long)splits);
+    diag_place(d, x->at, "this is %s", type_text(e, t));
+    return false;
+}
+
+static bool expect_statistics(Expansion *e, const Call *c, const Value *x,
+                              int64_t splits) {
+    Type t = node_type(e, x->node);
+    if (t.rank >= 2 && !expect_splits(e, c, x, splits))
+        return false;
+    if (t.rank >= 2 && type_count(t) / t.dim[t.rank - 1] / splits > 1)
         return true;
     Diagnostic *d =
         report(e->diags, t.rank < 2 ? D_rank : D_range, c->at,
@@ -90,23 +147,99 @@ static bool expect_statistics(Expansion *e, const Call *c, const Value *x) {
 
 Value lower_batch_norm(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_batch_norm_x);
-    if (!expect_statistics(e, c, x))
+    int64_t splits = call_count(c, P_batch_norm_ghost);
+    if (!expect_statistics(e, c, x, splits))
         return value_poison();
     warn_bias(e, c, x);
     Type t = node_type(e, x->node);
     Norm n = {.x = as_float(e, x->node),
               .channels = type_of(F32, 1, &t.dim[t.rank - 1]),
               .eps = call_number(c, P_batch_norm_eps),
-              .momentum = call_number(c, P_batch_norm_momentum)};
+              .momentum = call_number(c, P_batch_norm_momentum),
+              .splits = splits};
+    n.statistic = n.channels;
+    if (splits > 1)
+        n.statistic = type_of(F32, 2, (int64_t[]){splits, t.dim[t.rank - 1]});
     n.scale =
         affine(e, c, call_flag(c, P_batch_norm_scale), "scale", n.channels, 1);
     n.bias =
         affine(e, c, call_flag(c, P_batch_norm_bias), "bias", n.channels, 0);
-    n.mean = statistic_new(e, c, "running_mean", n.channels, 0);
-    n.var = statistic_new(e, c, "running_var", n.channels, 1);
+    n.mean = statistic_new(e, c, "running_mean", n.statistic, 0);
+    n.var = statistic_new(e, c, "running_var", n.statistic, 1);
     if (n.scale == NO_NODE || n.bias == NO_NODE || n.mean == NO_NODE ||
         n.var == NO_NODE)
         return value_poison();
-    return value_tensor(e->training ? norm_train(e, &n) : norm_eval(e, &n),
+    if (!e->training)
+        return value_tensor(norm_eval(e, &n), c->at);
+    return value_tensor(splits > 1 ? ghost_train(e, &n) : norm_train(e, &n),
                         c->at);
+}
+
+// ---- layer_norm and group_norm ----
+
+// (x - mean) / sqrt(var + eps) over axes that have `count` numbers.
+static NodeId standardized(Expansion *e, NodeId x, int count_axes,
+                           const int64_t *axes, double count, double eps) {
+    Graph *g = e->graph;
+    NodeId sum = graph_reduce(g, OP_sum, x, count_axes, axes);
+    NodeId var = graph_reduce(g, OP_var, x, count_axes, axes);
+    NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
+    NodeId root =
+        add_unary(e, OP_rsqrt, add_binary(e, OP_add, var, number_node(e, eps)));
+    return add_binary(e, OP_mul, add_binary(e, OP_sub, x, mean), root);
+}
+
+// x scale + bias for each channel, as far as they are wanted.
+static Value rescaled(Expansion *e, const Call *c, NodeId x, bool scale,
+                      bool bias) {
+    Type t = node_type(e, x);
+    Type channels = type_of(F32, 1, &t.dim[t.rank - 1]);
+    if (scale)
+        x = add_binary(e, OP_mul, x, affine(e, c, true, "scale", channels, 1));
+    if (bias)
+        x = add_binary(e, OP_add, x, affine(e, c, true, "bias", channels, 0));
+    return value_tensor(x, c->at);
+}
+
+// Over the channels of each place.
+Value lower_layer_norm(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_layer_norm_x);
+    Type t = node_type(e, x->node);
+    if (t.rank < 2) {
+        Diagnostic *d =
+            report(e->diags, D_rank, c->at, "layer_norm needs channels");
+        diag_place(d, x->at, "this is %s", type_text(e, t));
+        return value_poison();
+    }
+    int64_t last = t.rank - 1;
+    NodeId y =
+        standardized(e, as_float(e, x->node), 1, &last, (double)t.dim[last],
+                     call_number(c, P_layer_norm_eps));
+    return rescaled(e, c, y, call_flag(c, P_layer_norm_scale),
+                    call_flag(c, P_layer_norm_bias));
+}
+
+// Over the places and a group of the channels of each sample: x as
+// [N, M, groups, C/groups].
+Value lower_group_norm(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_group_norm_x);
+    Type t = node_type(e, x->node);
+    int64_t groups = call_count(c, P_group_norm_groups);
+    int64_t channels = t.rank ? t.dim[t.rank - 1] : 0;
+    if (t.rank < 2 || channels % groups != 0) {
+        Diagnostic *d = report(e->diags, t.rank < 2 ? D_rank : D_groups, c->at,
+                               "%lld channels do not divide into %lld groups",
+                               (long long)channels, (long long)groups);
+        diag_place(d, x->at, "this is %s", type_text(e, t));
+        return value_poison();
+    }
+    int64_t view[] = {t.dim[0], type_count(t) / t.dim[0] / channels, groups,
+                      channels / groups};
+    NodeId y = graph_reshape(e->graph, as_float(e, x->node), 4, view);
+    y = standardized(e, y, 2, (int64_t[]){1, 3},
+                     (double)view[1] * (double)view[3],
+                     call_number(c, P_group_norm_eps));
+    y = graph_reshape(e->graph, y, t.rank, t.dim);
+    return rescaled(e, c, y, call_flag(c, P_group_norm_scale),
+                    call_flag(c, P_group_norm_bias));
 }

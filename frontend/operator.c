@@ -135,51 +135,6 @@ Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at) {
 
 // ---- tensors ----
 
-static const char *axis_name(int axis) {
-    static const char *const name[] = {"batch sizes", "heights", "widths",
-                                       "channels"};
-    return name[axis];
-}
-
-// " ; stride=2 on line 12 halved one of them", where that explains it.
-static const char *stride_note(Expansion *e, Value v, int64_t small,
-                               int64_t large) {
-    const Expr *by = v.by;
-    for (int i = 0; by != NULL && by->kind == EXPR_CALL && i < by->count; i++) {
-        const Argument *arg = &by->argument[i];
-        if (arg->name == NULL || arg->value->kind != EXPR_NUMBER ||
-            *arg->name != 's' || arg->value->number < 2 ||
-            small != (int64_t)ceil((double)large / arg->value->number))
-            continue;
-        int line = source_place(arg->name_at.source, arg->name_at.start).line;
-        return arena_format(e->arena, "; %s=%g on line %d %s one of them",
-                            arg->name, arg->value->number, line,
-                            arg->value->number == 2 ? "halved" : "divided");
-    }
-    return "";
-}
-
-static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
-                            Type s, Type t) {
-    if (s.rank != t.rank) {
-        diag_note(d, "one has %d dimensions, the other %d", s.rank, t.rank);
-        return;
-    }
-    for (int i = 0; i < s.rank; i++) {
-        if (s.dim[i] == t.dim[i])
-            continue;
-        int64_t small = s.dim[i] < t.dim[i] ? s.dim[i] : t.dim[i];
-        int64_t large = s.dim[i] < t.dim[i] ? t.dim[i] : s.dim[i];
-        const char *name = s.rank == 4       ? axis_name(i)
-                           : i == s.rank - 1 ? "channels"
-                                             : "sizes";
-        diag_note(d, "the %s differ: %lld and %lld%s", name,
-                  (long long)s.dim[i], (long long)t.dim[i],
-                  stride_note(e, s.dim[i] < t.dim[i] ? a : b, small, large));
-        return;
-    }
-}
-
 static const char *verb_of(TokenKind op) {
     switch (op) {
     case TOKEN_PLUS:
@@ -188,39 +143,90 @@ static const char *verb_of(TokenKind op) {
         return "subtract";
     case TOKEN_TIMES:
         return "multiply";
-    default:
+    case TOKEN_DIVIDE:
         return "divide";
+    default:
+        return "compare";
     }
 }
 
-static Value report_shapes(Expansion *e, const Expr *x, Value a, Value b) {
-    Type s = node_type(e, a.node), t = node_type(e, b.node);
-    Diagnostic *d =
-        report(e->diags, D_shapes, x->op_at,
-               "cannot %s tensors of different shapes", verb_of(x->op));
-    diag_place(d, a.at, "this is %s", type_text(e, s));
-    diag_label(d, "and this is %s", type_text(e, t));
-    note_difference(e, d, a, b, s, t);
-    return value_poison();
+// Comparisons as lt, le and eq: of exchanged operands, or the opposite.
+typedef struct {
+    Op op;
+    bool exchanged, opposite;
+} Comparison;
+
+static bool comparison_of(TokenKind k, Comparison *c) {
+    switch (k) {
+    case TOKEN_LESS:
+        *c = (Comparison){.op = OP_lt};
+        return true;
+    case TOKEN_MORE:
+        *c = (Comparison){.op = OP_lt, .exchanged = true};
+        return true;
+    case TOKEN_AT_MOST:
+        *c = (Comparison){.op = OP_le};
+        return true;
+    case TOKEN_AT_LEAST:
+        *c = (Comparison){.op = OP_le, .exchanged = true};
+        return true;
+    case TOKEN_EQUAL:
+    case TOKEN_DIFFERS:
+        *c = (Comparison){.op = OP_eq, .opposite = k == TOKEN_DIFFERS};
+        return true;
+    default:
+        return false;
+    }
+}
+
+static NodeId apply(Expansion *e, Op op, NodeId a, NodeId b, Span at) {
+    NodeId arg[] = {a, b};
+    return add_at(e, at, op_info[op].name,
+                  (Node){.op = op, .num_args = 2, .arg = arg});
+}
+
+// Whole numbers are compared as what they are.
+static NodeId comparable(Expansion *e, Value v, Value other) {
+    bool whole = v.kind == VALUE_TENSOR && other.kind == VALUE_TENSOR &&
+                 node_type(e, v.node).dtype == I32 &&
+                 node_type(e, other.node).dtype == I32;
+    return whole ? v.node : operand_node(e, &v);
+}
+
+static Value compare_tensors(Expansion *e, const Expr *x, Comparison c, Value a,
+                             Value b) {
+    NodeId left = comparable(e, a, b), right = comparable(e, b, a);
+    NodeId is = c.exchanged ? apply(e, c.op, right, left, x->at)
+                            : apply(e, c.op, left, right, x->at);
+    return value_tensor(c.opposite ? add_unary(e, OP_not, is) : is, x->at);
 }
 
 static Value operate_tensors(Expansion *e, const Expr *x, Value a, Value b) {
+    Comparison c = {0};
     Op op;
-    if (!op_of(x->op, &op))
+    bool comparison = comparison_of(x->op, &c);
+    if (!comparison && !op_of(x->op, &op))
         return bad_operands(e, x, a, b);
-    origin_set(e, x->at, e->path ? path_layer(e, op_info[op].name, false) : NULL);
-    NodeId left =
-        a.kind == VALUE_NUMBER ? number_node(e, a.number) : as_float(e, a.node);
-    NodeId right =
-        b.kind == VALUE_NUMBER ? number_node(e, b.number) : as_float(e, b.node);
-    Type joined = type_scalar(F32);
-    if (!type_broadcast(node_type(e, left), node_type(e, right), &joined))
-        return report_shapes(e, x, a, b);
-    if (!type_valid(joined)) {
-        report(e->diags, D_size, x->at, "the result is too large");
+    const char *name = comparison ? "compare" : op_info[op].name;
+    origin_set(e, x->at, e->path ? path_layer(e, name, false) : NULL);
+    if (!expect_joint(e, x->op_at, verb_of(x->op), a, b))
         return value_poison();
-    }
-    return value_tensor(graph_op2(e->graph, op, left, right), x->at);
+    if (comparison)
+        return compare_tensors(e, x, c, a, b);
+    return value_tensor(
+        apply(e, op, operand_node(e, &a), operand_node(e, &b), x->at), x->at);
+}
+
+static bool is_condition(const Expansion *e, Value v) {
+    return v.kind == VALUE_TENSOR && node_type(e, v.node).dtype == BOOL;
+}
+
+// `and` and `or` of the results of comparisons.
+static Value join_conditions(Expansion *e, const Expr *x, Value a, Value b) {
+    if (!expect_joint(e, x->op_at, "combine", a, b))
+        return value_poison();
+    Op op = x->op == TOKEN_AND ? OP_and : OP_or;
+    return value_tensor(apply(e, op, a.node, b.node, x->at), x->at);
 }
 
 // a ^ n for a whole n, by squaring.
@@ -269,10 +275,12 @@ static Value logic(Expansion *e, const Expr *x, Value a, Value b) {
 Value expand_binary(Expansion *e, const Expr *x, Value a, Value b) {
     if (a.kind == VALUE_POISON || b.kind == VALUE_POISON)
         return value_poison();
-    if (x->op == TOKEN_PRODUCT) {
-        report(e->diags, D_not_built, x->op_at, "`@` is not supported yet");
-        return value_poison();
-    }
+    if (x->op == TOKEN_PRODUCT && a.kind == VALUE_TENSOR &&
+        b.kind == VALUE_TENSOR)
+        return matrix_product(e, x, a, b);
+    if ((x->op == TOKEN_AND || x->op == TOKEN_OR) && is_condition(e, a) &&
+        is_condition(e, b))
+        return join_conditions(e, x, a, b);
     if (a.kind == VALUE_NUMBER && b.kind == VALUE_NUMBER)
         return operate_numbers(e, x->op, a, b, x->at, x->op_at);
     if (!is_numeric(a) || !is_numeric(b))
@@ -287,6 +295,8 @@ Value expand_unary(Expansion *e, const Expr *x, Value v) {
         return v;
     if (x->op == TOKEN_NOT && v.kind == VALUE_TRUTH)
         return truth(!v.truth, x->at);
+    if (x->op == TOKEN_NOT && is_condition(e, v))
+        return value_tensor(graph_op1(e->graph, OP_not, v.node), x->at);
     if (x->op == TOKEN_MINUS && v.kind == VALUE_NUMBER) {
         v.number = -v.number;
         v.at = x->at;

@@ -45,31 +45,26 @@ NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
     return graph_state(e->graph, full, STATE_STATISTIC, type, init);
 }
 
-// Numbers from -bound to bound, a function of the seed, the parameter's name
-// and the element's place.
-static NodeId uniform_values(Graph *g, NodeId seed, NodeId epoch,
-                             const Parameter *p) {
-    int64_t count = type_count(p->type);
-    NodeId place = graph_iota(g, type_of(I32, 1, &count), 0);
-    const char *name = arena_format(g->arena, "init/%s", p->name);
-    Attr stream = attr_int(ATTR_stream, stream_of(name));
-    NodeId u = graph_add(g, (Node){.op = OP_uniform,
-                                   .num_args = 3,
-                                   .arg = (NodeId[]){seed, epoch, place},
-                                   .num_attrs = 1,
-                                   .attr = &stream,
-                                   .group = -1});
-    u = graph_reshape(g, u, p->type.rank, p->type.dim);
-    NodeId width = graph_constant(g, type_scalar(F32), 2 * p->init.value);
-    NodeId bound = graph_constant(g, type_scalar(F32), p->init.value);
-    return graph_op2(g, OP_sub, graph_op2(g, OP_mul, u, width), bound);
-}
-
-static NodeId initial_values(Graph *g, NodeId seed, NodeId epoch,
-                             const Parameter *p) {
-    if (p->init.kind == INIT_CONSTANT)
-        return graph_constant(g, p->type, p->init.value);
-    return uniform_values(g, seed, epoch, p);
+// A parameter of its own, as positions that are learned.
+Value lower_parameter(Expansion *e, const Call *c) {
+    const Value *shape = call_arg(c, P_parameter_shape);
+    bool list = shape->kind == VALUE_LIST;
+    Type t = {.dtype = F32, .rank = list ? shape->list.count : 1};
+    bool good = t.rank <= MAX_RANK;
+    for (int i = 0; good && i < t.rank; i++) {
+        t.dim[i] = (int64_t)(list ? shape->list.item[i].number : shape->number);
+        good = t.dim[i] >= 1;
+    }
+    if (!good) {
+        report(e->diags, D_range, shape->at.source ? shape->at : c->at,
+               "a parameter has 1 to %d sizes from 1", MAX_RANK);
+        return value_poison();
+    }
+    Init init = {.groups = 1};
+    if (!expect_size(e, c, "value", t) ||
+        !initial_given(e, call_arg(c, P_parameter_init), t, &init))
+        return value_poison();
+    return value_tensor(parameter_new(e, c, "value", t, init), c->at);
 }
 
 Graph *init_graph(Expansion *e) {

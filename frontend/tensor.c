@@ -40,13 +40,22 @@ NodeId scalar_node(Expansion *e, Value v) {
     return v.kind == VALUE_NUMBER ? number_node(e, v.number) : v.node;
 }
 
-NodeId add_checked(Expansion *e, const Call *c, Node n) {
+NodeId operand_node(Expansion *e, const Value *v) {
+    return v->kind == VALUE_NUMBER ? number_node(e, v->number)
+                                   : as_float(e, v->node);
+}
+
+NodeId add_at(Expansion *e, Span at, const char *what, Node n) {
     n.group = -1;
     const char *why = type_infer(e->graph, &n, &n.type);
     if (why == NULL)
         return graph_add(e->graph, n);
-    report(e->diags, D_size, c->at, "%s: %s", c->builtin->name, why);
+    report(e->diags, D_size, at, "%s: %s", what, why);
     return NO_NODE;
+}
+
+NodeId add_checked(Expansion *e, const Call *c, Node n) {
+    return add_at(e, c->at, c->builtin->name, n);
 }
 
 NodeId add_unary(Expansion *e, Op op, NodeId a) {

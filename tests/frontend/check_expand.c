@@ -162,7 +162,7 @@ static const struct {
     {"image + \"a\"", "", "E0316"},
     {"image |> flatten |> linear(2) |> relu |> missing |> gone", "", "E0201"},
     {"with precision(f32) { image }", "", "E0501"},
-    {"image @ image", "", "E0501"},
+    {"image @ image", "", "E0312"},
     {"image |> flatten |> linear(2, bias=1)", "", "E0301"},
     {"image |> flatten |> linear(\"2\")", "", "E0301"},
     {"image |> flatten |> linear(2)", "spare = 1", "E0402"},

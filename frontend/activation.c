@@ -1,0 +1,169 @@
+// Functions of each element.
+
+#include "frontend/expand.h"
+
+#include <math.h>
+#include <string.h>
+
+static NodeId times(Expansion *e, NodeId x, double factor) {
+    return add_binary(e, OP_mul, x, number_node(e, factor));
+}
+
+static NodeId plus(Expansion *e, NodeId x, double term) {
+    return add_binary(e, OP_add, x, number_node(e, term));
+}
+
+static NodeId at_most(Expansion *e, NodeId x, double most) {
+    return add_binary(e, OP_minimum, x, number_node(e, most));
+}
+
+// The first argument, which all of these functions call x.
+static NodeId argument(Expansion *e, const Call *c) {
+    return operand_node(e, &c->arg[0]);
+}
+
+static Value result(const Call *c, NodeId y) {
+    return value_tensor(y, c->at);
+}
+
+// Functions that are an operation of the same name.
+Value lower_pointwise(Expansion *e, const Call *c) {
+    Op op = OP_relu;
+    op_find(c->builtin->name, strlen(c->builtin->name), &op);
+    return result(c, add_unary(e, op, argument(e, c)));
+}
+
+// ---- made of relu and its kin ----
+
+Value lower_relu6(Expansion *e, const Call *c) {
+    return result(c, at_most(e, add_unary(e, OP_relu, argument(e, c)), 6));
+}
+
+// x where it is not below 0, else slope x.
+Value lower_leaky_relu(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    NodeId below = add_binary(e, OP_lt, x, number_node(e, 0));
+    NodeId small = times(e, x, call_number(c, P_leaky_relu_slope));
+    return result(c, graph_op3(e->graph, OP_select, below, small, x));
+}
+
+// relu(x) + factor (exp(min(x, 0) / width) - 1)
+static NodeId exponential_unit(Expansion *e, NodeId x, double factor,
+                               double width) {
+    NodeId below = times(e, at_most(e, x, 0), 1 / width);
+    NodeId curve = plus(e, add_unary(e, OP_exp, below), -1);
+    return add_binary(e, OP_add, add_unary(e, OP_relu, x),
+                      times(e, curve, factor));
+}
+
+Value lower_elu(Expansion *e, const Call *c) {
+    double alpha = call_number(c, P_elu_alpha);
+    return result(c, exponential_unit(e, argument(e, c), alpha, 1));
+}
+
+Value lower_celu(Expansion *e, const Call *c) {
+    double alpha = call_number(c, P_celu_alpha);
+    return result(c, exponential_unit(e, argument(e, c), alpha, alpha));
+}
+
+// x relu6(x + 3) / 6
+Value lower_hard_swish(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    NodeId gate = at_most(e, add_unary(e, OP_relu, plus(e, x, 3)), 6);
+    return result(c, times(e, add_binary(e, OP_mul, x, gate), 1.0 / 6));
+}
+
+// ---- smooth ones ----
+
+// x/2 (1 + erf(x / sqrt 2))
+static NodeId gelu_exact(Expansion *e, NodeId x) {
+    NodeId erf = add_unary(e, OP_erf, times(e, x, sqrt(0.5)));
+    NodeId cdf = plus(e, erf, 1);
+    return add_binary(e, OP_mul, times(e, x, 0.5), cdf);
+}
+
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+static NodeId gelu_tanh(Expansion *e, NodeId x) {
+    NodeId cube = add_binary(e, OP_mul, add_binary(e, OP_mul, x, x), x);
+    NodeId inner = add_binary(e, OP_add, x, times(e, cube, 0.044715));
+    NodeId tanh = add_unary(e, OP_tanh, times(e, inner, sqrt(2 / acos(-1))));
+    return add_binary(e, OP_mul, times(e, x, 0.5), plus(e, tanh, 1));
+}
+
+Value lower_gelu(Expansion *e, const Call *c) {
+    bool tanh = strcmp(call_arg(c, P_gelu_approximate)->text, "tanh") == 0;
+    NodeId x = argument(e, c);
+    return result(c, tanh ? gelu_tanh(e, x) : gelu_exact(e, x));
+}
+
+Value lower_silu(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    return result(c, add_binary(e, OP_mul, x, add_unary(e, OP_sigmoid, x)));
+}
+
+// x tanh(log(1 + exp x)) = x n / (n + 2) with n = exp(x) (exp(x) + 2), which
+// is x to the last bit of f32 from 20 on.
+Value lower_mish(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    NodeId exp = add_unary(e, OP_exp, at_most(e, x, 20));
+    NodeId n = add_binary(e, OP_mul, exp, plus(e, exp, 2));
+    NodeId ratio = add_binary(e, OP_div, n, plus(e, n, 2));
+    return result(c, add_binary(e, OP_mul, x, ratio));
+}
+
+// ---- arithmetic ----
+
+Value lower_square(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    return result(c, add_binary(e, OP_mul, x, x));
+}
+
+Value lower_scale(Expansion *e, const Call *c) {
+    return result(c, times(e, argument(e, c), call_number(c, P_scale_factor)));
+}
+
+Value lower_clamp(Expansion *e, const Call *c) {
+    const Value *low = call_arg(c, P_clamp_low);
+    const Value *high = call_arg(c, P_clamp_high);
+    NodeId x = argument(e, c);
+    if (low->kind == VALUE_NUMBER && high->kind == VALUE_NUMBER &&
+        low->number > high->number) {
+        report(e->diags, D_range, c->at,
+               "clamp goes from its lower end to its upper one");
+        return value_poison();
+    }
+    if (low->kind == VALUE_NUMBER)
+        x = add_binary(e, OP_maximum, x, number_node(e, low->number));
+    if (high->kind == VALUE_NUMBER)
+        x = at_most(e, x, high->number);
+    return result(c, x);
+}
+
+// ---- of several tensors ----
+
+// maximum and minimum.
+Value lower_extremum(Expansion *e, const Call *c) {
+    Op op = builtin_id(c->builtin) == B_maximum ? OP_maximum : OP_minimum;
+    return result(c, add_joint(e, c, op, c->arg[0], c->arg[1]));
+}
+
+Value lower_where(Expansion *e, const Call *c) {
+    const Value *condition = call_arg(c, P_where_condition);
+    Type t = node_type(e, condition->node);
+    if (t.dtype != BOOL) {
+        Diagnostic *d = report(e->diags, D_kind, c->at,
+                               "the condition of where is a comparison");
+        diag_place(d, condition->at, "this is %s", type_text(e, t));
+        diag_note(d, "as in: where(x > 0, x, 0.1 * x)");
+        return value_poison();
+    }
+    Value a = *call_arg(c, P_where_a), b = *call_arg(c, P_where_b);
+    if (!expect_joint_call(e, c, *condition, a) ||
+        !expect_joint_call(e, c, *condition, b) ||
+        !expect_joint_call(e, c, a, b))
+        return value_poison();
+    NodeId arg[] = {condition->node, operand_node(e, &a), operand_node(e, &b)};
+    return result(
+        c,
+        add_checked(e, c, (Node){.op = OP_select, .num_args = 3, .arg = arg}));
+}

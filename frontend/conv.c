@@ -1,0 +1,192 @@
+// Windows over images: convolutions and pools.
+
+#include "frontend/expand.h"
+
+#include <string.h>
+
+// ---- windows ----
+
+typedef struct {
+    int64_t size[2], stride[2], dilation[2], pad[4];
+} Window;
+
+// `same` keeps the size at stride 1; an even window has its extra row or
+// column of padding at the bottom or right.
+static void pad_same(Window *w) {
+    for (int i = 0; i < 2; i++) {
+        int64_t total = w->dilation[i] * (w->size[i] - 1);
+        w->pad[2 * i] = total / 2;
+        w->pad[2 * i + 1] = total - total / 2;
+    }
+}
+
+void read_pads(const Value *v, int64_t pad[4]) {
+    int count = v->kind == VALUE_LIST ? v->list.count : 1;
+    for (int i = 0; i < 4; i++) {
+        const Value *one =
+            count == 1 ? v : &v->list.item[count == 2 ? i / 2 : i];
+        pad[i] = (int64_t)one->number;
+    }
+}
+
+static void read_padding(const Value *v, Window *w) {
+    memset(w->pad, 0, sizeof w->pad);
+    if (v->kind == VALUE_WORD && strcmp(v->text, "same") == 0)
+        pad_same(w);
+    if (v->kind != VALUE_WORD)
+        read_pads(v, w->pad);
+}
+
+// False, and a report, when not even one window fits the image.
+static bool expect_window(Expansion *e, const Call *c, const Value *x,
+                          const Window *w) {
+    Type t = node_type(e, x->node);
+    for (int i = 0; i < 2; i++) {
+        int64_t pads = w->pad[2 * i] + w->pad[2 * i + 1];
+        if (window_count(t.dim[1 + i], pads, w->size[i], w->stride[i],
+                         w->dilation[i]) > 0)
+            continue;
+        Diagnostic *d =
+            report(e->diags, D_window, c->at,
+                   "a window of %lld x %lld does not fit this image",
+                   (long long)w->size[0], (long long)w->size[1]);
+        diag_place(d, x->at, "this is %s", type_text(e, t));
+        if (t.dim[3] == t.dim[2] && t.dim[1] < t.dim[2])
+            diag_note(d, "images are [N, height, width, channels]");
+        return false;
+    }
+    return true;
+}
+
+// ---- conv ----
+
+static bool expect_groups(Expansion *e, const Call *c, int64_t in, int64_t out,
+                          int64_t groups) {
+    if (in % groups == 0 && out % groups == 0)
+        return true;
+    Diagnostic *d =
+        report(e->diags, D_groups, c->at,
+               "%lld channels in and %lld out do not divide into %lld groups",
+               (long long)in, (long long)out, (long long)groups);
+    diag_place(d, call_arg(c, P_conv_x)->at, "this is %s",
+               type_text(e, node_type(e, call_node(c, P_conv_x))));
+    return false;
+}
+
+static void warn_channels(Expansion *e, const Call *c, int64_t channels) {
+    bool half = e->recipe.precision == F16 || e->recipe.precision == BF16;
+    if (!half || channels % 8 == 0)
+        return;
+    Diagnostic *d =
+        report(e->diags, D_odd_channels, c->at,
+               "%lld channels are not a multiple of 8", (long long)channels);
+    diag_note(d, "in 16 bits the GPU computes them as %lld",
+              (long long)((channels + 7) / 8 * 8));
+}
+
+static NodeId conv_node(Expansion *e, const Call *c, NodeId x, NodeId weight,
+                        const Window *w, int64_t groups) {
+    if (weight == NO_NODE)
+        return NO_NODE;
+    Attr attr[] = {
+        attr_ints(ATTR_dilation, 2, w->dilation),
+        attr_int(ATTR_groups, groups),
+        attr_ints(ATTR_pad, 4, w->pad),
+        attr_ints(ATTR_stride, 2, w->stride),
+    };
+    return add_checked(e, c,
+                       (Node){.op = OP_conv,
+                              .num_args = 2,
+                              .arg = (NodeId[]){x, weight},
+                              .num_attrs = 4,
+                              .attr = attr});
+}
+
+Value lower_conv(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_conv_x);
+    int64_t out = call_count(c, P_conv_channels);
+    int64_t groups = call_count(c, P_conv_groups);
+    Window w;
+    call_pair(c, P_conv_size, w.size);
+    call_pair(c, P_conv_stride, w.stride);
+    call_pair(c, P_conv_dilation, w.dilation);
+    read_padding(call_arg(c, P_conv_pad), &w);
+    if (!expect_rank(e, c, x, 4) || !expect_window(e, c, x, &w))
+        return value_poison();
+    int64_t in = node_type(e, x->node).dim[3];
+    if (!expect_groups(e, c, in, out, groups))
+        return value_poison();
+    warn_channels(e, c, out);
+    int64_t shape[] = {out, w.size[0], w.size[1], in / groups};
+    Type type = type_of(F32, 4, shape);
+    Init init = initial_default(type);
+    init.groups = groups;
+    if (!initial_given(e, call_arg(c, P_conv_init), type, &init))
+        return value_poison();
+    NodeId weight = parameter_new(e, c, "weight", type, init);
+    NodeId y = conv_node(e, c, as_float(e, x->node), weight, &w, groups);
+    return add_bias(e, c, y, type, call_flag(c, P_conv_bias),
+                    call_arg(c, P_conv_bias_init));
+}
+
+// ---- pools ----
+
+static NodeId pool_node(Expansion *e, const Call *c, Op op, NodeId in,
+                        const Window *w) {
+    Attr attr[] = {
+        attr_ints(ATTR_pad, 4, w->pad),
+        attr_ints(ATTR_stride, 2, w->stride),
+        attr_ints(ATTR_window, 2, w->size),
+    };
+    return add_checked(
+        e, c,
+        (Node){
+            .op = op, .num_args = 1, .arg = &in, .num_attrs = 3, .attr = attr});
+}
+
+static Value pool(Expansion *e, const Call *c, Op op) {
+    // max_pool and avg_pool have the same parameters.
+    const Value *x = &c->arg[P_max_pool_x - FIRST_max_pool];
+    const Value *stride = &c->arg[P_max_pool_stride - FIRST_max_pool];
+    Window w = {.dilation = {1, 1}};
+    call_pair(c, c->builtin->first + (P_max_pool_size - FIRST_max_pool),
+              w.size);
+    memcpy(w.stride, w.size, sizeof w.stride);
+    if (stride->kind != VALUE_NOTHING)
+        call_pair(c, c->builtin->first + (P_max_pool_stride - FIRST_max_pool),
+                  w.stride);
+    read_padding(&c->arg[P_max_pool_pad - FIRST_max_pool], &w);
+    if (!expect_rank(e, c, x, 4) || !expect_window(e, c, x, &w))
+        return value_poison();
+    return value_tensor(pool_node(e, c, op, as_float(e, x->node), &w), c->at);
+}
+
+Value lower_max_pool(Expansion *e, const Call *c) {
+    return pool(e, c, OP_max_pool);
+}
+
+Value lower_avg_pool(Expansion *e, const Call *c) {
+    return pool(e, c, OP_avg_pool);
+}
+
+// A pool whose one window is the whole image: [N, channels].
+static Value global_pool(Expansion *e, const Call *c, Op op) {
+    const Value *x = &c->arg[0];
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    Type t = node_type(e, x->node);
+    Window w = {.dilation = {1, 1},
+                .size = {t.dim[1], t.dim[2]},
+                .stride = {t.dim[1], t.dim[2]}};
+    NodeId y = pool_node(e, c, op, as_float(e, x->node), &w);
+    y = graph_reshape(e->graph, y, 2, (int64_t[]){t.dim[0], t.dim[3]});
+    return value_tensor(y, c->at);
+}
+
+Value lower_global_max_pool(Expansion *e, const Call *c) {
+    return global_pool(e, c, OP_max_pool);
+}
+
+Value lower_global_avg_pool(Expansion *e, const Call *c) {
+    return global_pool(e, c, OP_avg_pool);
+}

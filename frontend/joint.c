@@ -1,0 +1,87 @@
+// Tensors that meet element by element: whether their shapes broadcast, and
+// what to say where they do not.
+
+#include "frontend/expand.h"
+
+#include <math.h>
+
+static const char *axis_name(int axis) {
+    static const char *const name[] = {"batch sizes", "heights", "widths",
+                                       "channels"};
+    return name[axis];
+}
+
+// " ; stride=2 on line 12 halved one of them", where that explains it.
+static const char *stride_note(Expansion *e, Value v, int64_t small,
+                               int64_t large) {
+    const Expr *by = v.by;
+    for (int i = 0; by != NULL && by->kind == EXPR_CALL && i < by->count; i++) {
+        const Argument *arg = &by->argument[i];
+        if (arg->name == NULL || arg->value->kind != EXPR_NUMBER ||
+            *arg->name != 's' || arg->value->number < 2 ||
+            small != (int64_t)ceil((double)large / arg->value->number))
+            continue;
+        int line = source_place(arg->name_at.source, arg->name_at.start).line;
+        return arena_format(e->arena, "; %s=%g on line %d %s one of them",
+                            arg->name, arg->value->number, line,
+                            arg->value->number == 2 ? "halved" : "divided");
+    }
+    return "";
+}
+
+static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
+                            Type s, Type t) {
+    if (s.rank != t.rank) {
+        diag_note(d, "one has %d dimensions, the other %d", s.rank, t.rank);
+        return;
+    }
+    for (int i = 0; i < s.rank; i++) {
+        if (s.dim[i] == t.dim[i])
+            continue;
+        int64_t small = s.dim[i] < t.dim[i] ? s.dim[i] : t.dim[i];
+        int64_t large = s.dim[i] < t.dim[i] ? t.dim[i] : s.dim[i];
+        const char *name = s.rank == 4       ? axis_name(i)
+                           : i == s.rank - 1 ? "channels"
+                                             : "sizes";
+        diag_note(d, "the %s differ: %lld and %lld%s", name,
+                  (long long)s.dim[i], (long long)t.dim[i],
+                  stride_note(e, s.dim[i] < t.dim[i] ? a : b, small, large));
+        return;
+    }
+}
+
+static Type joint_type(const Expansion *e, Value v) {
+    return v.kind == VALUE_TENSOR ? node_type(e, v.node) : type_scalar(F32);
+}
+
+bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b) {
+    Type s = joint_type(e, a), t = joint_type(e, b), both;
+    if (type_broadcast(s, t, &both))
+        return true;
+    Diagnostic *d = report(e->diags, D_shapes, at,
+                           "cannot %s tensors of different shapes", verb);
+    diag_place(d, a.at, "this is %s", type_text(e, s));
+    diag_label(d, "and this is %s", type_text(e, t));
+    note_difference(e, d, a, b, s, t);
+    return false;
+}
+
+bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b) {
+    Type s = joint_type(e, a), t = joint_type(e, b), both;
+    if (type_broadcast(s, t, &both))
+        return true;
+    Diagnostic *d =
+        report(e->diags, D_shapes, c->at, "%s needs tensors of shapes that fit",
+               c->builtin->name);
+    diag_place(d, a.at, "this is %s", type_text(e, s));
+    diag_place(d, b.at, "and this is %s", type_text(e, t));
+    note_difference(e, d, a, b, s, t);
+    return false;
+}
+
+NodeId add_joint(Expansion *e, const Call *c, Op op, Value a, Value b) {
+    if (!expect_joint_call(e, c, a, b))
+        return NO_NODE;
+    NodeId arg[] = {operand_node(e, &a), operand_node(e, &b)};
+    return add_checked(e, c, (Node){.op = op, .num_args = 2, .arg = arg});
+}
