@@ -3,9 +3,21 @@
 
 #include "frontend/expand.h"
 
-// An optimizer is kept as its call until the parameters are known.
+#include <string.h>
+
+// An optimizer is kept as its call until the parameters are known.  muon's
+// list is looked at here, so that it is reported once.
 Value lower_optimizer(Expansion *e, const Call *c) {
-    (void)e;
+    if (builtin_id(c->builtin) == B_muon) {
+        const Value *list = call_arg(c, P_muon_coefficients);
+        if (list->kind != VALUE_NOTHING &&
+            (list->kind != VALUE_LIST || list->list.count != 3)) {
+            report(e->diags, D_length, c->at,
+                   "`coefficients` of muon must be three numbers, as in "
+                   "[3.4445, -4.775, 2.0315]");
+            return value_poison();
+        }
+    }
     return (Value){.kind = VALUE_CALL, .call = c};
 }
 
@@ -19,19 +31,48 @@ static void blame(Expansion *e, NodeId param) {
     e->graph->at = e->graph->node[param].from;
 }
 
-static NodeId sgd(Expansion *e, const Call *c, NodeId param) {
-    NodeId lr = scalar_node(e, *call_arg(c, P_sgd_lr));
-    NodeId momentum = scalar_node(e, *call_arg(c, P_sgd_momentum));
-    NodeId decay = scalar_node(e, *call_arg(c, P_sgd_weight_decay));
-    blame(e, param);
-    Attr attr = attr_int(ATTR_nesterov, call_flag(c, P_sgd_nesterov));
-    return graph_add(e->graph,
-                     (Node){.op = OP_sgd,
-                            .num_args = 4,
-                            .arg = (NodeId[]){param, lr, momentum, decay},
-                            .num_attrs = 1,
-                            .attr = &attr,
-                            .group = -1});
+static NodeId scalar(Expansion *e, const Call *c, ParamId p) {
+    return scalar_node(e, *call_arg(c, p));
+}
+
+static void add(Expansion *e, Op op, const NodeId *arg, int num_args,
+                const Attr *attr, int num_attrs) {
+    blame(e, arg[0]);
+    graph_add(e->graph, (Node){.op = op,
+                               .num_args = num_args,
+                               .arg = arg,
+                               .num_attrs = num_attrs,
+                               .attr = attr,
+                               .group = -1});
+}
+
+static void sgd(Expansion *e, const Call *c, NodeId param) {
+    NodeId arg[4] = {param};
+    arg[1] = scalar(e, c, P_sgd_lr);
+    arg[2] = scalar(e, c, P_sgd_momentum);
+    arg[3] = scalar(e, c, P_sgd_weight_decay);
+    Attr attr[3];
+    int count = 0;
+    if (call_flag(c, P_sgd_decoupled))
+        attr[count++] = attr_int(ATTR_decoupled, 1);
+    attr[count++] = attr_int(ATTR_nesterov, call_flag(c, P_sgd_nesterov));
+    if (call_flag(c, P_sgd_rate_in_velocity))
+        attr[count++] = attr_int(ATTR_rate_in_velocity, 1);
+    add(e, OP_sgd, arg, 4, attr, count);
+}
+
+static void lars(Expansion *e, const Call *c, NodeId param) {
+    NodeId arg[4] = {param};
+    arg[1] = scalar(e, c, P_lars_lr);
+    arg[2] = scalar(e, c, P_lars_momentum);
+    arg[3] = scalar(e, c, P_lars_weight_decay);
+    Attr attr[] = {
+        attr_float(ATTR_eps, call_number(c, P_lars_eps)),
+        attr_int(ATTR_nesterov, call_flag(c, P_lars_nesterov)),
+        attr_int(ATTR_rate_in_velocity, 1),
+        attr_float(ATTR_trust, call_number(c, P_lars_trust)),
+    };
+    add(e, OP_sgd, arg, 4, attr, 4);
 }
 
 // The number of this update, from 1.  A step that is skipped does not count,
@@ -46,33 +87,89 @@ static NodeId update_count(Expansion *e) {
     return count;
 }
 
-// adam and adamw have the same parameters.
-static NodeId adam(Expansion *e, const Call *c, NodeId param, bool decoupled) {
+// adam, adamw and lamb have the same parameters.
+static void adam(Expansion *e, const Call *c, NodeId param) {
+    BuiltinId id = builtin_id(c->builtin);
     ParamId first = c->builtin->first - FIRST_adam;
     NodeId arg[6] = {param};
-    arg[1] = scalar_node(e, *call_arg(c, first + P_adam_lr));
-    arg[2] = scalar_node(e, *call_arg(c, first + P_adam_beta1));
-    arg[3] = scalar_node(e, *call_arg(c, first + P_adam_beta2));
-    arg[4] = scalar_node(e, *call_arg(c, first + P_adam_weight_decay));
+    arg[1] = scalar(e, c, first + P_adam_lr);
+    arg[2] = scalar(e, c, first + P_adam_beta1);
+    arg[3] = scalar(e, c, first + P_adam_beta2);
+    arg[4] = scalar(e, c, first + P_adam_weight_decay);
     arg[5] = update_count(e);
-    blame(e, param);
     Attr attr[] = {
-        attr_int(ATTR_decoupled, decoupled),
+        attr_int(ATTR_decoupled, id != B_adam),
         attr_float(ATTR_eps, call_number(c, first + P_adam_eps)),
+        attr_float(ATTR_trust, 1),
     };
-    return graph_add(e->graph, (Node){.op = OP_adam,
-                                      .num_args = 6,
-                                      .arg = arg,
-                                      .num_attrs = 2,
-                                      .attr = attr,
-                                      .group = -1});
+    add(e, OP_adam, arg, 6, attr, id == B_lamb ? 3 : 2);
+}
+
+// Jordan's, unless others are given.
+static void read_coefficients(const Call *c, double coefficient[3]) {
+    static const double usual[] = {3.4445, -4.7750, 2.0315};
+    const Value *list = call_arg(c, P_muon_coefficients);
+    for (int i = 0; i < 3; i++)
+        coefficient[i] =
+            list->kind == VALUE_NOTHING ? usual[i] : list->list.item[i].number;
+}
+
+// Whether the last report was about this call: one for all parameters will do.
+static bool is_reported(const Expansion *e, const Call *c) {
+    if (e->diags->count == 0)
+        return false;
+    const Label *at = &e->diags->list[e->diags->count - 1]->label[0];
+    return at->at.source == c->at.source && at->at.start == c->at.start;
+}
+
+static void report_vector(Expansion *e, const Call *c, const Parameter *p) {
+    const char *last = strrchr(p->name, '.');
+    if (is_reported(e, c))
+        return;
+    Diagnostic *d = report(e->diags, D_rank, c->at,
+                           "muon needs matrices or filters, and `%s` is %s",
+                           p->name, type_text(e, p->type));
+    diag_place(d, p->at, "it belongs to this layer");
+    diag_note(d,
+              "give it and its like another optimizer: params \"*%s\" { "
+              "optimizer = adamw() }",
+              last ? last : p->name);
+}
+
+static void muon(Expansion *e, const Call *c, const Parameter *p) {
+    if (p->type.rank != 2 && p->type.rank != 4) {
+        report_vector(e, c, p);
+        return;
+    }
+    NodeId arg[4] = {p->node};
+    arg[1] = scalar(e, c, P_muon_lr);
+    arg[2] = scalar(e, c, P_muon_momentum);
+    arg[3] = scalar(e, c, P_muon_weight_decay);
+    double coefficient[3];
+    read_coefficients(c, coefficient);
+    Attr attr[] = {
+        attr_floats(ATTR_coefficients, 3, coefficient),
+        attr_float(ATTR_eps, call_number(c, P_muon_eps)),
+        attr_int(ATTR_iterations, call_count(c, P_muon_iterations)),
+        attr_int(ATTR_nesterov, call_flag(c, P_muon_nesterov)),
+        attr_int(ATTR_renormalize, call_flag(c, P_muon_renormalize)),
+    };
+    add(e, OP_muon, arg, 4, attr, 5);
 }
 
 void optimizer_apply(Expansion *e, const Call *c, const Parameter *p) {
-    BuiltinId id = builtin_id(c->builtin);
     origin_set(e, c->at, NULL);
-    if (id == B_sgd)
+    switch (builtin_id(c->builtin)) {
+    case B_sgd:
         sgd(e, c, p->node);
-    else
-        adam(e, c, p->node, id == B_adamw);
+        return;
+    case B_lars:
+        lars(e, c, p->node);
+        return;
+    case B_muon:
+        muon(e, c, p);
+        return;
+    default:
+        adam(e, c, p->node);
+    }
 }

@@ -5,6 +5,7 @@
 // operations, no order of sums that a kernel would choose.
 
 #include "ir/factor.h"
+#include "ir/first_update.h"
 #include "ir/ir.h"
 
 #include <math.h>
@@ -675,95 +676,7 @@ static void eval_softmax(const Eval *e, bool logarithm) {
     }
 }
 
-// ---- training ----
-
-// The gradient of the node's param, NULL when the graph has none.
-static const double *gradient_of(const Eval *e) {
-    for (NodeId id = 0; id < e->g->count; id++)
-        if (e->g->node[id].op == OP_gradient &&
-            e->g->node[id].arg[0] == e->n->arg[0])
-            return e->value[id];
-    return NULL;
-}
-
-// What gradients are multiplied by; none have waited.
-static double share_of_batch(const Eval *e) {
-    double share = 1;
-    for (NodeId id = 0; id < e->g->count; id++)
-        if (e->g->node[id].op == OP_accumulated)
-            share *= e->value[id][0];
-    return share;
-}
-
-// torch.nn.utils.clip_grad_norm_: what all gradients are multiplied by.
-static double norm_factor(const Eval *e, double limit) {
-    double sum = 0, share = share_of_batch(e);
-    for (NodeId id = 0; id < e->g->count; id++) {
-        const Node *n = &e->g->node[id];
-        for (int64_t i = 0; n->op == OP_gradient && i < type_count(n->type);
-             i++)
-            sum += e->value[id][i] * e->value[id][i];
-    }
-    return fmin(1, limit / (share * sqrt(sum) + 1e-6));
-}
-
-static bool clips_norm(const Node *n) {
-    return strcmp(node_text(n, ATTR_mode), "norm") == 0;
-}
-
-static void eval_clip(const Eval *e) {
-    double limit = arg(e, 0)[0];
-    e->out[0] = clips_norm(e->n) ? norm_factor(e, limit) : limit;
-}
-
-// An element of a gradient as the graph's accumulated and clip nodes leave it.
-static double clipped(const Eval *e, double x) {
-    x *= share_of_batch(e);
-    for (NodeId id = 0; id < e->g->count; id++) {
-        const Node *n = &e->g->node[id];
-        if (n->op != OP_clip)
-            continue;
-        double by = e->value[id][0];
-        x = clips_norm(n) ? x * by : x > by ? by : x < -by ? -by : x;
-    }
-    return x;
-}
-
-// PyTorch's first step, when there is no momentum yet.
-static double sgd(const Eval *e, double p, double g) {
-    double rate = arg(e, 1)[0], momentum = arg(e, 2)[0];
-    g += arg(e, 3)[0] * p;
-    if (node_int(e->n, ATTR_nesterov, 0))
-        g += momentum * g;
-    return p - rate * g;
-}
-
-// PyTorch's Adam and AdamW from moments that are zero.
-static double adam(const Eval *e, double p, double g) {
-    double rate = arg(e, 1)[0], beta1 = arg(e, 2)[0], beta2 = arg(e, 3)[0];
-    double decay = arg(e, 4)[0], updates = arg(e, 5)[0];
-    if (node_int(e->n, ATTR_decoupled, 0))
-        p -= rate * decay * p;
-    else
-        g += decay * p;
-    double first = (1 - beta1) * g / (1 - pow(beta1, updates));
-    double second = (1 - beta2) * g * g / (1 - pow(beta2, updates));
-    return p - rate * first / (sqrt(second) + node_float(e->n, ATTR_eps, 1e-8));
-}
-
-static void eval_optimizer(const Eval *e) {
-    const double *gradient = gradient_of(e);
-    for (int64_t i = 0; i < type_count(e->n->type); i++) {
-        if (e->n->op == OP_accumulate) {
-            e->out[i] = gradient ? gradient[i] : 0;
-            continue;
-        }
-        double p = arg(e, 0)[i], g = gradient ? clipped(e, gradient[i]) : 0;
-        e->out[i] = !gradient            ? p
-                    : e->n->op == OP_sgd ? sgd(e, p, g)
-                                         : adam(e, p, g);
-    }
-}
+// ---- effects ----
 
 // gradient and assign give their second operand, output its only one.
 static void eval_effect(const Eval *e) {
@@ -896,12 +809,13 @@ static void eval_node(const Eval *e) {
         eval_effect(e);
         return;
     case OP_clip:
-        eval_clip(e);
+        e->out[0] = clip_eval(e->g, e->n, e->value);
         return;
     case OP_accumulate:
     case OP_sgd:
     case OP_adam:
-        eval_optimizer(e);
+    case OP_muon:
+        update_eval(e->g, e->n, e->value, e->arena, e->out);
         return;
     default:
         eval_pointwise(e);

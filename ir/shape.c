@@ -694,6 +694,16 @@ const char *shape_optimizer(const Graph *g, const Node *n, Type *out) {
     return why;
 }
 
+const char *shape_muon(const Graph *g, const Node *n, Type *out) {
+    const char *why = shape_optimizer(g, n, out);
+    const Attr *c = node_attr(n, ATTR_coefficients);
+    if (!why && out->rank != 2 && out->rank != 4)
+        why = "it needs a matrix or filters";
+    if (!why && (!c || c->count != 3))
+        why = "it needs three coefficients";
+    return why;
+}
+
 // The factor that a norm gives, or the largest value itself.
 const char *shape_clip(const Graph *g, const Node *n, Type *out) {
     const char *mode = node_text(n, ATTR_mode);

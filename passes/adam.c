@@ -1,7 +1,9 @@
 // Adam (Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR
 // 2015) as torch.optim.Adam has it, and AdamW (Loshchilov and Hutter,
 // "Decoupled Weight Decay Regularization", ICLR 2019), where the decay shrinks
-// the parameter and does not enter the moments.
+// the parameter and does not enter the moments; and LAMB (You et al., "Large
+// Batch Optimization for Deep Learning", ICLR 2020), where the step with its
+// decay is as long as the parameter's norm times the rate.
 
 #include "passes/update.h"
 
@@ -26,18 +28,42 @@ static NodeId root_of(Update *u, NodeId v) {
     return update_op2(u, OP_add, root, update_number(u, eps));
 }
 
+// The moments' next values, which become those of the next step.
+static NodeId moment(Update *u, const char *name, NodeId beta, NodeId x) {
+    NodeId old = update_slot(u, name);
+    NodeId next = update_average(u, beta, old, x);
+    graph_assign(u->g, old, next);
+    return next;
+}
+
+// m / (1 - beta1^t) / root
+static void descend_lamb(Update *u, NodeId m, NodeId root) {
+    NodeId corrected = update_op2(u, OP_div, m, correction(u, u->from.arg[2]));
+    NodeId d = update_op2(u, OP_div, corrected, root);
+    d = update_add_decay(u, d, u->from.arg[4]);
+    NodeId w = update_norm(u, u->param);
+    NodeId trust = update_number(u, node_float(&u->from, ATTR_trust, 0));
+    NodeId length = update_norm(u, d);
+    NodeId ratio = update_op2(u, OP_div, w, length);
+    ratio = update_unless_zero(u, w, length, ratio);
+    NodeId scale = update_op2(u, OP_mul, trust, ratio);
+    update_descend(u, u->param, update_op2(u, OP_mul, u->rate, scale), d);
+}
+
 void update_adam(Update *u) {
-    NodeId beta1 = u->from.arg[2], beta2 = u->from.arg[3];
-    NodeId decay = u->from.arg[4];
-    bool decoupled = node_int(&u->from, ATTR_decoupled, 0);
-    NodeId d =
-        decoupled ? u->gradient : update_add_decay(u, u->gradient, decay);
-    NodeId from = decoupled ? update_shrink(u, decay) : u->param;
-    NodeId old_m = update_slot(u, "adam_m"), old_v = update_slot(u, "adam_v");
-    NodeId m = update_average(u, beta1, old_m, d);
-    NodeId v = update_average(u, beta2, old_v, update_op2(u, OP_mul, d, d));
-    graph_assign(u->g, old_m, m);
-    graph_assign(u->g, old_v, v);
-    NodeId rate = update_op2(u, OP_div, u->rate, correction(u, beta1));
-    update_descend(u, from, rate, update_op2(u, OP_div, m, root_of(u, v)));
+    NodeId decay = u->from.arg[4], from = u->param, d = u->gradient;
+    bool lamb = node_float(&u->from, ATTR_trust, 0) != 0;
+    if (!lamb && node_int(&u->from, ATTR_decoupled, 0))
+        from = update_shrink(u, u->param, decay);
+    else if (!lamb)
+        d = update_add_decay(u, d, decay);
+    NodeId m = moment(u, "adam_m", u->from.arg[2], d);
+    NodeId v = moment(u, "adam_v", u->from.arg[3], update_op2(u, OP_mul, d, d));
+    NodeId root = root_of(u, v);
+    if (lamb) {
+        descend_lamb(u, m, root);
+        return;
+    }
+    NodeId rate = update_op2(u, OP_div, u->rate, correction(u, u->from.arg[2]));
+    update_descend(u, from, rate, update_op2(u, OP_div, m, root));
 }

@@ -24,8 +24,8 @@ static NodeId norm_factor(Graph *g, NodeId limit, const NodeId *gradient,
     }
     if (sum == NO_NODE)
         return NO_NODE;
-    NodeId norm =
-        graph_op2(g, OP_add, graph_op1(g, OP_sqrt, sum), number(g, 1e-6));
+    NodeId norm = graph_op1(g, OP_sqrt, sum);
+    norm = graph_op2(g, OP_add, norm, number(g, 1e-6));
     NodeId ratio = graph_op2(g, OP_div, limit, norm);
     NodeId larger = graph_op2(g, OP_lt, number(g, 1), ratio);
     return graph_op3(g, OP_select, larger, number(g, 1), ratio);

@@ -106,6 +106,7 @@ static UpdateRule *rule_of(Op op) {
         [OP_accumulate] = update_accumulate,
         [OP_sgd] = update_sgd,
         [OP_adam] = update_adam,
+        [OP_muon] = update_muon,
     };
     return rule[op];
 }

@@ -26,8 +26,8 @@ NodeId update_slot(Update *u, const char *what) {
 
 NodeId update_average(Update *u, NodeId a, NodeId x, NodeId y) {
     NodeId rest = update_op2(u, OP_sub, update_number(u, 1), a);
-    return update_op2(u, OP_add, update_op2(u, OP_mul, a, x),
-                      update_op2(u, OP_mul, rest, y));
+    NodeId kept = update_op2(u, OP_mul, a, x);
+    return update_op2(u, OP_add, kept, update_op2(u, OP_mul, rest, y));
 }
 
 NodeId update_add_decay(Update *u, NodeId x, NodeId decay) {
@@ -36,12 +36,25 @@ NodeId update_add_decay(Update *u, NodeId x, NodeId decay) {
     return update_op2(u, OP_add, x, update_op2(u, OP_mul, decay, u->param));
 }
 
-NodeId update_shrink(Update *u, NodeId decay) {
+NodeId update_shrink(Update *u, NodeId x, NodeId decay) {
     if (update_is_zero(u, decay))
-        return u->param;
+        return x;
     NodeId loss = update_op2(u, OP_mul, u->rate, decay);
     NodeId rest = update_op2(u, OP_sub, update_number(u, 1), loss);
-    return update_op2(u, OP_mul, u->param, rest);
+    return update_op2(u, OP_mul, x, rest);
+}
+
+NodeId update_accelerate(Update *u, NodeId d) {
+    NodeId momentum = u->from.arg[2];
+    if (update_is_zero(u, momentum))
+        return d;
+    NodeId old = update_slot(u, "momentum");
+    NodeId kept =
+        update_op2(u, OP_add, update_op2(u, OP_mul, momentum, old), d);
+    graph_assign(u->g, old, kept);
+    if (!node_int(&u->from, ATTR_nesterov, 0))
+        return kept;
+    return update_op2(u, OP_add, d, update_op2(u, OP_mul, momentum, kept));
 }
 
 NodeId sum_of_squares(Graph *g, NodeId x) {
@@ -54,6 +67,13 @@ NodeId sum_of_squares(Graph *g, NodeId x) {
 
 NodeId update_norm(Update *u, NodeId x) {
     return graph_op1(u->g, OP_sqrt, sum_of_squares(u->g, x));
+}
+
+NodeId update_unless_zero(Update *u, NodeId a, NodeId b, NodeId ratio) {
+    NodeId zero = update_number(u, 0), one = update_number(u, 1);
+    NodeId no_a = update_op2(u, OP_eq, a, zero);
+    NodeId none = update_op2(u, OP_or, no_a, update_op2(u, OP_eq, b, zero));
+    return graph_op3(u->g, OP_select, none, one, ratio);
 }
 
 void update_descend(Update *u, NodeId from, NodeId rate, NodeId direction) {

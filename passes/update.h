@@ -29,13 +29,18 @@ NodeId update_average(Update *u, NodeId a, NodeId x, NodeId y);
 // x + decay * parameter, or x where the decay is 0.
 NodeId update_add_decay(Update *u, NodeId x, NodeId decay);
 
-// The parameter as a decay outside the gradient leaves it: times 1 - rate *
-// decay.
-NodeId update_shrink(Update *u, NodeId decay);
+// x as a decay outside the gradient leaves it: times 1 - rate * decay.
+NodeId update_shrink(Update *u, NodeId x, NodeId decay);
+
+// d, or what momentum, operand 2, makes of it in the state PARAM.momentum.
+NodeId update_accelerate(Update *u, NodeId d);
 
 // sum(x^2), a scalar, and its root.
 NodeId sum_of_squares(Graph *g, NodeId x);
 NodeId update_norm(Update *u, NodeId x);
+
+// The ratio of two norms a and b, or 1 where either is 0.
+NodeId update_unless_zero(Update *u, NodeId a, NodeId b, NodeId ratio);
 
 // The parameter becomes from - rate * direction.
 void update_descend(Update *u, NodeId from, NodeId rate, NodeId direction);
@@ -43,7 +48,7 @@ void update_descend(Update *u, NodeId from, NodeId rate, NodeId direction);
 // ---- one file for each family ----
 
 typedef void UpdateRule(Update *u);
-UpdateRule update_accumulate, update_sgd, update_adam;
+UpdateRule update_accumulate, update_sgd, update_adam, update_muon;
 
 // ---- accumulate.c ----
 

@@ -128,6 +128,8 @@ static const char *const good[] = {
     "%2 = gradient %0, %1 : act[3]\n",
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
     "%2 = sgd %0, %1, %1, %1 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3,2]\n" INPUT(1, "f32[]")
+    "%2 = muon %0, %1, %1, %1 {coefficients = [1.0,2.0,3.0]} : f32[3,2]\n",
     INPUT(0, "f32[]") "%1 = clip %0 {mode = \"norm\"} : f32[]\n",
     "%0 = param {name = \"w\"} : f32[2]\n%1 = accumulate %0 : f32[2]\n",
     INPUT(0, "f32[]") "%1 = accumulated %0 : f32[]\n",
@@ -192,6 +194,12 @@ static const struct {
      "it searches the last axis only"},
     {INPUT(0, "f32[2]") "%1 = accumulated %0 : f32[]\n",
      "operand 1 must be f32[], not f32[2]"},
+    {"%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
+     "%2 = muon %0, %1, %1, %1 {coefficients = [1.0,2.0,3.0]} : f32[3]\n",
+     "it needs a matrix or filters"},
+    {"%0 = param {name = \"p\"} : f32[3,2]\n" INPUT(1, "f32[]")
+     "%2 = muon %0, %1, %1, %1 {coefficients = [1.0,2.0]} : f32[3,2]\n",
+     "it needs three coefficients"},
     {INPUT(0, "f32[]") "%1 = clip %0 {mode = \"l2\"} : f32[]\n",
      "its mode must be norm or value"},
     {INPUT(0, "f32[2]") "%1 = clip %0 {mode = \"norm\"} : f32[]\n",

@@ -1,4 +1,4 @@
-// Optimizer: three updates against PyTorch's formulas, written out here.
+// Optimizer: updates against PyTorch's formulas, written out here.
 //
 // The loss is sum(x w^2), so the gradient 2 x w changes from step to step.
 #include "tests/passes/suites.h"
@@ -150,6 +150,71 @@ START_TEST(first_step_is_the_definition) {
 }
 END_TEST
 
+// Every rule and attribute, on a wide matrix and a tall one.
+static const char *const updates[] = {
+    "sgd %0, %6, %7, %8 {decoupled = 1}",
+    "sgd %0, %6, %7, %8 {nesterov = 1, rate_in_velocity = 1}",
+    "sgd %0, %6, %7, %8 {eps = 0.01, rate_in_velocity = 1, trust = 0.02}",
+    "adam %0, %6, %7, %9, %8, %12 {eps = 1e-06, trust = 1.0}",
+    "muon %0, %6, %7, %8 {coefficients = [3.4445,-4.775,2.0315]}",
+    "muon %0, %6, %7, %8 {coefficients = [1.5,-0.5,0.0], iterations = 3, "
+    "nesterov = 1, renormalize = 1}",
+};
+
+enum { NUM_UPDATES = sizeof updates / sizeof updates[0] };
+
+static Graph *update_graph(Arena *a, const char *rule, const char *shape) {
+    Text t = text_new(a);
+    text_add(&t, "graph train {\n%%0 = param {name = \"w\"} : f32[%s]\n",
+             shape);
+    text_add(&t, "%%1 = input {name = \"x\"} : f32[%s]\n", shape);
+    text_add(&t,
+             "%%2 = mul %%0, %%0 : f32[%s]\n%%3 = mul %%1, %%2 : f32[%s]\n"
+             "%%4 = sum %%3 {axes = [0,1]} : f32[]\n"
+             "%%5 = output %%4 {name = \"loss\"} : f32[]\n",
+             shape, shape);
+    const double number[] = {rate, 0.9, 0.3, beta2};
+    for (int i = 0; i < 4; i++)
+        text_add(&t, "%%%d = constant {values = [%.17g]} : f32[]\n", 6 + i,
+                 number[i]);
+    text_add(&t,
+             "%%10 = constant {values = [0.7]} : f32[]\n"
+             "%%11 = clip %%10 {mode = \"norm\"} : f32[]\n"
+             "%%12 = constant {values = [1.0]} : i32[]\n"
+             "%%13 = %s : f32[%s]\n}\n",
+             rule, shape);
+    return graph_from(a, text_string(&t));
+}
+
+START_TEST(every_first_update_is_the_definition) {
+    Arena *a = arena_new();
+    const char *shape = _i % 2 ? "4,2" : "3,5";
+    Graph *before = update_graph(a, updates[_i / 2], shape);
+    before = run_pass(before, "autodiff", F32);
+    Graph *after = run_pass(before, "optimizer", F32);
+    double w[15], x[15], **leaf = ARENA_ARRAY(a, before->count, double *);
+    for (int i = 0; i < 15; i++) {
+        w[i] = sin(1 + i);
+        x[i] = cos(2 * i);
+    }
+    set_leaf(before, leaf, "w", w);
+    set_leaf(before, leaf, "x", x);
+    const double *want = NULL;
+    double **value = graph_eval(before, a, leaf, false);
+    for (NodeId n = 0; n < before->count; n++)
+        if (op_info[before->node[n].op].facts & OPTIMIZES)
+            want = value[n];
+    leaf = ARENA_ARRAY(a, after->count, double *);
+    set_leaf(after, leaf, "w", w);
+    set_leaf(after, leaf, "x", x);
+    const double *got =
+        value_named(after, graph_eval(after, a, leaf, false), "w");
+    for (int i = 0; i < (_i % 2 ? 8 : 15); i++)
+        ck_assert_double_eq_tol(got[i], want[i], 1e-12);
+    arena_free(a);
+}
+END_TEST
+
 static int count_states(const Graph *g) {
     int count = 0;
     for (NodeId n = 0; n < g->count; n++) {
@@ -195,6 +260,8 @@ Suite *optimizer_suite(void) {
     int count = sizeof recipes / sizeof recipes[0];
     tcase_add_loop_test(t, three_steps_follow_pytorch, 0, count);
     tcase_add_loop_test(t, first_step_is_the_definition, 0, count);
+    tcase_add_loop_test(t, every_first_update_is_the_definition, 0,
+                        2 * NUM_UPDATES);
     tcase_add_test(t, zero_momentum_and_decay_cost_nothing);
     tcase_add_test(t, correction_is_accurate_in_f32);
     suite_add_tcase(s, t);

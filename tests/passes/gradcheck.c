@@ -164,7 +164,9 @@ static const struct {
     {OP_avg_pool_grad, "made by autodiff"},
     {OP_conv_grad_input, "made by autodiff"},
     {OP_conv_grad_weight, "made by autodiff"},
-    {OP_gradient, "an effect"}, {OP_clip, "an effect"}, {OP_accumulate, "an effect"}, {OP_accumulated, "an effect"}, {OP_sgd, "an effect"}, {OP_adam, "an effect"},
+    {OP_gradient, "an effect"}, {OP_clip, "an effect"},
+    {OP_accumulate, "an effect"}, {OP_accumulated, "an effect"},
+    {OP_sgd, "an effect"}, {OP_adam, "an effect"}, {OP_muon, "an effect"},
     {OP_assign, "an effect"}, {OP_output, "an effect"},
 };
 // clang-format on

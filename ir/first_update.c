@@ -1,0 +1,224 @@
+// First update: what optimizer and clip nodes mean.
+//
+// An optimizer node is its parameter after one update from states that are 0.
+// Gradients are those that the graph's gradient nodes give, clipped.  The
+// optimizer pass writes the same formulas as nodes; docs/numerics.md names
+// their sources.
+
+#include "ir/first_update.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    const Graph *g;
+    const Node *n;
+    double *const *value;
+    Arena *a;
+    int64_t count;
+    const double *param;
+    double *gradient; // clipped
+    double *out;
+} Update;
+
+static double scalar(const Update *u, int i) {
+    return u->value[u->n->arg[i]][0];
+}
+
+static bool flag(const Update *u, AttrKey key) {
+    return node_int(u->n, key, 0) != 0;
+}
+
+static double norm(const double *x, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
+// ---- gradients ----
+
+static bool clips_norm(const Node *n) {
+    return strcmp(node_text(n, ATTR_mode), "norm") == 0;
+}
+
+// What gradients are multiplied by; none have waited.
+static double share_of_batch(const Graph *g, double *const *value) {
+    double share = 1;
+    for (NodeId id = 0; id < g->count; id++)
+        if (g->node[id].op == OP_accumulated)
+            share *= value[id][0];
+    return share;
+}
+
+// torch.nn.utils.clip_grad_norm_ and clip_grad_value_.
+double clip_eval(const Graph *g, const Node *n, double *const *value) {
+    double limit = value[n->arg[0]][0], sum = 0;
+    double share = share_of_batch(g, value);
+    if (!clips_norm(n))
+        return limit;
+    for (NodeId id = 0; id < g->count; id++)
+        if (g->node[id].op == OP_gradient)
+            sum += pow(norm(value[id], type_count(g->node[id].type)), 2);
+    return fmin(1, limit / (share * sqrt(sum) + 1e-6));
+}
+
+// An element of a gradient as the graph's accumulated and clip nodes leave it.
+static double clipped(const Update *u, double x) {
+    x *= share_of_batch(u->g, u->value);
+    for (NodeId id = 0; id < u->g->count; id++) {
+        const Node *n = &u->g->node[id];
+        if (n->op != OP_clip)
+            continue;
+        double by = u->value[id][0];
+        x = clips_norm(n) ? x * by : x > by ? by : x < -by ? -by : x;
+    }
+    return x;
+}
+
+// False when the graph has no gradient for the parameter.
+static bool find_gradient(Update *u) {
+    u->gradient = ARENA_ARRAY(u->a, (size_t)u->count + 1, double);
+    for (NodeId id = 0; id < u->g->count; id++) {
+        const Node *n = &u->g->node[id];
+        if (n->op != OP_gradient || n->arg[0] != u->n->arg[0])
+            continue;
+        for (int64_t i = 0; i < u->count; i++)
+            u->gradient[i] = u->n->op == OP_accumulate
+                                 ? u->value[id][i]
+                                 : clipped(u, u->value[id][i]);
+        return true;
+    }
+    return false;
+}
+
+// ---- sgd, adam ----
+
+static double *array(const Update *u) {
+    return ARENA_ARRAY(u->a, (size_t)u->count + 1, double);
+}
+
+// a / b, or 1 where either is 0.
+static double ratio(double a, double b) {
+    return a != 0 && b != 0 ? a / b : 1;
+}
+
+// The parameter less rate * direction, after a decay outside the gradient.
+static void descend(const Update *u, double decay, double rate,
+                    const double *direction) {
+    double kept = 1 - scalar(u, 1) * decay;
+    for (int64_t i = 0; i < u->count; i++)
+        u->out[i] = u->param[i] * kept - rate * direction[i];
+}
+
+// What multiplies the rate of LARS (You et al., 2017).
+static double layer_rate(const Update *u, double decay) {
+    double w = norm(u->param, u->count), g = norm(u->gradient, u->count);
+    double trust = node_float(u->n, ATTR_trust, 0);
+    double eps = node_float(u->n, ATTR_eps, 0);
+    if (trust == 0 || g == 0)
+        return 1;
+    return ratio(trust * w, g + decay * w + eps);
+}
+
+static void sgd(const Update *u) {
+    double momentum = scalar(u, 2), decay = scalar(u, 3), *d = array(u);
+    bool outside = flag(u, ATTR_decoupled);
+    for (int64_t i = 0; i < u->count; i++) {
+        d[i] = u->gradient[i] + (outside ? 0 : decay * u->param[i]);
+        if (flag(u, ATTR_nesterov))
+            d[i] += momentum * d[i];
+    }
+    descend(u, outside ? decay : 0, scalar(u, 1) * layer_rate(u, decay), d);
+}
+
+static void adam(const Update *u) {
+    double beta1 = scalar(u, 2), beta2 = scalar(u, 3), decay = scalar(u, 4);
+    double t = scalar(u, 5), eps = node_float(u->n, ATTR_eps, 1e-8);
+    double trust = node_float(u->n, ATTR_trust, 0), rate = scalar(u, 1);
+    bool lamb = trust != 0, outside = lamb || flag(u, ATTR_decoupled);
+    double *d = array(u);
+    for (int64_t i = 0; i < u->count; i++) {
+        double g = u->gradient[i] + (outside ? 0 : decay * u->param[i]);
+        double first = (1 - beta1) * g / (1 - pow(beta1, t));
+        double second = (1 - beta2) * g * g / (1 - pow(beta2, t));
+        d[i] = first / (sqrt(second) + eps);
+        if (lamb)
+            d[i] += decay * u->param[i];
+    }
+    if (lamb)
+        rate *= trust * ratio(norm(u->param, u->count), norm(d, u->count));
+    descend(u, outside && !lamb ? decay : 0, rate, d);
+}
+
+// ---- muon ----
+
+// One iteration of Newton and Schulz, x := a x + b A x + c A A x with A = x x'.
+static void iterate(const Update *u, double *x, int64_t rows, int64_t columns) {
+    const double *c = node_attr(u->n, ATTR_coefficients)->floats;
+    size_t square = (size_t)(rows * rows);
+    double *A = ARENA_ARRAY(u->a, square + 1, double);
+    double *B = ARENA_ARRAY(u->a, square + 1, double), *y = array(u);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < rows; j++)
+            for (int64_t k = 0; k < columns; k++)
+                A[i * rows + j] += x[i * columns + k] * x[j * columns + k];
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < rows; j++) {
+            B[i * rows + j] = c[1] * A[i * rows + j];
+            for (int64_t k = 0; k < rows; k++)
+                B[i * rows + j] += c[2] * A[i * rows + k] * A[k * rows + j];
+        }
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            y[i * columns + j] = c[0] * x[i * columns + j];
+            for (int64_t k = 0; k < rows; k++)
+                y[i * columns + j] += B[i * rows + k] * x[k * columns + j];
+        }
+    memcpy(x, y, (size_t)u->count * sizeof *x);
+}
+
+// d with all singular values near 1.
+static void orthogonalize(const Update *u, double *d) {
+    int64_t rows = u->n->type.dim[0], columns = rows ? u->count / rows : 0;
+    double size = norm(d, u->count) + node_float(u->n, ATTR_eps, 1e-7);
+    for (int64_t i = 0; i < u->count; i++)
+        d[i] /= size;
+    for (int64_t i = 0; i < node_int(u->n, ATTR_iterations, 5); i++)
+        iterate(u, d, rows, columns);
+}
+
+static void muon(Update *u) {
+    double momentum = scalar(u, 2), *d = array(u), *w = array(u);
+    bool nesterov = flag(u, ATTR_nesterov);
+    double size =
+        ratio(sqrt((double)u->n->type.dim[0]), norm(u->param, u->count));
+    for (int64_t i = 0; i < u->count; i++) {
+        d[i] = u->gradient[i] * (nesterov ? 1 + momentum : 1);
+        w[i] = u->param[i] * (flag(u, ATTR_renormalize) ? size : 1);
+    }
+    u->param = w;
+    orthogonalize(u, d);
+    descend(u, scalar(u, 3), scalar(u, 1), d);
+}
+
+void update_eval(const Graph *g, const Node *n, double *const *value, Arena *a,
+                 double *out) {
+    Update u = {.g = g,
+                .n = n,
+                .value = value,
+                .a = a,
+                .count = type_count(n->type),
+                .param = value[n->arg[0]],
+                .out = out};
+    if (!find_gradient(&u) && n->op != OP_accumulate)
+        memcpy(out, u.param, (size_t)u.count * sizeof *out);
+    else if (n->op == OP_accumulate)
+        memcpy(out, u.gradient, (size_t)u.count * sizeof *out);
+    else if (n->op == OP_sgd)
+        sgd(&u);
+    else if (n->op == OP_adam)
+        adam(&u);
+    else
+        muon(&u);
+}
