@@ -12,9 +12,13 @@ static const struct {
     const char *name;
     RtFormat *read;
 } formats[] = {
-    {"cifar10", rt_cifar10_read}, {"cifar100", rt_cifar100_read},
-    {"idx", rt_idx_read},         {"npy", rt_npy_read},
-    {"tokens", rt_tokens_read},   {"synthetic", rt_synthetic_draw},
+    {"cifar10", rt_cifar10_read},
+    {"cifar100", rt_cifar100_read},
+    {"idx", rt_idx_read},
+    {"npy", rt_npy_read},
+    {"image_folder", rt_image_folder_read},
+    {"tokens", rt_tokens_read},
+    {"synthetic", rt_synthetic_draw},
 };
 
 // ---- what is asked for ----

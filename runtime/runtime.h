@@ -144,12 +144,40 @@ bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e);
 bool rt_labels_check(const RtSplit *s, int classes, const char *path,
                      RtError *e);
 
-// ---- cifar.c, idx.c, npy.c, tokens.c, synthetic.c: the formats ----
+// ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, synthetic.c ----
 
 typedef bool RtFormat(RtData *d, const char *path, const RtSample *sample,
                       const RtFiles *files, RtError *e);
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
-    rt_tokens_read, rt_synthetic_draw;
+    rt_tokens_read, rt_synthetic_draw, rt_image_folder_read;
+
+// ---- jpeg.c, png.c, fit.c: images in files ----
+
+enum { RT_MOST_PIXELS = 1 << 27 };
+
+// Rows of pixels of three bytes; the caller frees them.
+typedef struct {
+    int h, w;
+    uint8_t *pixel;
+} RtImage;
+
+// The libraries that decode; NULL: not installed.
+typedef struct RtJpeg RtJpeg;
+RtJpeg *rt_jpeg_open(RtError *e);
+void rt_jpeg_close(RtJpeg *j);
+typedef struct RtPng RtPng;
+RtPng *rt_png_open(RtError *e);
+void rt_png_close(RtPng *p);
+
+// The image may be smaller than the file's, but its sides at least twice as
+// long as wanted, or as they are.
+bool rt_jpeg_decode(const RtJpeg *j, const uint8_t *bytes, size_t length,
+                    int wanted, RtImage *to, RtError *e);
+bool rt_png_decode(const RtPng *p, const uint8_t *bytes, size_t length,
+                   RtImage *to, RtError *e);
+
+// The image as size x size pixels.
+bool rt_image_fit(const RtImage *image, int size, uint8_t *to, RtError *e);
 
 // ---- textures.c ----
 

@@ -154,6 +154,39 @@ START_TEST(cifar10_is_refused) {
 }
 END_TEST
 
+START_TEST(cifar100_has_two_labels) {
+    static const RtSetting coarse = {"coarse", 1};
+    RtSample sample = cifar;
+    uint8_t record[3 * 3074], image[3072];
+    place_folder("d");
+    for (int i = 0; i < 3; i++) {
+        memset(record + 3074 * i, 40 + i, 3074);
+        record[3074 * i] = (uint8_t)(i + 5);
+        record[3074 * i + 1] = (uint8_t)(i + 90);
+    }
+    place_write("d/train.bin", record, sizeof record);
+    place_write("d/test.bin", record + 3074, 3074);
+    sample.classes = 100;
+    ck_assert_msg(open_data("cifar100", &sample), "%s", error.text);
+    ck_assert_int_eq(data.train.count, 3);
+    ck_assert_int_eq(label_of(&data.train, 2), 92);
+    ck_assert_int_eq(label_of(&data.test, 0), 91);
+    ck_assert(data.train.fetch(&data.train, 2, image, &error));
+    ck_assert_int_eq(image[0], 42);
+    ck_assert_int_eq(image[3071], 42);
+    rt_data_close(&data);
+    sample.classes = 20;
+    refused("cifar100", &sample, "d/train.bin: record 0 has label 90");
+    sample.setting = &coarse;
+    sample.num_settings = 1;
+    ck_assert_msg(open_data("cifar100", &sample), "%s", error.text);
+    ck_assert_int_eq(label_of(&data.train, 2), 7);
+    rt_data_close(&data);
+    ck_assert_int_eq(truncate("d/test.bin", 3073), 0);
+    refused("cifar100", &sample, "not a whole number of records of 3074");
+}
+END_TEST
+
 static void write_idx(const char *name, uint32_t magic, int dims,
                       const uint32_t *dim, size_t bytes, bool labels) {
     uint8_t *all = calloc(bytes + 16, 1);
@@ -471,6 +504,7 @@ Suite *data_suite(void) {
     tcase_add_test(t, cifar10_is_read);
     tcase_add_test(t, the_hash_covers_every_byte);
     tcase_add_loop_test(t, cifar10_is_refused, 0, 9);
+    tcase_add_test(t, cifar100_has_two_labels);
     tcase_add_test(t, idx_is_read);
     tcase_add_loop_test(t, idx_is_refused, 0, 14);
     tcase_add_test(t, an_unknown_format);

@@ -9,6 +9,9 @@ int main(void) {
     srunner_add_suite(runner, options_suite());
     srunner_add_suite(runner, json_suite());
     srunner_add_suite(runner, data_suite());
+    srunner_add_suite(runner, npy_suite());
+    srunner_add_suite(runner, tokens_suite());
+    srunner_add_suite(runner, image_folder_suite());
     srunner_add_suite(runner, loader_suite());
     srunner_add_suite(runner, host_suite());
     srunner_add_suite(runner, onednn_suite());

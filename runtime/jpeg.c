@@ -1,0 +1,163 @@
+// JPEG, by libjpeg-turbo: opened when a data set needs it, so that a trainer
+// that does not runs without it.  The library reports an error by a call that
+// must not return; it jumps back to where the decoding began.
+
+#include "runtime/runtime.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+#if JPEG_LIB_VERSION >= 80
+#define LIBRARY "libjpeg.so.8"
+#else
+#define LIBRARY "libjpeg.so.62"
+#endif
+
+struct RtJpeg {
+    void *library;
+    struct jpeg_error_mgr *(*std_error)(struct jpeg_error_mgr *);
+    void (*create)(j_decompress_ptr, int, size_t);
+    void (*mem_src)(j_decompress_ptr, const unsigned char *, unsigned long);
+    int (*read_header)(j_decompress_ptr, boolean);
+    boolean (*start)(j_decompress_ptr);
+    JDIMENSION (*read_scanlines)(j_decompress_ptr, JSAMPARRAY, JDIMENSION);
+    boolean (*finish)(j_decompress_ptr);
+    void (*destroy)(j_decompress_ptr);
+};
+
+// ---- the library ----
+
+static bool find(const RtJpeg *j, const char *name, void *to) {
+    *(void **)to = dlsym(j->library, name);
+    return *(void **)to != NULL;
+}
+
+static bool find_all(RtJpeg *j) {
+    return find(j, "jpeg_std_error", &j->std_error) &&
+           find(j, "jpeg_CreateDecompress", &j->create) &&
+           find(j, "jpeg_mem_src", &j->mem_src) &&
+           find(j, "jpeg_read_header", &j->read_header) &&
+           find(j, "jpeg_start_decompress", &j->start) &&
+           find(j, "jpeg_read_scanlines", &j->read_scanlines) &&
+           find(j, "jpeg_finish_decompress", &j->finish) &&
+           find(j, "jpeg_destroy_decompress", &j->destroy);
+}
+
+void rt_jpeg_close(RtJpeg *j) {
+    if (j != NULL && j->library != NULL)
+        dlclose(j->library);
+    free(j);
+}
+
+RtJpeg *rt_jpeg_open(RtError *e) {
+    RtJpeg *j = calloc(1, sizeof *j);
+    if (j == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+        return NULL;
+    }
+    j->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (j->library != NULL && find_all(j))
+        return j;
+    rt_fail(e, EXIT_DATA,
+            "JPEG files need " LIBRARY ", which is not installed (Debian: "
+            "libjpeg62-turbo)");
+    rt_jpeg_close(j);
+    return NULL;
+}
+
+// ---- one image ----
+
+typedef struct {
+    struct jpeg_error_mgr manager; // first: what the library knows
+    jmp_buf back;
+    char why[JMSG_LENGTH_MAX];
+} Trap;
+
+static void jump_back(j_common_ptr common) {
+    Trap *t = (Trap *)common->err;
+    t->manager.format_message(common, t->why);
+    longjmp(t->back, 1);
+}
+
+// Pixels that are made up because the file ends or breaks are an error; what
+// is merely unusual is not.
+static void take_message(j_common_ptr common, int level) {
+    int code = common->err->msg_code;
+    if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER ||
+                      code == JWRN_HUFF_BAD_CODE))
+        jump_back(common);
+}
+
+// The largest reduction while decoding that leaves twice the wanted side.
+static unsigned reduction(unsigned shorter, int wanted) {
+    unsigned by = 8;
+    while (by > 1 && shorter / by < 2 * (unsigned)wanted)
+        by /= 2;
+    return by;
+}
+
+// Four inks, which files store inverted, to three colours in place.
+static void mix_inks(uint8_t *pixel, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        for (int c = 0; c < 3; c++)
+            pixel[3 * i + c] =
+                (uint8_t)(pixel[4 * i + c] * pixel[4 * i + 3] / 255);
+}
+
+static bool read_rows(const RtJpeg *j, j_decompress_ptr d, RtImage *to) {
+    bool inks = d->out_color_space == JCS_CMYK;
+    size_t room = (size_t)d->output_width * (inks ? 4 : 3);
+    to->h = (int)d->output_height;
+    to->w = (int)d->output_width;
+    to->pixel = malloc((size_t)to->h * (size_t)to->w * 3 + room);
+    while (to->pixel != NULL && d->output_scanline < d->output_height) {
+        uint8_t *row = to->pixel + (size_t)d->output_scanline * to->w * 3;
+        j->read_scanlines(d, &row, 1);
+        if (inks)
+            mix_inks(row, d->output_width);
+    }
+    return to->pixel != NULL;
+}
+
+static void decode(const RtJpeg *j, j_decompress_ptr d, const uint8_t *bytes,
+                   size_t length, int wanted, RtImage *to) {
+    j->mem_src(d, bytes, (unsigned long)length);
+    j->read_header(d, TRUE);
+    if ((uint64_t)d->image_width * d->image_height > RT_MOST_PIXELS)
+        ERREXIT1(d, JERR_IMAGE_TOO_BIG, 16384);
+    unsigned w = d->image_width, h = d->image_height;
+    d->scale_num = 1;
+    d->scale_denom = reduction(w < h ? w : h, wanted);
+    bool inks =
+        d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
+    d->out_color_space = inks ? JCS_CMYK : JCS_RGB;
+    j->start(d);
+    if (!read_rows(j, d, to))
+        ERREXIT1(d, JERR_OUT_OF_MEMORY, 0);
+    j->finish(d);
+}
+
+bool rt_jpeg_decode(const RtJpeg *j, const uint8_t *bytes, size_t length,
+                    int wanted, RtImage *to, RtError *e) {
+    struct jpeg_decompress_struct d = {0};
+    Trap trap;
+    *to = (RtImage){0};
+    d.err = j->std_error(&trap.manager);
+    trap.manager.error_exit = jump_back;
+    trap.manager.emit_message = take_message;
+    if (setjmp(trap.back) != 0) {
+        j->destroy(&d);
+        free(to->pixel);
+        *to = (RtImage){0};
+        return rt_fail(e, EXIT_DATA, "%s", trap.why);
+    }
+    j->create(&d, JPEG_LIB_VERSION, sizeof d);
+    decode(j, &d, bytes, length, wanted, to);
+    j->destroy(&d);
+    return true;
+}

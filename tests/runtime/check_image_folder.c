@@ -1,0 +1,255 @@
+// Image folders: which class an image has, what is made of its pixels, and what
+// is said of a file that cannot be used.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+#include "tests/runtime/place.h"
+#include "tests/runtime/suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jpeglib.h>
+#include <png.h>
+
+enum { SIZE = 8 };
+
+static RtData data;
+static RtError error;
+
+// ---- files ----
+
+static void write_png(const char *name, int h, int w, const uint8_t *pixel) {
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .height = (png_uint_32)h,
+                       .width = (png_uint_32)w,
+                       .format = PNG_FORMAT_RGB};
+    ck_assert(png_image_write_to_file(&image, name, 0, pixel, 0, NULL));
+}
+
+static void write_jpeg(const char *name, int h, int w, uint8_t *pixel) {
+    struct jpeg_compress_struct c;
+    struct jpeg_error_mgr manager;
+    unsigned char *bytes = NULL;
+    unsigned long length = 0;
+    c.err = jpeg_std_error(&manager);
+    jpeg_create_compress(&c);
+    jpeg_mem_dest(&c, &bytes, &length);
+    c.image_height = (JDIMENSION)h;
+    c.image_width = (JDIMENSION)w;
+    c.input_components = 3;
+    c.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&c);
+    jpeg_set_quality(&c, 95, TRUE);
+    jpeg_start_compress(&c, TRUE);
+    while (c.next_scanline < c.image_height) {
+        JSAMPROW row = pixel + (size_t)c.next_scanline * (size_t)w * 3;
+        jpeg_write_scanlines(&c, &row, 1);
+    }
+    jpeg_finish_compress(&c);
+    jpeg_destroy_compress(&c);
+    place_write(name, bytes, length);
+    free(bytes);
+}
+
+// An image that is of one colour.
+static void write_plain(const char *name, int h, int w, uint8_t red,
+                        uint8_t green) {
+    uint8_t *pixel = malloc((size_t)(h * w * 3));
+    for (int i = 0; i < h * w; i++) {
+        pixel[3 * i] = red;
+        pixel[3 * i + 1] = green;
+        pixel[3 * i + 2] = 90;
+    }
+    (strstr(name, ".png") ? write_png(name, h, w, pixel)
+                          : write_jpeg(name, h, w, pixel));
+    free(pixel);
+}
+
+static void write_good(void) {
+    static const char *const folder[] = {
+        "d",           "d/train", "d/train/cat", "d/train/dog",
+        "d/train/ant", "d/val",   "d/val/cat"};
+    for (size_t i = 0; i < sizeof folder / sizeof folder[0]; i++)
+        place_folder(folder[i]);
+    write_plain("d/train/cat/a.png", 8, 8, 10, 200);
+    write_plain("d/train/cat/b.jpg", 20, 33, 20, 200);
+    place_write("d/train/cat/notes.txt", "no image", 8);
+    place_write("d/train/cat/.hidden.png", "no image", 8);
+    write_plain("d/train/dog/a.JPG", 64, 40, 30, 200);
+    write_plain("d/train/ant/a.png", 3, 5, 40, 200);
+    write_plain("d/val/cat/a.png", 100, 9, 50, 200);
+}
+
+static bool open_folder(int classes, int size) {
+    const RtSetting setting = {"size", size};
+    const RtSample sample = {.image = {RT_U8, 3, {size, size, 3}},
+                             .label = {RT_I32, 0, {0}},
+                             .classes = classes,
+                             .setting = &setting,
+                             .num_settings = 1};
+    memset(&error, 0, sizeof error);
+    return rt_data_open(&data, "image_folder", "d", &sample, &rt_system_files,
+                        &error);
+}
+
+static void refused(int classes, const char *says) {
+    ck_assert_msg(!open_folder(classes, SIZE), "accepted: %s", says);
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
+}
+
+// ---- tests ----
+
+static void check_sample(const RtSplit *s, int64_t i, int label, int red) {
+    uint8_t pixel[SIZE * SIZE * 3];
+    int32_t found;
+    memcpy(&found, rt_column_at(&s->label, i), sizeof found);
+    ck_assert_int_eq(found, label);
+    ck_assert_msg(s->fetch(s, i, pixel, &error), "%s", error.text);
+    for (int k = 0; k < SIZE * SIZE; k++) {
+        ck_assert_int_le(abs(pixel[3 * k] - red), 2);
+        ck_assert_int_le(abs(pixel[3 * k + 1] - 200), 2);
+        ck_assert_int_le(abs(pixel[3 * k + 2] - 90), 2);
+    }
+}
+
+START_TEST(classes_are_in_the_order_of_their_names) {
+    write_good();
+    ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+    ck_assert_int_eq(data.train.count, 4);
+    check_sample(&data.train, 0, 0, 40);
+    check_sample(&data.train, 1, 1, 10);
+    check_sample(&data.train, 2, 1, 20);
+    check_sample(&data.train, 3, 2, 30);
+    ck_assert_int_eq(data.test.count, 1);
+    check_sample(&data.test, 0, 1, 50);
+    rt_data_close(&data);
+}
+END_TEST
+
+// An image of the wanted size is not touched; of a longer one the middle is
+// kept.
+START_TEST(the_middle_is_kept) {
+    uint8_t pixel[8 * 12 * 3], found[8 * 8 * 3];
+    for (int i = 0; i < 8 * 12 * 3; i++)
+        pixel[i] = (uint8_t)(i * 7);
+    write_good();
+    write_png("d/train/ant/a.png", 8, 12, pixel);
+    ck_assert_msg(open_folder(3, 8), "%s", error.text);
+    ck_assert(data.train.fetch(&data.train, 0, found, &error));
+    for (int y = 0; y < 8; y++)
+        ck_assert_int_eq(memcmp(found + y * 24, pixel + (y * 12 + 2) * 3, 24),
+                         0);
+    rt_data_close(&data);
+}
+END_TEST
+
+// Half the size: each pixel is the mean, by a triangle, of those around it;
+// along a slope that is the slope itself.
+START_TEST(a_slope_stays_a_slope) {
+    uint8_t pixel[16 * 16 * 3], found[8 * 8 * 3];
+    for (int y = 0; y < 16; y++)
+        for (int x = 0; x < 16; x++)
+            for (int c = 0; c < 3; c++)
+                pixel[(y * 16 + x) * 3 + c] = (uint8_t)(10 * x + 4 * y + c);
+    write_good();
+    write_png("d/train/ant/a.png", 16, 16, pixel);
+    ck_assert_msg(open_folder(3, 8), "%s", error.text);
+    ck_assert(data.train.fetch(&data.train, 0, found, &error));
+    for (int y = 1; y < 7; y++)
+        for (int x = 1; x < 7; x++)
+            for (int c = 0; c < 3; c++)
+                ck_assert_int_eq(found[(y * 8 + x) * 3 + c],
+                                 20 * x + 5 + 8 * y + 2 + c);
+    rt_data_close(&data);
+}
+END_TEST
+
+START_TEST(a_bad_folder) {
+    write_good();
+    switch (_i) {
+    case 0:
+        refused(2, "d/train holds folders of 3 classes, the trainer takes 2");
+        break;
+    case 1:
+        unlink("d/train/ant/a.png");
+        refused(3, "d/train/ant holds no .jpg, .jpeg or .png file");
+        break;
+    case 2:
+        place_folder("d/val/cow");
+        refused(3, "d/val/cow is a class that train does not have");
+        break;
+    case 3:
+        ck_assert_int_eq(rename("d/val", "d/other"), 0);
+        refused(3, "no folder test or val in d");
+        break;
+    case 4:
+        ck_assert_int_eq(rename("d/train", "d/other"), 0);
+        refused(3, "cannot open d/train");
+        break;
+    }
+}
+END_TEST
+
+// A file that breaks in the middle of a run names itself.
+static void check_broken(const char *name, int64_t sample, const char *says) {
+    uint8_t pixel[SIZE * SIZE * 3];
+    ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+    ck_assert(!data.train.fetch(&data.train, sample, pixel, &error));
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_msg(strstr(error.text, name) != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
+    rt_data_close(&data);
+}
+
+START_TEST(a_bad_file) {
+    size_t length;
+    write_good();
+    switch (_i) {
+    case 0:
+        ck_assert_int_eq(truncate("d/train/ant/a.png", 50), 0);
+        check_broken("d/train/ant/a.png", 0, "cannot decode");
+        break;
+    case 1:
+        free(place_read("d/train/dog/a.JPG", &length));
+        ck_assert_int_eq(truncate("d/train/dog/a.JPG", (off_t)length - 20), 0);
+        check_broken("d/train/dog/a.JPG", 3, "Premature end");
+        break;
+    case 2:
+        place_write("d/train/dog/a.JPG", "GIF89a", 6);
+        check_broken("d/train/dog/a.JPG", 3, "neither a JPEG nor a PNG");
+        break;
+    case 3:
+        place_write("d/train/dog/a.JPG", "", 0);
+        check_broken("d/train/dog/a.JPG", 3, "neither a JPEG nor a PNG");
+        break;
+    case 4:
+        place_write("d/train/dog/a.JPG", "\xff\xd8\xff\xe0 and nothing", 16);
+        check_broken("d/train/dog/a.JPG", 3, "cannot decode");
+        break;
+    case 5: // a name says nothing
+        write_plain("d/train/dog/a.png", 8, 8, 70, 200);
+        ck_assert_int_eq(rename("d/train/dog/a.png", "d/train/dog/a.JPG"), 0);
+        ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+        check_sample(&data.train, 3, 2, 70);
+        rt_data_close(&data);
+        break;
+    }
+}
+END_TEST
+
+Suite *image_folder_suite(void) {
+    Suite *s = suite_create("image_folder");
+    TCase *t = tcase_create("image_folder");
+    tcase_add_checked_fixture(t, place_enter, place_leave);
+    tcase_add_test(t, classes_are_in_the_order_of_their_names);
+    tcase_add_test(t, the_middle_is_kept);
+    tcase_add_test(t, a_slope_stays_a_slope);
+    tcase_add_loop_test(t, a_bad_folder, 0, 5);
+    tcase_add_loop_test(t, a_bad_file, 0, 6);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,236 @@
+// NumPy files: which are read, as what, and which are refused.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+#include "tests/runtime/place.h"
+#include "tests/runtime/suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static RtData data;
+static RtError error;
+
+// `count` samples of 2 x 3 numbers and a whole label each.
+static RtSample sample_of(RtType type) {
+    return (RtSample){
+        .image = {type, 2, {2, 3}}, .label = {RT_I32, 0, {0}}, .classes = 10};
+}
+
+static void write_npy(const char *name, int version, const char *header,
+                      const void *bytes, size_t length) {
+    uint8_t all[4096] = "\x93NUMPY";
+    size_t text = strlen(header), at = version == 1 ? 10 : 12;
+    all[6] = (uint8_t)version;
+    all[8] = (uint8_t)(text & 255);
+    all[9] = (uint8_t)(text >> 8);
+    memcpy(all + at, header, text);
+    memcpy(all + at + text, bytes, length);
+    place_write(name, all, at + text + length);
+}
+
+static const char *header_of(const char *descr, const char *shape) {
+    static char text[200];
+    snprintf(text, sizeof text,
+             "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }\n",
+             descr, shape);
+    return text;
+}
+
+static void write_good(const char *descr, const void *x, size_t bytes) {
+    static const int64_t labels[] = {3, 9};
+    place_folder("d");
+    write_npy("d/train_x.npy", 1, header_of(descr, "2, 2, 3"), x, bytes);
+    write_npy("d/train_y.npy", 2, header_of("<i8", "2,"), labels, 16);
+    write_npy("d/test_x.npy", 3, header_of(descr, "2, 2, 3"), x, bytes);
+    write_npy("d/test_y.npy", 1, header_of("|u1", "2, 1"), "\4\5", 2);
+}
+
+static bool open_npy(const RtSample *sample) {
+    memset(&error, 0, sizeof error);
+    return rt_data_open(&data, "npy", "d", sample, &rt_system_files, &error);
+}
+
+static void refused(const RtSample *sample, const char *says) {
+    ck_assert_msg(!open_npy(sample), "accepted: %s", says);
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
+}
+
+static double number(const void *from, RtType type, int i) {
+    return type == RT_F32   ? ((const float *)from)[i]
+           : type == RT_I32 ? ((const int32_t *)from)[i]
+                            : ((const uint8_t *)from)[i];
+}
+
+static const uint8_t u1[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+static const uint16_t u2[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+static const int32_t i4[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+static const int64_t i8[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+static const float f4[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+static const double f8[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+
+static const struct {
+    const char *descr;
+    const void *x;
+    size_t bytes;
+    bool u8, i32; // which inputs take them, besides f32
+} kinds[] = {
+    {"|u1", u1, sizeof u1, true, true},   {"<u2", u2, sizeof u2, false, true},
+    {"<i4", i4, sizeof i4, false, true},  {"<i8", i8, sizeof i8, false, true},
+    {"<f4", f4, sizeof f4, false, false}, {"<f8", f8, sizeof f8, false, false},
+};
+
+START_TEST(every_kind_of_number) {
+    write_good(kinds[_i].descr, kinds[_i].x, kinds[_i].bytes);
+    for (int k = 0; k < 3; k++) {
+        const RtType type = k == 0 ? RT_U8 : k == 1 ? RT_I32 : RT_F32;
+        const RtSample sample = sample_of(type);
+        const bool good = k == 2 || (k == 0 ? kinds[_i].u8 : kinds[_i].i32);
+        if (!good) {
+            refused(&sample, "has numbers of type");
+            continue;
+        }
+        ck_assert_msg(open_npy(&sample), "%s", error.text);
+        ck_assert_int_eq(data.train.count, 2);
+        float room[6];
+        ck_assert(data.train.fetch(&data.train, 1, (uint8_t *)room, &error));
+        rt_kept_widen(room, 6, data.train.image.kept, type);
+        for (int i = 0; i < 6; i++)
+            ck_assert(number(room, type, i) == 6 + i);
+        const uint8_t *label = rt_column_at(&data.train.label, 1);
+        ck_assert(number(label, RT_I32, 0) == 9);
+        rt_data_close(&data);
+    }
+}
+END_TEST
+
+START_TEST(targets_are_numbers) {
+    RtSample sample = sample_of(RT_F32);
+    sample.label = (RtShape){RT_F32, 1, {3}};
+    static const float target[] = {-1, 0.5, 2, 3, 4, 5};
+    write_good("<f4", f4, sizeof f4);
+    write_npy("d/train_y.npy", 1, header_of("<f4", "2, 3"), target, 24);
+    write_npy("d/test_y.npy", 1, header_of("<f4", "2, 3"), target, 24);
+    ck_assert_msg(open_npy(&sample), "%s", error.text);
+    const void *label = rt_column_at(&data.test.label, 0);
+    ck_assert(number(label, RT_F32, 0) == -1);
+    ck_assert(number(label, RT_F32, 1) == 0.5);
+    rt_data_close(&data);
+}
+END_TEST
+
+START_TEST(labels_that_are_not_used) {
+    RtSample sample = sample_of(RT_F32);
+    sample.label.rank = -1;
+    write_good("<f4", f4, sizeof f4);
+    unlink("d/train_y.npy");
+    unlink("d/test_y.npy");
+    ck_assert_msg(open_npy(&sample), "%s", error.text);
+    rt_data_close(&data);
+}
+END_TEST
+
+#define X "d/train_x.npy"
+#define Y "d/train_y.npy"
+
+START_TEST(npy_is_refused) {
+    RtSample sample = sample_of(RT_U8);
+    write_good("|u1", u1, sizeof u1);
+    switch (_i) {
+    case 0:
+        unlink(X);
+        refused(&sample, X);
+        break;
+    case 1:
+        ck_assert_int_eq(truncate(X, 7), 0);
+        refused(&sample, "too short for its header");
+        break;
+    case 2:
+        ck_assert_int_eq(truncate(X, 40), 0);
+        refused(&sample, "too short for its header");
+        break;
+    case 3:
+        place_write(X, "PK\3\4 a zip archive", 19);
+        refused(&sample, "is not an npy file");
+        break;
+    case 4:
+        write_npy(X, 1, header_of("|u1", "2, 2, 3"), u1, 11);
+        refused(&sample, "should hold 12 bytes after its header, but holds 11");
+        break;
+    case 5:
+        write_npy(X, 1, header_of("|u1", "2, 3, 2"), u1, 12);
+        refused(&sample, "has samples of 3x2, the trainer takes 2x3");
+        break;
+    case 6:
+        write_npy(X, 1, header_of("<c8", "2, 2, 3"), u1, 12);
+        refused(&sample, "numbers of another kind");
+        break;
+    case 7:
+        write_npy(X, 1, header_of("|u1", "2, 2, x"), u1, 12);
+        refused(&sample, "has no shape");
+        break;
+    case 8:
+        write_npy(X, 1, header_of("|u1", "2, 2, 3, 1, 1, 1, 1, 1, 1, 1"), u1,
+                  12);
+        refused(&sample, "has no shape");
+        break;
+    case 9:
+        write_npy(X, 1, header_of("|u1", "999999999999, 2, 3"), u1, 12);
+        refused(&sample, "has no shape");
+        break;
+    case 10:
+        write_npy(X, 1,
+                  "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2, 3)}",
+                  u1, 12);
+        refused(&sample, "Fortran's order");
+        break;
+    case 11:
+        write_npy(Y, 1, header_of("|u1", "3,"), u1, 3);
+        refused(&sample, "has 3 labels for 2 samples");
+        break;
+    case 12:
+        write_npy(Y, 1, header_of("|u1", "2,"), "\1\12", 2);
+        refused(&sample, "sample 1 has label 10, but there are 10 classes");
+        break;
+    case 13: {
+        static const int64_t label[] = {1, -1};
+        write_npy(Y, 1, header_of("<i8", "2,"), label, 16);
+        refused(&sample, "sample 1 has label -1");
+        break;
+    }
+    case 14: {
+        static const int64_t label[] = {1, INT64_C(1) << 32};
+        write_npy(Y, 1, header_of("<i8", "2,"), label, 16);
+        refused(&sample, "sample 1 has a number beyond 32 bits");
+        break;
+    }
+    case 15:
+        write_npy(Y, 1, header_of("<f4", "2,"), f4, 8);
+        refused(&sample, "has numbers of type <f4, the trainer takes i32");
+        break;
+    case 16:
+        write_npy(X, 1, header_of("|u1", "0, 2, 3"), u1, 0);
+        refused(&sample, X);
+        break;
+    case 17:
+        place_write(X, "\x93NUMPY\2\0\377\377\377\377 and so on", 24);
+        refused(&sample, "is not an npy file");
+        break;
+    }
+}
+END_TEST
+
+Suite *npy_suite(void) {
+    Suite *s = suite_create("npy");
+    TCase *t = tcase_create("npy");
+    tcase_add_checked_fixture(t, place_enter, place_leave);
+    tcase_add_loop_test(t, every_kind_of_number, 0, 6);
+    tcase_add_test(t, targets_are_numbers);
+    tcase_add_test(t, labels_that_are_not_used);
+    tcase_add_loop_test(t, npy_is_refused, 0, 18);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,135 @@
+// Tokens: where samples begin and what their labels are.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+#include "tests/runtime/place.h"
+#include "tests/runtime/suites.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static RtData data;
+static RtError error;
+
+static bool open_tokens(const char *path, int length, int vocabulary) {
+    const RtSetting setting[] = {{"length", length},
+                                 {"vocabulary", vocabulary}};
+    const RtSample sample = {.image = {RT_I32, 1, {length}},
+                             .label = {RT_I32, 1, {length}},
+                             .classes = vocabulary,
+                             .setting = setting,
+                             .num_settings = 2};
+    memset(&error, 0, sizeof error);
+    return rt_data_open(&data, "tokens", path, &sample, &rt_system_files,
+                        &error);
+}
+
+static void refused(const char *path, int length, int vocabulary,
+                    const char *says) {
+    ck_assert_msg(!open_tokens(path, length, vocabulary), "accepted: %s", says);
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
+}
+
+// Token i of a file is first + i.
+static void write_bytes(const char *name, int first, int count) {
+    uint8_t bytes[300];
+    for (int i = 0; i < count; i++)
+        bytes[i] = (uint8_t)(first + i);
+    place_write(name, bytes, (size_t)count);
+}
+
+static void check_split(const RtSplit *s, int64_t count, int length,
+                        int first) {
+    ck_assert_int_eq(s->count, count);
+    for (int64_t i = 0; i < count; i++) {
+        int32_t x[8], y[8];
+        ck_assert(s->fetch(s, i, (uint8_t *)x, &error));
+        memcpy(y, rt_column_at(&s->label, i),
+               (size_t)length * rt_kept_bytes(s->label.kept));
+        rt_kept_widen(x, (size_t)length, s->image.kept, RT_I32);
+        rt_kept_widen(y, (size_t)length, s->label.kept, RT_I32);
+        for (int k = 0; k < length; k++) {
+            ck_assert_int_eq(x[k], first + i * length + k);
+            ck_assert_int_eq(y[k], x[k] + 1);
+        }
+    }
+}
+
+START_TEST(labels_are_the_next_tokens) {
+    place_folder("d");
+    write_bytes("d/train.bin", 10, 81);
+    write_bytes("d/val.bin", 0, 24);
+    ck_assert_msg(open_tokens("d", 8, 100), "%s", error.text);
+    check_split(&data.train, 10, 8, 10);
+    check_split(&data.test, 2, 8, 0); // the last seven tokens have no next
+    rt_data_close(&data);
+}
+END_TEST
+
+START_TEST(the_last_tenth_of_a_file_is_for_evaluation) {
+    write_bytes("text", 0, 100);
+    ck_assert_msg(open_tokens("text", 4, 256), "%s", error.text);
+    check_split(&data.train, 22, 4, 0);
+    check_split(&data.test, 2, 4, 90);
+    rt_data_close(&data);
+}
+END_TEST
+
+START_TEST(large_vocabularies_have_two_bytes) {
+    uint8_t bytes[200];
+    for (int i = 0; i < 100; i++) {
+        bytes[2 * i] = (uint8_t)(i + 250);
+        bytes[2 * i + 1] = (uint8_t)((i + 250) >> 8);
+    }
+    place_write("text", bytes, sizeof bytes);
+    ck_assert_msg(open_tokens("text", 5, 350), "%s", error.text);
+    check_split(&data.train, 17, 5, 250);
+    rt_data_close(&data);
+    refused("text", 5, 349, "token 99 is 349, but the vocabulary has 349");
+}
+END_TEST
+
+START_TEST(tokens_are_refused) {
+    place_folder("d");
+    write_bytes("d/train.bin", 0, 90);
+    write_bytes("d/val.bin", 0, 20);
+    switch (_i) {
+    case 0:
+        unlink("d/val.bin");
+        refused("d", 4, 100, "d/val.bin");
+        break;
+    case 1:
+        refused("d", 4, 50, "token 50 is 50, but the vocabulary has 50");
+        break;
+    case 2:
+        write_bytes("d/val.bin", 0, 4);
+        refused("d", 4, 100, "d/val.bin has 4 tokens; one sample takes 4");
+        break;
+    case 3:
+        write_bytes("d/train.bin", 0, 91);
+        refused("d", 4, 300, "91 bytes, which is not a whole number");
+        break;
+    case 4:
+        place_write("d/train.bin", "", 0);
+        refused("d", 4, 100, "has 0 tokens");
+        break;
+    case 5:
+        write_bytes("text", 0, 12);
+        refused("text", 4, 256, "has 1 tokens for evaluation");
+        break;
+    }
+}
+END_TEST
+
+Suite *tokens_suite(void) {
+    Suite *s = suite_create("tokens");
+    TCase *t = tcase_create("tokens");
+    tcase_add_checked_fixture(t, place_enter, place_leave);
+    tcase_add_test(t, labels_are_the_next_tokens);
+    tcase_add_test(t, the_last_tenth_of_a_file_is_for_evaluation);
+    tcase_add_test(t, large_vocabularies_have_two_bytes);
+    tcase_add_loop_test(t, tokens_are_refused, 0, 6);
+    suite_add_tcase(s, t);
+    return s;
+}
