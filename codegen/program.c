@@ -582,18 +582,43 @@ static void write_settings(const Recipe *r, Text *t) {
     text_add(t, "    },\n    .num_data_settings = %d,\n", r->num_data_settings);
 }
 
-static void write_time(Text *t, const char *name, Time time) {
+static void add_time(Text *t, Time time) {
     static const char *const unit[] = {[IN_EPOCHS] = "RT_EPOCHS",
                                        [IN_STEPS] = "RT_STEPS",
                                        [IN_SHARES] = "RT_SHARES"};
-    text_add(t, "    .%s = {", name);
+    text_add(t, "{");
     text_double(t, time.count);
     text_add(t, ", %s},\n", unit[time.unit]);
+}
+
+static void write_time(Text *t, const char *name, Time time) {
+    text_add(t, "    .%s = ", name);
+    add_time(t, time);
+}
+
+static void write_stages(const Program *p, Text *t) {
+    text_add(t, "\n// When each stage of the run begins.\n"
+                "static const RtTime stages[] = {\n");
+    for (int i = 0; i < p->num_stages; i++) {
+        text_add(t, "    ");
+        add_time(t, p->stage[i].from);
+    }
+    text_add(t, "};\n");
+}
+
+static void write_stop(const Recipe *r, Text *t) {
+    if (r->stop.metric == NULL)
+        return;
+    text_add(t, "    .stop = {\"%s\", %s, ", r->stop.metric,
+             r->stop.above ? "true" : "false");
+    text_double(t, r->stop.value);
+    text_add(t, "},\n");
 }
 
 static void write_trainer(const Writer *w, Text *t) {
     const Program *p = w->program;
     const Recipe *r = &p->recipe;
+    write_stages(p, t);
     text_add(t, "\nstatic const RtPlan plans[] = {\n");
     write_plan(w, t, 0);
     write_plan(w, t, 1);
@@ -618,9 +643,17 @@ static void write_trainer(const Writer *w, Text *t) {
     text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");
     write_time(t, "length", r->length);
     text_add(t, "    .seed = %lld,\n", (long long)r->seed);
+    text_add(t, "    .accumulate = %d,\n", r->accumulate);
+    text_add(t, "    .stage_from = stages,\n");
+    text_add(t, "    .num_stages = COUNT(stages),\n");
+    write_time(t, "average_every", p->average_every);
+    write_time(t, "average_from", p->average_from);
+    text_add(t, "    .collect_samples = %lld,\n",
+             (long long)r->collect_samples);
     write_time(t, "eval_every", r->eval_every);
     write_time(t, "checkpoint_every", r->checkpoint_every);
     text_add(t, "    .checkpoint_keep = %d,\n", r->checkpoint_keep);
+    write_stop(r, t);
     text_add(t, "    .plan = plans,\n");
     text_add(t, "    .num_plans = COUNT(plans),\n");
     text_add(t, "    .kernels = kernels_text,\n");

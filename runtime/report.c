@@ -77,12 +77,17 @@ static void write_row(RtReport *r, const RtRow *row) {
     fprintf(r->metrics, ",\"step\":%lld", (long long)row->step);
     put_number(r->metrics, "loss", row->loss);
     put_number(r->metrics, "accuracy", row->accuracy);
+    if (!isnan(row->top5))
+        put_number(r->metrics, "top5", row->top5);
+    if (!isnan(row->perplexity))
+        put_number(r->metrics, "perplexity", row->perplexity);
     put_number(r->metrics, "lr", row->lr);
     if (!row->part) {
         put_number(r->metrics, "images_per_second", rate(row));
         put_number(r->metrics, "wait_ms", row->waited * 1e3);
     }
-    fputs("}\n", r->metrics);
+    fputs(row->on_train ? ",\"on\":\"train\"" : "", r->metrics);
+    fputs(row->stops ? ",\"stops\":true}\n" : "}\n", r->metrics);
     if (fflush(r->metrics) == 0 && !ferror(r->metrics))
         return;
     if (r->lost++ == 0) {
@@ -110,10 +115,20 @@ void rt_report_say(RtReport *r, const char *format, ...) {
     fputc('\n', stderr);
 }
 
+// What a recipe asked for beside loss and accuracy.
+static void print_more(FILE *f, const RtRow *row) {
+    if (!isnan(row->top5))
+        fprintf(f, ", top-5 %.2f %%", 100 * row->top5);
+    if (!isnan(row->perplexity))
+        fprintf(f, ", perplexity %.4g", row->perplexity);
+}
+
 static void print_row(const RtRow *row) {
     if (!row->train) {
-        fprintf(stderr, "%-16s loss %-8.4f accuracy %6.2f %%", "   test",
-                row->loss, 100 * row->accuracy);
+        fprintf(stderr, "%-16s loss %-8.4f accuracy %6.2f %%",
+                row->on_train ? "   on train" : "   test", row->loss,
+                100 * row->accuracy);
+        print_more(stderr, row);
         return;
     }
     fprintf(stderr,
@@ -148,8 +163,11 @@ void rt_report_result(RtReport *r, const RtRow *test) {
     const char *bold = r->colour ? "\033[1m" : "";
     const char *plain = r->colour ? "\033[0m" : "";
     wipe(r);
-    printf("%stest accuracy %.2f %%%s, loss %.4f, %lld images\n", bold,
-           100 * test->accuracy, plain, test->loss, (long long)test->samples);
+    printf("%s%s accuracy %.2f %%%s, loss %.4f", bold,
+           test->on_train ? "training" : "test", 100 * test->accuracy, plain,
+           test->loss);
+    print_more(stdout, test);
+    printf(", %lld images\n", (long long)test->samples);
     fflush(stdout);
 }
 

@@ -101,6 +101,13 @@ typedef struct {
     bool ta, tb;
 } RtCall;
 
+// What ends a run early; metric NULL: nothing.
+typedef struct {
+    const char *metric; // accuracy, top5, loss, perplexity
+    bool above;
+    double value;
+} RtStop;
+
 // What a trainer runs; ir/program.h says when.
 typedef enum {
     RT_COLLECT,
@@ -156,7 +163,15 @@ typedef struct {
     bool drop_last;
     RtTime length;
     int64_t seed;
+    int accumulate; // batches of an update
+    const RtTime *stage_from;
+    int num_stages;
+    RtTime average_every, average_from;
+    int64_t collect_samples;
     RtTime eval_every, checkpoint_every; // none: at the end only
+    bool eval_train;                     // evaluation is on the training data
+    bool top5, perplexity;               // are shown
+    RtStop stop;
     int checkpoint_keep;
     const RtPlan *plan;
     int num_plans;

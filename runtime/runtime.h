@@ -348,11 +348,14 @@ void rt_signals_raise(int number);
 // ---- report.c ----
 
 typedef struct {
-    bool train; // otherwise an evaluation
-    bool part;  // of an epoch's row: some steps of it
+    bool train;    // otherwise an evaluation
+    bool on_train; // an evaluation on the training data
+    bool stops;    // it ends the run
+    bool part;     // of an epoch's row: some steps of it
     double epoch, epochs;
     int64_t step, samples;
-    double loss, accuracy, lr, seconds, waited;
+    double loss, accuracy, top5, perplexity; // the last two: NAN, not measured
+    double lr, seconds, waited;
 } RtRow;
 
 // Seconds of the run by what they went to.
@@ -406,6 +409,11 @@ double rt_time_steps(RtTime t, const RtProgress *p);
 int64_t rt_time_first(RtTime t, const RtProgress *p);
 // Whether something done every so often is done after the steps so far.
 bool rt_time_due(RtTime every, const RtProgress *p);
+// The stage that the next step belongs to.
+int rt_time_stage(const RtTrainer *t, const RtProgress *p);
+// Whether weights are averaged after the steps so far: when averaging begins,
+// every so often from then on, and at the end.
+bool rt_time_averages(const RtTrainer *t, const RtProgress *p);
 
 // ---- step.c ----
 
@@ -413,6 +421,9 @@ bool rt_time_due(RtTime every, const RtProgress *p);
 const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage);
 // Runs it if there is one, and what must follow.
 void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage);
+// Gives it the samples that it works on.
+void rt_step_feed(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage,
+                  const RtBatch *b);
 
 // ---- state.c ----
 
@@ -424,11 +435,22 @@ void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p);
 // Sums over samples since they were cleared, and the last learning rate.  What
 // the program does not keep stays zero.
 typedef struct {
-    float loss, correct, count, lr;
+    float loss, correct, top5, count, lr;
 } RtMetrics;
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m);
+
+// ---- progress.c ----
+
+// Where a run begins that takes these samples.
+bool rt_progress_plan(const RtTrainer *t, const RtOptions *o,
+                      const RtData *data, RtProgress *p, RtError *e);
+// Batches of an epoch, and the first of a step, counted over all epochs.
+int64_t rt_epoch_batches(const RtTrainer *t, const RtProgress *p,
+                         int64_t samples);
+int64_t rt_first_batch(const RtTrainer *t, const RtProgress *p,
+                       int64_t epoch_batches, int64_t step);
 
 // ---- train.c ----
 

@@ -69,6 +69,7 @@ static const struct {
 } metrics[] = {
     {"metric.loss", offsetof(RtMetrics, loss)},
     {"metric.correct", offsetof(RtMetrics, correct)},
+    {"metric.top5", offsetof(RtMetrics, top5)},
     {"metric.count", offsetof(RtMetrics, count)},
     {"metric.lr", offsetof(RtMetrics, lr)},
 };

@@ -1,4 +1,7 @@
-// Time: lengths of a run and moments in it, in steps.
+// Time: lengths of a run and moments in it, and what is due when.
+//
+// Each is a function of the step alone, so that a run that goes on from a
+// checkpoint does the same as one that never stopped.
 
 #include "runtime/runtime.h"
 
@@ -23,4 +26,18 @@ bool rt_time_due(RtTime every, const RtProgress *p) {
     if (every.count <= 0 || p->step == 0)
         return false;
     return floor(step / period) > floor((step - 1) / period);
+}
+
+int rt_time_stage(const RtTrainer *t, const RtProgress *p) {
+    int stage = t->num_stages - 1;
+    while (stage > 0 && rt_time_first(t->stage_from[stage], p) > p->step)
+        stage--;
+    return stage < 0 ? 0 : stage;
+}
+
+bool rt_time_averages(const RtTrainer *t, const RtProgress *p) {
+    int64_t first = rt_time_first(t->average_from, p);
+    if (p->step <= first || p->step == p->steps)
+        return p->step >= first;
+    return rt_time_due(t->average_every, p);
 }

@@ -16,12 +16,6 @@
 enum { MOST_FAILURES = 3 };
 static const double SHOW_EVERY = 0.5; // seconds between progress lines
 
-// The inputs that a program uses; NULL for one that it leaves out.
-typedef struct {
-    const RtInput *image, *label, *index, *valid;
-    int64_t batch;
-} Inputs;
-
 typedef struct {
     const RtRun *run;
     const RtPlan *plan;
@@ -30,7 +24,7 @@ typedef struct {
     RtCheckpoint *checkpoint;
     RtShelf shelf;
     RtLoader *train, *eval; // what fills their batches
-    Inputs train_inputs, eval_inputs;
+    int64_t epoch_batches;
     RtProgress at;
     RtBudget budget;
     RtRow test;    // the last evaluation
@@ -49,94 +43,94 @@ static double epoch_of(const Session *s, int64_t step) {
     return (double)step / (double)s->at.epoch_steps;
 }
 
-static bool plan_steps(const RtRun *run, RtProgress *p, RtError *e) {
+// ---- data ----
+
+static const RtSplit *eval_split(const RtRun *run) {
+    return run->trainer->eval_train ? &run->data->train : &run->data->test;
+}
+
+static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
     const RtTrainer *t = run->trainer;
-    int64_t samples = run->data->train.count;
-    double epochs = run->options->epochs;
-    RtTime length = epochs > 0 ? (RtTime){epochs, RT_EPOCHS} : t->length;
-    p->epoch_steps =
-        t->drop_last ? samples / t->batch : (samples - 1) / t->batch + 1;
-    if (p->epoch_steps == 0)
-        return rt_fail(e, EXIT_DATA,
-                       "the training data has %lld samples, less than one "
-                       "batch of %d",
-                       (long long)samples, t->batch);
-    double steps = ceil(rt_time_steps(length, p) - 1e-9);
-    if (!(steps <= INT32_MAX))
-        return rt_fail(e, EXIT_USAGE,
-                       "%g %s are more steps than can be "
-                       "counted",
-                       length.count,
-                       length.unit == RT_STEPS ? "steps" : "epochs");
-    p->step = 0;
-    p->steps = steps < 1 ? 1 : (int64_t)steps;
-    p->seed = run->options->seed >= 0 ? run->options->seed : t->seed;
-    p->data_hash = run->data->hash;
+    return (RtLoading){
+        .split = split,
+        .batch = t->batch,
+        .epoch_batches = (split->count - 1) / t->batch + 1,
+        .last = INT64_MAX,
+        .image = t->image.type,
+        .label = t->label.type,
+        .threads = run->loaders,
+    };
+}
+
+static RtLoader *open_eval(const Session *s, RtError *e) {
+    RtLoading plan = plan_loading(s->run, eval_split(s->run));
+    return rt_loader_open(&plan, e);
+}
+
+static RtLoader *open_train(const Session *s, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    RtLoading plan = plan_loading(s->run, &s->run->data->train);
+    plan.epoch_batches = s->epoch_batches;
+    plan.first = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step);
+    plan.last = rt_first_batch(t, &s->at, s->epoch_batches, s->at.steps);
+    plan.shuffle = true;
+    plan.seed = (uint64_t)s->at.seed;
+    return rt_loader_open(&plan, e);
+}
+
+// ---- before the first step ----
+
+static bool collect_batches(Session *s, RtLoader *loader, int64_t count,
+                            RtError *e) {
+    double waited = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const RtBatch *b = rt_loader_take(loader, &waited, e);
+        if (b == NULL)
+            return false;
+        rt_step_feed(s->plan, s->device, RT_COLLECT, 0, b);
+        rt_loader_release(loader);
+        rt_step_run(s->plan, s->device, RT_COLLECT, 0);
+    }
     return true;
 }
 
-// ---- data ----
-
-static Inputs find_inputs(const RtStep *step, int64_t batch) {
-    Inputs in = {.batch = batch};
-    for (int i = 0; i < step->num_inputs; i++) {
-        const RtInput *at = &step->input[i];
-        if (strcmp(at->name, "image") == 0)
-            in.image = at;
-        else if (strcmp(at->name, "label") == 0)
-            in.label = at;
-        else if (strcmp(at->name, "index") == 0)
-            in.index = at;
-        else if (strcmp(at->name, "valid") == 0)
-            in.valid = at;
-        if (at->rank > 0)
-            in.batch = at->dim[0];
-    }
-    return in;
+// The first samples of the training data, in the order of its file.
+static bool collect(Session *s, RtError *e) {
+    RtSplit first = s->run->data->train;
+    if (rt_step_find(s->plan, RT_COLLECT, 0) == NULL)
+        return true;
+    if (s->run->trainer->collect_samples < first.count)
+        first.count = s->run->trainer->collect_samples;
+    RtLoading plan = plan_loading(s->run, &first);
+    plan.last = plan.epoch_batches;
+    RtLoader *loader = rt_loader_open(&plan, e);
+    bool good = loader != NULL && collect_batches(s, loader, plan.last, e);
+    rt_loader_close(loader);
+    return good;
 }
 
-static size_t input_bytes(const RtInput *in) {
-    size_t bytes = rt_type_bytes(in->type);
-    for (int i = 0; i < in->rank; i++)
-        bytes *= (size_t)in->dim[i];
-    return bytes;
+// Averages the weights where that is due after the steps so far.
+static void average(const Session *s) {
+    if (!rt_time_averages(s->run->trainer, &s->at))
+        return;
+    s->device->phase(s->device, RT_UPDATE);
+    rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
+    s->device->phase(s->device, RT_OTHER);
 }
 
-static void write_input(RtDevice *d, const RtInput *in, const void *from) {
-    if (in != NULL)
-        d->write(d, in->offset, from, input_bytes(in));
-}
-
-static void feed(RtDevice *d, const Inputs *in, const RtBatch *b) {
-    write_input(d, in->image, b->image);
-    write_input(d, in->label, b->label);
-    write_input(d, in->index, b->index);
-    write_input(d, in->valid, &b->valid);
-}
-
-static RtLoader *open_loader(const Session *s, bool train, RtError *e) {
-    const RtRun *run = s->run;
-    const Inputs *in = train ? &s->train_inputs : &s->eval_inputs;
-    const RtSplit *split = train ? &run->data->train : &run->data->test;
-    RtLoading plan = {
-        .split = split,
-        .batch = in->batch,
-        .epoch_batches =
-            train ? s->at.epoch_steps : (split->count - 1) / in->batch + 1,
-        .first = train ? s->at.step : 0,
-        .last = train ? s->at.steps : INT64_MAX,
-        .shuffle = train,
-        .seed = (uint64_t)s->at.seed,
-        .image = run->trainer->image.type,
-        .label = run->trainer->label.type,
-        .threads = run->loaders,
-    };
-    return rt_loader_open(&plan, e);
+static bool begin(Session *s, RtError *e) {
+    if (!collect(s, e))
+        return false;
+    rt_step_run(s->plan, s->device, RT_INIT, 0);
+    rt_step_run(s->plan, s->device, RT_DERIVE, 0);
+    average(s);
+    return true;
 }
 
 // ---- rows ----
 
 static RtRow row_of(const Session *s, bool train, const RtMetrics *m) {
+    const RtTrainer *t = s->run->trainer;
     return (RtRow){
         .train = train,
         .epoch = epoch_of(s, s->at.step),
@@ -144,6 +138,9 @@ static RtRow row_of(const Session *s, bool train, const RtMetrics *m) {
         .step = s->at.step,
         .loss = (double)m->loss / (double)m->count,
         .accuracy = (double)m->correct / (double)m->count,
+        .top5 = !train && t->top5 ? (double)m->top5 / (double)m->count : NAN,
+        .perplexity =
+            t->perplexity ? exp((double)m->loss / (double)m->count) : NAN,
         .lr = m->lr,
     };
 }
@@ -222,16 +219,39 @@ static void spend(Session *s) {
 }
 
 static bool run_batches(Session *s, double *waited, RtError *e) {
-    int64_t count = s->run->data->test.count, batch = s->eval_inputs.batch;
+    int64_t count = eval_split(s->run)->count, batch = s->run->trainer->batch;
     for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += batch) {
         const RtBatch *b = rt_loader_take(s->eval, waited, e);
         if (b == NULL)
             return false;
-        feed(s->device, &s->eval_inputs, b);
+        rt_step_feed(s->plan, s->device, RT_EVAL, 0, b);
         rt_loader_release(s->eval);
         rt_step_run(s->plan, s->device, RT_EVAL, 0);
     }
     return true;
+}
+
+static double metric_of(const RtRow *row, const char *name) {
+    return strcmp(name, "accuracy") == 0 ? row->accuracy
+           : strcmp(name, "top5") == 0   ? row->top5
+           : strcmp(name, "loss") == 0   ? row->loss
+                                         : row->perplexity;
+}
+
+// Whether an evaluation ends the run.
+static bool is_enough(const Session *s, const RtRow *row) {
+    RtStop stop = s->run->trainer->stop;
+    if (stop.metric == NULL || s->run->options->eval_only)
+        return false;
+    double value = metric_of(row, stop.metric);
+    return stop.above ? value >= stop.value : value <= stop.value;
+}
+
+// Before averaging begins, averages are the weights.
+static void average_early(const Session *s) {
+    RtTime from = s->run->trainer->average_from;
+    if (s->at.step < rt_time_first(from, &s->at))
+        rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
 }
 
 // Evaluation adds up in the same states as training: what is there is put
@@ -241,6 +261,7 @@ static bool evaluate(Session *s, RtError *e) {
     spend(s);
     RtMetrics training = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
+    average_early(s);
     bool good = run_batches(s, &waited, e);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &training);
@@ -251,7 +272,9 @@ static bool evaluate(Session *s, RtError *e) {
     if (!good || rt_signals_caught() != 0)
         return good;
     s->test = row_of(s, false, &m);
-    s->test.samples = s->run->data->test.count;
+    s->test.on_train = s->run->trainer->eval_train;
+    s->test.stops = is_enough(s, &s->test);
+    s->test.samples = eval_split(s->run)->count;
     s->test.seconds = seconds;
     s->test.waited = waited;
     rt_report_row(s->report, &s->test);
@@ -333,22 +356,37 @@ static bool load(Session *s, RtError *e) {
 
 // ---- the loop ----
 
-static bool take_step(Session *s, RtError *e) {
+static bool take_batch(Session *s, RtStepKind kind, int stage, RtError *e) {
     double waited = 0;
     const RtBatch *b = rt_loader_take(s->train, &waited, e);
     if (b == NULL)
         return false;
     double since = rt_seconds();
-    feed(s->device, &s->train_inputs, b);
+    rt_step_feed(s->plan, s->device, kind, stage, b);
     s->budget.copies += rt_seconds() - since;
     s->samples += b->valid;
     s->budget.trained += b->valid;
     rt_loader_release(s->train);
-    rt_step_run(s->plan, s->device, RT_TRAIN, 0);
+    rt_step_run(s->plan, s->device, kind, stage);
     s->device->phase(s->device, RT_OTHER);
-    s->at.step++;
     s->waited += waited;
     s->budget.waiting += waited;
+    return true;
+}
+
+// The batches of an update: all but the last only gather their gradients.
+static bool take_step(Session *s, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    int stage = rt_time_stage(t, &s->at);
+    int64_t at = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step);
+    int64_t end = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step + 1);
+    for (; at + 1 < end; at++)
+        if (!take_batch(s, RT_GATHER, stage, e))
+            return false;
+    if (!take_batch(s, RT_TRAIN, stage, e))
+        return false;
+    s->at.step++;
+    average(s);
     return true;
 }
 
@@ -372,10 +410,11 @@ static bool train(Session *s, RtError *e) {
         s->at.step == s->at.steps)
         if (!evaluate(s, e))
             return false;
-    while (s->at.step < s->at.steps && rt_signals_caught() == 0)
+    while (s->at.step < s->at.steps && rt_signals_caught() == 0 &&
+           !s->test.stops)
         if (!take_step(s, e) || !after_step(s, e))
             return false;
-    if (rt_signals_caught() != 0 && !save(s, true, e))
+    if ((rt_signals_caught() != 0 || s->test.stops) && !save(s, true, e))
         return false;
     spend(s);
     return true;
@@ -383,15 +422,28 @@ static bool train(Session *s, RtError *e) {
 
 static void say_hello(const Session *s) {
     const RtRun *run = s->run;
+    char times[24] = "";
+    if (run->trainer->accumulate > 1)
+        snprintf(times, sizeof times, "%d x ", run->trainer->accumulate);
     rt_report_say(s->report, "%s on %s: %s", run->trainer->model,
                   s->device->name, s->device->describe(s->device));
     rt_report_say(s->report,
-                  "%lld training and %lld test images; %lld steps of %d in an "
-                  "epoch, %lld in all",
+                  "%lld training and %lld test images; %lld steps of %s%d in "
+                  "an epoch, %lld in all",
                   (long long)run->data->train.count,
                   (long long)run->data->test.count,
-                  (long long)s->at.epoch_steps, run->trainer->batch,
+                  (long long)s->at.epoch_steps, times, run->trainer->batch,
                   (long long)s->at.steps);
+}
+
+static void say_enough(const Session *s) {
+    RtStop stop = s->run->trainer->stop;
+    rt_report_say(s->report,
+                  "stopped at step %lld of %lld: %s is %.6g, at %s "
+                  "%.6g",
+                  (long long)s->at.step, (long long)s->at.steps, stop.metric,
+                  metric_of(&s->test, stop.metric),
+                  stop.above ? "least" : "most", stop.value);
 }
 
 static void say_goodbye(Session *s) {
@@ -410,6 +462,8 @@ static void say_goodbye(Session *s) {
                       (long long)s->at.step, (long long)s->at.steps);
         return;
     }
+    if (s->test.stops && !o->quiet)
+        say_enough(s);
     rt_report_result(s->report, &s->test);
     s->budget.total = rt_seconds() - s->run->began;
     if (!evaluates)
@@ -422,22 +476,23 @@ static bool prepare(Session *s, RtError *e) {
     const RtRun *run = s->run;
     const RtOptions *o = run->options;
     bool loads = o->resume || o->eval_only;
-    if (!plan_steps(run, &s->at, e))
+    if (!rt_progress_plan(run->trainer, o, run->data, &s->at, e))
         return false;
+    s->epoch_batches =
+        rt_epoch_batches(run->trainer, &s->at, run->data->train.count);
     s->checkpoint =
         rt_checkpoint_new(run->trainer, s->plan, s->device, run->files, e);
     if (s->checkpoint == NULL)
         return false;
     rt_states_start(s->plan, s->device, &s->at);
-    if (!loads)
-        rt_step_run(s->plan, s->device, RT_INIT, 0);
-    else if (!load(s, e))
+    if (!(loads ? load(s, e) : begin(s, e)))
         return false;
-    rt_step_run(s->plan, s->device, RT_DERIVE, 0);
+    if (loads)
+        rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     s->device->sync(s->device);
-    if (!o->eval_only && (s->train = open_loader(s, true, e)) == NULL)
+    if (!o->eval_only && (s->train = open_train(s, e)) == NULL)
         return false;
-    if ((s->eval = open_loader(s, false, e)) == NULL)
+    if ((s->eval = open_eval(s, e)) == NULL)
         return false;
     int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
     s->report = rt_report_open(o, from, e);
@@ -464,17 +519,14 @@ static bool work(Session *s, RtError *e) {
 
 bool rt_run(const RtRun *run, int *caught, RtError *e) {
     const RtTrainer *t = run->trainer;
-    const RtPlan *plan = run->plan;
     Session s = {
         .run = run,
-        .plan = plan,
+        .plan = run->plan,
         .device = run->device,
         .shelf = {.folder = run->folder,
                   .files = run->files,
                   .keep = t->checkpoint_keep > 1 ? t->checkpoint_keep : 1,
                   .from = -1},
-        .train_inputs = find_inputs(rt_step_find(plan, RT_TRAIN, 0), t->batch),
-        .eval_inputs = find_inputs(rt_step_find(plan, RT_EVAL, 0), t->batch),
         .saved = -1,
     };
     bool good = prepare(&s, e) && work(&s, e);

@@ -280,6 +280,8 @@ static const RtPlan plan = {
     .num_steps = sizeof steps / sizeof steps[0],
 };
 
+static const RtTime stages[] = {{0, RT_STEPS}};
+
 const RtTrainer tiny = {
     .model = "Tiny",
     .file = "tiny.net",
@@ -292,6 +294,9 @@ const RtTrainer tiny = {
     .classes = CLASSES,
     .batch = N,
     .length = {2.5, RT_EPOCHS},
+    .accumulate = 1,
+    .stage_from = stages,
+    .num_stages = 1,
     .eval_every = {1, RT_EPOCHS},
     .checkpoint_every = {1, RT_EPOCHS},
     .checkpoint_keep = 2,
