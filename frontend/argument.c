@@ -158,6 +158,8 @@ static const char *kind_wanted(Expansion *e, const ParamInfo *p) {
         return "a number or a list of numbers";
     case SCALAR:
         return "a number or a schedule";
+    case TIME:
+        return "a time, as `2 epoch`, `5 step` or 10%";
     case STRING:
         return "a string";
     case WORD:
@@ -265,6 +267,8 @@ static bool suits(Expansion *e, const ParamInfo *p, Value v) {
         return is_plain(v) || is_number_list(v);
     case SCALAR:
         return is_scalar(e, v);
+    case TIME:
+        return time_of_value(v, &(Time){0});
     case STRING:
         return v.kind == VALUE_STRING;
     case WORD:
@@ -343,7 +347,9 @@ static Value default_value(const ParamInfo *p) {
         return (Value){.kind = VALUE_TRUTH, .truth = *text == 't'};
     if (p->words != NULL && word_allowed(p->words, text))
         return (Value){.kind = VALUE_WORD, .text = text};
-    return value_number(strtod(text, NULL), (Span){0});
+    Value v = value_number(strtod(text, NULL), (Span){0});
+    v.unit = p->kind == TIME ? UNIT_STEP : UNIT_NONE;
+    return v;
 }
 
 // A list of axes, of which some may be words.

@@ -52,11 +52,18 @@ bool builtin_trains(const Builtin *b) {
 
 const char *class_name(Class c) {
     static const char *const name[] = {
-        [ANYWHERE] = "a function",       [LAYER] = "a layer",
-        [FUNCTION] = "a function",       [IMAGE] = "a layer",
-        [INITIAL] = "an initialiser",    [AUGMENT] = "an augmentation",
-        [LOSS] = "a part of a loss",     [OPTIMIZER] = "an optimizer",
-        [CLIP] = "a limit of gradients", [SCHEDULE] = "a schedule",
+        [ANYWHERE] = "a function",
+        [LAYER] = "a layer",
+        [FUNCTION] = "a function",
+        [IMAGE] = "a layer",
+        [INITIAL] = "an initialiser",
+        [AUGMENT] = "an augmentation",
+        [LOSS] = "a part of a loss",
+        [OPTIMIZER] = "an optimizer",
+        [CLIP] = "a limit of gradients",
+        [AVERAGE] = "an average of weights",
+        [EVAL_VIEW] = "a view of an image",
+        [SCHEDULE] = "a schedule",
         [DATA] = "a data set",
     };
     return name[c];
@@ -73,6 +80,8 @@ const char *class_place(Class c) {
         [LOSS] = "the loss of a train block",
         [OPTIMIZER] = "a train block",
         [CLIP] = "the key `clip` of a train block",
+        [AVERAGE] = "the key `average` of a train block",
+        [EVAL_VIEW] = "the views of an evaluation",
         [SCHEDULE] = "a train block",
         [DATA] = "a train block",
     };

@@ -387,9 +387,12 @@ static bool belongs(Class c, Phase p) {
         return p == PHASE_LOSS;
     case OPTIMIZER:
     case CLIP:
+    case AVERAGE:
     case SCHEDULE:
     case DATA:
         return p == PHASE_KEYS;
+    case EVAL_VIEW: // called by views.c alone
+        return false;
     }
     return false;
 }

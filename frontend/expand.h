@@ -82,6 +82,8 @@ typedef enum {
     LOSS,      // in its loss
     OPTIMIZER, // in its other keys
     CLIP,
+    AVERAGE,
+    EVAL_VIEW, // in the views of an evaluation
     SCHEDULE,
     DATA,
 } Class;
@@ -105,6 +107,8 @@ typedef enum {
     STARTS,  // an initialiser, or a number
     NUMBERS, // a number or a list of numbers
     SCALAR,  // a number or a schedule
+    TIME,    // with the unit epoch or step, or a share of the run; its
+             // default counts steps
     STRING,
     WORD,
     KNOTS, // all that follow, each `where: value`
@@ -471,6 +475,9 @@ TrainBlock *train_new(Expansion *e, const File *f);
 bool train_set(Expansion *e, TrainBlock *t, const Entry *setting);
 void train_offer_keys(const TrainBlock *t, Nearest *n);
 
+// Whether the block has an entry of that name.
+bool train_has(const TrainBlock *t, const char *name);
+
 // The model that the block trains.
 Value train_model(const TrainBlock *t);
 
@@ -486,8 +493,45 @@ Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer);
 
 // ---- update.c: what a step does to the parameters ----
 
+// Adds the updates of a stage.  False after a report.
+bool update_add(Expansion *e, TrainBlock *t, int stage);
+
+// ---- moment.c: times ----
+
+// Whether a value is a time of a run, of 0 or more.
+bool time_of_value(Value v, Time *out);
+
+// ---- freeze.c: parameters that stop to train ----
+
+// The moments at which parameters are frozen, ascending.  Stage 0 is before the
+// first of them, stage i begins at moment i - 1.
+const Time *freeze_moments(const TrainBlock *t, int *count);
+
+// Whether a parameter is frozen in a stage.
+bool freeze_holds(Expansion *e, const TrainBlock *t, const Parameter *p,
+                  int stage);
+
+// ---- views.c: how evaluation looks at an image ----
+
+typedef struct {
+    double weight;
+    const Expr *chain;
+} View;
+
+// The images as a view shows them; poison after a report.
+Value view_apply(Expansion *e, const View *view, Value image);
+
+// ---- average.c ----
+
+typedef struct {
+    const Call *call; // NULL: none is kept
+    bool writes_back; // lookahead: parameters become their averages
+    Time every, from; // counts of from may be 0
+    Value decay;      // what is kept of the old average, in the current graph
+} Average;
+
 // False after a report.
-bool update_add(Expansion *e, TrainBlock *t);
+bool average_read(Expansion *e, TrainBlock *t, Average *out);
 
 // Reports keys that nothing has used.
 void train_check_used(Expansion *e, const TrainBlock *t);
@@ -512,6 +556,9 @@ struct Expansion {
     Phase phase;
     Recipe recipe;
     DataSet data;
+    bool raw_weights; // evaluation is without averages
+    const View *view; // of the test images; none: as they are
+    int num_views;
     Type image;
     const Mixing *mixing; // of samples, the last first
     NodeId label;         // that the loss was given

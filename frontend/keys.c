@@ -16,26 +16,25 @@ static const struct {
     Phase phase;
     const char *flags;  // words that may follow the value
     const char *clause; // how it is written; NULL for a key
-    bool built;
 } known_key[] = {
-    {"data", PHASE_KEYS, "", NULL, true},
-    {"input", PHASE_INPUT, "", NULL, true},
-    {"batch", PHASE_KEYS, "drop_last", NULL, true},
-    {"epochs", PHASE_KEYS, "", NULL, true},
-    {"precision", PHASE_KEYS, "", NULL, true},
-    {"loss", PHASE_LOSS, "", NULL, true},
-    {"optimizer", PHASE_KEYS, "", NULL, true},
-    {"seed", PHASE_KEYS, "", NULL, true},
-    {"average", PHASE_KEYS, "", NULL, false},
-    {"accumulate", PHASE_KEYS, "", NULL, false},
-    {"clip", PHASE_KEYS, "", NULL, false},
-    {"recompute", PHASE_KEYS, "", NULL, false},
-    {"steps", PHASE_KEYS, "", NULL, false},
-    {"eval", PHASE_KEYS, "", "eval every 1 epoch", true},
-    {"checkpoint", PHASE_KEYS, "", "checkpoint every 1 epoch", true},
-    {"params", PHASE_KEYS, "", "params \"*.bias\" { weight_decay = 0 }", true},
-    {"freeze", PHASE_KEYS, "", "freeze \"*.bias\"", true},
-    {"stop", PHASE_KEYS, "", "stop when accuracy >= 94%", false},
+    {"data", PHASE_KEYS, "", NULL},
+    {"input", PHASE_INPUT, "", NULL},
+    {"batch", PHASE_KEYS, "drop_last", NULL},
+    {"epochs", PHASE_KEYS, "", NULL},
+    {"precision", PHASE_KEYS, "", NULL},
+    {"loss", PHASE_LOSS, "", NULL},
+    {"optimizer", PHASE_KEYS, "", NULL},
+    {"seed", PHASE_KEYS, "", NULL},
+    {"average", PHASE_KEYS, "", NULL},
+    {"accumulate", PHASE_KEYS, "", NULL},
+    {"clip", PHASE_KEYS, "", NULL},
+    {"recompute", PHASE_KEYS, "", NULL},
+    {"steps", PHASE_KEYS, "", NULL},
+    {"eval", PHASE_KEYS, "", "eval every 1 epoch"},
+    {"checkpoint", PHASE_KEYS, "", "checkpoint every 1 epoch"},
+    {"params", PHASE_KEYS, "", "params \"*.bias\" { weight_decay = 0 }"},
+    {"freeze", PHASE_KEYS, "", "freeze \"*.bias\""},
+    {"stop", PHASE_KEYS, "", "stop when accuracy >= 94%"},
 };
 enum { NUM_KNOWN = sizeof known_key / sizeof known_key[0] };
 
@@ -148,24 +147,10 @@ static bool check_forms(Expansion *e, const Train *t) {
     return good;
 }
 
-static bool check_built(Expansion *e, const Train *t) {
-    bool good = true;
-    for (int i = 0; i < t->num_entries; i++) {
-        int k = key_find(t->entry[i].name);
-        if (k < 0 || known_key[k].built)
-            continue;
-        report(e->diags, D_not_built, t->entry[i].at,
-               "`%s` is not supported yet", t->entry[i].name);
-        good = false;
-    }
-    return good;
-}
-
 TrainBlock *train_new(Expansion *e, const File *f) {
     const Train *t = train_find(e, f);
     if (t == NULL || !check_count(e, t) ||
-        !keys_check_repeated(e, t->entry, t->num_entries) ||
-        !check_forms(e, t) || !check_built(e, t))
+        !keys_check_repeated(e, t->entry, t->num_entries) || !check_forms(e, t))
         return NULL;
     TrainBlock *block = ARENA_NEW(e->arena, TrainBlock);
     *block = (TrainBlock){.file = f,
@@ -182,14 +167,29 @@ TrainBlock *train_new(Expansion *e, const File *f) {
     return block->model.kind == VALUE_POISON ? NULL : block;
 }
 
+bool train_has(const TrainBlock *t, const char *name) {
+    return entry_find(t, name) >= 0;
+}
+
 Value train_model(const TrainBlock *t) {
     return t->model;
 }
 
+// The entry that a setting takes the place of, -1 for none: a run has one
+// length.
+static int entry_replaced(const TrainBlock *t, const char *name) {
+    int i = entry_find(t, name);
+    if (i < 0 && strcmp(name, "steps") == 0)
+        return entry_find(t, "epochs");
+    if (i < 0 && strcmp(name, "epochs") == 0)
+        return entry_find(t, "steps");
+    return i;
+}
+
 bool train_set(Expansion *e, TrainBlock *t, const Entry *setting) {
     (void)e;
-    int i = entry_find(t, setting->name), known = key_find(setting->name);
-    if (i < 0 && (known < 0 || !known_key[known].built))
+    int i = entry_replaced(t, setting->name), known = key_find(setting->name);
+    if (i < 0 && known < 0)
         return false;
     if (known >= 0 && known_key[known].clause != NULL)
         return false;
@@ -209,7 +209,7 @@ bool train_set(Expansion *e, TrainBlock *t, const Entry *setting) {
 
 void train_offer_keys(const TrainBlock *t, Nearest *n) {
     for (int i = 0; i < NUM_KNOWN; i++)
-        if (known_key[i].built && known_key[i].clause == NULL)
+        if (known_key[i].clause == NULL)
             nearest_offer(n, known_key[i].name);
     for (int i = 0; i < t->num_entries; i++)
         if (t->entry[i].value != NULL)

@@ -51,6 +51,27 @@ static int64_t label_classes(const Expansion *e, Type output) {
     return columns > 1 ? columns : BYTES;
 }
 
+// The model's output: in an evaluation with views the weighted mean over them.
+static Value expand_output(Expansion *e, TrainBlock *t, const Value *given,
+                           const Param *input, Value image) {
+    if (e->training || e->num_views == 0)
+        return expand_model(e, t, given, input, image);
+    NodeId sum = NO_NODE;
+    for (int i = 0; i < e->num_views; i++) {
+        Value seen = view_apply(e, &e->view[i], image);
+        if (seen.kind == VALUE_POISON)
+            return seen;
+        Value v = expand_model(e, t, given, input, seen);
+        if (v.kind == VALUE_POISON)
+            return v;
+        origin_set(e, e->view[i].chain->at, NULL);
+        NodeId part = graph_op2(e->graph, OP_mul, v.node,
+                                number_node(e, e->view[i].weight));
+        sum = i == 0 ? part : graph_op2(e->graph, OP_add, sum, part);
+    }
+    return value_tensor(sum, input->at);
+}
+
 // Input, model and loss.  The loss; poison after a report.
 static Value forward(Expansion *e, TrainBlock *t, const Value *given,
                      const Param *input) {
@@ -64,7 +85,7 @@ static Value forward(Expansion *e, TrainBlock *t, const Value *given,
         image.at = input->at;
     if (!input_check(e, input, image))
         return value_poison();
-    Value output = expand_model(e, t, given, input, image);
+    Value output = expand_output(e, t, given, input, image);
     if (output.kind == VALUE_POISON)
         return output;
     e->phase = PHASE_LOSS;
@@ -114,7 +135,7 @@ static Graph *train_graph(Expansion *e, TrainBlock *t, const Value *given,
         report(e->diags, D_untrained, train_model(t).at,
                "this model has no parameters, so there is nothing to train");
     add_output(e, "loss", loss.node);
-    if (update_add(e, t))
+    if (update_add(e, t, 0))
         train_check_used(e, t);
     // What is never used is told last: a misspelt use makes it so.
     if (e->diags->errors == 0)
@@ -131,16 +152,34 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
     return e->graph;
 }
 
+// What the train block may say and no graph does yet.
+static bool check_built(Expansion *e, TrainBlock *t) {
+    int moments;
+    freeze_moments(t, &moments);
+    const Recipe *r = &e->recipe;
+    const char *what = r->accumulate > 1         ? "accumulate"
+                       : moments > 0             ? "freeze after a time"
+                       : train_has(t, "average") ? "average"
+                       : r->stop.metric != NULL  ? "stop"
+                       : r->eval_train           ? "eval on data.train"
+                       : r->top5                 ? "the metric top5"
+                       : r->perplexity           ? "the metric perplexity"
+                                                 : NULL;
+    if (what != NULL)
+        report(e->diags, D_not_built, train_model(t).at,
+               "%s is not supported yet", what);
+    return what == NULL;
+}
+
 Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     const Function *model = train_model(t).closure.function;
     const Param *input = input_param(e, model);
-    if (input == NULL || !input_type(e, input))
+    if (input == NULL || !check_built(e, t) || !input_type(e, input))
         return NULL;
     Program *p = ARENA_NEW(e->arena, Program);
     *p = (Program){.name = model->name,
                    .file = model->name_at.source->name,
                    .recipe = e->recipe};
-    p->recipe.accumulate = 1;
     Stage *stage = ARENA_NEW(e->arena, Stage);
     stage->train = train_graph(e, t, given, input);
     p->stage = stage;

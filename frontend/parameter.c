@@ -26,12 +26,20 @@ static bool expect_size(Expansion *e, const Call *c, const char *name,
     return false;
 }
 
+// The leaf of that name that another view of the same image has made.
+static NodeId leaf_once(Expansion *e, const char *name) {
+    return e->num_views > 0 && !e->training ? graph_find(e->graph, name)
+                                            : NO_NODE;
+}
+
 NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
                      Init init) {
     if (!expect_size(e, c, name, type))
         return NO_NODE;
     const char *full = arena_format(e->arena, "%s.%s", c->path, name);
-    NodeId node = graph_leaf(e->graph, OP_param, full, type);
+    NodeId node = leaf_once(e, full);
+    if (node == NO_NODE)
+        node = graph_leaf(e->graph, OP_param, full, type);
     if (e->training)
         remember(e, (Parameter){full, type, init, c->at, node});
     return node;
@@ -42,6 +50,9 @@ NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
     if (!expect_size(e, c, name, type))
         return NO_NODE;
     const char *full = arena_format(e->arena, "%s.%s", c->path, name);
+    NodeId node = leaf_once(e, full);
+    if (node != NO_NODE)
+        return node;
     return graph_state(e->graph, full, STATE_STATISTIC, type, init);
 }
 

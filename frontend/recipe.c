@@ -23,6 +23,43 @@ static bool read_epochs(Expansion *e, TrainBlock *t) {
     return true;
 }
 
+static bool read_steps(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "steps");
+    int64_t steps;
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_STEP)
+        v.unit = UNIT_NONE;
+    if (!key_whole(e, v, key_at(t, "steps"), "`steps`", 1, &steps))
+        return false;
+    e->recipe.length = (Time){(double)steps, IN_STEPS};
+    return true;
+}
+
+// Exactly one of epochs and steps.
+static bool read_length(Expansion *e, TrainBlock *t) {
+    int epochs = entry_find(t, "epochs"), steps = entry_find(t, "steps");
+    if (steps < 0)
+        return read_epochs(e, t);
+    if (epochs < 0)
+        return read_steps(e, t);
+    bool later = steps > epochs;
+    Diagnostic *d =
+        report(e->diags, D_key_twice, t->entry[later ? steps : epochs].at,
+               "the length of the run is given twice");
+    diag_place(d, t->entry[later ? epochs : steps].at, "this is the first");
+    diag_note(d, "`epochs` or `steps`, not both");
+    return false;
+}
+
+static bool read_accumulate(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "accumulate");
+    int64_t count = 1;
+    if (v.kind != VALUE_NOTHING &&
+        !key_whole(e, v, key_at(t, "accumulate"), "`accumulate`", 1, &count))
+        return false;
+    e->recipe.accumulate = (int)count;
+    return true;
+}
+
 static bool read_seed(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "seed");
     return v.kind == VALUE_NOTHING ||
@@ -80,6 +117,23 @@ static bool read_precision(Expansion *e, TrainBlock *t) {
     return false;
 }
 
+// none or auto: words, not names.
+static bool read_recompute(Expansion *e, TrainBlock *t) {
+    int i = entry_find(t, "recompute");
+    if (i < 0)
+        return true;
+    const Expr *x = t->entry[i].value;
+    bool word = x->kind == EXPR_NAME;
+    if (word && strcmp(x->text, "none") == 0)
+        return true;
+    if (word && strcmp(x->text, "auto") == 0)
+        report(e->diags, D_not_built, x->at,
+               "recomputing instead of keeping is not supported yet");
+    else
+        key_report(e, x->at, "`recompute`", "none or auto");
+    return false;
+}
+
 // ---- data ----
 
 static bool read_data(Expansion *e, TrainBlock *t) {
@@ -119,10 +173,13 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     bool good = read_flags(e, t);
     good &= read_data(e, t);
     good &= read_batch(e, t);
-    good &= read_epochs(e, t);
+    good &= read_length(e, t);
+    good &= read_accumulate(e, t);
+    good &= read_recompute(e, t);
     good &= read_seed(e, t);
     good &= read_precision(e, t);
     good &= clauses_read(e, t);
+    good &= freezes_read(e, t);
     if (good)
         warn_short_batch(e, t);
     return good;

@@ -26,6 +26,9 @@ struct TrainBlock {
     Lazy *lazy;                  // of each entry, for the current graph
     struct Regrouped *regrouped; // the optimizers of groups, for it too
     Binding *scope;              // of the file
+    Time *freeze_at;             // of each entry; count 0: from the start
+    Time *moment;                // the others, once each, ascending
+    int num_moments;
 };
 
 // ---- keys.c ----
@@ -58,7 +61,18 @@ void key_report(Expansion *e, Span at, const char *what, const char *wanted);
 bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
                int64_t *out);
 
-// ---- clause.c: eval, checkpoint ----
+// ---- moment.c: times ----
+
+// The time above 0 that is written; false after a report.
+bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *what,
+               Time *out);
+
+// ---- views.c ----
+
+// Reads the list of views into e.  False after a report.
+bool views_read(Expansion *e, TrainBlock *t, const Expr *list);
+
+// ---- clause.c: eval, checkpoint, stop ----
 
 // Reads them into e->recipe.  False after a report.
 bool clauses_read(Expansion *e, TrainBlock *t);
@@ -86,9 +100,11 @@ const Call *group_optimizer(Expansion *e, TrainBlock *t, const Call *base,
 
 // ---- freeze.c ----
 
+// Reads the times of freezing.  False after a report.
+bool freezes_read(Expansion *e, TrainBlock *t);
+
 // False after a report of a name that is nobody's, or when nothing is left to
 // train.
 bool freezes_check(Expansion *e, const TrainBlock *t);
-bool freeze_holds(Expansion *e, const TrainBlock *t, const Parameter *p);
 
 #endif

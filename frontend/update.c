@@ -17,14 +17,15 @@ static void show_rate(Expansion *e, Value rate) {
 
 // The learning rate is that of the first optimizer where there is no common
 // one.
-static bool add_updates(Expansion *e, TrainBlock *t, const Call *base) {
+static bool add_updates(Expansion *e, TrainBlock *t, const Call *base,
+                        int stage) {
     const Call *shown = base;
     Value rate = {0};
     if (shown != NULL)
         rate = train_rate(e, t, shown);
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
-        if (freeze_holds(e, t, p))
+        if (freeze_holds(e, t, p, stage))
             continue;
         const Call *optimizer = group_optimizer(e, t, base, p);
         if (optimizer == NULL)
@@ -38,13 +39,24 @@ static bool add_updates(Expansion *e, TrainBlock *t, const Call *base) {
     return true;
 }
 
-bool update_add(Expansion *e, TrainBlock *t) {
+// clip = norm(1) or value(1)
+static bool add_clip(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "clip");
+    if (v.kind == VALUE_CALL && v.call->builtin->class == CLIP)
+        clip_apply(e, v.call);
+    else if (v.kind != VALUE_NOTHING && v.kind != VALUE_POISON)
+        key_report(e, key_at(t, "clip"), "`clip`", "norm(...) or value(...)");
+    return v.kind == VALUE_CALL || v.kind == VALUE_NOTHING;
+}
+
+bool update_add(Expansion *e, TrainBlock *t, int stage) {
     e->phase = PHASE_KEYS;
     Value base = train_optimizer(e, t);
     bool good = groups_check(e, t);
     good &= freezes_check(e, t);
+    good &= add_clip(e, t);
     if (!good || base.kind == VALUE_POISON ||
-        !add_updates(e, t, base.kind == VALUE_CALL ? base.call : NULL))
+        !add_updates(e, t, base.kind == VALUE_CALL ? base.call : NULL, stage))
         return false;
     count_step(e);
     return true;

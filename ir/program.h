@@ -38,6 +38,8 @@ typedef struct {
     int64_t seed;
     DType precision;       // what activations are on a GPU: F32, F16, BF16
     Time eval_every;       // count 0: at the end only
+    bool eval_train;       // evaluation is on the training set
+    bool top5, perplexity; // are measured beside loss and accuracy
     Time checkpoint_every; // count 0: at the end only
     int checkpoint_keep;
     int accumulate; // batches whose gradients make one update; 1: each

@@ -166,7 +166,7 @@ static const struct {
     {"image |> flatten |> linear(2, bias=1)", "", "E0301"},
     {"image |> flatten |> linear(\"2\")", "", "E0301"},
     {"image |> flatten |> linear(2)", "spare = 1", "E0402"},
-    {"image |> flatten |> linear(2)", "steps = 100", "E0501"},
+    {"image |> flatten |> linear(2)", "steps = 100", "E0403"},
     {"image |> flatten |> linear(2)", "seed = -1", "E0405"},
     {"image |> flatten |> linear(2)", "precision = f8", "E0405"},
     {"image |> flatten |> linear(2)", "eval = 1", "E0405"},

@@ -417,7 +417,7 @@ static const struct {
     {{"width", "2 +"}, "E0110"},   {{"width", "16 17"}, "E0110"},
     {{"epochs", "0"}, "E0405"},    {{"seed", "1e10"}, "E0405"},
     {{"batch", "0"}, "E0405"},     {{"batch", "1e10"}, "E0405"},
-    {{"epochs", "nan"}, "E0201"},  {{"steps", "5"}, "E0409"},
+    {{"epochs", "nan"}, "E0201"},  {{"steps", "0.5"}, "E0405"},
     {{"two words", "5"}, "E0110"}, {{"precision", "int8"}, "E0405"},
 };
 
