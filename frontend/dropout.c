@@ -31,12 +31,18 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
     return graph_op3(g, OP_select, out, number_node(e, 0), scaled);
 }
 
+bool expect_dropout(Expansion *e, const Call *c, double p) {
+    if (p < 1)
+        return true;
+    report(e->diags, D_range, c->at,
+           "a dropout of 1 would leave nothing to train");
+    return false;
+}
+
 Value lower_dropout(Expansion *e, const Call *c) {
     double p = call_number(c, P_dropout_p);
-    if (p == 1) {
-        report(e->diags, D_range, c->at, "dropout(1) would leave nothing");
+    if (!expect_dropout(e, c, p))
         return value_poison();
-    }
     NodeId x = as_float(e, call_node(c, P_dropout_x));
     return value_tensor(dropout_node(e, c, "", x, p), c->at);
 }

@@ -324,6 +324,7 @@ typedef enum {
     INIT_NORMAL,   // mean low, standard deviation high
     INIT_DIRAC,    // as INIT_UNIFORM, its first filters the identity
     INIT_ADD_DIRAC,
+    INIT_ORTHOGONAL, // times high
 } InitKind;
 
 typedef struct {
@@ -356,6 +357,9 @@ Graph *init_graph(Expansion *e);
 // within 1 / sqrt(fan_in).
 Init initial_default(Type weight);
 
+// Uniform within sqrt(6 / (fan_in + fan_out)).
+Init initial_xavier(Type weight);
+
 // Replaces *init by what an argument asks for, if it was given, for a
 // parameter of type t.  False after a report.
 bool initial_given(Expansion *e, const Value *v, Type t, Init *init);
@@ -365,6 +369,9 @@ NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p);
 
 // ---- linear.c: matrix products ----
 
+// x weight' along the last axis of x, whatever its rank.
+NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight);
+
 // a @ b
 Value matrix_product(Expansion *e, const Expr *x, Value a, Value b);
 
@@ -373,7 +380,18 @@ Value matrix_product(Expansion *e, const Expr *x, Value a, Value b);
 Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
                const Value *given);
 
+// ---- shape.c: other shapes ----
+
+// Axis i of the result is axis order[i] of x.
+NodeId transposed(Expansion *e, NodeId x, const int64_t *order);
+
+// x with an axis and the last one exchanged.
+NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
+
 // ---- dropout.c ----
+
+// False, with a report, unless p leaves something.
+bool expect_dropout(Expansion *e, const Call *c, double p);
 
 // x with numbers left out; `what` tells two uses of one layer apart.
 NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,

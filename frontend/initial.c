@@ -42,6 +42,10 @@ static Init kaiming(const Call *c, Type t) {
     return spread(normal, call_number(c, P_kaiming_gain) / sqrt(fan));
 }
 
+Init initial_xavier(Type weight) {
+    return spread(false, sqrt(2 / (fan_in(weight) + fan_out(weight))));
+}
+
 static Init xavier(const Call *c, Type t) {
     bool normal = is_text(c, P_xavier_distribution, "normal");
     double fans = fan_in(t) + fan_out(t);
@@ -71,6 +75,9 @@ static Init called(Expansion *e, const Call *c, Type t, const Init *old) {
         return kaiming(c, t);
     case B_xavier:
         return xavier(c, t);
+    case B_orthogonal:
+        return (Init){INIT_ORTHOGONAL,
+                      .high = call_number(c, P_orthogonal_gain)};
     case B_dirac:
         i.kind = is_text(c, P_dirac_mode, "add") ? INIT_ADD_DIRAC : INIT_DIRAC;
         return i;
@@ -84,6 +91,7 @@ static int least_rank(const Call *c) {
     switch (builtin_id(c->builtin)) {
     case B_kaiming:
     case B_xavier:
+    case B_orthogonal:
         return 2;
     case B_dirac:
         return 4;
@@ -228,6 +236,17 @@ static NodeId add_dirac(const Start *s, NodeId random) {
     return graph_op2(g, OP_add, scaled, mean_of(s, random));
 }
 
+// Orthonormal rows, or columns where there are more rows, of a matrix that
+// every direction is as likely for; a weight [K, ...] is K rows.
+static NodeId orthogonal_values(const Start *s, double gain) {
+    Type t = s->p->type;
+    int64_t view[] = {t.dim[0], type_count(t) / t.dim[0]};
+    NodeId random = graph_reshape(s->g, normal_values(s, 0, 1), 2, view);
+    NodeId q = graph_op1(s->g, OP_orthogonal, random);
+    q = graph_reshape(s->g, q, t.rank, t.dim);
+    return graph_op2(s->g, OP_mul, q, number(s, gain));
+}
+
 NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p) {
     Start s = {g, seed, epoch, p};
     double low = p->init.low, high = p->init.high;
@@ -241,6 +260,8 @@ NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p) {
     case INIT_DIRAC:
         return graph_op3(g, OP_select, dirac_filter(&s), dirac_values(&s),
                          uniform_values(&s, low, high));
+    case INIT_ORTHOGONAL:
+        return orthogonal_values(&s, high);
     case INIT_ADD_DIRAC:
         return add_dirac(&s, uniform_values(&s, low, high));
     }

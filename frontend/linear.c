@@ -19,25 +19,28 @@ Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
     return value_tensor(add_binary(e, OP_add, y, bias), c->at);
 }
 
-// x weight' along the last axis of x.
-static NodeId product(Expansion *e, const Call *c, NodeId x, NodeId weight) {
-    Attr transposed = attr_int(ATTR_tb, 1);
-    if (weight == NO_NODE)
-        return NO_NODE;
-    return add_checked(e, c,
-                       (Node){.op = OP_matmul,
-                              .num_args = 2,
-                              .arg = (NodeId[]){x, weight},
-                              .num_attrs = 1,
-                              .attr = &transposed});
-}
-
 static NodeId as_rows(Expansion *e, NodeId x) {
     Type t = node_type(e, x);
     if (t.rank == 2)
         return x;
     int64_t in = t.dim[t.rank - 1];
     return graph_reshape(e->graph, x, 2, (int64_t[]){type_count(t) / in, in});
+}
+
+NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight) {
+    if (weight == NO_NODE)
+        return NO_NODE;
+    Type t = node_type(e, x);
+    NodeId arg[] = {as_rows(e, x), weight};
+    Attr attr = attr_int(ATTR_tb, 1);
+    NodeId y = add_checked(e, c,
+                           (Node){.op = OP_matmul,
+                                  .num_args = 2,
+                                  .arg = arg,
+                                  .num_attrs = 1,
+                                  .attr = &attr});
+    t.dim[t.rank - 1] = node_type(e, weight).dim[0];
+    return y == NO_NODE ? y : graph_reshape(e->graph, y, t.rank, t.dim);
 }
 
 static bool expect_channels(Expansion *e, const Call *c, const Value *x) {
@@ -63,14 +66,9 @@ Value lower_linear(Expansion *e, const Call *c) {
     if (!initial_given(e, call_arg(c, P_linear_init), type, &init))
         return value_poison();
     NodeId weight = parameter_new(e, c, "weight", type, init);
-    NodeId y = product(e, c, as_rows(e, as_float(e, x->node)), weight);
-    Value rows = add_bias(e, c, y, type, call_flag(c, P_linear_bias),
-                          call_arg(c, P_linear_bias_init));
-    if (rows.kind == VALUE_POISON || t.rank == 2)
-        return rows;
-    t.dim[t.rank - 1] = shape[0];
-    return value_tensor(graph_reshape(e->graph, rows.node, t.rank, t.dim),
-                        c->at);
+    NodeId y = rows_product(e, c, as_float(e, x->node), weight);
+    return add_bias(e, c, y, type, call_flag(c, P_linear_bias),
+                    call_arg(c, P_linear_bias_init));
 }
 
 // ---- a @ b ----

@@ -140,14 +140,44 @@ Value lower_var(Expansion *e, const Call *c) {
     return value_tensor(add_binary(e, OP_mul, var, factor), c->at);
 }
 
+// The place of the largest along an axis, the first of several.
+Value lower_argmax(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_argmax_x);
+    Type t = node_type(e, x->node);
+    int axis;
+    if (!expect_axis(e, c, *call_arg(c, P_argmax_axis), t, &axis))
+        return value_poison();
+    NodeId last = axis_exchanged(e, as_float(e, x->node), axis);
+    Attr attr = attr_int(ATTR_axis, t.rank - 1);
+    NodeId y = graph_add(e->graph, (Node){.op = OP_argmax,
+                                          .num_args = 1,
+                                          .arg = &last,
+                                          .num_attrs = 1,
+                                          .attr = &attr,
+                                          .group = -1});
+    // The last axis took the place of the one that is gone.
+    Type left = node_type(e, last);
+    left.dim[t.rank - 1] = 1;
+    y = axis_exchanged(e, graph_reshape(e->graph, y, t.rank, left.dim), axis);
+    int rank = 0;
+    for (int i = 0; i < t.rank; i++)
+        if (i != axis)
+            left.dim[rank++] = t.dim[i];
+    return value_tensor(graph_reshape(e->graph, y, rank, left.dim), c->at);
+}
+
 // ---- rows ----
 
-// Along the last axis.
+// softmax and log_softmax.
 Value lower_softmax(Expansion *e, const Call *c) {
-    NodeId x = as_float(e, call_node(c, P_softmax_x));
-    return value_tensor(
-        add_checked(e, c, (Node){.op = OP_softmax, .num_args = 1, .arg = &x}),
-        c->at);
+    bool logs = builtin_id(c->builtin) == B_log_softmax;
+    Type t = node_type(e, c->arg[0].node);
+    int axis;
+    if (!expect_axis(e, c, c->arg[1], t, &axis))
+        return value_poison();
+    NodeId x = axis_exchanged(e, as_float(e, c->arg[0].node), axis);
+    NodeId y = add_unary(e, logs ? OP_log_softmax : OP_softmax, x);
+    return value_tensor(axis_exchanged(e, y, axis), c->at);
 }
 
 // 1 at the place that a whole number names, 0 elsewhere.

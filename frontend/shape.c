@@ -84,3 +84,54 @@ Value lower_reshape(Expansion *e, const Call *c) {
     diag_note(d, "the sizes must multiply to that; one of them may be -1");
     return value_poison();
 }
+
+// ---- transpose ----
+
+NodeId transposed(Expansion *e, NodeId x, const int64_t *order) {
+    int rank = node_type(e, x).rank;
+    bool same = true;
+    for (int i = 0; i < rank; i++)
+        same &= order[i] == i;
+    Attr attr = attr_ints(ATTR_order, rank, order);
+    return same ? x
+                : graph_add(e->graph, (Node){.op = OP_transpose,
+                                             .num_args = 1,
+                                             .arg = &x,
+                                             .num_attrs = 1,
+                                             .attr = &attr,
+                                             .group = -1});
+}
+
+NodeId axis_exchanged(Expansion *e, NodeId x, int axis) {
+    int64_t order[MAX_RANK];
+    int last = node_type(e, x).rank - 1;
+    for (int i = 0; i <= last; i++)
+        order[i] = i;
+    order[axis] = last;
+    order[last] = axis;
+    return transposed(e, x, order);
+}
+
+Value lower_transpose(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_transpose_x);
+    const Value *list = call_arg(c, P_transpose_order);
+    Type t = node_type(e, x->node);
+    int count = list->kind == VALUE_LIST ? list->list.count : 1;
+    int64_t order[MAX_RANK];
+    unsigned seen = 0;
+    for (int i = 0; i < count && i < t.rank; i++) {
+        int axis;
+        Value one = list->kind == VALUE_LIST ? list->list.item[i] : *list;
+        if (!expect_axis(e, c, one, t, &axis))
+            return value_poison();
+        order[i] = axis;
+        seen |= 1u << axis;
+    }
+    if (count == t.rank && seen == (1u << t.rank) - 1)
+        return value_tensor(transposed(e, x->node, order), c->at);
+    Diagnostic *d =
+        report(e->diags, D_range, list->at.source ? list->at : c->at,
+               "an order names each axis once");
+    diag_place(d, x->at, "this is %s", type_text(e, t));
+    return value_poison();
+}

@@ -10,6 +10,7 @@ Suite *lex_suite(void);
 Suite *parse_suite(void);
 Suite *expand_suite(void);
 Suite *lower_suite(void);
+Suite *layers_suite(void);
 Suite *limits_suite(void);
 Suite *format_suite(void);
 
