@@ -159,7 +159,7 @@ static void show_marks(Text *t, const Label *l, const char *line, size_t length,
 }
 
 static int line_of(const Label *l) {
-    return source_place(l->at.source, l->at.start).line;
+    return source_line_of(l->at.source, l->at.start);
 }
 
 // Labels in the order in which they are shown: by line, in the primary's

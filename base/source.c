@@ -98,6 +98,10 @@ Place source_place(const Source *s, uint32_t offset) {
     return (Place){line + 1, column};
 }
 
+int source_line_of(const Source *s, uint32_t offset) {
+    return line_at(s, offset) + 1;
+}
+
 const char *source_line(const Source *s, int line, size_t *length) {
     size_t start = s->line_start[line - 1];
     size_t end = line < s->num_lines ? s->line_start[line] - 1u : s->length;

@@ -36,6 +36,9 @@ Source *source_read(Arena *a, const char *path, size_t most,
 
 Place source_place(const Source *s, uint32_t offset);
 
+// The line alone, which costs less than the place on a long line.
+int source_line_of(const Source *s, uint32_t offset);
+
 // The line's text, without its end.
 const char *source_line(const Source *s, int line, size_t *length);
 

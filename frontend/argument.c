@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_KNOTS = 1000 };
+
 // ---- which argument is whose ----
 
 // "conv(x, channels, size, stride=..., ...)"
@@ -406,6 +408,12 @@ static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
 static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
                          const Given *given, int first, int num_given,
                          Value *out) {
+    if (num_given - first > MOST_KNOTS) {
+        report(e->diags, D_length, given[first].at,
+               "%s has %d knots; at most %d are allowed", c->builtin->name,
+               num_given - first, MOST_KNOTS);
+        return false;
+    }
     Value *item = ARENA_ARRAY(e->arena, (size_t)(num_given - first), Value);
     int count = 0;
     bool good = true;

@@ -212,7 +212,7 @@ static Value expand_for(Expansion *e, const Stmt *s) {
     Value list = expand(e, s->value);
     if (!expect_kind(e, list, VALUE_LIST, s->value->at, "what `for` goes over"))
         return value_poison();
-    for (int i = 0; i < list.list.count && !e->stopped; i++) {
+    for (int i = 0; i < list.list.count && within_limits(e, s->at); i++) {
         scope_assign(e, s->name, list.list.item[i]);
         expand_block(e, &s->body);
     }
@@ -255,7 +255,7 @@ static Value expand_stmt(Expansion *e, const Stmt *s) {
 // The value of a block is that of its last statement.
 static Value expand_block(Expansion *e, const Block *b) {
     Value v = {.kind = VALUE_NOTHING};
-    for (int i = 0; i < b->count && !e->stopped; i++)
+    for (int i = 0; i < b->count && !e->stopped; i++, e->work++)
         v = expand_stmt(e, &b->stmt[i]);
     return v;
 }

@@ -21,7 +21,7 @@ static const char *stride_note(Expansion *e, Value v, int64_t small,
             *arg->name != 's' || arg->value->number < 2 ||
             small != (int64_t)ceil((double)large / arg->value->number))
             continue;
-        int line = source_place(arg->name_at.source, arg->name_at.start).line;
+        int line = source_line_of(arg->name_at.source, arg->name_at.start);
         return arena_format(e->arena, "; %s=%g on line %d %s one of them",
                             arg->name, arg->value->number, line,
                             arg->value->number == 2 ? "halved" : "divided");

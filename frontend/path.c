@@ -8,28 +8,46 @@
 
 #include "frontend/expand.h"
 
-typedef struct Count {
-    Atom name;
+typedef struct {
+    Atom name; // NULL: free
     int count;
-    struct Count *next;
 } Count;
 
 struct Path {
     const char *prefix; // "" or "layer1."
     const char *own; // of the one layer with parameters; NULL: there are more
-    Count *counts;
+    Count *slot;     // a hash of names; its size is a power of two or 0
+    size_t size, used;
     Path *outer;
 };
 
-// The count of a name within the innermost path, which comes to the front.
+static Count *slot_of(Count *slot, size_t size, Atom name) {
+    size_t i = (size_t)(((uintptr_t)name >> 4) * 0x9e3779b1u);
+    while (slot[i & (size - 1)].name != NULL &&
+           slot[i & (size - 1)].name != name)
+        i++;
+    return &slot[i & (size - 1)];
+}
+
+static void grow(Expansion *e, Path *p) {
+    size_t size = p->size ? 2 * p->size : 8;
+    Count *slot = ARENA_ARRAY(e->arena, size, Count);
+    for (size_t i = 0; i < p->size; i++)
+        if (p->slot[i].name != NULL)
+            *slot_of(slot, size, p->slot[i].name) = p->slot[i];
+    p->slot = slot;
+    p->size = size;
+}
+
+// The count of a name within the innermost path.
 static Count *count_of(Expansion *e, Atom name) {
-    for (Count *c = e->path->counts; c != NULL; c = c->next, e->work++)
-        if (c->name == name)
-            return c;
-    Count *new = ARENA_NEW(e->arena, Count);
-    *new = (Count){.name = name, .next = e->path->counts};
-    e->path->counts = new;
-    return new;
+    Path *p = e->path;
+    if (2 * p->used >= p->size)
+        grow(e, p);
+    Count *c = slot_of(p->slot, p->size, name);
+    p->used += c->name == NULL;
+    c->name = name;
+    return c;
 }
 
 static Atom numbered(Expansion *e, Atom name, int number) {
@@ -40,10 +58,9 @@ static Atom numbered(Expansion *e, Atom name, int number) {
 
 // name, or name_2 and so on where that is taken.
 static Atom untaken(Expansion *e, Atom name) {
-    Count *count = count_of(e, name);
     Atom unique = name;
-    while (count->count++ > 0) {
-        unique = numbered(e, name, count->count);
+    while (count_of(e, name)->count++ > 0) {
+        unique = numbered(e, name, count_of(e, name)->count);
         if (count_of(e, unique)->count++ == 0)
             break;
     }

@@ -81,7 +81,8 @@ static bool is_tight(const Token *t, int i, Bracket b) {
         return true;
     if (t[i].kind == TOKEN_ASSIGN)
         return b.open == TOKEN_OPEN;
-    return is_product(t[i].kind) && i > 0 && (b.type || b.named || is_fraction(t, i));
+    return is_product(t[i].kind) && i > 0 &&
+           (b.type || b.named || is_fraction(t, i));
 }
 
 static bool needs_space(const Token *t, int i, Bracket b) {

@@ -7,7 +7,7 @@ void origin_set(Expansion *e, Span at, const char *path) {
     if (e->graph == NULL || at.source == NULL)
         return;
     e->graph->at = (Origin){.file = at.source->name,
-                            .line = source_place(at.source, at.start).line,
+                            .line = source_line_of(at.source, at.start),
                             .path = path};
 }
 

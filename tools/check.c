@@ -15,6 +15,8 @@ typedef struct {
 typedef struct {
     Layer *layer;
     int count;
+    int *slot; // a hash of paths: the layer's number from 1, 0: free
+    size_t size;
     int64_t parameters, flops; // of all nodes, with a path or not
 } Layers;
 
@@ -26,12 +28,26 @@ static const char *layer_path(Arena *a, const Node *n) {
     return dot ? arena_string(a, name, (size_t)(dot - name)) : name;
 }
 
-// Nodes of a layer are next to each other, or nearly so.
+static Layers layers_new(Arena *a, const Graph *g) {
+    size_t size = 16;
+    while (size < 2 * (size_t)g->count)
+        size *= 2;
+    return (Layers){.layer = ARENA_ARRAY(a, g->count, Layer),
+                    .slot = ARENA_ARRAY(a, size, int),
+                    .size = size};
+}
+
 static Layer *layer_at(Layers *l, const char *path) {
-    for (int i = l->count - 1; i >= 0; i--)
-        if (strcmp(l->layer[i].path, path) == 0)
-            return &l->layer[i];
+    size_t i = 5381;
+    for (const char *s = path; *s; s++)
+        i = 33 * i + (unsigned char)*s;
+    for (; l->slot[i & (l->size - 1)]; i++) {
+        Layer *layer = &l->layer[l->slot[i & (l->size - 1)] - 1];
+        if (strcmp(layer->path, path) == 0)
+            return layer;
+    }
     l->layer[l->count] = (Layer){.path = path};
+    l->slot[i & (l->size - 1)] = l->count + 1;
     return &l->layer[l->count++];
 }
 
@@ -68,7 +84,7 @@ static void node_count(Layers *l, Layer *layer, const Program *p, NodeId n) {
 static Layers layers_of(Arena *a, const Program *p) {
     const Graph *g = p->stage[0].train;
     const bool *batched = nodes_batched(a, g, p->recipe.batch);
-    Layers l = {.layer = ARENA_ARRAY(a, g->count, Layer)};
+    Layers l = layers_new(a, g);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
         const char *path = layer_path(a, node);
@@ -91,10 +107,12 @@ static const char *shape_text(Arena *a, Type type) {
 }
 
 static void layers_print(Arena *a, Text *t, const Layers *l) {
-    int wide = 5;
+    enum { LEAST = 5, MOST = 60 };
+    int wide = LEAST;
     for (int i = 0; i < l->count; i++)
         if ((int)strlen(l->layer[i].path) > wide)
             wide = (int)strlen(l->layer[i].path);
+    wide = wide > MOST ? MOST : wide;
     text_add(t, "%-*s  %-20s%12s%14s\n", wide, "layer", "output", "parameters",
              "flops");
     for (int i = 0; i < l->count; i++) {

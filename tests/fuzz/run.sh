@@ -1,0 +1,50 @@
+#!/bin/sh
+# run.sh NAME PROGRAM SECONDS [FOLDER]: feeds a fuzz target what tests have of
+# its language, the kept inputs of tests/fuzz/NAME and what follows from them.
+# An input that fails is left in FOLDER, and its path printed.
+set -eu
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
+name=$1 program=$2 seconds=$3
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
+root=$(dirname "$(dirname "$here")")
+work=$(mktemp -d "${TMPDIR:-/tmp}/fuzz-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+found=${4:-${TMPDIR:-/tmp}}
+mkdir "$work/seeds" "$work/run"
+
+if [ "$name" = language ]; then
+    set -- "$root"/models/*.net "$root"/tests/golden/accept/*.net \
+        "$root"/tests/golden/reject/*.net
+    {
+        sed -n 's/^\(BUILTIN\|PARAM\)([^,]*, *//; s/^\([a-z0-9_]*\),.*/"\1"/p' \
+            "$root/frontend/builtins.def"
+        sed -n 's/^BUILTIN(\([a-z0-9_]*\),.*/"\1"/p' \
+            "$root/frontend/builtins.def"
+        sed -n 's/^\(KEYWORD\|PUNCT\)([A-Z_]*, *\(".*"\)).*/\2/p' \
+            "$root/frontend/tokens.def"
+    } | grep -v '""' | sort -u >"$work/words"
+else
+    set -- "$root"/tests/golden/accept/*.ir "$root"/tests/golden/kernels/*.ir \
+        "$root"/tests/golden/verify/*.ir "$root"/tests/golden/passes/*/*.ir
+    {
+        sed -n 's/^OP(\([a-z0-9_]*\),.*/"\1"/p' "$root/ir/ops.def"
+        sed -n 's/^ATTR(\([a-z0-9_]*\),.*/"\1"/p' "$root/ir/attrs.def"
+    } | sort -u >"$work/words"
+fi
+for file in "$@" "$here/$name"/*; do
+    [ -f "$file" ] || continue
+    # A golden graph ends where its expectation begins.
+    sed '/^---$/,$d' "$file" >"$work/seeds/$(echo "$file" | tr / _)"
+done
+
+cd "$work/run"
+"$program" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
+    -rss_limit_mb=1024 -dict="$work/words" -artifact_prefix="$found/" \
+    -print_final_stats=1 -verbosity=1 "$work/run" "$work/seeds" \
+    2>"$work/log" && status=0 || status=$?
+if [ "$status" -ne 0 ]; then
+    tail -n 60 "$work/log" >&2
+    exit 1
+fi
+sed -n 's/^stat::number_of_executed_units: */inputs: /p' "$work/log"
