@@ -120,6 +120,11 @@ void scope_close(Emit *e, Scope *s, Text *t);
 // or, for a value without lanes, in its statements.
 const char *value_at(Emit *e, Scope *s, NodeId n, Place p);
 
+// Makes an expression the value of n at p and returns how it is referred to: a
+// variable of the lane loop, an array if inner scopes will use it, or a plain
+// variable.
+const char *value_set(Emit *e, Scope *s, NodeId n, Place p, const char *expr);
+
 // Makes `name` the value of node n at p from now on.
 void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
                   const char *name);
@@ -130,8 +135,17 @@ const char *value_name(Emit *e, const char *prefix, NodeId n);
 // The pointer parameter for a stored node.
 const char *pointer_name(Emit *e, NodeId n);
 
+// A block among the statements of s, `depth` deeper.  The lines that open it
+// are its own, so that what it asks of s comes before all of it.
+Scope *block_open(Emit *e, Scope *s, const char *lanes, int depth);
+
 // Whether the type has at p but one element in the direction of the lanes.
 bool is_uniform(Type t, Place p);
+
+// ---- window.c ----
+
+// As value_at for a node that needs a window of its operand.
+const char *window_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // ---- sums over blocks: finish.c ----
 

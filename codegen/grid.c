@@ -70,19 +70,30 @@ void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
               pointer_name(e, n), offset, out, p.lanes);
 }
 
+// Whether the columns of d's operand are not those of d, in their order.
+static bool moves_columns(const Emit *e, const Node *d) {
+    int last = d->type.rank - 1;
+    if (d->op == OP_transpose && last > 0)
+        return node_ints(d, ATTR_order, last, 0) != last;
+    if (d->op == OP_gather)
+        return e->g->node[d->arg[0]].type.rank == 1;
+    return d->op == OP_gather_grad && last == 0;
+}
+
 // Whether the access of some node is out of step with the lanes of the space:
 // then there is one lane.
 static bool is_narrow(const Emit *e) {
     int64_t columns = space_columns(e->group->space);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
-        if (!(op_info[d->op].facts & (INDEXES | VIEW)))
+        if (moves_columns(e, d))
+            return true;
+        if (!(op_info[d->op].facts & VIEW) && d->op != OP_pad &&
+            d->op != OP_slice)
             continue;
         Type from = e->g->node[d->arg[0]].type;
         int last = d->type.rank - 1;
         int64_t inner = from.rank ? from.dim[from.rank - 1] : 1;
-        if (d->op == OP_shift || d->op == OP_flip)
-            continue;
         bool low = node_attr(d, ATTR_low) && node_ints(d, ATTR_low, last, 0);
         bool whole = d->op == OP_pad && columns == 8 && inner < 8;
         if (low || (d->op == OP_pad && inner != columns && !whole) ||

@@ -173,6 +173,56 @@ static Place move_flip(Emit *e, Scope *s, NodeId n, Place p) {
     return q;
 }
 
+static Place move_transpose(Emit *e, NodeId n, Place p, Type from) {
+    const Attr *order = node_attr(&e->g->node[n], ATTR_order);
+    Place q = {.rank = p.rank, .lanes = p.lanes};
+    for (int i = 0; i < p.rank; i++) {
+        q.dim[order->ints[i]] = from.dim[order->ints[i]];
+        q.index[order->ints[i]] = p.index[i];
+    }
+    return q;
+}
+
+// Operand i of node n at p, as an index in 0 .. count-1.
+static const char *index_from(Emit *e, Scope *s, NodeId n, int i, Place p,
+                              int64_t count) {
+    const char *index = value_at(e, s, e->g->node[n].arg[i], p);
+    return index_new(
+        e, s, "i",
+        arena_format(e->a, "clamp(%s, %lld)", index, (long long)count));
+}
+
+// The first axes of p name an element of the index, the others one of a row.
+static Place move_gather(Emit *e, Scope *s, NodeId n, Place p, Type table) {
+    Type index = e->g->node[e->g->node[n].arg[1]].type;
+    Place at = {.rank = index.rank}, q = {.rank = table.rank};
+    for (int i = 0; i < index.rank; i++) {
+        at.dim[i] = index.dim[i];
+        at.index[i] = p.index[i];
+    }
+    for (int i = 0; i < table.rank; i++) {
+        q.dim[i] = table.dim[i];
+        q.index[i] = i > 0 ? p.index[index.rank + i - 1] : NULL;
+    }
+    q.index[0] = index_from(e, s, n, 1, at, table.dim[0]);
+    q.lanes = table.rank > 1 ? p.lanes : NULL;
+    return q;
+}
+
+// Images [N,H,W,C] at rows and columns that each image has its own of.
+static Place move_take(Emit *e, Scope *s, NodeId n, Place p, Type from) {
+    Place q = p;
+    q.whole = false;
+    for (int i = 1; i <= 2; i++) {
+        Place at = {.rank = 2,
+                    .dim = {p.dim[0], p.dim[i]},
+                    .index = {p.index[0], p.index[i]}};
+        q.dim[i] = from.dim[i];
+        q.index[i] = index_from(e, s, n, i, at, from.dim[i]);
+    }
+    return q;
+}
+
 // The same element under another shape.  Axes of size 1 come and go freely;
 // anything else goes through the number of the element.
 static Place move_view(Emit *e, Scope *s, Place p, Type from) {
@@ -222,6 +272,12 @@ Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const char **inside) {
         return move_shift(e, s, n, p, inside);
     case OP_flip:
         return move_flip(e, s, n, p);
+    case OP_transpose:
+        return move_transpose(e, n, p, from);
+    case OP_gather:
+        return move_gather(e, s, n, p, from);
+    case OP_take:
+        return move_take(e, s, n, p, from);
     default:
         return move_view(e, s, p, from);
     }

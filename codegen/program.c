@@ -251,8 +251,34 @@ static void write_conv(Text *t, const Node *d, const char *kind, Type x,
              (long long)node_int(d, ATTR_groups, 1));
 }
 
+static void write_matmul(Text *t, const Node *d, Type a) {
+    bool ta = node_int(d, ATTR_ta, 0), tb = node_int(d, ATTR_tb, 0);
+    int rows = d->type.rank - 2;
+    int64_t batch = 1;
+    for (int i = 0; i < rows; i++)
+        batch *= d->type.dim[i];
+    text_add(t, "RT_MATMUL, .batch = %lld, .n = %lld, .k = %lld, .c = %lld,",
+             (long long)batch, (long long)d->type.dim[rows],
+             (long long)d->type.dim[rows + 1],
+             (long long)a.dim[ta ? rows : rows + 1]);
+    text_add(t, "\n     .ta = %s, .tb = %s", ta ? "true" : "false",
+             tb ? "true" : "false");
+}
+
+static void write_factor(Text *t, const Node *d, Type a) {
+    text_add(t, "%s, .n = %lld, .k = %lld",
+             d->op == OP_eigh ? "RT_EIGH" : "RT_ORTHOGONAL",
+             (long long)a.dim[0], (long long)a.dim[1]);
+}
+
+// The operand of a call that has but one is given twice.
+static NodeId call_operand(const Node *d, int i) {
+    return d->arg[i < d->num_args ? i : 0];
+}
+
 static void write_call(Text *t, const Graph *g, const Node *d) {
-    Type a = g->node[d->arg[0]].type, b = g->node[d->arg[1]].type;
+    Type a = g->node[d->arg[0]].type;
+    Type b = g->node[call_operand(d, 1)].type;
     switch (d->op) {
     case OP_conv:
         write_conv(t, d, "RT_CONV", a, b, d->type);
@@ -263,15 +289,11 @@ static void write_call(Text *t, const Graph *g, const Node *d) {
     case OP_conv_grad_weight:
         write_conv(t, d, "RT_CONV_GRAD_WEIGHT", b, d->type, a);
         break;
-    default: {
-        bool ta = node_int(d, ATTR_ta, 0), tb = node_int(d, ATTR_tb, 0);
-        text_add(t,
-                 "RT_MATMUL, .n = %lld, .k = %lld, .c = %lld, .ta = %s, "
-                 ".tb = %s",
-                 (long long)d->type.dim[0], (long long)d->type.dim[1],
-                 (long long)a.dim[ta ? 0 : 1], ta ? "true" : "false",
-                 tb ? "true" : "false");
-    }
+    case OP_matmul:
+        write_matmul(t, d, a);
+        break;
+    default:
+        write_factor(t, d, a);
     }
 }
 
@@ -335,7 +357,8 @@ static void write_launch(const Writer *w, Text *t, const Twin *s,
         const Node *d = call_node(s->host, k);
         text_add(t, "    rt_contract(d, %s, t->v%u, t->v%u, t->v%u);\n",
                  k->name, node_base(s->host, d->arg[0]),
-                 node_base(s->host, d->arg[1]), (unsigned)(d - s->host->node));
+                 node_base(s->host, call_operand(d, 1)),
+                 (unsigned)(d - s->host->node));
         return;
     }
     text_add(t, "    RUN(%s,\n        ", k->name);

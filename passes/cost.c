@@ -16,7 +16,8 @@ int64_t node_flops(const Graph *g, NodeId n) {
     case OP_conv_grad_weight:
         return 2 * type_count(*a) * t.dim[1] * t.dim[2] * t.dim[3];
     case OP_matmul:
-        return 2 * type_count(t) * a->dim[node_int(d, ATTR_ta, 0) ? 0 : 1];
+        return 2 * type_count(t) *
+               a->dim[a->rank - (node_int(d, ATTR_ta, 0) ? 2 : 1)];
     default:
         return 0;
     }
@@ -32,8 +33,10 @@ static bool *batched(const Graph *g, Arena *a) {
         for (int i = 0; i < d->num_args; i++)
             is[n] |= is[d->arg[i]];
         bool summed = d->op == OP_conv_grad_weight ||
-                      (d->op == OP_matmul && node_int(d, ATTR_ta, 0)) ||
-                      d->op == OP_assign || d->op == OP_all_finite;
+                      (d->op == OP_matmul && d->type.rank == 2 &&
+                       node_int(d, ATTR_ta, 0)) ||
+                      d->op == OP_gather_grad || d->op == OP_assign ||
+                      d->op == OP_all_finite;
         if ((op_info[d->op].facts & REDUCES) && !summed)
             summed = node_ints(d, ATTR_axes, 0, 1) == 0;
         is[n] &= !summed && d->type.rank > 0;

@@ -93,8 +93,17 @@ static bool is_small(const Fuse *f, NodeId n) {
     return t.rank == 0 || type_count(t) == t.dim[t.rank - 1];
 }
 
+// Whether n is what is never in memory, or a view of it.
+static bool is_immediate(const Fuse *f, NodeId n) {
+    while (facts(f, n) & VIEW)
+        n = at(f, n)->arg[0];
+    return node_immediate(at(f, n));
+}
+
 // Asks for n to be in memory.  A view of something computed asks for that.
 static void store(Fuse *f, NodeId n) {
+    if (is_immediate(f, n))
+        return;
     while (!f->stored[n]) {
         f->stored[n] = f->changed = true;
         if (!(facts(f, n) & VIEW))

@@ -14,7 +14,7 @@ enum { MULTIPLE = 8 };
 
 // What a contraction's operands and result grow by, at the end of each axis.
 typedef struct {
-    int64_t arg[2][4], result[4];
+    int64_t arg[2][MAX_RANK], result[MAX_RANK];
 } Growth;
 
 static int64_t missing(int64_t dim) {
@@ -51,16 +51,23 @@ static Growth conv_growth(const Graph *g, const Node *n) {
     return (Growth){{{0, 0, 0, ca}, {k, 0, 0, cb}}, {0, 0, 0, input ? cb : k}};
 }
 
-// A [M,K], B [K,N], Y [M,N], or transposed.  M and K are padded where they are
-// some matrix's last axis; N always is.
+// A [...,M,K], B [...,K,N], Y [...,M,N], or transposed.  M and K are padded
+// where they are some matrix's last axis; N always is.
 static Growth matmul_growth(const Graph *g, const Node *n) {
     Type a = g->node[n->arg[0]].type;
     bool ta = node_int(n, ATTR_ta, 0), tb = node_int(n, ATTR_tb, 0);
-    int64_t m = ta ? missing(n->type.dim[0]) : 0;
-    int64_t k = !ta || tb ? missing(a.dim[!ta]) : 0;
-    int64_t out = missing(n->type.dim[1]);
-    return (Growth){{{ta ? k : m, ta ? m : k}, {tb ? out : k, tb ? k : out}},
-                    {m, out}};
+    int row = a.rank - 2, column = a.rank - 1;
+    int64_t m = ta ? missing(n->type.dim[row]) : 0;
+    int64_t k = !ta || tb ? missing(a.dim[ta ? row : column]) : 0;
+    int64_t out = missing(n->type.dim[column]);
+    Growth by = {0};
+    by.arg[0][row] = ta ? k : m;
+    by.arg[0][column] = ta ? m : k;
+    by.arg[1][row] = tb ? out : k;
+    by.arg[1][column] = tb ? k : out;
+    by.result[row] = m;
+    by.result[column] = out;
+    return by;
 }
 
 static bool wants_padding(const Node *n) {

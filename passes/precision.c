@@ -90,8 +90,14 @@ static NodeId place_contraction(Precision *p, Node n) {
     return graph_add(p->g, n);
 }
 
-// Effects keep the type that others see.
-static NodeId place_effect(Precision *p, Node n) {
+// Effects keep the type that others see, and factors of a matrix are f32.
+static bool keeps_type(const Node *n) {
+    unsigned facts = op_info[n->op].facts;
+    return n->op == OP_assign || n->op == OP_output ||
+           ((facts & CALLS) && !(facts & CONTRACTS));
+}
+
+static NodeId place_kept(Precision *p, Node n) {
     NodeId arg[2];
     for (int i = 0; i < n.num_args; i++)
         arg[i] = p->now[n.arg[i]];
@@ -116,8 +122,8 @@ static NodeId place(Precision *p, NodeId id) {
         return place_scale(p);
     if (contracts(p->old, id) && p->g->act != F32)
         return place_contraction(p, n);
-    if (n.op == OP_assign || n.op == OP_output)
-        return place_effect(p, n);
+    if (keeps_type(&n))
+        return place_kept(p, n);
     return graph_copy(p->g, p->old, id, p->now);
 }
 

@@ -187,7 +187,12 @@ static void grow(size_t *to, size_t bytes) {
 }
 
 static bool is_conv(const RtCall *c) {
-    return c->kind != RT_MATMUL;
+    return c->kind == RT_CONV || c->kind == RT_CONV_GRAD_INPUT ||
+           c->kind == RT_CONV_GRAD_WEIGHT;
+}
+
+static bool is_factor(const RtCall *c) {
+    return c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL;
 }
 
 static Layout image_layout(int n, int h, int w, int c) {
@@ -259,10 +264,13 @@ static void plan_conv(RtContractions *o, Step *s) {
 
 static void count_values(Step *s) {
     const RtCall *c = s->call;
-    if (!is_conv(c)) {
-        s->count[0] = (size_t)c->n * (size_t)c->c;
-        s->count[1] = (size_t)c->c * (size_t)c->k;
-        s->count[2] = (size_t)c->n * (size_t)c->k;
+    if (is_factor(c)) // in f32, and so never copied
+        return;
+    if (c->kind == RT_MATMUL) {
+        size_t batch = (size_t)c->batch;
+        s->count[0] = batch * (size_t)c->n * (size_t)c->c;
+        s->count[1] = batch * (size_t)c->c * (size_t)c->k;
+        s->count[2] = batch * (size_t)c->n * (size_t)c->k;
         return;
     }
     size_t of[NUM_ROLES] = {
@@ -304,6 +312,8 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
                 grow(&o->copy_bytes[k], step[i].count[k] * sizeof(float));
         if (is_conv(step[i].call))
             plan_conv(o, &step[i]);
+        else if (is_factor(step[i].call))
+            grow(&o->work_bytes, rt_factor_bytes(step[i].call));
     }
     return o;
 }
@@ -516,12 +526,42 @@ static void run_conv(RtContractions *o, Step *s, void *a, void *b, void *out) {
         run_pack(o, s);
 }
 
-static void run_matmul(const RtCall *c, const float *a, const float *b,
-                       float *out) {
+// Products of a call, and what takes part in them.
+typedef struct {
+    const Step *step;
+    const float *a, *b;
+    float *out;
+} Products;
+
+static void multiply(const Products *p, int64_t i) {
+    const RtCall *c = p->step->call;
+    const size_t *count = p->step->count;
+    size_t at = (size_t)i, batch = (size_t)c->batch;
     check(dnnl_sgemm(c->ta ? 'T' : 'N', c->tb ? 'T' : 'N', c->n, c->k, c->c, 1,
-                     a, c->ta ? c->n : c->c, b, c->tb ? c->c : c->k,
-                     c->accumulate ? 1 : 0, out, c->k),
+                     p->a + at * (count[0] / batch), c->ta ? c->n : c->c,
+                     p->b + at * (count[1] / batch), c->tb ? c->c : c->k,
+                     c->accumulate ? 1 : 0, p->out + at * (count[2] / batch),
+                     c->k),
           "multiply matrices");
+}
+
+static void multiply_share(void *arg, int me, int members) {
+    const Products *p = arg;
+    size_t first, last;
+    share((size_t)p->step->call->batch, me, members, &first, &last);
+    for (size_t i = first; i < last; i++)
+        multiply(p, (int64_t)i);
+}
+
+// One product is oneDNN's to divide between threads; of several each thread
+// takes whole ones, which also makes them independent of how many threads
+// there are.
+static void run_matmul(const RtContractions *o, const Step *s, void *at[3]) {
+    Products p = {s, at[0], at[1], at[2]};
+    if (s->call->batch == 1)
+        multiply(&p, 0);
+    else
+        rt_team_run(o->threads, multiply_share, &p);
 }
 
 void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
@@ -540,8 +580,10 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
     }
     if (is_conv(c))
         run_conv(o, s, at[0], at[1], at[2]);
+    else if (is_factor(c))
+        rt_factor(c, at[0], at[2], o->work);
     else
-        run_matmul(c, at[0], at[1], at[2]);
+        run_matmul(o, s, at);
     Move m = {c, out, o->copy[2], s->count[2]};
     if (is_copied(c, 2))
         rt_team_run(o->threads, copy_out, &m);

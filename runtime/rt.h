@@ -82,13 +82,18 @@ typedef struct {
 //   RT_CONV              a = x [n,h,w,c], b = weight      -> y  [n,oh,ow,k]
 //   RT_CONV_GRAD_INPUT   a = dy [n,oh,ow,k], b = weight   -> dx [n,h,w,c]
 //   RT_CONV_GRAD_WEIGHT  a = dy, b = x                    -> dw
-//   RT_MATMUL            a [m,k] (ta: [k,m]), b [k,n] (tb: [n,k]) -> [m,n]
+//   RT_MATMUL            a [m,k] (ta: [k,m]), b [k,n] (tb: [n,k]) -> [m,n],
+//                        `batch` of each, one after another
+//   RT_EIGH              a [n,n] -> [n+1,n]: eigenvalues, then eigenvectors
+//   RT_ORTHOGONAL        a [m,n] -> [m,n] with orthonormal columns or rows
 // Operands and result have element type `type`; sums are in f32.
 typedef enum {
     RT_CONV,
     RT_CONV_GRAD_INPUT,
     RT_CONV_GRAD_WEIGHT,
-    RT_MATMUL
+    RT_MATMUL,
+    RT_EIGH,
+    RT_ORTHOGONAL
 } RtCallKind;
 
 typedef struct {
@@ -96,9 +101,10 @@ typedef struct {
     RtType type;
     bool accumulate; // add to what the result holds
     int n, h, w, c, k, r, s, oh,
-        ow; // convolutions; matmul: m = n, n = k, k = c
+        ow; // convolutions; matmul: m = n, n = k, k = c; factors: m = n, n = k
     int stride[2], dilation[2], pad[4], groups; // pad: top, bottom, left, right
     bool ta, tb;
+    int64_t batch; // matmul
 } RtCall;
 
 // What ends a run early; metric NULL: nothing.

@@ -381,6 +381,12 @@ bool rt_report_close(RtReport *r);
 // Bytes that this process may still take.
 size_t rt_memory_available(void);
 
+// ---- factor.c ----
+
+// The calls that factor a matrix: bytes that they work in, and what they do.
+size_t rt_factor_bytes(const RtCall *c);
+void rt_factor(const RtCall *c, const float *a, float *out, void *work);
+
 // ---- onednn.c ----
 
 typedef struct RtContractions RtContractions;

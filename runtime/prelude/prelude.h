@@ -57,6 +57,16 @@ DEVICE int reflect(int i, int n) {
     return clamp(i < n ? i : 2 * (n - 1) - i, n);
 }
 
+// How much of place o of a resized row of pixels is pixel i of `size`; a place
+// is `step` pixels.
+DEVICE float blend_share(int o, int i, float step, int size) {
+    float at = (float)o * step + (0.5f * step - 0.5f);
+    at = at < 0.0f ? 0.0f : at;
+    const int low = (int)at, high = low + 1 < size ? low + 1 : low;
+    const float share = at - (float)low;
+    return (low == i ? 1.0f - share : 0.0f) + (high == i ? share : 0.0f);
+}
+
 DEVICE int is_finite(float x) {
     return x - x == 0.0f;
 }

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "tests/codegen/agree.h"
 
+#include "base/source.h"
 #include "codegen/codegen.h"
 #include "ir/group.h"
 #include "runtime/device.h"
@@ -37,9 +38,9 @@ static const char *source_path(Arena *a, const char *file) {
     return arena_format(a, "%s/%s", root ? root : ".", file);
 }
 
-// A program that trains a random graph.
-static Program *random_program(Arena *a, uint32_t seed) {
-    enum { STEPS = 60 };
+// A program that trains a graph.
+static Program *program_of(Arena *a, Graph *train, const Case *test) {
+    enum { CLASSES = 5 };
     static const char nothing[] =
         "graph eval (primitive, typed; act = f32) {\n"
         "%0 = state {init = 0.0, kind = \"run\", name = \"finite\"} : f32[]\n"
@@ -47,10 +48,13 @@ static Program *random_program(Arena *a, uint32_t seed) {
         "}\n";
     const char *error;
     Program *p = ARENA_NEW(a, Program);
-    p->name = p->file = "random";
-    p->recipe = (Recipe){.data_format = "synthetic", .batch = 1};
+    p->name = p->file = "graph";
+    p->recipe = (Recipe){.data_format = "synthetic",
+                         .batch = 1,
+                         .classes = CLASSES,
+                         .precision = test->storage};
     Stage *stage = ARENA_NEW(a, Stage);
-    stage->train = random_graph(a, seed, STEPS);
+    stage->train = train;
     p->stage = stage;
     p->num_stages = 1;
     p->eval = graph_read(a, nothing, sizeof nothing - 1, &error);
@@ -59,11 +63,29 @@ static Program *random_program(Arena *a, uint32_t seed) {
     return p;
 }
 
+static bool load_graph(Run *r, const char *path) {
+    enum { MOST_BYTES = 1 << 20 };
+    const char *why = NULL;
+    Source *s = source_read(r->a, path, MOST_BYTES, &why);
+    Graph *train = s ? graph_read(r->a, s->text, s->length, &why) : NULL;
+    if (train == NULL || (why = graph_verify(train, r->a)) != NULL) {
+        text_add(&r->report, "%s: %s\n", path, why);
+        return false;
+    }
+    r->program = program_of(r->a, train, r->test);
+    return true;
+}
+
 static bool load(Run *r) {
-    if (r->test->model == NULL) {
-        r->program = random_program(r->a, r->test->seed);
+    enum { STEPS = 60 };
+    const char *model = r->test->model;
+    if (model == NULL) {
+        Graph *train = random_graph(r->a, r->test->seed, STEPS);
+        r->program = program_of(r->a, train, r->test);
         return true;
     }
+    if (strstr(model, ".ir") != NULL)
+        return load_graph(r, source_path(r->a, model));
     Diagnostics diags = diag_new(r->a);
     r->program = frontend_load(r->a, source_path(r->a, r->test->model),
                                r->test->setting, r->test->num_settings, &diags);

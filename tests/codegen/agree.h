@@ -6,7 +6,9 @@
 #include "passes/passes.h"
 
 typedef struct {
-    const char *model; // a file below the source folder; NULL: a random graph
+    // A model, or a graph with name.ir, below the source folder; NULL: a random
+    // graph.
+    const char *model;
     const Setting *setting;
     int num_settings;
     DType storage; // what activations are on the host here

@@ -29,6 +29,9 @@ static const Setting single_half[] = {{"batch", "1"},
 #define WITH(setting) setting, (int)(sizeof(setting) / sizeof *(setting))
 #define AS_IS NULL, 0
 
+// A training graph before all passes.
+#define IR(name) "tests/codegen/nets/" name ".ir", AS_IS
+
 typedef struct {
     const char *name;
     Case test;
@@ -61,6 +64,22 @@ static const Named fast[] = {
     {"squeeze",          {NET("squeeze"), AS_IS,   F32,  1, false, false, 0}},
     {"squeeze in f16",   {NET("squeeze"), WITH(as_half), F16, 1, false, false, 0}},
     {"augmented",        {NET("augmented"), AS_IS, F32,  1, false, false, 0}},
+    {"attention",        {IR("attention"),         F32,  1, false, false, 0}},
+    {"attention in f16", {IR("attention"),         F16,  1, false, false, 0}},
+    {"attention planned", {IR("attention-odd"),    F32,  1, false, true, 0}},
+    {"attention unfused", {IR("attention-odd"),    F32,  0, false, false, 0}},
+    {"attention in bf16", {IR("attention-odd"),    BF16, 1, false, false, 0}},
+    {"attention of one", {IR("attention-of-one"),  F16,  1, false, false, 0}},
+    {"group norm",       {IR("group-norm"),        F32,  1, false, false, 0}},
+    {"group norm in f16", {IR("group-norm"),       F16,  1, false, false, 0}},
+    {"resize",           {IR("resize"),            F32,  1, false, false, 0}},
+    {"resize in f16",    {IR("resize"),            F16,  1, false, false, 0}},
+    {"resize unfused",   {IR("resize"),            F32,  0, false, false, 0}},
+    {"newton-schulz",    {IR("newton-schulz"),     F32,  1, false, true, 0}},
+    {"newton-schulz in bf16", {IR("newton-schulz"), BF16, 1, false, false, 0}},
+    {"soft labels",      {IR("soft-labels"),       F32,  1, false, false, 0}},
+    {"soft labels in f16", {IR("soft-labels"),     F16,  1, false, false, 0}},
+    {"factors",          {IR("factors"),           F16,  1, false, false, 0}},
 };
 
 static const Named faithful[] = {
@@ -75,6 +94,12 @@ static const Named faithful[] = {
     {"rows",             {NET("rows"), AS_IS,      F32,  1, true, false, 0}},
     {"squeeze",          {NET("squeeze"), AS_IS,   F32,  1, true, false, 0}},
     {"augmented",        {NET("augmented"), AS_IS, F32,  1, true, false, 0}},
+    {"attention",        {IR("attention"),         F32,  1, true, false, 0}},
+    {"attention in f16", {IR("attention-odd"),     F16,  1, true, false, 0}},
+    {"group norm",       {IR("group-norm"),        F32,  1, true, false, 0}},
+    {"resize",           {IR("resize"),            F32,  1, true, false, 0}},
+    {"newton-schulz",    {IR("newton-schulz"),     F32,  1, true, false, 0}},
+    {"soft labels",      {IR("soft-labels"),       F32,  1, true, false, 0}},
 };
 // clang-format on
 

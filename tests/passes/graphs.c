@@ -217,6 +217,73 @@ static NodeId moved(Garden *b) {
                            .attr = &attr});
 }
 
+static NodeId transposed(Garden *b) {
+    NodeId x = any(b, F32, -1);
+    if (x == NO_NODE || type_at(b, x).rank < 2)
+        return NO_NODE;
+    int rank = type_at(b, x).rank;
+    int64_t order[MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        int at = (int)draw(b, (uint32_t)i + 1);
+        order[i] = order[at];
+        order[at] = i;
+    }
+    Attr attr = attr_ints(ATTR_order, rank, order);
+    return plant(b, (Node){.op = OP_transpose,
+                           .num_args = 1,
+                           .arg = &x,
+                           .num_attrs = 1,
+                           .attr = &attr});
+}
+
+// Rows by an index, and half of the time what they are the gradient of.
+static NodeId gathered(Garden *b) {
+    NodeId x = any(b, F32, -1);
+    if (x == NO_NODE || type_at(b, x).rank == 0 || type_at(b, x).rank > 4)
+        return NO_NODE;
+    int64_t dim[] = {1 + draw(b, 5), 1 + draw(b, 3)};
+    NodeId index = leaf(b, OP_input, I32, (int)draw(b, 3), dim);
+    NodeId y = plant2(b, OP_gather, x, index);
+    if (y == NO_NODE || draw(b, 2))
+        return y;
+    keep(b, y);
+    return plant(b, (Node){.op = OP_gather_grad,
+                           .type = type_at(b, x),
+                           .num_args = 2,
+                           .arg = (NodeId[]){y, index}});
+}
+
+static NodeId taken(Garden *b) {
+    NodeId x = any(b, F32, 4);
+    if (x == NO_NODE)
+        return NO_NODE;
+    int64_t rows[] = {type_at(b, x).dim[0], 1 + draw(b, 7)};
+    int64_t columns[] = {type_at(b, x).dim[0], 1 + draw(b, 7)};
+    NodeId y = leaf(b, OP_input, I32, 2, rows);
+    NodeId z = leaf(b, OP_input, I32, 2, columns);
+    return plant(
+        b, (Node){.op = OP_take, .num_args = 3, .arg = (NodeId[]){x, y, z}});
+}
+
+// The gradient of an image that was resized to the shape of a value.
+static NodeId collected(Garden *b) {
+    static const char *const mode[] = {"nearest", "bilinear"};
+    NodeId x = any(b, F32, 4);
+    if (x == NO_NODE)
+        return NO_NODE;
+    Type t = type_at(b, x);
+    Attr attr[] = {attr_text(ATTR_mode, mode[draw(b, 2)]),
+                   attr_ints(ATTR_size, 2, &t.dim[1])};
+    t.dim[1] = 1 + draw(b, 7);
+    t.dim[2] = 1 + draw(b, 7);
+    return plant(b, (Node){.op = OP_resize_grad,
+                           .type = t,
+                           .num_args = 1,
+                           .arg = &x,
+                           .num_attrs = 2,
+                           .attr = attr});
+}
+
 // Dimensions merged or split in two.
 static NodeId view(Garden *b) {
     NodeId x = any(b, F32, -1);
@@ -255,11 +322,12 @@ static NodeId contract(Garden *b, Op op, NodeId x, int rank,
 }
 
 static NodeId product(Garden *b) {
-    NodeId x = any(b, F32, 2);
-    if (x == NO_NODE)
+    NodeId x = any(b, F32, -1);
+    if (x == NO_NODE || type_at(b, x).rank < 2)
         return NO_NODE;
-    int64_t shape[] = {1 + draw(b, 12), type_at(b, x).dim[1]};
-    return contract(b, OP_matmul, x, 2, shape, attr_int(ATTR_tb, 1));
+    Type t = type_at(b, x);
+    t.dim[t.rank - 2] = 1 + draw(b, 12);
+    return contract(b, OP_matmul, x, t.rank, t.dim, attr_int(ATTR_tb, 1));
 }
 
 static NodeId convolution(Garden *b) {
@@ -306,10 +374,11 @@ static void plant_leaves(Garden *b) {
 typedef NodeId Family(Garden *b);
 
 static void grow(Garden *b, int steps) {
-    static Family *const family[] = {unary,     unary,  unary,   binary,
-                                     binary,    binary, choice,  reduction,
-                                     reduction, pool,   resized, convolution,
-                                     moved,     view,   product, random};
+    static Family *const family[] = {unary,      unary,    unary,   binary,
+                                     binary,     binary,   choice,  reduction,
+                                     reduction,  pool,     resized, convolution,
+                                     moved,      view,     product, random,
+                                     transposed, gathered, taken,   collected};
     enum { FAMILIES = sizeof family / sizeof *family };
     for (int i = 0; i < steps; i++)
         keep(b, family[draw(b, FAMILIES)](b));

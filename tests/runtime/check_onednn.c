@@ -181,7 +181,7 @@ static void conv_counts(const RtCall *c, size_t count[3]) {
                                                : n.weight;
 }
 
-static void sum_matmul(const Sum *s) {
+static void sum_product(const Sum *s) {
     const RtCall *c = s->call;
     for (int i = 0; i < c->n; i++)
         for (int k = 0; k < c->k; k++)
@@ -191,6 +191,16 @@ static void sum_matmul(const Sum *s) {
                 s->out[i * c->k + k] += a * b;
                 s->size[i * c->k + k] += fabs(a * b);
             }
+}
+
+static void sum_matmul(const Sum *all) {
+    const RtCall *c = all->call;
+    for (int64_t each = 0; each < c->batch; each++) {
+        Sum one = {c, all->a + each * c->n * c->c, all->b + each * c->c * c->k,
+                   all->out + each * c->n * c->k,
+                   all->size + each * c->n * c->k};
+        sum_product(&one);
+    }
 }
 
 // ---- element types: small multiples of 1/64 are exact in all of them ----
@@ -329,8 +339,10 @@ START_TEST(other_types) {
 }
 END_TEST
 
-static void check_matmul(int m, int n, int k, RtType type, int flags) {
+static void check_matmul(int batch, int m, int n, int k, RtType type,
+                         int flags) {
     RtCall c = {.kind = RT_MATMUL,
+                .batch = batch,
                 .type = type,
                 .n = m,
                 .k = n,
@@ -338,17 +350,21 @@ static void check_matmul(int m, int n, int k, RtType type, int flags) {
                 .ta = flags & 1,
                 .tb = flags & 2,
                 .accumulate = flags & 4};
-    size_t count[3] = {(size_t)(m * k), (size_t)(k * n), (size_t)(m * n)};
+    size_t count[3] = {(size_t)(batch * m * k), (size_t)(batch * k * n),
+                       (size_t)(batch * m * n)};
     check_call(&c, count);
 }
 
 START_TEST(products) {
-    static const int sizes[][3] = {
-        {1, 1, 1}, {1, 10, 33}, {17, 1, 5}, {64, 10, 128}, {31, 47, 63}};
+    static const int sizes[][4] = {
+        {1, 1, 1, 1},     {1, 1, 10, 33},  {1, 17, 1, 5},
+        {1, 64, 10, 128}, {1, 31, 47, 63}, {5, 1, 1, 1},
+        {2, 7, 5, 3},     {3, 16, 16, 9},  {12, 17, 10, 31}};
+    const int *s = sizes[_i];
     for (int flags = 0; flags < 8; flags++)
-        check_matmul(sizes[_i][0], sizes[_i][1], sizes[_i][2], RT_F32, flags);
-    check_matmul(sizes[_i][0], sizes[_i][1], sizes[_i][2], RT_F16, 1);
-    check_matmul(sizes[_i][0], sizes[_i][1], sizes[_i][2], RT_BF16, 6);
+        check_matmul(s[0], s[1], s[2], s[3], RT_F32, flags);
+    check_matmul(s[0], s[1], s[2], s[3], RT_F16, 1);
+    check_matmul(s[0], s[1], s[2], s[3], RT_BF16, 6);
 }
 END_TEST
 
@@ -404,7 +420,7 @@ Suite *onednn_suite(void) {
     tcase_add_loop_test(t, gradients_of_inputs, 0, NUM_WINDOWS);
     tcase_add_loop_test(t, gradients_of_weights, 0, NUM_WINDOWS);
     tcase_add_loop_test(t, other_types, 0, 6);
-    tcase_add_loop_test(t, products, 0, 5);
+    tcase_add_loop_test(t, products, 0, 9);
     tcase_add_test(t, calls_share_buffers);
     suite_add_tcase(s, t);
     return s;

@@ -13,6 +13,7 @@ Suite *tokens_suite(void);
 Suite *image_folder_suite(void);
 Suite *loader_suite(void);
 Suite *host_suite(void);
+Suite *factor_suite(void);
 Suite *onednn_suite(void);
 Suite *checkpoint_suite(void);
 Suite *shelf_suite(void);

@@ -190,11 +190,20 @@ enum { CONV, LINEAR, HIDDEN_GRAD, LINEAR_GRAD, CONV_GRAD };
 
 static const RtCall calls[] = {
     [CONV] = {.kind = RT_CONV, WINDOW},
-    [LINEAR] = {.kind = RT_MATMUL, .n = N, .k = CLASSES, .c = FEATURES},
-    [HIDDEN_GRAD] =
-        {.kind = RT_MATMUL, .n = N, .k = FEATURES, .c = CLASSES, .tb = true},
-    [LINEAR_GRAD] =
-        {.kind = RT_MATMUL, .n = FEATURES, .k = CLASSES, .c = N, .ta = true},
+    [LINEAR] =
+        {.kind = RT_MATMUL, .batch = 1, .n = N, .k = CLASSES, .c = FEATURES},
+    [HIDDEN_GRAD] = {.kind = RT_MATMUL,
+                     .batch = 1,
+                     .n = N,
+                     .k = FEATURES,
+                     .c = CLASSES,
+                     .tb = true},
+    [LINEAR_GRAD] = {.kind = RT_MATMUL,
+                     .batch = 1,
+                     .n = FEATURES,
+                     .k = CLASSES,
+                     .c = N,
+                     .ta = true},
     [CONV_GRAD] = {.kind = RT_CONV_GRAD_WEIGHT, WINDOW},
 };
 

@@ -1,0 +1,389 @@
+// Windows: what an element computes from several of its operand, in loops of
+// its own: pools, and gradients that an element of the operand collects from
+// all elements of the result that used it.
+
+#include "codegen/emit.h"
+
+#include <string.h>
+
+// ---- pools ----
+
+typedef struct {
+    int64_t rows, columns, stride[2], pad[2];
+    bool disjoint; // windows do not overlap and cover the image
+} Pool;
+
+// `image` is the larger tensor, `pooled` has an element for each window.
+static Pool pool_of(const Node *d, Type image, Type pooled) {
+    Pool w = {
+        node_ints(d, ATTR_window, 0, 1),
+        node_ints(d, ATTR_window, 1, 1),
+        {node_ints(d, ATTR_stride, 0, 1), node_ints(d, ATTR_stride, 1, 1)},
+        {node_ints(d, ATTR_pad, 0, 0), node_ints(d, ATTR_pad, 2, 0)},
+        false};
+    w.disjoint = w.rows == w.stride[0] && w.columns == w.stride[1] &&
+                 w.pad[0] == 0 && w.pad[1] == 0 &&
+                 pooled.dim[1] * w.rows == image.dim[1] &&
+                 pooled.dim[2] * w.columns == image.dim[2];
+    return w;
+}
+
+static const char *axis_in_window(Emit *e, Scope *s, const char *stem,
+                                  const char *index, int64_t stride,
+                                  const char *offset, int64_t pad) {
+    const char *value =
+        arena_format(e->a, "%s * %lld + %s", index, (long long)stride, offset);
+    if (pad)
+        value = arena_format(e->a, "%s - %lld", value, (long long)pad);
+    return index_new(e, s, stem, value);
+}
+
+// The other pool over the same windows, computed in the same loop, or NO_NODE.
+static NodeId pool_twin(const Emit *e, NodeId n) {
+    const Node *d = &e->g->node[n];
+    Op want = d->op == OP_max_pool ? OP_max_pool_index : OP_max_pool;
+    for (NodeId m = e->group->first; m <= e->group->last; m++) {
+        const Node *other = &e->g->node[m];
+        if (other->op != want || other->arg[0] != d->arg[0])
+            continue;
+        bool same = true;
+        for (int i = 0; i < 4; i++)
+            same &= node_ints(d, ATTR_window, i & 1, 0) ==
+                        node_ints(other, ATTR_window, i & 1, 0) &&
+                    node_ints(d, ATTR_stride, i & 1, 0) ==
+                        node_ints(other, ATTR_stride, i & 1, 0) &&
+                    node_ints(d, ATTR_pad, i, 0) ==
+                        node_ints(other, ATTR_pad, i, 0);
+        if (same)
+            return m;
+    }
+    return NO_NODE;
+}
+
+// Opens loops over the rows and columns of a window, r1 and q1 for number 1.
+static Scope *loops_open(Emit *e, Scope *s, Pool w, const char *lanes,
+                         int number) {
+    Scope *inner = block_open(e, s, lanes, 2);
+    text_line(&inner->before, "for (int r%d = 0; r%d < %lld; r%d++)", number,
+              number, (long long)w.rows, number);
+    inner->before.indent++;
+    text_line(&inner->before, "for (int q%d = 0; q%d < %lld; q%d++) {", number,
+              number, (long long)w.columns, number);
+    inner->before.indent++;
+    return inner;
+}
+
+// Opens the loops over a window of `image` for the window at p.
+static Scope *window_open(Emit *e, Scope *s, Pool w, Place p, Type image,
+                          Place *inner_place) {
+    const char *r = arena_format(e->a, "r%d", ++e->num_indices);
+    const char *q = arena_format(e->a, "q%d", e->num_indices);
+    Scope *inner = loops_open(e, s, w, p.lanes, e->num_indices);
+    Place at = p;
+    at.whole = false;
+    at.index[1] =
+        axis_in_window(e, inner, "h", p.index[1], w.stride[0], r, w.pad[0]);
+    at.index[2] =
+        axis_in_window(e, inner, "w", p.index[2], w.stride[1], q, w.pad[1]);
+    at.dim[1] = image.dim[1];
+    at.dim[2] = image.dim[2];
+    int64_t reach[2] = {(p.dim[1] - 1) * w.stride[0] + w.rows - w.pad[0],
+                        (p.dim[2] - 1) * w.stride[1] + w.columns - w.pad[1]};
+    if (w.pad[0] || w.pad[1] || reach[0] > image.dim[1] ||
+        reach[1] > image.dim[2])
+        text_line(&inner->before,
+                  "if (%s < 0 || %s >= %lld || %s < 0 || %s >= %lld) continue;",
+                  at.index[1], at.index[1], (long long)image.dim[1],
+                  at.index[2], at.index[2], (long long)image.dim[2]);
+    *inner_place = at;
+    return inner;
+}
+
+// Closes what is `depth` blocks deep, of which the last one has braces.
+static void window_close(Emit *e, Scope *s, Scope *inner, int depth) {
+    scope_close(e, inner, &s->before);
+    s->before.indent += depth - 1;
+    text_line(&s->before, "}");
+    s->before.indent -= depth - 1;
+}
+
+// Statements over lanes, or over the only element.
+static Text *lane_text(Scope *s, Place p) {
+    return p.lanes != NULL ? &s->lanes : &s->before;
+}
+
+static const char *element(Emit *e, const char *name, Place p) {
+    return p.lanes != NULL ? arena_format(e->a, "%s[k]", name) : name;
+}
+
+// A variable or array with a starting value.
+static const char *running(Emit *e, Scope *s, NodeId n, Place p,
+                           const char *first) {
+    const char *type = held_type(e->g->node[n].type.dtype);
+    const char *name = value_name(e, "v", n);
+    if (p.lanes == NULL) {
+        text_line(&s->before, "%s %s = %s;", type, name, first);
+    } else {
+        text_line(&s->before, "%s %s[%s];", type, name, p.lanes);
+        text_line(&s->before, "LANES_DO(k, %s) %s[k] = %s;", p.lanes, name,
+                  first);
+    }
+    value_define(e, s, n, p, p.lanes ? HELD_ARRAY : HELD_ONCE, name);
+    return element(e, name, p);
+}
+
+static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    Type image = e->g->node[d->arg[0]].type;
+    Pool w = pool_of(d, image, d->type);
+    NodeId twin = pool_twin(e, n);
+    NodeId value = d->op == OP_max_pool ? n : twin;
+    NodeId index = d->op == OP_max_pool ? twin : n;
+    bool real = dtype_float(image.dtype);
+    const char *most, *where = NULL;
+    if (value != NO_NODE) {
+        most = running(e, s, value, p, real ? "-INF" : "INT_LEAST");
+    } else { // the index alone: the largest value is kept all the same
+        const char *name = arena_format(e->a, "m%d", ++e->num_indices);
+        text_line(&s->before, "%s %s%s%s%s;", held_type(image.dtype), name,
+                  p.lanes ? "[" : "", p.lanes ? p.lanes : "",
+                  p.lanes ? "]" : "");
+        most = element(e, name, p);
+        if (p.lanes)
+            text_line(&s->before, "LANES_DO(k, %s) %s = %s;", p.lanes, most,
+                      real ? "-INF" : "INT_LEAST");
+        else
+            text_line(&s->before, "%s = %s;", most,
+                      real ? "-INF" : "INT_LEAST");
+    }
+    if (index != NO_NODE)
+        where = running(e, s, index, p, "0");
+    Place at;
+    Scope *inner = window_open(e, s, w, p, image, &at);
+    int loop = e->num_indices - 2; // r and q of window_open
+    const char *x = value_at(e, inner, d->arg[0], at);
+    Text *t = lane_text(inner, p);
+    // A value that is not a number wins, so that divergence shows.  Each
+    // choice has one comparison, or gcc would not vectorise it.
+    const char *here = arena_format(e->a, "r%d * %lld + q%d", loop,
+                                    (long long)w.columns, loop);
+    for (int i = 0; i < 2; i++) {
+        const char *wins = i == 0 ? arena_format(e->a, "%s > %s", x, most)
+                                  : arena_format(e->a, "%s != %s", x, x);
+        if (where != NULL)
+            text_line(t, "%s = %s ? %s : %s;", where, wins, here, where);
+        text_line(t, "%s = %s ? %s : %s;", most, wins, x, most);
+    }
+    window_close(e, s, inner, 2);
+}
+
+static void avg_pool(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    Type image = e->g->node[d->arg[0]].type;
+    Pool w = pool_of(d, image, d->type);
+    const char *sum = running(e, s, n, p, "0.0f");
+    Place at;
+    Scope *inner = window_open(e, s, w, p, image, &at);
+    const char *x = value_at(e, inner, d->arg[0], at);
+    text_line(lane_text(inner, p), "%s += %s * %s;", sum, x,
+              literal(e->a, F32, 1.0 / (double)(w.rows * w.columns)));
+    window_close(e, s, inner, 2);
+}
+
+// The gradient of a pool, gathered: an element of the image collects from each
+// window that contains it.
+static const char *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
+                                  Place at, const char *place) {
+    NodeId dy = d->arg[d->num_args - 1];
+    const char *gradient = value_at(e, s, dy, at);
+    if (d->op == OP_avg_pool_grad)
+        return arena_format(
+            e->a, "%s * %s", gradient,
+            literal(e->a, F32, 1.0 / (double)(w.rows * w.columns)));
+    const char *index = value_at(e, s, d->arg[0], at);
+    return arena_format(e->a, "%s == %s ? %s : 0", index, place, gradient);
+}
+
+static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    Type pooled = e->g->node[d->arg[0]].type;
+    Pool w = pool_of(d, d->type, pooled);
+    Place at = p;
+    at.whole = false;
+    at.dim[1] = pooled.dim[1];
+    at.dim[2] = pooled.dim[2];
+    if (w.disjoint) {
+        int i = ++e->num_indices;
+        text_line(&s->before, "const int h%d = %s / %lld, w%d = %s / %lld;", i,
+                  p.index[1], (long long)w.rows, i, p.index[2],
+                  (long long)w.columns);
+        at.index[1] = arena_format(e->a, "h%d", i);
+        at.index[2] = arena_format(e->a, "w%d", i);
+        const char *place = arena_format(e->a, "place%d", i);
+        if (d->op == OP_max_pool_grad)
+            text_line(&s->before,
+                      "const int %s = (%s - h%d * %lld) * %lld + %s - w%d * "
+                      "%lld;",
+                      place, p.index[1], i, (long long)w.rows,
+                      (long long)w.columns, p.index[2], i,
+                      (long long)w.columns);
+        return value_set(e, s, n, p, pool_grad_term(e, s, d, w, at, place));
+    }
+    const char *sum = running(e, s, n, p, "0.0f");
+    int i = ++e->num_indices;
+    Scope *inner = loops_open(e, s, w, p.lanes, i);
+    text_line(&inner->before,
+              "const int a%d = %s + %lld - r%d, b%d = %s + %lld - q%d;", i,
+              p.index[1], (long long)w.pad[0], i, i, p.index[2],
+              (long long)w.pad[1], i);
+    text_line(&inner->before,
+              "if (a%d < 0 || a%d %% %lld || a%d / %lld >= %lld || b%d < 0 || "
+              "b%d %% %lld || b%d / %lld >= %lld) continue;",
+              i, i, (long long)w.stride[0], i, (long long)w.stride[0],
+              (long long)pooled.dim[1], i, i, (long long)w.stride[1], i,
+              (long long)w.stride[1], (long long)pooled.dim[2]);
+    text_line(&inner->before, "const int h%d = a%d / %lld, w%d = b%d / %lld;",
+              i, i, (long long)w.stride[0], i, i, (long long)w.stride[1]);
+    at.index[1] = arena_format(e->a, "h%d", i);
+    at.index[2] = arena_format(e->a, "w%d", i);
+    const char *place =
+        arena_format(e->a, "r%d * %lld + q%d", i, (long long)w.columns, i);
+    const char *term = pool_grad_term(e, inner, d, w, at, place);
+    text_line(lane_text(inner, p), "%s += %s;", sum, term);
+    window_close(e, s, inner, 2);
+    return sum;
+}
+
+// ---- what indices gathered ----
+
+// Opens a loop over the elements of a tensor; *at is the place of each.
+static Scope *elements_open(Emit *e, Scope *s, Type t, const char *lanes,
+                            Place *at) {
+    Scope *inner = block_open(e, s, lanes, 1);
+    int i = ++e->num_indices;
+    int64_t stride = type_count(t);
+    text_line(&inner->before, "for (int j%d = 0; j%d < %lld; j%d++) {", i, i,
+              (long long)stride, i);
+    inner->before.indent++;
+    *at = (Place){.rank = t.rank};
+    for (int k = 0; k < t.rank; k++) {
+        at->dim[k] = t.dim[k];
+        at->index[k] = "0";
+        if (t.dim[k] <= 1)
+            continue;
+        stride /= t.dim[k];
+        at->index[k] =
+            index_new(e, inner, "i",
+                      arena_format(e->a, "j%d / %lld %% %lld", i,
+                                   (long long)stride, (long long)t.dim[k]));
+    }
+    return inner;
+}
+
+// A row of the table adds up, in the order of the index, what was gathered
+// from it.
+static void gather_grad(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    Type index = e->g->node[d->arg[1]].type;
+    Type dy = e->g->node[d->arg[0]].type;
+    const char *sum = running(e, s, n, p, "0.0f");
+    Place at;
+    Scope *inner = elements_open(e, s, index, p.lanes, &at);
+    text_line(&inner->before, "if (clamp(%s, %lld) != %s) continue;",
+              value_at(e, inner, d->arg[1], at), (long long)d->type.dim[0],
+              p.index[0]);
+    at.rank = dy.rank;
+    for (int i = index.rank; i < dy.rank; i++) {
+        at.dim[i] = dy.dim[i];
+        at.index[i] = p.index[i - index.rank + 1];
+    }
+    at.lanes = d->type.rank > 1 ? p.lanes : NULL;
+    const char *x = value_at(e, inner, d->arg[0], at);
+    text_line(lane_text(inner, p), "%s += %s;", sum, x);
+    window_close(e, s, inner, 1);
+}
+
+// ---- what was resized ----
+
+// Opens a loop over the rows or columns of the result, of which there are `to`,
+// that pixel `index` of `from` may be part of.
+static void blend_open(Emit *e, Scope *inner, bool nearest, const char *name,
+                       const char *index, int64_t from, int64_t to,
+                       const char *end) {
+    long long f = (long long)from, t = (long long)to;
+    (void)e;
+    if (nearest)
+        text_line(&inner->before,
+                  "for (int %s = (%s * %lld + %lld) / %lld; "
+                  "%s < ((%s + 1) * %lld + %lld) / %lld; %s++)%s",
+                  name, index, t, f - 1, f, name, index, t, f - 1, f, name,
+                  end);
+    else
+        text_line(&inner->before,
+                  "for (int %s = clamp(((2 * %s - 1) * %lld - %lld) / %lld, "
+                  "%lld); %s <= clamp(((2 * %s + 3) * %lld + %lld) / %lld, "
+                  "%lld); %s++)%s",
+                  name, index, t, f, 2 * f, t, name, index, t, f - 1, 2 * f, t,
+                  name, end);
+    inner->before.indent++;
+}
+
+// How much of row or column `name` of the result is pixel `index`.
+static const char *blend_share(Emit *e, const char *name, const char *index,
+                               int64_t from, int64_t to) {
+    return arena_format(e->a, "blend_share(%s, %s, %s, %lld)", name, index,
+                        literal(e->a, F32, (double)from / (double)to),
+                        (long long)from);
+}
+
+static void resize_grad(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    Type image = d->type, dy = e->g->node[d->arg[0]].type;
+    bool nearest = strcmp(node_text(d, ATTR_mode), "nearest") == 0;
+    const char *sum = running(e, s, n, p, "0.0f");
+    int i = ++e->num_indices;
+    const char *r = arena_format(e->a, "r%d", i);
+    const char *q = arena_format(e->a, "q%d", i);
+    Scope *inner = block_open(e, s, p.lanes, 2);
+    blend_open(e, inner, nearest, r, p.index[1], image.dim[1], dy.dim[1], "");
+    blend_open(e, inner, nearest, q, p.index[2], image.dim[2], dy.dim[2], " {");
+    const char *share = "";
+    if (!nearest) {
+        text_line(&inner->before, "const float share%d = %s", i,
+                  blend_share(e, r, p.index[1], image.dim[1], dy.dim[1]));
+        text_line(&inner->before, "    * %s;",
+                  blend_share(e, q, p.index[2], image.dim[2], dy.dim[2]));
+        text_line(&inner->before, "if (share%d == 0.0f) continue;", i);
+        share = arena_format(e->a, " * share%d", i);
+    }
+    Place at = p;
+    at.whole = false;
+    at.dim[1] = dy.dim[1];
+    at.dim[2] = dy.dim[2];
+    at.index[1] = r;
+    at.index[2] = q;
+    const char *x = value_at(e, inner, d->arg[0], at);
+    text_line(lane_text(inner, p), "%s += %s%s;", sum, x, share);
+    window_close(e, s, inner, 2);
+}
+
+const char *window_value(Emit *e, Scope *s, NodeId n, Place p) {
+    switch (e->g->node[n].op) {
+    case OP_max_pool:
+    case OP_max_pool_index:
+        max_pool(e, s, n, p);
+        break;
+    case OP_avg_pool:
+        avg_pool(e, s, n, p);
+        break;
+    case OP_gather_grad:
+        gather_grad(e, s, n, p);
+        break;
+    case OP_resize_grad:
+        resize_grad(e, s, n, p);
+        break;
+    default:
+        return pool_grad(e, s, n, p);
+    }
+    return value_at(e, s, n, p); // defined now
+}
