@@ -450,7 +450,8 @@ static void say_goodbye(Session *s) {
     const RtOptions *o = s->run->options;
     bool evaluates = o->eval_only;
     if (o->init_only) {
-        rt_report_say(s->report, "saved in %s", s->shelf.folder);
+        if (!o->quiet)
+            rt_report_say(s->report, "saved in %s", s->shelf.folder);
         return;
     }
     if (rt_signals_caught() != 0) {

@@ -1,0 +1,140 @@
+"""What a sinter trainer is fed, without the trainer.
+
+The synthetic data set and the order of its samples are functions of numbers
+(runtime/synthetic.c, runtime/order.c); here they are once more, so that PyTorch
+sees the same batches.
+"""
+
+import numpy as np
+
+MASK = (1 << 64) - 1
+KEY = 0x73796E7468657469
+TEXTURES, WAVES, TILE = 2, 3, 32
+
+
+def mix(x):
+    x = (x + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & MASK
+    return x ^ x >> 31
+
+
+def random(key, counter):
+    return mix(mix(key) ^ counter)
+
+
+def uniform(key, counter):
+    return (random(key, counter) >> 11) * 2.0**-53
+
+
+def below(key, counter, n):
+    return int(uniform(key, counter) * n)
+
+
+def permute(key, x, bits):
+    low = bits // 2
+    high = bits - low
+    a, b = x >> low, x & ((1 << low) - 1)
+    for i in range(0, 6, 2):
+        a ^= random((key + i) & MASK, b) & ((1 << high) - 1)
+        b ^= random((key + i + 1) & MASK, a) & ((1 << low) - 1)
+    return a << low | b
+
+
+def order(seed, epoch, position, count):
+    bits = (count - 1).bit_length()
+    key = random(random(seed, 0x6F72646572), epoch)
+    x = permute(key, position, bits)
+    while x >= count:
+        x = permute(key, x, bits)
+    return x
+
+
+def wave(shape, key):
+    h, w = shape
+    across, down = below(key, 0, 5), below(key, 1, 9) - 4
+    if across == 0 and down == 0:
+        across = 2
+    phase, height = uniform(key, 2), 0.5 + uniform(key, 3)
+    x, y = np.arange(w)[None, :], np.arange(h)[:, None]
+    turns = (across * x) / w + (down * y) / h + phase
+    return (height * np.cos(2 * np.pi * turns)).astype(np.float32)
+
+
+class Synthetic:
+    """Samples of the training split, each drawn when it is asked for."""
+
+    def __init__(self, shape, classes, count):
+        self.h, self.w, self.c = shape
+        self.classes, self.count = classes, count
+        self.key = random(KEY, MASK)
+        self.tile = (min(self.h, TILE), min(self.w, TILE))
+        self.textures = {}
+
+    def texture(self, label, number):
+        index = label * TEXTURES + number
+        if index not in self.textures:
+            key = random(KEY, index)
+            texture = np.zeros(self.tile + (self.c,), np.float32)
+            for c in range(self.c):
+                for i in range(WAVES):
+                    texture[:, :, c] += wave(
+                        self.tile, random(key, c * WAVES + i)
+                    )
+            self.textures[index] = texture
+        return self.textures[index]
+
+    def layer(self, label, key, least, most):
+        texture = self.texture(label, below(key, 0, TEXTURES))
+        down, right = below(key, 1, self.tile[0]), below(key, 2, self.tile[1])
+        height = np.float32(least + (most - least) * uniform(key, 3))
+        rows = (np.arange(self.h) + down) % self.tile[0]
+        columns = (np.arange(self.w) + right) % self.tile[1]
+        return height * texture[rows][:, columns]
+
+    def box(self, key):
+        h = 1 + below(key, 0, self.h // 2 + 1)
+        w = 1 + below(key, 1, self.w // 2 + 1)
+        top, left = below(key, 2, self.h - h + 1), below(key, 3, self.w - w + 1)
+        return slice(top, top + h), slice(left, left + w)
+
+    def noise(self, key):
+        count = self.h * self.w * self.c
+        sums = np.empty(count, np.float32)
+        for at in range(0, count, 4):
+            bits = random(key, at)
+            for k in range(min(4, count - at)):
+                part = bits >> 16 * k
+                sums[at + k] = (part & 255) + (part >> 8 & 255)
+        noise = (sums - np.float32(255)) * (np.float32(1) / np.float32(104.5))
+        return noise.reshape(self.h, self.w, self.c)
+
+    def sample(self, number):
+        """The image, h x w x c bytes, and the label of a sample."""
+        key = random(self.key, number)
+        label = below(key, 8, self.classes)
+        other = (label + 1 + below(key, 0, self.classes - 1)) % self.classes
+        layers = self.layer(label, random(key, 1), 16, 34) + self.layer(
+            other, random(key, 2), 0, 14
+        )
+        box_key = random(key, 5)
+        light = np.float32(128 + 50 * (uniform(key, 6) - 0.5))
+        strength = np.float32(20 + 20 * uniform(key, 7))
+        v = light + strength * self.noise(random(key, 4))
+        colour = [80 * (uniform(box_key, c) - 0.5) for c in range(self.c)]
+        inside = self.box(random(key, 3))
+        boxed = v[inside] + np.array(colour, np.float32)
+        v = v + layers
+        v[inside] = boxed
+        v = np.where(v < 0, 0, np.where(v > 255, 255, v + np.float32(0.5)))
+        return v.astype(np.uint8), label
+
+    def batch(self, step, size, seed=0):
+        """Images and labels of a step; epochs leave out a short batch."""
+        epoch, position = divmod(step, self.count // size)
+        numbers = [
+            order(seed, epoch, position * size + i, self.count)
+            for i in range(size)
+        ]
+        images, labels = zip(*map(self.sample, numbers))
+        return np.stack(images), np.array(labels)

@@ -1,0 +1,82 @@
+"""A trainer's checkpoint as PyTorch tensors."""
+
+import json
+import struct
+
+import numpy as np
+import torch
+
+
+def load(path):
+    """The tensors of a safetensors file by name."""
+    with open(path, "rb") as f:
+        (length,) = struct.unpack("<Q", f.read(8))
+        header = json.loads(f.read(length))
+        data = f.read()
+    types = {"F32": np.float32, "I32": np.int32}
+    tensors = {}
+    for name, t in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = t["data_offsets"]
+        value = np.frombuffer(data[begin:end], types[t["dtype"]])
+        tensors[name] = torch.from_numpy(value.reshape(t["shape"]).copy())
+    return tensors
+
+
+class Net:
+    """Layers over weights that are found by their sinter names.
+
+    Images are [N, C, H, W] here; convolutions' weights, which sinter has as
+    [K, R, S, C], are turned once.  Tensors that no layer asks for are optimizer
+    state or of the run.
+    """
+
+    def __init__(self, tensors, frozen=()):
+        self.tensors = tensors
+        self.frozen = frozen
+        self.parameters, self.statistics = {}, {}
+        self.training = True
+
+    def parameter(self, name, images=False):
+        if name not in self.parameters:
+            value = self.tensors[name]
+            if images:
+                value = value.permute(0, 3, 1, 2).contiguous()
+            self.parameters[name] = value.requires_grad_(
+                name not in self.frozen
+            )
+        return self.parameters[name]
+
+    def optional(self, name):
+        return self.parameter(name) if name in self.tensors else None
+
+    def conv(self, x, path, **options):
+        w = self.parameter(path + ".weight", images=True)
+        if options.pop("same", True):
+            options["padding"] = tuple(k // 2 for k in w.shape[2:])
+        b = self.optional(path + ".bias")
+        return torch.nn.functional.conv2d(x, w, b, **options)
+
+    def linear(self, x, path):
+        w = self.parameter(path + ".weight")
+        b = self.optional(path + ".bias")
+        return torch.nn.functional.linear(x, w, b)
+
+    def batch_norm(self, x, path, eps=1e-5, momentum=0.1):
+        for name in (".running_mean", ".running_var"):
+            self.statistics.setdefault(path + name, self.tensors[path + name])
+        return torch.nn.functional.batch_norm(
+            x,
+            self.statistics[path + ".running_mean"],
+            self.statistics[path + ".running_var"],
+            self.optional(path + ".scale"),
+            self.optional(path + ".bias"),
+            self.training,
+            momentum,
+            eps,
+        )
+
+    def trained(self):
+        """The parameters that a forward pass has used, and their names."""
+        return {n: p for n, p in self.parameters.items() if p.requires_grad}
