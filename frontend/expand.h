@@ -418,6 +418,12 @@ void clip_apply(Expansion *e, const Call *c);
 // sum(x) or mean(x) without axes: the loss, over the samples that count.
 Value reduce_loss(Expansion *e, const Call *c, bool mean);
 
+// How many samples count, f32[]; the sum over them of f32[N, 1]; and of other
+// shapes the mean over all but the batch, f32[N, 1].
+NodeId sample_count(Expansion *e);
+NodeId sum_samples(Expansion *e, NodeId x);
+NodeId sample_means(Expansion *e, NodeId x);
+
 // Adds the sums that the runtime reads, after a loss was reduced.
 void metrics_add(Expansion *e, NodeId output);
 

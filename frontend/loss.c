@@ -1,5 +1,4 @@
-// Losses: one number for each sample, [N, 1]; how they are reduced; and what
-// is counted beside them.
+// Losses: numbers for each sample, and how they are reduced.
 //
 // A last batch that is short is filled up with repeated samples, which must
 // not count: in training unless drop_last leaves such batches out, in
@@ -23,90 +22,170 @@ static NodeId sample_mask(Expansion *e) {
     return as_float(e, graph_op2(g, OP_lt, place, input_node(e, INPUT_VALID)));
 }
 
-static NodeId sample_count(Expansion *e) {
+NodeId sample_count(Expansion *e) {
     if (all_count(e))
         return number_node(e, (double)e->recipe.batch);
     return as_float(e, input_node(e, INPUT_VALID));
 }
 
-// The sum over the samples that count of f32[N, 1].
-static NodeId sum_samples(Expansion *e, NodeId x) {
+NodeId sum_samples(Expansion *e, NodeId x) {
     if (!all_count(e))
         x = graph_op2(e->graph, OP_mul, x, sample_mask(e));
     return graph_reduce(e->graph, OP_sum, x, 2, (int64_t[]){0, 1});
 }
 
-// ---- losses ----
+// ---- outputs and labels ----
 
 static bool is_label(const Expansion *e, const Value *v) {
     return e->label == v->node;
 }
 
-static bool expect_label(Expansion *e, const Call *c, const Value *v) {
-    if (is_label(e, v))
+// The first two arguments of every loss are an output and its label.
+static bool expect_order(Expansion *e, const Call *c) {
+    if (!is_label(e, &c->arg[0]))
         return true;
+    const Value *label = &c->arg[1];
     Diagnostic *d =
-        report(e->diags, D_kind, v->at.source ? v->at : c->at,
+        report(e->diags, D_kind, label->at.source ? label->at : c->at,
                "the second argument of %s must be `label`", c->builtin->name);
-    if (is_label(e, &c->arg[0]))
-        diag_note(d, "the output comes first: %s(output, label)",
-                  c->builtin->name);
+    diag_note(d, "the output comes first: %s(output, label)", c->builtin->name);
     return false;
 }
 
+static Value report_pair(Expansion *e, const Call *c, const char *what,
+                         const char *note) {
+    Diagnostic *d = report(e->diags, D_shapes, c->at, "%s", what);
+    for (int i = 0; i < 2; i++)
+        diag_place(d, c->arg[i].at, "%s %s", i ? "and this is" : "this is",
+                   type_text(e, node_type(e, c->arg[i].node)));
+    if (note != NULL)
+        diag_note(d, "%s", note);
+    return value_poison();
+}
+
+static Type without_last(Type t) {
+    t.rank--;
+    return t;
+}
+
+// ---- cross_entropy ----
+
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Type t = node_type(e, output->node);
-    if (e->data.classes == 0 || t.dim[1] >= e->data.classes)
+    int64_t classes = t.dim[t.rank - 1];
+    bool of_data =
+        is_label(e, &c->arg[1]) && node_type(e, e->label).dtype == I32;
+    if (!of_data || e->data.classes == 0 || classes >= e->data.classes)
         return true;
     Diagnostic *d = report(e->diags, D_data, c->at,
                            "the data has %lld classes and the output %lld",
-                           (long long)e->data.classes, (long long)t.dim[1]);
+                           (long long)e->data.classes, (long long)classes);
     diag_place(d, output->at, "this is %s", type_text(e, t));
     return false;
 }
 
+// Labels as the operation takes them: i32[M], or shares of classes f32[M,K].
+static NodeId class_labels(Expansion *e, Type output, NodeId label) {
+    Type t = node_type(e, label);
+    int64_t classes = output.dim[output.rank - 1];
+    int64_t shape[] = {type_count(output) / classes, classes};
+    bool whole = t.dtype == I32 || t.dtype == U8;
+    if (whole && type_same_shape(t, without_last(output)))
+        return graph_reshape(e->graph, graph_cast(e->graph, label, I32), 1,
+                             shape);
+    if (!whole && type_same_shape(t, output))
+        return graph_reshape(e->graph, as_float(e, label), 2, shape);
+    return NO_NODE;
+}
+
+// One number for each row of the output; [N, 1] where it has one for each
+// sample.
 Value lower_cross_entropy(Expansion *e, const Call *c) {
     const Value *output = call_arg(c, P_cross_entropy_output);
-    const Value *label = call_arg(c, P_cross_entropy_label);
-    if (!expect_label(e, c, label) || !expect_rank(e, c, output, 2) ||
+    Type t = node_type(e, output->node);
+    if (!expect_order(e, c) || (t.rank < 2 && !expect_rank(e, c, output, 2)) ||
         !expect_classes(e, c, output))
         return value_poison();
+    NodeId label = class_labels(e, t, call_node(c, P_cross_entropy_label));
+    if (label == NO_NODE)
+        return report_pair(e, c, "the labels do not fit the output",
+                           "labels are whole numbers, one for each row of the "
+                           "output, or shares of its classes");
     double smoothing = call_number(c, P_cross_entropy_smoothing);
     Attr attr = attr_float(ATTR_smoothing, smoothing);
-    NodeId arg[] = {as_float(e, output->node), label->node};
-    return value_tensor(graph_add(e->graph, (Node){.op = OP_cross_entropy,
-                                                   .num_args = 2,
-                                                   .arg = arg,
-                                                   .num_attrs = smoothing != 0,
-                                                   .attr = &attr,
-                                                   .group = -1}),
+    int64_t rows[] = {type_count(t) / t.dim[t.rank - 1], t.dim[t.rank - 1]};
+    NodeId logits = graph_reshape(e->graph, as_float(e, output->node), 2, rows);
+    NodeId loss = graph_add(e->graph, (Node){.op = OP_cross_entropy,
+                                             .num_args = 2,
+                                             .arg = (NodeId[]){logits, label},
+                                             .num_attrs = smoothing != 0,
+                                             .attr = &attr,
+                                             .group = -1});
+    if (t.rank > 2)
+        loss = graph_reshape(e->graph, loss, t.rank - 1, t.dim);
+    return value_tensor(loss, c->at);
+}
+
+// ---- losses of each number ----
+
+// The label as numbers of the output's shape, which may have further axes of
+// one place; NO_NODE after a report.
+static NodeId target_of(Expansion *e, const Call *c) {
+    Type t = node_type(e, c->arg[0].node), l = node_type(e, c->arg[1].node);
+    Type bare = t, least = l;
+    if (!expect_order(e, c))
+        return NO_NODE;
+    while (bare.rank > 1 && bare.dim[bare.rank - 1] == 1)
+        bare.rank--;
+    while (least.rank > 1 && least.dim[least.rank - 1] == 1)
+        least.rank--;
+    if (type_same_shape(bare, least))
+        return as_float(e,
+                        graph_reshape(e->graph, c->arg[1].node, t.rank, t.dim));
+    bool classes = is_label(e, &c->arg[1]) && l.dtype == I32;
+    report_pair(e, c,
+                arena_format(e->arena,
+                             "%s needs a label for each number of "
+                             "the output",
+                             c->builtin->name),
+                classes ? "cross_entropy is the loss for classes; "
+                          "one_hot(label, classes) makes numbers of them"
+                        : NULL);
+    return NO_NODE;
+}
+
+// mse and l1: the square or the size of what lies between.
+Value lower_distance(Expansion *e, const Call *c) {
+    NodeId y = target_of(e, c);
+    if (y == NO_NODE)
+        return value_poison();
+    NodeId error = graph_op2(e->graph, OP_sub, as_float(e, c->arg[0].node), y);
+    bool square = builtin_id(c->builtin) == B_mse;
+    return value_tensor(square ? graph_op2(e->graph, OP_mul, error, error)
+                               : graph_op1(e->graph, OP_abs, error),
                         c->at);
 }
 
-// (output - label)^2 for outputs of one number each.
-Value lower_mse(Expansion *e, const Call *c) {
-    const Value *output = call_arg(c, P_mse_output);
-    const Value *label = call_arg(c, P_mse_label);
-    if (!expect_label(e, c, label) || !expect_rank(e, c, output, 2))
+// max(x, 0) - x y + log(1 + exp(-|x|)), which is -y log p - (1 - y) log(1 - p)
+// for p = sigmoid(x).
+Value lower_bce_with_logits(Expansion *e, const Call *c) {
+    NodeId y = target_of(e, c);
+    if (y == NO_NODE)
         return value_poison();
-    Type t = node_type(e, output->node);
-    if (t.dim[1] != 1) {
-        Diagnostic *d = report(e->diags, D_shapes, c->at,
-                               "mse needs an output of one number, f32[N, 1]");
-        diag_place(d, output->at, "this is %s", type_text(e, t));
-        diag_note(d, "cross_entropy is the loss for classes");
-        return value_poison();
-    }
-    NodeId target = graph_reshape(e->graph, label->node, 2, t.dim);
-    NodeId x = as_float(e, output->node), y = as_float(e, target);
-    NodeId error = graph_op2(e->graph, OP_sub, x, y);
-    return value_tensor(graph_op2(e->graph, OP_mul, error, error), c->at);
+    Graph *g = e->graph;
+    NodeId x = as_float(e, c->arg[0].node);
+    NodeId linear = graph_op2(g, OP_sub, graph_op1(g, OP_relu, x),
+                              graph_op2(g, OP_mul, x, y));
+    NodeId small =
+        graph_op1(g, OP_exp, graph_op1(g, OP_neg, graph_op1(g, OP_abs, x)));
+    NodeId curve =
+        graph_op1(g, OP_log, graph_op2(g, OP_add, small, number_node(e, 1)));
+    return value_tensor(graph_op2(g, OP_add, linear, curve), c->at);
 }
 
 // ---- reductions ----
 
-// The mean of x over all but the batch, [N,1].
-static NodeId sample_means(Expansion *e, NodeId x) {
+NodeId sample_means(Expansion *e, NodeId x) {
     Type t = node_type(e, x);
     int64_t axes[MAX_RANK], column[] = {t.dim[0], 1};
     for (int i = 1; i < t.rank; i++)
@@ -147,34 +226,4 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean) {
         total = graph_op2(e->graph, OP_div, total, sample_count(e));
     e->loss.total = total;
     return value_tensor(total, c->at);
-}
-
-// ---- metrics ----
-
-static void accumulate(Expansion *e, const char *name, NodeId value) {
-    NodeId state =
-        graph_state(e->graph, name, STATE_METRIC, type_scalar(F32), 0);
-    graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
-}
-
-// How many samples have their largest output at their label.
-static NodeId count_correct(Expansion *e, NodeId output) {
-    Graph *g = e->graph;
-    Attr last = attr_int(ATTR_axis, 1);
-    NodeId best = graph_add(g, (Node){.op = OP_argmax,
-                                      .num_args = 1,
-                                      .arg = &output,
-                                      .num_attrs = 1,
-                                      .attr = &last,
-                                      .group = -1});
-    int64_t column[] = {e->recipe.batch, 1};
-    NodeId label = graph_reshape(g, input_node(e, INPUT_LABEL), 2, column);
-    return sum_samples(e, as_float(e, graph_op2(g, OP_eq, best, label)));
-}
-
-void metrics_add(Expansion *e, NodeId output) {
-    accumulate(e, "metric.loss", sum_samples(e, e->loss.samples));
-    if (node_type(e, output).rank == 2)
-        accumulate(e, "metric.correct", count_correct(e, output));
-    accumulate(e, "metric.count", sample_count(e));
 }

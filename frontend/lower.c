@@ -162,8 +162,6 @@ static bool check_built(Expansion *e, TrainBlock *t) {
                        : train_has(t, "average") ? "average"
                        : r->stop.metric != NULL  ? "stop"
                        : r->eval_train           ? "eval on data.train"
-                       : r->top5                 ? "the metric top5"
-                       : r->perplexity           ? "the metric perplexity"
                                                  : NULL;
     if (what != NULL)
         report(e->diags, D_not_built, train_model(t).at,

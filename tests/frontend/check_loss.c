@@ -1,0 +1,236 @@
+// Losses, their reductions and the metrics: numbers of whole graphs, judged by
+// formulas of their own.  Three samples of a batch of four count.
+#include "tests/frontend/suites.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BATCH = 4, VALID = 3, NUMBERS = 12 };
+
+// Output i of all, and label i: a class below 3, or a target.
+static double output(int i) {
+    return (i * 37 % 101 - 50.0) / 20;
+}
+static int class_of(int i) {
+    return i * 7 % 3;
+}
+static double target(int i) {
+    return i * 5 % 11 / 10.0;
+}
+
+static double leaf_value(const Node *n, int64_t i) {
+    const char *name = node_text(n, ATTR_name);
+    if (n->op != OP_input)
+        return 0;
+    if (strcmp(name, "image") == 0)
+        return output((int)i);
+    if (strcmp(name, "valid") == 0)
+        return VALID;
+    return n->type.dtype == I32 ? class_of((int)i) : target((int)i);
+}
+
+typedef struct {
+    Loaded l;
+    const Graph *graph;
+    double **value;
+} Sums;
+
+// The model's output is its input and a parameter of zeros, [4, SHAPE].
+static Sums sums_of(const char *shape, const char *targets, const char *loss,
+                    const char *keys, bool training) {
+    Arena *a = arena_new();
+    Sums s = {
+        .l = load_text(arena_format(
+            a,
+            "model M(x: f32[N, 12]) {\n"
+            "reshape(x, [N, %s]) + parameter([1])\n}\n"
+            "train M { data = synthetic(shape=[12]%s); batch = 4; epochs = 1\n"
+            "loss = %s; optimizer = sgd(lr=1)\n%s }\n",
+            shape, targets, loss, keys))};
+    arena_free(a);
+    ck_assert_str_eq(codes_of(&s.l), "");
+    s.graph = training ? s.l.program->stage[0].train : s.l.program->eval;
+    double **leaf = ARENA_ARRAY(s.l.arena, s.graph->count, double *);
+    for (NodeId n = 0; n < s.graph->count; n++) {
+        const Node *node = &s.graph->node[n];
+        if (node->op != OP_input && node->op != OP_param &&
+            node->op != OP_state)
+            continue;
+        int64_t count = type_count(node->type);
+        leaf[n] = ARENA_ARRAY(s.l.arena, (size_t)count, double);
+        for (int64_t i = 0; i < count; i++)
+            leaf[n][i] = leaf_value(node, i);
+    }
+    s.value = graph_eval(s.graph, s.l.arena, leaf, false);
+    return s;
+}
+
+static double sum_named(const Sums *s, const char *name) {
+    NodeId state = graph_find(s->graph, name);
+    ck_assert_msg(state != NO_NODE, "there is no %s", name);
+    for (NodeId n = 0; n < s->graph->count; n++)
+        if (s->graph->node[n].op == OP_assign &&
+            s->graph->node[n].arg[0] == state)
+            return *s->value[s->graph->node[n].arg[1]];
+    ck_abort_msg("nothing assigns %s", name);
+}
+
+static double loss_of(const Sums *s) {
+    NodeId loss = graph_find(s->graph, "loss");
+    return *s->value[s->graph->node[loss].arg[0]];
+}
+
+// ---- losses ----
+
+// Of row i, in rows of 3 classes.
+static double entropy(int i, double smoothing) {
+    double sum = 0, loss = 0;
+    for (int k = 0; k < 3; k++)
+        sum += exp(output(3 * i + k));
+    for (int k = 0; k < 3; k++) {
+        double share = (k == class_of(i) ? 1 - smoothing : 0) + smoothing / 3;
+        loss -= share * (output(3 * i + k) - log(sum));
+    }
+    return loss;
+}
+static double plain(int i) {
+    return entropy(i, 0);
+}
+static double smooth(int i) {
+    return entropy(i, 0.2);
+}
+static double soft(int i) {
+    double sum = 0, loss = 0;
+    for (int k = 0; k < 3; k++)
+        sum += exp(output(3 * i + k));
+    for (int k = 0; k < 3; k++)
+        loss -= target(3 * i + k) * (output(3 * i + k) - log(sum));
+    return loss;
+}
+static double squared(int i) {
+    return pow(output(i) - target(i), 2);
+}
+static double absolute(int i) {
+    return fabs(output(i) - target(i));
+}
+static double logistic(int i) {
+    double p = 1 / (1 + exp(-output(i)));
+    return -target(i) * log(p) - (1 - target(i)) * log(1 - p);
+}
+static double to_class(int i) { // mse against one_hot
+    return pow(output(i) - (class_of(i / 3) == i % 3), 2);
+}
+static double to_label(int i) { // mse of one number each
+    return pow(output(i) - class_of(i), 2);
+}
+
+static const struct {
+    const char *shape, *targets, *loss;
+    int rows; // of a sample
+    double (*value)(int);
+} losses[] = {
+    {"4, 3", "", "cross_entropy(output, label)", 4, plain},
+    {"2, 2, 3", "", "cross_entropy(output, label)", 4, plain},
+    {"2, 2, 3", "", "cross_entropy(output, label, smoothing=0.2)", 4, smooth},
+    {"4, 3", ", targets", "cross_entropy(output, label)", 4, soft},
+    {"12", ", targets", "mse(output, label)", 12, squared},
+    {"2, 6, 1", ", targets", "mse(output, label)", 12, squared},
+    {"12", ", targets", "l1(output, label)", 12, absolute},
+    {"12", ", targets", "bce_with_logits(output, label)", 12, logistic},
+    {"12", ", targets", "square(output - label)", 12, squared},
+    {"4, 3", "", "mse(output, one_hot(label, 3))", 12, to_class},
+    {"12, 1", "", "mse(output, label)", 12, to_label},
+};
+
+START_TEST(losses_follow_formulas) {
+    const char *reductions[] = {"mean", "sum"};
+    int rows = losses[_i].rows;
+    double sum = 0;
+    for (int i = 0; i < VALID * rows; i++)
+        sum += losses[_i].value(i);
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        Sums s =
+            sums_of(losses[_i].shape, losses[_i].targets,
+                    arena_format(a, "%s(%s)", reductions[k], losses[_i].loss),
+                    "", true);
+        arena_free(a);
+        ck_assert_double_eq_tol(loss_of(&s), k ? sum : sum / VALID / rows,
+                                1e-9);
+        ck_assert_double_eq_tol(sum_named(&s, "metric.loss"), sum / rows, 1e-9);
+        ck_assert_double_eq(sum_named(&s, "metric.count"), VALID);
+        arena_free(s.l.arena);
+    }
+}
+END_TEST
+
+// Reductions over axes may come before the one over samples.
+START_TEST(losses_may_be_reduced_by_axes) {
+    Sums s =
+        sums_of("12", ", targets",
+                "mean(sum(square(output - label), axes=channels))", "", true);
+    double sum = 0;
+    for (int i = 0; i < VALID * NUMBERS; i++)
+        sum += squared(i);
+    ck_assert_double_eq_tol(loss_of(&s), sum / VALID, 1e-9);
+    arena_free(s.l.arena);
+}
+END_TEST
+
+// ---- metrics ----
+
+START_TEST(correct_rows_are_shares_of_a_sample) {
+    Sums s =
+        sums_of("4, 3", "", "mean(cross_entropy(output, label))", "", false);
+    double correct = 0;
+    for (int i = 0; i < VALID * 4; i++) {
+        int best = 0;
+        for (int k = 1; k < 3; k++)
+            if (output(3 * i + k) > output(3 * i + best))
+                best = k;
+        correct += best == class_of(i) ? 0.25 : 0;
+    }
+    ck_assert_double_gt(correct, 0);
+    ck_assert_double_eq_tol(sum_named(&s, "metric.correct"), correct, 1e-9);
+    arena_free(s.l.arena);
+}
+END_TEST
+
+START_TEST(five_places_count) {
+    Sums s = sums_of("12", "", "mean(cross_entropy(output, label))",
+                     "eval at end { metrics = [top5] }", false);
+    int hits = 0;
+    for (int i = 0; i < VALID; i++) {
+        int above = 0;
+        for (int k = 0; k < 12; k++)
+            above += output(12 * i + k) > output(12 * i + class_of(i));
+        hits += above < 5;
+    }
+    ck_assert_int_gt(hits, 0);
+    ck_assert_int_lt(hits, VALID);
+    ck_assert_double_eq(sum_named(&s, "metric.top5"), hits);
+    ck_assert_int_eq(graph_find(s.l.program->stage[0].train, "metric.top5"),
+                     NO_NODE);
+    arena_free(s.l.arena);
+}
+END_TEST
+
+START_TEST(targets_have_no_accuracy) {
+    Sums s = sums_of("12", ", targets", "mean(mse(output, label))", "", false);
+    ck_assert_int_eq(graph_find(s.graph, "metric.correct"), NO_NODE);
+    arena_free(s.l.arena);
+}
+END_TEST
+
+Suite *loss_suite(void) {
+    Suite *s = suite_create("loss");
+    TCase *t = tcase_create("loss");
+    tcase_add_loop_test(t, losses_follow_formulas, 0,
+                        sizeof losses / sizeof losses[0]);
+    tcase_add_test(t, losses_may_be_reduced_by_axes);
+    tcase_add_test(t, correct_rows_are_shares_of_a_sample);
+    tcase_add_test(t, five_places_count);
+    tcase_add_test(t, targets_have_no_accuracy);
+    suite_add_tcase(s, t);
+    return s;
+}
