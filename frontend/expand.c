@@ -226,6 +226,35 @@ static Value expand_if(Expansion *e, const Stmt *s) {
     return expand_block(e, v.truth ? &s->body : &s->otherwise);
 }
 
+// precision(f32): words, not names.
+static bool is_full_precision(const Expr *x) {
+    return x->kind == EXPR_CALL && x->left->kind == EXPR_NAME &&
+           strcmp(x->left->text, "precision") == 0 && x->count == 1 &&
+           x->argument[0].name == NULL &&
+           x->argument[0].value->kind == EXPR_NAME &&
+           strcmp(x->argument[0].value->text, "f32") == 0;
+}
+
+static void set_full(Expansion *e, bool full) {
+    e->full = full;
+    if (e->graph != NULL)
+        e->graph->at.full = full;
+}
+
+static Value expand_with(Expansion *e, const Stmt *s) {
+    if (!is_full_precision(s->value)) {
+        Diagnostic *d = report(e->diags, D_key_value, s->value->at,
+                               "`with` sets precision(f32)");
+        diag_note(d, "as in: with precision(f32) { x |> softmax }");
+        return value_poison();
+    }
+    bool full = e->full;
+    set_full(e, true);
+    Value v = expand_block(e, &s->body);
+    set_full(e, full);
+    return v;
+}
+
 static Value expand_stmt(Expansion *e, const Stmt *s) {
     switch (s->kind) {
     case STMT_ASSIGN: {
@@ -244,8 +273,7 @@ static Value expand_stmt(Expansion *e, const Stmt *s) {
     case STMT_IF:
         return expand_if(e, s);
     case STMT_WITH:
-        report(e->diags, D_not_built, s->at, "`with` is not supported yet");
-        return value_poison();
+        return expand_with(e, s);
     case STMT_VALUE:
         break;
     }

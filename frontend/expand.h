@@ -577,6 +577,7 @@ struct Expansion {
     // The graph that is built, and what is known of the run.
     Graph *graph;
     bool training;
+    bool full; // what is added is to be computed in f32
     Phase phase;
     Recipe recipe;
     DataSet data;

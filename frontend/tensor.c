@@ -8,7 +8,8 @@ void origin_set(Expansion *e, Span at, const char *path) {
         return;
     e->graph->at = (Origin){.file = at.source->name,
                             .line = source_line_of(at.source, at.start),
-                            .path = path};
+                            .path = path,
+                            .full = e->full};
 }
 
 Type node_type(const Expansion *e, NodeId n) {

@@ -151,9 +151,15 @@ static uint32_t node_hash(const Node *n) {
     return hash ^ hash >> 15;
 }
 
+// Leaves are the same in every precision.
+static bool same_precision(const Node *a, const Node *b) {
+    return a->from.full == b->from.full || (op_info[a->op].facts & LEAF);
+}
+
 static bool node_equal(const Node *a, const Node *b) {
     if (a->op != b->op || a->group != b->group || a->num_args != b->num_args ||
-        a->num_attrs != b->num_attrs || !type_equal(a->type, b->type))
+        a->num_attrs != b->num_attrs || !type_equal(a->type, b->type) ||
+        !same_precision(a, b))
         return false;
     for (int i = 0; i < a->num_args; i++)
         if (a->arg[i] != b->arg[i])
@@ -273,10 +279,10 @@ NodeId graph_add(Graph *g, Node n) {
     const char *why = type_infer(g, &n, &n.type);
     if (why)
         die(op_info[n.op].name, why);
+    n.from = g->at;
     NodeId found = hash_find(g, &n);
     if (found != NO_NODE)
         return found;
-    n.from = g->at;
     n.offset = -1;
     return graph_append(g, n);
 }

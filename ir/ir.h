@@ -124,12 +124,13 @@ typedef uint32_t NodeId;
 enum { NO_NODE = UINT32_MAX, MAX_NODES = 1000000 };
 
 // Where a node came from: a line of a model file, and the layer's path such as
-// "layer1.conv_1".  backward marks what autodiff added for that layer.
+// "layer1.conv_1".  full marks what is to be computed and stored in f32,
+// backward what autodiff added for that layer.
 typedef struct {
     const char *file; // NULL: nowhere
     int line;
     const char *path; // NULL: no layer
-    bool backward;
+    bool full, backward;
 } Origin;
 
 struct Node {

@@ -6,7 +6,7 @@
 //   }
 //
 // After the type come the group, the offset in the arena, and where the node
-// is from: a line of a file, a layer's path, the word backward.
+// is from: a line of a file, a layer's path, the words full and backward.
 
 #include "ir/form.h"
 
@@ -25,10 +25,10 @@ static void print_quoted(Text *t, const char *s) {
     text_bytes(t, "\"", 1);
 }
 
-// A word that needs no quotes in front of the reader.  `backward` is one, so
-// a layer of that name is quoted.
+// A word that needs no quotes in front of the reader.  `full` and `backward`
+// mean something, so a layer of that name is quoted.
 static bool plain(const char *s) {
-    if (*s == '\0' || strcmp(s, "backward") == 0)
+    if (*s == '\0' || strcmp(s, "backward") == 0 || strcmp(s, "full") == 0)
         return false;
     for (; *s; s++)
         if (!isalnum((unsigned char)*s) && strchr("_.-/", *s) == NULL)
@@ -81,7 +81,7 @@ static void print_attr(Text *t, const Attr *attr) {
 }
 
 static void print_origin(Text *t, const Origin *from) {
-    if (!from->file && !from->path && !from->backward)
+    if (!from->file && !from->path && !from->full && !from->backward)
         return;
     text_add(t, "  #");
     if (from->file) {
@@ -93,6 +93,8 @@ static void print_origin(Text *t, const Origin *from) {
         text_add(t, " ");
         print_word(t, from->path);
     }
+    if (from->full)
+        text_add(t, " full");
     if (from->backward)
         text_add(t, " backward");
 }

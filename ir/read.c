@@ -338,7 +338,7 @@ static const char *shared(const char **last, const char *s) {
     return *last;
 }
 
-// origin = (name ":" integer)? name? "backward"?
+// origin = (name ":" integer)? name? "full"? "backward"?
 static bool read_origin(Reader *r, Origin *from) {
     while (!next_is(r, '\n') && r->at < r->end) {
         bool word = *r->at != '"';
@@ -351,9 +351,11 @@ static bool read_origin(Reader *r, Origin *from) {
                 return false;
             from->file = shared(&r->file, name);
             from->line = (int)line;
+        } else if (word && !from->full && strcmp(name, "full") == 0) {
+            from->full = true;
         } else if (word && strcmp(name, "backward") == 0) {
             from->backward = true;
-        } else if (!from->path) {
+        } else if (!from->path && !from->full) {
             from->path = shared(&r->path, name);
         } else {
             return fail(r, "expected the end of the line");

@@ -7,7 +7,8 @@
 //
 // Operands of contractions become ACT and so do their results.  The type rules
 // do the rest: ACT with f32 gives f32, and so does every reduction, which
-// keeps statistics, losses and updates in f32.  A value that comes from data
+// keeps statistics, losses and updates in f32, as well as nodes that the user
+// wants in full, whatever their operands are.  A value that comes from data
 // and that some contraction wants in ACT is ACT for all of its users, so that
 // only one copy need be stored.
 //
@@ -54,14 +55,20 @@ static bool *find_bulk(const Graph *g, Arena *scratch) {
     return bulk;
 }
 
+static bool is_full(const Graph *g, NodeId n) {
+    return g->node[n].from.full;
+}
+
 // Which nodes become ACT: what contractions read, also through views.
 static bool *find_narrow(const Graph *g, Arena *scratch) {
     bool *bulk = find_bulk(g, scratch);
     bool *narrow = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = g->count; n-- > 0;)
-        if (contracts(g, n) || (is_view(g, n) && narrow[n]))
-            for (int i = 0; i < g->node[n].num_args; i++)
-                narrow[g->node[n].arg[i]] |= bulk[g->node[n].arg[i]];
+        if (!is_full(g, n) && (contracts(g, n) || (is_view(g, n) && narrow[n])))
+            for (int i = 0; i < g->node[n].num_args; i++) {
+                NodeId arg = g->node[n].arg[i];
+                narrow[arg] |= bulk[arg] && !is_full(g, arg);
+            }
     return narrow;
 }
 
@@ -86,6 +93,18 @@ static NodeId count(Precision *p, double value) {
 static NodeId place_contraction(Precision *p, Node n) {
     NodeId arg[] = {graph_cast(p->g, p->now[n.arg[0]], ACT),
                     graph_cast(p->g, p->now[n.arg[1]], ACT)};
+    n.arg = arg;
+    return graph_add(p->g, n);
+}
+
+// What is wanted in f32 reads f32.
+static NodeId place_full(Precision *p, Node n) {
+    NodeId *arg = ARENA_ARRAY(p->g->arena, (size_t)n.num_args + 1, NodeId);
+    for (int i = 0; i < n.num_args; i++) {
+        arg[i] = p->now[n.arg[i]];
+        if (p->g->node[arg[i]].type.dtype == ACT)
+            arg[i] = graph_cast(p->g, arg[i], F32);
+    }
     n.arg = arg;
     return graph_add(p->g, n);
 }
@@ -120,10 +139,12 @@ static NodeId place(Precision *p, NodeId id) {
     p->g->at = n.from;
     if (n.op == OP_loss_scale)
         return place_scale(p);
-    if (contracts(p->old, id) && p->g->act != F32)
-        return place_contraction(p, n);
     if (keeps_type(&n))
         return place_kept(p, n);
+    if (n.from.full)
+        return place_full(p, n);
+    if (contracts(p->old, id) && p->g->act != F32)
+        return place_contraction(p, n);
     return graph_copy(p->g, p->old, id, p->now);
 }
 

@@ -161,7 +161,7 @@ static const struct {
     {"h = [image, image]\nh", "", "E0301"},
     {"image + \"a\"", "", "E0316"},
     {"image |> flatten |> linear(2) |> relu |> missing |> gone", "", "E0201"},
-    {"with precision(f32) { image }", "", "E0501"},
+    {"with precision(f16) { image }", "", "E0405"},
     {"image @ image", "", "E0312"},
     {"image |> flatten |> linear(2, bias=1)", "", "E0301"},
     {"image |> flatten |> linear(\"2\")", "", "E0301"},

@@ -147,8 +147,20 @@ START_TEST(attributes_are_sorted) {
 }
 END_TEST
 
+START_TEST(what_is_full_stays_apart) {
+    NodeId x = input("x");
+    NodeId one = graph_constant(g, type_scalar(F32), 1);
+    NodeId y = graph_op1(g, OP_exp, x);
+    g->at.full = true;
+    NodeId z = graph_op1(g, OP_exp, x);
+    ck_assert_uint_ne(y, z);
+    ck_assert_uint_eq(z, graph_op1(g, OP_exp, x));
+    ck_assert_uint_eq(one, graph_constant(g, type_scalar(F32), 1));
+}
+END_TEST
+
 START_TEST(origins_follow_copies) {
-    g->at = (Origin){"m.net", 3, "fc", false};
+    g->at = (Origin){.file = "m.net", .line = 3, .path = "fc"};
     NodeId x = input("x");
     g->at.line = 4;
     NodeId y = graph_op1(g, OP_exp, x);
@@ -228,6 +240,7 @@ Suite *graph_suite(void) {
     tcase_add_test(c, operands_and_attributes_are_copied);
     tcase_add_test(c, attributes_are_sorted);
     tcase_add_test(c, origins_follow_copies);
+    tcase_add_test(c, what_is_full_stays_apart);
     tcase_add_test(c, nodes_are_found_by_name);
     tcase_add_test(c, uses_are_counted);
     tcase_add_test(c, bytes_follow_act);

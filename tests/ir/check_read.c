@@ -52,6 +52,8 @@ static const char *const exact[] = {
     "  %6 = neg %5 : f32[64]  # backward\n"
     "  %7 = neg %6 : f32[64]  # a.conv_1\n"
     "  %8 = neg %7 : f32[64]  # \"my net\":-7 \"backward\" backward\n"
+    "  %9 = neg %8 : f32[64]  # m.net:3 \"full\" full backward\n"
+    "  %10 = neg %9 : f32[64]  # full\n"
     "}\n",
     "graph g {\n"
     "  %0 = constant {values = [0.1,-0.0,1e-320,1.0,1e+300,inf,-inf,nan]}"
