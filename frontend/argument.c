@@ -162,6 +162,10 @@ static const char *kind_wanted(Expansion *e, const ParamInfo *p) {
         return "a number or a schedule";
     case TIME:
         return "a time, as `2 epoch`, `5 step` or 10%";
+    case MOMENT:
+        return "a share of the run, `N epoch` or `N step`";
+    case MOMENTS:
+        return "times, as in [30 epoch, 60 epoch] or [50%, 75%]";
     case STRING:
         return "a string";
     case WORD:
@@ -226,6 +230,20 @@ static bool is_start(Value v) {
            (v.kind == VALUE_CALL && v.call->builtin->class == INITIAL);
 }
 
+static bool is_moment(Value v) {
+    return v.kind == VALUE_NUMBER && v.number >= 0 &&
+           (v.unit != UNIT_NONE || v.number <= 1);
+}
+
+static bool is_moment_list(Value v) {
+    if (v.kind != VALUE_LIST || v.list.count == 0)
+        return false;
+    for (int i = 0; i < v.list.count; i++)
+        if (!is_moment(v.list.item[i]))
+            return false;
+    return true;
+}
+
 static bool is_scalar(Expansion *e, Value v) {
     return is_plain(v) || (v.kind == VALUE_TENSOR &&
                            type_equal(node_type(e, v.node), type_scalar(F32)));
@@ -271,6 +289,10 @@ static bool suits(Expansion *e, const ParamInfo *p, Value v) {
         return is_scalar(e, v);
     case TIME:
         return time_of_value(v, &(Time){0});
+    case MOMENT:
+        return is_moment(v);
+    case MOMENTS:
+        return is_moment(v) || is_moment_list(v);
     case STRING:
         return v.kind == VALUE_STRING;
     case WORD:
@@ -303,6 +325,9 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
         report(e->diags, range ? D_range : D_kind, at, "`%s` of %s must be %s",
                p->name, c->builtin->name, kind_wanted(e, p));
     diag_label(d, "this is %s", describe(e, v));
+    if (p->kind == MOMENT && is_plain(v) && v.number > 1)
+        diag_note(d, "write `%.9g epoch` or `%.9g step` if that is meant",
+                  v.number, v.number);
     if (v.at.source != NULL &&
         (v.at.source != at.source || v.at.start != at.start))
         diag_place(d, v.at, "it comes from here");
@@ -349,8 +374,12 @@ static Value default_value(const ParamInfo *p) {
         return (Value){.kind = VALUE_TRUTH, .truth = *text == 't'};
     if (p->words != NULL && word_allowed(p->words, text))
         return (Value){.kind = VALUE_WORD, .text = text};
-    Value v = value_number(strtod(text, NULL), (Span){0});
-    v.unit = p->kind == TIME ? UNIT_STEP : UNIT_NONE;
+    char *unit;
+    Value v = value_number(strtod(text, &unit), (Span){0});
+    if (strcmp(unit, " epoch") == 0)
+        v.unit = UNIT_EPOCH;
+    else if (p->kind == TIME)
+        v.unit = UNIT_STEP;
     return v;
 }
 

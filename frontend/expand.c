@@ -517,6 +517,18 @@ static Value call_value(Expansion *e, Value f, const Expr *by,
     }
 }
 
+// The function that a call names.  Keys and variables of a train block are no
+// functions, so one may have the name of a schedule: step(0.1, every=5 epoch).
+static Value expand_callee(Expansion *e, const Expr *x) {
+    const Builtin *b = x->kind == EXPR_NAME ? builtin_find(x->text) : NULL;
+    if (b == NULL || b->class != SCHEDULE)
+        return expand(e, x);
+    const Binding *other = scope_find(e, x->text, NULL);
+    if (other == NULL || other->value.kind != VALUE_LAZY)
+        return expand(e, x);
+    return (Value){.kind = VALUE_BUILTIN, .builtin = b, .at = x->at};
+}
+
 // x |> f and x |> f(a) call f with x before its other arguments.
 static Value expand_call(Expansion *e, const Expr *x, const Value *piped) {
     bool call = x->kind == EXPR_CALL;
@@ -530,7 +542,7 @@ static Value expand_call(Expansion *e, const Expr *x, const Value *piped) {
         given[first + i] = (Given){a->name, a->name ? a->name_at : a->value->at,
                                    a->value, NULL};
     }
-    Value f = expand(e, callee);
+    Value f = expand_callee(e, callee);
     return call_value(e, f, x, given, first + count, x->at);
 }
 

@@ -109,6 +109,8 @@ typedef enum {
     SCALAR,  // a number or a schedule
     TIME,    // with the unit epoch or step, or a share of the run; its
              // default counts steps
+    MOMENT,  // of a schedule: a share of the run, epochs or steps
+    MOMENTS, // one or a list of them
     STRING,
     WORD,
     KNOTS, // all that follow, each `where: value`

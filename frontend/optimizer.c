@@ -5,19 +5,9 @@
 
 #include <string.h>
 
-// An optimizer is kept as its call until the parameters are known.  muon's
-// list is looked at here, so that it is reported once.
+// An optimizer is kept as its call until the parameters are known.
 Value lower_optimizer(Expansion *e, const Call *c) {
-    if (builtin_id(c->builtin) == B_muon) {
-        const Value *list = call_arg(c, P_muon_coefficients);
-        if (list->kind != VALUE_NOTHING &&
-            (list->kind != VALUE_LIST || list->list.count != 3)) {
-            report(e->diags, D_length, c->at,
-                   "`coefficients` of muon must be three numbers, as in "
-                   "[3.4445, -4.775, 2.0315]");
-            return value_poison();
-        }
-    }
+    (void)e;
     return (Value){.kind = VALUE_CALL, .call = c};
 }
 
@@ -105,15 +95,6 @@ static void adam(Expansion *e, const Call *c, NodeId param) {
     add(e, OP_adam, arg, 6, attr, id == B_lamb ? 3 : 2);
 }
 
-// Jordan's, unless others are given.
-static void read_coefficients(const Call *c, double coefficient[3]) {
-    static const double usual[] = {3.4445, -4.7750, 2.0315};
-    const Value *list = call_arg(c, P_muon_coefficients);
-    for (int i = 0; i < 3; i++)
-        coefficient[i] =
-            list->kind == VALUE_NOTHING ? usual[i] : list->list.item[i].number;
-}
-
 // Whether the last report was about this call: one for all parameters will do.
 static bool is_reported(const Expansion *e, const Call *c) {
     if (e->diags->count == 0)
@@ -136,7 +117,28 @@ static void report_vector(Expansion *e, const Call *c, const Parameter *p) {
               last ? last : p->name);
 }
 
+// Jordan's, unless others are given.
+static bool read_coefficients(Expansion *e, const Call *c,
+                              double coefficient[3]) {
+    static const double usual[] = {3.4445, -4.7750, 2.0315};
+    const Value *list = call_arg(c, P_muon_coefficients);
+    bool given = list->kind != VALUE_NOTHING;
+    if (given && (list->kind != VALUE_LIST || list->list.count != 3)) {
+        if (!is_reported(e, c))
+            report(e->diags, D_length, c->at,
+                   "`coefficients` of muon must be three numbers, as in "
+                   "[3.4445, -4.775, 2.0315]");
+        return false;
+    }
+    for (int i = 0; i < 3; i++)
+        coefficient[i] = given ? list->list.item[i].number : usual[i];
+    return true;
+}
+
 static void muon(Expansion *e, const Call *c, const Parameter *p) {
+    double coefficient[3];
+    if (!read_coefficients(e, c, coefficient))
+        return;
     if (p->type.rank != 2 && p->type.rank != 4) {
         report_vector(e, c, p);
         return;
@@ -145,8 +147,6 @@ static void muon(Expansion *e, const Call *c, const Parameter *p) {
     arg[1] = scalar(e, c, P_muon_lr);
     arg[2] = scalar(e, c, P_muon_momentum);
     arg[3] = scalar(e, c, P_muon_weight_decay);
-    double coefficient[3];
-    read_coefficients(c, coefficient);
     Attr attr[] = {
         attr_floats(ATTR_coefficients, 3, coefficient),
         attr_float(ATTR_eps, call_number(c, P_muon_eps)),

@@ -47,6 +47,7 @@ int main(void) {
     srunner_add_suite(runner, lower_suite());
     srunner_add_suite(runner, layers_suite());
     srunner_add_suite(runner, loss_suite());
+    srunner_add_suite(runner, schedule_suite());
     srunner_add_suite(runner, limits_suite());
     srunner_add_suite(runner, format_suite());
     srunner_run_all(runner, CK_ENV);

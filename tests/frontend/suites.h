@@ -12,6 +12,7 @@ Suite *expand_suite(void);
 Suite *lower_suite(void);
 Suite *layers_suite(void);
 Suite *loss_suite(void);
+Suite *schedule_suite(void);
 Suite *limits_suite(void);
 Suite *format_suite(void);
 
