@@ -71,7 +71,8 @@ typedef struct {
     size_t at;
     Token *token;
     size_t count, capacity;
-    bool first; // no token on this line yet
+    bool first;    // no token on this line yet
+    Atom too_long; // the latest name that is; said once
 } Lexer;
 
 static const struct {
@@ -138,14 +139,16 @@ static void lex_name(Lexer *l) {
     while (is_letter(text[l->at]) || is_digit(text[l->at]))
         l->at++;
     size_t length = l->at - start;
-    if (length > MAX_NAME) {
+    size_t kept = length > MAX_NAME ? MAX_NAME : length;
+    Atom name = atom_of(l->atoms, text + start, kept);
+    if (kept < length && name != l->too_long)
         report(l->diags, D_name_length, span_from(l, start),
                "this name is %zu bytes long; at most %d are allowed", length,
                MAX_NAME);
-        length = MAX_NAME;
-    }
+    if (kept < length)
+        l->too_long = name;
     Token *t = add_token(l, TOKEN_NAME, start);
-    t->text = atom_of(l->atoms, text + start, length);
+    t->text = name;
     for (int i = 0; i < NUM_KEYWORDS; i++)
         if (strcmp(keyword[i].spelling, t->text) == 0)
             t->kind = keyword[i].kind;

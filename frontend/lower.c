@@ -108,17 +108,22 @@ static void add_output(Expansion *e, const char *name, NodeId value) {
 
 // ---- training ----
 
-// Reports parameters that the loss does not depend on.
-static void check_trained(Expansion *e, NodeId loss) {
+// Whether a node has an operand i and hands a gradient on to it.
+static bool passes_on(const Node *n, int i) {
+    return i < n->num_args && n->op != OP_stop_gradient;
+}
+
+// Reports parameters that the loss does not depend on and that should train.
+static void check_trained(Expansion *e, const TrainBlock *t, NodeId loss) {
     const Graph *g = e->graph;
     bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
     needed[loss] = true;
     for (NodeId n = loss + 1; n-- > 0;)
-        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+        for (int i = 0; needed[n] && passes_on(&g->node[n], i); i++)
             needed[g->node[n].arg[i]] = true;
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
-        if (!needed[p->node])
+        if (!needed[p->node] && !freeze_holds(e, t, p, 0))
             report(e->diags, D_untrained, p->at,
                    "the loss does not depend on `%s`, so nothing trains it",
                    p->name);
@@ -141,7 +146,7 @@ static Graph *train_graph(Expansion *e, TrainBlock *t, const Value *given,
     if (e->diags->errors == 0)
         files_check(e, NAMES_USED);
     if (e->diags->errors == 0)
-        check_trained(e, loss.node);
+        check_trained(e, t, loss.node);
     return e->graph;
 }
 

@@ -43,7 +43,7 @@ static const Option options[] = {
      "change nothing; status 1 and the names of files that would change"},
     {"diagnostics", "text|json", "check build show fmt", CHOICE, AT(diagnostics),
      "how mistakes in the model are printed; text by default"},
-    {"help", NULL, "check build show opt passes fmt", FLAG, AT(help),
+    {"help", NULL, "check build show opt passes fmt explain", FLAG, AT(help),
      "this text"},
 };
 // clang-format on

@@ -15,6 +15,8 @@ const Command commands[] = {
      2, show_command},
     {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
      "standard input.", AT_LEAST_ONE, fmt_command},
+    {"explain", "CODE", "Say what a diagnostic such as E0312 means, with an "
+     "example.", 1, explain_command},
     {"opt",    "FILE.ir", "Read a graph, run passes, print the graph.",
      1, opt_command},
     {"passes", "", "List the passes in their order.",
@@ -46,8 +48,8 @@ static void help_print(FILE *to) {
           "A compiler for training: a model file becomes a trainer.\n\n",
           to);
     for (const Command *c = commands; c->name; c++)
-        fprintf(to, "  %-8s%s\n", c->name, c->what);
-    fputs("  version Print the version.\n\n"
+        fprintf(to, "  %-9s%s\n", c->name, c->what);
+    fputs("  version  Print the version.\n\n"
           "sinter COMMAND --help lists a command's options.\n",
           to);
 }

@@ -74,5 +74,6 @@ int show_command(const Arguments *arguments);
 int opt_command(const Arguments *arguments);
 int passes_command(const Arguments *arguments);
 int fmt_command(const Arguments *arguments);
+int explain_command(const Arguments *arguments);
 
 #endif

@@ -15,6 +15,7 @@ Suite *loss_suite(void);
 Suite *schedule_suite(void);
 Suite *limits_suite(void);
 Suite *format_suite(void);
+Suite *diagnostics_suite(void);
 
 // A program from a model's body and the lines of its train block beside data,
 // loss and optimizer; the model takes u8[N, 4, 4, 1], and a width where the

@@ -1,0 +1,54 @@
+// sinter explain: the page of a diagnostic's code in docs/diagnostics.md, which
+// is part of the compiler.
+#include "base/exits.h"
+#include "tools/tools.h"
+
+#include <ctype.h>
+#include <string.h>
+
+extern const unsigned char diagnostics_text[];
+
+static const char heading[] = "\n## ";
+
+// The page after this place, from its code on; NULL after the last.
+static const char *page_after(const char *text) {
+    const char *page = strstr(text, heading);
+    return page ? page + sizeof heading - 1 : NULL;
+}
+
+// A code in the letters of the catalogue, whatever was typed: "E0312".
+static const char *code_of(Arena *a, const char *word) {
+    char *code = arena_string(a, word, strlen(word));
+    *code = (char)toupper((unsigned char)*code);
+    return code;
+}
+
+static const char *page_find(Arena *a, const char *code, Nearest *near) {
+    const char *page = page_after((const char *)diagnostics_text);
+    for (; page; page = page_after(page)) {
+        size_t length = strcspn(page, ":");
+        if (strlen(code) == length && strncmp(page, code, length) == 0)
+            return page;
+        nearest_offer(near, arena_string(a, page, length));
+    }
+    return NULL;
+}
+
+int explain_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    const char *code = code_of(a, arguments->operand[0]);
+    Nearest near = nearest_to(code);
+    const char *page = page_find(a, code, &near);
+    if (page) {
+        const char *next = strstr(page, heading);
+        size_t length = next ? (size_t)(next - page) : strlen(page);
+        fwrite(page, 1, length, stdout);
+    } else {
+        fprintf(stderr, "sinter: no diagnostic has the code '%s'", code);
+        if (near.best)
+            fprintf(stderr, "; is it %s?", near.best);
+        fputs("\n", stderr);
+    }
+    arena_free(a);
+    return page ? EXIT_GOOD : EXIT_USAGE;
+}
