@@ -81,18 +81,19 @@ static bool moves_columns(const Emit *e, const Node *d) {
 }
 
 // Whether the access of some node is out of step with the lanes of the space:
-// then there is one lane.
+// then there is one lane.  What has one column is the same for all lanes.
 static bool is_narrow(const Emit *e) {
     int64_t columns = space_columns(e->group->space);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         if (moves_columns(e, d))
             return true;
-        if (!(op_info[d->op].facts & VIEW) && d->op != OP_pad &&
-            d->op != OP_slice)
+        int last = d->type.rank - 1;
+        bool same = last >= 0 && d->type.dim[last] == 1;
+        if (same || (!(op_info[d->op].facts & VIEW) && d->op != OP_pad &&
+                     d->op != OP_slice))
             continue;
         Type from = e->g->node[d->arg[0]].type;
-        int last = d->type.rank - 1;
         int64_t inner = from.rank ? from.dim[from.rank - 1] : 1;
         bool low = node_attr(d, ATTR_low) && node_ints(d, ATTR_low, last, 0);
         bool whole = d->op == OP_pad && columns == 8 && inner < 8;

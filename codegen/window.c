@@ -256,26 +256,35 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
 
 // ---- what indices gathered ----
 
+// Index k of element j of a tensor.
+static const char *index_of_element(Emit *e, int j, Type t, int k) {
+    const char *index = arena_format(e->a, "j%d", j);
+    int64_t stride = 1, before = 1;
+    for (int i = 0; i < k; i++)
+        before *= t.dim[i];
+    for (int i = k + 1; i < t.rank; i++)
+        stride *= t.dim[i];
+    if (stride > 1)
+        index = arena_format(e->a, "%s / %lld", index, (long long)stride);
+    if (before > 1)
+        index = arena_format(e->a, "%s %% %lld", index, (long long)t.dim[k]);
+    return index;
+}
+
 // Opens a loop over the elements of a tensor; *at is the place of each.
 static Scope *elements_open(Emit *e, Scope *s, Type t, const char *lanes,
                             Place *at) {
     Scope *inner = block_open(e, s, lanes, 1);
-    int i = ++e->num_indices;
-    int64_t stride = type_count(t);
-    text_line(&inner->before, "for (int j%d = 0; j%d < %lld; j%d++) {", i, i,
-              (long long)stride, i);
+    int j = ++e->num_indices;
+    text_line(&inner->before, "for (int j%d = 0; j%d < %lld; j%d++) {", j, j,
+              (long long)type_count(t), j);
     inner->before.indent++;
     *at = (Place){.rank = t.rank};
     for (int k = 0; k < t.rank; k++) {
         at->dim[k] = t.dim[k];
-        at->index[k] = "0";
-        if (t.dim[k] <= 1)
-            continue;
-        stride /= t.dim[k];
-        at->index[k] =
-            index_new(e, inner, "i",
-                      arena_format(e->a, "j%d / %lld %% %lld", i,
-                                   (long long)stride, (long long)t.dim[k]));
+        at->index[k] = t.dim[k] == 1 ? "0"
+                                     : index_new(e, inner, "i",
+                                                 index_of_element(e, j, t, k));
     }
     return inner;
 }

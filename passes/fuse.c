@@ -135,7 +135,8 @@ static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
 static bool is_costly(const Fuse *f, NodeId n) {
     Op op = at(f, n)->op;
     return (facts(f, n) & COSTLY) || op == OP_max_pool ||
-           op == OP_max_pool_index || op == OP_avg_pool;
+           op == OP_max_pool_index || op == OP_avg_pool ||
+           op == OP_gather_grad || op == OP_resize_grad;
 }
 
 // How many elements of its operand a kernel for node n asks for: a pool all of
@@ -175,6 +176,20 @@ static void store_costly(Fuse *f) {
         if (costly[n] && repeated[n])
             store(f, n);
         costly[n] &= is_inline(f, n) && !in_memory(f, n);
+    }
+}
+
+// What several nodes take pixels from is computed once for all of them: a
+// resized image that is resized again would double with each.
+static void store_taken(Fuse *f) {
+    bool *taken = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        if (at(f, n)->op != OP_take)
+            continue;
+        NodeId image = at(f, n)->arg[0];
+        if (taken[image] && is_inline(f, image))
+            store(f, image);
+        taken[image] = true;
     }
 }
 
@@ -804,6 +819,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .cluster = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     store_by_kind(&f);
+    store_taken(&f);
     store_costly(&f);
     settle(&f);
     f.changed = false;

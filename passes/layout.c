@@ -1,8 +1,9 @@
-// Layout: pads channels for tensor cores.
+// Layout: how the operands of contractions lie in memory.
 //
 //   needs   contractions of ACT
 //   keeps   every value: zeros add nothing to a sum
-//   leaves  the last axis of every operand and result of a contraction a
+//   leaves  no product of transposed matrices, but products that read them so;
+//           the last axis of every operand and result of a contraction a
 //           multiple of 8, which is the 16 bytes that tensor cores load at once
 //
 // Operands are padded with zeros, results are sliced.  An axis of a weight that
@@ -71,19 +72,70 @@ static Growth matmul_growth(const Graph *g, const Node *n) {
 }
 
 static bool wants_padding(const Node *n) {
-    return (op_info[n->op].facts & CONTRACTS) && n->type.dtype == ACT &&
-           node_int(n, ATTR_groups, 1) == 1;
+    return n->type.dtype == ACT && node_int(n, ATTR_groups, 1) == 1;
 }
 
-static NodeId place(Graph *g, Node n, const NodeId *now) {
-    NodeId arg[] = {now[n.arg[0]], now[n.arg[1]]};
-    n.arg = arg;
+// Whether n does nothing but exchange the last two axes.
+static bool swaps_last(const Node *n) {
+    int rank = n->type.rank;
+    if (n->op != OP_transpose || rank < 2)
+        return false;
+    for (int i = 0; i < rank; i++) {
+        int from = i < rank - 2 ? i : 2 * rank - 3 - i;
+        if (node_ints(n, ATTR_order, i, 0) != from)
+            return false;
+    }
+    return true;
+}
+
+// The matrices that operand a holds transposed, also behind a cast, or NO_NODE.
+static NodeId untransposed(Graph *g, NodeId a) {
+    const Node *n = &g->node[a];
+    NodeId inner = n->op == OP_cast ? n->arg[0] : a;
+    if (!swaps_last(&g->node[inner]))
+        return NO_NODE;
+    return graph_cast(g, g->node[inner].arg[0], n->type.dtype);
+}
+
+// What a node that is being placed points to.
+typedef struct {
+    NodeId arg[2];
+    Attr attr[3];
+} Parts;
+
+// A product reads an operand as it is in memory before it is transposed.
+static void untranspose(Graph *g, Node *n, Parts *p) {
+    static const AttrKey key[] = {ATTR_ta, ATTR_tb};
+    int count = 0;
+    if (node_int(n, ATTR_accumulate, 0))
+        p->attr[count++] = attr_int(ATTR_accumulate, 1);
+    for (int i = 0; i < 2; i++) {
+        NodeId inner = untransposed(g, p->arg[i]);
+        bool flip = inner != NO_NODE;
+        if (flip)
+            p->arg[i] = inner;
+        if ((node_int(n, key[i], 0) != 0) != flip)
+            p->attr[count++] = attr_int(key[i], 1);
+    }
+    n->attr = p->attr;
+    n->num_attrs = count;
+}
+
+static NodeId place_padded(Graph *g, Node n, Parts *p) {
     Growth by = n.op == OP_matmul ? matmul_growth(g, &n) : conv_growth(g, &n);
     for (int i = 0; i < 2; i++)
-        arg[i] = resize(g, OP_pad, arg[i], by.arg[i]);
+        p->arg[i] = resize(g, OP_pad, p->arg[i], by.arg[i]);
     for (int i = 0; i < n.type.rank; i++)
         n.type.dim[i] += by.result[i];
     return resize(g, OP_slice, graph_add(g, n), by.result);
+}
+
+static NodeId place(Graph *g, Node n, const NodeId *now) {
+    Parts p = {.arg = {now[n.arg[0]], now[n.arg[1]]}};
+    n.arg = p.arg;
+    if (n.op == OP_matmul)
+        untranspose(g, &n, &p);
+    return wants_padding(&n) ? place_padded(g, n, &p) : graph_add(g, n);
 }
 
 Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
@@ -92,10 +144,9 @@ Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         out->at = g->node[n].from;
-        if (wants_padding(&g->node[n]))
-            now[n] = place(out, g->node[n], now);
-        else
-            now[n] = graph_copy(out, g, n, now);
+        bool contracts = op_info[g->node[n].op].facts & CONTRACTS;
+        now[n] = contracts ? place(out, g->node[n], now)
+                           : graph_copy(out, g, n, now);
     }
     return out;
 }

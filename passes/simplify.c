@@ -207,6 +207,39 @@ static NodeId slice_pad(Simplify *s, const Node *n, Type type) {
     return a;
 }
 
+static NodeId transpose(Simplify *s, NodeId a, int rank, const int64_t *order) {
+    Attr attr = attr_ints(ATTR_order, rank, order);
+    return place(s, (Node){.op = OP_transpose,
+                           .num_args = 1,
+                           .arg = &a,
+                           .num_attrs = 1,
+                           .attr = &attr,
+                           .group = -1});
+}
+
+static NodeId twice_transpose(Simplify *s, const Node *n, Type type) {
+    NodeId a = inside(s, n->arg[0], OP_transpose);
+    int64_t order[MAX_RANK];
+    for (int i = 0; a != NO_NODE && i < type.rank; i++)
+        order[i] = node_ints(at(s, n->arg[0]), ATTR_order,
+                             (int)node_ints(n, ATTR_order, i, 0), 0);
+    return a == NO_NODE ? a : transpose(s, a, type.rank, order);
+}
+
+// Where only axes of size 1 change places, the bytes stay where they are.
+static NodeId transpose_none(Simplify *s, const Node *n, Type type) {
+    int64_t last = -1;
+    for (int i = 0; i < type.rank; i++) {
+        int64_t axis = node_ints(n, ATTR_order, i, 0);
+        if (type.dim[i] == 1)
+            continue;
+        if (axis < last)
+            return NO_NODE;
+        last = axis;
+    }
+    return op1(s, OP_reshape, n->arg[0], type);
+}
+
 // The sum, or the largest, of one element is the element.
 static NodeId reduce_one(Simplify *s, const Node *n, Type type) {
     Type from = at(s, n->arg[0])->type;
@@ -315,6 +348,7 @@ static const struct {
     {OP_reshape,   reshape_known},
     {OP_pad,       same_type},    {OP_slice,     same_type},
     {OP_slice,     slice_pad},
+    {OP_transpose, twice_transpose}, {OP_transpose, transpose_none},
     {OP_sum,       reduce_one},   {OP_max,       reduce_one},
 };
 // clang-format on

@@ -48,6 +48,16 @@ static const Rule rules[] = {
     {"%3 = reshape %0 : f32[6]\n%4 = reshape %3 : f32[2,3]\n", 0},
     {"%3 = reshape %0 : f32[6]\n%4 = reshape %3 : f32[3,2]\n", 1},
     {"%3 = broadcast %1 : f32[1,3]\n%4 = broadcast %3 : f32[2,3]\n", 1},
+    {"%3 = transpose %0 {order = [1,0]} : f32[3,2]\n"
+     "%4 = transpose %3 {order = [1,0]} : f32[2,3]\n",
+     0},
+    {"%3 = transpose %0 {order = [0,1]} : f32[2,3]\n", 0},
+    {"%3 = transpose %0 {order = [1,0]} : f32[3,2]\n", 1},
+    {"%3 = reshape %0 : f32[2,1,3]\n"
+     "%4 = transpose %3 {order = [2,0,1]} : f32[3,2,1]\n"
+     "%5 = transpose %4 {order = [1,0,2]} : f32[2,3,1]\n"
+     "%6 = reshape %5 : f32[2,3]\n",
+     0},
     {"%3 = broadcast %0 : f32[2,3]\n", 0},
     {"%3 = broadcast %1 : f32[2,3]\n%4 = mul %0, %3 : f32[2,3]\n", 1},
     {"%3 = broadcast %1 : f32[2,3]\n%4 = mul %1, %3 : f32[2,3]\n", 2},
