@@ -46,6 +46,7 @@ int main(void) {
     srunner_add_suite(runner, expand_suite());
     srunner_add_suite(runner, lower_suite());
     srunner_add_suite(runner, layers_suite());
+    srunner_add_suite(runner, recipe_suite());
     srunner_add_suite(runner, loss_suite());
     srunner_add_suite(runner, schedule_suite());
     srunner_add_suite(runner, limits_suite());

@@ -11,6 +11,7 @@ Suite *parse_suite(void);
 Suite *expand_suite(void);
 Suite *lower_suite(void);
 Suite *layers_suite(void);
+Suite *recipe_suite(void);
 Suite *loss_suite(void);
 Suite *schedule_suite(void);
 Suite *limits_suite(void);

@@ -1,0 +1,214 @@
+// The train block: which parameters it updates and how, and how it looks at
+// images in an evaluation.
+#include "tests/frontend/suites.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char body[] =
+    "image |> conv(2, 1) |> batch_norm as stem |> flatten |> linear(2) as head";
+
+// ---- parameters ----
+
+static bool is_update(const Node *n) {
+    return n->op == OP_sgd || n->op == OP_adam;
+}
+
+static const char *param_of(const Graph *g, const Node *update) {
+    return node_text(&g->node[update->arg[0]], ATTR_name);
+}
+
+// The names of the parameters that a graph updates, in order.
+static const char *updated(Loaded *l, const Graph *g) {
+    Text t = text_new(l->arena);
+    for (NodeId n = 0; n < g->count; n++)
+        if (is_update(&g->node[n]))
+            text_add(&t, "%s%s", t.length ? " " : "", param_of(g, &g->node[n]));
+    return text_string(&t);
+}
+
+static const struct {
+    const char *keys, *updated;
+} freezes[] = {
+    {"", "stem.conv_1.weight stem.conv_1.bias stem.batch_norm_1.scale "
+         "stem.batch_norm_1.bias head.weight head.bias"},
+    {"freeze \"*.bias\"",
+     "stem.conv_1.weight stem.batch_norm_1.scale head.weight"},
+    {"freeze \"*.batch_norm_?.*\"\nfreeze \"Tiny.head.*\"",
+     "stem.conv_1.weight stem.conv_1.bias"},
+    {"freeze \"stem*\"; freeze \"head.weight\"", "head.bias"},
+    {"freeze \"*m*1.*b*s\"",
+     "stem.conv_1.weight stem.batch_norm_1.scale head.weight head.bias"},
+};
+
+START_TEST(frozen_parameters_have_no_optimizer) {
+    Loaded l = load_model(body, freezes[_i].keys);
+    ck_assert_str_eq(codes_of(&l), "W0601");
+    const Stage *stage = l.program->stage;
+    ck_assert_str_eq(updated(&l, stage->train), freezes[_i].updated);
+    arena_free(l.arena);
+}
+END_TEST
+
+static const struct {
+    const char *keys, *param;
+    int arg;
+    double value;
+} groups[] = {
+    {"", "head.weight", 1, 0.1},
+    {"params \"head.*\" { lr = 64 * lr }", "head.weight", 1, 6.4},
+    {"params \"head.*\" { lr = 64 * lr }", "stem.conv_1.bias", 1, 0.1},
+    {"params \"head.*\" { lr = 2 * lr }\nparams \"*.bias\" { lr = 3 * lr }",
+     "head.weight", 1, 0.2},
+    {"params \"head.*\" { lr = 2 * lr }\nparams \"*.bias\" { lr = 3 * lr }",
+     "head.bias", 1, 0.3},
+    {"params \"*.bias\" { lr = 3 * lr }\nparams \"head.*\" { lr = 2 * lr }",
+     "head.bias", 1, 0.2},
+    {"params \"head.*\" { lr = 2 * lr }\nparams \"*.bias\" { momentum = 0.5 }",
+     "head.bias", 1, 0.2},
+    {"params \"head.*\" { lr = 2 * lr }\nparams \"*.bias\" { momentum = 0.5 }",
+     "head.bias", 2, 0.5},
+    {"params \"head.*\" { optimizer = adam(lr=lr / 10); beta1 = 2 * momentum }",
+     "head.bias", 1, 0.01},
+    {"params \"head.*\" { optimizer = adam(lr=0.1); beta1 = momentum + 0.25 }",
+     "head.bias", 2, 0.25},
+    {"ramp = 1 - progress\nparams \"head.*\" { lr = 5 * ramp }", "head.bias", 1,
+     4},
+};
+
+START_TEST(groups_change_arguments) {
+    Loaded l = load_model(body, groups[_i].keys);
+    ck_assert_str_eq(codes_of(&l), "W0601");
+    const Graph *g = l.program->stage->train;
+    double **leaf = ARENA_ARRAY(l.arena, g->count, double *);
+    double step = 20, all = 100;
+    leaf[graph_find(g, "run.step")] = &step;
+    NodeId steps = graph_find(g, "run.steps");
+    if (steps != NO_NODE)
+        leaf[steps] = &all;
+    double **value = graph_eval(g, l.arena, leaf, false);
+    int found = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        if (!is_update(node) ||
+            strcmp(param_of(g, node), groups[_i].param) != 0)
+            continue;
+        ck_assert_double_eq_tol(*value[node->arg[groups[_i].arg]],
+                                groups[_i].value, 1e-12);
+        found++;
+    }
+    ck_assert_int_eq(found, 1);
+    arena_free(l.arena);
+}
+END_TEST
+
+// ---- views ----
+
+enum { SIDE = 4, PIXELS = SIDE * SIDE, BATCH = 4 };
+
+static double pixel(int sample, int y, int x) {
+    return (sample * 53 + y * 17 + x * 7) % 100;
+}
+
+static int mirrored(int i) {
+    return i < 0 ? -i : i >= SIDE ? 2 * (SIDE - 1) - i : i;
+}
+
+static int clamped(int i) {
+    return i < 0 ? 0 : i >= SIDE ? SIDE - 1 : i;
+}
+
+// What a view shows at a place.
+typedef double Seen(int sample, int y, int x);
+
+static double flipped(int sample, int y, int x) {
+    return pixel(sample, y, SIDE - 1 - x);
+}
+
+static double moved(int sample, int y, int x) {
+    return pixel(sample, mirrored(y - 1), mirrored(x - 1));
+}
+
+static double moved_back(int sample, int y, int x) {
+    return pixel(sample, mirrored(y + 1), mirrored(x + 1));
+}
+
+static double flipped_then_moved(int sample, int y, int x) {
+    return flipped(sample, clamped(y - 1), clamped(x + 2));
+}
+
+static double moved_into_nothing(int sample, int y, int x) {
+    return y < 2 ? 0 : pixel(sample, y - 2, x);
+}
+
+static const struct {
+    const char *views;
+    struct {
+        double weight;
+        Seen *seen;
+    } part[3];
+} views[] = {
+    {"identity", {{1, pixel}}},
+    {"flip_lr", {{1, flipped}}},
+    {"identity, flip_lr", {{0.5, pixel}, {0.5, flipped}}},
+    {"0.5: identity, 0.25: shift(1), 0.25: shift(-1)",
+     {{0.5, pixel}, {0.25, moved}, {0.25, moved_back}}},
+    {"0.9: flip_lr |> shift(1, -2, mode=edge), 10%: shift(2, 0, mode=zero)",
+     {{0.9, flipped_then_moved}, {0.1, moved_into_nothing}}},
+};
+
+// A model that is linear in the image, so that its mean output is that of the
+// mean image.
+static double expected_output(int i, int sample, const double *weight) {
+    double sum = 0;
+    for (int k = 0; k < 3 && views[i].part[k].seen != NULL; k++)
+        for (int p = 0; p < PIXELS; p++)
+            sum += views[i].part[k].weight * weight[p] *
+                   views[i].part[k].seen(sample, p / SIDE, p % SIDE);
+    return sum;
+}
+
+START_TEST(views_are_averaged) {
+    char keys[200];
+    snprintf(keys, sizeof keys, "eval at end { views = [%s] }",
+             views[_i].views);
+    Loaded l =
+        load_model("image |> flatten |> linear(2, bias=false) as head", keys);
+    ck_assert_str_eq(codes_of(&l), "");
+    const Graph *g = l.program->eval;
+    double image[BATCH * PIXELS], weight[2 * PIXELS];
+    for (int i = 0; i < BATCH * PIXELS; i++)
+        image[i] = pixel(i / PIXELS, i % PIXELS / SIDE, i % SIDE);
+    for (int i = 0; i < 2 * PIXELS; i++)
+        weight[i] = sin(i);
+    double **leaf = ARENA_ARRAY(l.arena, g->count, double *);
+    leaf[graph_find(g, "image")] = image;
+    leaf[graph_find(g, "head.weight")] = weight;
+    double **value = graph_eval(g, l.arena, leaf, false);
+    NodeId loss = 0;
+    while (g->node[loss].op != OP_cross_entropy)
+        loss++;
+    const double *output = value[g->node[loss].arg[0]];
+    for (int i = 0; i < BATCH * 2; i++)
+        ck_assert_double_eq_tol(
+            output[i], expected_output(_i, i / 2, weight + i % 2 * PIXELS),
+            1e-9);
+    arena_free(l.arena);
+}
+END_TEST
+
+Suite *recipe_suite(void) {
+    Suite *s = suite_create("recipe");
+    TCase *c = tcase_create("parameters");
+    tcase_add_loop_test(c, frozen_parameters_have_no_optimizer, 0,
+                        sizeof freezes / sizeof freezes[0]);
+    tcase_add_loop_test(c, groups_change_arguments, 0,
+                        sizeof groups / sizeof groups[0]);
+    suite_add_tcase(s, c);
+    c = tcase_create("views");
+    tcase_add_loop_test(c, views_are_averaged, 0,
+                        sizeof views / sizeof views[0]);
+    suite_add_tcase(s, c);
+    return s;
+}
