@@ -7,6 +7,7 @@ int main(void) {
     SRunner *r = srunner_create(autodiff_suite());
     srunner_add_suite(r, gradcheck_suite());
     srunner_add_suite(r, optimizer_suite());
+    srunner_add_suite(r, numbers_suite());
     srunner_add_suite(r, expand_suite());
     srunner_add_suite(r, precision_suite());
     srunner_add_suite(r, layout_suite());

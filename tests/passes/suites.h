@@ -13,6 +13,7 @@ Suite *gradcheck_suite(void);
 Suite *hoist_suite(void);
 Suite *layout_suite(void);
 Suite *memory_suite(void);
+Suite *numbers_suite(void);
 Suite *optimizer_suite(void);
 Suite *pipeline_suite(void);
 Suite *precision_suite(void);
