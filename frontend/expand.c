@@ -466,8 +466,6 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
                           const Given *given, int num_given, Span at) {
     Call *c = ARENA_NEW(e->arena, Call);
     *c = (Call){.builtin = b, .by = by, .at = at};
-    if (b->lower == lower_planned)
-        return lower_planned(e, c);
     if (!belongs(b->class, e->phase)) {
         report(e->diags, D_wrong_place, at, "`%s` is %s and belongs in %s",
                b->name, class_name(b->class), class_place(b->class));
@@ -491,12 +489,6 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
         v.by = by;
     }
     return v;
-}
-
-Value lower_planned(Expansion *e, const Call *c) {
-    report(e->diags, D_not_built, c->at, "`%s` is not supported yet",
-           c->builtin->name);
-    return value_poison();
 }
 
 // ---- expressions ----

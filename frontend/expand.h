@@ -274,6 +274,7 @@ NodeId as_float(Expansion *e, NodeId n);
 // A number or scalar as f32[].
 NodeId scalar_node(Expansion *e, Value v);
 NodeId number_node(Expansion *e, double value);
+NodeId whole_node(Expansion *e, int64_t value); // i32[]
 // A tensor as numbers, or a number as f32[].
 NodeId operand_node(Expansion *e, const Value *v);
 
@@ -463,13 +464,30 @@ typedef struct Mixing Mixing;
 // Of the run's input of that name.
 Type label_type(const Expansion *e);
 
-// From here on each sample is `share`, f32[N], of itself and for the rest the
-// sample of the batch at `partner`, i32[N].
+// From here on each sample is `share`, f32[N] or f32[], of itself and for the
+// rest the sample of the batch at `partner`, i32[N].
 void labels_mix(Expansion *e, NodeId partner, NodeId share);
 
 // i32[N], i32[N, ...]; or f32 of the output's shape, if they are targets or
 // samples are mixed.
 NodeId label_node(Expansion *e);
+
+// ---- draw.c: random numbers of augmentations ----
+
+// The epoch: i32[].
+NodeId draw_epoch(Expansion *e);
+
+// Numbers for each sample, anew in each epoch, which `what` tells from others
+// of the same call: from 0 to 1, without 1; the same ones in all epochs; whole
+// ones below count; from least to most.
+NodeId draw_share(Expansion *e, const Call *c, const char *what);
+NodeId draw_once(Expansion *e, const Call *c, const char *what);
+NodeId draw_place(Expansion *e, const Call *c, const char *what, int64_t count);
+NodeId draw_range(Expansion *e, const Call *c, const char *what, double least,
+                  double most);
+
+// A number of each sample as [N, 1, ...] of that rank; a scalar stays one.
+NodeId draw_along(Expansion *e, NodeId x, int rank);
 
 // ---- names.c: what can be said before anything is expanded ----
 

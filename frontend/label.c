@@ -9,7 +9,7 @@
 
 struct Mixing {
     NodeId partner; // i32[N]: places in the batch
-    NodeId share;   // f32[N]: of the sample itself
+    NodeId share;   // f32[N] or f32[]: of the sample itself
     const Mixing *before;
 };
 
@@ -33,14 +33,6 @@ void labels_mix(Expansion *e, NodeId partner, NodeId share) {
     e->mixing = m;
 }
 
-// f32[N, ...] with the shape [N, 1, ...] for a number of each sample.
-static NodeId along_samples(Expansion *e, NodeId x, int rank) {
-    Type t = {.dtype = F32, .rank = rank, .dim = {e->recipe.batch}};
-    for (int i = 1; i < rank; i++)
-        t.dim[i] = 1;
-    return graph_reshape(e->graph, x, rank, t.dim);
-}
-
 // Whole labels as shares of the output's classes: 1 for the label's.
 static NodeId one_hot(Expansion *e, NodeId label) {
     Type t = node_type(e, label), output = node_type(e, e->output.node);
@@ -58,7 +50,7 @@ static NodeId mix(Expansion *e, const Mixing *m, NodeId label) {
         label = mix(e, m->before, label);
     Graph *g = e->graph;
     NodeId other = graph_op2(g, OP_gather, label, m->partner);
-    NodeId share = along_samples(e, m->share, node_type(e, label).rank);
+    NodeId share = draw_along(e, m->share, node_type(e, label).rank);
     NodeId rest = graph_op2(g, OP_sub, number_node(e, 1), share);
     return graph_op2(g, OP_add, graph_op2(g, OP_mul, share, label),
                      graph_op2(g, OP_mul, rest, other));

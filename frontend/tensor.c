@@ -37,6 +37,10 @@ NodeId number_node(Expansion *e, double value) {
     return graph_constant(e->graph, type_scalar(F32), value);
 }
 
+NodeId whole_node(Expansion *e, int64_t value) {
+    return graph_constant(e->graph, type_scalar(I32), (double)value);
+}
+
 NodeId scalar_node(Expansion *e, Value v) {
     return v.kind == VALUE_NUMBER ? number_node(e, v.number) : v.node;
 }

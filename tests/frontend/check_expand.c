@@ -176,7 +176,7 @@ static const struct {
     {"image |> flatten |> linear(2)", "input = data.test", "E0201"},
     {"image |> flatten |> linear(2)", "input = 3", "E0301"},
     {"image |> flatten |> linear(2)",
-     "input = data.train |> random_crop(8, pad=2)", "E0501"},
+     "input = data.train |> random_crop(8, pad=2)", "E0313"},
     {"image |> flatten |> linear(2)", "input = data.train |> cutout(5)",
      "E0313"},
     {"image |> flatten |> linear(2)",

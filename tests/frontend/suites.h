@@ -15,6 +15,7 @@ Suite *recipe_suite(void);
 Suite *loss_suite(void);
 Suite *schedule_suite(void);
 Suite *limits_suite(void);
+Suite *augment_suite(void);
 Suite *format_suite(void);
 Suite *diagnostics_suite(void);
 
