@@ -124,7 +124,11 @@ Value lower_conv(Expansion *e, const Call *c) {
     if (!initial_given(e, call_arg(c, P_conv_init), type, &init))
         return value_poison();
     NodeId weight = parameter_new(e, c, "weight", type, init);
-    NodeId y = conv_node(e, c, as_float(e, x->node), weight, &w, groups);
+    NodeId image = as_float(e, x->node);
+    if (e->collecting && init.kind == INIT_WHITENING &&
+        !whitening_collect(e, c, image, type, &init))
+        return value_poison();
+    NodeId y = conv_node(e, c, image, weight, &w, groups);
     return add_bias(e, c, y, type, call_flag(c, P_conv_bias),
                     call_arg(c, P_conv_bias_init));
 }

@@ -328,12 +328,14 @@ typedef enum {
     INIT_DIRAC,    // as INIT_UNIFORM, its first filters the identity
     INIT_ADD_DIRAC,
     INIT_ORTHOGONAL, // times high
+    INIT_WHITENING,  // eps low, of the first `images` samples
 } InitKind;
 
 typedef struct {
     InitKind kind;
     double low, high;
-    int64_t groups; // of a convolution
+    int64_t groups; // of a convolution; 0: of another layer
+    int64_t images;
 } Init;
 
 typedef struct {
@@ -390,6 +392,38 @@ NodeId transposed(Expansion *e, NodeId x, const int64_t *order);
 
 // x with an axis and the last one exchanged.
 NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
+
+// ---- join.c: tensors cut up and put together ----
+
+// Places from .. to - 1 of an axis.
+NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);
+
+// The parts one after the other along an axis.  Their other sizes are equal, or
+// 1, which is repeated.
+NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis);
+
+// ---- whitening.c: filters from the data ----
+
+// False, with a report, unless weights of that type can be whitened.
+bool whitening_check(Expansion *e, const Call *c, Type weight, int64_t groups);
+
+// Adds the sums over the patches of x to the collect graph.  False after a
+// report.
+bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
+                       const Init *init);
+
+// The filters, as a node of the init graph.
+NodeId whitening_values(Graph *g, const Parameter *p);
+
+// ---- collect.c: before parameters start ----
+
+// Whether some parameter starts from the data, and from how many samples: that
+// is left in e->recipe.
+bool collect_wanted(Expansion *e);
+
+// What remains of the current graph, in which e->collecting was set; NULL after
+// a report.
+Graph *collect_finish(Expansion *e);
 
 // ---- dropout.c ----
 
@@ -597,6 +631,7 @@ struct Expansion {
     // The graph that is built, and what is known of the run.
     Graph *graph;
     bool training;
+    bool collecting; // it is the collect graph
     bool full; // what is added is to be computed in f32
     Phase phase;
     Recipe recipe;

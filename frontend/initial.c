@@ -81,6 +81,9 @@ static Init called(Expansion *e, const Call *c, Type t, const Init *old) {
     case B_dirac:
         i.kind = is_text(c, P_dirac_mode, "add") ? INIT_ADD_DIRAC : INIT_DIRAC;
         return i;
+    case B_whitening:
+        return (Init){INIT_WHITENING, .low = call_number(c, P_whitening_eps),
+                      .images = call_count(c, P_whitening_images)};
     default:
         return (Init){INIT_CONSTANT, .low = 0};
     }
@@ -94,15 +97,17 @@ static int least_rank(const Call *c) {
     case B_orthogonal:
         return 2;
     case B_dirac:
+    case B_whitening:
         return 4;
     default:
         return 0;
     }
 }
 
-static bool expect_fans(Expansion *e, const Call *c, Type t) {
-    if (t.rank >= least_rank(c))
-        return true;
+static bool expect_fans(Expansion *e, const Call *c, Type t, int64_t groups) {
+    if (t.rank >= least_rank(c) && (least_rank(c) < 4 || groups > 0))
+        return builtin_id(c->builtin) != B_whitening ||
+               whitening_check(e, c, t, groups);
     Diagnostic *d =
         report(e->diags, D_rank, c->at, "%s is for %s", c->builtin->name,
                least_rank(c) == 4 ? "the weights of a convolution"
@@ -118,7 +123,7 @@ bool initial_given(Expansion *e, const Value *v, Type t, Init *init) {
         *init = (Init){INIT_CONSTANT, .low = v->number};
         return true;
     }
-    if (!expect_fans(e, v->call, t))
+    if (!expect_fans(e, v->call, t, init->groups))
         return false;
     int errors = e->diags->errors;
     *init = called(e, v->call, t, init);
@@ -260,6 +265,8 @@ NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p) {
     case INIT_DIRAC:
         return graph_op3(g, OP_select, dirac_filter(&s), dirac_values(&s),
                          uniform_values(&s, low, high));
+    case INIT_WHITENING:
+        return whitening_values(g, p);
     case INIT_ORTHOGONAL:
         return orthogonal_values(&s, high);
     case INIT_ADD_DIRAC:

@@ -6,8 +6,7 @@
 
 // ---- cutting ----
 
-// Places from .. to - 1 of an axis.
-static NodeId cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
+NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
     Type t = node_type(e, x);
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
     if (from == 0 && to == t.dim[axis])
@@ -34,7 +33,7 @@ Value lower_slice(Expansion *e, const Call *c) {
     if (end->kind == VALUE_NUMBER)
         to = (int64_t)end->number;
     if (from < to && to <= t.dim[axis])
-        return value_tensor(cut(e, x->node, axis, from, to), c->at);
+        return value_tensor(axis_cut(e, x->node, axis, from, to), c->at);
     Diagnostic *d =
         report(e->diags, D_range, c->at,
                "places %lld to %lld are not within 0 to %lld", (long long)from,
@@ -86,8 +85,8 @@ Value lower_split(Expansion *e, const Call *c) {
     }
     Value *item = ARENA_ARRAY(e->arena, (size_t)count, Value);
     for (int64_t i = 0; i < count && within_limits(e, c->at); from += size[i++])
-        item[i] =
-            value_tensor(cut(e, x->node, axis, from, from + size[i]), c->at);
+        item[i] = value_tensor(axis_cut(e, x->node, axis, from, from + size[i]),
+                               c->at);
     if (e->stopped)
         return value_poison();
     return (Value){.kind = VALUE_LIST, .at = c->at, .list = {item, (int)count}};
@@ -112,9 +111,8 @@ static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
                                       .group = -1});
 }
 
-// The parts one after the other: each among zeros, of which those of the right
-// place are chosen.  Sizes of 1 beside other ones are repeated.
-static NodeId joined(Expansion *e, const NodeId *part, int count, int axis) {
+// Each part stands among zeros, and those of the right place are chosen.
+NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
     int64_t size = 0, at = 0;
     for (int i = 0; i < count; i++)
         size += node_type(e, part[i]).dim[axis];
@@ -175,7 +173,7 @@ Value lower_concat(Expansion *e, const Call *c) {
     NodeId *part = ARENA_ARRAY(e->arena, (size_t)count, NodeId);
     for (int i = 0; i < count; i++)
         part[i] = as_float(e, list->list.item[i].node);
-    return value_tensor(joined(e, part, count, axis), c->at);
+    return value_tensor(axis_joined(e, part, count, axis), c->at);
 }
 
 // ---- pad ----
@@ -189,14 +187,14 @@ static NodeId continued(Expansion *e, NodeId x, int axis, int64_t before,
     int count = 0;
     for (int64_t i = before; i > 0; i--) {
         int64_t from = mirrored ? i : 0;
-        part[count++] = cut(e, x, axis, from, from + 1);
+        part[count++] = axis_cut(e, x, axis, from, from + 1);
     }
     part[count++] = x;
     for (int64_t i = 1; i <= after; i++) {
         int64_t from = size - 1 - (mirrored ? i : 0);
-        part[count++] = cut(e, x, axis, from, from + 1);
+        part[count++] = axis_cut(e, x, axis, from, from + 1);
     }
-    return count == 1 ? x : joined(e, part, count, axis);
+    return count == 1 ? x : axis_joined(e, part, count, axis);
 }
 
 static bool expect_pads(Expansion *e, const Call *c, const Value *x,

@@ -72,9 +72,8 @@ static Value expand_output(Expansion *e, TrainBlock *t, const Value *given,
     return value_tensor(sum, input->at);
 }
 
-// Input, model and loss.  The loss; poison after a report.
-static Value forward(Expansion *e, TrainBlock *t, const Value *given,
-                     const Param *input) {
+// What the model is given; poison after a report.
+static Value expand_input(Expansion *e, TrainBlock *t, const Param *input) {
     e->phase = PHASE_INPUT;
     origin_set(e, input->at, NULL);
     input_node(e, INPUT_IMAGE);
@@ -83,8 +82,15 @@ static Value forward(Expansion *e, TrainBlock *t, const Value *given,
         return image;
     if (image.at.source == NULL)
         image.at = input->at;
-    if (!input_check(e, input, image))
-        return value_poison();
+    return input_check(e, input, image) ? image : value_poison();
+}
+
+// Input, model and loss.  The loss; poison after a report.
+static Value forward(Expansion *e, TrainBlock *t, const Value *given,
+                     const Param *input) {
+    Value image = expand_input(e, t, input);
+    if (image.kind == VALUE_POISON)
+        return image;
     Value output = expand_output(e, t, given, input, image);
     if (output.kind == VALUE_POISON)
         return output;
@@ -157,6 +163,21 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
     return e->graph;
 }
 
+// What parameters start from, of samples without augmentation; NULL where
+// nothing does.
+static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
+                            const Param *input) {
+    if (!collect_wanted(e))
+        return NULL;
+    graph_begin(e, t, "collect", false);
+    e->collecting = true;
+    Value image = expand_input(e, t, input);
+    if (image.kind != VALUE_POISON)
+        expand_model(e, t, given, input, image);
+    e->collecting = false;
+    return e->diags->errors == 0 ? collect_finish(e) : NULL;
+}
+
 // What the train block may say and no graph does yet.
 static bool check_built(Expansion *e, TrainBlock *t) {
     int moments;
@@ -190,7 +211,9 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     if (e->diags->errors)
         return NULL;
     p->init = init_graph(e);
+    p->collect = collect_graph(e, t, given, input);
     p->eval = eval_graph(e, t, given, input);
+    p->recipe.collect_samples = e->recipe.collect_samples;
     p->recipe.classes = e->recipe.classes;
     return e->diags->errors ? NULL : p;
 }

@@ -71,7 +71,7 @@ Value lower_parameter(Expansion *e, const Call *c) {
                "a parameter has 1 to %d sizes from 1", MAX_RANK);
         return value_poison();
     }
-    Init init = {.groups = 1};
+    Init init = {INIT_CONSTANT, .low = 0};
     if (!expect_size(e, c, "value", t) ||
         !initial_given(e, call_arg(c, P_parameter_init), t, &init))
         return value_poison();

@@ -224,7 +224,8 @@ Graph *graph_like(const Graph *g);
 // origin and, if the type rule is `declared`, its type.
 NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 
-// Kinds of state.  Derived state is not part of a checkpoint: it is made again.
+// Kinds of state.  Derived state is not part of a checkpoint: it is made again,
+// and what parameters start from is not needed again.
 // Nor are gradients that wait: between updates there are none.
 #define STATE_STATISTIC "statistic" // batch_norm's running mean and variance
 #define STATE_OPTIMIZER "optimizer" // momentum and its kin
@@ -232,6 +233,7 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 #define STATE_GRADIENT "gradient"   // what waits for the batches of an update
 #define STATE_RUN "run"         // step, seed, loss scale: scalars of the run
 #define STATE_METRIC "metric"   // sums that the runtime reads and clears
+#define STATE_START "start"     // sums that parameters start from
 #define STATE_DERIVED "derived" // computed from other state, as f16 copies
 
 // ---- shape.c ----
