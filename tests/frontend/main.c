@@ -48,6 +48,7 @@ int main(void) {
     srunner_add_suite(runner, layers_suite());
     srunner_add_suite(runner, recipe_suite());
     srunner_add_suite(runner, loss_suite());
+    srunner_add_suite(runner, initial_suite());
     srunner_add_suite(runner, schedule_suite());
     srunner_add_suite(runner, limits_suite());
     srunner_add_suite(runner, augment_suite());

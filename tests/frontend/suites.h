@@ -13,6 +13,7 @@ Suite *lower_suite(void);
 Suite *layers_suite(void);
 Suite *recipe_suite(void);
 Suite *loss_suite(void);
+Suite *initial_suite(void);
 Suite *schedule_suite(void);
 Suite *limits_suite(void);
 Suite *augment_suite(void);

@@ -1,0 +1,312 @@
+// How parameters start: the numbers of the init graph.
+#include "tests/frontend/suites.h"
+
+#include <math.h>
+#include <string.h>
+
+// The graph's values with a seed, and with other leaves as given.
+static double **values_of(const Graph *g, Arena *a, double *const *leaf) {
+    double **all = ARENA_ARRAY(a, g->count, double *), *seed;
+    for (NodeId n = 0; leaf != NULL && n < g->count; n++)
+        all[n] = leaf[n];
+    NodeId state = graph_find(g, "run.seed");
+    seed = ARENA_ARRAY(a, 1, double);
+    *seed = 7;
+    if (state != NO_NODE)
+        all[state] = seed;
+    return graph_eval(g, a, all, false);
+}
+
+// What the leaf of that name becomes.
+static const double *assigned(const Graph *g, double *const *value,
+                              const char *name, int64_t *count) {
+    NodeId leaf = graph_find(g, name);
+    ck_assert_msg(leaf != NO_NODE, "there is no %s", name);
+    *count = type_count(g->node[leaf].type);
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_assign && g->node[n].arg[0] == leaf)
+            return value[g->node[n].arg[1]];
+    ck_abort_msg("nothing assigns %s", name);
+}
+
+typedef struct {
+    Loaded l;
+    const double *number;
+    int64_t count;
+} Started;
+
+static Started started(const char *layers, const char *name) {
+    Arena *a = arena_new();
+    Started s = {.l = load_model(arena_format(a,
+                                              "h = image |> %s\nh |> flatten"
+                                              " |> linear(2)",
+                                              layers),
+                                 "")};
+    arena_free(a);
+    ck_assert_str_eq(codes_of(&s.l), "");
+    const Graph *g = s.l.program->init;
+    const char *why = graph_verify(g, s.l.arena);
+    ck_assert_msg(why == NULL, "%s", why);
+    s.number = assigned(g, values_of(g, s.l.arena, NULL), name, &s.count);
+    return s;
+}
+
+static double mean_of(const Started *s) {
+    double sum = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        sum += s->number[i];
+    return sum / (double)s->count;
+}
+
+static double std_of(const Started *s) {
+    double mean = mean_of(s), sum = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        sum += pow(s->number[i] - mean, 2);
+    return sqrt(sum / (double)s->count);
+}
+
+// ---- distributions ----
+
+// Mean, standard deviation and largest size, of 9216 weights [64,3,3,16] or of
+// 1024 [64,16]; 0 stands for any size.
+static const struct {
+    const char *init;
+    double mean, std, most;
+} distributions[] = {
+    {"zeros", 0, 0, 0},
+    {"ones", 1, 0, 1},
+    {"constant(0.25)", 0.25, 0, 0.25},
+    {"-2", -2, 0, 2},
+    {"uniform(-1, 3)", 1, 1.1547005, 3},
+    {"uniform()", 0.5, 0.2886751, 1},
+    {"normal", 0, 1, 0},
+    {"normal(3, std=0.5)", 3, 0.5, 0},
+    {"kaiming", 0, 0.1178511, 0},
+    {"kaiming(fan_out)", 0, 0.0589256, 0},
+    {"kaiming(distribution=uniform)", 0, 0.1178511, 0.2041242},
+    {"kaiming(gain=1)", 0, 0.0833333, 0},
+    {"xavier", 0, 0.0527046, 0.0912871},
+    {"xavier(normal, gain=2)", 0, 0.1054093, 0},
+};
+
+START_TEST(distributions_have_their_moments) {
+    Arena *a = arena_new();
+    Started s =
+        started(arena_format(a, "conv(16, 1) |> conv(64, 3, init=%s) as it",
+                             distributions[_i].init),
+                "it.conv_2.weight");
+    arena_free(a);
+    double std = distributions[_i].std, most = distributions[_i].most;
+    ck_assert_int_eq(s.count, 9216);
+    ck_assert_double_eq_tol(mean_of(&s), distributions[_i].mean,
+                            0.05 * std + 1e-12);
+    ck_assert_double_eq_tol(std_of(&s), std, 0.03 * std + 1e-12);
+    double found = 0;
+    for (int64_t i = 0; i < s.count; i++)
+        found = fmax(found, fabs(s.number[i]));
+    if (most > 0) {
+        ck_assert_double_le(found, most + 1e-6);
+        ck_assert_double_ge(found, 0.99 * most);
+    }
+    arena_free(s.l.arena);
+}
+END_TEST
+
+START_TEST(biases_have_their_own) {
+    Started s = started("conv(4, 1, bias_init=ones)", "conv_1.bias");
+    ck_assert_double_eq(mean_of(&s), 1);
+    arena_free(s.l.arena);
+    s = started("flatten |> linear(8, bias_init=0.5)", "linear_1.bias");
+    ck_assert_double_eq(mean_of(&s), 0.5);
+    arena_free(s.l.arena);
+}
+END_TEST
+
+// Half of the numbers of a normal distribution are within 0.6745 of its
+// standard deviations, 0.27 percent beyond 3.
+START_TEST(normal_numbers_are_normal) {
+    Started s =
+        started("conv(16, 1) |> conv(64, 3, init=normal)", "conv_2.weight");
+    int inner = 0, outer = 0;
+    for (int64_t i = 0; i < s.count; i++) {
+        inner += fabs(s.number[i]) < 0.6744898;
+        outer += fabs(s.number[i]) > 3;
+    }
+    ck_assert_double_eq_tol(inner / 9216.0, 0.5, 0.02);
+    ck_assert_double_eq_tol(outer / 9216.0, 0.0027, 0.002);
+    arena_free(s.l.arena);
+}
+END_TEST
+
+// ---- matrices ----
+
+// Rows of a weight [rows, columns] times each other, columns where they are
+// fewer.
+START_TEST(orthogonal_weights_are_orthonormal) {
+    static const struct {
+        const char *layers;
+        int rows, columns;
+    } cases[] = {
+        {"flatten |> linear(8, init=orthogonal(gain=3)) as it", 8, 16},
+        {"flatten |> linear(24, init=orthogonal(gain=3)) as it", 24, 16},
+        {"conv(4, 2, init=orthogonal(gain=3)) as it", 4, 4},
+    };
+    int rows = cases[_i].rows, columns = cases[_i].columns;
+    Started s = started(cases[_i].layers, "it.weight");
+    bool wide = rows <= columns;
+    int count = wide ? rows : columns, length = wide ? columns : rows;
+    int along = wide ? 1 : columns, across = wide ? columns : 1;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < count; k++) {
+            double product = 0;
+            for (int j = 0; j < length; j++)
+                product += s.number[i * across + j * along] *
+                           s.number[k * across + j * along];
+            ck_assert_double_eq_tol(product, i == k ? 9 : 0, 1e-9);
+        }
+    arena_free(s.l.arena);
+}
+END_TEST
+
+// Filter k of [K,3,3,4] that is the identity of channel k.
+static bool is_identity(const double *filter, int k) {
+    for (int i = 0; i < 36; i++)
+        if (filter[i] != (i == 4 * 4 + k))
+            return false;
+    return true;
+}
+
+START_TEST(dirac_filters_come_first) {
+    Started s =
+        started("conv(4, 1) |> conv(6, 3, init=dirac)", "conv_2.weight");
+    for (int k = 0; k < 4; k++)
+        ck_assert(is_identity(s.number + 36 * k, k));
+    for (int i = 4 * 36; i < 6 * 36; i++) {
+        ck_assert_double_le(fabs(s.number[i]), 1.0 / 6);
+        ck_assert_double_ne(s.number[i], 0);
+    }
+    arena_free(s.l.arena);
+    s = started("conv(8, 1) |> conv(8, 3, groups=2, init=dirac)",
+                "conv_2.weight");
+    for (int k = 0; k < 8; k++)
+        ck_assert(is_identity(s.number + 36 * k, k % 4));
+    arena_free(s.l.arena);
+}
+END_TEST
+
+// The numbers that are there without the identity have the same moments.
+START_TEST(dirac_is_added_without_a_trace) {
+    Started with =
+        started("conv(4, 1) |> conv(6, 3, init=dirac(add))", "conv_2.weight");
+    Started bare = started("conv(4, 1) |> conv(6, 3)", "conv_2.weight");
+    ck_assert_double_eq_tol(mean_of(&with), mean_of(&bare), 1e-9);
+    ck_assert_double_eq_tol(std_of(&with), std_of(&bare), 1e-9);
+    double centre = with.number[4 * 4], other = with.number[4 * 4 + 1];
+    ck_assert_double_gt(centre, other + 0.3);
+    arena_free(with.l.arena);
+    arena_free(bare.l.arena);
+}
+END_TEST
+
+// ---- whitening ----
+
+static double pixel(int64_t i) {
+    return (double)(i * i * 37 % 251);
+}
+
+// The collect graph's sums over a batch of four, of which the first three
+// count: in the first place because of `images`, in the second of `valid`.
+static double **collected(const Graph *g, Arena *a, int valid) {
+    double **leaf = ARENA_ARRAY(a, g->count, double *);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        if (node->op != OP_input)
+            continue;
+        const char *name = node_text(node, ATTR_name);
+        int64_t count = type_count(node->type);
+        leaf[n] = ARENA_ARRAY(a, (size_t)count, double);
+        for (int64_t i = 0; i < count; i++)
+            leaf[n][i] = strcmp(name, "image") == 0   ? pixel(i)
+                         : strcmp(name, "index") == 0 ? (double)i
+                                                      : valid;
+    }
+    return values_of(g, a, leaf);
+}
+
+// x'y over the patches of 2 x 2 of three images of 4 x 4, of numbers p and q.
+static double covariance(int p, int q) {
+    double sum = 0;
+    for (int n = 0; n < 3; n++)
+        for (int i = 0; i < 9; i++) {
+            int corner = n * 16 + i / 3 * 4 + i % 3;
+            double x = pixel(corner + p / 2 * 4 + p % 2) - 128;
+            double y = pixel(corner + q / 2 * 4 + q % 2) - 128;
+            sum += x / 60 * (y / 60);
+        }
+    return sum / 27;
+}
+
+// Filters that whiten: f_i' C f_k is 1 for i = k and else 0.
+START_TEST(whitened_patches_are_uncorrelated) {
+    Loaded l = load_model(
+        "image |> normalize(128, 60)\n"
+        "|> conv(8, 2, bias=false, init=whitening(images=3, eps=1e-12))\n"
+        "|> flatten |> linear(2)",
+        "");
+    ck_assert_str_eq(codes_of(&l), "");
+    ck_assert_int_eq(l.program->recipe.collect_samples, 3);
+    const Graph *collect = l.program->collect, *init = l.program->init;
+    ck_assert(graph_verify(collect, l.arena) == NULL);
+    int64_t count;
+    double **sums = collected(collect, l.arena, _i == 0 ? 4 : 3);
+    double **leaf = ARENA_ARRAY(l.arena, init->count, double *);
+    static const char *const state[] = {"conv_1.weight.products",
+                                        "conv_1.weight.patches"};
+    for (int i = 0; i < 2; i++)
+        leaf[graph_find(init, state[i])] =
+            (double *)assigned(collect, sums, state[i], &count);
+    const double *f =
+        assigned(init, values_of(init, l.arena, leaf), "conv_1.weight", &count);
+    double last = 0;
+    for (int i = 0; i < 4; i++) {
+        double size = 0;
+        for (int k = 0; k < 4; k++) {
+            double product = 0;
+            for (int p = 0; p < 4; p++)
+                for (int q = 0; q < 4; q++)
+                    product += f[4 * i + p] * covariance(p, q) * f[4 * k + q];
+            ck_assert_double_eq_tol(product, i == k, 1e-6);
+            ck_assert_double_eq(f[16 + 4 * i + k], -f[4 * i + k]);
+            size += f[4 * i + k] * f[4 * i + k];
+        }
+        // Eigenvalues descend, and so the filters grow.
+        ck_assert_double_ge(size, last);
+        last = size;
+    }
+    arena_free(l.arena);
+}
+END_TEST
+
+START_TEST(nothing_is_collected_unasked) {
+    Loaded l = load_model("image |> conv(4, 3) |> flatten |> linear(2)", "");
+    ck_assert_ptr_null(l.program->collect);
+    ck_assert_int_eq(l.program->recipe.collect_samples, 0);
+    arena_free(l.arena);
+}
+END_TEST
+
+Suite *initial_suite(void) {
+    Suite *s = suite_create("initial");
+    TCase *t = tcase_create("initial");
+    tcase_add_loop_test(t, distributions_have_their_moments, 0,
+                        sizeof distributions / sizeof distributions[0]);
+    tcase_add_test(t, biases_have_their_own);
+    tcase_add_test(t, normal_numbers_are_normal);
+    tcase_add_loop_test(t, orthogonal_weights_are_orthonormal, 0, 3);
+    tcase_add_test(t, dirac_filters_come_first);
+    tcase_add_test(t, dirac_is_added_without_a_trace);
+    tcase_add_loop_test(t, whitened_patches_are_uncorrelated, 0, 2);
+    tcase_add_test(t, nothing_is_collected_unasked);
+    suite_add_tcase(s, t);
+    return s;
+}
