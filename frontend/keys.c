@@ -364,8 +364,9 @@ Span key_at(const TrainBlock *t, const char *name) {
     return i >= 0 && t->entry[i].value ? t->entry[i].value->at : t->at;
 }
 
-void key_report(Expansion *e, Span at, const char *what, const char *wanted) {
-    report(e->diags, D_key_value, at, "%s must be %s", what, wanted);
+Diagnostic *key_report(Expansion *e, Span at, const char *what,
+                       const char *wanted) {
+    return report(e->diags, D_key_value, at, "%s must be %s", what, wanted);
 }
 
 // A whole number from least to INT32_MAX in *out.

@@ -16,7 +16,10 @@ static bool read_epochs(Expansion *e, TrainBlock *t) {
         return false;
     if (v.kind != VALUE_NUMBER || !(v.number > 0) || v.number > 9e15 ||
         v.unit == UNIT_STEP) {
-        key_report(e, key_at(t, "epochs"), "`epochs`", "a number above 0");
+        Diagnostic *d =
+            key_report(e, key_at(t, "epochs"), "`epochs`", "a number above 0");
+        if (v.kind == VALUE_NUMBER && v.unit == UNIT_STEP)
+            diag_note(d, "the length in steps is `steps = %g`", v.number);
         return false;
     }
     e->recipe.length = (Time){v.number, IN_EPOCHS};
@@ -28,6 +31,12 @@ static bool read_steps(Expansion *e, TrainBlock *t) {
     int64_t steps;
     if (v.kind == VALUE_NUMBER && v.unit == UNIT_STEP)
         v.unit = UNIT_NONE;
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_EPOCH) {
+        Diagnostic *d =
+            key_report(e, key_at(t, "steps"), "`steps`", "a count of steps");
+        diag_note(d, "the length in epochs is `epochs = %g`", v.number);
+        return false;
+    }
     if (!key_whole(e, v, key_at(t, "steps"), "`steps`", 1, &steps))
         return false;
     e->recipe.length = (Time){(double)steps, IN_STEPS};
@@ -112,8 +121,14 @@ static bool read_precision(Expansion *e, TrainBlock *t) {
         e->recipe.precision = d;
         return true;
     }
-    key_report(e, x->at, "`precision`",
-               "f32, f16, bf16, mixed(f16) or mixed(bf16)");
+    Diagnostic *bad = key_report(e, x->at, "`precision`",
+                                 "f32, f16, bf16, mixed(f16) or "
+                                 "mixed(bf16)");
+    Nearest near = nearest_to(word->kind == EXPR_NAME ? word->text : "");
+    nearest_offer(&near, "f32");
+    nearest_offer(&near, "f16");
+    nearest_offer(&near, "bf16");
+    nearest_note(&near, bad);
     return false;
 }
 

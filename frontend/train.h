@@ -55,7 +55,8 @@ Value key_needed(Expansion *e, TrainBlock *t, const char *name,
 Span key_at(const TrainBlock *t, const char *name);
 
 // Reports that what is at a place must be what is wanted.
-void key_report(Expansion *e, Span at, const char *what, const char *wanted);
+Diagnostic *key_report(Expansion *e, Span at, const char *what,
+                       const char *wanted);
 
 // Puts a whole number from least to INT32_MAX into *out; false after a report.
 bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
