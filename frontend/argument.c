@@ -2,6 +2,7 @@
 // the values that builtins get are of the kind that their parameters ask for.
 
 #include "frontend/expand.h"
+#include "frontend/foreign.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,11 +40,23 @@ static int param_named(const Signature *s, Atom name) {
 static void report_unknown(Expansion *e, const Signature *s, const Given *g) {
     Diagnostic *d = report(e->diags, D_unknown_argument, g->at,
                            "%s has no argument `%s`", s->function, g->name);
+    const char *ours = foreign_name(FOREIGN_ARGUMENT, g->name);
     Nearest near = nearest_to(g->name);
     for (int i = 0; i < s->num_params; i++)
         nearest_offer(&near, s->name[i]);
-    nearest_note(&near, d);
+    bool known = ours == NULL || param_named(s, ours) >= 0;
+    if (!known || !foreign_note(FOREIGN_ARGUMENT, g->name, d))
+        nearest_note(&near, d);
     explain(e, s, d);
+}
+
+// `0,5` is two numbers.
+static void note_comma(const Given *given, int index, Diagnostic *d) {
+    const Expr *a = index > 0 ? given[index - 1].expr : NULL;
+    const Expr *b = given[index].expr;
+    if (a && b && a->kind == EXPR_NUMBER && b->kind == EXPR_NUMBER &&
+        a->at.end + 1 == b->at.start)
+        diag_note(d, "a decimal point is a point: %g.%g", a->number, b->number);
 }
 
 // Puts the argument `index` into the slot of its parameter.
@@ -59,6 +72,7 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
         Diagnostic *d =
             report(e->diags, D_surplus, g->at, "%s takes %d argument%s",
                    s->function, s->num_params, s->num_params == 1 ? "" : "s");
+        note_comma(given, index, d);
         explain(e, s, d);
         return false;
     }
@@ -73,12 +87,18 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
     return true;
 }
 
-static bool check_missing(Expansion *e, const Signature *s, const int *slot) {
+static bool check_missing(Expansion *e, const Signature *s, const Given *given,
+                          const int *slot) {
     for (int i = 0; i < s->num_params; i++) {
         if (slot[i] >= 0 || s->optional[i])
             continue;
         Diagnostic *d = report(e->diags, D_missing, s->at, "%s needs `%s`",
                                s->function, s->name[i]);
+        bool number = slot[0] >= 0 && given[slot[0]].expr != NULL &&
+                      given[slot[0]].expr->kind == EXPR_NUMBER;
+        if (i > 0 && number && strcmp(s->name[0], "x") == 0)
+            diag_note(d, "`x` comes first, or before a |>: x |> %s(...)",
+                      s->function);
         explain(e, s, d);
         return false;
     }
@@ -100,7 +120,7 @@ bool match_arguments(Expansion *e, const Signature *s, const Given *given,
         good &= place(e, s, given, i, position, slot);
         position += given[i].name == NULL;
     }
-    return good && check_missing(e, s, slot);
+    return good && check_missing(e, s, given, slot);
 }
 
 // ---- what a builtin's parameters ask for ----
@@ -317,20 +337,21 @@ static const char *describe(Expansion *e, Value v) {
     return text_string(&t);
 }
 
-static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
-                        Value v, Span at) {
-    bool range = v.kind == VALUE_NUMBER && p->kind != TENSOR &&
-                 p->kind != FLAG && p->kind != STRING && p->kind != WORD;
-    Diagnostic *d =
-        report(e->diags, range ? D_range : D_kind, at, "`%s` of %s must be %s",
-               p->name, c->builtin->name, kind_wanted(e, p));
-    diag_label(d, "this is %s", describe(e, v));
-    if (p->kind == MOMENT && is_plain(v) && v.number > 1)
-        diag_note(d, "write `%.9g epoch` or `%.9g step` if that is meant",
-                  v.number, v.number);
-    if (v.at.source != NULL &&
-        (v.at.source != at.source || v.at.start != at.start))
-        diag_place(d, v.at, "it comes from here");
+static Signature signature_of(Expansion *e, const Call *c) {
+    const ParamInfo *p = &param_info[c->builtin->first];
+    int count = builtin_num_params(c->builtin);
+    const char **name = ARENA_ARRAY(e->arena, (size_t)count + 1, const char *);
+    bool *optional = ARENA_ARRAY(e->arena, (size_t)count + 1, bool);
+    for (int i = 0; i < count; i++) {
+        name[i] = p[i].name;
+        optional[i] = p[i].otherwise != NULL;
+    }
+    return (Signature){.function = c->builtin->name,
+                       .at = c->at,
+                       .num_params = count,
+                       .name = name,
+                       .optional = optional,
+                       .rest = count > 0 && p[count - 1].kind == KNOTS};
 }
 
 static bool word_allowed(const char *words, const char *word) {
@@ -342,6 +363,28 @@ static bool word_allowed(const char *words, const char *word) {
         w += end + strspn(w + end, " ");
     }
     return false;
+}
+
+static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
+                        Value v, Span at) {
+    bool range = v.kind == VALUE_NUMBER && p->kind != TENSOR &&
+                 p->kind != FLAG && p->kind != STRING && p->kind != WORD;
+    Diagnostic *d =
+        report(e->diags, range ? D_range : D_kind, at, "`%s` of %s must be %s",
+               p->name, c->builtin->name, kind_wanted(e, p));
+    diag_label(d, "this is %s", describe(e, v));
+    if (v.kind == VALUE_STRING && p->words && word_allowed(p->words, v.text))
+        diag_note(d, "a word stands without quotes: %s", v.text);
+    const Signature signature = signature_of(e, c);
+    if (v.kind == VALUE_NUMBER && p->kind == FLAG)
+        diag_note(d, "it is %s; the channels of the input are known",
+                  usage(e, &signature));
+    if (p->kind == MOMENT && is_plain(v) && v.number > 1)
+        diag_note(d, "write `%.9g epoch` or `%.9g step` if that is meant",
+                  v.number, v.number);
+    if (v.at.source != NULL &&
+        (v.at.source != at.source || v.at.start != at.start))
+        diag_place(d, v.at, "it comes from here");
 }
 
 // A name that is meant as a word, such as `reflect`.
@@ -363,7 +406,10 @@ static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
     const char *rest = p->words;
     for (const char *w; (w = next_word(e, &rest)) != NULL;)
         nearest_offer(&near, w);
-    nearest_note(&near, d);
+    const char *ours = foreign_name(FOREIGN_WORD, g->expr->text);
+    if (ours == NULL || !word_allowed(p->words, ours) ||
+        !foreign_note(FOREIGN_WORD, g->expr->text, d))
+        nearest_note(&near, d);
 }
 
 static Value default_value(const ParamInfo *p) {
@@ -464,23 +510,6 @@ static Given as_flag(const Builtin *b, Given g) {
             return (Given){.name = g.expr->text, .at = g.at, .value = &yes};
     }
     return g;
-}
-
-static Signature signature_of(Expansion *e, const Call *c) {
-    const ParamInfo *p = &param_info[c->builtin->first];
-    int count = builtin_num_params(c->builtin);
-    const char **name = ARENA_ARRAY(e->arena, (size_t)count + 1, const char *);
-    bool *optional = ARENA_ARRAY(e->arena, (size_t)count + 1, bool);
-    for (int i = 0; i < count; i++) {
-        name[i] = p[i].name;
-        optional[i] = p[i].otherwise != NULL;
-    }
-    return (Signature){.function = c->builtin->name,
-                       .at = c->at,
-                       .num_params = count,
-                       .name = name,
-                       .optional = optional,
-                       .rest = count > 0 && p[count - 1].kind == KNOTS};
 }
 
 bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {

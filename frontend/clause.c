@@ -1,6 +1,7 @@
 // The clauses of the train block: when to evaluate and how, when to write a
 // checkpoint, when to stop.
 
+#include "frontend/foreign.h"
 #include "frontend/train.h"
 
 #include <string.h>
@@ -21,6 +22,8 @@ static bool is_metric(const Expr *x) {
 static void report_metric(Expansion *e, const Expr *x) {
     Diagnostic *d = report(e->diags, D_key_value, x->at,
                            "a metric is accuracy, top5, loss or perplexity");
+    if (x->kind == EXPR_NAME && foreign_note(FOREIGN_WORD, x->text, d))
+        return;
     Nearest near = nearest_to(x->kind == EXPR_NAME ? x->text : "");
     for (int i = 0; i < NUM_METRICS; i++)
         nearest_offer(&near, metric_name[i]);

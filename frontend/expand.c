@@ -6,6 +6,7 @@
 // still do is stopped by a limit on depth and one on work.
 
 #include "frontend/expand.h"
+#include "frontend/foreign.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,6 +88,18 @@ static bool is_active(const Expansion *e, Atom name) {
     return false;
 }
 
+// What a name that nothing defines was meant to be.
+static void note_name(Expansion *e, Atom name, Diagnostic *d) {
+    if (foreign_note(FOREIGN_FUNCTION, name, d))
+        return;
+    Nearest near = nearest_to(name);
+    for (const Binding *n = e->scope; n != NULL; n = n->next)
+        nearest_offer(&near, n->name);
+    for (int i = 0; i < NUM_BUILTINS; i++)
+        nearest_offer(&near, builtin_info[i].name);
+    nearest_note(&near, d);
+}
+
 static Value report_name(Expansion *e, const Expr *x) {
     const Builtin *b = builtin_find(x->text);
     Span later = defined_later(e, x->text);
@@ -106,12 +119,7 @@ static Value report_name(Expansion *e, const Expr *x) {
     } else {
         Diagnostic *d = report(e->diags, D_unknown_name, x->at,
                                "nothing here is called `%s`", x->text);
-        Nearest near = nearest_to(x->text);
-        for (const Binding *n = e->scope; n != NULL; n = n->next)
-            nearest_offer(&near, n->name);
-        for (int i = 0; i < NUM_BUILTINS; i++)
-            nearest_offer(&near, builtin_info[i].name);
-        nearest_note(&near, d);
+        note_name(e, x->text, d);
     }
     return value_poison();
 }
@@ -137,6 +145,12 @@ bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
     return false;
 }
 
+// Whether x is a name that nothing has, as of a module of another language.
+static bool is_unknown(Expansion *e, const Expr *x) {
+    return x->kind == EXPR_NAME && scope_find(e, x->text, NULL) == NULL &&
+           builtin_find(x->text) == NULL;
+}
+
 // ---- types ----
 
 static bool is_dimension_name(const Expr *x) {
@@ -146,6 +160,13 @@ static bool is_dimension_name(const Expr *x) {
 // The size that a dimension of a type stands for.  A new name takes the size
 // that is found; -1 after a report.
 static int64_t expand_dimension(Expansion *e, const Expr *x, int64_t found) {
+    if (x->kind == EXPR_NAME && is_unknown(e, x) && !is_dimension_name(x)) {
+        Diagnostic *d = report(e->diags, D_unknown_name, x->at,
+                               "nothing here is called `%s`", x->text);
+        diag_note(d, "a dimension's name begins with an upper-case letter, as "
+                     "`N`");
+        return -1;
+    }
     if (is_dimension_name(x) && scope_find(e, x->text, NULL) == NULL) {
         if (found < 1) {
             report(e->diags, D_data, x->at, "nothing says how large `%s` is",
@@ -654,20 +675,36 @@ static Value expand_unit(Expansion *e, const Expr *x) {
     return v;
 }
 
+static void report_member(Expansion *e, const Expr *x) {
+    bool module = is_unknown(e, x->left);
+    Diagnostic *d = module ? report(e->diags, D_unknown_name, x->at,
+                                    "nothing here is called `%s.%s`",
+                                    x->left->text, x->text)
+                           : report(e->diags, D_unknown_name, x->at,
+                                    "`.%s` has no meaning here", x->text);
+    if (!module && builtin_find(x->text) != NULL)
+        diag_note(d, "a function is applied by |>, as in: x |> %s", x->text);
+    else
+        note_name(e, x->text, d);
+}
+
 // data.train, the only member there is.
 static Value expand_member(Expansion *e, const Expr *x) {
-    Value v = expand(e, x->left);
+    Value v = {.kind = VALUE_NOTHING};
+    if (!is_unknown(e, x->left))
+        v = expand(e, x->left);
     if (v.kind == VALUE_POISON)
         return v;
     bool data = v.kind == VALUE_CALL && v.call->builtin->class == DATA;
     if (data && strcmp(x->text, "train") == 0 && e->phase == PHASE_INPUT)
         return value_tensor(input_node(e, INPUT_IMAGE), x->at);
-    report(e->diags, D_unknown_name, x->at,
-           data
-               ? "`data.%s` has no meaning here; `data.train` is what an input "
-                 "begins with, `data.test` what eval is on"
-               : "there is no `%s` here",
-           x->text);
+    if (data)
+        report(e->diags, D_unknown_name, x->at,
+               "`data.%s` has no meaning here; `data.train` is what an input "
+               "begins with, `data.test` what eval is on",
+               x->text);
+    else
+        report_member(e, x);
     return value_poison();
 }
 

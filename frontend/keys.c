@@ -3,6 +3,7 @@
 // A key is computed when something uses it, so keys may use one another in any
 // order; and again for each graph, as schedules become nodes of it.
 
+#include "frontend/foreign.h"
 #include "frontend/train.h"
 
 #include <math.h>
@@ -301,6 +302,8 @@ Value lazy_force(Expansion *e, Lazy *lazy, Span at) {
         Diagnostic *d = report(e->diags, D_key_cycle, at,
                                "`%s` depends on itself", lazy->entry->name);
         diag_place(d, lazy->entry->at, "it is given here");
+        if (strcmp(lazy->entry->name, "data") == 0)
+            diag_note(d, "a path stands between quotes: \"data/cifar10\"");
         return value_poison();
     }
     if (lazy->progress == DONE)
@@ -320,12 +323,15 @@ static void report_key(Expansion *e, const Entry *entry, const char *right) {
     Diagnostic *d =
         report(e->diags, D_unknown_key, entry->at,
                "there is no key `%s`, and no other key uses it", entry->name);
-    if (right != NULL)
+    if (!foreign_note(FOREIGN_KEY, entry->name, d) && right != NULL)
         diag_note(d, "did you mean `%s`?", right);
 }
 
 // The known key nearest to a name; NULL for none.
 static const char *known_near(const char *name) {
+    const char *ours = foreign_name(FOREIGN_KEY, name);
+    if (ours != NULL)
+        return ours;
     Nearest near = nearest_to(name);
     for (int k = 0; k < NUM_KNOWN; k++)
         nearest_offer(&near, known_key[k].name);

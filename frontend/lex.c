@@ -72,6 +72,7 @@ typedef struct {
     Token *token;
     size_t count, capacity;
     bool first;    // no token on this line yet
+    bool skipped;  // what is no token, since the last
     Atom too_long; // the latest name that is; said once
 } Lexer;
 
@@ -128,7 +129,11 @@ static Token *add_token(Lexer *l, TokenKind kind, size_t start) {
         l->capacity = capacity;
     }
     Token *t = &l->token[l->count++];
-    *t = (Token){.kind = kind, .first = l->first, .at = span_from(l, start)};
+    *t = (Token){.kind = kind,
+                 .first = l->first,
+                 .skipped = l->skipped,
+                 .at = span_from(l, start)};
+    l->skipped = false;
     l->first = false;
     return t;
 }
@@ -255,6 +260,8 @@ static const Misspelling *misspelling_at(const char *s) {
         {"|", "layers are chained by |>", TOKEN_PIPE, NULL},
         {"&&", "write `and`", TOKEN_AND, NULL},
         {"!", "write `not`", TOKEN_NOT, NULL},
+        {"?", "a choice is written if ... { ... } else { ... }", TOKEN_END,
+         NULL},
         {"\xc2\xa0", "this is a space that does not break; write a plain one",
          TOKEN_END, NULL},
     };
@@ -280,7 +287,8 @@ static void lex_misspelling(Lexer *l, const Misspelling *m) {
     diag_note(d, "%s", m->advice);
     if (m->meant == TOKEN_STRING)
         skip_quoted(l, m->end);
-    if (m->meant != TOKEN_END)
+    l->skipped = m->meant == TOKEN_END;
+    if (!l->skipped)
         add_token(l, m->meant, start)->text = atom_of(l->atoms, "", 0);
 }
 
@@ -292,6 +300,7 @@ static void lex_unknown(Lexer *l) {
         return;
     }
     l->at += utf8_length(s, l->source->length - start);
+    l->skipped = true;
     size_t length = l->at - start;
     bool hidden = (unsigned char)*s < 32 || *s == 127 ||
                   (length == 1 && (unsigned char)*s >= 128);

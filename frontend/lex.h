@@ -30,8 +30,9 @@ const char *token_name(TokenKind k);
 
 typedef struct {
     TokenKind kind;
-    bool first;  // of its line
-    bool broken; // a string that did not end
+    bool first;   // of its line
+    bool broken;  // a string that did not end
+    bool skipped; // what was before it is no token
     Span at;
     Atom text; // NAME and STRING; of a keyword its spelling
     double number;

@@ -4,6 +4,7 @@
 #include "frontend/train.h"
 
 #include <math.h>
+#include <string.h>
 
 bool time_of_value(Value v, Time *out) {
     if (v.kind != VALUE_NUMBER || !(v.number >= 0))
@@ -22,11 +23,17 @@ bool time_of_value(Value v, Time *out) {
     return false;
 }
 
+// `every epoch`, for `every 1 epoch`.
+static bool is_unit_alone(const Expr *x) {
+    return x->kind == EXPR_NAME &&
+           (strcmp(x->text, "epoch") == 0 || strcmp(x->text, "step") == 0);
+}
+
 bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *what,
                Time *out) {
     e->scope = t->lazy[0].scope;
     e->phase = PHASE_KEYS;
-    Value v = expand(e, x);
+    Value v = is_unit_alone(x) ? value_number(0, x->at) : expand(e, x);
     if (v.kind == VALUE_POISON)
         return false;
     if (time_of_value(v, out) && out->count > 0)

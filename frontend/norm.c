@@ -145,10 +145,22 @@ static bool expect_statistics(Expansion *e, const Call *c, const Value *x,
     return false;
 }
 
+// An eps of 1 or more was meant as a number of channels.
+static bool expect_small(Expansion *e, const Call *c, ParamId eps) {
+    const Value *v = call_arg(c, eps);
+    if (v->number < 1)
+        return true;
+    Diagnostic *d = report(e->diags, D_range, v->at,
+                           "`eps` of %s must be below 1", c->builtin->name);
+    diag_note(d, "the channels of the input are known; leave them out");
+    return false;
+}
+
 Value lower_batch_norm(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_batch_norm_x);
     int64_t splits = call_count(c, P_batch_norm_ghost);
-    if (!expect_statistics(e, c, x, splits))
+    if (!expect_small(e, c, P_batch_norm_eps) ||
+        !expect_statistics(e, c, x, splits))
         return value_poison();
     warn_bias(e, c, x);
     Type t = node_type(e, x->node);
@@ -211,6 +223,8 @@ Value lower_layer_norm(Expansion *e, const Call *c) {
         diag_place(d, x->at, "this is %s", type_text(e, t));
         return value_poison();
     }
+    if (!expect_small(e, c, P_layer_norm_eps))
+        return value_poison();
     int64_t last = t.rank - 1;
     NodeId y =
         standardized(e, as_float(e, x->node), 1, &last, (double)t.dim[last],

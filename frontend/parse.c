@@ -9,6 +9,7 @@
 // nothing until the statement's caller has skipped to the next statement.
 
 #include "frontend/ast.h"
+#include "frontend/foreign.h"
 
 #include <string.h>
 
@@ -58,15 +59,17 @@ static const char *found(Parser *p) {
     return token_name(t->kind);
 }
 
-// NULL while in panic.  After a broken string what is missing may be inside.
+// NULL while in panic.  What is missing may be what the lexer could not read.
 static Diagnostic *expected(Parser *p, const char *what) {
     if (p->panic)
         return NULL;
     p->panic = true;
-    if (p->at > 0 && p->token[p->at - 1].broken)
+    if (current(p)->skipped || (p->at > 0 && p->token[p->at - 1].broken))
         return NULL;
-    return report(p->diags, D_syntax, current(p)->at, "expected %s, found %s",
-                  what, found(p));
+    Diagnostic *d = report(p->diags, D_syntax, current(p)->at,
+                           "expected %s, found %s", what, found(p));
+    syntax_note(p->token, p->at, what, d);
+    return d;
 }
 
 static bool expect(Parser *p, TokenKind k) {
@@ -114,9 +117,19 @@ static void leave(Parser *p) {
 
 // Whether an item of the file begins here, whatever is still open.
 static bool at_item(const Parser *p) {
-    TokenKind k = current(p)->kind;
-    return current(p)->first &&
-           (k == TOKEN_MODEL || k == TOKEN_TRAIN || k == TOKEN_IMPORT);
+    TokenKind next = following(p)->kind;
+    if (!current(p)->first)
+        return false;
+    switch (current(p)->kind) {
+    case TOKEN_IMPORT:
+        return next == TOKEN_STRING || next == TOKEN_NAME;
+    case TOKEN_MODEL:
+    case TOKEN_TRAIN:
+        return next == TOKEN_NAME || next == TOKEN_OPEN_BLOCK ||
+               next == TOKEN_COLON;
+    default:
+        return false;
+    }
 }
 
 // ---- growing lists ----
@@ -881,6 +894,21 @@ Entry parse_setting(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
     return e;
 }
 
+// Skips to the next item: a line that begins with a word for one, at its
+// margin where that word may begin a statement too.
+static void recover_item(Parser *p) {
+    p->panic = false;
+    p->brackets = 0;
+    for (; !is(p, TOKEN_END); advance(p)) {
+        const Token *t = current(p);
+        bool margin =
+            t->at.start == 0 || t->at.source->text[t->at.start - 1] == '\n';
+        if (at_item(p) ||
+            (margin && (t->kind == TOKEN_LET || t->kind == TOKEN_FN)))
+            return;
+    }
+}
+
 // file = { item }
 File *parse(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
     Parser p = parser_new(a, s, d, atoms);
@@ -889,10 +917,8 @@ File *parse(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
         Item i = item(&p);
         APPEND(&p, f->item, f->count, i);
         end_statement(&p);
-        if (p.panic) {
-            recover(&p);
-            accept(&p, TOKEN_CLOSE_BLOCK);
-        }
+        if (p.panic)
+            recover_item(&p);
     }
     return f;
 }

@@ -1,6 +1,7 @@
 // What the train block says about the run: what must be known before a graph
 // is built, and what becomes a part of one.
 
+#include "frontend/foreign.h"
 #include "frontend/train.h"
 
 #include <string.h>
@@ -124,6 +125,10 @@ static bool read_precision(Expansion *e, TrainBlock *t) {
     Diagnostic *bad = key_report(e, x->at, "`precision`",
                                  "f32, f16, bf16, mixed(f16) or "
                                  "mixed(bf16)");
+    if (word->kind == EXPR_STRING)
+        diag_note(bad, "a word stands without quotes");
+    if (word->kind == EXPR_NAME && foreign_note(FOREIGN_WORD, word->text, bad))
+        return false;
     Nearest near = nearest_to(word->kind == EXPR_NAME ? word->text : "");
     nearest_offer(&near, "f32");
     nearest_offer(&near, "f16");
@@ -226,8 +231,13 @@ Value train_loss(Expansion *e, TrainBlock *t, Value output) {
         key_needed(e, t, "loss", "loss = mean(cross_entropy(output, label))");
     if (v.kind == VALUE_POISON)
         return v;
-    if (!expect_kind(e, v, VALUE_TENSOR, key_at(t, "loss"), "`loss`"))
+    if (v.kind != VALUE_TENSOR) {
+        Diagnostic *d = report(e->diags, D_kind, key_at(t, "loss"),
+                               "`loss` must be a tensor, and this is %s",
+                               value_kind_name(v.kind));
+        diag_note(d, "as in: loss = mean(cross_entropy(output, label))");
         return value_poison();
+    }
     return v.node == e->loss.total ? v : report_not_reduced(e, t);
 }
 
@@ -241,7 +251,8 @@ Value train_optimizer(Expansion *e, TrainBlock *t) {
     if (v.kind == VALUE_POISON ||
         (v.kind == VALUE_CALL && v.call->builtin->class == OPTIMIZER))
         return v;
-    key_report(e, key_at(t, "optimizer"), "`optimizer`", "an optimizer");
+    key_report(e, key_at(t, "optimizer"), "`optimizer`",
+               "an optimizer, as adamw(lr=1e-3)");
     return value_poison();
 }
 

@@ -1,0 +1,29 @@
+// What a beginner brings from other systems, answered with what is written
+// here.
+#ifndef FRONTEND_FOREIGN_H
+#define FRONTEND_FOREIGN_H
+
+#include "frontend/lex.h"
+
+// ---- foreign.c ----
+
+typedef enum {
+    FOREIGN_FUNCTION,
+    FOREIGN_ARGUMENT,
+    FOREIGN_KEY,
+    FOREIGN_WORD,
+    FOREIGN_SYNTAX
+} Foreign;
+
+// What a word of another system is called here; NULL where nothing is known.
+const char *foreign_name(Foreign where, const char *word);
+
+// Adds a note about such a word.  False where nothing is known of it.
+bool foreign_note(Foreign where, const char *word, Diagnostic *d);
+
+// ---- syntax.c ----
+
+// Adds notes to the report that t[at] is not what was expected.
+void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d);
+
+#endif

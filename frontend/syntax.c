@@ -1,0 +1,163 @@
+// Advice about syntax: where the grammar stops, what came from another language
+// is known by the tokens around.
+
+#include "frontend/foreign.h"
+
+#include <string.h>
+
+// The tokens around the place; END where there is none.
+typedef struct {
+    const Token *t;
+    int at;
+    TokenKind before, here, after;
+    const char *expected;
+} Around;
+
+static bool is_open(TokenKind k) {
+    return k == TOKEN_OPEN || k == TOKEN_OPEN_LIST;
+}
+
+static bool is_close(TokenKind k) {
+    return k == TOKEN_CLOSE || k == TOKEN_CLOSE_LIST;
+}
+
+// The bracket that is still open at a token, -1 for none; a block ends the
+// search.
+static int open_bracket(const Token *t, int at) {
+    int closed = 0;
+    for (int i = at - 1; i >= 0; i--) {
+        if (t[i].kind == TOKEN_OPEN_BLOCK || t[i].kind == TOKEN_CLOSE_BLOCK)
+            return -1;
+        closed += is_close(t[i].kind);
+        if (is_open(t[i].kind) && closed-- == 0)
+            return i;
+    }
+    return -1;
+}
+
+// Advice that follows from two neighbours.
+static const struct {
+    TokenKind first, second;
+    const char *note;
+} pairs[] = {
+    {TOKEN_TIMES, TOKEN_TIMES, "a power is written ^"},
+    {TOKEN_DIVIDE, TOKEN_TIMES, "a comment begins with #"},
+    {TOKEN_MORE, TOKEN_MORE, "layers are chained by |>"},
+    {TOKEN_COLON, TOKEN_COLON, "a name stands alone, without its module"},
+    {TOKEN_COLON, TOKEN_ASSIGN, "a variable is written NAME = VALUE"},
+    {TOKEN_DOT, TOKEN_NUMBER, "a number begins with a digit, as 0.5"},
+    {TOKEN_PLUS, TOKEN_ASSIGN, "write it out, as in: h = h + x"},
+    {TOKEN_MINUS, TOKEN_ASSIGN, "write it out, as in: h = h - x"},
+    {TOKEN_TIMES, TOKEN_ASSIGN, "write it out, as in: h = h * x"},
+    {TOKEN_DIVIDE, TOKEN_ASSIGN, "write it out, as in: h = h / x"},
+    {TOKEN_ASSIGN, TOKEN_MORE, "a function has a name: fn NAME(x) = ..."},
+    {TOKEN_COMMA, TOKEN_CLOSE_BLOCK, "a line needs no comma at its end"},
+    {TOKEN_TRAIN, TOKEN_OPEN_BLOCK,
+     "name the model that is trained, as in: train Net { ... }"},
+    {TOKEN_TRAIN, TOKEN_COLON,
+     "name the model that is trained, as in: train Net { ... }"},
+    {TOKEN_IMPORT, TOKEN_NAME,
+     "an import is written import \"std/vision.net\" { flip_lr }"},
+    {TOKEN_STRING, TOKEN_AS,
+     "names are imported one by one: import \"std/vision.net\" { flip_lr }"},
+    {TOKEN_OPEN_BLOCK, TOKEN_TIMES,
+     "names are imported one by one: import \"std/vision.net\" { flip_lr }"},
+    {TOKEN_MODEL, TOKEN_ASSIGN,
+     "`model` is a word of the language; use another name"},
+    {TOKEN_TRAIN, TOKEN_ASSIGN,
+     "`train` is a word of the language; use another name"},
+};
+
+static const char *pair_note(TokenKind first, TokenKind second) {
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (pairs[i].first == first && pairs[i].second == second)
+            return pairs[i].note;
+    return NULL;
+}
+
+// Advice that follows from one token where it stands.
+static const char *token_note(const Around *a) {
+    bool line = strcmp(a->expected, "a new line") == 0;
+    bool item = strncmp(a->expected, "`import`", 8) == 0;
+    switch (a->here) {
+    case TOKEN_ARROW:
+        return line ? "layers are chained by |>" : NULL;
+    case TOKEN_COLON:
+        return strcmp(a->expected, "`{`") == 0
+                   ? "a block stands between { and }"
+                   : NULL;
+    case TOKEN_ASSIGN:
+        return strcmp(a->expected, "`{`") == 0 ? "a comparison is written =="
+               : line && a->before == TOKEN_NAME
+                   ? "only a name can be given a value"
+                   : NULL;
+    case TOKEN_OPEN_LIST:
+        return item   ? "there are no sections: a model is written model NAME"
+                        "(image: u8[N, 32, 32, 3]) -> f32[N, 10] { ... }, its "
+                        "recipe train NAME { ... }"
+               : line ? "a tensor has no index; `slice` takes a part of it"
+                      : NULL;
+    case TOKEN_OPEN:
+        return strcmp(a->expected, "`[`") == 0
+                   ? "dimensions stand between [ and ], as in u8[N, 32, 32, 3]"
+                   : NULL;
+    case TOKEN_COMMA:
+        return strcmp(a->expected, "`)`") == 0
+                   ? "a list stands between [ and ], as in [3, 3]"
+                   : NULL;
+    case TOKEN_CLOSE:
+    case TOKEN_CLOSE_LIST:
+        return line ? "no bracket is open here" : NULL;
+    case TOKEN_OPEN_BLOCK:
+        return strcmp(a->expected, "`(`") == 0
+                   ? "a model has an input, as in: (image: u8[N, 32, 32, 3])"
+                   : NULL;
+    case TOKEN_NAME:
+        return item && a->after == TOKEN_ASSIGN
+                   ? "a constant is written let NAME = VALUE"
+               : a->after == TOKEN_COLON && a->t[a->at].first
+                   ? "a key and its value are joined by ="
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+// A word of another language here or just before.
+static bool word_note(const Around *a, Diagnostic *d) {
+    const Token *here = &a->t[a->at];
+    if (a->here == TOKEN_NAME && (foreign_note(FOREIGN_SYNTAX, here->text, d) ||
+                                  (strncmp(a->expected, "a type", 6) == 0 &&
+                                   foreign_note(FOREIGN_WORD, here->text, d))))
+        return true;
+    return a->before == TOKEN_NAME && !here->first &&
+           foreign_note(FOREIGN_SYNTAX, here[-1].text, d);
+}
+
+static void bracket_note(const Around *a, Diagnostic *d) {
+    int open = open_bracket(a->t, a->at);
+    bool closes = strstr(a->expected, "`)`") || strstr(a->expected, "`]`");
+    if (closes && open >= 0 && a->t[a->at].first)
+        diag_place(d, a->t[open].at, "this bracket is still open");
+}
+
+void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d) {
+    Around a = {.t = t, .at = at, .expected = expected};
+    a.before = at > 0 ? t[at - 1].kind : TOKEN_END;
+    a.here = t[at].kind;
+    a.after = a.here == TOKEN_END ? TOKEN_END : t[at + 1].kind;
+    bracket_note(&a, d);
+    const char *note = pair_note(a.before, a.here);
+    if (note == NULL)
+        note = pair_note(a.here, a.after);
+    if (note == NULL && word_note(&a, d))
+        return;
+    if (note == NULL)
+        note = token_note(&a);
+    if (note == NULL && strstr(expected, "`{`") && at > 1 &&
+        t[at - 2].kind == TOKEN_IMPORT)
+        note = "names are imported one by one: import \"std/vision.net\" "
+               "{ flip_lr }";
+    if (note != NULL)
+        diag_note(d, "%s", note);
+}
