@@ -167,11 +167,16 @@ void sums_finish(Emit *e, Text *t);
 // ---- the skeletons: each writes the body of one kind of kernel ----
 void emit_grid(Emit *e, Text *t);
 void emit_rows(Emit *e, Text *t);
+void emit_scatter(Emit *e, Text *t);
 void emit_update(Emit *e, Text *t, int *grid);
 void emit_check(Emit *e, Text *t, int *grid);
 
 // Where texts hold the kernel's own name until it has one.
 #define OWN_NAME "\x03"
+
+// Whether the access of some node is out of step with the lanes of the space:
+// then there is one lane.
+bool is_narrow(const Emit *e);
 
 // Stores output n, whose value at p is in `value`, from scope s.
 void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value);

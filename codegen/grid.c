@@ -75,14 +75,11 @@ static bool moves_columns(const Emit *e, const Node *d) {
     int last = d->type.rank - 1;
     if (d->op == OP_transpose && last > 0)
         return node_ints(d, ATTR_order, last, 0) != last;
-    if (d->op == OP_gather)
-        return e->g->node[d->arg[0]].type.rank == 1;
-    return d->op == OP_gather_grad && last == 0;
+    return d->op == OP_gather && e->g->node[d->arg[0]].type.rank == 1;
 }
 
-// Whether the access of some node is out of step with the lanes of the space:
-// then there is one lane.  What has one column is the same for all lanes.
-static bool is_narrow(const Emit *e) {
+// What has one column is the same for all lanes.
+bool is_narrow(const Emit *e) {
     int64_t columns = space_columns(e->group->space);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];

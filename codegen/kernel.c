@@ -130,6 +130,8 @@ static Kernel write_kernel(const Graph *host, const Graph *device, Arena *a,
         emit_grid(&e, &body);
     else if (group->kind == GROUP_ROWS)
         emit_rows(&e, &body);
+    else if (group->kind == GROUP_SCATTER)
+        emit_scatter(&e, &body);
     else if (group->kind == GROUP_UPDATE)
         emit_update(&e, &body, grid);
     else

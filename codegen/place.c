@@ -223,35 +223,47 @@ static Place move_take(Emit *e, Scope *s, NodeId n, Place p, Type from) {
     return q;
 }
 
-// The same element under another shape.  Axes of size 1 come and go freely;
-// anything else goes through the number of the element.
+// The same element under another shape.  Axes of size 1 come and go freely, and
+// the last axes stay as they are where both shapes end in them; anything else
+// goes through the number of the element.
 static Place move_view(Emit *e, Scope *s, Place p, Type from) {
-    Place q = {.rank = from.rank};
-    int j = p.rank - 1;
-    if (p.rank > 0 && from.rank > 0 && p.dim[j] != 1 &&
-        p.dim[j] == from.dim[from.rank - 1])
+    Place q = {.rank = from.rank}, rest = p;
+    int i = from.rank;
+    int64_t stride = 1, left = 1;
+    if (p.rank > 0 && from.rank > 0 && p.dim[p.rank - 1] != 1 &&
+        p.dim[p.rank - 1] == from.dim[from.rank - 1])
         q.lanes = p.lanes;
-    bool same = true;
-    for (int i = from.rank - 1; i >= 0 && same; i--) {
-        q.dim[i] = from.dim[i];
-        q.index[i] = "0";
-        if (from.dim[i] == 1)
-            continue;
-        while (j >= 0 && p.dim[j] == 1)
-            j--;
-        same = j >= 0 && p.dim[j] == from.dim[i];
-        q.index[i] = same ? p.index[j--] : "0";
+    for (int k = 0; k < from.rank; k++) {
+        q.dim[k] = from.dim[k];
+        q.index[k] = "0";
     }
-    if (same)
+    while (true) {
+        while (i > 0 && from.dim[i - 1] == 1)
+            i--;
+        while (rest.rank > 0 && rest.dim[rest.rank - 1] == 1)
+            rest.rank--;
+        if (i == 0 || rest.rank == 0 ||
+            from.dim[i - 1] != rest.dim[rest.rank - 1])
+            break;
+        q.index[--i] = rest.index[--rest.rank];
+    }
+    if (i == 0)
         return q;
-    const char *element = index_new(e, s, "i", place_offset(e, p));
-    int64_t stride = 1;
-    for (int i = from.rank - 1; i >= 0; i--) {
-        q.dim[i] = from.dim[i];
-        q.index[i] =
-            index_new(e, s, "i",
-                      arena_format(e->a, "%s / %lld %% %lld", element,
-                                   (long long)stride, (long long)from.dim[i]));
+    rest.whole = false;
+    const char *element = index_new(e, s, "i", place_offset(e, rest));
+    for (int k = 0; k < i; k++)
+        left *= from.dim[k];
+    while (i-- > 0) {
+        if (from.dim[i] <= 1)
+            continue;
+        const char *index = element;
+        left /= from.dim[i];
+        if (stride > 1)
+            index = arena_format(e->a, "%s / %lld", index, (long long)stride);
+        if (left > 1)
+            index =
+                arena_format(e->a, "%s %% %lld", index, (long long)from.dim[i]);
+        q.index[i] = index == element ? element : index_new(e, s, "i", index);
         stride *= from.dim[i];
     }
     return q;

@@ -1,6 +1,6 @@
 // Windows: what an element computes from several of its operand, in loops of
-// its own: pools, and gradients that an element of the operand collects from
-// all elements of the result that used it.
+// its own: pools, and gradients that a pixel collects from all that it is part
+// of.
 
 #include "codegen/emit.h"
 
@@ -254,64 +254,6 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
     return sum;
 }
 
-// ---- what indices gathered ----
-
-// Index k of element j of a tensor.
-static const char *index_of_element(Emit *e, int j, Type t, int k) {
-    const char *index = arena_format(e->a, "j%d", j);
-    int64_t stride = 1, before = 1;
-    for (int i = 0; i < k; i++)
-        before *= t.dim[i];
-    for (int i = k + 1; i < t.rank; i++)
-        stride *= t.dim[i];
-    if (stride > 1)
-        index = arena_format(e->a, "%s / %lld", index, (long long)stride);
-    if (before > 1)
-        index = arena_format(e->a, "%s %% %lld", index, (long long)t.dim[k]);
-    return index;
-}
-
-// Opens a loop over the elements of a tensor; *at is the place of each.
-static Scope *elements_open(Emit *e, Scope *s, Type t, const char *lanes,
-                            Place *at) {
-    Scope *inner = block_open(e, s, lanes, 1);
-    int j = ++e->num_indices;
-    text_line(&inner->before, "for (int j%d = 0; j%d < %lld; j%d++) {", j, j,
-              (long long)type_count(t), j);
-    inner->before.indent++;
-    *at = (Place){.rank = t.rank};
-    for (int k = 0; k < t.rank; k++) {
-        at->dim[k] = t.dim[k];
-        at->index[k] = t.dim[k] == 1 ? "0"
-                                     : index_new(e, inner, "i",
-                                                 index_of_element(e, j, t, k));
-    }
-    return inner;
-}
-
-// A row of the table adds up, in the order of the index, what was gathered
-// from it.
-static void gather_grad(Emit *e, Scope *s, NodeId n, Place p) {
-    const Node *d = &e->g->node[n];
-    Type index = e->g->node[d->arg[1]].type;
-    Type dy = e->g->node[d->arg[0]].type;
-    const char *sum = running(e, s, n, p, "0.0f");
-    Place at;
-    Scope *inner = elements_open(e, s, index, p.lanes, &at);
-    text_line(&inner->before, "if (clamp(%s, %lld) != %s) continue;",
-              value_at(e, inner, d->arg[1], at), (long long)d->type.dim[0],
-              p.index[0]);
-    at.rank = dy.rank;
-    for (int i = index.rank; i < dy.rank; i++) {
-        at.dim[i] = dy.dim[i];
-        at.index[i] = p.index[i - index.rank + 1];
-    }
-    at.lanes = d->type.rank > 1 ? p.lanes : NULL;
-    const char *x = value_at(e, inner, d->arg[0], at);
-    text_line(lane_text(inner, p), "%s += %s;", sum, x);
-    window_close(e, s, inner, 1);
-}
-
 // ---- what was resized ----
 
 // Opens a loop over the rows or columns of the result, of which there are `to`,
@@ -384,9 +326,6 @@ const char *window_value(Emit *e, Scope *s, NodeId n, Place p) {
         break;
     case OP_avg_pool:
         avg_pool(e, s, n, p);
-        break;
-    case OP_gather_grad:
-        gather_grad(e, s, n, p);
         break;
     case OP_resize_grad:
         resize_grad(e, s, n, p);

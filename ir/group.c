@@ -129,6 +129,8 @@ static void describe(const Graph *g, const bool *stored, Group *group) {
         unsigned facts = op_info[d->op].facts;
         if (facts & CALLS)
             group->kind = GROUP_CALL;
+        if (facts & SCATTERS)
+            group->kind = GROUP_SCATTER;
         if (d->op == OP_assign)
             group->kind = GROUP_UPDATE;
         if (d->op == OP_all_finite)

@@ -6,11 +6,12 @@
 #include "ir/ir.h"
 
 typedef enum {
-    GROUP_CALL,   // one library call
-    GROUP_GRID,   // rows by columns, with sums over rows or over everything
-    GROUP_ROWS,   // as GRID, and with reductions over each row
-    GROUP_UPDATE, // assignments of many shapes in one launch
-    GROUP_CHECK,  // all_finite over many tensors
+    GROUP_CALL,    // one library call
+    GROUP_GRID,    // rows by columns, with sums over rows or over everything
+    GROUP_ROWS,    // as GRID, and with reductions over each row
+    GROUP_SCATTER, // rows by columns, to which rows are added by an index
+    GROUP_UPDATE,  // assignments of many shapes in one launch
+    GROUP_CHECK,   // all_finite over many tensors
 } GroupKind;
 
 // Axes of a reduction: each row of the last axis, all rows for each column, or
@@ -21,7 +22,7 @@ typedef struct {
     int group;
     GroupKind kind;
     NodeId first, last; // the run of its nodes, inclusive
-    Type space;         // GRID, ROWS: what it iterates over
+    Type space;         // GRID, ROWS, SCATTER: what it iterates over
     NodeId scratch;     // its scratch leaf, or NO_NODE
     int ticket;         // its place among the tickets, or -1
     int num_inputs, num_outputs;

@@ -71,6 +71,7 @@ enum {
     EFFECT = 1024,    // has a purpose although nothing uses its value
     OPTIMIZES = 2048, // updates a param by its gradient
     CALLS = 4096,     // done by a library
+    SCATTERS = 8192,  // an element of the operand is added to one elsewhere
 };
 
 typedef struct Graph Graph;

@@ -6,6 +6,8 @@
 // that covers all of it: the sum over the pixels of each image is avg_pool
 // times their number.
 //
+// Rows are added by an index of one axis to a table of two.
+//
 // A library reads its operands from memory, where constants are not: they are
 // copied there.
 
@@ -105,6 +107,25 @@ static NodeId settle(Graph *g, const Node *n, NodeId x) {
     return graph_cast(g, y, n->type.dtype);
 }
 
+// ---- sums of rows by an index ----
+
+static bool scatters_otherwise(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    return (op_info[d->op].facts & SCATTERS) &&
+           (d->type.rank != 2 || g->node[d->arg[1]].type.rank != 1);
+}
+
+static NodeId scatter(Graph *g, const Node *d, NodeId dy, NodeId index) {
+    int64_t count = type_count(g->node[index].type);
+    int64_t columns = type_count(d->type) / d->type.dim[0];
+    NodeId arg[] = {graph_reshape(g, dy, 2, (int64_t[]){count, columns}),
+                    graph_reshape(g, index, 1, &count)};
+    Node matrix = *d;
+    matrix.type = type_of(F32, 2, (int64_t[]){d->type.dim[0], columns});
+    matrix.arg = arg;
+    return graph_reshape(g, graph_add(g, matrix), d->type.rank, d->type.dim);
+}
+
 // ---- operands of libraries ----
 
 static bool reads_memory(const Node *n) {
@@ -146,7 +167,19 @@ static NodeId call(Graph *g, Node d, const NodeId *now, Arena *scratch) {
 // ---- the graph ----
 
 static bool fits(const Graph *g, NodeId n) {
-    return !is_other(g, n) && !has_immediate(g, n);
+    return !is_other(g, n) && !scatters_otherwise(g, n) && !has_immediate(g, n);
+}
+
+static NodeId fit(Graph *out, const Graph *g, NodeId n, const NodeId *now,
+                  Arena *scratch) {
+    const Node *d = &g->node[n];
+    if (is_other(g, n))
+        return settle(out, d, now[d->arg[0]]);
+    if (scatters_otherwise(g, n))
+        return scatter(out, d, now[d->arg[0]], now[d->arg[1]]);
+    if (has_immediate(g, n))
+        return call(out, *d, now, scratch);
+    return graph_copy(out, g, n, now);
 }
 
 Graph *graph_fit(Graph *g, Arena *scratch) {
@@ -159,10 +192,7 @@ Graph *graph_fit(Graph *g, Arena *scratch) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         out->at = g->node[n].from;
-        now[n] = is_other(g, n)
-                     ? settle(out, &g->node[n], now[g->node[n].arg[0]])
-                 : has_immediate(g, n) ? call(out, g->node[n], now, scratch)
-                                       : graph_copy(out, g, n, now);
+        now[n] = fit(out, g, n, now, scratch);
     }
     return out;
 }

@@ -135,14 +135,16 @@ static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
 static bool is_costly(const Fuse *f, NodeId n) {
     Op op = at(f, n)->op;
     return (facts(f, n) & COSTLY) || op == OP_max_pool ||
-           op == OP_max_pool_index || op == OP_avg_pool ||
-           op == OP_gather_grad || op == OP_resize_grad;
+           op == OP_max_pool_index || op == OP_avg_pool || op == OP_resize_grad;
 }
 
 // How many elements of its operand a kernel for node n asks for: a pool all of
-// each window, its gradient one for each window that an element is in.
+// each window, its gradient one for each window that an element is in; what is
+// scattered is asked for once.
 static int64_t demand(const Fuse *f, NodeId n) {
     const Node *d = at(f, n);
+    if (facts(f, n) & SCATTERS)
+        return count_of(f, d->arg[0]);
     int64_t count = count_of(f, n);
     bool gradient = d->op == OP_max_pool_grad || d->op == OP_avg_pool_grad;
     for (int i = 0; i < 2 && (facts(f, n) & WINDOW); i++) {
@@ -300,6 +302,8 @@ static void find_depths(Fuse *f) {
 static GroupKind root_kind(const Fuse *f, NodeId n) {
     if (facts(f, n) & CALLS)
         return GROUP_CALL;
+    if (facts(f, n) & SCATTERS)
+        return GROUP_SCATTER;
     if (at(f, n)->op == OP_all_finite)
         return GROUP_CHECK;
     return f->row[n] != NO_NODE ? GROUP_ROWS : GROUP_GRID;

@@ -101,11 +101,11 @@ Plan *program_plan(const Program *p, const PassOptions *o);
 
 // ---- cost.c: what the plan costs ----
 typedef struct {
-    int launches;           // kernels and library calls in a step
-    int64_t flops;          // of the whole step: 2 for each multiply-add
-    int64_t bytes;          // global memory read and written, weights included
-    int64_t batch_bytes;    // ... by tensors that have the batch dimension
-    int64_t arena, bound;   // bytes: planned, and the largest sum live at once
+    int launches;         // kernels and library calls in a step
+    int64_t flops;        // of the whole step: 2 for each multiply-add
+    int64_t bytes;        // global memory read and written, weights included
+    int64_t batch_bytes;  // ... by tensors that have the batch dimension
+    int64_t arena, bound; // bytes: planned, and the largest sum live at once
 } Cost;
 
 Cost graph_cost(const Graph *g);

@@ -296,7 +296,7 @@ static NodeId view(Garden *b) {
         to.dim[at] *= t.dim[at + 1];
         for (int i = at + 1; i < to.rank; i++)
             to.dim[i] = t.dim[i + 1];
-    } else if (t.rank < 5) {
+    } else if (t.rank < MAX_RANK) {
         int64_t part = t.dim[at] % 2 == 0 ? 2 : 1;
         to.rank++;
         for (int i = to.rank - 1; i > at; i--)

@@ -1,11 +1,11 @@
 // k00_mul:
-// %4..%5: gather mul
+// %5..%6: gather mul
 // 5440 bytes read and written (host: 5440)
 KERNEL(256) k00_mul(
     const float *RESTRICT p0,
     const int *RESTRICT p1,
     const float *RESTRICT p2,
-    float *RESTRICT p5)
+    float *RESTRICT p6)
 {
     enum { ROWS = 32, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
@@ -22,23 +22,23 @@ KERNEL(256) k00_mul(
             const int i1 = clamp(v1, 50);
             float v0[VW];
             load_f32(v0, p0 + (size_t)i1 * 16 + c, VW);
-            float out5[VW];
+            float out6[VW];
             LANES_DO(k, VW) {
-                const float v5 = v2[k] * v0[k];
-                out5[k] = v5;
+                const float v6 = v2[k] * v0[k];
+                out6[k] = v6;
             }
-            store_f32(p5 + (size_t)i * C + c, out5, VW);
+            store_f32(p6 + (size_t)i * C + c, out6, VW);
         }
     }
 }
 // k01_gather_grad:
-// %6..%7: mul gather_grad
+// %7..%9: mul reshape gather_grad
 // 4416 bytes read and written (host: 4416)
 KERNEL(256) k01_gather_grad(
     const float *RESTRICT p2,
     const act *RESTRICT p3,
     const int *RESTRICT p1,
-    float *RESTRICT p7)
+    float *RESTRICT p9)
 {
     enum { ROWS = 50, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
@@ -48,26 +48,26 @@ KERNEL(256) k01_gather_grad(
         const int c = g * VW;
         float v2[VW];
         load_f32(v2, p2 + c, VW);
-        for (int i = lo + ty; i < hi; i += TY) {
-            float v7[VW];
-            LANES_DO(k, VW) v7[k] = 0.0f;
-            for (int j1 = 0; j1 < 32; j1++) {
-                const int i2 = j1 / 8;
-                const int i3 = j1 % 8;
-                const int v1 = get_i32(p1 + (size_t)i2 * 8 + i3);
-                if (clamp(v1, 50) != i) continue;
-                float v3[VW];
-                load_act(v3, p3 + ((size_t)i2 * 8 + i3) * 16 + c, VW);
-                LANES_DO(k, VW) {
-                    const float v6 = v2[k] * v3[k];
-                    v7[k] += v6;
-                }
-            }
-            float out7[VW];
+        float zero[VW];
+        LANES_DO(k, VW) zero[k] = 0.0f;
+        for (int i = lo + ty; i < hi; i += TY)
+            store_f32(p9 + (size_t)i * C + c, zero, VW);
+        for (int j = 0; j < 32; j++) {
+            const int v4 = get_i32(p1 + j);
+            const int i = clamp(v4, ROWS);
+            if (i < lo || i >= hi || (i - lo) % TY != ty) continue;
+            float sum[VW];
+            load_f32(sum, p9 + (size_t)i * C + c, VW);
+            const int i1 = j;
+            const int i2 = i1 % 8;
+            const int i3 = i1 / 8;
+            float v3[VW];
+            load_act(v3, p3 + ((size_t)i3 * 8 + i2) * 16 + c, VW);
             LANES_DO(k, VW) {
-                out7[k] = v7[k];
+                const float v7 = v2[k] * v3[k];
+                sum[k] += v7;
             }
-            store_f32(p7 + (size_t)i * 16 + c, out7, VW);
+            store_f32(p9 + (size_t)i * C + c, sum, VW);
         }
     }
 }
