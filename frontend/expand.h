@@ -556,6 +556,9 @@ void train_offer_keys(const TrainBlock *t, Nearest *n);
 // Whether the block has an entry of that name.
 bool train_has(const TrainBlock *t, const char *name);
 
+// Whether a name is that of a clause, as eval.
+bool train_is_clause(const char *name);
+
 // The model that the block trains.
 Value train_model(const TrainBlock *t);
 

@@ -18,6 +18,11 @@ static const Param *param_named(const Function *model, Atom name) {
 static void report_setting(Expansion *e, const TrainBlock *t,
                            const Entry *setting) {
     const Function *model = train_model(t).closure.function;
+    if (train_is_clause(setting->name)) {
+        report(e->diags, D_setting, setting->at,
+               "`%s` is a clause, and only keys can be set", setting->name);
+        return;
+    }
     Diagnostic *d = report(e->diags, D_setting, setting->at,
                            "`%s` is neither a parameter of the model with a "
                            "default nor a key",

@@ -176,6 +176,11 @@ Value train_model(const TrainBlock *t) {
     return t->model;
 }
 
+bool train_is_clause(const char *name) {
+    int known = key_find(name);
+    return known >= 0 && known_key[known].clause != NULL;
+}
+
 // The entry that a setting takes the place of, -1 for none: a run has one
 // length.
 static int entry_replaced(const TrainBlock *t, const char *name) {
@@ -192,7 +197,7 @@ bool train_set(Expansion *e, TrainBlock *t, const Entry *setting) {
     int i = entry_replaced(t, setting->name), known = key_find(setting->name);
     if (i < 0 && known < 0)
         return false;
-    if (known >= 0 && known_key[known].clause != NULL)
+    if (train_is_clause(setting->name))
         return false;
     if (i < 0) {
         t->entry[t->num_entries++] = *setting;
