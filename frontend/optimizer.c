@@ -15,6 +15,72 @@ Value optimizer_rate(const Call *c) {
     return c->arg[0];
 }
 
+// Whether there was a report of this place: one for all parameters will do.
+static bool is_reported(const Expansion *e, Span at) {
+    for (int i = 0; i < e->diags->count; i++) {
+        const Span was = e->diags->list[i]->label[0].at;
+        if (was.source == at.source && was.start == at.start)
+            return true;
+    }
+    return false;
+}
+
+// ---- numbers that no optimizer works with ----
+
+// What a number must be, by the name of its parameter.
+static const struct {
+    const char *name;
+    bool below_one;
+    const char *what;
+} bound[] = {
+    {"lr", false, "0 or more"},
+    {"weight_decay", false, "0 or more"},
+    {"momentum", true, "from 0 to below 1"},
+    {"beta1", true, "from 0 to below 1"},
+    {"beta2", true, "from 0 to below 1"},
+};
+
+static bool check_number(Expansion *e, const Call *c, const char *name,
+                         const Value *v) {
+    for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
+        if (strcmp(bound[i].name, name) != 0 || v->kind != VALUE_NUMBER ||
+            (v->number >= 0 && (!bound[i].below_one || v->number < 1)))
+            continue;
+        Span at = v->at.source ? v->at : c->at;
+        if (!is_reported(e, at))
+            report(e->diags, D_range, at, "`%s` of %s must be %s, and not %.9g",
+                   name, c->builtin->name, bound[i].what, v->number);
+        return false;
+    }
+    return true;
+}
+
+static bool is_zero(const Value *v) {
+    return v->kind == VALUE_NUMBER && v->number == 0;
+}
+
+static bool check_nesterov(Expansion *e, const Call *c) {
+    if (builtin_id(c->builtin) != B_sgd || !call_flag(c, P_sgd_nesterov) ||
+        !is_zero(call_arg(c, P_sgd_momentum)))
+        return true;
+    if (!is_reported(e, c->at)) {
+        Diagnostic *d = report(e->diags, D_missing, c->at,
+                               "nesterov needs momentum, and there is none");
+        diag_note(d, "as in: sgd(lr=0.1, momentum=0.9, nesterov)");
+    }
+    return false;
+}
+
+static bool check_numbers(Expansion *e, const Call *c) {
+    const ParamInfo *p = &param_info[c->builtin->first];
+    bool good = true;
+    for (int i = 0; i < builtin_num_params(c->builtin); i++)
+        good &= check_number(e, c, p[i].name, &c->arg[i]);
+    return good && check_nesterov(e, c);
+}
+
+// ---- nodes ----
+
 // What follows comes from the parameter's layer; the numbers that all updates
 // share come from the optimizer.
 static void blame(Expansion *e, NodeId param) {
@@ -95,17 +161,9 @@ static void adam(Expansion *e, const Call *c, NodeId param) {
     add(e, OP_adam, arg, 6, attr, id == B_lamb ? 3 : 2);
 }
 
-// Whether the last report was about this call: one for all parameters will do.
-static bool is_reported(const Expansion *e, const Call *c) {
-    if (e->diags->count == 0)
-        return false;
-    const Label *at = &e->diags->list[e->diags->count - 1]->label[0];
-    return at->at.source == c->at.source && at->at.start == c->at.start;
-}
-
 static void report_vector(Expansion *e, const Call *c, const Parameter *p) {
     const char *last = strrchr(p->name, '.');
-    if (is_reported(e, c))
+    if (is_reported(e, c->at))
         return;
     Diagnostic *d = report(e->diags, D_rank, c->at,
                            "muon needs matrices or filters, and `%s` is %s",
@@ -124,7 +182,7 @@ static bool read_coefficients(Expansion *e, const Call *c,
     const Value *list = call_arg(c, P_muon_coefficients);
     bool given = list->kind != VALUE_NOTHING;
     if (given && (list->kind != VALUE_LIST || list->list.count != 3)) {
-        if (!is_reported(e, c))
+        if (!is_reported(e, c->at))
             report(e->diags, D_length, c->at,
                    "`coefficients` of muon must be three numbers, as in "
                    "[3.4445, -4.775, 2.0315]");
@@ -158,6 +216,8 @@ static void muon(Expansion *e, const Call *c, const Parameter *p) {
 }
 
 void optimizer_apply(Expansion *e, const Call *c, const Parameter *p) {
+    if (!check_numbers(e, c))
+        return;
     origin_set(e, c->at, NULL);
     switch (builtin_id(c->builtin)) {
     case B_sgd:
