@@ -538,6 +538,9 @@ void names_check(Arena *a, const File *f, NameCheck check, Diagnostics *d);
 // The names it defines are in e->scope afterwards.
 File *file_expand(Expansion *e, const Source *s);
 
+// Whether a function of a module of `std/` is one of the compiler's own.
+bool function_is_native(const Function *f);
+
 // Checks the names of the main file and of all that it imports.
 void files_check(Expansion *e, NameCheck check);
 
@@ -635,7 +638,7 @@ struct Expansion {
     Graph *graph;
     bool training;
     bool collecting; // it is the collect graph
-    bool full; // what is added is to be computed in f32
+    bool full;       // what is added is to be computed in f32
     Phase phase;
     Recipe recipe;
     DataSet data;

@@ -27,4 +27,10 @@ Program *frontend_parse(Arena *a, const char *path, const char *text,
 bool frontend_format(Arena *a, const char *path, const char *text,
                      size_t length, Text *out, Diagnostics *diags);
 
+// The text of a module of the compiler such as "std/vision.net"; NULL for none.
+const char *std_text(const char *path);
+
+// The path of module i; NULL after the last.
+const char *std_path(int i);
+
 #endif

@@ -1,12 +1,13 @@
 // Files: reading them, and the names that one takes from another.
 //
 // An import's path is relative to the importing file and stays below its
-// directory.  The modules of `std/` are part of the compiler: rows of
-// builtins.def.
+// directory.  The modules of `std/` are part of the compiler; a function that
+// is `native` there is one of builtins.def.
 
 #define _XOPEN_SOURCE 700 // realpath
 
 #include "frontend/expand.h"
+#include "frontend/frontend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,55 +28,23 @@ static bool is_std(const char *path) {
     return strncmp(path, "std/", 4) == 0;
 }
 
-static void report_std(Expansion *e, const Import *i) {
+static const Source *read_std(Expansion *e, const Import *i) {
+    const char *text = std_text(i->path);
+    if (text != NULL)
+        return source_new(e->arena, i->path, text, strlen(text));
     Diagnostic *d =
         report(e->diags, D_import, i->at, "there is no module `%s`", i->path);
     Nearest near = nearest_to(i->path);
-    for (int b = 0; b < NUM_BUILTINS; b++)
-        if (builtin_info[b].module != NULL)
-            nearest_offer(&near, builtin_info[b].module);
+    for (int m = 0; std_path(m) != NULL; m++)
+        nearest_offer(&near, std_path(m));
     nearest_note(&near, d);
+    return NULL;
 }
 
-static bool has_module(const char *path) {
-    for (int b = 0; b < NUM_BUILTINS; b++)
-        if (builtin_info[b].module != NULL &&
-            strcmp(builtin_info[b].module, path) == 0)
-            return true;
-    return false;
-}
-
-static void report_export(Expansion *e, const Import *i, const ImportedName *n,
-                          Nearest near) {
-    Diagnostic *d = report(e->diags, D_import, n->at, "`%s` defines no `%s`",
-                           i->path, n->name);
-    nearest_note(&near, d);
-}
-
-static void import_std(Expansion *e, const Import *i) {
-    if (!has_module(i->path)) {
-        report_std(e, i);
-        return;
-    }
-    for (int k = 0; k < i->num_names; k++) {
-        const ImportedName *n = &i->name[k];
-        const Builtin *found = NULL;
-        Nearest near = nearest_to(n->name);
-        for (int b = 0; b < NUM_BUILTINS; b++) {
-            const Builtin *info = &builtin_info[b];
-            if (info->module == NULL || strcmp(info->module, i->path) != 0)
-                continue;
-            nearest_offer(&near, info->name);
-            if (strcmp(info->name, n->name) == 0)
-                found = info;
-        }
-        if (found == NULL)
-            report_export(e, i, n, near);
-        Value v = {.kind = found ? VALUE_BUILTIN : VALUE_POISON,
-                   .builtin = found,
-                   .at = n->at};
-        scope_bind(e, n->name, v);
-    }
+bool function_is_native(const Function *f) {
+    const Expr *x = f->body.count == 1 ? f->body.stmt[0].value : NULL;
+    return x != NULL && x->kind == EXPR_NAME && is_std(x->at.source->path) &&
+           strcmp(x->text, "native") == 0;
 }
 
 // ---- other files ----
@@ -111,6 +80,13 @@ static bool is_below(Expansion *e, const Source *s, const char *path) {
     return below;
 }
 
+static void report_export(Expansion *e, const Import *i, const ImportedName *n,
+                          Nearest near) {
+    Diagnostic *d = report(e->diags, D_import, n->at, "`%s` defines no `%s`",
+                           i->path, n->name);
+    nearest_note(&near, d);
+}
+
 static Module *module_find(Expansion *e, const char *path, int *count) {
     *count = 0;
     for (Module *m = e->modules; m != NULL; m = m->next, ++*count)
@@ -121,6 +97,8 @@ static Module *module_find(Expansion *e, const char *path, int *count) {
 
 static const Source *read_import(Expansion *e, const Import *i,
                                  const char *path) {
+    if (is_std(i->path))
+        return read_std(e, i);
     const char *why = path_fault(i->path);
     const Source *s = NULL;
     if (why == NULL)
@@ -152,7 +130,8 @@ static void module_load(Expansion *e, Module *m, const Source *s) {
 
 // The module that an import names; NULL after a report.
 static Module *module_of(Expansion *e, const Import *i) {
-    const char *path = beside(e, i->at.source, i->path);
+    const char *path =
+        is_std(i->path) ? i->path : beside(e, i->at.source, i->path);
     int count;
     Module *m = module_find(e, path, &count);
     if (m != NULL && m->done)
@@ -198,23 +177,30 @@ static void import_names(Expansion *e, const Import *i) {
 
 // ---- a file's top level ----
 
+static void bind_native(Expansion *e, const Function *f) {
+    scope_bind(e, f->name,
+               (Value){.kind = VALUE_BUILTIN,
+                       .at = f->name_at,
+                       .builtin = builtin_find(f->name)});
+}
+
 static void expand_item(Expansion *e, const Item *item) {
     switch (item->kind) {
     case ITEM_IMPORT:
-        if (is_std(item->import.path))
-            import_std(e, &item->import);
-        else
-            import_names(e, &item->import);
+        import_names(e, &item->import);
         return;
     case ITEM_LET:
         scope_bind(e, item->let.name, expand(e, item->let.value));
         return;
     case ITEM_FUNCTION:
     case ITEM_MODEL:
-        scope_bind(e, item->function->name,
-                   (Value){.kind = VALUE_FUNCTION,
-                           .at = item->function->name_at,
-                           .closure = {item->function, e->scope}});
+        if (function_is_native(item->function))
+            bind_native(e, item->function);
+        else
+            scope_bind(e, item->function->name,
+                       (Value){.kind = VALUE_FUNCTION,
+                               .at = item->function->name_at,
+                               .closure = {item->function, e->scope}});
         return;
     case ITEM_TRAIN:
         return;

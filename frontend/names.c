@@ -217,7 +217,8 @@ void names_check(Arena *a, const File *f, NameCheck check, Diagnostics *d) {
             define(&n, item->let.name, item->let.name_at);
         }
         if (item->function != NULL) {
-            walk_function(&n, item->function);
+            if (!function_is_native(item->function))
+                walk_function(&n, item->function);
             define(&n, item->function->name, item->function->name_at);
         }
     }

@@ -11,8 +11,9 @@ const Command commands[] = {
     {"build",  "FILE.net", "Compile a model file to a trainer.",
      1, build_command},
     {"show",   "STAGE FILE.net", "Print a model at a stage: graph grad typed "
-     "layout simplified fused plan launches kernels trainer.",
-     2, show_command},
+     "layout simplified fused plan launches kernels trainer; or a module such "
+     "as std/vision.net.",
+     AT_LEAST_ONE, show_command},
     {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
      "standard input.", AT_LEAST_ONE, fmt_command},
     {"explain", "CODE", "Say what a diagnostic such as E0312 means, with an "

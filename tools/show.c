@@ -90,6 +90,14 @@ static int launches_show(Arena *a, const Program *p,
 
 static int stage_show(Arena *a, const Arguments *arguments) {
     const char *name = arguments->operand[0];
+    if (std_text(name) && arguments->num_operands == 1) {
+        fputs(std_text(name), stdout);
+        return EXIT_GOOD;
+    }
+    if (arguments->num_operands != 2) {
+        fputs("usage: sinter show [option...] STAGE FILE.net\n", stderr);
+        return EXIT_USAGE;
+    }
     int stage = stage_find(name), status;
     bool kernels = strcmp(name, "kernels") == 0;
     bool launches = strcmp(name, "launches") == 0;

@@ -1,0 +1,28 @@
+// The modules of `std/`, which are part of the compiler.
+
+#include "frontend/frontend.h"
+
+#include <string.h>
+
+extern const unsigned char std_nets_text[], std_vision_text[];
+
+static const struct {
+    const char *path;
+    const unsigned char *text;
+} module[] = {
+    {"std/nets.net", std_nets_text},
+    {"std/vision.net", std_vision_text},
+};
+
+enum { NUM_MODULES = sizeof module / sizeof module[0] };
+
+const char *std_path(int i) {
+    return i < NUM_MODULES ? module[i].path : NULL;
+}
+
+const char *std_text(const char *path) {
+    for (int i = 0; i < NUM_MODULES; i++)
+        if (strcmp(module[i].path, path) == 0)
+            return (const char *)module[i].text;
+    return NULL;
+}
