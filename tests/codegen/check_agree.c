@@ -87,6 +87,10 @@ static const Named fast[] = {
     {"soft labels",      {IR("soft-labels"),       F32,  1, false, false, 0}},
     {"soft labels in f16", {IR("soft-labels"),     F16,  1, false, false, 0}},
     {"factors",          {IR("factors"),           F16,  1, false, false, 0}},
+    {"integers",         {IR("integers"),          F32,  1, false, false, 0}},
+    {"integers unfused", {IR("integers"),          F32,  0, false, false, 0}},
+    {"eight axes",       {IR("eight-axes"),        F16,  1, false, false, 0}},
+    {"parameters alone", {IR("parameters-alone"),  F32,  1, false, true, 0}},
 };
 
 static const Named faithful[] = {
@@ -109,6 +113,9 @@ static const Named faithful[] = {
     {"resize",           {IR("resize"),            F32,  1, true, false, 0}},
     {"newton-schulz",    {IR("newton-schulz"),     F32,  1, true, false, 0}},
     {"soft labels",      {IR("soft-labels"),       F32,  1, true, false, 0}},
+    {"integers",         {IR("integers"),          F32,  1, true, false, 0}},
+    {"eight axes",       {IR("eight-axes"),        F32,  1, true, false, 0}},
+    {"parameters alone", {IR("parameters-alone"),  F32,  1, true, false, 0}},
 };
 // clang-format on
 
