@@ -241,15 +241,43 @@ START_TEST(a_bad_file) {
 }
 END_TEST
 
+// A file with any one byte changed is decoded or refused, and named.
+START_TEST(any_byte_may_be_wrong) {
+    static const char *const name[] = {"d/train/ant/a.png",
+                                       "d/train/dog/a.JPG"};
+    static const uint8_t change[] = {1, 16, 255};
+    uint8_t pixel[SIZE * SIZE * 3];
+    size_t length, refusals = 0;
+    write_good();
+    ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+    uint8_t *bytes = place_read(name[_i], &length);
+    for (size_t i = 0; i < length; i++)
+        for (size_t k = 0; k < sizeof change; k++) {
+            bytes[i] ^= change[k];
+            place_write(name[_i], bytes, length);
+            bytes[i] ^= change[k];
+            if (data.train.fetch(&data.train, 3 * _i, pixel, &error))
+                continue;
+            ck_assert_ptr_nonnull(strstr(error.text, name[_i]));
+            refusals++;
+        }
+    ck_assert_uint_gt(refusals, 50);
+    free(bytes);
+    rt_data_close(&data);
+}
+END_TEST
+
 Suite *image_folder_suite(void) {
     Suite *s = suite_create("image_folder");
     TCase *t = tcase_create("image_folder");
+    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, classes_are_in_the_order_of_their_names);
     tcase_add_test(t, the_middle_is_kept);
     tcase_add_test(t, a_slope_stays_a_slope);
     tcase_add_loop_test(t, a_bad_folder, 0, 5);
     tcase_add_loop_test(t, a_bad_file, 0, 6);
+    tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

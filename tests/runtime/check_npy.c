@@ -216,10 +216,35 @@ START_TEST(npy_is_refused) {
         refused(&sample, X);
         break;
     case 17:
-        place_write(X, "\x93NUMPY\2\0\377\377\377\377 and so on", 24);
+        place_write(X, "\x93NUMPY\2\0\377\377\377\377 and so on", 22);
         refused(&sample, "is not an npy file");
         break;
     }
+}
+END_TEST
+
+// A file with any one byte changed is read or refused, with a sentence.
+START_TEST(any_byte_may_be_wrong) {
+    static const uint8_t change[] = {1, 2, 8, 16, 64, 128, 255};
+    const RtSample sample = sample_of(RT_U8);
+    size_t length, refusals = 0;
+    write_good("|u1", u1, sizeof u1);
+    uint8_t *bytes = place_read(X, &length);
+    for (size_t i = 0; i < length; i++)
+        for (size_t k = 0; k < sizeof change; k++) {
+            bytes[i] ^= change[k];
+            place_write(X, bytes, length);
+            bytes[i] ^= change[k];
+            if (open_npy(&sample)) {
+                rt_data_close(&data);
+                continue;
+            }
+            ck_assert_int_eq(error.status, EXIT_DATA);
+            ck_assert_ptr_nonnull(strstr(error.text, X));
+            refusals++;
+        }
+    ck_assert_uint_gt(refusals, length);
+    free(bytes);
 }
 END_TEST
 
@@ -231,6 +256,7 @@ Suite *npy_suite(void) {
     tcase_add_test(t, targets_are_numbers);
     tcase_add_test(t, labels_that_are_not_used);
     tcase_add_loop_test(t, npy_is_refused, 0, 18);
+    tcase_add_test(t, any_byte_may_be_wrong);
     suite_add_tcase(s, t);
     return s;
 }
