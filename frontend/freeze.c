@@ -29,15 +29,24 @@ static bool check_unit(Expansion *e, const TrainBlock *t, int entry) {
     return true;
 }
 
-static void add_moment(TrainBlock *t, Time moment) {
+enum { MOST_MOMENTS = 16 };
+
+// False, with a report, when there are too many.
+static bool add_moment(Expansion *e, TrainBlock *t, Time moment, Span at) {
     int i = t->num_moments;
     for (int k = 0; k < i; k++)
         if (t->moment[k].count == moment.count)
-            return;
+            return true;
+    if (i == MOST_MOMENTS) {
+        report(e->diags, D_too_much, at,
+               "parameters are frozen at %d moments at most", MOST_MOMENTS);
+        return false;
+    }
     for (; i > 0 && t->moment[i - 1].count > moment.count; i--)
         t->moment[i] = t->moment[i - 1];
     t->moment[i] = moment;
     t->num_moments++;
+    return true;
 }
 
 bool freezes_read(Expansion *e, TrainBlock *t) {
@@ -50,10 +59,9 @@ bool freezes_read(Expansion *e, TrainBlock *t) {
         if (!is_freeze(entry) || entry->after == NULL)
             continue;
         if (!time_read(e, t, entry->after, "freeze", &t->freeze_at[i]) ||
-            !check_unit(e, t, i))
+            !check_unit(e, t, i) ||
+            !add_moment(e, t, t->freeze_at[i], entry->after->at))
             good = false;
-        else
-            add_moment(t, t->freeze_at[i]);
     }
     return good;
 }
@@ -75,7 +83,7 @@ bool freeze_holds(Expansion *e, const TrainBlock *t, const Parameter *p,
                   int stage) {
     for (int i = 0; i < t->num_entries; i++)
         if (is_freeze(&t->entry[i]) && has_begun(t, i, stage) &&
-            glob_matches(e, t, t->entry[i].glob, p->name))
+            glob_matches(e, t, &t->entry[i], p->name))
             return true;
     return false;
 }
@@ -106,7 +114,7 @@ bool freezes_check(Expansion *e, const TrainBlock *t) {
     bool good = true;
     for (int i = 0; i < t->num_entries; i++)
         if (is_freeze(&t->entry[i]))
-            good &= glob_check(e, t, t->entry[i].glob, t->entry[i].glob_at);
+            good &= glob_check(e, t, &t->entry[i]);
     for (int stage = 0; good && stage <= t->num_moments; stage++)
         good = check_left(e, t, stage);
     return good;

@@ -6,18 +6,26 @@
 
 #include <string.h>
 
-static bool match(const char *glob, const char *name) {
-    const char *star = NULL, *from = NULL; // the last `*`, and what it took to
-    while (*name != '\0') {
+// Whether a glob fits the model's name, a dot and the path, or where the model
+// is "" the path alone.
+static bool match(Expansion *e, const char *glob, const char *model,
+                  const char *path) {
+    size_t length = strlen(model), before = length ? length + 1 : 0;
+    size_t end = before + strlen(path), at = 0, from = 0;
+    const char *star = NULL; // the last `*`; it took what is before `from`
+    for (; at < end; e->work++) {
+        char c = at < length   ? model[at]
+                 : at < before ? '.'
+                               : path[at - before];
         if (*glob == '*') {
             star = glob++;
-            from = name;
-        } else if (*glob == '?' || *glob == *name) {
+            from = at;
+        } else if (*glob == '?' || *glob == c) {
             glob++;
-            name++;
+            at++;
         } else if (star != NULL) {
             glob = star + 1;
-            name = ++from;
+            at = ++from;
         } else {
             return false;
         }
@@ -25,23 +33,27 @@ static bool match(const char *glob, const char *name) {
     return glob[strspn(glob, "*")] == '\0';
 }
 
-static const char *with_model(Expansion *e, const TrainBlock *t,
-                              const char *name) {
-    return arena_format(e->arena, "%s.%s", t->model.closure.function->name,
-                        name);
-}
-
-bool glob_matches(Expansion *e, const TrainBlock *t, const char *glob,
+bool glob_matches(Expansion *e, const TrainBlock *t, const Entry *clause,
                   const char *name) {
-    return match(glob, name) || match(glob, with_model(e, t, name));
+    const char *model = t->model.closure.function->name;
+    if (e->work > MOST_WORK && !within_limits(e, clause->glob_at))
+        return false;
+    return match(e, clause->glob, "", name) ||
+           match(e, clause->glob, model, name);
 }
 
 // ---- the nearest name ----
 
-enum { LONGEST_GLOB = 255, LONGEST_NAME = 1000, MOST_NAMES = 1000 };
+enum { LONGEST_COMPARED = 120, MOST_NAMES = 500 };
 
 static int least(int a, int b) {
     return a < b ? a : b;
+}
+
+static const char *with_model(Expansion *e, const TrainBlock *t,
+                              const char *name) {
+    return arena_format(e->arena, "%s.%s", t->model.closure.function->name,
+                        name);
 }
 
 // How many characters of the glob and of the name do not fit one another.
@@ -73,7 +85,7 @@ static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
     int best = -1, allowed = ((int)strlen(glob) + 1) / 3;
     for (int i = 0; i < least(e->num_parameters, MOST_NAMES); i++) {
         const char *name = e->parameter[i].name;
-        if (strlen(glob) > LONGEST_GLOB || strlen(name) > LONGEST_NAME)
+        if (strlen(glob) > LONGEST_COMPARED || strlen(name) > LONGEST_COMPARED)
             continue;
         int far = least(distance(e, glob, name),
                         distance(e, glob, with_model(e, t, name)));
@@ -89,21 +101,25 @@ static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
                   e->parameter[0].name);
 }
 
-static bool names_any(Expansion *e, const TrainBlock *t, const char *glob) {
+static bool names_any(Expansion *e, const TrainBlock *t, const Entry *clause) {
     for (int i = 0; i < e->num_parameters; i++)
-        if (glob_matches(e, t, glob, e->parameter[i].name))
+        if (glob_matches(e, t, clause, e->parameter[i].name))
             return true;
     return false;
 }
 
-bool glob_check(Expansion *e, const TrainBlock *t, const char *glob, Span at) {
-    if (names_any(e, t, glob))
+bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
+    if (names_any(e, t, clause))
         return true;
-    Diagnostic *d = report(e->diags, D_dead_glob, at,
-                           "no parameter is called \"%s\"", glob);
-    if (names_any(e, t, arena_format(e->arena, "%s.*", glob)))
-        diag_note(d, "that is a layer; \"%s.*\" are its parameters", glob);
+    if (e->stopped || e->diags->more)
+        return false;
+    Diagnostic *d = report(e->diags, D_dead_glob, clause->glob_at,
+                           "no parameter is called \"%s\"", clause->glob);
+    Entry layer = *clause;
+    layer.glob = arena_format(e->arena, "%s.*", clause->glob);
+    if (names_any(e, t, &layer))
+        diag_note(d, "that is a layer; \"%s\" are its parameters", layer.glob);
     else
-        note_nearest(e, t, glob, d);
+        note_nearest(e, t, clause->glob, d);
     return false;
 }

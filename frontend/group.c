@@ -91,9 +91,11 @@ static const Call *regroup(Expansion *e, TrainBlock *t, const Call *base,
 // As regroup, once for each graph, group and optimizer.
 static const Call *group_apply(Expansion *e, TrainBlock *t, const Call *base,
                                const Entry *group, const Call *from) {
-    for (const Regrouped *r = t->regrouped; r != NULL; r = r->next)
+    for (const Regrouped *r = t->regrouped; r != NULL; r = r->next, e->work++)
         if (r->group == group && r->from == from)
             return r->to;
+    if (!within_limits(e, group->at))
+        return NULL;
     Regrouped *r = ARENA_NEW(e->arena, Regrouped);
     *r = (Regrouped){group, from, regroup(e, t, base, group, from),
                      t->regrouped};
@@ -109,8 +111,8 @@ bool groups_check(Expansion *e, const TrainBlock *t) {
         const Entry *group = &t->entry[i];
         if (!is_group(group))
             continue;
-        good &= glob_check(e, t, group->glob, group->glob_at);
-        good &= keys_check_repeated(e, group->key, group->num_keys);
+        good &= glob_check(e, t, group);
+        good &= keys_check(e, group->at, group->key, group->num_keys);
     }
     return good;
 }
@@ -127,7 +129,7 @@ const Call *group_optimizer(Expansion *e, TrainBlock *t, const Call *base,
     const Call *c = base;
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *group = &t->entry[i];
-        if (!is_group(group) || !glob_matches(e, t, group->glob, p->name))
+        if (!is_group(group) || !glob_matches(e, t, group, p->name))
             continue;
         c = group_apply(e, t, base, group, c);
         if (c == NULL)

@@ -109,15 +109,12 @@ static const Train *train_find(Expansion *e, const File *f) {
     return found;
 }
 
-static bool check_count(Expansion *e, const Train *t) {
-    if (t->num_entries <= MOST_KEYS)
-        return true;
-    report(e->diags, D_too_much, t->model_at,
-           "a train block has at most %d keys", MOST_KEYS);
-    return false;
-}
-
-bool keys_check_repeated(Expansion *e, const Entry *entry, int count) {
+bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
+    if (count > MOST_KEYS) {
+        report(e->diags, D_too_much, at, "a block has at most %d keys",
+               MOST_KEYS);
+        return false;
+    }
     bool good = true;
     for (int i = 0; i < count; i++)
         for (int k = 0; k < i; k++) {
@@ -150,8 +147,8 @@ static bool check_forms(Expansion *e, const Train *t) {
 
 TrainBlock *train_new(Expansion *e, const File *f) {
     const Train *t = train_find(e, f);
-    if (t == NULL || !check_count(e, t) ||
-        !keys_check_repeated(e, t->entry, t->num_entries) || !check_forms(e, t))
+    if (t == NULL || !keys_check(e, t->model_at, t->entry, t->num_entries) ||
+        !check_forms(e, t))
         return NULL;
     TrainBlock *block = ARENA_NEW(e->arena, TrainBlock);
     *block = (TrainBlock){.file = f,

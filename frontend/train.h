@@ -41,8 +41,9 @@ int entry_find(const TrainBlock *t, const char *name);
 // Words that may follow the value of a known key.
 const char *key_flags(int known);
 
-// Reports keys that are given twice; clauses that name parameters may be.
-bool keys_check_repeated(Expansion *e, const Entry *entry, int count);
+// Reports too many entries, and keys that are given twice; clauses that name
+// parameters may be.
+bool keys_check(Expansion *e, Span at, const Entry *entry, int count);
 
 // The value of a key; NOTHING where it is not given.
 Value key_value(Expansion *e, TrainBlock *t, const char *name);
@@ -80,11 +81,12 @@ bool clauses_read(Expansion *e, TrainBlock *t);
 
 // ---- glob.c: names of parameters ----
 
-bool glob_matches(Expansion *e, const TrainBlock *t, const char *glob,
+// Whether a clause is about the parameter of that name.
+bool glob_matches(Expansion *e, const TrainBlock *t, const Entry *clause,
                   const char *name);
 
-// False, with a report, when no parameter has such a name.
-bool glob_check(Expansion *e, const TrainBlock *t, const char *glob, Span at);
+// False, with a report, when a clause is about none.
+bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause);
 
 // ---- group.c: params ----
 
