@@ -3,7 +3,8 @@
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 idx_data data 192
-expect 0 "$SINTER" build "$here/tiny.net" --set epochs=60 -o tiny
+expect 0 "$SINTER" build "$here/tiny.net" --set epochs=60 \
+    --set "optimizer=lamb(lr=lr)" -o tiny
 expect 0 ./tiny --data data --out whole --quiet
 
 # stop_with SIGNAL DIR: starts a run and stops it after its second checkpoint.

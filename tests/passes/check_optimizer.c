@@ -157,8 +157,8 @@ static const char *const updates[] = {
     "sgd %0, %6, %7, %8 {eps = 0.01, rate_in_velocity = 1, trust = 0.02}",
     "adam %0, %6, %7, %9, %8, %12 {eps = 1e-06, trust = 1.0}",
     "muon %0, %6, %7, %8 {coefficients = [3.4445,-4.775,2.0315]}",
-    "muon %0, %6, %7, %8 {coefficients = [1.5,-0.5,0.0], iterations = 3, "
-    "nesterov = 1, renormalize = 1}",
+    ("muon %0, %6, %7, %8 {coefficients = [1.5,-0.5,0.0], iterations = 3, "
+     "nesterov = 1, renormalize = 1}"),
 };
 
 enum { NUM_UPDATES = sizeof updates / sizeof updates[0] };
