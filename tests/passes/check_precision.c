@@ -124,11 +124,15 @@ static const char one_param[] =
     "%11 = constant {values = [0.5]} : f32[]\n"
     "%12 = constant {values = [0.0]} : f32[]\n"
     "%13 = sgd %0, %11, %11, %12 : f32[1]\n"
+    "%14 = state {init = 4.0, kind = \"optimizer\", name = \"run.updates\"} "
+    ": i32[]\n"
+    "%15 = add %8, %14 : i32[]\n"
+    "%16 = assign %14, %15 : i32[]\n"
     "}\n";
 
 typedef struct {
     double w, momentum, mean, scale;
-    int good_steps, step;
+    int good_steps, step, updates;
 } After;
 
 static After step_once(double x, double scale, double good_steps) {
@@ -152,6 +156,7 @@ static After step_once(double x, double scale, double good_steps) {
         .scale = *value_named(g, value, "run.loss_scale"),
         .good_steps = (int)*value_named(g, value, "run.good_steps"),
         .step = (int)*value_named(g, value, "run.step"),
+        .updates = (int)*value_named(g, value, "run.updates"),
     };
     arena_free(a);
     return after;
@@ -165,6 +170,7 @@ START_TEST(good_step_updates) {
     ck_assert_double_eq(after.scale, 65536);
     ck_assert_int_eq(after.good_steps, 11);
     ck_assert_int_eq(after.step, 8);
+    ck_assert_int_eq(after.updates, 5);
 }
 END_TEST
 
@@ -177,6 +183,7 @@ START_TEST(overflow_skips_the_step_and_halves_the_scale) {
     ck_assert_double_eq(after.scale, 32768);
     ck_assert_int_eq(after.good_steps, 0);
     ck_assert_int_eq(after.step, 8);
+    ck_assert_int_eq(after.updates, 4);
 }
 END_TEST
 
