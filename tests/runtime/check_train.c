@@ -4,6 +4,7 @@
 
 #include "runtime/runtime.h"
 #include "tests/runtime/place.h"
+#include "tests/runtime/runs.h"
 #include "tests/runtime/suites.h"
 #include "tests/runtime/tiny.h"
 
@@ -17,75 +18,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { MOST = 16 };
-
-static void redirect(int fd, const char *name) {
-    int to = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    dup2(to, fd);
-    close(to);
-}
-
-static pid_t start(const RtTrainer *t, char *const *arguments) {
-    fflush(NULL);
-    pid_t child = fork();
-    if (child != 0)
-        return child;
-    char *argv[MOST] = {(char[]){"tiny"}};
-    int argc = 1;
-    for (; arguments[argc - 1] != NULL; argc++)
-        argv[argc] = arguments[argc - 1];
-    redirect(STDOUT_FILENO, "out");
-    redirect(STDERR_FILENO, "err");
-    exit(rt_main(argc, argv, t));
-}
-
-// Its exit status, or 128 and the signal that ended it.
-static int finish(pid_t child) {
-    int status;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static int run(const RtTrainer *t, char *const *arguments) {
-    return finish(start(t, arguments));
-}
-
-#define RUN(t, ...)                                                            \
-    run((t),                                                                   \
-        (char *[]){"--data", "synthetic", "--threads=1", __VA_ARGS__, NULL})
-#define START(t, ...)                                                          \
-    start((t),                                                                 \
-          (char *[]){"--data", "synthetic", "--threads=1", __VA_ARGS__, NULL})
-
-static bool says(const char *file, const char *text) {
-    size_t length;
-    uint8_t *bytes = place_read(file, &length);
-    bool found = strstr((char *)bytes, text) != NULL;
-    if (!found)
-        fprintf(stderr, "%s:\n%s\n", file, (char *)bytes);
-    free(bytes);
-    return found;
-}
-
-static int times(const char *file, const char *text) {
-    size_t length;
-    uint8_t *bytes = place_read(file, &length);
-    int count = 0;
-    for (char *at = (char *)bytes; (at = strstr(at, text)) != NULL; at++)
-        count++;
-    free(bytes);
-    return count;
-}
-
-static bool same_files(const char *a, const char *b) {
-    size_t length, other;
-    uint8_t *first = place_read(a, &length), *second = place_read(b, &other);
-    bool same = length == other && memcmp(first, second, length) == 0;
-    free(first);
-    free(second);
-    return same;
-}
 
 // The loss and accuracy of every row, without what depends on time.
 static void rows_of(const char *name, char *to, size_t room) {
@@ -119,10 +51,10 @@ static RtPlan plan_with(RtStep *steps, RtStepKind kind,
 START_TEST(a_run_learns_and_reports) {
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--metrics=m"), EXIT_GOOD);
     ck_assert_int_eq(place_count("r", ""), 2);
-    ck_assert(says("out", "test accuracy"));
-    ck_assert(says("out", "waiting for data"));
-    ck_assert(says("out", "images/s in training"));
-    ck_assert(says("err", "epoch    1/2.502"));
+    ck_assert(run_says("out", "test accuracy"));
+    ck_assert(run_says("out", "waiting for data"));
+    ck_assert(run_says("out", "images/s in training"));
+    ck_assert(run_says("err", "epoch    1/2.502"));
     FILE *f = fopen("m", "r");
     char split[8];
     double epoch, loss, accuracy, lr, rate, wait, best = 0;
@@ -155,11 +87,11 @@ START_TEST(evaluations_leave_training_alone) {
     t.eval_every.count = 0.03;
     ck_assert_int_eq(RUN(&t, "--out=a", "--epochs=0.1", "--metrics=ma"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", "--metrics=mb"), 0);
-    ck_assert_int_eq(times("ma", "test"), 4);
+    ck_assert_int_eq(run_times("ma", "test"), 4);
     rows_of("ma", with, sizeof with);
     rows_of("mb", without, sizeof without);
     ck_assert_ptr_nonnull(strstr(with, without));
-    ck_assert(same_files("a/step-00000032.safetensors",
+    ck_assert(files_same("a/step-00000032.safetensors",
                          "b/step-00000032.safetensors"));
 }
 END_TEST
@@ -179,9 +111,9 @@ START_TEST(equal_runs_are_equal) {
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.3", "--seed=0"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=c", "--epochs=0.3", "--seed=1"), 0);
-    ck_assert(same_files("a/step-00000094.safetensors",
+    ck_assert(files_same("a/step-00000094.safetensors",
                          "b/step-00000094.safetensors"));
-    ck_assert(!same_files("a/step-00000094.safetensors",
+    ck_assert(!files_same("a/step-00000094.safetensors",
                           "c/step-00000094.safetensors"));
 }
 END_TEST
@@ -203,7 +135,7 @@ START_TEST(the_seed_orders_samples) {
         RUN(&t, "--out=a", "--epochs=0.1", "--seed=0", "--metrics=ma"), 0);
     ck_assert_int_eq(
         RUN(&t, "--out=b", "--epochs=0.1", "--seed=1", "--metrics=mb"), 0);
-    ck_assert(!same_files("a/step-00000032.safetensors",
+    ck_assert(!files_same("a/step-00000032.safetensors",
                           "b/step-00000032.safetensors"));
     rows_of("ma", first, sizeof first);
     rows_of("mb", second, sizeof second);
@@ -270,7 +202,7 @@ START_TEST(a_stopped_run_goes_on_to_the_same_bits) {
     ck_assert_int_eq(status, 128 + stop_by);
     plan = *tiny.plan;
     ck_assert_int_eq(RUN(&t, "--out=b", "--resume", "--metrics=mb"), 0);
-    ck_assert(same_files("a/step-00000188.safetensors",
+    ck_assert(files_same("a/step-00000188.safetensors",
                          "b/step-00000188.safetensors"));
     rows_of("ma", whole, sizeof whole);
     rows_of("mb", parts, sizeof parts);
@@ -287,9 +219,9 @@ START_TEST(a_killed_run_goes_on_from_its_checkpoint) {
     while (place_count("b", ".safetensors") == 0)
         nanosleep(&moment, NULL);
     kill(child, SIGKILL);
-    ck_assert_int_eq(finish(child), 128 + SIGKILL);
+    ck_assert_int_eq(run_finish(child), 128 + SIGKILL);
     ck_assert_int_eq(RUN(&t, "--out=b", "--resume"), 0);
-    ck_assert(same_files("a/step-00000313.safetensors",
+    ck_assert(files_same("a/step-00000313.safetensors",
                          "b/step-00000313.safetensors"));
 }
 END_TEST
@@ -297,15 +229,15 @@ END_TEST
 START_TEST(what_a_resumed_run_refuses) {
     RtTrainer t = tiny;
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume"), EXIT_DATA);
-    ck_assert(says("err", "no whole checkpoint in r"));
+    ck_assert(run_says("err", "no whole checkpoint in r"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--epochs=0.2"), 3);
-    ck_assert(says("err", "is of a run of 32 steps, not 63"));
+    ck_assert(run_says("err", "is of a run of 32 steps, not 63"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--seed=5"), 3);
-    ck_assert(says("err", "with seed 0, not 5"));
+    ck_assert(run_says("err", "with seed 0, not 5"));
     t.fingerprint++;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
-    ck_assert(says("err", "another model text or recipe"));
+    ck_assert(run_says("err", "another model text or recipe"));
     ck_assert_int_eq(RUN(&tiny, "--resume=r/step-00000031.safetensors"), 3);
     ck_assert_int_eq(
         RUN(&tiny, "--out=x", "--resume=r/step-00000032.safetensors"), 0);
@@ -356,10 +288,10 @@ END_TEST
 START_TEST(a_run_can_start_from_what_init_only_saves) {
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", "--init-only"), 0);
-    ck_assert(says("err", "saved in b"));
+    ck_assert(run_says("err", "saved in b"));
     ck_assert_int_eq(
         RUN(&tiny, "--out=c", "--resume=b/step-00000000.safetensors"), 0);
-    ck_assert(same_files("a/step-00000032.safetensors",
+    ck_assert(files_same("a/step-00000032.safetensors",
                          "c/step-00000032.safetensors"));
     ck_assert_int_eq(RUN(&tiny, "--init-only", "--eval-only"), EXIT_USAGE);
 }
@@ -384,18 +316,19 @@ START_TEST(a_run_that_diverges_keeps_its_last_good_checkpoint) {
     t.checkpoint_every.count = 0.5;
     stop_at = 200;
     ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), EXIT_DIVERGED);
-    ck_assert(says("err", "the loss is not a number"));
+    ck_assert(run_says("err", "the loss is not a number"));
     ck_assert_int_eq(place_count("r", ""), 1);
     ck_assert_int_eq(place_count("r", "step-00000157"), 1);
 }
 END_TEST
 
 START_TEST(mistakes_have_their_status) {
-    ck_assert_int_eq(run(&tiny, (char *[]){"--data=nowhere", NULL}), EXIT_DATA);
-    ck_assert(says("err", "nowhere"));
-    ck_assert(says("err", "--data synthetic needs none"));
-    ck_assert_int_eq(run(&tiny, (char *[]){NULL}), EXIT_DATA);
-    ck_assert(says("err", "data/tiny"));
+    ck_assert_int_eq(run_whole(&tiny, (char *[]){"--data=nowhere", NULL}),
+                     EXIT_DATA);
+    ck_assert(run_says("err", "nowhere"));
+    ck_assert(run_says("err", "--data synthetic needs none"));
+    ck_assert_int_eq(run_whole(&tiny, (char *[]){NULL}), EXIT_DATA);
+    ck_assert(run_says("err", "data/tiny"));
     ck_assert_int_eq(RUN(&tiny, "--epoch=1"), EXIT_USAGE);
     ck_assert_int_eq(RUN(&tiny, "--device=cuda:0"), EXIT_DEVICE);
     ck_assert_int_eq(RUN(&tiny, "--device=toaster"), EXIT_USAGE);
@@ -403,10 +336,11 @@ START_TEST(mistakes_have_their_status) {
     place_write("file", "", 0);
     ck_assert_int_eq(RUN(&tiny, "--out=file"), EXIT_IO);
     ck_assert_int_eq(RUN(&tiny, "--epochs=1e8"), EXIT_USAGE);
-    ck_assert_int_eq(run(&tiny, (char *[]){"--help", NULL}), EXIT_GOOD);
-    ck_assert(says("out", "--eval-only"));
-    ck_assert_int_eq(run(&tiny, (char *[]){"--version", NULL}), EXIT_GOOD);
-    ck_assert(says("out", "0.1.0"));
+    ck_assert_int_eq(run_whole(&tiny, (char *[]){"--help", NULL}), EXIT_GOOD);
+    ck_assert(run_says("out", "--eval-only"));
+    ck_assert_int_eq(run_whole(&tiny, (char *[]){"--version", NULL}),
+                     EXIT_GOOD);
+    ck_assert(run_says("out", "0.1.0"));
 }
 END_TEST
 
@@ -415,7 +349,7 @@ START_TEST(too_few_samples_for_a_batch) {
     t.drop_last = true;
     t.batch = 20000;
     ck_assert_int_eq(RUN(&t, "--out=r"), EXIT_DATA);
-    ck_assert(says("err", "10000 samples, less than one batch of 20000"));
+    ck_assert(run_says("err", "10000 samples, less than one batch of 20000"));
 }
 END_TEST
 
@@ -425,8 +359,8 @@ START_TEST(what_does_not_fit_is_not_started) {
     t.plan = &plan;
     plan.arena_bytes = (size_t)1 << 45;
     ck_assert_int_eq(RUN(&t, "--out=r"), EXIT_MEMORY);
-    ck_assert(says("err", "a batch of 32 needs 33554434 MiB"));
-    ck_assert(says("err", "would fit"));
+    ck_assert(run_says("err", "a batch of 32 needs 33554434 MiB"));
+    ck_assert(run_says("err", "would fit"));
     ck_assert_int_ne(access("r", F_OK), 0);
 }
 END_TEST
@@ -438,8 +372,8 @@ START_TEST(checkpoints_that_cannot_be_written) {
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     t.checkpoint_every.count = 0.1;
     ck_assert_int_eq(RUN(&t, "--out=r", "--epochs=1"), EXIT_IO);
-    ck_assert(says("err", "failure 2 of 3 in a row"));
-    ck_assert_int_eq(times("err", "training goes on"), 2);
+    ck_assert(run_says("err", "failure 2 of 3 in a row"));
+    ck_assert_int_eq(run_times("err", "training goes on"), 2);
     ck_assert_int_eq(place_count("r", ""), 0);
 }
 END_TEST
@@ -449,8 +383,8 @@ START_TEST(lost_metrics_do_not_stop_a_run) {
         return;
     ck_assert_int_eq(
         RUN(&tiny, "--out=r", "--epochs=0.1", "--metrics=/dev/full"), EXIT_IO);
-    ck_assert(says("err", "rows of /dev/full were lost"));
-    ck_assert(says("out", "test accuracy"));
+    ck_assert(run_says("err", "rows of /dev/full were lost"));
+    ck_assert(run_says("out", "test accuracy"));
     ck_assert_int_eq(place_count("r", "step-"), 1);
 }
 END_TEST
@@ -460,7 +394,7 @@ START_TEST(a_lost_result_is_an_error) {
         return;
     ck_assert_int_eq(symlink("/dev/full", "out"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), EXIT_IO);
-    ck_assert(says("err", "cannot write the result to stdout"));
+    ck_assert(run_says("err", "cannot write the result to stdout"));
     ck_assert_int_eq(place_count("r", "step-"), 1);
 }
 END_TEST

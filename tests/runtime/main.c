@@ -19,6 +19,7 @@ int main(void) {
     srunner_add_suite(runner, checkpoint_suite());
     srunner_add_suite(runner, shelf_suite());
     srunner_add_suite(runner, train_suite());
+    srunner_add_suite(runner, steps_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

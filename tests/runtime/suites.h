@@ -18,5 +18,6 @@ Suite *onednn_suite(void);
 Suite *checkpoint_suite(void);
 Suite *shelf_suite(void);
 Suite *train_suite(void);
+Suite *steps_suite(void);
 
 #endif
