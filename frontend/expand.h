@@ -617,6 +617,21 @@ typedef struct {
 // False after a report.
 bool average_read(Expansion *e, TrainBlock *t, Average *out);
 
+// The average of a parameter or statistic, which starts at `init`, and its
+// name.
+const char *average_name(Expansion *e, const char *name);
+NodeId average_node(Expansion *e, const char *name, Type type, double init);
+
+// Builds p->average where averages are kept, and sets e->averaged where an
+// evaluation is of them.  False after a report.
+bool average_build(Expansion *e, TrainBlock *t, Program *p);
+
+// ---- stage.c: the graphs that train ----
+
+// Builds the stages of p from e->graph, which has the model and its loss.
+// False after a report.
+bool stages_build(Expansion *e, TrainBlock *t, Program *p);
+
 // Reports keys that nothing has used.
 void train_check_used(Expansion *e, const TrainBlock *t);
 
@@ -624,6 +639,9 @@ void train_check_used(Expansion *e, const TrainBlock *t);
 Value lazy_force(Expansion *e, Lazy *lazy, Span at);
 
 // ---- lower.c: the graphs ----
+
+// Begins another graph, in which names of the train block have new values.
+void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training);
 
 Program *lower(Expansion *e, TrainBlock *t, const Value *model_arg);
 
@@ -643,16 +661,18 @@ struct Expansion {
     Recipe recipe;
     DataSet data;
     bool raw_weights; // evaluation is without averages
+    bool averaged;    // the graph reads averages in the place of weights
     const View *view; // of the test images; none: as they are
     int num_views;
     Type image;
     const Mixing *mixing; // of samples, the last first
     NodeId label;         // that the loss was given
     NodeId input[NUM_INPUTS], run[NUM_RUN];
-    Parameter *parameter;
-    int num_parameters;
+    Parameter *parameter, *statistic;
+    int num_parameters, num_statistics;
     struct {
         NodeId samples, total; // the loss of each sample, and reduced
+        bool is_mean;          // how it is
     } loss;
     Value output; // of the model; NOTHING before there is one
 

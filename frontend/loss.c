@@ -215,6 +215,7 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean) {
         return value_poison();
     }
     double each = (double)(type_count(t) / t.dim[0]);
+    e->loss.is_mean = mean;
     e->loss.samples = sample_means(e, as_float(e, x->node));
     NodeId total = sum_samples(e, e->loss.samples);
     if (!mean && each != 1)

@@ -7,8 +7,7 @@
 
 // ---- one graph ----
 
-static void graph_begin(Expansion *e, TrainBlock *t, const char *name,
-                        bool training) {
+void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     e->graph = graph_new(e->arena, name);
     e->training = training;
     e->path = NULL;
@@ -120,8 +119,8 @@ static bool passes_on(const Node *n, int i) {
 }
 
 // Reports parameters that the loss does not depend on and that should train.
-static void check_trained(Expansion *e, const TrainBlock *t, NodeId loss) {
-    const Graph *g = e->graph;
+static void check_trained(Expansion *e, const TrainBlock *t, const Graph *g,
+                          NodeId loss) {
     bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
     needed[loss] = true;
     for (NodeId n = loss + 1; n-- > 0;)
@@ -136,24 +135,29 @@ static void check_trained(Expansion *e, const TrainBlock *t, NodeId loss) {
     }
 }
 
-static Graph *train_graph(Expansion *e, TrainBlock *t, const Value *given,
-                          const Param *input) {
+// The stages and the average; false after a report.
+static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
+                         const Param *input, Program *p) {
     graph_begin(e, t, "train", true);
     Value loss = forward(e, t, given, input);
     if (loss.kind == VALUE_POISON)
-        return e->graph;
+        return false;
     if (e->num_parameters == 0)
         report(e->diags, D_untrained, train_model(t).at,
                "this model has no parameters, so there is nothing to train");
     add_output(e, "loss", loss.node);
-    if (update_add(e, t, 0))
+    Graph *model = e->graph;
+    bool good = stages_build(e, t, p);
+    e->graph = model;
+    if (good && average_build(e, t, p))
         train_check_used(e, t);
+    e->graph = model;
     // What is never used is told last: a misspelt use makes it so.
     if (e->diags->errors == 0)
         files_check(e, NAMES_USED);
     if (e->diags->errors == 0)
-        check_trained(e, t, loss.node);
-    return e->graph;
+        check_trained(e, t, model, loss.node);
+    return e->diags->errors == 0;
 }
 
 static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
@@ -178,37 +182,16 @@ static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
     return e->diags->errors == 0 ? collect_finish(e) : NULL;
 }
 
-// What the train block may say and no graph does yet.
-static bool check_built(Expansion *e, TrainBlock *t) {
-    int moments;
-    freeze_moments(t, &moments);
-    const Recipe *r = &e->recipe;
-    const char *what = r->accumulate > 1         ? "accumulate"
-                       : moments > 0             ? "freeze after a time"
-                       : train_has(t, "average") ? "average"
-                       : r->stop.metric != NULL  ? "stop"
-                       : r->eval_train           ? "eval on data.train"
-                                                 : NULL;
-    if (what != NULL)
-        report(e->diags, D_not_built, train_model(t).at,
-               "%s is not supported yet", what);
-    return what == NULL;
-}
-
 Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     const Function *model = train_model(t).closure.function;
     const Param *input = input_param(e, model);
-    if (input == NULL || !check_built(e, t) || !input_type(e, input))
+    if (input == NULL || !input_type(e, input))
         return NULL;
     Program *p = ARENA_NEW(e->arena, Program);
     *p = (Program){.name = model->name,
                    .file = model->name_at.source->name,
                    .recipe = e->recipe};
-    Stage *stage = ARENA_NEW(e->arena, Stage);
-    stage->train = train_graph(e, t, given, input);
-    p->stage = stage;
-    p->num_stages = 1;
-    if (e->diags->errors)
+    if (!train_graphs(e, t, given, input, p))
         return NULL;
     p->init = init_graph(e);
     p->collect = collect_graph(e, t, given, input);

@@ -4,16 +4,15 @@
 
 #include <string.h>
 
-static void remember(Expansion *e, Parameter p) {
-    int count = e->num_parameters;
-    if ((count & (count - 1)) == 0) {
-        Parameter *list =
-            ARENA_ARRAY(e->arena, count ? 2 * (size_t)count : 1, Parameter);
-        if (count)
-            memcpy(list, e->parameter, (size_t)count * sizeof *list);
-        e->parameter = list;
+static void remember(Expansion *e, Parameter **list, int *count, Parameter p) {
+    if ((*count & (*count - 1)) == 0) {
+        size_t old = (size_t)*count;
+        Parameter *more = ARENA_ARRAY(e->arena, old ? 2 * old : 1, Parameter);
+        if (old)
+            memcpy(more, *list, old * sizeof *more);
+        *list = more;
     }
-    e->parameter[e->num_parameters++] = p;
+    (*list)[(*count)++] = p;
 }
 
 static bool expect_size(Expansion *e, const Call *c, const char *name,
@@ -28,8 +27,9 @@ static bool expect_size(Expansion *e, const Call *c, const char *name,
 
 // The leaf of that name that another view of the same image has made.
 static NodeId leaf_once(Expansion *e, const char *name) {
-    return e->num_views > 0 && !e->training ? graph_find(e->graph, name)
-                                            : NO_NODE;
+    if (e->num_views == 0 || e->training)
+        return NO_NODE;
+    return graph_find(e->graph, e->averaged ? average_name(e, name) : name);
 }
 
 NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
@@ -39,9 +39,11 @@ NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
     const char *full = arena_format(e->arena, "%s.%s", c->path, name);
     NodeId node = leaf_once(e, full);
     if (node == NO_NODE)
-        node = graph_leaf(e->graph, OP_param, full, type);
+        node = e->averaged ? average_node(e, full, type, 0)
+                           : graph_leaf(e->graph, OP_param, full, type);
     if (e->training)
-        remember(e, (Parameter){full, type, init, c->at, node});
+        remember(e, &e->parameter, &e->num_parameters,
+                 (Parameter){full, type, init, c->at, node});
     return node;
 }
 
@@ -51,9 +53,18 @@ NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
         return NO_NODE;
     const char *full = arena_format(e->arena, "%s.%s", c->path, name);
     NodeId node = leaf_once(e, full);
-    if (node != NO_NODE)
-        return node;
-    return graph_state(e->graph, full, STATE_STATISTIC, type, init);
+    if (node == NO_NODE)
+        node = e->averaged
+                   ? average_node(e, full, type, init)
+                   : graph_state(e->graph, full, STATE_STATISTIC, type, init);
+    if (e->training)
+        remember(e, &e->statistic, &e->num_statistics,
+                 (Parameter){.name = full,
+                             .type = type,
+                             .init = {.low = init},
+                             .at = c->at,
+                             .node = node});
+    return node;
 }
 
 // A parameter of its own, as positions that are learned.

@@ -30,6 +30,16 @@ Graph *graph_like(const Graph *g) {
     return like;
 }
 
+Graph *graph_clone(const Graph *g) {
+    Graph *out = graph_like(g);
+    Arena *scratch = arena_new();
+    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++)
+        now[n] = graph_copy(out, g, n, now);
+    arena_free(scratch);
+    return out;
+}
+
 // ---- attributes ----
 
 Attr attr_int(AttrKey key, int64_t value) {

@@ -221,6 +221,9 @@ uint32_t *graph_uses(const Graph *g, Arena *a);
 // rebuilds into.
 Graph *graph_like(const Graph *g);
 
+// The same nodes again; no two of g's may be equal.
+Graph *graph_clone(const Graph *g);
+
 // Copies node n of old into g with operands mapped through now[], keeping its
 // origin and, if the type rule is `declared`, its type.
 NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);

@@ -5,29 +5,22 @@
 #include <string.h>
 
 static void add(Step *step, int *count, StepKind kind, int stage,
-                const char *name, Graph *graph) {
+                Graph *graph) {
     if (graph != NULL)
-        step[(*count)++] = (Step){kind, stage, name, graph};
-}
-
-// The steps of the first stage bear the plain name.
-static const char *stage_name(Arena *a, const char *name, int stage) {
-    return stage == 0 ? name : arena_format(a, "%s_%d", name, stage + 1);
+        step[(*count)++] = (Step){kind, stage, graph->name, graph};
 }
 
 Step *program_steps(const Program *p, Arena *a, int *count) {
     Step *step = ARENA_ARRAY(a, 2 * (size_t)p->num_stages + 4, Step);
     *count = 0;
-    add(step, count, STEP_COLLECT, 0, "collect", p->collect);
-    add(step, count, STEP_INIT, 0, "init", p->init);
+    add(step, count, STEP_COLLECT, 0, p->collect);
+    add(step, count, STEP_INIT, 0, p->init);
     for (int i = 0; i < p->num_stages; i++)
-        add(step, count, STEP_TRAIN, i, stage_name(a, "train", i),
-            p->stage[i].train);
+        add(step, count, STEP_TRAIN, i, p->stage[i].train);
     for (int i = 0; i < p->num_stages; i++)
-        add(step, count, STEP_GATHER, i, stage_name(a, "gather", i),
-            p->stage[i].gather);
-    add(step, count, STEP_AVERAGE, 0, "average", p->average);
-    add(step, count, STEP_EVAL, 0, "eval", p->eval);
+        add(step, count, STEP_GATHER, i, p->stage[i].gather);
+    add(step, count, STEP_AVERAGE, 0, p->average);
+    add(step, count, STEP_EVAL, 0, p->eval);
     return step;
 }
 

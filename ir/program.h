@@ -94,7 +94,8 @@ typedef enum {
 typedef struct {
     StepKind kind;
     int stage;        // of TRAIN and GATHER, from 0
-    const char *name; // collect, init, derive, train, train_2, gather, ...
+    const char *name; // collect, init, derive, train, train_2, gather, ...;
+                      // the graph's own, each another
     Graph *graph;
 } Step;
 

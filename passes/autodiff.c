@@ -25,14 +25,6 @@ static bool *find_training(const Graph *g, Arena *scratch) {
     return trains;
 }
 
-static Graph *copy(const Graph *g, Arena *scratch) {
-    Graph *out = graph_like(g);
-    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
-    for (NodeId n = 0; n < g->count; n++)
-        now[n] = graph_copy(out, g, n, now);
-    return out;
-}
-
 static NodeId *no_gradients(const Graph *g, Arena *scratch) {
     NodeId *grad = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++)
@@ -86,7 +78,7 @@ static void append_gradients(Backward *b, NodeId count) {
 
 Graph *pass_autodiff(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
-    Graph *out = copy(g, scratch);
+    Graph *out = graph_clone(g);
     NodeId count = out->count;
     Backward b = {.g = out,
                   .trains = find_training(out, scratch),
