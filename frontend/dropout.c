@@ -1,5 +1,5 @@
 // dropout: each number is left out with probability p, and the others are
-// scaled by 1 / (1 - p); other ones in each step, none in evaluation.
+// scaled by 1 / (1 - p); other ones for each batch, none in evaluation.
 
 #include "frontend/expand.h"
 
@@ -18,7 +18,7 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
     NodeId place = graph_iota(g, type_of(I32, 1, &count), 0);
     const char *name = arena_format(e->arena, "%s%s", c->path, what);
     Attr stream = attr_int(ATTR_stream, stream_of(name));
-    NodeId arg[] = {run_node(e, RUN_SEED), run_node(e, RUN_STEP), place};
+    NodeId arg[] = {run_node(e, RUN_SEED), batch_node(e), place};
     NodeId u = graph_add(g, (Node){.op = OP_uniform,
                                    .num_args = 3,
                                    .arg = arg,

@@ -303,11 +303,15 @@ typedef enum {
     RUN_STEPS,
     RUN_EPOCH_STEPS,
     RUN_SEED,
-    RUN_UPDATES, // steps that were not skipped; advanced where it is used
+    RUN_GATHERED, // batches of this update before this one
+    RUN_UPDATES,  // steps that were not skipped; advanced where it is used
     NUM_RUN
 } RunState;
 NodeId input_node(Expansion *e, InputId id);
 NodeId run_node(Expansion *e, RunState s);
+
+// The number of this batch, counted over the whole run.
+NodeId batch_node(Expansion *e);
 
 // ---- path.c: names of layers ----
 

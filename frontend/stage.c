@@ -26,12 +26,6 @@ static void begin_copy(Expansion *e, TrainBlock *t, const Forward *f,
     e->phase = PHASE_KEYS;
 }
 
-// How many batches wait, as far as that matters.
-static NodeId waiting_node(Expansion *e) {
-    return graph_state(e->graph, "run.gathered", STATE_GRADIENT,
-                       type_scalar(I32), 0);
-}
-
 static NodeId one_more(Expansion *e, NodeId count) {
     NodeId one = graph_constant(e->graph, type_scalar(I32), 1);
     return graph_op2(e->graph, OP_add, count, one);
@@ -45,15 +39,13 @@ static void add_effect(Expansion *e, Op op, NodeId operand) {
 // Gradients of means are averaged over the batches of an update, those of sums
 // are added.
 static void use_gathered(Expansion *e) {
-    NodeId share = number_node(e, 1);
-    if (e->loss.is_mean) {
-        NodeId waiting = waiting_node(e), none;
-        NodeId batches = as_float(e, one_more(e, waiting));
-        share = graph_op2(e->graph, OP_div, share, batches);
-        none = graph_constant(e->graph, type_scalar(I32), 0);
-        graph_assign(e->graph, waiting, none);
-    }
+    NodeId share = number_node(e, 1), gathered = run_node(e, RUN_GATHERED);
+    if (e->loss.is_mean)
+        share = graph_op2(e->graph, OP_div, share,
+                          as_float(e, one_more(e, gathered)));
     add_effect(e, OP_accumulated, share);
+    graph_assign(e->graph, gathered,
+                 graph_constant(e->graph, type_scalar(I32), 0));
 }
 
 static Graph *gather_graph(Expansion *e, TrainBlock *t, const Forward *f,
@@ -66,10 +58,8 @@ static Graph *gather_graph(Expansion *e, TrainBlock *t, const Forward *f,
         e->graph->at = e->graph->node[p->node].from;
         add_effect(e, OP_accumulate, p->node);
     }
-    if (e->loss.is_mean) {
-        NodeId waiting = waiting_node(e);
-        graph_assign(e->graph, waiting, one_more(e, waiting));
-    }
+    NodeId gathered = run_node(e, RUN_GATHERED);
+    graph_assign(e->graph, gathered, one_more(e, gathered));
     return e->graph;
 }
 

@@ -105,16 +105,30 @@ NodeId input_node(Expansion *e, InputId id) {
 }
 
 NodeId run_node(Expansion *e, RunState s) {
-    static const char *const name[] = {
-        [RUN_STEP] = "run.step",
-        [RUN_STEPS] = "run.steps",
-        [RUN_EPOCH_STEPS] = "run.epoch_steps",
-        [RUN_SEED] = "run.seed",
-        [RUN_UPDATES] = "run.updates",
+    static const struct {
+        const char *name, *kind;
+    } state[] = {
+        [RUN_STEP] = {"run.step", STATE_RUN},
+        [RUN_STEPS] = {"run.steps", STATE_RUN},
+        [RUN_EPOCH_STEPS] = {"run.epoch_steps", STATE_RUN},
+        [RUN_SEED] = {"run.seed", STATE_RUN},
+        [RUN_GATHERED] = {"run.gathered", STATE_GRADIENT},
+        [RUN_UPDATES] = {"run.updates", STATE_OPTIMIZER},
     };
     if (e->run[s] == NO_NODE)
-        e->run[s] = graph_state(
-            e->graph, name[s], s == RUN_UPDATES ? STATE_OPTIMIZER : STATE_RUN,
-            type_scalar(I32), s == RUN_SEED ? (double)e->recipe.seed : 0);
+        e->run[s] = graph_state(e->graph, state[s].name, state[s].kind,
+                                type_scalar(I32),
+                                s == RUN_SEED ? (double)e->recipe.seed : 0);
     return e->run[s];
+}
+
+NodeId batch_node(Expansion *e) {
+    Graph *g = e->graph;
+    NodeId step = run_node(e, RUN_STEP);
+    if (e->recipe.accumulate <= 1)
+        return step;
+    NodeId each =
+        graph_constant(g, type_scalar(I32), (double)e->recipe.accumulate);
+    return graph_op2(g, OP_add, graph_op2(g, OP_mul, step, each),
+                     run_node(e, RUN_GATHERED));
 }

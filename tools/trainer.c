@@ -30,6 +30,15 @@ static uint64_t fingerprint(const Program *p) {
     Arena *scratch = arena_new();
     uint64_t hash = 0xcbf29ce484222325u;
     hash = hash_bytes(hash, p->recipe.drop_last ? "d" : "a", 1);
+    // What decides which steps are taken when, and is in no graph.
+    Text times = text_new(scratch);
+    text_add(&times, "%d %g %d %g %d", p->recipe.accumulate,
+             p->average_every.count, p->average_every.unit,
+             p->average_from.count, p->average_from.unit);
+    for (int i = 0; i < p->num_stages; i++)
+        text_add(&times, " %g %d", p->stage[i].from.count,
+                 p->stage[i].from.unit);
+    hash = hash_bytes(hash, text_string(&times), times.length);
     int count;
     const Step *step = program_steps(p, scratch, &count);
     for (int i = 0; i < count; i++)
