@@ -183,6 +183,6 @@ bool average_build(Expansion *e, TrainBlock *t, Program *p) {
     p->average = e->graph;
     p->average_every = a.every;
     p->average_from = a.from;
-    e->averaged = !a.writes_back && !e->raw_weights;
+    e->eval_averages = !a.writes_back && !e->raw_weights;
     return true;
 }

@@ -560,9 +560,6 @@ TrainBlock *train_new(Expansion *e, const File *f);
 bool train_set(Expansion *e, TrainBlock *t, const Entry *setting);
 void train_offer_keys(const TrainBlock *t, Nearest *n);
 
-// Whether the block has an entry of that name.
-bool train_has(const TrainBlock *t, const char *name);
-
 // Whether a name is that of a clause, as eval.
 bool train_is_clause(const char *name);
 
@@ -626,7 +623,7 @@ bool average_read(Expansion *e, TrainBlock *t, Average *out);
 const char *average_name(Expansion *e, const char *name);
 NodeId average_node(Expansion *e, const char *name, Type type, double init);
 
-// Builds p->average where averages are kept, and sets e->averaged where an
+// Builds p->average where averages are kept, and e->eval_averages where an
 // evaluation is of them.  False after a report.
 bool average_build(Expansion *e, TrainBlock *t, Program *p);
 
@@ -664,9 +661,10 @@ struct Expansion {
     Phase phase;
     Recipe recipe;
     DataSet data;
-    bool raw_weights; // evaluation is without averages
-    bool averaged;    // the graph reads averages in the place of weights
-    const View *view; // of the test images; none: as they are
+    bool raw_weights;   // evaluation is without averages
+    bool averaged;      // the graph reads averages in the place of weights
+    bool eval_averages; // an evaluation does
+    const View *view;   // of the test images; none: as they are
     int num_views;
     Type image;
     const Mixing *mixing; // of samples, the last first

@@ -165,10 +165,6 @@ TrainBlock *train_new(Expansion *e, const File *f) {
     return block->model.kind == VALUE_POISON ? NULL : block;
 }
 
-bool train_has(const TrainBlock *t, const char *name) {
-    return entry_find(t, name) >= 0;
-}
-
 Value train_model(const TrainBlock *t) {
     return t->model;
 }

@@ -10,6 +10,7 @@
 void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     e->graph = graph_new(e->arena, name);
     e->training = training;
+    e->averaged = false;
     e->path = NULL;
     e->mixing = NULL;
     e->label = NO_NODE;
@@ -163,6 +164,7 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
 static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
                          const Param *input) {
     graph_begin(e, t, "eval", false);
+    e->averaged = e->eval_averages;
     forward(e, t, given, input);
     return e->graph;
 }
