@@ -388,21 +388,19 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
 }
 
 // A name that is meant as a word, such as `reflect`.
-static bool is_word(const ParamInfo *p, const Expr *x) {
+static bool is_word(Expansion *e, const ParamInfo *p, const Expr *x) {
+    bool axis = p->kind == AXIS || p->kind == AXES;
     return p->words != NULL && x != NULL && x->kind == EXPR_NAME &&
-           (p->kind == WORD || word_allowed(p->words, x->text));
-}
-
-static Value word(const Expr *x) {
-    return (Value){.kind = VALUE_WORD, .text = x->text, .at = x->at};
+           (p->kind == WORD || word_allowed(p->words, x->text) ||
+            (axis && !name_known(e, x->text)));
 }
 
 static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
-                        const Given *g) {
+                        const Expr *x) {
     Diagnostic *d =
-        report(e->diags, D_kind, g->expr->at, "`%s` of %s must be one of: %s",
+        report(e->diags, D_kind, x->at, "`%s` of %s must be one of: %s",
                p->name, c->builtin->name, word_list(e, p->words));
-    Nearest near = nearest_to(g->expr->text);
+    Nearest near = nearest_to(x->text);
     const char *rest = p->words;
     for (const char *w; (w = next_word(e, &rest)) != NULL;)
         nearest_offer(&near, w);
@@ -429,12 +427,22 @@ static Value default_value(const ParamInfo *p) {
     return v;
 }
 
+// A word, if it is one of those that are allowed.
+static Value word(Expansion *e, const Call *c, const ParamInfo *p,
+                  const Expr *x) {
+    if (word_allowed(p->words, x->text))
+        return (Value){.kind = VALUE_WORD, .text = x->text, .at = x->at};
+    report_word(e, c, p, x);
+    return value_poison();
+}
+
 // A list of axes, of which some may be words.
-static Value axis_list(Expansion *e, const ParamInfo *p, const Expr *x) {
+static Value axis_list(Expansion *e, const Call *c, const ParamInfo *p,
+                       const Expr *x) {
     Value *item = ARENA_ARRAY(e->arena, (size_t)x->count + 1, Value);
     for (int i = 0; i < x->count; i++) {
-        item[i] =
-            is_word(p, x->item[i]) ? word(x->item[i]) : expand(e, x->item[i]);
+        item[i] = is_word(e, p, x->item[i]) ? word(e, c, p, x->item[i])
+                                            : expand(e, x->item[i]);
         if (item[i].kind == VALUE_POISON)
             return value_poison();
     }
@@ -452,25 +460,21 @@ static Value call_by_name(Expansion *e, Value v) {
     return (Value){.kind = VALUE_CALL, .call = c, .at = v.at};
 }
 
-static Value argument_value(Expansion *e, const ParamInfo *p, const Given *g) {
+static Value argument_value(Expansion *e, const Call *c, const ParamInfo *p,
+                            const Given *g) {
     if (g->value != NULL)
         return *g->value;
+    if (is_word(e, p, g->expr))
+        return word(e, c, p, g->expr);
     if (p->kind == AXES && g->expr->kind == EXPR_LIST)
-        return axis_list(e, p, g->expr);
+        return axis_list(e, c, p, g->expr);
     Value v = expand(e, g->expr);
     return p->kind == STARTS ? call_by_name(e, v) : v;
 }
 
 static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
                     const Given *g, Value *out) {
-    if (is_word(p, g->expr)) {
-        *out = word(g->expr);
-        if (word_allowed(p->words, g->expr->text))
-            return true;
-        report_word(e, c, p, g);
-        return false;
-    }
-    *out = argument_value(e, p, g);
+    *out = argument_value(e, c, p, g);
     if (out->kind == VALUE_POISON)
         return false;
     if (suits(e, p, *out))

@@ -26,6 +26,7 @@ typedef enum {
     EXPR_UNARY, // right
     EXPR_BINARY,
     EXPR_MEMBER, // left . name
+    EXPR_INDEX,  // left [ right ]
     EXPR_UNIT,   // left, counted in unit
 } ExprKind;
 

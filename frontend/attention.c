@@ -25,8 +25,8 @@ static bool expect_heads(Expansion *e, const Call *c, const Value *x) {
                      "attention needs sequences, [N, positions, channels]");
     diag_place(d, x->at, "this is %s", type_text(e, t));
     if (t.rank == 4)
-        diag_note(d, "reshape(x, [N, height * width, channels]) makes a "
-                     "sequence of an image");
+        diag_note(d, "reshape([N, %lld, %lld]) makes a sequence of it",
+                  (long long)(t.dim[1] * t.dim[2]), (long long)t.dim[3]);
     return false;
 }
 

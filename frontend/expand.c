@@ -60,6 +60,10 @@ static Binding *scope_find(Expansion *e, Atom name, const Binding *end) {
     return NULL;
 }
 
+bool name_known(Expansion *e, Atom name) {
+    return scope_find(e, name, NULL) != NULL || builtin_find(name) != NULL;
+}
+
 // An assignment gives a name of the current function a new value.
 static void scope_assign(Expansion *e, Atom name, Value v) {
     Binding *b = scope_find(e, name, e->frame);
@@ -242,6 +246,13 @@ static Value expand_for(Expansion *e, const Stmt *s) {
 
 static Value expand_if(Expansion *e, const Stmt *s) {
     Value v = expand(e, s->value);
+    if (v.kind == VALUE_TENSOR) {
+        Diagnostic *d = report(e->diags, D_kind, s->value->at,
+                               "a condition must be true or false, and this "
+                               "is a tensor");
+        diag_note(d, "where(condition, a, b) chooses for each of its numbers");
+        return value_poison();
+    }
     if (!expect_kind(e, v, VALUE_TRUTH, s->value->at, "a condition"))
         return value_poison();
     return expand_block(e, v.truth ? &s->body : &s->otherwise);
@@ -642,6 +653,24 @@ static Value expand_list(Expansion *e, const Expr *x) {
     return (Value){.kind = VALUE_LIST, .at = x->at, .list = {item, x->count}};
 }
 
+// An item of a list, counted from 0, or from the last, which is -1.
+static Value expand_index(Expansion *e, const Expr *x) {
+    Value list = expand(e, x->left), at = expand(e, x->right);
+    if (at.kind == VALUE_POISON ||
+        !expect_kind(e, list, VALUE_LIST, x->left->at, "what has items") ||
+        !expect_kind(e, at, VALUE_NUMBER, x->right->at, "the place of an item"))
+        return value_poison();
+    int count = list.list.count;
+    double place = at.number < 0 ? at.number + count : at.number;
+    if (at.unit == UNIT_NONE && place == floor(place) && place >= 0 &&
+        place < count)
+        return list.list.item[(int)place];
+    Diagnostic *d = report(e->diags, D_range, x->right->at,
+                           "this list has no item %g", at.number);
+    diag_note(d, "it has %d, counted from 0", count);
+    return value_poison();
+}
+
 static Value expand_knot(Expansion *e, const Expr *x) {
     Value *item = ARENA_ARRAY(e->arena, 2, Value);
     item[0] = expand(e, x->left);
@@ -742,6 +771,8 @@ static Value expand_any(Expansion *e, const Expr *x) {
         return expand_pipe(e, x);
     case EXPR_MEMBER:
         return expand_member(e, x);
+    case EXPR_INDEX:
+        return expand_index(e, x);
     case EXPR_UNIT:
         return expand_unit(e, x);
     case EXPR_UNARY:

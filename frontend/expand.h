@@ -196,6 +196,9 @@ bool within_limits(Expansion *e, Span at);
 
 Value expand(Expansion *e, const Expr *x);
 
+// Whether a name stands for something here.
+bool name_known(Expansion *e, Atom name);
+
 // Defines a name from here on.
 void scope_bind(Expansion *e, Atom name, Value v);
 

@@ -111,6 +111,14 @@ static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
                                       .group = -1});
 }
 
+// `before` at the places of an axis below at, else `after`.
+static NodeId behind(Expansion *e, NodeId place, int64_t at, NodeId before,
+                     NodeId after) {
+    NodeId start = graph_constant(e->graph, type_scalar(I32), (double)at);
+    NodeId is = graph_op2(e->graph, OP_lt, place, start);
+    return graph_op3(e->graph, OP_select, is, before, after);
+}
+
 // Each part stands among zeros, and those of the right place are chosen.
 NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
     int64_t size = 0, at = 0;
@@ -123,9 +131,7 @@ NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
     NodeId place = graph_iota(e->graph, along, axis), all = NO_NODE;
     for (int i = 0; i < count; i++) {
         NodeId next = placed(e, part[i], axis, at, size);
-        NodeId start = graph_constant(e->graph, type_scalar(I32), (double)at);
-        NodeId before = i ? graph_op2(e->graph, OP_lt, place, start) : NO_NODE;
-        all = i ? graph_op3(e->graph, OP_select, before, all, next) : next;
+        all = i ? behind(e, place, at, all, next) : next;
         at += node_type(e, part[i]).dim[axis];
     }
     return all;

@@ -142,15 +142,17 @@ static NodeId target_of(Expansion *e, const Call *c) {
     if (type_same_shape(bare, least))
         return as_float(e,
                         graph_reshape(e->graph, c->arg[1].node, t.rank, t.dim));
-    bool classes = is_label(e, &c->arg[1]) && l.dtype == I32;
+    const char *note = NULL;
+    if (is_label(e, &c->arg[1]) && l.dtype == I32)
+        note = arena_format(e->arena,
+                            "cross_entropy is the loss for classes; "
+                            "one_hot(label, %lld) makes numbers of them",
+                            (long long)(t.rank ? t.dim[t.rank - 1] : 1));
     report_pair(e, c,
                 arena_format(e->arena,
-                             "%s needs a label for each number of "
-                             "the output",
+                             "%s needs a label for each number of the output",
                              c->builtin->name),
-                classes ? "cross_entropy is the loss for classes; "
-                          "one_hot(label, classes) makes numbers of them"
-                        : NULL);
+                note);
     return NO_NODE;
 }
 

@@ -291,6 +291,21 @@ static Expr *member(Parser *p, Expr *base) {
     return e;
 }
 
+// index = postfix "[" expression "]"
+static Expr *index_of(Parser *p, Expr *list) {
+    Expr *e = new_expr(p, EXPR_INDEX, list->at);
+    advance(p);
+    p->brackets++;
+    e->left = list;
+    e->right = expression(p);
+    p->brackets--;
+    expect(p, TOKEN_CLOSE_LIST);
+    e->at = span_join(e->at, last_at(p));
+    deepen(p, e, list);
+    deepen(p, e, e->right);
+    return e;
+}
+
 static Unit unit_of(const Token *t) {
     static const struct {
         const char *word;
@@ -318,7 +333,7 @@ static Expr *unit(Parser *p, Expr *value) {
     return e;
 }
 
-// postfix = primary | call | member | unit
+// postfix = primary | call | member | index | unit
 static Expr *postfix(Parser *p) {
     Expr *e = primary(p);
     while (!p->panic && same_line(p)) {
@@ -326,6 +341,8 @@ static Expr *postfix(Parser *p) {
             e = call(p, e);
         else if (is(p, TOKEN_DOT))
             e = member(p, e);
+        else if (is(p, TOKEN_OPEN_LIST))
+            e = index_of(p, e);
         else if (unit_of(current(p)) != UNIT_NONE)
             e = unit(p, e);
         else

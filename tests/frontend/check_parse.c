@@ -37,6 +37,7 @@ static const struct {
     {"data.train", "data.train"},
     {"(2 * n) step", "{(2`*`n) 2}"},
     {"f(1)(2)", "f(1)(2)"},
+    {"f(1)[0][-1]", "{{f(1) at 0} at (`-`1)}"},
 };
 
 START_TEST(precedence) {

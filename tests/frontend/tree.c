@@ -80,6 +80,13 @@ void tree_spell(Text *t, const Expr *x) {
         tree_spell(t, x->left);
         text_add(t, ".%s", x->text);
         return;
+    case EXPR_INDEX:
+        text_add(t, "{");
+        tree_spell(t, x->left);
+        text_add(t, " at ");
+        tree_spell(t, x->right);
+        text_add(t, "}");
+        return;
     case EXPR_UNIT:
         text_add(t, "{");
         tree_spell(t, x->left);
