@@ -404,9 +404,9 @@ static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
     const char *rest = p->words;
     for (const char *w; (w = next_word(e, &rest)) != NULL;)
         nearest_offer(&near, w);
-    const char *ours = foreign_name(FOREIGN_WORD, g->expr->text);
+    const char *ours = foreign_name(FOREIGN_WORD, x->text);
     if (ours == NULL || !word_allowed(p->words, ours) ||
-        !foreign_note(FOREIGN_WORD, g->expr->text, d))
+        !foreign_note(FOREIGN_WORD, x->text, d))
         nearest_note(&near, d);
 }
 

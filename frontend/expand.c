@@ -656,6 +656,13 @@ static Value expand_list(Expansion *e, const Expr *x) {
 // An item of a list, counted from 0, or from the last, which is -1.
 static Value expand_index(Expansion *e, const Expr *x) {
     Value list = expand(e, x->left), at = expand(e, x->right);
+    if (list.kind == VALUE_TENSOR) {
+        Diagnostic *d =
+            report(e->diags, D_kind, x->at, "a tensor has no index");
+        diag_note(d, "`slice` takes a part of it, as in: "
+                     "slice(x, channels, 0, 3)");
+        return value_poison();
+    }
     if (at.kind == VALUE_POISON ||
         !expect_kind(e, list, VALUE_LIST, x->left->at, "what has items") ||
         !expect_kind(e, at, VALUE_NUMBER, x->right->at, "the place of an item"))

@@ -299,7 +299,11 @@ static Expr *index_of(Parser *p, Expr *list) {
     e->left = list;
     e->right = expression(p);
     p->brackets--;
-    expect(p, TOKEN_CLOSE_LIST);
+    if (!accept(p, TOKEN_CLOSE_LIST)) {
+        Diagnostic *d = expected(p, "`]`");
+        if (d != NULL)
+            diag_note(d, "`slice` takes a part of a tensor");
+    }
     e->at = span_join(e->at, last_at(p));
     deepen(p, e, list);
     deepen(p, e, e->right);

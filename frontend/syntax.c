@@ -92,11 +92,10 @@ static const char *token_note(const Around *a) {
                    ? "only a name can be given a value"
                    : NULL;
     case TOKEN_OPEN_LIST:
-        return item   ? "there are no sections: a model is written model NAME"
-                        "(image: u8[N, 32, 32, 3]) -> f32[N, 10] { ... }, its "
-                        "recipe train NAME { ... }"
-               : line ? "a tensor has no index; `slice` takes a part of it"
-                      : NULL;
+        return item ? "there are no sections: a model is written model NAME"
+                      "(image: u8[N, 32, 32, 3]) -> f32[N, 10] { ... }, its "
+                      "recipe train NAME { ... }"
+                    : NULL;
     case TOKEN_OPEN:
         return strcmp(a->expected, "`[`") == 0
                    ? "dimensions stand between [ and ], as in u8[N, 32, 32, 3]"
