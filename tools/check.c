@@ -51,9 +51,9 @@ static Layer *layer_at(Layers *l, const char *path) {
     return &l->layer[l->count++];
 }
 
-// Which nodes have the batch for their first dimension: those computed from the
-// inputs that have, unless they sum over it.
-static bool *nodes_batched(Arena *a, const Graph *g, int64_t batch) {
+// Which nodes have numbers of each sample: those computed from the inputs,
+// unless they sum over samples.
+static bool *nodes_batched(Arena *a, const Graph *g) {
     bool *batched = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
@@ -62,8 +62,7 @@ static bool *nodes_batched(Arena *a, const Graph *g, int64_t batch) {
         bool from_batch = node->op == OP_input;
         for (int i = 0; i < node->num_args; i++)
             from_batch |= batched[node->arg[i]];
-        batched[n] = from_batch && !sums && node->type.rank > 0 &&
-                     node->type.dim[0] == batch;
+        batched[n] = from_batch && !sums && node->type.rank > 0;
     }
     return batched;
 }
@@ -83,14 +82,15 @@ static void node_count(Layers *l, Layer *layer, const Program *p, NodeId n) {
 
 static Layers layers_of(Arena *a, const Program *p) {
     const Graph *g = p->stage[0].train;
-    const bool *batched = nodes_batched(a, g, p->recipe.batch);
+    const bool *batched = nodes_batched(a, g);
     Layers l = layers_new(a, g);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
         const char *path = layer_path(a, node);
         Layer *layer = path ? layer_at(&l, path) : NULL;
         node_count(&l, layer, p, n);
-        if (layer && batched[n] && node->op != OP_input)
+        if (layer && batched[n] && node->op != OP_input &&
+            node->type.dim[0] == p->recipe.batch)
             layer->type = node->type;
     }
     return l;
