@@ -88,3 +88,38 @@ def resnet18(net, x):
         x = basic_block(stage, x, 1 if i == 1 else 2)
         x = basic_block(stage, x, 1)
     return net.linear(x.mean((2, 3)), "linear_1")
+
+
+def preact_block(stage, x, channels, stride=1):
+    x = stage.norm(x)
+    h = stage.conv(x, stride=stride)
+    h = stage.conv(stage.norm(h))
+    if stride > 1 or x.shape[1] != channels:
+        x = stage.conv(x, stride=stride)
+    return x + h
+
+
+class PreactStage(Stage):
+    """Convolutions and norms that are counted apart."""
+
+    def __init__(self, net, path):
+        super().__init__(net, path)
+        self.norms = 0
+
+    def conv(self, x, **options):
+        self.n += 1
+        return self.net.conv(x, f"{self.path}.conv_{self.n}", **options)
+
+    def norm(self, x):
+        self.norms += 1
+        return F.relu(self.net.batch_norm(x, f"{self.path}.batch_norm_{self.norms}"))
+
+
+def preact_resnet18(net, x):
+    x = net.conv(normalize(x, *CIFAR), "stem")
+    width = x.shape[1]
+    for i, channels in enumerate((width, 2 * width, 4 * width, 4 * width), 1):
+        stage = PreactStage(net, f"layer{i}")
+        x = preact_block(stage, x, channels, 1 if i == 1 else 2)
+        x = preact_block(stage, x, channels)
+    return net.linear(torch.cat([x.amax((2, 3)), x.mean((2, 3))], 1), "linear_1")

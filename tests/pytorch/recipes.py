@@ -81,11 +81,10 @@ def sgd(rate, momentum=0.9, nesterov=False, decay=5e-4):
     return with_rate(make, rate)
 
 
-def resnet9_update(batch):
-    lr = piecewise((0, 0), (5 / 24, 0.002), (1, 0))
-    return sgd(
-        lambda p: lr(p) / batch, nesterov=True, decay=5e-4 * batch
-    )
+def summed(peak, batch, *knots):
+    """Nesterov under a summed loss: the rate per sample, decay per batch."""
+    lr = piecewise(*((place, share * peak) for place, share in knots))
+    return sgd(lambda p: lr(p) / batch, nesterov=True, decay=5e-4 * batch)
 
 
 RECIPES = {
@@ -107,7 +106,7 @@ RECIPES = {
     "resnet9": Recipe(
         forward=nets.resnet9,
         loss=sum_loss,
-        update=resnet9_update(16),
+        update=summed(0.002, 16, (0, 0), (5 / 24, 1), (1, 0)),
         settings={"width": "16", "lr": "piecewise(0: 0, 5/24: 0.002, 1: 0)"},
     ),
     "resnet18": Recipe(
@@ -121,5 +120,14 @@ RECIPES = {
         loss=mean_loss,
         update=sgd(cosine(3e-4)),
         settings={"width": "8", "lr": "cosine(3e-4)"},
+    ),
+    "preact_resnet18": Recipe(
+        forward=nets.preact_resnet18,
+        loss=sum_loss,
+        update=summed(0.0005, 16, (0, 0), (15 / 35, 1), (30 / 35, 0.05), (1, 0)),
+        settings={
+            "width": "8",
+            "lr": "piecewise(0: 0, 15/35: 0.0005, 30/35: 0.000025, 1: 0)",
+        },
     ),
 }
