@@ -36,6 +36,7 @@ class Net:
         self.tensors = tensors
         self.frozen = frozen
         self.parameters, self.statistics = {}, {}
+        self.turned = set()
         self.training = True
 
     def parameter(self, name, images=False):
@@ -43,6 +44,7 @@ class Net:
             value = self.tensors[name]
             if images:
                 value = value.permute(0, 3, 1, 2).contiguous()
+                self.turned.add(name)
             self.parameters[name] = value.requires_grad_(
                 name not in self.frozen
             )
@@ -80,3 +82,11 @@ class Net:
     def trained(self):
         """The parameters that a forward pass has used, and their names."""
         return {n: p for n, p in self.parameters.items() if p.requires_grad}
+
+    def gradients(self):
+        """The gradients there are, in sinter's order of dimensions."""
+        return {
+            name: p.grad.permute(0, 2, 3, 1) if name in self.turned else p.grad
+            for name, p in self.parameters.items()
+            if p.grad is not None
+        }

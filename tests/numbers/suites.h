@@ -1,0 +1,9 @@
+// The suites that main.c runs.
+#ifndef TESTS_NUMBERS_SUITES_H
+#define TESTS_NUMBERS_SUITES_H
+
+#include <check.h>
+
+Suite *layers_suite(void);
+
+#endif

@@ -1,0 +1,396 @@
+"""Every layer, function and loss: values and gradients, in double.
+
+    layers.py SINTER SOURCE
+
+writes tests/golden/numbers/*.net and, for each, a .txt with what PyTorch makes
+of it: the data it is fed, the loss, the gradient of each parameter, and the
+statistics after a step.  In layers.net the result of each case is weighted by a
+parameter of its own, whose gradient therefore is the value of the case.
+"""
+
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import torch
+import torch.nn.functional as F
+
+import data
+import weights
+
+BATCH = 2
+
+
+def images(f):
+    """f, which knows [N, C, H, W], for [N, H, W, C]."""
+    return lambda x, *rest: f(x.permute(0, 3, 1, 2), *rest).permute(0, 2, 3, 1)
+
+
+def attention(causal):
+    def forward(x, net, path):
+        n, t, c = x.shape
+        path, heads = f"{path}.attention_1", 2
+        q, k, v = (
+            part.view(n, t, heads, c // heads).transpose(1, 2)
+            for part in net.linear(x, path + ".qkv").split(c, -1)
+        )
+        scores = q @ k.transpose(2, 3) / math.sqrt(c // heads)
+        if causal:
+            later = torch.ones(t, t).triu(1).bool()
+            scores = scores.masked_fill(later, -math.inf)
+        y = (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, t, c)
+        return net.linear(y, path + ".out")
+
+    return forward
+
+
+def layer_norm(x, net, path):
+    path += ".layer_norm_1"
+    w, b = net.parameter(path + ".scale"), net.parameter(path + ".bias")
+    return F.layer_norm(x, x.shape[-1:], w, b)
+
+
+def group_norm(x, net, path):
+    path += ".group_norm_1"
+    w, b = net.parameter(path + ".scale"), net.parameter(path + ".bias")
+    return F.group_norm(x, 2, w, b)
+
+
+def ghost(x, net, path):
+    """Batch norm where sample n belongs to part n mod 2."""
+    path += ".batch_norm_1"
+    n, c, h, w = x.shape
+    mean = net.statistics[path + ".running_mean"] = net.tensors[
+        path + ".running_mean"
+    ]
+    var = net.statistics[path + ".running_var"] = net.tensors[
+        path + ".running_var"
+    ]
+    y = F.batch_norm(
+        x.reshape(n // 2, 2 * c, h, w), mean.view(-1), var.view(-1),
+        net.parameter(path + ".scale").repeat(2),
+        net.parameter(path + ".bias").repeat(2), True, 0.1, 1e-5,
+    )  # fmt: skip
+    return y.view(n, c, h, w)
+
+
+def conv(**options):
+    return images(
+        lambda x, net, path: net.conv(x, path + ".conv_1", **options)
+    )
+
+
+def reduced(f):
+    """f over rows and columns of an image."""
+    return lambda x, *_: f(x, (1, 2))
+
+
+# name: the chain in the language, the shape of x, the function in PyTorch.
+ROWS, IMAGE, SEQUENCE = "N, 5", "N, 5, 4, 4", "N, 4, 6"
+CASES = {
+    # Functions of each element.
+    "relu": ("relu", ROWS, lambda x, *_: F.relu(x)),
+    "leaky_relu": ("leaky_relu(0.1)", ROWS, lambda x, *_: F.leaky_relu(x, 0.1)),
+    "relu6": ("scale(5) |> relu6", ROWS, lambda x, *_: F.relu6(5 * x)),
+    "elu": ("elu(0.7)", ROWS, lambda x, *_: F.elu(x, 0.7)),
+    # PyTorch 1.13 takes the gradient's alpha for an f32.
+    "celu": ("celu(0.25)", ROWS, lambda x, *_: F.celu(x, 0.25)),
+    "gelu": ("gelu", ROWS, lambda x, *_: F.gelu(x)),
+    "gelu_tanh": (
+        "gelu(tanh)", ROWS, lambda x, *_: F.gelu(x, approximate="tanh")),
+    "silu": ("silu", ROWS, lambda x, *_: F.silu(x)),
+    "mish": ("mish", ROWS, lambda x, *_: F.mish(x)),
+    "hard_swish": (
+        "scale(3) |> hard_swish", ROWS, lambda x, *_: F.hardswish(3 * x)),
+    "sigmoid": ("sigmoid", ROWS, lambda x, *_: torch.sigmoid(x)),
+    "tanh": ("tanh", ROWS, lambda x, *_: torch.tanh(x)),
+    "exp": ("exp", ROWS, lambda x, *_: torch.exp(x)),
+    "log": ("exp |> log", ROWS, lambda x, *_: x.exp().log()),
+    "sqrt": ("exp |> sqrt", ROWS, lambda x, *_: x.exp().sqrt()),
+    "rsqrt": ("exp |> rsqrt", ROWS, lambda x, *_: x.exp().rsqrt()),
+    "abs": ("abs", ROWS, lambda x, *_: x.abs()),
+    "square": ("square", ROWS, lambda x, *_: x.square()),
+    "clamp": ("clamp(-0.5, 1)", ROWS, lambda x, *_: x.clamp(-0.5, 1)),
+    "maximum": ("maximum(0.25)", ROWS, lambda x, *_: x.clamp(min=0.25)),
+    "minimum": ("minimum(0.25)", ROWS, lambda x, *_: x.clamp(max=0.25)),
+    "scale": ("scale(1/3)", ROWS, lambda x, *_: x / 3),
+    "where": (
+        "either", ROWS, lambda x, *_: torch.where(x > 0.5, x * x, 3 * x)),
+    "stop_gradient": (
+        "held", ROWS, lambda x, *_: x * x.detach()),
+    "arithmetic": (
+        "sums", ROWS, lambda x, *_: (x - 2) / (3 + x * x) + (-x) ** 3),
+    # Over axes.
+    "softmax": ("softmax", ROWS, lambda x, *_: F.softmax(x, -1)),
+    "softmax_rows": (
+        "softmax(axis=height)", IMAGE, lambda x, *_: F.softmax(x, 1)),
+    "log_softmax": ("log_softmax", ROWS, lambda x, *_: F.log_softmax(x, -1)),
+    "sum": ("sum(axes=[height, width])", IMAGE, reduced(torch.sum)),
+    "mean": ("mean(axes=[height, width])", IMAGE, reduced(torch.mean)),
+    "max": ("max(axes=[height, width])", IMAGE, reduced(torch.amax)),
+    "var": ("var(axes=[height, width])", IMAGE, reduced(torch.var)),
+    "var_biased": (
+        "var(axes=[height, width], unbiased=false)", IMAGE,
+        lambda x, *_: x.var((1, 2), unbiased=False)),
+    # Shapes.
+    "flatten": ("flatten", IMAGE, lambda x, *_: x.flatten(1)),
+    "reshape": (
+        "reshape([N, 10, 8])", IMAGE, lambda x, *_: x.reshape(-1, 10, 8)),
+    "transpose": (
+        "transpose([batch, channels, height, width])", IMAGE,
+        lambda x, *_: x.permute(0, 3, 1, 2)),
+    "slice": (
+        "slice(axis=height, from=1, to=4)", IMAGE, lambda x, *_: x[:, 1:4]),
+    "split": (
+        "halves", IMAGE, lambda x, *_: x[..., :2] * x[..., 2:]),
+    "concat": (
+        "doubled", IMAGE, lambda x, *_: torch.cat([x, x * x], 2)),
+    "pad": (
+        "pad([1, 0, 2, 1])", IMAGE,
+        images(lambda x, *_: F.pad(x, (2, 1, 1, 0)))),
+    "pad_reflect": (
+        "pad(2, mode=reflect)", IMAGE,
+        images(lambda x, *_: F.pad(x, (2, 2, 2, 2), mode="reflect"))),
+    "pad_edge": (
+        "pad(2, mode=edge)", IMAGE,
+        images(lambda x, *_: F.pad(x, (2, 2, 2, 2), mode="replicate"))),
+    "resize_nearest": (
+        "resize([4, 9])", IMAGE,
+        images(lambda x, *_: F.interpolate(x, (4, 9), mode="nearest"))),
+    "resize_bilinear": (
+        "resize([9, 4], mode=bilinear)", IMAGE,
+        images(lambda x, *_: F.interpolate(x, (9, 4), mode="bilinear"))),
+    # Windows.
+    "max_pool": ("max_pool(2)", IMAGE, images(lambda x, *_: F.max_pool2d(x, 2))),
+    "max_pool_overlapping": (
+        "max_pool(3, stride=2, pad=1)", IMAGE,
+        images(lambda x, *_: F.max_pool2d(x, 3, 2, 1))),
+    "avg_pool": ("avg_pool(2)", IMAGE, images(lambda x, *_: F.avg_pool2d(x, 2))),
+    "avg_pool_padded": (
+        "avg_pool(3, stride=2, pad=1)", IMAGE,
+        images(lambda x, *_: F.avg_pool2d(x, 3, 2, 1))),
+    "global_max_pool": ("global_max_pool", IMAGE, reduced(torch.amax)),
+    "global_avg_pool": ("global_avg_pool", IMAGE, reduced(torch.mean)),
+    # Layers with parameters.
+    "conv": ("conv(3, 3)", IMAGE, conv()),
+    "conv_strided": (
+        "conv(2, [2, 3], stride=[2, 1], pad=0, bias=false)", IMAGE,
+        conv(same=False, stride=(2, 1))),
+    "conv_dilated": (
+        "conv(2, 3, dilation=2, pad=2)", IMAGE,
+        conv(same=False, padding=2, dilation=2)),
+    "conv_grouped": ("conv(6, 3, groups=2)", IMAGE, conv(groups=2)),
+    "conv_depthwise": ("conv(4, 3, groups=4)", IMAGE, conv(groups=4)),
+    "linear": (
+        "linear(4)", ROWS, lambda x, net, path: net.linear(x, path + ".linear_1")),
+    "linear_sequence": (
+        "linear(4)", SEQUENCE,
+        lambda x, net, path: net.linear(x, path + ".linear_1")),
+    "product": ("product", SEQUENCE, lambda x, *_: x @ x.transpose(1, 2)),
+    "batch_norm": (
+        "batch_norm", IMAGE,
+        images(lambda x, net, p: net.batch_norm(x, p + ".batch_norm_1"))),
+    "batch_norm_rows": (
+        "batch_norm(eps=0.1, momentum=0.4, scale=false)", ROWS,
+        lambda x, net, p: net.batch_norm(x, p + ".batch_norm_1", 0.1, 0.4)),
+    "ghost": ("batch_norm(ghost=2)", IMAGE, images(ghost)),
+    "layer_norm": ("layer_norm", SEQUENCE, layer_norm),
+    "group_norm": ("group_norm(2)", IMAGE, images(group_norm)),
+    "attention": ("attention(2)", SEQUENCE, attention(False)),
+    "attention_causal": ("attention(2, causal)", SEQUENCE, attention(True)),
+    "embedding": (
+        "tokens |> embedding(5, 3)", ROWS,
+        lambda x, net, path: F.embedding(
+            x.argmax(1), net.parameter(path + ".embedding_1.weight"))),
+    "one_hot": (
+        "hot", ROWS, lambda x, *_: x * F.one_hot(x.argmax(1), 5)),
+}  # fmt: skip
+
+FUNCTIONS = """\
+fn start(shape) = parameter(shape, init=uniform(-2, 2))
+
+fn weighted(y, shape) = sum(flatten(y * start(shape)), axes=channels, keep)
+
+fn either(x) = where(x > 0.5, x * x, 3 * x)
+
+fn held(x) = x * stop_gradient(x)
+
+fn sums(x) = (x - 2) / (3 + x * x) + (-x) ^ 3
+
+fn halves(x) {
+  y = 1
+  for part in split(x, [2, 2]) { y = y * part }
+  y
+}
+
+fn doubled(x) = concat([x, x * x], axis=width)
+
+fn product(x) = x @ transpose(x, [batch, channels, positions])
+
+fn tokens(x) = argmax(x) |> reshape([2])
+
+fn hot(x) = x * one_hot(tokens(x), 5)
+"""
+
+# name: the data set, the loss in the language, and in PyTorch.
+LOSSES = {
+    "cross-entropy": (
+        "synthetic()",
+        "sum(cross_entropy(output, label))",
+        lambda y, t: F.cross_entropy(y, t, reduction="sum"),
+    ),
+    "smoothed": (
+        "synthetic()",
+        "mean(cross_entropy(output, label, smoothing=0.2))",
+        lambda y, t: F.cross_entropy(y, t, label_smoothing=0.2),
+    ),
+    "soft-targets": (
+        "synthetic(targets)",
+        "mean(cross_entropy(output, label, smoothing=0.1))",
+        lambda y, t: F.cross_entropy(y, t, label_smoothing=0.1),
+    ),
+    "mse": (
+        "synthetic(targets)",
+        "mean(mse(output, label))",
+        lambda y, t: F.mse_loss(y, t),
+    ),
+    "l1": (
+        "synthetic(targets)",
+        "sum(l1(output, label))",
+        lambda y, t: F.l1_loss(y, t, reduction="sum"),
+    ),
+    "bce": (
+        "synthetic(targets)",
+        "mean(bce_with_logits(output, label))",
+        lambda y, t: F.binary_cross_entropy_with_logits(y, t),
+    ),
+}
+
+
+def train_block(loss, data_set):
+    return f"""
+train Numbers {{
+  data      = {data_set}
+  batch     = {BATCH}, drop_last
+  steps     = 1
+  loss      = {loss}
+  optimizer = sgd(lr=1, momentum=0.5)
+}}
+"""
+
+
+def shape_text(y):
+    return "[" + ", ".join(["N", *map(str, y.shape[1:])]) + "]"
+
+
+def layers_model(shapes):
+    """The network of all cases; shapes of results as far as they are known."""
+    text = "# Each line is a case of tests/pytorch/layers.py, which made this.\n"
+    text += FUNCTIONS
+    if not shapes:
+        text += "\nfn flat(y) = sum(flatten(y), axes=channels, keep)\n"
+    text += "\nmodel Numbers(image: f32[N, 1]) -> f32[N, 1] {\n"
+    text += "  t = 0 * image\n"
+    for name, (chain, shape, _) in CASES.items():
+        weight = f"weighted({shapes[name]})" if shapes else "flat"
+        text += f"  t = t + (start([{shape}]) |> {chain} |> {weight} as {name})\n"
+    loss = "sum(output + 0 * label)"
+    return text + "  t\n}\n" + train_block(loss, "synthetic(targets)")
+
+
+def loss_model(data_set, loss):
+    return f"""\
+# What a loss is of: a matrix that trains.
+model Numbers(image: f32[N, 1]) -> f32[N, 5] {{
+  parameter([N, 5], init=uniform(-2, 2)) + 0 * image
+}}
+{train_block(loss, data_set)}"""
+
+
+def start(sinter, text, folder):
+    """The parameters that a trainer of this model starts from, in double."""
+    model = os.path.join(folder, "numbers.net")
+    trainer = os.path.join(folder, "numbers")
+    with open(model, "w") as f:
+        f.write(text)
+    subprocess.run([sinter, "build", model, "-o", trainer], check=True)
+    subprocess.run(
+        [trainer, f"--data=synthetic:{BATCH}", "--device=host", "--init-only",
+         "--quiet", f"--out={folder}"],
+        check=True,
+    )  # fmt: skip
+    tensors = weights.load(f"{folder}/step-00000000.safetensors")
+    return {
+        name: t.double() if t.is_floating_point() else t
+        for name, t in tensors.items()
+    }
+
+
+def numbers_text(values):
+    return " ".join(f"{v:.11g}" for v in values.detach().reshape(-1).tolist())
+
+
+def write(folder, name, model, net, loss, inputs=()):
+    """The model, and what one step of it comes to."""
+    loss.backward()
+    with open(os.path.join(folder, name + ".net"), "w") as f:
+        f.write(model)
+    with open(os.path.join(folder, name + ".txt"), "w") as f:
+        f.write(f"loss {loss.item():.11g}\n")
+        for key, value in inputs:
+            f.write(f"input {key} {numbers_text(value)}\n")
+        for key, value in net.gradients().items():
+            f.write(f"gradient {key} {numbers_text(value)}\n")
+        for key, value in net.statistics.items():
+            f.write(f"state {key} {numbers_text(value)}\n")
+
+
+def judge_layers(sinter, folder, scratch):
+    tensors = start(sinter, layers_model(None), scratch)
+    net = weights.Net(tensors)
+    shapes, results = {}, {}
+    for name, (_, _, forward) in CASES.items():
+        x = net.parameter(f"{name}.parameter_1.value")
+        results[name] = forward(x, net, name)
+        shapes[name] = shape_text(results[name])
+    model = layers_model(shapes)
+    net = weights.Net(start(sinter, model, scratch))
+    loss = 0
+    for name, (_, _, forward) in CASES.items():
+        y = forward(net.parameter(f"{name}.parameter_1.value"), net, name)
+        loss = loss + (y * net.parameter(f"{name}.parameter_2.value")).sum()
+    write(folder, "layers", model, net, loss)
+
+
+def labels(data_set):
+    """Of the one batch: classes, or numbers from 0 to 1."""
+    targets = "targets" in data_set
+    samples = data.Synthetic((1, 1, 1), 10 if targets else 5, BATCH)
+    classes = torch.from_numpy(samples.batch(0, BATCH)[1])
+    if not targets:
+        return classes
+    turns = (classes[:, None] + 1) * (torch.arange(5) % 7 + 1) / 11
+    return (0.5 + 0.5 * torch.cos(2 * math.pi * turns)).float().double()
+
+
+def judge_loss(sinter, folder, scratch, name):
+    data_set, loss, forward = LOSSES[name]
+    model = loss_model(data_set, loss)
+    net = weights.Net(start(sinter, model, scratch))
+    label = labels(data_set)
+    value = forward(net.parameter("parameter_1.value"), label)
+    write(folder, "loss-" + name, model, net, value, [("label", label)])
+
+
+def main(sinter, source):
+    torch.set_default_dtype(torch.float64)
+    folder = os.path.join(source, "tests", "golden", "numbers")
+    with tempfile.TemporaryDirectory() as scratch:
+        judge_layers(sinter, folder, scratch)
+        for name in LOSSES:
+            judge_loss(sinter, folder, scratch, name)
+
+
+main(*sys.argv[1:])
