@@ -1,9 +1,21 @@
 // Limits: each at its value and one past it, and inputs that ask for too much.
 // The test framework stops a test that takes longer than a few seconds.
+#define _XOPEN_SOURCE 700 // mkdtemp
+
 #include "tests/frontend/suites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+// With sanitizers everything takes several times as long.
+#ifdef __SANITIZE_ADDRESS__
+enum { MOST_SECONDS = 15 };
+#else
+enum { MOST_SECONDS = 2 };
+#endif
 
 static void repeat(Text *t, const char *s, int count) {
     for (int i = 0; i < count; i++)
@@ -150,6 +162,169 @@ START_TEST(sizes_are_checked) {
 }
 END_TEST
 
+START_TEST(names) {
+    expect_codes(load_nested("let ", "a", " = 1\n", "", 255), "E0401");
+    expect_codes(load_nested("let ", "a", " = 1\n", "", 256), "E0104");
+}
+END_TEST
+
+START_TEST(ranks) {
+    expect_codes(load_nested("fn f(x: f32[1", ", 1", "]) = x\n", "", 7),
+                 "E0401");
+    expect_codes(load_nested("fn f(x: f32[1", ", 1", "]) = x\n", "", 8),
+                 "E0110");
+}
+END_TEST
+
+// ---- imports ----
+
+static void write_file(const char *path, const char *text) {
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+// Writes `count` files into a new folder, loads one that imports them, or only
+// the first where each imports the next, and removes them.
+static void expect_imports(int count, bool nested, const char *codes) {
+    Arena *a = arena_new();
+    char *folder = arena_format(a, "/tmp/sinter-limits-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    Text t = text_new(a);
+    for (int i = 0; i < count; i++) {
+        const char *import = "";
+        if (nested && i + 1 < count)
+            import =
+                arena_format(a, "import \"m%d.net\" { a%d }\n", i + 1, i + 1);
+        write_file(arena_format(a, "%s/m%d.net", folder, i),
+                   arena_format(a, "%slet a%d = 1\n", import, i));
+        if (!nested || i == 0)
+            text_add(&t, "import \"m%d.net\" { a%d }\n", i, i);
+    }
+    Loaded l = {.arena = arena_new()};
+    l.diags = diag_new(l.arena);
+    frontend_parse(l.arena, arena_format(a, "%s/main.net", folder),
+                   text_string(&t), t.length, NULL, 0, &l.diags);
+    for (int i = 0; i < count; i++)
+        unlink(arena_format(a, "%s/m%d.net", folder, i));
+    rmdir(folder);
+    expect_codes(l, codes);
+    arena_free(a);
+}
+
+START_TEST(imports) {
+    expect_imports(256, false, "E0401");
+    expect_imports(257, false, "E0206");
+    expect_imports(32, true, "E0401");
+    expect_imports(33, true, "E0206");
+}
+END_TEST
+
+// ---- sizes of a graph ----
+
+START_TEST(nodes) {
+    Arena *a = arena_new();
+    Text t = text_new(a);
+    text_add(&t, "h = image |> flatten\nl = [");
+    repeat(&t, "1, ", 1000);
+    text_add(&t, "]\nfor i in l { for j in l { h = h^63 + h^62 + h^61 } }\n"
+                 "h |> linear(2)");
+    expect_codes(load_model(text_string(&t), ""), "E0318");
+    arena_free(a);
+}
+END_TEST
+
+// Batch, height and width make 2^20 * 2^4 numbers of 4 bytes for a channel.
+START_TEST(bytes) {
+    const char *body = "image |> conv(%d, 1) |> flatten |> linear(2)";
+    Arena *a = arena_new();
+    const Setting batch = {"batch", "1048576"};
+    Loaded l = load_with(arena_format(a, body, 1048575), "", &batch, 1);
+    ck_assert_ptr_nonnull(l.program);
+    arena_free(l.arena);
+    expect_codes(load_with(arena_format(a, body, 1048576), "", &batch, 1),
+                 "E0315");
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(dimensions) {
+    const char *body = "image |> conv(%s, 1, bias=false) |> global_avg_pool "
+                       "|> slice(channels, 0, 2)";
+    Arena *a = arena_new();
+    Loaded l = load_model(arena_format(a, body, "2147483647"), "");
+    ck_assert_ptr_nonnull(l.program);
+    arena_free(l.arena);
+    expect_codes(load_model(arena_format(a, body, "2147483648"), ""), "E0306");
+    arena_free(a);
+}
+END_TEST
+
+static Loaded load_knots(Arena *a, int count) {
+    Text t = text_new(a);
+    text_add(&t, "params \"*.weight\" { weight_decay = piecewise(0 step: 0");
+    for (int i = 1; i < count; i++)
+        text_add(&t, ", %d step: 0.1", i);
+    text_add(&t, ") }");
+    return load_model("image |> flatten |> linear(2)", text_string(&t));
+}
+
+START_TEST(knots) {
+    Arena *a = arena_new();
+    expect_codes(load_knots(a, 1000), "");
+    expect_codes(load_knots(a, 1001), "E0319");
+    arena_free(a);
+}
+END_TEST
+
+// ---- what would take long ----
+
+// Each takes well under a second and a few hundred MiB.
+static const struct {
+    const char *before, *repeated, *after;
+    int count;
+} worst[] = {
+    {"let a = ", "(", "", 500000},
+    {"let a = [", "1,", "]\n", 500000},
+    {"let a = ", "9", "\n", 1000000},
+    {"let a = \"", "x", "\"\n", 1000000},
+    {"", "\n", "", 1000000},
+    {"", ";", "", 1000000},
+    {"let a = 1", " |> f", "\n", 200000},
+    {"fn f(x) = x\nlet b = f(", "1,", ")\n", 400000},
+    {"fn f(x: f32[", "N,", "]) = x\n", 300000},
+    {"import \"std/vision.net\" {", "flip_lr,", "}\n", 100000},
+    {"let l = [", "1,",
+     "]\nfn f(x) { for a in l { for b in l { } } \n x }\nlet q = f(1)\n",
+     60000},
+    {"model T(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\nh = image",
+     " |> relu as a",
+     "\nh |> flatten |> linear(2)\n}\n"
+     "train T {\n data = synthetic()\n batch = 4\n epochs = 1\n"
+     " loss = sum(cross_entropy(output, label))\n"
+     " optimizer = sgd(lr=0.1)\n}\n",
+     60000},
+};
+
+START_TEST(long_files_end_soon) {
+    Arena *a = arena_new();
+    Text t = text_new(a), layout = text_new(a);
+    text_add(&t, "%s", worst[_i].before);
+    repeat(&t, worst[_i].repeated, worst[_i].count);
+    text_add(&t, "%s", worst[_i].after);
+    clock_t start = clock();
+    Loaded l = load_text(text_string(&t));
+    frontend_format(l.arena, "t.net", text_string(&t), t.length, &layout,
+                    &l.diags);
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    ck_assert_msg(seconds < MOST_SECONDS, "%g seconds", seconds);
+    ck_assert_uint_lt(arena_used(l.arena), 512u << 20);
+    arena_free(l.arena);
+    arena_free(a);
+}
+END_TEST
+
 // Bytes at random, from a fixed sequence: no crash, and a report or a program.
 START_TEST(any_bytes) {
     char text[200];
@@ -182,6 +357,15 @@ Suite *limits_suite(void) {
     tcase_add_test(t, warnings_do_not_hide_mistakes);
     tcase_add_loop_test(t, sizes_are_checked, 0,
                         sizeof sizes / sizeof sizes[0]);
+    tcase_add_test(t, names);
+    tcase_add_test(t, ranks);
+    tcase_add_test(t, imports);
+    tcase_add_test(t, nodes);
+    tcase_add_test(t, bytes);
+    tcase_add_test(t, dimensions);
+    tcase_add_test(t, knots);
+    tcase_add_loop_test(t, long_files_end_soon, 0,
+                        sizeof worst / sizeof worst[0]);
     tcase_add_test(t, any_bytes);
     suite_add_tcase(s, t);
     return s;
