@@ -100,7 +100,8 @@ static bool synthetic(Expansion *e, DataSet *d, const Call *c) {
 
 bool data_set(Expansion *e, const Call *c, DataSet *d) {
     int64_t size;
-    *d = (DataSet){.format = c->builtin->name,
+    *d = (DataSet){.at = c->at,
+                   .format = c->builtin->name,
                    .path = "",
                    .batch = images,
                    .typed = true,

@@ -476,6 +476,7 @@ Value schedule_variable(Expansion *e, const char *name);
 
 // What is known of the data before its files are read: 0 where nothing is.
 typedef struct {
+    Span at;
     const char *format, *path;
     const DataSetting *setting;
     int num_settings;

@@ -38,6 +38,7 @@ static bool report_data(Expansion *e, const Param *p, Type known,
         report(e->diags, D_data, p->type->at, "the samples of %s are %s",
                e->data.format, type_text(e, known));
     diag_label(d, "and this is %s", type_text(e, written));
+    diag_place(d, e->data.at, "these are %s", type_text(e, known));
     if (written.rank == 4 && known.rank == 4 &&
         written.dim[1] == known.dim[3] && written.dim[3] == known.dim[2])
         diag_note(d, "the order is [N, height, width, channels]");

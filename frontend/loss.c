@@ -73,14 +73,15 @@ static Type without_last(Type t) {
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Type t = node_type(e, output->node);
     int64_t classes = t.dim[t.rank - 1];
-    bool of_data =
-        is_label(e, &c->arg[1]) && node_type(e, e->label).dtype == I32;
+    bool of_data = is_label(e, &c->arg[1]) &&
+                   node_type(e, e->input[INPUT_LABEL]).dtype == I32;
     if (!of_data || e->data.classes == 0 || classes >= e->data.classes)
         return true;
     Diagnostic *d = report(e->diags, D_data, c->at,
                            "the data has %lld classes and the output %lld",
                            (long long)e->data.classes, (long long)classes);
     diag_place(d, output->at, "this is %s", type_text(e, t));
+    diag_place(d, e->data.at, "the classes are those of %s", e->data.format);
     return false;
 }
 
@@ -128,6 +129,14 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
 
 // ---- losses of each number ----
 
+// For data whose labels may be either.
+static const char *target_note(Expansion *e) {
+    return arena_format(e->arena,
+                        "labels are classes unless the data set says "
+                        "`targets`: %s(..., targets)",
+                        e->data.format);
+}
+
 // The label as numbers of the output's shape, which may have further axes of
 // one place; NO_NODE after a report.
 static NodeId target_of(Expansion *e, const Call *c) {
@@ -143,7 +152,10 @@ static NodeId target_of(Expansion *e, const Call *c) {
         return as_float(e,
                         graph_reshape(e->graph, c->arg[1].node, t.rank, t.dim));
     const char *note = NULL;
-    if (is_label(e, &c->arg[1]) && l.dtype == I32)
+    bool classes = is_label(e, &c->arg[1]) && l.dtype == I32;
+    if (classes && e->data.label.rank == 0)
+        note = target_note(e);
+    else if (classes)
         note = arena_format(e->arena,
                             "cross_entropy is the loss for classes; "
                             "one_hot(label, %lld) makes numbers of them",
