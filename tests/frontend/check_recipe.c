@@ -52,6 +52,48 @@ START_TEST(frozen_parameters_have_no_optimizer) {
 END_TEST
 
 static const struct {
+    const char *keys;
+    Time from[3];           // of the stages after the first
+    const char *updated[4]; // in each stage
+} moments[] = {
+    {"freeze \"stem.*\" after 1 epoch\nfreeze \"head.bias\"",
+     {{1, IN_EPOCHS}},
+     {"stem.conv_1.weight stem.conv_1.bias stem.batch_norm_1.scale "
+      "stem.batch_norm_1.bias head.weight",
+      "head.weight"}},
+    {"freeze \"*.weight\" after 30 step\nfreeze \"stem.c*\" after 2 * 5 step\n"
+     "freeze \"*scale\" after 30 step",
+     {{10, IN_STEPS}, {30, IN_STEPS}},
+     {"stem.conv_1.weight stem.conv_1.bias stem.batch_norm_1.scale "
+      "stem.batch_norm_1.bias head.weight head.bias",
+      "stem.batch_norm_1.scale stem.batch_norm_1.bias head.weight head.bias",
+      "stem.batch_norm_1.bias head.bias"}},
+    {"freeze \"stem*\" after 25%",
+     {{0.25, IN_SHARES}},
+     {"stem.conv_1.weight stem.conv_1.bias stem.batch_norm_1.scale "
+      "stem.batch_norm_1.bias head.weight head.bias",
+      "head.weight head.bias"}},
+};
+
+START_TEST(moments_begin_stages) {
+    Loaded l = load_model(body, moments[_i].keys);
+    ck_assert_str_eq(codes_of(&l), "W0601");
+    const Program *p = l.program;
+    for (int i = 0; i < p->num_stages; i++) {
+        ck_assert_str_eq(updated(&l, p->stage[i].train),
+                         moments[_i].updated[i]);
+        if (i == 0)
+            continue;
+        ck_assert_double_eq(p->stage[i].from.count,
+                            moments[_i].from[i - 1].count);
+        ck_assert_int_eq(p->stage[i].from.unit, moments[_i].from[i - 1].unit);
+    }
+    ck_assert_ptr_null(moments[_i].updated[p->num_stages]);
+    arena_free(l.arena);
+}
+END_TEST
+
+static const struct {
     const char *keys, *param;
     int arg;
     double value;
@@ -99,6 +141,91 @@ START_TEST(groups_change_arguments) {
         found++;
     }
     ck_assert_int_eq(found, 1);
+    arena_free(l.arena);
+}
+END_TEST
+
+// ---- what is known before a graph is built ----
+
+static const Time never = {0, IN_EPOCHS}, each = {1, IN_EPOCHS};
+
+static const struct {
+    const char *keys;
+    Time eval_every, checkpoint_every;
+    int keep, accumulate;
+    bool train, top5, perplexity;
+    Stop stop;
+} recipes[] = {
+    {"", each, never, 1, 1, false, false, false, {0}},
+    {"eval at end; checkpoint every 50 step keep 3",
+     never,
+     {50, IN_STEPS},
+     3,
+     1,
+     false,
+     false,
+     false,
+     {0}},
+    {"eval every 10% on data.train { metrics = [top5, loss, perplexity] }",
+     {0.1, IN_SHARES},
+     never,
+     1,
+     1,
+     true,
+     true,
+     true,
+     {0}},
+    {"stop when accuracy >= 94%; accumulate = 2 * 2; recompute = none",
+     each,
+     never,
+     1,
+     4,
+     false,
+     false,
+     false,
+     {"accuracy", true, 0.94}},
+    {"eval every 7 step { metrics = [perplexity] }\nlimit = 3\n"
+     "stop when perplexity <= limit",
+     {7, IN_STEPS},
+     never,
+     1,
+     1,
+     false,
+     false,
+     true,
+     {"perplexity", false, 3}},
+};
+
+START_TEST(recipes_are_read) {
+    Loaded l = load_model(body, recipes[_i].keys);
+    ck_assert_str_eq(codes_of(&l), "W0601");
+    const Recipe *r = &l.program->recipe;
+    ck_assert_double_eq(r->eval_every.count, recipes[_i].eval_every.count);
+    ck_assert_double_eq(r->checkpoint_every.count,
+                        recipes[_i].checkpoint_every.count);
+    if (r->eval_every.count > 0)
+        ck_assert_int_eq(r->eval_every.unit, recipes[_i].eval_every.unit);
+    if (r->checkpoint_every.count > 0)
+        ck_assert_int_eq(r->checkpoint_every.unit,
+                         recipes[_i].checkpoint_every.unit);
+    ck_assert_int_eq(r->checkpoint_keep, recipes[_i].keep);
+    ck_assert_int_eq(r->accumulate, recipes[_i].accumulate);
+    ck_assert(r->eval_train == recipes[_i].train);
+    ck_assert(r->top5 == recipes[_i].top5);
+    ck_assert(r->perplexity == recipes[_i].perplexity);
+    ck_assert_pstr_eq(r->stop.metric, recipes[_i].stop.metric);
+    ck_assert(r->stop.above == recipes[_i].stop.above);
+    ck_assert_double_eq(r->stop.value, recipes[_i].stop.value);
+    arena_free(l.arena);
+}
+END_TEST
+
+START_TEST(a_setting_replaces_the_other_length) {
+    Setting steps = {"steps", "9"};
+    Loaded l = load_with(body, "", &steps, 1);
+    ck_assert_str_eq(codes_of(&l), "W0601");
+    ck_assert_double_eq(l.program->recipe.length.count, 9);
+    ck_assert_int_eq(l.program->recipe.length.unit, IN_STEPS);
     arena_free(l.arena);
 }
 END_TEST
@@ -205,6 +332,13 @@ Suite *recipe_suite(void) {
                         sizeof freezes / sizeof freezes[0]);
     tcase_add_loop_test(c, groups_change_arguments, 0,
                         sizeof groups / sizeof groups[0]);
+    tcase_add_loop_test(c, moments_begin_stages, 0,
+                        sizeof moments / sizeof moments[0]);
+    suite_add_tcase(s, c);
+    c = tcase_create("run");
+    tcase_add_loop_test(c, recipes_are_read, 0,
+                        sizeof recipes / sizeof recipes[0]);
+    tcase_add_test(c, a_setting_replaces_the_other_length);
     suite_add_tcase(s, c);
     c = tcase_create("views");
     tcase_add_loop_test(c, views_are_averaged, 0,
