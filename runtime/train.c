@@ -122,7 +122,6 @@ static bool begin(Session *s, RtError *e) {
     if (!collect(s, e))
         return false;
     rt_step_run(s->plan, s->device, RT_INIT, 0);
-    rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     average(s);
     return true;
 }
