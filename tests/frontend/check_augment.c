@@ -28,8 +28,13 @@ static NodeId find_op(const Graph *g, Op op) {
     ck_abort_msg("there is no %s", op_info[op].name);
 }
 
+// What a pixel's number is: of its place in the batch, or its column or row.
+static enum { PLACE, COLUMN, ROW } picture;
+
 // Pixel p of sample i is i * PIXELS + p, its label i % CLASSES.
 static double input_value(const char *name, int64_t i, double step) {
+    if (strcmp(name, "image") == 0 && picture != PLACE)
+        return (double)(picture == COLUMN ? i % SIDE : i / SIDE % SIDE);
     if (strcmp(name, "image") == 0 || strcmp(name, "index") == 0)
         return (double)i;
     if (strcmp(name, "label") == 0)
@@ -253,6 +258,34 @@ START_TEST(resized_crops_keep_their_ranges) {
     ck_assert(narrow < 0.81 && wide > 1.235);
     check_even(count, 10, BATCH);
     done(&s);
+}
+END_TEST
+
+// Where a crop begins, as a share of the places where it fits; `slope` is from
+// one pixel of the result to the next.
+static double begins(double middle, double slope) {
+    double length = slope * SIDE, first = middle + 0.5 - 3.5 * slope;
+    return first / (SIDE - length);
+}
+
+START_TEST(resized_crops_are_everywhere) {
+    enum { BATCH = 2000, BINS = 5 };
+    static const char chain[] = "random_resized_crop(8, scale=[0.2, 0.6])";
+    int count[BINS * BINS] = {0};
+    picture = COLUMN;
+    Seen across = see(chain, SIDE, BATCH, true);
+    picture = ROW;
+    Seen down = see(chain, SIDE, BATCH, true);
+    for (int i = 0; i < BATCH; i++) {
+        double x = at(&across, i, 27), y = at(&down, i, 27);
+        double left = begins(x, at(&across, i, 28) - x);
+        double top = begins(y, at(&down, i, 27 + SIDE) - y);
+        ck_assert(left >= -1e-9 && left < 1 && top >= -1e-9 && top < 1);
+        count[(int)(top * BINS) * BINS + (int)(left * BINS)]++;
+    }
+    check_even(count, BINS * BINS, BATCH);
+    done(&across);
+    done(&down);
 }
 END_TEST
 
@@ -481,6 +514,7 @@ Suite *augment_suite(void) {
     tcase_add_test(t, flips_alternate);
     tcase_add_test(t, flips_have_a_chance);
     tcase_add_test(t, resized_crops_keep_their_ranges);
+    tcase_add_test(t, resized_crops_are_everywhere);
     tcase_add_test(t, a_whole_resized_crop);
     tcase_add_test(t, brightness_and_contrast);
     tcase_add_test(t, cutmix_pastes_a_square);
