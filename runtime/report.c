@@ -83,7 +83,7 @@ static void write_row(RtReport *r, const RtRow *row) {
         put_number(r->metrics, "perplexity", row->perplexity);
     put_number(r->metrics, "lr", row->lr);
     if (!row->part) {
-        put_number(r->metrics, "images_per_second", rate(row));
+        put_number(r->metrics, "samples_per_second", rate(row));
         put_number(r->metrics, "wait_ms", row->waited * 1e3);
     }
     fputs(row->on_train ? ",\"on\":\"train\"" : "", r->metrics);
@@ -133,7 +133,7 @@ static void print_row(const RtRow *row) {
     }
     fprintf(stderr,
             "epoch %4.4g/%-5.4g loss %-8.4f accuracy %6.2f %%  lr %-9.4g "
-            "%.0f images/s",
+            "%.0f samples/s",
             row->epoch, row->epochs, row->loss, 100 * row->accuracy, row->lr,
             rate(row));
 }
@@ -167,7 +167,7 @@ void rt_report_result(RtReport *r, const RtRow *test) {
            test->on_train ? "training" : "test", 100 * test->accuracy, plain,
            test->loss);
     print_more(stdout, test);
-    printf(", %lld images\n", (long long)test->samples);
+    printf(", %lld samples\n", (long long)test->samples);
     fflush(stdout);
 }
 
@@ -195,7 +195,7 @@ void rt_report_budget(RtReport *r, const RtBudget *b) {
     for (size_t i = 0; i < sizeof line / sizeof line[0]; i++)
         printf("%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
                100 * line[i].seconds / fmax(b->total, 1e-9));
-    printf("\n%.0f images/s in training\n", b->trained / fmax(training, 1e-9));
+    printf("\n%.0f samples/s in training\n", b->trained / fmax(training, 1e-9));
     fflush(stdout);
 }
 

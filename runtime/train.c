@@ -427,7 +427,7 @@ static void say_hello(const Session *s) {
     rt_report_say(s->report, "%s on %s: %s", run->trainer->model,
                   s->device->name, s->device->describe(s->device));
     rt_report_say(s->report,
-                  "%lld training and %lld test images; %lld steps of %s%d in "
+                  "%lld training and %lld test samples; %lld steps of %s%d in "
                   "an epoch, %lld in all",
                   (long long)run->data->train.count,
                   (long long)run->data->test.count,

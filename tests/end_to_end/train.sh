@@ -26,7 +26,7 @@ done
 expect_equal "$(newest first)" "$(newest second)"
 expect 0 ./tiny --data many --out third --seed 1
 cmp -s "$(newest first)" "$(newest third)" && fail "seeds change nothing"
-for field in split epoch step loss accuracy lr images_per_second wait_ms; do
+for field in split epoch step loss accuracy lr samples_per_second wait_ms; do
     grep -q "\"$field\":" first.jsonl || fail "no $field in the metrics"
 done
 

@@ -396,7 +396,7 @@ START_TEST(evaluation_may_be_on_the_training_data) {
     t.eval_train = true;
     ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), 0);
     ck_assert(run_says("out", "training accuracy"));
-    ck_assert(run_says("out", "10000 images"));
+    ck_assert(run_says("out", "10000 samples"));
     ck_assert(run_says("m", "\"on\":\"train\"}"));
 }
 END_TEST

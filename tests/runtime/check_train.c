@@ -25,7 +25,7 @@ static void rows_of(const char *name, char *to, size_t room) {
     char *bytes = (char *)place_read(name, &length), *at = bytes;
     *to = '\0';
     for (char *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
-        char *rate = strstr(at, ",\"images_per_second\"");
+        char *rate = strstr(at, ",\"samples_per_second\"");
         ck_assert(rate != NULL && rate < end);
         *rate = '\0';
         strncat(to, at, room - strlen(to) - 1);
@@ -53,7 +53,7 @@ START_TEST(a_run_learns_and_reports) {
     ck_assert_int_eq(place_count("r", ""), 2);
     ck_assert(run_says("out", "test accuracy"));
     ck_assert(run_says("out", "waiting for data"));
-    ck_assert(run_says("out", "images/s in training"));
+    ck_assert(run_says("out", "samples/s in training"));
     ck_assert(run_says("err", "epoch    1/2.502"));
     FILE *f = fopen("m", "r");
     char split[8];
@@ -63,7 +63,7 @@ START_TEST(a_run_learns_and_reports) {
     while (fscanf(f,
                   "{\"split\":\"%5[a-z]\",\"epoch\":%lf,\"step\":%lld,"
                   "\"loss\":%lf,\"accuracy\":%lf,\"lr\":%lf,"
-                  "\"images_per_second\":%lf,\"wait_ms\":%lf}\n",
+                  "\"samples_per_second\":%lf,\"wait_ms\":%lf}\n",
                   split, &epoch, &step, &loss, &accuracy, &lr, &rate,
                   &wait) == 8) {
         ck_assert_str_eq(split, rows % 2 ? "test" : "train");
