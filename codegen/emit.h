@@ -58,7 +58,8 @@ typedef struct {
     int num_indices; // index variables so far
     Index *index;    // those that move_* and windows declare
     int num_declared, max_declared;
-    bool narrow;           // one lane: some access is not in step
+    int64_t step;          // that lanes divide: C, or less where some access
+                           // is not in step with the columns
     const int *level;      // ROWS: of the group's nodes, row reductions that
                            // come one after the other before each value
     Text tables;           // constants the kernel reads, before its text
@@ -174,9 +175,13 @@ void emit_check(Emit *e, Text *t, int *grid);
 // Where texts hold the kernel's own name until it has one.
 #define OWN_NAME "\x03"
 
-// Whether the access of some node is out of step with the lanes of the space:
-// then there is one lane.
-bool is_narrow(const Emit *e);
+// Whether d pads few channels to 8, which is done by lanes of their own.
+bool pad_widens(const Emit *e, const Node *d);
+
+// The largest number of neighbouring columns that all nodes of the group read
+// as neighbours at a multiple of it, and the width of a vector that follows.
+int64_t lanes_step(const Emit *e, Type space);
+const char *lanes_text(const Emit *e, Type space);
 
 // Stores output n, whose value at p is in `value`, from scope s.
 void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value);

@@ -70,36 +70,61 @@ void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
               pointer_name(e, n), offset, out, p.lanes);
 }
 
-// Whether the columns of d's operand are not those of d, in their order.
-static bool moves_columns(const Emit *e, const Node *d) {
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+bool pad_widens(const Emit *e, const Node *d) {
     int last = d->type.rank - 1;
-    if (d->op == OP_transpose && last > 0)
+    Type from = e->g->node[d->arg[0]].type;
+    return d->op == OP_pad && last >= 0 && d->type.dim[last] == 8 &&
+           space_columns(e->group->space) == 8 && from.dim[last] < 8 &&
+           node_ints(d, ATTR_low, last, 0) == 0;
+}
+
+// What divides every distance between neighbouring vectors of d and those of
+// its operand; 0 where they are the same columns.
+static int64_t step_of(const Emit *e, const Node *d) {
+    unsigned facts = op_info[d->op].facts;
+    int last = d->type.rank - 1;
+    if (!(facts & (INDEXES | VIEW)) || last < 0 || d->type.dim[last] == 1)
+        return 0;
+    Type from = e->g->node[d->arg[0]].type;
+    int64_t inner = from.rank ? from.dim[from.rank - 1] : 1;
+    if (d->op == OP_transpose)
         return node_ints(d, ATTR_order, last, 0) != last;
-    return d->op == OP_gather && e->g->node[d->arg[0]].type.rank == 1;
+    if (d->op == OP_gather)
+        return from.rank == 1;
+    if (inner == d->type.dim[last])
+        return 0;
+    return greatest_divisor(inner, node_ints(d, ATTR_low, last, 0));
 }
 
 // What has one column is the same for all lanes.
-bool is_narrow(const Emit *e) {
-    int64_t columns = space_columns(e->group->space);
+int64_t lanes_step(const Emit *e, Type space) {
+    int64_t columns = space_columns(space), step = columns, widened = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
-        if (moves_columns(e, d))
-            return true;
-        int last = d->type.rank - 1;
-        bool same = last >= 0 && d->type.dim[last] == 1;
-        if (same || (!(op_info[d->op].facts & VIEW) && d->op != OP_pad &&
-                     d->op != OP_slice))
-            continue;
-        Type from = e->g->node[d->arg[0]].type;
-        int64_t inner = from.rank ? from.dim[from.rank - 1] : 1;
-        bool low = node_attr(d, ATTR_low) && node_ints(d, ATTR_low, last, 0);
-        bool whole = d->op == OP_pad && columns == 8 && inner < 8;
-        if (low || (d->op == OP_pad && inner != columns && !whole) ||
-            ((op_info[d->op].facts & VIEW) && d->type.rank > 0 &&
-             inner != d->type.dim[last]))
-            return true;
+        int64_t by = step_of(e, d);
+        if (by != 0 && pad_widens(e, d))
+            widened = greatest_divisor(by, widened);
+        else
+            step = greatest_divisor(step, by);
     }
-    return false;
+    return step == columns ? step : greatest_divisor(step, widened);
+}
+
+const char *lanes_text(const Emit *e, Type space) {
+    int64_t columns = space_columns(space);
+    return e->step == columns ? "LANES(C)"
+           : e->step <= 1
+               ? "1"
+               : arena_format(e->a, "LANES(%lld)", (long long)e->step);
 }
 
 static bool any_sum(const Emit *e, bool all) {
@@ -117,7 +142,7 @@ static void emit_sizes(Emit *e, Text *t) {
     Type space = e->group->space;
     text_line(t, "enum { ROWS = %lld, C = %lld, VW = %s, CG = C / VW };",
               (long long)space_rows(space), (long long)space_columns(space),
-              e->narrow ? "1" : "LANES(C)");
+              lanes_text(e, space));
     text_line(t,
               "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
     if (!has_sums(e))
@@ -194,7 +219,7 @@ static void emit_totals_out(Emit *e, Text *t) {
 
 void emit_grid(Emit *e, Text *t) {
     Type space = e->group->space;
-    e->narrow = is_narrow(e);
+    e->step = lanes_step(e, space);
     bool sums = has_sums(e);
     if (space.rank == 0)
         space = type_of(space.dtype, 1, (int64_t[]){1});

@@ -107,15 +107,19 @@ static void require(Emit *e, const char **inside, const char *condition) {
                   : arena_format(e->a, "%s && %s", *inside, condition);
 }
 
-// Narrows an index to 0 .. count-1, where it is outside to the nearest end.
+// Narrows an index to 0 .. count-1, where it is outside to the nearest end; a
+// vector of lanes is inside as a whole or not at all.
 static const char *index_bounded(Emit *e, Scope *s, const char *index,
-                                 int64_t count, const char **inside) {
+                                 int64_t count, const char *lanes,
+                                 const char **inside) {
     require(e, inside,
             arena_format(e->a, "%s >= 0 && %s < %lld", index, index,
                          (long long)count));
-    return index_new(
-        e, s, "i",
-        arena_format(e->a, "clamp(%s, %lld)", index, (long long)count));
+    const char *starts = arena_format(e->a, "%lld", (long long)count);
+    if (lanes != NULL && e->step > 1)
+        starts = arena_format(e->a, "%s - %s + 1", starts, lanes);
+    return index_new(e, s, "i",
+                     arena_format(e->a, "clamp(%s, %s)", index, starts));
 }
 
 static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
@@ -131,7 +135,9 @@ static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
                 e, s, "i",
                 arena_format(e->a, "%s + %lld", p.index[i], (long long)low));
         if (sign < 0 && from.dim[i] != p.dim[i])
-            q.index[i] = index_bounded(e, s, q.index[i], from.dim[i], inside);
+            q.index[i] =
+                index_bounded(e, s, q.index[i], from.dim[i],
+                              i == from.rank - 1 ? p.lanes : NULL, inside);
     }
     return q;
 }
@@ -150,7 +156,7 @@ static Place move_shift(Emit *e, Scope *s, NodeId n, Place p,
             index_new(e, s, i == 1 ? "h" : "w",
                       arena_format(e->a, "%s + %s", p.index[i], by));
         if (strcmp(mode, "zero") == 0)
-            q.index[i] = index_bounded(e, s, index, p.dim[i], inside);
+            q.index[i] = index_bounded(e, s, index, p.dim[i], NULL, inside);
         else
             q.index[i] = index_new(
                 e, s, i == 1 ? "h" : "w",
@@ -230,8 +236,7 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
     Place q = {.rank = from.rank}, rest = p;
     int i = from.rank;
     int64_t stride = 1, left = 1;
-    if (p.rank > 0 && from.rank > 0 && p.dim[p.rank - 1] != 1 &&
-        p.dim[p.rank - 1] == from.dim[from.rank - 1])
+    if (from.rank > 0 && from.dim[from.rank - 1] != 1)
         q.lanes = p.lanes;
     for (int k = 0; k < from.rank; k++) {
         q.dim[k] = from.dim[k];

@@ -47,10 +47,10 @@ void emit_scatter(Emit *e, Text *t) {
     NodeId n = find_scatter(e);
     Type space = e->group->space;
     const char *table = pointer_name(e, n);
-    e->narrow = is_narrow(e);
+    e->step = lanes_step(e, space);
     text_line(t, "enum { ROWS = %lld, C = %lld, VW = %s, CG = C / VW };",
               (long long)space.dim[0], (long long)space.dim[1],
-              e->narrow ? "1" : "LANES(C)");
+              lanes_text(e, space));
     text_line(t,
               "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
     text_line(t, "const int tx = threadIdx.x %% TX, ty = threadIdx.x / TX;");

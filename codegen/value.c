@@ -332,10 +332,8 @@ static const char *widen(Emit *e, Scope *s, NodeId n, Place p) {
 }
 
 static bool pads_lanes(const Emit *e, NodeId n, Place p) {
-    const Node *d = &e->g->node[n];
-    Type from = e->g->node[d->arg[0]].type;
-    return d->op == OP_pad && p.lanes != NULL && !e->narrow &&
-           from.dim[from.rank - 1] != p.dim[p.rank - 1];
+    return p.lanes != NULL && e->step == space_columns(e->group->space) &&
+           pad_widens(e, &e->g->node[n]);
 }
 
 static const char *moved(Emit *e, Scope *s, NodeId n, Place p) {

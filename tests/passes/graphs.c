@@ -186,6 +186,10 @@ static NodeId resized(Garden *b) {
         low[i] = i + 1 < rank || channels ? draw(b, 2) : 0;
         high[i] = i + 1 < rank || channels ? draw(b, 3) : 0;
     }
+    if (draw(b, 4) == 0) { // in step with vectors
+        low[rank - 1] = 4 * draw(b, 3);
+        high[rank - 1] = 4 * draw(b, 5);
+    }
     Attr attr[] = {attr_ints(ATTR_high, rank, high),
                    attr_ints(ATTR_low, rank, low)};
     return plant(b, (Node){.op = draw(b, 2) ? OP_pad : OP_slice,
@@ -359,8 +363,8 @@ static NodeId random(Garden *b) {
 // ---- the whole ----
 
 static void plant_leaves(Garden *b) {
-    static const int64_t channels[] = {1, 3, 8, 10, 17};
-    int64_t n = 1 + draw(b, 3), c = channels[draw(b, 5)];
+    static const int64_t channels[] = {1, 3, 8, 10, 17, 24};
+    int64_t n = 1 + draw(b, 3), c = channels[draw(b, 6)];
     int64_t image[] = {n, 1 + draw(b, 6), 1 + draw(b, 6), c};
     leaf(b, OP_input, F32, 4, image);
     leaf(b, OP_input, F32, 4, image);
