@@ -100,6 +100,22 @@ void diag_note(Diagnostic *d, const char *format, ...) {
 
 enum { TAB = 4, LONGEST_LINE = 200 };
 
+// How a terminal shows a part of a message.
+#define STYLE_ERROR "\033[1;31m"
+#define STYLE_WARNING "\033[1;33m"
+#define STYLE_PLACE "\033[1;34m"
+#define STYLE_MESSAGE "\033[1m"
+#define STYLE_END "\033[0m"
+
+static void style(Text *t, bool color, const char *code) {
+    if (color)
+        text_add(t, "%s", code);
+}
+
+static const char *severity_style(Severity s) {
+    return s == DIAG_ERROR ? STYLE_ERROR : STYLE_WARNING;
+}
+
 // One character of a source line as it is shown: a tab becomes spaces, what
 // cannot be shown a question mark.  Returns how many columns it takes.
 static int show_character(Text *t, const char *s, size_t length) {
@@ -200,7 +216,7 @@ static bool same_line(const Label *a, const Label *b) {
 // Shows label i of the sorted order, and its line unless the one before is on
 // the same.
 static void show_label(Text *t, const Diagnostic *d, const int *order, int i,
-                       int gutter) {
+                       int gutter, bool color) {
     const Label *l = &d->label[order[i]], *first = l;
     for (int k = i; k > 0 && same_line(l, &d->label[order[k - 1]]); k--)
         first = &d->label[order[k - 1]];
@@ -211,29 +227,41 @@ static void show_label(Text *t, const Diagnostic *d, const int *order, int i,
     size_t offset = (size_t)(line - l->at.source->text);
     size_t from = shown_from(length, first->at.start - offset);
     if (first == l) {
-        text_add(t, "%*s |\n%*d |%s", gutter, "", gutter, line_of(l),
-                 length ? " " : "");
+        style(t, color, STYLE_PLACE);
+        text_add(t, "%*s |\n%*d |", gutter, "", gutter, line_of(l));
+        style(t, color, STYLE_END);
+        text_add(t, "%s", length ? " " : "");
         show_line(t, line, length, from);
         text_add(t, "\n");
     }
+    style(t, color, STYLE_PLACE);
     text_add(t, "%*s | ", gutter, "");
-    show_marks(t, l, line, length, from, order[i] == 0 ? '^' : '-');
+    bool main = order[i] == 0;
+    style(t, color, main ? severity_style(d->severity) : STYLE_PLACE);
+    show_marks(t, l, line, length, from, main ? '^' : '-');
+    style(t, color, STYLE_END);
 }
 
 static const char *severity_name(Severity s) {
     return s == DIAG_ERROR ? "error" : "warning";
 }
 
-static void print_one(Text *t, const Diagnostic *d) {
-    text_add(t, "%s[%s]: %s\n", severity_name(d->severity), d->code,
-             d->message);
+static void print_one(Text *t, const Diagnostic *d, bool color) {
+    style(t, color, severity_style(d->severity));
+    text_add(t, "%s", severity_name(d->severity));
+    if (*d->code)
+        text_add(t, "[%s]", d->code);
+    style(t, color, STYLE_END);
+    style(t, color, STYLE_MESSAGE);
+    text_add(t, ": %s\n", d->message);
+    style(t, color, STYLE_END);
     int gutter = 1, order[MAX_LABELS];
     if (d->label[0].at.source != NULL) {
         gutter = gutter_width(d);
         sort_labels(d, order);
         show_place(t, "-->", &d->label[0], gutter);
         for (int i = 0; i < d->num_labels; i++)
-            show_label(t, d, order, i, gutter);
+            show_label(t, d, order, i, gutter, color);
         if (d->num_notes)
             text_add(t, "%*s |\n", gutter, "");
     }
@@ -244,7 +272,7 @@ static void print_one(Text *t, const Diagnostic *d) {
 
 void diag_print(Text *t, const Diagnostics *d) {
     for (int i = 0; i < d->count; i++)
-        print_one(t, d->list[i]);
+        print_one(t, d->list[i], d->color);
     if (d->more)
         text_add(t, "only the first %d errors are shown\n", MAX_DIAGNOSTICS);
 }

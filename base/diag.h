@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
     Arena *arena;
     Severity severity;
-    const char *code; // "E0312"
+    const char *code; // "E0312"; "" for none
     const char *message;
     Label label[MAX_LABELS]; // the first is the primary place
     int num_labels;
@@ -38,6 +38,7 @@ typedef struct {
     int count;
     int errors, warnings;
     bool more;        // errors were left out
+    bool color;       // diag_print marks with the colours of terminals
     Diagnostic spare; // stands for what is left out
 } Diagnostics;
 

@@ -46,6 +46,10 @@ int key_find(const char *name) {
     return -1;
 }
 
+const char *key_name(int known) {
+    return known < NUM_KNOWN ? known_key[known].name : NULL;
+}
+
 const char *key_flags(int known) {
     return known_key[known].flags;
 }

@@ -36,6 +36,7 @@ struct TrainBlock {
 // The place of a name among the keys that the language has, and among the
 // entries of the block; -1 where it is not there.
 int key_find(const char *name);
+const char *key_name(int known); // NULL after the last
 int entry_find(const TrainBlock *t, const char *name);
 
 // Words that may follow the value of a known key.

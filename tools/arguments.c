@@ -41,8 +41,8 @@ static const Option options[] = {
      "print one JSON object"},
     {"check", NULL, "fmt", FLAG, AT(check),
      "change nothing; status 1 and the names of files that would change"},
-    {"diagnostics", "text|json", "check build show fmt", CHOICE, AT(diagnostics),
-     "how mistakes in the model are printed; text by default"},
+    {"diagnostics", "text|json", "check build show fmt opt", CHOICE, AT(diagnostics),
+     "how mistakes in the file are printed; text by default"},
     {"help", NULL, "check build show opt passes fmt explain", FLAG, AT(help),
      "this text"},
 };

@@ -21,12 +21,13 @@ static bool is_input(const char *path) {
     return strcmp(path, "-") == 0;
 }
 
-static const Source *file_read(Arena *a, const char *path) {
+static const Source *file_read(Arena *a, const Arguments *arguments,
+                               const char *path) {
     const char *why = NULL;
     const Source *s =
         source_read(a, is_input(path) ? "/dev/stdin" : path, MAX_FILE, &why);
     if (!s)
-        fprintf(stderr, "sinter: %s: %s\n", path, why);
+        file_report(a, arguments, path, why);
     return s;
 }
 
@@ -87,7 +88,7 @@ static int file_format(const Arguments *arguments, const char *path) {
     Diagnostics diags = diag_new(a);
     Text t = text_new(a);
     int status = EXIT_IO;
-    const Source *s = file_read(a, path);
+    const Source *s = file_read(a, arguments, path);
     if (s) {
         bool good = frontend_format(a, path, s->text, s->length, &t, &diags);
         diagnostics_print(a, arguments, &diags);

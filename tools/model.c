@@ -1,9 +1,13 @@
 // Loading a model file for a command, with its diagnostics on stderr.
+#define _POSIX_C_SOURCE 200809L // isatty
+
 #include "base/exits.h"
 #include "tools/tools.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *target_of(const Arguments *arguments) {
     return arguments->target ? arguments->target : "cuda";
@@ -17,9 +21,17 @@ char *stem_of(Arena *a, const char *path) {
     return arena_string(a, base, length);
 }
 
+// Colours are for terminals, and for those who have not said NO_COLOR.
+static bool wants_color(void) {
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(no && *no) && term &&
+           strcmp(term, "dumb") != 0;
+}
+
 void diagnostics_print(Arena *a, const Arguments *arguments,
-                       const Diagnostics *diags) {
+                       Diagnostics *diags) {
     Text t = text_new(a);
+    diags->color = wants_color();
     if (arguments->diagnostics && strcmp(arguments->diagnostics, "json") == 0)
         diag_json(&t, diags);
     else
@@ -27,12 +39,25 @@ void diagnostics_print(Arena *a, const Arguments *arguments,
     fputs(text_string(&t), stderr);
 }
 
+void file_report(Arena *a, const Arguments *arguments, const char *path,
+                 const char *why) {
+    if (!arguments->diagnostics ||
+        strcmp(arguments->diagnostics, "json") != 0) {
+        fprintf(stderr, "sinter: %s: %s\n", path, why);
+        return;
+    }
+    Diagnostics diags = diag_new(a);
+    diag_add(&diags, DIAG_ERROR, "E0105", (Span){0}, "cannot read %s: %s", path,
+             why);
+    diagnostics_print(a, arguments, &diags);
+}
+
 // Whether the file can be opened: a name that is mistyped is no mistake in a
 // model.
-static bool file_opens(const char *path) {
+static bool file_opens(Arena *a, const Arguments *arguments, const char *path) {
     FILE *f = fopen(path, "rb");
     if (!f) {
-        fprintf(stderr, "sinter: %s: %s\n", path, strerror(errno));
+        file_report(a, arguments, path, strerror(errno));
         return false;
     }
     fclose(f);
@@ -43,7 +68,7 @@ Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
                     int *status) {
     const char *path = arguments->operand[arguments->num_operands - 1];
     *status = EXIT_IO;
-    if (!file_opens(path))
+    if (!file_opens(a, arguments, path))
         return NULL;
     *status = EXIT_MODEL;
     Program *p =

@@ -17,24 +17,48 @@ static size_t graph_length(const Source *s) {
     return rule ? (size_t)(rule + 1 - s->text) : s->length;
 }
 
+// The line that a message of the reader begins with, as "12: expected ...".
+static Span line_span(const Source *s, long line) {
+    if (line < 1 || line > s->num_lines)
+        line = s->num_lines;
+    size_t length, start = s->line_start[line - 1];
+    source_line(s, (int)line, &length);
+    return (Span){s, (uint32_t)start, (uint32_t)(start + length)};
+}
+
+static void graph_report(Arena *a, const Arguments *arguments, const Source *s,
+                         const char *read, const char *broken) {
+    if (!arguments->diagnostics ||
+        strcmp(arguments->diagnostics, "json") != 0) {
+        fprintf(stderr, "%s: error: %s%s\n", s->path, read ? "line " : "",
+                read ? read : broken);
+        return;
+    }
+    Diagnostics diags = diag_new(a);
+    char *message = NULL;
+    Span at = read ? line_span(s, strtol(read, &message, 10)) : (Span){0};
+    diag_add(&diags, DIAG_ERROR, "", at, "%s", read ? message + 2 : broken);
+    diagnostics_print(a, arguments, &diags);
+}
+
 // Reads and verifies the graph; NULL and *status when it is not one.
-static Graph *graph_load(Arena *a, const char *path, int *status) {
-    const char *error = NULL;
+static Graph *graph_load(Arena *a, const Arguments *arguments, int *status) {
+    const char *error = NULL, *path = arguments->operand[0];
     Source *s = source_read(a, path, MAX_TEXT, &error);
     if (!s) {
-        fprintf(stderr, "sinter: %s: %s\n", path, error);
+        file_report(a, arguments, path, error);
         *status = EXIT_IO;
         return NULL;
     }
     *status = EXIT_MODEL;
     Graph *g = graph_read(a, s->text, graph_length(s), &error);
     if (!g) {
-        fprintf(stderr, "%s: error: line %s\n", path, error);
+        graph_report(a, arguments, s, error, NULL);
         return NULL;
     }
     const char *broken = graph_verify(g, a);
     if (broken) {
-        fprintf(stderr, "%s: error: %s\n", path, broken);
+        graph_report(a, arguments, s, NULL, broken);
         return NULL;
     }
     return g;
@@ -93,7 +117,7 @@ static int kernels_print(Arena *a, const Graph *g) {
 
 static int graph_transform(Arena *a, const Arguments *arguments) {
     int status;
-    Graph *g = graph_load(a, arguments->operand[0], &status);
+    Graph *g = graph_load(a, arguments, &status);
     if (!g)
         return status;
     PassOptions o = options_of(arguments);

@@ -56,7 +56,11 @@ const char *target_of(const Arguments *arguments);
 
 // Prints what was reported, as text or JSON.
 void diagnostics_print(Arena *a, const Arguments *arguments,
-                       const Diagnostics *diags);
+                       Diagnostics *diags);
+
+// Says on stderr that a file cannot be read, as text or JSON.
+void file_report(Arena *a, const Arguments *arguments, const char *path,
+                 const char *why);
 
 // Names a file beside another: its base name without the extension.
 char *stem_of(Arena *a, const char *path);

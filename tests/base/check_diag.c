@@ -47,6 +47,28 @@ START_TEST(shows_both_places) {
 }
 END_TEST
 
+// Without the colours it is the text of a file.
+START_TEST(colours_change_no_text) {
+    Arena *a = arena_new();
+    Source *s = source_new(a, "m.net", model, strlen(model));
+    Diagnostics d = diag_new(a);
+    Diagnostic *e = diag_add(&d, DIAG_ERROR, "E0312", span_of(s, "+"), "no");
+    diag_place(e, span_of(s, "conv"), "here");
+    Text plain = text_new(a), color = text_new(a), bare = text_new(a);
+    diag_print(&plain, &d);
+    d.color = true;
+    diag_print(&color, &d);
+    for (const char *c = text_string(&color); *c != '\0'; c++)
+        if (*c == '\033')
+            c += strcspn(c, "m");
+        else
+            text_bytes(&bare, c, 1);
+    ck_assert_str_eq(text_string(&bare), text_string(&plain));
+    ck_assert_uint_gt(color.length, plain.length);
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(repetition_is_dropped) {
     Arena *a = arena_new();
     Source *s = source_new(a, "m.net", model, strlen(model));
@@ -97,6 +119,7 @@ Suite *diag_suite(void) {
     Suite *s = suite_create("diag");
     TCase *t = tcase_create("diag");
     tcase_add_test(t, shows_both_places);
+    tcase_add_test(t, colours_change_no_text);
     tcase_add_test(t, repetition_is_dropped);
     tcase_add_test(t, twenty_are_kept);
     tcase_add_test(t, json_is_one_line_each);

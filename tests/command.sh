@@ -1,0 +1,53 @@
+#!/bin/sh
+# The command line: what it offers for what is mistyped, pages and modules, and
+# diagnostics for programs from every command that reads a file.
+set -u
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/command-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+# expect STATUS TEXT WORD...: runs sinter; its output holds TEXT.
+expect() {
+    status=$1
+    text=$2
+    shift 2
+    "$SINTER" "$@" >out 2>&1
+    got=$?
+    if [ "$got" -ne "$status" ] || { [ -n "$text" ] &&
+        ! grep -qF -e "$text" out; }; then
+        echo "sinter $*: status $got, not $status, or no '$text':" >&2
+        cat out >&2
+        failed=1
+    fi
+}
+
+expect 2 "did you mean check?" chek
+expect 2 "did you mean --target?" check --targte=host x.net
+expect 2 "see sinter check --help" check --zzzzzzz x.net
+expect 0 "E0312: tensors of shapes that do not go together" explain e0312
+expect 2 "no diagnostic has the code 'E9'" explain E9
+expect 0 "fn flip_lr(x, p=0.5) = native" show std/vision.net
+expect 2 "usage: sinter show" show graph
+
+printf 'let  a=1\n' >loose.net
+printf 'let a = (\n' >broken.net
+printf 'graph g {\n%%0 = nothing\n' >broken.ir
+expect 1 "loose.net" fmt --check loose.net
+expect 0 "" fmt loose.net
+expect 0 "" fmt --check loose.net
+[ "$(cat loose.net)" = "let a = 1" ] || failed=1
+expect 1 "E0110" fmt broken.net loose.net
+[ "$(cat broken.net)" = "let a = (" ] || failed=1
+
+for command in check build "show graph" fmt; do
+    # shellcheck disable=SC2086 # a command and its operand
+    expect 1 '"code":"E0110"' $command --diagnostics=json broken.net
+    # shellcheck disable=SC2086
+    expect 74 '"code":"E0105"' $command --diagnostics=json missing.net
+done
+expect 1 '"line":2,' opt --diagnostics=json broken.ir
+expect 74 '"code":"E0105"' opt --diagnostics=json missing.ir
+
+exit $failed
