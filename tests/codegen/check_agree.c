@@ -92,6 +92,13 @@ static const Named fast[] = {
     {"integers unfused", {IR("integers"),          F32,  0, false, false, 0}},
     {"eight axes",       {IR("eight-axes"),        F16,  1, false, false, 0}},
     {"parameters alone", {IR("parameters-alone"),  F32,  1, false, true, 0}},
+    {"functions",        {NET("functions"), AS_IS, F32,  1, false, false, 0}},
+    {"functions in f16", {NET("functions"), WITH(as_half), F16, 1, false, false, 0}},
+    {"functions unfused", {NET("functions"), AS_IS, F32, 0, false, false, 0}},
+    {"sequence",         {NET("sequence"), AS_IS,  F32,  1, false, true, 0}},
+    {"sequence in bf16", {NET("sequence"), WITH(as_brain), BF16, 1, false, false, 0}},
+    {"starts",           {NET("starts"), AS_IS,    F32,  1, false, false, 0}},
+    {"starts in f16",    {NET("starts"), WITH(as_half), F16, 1, false, false, 0}},
 };
 
 static const Named faithful[] = {
@@ -119,6 +126,9 @@ static const Named faithful[] = {
     {"integers",         {IR("integers"),          F32,  1, true, false, 0}},
     {"eight axes",       {IR("eight-axes"),        F32,  1, true, false, 0}},
     {"parameters alone", {IR("parameters-alone"),  F32,  1, true, false, 0}},
+    {"functions",        {NET("functions"), AS_IS, F32,  1, true, false, 0}},
+    {"sequence",         {NET("sequence"), AS_IS,  F32,  1, true, false, 0}},
+    {"starts",           {NET("starts"), AS_IS,    F32,  1, true, false, 0}},
 };
 // clang-format on
 
