@@ -35,25 +35,46 @@ Value lower_pointwise(Expansion *e, const Call *c) {
 
 // ---- made of relu and its kin ----
 
-Value lower_relu6(Expansion *e, const Call *c) {
-    return result(c, at_most(e, add_unary(e, OP_relu, argument(e, c)), 6));
+// low where x is below it; at its ends a bound passes the gradient on.
+static NodeId bounded_below(Expansion *e, NodeId x, double low) {
+    NodeId bound = number_node(e, low);
+    NodeId below = add_binary(e, OP_lt, x, bound);
+    return graph_op3(e->graph, OP_select, below, bound, x);
 }
 
-// x where it is not below 0, else slope x.
+static NodeId bounded_above(Expansion *e, NodeId x, double high) {
+    NodeId bound = number_node(e, high);
+    NodeId above = add_binary(e, OP_lt, bound, x);
+    return graph_op3(e->graph, OP_select, above, bound, x);
+}
+
+static NodeId relu6(Expansion *e, NodeId x) {
+    return bounded_above(e, add_unary(e, OP_relu, x), 6);
+}
+
+Value lower_relu6(Expansion *e, const Call *c) {
+    return result(c, relu6(e, argument(e, c)));
+}
+
+// below where x is below 0, else x.
+static NodeId bent(Expansion *e, NodeId x, NodeId below) {
+    NodeId negative = add_binary(e, OP_lt, x, number_node(e, 0));
+    return graph_op3(e->graph, OP_select, negative, below, x);
+}
+
 Value lower_leaky_relu(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
-    NodeId below = add_binary(e, OP_lt, x, number_node(e, 0));
-    NodeId small = times(e, x, call_number(c, P_leaky_relu_slope));
-    return result(c, graph_op3(e->graph, OP_select, below, small, x));
+    return result(c,
+                  bent(e, x, times(e, x, call_number(c, P_leaky_relu_slope))));
 }
 
-// relu(x) + factor (exp(min(x, 0) / width) - 1)
+// factor (exp(x / width) - 1) where x is below 0, else x.  The exponential is
+// of nothing above 0, whose gradient would be no number.
 static NodeId exponential_unit(Expansion *e, NodeId x, double factor,
                                double width) {
     NodeId below = times(e, at_most(e, x, 0), 1 / width);
     NodeId curve = plus(e, add_unary(e, OP_exp, below), -1);
-    return add_binary(e, OP_add, add_unary(e, OP_relu, x),
-                      times(e, curve, factor));
+    return bent(e, x, times(e, curve, factor));
 }
 
 Value lower_elu(Expansion *e, const Call *c) {
@@ -69,7 +90,7 @@ Value lower_celu(Expansion *e, const Call *c) {
 // x relu6(x + 3) / 6
 Value lower_hard_swish(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
-    NodeId gate = at_most(e, add_unary(e, OP_relu, plus(e, x, 3)), 6);
+    NodeId gate = relu6(e, plus(e, x, 3));
     return result(c, times(e, add_binary(e, OP_mul, x, gate), 1.0 / 6));
 }
 
@@ -133,9 +154,9 @@ Value lower_clamp(Expansion *e, const Call *c) {
         return value_poison();
     }
     if (low->kind == VALUE_NUMBER)
-        x = add_binary(e, OP_maximum, x, number_node(e, low->number));
+        x = bounded_below(e, x, low->number);
     if (high->kind == VALUE_NUMBER)
-        x = at_most(e, x, high->number);
+        x = bounded_above(e, x, high->number);
     return result(c, x);
 }
 
