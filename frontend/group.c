@@ -105,13 +105,28 @@ static const Call *group_apply(Expansion *e, TrainBlock *t, const Call *base,
 
 // ---- all groups ----
 
+// A group of which nothing ever trains says nothing.
+static bool check_trains(Expansion *e, const TrainBlock *t,
+                         const Entry *group) {
+    for (int i = 0; i < e->num_parameters; i++)
+        if (glob_matches(e, t, group, e->parameter[i].name) &&
+            !freeze_holds(e, t, &e->parameter[i], 0))
+            return true;
+    if (!e->stopped)
+        report(e->diags, D_dead_glob, group->glob_at,
+               "every parameter called \"%s\" is frozen, so no optimizer "
+               "updates it",
+               group->glob);
+    return false;
+}
+
 bool groups_check(Expansion *e, const TrainBlock *t) {
     bool good = true;
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *group = &t->entry[i];
         if (!is_group(group))
             continue;
-        good &= glob_check(e, t, group);
+        good &= glob_check(e, t, group) && check_trains(e, t, group);
         good &= keys_check(e, group->at, group->key, group->num_keys);
     }
     return good;
