@@ -547,9 +547,11 @@ static bool costs_less_stored(const Fuse *f, const Uses *uses,
     return all - least > (own->count + 1) * value;
 }
 
-static void store_by_cost(Fuse *f) {
+// Which nodes would cost less stored than computed by each of their users.
+static bool *find_dear(const Fuse *f) {
     const Graph *g = f->old;
     Users *users = ARENA_ARRAY(f->scratch, g->count, Users);
+    bool *dear = ARENA_ARRAY(f->scratch, g->count, bool);
     Uses uses = find_uses(f);
     for (NodeId n = g->count; n-- > 0;) {
         Users *u = &users[n];
@@ -558,12 +560,27 @@ static void store_by_cost(Fuse *f) {
         if (is_inline(f, n) && !f->stored[n] && u->count > 1 &&
             !(facts(f, n) & VIEW) && !is_small(f, n) &&
             costs_less_stored(f, &uses, users, n)) {
-            store(f, n);
+            dear[n] = true;
             *u = (Users){1, {f->count + (int)n}}; // a cluster to come
         }
         for (int i = 0; i < at(f, n)->num_args; i++)
             for (int j = 0; j < u->count; j++)
                 user_add(&users[at(f, n)->arg[i]], u->cluster[j]);
+    }
+    return dear;
+}
+
+// Stores the first of the dear nodes on each path, or all of them: with those
+// stored the others may be cheap.
+static void store_dear(Fuse *f, const bool *dear, bool all) {
+    bool *above = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        for (int i = 0; i < at(f, n)->num_args && is_inline(f, n); i++) {
+            NodeId arg = at(f, n)->arg[i];
+            above[n] |= dear[arg] || (above[arg] && !f->stored[arg]);
+        }
+        if (dear[n] && (all || !above[n]))
+            store(f, n);
     }
 }
 
@@ -812,6 +829,21 @@ static void settle(Fuse *f) {
     find_clusters(f);
 }
 
+// Round by round, but no longer than a large graph can bear.
+static void store_by_cost(Fuse *f) {
+    enum { MOST_ROUNDS = 256, MOST_NODES = 20000000 };
+    int64_t rounds = MOST_NODES / ((int64_t)f->old->count + 1);
+    if (rounds > MOST_ROUNDS)
+        rounds = MOST_ROUNDS;
+    while (true) {
+        f->changed = false;
+        store_dear(f, find_dear(f), --rounds <= 0);
+        if (!f->changed)
+            return;
+        settle(f);
+    }
+}
+
 Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     g = graph_fit(g, scratch);
     Fuse f = {.old = g,
@@ -826,9 +858,6 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     store_taken(&f);
     store_costly(&f);
     settle(&f);
-    f.changed = false;
     store_by_cost(&f);
-    if (f.changed)
-        settle(&f);
     return rebuild(&f);
 }
