@@ -142,6 +142,32 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
     mebibytes_print(t, "largest live sum", c->bound);
 }
 
+// Steps beside training and evaluation, or several of them.
+static bool has_more_steps(const Program *p) {
+    return p->num_stages > 1 || p->stage[0].gather || p->average || p->collect;
+}
+
+static void steps_print(Text *t, const Plan *plan) {
+    text_add(t, "\n%-12s%10s%12s%14s\n", "step", "launches", "flops",
+             "traffic");
+    for (int i = 0; i < plan->num_steps; i++) {
+        Cost c = graph_cost(plan->step[i].graph);
+        text_add(t, "%-12s%10d%10.1f G%10.1f MiB\n", plan->step[i].name,
+                 c.launches, (double)c.flops / 1e9,
+                 (double)c.bytes / (1 << 20));
+    }
+}
+
+// The cost of a step of training; what lives at once is that of any step.
+static Cost plan_cost(const Plan *plan) {
+    Cost cost = graph_cost(plan_graph(plan, "train"));
+    for (int i = 0; i < plan->num_steps; i++) {
+        int64_t bound = graph_cost(plan->step[i].graph).bound;
+        cost.bound = bound > cost.bound ? bound : cost.bound;
+    }
+    return cost;
+}
+
 static void json_string(Text *t, const char *s) {
     text_add(t, "\"");
     for (; *s; s++) {
@@ -168,6 +194,19 @@ static void warnings_json(Text *t, const Diagnostics *diags) {
     text_add(t, "]");
 }
 
+static void steps_json(Text *t, const Plan *plan) {
+    text_add(t, "\"steps\": [");
+    for (int i = 0; i < plan->num_steps; i++) {
+        Cost c = graph_cost(plan->step[i].graph);
+        text_add(t,
+                 "%s{\"name\": \"%s\", \"launches\": %d, \"flops\": %" PRId64
+                 ", \"bytes_moved\": %" PRId64 "}",
+                 i ? ", " : "", plan->step[i].name, c.launches, c.flops,
+                 c.bytes);
+    }
+    text_add(t, "], ");
+}
+
 static void check_json(Text *t, const Program *p, const Layers *l,
                        const Plan *plan, const Cost *c,
                        const Diagnostics *diags) {
@@ -181,6 +220,7 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"launches\": %d", c->launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
              c->batch_bytes / p->recipe.batch);
+    steps_json(t, plan);
     warnings_json(t, diags);
     text_add(t, "}\n");
 }
@@ -194,13 +234,15 @@ static int model_check(Arena *a, const Arguments *arguments) {
     PassOptions o = pass_options(&p->recipe, target_of(arguments));
     Layers l = layers_of(a, p);
     Plan *plan = program_plan(p, &o);
-    Cost c = graph_cost(plan_graph(plan, "train"));
+    Cost c = plan_cost(plan);
     Text t = text_new(a);
     if (arguments->json) {
         check_json(&t, p, &l, plan, &c, &diags);
     } else {
         layers_print(a, &t, &l);
         totals_print(&t, p, &l, plan, &c);
+        if (has_more_steps(p))
+            steps_print(&t, plan);
     }
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
