@@ -29,6 +29,11 @@ typedef struct {
     int num_steps;
 } Writer;
 
+// Whether a launch's kernel is a text of its own step.
+static bool is_written(const Kernel *k) {
+    return k->text != NULL && !k->shared;
+}
+
 static void find_steps(Writer *w) {
     int number = 0;
     w->num_steps = w->host->num_steps;
@@ -39,6 +44,10 @@ static void find_steps(Writer *w) {
         *s = (Twin){h, h->name, h->graph, d->graph, NULL, 0};
         s->kernel =
             codegen_kernels(s->host, s->device, w->a, &number, &s->count);
+        kernels_share(w->a, NULL, 0, s->kernel, s->count);
+        for (int j = 0; j < i; j++)
+            kernels_share(w->a, w->step[j].kernel, w->step[j].count, s->kernel,
+                          s->count);
     }
 }
 
@@ -147,7 +156,7 @@ static void write_kernels(const Writer *w, Text *t) {
         const Twin *s = &w->step[i];
         text_add(t, "\n// ---- %s ----\n", s->name);
         for (int k = 0; k < s->count; k++)
-            if (s->kernel[k].text != NULL)
+            if (is_written(&s->kernel[k]))
                 text_add(t, "\n%s", s->kernel[k].text);
     }
 }
@@ -199,7 +208,7 @@ static void write_grids(const Writer *w, Text *t) {
         Wrap wrap = {t, 5, 5, 0};
         for (int i = 0; i < w->num_steps; i++)
             for (int k = 0; k < w->step[i].count; k++)
-                if (w->step[i].kernel[k].text != NULL)
+                if (is_written(&w->step[i].kernel[k]))
                     wrap_add(&wrap, arena_format(w->a, "%d",
                                                  w->step[i].kernel[k].grid[d]));
         text_add(t, "},\n");
@@ -213,7 +222,7 @@ static void write_entries(const Writer *w, Text *t) {
     for (int i = 0; i < w->num_steps; i++)
         for (int k = 0; k < w->step[i].count; k++) {
             const Kernel *kernel = &w->step[i].kernel[k];
-            if (kernel->text == NULL)
+            if (!is_written(kernel))
                 continue;
             write_entry(w, t, kernel);
             text_add(&ids, "    %s_id,\n", kernel->name);

@@ -1,4 +1,5 @@
 // The emitted text: the same for the same model, and free of the user's text.
+#define _GNU_SOURCE
 #include "tests/codegen/suites.h"
 
 #include "codegen/codegen.h"
@@ -165,6 +166,49 @@ START_TEST(kernel_names_are_plain) {
 }
 END_TEST
 
+static const char staged[] =
+    "model Staged(image: u8[N, 8, 8, 1]) -> f32[N, 2] {\n"
+    "  image |> conv(4, 3) as first |> relu |> flatten |> linear(2)\n"
+    "}\n"
+    "train Staged {\n"
+    "  data      = synthetic()\n"
+    "  batch     = 2, drop_last\n"
+    "  epochs    = 2\n"
+    "  loss      = mean(cross_entropy(output, label))\n"
+    "  optimizer = sgd(lr=0.1, momentum=0.9)\n"
+    "  freeze \"first.*\" after 1 epoch\n"
+    "}\n";
+
+static int count_of(const char *text, const char *what) {
+    int count = 0;
+    for (; (text = strstr(text, what)) != NULL; text++)
+        count++;
+    return count;
+}
+
+// What stages have in common is written once, and all that is run is written.
+START_TEST(stages_share_kernels) {
+    Arena *a = arena_new();
+    Output x = emit(a, parse(a, "staged.net", staged), "m");
+    int runs = 0;
+    for (const char *s = x.c; (s = strstr(s, "    RUN(k")) != NULL; runs++) {
+        s += strlen("    RUN(");
+        const char *name =
+            arena_format(a, "KERNEL(256) %.*s(", (int)strcspn(s, ","), s);
+        ck_assert_msg(count_of(x.cu, name) == 1, "%s", name);
+    }
+    ck_assert_int_gt(runs, count_of(x.cu, "KERNEL(256) ") + 3);
+    // The second stage does not compute the gradient of what is frozen.
+    const char *second = strstr(x.c, "static void train_2_step");
+    ck_assert_ptr_nonnull(second);
+    const char *end = strstr(second, "\n}\n");
+    ck_assert_ptr_null(memmem(second, (size_t)(end - second), "first, backward",
+                              strlen("first, backward")));
+    ck_assert_ptr_nonnull(strstr(x.c, "// first, backward"));
+    arena_free(a);
+}
+END_TEST
+
 // In C source a quoted string may not be what it looks like.
 START_TEST(strings_are_quoted) {
     Arena *a = arena_new();
@@ -184,6 +228,7 @@ Suite *program_suite(void) {
     tcase_add_loop_test(t, lines_fit_a_screen, 0, 2);
     tcase_add_test(t, file_names_stay_in_comments);
     tcase_add_test(t, kernel_names_are_plain);
+    tcase_add_test(t, stages_share_kernels);
     tcase_add_test(t, strings_are_quoted);
     suite_add_tcase(s, t);
     return s;

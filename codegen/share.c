@@ -1,0 +1,95 @@
+// Share: a kernel that an earlier step has too is written once.
+//
+// Stages of a run differ in a few gradients and updates, so most of their
+// kernels are the same but for the numbers of nodes in their names.  Within a
+// step every kernel keeps its own, which tells its layer.
+
+#include "codegen/emit.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The numbers that names have, in the order in which they appear.
+typedef struct {
+    long *number;
+    int count;
+} Numbers;
+
+static int place_of(Numbers *n, long number) {
+    int i = 0;
+    while (i < n->count && n->number[i] != number)
+        i++;
+    if (i == n->count)
+        n->number[n->count++] = number;
+    return i;
+}
+
+static bool is_word(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+// How many letters begin a name such as v12, p12 or v12_1; 0 for other words
+// and for functions.
+static size_t letters_of(const char *s) {
+    size_t letters = 0;
+    while (islower((unsigned char)s[letters]))
+        letters++;
+    if (letters == 0 || !isdigit((unsigned char)s[letters]))
+        return 0;
+    size_t end = letters + strspn(s + letters, "0123456789");
+    if (s[end] == '_' && isdigit((unsigned char)s[end + 1]))
+        return letters;
+    return is_word(s[end]) || s[end] == '(' ? 0 : letters;
+}
+
+static const char *skip_comment(const char *s) {
+    return s[0] == '/' && s[1] == '/' ? s + strcspn(s, "\n") : s;
+}
+
+// The text without comments and its own name, and with the numbers of names
+// counted anew: equal for kernels that do the same.
+static const char *kernel_key(Arena *a, const Kernel *k) {
+    Text t = text_new(a);
+    size_t own = strlen(k->name), length = strlen(k->text);
+    Numbers n = {ARENA_ARRAY(a, length, long), 0};
+    for (const char *s = k->text; *(s = skip_comment(s)) != '\0';) {
+        bool begins = s == k->text || !is_word(s[-1]);
+        size_t letters = begins ? letters_of(s) : 0;
+        if (begins && strncmp(s, k->name, own) == 0) {
+            s += own;
+        } else if (letters > 0) {
+            char *end;
+            int place = place_of(&n, strtol(s + letters, &end, 10));
+            text_add(&t, "%.*s%d", (int)letters, s, place);
+            s = end;
+        } else {
+            text_bytes(&t, s++, 1);
+        }
+    }
+    return text_string(&t);
+}
+
+static bool same_launch(const Kernel *x, const Kernel *y) {
+    return x->grid[0] == y->grid[0] && x->grid[1] == y->grid[1] &&
+           x->num_args == y->num_args;
+}
+
+void kernels_share(Arena *a, const Kernel *earlier, int num_earlier,
+                   Kernel *kernel, int count) {
+    for (int i = 0; i < count; i++) {
+        Kernel *k = &kernel[i];
+        if (k->text == NULL)
+            continue;
+        if (k->key == NULL)
+            k->key = kernel_key(a, k);
+        for (int j = 0; j < num_earlier && !k->shared; j++) {
+            const Kernel *e = &earlier[j];
+            if (e->text == NULL || e->shared || !same_launch(k, e) ||
+                strcmp(k->key, e->key) != 0)
+                continue;
+            k->shared = true;
+            k->name = e->name;
+        }
+    }
+}
