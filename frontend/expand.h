@@ -188,7 +188,7 @@ typedef enum {
     PHASE_KEYS
 } Phase;
 
-enum { MOST_WORK = 50000000 };
+enum { MOST_WORK = 20000000 };
 
 // False, with a report, when the expansion has become too large or too deep,
 // or when enough mistakes have been found.

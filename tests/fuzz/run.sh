@@ -39,12 +39,13 @@ for file in "$@" "$here/$name"/*; do
 done
 
 cd "$work/run"
-"$program" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
+"$program" -max_total_time="$seconds" -max_len=4096 -timeout=30 \
     -rss_limit_mb=1024 -dict="$work/words" -artifact_prefix="$found/" \
     -print_final_stats=1 -verbosity=1 "$work/run" "$work/seeds" \
     2>"$work/log" && status=0 || status=$?
 if [ "$status" -ne 0 ]; then
-    tail -n 60 "$work/log" >&2
+    grep -m 1 -A 30 '^==[0-9]*==' "$work/log" >&2 || tail -n 60 "$work/log" >&2
+    grep 'Test unit written' "$work/log" >&2
     exit 1
 fi
 sed -n 's/^stat::number_of_executed_units: */inputs: /p' "$work/log"
