@@ -57,6 +57,7 @@ int main(void) {
     srunner_add_suite(runner, foreign_suite());
     srunner_add_suite(runner, std_suite());
     srunner_add_suite(runner, editors_suite());
+    srunner_add_suite(runner, docs_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -18,6 +18,7 @@ Suite *schedule_suite(void);
 Suite *limits_suite(void);
 Suite *augment_suite(void);
 Suite *format_suite(void);
+Suite *docs_suite(void);
 Suite *editors_suite(void);
 Suite *std_suite(void);
 Suite *foreign_suite(void);
