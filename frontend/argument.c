@@ -477,6 +477,8 @@ static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
     *out = argument_value(e, c, p, g);
     if (out->kind == VALUE_POISON)
         return false;
+    if (out->kind == VALUE_LIST)
+        e->work += out->list.count;
     if (suits(e, p, *out))
         return true;
     report_kind(e, c, p, *out, g->expr ? g->expr->at : g->at);

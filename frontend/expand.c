@@ -29,6 +29,9 @@ static Value stop(Expansion *e, DiagId id, Span at, const char *why) {
     return value_poison();
 }
 
+static const char too_many_nodes[] =
+    "the model expands to more than 1,000,000 operations";
+
 bool within_limits(Expansion *e, Span at) {
     if (e->stopped || e->diags->more)
         return false;
@@ -40,8 +43,14 @@ bool within_limits(Expansion *e, Span at) {
     if (!large && (e->work += 50) <= MOST_WORK)
         return true;
     stop(e, D_too_much, at,
-         large ? "the model expands to more than 1,000,000 operations"
-               : "the expansion takes too many steps");
+         large ? too_many_nodes : "the expansion takes too many steps");
+    return false;
+}
+
+bool has_room(Expansion *e, Span at, int64_t nodes) {
+    if (nodes < MAX_NODES - 1000 - (int64_t)e->graph->count)
+        return true;
+    stop(e, D_too_much, at, too_many_nodes);
     return false;
 }
 
@@ -471,26 +480,30 @@ static bool takes_tensor(const Call *c) {
     return some;
 }
 
-// A function of numbers is a number: its graph is computed at once.
+static Value computed(Expansion *e, const Call *c, bool truth, double x) {
+    if (truth)
+        return (Value){.kind = VALUE_TRUTH, .truth = x != 0, .at = c->at};
+    if (isfinite(x))
+        return value_number(x, c->at);
+    report(e->diags, D_range, c->at, "the result is not a finite number");
+    return value_poison();
+}
+
+// A function of numbers is a number: a graph of its own is computed at once.
 static Value compute(Expansion *e, const Call *c) {
     enum { WORK = 5000 };
     Graph *outer = e->graph;
+    Arena *scratch = arena_new();
     e->work += WORK;
-    e->graph = graph_new(e->arena, "constant");
+    e->graph = graph_new(scratch, "constant");
     Value v = c->builtin->lower(e, c);
     if (v.kind == VALUE_TENSOR) {
-        double x = *graph_eval(e->graph, e->arena, NULL, false)[v.node];
+        double **all = graph_eval(e->graph, scratch, NULL, false);
         bool truth = node_type(e, v.node).dtype == BOOL;
-        v = value_number(x, c->at);
-        if (truth)
-            v = (Value){.kind = VALUE_TRUTH, .truth = x != 0, .at = c->at};
-        else if (!isfinite(x)) {
-            report(e->diags, D_range, c->at,
-                   "the result is not a finite number");
-            v = value_poison();
-        }
+        v = computed(e, c, truth, *all[v.node]);
     }
     e->graph = outer;
+    arena_free(scratch);
     return v;
 }
 

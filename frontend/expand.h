@@ -194,6 +194,9 @@ enum { MOST_WORK = 20000000 };
 // or when enough mistakes have been found.
 bool within_limits(Expansion *e, Span at);
 
+// False, with a report, unless the graph has room for so many nodes more.
+bool has_room(Expansion *e, Span at, int64_t nodes);
+
 Value expand(Expansion *e, const Expr *x);
 
 // Whether a name stands for something here.

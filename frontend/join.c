@@ -94,6 +94,9 @@ Value lower_split(Expansion *e, const Call *c) {
 
 // ---- concat ----
 
+// Cutting, padding, casting and choosing.
+enum { NODES_PER_PART = 6 };
+
 // x among `size` places of an axis, from place `at` on; zeros elsewhere.
 static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
                      int64_t size) {
@@ -174,7 +177,8 @@ Value lower_concat(Expansion *e, const Call *c) {
     int axis, count = list->list.count;
     if (!expect_axis(e, c, *call_arg(c, P_concat_axis),
                      node_type(e, list->list.item[0].node), &axis) ||
-        !expect_parts(e, c, list, axis))
+        !expect_parts(e, c, list, axis) ||
+        !has_room(e, c->at, (int64_t)NODES_PER_PART * count))
         return value_poison();
     NodeId *part = ARENA_ARRAY(e->arena, (size_t)count, NodeId);
     for (int i = 0; i < count; i++)
@@ -183,6 +187,8 @@ Value lower_concat(Expansion *e, const Call *c) {
 }
 
 // ---- pad ----
+
+enum { MOST_PAD = 256 };
 
 // An axis with places before and after it that repeat its first and last, or
 // mirror what is next to them.
@@ -205,17 +211,16 @@ static NodeId continued(Expansion *e, NodeId x, int axis, int64_t before,
 
 static bool expect_pads(Expansion *e, const Call *c, const Value *x,
                         const int64_t *pad, const char *mode) {
-    enum { MOST = 256 };
     Type t = node_type(e, x->node);
     for (int i = 0; i < 4; i++) {
         bool mirror = *mode == 'r' && pad[i] >= t.dim[1 + i / 2];
-        if (!mirror && (pad[i] <= MOST || *mode == 'z'))
+        if (!mirror && (pad[i] <= MOST_PAD || *mode == 'z'))
             continue;
         Diagnostic *d =
             report(e->diags, D_range, c->at,
                    mirror ? "mode=reflect needs a size smaller than the image"
                           : "mode=%s pads by %d at most",
-                   mode, (int)MOST);
+                   mode, (int)MOST_PAD);
         diag_place(d, x->at, "this is %s", type_text(e, t));
         return false;
     }
@@ -240,7 +245,8 @@ Value lower_pad(Expansion *e, const Call *c) {
     const char *mode = call_arg(c, P_pad_mode)->text;
     int64_t pad[4];
     read_pads(call_arg(c, P_pad_size), pad);
-    if (!expect_rank(e, c, x, 4) || !expect_pads(e, c, x, pad, mode))
+    if (!expect_rank(e, c, x, 4) || !expect_pads(e, c, x, pad, mode) ||
+        !has_room(e, c->at, 4 * NODES_PER_PART * MOST_PAD))
         return value_poison();
     NodeId y = as_float(e, x->node);
     if (*mode == 'z')

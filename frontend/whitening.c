@@ -49,6 +49,9 @@ static NodeId patches(Expansion *e, const Call *c, NodeId x, Type weight) {
             return NO_NODE;
         }
     }
+    const int64_t nodes_per_part = 6;
+    if (!has_room(e, c->at, nodes_per_part * weight.dim[1] * weight.dim[2]))
+        return NO_NODE;
     int count = 0;
     NodeId *part =
         ARENA_ARRAY(e->arena, (size_t)(weight.dim[1] * weight.dim[2]), NodeId);

@@ -236,6 +236,29 @@ START_TEST(nodes) {
 END_TEST
 
 // Batch, height and width make 2^20 * 2^4 numbers of 4 bytes for a channel.
+// Lists of many parts, filters of many places, functions of many numbers.
+static const struct {
+    const char *body, *codes;
+} greedy[] = {
+    {"h = image |> pad([0, 500000, 0, 0])\n"
+     "h = concat(split(h, 500004, axis=1), axis=2)\nh |> flatten |> linear(2)",
+     "E0318"},
+    {"image |> pad(1000) |> conv(1, 900, pad=0, bias=false, init=whitening)\n"
+     "|> flatten |> linear(2)",
+     "E0318"},
+    {"a = 1\nfor i in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] {\n"
+     "for k in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] {\n"
+     "for l in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] {\n"
+     "for m in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] { a = sqrt(a + i * k * l * m)"
+     " } } } }\nimage |> scale(a) |> flatten |> linear(2)",
+     "E0318"},
+};
+
+START_TEST(greedy_models_are_stopped) {
+    expect_codes(load_model(greedy[_i].body, ""), greedy[_i].codes);
+}
+END_TEST
+
 START_TEST(bytes) {
     const char *body = "image |> conv(%d, 1) |> flatten |> linear(2)";
     Arena *a = arena_new();
@@ -361,6 +384,8 @@ Suite *limits_suite(void) {
     tcase_add_test(t, ranks);
     tcase_add_test(t, imports);
     tcase_add_test(t, nodes);
+    tcase_add_loop_test(t, greedy_models_are_stopped, 0,
+                        sizeof greedy / sizeof greedy[0]);
     tcase_add_test(t, bytes);
     tcase_add_test(t, dimensions);
     tcase_add_test(t, knots);
