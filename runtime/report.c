@@ -124,18 +124,17 @@ static void print_more(FILE *f, const RtRow *row) {
 }
 
 static void print_row(const RtRow *row) {
-    if (!row->train) {
-        fprintf(stderr, "%-16s loss %-8.4f accuracy %6.2f %%",
-                row->on_train ? "   on train" : "   test", row->loss,
-                100 * row->accuracy);
+    if (row->train)
+        fprintf(stderr, "epoch %4.4g/%-5.4g ", row->epoch, row->epochs);
+    else
+        fprintf(stderr, "%-16s ", row->on_train ? "   on train" : "   test");
+    fprintf(stderr, "loss %-8.4f", row->loss);
+    if (!isnan(row->accuracy))
+        fprintf(stderr, " accuracy %6.2f %%", 100 * row->accuracy);
+    if (!row->train)
         print_more(stderr, row);
-        return;
-    }
-    fprintf(stderr,
-            "epoch %4.4g/%-5.4g loss %-8.4f accuracy %6.2f %%  lr %-9.4g "
-            "%.0f samples/s",
-            row->epoch, row->epochs, row->loss, 100 * row->accuracy, row->lr,
-            rate(row));
+    else
+        fprintf(stderr, "  lr %-9.4g %.0f images/s", row->lr, rate(row));
 }
 
 void rt_report_progress(RtReport *r, const RtRow *row) {
@@ -162,12 +161,15 @@ void rt_report_row(RtReport *r, const RtRow *row) {
 void rt_report_result(RtReport *r, const RtRow *test) {
     const char *bold = r->colour ? "\033[1m" : "";
     const char *plain = r->colour ? "\033[0m" : "";
+    const char *on = test->on_train ? "training" : "test";
     wipe(r);
-    printf("%s%s accuracy %.2f %%%s, loss %.4f", bold,
-           test->on_train ? "training" : "test", 100 * test->accuracy, plain,
-           test->loss);
+    if (isnan(test->accuracy))
+        printf("%s%s loss %.4f%s", bold, on, test->loss, plain);
+    else
+        printf("%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
+               100 * test->accuracy, plain, test->loss);
     print_more(stdout, test);
-    printf(", %lld samples\n", (long long)test->samples);
+    printf(", %lld images\n", (long long)test->samples);
     fflush(stdout);
 }
 

@@ -354,7 +354,8 @@ typedef struct {
     bool part;     // of an epoch's row: some steps of it
     double epoch, epochs;
     int64_t step, samples;
-    double loss, accuracy, top5, perplexity; // the last two: NAN, not measured
+    double loss;
+    double accuracy, top5, perplexity; // NAN: not measured
     double lr, seconds, waited;
 } RtRow;
 

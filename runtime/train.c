@@ -136,7 +136,9 @@ static RtRow row_of(const Session *s, bool train, const RtMetrics *m) {
         .epochs = epoch_of(s, s->at.steps),
         .step = s->at.step,
         .loss = (double)m->loss / (double)m->count,
-        .accuracy = (double)m->correct / (double)m->count,
+        .accuracy = rt_state_find(s->plan, "metric.correct") == NULL
+                        ? NAN
+                        : (double)m->correct / (double)m->count,
         .top5 = !train && t->top5 ? (double)m->top5 / (double)m->count : NAN,
         .perplexity =
             t->perplexity ? exp((double)m->loss / (double)m->count) : NAN,
