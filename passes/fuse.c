@@ -11,7 +11,8 @@
 // than to store.  These are the roots.  A root's depth is the number of roots
 // on the longest path before it; roots of equal depth cannot depend on one
 // another, so those that iterate over the same space and read a common tensor
-// become one cluster.  All assignments are one cluster, launched last.  Then
+// become one cluster.  A sum over what a kernel stores anyway joins that kernel
+// and has its depth.  All assignments are one cluster, launched last.  Then
 // the graph is rebuilt cluster by cluster, each with its own copies of the
 // nodes between its inputs and its roots.
 //
@@ -52,8 +53,10 @@ typedef struct {
     bool *stored; // is in memory; for views, asks the operand to be
     bool changed; // something became stored
     int *depth;
-    NodeId *row;  // the row reduction in its inline tree, or NO_NODE
-    int *cluster; // of a root
+    NodeId *source; // see find_source
+    NodeId *host;   // of a sum, the root whose kernel computes it, or NO_NODE
+    NodeId *row;    // the row reduction in its inline tree, or NO_NODE
+    int *cluster;   // of a root
     Cluster *clusters;
     int count;
 } Fuse;
@@ -289,16 +292,6 @@ static bool is_root(const Fuse *f, NodeId n) {
     return f->stored[n] && !(facts(f, n) & (LEAF | VIEW | EFFECT));
 }
 
-static void find_depths(Fuse *f) {
-    for (NodeId n = 0; n < f->old->count; n++) {
-        int depth = 0;
-        for (int i = 0; i < at(f, n)->num_args; i++)
-            if (f->depth[at(f, n)->arg[i]] > depth)
-                depth = f->depth[at(f, n)->arg[i]];
-        f->depth[n] = depth + is_root(f, n);
-    }
-}
-
 static GroupKind root_kind(const Fuse *f, NodeId n) {
     if (facts(f, n) & CALLS)
         return GROUP_CALL;
@@ -307,6 +300,57 @@ static GroupKind root_kind(const Fuse *f, NodeId n) {
     if (at(f, n)->op == OP_all_finite)
         return GROUP_CHECK;
     return f->row[n] != NO_NODE ? GROUP_ROWS : GROUP_GRID;
+}
+
+// The only root of n's own depth that n is computed from, element by element,
+// or NO_NODE where there is none, another one, or another way.
+static NodeId find_source(const Fuse *f, NodeId n) {
+    NodeId source = NO_NODE;
+    if (!(facts(f, n) & POINTWISE))
+        return NO_NODE;
+    for (int i = 0; i < at(f, n)->num_args; i++) {
+        NodeId arg = at(f, n)->arg[i];
+        if (f->depth[arg] < f->depth[n])
+            continue;
+        bool other = source != NO_NODE && f->source[arg] != source;
+        if (other || !type_same_shape(at(f, arg)->type, at(f, n)->type))
+            return NO_NODE;
+        source = f->source[arg];
+    }
+    return source;
+}
+
+// The root whose kernel can also compute the sum n: it walks over the same
+// elements, and nothing else that n needs is made at the same time.
+static NodeId find_host(const Fuse *f, NodeId n) {
+    if (f->options->level == 0 || !(facts(f, n) & REDUCES) ||
+        root_kind(f, n) != GROUP_GRID)
+        return NO_NODE;
+    NodeId arg = at(f, n)->arg[0], source = f->source[arg];
+    if (source == NO_NODE || (facts(f, source) & REDUCES) ||
+        root_kind(f, source) != GROUP_GRID ||
+        !type_same_shape(at(f, source)->type, at(f, arg)->type))
+        return NO_NODE;
+    return source;
+}
+
+static void find_depths(Fuse *f) {
+    for (NodeId n = 0; n < f->old->count; n++) {
+        int depth = 0;
+        for (int i = 0; i < at(f, n)->num_args; i++)
+            if (f->depth[at(f, n)->arg[i]] > depth)
+                depth = f->depth[at(f, n)->arg[i]];
+        f->depth[n] = depth;
+        f->host[n] = NO_NODE;
+        f->source[n] = NO_NODE;
+        if (is_root(f, n)) {
+            f->host[n] = find_host(f, n);
+            f->depth[n] += f->host[n] == NO_NODE;
+            f->source[n] = n;
+        } else if (depth > 0) {
+            f->source[n] = find_source(f, n);
+        }
+    }
 }
 
 static Type root_space(const Fuse *f, NodeId n) {
@@ -391,8 +435,8 @@ static void find_clusters(Fuse *f) {
                         .depth = f->depth[n],
                         .space = root_space(f, n),
                         .older = newest[f->depth[n]]};
-        int k = NONE;
-        if (f->options->level > 0 &&
+        int k = f->host[n] == NO_NODE ? NONE : f->cluster[f->host[n]];
+        if (k == NONE && f->options->level > 0 &&
             (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
             k = cluster_like(f, newest, sets, want, below[n]);
         if (k == NONE)
@@ -851,6 +895,8 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .options = o,
               .stored = ARENA_ARRAY(scratch, g->count, bool),
               .depth = ARENA_ARRAY(scratch, g->count, int),
+              .source = ARENA_ARRAY(scratch, g->count, NodeId),
+              .host = ARENA_ARRAY(scratch, g->count, NodeId),
               .row = ARENA_ARRAY(scratch, g->count, NodeId),
               .cluster = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};

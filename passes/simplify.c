@@ -251,6 +251,30 @@ static NodeId reduce_one(Simplify *s, const Node *n, Type type) {
     return op1(s, OP_reshape, a, type);
 }
 
+// Over rows, or over everything, it does not matter how the rows are counted.
+static NodeId reduce_view(Simplify *s, const Node *n, Type type) {
+    (void)type;
+    static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    NodeId a = inside(s, n->arg[0], OP_reshape);
+    if (a == NO_NODE)
+        return NO_NODE;
+    Type view = at(s, n->arg[0])->type, from = at(s, a)->type;
+    int reduced = node_attr(n, ATTR_axes)->count, kept = view.rank - reduced;
+    bool rows =
+        kept == 1 && node_ints(n, ATTR_axes, reduced - 1, -1) == view.rank - 2;
+    if (from.rank <= kept || view.rank == 0 ||
+        (kept != 0 &&
+         (!rows || from.dim[from.rank - 1] != view.dim[view.rank - 1])))
+        return NO_NODE;
+    Attr attr = attr_ints(ATTR_axes, from.rank - kept, axes);
+    return place(s, (Node){.op = n->op,
+                           .num_args = 1,
+                           .arg = &a,
+                           .num_attrs = 1,
+                           .attr = &attr,
+                           .group = -1});
+}
+
 // ---- any pointwise operation ----
 
 // An operand need not be broadcast where the others have the shape.
@@ -350,6 +374,8 @@ static const struct {
     {OP_slice,     slice_pad},
     {OP_transpose, twice_transpose}, {OP_transpose, transpose_none},
     {OP_sum,       reduce_one},   {OP_max,       reduce_one},
+    {OP_sum,       reduce_view},  {OP_max,       reduce_view},
+    {OP_var,       reduce_view},
 };
 // clang-format on
 
