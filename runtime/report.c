@@ -134,7 +134,7 @@ static void print_row(const RtRow *row) {
     if (!row->train)
         print_more(stderr, row);
     else
-        fprintf(stderr, "  lr %-9.4g %.0f images/s", row->lr, rate(row));
+        fprintf(stderr, "  lr %-9.4g %.0f samples/s", row->lr, rate(row));
 }
 
 void rt_report_progress(RtReport *r, const RtRow *row) {
@@ -169,7 +169,7 @@ void rt_report_result(RtReport *r, const RtRow *test) {
         printf("%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
                100 * test->accuracy, plain, test->loss);
     print_more(stdout, test);
-    printf(", %lld images\n", (long long)test->samples);
+    printf(", %lld samples\n", (long long)test->samples);
     fflush(stdout);
 }
 
