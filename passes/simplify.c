@@ -256,13 +256,14 @@ static NodeId reduce_view(Simplify *s, const Node *n, Type type) {
     (void)type;
     static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
     NodeId a = inside(s, n->arg[0], OP_reshape);
-    if (a == NO_NODE)
+    int reduced = node_attr(n, ATTR_axes)->count;
+    if (a == NO_NODE || reduced == 0)
         return NO_NODE;
     Type view = at(s, n->arg[0])->type, from = at(s, a)->type;
-    int reduced = node_attr(n, ATTR_axes)->count, kept = view.rank - reduced;
+    int kept = view.rank - reduced;
     bool rows =
         kept == 1 && node_ints(n, ATTR_axes, reduced - 1, -1) == view.rank - 2;
-    if (from.rank <= kept || view.rank == 0 ||
+    if (from.rank <= kept ||
         (kept != 0 &&
          (!rows || from.dim[from.rank - 1] != view.dim[view.rank - 1])))
         return NO_NODE;

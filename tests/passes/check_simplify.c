@@ -54,6 +54,7 @@ static const Rule rules[] = {
     {"%3 = reshape %0 : f32[2,1,3]\n"
      "%4 = sum %3 {axes = [0,1]} : f32[3]\n",
      1},
+    {"%3 = reshape %0 : f32[6]\n%4 = sum %3 {axes = []} : f32[6]\n", 1},
     {"%3 = reshape %0 : f32[6]\n%4 = var %3 {axes = [0]} : f32[]\n", 1},
     {"%3 = reshape %0 : f32[3,2]\n%4 = max %3 {axes = [0]} : f32[2]\n", 2},
     {"%3 = reshape %0 : f32[1,2,3]\n%4 = max %3 {axes = [1]} : f32[1,1,3]\n",
