@@ -1,8 +1,9 @@
 // Spacing: where a formatted line has spaces between its tokens.
 //
 // Binary operators stand between spaces, with three exceptions: `^` never does,
-// products do not in the value of a named argument (`lr=lr/batch`) and in types
-// (`f32[N, S/2]`), and a fraction of two numerals does not (`5/24`).
+// a fraction of two numerals does not (`5/24`), and neither do short products
+// in the value of a named argument (`lr=lr/batch`) and in types (`f32[N,
+// S/2]`).
 
 #include "frontend/format.h"
 
@@ -57,17 +58,35 @@ static bool is_product(TokenKind k) {
     return k == TOKEN_TIMES || k == TOKEN_DIVIDE;
 }
 
-// Whether the fraction at t[i] is two numerals and no part of a longer product.
-static bool is_fraction(const Token *t, int i) {
-    if (t[i].kind != TOKEN_DIVIDE || t[i - 1].kind != TOKEN_NUMBER ||
-        t[i + 1].kind != TOKEN_NUMBER)
-        return false;
+static bool is_plain(TokenKind k) {
+    return k == TOKEN_NAME || k == TOKEN_NUMBER;
+}
+
+// Whether the operands of t[i] are a name or a number each, without more.
+static bool joins_plain(const Token *t, int i) {
     TokenKind before = i > 1 ? t[i - 2].kind : TOKEN_END;
-    TokenKind after = t[i + 2].kind;
+    TokenKind after = t[i + 1].kind == TOKEN_END ? TOKEN_END : t[i + 2].kind;
     bool unit = after == TOKEN_NAME && !t[i + 2].first;
-    return !is_product(before) && before != TOKEN_PRODUCT &&
-           before != TOKEN_POWER && after != TOKEN_POWER &&
-           after != TOKEN_PERCENT && !unit;
+    return is_plain(t[i - 1].kind) && is_plain(t[i + 1].kind) &&
+           before != TOKEN_POWER && before != TOKEN_DOT && !unit &&
+           after != TOKEN_POWER && after != TOKEN_DOT && after != TOKEN_OPEN &&
+           after != TOKEN_PERCENT;
+}
+
+// Whether the product at t[i] stands without spaces: a fraction of numerals
+// that begins a product, and in arguments that have a name, and in types, what
+// is short.
+static bool is_short(const Token *t, int i, bool dense) {
+    if (i == 0 || !joins_plain(t, i))
+        return false;
+    bool numerals =
+        t[i - 1].kind == TOKEN_NUMBER && t[i + 1].kind == TOKEN_NUMBER;
+    bool begins =
+        i < 2 || (!is_product(t[i - 2].kind) && t[i - 2].kind != TOKEN_PRODUCT);
+    bool alone =
+        begins && !is_product(t[i + 2].kind) && t[i + 2].kind != TOKEN_PRODUCT;
+    return (numerals && begins && t[i].kind == TOKEN_DIVIDE) ||
+           (dense && (alone || numerals));
 }
 
 static bool is_unary(const Token *t, int i, Bracket b) {
@@ -81,8 +100,7 @@ static bool is_tight(const Token *t, int i, Bracket b) {
         return true;
     if (t[i].kind == TOKEN_ASSIGN)
         return b.open == TOKEN_OPEN;
-    return is_product(t[i].kind) && i > 0 &&
-           (b.type || b.named || is_fraction(t, i));
+    return is_product(t[i].kind) && is_short(t, i, b.type || b.named);
 }
 
 static bool needs_space(const Token *t, int i, Bracket b) {
