@@ -45,6 +45,8 @@ Value lower_slice(Expansion *e, const Call *c) {
 
 // ---- split ----
 
+enum { MOST_PARTS = 4096 };
+
 // Sizes of equal pieces; false when there are none.
 static bool equal_pieces(int64_t whole, int64_t count, int64_t *size) {
     for (int64_t i = 0; i < count; i++)
@@ -63,32 +65,44 @@ static bool given_pieces(int64_t whole, const Value *list, int64_t *size) {
     return sum == whole;
 }
 
+// The sizes of the parts; NULL after a report.
+static int64_t *part_sizes(Expansion *e, const Call *c, int64_t whole,
+                           int64_t count) {
+    const Value *x = call_arg(c, P_split_x);
+    const Value *parts = call_arg(c, P_split_parts);
+    if (count > MOST_PARTS) {
+        report(e->diags, D_range, c->at, "split makes at most %d parts",
+               MOST_PARTS);
+        return NULL;
+    }
+    int64_t *size = ARENA_ARRAY(e->arena, (size_t)count, int64_t);
+    if (parts->kind == VALUE_LIST ? given_pieces(whole, parts, size)
+                                  : equal_pieces(whole, count, size))
+        return size;
+    Diagnostic *d =
+        report(e->diags, D_groups, c->at,
+               "%lld does not divide into these parts", (long long)whole);
+    diag_place(d, x->at, "this is %s", type_text(e, node_type(e, x->node)));
+    return NULL;
+}
+
 Value lower_split(Expansion *e, const Call *c) {
-    const Value *x = call_arg(c, P_split_x),
-                *parts = call_arg(c, P_split_parts);
-    Type t = node_type(e, x->node);
+    NodeId x = call_node(c, P_split_x);
+    const Value *parts = call_arg(c, P_split_parts);
+    Type t = node_type(e, x);
     int axis;
     if (!expect_axis(e, c, *call_arg(c, P_split_axis), t, &axis))
         return value_poison();
-    bool list = parts->kind == VALUE_LIST;
-    int64_t count = list ? parts->list.count : (int64_t)parts->number;
-    int64_t *size = NULL, from = 0;
-    if (count <= t.dim[axis])
-        size = ARENA_ARRAY(e->arena, (size_t)count, int64_t);
-    if (size == NULL || !(list ? given_pieces(t.dim[axis], parts, size)
-                               : equal_pieces(t.dim[axis], count, size))) {
-        Diagnostic *d = report(e->diags, D_groups, c->at,
-                               "%lld does not divide into these parts",
-                               (long long)t.dim[axis]);
-        diag_place(d, x->at, "this is %s", type_text(e, t));
+    int64_t count =
+        parts->kind == VALUE_LIST ? parts->list.count : (int64_t)parts->number;
+    const int64_t *size = part_sizes(e, c, t.dim[axis], count);
+    if (size == NULL || !has_room(e, c->at, count))
         return value_poison();
-    }
     Value *item = ARENA_ARRAY(e->arena, (size_t)count, Value);
-    for (int64_t i = 0; i < count && within_limits(e, c->at); from += size[i++])
-        item[i] = value_tensor(axis_cut(e, x->node, axis, from, from + size[i]),
-                               c->at);
-    if (e->stopped)
-        return value_poison();
+    int64_t from = 0;
+    for (int64_t i = 0; i < count; from += size[i++])
+        item[i] =
+            value_tensor(axis_cut(e, x, axis, from, from + size[i]), c->at);
     return (Value){.kind = VALUE_LIST, .at = c->at, .list = {item, (int)count}};
 }
 

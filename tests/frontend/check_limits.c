@@ -236,13 +236,23 @@ START_TEST(nodes) {
 END_TEST
 
 // Batch, height and width make 2^20 * 2^4 numbers of 4 bytes for a channel.
-// Lists of many parts, filters of many places, functions of many numbers.
+// Parts at their limit and one past it, filters of many places, functions of
+// many numbers.
 static const struct {
     const char *body, *codes;
 } greedy[] = {
-    {"h = image |> pad([0, 500000, 0, 0])\n"
-     "h = concat(split(h, 500004, axis=1), axis=2)\nh |> flatten |> linear(2)",
-     "E0318"},
+    {"h = image |> pad([0, 4092, 0, 0])\n"
+     "h = concat(split(h, 4096, axis=1), axis=2)\n"
+     "h |> max_pool([1, 4096]) |> flatten |> linear(2)",
+     ""},
+    {"h = image |> pad([0, 4093, 0, 0])\n"
+     "h = concat(split(h, 4097, axis=1), axis=2)\n"
+     "h |> max_pool([1, 4096]) |> flatten |> linear(2)",
+     "E0306"},
+    {"image |> pad(3, mode=edge) |> pad(256, mode=edge) |> max_pool(100)"
+     " |> flatten |> linear(2)",
+     ""},
+    {"image |> pad(257, mode=edge) |> flatten |> linear(2)", "E0306"},
     {"image |> pad(1000) |> conv(1, 900, pad=0, bias=false, init=whitening)\n"
      "|> flatten |> linear(2)",
      "E0318"},
