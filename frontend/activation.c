@@ -48,8 +48,11 @@ static NodeId bounded_above(Expansion *e, NodeId x, double high) {
     return graph_op3(e->graph, OP_select, above, bound, x);
 }
 
+// At its ends it passes no gradient on.
 static NodeId relu6(Expansion *e, NodeId x) {
-    return bounded_above(e, add_unary(e, OP_relu, x), 6);
+    NodeId most = number_node(e, 6), y = add_unary(e, OP_relu, x);
+    NodeId above = add_binary(e, OP_le, most, y);
+    return graph_op3(e->graph, OP_select, above, most, y);
 }
 
 Value lower_relu6(Expansion *e, const Call *c) {
