@@ -21,6 +21,7 @@ typedef struct {
     int brackets; // open ( and [ around the current token
     int nesting;
     bool panic;
+    TokenKind misused; // a word of the language that was used as a name, or END
     Expr *bad;
 } Parser;
 
@@ -59,13 +60,22 @@ static const char *found(Parser *p) {
     return token_name(t->kind);
 }
 
+static bool is_keyword(TokenKind k) {
+    return k >= TOKEN_IMPORT && k <= TOKEN_NOT;
+}
+
 // NULL while in panic.  What is missing may be what the lexer could not read.
 static Diagnostic *expected(Parser *p, const char *what) {
     if (p->panic)
         return NULL;
     p->panic = true;
-    if (current(p)->skipped || (p->at > 0 && p->token[p->at - 1].broken))
+    TokenKind here = current(p)->kind;
+    bool misused = here == p->misused && here != TOKEN_END;
+    if (misused || current(p)->skipped ||
+        (p->at > 0 && p->token[p->at - 1].broken))
         return NULL;
+    if (is_keyword(here) && following(p)->kind == TOKEN_ASSIGN)
+        p->misused = here;
     Diagnostic *d = report(p->diags, D_syntax, current(p)->at,
                            "expected %s, found %s", what, found(p));
     syntax_note(p->token, p->at, what, d);
@@ -901,7 +911,7 @@ static Item item(Parser *p) {
 
 static Parser parser_new(Arena *a, const Source *s, Diagnostics *d,
                          Atoms *atoms) {
-    Parser p = {.arena = a, .diags = d};
+    Parser p = {.arena = a, .diags = d, .misused = TOKEN_END};
     p.token = lex(a, atoms, s, d, &p.count);
     p.bad = new_expr(&p, EXPR_BAD, (Span){s, 0, 0});
     return p;

@@ -62,10 +62,6 @@ static const struct {
      "names are imported one by one: import \"std/vision.net\" { flip_lr }"},
     {TOKEN_OPEN_BLOCK, TOKEN_TIMES,
      "names are imported one by one: import \"std/vision.net\" { flip_lr }"},
-    {TOKEN_MODEL, TOKEN_ASSIGN,
-     "`model` is a word of the language; use another name"},
-    {TOKEN_TRAIN, TOKEN_ASSIGN,
-     "`train` is a word of the language; use another name"},
 };
 
 static const char *pair_note(TokenKind first, TokenKind second) {
@@ -151,6 +147,9 @@ void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d) {
         note = pair_note(a.here, a.after);
     if (note == NULL && word_note(&a, d))
         return;
+    if (note == NULL && a.here >= TOKEN_IMPORT && a.here <= TOKEN_NOT &&
+        a.after == TOKEN_ASSIGN)
+        note = "it is a word of the language; use another name";
     if (note == NULL)
         note = token_note(&a);
     if (note == NULL && strstr(expected, "`{`") && at > 1 &&

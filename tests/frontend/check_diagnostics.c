@@ -161,11 +161,39 @@ START_TEST(codes_have_a_golden_case) {
 }
 END_TEST
 
+// Cases that show several mistakes.
+static bool has_several(const char *path) {
+    static const char *const name[] = {"/two-mistakes.", "/twenty-five-",
+                                       "/normalize-length."};
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
+        if (strstr(path, name[i]) != NULL)
+            return true;
+    return false;
+}
+
+START_TEST(one_mistake_gives_one_message) {
+    Arena *a = arena_new();
+    glob_t files;
+    const char *pattern = source_path(a, "tests/golden/reject/*.err");
+    ck_assert_int_eq(glob(pattern, 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        const char *path = files.gl_pathv[i], *said = read_text(a, path);
+        const char *first = strstr(said, "error[");
+        ck_assert_msg(first != NULL, "%s", path);
+        ck_assert_msg(has_several(path) || !strstr(first + 1, "\nerror["),
+                      "%s has several messages", path);
+    }
+    globfree(&files);
+    arena_free(a);
+}
+END_TEST
+
 Suite *diagnostics_suite(void) {
     Suite *s = suite_create("diagnostics");
     TCase *t = tcase_create("diagnostics");
     tcase_add_loop_test(t, pages_have_examples, 0, NUM_DIAGS);
     tcase_add_loop_test(t, codes_have_a_golden_case, 0, NUM_DIAGS);
+    tcase_add_test(t, one_mistake_gives_one_message);
     suite_add_tcase(s, t);
     return s;
 }
