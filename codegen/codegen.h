@@ -34,6 +34,17 @@ typedef struct {
 Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
                         int *number, int *count);
 
+// ---- share.c ----
+
+// The launches of a step.
+typedef struct {
+    Kernel *kernel;
+    int count;
+} Launches;
+
+// Of each step of a plan.  host and device are plans of the same graphs.
+Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
+
 // ---- program.c ----
 
 // Writes the C file and the CUDA file of a trainer.  host and device are plans

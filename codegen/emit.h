@@ -192,12 +192,6 @@ void emit_row_indices(Emit *e, Text *t, Type space, const char *body);
 // The place of the element of the space that row and column indices name.
 Place space_place(Emit *e, Type space, const char *column, const char *lanes);
 
-// ---- share.c ----
-
-// Which kernels of a step are those of an earlier one.
-void kernels_share(Arena *a, const Kernel *earlier, int num_earlier,
-                   Kernel *kernel, int count);
-
 // ---- name.c ----
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number);

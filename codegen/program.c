@@ -35,19 +35,17 @@ static bool is_written(const Kernel *k) {
 }
 
 static void find_steps(Writer *w) {
-    int number = 0;
+    Launches *launches = codegen_launches(w->host, w->device, w->a);
     w->num_steps = w->host->num_steps;
     w->step = ARENA_ARRAY(w->a, (size_t)w->num_steps, Twin);
     for (int i = 0; i < w->num_steps; i++) {
         const Step *h = &w->host->step[i], *d = &w->device->step[i];
-        Twin *s = &w->step[i];
-        *s = (Twin){h, h->name, h->graph, d->graph, NULL, 0};
-        s->kernel =
-            codegen_kernels(s->host, s->device, w->a, &number, &s->count);
-        kernels_share(w->a, NULL, 0, s->kernel, s->count);
-        for (int j = 0; j < i; j++)
-            kernels_share(w->a, w->step[j].kernel, w->step[j].count, s->kernel,
-                          s->count);
+        w->step[i] = (Twin){h,
+                            h->name,
+                            h->graph,
+                            d->graph,
+                            launches[i].kernel,
+                            launches[i].count};
     }
 }
 

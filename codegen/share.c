@@ -75,16 +75,12 @@ static bool same_launch(const Kernel *x, const Kernel *y) {
            x->num_args == y->num_args;
 }
 
-void kernels_share(Arena *a, const Kernel *earlier, int num_earlier,
-                   Kernel *kernel, int count) {
-    for (int i = 0; i < count; i++) {
-        Kernel *k = &kernel[i];
-        if (k->text == NULL)
-            continue;
-        if (k->key == NULL)
-            k->key = kernel_key(a, k);
-        for (int j = 0; j < num_earlier && !k->shared; j++) {
-            const Kernel *e = &earlier[j];
+// Lets kernels of a step be those of an earlier one.
+static void share(const Launches *earlier, Launches *own) {
+    for (int i = 0; i < own->count; i++) {
+        Kernel *k = &own->kernel[i];
+        for (int j = 0; j < earlier->count && k->text && !k->shared; j++) {
+            const Kernel *e = &earlier->kernel[j];
             if (e->text == NULL || e->shared || !same_launch(k, e) ||
                 strcmp(k->key, e->key) != 0)
                 continue;
@@ -92,4 +88,21 @@ void kernels_share(Arena *a, const Kernel *earlier, int num_earlier,
             k->name = e->name;
         }
     }
+}
+
+Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
+    Launches *step = ARENA_ARRAY(a, (size_t)host->num_steps, Launches);
+    int number = 0;
+    for (int i = 0; i < host->num_steps; i++) {
+        Launches *own = &step[i];
+        own->kernel =
+            codegen_kernels(host->step[i].graph, device->step[i].graph, a,
+                            &number, &own->count);
+        for (int k = 0; k < own->count; k++)
+            if (own->kernel[k].text != NULL)
+                own->kernel[k].key = kernel_key(a, &own->kernel[k]);
+        for (int j = 0; j < i; j++)
+            share(&step[j], own);
+    }
+    return step;
 }

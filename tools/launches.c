@@ -5,30 +5,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-// The graph of that name, and how many launches the trainer numbers before its.
-static const Graph *graph_planned(Arena *a, const Plan *p, const char *name,
-                                  int *before) {
-    *before = 0;
-    for (int i = 0; i < p->num_steps; i++) {
-        int count = 0;
-        if (strcmp(p->step[i].name, name) == 0)
-            break;
-        graph_groups(p->step[i].graph, a, &count);
-        *before += count;
-    }
-    return plan_graph(p, name);
-}
-
 void launches_print(Arena *a, Text *t, const Plan *plan, const char *name) {
-    int number, count;
-    const Graph *g = graph_planned(a, plan, name, &number);
-    const Kernel *kernel = codegen_kernels(g, g, a, &number, &count);
-    int64_t bytes = 0;
-    for (int i = 0; i < count; i++) {
-        int64_t own = group_bytes(g, kernel[i].group);
-        text_add(t, "%12" PRId64 "  %s\n", own, kernel[i].name);
-        bytes += own;
+    int step = 0;
+    while (strcmp(plan->step[step].name, name) != 0)
+        step++;
+    const Launches *launches = &codegen_launches(plan, plan, a)[step];
+    int64_t all = 0;
+    for (int i = 0; i < launches->count; i++) {
+        const Kernel *kernel = &launches->kernel[i];
+        int64_t bytes = group_bytes(plan->step[step].graph, kernel->group);
+        text_add(t, "%12" PRId64 "  %s\n", bytes, kernel->name);
+        all += bytes;
     }
-    text_add(t, "%12" PRId64 "  bytes read and written by %d launches\n", bytes,
-             count);
+    text_add(t, "%12" PRId64 "  bytes read and written by %d launches\n", all,
+             launches->count);
 }
