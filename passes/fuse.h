@@ -1,0 +1,97 @@
+// What the files of fuse share: the values that must be in memory, the clusters
+// of what is computed together, and questions about nodes.
+#ifndef PASSES_FUSE_H
+#define PASSES_FUSE_H
+
+#include "ir/group.h"
+#include "passes/passes.h"
+
+#include <assert.h>
+
+enum { NONE = -1 };
+
+// Roots that share a kernel.
+
+typedef struct {
+    GroupKind kind;
+    int depth;
+    int older; // the cluster of this depth that was made before, or NONE
+    Type space;
+    NodeId priority; // the last of its roots, in the order of the old graph
+    NodeId *root;
+    int num_roots, capacity;
+    NodeId *member; // roots and the inline nodes below them, in order
+    int num_members;
+    bool placed;
+} Cluster;
+
+// The graph that is being divided, and what is known of its nodes.
+typedef struct {
+    const Graph *old;
+    Arena *scratch;
+    const PassOptions *options;
+    bool *stored; // is in memory; for views, asks the operand to be
+    bool changed; // something became stored
+    int *depth;
+    NodeId *source; // the root it is computed from, see fuse.c
+    NodeId *host;   // of a sum, the root whose kernel computes it, or NO_NODE
+    NodeId *row;    // the row reduction in its inline tree, or NO_NODE
+    int *cluster;   // of a root
+    Cluster *clusters;
+    int count;
+} Fuse;
+
+static inline const Node *at(const Fuse *f, NodeId n) {
+    return &f->old->node[n];
+}
+
+static inline unsigned facts(const Fuse *f, NodeId n) {
+    return op_info[at(f, n)->op].facts;
+}
+
+static inline bool is_leaf(const Fuse *f, NodeId n) {
+    return facts(f, n) & LEAF;
+}
+
+static inline bool reduces_rows(const Fuse *f, NodeId n) {
+    assert(!(facts(f, n) & REDUCES) || at(f, n)->op == OP_all_finite ||
+           reduce_extent(f->old, n) != OVER_OTHER);
+    return (facts(f, n) & REDUCES) && at(f, n)->op != OP_all_finite &&
+           reduce_extent(f->old, n) == OVER_ROW;
+}
+
+// Whether n can be computed inside the kernels that use it.
+static inline bool is_inline(const Fuse *f, NodeId n) {
+    return (facts(f, n) & (POINTWISE | INDEXES | WINDOW | VIEW)) ||
+           reduces_rows(f, n);
+}
+
+static inline int64_t count_of(const Fuse *f, NodeId n) {
+    return type_count(at(f, n)->type);
+}
+
+// At most a value for each column: little beside what has rows too.
+static inline bool is_small(const Fuse *f, NodeId n) {
+    Type t = at(f, n)->type;
+    return t.rank == 0 || type_count(t) == t.dim[t.rank - 1];
+}
+
+// A view of something in memory is that memory; of anything else it is
+// computed in the kernel like an index.
+static inline bool in_memory(const Fuse *f, NodeId n) {
+    while ((facts(f, n) & VIEW) && !f->stored[n])
+        n = at(f, n)->arg[0];
+    return f->stored[n] || (is_leaf(f, n) && !node_immediate(at(f, n)));
+}
+
+// ---- fuse_cost.c ----
+
+// Which nodes would cost less stored than computed by each of their users.
+bool *find_dear(const Fuse *f);
+
+// ---- fuse_place.c ----
+
+// The graph in groups, one for each cluster.
+Graph *place_groups(Fuse *f);
+
+#endif

@@ -1,0 +1,173 @@
+// What costs more to recompute than to store, in bytes read and written.
+
+#include "passes/fuse.h"
+
+#include <stdlib.h>
+
+enum {
+    MANY = 4, // clusters that are told apart as users of a node
+    NEAR = 32 // nodes and inputs that are looked at below one
+};
+
+typedef struct {
+    int count; // clusters that compute the node, up to MANY
+    int cluster[MANY];
+} Users;
+
+static void user_add(Users *u, int cluster) {
+    for (int i = 0; i < u->count; i++)
+        if (u->cluster[i] == cluster)
+            return;
+    if (u->count < MANY)
+        u->cluster[u->count++] = cluster;
+}
+
+// The users of each node, as lists.
+typedef struct {
+    int *first, *next;
+    NodeId *user;
+} Uses;
+
+static Uses find_uses(const Fuse *f) {
+    const Graph *g = f->old;
+    size_t entries = 1;
+    for (NodeId n = 0; n < g->count; n++)
+        entries += (size_t)at(f, n)->num_args;
+    Uses u = {ARENA_ARRAY(f->scratch, g->count, int),
+              ARENA_ARRAY(f->scratch, entries, int),
+              ARENA_ARRAY(f->scratch, entries, NodeId)};
+    int count = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        u.first[n] = NONE;
+    for (NodeId n = g->count; n-- > 0;)
+        for (int i = 0; i < at(f, n)->num_args; i++) {
+            NodeId arg = at(f, n)->arg[i];
+            u.user[count] = n;
+            u.next[count] = u.first[arg];
+            u.first[arg] = count++;
+        }
+    return u;
+}
+
+// What it takes to compute a node: the inline nodes below it and the stored
+// tensors that those read.
+typedef struct {
+    NodeId inner[NEAR], input[NEAR];
+    int num_inner, num_inputs;
+} Tree;
+
+static int users_first(const void *a, const void *b) {
+    NodeId x = *(const NodeId *)a, y = *(const NodeId *)b;
+    return (x < y) - (x > y);
+}
+
+static bool contains(const NodeId *list, int count, NodeId n) {
+    for (int i = 0; i < count; i++)
+        if (list[i] == n)
+            return true;
+    return false;
+}
+
+// False when the tree is larger than is looked at.
+static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
+    *t = (Tree){.inner = {n}, .num_inner = 1};
+    for (int done = 0; done < t->num_inner; done++) {
+        const Node *d = at(f, t->inner[done]);
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId arg = d->arg[i];
+            if (node_immediate(at(f, arg)) || is_small(f, arg))
+                continue;
+            bool stored = f->stored[arg] || is_leaf(f, arg);
+            NodeId *list = stored ? t->input : t->inner;
+            int *count = stored ? &t->num_inputs : &t->num_inner;
+            if (contains(list, *count, arg))
+                continue;
+            if (*count == NEAR)
+                return false;
+            list[(*count)++] = arg;
+        }
+    }
+    return true;
+}
+
+static bool in_cluster(const Users *u, int k) {
+    for (int j = 0; j < u->count; j++)
+        if (u->cluster[j] == k)
+            return true;
+    return false;
+}
+
+// Whether cluster k needs node m of the tree for something that is not in the
+// tree, or for a part of it that it needs anyway.
+static bool needed_anyway(const Uses *uses, const Users *users, const Tree *t,
+                          const bool *anyway, NodeId m, int k) {
+    for (int i = uses->first[m]; i != NONE; i = uses->next[i]) {
+        NodeId user = uses->user[i];
+        bool inner = false;
+        for (int j = 0; j < t->num_inner && !inner; j++)
+            if (t->inner[j] == user) {
+                inner = true;
+                if (anyway[j])
+                    return true;
+            }
+        if (!inner && in_cluster(&users[user], k))
+            return true;
+    }
+    return false;
+}
+
+// Bytes of the tree's inputs that cluster k would not read without it.
+static int64_t bytes_more(const Fuse *f, const Uses *uses, const Users *users,
+                          const Tree *t, int k) {
+    bool anyway[NEAR] = {false};
+    int64_t bytes = 0;
+    for (int j = 1; j < t->num_inner; j++) // 0 is what would be stored
+        anyway[j] = needed_anyway(uses, users, t, anyway, t->inner[j], k);
+    for (int i = 0; i < t->num_inputs; i++)
+        if (!needed_anyway(uses, users, t, anyway, t->input[i], k))
+            bytes += graph_bytes(f->old, at(f, t->input[i])->type);
+    return bytes;
+}
+
+// Recomputing a value reads its inputs in each cluster that needs it and does
+// not read them anyway.  Storing it reads them once, writes the value, and
+// reads that in each.
+static bool costs_less_stored(const Fuse *f, const Uses *uses,
+                              const Users *users, NodeId n) {
+    Tree tree;
+    const Users *own = &users[n];
+    int64_t all = 0, least = INT64_MAX;
+    if (!find_tree(f, n, &tree))
+        return true;
+    qsort(tree.inner, (size_t)tree.num_inner, sizeof tree.inner[0],
+          users_first);
+    for (int j = 0; j < own->count; j++) {
+        int64_t bytes = bytes_more(f, uses, users, &tree, own->cluster[j]);
+        all += bytes;
+        least = bytes < least ? bytes : least;
+    }
+    int64_t value = graph_bytes(f->old, at(f, n)->type);
+    return all - least > (own->count + 1) * value;
+}
+
+bool *find_dear(const Fuse *f) {
+    const Graph *g = f->old;
+    Users *users = ARENA_ARRAY(f->scratch, g->count, Users);
+    bool *dear = ARENA_ARRAY(f->scratch, g->count, bool);
+    Uses uses = find_uses(f);
+    for (NodeId n = g->count; n-- > 0;) {
+        Users *u = &users[n];
+        if (f->cluster[n] != NONE)
+            *u = (Users){1, {f->cluster[n]}};
+        if (is_inline(f, n) && !f->stored[n] && u->count > 1 &&
+            !(facts(f, n) & VIEW) && !is_small(f, n) &&
+            costs_less_stored(f, &uses, users, n)) {
+            dear[n] = true;
+            *u = (Users){1, {f->count + (int)n}}; // a cluster to come
+        }
+        for (int i = 0; i < at(f, n)->num_args; i++)
+            for (int j = 0; j < u->count; j++)
+                user_add(&users[at(f, n)->arg[i]], u->cluster[j]);
+    }
+    return dear;
+}

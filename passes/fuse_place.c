@@ -1,0 +1,240 @@
+// The graph in groups: cluster by cluster, each with its own copies of the
+// nodes between its inputs and its roots.
+
+#include "passes/fuse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_number(const void *a, const void *b) {
+    NodeId x = *(const NodeId *)a, y = *(const NodeId *)b;
+    return (x > y) - (x < y);
+}
+
+// Lists the nodes that cluster k computes, in the order of the old graph.
+// mark[n] is the last cluster that listed n.
+static void find_members(Fuse *f, int k, int *mark, NodeId *stack) {
+    Cluster *c = &f->clusters[k];
+    int height = 0, done = 0;
+    for (int i = 0; i < c->num_roots; i++) {
+        mark[c->root[i]] = k;
+        stack[height++] = c->root[i];
+    }
+    while (done < height) {
+        const Node *d = at(f, stack[done++]);
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId arg = d->arg[i];
+            if (mark[arg] != k && !is_leaf(f, arg) && !in_memory(f, arg)) {
+                mark[arg] = k;
+                stack[height++] = arg;
+            }
+        }
+    }
+    qsort(stack, (size_t)height, sizeof *stack, by_number);
+    c->member = ARENA_ARRAY(f->scratch, (size_t)height, NodeId);
+    memcpy(c->member, stack, (size_t)height * sizeof *stack);
+    c->num_members = height;
+}
+
+static bool needs_scratch(const Fuse *f, const Cluster *c) {
+    if (c->kind == GROUP_CHECK)
+        return true;
+    for (int i = 0; i < c->num_roots; i++)
+        if ((facts(f, c->root[i]) & REDUCES) && !reduces_rows(f, c->root[i]))
+            return true;
+    return false;
+}
+
+static bool needs_ticket(const Fuse *f, const Cluster *c) {
+    if (c->kind == GROUP_UPDATE)
+        for (int i = 0; i < c->num_roots; i++)
+            if (count_of(f, c->root[i]) == 1)
+                return true;
+    return needs_scratch(f, c);
+}
+
+// One number for each block, reduction and column, on whichever device.
+static Type scratch_type(const Fuse *f, const Cluster *c) {
+    int host = space_grid(c->space, true), other = space_grid(c->space, false);
+    int64_t dim[2] = {host > other ? host : other, 0};
+    if (c->kind == GROUP_CHECK) {
+        const Node *d = at(f, c->root[0]);
+        dim[0] = 0;
+        for (int i = 0; i < d->num_args; i++)
+            dim[0] += part_blocks(count_of(f, d->arg[i]));
+        dim[1] = 1;
+    }
+    for (int i = 0; i < c->num_roots && c->kind != GROUP_CHECK; i++) {
+        NodeId n = c->root[i];
+        if ((facts(f, n) & REDUCES) && !reduces_rows(f, n))
+            dim[1] += reduce_slots(f->old, n) * count_of(f, n);
+    }
+    return type_of(F32, 2, dim);
+}
+
+typedef struct {
+    Graph *g;
+    NodeId *shared; // leaves, views of memory, roots: what any group may use
+    NodeId *own;    // copies in the group being built
+    int *owner;     // the cluster own[n] belongs to
+    int group;
+} Rebuild;
+
+// Adds old node n to the group; -1 is no group.
+static NodeId place_node(const Fuse *f, Rebuild *r, NodeId n, int k,
+                         int group) {
+    Node d = *at(f, n);
+    NodeId *arg = ARENA_ARRAY(f->scratch, (size_t)d.num_args + 1, NodeId);
+    for (int i = 0; i < d.num_args; i++)
+        arg[i] = group >= 0 && r->owner[d.arg[i]] == k ? r->own[d.arg[i]]
+                                                       : r->shared[d.arg[i]];
+    d.arg = arg;
+    d.group = group;
+    r->g->at = d.from;
+    return graph_add(r->g, d);
+}
+
+// The views of a root follow its group, so that later groups find them.
+static void place_views(const Fuse *f, Rebuild *r, const NodeId *first_view,
+                        const NodeId *next_view, NodeId n) {
+    for (NodeId v = first_view[n]; v != NO_NODE; v = next_view[v]) {
+        r->shared[v] = place_node(f, r, v, NONE, -1);
+        place_views(f, r, first_view, next_view, v);
+    }
+}
+
+typedef struct {
+    NodeId *first, *next; // views of a node in memory, as lists
+} Views;
+
+static Views find_views(const Fuse *f) {
+    NodeId count = f->old->count;
+    Views v = {ARENA_ARRAY(f->scratch, count, NodeId),
+               ARENA_ARRAY(f->scratch, count, NodeId)};
+    for (NodeId n = 0; n < count; n++)
+        v.first[n] = v.next[n] = NO_NODE;
+    for (NodeId n = count; n-- > 0;)
+        if ((facts(f, n) & VIEW) && in_memory(f, n)) {
+            NodeId base = at(f, n)->arg[0];
+            v.next[n] = v.first[base];
+            v.first[base] = n;
+        }
+    return v;
+}
+
+static void place_cluster(Fuse *f, Rebuild *r, const Views *views, int k) {
+    Cluster *c = &f->clusters[k];
+    if (needs_scratch(f, c)) {
+        r->g->at = at(f, c->root[0])->from;
+        graph_add(r->g, (Node){.op = OP_scratch,
+                               .type = scratch_type(f, c),
+                               .group = r->group,
+                               .offset = -1});
+    }
+    for (int i = 0; i < c->num_members; i++) {
+        NodeId n = c->member[i];
+        r->own[n] = place_node(f, r, n, k, r->group);
+        r->owner[n] = k;
+        if (f->cluster[n] == k)
+            r->shared[n] = r->own[n];
+    }
+    for (int i = 0; i < c->num_roots; i++)
+        place_views(f, r, views->first, views->next, c->root[i]);
+    c->placed = true;
+    r->group++;
+}
+
+// A cluster that c reads from and that is not placed yet, or NONE.
+static int cluster_before(const Fuse *f, const Cluster *c) {
+    for (int i = 0; i < c->num_members; i++) {
+        const Node *d = at(f, c->member[i]);
+        for (int j = 0; j < d->num_args; j++) {
+            NodeId arg = d->arg[j];
+            while ((facts(f, arg) & VIEW) && in_memory(f, arg))
+                arg = at(f, arg)->arg[0];
+            int k = f->cluster[arg];
+            if (k != NONE && &f->clusters[k] != c && !f->clusters[k].placed)
+                return k;
+        }
+    }
+    return NONE;
+}
+
+typedef struct {
+    NodeId priority;
+    int cluster;
+} Turn;
+
+static int by_priority(const void *a, const void *b) {
+    const Turn *x = a, *y = b;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    return (x->cluster > y->cluster) - (x->cluster < y->cluster);
+}
+
+// In the order of their last roots, each after those it reads from.
+static void place_clusters(Fuse *f, Rebuild *r, const Views *views) {
+    Turn *turn = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, Turn);
+    int *stack = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, int);
+    for (int k = 0; k < f->count; k++)
+        turn[k] = (Turn){f->clusters[k].priority, k};
+    qsort(turn, (size_t)f->count, sizeof *turn, by_priority);
+    for (int i = 0; i < f->count; i++) {
+        int height = 0;
+        stack[height++] = turn[i].cluster;
+        while (height > 0) {
+            int k = stack[height - 1];
+            int before = f->clusters[k].placed
+                             ? NONE
+                             : cluster_before(f, &f->clusters[k]);
+            if (before != NONE) {
+                stack[height++] = before;
+                continue;
+            }
+            if (!f->clusters[k].placed)
+                place_cluster(f, r, views, k);
+            height--;
+        }
+    }
+}
+
+static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
+    int tickets = 0;
+    for (NodeId n = 0; n < f->old->count; n++)
+        if (is_leaf(f, n))
+            r->shared[n] = place_node(f, r, n, NONE, -1);
+    for (NodeId n = 0; n < f->old->count; n++)
+        if (is_leaf(f, n))
+            place_views(f, r, views->first, views->next, n);
+    for (int k = 0; k < f->count; k++)
+        tickets += needs_ticket(f, &f->clusters[k]);
+    if (tickets > 0) {
+        r->g->at = (Origin){0};
+        graph_state(r->g, arena_format(r->g->arena, TICKETS "%s", r->g->name),
+                    STATE_DERIVED, type_of(I32, 1, (int64_t[]){tickets}), 0);
+    }
+}
+
+Graph *place_groups(Fuse *f) {
+    const Graph *old = f->old;
+    Rebuild r = {.g = graph_like(old),
+                 .shared = ARENA_ARRAY(f->scratch, old->count, NodeId),
+                 .own = ARENA_ARRAY(f->scratch, old->count, NodeId),
+                 .owner = ARENA_ARRAY(f->scratch, old->count, int)};
+    int *mark = ARENA_ARRAY(f->scratch, old->count, int);
+    NodeId *stack = ARENA_ARRAY(f->scratch, (size_t)old->count + 1, NodeId);
+    for (NodeId n = 0; n < old->count; n++) {
+        r.shared[n] = NO_NODE;
+        r.owner[n] = mark[n] = NONE;
+    }
+    for (int k = 0; k < f->count; k++)
+        find_members(f, k, mark, stack);
+    Views views = find_views(f);
+    place_leaves(f, &r, &views);
+    place_clusters(f, &r, &views);
+    for (NodeId n = 0; n < old->count; n++)
+        if (at(f, n)->op == OP_output)
+            place_node(f, &r, n, NONE, -1);
+    r.g->facts |= GROUPED;
+    return r.g;
+}
