@@ -281,19 +281,32 @@ static Type root_space(const Fuse *f, NodeId n) {
     return at(f, n)->type;
 }
 
-// A set of the stored tensors that node n reads, as 64 bits: two roots whose
+// Sets of the stored tensors that a node reads, as 64 bits: two roots whose
 // sets are disjoint surely read nothing in common.
-static uint64_t reads(const Fuse *f, const uint64_t *below, NodeId n) {
-    uint64_t set = 0;
+typedef struct {
+    uint64_t all, large;
+} Reads;
+
+static Reads find_reads(const Fuse *f, const Reads *below, NodeId n) {
+    Reads set = {0};
     for (int i = 0; i < at(f, n)->num_args; i++) {
         NodeId arg = at(f, n)->arg[i];
         if (node_immediate(at(f, arg)))
             continue;
-        set |= f->stored[arg] && !(facts(f, arg) & VIEW)
-                   ? UINT64_C(1) << (arg * 0x9E3779B1u >> 26)
-                   : below[arg];
+        uint64_t bit = UINT64_C(1) << (arg * 0x9E3779B1u >> 26);
+        bool stored = f->stored[arg] && !(facts(f, arg) & VIEW);
+        set.all |= stored ? bit : below[arg].all;
+        set.large |= !stored ? below[arg].large : is_small(f, arg) ? 0 : bit;
     }
     return set;
+}
+
+// What is worth sharing over a space.  Where that is large, a kernel more
+// costs nothing beside it, but roots that have only parameters in common, as
+// views of one batch, would be in memory together.
+static uint64_t worth_sharing(Reads set, Type space) {
+    enum { LARGE = 1 << 20 };
+    return type_count(space) > LARGE ? set.large : set.all;
 }
 
 static int cluster_new(Fuse *f, Cluster c) {
@@ -334,7 +347,7 @@ static int cluster_like(const Fuse *f, const int *newest, const uint64_t *sets,
 
 static void find_clusters(Fuse *f) {
     const Graph *g = f->old;
-    uint64_t *below = ARENA_ARRAY(f->scratch, g->count, uint64_t);
+    Reads *below = ARENA_ARRAY(f->scratch, g->count, Reads);
     uint64_t *sets = ARENA_ARRAY(f->scratch, (size_t)g->count + 1, uint64_t);
     int *newest = ARENA_ARRAY(f->scratch, (size_t)g->count + 1, int);
     int update = NONE;
@@ -342,7 +355,7 @@ static void find_clusters(Fuse *f) {
     for (NodeId n = 0; n <= g->count; n++)
         newest[n] = NONE;
     for (NodeId n = 0; n < g->count; n++) {
-        below[n] = reads(f, below, n);
+        below[n] = find_reads(f, below, n);
         f->cluster[n] = NONE;
         if (at(f, n)->op == OP_assign) {
             if (update == NONE)
@@ -355,13 +368,14 @@ static void find_clusters(Fuse *f) {
                         .depth = f->depth[n],
                         .space = root_space(f, n),
                         .older = newest[f->depth[n]]};
+        uint64_t set = worth_sharing(below[n], want.space);
         int k = f->host[n] == NO_NODE ? NONE : f->cluster[f->host[n]];
         if (k == NONE && f->options->level > 0 &&
             (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
-            k = cluster_like(f, newest, sets, want, below[n]);
+            k = cluster_like(f, newest, sets, want, set);
         if (k == NONE)
             k = newest[want.depth] = cluster_new(f, want);
-        sets[k] |= below[n];
+        sets[k] |= set;
         cluster_join(f, k, n);
     }
     if (update != NONE) // after everything that reads what it assigns
