@@ -82,18 +82,11 @@ static void add_up(Expansion *e, const char *name, NodeId value) {
     graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
 }
 
-bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
-                       const Init *init) {
+// X'X of f32[N, OH, OW, patch], and the number of its rows that count.
+static bool add_sums(Expansion *e, const Call *c, NodeId all, NodeId count) {
     Graph *g = e->graph;
-    const char *name = arena_format(e->arena, "%s.weight", c->path);
-    bool full = e->full;
-    e->full = g->at.full = true;
-    NodeId all = patches(e, c, x, weight);
-    if (all == NO_NODE)
-        return false;
     Type t = node_type(e, all);
     int64_t rows[] = {type_count(t) / t.dim[3], t.dim[3]};
-    NodeId count = counted(e, init->images);
     NodeId kept = graph_reshape(g, graph_op2(g, OP_mul, all, count), 2, rows);
     Attr transposed = attr_int(ATTR_ta, 1);
     NodeId products = add_checked(e, c,
@@ -102,13 +95,25 @@ bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
                                          .arg = (NodeId[]){kept, kept},
                                          .num_attrs = 1,
                                          .attr = &transposed});
+    if (products == NO_NODE)
+        return false;
     NodeId samples = graph_reduce(g, OP_sum, count, 4, (int64_t[]){0, 1, 2, 3});
-    double each = (double)t.dim[1] * (double)t.dim[2];
+    NodeId each = number_node(e, (double)t.dim[1] * (double)t.dim[2]);
+    const char *name = arena_format(e->arena, "%s.weight", c->path);
     add_up(e, state_name(e->arena, name, "products"), products);
     add_up(e, state_name(e->arena, name, "patches"),
-           graph_op2(g, OP_mul, samples, number_node(e, each)));
-    e->full = g->at.full = full;
+           graph_op2(g, OP_mul, samples, each));
     return true;
+}
+
+bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
+                       const Init *init) {
+    bool full = e->full;
+    e->full = e->graph->at.full = true;
+    NodeId all = patches(e, c, x, weight);
+    bool good = all != NO_NODE && add_sums(e, c, all, counted(e, init->images));
+    e->full = e->graph->at.full = full;
+    return good;
 }
 
 // ---- the init graph ----
