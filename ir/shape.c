@@ -491,7 +491,7 @@ static const char *check_size(const Graph *g, const Node *n, Type image) {
     if (image.rank != 4 || !dtype_float(image.dtype))
         return unfit(g, "it needs float images [N,H,W,C]", image);
     for (int i = 0; i < 2; i++)
-        if (image.dim[1 + i] == 0 ||
+        if (type_count(image) == 0 ||
             image.dim[1 + i] * size->ints[i] > INT32_MAX / 8)
             return unfit(g, "it cannot make that size", image);
     return NULL;

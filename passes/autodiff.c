@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-// Which nodes a param that some optimizer updates leads to.
+// Which nodes a param that some optimizer updates leads to, if not by way of an
+// operation that no gradient passes.
 static bool *find_training(const Graph *g, Arena *scratch) {
     bool *trains = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++)
@@ -21,7 +22,8 @@ static bool *find_training(const Graph *g, Arena *scratch) {
             trains[g->node[n].arg[0]] = true;
     for (NodeId n = 0; n < g->count; n++)
         for (int i = 0; i < g->node[n].num_args; i++)
-            trains[n] |= trains[g->node[n].arg[i]];
+            trains[n] |=
+                trains[g->node[n].arg[i]] && !grad_stops(g->node[n].op);
     return trains;
 }
 

@@ -454,3 +454,7 @@ GradRule *const grad_rule[NUM_OPS] = {
 #define GRAD(rule) grad_##rule,
 #include "ir/ops.def"
 };
+
+bool grad_stops(Op op) {
+    return grad_rule[op] == grad_zero;
+}

@@ -253,6 +253,9 @@ static const struct {
     {INPUT(0, "f32[1,4,1,1]")
      "%1 = resize %0 {mode = \"nearest\", size = [536870912,1]} : f32[1]\n",
      "it cannot make that size"},
+    {INPUT(0, "f32[2,4,4,0]")
+     "%1 = resize %0 {mode = \"nearest\", size = [2,2]} : f32[2,2,2,0]\n",
+     "it cannot make that size"},
     {INPUT(0, "u8[2,4,4,3]")
      "%1 = resize %0 {mode = \"nearest\", size = [2,2]} : u8[2,2,2,3]\n",
      "it needs float images"},
