@@ -103,8 +103,8 @@ const char *index_new(Emit *e, Scope *s, const char *stem, const char *value);
 const char *place_key(Emit *e, Place p);
 
 // Where node n's operand is read for element p of n; *inside is a condition
-// for it to be there at all (NULL: always).  For pad, slice, shift, flip and
-// views.  Statements that compute indices go to s.
+// for it to be there at all (NULL: always).  For what indexes, and for views.
+// Statements that compute indices go to s.
 Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const char **inside);
 
 // ---- value.c ----

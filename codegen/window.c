@@ -258,11 +258,10 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
 
 // Opens a loop over the rows or columns of the result, of which there are `to`,
 // that pixel `index` of `from` may be part of.
-static void blend_open(Emit *e, Scope *inner, bool nearest, const char *name,
+static void blend_open(Scope *inner, bool nearest, const char *name,
                        const char *index, int64_t from, int64_t to,
                        const char *end) {
     long long f = (long long)from, t = (long long)to;
-    (void)e;
     if (nearest)
         text_line(&inner->before,
                   "for (int %s = (%s * %lld + %lld) / %lld; "
@@ -296,8 +295,8 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Place p) {
     const char *r = arena_format(e->a, "r%d", i);
     const char *q = arena_format(e->a, "q%d", i);
     Scope *inner = block_open(e, s, p.lanes, 2);
-    blend_open(e, inner, nearest, r, p.index[1], image.dim[1], dy.dim[1], "");
-    blend_open(e, inner, nearest, q, p.index[2], image.dim[2], dy.dim[2], " {");
+    blend_open(inner, nearest, r, p.index[1], image.dim[1], dy.dim[1], "");
+    blend_open(inner, nearest, q, p.index[2], image.dim[2], dy.dim[2], " {");
     const char *share = "";
     if (!nearest) {
         text_line(&inner->before, "const float share%d = %s", i,
