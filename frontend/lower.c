@@ -114,9 +114,11 @@ static void add_output(Expansion *e, const char *name, NodeId value) {
 
 // ---- training ----
 
-// Whether a node has an operand i and hands a gradient on to it.
-static bool passes_on(const Node *n, int i) {
-    return i < n->num_args && n->op != OP_stop_gradient;
+// Whether a node hands a gradient on to an operand: not to what is chosen or
+// counted, which has whole numbers.
+static bool passes_on(const Graph *g, const Node *n, int i) {
+    return n->op != OP_stop_gradient &&
+           dtype_float(g->node[n->arg[i]].type.dtype);
 }
 
 // Reports parameters that the loss does not depend on and that should train.
@@ -125,8 +127,8 @@ static void check_trained(Expansion *e, const TrainBlock *t, const Graph *g,
     bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
     needed[loss] = true;
     for (NodeId n = loss + 1; n-- > 0;)
-        for (int i = 0; needed[n] && passes_on(&g->node[n], i); i++)
-            needed[g->node[n].arg[i]] = true;
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] |= passes_on(g, &g->node[n], i);
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
         if (!needed[p->node] && !freeze_holds(e, t, p, 0))
