@@ -74,6 +74,19 @@ static bool check_size(Expansion *e, const Param *p, Type t) {
     return false;
 }
 
+// A square of pixels behind 1 or 3: most likely channels, height and width.
+static void warn_order(Expansion *e, const Param *p, Type t) {
+    if (t.rank != 4 || (t.dim[1] != 1 && t.dim[1] != 3) ||
+        t.dim[2] != t.dim[3] || t.dim[3] <= 4)
+        return;
+    Diagnostic *d =
+        report(e->diags, D_channels_first, p->type->at,
+               "these are images of %lld x %lld pixels with %lld "
+               "channels",
+               (long long)t.dim[1], (long long)t.dim[2], (long long)t.dim[3]);
+    diag_note(d, "the order is [N, height, width, channels]");
+}
+
 bool input_type(Expansion *e, const Param *p) {
     Type t = e->data.batch;
     t.dim[0] = e->recipe.batch;
@@ -83,7 +96,10 @@ bool input_type(Expansion *e, const Param *p) {
             return false;
     }
     e->image = t;
-    return check_dtype(e, p, &e->image) && check_size(e, p, e->image);
+    if (!check_dtype(e, p, &e->image) || !check_size(e, p, e->image))
+        return false;
+    warn_order(e, p, e->image);
+    return true;
 }
 
 // A chain may change the size of images, so that the model takes others than

@@ -99,6 +99,16 @@ static NodeId class_labels(Expansion *e, Type output, NodeId label) {
     return NO_NODE;
 }
 
+static void warn_softmax(Expansion *e, const Call *c, const Value *output) {
+    Op op = e->graph->node[output->node].op;
+    if (op != OP_softmax && op != OP_log_softmax)
+        return;
+    Diagnostic *d = report(e->diags, D_softmax_twice, c->at,
+                           "cross_entropy takes what comes before the softmax");
+    diag_place(d, output->at, "this is behind one");
+    diag_note(d, "leave the softmax out; accuracy is the same without it");
+}
+
 // One number for each row of the output; [N, 1] where it has one for each
 // sample.
 Value lower_cross_entropy(Expansion *e, const Call *c) {
@@ -107,6 +117,7 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
     if (!expect_order(e, c) || (t.rank < 2 && !expect_rank(e, c, output, 2)) ||
         !expect_classes(e, c, output))
         return value_poison();
+    warn_softmax(e, c, output);
     NodeId label = class_labels(e, t, call_node(c, P_cross_entropy_label));
     if (label == NO_NODE)
         return report_pair(e, c, "the labels do not fit the output",
