@@ -163,11 +163,24 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
     return e->diags->errors == 0;
 }
 
+// Some metrics need an output of classes.
+static void check_metrics(Expansion *e) {
+    const Recipe *r = &e->recipe;
+    const char *name = r->top5 ? "top5" : r->stop.metric;
+    if (name == NULL || graph_find(e->graph, "metric.correct") != NO_NODE ||
+        (strcmp(name, "accuracy") != 0 && strcmp(name, "top5") != 0))
+        return;
+    Diagnostic *d = report(e->diags, D_unmeasured, e->output.at,
+                           "`%s` needs an output of classes and labels", name);
+    diag_label(d, "this is %s", type_text(e, node_type(e, e->output.node)));
+}
+
 static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
                          const Param *input) {
     graph_begin(e, t, "eval", false);
     e->averaged = e->eval_averages;
-    forward(e, t, given, input);
+    if (forward(e, t, given, input).kind != VALUE_POISON)
+        check_metrics(e);
     return e->graph;
 }
 

@@ -9,12 +9,13 @@ static void accumulate(Expansion *e, const char *name, NodeId value) {
     graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
 }
 
-// Whether the data has a whole label for each row of the output.
+// Whether the data has a whole label for each row of the output, which has a
+// column for each class.
 static bool has_classes(Expansion *e, Type output) {
     Type label = node_type(e, input_node(e, INPUT_LABEL));
     output.rank--;
     return label.dtype == I32 && output.rank >= 1 &&
-           type_same_shape(label, output);
+           output.dim[output.rank] > 1 && type_same_shape(label, output);
 }
 
 // The labels with a last axis of one place, beside the output's classes.
