@@ -116,12 +116,23 @@ static bool keeps_type(const Node *n) {
            ((facts & CALLS) && !(facts & CONTRACTS));
 }
 
+// Whether n assigns a statistic in a step whose check the update makes: by
+// then what is not finite would be part of it for good.
+static bool keeps_finite(const Precision *p, const Node *n) {
+    if (!p->scaled || p->guarded || n->op != OP_assign)
+        return false;
+    const char *kind = node_text(&p->old->node[n->arg[0]], ATTR_kind);
+    return strcmp(kind, STATE_STATISTIC) == 0;
+}
+
 static NodeId place_kept(Precision *p, Node n) {
     NodeId arg[2];
     for (int i = 0; i < n.num_args; i++)
         arg[i] = p->now[n.arg[i]];
     int last = n.num_args - 1;
     arg[last] = graph_cast(p->g, arg[last], n.type.dtype);
+    if (keeps_finite(p, &n))
+        arg[1] = choose(p, graph_op1(p->g, OP_finite, arg[1]), arg[1], arg[0]);
     n.arg = arg;
     return graph_add(p->g, n);
 }
