@@ -192,15 +192,16 @@ Value lower_distance(Expansion *e, const Call *c) {
 }
 
 // max(x, 0) - x y + log(1 + exp(-|x|)), which is -y log p - (1 - y) log(1 - p)
-// for p = sigmoid(x).
+// for p = sigmoid(x).  At 0, where a head of zeros starts, only the half that
+// maximum gives at a tie makes the gradient sigmoid(x) - y; relu gives nothing.
 Value lower_bce_with_logits(Expansion *e, const Call *c) {
     NodeId y = target_of(e, c);
     if (y == NO_NODE)
         return value_poison();
     Graph *g = e->graph;
     NodeId x = as_float(e, c->arg[0].node);
-    NodeId linear = graph_op2(g, OP_sub, graph_op1(g, OP_relu, x),
-                              graph_op2(g, OP_mul, x, y));
+    NodeId above = graph_op2(g, OP_maximum, x, number_node(e, 0));
+    NodeId linear = graph_op2(g, OP_sub, above, graph_op2(g, OP_mul, x, y));
     NodeId small =
         graph_op1(g, OP_exp, graph_op1(g, OP_neg, graph_op1(g, OP_abs, x)));
     NodeId curve =

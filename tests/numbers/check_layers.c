@@ -105,6 +105,26 @@ START_TEST(graphs_mean_what_pytorch_computes) {
 }
 END_TEST
 
+// sigmoid(0) - y for each of ten outputs, where max(x, 0) has no derivative.
+START_TEST(logits_of_zero_have_a_gradient) {
+    enum { OUTPUTS = 10 };
+    Arena *a = arena_new();
+    Judged j = judged_read(a, "loss-bce");
+    Program *p = load(a, j.model);
+    PassOptions o = pass_options(&p->recipe, "host");
+    Graph *g = pass_run(p->stage[0].train, &o, pass_find("autodiff"));
+    double **leaf = leaves(a, p, g, &j);
+    NodeId logits = graph_find(g, "parameter_1.value");
+    memset(leaf[logits], 0, OUTPUTS * sizeof *leaf[logits]);
+    double **value = graph_eval(g, a, leaf, false);
+    const double *label = input_line(&j, "label");
+    for (int i = 0; i < OUTPUTS; i++)
+        ck_assert_double_eq_tol(gradient(g, value, "parameter_1.value")[i],
+                                (0.5 - label[i]) / OUTPUTS, in_double);
+    arena_free(a);
+}
+END_TEST
+
 // ---- what a trainer computes ----
 
 // Builds the model's trainer and takes one step in a folder of its own, which
@@ -177,6 +197,7 @@ Suite *layers_suite(void) {
     TCase *t = tcase_create("layers");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, graphs_mean_what_pytorch_computes, 0, NUM_NAMES);
+    tcase_add_test(t, logits_of_zero_have_a_gradient);
     tcase_add_loop_test(t, trainers_compute_what_pytorch_does, 0, NUM_NAMES);
     suite_add_tcase(s, t);
     return s;
