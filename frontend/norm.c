@@ -247,6 +247,8 @@ Value lower_group_norm(Expansion *e, const Call *c) {
         diag_place(d, x->at, "this is %s", type_text(e, t));
         return value_poison();
     }
+    if (!expect_small(e, c, P_group_norm_eps))
+        return value_poison();
     int64_t view[] = {t.dim[0], type_count(t) / t.dim[0] / channels, groups,
                       channels / groups};
     NodeId y = graph_reshape(e->graph, as_float(e, x->node), 4, view);
