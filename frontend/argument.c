@@ -505,15 +505,37 @@ static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
     return good;
 }
 
+// A variable with the name of a flag would say something else than the flag
+// unless it is true.
+static const Value *flag_value(Expansion *e, const Expr *x) {
+    static const Value yes = {.kind = VALUE_TRUTH, .truth = true},
+                       poison = {.kind = VALUE_POISON};
+    if (!name_defined(e, x->text))
+        return &yes;
+    Value v = expand(e, x);
+    if (v.kind == VALUE_POISON || (v.kind == VALUE_TRUTH && v.truth))
+        return v.kind == VALUE_POISON ? &poison : &yes;
+    Diagnostic *d =
+        report(e->diags, D_kind, x->at,
+               "`%s` alone means true, and is the name of something else here",
+               x->text);
+    diag_label(d, "this is %s",
+               v.kind == VALUE_TRUTH ? "false" : value_kind_name(v.kind));
+    diag_note(d, "write %s=%s for its value, or %s=true", x->text, x->text,
+              x->text);
+    return &poison;
+}
+
 // A flag may be given by its name alone, as `nesterov`.
-static Given as_flag(const Builtin *b, Given g) {
-    static const Value yes = {.kind = VALUE_TRUTH, .truth = true};
+static Given as_flag(Expansion *e, const Builtin *b, Given g) {
     if (g.name != NULL || g.expr == NULL || g.expr->kind != EXPR_NAME)
         return g;
     for (int i = 0; i < builtin_num_params(b); i++) {
         const ParamInfo *p = &param_info[(int)b->first + i];
         if (p->kind == FLAG && strcmp(p->name, g.expr->text) == 0)
-            return (Given){.name = g.expr->text, .at = g.at, .value = &yes};
+            return (Given){.name = g.expr->text,
+                           .at = g.at,
+                           .value = flag_value(e, g.expr)};
     }
     return g;
 }
@@ -525,7 +547,7 @@ bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
     int *slot = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, int);
     bool good = true;
     for (int i = 0; i < num_given; i++)
-        g[i] = as_flag(c->builtin, given[i]);
+        g[i] = as_flag(e, c->builtin, given[i]);
     if (!match_arguments(e, &s, g, num_given, slot))
         return false;
     c->arg = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, Value);

@@ -69,8 +69,12 @@ static Binding *scope_find(Expansion *e, Atom name, const Binding *end) {
     return NULL;
 }
 
+bool name_defined(Expansion *e, Atom name) {
+    return scope_find(e, name, NULL) != NULL;
+}
+
 bool name_known(Expansion *e, Atom name) {
-    return scope_find(e, name, NULL) != NULL || builtin_find(name) != NULL;
+    return name_defined(e, name) || builtin_find(name) != NULL;
 }
 
 // An assignment gives a name of the current function a new value.
@@ -160,8 +164,7 @@ bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
 
 // Whether x is a name that nothing has, as of a module of another language.
 static bool is_unknown(Expansion *e, const Expr *x) {
-    return x->kind == EXPR_NAME && scope_find(e, x->text, NULL) == NULL &&
-           builtin_find(x->text) == NULL;
+    return x->kind == EXPR_NAME && !name_known(e, x->text);
 }
 
 // ---- types ----

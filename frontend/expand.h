@@ -199,8 +199,9 @@ bool has_room(Expansion *e, Span at, int64_t nodes);
 
 Value expand(Expansion *e, const Expr *x);
 
-// Whether a name stands for something here.
+// Whether a name stands for something here, and whether the file says for what.
 bool name_known(Expansion *e, Atom name);
+bool name_defined(Expansion *e, Atom name);
 
 // Defines a name from here on.
 void scope_bind(Expansion *e, Atom name, Value v);
