@@ -67,9 +67,16 @@ static bool check_fits(Expansion *e, const Call *c, Type t, int64_t size) {
 }
 
 // A mirrored edge is shorter than the image, and than what is cut out of it.
+// Places are drawn in f32, of which more would not all be as likely.
 static bool check_pad(Expansion *e, const Call *c, Type t, int64_t size,
                       int64_t pad, const char *mode) {
+    enum { MOST = 1 << 16 };
     bool image = pad >= t.dim[1] || pad >= t.dim[2];
+    if (pad > MOST) {
+        report(e->diags, D_range, c->at, "%s moves by %d pixels at most",
+               c->builtin->name, MOST);
+        return false;
+    }
     if (*mode != 'r' || (!image && pad < size))
         return true;
     report(e->diags, D_range, c->at, "mode=reflect needs a pad smaller than %s",

@@ -162,6 +162,25 @@ START_TEST(sizes_are_checked) {
 }
 END_TEST
 
+// As far as places can be drawn evenly.
+START_TEST(pads_of_crops) {
+    static const char text[] =
+        "import \"std/vision.net\" { random_crop, random_translate }\n"
+        "model T(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\n"
+        "image |> flatten |> linear(2)\n}\n"
+        "train T {\n data = synthetic()\n batch = 4\n epochs = 1\n"
+        " input = data.train |> random_crop(4, pad=%d)"
+        " |> random_translate(%d)\n"
+        " loss = sum(cross_entropy(output, label))\n"
+        " optimizer = sgd(lr=0.1)\n}\n";
+    Arena *a = arena_new();
+    expect_codes(load_text(arena_format(a, text, 65536, 65536)), "");
+    expect_codes(load_text(arena_format(a, text, 65537, 65536)), "E0306");
+    expect_codes(load_text(arena_format(a, text, 65536, 65537)), "E0306");
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(names) {
     expect_codes(load_nested("let ", "a", " = 1\n", "", 255), "E0401");
     expect_codes(load_nested("let ", "a", " = 1\n", "", 256), "E0104");
@@ -390,6 +409,7 @@ Suite *limits_suite(void) {
     tcase_add_test(t, warnings_do_not_hide_mistakes);
     tcase_add_loop_test(t, sizes_are_checked, 0,
                         sizeof sizes / sizeof sizes[0]);
+    tcase_add_test(t, pads_of_crops);
     tcase_add_test(t, names);
     tcase_add_test(t, ranks);
     tcase_add_test(t, imports);
