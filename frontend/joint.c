@@ -29,10 +29,38 @@ static const char *stride_note(Expansion *e, Value v, int64_t small,
     return "";
 }
 
+static Type joint_type(const Expansion *e, Value v) {
+    return v.kind == VALUE_TENSOR ? node_type(e, v.node) : type_scalar(F32);
+}
+
+// Whether both have samples, which would not meet one another, as the last axes
+// do.  The loss is where labels meet outputs; in a model, parameters of as many
+// numbers as the batch has samples are no mistake.
+static bool crosses_samples(const Expansion *e, Type s, Type t) {
+    return e->phase == PHASE_LOSS && s.rank != t.rank && s.rank > 0 &&
+           t.rank > 0 && s.dim[0] == e->recipe.batch &&
+           t.dim[0] == e->recipe.batch;
+}
+
+// How one number of each sample is put beside a tensor of type t.
+static void note_samples(Expansion *e, Diagnostic *d, Value v, Type t) {
+    if (!crosses_samples(e, joint_type(e, v), t))
+        return;
+    Text shape = text_new(e->arena);
+    for (int i = 1; i < t.rank; i++)
+        text_add(&shape, ", 1");
+    diag_note(d,
+              "the last axes meet, so samples would meet other samples; "
+              "reshape([-1%s]) gives each sample's number its own row",
+              text_string(&shape));
+}
+
 static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
                             Type s, Type t) {
     if (s.rank != t.rank) {
         diag_note(d, "one has %d dimensions, the other %d", s.rank, t.rank);
+        if (s.rank == 1 || t.rank == 1)
+            note_samples(e, d, s.rank == 1 ? a : b, s.rank == 1 ? t : s);
         return;
     }
     for (int i = 0; i < s.rank; i++) {
@@ -50,13 +78,14 @@ static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
     }
 }
 
-static Type joint_type(const Expansion *e, Value v) {
-    return v.kind == VALUE_TENSOR ? node_type(e, v.node) : type_scalar(F32);
+static bool is_joint(const Expansion *e, Type s, Type t) {
+    Type both;
+    return type_broadcast(s, t, &both) && !crosses_samples(e, s, t);
 }
 
 bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b) {
-    Type s = joint_type(e, a), t = joint_type(e, b), both;
-    if (type_broadcast(s, t, &both))
+    Type s = joint_type(e, a), t = joint_type(e, b);
+    if (is_joint(e, s, t))
         return true;
     Diagnostic *d = report(e->diags, D_shapes, at,
                            "cannot %s tensors of different shapes", verb);
@@ -67,8 +96,8 @@ bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b) {
 }
 
 bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b) {
-    Type s = joint_type(e, a), t = joint_type(e, b), both;
-    if (type_broadcast(s, t, &both))
+    Type s = joint_type(e, a), t = joint_type(e, b);
+    if (is_joint(e, s, t))
         return true;
     Diagnostic *d =
         report(e->diags, D_shapes, c->at, "%s needs tensors of shapes that fit",
