@@ -268,7 +268,7 @@ static Value variable(Expansion *e, const Lazy *lazy, Span at) {
                lazy->variable);
         return value_poison();
     }
-    if (e->graph == NULL || !e->training) {
+    if (e->graph == NULL) {
         report(e->diags, D_wrong_place, at,
                "`%s` changes during the run and cannot be used here",
                lazy->variable);

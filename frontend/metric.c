@@ -9,9 +9,11 @@ static void accumulate(Expansion *e, const char *name, NodeId value) {
     graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
 }
 
-// Whether the data has a whole label for each row of the output, which has a
-// column for each class.
+// Whether the loss is of labels, and the data has a whole one for each row of
+// the output, which has a column for each class.
 static bool has_classes(Expansion *e, Type output) {
+    if (e->label == NO_NODE)
+        return false;
     Type label = node_type(e, input_node(e, INPUT_LABEL));
     output.rank--;
     return label.dtype == I32 && output.rank >= 1 &&

@@ -177,6 +177,19 @@ START_TEST(losses_may_be_reduced_by_axes) {
 }
 END_TEST
 
+// An evaluation takes the step that training has come to.
+START_TEST(losses_may_follow_the_run) {
+    Sums s = sums_of("12", ", targets", "mean(mse(output, label) * (1 + step))",
+                     "", false);
+    double sum = 0;
+    for (int i = 0; i < VALID * NUMBERS; i++)
+        sum += squared(i);
+    ck_assert_double_eq_tol(sum_named(&s, "metric.loss"), sum / NUMBERS, 1e-9);
+    ck_assert_int_ne(graph_find(s.graph, "run.step"), NO_NODE);
+    arena_free(s.l.arena);
+}
+END_TEST
+
 // ---- metrics ----
 
 START_TEST(correct_rows_are_shares_of_a_sample) {
@@ -222,12 +235,25 @@ START_TEST(targets_have_no_accuracy) {
 }
 END_TEST
 
+// Data without labels is enough for a loss without them.
+START_TEST(losses_without_labels_need_none) {
+    for (int training = 0; training < 2; training++) {
+        Sums s = sums_of("12", "", "mean(square(output))", "", training);
+        ck_assert_int_eq(graph_find(s.graph, "label"), NO_NODE);
+        ck_assert_int_eq(graph_find(s.graph, "metric.correct"), NO_NODE);
+        arena_free(s.l.arena);
+    }
+}
+END_TEST
+
 Suite *loss_suite(void) {
     Suite *s = suite_create("loss");
     TCase *t = tcase_create("loss");
     tcase_add_loop_test(t, losses_follow_formulas, 0,
                         sizeof losses / sizeof losses[0]);
     tcase_add_test(t, losses_may_be_reduced_by_axes);
+    tcase_add_test(t, losses_may_follow_the_run);
+    tcase_add_test(t, losses_without_labels_need_none);
     tcase_add_test(t, correct_rows_are_shares_of_a_sample);
     tcase_add_test(t, five_places_count);
     tcase_add_test(t, targets_have_no_accuracy);
