@@ -89,8 +89,14 @@ static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
                        .setting = t->data_setting,
                        .num_settings = t->num_data_settings};
     const char *path = o->data != NULL ? o->data : t->data_path;
+    bool draws = strcmp(t->data_format, "synthetic") == 0;
     int64_t samples = synthetic_samples(o->data);
-    if (samples >= 0 || strcmp(t->data_format, "synthetic") == 0) {
+    if (draws && o->data != NULL && samples < 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--data %.300s: this trainer draws its data, and takes "
+                       "synthetic or synthetic:N",
+                       path);
+    if (draws || samples >= 0) {
         sample.synthetic = samples > 0 ? samples : 0;
         return rt_data_open(d, "synthetic", "", &sample, files, e);
     }

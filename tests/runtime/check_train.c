@@ -299,6 +299,21 @@ END_TEST
 
 // ---- what goes wrong ----
 
+// A path would be passed over.
+START_TEST(a_trainer_that_draws_its_data_takes_no_other) {
+    RtTrainer t = tiny;
+    t.data_format = "synthetic";
+    ck_assert_int_eq(run_whole(&t, (char *[]){"--data=nowhere", NULL}),
+                     EXIT_USAGE);
+    ck_assert(run_says("err", "draws its data"));
+    ck_assert_int_eq(run_whole(&t, (char *[]){"--data=synthetic:0", NULL}),
+                     EXIT_USAGE);
+    ck_assert_int_eq(
+        run_whole(&t, (char *[]){"--data=synthetic:99999999999", NULL}),
+        EXIT_USAGE);
+}
+END_TEST
+
 static void train_and_break(RtDevice *d) {
     static int steps;
     float bad = NAN;
@@ -418,6 +433,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, a_run_can_start_from_what_init_only_saves);
     tcase_add_test(t, a_run_that_diverges_keeps_its_last_good_checkpoint);
     tcase_add_test(t, mistakes_have_their_status);
+    tcase_add_test(t, a_trainer_that_draws_its_data_takes_no_other);
     tcase_add_test(t, too_few_samples_for_a_batch);
     tcase_add_test(t, what_does_not_fit_is_not_started);
     tcase_add_test(t, checkpoints_that_cannot_be_written);
