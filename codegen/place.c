@@ -86,7 +86,8 @@ const char *place_key(Emit *e, Place p) {
     return text_string(&t);
 }
 
-const char *index_new(Emit *e, Scope *s, const char *stem, const char *value) {
+static const char *declared(Emit *e, Scope *s, const char *type,
+                            const char *stem, const char *value) {
     if (e->num_declared == e->max_declared) {
         int most = e->max_declared ? 2 * e->max_declared : 16;
         Index *grown = ARENA_ARRAY(e->a, (size_t)most, Index);
@@ -96,9 +97,13 @@ const char *index_new(Emit *e, Scope *s, const char *stem, const char *value) {
         e->max_declared = most;
     }
     const char *name = arena_format(e->a, "%s%d", stem, ++e->num_indices);
-    text_line(&s->before, "const int %s = %s;", name, value);
+    text_line(&s->before, "const %s %s = %s;", type, name, value);
     e->index[e->num_declared++] = (Index){name, s};
     return name;
+}
+
+const char *index_new(Emit *e, Scope *s, const char *stem, const char *value) {
+    return declared(e, s, "int", stem, value);
 }
 
 static void require(Emit *e, const char **inside, const char *condition) {
@@ -255,7 +260,8 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
     if (i == 0)
         return q;
     rest.whole = false;
-    const char *element = index_new(e, s, "i", place_offset(e, rest));
+    const char *number = type_count(from) > INT32_MAX ? "size_t" : "int";
+    const char *element = declared(e, s, number, "i", place_offset(e, rest));
     for (int k = 0; k < i; k++)
         left *= from.dim[k];
     while (i-- > 0) {
