@@ -15,10 +15,11 @@ static bool is_op(const Expansion *e, NodeId n, Op op) {
     return e->graph->node[n].op == op;
 }
 
-// batch_norm takes the mean away, and a bias before it with it.
+// batch_norm takes the mean away, and a bias before it with it: in training,
+// where dropout between the two keeps it.
 static void warn_bias(Expansion *e, const Call *c, const Value *x) {
     const Node *n = &e->graph->node[x->node];
-    if (n->op != OP_add)
+    if (n->op != OP_add || !e->training)
         return;
     bool conv = is_op(e, n->arg[0], OP_conv) || is_op(e, n->arg[1], OP_conv);
     bool bias = is_op(e, n->arg[0], OP_param) || is_op(e, n->arg[1], OP_param);

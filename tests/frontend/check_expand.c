@@ -198,6 +198,12 @@ START_TEST(warnings_do_not_stop) {
     ck_assert_str_eq(codes_of(&l), "W0602 W0601");
     ck_assert_ptr_nonnull(l.program);
     ck_assert_int_eq(l.diags.warnings, 2);
+    arena_free(l.arena);
+    l = load_model(
+        "image |> conv(4, 1) |> dropout(0.1) |> batch_norm |> flatten\n"
+        "|> linear(2)",
+        "");
+    ck_assert_str_eq(codes_of(&l), "");
     ck_assert_int_eq(l.diags.errors, 0);
     arena_free(l.arena);
 }
