@@ -217,10 +217,14 @@ Value train_input(Expansion *e, TrainBlock *t) {
 }
 
 static Value report_not_reduced(Expansion *e, TrainBlock *t) {
+    bool reduced = e->loss.total != NO_NODE;
     Diagnostic *d = report(e->diags, D_not_reduced, key_at(t, "loss"),
-                           "a loss says how it is reduced");
-    diag_note(d,
-              "as in: loss = mean(cross_entropy(output, label)), or sum(...)");
+                           reduced ? "a loss ends with its one reduction"
+                                   : "a loss says how it is reduced");
+    diag_note(d, reduced ? "mean(a) + 0.1 * mean(b) is written "
+                           "mean(a + 0.1 * b), and 0.5 * sum(a) is sum(0.5 * a)"
+                         : "as in: loss = mean(cross_entropy(output, label)), "
+                           "or sum(...)");
     return value_poison();
 }
 
