@@ -42,6 +42,20 @@ static const struct {
      "stem.conv_1.weight stem.batch_norm_1.scale head.weight head.bias"},
 };
 
+// Nothing would train them anyhow, so none need lead to the loss.
+START_TEST(frozen_parameters_may_be_of_no_use) {
+    const char *unused = "y = image |> flatten |> linear(4)\n"
+                         "if 1 < 2 { image |> flatten |> linear(2) }"
+                         " else { y }";
+    Loaded l = load_model(unused, "");
+    ck_assert_str_eq(codes_of(&l), "E0408");
+    arena_free(l.arena);
+    l = load_model(unused, "freeze \"linear_1.*\"");
+    ck_assert_str_eq(codes_of(&l), "");
+    arena_free(l.arena);
+}
+END_TEST
+
 START_TEST(frozen_parameters_have_no_optimizer) {
     Loaded l = load_model(body, freezes[_i].keys);
     ck_assert_str_eq(codes_of(&l), "W0601");
@@ -304,6 +318,7 @@ END_TEST
 Suite *recipe_suite(void) {
     Suite *s = suite_create("recipe");
     TCase *c = tcase_create("parameters");
+    tcase_add_test(c, frozen_parameters_may_be_of_no_use);
     tcase_add_loop_test(c, frozen_parameters_have_no_optimizer, 0,
                         sizeof freezes / sizeof freezes[0]);
     tcase_add_loop_test(c, groups_change_arguments, 0,
