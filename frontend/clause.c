@@ -76,7 +76,8 @@ static bool read_eval_key(Expansion *e, TrainBlock *t, const Entry *k) {
 }
 
 static bool read_eval_keys(Expansion *e, TrainBlock *t, const Entry *eval) {
-    bool good = keys_check(e, eval->at, eval->key, eval->num_keys);
+    bool good = keys_check(e, eval->at, eval->key, eval->num_keys) &&
+                keys_check_bare(e, eval->key, eval->num_keys);
     for (int i = 0; i < eval->num_keys; i++)
         good &= read_eval_key(e, t, &eval->key[i]);
     return good;

@@ -44,7 +44,8 @@ static const Call *optimizer_of(Expansion *e, const Entry *key) {
     if (v.kind == VALUE_CALL && v.call->builtin->class == OPTIMIZER)
         return v.call;
     if (v.kind != VALUE_POISON)
-        key_report(e, key->value->at, "`optimizer`", "an optimizer");
+        key_report(e, key->value->at, "`optimizer`",
+                   "an optimizer, as adamw(lr=1e-3)");
     return NULL;
 }
 
@@ -127,7 +128,8 @@ bool groups_check(Expansion *e, const TrainBlock *t) {
         if (!is_group(group))
             continue;
         good &= glob_check(e, t, group) && check_trains(e, t, group);
-        good &= keys_check(e, group->at, group->key, group->num_keys);
+        good &= keys_check(e, group->at, group->key, group->num_keys) &&
+                keys_check_bare(e, group->key, group->num_keys);
     }
     return good;
 }

@@ -133,6 +133,22 @@ bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
     return good;
 }
 
+bool keys_check_bare(Expansion *e, const Entry *key, int count) {
+    bool good = true;
+    for (int i = 0; i < count; i++) {
+        if (key[i].num_flags == 0)
+            continue;
+        Diagnostic *d = report(e->diags, D_unknown_key, key[i].flag_at[0],
+                               "`%s` has no `%s`", key[i].name, key[i].flag[0]);
+        diag_note(d,
+                  "another key has a value of its own, and a line or a `;` "
+                  "before it: %s = ...",
+                  key[i].flag[0]);
+        good = false;
+    }
+    return good;
+}
+
 // A clause is never a key.
 static bool check_forms(Expansion *e, const Train *t) {
     bool good = true;

@@ -46,6 +46,9 @@ const char *key_flags(int known);
 // parameters may be.
 bool keys_check(Expansion *e, Span at, const Entry *entry, int count);
 
+// Reports words after the values of a clause's keys, which have none.
+bool keys_check_bare(Expansion *e, const Entry *key, int count);
+
 // The value of a key; NOTHING where it is not given.
 Value key_value(Expansion *e, TrainBlock *t, const char *name);
 
