@@ -377,8 +377,10 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
         diag_note(d, "a word stands without quotes: %s", v.text);
     const Signature signature = signature_of(e, c);
     if (v.kind == VALUE_NUMBER && p->kind == FLAG)
-        diag_note(d, "it is %s; the channels of the input are known",
-                  usage(e, &signature));
+        diag_note(d, "it is %s%s", usage(e, &signature),
+                  c->builtin->class == LAYER
+                      ? "; the channels of the input are known"
+                      : "");
     if (p->kind == MOMENT && is_plain(v) && v.number > 1)
         diag_note(d, "write `%.9g epoch` or `%.9g step` if that is meant",
                   v.number, v.number);

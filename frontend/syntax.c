@@ -71,6 +71,11 @@ static const char *pair_note(TokenKind first, TokenKind second) {
     return NULL;
 }
 
+// Whether a value stands before the place, on its line.
+static bool ends_value(const Around *a) {
+    return !a->t[a->at].first && strcmp(a->expected, "a value") != 0;
+}
+
 // Advice that follows from one token where it stands.
 static const char *token_note(const Around *a) {
     bool line = strcmp(a->expected, "a new line") == 0;
@@ -78,6 +83,9 @@ static const char *token_note(const Around *a) {
     switch (a->here) {
     case TOKEN_ARROW:
         return line ? "layers are chained by |>" : NULL;
+    case TOKEN_IF:
+        return ends_value(a) ? "where(condition, a, b) chooses between numbers"
+                             : NULL;
     case TOKEN_COLON:
         return strcmp(a->expected, "`{`") == 0
                    ? "a block stands between { and }"
