@@ -81,8 +81,9 @@ static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
     case OP_var:
         text_line(t, "s%u = gang_sum(s%u, GANG, shared);", n, n);
         text_line(t, "q%u = gang_sum(q%u, GANG, shared);", n, n);
-        text_line(t, "const float %s = (q%u - s%u * s%u / C) / C;", name, n, n,
+        text_line(t, "const float b%u = (q%u - s%u * s%u / C) / C;", n, n, n,
                   n);
+        text_line(t, "const float %s = b%u < 0.0f ? 0.0f : b%u;", name, n, n);
         break;
     default:
         text_line(t, "const float %s = gang_sum(s%u, GANG, shared);", name, n);
