@@ -404,9 +404,11 @@ bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
         *out = (int64_t)v.number;
         return true;
     }
-    key_report(
-        e, at, what,
-        arena_format(e->arena, "a whole number from %lld", (long long)least));
+    bool large = v.kind == VALUE_NUMBER && v.number > INT32_MAX;
+    const char *most = large ? " to 2147483647" : "";
+    key_report(e, at, what,
+               arena_format(e->arena, "a whole number from %lld%s",
+                            (long long)least, most));
     return false;
 }
 

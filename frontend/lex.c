@@ -264,6 +264,12 @@ static const Misspelling *misspelling_at(const char *s) {
          NULL},
         {"\xc2\xa0", "this is a space that does not break; write a plain one",
          TOKEN_END, NULL},
+        {"\xe2\x80\x8b", "this is a space without width; delete it", TOKEN_END,
+         NULL},
+        {"\xef\xbb\xbf",
+         "this is a byte order mark, which is not seen; save the file as UTF-8 "
+         "without one",
+         TOKEN_END, NULL},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (strncmp(s, table[i].found, strlen(table[i].found)) == 0)
@@ -292,6 +298,19 @@ static void lex_misspelling(Lexer *l, const Misspelling *m) {
         add_token(l, m->meant, start)->text = atom_of(l->atoms, "", 0);
 }
 
+// What begins a text in UTF-16 is answered once, not each of its zeros.
+static void lex_hidden(Lexer *l, size_t start) {
+    const char *s = l->source->text + start;
+    Diagnostic *d =
+        report(l->diags, D_character, span_from(l, start),
+               "the byte 0x%02x has no meaning here", (unsigned char)*s);
+    if (start == 0 &&
+        (strncmp(s, "\xff\xfe", 2) == 0 || strncmp(s, "\xfe\xff", 2) == 0)) {
+        diag_note(d, "the file is in UTF-16; save it as UTF-8");
+        l->at = l->source->length;
+    }
+}
+
 static void lex_unknown(Lexer *l) {
     size_t start = l->at;
     const char *s = l->source->text + start;
@@ -305,8 +324,7 @@ static void lex_unknown(Lexer *l) {
     bool hidden = (unsigned char)*s < 32 || *s == 127 ||
                   (length == 1 && (unsigned char)*s >= 128);
     if (hidden)
-        report(l->diags, D_character, span_from(l, start),
-               "the byte 0x%02x has no meaning here", (unsigned char)*s);
+        lex_hidden(l, start);
     else
         report(l->diags, D_character, span_from(l, start),
                "`%.*s` has no meaning here", (int)length, s);

@@ -17,8 +17,9 @@ static bool read_epochs(Expansion *e, TrainBlock *t) {
         return false;
     if (v.kind != VALUE_NUMBER || !(v.number > 0) || v.number > 9e15 ||
         v.unit == UNIT_STEP) {
-        Diagnostic *d =
-            key_report(e, key_at(t, "epochs"), "`epochs`", "a number above 0");
+        bool large = v.kind == VALUE_NUMBER && v.number > 9e15;
+        Diagnostic *d = key_report(e, key_at(t, "epochs"), "`epochs`",
+                                   large ? "at most 9e15" : "a number above 0");
         if (v.kind == VALUE_NUMBER && v.unit == UNIT_STEP)
             diag_note(d, "the length in steps is `steps = %g`", v.number);
         return false;

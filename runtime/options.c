@@ -179,6 +179,9 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     if (o->init_only && o->eval_only)
         return rt_fail(e, EXIT_USAGE,
                        "--init-only and --eval-only exclude each other");
+    if (o->init_only && o->resume)
+        return rt_fail(e, EXIT_USAGE,
+                       "--init-only and --resume exclude each other");
     return true;
 }
 

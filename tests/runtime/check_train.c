@@ -294,6 +294,7 @@ START_TEST(a_run_can_start_from_what_init_only_saves) {
     ck_assert(files_same("a/step-00000032.safetensors",
                          "c/step-00000032.safetensors"));
     ck_assert_int_eq(RUN(&tiny, "--init-only", "--eval-only"), EXIT_USAGE);
+    ck_assert_int_eq(RUN(&tiny, "--init-only", "--resume"), EXIT_USAGE);
 }
 END_TEST
 
