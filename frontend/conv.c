@@ -84,6 +84,32 @@ static void warn_channels(Expansion *e, const Call *c, int64_t channels) {
               (long long)((channels + 7) / 8 * 8));
 }
 
+// The channels of the input, those of the result, and the size of the window,
+// as PyTorch has them: an odd stride below the window's size, where a stride is
+// rarely odd, or a large window that does not leap.  A stride that is meant can
+// be named.
+static void warn_order(Expansion *e, const Call *c, const Window *w,
+                       int64_t in) {
+    enum { LARGE = 16 };
+    const Expr *by = c->by;
+    int first = by->count > 0 && by->argument[0].value->kind != EXPR_NUMBER;
+    int64_t size = w->size[0], stride = w->stride[0];
+    bool odd = stride % 2 == 1 && stride < size;
+    if (by->count < first + 3 || by->argument[first + 2].name != NULL ||
+        call_count(c, P_conv_channels) != in || !odd ||
+        (stride == 1 && size < LARGE))
+        return;
+    Diagnostic *d =
+        report(e->diags, D_channels_in, c->at,
+               "this convolution has windows of %lld x %lld and a stride of "
+               "%lld",
+               (long long)size, (long long)w->size[1], (long long)stride);
+    diag_note(d,
+              "the channels of the input are known: conv(%lld, %lld); if the "
+              "stride is meant: stride=%lld",
+              (long long)size, (long long)stride, (long long)stride);
+}
+
 static NodeId conv_node(Expansion *e, const Call *c, NodeId x, NodeId weight,
                         const Window *w, int64_t groups) {
     if (weight == NO_NODE)
@@ -117,6 +143,7 @@ Value lower_conv(Expansion *e, const Call *c) {
     if (!expect_groups(e, c, in, out, groups))
         return value_poison();
     warn_channels(e, c, out);
+    warn_order(e, c, &w, in);
     int64_t shape[] = {out, w.size[0], w.size[1], in / groups};
     Type type = type_of(F32, 4, shape);
     Init init = initial_default(type);
