@@ -63,7 +63,7 @@ bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes) {
 
 int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
                   RtError *e) {
-    int fd = f->open(path, O_RDONLY, 0);
+    int fd = f->open(path, O_RDONLY | O_NONBLOCK, 0); // a pipe would wait
     struct stat s;
     if (fd < 0) {
         rt_fail(e, EXIT_DATA, "cannot open %s: %s", path, strerror(errno));

@@ -62,7 +62,9 @@ static bool read_dims(const RtFiles *files, int fd, const char *path,
         if (__builtin_mul_overflow(product, dim[i], &product))
             return rt_fail(e, EXIT_DATA, "%s: its sizes are absurd", path);
     }
-    if (product == 0 || product != bytes - length)
+    if (product == 0)
+        return rt_fail(e, EXIT_DATA, "%s holds no samples", path);
+    if (product != bytes - length)
         return rt_fail(e, EXIT_DATA,
                        "%s should hold %zu bytes after its header, but holds "
                        "%zu",

@@ -147,7 +147,9 @@ static bool count_values(const Header *h, size_t bytes, size_t *values,
         if (i > 0)
             *values = fits ? *values * dim : 0;
     }
-    if (fits && all == bytes && all > 0)
+    if (fits && all == 0)
+        return rt_fail(e, EXIT_DATA, "%s holds no samples", path);
+    if (fits && all == bytes)
         return true;
     return rt_fail(e, EXIT_DATA,
                    "%s should hold %zu bytes after its header, but holds %zu",

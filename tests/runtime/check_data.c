@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const RtSample cifar = {.image = {RT_U8, 3, {32, 32, 3}},
@@ -150,6 +151,11 @@ START_TEST(cifar10_is_refused) {
         place_folder("d/data_batch_2.bin");
         refused("cifar10", &sample, "d/data_batch_2.bin is not a file");
         break;
+    case 9: // nothing writes to it: opening it must not wait for that
+        unlink("d/data_batch_2.bin");
+        ck_assert_int_eq(mkfifo("d/data_batch_2.bin", 0600), 0);
+        refused("cifar10", &sample, "d/data_batch_2.bin is not a file");
+        break;
     }
 }
 END_TEST
@@ -275,7 +281,7 @@ START_TEST(idx_is_refused) {
         break;
     case 10:
         write_idx(IMAGES, 0x803, 3, none, 0, false);
-        refused("idx", &sample, IMAGES);
+        refused("idx", &sample, IMAGES " holds no samples");
         break;
     case 11:
         write_idx(IMAGES, 0x803, 3, huge, 240, false);
@@ -503,7 +509,7 @@ Suite *data_suite(void) {
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, cifar10_is_read);
     tcase_add_test(t, the_hash_covers_every_byte);
-    tcase_add_loop_test(t, cifar10_is_refused, 0, 9);
+    tcase_add_loop_test(t, cifar10_is_refused, 0, 10);
     tcase_add_test(t, cifar100_has_two_labels);
     tcase_add_test(t, idx_is_read);
     tcase_add_loop_test(t, idx_is_refused, 0, 14);

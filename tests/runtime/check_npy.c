@@ -213,7 +213,7 @@ START_TEST(npy_is_refused) {
         break;
     case 16:
         write_npy(X, 1, header_of("|u1", "0, 2, 3"), u1, 0);
-        refused(&sample, X);
+        refused(&sample, X " holds no samples");
         break;
     case 17:
         place_write(X, "\x93NUMPY\2\0\377\377\377\377 and so on", 22);
