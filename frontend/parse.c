@@ -21,7 +21,8 @@ typedef struct {
     int brackets; // open ( and [ around the current token
     int nesting;
     bool panic;
-    TokenKind misused; // a word of the language that was used as a name, or END
+    TokenKind misused; // what was told once: a word of the language that was
+                       // used as a name, a comma behind a line, or END
     Expr *bad;
 } Parser;
 
@@ -505,12 +506,16 @@ static void recover(Parser *p) {
     }
 }
 
-// What may come after a statement: a new line, ";" or the end of the block.
+// What may come after a statement: a new line, ";" or the end of the block. Who
+// ends one line with a comma ends all of them so.
 static void end_statement(Parser *p) {
     if (p->panic || accept(p, TOKEN_SEMICOLON) || current(p)->first ||
         is(p, TOKEN_CLOSE_BLOCK) || is(p, TOKEN_END))
         return;
+    bool comma = is(p, TOKEN_COMMA);
     expected(p, "a new line");
+    if (comma)
+        p->misused = TOKEN_COMMA;
 }
 
 static Block block(Parser *p);
@@ -721,16 +726,24 @@ static Function *function(Parser *p, bool is_model) {
 
 // ---- the train block ----
 
+// Whether a comma and a word come next that end the key, and no other key.
+static bool at_flag(const Parser *p) {
+    if (!is(p, TOKEN_COMMA) || following(p)->kind != TOKEN_NAME)
+        return false;
+    const Token *after = &p->token[p->at + 2];
+    return after->first || after->kind == TOKEN_COMMA ||
+           after->kind == TOKEN_SEMICOLON || after->kind == TOKEN_CLOSE_BLOCK;
+}
+
 // key = NAME "=" expression { "," NAME }
 static Entry key(Parser *p) {
     Entry e = {.name = current(p)->text, .at = advance(p)->at};
     advance(p);
     e.value = expression(p);
     int num_places = 0;
-    while (accept(p, TOKEN_COMMA)) {
-        const Token *t = current(p);
-        if (!expect(p, TOKEN_NAME))
-            break;
+    while (at_flag(p)) {
+        advance(p);
+        const Token *t = advance(p);
         APPEND(p, e.flag, e.num_flags, t->text);
         APPEND(p, e.flag_at, num_places, t->at);
     }

@@ -107,7 +107,9 @@ static const char *token_note(const Around *a) {
     case TOKEN_COMMA:
         return strcmp(a->expected, "`)`") == 0
                    ? "a list stands between [ and ], as in [3, 3]"
-                   : NULL;
+               : !line                 ? NULL
+               : a->t[a->at + 1].first ? "a line needs no comma at its end"
+                                       : "between two of them stands a `;`";
     case TOKEN_CLOSE:
     case TOKEN_CLOSE_LIST:
         return line ? "no bracket is open here" : NULL;
