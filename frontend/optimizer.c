@@ -193,9 +193,23 @@ static bool read_coefficients(Expansion *e, const Call *c,
     return true;
 }
 
+// Each iteration is three products in the graph of every parameter.
+static bool check_iterations(Expansion *e, const Call *c) {
+    enum { MOST = 100 };
+    const Value *v = call_arg(c, P_muon_iterations);
+    if (v->number <= MOST)
+        return true;
+    Span at = v->at.source ? v->at : c->at;
+    if (!is_reported(e, at))
+        report(e->diags, D_range, at,
+               "`iterations` of muon must be at most %d, and not %.9g", MOST,
+               v->number);
+    return false;
+}
+
 static void muon(Expansion *e, const Call *c, const Parameter *p) {
     double coefficient[3];
-    if (!read_coefficients(e, c, coefficient))
+    if (!read_coefficients(e, c, coefficient) || !check_iterations(e, c))
         return;
     if (p->type.rank != 2 && p->type.rank != 4) {
         report_vector(e, c, p);
