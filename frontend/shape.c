@@ -7,8 +7,14 @@
 
 static Value dimension_of(Expansion *e, const Call *c, int axis, int rank) {
     Type t = node_type(e, c->arg[0].node);
-    if (t.rank < 1 || (rank != 0 && !expect_rank(e, c, &c->arg[0], rank)))
+    if (rank != 0 && !expect_rank(e, c, &c->arg[0], rank))
         return value_poison();
+    if (t.rank == 0) {
+        Diagnostic *d =
+            report(e->diags, D_rank, c->at, "a single number has no channels");
+        diag_place(d, c->arg[0].at, "this is %s", type_text(e, t));
+        return value_poison();
+    }
     return value_number((double)t.dim[axis < 0 ? t.rank - 1 : axis], c->at);
 }
 
