@@ -63,9 +63,26 @@ static const char *path_fault(const char *path) {
     return NULL;
 }
 
+// Path without its "." and empty parts: one file has one name.
+static const char *plain(Expansion *e, const char *path) {
+    char *all = arena_string(e->arena, path, strlen(path)), *to = all;
+    while (*path != '\0') {
+        size_t length = strcspn(path, "/");
+        bool none = length == 0 || (length == 1 && *path == '.');
+        length += path[length] == '/';
+        if (!none) {
+            memcpy(to, path, length);
+            to += length;
+        }
+        path += length;
+    }
+    *to = '\0';
+    return all;
+}
+
 static const char *beside(Expansion *e, const Source *s, const char *path) {
     int directory = (int)(strlen(s->path) - strlen(s->name));
-    return arena_format(e->arena, "%.*s%s", directory, s->path, path);
+    return arena_format(e->arena, "%.*s%s", directory, s->path, plain(e, path));
 }
 
 // Whether path, with links followed, is below the directory of s.
