@@ -10,7 +10,8 @@
 
 typedef struct {
     int64_t rows, columns, stride[2], pad[2];
-    bool disjoint; // windows do not overlap and cover the image
+    bool disjoint; // windows neither overlap nor leave gaps
+    bool covers;   // no row or column is left over behind the last of them
 } Pool;
 
 // `image` is the larger tensor, `pooled` has an element for each window.
@@ -20,11 +21,11 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
         node_ints(d, ATTR_window, 1, 1),
         {node_ints(d, ATTR_stride, 0, 1), node_ints(d, ATTR_stride, 1, 1)},
         {node_ints(d, ATTR_pad, 0, 0), node_ints(d, ATTR_pad, 2, 0)},
-        false};
+        false,
+        pooled.dim[1] * node_ints(d, ATTR_stride, 0, 1) >= image.dim[1] &&
+            pooled.dim[2] * node_ints(d, ATTR_stride, 1, 1) >= image.dim[2]};
     w.disjoint = w.rows == w.stride[0] && w.columns == w.stride[1] &&
-                 w.pad[0] == 0 && w.pad[1] == 0 &&
-                 pooled.dim[1] * w.rows == image.dim[1] &&
-                 pooled.dim[2] * w.columns == image.dim[2];
+                 w.pad[0] == 0 && w.pad[1] == 0;
     return w;
 }
 
@@ -204,6 +205,13 @@ static const char *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
     return arena_format(e->a, "%s == %s ? %s : 0", index, place, gradient);
 }
 
+// Row h1 or column w1 of the windows, or the last one for what is left over.
+static const char *bounded(Emit *e, Pool w, const char *stem, int number,
+                           int64_t count) {
+    return arena_format(e->a, w.covers ? "%s%d" : "clamp(%s%d, %lld)", stem,
+                        number, (long long)count);
+}
+
 static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     Type pooled = e->g->node[d->arg[0]].type;
@@ -217,8 +225,8 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
         text_line(&s->before, "const int h%d = %s / %lld, w%d = %s / %lld;", i,
                   p.index[1], (long long)w.rows, i, p.index[2],
                   (long long)w.columns);
-        at.index[1] = arena_format(e->a, "h%d", i);
-        at.index[2] = arena_format(e->a, "w%d", i);
+        at.index[1] = bounded(e, w, "h", i, at.dim[1]);
+        at.index[2] = bounded(e, w, "w", i, at.dim[2]);
         const char *place = arena_format(e->a, "place%d", i);
         if (d->op == OP_max_pool_grad)
             text_line(&s->before,
@@ -227,7 +235,12 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
                       place, p.index[1], i, (long long)w.rows,
                       (long long)w.columns, p.index[2], i,
                       (long long)w.columns);
-        return value_set(e, s, n, p, pool_grad_term(e, s, d, w, at, place));
+        const char *term = pool_grad_term(e, s, d, w, at, place);
+        if (!w.covers)
+            term = arena_format(e->a, "h%d < %lld && w%d < %lld ? (%s) : 0", i,
+                                (long long)at.dim[1], i, (long long)at.dim[2],
+                                term);
+        return value_set(e, s, n, p, term);
     }
     const char *sum = running(e, s, n, p, "0.0f");
     int i = ++e->num_indices;
