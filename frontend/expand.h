@@ -285,6 +285,10 @@ NodeId whole_node(Expansion *e, int64_t value); // i32[]
 // A tensor as numbers, or a number as f32[].
 NodeId operand_node(Expansion *e, const Value *v);
 
+// Whether a tensor of that shape is still below the limit when bytes and truths
+// become numbers, which may happen to any.
+bool fits_as_numbers(Type t);
+
 // Adds n unless the user's sizes forbid it; NO_NODE after a report.
 NodeId add_checked(Expansion *e, const Call *c, Node n);
 NodeId add_at(Expansion *e, Span at, const char *what, Node n);

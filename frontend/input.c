@@ -67,10 +67,12 @@ static bool check_dtype(Expansion *e, const Param *p, Type *t) {
 }
 
 static bool check_size(Expansion *e, const Param *p, Type t) {
-    if (t.rank >= 2 && t.dim[0] == e->recipe.batch && type_valid(t))
+    if (t.rank >= 2 && t.dim[0] == e->recipe.batch && fits_as_numbers(t))
         return true;
-    report(e->diags, t.rank < 2 ? D_rank : D_size, p->type->at,
-           "an input is a batch of samples, as u8[N, 32, 32, 3], below 64 TiB");
+    report(
+        e->diags, t.rank < 2 ? D_rank : D_size, p->type->at,
+        "an input is a batch of samples, as u8[N, 32, 32, 3], below 64 TiB as "
+        "f32");
     return false;
 }
 

@@ -50,9 +50,16 @@ NodeId operand_node(Expansion *e, const Value *v) {
                                    : as_float(e, v->node);
 }
 
+bool fits_as_numbers(Type t) {
+    t.dtype = F32;
+    return type_valid(t);
+}
+
 NodeId add_at(Expansion *e, Span at, const char *what, Node n) {
     n.group = -1;
     const char *why = type_infer(e->graph, &n, &n.type);
+    if (why == NULL && !fits_as_numbers(n.type))
+        why = "the result is too large";
     if (why == NULL)
         return graph_add(e->graph, n);
     report(e->diags, D_size, at, "%s: %s", what, why);

@@ -301,6 +301,25 @@ START_TEST(bytes) {
 }
 END_TEST
 
+// Bytes and truths are below the limit as the numbers that they become.
+START_TEST(bytes_as_numbers) {
+    static const char text[] =
+        "model T(x: %s) -> f32[N, 2] {\n%s |> flatten |> linear(2)\n}\n"
+        "train T {\n data = synthetic()\n batch = 10000\n epochs = 1\n"
+        " loss = sum(cross_entropy(output, label))\n"
+        " optimizer = sgd(lr=0.1)\n}\n";
+    Arena *a = arena_new();
+    expect_codes(load_text(arena_format(a, text, "u8[N, 30000, 30000, 3]",
+                                        "x |> max_pool(30000)")),
+                 "E0315");
+    expect_codes(
+        load_text(arena_format(a, text, "i32[N, 2]",
+                               "one_hot(x, 2147483647) |> max(axes=1)")),
+        "E0315");
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(dimensions) {
     const char *body = "image |> conv(%s, 1, bias=false) |> global_avg_pool "
                        "|> slice(channels, 0, 2)";
@@ -417,6 +436,7 @@ Suite *limits_suite(void) {
     tcase_add_loop_test(t, greedy_models_are_stopped, 0,
                         sizeof greedy / sizeof greedy[0]);
     tcase_add_test(t, bytes);
+    tcase_add_test(t, bytes_as_numbers);
     tcase_add_test(t, dimensions);
     tcase_add_test(t, knots);
     tcase_add_loop_test(t, long_files_end_soon, 0,
