@@ -1,16 +1,12 @@
-// Compiles emitted kernels to machine code for each GPU generation with NVRTC.
-// It needs no GPU.  An error, a warning or a register that spills is a failure.
+// Compiles emitted kernels to machine code for GPU generations with NVRTC.  It
+// needs no GPU.  An error, a warning or a register that spills is a failure.
 //
-//   nvrtc INCLUDE_FOLDER FILE.cu...
+//   nvrtc INCLUDE_FOLDER ARCHITECTURE[,ARCHITECTURE...] FILE.cu...
 #include <nvrtc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const architectures[] = {"sm_80", "sm_90", "sm_100",
-                                            "sm_120"};
-enum { NUM_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
 // What ptxas said about one file.
 typedef struct {
@@ -89,11 +85,11 @@ static Findings log_read(nvrtcProgram program, const char *name) {
 
 // Compiles one text for one architecture; false when that is not clean.
 static bool text_compile(const char *include, const char *path,
-                         const char *text, const char *arch) {
+                         const char *text, int length, const char *arch) {
     char option[64], folder[4096], name[512];
-    snprintf(option, sizeof option, "--gpu-architecture=%s", arch);
+    snprintf(option, sizeof option, "--gpu-architecture=%.*s", length, arch);
     snprintf(folder, sizeof folder, "--include-path=%s", include);
-    snprintf(name, sizeof name, "%s for %s", path, arch);
+    snprintf(name, sizeof name, "%s for %.*s", path, length, arch);
     const char *options[] = {option, folder, "--std=c++17",
                              "--ptxas-options=-v"};
     nvrtcProgram program;
@@ -109,15 +105,25 @@ static bool text_compile(const char *include, const char *path,
     return result == NVRTC_SUCCESS && f.faults == 0 && f.kernels > 0;
 }
 
+// Compiles one file for each architecture of a list; how many are not clean.
+static int file_compile(const char *include, const char *architectures,
+                        const char *path) {
+    char *text = file_read(path);
+    int failed = 0;
+    for (const char *arch = architectures; *arch;) {
+        size_t length = strcspn(arch, ",");
+        failed += !text_compile(include, path, text, (int)length, arch);
+        arch += length + (arch[length] == ',');
+    }
+    free(text);
+    return failed;
+}
+
 int main(int argc, char **argv) {
     int failed = 0;
-    for (int i = 2; i < argc; i++) {
-        char *text = file_read(argv[i]);
-        for (int a = 0; a < NUM_ARCHITECTURES; a++)
-            failed += !text_compile(argv[1], argv[i], text, architectures[a]);
-        free(text);
-    }
-    if (argc < 3)
-        fputs("usage: nvrtc INCLUDE_FOLDER FILE.cu...\n", stderr);
-    return failed || argc < 3 ? EXIT_FAILURE : EXIT_SUCCESS;
+    for (int i = 3; i < argc; i++)
+        failed += file_compile(argv[1], argv[2], argv[i]);
+    if (argc < 4)
+        fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURES FILE.cu...\n", stderr);
+    return failed || argc < 4 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
