@@ -61,13 +61,30 @@ def wave(shape, key):
     return (height * np.cos(2 * np.pi * turns)).astype(np.float32)
 
 
-class Synthetic:
-    """Samples of the training split, each drawn when it is asked for."""
+class Samples:
+    """The training split, of which each sample is drawn when it is asked for."""
 
-    def __init__(self, shape, classes, count):
-        self.h, self.w, self.c = shape
+    def __init__(self, classes, count):
         self.classes, self.count = classes, count
         self.key = random(KEY, MASK)
+
+    def batch(self, step, size, seed=0):
+        """Samples and labels of a step; epochs leave out a short batch."""
+        epoch, position = divmod(step, self.count // size)
+        numbers = [
+            order(seed, epoch, position * size + i, self.count)
+            for i in range(size)
+        ]
+        samples, labels = zip(*map(self.sample, numbers))
+        return np.stack(samples), np.array(labels)
+
+
+class Synthetic(Samples):
+    """Images of a class."""
+
+    def __init__(self, shape, classes, count):
+        super().__init__(classes, count)
+        self.h, self.w, self.c = shape
         self.tile = (min(self.h, TILE), min(self.w, TILE))
         self.textures = {}
 
@@ -129,12 +146,32 @@ class Synthetic:
         v = np.where(v < 0, 0, np.where(v > 255, 255, v + np.float32(0.5)))
         return v.astype(np.uint8), label
 
-    def batch(self, step, size, seed=0):
-        """Images and labels of a step; epochs leave out a short batch."""
-        epoch, position = divmod(step, self.count // size)
-        numbers = [
-            order(seed, epoch, position * size + i, self.count)
-            for i in range(size)
-        ]
-        images, labels = zip(*map(self.sample, numbers))
-        return np.stack(images), np.array(labels)
+
+class Places(Synthetic):
+    """Images with the class at each pixel, and 0 where a rectangle hides it."""
+
+    def sample(self, number):
+        image, label = super().sample(number)
+        labels = np.full((self.h, self.w), label)
+        labels[self.box(random(random(self.key, number), 3))] = 0
+        return image, labels
+
+
+class Sequences(Samples):
+    """Numbers that mostly follow from the one before; labels are the next."""
+
+    def __init__(self, shape, classes, count):
+        super().__init__(classes, count)
+        (self.length,) = shape
+
+    def follow(self, token, key):
+        if uniform(key, 0) < 0.2:
+            return below(key, 1, self.classes)
+        return random(KEY, token) % self.classes
+
+    def sample(self, number):
+        key = random(self.key, number)
+        tokens = [below(key, 9, self.classes)]
+        for i in range(self.length):
+            tokens.append(self.follow(tokens[-1], random(key, 16 + i)))
+        return np.array(tokens[:-1]), np.array(tokens[1:])

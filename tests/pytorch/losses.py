@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 import torch
+from torch.nn.utils import clip_grad_norm_
 
-import data
 import weights
 from recipes import RECIPES, STEPS
 
@@ -58,19 +58,21 @@ def judged(recipe, tensors, dtype):
         for n, t in tensors.items()
     }
     net = weights.Net(tensors, recipe.frozen)
-    samples = data.Synthetic(recipe.shape, recipe.classes, recipe.samples)
+    samples = recipe.data(recipe.shape, recipe.classes, recipe.samples)
     optimizer = None
     losses = []
     for step in range(STEPS):
-        images, labels = samples.batch(step, recipe.batch)
-        images = torch.from_numpy(images).permute(0, 3, 1, 2).to(dtype)
-        labels = torch.from_numpy(labels)
-        loss = recipe.loss(recipe.forward(net, images), labels)
+        x, labels = map(torch.from_numpy, samples.batch(step, recipe.batch))
+        if x.dim() == 4:
+            x = x.permute(0, 3, 1, 2).to(dtype)
+        loss = recipe.loss(recipe.forward(net, x), labels)
         if optimizer is None:
             optimizer, set_step = recipe.update(net)
         set_step(step)
         optimizer.zero_grad()
         loss.backward()
+        if recipe.clip is not None:
+            clip_grad_norm_(net.trained().values(), recipe.clip)
         optimizer.step()
         per_sample = recipe.batch if recipe.loss.__name__[:3] == "sum" else 1
         losses.append(loss.item() / per_sample)

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 
+import data
 import nets
+import transformers
+import unet
 
 STEPS = 20
 
@@ -23,14 +26,24 @@ class Recipe:
     update: callable
     batch: int = 16
     samples: int = 16  # of the data set: the same batch again and again
-    shape: tuple = (32, 32, 3)  # of an image
+    data: callable = data.Synthetic
+    shape: tuple = (32, 32, 3)  # of a sample
     settings: dict = field(default_factory=dict)  # of the build
     classes: int = 10
     frozen: tuple = ()
+    clip: float = None  # the largest norm of all gradients
 
 
 def mean_loss(logits, labels):
     return F.cross_entropy(logits, labels)
+
+
+def smoothed_loss(logits, labels):
+    return F.cross_entropy(logits, labels, label_smoothing=0.1)
+
+
+def mean_loss_of_places(logits, labels):
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
 def sum_loss(logits, labels):
@@ -53,19 +66,27 @@ def cosine(start):
     return lambda progress: start * (1 + math.cos(math.pi * progress)) / 2
 
 
+def warmup(rate, length):
+    """From 0 up to the rate, over a number of steps."""
+    return lambda progress: rate(progress) * min(1, progress * STEPS / length)
+
+
 def with_rate(make, rate):
     """An optimizer of all that trains, under a schedule."""
 
     def update(net):
         optimizer = make(net.trained().values())
-
-        def set_step(step):
-            for group in optimizer.param_groups:
-                group["lr"] = rate(step / STEPS)
-
-        return optimizer, set_step
+        return optimizer, scheduled(optimizer, rate)
 
     return update
+
+
+def scheduled(optimizer, rate):
+    def set_step(step):
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step / STEPS)
+
+    return set_step
 
 
 def sgd(rate, momentum=0.9, nesterov=False, decay=5e-4):
@@ -85,6 +106,20 @@ def summed(peak, batch, *knots):
     """Nesterov under a summed loss: the rate per sample, decay per batch."""
     lr = piecewise(*((place, share * peak) for place, share in knots))
     return sgd(lambda p: lr(p) / batch, nesterov=True, decay=5e-4 * batch)
+
+
+def gpt_update(net):
+    """AdamW that leaves biases and norms as large as they are."""
+    kept, decayed = [], []
+    for name, p in net.trained().items():
+        keep = name.endswith(".bias") or name.startswith("layer_norm_")
+        (kept if keep else decayed).append(p)
+    groups = [
+        {"params": decayed, "weight_decay": 0.1},
+        {"params": kept, "weight_decay": 0},
+    ]
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95))
+    return optimizer, scheduled(optimizer, lambda progress: 5e-4)
 
 
 RECIPES = {
@@ -128,6 +163,48 @@ RECIPES = {
         settings={
             "width": "8",
             "lr": "piecewise(0: 0, 15/35: 0.0005, 30/35: 0.000025, 1: 0)",
+        },
+    ),
+    "unet_small": Recipe(
+        forward=unet.unet_small,
+        loss=mean_loss,
+        update=with_rate(
+            lambda p: torch.optim.AdamW(p, weight_decay=1e-4), cosine(1e-3)
+        ),
+        data=data.Places,
+        settings={
+            "width": "4",
+            "classes": "10",
+            "data": "synthetic(shape=[32, 32, 3])",
+        },
+    ),
+    "vit_tiny": Recipe(
+        forward=transformers.vit(depth=2, heads=3, patch=8),
+        loss=smoothed_loss,
+        update=with_rate(
+            lambda p: torch.optim.AdamW(p, weight_decay=0.05),
+            warmup(cosine(1e-3), 5),
+        ),
+        clip=1,
+        settings={
+            "width": "24",
+            "depth": "[1, 2]",
+            "patch": "8",
+            "classes": "10",
+            "data": "synthetic(shape=[32, 32, 3])",
+        },
+    ),
+    "gpt_nano": Recipe(
+        forward=transformers.gpt_nano,
+        loss=mean_loss_of_places,
+        update=gpt_update,
+        clip=1,
+        data=data.Sequences,
+        shape=(32,),
+        classes=65,
+        settings={
+            "drop": "0",
+            "data": "synthetic(vocabulary=65, shape=[32])",
         },
     ),
 }
