@@ -18,6 +18,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 import weights
+import whitening
 from recipes import RECIPES, STEPS
 
 
@@ -68,15 +69,28 @@ def judged(recipe, tensors, dtype):
         loss = recipe.loss(recipe.forward(net, x), labels)
         if optimizer is None:
             optimizer, set_step = recipe.update(net)
+            average = recipe.average(net) if recipe.average else None
         set_step(step)
         optimizer.zero_grad()
         loss.backward()
         if recipe.clip is not None:
             clip_grad_norm_(net.trained().values(), recipe.clip)
         optimizer.step()
+        if average:
+            average.step(step + 1)
         per_sample = recipe.batch if recipe.loss.__name__[:3] == "sum" else 1
         losses.append(loss.item() / per_sample)
     return losses
+
+
+def check_whitening(recipe, weight):
+    """The filters that a trainer starts from are PyTorch's."""
+    torch.set_default_dtype(torch.float64)
+    samples = data.Synthetic(recipe.shape, recipe.classes, recipe.samples)
+    found = whitening.apart(weight, samples, *recipe.whitening)
+    print("whitening", found)
+    if found > 1e-3:
+        raise ValueError("the whitening filters are wrong")
 
 
 def write(source, name, recipe, losses):
@@ -114,6 +128,8 @@ def main(sinter, source, *names):
             run(trainer, recipe, folder, "--init-only")
             start = os.path.join(folder, "step-00000000.safetensors")
             tensors = weights.load(start)
+            if recipe.whitening:
+                check_whitening(recipe, tensors["whiten.weight"])
             losses = judged(recipe, tensors, torch.float64)
             single = judged(recipe, tensors, torch.float32)
             print("f32", apart(single, losses))

@@ -9,6 +9,8 @@ import math
 import torch
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
+from muon import Muon
+
 torch.set_default_dtype(torch.float64)
 UPDATES, BATCH = 6, 4
 NET = """model Net(image: u8[N, 1, 3, 1]) -> f32[N, 2] {
@@ -80,41 +82,6 @@ class Lamb:
             r = m / (1 - 0.9**t) / ((v / (1 - 0.999**t)).sqrt() + self.eps)
             u = r + self.decay * w
             w.sub_(self.lr(update) * norm_or_one(w.norm(), u.norm()) * u)
-
-
-def orthogonalize(u, iterations, coefficients):
-    """Jordan's zeropower_via_newtonschulz5, in double."""
-    a, b, c = coefficients
-    x = u / (u.norm() + 1e-7)
-    if u.shape[0] > u.shape[1]:
-        x = x.T
-    for _ in range(iterations):
-        square = x @ x.T
-        x = a * x + (b * square + c * square @ square) @ x
-    return x.T if u.shape[0] > u.shape[1] else x
-
-
-class Muon:
-    """Jordan et al., 2024, as cifar10-airbench's speed run has it."""
-
-    def __init__(self, params, lr=rate, momentum=0.95, nesterov=True, decay=0,
-                 renormalize=False, iterations=5,
-                 coefficients=(3.4445, -4.7750, 2.0315)):
-        self.params, self.lr, self.momentum = list(params), lr, momentum
-        self.nesterov, self.decay = nesterov, decay
-        self.renormalize, self.iterations = renormalize, iterations
-        self.coefficients = coefficients
-        self.velocity = [torch.zeros_like(p) for p in self.params]
-
-    def step(self, update):
-        for w, v in zip(self.params, self.velocity):
-            v.mul_(self.momentum).add_(w.grad)
-            u = w.grad + self.momentum * v if self.nesterov else v
-            if self.renormalize:
-                w.mul_(math.sqrt(w.shape[0]) / w.norm())
-            w.mul_(1 - self.lr(update) * self.decay)
-            w.sub_(self.lr(update) * orthogonalize(u, self.iterations,
-                                                   self.coefficients))
 
 
 class Torch:
@@ -214,13 +181,13 @@ case(f"lars({LR}, momentum=0.8, nesterov, trust=0.3)",
 case(f"lamb({LR})", Lamb)
 case(f"lamb({LR}, eps=1e-3, weight_decay=0.3)",
      lambda p: Lamb(p, eps=1e-3, decay=0.3))
-case(f"muon({LR})", Muon, bias=False)
+case(f"muon({LR})", lambda p: Muon(p, rate), bias=False)
 case(f"muon({LR}, momentum=0.6, nesterov=false, weight_decay=0.2, "
      "coefficients=[2, -1.5, 0.5])",
-     lambda p: Muon(p, momentum=0.6, nesterov=False, decay=0.2,
+     lambda p: Muon(p, rate, momentum=0.6, nesterov=False, decay=0.2,
                     coefficients=(2, -1.5, 0.5)), bias=False)
 case(f"muon({LR}, momentum=0.6, renormalize, iterations=3)",
-     lambda p: Muon(p, momentum=0.6, renormalize=True, iterations=3),
+     lambda p: Muon(p, rate, momentum=0.6, renormalize=True, iterations=3),
      bias=False)
 case(f"sgd({LR}, momentum=0.9)",
      Torch(lambda p: optim.SGD(p, lr=1, momentum=0.9)),

@@ -13,8 +13,10 @@ import torch.nn.functional as F
 
 import data
 import nets
+import records
 import transformers
 import unet
+from groups import Orthogonal, Sgd, by_group, lookahead
 
 STEPS = 20
 
@@ -32,6 +34,8 @@ class Recipe:
     classes: int = 10
     frozen: tuple = ()
     clip: float = None  # the largest norm of all gradients
+    average: callable = None  # of the weights, written back to them
+    whitening: tuple = ()  # of the first layer: normalization, eps
 
 
 def mean_loss(logits, labels):
@@ -48,6 +52,16 @@ def mean_loss_of_places(logits, labels):
 
 def sum_loss(logits, labels):
     return F.cross_entropy(logits, labels, reduction="sum")
+
+
+def sum_smooth_loss(logits, labels):
+    return F.cross_entropy(
+        logits, labels, label_smoothing=0.2, reduction="sum"
+    )
+
+
+def sum_half_smooth_loss(logits, labels):
+    return sum_smooth_loss(logits, labels) / 2
 
 
 def piecewise(*knots):
@@ -120,6 +134,41 @@ def gpt_update(net):
     ]
     optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95))
     return optimizer, scheduled(optimizer, lambda progress: 5e-4)
+
+
+def biases_faster(rate, momentum, decay, *more):
+    """The rate is of the share of the run that is over."""
+    return by_group(
+        Sgd("*", lambda s: rate(s / STEPS), momentum, decay),
+        Sgd("*.bias", lambda s: 64 * rate(s / STEPS), momentum, decay / 64),
+        *more,
+    )
+
+
+def cubed(done):
+    """The decay of averages in the records."""
+    return 0.95**5 * (done / STEPS) ** 3
+
+
+def muon_groups(batch, share):
+    """Everything but the whitening's bias at a share of the recipe's rates."""
+    decay = 2e-6 * batch
+
+    def ramp(s):
+        return share * (1 - s / STEPS)
+
+    return by_group(
+        Sgd("*.bias", lambda s: 0.053 * ramp(s), 0.85, decay / 0.053),
+        Sgd("whiten.bias", lambda s: 0.053 * (1 - s / 3), 0.85, decay / 0.053, 3),
+        Sgd("head.weight", lambda s: 0.67 * ramp(s), 0.85, decay / 0.67),
+        Orthogonal(
+            "group*.conv_*.weight",
+            lambda s: 0.24 * ramp(s),
+            momentum=0.6,
+            renormalize=True,
+            iterations=3,
+        ),
+    )
 
 
 RECIPES = {
@@ -206,5 +255,30 @@ RECIPES = {
             "drop": "0",
             "data": "synthetic(vocabulary=65, shape=[32])",
         },
+    ),
+    "hlb": Recipe(
+        forward=records.hlb,
+        loss=sum_half_smooth_loss,
+        update=biases_faster(
+            lambda p: 1.525 / 512 * piecewise((0, 0), (0.23, 1), (1, 0.07))(p),
+            0.85,
+            6.687e-4 * 32,
+        ),
+        batch=32,
+        samples=32,
+        settings={"width": "16"},
+        frozen=("whiten.weight",),
+        whitening=(records.normalize, 1e-2),
+        average=lookahead(cubed, start=2),
+    ),
+    "airbench94_muon": Recipe(
+        forward=records.airbench94_muon,
+        loss=sum_smooth_loss,
+        update=muon_groups(32, 0.05),
+        batch=32,
+        samples=32,
+        settings={"width": "16", "ramp": "0.05 * (1 - progress)"},
+        frozen=("whiten.weight",),
+        whitening=(records.normalize, 5e-4),
     ),
 }
