@@ -486,9 +486,9 @@ static bool takes_tensor(const Call *c) {
 static Value computed(Expansion *e, const Call *c, bool truth, double x) {
     if (truth)
         return (Value){.kind = VALUE_TRUTH, .truth = x != 0, .at = c->at};
-    if (isfinite(x))
+    if (number_fits(x))
         return value_number(x, c->at);
-    report(e->diags, D_range, c->at, "the result is not a finite number");
+    report(e->diags, D_range, c->at, "the result is not finite in f32");
     return value_poison();
 }
 

@@ -65,6 +65,9 @@ struct Binding {
 
 Value value_poison(void);
 Value value_number(double number, Span at);
+
+// Whether a number can enter a graph, whose scalars are f32.
+bool number_fits(double number);
 Value value_tensor(NodeId node, Span at);
 
 // "a number", "a tensor"

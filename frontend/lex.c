@@ -4,6 +4,7 @@
 #include "frontend/lex.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,9 +187,10 @@ static void lex_number(Lexer *l) {
     }
     skip_exponent(l);
     double value = strtod(text + start, NULL);
-    if (!isfinite(value)) {
-        report(l->diags, D_number, span_from(l, start),
-               "this number is too large");
+    if (!(value <= FLT_MAX)) {
+        Diagnostic *d = report(l->diags, D_number, span_from(l, start),
+                               "this number is too large");
+        diag_note(d, "the largest is %g", (double)FLT_MAX);
         value = 1;
     }
     add_token(l, TOKEN_NUMBER, start)->number = value;

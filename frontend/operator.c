@@ -96,8 +96,8 @@ static Value operate_numbers(Expansion *e, TokenKind op, Value a, Value b,
                op_text(op));
         return value_poison();
     }
-    if (v.kind == VALUE_NUMBER && !isfinite(v.number)) {
-        report(e->diags, D_range, at, "the result is not a finite number");
+    if (v.kind == VALUE_NUMBER && !number_fits(v.number)) {
+        report(e->diags, D_range, at, "the result is not finite in f32");
         return value_poison();
     }
     return v;

@@ -2,12 +2,19 @@
 
 #include "frontend/expand.h"
 
+#include <float.h>
+#include <math.h>
+
 Value value_poison(void) {
     return (Value){.kind = VALUE_POISON};
 }
 
 Value value_number(double number, Span at) {
     return (Value){.kind = VALUE_NUMBER, .number = number, .at = at};
+}
+
+bool number_fits(double number) {
+    return fabs(number) <= FLT_MAX;
 }
 
 Value value_tensor(NodeId node, Span at) {

@@ -153,7 +153,7 @@ static const struct {
     {"image |> max_pool(2, pad=[2, 2]) |> flatten |> linear(2)", "E0315"},
     {"image |> conv(2, 3, stride=0) |> flatten |> linear(2)", "E0306"},
     {"image |> conv(-1, 3) |> flatten |> linear(2)", "E0306"},
-    {"image |> flatten |> linear(1e300)", "E0306"},
+    {"image |> flatten |> linear(1e30)", "E0306"},
     {"image |> conv(2, 9, pad=0) |> flatten |> linear(2)", "E0313"},
 };
 
