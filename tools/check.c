@@ -8,7 +8,8 @@
 // A layer as the model's author sees it: the forward nodes of one path.
 typedef struct {
     const char *path;
-    Type type; // of its last node
+    Type type;    // of its last node with samples, else of its parameter
+    bool samples; // whether the first dimension is the batch
     int64_t parameters, flops;
 } Layer;
 
@@ -89,19 +90,26 @@ static Layers layers_of(Arena *a, const Program *p) {
         const char *path = layer_path(a, node);
         Layer *layer = path ? layer_at(&l, path) : NULL;
         node_count(&l, layer, p, n);
-        if (layer && batched[n] && node->op != OP_input &&
-            node->type.dim[0] == p->recipe.batch)
+        if (!layer)
+            continue;
+        bool samples = batched[n] && node->op != OP_input &&
+                       node->type.dim[0] == p->recipe.batch;
+        if (samples || (!layer->samples && node->op == OP_param))
             layer->type = node->type;
+        layer->samples |= samples;
     }
     return l;
 }
 
-// [N, 32, 32, 64]
-static const char *shape_text(Arena *a, Type type) {
+// [N, 32, 32, 64]; [128, 48] of what is the same for all samples.
+static const char *shape_text(Arena *a, const Layer *layer) {
     Text t = text_new(a);
-    text_add(&t, "[N");
-    for (int i = 1; i < type.rank; i++)
-        text_add(&t, ", %" PRId64, type.dim[i]);
+    text_add(&t, "[");
+    for (int i = 0; i < layer->type.rank; i++)
+        if (i == 0 && layer->samples)
+            text_add(&t, "N");
+        else
+            text_add(&t, "%s%" PRId64, i ? ", " : "", layer->type.dim[i]);
     text_add(&t, "]");
     return text_string(&t);
 }
@@ -118,7 +126,7 @@ static void layers_print(Arena *a, Text *t, const Layers *l) {
     for (int i = 0; i < l->count; i++) {
         const Layer *layer = &l->layer[i];
         text_add(t, "%-*s  %-20s%12" PRId64 "%14" PRId64 "\n", wide,
-                 layer->path, shape_text(a, layer->type), layer->parameters,
+                 layer->path, shape_text(a, layer), layer->parameters,
                  layer->flops);
     }
 }
