@@ -119,7 +119,7 @@ static bool build(Run *r) {
     const char *cc = getenv("CC") ? getenv("CC") : "cc";
     const char *command = arena_format(
         r->a,
-        "cd %s && %s -std=gnu11 -g -fPIC -march=native -fopenmp-simd "
+        "cd %s && %s -std=gnu11 -fPIC -march=native -fopenmp-simd "
         "-ffp-contract=off %s -I%s -c model.c -o model.o && "
         "%s -shared model.o -o model.so -lm",
         r->folder, cc, r->test->simt ? "-O1 -DSINTER_SIMT" : "-O2",
