@@ -17,6 +17,7 @@ import tempfile
 import torch
 from torch.nn.utils import clip_grad_norm_
 
+import data
 import weights
 import whitening
 from recipes import RECIPES, STEPS

@@ -150,6 +150,17 @@ def cubed(done):
     return 0.95**5 * (done / STEPS) ** 3
 
 
+def airbench(peak, decay, *knots):
+    ramp = piecewise(*knots)
+    decay *= 1024 / peak
+
+    def rate(progress):
+        return peak / 7850.67 * ramp(progress)
+
+    whiten = Sgd("whiten.bias", lambda s: rate(s / STEPS), 0.85, decay, until=3)
+    return biases_faster(rate, 0.85, decay, whiten)
+
+
 def muon_groups(batch, share):
     """Everything but the whitening's bias at a share of the recipe's rates."""
     decay = 2e-6 * batch
@@ -256,6 +267,23 @@ RECIPES = {
             "data": "synthetic(vocabulary=65, shape=[32])",
         },
     ),
+    "resnet9_tricks": Recipe(
+        forward=records.resnet9_tricks,
+        loss=sum_smooth_loss,
+        update=biases_faster(
+            lambda p: piecewise((0, 0), (0.2, 0.05), (0.8, 0.005))(p) / 64,
+            0.9,
+            5e-4 * 64,
+        ),
+        batch=64,
+        samples=64,
+        settings={
+            "width": "8",
+            "lr": "piecewise(0: 0, 20%: 0.05, 80%: 0.005)",
+        },
+        frozen=("whiten.weight",),
+        whitening=(records.normalize_page, 1e-2),
+    ),
     "hlb": Recipe(
         forward=records.hlb,
         loss=sum_half_smooth_loss,
@@ -271,6 +299,14 @@ RECIPES = {
         whitening=(records.normalize, 1e-2),
         average=lookahead(cubed, start=2),
     ),
+    "airbench94": Recipe(
+        forward=records.airbench94,
+        loss=sum_smooth_loss,
+        update=airbench(11.5, 0.0153, (0, 0.2), (0.23, 1), (1, 0.07)),
+        frozen=("whiten.weight",),
+        whitening=(records.normalize, 5e-4),
+        average=lookahead(cubed),
+    ),
     "airbench94_muon": Recipe(
         forward=records.airbench94_muon,
         loss=sum_smooth_loss,
@@ -280,5 +316,16 @@ RECIPES = {
         settings={"width": "16", "ramp": "0.05 * (1 - progress)"},
         frozen=("whiten.weight",),
         whitening=(records.normalize, 5e-4),
+    ),
+    "airbench96": Recipe(
+        forward=records.airbench96,
+        loss=sum_smooth_loss,
+        update=airbench(9, 0.012, (0, 0.2), (0.1, 1), (1, 0)),
+        batch=32,
+        samples=32,
+        settings={"width": "16"},
+        frozen=("whiten.weight",),
+        whitening=(records.normalize, 5e-4),
+        average=lookahead(cubed),
     ),
 }

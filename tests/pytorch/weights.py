@@ -65,19 +65,22 @@ class Net:
         b = self.optional(path + ".bias")
         return torch.nn.functional.linear(x, w, b)
 
-    def batch_norm(self, x, path, eps=1e-5, momentum=0.1):
+    def batch_norm(self, x, path, eps=1e-5, momentum=0.1, ghost=1):
+        """With ghost, samples i, i + ghost and so on are a batch of their own."""
         for name in (".running_mean", ".running_var"):
             self.statistics.setdefault(path + name, self.tensors[path + name])
+        scale, bias = self.optional(path + ".scale"), self.optional(path + ".bias")
+        splits = x.reshape(-1, ghost * x.shape[1], *x.shape[2:])
         return torch.nn.functional.batch_norm(
-            x,
-            self.statistics[path + ".running_mean"],
-            self.statistics[path + ".running_var"],
-            self.optional(path + ".scale"),
-            self.optional(path + ".bias"),
+            splits,
+            self.statistics[path + ".running_mean"].view(-1),
+            self.statistics[path + ".running_var"].view(-1),
+            None if scale is None else scale.repeat(ghost),
+            None if bias is None else bias.repeat(ghost),
             self.training,
             momentum,
             eps,
-        )
+        ).view_as(x)
 
     def trained(self):
         """The parameters that a forward pass has used, and their names."""
