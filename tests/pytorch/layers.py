@@ -269,14 +269,14 @@ LOSSES = {
 }
 
 
-def train_block(loss, data_set):
+def train_block(loss, data_set, more=""):
     return f"""
 train Numbers {{
   data      = {data_set}
   batch     = {BATCH}, drop_last
   steps     = 1
   loss      = {loss}
-  optimizer = sgd(lr=1, momentum=0.5)
+  optimizer = sgd(lr=1, momentum=0.5){more}
 }}
 """
 
@@ -297,7 +297,9 @@ def layers_model(shapes):
         weight = f"weighted({shapes[name]})" if shapes else "flat"
         text += f"  t = t + (start([{shape}]) |> {chain} |> {weight} as {name})\n"
     loss = "sum(output + 0 * label)"
-    return text + "  t\n}\n" + train_block(loss, "synthetic(targets)")
+    # What chooses rows of a table does not train.
+    frozen = '\n  freeze "embedding.parameter_1.value"'
+    return text + "  t\n}\n" + train_block(loss, "synthetic(targets)", frozen)
 
 
 def loss_model(data_set, loss):
