@@ -200,4 +200,9 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
 // it, and _ for anything else.
 const char *file_text(Arena *a, const char *file);
 
+// ---- tidy.c ----
+
+// A body without the indices that none of its lines asks for.
+Text text_tidied(Arena *a, const Text *body);
+
 #endif

@@ -136,6 +136,7 @@ static Kernel write_kernel(const Graph *host, const Graph *device, Arena *a,
         emit_update(&e, &body, grid);
     else
         emit_check(&e, &body, grid);
+    body = text_tidied(a, &body);
     write_comment(&e, &all);
     text_bytes(&all, text_string(&e.tables), e.tables.length);
     write_signature(&e, &all, &p);

@@ -30,12 +30,16 @@ Place place_broadcast(Emit *e, Place p, Type operand) {
     return q;
 }
 
-// An index as an operand of * and +.
-static const char *factor(Emit *e, const char *index) {
+static bool is_name(const char *index) {
     for (const char *s = index; *s != '\0'; s++)
         if (!isalnum((unsigned char)*s) && *s != '_')
-            return arena_format(e->a, "(%s)", index);
-    return index;
+            return false;
+    return true;
+}
+
+// An index as an operand of * and +.
+static const char *factor(Emit *e, const char *index) {
+    return is_name(index) ? index : arena_format(e->a, "(%s)", index);
 }
 
 bool has_rows(Place p) {
@@ -261,7 +265,9 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
         return q;
     rest.whole = false;
     const char *number = type_count(from) > INT32_MAX ? "size_t" : "int";
-    const char *element = declared(e, s, number, "i", place_offset(e, rest));
+    const char *element = place_offset(e, rest);
+    if (!is_name(element))
+        element = declared(e, s, number, "i", element);
     for (int k = 0; k < i; k++)
         left *= from.dim[k];
     while (i-- > 0) {

@@ -58,11 +58,10 @@ KERNEL(256) k01_gather_grad(
             if (i < lo || i >= hi || (i - lo) % TY != ty) continue;
             float sum[VW];
             load_f32(sum, p9 + (size_t)i * C + c, VW);
-            const int i1 = j;
-            const int i2 = i1 % 8;
-            const int i3 = i1 / 8;
+            const int i1 = j % 8;
+            const int i2 = j / 8;
             float v3[VW];
-            load_act(v3, p3 + ((size_t)i3 * 8 + i2) * 16 + c, VW);
+            load_act(v3, p3 + ((size_t)i2 * 8 + i1) * 16 + c, VW);
             LANES_DO(k, VW) {
                 const float v7 = v2[k] * v3[k];
                 sum[k] += v7;
