@@ -14,7 +14,8 @@
 // become one cluster.  A sum over what a kernel stores anyway joins that kernel
 // and has its depth.  All assignments are one cluster, launched last.  Then
 // the graph is rebuilt cluster by cluster, each with its own copies of the
-// nodes between its inputs and its roots.
+// nodes between its inputs and its roots, and of what it would read although
+// it has all that it follows from.
 //
 // A fused kernel computes in f32 and rounds where it stores, so fusing changes
 // results only by leaving roundings out.
@@ -124,8 +125,10 @@ static void store_by_kind(Fuse *f) {
         bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
                        d->op == OP_all_finite;
         bool unfused = f->options->level == 0;
-        for (int i = 0; i < d->num_args && library; i++)
+        for (int i = 0; i < d->num_args && library; i++) {
             store(f, d->arg[i]);
+            f->called[memory_base(f, d->arg[i])] = true;
+        }
         if (!(facts(f, n) & EFFECT) && !node_immediate(d) &&
             (unfused || !is_inline(f, n)))
             store(f, n);
@@ -431,11 +434,13 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .scratch = scratch,
               .options = o,
               .stored = ARENA_ARRAY(scratch, g->count, bool),
+              .called = ARENA_ARRAY(scratch, g->count, bool),
               .depth = ARENA_ARRAY(scratch, g->count, int),
               .source = ARENA_ARRAY(scratch, g->count, NodeId),
               .host = ARENA_ARRAY(scratch, g->count, NodeId),
               .row = ARENA_ARRAY(scratch, g->count, NodeId),
               .cluster = ARENA_ARRAY(scratch, g->count, int),
+              .again = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     store_by_kind(&f);
     store_taken(&f);

@@ -31,12 +31,14 @@ typedef struct {
     Arena *scratch;
     const PassOptions *options;
     bool *stored; // is in memory; for views, asks the operand to be
+    bool *called; // is read by a library, a check or as an output
     bool changed; // something became stored
     int *depth;
     NodeId *source; // the root it is computed from, see fuse.c
     NodeId *host;   // of a sum, the root whose kernel computes it, or NO_NODE
     NodeId *row;    // the row reduction in its inline tree, or NO_NODE
     int *cluster;   // of a root
+    int *again;     // the last cluster that computes a stored node once more
     Cluster *clusters;
     int count;
 } Fuse;
@@ -84,10 +86,24 @@ static inline bool in_memory(const Fuse *f, NodeId n) {
     return f->stored[n] || (is_leaf(f, n) && !node_immediate(at(f, n)));
 }
 
+// The node whose memory a view of something in memory is.
+static inline NodeId memory_base(const Fuse *f, NodeId n) {
+    while ((facts(f, n) & VIEW) && in_memory(f, n))
+        n = at(f, n)->arg[0];
+    return n;
+}
+
 // ---- fuse_cost.c ----
 
 // Which nodes would cost less stored than computed by each of their users.
 bool *find_dear(const Fuse *f);
+
+// ---- fuse_recompute.c ----
+
+// Marks in f->again what cluster k would read although it can compute it from
+// what else it reads.  reader holds, for each node, the last cluster that was
+// found to read it.  False where there is nothing.
+bool find_again(Fuse *f, int k, int *reader);
 
 // ---- fuse_place.c ----
 

@@ -12,20 +12,21 @@ static int by_number(const void *a, const void *b) {
 }
 
 // Lists the nodes that cluster k computes, in the order of the old graph.
-// mark[n] is the last cluster that listed n.
-static void find_members(Fuse *f, int k, int *mark, NodeId *stack) {
+// mark[n] is the last list that n is in, and `list` the number of this one.
+static void list_members(Fuse *f, int k, int list, int *mark, NodeId *stack) {
     Cluster *c = &f->clusters[k];
     int height = 0, done = 0;
     for (int i = 0; i < c->num_roots; i++) {
-        mark[c->root[i]] = k;
+        mark[c->root[i]] = list;
         stack[height++] = c->root[i];
     }
     while (done < height) {
         const Node *d = at(f, stack[done++]);
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            if (mark[arg] != k && !is_leaf(f, arg) && !in_memory(f, arg)) {
-                mark[arg] = k;
+            bool reads = in_memory(f, arg) && f->again[arg] != k;
+            if (mark[arg] != list && !is_leaf(f, arg) && !reads) {
+                mark[arg] = list;
                 stack[height++] = arg;
             }
         }
@@ -34,6 +35,20 @@ static void find_members(Fuse *f, int k, int *mark, NodeId *stack) {
     c->member = ARENA_ARRAY(f->scratch, (size_t)height, NodeId);
     memcpy(c->member, stack, (size_t)height * sizeof *stack);
     c->num_members = height;
+}
+
+static void find_members(Fuse *f) {
+    NodeId count = f->old->count;
+    int *mark = ARENA_ARRAY(f->scratch, count, int);
+    int *reader = ARENA_ARRAY(f->scratch, count, int);
+    NodeId *stack = ARENA_ARRAY(f->scratch, (size_t)count + 1, NodeId);
+    for (NodeId n = 0; n < count; n++)
+        mark[n] = reader[n] = f->again[n] = NONE;
+    for (int k = 0; k < f->count; k++) {
+        list_members(f, k, 2 * k, mark, stack);
+        if (find_again(f, k, reader))
+            list_members(f, k, 2 * k + 1, mark, stack);
+    }
 }
 
 static bool needs_scratch(const Fuse *f, const Cluster *c) {
@@ -221,14 +236,11 @@ Graph *place_groups(Fuse *f) {
                  .shared = ARENA_ARRAY(f->scratch, old->count, NodeId),
                  .own = ARENA_ARRAY(f->scratch, old->count, NodeId),
                  .owner = ARENA_ARRAY(f->scratch, old->count, int)};
-    int *mark = ARENA_ARRAY(f->scratch, old->count, int);
-    NodeId *stack = ARENA_ARRAY(f->scratch, (size_t)old->count + 1, NodeId);
     for (NodeId n = 0; n < old->count; n++) {
         r.shared[n] = NO_NODE;
-        r.owner[n] = mark[n] = NONE;
+        r.owner[n] = NONE;
     }
-    for (int k = 0; k < f->count; k++)
-        find_members(f, k, mark, stack);
+    find_members(f);
     Views views = find_views(f);
     place_leaves(f, &r, &views);
     place_clusters(f, &r, &views);

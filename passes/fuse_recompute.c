@@ -1,0 +1,88 @@
+// What a kernel computes once more although it is in memory for a library: a
+// value that follows element by element from tensors which the kernel reads
+// anyway, as relu(x) in the gradient of a batch_norm of x.
+
+#include "passes/fuse.h"
+
+enum { FEW = 32 }; // operations that are looked at for one value
+
+// The kernel that is looked at, and for each node the last kernel that reads it
+// from memory.
+typedef struct {
+    Fuse *f;
+    int k;
+    int *reader;
+} Reading;
+
+// Whether the kernel has all that n is computed from.  A value for each column
+// costs no more than reading it.
+static bool has_operands(const Reading *r, NodeId n, int *budget) {
+    const Fuse *f = r->f;
+    for (int i = 0; i < at(f, n)->num_args; i++) {
+        NodeId arg = at(f, n)->arg[i];
+        if (node_immediate(at(f, arg)) || f->cluster[arg] == r->k ||
+            f->again[arg] == r->k)
+            continue;
+        if (in_memory(f, arg)) {
+            NodeId base = memory_base(f, arg);
+            if (r->reader[base] != r->k && !is_small(f, base))
+                return false;
+            continue;
+        }
+        bool cheap = (facts(f, arg) & POINTWISE) &&
+                     (is_small(f, arg) || !(facts(f, arg) & COSTLY));
+        if (!cheap || --*budget < 0 || !has_operands(r, arg, budget))
+            return false;
+    }
+    return true;
+}
+
+static bool is_worth(const Reading *r, NodeId n) {
+    const Fuse *f = r->f;
+    int budget = FEW;
+    return f->called[n] && (facts(f, n) & POINTWISE) &&
+           !(facts(f, n) & COSTLY) && !is_small(f, n) &&
+           has_operands(r, n, &budget);
+}
+
+// Whether all of the kernel that uses n wants the same elements as of the rest.
+static bool stays_in_place(const Fuse *f, const Cluster *c, NodeId n) {
+    for (int i = 0; i < c->num_members; i++) {
+        const Node *d = at(f, c->member[i]);
+        for (int j = 0; j < d->num_args; j++)
+            if (d->arg[j] == n &&
+                !(op_info[d->op].facts & (POINTWISE | REDUCES)))
+                return false;
+    }
+    return true;
+}
+
+static bool walks_elements(const Cluster *c) {
+    return c->kind == GROUP_GRID || c->kind == GROUP_ROWS;
+}
+
+// In the order of the graph, so that what follows from a value that is
+// computed again is found too.
+bool find_again(Fuse *f, int k, int *reader) {
+    Reading r = {f, k, reader};
+    const Cluster *c = &f->clusters[k];
+    bool any = false;
+    if (!walks_elements(c) || f->options->level == 0)
+        return false;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < c->num_members; i++) {
+            const Node *d = at(f, c->member[i]);
+            for (int j = 0; j < d->num_args; j++) {
+                NodeId arg = d->arg[j];
+                if (!in_memory(f, arg))
+                    continue;
+                reader[memory_base(f, arg)] = k;
+                if (pass == 0 || f->cluster[arg] == k || f->again[arg] == k ||
+                    !is_worth(&r, arg) || !stays_in_place(f, c, arg))
+                    continue;
+                f->again[arg] = k;
+                any = true;
+            }
+        }
+    return any;
+}
