@@ -148,6 +148,9 @@ bool is_uniform(Type t, Place p);
 // As value_at for a node that needs a window of its operand.
 const char *window_value(Emit *e, Scope *s, NodeId n, Place p);
 
+// Stores the elements of output n, a pool's gradient, in the window at p.
+void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p);
+
 // ---- sums over blocks: finish.c ----
 
 // Whether n is a reduction over columns or over everything: one whose result

@@ -172,6 +172,12 @@ static void emit_pivots(Emit *e, Scope *s, Type space) {
     }
 }
 
+// Whether n is stored window by window, in a kernel that walks over windows.
+static bool is_unfolded(const Emit *e, NodeId n) {
+    return e->stored[n] && pool_unfolded(e->g, n) != NO_NODE &&
+           !type_same_shape(e->g->node[n].type, e->group->space);
+}
+
 // Everything that is done for one row and one vector of columns.
 static void emit_row(Emit *e, Scope *row, Place p) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
@@ -180,6 +186,8 @@ static void emit_row(Emit *e, Scope *row, Place p) {
             Place q = place_broadcast(e, p, e->g->node[d->arg[0]].type);
             q.lanes = p.lanes;
             sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
+        } else if (is_unfolded(e, n)) {
+            emit_unfolded(e, row, n, p);
         } else if (e->stored[n] && d->op != OP_scratch) {
             emit_store(e, row, n, p, value_at(e, row, n, p));
         }

@@ -267,6 +267,73 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
     return sum;
 }
 
+// The value of n at p, kept for scopes behind the lane loop of s.
+static const char *keep(Emit *e, Scope *s, NodeId n, Place p,
+                        const char *stem) {
+    const char *name = value_name(e, stem, n);
+    const char *value = value_at(e, s, n, p);
+    text_line(&s->before, "%s %s[%s];", held_type(e->g->node[n].type.dtype),
+              name, p.lanes);
+    text_line(&s->lanes, "%s[k] = %s;", name, value);
+    return arena_format(e->a, "%s[k]", name);
+}
+
+// Opens a loop over the rows or columns of the window with this index; the last
+// window has those that are left over.
+static void unfold_open(Scope *s, const char *name, const char *index,
+                        int64_t window, int64_t count, int64_t size,
+                        const char *end) {
+    long long w = (long long)window;
+    int64_t rest = size - count * window;
+    if (rest > 0)
+        text_line(&s->before,
+                  "for (int %s = 0; %s < (%s < %lld ? %lld : %lld); %s++)%s",
+                  name, name, index, (long long)count - 1, w,
+                  w + (long long)rest, name, end);
+    else
+        text_line(&s->before, "for (int %s = 0; %s < %lld; %s++)%s", name, name,
+                  w, name, end);
+    s->before.indent++;
+}
+
+void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
+    NodeId pool = pool_unfolded(e->g, n);
+    const Node *d = &e->g->node[pool];
+    NodeId dy = d->arg[d->num_args - 1];
+    Pool w = pool_of(d, d->type, e->g->node[dy].type);
+    const char *term = keep(e, s, dy, p, "dy");
+    int i = ++e->num_indices;
+    const char *r = arena_format(e->a, "r%d", i);
+    const char *q = arena_format(e->a, "q%d", i);
+    if (d->op == OP_max_pool_grad)
+        term = arena_format(e->a, "%s == %s * %lld + %s ? %s : 0",
+                            keep(e, s, d->arg[0], p, "at"), r,
+                            (long long)w.columns, q, term);
+    else
+        term = arena_format(
+            e->a, "%s * %s", term,
+            literal(e->a, F32, 1.0 / (double)(w.rows * w.columns)));
+    if (!w.covers)
+        term = arena_format(e->a, "%s < %lld && %s < %lld ? (%s) : 0", r,
+                            (long long)w.rows, q, (long long)w.columns, term);
+    Scope *inner = block_open(e, s, p.lanes, 2);
+    unfold_open(inner, r, p.index[1], w.rows, p.dim[1], d->type.dim[1], "");
+    unfold_open(inner, q, p.index[2], w.columns, p.dim[2], d->type.dim[2],
+                " {");
+    Place at = p;
+    at.whole = false;
+    at.dim[1] = d->type.dim[1];
+    at.dim[2] = d->type.dim[2];
+    at.index[1] = axis_in_window(e, inner, "h", p.index[1], w.rows, r, 0);
+    at.index[2] = axis_in_window(e, inner, "w", p.index[2], w.columns, q, 0);
+    const char *value = value_set(e, inner, pool, at, term);
+    emit_store(e, inner, n, at, n == pool ? value : value_at(e, inner, n, at));
+    scope_close(e, inner, &s->after);
+    s->after.indent++;
+    text_line(&s->after, "}");
+    s->after.indent--;
+}
+
 // ---- what was resized ----
 
 // Opens a loop over the rows or columns of the result, of which there are `to`,

@@ -33,6 +33,21 @@ Extent reduce_extent(const Graph *g, NodeId n) {
     return OVER_OTHER;
 }
 
+NodeId pool_unfolded(const Graph *g, NodeId n) {
+    while (g->node[n].op == OP_cast)
+        n = g->node[n].arg[0];
+    const Node *d = &g->node[n];
+    if (d->op != OP_max_pool_grad && d->op != OP_avg_pool_grad)
+        return NO_NODE;
+    for (int i = 0; i < 2; i++)
+        if (node_ints(d, ATTR_window, i, 1) != node_ints(d, ATTR_stride, i, 1))
+            return NO_NODE;
+    for (int i = 0; i < 4; i++)
+        if (node_ints(d, ATTR_pad, i, 0) != 0)
+            return NO_NODE;
+    return n;
+}
+
 int reduce_slots(const Graph *g, NodeId n) {
     return g->node[n].op == OP_var ? 2 : 1;
 }
@@ -119,6 +134,19 @@ int space_grid(Type space, bool host) {
     return blocks < 1 ? 1 : (int)blocks;
 }
 
+// What a kernel that stores n walks over: the windows of a pool whose gradient
+// it makes of values that it computes.
+static Type output_space(const Graph *g, NodeId n) {
+    NodeId pool = pool_unfolded(g, n);
+    if (pool != NO_NODE && g->node[pool].group == g->node[n].group) {
+        const Node *d = &g->node[pool];
+        const Node *dy = &g->node[d->arg[d->num_args - 1]];
+        if (dy->group == d->group)
+            return dy->type;
+    }
+    return g->node[n].type;
+}
+
 // The kind and the space follow from the operations: a row reduction fixes the
 // space of a ROWS group, any other reduction or the first output that of GRID.
 static void describe(const Graph *g, const bool *stored, Group *group) {
@@ -149,7 +177,7 @@ static void describe(const Graph *g, const bool *stored, Group *group) {
     }
     for (NodeId n = group->first; n <= group->last && !have_space; n++)
         if (stored[n] && g->node[n].op != OP_scratch) {
-            group->space = g->node[n].type;
+            group->space = output_space(g, n);
             have_space = true;
         }
 }

@@ -33,6 +33,11 @@ typedef struct {
 // What a reduction node reduces over.
 Extent reduce_extent(const Graph *g, NodeId n);
 
+// The gradient of a pool that n is, also behind casts, if the pool's windows
+// lie side by side: each window is then a place of its own to write to. NO_NODE
+// if it is none.
+NodeId pool_unfolded(const Graph *g, NodeId n);
+
 // Numbers that a reduction carries from row to row: 2 for var.
 int reduce_slots(const Graph *g, NodeId n);
 

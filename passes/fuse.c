@@ -87,14 +87,34 @@ static bool is_repeated(const Fuse *f, NodeId n, NodeId arg) {
            count != space_rows(at(f, n)->type) && !is_kept(f, n, arg);
 }
 
+// The gradient of a pool that one kernel stores and no other asks for, for each
+// node of the graph: that kernel computes each window's value once.
+static bool *find_unfolded(const Fuse *f) {
+    const Graph *g = f->old;
+    uint32_t *uses = graph_uses(g, f->scratch);
+    bool *unfolded = ARENA_ARRAY(f->scratch, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        NodeId pool = f->stored[n] ? pool_unfolded(g, n) : NO_NODE;
+        if (pool == NO_NODE || f->options->level == 0)
+            continue;
+        unfolded[pool] = true;
+        for (NodeId m = n; m != pool; m = at(f, m)->arg[0])
+            unfolded[pool] &= uses[at(f, m)->arg[0]] == 1;
+    }
+    return unfolded;
+}
+
 // Of the costly values that would be computed repeatedly, those are stored
 // with which the others are costly no more.
 static void store_costly(Fuse *f) {
     bool *repeated = ARENA_ARRAY(f->scratch, f->old->count, bool);
     bool *costly = ARENA_ARRAY(f->scratch, f->old->count, bool);
-    for (NodeId n = 0; n < f->old->count; n++)
-        for (int i = 0; i < at(f, n)->num_args; i++)
+    bool *unfolded = find_unfolded(f);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        int last = at(f, n)->num_args - unfolded[n];
+        for (int i = 0; i < last; i++)
             repeated[at(f, n)->arg[i]] |= is_repeated(f, n, at(f, n)->arg[i]);
+    }
     for (NodeId n = 0; n < f->old->count; n++) {
         costly[n] = is_costly(f, n);
         for (int i = 0; i < at(f, n)->num_args; i++)
@@ -243,6 +263,20 @@ static NodeId find_source(const Fuse *f, NodeId n) {
     return source;
 }
 
+static Type root_space(const Fuse *f, NodeId n) {
+    if (f->row[n] != NO_NODE)
+        return at(f, at(f, f->row[n])->arg[0])->type;
+    if (facts(f, n) & REDUCES)
+        return at(f, at(f, n)->arg[0])->type;
+    NodeId pool = pool_unfolded(f->old, n);
+    if (pool != NO_NODE && (pool == n || !f->stored[pool])) {
+        NodeId dy = at(f, pool)->arg[at(f, pool)->num_args - 1];
+        if (!in_memory(f, dy))
+            return at(f, dy)->type;
+    }
+    return at(f, n)->type;
+}
+
 // The root whose kernel can also compute the sum n: it walks over the same
 // elements, and nothing else that n needs is made at the same time.
 static NodeId find_host(const Fuse *f, NodeId n) {
@@ -252,7 +286,7 @@ static NodeId find_host(const Fuse *f, NodeId n) {
     NodeId arg = at(f, n)->arg[0], source = f->source[arg];
     if (source == NO_NODE || (facts(f, source) & REDUCES) ||
         root_kind(f, source) != GROUP_GRID ||
-        !type_same_shape(at(f, source)->type, at(f, arg)->type))
+        !type_same_shape(root_space(f, source), at(f, arg)->type))
         return NO_NODE;
     return source;
 }
@@ -274,14 +308,6 @@ static void find_depths(Fuse *f) {
             f->source[n] = find_source(f, n);
         }
     }
-}
-
-static Type root_space(const Fuse *f, NodeId n) {
-    if (f->row[n] != NO_NODE)
-        return at(f, at(f, f->row[n])->arg[0])->type;
-    if (facts(f, n) & REDUCES)
-        return at(f, at(f, n)->arg[0])->type;
-    return at(f, n)->type;
 }
 
 // Sets of the stored tensors that a node reads, as 64 bits: two roots whose
