@@ -108,6 +108,8 @@ typedef struct {
     int64_t arena, bound; // bytes: planned, and the largest sum live at once
 } Cost;
 
+// What rides on library calls is launched and counted all the same: ir/ride.h
+// says what a device saves that takes them.
 Cost graph_cost(const Graph *g);
 
 // Multiply-adds of one node, times 2.  0 for what is not a contraction.

@@ -10,6 +10,7 @@
 //   golden/passes/P/X.ir      opt --run=P on what stands before the line ---:
 //                             stdout is what stands after it
 //   golden/kernels/X.ir       opt --emit=cu: stdout is X.cu
+//   golden/launches/X.net     show launches: stdout is X.launches
 //   golden/models/X.report    check models/X.net: stdout is the file
 //   golden/models/X.launches  show launches models/X.net: stdout is the file
 //
@@ -56,6 +57,7 @@ static const Kind kinds[] = {
     {"golden/verify/*.ir",     {"opt"},              NULL,  1, ERR, PREFIX},
     {"golden/passes/*/*.ir",   {"opt", "--run=%s"},  NULL,  0, OUT, AFTER},
     {"golden/kernels/*.ir",    {"opt", "--emit=cu"}, "cu",  0, OUT, WHOLE},
+    {"golden/launches/*.net",  {"show", "launches"}, "launches", 0, OUT, WHOLE},
     {"golden/models/*.report", {"check"},            NULL,  0, OUT, WHOLE},
     {"golden/models/*.launches", {"show", "launches"}, NULL, 0, OUT, WHOLE},
 };

@@ -1,5 +1,7 @@
 // sinter check: what a model is, layer by layer, and what a step of it costs.
 #include "base/exits.h"
+#include "ir/ride.h"
+#include "tools/device.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>
@@ -135,8 +137,29 @@ static void mebibytes_print(Text *t, const char *what, int64_t bytes) {
     text_add(t, "%-18s%.1f MiB\n", what, (double)bytes / (1 << 20));
 }
 
+// What a step costs on a device that takes every library fusion it has.
+typedef struct {
+    const Device *device;
+    Saving saving;
+} Judged;
+
+static double kibibytes(int64_t bytes, const Program *p) {
+    return (double)bytes / (double)p->recipe.batch / 1024;
+}
+
+static void library_print(Text *t, const Program *p, const Cost *c,
+                          const Judged *j) {
+    if (j->saving.taken > 0)
+        text_add(t,
+                 "%-18s%d launches, %.1f KiB per sample, with what %s can "
+                 "fuse\n",
+                 "with the library", c->launches - j->saving.launches,
+                 kibibytes(c->batch_bytes - j->saving.bytes, p),
+                 j->device->name);
+}
+
 static void totals_print(Text *t, const Program *p, const Layers *l,
-                         const Plan *plan, const Cost *c) {
+                         const Plan *plan, const Cost *c, const Judged *j) {
     text_add(t, "\n%s, batch %" PRId64 ", planned for %s in %s\n", p->name,
              p->recipe.batch, plan->device, dtype_name(plan->act));
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
@@ -145,7 +168,8 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
     text_add(t, "%-18s%.1f G per step\n", "flops", (double)c->flops / 1e9);
     text_add(t, "%-18s%d per step\n", "launches", c->launches);
     text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
-             (double)c->batch_bytes / (double)p->recipe.batch / 1024);
+             kibibytes(c->batch_bytes, p));
+    library_print(t, p, c, j);
     mebibytes_print(t, "arena", plan->arena_bytes);
     mebibytes_print(t, "largest live sum", c->bound);
 }
@@ -215,8 +239,19 @@ static void steps_json(Text *t, const Plan *plan) {
     text_add(t, "], ");
 }
 
+static void library_json(Text *t, const Program *p, const Cost *c,
+                         const Judged *j) {
+    text_add(t, "\"device\": ");
+    json_string(t, j->device->name);
+    text_add(t, ", \"library_fusions\": %d", j->saving.taken);
+    text_add(t, ", \"launches_with_library\": %d",
+             c->launches - j->saving.launches);
+    text_add(t, ", \"bytes_moved_per_sample_with_library\": %" PRId64 ", ",
+             (c->batch_bytes - j->saving.bytes) / p->recipe.batch);
+}
+
 static void check_json(Text *t, const Program *p, const Layers *l,
-                       const Plan *plan, const Cost *c,
+                       const Plan *plan, const Cost *c, const Judged *j,
                        const Diagnostics *diags) {
     text_add(t, "{\"schema\": 1, \"model\": ");
     json_string(t, p->name);
@@ -228,6 +263,7 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"launches\": %d", c->launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
              c->batch_bytes / p->recipe.batch);
+    library_json(t, p, c, j);
     steps_json(t, plan);
     warnings_json(t, diags);
     text_add(t, "}\n");
@@ -235,6 +271,9 @@ static void check_json(Text *t, const Program *p, const Layers *l,
 
 static int model_check(Arena *a, const Arguments *arguments) {
     int status;
+    Device device;
+    if (!device_find(a, arguments, &device, &status))
+        return status;
     Diagnostics diags = diag_new(a);
     Program *p = model_load(a, arguments, &diags, &status);
     if (!p)
@@ -243,12 +282,14 @@ static int model_check(Arena *a, const Arguments *arguments) {
     Layers l = layers_of(a, p);
     Plan *plan = program_plan(p, &o);
     Cost c = plan_cost(plan);
+    Rides rides = graph_rides(plan_graph(plan, "train"), a);
+    Judged j = {&device, rides_saving(&rides, device.sm)};
     Text t = text_new(a);
     if (arguments->json) {
-        check_json(&t, p, &l, plan, &c, &diags);
+        check_json(&t, p, &l, plan, &c, &j, &diags);
     } else {
         layers_print(a, &t, &l);
-        totals_print(&t, p, &l, plan, &c);
+        totals_print(&t, p, &l, plan, &c, &j);
         if (has_more_steps(p))
             steps_print(&t, plan);
     }

@@ -1,5 +1,6 @@
 // sinter show: a model as text at any stage on its way to a trainer.
 #include "base/exits.h"
+#include "tools/device.h"
 #include "tools/tools.h"
 #include "tools/trainer.h"
 
@@ -77,13 +78,17 @@ static void trainer_show(Arena *a, const Program *p, bool kernels) {
 
 static int launches_show(Arena *a, const Program *p,
                          const Arguments *arguments) {
+    Device device;
+    int status;
+    if (!device_find(a, arguments, &device, &status))
+        return status;
     PassOptions o = pass_options(&p->recipe, target_of(arguments));
     const char *name = graph_wanted(arguments);
     const Plan *plan = program_plan(p, &o);
     if (plan_graph(plan, name) == NULL)
         return no_graph(a, p, name);
     Text t = text_new(a);
-    launches_print(a, &t, plan, name);
+    launches_print(a, &t, plan, name, device.sm, device.name);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
 }

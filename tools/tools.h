@@ -21,7 +21,8 @@ typedef struct {
     Setting set[MAX_SETTINGS];
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
-    const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level;
+    const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
+        *device, *device_file;
     bool json, check, help;
 } Arguments;
 
@@ -67,8 +68,10 @@ char *stem_of(Arena *a, const char *path);
 
 // ---- launches.c ----
 
-// Writes a line for each launch of the planned graph of that name.
-void launches_print(Arena *a, Text *t, const Plan *plan, const char *name);
+// Writes a line for each launch of the planned graph of that name, and what a
+// library can take over on a device of compute capability sm, which has a name.
+void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
+                    int sm, const char *device);
 
 // ---- one file each ----
 

@@ -1,0 +1,24 @@
+// Probe: what an expression of a group comes to, at a few points.
+#ifndef IR_PROBE_H
+#define IR_PROBE_H
+
+#include "ir/ir.h"
+
+enum { PROBE_POINTS = 8 };
+
+// A tensor and what one element of it is at each point.
+typedef struct {
+    NodeId node;
+    double at[PROBE_POINTS];
+} Probe;
+
+// Computes an element of node n of group k from those of stored tensors, in
+// double.  false when n needs more than the same element of what is given, or
+// a tensor that is not.
+bool probe_eval(const Graph *g, int k, NodeId n, const Probe *given, int count,
+                double out[PROBE_POINTS]);
+
+// Whether two lists of values are the same but for rounding of constants.
+bool probe_equal(const double *a, const double *b);
+
+#endif

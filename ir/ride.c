@@ -1,0 +1,535 @@
+// Rides: which kernels a library call can take over, read off the groups.
+//
+// A search starts at the statistics of what a convolution computes.  That what
+// follows is batch_norm and relu, and that what reduces its gradient is their
+// backward pass, is known by trying the expressions at a few points (probe.c).
+
+#include "ir/ride.h"
+
+#include "ir/probe.h"
+
+#include <math.h>
+#include <string.h>
+
+const struct FusionInfo fusion_info[NUM_FUSIONS] = {
+#define FUSION(name, sm_80, sm_90, sm_100, sm_120, result)                     \
+    {#name, {sm_80, sm_90, sm_100, sm_120}, result},
+#include "ir/library.def"
+};
+
+typedef struct {
+    const Graph *g;
+    Arena *a;
+    Group *group;
+    int num_groups;
+    int *owner;                 // of each node: which group, or -1
+    int *first, *next, *reader; // groups that read a node: lists of entries
+    bool *leaves;               // of each node: whether the graph puts it out
+    Rides *r;
+} Search;
+
+static Search search_new(const Graph *g, Arena *a, Rides *r) {
+    Search s = {.g = g, .a = a, .r = r};
+    s.group = graph_groups(g, a, &s.num_groups);
+    s.owner = ARENA_ARRAY(a, g->count, int);
+    s.first = ARENA_ARRAY(a, g->count, int);
+    s.leaves = ARENA_ARRAY(a, g->count, bool);
+    int entries = 0;
+    for (int k = 0; k < s.num_groups; k++)
+        entries += s.group[k].num_inputs;
+    s.next = ARENA_ARRAY(a, (size_t)entries + 1, int);
+    s.reader = ARENA_ARRAY(a, (size_t)entries + 1, int);
+    for (NodeId n = 0; n < g->count; n++) {
+        s.owner[n] = s.first[n] = -1;
+        if (g->node[n].op == OP_output)
+            s.leaves[node_base(g, g->node[n].arg[0])] = true;
+    }
+    entries = 0;
+    for (int k = s.num_groups; k-- > 0;) {
+        const Group *group = &s.group[k];
+        for (NodeId n = group->first; n <= group->last; n++)
+            s.owner[n] = k;
+        for (int i = 0; i < group->num_inputs; i++, entries++) {
+            s.reader[entries] = k;
+            s.next[entries] = s.first[group->input[i]];
+            s.first[group->input[i]] = entries;
+        }
+    }
+    return s;
+}
+
+static const Node *node_at(const Search *s, NodeId n) {
+    return &s->g->node[n];
+}
+
+static bool reads(const Group *group, NodeId n) {
+    for (int i = 0; i < group->num_inputs; i++)
+        if (group->input[i] == n)
+            return true;
+    return false;
+}
+
+// ---- calls ----
+
+// The call that a group is, or NO_NODE.
+static NodeId call_of(const Search *s, int k) {
+    const Group *group = &s->group[k];
+    if (group->kind != GROUP_CALL)
+        return NO_NODE;
+    NodeId n = group->first;
+    while (!(op_info[node_at(s, n)->op].facts & CALLS))
+        n++;
+    return n;
+}
+
+// The call of operation op that computes n, if n is all that it leaves;
+// NO_NODE otherwise.
+static NodeId computed_by(const Search *s, NodeId n, Op op) {
+    if (s->owner[n] < 0 || node_at(s, n)->op != op)
+        return NO_NODE;
+    return call_of(s, s->owner[n]) == n ? n : NO_NODE;
+}
+
+static bool is_images(const Search *s, Type t) {
+    (void)s;
+    return t.dtype == ACT && t.rank == 4 && t.dim[3] % 8 == 0;
+}
+
+// Whether the library has fusions for a convolution or one of its gradients,
+// given the type of its weight.
+static bool fits(const Search *s, NodeId call) {
+    const Node *d = node_at(s, call);
+    bool weight = d->op == OP_conv_grad_weight;
+    Type w = weight ? d->type : node_at(s, d->arg[1])->type;
+    Type other = weight ? node_at(s, d->arg[1])->type : d->type;
+    int64_t window = w.dim[1], stride = node_ints(d, ATTR_stride, 0, 1);
+    return is_images(s, node_at(s, d->arg[0])->type) && is_images(s, other) &&
+           node_int(d, ATTR_groups, 1) == 1 && w.dim[2] == window &&
+           (window == 1 || window == 3) &&
+           node_ints(d, ATTR_stride, 1, 1) == stride && stride <= 2 &&
+           node_ints(d, ATTR_dilation, 0, 1) == 1 &&
+           node_ints(d, ATTR_dilation, 1, 1) == 1 &&
+           !node_int(d, ATTR_accumulate, 0);
+}
+
+// ---- points ----
+
+enum { X, SUM, VAR, SCALE, BIAS, Y, DY, NUM_VALUES };
+
+typedef struct {
+    Probe of[NUM_VALUES];
+    double normal[PROBE_POINTS]; // (x - mean) / deviation
+    double result[PROBE_POINTS]; // of batch_norm
+} Points;
+
+// An element of each tensor of a batch_norm at points where it is above and
+// below 0.
+static Points points_of(const Search *s, const Norm *norm) {
+    static const double x[PROBE_POINTS] = {0.7,  -1.3, 2.1, -0.4,
+                                           -2.6, 0.9,  1.7, -1.1};
+    Points p;
+    const NodeId node[NUM_VALUES] = {norm->x,     norm->sum,  norm->var,
+                                     norm->scale, norm->bias, norm->y,
+                                     NO_NODE};
+    int64_t columns = space_columns(node_at(s, norm->x)->type);
+    double rows = (double)(type_count(node_at(s, norm->x)->type) / columns);
+    for (int i = 0; i < NUM_VALUES; i++)
+        p.of[i].node = node[i];
+    for (int i = 0; i < PROBE_POINTS; i++) {
+        double mean = 0.3 - 0.11 * i, var = 0.5 + 0.23 * i;
+        p.of[X].at[i] = x[i];
+        p.of[SUM].at[i] = mean * rows;
+        p.of[VAR].at[i] = var;
+        p.of[SCALE].at[i] = 1.4 - 0.17 * i;
+        p.of[BIAS].at[i] = 0.2 + 0.05 * i;
+        p.of[DY].at[i] = x[PROBE_POINTS - 1 - i] - 0.35;
+        p.normal[i] = (x[i] - mean) / sqrt(var + norm->epsilon);
+        p.result[i] = p.normal[i] * p.of[SCALE].at[i] + p.of[BIAS].at[i];
+        p.of[Y].at[i] = p.result[i] > 0 ? p.result[i] : 0;
+    }
+    return p;
+}
+
+// ---- statistics ----
+
+static bool over_rows(const Search *s, NodeId n, Op op, NodeId x) {
+    const Node *d = node_at(s, n);
+    return d->op == op && node_base(s->g, d->arg[0]) == x &&
+           reduce_extent(s->g, n) == OVER_COLUMN;
+}
+
+// A kernel that computes no more than sum and variance of each channel of what
+// a convolution computes.
+static bool match_statistics(const Search *s, int k, Norm *norm) {
+    const Group *group = &s->group[k];
+    if (group->kind != GROUP_GRID || group->num_inputs != 1 ||
+        group->num_outputs != 2)
+        return false;
+    NodeId x = group->input[0];
+    bool first = node_at(s, group->output[0])->op == OP_sum;
+    NodeId sum = group->output[!first], var = group->output[first];
+    if (!over_rows(s, sum, OP_sum, x) || !over_rows(s, var, OP_var, x) ||
+        computed_by(s, x, OP_conv) == NO_NODE || !fits(s, x))
+        return false;
+    *norm = (Norm){x, sum, var, NO_NODE, NO_NODE, NO_NODE, 0, -1, -1, -1};
+    return true;
+}
+
+static int64_t bytes_of(const Search *s, NodeId n) {
+    return graph_bytes(s->g, node_at(s, n)->type);
+}
+
+static Ride *ride_add(Search *s, Fusion fusion, NodeId call, int kernel,
+                      int norm) {
+    Ride *ride = &s->r->ride[s->r->count++];
+    *ride = (Ride){.fusion = fusion,
+                   .call = s->owner[call],
+                   .kernel = kernel,
+                   .norm = norm,
+                   .beside = -1,
+                   .together = -1,
+                   .d_scale = NO_NODE,
+                   .d_bias = NO_NODE};
+    return ride;
+}
+
+static void find_statistics(Search *s) {
+    for (int k = 0; k < s->num_groups; k++) {
+        Norm norm;
+        if (!match_statistics(s, k, &norm))
+            continue;
+        norm.statistics = s->r->count;
+        Ride *ride = ride_add(s, FUSION_statistics, norm.x, k, s->r->num_norms);
+        ride->bytes = bytes_of(s, norm.x);
+        s->r->norm[s->r->num_norms++] = norm;
+    }
+}
+
+// ---- what applies batch_norm and relu ----
+
+// The epsilon with which an expression is batch_norm; negative for none.
+static double epsilon_of(const Search *s, int k, NodeId n, const Norm *norm) {
+    double value[PROBE_POINTS];
+    Points p = points_of(s, norm);
+    for (int i = 0; i < PROBE_POINTS; i++) {
+        p.of[X].at[i] = p.of[SCALE].at[i] = 1;
+        p.of[SUM].at[i] = p.of[BIAS].at[i] = 0;
+        p.of[VAR].at[i] = 0;
+    }
+    if (!probe_eval(s->g, s->group[k].group, n, p.of, Y, value) ||
+        !(value[0] > 0))
+        return -1;
+    return 1 / (value[0] * value[0]);
+}
+
+// Whether expression n of group k is the batch_norm with these parameters,
+// whose epsilon is filled in.
+static bool is_norm(const Search *s, int k, NodeId n, Norm *norm) {
+    double value[PROBE_POINTS];
+    norm->epsilon = epsilon_of(s, k, n, norm);
+    if (norm->epsilon < 0)
+        return false;
+    Points p = points_of(s, norm);
+    return probe_eval(s->g, s->group[k].group, n, p.of, Y, value) &&
+           probe_equal(value, p.result);
+}
+
+static bool is_row(const Search *s, NodeId n, NodeId like) {
+    return type_equal(node_at(s, n)->type, node_at(s, like)->type);
+}
+
+// A kernel that stores relu of the batch_norm and nothing else.
+static bool match_apply(const Search *s, int k, Norm *norm) {
+    const Group *group = &s->group[k];
+    NodeId other[2];
+    int others = 0;
+    if (group->kind != GROUP_GRID || group->num_outputs != 1 ||
+        group->scratch != NO_NODE || group->num_inputs != 5)
+        return false;
+    NodeId y = group->output[0], n = y;
+    while (node_at(s, n)->op == OP_cast && node_at(s, n)->group >= 0)
+        n = node_at(s, n)->arg[0];
+    if (node_at(s, n)->op != OP_relu || !is_row(s, y, norm->x))
+        return false;
+    for (int i = 0; i < group->num_inputs; i++) {
+        NodeId in = group->input[i];
+        if (in == norm->x || in == norm->sum || in == norm->var)
+            continue;
+        if (others == 2 || !is_row(s, in, norm->sum))
+            return false;
+        other[others++] = in;
+    }
+    for (int swap = 0; swap < 2 && others == 2; swap++) {
+        norm->scale = other[swap];
+        norm->bias = other[!swap];
+        if (is_norm(s, k, node_at(s, n)->arg[0], norm)) {
+            norm->y = y;
+            norm->kernel = k;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void find_apply(Search *s, Norm *norm) {
+    Norm found = *norm;
+    for (int e = s->first[norm->x]; e >= 0; e = s->next[e])
+        if (match_apply(s, s->reader[e], &found)) {
+            *norm = found;
+            return;
+        }
+}
+
+// ---- prologues ----
+
+// The calls that read y, if none but a convolution and its weight's gradient
+// do.
+static bool only_readers(const Search *s, NodeId y, NodeId *conv,
+                         NodeId *weight) {
+    *conv = *weight = NO_NODE;
+    for (int e = s->first[y]; e >= 0; e = s->next[e]) {
+        NodeId call = call_of(s, s->reader[e]);
+        if (call == NO_NODE || !fits(s, call))
+            return false;
+        const Node *d = node_at(s, call);
+        if (d->op == OP_conv && d->arg[0] == y && *conv == NO_NODE)
+            *conv = call;
+        else if (d->op == OP_conv_grad_weight && d->arg[1] == y &&
+                 d->arg[0] != y && *weight == NO_NODE)
+            *weight = call;
+        else
+            return false;
+    }
+    return *conv != NO_NODE && !s->leaves[y];
+}
+
+static int statistics_on(const Search *s, int call) {
+    for (int i = 0; i < s->r->num_norms; i++)
+        if (s->r->ride[s->r->norm[i].statistics].call == call)
+            return s->r->norm[i].statistics;
+    return -1;
+}
+
+static void find_prologue(Search *s, int norm) {
+    const Norm *n = &s->r->norm[norm];
+    NodeId conv, weight;
+    if (n->y == NO_NODE || !only_readers(s, n->y, &conv, &weight))
+        return;
+    int at = s->r->count;
+    Ride *ride = ride_add(s, FUSION_prologue, conv, n->kernel, norm);
+    ride->bytes = bytes_of(s, n->x) + bytes_of(s, n->y);
+    ride->beside = statistics_on(s, ride->call);
+    if (weight == NO_NODE)
+        return;
+    ride->together = at + 1;
+    ride_add(s, FUSION_prologue_weight, weight, -1, norm)->together = at;
+}
+
+// ---- the backward pass ----
+
+// The gradient that a group reads: what a convolution's gradient computes.
+static NodeId gradient_of(const Search *s, const Group *group, NodeId x) {
+    for (int i = 0; i < group->num_inputs; i++) {
+        NodeId n = group->input[i];
+        if (n != x && is_row(s, n, x) &&
+            computed_by(s, n, OP_conv_grad_input) != NO_NODE && fits(s, n))
+            return n;
+    }
+    return NO_NODE;
+}
+
+// Whether sum `n` of group k is over this at each place.
+static bool sums(const Search *s, int k, NodeId n, const Points *p,
+                 const double *expected) {
+    double value[PROBE_POINTS];
+    const Node *d = node_at(s, n);
+    return d->op == OP_sum && reduce_extent(s->g, n) == OVER_COLUMN &&
+           probe_eval(s->g, s->group[k].group, d->arg[0], p->of, NUM_VALUES,
+                      value) &&
+           probe_equal(value, expected);
+}
+
+// A kernel that sums the gradient where relu passes it, and its product with
+// the normalised x, over each channel.
+static bool match_reduce(const Search *s, int k, const Norm *norm, NodeId *bias,
+                         NodeId *scale, NodeId *dy) {
+    const Group *group = &s->group[k];
+    if (group->kind != GROUP_GRID || group->num_outputs != 2 ||
+        (*dy = gradient_of(s, group, norm->x)) == NO_NODE)
+        return false;
+    Points p = points_of(s, norm);
+    double passed[PROBE_POINTS], product[PROBE_POINTS];
+    p.of[DY].node = *dy;
+    for (int i = 0; i < PROBE_POINTS; i++) {
+        passed[i] = p.result[i] > 0 ? p.of[DY].at[i] : 0;
+        product[i] = passed[i] * p.normal[i];
+    }
+    for (int swap = 0; swap < 2; swap++) {
+        *bias = group->output[swap];
+        *scale = group->output[!swap];
+        if (sums(s, k, *bias, &p, passed) && sums(s, k, *scale, &p, product))
+            return true;
+    }
+    return false;
+}
+
+// The values of other tensors, which do not matter.
+static int add_others(const Search *s, const Group *group, const Points *p,
+                      Probe *given) {
+    int count = NUM_VALUES;
+    memcpy(given, p->of, sizeof p->of);
+    for (int i = 0; i < group->num_inputs; i++) {
+        bool known = false;
+        for (int j = 0; j < NUM_VALUES; j++)
+            known |= given[j].node == group->input[i];
+        if (known)
+            continue;
+        given[count].node = group->input[i];
+        for (int j = 0; j < PROBE_POINTS; j++)
+            given[count].at[j] = 0.6 + 0.31 * count - 0.07 * j;
+        count++;
+    }
+    (void)s;
+    return count;
+}
+
+// Whether group k leaves the same when the gradient is already 0 where relu
+// stops it.
+static bool may_be_stopped(const Search *s, int k, const Norm *norm,
+                           NodeId dy) {
+    const Group *group = &s->group[k];
+    Points p = points_of(s, norm);
+    p.of[DY].node = dy;
+    Probe *given =
+        ARENA_ARRAY(s->a, (size_t)group->num_inputs + NUM_VALUES, Probe);
+    int count = add_others(s, group, &p, given);
+    for (int i = 0; i < group->num_outputs; i++) {
+        double before[PROBE_POINTS], after[PROBE_POINTS];
+        NodeId n = group->output[i];
+        memcpy(given[DY].at, p.of[DY].at, sizeof p.of[DY].at);
+        if (!probe_eval(s->g, group->group, n, given, count, before))
+            return false;
+        for (int j = 0; j < PROBE_POINTS; j++)
+            if (p.result[j] <= 0)
+                given[DY].at[j] = 0;
+        if (!probe_eval(s->g, group->group, n, given, count, after) ||
+            !probe_equal(before, after))
+            return false;
+    }
+    return true;
+}
+
+static bool all_may_be_stopped(const Search *s, const Norm *norm, NodeId dy,
+                               int but) {
+    for (int e = s->first[dy]; e >= 0; e = s->next[e])
+        if (s->reader[e] != but && !may_be_stopped(s, s->reader[e], norm, dy))
+            return false;
+    return !s->leaves[dy];
+}
+
+static void find_backward(Search *s, int norm) {
+    Norm *n = &s->r->norm[norm];
+    NodeId bias, scale, dy;
+    for (int e = n->y == NO_NODE ? -1 : s->first[n->x]; e >= 0;
+         e = s->next[e]) {
+        int k = s->reader[e];
+        if (!match_reduce(s, k, n, &bias, &scale, &dy) ||
+            !all_may_be_stopped(s, n, dy, k))
+            continue;
+        Ride *ride = ride_add(s, FUSION_backward, dy, k, norm);
+        ride->d_scale = scale;
+        ride->d_bias = bias;
+        ride->bytes = bytes_of(s, dy);
+        if (reads(&s->group[k], n->y))
+            ride->bytes += bytes_of(s, n->y);
+        return;
+    }
+}
+
+// ---- all of a graph ----
+
+int64_t form_bytes(int64_t channels) {
+    enum { SLOT = 256 };
+    return (4 * channels + SLOT - 1) / SLOT * SLOT;
+}
+
+static void place_forms(const Graph *g, Rides *r) {
+    for (int i = 0; i < r->count; i++) {
+        Norm *norm = &r->norm[r->ride[i].norm];
+        if (r->ride[i].fusion == FUSION_statistics || norm->forms >= 0)
+            continue;
+        norm->forms = r->bytes;
+        r->bytes +=
+            NUM_FORMS * form_bytes(space_columns(g->node[norm->x].type));
+    }
+}
+
+Rides graph_rides(const Graph *g, Arena *a) {
+    Rides r = {0};
+    if (g->act != F16)
+        return r;
+    Search s = search_new(g, a, &r);
+    r.norm = ARENA_ARRAY(a, (size_t)s.num_groups + 1, Norm);
+    r.ride = ARENA_ARRAY(a, 4 * (size_t)s.num_groups + 1, Ride);
+    find_statistics(&s);
+    for (int i = 0; i < r.num_norms; i++)
+        find_apply(&s, &r.norm[i]);
+    for (int i = 0; i < r.num_norms; i++) {
+        find_prologue(&s, i);
+        find_backward(&s, i);
+    }
+    place_forms(g, &r);
+    return r;
+}
+
+// ---- what a device takes ----
+
+Support fusion_support(Fusion f, int sm) {
+    int column = sm >= 120 ? 3 : sm >= 100 ? 2 : sm >= 90 ? 1 : 0;
+    return sm < 80 ? NO : fusion_info[f].support[column];
+}
+
+// Results must be the same each time, so what varies is not taken.
+static bool takes(Fusion f, int sm) {
+    Support s = fusion_support(f, sm);
+    return s == READY || s == COMPILED;
+}
+
+bool *rides_taken(const Rides *r, int sm, Arena *a) {
+    bool *taken = ARENA_ARRAY(a, (size_t)r->count + 1, bool);
+    for (int i = 0; i < r->count; i++) {
+        const Ride *ride = &r->ride[i];
+        Fusion f = ride->fusion;
+        if (f != FUSION_statistics && !taken[r->norm[ride->norm].statistics])
+            continue;
+        if (f == FUSION_prologue && ride->beside >= 0 && taken[ride->beside])
+            f = FUSION_prologue_statistics;
+        taken[i] = takes(f, sm);
+        if (f == FUSION_prologue_weight)
+            taken[i] &= taken[ride->together];
+        else if (ride->together >= 0)
+            taken[i] &= takes(FUSION_prologue_weight, sm);
+    }
+    return taken;
+}
+
+Saving rides_saving(const Rides *r, int sm) {
+    Arena *a = arena_new();
+    Saving saving = {0};
+    bool *taken = rides_taken(r, sm, a);
+    bool *finalized = ARENA_ARRAY(a, (size_t)r->num_norms + 1, bool);
+    for (int i = 0; i < r->count; i++) {
+        const Ride *ride = &r->ride[i];
+        if (!taken[i])
+            continue;
+        saving.taken++;
+        saving.bytes += ride->bytes;
+        saving.launches += ride->kernel >= 0;
+        if (ride->fusion != FUSION_statistics && !finalized[ride->norm]) {
+            finalized[ride->norm] = true;
+            saving.launches--;
+        }
+    }
+    arena_free(a);
+    return saving;
+}

@@ -1,0 +1,163 @@
+// Devices: descriptions that come with sinter, or from a file.
+#include "tools/device.h"
+
+#include "base/exits.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const unsigned char device_a100_text[], device_h100_text[],
+    device_h200_text[], device_b200_text[], device_rtx4090_text[],
+    device_t4_text[];
+
+// clang-format off
+static const struct {
+    const char *name;
+    const unsigned char *text;
+} known[] = {
+    {"h200",    device_h200_text},
+    {"h100",    device_h100_text},
+    {"a100",    device_a100_text},
+    {"b200",    device_b200_text},
+    {"rtx4090", device_rtx4090_text},
+    {"t4",      device_t4_text},
+};
+
+// Keys of numbers above 0, and what stands under each.
+static const struct {
+    const char *key, *what;
+    size_t at;
+} numbers[] = {
+    {"multiProcessorCount",     "multiprocessors",
+     offsetof(Device, multiprocessors)},
+    {"totalGlobalMem",          "bytes of memory",
+     offsetof(Device, memory)},
+    {"l2CacheSize",             "bytes of L2 cache",
+     offsetof(Device, cache)},
+    {"bandwidthBytesPerSecond", "bytes of memory per second",
+     offsetof(Device, bandwidth)},
+    {"peakF16Flops",            "f16 operations per second",
+     offsetof(Device, f16_flops)},
+    {"peakF32Flops",            "f32 operations per second",
+     offsetof(Device, f32_flops)},
+};
+// clang-format on
+
+enum {
+    NUM_KNOWN = sizeof known / sizeof known[0],
+    NUM_NUMBERS = sizeof numbers / sizeof numbers[0],
+    MAX_BYTES = 1 << 20,
+};
+
+// Where the value of a key begins in an object that holds no other objects;
+// NULL where there is none.
+static const char *value_of(const char *text, const char *key) {
+    size_t length = strlen(key);
+    for (const char *s = text; (s = strchr(s, '"')) != NULL;) {
+        const char *end = strchr(++s, '"');
+        if (end == NULL)
+            return NULL;
+        const char *after = end + 1 + strspn(end + 1, " \t\r\n");
+        if (*after == ':' && (size_t)(end - s) == length &&
+            strncmp(s, key, length) == 0)
+            return after + 1 + strspn(after + 1, " \t\r\n");
+        s = end + 1;
+    }
+    return NULL;
+}
+
+static bool number_read(const char *text, const char *key, double *out) {
+    const char *value = value_of(text, key);
+    char *end = NULL;
+    if (value == NULL || strchr("0123456789", *value) == NULL)
+        return false;
+    *out = strtod(value, &end);
+    return end > value && strchr(", \t\r\n}", *end) != NULL;
+}
+
+static const char *string_read(Arena *a, const char *text, const char *key) {
+    const char *value = value_of(text, key);
+    size_t length = value && *value == '"' ? strcspn(value + 1, "\"\\\n") : 0;
+    return length && value[1 + length] == '"'
+               ? arena_string(a, value + 1, length)
+               : NULL;
+}
+
+// Reads a description; says on stderr what it lacks.
+static bool description_read(Arena *a, const char *from, const char *text,
+                             Device *out) {
+    double version = 0;
+    *out = (Device){.text = text};
+    out->name = string_read(a, text, "deviceName");
+    if (!out->name) {
+        fprintf(stderr,
+                "sinter: %s: no \"deviceName\", a string; devices/h200.json "
+                "is a description\n",
+                from);
+        return false;
+    }
+    if (!number_read(text, "deviceVer", &version) || version < 100 ||
+        version > 9990) {
+        fprintf(stderr,
+                "sinter: %s: no \"deviceVer\", the compute capability times "
+                "100 (900 for 9.0)\n",
+                from);
+        return false;
+    }
+    out->sm = (int)version / 10;
+    for (int i = 0; i < NUM_NUMBERS; i++) {
+        double value;
+        if (!number_read(text, numbers[i].key, &value) || value <= 0) {
+            fprintf(stderr, "sinter: %s: no \"%s\", the number of %s\n", from,
+                    numbers[i].key, numbers[i].what);
+            return false;
+        }
+        *(double *)((char *)out + numbers[i].at) = value;
+    }
+    return true;
+}
+
+// The text of a file; NULL, which has been said, when it cannot be read.
+static const char *file_read(Arena *a, const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        fprintf(stderr, "sinter: %s: %s\n", path, strerror(errno));
+        return NULL;
+    }
+    char *text = arena_alloc(a, MAX_BYTES);
+    size_t length = fread(text, 1, MAX_BYTES - 1, f);
+    bool whole = !ferror(f) && fgetc(f) == EOF;
+    fclose(f);
+    if (!whole || memchr(text, 0, length)) {
+        fprintf(stderr, "sinter: %s: not a description of a device\n", path);
+        return NULL;
+    }
+    text[length] = 0;
+    return text;
+}
+
+static const char *known_text(const char *name) {
+    Nearest near = nearest_to(name);
+    for (int i = 0; i < NUM_KNOWN; i++) {
+        if (strcmp(known[i].name, name) == 0)
+            return (const char *)known[i].text;
+        nearest_offer(&near, known[i].name);
+    }
+    fprintf(stderr, "sinter: no device '%s'; ", name);
+    if (near.best)
+        fprintf(stderr, "did you mean %s?\n", near.best);
+    else
+        fputs("--device-file=FILE describes another\n", stderr);
+    return NULL;
+}
+
+bool device_find(Arena *a, const Arguments *arguments, Device *out,
+                 int *status) {
+    const char *file = arguments->device_file;
+    const char *name = arguments->device ? arguments->device : known[0].name;
+    const char *text = file ? file_read(a, file) : known_text(name);
+    *status = file && !text ? EXIT_IO : EXIT_USAGE;
+    return text && description_read(a, file ? file : name, text, out);
+}

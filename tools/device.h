@@ -1,0 +1,21 @@
+// A device that is not here, described: what a plan is judged for.
+#ifndef TOOLS_DEVICE_H
+#define TOOLS_DEVICE_H
+
+#include "tools/tools.h"
+
+// A description is a JSON object.  These numbers are read from it; it may hold
+// all others that cuDNN wants to know of a device under cuDNN's names.
+typedef struct {
+    const char *name; // deviceName
+    int sm;           // deviceVer / 10: the compute capability, as 90
+    double multiprocessors, memory, cache, bandwidth, f16_flops, f32_flops;
+    const char *text; // the whole description
+} Device;
+
+// The device that --device or --device-file names, by default an H200.  false
+// and an exit status when there is none, which has been said on stderr.
+bool device_find(Arena *a, const Arguments *arguments, Device *out,
+                 int *status);
+
+#endif
