@@ -26,7 +26,7 @@ typedef struct {
     const int *plus;   // bytes to add to it
     const char *const *c_type; // "const act *"
     const char *key;           // what share.c compares; NULL before it has
-    bool shared; // written for an earlier step, whose kernel's name it has
+    bool shared; // written for an earlier launch, whose kernel's name it has
 } Kernel;
 
 // The launches of a graph in order.  host and device are the same graph,

@@ -1,8 +1,10 @@
-// Share: a kernel that an earlier step has too is written once.
+// Share: a kernel that does what an earlier one does is not written again.
 //
-// Stages of a run differ in a few gradients and updates, so most of their
-// kernels are the same but for the numbers of nodes in their names.  Within a
-// step every kernel keeps its own, which tells its layer.
+// Blocks of a network repeat, and stages of a run differ in a few gradients and
+// updates, so most kernels are the same but for the numbers of nodes in their
+// names.  Compiling them is most of what building a trainer takes, for the C
+// compiler as for NVRTC.  A shared kernel is named after the first layer that
+// has it.
 
 #include "codegen/emit.h"
 
@@ -70,39 +72,58 @@ static const char *kernel_key(Arena *a, const Kernel *k) {
     return text_string(&t);
 }
 
-static bool same_launch(const Kernel *x, const Kernel *y) {
-    return x->grid[0] == y->grid[0] && x->grid[1] == y->grid[1] &&
-           x->num_args == y->num_args;
+// ---- kernels by what they do ----
+
+typedef struct {
+    Kernel **slot;
+    size_t size; // a power of two, above twice the number of kernels
+} Written;
+
+static Written written_new(Arena *a, const Plan *plan) {
+    size_t most = 0, size = 16;
+    for (int i = 0; i < plan->num_steps; i++)
+        most += plan->step[i].graph->count;
+    while (size < 2 * most)
+        size *= 2;
+    return (Written){ARENA_ARRAY(a, size, Kernel *), size};
 }
 
-// Lets kernels of a step be those of an earlier one.
-static void share(const Launches *earlier, Launches *own) {
-    for (int i = 0; i < own->count; i++) {
-        Kernel *k = &own->kernel[i];
-        for (int j = 0; j < earlier->count && k->text && !k->shared; j++) {
-            const Kernel *e = &earlier->kernel[j];
-            if (e->text == NULL || e->shared || !same_launch(k, e) ||
-                strcmp(k->key, e->key) != 0)
-                continue;
-            k->shared = true;
-            k->name = e->name;
-        }
+static bool same_kernel(const Kernel *x, const Kernel *y) {
+    return x->grid[0] == y->grid[0] && x->grid[1] == y->grid[1] &&
+           x->num_args == y->num_args && strcmp(x->key, y->key) == 0;
+}
+
+// Lets a kernel be an earlier one that does the same.
+static void share(Written *w, Kernel *k) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char *s = k->key; *s != '\0'; s++)
+        hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
+    size_t i = (size_t)(hash ^ hash >> 32) & (w->size - 1);
+    while (w->slot[i] != NULL && !same_kernel(w->slot[i], k))
+        i = (i + 1) & (w->size - 1);
+    if (w->slot[i] == NULL) {
+        w->slot[i] = k;
+        return;
     }
+    k->shared = true;
+    k->name = w->slot[i]->name;
 }
 
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
     Launches *step = ARENA_ARRAY(a, (size_t)host->num_steps, Launches);
+    Written written = written_new(a, host);
     int number = 0;
     for (int i = 0; i < host->num_steps; i++) {
         Launches *own = &step[i];
         own->kernel =
             codegen_kernels(host->step[i].graph, device->step[i].graph, a,
                             &number, &own->count);
-        for (int k = 0; k < own->count; k++)
-            if (own->kernel[k].text != NULL)
-                own->kernel[k].key = kernel_key(a, &own->kernel[k]);
-        for (int j = 0; j < i; j++)
-            share(&step[j], own);
+        for (int k = 0; k < own->count; k++) {
+            if (own->kernel[k].text == NULL)
+                continue;
+            own->kernel[k].key = kernel_key(a, &own->kernel[k]);
+            share(&written, &own->kernel[k]);
+        }
     }
     return step;
 }
