@@ -1,6 +1,6 @@
 // Cost: what a plan does, counted from its groups.
 
-#include "ir/group.h"
+#include "passes/lifetime.h"
 #include "passes/passes.h"
 
 int64_t node_flops(const Graph *g, NodeId n) {
@@ -57,38 +57,34 @@ static int64_t batch_bytes(const Graph *g, const Group *group,
     return bytes;
 }
 
-// The largest sum of the slots of buffers that are live in one launch.
-static int64_t live_bound(const Graph *g, const Group *group, int count,
-                          Arena *a) {
-    enum { SLOT = 256 };
-    int64_t *change = ARENA_ARRAY(a, (size_t)count + 2, int64_t);
-    int *last = ARENA_ARRAY(a, g->count, int);
-    int64_t fixed = 0, live = 0, most = 0;
-    for (int k = 0; k < count; k++)
-        for (int i = 0; i < group[k].num_inputs; i++)
-            last[group[k].input[i]] = k;
-    for (NodeId n = 0; n < g->count; n++)
-        if (g->node[n].op == OP_output)
-            last[node_base(g, g->node[n].arg[0])] = count;
-    for (NodeId n = 0; n < g->count; n++)
-        if ((op_info[g->node[n].op].facts & LEAF) && g->node[n].group < 0 &&
-            !node_immediate(&g->node[n]))
-            fixed += (graph_bytes(g, g->node[n].type) + SLOT - 1) / SLOT * SLOT;
-    for (int k = 0; k < count; k++)
-        for (int i = -1; i < group[k].num_outputs; i++) {
-            NodeId n = i < 0 ? group[k].scratch : group[k].output[i];
-            if (n == NO_NODE)
-                continue;
-            int64_t bytes =
-                (graph_bytes(g, g->node[n].type) + SLOT - 1) / SLOT * SLOT;
-            change[k] += bytes;
-            change[(last[n] > k ? last[n] : k) + 1] -= bytes;
-        }
-    for (int k = 0; k <= count; k++) {
-        live += change[k];
-        most = live > most ? live : most;
+// Slots of inputs, and of states where asked for.
+static int64_t leaf_bytes(const Graph *g, bool states) {
+    int64_t bytes = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        Op op = g->node[n].op;
+        bool state = op == OP_param || op == OP_state;
+        if (op == OP_input || (states && state))
+            bytes += slot_bytes(g, n);
     }
-    return fixed + most;
+    return bytes;
+}
+
+static int64_t live_bound(const Graph *g, bool states) {
+    Arena *a = arena_new();
+    int count;
+    Buffer *buffer = graph_buffers(g, a, &count);
+    int64_t bytes = leaf_bytes(g, states) + buffers_bound(buffer, count);
+    arena_free(a);
+    return bytes;
+}
+
+int64_t plan_bound(const Plan *plan) {
+    int64_t most = 0;
+    for (int i = 0; i < plan->num_steps; i++) {
+        int64_t bytes = live_bound(plan->step[i].graph, false);
+        most = bytes > most ? bytes : most;
+    }
+    return plan->state_bytes + most;
 }
 
 Cost graph_cost(const Graph *g) {
@@ -104,7 +100,7 @@ Cost graph_cost(const Graph *g) {
     }
     for (NodeId n = 0; n < g->count; n++)
         cost.flops += node_flops(g, n);
-    cost.bound = live_bound(g, group, count, a);
+    cost.bound = live_bound(g, true);
     arena_free(a);
     return cost;
 }

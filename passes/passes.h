@@ -112,6 +112,10 @@ typedef struct {
 // says what a device saves that takes them.
 Cost graph_cost(const Graph *g);
 
+// The least arena that a plan of these launches in this order can have: all
+// states of the program, and what lives at once in any of its steps.
+int64_t plan_bound(const Plan *plan);
+
 // Multiply-adds of one node, times 2.  0 for what is not a contraction.
 int64_t node_flops(const Graph *g, NodeId n);
 

@@ -190,16 +190,6 @@ static void steps_print(Text *t, const Plan *plan) {
     }
 }
 
-// The cost of a step of training; what lives at once is that of any step.
-static Cost plan_cost(const Plan *plan) {
-    Cost cost = graph_cost(plan_graph(plan, "train"));
-    for (int i = 0; i < plan->num_steps; i++) {
-        int64_t bound = graph_cost(plan->step[i].graph).bound;
-        cost.bound = bound > cost.bound ? bound : cost.bound;
-    }
-    return cost;
-}
-
 static void json_string(Text *t, const char *s) {
     text_add(t, "\"");
     for (; *s; s++) {
@@ -281,7 +271,8 @@ static int model_check(Arena *a, const Arguments *arguments) {
     PassOptions o = pass_options(&p->recipe, target_of(arguments));
     Layers l = layers_of(a, p);
     Plan *plan = program_plan(p, &o);
-    Cost c = plan_cost(plan);
+    Cost c = graph_cost(plan_graph(plan, "train"));
+    c.bound = plan_bound(plan);
     Rides rides = graph_rides(plan_graph(plan, "train"), a);
     Judged j = {&device, rides_saving(&rides, device.sm)};
     Text t = text_new(a);

@@ -1,0 +1,64 @@
+// Lifetimes: from which launch to which each buffer is needed.
+
+#include "passes/lifetime.h"
+
+enum { SLOT = 256 };
+
+int64_t slot_bytes(const Graph *g, NodeId n) {
+    int64_t bytes = graph_bytes(g, g->node[n].type);
+    return (bytes + SLOT - 1) / SLOT * SLOT;
+}
+
+// The node behind an output is read after the last launch.
+static void keep_outputs(const Graph *g, const int *place, int groups,
+                         Buffer *buffer) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_output) {
+            int at = place[node_base(g, g->node[n].arg[0])] - 1;
+            if (at >= 0)
+                buffer[at].to = groups;
+        }
+}
+
+Buffer *graph_buffers(const Graph *g, Arena *a, int *count) {
+    int groups;
+    Group *group = graph_groups(g, a, &groups);
+    int *place = ARENA_ARRAY(a, g->count, int); // in buffer, from 1
+    Buffer *buffer = ARENA_ARRAY(a, (size_t)g->count + 1, Buffer);
+    *count = 0;
+    for (int k = 0; k < groups; k++) {
+        for (int i = 0; i < group[k].num_inputs; i++) {
+            int at = place[group[k].input[i]] - 1;
+            if (at >= 0)
+                buffer[at].to = k;
+        }
+        for (int i = -1; i < group[k].num_outputs; i++) {
+            NodeId n = i < 0 ? group[k].scratch : group[k].output[i];
+            if (n == NO_NODE)
+                continue;
+            buffer[*count] = (Buffer){n, k, k, slot_bytes(g, n), -1};
+            place[n] = ++*count;
+        }
+    }
+    keep_outputs(g, place, groups, buffer);
+    return buffer;
+}
+
+int64_t buffers_bound(const Buffer *buffer, int count) {
+    Arena *a = arena_new();
+    int last = 0;
+    for (int i = 0; i < count; i++)
+        last = buffer[i].to > last ? buffer[i].to : last;
+    int64_t *change = ARENA_ARRAY(a, (size_t)last + 2, int64_t);
+    for (int i = 0; i < count; i++) {
+        change[buffer[i].from] += buffer[i].bytes;
+        change[buffer[i].to + 1] -= buffer[i].bytes;
+    }
+    int64_t live = 0, most = 0;
+    for (int k = 0; k <= last; k++) {
+        live += change[k];
+        most = live > most ? live : most;
+    }
+    arena_free(a);
+    return most;
+}

@@ -1,0 +1,32 @@
+// Buffers: what a step keeps in memory only for a part of its launches.
+#ifndef PASSES_LIFETIME_H
+#define PASSES_LIFETIME_H
+
+#include "ir/group.h"
+
+typedef struct {
+    NodeId node;
+    int from, to; // launches, inclusive
+    int64_t bytes, offset;
+} Buffer;
+
+// ---- lifetime.c ----
+
+// Whole multiples of 256 bytes, so that a kernel may read and write whole
+// vectors up to the end of its tensor.
+int64_t slot_bytes(const Graph *g, NodeId n);
+
+// Every stored node of a group, from the launch that writes it to the last
+// that reads it; what is an output, to one past the last launch.
+Buffer *graph_buffers(const Graph *g, Arena *a, int *count);
+
+// The largest sum of buffers that are live in one launch.  No plan needs less.
+int64_t buffers_bound(const Buffer *buffer, int count);
+
+// ---- pack.c ----
+
+// Gives each buffer an offset from 0 up, so that those live at the same time
+// do not overlap.  Returns the end of the last.
+int64_t buffers_pack(Buffer *buffer, int count);
+
+#endif
