@@ -79,6 +79,11 @@ const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
             e->a, "uniform(%s, %s, %s, %s)", operand[0],
             arena_format(e->a, "%lld", (long long)node_int(d, ATTR_stream, 0)),
             operand[1], operand[2]);
+    if (d->op == OP_variance)
+        return arena_format(
+            e->a, "variance_of(%s, %s, %s, %s)", operand[0], operand[1],
+            operand[2],
+            arena_format(e->a, "%lld", (long long)node_int(d, ATTR_number, 0)));
     Text t = text_new(e->a);
     for (const char *s = template[d->op]; *s != '\0'; s++)
         if (*s == '$')

@@ -135,6 +135,18 @@ static int64_t count_parameters(const Graph *g) {
     return count;
 }
 
+// How many statistics a library may take over, in all steps.
+static int count_statistics(const Writer *w) {
+    int count = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        for (NodeId n = 0; n < w->step[i].host->count; n++) {
+            const Node *d = &w->step[i].host->node[n];
+            int number = (int)node_int(d, ATTR_number, -1);
+            count = number >= count ? number + 1 : count;
+        }
+    return count;
+}
+
 // ---- NAME.cu ----
 
 static void write_kernels(const Writer *w, Text *t) {
@@ -149,6 +161,9 @@ static void write_kernels(const Writer *w, Text *t) {
              "#define SINTER_ACT %d // of activations on CUDA\n"
              "#endif\n",
              act_bits(w->device->act));
+    if (count_statistics(w) > 0)
+        text_add(t, "#define SINTER_STATISTICS %d // that a library may take\n",
+                 count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
     for (int i = 0; i < w->num_steps; i++) {
         const Twin *s = &w->step[i];

@@ -285,6 +285,15 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
         Type t = e->g->node[d->arg[i]].type;
         operand[i] = value_at(e, s, d->arg[i], place_broadcast(e, p, t));
     }
+    if (d->op == OP_variance && e->local != NULL) {
+        const char *which =
+            number(e, arena_format(e->a, "%lld",
+                                   (long long)node_int(d, ATTR_number, 0)));
+        return value_set(e, s, n, p,
+                         arena_format(e->a, "variance_of(%s, %s, %s, %s)",
+                                      operand[0], operand[1], operand[2],
+                                      which));
+    }
     if (d->op == OP_uniform && e->local != NULL) {
         const char *stream =
             number(e, arena_format(e->a, "%lld",

@@ -222,6 +222,8 @@ static double scalar(const Eval *e, double a, double b, double c) {
         return a != 0 || b != 0;
     case OP_select:
         return a != 0 ? b : c;
+    case OP_variance: // here no library takes the place of a var
+        return a;
     case OP_uniform:
         return draw(e, a, b, c);
     default:

@@ -25,8 +25,28 @@ typedef struct {
     int *owner;                 // of each node: which group, or -1
     int *first, *next, *reader; // groups that read a node: lists of entries
     bool *leaves;               // of each node: whether the graph puts it out
+    int *number;                // of each var that is read by way of variance
+                                // alone; else -1
     Rides *r;
 } Search;
+
+// What a var left may be squares only if all that read it know.
+static int *find_numbers(const Graph *g, Arena *a) {
+    enum { UNREAD = -2, READ = -1 };
+    int *number = ARENA_ARRAY(a, g->count, int);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        number[n] = UNREAD;
+        for (int i = 0; i < d->num_args; i++) {
+            int *of = &number[node_base(g, d->arg[i])];
+            if (d->op == OP_variance && i == 0 && *of != READ)
+                *of = (int)node_int(d, ATTR_number, READ);
+            else
+                *of = READ;
+        }
+    }
+    return number;
+}
 
 static Search search_new(const Graph *g, Arena *a, Rides *r) {
     Search s = {.g = g, .a = a, .r = r};
@@ -34,6 +54,7 @@ static Search search_new(const Graph *g, Arena *a, Rides *r) {
     s.owner = ARENA_ARRAY(a, g->count, int);
     s.first = ARENA_ARRAY(a, g->count, int);
     s.leaves = ARENA_ARRAY(a, g->count, bool);
+    s.number = find_numbers(g, a);
     int entries = 0;
     for (int k = 0; k < s.num_groups; k++)
         entries += s.group[k].num_inputs;
@@ -169,9 +190,18 @@ static bool match_statistics(const Search *s, int k, Norm *norm) {
     bool first = node_at(s, group->output[0])->op == OP_sum;
     NodeId sum = group->output[!first], var = group->output[first];
     if (!over_rows(s, sum, OP_sum, x) || !over_rows(s, var, OP_var, x) ||
-        computed_by(s, x, OP_conv) == NO_NODE || !fits(s, x))
+        computed_by(s, x, OP_conv) == NO_NODE || !fits(s, x) ||
+        s->number[var] < 0)
         return false;
-    *norm = (Norm){x, sum, var, NO_NODE, NO_NODE, NO_NODE, 0, -1, -1, -1};
+    *norm = (Norm){.x = x,
+                   .sum = sum,
+                   .var = var,
+                   .scale = NO_NODE,
+                   .bias = NO_NODE,
+                   .y = NO_NODE,
+                   .number = s->number[var],
+                   .kernel = -1,
+                   .forms = -1};
     return true;
 }
 

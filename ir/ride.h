@@ -35,6 +35,7 @@ typedef struct {
     NodeId x, sum, var;    // var: of all elements of a channel
     NodeId scale, bias, y; // NO_NODE where no kernel stores y, relu of it
     double epsilon;
+    int number;     // of the variances that read var and sum
     int kernel;     // which group stores y
     int statistics; // the ride that its sums come from
     int64_t forms;  // where they are, from the start of their room; -1: nowhere

@@ -156,6 +156,16 @@ static const char *want_scalar(const Graph *g, const Node *n, int i, DType d) {
                         spell(g, type_scalar(d)), spell(g, t));
 }
 
+// What a var left, the sum over the same elements, and one by their number.
+const char *shape_variance(const Graph *g, const Node *n, Type *out) {
+    Type sum = operand(g, n, 1);
+    *out = operand(g, n, 0);
+    if (out->dtype != F32 || !type_equal(*out, sum))
+        return differ(g, "variance and sum must be f32 of one shape", *out,
+                      sum);
+    return want_scalar(g, n, 2, F32);
+}
+
 const char *shape_uniform(const Graph *g, const Node *n, Type *out) {
     for (int i = 0; i < 2; i++) {
         const char *why = want_scalar(g, n, i, I32);

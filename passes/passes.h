@@ -77,6 +77,9 @@ Graph *derive_graph(Graph *const *graph, int count);
 PassFunction pass_simplify;
 PassFunction pass_prune;
 
+// ---- statistics.c: what a library may leave in place of a variance ----
+PassFunction pass_statistics;
+
 // ---- fuse.c: which nodes share a kernel ----
 // Leaves every node with a group that is launched as one, each group a run of
 // consecutive nodes, and recomputed nodes as copies in each group.

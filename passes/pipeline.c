@@ -30,6 +30,8 @@ const Pass standard_passes[] = {
      "identities and constants"},
     {"prune",     pass_prune,     0,               0,         false,
      "drops what nothing needs"},
+    {"statistics", pass_statistics, PRIMITIVE|TYPED, 0,       false,
+     "lets a library leave sums of squares for a variance"},
     {"fuse",      pass_fuse,      PRIMITIVE|TYPED, GROUPED,   false,
      "decides which nodes share a kernel"},
     {"schedule",  pass_schedule,  GROUPED,         0,         false,

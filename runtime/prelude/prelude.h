@@ -71,6 +71,26 @@ DEVICE int is_finite(float x) {
     return x - x == 0.0f;
 }
 
+// The variance of statistics, of which the program has SINTER_STATISTICS: what
+// a kernel left, or what a library's sum of squares makes of it.
+#ifdef SINTER_STATISTICS
+#ifdef __CUDACC__
+extern "C" {
+// Set before a step runs: 1 where a library call takes the statistics.
+__constant__ unsigned char sinter_squares[SINTER_STATISTICS];
+}
+DEVICE float variance_of(float left, float sum, float share, int number) {
+    const float mean = sum * share, spread = left * share - mean * mean;
+    return !sinter_squares[number] ? left : spread < 0.0f ? 0.0f : spread;
+}
+#else
+DEVICE float variance_of(float left, float sum, float share, int number) {
+    (void)sum, (void)share, (void)number;
+    return left;
+}
+#endif
+#endif
+
 // A number in 0 .. 1, in steps of 2^-24: Philox4x32-10 (Salmon et al., SC11),
 // key (seed, stream), counter (index, epoch, 0, 0), upper bits of word 0.
 DEVICE float uniform(int seed, int stream, int epoch, int index) {

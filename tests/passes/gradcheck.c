@@ -152,6 +152,7 @@ static const struct {
     {OP_not, "bool"}, {OP_finite, "bool"}, {OP_lt, "bool"}, {OP_le, "bool"},
     {OP_eq, "bool"}, {OP_and, "bool"}, {OP_or, "bool"},
     {OP_mod, "integers"}, {OP_uniform, "its operands are integers"},
+    {OP_variance, "put in behind autodiff"},
     {OP_argmax, "an integer"}, {OP_all_finite, "constant where it is 1"},
     {OP_shift, "moves data, behind which nothing trains"},
     {OP_flip, "moves data, behind which nothing trains"},

@@ -1,0 +1,85 @@
+// Statistics: lets a library leave sums of squares in place of a variance.
+//
+//   needs   precision decided, nothing grouped
+//   keeps   every value
+//   leaves  what reads the variance of a convolution's channels reads it, the
+//           sum and the number of elements by way of `variance`
+//
+// A library's convolution can take the statistics of its result, but as a sum
+// of squares (ir/ride.h).  What reads them can do with either, so that nothing
+// more need be launched.
+#include "passes/passes.h"
+
+// Whether node n is over all axes of a convolution but the channels.
+static bool over_channels(const Graph *g, const Node *n, Op op) {
+    if (n->op != op)
+        return false;
+    const Node *x = &g->node[n->arg[0]];
+    const Attr *axes = node_attr(n, ATTR_axes);
+    if (x->op != OP_conv || x->type.dtype != ACT ||
+        x->type.dim[x->type.rank - 1] % 8 != 0 ||
+        axes->count != x->type.rank - 1)
+        return false;
+    for (int i = 0; i < axes->count; i++)
+        if (axes->ints[i] != i)
+            return false;
+    return true;
+}
+
+// For each convolution the sum over its channels, or NO_NODE.
+static NodeId *find_sums(const Graph *g, Arena *scratch) {
+    NodeId *sum = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++) {
+        sum[n] = NO_NODE;
+        if (over_channels(g, &g->node[n], OP_sum))
+            sum[g->node[n].arg[0]] = n;
+    }
+    return sum;
+}
+
+// The variances that a library may leave squares for: those with a sum beside
+// them that nothing reads by way of `variance` yet.
+static bool *find_variances(const Graph *g, const NodeId *sum, Arena *scratch) {
+    bool *found = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        found[n] = over_channels(g, d, OP_var) && sum[d->arg[0]] != NO_NODE;
+        if (d->op == OP_variance)
+            found[d->arg[0]] = false;
+    }
+    return found;
+}
+
+static NodeId variance_add(Graph *g, NodeId var, NodeId sum, int64_t count,
+                           int number) {
+    NodeId share = graph_constant(g, type_scalar(F32), 1.0 / (double)count);
+    Attr attr = attr_int(ATTR_number, number);
+    return graph_add(g, (Node){.op = OP_variance,
+                               .num_args = 3,
+                               .arg = (NodeId[]){var, sum, share},
+                               .num_attrs = 1,
+                               .attr = &attr,
+                               .group = -1});
+}
+
+Graph *pass_statistics(Graph *g, Arena *scratch, const PassOptions *o) {
+    if (o->act != F16 || o->level == 0)
+        return g;
+    NodeId *sum = find_sums(g, scratch);
+    bool *found = find_variances(g, sum, scratch);
+    Graph *out = graph_like(g);
+    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    int number = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        now[n] = graph_copy(out, g, n, now);
+        if (!found[n])
+            continue;
+        NodeId x = g->node[n].arg[0];
+        NodeId beside = graph_copy(out, g, sum[x], now);
+        int64_t count =
+            type_count(g->node[x].type) / type_count(g->node[n].type);
+        out->at = g->node[n].from;
+        now[n] = variance_add(out, now[n], beside, count, number++);
+    }
+    return out;
+}
