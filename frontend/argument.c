@@ -40,12 +40,10 @@ static int param_named(const Signature *s, Atom name) {
 static void report_unknown(Expansion *e, const Signature *s, const Given *g) {
     Diagnostic *d = report(e->diags, D_unknown_argument, g->at,
                            "%s has no argument `%s`", s->function, g->name);
-    const char *ours = foreign_name(FOREIGN_ARGUMENT, g->name);
     Nearest near = nearest_to(g->name);
     for (int i = 0; i < s->num_params; i++)
         nearest_offer(&near, s->name[i]);
-    bool known = ours == NULL || param_named(s, ours) >= 0;
-    if (!known || !foreign_note(FOREIGN_ARGUMENT, g->name, d))
+    if (!foreign_argument_note(g->name, s->name, s->num_params, d))
         nearest_note(&near, d);
     explain(e, s, d);
 }
@@ -73,6 +71,9 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
             report(e->diags, D_surplus, g->at, "%s takes %d argument%s",
                    s->function, s->num_params, s->num_params == 1 ? "" : "s");
         note_comma(given, index, d);
+        if (s->list)
+            diag_note(d, "a list stands between [ and ]: %s(%s[...])",
+                      s->function, s->num_params > 1 ? "x, " : "");
         explain(e, s, d);
         return false;
     }
@@ -351,7 +352,8 @@ static Signature signature_of(Expansion *e, const Call *c) {
                        .num_params = count,
                        .name = name,
                        .optional = optional,
-                       .rest = count > 0 && p[count - 1].kind == KNOTS};
+                       .rest = count > 0 && p[count - 1].kind == KNOTS,
+                       .list = count > 0 && p[count - 1].kind == SIZES};
 }
 
 static bool word_allowed(const char *words, const char *word) {
@@ -363,6 +365,24 @@ static bool word_allowed(const char *words, const char *word) {
         w += end + strspn(w + end, " ");
     }
     return false;
+}
+
+// What a value of another kind was meant to say.
+static void note_meant(const Call *c, const ParamInfo *p, Value v,
+                       Diagnostic *d) {
+    bool function = v.kind == VALUE_FUNCTION || v.kind == VALUE_BUILTIN;
+    if (function && p->kind != STARTS && c->builtin->class == LAYER)
+        diag_note(d,
+                  "an activation is a function of its own: `|> %s(...) |> "
+                  "relu`",
+                  c->builtin->name);
+    if (v.kind == VALUE_TENSOR && p->kind == TENSORS)
+        diag_note(d, "as in: %s([a, b])", c->builtin->name);
+    if (v.kind == VALUE_TENSOR && p->kind == AXES)
+        diag_note(d, "the larger of two is maximum(a, b), the smaller "
+                     "minimum(a, b), their sum a + b");
+    if (v.kind == VALUE_CALL && v.call->builtin->class == DATA)
+        diag_note(d, "an input begins with `data.train`");
 }
 
 static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
@@ -381,6 +401,7 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
                   c->builtin->class == LAYER
                       ? "; the channels of the input are known"
                       : "");
+    note_meant(c, p, v, d);
     if (p->kind == MOMENT && is_plain(v) && v.number > 1)
         diag_note(d, "write `%.9g epoch` or `%.9g step` if that is meant",
                   v.number, v.number);
@@ -500,9 +521,9 @@ static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
     Value *item = ARENA_ARRAY(e->arena, (size_t)(num_given - first), Value);
     int count = 0;
     bool good = true;
-    for (int i = first; i < num_given; i++)
+    for (int i = first; i < num_given && good; i++)
         if (given[i].name == NULL)
-            good &= convert(e, c, p, &given[i], &item[count++]);
+            good = convert(e, c, p, &given[i], &item[count++]);
     *out = (Value){.kind = VALUE_LIST, .list = {item, count}};
     return good;
 }
@@ -561,6 +582,9 @@ bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
             good &= convert_rest(e, c, &p[i], g, slot[i], num_given, out);
         else
             good &= convert(e, c, &p[i], &g[slot[i]], out);
+        // Those behind tensors that are in no list are tensors too.
+        if (!good && p[i].kind == TENSORS)
+            return false;
     }
     return good;
 }

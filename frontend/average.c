@@ -55,8 +55,9 @@ bool average_read(Expansion *e, TrainBlock *t, Average *out) {
     if (v.kind == VALUE_POISON)
         return false;
     if (v.kind != VALUE_CALL || v.call->builtin->class != AVERAGE) {
-        key_report(e, key_at(t, "average"), "`average`",
-                   "ema(...) or lookahead(...)");
+        diag_note(key_report(e, key_at(t, "average"), "`average`",
+                             "ema(...) or lookahead(...)"),
+                  "as in: average = ema(0.999)");
         return false;
     }
     const Call *c = v.call;

@@ -236,6 +236,11 @@ static bool check_type(Expansion *e, const TypeExpr *t, Value v, Span at,
                            "%s is not what its type says", what);
     diag_label(d, "this is %s", type_text(e, found));
     diag_place(d, t->at, "the type says %s", type_text(e, declared));
+    if (declared.rank > 0 && declared.dim[0] == e->recipe.batch &&
+        (found.rank == 0 || found.dim[0] != e->recipe.batch))
+        diag_note(d, "the batch is no longer its first axis; axes count from "
+                     "0, which is the batch, and the larger of two is "
+                     "maximum(a, b)");
     if (v.at.start != at.start || v.at.source != at.source)
         diag_place(d, v.at, "it comes from here");
     return false;
@@ -353,8 +358,12 @@ static bool match_function(Expansion *e, const Function *f, const Given *given,
         name[i] = f->param[i].name;
         optional[i] = f->param[i].otherwise != NULL;
     }
-    Signature s = {f->name, at,       f->name_at, f->num_params,
-                   name,    optional, false};
+    Signature s = {.function = f->name,
+                   .at = at,
+                   .declared_at = f->name_at,
+                   .num_params = f->num_params,
+                   .name = name,
+                   .optional = optional};
     return match_arguments(e, &s, given, num_given, slot);
 }
 

@@ -243,6 +243,7 @@ typedef struct {
     const char *const *name;
     const bool *optional;
     bool rest; // the last parameter takes all that remain
+    bool list; // the last parameter is a list of numbers
 } Signature;
 bool match_arguments(Expansion *e, const Signature *s, const Given *given,
                      int num_given, int *slot);

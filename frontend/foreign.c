@@ -42,13 +42,35 @@ const char *foreign_name(Foreign where, const char *word) {
     return i < 0 ? NULL : table[i].ours;
 }
 
-bool foreign_note(Foreign where, const char *word, Diagnostic *d) {
-    int i = foreign_find(where, word);
-    if (i < 0)
-        return false;
+static void note_row(int i, Diagnostic *d) {
     if (table[i].note != NULL)
         diag_note(d, "%s", table[i].note);
     else
         diag_note(d, "it is called `%s` here", table[i].ours);
-    return true;
+}
+
+bool foreign_note(Foreign where, const char *word, Diagnostic *d) {
+    int i = foreign_find(where, word);
+    if (i >= 0)
+        note_row(i, d);
+    return i >= 0;
+}
+
+static bool among(const char *word, const char *const *name, int count) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(name[i], word) == 0)
+            return true;
+    return false;
+}
+
+bool foreign_argument_note(const char *word, const char *const *name, int count,
+                           Diagnostic *d) {
+    for (int i = 0; i < NUM_FOREIGN; i++)
+        if (table[i].where == FOREIGN_ARGUMENT &&
+            same_word(table[i].word, word) &&
+            (table[i].ours == NULL || among(table[i].ours, name, count))) {
+            note_row(i, d);
+            return true;
+        }
+    return false;
 }

@@ -21,6 +21,11 @@ const char *foreign_name(Foreign where, const char *word);
 // Adds a note about such a word.  False where nothing is known of it.
 bool foreign_note(Foreign where, const char *word, Diagnostic *d);
 
+// The same for an argument of a function that has those of the names: what is
+// called differently by different functions has a row for each.
+bool foreign_argument_note(const char *word, const char *const *name, int count,
+                           Diagnostic *d);
+
 // ---- syntax.c ----
 
 // Adds notes to the report that t[at] is not what was expected.

@@ -108,6 +108,14 @@ static bool names_any(Expansion *e, const TrainBlock *t, const Entry *clause) {
     return false;
 }
 
+// Whether names of parameters end as the glob says; the glob that matches them.
+static bool ends_a_name(Expansion *e, const TrainBlock *t, const Entry *clause,
+                        Entry *ending) {
+    *ending = *clause;
+    ending->glob = arena_format(e->arena, "*.%s", clause->glob);
+    return names_any(e, t, ending);
+}
+
 bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
     if (names_any(e, t, clause))
         return true;
@@ -119,6 +127,11 @@ bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
     layer.glob = arena_format(e->arena, "%s.*", clause->glob);
     if (names_any(e, t, &layer))
         diag_note(d, "that is a layer; \"%s\" are its parameters", layer.glob);
+    else if (ends_a_name(e, t, clause, &layer))
+        diag_note(d,
+                  "it is compared with the whole name; \"%s\" are those "
+                  "that end so",
+                  layer.glob);
     else
         note_nearest(e, t, clause->glob, d);
     return false;

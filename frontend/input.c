@@ -51,14 +51,14 @@ static bool dtype_suits(DType written, DType known) {
 }
 
 static bool check_dtype(Expansion *e, const Param *p, Type *t) {
-    Type written = *t;
-    written.dtype = p->type->dtype;
+    Type written;
     if (e->data.typed) {
         t->dtype = e->data.batch.dtype;
-        return dtype_suits(written.dtype, t->dtype) ||
-               report_data(e, p, *t, written);
+        return dtype_suits(p->type->dtype, t->dtype) ||
+               (written_type(e, p, *t, &written) &&
+                report_data(e, p, *t, written));
     }
-    t->dtype = written.dtype;
+    t->dtype = p->type->dtype;
     if (t->dtype == U8 || t->dtype == I32 || t->dtype == F32)
         return true;
     report(e->diags, D_data, p->type->at,

@@ -374,7 +374,8 @@ Value key_needed(Expansion *e, TrainBlock *t, const char *name,
     Value v = key_value(e, t, name);
     if (v.kind != VALUE_NOTHING)
         return v;
-    if (is_misspelt(e, t, name))
+    bool length = strcmp(name, "epochs") == 0; // for which `steps` does too
+    if (is_misspelt(e, t, name) || (length && is_misspelt(e, t, "steps")))
         return value_poison();
     Diagnostic *d =
         report(e->diags, D_missing_key, t->at, "`%s` is missing", name);

@@ -184,6 +184,12 @@ static void lex_number(Lexer *l) {
     if (text[l->at] == '.' && is_digit(text[l->at + 1])) {
         l->at++;
         skip_digits(l);
+    } else if (text[l->at] == '.' && text[l->at + 1] != '.' &&
+               !is_letter(text[l->at + 1])) {
+        l->at++;
+        Diagnostic *d = report(l->diags, D_number, span_from(l, start),
+                               "a number has digits behind its point");
+        diag_note(d, "write %.*s0", (int)(l->at - start), text + start);
     }
     skip_exponent(l);
     double value = strtod(text + start, NULL);

@@ -29,6 +29,39 @@ static NodeId channel_numbers(Expansion *e, const Call *c, const Value *v,
                                  : number_node(e, number[0]);
 }
 
+static double greatest(const Value *v) {
+    double most = v->kind == VALUE_LIST ? 0 : v->number;
+    for (int i = 0; v->kind == VALUE_LIST && i < v->list.count; i++)
+        if (v->list.item[i].number > most)
+            most = v->list.item[i].number;
+    return most;
+}
+
+// The numbers of an argument for pixels up to 255.
+static const char *stretched(Expansion *e, const Value *v) {
+    if (v->kind != VALUE_LIST)
+        return arena_format(e->arena, "%.6g", 255 * v->number);
+    Text text = text_new(e->arena);
+    for (int i = 0; i < v->list.count; i++)
+        text_add(&text, "%s%.6g", i ? ", " : "[", 255 * v->list.item[i].number);
+    text_add(&text, "]");
+    return text_string(&text);
+}
+
+// Statistics of pixels from 0 to 1, which others give, are no use for those
+// from 0 to 255.
+static void warn_range(Expansion *e, const Call *c, Type t) {
+    const Value *mean = call_arg(c, P_normalize_mean);
+    const Value *std = call_arg(c, P_normalize_std);
+    if (t.dtype != U8 || greatest(mean) > 1 || greatest(std) >= 1)
+        return;
+    Diagnostic *d = report(e->diags, D_pixel_range, c->at,
+                           "pixels are from 0 to 255, and these are numbers "
+                           "for 0 to 1");
+    diag_note(d, "as in: normalize(mean=%s, std=%s)", stretched(e, mean),
+              stretched(e, std));
+}
+
 // (x - mean) / std for each channel.
 Value lower_normalize(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_normalize_x);
@@ -45,5 +78,7 @@ Value lower_normalize(Expansion *e, const Call *c) {
     NodeId y = mean == NO_NODE
                    ? NO_NODE
                    : graph_op2(e->graph, OP_sub, as_float(e, x->node), mean);
+    if (std != NO_NODE)
+        warn_range(e, c, t);
     return value_tensor(add_binary(e, OP_mul, y, std), c->at);
 }

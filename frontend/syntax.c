@@ -45,6 +45,9 @@ static const struct {
     {TOKEN_MORE, TOKEN_MORE, "layers are chained by |>"},
     {TOKEN_COLON, TOKEN_COLON, "a name stands alone, without its module"},
     {TOKEN_COLON, TOKEN_ASSIGN, "a variable is written NAME = VALUE"},
+    {TOKEN_DOT, TOKEN_DOT,
+     "a `for` goes over a list: for i in [0, 1, 2] { ... }"},
+    {TOKEN_FOR, TOKEN_OPEN, "as in: for i in [0, 1, 2] { ... }"},
     {TOKEN_DOT, TOKEN_NUMBER, "a number begins with a digit, as 0.5"},
     {TOKEN_PLUS, TOKEN_ASSIGN, "write it out, as in: h = h + x"},
     {TOKEN_MINUS, TOKEN_ASSIGN, "write it out, as in: h = h - x"},
@@ -73,7 +76,24 @@ static const char *pair_note(TokenKind first, TokenKind second) {
 
 // Whether a value stands before the place, on its line.
 static bool ends_value(const Around *a) {
-    return !a->t[a->at].first && strcmp(a->expected, "a value") != 0;
+    return !a->t[a->at].first && strcmp(a->expected, "a value") != 0 &&
+           strncmp(a->expected, "`when`", 6) != 0;
+}
+
+// Whether a stage of a chain stands before the place, in the same brackets and
+// on its line.
+static bool ends_stage(const Around *a) {
+    int closed = 0;
+    for (int i = a->at - 1; i >= 0 && closed >= 0; i--) {
+        TokenKind k = a->t[i].kind;
+        closed += is_close(k);
+        closed -= is_open(k);
+        if (closed == 0 && k == TOKEN_PIPE)
+            return true;
+        if (a->t[i].first)
+            return false;
+    }
+    return false;
 }
 
 // Advice that follows from one token where it stands.
@@ -83,6 +103,15 @@ static const char *token_note(const Around *a) {
     switch (a->here) {
     case TOKEN_ARROW:
         return line ? "layers are chained by |>" : NULL;
+    case TOKEN_PLUS:
+    case TOKEN_MINUS:
+    case TOKEN_TIMES:
+    case TOKEN_DIVIDE:
+    case TOKEN_PRODUCT:
+    case TOKEN_POWER:
+        return ends_stage(a)
+                   ? "a chain stands in parentheses: (x |> f) + (y |> g)"
+                   : NULL;
     case TOKEN_IF:
         return ends_value(a) ? "where(condition, a, b) chooses between numbers"
                              : NULL;
@@ -120,7 +149,9 @@ static const char *token_note(const Around *a) {
     case TOKEN_NAME:
         return item && a->after == TOKEN_ASSIGN
                    ? "a constant is written let NAME = VALUE"
-               : a->after == TOKEN_COLON && a->t[a->at].first
+               : a->after == TOKEN_COLON &&
+                       (a->t[a->at].first ||
+                        strcmp(a->expected, "a key and `=`") == 0)
                    ? "a key and its value are joined by ="
                    : NULL;
     default:

@@ -45,7 +45,9 @@ static bool add_clip(Expansion *e, TrainBlock *t) {
     if (v.kind == VALUE_CALL && v.call->builtin->class == CLIP)
         clip_apply(e, v.call);
     else if (v.kind != VALUE_NOTHING && v.kind != VALUE_POISON)
-        key_report(e, key_at(t, "clip"), "`clip`", "norm(...) or value(...)");
+        diag_note(key_report(e, key_at(t, "clip"), "`clip`",
+                             "norm(...) or value(...)"),
+                  "as in: clip = norm(1)");
     return v.kind == VALUE_CALL || v.kind == VALUE_NOTHING;
 }
 

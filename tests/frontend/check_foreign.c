@@ -28,7 +28,9 @@ START_TEST(rows_lead_somewhere) {
                   rows[_i].word);
     if (ours == NULL)
         return;
-    ck_assert_str_eq(foreign_name(rows[_i].where, rows[_i].word), ours);
+    // Arguments are called differently by different functions.
+    if (rows[_i].where != FOREIGN_ARGUMENT)
+        ck_assert_str_eq(foreign_name(rows[_i].where, rows[_i].word), ours);
     bool truth = strcmp(ours, "true") == 0 || strcmp(ours, "false") == 0;
     if (rows[_i].where == FOREIGN_FUNCTION)
         ck_assert_msg(truth || builtin_find(ours) != NULL, "%s", ours);
