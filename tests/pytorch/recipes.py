@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 
 import data
+import imagenet
 import nets
 import records
 import transformers
@@ -78,6 +79,10 @@ def piecewise(*knots):
 
 def cosine(start):
     return lambda progress: start * (1 + math.cos(math.pi * progress)) / 2
+
+
+def steps(start, gamma, every):
+    return lambda progress: start * gamma ** (progress * STEPS // every)
 
 
 def warmup(rate, length):
@@ -223,6 +228,31 @@ RECIPES = {
         settings={
             "width": "8",
             "lr": "piecewise(0: 0, 15/35: 0.0005, 30/35: 0.000025, 1: 0)",
+        },
+    ),
+    "resnet50": Recipe(
+        forward=imagenet.resnet50,
+        loss=mean_loss,
+        update=sgd(warmup(steps(1e-7, 0.1, 10), 5), decay=1e-4),
+        shape=(64, 64, 3),
+        settings={
+            "width": "8",
+            "classes": "10",
+            "data": "synthetic(shape=[64, 64, 3])",
+            "lr": "warmup(step(1e-7, gamma=0.1, every=10 epoch), 5 epoch)",
+        },
+    ),
+    "mobilenetv2": Recipe(
+        forward=imagenet.mobilenetv2,
+        loss=mean_loss,
+        update=sgd(cosine(3e-6), decay=4e-5),
+        shape=(64, 64, 3),
+        settings={
+            "width": "2",
+            "classes": "10",
+            "drop": "0",
+            "data": "synthetic(shape=[64, 64, 3])",
+            "lr": "cosine(3e-6)",
         },
     ),
     "unet_small": Recipe(
