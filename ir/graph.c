@@ -27,6 +27,7 @@ Graph *graph_like(const Graph *g) {
     Graph *like = graph_new(g->arena, g->name);
     like->facts = g->facts;
     like->act = g->act;
+    like->rewrites = g->rewrites;
     return like;
 }
 

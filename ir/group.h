@@ -55,6 +55,18 @@ bool *graph_stored(const Graph *g, Arena *a);
 // The groups in order of their nodes.  Leaves, views and outputs have none.
 Group *graph_groups(const Graph *g, Arena *a, int *count);
 
+// A value that one group leaves in memory for another, and the one reason for
+// it; REASON_none is a mistake of fuse.
+typedef struct {
+    int from, to; // indices of groups
+    NodeId node;
+    Reason why;
+} Edge;
+
+// All edges, in the order of the groups that read.
+Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
+                  int *num_edges);
+
 // Tickets count the blocks of a launch that are done, so that the last one can
 // finish what the others began.  One i32 for each group that needs one, in a
 // state with this name and the graph's.

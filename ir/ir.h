@@ -134,6 +134,19 @@ typedef struct {
     bool full, backward;
 } Origin;
 
+// Why a value is in memory although a kernel that uses it could compute it,
+// from reasons.def.
+typedef enum {
+    REASON_none,
+#define REASON(name, text) REASON_##name,
+#include "ir/reasons.def"
+    NUM_REASONS
+} Reason;
+
+extern const struct ReasonInfo {
+    const char *name, *text;
+} reason_info[NUM_REASONS];
+
 struct Node {
     Op op;
     Type type;
@@ -142,6 +155,7 @@ struct Node {
     const Attr *attr; // in order of key
     Origin from;
     int group;      // the kernel it belongs to, -1 before fuse
+    Reason why;     // where fuse decided to store it: what decided
     int64_t offset; // bytes into the arena, -1 before memory or if not stored
 };
 
@@ -163,6 +177,7 @@ struct Graph {
     Node *node;
     NodeId count, capacity;
     int64_t arena_bytes; // with PLANNED: size of the arena
+    int rewrites;        // that passes have counted so far
     Origin at;           // given to nodes that are added
     NodeId *bucket;      // hash of the nodes, for graph_add
     uint32_t num_buckets;

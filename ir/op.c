@@ -1,4 +1,4 @@
-// Operations and attributes: the tables ops.def and attrs.def expand to.
+// What the tables ops.def, attrs.def and reasons.def expand to.
 
 #include "ir/ir.h"
 #include "ir/shape.h"
@@ -13,6 +13,12 @@ const OpInfo op_info[NUM_OPS] = {
 const struct AttrInfo attr_info[NUM_ATTRS] = {
 #define ATTR(name, kind) {#name, kind},
 #include "ir/attrs.def"
+};
+
+const struct ReasonInfo reason_info[NUM_REASONS] = {
+    {"none", ""},
+#define REASON(name, text) {#name, text},
+#include "ir/reasons.def"
 };
 
 bool op_find(const char *name, size_t length, Op *found) {

@@ -112,6 +112,8 @@ void node_print(Text *t, const Graph *g, NodeId id) {
     type_print(t, n->type);
     if (n->group >= 0)
         text_add(t, " !k%d", n->group);
+    if (n->why != REASON_none)
+        text_add(t, " ~%s", reason_info[n->why].name);
     if (n->offset >= 0)
         text_add(t, " @%lld", (long long)n->offset);
     print_origin(t, &n->from);

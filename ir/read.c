@@ -364,13 +364,28 @@ static bool read_origin(Reader *r, Origin *from) {
     return true;
 }
 
-// decoration = ("!" "k" integer)? ("@" integer)? ("#" origin)?
+static bool read_reason(Reader *r, Reason *why) {
+    const char *word;
+    size_t length;
+    if (!read_word(r, "a reason", &word, &length))
+        return false;
+    for (int i = REASON_none + 1; i < NUM_REASONS; i++)
+        if (word_is(word, length, reason_info[i].name)) {
+            *why = (Reason)i;
+            return true;
+        }
+    return unknown(r, "reason", word, length);
+}
+
+// decoration = ("!" "k" integer)? ("~" reason)? ("@" integer)? ("#" origin)?
 static bool read_decoration(Reader *r, Node *n) {
     int64_t group = -1;
     if (accept(r, '!') && (!expect(r, 'k') || !read_int(r, 0, INT_MAX, &group)))
         return false;
     n->group = (int)group;
     n->offset = -1;
+    if (accept(r, '~') && !read_reason(r, &n->why))
+        return false;
     if (accept(r, '@') && !read_int(r, 0, INT64_MAX, &n->offset))
         return false;
     return !accept(r, '#') || read_origin(r, &n->from);

@@ -33,13 +33,15 @@ static bool is_immediate(const Fuse *f, NodeId n) {
 }
 
 // Asks for n to be in memory.  A view of something computed asks for that.
-static void store(Fuse *f, NodeId n) {
+static void store(Fuse *f, NodeId n, Reason why) {
     if (is_immediate(f, n))
         return;
     while (!f->stored[n]) {
         f->stored[n] = f->changed = true;
-        if (!(facts(f, n) & VIEW))
+        if (!(facts(f, n) & VIEW)) {
+            f->why[n] = why;
             return;
+        }
         n = at(f, n)->arg[0];
     }
 }
@@ -95,11 +97,12 @@ static bool *find_unfolded(const Fuse *f) {
     bool *unfolded = ARENA_ARRAY(f->scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
         NodeId pool = f->stored[n] ? pool_unfolded(g, n) : NO_NODE;
-        if (pool == NO_NODE || f->options->level == 0)
+        if (pool == NO_NODE)
             continue;
-        unfolded[pool] = true;
+        unfolded[pool] = !f->apart[pool];
         for (NodeId m = n; m != pool; m = at(f, m)->arg[0])
-            unfolded[pool] &= uses[at(f, m)->arg[0]] == 1;
+            unfolded[pool] &=
+                uses[at(f, m)->arg[0]] == 1 && !f->apart[at(f, m)->arg[0]];
     }
     return unfolded;
 }
@@ -120,7 +123,7 @@ static void store_costly(Fuse *f) {
         for (int i = 0; i < at(f, n)->num_args; i++)
             costly[n] |= costly[at(f, n)->arg[i]];
         if (costly[n] && repeated[n])
-            store(f, n);
+            store(f, n, REASON_repeated);
         costly[n] &= is_inline(f, n) && !in_memory(f, n);
     }
 }
@@ -134,24 +137,35 @@ static void store_taken(Fuse *f) {
             continue;
         NodeId image = at(f, n)->arg[0];
         if (taken[image] && is_inline(f, image))
-            store(f, image);
+            store(f, image, REASON_repeated);
         taken[image] = true;
     }
 }
 
+// What is in memory because of what it is or who reads it.
 static void store_by_kind(Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
         bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
                        d->op == OP_all_finite;
-        bool unfused = f->options->level == 0;
         for (int i = 0; i < d->num_args && library; i++) {
-            store(f, d->arg[i]);
+            store(f, d->arg[i], REASON_none);
             f->called[memory_base(f, d->arg[i])] = true;
         }
-        if (!(facts(f, n) & EFFECT) && !node_immediate(d) &&
-            (unfused || !is_inline(f, n)))
-            store(f, n);
+        if (!(facts(f, n) & EFFECT) && !is_inline(f, n))
+            store(f, n, REASON_none);
+    }
+}
+
+// That a value shares a kernel with others is a rewrite, one for each value.
+static void keep_apart(Fuse *f) {
+    for (NodeId n = 0; n < f->old->count; n++) {
+        if (facts(f, n) & (LEAF | VIEW | CALLS | EFFECT))
+            continue;
+        f->apart[n] =
+            !rewrite_next(f->old, f->options) || f->options->level == 0;
+        if (f->apart[n] && is_inline(f, n))
+            store(f, n, REASON_unfused);
     }
 }
 
@@ -182,7 +196,7 @@ static void store_for_update(Fuse *f) {
         if (!updating[n] || !is_inline(f, n) || f->stored[n])
             continue;
         if (!fits_update(f, n))
-            store(f, n);
+            store(f, n, REASON_update);
         else
             for (int i = 0; i < d->num_args; i++)
                 updating[d->arg[i]] = true;
@@ -222,7 +236,7 @@ static void find_rows(Fuse *f) {
             if (same && fits_rows(f, n, arg, row))
                 f->row[n] = row;
             else
-                store(f, arg);
+                store(f, arg, REASON_rows);
         }
         if (reduces_rows(f, n) && f->row[n] == NO_NODE)
             f->row[n] = n;
@@ -280,7 +294,7 @@ static Type root_space(const Fuse *f, NodeId n) {
 // The root whose kernel can also compute the sum n: it walks over the same
 // elements, and nothing else that n needs is made at the same time.
 static NodeId find_host(const Fuse *f, NodeId n) {
-    if (f->options->level == 0 || !(facts(f, n) & REDUCES) ||
+    if (f->apart[n] || !(facts(f, n) & REDUCES) ||
         root_kind(f, n) != GROUP_GRID)
         return NO_NODE;
     NodeId arg = at(f, n)->arg[0], source = f->source[arg];
@@ -399,7 +413,7 @@ static void find_clusters(Fuse *f) {
                         .older = newest[f->depth[n]]};
         uint64_t set = worth_sharing(below[n], want.space);
         int k = f->host[n] == NO_NODE ? NONE : f->cluster[f->host[n]];
-        if (k == NONE && f->options->level > 0 &&
+        if (k == NONE && !f->apart[n] &&
             (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
             k = cluster_like(f, newest, sets, want, set);
         if (k == NONE)
@@ -423,7 +437,7 @@ static void store_dear(Fuse *f, const bool *dear, bool all) {
             above[n] |= dear[arg] || (above[arg] && !f->stored[arg]);
         }
         if (dear[n] && (all || !above[n]))
-            store(f, n);
+            store(f, n, REASON_traffic);
     }
 }
 
@@ -461,6 +475,8 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .options = o,
               .stored = ARENA_ARRAY(scratch, g->count, bool),
               .called = ARENA_ARRAY(scratch, g->count, bool),
+              .why = ARENA_ARRAY(scratch, g->count, Reason),
+              .apart = ARENA_ARRAY(scratch, g->count, bool),
               .depth = ARENA_ARRAY(scratch, g->count, int),
               .source = ARENA_ARRAY(scratch, g->count, NodeId),
               .host = ARENA_ARRAY(scratch, g->count, NodeId),
@@ -469,6 +485,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .again = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     store_by_kind(&f);
+    keep_apart(&f);
     store_taken(&f);
     store_costly(&f);
     settle(&f);

@@ -27,11 +27,13 @@ typedef struct {
 
 // The graph that is being divided, and what is known of its nodes.
 typedef struct {
-    const Graph *old;
+    Graph *old;
     Arena *scratch;
     const PassOptions *options;
     bool *stored; // is in memory; for views, asks the operand to be
     bool *called; // is read by a library, a check or as an output
+    Reason *why;  // ... although a kernel that uses it could compute it
+    bool *apart;  // shares no kernel
     bool changed; // something became stored
     int *depth;
     NodeId *source; // the root it is computed from, see fuse.c

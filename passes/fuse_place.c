@@ -105,6 +105,7 @@ static NodeId place_node(const Fuse *f, Rebuild *r, NodeId n, int k,
                                                        : r->shared[d.arg[i]];
     d.arg = arg;
     d.group = group;
+    d.why = f->cluster[n] == k ? f->why[n] : REASON_none;
     r->g->at = d.from;
     return graph_add(r->g, d);
 }

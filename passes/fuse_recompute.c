@@ -40,7 +40,7 @@ static bool has_operands(const Reading *r, NodeId n, int *budget) {
 static bool is_worth(const Reading *r, NodeId n) {
     const Fuse *f = r->f;
     int budget = FEW;
-    return f->called[n] && (facts(f, n) & POINTWISE) &&
+    return f->called[n] && !f->apart[n] && (facts(f, n) & POINTWISE) &&
            !(facts(f, n) & COSTLY) && !is_small(f, n) &&
            has_operands(r, n, &budget);
 }
@@ -67,7 +67,7 @@ bool find_again(Fuse *f, int k, int *reader) {
     Reading r = {f, k, reader};
     const Cluster *c = &f->clusters[k];
     bool any = false;
-    if (!walks_elements(c) || f->options->level == 0)
+    if (!walks_elements(c))
         return false;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < c->num_members; i++) {

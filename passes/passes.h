@@ -12,6 +12,8 @@ typedef struct {
     int level;          // 0: a kernel for each operation; 1: fused
     bool reuse;         // let buffers share memory when not live together
     bool deep_verify;   // also print, read back and compare after each pass
+    const int64_t *rewrite_limit; // makes that many rewrites of each graph, the
+                                  // first ones; NULL: all
 } PassOptions;
 
 // The options of a device.  The graphs are the same for all: only the storage
@@ -43,6 +45,10 @@ typedef void PassHook(void *context, const Pass *pass, const Graph *g);
 // verifier finds a fault, which is ours.
 Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
                   PassHook *hook, void *context);
+
+// Counts a rewrite that leaves the meaning as it is, and says whether it is to
+// be made.  simplify and fuse ask before each.
+bool rewrite_next(Graph *g, const PassOptions *o);
 
 // Runs one pass and verifies.
 Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);

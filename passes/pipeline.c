@@ -58,6 +58,10 @@ const Pass *pass_find(const char *name) {
     return NULL;
 }
 
+bool rewrite_next(Graph *g, const PassOptions *o) {
+    return g->rewrites++ < (o->rewrite_limit ? *o->rewrite_limit : INT32_MAX);
+}
+
 static _Noreturn void fault(const Pass *pass, const char *what) {
     fprintf(stderr, "sinter: after %s: %s\n", pass->name, what);
     abort();

@@ -20,6 +20,7 @@ enum { FOLD_LIMIT = 4096 };
 typedef struct {
     Graph *g;
     Arena *scratch;
+    const PassOptions *options;
 } Simplify;
 
 // The simpler form of n, which is not in the graph, or NO_NODE.  type is n's.
@@ -398,7 +399,9 @@ static NodeId place(Simplify *s, Node n) {
     Type type = n.type;
     type_infer(s->g, &n, &type);
     NodeId found = apply(s, &n, type);
-    return found == NO_NODE ? graph_add(s->g, n) : found;
+    if (found == NO_NODE || !rewrite_next(s->g, s->options))
+        return graph_add(s->g, n);
+    return found;
 }
 
 static Node mapped(const Node *n, const NodeId *now, Arena *scratch) {
@@ -411,8 +414,7 @@ static Node mapped(const Node *n, const NodeId *now, Arena *scratch) {
 }
 
 Graph *pass_simplify(Graph *g, Arena *scratch, const PassOptions *o) {
-    (void)o;
-    Simplify s = {graph_like(g), scratch};
+    Simplify s = {graph_like(g), scratch, o};
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         s.g->at = g->node[n].from;

@@ -1,10 +1,12 @@
 // Arguments: one table of options makes the parser and the help.
 #include "tools/tools.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, WORD, CHOICE, SETTING } OptionKind;
+typedef enum { FLAG, WORD, CHOICE, COUNT, SETTING } OptionKind;
 
 typedef struct {
     const char *name;     // --name
@@ -39,8 +41,10 @@ static const Option options[] = {
      "the passes to run, in this order"},
     {"act", "f32|f16|bf16", "opt", CHOICE, AT(act),
      "what activations are; f32 by default"},
-    {"level", "0|1", "opt", CHOICE, AT(level),
-     "1: fuse what can be fused, 0: nothing; 1 by default"},
+    {"level", "0|1", "check build show opt", CHOICE, AT(level),
+     "1: fuse what can be fused, 0: nothing, also -O0; 1 by default"},
+    {"rewrite-limit", "N", "check build show opt", COUNT, AT(rewrite_limit),
+     "make only the first N rewrites of each graph"},
     {"json", NULL, "check", FLAG, AT(json),
      "print one JSON object"},
     {"check", NULL, "fmt", FLAG, AT(check),
@@ -96,9 +100,23 @@ static bool setting_add(Arguments *out, const char *value) {
     return true;
 }
 
+static bool count_set(Arguments *out, const Option *o, const char *value) {
+    Count *count = (Count *)((char *)out + o->at);
+    char *end;
+    errno = 0;
+    count->value = strtoll(value, &end, 10);
+    count->given = *value >= '0' && *value <= '9' && *end == 0 && errno == 0;
+    if (!count->given)
+        fprintf(stderr, "sinter: --%s needs a number, not '%s'\n", o->name,
+                value);
+    return count->given;
+}
+
 static bool option_set(Arguments *out, const Option *o, const char *value) {
     if (o->kind == SETTING)
         return setting_add(out, value);
+    if (o->kind == COUNT)
+        return count_set(out, o, value);
     if (o->kind == FLAG) {
         *(bool *)((char *)out + o->at) = true;
         return true;
@@ -128,11 +146,22 @@ static void option_unknown(const Command *command, const char *word,
         fprintf(stderr, "; see sinter %s --help\n", command->name);
 }
 
+// Two options have a short form, that of C compilers.
+static const char *long_form(const char *word) {
+    static const struct {
+        const char *brief, *full;
+    } forms[] = {{"-o", "--out"}, {"-O0", "--level=0"}, {"-O1", "--level=1"}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (strcmp(word, forms[i].brief) == 0)
+            return forms[i].full;
+    return word;
+}
+
 // Takes the option in word[*at], and its value from the next word if it is not
 // in this one.
 static bool option_parse(Arguments *out, const Command *command, int count,
                          char **word, int *at) {
-    const char *text = strcmp(word[*at], "-o") == 0 ? "--out" : word[*at];
+    const char *text = long_form(word[*at]);
     const char *name = text + (text[1] == '-' ? 2 : 1);
     size_t length = strcspn(name, "=");
     const Option *o = option_find(command, name, length);

@@ -97,7 +97,7 @@ static int model_build(Arena *a, const Arguments *arguments) {
     Program *p = model_load(a, arguments, &diags, &status);
     if (!p)
         return status;
-    TrainerText t = trainer_text(a, p);
+    TrainerText t = trainer_text(a, p, arguments);
     if (arguments->emit)
         return trainer_emit(a, &t, arguments->out ? arguments->out : ".");
     const char *out = arguments->out ? arguments->out : t.name;

@@ -268,7 +268,7 @@ static int model_check(Arena *a, const Arguments *arguments) {
     Program *p = model_load(a, arguments, &diags, &status);
     if (!p)
         return status;
-    PassOptions o = pass_options(&p->recipe, target_of(arguments));
+    PassOptions o = plan_options(p, arguments, target_of(arguments));
     Layers l = layers_of(a, p);
     Plan *plan = program_plan(p, &o);
     Cost c = graph_cost(plan_graph(plan, "train"));

@@ -13,6 +13,16 @@ const char *target_of(const Arguments *arguments) {
     return arguments->target ? arguments->target : "cuda";
 }
 
+PassOptions plan_options(const Program *p, const Arguments *arguments,
+                         const char *device) {
+    PassOptions o = pass_options(&p->recipe, device);
+    if (arguments->level)
+        o.level = arguments->level[0] - '0';
+    if (arguments->rewrite_limit.given)
+        o.rewrite_limit = &arguments->rewrite_limit.value;
+    return o;
+}
+
 char *stem_of(Arena *a, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;

@@ -74,6 +74,8 @@ static PassOptions options_of(const Arguments *arguments) {
         o.level = arguments->level[0] - '0';
     if (arguments->act)
         dtype_find(arguments->act, strlen(arguments->act), &o.act);
+    if (arguments->rewrite_limit.given)
+        o.rewrite_limit = &arguments->rewrite_limit.value;
     return o;
 }
 

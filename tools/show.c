@@ -60,7 +60,7 @@ static int no_graph(Arena *a, const Program *p, const char *name) {
 
 static int graph_show(Arena *a, const Program *p, const Arguments *arguments,
                       int stage) {
-    PassOptions o = pass_options(&p->recipe, target_of(arguments));
+    PassOptions o = plan_options(p, arguments, target_of(arguments));
     const char *name = graph_wanted(arguments);
     const Graph *g = graph_at(a, p, &o, name, stage);
     if (g == NULL)
@@ -71,24 +71,29 @@ static int graph_show(Arena *a, const Program *p, const Arguments *arguments,
     return EXIT_GOOD;
 }
 
-static void trainer_show(Arena *a, const Program *p, bool kernels) {
-    TrainerText t = trainer_text(a, p);
+static void trainer_show(Arena *a, const Program *p, const Arguments *arguments,
+                         bool kernels) {
+    TrainerText t = trainer_text(a, p, arguments);
     fputs(text_string(kernels ? &t.cu_file : &t.c_file), stdout);
 }
 
-static int launches_show(Arena *a, const Program *p,
-                         const Arguments *arguments) {
+// What the plan of a graph says: its launches, or how it is fused.
+static int plan_show(Arena *a, const Program *p, const Arguments *arguments,
+                     bool fusion) {
     Device device;
     int status;
     if (!device_find(a, arguments, &device, &status))
         return status;
-    PassOptions o = pass_options(&p->recipe, target_of(arguments));
+    PassOptions o = plan_options(p, arguments, target_of(arguments));
     const char *name = graph_wanted(arguments);
     const Plan *plan = program_plan(p, &o);
     if (plan_graph(plan, name) == NULL)
         return no_graph(a, p, name);
     Text t = text_new(a);
-    launches_print(a, &t, plan, name, device.sm, device.name);
+    if (fusion)
+        fusion_print(a, &t, plan, name);
+    else
+        launches_print(a, &t, plan, name, device.sm, device.name);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
 }
@@ -105,8 +110,9 @@ static int stage_show(Arena *a, const Arguments *arguments) {
     }
     int stage = stage_find(name), status;
     bool kernels = strcmp(name, "kernels") == 0;
-    bool launches = strcmp(name, "launches") == 0;
-    if (stage < 0 && !kernels && !launches && strcmp(name, "trainer") != 0) {
+    bool fusion = strcmp(name, "fusion") == 0;
+    bool planned = strcmp(name, "launches") == 0 || fusion;
+    if (stage < 0 && !kernels && !planned && strcmp(name, "trainer") != 0) {
         fprintf(stderr, "sinter: no stage '%s'; see sinter show --help\n",
                 name);
         return EXIT_USAGE;
@@ -117,9 +123,9 @@ static int stage_show(Arena *a, const Arguments *arguments) {
         return status;
     if (stage >= 0)
         return graph_show(a, p, arguments, stage);
-    if (launches)
-        return launches_show(a, p, arguments);
-    trainer_show(a, p, kernels);
+    if (planned)
+        return plan_show(a, p, arguments, fusion);
+    trainer_show(a, p, arguments, kernels);
     return EXIT_GOOD;
 }
 

@@ -14,6 +14,12 @@
 
 enum { MAX_SETTINGS = 64, MAX_KEY = 64, AT_LEAST_ONE = -1 };
 
+// A number on the command line.
+typedef struct {
+    bool given;
+    int64_t value;
+} Count;
+
 // A command line taken apart.  An option that is not given is NULL or false.
 typedef struct {
     char **operand;
@@ -23,6 +29,7 @@ typedef struct {
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file;
+    Count rewrite_limit;
     bool json, check, help;
 } Arguments;
 
@@ -55,6 +62,10 @@ Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
 // The target asked for; cuda is what a trainer is planned for by default.
 const char *target_of(const Arguments *arguments);
 
+// What the program is compiled for, as the options of the command say.
+PassOptions plan_options(const Program *p, const Arguments *arguments,
+                         const char *device);
+
 // Prints what was reported, as text or JSON.
 void diagnostics_print(Arena *a, const Arguments *arguments,
                        Diagnostics *diags);
@@ -72,6 +83,12 @@ char *stem_of(Arena *a, const char *path);
 // library can take over on a device of compute capability sm, which has a name.
 void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
                     int sm, const char *device);
+
+// ---- fusion.c ----
+
+// Writes the groups of the planned graph of that name: their operations, what
+// they read of one another, and why that goes through memory.
+void fusion_print(Arena *a, Text *t, const Plan *plan, const char *name);
 
 // ---- one file each ----
 

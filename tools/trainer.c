@@ -62,10 +62,11 @@ static const char *name_of(Arena *a, const Program *p) {
     return name;
 }
 
-TrainerText trainer_text(Arena *a, const Program *p) {
+TrainerText trainer_text(Arena *a, const Program *p,
+                         const Arguments *arguments) {
     TrainerText t = {name_of(a, p), text_new(a), text_new(a)};
-    PassOptions host = pass_options(&p->recipe, "host");
-    PassOptions cuda = pass_options(&p->recipe, "cuda");
+    PassOptions host = plan_options(p, arguments, "host");
+    PassOptions cuda = plan_options(p, arguments, "cuda");
     CodegenOptions o = {SINTER_VERSION, t.name, fingerprint(p)};
     codegen_program(p, program_plan(p, &host), program_plan(p, &cuda), &o,
                     &t.c_file, &t.cu_file);

@@ -2,8 +2,7 @@
 #ifndef TOOLS_TRAINER_H
 #define TOOLS_TRAINER_H
 
-#include "base/text.h"
-#include "ir/program.h"
+#include "tools/tools.h"
 
 typedef struct {
     const char *name; // of the files, without extension
@@ -11,6 +10,7 @@ typedef struct {
 } TrainerText;
 
 // Plans the program for both devices and writes its two files.
-TrainerText trainer_text(Arena *a, const Program *p);
+TrainerText trainer_text(Arena *a, const Program *p,
+                         const Arguments *arguments);
 
 #endif

@@ -1,0 +1,62 @@
+// Edges: what goes from one kernel to another through memory, and why.
+
+#include "ir/group.h"
+
+// The reason that lies in the two kernels or that fuse has found for the value;
+// none where the value is in memory for some other kernel or for the program.
+static Reason own_reason(const Graph *g, const Group *from, NodeId n,
+                         const Group *to) {
+    const Node *d = &g->node[n];
+    if (from->kind == GROUP_CALL)
+        return REASON_library_result;
+    if (to->kind == GROUP_CALL)
+        return REASON_library_operand;
+    if (from->kind == GROUP_SCATTER)
+        return REASON_scattered;
+    if ((op_info[d->op].facts & REDUCES) &&
+        (from->kind == GROUP_CHECK || reduce_extent(g, n) != OVER_ROW))
+        return REASON_sum;
+    if (to->kind == GROUP_CHECK)
+        return REASON_checked;
+    return d->why;
+}
+
+static int count_inputs(const Group *group, int count) {
+    int inputs = 0;
+    for (int k = 0; k < count; k++)
+        inputs += group[k].num_inputs;
+    return inputs;
+}
+
+Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
+                  int *num_edges) {
+    int *owner = ARENA_ARRAY(a, (size_t)g->count + 1, int);
+    bool *result = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
+    bool *shared = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
+    Edge *edge = ARENA_ARRAY(a, (size_t)count_inputs(group, count) + 1, Edge);
+    int found = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        owner[n] = -1;
+        if (g->node[n].op == OP_output)
+            result[node_base(g, g->node[n].arg[0])] = true;
+    }
+    for (int k = 0; k < count; k++)
+        for (NodeId n = group[k].first; n <= group[k].last; n++)
+            owner[n] = k;
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < group[k].num_inputs; i++) {
+            NodeId n = group[k].input[i];
+            if (owner[n] < 0)
+                continue;
+            Reason why = own_reason(g, &group[owner[n]], n, &group[k]);
+            shared[n] |= why != REASON_none;
+            edge[found++] = (Edge){owner[n], k, n, why};
+        }
+    for (int i = 0; i < found; i++)
+        if (edge[i].why == REASON_none)
+            edge[i].why = result[edge[i].node]   ? REASON_result
+                          : shared[edge[i].node] ? REASON_shared
+                                                 : REASON_none;
+    *num_edges = found;
+    return edge;
+}
