@@ -30,6 +30,13 @@ expect 0 "E0312: tensors of shapes that do not go together" explain e0312
 expect 2 "no diagnostic has the code 'E9'" explain E9
 expect 0 "fn flip_lr(x, p=0.5) = native" show std/vision.net
 expect 2 "usage: sinter show" show graph
+expect 2 "--rewrite-limit needs a number, not '-1'" check --rewrite-limit=-1 x
+lenet=$SINTER_SOURCE/models/lenet.net
+expect 0 "because a sum over blocks is complete when its launch ends" \
+    show fusion "$lenet"
+expect 0 "because the level or the limit of rewrites leaves it unfused" \
+    show fusion -O0 "$lenet"
+expect 2 "no graph 'tain'" show fusion --graph=tain "$lenet"
 
 printf 'let  a=1\n' >loose.net
 printf 'let a = (\n' >broken.net

@@ -15,11 +15,27 @@ static Graph *fused(Graph *g, int level) {
     return pass_run(g, &o, pass_find("fuse"));
 }
 
-// A graph of each seed, fused at level 0 and 1.
+// With so many of the rewrites that fuse would make.
+static Graph *fused_up_to(Graph *g, int64_t limit) {
+    limit += g->rewrites;
+    PassOptions o = {.device = "cuda",
+                     .act = F32,
+                     .storage = F32,
+                     .level = 1,
+                     .deep_verify = true,
+                     .rewrite_limit = &limit};
+    return pass_run(g, &o, pass_find("fuse"));
+}
+
+// Of each seed a graph fused not at all, as far as can be, and to some limit.
+enum { WAYS = 3, NUM_CASES = WAYS * NUM_GRAPHS };
+
 static Graph *random_case(Arena *a, int i, Graph **before) {
-    *before = pass_run(random_graph(a, (uint32_t)i / 2, 5 + i % 40),
+    *before = pass_run(random_graph(a, (uint32_t)(i / WAYS), 5 + i % 40),
                        &(PassOptions){0}, pass_find("prune"));
-    return fused(*before, i % 2);
+    if (i % WAYS == 2)
+        return fused_up_to(*before, i % 37);
+    return fused(*before, i % WAYS);
 }
 
 START_TEST(values_are_kept) {
@@ -110,10 +126,25 @@ START_TEST(library_calls_are_alone) {
 }
 END_TEST
 
+// Each value that goes through memory does so for a reason.
+START_TEST(edges_have_a_reason) {
+    Arena *a = arena_new();
+    Graph *before, *g = random_case(a, _i, &before);
+    int count, num_edges;
+    Group *group = graph_groups(g, a, &count);
+    Edge *edge = graph_edges(g, a, group, count, &num_edges);
+    for (int i = 0; i < num_edges; i++)
+        ck_assert_msg(edge[i].why != REASON_none,
+                      "group %d reads %%%u of group %d without a reason",
+                      edge[i].to, edge[i].node, edge[i].from);
+    arena_free(a);
+}
+END_TEST
+
 // Level 0 stores every value: a group computes one, or all updates.
 START_TEST(unfused_groups_have_one_node) {
     Arena *a = arena_new();
-    Graph *before, *g = random_case(a, 2 * _i, &before);
+    Graph *before, *g = random_case(a, WAYS * _i, &before);
     int count;
     Group *group = graph_groups(g, a, &count);
     for (int k = 0; k < count; k++) {
@@ -138,7 +169,7 @@ static int groups_of(Graph *g, int level) {
 START_TEST(fusing_never_launches_more) {
     Arena *a = arena_new();
     Graph *before;
-    random_case(a, 2 * _i, &before);
+    random_case(a, WAYS * _i, &before);
     ck_assert_int_le(groups_of(before, 1), groups_of(before, 0));
     arena_free(a);
 }
@@ -157,6 +188,33 @@ START_TEST(networks_keep_their_values) {
 }
 END_TEST
 
+static int groups_up_to(Graph *g, int64_t limit) {
+    Arena *a = arena_new();
+    int count;
+    graph_groups(fused_up_to(g, limit), a, &count);
+    arena_free(a);
+    return count;
+}
+
+// From all to nothing, whatever is cut off.
+START_TEST(limits_keep_their_values) {
+    Arena *a = arena_new();
+    Graph *g = pruned(a, residual_network);
+    check_same_values(g, fused_up_to(g, 7 * _i), 1e-12);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(limits_go_from_unfused_to_fused) {
+    Arena *a = arena_new();
+    Graph *g = pruned(a, residual_network);
+    ck_assert_int_eq(groups_up_to(g, 0), groups_of(g, 0));
+    ck_assert_int_eq(groups_up_to(g, 1000), groups_of(g, 1));
+    ck_assert_int_lt(groups_up_to(g, 60), groups_up_to(g, 30));
+    arena_free(a);
+}
+END_TEST
+
 // One more kernel is slower, one fewer should be explained.
 START_TEST(network_has_few_kernels) {
     Arena *a = arena_new();
@@ -171,14 +229,17 @@ Suite *fuse_suite(void) {
     Suite *s = suite_create("fuse");
     TCase *t = tcase_create("fuse");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, values_are_kept, 0, 2 * NUM_GRAPHS);
-    tcase_add_loop_test(t, groups_read_what_was_made_before, 0, 2 * NUM_GRAPHS);
-    tcase_add_loop_test(t, groups_hold_what_they_need, 0, 2 * NUM_GRAPHS);
-    tcase_add_loop_test(t, groups_have_one_space, 0, 2 * NUM_GRAPHS);
-    tcase_add_loop_test(t, library_calls_are_alone, 0, 2 * NUM_GRAPHS);
+    tcase_add_loop_test(t, values_are_kept, 0, NUM_CASES);
+    tcase_add_loop_test(t, groups_read_what_was_made_before, 0, NUM_CASES);
+    tcase_add_loop_test(t, groups_hold_what_they_need, 0, NUM_CASES);
+    tcase_add_loop_test(t, groups_have_one_space, 0, NUM_CASES);
+    tcase_add_loop_test(t, library_calls_are_alone, 0, NUM_CASES);
+    tcase_add_loop_test(t, edges_have_a_reason, 0, NUM_CASES);
     tcase_add_loop_test(t, unfused_groups_have_one_node, 0, NUM_GRAPHS);
     tcase_add_loop_test(t, fusing_never_launches_more, 0, NUM_GRAPHS);
     tcase_add_loop_test(t, networks_keep_their_values, 0, 4);
+    tcase_add_loop_test(t, limits_keep_their_values, 0, 20);
+    tcase_add_test(t, limits_go_from_unfused_to_fused);
     tcase_add_test(t, network_has_few_kernels);
     suite_add_tcase(s, t);
     return s;
