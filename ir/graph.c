@@ -142,6 +142,8 @@ static Attr attr_copy(Arena *a, Attr attr) {
 
 // ---- the hash of nodes ----
 
+static const uint32_t HASH_START = UINT32_C(2166136261);
+
 static uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t size) {
     const unsigned char *byte = bytes;
     for (size_t i = 0; i < size; i++)
@@ -150,7 +152,7 @@ static uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t size) {
 }
 
 static uint32_t node_hash(const Node *n) {
-    uint32_t hash = UINT32_C(2166136261);
+    uint32_t hash = HASH_START;
     hash = hash_bytes(hash, &n->op, sizeof n->op);
     hash = hash_bytes(hash, n->arg, (size_t)n->num_args * sizeof(NodeId));
     for (int i = 0; i < n->num_attrs; i++) {
@@ -202,11 +204,16 @@ static void hash_insert(Graph *g, NodeId id) {
     g->bucket[slot] = id;
 }
 
-static void hash_grow(Graph *g) {
-    g->num_buckets = g->num_buckets ? 2 * g->num_buckets : 64;
-    g->bucket = ARENA_ARRAY(g->arena, g->num_buckets, NodeId);
-    for (uint32_t i = 0; i < g->num_buckets; i++)
-        g->bucket[i] = NO_NODE;
+// An array of free slots.
+static NodeId *ids_new(Arena *a, uint32_t count) {
+    NodeId *id = ARENA_ARRAY(a, count, NodeId);
+    memset(id, 0xff, count * sizeof *id); // NO_NODE
+    return id;
+}
+
+static void hash_resize(Graph *g, uint32_t size) {
+    g->num_buckets = size;
+    g->bucket = ids_new(g->arena, size);
     for (NodeId id = 0; id < g->count; id++)
         if (mergeable(&g->node[id]))
             hash_insert(g, id);
@@ -225,7 +232,48 @@ static NodeId hash_find(const Graph *g, const Node *n) {
     return NO_NODE;
 }
 
+// ---- the hash of names ----
+
+// The slot of the first node of that name, or the free one where it belongs.
+static NodeId *name_slot(const Graph *g, const char *name) {
+    uint32_t mask = g->named_size - 1;
+    uint32_t slot = hash_bytes(HASH_START, name, strlen(name)) & mask;
+    while (g->named[slot] != NO_NODE &&
+           strcmp(node_text(&g->node[g->named[slot]], ATTR_name), name) != 0)
+        slot = (slot + 1) & mask;
+    return &g->named[slot];
+}
+
+static void names_resize(Graph *g, uint32_t size) {
+    const NodeId *old = g->named;
+    uint32_t old_size = g->named_size;
+    g->named_size = size;
+    g->named = ids_new(g->arena, size);
+    for (uint32_t i = 0; i < old_size; i++)
+        if (old[i] != NO_NODE)
+            *name_slot(g, node_text(&g->node[old[i]], ATTR_name)) = old[i];
+}
+
+static void name_insert(Graph *g, NodeId id) {
+    const char *name = node_text(&g->node[id], ATTR_name);
+    if (name == NULL)
+        return;
+    if (2 * ++g->num_named > g->named_size)
+        names_resize(g, g->named_size ? 2 * g->named_size : 16);
+    NodeId *slot = name_slot(g, name);
+    if (*slot == NO_NODE)
+        *slot = id;
+}
+
 // ---- adding ----
+
+static void nodes_resize(Graph *g, NodeId capacity) {
+    Node *node = ARENA_ARRAY(g->arena, capacity, Node);
+    if (g->count)
+        memcpy(node, g->node, g->count * sizeof *node);
+    g->node = node;
+    g->capacity = capacity;
+}
 
 static void make_room(Graph *g) {
     if (g->count == MAX_NODES) {
@@ -236,11 +284,7 @@ static void make_room(Graph *g) {
     }
     if (g->count < g->capacity)
         return;
-    g->capacity = g->capacity ? 2 * g->capacity : 64;
-    Node *node = ARENA_ARRAY(g->arena, g->capacity, Node);
-    if (g->count)
-        memcpy(node, g->node, g->count * sizeof *node);
-    g->node = node;
+    nodes_resize(g, g->capacity ? 2 * g->capacity : 64);
 }
 
 NodeId graph_append(Graph *g, Node n) {
@@ -256,9 +300,10 @@ NodeId graph_append(Graph *g, Node n) {
     NodeId id = g->count++;
     g->node[id] = n;
     if (2 * g->count > g->num_buckets)
-        hash_grow(g);
+        hash_resize(g, g->num_buckets ? 2 * g->num_buckets : 64);
     else if (mergeable(&n))
         hash_insert(g, id);
+    name_insert(g, id);
     return id;
 }
 
@@ -409,12 +454,7 @@ NodeId graph_assign(Graph *g, NodeId state, NodeId value) {
 // ---- questions ----
 
 NodeId graph_find(const Graph *g, const char *name) {
-    for (NodeId id = 0; id < g->count; id++) {
-        const char *own = node_text(&g->node[id], ATTR_name);
-        if (own && strcmp(own, name) == 0)
-            return id;
-    }
-    return NO_NODE;
+    return g->named_size ? *name_slot(g, name) : NO_NODE;
 }
 
 int64_t graph_bytes(const Graph *g, Type t) {

@@ -181,6 +181,8 @@ struct Graph {
     Origin at;           // given to nodes that are added
     NodeId *bucket;      // hash of the nodes, for graph_add
     uint32_t num_buckets;
+    NodeId *named; // hash of the names, for graph_find
+    uint32_t num_named, named_size;
 };
 
 Graph *graph_new(Arena *a, const char *name);
@@ -223,7 +225,8 @@ double node_float(const Node *n, AttrKey key, double otherwise);
 const char *node_text(const Node *n, AttrKey key); // NULL: not there
 int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
 
-// The param, state, input or output of that name, or NO_NODE.
+// The first node of that name (a param, state, input, output or scratch), or
+// NO_NODE.  Costs the same however large the graph is.
 NodeId graph_find(const Graph *g, const char *name);
 
 // Bytes that a tensor takes: act has the size of what it stands for.

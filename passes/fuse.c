@@ -23,6 +23,7 @@
 #include "passes/fuse.h"
 #include "passes/fit.h"
 
+#include <limits.h>
 #include <string.h>
 
 // Whether n is what is never in memory, or a view of it.
@@ -427,16 +428,18 @@ static void find_clusters(Fuse *f) {
 
 // ---- what costs more to recompute than to store ----
 
-// Stores the first of the dear nodes on each path, or all of them: with those
-// stored the others may be cheap.
-static void store_dear(Fuse *f, const bool *dear, bool all) {
-    bool *above = ARENA_ARRAY(f->scratch, f->old->count, bool);
+// Stores the first of the dear nodes on each path, and with them each that has
+// a multiple of `every` others below: with those stored the rest may be cheap.
+static void store_dear(Fuse *f, const bool *dear, int every) {
+    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
     for (NodeId n = 0; n < f->old->count; n++) {
         for (int i = 0; i < at(f, n)->num_args && is_inline(f, n); i++) {
             NodeId arg = at(f, n)->arg[i];
-            above[n] |= dear[arg] || (above[arg] && !f->stored[arg]);
+            int count = below[arg] + dear[arg];
+            if ((dear[arg] || !f->stored[arg]) && count > below[n])
+                below[n] = count;
         }
-        if (dear[n] && (all || !above[n]))
+        if (dear[n] && below[n] % every == 0)
             store(f, n, REASON_traffic);
     }
 }
@@ -453,19 +456,19 @@ static void settle(Fuse *f) {
     find_clusters(f);
 }
 
-// Round by round, but no longer than a large graph can bear.
+// Round by round.  In a chain of many blocks a round for each would make the
+// cost quadratic: after a while they are looked at in runs of a few.
 static void store_by_cost(Fuse *f) {
-    enum { MOST_ROUNDS = 256, MOST_NODES = 20000000 };
-    int64_t rounds = MOST_NODES / ((int64_t)f->old->count + 1);
-    if (rounds > MOST_ROUNDS)
-        rounds = MOST_ROUNDS;
-    while (true) {
+    enum { ONE_BY_ONE = 16, RUN = 8, MOST_ROUNDS = 128 };
+    for (int round = 0; round < MOST_ROUNDS; round++) {
         f->changed = false;
-        store_dear(f, find_dear(f), --rounds <= 0);
+        store_dear(f, find_dear(f), round < ONE_BY_ONE ? INT_MAX : RUN);
         if (!f->changed)
             return;
         settle(f);
     }
+    store_dear(f, find_dear(f), 1);
+    settle(f);
 }
 
 Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {

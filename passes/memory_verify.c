@@ -7,7 +7,7 @@
 #include "ir/group.h"
 #include "passes/passes.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     int64_t begin, end;
@@ -18,8 +18,9 @@ typedef struct {
 typedef struct {
     const Graph *g;
     Arena *arena;
-    Held *held; // what memory holds, in no order; ranges do not overlap
+    Held *held; // what memory holds, in order; ranges do not overlap
     int count;
+    bool *holds; // whether it holds node n
 } Replay;
 
 static Held range_of(const Graph *g, NodeId n) {
@@ -48,36 +49,48 @@ static const char *check_range(const Replay *r, NodeId n) {
     return NULL;
 }
 
+// The first range that ends behind an address.
+static int find_range(const Replay *r, int64_t address) {
+    int low = 0, high = r->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (r->held[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// Puts h in the place of the ranges first .. last-1.
+static void replace(Replay *r, int first, int last, Held h) {
+    for (int i = first; i < last; i++)
+        r->holds[r->held[i].node] = false;
+    memmove(&r->held[first + 1], &r->held[last],
+            (size_t)(r->count - last) * sizeof h);
+    r->count += 1 - (last - first);
+    r->held[first] = h;
+    r->holds[h.node] = true;
+}
+
 // Writes node n: whatever it covers is gone.
 static const char *hold(Replay *r, NodeId n) {
     Held h = range_of(r->g, n);
     const char *why = check_range(r, n);
     if (why != NULL)
         return why;
-    for (int i = 0; i < r->count;) {
-        if (!overlap(h, r->held[i])) {
-            i++;
-            continue;
-        }
-        if (r->held[i].fixed)
-            return fault(r, "overwrites", n, r->held[i].node);
-        r->held[i] = r->held[--r->count];
-    }
-    r->held[r->count++] = h;
+    int first = find_range(r, h.begin), last = first;
+    for (; last < r->count && overlap(h, r->held[last]); last++)
+        if (r->held[last].fixed)
+            return fault(r, "overwrites", n, r->held[last].node);
+    replace(r, first, last, h);
     return NULL;
-}
-
-static bool holds(const Replay *r, NodeId n) {
-    for (int i = 0; i < r->count; i++)
-        if (r->held[i].node == n)
-            return true;
-    return false;
 }
 
 static const char *replay_group(Replay *r, const Group *group) {
     const char *why = NULL;
     for (int i = 0; i < group->num_inputs; i++)
-        if (!holds(r, group->input[i]))
+        if (!r->holds[group->input[i]])
             return arena_format(r->arena,
                                 "group %d reads %%%u after it was "
                                 "overwritten",
@@ -90,18 +103,19 @@ static const char *replay_group(Replay *r, const Group *group) {
     if (why != NULL)
         return why;
     for (int i = 0; i < group->num_inputs; i++)
-        if (!holds(r, group->input[i]))
+        if (!r->holds[group->input[i]])
             return fault(r, "is overwritten by the group that reads",
                          group->input[i], group->first);
     for (int i = 0; i < group->num_outputs; i++)
-        if (!holds(r, group->output[i]))
+        if (!r->holds[group->output[i]])
             return fault(r, "shares memory within the group of",
                          group->output[i], group->first);
     return NULL;
 }
 
 const char *memory_verify(const Graph *g, Arena *a) {
-    Replay r = {g, a, ARENA_ARRAY(a, (size_t)g->count + 1, Held), 0};
+    Replay r = {g, a, ARENA_ARRAY(a, (size_t)g->count + 1, Held), 0,
+                ARENA_ARRAY(a, (size_t)g->count + 1, bool)};
     int count;
     Group *group = graph_groups(g, a, &count);
     const char *why = NULL;
@@ -114,7 +128,7 @@ const char *memory_verify(const Graph *g, Arena *a) {
         if (g->node[n].op != OP_output)
             continue;
         NodeId base = node_base(g, g->node[n].arg[0]);
-        if (!node_immediate(&g->node[base]) && !holds(&r, base))
+        if (!node_immediate(&g->node[base]) && !r.holds[base])
             why = arena_format(a, "output %%%u was overwritten", n);
     }
     return why;
