@@ -1,0 +1,67 @@
+#!/bin/sh
+# What the documents point at is there: links to files and headings, and files
+# that are named in backticks; and the model that README.md shows is the one in
+# models/.
+set -u
+
+cd "$SINTER_SOURCE" || exit 1
+failed=0
+work=$(mktemp -d "${TMPDIR:-/tmp}/links-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+complain() {
+    echo "$*" >&2
+    failed=1
+}
+
+# Headings as links spell them.
+anchors() {
+    sed -n 's/^#\{1,6\} //p' "$1" | tr '[:upper:]' '[:lower:]' |
+        sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+# Text between $2 and $3, one on a line.
+between() {
+    awk -v open="$2" -v close_="$3" '
+    {
+        while ((i = index($0, open)) > 0) {
+            $0 = substr($0, i + length(open))
+            if ((j = index($0, close_)) == 0)
+                break
+            print substr($0, 1, j - 1)
+            $0 = substr($0, j + length(close_))
+        }
+    }' "$1"
+}
+
+for document in *.md docs/*.md tests/pytorch/*.md; do
+    folder=$(dirname "$document")
+    between "$document" "](" ")" >"$work/links"
+    while read -r link; do
+        case $link in http*) continue ;; esac
+        file=${link%%#*}
+        target=$folder/$file
+        [ -n "$file" ] || target=$document
+        [ -e "$target" ] || complain "$document: no file $link"
+        case $link in
+        *'#'*) anchors "$target" | grep -qxF -e "${link#*#}" ||
+            complain "$document: no heading $link" ;;
+        esac
+    done <"$work/links"
+
+    # FOLDER/NAME.KIND, where there is such a folder; NAME in capitals stands
+    # for any.
+    between "$document" '`' '`' |
+        grep -E '^[a-z_]+(/[a-z_0-9]+)*\.[a-z]+$' >"$work/files"
+    while read -r file; do
+        [ ! -d "${file%%/*}" ] || [ -e "$file" ] ||
+            complain "$document: no file $file"
+    done <"$work/files"
+done
+
+sed -n '/^# lenet.net$/,/^```$/p' README.md | sed '$d' >"$work/readme"
+[ -s "$work/readme" ] || complain "README.md: no lenet.net"
+diff models/lenet.net "$work/readme" >&2 ||
+    complain "README.md: not models/lenet.net"
+
+exit $failed
