@@ -63,7 +63,7 @@ static int distance(const char *a, const char *b) {
 
 static bool unknown(const char *name, RtError *e) {
     const char *nearest = NULL;
-    int fewest = 4;
+    int fewest = least(4, (int)strlen(name) / 3 + 2);
     for (int i = 0; i < NUM_OPTIONS; i++) {
         int edits = distance(name, options[i].name);
         if (edits < fewest) {
@@ -72,7 +72,10 @@ static bool unknown(const char *name, RtError *e) {
         }
     }
     if (nearest == NULL)
-        return rt_fail(e, EXIT_USAGE, "unknown option --%.100s; see --help",
+        return rt_fail(e, EXIT_USAGE,
+                       "unknown option --%.100s; see --help. What the recipe "
+                       "says is set by the compiler: sinter build FILE.net "
+                       "--set KEY=VALUE",
                        name);
     return rt_fail(e, EXIT_USAGE, "unknown option --%.100s; did you mean --%s?",
                    name, nearest);
