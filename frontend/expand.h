@@ -500,6 +500,12 @@ typedef struct {
 // What a call of class DATA says; false after a report.
 bool data_set(Expansion *e, const Call *c, DataSet *d);
 
+// ---- norm.c ----
+
+// Warns of biases that batch_norm removes, when the whole model is there: it
+// does not where something else reads what they were added to.
+void batch_norm_warn(Expansion *e);
+
 // ---- input.c: what the model takes ----
 
 // The parameter that takes the data: the only one with a type.
@@ -692,7 +698,8 @@ struct Expansion {
         NodeId samples, total; // the loss of each sample, and reduced
         bool is_mean;          // how it is
     } loss;
-    Value output; // of the model; NOTHING before there is one
+    Value output;          // of the model; NOTHING before there is one
+    struct Biased *biased; // batch_norms behind a bias, see norm.c
 
     // Where the walk is.
     const File *file;

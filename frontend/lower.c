@@ -145,6 +145,7 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
     Value loss = forward(e, t, given, input);
     if (loss.kind == VALUE_POISON)
         return false;
+    batch_norm_warn(e);
     if (e->num_parameters == 0)
         report(e->diags, D_untrained, train_model(t).at,
                "this model has no parameters, so there is nothing to train");

@@ -15,20 +15,59 @@ static bool is_op(const Expansion *e, NodeId n, Op op) {
     return e->graph->node[n].op == op;
 }
 
+// A bias before batch_norm: which node adds it, and those that batch_norm is.
+struct Biased {
+    NodeId sum, first, end;
+    Span at, norm_at;
+    struct Biased *next;
+};
+
 // batch_norm takes the mean away, and a bias before it with it: in training,
 // where dropout between the two keeps it.
-static void warn_bias(Expansion *e, const Call *c, const Value *x) {
-    const Node *n = &e->graph->node[x->node];
+static bool is_biased(const Expansion *e, NodeId x) {
+    const Node *n = &e->graph->node[x];
     if (n->op != OP_add || !e->training)
-        return;
+        return false;
     bool conv = is_op(e, n->arg[0], OP_conv) || is_op(e, n->arg[1], OP_conv);
     bool bias = is_op(e, n->arg[0], OP_param) || is_op(e, n->arg[1], OP_param);
-    if (!conv || !bias)
+    return conv && bias;
+}
+
+static void note_biased(Expansion *e, const Call *c, const Value *x,
+                        NodeId first) {
+    if (!is_biased(e, x->node))
         return;
-    Diagnostic *d = report(e->diags, D_dead_bias, c->at,
-                           "batch_norm removes the bias that comes before it");
-    diag_place(d, x->at, "the bias is here");
-    diag_note(d, "bias=false computes the same and costs less");
+    struct Biased *b = ARENA_NEW(e->arena, struct Biased), **last = &e->biased;
+    *b = (struct Biased){.sum = x->node,
+                         .first = first,
+                         .end = e->graph->count,
+                         .at = x->at,
+                         .norm_at = c->at};
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = b;
+}
+
+// Whether nothing but batch_norm reads the sum; a residual may.
+static bool is_dead(const Graph *g, const struct Biased *b) {
+    for (NodeId n = b->sum + 1; n < g->count; n++)
+        for (int i = 0;
+             (n < b->first || n >= b->end) && i < g->node[n].num_args; i++)
+            if (g->node[n].arg[i] == b->sum)
+                return false;
+    return true;
+}
+
+void batch_norm_warn(Expansion *e) {
+    for (const struct Biased *b = e->biased; b != NULL; b = b->next) {
+        if (!is_dead(e->graph, b))
+            continue;
+        Diagnostic *d =
+            report(e->diags, D_dead_bias, b->norm_at,
+                   "batch_norm removes the bias that comes before it");
+        diag_place(d, b->at, "the bias is here");
+        diag_note(d, "bias=false computes the same and costs less");
+    }
 }
 
 // A parameter, or the constant that it would start with and stay at.
@@ -163,7 +202,7 @@ Value lower_batch_norm(Expansion *e, const Call *c) {
     if (!expect_small(e, c, P_batch_norm_eps) ||
         !expect_statistics(e, c, x, splits))
         return value_poison();
-    warn_bias(e, c, x);
+    NodeId first = e->graph->count;
     Type t = node_type(e, x->node);
     Norm n = {.x = as_float(e, x->node),
               .channels = type_of(F32, 1, &t.dim[t.rank - 1]),
@@ -184,8 +223,9 @@ Value lower_batch_norm(Expansion *e, const Call *c) {
         return value_poison();
     if (!e->training)
         return value_tensor(norm_eval(e, &n), c->at);
-    return value_tensor(splits > 1 ? ghost_train(e, &n) : norm_train(e, &n),
-                        c->at);
+    NodeId y = splits > 1 ? ghost_train(e, &n) : norm_train(e, &n);
+    note_biased(e, c, x, first);
+    return value_tensor(y, c->at);
 }
 
 // ---- layer_norm and group_norm ----
