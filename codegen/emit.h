@@ -20,7 +20,7 @@ typedef struct {
 // inside a loop over k, then `after`.
 typedef struct Scope {
     struct Scope *outer;
-    enum { IN_KERNEL, IN_COLUMN, IN_ROW, IN_PASS, IN_WINDOW } kind;
+    enum { IN_KERNEL, IN_MEMBER, IN_COLUMN, IN_ROW, IN_PASS, IN_WINDOW } kind;
     const char *width; // lanes of its loop, NULL: there is none
     Text before, lanes, after;
 } Scope;
@@ -54,9 +54,12 @@ typedef struct {
     int num_values, max_values;
     int *names; // how many names a node has been given
     int *local; // numbering that replaces node numbers, or NULL
-    int num_local;
-    int num_indices; // index variables so far
-    Index *index;    // those that move_* and windows declare
+    int num_local, max_local;
+    NodeId *local_node; // in the order of their numbers
+    NodeId *owner;      // of the group's scalars: the member, or NO_NODE
+    NodeId member;      // the one that is being written, or NO_NODE
+    int num_indices;    // index variables so far
+    Index *index;       // those that move_* and windows declare
     int num_declared, max_declared;
     int64_t step;          // that lanes divide: C, or less where some access
                            // is not in step with the columns
@@ -136,6 +139,9 @@ const char *value_name(Emit *e, const char *prefix, NodeId n);
 // The pointer parameter for a stored node.
 const char *pointer_name(Emit *e, NodeId n);
 
+// A number that may differ between members of one text: as it is, or a mark.
+const char *number_text(Emit *e, const char *text);
+
 // A block among the statements of s, `depth` deeper.  The lines that open it
 // are its own, so that what it asks of s comes before all of it.
 Scope *block_open(Emit *e, Scope *s, const char *lanes, int depth);
@@ -168,12 +174,17 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 // Writes the end of a kernel: the last block adds up what all have left.
 void sums_finish(Emit *e, Text *t);
 
+// ---- parts.c ----
+
+// The value of a reduction in a kernel over parts, from what a phase before has
+// left in the scratch.
+const char *parts_value(Emit *e, Scope *s, NodeId n, Place p);
+
 // ---- the skeletons: each writes the body of one kind of kernel ----
 void emit_grid(Emit *e, Text *t);
 void emit_rows(Emit *e, Text *t);
 void emit_scatter(Emit *e, Text *t);
 void emit_update(Emit *e, Text *t, int *grid);
-void emit_check(Emit *e, Text *t, int *grid);
 
 // Where texts hold the kernel's own name until it has one.
 #define OWN_NAME "\x03"

@@ -10,7 +10,8 @@
 
 bool sums_blocks(const Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
-    if (!(op_info[d->op].facts & REDUCES) || d->op == OP_all_finite)
+    unsigned facts = op_info[d->op].facts;
+    if (!(facts & REDUCES) || (facts & OVERALL))
         return false;
     return reduce_extent(e->g, n) != OVER_ROW;
 }

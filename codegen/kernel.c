@@ -108,12 +108,11 @@ static void write_comment(Emit *e, Text *t) {
              (long long)group_bytes(e->g, group));
 }
 
-static void write_signature(Emit *e, Text *t, const Parameters *p) {
-    text_add(t, "KERNEL(256) " OWN_NAME "(");
-    for (int i = 0; i < p->count; i++) {
+static void write_signature(const Emit *e, Text *t, const Parameters *p) {
+    text_add(t, "%s(256) " OWN_NAME "(",
+             e->group->phases > 1 ? "PHASED" : "KERNEL");
+    for (int i = 0; i < p->count; i++)
         text_add(t, "%s\n    %s%s", i ? "," : "", p->c_type[i], p->name[i]);
-        (void)e;
-    }
     text_add(t, ")\n{\n");
 }
 
@@ -132,10 +131,8 @@ static Kernel write_kernel(const Graph *host, const Graph *device, Arena *a,
         emit_rows(&e, &body);
     else if (group->kind == GROUP_SCATTER)
         emit_scatter(&e, &body);
-    else if (group->kind == GROUP_UPDATE)
-        emit_update(&e, &body, grid);
     else
-        emit_check(&e, &body, grid);
+        emit_update(&e, &body, grid);
     body = text_tidied(a, &body);
     write_comment(&e, &all);
     text_bytes(&all, text_string(&e.tables), e.tables.length);

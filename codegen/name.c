@@ -81,9 +81,10 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
     }
     if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK) {
         bool step = strcmp(g->name, "train") == 0;
-        words.word[0] = group->kind == GROUP_CHECK ? "all_finite"
-                        : step                     ? "update"
-                                                   : g->name;
+        words.word[0] = group->kind == GROUP_CHECK
+                            ? op_info[g->node[group->last].op].name
+                        : step ? "update"
+                               : g->name;
         words.count = 1;
         place = "";
         backward = false;

@@ -239,8 +239,8 @@ static void write_entries(const Writer *w, Text *t) {
                 continue;
             write_entry(w, t, kernel);
             text_add(&ids, "    %s_id,\n", kernel->name);
-            text_add(&table, "    {\"%s\", %s_host},\n", kernel->name,
-                     kernel->name);
+            text_add(&table, "    {\"%s\", %s_host, %d},\n", kernel->name,
+                     kernel->name, kernel->group->phases);
         }
     text_add(t, "\nenum {\n%s    NUM_KERNELS\n};\n", text_string(&ids));
     text_add(t, "\nstatic const RtKernel kernels[] = {\n%s};\n\n",

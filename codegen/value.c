@@ -16,7 +16,8 @@ void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                 .group = group,
                 .stored = stored,
                 .tables = text_new(a),
-                .names = ARENA_ARRAY(a, g->count, int)};
+                .names = ARENA_ARRAY(a, g->count, int),
+                .member = NO_NODE};
 }
 
 Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,
@@ -47,13 +48,33 @@ void scope_close(Emit *e, Scope *s, Text *t) {
 
 // ---- names ----
 
+static int local_number(Emit *e, NodeId n) {
+    if (e->local[n] > 0)
+        return e->local[n];
+    if (e->num_local == e->max_local) {
+        int most = e->max_local ? 2 * e->max_local : 64;
+        NodeId *grown = ARENA_ARRAY(e->a, (size_t)most, NodeId);
+        if (e->num_local)
+            memcpy(grown, e->local_node, (size_t)e->num_local * sizeof *grown);
+        e->local_node = grown;
+        e->max_local = most;
+    }
+    e->local_node[e->num_local++] = n;
+    return e->local[n] = e->num_local;
+}
+
+// Whether n is a scalar that is computed from the tensors of this member.
+static bool is_owned(const Emit *e, NodeId n) {
+    return e->member != NO_NODE && n >= e->group->first &&
+           n <= e->group->last && e->owner[n - e->group->first] == e->member;
+}
+
 const char *value_name(Emit *e, const char *prefix, NodeId n) {
     int number = (int)n;
     const char *mark = "";
-    if (e->local != NULL && type_count(e->g->node[n].type) > 1) {
-        if (e->local[n] == 0)
-            e->local[n] = ++e->num_local;
-        number = e->local[n];
+    if (e->local != NULL &&
+        (type_count(e->g->node[n].type) > 1 || is_owned(e, n))) {
+        number = local_number(e, n);
         mark = "_";
     }
     int taken = e->names[n]++;
@@ -66,9 +87,7 @@ const char *pointer_name(Emit *e, NodeId n) {
     NodeId base = node_base(e->g, n);
     if (e->local == NULL || type_count(e->g->node[base].type) == 1)
         return arena_format(e->a, "p%u", base);
-    if (e->local[base] == 0)
-        e->local[base] = ++e->num_local;
-    return arena_format(e->a, "p_%d", e->local[base]);
+    return arena_format(e->a, "p_%d", local_number(e, base));
 }
 
 // ---- what was computed ----
@@ -148,6 +167,8 @@ static bool same_for_row(const Emit *e, const Scope *pass, Place p) {
 static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
     Type t = e->g->node[n].type;
     Scope *kernel = enclosing(s, IN_KERNEL), *column = enclosing(s, IN_COLUMN);
+    if (type_count(t) == 1 && is_owned(e, n))
+        return enclosing(s, IN_MEMBER);
     if (type_count(t) == 1 && !has_rows(p) && !follows_row(e, n))
         return kernel;
     if (p.flat)
@@ -187,9 +208,9 @@ static const char *load(Emit *e, Scope *s, NodeId n, Place p) {
     return arena_format(e->a, "%s[k]", name);
 }
 
-// A literal, or with local numbering a mark that emit_update replaces: members
-// that differ only in such numbers share their text.
-static const char *number(Emit *e, const char *text) {
+// A mark is replaced when the case of the member is written: members that
+// differ only in such numbers share their text.
+const char *number_text(Emit *e, const char *text) {
     if (e->local == NULL)
         return text;
     if (e->num_constants == e->max_constants) {
@@ -287,7 +308,7 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
     }
     if (d->op == OP_variance && e->local != NULL) {
         const char *which =
-            number(e, arena_format(e->a, "%lld",
+            number_text(e, arena_format(e->a, "%lld",
                                    (long long)node_int(d, ATTR_number, 0)));
         return value_set(e, s, n, p,
                          arena_format(e->a, "variance_of(%s, %s, %s, %s)",
@@ -295,9 +316,9 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
                                       which));
     }
     if (d->op == OP_uniform && e->local != NULL) {
-        const char *stream =
-            number(e, arena_format(e->a, "%lld",
-                                   (long long)node_int(d, ATTR_stream, 0)));
+        const char *stream = number_text(
+            e,
+            arena_format(e->a, "%lld", (long long)node_int(d, ATTR_stream, 0)));
         return value_set(e, s, n, p,
                          arena_format(e->a, "uniform(%s, %s, %s, %s)",
                                       operand[0], stream, operand[1],
@@ -367,6 +388,8 @@ static const char *compute(Emit *e, Scope *at, NodeId n, Place p) {
         return load(e, at, n, p);
     if (facts & POINTWISE)
         return pointwise(e, at, n, p);
+    if ((facts & REDUCES) && e->owner != NULL)
+        return parts_value(e, at, n, p);
     if (facts & WINDOW)
         return window_value(e, at, n, p);
     return moved(e, at, n, p);
@@ -385,8 +408,8 @@ static Place only_place(Type t, bool flat) {
 const char *value_at(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_constant && type_count(d->type) == 1)
-        return number(e, literal(e->a, d->type.dtype,
-                                 node_attr(d, ATTR_values)->floats[0]));
+        return number_text(e, literal(e->a, d->type.dtype,
+                                      node_attr(d, ATTR_values)->floats[0]));
     if (type_count(d->type) == 1) {
         p = only_place(d->type, p.flat);
     } else if (!p.flat && d->type.dim[d->type.rank - 1] == 1) {

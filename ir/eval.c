@@ -316,6 +316,13 @@ static void eval_all_finite(const Eval *e) {
                 e->out[0] = 0;
 }
 
+static void eval_total(const Eval *e) {
+    e->out[0] = 0;
+    for (int k = 0; k < e->n->num_args; k++)
+        for (int64_t i = 0; i < type_count(arg_type(e, k)); i++)
+            e->out[0] += arg(e, k)[i];
+}
+
 // ---- other places of the same numbers ----
 
 static void eval_copy(const Eval *e) {
@@ -721,6 +728,9 @@ static void eval_node(const Eval *e) {
         return;
     case OP_all_finite:
         eval_all_finite(e);
+        return;
+    case OP_total:
+        eval_total(e);
         return;
     case OP_reshape:
         eval_copy(e);

@@ -86,8 +86,8 @@ bool group_backward(const Graph *g, const Group *group) {
 
 int64_t group_bytes(const Graph *g, const Group *group) {
     int64_t bytes = 0;
-    for (int i = 0; i < group->num_inputs; i++)
-        bytes += graph_bytes(g, g->node[group->input[i]].type);
+    for (int i = 0; i < group->num_reads; i++)
+        bytes += graph_bytes(g, g->node[group->read[i]].type);
     for (int i = 0; i < group->num_outputs; i++)
         bytes += graph_bytes(g, g->node[group->output[i]].type);
     for (NodeId n = group->first; n <= group->last; n++)
@@ -103,22 +103,6 @@ int64_t space_columns(Type space) {
 int64_t space_rows(Type space) {
     int64_t columns = space_columns(space);
     return columns ? type_count(space) / columns : 0;
-}
-
-int64_t part_blocks(int64_t elements) {
-    return elements <= PART_ELEMENTS
-               ? 1
-               : (elements + PART_ELEMENTS - 1) / PART_ELEMENTS;
-}
-
-int parts_grid(const Graph *g, const Group *group) {
-    int64_t blocks = 0;
-    for (NodeId n = group->first; n <= group->last; n++) {
-        const Node *d = &g->node[n];
-        for (int i = 0; d->op == OP_all_finite && i < d->num_args; i++)
-            blocks += part_blocks(type_count(g->node[d->arg[i]].type));
-    }
-    return blocks < 1 ? 1 : (int)blocks;
 }
 
 int space_grid(Type space, bool host) {
@@ -161,11 +145,11 @@ static void describe(const Graph *g, const bool *stored, Group *group) {
             group->kind = GROUP_SCATTER;
         if (d->op == OP_assign)
             group->kind = GROUP_UPDATE;
-        if (d->op == OP_all_finite)
+        if ((facts & OVERALL) && group->kind != GROUP_UPDATE)
             group->kind = GROUP_CHECK;
         if (d->op == OP_scratch)
             group->scratch = n;
-        if ((facts & REDUCES) && d->op != OP_all_finite) {
+        if ((facts & REDUCES) && !(facts & OVERALL)) {
             bool row = reduce_extent(g, n) == OVER_ROW;
             if (row && group->kind == GROUP_GRID)
                 group->kind = GROUP_ROWS;
@@ -205,8 +189,12 @@ static void collect(const Graph *g, const bool *stored, Arena *a, int *seen,
         if (stored[n] && d->op != OP_scratch)
             output[group->num_outputs++] = n;
     }
-    group->input = input;
+    group->input = group->read = input;
+    group->num_reads = group->num_inputs;
     group->output = output;
+    group->phases = 1;
+    if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK)
+        group_phases(g, a, group);
 }
 
 static bool needs_ticket(const Graph *g, const Group *group) {
@@ -233,7 +221,9 @@ Group *graph_groups(const Graph *g, Arena *a, int *count) {
     for (int i = 0; i < found; i++) {
         describe(g, stored, &group[i]);
         collect(g, stored, a, seen, &group[i]);
-        group[i].ticket = needs_ticket(g, &group[i]) ? tickets++ : -1;
+        group[i].ticket = needs_ticket(g, &group[i]) ? tickets : -1;
+        if (group[i].ticket >= 0) // a second one counts at the barrier
+            tickets += group[i].phases > 1 ? 2 : 1;
     }
     *count = found;
     return group;

@@ -11,7 +11,7 @@ typedef enum {
     GROUP_ROWS,    // as GRID, and with reductions over each row
     GROUP_SCATTER, // rows by columns, to which rows are added by an index
     GROUP_UPDATE,  // assignments of many shapes in one launch
-    GROUP_CHECK,   // all_finite over many tensors
+    GROUP_CHECK,   // all_finite or total over many tensors
 } GroupKind;
 
 // Axes of a reduction: each row of the last axis, all rows for each column, or
@@ -28,6 +28,10 @@ typedef struct {
     int num_inputs, num_outputs;
     const NodeId *input;  // stored nodes of other groups and leaves it reads
     const NodeId *output; // its nodes that are stored
+    int phases;           // 1, or those of an UPDATE: see parts.c
+    const int *level;     // UPDATE, CHECK: the phase of each of its nodes
+    int num_reads;
+    const NodeId *read; // inputs, once for each phase that reads them
 } Group;
 
 // What a reduction node reduces over.
@@ -70,11 +74,28 @@ Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
 // Tickets count the blocks of a launch that are done, so that the last one can
 // finish what the others began.  One i32 for each group that needs one, in a
 // state with this name and the graph's.
+// A launch in phases has two, as blocks are counted at its barriers too.
 #define TICKETS "run.tickets."
 
-// UPDATE and CHECK cut each tensor into parts, one for each block.
-enum { PART_ELEMENTS = 16384 };
-int64_t part_blocks(int64_t elements);
+// ---- parts.c: what UPDATE and CHECK walk over ----
+
+// They cut each tensor into parts.  A block takes every gridDim.x-th part, so
+// that a result does not depend on the number of blocks.
+enum { PART_ELEMENTS = 4096 };
+int64_t part_count(int64_t elements);
+
+// Parts of all tensors that reduction n is about.
+int64_t parts_of(const Graph *g, NodeId n);
+
+// The place in the scratch of the first part of operand i of reduction n.
+int64_t part_place(const Graph *g, const Group *group, NodeId n, int i);
+
+// Finds the phases of an UPDATE or CHECK group, and what they read.
+void group_phases(const Graph *g, Arena *a, Group *group);
+
+// Blocks for so many parts.  A barrier of the whole grid needs all blocks of a
+// launch to be resident.
+int parts_grid(int64_t parts, int phases, bool host);
 
 // Bytes that a group reads and writes.
 int64_t group_bytes(const Graph *g, const Group *group);
@@ -89,8 +110,5 @@ int64_t space_columns(Type space);
 // Blocks to launch for a space on the host or another device.  On the host
 // they do not depend on the number of threads, so that results do not either.
 int space_grid(Type space, bool host);
-
-// Blocks of an UPDATE or CHECK group: one for each part of its tensors.
-int parts_grid(const Graph *g, const Group *group);
 
 #endif

@@ -72,6 +72,7 @@ enum {
     OPTIMIZES = 2048, // updates a param by its gradient
     CALLS = 4096,     // done by a library
     SCATTERS = 8192,  // an element of the operand is added to one elsewhere
+    OVERALL = 16384,  // one number about any tensors, of whatever shapes
 };
 
 typedef struct Graph Graph;

@@ -15,15 +15,17 @@ static NodeId number(Graph *g, double value) {
 // limit / (norm + 1e-6), at most 1.
 static NodeId norm_factor(Graph *g, NodeId limit, const NodeId *gradient,
                           NodeId count) {
-    NodeId sum = NO_NODE;
-    for (NodeId n = 0; n < count; n++) {
-        if (gradient[n] == NO_NODE)
-            continue;
-        NodeId square = sum_of_squares(g, gradient[n]);
-        sum = sum == NO_NODE ? square : graph_op2(g, OP_add, sum, square);
-    }
-    if (sum == NO_NODE)
+    NodeId *square = ARENA_ARRAY(g->arena, (size_t)count + 1, NodeId);
+    int squares = 0;
+    for (NodeId n = 0; n < count; n++)
+        if (gradient[n] != NO_NODE)
+            square[squares++] = graph_op2(g, OP_mul, gradient[n], gradient[n]);
+    if (squares == 0)
         return NO_NODE;
+    NodeId sum = graph_add(g, (Node){.op = OP_total,
+                                     .num_args = squares,
+                                     .arg = square,
+                                     .group = -1});
     NodeId norm = graph_op1(g, OP_sqrt, sum);
     norm = graph_op2(g, OP_add, norm, number(g, 1e-6));
     NodeId ratio = graph_op2(g, OP_div, limit, norm);

@@ -17,8 +17,9 @@
 // ---- reductions ----
 
 static bool is_other(const Graph *g, NodeId n) {
-    return (op_info[g->node[n].op].facts & REDUCES) &&
-           g->node[n].op != OP_all_finite && reduce_extent(g, n) == OVER_OTHER;
+    unsigned facts = op_info[g->node[n].op].facts;
+    return (facts & REDUCES) && !(facts & OVERALL) &&
+           reduce_extent(g, n) == OVER_OTHER;
 }
 
 static NodeId number(Graph *g, double value) {
@@ -129,7 +130,7 @@ static NodeId scatter(Graph *g, const Node *d, NodeId dy, NodeId index) {
 // ---- operands of libraries ----
 
 static bool reads_memory(const Node *n) {
-    return (op_info[n->op].facts & CALLS) || n->op == OP_all_finite;
+    return op_info[n->op].facts & (CALLS | OVERALL);
 }
 
 static bool is_immediate(const Graph *g, NodeId n) {

@@ -86,8 +86,9 @@ static int64_t demand(const Fuse *f, NodeId n) {
 // elements.
 static bool is_repeated(const Fuse *f, NodeId n, NodeId arg) {
     int64_t count = count_of(f, arg);
-    return is_inline(f, arg) && demand(f, n) > count && count > 1 &&
-           count != space_rows(at(f, n)->type) && !is_kept(f, n, arg);
+    return is_inline(f, arg) && !f->scattered[n] && demand(f, n) > count &&
+           count > 1 && count != space_rows(at(f, n)->type) &&
+           !is_kept(f, n, arg);
 }
 
 // The gradient of a pool that one kernel stores and no other asks for, for each
@@ -148,12 +149,12 @@ static void store_by_kind(Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
         bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
-                       d->op == OP_all_finite;
+                       ((facts(f, n) & OVERALL) && !f->joined[n]);
         for (int i = 0; i < d->num_args && library; i++) {
             store(f, d->arg[i], REASON_none);
             f->called[memory_base(f, d->arg[i])] = true;
         }
-        if (!(facts(f, n) & EFFECT) && !is_inline(f, n))
+        if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !f->joined[n])
             store(f, n, REASON_none);
     }
 }
@@ -170,20 +171,9 @@ static void keep_apart(Fuse *f) {
     }
 }
 
-// An assignment is computed element by element over its target.
-static bool fits_update(const Fuse *f, NodeId n) {
-    if (!(facts(f, n) & (POINTWISE | VIEW)))
-        return false;
-    for (int i = 0; i < at(f, n)->num_args; i++) {
-        int64_t count = count_of(f, at(f, n)->arg[i]);
-        if (count != count_of(f, n) && count != 1)
-            return false;
-    }
-    return true;
-}
-
-// Below an assignment, what is neither such an element nor a scalar is stored
-// first.  A pad directly below it is a store to other addresses.
+// Below an assignment, or a number that its kernel computes, what is neither
+// such an element nor a scalar is stored first.  A pad directly below it is a
+// store to other addresses.
 static void store_for_update(Fuse *f) {
     bool *updating = ARENA_ARRAY(f->scratch, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
@@ -194,6 +184,8 @@ static void store_for_update(Fuse *f) {
                 value = at(f, value)->arg[0];
             updating[value] = true;
         }
+        for (int i = 0; i < d->num_args && f->joined[n]; i++)
+            updating[d->arg[i]] = true;
         if (!updating[n] || !is_inline(f, n) || f->stored[n])
             continue;
         if (!fits_update(f, n))
@@ -255,7 +247,7 @@ static GroupKind root_kind(const Fuse *f, NodeId n) {
         return GROUP_CALL;
     if (facts(f, n) & SCATTERS)
         return GROUP_SCATTER;
-    if (at(f, n)->op == OP_all_finite)
+    if (facts(f, n) & OVERALL)
         return GROUP_CHECK;
     return f->row[n] != NO_NODE ? GROUP_ROWS : GROUP_GRID;
 }
@@ -446,11 +438,23 @@ static void store_dear(Fuse *f, const bool *dear, int every) {
 
 // ---- the pass ----
 
+// What is needed in memory before the update is not made there.
+static void leave_update(Fuse *f) {
+    for (NodeId n; (n = find_left(f)) != NO_NODE;) {
+        f->joined[n] = false;
+        store(f, n, REASON_none);
+        for (int i = 0; i < at(f, n)->num_args; i++)
+            if (facts(f, n) & OVERALL)
+                store(f, at(f, n)->arg[i], REASON_none);
+    }
+}
+
 static void settle(Fuse *f) {
     do {
         f->changed = false;
         store_for_update(f);
         find_rows(f);
+        leave_update(f);
     } while (f->changed);
     find_depths(f);
     find_clusters(f);
@@ -487,6 +491,8 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .cluster = ARENA_ARRAY(scratch, g->count, int),
               .again = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
+    f.scattered = find_scattered(&f);
+    f.joined = find_joined(&f);
     store_by_kind(&f);
     keep_apart(&f);
     store_taken(&f);

@@ -36,11 +36,13 @@ typedef struct {
     bool *apart;  // shares no kernel
     bool changed; // something became stored
     int *depth;
-    NodeId *source; // the root it is computed from, see fuse.c
-    NodeId *host;   // of a sum, the root whose kernel computes it, or NO_NODE
-    NodeId *row;    // the row reduction in its inline tree, or NO_NODE
-    int *cluster;   // of a root
-    int *again;     // the last cluster that computes a stored node once more
+    NodeId *source;  // the root it is computed from, see fuse.c
+    NodeId *host;    // of a sum, the root whose kernel computes it, or NO_NODE
+    NodeId *row;     // the row reduction in its inline tree, or NO_NODE
+    int *cluster;    // of a root
+    bool *scattered; // pads that are assigned and nothing else
+    bool *joined;    // reductions that the update makes: see fuse_update.c
+    int *again;      // the last cluster that computes a stored node once more
     Cluster *clusters;
     int count;
 } Fuse;
@@ -58,10 +60,11 @@ static inline bool is_leaf(const Fuse *f, NodeId n) {
 }
 
 static inline bool reduces_rows(const Fuse *f, NodeId n) {
-    assert(!(facts(f, n) & REDUCES) || at(f, n)->op == OP_all_finite ||
-           reduce_extent(f->old, n) != OVER_OTHER);
-    return (facts(f, n) & REDUCES) && at(f, n)->op != OP_all_finite &&
-           reduce_extent(f->old, n) == OVER_ROW;
+    if (!(facts(f, n) & REDUCES) || (facts(f, n) & OVERALL))
+        return false;
+    Extent extent = reduce_extent(f->old, n);
+    assert(extent != OVER_OTHER);
+    return extent == OVER_ROW;
 }
 
 // Whether n can be computed inside the kernels that use it.
@@ -106,6 +109,22 @@ bool *find_dear(const Fuse *f);
 // what else it reads.  reader holds, for each node, the last cluster that was
 // found to read it.  False where there is nothing.
 bool find_again(Fuse *f, int k, int *reader);
+
+// ---- fuse_update.c ----
+
+// Which pads are but stores to other addresses.
+bool *find_scattered(const Fuse *f);
+
+// Which reductions the kernel of the update computes.
+bool *find_joined(const Fuse *f);
+
+// One of them that a value in memory needs as well by now, or that shares no
+// kernel, or NO_NODE.
+NodeId find_left(const Fuse *f);
+
+// Whether n is computed element by element over its own shape, as what is
+// assigned.
+bool fits_update(const Fuse *f, NodeId n);
 
 // ---- fuse_place.c ----
 

@@ -51,20 +51,43 @@ static void find_members(Fuse *f) {
     }
 }
 
+// Reductions of an UPDATE or CHECK leave a number for each part in the scratch.
+static int64_t scratch_parts(const Fuse *f, const Cluster *c) {
+    int64_t parts = 0;
+    for (int i = 0; i < c->num_members; i++) {
+        NodeId n = c->member[i];
+        if (f->joined[n] || (facts(f, n) & OVERALL))
+            parts += parts_of(f->old, n);
+    }
+    return parts;
+}
+
+static bool has_joined(const Fuse *f, const Cluster *c) {
+    for (int i = 0; i < c->num_members; i++)
+        if (f->joined[c->member[i]])
+            return true;
+    return false;
+}
+
 static bool needs_scratch(const Fuse *f, const Cluster *c) {
     if (c->kind == GROUP_CHECK)
         return true;
+    if (c->kind == GROUP_UPDATE)
+        return has_joined(f, c);
     for (int i = 0; i < c->num_roots; i++)
         if ((facts(f, c->root[i]) & REDUCES) && !reduces_rows(f, c->root[i]))
             return true;
     return false;
 }
 
-static bool needs_ticket(const Fuse *f, const Cluster *c) {
+// An update in phases counts blocks at its barriers too.
+static int num_tickets(const Fuse *f, const Cluster *c) {
+    if (c->kind == GROUP_UPDATE && has_joined(f, c))
+        return 2;
     if (c->kind == GROUP_UPDATE)
         for (int i = 0; i < c->num_roots; i++)
             if (count_of(f, c->root[i]) == 1)
-                return true;
+                return 1;
     return needs_scratch(f, c);
 }
 
@@ -72,14 +95,9 @@ static bool needs_ticket(const Fuse *f, const Cluster *c) {
 static Type scratch_type(const Fuse *f, const Cluster *c) {
     int host = space_grid(c->space, true), other = space_grid(c->space, false);
     int64_t dim[2] = {host > other ? host : other, 0};
-    if (c->kind == GROUP_CHECK) {
-        const Node *d = at(f, c->root[0]);
-        dim[0] = 0;
-        for (int i = 0; i < d->num_args; i++)
-            dim[0] += part_blocks(count_of(f, d->arg[i]));
-        dim[1] = 1;
-    }
-    for (int i = 0; i < c->num_roots && c->kind != GROUP_CHECK; i++) {
+    if (c->kind == GROUP_CHECK || c->kind == GROUP_UPDATE)
+        return type_of(F32, 1, (int64_t[]){scratch_parts(f, c)});
+    for (int i = 0; i < c->num_roots; i++) {
         NodeId n = c->root[i];
         if ((facts(f, n) & REDUCES) && !reduces_rows(f, n))
             dim[1] += reduce_slots(f->old, n) * count_of(f, n);
@@ -223,7 +241,7 @@ static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
         if (is_leaf(f, n))
             place_views(f, r, views->first, views->next, n);
     for (int k = 0; k < f->count; k++)
-        tickets += needs_ticket(f, &f->clusters[k]);
+        tickets += num_tickets(f, &f->clusters[k]);
     if (tickets > 0) {
         r->g->at = (Origin){0};
         graph_state(r->g, arena_format(r->g->arena, TICKETS "%s", r->g->name),

@@ -57,16 +57,14 @@ NodeId update_accelerate(Update *u, NodeId d) {
     return update_op2(u, OP_add, d, update_op2(u, OP_mul, momentum, kept));
 }
 
-NodeId sum_of_squares(Graph *g, NodeId x) {
+NodeId update_norm(Update *u, NodeId x) {
     int64_t axes[MAX_RANK];
-    int rank = g->node[x].type.rank;
+    int rank = u->g->node[x].type.rank;
     for (int i = 0; i < rank; i++)
         axes[i] = i;
-    return graph_reduce(g, OP_sum, graph_op2(g, OP_mul, x, x), rank, axes);
-}
-
-NodeId update_norm(Update *u, NodeId x) {
-    return graph_op1(u->g, OP_sqrt, sum_of_squares(u->g, x));
+    NodeId square = update_op2(u, OP_mul, x, x);
+    return graph_op1(u->g, OP_sqrt,
+                     graph_reduce(u->g, OP_sum, square, rank, axes));
 }
 
 NodeId update_unless_zero(Update *u, NodeId a, NodeId b, NodeId ratio) {

@@ -35,8 +35,7 @@ NodeId update_shrink(Update *u, NodeId x, NodeId decay);
 // d, or what momentum, operand 2, makes of it in the state PARAM.momentum.
 NodeId update_accelerate(Update *u, NodeId d);
 
-// sum(x^2), a scalar, and its root.
-NodeId sum_of_squares(Graph *g, NodeId x);
+// The root of the sum of squares, a scalar.
 NodeId update_norm(Update *u, NodeId x);
 
 // The ratio of two norms a and b, or 1 where either is 0.

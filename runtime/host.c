@@ -84,7 +84,7 @@ typedef struct {
     RtHostKernel *kernel;
     char *arena;
     const size_t *arg;
-    int grid;
+    int grid, phase;
 } Launch;
 
 static void run_blocks(void *arg, int me, int members) {
@@ -92,13 +92,15 @@ static void run_blocks(void *arg, int me, int members) {
     int first = (int)((int64_t)l->grid * me / members);
     int last = (int)((int64_t)l->grid * (me + 1) / members);
     if (first < last)
-        l->kernel(l->arena, l->arg, first, last, l->grid);
+        l->kernel(l->arena, l->arg, first, last, l->grid, l->phase);
 }
 
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     Host *h = host_of(d);
-    Launch l = {h->plan->kernel[kernel].host, h->arena, arg, grid};
-    rt_team_run(grid == 1 ? 1 : h->threads, run_blocks, &l);
+    const RtKernel *k = &h->plan->kernel[kernel];
+    Launch l = {k->host, h->arena, arg, grid, 0};
+    for (; l.phase < k->phases; l.phase++)
+        rt_team_run(grid == 1 ? 1 : h->threads, run_blocks, &l);
 }
 
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {

@@ -69,13 +69,17 @@ typedef struct {
     int64_t value;
 } RtSetting;
 
-// Runs blocks first .. last-1 of a grid of `grid` on the host.
+// Runs one phase of blocks first .. last-1 of a grid of `grid` on the host.
 typedef void RtHostKernel(char *arena, const size_t *arg, int first, int last,
-                          int grid);
+                          int grid, int phase);
 
 typedef struct {
     const char *name;   // as in the kernels' text
     RtHostKernel *host; // NULL in a plan for another device
+    // More than 1: no block begins a phase before all have ended the one
+    // before.  A GPU launches such a kernel cooperatively, over no more blocks
+    // than are resident; it may take fewer than it is asked for.
+    int phases;
 } RtKernel;
 
 // A library call.  Images are NHWC; conv weights [K,R,S,C/groups].

@@ -112,6 +112,15 @@ DEVICE void total_max(float *out, const float *v, int n, float *shared,
         *out = most;
 }
 
+// The sum of n numbers, in an order that is always the same; all threads get
+// it.
+DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
+    float sum = 0.0f;
+    for (int i = threadIdx.x; i < n; i += threads)
+        sum += part[i];
+    return block_sum(sum, shared, threads);
+}
+
 // Whether this is the last block of the launch to come here; what the others
 // wrote before is then visible to it.  The ticket is 0 again afterwards.
 DEVICE int last_block(int *ticket) {

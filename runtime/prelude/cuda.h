@@ -8,9 +8,14 @@
 // to 64 registers and spills a few.
 #define KERNEL(threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads, 1)
+// All blocks of a launch in phases must be resident: two fit for sure.
+#define PHASED(threads)                                                        \
+    extern "C" __global__ void __launch_bounds__(threads, 2)
 #define RESTRICT __restrict__
 #define SHARED __shared__
 #define TABLE static __constant__ const
+// Constant memory has 64 KB for all kernels.
+#define LARGE_TABLE static __device__ const
 #define AT(host, device) (device)
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
@@ -201,5 +206,29 @@ DEVICE void store_act(act *p, const float *v, int n) {
 #define SHUFFLE(v, lane) __shfl_sync(0xffffffffu, v, lane)
 #define BARRIER() __syncthreads()
 #include "runtime/prelude/block.h"
+
+// ---- phases ----
+
+// Waits until every block of a cooperative launch is here; what they wrote
+// before is then visible.  One of them adds so much that the upper bit of the
+// count flips when all have come and the others are 0 again: the next barrier
+// begins where this one ends.
+DEVICE void grid_barrier(int *ticket) {
+    unsigned *const count = (unsigned *)ticket;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const unsigned half = 0x80000000u;
+        __threadfence();
+        const unsigned before = atomicAdd(
+            count, blockIdx.x == 0 ? half - (gridDim.x - 1) : 1u);
+        while (((before ^ *(volatile unsigned *)count) & half) == 0) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+#define PHASE(number)
+#define GRID_BARRIER(ticket) grid_barrier(ticket)
 
 #endif

@@ -12,6 +12,7 @@
 #define DEVICE SINTER_INLINE
 #define RESTRICT __restrict__
 #define TABLE static const
+#define LARGE_TABLE static const
 #define AT(host, device) (host)
 #define INF __builtin_inff()
 #define INT_LEAST (-2147483647 - 1)
@@ -25,10 +26,16 @@ typedef struct {
 } act;
 #endif
 
+// The runtime runs one phase of all blocks, then the next.
+static _Thread_local int sinter_phase __attribute__((unused));
+#define PHASE(number) if (sinter_phase == (number))
+#define GRID_BARRIER(ticket) ((void)(ticket))
+
 #ifdef SINTER_SIMT
 #include "runtime/prelude/simt.h"
 #else
 #define KERNEL(threads) static void
+#define PHASED KERNEL
 #define SHARED
 #define THREADS(n) 1
 #define LANES(c)                                                               \
@@ -208,6 +215,15 @@ DEVICE void total_max(float *out, const float *v, int n, float *shared,
     *out = most;
 }
 
+// The sum of n numbers in their order.
+DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
+    float sum = 0.0f;
+    (void)shared, (void)threads;
+    for (int i = 0; i < n; i++)
+        sum += part[i];
+    return sum;
+}
+
 // Whether this block is the last of the launch to come here; the ticket is 0
 // again afterwards.
 DEVICE int last_block(int *ticket) {
@@ -221,8 +237,9 @@ DEVICE int last_block(int *ticket) {
 // The entry that the runtime calls: blocks first .. last-1 of a grid.
 #define HOST_KERNEL(name, ...)                                                 \
     static void name##_host(char *arena, const size_t *arg, int first,         \
-                            int last, int grid) {                              \
+                            int last, int grid, int phase) {                   \
         gridDim.x = grid;                                                      \
+        sinter_phase = phase;                                                  \
         for (int block = first; block < last; block++) {                       \
             blockIdx.x = block;                                                \
             name(__VA_ARGS__);                                                 \

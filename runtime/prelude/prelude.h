@@ -109,6 +109,14 @@ DEVICE float uniform(int seed, int stream, int epoch, int index) {
     return (float)(c0 >> 8) * (1.0f / 16777216.0f);
 }
 
+// Of members that begin at these parts, the one that part `at` belongs to.
+DEVICE int part_owner(const int *first, int count, int at) {
+    int low = 0;
+    for (; count > 1; count -= count / 2)
+        low += first[low + count / 2] <= at ? count / 2 : 0;
+    return low;
+}
+
 // Element 0 of every block's part, added or compared in the order of blocks.
 DEVICE float grid_sum(const float *part, int width) {
     float sum = 0.0f;

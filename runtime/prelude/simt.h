@@ -23,6 +23,7 @@ unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
 int simt_atomic_add(int *p, int v);
 
 #define KERNEL(threads) static __attribute__((noinline)) void
+#define PHASED KERNEL
 #define SHARED static __attribute__((section("simt_shared")))
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
@@ -81,7 +82,8 @@ __attribute__((destructor)) static void simt_shared_goes(void) {
         name(__VA_ARGS__);                                                     \
     }                                                                          \
     static void name##_host(char *arena, const size_t *arg, int first,         \
-                            int last, int grid) {                              \
+                            int last, int grid, int phase) {                   \
+        sinter_phase = phase;                                                  \
         simt_run(name##_thread, arena, arg, first, last, grid, 256);           \
     }
 

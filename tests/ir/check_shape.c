@@ -62,6 +62,7 @@ static const char *const good[] = {
     INPUT(0, "act[2,3]") "%1 = var %0 {axes = [0]} : f32[3]\n",
     INPUT(0, "act[2,3]") "%1 = argmax %0 {axis = 1} : i32[2,1]\n",
     INPUT(0, "act[2,3]") INPUT(1, "f32[7]") "%2 = all_finite %0, %1 : f32[]\n",
+    INPUT(0, "act[2,3]") INPUT(1, "f32[7]") "%2 = total %0, %1 : f32[]\n",
 
     INPUT(0, "u8[2,6]") "%1 = reshape %0 : u8[3,4]\n",
     INPUT(0, "f32[2,3]") "%1 = pad %0 {high = [0,2], low = [1,0]} : f32[3,5]\n",

@@ -11,15 +11,43 @@ enum { GRID = 37 };
 
 // Adds one to the byte of each block.
 static void mark(char *arena, const size_t *arg, int first, int last,
-                 int grid) {
+                 int grid, int phase) {
     ck_assert_int_eq(grid, GRID);
+    ck_assert_int_eq(phase, 0);
     for (int i = first; i < last; i++)
         arena[arg[0] + (size_t)i]++;
 }
 
-static const RtKernel kernels[] = {{"mark", mark}};
+// Each block marks itself, and in a second phase looks at all of them.
+static void mark_and_count(char *arena, const size_t *arg, int first, int last,
+                           int grid, int phase) {
+    for (int i = first; i < last; i++) {
+        char *own = arena + arg[phase] + i;
+        if (phase == 0)
+            *own = 1;
+        for (int j = 0; j < grid && phase == 1; j++)
+            *own = (char)(*own + arena[arg[0] + (size_t)j]);
+    }
+}
+
+static const RtKernel kernels[] = {{"mark", mark, 1},
+                                   {"mark_and_count", mark_and_count, 2}};
 static const RtPlan plan = {
-    .device = "host", .arena_bytes = 4096, .kernel = kernels, .num_kernels = 1};
+    .device = "host", .arena_bytes = 4096, .kernel = kernels, .num_kernels = 2};
+
+START_TEST(a_phase_begins_when_all_blocks_have_ended_the_one_before) {
+    for (int round = 0; round < 100; round++) {
+        char bytes[GRID];
+        RtDevice *d = host_open(&plan, _i);
+        d->reserve(d);
+        LAUNCH(d, 1, GRID, 64, 1024);
+        d->read(d, bytes, 1024, sizeof bytes);
+        for (int i = 0; i < GRID; i++)
+            ck_assert_int_eq(bytes[i], GRID);
+        d->close(d);
+    }
+}
+END_TEST
 
 START_TEST(a_launch_runs_each_block_once) {
     char bytes[GRID + 1] = {0};
@@ -104,6 +132,8 @@ Suite *host_suite(void) {
     TCase *t = tcase_create("host");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, a_launch_runs_each_block_once, 1, 5);
+    tcase_add_loop_test(
+        t, a_phase_begins_when_all_blocks_have_ended_the_one_before, 1, 5);
     tcase_add_test(t, memory_is_zero_then_what_was_written);
     tcase_add_test(t, needed_and_available);
     tcase_add_test(t, phases_have_their_times);

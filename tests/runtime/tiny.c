@@ -42,7 +42,8 @@ enum {
 #define AT_END (AT_METRIC + 256)
 
 static void widen(char *arena, const size_t *arg, int first, int last,
-                  int grid) {
+                  int grid, int phase) {
+    (void)phase;
     const uint8_t *image = (const uint8_t *)arena + arg[0];
     float *x = (float *)(void *)(arena + arg[1]);
     int each = N * PIXELS * C / grid;
@@ -51,7 +52,8 @@ static void widen(char *arena, const size_t *arg, int first, int last,
 }
 
 static void relu(char *arena, const size_t *arg, int first, int last,
-                 int grid) {
+                 int grid, int phase) {
+    (void)phase;
     float *hidden = (float *)(void *)(arena + arg[0]);
     int each = N * FEATURES / grid;
     for (int i = first * each; i < last * each; i++)
@@ -60,7 +62,8 @@ static void relu(char *arena, const size_t *arg, int first, int last,
 
 // arg: logits, labels, valid, gradient, loss, correct, count.  One block.
 static void softmax(char *arena, const size_t *arg, int first, int last,
-                    int grid) {
+                    int grid, int phase) {
+    (void)phase;
     const float *logits = (const float *)(void *)(arena + arg[0]);
     const int32_t *label = (const int32_t *)(void *)(arena + arg[1]);
     int32_t valid = *(const int32_t *)(void *)(arena + arg[2]);
@@ -93,7 +96,8 @@ static void softmax(char *arena, const size_t *arg, int first, int last,
 }
 
 static void relu_grad(char *arena, const size_t *arg, int first, int last,
-                      int grid) {
+                      int grid, int phase) {
+    (void)phase;
     const float *hidden = (const float *)(void *)(arena + arg[0]);
     float *grad = (float *)(void *)(arena + arg[1]);
     int each = N * FEATURES / grid;
@@ -120,18 +124,21 @@ static void update(char *arena, const size_t *arg, int first, int last,
 }
 
 static void update_conv(char *arena, const size_t *arg, int first, int last,
-                        int grid) {
+                        int grid, int phase) {
+    (void)phase;
     update(arena, arg, CONV_SIZE * first / grid, CONV_SIZE * last / grid, grid);
 }
 
 static void update_linear(char *arena, const size_t *arg, int first, int last,
-                          int grid) {
+                          int grid, int phase) {
+    (void)phase;
     update(arena, arg, LINEAR_SIZE * first / grid, LINEAR_SIZE * last / grid,
            0);
 }
 
 static void count_step(char *arena, const size_t *arg, int first, int last,
-                       int grid) {
+                       int grid, int phase) {
+    (void)phase;
     (void)first, (void)last, (void)grid;
     ++*(int32_t *)(void *)(arena + arg[0]);
 }
@@ -147,13 +154,15 @@ static void start(char *arena, const size_t *arg, int count) {
 }
 
 static void start_conv(char *arena, const size_t *arg, int first, int last,
-                       int grid) {
+                       int grid, int phase) {
+    (void)phase;
     (void)first, (void)last, (void)grid;
     start(arena, arg, CONV_SIZE);
 }
 
 static void start_linear(char *arena, const size_t *arg, int first, int last,
-                         int grid) {
+                         int grid, int phase) {
+    (void)phase;
     (void)first, (void)last, (void)grid;
     start(arena, arg, LINEAR_SIZE);
 }
@@ -171,15 +180,15 @@ enum {
 };
 
 static const RtKernel kernels[] = {
-    [WIDEN] = {"widen", widen},
-    [RELU] = {"relu", relu},
-    [SOFTMAX] = {"softmax", softmax},
-    [RELU_GRAD] = {"relu_grad", relu_grad},
-    [UPDATE_CONV] = {"update_conv", update_conv},
-    [UPDATE_LINEAR] = {"update_linear", update_linear},
-    [COUNT_STEP] = {"count_step", count_step},
-    [START_CONV] = {"start_conv", start_conv},
-    [START_LINEAR] = {"start_linear", start_linear},
+    [WIDEN] = {"widen", widen, 1},
+    [RELU] = {"relu", relu, 1},
+    [SOFTMAX] = {"softmax", softmax, 1},
+    [RELU_GRAD] = {"relu_grad", relu_grad, 1},
+    [UPDATE_CONV] = {"update_conv", update_conv, 1},
+    [UPDATE_LINEAR] = {"update_linear", update_linear, 1},
+    [COUNT_STEP] = {"count_step", count_step, 1},
+    [START_CONV] = {"start_conv", start_conv, 1},
+    [START_LINEAR] = {"start_linear", start_linear, 1},
 };
 
 enum { CONV, LINEAR, HIDDEN_GRAD, LINEAR_GRAD, CONV_GRAD };

@@ -85,6 +85,17 @@ START_TEST(last_block_sums) {
 }
 END_TEST
 
+// A phase knows what all blocks did in the one before.
+START_TEST(phases_are_ordered) {
+    simt_schedule((SimtSchedule)_i, 6);
+    kernel_run(block_sum);
+    simt_run(partials_added, (char *)arena, arg, 0, GRID, GRID, BLOCK);
+    expect_no_fault();
+    for (int b = 0; b < GRID; b++)
+        ck_assert(arena->out[GRID + b] == sum_of(0, COUNT));
+}
+END_TEST
+
 // Without its barrier the kernel computes something else where a waiting
 // thread reads what has not been written.
 START_TEST(schedule_shows_missing_barrier) {
@@ -125,6 +136,7 @@ static const struct {
     {"every_block_writes",      every_block_writes,      "two writes without order in out"},
     {"ticket_sum_no_barrier",   ticket_sum_no_barrier,   "a read without order after a write in out"},
     {"partials_no_ticket",      partials_no_ticket,      "in out"},
+    {"partials_in_one_phase",   partials_in_one_phase,   "in out"},
 };
 // clang-format on
 
@@ -156,6 +168,7 @@ int main(void) {
     tcase_add_loop_test(right, rotates, 0, NUM_SCHEDULES);
     tcase_add_loop_test(right, warp_sums, 0, NUM_SCHEDULES);
     tcase_add_loop_test(right, last_block_sums, 0, NUM_SCHEDULES);
+    tcase_add_loop_test(right, phases_are_ordered, 0, NUM_SCHEDULES);
     tcase_add_test(right, part_of_grid);
     tcase_add_test(wrong, schedule_shows_missing_barrier);
     tcase_add_loop_test(wrong, bug_found, 0, NUM_BUGS * NUM_SCHEDULES);

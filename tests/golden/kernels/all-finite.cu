@@ -2,12 +2,15 @@
 // %3..%4: all_finite
 // 40164 bytes read and written (host: 40164)
 typedef struct {
-    int is_act, first, elements;
-    size_t at;
+    int kind, elements;
+    size_t at[1];
 } k00_all_finite_member;
-TABLE k00_all_finite_member k00_all_finite_members[2] = {
-    {0, 0, 40, AT(256, 256)},
-    {1, 1, 20000, AT(512, 512)},
+LARGE_TABLE k00_all_finite_member k00_all_finite_members[2] = {
+    {0, 40, {AT(256, 256)}}, // a
+    {1, 20000, {AT(512, 512)}}, // b
+};
+LARGE_TABLE int k00_all_finite_first[2] = {
+    0, 1,
 };
 KERNEL(256) k00_all_finite(
     char *arena,
@@ -15,27 +18,48 @@ KERNEL(256) k00_all_finite(
     float *RESTRICT part,
     int *RESTRICT ticket)
 {
-    enum { NT = THREADS(256), WIDTH = 1 };
+    enum { NT = THREADS(256), VW = LANES(64) };
     SHARED float shared[NT];
-    int j = 0;
-    while (j + 1 < 2 && k00_all_finite_members[j + 1].first <= (int)blockIdx.x) j++;
-    const k00_all_finite_member own = k00_all_finite_members[j];
-    const int lo = ((int)blockIdx.x - own.first) * 16384;
-    const int hi = lo + 16384 < own.elements ? lo + 16384 : own.elements;
-    int bad = 0;
-    if (own.is_act) {
-        const act *const p = (const act *)(arena + own.at);
-        for (int i = lo + threadIdx.x; i < hi; i += NT)
-            bad |= !is_finite(get_act(p + i));
-    } else {
-        const float *const p = (const float *)(arena + own.at);
-        for (int i = lo + threadIdx.x; i < hi; i += NT)
-            bad |= !is_finite(p[i]);
+    for (int at = blockIdx.x; at < 6; at += (int)gridDim.x) {
+        const int j = part_owner(k00_all_finite_first, 2, at);
+        const int first = k00_all_finite_first[j];
+        const k00_all_finite_member own = k00_all_finite_members[j];
+        const int lo = (at - first) * 4096;
+        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+        switch (own.kind) {
+        case 0: {
+            float *const p_1 = (float *)(arena + own.at[0]);
+            float s1[VW];
+            LANES_DO(k, VW) s1[k] = 0.0f;
+            for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                float v_1[VW];
+                load_f32(v_1, p_1 + i, VW);
+                LANES_DO(k, VW) {
+                    s1[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
+                }
+            }
+            total_sum(part + 0 + (at - first), s1, VW, shared, NT);
+            break;
+        }
+        case 1: {
+            act *const p_1 = (act *)(arena + own.at[0]);
+            float s1[VW];
+            LANES_DO(k, VW) s1[k] = 0.0f;
+            for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                float v_1[VW];
+                load_act(v_1, p_1 + i, VW);
+                LANES_DO(k, VW) {
+                    s1[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
+                }
+            }
+            total_sum(part + 1 + (at - first), s1, VW, shared, NT);
+            break;
+        }
+        }
     }
-    const float worst = (float)bad;
-    total_sum(part + blockIdx.x, &worst, 1, shared, NT);
-    if (last_block(ticket) && threadIdx.x == 0) {
-        const float sum = grid_sum(part, WIDTH);
-        put_f32(p4, sum == 0.0f ? 1.0f : 0.0f);
+    if (last_block(ticket)) {
+        const float v4 = parts_sum(part + 0, 6, shared, NT) == 0.0f ? 1.0f : 0.0f;
+        if (threadIdx.x == 0)
+            put_f32(p4, v4);
     }
 }

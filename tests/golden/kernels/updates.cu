@@ -2,13 +2,16 @@
 // %9..%16: mul sub assign mul sub assign add assign
 // 572 bytes read and written (host: 572)
 typedef struct {
-    int kind, first, elements;
+    int kind, elements;
     size_t at[2];
     float f[1];
 } k00_update_member;
-TABLE k00_update_member k00_update_members[2] = {
-    {0, 0, 40, {AT(0, 0), AT(1024, 1024)}, {0.1f}}, // a
-    {0, 1, 7, {AT(256, 256), AT(1280, 1280)}, {0.2f}}, // b
+LARGE_TABLE k00_update_member k00_update_members[2] = {
+    {0, 40, {AT(0, 0), AT(1024, 1024)}, {0.1f}}, // a
+    {0, 7, {AT(256, 256), AT(1280, 1280)}, {0.2f}}, // b
+};
+LARGE_TABLE int k00_update_first[2] = {
+    0, 1,
 };
 KERNEL(256) k00_update(
     char *arena,
@@ -18,30 +21,32 @@ KERNEL(256) k00_update(
     int *const p2 = (int *)(arena + AT(512, 512)); // run.step
     const int v2 = get_i32(p2 + 0);
     const int v15 = v2 + 1;
-    int j = 0;
-    while (j + 1 < 2 && k00_update_members[j + 1].first <= (int)blockIdx.x) j++;
-    const k00_update_member own = k00_update_members[j];
-    const int lo = ((int)blockIdx.x - own.first) * 16384;
-    const int hi = lo + 16384 < own.elements ? lo + 16384 : own.elements;
-    switch (own.kind) {
-    case 0: {
-        float *const p_1 = (float *)(arena + own.at[0]);
-        float *const p_2 = (float *)(arena + own.at[1]);
-        for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
-            float v_1[VW];
-            load_f32(v_1, p_1 + i, VW);
-            float v_2[VW];
-            load_f32(v_2, p_2 + i, VW);
-            float out_1_1[VW];
-            LANES_DO(k, VW) {
-                const float v_3 = v_2[k] * own.f[0];
-                const float v_4 = v_1[k] - v_3;
-                out_1_1[k] = v_4;
+    for (int at = blockIdx.x; at < 2; at += (int)gridDim.x) {
+        const int j = part_owner(k00_update_first, 2, at);
+        const int first = k00_update_first[j];
+        const k00_update_member own = k00_update_members[j];
+        const int lo = (at - first) * 4096;
+        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+        switch (own.kind) {
+        case 0: {
+            float *const p_1 = (float *)(arena + own.at[0]);
+            float *const p_2 = (float *)(arena + own.at[1]);
+            for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                float v_1[VW];
+                load_f32(v_1, p_1 + i, VW);
+                float v_2[VW];
+                load_f32(v_2, p_2 + i, VW);
+                float out_1_1[VW];
+                LANES_DO(k, VW) {
+                    const float v_3 = v_2[k] * own.f[0];
+                    const float v_4 = v_1[k] - v_3;
+                    out_1_1[k] = v_4;
+                }
+                store_f32(p_1 + i, out_1_1, VW);
             }
-            store_f32(p_1 + i, out_1_1, VW);
+            break;
         }
-        break;
-    }
+        }
     }
     if (last_block(ticket) && threadIdx.x == 0) {
         put_i32(p2, v15);

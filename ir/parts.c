@@ -1,0 +1,116 @@
+// Parts: what UPDATE and CHECK groups walk over, and when.
+//
+// A number about tensors, as the norm of all gradients, is ready only when all
+// parts have been looked at.  So an update has a phase for such numbers, one
+// more for those that are computed from other ones, and a last phase in which
+// tensors are assigned; between two phases every block waits for all others.
+// What a phase learns of a part is left in the scratch, and whoever needs the
+// number adds the parts up in their order.
+
+#include "ir/group.h"
+
+enum {
+    HOST_BLOCKS = 64,    // chunks of the work on the host
+    DEVICE_BLOCKS = 528, // four for each multiprocessor of 132
+    RESIDENT = 264       // two, which PHASED kernels are compiled for
+};
+
+int64_t part_count(int64_t elements) {
+    return elements <= PART_ELEMENTS
+               ? 1
+               : (elements + PART_ELEMENTS - 1) / PART_ELEMENTS;
+}
+
+// A scalar is not worth a part: whoever needs the number adds it.
+static int64_t operand_parts(const Graph *g, NodeId n, int i) {
+    int64_t elements = type_count(g->node[g->node[n].arg[i]].type);
+    return elements == 1 ? 0 : part_count(elements);
+}
+
+int64_t parts_of(const Graph *g, NodeId n) {
+    int64_t parts = 0;
+    for (int i = 0; i < g->node[n].num_args; i++)
+        parts += operand_parts(g, n, i);
+    return parts;
+}
+
+static bool reduces(const Graph *g, NodeId n) {
+    return op_info[g->node[n].op].facts & REDUCES;
+}
+
+int64_t part_place(const Graph *g, const Group *group, NodeId n, int i) {
+    int64_t at = 0;
+    for (NodeId m = group->first; m < n; m++)
+        at += reduces(g, m) ? parts_of(g, m) : 0;
+    for (int j = 0; j < i; j++)
+        at += operand_parts(g, n, j);
+    return at;
+}
+
+int parts_grid(int64_t parts, int phases, bool host) {
+    int64_t most = host ? HOST_BLOCKS : phases > 1 ? RESIDENT : DEVICE_BLOCKS;
+    return parts < 1 ? 1 : (int)(parts < most ? parts : most);
+}
+
+static bool is_own(const Group *group, NodeId n) {
+    return n >= group->first && n <= group->last;
+}
+
+// Marks what the phase that computes n reads for it: a number of an earlier
+// phase is there already.
+static void mark_reads(const Graph *g, const Group *group, NodeId n,
+                       bool *needed, bool *read) {
+    const Node *d = &g->node[n];
+    for (int i = 0; i < d->num_args; i++) {
+        NodeId base = node_base(g, d->arg[i]);
+        if (!is_own(group, base))
+            read[base] |= !node_immediate(&g->node[base]);
+        else if (!reduces(g, base))
+            needed[base - group->first] = true;
+    }
+}
+
+// Appends what a phase reads to group->read.  What it begins at are the
+// reductions of that level, or in the last phase the assignments.
+static void find_reads(const Graph *g, Arena *a, Group *group, int phase,
+                       NodeId *list) {
+    bool *needed =
+        ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, bool);
+    bool *read = ARENA_ARRAY(a, g->count, bool);
+    for (NodeId n = group->last + 1; n-- > group->first;) {
+        bool begins = reduces(g, n) ? group->level[n - group->first] == phase
+                                    : g->node[n].op == OP_assign &&
+                                          phase == group->phases - 1;
+        if (begins || needed[n - group->first])
+            mark_reads(g, group, n, needed, read);
+    }
+    for (NodeId n = 0; n < g->count; n++)
+        if (read[n])
+            list[group->num_reads++] = n;
+}
+
+void group_phases(const Graph *g, Arena *a, Group *group) {
+    int *level = ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, int);
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &g->node[n];
+        int *own = &level[n - group->first];
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId arg = node_base(g, d->arg[i]);
+            if (!is_own(group, arg))
+                continue;
+            int ready = level[arg - group->first] + reduces(g, arg);
+            *own = ready > *own ? ready : *own;
+        }
+        if (*own + 1 > group->phases)
+            group->phases = *own + 1;
+    }
+    group->level = level;
+    if (group->phases == 1)
+        return;
+    NodeId *list = ARENA_ARRAY(
+        a, (size_t)group->num_inputs * (size_t)group->phases + 1, NodeId);
+    group->num_reads = 0;
+    group->read = list;
+    for (int phase = 0; phase < group->phases; phase++)
+        find_reads(g, a, group, phase, list);
+}

@@ -1,0 +1,206 @@
+// k00_update:
+// %8..%30: mul mul mul total all_finite lt div mul sum mul sub select assign ...
+// 98196 bytes read and written (host: 98196)
+typedef struct {
+    int kind, elements;
+    size_t at[1];
+} k00_update_member_0;
+LARGE_TABLE k00_update_member_0 k00_update_members_0[2] = {
+    {0, 7000, {AT(28928, 28928)}}, // da
+    {1, 9, {AT(43264, 43264)}}, // dc
+};
+LARGE_TABLE int k00_update_first_0[2] = {
+    0, 2,
+};
+typedef struct {
+    int kind, elements;
+    size_t at[1];
+} k00_update_member_1;
+LARGE_TABLE k00_update_member_1 k00_update_members_1[2] = {
+    {0, 7000, {AT(28928, 28928)}}, // da
+    {1, 9, {AT(43264, 43264)}}, // dc
+};
+LARGE_TABLE int k00_update_first_1[2] = {
+    0, 2,
+};
+typedef struct {
+    int kind, elements;
+    size_t at[2];
+} k00_update_member_2;
+LARGE_TABLE k00_update_member_2 k00_update_members_2[2] = {
+    {0, 7000, {AT(0, 0), AT(28928, 28928)}}, // a
+    {1, 9, {AT(28416, 28416), AT(43264, 43264)}}, // c
+};
+LARGE_TABLE int k00_update_first_2[2] = {
+    0, 2,
+};
+PHASED(256) k00_update(
+    char *arena,
+    float *RESTRICT part,
+    int *RESTRICT ticket)
+{
+    enum { NT = THREADS(256), VW = LANES(64) };
+    SHARED float shared[NT];
+    float *const p4 = (float *)(arena + AT(43008, 43008)); // db
+    float *const p1 = (float *)(arena + AT(28160, 28160)); // b
+    PHASE(0) {
+        for (int at = blockIdx.x; at < 3; at += (int)gridDim.x) {
+            const int j = part_owner(k00_update_first_0, 2, at);
+            const int first = k00_update_first_0[j];
+            const k00_update_member_0 own = k00_update_members_0[j];
+            const int lo = (at - first) * 4096;
+            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+            switch (own.kind) {
+            case 0: {
+                act *const p_1 = (act *)(arena + own.at[0]);
+                float s1[VW];
+                LANES_DO(k, VW) s1[k] = 0.0f;
+                float s2[VW];
+                LANES_DO(k, VW) s2[k] = 0.0f;
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_act(v_1, p_1 + i, VW);
+                    LANES_DO(k, VW) {
+                        const float v_2 = v_1[k] * v_1[k];
+                        s1[k] += i + k < hi ? v_2 : 0.0f;
+                        s2[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
+                    }
+                }
+                total_sum(part + 0 + (at - first), s1, VW, shared, NT);
+                total_sum(part + 3 + (at - first), s2, VW, shared, NT);
+                break;
+            }
+            case 1: {
+                float *const p_1 = (float *)(arena + own.at[0]);
+                float s1[VW];
+                LANES_DO(k, VW) s1[k] = 0.0f;
+                float s2[VW];
+                LANES_DO(k, VW) s2[k] = 0.0f;
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_f32(v_1, p_1 + i, VW);
+                    LANES_DO(k, VW) {
+                        const float v_2 = v_1[k] * v_1[k];
+                        s1[k] += i + k < hi ? v_2 : 0.0f;
+                        s2[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
+                    }
+                }
+                total_sum(part + 2 + (at - first), s1, VW, shared, NT);
+                total_sum(part + 5 + (at - first), s2, VW, shared, NT);
+                break;
+            }
+            }
+        }
+    }
+    GRID_BARRIER(ticket + 1);
+    PHASE(1) {
+        const float v4 = get_f32(p4 + 0);
+        const float v10 = v4 * v4;
+        const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;
+        for (int at = blockIdx.x; at < 3; at += (int)gridDim.x) {
+            const int j = part_owner(k00_update_first_1, 2, at);
+            const int first = k00_update_first_1[j];
+            const k00_update_member_1 own = k00_update_members_1[j];
+            const int lo = (at - first) * 4096;
+            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+            switch (own.kind) {
+            case 0: {
+                act *const p_1 = (act *)(arena + own.at[0]);
+                float s1[VW];
+                LANES_DO(k, VW) s1[k] = 0.0f;
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_act(v_1, p_1 + i, VW);
+                    LANES_DO(k, VW) {
+                        const float v_2 = v_1[k] / v12;
+                        const float v_3 = v_2 * v_2;
+                        s1[k] += i + k < hi ? v_3 : 0.0f;
+                    }
+                }
+                total_sum(part + 6 + (at - first), s1, VW, shared, NT);
+                break;
+            }
+            case 1: {
+                float *const p_1 = (float *)(arena + own.at[0]);
+                float s1[VW];
+                LANES_DO(k, VW) s1[k] = 0.0f;
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_f32(v_1, p_1 + i, VW);
+                    LANES_DO(k, VW) {
+                        const float v_2 = v_1[k] / v12;
+                        const float v_3 = v_2 * v_2;
+                        s1[k] += i + k < hi ? v_3 : 0.0f;
+                    }
+                }
+                total_sum(part + 8 + (at - first), s1, VW, shared, NT);
+                break;
+            }
+            }
+        }
+    }
+    GRID_BARRIER(ticket + 1);
+    PHASE(2) {
+        const float v4 = get_f32(p4 + 0);
+        const float v13 = parts_sum(part + 3, 3, shared, NT) + !is_finite(v4) == 0.0f ? 1.0f : 0.0f;
+        const int v14 = 0.5f < v13;
+        const float v10 = v4 * v4;
+        const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;
+        const float v1 = get_f32(p1 + 0);
+        const float v22 = v4 / v12;
+        const float v23 = v1 - v22;
+        for (int at = blockIdx.x; at < 3; at += (int)gridDim.x) {
+            const int j = part_owner(k00_update_first_2, 2, at);
+            const int first = k00_update_first_2[j];
+            const k00_update_member_2 own = k00_update_members_2[j];
+            const int lo = (at - first) * 4096;
+            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+            switch (own.kind) {
+            case 0: {
+                float *const p_1 = (float *)(arena + own.at[0]);
+                act *const p_2 = (act *)(arena + own.at[1]);
+                const float v_4 = parts_sum(part + 6, 2, shared, NT);
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_f32(v_1, p_1 + i, VW);
+                    float v_2[VW];
+                    load_act(v_2, p_2 + i, VW);
+                    float out_1_1[VW];
+                    LANES_DO(k, VW) {
+                        const float v_3 = v_2[k] / v12;
+                        const float v_5 = v_3 * v_4;
+                        const float v_6 = v_1[k] - v_5;
+                        const float v_7 = v14 ? v_6 : v_1[k];
+                        out_1_1[k] = v_7;
+                    }
+                    store_f32(p_1 + i, out_1_1, VW);
+                }
+                break;
+            }
+            case 1: {
+                float *const p_1 = (float *)(arena + own.at[0]);
+                float *const p_2 = (float *)(arena + own.at[1]);
+                const float v_4 = parts_sum(part + 8, 1, shared, NT);
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_f32(v_1, p_1 + i, VW);
+                    float v_2[VW];
+                    load_f32(v_2, p_2 + i, VW);
+                    float out_1_1[VW];
+                    LANES_DO(k, VW) {
+                        const float v_3 = v_2[k] / v12;
+                        const float v_5 = v_3 * v_4;
+                        const float v_6 = v_1[k] - v_5;
+                        out_1_1[k] = v_6;
+                    }
+                    store_f32(p_1 + i, out_1_1, VW);
+                }
+                break;
+            }
+            }
+        }
+        if (last_block(ticket) && threadIdx.x == 0) {
+            put_f32(p1, v23);
+        }
+    }
+}
