@@ -69,6 +69,13 @@ static const char *cast_text(Emit *e, DType to, DType from, const char *value) {
     return arena_format(e->a, "(%s)%s", held_type(to), value);
 }
 
+// Whether integers can be divided by the operand as C does it: by 0 and by -1,
+// whose quotient may be too large, processors do not.
+static bool divides(const Node *d) {
+    const Attr *values = node_attr(d, ATTR_values);
+    return d->op == OP_constant && values->count == 1 && values->floats[0] >= 1;
+}
+
 const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_cast)
@@ -84,6 +91,11 @@ const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
             e->a, "variance_of(%s, %s, %s, %s)", operand[0], operand[1],
             operand[2],
             arena_format(e->a, "%lld", (long long)node_int(d, ATTR_number, 0)));
+    bool whole = d->op == OP_mod || (d->op == OP_div && d->type.dtype == I32);
+    if (whole && !divides(&e->g->node[d->arg[1]]))
+        return arena_format(e->a, "%s(%s, %s)",
+                            d->op == OP_div ? "quotient" : "remainder_of",
+                            operand[0], operand[1]);
     Text t = text_new(e->a);
     for (const char *s = template[d->op]; *s != '\0'; s++)
         if (*s == '$')

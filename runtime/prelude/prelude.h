@@ -57,6 +57,15 @@ DEVICE int reflect(int i, int n) {
     return clamp(i < n ? i : 2 * (n - 1) - i, n);
 }
 
+// Integers by any integer; by 0 it is 0.
+DEVICE int quotient(int a, int b) {
+    return b == 0 ? 0 : b == -1 ? (int)(0u - (unsigned)a) : a / b;
+}
+
+DEVICE int remainder_of(int a, int b) {
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+
 // How much of place o of a resized row of pixels is pixel i of `size`; a place
 // is `step` pixels.
 DEVICE float blend_share(int o, int i, float step, int size) {

@@ -1,5 +1,5 @@
 // Fuse: what every kernel must keep, on graphs that nobody thought of.
-#include "tests/passes/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/passes/networks.h"
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"

@@ -1,5 +1,5 @@
 // Memory: plans that the verifier accepts, and faults that it names.
-#include "tests/passes/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/passes/networks.h"
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"

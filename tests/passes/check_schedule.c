@@ -1,5 +1,5 @@
 // Schedule: another order of the same launches, which needs less memory.
-#include "tests/passes/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/passes/networks.h"
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"

@@ -1,6 +1,6 @@
 // Random graphs, for properties that every graph must keep.
-#ifndef TESTS_PASSES_GRAPHS_H
-#define TESTS_PASSES_GRAPHS_H
+#ifndef TESTS_GRAPHS_GRAPHS_H
+#define TESTS_GRAPHS_GRAPHS_H
 
 #include "ir/ir.h"
 
@@ -9,6 +9,17 @@
 // calls and updates, in so many steps.  The same for the same seed.  Every
 // value that nothing else uses is an output.
 Graph *random_graph(Arena *a, uint32_t seed, int steps);
+
+// What random programs are like.
+typedef struct {
+    int steps;
+    int64_t most;  // elements of a node
+    bool source;   // as the front end leaves it, with a loss and optimizers
+    bool vanishes; // a dimension may be 0
+} Habit;
+
+// As random_graph, of any habit.
+Graph *random_graph_of(Arena *a, uint32_t seed, const Habit *habit);
 
 // How many a test looks at.  Each is a process of its own, which is slow under
 // AddressSanitizer.

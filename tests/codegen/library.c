@@ -1,0 +1,109 @@
+// Library: see library.h.
+//
+// Each program is compiled by itself, since emitted names are alike.
+#define _GNU_SOURCE
+#include "tests/codegen/library.h"
+
+#include "codegen/codegen.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const char *library_source(Arena *a, const char *file) {
+    const char *root = getenv("SINTER_SOURCE");
+    return arena_format(a, "%s/%s", root ? root : ".", file);
+}
+
+Program *library_program(Arena *a, Graph *train, DType precision) {
+    enum { CLASSES = 5 };
+    static const char nothing[] =
+        "graph eval (primitive, typed; act = f32) {\n"
+        "%0 = state {init = 0.0, kind = \"run\", name = \"finite\"} : f32[]\n"
+        "%1 = assign %0, %0 : f32[]\n"
+        "}\n";
+    const char *error;
+    Program *p = ARENA_NEW(a, Program);
+    p->name = p->file = "graph";
+    p->recipe = (Recipe){.data_format = "synthetic",
+                         .batch = 1,
+                         .classes = CLASSES,
+                         .precision = precision};
+    Stage *stage = ARENA_NEW(a, Stage);
+    stage->train = train;
+    p->stage = stage;
+    p->num_stages = 1;
+    p->eval = graph_read(a, nothing, sizeof nothing - 1, &error);
+    p->init = graph_read(a, nothing, sizeof nothing - 1, &error);
+    p->init->name = "init";
+    return p;
+}
+
+static void write_file(const char *path, const Text *text) {
+    FILE *f = fopen(path, "wb");
+    if (f == NULL) {
+        perror(path);
+        exit(EXIT_FAILURE);
+    }
+    fwrite(text_string(text), 1, text->length, f);
+    fclose(f);
+}
+
+void library_write(Arena *a, const char *folder, const char *name,
+                   const Program *p, const Plan *plan) {
+    Text c = text_new(a), cu = text_new(a), unit = text_new(a);
+    CodegenOptions options = {"test", name, 1};
+    codegen_program(p, plan, plan, &options, &c, &cu);
+    text_add(&unit,
+             "#define sinter_trainer %s_trainer\n#define main %s_main\n"
+             "#include \"%s.c\"\n",
+             name, name, name);
+    write_file(arena_format(a, "%s/%s.c", folder, name), &c);
+    write_file(arena_format(a, "%s/%s.cu", folder, name), &cu);
+    write_file(arena_format(a, "%s/%s.unit.c", folder, name), &unit);
+}
+
+const char *library_compile(Arena *a, const char *folder, int count,
+                            const char *const *name, const char *flags) {
+    const char *include = getenv("SINTER_INCLUDE");
+    const char *cc = getenv("CC") ? getenv("CC") : "cc";
+    Text units = text_new(a), objects = text_new(a);
+    for (int i = 0; i < count; i++) {
+        text_add(&units, " %s.unit.c", name[i]);
+        text_add(&objects, " %s.unit.o", name[i]);
+    }
+    const char *command = arena_format(
+        a,
+        "cd %s && %s -std=gnu11 -fPIC -march=native -fopenmp-simd "
+        "-ffp-contract=off %s -I%s -c%s && %s -shared%s -o model.so -lm",
+        folder, cc, flags, include ? include : library_source(a, "."),
+        text_string(&units), cc, text_string(&objects));
+    return system(command) == 0
+               ? NULL
+               : arena_format(a, "did not compile: %s", command);
+}
+
+void *library_open(Arena *a, const char *folder, const char **why) {
+    void *library =
+        dlopen(arena_format(a, "%s/model.so", folder), RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        *why = dlerror();
+    return library;
+}
+
+const RtPlan *library_plan(Arena *a, void *library, const char *name) {
+    const RtTrainer *trainer =
+        dlsym(library, arena_format(a, "%s_trainer", name));
+    return trainer ? &trainer->plan[0] : NULL;
+}
+
+void library_remove(Arena *a, const char *folder, int count,
+                    const char *const *name) {
+    static const char *const end[] = {"c", "cu", "unit.c", "unit.o"};
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < 4; k++)
+            unlink(arena_format(a, "%s/%s.%s", folder, name[i], end[k]));
+    unlink(arena_format(a, "%s/model.so", folder));
+    rmdir(folder);
+}

@@ -1,0 +1,35 @@
+// Library: emitted programs compiled into a shared object and loaded, several
+// at a time.
+#ifndef TESTS_CODEGEN_LIBRARY_H
+#define TESTS_CODEGEN_LIBRARY_H
+
+#include "ir/program.h"
+#include "runtime/rt.h"
+
+// A file below the source folder.
+const char *library_source(Arena *a, const char *file);
+
+// A program whose only step of interest is training this graph.
+Program *library_program(Arena *a, Graph *train, DType precision);
+
+// Writes NAME.c and NAME.cu, and what gives their symbols names of their own,
+// to the folder.
+void library_write(Arena *a, const char *folder, const char *name,
+                   const Program *p, const Plan *plan);
+
+// Compiles those programs with $CC and the flags into one library.  NULL, or
+// what failed.
+const char *library_compile(Arena *a, const char *folder, int count,
+                            const char *const *name, const char *flags);
+
+// NULL: see *why.
+void *library_open(Arena *a, const char *folder, const char **why);
+
+// The plan for the host of a program in the library.
+const RtPlan *library_plan(Arena *a, void *library, const char *name);
+
+// Deletes the files that were written and made, and the folder.
+void library_remove(Arena *a, const char *folder, int count,
+                    const char *const *name);
+
+#endif

@@ -1,0 +1,157 @@
+// Tensors: see tensors.h.
+#include "tests/codegen/tensors.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- numbers in memory ----
+
+static DType stored_type(const Graph *g, DType d) {
+    return d == ACT ? g->act : d;
+}
+
+// Half precision by its definition: not every compiler has the type.
+static double half_value(uint16_t bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 0   ? ldexp(fraction, -24)
+                  : exponent < 31 ? ldexp(1024 + fraction, exponent - 25)
+                                  : (fraction ? NAN : INFINITY);
+    return bits >> 15 ? -size : size;
+}
+
+static uint16_t half_bits(double value) {
+    unsigned sign = signbit(value) ? 0x8000 : 0;
+    double size = fabs(dtype_round(F16, value));
+    int exponent;
+    if (isnan(size) || isinf(size))
+        return (uint16_t)(sign | (isnan(size) ? 0x7e00 : 0x7c00));
+    frexp(size, &exponent); // size = 0.1... * 2^exponent
+    if (size == 0 || exponent < -13)
+        return (uint16_t)(sign | (unsigned)ldexp(size, 24));
+    unsigned digits = (unsigned)ldexp(size, 11 - exponent); // 1024 .. 2047
+    return (uint16_t)(sign | ((unsigned)(exponent + 14) << 10) |
+                      (digits - 1024));
+}
+
+static double get(const void *bytes, DType d, int64_t i) {
+    switch (d) {
+    case F32:
+        return ((const float *)bytes)[i];
+    case I32:
+        return ((const int32_t *)bytes)[i];
+    case F16:
+        return half_value(((const uint16_t *)bytes)[i]);
+    case BF16: {
+        uint32_t u = (uint32_t)((const uint16_t *)bytes)[i] << 16;
+        float f;
+        memcpy(&f, &u, 4);
+        return f;
+    }
+    default:
+        return ((const uint8_t *)bytes)[i];
+    }
+}
+
+static void put(void *bytes, DType d, int64_t i, double value) {
+    float f = (float)value;
+    uint32_t u;
+    switch (d) {
+    case F32:
+        ((float *)bytes)[i] = f;
+        break;
+    case I32:
+        ((int32_t *)bytes)[i] = (int32_t)value;
+        break;
+    case F16:
+        ((uint16_t *)bytes)[i] = half_bits(value);
+        break;
+    case BF16: // the values given here are exact
+        memcpy(&u, &f, 4);
+        ((uint16_t *)bytes)[i] = (uint16_t)(u >> 16);
+        break;
+    default:
+        ((uint8_t *)bytes)[i] = (uint8_t)value;
+    }
+}
+
+double *tensor_read(RtDevice *device, Arena *a, const Graph *g, NodeId n) {
+    int64_t count = type_count(g->node[n].type);
+    size_t bytes = (size_t)graph_bytes(g, g->node[n].type);
+    DType d = stored_type(g, g->node[n].type.dtype);
+    char *raw = arena_alloc(a, bytes + 1);
+    double *value = ARENA_ARRAY(a, (size_t)count + 1, double);
+    device->read(device, raw, (size_t)g->node[n].offset, bytes);
+    for (int64_t i = 0; i < count; i++)
+        value[i] = get(raw, d, i);
+    return value;
+}
+
+void tensor_write(RtDevice *device, Arena *a, const Graph *g, NodeId n,
+                  const double *value) {
+    int64_t count = type_count(g->node[n].type);
+    size_t bytes = (size_t)graph_bytes(g, g->node[n].type);
+    DType d = stored_type(g, g->node[n].type.dtype);
+    char *raw = arena_alloc(a, bytes + 1);
+    for (int64_t i = 0; i < count; i++)
+        put(raw, d, i, value[i]);
+    device->write(device, (size_t)g->node[n].offset, raw, bytes);
+}
+
+// ---- leaves ----
+
+static double input_value(const char *name, Type t, int64_t i, uint32_t seed,
+                          int classes) {
+    double u = random_uniform(seed, (uint32_t)stream_of(name), 0, (uint32_t)i);
+    if (strcmp(name, "label") == 0)
+        return floor(u * classes);
+    if (strcmp(name, "index") == 0)
+        return (double)(3 * i + 1);
+    if (strcmp(name, "valid") == 0)
+        return 3;
+    switch (t.dtype) {
+    case U8:
+        return floor(u * 256);
+    case I32:
+        return floor(u * 7) - 3;
+    case BOOL:
+        return u < 0.5;
+    default:
+        return dtype_round(F16, 2 * u - 1);
+    }
+}
+
+static double first_value(const char *name, const Node *d, int64_t i,
+                          uint32_t seed) {
+    static const struct {
+        const char *name;
+        double value;
+    } run[] = {{"run.step", 7},
+               {"run.steps", 20},
+               {"run.epoch_steps", 5},
+               {"run.seed", 3}};
+    for (int k = 0; k < 4; k++)
+        if (strcmp(name, run[k].name) == 0)
+            return run[k].value;
+    double u = random_uniform(seed, (uint32_t)stream_of(name), 0, (uint32_t)i);
+    const char *kind = node_text(d, ATTR_kind);
+    if (kind != NULL && strcmp(kind, STATE_OPTIMIZER) == 0)
+        return 0.01 * dtype_round(F16, u); // a second moment is not negative
+    if (kind != NULL && strcmp(kind, STATE_STATISTIC) == 0)
+        return dtype_round(F16, 0.5 + u);
+    if (d->op == OP_param && node_attr(d, ATTR_init) == NULL)
+        return dtype_round(F16, u - 0.5); // unless the program assigns it
+    return node_float(d, ATTR_init, 0);
+}
+
+double *tensor_leaf(const Graph *g, Arena *a, NodeId n, uint32_t seed,
+                    int classes) {
+    const Node *d = &g->node[n];
+    const char *name = node_text(d, ATTR_name);
+    int64_t count = type_count(d->type);
+    double *value = ARENA_ARRAY(a, (size_t)count + 1, double);
+    for (int64_t i = 0; i < count; i++)
+        value[i] = d->op == OP_input
+                       ? input_value(name, d->type, i, seed, classes)
+                       : first_value(name, d, i, seed);
+    return value;
+}

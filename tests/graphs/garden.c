@@ -1,0 +1,84 @@
+// Garden: drawing numbers and operands, and adding what fits.
+#include "tests/graphs/garden.h"
+
+enum { TRIES = 20 };
+
+// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift
+// generators, scrambled").
+uint32_t garden_draw(Garden *b, uint32_t below) {
+    b->state ^= b->state >> 12;
+    b->state ^= b->state << 25;
+    b->state ^= b->state >> 27;
+    return (uint32_t)(b->state * UINT64_C(0x2545F4914F6CDD1D) >> 33) % below;
+}
+
+Type garden_type(const Garden *b, NodeId n) {
+    return b->g->node[n].type;
+}
+
+NodeId garden_keep(Garden *b, NodeId n) {
+    if (n != NO_NODE)
+        b->pick[b->count++] = n;
+    return n;
+}
+
+NodeId garden_plant(Garden *b, Node n) {
+    Type type = n.type;
+    n.group = -1;
+    for (int i = 0; i < n.num_args; i++)
+        if (n.arg[i] == NO_NODE)
+            return NO_NODE;
+    if (type_infer(b->g, &n, &type) != NULL || type_count(type) > b->most ||
+        (type_count(type) == 0 && !b->vanishes))
+        return NO_NODE;
+    return graph_add(b->g, n);
+}
+
+NodeId garden_op1(Garden *b, Op op, NodeId x) {
+    return garden_plant(b, (Node){.op = op, .num_args = 1, .arg = &x});
+}
+
+NodeId garden_op2(Garden *b, Op op, NodeId x, NodeId y) {
+    return garden_plant(
+        b, (Node){.op = op, .num_args = 2, .arg = (NodeId[]){x, y}});
+}
+
+NodeId garden_op3(Garden *b, Op op, NodeId x, NodeId y, NodeId z) {
+    return garden_plant(
+        b, (Node){.op = op, .num_args = 3, .arg = (NodeId[]){x, y, z}});
+}
+
+NodeId garden_with(Garden *b, Op op, NodeId x, int count, const Attr *attr) {
+    return garden_plant(b, (Node){.op = op,
+                                  .num_args = 1,
+                                  .arg = &x,
+                                  .num_attrs = count,
+                                  .attr = attr});
+}
+
+NodeId garden_any(Garden *b, DType dtype, int rank) {
+    for (int i = 0; i < TRIES; i++) {
+        int back = (int)garden_draw(b, 2) ? 12 : b->count;
+        int first = b->count > back ? b->count - back : 0;
+        NodeId n =
+            b->pick[first + (int)garden_draw(b, (uint32_t)(b->count - first))];
+        if (garden_type(b, n).dtype == dtype &&
+            (rank < 0 || garden_type(b, n).rank == rank))
+            return n;
+    }
+    return NO_NODE;
+}
+
+const char *garden_name(Garden *b, const char *stem) {
+    return arena_format(b->g->arena, "%s%u", stem, b->g->count);
+}
+
+NodeId garden_leaf(Garden *b, Op op, DType dtype, int rank,
+                   const int64_t *dim) {
+    return garden_keep(b, graph_leaf(b->g, op, garden_name(b, "leaf"),
+                                     type_of(dtype, rank, dim)));
+}
+
+NodeId garden_number(Garden *b, double value) {
+    return graph_constant(b->g, type_scalar(F32), value);
+}

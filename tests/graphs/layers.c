@@ -1,0 +1,99 @@
+// Layers: the patterns of nodes that layers and losses are made of, and the
+// composite operations that stand for them.
+#include "tests/graphs/garden.h"
+
+// x less its mean, by its deviation: over rows as batch_norm has it, or over
+// the last axis as layer_norm has it.
+NodeId family_normalized(Garden *b) {
+    NodeId x = garden_any(b, F32, -1);
+    if (x == NO_NODE || garden_type(b, x).rank == 0)
+        return NO_NODE;
+    Type t = garden_type(b, x);
+    int64_t axes[MAX_RANK] = {t.rank - 1};
+    int count = 1;
+    double elements = (double)t.dim[t.rank - 1];
+    if (t.rank > 1 && garden_draw(b, 2)) {
+        elements = 1;
+        for (count = 0; count < t.rank - 1; count++) {
+            axes[count] = count;
+            elements *= (double)t.dim[count];
+        }
+    }
+    NodeId sum = graph_reduce(b->g, OP_sum, x, count, axes);
+    NodeId mean = garden_op2(b, OP_div, sum, garden_number(b, elements));
+    NodeId var = graph_reduce(b->g, OP_var, x, count, axes);
+    NodeId safe = garden_op2(b, OP_add, var, garden_number(b, 0.01));
+    NodeId away = garden_op2(b, OP_sub, x, mean);
+    return garden_op2(b, OP_mul, away, garden_op1(b, OP_rsqrt, safe));
+}
+
+// Shares of a row that add up to 1.
+NodeId family_exponents(Garden *b) {
+    NodeId x = garden_any(b, F32, -1);
+    if (x == NO_NODE || garden_type(b, x).rank == 0 ||
+        type_count(garden_type(b, x)) == 0)
+        return NO_NODE;
+    int64_t axis = garden_type(b, x).rank - 1;
+    NodeId most = graph_reduce(b->g, OP_max, x, 1, &axis);
+    NodeId power = garden_op1(b, OP_exp, garden_op2(b, OP_sub, x, most));
+    if (power == NO_NODE)
+        return NO_NODE;
+    return garden_op2(b, OP_div, power,
+                      graph_reduce(b->g, OP_sum, power, 1, &axis));
+}
+
+static NodeId batch_norm(Garden *b, NodeId x) {
+    int64_t channels = garden_type(b, x).dim[garden_type(b, x).rank - 1];
+    Attr attr = attr_float(ATTR_eps, 0.01);
+    NodeId scale = garden_leaf(b, OP_param, F32, 1, &channels);
+    NodeId bias = garden_leaf(b, OP_param, F32, 1, &channels);
+    return garden_plant(b, (Node){.op = OP_batch_norm,
+                                  .num_args = 3,
+                                  .arg = (NodeId[]){x, scale, bias},
+                                  .num_attrs = 1,
+                                  .attr = &attr});
+}
+
+static NodeId resize(Garden *b, NodeId x) {
+    int64_t size[] = {1 + garden_draw(b, 7), 1 + garden_draw(b, 7)};
+    Attr attr[] = {
+        attr_text(ATTR_mode, garden_draw(b, 2) ? "nearest" : "bilinear"),
+        attr_ints(ATTR_size, 2, size)};
+    return garden_with(b, OP_resize, x, 2, attr);
+}
+
+// Composite operations are only in what the front end makes.
+NodeId family_composite(Garden *b) {
+    NodeId x = garden_any(b, F32, -1);
+    if (x == NO_NODE || !b->source || garden_type(b, x).rank < 2)
+        return NO_NODE;
+    switch (garden_draw(b, 5)) {
+    case 0:
+        return garden_op1(b, OP_softmax, x);
+    case 1:
+        return garden_op1(b, OP_tanh, garden_op1(b, OP_log_softmax, x));
+    case 2:
+        return garden_type(b, x).rank == 4 ? resize(b, x) : NO_NODE;
+    default:
+        return batch_norm(b, x);
+    }
+}
+
+// What rows cost, against labels or against shares.
+NodeId family_costs(Garden *b) {
+    NodeId x = garden_any(b, F32, 2);
+    if (x == NO_NODE || !b->source)
+        return NO_NODE;
+    Type t = garden_type(b, x);
+    bool shares = garden_draw(b, 3) == 0;
+    // Labels are below the number of classes, which their name has.
+    const char *stem = arena_format(b->g->arena, "label%d.", (int)t.dim[1]);
+    Type type = type_of(shares ? F32 : I32, shares ? 2 : 1, t.dim);
+    NodeId label = graph_leaf(b->g, OP_input, garden_name(b, stem), type);
+    Attr attr = attr_float(ATTR_smoothing, garden_draw(b, 2) ? 0 : 0.2);
+    return garden_plant(b, (Node){.op = OP_cross_entropy,
+                                  .num_args = 2,
+                                  .arg = (NodeId[]){x, label},
+                                  .num_attrs = 1,
+                                  .attr = &attr});
+}

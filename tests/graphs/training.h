@@ -1,0 +1,11 @@
+// How a random graph is trained.
+#ifndef TESTS_GRAPHS_TRAINING_H
+#define TESTS_GRAPHS_TRAINING_H
+
+#include "tests/graphs/garden.h"
+
+// Adds an output "loss" of some of the values, and an optimizer for most
+// params.
+void training_plant(Garden *b);
+
+#endif

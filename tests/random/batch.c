@@ -1,0 +1,131 @@
+// Batch: see batch.h.
+#define _GNU_SOURCE
+#include "tests/random/batch.h"
+
+#include "tests/codegen/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct {
+    Arena *a;
+    Mode mode;
+    Counts *counts;
+    char folder[200];
+    int count;
+    Trial **trial;
+    const char **name;
+} Batch;
+
+static Batch batch_new(int most, Mode mode, Counts *counts) {
+    Arena *a = arena_new();
+    Batch b = {.a = a,
+               .mode = mode,
+               .counts = counts,
+               .trial = ARENA_ARRAY(a, (size_t)most, Trial *),
+               .name = ARENA_ARRAY(a, (size_t)most, const char *)};
+    const char *tmp = getenv("TMPDIR");
+    snprintf(b.folder, sizeof b.folder, "%s/sinter-random-XXXXXX",
+             tmp ? tmp : "/tmp");
+    if (mkdtemp(b.folder) == NULL) {
+        perror(b.folder);
+        exit(EXIT_FAILURE);
+    }
+    return b;
+}
+
+static void batch_add(Batch *b, Graph *g, const Setup *s) {
+    b->counts->graphs++;
+    b->counts->nodes += g->count;
+    Trial *t = trial_new(b->a, g, s);
+    if (t == NULL) {
+        b->counts->infinite++;
+        return;
+    }
+    const char *name = arena_format(b->a, "g%d", b->count);
+    library_write(b->a, b->folder, name, t->program, t->plan);
+    b->trial[b->count] = t;
+    b->name[b->count++] = name;
+}
+
+static bool judge(Batch *b, void *library, int i, bool quiet) {
+    Trial *t = b->trial[i];
+    // In faithful mode blocks that run together could not be told apart.
+    int threads = b->mode == MODE_FAITHFUL ? 1 : 2;
+    const char *why = trial_judge(t, library_plan(b->a, library, b->name[i]),
+                                  threads, b->counts);
+    if (why == NULL)
+        return true;
+    b->counts->failed++;
+    if (!quiet)
+        printf("seed %u:\n%s", t->setup.seed, why);
+    return false;
+}
+
+// Compiles what was added and runs it.
+static BatchResult compile_and_judge(Batch *b, bool quiet) {
+    static const char *const flags[] = {
+        "-O0 -w", "-O1 -g -w -DSINTER_SIMT -fsanitize=thread"};
+    bool good = true;
+    const char *why =
+        library_compile(b->a, b->folder, b->count, b->name, flags[b->mode]);
+    void *library = why ? NULL : library_open(b->a, b->folder, &why);
+    if (library == NULL) {
+        if (!quiet)
+            printf("%s\n", why);
+        return BATCH_UNCOMPILED;
+    }
+    for (int i = 0; i < b->count; i++)
+        good &= judge(b, library, i, quiet);
+    return good ? BATCH_GOOD : BATCH_WRONG;
+}
+
+static BatchResult batch_run(Batch *b, bool quiet) {
+    BatchResult result = b->count ? compile_and_judge(b, quiet) : BATCH_GOOD;
+    library_remove(b->a, b->folder, b->count, b->name);
+    return result;
+}
+
+// What a child process came to.
+static BatchResult wait_for(pid_t child) {
+    int status;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) > BATCH_DIED)
+        return BATCH_DIED;
+    return (BatchResult)WEXITSTATUS(status);
+}
+
+static _Noreturn void leave(BatchResult result) {
+    fflush(stdout);
+    _exit(result);
+}
+
+BatchResult batch_seeds(uint32_t first, int count, Mode mode, bool unfused,
+                        Counts *counts) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child != 0)
+        return wait_for(child);
+    Batch b = batch_new(count, mode, counts);
+    for (int i = 0; i < count; i++) {
+        Setup s = setup_of(first + (uint32_t)i);
+        s.level = unfused ? 0 : 1;
+        batch_add(&b, setup_graph(b.a, &s), &s);
+    }
+    leave(batch_run(&b, false));
+}
+
+BatchResult batch_graph(const Graph *g, const Setup *s, Mode mode,
+                        Counts *counts, bool quiet) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child != 0)
+        return wait_for(child);
+    if (quiet)
+        freopen("/dev/null", "w", stderr);
+    Batch b = batch_new(1, mode, counts);
+    batch_add(&b, graph_clone(g), s);
+    leave(batch_run(&b, quiet));
+}

@@ -1,0 +1,145 @@
+// Random programs: fused, unfused and evaluated, they must agree.
+//
+//   random [--faithful] [--unfused] FIRST COUNT   the programs of some seeds
+//   random [--faithful] [--unfused] FILE.ir SEED  one graph, with the setup and
+//                                                 the numbers of a seed
+//   random --show SEED                            prints a seed's graph
+//
+// A program that fails is shrunk and printed, with the command that runs it
+// again.  The last line counts what was done.
+#define _GNU_SOURCE
+#include "base/source.h"
+#include "tests/random/shrink.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime/rt.h"
+
+// What emitted libraries call is found in this program.
+static void *const runtime[] __attribute__((used)) = {
+    (void *)rt_main, (void *)rt_phase, (void *)rt_launch, (void *)rt_contract};
+
+typedef struct {
+    Mode mode;
+    bool unfused;
+    Counts *counts; // of all processes
+    int failures;
+} Session;
+
+static void print_graph(const Graph *g) {
+    Text t = text_new(g->arena);
+    graph_print(&t, g);
+    fputs(text_string(&t), stdout);
+}
+
+static const char *const fate[] = {"agrees", "disagrees", "does not compile",
+                                   "dies"};
+
+// Says how a program that fails can be run again, as small as it gets.
+static void report(Session *session, Graph *g, const Setup *s,
+                   BatchResult result) {
+    session->failures++;
+    Graph *least = shrink_graph(g->arena, g, s, session->mode, result);
+    printf("seed %u %s; with this graph in a file,\n"
+           "    random%s%s FILE.ir %u\n",
+           s->seed, fate[result], session->mode ? " --faithful" : "",
+           session->unfused ? " --unfused" : "", s->seed);
+    print_graph(least);
+    batch_graph(least, s, session->mode, session->counts, false);
+}
+
+static void run_alone(Session *session, uint32_t seed) {
+    BatchResult result =
+        batch_seeds(seed, 1, session->mode, session->unfused, session->counts);
+    if (result == BATCH_GOOD)
+        return;
+    Arena *a = arena_new();
+    Setup s = setup_of(seed);
+    s.level = session->unfused ? 0 : 1;
+    report(session, setup_graph(a, &s), &s, result);
+    arena_free(a);
+}
+
+// Programs are compiled some at a time; of those that fail each is run again
+// by itself.
+static void run_seeds(Session *session, uint32_t first, uint32_t count) {
+    enum { TOGETHER = 32 };
+    for (uint32_t i = 0; i < count; i += TOGETHER) {
+        int some = count - i < TOGETHER ? (int)(count - i) : TOGETHER;
+        Counts before = *session->counts;
+        if (batch_seeds(first + i, some, session->mode, session->unfused,
+                        session->counts) == BATCH_GOOD)
+            continue;
+        *session->counts = before;
+        for (int k = 0; k < some; k++)
+            run_alone(session, first + i + (uint32_t)k);
+    }
+}
+
+static int run_file(Session *session, const char *path, uint32_t seed) {
+    enum { MOST_BYTES = 1 << 20 };
+    Arena *a = arena_new();
+    const char *why = NULL;
+    Source *source = source_read(a, path, MOST_BYTES, &why);
+    Graph *g =
+        source ? graph_read(a, source->text, source->length, &why) : NULL;
+    if (g == NULL || (why = graph_verify(g, a)) != NULL) {
+        fprintf(stderr, "%s: %s\n", path, why);
+        return EXIT_FAILURE;
+    }
+    Setup s = setup_of(seed);
+    s.level = session->unfused ? 0 : 1;
+    BatchResult result =
+        batch_graph(g, &s, session->mode, session->counts, false);
+    printf("%s %s\n", path, fate[result]);
+    arena_free(a);
+    return result == BATCH_GOOD ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int show(uint32_t seed) {
+    Arena *a = arena_new();
+    Setup s = setup_of(seed);
+    printf("# activations %s, stored as %s\n", dtype_name(s.precision),
+           dtype_name(s.storage));
+    print_graph(setup_graph(a, &s));
+    arena_free(a);
+    return EXIT_SUCCESS;
+}
+
+static void print_counts(const Session *session) {
+    const Counts *c = session->counts;
+    printf("%ld programs of %ld nodes: %ld values, of which a rounding decides "
+           "about %ld; %ld programs without finite numbers; %d failed\n",
+           c->graphs, c->nodes, c->results, c->unsure, c->infinite,
+           session->failures);
+}
+
+static uint32_t number_of(const char *text) {
+    return (uint32_t)strtoumax(text, NULL, 10);
+}
+
+int main(int argc, char **argv) {
+    Session session = {0};
+    int at = 1;
+    session.counts = mmap(NULL, sizeof(Counts), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
+        if (strcmp(argv[at], "--show") == 0 && at + 1 < argc)
+            return show(number_of(argv[at + 1]));
+        session.mode |= strcmp(argv[at], "--faithful") == 0;
+        session.unfused |= strcmp(argv[at], "--unfused") == 0;
+    }
+    if (argc - at != 2 || session.counts == MAP_FAILED) {
+        fputs("usage: random [--faithful] [--unfused] FIRST COUNT\n", stderr);
+        return EXIT_FAILURE;
+    }
+    if (strstr(argv[at], ".ir") != NULL)
+        return run_file(&session, argv[at], number_of(argv[at + 1]));
+    run_seeds(&session, number_of(argv[at]), number_of(argv[at + 1]));
+    print_counts(&session);
+    return session.failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,126 @@
+// Noise: stochastic arithmetic (Vignes, "A stochastic arithmetic for reliable
+// scientific computation", 1993).
+//
+// The graph is rebuilt with an error for each user of an operation that rounds,
+// since a kernel may read what was stored and another compute it again: a
+// number of 1 unit of its element type times its size, or for sums, which add
+// up one by one in f32, the root of their length times the size of what they
+// would be if nothing cancelled.  What only selects or moves has no error.
+#include "tests/random/noise.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    Graph *g;
+    Arena *a;
+    uint32_t seed;
+    double **leaf; // of g
+} Noise;
+
+static double unit_of(const Graph *g, DType d) {
+    DType stored = d == ACT ? g->act : d;
+    return stored == F16 ? 0x1p-11 : stored == BF16 ? 0x1p-8 : 0x1p-24;
+}
+
+static bool rounds(const Node *d) {
+    static const Op exact[] = {OP_neg,     OP_abs,    OP_relu,    OP_broadcast,
+                               OP_maximum, OP_select, OP_minimum, OP_uniform,
+                               OP_floor,   OP_finite};
+    unsigned facts = op_info[d->op].facts;
+    if (!dtype_float(d->type.dtype) || (facts & (LEAF | EFFECT)))
+        return false;
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
+        if (d->op == exact[i])
+            return false;
+    if (facts & REDUCES)
+        return d->op == OP_sum || d->op == OP_var;
+    return facts & (POINTWISE | CONTRACTS | SCATTERS | COMPOSITE) ||
+           d->op == OP_avg_pool || d->op == OP_avg_pool_grad ||
+           d->op == OP_max_pool_grad || d->op == OP_resize_grad;
+}
+
+// How many numbers are added up for an element.
+static double terms_of(const Graph *g, const Node *d) {
+    double count = (double)type_count(d->type);
+    if (!(op_info[d->op].facts & (REDUCES | CONTRACTS | SCATTERS)) ||
+        count == 0)
+        return 1;
+    double given = (double)type_count(g->node[d->arg[0]].type);
+    if (op_info[d->op].facts & CONTRACTS) // at most all of both
+        given *= (double)type_count(g->node[d->arg[1]].type);
+    return given > count ? given / count : 1;
+}
+
+// The same sum of what its terms are without their signs.
+static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
+    unsigned facts = op_info[d->op].facts;
+    if (!(facts & (CONTRACTS | SCATTERS)) && d->op != OP_sum)
+        return graph_op1(x->g, OP_abs, now);
+    Node copy = x->g->node[now];
+    NodeId arg[2];
+    for (int i = 0; i < copy.num_args; i++) {
+        bool index = !dtype_float(x->g->node[copy.arg[i]].type.dtype);
+        arg[i] = index ? copy.arg[i] : graph_op1(x->g, OP_abs, copy.arg[i]);
+        copy = x->g->node[now];
+    }
+    copy.arg = arg;
+    return graph_add(x->g, copy);
+}
+
+// An input of this type with numbers of -size .. size.
+static NodeId errors(Noise *x, Type t, double size) {
+    NodeId n = graph_leaf(x->g, OP_input,
+                          arena_format(x->a, "noise %u", x->g->count), t);
+    int64_t count = type_count(t);
+    x->leaf[n] = ARENA_ARRAY(x->a, (size_t)count + 1, double);
+    for (int64_t i = 0; i < count; i++)
+        x->leaf[n][i] =
+            size * (2 * random_uniform(x->seed, n, 0, (uint32_t)i) - 1);
+    return n;
+}
+
+// What an operand that is node n looks like to one of its users.
+static NodeId disturbed(Noise *x, const Graph *old, NodeId n,
+                        const NodeId *now) {
+    const Node *d = &old->node[n];
+    double size = unit_of(old, d->type.dtype);
+    double sum = 0x1p-24 * sqrt(terms_of(old, d));
+    if (!rounds(d))
+        return now[n];
+    NodeId terms = without_signs(x, d, now[n]);
+    NodeId error = graph_op2(x->g, OP_mul, terms,
+                             errors(x, d->type, size > sum ? size : sum));
+    return graph_op2(x->g, OP_add, now[n], error);
+}
+
+static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
+    Node d = old->node[n];
+    NodeId *arg = ARENA_ARRAY(x->a, (size_t)d.num_args + 1, NodeId);
+    for (int i = 0; i < d.num_args; i++)
+        arg[i] = d.op == OP_assign && i == 0 ? now[d.arg[i]]
+                                             : disturbed(x, old, d.arg[i], now);
+    d.arg = arg;
+    d.group = -1;
+    return graph_add(x->g, d);
+}
+
+double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
+                    uint32_t seed) {
+    size_t room = 1;
+    for (NodeId n = 0; n < g->count; n++)
+        room += 1 + 5 * (size_t)g->node[n].num_args;
+    Noise x = {graph_new(a, g->name), a, seed, ARENA_ARRAY(a, room, double *)};
+    NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
+    double **value = ARENA_ARRAY(a, g->count + 1, double *);
+    x.g->act = g->act;
+    for (NodeId n = 0; n < g->count; n++) {
+        now[n] = rebuild(&x, g, n, now);
+        if (leaf[n] != NULL)
+            x.leaf[now[n]] = leaf[n];
+    }
+    double **computed = graph_eval(x.g, a, x.leaf, false);
+    for (NodeId n = 0; n < g->count; n++)
+        value[n] = computed[now[n]];
+    return value;
+}

@@ -1,0 +1,12 @@
+// Noise: how far from right values are when roundings fall at random.
+#ifndef TESTS_RANDOM_NOISE_H
+#define TESTS_RANDOM_NOISE_H
+
+#include "ir/ir.h"
+
+// The value of every node of g, where each that is rounded when it is computed
+// is off by as much, drawn for each element.  leaf is as for graph_eval.
+double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
+                    uint32_t seed);
+
+#endif

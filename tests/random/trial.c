@@ -1,0 +1,360 @@
+// Trial: see trial.h.
+#include "tests/random/trial.h"
+
+#include "runtime/device.h"
+#include "tests/codegen/library.h"
+#include "tests/codegen/tensors.h"
+#include "tests/graphs/graphs.h"
+#include "tests/random/margin.h"
+#include "tests/random/noise.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- what a seed stands for ----
+
+// splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+// generators").
+static uint32_t scatter(uint32_t seed, uint32_t purpose) {
+    uint64_t z = ((uint64_t)purpose << 32 | seed) + 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)(z >> 33);
+}
+
+enum { PRECISION = 1, STORAGE, STEPS, SIZE, BEFORE, SOURCE, NUMBERS, EMPTY };
+
+Setup setup_of(uint32_t seed) {
+    static const DType precision[] = {F32, F32, F16, BF16};
+    Setup s = {.seed = seed,
+               .precision = precision[scatter(seed, PRECISION) % 4],
+               .level = 1,
+               .reuse = true,
+               .before = scatter(seed, BEFORE)};
+    s.storage = scatter(seed, STORAGE) % 4 ? s.precision : F32;
+    return s;
+}
+
+Graph *setup_graph(Arena *a, const Setup *s) {
+    uint32_t size = scatter(s->seed, SIZE), steps = scatter(s->seed, STEPS);
+    Habit habit = {.steps = 1 + (int)((steps % 32) * (steps / 32 % 32) / 32),
+                   .most = size % 8 ? 1500 : 12000,
+                   .source = scatter(s->seed, SOURCE) % 3 != 0,
+                   .vanishes = scatter(s->seed, EMPTY) % 16 == 0};
+    return random_graph_of(a, s->seed, &habit);
+}
+
+// ---- plans ----
+
+// Passes that may run at any time before their turn, a few of them, in the
+// order that the digits of `order` have.
+static Graph *run_before(Graph *g, const PassOptions *o, uint32_t order) {
+    static const char *const name[] = {"simplify", "prune", "layout", "hoist"};
+    if (order % 2 == 0)
+        return g;
+    bool typed = g->facts & TYPED;
+    for (order /= 2; order % 8 < 4; order /= 8)
+        if (typed || order % 4 < 2)
+            g = pass_run(g, o, pass_find(name[order % 4]));
+    return g;
+}
+
+static Plan *plan_of(Trial *t, Graph *g, int level) {
+    t->program = library_program(t->a, g, t->setup.precision);
+    PassOptions o = pass_options(&t->program->recipe, "host");
+    o.storage = t->setup.storage;
+    o.level = level;
+    o.reuse = t->setup.reuse;
+    o.deep_verify = true;
+    Stage *stage = ARENA_NEW(t->a, Stage);
+    stage->train = run_before(g, &o, level ? t->setup.before : 0);
+    t->program->stage = stage;
+    return program_plan(t->program, &o);
+}
+
+// The graph with gradients and updates, which are what is to be computed.
+static Graph *meaning(Trial *t, Graph *g) {
+    PassOptions o = pass_options(&t->program->recipe, "host");
+    o.act = F32;
+    if (g->facts & UPDATES)
+        return g;
+    return passes_run(g, &o, "optimizer", NULL, NULL);
+}
+
+// ---- numbers ----
+
+// One rounding, and what it may have become on its way through a graph.
+static double unit_of(DType storage) {
+    return storage == F32 ? 0x1p-18 : storage == F16 ? 0x1p-8 : 0x1p-5;
+}
+
+static int count_unsure(const Graph *g, const bool *unsure) {
+    int count = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        count += unsure[n] &&
+                 (g->node[n].op == OP_output || g->node[n].op == OP_assign);
+    return count;
+}
+
+static bool steps_finite(const Plan *p, const Numbers *numbers) {
+    for (int i = 0; i < p->num_steps; i++)
+        if (!number_finite(p->step[i].graph, numbers[i].value))
+            return false;
+    return true;
+}
+
+// Tries some seeds and stays with the one that leaves the fewest values
+// unsure.
+static bool find_numbers(Trial *t) {
+    enum { TRIES = 8 };
+    int least = INT32_MAX;
+    for (uint32_t k = 0; k < TRIES && least > 0; k++) {
+        uint32_t seed = scatter(t->setup.seed + k, NUMBERS);
+        double **leaf = number_leaves(t->meant, t->a, seed);
+        double **right = graph_eval(t->meant, t->a, leaf, false);
+        if (!number_finite(t->meant, right))
+            continue;
+        bool *unsure =
+            margin_unsure(t->meant, right, unit_of(t->setup.storage), t->a);
+        int count = count_unsure(t->meant, unsure);
+        if (count >= least)
+            continue;
+        Numbers *rough = number_steps(t->unfused, t->a, seed);
+        if (!steps_finite(t->unfused, rough))
+            continue;
+        least = count;
+        t->right = right;
+        t->unsure = unsure;
+        t->rough = rough;
+        t->numbers = seed;
+    }
+    return least < INT32_MAX;
+}
+
+Trial *trial_new(Arena *a, Graph *g, const Setup *s) {
+    Trial *t = ARENA_NEW(a, Trial);
+    t->a = a;
+    t->setup = *s;
+    t->unfused = plan_of(t, graph_clone(g), 0);
+    t->plan = plan_of(t, graph_clone(g), s->level);
+    t->meant = meaning(t, graph_clone(g));
+    return find_numbers(t) ? t : NULL;
+}
+
+// ---- running ----
+
+// Memory that no step may read before it has written it.
+static void fill_garbage(RtDevice *d, Arena *a, size_t bytes) {
+    char *garbage = arena_alloc(a, bytes + 1);
+    memset(garbage, 0xff, bytes);
+    d->write(d, 0, garbage, bytes);
+}
+
+static void fill_leaves(const Trial *t, RtDevice *d) {
+    for (int i = 0; i < t->plan->num_steps; i++) {
+        const Graph *g = t->plan->step[i].graph;
+        for (NodeId n = 0; n < g->count; n++)
+            if (g->node[n].op == OP_state || g->node[n].op == OP_param)
+                tensor_write(d, t->a, g, n,
+                             number_leaf(g, t->a, n, t->numbers));
+    }
+}
+
+static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
+    const Graph *g = t->plan->step[i].graph;
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_input)
+            tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, t->numbers));
+    rt->step[i].run(d);
+    d->sync(d);
+}
+
+static int train_step(const Plan *p) {
+    int i = 0;
+    while (p->step[i].kind != STEP_TRAIN)
+        i++;
+    return i;
+}
+
+// Runs what derives states, then the step that trains.
+static void run_once(const Trial *t, RtDevice *d, const RtPlan *rt) {
+    fill_leaves(t, d);
+    for (int i = 0; i <= train_step(t->plan); i++)
+        if (t->plan->step[i].kind >= STEP_DERIVE)
+            run_step(t, d, rt, i);
+}
+
+// ---- comparison ----
+
+// The output or assignment of g that stands for node n of another graph.
+static NodeId counterpart(const Graph *g, const Graph *other, NodeId n) {
+    const Node *d = &other->node[n];
+    const Node *named = d->op == OP_assign ? &other->node[d->arg[0]] : d;
+    const char *name = node_text(named, ATTR_name);
+    for (NodeId i = 0; i < g->count; i++) {
+        if (g->node[i].op != d->op)
+            continue;
+        const Node *own =
+            d->op == OP_assign ? &g->node[g->node[i].arg[0]] : &g->node[i];
+        if (strcmp(node_text(own, ATTR_name), name) == 0)
+            return i;
+    }
+    return NO_NODE;
+}
+
+// Where the result of an output or assignment is kept, or NO_NODE: an output of
+// a state is what the step has made of it, and a constant is nowhere.
+static NodeId keeper(const Graph *g, NodeId n) {
+    NodeId base = node_base(g, g->node[n].arg[0]);
+    bool leaf = op_info[g->node[base].op].facts & LEAF;
+    return leaf && g->node[n].op == OP_output ? NO_NODE : base;
+}
+
+static double distance(const double *x, const double *y, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += (x[i] - y[i]) * (x[i] - y[i]);
+    return sqrt(sum / (double)(count ? count : 1));
+}
+
+static double size_of(const double *x, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum / (double)(count ? count : 1));
+}
+
+// A tenth of what a single kernel is allowed; see docs/numerics.md.
+static double tenth(DType storage) {
+    return storage == F32 ? 2e-6 : storage == F16 ? 5e-5 : 4e-4;
+}
+
+typedef struct {
+    NodeId meant, rough; // output or assignment of the two graphs
+    Type type;
+    const double *right, *found, *again;
+    double unfused; // how far from right that is
+} Result;
+
+static double allowed_error(const Trial *t, const Result *r) {
+    int64_t count = type_count(r->type);
+    double factor = t->setup.storage != F32 || count < 1000 ? 3 : 2;
+    if (!dtype_float(r->type.dtype))
+        return 0;
+    return factor * r->unfused +
+           tenth(t->setup.storage) * size_of(r->right, count);
+}
+
+// Not if the error is no number.
+static bool is_good(const Trial *t, const Result *r) {
+    return distance(r->found, r->right, type_count(r->type)) <=
+           allowed_error(t, r);
+}
+
+// Measures a result by what random roundings do to the unfused plan.
+static void disturb(const Trial *t, Result *r) {
+    enum { SAMPLES = 4 };
+    int step = train_step(t->unfused);
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        double **value = noise_eval(t->unfused->step[step].graph, t->a,
+                                    t->rough[step].leaf, k);
+        double error = distance(value[r->rough], r->right, type_count(r->type));
+        r->unfused = error > r->unfused ? error : r->unfused;
+    }
+}
+
+static void report_result(const Trial *t, const Result *r, Text *report) {
+    const double *rough = t->rough[train_step(t->unfused)].value[r->rough];
+    int64_t count = type_count(r->type);
+    double allowed = allowed_error(t, r);
+    Text line = text_new(t->a);
+    node_print(&line, t->meant, r->meant);
+    text_add(report, "%s: error %.3e, allowed %.3e, unfused %.3e, size %.3e\n",
+             text_string(&line), distance(r->found, r->right, count), allowed,
+             r->unfused, size_of(r->right, count));
+    for (int64_t i = 0, shown = 0; i < count && shown < 3; i++)
+        if (!(fabs(r->found[i] - r->right[i]) <= allowed) && ++shown)
+            text_add(report, "    [%lld] is %.9g, should be %.9g (%.9g)\n",
+                     (long long)i, r->found[i], r->right[i], rough[i]);
+}
+
+static void judge(const Trial *t, Result *r, Text *report) {
+    size_t bytes = (size_t)type_count(r->type) * sizeof(double);
+    r->unfused = distance(t->rough[train_step(t->unfused)].value[r->rough],
+                          r->right, type_count(r->type));
+    if (memcmp(r->found, r->again, bytes) != 0)
+        text_add(report, "%%%u is not the same when run again\n", r->meant);
+    if (is_good(t, r))
+        return;
+    if (dtype_float(r->type.dtype))
+        disturb(t, r);
+    if (!is_good(t, r))
+        report_result(t, r, report);
+}
+
+typedef struct {
+    NodeId meant;     // output or assignment
+    NodeId at, rough; // in the plans
+    double *found;
+} Wanted;
+
+static Wanted *find_wanted(const Trial *t, int *count) {
+    const Graph *g = t->plan->step[train_step(t->plan)].graph;
+    const Graph *plain = t->unfused->step[train_step(t->unfused)].graph;
+    Wanted *wanted = ARENA_ARRAY(t->a, t->meant->count + 1, Wanted);
+    *count = 0;
+    for (NodeId n = 0; n < t->meant->count; n++) {
+        Op op = t->meant->node[n].op;
+        if (op == OP_output || op == OP_assign)
+            wanted[(*count)++] =
+                (Wanted){n, counterpart(g, t->meant, n),
+                         counterpart(plain, t->meant, n), NULL};
+    }
+    return wanted;
+}
+
+// What the results are now.
+static double **read_results(const Trial *t, RtDevice *d, const Wanted *wanted,
+                             int count) {
+    const Graph *g = t->plan->step[train_step(t->plan)].graph;
+    double **found = ARENA_ARRAY(t->a, (size_t)count + 1, double *);
+    for (int i = 0; i < count; i++)
+        if (wanted[i].at != NO_NODE && keeper(g, wanted[i].at) != NO_NODE)
+            found[i] = tensor_read(d, t->a, g, keeper(g, wanted[i].at));
+    return found;
+}
+
+const char *trial_judge(Trial *t, const RtPlan *rt, int threads,
+                        Counts *counts) {
+    Text report = text_new(t->a);
+    int count;
+    Wanted *wanted = find_wanted(t, &count);
+    RtDevice *d = host_open(rt, threads);
+    d->reserve(d);
+    fill_garbage(d, t->a, rt->arena_bytes);
+    run_once(t, d, rt);
+    double **found = read_results(t, d, wanted, count);
+    run_once(t, d, rt);
+    double **again = read_results(t, d, wanted, count);
+    d->close(d);
+    for (int i = 0; i < count; i++) {
+        NodeId n = wanted[i].meant;
+        if (wanted[i].at == NO_NODE || wanted[i].rough == NO_NODE) {
+            text_add(&report, "%%%u is missing from the plan\n", n);
+            continue;
+        }
+        if (found[i] == NULL)
+            continue;
+        counts->results++;
+        counts->unsure += t->unsure[n];
+        Result r = {.meant = n,
+                    .rough = wanted[i].rough,
+                    .type = t->meant->node[n].type,
+                    .right = t->right[n],
+                    .found = found[i],
+                    .again = again[i]};
+        if (!t->unsure[n])
+            judge(t, &r, &report);
+    }
+    return report.length ? text_string(&report) : NULL;
+}

@@ -1,0 +1,56 @@
+// Trial: one random program, the numbers that it is given, and what it must
+// make of them.
+//
+// The graph as it was grown, with its gradients and updates but before every
+// other pass, is evaluated in double: that is right.  Its unfused plan is
+// evaluated with a rounding to the stored type at each operation: how far that
+// is from right is what the kernels are measured by.
+#ifndef TESTS_RANDOM_TRIAL_H
+#define TESTS_RANDOM_TRIAL_H
+
+#include "ir/group.h"
+#include "passes/passes.h"
+#include "runtime/rt.h"
+#include "tests/random/numbers.h"
+
+// What a program is made of, and how it is planned.
+typedef struct {
+    uint32_t seed; // of the graph, if grown, and of its numbers
+    DType precision, storage;
+    int level;
+    bool reuse;      // of memory
+    uint32_t before; // which passes run more than once, and in which order
+} Setup;
+
+typedef struct {
+    Arena *a;
+    Setup setup;
+    Program *program;
+    Plan *plan;   // what is compiled
+    Graph *meant; // what is right
+    double **right;
+    bool *unsure; // of meant: whether a rounding may decide about the value
+    Plan *unfused;
+    Numbers *rough;   // of each of its steps
+    uint32_t numbers; // seed of the leaves
+} Trial;
+
+// How many values were compared, and how many could not be.
+typedef struct {
+    long graphs, nodes, results, unsure, infinite, failed;
+} Counts;
+
+// The setup and the graph of a seed.
+Setup setup_of(uint32_t seed);
+Graph *setup_graph(Arena *a, const Setup *s);
+
+// Plans the graph, and finds numbers for which every value is finite and, if
+// there are any, for which no rounding decides about a value.  NULL when none
+// are finite.
+Trial *trial_new(Arena *a, Graph *g, const Setup *s);
+
+// Runs the compiled plan twice and compares: NULL, or what is wrong.
+const char *trial_judge(Trial *t, const RtPlan *rt, int threads,
+                        Counts *counts);
+
+#endif
