@@ -279,7 +279,9 @@ static bool evaluate(Session *s, RtError *e) {
     s->test.seconds = seconds;
     s->test.waited = waited;
     rt_report_row(s->report, &s->test);
-    return true;
+    // After others training goes on, and sees for itself.
+    bool last = s->at.step == s->at.steps || s->run->options->eval_only;
+    return !last || !diverged(s, &s->test, e);
 }
 
 // ---- checkpoints ----

@@ -338,6 +338,25 @@ START_TEST(a_run_that_diverges_keeps_its_last_good_checkpoint) {
 }
 END_TEST
 
+static void evaluate_and_break(RtDevice *d) {
+    float bad = NAN;
+    rt_step_run(tiny.plan, d, RT_EVAL, 0);
+    d->write(d, rt_state_find(tiny.plan, "metric.loss")->offset, &bad, 4);
+}
+
+// The last update may be the one that is too much.
+START_TEST(a_last_evaluation_may_find_that_it_diverged) {
+    RtTrainer t = tiny;
+    RtPlan plan = *tiny.plan;
+    RtStep steps[TINY_STEPS];
+    t.plan = &plan;
+    plan = plan_with(steps, RT_EVAL, evaluate_and_break);
+    ck_assert_int_eq(RUN(&t, "--out=r", "--epochs=0.1"), EXIT_DIVERGED);
+    ck_assert(run_says("err", "the loss is not a number"));
+    ck_assert_int_eq(RUN(&t, "--out=r", "--eval-only"), EXIT_DIVERGED);
+}
+END_TEST
+
 START_TEST(mistakes_have_their_status) {
     ck_assert_int_eq(run_whole(&tiny, (char *[]){"--data=nowhere", NULL}),
                      EXIT_DATA);
@@ -433,6 +452,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, rows_of_steps_make_up_those_of_epochs);
     tcase_add_test(t, a_run_can_start_from_what_init_only_saves);
     tcase_add_test(t, a_run_that_diverges_keeps_its_last_good_checkpoint);
+    tcase_add_test(t, a_last_evaluation_may_find_that_it_diverged);
     tcase_add_test(t, mistakes_have_their_status);
     tcase_add_test(t, a_trainer_that_draws_its_data_takes_no_other);
     tcase_add_test(t, too_few_samples_for_a_batch);
