@@ -135,15 +135,19 @@ static void option_unknown(const Command *command, const char *word,
     char text[MAX_KEY] = "";
     memcpy(text, name, length < MAX_KEY ? length : 0);
     Nearest near = nearest_to(text);
+    bool sets = false;
     for (int i = 0; i < NUM_OPTIONS; i++)
         if (among(options[i].commands, ' ', command->name,
-                  strlen(command->name)))
+                  strlen(command->name))) {
             nearest_offer(&near, options[i].name);
+            sets |= options[i].kind == SETTING;
+        }
     fprintf(stderr, "sinter: %s has no option '%s'", command->name, word);
     if (near.best)
         fprintf(stderr, "; did you mean --%s?\n", near.best);
     else
-        fprintf(stderr, "; see sinter %s --help\n", command->name);
+        fprintf(stderr, "; see sinter %s --help%s\n", command->name,
+                sets ? ", and --set KEY=VALUE for a key of the recipe" : "");
 }
 
 // Two options have a short form, that of C compilers.

@@ -44,7 +44,8 @@ int explain_command(const Arguments *arguments) {
         size_t length = next ? (size_t)(next - page) : strlen(page);
         fwrite(page, 1, length, stdout);
     } else {
-        fprintf(stderr, "sinter: no diagnostic has the code '%s'", code);
+        fprintf(stderr, "sinter: no diagnostic has the code '%s'",
+                arguments->operand[0]);
         if (near.best)
             fprintf(stderr, "; is it %s?", near.best);
         fputs("\n", stderr);

@@ -1,5 +1,6 @@
 // sinter show: a model as text at any stage on its way to a trainer.
 #include "base/exits.h"
+#include "base/nearest.h"
 #include "tools/device.h"
 #include "tools/tools.h"
 #include "tools/trainer.h"
@@ -29,6 +30,17 @@ static int stage_find(const char *name) {
         if (strcmp(stages[i].name, name) == 0)
             return i;
     return -1;
+}
+
+static void stage_unknown(const char *name) {
+    Nearest near = nearest_to(name);
+    for (int i = 0; i < NUM_STAGES; i++)
+        nearest_offer(&near, stages[i].name);
+    fprintf(stderr, "sinter: no stage '%s'", name);
+    if (near.best)
+        fprintf(stderr, "; did you mean %s?\n", near.best);
+    else
+        fputs("; see sinter show --help\n", stderr);
 }
 
 // The graph of a name at a stage; NULL, and a message, where there is none.
@@ -113,8 +125,7 @@ static int stage_show(Arena *a, const Arguments *arguments) {
     bool fusion = strcmp(name, "fusion") == 0;
     bool planned = strcmp(name, "launches") == 0 || fusion;
     if (stage < 0 && !kernels && !planned && strcmp(name, "trainer") != 0) {
-        fprintf(stderr, "sinter: no stage '%s'; see sinter show --help\n",
-                name);
+        stage_unknown(name);
         return EXIT_USAGE;
     }
     Diagnostics diags = diag_new(a);
