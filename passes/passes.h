@@ -47,11 +47,15 @@ Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
                   PassHook *hook, void *context);
 
 // Counts a rewrite that leaves the meaning as it is, and says whether it is to
-// be made.  simplify and fuse ask before each.
+// be made.  early, simplify and fuse
+// ask before each.
 bool rewrite_next(Graph *g, const PassOptions *o);
 
 // Runs one pass and verifies.
 Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);
+
+// ---- early.c: exact rewrites of layers ----
+PassFunction pass_early;
 
 // ---- autodiff.c: append the backward graph ----
 // Walks back from output "loss", whose gradient is loss_scale, and appends

@@ -11,6 +11,9 @@
 
 // clang-format off
 const Pass standard_passes[] = {
+    // What it leaves out has no gradient.
+    {"early",     pass_early,     0,               0,         false,
+     "a pool before its relu, no bias before batch_norm"},
     // Composite operations have gradients of their own, so that expand follows.
     {"autodiff",  pass_autodiff,  0,               BACKWARD,  true,
      "append the backward graph"},

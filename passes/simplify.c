@@ -113,15 +113,40 @@ static NodeId mul_one(Simplify *s, const Node *n, Type type) {
     return a == NO_NODE ? a : fit(s, a, type);
 }
 
+static bool is_power_of_two(double value) {
+    int exponent;
+    return fabs(frexp(value, &exponent)) == 0.5 && abs(exponent) <= 100;
+}
+
+// Two factors become one where one of them changes the exponent only.
+static NodeId mul_twice(Simplify *s, const Node *n, Type type) {
+    double outer, inner;
+    for (int i = 0; i < 2 && dtype_float(type.dtype); i++) {
+        const Node *m = at(s, n->arg[1 - i]);
+        if (!known(s, n->arg[i], &outer) || m->op != OP_mul)
+            continue;
+        for (int k = 0; k < 2; k++)
+            if (known(s, m->arg[k], &inner) &&
+                (is_power_of_two(outer) || is_power_of_two(inner))) {
+                NodeId x = m->arg[1 - k];
+                Type factor = type_scalar(at(s, m->arg[k])->type.dtype);
+                return fit(s,
+                           op2(s, OP_mul, x,
+                               graph_constant(s->g, factor, outer * inner)),
+                           type);
+            }
+    }
+    return NO_NODE;
+}
+
 static NodeId div_one(Simplify *s, const Node *n, Type type) {
     return is_number(s, n->arg[1], 1) ? fit(s, n->arg[0], type) : NO_NODE;
 }
 
 static NodeId div_power(Simplify *s, const Node *n, Type type) {
     double value;
-    int exponent;
     if (!dtype_float(type.dtype) || !known(s, n->arg[1], &value) ||
-        fabs(frexp(value, &exponent)) != 0.5 || abs(exponent) > 100)
+        !is_power_of_two(value))
         return NO_NODE;
     Type divisor = at(s, n->arg[1])->type;
     return op2(s, OP_mul, n->arg[0], graph_constant(s->g, divisor, 1 / value));
@@ -277,6 +302,27 @@ static NodeId reduce_view(Simplify *s, const Node *n, Type type) {
                            .group = -1});
 }
 
+// The gradient of a max_pool puts each number in one place of its channel, so
+// the sum over the places is that of the numbers.
+static NodeId sum_unpooled(Simplify *s, const Node *n, Type type) {
+    NodeId cast = inside(s, n->arg[0], OP_cast);
+    const Node *pool = at(s, cast == NO_NODE ? n->arg[0] : cast);
+    int reduced = node_attr(n, ATTR_axes)->count;
+    if (pool->op != OP_max_pool_grad || reduced < 3 ||
+        node_ints(n, ATTR_axes, 2, -1) != 2)
+        return NO_NODE;
+    (void)type;
+    NodeId dy = pool->arg[1];
+    if (cast != NO_NODE) {
+        Type t = at(s, dy)->type;
+        t.dtype = at(s, n->arg[0])->type.dtype;
+        dy = op1(s, OP_cast, dy, t);
+    }
+    Node sum = *n;
+    sum.arg = &dy;
+    return place(s, sum);
+}
+
 // ---- any pointwise operation ----
 
 // An operand need not be broadcast where the others have the shape.
@@ -364,9 +410,10 @@ static const struct {
 } rules[] = {
     {OP_add,       add_zero},     {OP_add,       add_negative},
     {OP_sub,       sub_zero},     {OP_sub,       sub_negative},
-    {OP_mul,       mul_one},      {OP_div,       div_one},
-    {OP_div,       div_power},    {OP_neg,       twice_neg},
-    {OP_not,       twice_not},    {OP_relu,      twice_relu},
+    {OP_mul,       mul_one},      {OP_mul,       mul_twice},
+    {OP_div,       div_one},      {OP_div,       div_power},
+    {OP_neg,       twice_neg},    {OP_not,       twice_not},
+    {OP_relu,      twice_relu},
     {OP_select,    select_known}, {OP_select,    select_same},
     {OP_cast,      same_type},    {OP_cast,      cast_cast},
     {OP_broadcast, same_type},    {OP_broadcast, twice_shape},
@@ -378,6 +425,7 @@ static const struct {
     {OP_sum,       reduce_one},   {OP_max,       reduce_one},
     {OP_sum,       reduce_view},  {OP_max,       reduce_view},
     {OP_var,       reduce_view},
+    {OP_sum,       sum_unpooled},
 };
 // clang-format on
 

@@ -28,7 +28,8 @@ START_TEST(training_runs_every_pass) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_network), "prune"),
-        "autodiff optimizer expand precision layout hoist simplify prune ");
+        "early autodiff optimizer expand precision layout hoist simplify "
+        "prune ");
     arena_free(a);
 }
 END_TEST
@@ -37,7 +38,7 @@ START_TEST(evaluation_runs_those_without_gradients) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_evaluation), "prune"),
-        "expand precision layout hoist simplify prune ");
+        "early expand precision layout hoist simplify prune ");
     arena_free(a);
 }
 END_TEST
@@ -47,7 +48,7 @@ START_TEST(what_is_done_is_not_done_again) {
     Graph *g = graph_from(a, residual_network);
     g = passes_run(g, &options, "precision", NULL, NULL);
     ck_assert_str_eq(passes_that_run(a, g, "prune"),
-                     "layout hoist simplify prune ");
+                     "early layout hoist simplify prune ");
     arena_free(a);
 }
 END_TEST

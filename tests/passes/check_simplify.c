@@ -20,6 +20,12 @@ static const Rule rules[] = {
     {NUMBER(3, "0.0") "%4 = sub %3, %0 : f32[2,3]\n", 1},
     {NUMBER(3, "1.0") "%4 = mul %0, %3 : f32[2,3]\n", 0},
     {NUMBER(3, "1.0") "%4 = div %0, %3 : f32[2,3]\n", 0},
+    {NUMBER(3, "0.5") "%4 = mul %0, %3 : f32[2,3]\n" NUMBER(
+         5, "3.0") "%6 = mul %5, %4 : f32[2,3]\n",
+     1},
+    {NUMBER(3, "0.3") "%4 = mul %0, %3 : f32[2,3]\n" NUMBER(
+         5, "3.0") "%6 = mul %5, %4 : f32[2,3]\n",
+     2},
     {NUMBER(3, "0.0") "%4 = mul %0, %3 : f32[2,3]\n", 1},
     {"%3 = sub %0, %0 : f32[2,3]\n", 1},
     {"%3 = constant {values = [0.0]} : f32[2,3]\n%4 = add %1, %3 : f32[2,3]\n",
@@ -281,6 +287,28 @@ START_TEST(random_graphs_keep_their_values) {
 }
 END_TEST
 
+// A sum over the places that a pool's gradient goes to.
+START_TEST(sum_of_an_unpooled_gradient_is_that_of_the_numbers) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(
+        a, "graph eval {\n"
+           "%0 = input {name = \"x\"} : f32[2,5,5,3]\n"
+           "%1 = input {name = \"dy\"} : f32[2,2,2,3]\n"
+           "%2 = max_pool_index %0 {stride = [2,2], window = [3,3]}"
+           " : u8[2,2,2,3]\n"
+           "%3 = max_pool_grad %2, %1 {stride = [2,2], window = [3,3]}"
+           " : f32[2,5,5,3]\n"
+           "%4 = sum %3 {axes = [0,1,2]} : f32[3]\n"
+           "%5 = output %4 {name = \"y\"} : f32[3]\n"
+           "}\n");
+    Graph *after = run_pass(g, "simplify", F32);
+    check_same_values(g, after, 1e-12);
+    ck_assert_int_eq(count_ops(run_pass(after, "prune", F32), OP_max_pool_grad),
+                     0);
+    arena_free(a);
+}
+END_TEST
+
 Suite *simplify_suite(void) {
     Suite *s = suite_create("simplify");
     TCase *t = tcase_create("simplify");
@@ -288,6 +316,7 @@ Suite *simplify_suite(void) {
                         sizeof rules / sizeof rules[0]);
     tcase_add_test(t, division_becomes_multiplication_where_exact);
     tcase_add_test(t, nan_is_not_hidden);
+    tcase_add_test(t, sum_of_an_unpooled_gradient_is_that_of_the_numbers);
     tcase_add_loop_test(t, random_graphs_keep_their_values, 0, 200);
     suite_add_tcase(s, t);
     return s;

@@ -5,6 +5,7 @@
 #include <check.h>
 
 Suite *autodiff_suite(void);
+Suite *early_suite(void);
 Suite *compile_suite(void);
 Suite *cost_suite(void);
 Suite *expand_suite(void);

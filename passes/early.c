@@ -1,0 +1,140 @@
+// Early: exact rewrites of layers, before they have gradients.
+//
+//   needs   a verified graph; one that has gradients, or in which batch_norm is
+//           no longer one node, stays as it is
+//   keeps   every value, up to the rounding of what is left out
+//   leaves  dead nodes for prune
+//
+// A bias that batch_norm takes away with the mean moves to where it counts, the
+// running mean, and so has no gradient.
+//
+// A relu after a max_pool has fewer elements to compute, and its gradient reads
+// the pooled tensor instead of the whole one.  After batch_norm that would cost
+// more: its gradient reads the whole tensor in any case.
+#include "passes/passes.h"
+
+typedef struct {
+    const Graph *old;
+    Graph *g;
+    uint32_t *uses;
+    bool *dead; // an old sum with a bias that is only normalised and reduced
+    NodeId *now;
+    const PassOptions *options;
+} Early;
+
+static const Node *at(const Early *e, NodeId n) {
+    return &e->old->node[n];
+}
+
+// ---- a bias before batch_norm ----
+
+static bool reduces_all_but_channels(const Early *e, NodeId n) {
+    const Node *d = at(e, n);
+    if (d->op != OP_sum && d->op != OP_var)
+        return false;
+    int rank = at(e, d->arg[0])->type.rank;
+    bool kept = node_attr(d, ATTR_axes)->count == rank - 1;
+    for (int i = 0; i < rank - 1; i++)
+        kept &= node_ints(d, ATTR_axes, i, -1) == i;
+    return kept;
+}
+
+// The operand of an addition that is a param for each channel, 0 or 1; -1 for
+// none.
+static int bias_of(const Early *e, NodeId n) {
+    const Node *d = at(e, n);
+    for (int i = 0; d->op == OP_add && i < 2; i++) {
+        const Node *b = at(e, d->arg[i]);
+        if (b->op == OP_param && b->type.rank == 1 && d->type.rank > 1 &&
+            b->type.dim[0] == d->type.dim[d->type.rank - 1])
+            return i;
+    }
+    return -1;
+}
+
+// An addition that batch_norm and its statistics alone use.
+static void find_dead(Early *e) {
+    const Graph *old = e->old;
+    for (NodeId n = 0; n < old->count; n++)
+        e->dead[n] = bias_of(e, n) >= 0;
+    for (NodeId n = 0; n < old->count; n++)
+        for (int i = 0; i < at(e, n)->num_args; i++) {
+            bool normalises = at(e, n)->op == OP_batch_norm && i == 0;
+            if (!normalises && !reduces_all_but_channels(e, n))
+                e->dead[at(e, n)->arg[i]] = false;
+        }
+    for (NodeId n = 0; n < old->count; n++)
+        e->dead[n] &= e->uses[n] > 1 && rewrite_next(e->g, e->options);
+}
+
+// What reduces or normalises y + bias, from y.
+static NodeId without_bias(Early *e, NodeId n) {
+    const Node *d = at(e, n), *sum = at(e, d->arg[0]);
+    int bias = bias_of(e, d->arg[0]);
+    NodeId arg[3];
+    for (int i = 0; i < d->num_args; i++)
+        arg[i] = e->now[d->arg[i]];
+    arg[0] = e->now[sum->arg[1 - bias]];
+    Node copy = *d;
+    copy.arg = arg;
+    NodeId result = graph_add(e->g, copy);
+    if (d->op != OP_sum)
+        return result;
+    double count = (double)(type_count(sum->type) / type_count(d->type));
+    NodeId number = graph_constant(e->g, type_scalar(d->type.dtype), count);
+    NodeId all = graph_op2(e->g, OP_mul, e->now[sum->arg[bias]], number);
+    return graph_op2(e->g, OP_add, result, all);
+}
+
+// ---- relu before max_pool ----
+
+// Whether the value is what batch_norm leaves: one node, or written out for
+// ghost batches and for evaluation.
+static bool is_normalised(const Early *e, NodeId n) {
+    const Node *d = at(e, n);
+    if (d->op == OP_reshape)
+        return is_normalised(e, d->arg[0]);
+    if (d->op == OP_add)
+        return at(e, d->arg[0])->op == OP_mul || at(e, d->arg[1])->op == OP_mul;
+    return d->op == OP_batch_norm;
+}
+
+static bool pools_relu(const Early *e, NodeId n) {
+    if (at(e, n)->op != OP_max_pool)
+        return false;
+    NodeId relu = at(e, n)->arg[0];
+    return at(e, relu)->op == OP_relu && e->uses[relu] == 1 &&
+           !is_normalised(e, at(e, relu)->arg[0]);
+}
+
+static NodeId pool_first(Early *e, NodeId n) {
+    NodeId relu = at(e, n)->arg[0], arg = e->now[at(e, relu)->arg[0]];
+    Node pool = *at(e, n);
+    pool.arg = &arg;
+    NodeId pooled = graph_add(e->g, pool);
+    e->g->at = at(e, relu)->from;
+    return graph_op1(e->g, OP_relu, pooled);
+}
+
+Graph *pass_early(Graph *g, Arena *scratch, const PassOptions *o) {
+    if (g->facts & (BACKWARD | PRIMITIVE))
+        return g;
+    Early e = {.old = g,
+               .g = graph_like(g),
+               .uses = graph_uses(g, scratch),
+               .dead = ARENA_ARRAY(scratch, g->count, bool),
+               .now = ARENA_ARRAY(scratch, g->count, NodeId),
+               .options = o};
+    find_dead(&e);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = at(&e, n);
+        e.g->at = d->from;
+        if (d->num_args > 0 && e.dead[d->arg[0]])
+            e.now[n] = without_bias(&e, n);
+        else if (pools_relu(&e, n) && rewrite_next(e.g, o))
+            e.now[n] = pool_first(&e, n);
+        else
+            e.now[n] = graph_copy(e.g, g, n, e.now);
+    }
+    return e.g;
+}
