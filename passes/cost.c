@@ -23,9 +23,9 @@ int64_t node_flops(const Graph *g, NodeId n) {
     }
 }
 
-// Whether each node has the batch dimension: what comes from a batched input
-// does until it is summed over.
-static bool *batched(const Graph *g, Arena *a) {
+// What comes from a batched input has the batch dimension until it is summed
+// over.
+bool *graph_batched(const Graph *g, Arena *a) {
     bool *is = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
@@ -92,7 +92,7 @@ Cost graph_cost(const Graph *g) {
     Cost cost = {.arena = g->arena_bytes};
     int count;
     Group *group = graph_groups(g, a, &count);
-    bool *batch = batched(g, a);
+    bool *batch = graph_batched(g, a);
     cost.launches = count;
     for (int k = 0; k < count; k++) {
         cost.bytes += group_bytes(g, &group[k]);

@@ -431,8 +431,10 @@ static void store_dear(Fuse *f, const bool *dear, int every) {
             if ((dear[arg] || !f->stored[arg]) && count > below[n])
                 below[n] = count;
         }
-        if (dear[n] && below[n] % every == 0)
+        if (dear[n] && below[n] % every == 0) {
             store(f, n, REASON_traffic);
+            f->narrow[n] = can_narrow(f, n);
+        }
     }
 }
 
@@ -484,6 +486,8 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .called = ARENA_ARRAY(scratch, g->count, bool),
               .why = ARENA_ARRAY(scratch, g->count, Reason),
               .apart = ARENA_ARRAY(scratch, g->count, bool),
+              .batched = graph_batched(g, scratch),
+              .narrow = ARENA_ARRAY(scratch, g->count, bool),
               .depth = ARENA_ARRAY(scratch, g->count, int),
               .source = ARENA_ARRAY(scratch, g->count, NodeId),
               .host = ARENA_ARRAY(scratch, g->count, NodeId),

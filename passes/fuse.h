@@ -34,6 +34,8 @@ typedef struct {
     bool *called; // is read by a library, a check or as an output
     Reason *why;  // ... although a kernel that uses it could compute it
     bool *apart;  // shares no kernel
+    const bool *batched;
+    bool *narrow; // is stored as ACT although it is f32, see fuse_cost.c
     bool changed; // something became stored
     int *depth;
     NodeId *source;  // the root it is computed from, see fuse.c
@@ -102,6 +104,10 @@ static inline NodeId memory_base(const Fuse *f, NodeId n) {
 
 // Which nodes would cost less stored than computed by each of their users.
 bool *find_dear(const Fuse *f);
+
+// Whether n follows element by element from activations, and so loses no more
+// than they have when it is stored as one.
+bool can_narrow(const Fuse *f, NodeId n);
 
 // ---- fuse_recompute.c ----
 

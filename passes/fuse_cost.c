@@ -90,6 +90,26 @@ static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
     return true;
 }
 
+bool can_narrow(const Fuse *f, NodeId n) {
+    Tree tree;
+    if (f->old->act == F32 || !f->batched[n] || at(f, n)->type.dtype != F32 ||
+        at(f, n)->from.full || f->row[n] != NO_NODE || f->called[n] ||
+        !(facts(f, n) & POINTWISE) || !find_tree(f, n, &tree))
+        return false;
+    for (int i = 0; i < tree.num_inputs; i++)
+        if (at(f, tree.input[i])->type.dtype == ACT || f->narrow[tree.input[i]])
+            return true;
+    return false;
+}
+
+// Bytes that n takes when it is stored.
+static int64_t stored_bytes(const Fuse *f, NodeId n) {
+    Type t = at(f, n)->type;
+    if (can_narrow(f, n))
+        t.dtype = ACT;
+    return graph_bytes(f->old, t);
+}
+
 static bool in_cluster(const Users *u, int k) {
     for (int j = 0; j < u->count; j++)
         if (u->cluster[j] == k)
@@ -116,6 +136,13 @@ static bool needed_anyway(const Uses *uses, const Users *users, const Tree *t,
     return false;
 }
 
+static int64_t input_bytes(const Fuse *f, NodeId n) {
+    Type t = at(f, n)->type;
+    if (f->narrow[n])
+        t.dtype = ACT;
+    return graph_bytes(f->old, t);
+}
+
 // Bytes of the tree's inputs that cluster k would not read without it.
 static int64_t bytes_more(const Fuse *f, const Uses *uses, const Users *users,
                           const Tree *t, int k) {
@@ -125,7 +152,7 @@ static int64_t bytes_more(const Fuse *f, const Uses *uses, const Users *users,
         anyway[j] = needed_anyway(uses, users, t, anyway, t->inner[j], k);
     for (int i = 0; i < t->num_inputs; i++)
         if (!needed_anyway(uses, users, t, anyway, t->input[i], k))
-            bytes += graph_bytes(f->old, at(f, t->input[i])->type);
+            bytes += input_bytes(f, t->input[i]);
     return bytes;
 }
 
@@ -146,7 +173,7 @@ static bool costs_less_stored(const Fuse *f, const Uses *uses,
         all += bytes;
         least = bytes < least ? bytes : least;
     }
-    int64_t value = graph_bytes(f->old, at(f, n)->type);
+    int64_t value = stored_bytes(f, n);
     return all - least > (own->count + 1) * value;
 }
 

@@ -113,14 +113,35 @@ typedef struct {
     int group;
 } Rebuild;
 
+// Casts a node of the new graph as one of the group.
+static NodeId place_cast(Rebuild *r, NodeId a, DType to, int group) {
+    Type type = r->g->node[a].type;
+    type.dtype = to;
+    return graph_add(r->g, (Node){.op = OP_cast,
+                                  .type = type,
+                                  .num_args = 1,
+                                  .arg = &a,
+                                  .group = group});
+}
+
+// What cluster k reads for old node n.
+static NodeId find_operand(const Fuse *f, Rebuild *r, NodeId n, int k,
+                           int group) {
+    if (group >= 0 && r->owner[n] == k)
+        return r->own[n];
+    if (group >= 0 && f->narrow[memory_base(f, n)])
+        return place_cast(r, r->shared[n], F32, group);
+    return r->shared[n];
+}
+
 // Adds old node n to the group; -1 is no group.
 static NodeId place_node(const Fuse *f, Rebuild *r, NodeId n, int k,
                          int group) {
     Node d = *at(f, n);
     NodeId *arg = ARENA_ARRAY(f->scratch, (size_t)d.num_args + 1, NodeId);
+    r->g->at = d.from;
     for (int i = 0; i < d.num_args; i++)
-        arg[i] = group >= 0 && r->owner[d.arg[i]] == k ? r->own[d.arg[i]]
-                                                       : r->shared[d.arg[i]];
+        arg[i] = find_operand(f, r, d.arg[i], k, group);
     d.arg = arg;
     d.group = group;
     d.why = f->cluster[n] == k ? f->why[n] : REASON_none;
@@ -170,7 +191,9 @@ static void place_cluster(Fuse *f, Rebuild *r, const Views *views, int k) {
         r->own[n] = place_node(f, r, n, k, r->group);
         r->owner[n] = k;
         if (f->cluster[n] == k)
-            r->shared[n] = r->own[n];
+            r->shared[n] = f->narrow[n]
+                               ? place_cast(r, r->own[n], ACT, r->group)
+                               : r->own[n];
     }
     for (int i = 0; i < c->num_roots; i++)
         place_views(f, r, views->first, views->next, c->root[i]);

@@ -129,6 +129,9 @@ Cost graph_cost(const Graph *g);
 // states of the program, and what lives at once in any of its steps.
 int64_t plan_bound(const Plan *plan);
 
+// Whether each node has the batch dimension.
+bool *graph_batched(const Graph *g, Arena *a);
+
 // Multiply-adds of one node, times 2.  0 for what is not a contraction.
 int64_t node_flops(const Graph *g, NodeId n);
 
