@@ -132,6 +132,27 @@ static bool has_lanes(const Emit *e, NodeId n) {
     return t.rank > 0 && t.dim[t.rank - 1] != 1;
 }
 
+// Stores x, the value of n at p or of what n pads, in the statements of s, and
+// zeros in the columns that are added.
+static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
+                        const char *x) {
+    Type type = e->g->node[n].type;
+    if (!pads_columns(e->g, n)) {
+        emit_store(e, s, n, p, x);
+        return;
+    }
+    p.whole = false;
+    p.dim[p.rank - 1] = type.dim[p.rank - 1];
+    emit_store(e, s, n, p, x);
+    p.index[p.rank - 1] = "c";
+    Scope *added = pass_open(e, row);
+    emit_store(e, added, n, p, dtype_float(type.dtype) ? "0.0f" : "0");
+    text_line(&row->before, "for (int c = C + lane; c < %lld; c += GANG) {",
+              (long long)p.dim[p.rank - 1]);
+    scope_close(e, added, &row->before);
+    text_line(&row->before, "}");
+}
+
 // What is stored for each row, by the first of the gang, and for each element.
 static void emit_outputs(Emit *e, Scope *row, Place p) {
     Scope *pass = pass_open(e, row);
@@ -141,14 +162,14 @@ static void emit_outputs(Emit *e, Scope *row, Place p) {
         bool sum = sums_blocks(e, n);
         if (!sum && (!e->stored[n] || d->op == OP_scratch))
             continue;
-        NodeId of = sum ? d->arg[0] : n;
+        NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
         Place q = place_broadcast(e, p, e->g->node[of].type);
         Scope *s = has_lanes(e, of) ? pass : first;
         const char *x = value_at(e, s == pass ? pass : row, of, q);
         if (sum)
             sums_add(e, s, n, q, x);
         else
-            emit_store(e, s, n, q, x);
+            emit_output(e, s, row, n, q, x);
     }
     pass_close(e, row, pass);
     Text body = text_new(e->a);

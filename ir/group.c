@@ -48,6 +48,15 @@ NodeId pool_unfolded(const Graph *g, NodeId n) {
     return n;
 }
 
+bool pads_columns(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    for (int i = 0; d->op == OP_pad && i < d->type.rank; i++)
+        if (node_ints(d, ATTR_low, i, 0) != 0 ||
+            (i + 1 < d->type.rank && node_ints(d, ATTR_high, i, 0) != 0))
+            return false;
+    return d->op == OP_pad;
+}
+
 int reduce_slots(const Graph *g, NodeId n) {
     return g->node[n].op == OP_var ? 2 : 1;
 }

@@ -42,6 +42,9 @@ Extent reduce_extent(const Graph *g, NodeId n);
 // if it is none.
 NodeId pool_unfolded(const Graph *g, NodeId n);
 
+// Whether n does nothing but add columns of zeros behind its operand's rows.
+bool pads_columns(const Graph *g, NodeId n);
+
 // Numbers that a reduction carries from row to row: 2 for var.
 int reduce_slots(const Graph *g, NodeId n);
 

@@ -67,10 +67,10 @@ static bool is_costly(const Fuse *f, NodeId n) {
 
 // How many elements of its operand a kernel for node n asks for: a pool all of
 // each window, its gradient one for each window that an element is in; what is
-// scattered is asked for once.
+// scattered, or stored in wider rows, is asked for once.
 static int64_t demand(const Fuse *f, NodeId n) {
     const Node *d = at(f, n);
-    if (facts(f, n) & SCATTERS)
+    if ((facts(f, n) & SCATTERS) || pads_columns(f->old, n))
         return count_of(f, d->arg[0]);
     int64_t count = count_of(f, n);
     bool gradient = d->op == OP_max_pool_grad || d->op == OP_avg_pool_grad;
@@ -210,6 +210,8 @@ static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
     if (facts(f, n) & REDUCES)
         return reduce_extent(f->old, n) == OVER_ALL && at(f, n)->op != OP_var &&
                (per_row || count_of(f, arg) == elements);
+    if (pads_columns(f->old, n)) // rows are stored that far apart
+        return f->stored[n] && count_of(f, arg) == elements;
     return (facts(f, n) & POINTWISE) &&
            (count_of(f, n) == elements || count_of(f, n) == rows);
 }

@@ -114,14 +114,16 @@ typedef struct {
 } Rebuild;
 
 // Casts a node of the new graph as one of the group.
-static NodeId place_cast(Rebuild *r, NodeId a, DType to, int group) {
+static NodeId place_cast(Rebuild *r, NodeId a, DType to, int group,
+                         Reason why) {
     Type type = r->g->node[a].type;
     type.dtype = to;
     return graph_add(r->g, (Node){.op = OP_cast,
                                   .type = type,
                                   .num_args = 1,
                                   .arg = &a,
-                                  .group = group});
+                                  .group = group,
+                                  .why = why});
 }
 
 // What cluster k reads for old node n.
@@ -130,7 +132,7 @@ static NodeId find_operand(const Fuse *f, Rebuild *r, NodeId n, int k,
     if (group >= 0 && r->owner[n] == k)
         return r->own[n];
     if (group >= 0 && f->narrow[memory_base(f, n)])
-        return place_cast(r, r->shared[n], F32, group);
+        return place_cast(r, r->shared[n], F32, group, REASON_none);
     return r->shared[n];
 }
 
@@ -144,7 +146,7 @@ static NodeId place_node(const Fuse *f, Rebuild *r, NodeId n, int k,
         arg[i] = find_operand(f, r, d.arg[i], k, group);
     d.arg = arg;
     d.group = group;
-    d.why = f->cluster[n] == k ? f->why[n] : REASON_none;
+    d.why = f->cluster[n] == k && !f->narrow[n] ? f->why[n] : REASON_none;
     r->g->at = d.from;
     return graph_add(r->g, d);
 }
@@ -191,9 +193,9 @@ static void place_cluster(Fuse *f, Rebuild *r, const Views *views, int k) {
         r->own[n] = place_node(f, r, n, k, r->group);
         r->owner[n] = k;
         if (f->cluster[n] == k)
-            r->shared[n] = f->narrow[n]
-                               ? place_cast(r, r->own[n], ACT, r->group)
-                               : r->own[n];
+            r->shared[n] = f->narrow[n] ? place_cast(r, r->own[n], ACT,
+                                                     r->group, f->why[n])
+                                        : r->own[n];
     }
     for (int i = 0; i < c->num_roots; i++)
         place_views(f, r, views->first, views->next, c->root[i]);
