@@ -105,8 +105,22 @@ static bool is_active(const Expansion *e, Atom name) {
     return false;
 }
 
+// Whether `as` has given the name to layers with parameters.
+static bool names_layers(const Expansion *e, const char *name) {
+    size_t length = strlen(name);
+    for (int i = 0; i < e->num_parameters; i++)
+        if (strncmp(e->parameter[i].name, name, length) == 0 &&
+            e->parameter[i].name[length] == '.')
+            return true;
+    return false;
+}
+
 // What a name that nothing defines was meant to be.
 static void note_name(Expansion *e, Atom name, Diagnostic *d) {
+    if (names_layers(e, name)) {
+        diag_note(d, "it names layers; a value is named by %s = ...", name);
+        return;
+    }
     if (foreign_note(FOREIGN_FUNCTION, name, d))
         return;
     Nearest near = nearest_to(name);
