@@ -26,6 +26,7 @@ typedef struct {
     const int *plus;   // bytes to add to it
     const char *const *c_type; // "const act *"
     const char *key;           // what share.c compares; NULL before it has
+    const char *on_host;       // the kernel whose function the host calls
     bool shared; // written for an earlier launch, whose kernel's name it has
 } Kernel;
 

@@ -229,22 +229,70 @@ static void write_grids(const Writer *w, Text *t) {
     text_add(t, "};\n");
 }
 
-static void write_entries(const Writer *w, Text *t) {
-    Text ids = text_new(w->a), table = text_new(w->a);
-    text_add(t, "// ---- kernels, as the host calls them ----\n\n");
+// The kernels that are written, in order.
+static const Kernel **written_kernels(const Writer *w, int *count) {
+    size_t most = 0;
     for (int i = 0; i < w->num_steps; i++)
-        for (int k = 0; k < w->step[i].count; k++) {
-            const Kernel *kernel = &w->step[i].kernel[k];
-            if (!is_written(kernel))
-                continue;
-            write_entry(w, t, kernel);
-            text_add(&ids, "    %s_id,\n", kernel->name);
-            text_add(&table, "    {\"%s\", %s_host, %d},\n", kernel->name,
-                     kernel->name, kernel->group->phases);
-        }
-    text_add(t, "\nenum {\n%s    NUM_KERNELS\n};\n", text_string(&ids));
-    text_add(t, "\nstatic const RtKernel kernels[] = {\n%s};\n\n",
-             text_string(&table));
+        most += (size_t)w->step[i].count;
+    const Kernel **list = ARENA_ARRAY(w->a, most + 1, const Kernel *);
+    *count = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (is_written(&w->step[i].kernel[k]))
+                list[(*count)++] = &w->step[i].kernel[k];
+    return list;
+}
+
+// The entries, of kernels that differ on the host, in pieces that can be
+// compiled side by side.
+static void write_pieces(const Writer *w, Text *t, const Kernel **all,
+                         int num_all) {
+    enum { PIECES = 8 };
+    const Kernel **kernel =
+        ARENA_ARRAY(w->a, (size_t)num_all + 1, const Kernel *);
+    int count = 0;
+    for (int k = 0; k < num_all; k++)
+        if (strcmp(all[k]->name, all[k]->on_host) == 0)
+            kernel[count++] = all[k];
+    text_add(t, "// Compiled as a whole, or in SINTER_UNITS pieces, of which "
+                "this is SINTER_UNIT.\n"
+                "#ifdef SINTER_UNITS\n"
+                "#define IN_UNIT(piece) "
+                "((piece) %% SINTER_UNITS == SINTER_UNIT)\n"
+                "#else\n"
+                "#define IN_UNIT(piece) 1\n"
+                "#endif\n");
+    for (int p = 0; p < PIECES; p++) {
+        int first = (int)((int64_t)count * p / PIECES);
+        int last = (int)((int64_t)count * (p + 1) / PIECES);
+        if (first == last)
+            continue;
+        text_add(t, "\n#if IN_UNIT(%d)\n", p);
+        for (int k = first; k < last; k++)
+            write_entry(w, t, kernel[k]);
+        text_add(t, "#else\n");
+        for (int k = first; k < last; k++)
+            text_add(t, "HOST_ENTRY(%s);\n", kernel[k]->name);
+        text_add(t, "#endif\n");
+    }
+    text_add(t, "\n// ---- the first piece has the rest ----\n\n"
+                "#if IN_UNIT(0)\n");
+}
+
+static void write_entries(const Writer *w, Text *t) {
+    int count;
+    const Kernel **kernel = written_kernels(w, &count);
+    text_add(t, "// ---- kernels, as the host calls them ----\n\n");
+    write_pieces(w, t, kernel, count);
+    text_add(t, "\nenum {\n");
+    for (int k = 0; k < count; k++)
+        text_add(t, "    %s_id,\n", kernel[k]->name);
+    text_add(t, "    NUM_KERNELS\n};\n"
+                "\nstatic const RtKernel kernels[] = {\n");
+    for (int k = 0; k < count; k++)
+        text_add(t, "    {\"%s\", %s_host, %d},\n", kernel[k]->name,
+                 kernel[k]->on_host, kernel[k]->group->phases);
+    text_add(t, "};\n\n");
     write_grids(w, t);
     text_add(t, "\n#define RUN(kernel, ...) \\\n"
                 "    LAUNCH(d, kernel##_id, grid[kernel##_id], __VA_ARGS__)\n");
@@ -708,7 +756,8 @@ static void write_trainer(const Writer *w, Text *t) {
     text_add(t, "    .kernels = kernels_text,\n");
     text_add(t, "    .kernels_end = kernels_text_end,\n};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n"
-                "    return rt_main(argc, argv, &sinter_trainer);\n}\n");
+                "    return rt_main(argc, argv, &sinter_trainer);\n}\n\n"
+                "#endif\n");
 }
 
 static const Twin *train_step(const Writer *w) {

@@ -49,9 +49,24 @@ static const char *skip_comment(const char *s) {
     return s[0] == '/' && s[1] == '/' ? s + strcspn(s, "\n") : s;
 }
 
+// The last argument of a call that begins at s.
+static const char *last_argument(const char *s) {
+    int depth = 0;
+    const char *last = s;
+    for (; *s != '\0' && (depth != 1 || *s != ')'); s++) {
+        depth += (*s == '(') - (*s == ')');
+        if (depth == 1 && *s == ',')
+            last = s + 1;
+    }
+    return last;
+}
+
 // The text without comments and its own name, and with the numbers of names
-// counted anew: equal for kernels that do the same.
-static const char *kernel_key(Arena *a, const Kernel *k) {
+// counted anew: equal for kernels that do the same.  On the host the number of
+// a statistic says nothing.
+static const char *kernel_key(Arena *a, const Kernel *k, bool on_host) {
+    static const char variance[] = "variance_of(";
+    const char *ignored = NULL;
     Text t = text_new(a);
     size_t own = strlen(k->name), length = strlen(k->text);
     Numbers n = {ARENA_ARRAY(a, length, long), 0};
@@ -65,7 +80,12 @@ static const char *kernel_key(Arena *a, const Kernel *k) {
             int place = place_of(&n, strtol(s + letters, &end, 10));
             text_add(&t, "%.*s%d", (int)letters, s, place);
             s = end;
+        } else if (s == ignored) {
+            s = strchr(s, ')');
         } else {
+            if (on_host && begins &&
+                strncmp(s, variance, strlen(variance)) == 0)
+                ignored = last_argument(s);
             text_bytes(&t, s++, 1);
         }
     }
@@ -76,13 +96,11 @@ static const char *kernel_key(Arena *a, const Kernel *k) {
 
 typedef struct {
     Kernel **slot;
-    size_t size; // a power of two, above twice the number of kernels
+    size_t size; // a power of two, at least twice the number of kernels
 } Written;
 
-static Written written_new(Arena *a, const Plan *plan) {
-    size_t most = 0, size = 16;
-    for (int i = 0; i < plan->num_steps; i++)
-        most += plan->step[i].graph->count;
+static Written written_new(Arena *a, size_t most) {
+    size_t size = 16;
     while (size < 2 * most)
         size *= 2;
     return (Written){ARENA_ARRAY(a, size, Kernel *), size};
@@ -93,37 +111,47 @@ static bool same_kernel(const Kernel *x, const Kernel *y) {
            x->num_args == y->num_args && strcmp(x->key, y->key) == 0;
 }
 
-// Lets a kernel be an earlier one that does the same.
-static void share(Written *w, Kernel *k) {
+// The first kernel that does what k does, which may be k.
+static Kernel *first_like(Written *w, Kernel *k) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *s = k->key; *s != '\0'; s++)
         hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
     size_t i = (size_t)(hash ^ hash >> 32) & (w->size - 1);
     while (w->slot[i] != NULL && !same_kernel(w->slot[i], k))
         i = (i + 1) & (w->size - 1);
-    if (w->slot[i] == NULL) {
+    if (w->slot[i] == NULL)
         w->slot[i] = k;
-        return;
-    }
-    k->shared = true;
-    k->name = w->slot[i]->name;
+    return w->slot[i];
+}
+
+static void share_text(Arena *a, Written *w, Kernel *k) {
+    k->key = kernel_key(a, k, false);
+    const Kernel *first = first_like(w, k);
+    k->shared = first != k;
+    k->name = first->name;
+}
+
+static void share_on_host(Arena *a, Written *w, Kernel *k) {
+    k->key = kernel_key(a, k, true);
+    k->on_host = first_like(w, k)->name;
 }
 
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
     Launches *step = ARENA_ARRAY(a, (size_t)host->num_steps, Launches);
-    Written written = written_new(a, host);
     int number = 0;
-    for (int i = 0; i < host->num_steps; i++) {
-        Launches *own = &step[i];
-        own->kernel =
+    for (int i = 0; i < host->num_steps; i++)
+        step[i].kernel =
             codegen_kernels(host->step[i].graph, device->step[i].graph, a,
-                            &number, &own->count);
-        for (int k = 0; k < own->count; k++) {
-            if (own->kernel[k].text == NULL)
-                continue;
-            own->kernel[k].key = kernel_key(a, &own->kernel[k]);
-            share(&written, &own->kernel[k]);
-        }
-    }
+                            &number, &step[i].count);
+    Written texts = written_new(a, (size_t)number);
+    Written functions = written_new(a, (size_t)number);
+    for (int i = 0; i < host->num_steps; i++)
+        for (int k = 0; k < step[i].count; k++)
+            if (step[i].kernel[k].text != NULL)
+                share_text(a, &texts, &step[i].kernel[k]);
+    for (int i = 0; i < host->num_steps; i++)
+        for (int k = 0; k < step[i].count; k++)
+            if (step[i].kernel[k].text != NULL && !step[i].kernel[k].shared)
+                share_on_host(a, &functions, &step[i].kernel[k]);
     return step;
 }

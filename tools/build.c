@@ -66,8 +66,9 @@ static int trainer_link(Arena *a, const TrainerText *t, const char *folder,
     if (status == EXIT_GOOD)
         status = trainer_write(a, t, folder);
     if (status == EXIT_GOOD)
-        status = compiler_run(a, &where, folder,
-                              arena_format(a, "%s.c", t->name), part);
+        status =
+            compiler_run(a, &where, folder, arena_format(a, "%s.c", t->name),
+                         t->cu_file.length, part);
     if (status == EXIT_GOOD && rename(part, out) != 0)
         status = io_failed(out);
     if (status != EXIT_GOOD)

@@ -4,6 +4,7 @@
 #include "base/exits.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_WORDS = 64, PATH_BYTES = 4096 };
+// MAX_UNITS is how many pieces the emitted text has, codegen/program.c.
+enum { MAX_WORDS = 64, MAX_UNITS = 8, PATH_BYTES = 4096 };
 
 extern char **environ;
 
@@ -85,18 +87,33 @@ bool installation_find(Arena *a, Installation *out) {
     return is_there(out->library) && is_there(out->include);
 }
 
-// Starts a program in a folder and waits.  -1 when there is no such program,
-// else its exit status.
-static int program_run(const Words *words, const char *folder) {
+// ---- running the compiler ----
+
+// A compiler at work on a trainer.
+typedef struct {
+    Arena *a;
+    const char *compiler;
+    const Installation *where;
+    const char *folder, *source;
+    int units; // the text is compiled in so many pieces at once
+} Job;
+
+// Starts a program in a folder; -1 when there is no such program.
+static pid_t program_start(const Words *words, const char *folder) {
     posix_spawn_file_actions_t actions;
     pid_t child;
-    int status;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addchdir_np(&actions, folder);
     int error = posix_spawnp(&child, words->word[0], &actions, NULL,
                              (char *const *)words->word, environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (error != 0)
+    return error ? -1 : child;
+}
+
+// -1 for what has not started, else its exit status.
+static int program_wait(pid_t child) {
+    int status;
+    if (child < 0)
         return -1;
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
@@ -104,29 +121,85 @@ static int program_run(const Words *words, const char *folder) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAULT;
 }
 
-static void command_make(Arena *a, Words *w, const char *compiler,
-                         const Installation *where, const char *source,
-                         const char *out) {
-    words_split(a, w, compiler);
-    words_add_all(w, compile_flags);
-    words_split(a, w, getenv("CFLAGS"));
-    words_add(w, arena_format(a, "-I%s", where->include));
-    words_add(w, "-o");
-    words_add(w, out);
-    words_add(w, source);
-    words_add(w, where->library);
-    words_add_all(w, link_flags);
+static const char *object_name(const Job *j, int unit) {
+    return arena_format(j->a, "unit%d.o", unit);
+}
+
+static Words words_begin(const Job *j) {
+    Words w = {0};
+    words_split(j->a, &w, j->compiler);
+    words_add_all(&w, compile_flags);
+    words_split(j->a, &w, getenv("CFLAGS"));
+    words_add(&w, arena_format(j->a, "-I%s", j->where->include));
+    return w;
+}
+
+static pid_t unit_start(const Job *j, int unit) {
+    Words w = words_begin(j);
+    if (j->units > 1) {
+        words_add(&w, arena_format(j->a, "-DSINTER_UNITS=%d", j->units));
+        words_add(&w, arena_format(j->a, "-DSINTER_UNIT=%d", unit));
+    }
+    words_add(&w, "-c");
+    words_add(&w, "-o");
+    words_add(&w, object_name(j, unit));
+    words_add(&w, j->source);
+    return program_start(&w, j->folder);
+}
+
+static int units_compile(const Job *j) {
+    pid_t child[MAX_UNITS];
+    int status = 0;
+    for (int i = 0; i < j->units; i++)
+        child[i] = unit_start(j, i);
+    for (int i = 0; i < j->units; i++) {
+        int own = program_wait(child[i]);
+        if (status == 0)
+            status = own;
+    }
+    return status;
+}
+
+static int units_link(const Job *j, const char *out) {
+    Words w = words_begin(j);
+    words_add(&w, "-o");
+    words_add(&w, out);
+    for (int i = 0; i < j->units; i++)
+        words_add(&w, object_name(j, i));
+    words_add(&w, j->where->library);
+    words_add_all(&w, link_flags);
+    return program_wait(program_start(&w, j->folder));
+}
+
+static int job_run(const Job *j, const char *out) {
+    int status = units_compile(j);
+    if (status == 0)
+        status = units_link(j, out);
+    for (int i = 0; i < j->units; i++)
+        unlink(arena_format(j->a, "%s/%s", j->folder, object_name(j, i)));
+    return status;
+}
+
+// A piece for each processor that this process may use, where there is enough
+// text for it.
+static int units_for(size_t bytes) {
+    enum { UNIT_BYTES = 64 << 10 };
+    cpu_set_t set;
+    int most =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    if (bytes / UNIT_BYTES + 1 < (size_t)most)
+        most = (int)(bytes / UNIT_BYTES) + 1;
+    return most < MAX_UNITS ? most : MAX_UNITS;
 }
 
 int compiler_run(Arena *a, const Installation *where, const char *folder,
-                 const char *source, const char *out) {
+                 const char *source, size_t bytes, const char *out) {
     const char *candidate[] = {getenv("CC"), "cc", "gcc", "clang"};
     for (size_t i = 0; i < sizeof candidate / sizeof candidate[0]; i++) {
         if (!candidate[i] || !*candidate[i])
             continue;
-        Words words = {0};
-        command_make(a, &words, candidate[i], where, source, out);
-        int status = program_run(&words, folder);
+        Job j = {a, candidate[i], where, folder, source, units_for(bytes)};
+        int status = job_run(&j, out);
         if (status == 0)
             return EXIT_GOOD;
         if (status > 0) {

@@ -15,9 +15,10 @@ typedef struct {
 // false when they are not there, which has been said on stderr.
 bool installation_find(Arena *a, Installation *out);
 
-// Compiles source, a file in folder, to the program out, which is an absolute
-// path.  Returns an exit status; what went wrong has been said.
+// Compiles source, a file in folder with so many bytes of kernels, to the
+// program out, which is an absolute path.  Returns an exit status; what went
+// wrong has been said.
 int compiler_run(Arena *a, const Installation *where, const char *folder,
-                 const char *source, const char *out);
+                 const char *source, size_t bytes, const char *out);
 
 #endif

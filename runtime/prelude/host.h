@@ -10,6 +10,11 @@
 
 #define SINTER_INLINE static inline __attribute__((always_inline, unused))
 #define DEVICE SINTER_INLINE
+#ifdef SINTER_UNITS
+#define SINTER_ENTRY // kernels of the other pieces are called from one
+#else
+#define SINTER_ENTRY static
+#endif
 #define RESTRICT __restrict__
 #define TABLE static const
 #define LARGE_TABLE static const
@@ -34,7 +39,7 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #ifdef SINTER_SIMT
 #include "runtime/prelude/simt.h"
 #else
-#define KERNEL(threads) static void
+#define KERNEL(threads) __attribute__((unused)) static void
 #define PHASED KERNEL
 #define SHARED
 #define THREADS(n) 1
@@ -236,7 +241,7 @@ DEVICE int last_block(int *ticket) {
 
 // The entry that the runtime calls: blocks first .. last-1 of a grid.
 #define HOST_KERNEL(name, ...)                                                 \
-    static void name##_host(char *arena, const size_t *arg, int first,         \
+    SINTER_ENTRY void name##_host(char *arena, const size_t *arg, int first,   \
                             int last, int grid, int phase) {                   \
         gridDim.x = grid;                                                      \
         sinter_phase = phase;                                                  \
@@ -246,6 +251,11 @@ DEVICE int last_block(int *ticket) {
         }                                                                      \
     }
 #endif
+
+// Such an entry in another piece of the program.
+#define HOST_ENTRY(name)                                                       \
+    void name##_host(char *arena, const size_t *arg, int first, int last,      \
+                     int grid, int phase)
 
 // Argument i of a kernel as a pointer.
 #define ARG(type, i) ((type)(arena + arg[i]))

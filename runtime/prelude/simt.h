@@ -22,7 +22,7 @@ void simt_shared_forget(const char *start);
 unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
 int simt_atomic_add(int *p, int v);
 
-#define KERNEL(threads) static __attribute__((noinline)) void
+#define KERNEL(threads) static __attribute__((noinline, unused)) void
 #define PHASED KERNEL
 #define SHARED static __attribute__((section("simt_shared")))
 #define THREADS(n) (n)
@@ -81,7 +81,7 @@ __attribute__((destructor)) static void simt_shared_goes(void) {
         (void)arena, (void)arg;                                                \
         name(__VA_ARGS__);                                                     \
     }                                                                          \
-    static void name##_host(char *arena, const size_t *arg, int first,         \
+    SINTER_ENTRY void name##_host(char *arena, const size_t *arg, int first,   \
                             int last, int grid, int phase) {                   \
         sinter_phase = phase;                                                  \
         simt_run(name##_thread, arena, arg, first, last, grid, 256);           \
