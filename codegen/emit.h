@@ -219,4 +219,15 @@ const char *file_text(Arena *a, const char *file);
 // A body without the indices that none of its lines asks for.
 Text text_tidied(Arena *a, const Text *body);
 
+// ---- rides.c ----
+
+// Rows of the tables RtNorm and RtFusion, for what may ride in one step of the
+// plan for CUDA.
+typedef struct {
+    Text norms, fusions;
+    int num_norms, num_fusions;
+} RideTables;
+
+void rides_emit(RideTables *t, const Graph *g, const Kernel *kernel, int step);
+
 #endif

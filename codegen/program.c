@@ -27,6 +27,7 @@ typedef struct {
     Arena *a;
     Twin *step;
     int num_steps;
+    RideTables rides;
 } Writer;
 
 // Whether a launch's kernel is a text of its own step.
@@ -414,6 +415,18 @@ static void write_calls(const Writer *w, Text *t) {
     write_call_table(w, t, "cuda", w->device->act);
 }
 
+static void write_rides(Writer *w, Text *t) {
+    w->rides = (RideTables){.norms = text_new(w->a), .fusions = text_new(w->a)};
+    for (int i = 0; i < w->num_steps; i++)
+        rides_emit(&w->rides, w->step[i].device, w->step[i].kernel, i);
+    if (w->rides.num_fusions > 0)
+        text_add(t,
+                 "\n// Kernels that a library call can save on CUDA.\n"
+                 "static const RtNorm norms[] = {\n%s};\n\n"
+                 "static const RtFusion fusions[] = {\n%s};\n",
+                 text_string(&w->rides.norms), text_string(&w->rides.fusions));
+}
+
 // ---- NAME.c: steps ----
 
 static int phase_of(const Graph *g, const Group *group) {
@@ -645,6 +658,9 @@ static void write_plan(const Writer *w, Text *t, int which) {
     }
     text_add(t, "        .step = steps_%s,\n", on);
     text_add(t, "        .num_steps = COUNT(steps_%s),\n", on);
+    if (which && w->rides.num_fusions > 0)
+        text_add(t, "        .norm = norms,\n        .fusion = fusions,\n"
+                    "        .num_fusions = COUNT(fusions),\n");
     text_add(t, "    },\n");
 }
 
@@ -800,6 +816,7 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
     write_header(&w, c);
     write_entries(&w, c);
     write_calls(&w, c);
+    write_rides(&w, c);
     for (int i = 0; i < w.num_steps; i++)
         write_step(&w, c, &w.step[i]);
     write_wrappers(&w, c);

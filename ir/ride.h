@@ -67,8 +67,8 @@ enum {
     FORM_DEVIATION, // its inverse
     FORM_SCALE,     // f16
     FORM_BIAS,      // f16
-    FORM_UNUSED,    // five rows that the library wants to write
-    NUM_FORMS = FORM_UNUSED + 5
+    FORM_UNUSED,    // four rows that the library wants to write
+    NUM_FORMS = FORM_UNUSED + 4
 };
 
 // Bytes of a form of so many channels.

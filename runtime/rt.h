@@ -111,6 +111,51 @@ typedef struct {
     int64_t batch; // matmul
 } RtCall;
 
+// Kernels whose work a library call can do on the way, where the library has a
+// fusion for it.  Both ways fit the plan's addresses: what only one of them
+// needs is planned too.  A device takes a fusion, or launches the kernel; it
+// may not take one whose sums come in another order each time.
+//   STATISTICS       the call also leaves the sums of its result at `sum` and
+//                    those of squares at `var`; sinter_squares[number] is then
+//                    1
+//   PROLOGUE         the call reads relu(batch_norm) of `x` in place of `y`,
+//                    which is not stored, so that `together` is taken too
+//   PROLOGUE_WEIGHT  the same for the gradient of the call's weight
+//   BACKWARD         the call leaves 0 where relu stops its gradient, and the
+//                    sums of that at `d_bias`, of its product with the
+//                    normalised x at `d_scale`
+// All but the first need the forms of the batch_norm, which a call after the
+// statistics makes of them, and so that statistics are taken.
+typedef enum {
+    RT_FUSED_STATISTICS,
+    RT_FUSED_PROLOGUE,
+    RT_FUSED_PROLOGUE_WEIGHT,
+    RT_FUSED_BACKWARD
+} RtFusionKind;
+
+// A batch_norm of what a convolution computes.  Its forms are eight rows of
+// `channels` numbers, each form_bytes after the last: mean, one by the
+// deviation, scale and bias in f16 as a prologue reads them, and four that the
+// library writes and nothing reads.
+typedef struct {
+    size_t x, sum, var;           // var: or squares
+    size_t scale, bias, y, forms; // with no forms, only statistics ride
+    size_t form_bytes;            // 0: no forms
+    int64_t channels, count;      // elements of a channel
+    double epsilon;
+    int number;
+} RtNorm;
+
+typedef struct {
+    RtFusionKind kind;
+    int step;   // of the plan's steps
+    int call;   // that takes the kernel over
+    int kernel; // that need not be launched; -1: none
+    int norm;
+    int together; // a fusion that is taken if and only if this is; or -1
+    size_t d_scale, d_bias;
+} RtFusion;
+
 // What ends a run early; metric NULL: nothing.
 typedef struct {
     const char *metric; // accuracy, top5, loss, perplexity
@@ -150,6 +195,9 @@ typedef struct {
     int num_calls;
     const RtStep *step;
     int num_steps;
+    const RtNorm *norm;
+    const RtFusion *fusion;
+    int num_fusions;
 } RtPlan;
 
 // A length of a run or a moment in it; a count of 0 stands for none.

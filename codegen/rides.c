@@ -1,0 +1,63 @@
+// Rides: the tables that tell a device which kernels a library call can save.
+
+#include "codegen/emit.h"
+#include "ir/ride.h"
+
+static long long at(const Graph *g, NodeId n) {
+    return n == NO_NODE ? 0 : (long long)g->node[n].offset;
+}
+
+static void norm_row(RideTables *t, const Graph *g, const Rides *r,
+                     const Norm *n) {
+    int64_t channels = space_columns(g->node[n->x].type);
+    int64_t room = g->arena_bytes - r->bytes;
+    text_add(&t->norms,
+             "    {.x = %lld, .sum = %lld, .var = %lld, .number = %d,\n"
+             "     .channels = %lld, .count = %lld",
+             at(g, n->x), at(g, n->sum), at(g, n->var), n->number,
+             (long long)channels,
+             (long long)(type_count(g->node[n->x].type) / channels));
+    if (n->forms >= 0) {
+        text_add(&t->norms,
+                 ",\n     .scale = %lld, .bias = %lld, .y = %lld,\n"
+                 "     .forms = %lld, .form_bytes = %lld, .epsilon = ",
+                 at(g, n->scale), at(g, n->bias), at(g, n->y),
+                 (long long)(room + n->forms), (long long)form_bytes(channels));
+        text_double(&t->norms, n->epsilon);
+    }
+    text_add(&t->norms, "},\n");
+}
+
+static void fusion_row(RideTables *t, const Graph *g, const Kernel *kernel,
+                       int step, const Ride *ride) {
+    static const char *const kind[NUM_FUSIONS] = {
+        [FUSION_statistics] = "RT_FUSED_STATISTICS",
+        [FUSION_prologue] = "RT_FUSED_PROLOGUE",
+        [FUSION_prologue_weight] = "RT_FUSED_PROLOGUE_WEIGHT",
+        [FUSION_backward] = "RT_FUSED_BACKWARD",
+    };
+    Text *f = &t->fusions;
+    text_add(f, "    {.kind = %s, .step = %d, .norm = %d,\n     .call = %s,\n",
+             kind[ride->fusion], step, t->num_norms + ride->norm,
+             kernel[ride->call].name);
+    if (ride->kernel >= 0)
+        text_add(f, "     .kernel = %s_id,\n", kernel[ride->kernel].name);
+    else
+        text_add(f, "     .kernel = -1,\n");
+    text_add(f, "     .together = %d",
+             ride->together < 0 ? -1 : t->num_fusions + ride->together);
+    if (ride->fusion == FUSION_backward)
+        text_add(f, ", .d_scale = %lld, .d_bias = %lld", at(g, ride->d_scale),
+                 at(g, ride->d_bias));
+    text_add(f, "},\n");
+}
+
+void rides_emit(RideTables *t, const Graph *g, const Kernel *kernel, int step) {
+    Rides r = graph_rides(g, t->norms.arena);
+    for (int i = 0; i < r.num_norms; i++)
+        norm_row(t, g, &r, &r.norm[i]);
+    for (int i = 0; i < r.count; i++)
+        fusion_row(t, g, kernel, step, &r.ride[i]);
+    t->num_norms += r.num_norms;
+    t->num_fusions += r.count;
+}

@@ -1,0 +1,118 @@
+// cuDNN: plans for library calls, alone or with the kernels that ride on them.
+//
+// The library is opened when it is needed.  A device may be one that is only
+// described, so that what can be planned is known without one.
+#ifndef RUNTIME_CUDNN_H
+#define RUNTIME_CUDNN_H
+
+#include "runtime/runtime.h"
+
+enum {
+#define DNN(name, value) DNN_##name = value,
+#include "runtime/cudnn.def"
+};
+
+// The library's functions, and the device that plans are for.
+typedef struct {
+    void *library;
+    size_t (*version)(void);
+    int (*create)(int kind, void **descriptor);
+    int (*destroy)(void *descriptor);
+    int (*finalize)(void *descriptor);
+    int (*set)(void *descriptor, int name, int type, int64_t count,
+               const void *value);
+    int (*get)(const void *descriptor, int name, int type, int64_t most,
+               int64_t *count, void *value);
+    void (*last_error)(char *text, size_t size);
+    void *device; // a description, or NULL: that of `handle`
+    void *handle;
+} RtCudnn;
+
+// ---- cudnn.c ----
+
+// Opens the library; the device is still to be given.
+bool rt_cudnn_open(RtCudnn *c, RtError *e);
+// Plans are for the device that a JSON object describes.
+bool rt_cudnn_describe(RtCudnn *c, const char *json, RtError *e);
+void rt_cudnn_close(RtCudnn *c);
+
+// Descriptors made for one purpose, which live as long as it.
+enum { RT_CUDNN_MADE = 96 };
+typedef struct {
+    const RtCudnn *c;
+    RtError *error;
+    void *made[RT_CUDNN_MADE];
+    int count;
+    bool failed; // the first failure is in error, and nothing more is done
+} RtDescriptors;
+
+void *rt_descriptor(RtDescriptors *d, int kind);
+void rt_descriptor_set(RtDescriptors *d, void *of, int name, int type,
+                       int64_t count, const void *value);
+void rt_descriptor_int(RtDescriptors *d, void *of, int name, int64_t value);
+void rt_descriptor_enum(RtDescriptors *d, void *of, int name, int type,
+                        int value);
+void rt_descriptor_link(RtDescriptors *d, void *of, int name, void *other);
+void rt_descriptor_finalize(RtDescriptors *d, void *of, const char *what);
+void rt_descriptors_free(RtDescriptors *d);
+
+// ---- cudnn_graph.c ----
+
+// What a tensor of a graph is to it; also its identifier for the library.
+typedef enum {
+    RT_ROLE_NONE,
+    RT_ROLE_X,      // what a convolution reads: images
+    RT_ROLE_WEIGHT, // or its gradient
+    RT_ROLE_Y,      // what it computes, or its gradient
+    RT_ROLE_SUM,    // statistics of y
+    RT_ROLE_SQUARES,
+    RT_ROLE_SCALE, // f16 forms of a prologue; f32 for finalize and backward
+    RT_ROLE_BIAS,
+    RT_ROLE_MEAN,
+    RT_ROLE_DEVIATION,
+    RT_ROLE_NORM,    // backward: what batch_norm read
+    RT_ROLE_D_SCALE, // backward: gradients
+    RT_ROLE_D_BIAS,
+    RT_ROLE_FORM_SCALE, // finalize: the forms of a prologue
+    RT_ROLE_FORM_BIAS,
+    RT_ROLE_COUNT, // finalize: host scalars
+    RT_ROLE_EPSILON,
+    RT_ROLE_FACTOR,
+    RT_ROLE_UNUSED, // and the three after it: rows that nothing reads
+    RT_NUM_ROLES = RT_ROLE_UNUSED + 4
+} RtRole;
+
+typedef struct {
+    void *graph;
+    RtRole role[RT_NUM_ROLES]; // of its tensors in memory
+    int num_roles;
+} RtCudnnGraph;
+
+// The graph of a convolution or one of its gradients with the fusions in
+// `with`, bits 1 << RtFusionKind.
+bool rt_cudnn_graph(RtDescriptors *d, const RtCall *call, unsigned with,
+                    RtCudnnGraph *out);
+// The graph that turns sums of so many channels into the forms that prologue
+// and backward read.
+bool rt_cudnn_finalize_graph(RtDescriptors *d, int channels, RtCudnnGraph *out);
+
+// ---- cudnn_plan.c ----
+
+typedef struct {
+    RtDescriptors own; // the graph's and the plan's
+    RtCudnnGraph graph;
+    void *plan;
+    int64_t workspace, engine;
+    bool varies;   // sums are in another order each time
+    bool compiled; // when the plan is made
+} RtCudnnPlan;
+
+// The first plan that the library's heuristics offer for a call, that varies
+// only if it may.
+bool rt_cudnn_plan(const RtCudnn *c, const RtCall *call, unsigned with,
+                   bool may_vary, RtCudnnPlan *out, RtError *e);
+bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
+                            RtError *e);
+void rt_cudnn_plan_free(RtCudnnPlan *p);
+
+#endif

@@ -1,0 +1,141 @@
+// cuDNN plans: the first of those that the library's heuristics offer that can
+// be had.
+
+#include "runtime/cudnn.h"
+
+enum { MAX_OFFERED = 128, MAX_NOTES = 16 };
+
+// Whether an engine has a note among its numerical or behavioural ones.
+static bool engine_notes(const RtCudnn *c, const void *engine, int attribute,
+                         int type, int wanted) {
+    int note[MAX_NOTES];
+    int64_t count = 0;
+    if (c->get(engine, attribute, type, MAX_NOTES, &count, note) != 0)
+        return false;
+    for (int64_t i = 0; i < count && i < MAX_NOTES; i++)
+        if (note[i] == wanted)
+            return true;
+    return false;
+}
+
+// What the engine of a configuration is like.
+static void describe(const RtCudnn *c, const void *config, RtCudnnPlan *p) {
+    void *engine = NULL;
+    int64_t count;
+    if (c->create(DNN_BACKEND_ENGINE_DESCRIPTOR, &engine) != 0)
+        return;
+    if (c->get(config, DNN_ATTR_ENGINECFG_ENGINE, DNN_TYPE_BACKEND_DESCRIPTOR,
+               1, &count, &engine) == 0) {
+        c->get(engine, DNN_ATTR_ENGINE_GLOBAL_INDEX, DNN_TYPE_INT64, 1, &count,
+               &p->engine);
+        p->varies = engine_notes(c, engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                 DNN_TYPE_NUMERICAL_NOTE,
+                                 DNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+        p->compiled = engine_notes(c, engine, DNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                   DNN_TYPE_BEHAVIOR_NOTE,
+                                   DNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
+    }
+    c->destroy(engine);
+}
+
+// Makes the plan of a configuration; false where it cannot be had.
+static bool plan_make(const RtCudnn *c, void *config, RtCudnnPlan *p) {
+    int64_t count;
+    void *plan = NULL;
+    if (c->create(DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) != 0)
+        return false;
+    bool good =
+        (c->handle == NULL || c->set(plan, DNN_ATTR_EXECUTION_PLAN_HANDLE,
+                                     DNN_TYPE_HANDLE, 1, &c->handle) == 0) &&
+        c->set(plan, DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+               DNN_TYPE_BACKEND_DESCRIPTOR, 1, &config) == 0 &&
+        c->finalize(plan) == 0 &&
+        c->get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1,
+               &count, &p->workspace) == 0;
+    if (good)
+        p->plan = plan;
+    else
+        c->destroy(plan);
+    return good;
+}
+
+// The configurations that a way of looking offers, best first.
+static int offered(const RtCudnn *c, const RtCudnnPlan *p, int mode,
+                   void **config) {
+    RtError ignored;
+    RtDescriptors d = {.c = c, .error = &ignored};
+    int64_t count = 0, got = 0;
+    void *look = rt_descriptor(&d, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    rt_descriptor_link(&d, look, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+                       p->graph.graph);
+    rt_descriptor_enum(&d, look, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE,
+                       mode);
+    if (c->device != NULL)
+        rt_descriptor_link(&d, look, DNN_ATTR_ENGINEHEUR_DEVICEPROP, c->device);
+    rt_descriptor_finalize(&d, look, "a question for plans");
+    if (!d.failed &&
+        c->get(look, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR,
+               0, &count, NULL) == 0) {
+        count = count < MAX_OFFERED ? count : MAX_OFFERED;
+        int64_t made = 0;
+        while (made < count &&
+               c->create(DNN_BACKEND_ENGINECFG_DESCRIPTOR, &config[made]) == 0)
+            made++;
+        if (made > 0)
+            c->get(look, DNN_ATTR_ENGINEHEUR_RESULTS,
+                   DNN_TYPE_BACKEND_DESCRIPTOR, made, &got, config);
+        while (made > got)
+            c->destroy(config[--made]);
+    }
+    rt_descriptors_free(&d);
+    return (int)got;
+}
+
+static bool plan_choose(const RtCudnn *c, bool may_vary, RtCudnnPlan *p) {
+    static const int modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_B,
+                                DNN_HEUR_MODE_FALLBACK};
+    for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+        void *config[MAX_OFFERED];
+        int count = offered(c, p, modes[m], config);
+        for (int i = 0; i < count && p->plan == NULL; i++) {
+            describe(c, config[i], p);
+            if (may_vary || !p->varies)
+                plan_make(c, config[i], p);
+        }
+        while (count > 0)
+            c->destroy(config[--count]);
+        if (p->plan != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool plan_of(const RtCudnn *c, bool good, bool may_vary, const char *of,
+                    RtCudnnPlan *p, RtError *e) {
+    if (good && !plan_choose(c, may_vary, p))
+        good = rt_fail(e, EXIT_DEVICE, "cuDNN has no plan for %s", of);
+    if (!good)
+        rt_cudnn_plan_free(p);
+    return good;
+}
+
+bool rt_cudnn_plan(const RtCudnn *c, const RtCall *call, unsigned with,
+                   bool may_vary, RtCudnnPlan *out, RtError *e) {
+    *out = (RtCudnnPlan){.own = {.c = c, .error = e}};
+    bool good = rt_cudnn_graph(&out->own, call, with, &out->graph);
+    return plan_of(c, good, may_vary, "a convolution", out, e);
+}
+
+bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
+                            RtError *e) {
+    *out = (RtCudnnPlan){.own = {.c = c, .error = e}};
+    bool good = rt_cudnn_finalize_graph(&out->own, channels, &out->graph);
+    return plan_of(c, good, false, "the forms of a batch_norm", out, e);
+}
+
+void rt_cudnn_plan_free(RtCudnnPlan *p) {
+    if (p->plan != NULL)
+        p->own.c->destroy(p->plan);
+    p->plan = NULL;
+    rt_descriptors_free(&p->own);
+}
