@@ -1,5 +1,6 @@
 // Cost: what a plan does, counted from its groups.
 
+#include "ir/ride.h"
 #include "passes/lifetime.h"
 #include "passes/passes.h"
 
@@ -73,7 +74,8 @@ static int64_t live_bound(const Graph *g, bool states) {
     Arena *a = arena_new();
     int count;
     Buffer *buffer = graph_buffers(g, a, &count);
-    int64_t bytes = leaf_bytes(g, states) + buffers_bound(buffer, count);
+    int64_t bytes = leaf_bytes(g, states) + buffers_bound(buffer, count) +
+                    graph_rides(g, a).bytes;
     arena_free(a);
     return bytes;
 }

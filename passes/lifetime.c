@@ -2,6 +2,8 @@
 
 #include "passes/lifetime.h"
 
+#include "ir/ride.h"
+
 enum { SLOT = 256 };
 
 int64_t slot_bytes(const Graph *g, NodeId n) {
@@ -18,6 +20,26 @@ static void keep_outputs(const Graph *g, const int *place, int groups,
             if (at >= 0)
                 buffer[at].to = groups;
         }
+}
+
+// A call that takes a kernel over writes what that kernel would, and reads
+// batch_norm's operand in place of its result.  Lifetimes allow for both ways,
+// so that which is taken changes no address.
+static void keep_rides(const Rides *r, const Group *group, const int *place,
+                       Buffer *buffer) {
+    for (int i = 0; i < r->count; i++) {
+        const Ride *ride = &r->ride[i];
+        Buffer *x = &buffer[place[r->norm[ride->norm].x] - 1];
+        x->to = x->to > ride->call ? x->to : ride->call;
+        if (ride->fusion != FUSION_statistics &&
+            ride->fusion != FUSION_backward)
+            continue;
+        const Group *kernel = &group[ride->kernel];
+        for (int j = 0; j < kernel->num_outputs; j++) {
+            Buffer *out = &buffer[place[kernel->output[j]] - 1];
+            out->from = out->from < ride->call ? out->from : ride->call;
+        }
+    }
 }
 
 Buffer *graph_buffers(const Graph *g, Arena *a, int *count) {
@@ -41,6 +63,8 @@ Buffer *graph_buffers(const Graph *g, Arena *a, int *count) {
         }
     }
     keep_outputs(g, place, groups, buffer);
+    Rides rides = graph_rides(g, a);
+    keep_rides(&rides, group, place, buffer);
     return buffer;
 }
 

@@ -5,8 +5,10 @@
 //   leaves  an offset for every stored node; views have that of their base
 //
 // States come first and keep their place in every graph of a program, then
-// inputs, then what lives only within a step, which pack.c places.
+// inputs, then what lives only within a step, which pack.c places, then the
+// forms that library fusions read batch_norms in.
 
+#include "ir/ride.h"
 #include "passes/lifetime.h"
 #include "passes/passes.h"
 
@@ -59,7 +61,8 @@ Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
         buffer[i].from = 0;
         buffer[i].to = (int)g->count;
     }
-    g->arena_bytes = start + buffers_pack(buffer, count);
+    g->arena_bytes =
+        start + buffers_pack(buffer, count) + graph_rides(g, scratch).bytes;
     for (int i = 0; i < count; i++)
         g->node[buffer[i].node].offset = start + buffer[i].offset;
     for (NodeId n = 0; n < g->count; n++)

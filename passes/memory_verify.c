@@ -2,9 +2,11 @@
 //
 // It shares nothing with the planner.  Launch by launch, what a group reads
 // must still be where it was written, and nothing may be written over a
-// state, an input, or a tensor of the same launch.
+// state, an input, or a tensor of the same launch.  Library fusions are
+// replayed with it: a call that takes a kernel over finds its operands, and
+// what it leaves is still there where the kernel would have run.
 
-#include "ir/group.h"
+#include "ir/ride.h"
 #include "passes/passes.h"
 
 #include <string.h>
@@ -21,6 +23,10 @@ typedef struct {
     Held *held; // what memory holds, in order; ranges do not overlap
     int count;
     bool *holds; // whether it holds node n
+    const Group *group;
+    Rides rides;
+    int *first, *next; // of each group: the rides on its call, as a list
+    int *saves;        // of each group: the ride that saves its kernel, or -1
 } Replay;
 
 static Held range_of(const Graph *g, NodeId n) {
@@ -42,7 +48,7 @@ static const char *fault(const Replay *r, const char *what, NodeId n,
 
 static const char *check_range(const Replay *r, NodeId n) {
     Held h = range_of(r->g, n);
-    if (h.begin < 0 || h.end > r->g->arena_bytes)
+    if (h.begin < 0 || h.end > r->g->arena_bytes - r->rides.bytes)
         return arena_format(r->arena, "%%%u is outside the arena", n);
     if (h.begin % 256 != 0)
         return arena_format(r->arena, "%%%u is not aligned to 256 bytes", n);
@@ -87,8 +93,74 @@ static const char *hold(Replay *r, NodeId n) {
     return NULL;
 }
 
-static const char *replay_group(Replay *r, const Group *group) {
+// ---- library fusions ----
+
+// Whether a call that takes a kernel over leaves what that kernel would.
+static bool leaves(const Ride *ride) {
+    return ride->fusion == FUSION_statistics || ride->fusion == FUSION_backward;
+}
+
+// Whether what a fusion has left is still there where its kernel would run.
+static const char *check_saved(const Replay *r, int k) {
+    const Group *group = &r->group[k];
+    if (r->saves[k] < 0 || !leaves(&r->rides.ride[r->saves[k]]))
+        return NULL;
+    for (int i = 0; i < group->num_outputs; i++)
+        if (!r->holds[group->output[i]])
+            return fault(r, "of a library call is overwritten before",
+                         group->output[i], group->first);
+    return NULL;
+}
+
+static const char *replay_fusion(Replay *r, const Ride *ride) {
+    const Norm *norm = &r->rides.norm[ride->norm];
+    const Group *call = &r->group[ride->call];
     const char *why = NULL;
+    for (int i = 0;
+         leaves(ride) && why == NULL && i < r->group[ride->kernel].num_outputs;
+         i++)
+        why = hold(r, r->group[ride->kernel].output[i]);
+    if (why != NULL)
+        return why;
+    if (!r->holds[norm->x])
+        return fault(r, "is gone before a library fusion at", norm->x,
+                     call->first);
+    for (int i = 0; i < call->num_inputs; i++)
+        if (!r->holds[call->input[i]] && call->input[i] != norm->y)
+            return fault(r, "is overwritten by the library fusion that reads",
+                         call->input[i], call->first);
+    return NULL;
+}
+
+// What rides on the call that has just been replayed.
+static const char *replay_fusions(Replay *r, int k) {
+    const char *why = NULL;
+    for (int i = r->first[k]; i >= 0 && why == NULL; i = r->next[i])
+        why = replay_fusion(r, &r->rides.ride[i]);
+    return why;
+}
+
+static void list_rides(Replay *r, int groups) {
+    r->rides = graph_rides(r->g, r->arena);
+    r->first = ARENA_ARRAY(r->arena, (size_t)groups + 1, int);
+    r->saves = ARENA_ARRAY(r->arena, (size_t)groups + 1, int);
+    r->next = ARENA_ARRAY(r->arena, (size_t)r->rides.count + 1, int);
+    for (int k = 0; k < groups; k++)
+        r->first[k] = r->saves[k] = -1;
+    for (int i = 0; i < r->rides.count; i++) {
+        const Ride *ride = &r->rides.ride[i];
+        r->next[i] = r->first[ride->call];
+        r->first[ride->call] = i;
+        if (ride->kernel >= 0)
+            r->saves[ride->kernel] = i;
+    }
+}
+
+static const char *replay_group(Replay *r, int k) {
+    const Group *group = &r->group[k];
+    const char *why = check_saved(r, k);
+    if (why != NULL)
+        return why;
     for (int i = 0; i < group->num_inputs; i++)
         if (!r->holds[group->input[i]])
             return arena_format(r->arena,
@@ -110,20 +182,24 @@ static const char *replay_group(Replay *r, const Group *group) {
         if (!r->holds[group->output[i]])
             return fault(r, "shares memory within the group of",
                          group->output[i], group->first);
-    return NULL;
+    return replay_fusions(r, k);
 }
 
 const char *memory_verify(const Graph *g, Arena *a) {
-    Replay r = {g, a, ARENA_ARRAY(a, (size_t)g->count + 1, Held), 0,
-                ARENA_ARRAY(a, (size_t)g->count + 1, bool)};
     int count;
     Group *group = graph_groups(g, a, &count);
+    Replay r = {.g = g,
+                .arena = a,
+                .held = ARENA_ARRAY(a, (size_t)g->count + 1, Held),
+                .holds = ARENA_ARRAY(a, (size_t)g->count + 1, bool),
+                .group = group};
+    list_rides(&r, count);
     const char *why = NULL;
     for (NodeId n = 0; n < g->count && why == NULL; n++)
         if (range_of(g, n).fixed)
             why = hold(&r, n);
     for (int k = 0; k < count && why == NULL; k++)
-        why = replay_group(&r, &group[k]);
+        why = replay_group(&r, k);
     for (NodeId n = 0; n < g->count && why == NULL; n++) {
         if (g->node[n].op != OP_output)
             continue;
