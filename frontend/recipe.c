@@ -144,15 +144,14 @@ static bool read_recompute(Expansion *e, TrainBlock *t) {
     if (i < 0)
         return true;
     const Expr *x = t->entry[i].value;
-    bool word = x->kind == EXPR_NAME;
-    if (word && strcmp(x->text, "none") == 0)
-        return true;
-    if (word && strcmp(x->text, "auto") == 0)
-        report(e->diags, D_not_built, x->at,
-               "recomputing instead of keeping is not supported yet");
+    const char *word = x->kind == EXPR_NAME ? x->text : "";
+    if (strcmp(word, "none") == 0)
+        e->recipe.recompute = RECOMPUTE_NONE;
+    else if (strcmp(word, "auto") == 0)
+        e->recipe.recompute = RECOMPUTE_AUTO;
     else
         key_report(e, x->at, "`recompute`", "none or auto");
-    return false;
+    return e->recipe.recompute != RECOMPUTE_FOR_LIMIT;
 }
 
 // ---- data ----

@@ -25,6 +25,10 @@ typedef struct {
     int64_t value;
 } DataSetting;
 
+// Whether values may be made again instead of kept: where a limit of memory
+// asks for it, never, or wherever it saves memory and costs little.
+typedef enum { RECOMPUTE_FOR_LIMIT, RECOMPUTE_NONE, RECOMPUTE_AUTO } Recompute;
+
 // How to train, apart from what is in the graphs.
 typedef struct {
     const char *data_format; // a data set of the language, as cifar10
@@ -42,6 +46,7 @@ typedef struct {
     bool top5, perplexity; // are measured beside loss and accuracy
     Time checkpoint_every; // count 0: at the end only
     int checkpoint_keep;
+    Recompute recompute;
     int accumulate; // batches whose gradients make one update; 1: each
     Stop stop;
     int64_t collect_samples; // that the collect graph sees

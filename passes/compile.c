@@ -53,6 +53,21 @@ static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
     return step;
 }
 
+// Decides what is made again by what ACT is where memory is limited, so that
+// plans for other devices are the same graphs.
+static void recompute_steps(Graph **graph, int count, const PassOptions *o) {
+    for (int i = 0; i < count; i++)
+        graph[i]->act = o->measured;
+    int64_t states = memory_states(graph, count);
+    for (int i = 0; i < count; i++)
+        for (NodeId n = 0; n < graph[i]->count; n++)
+            graph[i]->node[n].offset = -1;
+    for (int i = 0; i < count; i++) {
+        graph[i]->arena_bytes = states;
+        graph[i] = pass_run(graph[i], o, pass_find("recompute"));
+    }
+}
+
 Plan *program_plan(const Program *p, const PassOptions *o) {
     Arena *a = p->eval->arena;
     Plan *plan = ARENA_NEW(a, Plan);
@@ -60,10 +75,12 @@ Plan *program_plan(const Program *p, const PassOptions *o) {
     plan->act = o->storage;
     plan->step = hoisted_steps(p, o, a, &plan->num_steps);
     Graph **graph = ARENA_ARRAY(a, (size_t)plan->num_steps, Graph *);
-    for (int i = 0; i < plan->num_steps; i++) {
+    for (int i = 0; i < plan->num_steps; i++)
         graph[i] = passes_between(plan->step[i].graph, o, "hoist", "schedule");
+    if (o->recompute)
+        recompute_steps(graph, plan->num_steps, o);
+    for (int i = 0; i < plan->num_steps; i++)
         graph[i]->act = o->storage;
-    }
     plan->state_bytes = memory_states(graph, plan->num_steps);
     for (int i = 0; i < plan->num_steps; i++) {
         graph[i]->arena_bytes = plan->state_bytes;

@@ -58,23 +58,11 @@ static int64_t batch_bytes(const Graph *g, const Group *group,
     return bytes;
 }
 
-// Slots of inputs, and of states where asked for.
-static int64_t leaf_bytes(const Graph *g, bool states) {
-    int64_t bytes = 0;
-    for (NodeId n = 0; n < g->count; n++) {
-        Op op = g->node[n].op;
-        bool state = op == OP_param || op == OP_state;
-        if (op == OP_input || (states && state))
-            bytes += slot_bytes(g, n);
-    }
-    return bytes;
-}
-
 static int64_t live_bound(const Graph *g, bool states) {
     Arena *a = arena_new();
     int count;
     Buffer *buffer = graph_buffers(g, a, &count);
-    int64_t bytes = leaf_bytes(g, states) + buffers_bound(buffer, count) +
+    int64_t bytes = leaves_bytes(g, states) + buffers_bound(buffer, count) +
                     graph_rides(g, a).bytes;
     arena_free(a);
     return bytes;

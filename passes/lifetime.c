@@ -11,6 +11,17 @@ int64_t slot_bytes(const Graph *g, NodeId n) {
     return (bytes + SLOT - 1) / SLOT * SLOT;
 }
 
+int64_t leaves_bytes(const Graph *g, bool states) {
+    int64_t bytes = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        Op op = g->node[n].op;
+        bool state = op == OP_param || op == OP_state;
+        if (op == OP_input || (states && state))
+            bytes += slot_bytes(g, n);
+    }
+    return bytes;
+}
+
 // The node behind an output is read after the last launch.
 static void keep_outputs(const Graph *g, const int *place, int groups,
                          Buffer *buffer) {

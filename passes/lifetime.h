@@ -16,6 +16,9 @@ typedef struct {
 // vectors up to the end of its tensor.
 int64_t slot_bytes(const Graph *g, NodeId n);
 
+// Slots of the inputs, and of the states where they are asked for.
+int64_t leaves_bytes(const Graph *g, bool states);
+
 // Every stored node of a group, from the launch that writes it to the last
 // that reads it; what is an output, to one past the last launch.
 Buffer *graph_buffers(const Graph *g, Arena *a, int *count);

@@ -10,14 +10,18 @@ typedef struct {
     DType act;          // what the recipe makes of activations
     DType storage;      // what ACT is in this device's memory
     int level;          // 0: a kernel for each operation; 1: fused
+    bool recompute;     // make values again instead of keeping them
+    int64_t memory;     // bytes that an arena may take; 0: any number
+    DType measured;     // what ACT is in that memory
     bool reuse;         // let buffers share memory when not live together
     bool deep_verify;   // also print, read back and compare after each pass
     const int64_t *rewrite_limit; // makes that many rewrites of each graph, the
                                   // first ones; NULL: all
 } PassOptions;
 
-// The options of a device.  The graphs are the same for all: only the storage
-// of activations differs, the recipe's precision on cuda and f32 on the host.
+// The options of a device, with any number of bytes of memory.  The graphs are
+// the same for all: only the storage of activations differs, the recipe's
+// precision on cuda and f32 on the host.
 PassOptions pass_options(const Recipe *recipe, const char *device);
 
 // A pass takes a verified graph and returns the graph it becomes, in the same
@@ -97,6 +101,9 @@ PassFunction pass_fuse;
 
 // ---- schedule.c: order of the launches ----
 PassFunction pass_schedule;
+
+// ---- recompute.c: what is made again instead of kept ----
+PassFunction pass_recompute;
 
 // ---- memory.c: lifetimes to offsets in one arena ----
 PassFunction pass_memory;

@@ -39,6 +39,9 @@ const Pass standard_passes[] = {
      "decides which nodes share a kernel"},
     {"schedule",  pass_schedule,  GROUPED,         0,         false,
      "orders the launches"},
+    // What lives when is known only now.
+    {"recompute", pass_recompute, GROUPED,         0,         false,
+     "values that are made again instead of kept"},
     {"memory",    pass_memory,    GROUPED,         PLANNED,   false,
      "gives every buffer its place"},
     {NULL, NULL, 0, 0, false, NULL},
@@ -47,9 +50,12 @@ const Pass standard_passes[] = {
 
 PassOptions pass_options(const Recipe *recipe, const char *device) {
     bool cuda = strcmp(device, "cuda") == 0;
+    DType storage = cuda ? recipe->precision : F32;
     return (PassOptions){.device = device,
                          .act = recipe->precision,
-                         .storage = cuda ? recipe->precision : F32,
+                         .storage = storage,
+                         .recompute = recipe->recompute == RECOMPUTE_AUTO,
+                         .measured = storage,
                          .level = 1,
                          .reuse = true};
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, WORD, CHOICE, COUNT, SETTING } OptionKind;
+typedef enum { FLAG, WORD, CHOICE, COUNT, BYTES, SETTING } OptionKind;
 
 typedef struct {
     const char *name;     // --name
@@ -45,6 +45,10 @@ static const Option options[] = {
      "1: fuse what can be fused, 0: nothing, also -O0; 1 by default"},
     {"rewrite-limit", "N", "check build show opt", COUNT, AT(rewrite_limit),
      "make only the first N rewrites of each graph"},
+    {"memory", "BYTES", "check build show opt", BYTES, AT(memory),
+     "what may be used, as 8GiB; values are made again instead of kept"},
+    {"max-batch", NULL, "check", FLAG, AT(max_batch),
+     "also the largest batch that fits into --memory or the device's"},
     {"json", NULL, "check", FLAG, AT(json),
      "print one JSON object"},
     {"check", NULL, "fmt", FLAG, AT(check),
@@ -117,6 +121,9 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
         return setting_add(out, value);
     if (o->kind == COUNT)
         return count_set(out, o, value);
+    if (o->kind == BYTES)
+        return bytes_parse(value, (int64_t *)((char *)out + o->at)) ||
+               bytes_report(o->name, value);
     if (o->kind == FLAG) {
         *(bool *)((char *)out + o->at) = true;
         return true;

@@ -99,6 +99,8 @@ static int model_build(Arena *a, const Arguments *arguments) {
     if (!p)
         return status;
     TrainerText t = trainer_text(a, p, arguments);
+    if (!plan_fits(a, arguments, p, t.plan))
+        return EXIT_MEMORY;
     if (arguments->emit)
         return trainer_emit(a, &t, arguments->out ? arguments->out : ".");
     const char *out = arguments->out ? arguments->out : t.name;

@@ -158,6 +158,38 @@ static void library_print(Text *t, const Program *p, const Cost *c,
                  j->device->name);
 }
 
+// The largest batch that fits; room is 0 when nobody asked.
+typedef struct {
+    int64_t room, largest, kept; // kept: with nothing made again
+} Batches;
+
+static Batches batches_of(const Arguments *arguments, const Program *p,
+                          const Device *device) {
+    Batches b = {0};
+    if (!arguments->max_batch)
+        return b;
+    b.room = arguments->memory ? arguments->memory : (int64_t)device->memory;
+    b.largest = batch_largest(arguments, p, b.room, false);
+    b.kept = batch_largest(arguments, p, b.room, true);
+    return b;
+}
+
+static void batches_print(Text *t, const Batches *b) {
+    if (b->room == 0)
+        return;
+    text_add(t, "%-18s%" PRId64 " in %.1f MiB, %" PRId64 " with all kept\n",
+             "largest batch", b->largest, (double)b->room / (1 << 20), b->kept);
+}
+
+static void batches_json(Text *t, const Batches *b) {
+    if (b->room == 0)
+        return;
+    text_add(t,
+             "\"max_batch\": %" PRId64 ", \"max_batch_kept\": %" PRId64
+             ", \"max_batch_memory\": %" PRId64 ", ",
+             b->largest, b->kept, b->room);
+}
+
 static void totals_print(Text *t, const Program *p, const Layers *l,
                          const Plan *plan, const Cost *c, const Judged *j) {
     text_add(t, "\n%s, batch %" PRId64 ", planned for %s in %s\n", p->name,
@@ -242,7 +274,7 @@ static void library_json(Text *t, const Program *p, const Cost *c,
 
 static void check_json(Text *t, const Program *p, const Layers *l,
                        const Plan *plan, const Cost *c, const Judged *j,
-                       const Diagnostics *diags) {
+                       const Batches *b, const Diagnostics *diags) {
     text_add(t, "{\"schema\": 1, \"model\": ");
     json_string(t, p->name);
     text_add(t, ", \"parameters\": %" PRId64, l->parameters);
@@ -253,6 +285,7 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"launches\": %d", c->launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
              c->batch_bytes / p->recipe.batch);
+    batches_json(t, b);
     library_json(t, p, c, j);
     steps_json(t, plan);
     warnings_json(t, diags);
@@ -271,16 +304,20 @@ static int model_check(Arena *a, const Arguments *arguments) {
     PassOptions o = plan_options(p, arguments, target_of(arguments));
     Layers l = layers_of(a, p);
     Plan *plan = program_plan(p, &o);
+    if (!arguments->max_batch && !plan_fits(a, arguments, p, plan))
+        return EXIT_MEMORY;
     Cost c = graph_cost(plan_graph(plan, "train"));
     c.bound = plan_bound(plan);
     Rides rides = graph_rides(plan_graph(plan, "train"), a);
     Judged j = {&device, rides_saving(&rides, device.sm)};
+    Batches b = batches_of(arguments, p, &device);
     Text t = text_new(a);
     if (arguments->json) {
-        check_json(&t, p, &l, plan, &c, &j, &diags);
+        check_json(&t, p, &l, plan, &c, &j, &b, &diags);
     } else {
         layers_print(a, &t, &l);
         totals_print(&t, p, &l, plan, &c, &j);
+        batches_print(&t, &b);
         if (has_more_steps(p))
             steps_print(&t, plan);
     }

@@ -67,6 +67,8 @@ static Graph *graph_load(Arena *a, const Arguments *arguments, int *status) {
 static PassOptions options_of(const Arguments *arguments) {
     PassOptions o = {.device = arguments->target ? arguments->target : "host",
                      .act = F32,
+                     .recompute = true,
+                     .memory = arguments->memory,
                      .level = 1,
                      .reuse = true,
                      .deep_verify = true};

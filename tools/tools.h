@@ -30,7 +30,8 @@ typedef struct {
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file;
     Count rewrite_limit;
-    bool json, check, help;
+    int64_t memory; // 0: no limit
+    bool json, check, max_batch, help;
 } Arguments;
 
 typedef struct {
@@ -50,6 +51,27 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
 
 // What a command accepts.
 void arguments_help(Text *t, const Command *command);
+
+// ---- bytes.c ----
+
+// Reads a size as 8GiB, 1.5 GB or 4096: a whole number of bytes above 0.
+bool bytes_parse(const char *text, int64_t *bytes);
+
+// Says on stderr that the value of an option is none; false.
+bool bytes_report(const char *option, const char *value);
+
+// ---- limit.c ----
+
+// Whether the plan fits into the memory asked for; if not, says on stderr what
+// is needed, what there is and which batch would fit.
+bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
+               const Plan *plan);
+
+// The largest batch with which the model as it is set otherwise is planned
+// within so many bytes, 0 if there is none; as its recipe says or with all
+// values kept.
+int64_t batch_largest(const Arguments *arguments, const Program *p,
+                      int64_t memory, bool keep);
 
 // ---- model.c ----
 

@@ -64,11 +64,13 @@ static const char *name_of(Arena *a, const Program *p) {
 
 TrainerText trainer_text(Arena *a, const Program *p,
                          const Arguments *arguments) {
-    TrainerText t = {name_of(a, p), text_new(a), text_new(a)};
+    TrainerText t = {name_of(a, p), text_new(a), text_new(a), NULL};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
+    host.measured = cuda.measured;
     CodegenOptions o = {SINTER_VERSION, t.name, fingerprint(p)};
-    codegen_program(p, program_plan(p, &host), program_plan(p, &cuda), &o,
-                    &t.c_file, &t.cu_file);
+    t.plan = program_plan(p, &cuda);
+    codegen_program(p, program_plan(p, &host), t.plan, &o, &t.c_file,
+                    &t.cu_file);
     return t;
 }

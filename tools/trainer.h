@@ -7,6 +7,7 @@
 typedef struct {
     const char *name; // of the files, without extension
     Text c_file, cu_file;
+    const Plan *plan; // for CUDA, which memory is limited for
 } TrainerText;
 
 // Plans the program for both devices and writes its two files.

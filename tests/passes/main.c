@@ -17,6 +17,7 @@ int main(void) {
     srunner_add_suite(r, prune_suite());
     srunner_add_suite(r, fuse_suite());
     srunner_add_suite(r, schedule_suite());
+    srunner_add_suite(r, recompute_suite());
     srunner_add_suite(r, memory_suite());
     srunner_add_suite(r, pack_suite());
     srunner_add_suite(r, cost_suite());

@@ -20,6 +20,7 @@ Suite *pack_suite(void);
 Suite *pipeline_suite(void);
 Suite *precision_suite(void);
 Suite *prune_suite(void);
+Suite *recompute_suite(void);
 Suite *schedule_suite(void);
 Suite *simplify_suite(void);
 

@@ -1,0 +1,69 @@
+// What the files of recompute share: a step seen as values that launches make
+// and read, and the choice of those that are made again.
+#ifndef PASSES_RECOMPUTE_H
+#define PASSES_RECOMPUTE_H
+
+#include "ir/group.h"
+
+// A buffer that a launch writes.
+typedef struct {
+    NodeId node;
+    int made;    // the launch that writes it
+    int forward; // the last launch before the split that reads it, or -1
+    bool kept;   // something after the split reads it, or it is an output
+    bool again;  // it can be made a second time
+    bool calls;  // ... which takes a library call
+    int64_t bytes, cost; // cost of making it again: bytes moved, and flops in
+                         // the time of bytes
+    int num_needs;
+    const int *need; // values that are read when it is made again
+} Value;
+
+typedef struct {
+    const Graph *g;
+    Arena *arena;
+    Group *group;
+    int count;
+    int split;  // the first launch of the backward pass; count: there is none
+    int *place; // of each node, its value or -1
+    Value *value;
+    int num_values;
+} Tape;
+
+// A launch of the step, or a value that is made again.
+typedef struct {
+    int group, value; // one of them is -1
+} Turn;
+
+typedef struct {
+    int64_t peak; // the largest sum of values that are live at once
+    int64_t cost; // of what is made again
+    Turn *turn;
+    int num_turns;
+} Replay;
+
+// ---- tape.c ----
+
+// Which nodes of the group node n of it is computed from, and n; of first .. n.
+bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a);
+
+Tape tape_of(const Graph *g, Arena *a);
+
+// The step with the dropped values freed after their last use in the forward
+// pass, and made again where the backward pass first needs them.  What that
+// reads in turn lives until then, or is made again before if it is dropped.
+Replay tape_replay(const Tape *t, const bool *dropped, Arena *a);
+
+// ---- recompute_choose.c ----
+
+// Which values to drop so that no more than `room` bytes are live at once, at
+// the least cost that is found; those that come nearest where none fits.  room
+// 0: all values that no library call makes, where that saves something.
+bool *recompute_choose(const Tape *t, int64_t room, Arena *a);
+
+// ---- recompute_place.c ----
+
+// The graph with copies of the launches that make dropped values again.
+Graph *recompute_place(const Tape *t, const bool *dropped, Arena *a);
+
+#endif

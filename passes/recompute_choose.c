@@ -1,0 +1,222 @@
+// Which values of the forward pass are not kept for the backward pass.
+//
+// What a kernel makes from values that are kept anyway costs a launch to make
+// again, and no library call.  Where that does not do, the forward pass is cut
+// into segments at places where little crosses: only that is kept, and all of
+// a segment is made again before its backward pass (Chen et al., "Training
+// Deep Nets with Sublinear Memory Cost", 2016).  Both are done for a part of
+// the step, from its beginning, since what is made first waits longest.
+//
+// Every choice is judged by replaying the step.  The cheapest that fits is
+// taken, and what it drops for nothing is kept after all.
+
+#include "passes/recompute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_SEGMENTS = 96,
+    WORK = 1 << 24 // values looked at when choices are improved
+};
+
+typedef struct {
+    const Tape *tape;
+    int64_t room;
+    int64_t *crossing; // bytes that launches from k+1 to the split read and
+                       // those up to k made
+    bool *best;
+    int64_t peak, cost; // of the best
+    int segments;       // of the choices that are looked at; 0: one for kernels
+} Search;
+
+// ---- choices ----
+
+// Values up to launch `end` that kernels make.  What they read and nothing else
+// keeps would have to be kept for them.
+static void drop_cheap(const Tape *t, int end, bool *dropped, Arena *a) {
+    bool *kept = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
+    for (int v = 0; v < t->num_values; v++)
+        kept[v] = t->value[v].kept;
+    for (int v = 0; v < t->num_values; v++) {
+        const Value *value = &t->value[v];
+        int64_t more = 0;
+        if (value->made >= end || !value->again || value->calls || !value->kept)
+            continue;
+        for (int i = 0; i < value->num_needs; i++)
+            if (!kept[value->need[i]])
+                more += t->value[value->need[i]].bytes;
+        if (more >= value->bytes)
+            continue;
+        dropped[v] = true;
+        for (int i = 0; i < value->num_needs; i++)
+            kept[value->need[i]] = true;
+    }
+}
+
+static int64_t *find_crossing(const Tape *t, Arena *a) {
+    int64_t *bytes = ARENA_ARRAY(a, (size_t)t->count + 1, int64_t);
+    for (int v = 0; v < t->num_values; v++) {
+        const Value *value = &t->value[v];
+        if (value->made >= t->split || value->forward < 0)
+            continue;
+        bytes[value->made] += value->bytes;
+        bytes[value->forward] -= value->bytes;
+    }
+    for (int k = 1; k < t->split; k++)
+        bytes[k] += bytes[k - 1];
+    return bytes;
+}
+
+// Where the segment ends that is at least so large at launch k: where least
+// crosses until it is half as large again.
+static int find_cut(const Search *s, int k, int end, const int64_t *made,
+                    int64_t size) {
+    int cut = k;
+    int64_t more = 0;
+    for (int i = k + 1; i < end && more <= size / 2; i++) {
+        more += made[i];
+        if (s->crossing[i] < s->crossing[cut])
+            cut = i;
+    }
+    return cut;
+}
+
+// Keeps what launches after the cut read and those up to it made.
+static void keep_crossing(const Tape *t, int cut, bool *dropped) {
+    for (int v = 0; v < t->num_values && t->value[v].made <= cut; v++)
+        if (t->value[v].forward > cut)
+            dropped[v] = false;
+}
+
+// All values up to launch `end` but those that cross from one segment of so
+// many bytes to the next.
+static void drop_segments(const Search *s, int end, int64_t size, bool *dropped,
+                          Arena *a) {
+    const Tape *t = s->tape;
+    int64_t *made = ARENA_ARRAY(a, (size_t)t->count + 1, int64_t), sum = 0;
+    for (int v = 0; v < t->num_values; v++) {
+        const Value *value = &t->value[v];
+        if (value->made >= end || !value->again)
+            continue;
+        dropped[v] = true;
+        if (value->kept)
+            made[value->made] += value->bytes;
+    }
+    for (int k = 0; k < end; k++) {
+        sum += made[k];
+        if (sum < size)
+            continue;
+        k = find_cut(s, k, end, made, size);
+        keep_crossing(t, k, dropped);
+        sum = 0;
+    }
+}
+
+static int64_t kept_bytes(const Tape *t) {
+    int64_t bytes = 0;
+    for (int v = 0; v < t->num_values; v++)
+        if (t->value[v].again && t->value[v].kept)
+            bytes += t->value[v].bytes;
+    return bytes;
+}
+
+// The choice for the launches up to `end`.
+static bool *choice(const Search *s, int end, Arena *a) {
+    const Tape *t = s->tape;
+    bool *dropped = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
+    drop_cheap(t, s->segments ? t->split : end, dropped, a);
+    if (s->segments)
+        drop_segments(s, end, kept_bytes(t) / s->segments, dropped, a);
+    return dropped;
+}
+
+// ---- the best ----
+
+static bool is_better(const Search *s, const Replay *r) {
+    if (s->peak <= s->room)
+        return r->peak <= s->room && r->cost < s->cost;
+    return r->peak < s->peak || (r->peak == s->peak && r->cost < s->cost);
+}
+
+// Whether the step fits with what is dropped; the best choice is remembered.
+static bool consider(Search *s, const bool *dropped) {
+    Arena *a = arena_new();
+    Replay r = tape_replay(s->tape, dropped, a);
+    if (is_better(s, &r)) {
+        s->peak = r.peak;
+        s->cost = r.cost;
+        memcpy(s->best, dropped, (size_t)s->tape->num_values * sizeof *dropped);
+    }
+    arena_free(a);
+    return r.peak <= s->room;
+}
+
+static bool fits_up_to(Search *s, int end) {
+    Arena *a = arena_new();
+    bool fits = consider(s, choice(s, end, a));
+    arena_free(a);
+    return fits;
+}
+
+// The shortest part of the step that has to be done so.
+static void find_part(Search *s) {
+    int low = 0, high = s->tape->split;
+    if (!fits_up_to(s, high))
+        return;
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (fits_up_to(s, middle))
+            high = middle;
+        else
+            low = middle;
+    }
+}
+
+typedef struct {
+    int64_t cost;
+    int value;
+} Dropped;
+
+static int by_cost(const void *a, const void *b) {
+    const Dropped *x = a, *y = b;
+    if (x->cost != y->cost)
+        return x->cost > y->cost ? -1 : 1;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+// Keeps what need not be dropped, the dearest first.
+static void keep_more(Search *s, Arena *a) {
+    const Tape *t = s->tape;
+    Dropped *list = ARENA_ARRAY(a, (size_t)t->num_values + 1, Dropped);
+    bool *dropped = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
+    int count = 0;
+    for (int v = 0; v < t->num_values; v++)
+        if (s->best[v])
+            list[count++] = (Dropped){t->value[v].cost, v};
+    qsort(list, (size_t)count, sizeof *list, by_cost);
+    int tries = WORK / (t->num_values + 1);
+    for (int i = 0; i < count && i < tries; i++) {
+        memcpy(dropped, s->best, (size_t)t->num_values * sizeof *dropped);
+        dropped[list[i].value] = false;
+        consider(s, dropped);
+    }
+}
+
+bool *recompute_choose(const Tape *t, int64_t room, Arena *a) {
+    Search s = {.tape = t,
+                .room = room,
+                .crossing = find_crossing(t, a),
+                .best = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool),
+                .peak = INT64_MAX};
+    bool fits = consider(&s, s.best);
+    if (!fits || room == 0)
+        find_part(&s);
+    for (s.segments = 1; !fits && room > 0 && s.segments < MOST_SEGMENTS;
+         s.segments += 1 + s.segments / 4)
+        find_part(&s);
+    if (room == 0)
+        s.room = s.peak;
+    keep_more(&s, a);
+    return s.best;
+}

@@ -1,0 +1,114 @@
+// The graph with what is made again in its place: right before the launch that
+// asks for it, as a launch of its own with a copy of the nodes that it takes.
+
+#include "passes/recompute.h"
+
+typedef struct {
+    const Tape *tape;
+    Arena *arena;
+    Graph *g;
+    NodeId *now;   // of each old node
+    NodeId *again; // ... made again, or NO_NODE
+    NodeId *seen;  // ... for the launch that is being placed
+    NodeId next;   // the first old node that is not placed
+    int group;
+} Rebuild;
+
+static NodeId copy(Rebuild *r, NodeId n, const NodeId *arg, int group,
+                   bool again) {
+    Node d = r->tape->g->node[n];
+    d.arg = arg;
+    d.group = group;
+    r->g->at = d.from;
+    r->g->at.backward |= again;
+    return graph_add(r->g, d);
+}
+
+// What old node n, which is in memory, is for a launch after the split.  Views
+// of what was made again are made again too.
+static NodeId seen_late(Rebuild *r, NodeId n) {
+    const Graph *old = r->tape->g;
+    if (r->again[node_base(old, n)] == NO_NODE)
+        return r->now[n];
+    if (r->again[n] == NO_NODE) {
+        NodeId arg = seen_late(r, old->node[n].arg[0]);
+        r->again[n] = copy(r, n, &arg, -1, true);
+    }
+    return r->again[n];
+}
+
+// Places those nodes of a group that are wanted; NULL: all of them.  own[]
+// receives what they become.  Operands come first, so that a group stays a run.
+static void place_nodes(Rebuild *r, const Group *group, const bool *wanted,
+                        bool late, NodeId last, NodeId *own) {
+    const Graph *old = r->tape->g;
+    for (NodeId n = group->first; n <= last; n++)
+        for (int i = 0; i < old->node[n].num_args; i++) {
+            NodeId arg = old->node[n].arg[i];
+            bool used = !wanted || wanted[n - group->first];
+            if (used && arg < group->first)
+                r->seen[arg] = late ? seen_late(r, arg) : r->now[arg];
+        }
+    for (NodeId n = group->first; n <= last; n++) {
+        const Node *d = &old->node[n];
+        NodeId *arg = ARENA_ARRAY(r->arena, (size_t)d->num_args + 1, NodeId);
+        if (wanted && !wanted[n - group->first])
+            continue;
+        for (int i = 0; i < d->num_args; i++)
+            arg[i] = d->arg[i] < group->first ? r->seen[d->arg[i]]
+                                              : own[d->arg[i] - group->first];
+        own[n - group->first] = copy(r, n, arg, r->group, wanted != NULL);
+    }
+    r->group++;
+}
+
+static void place_again(Rebuild *r, int v) {
+    NodeId node = r->tape->value[v].node;
+    const Group *group = &r->tape->group[r->tape->value[v].made];
+    const bool *wanted = group_own(r->tape->g, group, node, r->arena);
+    NodeId *own = ARENA_ARRAY(r->arena, node - group->first + 1, NodeId);
+    place_nodes(r, group, wanted, true, node, own);
+    r->again[node] = own[node - group->first];
+}
+
+// Leaves, views and outputs up to old node `end`.
+static void place_others(Rebuild *r, NodeId end) {
+    for (; r->next < end; r->next++) {
+        const Node *d = &r->tape->g->node[r->next];
+        NodeId *arg = ARENA_ARRAY(r->arena, (size_t)d->num_args + 1, NodeId);
+        for (int i = 0; i < d->num_args; i++)
+            arg[i] = r->now[d->arg[i]];
+        r->now[r->next] = copy(r, r->next, arg, -1, false);
+    }
+}
+
+static void place_group(Rebuild *r, int k) {
+    const Group *group = &r->tape->group[k];
+    place_nodes(r, group, NULL, k >= r->tape->split, group->last,
+                &r->now[group->first]);
+    r->next = group->last + 1;
+}
+
+Graph *recompute_place(const Tape *t, const bool *dropped, Arena *a) {
+    Rebuild r = {.tape = t,
+                 .arena = a,
+                 .g = graph_like(t->g),
+                 .now = ARENA_ARRAY(a, t->g->count, NodeId),
+                 .again = ARENA_ARRAY(a, t->g->count, NodeId),
+                 .seen = ARENA_ARRAY(a, t->g->count, NodeId)};
+    Replay replay = tape_replay(t, dropped, a);
+    for (NodeId n = 0; n < t->g->count; n++)
+        r.again[n] = NO_NODE;
+    int k = 0; // the launch of the step that comes next
+    for (int i = 0; i < replay.num_turns; i++) {
+        if (k < t->count)
+            place_others(&r, t->group[k].first);
+        if (replay.turn[i].group < 0) {
+            place_again(&r, replay.turn[i].value);
+            continue;
+        }
+        place_group(&r, k++);
+    }
+    place_others(&r, t->g->count);
+    return r.g;
+}

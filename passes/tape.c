@@ -1,0 +1,231 @@
+// Tape: the launches of a step in order, and what lives between them.
+
+#include "passes/lifetime.h"
+#include "passes/passes.h"
+#include "passes/recompute.h"
+
+// Flops that take a GPU as long as a byte of memory traffic: f16 on tensor
+// cores, from a T4 to an H200 within a quarter.
+enum { FLOPS_OF_A_BYTE = 160 };
+
+// ---- values ----
+
+// A result that depends on how blocks are finished, or is added to what is
+// there, is not made twice.
+static bool is_repeatable(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    unsigned facts = op_info[d->op].facts;
+    if (d->op == OP_scratch || node_int(d, ATTR_accumulate, 0))
+        return false;
+    if (facts & (EFFECT | SCATTERS))
+        return false;
+    return !(facts & REDUCES) ||
+           (d->op != OP_all_finite && reduce_extent(g, n) == OVER_ROW);
+}
+
+bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a) {
+    bool *own = ARENA_ARRAY(a, (size_t)(n - group->first) + 1, bool);
+    own[n - group->first] = true;
+    for (NodeId m = n + 1; m-- > group->first;)
+        for (int i = 0; own[m - group->first] && i < g->node[m].num_args; i++)
+            if (g->node[m].arg[i] >= group->first)
+                own[g->node[m].arg[i] - group->first] = true;
+    return own;
+}
+
+// What making value v again reads and costs.
+static void find_needs(Tape *t, Value *v, const Group *group, int *seen,
+                       Arena *a) {
+    const Graph *g = t->g;
+    const bool *own = group_own(g, group, v->node, a);
+    int *need = ARENA_ARRAY(a, (size_t)group->num_inputs + 1, int);
+    int64_t flops = 0;
+    v->again = true;
+    v->cost = v->bytes;
+    for (NodeId n = group->first; n <= v->node; n++) {
+        if (!own[n - group->first])
+            continue;
+        v->again &= is_repeatable(g, n);
+        v->calls |= (op_info[g->node[n].op].facts & CALLS) != 0;
+        flops += node_flops(g, n);
+        for (int i = 0; i < g->node[n].num_args; i++) {
+            NodeId base = node_base(g, g->node[n].arg[i]);
+            if (base >= group->first || node_immediate(&g->node[base]) ||
+                seen[base] == (int)v->node)
+                continue;
+            seen[base] = (int)v->node;
+            v->cost += graph_bytes(g, g->node[base].type);
+            if (t->place[base] >= 0)
+                need[v->num_needs++] = t->place[base];
+        }
+    }
+    v->cost += flops / FLOPS_OF_A_BYTE;
+    v->need = need;
+}
+
+static void find_values(Tape *t, Arena *a) {
+    int *seen = ARENA_ARRAY(a, t->g->count, int);
+    for (NodeId n = 0; n < t->g->count; n++)
+        t->place[n] = -1;
+    for (int k = 0; k < t->count; k++) {
+        const Group *group = &t->group[k];
+        for (int i = 0; i < group->num_inputs; i++) {
+            int at = t->place[group->input[i]];
+            if (at >= 0 && k < t->split)
+                t->value[at].forward = k;
+            else if (at >= 0)
+                t->value[at].kept = true;
+        }
+        for (int i = 0; i < group->num_outputs; i++) {
+            NodeId n = group->output[i];
+            t->place[n] = t->num_values;
+            Value *v = &t->value[t->num_values++];
+            *v = (Value){.node = n, .made = k, .forward = -1};
+            v->bytes = slot_bytes(t->g, n);
+            if (k < t->split)
+                find_needs(t, v, group, seen, a);
+        }
+    }
+}
+
+Tape tape_of(const Graph *g, Arena *a) {
+    Tape t = {.g = g, .arena = a};
+    t.group = graph_groups(g, a, &t.count);
+    while (t.split < t.count && !group_backward(g, &t.group[t.split]))
+        t.split++;
+    t.place = ARENA_ARRAY(a, g->count, int);
+    t.value = ARENA_ARRAY(a, (size_t)g->count + 1, Value);
+    find_values(&t, a);
+    for (NodeId n = 0; n < g->count; n++) {
+        int at = g->node[n].op == OP_output
+                     ? t.place[node_base(g, g->node[n].arg[0])]
+                     : -1;
+        if (at >= 0) {
+            t.value[at].kept = true;
+            t.value[at].again = false;
+        }
+    }
+    return t;
+}
+
+// ---- replay ----
+
+// When a value is there, as numbers of turns; from -1: never.
+typedef struct {
+    int from, to;
+} Life;
+
+typedef struct {
+    const Tape *tape;
+    const bool *dropped;
+    Life *first, *second; // of each value: as it was made, and made again
+    int *stack;
+    Replay *replay;
+} Run;
+
+static void read_value(Run *r, int v, bool again) {
+    Life *life = again && r->dropped[v] ? &r->second[v] : &r->first[v];
+    life->to = r->replay->num_turns;
+}
+
+static void take_turn(Run *r, int group, int value) {
+    r->replay->turn[r->replay->num_turns++] = (Turn){group, value};
+}
+
+// A value that v is made from and that is not there, or -1.
+static int find_missing(const Run *r, int v) {
+    const Value *value = &r->tape->value[v];
+    for (int i = 0; i < value->num_needs; i++) {
+        int need = value->need[i];
+        if (r->dropped[need] && r->second[need].from < 0)
+            return need;
+    }
+    return -1;
+}
+
+static void make_again(Run *r, int wanted) {
+    int height = 0;
+    r->stack[height++] = wanted;
+    while (height > 0) {
+        int v = r->stack[height - 1], missing = find_missing(r, v);
+        if (missing >= 0) {
+            r->stack[height++] = missing;
+            continue;
+        }
+        const Value *value = &r->tape->value[v];
+        for (int i = 0; i < value->num_needs; i++)
+            read_value(r, value->need[i], true);
+        r->second[v].from = r->second[v].to = r->replay->num_turns;
+        r->replay->cost += value->cost;
+        take_turn(r, -1, v);
+        height--;
+    }
+}
+
+static void launch(Run *r, int k) {
+    const Tape *t = r->tape;
+    const Group *group = &t->group[k];
+    bool after = k >= t->split;
+    for (int i = 0; i < group->num_inputs && after; i++) {
+        int v = t->place[group->input[i]];
+        if (v >= 0 && r->dropped[v] && r->second[v].from < 0)
+            make_again(r, v);
+    }
+    for (int i = 0; i < group->num_inputs; i++)
+        if (t->place[group->input[i]] >= 0)
+            read_value(r, t->place[group->input[i]], after);
+    for (int i = 0; i < group->num_outputs; i++) {
+        Life *life = &r->first[t->place[group->output[i]]];
+        life->from = life->to = r->replay->num_turns;
+    }
+    take_turn(r, k, -1);
+}
+
+static void keep_outputs(Run *r) {
+    const Graph *g = r->tape->g;
+    for (NodeId n = 0; n < g->count; n++) {
+        if (g->node[n].op != OP_output)
+            continue;
+        int v = r->tape->place[node_base(g, g->node[n].arg[0])];
+        if (v >= 0)
+            r->first[v].to = r->replay->num_turns;
+    }
+}
+
+static int64_t find_peak(const Run *r, Arena *a) {
+    int turns = r->replay->num_turns;
+    int64_t *change = ARENA_ARRAY(a, (size_t)turns + 2, int64_t);
+    for (int v = 0; v < r->tape->num_values; v++)
+        for (int i = 0; i < 2; i++) {
+            Life life = i ? r->second[v] : r->first[v];
+            if (life.from < 0)
+                continue;
+            change[life.from] += r->tape->value[v].bytes;
+            change[life.to + 1] -= r->tape->value[v].bytes;
+        }
+    int64_t live = 0, peak = 0;
+    for (int i = 0; i <= turns; i++) {
+        live += change[i];
+        peak = live > peak ? live : peak;
+    }
+    return peak;
+}
+
+Replay tape_replay(const Tape *t, const bool *dropped, Arena *a) {
+    Replay replay = {0};
+    size_t count = (size_t)t->num_values + 1;
+    replay.turn = ARENA_ARRAY(a, (size_t)t->count + count, Turn);
+    Run r = {.tape = t,
+             .dropped = dropped,
+             .first = ARENA_ARRAY(a, count, Life),
+             .second = ARENA_ARRAY(a, count, Life),
+             .stack = ARENA_ARRAY(a, count, int),
+             .replay = &replay};
+    for (int v = 0; v < t->num_values; v++)
+        r.first[v].from = r.second[v].from = -1;
+    for (int k = 0; k < t->count; k++)
+        launch(&r, k);
+    keep_outputs(&r);
+    replay.peak = find_peak(&r, a);
+    return replay;
+}

@@ -1,0 +1,69 @@
+#!/bin/sh
+# Limits of memory: what fits, what is said of what does not, and the largest
+# batch, with which the model fits while it does not with one more.
+set -u
+
+cd "$SINTER_SOURCE/models" || exit 1
+failed=0
+
+fail() {
+    echo "limit: $*" >&2
+    failed=1
+}
+
+# status STATUS TEXT WORD...: runs sinter check; its output holds TEXT.
+status() {
+    want=$1
+    text=$2
+    shift 2
+    found=$("$SINTER" check "$@" 2>&1)
+    got=$?
+    if [ $got -ne "$want" ]; then
+        fail "status $got, not $want: check $*"
+    fi
+    case $found in
+    *"$text"*) ;;
+    *) fail "no '$text' from check $*: $found" ;;
+    esac
+}
+
+for size in 8Gib GiB -1 0 0.2 1e9 0x10 '' 9999999999TiB '8 GiB x'; do
+    status 2 "needs a size as 8GiB or 500MB" lenet.net "--memory=$size"
+done
+for size in 8GiB '8 GiB' 1.5GB 500MB 99999999B 1TiB 88888888; do
+    status 0 "" lenet.net "--memory=$size"
+done
+
+# number KEY WORD...: of what sinter check --json says.
+number() {
+    key=$1
+    shift
+    "$SINTER" check --json "$@" 2>/dev/null |
+        grep -o "\"$key\": [0-9]*" | head -n 1 | sed 's/.* //'
+}
+
+# largest FILE SIZE SETTING...: the largest batch fits, the next does not.
+largest() {
+    file=$1
+    memory=--memory=$2
+    shift 2
+    batch=$(number max_batch "$file" "$memory" --max-batch "$@")
+    status 0 "" "$file" "$memory" "$@" --set "batch=$batch"
+    status 5 "would fit" "$file" "$memory" "$@" --set "batch=$((batch + 1))"
+    kept=$(number max_batch_kept "$file" "$memory" --max-batch "$@")
+    [ "$kept" -le "$batch" ] || fail "$file: $kept without, $batch with"
+    never=--set=recompute=none
+    status 0 "" "$file" "$memory" "$@" $never --set "batch=$kept"
+    status 5 "with \`recompute = none\`" "$file" "$memory" "$@" $never \
+        --set "batch=$((kept + 1))"
+}
+
+largest lenet.net 4MiB
+largest lenet.net 4MiB --target=host
+largest resnet9.net 64MiB --set width=16
+largest mlp.net 12MB --set precision=f32
+status 5 "no batch would fit" lenet.net --memory=1KiB
+status 0 "largest batch" lenet.net --max-batch --memory=8MiB
+status 0 "largest batch     0 in" lenet.net --max-batch --memory=1KiB
+
+exit $failed

@@ -1,0 +1,73 @@
+// A limit of memory: what is said when no plan fits, and the largest batch for
+// which one does.
+#include "tools/tools.h"
+
+#include <inttypes.h>
+
+enum { MOST_BATCH = 1 << 30 };
+
+// The arena of the model with another batch; INT64_MAX where there is no such
+// batch.
+static int64_t arena_of_batch(const Arguments *arguments, int64_t batch,
+                              bool keep) {
+    Arena *a = arena_new();
+    Diagnostics diags = diag_new(a);
+    Setting set[MAX_SETTINGS + 1];
+    int count = 0;
+    int64_t bytes = INT64_MAX;
+    for (; count < arguments->num_settings; count++)
+        set[count] = arguments->set[count];
+    set[count++] = (Setting){"batch", arena_format(a, "%" PRId64, batch)};
+    Program *p = frontend_load(a, arguments->operand[0], set, count, &diags);
+    if (p != NULL) {
+        if (keep)
+            p->recipe.recompute = RECOMPUTE_NONE;
+        PassOptions o = plan_options(p, arguments, target_of(arguments));
+        bytes = program_plan(p, &o)->arena_bytes;
+    }
+    arena_free(a);
+    return bytes;
+}
+
+int64_t batch_largest(const Arguments *arguments, const Program *p,
+                      int64_t memory, bool keep) {
+    Arguments within = *arguments;
+    int64_t fits = 0, over = 1, batch = p->recipe.batch;
+    within.memory = memory;
+    while (over < MOST_BATCH && arena_of_batch(&within, over, keep) <= memory) {
+        fits = over;
+        over = over < batch ? batch : 2 * over;
+    }
+    while (over - fits > 1) {
+        int64_t middle = fits + (over - fits) / 2;
+        if (arena_of_batch(&within, middle, keep) <= memory)
+            fits = middle;
+        else
+            over = middle;
+    }
+    return fits;
+}
+
+static const char *advice(Arena *a, const Arguments *arguments,
+                          const Program *p) {
+    int64_t batch = batch_largest(arguments, p, arguments->memory, false);
+    return batch > 0
+               ? arena_format(a, "a batch of %" PRId64 " would fit", batch)
+               : "no batch would fit";
+}
+
+bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
+               const Plan *plan) {
+    const double mib = 1 << 20;
+    if (arguments->memory == 0 || plan->arena_bytes <= arguments->memory)
+        return true;
+    fprintf(stderr,
+            "sinter: a batch of %" PRId64
+            " needs %.1f MiB of memory on %s%s, there are %.1f MiB; %s\n",
+            p->recipe.batch, (double)plan->arena_bytes / mib, plan->device,
+            p->recipe.recompute == RECOMPUTE_NONE
+                ? " with `recompute = none`"
+                : " even when values are made again",
+            (double)arguments->memory / mib, advice(a, arguments, p));
+    return false;
+}
