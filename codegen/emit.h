@@ -58,6 +58,7 @@ typedef struct {
     NodeId *local_node; // in the order of their numbers
     NodeId *owner;      // of the group's scalars: the member, or NO_NODE
     NodeId member;      // the one that is being written, or NO_NODE
+    bool *awkward;      // of the group's nodes: computed one element at a time
     int num_indices;    // index variables so far
     Index *index;       // those that move_* and windows declare
     int num_declared, max_declared;
@@ -174,11 +175,14 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 // Writes the end of a kernel: the last block adds up what all have left.
 void sums_finish(Emit *e, Text *t);
 
-// ---- parts.c ----
+// ---- update.c, piece.c ----
 
 // The value of a reduction in a kernel over parts, from what a phase before has
 // left in the scratch.
 const char *parts_value(Emit *e, Scope *s, NodeId n, Place p);
+
+// The value of a slice of a tensor in memory, in such a kernel.
+const char *piece_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // ---- the skeletons: each writes the body of one kind of kernel ----
 void emit_grid(Emit *e, Text *t);

@@ -33,7 +33,7 @@ static Parameters find_parameters(Emit *e) {
                     ARENA_ARRAY(e->a, most, int),
                     ARENA_ARRAY(e->a, most, const char *),
                     ARENA_ARRAY(e->a, most, const char *), 0};
-    bool whole = group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK;
+    bool whole = group_has_parts(group->kind);
     if (whole)
         parameter(&p, NO_NODE, 0, "char *", "arena");
     for (int i = 0; i < group->num_inputs && !whole; i++) {

@@ -19,6 +19,10 @@ static bool reduces(const Emit *e, NodeId n) {
     return op_info[e->g->node[n].op].facts & REDUCES;
 }
 
+static bool stacks(const Emit *e, NodeId n) {
+    return op_info[e->g->node[n].op].facts & STACKS;
+}
+
 // ---- which tensors are together ----
 
 static NodeId find(NodeId *parent, NodeId n) {
@@ -42,14 +46,29 @@ static NodeId *find_members(const Emit *e) {
         parent[n] = n;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
-        for (int i = 0; i < d->num_args; i++) {
+        bool apart = is_scalar(e, n) || d->op == OP_slice || stacks(e, n);
+        for (int i = 0; i < d->num_args && !apart; i++) {
             NodeId base = node_base(e->g, d->arg[i]);
-            if (!is_scalar(e, n) && !is_scalar(e, base) &&
-                !node_immediate(&e->g->node[base]))
+            if (!is_scalar(e, base) && !node_immediate(&e->g->node[base]))
                 join(parent, n, base);
         }
     }
     return parent;
+}
+
+// What is computed from a slice that has to be read element by element.
+static bool *find_awkward(const Emit *e) {
+    size_t count = (size_t)(e->group->last - e->group->first) + 1;
+    bool *awkward = ARENA_ARRAY(e->a, count, bool);
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        const Node *d = &e->g->node[n];
+        bool *own = &awkward[n - e->group->first];
+        *own = d->op == OP_slice && piece_is_awkward(e, n);
+        for (int i = 0; i < d->num_args && !is_scalar(e, n); i++)
+            *own |=
+                is_own(e, d->arg[i]) && awkward[d->arg[i] - e->group->first];
+    }
+    return awkward;
 }
 
 // The member that the tensor of a reduction, or all scalars below a scalar,
@@ -84,6 +103,7 @@ NodeId *member_roots(Emit *e) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         e->owner[n - e->group->first] =
             is_scalar(e, n) ? find_owner(e, root, n) : NO_NODE;
+    e->awkward = find_awkward(e);
     return root;
 }
 
@@ -98,24 +118,6 @@ static NodeId scattered(const Emit *e, NodeId value) {
     return is_own(e, value) && e->g->node[value].op == OP_pad ? value : NO_NODE;
 }
 
-// Where element i of the pad's operand is in its result.
-static const char *scatter_offset(Emit *e, Scope *s, NodeId pad) {
-    const Node *d = &e->g->node[pad];
-    Type from = e->g->node[d->arg[0]].type;
-    Place p = {.rank = from.rank};
-    int64_t stride = 1;
-    for (int i = from.rank - 1; i >= 0; i--) {
-        const char *name = arena_format(e->a, "x%d", ++e->num_indices);
-        text_line(&s->before, "const int %s = i / %lld %% %lld + %lld;", name,
-                  (long long)stride, (long long)from.dim[i],
-                  (long long)node_ints(d, ATTR_low, i, 0));
-        p.dim[i] = d->type.dim[i];
-        p.index[i] = name;
-        stride *= from.dim[i];
-    }
-    return place_offset(e, p);
-}
-
 static void assign(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     DType type = d->type.dtype;
@@ -124,7 +126,11 @@ static void assign(Emit *e, Scope *s, NodeId n, Place p) {
     const char *x = value_at(e, s, from, p);
     const char *to = pointer_name(e, d->arg[0]);
     if (p.lanes == NULL) {
-        const char *at = pad == NO_NODE ? "i" : scatter_offset(e, s, pad);
+        const char *at =
+            pad == NO_NODE
+                ? "i"
+                : piece_offset(e, s, e->g->node[from].type,
+                               e->g->node[pad].type, &e->g->node[pad], "i");
         text_line(&s->after, "put_%s(%s + %s, %s);", access_suffix(type), to,
                   at, x);
         return;
@@ -144,32 +150,84 @@ static NodeId assigned(const Emit *e, NodeId n) {
 
 // ---- reductions ----
 
+static const char *whole(Emit *e, int64_t number) {
+    return number_text(e, arena_format(e->a, "%lld", (long long)number));
+}
+
 // Adds operand i of reduction n to what this part leaves in the scratch.
 // Lanes behind the end of the tensor are no part of it.
 static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Place p) {
     const char *sum = arena_format(e->a, "s%d", ++e->num_indices);
     const char *x = value_at(e, s, e->g->node[n].arg[i], p);
     bool finite = e->g->node[n].op == OP_all_finite;
-    text_line(&member->before, "float %s[VW];", sum);
-    text_line(&member->before, "LANES_DO(k, VW) %s[k] = 0.0f;", sum);
-    if (finite)
-        text_line(&s->lanes,
-                  "%s[k] += i + k < hi && !is_finite(%s) ? 1.0f : 0.0f;", sum,
-                  x);
+    const char *lanes = p.lanes != NULL ? p.lanes : "1";
+    text_line(&member->before, "float %s[%s];", sum, lanes);
+    text_line(&member->before, "LANES_DO(k, %s) %s[k] = 0.0f;", lanes, sum);
+    if (p.lanes == NULL)
+        text_line(&s->after,
+                  finite ? "%s[0] += !is_finite(%s) ? 1.0f : 0.0f;"
+                         : "%s[0] += %s;",
+                  sum, x);
     else
-        text_line(&s->lanes, "%s[k] += i + k < hi ? %s : 0.0f;", sum, x);
+        text_line(&s->lanes,
+                  finite
+                      ? "%s[k] += i + k < hi && !is_finite(%s) ? 1.0f : 0.0f;"
+                      : "%s[k] += i + k < hi ? %s : 0.0f;",
+                  sum, x);
     int64_t place = part_place(e->g, e->group, n, i);
-    const char *first =
-        number_text(e, arena_format(e->a, "%lld", (long long)place));
     text_line(&member->after,
-              "total_sum(part + %s + (at - first), %s, VW, shared, NT);", first,
-              sum);
+              "total_sum(part + %s + (at - first), %s, %s, shared, NT);",
+              whole(e, place), sum, lanes);
+}
+
+// ---- stacks ----
+
+// Whether operand i of a stack has the size of its place there.
+static bool fills_place(const Emit *e, NodeId n, int i) {
+    Type t = e->g->node[e->g->node[n].arg[i]].type, all = e->g->node[n].type;
+    return t.dim[0] == all.dim[1] && type_count(t) == all.dim[1] * all.dim[2] &&
+           type_count(t) % 64 == 0;
+}
+
+// Element i of the place of operand `operand`, which is 0 outside of it.
+static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Place p) {
+    const Node *d = &e->g->node[n];
+    Type t = e->g->node[d->arg[operand]].type;
+    int64_t columns = type_count(t) / t.dim[0];
+    const char *all = whole(e, d->type.dim[2]), *own = whole(e, columns);
+    text_line(&s->before, "const int r = i / %s, c = i %% %s;", all, all);
+    text_line(&s->before, "const int inside = r < %s && c < %s;",
+              whole(e, t.dim[0]), own);
+    text_line(&s->before, "const int x = inside ? r * %s + c : 0;", own);
+    p.index[0] = "x";
+    const char *x = value_at(e, s, d->arg[operand], p);
+    text_line(&s->after, "put_%s(p%u + %s + i, inside ? %s : 0.0f);",
+              access_suffix(d->type.dtype), n,
+              whole(e, operand * d->type.dim[1] * d->type.dim[2]), x);
+}
+
+static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
+    const Node *d = &e->g->node[n];
+    if (!fills_place(e, n, operand)) {
+        put_in_place(e, s, n, operand, p);
+        return;
+    }
+    const char *x = value_at(e, s, d->arg[operand], p);
+    const char *suffix = access_suffix(d->type.dtype);
+    const char *first = whole(e, operand * d->type.dim[1] * d->type.dim[2]);
+    if (p.lanes == NULL) {
+        text_line(&s->after, "put_%s(p%u + %s + i, %s);", suffix, n, first, x);
+        return;
+    }
+    text_line(&s->before, "float out[VW];");
+    text_line(&s->lanes, "out[k] = %s;", x);
+    text_line(&s->after, "store_%s(p%u + %s + i, out, VW);", suffix, n, first);
 }
 
 // ---- the text of a member ----
 
 // What a phase does to tensors of a member: an assignment, or operand `operand`
-// of a reduction.
+// of a reduction or a stack.
 typedef struct {
     NodeId node;
     int operand;
@@ -183,10 +241,13 @@ static int add_tasks(const Emit *e, NodeId n, int phase, Task *task,
     bool last = phase == e->group->phases - 1;
     if (d->op == OP_assign && !is_scalar(e, n) && last)
         task[count++] = (Task){n, 0, assigned(e, n)};
-    if (!reduces(e, n) || e->group->level[n - e->group->first] != phase)
+    bool now = stacks(e, n) ? last
+                            : reduces(e, n) &&
+                                  e->group->level[n - e->group->first] == phase;
+    if (!now)
         return count;
     for (int i = 0; i < d->num_args; i++)
-        if (!is_scalar(e, d->arg[i]))
+        if (!is_scalar(e, d->arg[i]) || stacks(e, n))
             task[count++] = (Task){n, i, d->arg[i]};
     return count;
 }
@@ -241,6 +302,32 @@ static const char *loop_text(Emit *e, Scope *member, Scope *s, bool single) {
     return text_string(&t);
 }
 
+// Whether a task takes one element at a time.
+static bool is_single(const Emit *e, Task t) {
+    const Node *d = &e->g->node[t.node];
+    if (d->op == OP_assign && scattered(e, d->arg[1]) != NO_NODE)
+        return true;
+    if (stacks(e, t.node) && !fills_place(e, t.node, t.operand))
+        return true;
+    return is_own(e, t.value) && e->awkward[t.value - e->group->first];
+}
+
+// How many elements a task walks over: all of the place in a stack.
+static int64_t task_elements(const Emit *e, Task t) {
+    Type all = e->g->node[t.node].type;
+    return stacks(e, t.node) ? all.dim[1] * all.dim[2]
+                             : type_count(e->g->node[t.value].type);
+}
+
+static void perform(Emit *e, Scope *member, Scope *s, Task t, Place p) {
+    if (e->g->node[t.node].op == OP_assign)
+        assign(e, s, t.node, p);
+    else if (stacks(e, t.node))
+        stack(e, s, t.node, t.operand, p);
+    else
+        reduce(e, member, s, t.node, t.operand, p);
+}
+
 static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
                          Member *m) {
     int mark = e->num_values, indent = kernel->before.indent + 2;
@@ -248,9 +335,8 @@ static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
     e->num_local = e->num_constants = e->max_constants = e->num_indices = 0;
     e->member = m->root;
     for (int i = 0; i < count; i++) {
-        m->elements = type_count(e->g->node[task[i].value].type);
-        single |= e->g->node[task[i].node].op == OP_assign &&
-                  scattered(e, e->g->node[task[i].node].arg[1]) != NO_NODE;
+        m->elements = task_elements(e, task[i]);
+        single |= is_single(e, task[i]);
     }
     Place p = {.rank = 1,
                .flat = true,
@@ -260,10 +346,7 @@ static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
     Scope *member = scope_new(e, kernel, IN_MEMBER, NULL, indent);
     Scope *s = scope_new(e, member, IN_ROW, "VW", indent + 1);
     for (int i = 0; i < count; i++)
-        if (e->g->node[task[i].node].op == OP_assign)
-            assign(e, s, task[i].node, p);
-        else
-            reduce(e, member, s, task[i].node, task[i].operand, p);
+        perform(e, member, s, task[i], p);
     m->text = loop_text(e, member, s, single);
     m->number = e->constant;
     m->num_numbers = e->num_constants;

@@ -36,6 +36,16 @@ Members members_write(Emit *e, Scope *kernel, NodeId *root, int phase);
 // Whether n is a tensor in memory; a view has the address of its base.
 bool is_pointer(const Emit *e, NodeId n);
 
+// ---- piece.c ----
+
+// Whether a slice can only be read one element at a time.
+bool piece_is_awkward(const Emit *e, NodeId n);
+
+// Where element `index` of a tensor of type `inner` is in one of type `outer`
+// that has `low` elements before it along each axis.
+const char *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
+                         const Node *low, const char *index);
+
 // ---- table.c ----
 
 // Writes the loop over parts with its switch, and the tables that it reads.

@@ -89,6 +89,11 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
         place = "";
         backward = false;
     }
+    if (group->kind == GROUP_STACK) {
+        words.word[0] = "stack";
+        words.count = 1;
+        backward = false;
+    }
     if (words.count == 0)
         word_add(&words, op_info[g->node[group->last].op].name);
     Text t = text_new(a);

@@ -430,7 +430,7 @@ static void write_rides(Writer *w, Text *t) {
 // ---- NAME.c: steps ----
 
 static int phase_of(const Graph *g, const Group *group) {
-    if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK)
+    if (group_has_parts(group->kind))
         return 2;
     return group_backward(g, group);
 }

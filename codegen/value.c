@@ -307,9 +307,9 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
         operand[i] = value_at(e, s, d->arg[i], place_broadcast(e, p, t));
     }
     if (d->op == OP_variance && e->local != NULL) {
-        const char *which =
-            number_text(e, arena_format(e->a, "%lld",
-                                   (long long)node_int(d, ATTR_number, 0)));
+        const char *which = number_text(
+            e,
+            arena_format(e->a, "%lld", (long long)node_int(d, ATTR_number, 0)));
         return value_set(e, s, n, p,
                          arena_format(e->a, "variance_of(%s, %s, %s, %s)",
                                       operand[0], operand[1], operand[2],
@@ -390,6 +390,8 @@ static const char *compute(Emit *e, Scope *at, NodeId n, Place p) {
         return pointwise(e, at, n, p);
     if ((facts & REDUCES) && e->owner != NULL)
         return parts_value(e, at, n, p);
+    if (d->op == OP_slice && e->owner != NULL)
+        return piece_value(e, at, n, p);
     if (facts & WINDOW)
         return window_value(e, at, n, p);
     return moved(e, at, n, p);

@@ -348,6 +348,18 @@ static void eval_moved(const Eval *e, int sign) {
     }
 }
 
+static void eval_stack(const Eval *e) {
+    int64_t rows = e->n->type.dim[1], columns = e->n->type.dim[2];
+    for (int64_t i = 0; i < type_count(e->n->type); i++)
+        e->out[i] = 0;
+    for (int k = 0; k < e->n->num_args; k++) {
+        Type t = arg_type(e, k);
+        int64_t own = type_count(t) / t.dim[0];
+        for (int64_t i = 0; i < type_count(t); i++)
+            e->out[(k * rows + i / own) * columns + i % own] = arg(e, k)[i];
+    }
+}
+
 // Where a shifted image reads row or column i of `size`: -1 for nowhere.
 // `reflect` mirrors once, without repeating the edge, then clamps.
 static int64_t shifted(int64_t i, int64_t size, const char *mode) {
@@ -734,6 +746,9 @@ static void eval_node(const Eval *e) {
         return;
     case OP_reshape:
         eval_copy(e);
+        return;
+    case OP_stack:
+        eval_stack(e);
         return;
     case OP_pad:
         eval_moved(e, -1);

@@ -154,7 +154,9 @@ static void describe(const Graph *g, const bool *stored, Group *group) {
             group->kind = GROUP_SCATTER;
         if (d->op == OP_assign)
             group->kind = GROUP_UPDATE;
-        if ((facts & OVERALL) && group->kind != GROUP_UPDATE)
+        if (facts & STACKS)
+            group->kind = GROUP_STACK;
+        if ((facts & OVERALL) && group->kind == GROUP_GRID)
             group->kind = GROUP_CHECK;
         if (d->op == OP_scratch)
             group->scratch = n;
@@ -202,7 +204,7 @@ static void collect(const Graph *g, const bool *stored, Arena *a, int *seen,
     group->num_reads = group->num_inputs;
     group->output = output;
     group->phases = 1;
-    if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK)
+    if (group_has_parts(group->kind))
         group_phases(g, a, group);
 }
 

@@ -12,6 +12,7 @@ typedef enum {
     GROUP_SCATTER, // rows by columns, to which rows are added by an index
     GROUP_UPDATE,  // assignments of many shapes in one launch
     GROUP_CHECK,   // all_finite or total over many tensors
+    GROUP_STACK,   // tensors of many shapes become one
 } GroupKind;
 
 // Axes of a reduction: each row of the last axis, all rows for each column, or
@@ -28,8 +29,8 @@ typedef struct {
     int num_inputs, num_outputs;
     const NodeId *input;  // stored nodes of other groups and leaves it reads
     const NodeId *output; // its nodes that are stored
-    int phases;           // 1, or those of an UPDATE: see parts.c
-    const int *level;     // UPDATE, CHECK: the phase of each of its nodes
+    int phases;           // 1, or those of a group over parts: see parts.c
+    const int *level;     // of these groups: the phase of each node
     int num_reads;
     const NodeId *read; // inputs, once for each phase that reads them
 } Group;
@@ -80,7 +81,9 @@ Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
 // A launch in phases has two, as blocks are counted at its barriers too.
 #define TICKETS "run.tickets."
 
-// ---- parts.c: what UPDATE and CHECK walk over ----
+// ---- parts.c: what UPDATE, CHECK and STACK walk over ----
+
+bool group_has_parts(GroupKind kind);
 
 // They cut each tensor into parts.  A block takes every gridDim.x-th part, so
 // that a result does not depend on the number of blocks.
@@ -93,7 +96,7 @@ int64_t parts_of(const Graph *g, NodeId n);
 // The place in the scratch of the first part of operand i of reduction n.
 int64_t part_place(const Graph *g, const Group *group, NodeId n, int i);
 
-// Finds the phases of an UPDATE or CHECK group, and what they read.
+// Finds the phases of such a group, and what they read.
 void group_phases(const Graph *g, Arena *a, Group *group);
 
 // Blocks for so many parts.  A barrier of the whole grid needs all blocks of a

@@ -73,6 +73,7 @@ enum {
     CALLS = 4096,     // done by a library
     SCATTERS = 8192,  // an element of the operand is added to one elsewhere
     OVERALL = 16384,  // one number about any tensors, of whatever shapes
+    STACKS = 32768,   // tensors of several shapes become one
 };
 
 typedef struct Graph Graph;

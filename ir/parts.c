@@ -1,11 +1,11 @@
-// Parts: what UPDATE and CHECK groups walk over, and when.
+// Parts: what UPDATE, CHECK and STACK groups walk over, and when.
 //
 // A number about tensors, as the norm of all gradients, is ready only when all
 // parts have been looked at.  So an update has a phase for such numbers, one
 // more for those that are computed from other ones, and a last phase in which
-// tensors are assigned; between two phases every block waits for all others.
-// What a phase learns of a part is left in the scratch, and whoever needs the
-// number adds the parts up in their order.
+// tensors are assigned or stacked; between two phases every block waits for all
+// others. What a phase learns of a part is left in the scratch, and whoever
+// needs the number adds the parts up in their order.
 
 #include "ir/group.h"
 
@@ -14,6 +14,10 @@ enum {
     DEVICE_BLOCKS = 528, // four for each multiprocessor of 132
     RESIDENT = 264       // two, which PHASED kernels are compiled for
 };
+
+bool group_has_parts(GroupKind kind) {
+    return kind == GROUP_UPDATE || kind == GROUP_CHECK || kind == GROUP_STACK;
+}
 
 int64_t part_count(int64_t elements) {
     return elements <= PART_ELEMENTS
@@ -70,6 +74,11 @@ static void mark_reads(const Graph *g, const Group *group, NodeId n,
     }
 }
 
+static bool ends_group(const Graph *g, NodeId n) {
+    return g->node[n].op == OP_assign ||
+           (op_info[g->node[n].op].facts & STACKS);
+}
+
 // Appends what a phase reads to group->read.  What it begins at are the
 // reductions of that level, or in the last phase the assignments.
 static void find_reads(const Graph *g, Arena *a, Group *group, int phase,
@@ -78,9 +87,9 @@ static void find_reads(const Graph *g, Arena *a, Group *group, int phase,
         ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, bool);
     bool *read = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = group->last + 1; n-- > group->first;) {
-        bool begins = reduces(g, n) ? group->level[n - group->first] == phase
-                                    : g->node[n].op == OP_assign &&
-                                          phase == group->phases - 1;
+        bool begins = reduces(g, n)
+                          ? group->level[n - group->first] == phase
+                          : ends_group(g, n) && phase == group->phases - 1;
         if (begins || needed[n - group->first])
             mark_reads(g, group, n, needed, read);
     }

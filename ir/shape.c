@@ -254,6 +254,22 @@ const char *shape_reshape(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
+const char *shape_stack(const Graph *g, const Node *n, Type *out) {
+    if (out->rank != 3 || out->dim[0] != n->num_args)
+        return unfit(g, "it needs an axis for its operands, rows and columns",
+                     *out);
+    out->dtype = operand(g, n, 0).dtype;
+    for (int i = 0; i < n->num_args; i++) {
+        Type t = operand(g, n, i);
+        int64_t rows = t.rank > 0 ? t.dim[0] : 0;
+        if (t.dtype != out->dtype || rows == 0)
+            return unfit(g, "its operands must be matrices of one type", t);
+        if (rows > out->dim[1] || type_count(t) / rows > out->dim[2])
+            return differ(g, "an operand is too large", t, *out);
+    }
+    return NULL;
+}
+
 // Adds sign times low and high to each dimension.
 static const char *resize(const Graph *g, const Node *n, int sign, Type *out) {
     const Attr *low = node_attr(n, ATTR_low), *high = node_attr(n, ATTR_high);

@@ -171,9 +171,9 @@ static void keep_apart(Fuse *f) {
     }
 }
 
-// Below an assignment, or a number that its kernel computes, what is neither
-// such an element nor a scalar is stored first.  A pad directly below it is a
-// store to other addresses.
+// Below an assignment, a stack or a number that its kernel computes, what is
+// neither such an element nor a scalar is stored first.  A pad directly below
+// it is a store to other addresses.
 static void store_for_update(Fuse *f) {
     bool *updating = ARENA_ARRAY(f->scratch, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
@@ -184,7 +184,8 @@ static void store_for_update(Fuse *f) {
                 value = at(f, value)->arg[0];
             updating[value] = true;
         }
-        for (int i = 0; i < d->num_args && f->joined[n]; i++)
+        bool walks = f->joined[n] || (facts(f, n) & STACKS);
+        for (int i = 0; i < d->num_args && walks; i++)
             updating[d->arg[i]] = true;
         if (!updating[n] || !is_inline(f, n) || f->stored[n])
             continue;
@@ -251,6 +252,8 @@ static GroupKind root_kind(const Fuse *f, NodeId n) {
         return GROUP_SCATTER;
     if (facts(f, n) & OVERALL)
         return GROUP_CHECK;
+    if (facts(f, n) & STACKS)
+        return GROUP_STACK;
     return f->row[n] != NO_NODE ? GROUP_ROWS : GROUP_GRID;
 }
 

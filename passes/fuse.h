@@ -121,7 +121,7 @@ bool find_again(Fuse *f, int k, int *reader);
 // Which pads are but stores to other addresses.
 bool *find_scattered(const Fuse *f);
 
-// Which reductions the kernel of the update computes.
+// Which reductions the kernel of the update or of a stack computes.
 bool *find_joined(const Fuse *f);
 
 // One of them that a value in memory needs as well by now, or that shares no
@@ -129,7 +129,7 @@ bool *find_joined(const Fuse *f);
 NodeId find_left(const Fuse *f);
 
 // Whether n is computed element by element over its own shape, as what is
-// assigned.
+// assigned or stacked.
 bool fits_update(const Fuse *f, NodeId n);
 
 // ---- fuse_place.c ----

@@ -51,7 +51,8 @@ static void find_members(Fuse *f) {
     }
 }
 
-// Reductions of an UPDATE or CHECK leave a number for each part in the scratch.
+// Reductions of a kernel over parts leave a number for each part in the
+// scratch.
 static int64_t scratch_parts(const Fuse *f, const Cluster *c) {
     int64_t parts = 0;
     for (int i = 0; i < c->num_members; i++) {
@@ -72,7 +73,7 @@ static bool has_joined(const Fuse *f, const Cluster *c) {
 static bool needs_scratch(const Fuse *f, const Cluster *c) {
     if (c->kind == GROUP_CHECK)
         return true;
-    if (c->kind == GROUP_UPDATE)
+    if (group_has_parts(c->kind))
         return has_joined(f, c);
     for (int i = 0; i < c->num_roots; i++)
         if ((facts(f, c->root[i]) & REDUCES) && !reduces_rows(f, c->root[i]))
@@ -82,7 +83,7 @@ static bool needs_scratch(const Fuse *f, const Cluster *c) {
 
 // An update in phases counts blocks at its barriers too.
 static int num_tickets(const Fuse *f, const Cluster *c) {
-    if (c->kind == GROUP_UPDATE && has_joined(f, c))
+    if (has_joined(f, c))
         return 2;
     if (c->kind == GROUP_UPDATE)
         for (int i = 0; i < c->num_roots; i++)
@@ -95,7 +96,7 @@ static int num_tickets(const Fuse *f, const Cluster *c) {
 static Type scratch_type(const Fuse *f, const Cluster *c) {
     int host = space_grid(c->space, true), other = space_grid(c->space, false);
     int64_t dim[2] = {host > other ? host : other, 0};
-    if (c->kind == GROUP_CHECK || c->kind == GROUP_UPDATE)
+    if (group_has_parts(c->kind))
         return type_of(F32, 1, (int64_t[]){scratch_parts(f, c)});
     for (int i = 0; i < c->num_roots; i++) {
         NodeId n = c->root[i];

@@ -1,13 +1,25 @@
-// Which reductions the launch of all updates computes, in a phase before the
-// one that assigns.
+// Which reductions a kernel over parts computes, in a phase before the one that
+// assigns or stacks.
 //
-// They are numbers that nothing but assignments needs: whether gradients are
-// finite, and norms.  A sum over what the update reads anyway is made there;
-// any other is better made by a kernel that has its operand at hand.
+// They are numbers that nothing else needs: whether gradients are finite, and
+// norms.  A sum over what the kernel reads anyway is made there; any other is
+// better made by a kernel that has its operand at hand.
 
 #include "passes/fuse.h"
 
+// A piece of what a library left is read where it lies.
+static bool is_piece(const Fuse *f, NodeId n) {
+    if (at(f, n)->op != OP_slice)
+        return false;
+    NodeId base = at(f, n)->arg[0];
+    while (facts(f, base) & VIEW)
+        base = at(f, base)->arg[0];
+    return (facts(f, base) & CALLS) && count_of(f, n) > 1;
+}
+
 bool fits_update(const Fuse *f, NodeId n) {
+    if (is_piece(f, n))
+        return true;
     if (!(facts(f, n) & (POINTWISE | VIEW)))
         return false;
     for (int i = 0; i < at(f, n)->num_args; i++) {
@@ -36,34 +48,50 @@ bool *find_scattered(const Fuse *f) {
     return otherwise;
 }
 
-// Whether something other than assignments and numbers for them needs a node,
-// as every value in memory does.
-static bool *find_needed(const Fuse *f) {
-    bool *needed = ARENA_ARRAY(f->scratch, f->old->count, bool);
+// The kernel that alone needs each node: a stack, or that of the update, which
+// is numbered as a node more than there are.  NO_NODE is none; a value in
+// memory is needed by many.
+static NodeId *find_users(const Fuse *f) {
+    NodeId update = f->old->count, many = f->old->count + 1;
+    NodeId *user = ARENA_ARRAY(f->scratch, f->old->count, NodeId);
+    for (NodeId n = 0; n < f->old->count; n++)
+        user[n] = NO_NODE;
     for (NodeId n = f->old->count; n-- > 0;) {
         const Node *d = at(f, n);
-        bool passes = d->op == OP_assign || fits_update(f, n) ||
-                      is_candidate(f, n) || f->scattered[n];
-        bool needs = !passes || needed[n] || (f->stored[n] && !is_leaf(f, n));
-        for (int i = 0; i < d->num_args; i++)
-            needed[d->arg[i]] |= needs;
+        bool stored = f->stored[n] && !is_leaf(f, n);
+        bool passes =
+            fits_update(f, n) || is_candidate(f, n) || f->scattered[n];
+        NodeId own = d->op == OP_assign       ? update
+                     : (facts(f, n) & STACKS) ? n
+                     : !passes || stored      ? many
+                                              : user[n];
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId *of = &user[d->arg[i]];
+            *of = *of == NO_NODE || *of == own ? own
+                  : own == NO_NODE             ? *of
+                                               : many;
+        }
     }
-    return needed;
+    return user;
 }
 
-// Nodes that assignments are computed from, element by element.
+static bool has_one_user(const Fuse *f, const NodeId *user, NodeId n) {
+    return user[n] != NO_NODE && user[n] <= f->old->count;
+}
+
+// Nodes that assignments and stacks are computed from, element by element.
 static bool *find_touched(const Fuse *f) {
     bool *touched = ARENA_ARRAY(f->scratch, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
         const Node *d = at(f, n);
-        bool begins = d->op == OP_assign;
+        bool begins = d->op == OP_assign || (facts(f, n) & STACKS);
         for (int i = 0; i < d->num_args; i++)
             touched[d->arg[i]] |= begins || (touched[n] && fits_update(f, n));
     }
     return touched;
 }
 
-// Whether computing a node reads no tensor that assignments do not read.
+// Whether computing a node reads no tensor that they do not read.
 static bool *find_covered(const Fuse *f) {
     bool *covered = find_touched(f);
     for (NodeId n = 0; n < f->old->count; n++) {
@@ -80,20 +108,21 @@ bool *find_joined(const Fuse *f) {
     bool *joined = ARENA_ARRAY(f->scratch, f->old->count, bool);
     bool any = false;
     for (NodeId n = 0; n < f->old->count; n++)
-        any |= at(f, n)->op == OP_assign;
+        any |= is_candidate(f, n);
     if (!any || f->options->level == 0)
         return joined;
-    bool *needed = find_needed(f), *covered = find_covered(f);
+    NodeId *user = find_users(f);
+    bool *covered = find_covered(f);
     for (NodeId n = 0; n < f->old->count; n++)
-        joined[n] = is_candidate(f, n) && !needed[n] &&
+        joined[n] = is_candidate(f, n) && has_one_user(f, user, n) &&
                     ((facts(f, n) & OVERALL) || covered[at(f, n)->arg[0]]);
     return joined;
 }
 
 NodeId find_left(const Fuse *f) {
-    bool *needed = find_needed(f);
+    NodeId *user = find_users(f);
     for (NodeId n = 0; n < f->old->count; n++)
-        if (f->joined[n] && (needed[n] || f->apart[n]))
+        if (f->joined[n] && (!has_one_user(f, user, n) || f->apart[n]))
             return n;
     return NO_NODE;
 }

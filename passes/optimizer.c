@@ -2,9 +2,9 @@
 //
 //   needs   gradient(param, value) nodes whose values carry the loss scale
 //   keeps   every other node and its value
-//   leaves  assign nodes at the end, in the order of the optimizer nodes, and
-//           states of kind "optimizer" named for their parameter; no optimizer,
-//           accumulated, clip or gradient
+//   leaves  assign nodes at the end, in the order of the optimizer nodes but
+//           for muon's, which come last, and states of kind "optimizer" named
+//           for their parameter; no optimizer, accumulated, clip or gradient
 //
 // Gradients are added to those that wait, divided by the loss scale, multiplied
 // by their share, then clipped, then used; each rule
@@ -106,7 +106,6 @@ static UpdateRule *rule_of(Op op) {
         [OP_accumulate] = update_accumulate,
         [OP_sgd] = update_sgd,
         [OP_adam] = update_adam,
-        [OP_muon] = update_muon,
     };
     return rule[op];
 }
@@ -119,6 +118,8 @@ Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *gradient = find_gradients(g, now, scratch);
     unscale(out, g, gradient, now, scratch);
     clip(out, g, gradient, now, scratch);
+    Update *together = ARENA_ARRAY(scratch, g->count, Update);
+    int count = 0;
     for (NodeId n = 0; n < g->count; n++) {
         if (!is_optimizer(g, n) || gradient[g->node[n].arg[0]] == NO_NODE)
             continue;
@@ -129,7 +130,11 @@ Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
                     .rate = from.num_args > 1 ? from.arg[1] : NO_NODE,
                     .gradient = gradient[g->node[n].arg[0]]};
         out->at = from.from;
-        rule_of(from.op)(&u);
+        if (from.op == OP_muon)
+            together[count++] = u;
+        else
+            rule_of(from.op)(&u);
     }
+    update_together(together, count, scratch);
     return out;
 }

@@ -40,8 +40,13 @@ static bool contracts(const Graph *g, NodeId n) {
     return op_info[g->node[n].op].facts & CONTRACTS;
 }
 
-static bool is_view(const Graph *g, NodeId n) {
-    return op_info[g->node[n].op].facts & VIEW;
+static bool is_stack(const Graph *g, NodeId n) {
+    return op_info[g->node[n].op].facts & STACKS;
+}
+
+// Whether n is the same numbers as its operands.
+static bool is_same(const Graph *g, NodeId n) {
+    return (op_info[g->node[n].op].facts & VIEW) || is_stack(g, n);
 }
 
 // Which nodes depend on the data: one value for each sample, not one for all.
@@ -64,7 +69,7 @@ static bool *find_narrow(const Graph *g, Arena *scratch) {
     bool *bulk = find_bulk(g, scratch);
     bool *narrow = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = g->count; n-- > 0;)
-        if (!is_full(g, n) && (contracts(g, n) || (is_view(g, n) && narrow[n])))
+        if (!is_full(g, n) && (contracts(g, n) || (is_same(g, n) && narrow[n])))
             for (int i = 0; i < g->node[n].num_args; i++) {
                 NodeId arg = g->node[n].arg[i];
                 narrow[arg] |= bulk[arg] && !is_full(g, arg);
@@ -93,6 +98,14 @@ static NodeId count(Precision *p, double value) {
 static NodeId place_contraction(Precision *p, Node n) {
     NodeId arg[] = {graph_cast(p->g, p->now[n.arg[0]], ACT),
                     graph_cast(p->g, p->now[n.arg[1]], ACT)};
+    n.arg = arg;
+    return graph_add(p->g, n);
+}
+
+static NodeId place_stack(Precision *p, Node n, bool narrow) {
+    NodeId *arg = ARENA_ARRAY(p->g->arena, (size_t)n.num_args + 1, NodeId);
+    for (int i = 0; i < n.num_args; i++)
+        arg[i] = graph_cast(p->g, p->now[n.arg[i]], narrow ? ACT : F32);
     n.arg = arg;
     return graph_add(p->g, n);
 }
@@ -152,6 +165,8 @@ static NodeId place(Precision *p, NodeId id) {
         return place_scale(p);
     if (keeps_type(&n))
         return place_kept(p, n);
+    if (is_stack(p->old, id))
+        return place_stack(p, n, p->narrow[id]);
     if (n.from.full)
         return place_full(p, n);
     if (contracts(p->old, id) && p->g->act != F32)

@@ -47,7 +47,12 @@ void update_descend(Update *u, NodeId from, NodeId rate, NodeId direction);
 // ---- one file for each family ----
 
 typedef void UpdateRule(Update *u);
-UpdateRule update_accumulate, update_sgd, update_adam, update_muon;
+UpdateRule update_accumulate, update_sgd, update_adam;
+
+// ---- muon.c ----
+
+// All updates by muon: matrices are made orthogonal together.
+void update_together(Update *u, int count, Arena *scratch);
 
 // ---- accumulate.c ----
 

@@ -65,6 +65,7 @@ static const char *const good[] = {
     INPUT(0, "act[2,3]") INPUT(1, "f32[7]") "%2 = total %0, %1 : f32[]\n",
 
     INPUT(0, "u8[2,6]") "%1 = reshape %0 : u8[3,4]\n",
+    INPUT(0, "f32[2,3,2]") INPUT(1, "f32[4]") "%2 = stack %0, %1 : f32[2,4,7]\n",
     INPUT(0, "f32[2,3]") "%1 = pad %0 {high = [0,2], low = [1,0]} : f32[3,5]\n",
     INPUT(0, "f32[2,3]") "%1 = slice %0 {high = [0,2], low = [1,0]} : f32[1,1]\n",
     INPUT(0, "u8[2,4,4,3]") INPUT(1, "i32[2]") INPUT(2, "i32[2]")
@@ -209,6 +210,12 @@ static const struct {
      "operand 1 must be f32[], not f32[2]"},
     {INPUT(0, "i32[2]") "%1 = all_finite %0 : f32[]\n",
      "it needs float operands"},
+    {INPUT(0, "f32[2,3]") "%1 = stack %0 : f32[2,2,3]\n",
+     "it needs an axis for its operands, rows and columns"},
+    {INPUT(0, "f32[2,3]") "%1 = stack %0 : f32[1,2,2]\n",
+     "an operand is too large: f32[2,3] and f32[1,2,2]"},
+    {INPUT(0, "f32[]") "%1 = stack %0 : f32[1,2,2]\n",
+     "its operands must be matrices of one type"},
     {INPUT(0, "f32[2,3]") "%1 = reshape %0 : f32[5]\n",
      "the numbers of elements differ: f32[2,3] and f32[5]"},
     {INPUT(0, "f32[2,3]") "%1 = pad %0 {high = [0], low = [0]} : f32[2,3]\n",

@@ -154,7 +154,7 @@ static const struct {
     {OP_mod, "integers"}, {OP_uniform, "its operands are integers"},
     {OP_variance, "put in behind autodiff"},
     {OP_argmax, "an integer"}, {OP_all_finite, "constant where it is 1"},
-    {OP_total, "of gradients"},
+    {OP_total, "of gradients"}, {OP_stack, "of updates"},
     {OP_shift, "moves data, behind which nothing trains"},
     {OP_flip, "moves data, behind which nothing trains"},
     {OP_take, "moves data, behind which nothing trains"},

@@ -1,0 +1,180 @@
+// k00_stack:
+// %5..%17: cast mul sum sqrt div cast mul sum sqrt div cast stack
+// 1384 bytes read and written (host: 1384)
+typedef struct {
+    int kind, elements;
+    size_t at[1];
+} k00_stack_member_0;
+LARGE_TABLE k00_stack_member_0 k00_stack_members_0[2] = {
+    {0, 128, {AT(1024, 1024)}}, // da
+    {1, 45, {AT(1280, 1280)}}, // db
+};
+LARGE_TABLE int k00_stack_first_0[2] = {
+    0, 1,
+};
+typedef struct {
+    int kind, elements;
+    size_t at[1];
+} k00_stack_member_1;
+LARGE_TABLE k00_stack_member_1 k00_stack_members_1[2] = {
+    {0, 128, {AT(1024, 1024)}}, // da
+    {1, 128, {AT(1280, 1280)}}, // db
+};
+LARGE_TABLE int k00_stack_first_1[2] = {
+    0, 1,
+};
+PHASED(256) k00_stack(
+    char *arena,
+    act *RESTRICT p17,
+    float *RESTRICT part,
+    int *RESTRICT ticket)
+{
+    enum { NT = THREADS(256), VW = LANES(64) };
+    SHARED float shared[NT];
+    PHASE(0) {
+        for (int at = blockIdx.x; at < 2; at += (int)gridDim.x) {
+            const int j = part_owner(k00_stack_first_0, 2, at);
+            const int first = k00_stack_first_0[j];
+            const k00_stack_member_0 own = k00_stack_members_0[j];
+            const int lo = (at - first) * 4096;
+            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+            switch (own.kind) {
+            case 0: {
+                act *const p_1 = (act *)(arena + own.at[0]);
+                float s1[VW];
+                LANES_DO(k, VW) s1[k] = 0.0f;
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_act(v_1, p_1 + i, VW);
+                    LANES_DO(k, VW) {
+                        const float v_2 = v_1[k];
+                        const float v_3 = v_2 * v_2;
+                        s1[k] += i + k < hi ? v_3 : 0.0f;
+                    }
+                }
+                total_sum(part + 0 + (at - first), s1, VW, shared, NT);
+                break;
+            }
+            case 1: {
+                float *const p_1 = (float *)(arena + own.at[0]);
+                float s1[VW];
+                LANES_DO(k, VW) s1[k] = 0.0f;
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_f32(v_1, p_1 + i, VW);
+                    LANES_DO(k, VW) {
+                        const float v_2 = v_1[k] * v_1[k];
+                        s1[k] += i + k < hi ? v_2 : 0.0f;
+                    }
+                }
+                total_sum(part + 1 + (at - first), s1, VW, shared, NT);
+                break;
+            }
+            }
+        }
+    }
+    GRID_BARRIER(ticket + 1);
+    PHASE(1) {
+        for (int at = blockIdx.x; at < 2; at += (int)gridDim.x) {
+            const int j = part_owner(k00_stack_first_1, 2, at);
+            const int first = k00_stack_first_1[j];
+            const k00_stack_member_1 own = k00_stack_members_1[j];
+            const int lo = (at - first) * 4096;
+            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+            switch (own.kind) {
+            case 0: {
+                act *const p_1 = (act *)(arena + own.at[0]);
+                const float v_3 = parts_sum(part + 0, 1, shared, NT);
+                const float v_4 = sqrtf(v_3);
+                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                    float v_1[VW];
+                    load_act(v_1, p_1 + i, VW);
+                    float out[VW];
+                    LANES_DO(k, VW) {
+                        const float v_2 = v_1[k];
+                        const float v_5 = v_2 / v_4;
+                        const float v_6 = v_5;
+                        out[k] = v_6;
+                    }
+                    store_act(p17 + 0 + i, out, VW);
+                }
+                break;
+            }
+            case 1: {
+                float *const p_1 = (float *)(arena + own.at[0]);
+                const float v_2 = parts_sum(part + 1, 1, shared, NT);
+                const float v_3 = sqrtf(v_2);
+                for (int i = lo + threadIdx.x; i < hi; i += NT) {
+                    const int r = i / 16, c = i % 16;
+                    const int inside = r < 5 && c < 9;
+                    const int x = inside ? r * 9 + c : 0;
+                    const float v_1 = get_f32(p_1 + x);
+                    const float v_4 = v_1 / v_3;
+                    const float v_5 = v_4;
+                    put_act(p17 + 128 + i, inside ? v_5 : 0.0f);
+                }
+                break;
+            }
+            }
+        }
+    }
+}
+// k03_update:
+// %20..%27: slice reshape sub assign slice reshape sub assign
+// 1896 bytes read and written (host: 1896)
+typedef struct {
+    int kind, elements;
+    size_t at[2];
+} k03_update_member;
+LARGE_TABLE k03_update_member k03_update_members[2] = {
+    {0, 128, {AT(0, 0), AT(2048, 2048)}}, // a
+    {1, 45, {AT(512, 512), AT(2048, 2048)}}, // b
+};
+LARGE_TABLE int k03_update_first[2] = {
+    0, 1,
+};
+KERNEL(256) k03_update(
+    char *arena)
+{
+    enum { NT = THREADS(256), VW = LANES(64) };
+    for (int at = blockIdx.x; at < 2; at += (int)gridDim.x) {
+        const int j = part_owner(k03_update_first, 2, at);
+        const int first = k03_update_first[j];
+        const k03_update_member own = k03_update_members[j];
+        const int lo = (at - first) * 4096;
+        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+        switch (own.kind) {
+        case 0: {
+            float *const p_1 = (float *)(arena + own.at[0]);
+            act *const p_2 = (act *)(arena + own.at[1]);
+            for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                float v_1[VW];
+                load_f32(v_1, p_1 + i, VW);
+                float v_3[VW];
+                load_act(v_3, p_2 + 0 + i, VW);
+                float out_1_1[VW];
+                LANES_DO(k, VW) {
+                    const float v_4 = v_1[k] - v_3[k];
+                    out_1_1[k] = v_4;
+                }
+                store_f32(p_1 + i, out_1_1, VW);
+            }
+            break;
+        }
+        case 1: {
+            float *const p_1 = (float *)(arena + own.at[0]);
+            act *const p_2 = (act *)(arena + own.at[1]);
+            for (int i = lo + threadIdx.x; i < hi; i += NT) {
+                const float v_1 = get_f32(p_1 + i);
+                const int x1 = i / 1 % 9 + 0;
+                const int x2 = i / 9 % 5 + 0;
+                const int x3 = i / 45 % 1 + 1;
+                const float v_3 = get_act(p_2 + ((size_t)x3 * 8 + x2) * 16 + x1);
+                const float v_4 = v_1 - v_3;
+                put_f32(p_1 + i, v_4);
+            }
+            break;
+        }
+        }
+    }
+}
