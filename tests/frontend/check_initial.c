@@ -2,6 +2,8 @@
 #include "tests/frontend/suites.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // The graph's values with a seed, and with other leaves as given.
@@ -67,48 +69,53 @@ static double std_of(const Started *s) {
 
 // ---- distributions ----
 
-// Mean, standard deviation and largest size, of 9216 weights [64,3,3,16] or of
-// 1024 [64,16]; 0 stands for any size.
-static const struct {
-    const char *init;
-    double mean, std, most;
-} distributions[] = {
-    {"zeros", 0, 0, 0},
-    {"ones", 1, 0, 1},
-    {"constant(0.25)", 0.25, 0, 0.25},
-    {"-2", -2, 0, 2},
-    {"uniform(-1, 3)", 1, 1.1547005, 3},
-    {"uniform()", 0.5, 0.2886751, 1},
-    {"normal", 0, 1, 0},
-    {"normal(3, std=0.5)", 3, 0.5, 0},
-    {"kaiming", 0, 0.1178511, 0},
-    {"kaiming(fan_out)", 0, 0.0589256, 0},
-    {"kaiming(distribution=uniform)", 0, 0.1178511, 0.2041242},
-    {"kaiming(gain=1)", 0, 0.0833333, 0},
-    {"xavier", 0, 0.0527046, 0.0912871},
-    {"xavier(normal, gain=2)", 0, 0.1054093, 0},
-};
+// Four standard errors of `count` numbers, and of the million that PyTorch drew
+// for the moments that are kept.
+static double four_errors(double std, double count) {
+    return 4 * std * (1 / sqrt(count) + 1 / 1024.0) + 1e-6;
+}
 
-START_TEST(distributions_have_their_moments) {
-    Arena *a = arena_new();
-    Started s =
-        started(arena_format(a, "conv(16, 1) |> conv(64, 3, init=%s) as it",
-                             distributions[_i].init),
-                "it.conv_2.weight");
-    arena_free(a);
-    double std = distributions[_i].std, most = distributions[_i].most;
-    ck_assert_int_eq(s.count, 9216);
-    ck_assert_double_eq_tol(mean_of(&s), distributions[_i].mean,
-                            0.05 * std + 1e-12);
-    ck_assert_double_eq_tol(std_of(&s), std, 0.03 * std + 1e-12);
-    double found = 0;
+// A case is two lines: `PARAMETER of LAYERS`, and mean, standard deviation and
+// largest size, which is 0 where there is none.
+static void check_moments(const char *text, const char *numbers) {
+    double mean, std, most, found = 0;
+    char name[64];
+    int at = 0;
+    ck_assert_int_eq(sscanf(text, "%63s of %n", name, &at), 1);
+    ck_assert_int_eq(sscanf(numbers, "%lf %lf %lf", &mean, &std, &most), 3);
+    Started s = started(text + at, name);
+    double count = (double)s.count;
     for (int64_t i = 0; i < s.count; i++)
         found = fmax(found, fabs(s.number[i]));
-    if (most > 0) {
-        ck_assert_double_le(found, most + 1e-6);
-        ck_assert_double_ge(found, 0.99 * most);
-    }
+    ck_assert_msg(fabs(mean_of(&s) - mean) <= four_errors(std, count) &&
+                      fabs(std_of(&s) - std) <= four_errors(std, 2 * count),
+                  "%s: mean %g and deviation %g, PyTorch has %g and %g", text,
+                  mean_of(&s), std_of(&s), mean, std);
+    // Of evenly drawn numbers the largest is this far below the end once in
+    // e^10 times.
+    ck_assert_msg(most == 0 || (found <= most * (1 + 1e-4) &&
+                                found >= most * (1 - 10 / count)),
+                  "%s: the largest is %g, PyTorch has %g", text, found, most);
     arena_free(s.l.arena);
+}
+
+START_TEST(moments_are_pytorchs) {
+    const char *source = getenv("SINTER_SOURCE");
+    char path[4096], text[256], numbers[256];
+    snprintf(path, sizeof path, "%s/tests/golden/numbers/initial.txt",
+             source ? source : ".");
+    FILE *f = fopen(path, "r");
+    ck_assert_msg(f != NULL, "cannot read %s", path);
+    ck_assert_ptr_nonnull(fgets(text, sizeof text, f));
+    ck_assert_int_eq(text[0], '#');
+    int cases = 0;
+    for (; fgets(text, sizeof text, f) != NULL; cases++) {
+        text[strcspn(text, "\n")] = '\0';
+        ck_assert_ptr_nonnull(fgets(numbers, sizeof numbers, f));
+        check_moments(text, numbers);
+    }
+    ck_assert_int_ge(cases, 30);
+    fclose(f);
 }
 END_TEST
 
@@ -298,8 +305,7 @@ END_TEST
 Suite *initial_suite(void) {
     Suite *s = suite_create("initial");
     TCase *t = tcase_create("initial");
-    tcase_add_loop_test(t, distributions_have_their_moments, 0,
-                        sizeof distributions / sizeof distributions[0]);
+    tcase_add_test(t, moments_are_pytorchs);
     tcase_add_test(t, biases_have_their_own);
     tcase_add_test(t, normal_numbers_are_normal);
     tcase_add_loop_test(t, orthogonal_weights_are_orthonormal, 0, 3);
