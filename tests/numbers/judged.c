@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *read_file(Arena *a, const char *path) {
+char *judged_text(Arena *a, const char *path) {
     enum { MOST = 1 << 20 };
     FILE *f = fopen(path, "r");
     ck_assert_msg(f != NULL, "cannot read %s", path);
@@ -40,7 +40,7 @@ Judged judged_read(Arena *a, const char *name) {
     const char *source = getenv("SINTER_SOURCE");
     const char *base = arena_format(a, "%s/tests/golden/numbers/%s",
                                     source ? source : ".", name);
-    char *text = read_file(a, arena_format(a, "%s.txt", base));
+    char *text = judged_text(a, arena_format(a, "%s.txt", base));
     Judged j = {.model = arena_format(a, "%s.net", base),
                 .line = ARENA_ARRAY(a, strlen(text) + 1, Line)};
     while (*text != '\0') {

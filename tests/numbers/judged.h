@@ -24,6 +24,9 @@ typedef struct {
     int count;
 } Judged;
 
+// A file; fails the test when it cannot be read.
+char *judged_text(Arena *a, const char *path);
+
 // Reads tests/golden/numbers/NAME.txt; fails the test when it cannot.
 Judged judged_read(Arena *a, const char *name);
 

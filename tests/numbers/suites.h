@@ -4,6 +4,7 @@
 
 #include <check.h>
 
+Suite *cases_suite(void);
 Suite *layers_suite(void);
 
 #endif

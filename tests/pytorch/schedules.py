@@ -2,6 +2,7 @@
 """Learning rates of PyTorch's schedulers, one for each update of a run."""
 import warnings
 
+import numpy as np
 import torch
 from torch.optim import lr_scheduler as lr
 
@@ -32,6 +33,11 @@ def case(expression, steps, values):
 def cycle(steps, **rest):
     return lambda o: lr.OneCycleLR(o, total_steps=steps, cycle_momentum=False,
                                    **rest)
+
+
+def line(*knots):
+    steps, values = zip(*knots)
+    return lambda o: lr.LambdaLR(o, lambda s: np.interp(s, steps, values))
 
 
 print("# Learning rates of PyTorch's schedulers: tests/pytorch/schedules.py")
@@ -71,3 +77,7 @@ case("warmup(cosine(0.1, since=1 epoch), 1 epoch, from=0.01)", 20, rates(
     0.1, lambda o: lr.SequentialLR(o, [
         lr.LinearLR(o, start_factor=0.01, total_iters=EPOCH),
         lr.CosineAnnealingLR(o, T_max=15)], milestones=[EPOCH]), 20))
+case("piecewise(0: 0.01, 25%: 0.4, 1: 0)", 20, rates(
+    1, line((0, 0.01), (5, 0.4), (20, 0)), 20))
+case("piecewise(1 epoch: 0.1, 2 epoch: 0.3, 3 epoch: 0.05)", 20, rates(
+    1, line((5, 0.1), (10, 0.3), (15, 0.05)), 20))
