@@ -2,28 +2,36 @@
 # losses.sh NAME: a model's losses are those of the same network in PyTorch.
 #
 # golden/losses/NAME.losses says how to build and run the trainer, and holds the
-# loss of each step in double (tests/pytorch makes it).  Where every step has
-# the same batch, the loss must fall.
+# loss of each step in double (tests/pytorch makes it), and the loss and accuracy
+# of the evaluation after the last.  NAME is a model's, for which every step has
+# the same batch, so that the loss must fall; or that and a dash and more, for
+# the model in another setting.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
+model=${1%%-*}
 golden=$SINTER_SOURCE/tests/golden/losses/$1.losses
+[ -f "$golden" ] || fail "PyTorch has not been asked about $1"
 build=$(sed -n 's/^# build: //p' "$golden")
 run=$(sed -n 's/^# run: //p' "$golden")
+right=$(sed -n 's/^# evaluation: //p' "$golden")
+repeated=$(grep -c '^# the same batch' "$golden")
+[ "$repeated" = 1 ] || [ "$model" != "$1" ] ||
+    fail "$1 is not judged on a repeated batch"
 
 # Settings hold blanks: what begins with two dashes is an option.
 set -f
 IFS='
 '
 # shellcheck disable=SC2046 # split at lines on purpose
-expect 0 "$SINTER" build "$models/$1.net" -o trainer \
+expect 0 "$SINTER" build "$models/$model.net" -o trainer \
     $(echo "$build" | sed 's/ --/\n--/g')
 # shellcheck disable=SC2046
 expect 0 ./trainer --device=host --quiet --log-every=1 --metrics=rows \
     $(echo "$run" | sed 's/ --/\n--/g')
 
 grep '"split":"step"' rows | sed 's/.*"loss":\([^,]*\),.*/\1/' >found
-grep -v '^#' "$golden" >right
-paste found right | awk -v repeated="$(grep -c '^# the same batch' "$golden")" '
+grep -v '^#' "$golden" >steps
+paste found steps | awk -v repeated="$repeated" '
     {
         d = $1 / $2 - 1
         if ($1 + 0 != $1 || d > 1e-3 || d < -1e-3) {
@@ -39,3 +47,14 @@ paste found right | awk -v repeated="$(grep -c '^# the same batch' "$golden")" '
         }
         exit bad || NR != 20
     }' || fail "$1 does not train as in PyTorch"
+
+# As ties are broken, the share that is right is between two numbers.
+grep '"split":"test"' rows | tail -n 1 |
+    sed 's/.*"loss":\([^,]*\),.*"accuracy":\([^,}]*\).*/\1 \2/' >evaluation
+# shellcheck disable=SC2086 # three numbers
+printf '%s %s\n' "$(cat evaluation)" "$right" | awk '
+    {
+        d = $1 / $3 - 1
+        exit !(NF == 5 && $1 + 0 == $1 && d < 1e-3 && d > -1e-3 &&
+               $2 >= $4 - 1e-5 && $2 <= $5 + 1e-5)
+    }' || fail "evaluated: $(cat evaluation); right is $right"

@@ -62,11 +62,11 @@ def wave(shape, key):
 
 
 class Samples:
-    """The training split, of which each sample is drawn when it is asked for."""
+    """A split, of which each sample is drawn when it is asked for."""
 
-    def __init__(self, classes, count):
+    def __init__(self, classes, count, test=False):
         self.classes, self.count = classes, count
-        self.key = random(KEY, MASK)
+        self.key = random(KEY, MASK - test)
 
     def batch(self, step, size, seed=0):
         """Samples and labels of a step; epochs leave out a short batch."""
@@ -75,6 +75,12 @@ class Samples:
             order(seed, epoch, position * size + i, self.count)
             for i in range(size)
         ]
+        return self.chosen(numbers)
+
+    def whole(self):
+        return self.chosen(range(self.count))
+
+    def chosen(self, numbers):
         samples, labels = zip(*map(self.sample, numbers))
         return np.stack(samples), np.array(labels)
 
@@ -82,8 +88,8 @@ class Samples:
 class Synthetic(Samples):
     """Images of a class."""
 
-    def __init__(self, shape, classes, count):
-        super().__init__(classes, count)
+    def __init__(self, shape, classes, count, test=False):
+        super().__init__(classes, count, test)
         self.h, self.w, self.c = shape
         self.tile = (min(self.h, TILE), min(self.w, TILE))
         self.textures = {}
@@ -160,8 +166,8 @@ class Places(Synthetic):
 class Sequences(Samples):
     """Numbers that mostly follow from the one before; labels are the next."""
 
-    def __init__(self, shape, classes, count):
-        super().__init__(classes, count)
+    def __init__(self, shape, classes, count, test=False):
+        super().__init__(classes, count, test)
         (self.length,) = shape
 
     def follow(self, token, key):

@@ -72,11 +72,11 @@ def by_group(*groups):
     return update
 
 
-class Lookahead:
-    """Every few steps weights and statistics become their averages."""
+class Averages:
+    """Of weights and statistics, every few steps; lookahead writes them back."""
 
-    def __init__(self, net, decay, every, start):
-        self.decay, self.every, self.start = decay, every, start
+    def __init__(self, net, decay, every, start, back):
+        self.decay, self.every, self.start, self.back = decay, every, start, back
         self.values = [*net.parameters.values(), *net.statistics.values()]
         self.average = [v.detach().clone() for v in self.values]
 
@@ -87,8 +87,18 @@ class Lookahead:
         decay = self.decay(done) if done > self.start else 0
         for value, average in zip(self.values, self.average):
             average.lerp_(value, 1 - decay)
+        if self.back:
+            self.use()
+
+    @torch.no_grad()
+    def use(self):
+        for value, average in zip(self.values, self.average):
             value.copy_(average)
 
 
 def lookahead(decay, every=5, start=0):
-    return lambda net: Lookahead(net, decay, every, start)
+    return lambda net: Averages(net, decay, every, start, True)
+
+
+def ema(decay, every=5):
+    return lambda net: Averages(net, lambda done: decay, every, 0, False)

@@ -4,8 +4,11 @@
 
 builds models/NAME.net, saves what it would start from, trains the same network
 in PyTorch on the same batches, and writes tests/golden/losses/NAME.losses: how
-to build and run the trainer, and the loss of each step.  With --compare the
-trainer is run as well, and the largest relative difference is shown.
+to build and run the trainer, the loss of each step, and the loss of the test
+split after the last one with the least and the largest share that is right, as
+ties are broken.  With --compare the trainer is run as well, and the largest
+relative difference is shown.  NAME may go on after a dash: a model in another
+setting.
 """
 
 import json
@@ -18,6 +21,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 import data
+import evaluation
 import weights
 import whitening
 from recipes import RECIPES, STEPS
@@ -35,7 +39,7 @@ def build_options(recipe):
 
 
 def build(sinter, source, name, recipe, folder):
-    model = os.path.join(source, "models", name + ".net")
+    model = os.path.join(source, "models", name.split("-")[0] + ".net")
     trainer = os.path.join(folder, name)
     subprocess.run(
         [sinter, "build", model, *build_options(recipe), "-o", trainer],
@@ -53,7 +57,34 @@ def run(trainer, recipe, folder, *options):
     )  # fmt: skip
 
 
+def as_tensors(samples, labels, dtype):
+    x, labels = torch.from_numpy(samples), torch.from_numpy(labels)
+    if x.dim() == 4:
+        x = x.permute(0, 3, 1, 2).to(dtype)
+    return x, labels
+
+
+def one_loss(recipe, output, labels):
+    """The mean, also of what a step takes the sum of."""
+    loss = recipe.loss(output, labels).item()
+    return loss / len(labels) if recipe.loss.__name__[:3] == "sum" else loss
+
+
+def evaluate(recipe, net, dtype):
+    """The loss of the test split, and the share that is right."""
+    samples = recipe.data(
+        recipe.shape, recipe.classes, recipe.samples, test=True
+    )
+    x, labels = as_tensors(*samples.whole(), dtype)
+    net.training = False
+    output, right = evaluation.evaluated(
+        lambda x: recipe.forward(net, x), recipe.views, x, labels
+    )
+    return one_loss(recipe, output, labels), right
+
+
 def judged(recipe, tensors, dtype):
+    """The loss of each step, and the evaluation after the last."""
     torch.set_default_dtype(dtype)
     tensors = {
         n: t.to(dtype, copy=True) if t.is_floating_point() else t
@@ -61,27 +92,26 @@ def judged(recipe, tensors, dtype):
     }
     net = weights.Net(tensors, recipe.frozen)
     samples = recipe.data(recipe.shape, recipe.classes, recipe.samples)
-    optimizer = None
+    evaluate(recipe, net, dtype)  # so that the net knows what it has
+    net.training = True
+    optimizer, set_step = recipe.update(net)
+    average = recipe.average(net) if recipe.average else None
     losses = []
     for step in range(STEPS):
-        x, labels = map(torch.from_numpy, samples.batch(step, recipe.batch))
-        if x.dim() == 4:
-            x = x.permute(0, 3, 1, 2).to(dtype)
-        loss = recipe.loss(recipe.forward(net, x), labels)
-        if optimizer is None:
-            optimizer, set_step = recipe.update(net)
-            average = recipe.average(net) if recipe.average else None
+        x, labels = as_tensors(*samples.batch(step, recipe.batch), dtype)
+        output = recipe.forward(net, x)
         set_step(step)
         optimizer.zero_grad()
-        loss.backward()
+        recipe.loss(output, labels).backward()
         if recipe.clip is not None:
             clip_grad_norm_(net.trained().values(), recipe.clip)
         optimizer.step()
         if average:
             average.step(step + 1)
-        per_sample = recipe.batch if recipe.loss.__name__[:3] == "sum" else 1
-        losses.append(loss.item() / per_sample)
-    return losses
+        losses.append(one_loss(recipe, output, labels))
+    if average:
+        average.use()
+    return losses, evaluate(recipe, net, dtype)
 
 
 def check_whitening(recipe, weight):
@@ -94,7 +124,7 @@ def check_whitening(recipe, weight):
         raise ValueError("the whitening filters are wrong")
 
 
-def write(source, name, recipe, losses):
+def write(source, name, recipe, losses, loss, right):
     folder = os.path.join(source, "tests", "golden", "losses")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, name + ".losses"), "w") as f:
@@ -103,14 +133,17 @@ def write(source, name, recipe, losses):
         if recipe.samples == recipe.batch:
             f.write("# the same batch in each step\n")
         f.writelines(f"{loss:.7g}\n" for loss in losses)
+        f.write(f"# evaluation: {loss:.7g} {right[0]:.6g} {right[1]:.6g}\n")
 
 
 def trained(trainer, recipe, folder):
     metrics = os.path.join(folder, "metrics")
     run(trainer, recipe, folder, "--log-every=1", f"--metrics={metrics}")
     with open(metrics) as f:
-        rows = map(json.loads, f)
-        return [row["loss"] for row in rows if row["split"] == "step"]
+        rows = list(map(json.loads, f))
+    tests = [row for row in rows if row["split"] == "test"]
+    steps = [row["loss"] for row in rows if row["split"] == "step"]
+    return steps, (tests[-1]["loss"], tests[-1]["accuracy"])
 
 
 def apart(a, b):
@@ -118,27 +151,33 @@ def apart(a, b):
     return max(abs(x / y - 1) for x, y in zip(a, b))
 
 
+def judge(sinter, source, name, folder, compare):
+    recipe = RECIPES[name]
+    trainer = build(sinter, source, name, recipe, folder)
+    run(trainer, recipe, folder, "--init-only")
+    start = os.path.join(folder, "step-00000000.safetensors")
+    tensors = weights.load(start)
+    if recipe.whitening:
+        check_whitening(recipe, tensors["whiten.weight"])
+    losses, (loss, right) = judged(recipe, tensors, torch.float64)
+    single, (single_loss, _) = judged(recipe, tensors, torch.float32)
+    print(f"{name}: f32 {apart(single, losses):.1e}, "
+          f"in evaluation {apart([single_loss], [loss]):.1e}")  # fmt: skip
+    write(source, name, recipe, losses, loss, right)
+    if compare:
+        steps, (mine, accuracy) = trained(trainer, recipe, folder)
+        print(f"{name}: {len(steps)} steps, {apart(steps, losses):.1e}, "
+              f"{losses[0]:.4f} to {losses[-1]:.4f}; evaluation "
+              f"{apart([mine], [loss]):.1e}, {accuracy} of {right}")  # fmt: skip
+
+
 def main(sinter, source, *names):
     compare = "--compare" in names
     torch.manual_seed(0)
     torch.set_num_threads(2)
     for name in [n for n in names if n != "--compare"] or RECIPES:
-        recipe = RECIPES[name]
         with tempfile.TemporaryDirectory() as folder:
-            trainer = build(sinter, source, name, recipe, folder)
-            run(trainer, recipe, folder, "--init-only")
-            start = os.path.join(folder, "step-00000000.safetensors")
-            tensors = weights.load(start)
-            if recipe.whitening:
-                check_whitening(recipe, tensors["whiten.weight"])
-            losses = judged(recipe, tensors, torch.float64)
-            single = judged(recipe, tensors, torch.float32)
-            print("f32", apart(single, losses))
-            write(source, name, recipe, losses)
-            if compare:
-                mine = trained(trainer, recipe, folder)
-                print(f"{name}: {len(mine)} steps, {apart(mine, losses):.1e}, "
-                      f"{losses[0]:.4f} to {losses[-1]:.4f}")  # fmt: skip
+            judge(sinter, source, name, folder, compare)
 
 
 if __name__ == "__main__":

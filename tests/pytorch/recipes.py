@@ -17,7 +17,8 @@ import nets
 import records
 import transformers
 import unet
-from groups import Orthogonal, Sgd, by_group, lookahead
+from evaluation import MIRRORED, PLAIN, SHIFTED
+from groups import Orthogonal, Sgd, by_group, ema, lookahead
 
 STEPS = 20
 
@@ -35,7 +36,8 @@ class Recipe:
     classes: int = 10
     frozen: tuple = ()
     clip: float = None  # the largest norm of all gradients
-    average: callable = None  # of the weights, written back to them
+    average: callable = None  # of the weights
+    views: tuple = PLAIN  # of an image in an evaluation
     whitening: tuple = ()  # of the first layer: normalization, eps
 
 
@@ -200,6 +202,12 @@ RECIPES = {
         forward=nets.mlp,
         loss=mean_loss,
         update=with_rate(torch.optim.Adam, lambda p: 1e-3),
+        shape=(28, 28, 1),
+    ),
+    "mlp-epochs": Recipe(
+        forward=nets.mlp,
+        loss=mean_loss,
+        update=with_rate(torch.optim.Adam, lambda p: 1e-3),
         samples=80,
         shape=(28, 28, 1),
     ),
@@ -313,6 +321,8 @@ RECIPES = {
         },
         frozen=("whiten.weight",),
         whitening=(records.normalize_page, 1e-2),
+        average=ema(0.99**5),
+        views=MIRRORED,
     ),
     "hlb": Recipe(
         forward=records.hlb,
@@ -328,6 +338,7 @@ RECIPES = {
         frozen=("whiten.weight",),
         whitening=(records.normalize, 1e-2),
         average=lookahead(cubed, start=2),
+        views=MIRRORED,
     ),
     "airbench94": Recipe(
         forward=records.airbench94,
@@ -336,6 +347,7 @@ RECIPES = {
         frozen=("whiten.weight",),
         whitening=(records.normalize, 5e-4),
         average=lookahead(cubed),
+        views=SHIFTED,
     ),
     "airbench94_muon": Recipe(
         forward=records.airbench94_muon,
@@ -346,6 +358,7 @@ RECIPES = {
         settings={"width": "16", "ramp": "0.05 * (1 - progress)"},
         frozen=("whiten.weight",),
         whitening=(records.normalize, 5e-4),
+        views=SHIFTED,
     ),
     "airbench96": Recipe(
         forward=records.airbench96,
@@ -357,5 +370,6 @@ RECIPES = {
         frozen=("whiten.weight",),
         whitening=(records.normalize, 5e-4),
         average=lookahead(cubed),
+        views=SHIFTED,
     ),
 }

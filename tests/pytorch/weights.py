@@ -66,15 +66,21 @@ class Net:
         return torch.nn.functional.linear(x, w, b)
 
     def batch_norm(self, x, path, eps=1e-5, momentum=0.1, ghost=1):
-        """With ghost, samples i, i + ghost and so on are a batch of their own."""
+        """With ghost, samples i, i + ghost and so on are a batch of their own;
+        an evaluation has the mean of their statistics."""
         for name in (".running_mean", ".running_var"):
             self.statistics.setdefault(path + name, self.tensors[path + name])
+        mean = self.statistics[path + ".running_mean"].view(-1)
+        var = self.statistics[path + ".running_var"].view(-1)
         scale, bias = self.optional(path + ".scale"), self.optional(path + ".bias")
+        if not self.training:
+            mean, var = (v.view(ghost, -1).mean(0) for v in (mean, var))
+            ghost = 1
         splits = x.reshape(-1, ghost * x.shape[1], *x.shape[2:])
         return torch.nn.functional.batch_norm(
             splits,
-            self.statistics[path + ".running_mean"].view(-1),
-            self.statistics[path + ".running_var"].view(-1),
+            mean,
+            var,
             None if scale is None else scale.repeat(ghost),
             None if bias is None else bias.repeat(ghost),
             self.training,
