@@ -41,6 +41,21 @@ expect 0 "because the level or the limit of rewrites leaves it unfused" \
     show fusion -O0 "$lenet"
 expect 2 "no graph 'tain'" show fusion --graph=tain "$lenet"
 
+# Devices: by name, by a file, and what a description lacks.
+lenet=$SINTER_SOURCE/models/lenet.net
+expect 2 "no device 'h20'; did you mean h200?" check --device=h20 "$lenet"
+expect 0 '"device": "NVIDIA A100-SXM4-40GB"' \
+    check --json --device=a100 "$lenet"
+expect 74 "none.json" check --device-file=none.json "$lenet"
+grep -v l2CacheSize "$SINTER_SOURCE/devices/h200.json" >device.json
+expect 2 'device.json: no "l2CacheSize", the number of bytes of L2 cache' \
+    check --device-file=device.json "$lenet"
+printf '{"deviceName": "X", "deviceVer": 9}' >device.json
+expect 2 'no "deviceVer", the compute capability times 100' \
+    check --device-file=device.json "$lenet"
+expect 0 '"device": "NVIDIA H200"' \
+    check --json --device-file="$SINTER_SOURCE/devices/h200.json" "$lenet"
+
 printf 'let  a=1\n' >loose.net
 printf 'let a = (\n' >broken.net
 printf 'graph g {\n%%0 = nothing\n' >broken.ir

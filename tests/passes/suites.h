@@ -21,6 +21,7 @@ Suite *pipeline_suite(void);
 Suite *precision_suite(void);
 Suite *prune_suite(void);
 Suite *recompute_suite(void);
+Suite *ride_suite(void);
 Suite *schedule_suite(void);
 Suite *simplify_suite(void);
 
