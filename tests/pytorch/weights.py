@@ -1,27 +1,15 @@
 """A trainer's checkpoint as PyTorch tensors."""
 
-import json
-import struct
-
-import numpy as np
 import torch
+
+import checkpoint
 
 
 def load(path):
-    """The tensors of a safetensors file by name."""
-    with open(path, "rb") as f:
-        (length,) = struct.unpack("<Q", f.read(8))
-        header = json.loads(f.read(length))
-        data = f.read()
-    types = {"F32": np.float32, "I32": np.int32}
-    tensors = {}
-    for name, t in header.items():
-        if name == "__metadata__":
-            continue
-        begin, end = t["data_offsets"]
-        value = np.frombuffer(data[begin:end], types[t["dtype"]])
-        tensors[name] = torch.from_numpy(value.reshape(t["shape"]).copy())
-    return tensors
+    return {
+        name: torch.from_numpy(value.copy())
+        for name, value in checkpoint.load(path).items()
+    }
 
 
 class Net:
