@@ -622,7 +622,7 @@ static void write_step_table(const Writer *w, Text *t, int which) {
         [STEP_COLLECT] = "RT_COLLECT", [STEP_INIT] = "RT_INIT",
         [STEP_DERIVE] = "RT_DERIVE",   [STEP_TRAIN] = "RT_TRAIN",
         [STEP_GATHER] = "RT_GATHER",   [STEP_AVERAGE] = "RT_AVERAGE",
-        [STEP_EVAL] = "RT_EVAL"};
+        [STEP_PREPARE] = "RT_PREPARE", [STEP_EVAL] = "RT_EVAL"};
     const char *on = device[which];
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {

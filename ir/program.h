@@ -93,6 +93,7 @@ typedef enum {
     STEP_TRAIN,
     STEP_GATHER,
     STEP_AVERAGE,
+    STEP_PREPARE, // before an evaluation, what its batches share
     STEP_EVAL
 } StepKind;
 

@@ -30,13 +30,13 @@ static void check_memory(const Graph *g) {
     arena_free(a);
 }
 
-// The steps of a plan as far as hoist, and the step that derives what hoist
-// has left as derived state.
+// The steps of a plan as far as hoist, the step that derives what hoist has
+// left as derived state, and the one before an evaluation.
 static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
                            int *num_steps) {
     int count, at = 0;
     const Step *given = program_steps(p, a, &count);
-    Step *step = ARENA_ARRAY(a, (size_t)count + 1, Step);
+    Step *step = ARENA_ARRAY(a, (size_t)count + 2, Step);
     Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
     for (int i = 0; i < count; i++)
         graph[i] = passes_run(given[i].graph, o, "hoist", NULL, NULL);
@@ -46,6 +46,10 @@ static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
             step[at++] = (Step){STEP_DERIVE, 0, "derive", derive};
             derive = NULL;
         }
+        Graph *prepare =
+            given[i].kind == STEP_EVAL ? prepare_graph(graph[i]) : NULL;
+        if (prepare != NULL)
+            step[at++] = (Step){STEP_PREPARE, 0, "prepare", prepare};
         step[at] = given[i];
         step[at++].graph = graph[i];
     }

@@ -61,6 +61,13 @@ Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);
 // ---- early.c: exact rewrites of layers ----
 PassFunction pass_early;
 
+// ---- evaluation.c: what is the same for all batches of an evaluation ----
+PassFunction pass_fold, pass_prepare;
+
+// The graph that computes the states which pass_prepare leaves, before the first
+// batch: NULL when there are none.  g is what pass_prepare is given.
+Graph *prepare_graph(Graph *g);
+
 // ---- autodiff.c: append the backward graph ----
 // Walks back from output "loss", whose gradient is loss_scale, and appends
 // gradient(param, value) for every param that an optimizer node updates.

@@ -14,6 +14,8 @@ const Pass standard_passes[] = {
     // What it leaves out has no gradient.
     {"early",     pass_early,     0,               0,         false,
      "a pool before its relu, no bias before batch_norm"},
+    {"fold",      pass_fold,      0,               0,         false,
+     "batch_norm of an evaluation goes into the convolution"},
     // Composite operations have gradients of their own, so that expand follows.
     {"autodiff",  pass_autodiff,  0,               BACKWARD,  true,
      "append the backward graph"},
@@ -29,6 +31,8 @@ const Pass standard_passes[] = {
     // Casts and pads of weights exist only now.
     {"hoist",     pass_hoist,     TYPED,           0,         false,
      "what depends on weights alone becomes state"},
+    {"prepare",   pass_prepare,   TYPED,           0,         false,
+     "what all batches of an evaluation share becomes state"},
     {"simplify",  pass_simplify,  0,               0,         false,
      "identities and constants"},
     {"prune",     pass_prune,     0,               0,         false,

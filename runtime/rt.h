@@ -171,6 +171,7 @@ typedef enum {
     RT_TRAIN,
     RT_GATHER,
     RT_AVERAGE,
+    RT_PREPARE,
     RT_EVAL
 } RtStepKind;
 

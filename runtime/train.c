@@ -263,6 +263,7 @@ static bool evaluate(Session *s, RtError *e) {
     RtMetrics training = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
     average_early(s);
+    rt_step_run(s->plan, s->device, RT_PREPARE, 0);
     bool good = run_batches(s, &waited, e);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &training);

@@ -69,9 +69,18 @@ static void collect(RtDevice *d) {
     leave(valid == TINY_BATCH ? 'c' : 'p');
 }
 
+static void test_quietly(RtDevice *d) {
+    rt_step_run(tiny.plan, d, RT_EVAL, 0);
+}
+
 static void test(RtDevice *d) {
     leave('e');
-    rt_step_run(tiny.plan, d, RT_EVAL, 0);
+    test_quietly(d);
+}
+
+static void before_tests(RtDevice *d) {
+    (void)d;
+    leave('b');
 }
 
 // A trainer of tiny's network with more steps.
@@ -100,6 +109,7 @@ static void course_begin(Course *c) {
     c->trainer.checkpoint_every = (RtTime){10, RT_STEPS};
     add(c, RT_INIT, 0, start);
     add(c, RT_TRAIN, 0, first_stage);
+    add(c, RT_EVAL, 0, test_quietly);
 }
 
 static void read_log(char log[MOST_LETTERS]) {
@@ -219,9 +229,10 @@ static void watched_second(RtDevice *d) {
 START_TEST(a_switch_copies_and_compiles_nothing) {
     Course c;
     course_begin(&c);
-    c.plan.num_steps--;
+    c.plan.num_steps = 1;
     add(&c, RT_TRAIN, 0, watched_first);
     add(&c, RT_TRAIN, 1, watched_second);
+    add(&c, RT_EVAL, 0, test_quietly);
     c.trainer.stage_from = stage_from;
     c.trainer.num_stages = 2;
     c.trainer.length = (RtTime){20, RT_STEPS};
@@ -316,19 +327,20 @@ START_TEST(weights_are_averaged_when_it_is_due) {
 END_TEST
 
 // Before averaging begins, what is evaluated are the weights.
-START_TEST(an_early_evaluation_averages_first) {
+START_TEST(an_early_evaluation_averages_and_prepares_first) {
     Course c;
     course_begin(&c);
     c.plan.num_steps = 1;
     add(&c, RT_TRAIN, 0, first_stage);
     add(&c, RT_AVERAGE, 0, average);
+    add(&c, RT_PREPARE, 0, before_tests);
     add(&c, RT_EVAL, 0, test);
     c.trainer.length = (RtTime){10, RT_STEPS};
     c.trainer.eval_every = (RtTime){4, RT_STEPS};
     c.trainer.average_from = (RtTime){6, RT_STEPS};
     c.trainer.average_every = (RtTime){100, RT_STEPS};
     ck_assert_int_eq(RUN(&c.trainer, "--out=r"), 0);
-    expect_log("i1 14 a1 e63 12 a1 12 e63 12 a1 e63");
+    expect_log("i1 14 a1 b1 e63 12 a1 12 b1 e63 12 a1 b1 e63");
 }
 END_TEST
 
@@ -413,7 +425,7 @@ Suite *steps_suite(void) {
     tcase_add_test(t, drop_last_leaves_out_what_does_not_fill_an_update);
     tcase_add_loop_test(t, a_stopped_run_gathers_the_same_batches, 0, 3);
     tcase_add_loop_test(t, weights_are_averaged_when_it_is_due, 0, 5);
-    tcase_add_test(t, an_early_evaluation_averages_first);
+    tcase_add_test(t, an_early_evaluation_averages_and_prepares_first);
     tcase_add_loop_test(t, samples_are_collected_before_the_start, 0, 2);
     tcase_add_loop_test(t, a_run_ends_when_it_is_good_enough, 0, 3);
     tcase_add_test(t, a_goal_out_of_reach_ends_nothing);
