@@ -40,11 +40,7 @@ static void fusion_row(RideTables *t, const Graph *g, const Kernel *kernel,
     text_add(f, "    {.kind = %s, .step = %d, .norm = %d,\n     .call = %s,\n",
              kind[ride->fusion], step, t->num_norms + ride->norm,
              kernel[ride->call].name);
-    if (ride->kernel >= 0)
-        text_add(f, "     .kernel = %s_id,\n", kernel[ride->kernel].name);
-    else
-        text_add(f, "     .kernel = -1,\n");
-    text_add(f, "     .together = %d",
+    text_add(f, "     .launch = %d, .together = %d", ride->kernel,
              ride->together < 0 ? -1 : t->num_fusions + ride->together);
     if (ride->fusion == FUSION_backward)
         text_add(f, ", .d_scale = %lld, .d_bias = %lld", at(g, ride->d_scale),

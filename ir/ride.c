@@ -126,7 +126,7 @@ static bool fits(const Search *s, NodeId call) {
     int64_t window = w.dim[1], stride = node_ints(d, ATTR_stride, 0, 1);
     return is_images(s, node_at(s, d->arg[0])->type) && is_images(s, other) &&
            node_int(d, ATTR_groups, 1) == 1 && w.dim[2] == window &&
-           (window == 1 || window == 3) &&
+           (window == 1 || window == 3 || window == 5) &&
            node_ints(d, ATTR_stride, 1, 1) == stride && stride <= 2 &&
            node_ints(d, ATTR_dilation, 0, 1) == 1 &&
            node_ints(d, ATTR_dilation, 1, 1) == 1 &&

@@ -150,7 +150,7 @@ typedef struct {
     RtFusionKind kind;
     int step;   // of the plan's steps
     int call;   // that takes the kernel over
-    int kernel; // that need not be launched; -1: none
+    int launch; // of the step, from 0, that need not be made; -1: none
     int norm;
     int together; // a fusion that is taken if and only if this is; or -1
     size_t d_scale, d_bias;

@@ -6,11 +6,11 @@ plan=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# plans MODEL DEVICE...: asks for those of a model.
+# plans FILE DEVICE...: asks for those of a model.
 plans() {
-    model=$1
+    model=$(basename "$1" .net)
+    "$SINTER" build "$SINTER_SOURCE/$1" --emit=c -o "$work"
     shift
-    "$SINTER" build "$SINTER_SOURCE/models/$model.net" --emit=c -o "$work"
     # shellcheck disable=SC2086 # flags
     "$CC" ${CFLAGS:-} -O0 -std=c11 -w -I"$work" -I"$SINTER_INCLUDE" \
         -o "$work/$model" "$work/$model.c" "$plan" -L"$SINTER_LIB" -lsinter_rt -lm -ldl
@@ -21,6 +21,8 @@ plans() {
     "$work/$model" "$@"
 }
 
-plans resnet9 h200 a100 b200 t4
-plans airbench94 h200 b200
-plans resnet50 h200
+plans models/resnet9.net h200 a100 b200 t4
+plans models/airbench94.net h200 b200
+plans models/resnet50.net h200
+plans tests/golden/launches/stride.net h200 a100
+plans tests/golden/launches/wide.net h200 a100
