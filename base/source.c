@@ -1,10 +1,15 @@
 // Source: see source.h.
+#define _POSIX_C_SOURCE 200809L // fdopen, O_CLOEXEC
 
 #include "base/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 size_t utf8_length(const char *s, size_t left) {
     unsigned char c = (unsigned char)*s;
@@ -64,13 +69,38 @@ static Source *read_all(Arena *a, FILE *file, const char *path, size_t most,
     return source_new(a, path, text, length);
 }
 
-Source *source_read(Arena *a, const char *path, size_t most,
-                    const char **error) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
+static const char *kind_fault(int file, const char *path) {
+    struct stat status;
+    if (fstat(file, &status) != 0)
+        return strerror(errno);
+    if (S_ISDIR(status.st_mode))
+        return "it is a directory";
+    if (!S_ISREG(status.st_mode) && strcmp(path, "/dev/stdin") != 0)
+        return "it is no file, but a pipe or a device";
+    return NULL;
+}
+
+// Opening a pipe without a writer would wait for one, and reading a device may
+// never end.
+static FILE *open_file(Arena *a, const char *path, const char **error) {
+    bool waits = strcmp(path, "/dev/stdin") == 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));
+    if (file < 0) {
         *error = arena_format(a, "it cannot be opened (%s)", strerror(errno));
         return NULL;
     }
+    *error = kind_fault(file, path);
+    FILE *stream = *error == NULL ? fdopen(file, "rb") : NULL;
+    if (stream == NULL)
+        close(file);
+    return stream;
+}
+
+Source *source_read(Arena *a, const char *path, size_t most,
+                    const char **error) {
+    FILE *file = open_file(a, path, error);
+    if (file == NULL)
+        return NULL;
     Source *s = read_all(a, file, path, most, error);
     fclose(file);
     return s;

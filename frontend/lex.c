@@ -386,11 +386,30 @@ static void lex_one(Lexer *l) {
     }
 }
 
+// Without this a file of lone carriage returns is one line, and a comment all
+// of it.
+static bool check_line_ends(const Lexer *l) {
+    const char *s = l->source->text, *end = s + l->source->length;
+    for (const char *c = s; (c = memchr(c, '\r', (size_t)(end - c))); c++) {
+        if (c[1] == '\n')
+            continue;
+        uint32_t at = (uint32_t)(c - s);
+        Diagnostic *d =
+            report(l->diags, D_character, (Span){l->source, at, at + 1},
+                   "a carriage return that is not the end of a line");
+        diag_note(d, "end lines with a line feed, or with both");
+        return false;
+    }
+    return true;
+}
+
 const Token *lex(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d,
                  int *count) {
     Lexer l = {
         .arena = a, .atoms = atoms, .source = s, .diags = d, .first = true};
     // Past as many errors as are shown, the rest is not worth a look.
+    if (!check_line_ends(&l))
+        l.at = s->length;
     while (l.at < s->length && !d->more)
         lex_one(&l);
     l.first = true;

@@ -68,7 +68,7 @@ static bool stage_build(Expansion *e, TrainBlock *t, const Forward *f, int i,
     begin_copy(e, t, f, "train", i);
     if (e->recipe.accumulate > 1)
         use_gathered(e);
-    if (!update_add(e, t, i))
+    if (!update_add(e, t, i) || !has_room(e, train_model(t).at, 0))
         return false;
     stage->train = e->graph;
     if (e->recipe.accumulate > 1)

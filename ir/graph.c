@@ -275,13 +275,18 @@ static void nodes_resize(Graph *g, NodeId capacity) {
     g->capacity = capacity;
 }
 
+// What passes add to a graph counts as well, and they have no diagnostics.
+static _Noreturn void too_many(const Graph *g) {
+    fprintf(stderr, "error[E0318]: the model becomes more than %d operations\n",
+            MAX_NODES);
+    if (g->at.file)
+        fprintf(stderr, "  --> %s:%d\n", g->at.file, g->at.line);
+    exit(EXIT_MODEL);
+}
+
 static void make_room(Graph *g) {
-    if (g->count == MAX_NODES) {
-        fprintf(stderr,
-                "sinter: the model expands to more than %d operations\n",
-                MAX_NODES);
-        exit(EXIT_MODEL);
-    }
+    if (g->count == MAX_NODES + NODES_OVER)
+        too_many(g);
     if (g->count < g->capacity)
         return;
     nodes_resize(g, g->capacity ? 2 * g->capacity : 64);

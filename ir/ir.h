@@ -124,7 +124,9 @@ extern const struct AttrInfo {
 // ---- graph.c: nodes ----
 
 typedef uint32_t NodeId;
-enum { NO_NODE = UINT32_MAX, MAX_NODES = 1000000 };
+// A model expands to at most MAX_NODES.  The front end looks after each
+// construct, so that one may end a little above.
+enum { NO_NODE = UINT32_MAX, MAX_NODES = 1000000, NODES_OVER = 1000 };
 
 // Where a node came from: a line of a model file, and the layer's path such as
 // "layer1.conv_1".  full marks what is to be computed and stored in f32,

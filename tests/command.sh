@@ -75,4 +75,27 @@ done
 expect 1 '"line":2,' opt --diagnostics=json broken.ir
 expect 74 '"code":"E0105"' opt --diagnostics=json missing.ir
 
+# What is no file is answered at once, and a file that is too long.
+mkfifo pipe.net
+mkdir folder.net
+head -c 1048577 /dev/zero | tr '\0' ' ' >long.net
+printf '# a\rlet b = (\r' >mac.net
+for command in check fmt; do
+    expect_fault() {
+        got=$(timeout 5 "$SINTER" $command "$1" 2>&1)
+        case $got in
+        *"$2"*) ;;
+        *) echo "sinter $command $1: $got" >&2 && failed=1 ;;
+        esac
+    }
+    expect_fault pipe.net "it is no file, but a pipe or a device"
+    expect_fault /dev/zero "it is no file, but a pipe or a device"
+    expect_fault folder.net "it is a directory"
+    expect_fault long.net "it is longer than 1048576 bytes"
+    expect_fault mac.net "mac.net:1:4"
+done
+expect 1 "error[E0105]: cannot read pipe.net" check pipe.net
+expect 1 "error[E0105]: cannot read long.net" check long.net
+"$SINTER" fmt - <broken.net >/dev/null 2>&1 && failed=1
+
 exit $failed

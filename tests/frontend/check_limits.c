@@ -242,15 +242,43 @@ END_TEST
 
 // ---- sizes of a graph ----
 
-START_TEST(nodes) {
+// A model whose graph grows by the same for each of `rounds`, and by one node
+// for each of `more`.
+static Loaded load_grown(int64_t rounds, int64_t more) {
     Arena *a = arena_new();
     Text t = text_new(a);
-    text_add(&t, "h = image |> flatten\nl = [");
-    repeat(&t, "1, ", 1000);
-    text_add(&t, "]\nfor i in l { for j in l { h = h^63 + h^62 + h^61 } }\n"
-                 "h |> linear(2)");
-    expect_codes(load_model(text_string(&t), ""), "E0318");
+    text_add(&t, "h = image |> flatten |> linear(1024)\nfor i in [");
+    repeat(&t, "1, ", (int)rounds);
+    text_add(&t, "] { h = concat(split(h, 1024, axis=1), axis=1) }\n"
+                 "for i in [");
+    repeat(&t, "1, ", (int)more);
+    text_add(&t, "] { h = exp(h) }\nh |> linear(2)");
+    Loaded l = load_model(text_string(&t), "");
     arena_free(a);
+    return l;
+}
+
+static int64_t grown_count(int64_t rounds, int64_t more) {
+    Loaded l = load_grown(rounds, more);
+    ck_assert_msg(l.program != NULL, "%lld and %lld: %s", (long long)rounds,
+                  (long long)more,
+                  l.diags.count ? l.diags.list[0]->message : "");
+    int64_t count = l.program->stage[0].train->count;
+    arena_free(l.arena);
+    return count;
+}
+
+// At the limit, and one node past it.
+START_TEST(nodes) {
+    enum { SINGLE = 20000 };
+    int64_t least = grown_count(1, 0), each = grown_count(2, 0) - least;
+    int64_t rounds = 1 + (MAX_NODES - SINGLE - least) / each;
+    int64_t more = MAX_NODES - least - (rounds - 1) * each;
+    ck_assert_int_eq(grown_count(rounds, more), MAX_NODES);
+    Loaded l = load_grown(rounds, more + 1);
+    ck_assert_str_eq(codes_of(&l), "E0318");
+    ck_assert_ptr_nonnull(l.diags.list[0]->label[0].at.source);
+    arena_free(l.arena);
 }
 END_TEST
 
@@ -432,7 +460,6 @@ Suite *limits_suite(void) {
     tcase_add_test(t, names);
     tcase_add_test(t, ranks);
     tcase_add_test(t, imports);
-    tcase_add_test(t, nodes);
     tcase_add_loop_test(t, greedy_models_are_stopped, 0,
                         sizeof greedy / sizeof greedy[0]);
     tcase_add_test(t, bytes);
@@ -443,5 +470,9 @@ Suite *limits_suite(void) {
                         sizeof worst / sizeof worst[0]);
     tcase_add_test(t, any_bytes);
     suite_add_tcase(s, t);
+    TCase *large = tcase_create("large");
+    tcase_set_timeout(large, 120); // with sanitizers
+    tcase_add_test(large, nodes);
+    suite_add_tcase(s, large);
     return s;
 }
