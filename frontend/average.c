@@ -112,7 +112,10 @@ static NodeId is_due(Expansion *e, Time every) {
             period = op2(e, OP_mul, period, run_node(e, RUN_EPOCH_STEPS));
         return op2(e, OP_eq, op2(e, OP_mod, step, period), whole(e, 0));
     }
-    NodeId period = time_node(e, every);
+    // The runtime counts in double; here a quotient may be a little less than
+    // the whole number that it should be.
+    NodeId slack = number_node(e, 1 + 4e-7);
+    NodeId period = op2(e, OP_div, time_node(e, every), slack);
     NodeId now = op2(e, OP_div, as_float(e, step), period);
     NodeId before =
         op2(e, OP_div, as_float(e, op2(e, OP_sub, step, whole(e, 1))), period);

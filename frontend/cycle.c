@@ -52,7 +52,12 @@ Value lower_cyclic(Expansion *e, const Call *c) {
     Value down = scalar_operate(e, TOKEN_MINUS, period, up, c->at);
     Value rising = scalar_operate(e, TOKEN_DIVIDE, gone, up, c->at);
     Value falling = scalar_operate(e, TOKEN_DIVIDE, left, down, c->at);
-    Value share = schedule_choose(e, gone, up, rising, falling, c->at);
+    // There is no way back after a rise of all of a period, nor up in none.
+    double rise = call_number(c, P_cyclic_rise);
+    Value share = rise == 1 ? rising
+                  : rise == 0
+                      ? falling
+                      : schedule_choose(e, gone, up, rising, falling, c->at);
     return schedule_blend(e, *call_arg(c, P_cyclic_low),
                           *call_arg(c, P_cyclic_high), share, c->at);
 }

@@ -330,6 +330,7 @@ typedef struct {
     int64_t seed;      // -1: not given
     int threads;       // 0: not given
     int64_t log_every; // steps; 0: not given
+    int64_t steps;     // 0: not given
     bool resume, eval_only, init_only, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
 } RtOptions;

@@ -406,7 +406,14 @@ static bool after_step(Session *s, RtError *e) {
     return !(end || rt_time_due(t->eval_every, &s->at)) || evaluate(s, e);
 }
 
+// The step at which --steps ends a run, or its last.
+static int64_t last_step(const Session *s) {
+    int64_t most = s->run->options->steps, left = s->at.steps - s->at.step;
+    return most > 0 && most < left ? s->at.step + most : s->at.steps;
+}
+
 static bool train(Session *s, RtError *e) {
+    int64_t last = last_step(s);
     begin_row(s);
     s->shown = s->since;
     s->logged = rt_metrics_read(s->plan, s->device);
@@ -414,11 +421,11 @@ static bool train(Session *s, RtError *e) {
         s->at.step == s->at.steps)
         if (!evaluate(s, e))
             return false;
-    while (s->at.step < s->at.steps && rt_signals_caught() == 0 &&
-           !s->test.stops)
+    while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops)
         if (!take_step(s, e) || !after_step(s, e))
             return false;
-    if ((rt_signals_caught() != 0 || s->test.stops) && !save(s, true, e))
+    bool early = last < s->at.steps || rt_signals_caught() != 0;
+    if ((early || s->test.stops) && !save(s, true, e))
         return false;
     spend(s);
     return true;
@@ -458,8 +465,9 @@ static void say_goodbye(Session *s) {
             rt_report_say(s->report, "saved in %s", s->shelf.folder);
         return;
     }
-    if (rt_signals_caught() != 0) {
-        if (evaluates)
+    bool early = s->at.step < s->at.steps && !s->test.stops;
+    if (rt_signals_caught() != 0 || (early && !evaluates)) {
+        if (evaluates || (rt_signals_caught() == 0 && o->quiet))
             return;
         rt_report_say(s->report,
                       "stopped at step %lld of %lld; --resume goes on from "

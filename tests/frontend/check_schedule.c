@@ -128,6 +128,8 @@ static const struct {
     {"piecewise(0: 0.2, 7 epoch: 0.7, 9 epoch: 0.7, 1: 0)", 777, 0.7},
     {"cyclic(0.1, 0.3, period=13 step)", 169, 0.1},
     {"cyclic(0.1, 0.3, period=14 step)", 77, 0.3},
+    {"cyclic(0.1, 0.3, period=13 step, rise=1)", 169, 0.1},
+    {"cyclic(0.1, 0.3, period=13 step, rise=0)", 169, 0.3},
     {"warmup(0.3, 7 epoch)", 0, 0},
     {"warmup(0.3, 7 epoch)", 679, 0.3},
     {"warmup(0.3, 0 step)", 0, 0.3},

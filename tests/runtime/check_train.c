@@ -107,6 +107,22 @@ START_TEST(quiet_is_quiet) {
 }
 END_TEST
 
+// A run in pieces takes the steps of one that never stopped.
+START_TEST(steps_end_a_run_early) {
+    ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.3", "--steps=10"), 0);
+    ck_assert(access("b/step-00000010.safetensors", R_OK) == 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.3", "--steps=7",
+                         "--resume", "--quiet"),
+                     0);
+    ck_assert(access("b/step-00000017.safetensors", R_OK) == 0);
+    ck_assert_int_eq(
+        RUN(&tiny, "--out=b", "--epochs=0.3", "--steps=1000", "--resume"), 0);
+    ck_assert(files_same("a/step-00000094.safetensors",
+                         "b/step-00000094.safetensors"));
+}
+END_TEST
+
 START_TEST(equal_runs_are_equal) {
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.3", "--seed=0"), 0);
@@ -445,6 +461,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, the_seed_orders_samples);
     tcase_add_test(t, the_states_of_the_run_are_set);
     tcase_add_test(t, equal_runs_are_equal);
+    tcase_add_test(t, steps_end_a_run_early);
     tcase_add_loop_test(t, a_stopped_run_goes_on_to_the_same_bits, 0, 8);
     tcase_add_test(t, a_killed_run_goes_on_from_its_checkpoint);
     tcase_add_test(t, what_a_resumed_run_refuses);
