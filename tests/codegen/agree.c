@@ -72,7 +72,9 @@ static bool build(Run *r) {
     o.deep_verify = true;
     r->plan = program_plan(r->program, &o);
     library_write(r->a, r->folder, "model", r->program, r->plan);
-    const char *flags = r->test->simt ? "-O1 -DSINTER_SIMT" : "-O2";
+    const char *flags = r->test->simt == WATCHED ? LIBRARY_RACES
+                        : r->test->simt          ? "-O1 -DSINTER_SIMT"
+                                                 : "-O2";
     const char *name[] = {"model"};
     const char *why = library_compile(r->a, r->folder, 1, name, flags);
     if (why == NULL) {
@@ -214,6 +216,10 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
 // Runs one step and compares what each kernel left with what its inputs make
 // of it, or with reuse of memory what the whole step left in the states.
 static void run_step(Run *r, const Graph *g, void (*step)(RtDevice *d)) {
+    if (r->test->simt == WATCHED) {
+        step(r->device);
+        return;
+    }
     double **leaf = read_leaves(r, g);
     NodeId *at = ARENA_ARRAY(r->a, g->count, NodeId);
     bool *stored = graph_stored(g, r->a);

@@ -5,6 +5,8 @@
 #include "frontend/frontend.h"
 #include "passes/passes.h"
 
+enum { WATCHED = 2 };
+
 typedef struct {
     // A model, or a graph with name.ir, below the source folder; NULL: a random
     // graph.
@@ -13,8 +15,9 @@ typedef struct {
     int num_settings;
     DType storage; // what activations are on the host here
     int level;     // 0: a kernel for each operation
-    bool simt;     // every CUDA thread exists
-    bool reuse;    // the real memory plan; only what is left at the end counts
+    int simt;   // 1: every CUDA thread exists; WATCHED: the race checker sees
+                // each access too, and values are not compared
+    bool reuse; // the real memory plan; only what is left at the end counts
     uint32_t seed; // of the random graph
 } Case;
 

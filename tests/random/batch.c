@@ -66,8 +66,7 @@ static bool judge(Batch *b, void *library, int i, bool quiet) {
 
 // Compiles what was added and runs it.
 static BatchResult compile_and_judge(Batch *b, bool quiet) {
-    static const char *const flags[] = {
-        "-O0 -w", "-O1 -g -w -DSINTER_SIMT -fsanitize=thread"};
+    static const char *const flags[] = {"-O0 -w", LIBRARY_RACES " -w"};
     bool good = true;
     const char *why =
         library_compile(b->a, b->folder, b->count, b->name, flags[b->mode]);

@@ -22,7 +22,17 @@ static uint32_t scatter(uint32_t seed, uint32_t purpose) {
     return (uint32_t)(z >> 33);
 }
 
-enum { PRECISION = 1, STORAGE, STEPS, SIZE, BEFORE, SOURCE, NUMBERS, EMPTY };
+enum {
+    PRECISION = 1,
+    STORAGE,
+    STEPS,
+    SIZE,
+    BEFORE,
+    SOURCE,
+    NUMBERS,
+    EMPTY,
+    LIMIT
+};
 
 Setup setup_of(uint32_t seed) {
     static const DType precision[] = {F32, F32, F16, BF16};
@@ -31,6 +41,8 @@ Setup setup_of(uint32_t seed) {
                .level = 1,
                .reuse = true,
                .before = scatter(seed, BEFORE)};
+    uint32_t limit = scatter(seed, LIMIT);
+    s.limit = limit % 4 ? INT64_MAX : limit / 4 % 64;
     s.storage = scatter(seed, STORAGE) % 4 ? s.precision : F32;
     return s;
 }
@@ -66,6 +78,8 @@ static Plan *plan_of(Trial *t, Graph *g, int level) {
     o.level = level;
     o.reuse = t->setup.reuse;
     o.deep_verify = true;
+    if (level > 0 && t->setup.limit < INT64_MAX)
+        o.rewrite_limit = &t->setup.limit;
     Stage *stage = ARENA_NEW(t->a, Stage);
     stage->train = run_before(g, &o, level ? t->setup.before : 0);
     t->program->stage = stage;

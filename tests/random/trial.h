@@ -20,6 +20,7 @@ typedef struct {
     int level;
     bool reuse;      // of memory
     uint32_t before; // which passes run more than once, and in which order
+    int64_t limit;   // of rewrites; INT64_MAX: none
 } Setup;
 
 typedef struct {
