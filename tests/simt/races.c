@@ -50,10 +50,9 @@ static void *memory_get(size_t bytes) {
     return p;
 }
 
-static Cell *cell_of(const char *p) {
+static Cell *page_cells(uintptr_t page) {
     if (!pages)
         pages = memory_get(MAX_PAGES * sizeof *pages);
-    uintptr_t page = (uintptr_t)p / PAGE_BYTES;
     size_t at = page * 0x9e3779b97f4a7c15u >> 46;
     while (pages[at].page != page && pages[at].page != 0)
         at = (at + 1) % MAX_PAGES;
@@ -61,7 +60,18 @@ static Cell *cell_of(const char *p) {
         pages[at].page = page;
         pages[at].cell = memory_get(PAGE_BYTES * sizeof(Cell));
     }
-    return &pages[at].cell[(uintptr_t)p % PAGE_BYTES];
+    return pages[at].cell;
+}
+
+// Neighbours are looked for one after the other, on few pages.
+static Cell *cell_of(const char *p) {
+    enum { RECENT = 64 };
+    static Page recent[RECENT];
+    uintptr_t page = (uintptr_t)p / PAGE_BYTES;
+    Page *r = &recent[page % RECENT];
+    if (r->page != page)
+        *r = (Page){page, page_cells(page)};
+    return &r->cell[(uintptr_t)p % PAGE_BYTES];
 }
 
 // ---- regions ----
@@ -152,13 +162,13 @@ static bool visible(uint32_t who, uint32_t when) {
     return block < (uint32_t)num_blocks && when < released[block];
 }
 
-// Whether an access to p by `who` at `when` has no order with one by this
-// thread now.  Each block has shared memory of its own.
-static bool conflicts(const char *p, uint32_t who, uint32_t when) {
+// Whether an access by `who` at `when` has no order with one to the same byte
+// by this thread now.  Each block has shared memory of its own.
+static bool conflicts(bool shared, uint32_t who, uint32_t when) {
     if (when < launch_epoch)
         return false;
     if (when < block_epoch)
-        return !simt_is_shared(p) && !visible(who, when);
+        return !shared && !visible(who, when);
     return who != thread_id() && when == epoch;
 }
 
@@ -218,20 +228,20 @@ static void race_report(const char *what, const char *p, const void *pc,
 
 // ---- accesses ----
 
-static void cell_write(Cell *c, const char *p, const void *pc) {
-    if (conflicts(p, c->writer, c->write_epoch))
+static void cell_write(Cell *c, const char *p, bool shared, const void *pc) {
+    if (conflicts(shared, c->writer, c->write_epoch))
         race_report("two writes without order", p, pc, &c->writer);
     bool many = c->read_epoch == epoch && c->shared_read;
-    bool blocks = !simt_is_shared(p) && c->read_epoch >= launch_epoch &&
-                  c->block_read && !acquire_epoch;
-    if (many || blocks || conflicts(p, c->reader, c->read_epoch))
+    bool blocks = !shared && c->read_epoch >= launch_epoch && c->block_read &&
+                  !acquire_epoch;
+    if (many || blocks || conflicts(shared, c->reader, c->read_epoch))
         race_report("a write without order after a read", p, pc, &c->reader);
     c->writer = thread_id();
     c->write_epoch = epoch;
 }
 
-static void cell_read(Cell *c, const char *p, const void *pc) {
-    if (conflicts(p, c->writer, c->write_epoch))
+static void cell_read(Cell *c, const char *p, bool shared, const void *pc) {
+    if (conflicts(shared, c->writer, c->write_epoch))
         race_report("a read without order after a write", p, pc, &c->writer);
     if (c->read_epoch != epoch) {
         c->shared_read = false;
@@ -247,8 +257,6 @@ static void cell_read(Cell *c, const char *p, const void *pc) {
 // Whether the bytes may be touched at all.
 static bool access_allowed(const char *p, size_t bytes, bool write,
                            const Region *r, const void *pc) {
-    if (num_regions == 0 || simt_is_shared(p))
-        return true;
     if (r && p + bytes <= r->start + r->bytes)
         return true;
     bool own = inside(p, arguments, arguments + ARG_BYTES) ||
@@ -264,8 +272,8 @@ static bool access_allowed(const char *p, size_t bytes, bool write,
 
 // Whether something has written the byte.  Shared memory starts anew with each
 // block.
-static bool byte_written(const Cell *c, const char *p, const Region *r) {
-    if (simt_is_shared(p))
+static bool byte_written(const Cell *c, bool shared, const Region *r) {
+    if (shared)
         return c->write_epoch >= block_epoch;
     return !r || r->initialised || c->write_epoch != 0;
 }
@@ -276,17 +284,18 @@ static void access_note(const void *address, size_t bytes, bool write,
     if (!simt_self || simt_on_stack(p))
         return;
     const Region *r = region_of(p);
-    if (!access_allowed(p, bytes, write, r, pc))
+    bool shared = simt_is_shared(p);
+    if (num_regions > 0 && !shared && !access_allowed(p, bytes, write, r, pc))
         return;
     for (size_t i = 0; i < bytes; i++) {
         Cell *c = cell_of(p + i);
         if (write) {
-            cell_write(c, p + i, pc);
+            cell_write(c, p + i, shared, pc);
             continue;
         }
-        if (!byte_written(c, p + i, r))
+        if (!byte_written(c, shared, r))
             race_report("a read of what nothing has written", p + i, pc, NULL);
-        cell_read(c, p + i, pc);
+        cell_read(c, p + i, shared, pc);
     }
 }
 
