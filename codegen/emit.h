@@ -204,6 +204,13 @@ const char *lanes_text(const Emit *e, Type space);
 // Stores output n, whose value at p is in `value`, from scope s.
 void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 
+// What rows of the space are counted in: an int, unless there are too many.
+const char *row_type(Type space);
+
+// Declares ROWS, C and `more`, and the rows lo .. hi-1 of the block.
+void emit_space(Text *t, Type space, const char *more);
+void emit_chunk(Text *t, Type space);
+
 // Declares the row indices that body mentions; row is the number of the row.
 void emit_row_indices(Emit *e, Text *t, Type space, const char *body);
 

@@ -3,8 +3,8 @@
 // one launch, and is the same to the bit however the blocks ran.
 //
 // A variance is carried as the sum and the sum of squares of x - pivot, where
-// the pivot is the value of row 0: exact enough when the mean is a hundred
-// times the deviation, where plain sums of squares are not.
+// the pivot is a value of the block's own.  So little cancels, however far the
+// mean is from 0, and an outlier disturbs one block alone.
 
 #include "codegen/emit.h"
 
@@ -74,27 +74,23 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
 static void finish_one(Emit *e, Text *t, NodeId n) {
     const Node *d = &e->g->node[n];
     int64_t at = scratch_place(e, n), count = type_count(d->type);
-    int64_t rows = type_count(e->g->node[d->arg[0]].type) / (count ? count : 1);
     bool all = over_all(e, n), stored = e->stored[n];
-    const char *gather = d->op == OP_max ? "grid_max" : "grid_sum";
     if (!stored)
         return;
     text_line(t, "for (int c = threadIdx.x; c < %lld; c += NT) {",
               (long long)count);
     t->indent++;
-    text_line(t, "const float a = %s(part + %lld + c, WIDTH);", gather,
-              (long long)at);
-    if (d->op == OP_var) {
-        text_line(t, "const float b = %s(part + %lld + c, WIDTH);", gather,
-                  (long long)(at + count));
-        const char *each = literal(e->a, F32, (double)rows);
-        text_line(t, "const float v = (b - a * a / %s) / %s;", each, each);
-        text_line(t, "put_f32(%s + %s, v < 0.0f ? 0.0f : v);",
-                  pointer_name(e, n), all ? "0" : "c");
-    } else {
-        text_line(t, "put_%s(%s + %s, a);", access_suffix(d->type.dtype),
-                  pointer_name(e, n), all ? "0" : "c");
-    }
+    if (d->op == OP_var)
+        text_line(
+            t,
+            "const float a = grid_variance(part + %lld + c, %lld, WIDTH, "
+            "(float)(ROWS / (int)gridDim.x), ROWS %% (int)gridDim.x, %s);",
+            (long long)at, (long long)count, all ? "C" : "1.0f");
+    else
+        text_line(t, "const float a = %s(part + %lld + c, WIDTH);",
+                  d->op == OP_max ? "grid_max" : "grid_sum", (long long)at);
+    text_line(t, "put_%s(%s + %s, a);", access_suffix(d->type.dtype),
+              pointer_name(e, n), all ? "0" : "c");
     t->indent--;
     text_line(t, "}");
 }

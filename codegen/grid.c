@@ -37,6 +37,28 @@ static bool mentions(const char *text, const char *word) {
     return false;
 }
 
+const char *row_type(Type space) {
+    return space_rows(space) > INT32_MAX ? "long long" : "int";
+}
+
+void emit_space(Text *t, Type space, const char *more) {
+    long long rows = (long long)space_rows(space);
+    long long columns = (long long)space_columns(space);
+    if (rows > INT32_MAX) {
+        text_line(t, "const long long ROWS = %lld;", rows);
+        text_line(t, "enum { C = %lld%s };", columns, more);
+    } else {
+        text_line(t, "enum { ROWS = %lld, C = %lld%s };", rows, columns, more);
+    }
+}
+
+void emit_chunk(Text *t, Type space) {
+    if (space_rows(space) > INT32_MAX)
+        text_line(t, "CHUNK_OF(%s, lo, hi, ROWS);", row_type(space));
+    else
+        text_line(t, "CHUNK(lo, hi, ROWS);");
+}
+
 void emit_row_indices(Emit *e, Text *t, Type space, const char *body) {
     (void)e;
     int64_t stride = 1;
@@ -140,9 +162,9 @@ static bool has_sums(const Emit *e) {
 
 static void emit_sizes(Emit *e, Text *t) {
     Type space = e->group->space;
-    text_line(t, "enum { ROWS = %lld, C = %lld, VW = %s, CG = C / VW };",
-              (long long)space_rows(space), (long long)space_columns(space),
-              lanes_text(e, space));
+    emit_space(
+        t, space,
+        arena_format(e->a, ", VW = %s, CG = C / VW", lanes_text(e, space)));
     text_line(t,
               "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
     if (!has_sums(e))
@@ -152,24 +174,75 @@ static void emit_sizes(Emit *e, Text *t) {
     text_line(t, "SHARED float shared[NT];");
 }
 
-// The value of row 0 that variances are taken around.
-static void emit_pivots(Emit *e, Scope *s, Type space) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!sums_blocks(e, n) || e->g->node[n].op != OP_var)
-            continue;
-        bool all = reduce_extent(e->g, n) == OVER_ALL;
-        Place p = space_place(e, space, all ? "0" : "c", all ? NULL : "VW");
-        p.whole = false;
-        for (int i = 0; i + 1 < p.rank; i++)
-            p.index[i] = "0";
-        const char *x = value_at(e, s, e->g->node[n].arg[0], p);
-        if (all) {
-            text_line(&s->before, "const float pivot%u = %s;", n, x);
-        } else {
-            text_line(&s->before, "float pivot%u[VW];", n);
-            text_line(&s->before, "LANES_DO(k, VW) pivot%u[k] = %s;", n, x);
-        }
+// The element of the space in row r, which s declares.
+static Place row_place(Emit *e, Scope *s, Type space, bool all) {
+    Place p = space_place(e, space, all ? "0" : "c", all ? NULL : "VW");
+    int64_t stride = 1;
+    p.whole = false;
+    for (int i = space.rank - 2; i >= 0; i--) {
+        const char *index = "r";
+        if (stride > 1)
+            index = arena_format(e->a, "%s / %lld", index, (long long)stride);
+        if (i > 0)
+            index = arena_format(e->a, "%s %% %lld", index,
+                                 (long long)space.dim[i]);
+        if (space.dim[i] != 1)
+            p.index[i] = index_new(e, s, "i", index);
+        stride *= space.dim[i];
     }
+    return p;
+}
+
+// The value of the variance's operand in each of three rows of the block, the
+// first, the middle and the last.
+static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
+    text_line(&s->before, all ? "float near%u[3];" : "float near%u[3][VW];", n);
+    Scope *row = block_open(e, s, "VW", 1);
+    text_line(&row->before, "for (int j = 0; j < 3; j++) {");
+    row->before.indent++;
+    text_line(&row->before,
+              "const %s r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - "
+              "(lo < hi);",
+              row_type(space));
+    Place p = row_place(e, row, space, all);
+    const char *x = value_at(e, row, e->g->node[n].arg[0], p);
+    text_line(all ? &row->before : &row->lanes, "near%u[j]%s = %s;", n,
+              all ? "" : "[k]", x);
+    scope_close(e, row, &s->before);
+    text_line(&s->before, "}");
+}
+
+// What the variance n is taken around: their median, which no outlier is.
+static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
+    bool all = reduce_extent(e->g, n) == OVER_ALL;
+    const char *to = arena_format(
+        e->a, "part + (size_t)blockIdx.x * WIDTH + %lld",
+        (long long)(scratch_place(e, n) + 2 * type_count(e->g->node[n].type)));
+    emit_samples(e, s, space, n, all);
+    if (all) {
+        text_line(&s->before,
+                  "const float pivot%u = median(near%u[0], near%u[1], "
+                  "near%u[2]);",
+                  n, n, n, n);
+        text_line(&s->before, "if (threadIdx.x == 0) put_f32(%s, pivot%u);", to,
+                  n);
+    } else {
+        text_line(&s->before, "float pivot%u[VW];", n);
+        text_line(&s->before,
+                  "LANES_DO(k, VW) pivot%u[k] = median(near%u[0][k], "
+                  "near%u[1][k], near%u[2][k]);",
+                  n, n, n, n);
+        text_line(&s->before, "if (ty == 0)");
+        text_line(&s->before,
+                  "    LANES_DO(k, VW) put_f32(%s + c + k, pivot%u[k]);", to,
+                  n);
+    }
+}
+
+static void emit_pivots(Emit *e, Scope *s, Type space) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_blocks(e, n) && e->g->node[n].op == OP_var)
+            emit_pivot(e, s, space, n);
 }
 
 // Whether n is stored window by window, in a kernel that walks over windows.
@@ -194,6 +267,11 @@ static void emit_row(Emit *e, Scope *row, Place p) {
     }
 }
 
+// A variance is two sums, beside the pivot.
+static int sums_of(const Emit *e, NodeId n) {
+    return e->g->node[n].op == OP_var ? 2 : 1;
+}
+
 // The sums of a block: over its threads, then into its part of the scratch.
 static void emit_columns_out(Emit *e, Text *t) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
@@ -202,7 +280,7 @@ static void emit_columns_out(Emit *e, Text *t) {
         int64_t count = type_count(e->g->node[n].type);
         const char *over =
             e->g->node[n].op == OP_max ? "columns_max" : "columns_sum";
-        for (int i = 0; i < reduce_slots(e->g, n); i++)
+        for (int i = 0; i < sums_of(e, n); i++)
             text_line(t,
                       "%s(part + (size_t)blockIdx.x * WIDTH + %lld + c, "
                       "%s%u, VW, g < CG, shared, TX, NT);",
@@ -216,7 +294,7 @@ static void emit_totals_out(Emit *e, Text *t) {
         if (!sums_blocks(e, n) || reduce_extent(e->g, n) != OVER_ALL)
             continue;
         bool largest = e->g->node[n].op == OP_max;
-        for (int i = 0; i < reduce_slots(e->g, n); i++)
+        for (int i = 0; i < sums_of(e, n); i++)
             text_line(t,
                       "%s(part + (size_t)blockIdx.x * WIDTH + %lld, "
                       "%s%u, VW, shared, NT);",
@@ -233,7 +311,7 @@ void emit_grid(Emit *e, Text *t) {
         space = type_of(space.dtype, 1, (int64_t[]){1});
     emit_sizes(e, t);
     text_line(t, "const int tx = threadIdx.x %% TX, ty = threadIdx.x / TX;");
-    text_line(t, "CHUNK(lo, hi, ROWS);");
+    emit_chunk(t, space);
 
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
     int inner = t->indent + (sums ? 2 : 1);
@@ -271,7 +349,7 @@ void emit_grid(Emit *e, Text *t) {
     }
     text_bytes(t, text_string(&columns), columns.length);
     t->indent = inner;
-    text_line(t, "for (int i = lo + ty; i < hi; i += TY) {");
+    text_line(t, "for (%s i = lo + ty; i < hi; i += TY) {", row_type(space));
     t->indent++;
     emit_row_indices(e, t, space, text_string(&rows));
     text_bytes(t, text_string(&rows), rows.length);

@@ -195,15 +195,14 @@ void emit_rows(Emit *e, Text *t) {
     Type space = e->group->space;
     int most;
     e->level = find_levels(e, &most);
-    text_line(t, "enum { ROWS = %lld, C = %lld };",
-              (long long)space_rows(space), (long long)space_columns(space));
+    emit_space(t, space, "");
     text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };");
     if (e->group->scratch != NO_NODE)
         text_line(t, "enum { WIDTH = %lld };",
                   (long long)e->g->node[e->group->scratch].type.dim[1]);
     text_line(t, "SHARED float shared[NT];");
     text_line(t, "const int lane = threadIdx.x %% GANG;");
-    text_line(t, "CHUNK(lo, hi, ROWS);");
+    emit_chunk(t, space);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
     Scope *row = scope_new(e, kernel, IN_ROW, NULL, t->indent + 1);
     sums_declare(e, kernel, true, NULL);
@@ -215,8 +214,9 @@ void emit_rows(Emit *e, Text *t) {
     rows.indent = t->indent + 1;
     scope_close(e, row, &rows);
     scope_close(e, kernel, t);
-    text_line(t, "for (int i = lo + threadIdx.x / GANG; i < hi; "
-                 "i += NT / GANG) {");
+    text_line(t,
+              "for (%s i = lo + threadIdx.x / GANG; i < hi; i += NT / GANG) {",
+              row_type(space));
     t->indent++;
     emit_row_indices(e, t, space, text_string(&rows));
     t->indent--;

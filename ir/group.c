@@ -58,7 +58,7 @@ bool pads_columns(const Graph *g, NodeId n) {
 }
 
 int reduce_slots(const Graph *g, NodeId n) {
-    return g->node[n].op == OP_var ? 2 : 1;
+    return g->node[n].op == OP_var ? 3 : 1;
 }
 
 bool node_immediate(const Node *n) {

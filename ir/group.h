@@ -46,7 +46,7 @@ NodeId pool_unfolded(const Graph *g, NodeId n);
 // Whether n does nothing but add columns of zeros behind its operand's rows.
 bool pads_columns(const Graph *g, NodeId n);
 
-// Numbers that a reduction carries from row to row: 2 for var.
+// Numbers that a reduction carries of each block: 3 for var.
 int reduce_slots(const Graph *g, NodeId n);
 
 // Whether a value of this type is computed where it is used and never read

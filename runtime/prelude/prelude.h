@@ -20,14 +20,16 @@
 #endif
 
 // The rows lo .. hi-1 that belong to this block: contiguous runs, as even as
-// they can be.  In 32 bits: a division of 64 is a call on a GPU, and calls
-// spill.
-#define CHUNK(lo, hi, rows)                                                    \
-    const int lo##_each = (rows) / (int)gridDim.x;                             \
-    const int lo##_rest = (rows) % (int)gridDim.x;                             \
-    const int lo = (int)blockIdx.x * lo##_each +                               \
-                   ((int)blockIdx.x < lo##_rest ? (int)blockIdx.x : lo##_rest); \
-    const int hi = lo + lo##_each + ((int)blockIdx.x < lo##_rest)
+// they can be.  In 32 bits where they can be counted so: a division of 64 is a
+// call on a GPU, and calls spill.
+#define CHUNK(lo, hi, rows) CHUNK_OF(int, lo, hi, rows)
+#define CHUNK_OF(type, lo, hi, rows)                                           \
+    const type lo##_each = (rows) / (int)gridDim.x;                            \
+    const int lo##_rest = (int)((rows) % (int)gridDim.x);                      \
+    const type lo = (int)blockIdx.x * lo##_each +                              \
+                    ((int)blockIdx.x < lo##_rest ? (int)blockIdx.x             \
+                                                 : lo##_rest);                 \
+    const type hi = lo + lo##_each + ((int)blockIdx.x < lo##_rest)
 
 // Threads side by side along the columns: a power of two, so that it divides
 // the block.
@@ -132,6 +134,34 @@ DEVICE float grid_sum(const float *part, int width) {
     for (int b = 0; b < (int)gridDim.x; b++)
         sum += part[(size_t)b * width];
     return sum;
+}
+
+DEVICE float median(float a, float b, float c) {
+    const float low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+// A variance of which each block b left the sums of d and of d^2, d being the
+// distance from a pivot of its own, and the pivot: at part[0], part[next] and
+// part[2 * next].  It had `each` rows, or one more if b < rest.  The means of
+// the blocks are taken from the first pivot, and then from the mean of all.
+DEVICE float grid_variance(const float *part, int next, int width, float each,
+                           int rest, float columns) {
+    float count = 0.0f, sum = 0.0f, square = 0.0f;
+    for (int b = 0; b < (int)gridDim.x; b++) {
+        const float *p = part + (size_t)b * width;
+        const float n = (each + (float)(b < rest)) * columns;
+        sum += n * (p[2 * next] - part[2 * next]) + p[0];
+        count += n;
+    }
+    const float mean = sum / count;
+    for (int b = 0; b < (int)gridDim.x; b++) {
+        const float *p = part + (size_t)b * width;
+        const float n = (each + (float)(b < rest)) * columns;
+        const float d = p[2 * next] - part[2 * next] + p[0] / n - mean;
+        square += p[next] - p[0] * p[0] / n + n * d * d;
+    }
+    return square < 0.0f ? 0.0f : square / count;
 }
 
 DEVICE float grid_max(const float *part, int width) {

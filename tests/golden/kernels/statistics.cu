@@ -10,7 +10,7 @@ KERNEL(256) k00_var(
 {
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    enum { WIDTH = 24 };
+    enum { WIDTH = 32 };
     SHARED float shared[NT];
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
@@ -23,10 +23,22 @@ KERNEL(256) k00_var(
         float q4[VW];
         LANES_DO(k, VW) q4[k] = 0.0f;
         if (g < CG) {
-            float v0[VW];
-            load_f32(v0, p0 + c, VW);
+            float near4[3][VW];
+            for (int j = 0; j < 3; j++) {
+                const int r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - (lo < hi);
+                const int i1 = r % 6;
+                const int i2 = r / 6 % 6;
+                const int i3 = r / 36;
+                float v0[VW];
+                load_f32(v0, p0 + (((size_t)i3 * 6 + i2) * 6 + i1) * 8 + c, VW);
+                LANES_DO(k, VW) {
+                    near4[j][k] = v0[k];
+                }
+            }
             float pivot4[VW];
-            LANES_DO(k, VW) pivot4[k] = v0[k];
+            LANES_DO(k, VW) pivot4[k] = median(near4[0][k], near4[1][k], near4[2][k]);
+            if (ty == 0)
+                LANES_DO(k, VW) put_f32(part + (size_t)blockIdx.x * WIDTH + 24 + c + k, pivot4[k]);
             for (int i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_f32(v0_1, p0 + (size_t)i * C + c, VW);
@@ -48,10 +60,8 @@ KERNEL(256) k00_var(
             put_f32(p3 + c, a);
         }
         for (int c = threadIdx.x; c < 8; c += NT) {
-            const float a = grid_sum(part + 8 + c, WIDTH);
-            const float b = grid_sum(part + 16 + c, WIDTH);
-            const float v = (b - a * a / 144.0f) / 144.0f;
-            put_f32(p4 + c, v < 0.0f ? 0.0f : v);
+            const float a = grid_variance(part + 8 + c, 8, WIDTH, (float)(ROWS / (int)gridDim.x), ROWS % (int)gridDim.x, 1.0f);
+            put_f32(p4 + c, a);
         }
     }
 }

@@ -1,0 +1,86 @@
+// k00_var:
+// %2..%3: var
+// 68719476768 bytes read and written (host: 68719476768)
+KERNEL(256) k00_var(
+    const act *RESTRICT p0,
+    float *RESTRICT p3,
+    float *RESTRICT part,
+    int *RESTRICT ticket)
+{
+    const long long ROWS = 4294967296;
+    enum { C = 8, VW = LANES(C), CG = C / VW };
+    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
+    enum { WIDTH = 24 };
+    SHARED float shared[NT];
+    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    CHUNK_OF(long long, lo, hi, ROWS);
+    for (int g0 = 0; g0 < CG; g0 += TX) {
+        const int g = g0 + tx, c = g * VW;
+        float s3[VW];
+        LANES_DO(k, VW) s3[k] = 0.0f;
+        float q3[VW];
+        LANES_DO(k, VW) q3[k] = 0.0f;
+        if (g < CG) {
+            float near3[3][VW];
+            for (int j = 0; j < 3; j++) {
+                const long long r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - (lo < hi);
+                const int i1 = r % 65536;
+                const int i2 = r / 65536;
+                float v0[VW];
+                load_act(v0, p0 + ((size_t)i2 * 65536 + i1) * 8 + c, VW);
+                LANES_DO(k, VW) {
+                    near3[j][k] = v0[k];
+                }
+            }
+            float pivot3[VW];
+            LANES_DO(k, VW) pivot3[k] = median(near3[0][k], near3[1][k], near3[2][k]);
+            if (ty == 0)
+                LANES_DO(k, VW) put_f32(part + (size_t)blockIdx.x * WIDTH + 16 + c + k, pivot3[k]);
+            for (long long i = lo + ty; i < hi; i += TY) {
+                float v0_1[VW];
+                load_act(v0_1, p0 + (size_t)i * C + c, VW);
+                LANES_DO(k, VW) {
+                    const float d3 = v0_1[k] - pivot3[k];
+                    s3[k] += d3;
+                    q3[k] += d3 * d3;
+                }
+            }
+        }
+        columns_sum(part + (size_t)blockIdx.x * WIDTH + 0 + c, s3, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)blockIdx.x * WIDTH + 8 + c, q3, VW, g < CG, shared, TX, NT);
+    }
+    if (last_block(ticket)) {
+        for (int c = threadIdx.x; c < 8; c += NT) {
+            const float a = grid_variance(part + 0 + c, 8, WIDTH, (float)(ROWS / (int)gridDim.x), ROWS % (int)gridDim.x, 1.0f);
+            put_f32(p3 + c, a);
+        }
+    }
+}
+// k01_cast:
+// %4..%6: max sub cast
+// 137438953472 bytes read and written (host: 137438953472)
+KERNEL(256) k01_cast(
+    const act *RESTRICT p0,
+    act *RESTRICT p6)
+{
+    const long long ROWS = 4294967296;
+    enum { C = 8 };
+    enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
+    SHARED float shared[NT];
+    const int lane = threadIdx.x % GANG;
+    CHUNK_OF(long long, lo, hi, ROWS);
+    for (long long i = lo + threadIdx.x / GANG; i < hi; i += NT / GANG) {
+        float s4 = -INF;
+        for (int c = lane; c < C; c += GANG) {
+            const float v0 = get_act(p0 + (size_t)i * C + c);
+            s4 = (v0 > s4) | (v0 != v0) ? v0 : s4;
+        }
+        const float v4 = gang_max(s4, GANG, shared);
+        for (int c = lane; c < C; c += GANG) {
+            const float v0_1 = get_act(p0 + (size_t)i * C + c);
+            const float v5 = v0_1 - v4;
+            const float v6 = v5;
+            put_act(p6 + (size_t)i * C + c, v6);
+        }
+    }
+}
