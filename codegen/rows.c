@@ -91,6 +91,17 @@ static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
     value_define(e, row, n, place_broadcast(e, p, d->type), HELD_ONCE, name);
 }
 
+static bool sums_columns(const Emit *e, NodeId n) {
+    return sums_blocks(e, n) && reduce_extent(e->g, n) == OVER_COLUMN;
+}
+
+static bool any_columns(const Emit *e) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_columns(e, n))
+            return true;
+    return false;
+}
+
 static Scope *pass_open(Emit *e, Scope *row) {
     return scope_new(e, row, IN_PASS, NULL, row->before.indent + 1);
 }
@@ -102,6 +113,16 @@ static void pass_close(Emit *e, Scope *row, Scope *pass) {
         return;
     text_line(&row->before, "for (int c = lane; c < C; c += GANG) {");
     text_bytes(&row->before, text_string(&body), body.length);
+    text_line(&row->before, "}");
+}
+
+// As pass_close, with a number for each of the thread's columns: loops of known
+// length keep what is indexed by it in registers.
+static void columns_close(Emit *e, Scope *row, Scope *pass) {
+    text_line(&row->before, "UNROLLED(j, PER) {");
+    text_line(&row->before, "    const int c = lane + j * GANG;");
+    text_line(&row->before, "    if (c >= C) break;");
+    scope_close(e, pass, &row->before);
     text_line(&row->before, "}");
 }
 
@@ -166,12 +187,17 @@ static void emit_outputs(Emit *e, Scope *row, Place p) {
         Place q = place_broadcast(e, p, e->g->node[of].type);
         Scope *s = has_lanes(e, of) ? pass : first;
         const char *x = value_at(e, s == pass ? pass : row, of, q);
-        if (sum)
+        if (sums_columns(e, n))
+            text_line(&pass->before, "s%u[j] += %s;", n, x);
+        else if (sum)
             sums_add(e, s, n, q, x);
         else
             emit_output(e, s, row, n, q, x);
     }
-    pass_close(e, row, pass);
+    if (any_columns(e))
+        columns_close(e, row, pass);
+    else
+        pass_close(e, row, pass);
     Text body = text_new(e->a);
     scope_close(e, first, &body);
     if (body.length > 0) {
@@ -182,13 +208,20 @@ static void emit_outputs(Emit *e, Scope *row, Place p) {
 }
 
 static void emit_totals_out(Emit *e, Text *t) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        for (int i = 0; sums_blocks(e, n) && i < reduce_slots(e->g, n); i++)
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (sums_columns(e, n))
+            text_line(t,
+                      "UNROLLED(j, PER) columns_sum(part + (size_t)blockIdx.x "
+                      "* WIDTH + %lld + lane + j * GANG, &s%u[j], 1, lane + j "
+                      "* GANG < C, shared, GANG, NT);",
+                      (long long)scratch_place(e, n), n);
+        else if (sums_blocks(e, n))
             text_line(t,
                       "total_%s(part + (size_t)blockIdx.x * WIDTH + %lld, "
-                      "&%s%u, 1, shared, NT);",
+                      "&s%u, 1, shared, NT);",
                       e->g->node[n].op == OP_max ? "max" : "sum",
-                      (long long)(scratch_place(e, n) + i), i ? "q" : "s", n);
+                      (long long)scratch_place(e, n), n);
+    }
 }
 
 void emit_rows(Emit *e, Text *t) {
@@ -200,12 +233,15 @@ void emit_rows(Emit *e, Text *t) {
     if (e->group->scratch != NO_NODE)
         text_line(t, "enum { WIDTH = %lld };",
                   (long long)e->g->node[e->group->scratch].type.dim[1]);
+    if (any_columns(e))
+        text_line(t, "enum { PER = (C + GANG - 1) / GANG };");
     text_line(t, "SHARED float shared[NT];");
     text_line(t, "const int lane = threadIdx.x %% GANG;");
     emit_chunk(t, space);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
     Scope *row = scope_new(e, kernel, IN_ROW, NULL, t->indent + 1);
     sums_declare(e, kernel, true, NULL);
+    sums_declare(e, kernel, false, "PER");
     Place p = space_place(e, space, "c", NULL);
     for (int i = 1; i <= most; i++)
         emit_level(e, row, p, i);

@@ -197,6 +197,18 @@ static void store_for_update(Fuse *f) {
     }
 }
 
+// Whether such a kernel can make the sum n besides: of everything, or of each
+// column, for which its threads keep what they have.  A variance over blocks
+// needs pivots, for which whole rows would be reduced first.
+static bool fits_sum(const Fuse *f, NodeId n, Type space) {
+    enum { MOST_COLUMNS = 1024 };
+    if (reduce_extent(f->old, n) == OVER_ALL)
+        return at(f, n)->op != OP_var;
+    return at(f, n)->op == OP_sum && reduce_extent(f->old, n) == OVER_COLUMN &&
+           type_same_shape(at(f, at(f, n)->arg[0])->type, space) &&
+           space_columns(space) <= MOST_COLUMNS;
+}
+
 // Whether node n can be computed by a kernel that walks over the rows of row
 // reduction `row`, which is below its operand arg.
 static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
@@ -206,11 +218,10 @@ static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
     if (reduces_rows(f, n))
         return type_same_shape(at(f, n)->type, at(f, row)->type) &&
                count_of(f, arg) == elements;
-    // A variance is taken around the value of row 0, for which a kernel would
-    // need what it reduces that row to.
     if (facts(f, n) & REDUCES)
-        return reduce_extent(f->old, n) == OVER_ALL && at(f, n)->op != OP_var &&
-               (per_row || count_of(f, arg) == elements);
+        return fits_sum(f, n, space) &&
+               (count_of(f, arg) == elements ||
+                (per_row && reduce_extent(f->old, n) == OVER_ALL));
     if (pads_columns(f->old, n)) // rows are stored that far apart
         return f->stored[n] && count_of(f, arg) == elements;
     return (facts(f, n) & POINTWISE) &&
@@ -443,6 +454,20 @@ static void store_dear(Fuse *f, const bool *dear, int every) {
     }
 }
 
+// What a normalisation over rows, or a soft-max, takes is kept in full.
+static bool *find_in_rows(const Graph *g, Arena *scratch) {
+    bool *in_rows = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = g->count; n-- > 0;) {
+        unsigned of = op_info[g->node[n].op].facts;
+        bool reduces = (of & REDUCES) && !(of & OVERALL) &&
+                       reduce_extent(g, n) == OVER_ROW;
+        bool same = (of & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
+        for (int i = 0; i < g->node[n].num_args; i++)
+            in_rows[g->node[n].arg[i]] |= reduces || same;
+    }
+    return in_rows;
+}
+
 // ---- the pass ----
 
 // What is needed in memory before the update is not made there.
@@ -492,6 +517,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .why = ARENA_ARRAY(scratch, g->count, Reason),
               .apart = ARENA_ARRAY(scratch, g->count, bool),
               .batched = graph_batched(g, scratch),
+              .in_rows = find_in_rows(g, scratch),
               .narrow = ARENA_ARRAY(scratch, g->count, bool),
               .depth = ARENA_ARRAY(scratch, g->count, int),
               .source = ARENA_ARRAY(scratch, g->count, NodeId),

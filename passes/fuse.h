@@ -35,8 +35,9 @@ typedef struct {
     Reason *why;  // ... although a kernel that uses it could compute it
     bool *apart;  // shares no kernel
     const bool *batched;
-    bool *narrow; // is stored as ACT although it is f32, see fuse_cost.c
-    bool changed; // something became stored
+    const bool *in_rows; // is reduced along rows, or added to what is
+    bool *narrow;        // is stored as ACT although it is f32, see fuse_cost.c
+    bool changed;        // something became stored
     int *depth;
     NodeId *source;  // the root it is computed from, see fuse.c
     NodeId *host;    // of a sum, the root whose kernel computes it, or NO_NODE

@@ -92,9 +92,10 @@ static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
 
 bool can_narrow(const Fuse *f, NodeId n) {
     Tree tree;
-    if (f->old->act == F32 || !f->batched[n] || at(f, n)->type.dtype != F32 ||
-        at(f, n)->from.full || f->row[n] != NO_NODE || f->called[n] ||
-        !(facts(f, n) & POINTWISE) || !find_tree(f, n, &tree))
+    if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
+        at(f, n)->type.dtype != F32 || at(f, n)->from.full ||
+        f->row[n] != NO_NODE || f->called[n] || !(facts(f, n) & POINTWISE) ||
+        !find_tree(f, n, &tree))
         return false;
     for (int i = 0; i < tree.num_inputs; i++)
         if (at(f, tree.input[i])->type.dtype == ACT || f->narrow[tree.input[i]])

@@ -20,7 +20,8 @@
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
-#define LANES_DO(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
+#define LANES_DO(k, n) UNROLLED(k, n)
+#define UNROLLED(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
 #define INF __int_as_float(0x7f800000)
 #define INT_LEAST (-2147483647 - 1)
 

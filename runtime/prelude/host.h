@@ -54,6 +54,7 @@ static _Thread_local int sinter_phase __attribute__((unused));
                      : 1)
 // Without the pragma gcc unrolls short loops before it would vectorise them.
 #define LANES_DO(k, n) _Pragma("omp simd") for (int k = 0; k < (n); k++)
+#define UNROLLED(k, n) for (int k = 0; k < (n); k++)
 
 typedef struct {
     int x;
