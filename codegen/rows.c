@@ -174,6 +174,18 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
     text_line(&row->before, "}");
 }
 
+// The element of an output, or of what is summed up: that may be the rows of
+// the space as a matrix.
+static Place output_place(Emit *e, Place p, Type type) {
+    Type space = e->group->space;
+    if (type.rank != 2 || p.rank == 2 || type.dim[0] != space_rows(space) ||
+        type.dim[1] != space_columns(space))
+        return place_broadcast(e, p, type);
+    return (Place){.rank = 2,
+                   .dim = {type.dim[0], type.dim[1]},
+                   .index = {"i", p.index[p.rank - 1]}};
+}
+
 // What is stored for each row, by the first of the gang, and for each element.
 static void emit_outputs(Emit *e, Scope *row, Place p) {
     Scope *pass = pass_open(e, row);
@@ -184,7 +196,7 @@ static void emit_outputs(Emit *e, Scope *row, Place p) {
         if (!sum && (!e->stored[n] || d->op == OP_scratch))
             continue;
         NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
-        Place q = place_broadcast(e, p, e->g->node[of].type);
+        Place q = output_place(e, p, e->g->node[of].type);
         Scope *s = has_lanes(e, of) ? pass : first;
         const char *x = value_at(e, s == pass ? pass : row, of, q);
         if (sums_columns(e, n))

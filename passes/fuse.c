@@ -12,7 +12,8 @@
 // on the longest path before it; roots of equal depth cannot depend on one
 // another, so those that iterate over the same space and read a common tensor
 // become one cluster.  A sum over what a kernel stores anyway joins that kernel
-// and has its depth.  All assignments are one cluster, launched last.  Then
+// and has its depth, and one over columns joins a kernel of rows that reads the
+// same.  All assignments are one cluster, launched last.  Then
 // the graph is rebuilt cluster by cluster, each with its own copies of the
 // nodes between its inputs and its roots, and of what it would read although
 // it has all that it follows from.
@@ -308,10 +309,12 @@ static NodeId find_host(const Fuse *f, NodeId n) {
         return NO_NODE;
     NodeId arg = at(f, n)->arg[0], source = f->source[arg];
     if (source == NO_NODE || (facts(f, source) & REDUCES) ||
-        root_kind(f, source) != GROUP_GRID ||
         !type_same_shape(root_space(f, source), at(f, arg)->type))
         return NO_NODE;
-    return source;
+    GroupKind kind = root_kind(f, source);
+    bool joins = kind == GROUP_GRID ||
+                 (kind == GROUP_ROWS && fits_sum(f, n, at(f, arg)->type));
+    return joins ? source : NO_NODE;
 }
 
 static void find_depths(Fuse *f) {
@@ -326,6 +329,8 @@ static void find_depths(Fuse *f) {
         if (is_root(f, n)) {
             f->host[n] = find_host(f, n);
             f->depth[n] += f->host[n] == NO_NODE;
+            if (f->host[n] != NO_NODE)
+                f->row[n] = f->row[f->host[n]];
             f->source[n] = n;
         } else if (depth > 0) {
             f->source[n] = find_source(f, n);
@@ -377,17 +382,18 @@ static void cluster_join(Fuse *f, int k, NodeId n) {
         c->capacity = capacity;
     }
     c->root[c->num_roots++] = n;
-    c->priority = n;
+    c->priority = n > c->priority ? n : c->priority;
     f->cluster[n] = k;
 }
+
+enum { MOST_CLUSTERS = 64 }; // of a depth that are looked at
 
 // Roots of one depth are joined where they read something in common.  No more
 // than a few clusters of a depth are looked at.
 static int cluster_like(const Fuse *f, const int *newest, const uint64_t *sets,
                         Cluster want, uint64_t set) {
-    enum { MOST = 64 };
     int k = newest[want.depth];
-    for (int seen = 0; k != NONE && seen < MOST; seen++) {
+    for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
         const Cluster *c = &f->clusters[k];
         if (c->kind == want.kind && type_same_shape(c->space, want.space) &&
             (sets[k] & set))
@@ -397,39 +403,92 @@ static int cluster_like(const Fuse *f, const int *newest, const uint64_t *sets,
     return NONE;
 }
 
+// What is known while clusters are found.
+typedef struct {
+    Reads *below;   // of each node
+    uint64_t *sets; // of each cluster, what its roots read
+    int *newest;    // of each depth, its last cluster
+} Search;
+
+// Whether n is a sum over columns of a matrix in memory, which any kernel that
+// walks over the same rows can make, whatever their shape.
+static bool is_loose(const Fuse *f, NodeId n) {
+    if (!(facts(f, n) & REDUCES) || f->apart[n] || f->host[n] != NO_NODE ||
+        root_kind(f, n) != GROUP_GRID)
+        return false;
+    Type matrix = at(f, at(f, n)->arg[0])->type;
+    return matrix.rank == 2 && in_memory(f, at(f, n)->arg[0]) &&
+           reduce_extent(f->old, n) == OVER_COLUMN && fits_sum(f, n, matrix);
+}
+
+// The kernel of rows that reads such a matrix, or NONE.
+static int rows_like(const Fuse *f, const Search *s, NodeId n) {
+    Type matrix = at(f, at(f, n)->arg[0])->type;
+    uint64_t set = worth_sharing(s->below[n], matrix);
+    int k = s->newest[f->depth[n]];
+    for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
+        const Cluster *c = &f->clusters[k];
+        if (c->kind == GROUP_ROWS && (s->sets[k] & set) &&
+            space_rows(c->space) == space_rows(matrix) &&
+            space_columns(c->space) == space_columns(matrix))
+            return k;
+        k = c->older;
+    }
+    return NONE;
+}
+
+static void find_cluster(Fuse *f, Search *s, NodeId n) {
+    Cluster want = {.kind = root_kind(f, n),
+                    .depth = f->depth[n],
+                    .space = root_space(f, n),
+                    .older = s->newest[f->depth[n]]};
+    uint64_t set = worth_sharing(s->below[n], want.space);
+    int k = f->host[n] == NO_NODE ? NONE : f->cluster[f->host[n]];
+    if (k == NONE && !f->apart[n] &&
+        (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
+        k = cluster_like(f, s->newest, s->sets, want, set);
+    if (k == NONE)
+        k = s->newest[want.depth] = cluster_new(f, want);
+    s->sets[k] |= set;
+    cluster_join(f, k, n);
+}
+
+// After all others, so that the kernels of rows are known.
+static void find_loose_clusters(Fuse *f, Search *s) {
+    for (NodeId n = 0; n < f->old->count; n++) {
+        if (!is_root(f, n) || !is_loose(f, n))
+            continue;
+        int k = rows_like(f, s, n);
+        if (k == NONE) {
+            find_cluster(f, s, n);
+        } else {
+            f->row[n] = f->row[f->clusters[k].root[0]];
+            cluster_join(f, k, n);
+        }
+    }
+}
+
 static void find_clusters(Fuse *f) {
     const Graph *g = f->old;
-    Reads *below = ARENA_ARRAY(f->scratch, g->count, Reads);
-    uint64_t *sets = ARENA_ARRAY(f->scratch, (size_t)g->count + 1, uint64_t);
-    int *newest = ARENA_ARRAY(f->scratch, (size_t)g->count + 1, int);
+    Search s = {ARENA_ARRAY(f->scratch, g->count, Reads),
+                ARENA_ARRAY(f->scratch, (size_t)g->count + 1, uint64_t),
+                ARENA_ARRAY(f->scratch, (size_t)g->count + 1, int)};
     int update = NONE;
     f->count = 0;
     for (NodeId n = 0; n <= g->count; n++)
-        newest[n] = NONE;
+        s.newest[n] = NONE;
     for (NodeId n = 0; n < g->count; n++) {
-        below[n] = find_reads(f, below, n);
+        s.below[n] = find_reads(f, s.below, n);
         f->cluster[n] = NONE;
         if (at(f, n)->op == OP_assign) {
             if (update == NONE)
                 update = cluster_new(f, (Cluster){.kind = GROUP_UPDATE});
             cluster_join(f, update, n);
         }
-        if (!is_root(f, n))
-            continue;
-        Cluster want = {.kind = root_kind(f, n),
-                        .depth = f->depth[n],
-                        .space = root_space(f, n),
-                        .older = newest[f->depth[n]]};
-        uint64_t set = worth_sharing(below[n], want.space);
-        int k = f->host[n] == NO_NODE ? NONE : f->cluster[f->host[n]];
-        if (k == NONE && !f->apart[n] &&
-            (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
-            k = cluster_like(f, newest, sets, want, set);
-        if (k == NONE)
-            k = newest[want.depth] = cluster_new(f, want);
-        sets[k] |= set;
-        cluster_join(f, k, n);
+        if (is_root(f, n) && !is_loose(f, n))
+            find_cluster(f, &s, n);
     }
+    find_loose_clusters(f, &s);
     if (update != NONE) // after everything that reads what it assigns
         f->clusters[update].priority = g->count;
 }
