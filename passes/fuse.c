@@ -13,13 +13,14 @@
 // another, so those that iterate over the same space and read a common tensor
 // become one cluster.  A sum over what a kernel stores anyway joins that kernel
 // and has its depth, and one over columns joins a kernel of rows that reads the
-// same.  All assignments are one cluster, launched last.  Then
-// the graph is rebuilt cluster by cluster, each with its own copies of the
-// nodes between its inputs and its roots, and of what it would read although
-// it has all that it follows from.
+// same.  All assignments are one cluster, launched last.  Then the graph is
+// rebuilt cluster by cluster, each with its own copies of the nodes between its
+// inputs and its roots, and of what it would read although it has all that it
+// follows from.
 //
 // A fused kernel computes in f32 and rounds where it stores, so fusing changes
-// results only by leaving roundings out.
+// results by leaving roundings out, and by rounding to ACT what is stored
+// although it could be computed again from activations.
 
 #include "passes/fuse.h"
 #include "passes/fit.h"
