@@ -4,20 +4,29 @@
 //   keeps   every group as it is, and what depends on what
 //   leaves  the groups in the order in which they are launched
 //
-// The first groups that are ready are looked at, and the one that changes the
-// memory in use for the better goes next; of equals, the one that came first.
-// Going backwards this takes a weight's gradient, which frees an activation,
-// before the gradient of the input, which needs a new buffer.
+// Of the groups that are ready, the one that changes the memory in use for the
+// better goes next; of equals, the one that came first.  Going backwards this
+// takes a weight's gradient, which frees an activation, before the gradient of
+// the input, which needs a new buffer.  But of several branches it begins all
+// before it ends one.  So other orders are tried too: the one that came, and
+// one that goes on with what was made last unless something frees memory.  One
+// that needs clearly less memory is taken.
 
 #include "ir/group.h"
 #include "passes/passes.h"
 
 #include <string.h>
 
-enum { AHEAD = 16 };
+enum {
+    AHEAD = 16,
+    WORTH = 256, // another order saves at least this part of the memory
+};
+
+typedef enum { BY_GAIN, BY_TURN, BY_BRANCH, NUM_RULES } Rule;
 
 typedef struct {
     const Graph *g;
+    Rule rule;
     Group *group;
     int count;
     int *owner;        // of each node: index of its group, or -1
@@ -25,6 +34,8 @@ typedef struct {
     int *waits;        // of each group: inputs that are not computed yet
     int *first, *next; // groups that read a node: lists of entries
     int *entry;
+    int *since; // of each group: its place among those that became ready
+    int64_t live, peak; // bytes in use now, and the most until now
 } Schedule;
 
 static void count_readers(Schedule *s, Arena *scratch) {
@@ -69,15 +80,22 @@ static int64_t gain(const Schedule *s, int k) {
     return bytes;
 }
 
+static bool is_better(const Schedule *s, int64_t gain, int k, int64_t most,
+                      int best) {
+    if (s->rule == BY_BRANCH && gain < 0 && most < 0)
+        return s->since[k] > s->since[best];
+    return gain > most;
+}
+
 // The updates write what others read, so they wait for all other groups.
 static int choose(const Schedule *s, const int *ready, int num_ready) {
-    int best = -1;
+    int best = -1, ahead = s->rule == BY_TURN ? 1 : AHEAD;
     int64_t most = 0;
-    for (int i = 0; i < num_ready && i < AHEAD; i++) {
+    for (int i = 0; i < num_ready && (i < ahead || best < 0); i++) {
         if (updates(&s->group[ready[i]]) && num_ready > 1)
             continue;
         int64_t bytes = gain(s, ready[i]);
-        if (best < 0 || bytes > most) {
+        if (best < 0 || is_better(s, bytes, ready[i], most, ready[best])) {
             best = i;
             most = bytes;
         }
@@ -93,10 +111,23 @@ static int insert(int *ready, int num_ready, int k) {
     return num_ready + 1;
 }
 
+// Runs group k: what it makes is there, what it read last is not.
+static void run(Schedule *s, int k) {
+    const Group *group = &s->group[k];
+    for (int i = 0; i < group->num_outputs; i++)
+        s->live += graph_bytes(s->g, s->g->node[group->output[i]].type);
+    s->peak = s->live > s->peak ? s->live : s->peak;
+    for (int i = 0; i < group->num_inputs; i++) {
+        NodeId n = group->input[i];
+        if (--s->readers[n] == 0 && s->owner[n] >= 0)
+            s->live -= graph_bytes(s->g, s->g->node[n].type);
+    }
+}
+
 static int *order(Schedule *s, Arena *scratch) {
     int *ready = ARENA_ARRAY(scratch, (size_t)s->count + 1, int);
     int *result = ARENA_ARRAY(scratch, (size_t)s->count + 1, int);
-    int num_ready = 0, done = 0;
+    int num_ready = 0, done = 0, stamp = 0;
     for (int k = 0; k < s->count; k++)
         if (s->waits[k] == 0)
             num_ready = insert(ready, num_ready, k);
@@ -105,13 +136,14 @@ static int *order(Schedule *s, Arena *scratch) {
         memmove(&ready[i], &ready[i + 1],
                 (size_t)(--num_ready - i) * sizeof *ready);
         result[done++] = k;
+        run(s, k);
         const Group *group = &s->group[k];
-        for (int j = 0; j < group->num_inputs; j++)
-            s->readers[group->input[j]]--;
         for (int j = 0; j < group->num_outputs; j++)
             for (int e = s->first[group->output[j]]; e >= 0; e = s->next[e])
-                if (--s->waits[s->entry[e]] == 0)
+                if (--s->waits[s->entry[e]] == 0) {
+                    s->since[s->entry[e]] = ++stamp;
                     num_ready = insert(ready, num_ready, s->entry[e]);
+                }
     }
     return result;
 }
@@ -169,16 +201,31 @@ static Graph *reorder(const Schedule *s, const int *order, Arena *scratch) {
     return g;
 }
 
-Graph *pass_schedule(Graph *g, Arena *scratch, const PassOptions *o) {
-    (void)o;
-    Schedule s = {.g = g};
+static Schedule schedule_of(const Graph *g, Rule rule, Arena *scratch) {
+    Schedule s = {.g = g, .rule = rule};
     s.group = graph_groups(g, scratch, &s.count);
     s.owner = ARENA_ARRAY(scratch, g->count, int);
     s.readers = ARENA_ARRAY(scratch, g->count, int);
     s.waits = ARENA_ARRAY(scratch, (size_t)s.count + 1, int);
+    s.since = ARENA_ARRAY(scratch, (size_t)s.count + 1, int);
     s.first = ARENA_ARRAY(scratch, g->count, int);
     for (NodeId n = 0; n < g->count; n++)
         s.owner[n] = s.first[n] = -1;
     count_readers(&s, scratch);
-    return reorder(&s, order(&s, scratch), scratch);
+    return s;
+}
+
+Graph *pass_schedule(Graph *g, Arena *scratch, const PassOptions *o) {
+    (void)o;
+    Schedule best = {.peak = INT64_MAX};
+    int *turn = NULL;
+    for (int rule = 0; rule < NUM_RULES; rule++) {
+        Schedule s = schedule_of(g, (Rule)rule, scratch);
+        int *found = order(&s, scratch);
+        if (s.peak >= best.peak - best.peak / WORTH)
+            continue;
+        best = s;
+        turn = found;
+    }
+    return reorder(&best, turn, scratch);
 }

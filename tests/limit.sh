@@ -66,4 +66,12 @@ status 5 "no batch would fit" lenet.net --memory=1KiB
 status 0 "largest batch" lenet.net --max-batch --memory=8MiB
 status 0 "largest batch     0 in" lenet.net --max-batch --memory=1KiB
 
+# An arena is at most a hundredth larger than what lives in it at once.
+for file in *.net; do
+    arena=$(number arena_bytes "$file")
+    bound=$(number bound_bytes "$file")
+    [ $((arena * 100)) -le $((bound * 101)) ] ||
+        fail "$file: an arena of $arena, $bound live at once"
+done
+
 exit $failed
