@@ -83,7 +83,8 @@ static NodeId find_owner(const Emit *e, const NodeId *root, NodeId n) {
         NodeId of = reduces(e, n)     ? root[base]
                     : is_own(e, base) ? e->owner[base - e->group->first]
                                       : NO_NODE;
-        if (reduces(e, n) && is_scalar(e, base))
+        bool whole = is_scalar(e, base) || node_immediate(&e->g->node[base]);
+        if (reduces(e, n) && whole)
             return NO_NODE;
         if (of == NO_NODE)
             continue;

@@ -109,9 +109,13 @@ int64_t space_columns(Type space) {
     return space.rank ? space.dim[space.rank - 1] : 1;
 }
 
+// Rows without columns are rows too, whose sums are 0.
 int64_t space_rows(Type space) {
-    int64_t columns = space_columns(space);
-    return columns ? type_count(space) / columns : 0;
+    int64_t rows = 1;
+    for (int i = 0; i + 1 < space.rank; i++)
+        if (__builtin_mul_overflow(rows, space.dim[i], &rows))
+            return 0; // then some other dimension is 0
+    return rows;
 }
 
 int space_grid(Type space, bool host) {

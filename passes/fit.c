@@ -53,8 +53,8 @@ static NodeId over_run(Graph *g, Op op, NodeId x, int first, int last) {
     for (int i = last + 1; i < t.rank; i++)
         after *= t.dim[i];
     NodeId y;
-    if (after == 1) {
-        y = graph_reshape(g, x, 2, (int64_t[]){before, rows * columns});
+    if (after == 1 || rows * columns == 0) { // of nothing any order is right
+        y = graph_reshape(g, x, 2, (int64_t[]){before * after, rows * columns});
         y = graph_reduce(g, op, y, 1, (int64_t[]){1});
     } else if (before == 1) {
         y = graph_reshape(g, x, 2, (int64_t[]){rows * columns, after});

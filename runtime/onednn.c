@@ -537,11 +537,15 @@ static void multiply(const Products *p, int64_t i) {
     const RtCall *c = p->step->call;
     const size_t *count = p->step->count;
     size_t at = (size_t)i, batch = (size_t)c->batch;
+    size_t own = count[2] / batch;
+    if (c->c == 0 && !c->accumulate)
+        memset(p->out + at * own, 0, own * sizeof(float));
+    if (own == 0 || c->c == 0) // which oneDNN refuses
+        return;
     check(dnnl_sgemm(c->ta ? 'T' : 'N', c->tb ? 'T' : 'N', c->n, c->k, c->c, 1,
                      p->a + at * (count[0] / batch), c->ta ? c->n : c->c,
                      p->b + at * (count[1] / batch), c->tb ? c->c : c->k,
-                     c->accumulate ? 1 : 0, p->out + at * (count[2] / batch),
-                     c->k),
+                     c->accumulate ? 1 : 0, p->out + at * own, c->k),
           "multiply matrices");
 }
 

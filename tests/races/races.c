@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SETTINGS = 4 };
+enum { MOST_SETTINGS = 5 };
 
 typedef struct {
     const char *name;
@@ -32,15 +32,15 @@ static const Model models[] = {
     {"hlb",             {{"batch", "2"}, {"width", "8"}}, false},
     {"lenet",           {{"batch", "2"}}, true},
     {"mlp",             {{"batch", "3"}, {"width", "40"}}, true},
-    {"mobilenetv2",     {{"batch", "2"}, {"width", "2"}, {"classes", "10"}, SMALL_IMAGES(32)}, false},
+    {"mobilenetv2",     {{"batch", "2"}, {"width", "2"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}, false},
     {"preact_resnet18", {{"batch", "2"}, {"width", "4"}}, false},
     {"resnet18",        {{"batch", "2"}, {"width", "4"}}, false},
-    {"resnet50",        {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, SMALL_IMAGES(32)}, false},
+    {"resnet50",        {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}, false},
     {"resnet9",         {{"batch", "2"}, {"width", "8"}}, true},
-    {"resnet9_tricks",  {{"batch", "2"}, {"width", "8"}}, false},
-    {"unet_small",      {{"batch", "2"}, {"width", "4"}, {"data", "synthetic(shape=[16, 16, 3], targets=[16, 16])"}}, false},
+    {"resnet9_tricks",  {{"batch", "16"}, {"width", "8"}}, false},
+    {"unet_small",      {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, {"data", "synthetic(shape=[16, 16, 3])"}}, false},
     {"vgg16_bn",        {{"batch", "2"}, {"width", "4"}}, false},
-    {"vit_tiny",        {{"batch", "2"}, {"depth", "[1]"}, {"width", "24"}, SMALL_IMAGES(32)}, false},
+    {"vit_tiny",        {{"batch", "2"}, {"depth", "[1]"}, {"width", "24"}, {"input", "data.train"}, SMALL_IMAGES(32)}, false},
 };
 // clang-format on
 
