@@ -59,7 +59,7 @@ for document in *.md docs/*.md tests/pytorch/*.md; do
     done <"$work/files"
 done
 
-sed -n '/^# lenet.net$/,/^```$/p' README.md | sed '$d' >"$work/readme"
+sed -n '/^# lenet.net /,/^```$/p' README.md | sed '$d' >"$work/readme"
 [ -s "$work/readme" ] || complain "README.md: no lenet.net"
 diff models/lenet.net "$work/readme" >&2 ||
     complain "README.md: not models/lenet.net"
