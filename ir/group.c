@@ -93,18 +93,6 @@ bool group_backward(const Graph *g, const Group *group) {
     return group->num_outputs > 0;
 }
 
-int64_t group_bytes(const Graph *g, const Group *group) {
-    int64_t bytes = 0;
-    for (int i = 0; i < group->num_reads; i++)
-        bytes += graph_bytes(g, g->node[group->read[i]].type);
-    for (int i = 0; i < group->num_outputs; i++)
-        bytes += graph_bytes(g, g->node[group->output[i]].type);
-    for (NodeId n = group->first; n <= group->last; n++)
-        if (g->node[n].op == OP_assign)
-            bytes += graph_bytes(g, g->node[n].type);
-    return bytes;
-}
-
 int64_t space_columns(Type space) {
     return space.rank ? space.dim[space.rank - 1] : 1;
 }

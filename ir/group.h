@@ -32,7 +32,8 @@ typedef struct {
     int phases;           // 1, or those of a group over parts: see parts.c
     const int *level;     // of these groups: the phase of each node
     int num_reads;
-    const NodeId *read; // inputs, once for each phase that reads them
+    const NodeId *read; // inputs, once for each phase that reads them; not
+                        // what is but assigned to
 } Group;
 
 // What a reduction node reduces over.
@@ -102,9 +103,6 @@ void group_phases(const Graph *g, Arena *a, Group *group);
 // Blocks for so many parts.  A barrier of the whole grid needs all blocks of a
 // launch to be resident.
 int parts_grid(int64_t parts, int phases, bool host);
-
-// Bytes that a group reads and writes.
-int64_t group_bytes(const Graph *g, const Group *group);
 
 // Whether everything that a group stores is part of the backward pass.
 bool group_backward(const Graph *g, const Group *group);

@@ -65,7 +65,7 @@ static bool is_own(const Group *group, NodeId n) {
 static void mark_reads(const Graph *g, const Group *group, NodeId n,
                        bool *needed, bool *read) {
     const Node *d = &g->node[n];
-    for (int i = 0; i < d->num_args; i++) {
+    for (int i = d->op == OP_assign; i < d->num_args; i++) {
         NodeId base = node_base(g, d->arg[i]);
         if (!is_own(group, base))
             read[base] |= !node_immediate(&g->node[base]);
@@ -114,8 +114,6 @@ void group_phases(const Graph *g, Arena *a, Group *group) {
             group->phases = *own + 1;
     }
     group->level = level;
-    if (group->phases == 1)
-        return;
     NodeId *list = ARENA_ARRAY(
         a, (size_t)group->num_inputs * (size_t)group->phases + 1, NodeId);
     group->num_reads = 0;

@@ -1,5 +1,6 @@
 // Cost: what a plan does, counted from its groups.
 
+#include "ir/reach.h"
 #include "ir/ride.h"
 #include "passes/lifetime.h"
 #include "passes/passes.h"
@@ -45,19 +46,6 @@ bool *graph_batched(const Graph *g, Arena *a) {
     return is;
 }
 
-// What a group reads and writes of tensors with the batch dimension.
-static int64_t batch_bytes(const Graph *g, const Group *group,
-                           const bool *batch) {
-    int64_t bytes = 0;
-    for (int i = 0; i < group->num_inputs; i++)
-        if (batch[group->input[i]])
-            bytes += graph_bytes(g, g->node[group->input[i]].type);
-    for (int i = 0; i < group->num_outputs; i++)
-        if (batch[group->output[i]])
-            bytes += graph_bytes(g, g->node[group->output[i]].type);
-    return bytes;
-}
-
 static int64_t live_bound(const Graph *g, bool states) {
     Arena *a = arena_new();
     int count;
@@ -85,8 +73,8 @@ Cost graph_cost(const Graph *g) {
     bool *batch = graph_batched(g, a);
     cost.launches = count;
     for (int k = 0; k < count; k++) {
-        cost.bytes += group_bytes(g, &group[k]);
-        cost.batch_bytes += batch_bytes(g, &group[k], batch);
+        cost.bytes += group_bytes(g, &group[k], NULL);
+        cost.batch_bytes += group_bytes(g, &group[k], batch);
     }
     for (NodeId n = 0; n < g->count; n++)
         cost.flops += node_flops(g, n);

@@ -1,5 +1,6 @@
 // Launches: what a step runs, a line for each kernel and library call.
 #include "codegen/codegen.h"
+#include "ir/reach.h"
 #include "ir/ride.h"
 #include "tools/tools.h"
 
@@ -45,7 +46,7 @@ void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
     int64_t all = 0;
     for (int i = 0; i < launches->count; i++) {
         const Kernel *kernel = &launches->kernel[i];
-        int64_t bytes = group_bytes(g, kernel->group);
+        int64_t bytes = group_bytes(g, kernel->group, NULL);
         text_add(t, "%12" PRId64 "  %s", bytes, kernel->name);
         ride_print(t, launches, &rides, taken, i);
         text_add(t, "\n");

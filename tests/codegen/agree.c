@@ -7,9 +7,9 @@
 #define _GNU_SOURCE
 #include "tests/codegen/agree.h"
 
-#include "base/source.h"
 #include "ir/group.h"
 #include "tests/codegen/library.h"
+#include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"
 #include "tests/graphs/graphs.h"
 
@@ -32,35 +32,17 @@ typedef struct {
     Text report;
 } Run;
 
-static bool load_graph(Run *r, const char *path) {
-    enum { MOST_BYTES = 1 << 20 };
-    const char *why = NULL;
-    Source *s = source_read(r->a, path, MOST_BYTES, &why);
-    Graph *train = s ? graph_read(r->a, s->text, s->length, &why) : NULL;
-    if (train == NULL || (why = graph_verify(train, r->a)) != NULL) {
-        text_add(&r->report, "%s: %s\n", path, why);
-        return false;
-    }
-    r->program = library_program(r->a, train, r->test->storage);
-    return true;
-}
-
 static bool load(Run *r) {
     enum { STEPS = 60 };
-    const char *model = r->test->model;
-    if (model == NULL) {
-        Graph *train = random_graph(r->a, r->test->seed, STEPS);
-        r->program = library_program(r->a, train, r->test->storage);
-        return true;
+    const Case *c = r->test;
+    if (c->model != NULL) {
+        r->program = load_program(r->a, c->model, c->setting, c->num_settings,
+                                  c->storage, &r->report);
+        return r->program != NULL;
     }
-    if (strstr(model, ".ir") != NULL)
-        return load_graph(r, library_source(r->a, model));
-    Diagnostics diags = diag_new(r->a);
-    r->program = frontend_load(r->a, library_source(r->a, r->test->model),
-                               r->test->setting, r->test->num_settings, &diags);
-    if (r->program == NULL)
-        diag_print(&r->report, &diags);
-    return r->program != NULL;
+    Graph *train = random_graph(r->a, c->seed, STEPS);
+    r->program = library_program(r->a, train, c->storage);
+    return true;
 }
 
 // The emitted program as a library.

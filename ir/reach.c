@@ -1,0 +1,327 @@
+// Reach: see reach.h.
+//
+// From what a group stores back to what it reads, each node has the box of its
+// elements that are needed: for each axis the first and the one past the last.
+
+#include "ir/reach.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    int64_t low[MAX_RANK], high[MAX_RANK];
+    bool any;   // else nothing is needed
+    bool loose; // not all of the box may be
+} Box;
+
+static Box box_of(Type t) {
+    Box b = {.any = type_count(t) > 0};
+    memcpy(b.high, t.dim, sizeof b.high);
+    return b;
+}
+
+static bool covers(const Box *box, int axis, Type t) {
+    return box->low[axis] == 0 && box->high[axis] == t.dim[axis];
+}
+
+static bool is_whole(const Box *box, Type t) {
+    for (int i = 0; i < t.rank; i++)
+        if (!covers(box, i, t))
+            return false;
+    return true;
+}
+
+static int64_t nearest(int64_t i, int64_t low, int64_t high) {
+    return i < low ? low : i > high ? high : i;
+}
+
+// What kernels read for a place that is not there, as in the border of a pad,
+// is the element nearest to it.
+static void box_clip(Box *box, Type t) {
+    for (int i = 0; i < t.rank && box->any; i++) {
+        box->low[i] = nearest(box->low[i], 0, t.dim[i] - 1);
+        box->high[i] = nearest(box->high[i], 1, t.dim[i]);
+    }
+}
+
+// The smallest box around both.  It has more than they have unless they differ
+// along one axis alone, and touch.
+static void box_join(Box *to, const Box *from, int rank) {
+    int differ = 0;
+    bool apart = false, inside = true, around = true;
+    if (!from->any)
+        return;
+    if (!to->any) {
+        *to = *from;
+        return;
+    }
+    for (int i = 0; i < rank; i++) {
+        int64_t low = from->low[i], high = from->high[i];
+        differ += low != to->low[i] || high != to->high[i];
+        apart |= low > to->high[i] || high < to->low[i];
+        inside &= low >= to->low[i] && high <= to->high[i];
+        around &= low <= to->low[i] && high >= to->high[i];
+        to->low[i] = low < to->low[i] ? low : to->low[i];
+        to->high[i] = high > to->high[i] ? high : to->high[i];
+    }
+    bool same = differ == 0;
+    to->loose = same     ? to->loose && from->loose
+                : inside ? to->loose
+                : around ? from->loose
+                         : to->loose || from->loose || apart || differ > 1;
+}
+
+// ---- what an operand gives for a box of the result ----
+
+// Axes from the last on: a broadcast axis is read at its one place, a reduced
+// one as a whole.
+static void need_aligned(Type from, Type to, const Box *box, Box *need) {
+    int offset = from.rank - to.rank;
+    for (int i = 0; i < to.rank; i++)
+        if (offset + i >= 0 && from.dim[offset + i] == to.dim[i]) {
+            need->low[i] = box->low[offset + i];
+            need->high[i] = box->high[offset + i];
+        }
+}
+
+// The same bytes in another shape: axes that both have at an end keep their
+// parts, if what lies between is needed as a whole.
+static void need_view(Type from, Type to, const Box *box, Box *need) {
+    int first = 0, from_end = from.rank, to_end = to.rank;
+    while (first < from_end && first < to_end &&
+           from.dim[first] == to.dim[first]) {
+        need->low[first] = box->low[first];
+        need->high[first] = box->high[first];
+        first++;
+    }
+    while (from_end > first && to_end > first &&
+           from.dim[from_end - 1] == to.dim[to_end - 1]) {
+        need->low[--to_end] = box->low[--from_end];
+        need->high[to_end] = box->high[from_end];
+    }
+    for (int i = first; i < from_end; i++)
+        need->loose |= !covers(box, i, from);
+}
+
+static void need_moved(const Node *d, int sign, const Box *box, Box *need) {
+    for (int i = 0; i < d->type.rank; i++) {
+        int64_t by = sign * node_ints(d, ATTR_low, i, 0);
+        need->low[i] = box->low[i] + by;
+        need->high[i] = box->high[i] + by;
+    }
+}
+
+static void need_transposed(const Node *d, const Box *box, Box *need) {
+    for (int i = 0; i < d->type.rank; i++) {
+        int64_t axis = node_ints(d, ATTR_order, i, 0);
+        need->low[axis] = box->low[i];
+        need->high[axis] = box->high[i];
+    }
+}
+
+// Rows and columns of an image that a window has.
+static void need_windows(const Node *d, const Box *box, Box *need) {
+    memcpy(need->low, box->low, sizeof need->low);
+    memcpy(need->high, box->high, sizeof need->high);
+    for (int i = 0; i < 2; i++) {
+        int64_t window = node_ints(d, ATTR_window, i, 1);
+        int64_t stride = node_ints(d, ATTR_stride, i, 1);
+        int64_t pad = node_ints(d, ATTR_pad, i == 0 ? 0 : 2, 0);
+        need->low[1 + i] = box->low[1 + i] * stride - pad;
+        need->high[1 + i] = (box->high[1 + i] - 1) * stride - pad + window;
+        need->loose |= stride > window;
+    }
+}
+
+// Windows that have a row or column of an image.
+static void need_gradients(const Node *d, const Box *box, Box *need) {
+    memcpy(need->low, box->low, sizeof need->low);
+    memcpy(need->high, box->high, sizeof need->high);
+    for (int i = 0; i < 2; i++) {
+        int64_t window = node_ints(d, ATTR_window, i, 1);
+        int64_t stride = node_ints(d, ATTR_stride, i, 1);
+        int64_t pad = node_ints(d, ATTR_pad, i == 0 ? 0 : 2, 0);
+        int64_t before = box->low[1 + i] + pad - window; // its last row
+        need->low[1 + i] = before < 0 ? 0 : before / stride + 1;
+        need->high[1 + i] = (box->high[1 + i] - 1 + pad) / stride + 1;
+    }
+}
+
+// Images at places that are numbers: the whole of the axes first .. last, and
+// no saying how much of them.
+static void need_somewhere(Type to, int first, int last, const Box *box,
+                           Box *need) {
+    for (int i = 0; i < to.rank; i++)
+        if (i < first || i > last) {
+            need->low[i] = box->low[i];
+            need->high[i] = box->high[i];
+        }
+    need->loose = true;
+}
+
+// Of places themselves: those of the images.
+static void need_places(Type to, const Box *box, Box *need) {
+    if (to.rank == 0)
+        return;
+    need->low[0] = box->low[0];
+    need->high[0] = box->high[0];
+}
+
+static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {
+    Type from = d->type, to = g->node[d->arg[i]].type;
+    Box need = box_of(to);
+    need.loose = box->loose;
+    switch (d->op) {
+    case OP_slice:
+        need_moved(d, 1, box, &need);
+        break;
+    case OP_pad:
+        need_moved(d, -1, box, &need);
+        break;
+    case OP_transpose:
+        need_transposed(d, box, &need);
+        break;
+    case OP_shift:
+    case OP_flip:
+    case OP_take:
+        if (i > 0)
+            need_places(to, box, &need);
+        else
+            need_somewhere(to, 1, 2, box, &need);
+        break;
+    case OP_gather:
+        if (i > 0)
+            need_places(to, box, &need);
+        else
+            need.loose = true;
+        break;
+    case OP_max_pool:
+    case OP_max_pool_index:
+    case OP_avg_pool:
+        need_windows(d, box, &need);
+        break;
+    case OP_max_pool_grad:
+    case OP_avg_pool_grad:
+        need_gradients(d, box, &need);
+        break;
+    default:
+        if (op_info[d->op].facts & VIEW)
+            need_view(from, to, box, &need);
+        else if (op_info[d->op].facts & (POINTWISE | REDUCES) &&
+                 !(op_info[d->op].facts & OVERALL))
+            need_aligned(from, to, box, &need);
+        else
+            need.loose |= !is_whole(box, from);
+    }
+    box_clip(&need, to);
+    return need;
+}
+
+// ---- a group ----
+
+static int by_node(const void *a, const void *b) {
+    NodeId x = ((const Reach *)a)->node, y = ((const Reach *)b)->node;
+    return (x > y) - (x < y);
+}
+
+const Reach *reach_find(const Reach *reach, int count, NodeId n) {
+    Reach key = {.node = n};
+    return bsearch(&key, reach, (size_t)count, sizeof key, by_node);
+}
+
+typedef struct {
+    const Graph *g;
+    const Group *group;
+    Reach *reach;
+    Box *box;   // of the group's nodes
+    Box *input; // of the inputs, in the order of reach
+} Search;
+
+// Notes that a box of node n is needed, which may be a view of another.
+static void need_node(Search *s, NodeId n, Box box) {
+    const Graph *g = s->g;
+    while (node_base(g, n) != n) {
+        box = operand_box(g, &g->node[n], 0, &box);
+        n = g->node[n].arg[0];
+    }
+    int rank = g->node[n].type.rank;
+    if (n >= s->group->first && n <= s->group->last) {
+        box_join(&s->box[n - s->group->first], &box, rank);
+        return;
+    }
+    const Reach *at = reach_find(s->reach, s->group->num_inputs, n);
+    if (at != NULL)
+        box_join(&s->input[at - s->reach], &box, rank);
+}
+
+static void need_operands(Search *s, NodeId n) {
+    const Node *d = &s->g->node[n];
+    const Box *box = &s->box[n - s->group->first];
+    for (int i = d->op == OP_assign; i < d->num_args && box->any; i++)
+        need_node(s, d->arg[i], operand_box(s->g, d, i, box));
+}
+
+static int64_t box_bytes(const Graph *g, NodeId n, const Box *box) {
+    Type t = g->node[n].type;
+    for (int i = 0; i < t.rank; i++)
+        t.dim[i] = box->high[i] - box->low[i];
+    return box->any ? graph_bytes(g, t) : 0;
+}
+
+Reach *group_reach(const Graph *g, const Group *group, Arena *a) {
+    size_t nodes = (size_t)(group->last - group->first) + 1;
+    size_t inputs = (size_t)group->num_inputs;
+    Search s = {g, group, ARENA_ARRAY(a, inputs + 1, Reach),
+                ARENA_ARRAY(a, nodes, Box), ARENA_ARRAY(a, inputs + 1, Box)};
+    for (size_t i = 0; i < inputs; i++)
+        s.reach[i].node = group->input[i];
+    qsort(s.reach, inputs, sizeof *s.reach, by_node);
+    for (int i = 0; i < group->num_outputs; i++)
+        s.box[group->output[i] - group->first] =
+            box_of(g->node[group->output[i]].type);
+    for (NodeId n = group->last + 1; n-- > group->first;) {
+        if (g->node[n].op == OP_assign)
+            s.box[n - group->first] = box_of(g->node[n].type);
+        need_operands(&s, n);
+    }
+    for (size_t i = 0; i < inputs; i++) {
+        s.reach[i].bytes = box_bytes(g, s.reach[i].node, &s.input[i]);
+        s.reach[i].exact = !s.input[i].loose;
+    }
+    return s.reach;
+}
+
+int64_t assigned_bytes(const Graph *g, NodeId assign) {
+    const Node *d = &g->node[assign], *value = &g->node[d->arg[1]];
+    bool padded = value->op == OP_pad && value->group == d->group;
+    return graph_bytes(g, padded ? g->node[value->arg[0]].type : d->type);
+}
+
+int64_t scattered_bytes(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    if (!(op_info[d->op].facts & SCATTERS))
+        return 0;
+    Type t = d->type;
+    int64_t most = type_count(g->node[d->arg[1]].type);
+    t.dim[0] = t.dim[0] < most ? t.dim[0] : most;
+    return graph_bytes(g, t);
+}
+
+int64_t group_bytes(const Graph *g, const Group *group, const bool *marked) {
+    Arena *a = arena_new();
+    Reach *reach = group_reach(g, group, a);
+    int64_t bytes = 0;
+    for (int i = 0; i < group->num_reads; i++)
+        if (marked == NULL || marked[group->read[i]])
+            bytes +=
+                reach_find(reach, group->num_inputs, group->read[i])->bytes;
+    for (int i = 0; i < group->num_outputs; i++)
+        if (marked == NULL || marked[group->output[i]])
+            bytes += graph_bytes(g, g->node[group->output[i]].type) +
+                     scattered_bytes(g, group->output[i]);
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (g->node[n].op == OP_assign && (marked == NULL || marked[n]))
+            bytes += assigned_bytes(g, n);
+    arena_free(a);
+    return bytes;
+}

@@ -1,0 +1,33 @@
+// Reach: which part of a tensor a kernel touches.
+#ifndef IR_REACH_H
+#define IR_REACH_H
+
+#include "ir/group.h"
+
+typedef struct {
+    NodeId node; // an input of the group
+    int64_t bytes;
+    bool exact; // else what is read depends on numbers, or is no box: at most
+                // so many bytes
+} Reach;
+
+// What the group touches of each of its inputs, in the order of their nodes.
+// A library call touches all.
+Reach *group_reach(const Graph *g, const Group *group, Arena *a);
+
+// The entry of an input.
+const Reach *reach_find(const Reach *reach, int count, NodeId n);
+
+// Bytes that an assignment writes: around what is padded, zeros stay.
+int64_t assigned_bytes(const Graph *g, NodeId assign);
+
+// Bytes of its result that a scatter reads at most: what it adds to, a row for
+// each element of the index.  0 for other nodes.
+int64_t scattered_bytes(const Graph *g, NodeId n);
+
+// Bytes that a group reads and writes, of all tensors or of those that are
+// marked.  A value that one phase has read and another reads again counts
+// twice; what blocks leave for one another in scratch does not count.
+int64_t group_bytes(const Graph *g, const Group *group, const bool *marked);
+
+#endif

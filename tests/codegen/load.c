@@ -1,0 +1,32 @@
+// Load: see load.h.
+#include "tests/codegen/load.h"
+
+#include "base/source.h"
+#include "tests/codegen/library.h"
+
+#include <string.h>
+
+static Program *load_graph(Arena *a, const char *path, DType precision,
+                           Text *report) {
+    enum { MOST_BYTES = 1 << 20 };
+    const char *why = NULL;
+    Source *s = source_read(a, path, MOST_BYTES, &why);
+    Graph *train = s ? graph_read(a, s->text, s->length, &why) : NULL;
+    if (train == NULL || (why = graph_verify(train, a)) != NULL) {
+        text_add(report, "%s: %s\n", path, why);
+        return NULL;
+    }
+    return library_program(a, train, precision);
+}
+
+Program *load_program(Arena *a, const char *model, const Setting *setting,
+                      int num_settings, DType precision, Text *report) {
+    const char *path = library_source(a, model);
+    if (strstr(model, ".ir") != NULL)
+        return load_graph(a, path, precision, report);
+    Diagnostics diags = diag_new(a);
+    Program *p = frontend_load(a, path, setting, num_settings, &diags);
+    if (p == NULL)
+        diag_print(report, &diags);
+    return p;
+}

@@ -1,0 +1,13 @@
+// Load: programs of model files, and of graphs in files.
+#ifndef TESTS_CODEGEN_LOAD_H
+#define TESTS_CODEGEN_LOAD_H
+
+#include "frontend/frontend.h"
+
+// The program of a model below the source folder, or of a training graph if it
+// is a file NAME.ir, whose activations are then stored so.  NULL: the report
+// has why.
+Program *load_program(Arena *a, const char *model, const Setting *setting,
+                      int num_settings, DType precision, Text *report);
+
+#endif
