@@ -14,8 +14,17 @@ static bool is_scalar(const Emit *e, NodeId n) {
     return type_count(e->g->node[n].type) == 1;
 }
 
+static void write_pointer(const Emit *e, Text *t, NodeId n) {
+    const Node *d = &e->g->node[n];
+    const char *type = memory_type(d->type.dtype), *label = tensor_label(e, n);
+    text_line(t, "%s *const p%u = (%s *)(arena + AT(%lld, %lld)); // %s", type,
+              n, type, (long long)d->offset,
+              (long long)e->device->node[n].offset,
+              *label ? label : op_info[d->op].name);
+}
+
 // Pointers to the scalars that the kernel reads and writes.
-static void write_pointers(Emit *e, Text *t) {
+static void write_pointers(const Emit *e, Text *t) {
     bool *seen = ARENA_ARRAY(e->a, e->g->count, bool);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         for (int i = 0; i < e->g->node[n].num_args; i++) {
@@ -25,13 +34,11 @@ static void write_pointers(Emit *e, Text *t) {
                 node_immediate(d) || seen[base])
                 continue;
             seen[base] = true;
-            const char *label = tensor_label(e, base);
-            text_line(
-                t, "%s *const p%u = (%s *)(arena + AT(%lld, %lld)); // %s",
-                memory_type(d->type.dtype), base, memory_type(d->type.dtype),
-                (long long)d->offset, (long long)e->device->node[base].offset,
-                *label ? label : op_info[d->op].name);
+            write_pointer(e, t, base);
         }
+    for (int i = 0; i < e->group->num_outputs; i++)
+        if (e->group->kind == GROUP_UPDATE)
+            write_pointer(e, t, e->group->output[i]);
 }
 
 // A number that no part has a share in is the sum of what scalars have.
@@ -62,21 +69,28 @@ static const char *scalar(Emit *e, Scope *s, NodeId n) {
     return value_at(e, s, n, (Place){.flat = true});
 }
 
+static void put_scalar(Emit *e, Scope *kernel, Text *t, NodeId to, NodeId x) {
+    text_line(t, "    put_%s(p%u, %s);",
+              access_suffix(e->g->node[to].type.dtype), to,
+              scalar(e, kernel, x));
+}
+
+// What is assigned to scalars, and scalars that are results.
 static void write_assigned(Emit *e, Scope *kernel, Text *t) {
-    bool any = false;
+    Text put = text_new(e->a);
+    put.indent = t->indent;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
-        if (d->op != OP_assign || !is_scalar(e, n))
-            continue;
-        const char *x = scalar(e, kernel, d->arg[1]);
-        if (!any)
-            text_line(t, "if (last_block(ticket) && threadIdx.x == 0) {");
-        any = true;
-        text_line(t, "    put_%s(p%u, %s);", access_suffix(d->type.dtype),
-                  node_base(e->g, d->arg[0]), x);
+        if (d->op == OP_assign && is_scalar(e, n))
+            put_scalar(e, kernel, &put, node_base(e->g, d->arg[0]), d->arg[1]);
     }
-    if (any)
-        text_line(t, "}");
+    for (int i = 0; i < e->group->num_outputs; i++)
+        put_scalar(e, kernel, &put, e->group->output[i], e->group->output[i]);
+    if (put.length == 0)
+        return;
+    text_line(t, "if (last_block(ticket) && threadIdx.x == 0) {");
+    text_bytes(t, text_string(&put), put.length);
+    text_line(t, "}");
 }
 
 // What a CHECK leaves in memory.
@@ -107,7 +121,7 @@ static int64_t write_phase(Emit *e, Text *t, NodeId *root, int phase) {
         members_loop(e, &loop, &m);
     if (e->group->kind == GROUP_CHECK)
         write_results(e, kernel, &scalars);
-    else if (phase == e->group->phases - 1)
+    else if (e->group->kind == GROUP_UPDATE && phase == e->group->phases - 1)
         write_assigned(e, kernel, &scalars);
     scope_close(e, kernel, t);
     text_bytes(t, text_string(&loop), loop.length);

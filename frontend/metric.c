@@ -32,13 +32,19 @@ static NodeId label_column(Expansion *e, Type output) {
 static NodeId count_correct(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = node_type(e, output);
-    Attr last = attr_int(ATTR_axis, t.rank - 1);
+    int64_t classes = t.dim[t.rank - 1];
+    Attr last = attr_int(ATTR_axis, 1);
+    // One row after the other, as the loss takes them.
+    NodeId rows = graph_reshape(g, output, 2,
+                                (int64_t[]){type_count(t) / classes, classes});
     NodeId best = graph_add(g, (Node){.op = OP_argmax,
                                       .num_args = 1,
-                                      .arg = &output,
+                                      .arg = &rows,
                                       .num_attrs = 1,
                                       .attr = &last,
                                       .group = -1});
+    t.dim[t.rank - 1] = 1;
+    best = graph_reshape(g, best, t.rank, t.dim);
     NodeId hit = graph_op2(g, OP_eq, best, label_column(e, t));
     return sum_samples(e, sample_means(e, as_float(e, hit)));
 }

@@ -204,6 +204,8 @@ static bool needs_ticket(const Graph *g, const Group *group) {
     for (NodeId n = group->first; n <= group->last; n++)
         if (g->node[n].op == OP_assign && type_count(g->node[n].type) == 1)
             return true;
+    if (group->kind == GROUP_UPDATE && group->num_outputs > 0)
+        return true;
     return group->scratch != NO_NODE;
 }
 

@@ -173,6 +173,10 @@ static void keep_apart(Fuse *f) {
     }
 }
 
+static bool is_late(const Fuse *f, NodeId n) {
+    return f->late[n] && f->stored[n] && !f->apart[n];
+}
+
 // Below an assignment, a stack or a number that its kernel computes, what is
 // neither such an element nor a scalar is stored first.  A pad directly below
 // it is a store to other addresses.
@@ -186,7 +190,7 @@ static void store_for_update(Fuse *f) {
                 value = at(f, value)->arg[0];
             updating[value] = true;
         }
-        bool walks = f->joined[n] || (facts(f, n) & STACKS);
+        bool walks = f->joined[n] || is_late(f, n) || (facts(f, n) & STACKS);
         for (int i = 0; i < d->num_args && walks; i++)
             updating[d->arg[i]] = true;
         if (!updating[n] || !is_inline(f, n) || f->stored[n])
@@ -481,12 +485,12 @@ static void find_clusters(Fuse *f) {
     for (NodeId n = 0; n < g->count; n++) {
         s.below[n] = find_reads(f, s.below, n);
         f->cluster[n] = NONE;
-        if (at(f, n)->op == OP_assign) {
+        if (at(f, n)->op == OP_assign || is_late(f, n)) {
             if (update == NONE)
                 update = cluster_new(f, (Cluster){.kind = GROUP_UPDATE});
             cluster_join(f, update, n);
         }
-        if (is_root(f, n) && !is_loose(f, n))
+        if (is_root(f, n) && !is_late(f, n) && !is_loose(f, n))
             find_cluster(f, &s, n);
     }
     find_loose_clusters(f, &s);
@@ -548,6 +552,7 @@ static void settle(Fuse *f) {
         find_rows(f);
         leave_update(f);
     } while (f->changed);
+    f->late = find_late(f); // of what is in memory by now
     find_depths(f);
     find_clusters(f);
 }
@@ -588,6 +593,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     f.scattered = find_scattered(&f);
     f.joined = find_joined(&f);
+    f.late = find_late(&f);
     store_by_kind(&f);
     keep_apart(&f);
     store_taken(&f);

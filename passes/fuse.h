@@ -45,6 +45,7 @@ typedef struct {
     int *cluster;    // of a root
     bool *scattered; // pads that are assigned and nothing else
     bool *joined;    // reductions that the update makes: see fuse_update.c
+    bool *late;      // scalars that the update leaves in memory
     int *again;      // the last cluster that computes a stored node once more
     Cluster *clusters;
     int count;
@@ -118,6 +119,10 @@ bool can_narrow(const Fuse *f, NodeId n);
 bool find_again(Fuse *f, int k, int *reader);
 
 // ---- fuse_update.c ----
+
+// Which scalars nothing but outputs and the update needs, so that it can leave
+// them in memory.
+bool *find_late(const Fuse *f);
 
 // Which pads are but stores to other addresses.
 bool *find_scattered(const Fuse *f);

@@ -7,14 +7,18 @@
 
 #include "passes/fuse.h"
 
+static NodeId base_of(const Fuse *f, NodeId n) {
+    while (facts(f, n) & VIEW)
+        n = at(f, n)->arg[0];
+    return n;
+}
+
 // A piece of what a library left is read where it lies.
 static bool is_piece(const Fuse *f, NodeId n) {
     if (at(f, n)->op != OP_slice)
         return false;
-    NodeId base = at(f, n)->arg[0];
-    while (facts(f, base) & VIEW)
-        base = at(f, base)->arg[0];
-    return (facts(f, base) & CALLS) && count_of(f, n) > 1;
+    return (facts(f, base_of(f, at(f, n)->arg[0])) & CALLS) &&
+           count_of(f, n) > 1;
 }
 
 bool fits_update(const Fuse *f, NodeId n) {
@@ -61,6 +65,8 @@ static NodeId *find_users(const Fuse *f) {
         bool stored = f->stored[n] && !is_leaf(f, n);
         bool passes =
             fits_update(f, n) || is_candidate(f, n) || f->scattered[n];
+        if (d->op == OP_output && !is_candidate(f, base_of(f, d->arg[0])))
+            continue; // it is read when all is done
         NodeId own = d->op == OP_assign       ? update
                      : (facts(f, n) & STACKS) ? n
                      : !passes || stored      ? many
@@ -102,6 +108,24 @@ static bool *find_covered(const Fuse *f) {
         covered[n] |= all || count_of(f, n) == 1 || node_immediate(d);
     }
     return covered;
+}
+
+bool *find_late(const Fuse *f) {
+    bool *late = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    bool any = false;
+    for (NodeId n = 0; n < f->old->count; n++)
+        any |= at(f, n)->op == OP_assign;
+    if (!any || f->options->level == 0)
+        return late;
+    NodeId *user = find_users(f);
+    for (NodeId n = 0; n < f->old->count; n++)
+        if (at(f, n)->op == OP_output)
+            late[at(f, n)->arg[0]] = true;
+    for (NodeId n = 0; n < f->old->count; n++)
+        late[n] &= (facts(f, n) & POINTWISE) && fits_update(f, n) &&
+                   count_of(f, n) == 1 &&
+                   (user[n] == NO_NODE || user[n] == f->old->count);
+    return late;
 }
 
 bool *find_joined(const Fuse *f) {
