@@ -190,21 +190,25 @@ static bool fills_place(const Emit *e, NodeId n, int i) {
            type_count(t) % 64 == 0;
 }
 
-// Element i of the place of operand `operand`, which is 0 outside of it.
+// Element i of the place of operand `operand`, which is 0 outside of it.  What
+// else the member stacks may have other rows and columns.
 static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Place p) {
     const Node *d = &e->g->node[n];
     Type t = e->g->node[d->arg[operand]].type;
     int64_t columns = type_count(t) / t.dim[0];
     const char *all = whole(e, d->type.dim[2]), *own = whole(e, columns);
-    text_line(&s->before, "const int r = i / %s, c = i %% %s;", all, all);
-    text_line(&s->before, "const int inside = r < %s && c < %s;",
-              whole(e, t.dim[0]), own);
-    text_line(&s->before, "const int x = inside ? r * %s + c : 0;", own);
-    p.index[0] = "x";
+    int j = ++e->num_indices;
+    text_line(&s->before, "const int r%d = i / %s, c%d = i %% %s;", j, all, j,
+              all);
+    text_line(&s->before, "const int inside%d = r%d < %s && c%d < %s;", j, j,
+              whole(e, t.dim[0]), j, own);
+    p.index[0] = arena_format(e->a, "x%d", j);
+    text_line(&s->before, "const int %s = inside%d ? r%d * %s + c%d : 0;",
+              p.index[0], j, j, own, j);
     const char *x = value_at(e, s, d->arg[operand], p);
-    text_line(&s->after, "put_%s(p%u + %s + i, inside ? %s : 0.0f);",
+    text_line(&s->after, "put_%s(p%u + %s + i, inside%d ? %s : 0.0f);",
               access_suffix(d->type.dtype), n,
-              whole(e, operand * d->type.dim[1] * d->type.dim[2]), x);
+              whole(e, operand * d->type.dim[1] * d->type.dim[2]), j, x);
 }
 
 static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
@@ -220,9 +224,11 @@ static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
         text_line(&s->after, "put_%s(p%u + %s + i, %s);", suffix, n, first, x);
         return;
     }
-    text_line(&s->before, "float out[VW];");
-    text_line(&s->lanes, "out[k] = %s;", x);
-    text_line(&s->after, "store_%s(p%u + %s + i, out, VW);", suffix, n, first);
+    const char *out = arena_format(e->a, "out%d", ++e->num_indices);
+    text_line(&s->before, "float %s[VW];", out);
+    text_line(&s->lanes, "%s[k] = %s;", out, x);
+    text_line(&s->after, "store_%s(p%u + %s + i, %s, VW);", suffix, n, first,
+              out);
 }
 
 // ---- the text of a member ----

@@ -89,14 +89,14 @@ PHASED(256) k00_stack(
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
                     load_act(v_1, p_1 + i, VW);
-                    float out[VW];
+                    float out1[VW];
                     LANES_DO(k, VW) {
                         const float v_2 = v_1[k];
                         const float v_5 = v_2 / v_4;
                         const float v_6 = v_5;
-                        out[k] = v_6;
+                        out1[k] = v_6;
                     }
-                    store_act(p17 + 0 + i, out, VW);
+                    store_act(p17 + 0 + i, out1, VW);
                 }
                 break;
             }
@@ -105,13 +105,13 @@ PHASED(256) k00_stack(
                 const float v_2 = parts_sum(part + 1, 1, shared, NT);
                 const float v_3 = sqrtf(v_2);
                 for (int i = lo + threadIdx.x; i < hi; i += NT) {
-                    const int r = i / 16, c = i % 16;
-                    const int inside = r < 5 && c < 9;
-                    const int x = inside ? r * 9 + c : 0;
-                    const float v_1 = get_f32(p_1 + x);
+                    const int r1 = i / 16, c1 = i % 16;
+                    const int inside1 = r1 < 5 && c1 < 9;
+                    const int x1 = inside1 ? r1 * 9 + c1 : 0;
+                    const float v_1 = get_f32(p_1 + x1);
                     const float v_4 = v_1 / v_3;
                     const float v_5 = v_4;
-                    put_act(p17 + 128 + i, inside ? v_5 : 0.0f);
+                    put_act(p17 + 128 + i, inside1 ? v_5 : 0.0f);
                 }
                 break;
             }
