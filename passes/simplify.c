@@ -11,6 +11,7 @@
 // exact.
 #include "passes/passes.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -118,7 +119,13 @@ static bool is_power_of_two(double value) {
     return fabs(frexp(value, &exponent)) == 0.5 && abs(exponent) <= 100;
 }
 
-// Two factors become one where one of them changes the exponent only.
+// Whether a factor keeps all its digits in f32.
+static bool is_normal(double value) {
+    return fabs(value) >= FLT_MIN && fabs(value) <= FLT_MAX;
+}
+
+// Two factors become one where one of them changes the exponent only, and
+// where the product of both is still a number like them.
 static NodeId mul_twice(Simplify *s, const Node *n, Type type) {
     double outer, inner;
     for (int i = 0; i < 2 && dtype_float(type.dtype); i++) {
@@ -126,7 +133,7 @@ static NodeId mul_twice(Simplify *s, const Node *n, Type type) {
         if (!known(s, n->arg[i], &outer) || m->op != OP_mul)
             continue;
         for (int k = 0; k < 2; k++)
-            if (known(s, m->arg[k], &inner) &&
+            if (known(s, m->arg[k], &inner) && is_normal(outer * inner) &&
                 (is_power_of_two(outer) || is_power_of_two(inner))) {
                 NodeId x = m->arg[1 - k];
                 Type factor = type_scalar(at(s, m->arg[k])->type.dtype);
