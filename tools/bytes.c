@@ -1,4 +1,4 @@
-// Sizes of memory as people write them.
+// Sizes as people write and read them.
 #include "tools/tools.h"
 
 #include <math.h>
@@ -38,4 +38,22 @@ bool bytes_report(const char *option, const char *value) {
     fprintf(stderr, "sinter: --%s needs a size as 8GiB or 500MB, not '%s'\n",
             option, value);
     return false;
+}
+
+static Scaled scaled(double all, double step, const char *const *unit,
+                     int last) {
+    int i = 0;
+    for (all /= step; all >= step && i < last; i++)
+        all /= step;
+    return (Scaled){all, unit[i]};
+}
+
+Scaled bytes_scaled(int64_t bytes) {
+    static const char *const unit[] = {"KiB", "MiB"};
+    return scaled((double)bytes, 1024, unit, 1);
+}
+
+Scaled flops_scaled(int64_t flops) {
+    static const char *const unit[] = {"k", "M", "G"};
+    return scaled((double)flops, 1000, unit, 2);
 }

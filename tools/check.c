@@ -133,8 +133,15 @@ static void layers_print(Arena *a, Text *t, const Layers *l) {
     }
 }
 
-static void mebibytes_print(Text *t, const char *what, int64_t bytes) {
-    text_add(t, "%-18s%.1f MiB\n", what, (double)bytes / (1 << 20));
+static void bytes_print(Text *t, const char *what, int64_t bytes) {
+    Scaled s = bytes_scaled(bytes);
+    text_add(t, "%-18s%.1f %s\n", what, s.count, s.unit);
+}
+
+static void flops_print(Text *t, const char *what, int64_t flops,
+                        const char *each) {
+    Scaled s = flops_scaled(flops);
+    text_add(t, "%-18s%.1f %s per %s\n", what, s.count, s.unit, each);
 }
 
 // What a step costs on a device that takes every library fusion it has.
@@ -177,8 +184,9 @@ static Batches batches_of(const Arguments *arguments, const Program *p,
 static void batches_print(Text *t, const Batches *b) {
     if (b->room == 0)
         return;
-    text_add(t, "%-18s%" PRId64 " in %.1f MiB, %" PRId64 " with all kept\n",
-             "largest batch", b->largest, (double)b->room / (1 << 20), b->kept);
+    Scaled room = bytes_scaled(b->room);
+    text_add(t, "%-18s%" PRId64 " in %.1f %s, %" PRId64 " with all kept\n",
+             "largest batch", b->largest, room.count, room.unit, b->kept);
 }
 
 static void batches_json(Text *t, const Batches *b) {
@@ -192,18 +200,17 @@ static void batches_json(Text *t, const Batches *b) {
 
 static void totals_print(Text *t, const Program *p, const Layers *l,
                          const Plan *plan, const Cost *c, const Judged *j) {
-    text_add(t, "\n%s, batch %" PRId64 ", planned for %s in %s\n", p->name,
+    text_add(t, "\n%s, batch %" PRId64 ", plan for %s in %s\n", p->name,
              p->recipe.batch, plan->device, dtype_name(plan->act));
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
-    text_add(t, "%-18s%.1f M per sample\n", "flops, forward",
-             (double)l->flops / 1e6);
-    text_add(t, "%-18s%.1f G per step\n", "flops", (double)c->flops / 1e9);
+    flops_print(t, "flops, forward", l->flops, "sample");
+    flops_print(t, "flops", c->flops, "step");
     text_add(t, "%-18s%d per step\n", "launches", c->launches);
     text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
              kibibytes(c->batch_bytes, p));
     library_print(t, p, c, j);
-    mebibytes_print(t, "arena", plan->arena_bytes);
-    mebibytes_print(t, "largest live sum", c->bound);
+    bytes_print(t, "arena", plan->arena_bytes);
+    bytes_print(t, "largest live sum", c->bound);
 }
 
 // Steps beside training and evaluation, or several of them.
@@ -216,9 +223,9 @@ static void steps_print(Text *t, const Plan *plan) {
              "traffic");
     for (int i = 0; i < plan->num_steps; i++) {
         Cost c = graph_cost(plan->step[i].graph);
-        text_add(t, "%-12s%10d%10.1f G%10.1f MiB\n", plan->step[i].name,
-                 c.launches, (double)c.flops / 1e9,
-                 (double)c.bytes / (1 << 20));
+        Scaled flops = flops_scaled(c.flops), bytes = bytes_scaled(c.bytes);
+        text_add(t, "%-12s%10d%10.1f %s%10.1f %s\n", plan->step[i].name,
+                 c.launches, flops.count, flops.unit, bytes.count, bytes.unit);
     }
 }
 

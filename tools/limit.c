@@ -58,16 +58,17 @@ static const char *advice(Arena *a, const Arguments *arguments,
 
 bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
                const Plan *plan) {
-    const double mib = 1 << 20;
     if (arguments->memory == 0 || plan->arena_bytes <= arguments->memory)
         return true;
+    Scaled need = bytes_scaled(plan->arena_bytes);
+    Scaled room = bytes_scaled(arguments->memory);
     fprintf(stderr,
             "sinter: a batch of %" PRId64
-            " needs %.1f MiB of memory on %s%s, there are %.1f MiB; %s\n",
-            p->recipe.batch, (double)plan->arena_bytes / mib, plan->device,
+            " needs %.1f %s of memory on %s%s, there are %.1f %s; %s\n",
+            p->recipe.batch, need.count, need.unit, plan->device,
             p->recipe.recompute == RECOMPUTE_NONE
                 ? " with `recompute = none`"
                 : " even when values are made again",
-            (double)arguments->memory / mib, advice(a, arguments, p));
+            room.count, room.unit, advice(a, arguments, p));
     return false;
 }

@@ -60,6 +60,16 @@ bool bytes_parse(const char *text, int64_t *bytes);
 // Says on stderr that the value of an option is none; false.
 bool bytes_report(const char *option, const char *value);
 
+// A quantity in the largest unit of which there is one, so that little is not
+// printed as nothing.
+typedef struct {
+    double count;
+    const char *unit;
+} Scaled;
+
+Scaled bytes_scaled(int64_t bytes); // KiB or MiB
+Scaled flops_scaled(int64_t flops); // k, M or G
+
 // ---- limit.c ----
 
 // Whether the plan fits into the memory asked for; if not, says on stderr what
