@@ -327,7 +327,7 @@ static bool suits(Expansion *e, const ParamInfo *p, Value v) {
 static const char *describe(Expansion *e, Value v) {
     Text t = text_new(e->arena);
     if (v.kind == VALUE_TENSOR) {
-        text_add(&t, "%s", type_text(e, node_type(e, v.node)));
+        text_add(&t, "%s", tensor_text(e, v.node));
     } else if (v.kind == VALUE_NUMBER) {
         text_add(&t, "%.9g", v.number);
         if (!is_plain(v))

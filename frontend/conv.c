@@ -50,7 +50,7 @@ static bool expect_window(Expansion *e, const Call *c, const Value *x,
             report(e->diags, D_window, c->at,
                    "a window of %lld x %lld does not fit this image",
                    (long long)w->size[0], (long long)w->size[1]);
-        diag_place(d, x->at, "this is %s", type_text(e, t));
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         if (t.dim[3] == t.dim[2] && t.dim[1] < t.dim[2])
             diag_note(d, "images are [N, height, width, channels]");
         return false;
@@ -69,7 +69,7 @@ static bool expect_groups(Expansion *e, const Call *c, int64_t in, int64_t out,
                "%lld channels in and %lld out do not divide into %lld groups",
                (long long)in, (long long)out, (long long)groups);
     diag_place(d, call_arg(c, P_conv_x)->at, "this is %s",
-               type_text(e, node_type(e, call_node(c, P_conv_x))));
+               tensor_text(e, call_node(c, P_conv_x)));
     return false;
 }
 

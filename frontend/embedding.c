@@ -8,7 +8,7 @@ static bool expect_index(Expansion *e, const Call *c, const Value *x) {
         return true;
     Diagnostic *d =
         report(e->diags, D_kind, c->at, "embedding needs whole numbers");
-    diag_place(d, x->at, "this is %s", type_text(e, t));
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     diag_note(d, "as a model's input has them: tokens: i32[N, 64]");
     return false;
 }

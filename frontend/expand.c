@@ -233,6 +233,12 @@ static bool dtype_fits(DType declared, DType found) {
            (declared == F32 && found == U8);
 }
 
+// A first size that a type names is that of the batch, where they are equal.
+static const char *declared_text(Expansion *e, const TypeExpr *t, Type type) {
+    bool named = t->rank > 0 && t->dim[0]->kind == EXPR_NAME;
+    return named ? samples_text(e, type) : type_text(e, type);
+}
+
 // Whether v is what its type says; what is the subject of the report.
 static bool check_type(Expansion *e, const TypeExpr *t, Value v, Span at,
                        const char *what) {
@@ -248,8 +254,8 @@ static bool check_type(Expansion *e, const TypeExpr *t, Value v, Span at,
         return true;
     Diagnostic *d = report(e->diags, D_annotation, at,
                            "%s is not what its type says", what);
-    diag_label(d, "this is %s", type_text(e, found));
-    diag_place(d, t->at, "the type says %s", type_text(e, declared));
+    diag_label(d, "this is %s", tensor_text(e, v.node));
+    diag_place(d, t->at, "the type says %s", declared_text(e, t, declared));
     if (declared.rank > 0 && declared.dim[0] == e->recipe.batch &&
         (found.rank == 0 || found.dim[0] != e->recipe.batch))
         diag_note(d, "the batch is no longer its first axis; axes count from "

@@ -269,15 +269,21 @@ bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b);
 // a op b; NO_NODE after a report.
 NodeId add_joint(Expansion *e, const Call *c, Op op, Value a, Value b);
 
+// ---- samples.c: types as the user writes them ----
+
+const char *type_text(Expansion *e, Type t); // "f32[128, 3, 3, 64]"
+// "f32[N, 16, 16, 128]": of what has a batch of samples.
+const char *samples_text(Expansion *e, Type t);
+// Of a node, with N where its first axis runs over the samples.
+const char *tensor_text(Expansion *e, NodeId n);
+const char *joint_text(Expansion *e, Value v); // a number is f32[]
+
 // ---- tensor.c: adding to the graph on the user's behalf ----
 
 // Where the nodes that follow come from.
 void origin_set(Expansion *e, Span at, const char *path);
 
 Type node_type(const Expansion *e, NodeId n);
-
-// "f32[N, 16, 16, 128]": as the user writes it.
-const char *type_text(Expansion *e, Type t);
 
 // The nodes as numbers: u8 and i32 become f32.
 NodeId as_float(Expansion *e, NodeId n);
@@ -303,7 +309,7 @@ NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b);
 bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank);
 
 // False, and a report, unless n is a tensor's axis; *axis is its number.
-bool expect_axis(Expansion *e, const Call *c, Value v, Type t, int *axis);
+bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis);
 
 // Inputs and states of the run, each once in a graph.
 typedef enum {
@@ -415,6 +421,9 @@ NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
 // ---- join.c: tensors cut up and put together ----
 
 // Places from .. to - 1 of an axis.
+// Without the first low[i] and the last high[i] places of each axis.
+NodeId edges_cut(Expansion *e, NodeId x, const int64_t *low,
+                 const int64_t *high);
 NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);
 
 // The parts one after the other along an axis.  Their other sizes are equal, or

@@ -12,18 +12,10 @@
 static NodeId cut(Expansion *e, NodeId x, const int64_t size[2],
                   const int64_t first[2]) {
     Type t = node_type(e, x);
-    if (size[0] == t.dim[1] && size[1] == t.dim[2])
-        return x;
     int64_t low[4] = {0, first[0], first[1], 0}, high[4] = {0};
     for (int i = 0; i < 2; i++)
         high[1 + i] = t.dim[1 + i] - size[i] - first[i];
-    Attr attr[] = {attr_ints(ATTR_high, 4, high), attr_ints(ATTR_low, 4, low)};
-    return graph_add(e->graph, (Node){.op = OP_slice,
-                                      .num_args = 1,
-                                      .arg = &x,
-                                      .num_attrs = 2,
-                                      .attr = attr,
-                                      .group = -1});
+    return edges_cut(e, x, low, high);
 }
 
 static NodeId cut_middle(Expansion *e, NodeId x, const int64_t size[2]) {

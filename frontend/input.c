@@ -36,9 +36,9 @@ static bool report_data(Expansion *e, const Param *p, Type known,
                         Type written) {
     Diagnostic *d =
         report(e->diags, D_data, p->type->at, "the samples of %s are %s",
-               e->data.format, type_text(e, known));
-    diag_label(d, "and this is %s", type_text(e, written));
-    diag_place(d, e->data.at, "these are %s", type_text(e, known));
+               e->data.format, samples_text(e, known));
+    diag_label(d, "and this is %s", samples_text(e, written));
+    diag_place(d, e->data.at, "these are %s", samples_text(e, known));
     if (written.rank == 4 && known.rank == 4 &&
         written.dim[1] == known.dim[3] && written.dim[3] == known.dim[2])
         diag_note(d, "the order is [N, height, width, channels]");
@@ -117,7 +117,7 @@ bool input_check(Expansion *e, const Param *p, Value input) {
     Diagnostic *d = report(e->diags, D_data, p->type->at,
                            "the model takes another input than the train "
                            "block gives it");
-    diag_label(d, "this is %s", type_text(e, written));
-    diag_place(d, input.at, "and this is %s", type_text(e, found));
+    diag_label(d, "this is %s", samples_text(e, written));
+    diag_place(d, input.at, "and this is %s", samples_text(e, found));
     return false;
 }

@@ -6,15 +6,16 @@
 
 // ---- cutting ----
 
-NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
-    Type t = node_type(e, x);
-    int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
-    if (from == 0 && to == t.dim[axis])
+NodeId edges_cut(Expansion *e, NodeId x, const int64_t *low,
+                 const int64_t *high) {
+    int rank = node_type(e, x).rank;
+    bool whole = true;
+    for (int i = 0; i < rank; i++)
+        whole &= low[i] == 0 && high[i] == 0;
+    if (whole)
         return x;
-    low[axis] = from;
-    high[axis] = t.dim[axis] - to;
-    Attr attr[] = {attr_ints(ATTR_high, t.rank, high),
-                   attr_ints(ATTR_low, t.rank, low)};
+    Attr attr[] = {attr_ints(ATTR_high, rank, high),
+                   attr_ints(ATTR_low, rank, low)};
     return graph_add(e->graph, (Node){.op = OP_slice,
                                       .num_args = 1,
                                       .arg = &x,
@@ -23,11 +24,18 @@ NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
                                       .group = -1});
 }
 
+NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
+    int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
+    low[axis] = from;
+    high[axis] = node_type(e, x).dim[axis] - to;
+    return edges_cut(e, x, low, high);
+}
+
 Value lower_slice(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_slice_x), *end = call_arg(c, P_slice_to);
     Type t = node_type(e, x->node);
     int axis;
-    if (!expect_axis(e, c, *call_arg(c, P_slice_axis), t, &axis))
+    if (!expect_axis(e, c, *call_arg(c, P_slice_axis), x->node, &axis))
         return value_poison();
     int64_t from = call_count(c, P_slice_from), to = t.dim[axis];
     if (end->kind == VALUE_NUMBER)
@@ -38,7 +46,7 @@ Value lower_slice(Expansion *e, const Call *c) {
         report(e->diags, D_range, c->at,
                "places %lld to %lld are not within 0 to %lld", (long long)from,
                (long long)to, (long long)t.dim[axis]);
-    diag_place(d, x->at, "this is %s", type_text(e, t));
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     diag_note(d, "`from` is the first place and `to` the one after the last");
     return value_poison();
 }
@@ -82,7 +90,7 @@ static int64_t *part_sizes(Expansion *e, const Call *c, int64_t whole,
     Diagnostic *d =
         report(e->diags, D_groups, c->at,
                "%lld does not divide into these parts", (long long)whole);
-    diag_place(d, x->at, "this is %s", type_text(e, node_type(e, x->node)));
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     return NULL;
 }
 
@@ -91,7 +99,7 @@ Value lower_split(Expansion *e, const Call *c) {
     const Value *parts = call_arg(c, P_split_parts);
     Type t = node_type(e, x);
     int axis;
-    if (!expect_axis(e, c, *call_arg(c, P_split_axis), t, &axis))
+    if (!expect_axis(e, c, *call_arg(c, P_split_axis), x, &axis))
         return value_poison();
     int64_t count =
         parts->kind == VALUE_LIST ? parts->list.count : (int64_t)parts->number;
@@ -171,8 +179,8 @@ static bool expect_parts(Expansion *e, const Call *c, const Value *list,
         Diagnostic *d = report(e->diags, D_shapes, c->at,
                                "cannot join tensors of these shapes");
         diag_place(d, list->list.item[0].at, "this is %s",
-                   type_text(e, node_type(e, list->list.item[0].node)));
-        diag_place(d, part->at, "and this is %s", type_text(e, t));
+                   tensor_text(e, list->list.item[0].node));
+        diag_place(d, part->at, "and this is %s", tensor_text(e, part->node));
         diag_note(d,
                   "all dimensions but %d, along which they are joined, "
                   "must be equal, or 1",
@@ -189,8 +197,8 @@ static bool expect_parts(Expansion *e, const Call *c, const Value *list,
 Value lower_concat(Expansion *e, const Call *c) {
     const Value *list = call_arg(c, P_concat_parts);
     int axis, count = list->list.count;
-    if (!expect_axis(e, c, *call_arg(c, P_concat_axis),
-                     node_type(e, list->list.item[0].node), &axis) ||
+    if (!expect_axis(e, c, *call_arg(c, P_concat_axis), list->list.item[0].node,
+                     &axis) ||
         !expect_parts(e, c, list, axis) ||
         !has_room(e, c->at, (int64_t)NODES_PER_PART * count))
         return value_poison();
@@ -235,7 +243,7 @@ static bool expect_pads(Expansion *e, const Call *c, const Value *x,
                    mirror ? "mode=reflect needs a size smaller than the image"
                           : "mode=%s pads by %d at most",
                    mode, (int)MOST_PAD);
-        diag_place(d, x->at, "this is %s", type_text(e, t));
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return false;
     }
     return true;

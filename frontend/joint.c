@@ -89,8 +89,8 @@ bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b) {
         return true;
     Diagnostic *d = report(e->diags, D_shapes, at,
                            "cannot %s tensors of different shapes", verb);
-    diag_place(d, a.at, "this is %s", type_text(e, s));
-    diag_label(d, "and this is %s", type_text(e, t));
+    diag_place(d, a.at, "this is %s", joint_text(e, a));
+    diag_label(d, "and this is %s", joint_text(e, b));
     note_difference(e, d, a, b, s, t);
     return false;
 }
@@ -102,8 +102,8 @@ bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b) {
     Diagnostic *d =
         report(e->diags, D_shapes, c->at, "%s needs tensors of shapes that fit",
                c->builtin->name);
-    diag_place(d, a.at, "this is %s", type_text(e, s));
-    diag_place(d, b.at, "and this is %s", type_text(e, t));
+    diag_place(d, a.at, "this is %s", joint_text(e, a));
+    diag_place(d, b.at, "and this is %s", joint_text(e, b));
     note_difference(e, d, a, b, s, t);
     return false;
 }

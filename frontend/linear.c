@@ -48,7 +48,7 @@ static bool expect_channels(Expansion *e, const Call *c, const Value *x) {
     if (t.rank == 4) {
         Diagnostic *d =
             report(e->diags, D_rank, c->at, "linear needs rows, [N, channels]");
-        diag_place(d, x->at, "this is %s", type_text(e, t));
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         diag_note(d, "flatten makes rows of it: `|> flatten |> linear`");
         return false;
     }
@@ -77,8 +77,8 @@ static Value report_product(Expansion *e, const Expr *x, Value a, Value b,
                             const char *note) {
     Diagnostic *d = report(e->diags, D_shapes, x->op_at,
                            "cannot multiply matrices of these shapes");
-    diag_place(d, a.at, "this is %s", type_text(e, node_type(e, a.node)));
-    diag_label(d, "and this is %s", type_text(e, node_type(e, b.node)));
+    diag_place(d, a.at, "this is %s", tensor_text(e, a.node));
+    diag_label(d, "and this is %s", tensor_text(e, b.node));
     diag_note(d, "%s", note);
     return value_poison();
 }

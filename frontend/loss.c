@@ -57,7 +57,7 @@ static Value report_pair(Expansion *e, const Call *c, const char *what,
     Diagnostic *d = report(e->diags, D_shapes, c->at, "%s", what);
     for (int i = 0; i < 2; i++)
         diag_place(d, c->arg[i].at, "%s %s", i ? "and this is" : "this is",
-                   type_text(e, node_type(e, c->arg[i].node)));
+                   tensor_text(e, c->arg[i].node));
     if (note != NULL)
         diag_note(d, "%s", note);
     return value_poison();
@@ -80,7 +80,7 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Diagnostic *d = report(e->diags, D_data, c->at,
                            "the data has %lld classes and the output %lld",
                            (long long)e->data.classes, (long long)classes);
-    diag_place(d, output->at, "this is %s", type_text(e, t));
+    diag_place(d, output->at, "this is %s", tensor_text(e, output->node));
     diag_place(d, e->data.at, "the classes are those of %s", e->data.format);
     return false;
 }
@@ -237,7 +237,7 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean) {
         Diagnostic *d = report(e->diags, D_rank, c->at,
                                "%s needs numbers for each sample, f32[N, ...]",
                                c->builtin->name);
-        diag_place(d, x->at, "this is %s", type_text(e, t));
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
     double each = (double)(type_count(t) / t.dim[0]);

@@ -173,7 +173,7 @@ static void check_metrics(Expansion *e) {
         return;
     Diagnostic *d = report(e->diags, D_unmeasured, e->output.at,
                            "`%s` needs an output of classes and labels", name);
-    diag_label(d, "this is %s", type_text(e, node_type(e, e->output.node)));
+    diag_label(d, "this is %s", tensor_text(e, e->output.node));
 }
 
 static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,

@@ -167,7 +167,7 @@ static bool expect_splits(Expansion *e, const Call *c, const Value *x,
     Diagnostic *d = report(e->diags, D_groups, c->at,
                            "a batch of %lld does not divide into %lld splits",
                            (long long)t.dim[0], (long long)splits);
-    diag_place(d, x->at, "this is %s", type_text(e, t));
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     return false;
 }
 
@@ -181,7 +181,7 @@ static bool expect_statistics(Expansion *e, const Call *c, const Value *x,
     Diagnostic *d =
         report(e->diags, t.rank < 2 ? D_rank : D_range, c->at,
                "batch_norm needs more than one value for each channel");
-    diag_place(d, x->at, "this is %s", type_text(e, t));
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     return false;
 }
 
@@ -261,7 +261,7 @@ Value lower_layer_norm(Expansion *e, const Call *c) {
     if (t.rank < 2) {
         Diagnostic *d =
             report(e->diags, D_rank, c->at, "layer_norm needs channels");
-        diag_place(d, x->at, "this is %s", type_text(e, t));
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
     if (!expect_small(e, c, P_layer_norm_eps))
@@ -285,7 +285,7 @@ Value lower_group_norm(Expansion *e, const Call *c) {
         Diagnostic *d = report(e->diags, t.rank < 2 ? D_rank : D_groups, c->at,
                                "%lld channels do not divide into %lld groups",
                                (long long)channels, (long long)groups);
-        diag_place(d, x->at, "this is %s", type_text(e, t));
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
     if (!expect_small(e, c, P_group_norm_eps))

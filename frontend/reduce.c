@@ -22,7 +22,8 @@ static int axis_named(const char *word, int rank) {
     return -1;
 }
 
-bool expect_axis(Expansion *e, const Call *c, Value v, Type t, int *axis) {
+bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis) {
+    Type t = node_type(e, x);
     bool word = v.kind == VALUE_WORD;
     double number = word           ? axis_named(v.text, t.rank)
                     : v.number < 0 ? v.number + t.rank
@@ -33,21 +34,22 @@ bool expect_axis(Expansion *e, const Call *c, Value v, Type t, int *axis) {
     const char *name = word ? arena_format(e->arena, "`%s`", v.text)
                             : arena_format(e->arena, "%g", v.number);
     Diagnostic *d = report(e->diags, D_rank, v.at.source ? v.at : c->at,
-                           "%s has no axis %s", type_text(e, t), name);
+                           "%s has no axis %s", tensor_text(e, x), name);
     if (c->arg[0].at.source != NULL)
-        diag_place(d, c->arg[0].at, "this is %s", type_text(e, t));
+        diag_place(d, c->arg[0].at, "this is %s", tensor_text(e, x));
     diag_note(d, "images are [batch, height, width, channels], sequences "
                  "[batch, positions, channels]; numbers count from 0");
     return false;
 }
 
 // The axes of an argument as a set of bits; 0 after a report.
-static unsigned read_axes(Expansion *e, const Call *c, const Value *v, Type t) {
+static unsigned read_axes(Expansion *e, const Call *c, const Value *v,
+                          NodeId x) {
     int count = v->kind == VALUE_LIST ? v->list.count : 1, axis;
     unsigned axes = 0;
     for (int i = 0; i < count; i++) {
         Value one = v->kind == VALUE_LIST ? v->list.item[i] : *v;
-        if (!expect_axis(e, c, one, t, &axis))
+        if (!expect_axis(e, c, one, x, &axis))
             return 0;
         if (axes >> axis & 1) {
             report(e->diags, D_range, one.at.source ? one.at : c->at,
@@ -72,7 +74,7 @@ typedef struct {
 static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
     Type t = node_type(e, c->arg[0].node);
     *r = (Reduction){.x = as_float(e, c->arg[0].node),
-                     .axes = read_axes(e, c, &c->arg[1], t),
+                     .axes = read_axes(e, c, &c->arg[1], c->arg[0].node),
                      .keep = c->arg[2].truth,
                      .count = 1};
     for (int i = 0; i < t.rank; i++)
@@ -145,7 +147,7 @@ Value lower_argmax(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_argmax_x);
     Type t = node_type(e, x->node);
     int axis;
-    if (!expect_axis(e, c, *call_arg(c, P_argmax_axis), t, &axis))
+    if (!expect_axis(e, c, *call_arg(c, P_argmax_axis), x->node, &axis))
         return value_poison();
     NodeId last = axis_exchanged(e, as_float(e, x->node), axis);
     Attr attr = attr_int(ATTR_axis, t.rank - 1);
@@ -171,9 +173,8 @@ Value lower_argmax(Expansion *e, const Call *c) {
 // softmax and log_softmax.
 Value lower_softmax(Expansion *e, const Call *c) {
     bool logs = builtin_id(c->builtin) == B_log_softmax;
-    Type t = node_type(e, c->arg[0].node);
     int axis;
-    if (!expect_axis(e, c, c->arg[1], t, &axis))
+    if (!expect_axis(e, c, c->arg[1], c->arg[0].node, &axis))
         return value_poison();
     NodeId x = axis_exchanged(e, as_float(e, c->arg[0].node), axis);
     NodeId y = add_unary(e, logs ? OP_log_softmax : OP_softmax, x);
@@ -187,7 +188,7 @@ Value lower_one_hot(Expansion *e, const Call *c) {
     if ((t.dtype != I32 && t.dtype != U8) || t.rank == MAX_RANK) {
         Diagnostic *d =
             report(e->diags, D_kind, c->at, "one_hot needs whole numbers");
-        diag_place(d, x->at, "this is %s", type_text(e, t));
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
     Type classes = {.dtype = I32, .rank = t.rank + 1};

@@ -12,7 +12,8 @@ static Value dimension_of(Expansion *e, const Call *c, int axis, int rank) {
     if (t.rank == 0) {
         Diagnostic *d =
             report(e->diags, D_rank, c->at, "a single number has no channels");
-        diag_place(d, c->arg[0].at, "this is %s", type_text(e, t));
+        diag_place(d, c->arg[0].at, "this is %s",
+                   tensor_text(e, c->arg[0].node));
         return value_poison();
     }
     return value_number((double)t.dim[axis < 0 ? t.rank - 1 : axis], c->at);
@@ -38,7 +39,7 @@ Value lower_flatten(Expansion *e, const Call *c) {
     Type t = node_type(e, x);
     if (t.rank < 2) {
         report(e->diags, D_rank, c->at, "there is nothing to flatten in %s",
-               type_text(e, t));
+               tensor_text(e, x));
         return value_poison();
     }
     Type flat = type_of(t.dtype, 2, t.dim);
@@ -85,7 +86,7 @@ Value lower_reshape(Expansion *e, const Call *c) {
                             c->at);
     Diagnostic *d =
         report(e->diags, D_shapes, shape->at.source ? shape->at : c->at,
-               "%s cannot be put into this shape", type_text(e, t));
+               "%s cannot be put into this shape", tensor_text(e, x->node));
     diag_place(d, x->at, "it has %lld numbers", (long long)type_count(t));
     diag_note(d, "the sizes must multiply to that; one of them may be -1");
     return value_poison();
@@ -128,7 +129,7 @@ Value lower_transpose(Expansion *e, const Call *c) {
     for (int i = 0; i < count && i < t.rank; i++) {
         int axis;
         Value one = list->kind == VALUE_LIST ? list->list.item[i] : *list;
-        if (!expect_axis(e, c, one, t, &axis))
+        if (!expect_axis(e, c, one, x->node, &axis))
             return value_poison();
         order[i] = axis;
         seen |= 1u << axis;
@@ -138,6 +139,6 @@ Value lower_transpose(Expansion *e, const Call *c) {
     Diagnostic *d =
         report(e->diags, D_range, list->at.source ? list->at : c->at,
                "an order names each axis once");
-    diag_place(d, x->at, "this is %s", type_text(e, t));
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     return value_poison();
 }

@@ -1,5 +1,5 @@
-// Adding to the graph on the user's behalf: types as the user writes them,
-// conversions, leaves that exist once, and nodes whose sizes are checked.
+// Adding to the graph on the user's behalf: conversions, leaves that exist
+// once, and nodes whose sizes are checked.
 
 #include "frontend/expand.h"
 
@@ -14,19 +14,6 @@ void origin_set(Expansion *e, Span at, const char *path) {
 
 Type node_type(const Expansion *e, NodeId n) {
     return e->graph->node[n].type;
-}
-
-const char *type_text(Expansion *e, Type t) {
-    Text text = text_new(e->arena);
-    text_add(&text, "%s[", dtype_name(t.dtype));
-    for (int i = 0; i < t.rank; i++) {
-        if (i == 0 && t.dim[0] == e->recipe.batch)
-            text_add(&text, "N");
-        else
-            text_add(&text, "%s%lld", i ? ", " : "", (long long)t.dim[i]);
-    }
-    text_add(&text, "]");
-    return text_string(&text);
 }
 
 NodeId as_float(Expansion *e, NodeId n) {
@@ -87,7 +74,7 @@ bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank) {
         report(e->diags, D_rank, c->at, "%s needs %s", c->builtin->name,
                rank == 4 ? "images, [N, height, width, channels]"
                          : "rows, [N, channels]");
-    diag_place(d, x->at, "this is %s", type_text(e, t));
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     if (rank == 2 && t.rank > 2)
         diag_note(d, "flatten makes rows of it: `|> flatten |> %s`",
                   c->builtin->name);
