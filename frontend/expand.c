@@ -281,6 +281,23 @@ static Value expand_for(Expansion *e, const Stmt *s) {
     return (Value){.kind = VALUE_NOTHING};
 }
 
+// What a block would name is not missing where nobody knows whether it runs.
+static void poison_block(Expansion *e, const Block *b) {
+    for (int i = 0; i < b->count && within_limits(e, b->at); i++) {
+        const Stmt *s = &b->stmt[i];
+        if (s->kind == STMT_ASSIGN || s->kind == STMT_FUNCTION)
+            scope_assign(e, s->name, value_poison());
+        poison_block(e, &s->body);
+        poison_block(e, &s->otherwise);
+    }
+}
+
+static Value poison_if(Expansion *e, const Stmt *s) {
+    poison_block(e, &s->body);
+    poison_block(e, &s->otherwise);
+    return value_poison();
+}
+
 static Value expand_if(Expansion *e, const Stmt *s) {
     Value v = expand(e, s->value);
     if (v.kind == VALUE_TENSOR) {
@@ -288,10 +305,10 @@ static Value expand_if(Expansion *e, const Stmt *s) {
                                "a condition must be true or false, and this "
                                "is a tensor");
         diag_note(d, "where(condition, a, b) chooses for each of its numbers");
-        return value_poison();
+        return poison_if(e, s);
     }
     if (!expect_kind(e, v, VALUE_TRUTH, s->value->at, "a condition"))
-        return value_poison();
+        return poison_if(e, s);
     return expand_block(e, v.truth ? &s->body : &s->otherwise);
 }
 

@@ -39,6 +39,11 @@ static const struct {
 };
 enum { NUM_KNOWN = sizeof known_key / sizeof known_key[0] };
 
+// What keys can read that nobody has written.
+static const char *const variables[] = {"step", "epoch", "progress", "output",
+                                        "label"};
+enum { NUM_VARIABLES = sizeof variables / sizeof variables[0] };
+
 int key_find(const char *name) {
     for (int i = 0; i < NUM_KNOWN; i++)
         if (strcmp(known_key[i].name, name) == 0)
@@ -113,6 +118,43 @@ static const Train *train_find(Expansion *e, const File *f) {
     return found;
 }
 
+static bool is_variable(const char *name) {
+    for (int i = 0; i < NUM_VARIABLES; i++)
+        if (strcmp(name, variables[i]) == 0)
+            return true;
+    return false;
+}
+
+// The known key nearest to a name; NULL for none.
+static const char *known_near(const char *name) {
+    const char *ours = foreign_name(FOREIGN_KEY, name);
+    if (ours != NULL)
+        return ours;
+    Nearest near = nearest_to(name);
+    for (int k = 0; k < NUM_KNOWN; k++)
+        nearest_offer(&near, known_key[k].name);
+    return near.best;
+}
+
+// A key of the user's own would hide a variable from those who mean it.
+static bool key_is_free(Expansion *e, const Entry *key) {
+    if (key->value == NULL || !is_variable(key->name))
+        return true;
+    const char *right = known_near(key->name);
+    if (right != NULL) {
+        Diagnostic *d = report(e->diags, D_unknown_key, key->at,
+                               "there is no key `%s`", key->name);
+        diag_note(d, "did you mean `%s`?", right);
+        return false;
+    }
+    Diagnostic *d =
+        report(e->diags, D_defined_twice, key->at,
+               "`%s` is what the run calls one of its own values", key->name);
+    diag_note(d, "a key needs another name than step, epoch, progress, output "
+                 "and label");
+    return false;
+}
+
 bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
     if (count > MOST_KEYS) {
         report(e->diags, D_too_much, at, "a block has at most %d keys",
@@ -120,7 +162,8 @@ bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
         return false;
     }
     bool good = true;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        good &= key_is_free(e, &entry[i]);
         for (int k = 0; k < i; k++) {
             if (entry[i].name != entry[k].name || entry[i].glob != NULL)
                 continue;
@@ -130,6 +173,7 @@ bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
             good = false;
             break;
         }
+    }
     return good;
 }
 
@@ -242,12 +286,13 @@ static void bind_lazy(Expansion *e, Atom name, Lazy *lazy) {
 }
 
 static void bind_variables(Expansion *e) {
-    static const char *const name[] = {"step", "epoch", "progress", "output",
-                                       "label"};
-    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
+    for (int i = 0; i < NUM_VARIABLES; i++) {
+        Atom name = atom_of(e->atoms, variables[i], strlen(variables[i]));
         Lazy *lazy = ARENA_NEW(e->arena, Lazy);
-        *lazy = (Lazy){.variable = name[i], .phase = PHASE_KEYS};
-        bind_lazy(e, atom_of(e->atoms, name[i], strlen(name[i])), lazy);
+        *lazy = (Lazy){.variable = variables[i],
+                       .phase = PHASE_KEYS,
+                       .hides = name_defined(e, name)};
+        bind_lazy(e, name, lazy);
     }
 }
 
@@ -273,6 +318,15 @@ void train_begin(Expansion *e, TrainBlock *t) {
         t->lazy[i].scope = e->scope;
 }
 
+static Value misplaced(const Lazy *lazy, Diagnostic *d) {
+    if (lazy->hides)
+        diag_note(d,
+                  "in a train block `%s` is the run's; what the file defines "
+                  "needs another name to be read here",
+                  lazy->variable);
+    return value_poison();
+}
+
 static Value variable(Expansion *e, const Lazy *lazy, Span at) {
     bool output = strcmp(lazy->variable, "output") == 0;
     if (output || strcmp(lazy->variable, "label") == 0) {
@@ -280,15 +334,15 @@ static Value variable(Expansion *e, const Lazy *lazy, Span at) {
             origin_set(e, at, NULL);
             return output ? e->output : value_tensor(label_node(e), at);
         }
-        report(e->diags, D_wrong_place, at, "`%s` is there in the loss only",
-               lazy->variable);
-        return value_poison();
+        return misplaced(lazy, report(e->diags, D_wrong_place, at,
+                                      "`%s` is there in the loss only",
+                                      lazy->variable));
     }
     if (e->graph == NULL) {
-        report(e->diags, D_wrong_place, at,
-               "`%s` changes during the run and cannot be used here",
-               lazy->variable);
-        return value_poison();
+        return misplaced(
+            lazy, report(e->diags, D_wrong_place, at,
+                         "`%s` changes during the run and cannot be used here",
+                         lazy->variable));
     }
     return schedule_variable(e, lazy->variable);
 }
@@ -343,17 +397,6 @@ static void report_key(Expansion *e, const Entry *entry, const char *right) {
                "there is no key `%s`, and no other key uses it", entry->name);
     if (!foreign_note(FOREIGN_KEY, entry->name, d) && right != NULL)
         diag_note(d, "did you mean `%s`?", right);
-}
-
-// The known key nearest to a name; NULL for none.
-static const char *known_near(const char *name) {
-    const char *ours = foreign_name(FOREIGN_KEY, name);
-    if (ours != NULL)
-        return ours;
-    Nearest near = nearest_to(name);
-    for (int k = 0; k < NUM_KNOWN; k++)
-        nearest_offer(&near, known_key[k].name);
-    return near.best;
 }
 
 // Whether a key that is missing is there but misspelt; reported if so.

@@ -10,6 +10,7 @@ typedef enum { UNTOUCHED, IN_PROGRESS, DONE } Progress;
 struct Lazy {
     const Entry *entry;   // NULL: a variable
     const char *variable; // step, epoch, progress, output, label
+    bool hides;           // the file gives the variable's name to another
     Phase phase;
     Binding *scope;
     Progress progress;
