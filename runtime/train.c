@@ -128,6 +128,12 @@ static bool begin(Session *s, RtError *e) {
 
 // ---- rows ----
 
+// The sign of a NaN says nothing, and would be printed.
+static double mean_of(float sum, float count) {
+    double mean = (double)sum / (double)count;
+    return isnan(mean) ? (double)NAN : mean;
+}
+
 static RtRow row_of(const Session *s, bool train, const RtMetrics *m) {
     const RtTrainer *t = s->run->trainer;
     return (RtRow){
@@ -135,13 +141,12 @@ static RtRow row_of(const Session *s, bool train, const RtMetrics *m) {
         .epoch = epoch_of(s, s->at.step),
         .epochs = epoch_of(s, s->at.steps),
         .step = s->at.step,
-        .loss = (double)m->loss / (double)m->count,
+        .loss = mean_of(m->loss, m->count),
         .accuracy = rt_state_find(s->plan, "metric.correct") == NULL
                         ? NAN
-                        : (double)m->correct / (double)m->count,
-        .top5 = !train && t->top5 ? (double)m->top5 / (double)m->count : NAN,
-        .perplexity =
-            t->perplexity ? exp((double)m->loss / (double)m->count) : NAN,
+                        : mean_of(m->correct, m->count),
+        .top5 = !train && t->top5 ? mean_of(m->top5, m->count) : NAN,
+        .perplexity = t->perplexity ? exp(mean_of(m->loss, m->count)) : NAN,
         .lr = m->lr,
     };
 }
