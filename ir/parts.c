@@ -80,12 +80,14 @@ static bool ends_group(const Graph *g, NodeId n) {
 }
 
 // Appends what a phase reads to group->read.  What it begins at are the
-// reductions of that level, or in the last phase the assignments.
+// reductions of that level, or in the last phase the assignments and results.
 static void find_reads(const Graph *g, Arena *a, Group *group, int phase,
                        NodeId *list) {
     bool *needed =
         ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, bool);
     bool *read = ARENA_ARRAY(a, g->count, bool);
+    for (int i = 0; i < group->num_outputs && phase == group->phases - 1; i++)
+        needed[group->output[i] - group->first] = !reduces(g, group->output[i]);
     for (NodeId n = group->last + 1; n-- > group->first;) {
         bool begins = reduces(g, n)
                           ? group->level[n - group->first] == phase
