@@ -64,7 +64,8 @@ static void find_dead(Early *e) {
                 e->dead[at(e, n)->arg[i]] = false;
         }
     for (NodeId n = 0; n < old->count; n++)
-        e->dead[n] &= e->uses[n] > 1 && rewrite_next(e->g, e->options);
+        e->dead[n] =
+            e->dead[n] && e->uses[n] > 1 && rewrite_next(e->g, e->options);
 }
 
 // What reduces or normalises y + bias, from y.
