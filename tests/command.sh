@@ -50,6 +50,10 @@ expect 74 "none.json" check --device-file=none.json "$lenet"
 grep -v l2CacheSize "$SINTER_SOURCE/devices/h200.json" >device.json
 expect 2 'device.json: no "l2CacheSize", the number of bytes of L2 cache' \
     check --device-file=device.json "$lenet"
+sed 's/"totalGlobalMem": *[0-9]*/"totalGlobalMem": 1e300/' \
+    "$SINTER_SOURCE/devices/h200.json" >device.json
+expect 2 'device.json: no "totalGlobalMem", the number of bytes of memory' \
+    check --device-file=device.json "$lenet"
 printf '{"deviceName": "X", "deviceVer": 9}' >device.json
 expect 2 'no "deviceVer", the compute capability times 100' \
     check --device-file=device.json "$lenet"

@@ -25,7 +25,7 @@ static const struct {
     {"t4",      device_t4_text},
 };
 
-// Keys of numbers above 0, and what stands under each.
+// Keys of numbers from 1 to MOST, and what stands under each.
 static const struct {
     const char *key, *what;
     size_t at;
@@ -50,6 +50,7 @@ enum {
     NUM_NUMBERS = sizeof numbers / sizeof numbers[0],
     MAX_BYTES = 1 << 20,
 };
+static const double MOST = 1e18; // bytes, that integers of 64 bits can count
 
 // Where the value of a key begins in an object that holds no other objects;
 // NULL where there is none.
@@ -109,7 +110,8 @@ static bool description_read(Arena *a, const char *from, const char *text,
     out->sm = (int)version / 10;
     for (int i = 0; i < NUM_NUMBERS; i++) {
         double value;
-        if (!number_read(text, numbers[i].key, &value) || value <= 0) {
+        if (!number_read(text, numbers[i].key, &value) || value < 1 ||
+            value > MOST) {
             fprintf(stderr, "sinter: %s: no \"%s\", the number of %s\n", from,
                     numbers[i].key, numbers[i].what);
             return false;
