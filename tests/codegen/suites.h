@@ -4,6 +4,7 @@
 #include <check.h>
 
 Suite *agree_suite(void);
+Suite *average_suite(void);
 Suite *expr_suite(void);
 Suite *program_suite(void);
 
