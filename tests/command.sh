@@ -57,6 +57,20 @@ expect 2 'device.json: no "totalGlobalMem", the number of bytes of memory' \
 printf '{"deviceName": "X", "deviceVer": 9}' >device.json
 expect 2 'no "deviceVer", the compute capability times 100' \
     check --device-file=device.json "$lenet"
+described=$SINTER_SOURCE/devices/h200.json
+sed 's/: 132/: 1e400/' "$described" >device.json
+expect 2 'no "multiProcessorCount", the number of multiprocessors, from 1' \
+    check --device-file=device.json "$lenet"
+sed 's/NVIDIA/\xff/' "$described" >device.json
+expect 2 'no "deviceName"' check --device-file=device.json "$lenet"
+grep -v '}' "$described" >device.json
+expect 2 "not one JSON object" check --device-file=device.json "$lenet"
+mkfifo device.fifo
+expect 74 "no file, but a pipe" check --device-file=device.fifo "$lenet"
+expect 74 "is a directory" check --device-file=. "$lenet"
+expect 2 "give only one" \
+    check --device=h200 --device-file="$described" "$lenet"
+expect 2 "level is one of 0|1, not '2'" check -O2 "$lenet"
 expect 0 '"device": "NVIDIA H200"' \
     check --json --device-file="$SINTER_SOURCE/devices/h200.json" "$lenet"
 

@@ -157,11 +157,16 @@ static void option_unknown(const Command *command, const char *word,
                 sets ? ", and --set KEY=VALUE for a key of the recipe" : "");
 }
 
-// Two options have a short form, that of C compilers.
+// Two options have a short form, that of C compilers; their other levels are
+// there to be told which exist.
 static const char *long_form(const char *word) {
     static const struct {
         const char *brief, *full;
-    } forms[] = {{"-o", "--out"}, {"-O0", "--level=0"}, {"-O1", "--level=1"}};
+    } forms[] = {{"-o", "--out"},
+                 {"-O0", "--level=0"},
+                 {"-O1", "--level=1"},
+                 {"-O2", "--level=2"},
+                 {"-O3", "--level=3"}};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (strcmp(word, forms[i].brief) == 0)
             return forms[i].full;

@@ -2,8 +2,8 @@
 #include "tools/device.h"
 
 #include "base/exits.h"
+#include "base/source.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +52,21 @@ enum {
 };
 static const double MOST = 1e18; // bytes, that integers of 64 bits can count
 
+// Whether text is one object that holds no other objects, and nothing else: so
+// a description that was cut off is not taken for a whole one.
+static bool object_stands(const char *text) {
+    bool quoted = false;
+    const char *s = text + strspn(text, " \t\r\n");
+    if (*s++ != '{')
+        return false;
+    for (; *s && (quoted || *s != '}'); s++) {
+        if (*s == '{' && !quoted)
+            return false;
+        quoted ^= *s == '"';
+    }
+    return *s == '}' && s[1 + strspn(s + 1, " \t\r\n")] == 0;
+}
+
 // Where the value of a key begins in an object that holds no other objects;
 // NULL where there is none.
 static const char *value_of(const char *text, const char *key) {
@@ -72,16 +87,27 @@ static const char *value_of(const char *text, const char *key) {
 static bool number_read(const char *text, const char *key, double *out) {
     const char *value = value_of(text, key);
     char *end = NULL;
-    if (value == NULL || strchr("0123456789", *value) == NULL)
+    if (value == NULL || strspn(value, "0123456789") == 0)
         return false;
     *out = strtod(value, &end);
-    return end > value && strchr(", \t\r\n}", *end) != NULL;
+    return strspn(end, ", \t\r\n}") > 0;
+}
+
+// Whether JSON and a terminal can be given these bytes as they are.
+static bool is_printable(const char *s, size_t length) {
+    for (size_t i = 0, step; i < length; i += step) {
+        unsigned char c = (unsigned char)s[i];
+        step = utf8_length(s + i, length - i);
+        if (c < ' ' || c == 0x7f || (c > 0x7f && step == 1))
+            return false;
+    }
+    return true;
 }
 
 static const char *string_read(Arena *a, const char *text, const char *key) {
     const char *value = value_of(text, key);
     size_t length = value && *value == '"' ? strcspn(value + 1, "\"\\\n") : 0;
-    return length && value[1 + length] == '"'
+    return length && value[1 + length] == '"' && is_printable(value + 1, length)
                ? arena_string(a, value + 1, length)
                : NULL;
 }
@@ -91,6 +117,13 @@ static bool description_read(Arena *a, const char *from, const char *text,
                              Device *out) {
     double version = 0;
     *out = (Device){.text = text};
+    if (!object_stands(text)) {
+        fprintf(stderr,
+                "sinter: %s: not one JSON object of names and values; "
+                "devices/h200.json is a description\n",
+                from);
+        return false;
+    }
     out->name = string_read(a, text, "deviceName");
     if (!out->name) {
         fprintf(stderr,
@@ -112,8 +145,9 @@ static bool description_read(Arena *a, const char *from, const char *text,
         double value;
         if (!number_read(text, numbers[i].key, &value) || value < 1 ||
             value > MOST) {
-            fprintf(stderr, "sinter: %s: no \"%s\", the number of %s\n", from,
-                    numbers[i].key, numbers[i].what);
+            fprintf(stderr,
+                    "sinter: %s: no \"%s\", the number of %s, from 1 to 1e18\n",
+                    from, numbers[i].key, numbers[i].what);
             return false;
         }
         *(double *)((char *)out + numbers[i].at) = value;
@@ -123,21 +157,13 @@ static bool description_read(Arena *a, const char *from, const char *text,
 
 // The text of a file; NULL, which has been said, when it cannot be read.
 static const char *file_read(Arena *a, const char *path) {
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        fprintf(stderr, "sinter: %s: %s\n", path, strerror(errno));
-        return NULL;
-    }
-    char *text = arena_alloc(a, MAX_BYTES);
-    size_t length = fread(text, 1, MAX_BYTES - 1, f);
-    bool whole = !ferror(f) && fgetc(f) == EOF;
-    fclose(f);
-    if (!whole || memchr(text, 0, length)) {
-        fprintf(stderr, "sinter: %s: not a description of a device\n", path);
-        return NULL;
-    }
-    text[length] = 0;
-    return text;
+    const char *error = NULL;
+    Source *s = source_read(a, path, MAX_BYTES, &error);
+    if (s && memchr(s->text, 0, s->length))
+        error = "it has a byte of zero, so it is no text";
+    if (error)
+        fprintf(stderr, "sinter: --device-file=%s: %s\n", path, error);
+    return error ? NULL : s->text;
 }
 
 static const char *known_text(const char *name) {
@@ -158,6 +184,13 @@ static const char *known_text(const char *name) {
 bool device_find(Arena *a, const Arguments *arguments, Device *out,
                  int *status) {
     const char *file = arguments->device_file;
+    if (file && arguments->device) {
+        fputs("sinter: --device names a device, --device-file another: give "
+              "only one\n",
+              stderr);
+        *status = EXIT_USAGE;
+        return false;
+    }
     const char *name = arguments->device ? arguments->device : known[0].name;
     const char *text = file ? file_read(a, file) : known_text(name);
     *status = file && !text ? EXIT_IO : EXIT_USAGE;
