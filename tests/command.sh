@@ -41,6 +41,16 @@ expect 0 "because the level or the limit of rewrites leaves it unfused" \
     show fusion -O0 "$lenet"
 expect 2 "no graph 'tain'" show fusion --graph=tain "$lenet"
 
+# Fusing twice would assign twice.
+cat >grouped.ir <<'END'
+graph train (primitive, typed, grouped; act = f32) {
+  %0 = param {name = "w"} : f32[8]
+  %1 = neg %0 : f32[8] !k0
+  %2 = assign %0, %1 : f32[8] !k0
+}
+END
+expect 2 "a pass that gives a fact is not run twice" opt --run=fuse grouped.ir
+
 # Devices: by name, by a file, and what a description lacks.
 lenet=$SINTER_SOURCE/models/lenet.net
 expect 2 "no device 'h20'; did you mean h200?" check --device=h20 "$lenet"

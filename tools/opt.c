@@ -99,6 +99,13 @@ static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
                     name);
             return false;
         }
+        if (pass->gives && !(pass->gives & ~(*g)->facts)) {
+            fprintf(stderr,
+                    "sinter: the graph has what pass %s leaves: a pass that "
+                    "gives a fact is not run twice\n",
+                    name);
+            return false;
+        }
         *g = pass_run(*g, o, pass);
         list += length + (list[length] == ',');
     }
