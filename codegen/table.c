@@ -148,7 +148,7 @@ static void write_rows(Emit *e, const Members *m, const Kind *kind) {
             write_column(&e->tables, own, kind, true);
         if (w.wholes > 0)
             write_column(&e->tables, own, kind, false);
-        text_add(&e->tables, "}, // %s\n", label);
+        text_add(&e->tables, *label ? "}, // %s\n" : "},\n", label);
     }
     text_line(&e->tables, "};");
 }
