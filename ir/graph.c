@@ -23,24 +23,6 @@ Graph *graph_new(Arena *a, const char *name) {
     return g;
 }
 
-Graph *graph_like(const Graph *g) {
-    Graph *like = graph_new(g->arena, g->name);
-    like->facts = g->facts;
-    like->act = g->act;
-    like->rewrites = g->rewrites;
-    return like;
-}
-
-Graph *graph_clone(const Graph *g) {
-    Graph *out = graph_like(g);
-    Arena *scratch = arena_new();
-    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
-    for (NodeId n = 0; n < g->count; n++)
-        now[n] = graph_copy(out, g, n, now);
-    arena_free(scratch);
-    return out;
-}
-
 // ---- attributes ----
 
 Attr attr_int(AttrKey key, int64_t value) {
@@ -311,6 +293,39 @@ NodeId graph_append(Graph *g, Node n) {
     name_insert(g, id);
     return id;
 }
+
+// ---- graphs like others ----
+
+// Room for about as many nodes as g has: what doubles on the way leaves as much
+// in the arena again.
+static void reserve(Graph *like, const Graph *g) {
+    uint32_t size = 64;
+    while (size / 2 < g->count)
+        size *= 2;
+    nodes_resize(like, g->count + g->count / 16 + 16);
+    hash_resize(like, size);
+}
+
+Graph *graph_like(const Graph *g) {
+    Graph *like = graph_new(g->arena, g->name);
+    like->facts = g->facts;
+    like->act = g->act;
+    like->rewrites = g->rewrites;
+    reserve(like, g);
+    return like;
+}
+
+Graph *graph_clone(const Graph *g) {
+    Graph *out = graph_like(g);
+    Arena *scratch = arena_new();
+    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++)
+        now[n] = graph_copy(out, g, n, now);
+    arena_free(scratch);
+    return out;
+}
+
+// ---- looked up, then added ----
 
 // Puts the attributes in order of key into sorted.
 static void sort_attrs(Attr *sorted, const Node *n) {

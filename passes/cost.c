@@ -1,7 +1,6 @@
 // Cost: what a plan does, counted from its groups.
 
 #include "ir/reach.h"
-#include "ir/ride.h"
 #include "passes/lifetime.h"
 #include "passes/passes.h"
 
@@ -49,9 +48,10 @@ bool *graph_batched(const Graph *g, Arena *a) {
 static int64_t live_bound(const Graph *g, bool states) {
     Arena *a = arena_new();
     int count;
-    Buffer *buffer = graph_buffers(g, a, &count);
-    int64_t bytes = leaves_bytes(g, states) + buffers_bound(buffer, count) +
-                    graph_rides(g, a).bytes;
+    int64_t beside;
+    Buffer *buffer = graph_buffers(g, a, &count, &beside);
+    int64_t bytes =
+        leaves_bytes(g, states) + buffers_bound(buffer, count) + beside;
     arena_free(a);
     return bytes;
 }

@@ -546,6 +546,8 @@ static void leave_update(Fuse *f) {
 }
 
 static void settle(Fuse *f) {
+    Arena *whole = f->scratch, *before = f->settled;
+    f->scratch = f->settled = arena_new();
     do {
         f->changed = false;
         store_for_update(f);
@@ -555,20 +557,32 @@ static void settle(Fuse *f) {
     f->late = find_late(f); // of what is in memory by now
     find_depths(f);
     find_clusters(f);
+    f->scratch = whole;
+    arena_free(before); // what was late was asked for until now
+}
+
+// Stores some of what costs more to recompute.  What finding them takes is
+// given back, as there are many rounds.
+static void store_some(Fuse *f, int every) {
+    Arena *whole = f->scratch;
+    f->scratch = arena_new();
+    store_dear(f, find_dear(f), every);
+    arena_free(f->scratch);
+    f->scratch = whole;
 }
 
 // Round by round.  In a chain of many blocks a round for each would make the
 // cost quadratic: after a while they are looked at in runs of a few.
 static void store_by_cost(Fuse *f) {
-    enum { ONE_BY_ONE = 16, RUN = 8, MOST_ROUNDS = 128 };
+    enum { ONE_BY_ONE = 8, RUN = 8, MOST_ROUNDS = 128 };
     for (int round = 0; round < MOST_ROUNDS; round++) {
         f->changed = false;
-        store_dear(f, find_dear(f), round < ONE_BY_ONE ? INT_MAX : RUN);
+        store_some(f, round < ONE_BY_ONE ? INT_MAX : RUN);
         if (!f->changed)
             return;
         settle(f);
     }
-    store_dear(f, find_dear(f), 1);
+    store_some(f, 1);
     settle(f);
 }
 
@@ -600,5 +614,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     store_costly(&f);
     settle(&f);
     store_by_cost(&f);
-    return place_groups(&f);
+    g = place_groups(&f);
+    arena_free(f.settled);
+    return g;
 }

@@ -29,6 +29,7 @@ typedef struct {
 typedef struct {
     Graph *old;
     Arena *scratch;
+    Arena *settled; // what settling the clusters has left
     const PassOptions *options;
     bool *stored; // is in memory; for views, asks the operand to be
     bool *called; // is read by a library, a check or as an output

@@ -53,7 +53,7 @@ static void keep_rides(const Rides *r, const Group *group, const int *place,
     }
 }
 
-Buffer *graph_buffers(const Graph *g, Arena *a, int *count) {
+Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside) {
     int groups;
     Group *group = graph_groups(g, a, &groups);
     int *place = ARENA_ARRAY(a, g->count, int); // in buffer, from 1
@@ -76,6 +76,7 @@ Buffer *graph_buffers(const Graph *g, Arena *a, int *count) {
     keep_outputs(g, place, groups, buffer);
     Rides rides = graph_rides(g, a);
     keep_rides(&rides, group, place, buffer);
+    *beside = rides.bytes;
     return buffer;
 }
 

@@ -20,8 +20,9 @@ int64_t slot_bytes(const Graph *g, NodeId n);
 int64_t leaves_bytes(const Graph *g, bool states);
 
 // Every stored node of a group, from the launch that writes it to the last
-// that reads it; what is an output, to one past the last launch.
-Buffer *graph_buffers(const Graph *g, Arena *a, int *count);
+// that reads it; what is an output, to one past the last launch.  *beside
+// becomes the bytes that library fusions need besides them all the time.
+Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside);
 
 // The largest sum of buffers that are live in one launch.  No plan needs less.
 int64_t buffers_bound(const Buffer *buffer, int count);

@@ -56,13 +56,13 @@ static int64_t place_leaves(Graph *g) {
 Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
     int64_t start = place_leaves(g);
     int count;
-    Buffer *buffer = graph_buffers(g, scratch, &count);
+    int64_t beside;
+    Buffer *buffer = graph_buffers(g, scratch, &count, &beside);
     for (int i = 0; i < count && !o->reuse; i++) {
         buffer[i].from = 0;
         buffer[i].to = (int)g->count;
     }
-    g->arena_bytes =
-        start + buffers_pack(buffer, count) + graph_rides(g, scratch).bytes;
+    g->arena_bytes = start + buffers_pack(buffer, count) + beside;
     for (int i = 0; i < count; i++)
         g->node[buffer[i].node].offset = start + buffer[i].offset;
     for (NodeId n = 0; n < g->count; n++)

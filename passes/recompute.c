@@ -10,14 +10,14 @@
 // once.  When that is too much, less may live, and at last as little as can be.
 
 #include "passes/recompute.h"
-#include "ir/ride.h"
 #include "passes/lifetime.h"
 #include "passes/passes.h"
 
 static int64_t packed(const Graph *g, Arena *a) {
     int count;
-    Buffer *buffer = graph_buffers(g, a, &count);
-    return buffers_pack(buffer, count) + graph_rides(g, a).bytes;
+    int64_t beside;
+    Buffer *buffer = graph_buffers(g, a, &count, &beside);
+    return buffers_pack(buffer, count) + beside;
 }
 
 // Bytes of states, of all of the program's graphs where they are known, and of

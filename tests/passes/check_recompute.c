@@ -71,7 +71,8 @@ static bool *nothing(const Tape *t, Arena *a) {
 // the passes counts it.
 static int64_t bound_of(const Graph *g, Arena *a) {
     int count, left = 0;
-    Buffer *buffer = graph_buffers(g, a, &count);
+    int64_t beside;
+    Buffer *buffer = graph_buffers(g, a, &count, &beside);
     for (int i = 0; i < count; i++)
         if (g->node[buffer[i].node].op != OP_scratch)
             buffer[left++] = buffer[i];
