@@ -186,7 +186,7 @@ static void store_for_update(Fuse *f) {
         const Node *d = at(f, n);
         if (d->op == OP_assign) {
             NodeId value = d->arg[1];
-            if (at(f, value)->op == OP_pad && !f->stored[value])
+            if (f->scattered[value] && !f->stored[value])
                 value = at(f, value)->arg[0];
             updating[value] = true;
         }

@@ -7,6 +7,8 @@
 
 #include "passes/fuse.h"
 
+#include <string.h>
+
 static NodeId base_of(const Fuse *f, NodeId n) {
     while (facts(f, n) & VIEW)
         n = at(f, n)->arg[0];
@@ -42,11 +44,21 @@ static bool is_candidate(const Fuse *f, NodeId n) {
            reduce_extent(f->old, n) == OVER_ALL && count_of(f, d->arg[0]) > 1;
 }
 
+// Whether n assigns a derived state.  Nothing in the update reads one, and what
+// a pad leaves out stays as it began, 0.
+static bool assigns_derived(const Fuse *f, NodeId n) {
+    if (at(f, n)->op != OP_assign)
+        return false;
+    const Node *state = at(f, at(f, n)->arg[0]);
+    const char *kind = node_text(state, ATTR_kind);
+    return kind != NULL && strcmp(kind, STATE_DERIVED) == 0;
+}
+
 bool *find_scattered(const Fuse *f) {
     bool *otherwise = ARENA_ARRAY(f->scratch, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++)
         for (int i = 0; i < at(f, n)->num_args; i++)
-            otherwise[at(f, n)->arg[i]] |= at(f, n)->op != OP_assign;
+            otherwise[at(f, n)->arg[i]] |= !assigns_derived(f, n);
     for (NodeId n = 0; n < f->old->count; n++)
         otherwise[n] = at(f, n)->op == OP_pad && !otherwise[n];
     return otherwise;
