@@ -100,7 +100,7 @@ static int choose(const Schedule *s, const int *ready, int num_ready) {
             most = bytes;
         }
     }
-    return best;
+    return best < 0 ? 0 : best; // updates alone are left
 }
 
 static int insert(int *ready, int num_ready, int k) {

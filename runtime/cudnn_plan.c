@@ -22,6 +22,7 @@ static bool engine_notes(const RtCudnn *c, const void *engine, int attribute,
 static void describe(const RtCudnn *c, const void *config, RtCudnnPlan *p) {
     void *engine = NULL;
     int64_t count;
+    p->varies = true; // unless what is known of the engine says otherwise
     if (c->create(DNN_BACKEND_ENGINE_DESCRIPTOR, &engine) != 0)
         return;
     if (c->get(config, DNN_ATTR_ENGINECFG_ENGINE, DNN_TYPE_BACKEND_DESCRIPTOR,

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 // MAX_UNITS is how many pieces the emitted text has, codegen/program.c.
-enum { MAX_WORDS = 64, MAX_UNITS = 8, PATH_BYTES = 4096 };
+enum { MAX_UNITS = 8, PATH_BYTES = 4096 };
 
 extern char **environ;
 
@@ -39,13 +39,21 @@ static const char *const link_flags[] = {
 // clang-format on
 
 typedef struct {
-    const char *word[MAX_WORDS + 1]; // ends with NULL
-    int count;
+    Arena *a;
+    const char **word; // ends with NULL
+    int count, room;
 } Words;
 
 static void words_add(Words *w, const char *word) {
-    if (w->count < MAX_WORDS)
-        w->word[w->count++] = word;
+    if (w->count + 1 >= w->room) {
+        int room = w->room ? 2 * w->room : 64;
+        const char **grown = ARENA_ARRAY(w->a, (size_t)room, const char *);
+        if (w->count > 0)
+            memcpy(grown, w->word, (size_t)w->count * sizeof *grown);
+        w->word = grown;
+        w->room = room;
+    }
+    w->word[w->count++] = word;
 }
 
 static void words_add_all(Words *w, const char *const *list) {
@@ -54,11 +62,11 @@ static void words_add_all(Words *w, const char *const *list) {
 }
 
 // The words of text, which spaces set apart.
-static void words_split(Arena *a, Words *w, const char *text) {
+static void words_split(Words *w, const char *text) {
     while (text && *text) {
         size_t length = strcspn(text, " ");
         if (length > 0)
-            words_add(w, arena_string(a, text, length));
+            words_add(w, arena_string(w->a, text, length));
         text += length + (text[length] == ' ');
     }
 }
@@ -126,10 +134,10 @@ static const char *object_name(const Job *j, int unit) {
 }
 
 static Words words_begin(const Job *j) {
-    Words w = {0};
-    words_split(j->a, &w, j->compiler);
+    Words w = {.a = j->a};
+    words_split(&w, j->compiler);
     words_add_all(&w, compile_flags);
-    words_split(j->a, &w, getenv("CFLAGS"));
+    words_split(&w, getenv("CFLAGS"));
     words_add(&w, arena_format(j->a, "-I%s", j->where->include));
     return w;
 }

@@ -18,3 +18,8 @@ while read -r library; do
     *) fail "$library is linked" ;;
     esac
 done <needed
+
+# However many flags there are.
+many=$(seq 200 | sed 's/^/-DUNUSED_/')
+expect 0 env CFLAGS="$(echo "$many" | tr '\n' ' ')" \
+    "$SINTER" build "$here/tiny.net" -o tiny
