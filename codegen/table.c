@@ -64,9 +64,10 @@ static int write_numbers(Text *t, const Member *m, const Kind *kind,
     return written;
 }
 
-static void write_column(Text *t, const Member *m, const Kind *kind,
-                         bool real) {
-    text_add(t, ", {");
+// Four addresses fill a line.
+static void write_column(Text *t, const Member *m, const Kind *kind, bool real,
+                         bool apart) {
+    text_add(t, apart ? ",\n     {" : ", {");
     if (write_numbers(t, m, kind, real) == 0)
         text_add(t, "0");
     text_add(t, "}");
@@ -84,20 +85,26 @@ const char *tensor_label(const Emit *e, NodeId n) {
     return name != NULL ? name : "";
 }
 
-// The addresses of a member; returns its name for a comment.
-static const char *write_addresses(Emit *e, const Member *m) {
+// The name of a member's param, or else of its first tensor that has one.
+static const char *member_label(const Emit *e, const Member *m) {
     const char *label = "";
-    for (int j = 0, written = 0; j < m->num_tensors; j++) {
+    for (int j = 0; j < m->num_tensors; j++) {
         NodeId n = m->tensor[j];
-        if (!is_pointer(e, n))
-            continue;
-        text_add(&e->tables, "%sAT(%lld, %lld)", written++ ? ", " : "",
-                 (long long)e->g->node[n].offset,
-                 (long long)e->device->node[n].offset);
-        if (*label == '\0' || e->g->node[n].op == OP_param)
+        if (is_pointer(e, n) &&
+            (*label == '\0' || e->g->node[n].op == OP_param))
             label = *tensor_label(e, n) ? tensor_label(e, n) : label;
     }
     return label;
+}
+
+static void write_addresses(Emit *e, const Member *m) {
+    for (int j = 0, written = 0; j < m->num_tensors; j++) {
+        NodeId n = m->tensor[j];
+        if (is_pointer(e, n))
+            text_add(&e->tables, "%sAT(%lld, %lld)", written++ ? ", " : "",
+                     (long long)e->g->node[n].offset,
+                     (long long)e->device->node[n].offset);
+    }
 }
 
 // How much room the rows need.
@@ -140,15 +147,18 @@ static void write_rows(Emit *e, const Members *m, const Kind *kind) {
               m->suffix, m->suffix, m->count);
     for (int i = 0; i < m->count; i++) {
         const Member *own = &m->member[i];
+        if (*member_label(e, own) != '\0')
+            text_add(&e->tables, "    // %s\n", member_label(e, own));
         text_add(&e->tables, "    {%d, %lld, {", own->kind,
                  (long long)own->elements);
-        const char *label = write_addresses(e, own);
+        write_addresses(e, own);
         text_add(&e->tables, pointers(e, own) ? "}" : "0}");
         if (w.reals > 0)
-            write_column(&e->tables, own, kind, true);
+            write_column(&e->tables, own, kind, true, pointers(e, own) > 3);
         if (w.wholes > 0)
-            write_column(&e->tables, own, kind, false);
-        text_add(&e->tables, *label ? "}, // %s\n" : "},\n", label);
+            write_column(&e->tables, own, kind, false,
+                         w.reals == 0 && pointers(e, own) > 3);
+        text_add(&e->tables, "},\n");
     }
     text_line(&e->tables, "};");
 }

@@ -6,8 +6,10 @@ typedef struct {
     size_t at[1];
 } k00_all_finite_member;
 LARGE_TABLE k00_all_finite_member k00_all_finite_members[2] = {
-    {0, 40, {AT(256, 256)}}, // a
-    {1, 20000, {AT(512, 512)}}, // b
+    // a
+    {0, 40, {AT(256, 256)}},
+    // b
+    {1, 20000, {AT(512, 512)}},
 };
 LARGE_TABLE int k00_all_finite_first[2] = {
     0, 1,

@@ -6,8 +6,10 @@ typedef struct {
     size_t at[1];
 } k00_stack_member_0;
 LARGE_TABLE k00_stack_member_0 k00_stack_members_0[2] = {
-    {0, 128, {AT(1024, 1024)}}, // da
-    {1, 45, {AT(1280, 1280)}}, // db
+    // da
+    {0, 128, {AT(1024, 1024)}},
+    // db
+    {1, 45, {AT(1280, 1280)}},
 };
 LARGE_TABLE int k00_stack_first_0[2] = {
     0, 1,
@@ -17,8 +19,10 @@ typedef struct {
     size_t at[1];
 } k00_stack_member_1;
 LARGE_TABLE k00_stack_member_1 k00_stack_members_1[2] = {
-    {0, 128, {AT(1024, 1024)}}, // da
-    {1, 128, {AT(1280, 1280)}}, // db
+    // da
+    {0, 128, {AT(1024, 1024)}},
+    // db
+    {1, 128, {AT(1280, 1280)}},
 };
 LARGE_TABLE int k00_stack_first_1[2] = {
     0, 1,
@@ -127,8 +131,10 @@ typedef struct {
     size_t at[2];
 } k03_update_member;
 LARGE_TABLE k03_update_member k03_update_members[2] = {
-    {0, 128, {AT(0, 0), AT(2048, 2048)}}, // a
-    {1, 45, {AT(512, 512), AT(2048, 2048)}}, // b
+    // a
+    {0, 128, {AT(0, 0), AT(2048, 2048)}},
+    // b
+    {1, 45, {AT(512, 512), AT(2048, 2048)}},
 };
 LARGE_TABLE int k03_update_first[2] = {
     0, 1,

@@ -6,8 +6,10 @@ typedef struct {
     size_t at[1];
 } k00_update_member_0;
 LARGE_TABLE k00_update_member_0 k00_update_members_0[2] = {
-    {0, 7000, {AT(28928, 28928)}}, // da
-    {1, 9, {AT(43264, 43264)}}, // dc
+    // da
+    {0, 7000, {AT(28928, 28928)}},
+    // dc
+    {1, 9, {AT(43264, 43264)}},
 };
 LARGE_TABLE int k00_update_first_0[2] = {
     0, 2,
@@ -17,8 +19,10 @@ typedef struct {
     size_t at[1];
 } k00_update_member_1;
 LARGE_TABLE k00_update_member_1 k00_update_members_1[2] = {
-    {0, 7000, {AT(28928, 28928)}}, // da
-    {1, 9, {AT(43264, 43264)}}, // dc
+    // da
+    {0, 7000, {AT(28928, 28928)}},
+    // dc
+    {1, 9, {AT(43264, 43264)}},
 };
 LARGE_TABLE int k00_update_first_1[2] = {
     0, 2,
@@ -28,8 +32,10 @@ typedef struct {
     size_t at[2];
 } k00_update_member_2;
 LARGE_TABLE k00_update_member_2 k00_update_members_2[2] = {
-    {0, 7000, {AT(0, 0), AT(28928, 28928)}}, // a
-    {1, 9, {AT(28416, 28416), AT(43264, 43264)}}, // c
+    // a
+    {0, 7000, {AT(0, 0), AT(28928, 28928)}},
+    // c
+    {1, 9, {AT(28416, 28416), AT(43264, 43264)}},
 };
 LARGE_TABLE int k00_update_first_2[2] = {
     0, 2,

@@ -7,8 +7,10 @@ typedef struct {
     float f[1];
 } k00_update_member;
 LARGE_TABLE k00_update_member k00_update_members[2] = {
-    {0, 40, {AT(0, 0), AT(1024, 1024)}, {0.1f}}, // a
-    {0, 7, {AT(256, 256), AT(1280, 1280)}, {0.2f}}, // b
+    // a
+    {0, 40, {AT(0, 0), AT(1024, 1024)}, {0.1f}},
+    // b
+    {0, 7, {AT(256, 256), AT(1280, 1280)}, {0.2f}},
 };
 LARGE_TABLE int k00_update_first[2] = {
     0, 1,
