@@ -1,16 +1,24 @@
 #!/bin/sh
-# Kernels compile with NVRTC: those of a network of each kind for one GPU
-# generation, of two for all.  usage: models.sh NVRTC
+# Kernels compile with NVRTC and do not spill: those of all models for one GPU
+# generation, of two for the others, or with NVRTC_ALL=1 of all.
+# usage: models.sh NVRTC
 set -eu
 nvrtc=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for model in resnet9 lenet airbench94 unet_small; do
-    "$SINTER" build "$SINTER_SOURCE/models/$model.net" --emit=c -o "$work"
+for model in "$SINTER_SOURCE"/models/*.net; do
+    "$SINTER" build "$model" --emit=c -o "$work" 2>"$work/log" || {
+        cat "$work/log"
+        exit 1
+    }
 done
-# Its layers are alike, so one of each is enough.
-"$SINTER" build "$SINTER_SOURCE/models/gpt_nano.net" --set 'layers=[1]' \
-    --emit=c -o "$work"
-"$nvrtc" "$SINTER_INCLUDE" sm_90 "$work"/*.cu
-"$nvrtc" "$SINTER_INCLUDE" sm_80,sm_100,sm_120 \
-    "$work"/resnet9.cu "$work"/lenet.cu
+"$nvrtc" "$SINTER_INCLUDE" sm_90 \
+    --golden="$SINTER_SOURCE/tests/golden/nvrtc" "$work"/*.cu
+if [ -n "${NVRTC_ALL:-}" ]; then
+    set -- "$work"/*.cu
+else
+    set -- "$work/resnet9.cu" "$work/lenet.cu"
+fi
+for arch in sm_80 sm_100 sm_120; do
+    "$nvrtc" "$SINTER_INCLUDE" "$arch" "$@"
+done

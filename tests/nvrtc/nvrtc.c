@@ -1,43 +1,32 @@
-// Compiles emitted kernels to machine code for GPU generations with NVRTC.  It
-// needs no GPU.  An error, a warning or a register that spills is a failure.
+// Compiles emitted kernels to machine code for a GPU generation with NVRTC,
+// each text once and some at a time.  It needs no GPU.  An error, a warning or
+// a register that spills is a failure, and so is a report that differs.
 //
-//   nvrtc INCLUDE_FOLDER ARCHITECTURE[,ARCHITECTURE...] FILE.cu...
+//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--golden=FOLDER] FILE.cu...
+#include "tests/nvrtc/nvrtc.h"
+
 #include <nvrtc.h>
-#include <stdbool.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// What ptxas said about one file.
+enum { UNIT = 20, THREADS = 2 };
+
+// Kernels of one model that are compiled as one text.
 typedef struct {
-    int kernels, registers; // registers: the most that one kernel uses
-    int faults;             // lines that are printed and fail the test
-    char kernel[128];       // the one that the lines are about
-} Findings;
+    const Model *model;
+    int kernel[UNIT], count;
+} Unit;
 
-static void *memory_get(size_t bytes) {
-    void *p = calloc(bytes ? bytes : 1, 1);
-    if (!p)
-        abort();
-    return p;
-}
-
-static char *file_read(const char *path) {
-    FILE *f = fopen(path, "rb");
-    if (!f || fseek(f, 0, SEEK_END) != 0) {
-        perror(path);
-        exit(EXIT_FAILURE);
-    }
-    long length = ftell(f);
-    char *text = memory_get((size_t)length + 1);
-    rewind(f);
-    if (fread(text, 1, (size_t)length, f) != (size_t)length) {
-        perror(path);
-        exit(EXIT_FAILURE);
-    }
-    fclose(f);
-    return text;
-}
+typedef struct {
+    const char *include, *arch;
+    const Kernels *kernels;
+    Unit *unit;
+    int num_units;
+    pthread_mutex_t lock;
+    int next, faults;
+} Work;
 
 static void check(nvrtcResult result, const char *what) {
     if (result == NVRTC_SUCCESS)
@@ -46,84 +35,174 @@ static void check(nvrtcResult result, const char *what) {
     exit(EXIT_FAILURE);
 }
 
-// One line of the log, of which ptxas writes the greater part.
-static void line_read(Findings *f, const char *line, const char *name) {
-    int stores = 0, loads = 0, registers = 0;
-    const char *spill = strstr(line, "bytes stack frame");
+// One line of the log, of which ptxas writes the greater part; whether it is a
+// fault.  kernel is the one that it is about.
+static bool line_read(const Work *w, const Model *m, const char *line,
+                      Kernel **kernel) {
+    char name[LONGEST_NAME + 1];
+    int registers = 0, stores = 0, loads = 0;
     const char *entry = strstr(line, "entry function '");
-    if (entry)
-        sscanf(entry, "entry function '%127[^']'", f->kernel);
+    if (entry && sscanf(entry, "entry function '%255[^']'", name) == 1)
+        *kernel = kernel_find(w->kernels, m, name);
     const char *used = strstr(line, "Used ");
-    if (used && sscanf(used, "Used %d registers", &registers) == 1) {
-        f->kernels++;
-        if (registers > f->registers)
-            f->registers = registers;
+    if (used && *kernel && sscanf(used, "Used %d registers", &registers) == 1) {
+        const char *shared = strstr(used, " bytes smem");
+        while (shared && shared[-1] >= '0' && shared[-1] <= '9')
+            shared--;
+        (*kernel)->registers = registers;
+        (*kernel)->shared = shared ? atoi(shared) : 0;
     }
-    bool spills = spill &&
-                  sscanf(spill,
-                         "bytes stack frame, %d bytes spill stores, %d bytes "
-                         "spill loads",
-                         &stores, &loads) == 2 &&
-                  (stores > 0 || loads > 0);
-    if (spills || strstr(line, "warning") || strstr(line, "error")) {
-        f->faults++;
-        fprintf(stderr, "%s: %s: %s\n", name, f->kernel, line);
-    }
+    const char *spill = strstr(line, "bytes stack frame, ");
+    if (spill && *kernel &&
+        sscanf(spill, "bytes stack frame, %d bytes spill stores, %d", &stores,
+               &loads) == 2)
+        (*kernel)->spilled = stores + loads;
+    return stores + loads > 0 || strstr(line, "warning") ||
+           strstr(line, "error");
 }
 
-static Findings log_read(nvrtcProgram program, const char *name) {
-    Findings f = {0};
+static int log_read(const Work *w, const Model *m, nvrtcProgram program) {
     size_t size;
+    int faults = 0;
+    Kernel *kernel = NULL;
     check(nvrtcGetProgramLogSize(program, &size), "size of the log");
-    char *log = memory_get(size);
+    char *log = memory_get(size), *rest = NULL;
     check(nvrtcGetProgramLog(program, log), "log");
-    for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n"))
-        line_read(&f, line, name);
+    for (char *line = strtok_r(log, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest))
+        if (line_read(w, m, line, &kernel)) {
+            faults++;
+            fprintf(stderr, "%s for %s: %s: %s\n", m->name, w->arch,
+                    kernel ? kernel->name : "", line);
+        }
     free(log);
-    return f;
+    return faults;
 }
 
-// Compiles one text for one architecture; false when that is not clean.
-static bool text_compile(const char *include, const char *path,
-                         const char *text, int length, const char *arch) {
-    char option[64], folder[4096], name[512];
-    snprintf(option, sizeof option, "--gpu-architecture=%.*s", length, arch);
-    snprintf(folder, sizeof folder, "--include-path=%s", include);
-    snprintf(name, sizeof name, "%s for %.*s", path, length, arch);
+static void ptx_read(const Work *w, const Model *m, nvrtcProgram program) {
+    size_t size;
+    check(nvrtcGetPTXSize(program, &size), "size of the PTX");
+    char *ptx = memory_get(size);
+    check(nvrtcGetPTX(program, ptx), "PTX");
+    accesses_read(w->kernels, m, ptx);
+    free(ptx);
+}
+
+static char *unit_text(const Kernels *kernels, const Unit *u) {
+    size_t length = strlen(u->model->head) + 1;
+    for (int i = 0; i < u->count; i++)
+        length += strlen(kernels->kernel[u->kernel[i]].text);
+    char *text = memory_get(length), *end = text;
+    end = stpcpy(end, u->model->head);
+    for (int i = 0; i < u->count; i++)
+        end = stpcpy(end, kernels->kernel[u->kernel[i]].text);
+    return text;
+}
+
+// How many faults the text of a unit has.
+static int unit_compile(const Work *w, const Unit *u) {
+    char option[64], folder[4096];
+    snprintf(option, sizeof option, "--gpu-architecture=%s", w->arch);
+    snprintf(folder, sizeof folder, "--include-path=%s", w->include);
     const char *options[] = {option, folder, "--std=c++17",
                              "--ptxas-options=-v"};
+    char *text = unit_text(w->kernels, u);
     nvrtcProgram program;
-    check(nvrtcCreateProgram(&program, text, path, 0, NULL, NULL), path);
+    check(nvrtcCreateProgram(&program, text, u->model->name, 0, NULL, NULL),
+          u->model->name);
     nvrtcResult result = nvrtcCompileProgram(program, 4, options);
-    Findings f = log_read(program, name);
-    if (result != NVRTC_SUCCESS)
-        fprintf(stderr, "%s: %s\n", name, nvrtcGetErrorString(result));
-    else
-        printf("%s: %d kernels, at most %d registers\n", name, f.kernels,
-               f.registers);
-    check(nvrtcDestroyProgram(&program), path);
-    return result == NVRTC_SUCCESS && f.faults == 0 && f.kernels > 0;
+    int faults = log_read(w, u->model, program);
+    if (result == NVRTC_SUCCESS) {
+        ptx_read(w, u->model, program);
+    } else {
+        faults++;
+        fprintf(stderr, "%s for %s: %s\n", u->model->name, w->arch,
+                nvrtcGetErrorString(result));
+    }
+    check(nvrtcDestroyProgram(&program), u->model->name);
+    free(text);
+    return faults;
 }
 
-// Compiles one file for each architecture of a list; how many are not clean.
-static int file_compile(const char *include, const char *architectures,
-                        const char *path) {
-    char *text = file_read(path);
-    int failed = 0;
-    for (const char *arch = architectures; *arch;) {
-        size_t length = strcspn(arch, ",");
-        failed += !text_compile(include, path, text, (int)length, arch);
-        arch += length + (arch[length] == ',');
+static void *units_compile(void *argument) {
+    Work *w = argument;
+    pthread_mutex_lock(&w->lock);
+    while (w->next < w->num_units) {
+        const Unit *u = &w->unit[w->next++];
+        pthread_mutex_unlock(&w->lock);
+        int faults = unit_compile(w, u);
+        pthread_mutex_lock(&w->lock);
+        w->faults += faults;
     }
-    free(text);
-    return failed;
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+// Kernels that are the first of their text, in units.
+static void units_make(Work *w) {
+    const Kernels *all = w->kernels;
+    w->unit = memory_get((size_t)all->num_kernels * sizeof *w->unit);
+    Unit *u = NULL;
+    for (int i = 0; i < all->num_kernels; i++) {
+        const Kernel *k = &all->kernel[i];
+        if (k->twin != i)
+            continue;
+        if (u == NULL || u->model != k->model || u->count == UNIT) {
+            u = &w->unit[w->num_units++];
+            u->model = k->model;
+        }
+        u->kernel[u->count++] = i;
+    }
+}
+
+// What is known of a kernel holds for those that do the same.
+static int twins_fill(const Kernels *all) {
+    int distinct = 0;
+    for (int i = 0; i < all->num_kernels; i++) {
+        Kernel *k = &all->kernel[i];
+        const Kernel *twin = &all->kernel[k->twin];
+        k->registers = twin->registers;
+        k->shared = twin->shared;
+        k->spilled = twin->spilled;
+        memcpy(k->widths, twin->widths, sizeof k->widths);
+        distinct += k->twin == i;
+    }
+    return distinct;
+}
+
+static int all_compile(Work *w) {
+    pthread_t thread[THREADS];
+    pthread_mutex_init(&w->lock, NULL);
+    units_make(w);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&thread[i], NULL, units_compile, w) != 0)
+            abort();
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    pthread_mutex_destroy(&w->lock);
+    free(w->unit);
+    printf("%s: %d kernels, %d distinct, %d faults\n", w->arch,
+           w->kernels->num_kernels, twins_fill(w->kernels), w->faults);
+    for (int i = 0; i < w->kernels->num_kernels; i++)
+        w->faults += w->kernels->kernel[i].registers == 0;
+    return w->faults;
 }
 
 int main(int argc, char **argv) {
-    int failed = 0;
-    for (int i = 3; i < argc; i++)
-        failed += file_compile(argv[1], argv[2], argv[i]);
-    if (argc < 4)
-        fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURES FILE.cu...\n", stderr);
-    return failed || argc < 4 ? EXIT_FAILURE : EXIT_SUCCESS;
+    const char *golden = NULL;
+    int first = 3;
+    if (argc > first && strncmp(argv[first], "--golden=", 9) == 0)
+        golden = argv[first++] + 9;
+    if (argc <= first) {
+        fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURE [--golden=FOLDER] "
+              "FILE.cu...\n",
+              stderr);
+        return EXIT_FAILURE;
+    }
+    Kernels kernels = kernels_cut(argc - first, argv + first);
+    Work work = {argv[1], argv[2], .kernels = &kernels};
+    int failed = all_compile(&work);
+    if (golden != NULL && failed == 0)
+        failed = reports_compare(&kernels, argv[2], golden);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,0 +1,60 @@
+// What the files of this test share: kernels, cut out of emitted texts, and
+// what is known of each after it was compiled.
+#ifndef SINTER_TESTS_NVRTC_H
+#define SINTER_TESTS_NVRTC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MOST_PARAMETERS = 64, LONGEST_NAME = 255 };
+
+// How wide a tensor is accessed: the sum of the widths in bytes that occur,
+// which are powers of two.
+typedef struct {
+    int read, written;
+} Widths;
+
+typedef struct Model Model;
+
+typedef struct {
+    const Model *model;
+    char name[LONGEST_NAME + 1];
+    char *text; // with the tables that belong to it
+    char *key;  // the same for kernels that do the same
+    int twin;   // the first kernel with this key
+    int num_parameters;
+    char *type[MOST_PARAMETERS];
+    bool bulk[MOST_PARAMETERS]; // it has rows
+    int registers, shared, spilled;
+    Widths widths[MOST_PARAMETERS];
+} Kernel;
+
+struct Model {
+    char *name;
+    char *head; // the text before its first kernel
+    int first, end;
+};
+
+typedef struct {
+    Model *model;
+    int num_models;
+    Kernel *kernel;
+    int num_kernels;
+} Kernels;
+
+void *memory_get(size_t bytes);
+
+// cut.c: the kernels of some files; equal ones are found.
+Kernels kernels_cut(int num_files, char **file);
+Kernel *kernel_find(const Kernels *kernels, const Model *model,
+                    const char *name);
+
+// accesses.c: the widths of what the PTX of a unit loads and stores.
+void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
+
+// report.c: compares with or, where BLESS is set, writes FOLDER/MODEL.txt; how
+// many files differ.
+int reports_compare(const Kernels *kernels, const char *arch,
+                    const char *folder);
+
+#endif

@@ -1,0 +1,104 @@
+// Report: a line for each kernel of a model.  Registers are those of one
+// version of NVRTC; a golden report made with another one is not compared.
+#include "tests/nvrtc/nvrtc.h"
+
+#include <nvrtc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void widths_print(FILE *f, char mark, int widths) {
+    for (int width = 1; width <= 32; width *= 2)
+        if (widths & width) {
+            fprintf(f, "%c%d", mark, width);
+            mark = ',';
+        }
+}
+
+static void kernel_print(FILE *f, const Kernel *k) {
+    fprintf(f, "%s: %d, %d", k->name, k->registers, k->shared);
+    const char *comma = ";";
+    for (int i = 0; i < k->num_parameters; i++)
+        if (k->bulk[i]) {
+            fprintf(f, "%s %s", comma, k->type[i]);
+            widths_print(f, '<', k->widths[i].read);
+            widths_print(f, '>', k->widths[i].written);
+            comma = ",";
+        }
+    fputc('\n', f);
+}
+
+static void report_print(FILE *f, const Kernels *kernels, const Model *m,
+                         const char *arch, const char *version) {
+    fprintf(f,
+            "# %s\n# %s: registers, bytes of shared memory; tensors with rows, "
+            "<read and >written\n# how many bytes wide.  Nothing spills.\n",
+            version, arch);
+    for (int i = m->first; i < m->end; i++)
+        kernel_print(f, &kernels->kernel[i]);
+}
+
+// The first line says what a report was made with.
+static bool same_version(const char *path, const char *version) {
+    char line[64] = "";
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return true;
+    if (fgets(line, sizeof line, f) == NULL)
+        line[0] = '\0';
+    fclose(f);
+    line[strcspn(line, "\n")] = '\0';
+    return strlen(line) > 2 && strcmp(line + 2, version) == 0;
+}
+
+static bool file_differs(const char *path, const char *text) {
+    char command[2 * 4096];
+    snprintf(command, sizeof command, "diff -u '%s' -", path);
+    fflush(stdout);
+    FILE *diff = popen(command, "w");
+    if (diff == NULL)
+        abort();
+    fputs(text, diff);
+    return pclose(diff) != 0;
+}
+
+static bool report_differs(const char *path, const char *text,
+                           const char *version) {
+    if (getenv("BLESS") != NULL) {
+        FILE *f = fopen(path, "w");
+        if (f == NULL || fputs(text, f) < 0 || fclose(f) != 0) {
+            perror(path);
+            exit(EXIT_FAILURE);
+        }
+        return false;
+    }
+    if (!same_version(path, version)) {
+        printf("%s is not compared: this is %s\n", path, version);
+        return false;
+    }
+    return file_differs(path, text);
+}
+
+int reports_compare(const Kernels *kernels, const char *arch,
+                    const char *folder) {
+    int major = 0, minor = 0, differ = 0;
+    char version[64];
+    nvrtcVersion(&major, &minor);
+    snprintf(version, sizeof version, "NVRTC %d.%d", major, minor);
+    for (int i = 0; i < kernels->num_models; i++) {
+        char path[4096], *text = NULL;
+        size_t size;
+        FILE *f = open_memstream(&text, &size);
+        if (f == NULL)
+            abort();
+        report_print(f, kernels, &kernels->model[i], arch, version);
+        fclose(f);
+        snprintf(path, sizeof path, "%s/%s.%s", folder, kernels->model[i].name,
+                 arch);
+        differ += report_differs(path, text, version);
+        free(text);
+    }
+    if (differ > 0)
+        puts("when that is right: BLESS=1 ctest -L nvrtc");
+    return differ;
+}
