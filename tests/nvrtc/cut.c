@@ -148,6 +148,8 @@ static void parameter_read(Kernel *k, const char *start, const char *end) {
         start += 6;
     k->type[n] = text_copy(start, (size_t)((star ? star : end) - start));
     k->type[n][strcspn(k->type[n], " ")] = '\0';
+    if (strcmp(k->type[n], "unsigned") == 0)
+        strcpy(k->type[n], "u8");
     const char *name = end;
     while (is_word(name[-1]))
         name--;
