@@ -51,8 +51,7 @@ Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
                   PassHook *hook, void *context);
 
 // Counts a rewrite that leaves the meaning as it is, and says whether it is to
-// be made.  early, simplify and fuse
-// ask before each.
+// be made.  early, fold, simplify and fuse ask before each.
 bool rewrite_next(Graph *g, const PassOptions *o);
 
 // Runs one pass and verifies.

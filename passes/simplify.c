@@ -240,9 +240,9 @@ static NodeId slice_pad(Simplify *s, const Node *n, Type type) {
     return a;
 }
 
-static NodeId transpose(Simplify *s, NodeId a, int rank, const int64_t *order) {
-    Attr attr = attr_ints(ATTR_order, rank, order);
-    return place(s, (Node){.op = OP_transpose,
+// op of a with one attribute.
+static NodeId op1_with(Simplify *s, Op op, NodeId a, Attr attr) {
+    return place(s, (Node){.op = op,
                            .num_args = 1,
                            .arg = &a,
                            .num_attrs = 1,
@@ -256,7 +256,9 @@ static NodeId twice_transpose(Simplify *s, const Node *n, Type type) {
     for (int i = 0; a != NO_NODE && i < type.rank; i++)
         order[i] = node_ints(at(s, n->arg[0]), ATTR_order,
                              (int)node_ints(n, ATTR_order, i, 0), 0);
-    return a == NO_NODE ? a : transpose(s, a, type.rank, order);
+    return a == NO_NODE ? a
+                        : op1_with(s, OP_transpose, a,
+                                   attr_ints(ATTR_order, type.rank, order));
 }
 
 // Where only axes of size 1 change places, the bytes stay where they are.
@@ -300,13 +302,7 @@ static NodeId reduce_view(Simplify *s, const Node *n, Type type) {
         (kept != 0 &&
          (!rows || from.dim[from.rank - 1] != view.dim[view.rank - 1])))
         return NO_NODE;
-    Attr attr = attr_ints(ATTR_axes, from.rank - kept, axes);
-    return place(s, (Node){.op = n->op,
-                           .num_args = 1,
-                           .arg = &a,
-                           .num_attrs = 1,
-                           .attr = &attr,
-                           .group = -1});
+    return op1_with(s, n->op, a, attr_ints(ATTR_axes, from.rank - kept, axes));
 }
 
 // The gradient of a max_pool puts each number in one place of its channel, so
