@@ -2,45 +2,32 @@
 
 #include "runtime/cudnn.h"
 
-#include "base/exits.h"
+#include "runtime/library.h"
 
-#include <dlfcn.h>
+#include <stddef.h>
 #include <string.h>
 
-#define LIBRARY "libcudnn.so.9"
-
-static bool find(RtCudnn *c, void *to, const char *name, RtError *e) {
-    *(void **)to = dlsym(c->library, name);
-    if (*(void **)to != NULL)
-        return true;
-    return rt_fail(e, EXIT_DEVICE, LIBRARY " has no function %s", name);
-}
-
-static bool find_all(RtCudnn *c, RtError *e) {
-    return find(c, &c->version, "cudnnGetVersion", e) &&
-           find(c, &c->create, "cudnnBackendCreateDescriptor", e) &&
-           find(c, &c->destroy, "cudnnBackendDestroyDescriptor", e) &&
-           find(c, &c->finalize, "cudnnBackendFinalize", e) &&
-           find(c, &c->set, "cudnnBackendSetAttribute", e) &&
-           find(c, &c->get, "cudnnBackendGetAttribute", e) &&
-           find(c, &c->last_error, "cudnnGetLastErrorString", e);
-}
-
 bool rt_cudnn_open(RtCudnn *c, RtError *e) {
-    *c = (RtCudnn){.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL)};
-    if (c->library == NULL)
-        return rt_fail(e, EXIT_DEVICE, "no " LIBRARY ": %s", dlerror());
-    if (find_all(c, e))
-        return true;
-    rt_cudnn_close(c);
-    return false;
+    static const char *const files[] = {"libcudnn.so.9", NULL};
+    static const RtSymbol symbols[] = {
+#define CUDNN(type, member, name, arguments) {name, offsetof(RtCudnn, member)},
+#include "runtime/cudnn.def"
+    };
+    const RtLibrary wanted = {.needed = "convolutions on a GPU need",
+                              .files = files,
+                              .remedy = "install cuDNN 9",
+                              .status = EXIT_DEVICE,
+                              .symbol = symbols,
+                              .num_symbols = sizeof symbols / sizeof *symbols};
+    *c = (RtCudnn){0};
+    c->library = rt_library_open(&wanted, c, e);
+    return c->library != NULL;
 }
 
 void rt_cudnn_close(RtCudnn *c) {
     if (c->device != NULL)
         c->destroy(c->device);
-    if (c->library != NULL)
-        dlclose(c->library);
+    rt_library_close(c->library);
     *c = (RtCudnn){0};
 }
 

@@ -15,15 +15,8 @@ enum {
 // The library's functions, and the device that plans are for.
 typedef struct {
     void *library;
-    size_t (*version)(void);
-    int (*create)(int kind, void **descriptor);
-    int (*destroy)(void *descriptor);
-    int (*finalize)(void *descriptor);
-    int (*set)(void *descriptor, int name, int type, int64_t count,
-               const void *value);
-    int (*get)(const void *descriptor, int name, int type, int64_t most,
-               int64_t *count, void *value);
-    void (*last_error)(char *text, size_t size);
+#define CUDNN(type, member, name, arguments) type(*member) arguments;
+#include "runtime/cudnn.def"
     void *device; // a description, or NULL: that of `handle`
     void *handle;
 } RtCudnn;

@@ -2,10 +2,10 @@
 // that does not runs without it.  The library reports an error by a call that
 // must not return; it jumps back to where the decoding began.
 
-#include "runtime/runtime.h"
+#include "runtime/library.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,58 +14,59 @@
 
 #if JPEG_LIB_VERSION >= 80
 #define LIBRARY "libjpeg.so.8"
+#define PACKAGE "libjpeg-turbo8"
 #else
 #define LIBRARY "libjpeg.so.62"
+#define PACKAGE "libjpeg62-turbo"
 #endif
+
+// clang-format off
+#define FUNCTIONS(F) \
+    F(struct jpeg_error_mgr *, std_error, "jpeg_std_error", (struct jpeg_error_mgr *)) \
+    F(void, create, "jpeg_CreateDecompress", (j_decompress_ptr, int, size_t)) \
+    F(void, mem_src, "jpeg_mem_src", (j_decompress_ptr, const unsigned char *, unsigned long)) \
+    F(int, read_header, "jpeg_read_header", (j_decompress_ptr, boolean)) \
+    F(boolean, start, "jpeg_start_decompress", (j_decompress_ptr)) \
+    F(JDIMENSION, read_scanlines, "jpeg_read_scanlines", (j_decompress_ptr, JSAMPARRAY, JDIMENSION)) \
+    F(boolean, finish, "jpeg_finish_decompress", (j_decompress_ptr)) \
+    F(void, destroy, "jpeg_destroy_decompress", (j_decompress_ptr))
+// clang-format on
 
 struct RtJpeg {
     void *library;
-    struct jpeg_error_mgr *(*std_error)(struct jpeg_error_mgr *);
-    void (*create)(j_decompress_ptr, int, size_t);
-    void (*mem_src)(j_decompress_ptr, const unsigned char *, unsigned long);
-    int (*read_header)(j_decompress_ptr, boolean);
-    boolean (*start)(j_decompress_ptr);
-    JDIMENSION (*read_scanlines)(j_decompress_ptr, JSAMPARRAY, JDIMENSION);
-    boolean (*finish)(j_decompress_ptr);
-    void (*destroy)(j_decompress_ptr);
+    FUNCTIONS(RT_FUNCTION)
 };
 
 // ---- the library ----
 
-static bool find(const RtJpeg *j, const char *name, void *to) {
-    *(void **)to = dlsym(j->library, name);
-    return *(void **)to != NULL;
-}
-
-static bool find_all(RtJpeg *j) {
-    return find(j, "jpeg_std_error", &j->std_error) &&
-           find(j, "jpeg_CreateDecompress", &j->create) &&
-           find(j, "jpeg_mem_src", &j->mem_src) &&
-           find(j, "jpeg_read_header", &j->read_header) &&
-           find(j, "jpeg_start_decompress", &j->start) &&
-           find(j, "jpeg_read_scanlines", &j->read_scanlines) &&
-           find(j, "jpeg_finish_decompress", &j->finish) &&
-           find(j, "jpeg_destroy_decompress", &j->destroy);
-}
+static const RtSymbol symbols[] = {
+#define F(type, member, name, arguments) {name, offsetof(RtJpeg, member)},
+    FUNCTIONS(F)
+#undef F
+};
 
 void rt_jpeg_close(RtJpeg *j) {
-    if (j != NULL && j->library != NULL)
-        dlclose(j->library);
+    if (j != NULL)
+        rt_library_close(j->library);
     free(j);
 }
 
 RtJpeg *rt_jpeg_open(RtError *e) {
+    static const char *const files[] = {LIBRARY, NULL};
+    const RtLibrary wanted = {.needed = "JPEG files need",
+                              .files = files,
+                              .remedy = "install " PACKAGE,
+                              .status = EXIT_DATA,
+                              .symbol = symbols,
+                              .num_symbols = sizeof symbols / sizeof *symbols};
     RtJpeg *j = calloc(1, sizeof *j);
     if (j == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
-    j->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (j->library != NULL && find_all(j))
+    j->library = rt_library_open(&wanted, j, e);
+    if (j->library != NULL)
         return j;
-    rt_fail(e, EXIT_DATA,
-            "JPEG files need " LIBRARY ", which is not installed (Debian: "
-            "libjpeg62-turbo)");
     rt_jpeg_close(j);
     return NULL;
 }

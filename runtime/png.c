@@ -2,46 +2,53 @@
 // not runs without it.  Whatever a file holds becomes three bytes for each
 // pixel, what is transparent over black.
 
-#include "runtime/runtime.h"
+#include "runtime/library.h"
 
-#include <dlfcn.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <png.h>
 
+// clang-format off
+#define FUNCTIONS(F) \
+    F(int, begin, "png_image_begin_read_from_memory", (png_imagep, png_const_voidp, size_t)) \
+    F(int, finish, "png_image_finish_read", (png_imagep, png_const_colorp, void *, png_int_32, void *)) \
+    F(void, release, "png_image_free", (png_imagep))
+// clang-format on
+
 struct RtPng {
     void *library;
-    int (*begin)(png_imagep, png_const_voidp, size_t);
-    int (*finish)(png_imagep, png_const_colorp, void *, png_int_32, void *);
-    void (*release)(png_imagep);
+    FUNCTIONS(RT_FUNCTION)
 };
 
-static bool find(const RtPng *p, const char *name, void *to) {
-    *(void **)to = dlsym(p->library, name);
-    return *(void **)to != NULL;
-}
+static const RtSymbol symbols[] = {
+#define F(type, member, name, arguments) {name, offsetof(RtPng, member)},
+    FUNCTIONS(F)
+#undef F
+};
 
 void rt_png_close(RtPng *p) {
-    if (p != NULL && p->library != NULL)
-        dlclose(p->library);
+    if (p != NULL)
+        rt_library_close(p->library);
     free(p);
 }
 
 RtPng *rt_png_open(RtError *e) {
+    static const char *const files[] = {"libpng16.so.16", NULL};
+    const RtLibrary wanted = {.needed = "PNG files need",
+                              .files = files,
+                              .remedy = "install libpng16-16",
+                              .status = EXIT_DATA,
+                              .symbol = symbols,
+                              .num_symbols = sizeof symbols / sizeof *symbols};
     RtPng *p = calloc(1, sizeof *p);
     if (p == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
-    p->library = dlopen("libpng16.so.16", RTLD_NOW | RTLD_LOCAL);
-    if (p->library != NULL &&
-        find(p, "png_image_begin_read_from_memory", &p->begin) &&
-        find(p, "png_image_finish_read", &p->finish) &&
-        find(p, "png_image_free", &p->release))
+    p->library = rt_library_open(&wanted, p, e);
+    if (p->library != NULL)
         return p;
-    rt_fail(e, EXIT_DATA,
-            "PNG files need libpng16.so.16, which is not installed (Debian: "
-            "libpng16-16)");
     rt_png_close(p);
     return NULL;
 }
