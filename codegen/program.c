@@ -291,8 +291,9 @@ static void write_entries(const Writer *w, Text *t) {
     text_add(t, "    NUM_KERNELS\n};\n"
                 "\nstatic const RtKernel kernels[] = {\n");
     for (int k = 0; k < count; k++)
-        text_add(t, "    {\"%s\", %s_host, %d},\n", kernel[k]->name,
-                 kernel[k]->on_host, kernel[k]->group->phases);
+        text_add(t, "    {\"%s\", %s_host, %d, %d, %d},\n", kernel[k]->name,
+                 kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
+                 kernel[k]->num_args);
     text_add(t, "};\n\n");
     write_grids(w, t);
     text_add(t, "\n#define RUN(kernel, ...) \\\n"

@@ -1,4 +1,5 @@
-// Device: where the arena lives and kernels run.  host.c and cuda.c fill one.
+// Device: where the arena lives and kernels run.  host.c and cuda/device.c fill
+// one.
 //
 // Calls on one device happen in order; sync waits for all of them.  A call
 // that fails says what it was doing and ends the program with EXIT_DEVICE: a
@@ -23,6 +24,9 @@ struct RtDevice {
     // The bytes at `from` are free to change when write returns.
     void (*write)(RtDevice *d, size_t to, const void *from, size_t bytes);
     void (*read)(RtDevice *d, void *to, size_t from, size_t bytes);
+    // Runs a step: by its function, which calls what follows, or again what an
+    // earlier run of it did.  A step does the same each time.
+    void (*run)(RtDevice *d, const RtStep *step);
     // Runs kernel number `kernel` of the plan over `grid` blocks; arg[] are
     // addresses in the arena, one for each pointer parameter.
     void (*launch)(RtDevice *d, int kernel, int grid, const size_t *arg);
@@ -38,8 +42,5 @@ struct RtDevice {
 
 // Number of worker threads is threads, or one for each core if that is 0.
 RtDevice *host_open(const RtPlan *plan, int threads);
-
-// NULL when this build has no CUDA device, with the reason in *why.
-RtDevice *cuda_open(const RtPlan *plan, int ordinal, const char **why);
 
 #endif

@@ -95,6 +95,10 @@ static void run_blocks(void *arg, int me, int members) {
         l->kernel(l->arena, l->arg, first, last, l->grid, l->phase);
 }
 
+static void run(RtDevice *d, const RtStep *step) {
+    step->run(d);
+}
+
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     Host *h = host_of(d);
     const RtKernel *k = &h->plan->kernel[kernel];
@@ -173,6 +177,7 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
         .reserve = reserve,
         .write = write_bytes,
         .read = read_bytes,
+        .run = run,
         .launch = launch,
         .contract = contract,
         .phase = begin_phase,

@@ -1,6 +1,7 @@
 // Main of every trainer: options, device, data and memory, then the run.
 #define _POSIX_C_SOURCE 200809L
 
+#include "runtime/cuda/driver.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -16,17 +17,36 @@ static const RtPlan *plan_for(const RtTrainer *t, const char *device) {
 }
 
 static RtDevice *open_cuda(const RtTrainer *t, int ordinal, const RtPlan **plan,
-                           const char **why) {
+                           RtError *e) {
     *plan = plan_for(t, "cuda");
-    *why = "this trainer was built without a plan for CUDA devices";
-    return *plan != NULL ? cuda_open(*plan, ordinal, why) : NULL;
+    if (*plan != NULL)
+        return rt_cuda_open(t, *plan, ordinal, e);
+    rt_fail(e, EXIT_DEVICE,
+            "this trainer was built without a plan for CUDA devices");
+    return NULL;
 }
 
 static RtDevice *open_host(const RtTrainer *t, int threads, const RtPlan **plan,
-                           const char **why) {
+                           RtError *e) {
     *plan = plan_for(t, "host");
-    *why = "this trainer was built without a plan for the host";
-    return *plan != NULL ? host_open(*plan, threads) : NULL;
+    if (*plan != NULL)
+        return host_open(*plan, threads);
+    rt_fail(e, EXIT_DEVICE,
+            "this trainer was built without a plan for the host");
+    return NULL;
+}
+
+// A GPU if the machine has one, else the host.  What keeps a GPU from being
+// used is told, since training without it takes long.
+static RtDevice *open_any(const RtTrainer *t, int threads, const RtPlan **plan,
+                          RtError *e) {
+    if (plan_for(t, "cuda") != NULL && rt_driver_has_gpu()) {
+        RtDevice *d = open_cuda(t, 0, plan, e);
+        if (d != NULL)
+            return d;
+        fprintf(stderr, "warning: training on the host: %s\n", e->text);
+    }
+    return open_host(t, threads, plan, e);
 }
 
 // The number in cuda:N, 0 for cuda alone, -1 for any other word.
@@ -43,25 +63,16 @@ static int cuda_ordinal(const char *name) {
 
 static RtDevice *open_device(const RtTrainer *t, const RtOptions *o,
                              const RtPlan **plan, RtError *e) {
-    const char *why = "";
     int ordinal = cuda_ordinal(o->device);
-    RtDevice *d = NULL;
-    if (strcmp(o->device, "auto") == 0) {
-        d = open_cuda(t, 0, plan, &why);
-        if (d == NULL)
-            d = open_host(t, o->threads, plan, &why);
-    } else if (strcmp(o->device, "host") == 0) {
-        d = open_host(t, o->threads, plan, &why);
-    } else if (ordinal >= 0) {
-        d = open_cuda(t, ordinal, plan, &why);
-    } else {
-        rt_fail(e, EXIT_USAGE, "--device %.100s: expected auto, host or cuda:N",
-                o->device);
-        return NULL;
-    }
-    if (d == NULL)
-        rt_fail(e, EXIT_DEVICE, "cannot use device %.100s: %s", o->device, why);
-    return d;
+    if (strcmp(o->device, "auto") == 0)
+        return open_any(t, o->threads, plan, e);
+    if (strcmp(o->device, "host") == 0)
+        return open_host(t, o->threads, plan, e);
+    if (ordinal >= 0)
+        return open_cuda(t, ordinal, plan, e);
+    rt_fail(e, EXIT_USAGE, "--device %.100s: expected auto, host or cuda:N",
+            o->device);
+    return NULL;
 }
 
 // How many samples `synthetic:N` asks for, 0 for `synthetic` alone, -1 for any

@@ -401,6 +401,13 @@ void rt_contractions_run(RtContractions *c, int call, char *a, char *b,
                          char *out);
 void rt_contractions_free(RtContractions *c);
 
+// ---- cuda/device.c ----
+
+// The CUDA device of that number; NULL, with the reason in *e, where it cannot
+// be used.
+RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
+                       RtError *e);
+
 // ---- team.c ----
 
 // Runs work(arg, me, members) in each of `threads` members of the OpenMP team.

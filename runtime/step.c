@@ -15,7 +15,7 @@ void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage) {
     const RtStep *step = rt_step_find(plan, kind, stage);
     if (step == NULL)
         return;
-    step->run(d);
+    d->run(d, step);
     if (step->then_derive)
         rt_step_run(plan, d, RT_DERIVE, 0);
 }

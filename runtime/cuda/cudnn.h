@@ -9,14 +9,14 @@
 
 enum {
 #define DNN(name, value) DNN_##name = value,
-#include "runtime/cudnn.def"
+#include "runtime/cuda/cudnn.def"
 };
 
 // The library's functions, and the device that plans are for.
 typedef struct {
     void *library;
 #define CUDNN(type, member, name, arguments) type(*member) arguments;
-#include "runtime/cudnn.def"
+#include "runtime/cuda/cudnn.def"
     void *device; // a description, or NULL: that of `handle`
     void *handle;
 } RtCudnn;

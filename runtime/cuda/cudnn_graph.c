@@ -3,7 +3,7 @@
 // A tensor's identifier is its role.  What lies between two operations and is
 // never stored has none.
 
-#include "runtime/cudnn.h"
+#include "runtime/cuda/cudnn.h"
 
 typedef struct {
     RtDescriptors *d;

@@ -1,6 +1,6 @@
 // cuDNN: the library's functions and its descriptors.
 
-#include "runtime/cudnn.h"
+#include "runtime/cuda/cudnn.h"
 
 #include "runtime/library.h"
 
@@ -11,7 +11,7 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
     static const char *const files[] = {"libcudnn.so.9", NULL};
     static const RtSymbol symbols[] = {
 #define CUDNN(type, member, name, arguments) {name, offsetof(RtCudnn, member)},
-#include "runtime/cudnn.def"
+#include "runtime/cuda/cudnn.def"
     };
     const RtLibrary wanted = {.needed = "convolutions on a GPU need",
                               .files = files,

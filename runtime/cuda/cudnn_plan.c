@@ -1,7 +1,7 @@
 // cuDNN plans: the first of those that the library's heuristics offer that can
 // be had.
 
-#include "runtime/cudnn.h"
+#include "runtime/cuda/cudnn.h"
 
 enum { MAX_OFFERED = 128, MAX_NOTES = 16 };
 

@@ -1,0 +1,101 @@
+// Driver: libcuda's functions, and what is said when one of them fails.
+
+#include "runtime/cuda/driver.h"
+
+#include "runtime/library.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *const files[] = {"libcuda.so.1", NULL};
+
+static const RtSymbol symbols[] = {
+#define CU(member, function, arguments) {#function, offsetof(RtDriver, member)},
+#include "runtime/cuda/driver.def"
+};
+
+static const RtLibrary library = {
+    .needed = "a CUDA device needs",
+    .files = files,
+    .remedy = "install NVIDIA's driver, version 525 or later",
+    .status = EXIT_DEVICE,
+    .symbol = symbols,
+    .num_symbols = sizeof symbols / sizeof symbols[0],
+};
+
+// What a user can do about an error; NULL: nothing that is known.
+static const char *remedy_of(CUresult result) {
+    switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        return "nvidia-smi shows what else takes the GPU's memory";
+    case CUDA_ERROR_STUB_LIBRARY:
+        return "this libcuda.so.1 is the toolkit's stand-in: take its folder "
+               "off LD_LIBRARY_PATH";
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+        return "another program has the GPU to itself; nvidia-smi names it";
+    case CUDA_ERROR_NO_DEVICE:
+        return "nvidia-smi lists the GPUs, and CUDA_VISIBLE_DEVICES which of "
+               "them may be seen";
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+        return "the GPU's memory is faulty: nvidia-smi -q -d ECC says more";
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+        return "NVRTC is newer than the driver: update the driver";
+    case CUDA_ERROR_SYSTEM_NOT_READY:
+        return "the GPU's fabric manager must run";
+    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+        return "libcuda.so.1 and the kernel's driver are of different "
+               "versions: restart the machine";
+    default:
+        return NULL;
+    }
+}
+
+bool rt_driver_good(const RtDriver *cu, CUresult result, RtError *e,
+                    const char *format, ...) {
+    if (result == CUDA_SUCCESS)
+        return true;
+    const char *name = NULL, *text = NULL, *remedy = remedy_of(result);
+    char what[200];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(what, sizeof what, format, list);
+    va_end(list);
+    cu->error_name(result, &name);
+    cu->error_string(result, &text);
+    return rt_fail(e, EXIT_DEVICE, "cannot %s: the driver reports %s (%s)%s%s",
+                   what,
+                   name != NULL ? name : "an error that it has no name of",
+                   text != NULL ? text : "no text", remedy != NULL ? "; " : "",
+                   remedy != NULL ? remedy : "");
+}
+
+bool rt_driver_open(RtDriver *cu, RtError *e) {
+    *cu = (RtDriver){0};
+    cu->library = rt_library_open(&library, cu, e);
+    if (cu->library == NULL)
+        return false;
+    if (rt_driver_good(cu, cu->init(0), e, "start NVIDIA's driver"))
+        return true;
+    rt_driver_close(cu);
+    return false;
+}
+
+void rt_driver_close(RtDriver *cu) {
+    rt_library_close(cu->library);
+    cu->library = NULL;
+}
+
+bool rt_driver_has_gpu(void) {
+    RtDriver cu;
+    RtError ignored;
+    int count = 0;
+    void *opened = rt_library_open(&library, &cu, &ignored);
+    if (opened == NULL)
+        return false;
+    CUresult result = cu.init(0);
+    if (result == CUDA_SUCCESS)
+        result = cu.device_count(&count);
+    rt_library_close(opened);
+    return result == CUDA_SUCCESS ? count > 0 : result != CUDA_ERROR_NO_DEVICE;
+}

@@ -1,0 +1,83 @@
+// GPU: the device that is trained on, what is known of it, and its context.
+
+#include "runtime/cuda/driver.h"
+
+static bool find_device(RtGpu *g, RtError *e) {
+    int count = 0;
+    const RtDriver *cu = g->cu;
+    if (!rt_driver_good(cu, cu->device_count(&count), e, "count the GPUs"))
+        return false;
+    if (g->ordinal < count)
+        return rt_driver_good(cu, cu->device_get(&g->device, g->ordinal), e,
+                              "find GPU %d", g->ordinal);
+    if (count == 0)
+        return rt_fail(e, EXIT_DEVICE,
+                       "NVIDIA's driver finds no GPU: nvidia-smi lists them, "
+                       "and CUDA_VISIBLE_DEVICES which of them may be seen");
+    return rt_fail(e, EXIT_DEVICE,
+                   "there is no GPU %d: the driver finds %d, from cuda:0 to "
+                   "cuda:%d",
+                   g->ordinal, count, count - 1);
+}
+
+static bool ask(const RtGpu *g, CUdevice_attribute attribute, int *value,
+                RtError *e) {
+    return rt_driver_good(g->cu,
+                          g->cu->device_attribute(value, attribute, g->device),
+                          e, "ask GPU %d what it is", g->ordinal);
+}
+
+static bool describe(RtGpu *g, RtError *e) {
+    const RtDriver *cu = g->cu;
+    int cache = 0;
+    bool good =
+        ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &g->major, e) &&
+        ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &g->minor, e) &&
+        ask(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &g->processors, e) &&
+        ask(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &cache, e) &&
+        rt_driver_good(cu, cu->driver_version(&g->driver), e,
+                       "ask for the driver's version") &&
+        rt_driver_good(cu,
+                       cu->device_name(g->name, (int)sizeof g->name, g->device),
+                       e, "ask for the name of GPU %d", g->ordinal) &&
+        rt_driver_good(cu, cu->device_uuid(&g->uuid, g->device), e,
+                       "ask for the number of GPU %d", g->ordinal) &&
+        rt_driver_good(cu, cu->device_memory(&g->memory, g->device), e,
+                       "ask for the memory of GPU %d", g->ordinal);
+    g->cache = (size_t)cache;
+    return good;
+}
+
+// A mode that an administrator can set.
+static bool may_be_used(const RtGpu *g, RtError *e) {
+    int mode = 0;
+    if (!ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, &mode, e))
+        return false;
+    return mode != CU_COMPUTEMODE_PROHIBITED ||
+           rt_fail(e, EXIT_DEVICE,
+                   "GPU %d, %s, is set to compute nothing; `nvidia-smi -i %d "
+                   "-c DEFAULT` allows it",
+                   g->ordinal, g->name, g->ordinal);
+}
+
+bool rt_gpu_open(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e) {
+    *g = (RtGpu){.cu = cu, .ordinal = ordinal};
+    if (!find_device(g, e) || !describe(g, e) || !may_be_used(g, e))
+        return false;
+    if (!rt_driver_good(cu, cu->context_retain(&g->context, g->device), e,
+                        "use GPU %d, %s", ordinal, g->name)) {
+        g->context = NULL;
+        return false;
+    }
+    if (rt_driver_good(cu, cu->context_set(g->context), e, "use GPU %d, %s",
+                       ordinal, g->name))
+        return true;
+    rt_gpu_close(g);
+    return false;
+}
+
+void rt_gpu_close(RtGpu *g) {
+    if (g->context != NULL)
+        g->cu->context_release(g->device);
+    g->context = NULL;
+}
