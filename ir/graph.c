@@ -259,6 +259,8 @@ static void nodes_resize(Graph *g, NodeId capacity) {
 
 // What passes add to a graph counts as well, and they have no diagnostics.
 static _Noreturn void too_many(const Graph *g) {
+    if (g->full)
+        g->full(g);
     fprintf(stderr, "error[E0318]: the model becomes more than %d operations\n",
             MAX_NODES);
     if (g->at.file)
@@ -311,6 +313,7 @@ Graph *graph_like(const Graph *g) {
     like->facts = g->facts;
     like->act = g->act;
     like->rewrites = g->rewrites;
+    like->full = g->full;
     reserve(like, g);
     return like;
 }

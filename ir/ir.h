@@ -173,6 +173,9 @@ enum {
     PLANNED = 32,  // stored nodes have offsets
 };
 
+// What is done when a graph can have no more nodes; does not return.
+typedef void GraphFull(const Graph *g);
+
 struct Graph {
     Arena *arena;
     const char *name; // train, eval, init
@@ -183,6 +186,7 @@ struct Graph {
     int64_t arena_bytes; // with PLANNED: size of the arena
     int rewrites;        // that passes have counted so far
     Origin at;           // given to nodes that are added
+    GraphFull *full;     // says so and exits; NULL: a sentence on stderr
     NodeId *bucket;      // hash of the nodes, for graph_add
     uint32_t num_buckets;
     NodeId *named; // hash of the names, for graph_find

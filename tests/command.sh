@@ -8,7 +8,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
 
-# expect STATUS TEXT WORD...: runs sinter; its output holds TEXT.
+# expect STATUS TEXT WORD...: runs sinter; its output holds TEXT.  What goes
+# wrong is nothing but JSON when that is asked for.
 expect() {
     status=$1
     text=$2
@@ -18,6 +19,15 @@ expect() {
     if [ "$got" -ne "$status" ] || { [ -n "$text" ] &&
         ! grep -qF -e "$text" out; }; then
         echo "sinter $*: status $got, not $status, or no '$text':" >&2
+        cat out >&2
+        failed=1
+    fi
+    [ "$status" -eq 0 ] && return
+    "$SINTER" "$@" --diagnostics=json 2>out >/dev/null
+    got=$?
+    if [ "$got" -ne "$status" ] || grep -qv '^{"severity":"error",' out ||
+        { [ "$status" -ne 1 ] && [ ! -s out ]; }; then
+        echo "sinter $* --diagnostics=json: status $got, not $status, or:" >&2
         cat out >&2
         failed=1
     fi
@@ -33,6 +43,11 @@ expect 0 "E0312: tensors of shapes that do not go together" explain e0312
 expect 2 "no diagnostic has the code 'E9'" explain E9
 expect 0 "fn flip_lr(x, p=0.5) = native" show std/vision.net
 expect 2 "usage: sinter show" show graph
+expect 2 "usage: sinter check [option...] FILE.net" check
+expect 2 "unexpected 'y.net'" check x.net y.net
+expect 2 "no pass 'fus'" opt --run=fus "$SINTER_SOURCE/tests/random/barriers.ir"
+expect 2 "needs a graph that pass memory has left" \
+    opt --emit=cu "$SINTER_SOURCE/tests/random/barriers.ir"
 expect 2 "--rewrite-limit needs a number, not '-1'" check --rewrite-limit=-1 x
 lenet=$SINTER_SOURCE/models/lenet.net
 expect 0 "because a sum over blocks is complete when its launch ends" \
@@ -40,6 +55,9 @@ expect 0 "because a sum over blocks is complete when its launch ends" \
 expect 0 "because the level or the limit of rewrites leaves it unfused" \
     show fusion -O0 "$lenet"
 expect 2 "no graph 'tain'" show fusion --graph=tain "$lenet"
+expect 5 "no batch would fit" check --memory=1KiB "$lenet"
+expect 74 "No such file or directory" build -o nowhere/lenet "$lenet"
+expect 2 "would be overwritten" build -o "$lenet" "$lenet"
 
 # Fusing twice would assign twice.
 cat >grouped.ir <<'END'
@@ -50,6 +68,20 @@ graph train (primitive, typed, grouped; act = f32) {
 }
 END
 expect 2 "a pass that gives a fact is not run twice" opt --run=fuse grouped.ir
+
+# What passes make of a graph is limited, too: of each line, a dozen.
+{
+    echo 'graph g {'
+    echo '  %0 = input {name = "x"} : f32[8,8]'
+    awk 'BEGIN {
+        for (i = 1; i < 180000; i++)
+            printf "  %%%d = log_softmax %%%d : f32[8,8]\n", i, i - 1
+        printf "  %%%d = output %%%d {name = \"y\"} : f32[8,8]\n}\n", i, i - 1
+    }'
+} >many.ir
+expect 1 "error[E0318]: the model becomes more than 1000000 operations" \
+    opt --run=expand many.ir
+expect 1 '"code":"E0318"' opt --run=expand --diagnostics=json many.ir
 
 # Devices: by name, by a file, and what a description lacks.
 lenet=$SINTER_SOURCE/models/lenet.net

@@ -90,11 +90,11 @@ static bool setting_add(Arguments *out, const char *value) {
     const char *equals = strchr(value, '=');
     size_t length = equals ? (size_t)(equals - value) : 0;
     if (length == 0 || length >= MAX_KEY) {
-        fprintf(stderr, "sinter: --set needs KEY=VALUE, not '%s'\n", value);
+        complain(out, "--set needs KEY=VALUE, not '%s'", value);
         return false;
     }
     if (out->num_settings == MAX_SETTINGS) {
-        fprintf(stderr, "sinter: more than %d times --set\n", MAX_SETTINGS);
+        complain(out, "more than %d times --set", MAX_SETTINGS);
         return false;
     }
     char *key = out->key[out->num_settings];
@@ -111,9 +111,16 @@ static bool count_set(Arguments *out, const Option *o, const char *value) {
     count->value = strtoll(value, &end, 10);
     count->given = *value >= '0' && *value <= '9' && *end == 0 && errno == 0;
     if (!count->given)
-        fprintf(stderr, "sinter: --%s needs a number, not '%s'\n", o->name,
-                value);
+        complain(out, "--%s needs a number, not '%s'", o->name, value);
     return count->given;
+}
+
+static bool bytes_set(Arguments *out, const Option *o, const char *value) {
+    if (bytes_parse(value, (int64_t *)((char *)out + o->at)))
+        return true;
+    complain(out, "--%s needs a size as 8GiB or 500MB, not '%s'", o->name,
+             value);
+    return false;
 }
 
 static bool option_set(Arguments *out, const Option *o, const char *value) {
@@ -122,23 +129,21 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
     if (o->kind == COUNT)
         return count_set(out, o, value);
     if (o->kind == BYTES)
-        return bytes_parse(value, (int64_t *)((char *)out + o->at)) ||
-               bytes_report(o->name, value);
+        return bytes_set(out, o, value);
     if (o->kind == FLAG) {
         *(bool *)((char *)out + o->at) = true;
         return true;
     }
     if (o->kind == CHOICE && !among(o->value, '|', value, strlen(value))) {
-        fprintf(stderr, "sinter: --%s is one of %s, not '%s'\n", o->name,
-                o->value, value);
+        complain(out, "--%s is one of %s, not '%s'", o->name, o->value, value);
         return false;
     }
     *(const char **)((char *)out + o->at) = value;
     return true;
 }
 
-static void option_unknown(const Command *command, const char *word,
-                           const char *name, size_t length) {
+static void option_unknown(const Arguments *out, const Command *command,
+                           const char *word, const char *name, size_t length) {
     char text[MAX_KEY] = "";
     memcpy(text, name, length < MAX_KEY ? length : 0);
     Nearest near = nearest_to(text);
@@ -149,12 +154,13 @@ static void option_unknown(const Command *command, const char *word,
             nearest_offer(&near, options[i].name);
             sets |= options[i].kind == SETTING;
         }
-    fprintf(stderr, "sinter: %s has no option '%s'", command->name, word);
     if (near.best)
-        fprintf(stderr, "; did you mean --%s?\n", near.best);
+        complain(out, "%s has no option '%s'; did you mean --%s?",
+                 command->name, word, near.best);
     else
-        fprintf(stderr, "; see sinter %s --help%s\n", command->name,
-                sets ? ", and --set KEY=VALUE for a key of the recipe" : "");
+        complain(out, "%s has no option '%s'; see sinter %s --help%s",
+                 command->name, word, command->name,
+                 sets ? ", and --set KEY=VALUE for a key of the recipe" : "");
 }
 
 // Two options have a short form, that of C compilers; their other levels are
@@ -182,23 +188,39 @@ static bool option_parse(Arguments *out, const Command *command, int count,
     size_t length = strcspn(name, "=");
     const Option *o = option_find(command, name, length);
     if (!o) {
-        option_unknown(command, word[*at], name, length);
+        option_unknown(out, command, word[*at], name, length);
         return false;
     }
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
     if (o->kind != FLAG && !value && *at + 1 < count)
         value = word[++*at];
     if ((o->kind == FLAG) != (value == NULL)) {
-        fprintf(stderr, "sinter: --%s %s\n", o->name,
-                value ? "takes no value" : "needs a value");
+        complain(out, "--%s %s", o->name,
+                 value ? "takes no value" : "needs a value");
         return false;
     }
     return option_set(out, o, value);
 }
 
+const char *diagnostics_wanted(int count, char **word) {
+    static const char option[] = "--diagnostics";
+    const size_t length = sizeof option - 1;
+    for (int i = 0; i < count; i++) {
+        const char *value = word[i] + length;
+        if (strncmp(word[i], option, length) != 0)
+            continue;
+        if (*value == 0 && i + 1 < count)
+            value = word[i + 1];
+        if (strcmp(value + (*value == '='), "json") == 0)
+            return "json";
+    }
+    return NULL;
+}
+
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word) {
-    *out = (Arguments){.operand = word};
+    *out = (Arguments){.operand = word,
+                       .diagnostics = diagnostics_wanted(count, word)};
     for (int i = 0; i < count; i++) {
         if (word[i][0] == '-' && word[i][1]) {
             if (!option_parse(out, command, count, word, &i))
@@ -207,16 +229,15 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
                    out->num_operands < command->num_operands) {
             out->operand[out->num_operands++] = word[i];
         } else {
-            fprintf(stderr, "sinter: %s: unexpected '%s'\n", command->name,
-                    word[i]);
+            complain(out, "%s: unexpected '%s'", command->name, word[i]);
             return false;
         }
     }
     int least =
         command->num_operands == AT_LEAST_ONE ? 1 : command->num_operands;
     if (out->num_operands < least && !out->help) {
-        fprintf(stderr, "usage: sinter %s [option...] %s\n", command->name,
-                command->operands);
+        complain(out, "%s needs more; usage: sinter %s [option...] %s",
+                 command->name, command->name, command->operands);
         return false;
     }
     return true;

@@ -12,35 +12,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int io_failed(const char *path) {
-    fprintf(stderr, "sinter: %s: %s\n", path, strerror(errno));
+static int io_failed(const Arguments *arguments, const char *path) {
+    complain(arguments, "%s: %s", path, strerror(errno));
     return EXIT_IO;
 }
 
-static int file_write(const char *path, const Text *text) {
+static int file_write(const Arguments *arguments, const char *path,
+                      const Text *text) {
     FILE *f = fopen(path, "wb");
     if (!f)
-        return io_failed(path);
+        return io_failed(arguments, path);
     bool good = fwrite(text_string(text), 1, text->length, f) == text->length;
     if (fclose(f) != 0 || !good)
-        return io_failed(path);
+        return io_failed(arguments, path);
     return EXIT_GOOD;
 }
 
 // Writes the trainer's two files into folder.
-static int trainer_write(Arena *a, const TrainerText *t, const char *folder) {
-    int status =
-        file_write(arena_format(a, "%s/%s.c", folder, t->name), &t->c_file);
+static int trainer_write(Arena *a, const Arguments *arguments,
+                         const TrainerText *t, const char *folder) {
+    int status = file_write(
+        arguments, arena_format(a, "%s/%s.c", folder, t->name), &t->c_file);
     if (status != EXIT_GOOD)
         return status;
-    return file_write(arena_format(a, "%s/%s.cu", folder, t->name),
+    return file_write(arguments, arena_format(a, "%s/%s.cu", folder, t->name),
                       &t->cu_file);
 }
 
-static int trainer_emit(Arena *a, const TrainerText *t, const char *folder) {
+static int trainer_emit(Arena *a, const Arguments *arguments,
+                        const TrainerText *t, const char *folder) {
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return io_failed(folder);
-    return trainer_write(a, t, folder);
+        return io_failed(arguments, folder);
+    return trainer_write(a, arguments, t, folder);
 }
 
 // The path seen from everywhere.
@@ -55,34 +58,36 @@ static const char *path_absolute(Arena *a, const char *path) {
 
 // Compiles beside the place where the program goes, so that a trainer is there
 // whole or not at all, and not before something can be written there.
-static int trainer_link(Arena *a, const TrainerText *t, const char *folder,
+static int trainer_link(Arena *a, const Arguments *arguments,
+                        const TrainerText *t, const char *folder,
                         const char *out) {
     Installation where;
     const char *part = arena_format(a, "%s.part", path_absolute(a, out));
     const Text nothing = text_new(a);
-    if (!installation_find(a, &where))
+    if (!installation_find(a, arguments, &where))
         return EXIT_IO;
-    int status = file_write(part, &nothing);
+    int status = file_write(arguments, part, &nothing);
     if (status == EXIT_GOOD)
-        status = trainer_write(a, t, folder);
+        status = trainer_write(a, arguments, t, folder);
     if (status == EXIT_GOOD)
-        status =
-            compiler_run(a, &where, folder, arena_format(a, "%s.c", t->name),
-                         t->cu_file.length, part);
+        status = compiler_run(a, arguments, &where, folder,
+                              arena_format(a, "%s.c", t->name),
+                              t->cu_file.length, part);
     if (status == EXIT_GOOD && rename(part, out) != 0)
-        status = io_failed(out);
+        status = io_failed(arguments, out);
     if (status != EXIT_GOOD)
         unlink(part);
     return status;
 }
 
-static int trainer_build(Arena *a, const TrainerText *t, const char *out) {
+static int trainer_build(Arena *a, const Arguments *arguments,
+                         const TrainerText *t, const char *out) {
     const char *temporary = getenv("TMPDIR");
     char *folder = arena_format(a, "%s/sinter-XXXXXX",
                                 temporary && *temporary ? temporary : "/tmp");
     if (!mkdtemp(folder))
-        return io_failed(folder);
-    int status = trainer_link(a, t, folder, out);
+        return io_failed(arguments, folder);
+    int status = trainer_link(a, arguments, t, folder, out);
     // What our own text did wrong stays there to be looked at.
     if (status == EXIT_FAULT)
         return status;
@@ -102,13 +107,14 @@ static int model_build(Arena *a, const Arguments *arguments) {
     if (!plan_fits(a, arguments, p, t.plan))
         return EXIT_MEMORY;
     if (arguments->emit)
-        return trainer_emit(a, &t, arguments->out ? arguments->out : ".");
+        return trainer_emit(a, arguments, &t,
+                            arguments->out ? arguments->out : ".");
     const char *out = arguments->out ? arguments->out : t.name;
     if (strcmp(out, arguments->operand[0]) == 0) {
-        fprintf(stderr, "sinter: %s would be overwritten; see --out\n", out);
+        complain(arguments, "%s would be overwritten; see --out", out);
         return EXIT_USAGE;
     }
-    return trainer_build(a, &t, out);
+    return trainer_build(a, arguments, &t, out);
 }
 
 int build_command(const Arguments *arguments) {

@@ -34,12 +34,6 @@ bool bytes_parse(const char *text, int64_t *bytes) {
     return false;
 }
 
-bool bytes_report(const char *option, const char *value) {
-    fprintf(stderr, "sinter: --%s needs a size as 8GiB or 500MB, not '%s'\n",
-            option, value);
-    return false;
-}
-
 static Scaled scaled(double all, double step, const char *const *unit,
                      int last) {
     int i = 0;

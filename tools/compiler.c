@@ -71,18 +71,19 @@ static void words_split(Words *w, const char *text) {
     }
 }
 
-static bool is_there(const char *path) {
+static bool is_there(const Arguments *arguments, const char *path) {
     if (access(path, R_OK) == 0)
         return true;
-    fprintf(stderr, "sinter: %s: %s\n", path, strerror(errno));
+    complain(arguments, "%s: %s", path, strerror(errno));
     return false;
 }
 
-bool installation_find(Arena *a, Installation *out) {
+bool installation_find(Arena *a, const Arguments *arguments,
+                       Installation *out) {
     char path[PATH_BYTES];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length < 0) {
-        perror("sinter: /proc/self/exe");
+        complain(arguments, "/proc/self/exe: %s", strerror(errno));
         return false;
     }
     // Twice the name after the last slash: the program, then its folder.
@@ -92,7 +93,8 @@ bool installation_find(Arena *a, Installation *out) {
             *strrchr(path, '/') = 0;
     out->library = arena_format(a, "%s/lib/sinter/libsinter_rt.a", path);
     out->include = arena_format(a, "%s/include/sinter", path);
-    return is_there(out->library) && is_there(out->include);
+    return is_there(arguments, out->library) &&
+           is_there(arguments, out->include);
 }
 
 // ---- running the compiler ----
@@ -200,7 +202,8 @@ static int units_for(size_t bytes) {
     return most < MAX_UNITS ? most : MAX_UNITS;
 }
 
-int compiler_run(Arena *a, const Installation *where, const char *folder,
+int compiler_run(Arena *a, const Arguments *arguments,
+                 const Installation *where, const char *folder,
                  const char *source, size_t bytes, const char *out) {
     const char *candidate[] = {getenv("CC"), "cc", "gcc", "clang"};
     for (size_t i = 0; i < sizeof candidate / sizeof candidate[0]; i++) {
@@ -211,13 +214,12 @@ int compiler_run(Arena *a, const Installation *where, const char *folder,
         if (status == 0)
             return EXIT_GOOD;
         if (status > 0) {
-            fprintf(stderr, "sinter: %s cannot compile %s/%s\n", candidate[i],
-                    folder, source);
+            complain(arguments, "%s cannot compile %s/%s", candidate[i], folder,
+                     source);
             return EXIT_FAULT;
         }
     }
-    fputs("sinter: building a trainer needs a C compiler: gcc, or clang, or "
-          "what CC names\n",
-          stderr);
+    complain(arguments, "building a trainer needs a C compiler: gcc, or clang, "
+                        "or what CC names");
     return EXIT_DEVICE;
 }

@@ -2,9 +2,7 @@
 #ifndef TOOLS_COMPILER_H
 #define TOOLS_COMPILER_H
 
-#include "base/arena.h"
-
-#include <stdbool.h>
+#include "tools/tools.h"
 
 // Where the runtime library and its headers are: beside the program, in a
 // build tree as in an installation.
@@ -13,12 +11,13 @@ typedef struct {
 } Installation;
 
 // false when they are not there, which has been said on stderr.
-bool installation_find(Arena *a, Installation *out);
+bool installation_find(Arena *a, const Arguments *arguments, Installation *out);
 
 // Compiles source, a file in folder with so many bytes of kernels, to the
 // program out, which is an absolute path.  Returns an exit status; what went
 // wrong has been said.
-int compiler_run(Arena *a, const Installation *where, const char *folder,
+int compiler_run(Arena *a, const Arguments *arguments,
+                 const Installation *where, const char *folder,
                  const char *source, size_t bytes, const char *out);
 
 #endif

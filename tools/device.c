@@ -113,31 +113,31 @@ static const char *string_read(Arena *a, const char *text, const char *key) {
 }
 
 // Reads a description; says on stderr what it lacks.
-static bool description_read(Arena *a, const char *from, const char *text,
-                             Device *out) {
+static bool description_read(Arena *a, const Arguments *arguments,
+                             const char *from, const char *text, Device *out) {
     double version = 0;
     *out = (Device){.text = text};
     if (!object_stands(text)) {
-        fprintf(stderr,
-                "sinter: %s: not one JSON object of names and values; "
-                "devices/h200.json is a description\n",
-                from);
+        complain(arguments,
+                 "%s: not one JSON object of names and values; "
+                 "devices/h200.json is a description",
+                 from);
         return false;
     }
     out->name = string_read(a, text, "deviceName");
     if (!out->name) {
-        fprintf(stderr,
-                "sinter: %s: no \"deviceName\", a string; devices/h200.json "
-                "is a description\n",
-                from);
+        complain(arguments,
+                 "%s: no \"deviceName\", a string; devices/h200.json "
+                 "is a description",
+                 from);
         return false;
     }
     if (!number_read(text, "deviceVer", &version) || version < 100 ||
         version > 9990) {
-        fprintf(stderr,
-                "sinter: %s: no \"deviceVer\", the compute capability times "
-                "100 (900 for 9.0)\n",
-                from);
+        complain(arguments,
+                 "%s: no \"deviceVer\", the compute capability times "
+                 "100 (900 for 9.0)",
+                 from);
         return false;
     }
     out->sm = (int)version / 10;
@@ -145,9 +145,9 @@ static bool description_read(Arena *a, const char *from, const char *text,
         double value;
         if (!number_read(text, numbers[i].key, &value) || value < 1 ||
             value > MOST) {
-            fprintf(stderr,
-                    "sinter: %s: no \"%s\", the number of %s, from 1 to 1e18\n",
-                    from, numbers[i].key, numbers[i].what);
+            complain(arguments,
+                     "%s: no \"%s\", the number of %s, from 1 to 1e18", from,
+                     numbers[i].key, numbers[i].what);
             return false;
         }
         *(double *)((char *)out + numbers[i].at) = value;
@@ -156,28 +156,30 @@ static bool description_read(Arena *a, const char *from, const char *text,
 }
 
 // The text of a file; NULL, which has been said, when it cannot be read.
-static const char *file_read(Arena *a, const char *path) {
+static const char *file_read(Arena *a, const Arguments *arguments) {
+    const char *path = arguments->device_file;
     const char *error = NULL;
     Source *s = source_read(a, path, MAX_BYTES, &error);
     if (s && memchr(s->text, 0, s->length))
         error = "it has a byte of zero, so it is no text";
     if (error)
-        fprintf(stderr, "sinter: --device-file=%s: %s\n", path, error);
+        complain(arguments, "--device-file=%s: %s", path, error);
     return error ? NULL : s->text;
 }
 
-static const char *known_text(const char *name) {
+static const char *known_text(const Arguments *arguments, const char *name) {
     Nearest near = nearest_to(name);
     for (int i = 0; i < NUM_KNOWN; i++) {
         if (strcmp(known[i].name, name) == 0)
             return (const char *)known[i].text;
         nearest_offer(&near, known[i].name);
     }
-    fprintf(stderr, "sinter: no device '%s'; ", name);
     if (near.best)
-        fprintf(stderr, "did you mean %s?\n", near.best);
+        complain(arguments, "no device '%s'; did you mean %s?", name,
+                 near.best);
     else
-        fputs("--device-file=FILE describes another\n", stderr);
+        complain(arguments,
+                 "no device '%s'; --device-file=FILE describes another", name);
     return NULL;
 }
 
@@ -185,14 +187,15 @@ bool device_find(Arena *a, const Arguments *arguments, Device *out,
                  int *status) {
     const char *file = arguments->device_file;
     if (file && arguments->device) {
-        fputs("sinter: --device names a device, --device-file another: give "
-              "only one\n",
-              stderr);
+        complain(arguments, "--device names a device, --device-file another: "
+                            "give only one");
         *status = EXIT_USAGE;
         return false;
     }
     const char *name = arguments->device ? arguments->device : known[0].name;
-    const char *text = file ? file_read(a, file) : known_text(name);
+    const char *text =
+        file ? file_read(a, arguments) : known_text(arguments, name);
     *status = file && !text ? EXIT_IO : EXIT_USAGE;
-    return text && description_read(a, file ? file : name, text, out);
+    return text &&
+           description_read(a, arguments, file ? file : name, text, out);
 }

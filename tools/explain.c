@@ -44,11 +44,9 @@ int explain_command(const Arguments *arguments) {
         size_t length = next ? (size_t)(next - page) : strlen(page);
         fwrite(page, 1, length, stdout);
     } else {
-        fprintf(stderr, "sinter: no diagnostic has the code '%s'",
-                arguments->operand[0]);
-        if (near.best)
-            fprintf(stderr, "; is it %s?", near.best);
-        fputs("\n", stderr);
+        complain(arguments, "no diagnostic has the code '%s'%s%s%s",
+                 arguments->operand[0], near.best ? "; is it " : "",
+                 near.best ? near.best : "", near.best ? "?" : "");
     }
     arena_free(a);
     return page ? EXIT_GOOD : EXIT_USAGE;

@@ -78,8 +78,7 @@ static int file_settle(Arena *a, const Arguments *arguments, const Source *s,
     }
     if (same || file_replace(a, path, t))
         return EXIT_GOOD;
-    fprintf(stderr, "sinter: %s: cannot be written (%s)\n", path,
-            strerror(errno));
+    complain(arguments, "%s: cannot be written (%s)", path, strerror(errno));
     return EXIT_IO;
 }
 

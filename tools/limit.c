@@ -62,13 +62,13 @@ bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
         return true;
     Scaled need = bytes_scaled(plan->arena_bytes);
     Scaled room = bytes_scaled(arguments->memory);
-    fprintf(stderr,
-            "sinter: a batch of %" PRId64
-            " needs %.1f %s of memory on %s%s, there are %.1f %s; %s\n",
-            p->recipe.batch, need.count, need.unit, plan->device,
-            p->recipe.recompute == RECOMPUTE_NONE
-                ? " with `recompute = none`"
-                : " even when values are made again",
-            room.count, room.unit, advice(a, arguments, p));
+    complain(arguments,
+             "a batch of %" PRId64
+             " needs %.1f %s of memory on %s%s, there are %.1f %s; %s",
+             p->recipe.batch, need.count, need.unit, plan->device,
+             p->recipe.recompute == RECOMPUTE_NONE
+                 ? " with `recompute = none`"
+                 : " even when values are made again",
+             room.count, room.unit, advice(a, arguments, p));
     return false;
 }

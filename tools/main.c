@@ -2,6 +2,7 @@
 #include "base/exits.h"
 #include "tools/tools.h"
 
+#include <errno.h>
 #include <string.h>
 
 // clang-format off
@@ -33,15 +34,15 @@ static const Command *command_find(const char *name) {
     return NULL;
 }
 
-static void command_unknown(const char *name) {
+static void command_unknown(const Arguments *arguments, const char *name) {
     Nearest near = nearest_to(name);
     for (const Command *c = commands; c->name; c++)
         nearest_offer(&near, c->name);
-    fprintf(stderr, "sinter: no command '%s'", name);
     if (near.best)
-        fprintf(stderr, "; did you mean %s?\n", near.best);
+        complain(arguments, "no command '%s'; did you mean %s?", name,
+                 near.best);
     else
-        fputs("; see sinter help\n", stderr);
+        complain(arguments, "no command '%s'; see sinter help", name);
 }
 
 static void help_print(FILE *to) {
@@ -72,7 +73,7 @@ static int command_run(const Command *command, int count, char **word) {
         return command_help(command);
     int status = command->run(&arguments);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("sinter: standard output");
+        complain(&arguments, "standard output: %s", strerror(errno));
         return EXIT_IO;
     }
     return status;
@@ -99,6 +100,8 @@ int main(int argc, char **argv) {
     const Command *command = command_find(argv[1]);
     if (command)
         return command_run(command, argc - 2, argv + 2);
-    command_unknown(argv[1]);
+    const Arguments words = {.diagnostics =
+                                 diagnostics_wanted(argc - 1, argv + 1)};
+    command_unknown(&words, argv[1]);
     return EXIT_USAGE;
 }

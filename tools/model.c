@@ -1,11 +1,8 @@
 // Loading a model file for a command, with its diagnostics on stderr.
-#define _POSIX_C_SOURCE 200809L // isatty
-
 #include "base/exits.h"
 #include "tools/tools.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,37 +31,6 @@ char *stem_of(Arena *a, const char *path) {
     return arena_string(a, base, length);
 }
 
-// Colours are for terminals, and for those who have not said NO_COLOR.
-static bool wants_color(void) {
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && !(no && *no) && term &&
-           strcmp(term, "dumb") != 0;
-}
-
-void diagnostics_print(Arena *a, const Arguments *arguments,
-                       Diagnostics *diags) {
-    Text t = text_new(a);
-    diags->color = wants_color();
-    if (arguments->diagnostics && strcmp(arguments->diagnostics, "json") == 0)
-        diag_json(&t, diags);
-    else
-        diag_print(&t, diags);
-    fputs(text_string(&t), stderr);
-}
-
-void file_report(Arena *a, const Arguments *arguments, const char *path,
-                 const char *why) {
-    if (!arguments->diagnostics ||
-        strcmp(arguments->diagnostics, "json") != 0) {
-        fprintf(stderr, "sinter: %s: %s\n", path, why);
-        return;
-    }
-    Diagnostics diags = diag_new(a);
-    diag_add(&diags, DIAG_ERROR, "E0105", (Span){0}, "cannot read %s: %s", path,
-             why);
-    diagnostics_print(a, arguments, &diags);
-}
-
 // Whether the file is there: a name that is mistyped is no mistake in a model.
 static bool file_opens(Arena *a, const Arguments *arguments, const char *path) {
     if (access(path, R_OK) == 0)
@@ -83,5 +49,9 @@ Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
     Program *p =
         frontend_load(a, path, arguments->set, arguments->num_settings, diags);
     diagnostics_print(a, arguments, diags);
+    int count = 0;
+    const Step *step = p ? program_steps(p, a, &count) : NULL;
+    for (int i = 0; i < count; i++)
+        complain_when_full(arguments, step[i].graph);
     return p;
 }

@@ -28,8 +28,7 @@ static Span line_span(const Source *s, long line) {
 
 static void graph_report(Arena *a, const Arguments *arguments, const Source *s,
                          const char *read, const char *broken) {
-    if (!arguments->diagnostics ||
-        strcmp(arguments->diagnostics, "json") != 0) {
+    if (!wants_json(arguments)) {
         fprintf(stderr, "%s: error: %s%s\n", s->path, read ? "line " : "",
                 read ? read : broken);
         return;
@@ -83,27 +82,28 @@ static PassOptions options_of(const Arguments *arguments) {
 
 // The passes named in list, set apart by commas; false when one is unknown.
 static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
-                         const char *list) {
+                         const Arguments *arguments) {
+    const char *list = arguments->run;
     while (*list) {
         size_t length = strcspn(list, ",");
         const char *name = arena_string(a, list, length);
         const Pass *pass = pass_find(name);
         if (!pass) {
-            fprintf(stderr, "sinter: no pass '%s'; see sinter passes\n", name);
+            complain(arguments, "no pass '%s'; see sinter passes", name);
             return false;
         }
         if (pass->needs & ~(*g)->facts) {
-            fprintf(stderr,
-                    "sinter: pass %s needs what earlier passes leave; see "
-                    "sinter passes\n",
-                    name);
+            complain(arguments,
+                     "pass %s needs what earlier passes leave; see sinter "
+                     "passes",
+                     name);
             return false;
         }
         if (pass->gives && !(pass->gives & ~(*g)->facts)) {
-            fprintf(stderr,
-                    "sinter: the graph has what pass %s leaves: a pass that "
-                    "gives a fact is not run twice\n",
-                    name);
+            complain(arguments,
+                     "the graph has what pass %s leaves: a pass that gives a "
+                     "fact is not run twice",
+                     name);
             return false;
         }
         *g = pass_run(*g, o, pass);
@@ -112,10 +112,10 @@ static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
     return true;
 }
 
-static int kernels_print(Arena *a, const Graph *g) {
+static int kernels_print(Arena *a, const Arguments *arguments, const Graph *g) {
     if (!(g->facts & PLANNED)) {
-        fputs("sinter: --emit=cu needs a graph that pass memory has left\n",
-              stderr);
+        complain(arguments,
+                 "--emit=cu needs a graph that pass memory has left");
         return EXIT_USAGE;
     }
     int number = 0, count;
@@ -131,11 +131,12 @@ static int graph_transform(Arena *a, const Arguments *arguments) {
     Graph *g = graph_load(a, arguments, &status);
     if (!g)
         return status;
+    complain_when_full(arguments, g);
     PassOptions o = options_of(arguments);
-    if (arguments->run && !passes_apply(a, &g, &o, arguments->run))
+    if (arguments->run && !passes_apply(a, &g, &o, arguments))
         return EXIT_USAGE;
     if (arguments->emit)
-        return kernels_print(a, g);
+        return kernels_print(a, arguments, g);
     Text t = text_new(a);
     graph_print(&t, g);
     fputs(text_string(&t), stdout);

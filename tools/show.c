@@ -32,15 +32,14 @@ static int stage_find(const char *name) {
     return -1;
 }
 
-static void stage_unknown(const char *name) {
+static void stage_unknown(const Arguments *arguments, const char *name) {
     Nearest near = nearest_to(name);
     for (int i = 0; i < NUM_STAGES; i++)
         nearest_offer(&near, stages[i].name);
-    fprintf(stderr, "sinter: no stage '%s'", name);
     if (near.best)
-        fprintf(stderr, "; did you mean %s?\n", near.best);
+        complain(arguments, "no stage '%s'; did you mean %s?", name, near.best);
     else
-        fputs("; see sinter show --help\n", stderr);
+        complain(arguments, "no stage '%s'; see sinter show --help", name);
 }
 
 // The graph of a name at a stage; NULL, and a message, where there is none.
@@ -60,13 +59,14 @@ static const char *graph_wanted(const Arguments *arguments) {
     return arguments->graph ? arguments->graph : "train";
 }
 
-static int no_graph(Arena *a, const Program *p, const char *name) {
+static int no_graph(Arena *a, const Program *p, const Arguments *arguments) {
     int count;
     const Step *step = program_steps(p, a, &count);
-    fprintf(stderr, "sinter: this program has no graph '%s'; it has", name);
+    Text has = text_new(a);
     for (int i = 0; i < count; i++)
-        fprintf(stderr, "%s %s", i ? "," : "", step[i].name);
-    fputs("\n", stderr);
+        text_add(&has, "%s %s", i ? "," : "", step[i].name);
+    complain(arguments, "this program has no graph '%s'; it has%s",
+             graph_wanted(arguments), text_string(&has));
     return EXIT_USAGE;
 }
 
@@ -76,7 +76,7 @@ static int graph_show(Arena *a, const Program *p, const Arguments *arguments,
     const char *name = graph_wanted(arguments);
     const Graph *g = graph_at(a, p, &o, name, stage);
     if (g == NULL)
-        return no_graph(a, p, name);
+        return no_graph(a, p, arguments);
     Text t = text_new(a);
     graph_print(&t, g);
     fputs(text_string(&t), stdout);
@@ -100,7 +100,7 @@ static int plan_show(Arena *a, const Program *p, const Arguments *arguments,
     const char *name = graph_wanted(arguments);
     const Plan *plan = program_plan(p, &o);
     if (plan_graph(plan, name) == NULL)
-        return no_graph(a, p, name);
+        return no_graph(a, p, arguments);
     Text t = text_new(a);
     if (fusion)
         fusion_print(a, &t, plan, name);
@@ -117,7 +117,8 @@ static int stage_show(Arena *a, const Arguments *arguments) {
         return EXIT_GOOD;
     }
     if (arguments->num_operands != 2) {
-        fputs("usage: sinter show [option...] STAGE FILE.net\n", stderr);
+        complain(arguments, "show needs a stage and a file; usage: sinter "
+                            "show [option...] STAGE FILE.net");
         return EXIT_USAGE;
     }
     int stage = stage_find(name), status;
@@ -125,7 +126,7 @@ static int stage_show(Arena *a, const Arguments *arguments) {
     bool fusion = strcmp(name, "fusion") == 0;
     bool planned = strcmp(name, "launches") == 0 || fusion;
     if (stage < 0 && !kernels && !planned && strcmp(name, "trainer") != 0) {
-        stage_unknown(name);
+        stage_unknown(arguments, name);
         return EXIT_USAGE;
     }
     Diagnostics diags = diag_new(a);

@@ -45,9 +45,14 @@ extern const Command commands[]; // ends with a NULL name
 // ---- arguments.c ----
 
 // Takes the words after the command's name apart; the operands come to their
-// front.  false when they are wrong, which has been said on stderr.
+// front.  false when they are wrong, which has been said on stderr as the words
+// themselves ask for.
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word);
+
+// What is asked for of how mistakes are printed, wherever it stands: also
+// before a mistake, and if the other words are wrong.
+const char *diagnostics_wanted(int count, char **word);
 
 // What a command accepts.
 void arguments_help(Text *t, const Command *command);
@@ -56,9 +61,6 @@ void arguments_help(Text *t, const Command *command);
 
 // Reads a size as 8GiB, 1.5 GB or 4096: a whole number of bytes above 0.
 bool bytes_parse(const char *text, int64_t *bytes);
-
-// Says on stderr that the value of an option is none; false.
-bool bytes_report(const char *option, const char *value);
 
 // A quantity in the largest unit of which there is one, so that little is not
 // printed as nothing.
@@ -69,6 +71,25 @@ typedef struct {
 
 Scaled bytes_scaled(int64_t bytes); // KiB or MiB
 Scaled flops_scaled(int64_t flops); // k, M or G
+
+// ---- complain.c: stderr, as text or, with --diagnostics=json, as JSON ----
+
+bool wants_json(const Arguments *arguments);
+
+// Prints what was reported.
+void diagnostics_print(Arena *a, const Arguments *arguments,
+                       Diagnostics *diags);
+
+// Says what is wrong where that is in no file.
+void complain(const Arguments *arguments, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// Says that a file cannot be read.
+void file_report(Arena *a, const Arguments *arguments, const char *path,
+                 const char *why);
+
+// Has it said when passes make too much of the graph.
+void complain_when_full(const Arguments *arguments, Graph *g);
 
 // ---- limit.c ----
 
@@ -97,14 +118,6 @@ const char *target_of(const Arguments *arguments);
 // What the program is compiled for, as the options of the command say.
 PassOptions plan_options(const Program *p, const Arguments *arguments,
                          const char *device);
-
-// Prints what was reported, as text or JSON.
-void diagnostics_print(Arena *a, const Arguments *arguments,
-                       Diagnostics *diags);
-
-// Says on stderr that a file cannot be read, as text or JSON.
-void file_report(Arena *a, const Arguments *arguments, const char *path,
-                 const char *why);
 
 // Names a file beside another: its base name without the extension.
 char *stem_of(Arena *a, const char *path);

@@ -1,0 +1,78 @@
+// What is said on stderr: diagnostics, and mistakes that are in no file, as
+// text or as JSON.
+#define _POSIX_C_SOURCE 200809L // isatty
+
+#include "base/exits.h"
+#include "tools/tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Colours are for terminals, and for those who have not said NO_COLOR.
+static bool wants_color(void) {
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(no && *no) && term &&
+           strcmp(term, "dumb") != 0;
+}
+
+bool wants_json(const Arguments *arguments) {
+    return arguments->diagnostics &&
+           strcmp(arguments->diagnostics, "json") == 0;
+}
+
+void diagnostics_print(Arena *a, const Arguments *arguments,
+                       Diagnostics *diags) {
+    Text t = text_new(a);
+    diags->color = wants_color();
+    if (wants_json(arguments))
+        diag_json(&t, diags);
+    else
+        diag_print(&t, diags);
+    fputs(text_string(&t), stderr);
+}
+
+void complain(const Arguments *arguments, const char *format, ...) {
+    Arena *a = arena_new();
+    Diagnostics diags = diag_new(a);
+    va_list list;
+    va_start(list, format);
+    Diagnostic *d = diag_addv(&diags, DIAG_ERROR, "", (Span){0}, format, list);
+    va_end(list);
+    if (wants_json(arguments))
+        diagnostics_print(a, arguments, &diags);
+    else
+        fprintf(stderr, "sinter: %s\n", d->message);
+    arena_free(a);
+}
+
+void file_report(Arena *a, const Arguments *arguments, const char *path,
+                 const char *why) {
+    if (!wants_json(arguments)) {
+        complain(arguments, "%s: %s", path, why);
+        return;
+    }
+    Diagnostics diags = diag_new(a);
+    diag_add(&diags, DIAG_ERROR, "E0105", (Span){0}, "cannot read %s: %s", path,
+             why);
+    diagnostics_print(a, arguments, &diags);
+}
+
+// A graph knows the name of its file and not where that is.
+static void report_full(const Graph *g) {
+    const Arguments arguments = {.diagnostics = "json"};
+    Arena *a = arena_new();
+    Diagnostics diags = diag_new(a);
+    Diagnostic *d =
+        diag_add(&diags, DIAG_ERROR, "E0318", (Span){0},
+                 "the model becomes more than %d operations", MAX_NODES);
+    if (g->at.file)
+        diag_note(d, "those of %s:%d are the last", g->at.file, g->at.line);
+    diagnostics_print(a, &arguments, &diags);
+    exit(EXIT_MODEL);
+}
+
+void complain_when_full(const Arguments *arguments, Graph *g) {
+    if (wants_json(arguments))
+        g->full = report_full;
+}
