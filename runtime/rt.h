@@ -80,6 +80,9 @@ typedef struct {
     // before.  A GPU launches such a kernel cooperatively, over no more blocks
     // than are resident; it may take fewer than it is asked for.
     int phases;
+    int threads; // of a block on a GPU
+    int args;    // pointer parameters
+    int part;    // of the text, where it is compiled in parts
 } RtKernel;
 
 // A library call.  Images are NHWC; conv weights [K,R,S,C/groups].
@@ -236,6 +239,7 @@ typedef struct {
     int num_plans;
     // The kernels' CUDA text, for a device that compiles it.
     const char *kernels, *kernels_end;
+    int kernel_parts; // that may be compiled side by side; SINTER_PART is one
 } RtTrainer;
 
 // Parses the command line, trains, and returns the exit status.

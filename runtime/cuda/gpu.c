@@ -2,6 +2,8 @@
 
 #include "runtime/cuda/driver.h"
 
+enum { OLDEST_DRIVER = 12000 };
+
 static bool find_device(RtGpu *g, RtError *e) {
     int count = 0;
     const RtDriver *cu = g->cu;
@@ -48,6 +50,14 @@ static bool describe(RtGpu *g, RtError *e) {
     return good;
 }
 
+static bool is_new_enough(const RtGpu *g, RtError *e) {
+    return g->driver >= OLDEST_DRIVER ||
+           rt_fail(e, EXIT_DEVICE,
+                   "NVIDIA's driver knows CUDA up to %d.%d, and 12.0 is "
+                   "needed: install version 525 or later, 580 for CUDA 13",
+                   g->driver / 1000, g->driver % 1000 / 10);
+}
+
 // A mode that an administrator can set.
 static bool may_be_used(const RtGpu *g, RtError *e) {
     int mode = 0;
@@ -62,7 +72,8 @@ static bool may_be_used(const RtGpu *g, RtError *e) {
 
 bool rt_gpu_open(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e) {
     *g = (RtGpu){.cu = cu, .ordinal = ordinal};
-    if (!find_device(g, e) || !describe(g, e) || !may_be_used(g, e))
+    if (!find_device(g, e) || !describe(g, e) || !is_new_enough(g, e) ||
+        !may_be_used(g, e))
         return false;
     if (!rt_driver_good(cu, cu->context_retain(&g->context, g->device), e,
                         "use GPU %d, %s", ordinal, g->name)) {

@@ -10,8 +10,8 @@
 enum { GRID = 37 };
 
 // Adds one to the byte of each block.
-static void mark(char *arena, const size_t *arg, int first, int last,
-                 int grid, int phase) {
+static void mark(char *arena, const size_t *arg, int first, int last, int grid,
+                 int phase) {
     ck_assert_int_eq(grid, GRID);
     ck_assert_int_eq(phase, 0);
     for (int i = first; i < last; i++)
@@ -30,8 +30,9 @@ static void mark_and_count(char *arena, const size_t *arg, int first, int last,
     }
 }
 
-static const RtKernel kernels[] = {{"mark", mark, 1},
-                                   {"mark_and_count", mark_and_count, 2}};
+static const RtKernel kernels[] = {
+    {.name = "mark", .host = mark, .phases = 1},
+    {.name = "mark_and_count", .host = mark_and_count, .phases = 2}};
 static const RtPlan plan = {
     .device = "host", .arena_bytes = 4096, .kernel = kernels, .num_kernels = 2};
 

@@ -41,8 +41,8 @@ enum {
 #define AT_METRIC (AT_RUN + 256)
 #define AT_END (AT_METRIC + 256)
 
-static void widen(char *arena, const size_t *arg, int first, int last,
-                  int grid, int phase) {
+static void widen(char *arena, const size_t *arg, int first, int last, int grid,
+                  int phase) {
     (void)phase;
     const uint8_t *image = (const uint8_t *)arena + arg[0];
     float *x = (float *)(void *)(arena + arg[1]);
@@ -51,8 +51,8 @@ static void widen(char *arena, const size_t *arg, int first, int last,
         x[i] = ((float)image[i] - 128) / 64;
 }
 
-static void relu(char *arena, const size_t *arg, int first, int last,
-                 int grid, int phase) {
+static void relu(char *arena, const size_t *arg, int first, int last, int grid,
+                 int phase) {
     (void)phase;
     float *hidden = (float *)(void *)(arena + arg[0]);
     int each = N * FEATURES / grid;
@@ -179,16 +179,19 @@ enum {
     START_LINEAR
 };
 
+#define KERNEL(function)                                                       \
+    { .name = #function, .host = function, .phases = 1 }
+
 static const RtKernel kernels[] = {
-    [WIDEN] = {"widen", widen, 1},
-    [RELU] = {"relu", relu, 1},
-    [SOFTMAX] = {"softmax", softmax, 1},
-    [RELU_GRAD] = {"relu_grad", relu_grad, 1},
-    [UPDATE_CONV] = {"update_conv", update_conv, 1},
-    [UPDATE_LINEAR] = {"update_linear", update_linear, 1},
-    [COUNT_STEP] = {"count_step", count_step, 1},
-    [START_CONV] = {"start_conv", start_conv, 1},
-    [START_LINEAR] = {"start_linear", start_linear, 1},
+    [WIDEN] = KERNEL(widen),
+    [RELU] = KERNEL(relu),
+    [SOFTMAX] = KERNEL(softmax),
+    [RELU_GRAD] = KERNEL(relu_grad),
+    [UPDATE_CONV] = KERNEL(update_conv),
+    [UPDATE_LINEAR] = KERNEL(update_linear),
+    [COUNT_STEP] = KERNEL(count_step),
+    [START_CONV] = KERNEL(start_conv),
+    [START_LINEAR] = KERNEL(start_linear),
 };
 
 enum { CONV, LINEAR, HIDDEN_GRAD, LINEAR_GRAD, CONV_GRAD };

@@ -1,0 +1,199 @@
+// Kernels: parts are compiled by worker threads, or read from the cache, then
+// loaded in order.
+
+#include "runtime/cuda/kernels.h"
+
+#include "runtime/cuda/cache.h"
+#include "runtime/cuda/prelude.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_WORKERS = 16, NUM_OPTIONS = 3, OPTION_BYTES = 48 };
+
+// What the workers share.  Each takes the next part until none is left.
+typedef struct {
+    const RtNvrtc *nvrtc;
+    const RtCache *cache;
+    const char *text;
+    const char *target; // the option that names the GPU
+    RtCode *code;       // one for each part
+    int parts;
+    pthread_mutex_t lock;
+    int next;
+    bool failed;
+    RtError *error; // of the first that failed
+} Work;
+
+static int count_parts(const RtTrainer *t) {
+    return t->kernel_parts > 1 ? t->kernel_parts : 1;
+}
+
+static bool part_compile(const Work *w, int part, RtError *e) {
+    char which[OPTION_BYTES];
+    const char *option[NUM_OPTIONS] = {w->target, "--std=c++17", which};
+    RtSource s = {
+        .text = w->text,
+        .num_headers = RT_PRELUDE_FILES,
+        .header = rt_prelude_text,
+        .include = rt_prelude_name,
+        .num_options = w->parts > 1 ? NUM_OPTIONS : NUM_OPTIONS - 1,
+        .option = option,
+    };
+    snprintf(which, sizeof which, "-DSINTER_PART=%d", part);
+    RtCacheKey key = rt_cache_key(w->nvrtc, &s);
+    if (rt_cache_read(w->cache, key, &w->code[part]))
+        return true;
+    if (!rt_nvrtc_compile(w->nvrtc, &s, &w->code[part], e))
+        return false;
+    rt_cache_write(w->cache, key, &w->code[part]);
+    return true;
+}
+
+static void *parts_compile(void *argument) {
+    Work *w = argument;
+    pthread_mutex_lock(&w->lock);
+    while (w->next < w->parts && !w->failed) {
+        RtError e;
+        int part = w->next++;
+        pthread_mutex_unlock(&w->lock);
+        bool good = part_compile(w, part, &e);
+        pthread_mutex_lock(&w->lock);
+        if (!good && !w->failed) {
+            w->failed = true;
+            *w->error = e;
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+// This thread is one of the workers; those that do not start are not missed.
+static bool work_do(Work *w) {
+    pthread_t worker[MOST_WORKERS];
+    int cores = rt_team_largest(), started = 0;
+    int wanted = w->parts < cores ? w->parts : cores;
+    wanted = wanted < MOST_WORKERS ? wanted : MOST_WORKERS;
+    pthread_mutex_init(&w->lock, NULL);
+    while (started + 1 < wanted &&
+           pthread_create(&worker[started], NULL, parts_compile, w) == 0)
+        started++;
+    parts_compile(w);
+    while (started > 0)
+        pthread_join(worker[--started], NULL);
+    pthread_mutex_destroy(&w->lock);
+    return !w->failed;
+}
+
+static bool part_load(RtKernels *k, const RtCode *code, RtError *e) {
+    const RtDriver *cu = k->gpu->cu;
+    CUmodule *module = &k->module[k->num_modules];
+    if (!rt_driver_good(cu, cu->module_load(module, code->bytes, 0, NULL, NULL),
+                        e, "load the kernels on GPU %d", k->gpu->ordinal))
+        return false;
+    k->num_modules++;
+    return true;
+}
+
+static bool parts_make(RtKernels *k, Work *w) {
+    bool good = work_do(w);
+    for (int i = 0; good && i < w->parts; i++)
+        good = part_load(k, &w->code[i], w->error);
+    for (int i = 0; i < w->parts; i++)
+        free(w->code[i].bytes);
+    return good;
+}
+
+static bool entry_find(RtKernels *k, int kernel, RtError *e) {
+    const RtGpu *g = k->gpu;
+    const RtDriver *cu = g->cu;
+    const RtKernel *is = &k->plan->kernel[kernel];
+    RtEntry *entry = &k->entry[kernel];
+    if (!rt_driver_good(cu,
+                        cu->module_function(&entry->function,
+                                            k->module[is->part], is->name),
+                        e, "find kernel %s", is->name) ||
+        !rt_driver_good(cu,
+                        cu->function_occupancy(&entry->resident,
+                                               entry->function, is->threads, 0),
+                        e, "find out how many blocks of %s fit", is->name))
+        return false;
+    entry->resident *= g->processors;
+    return entry->resident > 0 ||
+           rt_fail(e, EXIT_DEVICE, "%s has no room for a block of kernel %s",
+                   g->name, is->name);
+}
+
+static bool entries_find(RtKernels *k, RtError *e) {
+    for (int i = 0; i < k->plan->num_kernels; i++)
+        if (!entry_find(k, i, e))
+            return false;
+    return true;
+}
+
+static bool all_make(RtKernels *k, const RtTrainer *t, const RtNvrtc *nvrtc,
+                     const RtCache *cache, RtError *e) {
+    char target[RT_NVRTC_OPTION];
+    Work w = {
+        .nvrtc = nvrtc,
+        .cache = cache,
+        .text = t->kernels,
+        .target = target,
+        .parts = count_parts(t),
+        .error = e,
+    };
+    if (!rt_nvrtc_target(nvrtc, k->gpu->major, k->gpu->minor, target, e))
+        return false;
+    w.code = calloc((size_t)w.parts, sizeof *w.code);
+    k->module = calloc((size_t)w.parts, sizeof(CUmodule));
+    k->entry = calloc((size_t)k->plan->num_kernels + 1, sizeof *k->entry);
+    bool good = (w.code != NULL && k->module != NULL && k->entry != NULL) ||
+                rt_fail(e, EXIT_MEMORY, "out of memory");
+    good = good && parts_make(k, &w) && entries_find(k, e);
+    free(w.code);
+    return good;
+}
+
+bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
+                     const RtPlan *plan, const RtFiles *files, RtError *e) {
+    RtNvrtc nvrtc;
+    RtCache cache;
+    *k = (RtKernels){.gpu = gpu, .plan = plan};
+    if (!rt_nvrtc_open(&nvrtc, gpu->driver, e))
+        return false;
+    rt_cache_open(&cache, files);
+    bool good = all_make(k, t, &nvrtc, &cache, e);
+    rt_cache_close(&cache);
+    rt_nvrtc_close(&nvrtc);
+    if (!good)
+        rt_kernels_close(k);
+    return good;
+}
+
+void rt_kernels_close(RtKernels *k) {
+    while (k->num_modules > 0)
+        k->gpu->cu->module_unload(k->module[--k->num_modules]);
+    free(k->module);
+    free(k->entry);
+    *k = (RtKernels){0};
+}
+
+bool rt_kernels_set(const RtKernels *k, const char *variable, const void *value,
+                    size_t bytes, CUstream stream, RtError *e) {
+    const RtDriver *cu = k->gpu->cu;
+    for (int i = 0; i < k->num_modules; i++) {
+        CUdeviceptr at = 0;
+        size_t room = 0;
+        CUresult found = cu->module_global(&at, &room, k->module[i], variable);
+        if (found == CUDA_ERROR_NOT_FOUND)
+            continue;
+        if (!rt_driver_good(cu, found, e, "find %s", variable) ||
+            (room < bytes &&
+             !rt_fail(e, EXIT_FAULT, "%s is too small", variable)) ||
+            !rt_driver_good(cu, cu->copy_in(at, value, bytes, stream), e,
+                            "write %s", variable))
+            return false;
+    }
+    return rt_driver_good(cu, cu->stream_sync(stream), e, "write %s", variable);
+}

@@ -1,0 +1,33 @@
+// Kernels: the functions of a plan on a GPU, compiled from the text that the
+// trainer carries.
+//
+// The text is compiled when the device opens, in parts side by side, for the
+// GPU that is there; parts that the cache has are not compiled.  All code is
+// on the GPU before the first launch.
+#ifndef RUNTIME_CUDA_KERNELS_H
+#define RUNTIME_CUDA_KERNELS_H
+
+#include "runtime/cuda/driver.h"
+
+typedef struct {
+    CUfunction function;
+    int resident; // how many of its blocks the GPU has room for at a time
+} RtEntry;
+
+typedef struct {
+    const RtGpu *gpu;
+    const RtPlan *plan;
+    CUmodule *module;
+    int num_modules;
+    RtEntry *entry; // one for each kernel of the plan
+} RtKernels;
+
+bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
+                     const RtPlan *plan, const RtFiles *files, RtError *e);
+void rt_kernels_close(RtKernels *k);
+
+// Writes a variable of the text, in each part that has it.
+bool rt_kernels_set(const RtKernels *k, const char *variable, const void *value,
+                    size_t bytes, CUstream stream, RtError *e);
+
+#endif

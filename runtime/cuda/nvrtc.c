@@ -1,0 +1,176 @@
+// NVRTC: the library's functions, and one text compiled.
+
+#include "runtime/cuda/nvrtc.h"
+
+#include "runtime/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
+
+static const RtSymbol symbols[] = {
+#define NVRTC(member, function, arguments)                                     \
+    {#function, offsetof(RtNvrtc, member)},
+#include "runtime/cuda/nvrtc.def"
+};
+
+// Code of CUDA 13 is not for drivers that know no more than CUDA 12.
+static RtLibrary library_for(int driver) {
+    bool newest = driver >= 13000;
+    return (RtLibrary){
+        .needed = "a CUDA device needs NVIDIA's compiler",
+        .files = newest ? files : files + 1,
+        .remedy =
+            newest ? "install the CUDA toolkit 12 or 13, or the Python package "
+                     "nvidia-cuda-nvrtc with its folder on LD_LIBRARY_PATH"
+                   : "install the CUDA toolkit 12, or for that of CUDA 13 an "
+                     "NVIDIA driver of version 580 or later",
+        .status = EXIT_DEVICE,
+        .symbol = symbols,
+        .num_symbols = sizeof symbols / sizeof symbols[0],
+    };
+}
+
+static const char *reason_of(nvrtcResult result) {
+    switch (result) {
+    case NVRTC_ERROR_OUT_OF_MEMORY:
+        return "it is out of memory";
+    case NVRTC_ERROR_BUILTIN_OPERATION_FAILURE:
+        return "libnvrtc-builtins.so of the same version must be installed "
+               "beside it";
+    default:
+        return "it gives no reason";
+    }
+}
+
+static bool good(nvrtcResult result, const char *what, RtError *e) {
+    if (result == NVRTC_SUCCESS)
+        return true;
+    return rt_fail(e, EXIT_DEVICE, "NVRTC cannot %s: error %d, %s", what,
+                   result, reason_of(result));
+}
+
+bool rt_nvrtc_open(RtNvrtc *n, int driver, RtError *e) {
+    RtLibrary library = library_for(driver);
+    *n = (RtNvrtc){0};
+    n->library = rt_library_open(&library, n, e);
+    if (n->library == NULL)
+        return false;
+    if (good(n->version(&n->major, &n->minor), "tell its version", e))
+        return true;
+    rt_nvrtc_close(n);
+    return false;
+}
+
+void rt_nvrtc_close(RtNvrtc *n) {
+    rt_library_close(n->library);
+    n->library = NULL;
+}
+
+// ---- which GPU ----
+
+// The generations that it compiles for, in ascending order, as 10 * major +
+// minor.
+static int *generations_of(const RtNvrtc *n, int *count, RtError *e) {
+    if (!good(n->num_generations(count), "tell which GPUs it knows", e))
+        return NULL;
+    int *list = calloc((size_t)*count + 1, sizeof *list);
+    if (list == NULL)
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+    else if (*count > 0 &&
+             good(n->generations(list), "tell which GPUs it knows", e))
+        return list;
+    free(list);
+    return NULL;
+}
+
+// Machine code runs on GPUs of its own major number, from its minor number on.
+// A newer GPU is given assembly, which the driver compiles.
+bool rt_nvrtc_target(const RtNvrtc *n, int major, int minor,
+                     char option[RT_NVRTC_OPTION], RtError *e) {
+    int count = 0, best = 0, wanted = 10 * major + minor;
+    int *list = generations_of(n, &count, e);
+    if (list == NULL)
+        return false;
+    for (int i = 0; i < count; i++)
+        if (list[i] <= wanted && list[i] > best)
+            best = list[i];
+    int oldest = list[0];
+    free(list);
+    if (best == 0)
+        return rt_fail(e, EXIT_DEVICE,
+                       "the GPU has compute capability %d.%d, and NVRTC %d.%d "
+                       "compiles for %d.%d and later: an older CUDA toolkit "
+                       "may know it",
+                       major, minor, n->major, n->minor, oldest / 10,
+                       oldest % 10);
+    snprintf(option, RT_NVRTC_OPTION, "--gpu-architecture=%s_%d",
+             best / 10 == major ? "sm" : "compute", best);
+    return true;
+}
+
+// ---- compiling ----
+
+// The first line of the log that says what is wrong.
+static void log_tell(const RtNvrtc *n, nvrtcProgram program, RtError *e) {
+    size_t size = 0;
+    char *log = NULL;
+    if (n->log_size(program, &size) == NVRTC_SUCCESS)
+        log = calloc(size + 1, 1);
+    if (log == NULL || n->log(program, log) != NVRTC_SUCCESS) {
+        rt_fail(e, EXIT_FAULT, "NVRTC refuses the kernels, and has no log");
+    } else {
+        char *line = strstr(log, "error");
+        while (line != NULL && line > log && line[-1] != '\n')
+            line--;
+        line = line != NULL ? line : log;
+        rt_fail(e, EXIT_FAULT, "NVRTC refuses the kernels: %.*s",
+                (int)strcspn(line, "\n"), line);
+    }
+    free(log);
+}
+
+static bool is_assembly(const RtSource *s) {
+    for (int i = 0; i < s->num_options; i++)
+        if (strstr(s->option[i], "=compute_") != NULL)
+            return true;
+    return false;
+}
+
+static bool code_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
+                      RtCode *out, RtError *e) {
+    bool assembly = is_assembly(s);
+    nvrtcResult result = assembly ? n->assembly_size(program, &out->length)
+                                  : n->code_size(program, &out->length);
+    if (!good(result, "tell how long the code is", e))
+        return false;
+    out->bytes = malloc(out->length + 1);
+    if (out->bytes == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    result = assembly ? n->assembly(program, out->bytes)
+                      : n->code(program, out->bytes);
+    if (good(result, "give the code", e))
+        return true;
+    free(out->bytes);
+    return false;
+}
+
+bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
+                      RtError *e) {
+    nvrtcProgram program;
+    if (!good(n->create(&program, s->text, "kernels.cu", s->num_headers,
+                        s->header, s->include),
+              "take the kernels", e))
+        return false;
+    nvrtcResult result = n->compile(program, s->num_options, s->option);
+    if (result == NVRTC_ERROR_COMPILATION)
+        log_tell(n, program, e);
+    bool done = result == NVRTC_SUCCESS
+                    ? code_take(n, s, program, out, e)
+                    : result != NVRTC_ERROR_COMPILATION &&
+                          good(result, "compile the kernels", e);
+    n->destroy(&program);
+    return done;
+}

@@ -1,0 +1,54 @@
+// NVRTC: NVIDIA's compiler as a library, for the kernels' text.
+#ifndef RUNTIME_CUDA_NVRTC_H
+#define RUNTIME_CUDA_NVRTC_H
+
+#include "runtime/runtime.h"
+
+typedef int nvrtcResult;
+typedef struct _nvrtcProgram *nvrtcProgram;
+
+enum {
+#define CONSTANT(name, value) name = value,
+#include "runtime/cuda/nvrtc.def"
+};
+
+typedef struct {
+    void *library;
+#define NVRTC(member, function, arguments) nvrtcResult(*member) arguments;
+#include "runtime/cuda/nvrtc.def"
+    int major, minor; // its version
+} RtNvrtc;
+
+// What is compiled: a text, the texts that it includes by name, and options.
+typedef struct {
+    const char *text;
+    int num_headers;
+    const char *const *header, *const *include;
+    int num_options;
+    const char *const *option;
+} RtSource;
+
+// What a driver loads: machine code, or assembly where the GPU is newer than
+// the compiler.
+typedef struct {
+    char *bytes;
+    size_t length;
+} RtCode;
+
+enum { RT_NVRTC_OPTION = 48 };
+
+// Opens the newest whose code a driver takes that knows CUDA up to `driver`,
+// which is a version times 1000.
+bool rt_nvrtc_open(RtNvrtc *n, int driver, RtError *e);
+void rt_nvrtc_close(RtNvrtc *n);
+
+// The option that names a GPU of this compute capability, or the nearest that
+// the compiler knows.  False: there is none.
+bool rt_nvrtc_target(const RtNvrtc *n, int major, int minor,
+                     char option[RT_NVRTC_OPTION], RtError *e);
+
+// Compiles; several threads may do so at a time.  The caller frees the bytes.
+bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
+                      RtError *e);
+
+#endif
