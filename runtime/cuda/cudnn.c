@@ -27,6 +27,8 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
 void rt_cudnn_close(RtCudnn *c) {
     if (c->device != NULL)
         c->destroy(c->device);
+    if (c->handle != NULL)
+        c->close(c->handle);
     rt_library_close(c->library);
     *c = (RtCudnn){0};
 }
@@ -57,6 +59,15 @@ bool rt_cudnn_describe(RtCudnn *c, const char *json, RtError *e) {
         c->destroy(c->device);
     c->device = device;
     return true;
+}
+
+bool rt_cudnn_attach(RtCudnn *c, void *stream, RtError *e) {
+    char why[512] = "";
+    if (c->open(&c->handle) == 0 && c->set_stream(c->handle, stream) == 0)
+        return true;
+    c->last_error(why, sizeof why);
+    return rt_fail(e, EXIT_DEVICE, "cuDNN %zu cannot use this GPU: %.200s",
+                   c->version(), why);
 }
 
 void *rt_descriptor(RtDescriptors *d, int kind) {

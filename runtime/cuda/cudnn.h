@@ -27,6 +27,8 @@ typedef struct {
 bool rt_cudnn_open(RtCudnn *c, RtError *e);
 // Plans are for the device that a JSON object describes.
 bool rt_cudnn_describe(RtCudnn *c, const char *json, RtError *e);
+// Plans are for the device of the current context, and run on a stream of it.
+bool rt_cudnn_attach(RtCudnn *c, void *stream, RtError *e);
 void rt_cudnn_close(RtCudnn *c);
 
 // Descriptors made for one purpose, which live as long as it.
@@ -91,19 +93,29 @@ bool rt_cudnn_finalize_graph(RtDescriptors *d, int channels, RtCudnnGraph *out);
 
 // ---- cudnn_plan.c ----
 
+// What an engine is like that sums in f32 what it reads as it is, in the same
+// order each time, is taken; others may be asked for.
+typedef struct {
+    bool may_vary;   // sums in another order each time
+    bool only_ready; // nothing that is compiled when the plan is made
+    int first;       // candidate, from 0 in the library's order of preference
+} RtCudnnWish;
+
 typedef struct {
     RtDescriptors own; // the graph's and the plan's
     RtCudnnGraph graph;
     void *plan;
     int64_t workspace, engine;
+    int candidate;
     bool varies;   // sums are in another order each time
+    bool inexact;  // sums are not in f32, or of rounded operands
     bool compiled; // when the plan is made
 } RtCudnnPlan;
 
-// The first plan that the library's heuristics offer for a call, that varies
-// only if it may.
+// The first plan from wish->first on that the library's heuristics offer for a
+// call and that is as wished.
 bool rt_cudnn_plan(const RtCudnn *c, const RtCall *call, unsigned with,
-                   bool may_vary, RtCudnnPlan *out, RtError *e);
+                   RtCudnnWish wish, RtCudnnPlan *out, RtError *e);
 bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
                             RtError *e);
 void rt_cudnn_plan_free(RtCudnnPlan *p);

@@ -282,6 +282,9 @@ static void add_backward(Builder *b, void *gradient) {
 static bool graph_close(Builder *b) {
     RtDescriptors *d = b->d;
     b->graph->graph = rt_descriptor(d, DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    if (d->c->handle != NULL)
+        rt_descriptor_set(d, b->graph->graph, DNN_ATTR_OPERATIONGRAPH_HANDLE,
+                          DNN_TYPE_HANDLE, 1, &d->c->handle);
     rt_descriptor_set(d, b->graph->graph, DNN_ATTR_OPERATIONGRAPH_OPS,
                       DNN_TYPE_BACKEND_DESCRIPTOR, b->num_ops, b->op);
     rt_descriptor_finalize(d, b->graph->graph, "a graph");

@@ -5,21 +5,33 @@
 
 enum { MAX_OFFERED = 128, MAX_NOTES = 16 };
 
-// Whether an engine has a note among its numerical or behavioural ones.
-static bool engine_notes(const RtCudnn *c, const void *engine, int attribute,
-                         int type, int wanted) {
+// Which of the first 32 notes an engine has among its numerical or behavioural
+// ones, as bits; none if it does not say.
+static unsigned engine_notes(const RtCudnn *c, const void *engine,
+                             int attribute, int type) {
     int note[MAX_NOTES];
     int64_t count = 0;
+    unsigned notes = 0;
     if (c->get(engine, attribute, type, MAX_NOTES, &count, note) != 0)
-        return false;
+        return 0;
     for (int64_t i = 0; i < count && i < MAX_NOTES; i++)
-        if (note[i] == wanted)
-            return true;
-    return false;
+        if (note[i] >= 0 && note[i] < 32)
+            notes |= 1u << note[i];
+    return notes;
+}
+
+// Tensor cores read numbers of f32 with the digits of TF32.
+static unsigned inexact_notes(RtType type) {
+    unsigned notes = 1u << DNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+    if (type == RT_F32)
+        notes |= 1u << DNN_NUMERICAL_NOTE_TENSOR_CORE |
+                 1u << DNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+    return notes;
 }
 
 // What the engine of a configuration is like.
-static void describe(const RtCudnn *c, const void *config, RtCudnnPlan *p) {
+static void describe(const RtCudnn *c, const void *config, RtType type,
+                     RtCudnnPlan *p) {
     void *engine = NULL;
     int64_t count;
     p->varies = true; // unless what is known of the engine says otherwise
@@ -27,14 +39,15 @@ static void describe(const RtCudnn *c, const void *config, RtCudnnPlan *p) {
         return;
     if (c->get(config, DNN_ATTR_ENGINECFG_ENGINE, DNN_TYPE_BACKEND_DESCRIPTOR,
                1, &count, &engine) == 0) {
+        unsigned numbers = engine_notes(
+            c, engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE, DNN_TYPE_NUMERICAL_NOTE);
+        unsigned behaviour = engine_notes(
+            c, engine, DNN_ATTR_ENGINE_BEHAVIOR_NOTE, DNN_TYPE_BEHAVIOR_NOTE);
         c->get(engine, DNN_ATTR_ENGINE_GLOBAL_INDEX, DNN_TYPE_INT64, 1, &count,
                &p->engine);
-        p->varies = engine_notes(c, engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                 DNN_TYPE_NUMERICAL_NOTE,
-                                 DNN_NUMERICAL_NOTE_NONDETERMINISTIC);
-        p->compiled = engine_notes(c, engine, DNN_ATTR_ENGINE_BEHAVIOR_NOTE,
-                                   DNN_TYPE_BEHAVIOR_NOTE,
-                                   DNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
+        p->varies = numbers >> DNN_NUMERICAL_NOTE_NONDETERMINISTIC & 1;
+        p->inexact = (numbers & inexact_notes(type)) != 0;
+        p->compiled = behaviour >> DNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1;
     }
     c->destroy(engine);
 }
@@ -92,17 +105,28 @@ static int offered(const RtCudnn *c, const RtCudnnPlan *p, int mode,
     return (int)got;
 }
 
-static bool plan_choose(const RtCudnn *c, bool may_vary, RtCudnnPlan *p) {
+static bool is_wished(const RtCudnnPlan *p, RtCudnnWish wish) {
+    return (wish.may_vary || !p->varies) && !p->inexact &&
+           !(wish.only_ready && p->compiled);
+}
+
+static bool plan_choose(const RtCudnn *c, RtType type, RtCudnnWish wish,
+                        RtCudnnPlan *p) {
     static const int modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_B,
                                 DNN_HEUR_MODE_FALLBACK};
+    int before = 0; // candidates of the ways of looking so far
     for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
         void *config[MAX_OFFERED];
         int count = offered(c, p, modes[m], config);
         for (int i = 0; i < count && p->plan == NULL; i++) {
-            describe(c, config[i], p);
-            if (may_vary || !p->varies)
+            p->candidate = before + i;
+            if (p->candidate < wish.first)
+                continue;
+            describe(c, config[i], type, p);
+            if (is_wished(p, wish))
                 plan_make(c, config[i], p);
         }
+        before += count;
         while (count > 0)
             c->destroy(config[--count]);
         if (p->plan != NULL)
@@ -111,27 +135,27 @@ static bool plan_choose(const RtCudnn *c, bool may_vary, RtCudnnPlan *p) {
     return false;
 }
 
-static bool plan_of(const RtCudnn *c, bool good, bool may_vary, const char *of,
-                    RtCudnnPlan *p, RtError *e) {
-    if (good && !plan_choose(c, may_vary, p))
-        good = rt_fail(e, EXIT_DEVICE, "cuDNN has no plan for %s", of);
-    if (!good)
-        rt_cudnn_plan_free(p);
-    return good;
-}
-
 bool rt_cudnn_plan(const RtCudnn *c, const RtCall *call, unsigned with,
-                   bool may_vary, RtCudnnPlan *out, RtError *e) {
+                   RtCudnnWish wish, RtCudnnPlan *out, RtError *e) {
     *out = (RtCudnnPlan){.own = {.c = c, .error = e}};
-    bool good = rt_cudnn_graph(&out->own, call, with, &out->graph);
-    return plan_of(c, good, may_vary, "a convolution", out, e);
+    if (rt_cudnn_graph(&out->own, call, with, &out->graph) &&
+        (plan_choose(c, call->type, wish, out) ||
+         rt_fail(e, EXIT_DEVICE, "cuDNN has no plan for a convolution")))
+        return true;
+    rt_cudnn_plan_free(out);
+    return false;
 }
 
 bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
                             RtError *e) {
     *out = (RtCudnnPlan){.own = {.c = c, .error = e}};
-    bool good = rt_cudnn_finalize_graph(&out->own, channels, &out->graph);
-    return plan_of(c, good, false, "the forms of a batch_norm", out, e);
+    if (rt_cudnn_finalize_graph(&out->own, channels, &out->graph) &&
+        (plan_choose(c, RT_F16, (RtCudnnWish){0}, out) ||
+         rt_fail(e, EXIT_DEVICE,
+                 "cuDNN has no plan for the forms of a batch_norm")))
+        return true;
+    rt_cudnn_plan_free(out);
+    return false;
 }
 
 void rt_cudnn_plan_free(RtCudnnPlan *p) {
