@@ -385,6 +385,17 @@ static bool any_calls(const Writer *w) {
     return false;
 }
 
+// The layer that a call is of, as people know it.
+static const char *call_layer(const Writer *w, const Node *d,
+                              const Kernel *kernel) {
+    const Origin *from = &d->from;
+    return from->path == NULL ? kernel->name
+           : from->file == NULL
+               ? from->path
+               : arena_format(w->a, "%s, %s:%d", from->path,
+                              file_text(w->a, from->file), from->line);
+}
+
 static void write_call_table(const Writer *w, Text *t, const char *device,
                              DType act) {
     text_add(t, "\nstatic const RtCall calls_%s[] = {\n", device);
@@ -394,7 +405,9 @@ static void write_call_table(const Writer *w, Text *t, const char *device,
             if (kernel->text != NULL)
                 continue;
             const Node *d = call_node(w->step[i].host, kernel);
-            text_add(t, "    {.type = %s, .accumulate = %s, .kind = ",
+            text_add(t, "    {.layer = \"%s\",\n     ",
+                     call_layer(w, d, kernel));
+            text_add(t, ".type = %s, .accumulate = %s, .kind = ",
                      rt_type(d->type.dtype, act),
                      node_int(d, ATTR_accumulate, 0) ? "true" : "false");
             write_call(t, w->step[i].host, d);
@@ -661,7 +674,8 @@ static void write_plan(const Writer *w, Text *t, int which) {
     text_add(t, "        .num_steps = COUNT(steps_%s),\n", on);
     if (which && w->rides.num_fusions > 0)
         text_add(t, "        .norm = norms,\n        .fusion = fusions,\n"
-                    "        .num_fusions = COUNT(fusions),\n");
+                    "        .num_fusions = COUNT(fusions),\n"
+                    "        .num_norms = COUNT(norms),\n");
     text_add(t, "    },\n");
 }
 

@@ -48,12 +48,34 @@ static void fusion_row(RideTables *t, const Graph *g, const Kernel *kernel,
     text_add(f, "},\n");
 }
 
+static bool has_number(const Rides *r, int64_t number) {
+    for (int i = 0; i < r->num_norms; i++)
+        if (r->norm[i].number == number)
+            return true;
+    return false;
+}
+
+// Rows for the variances that ride on no call: in another step the same number
+// may, and the kernels ask for it by number.
+static int fixed_rows(RideTables *t, const Graph *g, const Rides *r) {
+    int rows = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        int64_t number = node_int(d, ATTR_number, -1);
+        if (d->op != OP_variance || has_number(r, number))
+            continue;
+        text_add(&t->norms, "    {.number = %lld},\n", (long long)number);
+        rows++;
+    }
+    return rows;
+}
+
 void rides_emit(RideTables *t, const Graph *g, const Kernel *kernel, int step) {
     Rides r = graph_rides(g, t->norms.arena);
     for (int i = 0; i < r.num_norms; i++)
         norm_row(t, g, &r, &r.norm[i]);
     for (int i = 0; i < r.count; i++)
         fusion_row(t, g, kernel, step, &r.ride[i]);
-    t->num_norms += r.num_norms;
+    t->num_norms += r.num_norms + fixed_rows(t, g, &r);
     t->num_fusions += r.count;
 }

@@ -104,6 +104,7 @@ typedef enum {
 } RtCallKind;
 
 typedef struct {
+    const char *layer; // for messages: "layer1, resnet9.net:13"
     RtCallKind kind;
     RtType type;
     bool accumulate; // add to what the result holds
@@ -136,7 +137,8 @@ typedef enum {
     RT_FUSED_BACKWARD
 } RtFusionKind;
 
-// A batch_norm of what a convolution computes.  Its forms are eight rows of
+// A batch_norm of what a convolution computes; one of no channels has a
+// variance that only a kernel can take.  Its forms are eight rows of
 // `channels` numbers, each form_bytes after the last: mean, one by the
 // deviation, scale and bias in f16 as a prologue reads them, and four that the
 // library writes and nothing reads.
@@ -201,7 +203,7 @@ typedef struct {
     int num_steps;
     const RtNorm *norm;
     const RtFusion *fusion;
-    int num_fusions;
+    int num_fusions, num_norms;
 } RtPlan;
 
 // A length of a run or a moment in it; a count of 0 stands for none.

@@ -120,4 +120,12 @@ bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
                             RtError *e);
 void rt_cudnn_plan_free(RtCudnnPlan *p);
 
+// ---- cudnn_pack.c ----
+
+// A plan at the address of each of its graph's roles; what stands for a number
+// has it on the host, where it must stay.  NULL: *e says why.
+void *rt_cudnn_pack(const RtCudnnPlan *p, const uint64_t address[RT_NUM_ROLES],
+                    uint64_t workspace, RtError *e);
+bool rt_cudnn_run(const RtCudnnPlan *p, void *pack, RtError *e);
+
 #endif

@@ -1,6 +1,5 @@
 // The numbers of runtime/cuda/cudnn.def are those of the library's headers.
 #include <cudnn.h>
 
-#define DNN(name, value)                                                       \
-    _Static_assert((int)CUDNN_##name == (value), #name);
+#define DNN(name, value) _Static_assert((int)CUDNN_##name == (value), #name);
 #include "runtime/cuda/cudnn.def"

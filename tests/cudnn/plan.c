@@ -4,7 +4,7 @@
 // usage: TRAINER DESCRIPTION.json...   The trainer is linked with this rt_main
 // in place of the runtime's.  What ir/library.def says of a generation of
 // devices must be what the library answers.  Status 77: there is no library.
-#include "runtime/cuda/cudnn.h"
+#include "runtime/cuda/convolution.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,17 +49,9 @@ typedef struct {
     int64_t workspace;
 } Test;
 
-static bool same_call(const RtCall *a, const RtCall *b) {
-    return a->kind == b->kind && a->type == b->type &&
-           a->accumulate == b->accumulate && a->n == b->n && a->h == b->h &&
-           a->w == b->w && a->c == b->c && a->k == b->k && a->r == b->r &&
-           a->s == b->s && a->stride[0] == b->stride[0] &&
-           a->groups == b->groups && memcmp(a->pad, b->pad, sizeof a->pad) == 0;
-}
-
 static bool is_new(Test *t, const RtCall *call, unsigned with) {
     for (int i = 0; i < t->num_asked; i++)
-        if (t->asked[i].with == with && same_call(&t->asked[i].call, call))
+        if (t->asked[i].with == with && rt_call_same(&t->asked[i].call, call))
             return false;
     if (t->num_asked < MAX_ASKED)
         t->asked[t->num_asked++] = (Question){*call, with};

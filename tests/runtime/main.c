@@ -16,6 +16,7 @@ int main(void) {
     srunner_add_suite(runner, library_suite());
     srunner_add_suite(runner, host_suite());
     srunner_add_suite(runner, factor_suite());
+    srunner_add_suite(runner, rides_suite());
     srunner_add_suite(runner, onednn_suite());
     srunner_add_suite(runner, checkpoint_suite());
     srunner_add_suite(runner, shelf_suite());

@@ -15,6 +15,7 @@ Suite *loader_suite(void);
 Suite *library_suite(void);
 Suite *host_suite(void);
 Suite *factor_suite(void);
+Suite *rides_suite(void);
 Suite *onednn_suite(void);
 Suite *checkpoint_suite(void);
 Suite *shelf_suite(void);
