@@ -16,6 +16,10 @@
 #define TABLE static __constant__ const
 // Constant memory has 64 KB for all kernels.
 #define LARGE_TABLE static __device__ const
+#define SQUARES(name, count)                                                   \
+    extern "C" {                                                               \
+    __constant__ unsigned char name[count];                                    \
+    }
 #define AT(host, device) (device)
 #define THREADS(n) (n)
 #define LANES(c)                                                               \

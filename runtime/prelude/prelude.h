@@ -85,11 +85,9 @@ DEVICE int is_finite(float x) {
 // The variance of statistics, of which the program has SINTER_STATISTICS: what
 // a kernel left, or what a library's sum of squares makes of it.
 #ifdef SINTER_STATISTICS
-#ifdef __CUDACC__
-extern "C" {
+#ifdef SQUARES
 // Set before a step runs: 1 where a library call takes the statistics.
-__constant__ unsigned char sinter_squares[SINTER_STATISTICS];
-}
+SQUARES(sinter_squares, SINTER_STATISTICS)
 DEVICE float variance_of(float left, float sum, float share, int number) {
     const float mean = sum * share, spread = left * share - mean * mean;
     return !sinter_squares[number] ? left : spread < 0.0f ? 0.0f : spread;

@@ -1,0 +1,66 @@
+// The double of NVIDIA's driver and libraries: that it does what they do, and
+// finds what they would let pass.
+#include "tests/double/check_double.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void double_open(const char *seed) {
+    CUcontext context;
+    CUdevice device;
+    setenv("SINTER_DOUBLE_SEED", seed, 1);
+    GOOD(cuInit(0));
+    GOOD(cuDeviceGet(&device, 0));
+    GOOD(cuDevicePrimaryCtxRetain(&context, device));
+    GOOD(cuCtxSetCurrent(context));
+}
+
+CUstream double_stream(void) {
+    CUstream s;
+    GOOD(cuStreamCreateWithPriority(&s, CU_STREAM_NON_BLOCKING, 0));
+    return s;
+}
+
+CUdeviceptr double_memory(size_t bytes) {
+    CUdeviceptr p;
+    GOOD(cuMemAlloc_v2(&p, bytes));
+    return p;
+}
+
+CUfunction double_kernel(const char *text, const char *name) {
+    static const char prelude[] = "#include \"runtime/prelude/prelude.h\"\n";
+    const char *option[] = {"--gpu-architecture=sm_90", "--std=c++17"};
+    char all[4096];
+    size_t bytes;
+    nvrtcProgram program;
+    CUmodule module;
+    CUfunction function;
+    snprintf(all, sizeof all, "%s%s", prelude, text);
+    GOOD(nvrtcCreateProgram(&program, all, "test.cu", 0, NULL, NULL));
+    ck_assert_int_eq(nvrtcCompileProgram(program, 2, option), NVRTC_SUCCESS);
+    GOOD(nvrtcGetCUBINSize(program, &bytes));
+    char *image = malloc(bytes);
+    GOOD(nvrtcGetCUBIN(program, image));
+    GOOD(nvrtcDestroyProgram(&program));
+    GOOD(cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
+    free(image);
+    GOOD(cuModuleGetFunction(&function, module, name));
+    return function;
+}
+
+void double_launch(CUfunction f, int grid, CUstream s, void **argument) {
+    GOOD(cuLaunchKernel(f, (unsigned)grid, 1, 1, 256, 1, 1, 0, s, argument,
+                        NULL));
+}
+
+int main(void) {
+    SRunner *r = srunner_create(memory_suite());
+    srunner_add_suite(r, stream_suite());
+    srunner_add_suite(r, capture_suite());
+    srunner_add_suite(r, kernel_suite());
+    srunner_add_suite(r, fault_suite());
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,239 @@
+// A test double of NVIDIA's driver and libraries: what its parts share.
+//
+// Libraries with the names that the runtime opens do what NVIDIA's do, on the
+// processor, as far as the runtime uses them.  Device memory is memory of the
+// process that the program may not touch; a stream is a queue that runs as
+// late and in as odd an order as its semantics allow; kernels are compiled by
+// the C compiler and every CUDA thread exists.  A program that a GPU would
+// run correctly only by luck is told so, or gets wrong numbers.
+//
+//   SINTER_DOUBLE_SEED=N       the order: 0 at once, 1 as late as can be, else
+//                              drawn from N (2)
+//   SINTER_DOUBLE_DEVICE=FILE  the device, described as devices/*.json are
+//   SINTER_DOUBLE_DEVICES=N    how many there are (1)
+//   SINTER_DOUBLE_DRIVER=N     the driver's version (13000)
+//   SINTER_DOUBLE_BUSY=1       another process holds the device
+//   SINTER_DOUBLE_MEMORY=N     bytes of device memory
+//   SINTER_DOUBLE_FAIL=F:N:E   call number N of function F returns E; several
+//                              with commas.  F may be * for any call, or `run`
+//                              for what a stream runs
+//   SINTER_DOUBLE_LOG=FILE     every call with its arguments
+//   SINTER_DOUBLE_THREADS=1    a block has one thread: fast, less is seen
+//   SINTER_DOUBLE_NVRTC=FILE   the real NVRTC, which compiles every text too
+#ifndef TESTS_DOUBLE_H
+#define TESTS_DOUBLE_H
+
+#define __CUDA_API_VERSION_INTERNAL // functions have their own names
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// ---- call.c ----
+
+// What every entry point begins with.  It waits until no other thread is in
+// one, and is over when the function returns.
+typedef struct {
+    int fault; // what the call is told to return; 0: nothing
+} Call;
+
+Call call_begin(const char *function, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void call_end(const Call *call);
+
+#define CALL(type, ...)                                                        \
+    const Call call __attribute__((cleanup(call_end))) =                       \
+        call_begin(__func__, __VA_ARGS__);                                     \
+    if (call.fault != 0)                                                       \
+    return (type)call.fault
+
+// What an entry point of the driver begins with that needs a context.
+#define DRIVER_CALL(...)                                                       \
+    CALL(CUresult, __VA_ARGS__);                                               \
+    const CUresult refused = driver_refuses();                                 \
+    if (refused != CUDA_SUCCESS)                                               \
+    return refused
+
+// The error that is planned for this call of a function, or 0.
+int fault_next(const char *function);
+
+// The program made a mistake that NVIDIA's libraries need not notice: says so
+// and ends it.
+_Noreturn void complain(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+void *take(size_t bytes); // zeroed
+long setting_number(const char *name, long otherwise);
+
+// ---- memory.c ----
+
+// NULL where there is none left.
+void *device_take(size_t bytes);
+void *pinned_take(size_t bytes);
+// False where nothing begins there.
+bool device_give(const void *start);
+bool pinned_give(const void *start);
+
+// Variables of a module, until their owner goes.
+void global_add(const void *owner, void *start, size_t bytes);
+void globals_forget(const void *owner);
+
+typedef enum { MEMORY_HOST, MEMORY_PINNED, MEMORY_DEVICE, MEMORY_NONE } Memory;
+// Whose the bytes at p are; NONE: they are not all in one allocation.
+Memory memory_of(const void *p, size_t bytes);
+// Ends the program unless the bytes are in one allocation of the device.
+void device_must_hold(const char *what, const void *p, size_t bytes);
+size_t device_bytes_free(void);
+size_t device_bytes_total(void);
+// The program may touch device memory only while a stream runs something.
+void device_open(void);
+void device_close(void);
+
+// ---- device.c ----
+
+// A number of the described device.
+long long device_number(const char *key);
+const char *device_name(void);
+int device_architecture(void); // 90
+// An error that every later call returns, as one after a kernel that failed.
+int device_lost(void);
+void device_lose(int error);
+bool error_loses_device(int error);
+
+// ---- driver.c ----
+
+// The error of a call that comes too early, without a context, or after the
+// device was lost.
+CUresult driver_refuses(void);
+
+// ---- stream.c ----
+
+// What a stream runs; the first field of a larger structure.  It is freed with
+// its last user.
+typedef struct Work {
+    int users;
+    const char *what;
+    void (*run)(struct Work *w);
+    double seconds; // by the double's clock
+} Work;
+
+// Puts work, with its one user, into a stream or into the graph that is being
+// captured from it.
+CUresult stream_add(CUstream s, Work *w);
+// The same for a launch of a graph, which is not captured.
+CUresult stream_launch(CUstream s, CUgraphExec exec);
+void work_drop(Work *w);
+
+bool stream_known(CUstream s);
+// Runs things until this stream, or all of them, have nothing left.
+void stream_finish(CUstream s);
+void streams_finish(void);
+// A number below n that depends on the seed.
+unsigned random_below(unsigned n);
+
+// The nodes of a graph that something comes after.
+typedef struct {
+    int *node, count;
+} Place;
+
+struct CUevent_st {
+    CUevent next;
+    int users; // the program, and what is still to be done with it
+    unsigned flags;
+    long recorded, done; // records that were asked for, and those that ran
+    double time;         // of the last that ran
+    long capture;        // the capture that it was last recorded in; 0: none
+    Place place;         // and where there
+};
+
+void event_drop(CUevent e);
+// Its record that is number `recorded` runs, at a time of the double's clock.
+void event_run(CUevent e, long number, double now);
+
+// ---- capture.c ----
+
+typedef struct Capture Capture;
+
+// A node of a graph runs its work, or records its event.
+typedef struct {
+    Work *work;
+    CUevent event;
+    Place need; // what comes before it
+} Node;
+
+struct CUgraph_st {
+    Node *node;
+    int count;
+    int users; // the program, and graphs that can be launched
+};
+
+// A stream that is being captured, and its nodes that what comes next follows.
+typedef struct {
+    Capture *capture; // NULL: it is not
+    Place last;
+} Captured;
+
+struct CUstream_st {
+    CUstream next;
+    struct Op *first, **end;
+    double now; // seconds by the double's clock
+    Captured captured;
+};
+CUstream streams_first(void);
+
+CUresult capture_add(Captured *at, Work *w);
+// Something that may not be done with a stream that is being captured.
+CUresult capture_refuse(Captured *at);
+// Something that may not be done by a thread that captures.
+CUresult capture_forbids(void);
+CUresult capture_record(Captured *at, CUevent e, bool external);
+// Makes what follows in the stream come after the event; *done: nothing else is
+// to be done.
+CUresult capture_wait(Captured *at, CUevent e, bool *done);
+void graph_drop(CUgraph g);
+
+// What a launch of a graph has still to do.
+typedef struct {
+    CUgraph graph;
+    bool *done;
+    int left;
+} Replay;
+
+Replay *replay_new(CUgraph g);
+void replay_free(Replay *r);
+// A node that can run now, at random; it is taken to have run.
+const Node *replay_next(Replay *r);
+
+struct CUgraphExec_st {
+    int users; // the program, and launches that have not ended
+    CUgraph graph;
+    Replay *active;
+    CUgraphExec next;
+};
+void exec_drop(CUgraphExec e);
+
+// ---- compile.c ----
+
+// A text, and the headers that it includes.
+typedef struct {
+    const char *text;
+    int num_headers;
+    const char *const *header, *const *name;
+    const char *defines; // as options of the C compiler
+    int architecture;
+} Unit;
+
+// What stands in front of the code in an image.
+typedef struct {
+    char magic[8];
+    uint64_t bytes, sum; // of the code
+    int64_t architecture;
+} ImageHead;
+
+// Compiles a text to an image, which is for the caller to free as is the log;
+// NULL: the log says why.
+void *image_compile(const Unit *u, size_t *bytes, char **log);
+// NULL unless it is whole.
+const ImageHead *image_head(const void *image);
+
+#endif
