@@ -507,12 +507,15 @@ static void write_tensors(const Writer *w, Text *t, const Twin *s,
             separator = arena_format(w->a, ", // %s %s\n",
                                      type_text(w->a, d->type), layer_of(d));
         }
-    text_add(t, ";\n} %s_tensors;\n\n", s->name);
+    bool none = *separator == '\0'; // but C wants a member
+    text_add(t, "%s;\n} %s_tensors;\n\n", none ? "        none" : "", s->name);
     text_add(t, "static const %s_tensors %s_on[2] = {\n", s->name, s->name);
     for (int i = 0; i < 2; i++) {
         const Graph *g = i == 0 ? s->host : s->device;
         text_add(t, "    {");
         Wrap wrap = {t, 5, 5, 0};
+        if (none)
+            wrap_add(&wrap, ".none = 0");
         for (NodeId n = 0; n < g->count; n++)
             if (stored[n])
                 wrap_add(&wrap, arena_format(w->a, ".v%u = %lld", n,

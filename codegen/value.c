@@ -426,9 +426,13 @@ const char *value_at(Emit *e, Scope *s, NodeId n, Place p) {
     Scope *at = home(e, s, n, p);
     // What is computed once for the kernel is not part of a member.
     int *local = e->local;
-    if (at->kind == IN_KERNEL)
+    NodeId member = e->member;
+    if (at->kind == IN_KERNEL) {
         e->local = NULL;
+        e->member = NO_NODE;
+    }
     const char *text = compute(e, at, n, p);
     e->local = local;
+    e->member = member;
     return text;
 }

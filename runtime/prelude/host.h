@@ -151,7 +151,7 @@ DEVICE void store_u8(unsigned char *p, const int *v, int n) {
 #define load_act load_f32
 #define store_act store_f32
 #else
-#if SINTER_ACT == 16
+#if SINTER_ACT == 16 && defined __FLT16_MAX__
 DEVICE float get_act(const act *p) {
     _Float16 h;
     memcpy(&h, p, sizeof h);
@@ -160,6 +160,36 @@ DEVICE float get_act(const act *p) {
 DEVICE void put_act(act *p, float v) {
     const _Float16 h = (_Float16)v;
     memcpy(p, &h, sizeof h);
+}
+#elif SINTER_ACT == 16
+// For compilers without the type: the same bits.
+DEVICE float get_act(const act *p) {
+    const unsigned sign = (unsigned)(p->bits & 0x8000u) << 16;
+    const unsigned exponent = p->bits >> 10 & 31u, mantissa = p->bits & 1023u;
+    const float small = (float)mantissa * 0x1p-24f;
+    unsigned u = (exponent == 31 ? 255u : exponent + 112u) << 23 | mantissa
+                                                                       << 13;
+    float f;
+    if (exponent == 0)
+        memcpy(&u, &small, sizeof u);
+    u |= sign;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+// To nearest, ties to even.
+DEVICE void put_act(act *p, float v) {
+    const float small = fabsf(v) + 0.5f; // its last bit is the smallest half
+    unsigned u, low;
+    memcpy(&u, &v, sizeof u);
+    memcpy(&low, &small, sizeof low);
+    const unsigned sign = u >> 16 & 0x8000u;
+    u &= 0x7fffffffu;
+    const unsigned bits =
+        u > 0x7f800000u    ? 0x7e00u
+        : u >= 0x477ff000u ? 0x7c00u
+        : u < 0x38800000u  ? low - 0x3f000000u
+                           : (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;
+    p->bits = (unsigned short)(sign | bits);
 }
 #else
 DEVICE float get_act(const act *p) {
@@ -243,7 +273,7 @@ DEVICE int last_block(int *ticket) {
 // The entry that the runtime calls: blocks first .. last-1 of a grid.
 #define HOST_KERNEL(name, ...)                                                 \
     SINTER_ENTRY void name##_host(char *arena, const size_t *arg, int first,   \
-                            int last, int grid, int phase) {                   \
+                                  int last, int grid, int phase) {             \
         gridDim.x = grid;                                                      \
         sinter_phase = phase;                                                  \
         for (int block = first; block < last; block++) {                       \

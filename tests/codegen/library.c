@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 const char *library_source(Arena *a, const char *file) {
@@ -64,21 +65,44 @@ void library_write(Arena *a, const char *folder, const char *name,
     write_file(arena_format(a, "%s/%s.unit.c", folder, name), &unit);
 }
 
+static const char *compiler(void) {
+    const char *cc = getenv("CC");
+    return cc ? cc : "cc";
+}
+
+bool library_tiny(void) {
+    const char *cc = compiler();
+    size_t length = strlen(cc);
+    return length >= 3 && strcmp(cc + length - 3, "tcc") == 0;
+}
+
+static const char *command_of(Arena *a, const char *units, const char *objects,
+                              const char *flags) {
+    const char *include = getenv("SINTER_INCLUDE");
+    if (include == NULL)
+        include = library_source(a, ".");
+    if (library_tiny())
+        return arena_format(
+            a, "%s -w -shared -include %s/prepare.h -I%s -I%s -o model.so%s",
+            compiler(), library_source(a, "tests/random/tcc"),
+            library_source(a, "tests/random/tcc"), include, units);
+    return arena_format(a,
+                        "%s -std=gnu11 -fPIC -march=native -fopenmp-simd "
+                        "-ffp-contract=off %s -I%s -c%s && "
+                        "%s -shared%s -o model.so -lm",
+                        compiler(), flags, include, units, compiler(), objects);
+}
+
 const char *library_compile(Arena *a, const char *folder, int count,
                             const char *const *name, const char *flags) {
-    const char *include = getenv("SINTER_INCLUDE");
-    const char *cc = getenv("CC") ? getenv("CC") : "cc";
     Text units = text_new(a), objects = text_new(a);
     for (int i = 0; i < count; i++) {
         text_add(&units, " %s.unit.c", name[i]);
         text_add(&objects, " %s.unit.o", name[i]);
     }
     const char *command = arena_format(
-        a,
-        "cd %s && %s -std=gnu11 -fPIC -march=native -fopenmp-simd "
-        "-ffp-contract=off %s -I%s -c%s && %s -shared%s -o model.so -lm",
-        folder, cc, flags, include ? include : library_source(a, "."),
-        text_string(&units), cc, text_string(&objects));
+        a, "cd %s && %s", folder,
+        command_of(a, text_string(&units), text_string(&objects), flags));
     return system(command) == 0
                ? NULL
                : arena_format(a, "did not compile: %s", command);

@@ -20,6 +20,10 @@ Program *library_program(Arena *a, Graph *train, DType precision);
 void library_write(Arena *a, const char *folder, const char *name,
                    const Program *p, const Plan *plan);
 
+// Whether $CC is the Tiny C Compiler.  What it compiles is fast mode, whatever
+// the flags say, and for one thread.
+bool library_tiny(void);
+
 // Compiles those programs with $CC and the flags into one library.  NULL, or
 // what failed.
 const char *library_compile(Arena *a, const char *folder, int count,

@@ -53,7 +53,7 @@ static void batch_add(Batch *b, Graph *g, const Setup *s) {
 static bool judge(Batch *b, void *library, int i, bool quiet) {
     Trial *t = b->trial[i];
     // In faithful mode blocks that run together could not be told apart.
-    int threads = b->mode == MODE_FAITHFUL ? 1 : 2;
+    int threads = b->mode == MODE_FAITHFUL || library_tiny() ? 1 : 2;
     const char *why = trial_judge(t, library_plan(b->a, library, b->name[i]),
                                   threads, b->counts);
     if (why == NULL)

@@ -31,7 +31,8 @@ enum {
     SOURCE,
     NUMBERS,
     EMPTY,
-    LIMIT
+    LIMIT,
+    READS
 };
 
 Setup setup_of(uint32_t seed) {
@@ -44,6 +45,7 @@ Setup setup_of(uint32_t seed) {
     uint32_t limit = scatter(seed, LIMIT);
     s.limit = limit % 4 ? INT64_MAX : limit / 4 % 64;
     s.storage = scatter(seed, STORAGE) % 4 ? s.precision : F32;
+    s.reads = scatter(seed, READS) % 8 == 0;
     return s;
 }
 
@@ -65,7 +67,7 @@ static Graph *run_before(Graph *g, const PassOptions *o, uint32_t order) {
     if (order % 2 == 0)
         return g;
     bool typed = g->facts & TYPED;
-    for (order /= 2; order % 8 < 4; order /= 8)
+    for (order = order / 2 | 4u << 27; order % 8 < 4; order /= 8)
         if (typed || order % 4 < 2)
             g = pass_run(g, o, pass_find(name[order % 4]));
     return g;
@@ -77,7 +79,7 @@ static Plan *plan_of(Trial *t, Graph *g, int level) {
     o.storage = t->setup.storage;
     o.level = level;
     o.reuse = t->setup.reuse;
-    o.deep_verify = true;
+    o.deep_verify = t->setup.reads;
     if (level > 0 && t->setup.limit < INT64_MAX)
         o.rewrite_limit = &t->setup.limit;
     Stage *stage = ARENA_NEW(t->a, Stage);

@@ -19,6 +19,7 @@ typedef struct {
     DType precision, storage;
     int level;
     bool reuse;      // of memory
+    bool reads;      // each graph back from its text
     uint32_t before; // which passes run more than once, and in which order
     int64_t limit;   // of rewrites; INT64_MAX: none
 } Setup;

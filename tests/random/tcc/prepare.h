@@ -1,0 +1,18 @@
+// What the Tiny C Compiler lacks, which compiles an emitted program in a few
+// milliseconds: it is included before one.  Programs run on one thread then.
+#ifndef TESTS_RANDOM_TCC_PREPARE_H
+#define TESTS_RANDOM_TCC_PREPARE_H
+
+#include "runtime/rt.h"
+
+#define _Thread_local
+#define _Pragma(text)
+#define __builtin_inff() ((float)1e39)
+#define __ATOMIC_ACQ_REL 4
+#define __atomic_fetch_add(p, n, order) ((*(p) += (n)) - (n))
+
+// The text of the kernels is for CUDA.
+#undef RT_EMBED
+#define RT_EMBED(name, file) static const char name[1], name##_end[1]
+
+#endif
