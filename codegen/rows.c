@@ -179,11 +179,13 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
 static Place output_place(Emit *e, Place p, Type type) {
     Type space = e->group->space;
     if (type.rank != 2 || p.rank == 2 || type.dim[0] != space_rows(space) ||
-        type.dim[1] != space_columns(space))
+        type.dim[1] != space_columns(space) ||
+        type.dim[0] == space.dim[space.rank - 2])
         return place_broadcast(e, p, type);
-    return (Place){.rank = 2,
-                   .dim = {type.dim[0], type.dim[1]},
-                   .index = {"i", p.index[p.rank - 1]}};
+    return (Place){
+        .rank = 2,
+        .dim = {type.dim[0], type.dim[1]},
+        .index = {"i", type.dim[1] == 1 ? "0" : p.index[p.rank - 1]}};
 }
 
 // What is stored for each row, by the first of the gang, and for each element.

@@ -2,7 +2,8 @@
 //
 // A place is worked out before the value at it is, and some values are the same
 // at every place.  Going from the last line to the first, an index that no
-// later line names is left out, and with it what only it asked for.
+// later line names is left out, and with it what only it asked for.  So a line
+// declares one index.
 
 #include "codegen/emit.h"
 

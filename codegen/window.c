@@ -222,8 +222,9 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
     at.dim[2] = pooled.dim[2];
     if (w.disjoint) {
         int i = ++e->num_indices;
-        text_line(&s->before, "const int h%d = %s / %lld, w%d = %s / %lld;", i,
-                  p.index[1], (long long)w.rows, i, p.index[2],
+        text_line(&s->before, "const int h%d = %s / %lld;", i, p.index[1],
+                  (long long)w.rows);
+        text_line(&s->before, "const int w%d = %s / %lld;", i, p.index[2],
                   (long long)w.columns);
         at.index[1] = bounded(e, w, "h", i, at.dim[1]);
         at.index[2] = bounded(e, w, "w", i, at.dim[2]);
@@ -255,8 +256,10 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
               i, i, (long long)w.stride[0], i, (long long)w.stride[0],
               (long long)pooled.dim[1], i, i, (long long)w.stride[1], i,
               (long long)w.stride[1], (long long)pooled.dim[2]);
-    text_line(&inner->before, "const int h%d = a%d / %lld, w%d = b%d / %lld;",
-              i, i, (long long)w.stride[0], i, i, (long long)w.stride[1]);
+    text_line(&inner->before, "const int h%d = a%d / %lld;", i, i,
+              (long long)w.stride[0]);
+    text_line(&inner->before, "const int w%d = b%d / %lld;", i, i,
+              (long long)w.stride[1]);
     at.index[1] = arena_format(e->a, "h%d", i);
     at.index[2] = arena_format(e->a, "w%d", i);
     const char *place =
@@ -270,6 +273,8 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
 // The value of n at p, kept for scopes behind the lane loop of s.
 static const char *keep(Emit *e, Scope *s, NodeId n, Place p,
                         const char *stem) {
+    if (is_uniform(e->g->node[n].type, p))
+        return value_at(e, s, n, p);
     const char *name = value_name(e, stem, n);
     const char *value = value_at(e, s, n, p);
     text_line(&s->before, "%s %s[%s];", held_type(e->g->node[n].type.dtype),

@@ -69,7 +69,8 @@ KERNEL(256) k01_max_pool_grad(
                 for (int q1 = 0; q1 < 3; q1++) {
                     const int a1 = h + 1 - r1, b1 = w + 1 - q1;
                     if (a1 < 0 || a1 % 2 || a1 / 2 >= 3 || b1 < 0 || b1 % 2 || b1 / 2 >= 3) continue;
-                    const int h1 = a1 / 2, w1 = b1 / 2;
+                    const int h1 = a1 / 2;
+                    const int w1 = b1 / 2;
                     float v1[VW];
                     load_f32(v1, p1 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
                     int v3[VW];

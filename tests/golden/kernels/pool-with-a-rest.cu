@@ -16,7 +16,8 @@ KERNEL(256) k00_max_pool_grad(
             const int w = i % 7;
             const int h = i / 7 % 5;
             const int n = i / 35;
-            const int h1 = h / 2, w1 = w / 2;
+            const int h1 = h / 2;
+            const int w1 = w / 2;
             const int place1 = (h - h1 * 2) * 2 + w - w1 * 2;
             float v0[VW];
             load_f32(v0, p0 + (((size_t)n * 2 + (clamp(h1, 2))) * 3 + (clamp(w1, 3))) * 8 + c, VW);
