@@ -1,7 +1,8 @@
 #!/bin/sh
 # What the documents point at is there: links to files and headings, and files
-# that are named in backticks; and the model that README.md shows is the one in
-# models/.
+# that are named in backticks; a table whose last column is called `test` names
+# for each row tests or golden files that are there; and the model that README.md
+# shows is the one in models/.
 set -u
 
 cd "$SINTER_SOURCE" || exit 1
@@ -57,6 +58,28 @@ for document in *.md docs/*.md tests/pytorch/*.md; do
         [ ! -d "${file%%/*}" ] || [ -e "$file" ] ||
             complain "$document: no file $file"
     done <"$work/files"
+
+    awk -F'|' '
+    /^\|/ {
+        if (!inside)
+            named = $(NF - 1) ~ /^ *test *$/
+        else if (named && $0 !~ /^[-|]+$/)
+            print $(NF - 1)
+        inside = 1
+        next
+    }
+    { inside = 0 }' "$document" >"$work/cells"
+    while read -r cell; do
+        echo "$cell" >"$work/cell"
+        between "$work/cell" '`' '`' >"$work/tests"
+        [ -s "$work/tests" ] || complain "$document: a row without a test"
+        while read -r name; do
+            case $name in
+            */*) [ -e "$name" ] ;;
+            *) grep -rqF -e "START_TEST($name)" tests ;;
+            esac || complain "$document: no test $name"
+        done <"$work/tests"
+    done <"$work/cells"
 done
 
 sed -n '/^# lenet.net /,/^```$/p' README.md | sed '$d' >"$work/readme"

@@ -294,6 +294,30 @@ START_TEST(whitened_patches_are_uncorrelated) {
 }
 END_TEST
 
+// Patches of two numbers with X'X / count = diag(4, -1), which only rounding
+// can leave: 1 / sqrt(4 + eps) and 1 / sqrt(0 + eps).
+START_TEST(eigenvalues_below_0_count_as_0) {
+    Loaded l =
+        load_model("image |> normalize(128, 60)\n"
+                   "|> conv(4, [1, 2], bias=false, init=whitening(eps=0.01))\n"
+                   "|> flatten |> linear(2)",
+                   "");
+    ck_assert_str_eq(codes_of(&l), "");
+    const Graph *init = l.program->init;
+    double products[] = {12, 0, 0, -3}, count = 3;
+    double **leaf = ARENA_ARRAY(l.arena, init->count, double *);
+    leaf[graph_find(init, "conv_1.weight.products")] = products;
+    leaf[graph_find(init, "conv_1.weight.patches")] = &count;
+    int64_t numbers;
+    const double *f = assigned(init, values_of(init, l.arena, leaf),
+                               "conv_1.weight", &numbers);
+    ck_assert_int_eq(numbers, 8);
+    ck_assert_double_eq_tol(fabs(f[0]), 1 / sqrt(4 + 1e-2), 1e-6);
+    ck_assert_double_eq_tol(fabs(f[3]), 1 / sqrt(1e-2), 1e-5);
+    arena_free(l.arena);
+}
+END_TEST
+
 START_TEST(nothing_is_collected_unasked) {
     Loaded l = load_model("image |> conv(4, 3) |> flatten |> linear(2)", "");
     ck_assert_ptr_null(l.program->collect);
@@ -312,6 +336,7 @@ Suite *initial_suite(void) {
     tcase_add_test(t, dirac_filters_come_first);
     tcase_add_test(t, dirac_is_added_without_a_trace);
     tcase_add_loop_test(t, whitened_patches_are_uncorrelated, 0, 2);
+    tcase_add_test(t, eigenvalues_below_0_count_as_0);
     tcase_add_test(t, nothing_is_collected_unasked);
     suite_add_tcase(s, t);
     return s;

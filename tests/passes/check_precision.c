@@ -128,10 +128,15 @@ static const char one_param[] =
     ": i32[]\n"
     "%15 = add %8, %14 : i32[]\n"
     "%16 = assign %14, %15 : i32[]\n"
+    "%17 = state {init = 0.0, kind = \"metric\", name = \"metric.count\"} "
+    ": f32[]\n"
+    "%18 = constant {values = [4.0]} : f32[]\n"
+    "%19 = add %17, %18 : f32[]\n"
+    "%20 = assign %17, %19 : f32[]\n"
     "}\n";
 
 typedef struct {
-    double w, momentum, mean, scale;
+    double w, momentum, mean, scale, counted;
     int good_steps, step, updates;
 } After;
 
@@ -154,6 +159,7 @@ static After step_once(double x, double scale, double good_steps) {
         .momentum = *value_named(g, value, "w.momentum"),
         .mean = *value_named(g, value, "mean"),
         .scale = *value_named(g, value, "run.loss_scale"),
+        .counted = *value_named(g, value, "metric.count"),
         .good_steps = (int)*value_named(g, value, "run.good_steps"),
         .step = (int)*value_named(g, value, "run.step"),
         .updates = (int)*value_named(g, value, "run.updates"),
@@ -181,6 +187,7 @@ START_TEST(overflow_skips_the_step_and_halves_the_scale) {
     ck_assert_double_eq(after.momentum, 2);
     ck_assert_double_eq(after.mean, 5);
     ck_assert_double_eq(after.scale, 32768);
+    ck_assert_double_eq(after.counted, 4);
     ck_assert_int_eq(after.good_steps, 0);
     ck_assert_int_eq(after.step, 8);
     ck_assert_int_eq(after.updates, 4);

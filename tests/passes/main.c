@@ -10,6 +10,7 @@ int main(void) {
     srunner_add_suite(r, gradcheck_suite());
     srunner_add_suite(r, optimizer_suite());
     srunner_add_suite(r, numbers_suite());
+    srunner_add_suite(r, conventions_suite());
     srunner_add_suite(r, expand_suite());
     srunner_add_suite(r, precision_suite());
     srunner_add_suite(r, layout_suite());

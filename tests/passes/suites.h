@@ -8,6 +8,7 @@ Suite *autodiff_suite(void);
 Suite *early_suite(void);
 Suite *evaluation_suite(void);
 Suite *compile_suite(void);
+Suite *conventions_suite(void);
 Suite *cost_suite(void);
 Suite *expand_suite(void);
 Suite *fuse_suite(void);
