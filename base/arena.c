@@ -19,6 +19,9 @@ typedef struct Block {
 struct Arena {
     Block *block;
     size_t used;
+    Arena *inner;         // the newest of those within it
+    Arena *outer;         // which it is within, or NULL
+    Arena *older, *newer; // those beside it
 };
 
 enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 8 << 20 };
@@ -32,6 +35,16 @@ Arena *arena_new(void) {
     Arena *a = calloc(1, sizeof *a);
     if (a == NULL)
         out_of_memory();
+    return a;
+}
+
+Arena *arena_within(Arena *outer) {
+    Arena *a = arena_new();
+    a->outer = outer;
+    a->older = outer->inner;
+    if (a->older != NULL)
+        a->older->newer = a;
+    outer->inner = a;
     return a;
 }
 
@@ -95,9 +108,21 @@ size_t arena_used(const Arena *a) {
     return a->used;
 }
 
+static void leave(Arena *a) {
+    if (a->older != NULL)
+        a->older->newer = a->newer;
+    if (a->newer != NULL)
+        a->newer->older = a->older;
+    else if (a->outer != NULL)
+        a->outer->inner = a->older;
+}
+
 void arena_free(Arena *a) {
     if (a == NULL)
         return;
+    while (a->inner != NULL)
+        arena_free(a->inner);
+    leave(a);
     for (Block *b = a->block, *next; b != NULL; b = next) {
         next = b->next;
         free(b);

@@ -12,6 +12,9 @@ typedef struct Arena Arena;
 // A new, empty arena.  Out of memory ends the program: see arena_alloc.
 Arena *arena_new(void);
 
+// One that is released with arena a, or earlier.
+Arena *arena_within(Arena *a);
+
 // bytes of zeroed memory, aligned for any type.  Never NULL: when the system
 // has no memory left, says so on stderr and exits with EXIT_MEMORY.
 void *arena_alloc(Arena *a, size_t bytes);

@@ -149,9 +149,9 @@ static double divide(double a, double b, DType d) {
     return b == 0 ? 0 : trunc(a / b);
 }
 
-static double draw(const Eval *e, double seed, double epoch, double index) {
+static double draw(const Node *n, double seed, double epoch, double index) {
     return random_uniform((uint32_t)(int64_t)seed,
-                          (uint32_t)node_int(e->n, ATTR_stream, 0),
+                          (uint32_t)node_int(n, ATTR_stream, 0),
                           (uint32_t)(int64_t)epoch, (uint32_t)(int64_t)index);
 }
 
@@ -159,9 +159,9 @@ static double convert(DType to, double v) {
     return dtype_float(to) ? v : dtype_round(to, v);
 }
 
-static double scalar(const Eval *e, double a, double b, double c) {
-    DType d = e->n->type.dtype;
-    switch (e->n->op) {
+double scalar_eval(const Node *n, double a, double b, double c) {
+    DType d = n->type.dtype;
+    switch (n->op) {
     case OP_neg:
         return -a;
     case OP_abs:
@@ -225,7 +225,7 @@ static double scalar(const Eval *e, double a, double b, double c) {
     case OP_variance: // here no library takes the place of a var
         return a;
     case OP_uniform:
-        return draw(e, a, b, c);
+        return draw(n, a, b, c);
     default:
         return NAN;
     }
@@ -237,7 +237,7 @@ static void eval_pointwise(const Eval *e) {
         double x[3] = {0};
         for (int k = 0; k < e->n->num_args; k++)
             x[k] = arg(e, k)[place(t, i, arg_type(e, k))];
-        e->out[i] = scalar(e, x[0], x[1], x[2]);
+        e->out[i] = scalar_eval(e->n, x[0], x[1], x[2]);
     }
 }
 

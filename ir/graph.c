@@ -19,8 +19,13 @@ static _Noreturn void die(const char *what, const char *why) {
 
 Graph *graph_new(Arena *a, const char *name) {
     Graph *g = ARENA_NEW(a, Graph);
-    *g = (Graph){.arena = a, .name = name, .act = F32};
+    *g = (Graph){.arena = a, .own = arena_within(a), .name = name, .act = F32};
     return g;
+}
+
+void graph_free(Graph *g) {
+    arena_free(g->own);
+    *g = (Graph){.arena = g->arena, .name = g->name};
 }
 
 // ---- attributes ----
@@ -126,24 +131,35 @@ static Attr attr_copy(Arena *a, Attr attr) {
 
 static const uint32_t HASH_START = UINT32_C(2166136261);
 
+static uint32_t hash_word(uint32_t hash, uint64_t word) {
+    uint64_t product = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return (uint32_t)(product >> 32) ^ (uint32_t)product;
+}
+
 static uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t size) {
     const unsigned char *byte = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ byte[i]) * UINT32_C(16777619);
-    return hash;
+    uint64_t word = size;
+    hash = hash_word(hash, word);
+    for (; size >= sizeof word; size -= sizeof word, byte += sizeof word) {
+        memcpy(&word, byte, sizeof word);
+        hash = hash_word(hash, word);
+    }
+    word = 0;
+    memcpy(&word, byte, size);
+    return hash_word(hash, word);
 }
 
 static uint32_t node_hash(const Node *n) {
-    uint32_t hash = HASH_START;
-    hash = hash_bytes(hash, &n->op, sizeof n->op);
-    hash = hash_bytes(hash, n->arg, (size_t)n->num_args * sizeof(NodeId));
+    uint32_t hash = hash_word(HASH_START, n->op);
+    for (int i = 0; i < n->num_args; i++)
+        hash = hash_word(hash, n->arg[i]);
     for (int i = 0; i < n->num_attrs; i++) {
         size_t size;
         const void *bytes = attr_bytes(&n->attr[i], &size);
-        hash = hash_bytes(hash, &n->attr[i].key, sizeof n->attr[i].key);
+        hash = hash_word(hash, n->attr[i].key);
         hash = hash_bytes(hash, bytes, size);
     }
-    return hash ^ hash >> 15;
+    return hash;
 }
 
 // Leaves are the same in every precision.
@@ -152,14 +168,14 @@ static bool same_precision(const Node *a, const Node *b) {
 }
 
 static bool node_equal(const Node *a, const Node *b) {
-    if (a->op != b->op || a->group != b->group || a->num_args != b->num_args ||
-        a->num_attrs != b->num_attrs || !type_equal(a->type, b->type) ||
-        !same_precision(a, b))
+    if (a->hash != b->hash || a->op != b->op || a->group != b->group ||
+        a->num_args != b->num_args || a->num_attrs != b->num_attrs ||
+        !type_equal(a->type, b->type) || !same_precision(a, b))
         return false;
     for (int i = 0; i < a->num_args; i++)
         if (a->arg[i] != b->arg[i])
             return false;
-    for (int i = 0; i < a->num_attrs; i++)
+    for (int i = 0; i < a->num_attrs && a->attr != b->attr; i++)
         if (!attr_equal(&a->attr[i], &b->attr[i]))
             return false;
     return true;
@@ -180,7 +196,7 @@ static bool mergeable(const Node *n) {
 
 static void hash_insert(Graph *g, NodeId id) {
     uint32_t mask = g->num_buckets - 1;
-    uint32_t slot = node_hash(&g->node[id]) & mask;
+    uint32_t slot = g->node[id].hash & mask;
     while (g->bucket[slot] != NO_NODE)
         slot = (slot + 1) & mask;
     g->bucket[slot] = id;
@@ -195,7 +211,7 @@ static NodeId *ids_new(Arena *a, uint32_t count) {
 
 static void hash_resize(Graph *g, uint32_t size) {
     g->num_buckets = size;
-    g->bucket = ids_new(g->arena, size);
+    g->bucket = ids_new(g->own, size);
     for (NodeId id = 0; id < g->count; id++)
         if (mergeable(&g->node[id]))
             hash_insert(g, id);
@@ -205,7 +221,7 @@ static NodeId hash_find(const Graph *g, const Node *n) {
     if (g->num_buckets == 0 || !mergeable(n))
         return NO_NODE;
     uint32_t mask = g->num_buckets - 1;
-    uint32_t slot = node_hash(n) & mask;
+    uint32_t slot = n->hash & mask;
     while (g->bucket[slot] != NO_NODE) {
         if (node_equal(&g->node[g->bucket[slot]], n))
             return g->bucket[slot];
@@ -230,7 +246,7 @@ static void names_resize(Graph *g, uint32_t size) {
     const NodeId *old = g->named;
     uint32_t old_size = g->named_size;
     g->named_size = size;
-    g->named = ids_new(g->arena, size);
+    g->named = ids_new(g->own, size);
     for (uint32_t i = 0; i < old_size; i++)
         if (old[i] != NO_NODE)
             *name_slot(g, node_text(&g->node[old[i]], ATTR_name)) = old[i];
@@ -250,7 +266,7 @@ static void name_insert(Graph *g, NodeId id) {
 // ---- adding ----
 
 static void nodes_resize(Graph *g, NodeId capacity) {
-    Node *node = ARENA_ARRAY(g->arena, capacity, Node);
+    Node *node = ARENA_ARRAY(g->own, capacity, Node);
     if (g->count)
         memcpy(node, g->node, g->count * sizeof *node);
     g->node = node;
@@ -276,15 +292,19 @@ static void make_room(Graph *g) {
     nodes_resize(g, g->capacity ? 2 * g->capacity : 64);
 }
 
-NodeId graph_append(Graph *g, Node n) {
-    NodeId *arg = ARENA_ARRAY(g->arena, n.num_args ? n.num_args : 1, NodeId);
-    Attr *attr = ARENA_ARRAY(g->arena, n.num_attrs ? n.num_attrs : 1, Attr);
+static const Attr *attrs_copy(Arena *a, const Node *n) {
+    Attr *attr = ARENA_ARRAY(a, n->num_attrs, Attr);
+    for (int i = 0; i < n->num_attrs; i++)
+        attr[i] = attr_copy(a, n->attr[i]);
+    return attr;
+}
+
+// The attributes are in the arena already.
+static NodeId append(Graph *g, Node n) {
+    NodeId *arg = ARENA_ARRAY(g->own, n.num_args, NodeId);
     for (int i = 0; i < n.num_args; i++)
         arg[i] = n.arg[i];
-    for (int i = 0; i < n.num_attrs; i++)
-        attr[i] = attr_copy(g->arena, n.attr[i]);
     n.arg = arg;
-    n.attr = attr;
     make_room(g);
     NodeId id = g->count++;
     g->node[id] = n;
@@ -294,6 +314,12 @@ NodeId graph_append(Graph *g, Node n) {
         hash_insert(g, id);
     name_insert(g, id);
     return id;
+}
+
+NodeId graph_append(Graph *g, Node n) {
+    n.attr = attrs_copy(g->arena, &n);
+    n.hash = node_hash(&n);
+    return append(g, n);
 }
 
 // ---- graphs like others ----
@@ -342,13 +368,10 @@ static void sort_attrs(Attr *sorted, const Node *n) {
     }
 }
 
-NodeId graph_add(Graph *g, Node n) {
-    Attr sorted[NUM_ATTRS];
+// Adds a node whose attributes are in order, and in the arena if they are to be
+// shared.
+static NodeId add(Graph *g, Node n, bool shared) {
     NodeId swapped[2];
-    if (n.num_attrs > NUM_ATTRS)
-        die(op_info[n.op].name, "too many attributes");
-    sort_attrs(sorted, &n);
-    n.attr = sorted;
     if (op_info[n.op].facts & COMMUTES && n.num_args == 2 &&
         n.arg[0] > n.arg[1]) {
         swapped[0] = n.arg[1];
@@ -359,11 +382,27 @@ NodeId graph_add(Graph *g, Node n) {
     if (why)
         die(op_info[n.op].name, why);
     n.from = g->at;
+    n.hash = node_hash(&n);
     NodeId found = hash_find(g, &n);
     if (found != NO_NODE)
         return found;
     n.offset = -1;
-    return graph_append(g, n);
+    if (!shared)
+        n.attr = attrs_copy(g->arena, &n);
+    return append(g, n);
+}
+
+NodeId graph_add(Graph *g, Node n) {
+    Attr sorted[NUM_ATTRS];
+    if (n.num_attrs > NUM_ATTRS)
+        die(op_info[n.op].name, "too many attributes");
+    sort_attrs(sorted, &n);
+    n.attr = sorted;
+    return add(g, n, false);
+}
+
+NodeId graph_move(Graph *g, Node n) {
+    return add(g, n, true);
 }
 
 NodeId graph_copy(Graph *g, const Graph *old, NodeId id, const NodeId *now) {
@@ -371,13 +410,13 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId id, const NodeId *now) {
     NodeId few[8];
     NodeId *arg = few;
     if (n.num_args > (int)(sizeof few / sizeof few[0]))
-        arg = ARENA_ARRAY(g->arena, n.num_args, NodeId);
+        arg = ARENA_ARRAY(g->own, n.num_args, NodeId);
     for (int i = 0; i < n.num_args; i++)
         arg[i] = now[n.arg[i]];
     n.arg = arg;
     Origin at = g->at;
     g->at = n.from;
-    NodeId copy = graph_add(g, n);
+    NodeId copy = add(g, n, g->arena == old->arena);
     g->at = at;
     g->node[copy].offset = n.offset;
     return copy;

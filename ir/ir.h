@@ -153,6 +153,7 @@ extern const struct ReasonInfo {
 
 struct Node {
     Op op;
+    uint32_t hash; // of what the node is, for graph_add
     Type type;
     int num_args, num_attrs;
     const NodeId *arg;
@@ -177,7 +178,8 @@ enum {
 typedef void GraphFull(const Graph *g);
 
 struct Graph {
-    Arena *arena;
+    Arena *arena;     // of attributes, which graphs share
+    Arena *own;       // of all else, released with the graph
     const char *name; // train, eval, init
     unsigned facts;
     DType act; // what ACT stands for: F32, F16 or BF16
@@ -203,6 +205,10 @@ Graph *graph_new(Arena *a, const char *name);
 // Operands and attributes are copied.  A shape error here is our mistake: check
 // with type_infer first where the user's text decides.
 NodeId graph_add(Graph *g, Node n);
+
+// As graph_add for a node of another graph in the same arena: its attributes
+// are shared, not copied.
+NodeId graph_move(Graph *g, Node n);
 
 // As graph_add for operations without attributes.
 NodeId graph_op1(Graph *g, Op op, NodeId a);
@@ -246,6 +252,10 @@ uint32_t *graph_uses(const Graph *g, Arena *a);
 // An empty graph with g's name, facts and act, in the same arena: what a pass
 // rebuilds into.
 Graph *graph_like(const Graph *g);
+
+// Gives back the memory of a graph's nodes, which is otherwise released with
+// its arena.
+void graph_free(Graph *g);
 
 // The same nodes again; no two of g's may be equal.
 Graph *graph_clone(const Graph *g);
@@ -298,6 +308,10 @@ const char *graph_verify(const Graph *g, Arena *a);
 // leaf itself may be NULL.  The result holds every node's elements.  With round
 // set, results are rounded to their element type, else kept in double.
 double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round);
+
+// An element of pointwise node n from one of each operand; those that it lacks
+// count for nothing.
+double scalar_eval(const Node *n, double a, double b, double c);
 
 // One number in 0 .. 1, in steps of 2^-24: Philox4x32-10 (Salmon et al.,
 // "Parallel Random Numbers: As Easy as 1, 2, 3", SC11) with key (seed, stream)

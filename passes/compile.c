@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Runs the passes that come after the one named `after`, up to `last`.
+// Runs the passes that come after the one named `after`, up to `last`, on a
+// graph that an earlier pass has left.
 static Graph *passes_between(Graph *g, const PassOptions *o, const char *after,
                              const char *last) {
     const Pass *p = pass_find(after) + 1;
     for (; p->name != NULL; p++) {
         if (!p->training)
-            g = pass_run(g, o, p);
+            g = pass_follow(g, o, p, NULL);
         if (strcmp(p->name, last) == 0)
             break;
     }
@@ -68,7 +69,7 @@ static void recompute_steps(Graph **graph, int count, const PassOptions *o) {
             graph[i]->node[n].offset = -1;
     for (int i = 0; i < count; i++) {
         graph[i]->arena_bytes = states;
-        graph[i] = pass_run(graph[i], o, pass_find("recompute"));
+        graph[i] = pass_follow(graph[i], o, pass_find("recompute"), NULL);
     }
 }
 

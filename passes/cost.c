@@ -45,7 +45,7 @@ bool *graph_batched(const Graph *g, Arena *a) {
     return is;
 }
 
-static int64_t live_bound(const Graph *g, bool states) {
+int64_t graph_bound(const Graph *g, bool states) {
     Arena *a = arena_new();
     int count;
     int64_t beside;
@@ -59,7 +59,7 @@ static int64_t live_bound(const Graph *g, bool states) {
 int64_t plan_bound(const Plan *plan) {
     int64_t most = 0;
     for (int i = 0; i < plan->num_steps; i++) {
-        int64_t bytes = live_bound(plan->step[i].graph, false);
+        int64_t bytes = graph_bound(plan->step[i].graph, false);
         most = bytes > most ? bytes : most;
     }
     return plan->state_bytes + most;
@@ -78,7 +78,6 @@ Cost graph_cost(const Graph *g) {
     }
     for (NodeId n = 0; n < g->count; n++)
         cost.flops += node_flops(g, n);
-    cost.bound = live_bound(g, true);
     arena_free(a);
     return cost;
 }

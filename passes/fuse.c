@@ -534,6 +534,13 @@ static bool *find_in_rows(const Graph *g, Arena *scratch) {
 
 // ---- the pass ----
 
+static int64_t *find_elements(const Graph *g, Arena *scratch) {
+    int64_t *elements = ARENA_ARRAY(scratch, g->count, int64_t);
+    for (NodeId n = 0; n < g->count; n++)
+        elements[n] = type_count(g->node[n].type);
+    return elements;
+}
+
 // What is needed in memory before the update is not made there.
 static void leave_update(Fuse *f) {
     for (NodeId n; (n = find_left(f)) != NO_NODE;) {
@@ -605,6 +612,8 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .cluster = ARENA_ARRAY(scratch, g->count, int),
               .again = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
+    f.elements = find_elements(g, scratch);
+    f.fits = find_fits(&f);
     f.scattered = find_scattered(&f);
     f.joined = find_joined(&f);
     f.late = find_late(&f);

@@ -35,6 +35,8 @@ typedef struct {
     bool *called; // is read by a library, a check or as an output
     Reason *why;  // ... although a kernel that uses it could compute it
     bool *apart;  // shares no kernel
+    const int64_t *elements; // of each node
+    const bool *fits;        // see fits_update
     const bool *batched;
     const bool *in_rows; // is reduced along rows, or added to what is
     bool *narrow;        // is stored as ACT although it is f32, see fuse_cost.c
@@ -79,13 +81,13 @@ static inline bool is_inline(const Fuse *f, NodeId n) {
 }
 
 static inline int64_t count_of(const Fuse *f, NodeId n) {
-    return type_count(at(f, n)->type);
+    return f->elements[n];
 }
 
 // At most a value for each column: little beside what has rows too.
 static inline bool is_small(const Fuse *f, NodeId n) {
-    Type t = at(f, n)->type;
-    return t.rank == 0 || type_count(t) == t.dim[t.rank - 1];
+    const Type *t = &at(f, n)->type;
+    return t->rank == 0 || count_of(f, n) == t->dim[t->rank - 1];
 }
 
 // A view of something in memory is that memory; of anything else it is
@@ -135,9 +137,13 @@ bool *find_joined(const Fuse *f);
 // kernel, or NO_NODE.
 NodeId find_left(const Fuse *f);
 
-// Whether n is computed element by element over its own shape, as what is
-// assigned or stacked.
-bool fits_update(const Fuse *f, NodeId n);
+// Whether each node is computed element by element over its own shape, as what
+// is assigned or stacked.
+bool *find_fits(const Fuse *f);
+
+static inline bool fits_update(const Fuse *f, NodeId n) {
+    return f->fits[n];
+}
 
 // ---- fuse_place.c ----
 

@@ -149,7 +149,7 @@ static NodeId place_node(const Fuse *f, Rebuild *r, NodeId n, int k,
     d.group = group;
     d.why = f->cluster[n] == k && !f->narrow[n] ? f->why[n] : REASON_none;
     r->g->at = d.from;
-    return graph_add(r->g, d);
+    return graph_move(r->g, d);
 }
 
 // The views of a root follow its group, so that later groups find them.

@@ -23,7 +23,7 @@ static bool is_piece(const Fuse *f, NodeId n) {
            count_of(f, n) > 1;
 }
 
-bool fits_update(const Fuse *f, NodeId n) {
+static bool is_in_place(const Fuse *f, NodeId n) {
     if (is_piece(f, n))
         return true;
     if (!(facts(f, n) & (POINTWISE | VIEW)))
@@ -34,6 +34,13 @@ bool fits_update(const Fuse *f, NodeId n) {
             return false;
     }
     return true;
+}
+
+bool *find_fits(const Fuse *f) {
+    bool *fits = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = 0; n < f->old->count; n++)
+        fits[n] = is_in_place(f, n);
+    return fits;
 }
 
 static bool is_candidate(const Fuse *f, NodeId n) {

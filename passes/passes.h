@@ -57,14 +57,19 @@ bool rewrite_next(Graph *g, const PassOptions *o);
 // Runs one pass and verifies.
 Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);
 
+// The same, and gives back the memory of g where the pass leaves another graph
+// and g is not the one to be kept.
+Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
+                   const Graph *keep);
+
 // ---- early.c: exact rewrites of layers ----
 PassFunction pass_early;
 
 // ---- evaluation.c: what is the same for all batches of an evaluation ----
 PassFunction pass_fold, pass_prepare;
 
-// The graph that computes the states which pass_prepare leaves, before the first
-// batch: NULL when there are none.  g is what pass_prepare is given.
+// The graph that computes the states which pass_prepare leaves, before the
+// first batch: NULL when there are none.  g is what pass_prepare is given.
 Graph *prepare_graph(Graph *g);
 
 // ---- autodiff.c: append the backward graph ----
@@ -127,16 +132,20 @@ Plan *program_plan(const Program *p, const PassOptions *o);
 
 // ---- cost.c: what the plan costs ----
 typedef struct {
-    int launches;         // kernels and library calls in a step
-    int64_t flops;        // of the whole step: 2 for each multiply-add
-    int64_t bytes;        // global memory read and written, weights included
-    int64_t batch_bytes;  // ... by tensors that have the batch dimension
-    int64_t arena, bound; // bytes: planned, and the largest sum live at once
+    int launches;        // kernels and library calls in a step
+    int64_t flops;       // of the whole step: 2 for each multiply-add
+    int64_t bytes;       // global memory read and written, weights included
+    int64_t batch_bytes; // ... by tensors that have the batch dimension
+    int64_t arena;       // bytes that are planned
 } Cost;
 
 // What rides on library calls is launched and counted all the same: ir/ride.h
 // says what a device saves that takes them.
 Cost graph_cost(const Graph *g);
+
+// The largest sum of bytes that live at once: of inputs, of what a step makes
+// and, where asked for, of its states.
+int64_t graph_bound(const Graph *g, bool states);
 
 // The least arena that a plan of these launches in this order can have: all
 // states of the program, and what lives at once in any of its steps.

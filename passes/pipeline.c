@@ -138,11 +138,20 @@ Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass) {
     return out;
 }
 
+Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
+                   const Graph *keep) {
+    Graph *out = pass_run(g, o, pass);
+    if (out != g && g != keep)
+        graph_free(g);
+    return out;
+}
+
 Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
                   PassHook *hook, void *context) {
+    const Graph *given = g;
     for (const Pass *p = standard_passes; p->name != NULL; p++) {
         if (!is_done(g, p) && (!p->training || has_training(g))) {
-            g = pass_run(g, o, p);
+            g = pass_follow(g, o, p, given);
             if (hook != NULL)
                 hook(context, p, g);
         }

@@ -99,27 +99,27 @@ static NodeId place_contraction(Precision *p, Node n) {
     NodeId arg[] = {graph_cast(p->g, p->now[n.arg[0]], ACT),
                     graph_cast(p->g, p->now[n.arg[1]], ACT)};
     n.arg = arg;
-    return graph_add(p->g, n);
+    return graph_move(p->g, n);
 }
 
 static NodeId place_stack(Precision *p, Node n, bool narrow) {
-    NodeId *arg = ARENA_ARRAY(p->g->arena, (size_t)n.num_args + 1, NodeId);
+    NodeId *arg = ARENA_ARRAY(p->g->own, (size_t)n.num_args + 1, NodeId);
     for (int i = 0; i < n.num_args; i++)
         arg[i] = graph_cast(p->g, p->now[n.arg[i]], narrow ? ACT : F32);
     n.arg = arg;
-    return graph_add(p->g, n);
+    return graph_move(p->g, n);
 }
 
 // What is wanted in f32 reads f32.
 static NodeId place_full(Precision *p, Node n) {
-    NodeId *arg = ARENA_ARRAY(p->g->arena, (size_t)n.num_args + 1, NodeId);
+    NodeId *arg = ARENA_ARRAY(p->g->own, (size_t)n.num_args + 1, NodeId);
     for (int i = 0; i < n.num_args; i++) {
         arg[i] = p->now[n.arg[i]];
         if (p->g->node[arg[i]].type.dtype == ACT)
             arg[i] = graph_cast(p->g, arg[i], F32);
     }
     n.arg = arg;
-    return graph_add(p->g, n);
+    return graph_move(p->g, n);
 }
 
 // Effects keep the type that others see, and factors of a matrix are f32.
@@ -147,7 +147,7 @@ static NodeId place_kept(Precision *p, Node n) {
     if (keeps_finite(p, &n))
         arg[1] = choose(p, graph_op1(p->g, OP_finite, arg[1]), arg[1], arg[0]);
     n.arg = arg;
-    return graph_add(p->g, n);
+    return graph_move(p->g, n);
 }
 
 static NodeId place_scale(Precision *p) {

@@ -21,7 +21,7 @@ static NodeId copy(Rebuild *r, NodeId n, const NodeId *arg, int group,
     d.group = group;
     r->g->at = d.from;
     r->g->at.backward |= again;
-    return graph_add(r->g, d);
+    return graph_move(r->g, d);
 }
 
 // What old node n, which is in memory, is for a launch after the split.  Views

@@ -196,7 +196,7 @@ static Graph *reorder(const Schedule *s, const int *order, Arena *scratch) {
         d.arg = arg;
         d.group = s->owner[sorted[i]] >= 0 ? turn[sorted[i]] - 1 : -1;
         g->at = d.from;
-        now[sorted[i]] = graph_add(g, d);
+        now[sorted[i]] = graph_move(g, d);
     }
     return g;
 }

@@ -383,10 +383,25 @@ static NodeId number_all(Simplify *s, Type type, int64_t count,
                                   .group = -1});
 }
 
+// One number, if all operands are.
+static NodeId fold_known(Simplify *s, const Node *n, Type type) {
+    double value[3] = {0};
+    for (int i = 0; i < n->num_args; i++)
+        if (!known(s, n->arg[i], &value[i]))
+            return NO_NODE;
+    Node m = *n;
+    m.type = type;
+    return graph_constant(s->g, type,
+                          scalar_eval(&m, value[0], value[1], value[2]));
+}
+
 // Constants keep the digits of a double until they are printed.
 static NodeId fold(Simplify *s, const Node *n, Type type) {
     if (!can_fold(s, n, type))
         return NO_NODE;
+    NodeId one = fold_known(s, n, type);
+    if (one != NO_NODE)
+        return one;
     Graph *small = graph_new(s->scratch, "fold");
     small->act = s->g->act;
     NodeId arg[3];
@@ -445,14 +460,20 @@ static NodeId apply(Simplify *s, const Node *n, Type type) {
     return found;
 }
 
+// What is simpler than n, or NO_NODE.
+static NodeId simpler(Simplify *s, const Node *n) {
+    Type type = n->type;
+    type_infer(s->g, n, &type);
+    NodeId found = apply(s, n, type);
+    if (found == NO_NODE || !rewrite_next(s->g, s->options))
+        return NO_NODE;
+    return found;
+}
+
 // Adds n, or what is simpler.
 static NodeId place(Simplify *s, Node n) {
-    Type type = n.type;
-    type_infer(s->g, &n, &type);
-    NodeId found = apply(s, &n, type);
-    if (found == NO_NODE || !rewrite_next(s->g, s->options))
-        return graph_add(s->g, n);
-    return found;
+    NodeId found = simpler(s, &n);
+    return found != NO_NODE ? found : graph_add(s->g, n);
 }
 
 static Node mapped(const Node *n, const NodeId *now, Arena *scratch) {
@@ -469,7 +490,9 @@ Graph *pass_simplify(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         s.g->at = g->node[n].from;
-        now[n] = place(&s, mapped(&g->node[n], now, scratch));
+        Node copy = mapped(&g->node[n], now, scratch);
+        NodeId found = simpler(&s, &copy);
+        now[n] = found != NO_NODE ? found : graph_move(s.g, copy);
     }
     return s.g;
 }

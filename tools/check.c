@@ -148,6 +148,7 @@ static void flops_print(Text *t, const char *what, int64_t flops,
 typedef struct {
     const Device *device;
     Saving saving;
+    int64_t bound; // bytes: the least arena
 } Judged;
 
 static double kibibytes(int64_t bytes, const Program *p) {
@@ -210,7 +211,7 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
              kibibytes(c->batch_bytes, p));
     library_print(t, p, c, j);
     bytes_print(t, "arena", plan->arena_bytes);
-    bytes_print(t, "largest live sum", c->bound);
+    bytes_print(t, "largest live sum", j->bound);
 }
 
 // Steps beside training and evaluation, or several of them.
@@ -288,7 +289,7 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"flops_forward_per_sample\": %" PRId64, l->flops);
     text_add(t, ", \"flops_step\": %" PRId64, c->flops);
     text_add(t, ", \"arena_bytes\": %" PRId64, plan->arena_bytes);
-    text_add(t, ", \"bound_bytes\": %" PRId64, c->bound);
+    text_add(t, ", \"bound_bytes\": %" PRId64, j->bound);
     text_add(t, ", \"launches\": %d", c->launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
              c->batch_bytes / p->recipe.batch);
@@ -314,9 +315,8 @@ static int model_check(Arena *a, const Arguments *arguments) {
     if (!arguments->max_batch && !plan_fits(a, arguments, p, plan))
         return EXIT_MEMORY;
     Cost c = graph_cost(plan_graph(plan, "train"));
-    c.bound = plan_bound(plan);
     Rides rides = graph_rides(plan_graph(plan, "train"), a);
-    Judged j = {&device, rides_saving(&rides, device.sm)};
+    Judged j = {&device, rides_saving(&rides, device.sm), plan_bound(plan)};
     Batches b = batches_of(arguments, p, &device);
     Text t = text_new(a);
     if (arguments->json) {

@@ -71,12 +71,30 @@ START_TEST(size_too_large) {
 }
 END_TEST
 
+// Sanitizers see what is released twice or never.
+START_TEST(inner_arenas_go_with_the_outer_one_or_before) {
+    Arena *outer = arena_new();
+    Arena *inner[4];
+    for (int i = 0; i < 4; i++)
+        inner[i] = arena_within(outer);
+    char *text = arena_format(arena_within(inner[1]), "%d", 7);
+    arena_free(inner[2]); // between two others
+    arena_free(inner[3]); // the newest
+    ck_assert_str_eq(text, "7");
+    arena_free(inner[0]); // the oldest
+    inner[0] = arena_within(outer);
+    memset(arena_alloc(inner[0], 64), 1, 64);
+    arena_free(outer);
+}
+END_TEST
+
 Suite *arena_suite(void) {
     Suite *s = suite_create("arena");
     TCase *t = tcase_create("arena");
     tcase_add_test(t, memory_is_apart);
     tcase_add_test(t, used_counts);
     tcase_add_test(t, strings_are_copies);
+    tcase_add_test(t, inner_arenas_go_with_the_outer_one_or_before);
     tcase_add_exit_test(t, product_too_large, EXIT_MEMORY);
     tcase_add_exit_test(t, size_too_large, EXIT_MEMORY);
     suite_add_tcase(s, t);
