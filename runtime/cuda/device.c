@@ -1,14 +1,343 @@
-// CUDA device: this build has none.
+// CUDA device: one GPU, one stream, one allocation for the arena and what the
+// libraries work in.  Steps are put on the stream and not waited for.
 
-#include "runtime/runtime.h"
+#include "runtime/cuda/calls.h"
+#include "runtime/cuda/kernels.h"
+#include "runtime/cuda/replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ARGUMENTS = 64, RECENT = 4, ALIGNMENT = 256 };
+
+typedef struct {
+    RtDevice device;
+    const RtPlan *plan;
+    RtDriver cu;
+    RtGpu gpu;
+    RtKernels kernels;
+    RtCalls calls;
+    RtStaging staging;
+    CUstream stream;
+    CUdeviceptr arena;
+    RtReplay *replay;           // one for each step
+    int step;                   // that runs, or ran last; -1: none has
+    bool is_captured;           // it is being recorded
+    bool is_marked;             // and its phases are
+    RtPhase phase;              // that now is
+    const char *recent[RECENT]; // launches, the last one before `launches`
+    int64_t launches;
+    char name[16], description[192];
+} Cuda;
+
+static Cuda *cuda_of(RtDevice *d) {
+    return (Cuda *)(void *)d; // device is its first field
+}
+
+// ---- what goes wrong ----
+
+static const char *step_name(RtStepKind kind) {
+    static const char *const name[] = {
+        [RT_COLLECT] = "collect", [RT_INIT] = "init",
+        [RT_DERIVE] = "derive",   [RT_TRAIN] = "train",
+        [RT_GATHER] = "gather",   [RT_AVERAGE] = "average",
+        [RT_PREPARE] = "prepare", [RT_EVAL] = "eval",
+    };
+    return name[kind];
+}
+
+// An error of a launch comes to light at some later call: what was put on the
+// stream before it is told.
+static void tell_where(const Cuda *c) {
+    const RtReplay *r = &c->replay[c->step];
+    fprintf(stderr, "; in run %lld of step %s", (long long)r->runs,
+            step_name(c->plan->step[c->step].kind));
+    int64_t first = c->launches > RECENT ? c->launches - RECENT : 0;
+    for (int64_t i = first; i < c->launches; i++)
+        fprintf(stderr, "%s%s", i == first ? ", which launched " : ", ",
+                c->recent[i % RECENT]);
+}
+
+static void must(const Cuda *c, bool good, const RtError *e) {
+    if (good)
+        return;
+    fprintf(stderr, "error: %s: %s", c->name, e->text);
+    if (c->step >= 0)
+        tell_where(c);
+    fputc('\n', stderr);
+    exit(e->status);
+}
+
+// ---- memory ----
+
+static size_t arena_bytes(const Cuda *c) {
+    size_t bytes;
+    if (__builtin_add_overflow(c->plan->arena_bytes, ALIGNMENT - 1, &bytes))
+        return SIZE_MAX;
+    return bytes / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t needed(RtDevice *d) {
+    const Cuda *c = cuda_of(d);
+    size_t bytes;
+    if (__builtin_add_overflow(arena_bytes(c), rt_calls_workspace(&c->calls),
+                               &bytes))
+        return SIZE_MAX;
+    return bytes;
+}
+
+static size_t available(RtDevice *d) {
+    const Cuda *c = cuda_of(d);
+    size_t left = 0, total = 0;
+    RtError e;
+    must(c,
+         rt_driver_good(&c->cu, c->cu.memory_left(&left, &total), &e,
+                        "find out how much memory is left"),
+         &e);
+    return left;
+}
+
+static bool take_memory(Cuda *c, RtError *e) {
+    const double mib = 1 << 20;
+    size_t bytes = needed(&c->device);
+    CUresult result = c->cu.memory_take(&c->arena, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return rt_fail(e, EXIT_MEMORY,
+                       "there are no %.0f MiB of memory in one piece, of the "
+                       "%.0f MiB that %s has; nvidia-smi shows what else takes "
+                       "it",
+                       (double)bytes / mib, (double)c->gpu.memory / mib,
+                       c->gpu.name);
+    return rt_driver_good(&c->cu, result, e, "take %zu bytes of memory",
+                          bytes) &&
+           rt_driver_good(&c->cu, c->cu.fill(c->arena, 0, bytes, c->stream), e,
+                          "clear the memory");
+}
+
+static void reserve(RtDevice *d) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    must(c, take_memory(c, &e), &e);
+    rt_calls_place(&c->calls, c->arena, c->arena + arena_bytes(c));
+}
+
+static void write_bytes(RtDevice *d, size_t to, const void *from,
+                        size_t bytes) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    must(c, rt_staging_write(&c->staging, c->arena + to, from, bytes, &e), &e);
+}
+
+static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    must(c, rt_staging_read(&c->staging, to, c->arena + from, bytes, &e), &e);
+}
+
+// ---- steps ----
+
+static void mark(Cuda *c, RtPhase phase) {
+    RtError e;
+    c->phase = phase;
+    if (c->is_marked)
+        must(c,
+             rt_marks_add(&c->replay[c->step].marks, phase, c->stream,
+                          c->is_captured, &e),
+             &e);
+}
+
+static void begin_phase(RtDevice *d, RtPhase phase) {
+    mark(cuda_of(d), phase);
+}
+
+static void make_step(void *arg, bool captured, bool marked) {
+    Cuda *c = arg;
+    c->is_captured = captured;
+    c->is_marked = marked;
+    c->launches = 0;
+    mark(c, c->phase);
+    c->plan->step[c->step].run(&c->device);
+    mark(c, c->phase);
+    c->is_captured = c->is_marked = false;
+}
+
+static void run(RtDevice *d, const RtStep *step) {
+    Cuda *c = cuda_of(d);
+    RtMaker maker = {&c->cu, c->stream, make_step, c};
+    RtError e;
+    c->step = (int)(step - c->plan->step);
+    must(c, rt_replay_run(&c->replay[c->step], &maker, &e), &e);
+}
+
+static void note(Cuda *c, const char *launch) {
+    c->recent[c->launches++ % RECENT] = launch;
+}
+
+// A launch in phases waits for all of its blocks, so that there can be no more
+// than there is room for at a time.
+static CUresult launch_kernel(const Cuda *c, int kernel, int grid,
+                              void **argument) {
+    const RtKernel *k = &c->plan->kernel[kernel];
+    const RtEntry *entry = &c->kernels.entry[kernel];
+    unsigned threads = (unsigned)k->threads;
+    if (k->phases <= 1)
+        return c->cu.launch(entry->function, (unsigned)grid, 1, 1, threads, 1,
+                            1, 0, c->stream, argument, NULL);
+    int blocks = grid < entry->resident ? grid : entry->resident;
+    return c->cu.launch_cooperative(entry->function, (unsigned)blocks, 1, 1,
+                                    threads, 1, 1, 0, c->stream, argument);
+}
+
+static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
+    Cuda *c = cuda_of(d);
+    const RtKernel *k = &c->plan->kernel[kernel];
+    CUdeviceptr at[MOST_ARGUMENTS];
+    void *argument[MOST_ARGUMENTS];
+    RtError e;
+    must(c,
+         k->args <= MOST_ARGUMENTS ||
+             rt_fail(&e, EXIT_FAULT, "kernel %s has %d arguments", k->name,
+                     k->args),
+         &e);
+    for (int i = 0; i < k->args; i++) {
+        at[i] = c->arena + arg[i];
+        argument[i] = &at[i];
+    }
+    note(c, k->name);
+    must(c,
+         rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, argument), &e,
+                        "launch kernel %s", k->name),
+         &e);
+}
+
+static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    note(c, "a library call");
+    if (rt_calls_on_host(&c->calls, call))
+        c->replay[c->step].on_host = true;
+    must(c, rt_calls_run(&c->calls, call, a, b, out, &e), &e);
+}
+
+// ---- waiting ----
+
+static void sync_stream(RtDevice *d) {
+    const Cuda *c = cuda_of(d);
+    RtError e;
+    must(c,
+         rt_driver_good(&c->cu, c->cu.stream_sync(c->stream), &e,
+                        "run what it was given"),
+         &e);
+}
+
+static void times(RtDevice *d, double seconds[RT_NUM_PHASES]) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    memset(seconds, 0, RT_NUM_PHASES * sizeof *seconds);
+    sync_stream(d);
+    for (int i = 0; i < c->plan->num_steps; i++) {
+        must(c, rt_marks_read(&c->replay[i].marks, &e), &e);
+        rt_marks_times(&c->replay[i].marks, seconds);
+    }
+}
+
+// ---- opening ----
+
+static const char *describe(RtDevice *d) {
+    return cuda_of(d)->description;
+}
+
+static void write_description(Cuda *c) {
+    const RtGpu *g = &c->gpu;
+    snprintf(c->name, sizeof c->name, "cuda:%d", g->ordinal);
+    snprintf(c->description, sizeof c->description,
+             "%s, %d multiprocessors, %.0f MiB, compute capability %d.%d, "
+             "driver for CUDA %d.%d",
+             g->name, g->processors, (double)g->memory / (1 << 20), g->major,
+             g->minor, g->driver / 1000, g->driver % 1000 / 10);
+}
+
+// Errors do not matter any more: after some of them every call fails.
+static void close_cuda(RtDevice *d) {
+    Cuda *c = cuda_of(d);
+    if (c->gpu.context != NULL) {
+        if (c->stream != NULL)
+            c->cu.stream_sync(c->stream);
+        for (int i = 0; c->replay != NULL && i < c->plan->num_steps; i++)
+            rt_replay_close(&c->replay[i]);
+        rt_calls_close(&c->calls);
+        rt_staging_close(&c->staging);
+        rt_kernels_close(&c->kernels);
+        if (c->arena != 0)
+            c->cu.memory_free(c->arena);
+        if (c->stream != NULL)
+            c->cu.stream_free(c->stream);
+    }
+    rt_gpu_close(&c->gpu);
+    rt_driver_close(&c->cu);
+    free(c->replay);
+    free(c);
+}
+
+static bool open_replays(Cuda *c, RtError *e) {
+    c->replay = calloc((size_t)c->plan->num_steps + 1, sizeof *c->replay);
+    if (c->replay == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (int i = 0; i < c->plan->num_steps; i++) {
+        RtStepKind kind = c->plan->step[i].kind;
+        bool trains =
+            kind == RT_TRAIN || kind == RT_GATHER || kind == RT_AVERAGE;
+        if (!rt_replay_open(&c->replay[i], &c->cu, trains, e))
+            return false;
+    }
+    return true;
+}
+
+static bool open_all(Cuda *c, const RtTrainer *t, int ordinal, RtError *e) {
+    return rt_driver_open(&c->cu, e) &&
+           rt_gpu_open(&c->gpu, &c->cu, ordinal, e) &&
+           rt_kernels_open(&c->kernels, &c->gpu, t, c->plan, &rt_system_files,
+                           e) &&
+           rt_driver_good(
+               &c->cu, c->cu.stream_new(&c->stream, CU_STREAM_NON_BLOCKING, 0),
+               e, "make a stream") &&
+           rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
+           open_replays(c, e) &&
+           rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging,
+                         e);
+}
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
                        RtError *e) {
-    (void)t;
-    (void)plan;
-    (void)ordinal;
-    rt_fail(e, EXIT_DEVICE,
-            "this build of the runtime has no CUDA device yet; --device=host "
-            "trains on the processor");
+    Cuda *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+        return NULL;
+    }
+    c->device = (RtDevice){
+        .name = c->name,
+        .describe = describe,
+        .available = available,
+        .needed = needed,
+        .reserve = reserve,
+        .write = write_bytes,
+        .read = read_bytes,
+        .run = run,
+        .launch = launch,
+        .contract = contract,
+        .phase = begin_phase,
+        .sync = sync_stream,
+        .times = times,
+        .close = close_cuda,
+    };
+    c->plan = plan;
+    c->phase = RT_OTHER;
+    c->step = -1;
+    if (open_all(c, t, ordinal, e)) {
+        write_description(c);
+        return &c->device;
+    }
+    close_cuda(&c->device);
     return NULL;
 }

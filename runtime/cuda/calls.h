@@ -1,0 +1,31 @@
+// Calls: the library calls of a plan on a GPU, each given to what does it.
+//
+// Convolutions are cuDNN's.  Factors of matrices are found on the host, which a
+// step that is recorded cannot do.
+#ifndef RUNTIME_CUDA_CALLS_H
+#define RUNTIME_CUDA_CALLS_H
+
+#include "runtime/cuda/staging.h"
+
+typedef struct {
+    const RtGpu *gpu;
+    const RtPlan *plan;
+    CUstream stream;
+    RtStaging *staging;
+    CUdeviceptr arena, workspace;
+} RtCalls;
+
+// Prepares all calls; what they need of the GPU beside the arena is known then.
+bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
+                   CUstream stream, RtStaging *staging, RtError *e);
+void rt_calls_close(RtCalls *c);
+
+size_t rt_calls_workspace(const RtCalls *c);
+void rt_calls_place(RtCalls *c, CUdeviceptr arena, CUdeviceptr workspace);
+
+// Whether a call works on the host between the launches before and after it.
+bool rt_calls_on_host(const RtCalls *c, int call);
+bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
+                  RtError *e);
+
+#endif

@@ -1,0 +1,89 @@
+// Replay: steps are recorded by capturing a stream.
+
+#include "runtime/cuda/replay.h"
+
+// Runs that one with marks stands for.
+enum { MARK_EVERY = 32 };
+
+bool rt_replay_open(RtReplay *r, const RtDriver *cu, bool is_measured,
+                    RtError *e) {
+    *r = (RtReplay){.is_measured = is_measured};
+    return rt_marks_open(&r->marks, cu, e);
+}
+
+void rt_replay_close(RtReplay *r) {
+    const RtDriver *cu = r->marks.cu;
+    if (r->plain != NULL)
+        cu->graph_made_free(r->plain);
+    if (r->marked != NULL)
+        cu->graph_made_free(r->marked);
+    rt_marks_close(&r->marks);
+    *r = (RtReplay){0};
+}
+
+// Launches of other threads do not disturb the capture, nor does it them.
+static bool record(const RtMaker *maker, bool marked, CUgraphExec *out,
+                   RtError *e) {
+    const RtDriver *cu = maker->cu;
+    CUgraph graph = NULL;
+    if (!rt_driver_good(cu,
+                        cu->capture_begin(maker->stream,
+                                          CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                        e, "begin to record a step"))
+        return false;
+    maker->make(maker->arg, true, marked);
+    bool good = rt_driver_good(cu, cu->capture_end(maker->stream, &graph), e,
+                               "record a step") &&
+                rt_driver_good(cu, cu->graph_instantiate(out, graph, 0), e,
+                               "make a graph of a step") &&
+                rt_driver_good(cu, cu->graph_upload(*out, maker->stream), e,
+                               "take the graph of a step to the GPU");
+    if (graph != NULL)
+        cu->graph_free(graph);
+    return good;
+}
+
+static bool is_graph(const RtReplay *r) {
+    return r->runs > 1 && !r->on_host;
+}
+
+// What the runs so far have measured is not what graphs will take.
+static bool record_both(RtReplay *r, const RtMaker *maker, RtError *e) {
+    if (!record(maker, false, &r->plain, e))
+        return false;
+    if (!r->is_measured)
+        return true;
+    r->marks.pending = false;
+    rt_marks_forget(&r->marks);
+    rt_marks_begin(&r->marks);
+    return record(maker, true, &r->marked, e);
+}
+
+static bool is_due(const RtReplay *r) {
+    return r->is_measured && !r->marks.pending &&
+           (r->marks.reads == 0 || r->unmarked + 1 >= MARK_EVERY);
+}
+
+static bool run(RtReplay *r, const RtMaker *maker, bool marked, RtError *e) {
+    if (is_graph(r))
+        return rt_driver_good(maker->cu,
+                              maker->cu->graph_launch(
+                                  marked ? r->marked : r->plain, maker->stream),
+                              e, "launch the graph of a step");
+    if (marked)
+        rt_marks_begin(&r->marks);
+    maker->make(maker->arg, false, marked);
+    return true;
+}
+
+bool rt_replay_run(RtReplay *r, const RtMaker *maker, RtError *e) {
+    r->runs++;
+    if (!rt_marks_read(&r->marks, e) ||
+        (is_graph(r) && r->plain == NULL && !record_both(r, maker, e)))
+        return false;
+    bool marked = is_due(r);
+    r->marks.runs++;
+    r->unmarked = marked ? 0 : r->unmarked + 1;
+    return run(r, maker, marked, e) &&
+           (!marked || rt_marks_end(&r->marks, maker->stream, e));
+}

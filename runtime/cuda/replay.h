@@ -1,0 +1,34 @@
+// Replay: a step as one CUDA graph.
+//
+// The first run of a step makes its launches one by one, since libraries
+// prepare what they need then.  The second records them, and from then on a
+// run is one launch of the graph.  A step that works on the host between its
+// launches is never recorded.
+#ifndef RUNTIME_CUDA_REPLAY_H
+#define RUNTIME_CUDA_REPLAY_H
+
+#include "runtime/cuda/marks.h"
+
+typedef struct {
+    CUgraphExec plain, marked;
+    RtMarks marks;
+    bool is_measured; // or its phases are never marked
+    int64_t unmarked; // runs since one with marks
+    int64_t runs;
+    bool on_host; // found out when it runs
+} RtReplay;
+
+// What runs a step, and is told by `marked` whether phases are to be marked.
+typedef struct {
+    const RtDriver *cu;
+    CUstream stream;
+    void (*make)(void *arg, bool captured, bool marked);
+    void *arg;
+} RtMaker;
+
+bool rt_replay_open(RtReplay *r, const RtDriver *cu, bool is_measured,
+                    RtError *e);
+void rt_replay_close(RtReplay *r);
+bool rt_replay_run(RtReplay *r, const RtMaker *maker, RtError *e);
+
+#endif
