@@ -4,31 +4,89 @@
 
 #include <stdlib.h>
 
+static bool is_convolution(const RtCall *call) {
+    RtCall ignored;
+    return rt_convolution_of(call, &ignored);
+}
+
+static bool any_convolutions(const RtPlan *plan) {
+    for (int i = 0; i < plan->num_calls; i++)
+        if (is_convolution(&plan->call[i]))
+            return true;
+    return false;
+}
+
+// A call that nothing here does.
+static bool all_done(const RtCalls *c, RtError *e) {
+    char text[256];
+    for (int i = 0; i < c->plan->num_calls; i++)
+        if (!is_convolution(&c->plan->call[i]) && !rt_calls_on_host(c, i))
+            return rt_fail(e, EXIT_DEVICE, "no library for %s",
+                           rt_call_text(text, sizeof text, &c->plan->call[i]));
+    return true;
+}
+
 bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
                    CUstream stream, RtStaging *staging, RtError *e) {
     *c = (RtCalls){
         .gpu = gpu, .plan = plan, .stream = stream, .staging = staging};
-    for (int i = 0; i < plan->num_calls; i++)
-        if (!rt_calls_on_host(c, i))
-            return rt_fail(e, EXIT_DEVICE,
-                           "this build of the runtime has no convolutions and "
-                           "products on CUDA devices yet; --device=host trains "
-                           "on the processor");
-    return true;
+    if (!all_done(c, e))
+        return false;
+    if (!any_convolutions(plan))
+        return true;
+    if (!rt_cudnn_open(&c->cudnn, e))
+        return false;
+    if (rt_cudnn_attach(&c->cudnn, stream, e))
+        c->convolutions = rt_convolutions_new(&c->cudnn, plan, e);
+    return c->convolutions != NULL;
 }
 
 void rt_calls_close(RtCalls *c) {
+    if (c->convolutions != NULL)
+        rt_convolutions_free(c->convolutions);
+    if (c->cudnn.library != NULL)
+        rt_cudnn_close(&c->cudnn);
     *c = (RtCalls){0};
 }
 
 size_t rt_calls_workspace(const RtCalls *c) {
-    (void)c;
-    return 0;
+    return c->convolutions != NULL ? rt_convolutions_workspace(c->convolutions)
+                                   : 0;
 }
 
 void rt_calls_place(RtCalls *c, CUdeviceptr arena, CUdeviceptr workspace) {
     c->arena = arena;
-    c->workspace = workspace;
+    if (c->convolutions != NULL)
+        rt_convolutions_place(c->convolutions, arena, workspace);
+}
+
+// How many statistics have a number that a call may take.
+static size_t count_squares(const RtPlan *plan) {
+    int most = -1;
+    for (int i = 0; i < plan->num_fusions; i++) {
+        int number = plan->norm[plan->fusion[i].norm].number;
+        most = number > most ? number : most;
+    }
+    return (size_t)(most + 1);
+}
+
+bool rt_calls_tell(const RtCalls *c, const RtKernels *k, RtError *e) {
+    size_t count = count_squares(c->plan);
+    if (c->convolutions == NULL || count == 0)
+        return true;
+    uint8_t *squares = malloc(count);
+    if (squares == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    rt_convolutions_squares(c->convolutions, squares, count);
+    bool good =
+        rt_kernels_set(k, "sinter_squares", squares, count, c->stream, e);
+    free(squares);
+    return good;
+}
+
+bool rt_calls_save(const RtCalls *c, int step, int launch) {
+    return c->convolutions != NULL &&
+           rt_convolutions_save(c->convolutions, step, launch);
 }
 
 bool rt_calls_on_host(const RtCalls *c, int call) {
@@ -66,6 +124,7 @@ static bool factor_run(RtCalls *c, const RtCall *call, size_t from, size_t to,
 
 bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
                   RtError *e) {
-    (void)b;
-    return factor_run(c, &c->plan->call[call], a, out, e);
+    if (rt_calls_on_host(c, call))
+        return factor_run(c, &c->plan->call[call], a, out, e);
+    return rt_convolutions_run(c->convolutions, call, a, b, out, e);
 }

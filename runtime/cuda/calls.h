@@ -1,10 +1,13 @@
 // Calls: the library calls of a plan on a GPU, each given to what does it.
 //
-// Convolutions are cuDNN's.  Factors of matrices are found on the host, which a
-// step that is recorded cannot do.
+// Convolutions and products of two matrices are cuDNN's, which may do the work
+// of some kernels on the way.  Factors of matrices are found on the host, which
+// a step that is recorded cannot do.
 #ifndef RUNTIME_CUDA_CALLS_H
 #define RUNTIME_CUDA_CALLS_H
 
+#include "runtime/cuda/convolution.h"
+#include "runtime/cuda/kernels.h"
 #include "runtime/cuda/staging.h"
 
 typedef struct {
@@ -12,7 +15,9 @@ typedef struct {
     const RtPlan *plan;
     CUstream stream;
     RtStaging *staging;
-    CUdeviceptr arena, workspace;
+    CUdeviceptr arena;
+    RtCudnn cudnn;
+    RtConvolutions *convolutions; // NULL: the plan has none
 } RtCalls;
 
 // Prepares all calls; what they need of the GPU beside the arena is known then.
@@ -23,6 +28,12 @@ void rt_calls_close(RtCalls *c);
 size_t rt_calls_workspace(const RtCalls *c);
 void rt_calls_place(RtCalls *c, CUdeviceptr arena, CUdeviceptr workspace);
 
+// Tells the kernels what calls leave them in place of their own statistics.
+bool rt_calls_tell(const RtCalls *c, const RtKernels *k, RtError *e);
+
+// Whether a call does what launch number `launch` of a step would, which counts
+// kernels and calls from 0.
+bool rt_calls_save(const RtCalls *c, int step, int launch);
 // Whether a call works on the host between the launches before and after it.
 bool rt_calls_on_host(const RtCalls *c, int call);
 bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,

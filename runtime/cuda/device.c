@@ -26,8 +26,9 @@ typedef struct {
     bool is_captured;           // it is being recorded
     bool is_marked;             // and its phases are
     RtPhase phase;              // that now is
-    const char *recent[RECENT]; // launches, the last one before `launches`
-    int64_t launches;
+    int launches;               // of the step, made or saved
+    const char *recent[RECENT]; // the last that were made, in a ring
+    int64_t made;
     char name[16], description[192];
 } Cuda;
 
@@ -53,8 +54,8 @@ static void tell_where(const Cuda *c) {
     const RtReplay *r = &c->replay[c->step];
     fprintf(stderr, "; in run %lld of step %s", (long long)r->runs,
             step_name(c->plan->step[c->step].kind));
-    int64_t first = c->launches > RECENT ? c->launches - RECENT : 0;
-    for (int64_t i = first; i < c->launches; i++)
+    int64_t first = c->made > RECENT ? c->made - RECENT : 0;
+    for (int64_t i = first; i < c->made; i++)
         fprintf(stderr, "%s%s", i == first ? ", which launched " : ", ",
                 c->recent[i % RECENT]);
 }
@@ -120,6 +121,7 @@ static void reserve(RtDevice *d) {
     RtError e;
     must(c, take_memory(c, &e), &e);
     rt_calls_place(&c->calls, c->arena, c->arena + arena_bytes(c));
+    must(c, rt_calls_tell(&c->calls, &c->kernels, &e), &e);
 }
 
 static void write_bytes(RtDevice *d, size_t to, const void *from,
@@ -156,6 +158,7 @@ static void make_step(void *arg, bool captured, bool marked) {
     c->is_captured = captured;
     c->is_marked = marked;
     c->launches = 0;
+    c->made = 0;
     mark(c, c->phase);
     c->plan->step[c->step].run(&c->device);
     mark(c, c->phase);
@@ -171,7 +174,7 @@ static void run(RtDevice *d, const RtStep *step) {
 }
 
 static void note(Cuda *c, const char *launch) {
-    c->recent[c->launches++ % RECENT] = launch;
+    c->recent[c->made++ % RECENT] = launch;
 }
 
 // A launch in phases waits for all of its blocks, so that there can be no more
@@ -204,6 +207,8 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
         at[i] = c->arena + arg[i];
         argument[i] = &at[i];
     }
+    if (rt_calls_save(&c->calls, c->step, c->launches++))
+        return;
     note(c, k->name);
     must(c,
          rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, argument), &e,
@@ -214,7 +219,8 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     Cuda *c = cuda_of(d);
     RtError e;
-    note(c, "a library call");
+    c->launches++;
+    note(c, c->plan->call[call].layer);
     if (rt_calls_on_host(&c->calls, call))
         c->replay[c->step].on_host = true;
     must(c, rt_calls_run(&c->calls, call, a, b, out, &e), &e);
