@@ -13,6 +13,13 @@
 #define SINTER_ACT 32
 #endif
 
+// The kernels can be compiled in parts, side by side: SINTER_PART is one.
+#ifdef SINTER_PART
+#define IN_PART(part) ((part) == SINTER_PART)
+#else
+#define IN_PART(part) 1
+#endif
+
 #ifdef __CUDACC__
 #include "runtime/prelude/cuda.h"
 #else

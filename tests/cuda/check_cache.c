@@ -1,0 +1,188 @@
+// The cache of compiled kernels: what is read is what was written, or nothing.
+#define _XOPEN_SOURCE 700
+
+#include "runtime/cuda/cache.h"
+#include "tests/cuda/suites.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char code_bytes[] = "not what a GPU would run, but bytes all the same";
+static const RtCode code = {code_bytes, sizeof code_bytes};
+static const RtCacheKey key = {123, 456};
+
+// The only file of a cache.
+static char *entry_of(const RtCache *c) {
+    char *path = NULL;
+    DIR *d = opendir(c->folder);
+    ck_assert_ptr_nonnull(d);
+    for (struct dirent *f; (f = readdir(d)) != NULL;)
+        if (f->d_name[0] != '.') {
+            ck_assert_ptr_null(path);
+            path = rt_path("%s/%s", c->folder, f->d_name);
+        }
+    closedir(d);
+    return path;
+}
+
+static bool holds(const RtCache *c, RtCacheKey k) {
+    RtCode out;
+    if (!rt_cache_read(c, k, &out))
+        return false;
+    bool same = out.length == code.length &&
+                memcmp(out.bytes, code.bytes, code.length) == 0;
+    free(out.bytes);
+    ck_assert(same);
+    return true;
+}
+
+START_TEST(what_is_written_is_read) {
+    RtCache c;
+    rt_cache_open(&c, &rt_system_files);
+    ck_assert_ptr_nonnull(c.folder);
+    ck_assert(!holds(&c, key));
+    rt_cache_write(&c, key, &code);
+    ck_assert(holds(&c, key));
+    ck_assert(!holds(&c, (RtCacheKey){123, 457}));
+    rt_cache_close(&c);
+}
+END_TEST
+
+// Changes the byte at `at`, or cuts the file off there.
+static void damage(const char *path, long at, bool cut) {
+    if (cut) {
+        ck_assert_int_eq(truncate(path, at), 0);
+        return;
+    }
+    FILE *f = fopen(path, "r+b");
+    ck_assert(f != NULL && fseek(f, at, SEEK_SET) == 0);
+    int byte = fgetc(f);
+    ck_assert(fseek(f, at, SEEK_SET) == 0 && fputc(byte ^ 1, f) != EOF);
+    fclose(f);
+}
+
+START_TEST(a_broken_entry_is_none) {
+    RtCache c;
+    rt_cache_open(&c, &rt_system_files);
+    rt_cache_write(&c, key, &code);
+    char *path = entry_of(&c);
+    long length = 40 + (long)sizeof code_bytes;
+    for (long at = 0; at < length; at++) {
+        damage(path, at, _i == 1);
+        ck_assert_msg(!holds(&c, key), "byte %ld", at);
+        rt_cache_write(&c, key, &code);
+        ck_assert(holds(&c, key));
+    }
+    free(path);
+    rt_cache_close(&c);
+}
+END_TEST
+
+START_TEST(without_a_folder_nothing_is_kept) {
+    RtCache c;
+    setenv("XDG_CACHE_HOME", _i == 0 ? "/dev/null" : "relative", 1);
+    setenv("HOME", "/dev/null", 1);
+    rt_cache_open(&c, &rt_system_files);
+    ck_assert_ptr_null(c.folder);
+    rt_cache_write(&c, key, &code);
+    ck_assert(!holds(&c, key));
+    rt_cache_close(&c);
+}
+END_TEST
+
+// ---- a disk that fails ----
+
+static int calls, fails_at;
+
+static bool fails(void) {
+    errno = EIO;
+    return ++calls == fails_at;
+}
+
+static int failing_open(const char *path, int flags, mode_t mode) {
+    return fails() ? -1 : rt_system_files.open(path, flags, mode);
+}
+
+static ssize_t failing_read(int fd, void *to, size_t bytes) {
+    return fails() ? -1 : rt_system_files.read(fd, to, bytes);
+}
+
+static ssize_t failing_write(int fd, const void *from, size_t bytes) {
+    return fails() ? -1 : rt_system_files.write(fd, from, bytes);
+}
+
+static int failing_close(int fd) {
+    int result = rt_system_files.close(fd);
+    return fails() ? -1 : result;
+}
+
+static int failing_rename(const char *from, const char *to) {
+    return fails() ? -1 : rt_system_files.rename(from, to);
+}
+
+START_TEST(a_disk_that_fails_costs_no_more_than_time) {
+    RtFiles failing = rt_system_files;
+    RtCache c;
+    failing.open = failing_open;
+    failing.read = failing_read;
+    failing.write = failing_write;
+    failing.close = failing_close;
+    failing.rename = failing_rename;
+    rt_cache_open(&c, &failing);
+    for (fails_at = 1; fails_at <= 12; fails_at++) {
+        calls = 0;
+        rt_cache_write(&c, key, &code);
+        (void)holds(&c, key);
+    }
+    calls = 0, fails_at = 0;
+    rt_cache_write(&c, key, &code);
+    ck_assert(holds(&c, key));
+    free(entry_of(&c)); // nothing is left half written
+    rt_cache_close(&c);
+}
+END_TEST
+
+START_TEST(everything_that_is_compiled_counts) {
+    static const char *const texts[] = {"a", "b"};
+    RtNvrtc nvrtc = {.major = 13, .minor = 0};
+    RtSource s = {.text = "kernel",
+                  .num_headers = 1,
+                  .header = texts,
+                  .include = texts,
+                  .num_options = 1,
+                  .option = texts};
+    RtCacheKey first = rt_cache_key(&nvrtc, &s), again = first;
+    ck_assert(rt_cache_key(&nvrtc, &s).low == first.low);
+    if (_i == 0)
+        nvrtc.minor = 1;
+    else if (_i == 1)
+        s.text = "kernels";
+    else if (_i == 2)
+        s.header = texts + 1;
+    else if (_i == 3)
+        s.option = texts + 1;
+    else
+        s.num_headers = 0, s.num_options = 2;
+    again = rt_cache_key(&nvrtc, &s);
+    ck_assert(again.low != first.low && again.high != first.high);
+}
+END_TEST
+
+Suite *cache_suite(void) {
+    Suite *s = suite_create("cache");
+    TCase *c = tcase_create("cache");
+    tcase_add_checked_fixture(c, cache_begin, cache_end);
+    tcase_add_test(c, what_is_written_is_read);
+    tcase_add_loop_test(c, a_broken_entry_is_none, 0, 2);
+    tcase_add_test(c, a_disk_that_fails_costs_no_more_than_time);
+    tcase_add_loop_test(c, everything_that_is_compiled_counts, 0, 5);
+    suite_add_tcase(s, c);
+    c = tcase_create("none");
+    tcase_add_loop_test(c, without_a_folder_nothing_is_kept, 0, 2);
+    suite_add_tcase(s, c);
+    return s;
+}

@@ -1,0 +1,216 @@
+// The CUDA device on the double of the driver: steps that run one by one, are
+// recorded and replayed, and all the ways in which it cannot be used.
+#define _XOPEN_SOURCE 700
+
+#include "tests/cuda/suites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static RtDevice *open_device(int ordinal) {
+    RtError e;
+    RtDevice *d = rt_cuda_open(&counter, counter.plan, ordinal, &e);
+    ck_assert_msg(d != NULL, "%s", e.text);
+    return d;
+}
+
+// Three runs are one by one, recorded, and again.
+static void count_up(RtDevice *d, int runs) {
+    float sum = 0, value[COUNTERS], total[SUMS];
+    for (int i = 0; i < runs; i++) {
+        float input = (float)(i + 1);
+        sum += input;
+        d->write(d, INPUT_AT, &input, sizeof input);
+        input = -1000; // ours again
+        d->run(d, counter.plan->step);
+    }
+    d->read(d, value, 0, sizeof value);
+    d->read(d, total, TOTALS_AT, sizeof total);
+    for (int i = 0; i < COUNTERS; i++)
+        ck_assert_float_eq(value[i], sum);
+    for (int i = 0; i < SUMS; i++)
+        ck_assert_float_eq(total[i], COUNTERS * sum);
+}
+
+START_TEST(steps_do_the_same_however_they_are_launched) {
+    static const char *const seed[] = {"0", "1", "2", "3", "4"};
+    setenv("SINTER_DOUBLE_SEED", seed[_i], 1);
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+    count_up(d, 1 + 10 * _i);
+    d->close(d);
+}
+END_TEST
+
+START_TEST(bytes_of_any_length_arrive) {
+    enum { BYTES = 30000 };
+    static char sent[BYTES], got[BYTES];
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+    for (int length = 1; length < BYTES; length = 3 * length + 1) {
+        for (int i = 0; i < length; i++)
+            sent[i] = (char)(i * 7 + length);
+        d->write(d, 1024, sent, (size_t)length);
+        memset(got, 0, sizeof got);
+        d->read(d, got, 1024, (size_t)length);
+        ck_assert_mem_eq(sent, got, (size_t)length);
+    }
+    d->close(d);
+}
+END_TEST
+
+// More than the pinned slots hold, so that each is used again while copies are
+// on their way.
+START_TEST(slots_are_not_filled_before_they_are_empty) {
+    enum { BYTES = 44 << 20 };
+    RtPlan large = *counter.plan;
+    RtError e;
+    uint32_t *sent = malloc(BYTES), *got = calloc(BYTES, 1);
+    ck_assert(sent != NULL && got != NULL);
+    for (uint32_t i = 0; i < BYTES / 4; i++)
+        sent[i] = i * 2654435761u;
+    setenv("SINTER_DOUBLE_SEED", "1", 1);
+    large.arena_bytes = BYTES;
+    RtDevice *d = rt_cuda_open(&counter, &large, 0, &e);
+    ck_assert_msg(d != NULL, "%s", e.text);
+    d->reserve(d);
+    d->write(d, 0, sent, BYTES);
+    d->read(d, got, 0, BYTES);
+    ck_assert_int_eq(memcmp(sent, got, BYTES), 0);
+    d->close(d);
+    free(sent);
+    free(got);
+}
+END_TEST
+
+START_TEST(memory_is_clear_at_first) {
+    static char got[TOTALS_AT];
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+    d->read(d, got, 0, sizeof got);
+    for (size_t i = 0; i < sizeof got; i++)
+        ck_assert_int_eq(got[i], 0);
+    d->close(d);
+}
+END_TEST
+
+START_TEST(phases_are_timed) {
+    double seconds[RT_NUM_PHASES];
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+    count_up(d, 100);
+    d->times(d, seconds);
+    ck_assert(seconds[RT_FORWARD] > 0);
+    ck_assert(seconds[RT_UPDATE] > 0);
+    ck_assert(seconds[RT_BACKWARD] == 0);
+    d->times(d, seconds);
+    ck_assert(seconds[RT_FORWARD] == 0);
+    d->close(d);
+}
+END_TEST
+
+// ---- a device that cannot be used ----
+
+// What the environment makes of the double, and a word of what is then said.
+static const struct {
+    const char *name, *value;
+    int ordinal, status;
+    const char *word;
+} refusals[] = {
+    {"SINTER_DOUBLE_DEVICES", "0", 0, EXIT_DEVICE, "nvidia-smi"},
+    {"SINTER_DOUBLE_DEVICES", "2", 2, EXIT_DEVICE, "from cuda:0 to cuda:1"},
+    {"SINTER_DOUBLE_DRIVER", "11080", 0, EXIT_DEVICE, "525 or later"},
+    {"SINTER_DOUBLE_DRIVER", "12040", 0, EXIT_DEVICE, "580 or later"},
+    {"SINTER_DOUBLE_BUSY", "1", 0, EXIT_DEVICE, "nvidia-smi"},
+    {"SINTER_DOUBLE_FAIL", "cuInit:1:34", 0, EXIT_DEVICE, "stand-in"},
+    {"SINTER_DOUBLE_FAIL", "cuInit:1:803", 0, EXIT_DEVICE, "restart"},
+    {"SINTER_DOUBLE_FAIL", "cuModuleLoadDataEx:2:222", 0, EXIT_DEVICE,
+     "update the driver"},
+    {"SINTER_DOUBLE_FAIL", "cuMemHostAlloc:1:2", 0, EXIT_DEVICE,
+     "pinned memory"},
+};
+enum { NUM_REFUSALS = sizeof refusals / sizeof refusals[0] };
+
+START_TEST(what_keeps_it_from_being_used_is_told) {
+    RtError e = {0};
+    setenv(refusals[_i].name, refusals[_i].value, 1);
+    RtDevice *d =
+        rt_cuda_open(&counter, counter.plan, refusals[_i].ordinal, &e);
+    ck_assert_ptr_null(d);
+    ck_assert_int_eq(e.status, refusals[_i].status);
+    ck_assert_msg(strstr(e.text, refusals[_i].word) != NULL, "%s", e.text);
+}
+END_TEST
+
+START_TEST(a_compiler_that_fails_is_told_of) {
+    RtError e = {0};
+    setenv("SINTER_DOUBLE_FAIL",
+           _i == 0 ? "nvrtcCompileProgram:2:7" : "nvrtcCreateProgram:1:1", 1);
+    ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, &e));
+    ck_assert_int_eq(e.status, EXIT_DEVICE);
+    ck_assert_msg(strstr(e.text, _i == 0 ? "libnvrtc-builtins" : "memory") !=
+                      NULL,
+                  "%s", e.text);
+}
+END_TEST
+
+START_TEST(too_little_memory_is_known_before_it_is_taken) {
+    setenv("SINTER_DOUBLE_MEMORY", "30000", 1);
+    RtDevice *d = open_device(0);
+    ck_assert_uint_gt(d->needed(d), d->available(d));
+    d->close(d);
+}
+END_TEST
+
+// These end the program; the exit status is what is checked.
+START_TEST(memory_that_is_gone_ends_it) {
+    setenv("SINTER_DOUBLE_FAIL", "cuMemAlloc_v2:1:2", 1);
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+}
+END_TEST
+
+START_TEST(an_illegal_address_ends_it) {
+    setenv("SINTER_DOUBLE_FAIL", "run:20:700", 1);
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+    count_up(d, 30);
+}
+END_TEST
+
+START_TEST(a_graph_that_cannot_be_made_ends_it) {
+    setenv("SINTER_DOUBLE_FAIL", "cuGraphInstantiateWithFlags:1:2", 1);
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+    count_up(d, 3);
+}
+END_TEST
+
+Suite *device_suite(void) {
+    Suite *s = suite_create("device");
+    TCase *c = tcase_create("steps");
+    tcase_add_unchecked_fixture(c, cache_begin, cache_end);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, steps_do_the_same_however_they_are_launched, 0, 5);
+    tcase_add_test(c, bytes_of_any_length_arrive);
+    tcase_add_test(c, slots_are_not_filled_before_they_are_empty);
+    tcase_add_test(c, memory_is_clear_at_first);
+    tcase_add_test(c, phases_are_timed);
+    suite_add_tcase(s, c);
+    c = tcase_create("refusals");
+    tcase_add_unchecked_fixture(c, cache_begin, cache_end);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, what_keeps_it_from_being_used_is_told, 0,
+                        NUM_REFUSALS);
+    tcase_add_test(c, too_little_memory_is_known_before_it_is_taken);
+    tcase_add_exit_test(c, memory_that_is_gone_ends_it, EXIT_MEMORY);
+    tcase_add_exit_test(c, an_illegal_address_ends_it, EXIT_DEVICE);
+    tcase_add_exit_test(c, a_graph_that_cannot_be_made_ends_it, EXIT_DEVICE);
+    suite_add_tcase(s, c);
+    c = tcase_create("cold");
+    tcase_add_checked_fixture(c, cache_begin, cache_end);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, a_compiler_that_fails_is_told_of, 0, 2);
+    suite_add_tcase(s, c);
+    return s;
+}

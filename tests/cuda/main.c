@@ -1,0 +1,15 @@
+// The CUDA device's tests.  They run on the double of NVIDIA's driver.
+#define _XOPEN_SOURCE 700
+
+#include "tests/cuda/suites.h"
+
+#include <stdlib.h>
+
+int main(void) {
+    SRunner *runner = srunner_create(cache_suite());
+    srunner_add_suite(runner, device_suite());
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
