@@ -19,9 +19,11 @@ CUfunction double_kernel(const char *text, const char *name);
 void double_launch(CUfunction f, int grid, CUstream s, void **argument);
 
 Suite *capture_suite(void);
+Suite *dnn_suite(void);
 Suite *fault_suite(void);
 Suite *kernel_suite(void);
 Suite *memory_suite(void);
+Suite *product_suite(void);
 Suite *stream_suite(void);
 
 #endif

@@ -58,6 +58,8 @@ int main(void) {
     srunner_add_suite(r, stream_suite());
     srunner_add_suite(r, capture_suite());
     srunner_add_suite(r, kernel_suite());
+    srunner_add_suite(r, dnn_suite());
+    srunner_add_suite(r, product_suite());
     srunner_add_suite(r, fault_suite());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);

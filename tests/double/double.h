@@ -115,6 +115,8 @@ typedef struct Work {
     const char *what;
     void (*run)(struct Work *w);
     double seconds; // by the double's clock
+    // What else goes with its last user; or NULL.
+    void (*release)(struct Work *w);
 } Work;
 
 // Puts work, with its one user, into a stream or into the graph that is being
@@ -211,6 +213,17 @@ struct CUgraphExec_st {
     CUgraphExec next;
 };
 void exec_drop(CUgraphExec e);
+
+// ---- number.c ----
+
+typedef enum { NUMBER_F32, NUMBER_F16, NUMBER_BF16, NUMBER_TF32 } Number;
+
+size_t number_bytes(Number n);
+// A value as this type holds it.
+float number_round(Number n, float value);
+// Element i of an array.
+float number_get(Number n, const void *from, size_t i);
+void number_put(Number n, void *to, size_t i, float value);
 
 // ---- compile.c ----
 

@@ -284,8 +284,11 @@ static void copy_run(Work *w) {
 static Transfer *transfer_new(const char *what, void *to, const void *from,
                               size_t bytes, size_t staged) {
     Transfer *t = take(sizeof *t + staged);
-    *t = (Transfer){
-        {1, what, copy_run, 1e-6 + (double)bytes / 20e9}, to, from, bytes, 0};
+    *t = (Transfer){{1, what, copy_run, 1e-6 + (double)bytes / 20e9, NULL},
+                    to,
+                    from,
+                    bytes,
+                    0};
     if (staged > 0) {
         memcpy(t->staged, from, staged);
         t->from = t->staged;

@@ -44,7 +44,7 @@ typedef struct {
     }                                                                          \
     static const int name##_bytes[] = {__VA_ARGS__};                           \
     static const ImageKernel name##_row                                        \
-        __attribute__((used, section("image_rows"), aligned(8))) = {        \
+        __attribute__((used, section("image_rows"), aligned(8))) = {           \
             #name,                                                             \
             name##_run,                                                        \
             threads,                                                           \

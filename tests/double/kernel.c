@@ -233,7 +233,7 @@ static Launch *launch_new(const ImageKernel *k, int grid, void **parameter) {
     size_t count = (size_t)k->num_parameters;
     Launch *l = take(sizeof *l + count * (sizeof(void *) + LONGEST_ARGUMENT));
     char *bytes = (char *)(l->argument + count);
-    *l = (Launch){{1, k->name, launch_run, 2e-6 + 1e-7 * grid}, k, grid};
+    *l = (Launch){{1, k->name, launch_run, 2e-6 + 1e-7 * grid, NULL}, k, grid};
     for (size_t i = 0; i < count; i++) {
         if (k->bytes[i] > LONGEST_ARGUMENT || parameter[i] == NULL)
             complain("%s: argument %zu is of another kind", k->name, i);

@@ -47,8 +47,11 @@ unsigned random_below(unsigned n) {
 // ---- what streams hold ----
 
 void work_drop(Work *w) {
-    if (w != NULL && --w->users == 0)
-        free(w);
+    if (w == NULL || --w->users > 0)
+        return;
+    if (w->release != NULL)
+        w->release(w);
+    free(w);
 }
 
 void event_drop(CUevent e) {

@@ -1,0 +1,104 @@
+// cuDNN: what its parts share.
+#ifndef TESTS_DOUBLE_DNN_H
+#define TESTS_DOUBLE_DNN_H
+
+#include "tests/double/double.h"
+
+#include <cudnn.h>
+
+// A descriptor: its attributes as they were set.  Others keep what they refer
+// to.
+typedef struct Attribute {
+    struct Attribute *next;
+    cudnnBackendAttributeName_t name;
+    cudnnBackendAttributeType_t type;
+    int64_t count;
+    uint64_t value[]; // of any type
+} Attribute;
+
+typedef struct Descriptor {
+    cudnnBackendDescriptorType_t kind;
+    int users;
+    bool final;
+    Attribute *first;
+} Descriptor;
+
+struct cudnnContext {
+    cudaStream_t stream;
+};
+
+// ---- dnn.c ----
+
+// What cudnnGetLastErrorString says, and the status.
+cudnnStatus_t dnn_fail(cudnnStatus_t status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// ---- dnn_descriptor.c ----
+
+Descriptor *dnn_new(cudnnBackendDescriptorType_t kind);
+void dnn_drop(Descriptor *d);
+cudnnStatus_t dnn_set(Descriptor *d, cudnnBackendAttributeName_t name,
+                      cudnnBackendAttributeType_t type, int64_t count,
+                      const void *value);
+
+// Whether all is set that is needed.
+cudnnStatus_t dnn_complete(const Descriptor *d);
+const Attribute *dnn_attribute(const Descriptor *d,
+                               cudnnBackendAttributeName_t name);
+// A number, whatever its type is; or otherwise.
+int64_t dnn_integer(const Descriptor *d, cudnnBackendAttributeName_t name,
+                    int64_t otherwise);
+float dnn_float(const Descriptor *d, cudnnBackendAttributeName_t name,
+                float otherwise);
+// Descriptor number i of an attribute; or NULL.
+Descriptor *dnn_link(const Descriptor *d, cudnnBackendAttributeName_t name,
+                     int i);
+int64_t dnn_count(const Descriptor *d, cudnnBackendAttributeName_t name);
+
+// ---- dnn_shape.c ----
+
+// A tensor's numbers in the order n, c, h, w, whatever it holds.
+typedef struct {
+    int64_t dim[4], stride[4];
+    int64_t elements, id;
+    cudnnDataType_t type;
+    bool is_virtual, by_value;
+} Tensor;
+
+Tensor dnn_tensor(const Descriptor *d);
+Number dnn_number(cudnnDataType_t type);
+// What finalizing finds wrong with tensors, operations and graphs.
+cudnnStatus_t dnn_check(const Descriptor *d);
+
+// The operations of a graph that are convolutions, all alike.
+typedef struct {
+    cudnnBackendDescriptorType_t kind;
+    const Descriptor *x, *w, *y, *conv;
+    float alpha, beta;
+} Convolution;
+
+bool dnn_convolution(const Descriptor *op, Convolution *c);
+
+// ---- dnn_engine.c ----
+
+typedef struct {
+    int64_t index;
+    int numerical[4]; // notes; -1 ends them
+    bool compiled, broken, varies;
+    int64_t workspace;
+    double speed;
+    bool inexact; // numbers of f32 are read with the digits of TF32
+} Engine;
+
+// Those that are offered for a graph, best first; how many.
+int dnn_offer(const Descriptor *graph, cudnnBackendHeurMode_t mode,
+              const Engine **engine);
+const Engine *dnn_engine(int64_t index);
+
+// ---- dnn_run.c ----
+
+// Puts a plan at addresses into the handle's stream.
+cudnnStatus_t dnn_run(cudnnHandle_t handle, const Descriptor *plan,
+                      const Descriptor *pack);
+
+#endif
