@@ -303,6 +303,51 @@ static void emit_totals_out(Emit *e, Text *t) {
     }
 }
 
+// What is done for each group of columns, and in each of its rows.
+typedef struct {
+    Text columns, rows;
+} Walk;
+
+// Opens the loop over groups of columns.  All threads of a block go round it
+// equally often where they have sums to add up at its end.
+static void open_columns(Emit *e, Text *t, const Walk *w) {
+    bool used = any_sum(e, false) || mentions(text_string(&w->columns), "c") ||
+                mentions(text_string(&w->rows), "c");
+    if (!has_sums(e)) {
+        text_line(t, "for (int g = tx; g < CG; g += TX) {");
+        t->indent++;
+        if (used)
+            text_line(t, "const int c = g * VW;");
+        return;
+    }
+    text_line(t, "for (int g0 = 0; g0 < CG; g0 += TX) {");
+    t->indent++;
+    text_line(t, "const int g = g0 + tx%s;", used ? ", c = g * VW" : "");
+    Scope *arrays = scope_new(e, NULL, IN_COLUMN, "VW", t->indent);
+    sums_declare(e, arrays, false, "VW");
+    scope_close(e, arrays, t);
+    text_line(t, "if (g < CG) {");
+    t->indent++;
+}
+
+static void emit_walk(Emit *e, Text *t, Type space, const Walk *w) {
+    open_columns(e, t, w);
+    text_bytes(t, text_string(&w->columns), w->columns.length);
+    text_line(t, "for (%s i = lo + ty; i < hi; i += TY) {", row_type(space));
+    t->indent++;
+    emit_row_indices(e, t, space, text_string(&w->rows));
+    text_bytes(t, text_string(&w->rows), w->rows.length);
+    t->indent--;
+    text_line(t, "}");
+    t->indent--;
+    if (has_sums(e)) {
+        text_line(t, "}");
+        emit_columns_out(e, t);
+        t->indent--;
+    }
+    text_line(t, "}");
+}
+
 void emit_grid(Emit *e, Text *t) {
     Type space = e->group->space;
     e->step = lanes_step(e, space);
@@ -322,46 +367,13 @@ void emit_grid(Emit *e, Text *t) {
     Place p = space_place(e, space, "c", "VW");
     emit_row(e, row, p);
 
-    Text columns = text_new(e->a), rows = text_new(e->a);
-    columns.indent = inner;
-    rows.indent = inner + 1;
-    scope_close(e, column, &columns);
-    scope_close(e, row, &rows);
+    Walk w = {.columns = text_new(e->a), .rows = text_new(e->a)};
+    w.columns.indent = inner;
+    w.rows.indent = inner + 1;
+    scope_close(e, column, &w.columns);
+    scope_close(e, row, &w.rows);
     scope_close(e, kernel, t);
-    Text sum_arrays = text_new(e->a);
-    Scope *arrays = scope_new(e, NULL, IN_COLUMN, "VW", t->indent + 1);
-    sums_declare(e, arrays, false, "VW");
-    scope_close(e, arrays, &sum_arrays);
-    bool column_used = any_sum(e, false) ||
-                       mentions(text_string(&columns), "c") ||
-                       mentions(text_string(&rows), "c");
-    if (sums) {
-        text_line(t, "for (int g0 = 0; g0 < CG; g0 += TX) {");
-        t->indent++;
-        text_line(t, "const int g = g0 + tx%s;",
-                  column_used ? ", c = g * VW" : "");
-        text_bytes(t, text_string(&sum_arrays), sum_arrays.length);
-        text_line(t, "if (g < CG) {");
-    } else {
-        text_line(t, "for (int g = tx; g < CG; g += TX) {");
-        if (column_used)
-            text_line(t, "    const int c = g * VW;");
-    }
-    text_bytes(t, text_string(&columns), columns.length);
-    t->indent = inner;
-    text_line(t, "for (%s i = lo + ty; i < hi; i += TY) {", row_type(space));
-    t->indent++;
-    emit_row_indices(e, t, space, text_string(&rows));
-    text_bytes(t, text_string(&rows), rows.length);
-    t->indent--;
-    text_line(t, "}");
-    t->indent--;
-    if (sums) {
-        text_line(t, "}");
-        emit_columns_out(e, t);
-        t->indent--;
-    }
-    text_line(t, "}");
+    emit_walk(e, t, space, &w);
     emit_totals_out(e, t);
     sums_finish(e, t);
 }

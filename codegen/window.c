@@ -212,62 +212,85 @@ static const char *bounded(Emit *e, Pool w, const char *stem, int number,
                         number, (long long)count);
 }
 
-static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
+// The gradient of a pool: n at p, and the pooled gradient whose windows hold p.
+typedef struct {
+    NodeId n;
+    const Node *node;
+    Type pooled;
+    Pool window;
+    Place p, at;
+} Unpooled;
+
+static Unpooled unpooled(Emit *e, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     Type pooled = e->g->node[d->arg[0]].type;
-    Pool w = pool_of(d, d->type, pooled);
     Place at = p;
     at.whole = false;
     at.dim[1] = pooled.dim[1];
     at.dim[2] = pooled.dim[2];
-    if (w.disjoint) {
-        int i = ++e->num_indices;
-        text_line(&s->before, "const int h%d = %s / %lld;", i, p.index[1],
-                  (long long)w.rows);
-        text_line(&s->before, "const int w%d = %s / %lld;", i, p.index[2],
-                  (long long)w.columns);
-        at.index[1] = bounded(e, w, "h", i, at.dim[1]);
-        at.index[2] = bounded(e, w, "w", i, at.dim[2]);
-        const char *place = arena_format(e->a, "place%d", i);
-        if (d->op == OP_max_pool_grad)
-            text_line(&s->before,
-                      "const int %s = (%s - h%d * %lld) * %lld + %s - w%d * "
-                      "%lld;",
-                      place, p.index[1], i, (long long)w.rows,
-                      (long long)w.columns, p.index[2], i,
-                      (long long)w.columns);
-        const char *term = pool_grad_term(e, s, d, w, at, place);
-        if (!w.covers)
-            term = arena_format(e->a, "h%d < %lld && w%d < %lld ? (%s) : 0", i,
-                                (long long)at.dim[1], i, (long long)at.dim[2],
-                                term);
-        return value_set(e, s, n, p, term);
-    }
-    const char *sum = running(e, s, n, p, "0.0f");
+    return (Unpooled){n, d, pooled, pool_of(d, d->type, pooled), p, at};
+}
+
+// One window holds a pixel, or none.
+static const char *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
+    Pool w = u.window;
+    Place p = u.p;
     int i = ++e->num_indices;
-    Scope *inner = loops_open(e, s, w, p.lanes, i);
-    text_line(&inner->before,
-              "const int a%d = %s + %lld - r%d, b%d = %s + %lld - q%d;", i,
-              p.index[1], (long long)w.pad[0], i, i, p.index[2],
-              (long long)w.pad[1], i);
-    text_line(&inner->before,
+    text_line(&s->before, "const int h%d = %s / %lld;", i, p.index[1],
+              (long long)w.rows);
+    text_line(&s->before, "const int w%d = %s / %lld;", i, p.index[2],
+              (long long)w.columns);
+    u.at.index[1] = bounded(e, w, "h", i, u.at.dim[1]);
+    u.at.index[2] = bounded(e, w, "w", i, u.at.dim[2]);
+    const char *place = arena_format(e->a, "place%d", i);
+    if (u.node->op == OP_max_pool_grad)
+        text_line(&s->before,
+                  "const int %s = (%s - h%d * %lld) * %lld + %s - w%d * %lld;",
+                  place, p.index[1], i, (long long)w.rows, (long long)w.columns,
+                  p.index[2], i, (long long)w.columns);
+    const char *term = pool_grad_term(e, s, u.node, w, u.at, place);
+    if (!w.covers)
+        term = arena_format(e->a, "h%d < %lld && w%d < %lld ? (%s) : 0", i,
+                            (long long)u.at.dim[1], i, (long long)u.at.dim[2],
+                            term);
+    return value_set(e, s, u.n, p, term);
+}
+
+// Goes on to the next window where this place of it does not lie on the pixel.
+static void window_matches(Text *t, const Unpooled *u, int i) {
+    const Pool *w = &u->window;
+    text_line(t, "const int a%d = %s + %lld - r%d, b%d = %s + %lld - q%d;", i,
+              u->p.index[1], (long long)w->pad[0], i, i, u->p.index[2],
+              (long long)w->pad[1], i);
+    text_line(t,
               "if (a%d < 0 || a%d %% %lld || a%d / %lld >= %lld || b%d < 0 || "
               "b%d %% %lld || b%d / %lld >= %lld) continue;",
-              i, i, (long long)w.stride[0], i, (long long)w.stride[0],
-              (long long)pooled.dim[1], i, i, (long long)w.stride[1], i,
-              (long long)w.stride[1], (long long)pooled.dim[2]);
-    text_line(&inner->before, "const int h%d = a%d / %lld;", i, i,
-              (long long)w.stride[0]);
-    text_line(&inner->before, "const int w%d = b%d / %lld;", i, i,
-              (long long)w.stride[1]);
-    at.index[1] = arena_format(e->a, "h%d", i);
-    at.index[2] = arena_format(e->a, "w%d", i);
-    const char *place =
-        arena_format(e->a, "r%d * %lld + q%d", i, (long long)w.columns, i);
-    const char *term = pool_grad_term(e, inner, d, w, at, place);
-    text_line(lane_text(inner, p), "%s += %s;", sum, term);
+              i, i, (long long)w->stride[0], i, (long long)w->stride[0],
+              (long long)u->pooled.dim[1], i, i, (long long)w->stride[1], i,
+              (long long)w->stride[1], (long long)u->pooled.dim[2]);
+    text_line(t, "const int h%d = a%d / %lld;", i, i, (long long)w->stride[0]);
+    text_line(t, "const int w%d = b%d / %lld;", i, i, (long long)w->stride[1]);
+}
+
+static const char *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
+    const char *sum = running(e, s, u.n, u.p, "0.0f");
+    int i = ++e->num_indices;
+    Scope *inner = loops_open(e, s, u.window, u.p.lanes, i);
+    window_matches(&inner->before, &u, i);
+    u.at.index[1] = arena_format(e->a, "h%d", i);
+    u.at.index[2] = arena_format(e->a, "w%d", i);
+    const char *place = arena_format(e->a, "r%d * %lld + q%d", i,
+                                     (long long)u.window.columns, i);
+    const char *term = pool_grad_term(e, inner, u.node, u.window, u.at, place);
+    text_line(lane_text(inner, u.p), "%s += %s;", sum, term);
     window_close(e, s, inner, 2);
     return sum;
+}
+
+static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
+    Unpooled u = unpooled(e, n, p);
+    return u.window.disjoint ? disjoint_grad(e, s, u)
+                             : overlapping_grad(e, s, u);
 }
 
 // The value of n at p, kept for scopes behind the lane loop of s.

@@ -159,9 +159,9 @@ static double convert(DType to, double v) {
     return dtype_float(to) ? v : dtype_round(to, v);
 }
 
-double scalar_eval(const Node *n, double a, double b, double c) {
-    DType d = n->type.dtype;
-    switch (n->op) {
+// Of one number, as an element of type d.
+static double of_one(Op op, double a, DType d) {
+    switch (op) {
     case OP_neg:
         return -a;
     case OP_abs:
@@ -196,6 +196,13 @@ double scalar_eval(const Node *n, double a, double b, double c) {
         return convert(d, a);
     case OP_broadcast:
         return a;
+    default:
+        return NAN;
+    }
+}
+
+static double of_two(Op op, double a, double b, DType d) {
+    switch (op) {
     case OP_add:
         return a + b;
     case OP_sub:
@@ -220,6 +227,15 @@ double scalar_eval(const Node *n, double a, double b, double c) {
         return a != 0 && b != 0;
     case OP_or:
         return a != 0 || b != 0;
+    default:
+        return NAN;
+    }
+}
+
+double scalar_eval(const Node *n, double a, double b, double c) {
+    Op op = n->op;
+    DType d = n->type.dtype;
+    switch (op) {
     case OP_select:
         return a != 0 ? b : c;
     case OP_variance: // here no library takes the place of a var
@@ -227,7 +243,7 @@ double scalar_eval(const Node *n, double a, double b, double c) {
     case OP_uniform:
         return draw(n, a, b, c);
     default:
-        return NAN;
+        return n->num_args == 1 ? of_one(op, a, d) : of_two(op, a, b, d);
     }
 }
 
@@ -708,146 +724,130 @@ static void eval_effect(const Eval *e) {
 
 // ---- any node ----
 
+// ---- one rule for each operation ----
+
+// Leaves that are given, and memory that nothing has written.
+static void eval_nothing(const Eval *e) {
+    (void)e;
+}
+
+static void eval_state(const Eval *e) {
+    fill(e, node_float(e->n, ATTR_init, 0));
+}
+
+static void eval_loss_scale(const Eval *e) {
+    fill(e, 1);
+}
+
+static void eval_pad(const Eval *e) {
+    eval_moved(e, -1);
+}
+
+static void eval_slice(const Eval *e) {
+    eval_moved(e, 1);
+}
+
+static void eval_max_pool_value(const Eval *e) {
+    eval_max_pool(e, false);
+}
+
+static void eval_max_pool_index(const Eval *e) {
+    eval_max_pool(e, true);
+}
+
+static void eval_conv_value(const Eval *e) {
+    eval_conv(e, arg_type(e, 0), arg_type(e, 1), e->n->type);
+}
+
+static void eval_conv_grad_input(const Eval *e) {
+    eval_conv(e, e->n->type, arg_type(e, 1), arg_type(e, 0));
+}
+
+static void eval_conv_grad_weight(const Eval *e) {
+    eval_conv(e, arg_type(e, 1), e->n->type, arg_type(e, 0));
+}
+
+static void eval_eigh(const Eval *e) {
+    factor_eigh(arg(e, 0), e->n->type.dim[1], e->out, e->arena);
+}
+
+static void eval_orthogonal(const Eval *e) {
+    Type t = e->n->type;
+    factor_orthogonal(arg(e, 0), t.dim[0], t.dim[1], e->out);
+}
+
+static void eval_share(const Eval *e) {
+    eval_softmax(e, false);
+}
+
+static void eval_log_share(const Eval *e) {
+    eval_softmax(e, true);
+}
+
+static void eval_clip(const Eval *e) {
+    e->out[0] = clip_eval(e->g, e->n, e->value);
+}
+
+static void eval_update(const Eval *e) {
+    update_eval(e->g, e->n, e->value, e->arena, e->out);
+}
+
+// Operations that are not here are computed element by element.
+static void (*const rules[NUM_OPS])(const Eval *) = {
+    [OP_input] = eval_nothing,
+    [OP_param] = eval_nothing,
+    [OP_scratch] = eval_nothing,
+    [OP_state] = eval_state,
+    [OP_constant] = eval_constant,
+    [OP_iota] = eval_iota,
+    [OP_loss_scale] = eval_loss_scale,
+    [OP_sum] = eval_sum,
+    [OP_max] = eval_max,
+    [OP_var] = eval_var,
+    [OP_argmax] = eval_argmax,
+    [OP_all_finite] = eval_all_finite,
+    [OP_total] = eval_total,
+    [OP_reshape] = eval_copy,
+    [OP_stack] = eval_stack,
+    [OP_pad] = eval_pad,
+    [OP_slice] = eval_slice,
+    [OP_shift] = eval_shift,
+    [OP_flip] = eval_flip,
+    [OP_transpose] = eval_transpose,
+    [OP_gather] = eval_gather,
+    [OP_gather_grad] = eval_gather_grad,
+    [OP_take] = eval_take,
+    [OP_max_pool] = eval_max_pool_value,
+    [OP_max_pool_index] = eval_max_pool_index,
+    [OP_max_pool_grad] = eval_max_pool_grad,
+    [OP_avg_pool] = eval_avg_pool,
+    [OP_avg_pool_grad] = eval_avg_pool_grad,
+    [OP_resize] = eval_resize,
+    [OP_resize_grad] = eval_resize_grad,
+    [OP_conv] = eval_conv_value,
+    [OP_conv_grad_input] = eval_conv_grad_input,
+    [OP_conv_grad_weight] = eval_conv_grad_weight,
+    [OP_matmul] = eval_matmul,
+    [OP_eigh] = eval_eigh,
+    [OP_orthogonal] = eval_orthogonal,
+    [OP_batch_norm] = eval_batch_norm,
+    [OP_cross_entropy] = eval_cross_entropy,
+    [OP_softmax] = eval_share,
+    [OP_log_softmax] = eval_log_share,
+    [OP_stop_gradient] = eval_copy,
+    [OP_gradient] = eval_effect,
+    [OP_assign] = eval_effect,
+    [OP_output] = eval_effect,
+    [OP_accumulated] = eval_effect,
+    [OP_clip] = eval_clip,
+    [OP_accumulate] = eval_update,
+    [OP_sgd] = eval_update,
+    [OP_adam] = eval_update,
+    [OP_muon] = eval_update,
+};
+
 static void eval_node(const Eval *e) {
-    switch (e->n->op) {
-    case OP_input:
-    case OP_param:
-    case OP_scratch:
-        return;
-    case OP_state:
-        fill(e, node_float(e->n, ATTR_init, 0));
-        return;
-    case OP_constant:
-        eval_constant(e);
-        return;
-    case OP_iota:
-        eval_iota(e);
-        return;
-    case OP_loss_scale:
-        fill(e, 1);
-        return;
-    case OP_sum:
-        eval_sum(e);
-        return;
-    case OP_max:
-        eval_max(e);
-        return;
-    case OP_var:
-        eval_var(e);
-        return;
-    case OP_argmax:
-        eval_argmax(e);
-        return;
-    case OP_all_finite:
-        eval_all_finite(e);
-        return;
-    case OP_total:
-        eval_total(e);
-        return;
-    case OP_reshape:
-        eval_copy(e);
-        return;
-    case OP_stack:
-        eval_stack(e);
-        return;
-    case OP_pad:
-        eval_moved(e, -1);
-        return;
-    case OP_slice:
-        eval_moved(e, 1);
-        return;
-    case OP_shift:
-        eval_shift(e);
-        return;
-    case OP_flip:
-        eval_flip(e);
-        return;
-    case OP_transpose:
-        eval_transpose(e);
-        return;
-    case OP_gather:
-        eval_gather(e);
-        return;
-    case OP_gather_grad:
-        eval_gather_grad(e);
-        return;
-    case OP_take:
-        eval_take(e);
-        return;
-    case OP_resize_grad:
-        eval_resize_grad(e);
-        return;
-    case OP_max_pool:
-        eval_max_pool(e, false);
-        return;
-    case OP_max_pool_index:
-        eval_max_pool(e, true);
-        return;
-    case OP_max_pool_grad:
-        eval_max_pool_grad(e);
-        return;
-    case OP_avg_pool:
-        eval_avg_pool(e);
-        return;
-    case OP_avg_pool_grad:
-        eval_avg_pool_grad(e);
-        return;
-    case OP_conv:
-        eval_conv(e, arg_type(e, 0), arg_type(e, 1), e->n->type);
-        return;
-    case OP_conv_grad_input:
-        eval_conv(e, e->n->type, arg_type(e, 1), arg_type(e, 0));
-        return;
-    case OP_conv_grad_weight:
-        eval_conv(e, arg_type(e, 1), e->n->type, arg_type(e, 0));
-        return;
-    case OP_matmul:
-        eval_matmul(e);
-        return;
-    case OP_eigh:
-        factor_eigh(arg(e, 0), e->n->type.dim[1], e->out, e->arena);
-        return;
-    case OP_orthogonal:
-        factor_orthogonal(arg(e, 0), e->n->type.dim[0], e->n->type.dim[1],
-                          e->out);
-        return;
-    case OP_batch_norm:
-        eval_batch_norm(e);
-        return;
-    case OP_cross_entropy:
-        eval_cross_entropy(e);
-        return;
-    case OP_softmax:
-        eval_softmax(e, false);
-        return;
-    case OP_log_softmax:
-        eval_softmax(e, true);
-        return;
-    case OP_resize:
-        eval_resize(e);
-        return;
-    case OP_stop_gradient:
-        eval_copy(e);
-        return;
-    case OP_gradient:
-    case OP_assign:
-    case OP_output:
-    case OP_accumulated:
-        eval_effect(e);
-        return;
-    case OP_clip:
-        e->out[0] = clip_eval(e->g, e->n, e->value);
-        return;
-    case OP_accumulate:
-    case OP_sgd:
-    case OP_adam:
-    case OP_muon:
-        update_eval(e->g, e->n, e->value, e->arena, e->out);
-        return;
-    default:
-        eval_pointwise(e);
-        return;
-    }
+    (rules[e->n->op] ? rules[e->n->op] : eval_pointwise)(e);
 }
 
 static void round_all(const Graph *g, Type t, double *value) {
