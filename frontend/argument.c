@@ -549,18 +549,34 @@ static const Value *flag_value(Expansion *e, const Expr *x) {
     return &poison;
 }
 
+// A name that is nothing else and is near that of a flag.
+static Given as_misspelt_flag(Expansion *e, const Signature *s,
+                              const Nearest *near, Given g) {
+    static const Value poison = {.kind = VALUE_POISON};
+    if (near->best == NULL || name_defined(e, g.expr->text))
+        return g;
+    Diagnostic *d = report(e->diags, D_unknown_argument, g.at,
+                           "%s has no flag `%s`", s->function, near->name);
+    nearest_note(near, d);
+    return (Given){.name = near->best, .at = g.at, .value = &poison};
+}
+
 // A flag may be given by its name alone, as `nesterov`.
-static Given as_flag(Expansion *e, const Builtin *b, Given g) {
+static Given as_flag(Expansion *e, const Call *c, const Signature *s, Given g) {
     if (g.name != NULL || g.expr == NULL || g.expr->kind != EXPR_NAME)
         return g;
-    for (int i = 0; i < builtin_num_params(b); i++) {
-        const ParamInfo *p = &param_info[(int)b->first + i];
+    Nearest near = nearest_to(g.expr->text);
+    for (int i = 0; i < builtin_num_params(c->builtin); i++) {
+        const ParamInfo *p = &param_info[(int)c->builtin->first + i];
         if (p->kind == FLAG && strcmp(p->name, g.expr->text) == 0)
-            return (Given){.name = g.expr->text,
-                           .at = g.at,
-                           .value = flag_value(e, g.expr)};
+            return (Given){
+                .name = p->name, .at = g.at, .value = flag_value(e, g.expr)};
+        if (p->kind == FLAG)
+            nearest_offer(&near, p->name);
+        else if (p->words != NULL && word_allowed(p->words, g.expr->text))
+            return g;
     }
-    return g;
+    return as_misspelt_flag(e, s, &near, g);
 }
 
 bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
@@ -570,7 +586,7 @@ bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
     int *slot = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, int);
     bool good = true;
     for (int i = 0; i < num_given; i++)
-        g[i] = as_flag(e, c->builtin, given[i]);
+        g[i] = as_flag(e, c, &s, given[i]);
     if (!match_arguments(e, &s, g, num_given, slot))
         return false;
     c->arg = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, Value);
