@@ -600,6 +600,10 @@ Value train_model(const TrainBlock *t);
 // Reads what must be known before a graph is built into e->recipe and e->data.
 bool train_constants(Expansion *e, TrainBlock *t);
 
+// Warns of a last batch that is short.  It comes last, as no mistake follows
+// from that.
+void train_warn_batch(Expansion *e, const TrainBlock *t);
+
 // Values of the graph that is being built.  train_begin comes first.
 void train_begin(Expansion *e, TrainBlock *t);
 Value train_input(Expansion *e, TrainBlock *t);

@@ -98,7 +98,9 @@ static Program *load(Arena *a, const Source *s, const Setting *setting,
     apply_settings(&e, t, setting, num_settings, arg);
     if (diags->errors > errors || !train_constants(&e, t))
         return NULL;
-    return lower(&e, t, arg);
+    Program *p = lower(&e, t, arg);
+    train_warn_batch(&e, t);
+    return p;
 }
 
 Program *frontend_parse(Arena *a, const char *path, const char *text,

@@ -78,6 +78,18 @@ static int distance(Expansion *e, const char *glob, const char *name) {
     return last[width - 1];
 }
 
+// How far the name is from the glob, or from it with a layer left out before
+// its last part or before all of it.
+static int nearest_form(Expansion *e, const char *glob, const char *name) {
+    const char *dot = strrchr(glob, '.');
+    const char *within =
+        dot ? arena_format(e->arena, "%.*s.*%s", (int)(dot - glob), glob, dot)
+            : glob;
+    const char *below = arena_format(e->arena, "*.%s", glob);
+    return least(distance(e, glob, name),
+                 least(distance(e, within, name), distance(e, below, name)));
+}
+
 // Notes the parameter whose name is nearest to the glob, else what parameters
 // are called.
 static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
@@ -87,7 +99,7 @@ static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
         const char *name = e->parameter[i].name;
         if (strlen(glob) > LONGEST_COMPARED || strlen(name) > LONGEST_COMPARED)
             continue;
-        int far = least(distance(e, glob, name),
+        int far = least(nearest_form(e, glob, name),
                         distance(e, glob, with_model(e, t, name)));
         if (far > allowed || (best >= 0 && far == allowed))
             continue;

@@ -173,19 +173,6 @@ static bool read_data(Expansion *e, TrainBlock *t) {
     return good;
 }
 
-static void warn_short_batch(Expansion *e, const TrainBlock *t) {
-    int64_t samples = e->data.samples, batch = e->recipe.batch;
-    if (samples == 0 || e->recipe.drop_last || samples % batch == 0)
-        return;
-    Diagnostic *d = report(e->diags, D_short_batch, key_at(t, "batch"),
-                           "a batch of %lld does not divide the %lld images",
-                           (long long)batch, (long long)samples);
-    diag_note(d,
-              "the last batch of an epoch holds %lld and costs as much as the "
-              "others; `drop_last` leaves it out",
-              (long long)(samples % batch));
-}
-
 bool train_constants(Expansion *e, TrainBlock *t) {
     train_begin(e, t);
     e->phase = PHASE_KEYS;
@@ -200,9 +187,20 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     good &= read_precision(e, t);
     good &= clauses_read(e, t);
     good &= freezes_read(e, t);
-    if (good)
-        warn_short_batch(e, t);
     return good;
+}
+
+void train_warn_batch(Expansion *e, const TrainBlock *t) {
+    int64_t samples = e->data.samples, batch = e->recipe.batch;
+    if (samples == 0 || e->recipe.drop_last || samples % batch == 0)
+        return;
+    Diagnostic *d = report(e->diags, D_short_batch, key_at(t, "batch"),
+                           "a batch of %lld does not divide the %lld images",
+                           (long long)batch, (long long)samples);
+    diag_note(d,
+              "the last batch of an epoch holds %lld and costs as much as the "
+              "others; `drop_last` leaves it out",
+              (long long)(samples % batch));
 }
 
 // ---- values of a graph ----
