@@ -18,4 +18,11 @@ typedef struct {
 bool device_find(Arena *a, const Arguments *arguments, Device *out,
                  int *status);
 
+// ---- support.c ----
+
+// Whether the device's libraries have what a plan calls; if not, says which
+// layer's call they lack.
+bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
+                    const Device *device);
+
 #endif

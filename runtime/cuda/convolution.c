@@ -3,6 +3,8 @@
 
 #include "runtime/cuda/convolution.h"
 
+#include "runtime/cuda/matmul.h"
+
 #include <stdlib.h>
 
 // What is planned once for all calls that are alike.
@@ -44,14 +46,20 @@ struct RtConvolutions {
 
 // ---- plans ----
 
-// A plan that is ready is wanted before one that must be compiled: a trainer
-// should start at once, and which is faster is for measuring to say.  What can
-// be done without a fusion does not wait for a compiler.
+// A plan that is ready and works in little room is wanted before one that must
+// be compiled: a trainer should start at once, and which is faster is for
+// measuring to say.  What can be done without a fusion does not wait for it.
 static bool plan_call(const RtCudnn *c, Planned *p, RtError *e) {
-    return rt_cudnn_plan(c, &p->call, p->with,
-                         (RtCudnnWish){.only_ready = true}, &p->plan, e) ||
-           (p->with == 0 &&
-            rt_cudnn_plan(c, &p->call, 0, (RtCudnnWish){0}, &p->plan, e));
+    const RtCudnnWish wish[] = {
+        {.only_ready = true, .within = 512 << 20},
+        {.within = 512 << 20},
+        {0},
+    };
+    const size_t wishes = p->with != 0 ? 1 : sizeof wish / sizeof *wish;
+    for (size_t i = 0; i < wishes; i++)
+        if (rt_cudnn_plan(c, &p->call, p->with, wish[i], &p->plan, e))
+            return true;
+    return false;
 }
 
 static int planned_of(const RtConvolutions *v, const RtCall *call,

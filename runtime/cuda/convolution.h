@@ -61,7 +61,8 @@ enum {
 
 typedef struct RtConvolutions RtConvolutions;
 
-// Plans all calls of a plan that are convolutions.  NULL, with the layer that
+// Plans all calls of a plan that are convolutions, and its products unless
+// rt_matmuls_needed.  NULL, with the layer that
 // has no plan in e, if one has none.
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
                                     RtError *e);

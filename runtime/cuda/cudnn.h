@@ -98,6 +98,7 @@ bool rt_cudnn_finalize_graph(RtDescriptors *d, int channels, RtCudnnGraph *out);
 typedef struct {
     bool may_vary;   // sums in another order each time
     bool only_ready; // nothing that is compiled when the plan is made
+    int64_t within;  // bytes of workspace at most; 0: any number
     int first;       // candidate, from 0 in the library's order of preference
 } RtCudnnWish;
 

@@ -52,8 +52,10 @@ static void describe(const RtCudnn *c, const void *config, RtType type,
     c->destroy(engine);
 }
 
-// Makes the plan of a configuration; false where it cannot be had.
-static bool plan_make(const RtCudnn *c, void *config, RtCudnnPlan *p) {
+// Makes the plan of a configuration; false where it cannot be had or works in
+// more room than there is for it.
+static bool plan_make(const RtCudnn *c, void *config, int64_t within,
+                      RtCudnnPlan *p) {
     int64_t count;
     void *plan = NULL;
     if (c->create(DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) != 0)
@@ -65,7 +67,8 @@ static bool plan_make(const RtCudnn *c, void *config, RtCudnnPlan *p) {
                DNN_TYPE_BACKEND_DESCRIPTOR, 1, &config) == 0 &&
         c->finalize(plan) == 0 &&
         c->get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1,
-               &count, &p->workspace) == 0;
+               &count, &p->workspace) == 0 &&
+        (within == 0 || p->workspace <= within);
     if (good)
         p->plan = plan;
     else
@@ -110,12 +113,15 @@ static bool is_wished(const RtCudnnPlan *p, RtCudnnWish wish) {
            !(wish.only_ready && p->compiled);
 }
 
-static bool plan_choose(const RtCudnn *c, RtType type, RtCudnnWish wish,
-                        RtCudnnPlan *p) {
+// A convolution alone has many engines, of which the first way of looking may
+// miss those that are wanted; a fusion has one or none, and looking for it
+// again takes a third of a second on some devices.
+static bool plan_choose(const RtCudnn *c, RtType type, bool fusion,
+                        RtCudnnWish wish, RtCudnnPlan *p) {
     static const int modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_B,
                                 DNN_HEUR_MODE_FALLBACK};
     int before = 0; // candidates of the ways of looking so far
-    for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+    for (int m = 0; m < (fusion ? 1 : 3); m++) {
         void *config[MAX_OFFERED];
         int count = offered(c, p, modes[m], config);
         for (int i = 0; i < count && p->plan == NULL; i++) {
@@ -124,7 +130,7 @@ static bool plan_choose(const RtCudnn *c, RtType type, RtCudnnWish wish,
                 continue;
             describe(c, config[i], type, p);
             if (is_wished(p, wish))
-                plan_make(c, config[i], p);
+                plan_make(c, config[i], wish.within, p);
         }
         before += count;
         while (count > 0)
@@ -139,7 +145,7 @@ bool rt_cudnn_plan(const RtCudnn *c, const RtCall *call, unsigned with,
                    RtCudnnWish wish, RtCudnnPlan *out, RtError *e) {
     *out = (RtCudnnPlan){.own = {.c = c, .error = e}};
     if (rt_cudnn_graph(&out->own, call, with, &out->graph) &&
-        (plan_choose(c, call->type, wish, out) ||
+        (plan_choose(c, call->type, with != 0, wish, out) ||
          rt_fail(e, EXIT_DEVICE, "cuDNN has no plan for a convolution")))
         return true;
     rt_cudnn_plan_free(out);
@@ -150,7 +156,7 @@ bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
                             RtError *e) {
     *out = (RtCudnnPlan){.own = {.c = c, .error = e}};
     if (rt_cudnn_finalize_graph(&out->own, channels, &out->graph) &&
-        (plan_choose(c, RT_F16, (RtCudnnWish){0}, out) ||
+        (plan_choose(c, RT_F16, true, (RtCudnnWish){0}, out) ||
          rt_fail(e, EXIT_DEVICE,
                  "cuDNN has no plan for the forms of a batch_norm")))
         return true;

@@ -1,28 +1,87 @@
 #!/bin/sh
-# cuDNN has a plan for every convolution of a few networks, and for what rides
-# on them where ir/library.def says so.  usage: models.sh PLAN.o
+# cuDNN has a plan for every convolution of every model on described devices,
+# and the plans are those that tests/golden/cudnn keeps: BLESS=1 writes them
+# anew.  What rides on convolutions is planned where ir/library.def says so.
+# usage: models.sh PLAN.o REPORT.o
 set -eu
 plan=$1
+report=$2
+golden=$SINTER_SOURCE/tests/golden/cudnn
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+failed=0
 
-# plans FILE DEVICE...: asks for those of a model.
-plans() {
-    model=$(basename "$1" .net)
+# tables FILE OBJECT OUT: the tables of a trainer, without its kernels, linked to
+# what looks at them.
+tables() {
+    name=$(basename "$1" .net)
     "$SINTER" build "$SINTER_SOURCE/$1" --emit=c -o "$work"
-    shift
+    {
+        echo '#define HOST_KERNEL(...)'
+        sed -e "/^#include \"$name.cu\"/d" \
+            -e 's/, k[0-9a-z_]*_host,/, NULL,/' "$work/$name.c"
+    } >"$work/tables.c"
     # shellcheck disable=SC2086 # flags
     "$CC" ${CFLAGS:-} -O0 -std=c11 -w -I"$work" -I"$SINTER_INCLUDE" \
-        -o "$work/$model" "$work/$model.c" "$plan" -L"$SINTER_LIB" -lsinter_rt -lm -ldl
+        -o "$3" "$work/tables.c" "$2" -L"$SINTER_LIB" -lsinter_rt -lm -ldl
+}
+
+# on PROGRAM DEVICE...: runs it with their descriptions.
+on() {
+    program=$1
+    shift
     for device; do
         set -- "$@" "$SINTER_SOURCE/devices/$device.json"
         shift
     done
-    "$work/$model" "$@"
+    "$program" "$@"
 }
 
-plans models/resnet9.net h200 a100 b200 t4
-plans models/airbench94.net h200 b200
-plans models/resnet50.net h200
-plans tests/golden/launches/stride.net h200 a100
-plans tests/golden/launches/wide.net h200 a100
+# rides FILE DEVICE...: what may ride is what the library offers.
+rides() {
+    tables "$1" "$plan" "$work/rides"
+    shift
+    on "$work/rides" "$@"
+}
+
+# plans FILE DEVICE...: its reports are those that are kept.  Another version of
+# the library chooses others, but must have one for each call.
+plans() {
+    name=$(basename "$1" .net)
+    tables "$1" "$report" "$work/plans"
+    shift
+    for device; do
+        kept=$golden/$name.$device
+        on "$work/plans" "$device" >"$work/now" || {
+            status=$?
+            cat "$work/now"
+            return $status
+        }
+        if [ -n "${BLESS:-}" ]; then
+            mkdir -p "$golden"
+            cp "$work/now" "$kept"
+        elif [ "$(head -n 1 "$work/now")" != "$(head -n 1 "$kept")" ]; then
+            echo "$name: $(head -n 1 "$work/now"); kept: $(head -n 1 "$kept")"
+        elif ! diff -u "$kept" "$work/now"; then
+            echo "FAILED $name: BLESS=1 keeps these plans"
+            failed=1
+        fi
+    done
+}
+
+case ${CUDNN_MODEL:-} in
+"")
+    rides models/resnet9.net h200 a100 b200 t4
+    rides models/airbench94.net h200 b200
+    rides models/resnet50.net h200
+    rides tests/golden/launches/stride.net h200 a100
+    rides tests/golden/launches/wide.net h200 a100
+    for file in "$SINTER_SOURCE"/models/*.net; do
+        plans "models/$(basename "$file")" h200 a100 b200
+    done
+    ;;
+*)
+    plans "models/$CUDNN_MODEL.net" h200 a100 b200
+    ;;
+esac
+exit $failed

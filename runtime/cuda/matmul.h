@@ -1,0 +1,31 @@
+// Products of matrices on a CUDA device, by cuBLASLt.
+//
+// That library has 542 MB, takes half a second to open and needs a GPU to plan
+// for, so it is left to plans with products of many matrices at once, as in
+// attention; then it has all products.  In other plans they are convolutions
+// (convolution.h), for which cuDNN is open anyway, and which can be planned for
+// a GPU that is described.
+#ifndef RUNTIME_CUDA_MATMUL_H
+#define RUNTIME_CUDA_MATMUL_H
+
+#include "runtime/runtime.h"
+
+typedef struct RtMatmuls RtMatmuls;
+
+// Whether a plan's products are done here.
+bool rt_matmuls_needed(const RtPlan *plan);
+
+// Opens the library and chooses an algorithm for each product, on the GPU of
+// the current context.  NULL: *e says which layer's has none.
+RtMatmuls *rt_matmuls_new(const RtPlan *plan, void *stream, RtError *e);
+void rt_matmuls_free(RtMatmuls *p);
+
+// Bytes of the room that the products share.
+size_t rt_matmuls_workspace(const RtMatmuls *p);
+// Where on the device the plan's arena and that room are.
+void rt_matmuls_place(RtMatmuls *p, uint64_t arena, uint64_t workspace);
+// Puts a product on the stream.
+bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
+                    size_t out, RtError *e);
+
+#endif

@@ -1,0 +1,32 @@
+// What a device's libraries lack that a plan needs.
+#include "tools/device.h"
+
+// Convolutions and products of bf16 begin with this compute capability.
+enum { FIRST_BF16 = 80 };
+
+// The first library call on activations, or NO_NODE.
+static NodeId find_call(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
+        if ((op_info[g->node[n].op].facts & CALLS) &&
+            g->node[n].type.dtype == ACT)
+            return n;
+    return NO_NODE;
+}
+
+bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
+                    const Device *device) {
+    const Graph *g = plan_graph(plan, "train");
+    NodeId call = find_call(g);
+    if (plan->act != BF16 || device->sm >= FIRST_BF16 || call == NO_NODE)
+        return true;
+    const Origin *from = &g->node[call].from;
+    const char *place =
+        from->file ? arena_format(a, " (%s:%d)", from->file, from->line) : "";
+    complain(arguments,
+             "%s%s: the libraries have no %s in bf16 for %s, of compute "
+             "capability %d.%d; they begin with 8.0, and f16 with 7.5",
+             from->path ? from->path : "a layer", place,
+             op_info[g->node[call].op].name, device->name, device->sm / 10,
+             device->sm % 10);
+    return false;
+}
