@@ -312,6 +312,8 @@ static int model_check(Arena *a, const Arguments *arguments) {
     PassOptions o = plan_options(p, arguments, target_of(arguments));
     Layers l = layers_of(a, p);
     Plan *plan = program_plan(p, &o);
+    if (!plan_supported(a, arguments, plan, &device))
+        return EXIT_MODEL;
     if (!arguments->max_batch && !plan_fits(a, arguments, p, plan))
         return EXIT_MEMORY;
     Cost c = graph_cost(plan_graph(plan, "train"));

@@ -174,8 +174,11 @@ RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
     }
     *v = (RtConvolutions){.c = c, .plan = plan};
     if (memory_take(v, e)) {
+        bool others = rt_matmuls_needed(plan);
         for (int i = 0; i < plan->num_calls; i++)
-            v->call[i].mine = rt_convolution_of(&plan->call[i], &v->call[i].as);
+            v->call[i].mine =
+                rt_convolution_of(&plan->call[i], &v->call[i].as) &&
+                !(others && plan->call[i].kind == RT_MATMUL);
         rt_rides_choose(plan, can_ride, can_form, v, v->taken);
         take_rides(v);
         if (plan_calls(v, e))
