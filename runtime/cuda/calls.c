@@ -4,41 +4,28 @@
 
 #include <stdlib.h>
 
-static bool is_convolution(const RtCall *call) {
-    RtCall ignored;
-    return rt_convolution_of(call, &ignored);
+static bool open_matmuls(RtCalls *c, RtError *e) {
+    if (!rt_matmuls_needed(c->plan))
+        return true;
+    c->matmuls = rt_matmuls_new(c->plan, c->stream, e);
+    return c->matmuls != NULL;
 }
 
-static bool any_convolutions(const RtPlan *plan) {
-    for (int i = 0; i < plan->num_calls; i++)
-        if (is_convolution(&plan->call[i]))
-            return true;
-    return false;
-}
-
-// A call that nothing here does.
-static bool all_done(const RtCalls *c, RtError *e) {
-    char text[256];
-    for (int i = 0; i < c->plan->num_calls; i++)
-        if (!is_convolution(&c->plan->call[i]) && !rt_calls_on_host(c, i))
-            return rt_fail(e, EXIT_DEVICE, "no library for %s",
-                           rt_call_text(text, sizeof text, &c->plan->call[i]));
-    return true;
+static bool open_convolutions(RtCalls *c, RtError *e) {
+    if (!rt_convolutions_needed(c->plan))
+        return true;
+    if (!rt_cudnn_open(&c->cudnn, e))
+        return false;
+    if (rt_cudnn_attach(&c->cudnn, c->stream, e))
+        c->convolutions = rt_convolutions_new(&c->cudnn, c->plan, e);
+    return c->convolutions != NULL;
 }
 
 bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
                    CUstream stream, RtStaging *staging, RtError *e) {
     *c = (RtCalls){
         .gpu = gpu, .plan = plan, .stream = stream, .staging = staging};
-    if (!all_done(c, e))
-        return false;
-    if (!any_convolutions(plan))
-        return true;
-    if (!rt_cudnn_open(&c->cudnn, e))
-        return false;
-    if (rt_cudnn_attach(&c->cudnn, stream, e))
-        c->convolutions = rt_convolutions_new(&c->cudnn, plan, e);
-    return c->convolutions != NULL;
+    return open_convolutions(c, e) && open_matmuls(c, e);
 }
 
 void rt_calls_close(RtCalls *c) {
@@ -46,18 +33,25 @@ void rt_calls_close(RtCalls *c) {
         rt_convolutions_free(c->convolutions);
     if (c->cudnn.library != NULL)
         rt_cudnn_close(&c->cudnn);
+    rt_matmuls_free(c->matmuls);
     *c = (RtCalls){0};
 }
 
 size_t rt_calls_workspace(const RtCalls *c) {
-    return c->convolutions != NULL ? rt_convolutions_workspace(c->convolutions)
-                                   : 0;
+    size_t most = 0;
+    if (c->convolutions != NULL)
+        most = rt_convolutions_workspace(c->convolutions);
+    if (c->matmuls != NULL && rt_matmuls_workspace(c->matmuls) > most)
+        most = rt_matmuls_workspace(c->matmuls);
+    return most;
 }
 
 void rt_calls_place(RtCalls *c, CUdeviceptr arena, CUdeviceptr workspace) {
     c->arena = arena;
     if (c->convolutions != NULL)
         rt_convolutions_place(c->convolutions, arena, workspace);
+    if (c->matmuls != NULL)
+        rt_matmuls_place(c->matmuls, arena, workspace);
 }
 
 // How many statistics have a number that a call may take.
@@ -126,5 +120,7 @@ bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
                   RtError *e) {
     if (rt_calls_on_host(c, call))
         return factor_run(c, &c->plan->call[call], a, out, e);
-    return rt_convolutions_run(c->convolutions, call, a, b, out, e);
+    if (c->convolutions != NULL && rt_convolutions_have(c->convolutions, call))
+        return rt_convolutions_run(c->convolutions, call, a, b, out, e);
+    return rt_matmuls_run(c->matmuls, call, a, b, out, e);
 }

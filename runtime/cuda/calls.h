@@ -1,13 +1,14 @@
 // Calls: the library calls of a plan on a GPU, each given to what does it.
 //
-// Convolutions and products of two matrices are cuDNN's, which may do the work
-// of some kernels on the way.  Factors of matrices are found on the host, which
-// a step that is recorded cannot do.
+// Convolutions are cuDNN's, which may do the work of some kernels on the way,
+// and so are products, or they are cuBLASLt's (matmul.h).  Factors of matrices
+// are found on the host, which a step that is recorded cannot do.
 #ifndef RUNTIME_CUDA_CALLS_H
 #define RUNTIME_CUDA_CALLS_H
 
 #include "runtime/cuda/convolution.h"
 #include "runtime/cuda/kernels.h"
+#include "runtime/cuda/matmul.h"
 #include "runtime/cuda/staging.h"
 
 typedef struct {
@@ -18,6 +19,7 @@ typedef struct {
     CUdeviceptr arena;
     RtCudnn cudnn;
     RtConvolutions *convolutions; // NULL: the plan has none
+    RtMatmuls *matmuls;           // NULL: none of its own
 } RtCalls;
 
 // Prepares all calls; what they need of the GPU beside the arena is known then.

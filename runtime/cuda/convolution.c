@@ -165,6 +165,19 @@ static bool memory_take(RtConvolutions *v, RtError *e) {
     return v->forms != NULL;
 }
 
+static bool is_mine(const RtPlan *plan, int call, RtCall *as) {
+    return rt_convolution_of(&plan->call[call], as) &&
+           (plan->call[call].kind != RT_MATMUL || !rt_matmuls_needed(plan));
+}
+
+bool rt_convolutions_needed(const RtPlan *plan) {
+    RtCall as;
+    for (int i = 0; i < plan->num_calls; i++)
+        if (is_mine(plan, i, &as))
+            return true;
+    return false;
+}
+
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
                                     RtError *e) {
     RtConvolutions *v = calloc(1, sizeof *v);
@@ -174,11 +187,8 @@ RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
     }
     *v = (RtConvolutions){.c = c, .plan = plan};
     if (memory_take(v, e)) {
-        bool others = rt_matmuls_needed(plan);
         for (int i = 0; i < plan->num_calls; i++)
-            v->call[i].mine =
-                rt_convolution_of(&plan->call[i], &v->call[i].as) &&
-                !(others && plan->call[i].kind == RT_MATMUL);
+            v->call[i].mine = is_mine(plan, i, &v->call[i].as);
         rt_rides_choose(plan, can_ride, can_form, v, v->taken);
         take_rides(v);
         if (plan_calls(v, e))

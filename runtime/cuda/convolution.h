@@ -61,6 +61,8 @@ enum {
 
 typedef struct RtConvolutions RtConvolutions;
 
+// Whether a plan has calls that are done here.
+bool rt_convolutions_needed(const RtPlan *plan);
 // Plans all calls of a plan that are convolutions, and its products unless
 // rt_matmuls_needed.  NULL, with the layer that
 // has no plan in e, if one has none.
