@@ -69,6 +69,14 @@ graph train (primitive, typed, grouped; act = f32) {
 END
 expect 2 "a pass that gives a fact is not run twice" opt --run=fuse grouped.ir
 
+# The C compiler has nothing to say about what is emitted.
+expect 0 "" build -o mlp "$SINTER_SOURCE/models/mlp.net"
+if [ -s out ] || [ ! -x mlp ]; then
+    echo "sinter build models/mlp.net:" >&2
+    cat out >&2
+    failed=1
+fi
+
 # What passes make of a graph is limited, too: of each line, a dozen.
 {
     echo 'graph g {'
