@@ -2,7 +2,7 @@
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
-#include "ir/group.h"
+#include "ir/join.h"
 #include "ir/program.h"
 
 // What is written about the program beside its plans.
@@ -15,7 +15,7 @@ typedef struct {
 // ---- kernel.c ----
 
 // A launch: a kernel, or with text NULL a library call.
-typedef struct {
+typedef struct Kernel {
     const Group *group;
     const char *name; // "k03_batch_norm__layer1", "c02_conv__layer1"
     const char *text; // the kernel and the tables it reads
@@ -24,10 +24,12 @@ typedef struct {
     const NodeId *arg; // whose address each pointer parameter is; NO_NODE: the
                        // arena itself
     const int *plus;   // bytes to add to it
-    const char *const *c_type; // "const act *"
-    const char *key;           // what share.c compares; NULL before it has
-    const char *on_host;       // the kernel whose function the host calls
-    bool shared; // written for an earlier launch, whose kernel's name it has
+    const char *const *c_type;    // "const act *RESTRICT "
+    const char *const *parameter; // their names
+    const char *key;              // what share.c compares; NULL before it has
+    const char *on_host;          // the kernel whose function the host calls
+    struct Kernel *first;         // the first launch with its text; NULL before
+    bool is_split;                // the text has a function for joined launches
 } Kernel;
 
 // The launches of a graph in order.  host and device are the same graph,
@@ -35,12 +37,26 @@ typedef struct {
 Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
                         int *number, int *count);
 
-// ---- share.c ----
+// ---- share.c, join.c ----
 
-// The launches of a step.
+// Launches that may be one.
+typedef struct {
+    Join join;
+    const char *name, *text;
+    int num_args;
+    const char **arg; // C types: those of its kernels in turn, and the barrier
+    int blocks;       // on the other device
+    bool shared;      // an earlier one has this name and does the same
+} Joined;
+
+// The launches of a step, and what rides and is joined in its graph for the
+// device.
 typedef struct {
     Kernel *kernel;
     int count;
+    Rides rides;
+    Joins joins;
+    Joined *joined; // one for each of joins
 } Launches;
 
 // Of each step of a plan.  host and device are plans of the same graphs.

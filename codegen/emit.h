@@ -233,6 +233,17 @@ const char *file_text(Arena *a, const char *file);
 // A body without the indices that none of its lines asks for.
 Text text_tidied(Arena *a, const Text *body);
 
+// ---- join.c ----
+
+// Finds the joined launches of a step that is planned for the device.
+void launches_join(Launches *l, const Graph *device, Arena *a);
+
+// Divides the text of a kernel that is part of one.
+void kernel_split(Kernel *k, Arena *a);
+
+// Rows of the table RtJoin for a step that is planned for the device.
+void joins_emit(Text *t, const Graph *device, const Launches *l, int step);
+
 // ---- rides.c ----
 
 // Rows of the tables RtNorm and RtFusion, for what may ride in one step of the
@@ -242,6 +253,6 @@ typedef struct {
     int num_norms, num_fusions;
 } RideTables;
 
-void rides_emit(RideTables *t, const Graph *g, const Kernel *kernel, int step);
+void rides_emit(RideTables *t, const Graph *g, const Launches *l, int step);
 
 #endif

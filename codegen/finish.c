@@ -81,13 +81,13 @@ static void finish_one(Emit *e, Text *t, NodeId n) {
               (long long)count);
     t->indent++;
     if (d->op == OP_var)
-        text_line(
-            t,
-            "const float a = grid_variance(part + %lld + c, %lld, WIDTH, "
-            "(float)(ROWS / (int)gridDim.x), ROWS %% (int)gridDim.x, %s);",
-            (long long)at, (long long)count, all ? "C" : "1.0f");
+        text_line(t,
+                  "const float a = grid_variance(part + %lld + c, %lld, WIDTH, "
+                  "blocks, "
+                  "(float)(ROWS / blocks), ROWS %% blocks, %s);",
+                  (long long)at, (long long)count, all ? "C" : "1.0f");
     else
-        text_line(t, "const float a = %s(part + %lld + c, WIDTH);",
+        text_line(t, "const float a = %s(part + %lld + c, WIDTH, blocks);",
                   d->op == OP_max ? "grid_max" : "grid_sum", (long long)at);
     text_line(t, "put_%s(%s + %s, a);", access_suffix(d->type.dtype),
               pointer_name(e, n), all ? "0" : "c");
@@ -101,7 +101,7 @@ void sums_finish(Emit *e, Text *t) {
         any |= sums_blocks(e, n);
     if (!any)
         return;
-    text_line(t, "if (last_block(ticket)) {");
+    text_line(t, "if (last_block(ticket, blocks)) {");
     t->indent++;
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (sums_blocks(e, n))

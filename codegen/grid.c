@@ -216,7 +216,7 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
 static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
     bool all = reduce_extent(e->g, n) == OVER_ALL;
     const char *to = arena_format(
-        e->a, "part + (size_t)blockIdx.x * WIDTH + %lld",
+        e->a, "part + (size_t)block * WIDTH + %lld",
         (long long)(scratch_place(e, n) + 2 * type_count(e->g->node[n].type)));
     emit_samples(e, s, space, n, all);
     if (all) {
@@ -282,7 +282,7 @@ static void emit_columns_out(Emit *e, Text *t) {
             e->g->node[n].op == OP_max ? "columns_max" : "columns_sum";
         for (int i = 0; i < sums_of(e, n); i++)
             text_line(t,
-                      "%s(part + (size_t)blockIdx.x * WIDTH + %lld + c, "
+                      "%s(part + (size_t)block * WIDTH + %lld + c, "
                       "%s%u, VW, g < CG, shared, TX, NT);",
                       over, (long long)(scratch_place(e, n) + i * count),
                       i ? "q" : "s", n);
@@ -296,7 +296,7 @@ static void emit_totals_out(Emit *e, Text *t) {
         bool largest = e->g->node[n].op == OP_max;
         for (int i = 0; i < sums_of(e, n); i++)
             text_line(t,
-                      "%s(part + (size_t)blockIdx.x * WIDTH + %lld, "
+                      "%s(part + (size_t)block * WIDTH + %lld, "
                       "%s%u, VW, shared, NT);",
                       largest ? "total_max" : "total_sum",
                       (long long)(scratch_place(e, n) + i), i ? "q" : "s", n);

@@ -139,6 +139,7 @@ static Kernel write_kernel(const Graph *host, const Graph *device, Arena *a,
     write_comment(&e, &all);
     text_bytes(&all, text_string(&e.tables), e.tables.length);
     write_signature(&e, &all, &p);
+    text_add(&all, "    OWN_BLOCK;\n");
     text_bytes(&all, text_string(&body), body.length);
     text_add(&all, "}\n");
     return (Kernel){.group = group,
@@ -147,7 +148,8 @@ static Kernel write_kernel(const Graph *host, const Graph *device, Arena *a,
                     .num_args = p.count,
                     .arg = p.arg,
                     .plus = p.plus,
-                    .c_type = p.c_type};
+                    .c_type = p.c_type,
+                    .parameter = p.name};
 }
 
 // A text with its own name filled in.

@@ -18,6 +18,7 @@ typedef struct {
     const Graph *host, *device;
     Kernel *kernel;
     int count;
+    const Launches *launches;
 } Twin;
 
 typedef struct {
@@ -28,11 +29,12 @@ typedef struct {
     Twin *step;
     int num_steps;
     RideTables rides;
+    bool joins; // there are some
 } Writer;
 
 // Whether a launch's kernel is a text of its own step.
 static bool is_written(const Kernel *k) {
-    return k->text != NULL && !k->shared;
+    return k->text != NULL && k->first == k;
 }
 
 static void find_steps(Writer *w) {
@@ -46,7 +48,8 @@ static void find_steps(Writer *w) {
                             h->graph,
                             d->graph,
                             launches[i].kernel,
-                            launches[i].count};
+                            launches[i].count,
+                            &launches[i]};
     }
 }
 
@@ -172,6 +175,9 @@ static void write_kernels(const Writer *w, Text *t) {
         for (int k = 0; k < s->count; k++)
             if (is_written(&s->kernel[k]))
                 text_add(t, "\n%s", s->kernel[k].text);
+        for (int k = 0; k < s->launches->joins.count; k++)
+            if (!s->launches->joined[k].shared)
+                text_add(t, "\n%s", s->launches->joined[k].text);
     }
 }
 
@@ -211,6 +217,30 @@ static void write_entry(const Writer *w, Text *t, const Kernel *k) {
                             : arena_format(w->a, "ARG(%.*s *, %d)",
                                            (int)(end - type), type, j));
     }
+    text_add(t, ")\n");
+}
+
+// Joined launches that are written, in order; texts of equal ones are one.
+static const Joined **written_joins(const Writer *w, int *count) {
+    size_t most = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        most += (size_t)w->step[i].launches->joins.count;
+    const Joined **list = ARENA_ARRAY(w->a, most + 1, const Joined *);
+    *count = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].launches->joins.count; k++)
+            if (!w->step[i].launches->joined[k].shared)
+                list[(*count)++] = &w->step[i].launches->joined[k];
+    return list;
+}
+
+static void write_joined_entry(const Writer *w, Text *t, const Joined *j) {
+    text_add(t, "JOINED_KERNEL(%s,\n              ", j->name);
+    Wrap wrap = {t, 14, 14, 0};
+    for (int i = 0; i < j->num_args; i++)
+        wrap_add(&wrap, arena_format(w->a, "ARG(%.*s *, %d)",
+                                     (int)(strstr(j->arg[i], " *") - j->arg[i]),
+                                     j->arg[i], i));
     text_add(t, ")\n");
 }
 
@@ -281,19 +311,28 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
 }
 
 static void write_entries(const Writer *w, Text *t) {
-    int count;
+    int count, joins;
     const Kernel **kernel = written_kernels(w, &count);
+    const Joined **joined = written_joins(w, &joins);
     text_add(t, "// ---- kernels, as the host calls them ----\n\n");
     write_pieces(w, t, kernel, count);
+    for (int k = 0; k < joins; k++)
+        write_joined_entry(w, t, joined[k]);
     text_add(t, "\nenum {\n");
     for (int k = 0; k < count; k++)
         text_add(t, "    %s_id,\n", kernel[k]->name);
+    for (int k = 0; k < joins; k++)
+        text_add(t, "    %s_id,\n", joined[k]->name);
     text_add(t, "    NUM_KERNELS\n};\n"
                 "\nstatic const RtKernel kernels[] = {\n");
     for (int k = 0; k < count; k++)
         text_add(t, "    {\"%s\", %s_host, %d, %d, %d},\n", kernel[k]->name,
                  kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
                  kernel[k]->num_args);
+    for (int k = 0; k < joins; k++)
+        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d},\n",
+                 joined[k]->name, joined[k]->name, joined[k]->join.count,
+                 BLOCK_THREADS, joined[k]->num_args);
     text_add(t, "};\n\n");
     write_grids(w, t);
     text_add(t, "\n#define RUN(kernel, ...) \\\n"
@@ -432,13 +471,25 @@ static void write_calls(const Writer *w, Text *t) {
 static void write_rides(Writer *w, Text *t) {
     w->rides = (RideTables){.norms = text_new(w->a), .fusions = text_new(w->a)};
     for (int i = 0; i < w->num_steps; i++)
-        rides_emit(&w->rides, w->step[i].device, w->step[i].kernel, i);
+        rides_emit(&w->rides, w->step[i].device, w->step[i].launches, i);
     if (w->rides.num_fusions > 0)
         text_add(t,
                  "\n// Kernels that a library call can save on CUDA.\n"
                  "static const RtNorm norms[] = {\n%s};\n\n"
                  "static const RtFusion fusions[] = {\n%s};\n",
                  text_string(&w->rides.norms), text_string(&w->rides.fusions));
+}
+
+static void write_joins(Writer *w, Text *t) {
+    Text rows = text_new(w->a);
+    for (int i = 0; i < w->num_steps; i++)
+        joins_emit(&rows, w->step[i].device, w->step[i].launches, i);
+    w->joins = rows.length > 0;
+    if (w->joins)
+        text_add(t,
+                 "\n// Kernels that may be one cooperative launch on CUDA.\n"
+                 "static const RtJoin joins[] = {\n%s};\n",
+                 text_string(&rows));
 }
 
 // ---- NAME.c: steps ----
@@ -679,6 +730,9 @@ static void write_plan(const Writer *w, Text *t, int which) {
         text_add(t, "        .norm = norms,\n        .fusion = fusions,\n"
                     "        .num_fusions = COUNT(fusions),\n"
                     "        .num_norms = COUNT(norms),\n");
+    if (which && w->joins)
+        text_add(t, "        .join = joins,\n"
+                    "        .num_joins = COUNT(joins),\n");
     text_add(t, "    },\n");
 }
 
@@ -835,6 +889,7 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
     write_entries(&w, c);
     write_calls(&w, c);
     write_rides(&w, c);
+    write_joins(&w, c);
     for (int i = 0; i < w.num_steps; i++)
         write_step(&w, c, &w.step[i]);
     write_wrappers(&w, c);

@@ -70,12 +70,12 @@ static int fixed_rows(RideTables *t, const Graph *g, const Rides *r) {
     return rows;
 }
 
-void rides_emit(RideTables *t, const Graph *g, const Kernel *kernel, int step) {
-    Rides r = graph_rides(g, t->norms.arena);
-    for (int i = 0; i < r.num_norms; i++)
-        norm_row(t, g, &r, &r.norm[i]);
-    for (int i = 0; i < r.count; i++)
-        fusion_row(t, g, kernel, step, &r.ride[i]);
-    t->num_norms += r.num_norms + fixed_rows(t, g, &r);
-    t->num_fusions += r.count;
+void rides_emit(RideTables *t, const Graph *g, const Launches *l, int step) {
+    const Rides *r = &l->rides;
+    for (int i = 0; i < r->num_norms; i++)
+        norm_row(t, g, r, &r->norm[i]);
+    for (int i = 0; i < r->count; i++)
+        fusion_row(t, g, l->kernel, step, &r->ride[i]);
+    t->num_norms += r->num_norms + fixed_rows(t, g, r);
+    t->num_fusions += r->count;
 }

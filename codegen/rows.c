@@ -224,14 +224,15 @@ static void emit_outputs(Emit *e, Scope *row, Place p) {
 static void emit_totals_out(Emit *e, Text *t) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (sums_columns(e, n))
-            text_line(t,
-                      "UNROLLED(j, PER) columns_sum(part + (size_t)blockIdx.x "
-                      "* WIDTH + %lld + lane + j * GANG, &s%u[j], 1, lane + j "
-                      "* GANG < C, shared, GANG, NT);",
-                      (long long)scratch_place(e, n), n);
+            text_line(
+                t,
+                "UNROLLED(j, PER) columns_sum(part + (size_t)block * WIDTH "
+                "+ %lld + lane + j * GANG, &s%u[j], 1, lane + j * GANG "
+                "< C, shared, GANG, NT);",
+                (long long)scratch_place(e, n), n);
         else if (sums_blocks(e, n))
             text_line(t,
-                      "total_%s(part + (size_t)blockIdx.x * WIDTH + %lld, "
+                      "total_%s(part + (size_t)block * WIDTH + %lld, "
                       "&s%u, 1, shared, NT);",
                       e->g->node[n].op == OP_max ? "max" : "sum",
                       (long long)scratch_place(e, n), n);

@@ -126,14 +126,46 @@ static Kernel *first_like(Written *w, Kernel *k) {
 
 static void share_text(Arena *a, Written *w, Kernel *k) {
     k->key = kernel_key(a, k, false);
-    const Kernel *first = first_like(w, k);
-    k->shared = first != k;
-    k->name = first->name;
+    k->first = first_like(w, k);
+    k->name = k->first->name;
 }
 
 static void share_on_host(Arena *a, Written *w, Kernel *k) {
     k->key = kernel_key(a, k, true);
     k->on_host = first_like(w, k)->name;
+}
+
+// ---- joined launches ----
+
+static bool is_joined_before(const Launches *step, int last, int end) {
+    const char *name = step[last].joined[end].name;
+    for (int i = 0; i <= last; i++)
+        for (int k = 0; k < (i < last ? step[i].joins.count : end); k++)
+            if (strcmp(step[i].joined[k].name, name) == 0)
+                return true;
+    return false;
+}
+
+static void split_joined(Launches *l, const Join *join, Arena *a) {
+    for (int k = 0; k < join->count; k++)
+        kernel_split(l->kernel[join->first + k].first, a);
+}
+
+// Joins what may be joined of the steps that run often.  Equal joins have equal
+// names.
+static void share_joins(Launches *step, const Plan *device, Arena *a) {
+    for (int i = 0; i < device->num_steps; i++) {
+        Launches *l = &step[i];
+        if (step_joins(device->step[i].kind))
+            launches_join(l, device->step[i].graph, a);
+        else
+            l->rides = graph_rides(device->step[i].graph, a);
+        for (int k = 0; k < l->joins.count; k++)
+            l->joined[k].shared = is_joined_before(step, i, k);
+    }
+    for (int i = 0; i < device->num_steps; i++)
+        for (int k = 0; k < step[i].joins.count; k++)
+            split_joined(&step[i], &step[i].joins.join[k], a);
 }
 
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
@@ -151,7 +183,9 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
                 share_text(a, &texts, &step[i].kernel[k]);
     for (int i = 0; i < host->num_steps; i++)
         for (int k = 0; k < step[i].count; k++)
-            if (step[i].kernel[k].text != NULL && !step[i].kernel[k].shared)
+            if (step[i].kernel[k].text != NULL &&
+                step[i].kernel[k].first == &step[i].kernel[k])
                 share_on_host(a, &functions, &step[i].kernel[k]);
+    share_joins(step, device, a);
     return step;
 }

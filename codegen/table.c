@@ -240,7 +240,7 @@ void members_loop(Emit *e, Text *t, const Members *m) {
     Kind *kind = find_kinds(e, m, &count);
     write_rows(e, m, kind);
     write_firsts(e, m);
-    text_line(t, "for (int at = blockIdx.x; at < %lld; at += (int)gridDim.x) {",
+    text_line(t, "for (int at = block; at < %lld; at += blocks) {",
               (long long)m->parts);
     t->indent++;
     write_part(t, m);

@@ -88,7 +88,7 @@ static void write_assigned(Emit *e, Scope *kernel, Text *t) {
         put_scalar(e, kernel, &put, e->group->output[i], e->group->output[i]);
     if (put.length == 0)
         return;
-    text_line(t, "if (last_block(ticket) && threadIdx.x == 0) {");
+    text_line(t, "if (last_block(ticket, blocks) && threadIdx.x == 0) {");
     text_bytes(t, text_string(&put), put.length);
     text_line(t, "}");
 }
@@ -103,7 +103,7 @@ static void write_results(Emit *e, Scope *kernel, Text *t) {
         text_line(&done->after, "    put_%s(p%u, %s);",
                   access_suffix(e->g->node[n].type.dtype), n, x);
     }
-    text_line(t, "if (last_block(ticket)) {");
+    text_line(t, "if (last_block(ticket, blocks)) {");
     scope_close(e, done, t);
     text_line(t, "}");
 }

@@ -79,7 +79,8 @@ Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
 // Tickets count the blocks of a launch that are done, so that the last one can
 // finish what the others began.  One i32 for each group that needs one, in a
 // state with this name and the graph's.
-// A launch in phases has two, as blocks are counted at its barriers too.
+// A launch in phases has two, as blocks are counted at its barriers too, and
+// what joins launches has the last.
 #define TICKETS "run.tickets."
 
 // ---- parts.c: what UPDATE, CHECK and STACK walk over ----

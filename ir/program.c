@@ -24,11 +24,20 @@ Step *program_steps(const Program *p, Arena *a, int *count) {
     return step;
 }
 
-Graph *step_graph(const Step *step, int count, const char *name) {
+static const Step *step_find(const Step *step, int count, const char *name) {
     for (int i = 0; i < count; i++)
         if (strcmp(step[i].name, name) == 0)
-            return step[i].graph;
+            return &step[i];
     return NULL;
+}
+
+Graph *step_graph(const Step *step, int count, const char *name) {
+    const Step *found = step_find(step, count, name);
+    return found ? found->graph : NULL;
+}
+
+const Step *plan_step(const Plan *p, const char *name) {
+    return step_find(p->step, p->num_steps, name);
 }
 
 Graph *plan_graph(const Plan *p, const char *name) {

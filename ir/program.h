@@ -123,6 +123,8 @@ typedef struct {
     int64_t state_bytes, arena_bytes;
 } Plan;
 
+// The step of that name, or NULL; its graph, or NULL.
+const Step *plan_step(const Plan *p, const char *name);
 Graph *plan_graph(const Plan *p, const char *name);
 
 #endif

@@ -258,6 +258,15 @@ static void place_clusters(Fuse *f, Rebuild *r, const Views *views) {
     }
 }
 
+// Whether launches may be joined, which have the last ticket: see ir/join.h.
+static bool any_joins(const Fuse *f) {
+    int count = 0;
+    for (int k = 0; k < f->count; k++)
+        count += f->clusters[k].kind != GROUP_CALL &&
+                 !group_has_parts(f->clusters[k].kind);
+    return count > 1 && f->options->level > 0;
+}
+
 static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
     int tickets = 0;
     for (NodeId n = 0; n < f->old->count; n++)
@@ -268,6 +277,7 @@ static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
             place_views(f, r, views->first, views->next, n);
     for (int k = 0; k < f->count; k++)
         tickets += num_tickets(f, &f->clusters[k]);
+    tickets += any_joins(f);
     if (tickets > 0) {
         r->g->at = (Origin){0};
         graph_state(r->g, arena_format(r->g->arena, TICKETS "%s", r->g->name),

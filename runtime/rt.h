@@ -75,7 +75,7 @@ typedef void RtHostKernel(char *arena, const size_t *arg, int first, int last,
 
 typedef struct {
     const char *name;   // as in the kernels' text
-    RtHostKernel *host; // NULL in a plan for another device
+    RtHostKernel *host; // NULL in a plan for another device, and of joins
     // More than 1: no block begins a phase before all have ended the one
     // before.  A GPU launches such a kernel cooperatively, over no more blocks
     // than are resident; it may take fewer than it is asked for.
@@ -161,6 +161,21 @@ typedef struct {
     size_t d_scale, d_bias;
 } RtFusion;
 
+enum { RT_MOST_JOINED_ARGS = 64 };
+
+// Kernels of a step, one after the other, that may be one cooperative launch
+// over any number of blocks that are resident together.  Its arguments are
+// theirs in turn, and `barrier`.  A device takes a join or launches the kernels;
+// of joins that have a kernel in common it takes one, and none with a kernel
+// that rides on a call that it takes.
+typedef struct {
+    int step;          // of the plan's steps
+    int launch, count; // of the step, from 0, that need not be made
+    int kernel;
+    int blocks; // as many as can have work
+    size_t barrier;
+} RtJoin;
+
 // What ends a run early; metric NULL: nothing.
 typedef struct {
     const char *metric; // accuracy, top5, loss, perplexity
@@ -204,6 +219,8 @@ typedef struct {
     const RtNorm *norm;
     const RtFusion *fusion;
     int num_fusions, num_norms;
+    const RtJoin *join;
+    int num_joins;
 } RtPlan;
 
 // A length of a run or a moment in it; a count of 0 stands for none.

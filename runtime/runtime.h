@@ -440,6 +440,29 @@ void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage);
 void rt_step_feed(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage,
                   const RtBatch *b);
 
+// ---- join.c ----
+
+// Which joins of a plan a device can take that takes these of its fusions: for
+// each whether it is.
+void rt_joins_take(const RtPlan *plan, const bool *fused, bool *taken);
+
+// The launches of a step on their way to a device that joins them.
+typedef struct {
+    const RtPlan *plan;
+    const bool *taken;
+    int step, launch; // which comes next
+    size_t arg[RT_MOST_JOINED_ARGS];
+    int num_args; // of the join that is open
+} RtJoining;
+
+void rt_joining_begin(RtJoining *j, const RtPlan *plan, const bool *taken,
+                      int step);
+// The next one is a library call, or rides on one.
+void rt_joining_pass(RtJoining *j);
+// The next one is a kernel.  True when something is to be launched now: what
+// comes back in its place.
+bool rt_joining_add(RtJoining *j, int *kernel, int *grid, const size_t **arg);
+
 // ---- state.c ----
 
 const RtState *rt_state_find(const RtPlan *plan, const char *name);

@@ -144,13 +144,6 @@ static void flops_print(Text *t, const char *what, int64_t flops,
     text_add(t, "%-18s%.1f %s per %s\n", what, s.count, s.unit, each);
 }
 
-// What a step costs on a device that takes every library fusion it has.
-typedef struct {
-    const Device *device;
-    Saving saving;
-    int64_t bound; // bytes: the least arena
-} Judged;
-
 static double kibibytes(int64_t bytes, const Program *p) {
     return (double)bytes / (double)p->recipe.batch / 1024;
 }
@@ -161,7 +154,8 @@ static void library_print(Text *t, const Program *p, const Cost *c,
         text_add(t,
                  "%-18s%d launches, %.1f KiB per sample, with what %s can "
                  "fuse\n",
-                 "with the library", c->launches - j->saving.launches,
+                 "with the library",
+                 c->launches - j->saving.launches - j->joins_beside,
                  kibibytes(c->batch_bytes - j->saving.bytes, p),
                  j->device->name);
 }
@@ -206,7 +200,10 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
     flops_print(t, "flops, forward", l->flops, "sample");
     flops_print(t, "flops", c->flops, "step");
-    text_add(t, "%-18s%d per step\n", "launches", c->launches);
+    text_add(t, "%-18s%d per step", "launches", c->launches - j->joins_alone);
+    if (j->joins_alone > 0)
+        text_add(t, ", %d with none joined", c->launches);
+    text_add(t, "\n");
     text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
              kibibytes(c->batch_bytes, p));
     library_print(t, p, c, j);
@@ -219,14 +216,23 @@ static bool has_more_steps(const Program *p) {
     return p->num_stages > 1 || p->stage[0].gather || p->average || p->collect;
 }
 
-static void steps_print(Text *t, const Plan *plan) {
+static int step_launches(const Plan *plan, const Step *step,
+                         const Device *device, const Cost *c) {
+    Arena *a = arena_new();
+    Judged j = step_judge(a, plan, step, device);
+    arena_free(a);
+    return c->launches - j.joins_alone;
+}
+
+static void steps_print(Text *t, const Plan *plan, const Device *device) {
     text_add(t, "\n%-12s%10s%12s%14s\n", "step", "launches", "flops",
              "traffic");
     for (int i = 0; i < plan->num_steps; i++) {
         Cost c = graph_cost(plan->step[i].graph);
         Scaled flops = flops_scaled(c.flops), bytes = bytes_scaled(c.bytes);
         text_add(t, "%-12s%10d%10.1f %s%10.1f %s\n", plan->step[i].name,
-                 c.launches, flops.count, flops.unit, bytes.count, bytes.unit);
+                 step_launches(plan, &plan->step[i], device, &c), flops.count,
+                 flops.unit, bytes.count, bytes.unit);
     }
 }
 
@@ -256,14 +262,15 @@ static void warnings_json(Text *t, const Diagnostics *diags) {
     text_add(t, "]");
 }
 
-static void steps_json(Text *t, const Plan *plan) {
+static void steps_json(Text *t, const Plan *plan, const Device *device) {
     text_add(t, "\"steps\": [");
     for (int i = 0; i < plan->num_steps; i++) {
         Cost c = graph_cost(plan->step[i].graph);
         text_add(t,
                  "%s{\"name\": \"%s\", \"launches\": %d, \"flops\": %" PRId64
                  ", \"bytes_moved\": %" PRId64 "}",
-                 i ? ", " : "", plan->step[i].name, c.launches, c.flops,
+                 i ? ", " : "", plan->step[i].name,
+                 step_launches(plan, &plan->step[i], device, &c), c.flops,
                  c.bytes);
     }
     text_add(t, "], ");
@@ -275,7 +282,7 @@ static void library_json(Text *t, const Program *p, const Cost *c,
     json_string(t, j->device->name);
     text_add(t, ", \"library_fusions\": %d", j->saving.taken);
     text_add(t, ", \"launches_with_library\": %d",
-             c->launches - j->saving.launches);
+             c->launches - j->saving.launches - j->joins_beside);
     text_add(t, ", \"bytes_moved_per_sample_with_library\": %" PRId64 ", ",
              (c->batch_bytes - j->saving.bytes) / p->recipe.batch);
 }
@@ -290,12 +297,13 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"flops_step\": %" PRId64, c->flops);
     text_add(t, ", \"arena_bytes\": %" PRId64, plan->arena_bytes);
     text_add(t, ", \"bound_bytes\": %" PRId64, j->bound);
-    text_add(t, ", \"launches\": %d", c->launches);
+    text_add(t, ", \"launches\": %d", c->launches - j->joins_alone);
+    text_add(t, ", \"launches_without_joins\": %d", c->launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
              c->batch_bytes / p->recipe.batch);
     batches_json(t, b);
     library_json(t, p, c, j);
-    steps_json(t, plan);
+    steps_json(t, plan, j->device);
     warnings_json(t, diags);
     text_add(t, "}\n");
 }
@@ -317,8 +325,8 @@ static int model_check(Arena *a, const Arguments *arguments) {
     if (!arguments->max_batch && !plan_fits(a, arguments, p, plan))
         return EXIT_MEMORY;
     Cost c = graph_cost(plan_graph(plan, "train"));
-    Rides rides = graph_rides(plan_graph(plan, "train"), a);
-    Judged j = {&device, rides_saving(&rides, device.sm), plan_bound(plan)};
+    Judged j = step_judge(a, plan, plan_step(plan, "train"), &device);
+    j.bound = plan_bound(plan);
     Batches b = batches_of(arguments, p, &device);
     Text t = text_new(a);
     if (arguments->json) {
@@ -328,7 +336,7 @@ static int model_check(Arena *a, const Arguments *arguments) {
         totals_print(&t, p, &l, plan, &c, &j);
         batches_print(&t, &b);
         if (has_more_steps(p))
-            steps_print(&t, plan);
+            steps_print(&t, plan, &device);
     }
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;

@@ -141,6 +141,8 @@ static bool description_read(Arena *a, const Arguments *arguments,
         return false;
     }
     out->sm = (int)version / 10;
+    const char *cooperative = value_of(text, "supportCoopLaunch");
+    out->cooperative = cooperative == NULL || *cooperative != '0';
     for (int i = 0; i < NUM_NUMBERS; i++) {
         double value;
         if (!number_read(text, numbers[i].key, &value) || value < 1 ||

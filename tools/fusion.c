@@ -21,11 +21,11 @@ static void value_add(Text *t, const Graph *g, NodeId n) {
 }
 
 void fusion_print(Arena *a, Text *t, const Plan *plan, const char *name) {
-    int step = 0, count, num_edges;
-    while (strcmp(plan->step[step].name, name) != 0)
-        step++;
-    const Graph *g = plan->step[step].graph;
-    const Launches *launches = &codegen_launches(plan, plan, a)[step];
+    int count, num_edges;
+    const Step *step = plan_step(plan, name);
+    const Graph *g = step->graph;
+    const Launches *launches =
+        &codegen_launches(plan, plan, a)[step - plan->step];
     const Group *group = graph_groups(g, a, &count);
     const Edge *edge = graph_edges(g, a, group, count, &num_edges);
     for (int k = 0; k < count; k++) {
@@ -36,6 +36,12 @@ void fusion_print(Arena *a, Text *t, const Plan *plan, const char *name) {
                 value_add(t, g, n);
                 text_add(t, "\n");
             }
+        for (int i = 0; i < launches->joins.count; i++)
+            if (k > launches->joins.join[i].first &&
+                k < launches->joins.join[i].first +
+                        launches->joins.join[i].count)
+                text_add(t, "  may be joined to %s\n",
+                         launches->kernel[k - 1].name);
         for (int i = 0; i < num_edges; i++)
             if (edge[i].to == k) {
                 text_add(t, "  reads %%%u of %s\n", edge[i].node,

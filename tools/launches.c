@@ -1,8 +1,7 @@
 // Launches: what a step runs, a line for each kernel and library call.
 #include "codegen/codegen.h"
 #include "ir/reach.h"
-#include "ir/ride.h"
-#include "tools/tools.h"
+#include "tools/device.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -23,36 +22,50 @@ static void ride_print(Text *t, const Launches *launches, const Rides *r,
     }
 }
 
-static void saving_print(Text *t, const Rides *r, int launches, int64_t bytes,
-                         int sm, const char *device) {
-    Saving saving = rides_saving(r, sm);
-    if (saving.taken > 0)
+// Which launch k is joined to, of those that are joined.
+static void join_print(Text *t, const Launches *launches, const Judged *j,
+                       int k) {
+    for (int i = 0; i < j->joins.count; i++) {
+        const Join *join = &j->joins.join[i];
+        if (j->joined[i] && k > join->first && k < join->first + join->count)
+            text_add(t, "  joined to %s", launches->kernel[k - 1].name);
+    }
+}
+
+static void saving_print(Text *t, const Judged *j, int launches,
+                         int64_t bytes) {
+    const Saving *saving = &j->saving;
+    if (j->joins_alone > 0)
+        text_add(t, "%12" PRId64 "  by %d where %s joins launches\n", bytes,
+                 launches - j->joins_alone, j->device->name);
+    if (saving->taken > 0)
         text_add(t,
                  "%12" PRId64 "  by %d where %s takes %d %s of the "
-                 "library\n",
-                 bytes - saving.bytes, launches - saving.launches, device,
-                 saving.taken, saving.taken == 1 ? "fusion" : "fusions");
+                 "library%s\n",
+                 bytes - saving->bytes,
+                 launches - saving->launches - j->joins_beside, j->device->name,
+                 saving->taken, saving->taken == 1 ? "fusion" : "fusions",
+                 j->joins_beside > 0 ? ", and joins launches" : "");
 }
 
 void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
-                    int sm, const char *device) {
-    int step = 0;
-    while (strcmp(plan->step[step].name, name) != 0)
-        step++;
-    const Graph *g = plan->step[step].graph;
-    const Launches *launches = &codegen_launches(plan, plan, a)[step];
-    Rides rides = graph_rides(g, a);
-    bool *taken = rides_taken(&rides, sm, a);
+                    const Device *device) {
+    const Step *step = plan_step(plan, name);
+    const Graph *g = step->graph;
+    const Launches *launches =
+        &codegen_launches(plan, plan, a)[step - plan->step];
+    Judged j = step_judge(a, plan, step, device);
     int64_t all = 0;
     for (int i = 0; i < launches->count; i++) {
         const Kernel *kernel = &launches->kernel[i];
         int64_t bytes = group_bytes(g, kernel->group, NULL);
         text_add(t, "%12" PRId64 "  %s", bytes, kernel->name);
-        ride_print(t, launches, &rides, taken, i);
+        ride_print(t, launches, &j.rides, j.ridden, i);
+        join_print(t, launches, &j, i);
         text_add(t, "\n");
         all += bytes;
     }
     text_add(t, "%12" PRId64 "  bytes read and written by %d launches\n", all,
              launches->count);
-    saving_print(t, &rides, launches->count, all, sm, device);
+    saving_print(t, &j, launches->count, all);
 }

@@ -105,7 +105,7 @@ static int plan_show(Arena *a, const Program *p, const Arguments *arguments,
     if (fusion)
         fusion_print(a, &t, plan, name);
     else
-        launches_print(a, &t, plan, name, device.sm, device.name);
+        launches_print(a, &t, plan, name, &device);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
 }

@@ -124,10 +124,12 @@ char *stem_of(Arena *a, const char *path);
 
 // ---- launches.c ----
 
+struct Device;
+
 // Writes a line for each launch of the planned graph of that name, and what a
-// library can take over on a device of compute capability sm, which has a name.
+// library can take over and which are joined on the device.
 void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
-                    int sm, const char *device);
+                    const struct Device *device);
 
 // ---- fusion.c ----
 

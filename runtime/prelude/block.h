@@ -123,12 +123,12 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
 
 // Whether this is the last block of the launch to come here; what the others
 // wrote before is then visible to it.  The ticket is 0 again afterwards.
-DEVICE int last_block(int *ticket) {
+DEVICE int last_block(int *ticket, int blocks) {
     SHARED int last;
     __threadfence();
     BARRIER();
     if (threadIdx.x == 0) {
-        last = atomicAdd(ticket, 1) == (int)gridDim.x - 1;
+        last = atomicAdd(ticket, 1) == blocks - 1;
         if (last)
             *ticket = 0;
     }

@@ -11,6 +11,8 @@
 // All blocks of a launch in phases must be resident: two fit for sure.
 #define PHASED(threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads, 2)
+// Joined launches too.
+#define SINTER_JOINED
 #define RESTRICT __restrict__
 #define SHARED __shared__
 #define TABLE static __constant__ const

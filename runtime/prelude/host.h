@@ -39,6 +39,9 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #ifdef SINTER_SIMT
 #include "runtime/prelude/simt.h"
 #else
+// The host launches kernels one by one.
+#define JOINED_KERNEL(name, ...)
+#define JOINED_HOST(name) NULL
 #define KERNEL(threads) __attribute__((unused)) static void
 #define PHASED KERNEL
 #define SHARED
@@ -262,9 +265,9 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
 
 // Whether this block is the last of the launch to come here; the ticket is 0
 // again afterwards.
-DEVICE int last_block(int *ticket) {
+DEVICE int last_block(int *ticket, int blocks) {
     const int last =
-        __atomic_fetch_add(ticket, 1, __ATOMIC_ACQ_REL) == gridDim.x - 1;
+        __atomic_fetch_add(ticket, 1, __ATOMIC_ACQ_REL) == blocks - 1;
     if (last)
         *ticket = 0;
     return last;

@@ -26,17 +26,27 @@
 #include "runtime/prelude/host.h"
 #endif
 
+// A kernel does the work of block `block` of `blocks`, which are parameters of
+// a body that a joined launch calls, or this line.
+#define OWN_BLOCK                                                              \
+    const int block = blockIdx.x, blocks = gridDim.x;                          \
+    (void)block, (void)blocks
+
+// In a joined launch a block does the work of several of a kernel's n blocks,
+// one after another: there may be fewer than were asked for.
+#define FOR_BLOCKS(n)                                                          \
+    for (int block = blockIdx.x; block < (n); block += gridDim.x, BARRIER())
+
 // The rows lo .. hi-1 that belong to this block: contiguous runs, as even as
 // they can be.  In 32 bits where they can be counted so: a division of 64 is a
 // call on a GPU, and calls spill.
 #define CHUNK(lo, hi, rows) CHUNK_OF(int, lo, hi, rows)
 #define CHUNK_OF(type, lo, hi, rows)                                           \
-    const type lo##_each = (rows) / (int)gridDim.x;                            \
-    const int lo##_rest = (int)((rows) % (int)gridDim.x);                      \
-    const type lo = (int)blockIdx.x * lo##_each +                              \
-                    ((int)blockIdx.x < lo##_rest ? (int)blockIdx.x             \
-                                                 : lo##_rest);                 \
-    const type hi = lo + lo##_each + ((int)blockIdx.x < lo##_rest)
+    const type lo##_each = (rows) / blocks;                                    \
+    const int lo##_rest = (int)((rows) % blocks);                              \
+    const type lo = block * lo##_each +                                        \
+                    (block < lo##_rest ? block : lo##_rest);                   \
+    const type hi = lo + lo##_each + (block < lo##_rest)
 
 // Threads side by side along the columns: a power of two, so that it divides
 // the block.
@@ -134,9 +144,9 @@ DEVICE int part_owner(const int *first, int count, int at) {
 }
 
 // Element 0 of every block's part, added or compared in the order of blocks.
-DEVICE float grid_sum(const float *part, int width) {
+DEVICE float grid_sum(const float *part, int width, int blocks) {
     float sum = 0.0f;
-    for (int b = 0; b < (int)gridDim.x; b++)
+    for (int b = 0; b < blocks; b++)
         sum += part[(size_t)b * width];
     return sum;
 }
@@ -150,17 +160,17 @@ DEVICE float median(float a, float b, float c) {
 // distance from a pivot of its own, and the pivot: at part[0], part[next] and
 // part[2 * next].  It had `each` rows, or one more if b < rest.  The means of
 // the blocks are taken from the first pivot, and then from the mean of all.
-DEVICE float grid_variance(const float *part, int next, int width, float each,
-                           int rest, float columns) {
+DEVICE float grid_variance(const float *part, int next, int width, int blocks,
+                           float each, int rest, float columns) {
     float count = 0.0f, sum = 0.0f, square = 0.0f;
-    for (int b = 0; b < (int)gridDim.x; b++) {
+    for (int b = 0; b < blocks; b++) {
         const float *p = part + (size_t)b * width;
         const float n = (each + (float)(b < rest)) * columns;
         sum += n * (p[2 * next] - part[2 * next]) + p[0];
         count += n;
     }
     const float mean = sum / count;
-    for (int b = 0; b < (int)gridDim.x; b++) {
+    for (int b = 0; b < blocks; b++) {
         const float *p = part + (size_t)b * width;
         const float n = (each + (float)(b < rest)) * columns;
         const float d = p[2 * next] - part[2 * next] + p[0] / n - mean;
@@ -169,9 +179,9 @@ DEVICE float grid_variance(const float *part, int next, int width, float each,
     return square < 0.0f ? 0.0f : square / count;
 }
 
-DEVICE float grid_max(const float *part, int width) {
+DEVICE float grid_max(const float *part, int width, int blocks) {
     float most = part[0];
-    for (int b = 1; b < (int)gridDim.x; b++) {
+    for (int b = 1; b < blocks; b++) {
         const float x = part[(size_t)b * width];
         most = x > most || x != x ? x : most;
     }

@@ -22,6 +22,11 @@ void simt_shared_forget(const char *start);
 unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
 int simt_atomic_add(int *p, int v);
 
+// Joined launches too.
+#define SINTER_JOINED
+#define JOINED_KERNEL HOST_KERNEL
+#define JOINED_HOST(name) name##_host
+
 #define KERNEL(threads) static __attribute__((noinline, unused)) void
 #define PHASED KERNEL
 #define SHARED static __attribute__((section("simt_shared")))

@@ -8,6 +8,7 @@
 #include "tests/codegen/agree.h"
 
 #include "ir/group.h"
+#include "tests/codegen/joined.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"
@@ -198,17 +199,30 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
     return c;
 }
 
+// In faithful mode launches that may be joined are.
+static void take_step(Run *r, int which) {
+    void (*step)(RtDevice * d) = r->rt->step[which].run;
+    if (r->test->simt) {
+        JoinedDevice d = joined_device(r->device, r->rt);
+        joined_begin(&d, which);
+        step(&d.device);
+        joined_close(&d);
+    } else {
+        step(r->device);
+    }
+}
+
 // Runs one step and compares what each kernel left with what its inputs make
 // of it, or with reuse of memory what the whole step left in the states.
-static void run_step(Run *r, const Graph *g, void (*step)(RtDevice *d)) {
+static void run_step(Run *r, const Graph *g, int which) {
     if (r->test->simt == WATCHED) {
-        step(r->device);
+        take_step(r, which);
         return;
     }
     double **leaf = read_leaves(r, g);
     NodeId *at = ARENA_ARRAY(r->a, g->count, NodeId);
     bool *stored = graph_stored(g, r->a);
-    step(r->device);
+    take_step(r, which);
     r->device->sync(r->device);
     Graph *meant = graph_clone(g);
     for (NodeId n = 0; n < g->count; n++)
@@ -237,25 +251,73 @@ static void run_steps(Run *r) {
         fill(r, p->step[i].graph, false);
     for (int i = 0; i < p->num_steps; i++) {
         fill(r, p->step[i].graph, true);
-        run_step(r, p->step[i].graph, r->rt->step[i].run);
+        run_step(r, p->step[i].graph, i);
     }
 }
 
-const char *agree(Arena *a, const Case *c) {
+// ---- the memory of a run whose launches are joined, and of one without ----
+
+// All that the steps leave, run one after the other.
+static char *memory_after(Run *r, bool joins) {
+    size_t bytes = r->rt->arena_bytes;
+    char *memory = arena_alloc(r->a, bytes);
+    r->device = host_open(r->rt, 1);
+    r->device->reserve(r->device);
+    JoinedDevice d = joined_device(r->device, r->rt);
+    for (int i = 0; i < r->plan->num_steps; i++)
+        fill(r, r->plan->step[i].graph, false);
+    for (int i = 0; i < r->plan->num_steps; i++) {
+        fill(r, r->plan->step[i].graph, true);
+        joined_begin(&d, i);
+        r->rt->step[i].run(joins ? &d.device : r->device);
+    }
+    if (joins && d.joined == 0)
+        text_add(&r->report, "nothing was joined\n");
+    r->device->read(r->device, memory, 0, bytes);
+    joined_close(&d);
+    r->device->close(r->device);
+    return memory;
+}
+
+static void compare_joined(Run *r) {
+    const char *alone = memory_after(r, false);
+    const char *joined = memory_after(r, true);
+    for (size_t i = 0; i < r->rt->arena_bytes; i++)
+        if (alone[i] != joined[i]) {
+            text_add(&r->report, "byte %zu of the arena differs\n", i);
+            return;
+        }
+}
+
+// ---- a case ----
+
+static void compare_values(Run *r) {
+    r->device = host_open(r->rt, r->test->simt ? 1 : 2);
+    r->device->reserve(r->device);
+    run_steps(r);
+    r->device->close(r->device);
+}
+
+// Builds a case's program and compares what it should.
+static const char *run(Arena *a, const Case *c, void (*runs_well)(Run *r)) {
     Run r = {.a = a, .test = c, .report = text_new(a)};
     const char *tmp = getenv("TMPDIR");
     snprintf(r.folder, sizeof r.folder, "%s/sinter-agree-XXXXXX",
              tmp ? tmp : "/tmp");
     if (mkdtemp(r.folder) == NULL)
         return "no temporary folder";
-    if (load(&r) && build(&r)) {
-        r.device = host_open(r.rt, c->simt ? 1 : 2);
-        r.device->reserve(r.device);
-        run_steps(&r);
-        r.device->close(r.device);
-    }
+    if (load(&r) && build(&r))
+        runs_well(&r);
     const char *name[] = {"model"};
     if (getenv("AGREE_KEEP") == NULL)
         library_remove(a, r.folder, 1, name);
     return r.report.length ? text_string(&r.report) : NULL;
+}
+
+const char *agree(Arena *a, const Case *c) {
+    return run(a, c, compare_values);
+}
+
+const char *agree_joined(Arena *a, const Case *c) {
+    return run(a, c, compare_joined);
 }

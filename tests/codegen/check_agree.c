@@ -154,6 +154,7 @@ enum {
     NUM_FAST = sizeof fast / sizeof *fast,
     NUM_FAITHFUL = sizeof faithful / sizeof *faithful,
     NUM_RANDOM = 8,
+    NUM_JOINED = 3,
 };
 
 static void check_agreement(const Named *c) {
@@ -198,6 +199,24 @@ START_TEST(faithful_kernels_agree) {
 }
 END_TEST
 
+// Kernels that are joined leave the same bits as one by one.
+static const Named joined[] = {
+    {"mixed joined", {NET("mixed"), AS_IS, F16, 1, true, true, 0}},
+    {"squeeze joined", {NET("squeeze"), AS_IS, F16, 1, true, true, 0}},
+    {"attention joined", {IR("attention-odd"), F32, 1, true, true, 0}},
+};
+
+START_TEST(joined_kernels_agree) {
+    const char *only = getenv("AGREE_ONLY");
+    if (only != NULL && strstr(joined[_i].name, only) == NULL)
+        return;
+    Arena *a = arena_new();
+    const char *why = agree_joined(a, &joined[_i].test);
+    ck_assert_msg(why == NULL, "%s, joined:\n%s", joined[_i].name, why);
+    arena_free(a);
+}
+END_TEST
+
 // The emitted library finds the runtime in this program.
 static void *const runtime[] __attribute__((used)) = {
     (void *)rt_main, (void *)rt_phase, (void *)rt_launch, (void *)rt_contract};
@@ -214,7 +233,9 @@ Suite *agree_suite(void) {
 #ifdef HAVE_SIMT
     tcase_add_loop_test(t, faithful_kernels_agree, 0, NUM_FAITHFUL);
     tcase_add_loop_test(t, faithful_random_kernels_agree, 0, NUM_RANDOM);
+    tcase_add_loop_test(t, joined_kernels_agree, 0, NUM_JOINED);
 #else
+    (void)joined_kernels_agree;
     (void)faithful_kernels_agree;
     (void)faithful_random_kernels_agree;
 #endif

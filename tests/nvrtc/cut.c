@@ -42,12 +42,13 @@ static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-// Where the comment of the next kernel starts, or the end.
+// Where the comment of the next kernel starts, or the end: its name begins with
+// k, or with j if it joins others.
 static const char *kernel_start(const char *text) {
     const char *s = text;
-    while ((s = strstr(s, "\n// k")) != NULL) {
+    while ((s = strstr(s, "\n// ")) != NULL) {
         size_t digits = strspn(s + 5, "0123456789");
-        if (digits > 0 && s[5 + digits] == '_')
+        if ((s[4] == 'k' || s[4] == 'j') && digits > 0 && s[5 + digits] == '_')
             return s + 1;
         s++;
     }
@@ -85,7 +86,9 @@ static bool is_numbered(const char *word, size_t length) {
 static char *key_word(char *end, Words *w, const Kernel *k, const char *word,
                       size_t length) {
     size_t own = strlen(k->name);
-    if (length >= own && memcmp(word, k->name, own) == 0) {
+    if (k->num_members > 0 && word[0] == 'k') {
+        return end; // a member, which is compared as such
+    } else if (length >= own && memcmp(word, k->name, own) == 0) {
         *end++ = '@';
         word += own;
         length -= own;
@@ -175,6 +178,35 @@ static void parameters_read(Kernel *k) {
     }
 }
 
+// ---- kernels that join others ----
+
+size_t kernel_body(const Kernel *k) {
+    const char *s = strstr(k->text, "\nKERNEL(256) ");
+    return s ? (size_t)(s + 1 - k->text) : strlen(k->text);
+}
+
+static void members_find(const Kernels *all, Kernel *k) {
+    static const char end[] = "_body(";
+    const Model *m = k->model;
+    for (const char *s = k->text;
+         k->name[0] == 'j' && (s = strstr(s, end)) != NULL; s += strlen(end)) {
+        const char *name = s;
+        while (is_word(name[-1]))
+            name--;
+        for (int i = m->first; i < all->num_kernels - 1; i++)
+            if (strlen(all->kernel[i].name) == (size_t)(s - name) &&
+                memcmp(all->kernel[i].name, name, (size_t)(s - name)) == 0)
+                k->member[k->num_members++] = i;
+    }
+}
+
+static bool same_members(const Kernels *all, const Kernel *a, const Kernel *b) {
+    for (int i = 0; i < a->num_members && a->num_members == b->num_members; i++)
+        if (all->kernel[a->member[i]].twin != all->kernel[b->member[i]].twin)
+            return false;
+    return a->num_members == b->num_members;
+}
+
 // ---- all of them ----
 
 static void model_cut(Kernels *all, Model *m, const char *path) {
@@ -194,6 +226,7 @@ static void model_cut(Kernels *all, Model *m, const char *path) {
         *k = (Kernel){.model = m, .text = text_copy(s, (size_t)(end - s))};
         sscanf(s, "// %255[A-Za-z0-9_]", k->name);
         parameters_read(k);
+        members_find(all, k);
         k->key = key_make(k);
         s = end;
     }
@@ -204,7 +237,8 @@ static void model_cut(Kernels *all, Model *m, const char *path) {
 static void twins_find(Kernels *all) {
     for (int i = 0; i < all->num_kernels; i++) {
         Kernel *k = &all->kernel[i];
-        while (strcmp(all->kernel[k->twin].key, k->key) != 0)
+        while (strcmp(all->kernel[k->twin].key, k->key) != 0 ||
+               !same_members(all, &all->kernel[k->twin], k))
             k->twin++;
     }
 }

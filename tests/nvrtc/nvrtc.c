@@ -88,14 +88,32 @@ static void ptx_read(const Work *w, const Model *m, nvrtcProgram program) {
     free(ptx);
 }
 
+// Writes the text of a kernel after those that it joins, of which only the
+// functions are needed.
+static void kernel_write(FILE *f, const Kernels *kernels, bool *written,
+                         const Kernel *k) {
+    for (int i = 0; i < k->num_members; i++) {
+        const Kernel *member = &kernels->kernel[k->member[i]];
+        if (!written[k->member[i]])
+            fwrite(member->text, 1, kernel_body(member), f);
+        written[k->member[i]] = true;
+    }
+    fputs(k->text, f);
+    written[k - kernels->kernel] = true;
+}
+
 static char *unit_text(const Kernels *kernels, const Unit *u) {
-    size_t length = strlen(u->model->head) + 1;
+    bool *written = memory_get((size_t)kernels->num_kernels * sizeof *written);
+    char *text = NULL;
+    size_t length;
+    FILE *f = open_memstream(&text, &length);
+    if (f == NULL)
+        abort();
+    fputs(u->model->head, f);
     for (int i = 0; i < u->count; i++)
-        length += strlen(kernels->kernel[u->kernel[i]].text);
-    char *text = memory_get(length), *end = text;
-    end = stpcpy(end, u->model->head);
-    for (int i = 0; i < u->count; i++)
-        end = stpcpy(end, kernels->kernel[u->kernel[i]].text);
+        kernel_write(f, kernels, written, &kernels->kernel[u->kernel[i]]);
+    fclose(f);
+    free(written);
     return text;
 }
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MOST_PARAMETERS = 64, LONGEST_NAME = 255 };
+enum { MOST_PARAMETERS = 64, LONGEST_NAME = 255, MOST_MEMBERS = 8 };
 
 // How wide a tensor is accessed: the sum of the widths in bytes that occur,
 // which are powers of two.
@@ -19,9 +19,11 @@ typedef struct Model Model;
 typedef struct {
     const Model *model;
     char name[LONGEST_NAME + 1];
-    char *text; // with the tables that belong to it
-    char *key;  // the same for kernels that do the same
-    int twin;   // the first kernel with this key
+    char *text;               // with the tables that belong to it
+    char *key;                // the same for kernels that do the same
+    int twin;                 // the first kernel with this key
+    int member[MOST_MEMBERS]; // kernels that this one joins
+    int num_members;
     int num_parameters;
     char *type[MOST_PARAMETERS];
     bool bulk[MOST_PARAMETERS]; // it has rows
@@ -48,6 +50,10 @@ void *memory_get(size_t bytes);
 Kernels kernels_cut(int num_files, char **file);
 Kernel *kernel_find(const Kernels *kernels, const Model *model,
                     const char *name);
+
+// The length of a kernel's text without the kernel itself: tables, and a
+// function for kernels that join it.
+size_t kernel_body(const Kernel *k);
 
 // accesses.c: the widths of what the PTX of a unit loads and stores.
 void accesses_read(const Kernels *kernels, const Model *model, char *ptx);

@@ -20,9 +20,10 @@ KERNEL(256) k00_all_finite(
     float *RESTRICT part,
     int *RESTRICT ticket)
 {
+    OWN_BLOCK;
     enum { NT = THREADS(256), VW = LANES(64) };
     SHARED float shared[NT];
-    for (int at = blockIdx.x; at < 6; at += (int)gridDim.x) {
+    for (int at = block; at < 6; at += blocks) {
         const int j = part_owner(k00_all_finite_first, 2, at);
         const int first = k00_all_finite_first[j];
         const k00_all_finite_member own = k00_all_finite_members[j];
@@ -59,7 +60,7 @@ KERNEL(256) k00_all_finite(
         }
         }
     }
-    if (last_block(ticket)) {
+    if (last_block(ticket, blocks)) {
         const float v4 = parts_sum(part + 0, 6, shared, NT) == 0.0f ? 1.0f : 0.0f;
         if (threadIdx.x == 0)
             put_f32(p4, v4);

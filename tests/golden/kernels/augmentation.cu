@@ -9,6 +9,7 @@ KERNEL(256) k00_pad(
     const unsigned char *RESTRICT p3,
     act *RESTRICT p10)
 {
+    OWN_BLOCK;
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;

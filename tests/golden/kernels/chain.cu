@@ -7,6 +7,7 @@ KERNEL(256) k00_cast(
     const float *RESTRICT p2,
     act *RESTRICT p9)
 {
+    OWN_BLOCK;
     enum { ROWS = 64, C = 32, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;

@@ -5,6 +5,7 @@ KERNEL(256) k00_pad(
     const act *RESTRICT p0,
     act *RESTRICT p5)
 {
+    OWN_BLOCK;
     enum { ROWS = 16, C = 10 };
     enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
     SHARED float shared[NT];

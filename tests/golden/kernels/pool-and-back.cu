@@ -1,11 +1,12 @@
 // k00_max_pool_index:
-// %2..%3: max_pool max_pool_index
+// %3..%4: max_pool max_pool_index
 // 870 bytes read and written (host: 870)
 KERNEL(256) k00_max_pool_index(
     const float *RESTRICT p0,
-    float *RESTRICT p2,
-    unsigned char *RESTRICT p3)
+    float *RESTRICT p3,
+    unsigned char *RESTRICT p4)
 {
+    OWN_BLOCK;
     enum { ROWS = 18, C = 3, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
@@ -16,10 +17,10 @@ KERNEL(256) k00_max_pool_index(
             const int w = i % 3;
             const int h = i / 3 % 3;
             const int n = i / 9;
-            float v2[VW];
-            LANES_DO(k, VW) v2[k] = -INF;
-            int v3[VW];
-            LANES_DO(k, VW) v3[k] = 0;
+            float v3[VW];
+            LANES_DO(k, VW) v3[k] = -INF;
+            int v4[VW];
+            LANES_DO(k, VW) v4[k] = 0;
             for (int r1 = 0; r1 < 3; r1++)
                 for (int q1 = 0; q1 < 3; q1++) {
                     const int h2 = h * 2 + r1 - 1;
@@ -28,31 +29,32 @@ KERNEL(256) k00_max_pool_index(
                     float v0[VW];
                     load_f32(v0, p0 + (((size_t)n * 5 + h2) * 5 + w3) * 3 + c, VW);
                     LANES_DO(k, VW) {
-                        v3[k] = v0[k] > v2[k] ? r1 * 3 + q1 : v3[k];
-                        v2[k] = v0[k] > v2[k] ? v0[k] : v2[k];
-                        v3[k] = v0[k] != v0[k] ? r1 * 3 + q1 : v3[k];
-                        v2[k] = v0[k] != v0[k] ? v0[k] : v2[k];
+                        v4[k] = v0[k] > v3[k] ? r1 * 3 + q1 : v4[k];
+                        v3[k] = v0[k] > v3[k] ? v0[k] : v3[k];
+                        v4[k] = v0[k] != v0[k] ? r1 * 3 + q1 : v4[k];
+                        v3[k] = v0[k] != v0[k] ? v0[k] : v3[k];
                     }
                 }
-            float out2[VW];
-            int out3[VW];
+            float out3[VW];
+            int out4[VW];
             LANES_DO(k, VW) {
-                out2[k] = v2[k];
                 out3[k] = v3[k];
+                out4[k] = v4[k];
             }
-            store_f32(p2 + (size_t)i * C + c, out2, VW);
-            store_u8(p3 + (size_t)i * C + c, out3, VW);
+            store_f32(p3 + (size_t)i * C + c, out3, VW);
+            store_u8(p4 + (size_t)i * C + c, out4, VW);
         }
     }
 }
 // k01_max_pool_grad:
-// %4..%4: max_pool_grad
+// %5..%5: max_pool_grad
 // 870 bytes read and written (host: 870)
 KERNEL(256) k01_max_pool_grad(
-    const unsigned char *RESTRICT p3,
+    const unsigned char *RESTRICT p4,
     const float *RESTRICT p1,
-    float *RESTRICT p4)
+    float *RESTRICT p5)
 {
+    OWN_BLOCK;
     enum { ROWS = 50, C = 3, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
@@ -63,8 +65,8 @@ KERNEL(256) k01_max_pool_grad(
             const int w = i % 5;
             const int h = i / 5 % 5;
             const int n = i / 25;
-            float v4[VW];
-            LANES_DO(k, VW) v4[k] = 0.0f;
+            float v5[VW];
+            LANES_DO(k, VW) v5[k] = 0.0f;
             for (int r1 = 0; r1 < 3; r1++)
                 for (int q1 = 0; q1 < 3; q1++) {
                     const int a1 = h + 1 - r1, b1 = w + 1 - q1;
@@ -73,17 +75,17 @@ KERNEL(256) k01_max_pool_grad(
                     const int w1 = b1 / 2;
                     float v1[VW];
                     load_f32(v1, p1 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
-                    int v3[VW];
-                    load_u8(v3, p3 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
+                    int v4[VW];
+                    load_u8(v4, p4 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
                     LANES_DO(k, VW) {
-                        v4[k] += v3[k] == r1 * 3 + q1 ? v1[k] : 0;
+                        v5[k] += v4[k] == r1 * 3 + q1 ? v1[k] : 0;
                     }
                 }
-            float out4[VW];
+            float out5[VW];
             LANES_DO(k, VW) {
-                out4[k] = v4[k];
+                out5[k] = v5[k];
             }
-            store_f32(p4 + (size_t)i * C + c, out4, VW);
+            store_f32(p5 + (size_t)i * C + c, out5, VW);
         }
     }
 }

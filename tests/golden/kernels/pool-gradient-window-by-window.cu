@@ -7,6 +7,7 @@ KERNEL(256) k00_avg_pool_grad(
     act *RESTRICT p4,
     float *RESTRICT p5)
 {
+    OWN_BLOCK;
     enum { ROWS = 36, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;

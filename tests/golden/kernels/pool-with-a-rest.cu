@@ -6,6 +6,7 @@ KERNEL(256) k00_max_pool_grad(
     const float *RESTRICT p0,
     float *RESTRICT p2)
 {
+    OWN_BLOCK;
     enum { ROWS = 70, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;

@@ -7,6 +7,7 @@ KERNEL(256) k00_var(
     float *RESTRICT part,
     int *RESTRICT ticket)
 {
+    OWN_BLOCK;
     const long long ROWS = 4294967296;
     enum { C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
@@ -35,7 +36,7 @@ KERNEL(256) k00_var(
             float pivot3[VW];
             LANES_DO(k, VW) pivot3[k] = median(near3[0][k], near3[1][k], near3[2][k]);
             if (ty == 0)
-                LANES_DO(k, VW) put_f32(part + (size_t)blockIdx.x * WIDTH + 16 + c + k, pivot3[k]);
+                LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot3[k]);
             for (long long i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_act(v0_1, p0 + (size_t)i * C + c, VW);
@@ -46,12 +47,12 @@ KERNEL(256) k00_var(
                 }
             }
         }
-        columns_sum(part + (size_t)blockIdx.x * WIDTH + 0 + c, s3, VW, g < CG, shared, TX, NT);
-        columns_sum(part + (size_t)blockIdx.x * WIDTH + 8 + c, q3, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 0 + c, s3, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 8 + c, q3, VW, g < CG, shared, TX, NT);
     }
-    if (last_block(ticket)) {
+    if (last_block(ticket, blocks)) {
         for (int c = threadIdx.x; c < 8; c += NT) {
-            const float a = grid_variance(part + 0 + c, 8, WIDTH, (float)(ROWS / (int)gridDim.x), ROWS % (int)gridDim.x, 1.0f);
+            const float a = grid_variance(part + 0 + c, 8, WIDTH, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f);
             put_f32(p3 + c, a);
         }
     }
@@ -63,6 +64,7 @@ KERNEL(256) k01_cast(
     const act *RESTRICT p0,
     act *RESTRICT p6)
 {
+    OWN_BLOCK;
     const long long ROWS = 4294967296;
     enum { C = 8 };
     enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };

@@ -1,12 +1,13 @@
 // k00_mul:
-// %5..%6: gather mul
+// %6..%7: gather mul
 // 5440 bytes read and written (host: 5440)
 KERNEL(256) k00_mul(
     const float *RESTRICT p0,
     const int *RESTRICT p1,
     const float *RESTRICT p2,
-    float *RESTRICT p6)
+    float *RESTRICT p7)
 {
+    OWN_BLOCK;
     enum { ROWS = 32, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
@@ -22,24 +23,25 @@ KERNEL(256) k00_mul(
             const int i1 = clamp(v1, 50);
             float v0[VW];
             load_f32(v0, p0 + (size_t)i1 * 16 + c, VW);
-            float out6[VW];
+            float out7[VW];
             LANES_DO(k, VW) {
-                const float v6 = v2[k] * v0[k];
-                out6[k] = v6;
+                const float v7 = v2[k] * v0[k];
+                out7[k] = v7;
             }
-            store_f32(p6 + (size_t)i * C + c, out6, VW);
+            store_f32(p7 + (size_t)i * C + c, out7, VW);
         }
     }
 }
 // k01_gather_grad:
-// %7..%9: mul reshape gather_grad
+// %8..%10: mul reshape gather_grad
 // 6464 bytes read and written (host: 6464)
 KERNEL(256) k01_gather_grad(
     const float *RESTRICT p2,
     const act *RESTRICT p3,
     const int *RESTRICT p1,
-    float *RESTRICT p9)
+    float *RESTRICT p10)
 {
+    OWN_BLOCK;
     enum { ROWS = 50, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
@@ -51,22 +53,22 @@ KERNEL(256) k01_gather_grad(
         float zero[VW];
         LANES_DO(k, VW) zero[k] = 0.0f;
         for (int i = lo + ty; i < hi; i += TY)
-            store_f32(p9 + (size_t)i * C + c, zero, VW);
+            store_f32(p10 + (size_t)i * C + c, zero, VW);
         for (int j = 0; j < 32; j++) {
             const int v4 = get_i32(p1 + j);
             const int i = clamp(v4, ROWS);
             if (i < lo || i >= hi || (i - lo) % TY != ty) continue;
             float sum[VW];
-            load_f32(sum, p9 + (size_t)i * C + c, VW);
+            load_f32(sum, p10 + (size_t)i * C + c, VW);
             const int i1 = j % 8;
             const int i2 = j / 8;
             float v3[VW];
             load_act(v3, p3 + ((size_t)i2 * 8 + i1) * 16 + c, VW);
             LANES_DO(k, VW) {
-                const float v7 = v2[k] * v3[k];
-                sum[k] += v7;
+                const float v8 = v2[k] * v3[k];
+                sum[k] += v8;
             }
-            store_f32(p9 + (size_t)i * C + c, sum, VW);
+            store_f32(p10 + (size_t)i * C + c, sum, VW);
         }
     }
 }

@@ -5,6 +5,7 @@ KERNEL(256) k00_exp(
     const float *RESTRICT p0,
     float *RESTRICT p2)
 {
+    OWN_BLOCK;
     enum { ROWS = 1, C = 10 };
     enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
     SHARED float shared[NT];

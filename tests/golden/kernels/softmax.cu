@@ -8,6 +8,7 @@ KERNEL(256) k00_sum(
     float *RESTRICT part,
     int *RESTRICT ticket)
 {
+    OWN_BLOCK;
     enum { ROWS = 16, C = 10 };
     enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
     enum { WIDTH = 1 };
@@ -42,10 +43,10 @@ KERNEL(256) k00_sum(
             s9 += v8;
         }
     }
-    total_sum(part + (size_t)blockIdx.x * WIDTH + 0, &s9, 1, shared, NT);
-    if (last_block(ticket)) {
+    total_sum(part + (size_t)block * WIDTH + 0, &s9, 1, shared, NT);
+    if (last_block(ticket, blocks)) {
         for (int c = threadIdx.x; c < 1; c += NT) {
-            const float a = grid_sum(part + 0 + c, WIDTH);
+            const float a = grid_sum(part + 0 + c, WIDTH, blocks);
             put_f32(p9 + 0, a);
         }
     }

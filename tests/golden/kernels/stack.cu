@@ -33,10 +33,11 @@ PHASED(256) k00_stack(
     float *RESTRICT part,
     int *RESTRICT ticket)
 {
+    OWN_BLOCK;
     enum { NT = THREADS(256), VW = LANES(64) };
     SHARED float shared[NT];
     PHASE(0) {
-        for (int at = blockIdx.x; at < 2; at += (int)gridDim.x) {
+        for (int at = block; at < 2; at += blocks) {
             const int j = part_owner(k00_stack_first_0, 2, at);
             const int first = k00_stack_first_0[j];
             const k00_stack_member_0 own = k00_stack_members_0[j];
@@ -79,7 +80,7 @@ PHASED(256) k00_stack(
     }
     GRID_BARRIER(ticket + 1);
     PHASE(1) {
-        for (int at = blockIdx.x; at < 2; at += (int)gridDim.x) {
+        for (int at = block; at < 2; at += blocks) {
             const int j = part_owner(k00_stack_first_1, 2, at);
             const int first = k00_stack_first_1[j];
             const k00_stack_member_1 own = k00_stack_members_1[j];
@@ -142,8 +143,9 @@ LARGE_TABLE int k03_update_first[2] = {
 KERNEL(256) k03_update(
     char *arena)
 {
+    OWN_BLOCK;
     enum { NT = THREADS(256), VW = LANES(64) };
-    for (int at = blockIdx.x; at < 2; at += (int)gridDim.x) {
+    for (int at = block; at < 2; at += blocks) {
         const int j = part_owner(k03_update_first, 2, at);
         const int first = k03_update_first[j];
         const k03_update_member own = k03_update_members[j];

@@ -8,6 +8,7 @@ KERNEL(256) k00_var(
     float *RESTRICT part,
     int *RESTRICT ticket)
 {
+    OWN_BLOCK;
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 32 };
@@ -38,7 +39,7 @@ KERNEL(256) k00_var(
             float pivot4[VW];
             LANES_DO(k, VW) pivot4[k] = median(near4[0][k], near4[1][k], near4[2][k]);
             if (ty == 0)
-                LANES_DO(k, VW) put_f32(part + (size_t)blockIdx.x * WIDTH + 24 + c + k, pivot4[k]);
+                LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 24 + c + k, pivot4[k]);
             for (int i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_f32(v0_1, p0 + (size_t)i * C + c, VW);
@@ -50,17 +51,17 @@ KERNEL(256) k00_var(
                 }
             }
         }
-        columns_sum(part + (size_t)blockIdx.x * WIDTH + 0 + c, s3, VW, g < CG, shared, TX, NT);
-        columns_sum(part + (size_t)blockIdx.x * WIDTH + 8 + c, s4, VW, g < CG, shared, TX, NT);
-        columns_sum(part + (size_t)blockIdx.x * WIDTH + 16 + c, q4, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 0 + c, s3, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 8 + c, s4, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 16 + c, q4, VW, g < CG, shared, TX, NT);
     }
-    if (last_block(ticket)) {
+    if (last_block(ticket, blocks)) {
         for (int c = threadIdx.x; c < 8; c += NT) {
-            const float a = grid_sum(part + 0 + c, WIDTH);
+            const float a = grid_sum(part + 0 + c, WIDTH, blocks);
             put_f32(p3 + c, a);
         }
         for (int c = threadIdx.x; c < 8; c += NT) {
-            const float a = grid_variance(part + 8 + c, 8, WIDTH, (float)(ROWS / (int)gridDim.x), ROWS % (int)gridDim.x, 1.0f);
+            const float a = grid_variance(part + 8 + c, 8, WIDTH, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f);
             put_f32(p4 + c, a);
         }
     }

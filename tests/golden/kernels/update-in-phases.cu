@@ -45,12 +45,13 @@ PHASED(256) k00_update(
     float *RESTRICT part,
     int *RESTRICT ticket)
 {
+    OWN_BLOCK;
     enum { NT = THREADS(256), VW = LANES(64) };
     SHARED float shared[NT];
     float *const p4 = (float *)(arena + AT(43008, 43008)); // db
     float *const p1 = (float *)(arena + AT(28160, 28160)); // b
     PHASE(0) {
-        for (int at = blockIdx.x; at < 3; at += (int)gridDim.x) {
+        for (int at = block; at < 3; at += blocks) {
             const int j = part_owner(k00_update_first_0, 2, at);
             const int first = k00_update_first_0[j];
             const k00_update_member_0 own = k00_update_members_0[j];
@@ -103,7 +104,7 @@ PHASED(256) k00_update(
         const float v4 = get_f32(p4 + 0);
         const float v10 = v4 * v4;
         const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;
-        for (int at = blockIdx.x; at < 3; at += (int)gridDim.x) {
+        for (int at = block; at < 3; at += blocks) {
             const int j = part_owner(k00_update_first_1, 2, at);
             const int first = k00_update_first_1[j];
             const k00_update_member_1 own = k00_update_members_1[j];
@@ -155,7 +156,7 @@ PHASED(256) k00_update(
         const float v1 = get_f32(p1 + 0);
         const float v22 = v4 / v12;
         const float v23 = v1 - v22;
-        for (int at = blockIdx.x; at < 3; at += (int)gridDim.x) {
+        for (int at = block; at < 3; at += blocks) {
             const int j = part_owner(k00_update_first_2, 2, at);
             const int first = k00_update_first_2[j];
             const k00_update_member_2 own = k00_update_members_2[j];
@@ -205,7 +206,7 @@ PHASED(256) k00_update(
             }
             }
         }
-        if (last_block(ticket) && threadIdx.x == 0) {
+        if (last_block(ticket, blocks) && threadIdx.x == 0) {
             put_f32(p1, v23);
         }
     }

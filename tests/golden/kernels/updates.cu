@@ -19,11 +19,12 @@ KERNEL(256) k00_update(
     char *arena,
     int *RESTRICT ticket)
 {
+    OWN_BLOCK;
     enum { NT = THREADS(256), VW = LANES(64) };
     int *const p2 = (int *)(arena + AT(512, 512)); // run.step
     const int v2 = get_i32(p2 + 0);
     const int v15 = v2 + 1;
-    for (int at = blockIdx.x; at < 2; at += (int)gridDim.x) {
+    for (int at = block; at < 2; at += blocks) {
         const int j = part_owner(k00_update_first, 2, at);
         const int first = k00_update_first[j];
         const k00_update_member own = k00_update_members[j];
@@ -50,7 +51,7 @@ KERNEL(256) k00_update(
         }
         }
     }
-    if (last_block(ticket) && threadIdx.x == 0) {
+    if (last_block(ticket, blocks) && threadIdx.x == 0) {
         put_i32(p2, v15);
     }
 }

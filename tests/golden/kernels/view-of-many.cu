@@ -5,6 +5,7 @@ KERNEL(256) k00_relu(
     const float *RESTRICT p0,
     float *RESTRICT p3)
 {
+    OWN_BLOCK;
     enum { ROWS = 8388616, C = 256, VW = 1, CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;

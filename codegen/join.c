@@ -1,0 +1,133 @@
+// Joins: the texts of joined launches.  What a kernel of one does is a function
+// of its own, which the kernel calls and the joined launch calls for each of
+// its blocks, in a phase for each kernel.
+
+#include "codegen/emit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char opening[] = "KERNEL(256) ", own_block[] = "    OWN_BLOCK;\n";
+
+// The names of a kernel's parameters, each with a comma after it.
+static void add_names(Text *t, const Kernel *k) {
+    for (int i = 0; i < k->num_args; i++)
+        text_add(t, "%s, ", k->parameter[i]);
+}
+
+// The text of a kernel as a function, and a kernel that calls it.
+static const char *split(Arena *a, const Kernel *k) {
+    Text t = text_new(a);
+    const char *signature = strstr(k->text, opening);
+    const char *parameters = strchr(signature, '(');
+    parameters = strchr(parameters + 1, '(');
+    const char *body = strstr(signature, own_block);
+    const char *end = body - strlen(")\n{\n");
+    text_bytes(&t, k->text, (size_t)(signature - k->text));
+    text_add(&t, "DEVICE void %s_body", k->name);
+    text_bytes(&t, parameters, (size_t)(end - parameters));
+    text_add(&t, ",\n    const int block, const int blocks)\n{\n");
+    text_add(&t, "%s", body + strlen(own_block));
+    text_bytes(&t, signature, (size_t)(body - signature));
+    text_add(&t, "%s    %s_body(", own_block, k->name);
+    add_names(&t, k);
+    text_add(&t, "block, blocks);\n}\n");
+    return text_string(&t);
+}
+
+// "j05_06_batch_norm_relu__prep": the numbers of all kernels, and the rest of
+// the name of the last.
+static const char *joined_name(Arena *a, const Kernel *kernel, int count) {
+    Text t = text_new(a);
+    text_add(&t, "j");
+    for (int i = 0; i < count; i++) {
+        const char *number = kernel[i].name + 1;
+        text_add(&t, "%s%.*s", i ? "_" : "", (int)strcspn(number, "_"), number);
+    }
+    text_add(&t, "%s", strchr(kernel[count - 1].name, '_'));
+    return text_string(&t);
+}
+
+static void add_parameters(Text *t, const Kernel *k, int phase) {
+    for (int i = 0; i < k->num_args; i++) {
+        const char *type = k->c_type[i];
+        text_add(t, "%s%.*s *%c%d,", i % 4 ? " " : "\n    ",
+                 (int)(strstr(type, " *") - type), type, 'a' + phase, i);
+    }
+}
+
+static void add_phase(Text *t, const Kernel *k, int phase) {
+    const char *blocks =
+        arena_format(t->arena, "AT(%d, %d)", k->grid[0], k->grid[1]);
+    if (phase > 0)
+        text_add(t, "    GRID_BARRIER(barrier);\n");
+    text_add(t, "    PHASE(%d) FOR_BLOCKS(%s)\n        %s_body(", phase, blocks,
+             k->name);
+    for (int i = 0; i < k->num_args; i++)
+        text_add(t, "%c%d, ", 'a' + phase, i);
+    text_add(t, "block, %s);\n", blocks);
+}
+
+// Kernels of a joined launch write what later ones read, so that no pointer is
+// RESTRICT.
+static const char *joined_text(Arena *a, const char *name, const Kernel *kernel,
+                               int count) {
+    Text t = text_new(a);
+    text_add(&t, "// %s:", name);
+    for (int i = 0; i < count; i++)
+        text_add(&t, "%s %s", i ? ",\n// then" : "", kernel[i].name);
+    text_add(&t, "\n#ifdef SINTER_JOINED\nPHASED(256) %s(", name);
+    for (int i = 0; i < count; i++)
+        add_parameters(&t, &kernel[i], i);
+    text_add(&t, "\n    int *barrier)\n{\n");
+    for (int i = 0; i < count; i++)
+        add_phase(&t, &kernel[i], i);
+    text_add(&t, "}\n#endif\n");
+    return text_string(&t);
+}
+
+static Joined joined_new(Arena *a, const Kernel *kernel, Join join) {
+    Joined j = {.join = join};
+    kernel += join.first;
+    j.name = joined_name(a, kernel, join.count);
+    j.text = joined_text(a, j.name, kernel, join.count);
+    j.arg = ARENA_ARRAY(a, MOST_JOINED_POINTERS, const char *);
+    for (int i = 0; i < join.count; i++) {
+        for (int p = 0; p < kernel[i].num_args; p++)
+            j.arg[j.num_args++] = kernel[i].c_type[p];
+        j.blocks = kernel[i].grid[1] > j.blocks ? kernel[i].grid[1] : j.blocks;
+    }
+    j.arg[j.num_args++] = "int *";
+    return j;
+}
+
+void launches_join(Launches *l, const Graph *device, Arena *a) {
+    l->rides = graph_rides(device, a);
+    l->joins = graph_joins(device, &l->rides, a);
+    l->joined = ARENA_ARRAY(a, (size_t)l->joins.count + 1, Joined);
+    for (int i = 0; i < l->joins.count; i++)
+        l->joined[i] = joined_new(a, l->kernel, l->joins.join[i]);
+}
+
+void joins_emit(Text *t, const Graph *device, const Launches *l, int step) {
+    if (l->joins.count == 0)
+        return;
+    NodeId tickets =
+        graph_find(device, arena_format(t->arena, TICKETS "%s", device->name));
+    long long barrier = (long long)device->node[tickets].offset +
+                        4 * (long long)join_ticket(device);
+    for (int i = 0; i < l->joins.count; i++) {
+        const Joined *j = &l->joined[i];
+        text_add(t,
+                 "    {.step = %d, .launch = %d, .count = %d, .blocks = %d,\n"
+                 "     .barrier = %lld, .kernel = %s_id},\n",
+                 step, j->join.first, j->join.count, j->blocks, barrier,
+                 j->name);
+    }
+}
+
+void kernel_split(Kernel *k, Arena *a) {
+    if (strstr(k->text, own_block) != NULL && !k->is_split)
+        k->text = split(a, k);
+    k->is_split = true;
+}

@@ -1,0 +1,137 @@
+// Joins: see join.h.
+//
+// A run ends where the library is called, where the backward pass begins, since
+// the times of the passes are measured apart, and at the update, which has a
+// barrier of its own and the largest text.
+
+#include "ir/join.h"
+
+typedef struct {
+    const Graph *g;
+    const Group *group;
+    int num_groups;
+    const bool *rides; // of each group: whether some device need not launch it
+    Joins *found;
+} Search;
+
+bool step_joins(StepKind kind) {
+    return kind == STEP_TRAIN || kind == STEP_GATHER || kind == STEP_EVAL;
+}
+
+static NodeId find_tickets(const Graph *g) {
+    Arena *a = arena_new();
+    NodeId n = graph_find(g, arena_format(a, TICKETS "%s", g->name));
+    arena_free(a);
+    return n;
+}
+
+int join_ticket(const Graph *g) {
+    return (int)type_count(g->node[find_tickets(g)].type) - 1;
+}
+
+// Whether the last ticket is that of no group: fuse leaves it where launches
+// may be joined.
+static bool has_ticket(const Graph *g, const Group *group, int count) {
+    int used = 0;
+    for (int k = 0; k < count; k++)
+        if (group[k].ticket >= 0)
+            used = group[k].ticket + (group[k].phases > 1 ? 2 : 1);
+    return find_tickets(g) != NO_NODE && join_ticket(g) >= used;
+}
+
+static bool may_join(const Group *group) {
+    return group->kind != GROUP_CALL && !group_has_parts(group->kind);
+}
+
+static int pointers_of(const Group *group) {
+    return group->num_inputs + group->num_outputs +
+           (group->scratch != NO_NODE) + (group->ticket >= 0);
+}
+
+// How many groups from k on are one launch; with `apart` without such as ride.
+static int run_length(const Search *s, int k, int end, bool apart) {
+    int count = 0, pointers = 1;
+    bool backward = group_backward(s->g, &s->group[k]);
+    for (; k + count < end && count < MOST_JOINED; count++) {
+        const Group *next = &s->group[k + count];
+        pointers += pointers_of(next);
+        if (!may_join(next) || (apart && s->rides[k + count]) ||
+            pointers > MOST_JOINED_POINTERS ||
+            group_backward(s->g, next) != backward)
+            break;
+    }
+    return count;
+}
+
+static void find_runs(Search *s, int first, int end, bool apart) {
+    for (int k = first, count; k < end; k += count ? count : 1) {
+        count = run_length(s, k, end, apart);
+        if (count < 2 || (apart && count == end - first))
+            continue;
+        s->found->join[s->found->count++] = (Join){k, count};
+        if (!apart)
+            find_runs(s, k, k + count, true);
+    }
+}
+
+Joins graph_joins(const Graph *g, const Rides *r, Arena *a) {
+    Joins found = {0};
+    Search s = {.g = g, .found = &found};
+    s.group = graph_groups(g, a, &s.num_groups);
+    if (!has_ticket(g, s.group, s.num_groups))
+        return found;
+    bool *rides = ARENA_ARRAY(a, (size_t)s.num_groups + 1, bool);
+    for (int i = 0; i < r->count; i++)
+        if (r->ride[i].kernel >= 0)
+            rides[r->ride[i].kernel] = true;
+    s.rides = rides;
+    found.join = ARENA_ARRAY(a, (size_t)s.num_groups + 1, Join);
+    find_runs(&s, 0, s.num_groups, false);
+    return found;
+}
+
+// ---- what a device takes ----
+
+static bool is_free(const Join *join, const bool *gone) {
+    for (int k = join->first; k < join->first + join->count; k++)
+        if (gone[k])
+            return false;
+    return true;
+}
+
+static int last_group(const Joins *j, const Rides *r) {
+    int last = 0;
+    for (int i = 0; i < j->count; i++)
+        if (j->join[i].first + j->join[i].count > last)
+            last = j->join[i].first + j->join[i].count;
+    for (int i = 0; i < r->count; i++)
+        last = r->ride[i].kernel > last ? r->ride[i].kernel : last;
+    return last;
+}
+
+bool *joins_taken(const Joins *j, const Rides *r, const bool *ridden,
+                  Arena *a) {
+    bool *taken = ARENA_ARRAY(a, (size_t)j->count + 1, bool);
+    bool *gone = ARENA_ARRAY(a, (size_t)last_group(j, r) + 1, bool);
+    for (int i = 0; i < r->count; i++)
+        if (ridden[i] && r->ride[i].kernel >= 0)
+            gone[r->ride[i].kernel] = true;
+    for (int i = 0; i < j->count; i++) {
+        const Join *join = &j->join[i];
+        taken[i] = is_free(join, gone);
+        for (int k = join->first; taken[i] && k < join->first + join->count;
+             k++)
+            gone[k] = true;
+    }
+    return taken;
+}
+
+int joins_saving(const Joins *j, const Rides *r, int sm) {
+    Arena *a = arena_new();
+    const bool *taken = joins_taken(j, r, rides_taken(r, sm, a), a);
+    int saved = 0;
+    for (int i = 0; i < j->count; i++)
+        saved += taken[i] ? j->join[i].count - 1 : 0;
+    arena_free(a);
+    return saved;
+}
