@@ -24,7 +24,7 @@ static const char *split(Arena *a, const Kernel *k) {
     const char *body = strstr(signature, own_block);
     const char *end = body - strlen(")\n{\n");
     text_bytes(&t, k->text, (size_t)(signature - k->text));
-    text_add(&t, "DEVICE void %s_body", k->name);
+    text_add(&t, "BODY %s_body", k->name);
     text_bytes(&t, parameters, (size_t)(end - parameters));
     text_add(&t, ",\n    const int block, const int blocks)\n{\n");
     text_add(&t, "%s", body + strlen(own_block));
@@ -76,7 +76,7 @@ static const char *joined_text(Arena *a, const char *name, const Kernel *kernel,
     text_add(&t, "// %s:", name);
     for (int i = 0; i < count; i++)
         text_add(&t, "%s %s", i ? ",\n// then" : "", kernel[i].name);
-    text_add(&t, "\n#ifdef SINTER_JOINED\nPHASED(256) %s(", name);
+    text_add(&t, "\n#ifdef SINTER_JOINED\nJOINED(256) %s(", name);
     for (int i = 0; i < count; i++)
         add_parameters(&t, &kernel[i], i);
     text_add(&t, "\n    int *barrier)\n{\n");

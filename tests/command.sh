@@ -127,6 +127,13 @@ expect 2 "level is one of 0|1, not '2'" check -O2 "$lenet"
 expect 0 '"device": "NVIDIA H200"' \
     check --json --device-file="$SINTER_SOURCE/devices/h200.json" "$lenet"
 
+sed 's/"supportCoopLaunch": 1/"supportCoopLaunch": 0/' "$described" >device.json
+resnet9=$SINTER_SOURCE/models/resnet9.net
+expect 0 "with none joined" check "$resnet9"
+for without in "--device-file=device.json" "--target=host"; do
+    "$SINTER" check "$without" "$resnet9" | grep -q joined && failed=1
+done
+
 printf 'let  a=1\n' >loose.net
 printf 'let a = (\n' >broken.net
 printf 'graph g {\n%%0 = nothing\n' >broken.ir

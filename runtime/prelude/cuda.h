@@ -4,6 +4,8 @@
 #define SINTER_CUDA_H
 
 #define DEVICE static __device__ __forceinline__
+// What a kernel does that launches join; those that do may be compiled apart.
+#define BODY DEVICE __attribute__((unused)) void
 // One block of a multiprocessor is enough to ask for: with more, ptxas keeps
 // to 64 registers and spills a few.
 #define KERNEL(threads)                                                        \
@@ -11,8 +13,9 @@
 // All blocks of a launch in phases must be resident: two fit for sure.
 #define PHASED(threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads, 2)
-// Joined launches too.
+// Joined launches too, which do with as few blocks as are resident.
 #define SINTER_JOINED
+#define JOINED KERNEL
 #define RESTRICT __restrict__
 #define SHARED __shared__
 #define TABLE static __constant__ const

@@ -10,6 +10,7 @@
 
 #define SINTER_INLINE static inline __attribute__((always_inline, unused))
 #define DEVICE SINTER_INLINE
+#define BODY DEVICE void
 #ifdef SINTER_UNITS
 #define SINTER_ENTRY // kernels of the other pieces are called from one
 #else

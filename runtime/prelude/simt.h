@@ -24,6 +24,7 @@ int simt_atomic_add(int *p, int v);
 
 // Joined launches too.
 #define SINTER_JOINED
+#define JOINED KERNEL
 #define JOINED_KERNEL HOST_KERNEL
 #define JOINED_HOST(name) name##_host
 

@@ -15,6 +15,7 @@ int main(void) {
     srunner_add_suite(runner, loader_suite());
     srunner_add_suite(runner, library_suite());
     srunner_add_suite(runner, host_suite());
+    srunner_add_suite(runner, join_suite());
     srunner_add_suite(runner, factor_suite());
     srunner_add_suite(runner, rides_suite());
     srunner_add_suite(runner, onednn_suite());

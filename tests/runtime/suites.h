@@ -14,6 +14,7 @@ Suite *image_folder_suite(void);
 Suite *loader_suite(void);
 Suite *library_suite(void);
 Suite *host_suite(void);
+Suite *join_suite(void);
 Suite *factor_suite(void);
 Suite *rides_suite(void);
 Suite *onednn_suite(void);

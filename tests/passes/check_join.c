@@ -1,0 +1,92 @@
+// Joins: which kernels may be one launch, and what a device takes of them.
+#include "tests/passes/suites.h"
+
+#include "ir/join.h"
+
+// A run of three kernels of which the first rides, and one of two.
+static const Join both[] = {{1, 3}, {2, 2}, {5, 2}};
+static const Joins joins = {(Join *)both, 3};
+static const Ride statistics = {
+    .fusion = FUSION_statistics, .kernel = 1, .beside = -1, .together = -1};
+
+START_TEST(a_whole_run_is_taken_where_nothing_rides) {
+    Arena *a = arena_new();
+    const bool ridden[] = {false};
+    Rides r = {.ride = (Ride *)&statistics, .count = 1};
+    bool *taken = joins_taken(&joins, &r, ridden, a);
+    ck_assert(taken[0] && !taken[1] && taken[2]);
+    ck_assert_int_eq(joins_saving(&joins, &r, 0), 3);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(its_rest_is_taken_where_a_kernel_rides) {
+    Arena *a = arena_new();
+    const bool ridden[] = {true};
+    Norm norm = {.statistics = 0};
+    Rides r = {
+        .ride = (Ride *)&statistics, .count = 1, .norm = &norm, .num_norms = 1};
+    bool *taken = joins_taken(&joins, &r, ridden, a);
+    ck_assert(!taken[0] && taken[1] && taken[2]);
+    ck_assert_int_eq(joins_saving(&joins, &r, 90), 2);
+    arena_free(a);
+}
+END_TEST
+
+// Kernels one after the other, and the state with the tickets of launches.
+static Graph *kernels(Arena *a, int count, int tickets) {
+    Graph *g = graph_new(a, "train");
+    int64_t dim[] = {4, 8}, room = tickets;
+    graph_state(g, TICKETS "train", STATE_DERIVED, type_of(I32, 1, &room), 0);
+    NodeId n = graph_leaf(g, OP_input, "x", type_of(F32, 2, dim));
+    for (int k = 0; k < count; k++)
+        n = graph_add(
+            g, (Node){.op = OP_abs, .num_args = 1, .arg = &n, .group = k});
+    graph_op1(g, OP_output, n);
+    return g;
+}
+
+START_TEST(a_join_has_a_ticket_of_its_own) {
+    Arena *a = arena_new();
+    Graph *g = kernels(a, 2, 3);
+    Rides none = {0};
+    Joins found = graph_joins(g, &none, a);
+    ck_assert_int_eq(found.count, 1);
+    ck_assert_int_eq(found.join[0].first, 0);
+    ck_assert_int_eq(found.join[0].count, 2);
+    ck_assert_int_eq(join_ticket(g), 2);
+    ck_assert_int_eq(graph_joins(kernels(a, 2, 0), &none, a).count, 0);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(a_long_run_is_cut) {
+    Arena *a = arena_new();
+    Rides none = {0};
+    Joins found = graph_joins(kernels(a, MOST_JOINED + 2, 1), &none, a);
+    ck_assert_int_eq(found.count, 2);
+    ck_assert_int_eq(found.join[0].count, MOST_JOINED);
+    ck_assert_int_eq(found.join[1].first, MOST_JOINED);
+    ck_assert_int_eq(found.join[1].count, 2);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(steps_that_run_once_are_not_joined) {
+    ck_assert(step_joins(STEP_TRAIN) && step_joins(STEP_GATHER));
+    ck_assert(step_joins(STEP_EVAL));
+    ck_assert(!step_joins(STEP_INIT) && !step_joins(STEP_PREPARE));
+}
+END_TEST
+
+Suite *join_suite(void) {
+    Suite *s = suite_create("join");
+    TCase *t = tcase_create("join");
+    tcase_add_test(t, a_whole_run_is_taken_where_nothing_rides);
+    tcase_add_test(t, its_rest_is_taken_where_a_kernel_rides);
+    tcase_add_test(t, a_join_has_a_ticket_of_its_own);
+    tcase_add_test(t, a_long_run_is_cut);
+    tcase_add_test(t, steps_that_run_once_are_not_joined);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,83 @@
+// Joins: launches of a step that become one.
+#include "tests/runtime/suites.h"
+
+#include "runtime/runtime.h"
+
+static const RtKernel kernels[] = {
+    {.name = "one", .args = 1},
+    {.name = "two", .args = 2},
+    {.name = "joined", .args = 4, .phases = 2},
+};
+// Two overlap; of another step is one.
+static const RtJoin joins[] = {
+    {.step = 1,
+     .launch = 1,
+     .count = 2,
+     .kernel = 2,
+     .blocks = 7,
+     .barrier = 9},
+    {.step = 1, .launch = 2, .count = 2, .kernel = 2},
+    {.step = 0, .launch = 1, .count = 2, .kernel = 2},
+};
+static const RtFusion rides[] = {{.step = 1, .launch = 1}};
+static const RtPlan plan = {.kernel = kernels,
+                            .num_kernels = 3,
+                            .join = joins,
+                            .num_joins = 3,
+                            .fusion = rides,
+                            .num_fusions = 1};
+
+START_TEST(none_is_taken_twice) {
+    bool fused = false, taken[3];
+    rt_joins_take(&plan, &fused, taken);
+    ck_assert(taken[0] && !taken[1] && taken[2]);
+}
+END_TEST
+
+START_TEST(none_is_taken_that_rides) {
+    bool fused = true, taken[3];
+    rt_joins_take(&plan, &fused, taken);
+    ck_assert(!taken[0] && taken[1] && taken[2]);
+}
+END_TEST
+
+START_TEST(arguments_are_gathered) {
+    const bool taken[] = {true, false, false};
+    const size_t first[] = {11}, second[] = {21, 22}, *arg = first;
+    int kernel = 0, grid = 3;
+    RtJoining j;
+    rt_joining_begin(&j, &plan, taken, 1);
+    rt_joining_pass(&j); // a call
+    ck_assert(!rt_joining_add(&j, &kernel, &grid, &arg));
+    kernel = 1;
+    arg = second;
+    ck_assert(rt_joining_add(&j, &kernel, &grid, &arg));
+    ck_assert_int_eq(kernel, 2);
+    ck_assert_int_eq(grid, 7);
+    const size_t expected[] = {11, 21, 22, 9};
+    for (int i = 0; i < 4; i++)
+        ck_assert_uint_eq(arg[i], expected[i]);
+}
+END_TEST
+
+START_TEST(other_launches_pass) {
+    const bool taken[] = {true, false, true};
+    const size_t own[] = {11}, *arg = own;
+    int kernel = 0, grid = 3;
+    RtJoining j;
+    rt_joining_begin(&j, &plan, taken, 1);
+    ck_assert(rt_joining_add(&j, &kernel, &grid, &arg));
+    ck_assert(kernel == 0 && grid == 3 && arg == own);
+}
+END_TEST
+
+Suite *join_suite(void) {
+    Suite *s = suite_create("join");
+    TCase *t = tcase_create("join");
+    tcase_add_test(t, none_is_taken_twice);
+    tcase_add_test(t, none_is_taken_that_rides);
+    tcase_add_test(t, arguments_are_gathered);
+    tcase_add_test(t, other_launches_pass);
+    suite_add_tcase(s, t);
+    return s;
+}
