@@ -39,13 +39,13 @@ typedef struct {
 
 // The next kernel, or false.
 static bool head_next(const char *text, Head *h) {
-    static const char *const word[] = {"\nKERNEL(", "\nPHASED("};
+    static const char *const word[] = {"\nKERNEL(", "\nPHASED(", "\nJOINED("};
     const char *at = NULL;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const char *found = strstr(text, word[i]);
         if (found != NULL && (at == NULL || found < at)) {
             at = found;
-            h->cooperative = i == 1;
+            h->cooperative = i > 0;
         }
     }
     if (at == NULL)
