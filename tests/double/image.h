@@ -6,6 +6,12 @@
 #undef AT
 #define AT(host, device) (device)
 
+#ifndef SINTER_JOINED
+#define SINTER_JOINED
+#define JOINED KERNEL
+#define BARRIER() ((void)0)
+#endif
+
 // Blocks run one after another, so that all go through a phase before any goes
 // on; the kernel itself says which phases it has.
 static int image_phase, image_phases;
