@@ -154,6 +154,7 @@ static bool code_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
     if (good(result, "give the code", e))
         return true;
     free(out->bytes);
+    out->bytes = NULL;
     return false;
 }
 

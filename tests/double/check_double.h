@@ -14,6 +14,8 @@
 void double_open(const char *seed);
 CUstream double_stream(void);
 CUdeviceptr double_memory(size_t bytes);
+// Code for an architecture, to be freed; "compute_NN" is assembly.
+char *double_image(const char *text, const char *architecture);
 // The kernel of a text that follows the prelude.
 CUfunction double_kernel(const char *text, const char *name);
 void double_launch(CUfunction f, int grid, CUstream s, void **argument);

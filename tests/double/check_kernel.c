@@ -96,6 +96,23 @@ START_TEST(a_damaged_image_is_refused) {
 }
 END_TEST
 
+// The device is of generation 90.
+START_TEST(code_runs_on_its_own_generation) {
+    static const struct {
+        const char *architecture;
+        CUresult result;
+    } known[] = {{"sm_80", CUDA_ERROR_NO_BINARY_FOR_GPU},
+                 {"compute_80", CUDA_SUCCESS},
+                 {"compute_100", CUDA_ERROR_NO_BINARY_FOR_GPU}};
+    CUmodule module;
+    double_open("0");
+    char *image = double_image(scale_text, known[_i].architecture);
+    ck_assert_int_eq(cuModuleLoadDataEx(&module, image, 0, NULL, NULL),
+                     known[_i].result);
+    free(image);
+}
+END_TEST
+
 START_TEST(options_are_checked) {
     nvrtcProgram p;
     const char *option[] = {_i == 0 ? "--gpu-architecture=sm_70" : "--fast"};
@@ -133,6 +150,7 @@ Suite *kernel_suite(void) {
     tcase_add_test_raise_signal(c, host_memory_is_no_argument, SIGABRT);
     tcase_add_test(c, a_grid_can_wait_for_itself);
     tcase_add_test(c, a_damaged_image_is_refused);
+    tcase_add_loop_test(c, code_runs_on_its_own_generation, 0, 3);
     tcase_add_loop_test(c, options_are_checked, 0, 2);
     tcase_add_test(c, a_text_that_is_wrong_has_a_log);
     suite_add_tcase(s, c);

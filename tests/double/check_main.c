@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void double_open(const char *seed) {
     CUcontext context;
@@ -27,21 +28,30 @@ CUdeviceptr double_memory(size_t bytes) {
     return p;
 }
 
-CUfunction double_kernel(const char *text, const char *name) {
+char *double_image(const char *text, const char *architecture) {
     static const char prelude[] = "#include \"runtime/prelude/prelude.h\"\n";
-    const char *option[] = {"--gpu-architecture=sm_90", "--std=c++17"};
-    char all[4096];
+    char all[4096], option[64];
+    const char *options[] = {option, "--std=c++17"};
     size_t bytes;
     nvrtcProgram program;
+    snprintf(all, sizeof all, "%s%s", prelude, text);
+    snprintf(option, sizeof option, "--gpu-architecture=%s", architecture);
+    bool assembly = strncmp(architecture, "compute", 7) == 0;
+    GOOD(nvrtcCreateProgram(&program, all, "test.cu", 0, NULL, NULL));
+    ck_assert_int_eq(nvrtcCompileProgram(program, 2, options), NVRTC_SUCCESS);
+    GOOD(assembly ? nvrtcGetPTXSize(program, &bytes)
+                  : nvrtcGetCUBINSize(program, &bytes));
+    char *image = malloc(bytes);
+    GOOD(assembly ? nvrtcGetPTX(program, image)
+                  : nvrtcGetCUBIN(program, image));
+    GOOD(nvrtcDestroyProgram(&program));
+    return image;
+}
+
+CUfunction double_kernel(const char *text, const char *name) {
+    char *image = double_image(text, "sm_90");
     CUmodule module;
     CUfunction function;
-    snprintf(all, sizeof all, "%s%s", prelude, text);
-    GOOD(nvrtcCreateProgram(&program, all, "test.cu", 0, NULL, NULL));
-    ck_assert_int_eq(nvrtcCompileProgram(program, 2, option), NVRTC_SUCCESS);
-    GOOD(nvrtcGetCUBINSize(program, &bytes));
-    char *image = malloc(bytes);
-    GOOD(nvrtcGetCUBIN(program, image));
-    GOOD(nvrtcDestroyProgram(&program));
     GOOD(cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
     free(image);
     GOOD(cuModuleGetFunction(&function, module, name));

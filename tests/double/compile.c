@@ -21,7 +21,36 @@ static uint64_t sum_of(const void *code, size_t bytes) {
     return sum;
 }
 
-const ImageHead *image_head(const void *image) {
+// ---- assembly: the bytes of an image, as digits ----
+
+static const char assembly[] = "// assembly\n";
+
+void image_disassemble(const void *image, size_t bytes, char *text) {
+    const unsigned char *at = image;
+    strcpy(text, assembly);
+    text += strlen(assembly);
+    for (size_t i = 0; i < bytes; i++, text += 2)
+        sprintf(text, "%02x", at[i]);
+}
+
+static void *assemble(const char *text) {
+    size_t bytes = strlen(text) / 2;
+    unsigned char *image =
+        take(bytes > sizeof(ImageHead) ? bytes : sizeof(ImageHead));
+    for (size_t i = 0; i < bytes; i++) {
+        unsigned byte = 0;
+        sscanf(text + 2 * i, "%2x", &byte);
+        image[i] = (unsigned char)byte;
+    }
+    if (bytes != sizeof(ImageHead) + ((ImageHead *)(void *)image)->bytes)
+        image[0] = 0; // it was cut short
+    return image;
+}
+
+const ImageHead *image_head(const void *image, void **assembled) {
+    *assembled = NULL;
+    if (memcmp(image, assembly, sizeof magic) == 0)
+        image = *assembled = assemble((const char *)image + strlen(assembly));
     const ImageHead *h = image;
     bool whole = memcmp(h->magic, magic, sizeof magic) == 0 &&
                  h->sum == sum_of(h + 1, h->bytes);

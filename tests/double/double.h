@@ -233,20 +233,23 @@ typedef struct {
     int num_headers;
     const char *const *header, *const *name;
     const char *defines; // as options of the C compiler
-    int architecture;
+    int architecture;    // negative: assembly is wanted
 } Unit;
 
 // What stands in front of the code in an image.
 typedef struct {
     char magic[8];
-    uint64_t bytes, sum; // of the code
-    int64_t architecture;
+    uint64_t bytes, sum;  // of the code
+    int64_t architecture; // negative: of assembly, for all from then on
 } ImageHead;
 
 // Compiles a text to an image, which is for the caller to free as is the log;
 // NULL: the log says why.
 void *image_compile(const Unit *u, size_t *bytes, char **log);
-// NULL unless it is whole.
-const ImageHead *image_head(const void *image);
+// The head of an image, or of assembly, which is then assembled into memory to
+// be freed.  NULL unless it is whole.
+const ImageHead *image_head(const void *image, void **assembled);
+// An image as assembly, which is text; room for twice its bytes and 16 more.
+void image_disassemble(const void *image, size_t bytes, char *text);
 
 #endif

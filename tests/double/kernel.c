@@ -84,6 +84,15 @@ static void module_free(CUmodule m) {
     free(m);
 }
 
+// Machine code runs on its own generation, from its own minor number on; what
+// is assembled, on all that came later.
+static bool runs_on_this(const ImageHead *h) {
+    int64_t mine = device_architecture();
+    if (h->architecture < 0)
+        return -h->architecture <= mine;
+    return h->architecture / 10 == mine / 10 && h->architecture <= mine;
+}
+
 CUresult cuModuleLoadDataEx(CUmodule *to, const void *image, unsigned count,
                             CUjit_option *option, void **value) {
     DRIVER_CALL("options=%u", count);
@@ -91,13 +100,14 @@ CUresult cuModuleLoadDataEx(CUmodule *to, const void *image, unsigned count,
     CUresult r = capture_forbids();
     if (r != CUDA_SUCCESS)
         return r;
-    const ImageHead *head = image_head(image);
-    if (head == NULL)
-        return CUDA_ERROR_INVALID_IMAGE;
-    if (head->architecture != device_architecture())
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    void *assembled = NULL;
+    const ImageHead *head = image_head(image, &assembled);
     CUmodule m = take(sizeof *m);
-    r = code_load(m, head + 1, head->bytes);
+    m->file = -1;
+    r = head == NULL          ? CUDA_ERROR_INVALID_IMAGE
+        : !runs_on_this(head) ? CUDA_ERROR_NO_BINARY_FOR_GPU
+                              : code_load(m, head + 1, head->bytes);
+    free(assembled);
     if (r != CUDA_SUCCESS) {
         module_free(m);
         return r;

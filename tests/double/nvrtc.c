@@ -215,7 +215,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count,
               (const char *const *)p->header,
               (const char *const *)p->name,
               p->defines,
-              abs(p->architecture)};
+              p->architecture};
     free(p->image);
     free(p->log);
     p->image = image_compile(&u, &p->bytes, &p->log);
@@ -238,15 +238,17 @@ nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *to) {
 
 nvrtcResult nvrtcGetPTXSize(nvrtcProgram p, size_t *to) {
     NVRTC_CALL(" ");
-    *to = strlen(p->text) + 1;
+    *to = 2 * p->bytes + 16;
     return p->image != NULL ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_PROGRAM;
 }
 
-// There is no PTX; the text stands for it.
 nvrtcResult nvrtcGetPTX(nvrtcProgram p, char *to) {
     NVRTC_CALL(" ");
-    strcpy(to, p->text);
-    return p->image != NULL ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_PROGRAM;
+    if (p->image == NULL)
+        return NVRTC_ERROR_INVALID_PROGRAM;
+    memset(to, 0, 2 * p->bytes + 16);
+    image_disassemble(p->image, p->bytes, to);
+    return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram p, size_t *to) {

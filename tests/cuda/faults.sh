@@ -1,0 +1,136 @@
+#!/bin/sh
+# A trainer on the double of a GPU whose libraries fail: each function at its
+# first and its last call, with every error that it may return; or, with
+# FAULTS_ALL=1, at each of its calls.  It ends with the promised status and a
+# sentence, or goes on as if nothing had been.  It never hangs.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+[ -d "$SINTER_DOUBLE" ] || exit 77
+LD_LIBRARY_PATH=$SINTER_DOUBLE
+XDG_CACHE_HOME=$work/cache
+SINTER_DOUBLE_THREADS=1
+export LD_LIBRARY_PATH XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+
+# As base/exits.h has them.
+DEVICE=4
+MEMORY=5
+FAULT=70
+
+# errors FUNCTION: what it may return, without those that only look different.
+errors() {
+    case $1 in
+    cuMemAlloc_v2 | cuMemHostAlloc | cuGraphInstantiate*) echo 2 999 700 ;;
+    cuDevicePrimaryCtxRetain) echo 2 46 999 ;;
+    cuModuleLoadDataEx) echo 2 200 209 222 ;;
+    cuInit) echo 100 803 999 ;;
+    cuEventQuery | cuStreamQuery) echo 600 700 ;;
+    cuStreamEndCapture) echo 901 2 ;;
+    cuLaunch*) echo 701 719 ;;
+    cudnnBackendFinalize) echo 3000 4000 ;;
+    cudnn*) echo 5001 ;;
+    cublasLt*) echo 14 ;;
+    nvrtcCompileProgram) echo 6 11 ;;
+    nvrtc*) echo 1 ;;
+    run) echo 700 719 ;;
+    *) echo 999 700 ;;
+    esac
+}
+
+runs=0
+
+# train NAME=VALUE...: the trainer with these variables; out, err and status.
+train() {
+    runs=$((runs + 1))
+    env "$@" timeout 60 ./tiny --data synthetic:128 --epochs 3 --out run \
+        --device=cuda:0 >out 2>err
+    status=$?
+}
+
+wrong=0
+
+# broken WHAT: says so, and goes on to the next.
+broken() {
+    echo "FAILED: $*" >&2
+    wrong=$((wrong + 1))
+}
+
+# judge WHAT: the last run ended as promised.
+judge() {
+    if grep -q '^double: ' err; then
+        broken "$1: $(cat err)"
+        return
+    fi
+    case $1/$status in
+    */0)
+        grep '^test accuracy' out >result
+        [ -s result ] || broken "$1: no result"
+        # Another way through cuDNN rounds elsewhere.
+        case $1 in
+        cudnn*) ;;
+        *) cmp -s result right || broken "$1: $(cat result), $(cat right)" ;;
+        esac
+        ;;
+    */"$DEVICE" | */"$MEMORY" | nvrtcCompileProgram:*:6/"$FAULT")
+        grep -q '^error: ' err || broken "$1: status $status, and no sentence"
+        ;;
+    *) broken "$1: status $status: $(cat err)" ;;
+    esac
+}
+
+# fail_each CALLS: each call that is wanted of the functions in CALLS, lines
+# with a count and a name.
+fail_each() {
+    while read -r count function; do
+        n=1
+        while [ "$n" -le "$count" ]; do
+            for error in $(errors "$function"); do
+                [ -n "$fresh" ] && rm -rf "$XDG_CACHE_HOME"
+                train SINTER_DOUBLE_FAIL="$function:$n:$error"
+                judge "$function:$n:$error"
+            done
+            if [ -z "${FAULTS_ALL-}" ] && [ "$n" -lt "$count" ]; then
+                n=$count
+            else
+                n=$((n + 1))
+            fi
+        done
+    done <"$1"
+}
+
+# counts PATTERN FILE: how often functions that match were called.
+counts() {
+    awk -v want="$1" '$2 ~ want { n[$2]++ } END { for (f in n) print n[f], f }' \
+        "$2" | sort -k 2
+}
+
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+
+# Without a cache, the compiler's functions.
+train SINTER_DOUBLE_LOG="$work/cold"
+[ "$status" = 0 ] || fail "without faults: $(cat err)"
+grep '^test accuracy' out >right
+[ -s right ] || fail "no result"
+counts '^nvrtc' cold >calls
+fresh=yes
+fail_each calls
+
+# With one, all others.
+train
+train SINTER_DOUBLE_LOG="$work/warm"
+counts '^cu' warm >calls
+echo "40 run" >>calls
+fresh=
+fail_each calls
+
+# Too little memory is found out, by however little it is too little.
+needed=$(sed -n 's/.* cuMemAlloc_v2 bytes=//p' warm)
+for bytes in 1 100000 $((needed - 1)); do
+    train SINTER_DOUBLE_MEMORY=$bytes
+    judge "memory:$bytes"
+    [ "$status" = "$MEMORY" ] || broken "$bytes bytes: status $status"
+done
+train SINTER_DOUBLE_MEMORY=$((needed + 4096))
+judge memory:enough
+[ "$status" = 0 ] || broken "$needed bytes are not enough: $(cat err)"
+echo "$runs runs, $wrong of them wrong"
+[ "$wrong" = 0 ]
