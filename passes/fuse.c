@@ -284,7 +284,8 @@ static NodeId find_source(const Fuse *f, NodeId n) {
         NodeId arg = at(f, n)->arg[i];
         if (f->depth[arg] < f->depth[n])
             continue;
-        bool other = source != NO_NODE && f->source[arg] != source;
+        bool other = f->source[arg] == NO_NODE ||
+                     (source != NO_NODE && f->source[arg] != source);
         if (other || !type_same_shape(at(f, arg)->type, at(f, n)->type))
             return NO_NODE;
         source = f->source[arg];

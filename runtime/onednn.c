@@ -284,6 +284,13 @@ static void count_values(Step *s) {
     s->count[2] = of[uses[c->kind].out];
 }
 
+// Whether oneDNN makes a convolution of it.  Of nothing it refuses some, and
+// the result is 0.
+static bool is_planned(const Step *s) {
+    return is_conv(s->call) && s->count[0] > 0 && s->count[1] > 0 &&
+           s->count[2] > 0;
+}
+
 // Which of a, b and the result pass through a buffer.  A sum cannot be asked of
 // every primitive, so there the result is added afterwards.
 static bool is_copied(const RtCall *c, int i) {
@@ -310,7 +317,7 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
         for (int k = 0; k < 3; k++)
             if (is_copied(step[i].call, k))
                 grow(&o->copy_bytes[k], step[i].count[k] * sizeof(float));
-        if (is_conv(step[i].call))
+        if (is_planned(&step[i]))
             plan_conv(o, &step[i]);
         else if (is_factor(step[i].call))
             grow(&o->work_bytes, rt_factor_bytes(step[i].call));
@@ -372,7 +379,7 @@ void rt_contractions_reserve(RtContractions *o) {
     for (int i = 0; i < 3; i++)
         o->copy[i] = take(o->copy_bytes[i]);
     for (int i = 0; i < o->num_steps; i++)
-        if (is_conv(o->step[i].call))
+        if (is_planned(&o->step[i]))
             make_primitives(o, &o->step[i]);
 }
 
@@ -568,6 +575,11 @@ static void run_matmul(const RtContractions *o, const Step *s, void *at[3]) {
         rt_team_run(o->threads, multiply_share, &p);
 }
 
+static void zero(float *out, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = 0;
+}
+
 void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
                          char *out) {
     Step *s = &o->step[call];
@@ -582,8 +594,10 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
         if (i < 2 || (c->accumulate && !is_conv(c)))
             rt_team_run(o->threads, copy_in, &m);
     }
-    if (is_conv(c))
+    if (is_planned(s))
         run_conv(o, s, at[0], at[1], at[2]);
+    else if (is_conv(c))
+        zero(at[2], s->count[2]);
     else if (is_factor(c))
         rt_factor(c, at[0], at[2], o->work);
     else

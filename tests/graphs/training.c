@@ -12,8 +12,9 @@ static NodeId cost_of(Garden *b, NodeId x) {
     int64_t axes[MAX_RANK];
     for (int i = 0; i < t.rank; i++)
         axes[i] = i;
-    if (garden_draw(b, 2))
-        x = garden_op2(b, OP_mul, x, x);
+    NodeId square = garden_draw(b, 2) ? garden_op2(b, OP_mul, x, x) : NO_NODE;
+    if (square != NO_NODE) // of what is not too large
+        x = square;
     double share = type_count(t) ? 1 / (double)type_count(t) : 1;
     NodeId sum = graph_reduce(b->g, OP_sum, x, t.rank, axes);
     return garden_op2(b, OP_mul, sum, garden_number(b, share));

@@ -23,13 +23,16 @@ static double unit_of(const Graph *g, DType d) {
     return stored == F16 ? 0x1p-11 : stored == BF16 ? 0x1p-8 : 0x1p-24;
 }
 
-static bool rounds(const Node *d) {
+// A value in 16 bits may be rounded behind an operation that only moves it.
+static bool rounds(const Graph *g, const Node *d) {
     static const Op exact[] = {OP_neg,     OP_abs,    OP_relu,    OP_broadcast,
                                OP_maximum, OP_select, OP_minimum, OP_uniform,
                                OP_floor,   OP_finite};
     unsigned facts = op_info[d->op].facts;
     if (!dtype_float(d->type.dtype) || (facts & (LEAF | EFFECT)))
         return false;
+    if (d->type.dtype == ACT && g->act != F32)
+        return true;
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (d->op == exact[i])
             return false;
@@ -40,9 +43,17 @@ static bool rounds(const Node *d) {
            d->op == OP_max_pool_grad || d->op == OP_resize_grad;
 }
 
+static bool adds_window(const Node *d) {
+    return d->op == OP_avg_pool || d->op == OP_avg_pool_grad ||
+           d->op == OP_max_pool_grad;
+}
+
 // How many numbers are added up for an element.
 static double terms_of(const Graph *g, const Node *d) {
     double count = (double)type_count(d->type);
+    if (adds_window(d))
+        return (double)node_ints(d, ATTR_window, 0, 1) *
+               (double)node_ints(d, ATTR_window, 1, 1);
     if (!(op_info[d->op].facts & (REDUCES | CONTRACTS | SCATTERS)) ||
         count == 0)
         return 1;
@@ -55,7 +66,7 @@ static double terms_of(const Graph *g, const Node *d) {
 // The same sum of what its terms are without their signs.
 static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
     unsigned facts = op_info[d->op].facts;
-    if (!(facts & (CONTRACTS | SCATTERS)) && d->op != OP_sum)
+    if (!(facts & (CONTRACTS | SCATTERS)) && d->op != OP_sum && !adds_window(d))
         return graph_op1(x->g, OP_abs, now);
     Node copy = x->g->node[now];
     NodeId arg[2];
@@ -86,7 +97,7 @@ static NodeId disturbed(Noise *x, const Graph *old, NodeId n,
     const Node *d = &old->node[n];
     double size = unit_of(old, d->type.dtype);
     double sum = 0x1p-24 * sqrt(terms_of(old, d));
-    if (!rounds(d))
+    if (!rounds(old, d))
         return now[n];
     NodeId terms = without_signs(x, d, now[n]);
     NodeId error = graph_op2(x->g, OP_mul, terms,
