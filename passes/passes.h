@@ -17,6 +17,8 @@ typedef struct {
     bool deep_verify;   // also print, read back and compare after each pass
     const int64_t *rewrite_limit; // makes that many rewrites of each graph, the
                                   // first ones; NULL: all
+    uint32_t left_out; // bit i: pass i of standard_passes, where it gives no
+                       // fact, leaves graphs as they are
 } PassOptions;
 
 // The options of a device, with any number of bytes of memory.  The graphs are

@@ -88,6 +88,10 @@ static bool is_done(const Graph *g, const Pass *pass) {
     return (g->facts & GROUPED) != 0 && (pass->needs & GROUPED) == 0;
 }
 
+static bool is_left_out(const PassOptions *o, const Pass *pass) {
+    return pass->gives == 0 && o->left_out >> (pass - standard_passes) & 1;
+}
+
 static bool has_training(const Graph *g) {
     bool loss = false, optimizer = false;
     for (NodeId n = 0; n < g->count; n++) {
@@ -129,6 +133,8 @@ static void check(const Graph *g, const PassOptions *o, const Pass *pass,
 Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass) {
     if ((g->facts & pass->needs) != pass->needs)
         fault(pass, "the graph lacks what the pass needs");
+    if (is_left_out(o, pass))
+        return g;
     Arena *scratch = arena_new();
     Graph *out = pass->run(g, scratch, o);
     out->facts |= pass->gives;

@@ -52,6 +52,7 @@ Family family_unary, family_binary, family_choice, family_reduction,
     family_gathered, family_taken, family_collected, family_view,
     family_product, family_convolution, family_uniform, family_best;
 Family family_guarded, family_truth, family_whole, family_narrowed;
-Family family_normalized, family_exponents, family_composite, family_costs;
+Family family_normalized, family_exponents, family_composite, family_costs,
+    family_layer, family_tail;
 
 #endif

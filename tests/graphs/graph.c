@@ -10,7 +10,7 @@
 
 // Mostly a size that vectors do not divide.
 static int64_t draw_size(Garden *b, uint32_t most) {
-    if (b->vanishes && garden_draw(b, 12) == 0)
+    if (b->vanishes && garden_draw(b, 6) == 0)
         return 0;
     return 1 + garden_draw(b, most);
 }
@@ -53,6 +53,7 @@ static void grow(Garden *b, int steps) {
         family_guarded,   family_truth,      family_whole,
         family_narrowed,  family_normalized, family_exponents,
         family_composite, family_composite,  family_costs,
+        family_layer,     family_tail,
     };
     enum { FAMILIES = sizeof family / sizeof *family };
     for (int i = 0; i < steps; i++)

@@ -79,6 +79,54 @@ NodeId family_composite(Garden *b) {
     }
 }
 
+// A convolution whose statistics a library could take: 8 or 16 channels, their
+// batch_norm and what comes behind it.
+NodeId family_layer(Garden *b) {
+    NodeId x = garden_any(b, F32, 4);
+    if (x == NO_NODE || !b->source || garden_type(b, x).dim[3] == 0)
+        return NO_NODE;
+    int64_t size = 1 + garden_draw(b, 3), edge = size / 2;
+    int64_t shape[] = {8 + 8 * garden_draw(b, 2), size, size,
+                       garden_type(b, x).dim[3]};
+    int64_t pad[] = {edge, edge, edge, edge}, one[] = {1, 1};
+    Attr attr[] = {attr_ints(ATTR_dilation, 2, one), attr_int(ATTR_groups, 1),
+                   attr_ints(ATTR_pad, 4, pad), attr_ints(ATTR_stride, 2, one)};
+    NodeId w = garden_leaf(b, OP_param, F32, 4, shape);
+    NodeId y = garden_plant(b, (Node){.op = OP_conv,
+                                      .num_args = 2,
+                                      .arg = (NodeId[]){x, w},
+                                      .num_attrs = 4,
+                                      .attr = attr});
+    y = y == NO_NODE ? y : batch_norm(b, y);
+    return y == NO_NODE || garden_draw(b, 4) == 0 ? y
+                                                  : garden_op1(b, OP_relu, y);
+}
+
+// The last batch of an evaluation: rows from a number on count for nothing, and
+// the mean is that of the others.
+NodeId family_tail(Garden *b) {
+    NodeId x = garden_any(b, F32, -1);
+    if (x == NO_NODE || garden_type(b, x).rank == 0)
+        return NO_NODE;
+    Type t = garden_type(b, x), rows = {.dtype = I32, .rank = t.rank};
+    int64_t axes[MAX_RANK];
+    for (int i = 0; i < t.rank; i++) {
+        rows.dim[i] = i == 0 ? t.dim[0] : 1;
+        axes[i] = i;
+    }
+    int64_t size = t.dim[0] > 0 ? t.dim[0] : 1;
+    NodeId row = graph_iota(b->g, rows, 0);
+    int64_t some = 1 + garden_draw(b, (uint32_t)size);
+    NodeId count = graph_constant(b->g, type_scalar(I32), (double)some);
+    NodeId real = garden_op2(b, OP_lt, row, count);
+    NodeId kept = garden_op3(b, OP_select, real, x, garden_number(b, 0));
+    if (kept == NO_NODE || garden_draw(b, 2))
+        return kept;
+    NodeId sum = graph_reduce(b->g, OP_sum, kept, t.rank, axes);
+    double of = (double)some * (double)type_count(t) / (double)size;
+    return garden_op2(b, OP_div, sum, garden_number(b, of > 0 ? of : 1));
+}
+
 // What rows cost, against labels or against shares.
 NodeId family_costs(Garden *b) {
     NodeId x = garden_any(b, F32, 2);

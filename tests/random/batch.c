@@ -36,8 +36,9 @@ static Batch batch_new(int most, Mode mode, Counts *counts) {
     return b;
 }
 
-static void batch_add(Batch *b, Graph *g, const Setup *s) {
-    b->counts->graphs++;
+static void batch_add(Batch *b, const Graph *g, const Setup *s) {
+    b->counts->graphs += s->level != 0;
+    b->counts->unfused += s->level == 0;
     b->counts->nodes += g->count;
     Trial *t = trial_new(b->a, g, s);
     if (t == NULL) {
@@ -107,11 +108,13 @@ BatchResult batch_seeds(uint32_t first, int count, Mode mode, bool unfused,
     pid_t child = fork();
     if (child != 0)
         return wait_for(child);
-    Batch b = batch_new(count, mode, counts);
+    Batch b = batch_new(2 * count, mode, counts);
     for (int i = 0; i < count; i++) {
         Setup s = setup_of(first + (uint32_t)i);
-        s.level = unfused ? 0 : 1;
-        batch_add(&b, setup_graph(b.a, &s), &s);
+        Graph *g = setup_graph(b.a, &s);
+        for (s.level = unfused || s.plain ? 0 : 1; s.level <= !unfused;
+             s.level++)
+            batch_add(&b, g, &s);
     }
     leave(batch_run(&b, false));
 }
@@ -125,6 +128,6 @@ BatchResult batch_graph(const Graph *g, const Setup *s, Mode mode,
     if (quiet)
         freopen("/dev/null", "w", stderr);
     Batch b = batch_new(1, mode, counts);
-    batch_add(&b, graph_clone(g), s);
+    batch_add(&b, g, s);
     leave(batch_run(&b, quiet));
 }

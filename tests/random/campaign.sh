@@ -6,7 +6,7 @@ set -eu
 random=$1 first=$2 last=$3 file=$4
 while [ "$first" -lt "$last" ]; do
     nice -n 10 "$random" "$first" 500 >"$file.part" 2>&1 || true
-    grep -v '^[0-9]* programs' "$file.part" >>"$file" || true
+    grep -v '^[0-9]* programs and' "$file.part" >>"$file" || true
     echo "seeds $first to $((first + 499)): $(tail -n 1 "$file.part")" >>"$file"
     rm "$file.part"
     first=$((first + 500))

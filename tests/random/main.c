@@ -4,11 +4,13 @@
 //   random [--faithful] [--unfused] FILE.ir SEED  one graph, with the setup and
 //                                                 the numbers of a seed
 //   random --show SEED                            prints a seed's graph
+//   random --draws FIRST COUNT                    how often programs have what
 //
 // A program that fails is shrunk and printed, with the command that runs it
 // again.  The last line counts what was done.
 #define _GNU_SOURCE
 #include "base/source.h"
+#include "tests/random/draws.h"
 #include "tests/random/shrink.h"
 
 #include <inttypes.h>
@@ -47,20 +49,23 @@ static void report(Session *session, Graph *g, const Setup *s,
     printf("seed %u %s; with this graph in a file,\n"
            "    random%s%s FILE.ir %u\n",
            s->seed, fate[result], session->mode ? " --faithful" : "",
-           session->unfused ? " --unfused" : "", s->seed);
+           s->level ? "" : " --unfused", s->seed);
     print_graph(least);
     batch_graph(least, s, session->mode, session->counts, false);
 }
 
+// Fused, and unfused where the seed or the user wants it.
 static void run_alone(Session *session, uint32_t seed) {
-    BatchResult result =
-        batch_seeds(seed, 1, session->mode, session->unfused, session->counts);
-    if (result == BATCH_GOOD)
-        return;
     Arena *a = arena_new();
     Setup s = setup_of(seed);
-    s.level = session->unfused ? 0 : 1;
-    report(session, setup_graph(a, &s), &s, result);
+    Graph *g = setup_graph(a, &s);
+    for (s.level = session->unfused || s.plain ? 0 : 1;
+         s.level <= !session->unfused; s.level++) {
+        BatchResult result =
+            batch_graph(g, &s, session->mode, session->counts, false);
+        if (result != BATCH_GOOD)
+            report(session, g, &s, result);
+    }
     arena_free(a);
 }
 
@@ -112,9 +117,10 @@ static int show(uint32_t seed) {
 
 static void print_counts(const Session *session) {
     const Counts *c = session->counts;
-    printf("%ld programs of %ld nodes: %ld values, of which a rounding decides "
-           "about %ld; %ld programs without finite numbers; %d failed\n",
-           c->graphs, c->nodes, c->results, c->unsure, c->infinite,
+    printf("%ld programs and %ld unfused, of %ld nodes: %ld values, of which a "
+           "rounding decides about %ld; %ld programs without finite numbers; "
+           "%d failed\n",
+           c->graphs, c->unfused, c->nodes, c->results, c->unsure, c->infinite,
            session->failures);
 }
 
@@ -130,6 +136,11 @@ int main(int argc, char **argv) {
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
         if (strcmp(argv[at], "--show") == 0 && at + 1 < argc)
             return show(number_of(argv[at + 1]));
+        if (strcmp(argv[at], "--draws") == 0 && at + 2 < argc)
+            return draws_print(number_of(argv[at + 1]),
+                               (int)number_of(argv[at + 2]))
+                       ? EXIT_SUCCESS
+                       : EXIT_FAILURE;
         session.mode |= strcmp(argv[at], "--faithful") == 0;
         session.unfused |= strcmp(argv[at], "--unfused") == 0;
     }

@@ -5,15 +5,19 @@
 // since a kernel may read what was stored and another compute it again: a
 // number of 1 unit of its element type times its size, or for sums, which add
 // up one by one in f32, the root of their length times the size of what they
-// would be if nothing cancelled.  What only selects or moves has no error.
+// would be if nothing cancelled.  Of numbers many of which are equal roundings
+// go the same way, and it is the length.  What only selects or moves has no
+// error.
 #include "tests/random/noise.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
     Graph *g;
     Arena *a;
+    double *const *value; // of the graph that is rebuilt
     uint32_t seed;
     double **leaf; // of g
 } Noise;
@@ -63,6 +67,30 @@ static double terms_of(const Graph *g, const Node *d) {
     return given > count ? given / count : 1;
 }
 
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Whether most of so many numbers are there more than once.
+static bool repeats(Arena *a, const double *x, int64_t count) {
+    double *sorted = ARENA_ARRAY(a, (size_t)count + 1, double);
+    int64_t different = 0;
+    memcpy(sorted, x, (size_t)count * sizeof *x);
+    qsort(sorted, (size_t)count, sizeof *sorted, by_size);
+    for (int64_t i = 0; i < count; i++)
+        different += i == 0 || sorted[i] != sorted[i - 1];
+    return 2 * different < count;
+}
+
+// The relative error of adding up an element.
+static double sum_error(const Noise *x, const Graph *g, const Node *d) {
+    double terms = terms_of(g, d);
+    bool equal = terms > 1 && repeats(x->a, x->value[d->arg[0]],
+                                      type_count(g->node[d->arg[0]].type));
+    return 0x1p-24 * (equal ? terms : sqrt(terms));
+}
+
 // The same sum of what its terms are without their signs.
 static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
     unsigned facts = op_info[d->op].facts;
@@ -92,13 +120,12 @@ static NodeId errors(Noise *x, Type t, double size) {
 }
 
 // What an operand that is node n looks like to one of its users.
-static NodeId disturbed(Noise *x, const Graph *old, NodeId n,
-                        const NodeId *now) {
+static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     const Node *d = &old->node[n];
     double size = unit_of(old, d->type.dtype);
-    double sum = 0x1p-24 * sqrt(terms_of(old, d));
     if (!rounds(old, d))
         return now[n];
+    double sum = sum_error(x, old, d);
     NodeId terms = without_signs(x, d, now[n]);
     NodeId error = graph_op2(x->g, OP_mul, terms,
                              errors(x, d->type, size > sum ? size : sum));
@@ -110,20 +137,21 @@ static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     NodeId *arg = ARENA_ARRAY(x->a, (size_t)d.num_args + 1, NodeId);
     for (int i = 0; i < d.num_args; i++)
         arg[i] = d.op == OP_assign && i == 0 ? now[d.arg[i]]
-                                             : disturbed(x, old, d.arg[i], now);
+                                             : disturb(x, old, d.arg[i], now);
     d.arg = arg;
     d.group = -1;
     return graph_add(x->g, d);
 }
 
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
-                    uint32_t seed) {
+                    double *const *value, uint32_t seed) {
     size_t room = 1;
     for (NodeId n = 0; n < g->count; n++)
         room += 1 + 5 * (size_t)g->node[n].num_args;
-    Noise x = {graph_new(a, g->name), a, seed, ARENA_ARRAY(a, room, double *)};
+    Noise x = {graph_new(a, g->name), a, value, seed,
+               ARENA_ARRAY(a, room, double *)};
     NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
-    double **value = ARENA_ARRAY(a, g->count + 1, double *);
+    double **disturbed = ARENA_ARRAY(a, g->count + 1, double *);
     x.g->act = g->act;
     for (NodeId n = 0; n < g->count; n++) {
         now[n] = rebuild(&x, g, n, now);
@@ -132,6 +160,6 @@ double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
     }
     double **computed = graph_eval(x.g, a, x.leaf, false);
     for (NodeId n = 0; n < g->count; n++)
-        value[n] = computed[now[n]];
-    return value;
+        disturbed[n] = computed[now[n]];
+    return disturbed;
 }

@@ -5,8 +5,9 @@
 #include "ir/ir.h"
 
 // The value of every node of g, where each that is rounded when it is computed
-// is off by as much, drawn for each element.  leaf is as for graph_eval.
+// is off by as much, drawn for each element.  leaf is as for graph_eval, and
+// value what g is without that.
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
-                    uint32_t seed);
+                    double *const *value, uint32_t seed);
 
 #endif

@@ -32,8 +32,23 @@ enum {
     NUMBERS,
     EMPTY,
     LIMIT,
-    READS
+    READS,
+    WITHOUT,
+    MEMORY,
+    PLAIN
 };
+
+// Each pass that may be missing, by chance; of half of the seeds none is.
+static uint32_t draw_missing(uint32_t draw) {
+    static const char *const name[] = {"early",    "layout", "hoist",
+                                       "simplify", "prune",  "statistics",
+                                       "schedule"};
+    uint32_t missing = 0;
+    for (int i = 0; i < 7 && draw % 2; i++)
+        if (draw >> (1 + 2 * i) & 1 && draw >> (2 + 2 * i) & 1)
+            missing |= 1u << (pass_find(name[i]) - standard_passes);
+    return missing;
+}
 
 Setup setup_of(uint32_t seed) {
     static const DType precision[] = {F32, F32, F16, BF16};
@@ -46,6 +61,11 @@ Setup setup_of(uint32_t seed) {
     s.limit = limit % 4 ? INT64_MAX : limit / 4 % 64;
     s.storage = scatter(seed, STORAGE) % 4 ? s.precision : F32;
     s.reads = scatter(seed, READS) % 8 == 0;
+    s.without = draw_missing(scatter(seed, WITHOUT));
+    uint32_t memory = scatter(seed, MEMORY);
+    s.again = memory % 4 == 0;
+    s.memory = memory / 4 % 3 ? (int)(20 + memory / 12 % 80) : 0;
+    s.plain = scatter(seed, PLAIN) % 16 == 0;
     return s;
 }
 
@@ -54,7 +74,7 @@ Graph *setup_graph(Arena *a, const Setup *s) {
     Habit habit = {.steps = 1 + (int)((steps % 32) * (steps / 32 % 32) / 32),
                    .most = size % 8 ? 1500 : 12000,
                    .source = scatter(s->seed, SOURCE) % 3 != 0,
-                   .vanishes = scatter(s->seed, EMPTY) % 16 == 0};
+                   .vanishes = scatter(s->seed, EMPTY) % 10 == 0};
     return random_graph_of(a, s->seed, &habit);
 }
 
@@ -73,19 +93,48 @@ static Graph *run_before(Graph *g, const PassOptions *o, uint32_t order) {
     return g;
 }
 
-static Plan *plan_of(Trial *t, Graph *g, int level) {
-    t->program = library_program(t->a, g, t->setup.precision);
-    PassOptions o = pass_options(&t->program->recipe, "host");
-    o.storage = t->setup.storage;
-    o.level = level;
-    o.reuse = t->setup.reuse;
-    o.deep_verify = t->setup.reads;
-    if (level > 0 && t->setup.limit < INT64_MAX)
-        o.rewrite_limit = &t->setup.limit;
+static Plan *plan_with(Trial *t, const Graph *g, const PassOptions *o) {
+    t->program = library_program(t->a, NULL, t->setup.precision);
     Stage *stage = ARENA_NEW(t->a, Stage);
-    stage->train = run_before(g, &o, level ? t->setup.before : 0);
+    stage->train =
+        run_before(graph_clone(g), o, o->level ? t->setup.before : 0);
     t->program->stage = stage;
-    return program_plan(t->program, &o);
+    return program_plan(t->program, o);
+}
+
+static Plan *plan_of(Trial *t, const Graph *g, int level) {
+    const Setup *s = &t->setup;
+    Recipe recipe = {.precision = s->precision};
+    PassOptions o = pass_options(&recipe, "host");
+    o.storage = o.measured = s->storage;
+    o.level = level;
+    o.reuse = s->reuse;
+    o.deep_verify = s->reads;
+    if (level == 0)
+        return plan_with(t, g, &o);
+    if (s->limit < INT64_MAX)
+        o.rewrite_limit = &s->limit;
+    o.left_out = s->without;
+    o.recompute = s->again && s->memory == 0;
+    Plan *plan = plan_with(t, g, &o);
+    if (!s->again || s->memory == 0)
+        return plan;
+    o.recompute = true;
+    o.memory = plan->arena_bytes * s->memory / 100;
+    return plan_with(t, g, &o);
+}
+
+static int train_step(const Plan *p) {
+    int i = 0;
+    while (p->step[i].kind != STEP_TRAIN)
+        i++;
+    return i;
+}
+
+const Graph *trial_planned(Arena *a, const Graph *g, const Setup *s) {
+    Trial t = {.a = a, .setup = *s};
+    Plan *plan = plan_of(&t, g, s->level);
+    return plan->step[train_step(plan)].graph;
 }
 
 // The graph with gradients and updates, which are what is to be computed.
@@ -147,12 +196,12 @@ static bool find_numbers(Trial *t) {
     return least < INT32_MAX;
 }
 
-Trial *trial_new(Arena *a, Graph *g, const Setup *s) {
+Trial *trial_new(Arena *a, const Graph *g, const Setup *s) {
     Trial *t = ARENA_NEW(a, Trial);
     t->a = a;
     t->setup = *s;
-    t->unfused = plan_of(t, graph_clone(g), 0);
-    t->plan = plan_of(t, graph_clone(g), s->level);
+    t->unfused = plan_of(t, g, 0);
+    t->plan = plan_of(t, g, s->level);
     t->meant = meaning(t, graph_clone(g));
     return find_numbers(t) ? t : NULL;
 }
@@ -183,13 +232,6 @@ static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
             tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, t->numbers));
     rt->step[i].run(d);
     d->sync(d);
-}
-
-static int train_step(const Plan *p) {
-    int i = 0;
-    while (p->step[i].kind != STEP_TRAIN)
-        i++;
-    return i;
 }
 
 // Runs what derives states, then the step that trains.
@@ -272,8 +314,9 @@ static void disturb(const Trial *t, Result *r) {
     enum { SAMPLES = 4 };
     int step = train_step(t->unfused);
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        double **value = noise_eval(t->unfused->step[step].graph, t->a,
-                                    t->rough[step].leaf, k);
+        double **value =
+            noise_eval(t->unfused->step[step].graph, t->a, t->rough[step].leaf,
+                       t->rough[step].value, k);
         double error = distance(value[r->rough], r->right, type_count(r->type));
         r->unfused = error > r->unfused ? error : r->unfused;
     }

@@ -18,10 +18,14 @@ typedef struct {
     uint32_t seed; // of the graph, if grown, and of its numbers
     DType precision, storage;
     int level;
-    bool reuse;      // of memory
-    bool reads;      // each graph back from its text
-    uint32_t before; // which passes run more than once, and in which order
-    int64_t limit;   // of rewrites; INT64_MAX: none
+    bool reuse;       // of memory
+    bool reads;       // each graph back from its text
+    uint32_t before;  // which passes run more than once, and in which order
+    uint32_t without; // passes that are left out, as PassOptions has them
+    int64_t limit;    // of rewrites; INT64_MAX: none
+    int memory;       // percent of what keeping everything takes; 0: any
+    bool again;       // values are made again to take so little
+    bool plain;       // the unfused plan is compiled as well
 } Setup;
 
 typedef struct {
@@ -39,17 +43,20 @@ typedef struct {
 
 // How many values were compared, and how many could not be.
 typedef struct {
-    long graphs, nodes, results, unsure, infinite, failed;
+    long graphs, unfused, nodes, results, unsure, infinite, failed;
 } Counts;
 
 // The setup and the graph of a seed.
 Setup setup_of(uint32_t seed);
 Graph *setup_graph(Arena *a, const Setup *s);
 
+// The step that trains, as it is planned.
+const Graph *trial_planned(Arena *a, const Graph *g, const Setup *s);
+
 // Plans the graph, and finds numbers for which every value is finite and, if
 // there are any, for which no rounding decides about a value.  NULL when none
 // are finite.
-Trial *trial_new(Arena *a, Graph *g, const Setup *s);
+Trial *trial_new(Arena *a, const Graph *g, const Setup *s);
 
 // Runs the compiled plan twice and compares: NULL, or what is wrong.
 const char *trial_judge(Trial *t, const RtPlan *rt, int threads,

@@ -1,0 +1,304 @@
+// Draws: see draws.h.
+#include "tests/random/draws.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// A program: as it was grown, its setup, and the step that trains as planned.
+typedef struct {
+    const Graph *grown;
+    const Setup *setup;
+    const Graph *planned;
+} Drawn;
+
+typedef bool Has(const Drawn *d);
+
+// ---- of the graph as it was grown ----
+
+static bool has_op(const Graph *g, Op op) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == op)
+            return true;
+    return false;
+}
+
+static bool has_facts(const Graph *g, unsigned facts) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (op_info[g->node[n].op].facts & facts)
+            return true;
+    return false;
+}
+
+// Whether some result that is no leaf has a dimension for which this holds.
+static bool has_size(const Graph *g, bool (*is)(int64_t size)) {
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        for (int i = 0; i < d->type.rank && d->num_args > 0; i++)
+            if (is(d->type.dim[i]))
+                return true;
+    }
+    return false;
+}
+
+static bool is_nothing(int64_t size) {
+    return size == 0;
+}
+
+static bool is_one(int64_t size) {
+    return size == 1;
+}
+
+static bool is_odd(int64_t size) {
+    return size > 1 && size % 2 == 1;
+}
+
+static bool has_few(const Drawn *d) {
+    return d->grown->count < 20;
+}
+
+static bool has_some(const Drawn *d) {
+    return d->grown->count >= 20 && d->grown->count < 60;
+}
+
+static bool has_many(const Drawn *d) {
+    return d->grown->count >= 60;
+}
+
+static bool has_nothing(const Drawn *d) {
+    return has_size(d->grown, is_nothing);
+}
+
+static bool has_ones(const Drawn *d) {
+    return has_size(d->grown, is_one);
+}
+
+static bool has_odd(const Drawn *d) {
+    return has_size(d->grown, is_odd);
+}
+
+static bool has_rank_0(const Drawn *d) {
+    for (NodeId n = 0; n < d->grown->count; n++) {
+        const Node *node = &d->grown->node[n];
+        if ((op_info[node->op].facts & POINTWISE) && node->type.rank == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_broadcast(const Drawn *d) {
+    for (NodeId n = 0; n < d->grown->count; n++) {
+        const Node *node = &d->grown->node[n];
+        for (int i = 0; i < node->num_args; i++) {
+            Type t = d->grown->node[node->arg[i]].type;
+            if ((op_info[node->op].facts & POINTWISE) && t.rank > 0 &&
+                type_count(t) < type_count(node->type))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool has_number(const Drawn *d) {
+    for (NodeId n = 0; n < d->grown->count; n++) {
+        const Node *node = &d->grown->node[n];
+        unsigned facts = op_info[node->op].facts;
+        if ((facts & REDUCES) && !(facts & OVERALL) &&
+            type_count(node->type) == 1 &&
+            type_count(d->grown->node[node->arg[0]].type) > 1)
+            return true;
+    }
+    return false;
+}
+
+// Rows that are counted by the index of their batch.
+static bool has_tail(const Drawn *d) {
+    for (NodeId n = 0; n < d->grown->count; n++) {
+        const Node *node = &d->grown->node[n];
+        if (node->op == OP_lt && d->grown->node[node->arg[0]].op == OP_iota)
+            return true;
+    }
+    return false;
+}
+
+static bool has_training(const Drawn *d) {
+    return has_facts(d->grown, OPTIMIZES);
+}
+
+static bool has_precision(const Drawn *d) {
+    return d->grown->facts & TYPED && has_op(d->grown, OP_cast) &&
+           d->setup->precision != F32;
+}
+
+static bool has_call(const Drawn *d) {
+    return has_facts(d->grown, CALLS);
+}
+
+static bool has_norm(const Drawn *d) {
+    return has_op(d->grown, OP_batch_norm);
+}
+
+static bool has_pool(const Drawn *d) {
+    return has_op(d->grown, OP_max_pool) || has_op(d->grown, OP_avg_pool);
+}
+
+static bool has_muon(const Drawn *d) {
+    return has_op(d->grown, OP_muon);
+}
+
+static bool has_clip(const Drawn *d) {
+    return has_op(d->grown, OP_clip);
+}
+
+static bool has_gather(const Drawn *d) {
+    return has_op(d->grown, OP_gather);
+}
+
+// ---- of its setup ----
+
+static bool has_f16(const Drawn *d) {
+    return d->setup->precision == F16;
+}
+
+static bool has_bf16(const Drawn *d) {
+    return d->setup->precision == BF16;
+}
+
+static bool has_narrow(const Drawn *d) {
+    return d->setup->storage != F32;
+}
+
+static bool has_limit(const Drawn *d) {
+    return d->setup->limit < INT64_MAX;
+}
+
+static bool has_order(const Drawn *d) {
+    return d->setup->before % 2 && d->setup->before / 2 % 8 < 4;
+}
+
+static bool is_without(const Drawn *d, const char *name) {
+    return d->setup->without >> (pass_find(name) - standard_passes) & 1;
+}
+
+static bool has_no_early(const Drawn *d) {
+    return is_without(d, "early");
+}
+
+static bool has_no_layout(const Drawn *d) {
+    return is_without(d, "layout");
+}
+
+static bool has_no_hoist(const Drawn *d) {
+    return is_without(d, "hoist");
+}
+
+static bool has_no_simplify(const Drawn *d) {
+    return is_without(d, "simplify");
+}
+
+static bool has_no_prune(const Drawn *d) {
+    return is_without(d, "prune");
+}
+
+static bool has_no_statistics(const Drawn *d) {
+    return is_without(d, "statistics");
+}
+
+static bool has_no_schedule(const Drawn *d) {
+    return is_without(d, "schedule");
+}
+
+static bool has_unfused(const Drawn *d) {
+    return d->setup->plain;
+}
+
+// ---- of its plan ----
+
+static bool has_phases(const Drawn *d) {
+    Arena *a = arena_new();
+    int count;
+    Group *group = graph_groups(d->planned, a, &count);
+    bool found = false;
+    for (int i = 0; i < count; i++)
+        found |= group[i].phases > 1;
+    arena_free(a);
+    return found;
+}
+
+// A variance that a library may leave as a sum of squares.
+static bool has_statistics(const Drawn *d) {
+    return has_op(d->planned, OP_variance);
+}
+
+// A kernel that is launched once more for the backward pass.
+static bool has_again(const Drawn *d) {
+    return d->setup->again;
+}
+
+// ---- the table ----
+
+static const struct {
+    const char *what;
+    Has *has;
+} thing[] = {
+    {"3 to 19 nodes", has_few},
+    {"20 to 59 nodes", has_some},
+    {"60 nodes and more", has_many},
+    {"forward, backward and update", has_training},
+    {"rank 0", has_rank_0},
+    {"a size of 0", has_nothing},
+    {"a size of 1", has_ones},
+    {"an odd size", has_odd},
+    {"broadcast", has_broadcast},
+    {"a reduction to one element", has_number},
+    {"the tail of a batch", has_tail},
+    {"mixed precision within the graph", has_precision},
+    {"convolution or product", has_call},
+    {"batch_norm", has_norm},
+    {"pools", has_pool},
+    {"rows of a table", has_gather},
+    {"muon", has_muon},
+    {"clipped gradients", has_clip},
+    {"activations in f16", has_f16},
+    {"activations in bf16", has_bf16},
+    {"stored in 16 bits", has_narrow},
+    {"a limit of rewrites", has_limit},
+    {"passes before their turn", has_order},
+    {"without early", has_no_early},
+    {"without layout", has_no_layout},
+    {"without hoist", has_no_hoist},
+    {"without simplify", has_no_simplify},
+    {"without prune", has_no_prune},
+    {"without statistics", has_no_statistics},
+    {"without schedule", has_no_schedule},
+    {"values made again", has_again},
+    {"unfused kernels as well", has_unfused},
+    {"a kernel in phases", has_phases},
+    {"statistics that a library may take", has_statistics},
+};
+
+enum { THINGS = sizeof thing / sizeof *thing };
+
+static void count_seed(uint32_t seed, int *had) {
+    Arena *a = arena_new();
+    Setup s = setup_of(seed);
+    Graph *g = setup_graph(a, &s);
+    Drawn d = {g, &s, trial_planned(a, g, &s)};
+    for (int i = 0; i < THINGS; i++)
+        had[i] += thing[i].has(&d);
+    arena_free(a);
+}
+
+bool draws_print(uint32_t first, int count) {
+    enum { RARE = 50 }; // one in so many
+    int had[THINGS] = {0};
+    bool good = true;
+    for (int i = 0; i < count; i++)
+        count_seed(first + (uint32_t)i, had);
+    for (int i = 0; i < THINGS; i++) {
+        bool rare = had[i] < count / RARE;
+        printf("%5.1f %%  %s%s\n", 100.0 * had[i] / count, thing[i].what,
+               rare ? ": rare" : "");
+        good &= !rare;
+    }
+    return good;
+}
