@@ -90,7 +90,8 @@ static bool is_root(const Graph *g, const bool *stored, NodeId n) {
 }
 
 // What a grid or row kernel stores has the size of what it walks over, of a row
-// of that, of a column, or is one number.
+// of that, of a column, or is one number; or it is the image of the pool whose
+// windows the kernel walks over.
 START_TEST(groups_have_one_space) {
     Arena *a = arena_new();
     Graph *before, *g = random_case(a, _i, &before);
@@ -107,7 +108,8 @@ START_TEST(groups_have_one_space) {
             Type space = group[k].space;
             bool fits = size == type_count(space) || size == 1 ||
                         size == space_columns(space) ||
-                        size == space_rows(space);
+                        size == space_rows(space) ||
+                        pool_unfolded(g, n) != NO_NODE;
             ck_assert_msg(fits, "%%%u does not fit group %d", n, k);
         }
     arena_free(a);
