@@ -26,7 +26,8 @@ typedef struct {
     bool is_captured;           // it is being recorded
     bool is_marked;             // and its phases are
     RtPhase phase;              // that now is
-    int launches;               // of the step, made or saved
+    bool *joins;                // that are taken
+    RtJoining joining;          // launches of the step on their way
     const char *recent[RECENT]; // the last that were made, in a ring
     int64_t made;
     char name[16], description[192];
@@ -157,7 +158,7 @@ static void make_step(void *arg, bool captured, bool marked) {
     Cuda *c = arg;
     c->is_captured = captured;
     c->is_marked = marked;
-    c->launches = 0;
+    rt_joining_begin(&c->joining, c->plan, c->joins, c->step);
     c->made = 0;
     mark(c, c->phase);
     c->plan->step[c->step].run(&c->device);
@@ -192,8 +193,16 @@ static CUresult launch_kernel(const Cuda *c, int kernel, int grid,
                                     threads, 1, 1, 0, c->stream, argument);
 }
 
+// Makes a launch, or one of kernels that are joined when the last of them
+// comes.
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     Cuda *c = cuda_of(d);
+    if (rt_calls_save(&c->calls, c->step, c->joining.launch)) {
+        rt_joining_pass(&c->joining);
+        return;
+    }
+    if (!rt_joining_add(&c->joining, &kernel, &grid, &arg))
+        return;
     const RtKernel *k = &c->plan->kernel[kernel];
     CUdeviceptr at[MOST_ARGUMENTS];
     void *argument[MOST_ARGUMENTS];
@@ -207,8 +216,6 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
         at[i] = c->arena + arg[i];
         argument[i] = &at[i];
     }
-    if (rt_calls_save(&c->calls, c->step, c->launches++))
-        return;
     note(c, k->name);
     must(c,
          rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, argument), &e,
@@ -219,7 +226,7 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     Cuda *c = cuda_of(d);
     RtError e;
-    c->launches++;
+    rt_joining_pass(&c->joining);
     note(c, c->plan->call[call].layer);
     if (rt_calls_on_host(&c->calls, call))
         c->replay[c->step].on_host = true;
@@ -283,6 +290,7 @@ static void close_cuda(RtDevice *d) {
     rt_gpu_close(&c->gpu);
     rt_driver_close(&c->cu);
     free(c->replay);
+    free(c->joins);
     free(c);
 }
 
@@ -300,6 +308,21 @@ static bool open_replays(Cuda *c, RtError *e) {
     return true;
 }
 
+// Until launches are measured, all that may be joined are.
+static bool choose_joins(Cuda *c, RtError *e) {
+    const RtPlan *p = c->plan;
+    bool *fused = calloc((size_t)p->num_fusions + 1, sizeof *fused);
+    c->joins = calloc((size_t)p->num_joins + 1, sizeof *c->joins);
+    bool good = fused != NULL && c->joins != NULL;
+    for (int i = 0; good && i < p->num_fusions; i++)
+        fused[i] =
+            rt_calls_save(&c->calls, p->fusion[i].step, p->fusion[i].launch);
+    if (good)
+        rt_joins_take(p, fused, c->joins);
+    free(fused);
+    return good || rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
 static bool open_all(Cuda *c, const RtTrainer *t, int ordinal, RtError *e) {
     return rt_driver_open(&c->cu, e) &&
            rt_gpu_open(&c->gpu, &c->cu, ordinal, e) &&
@@ -311,7 +334,8 @@ static bool open_all(Cuda *c, const RtTrainer *t, int ordinal, RtError *e) {
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
            open_replays(c, e) &&
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging,
-                         e);
+                         e) &&
+           choose_joins(c, e);
 }
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,

@@ -78,6 +78,8 @@ static void line_read(Origins *o, const char *line) {
         if (number > 0)
             *origin_of(o, number) = atoi(parameter + 7) + 1;
     } else if (strncmp(line, "ld.global", 9) == 0) {
+        if (o->kernel != NULL && strncmp(line, "ld.global.nc", 12) == 0)
+            o->kernel->stale = true;
         access_add(o, line, false);
     } else if (strncmp(line, "st.global", 9) == 0) {
         access_add(o, line, true);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Kernels compile with NVRTC and do not spill: those of all models for one GPU
-# generation, of two for the others, or with NVRTC_ALL=1 of all.
+# generation, of two for the others, and joined ones of two, or with NVRTC_ALL=1
+# of all.
 # usage: models.sh NVRTC
 set -eu
 nvrtc=$1
@@ -14,11 +15,22 @@ for model in "$SINTER_SOURCE"/models/*.net; do
 done
 "$nvrtc" "$SINTER_INCLUDE" sm_90 \
     --golden="$SINTER_SOURCE/tests/golden/nvrtc" "$work"/*.cu
+joined() {
+    "$nvrtc" "$SINTER_INCLUDE" sm_90 --joined \
+        --golden="$SINTER_SOURCE/tests/golden/nvrtc" "$@"
+}
 if [ -n "${NVRTC_ALL:-}" ]; then
     set -- "$work"/*.cu
+    joined "$@"
 else
     set -- "$work/resnet9.cu" "$work/lenet.cu"
+    joined "$work/resnet9.cu" "$work/gpt_nano.cu"
 fi
 for arch in sm_80 sm_100 sm_120; do
     "$nvrtc" "$SINTER_INCLUDE" "$arch" "$@"
 done
+if [ -n "${NVRTC_ALL:-}" ]; then
+    for arch in sm_80 sm_100 sm_120; do
+        "$nvrtc" "$SINTER_INCLUDE" "$arch" --joined "$@"
+    done
+fi

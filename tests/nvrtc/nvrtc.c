@@ -2,7 +2,9 @@
 // each text once and some at a time.  It needs no GPU.  An error, a warning or
 // a register that spills is a failure, and so is a report that differs.
 //
-//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--golden=FOLDER] FILE.cu...
+//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] [--golden=FOLDER] FILE.cu...
+//
+// With --joined it is those that join others, else those that do not.
 #include "tests/nvrtc/nvrtc.h"
 
 #include <nvrtc.h>
@@ -163,7 +165,7 @@ static void units_make(Work *w) {
     Unit *u = NULL;
     for (int i = 0; i < all->num_kernels; i++) {
         const Kernel *k = &all->kernel[i];
-        if (k->twin != i)
+        if (k->twin != i || !is_meant(all, k))
             continue;
         if (u == NULL || u->model != k->model || u->count == UNIT) {
             u = &w->unit[w->num_units++];
@@ -183,9 +185,23 @@ static int twins_fill(const Kernels *all) {
         k->shared = twin->shared;
         k->spilled = twin->spilled;
         memcpy(k->widths, twin->widths, sizeof k->widths);
-        distinct += k->twin == i;
+        distinct += k->twin == i && is_meant(all, k);
     }
     return distinct;
+}
+
+// A kernel of a joined launch reads what those before it wrote.
+static int stale_count(const Kernels *all) {
+    int count = 0;
+    for (int i = 0; i < all->num_kernels; i++) {
+        const Kernel *k = &all->kernel[i];
+        if (!k->stale || k->num_members == 0)
+            continue;
+        fprintf(stderr, "%s: %s loads by ld.global.nc\n", k->model->name,
+                k->name);
+        count++;
+    }
+    return count;
 }
 
 static int all_compile(Work *w) {
@@ -202,22 +218,26 @@ static int all_compile(Work *w) {
     printf("%s: %d kernels, %d distinct, %d faults\n", w->arch,
            w->kernels->num_kernels, twins_fill(w->kernels), w->faults);
     for (int i = 0; i < w->kernels->num_kernels; i++)
-        w->faults += w->kernels->kernel[i].registers == 0;
-    return w->faults;
+        w->faults += is_meant(w->kernels, &w->kernels->kernel[i]) &&
+                     w->kernels->kernel[i].registers == 0;
+    return w->faults + stale_count(w->kernels);
 }
 
 int main(int argc, char **argv) {
     const char *golden = NULL;
     int first = 3;
+    bool joined = argc > first && strcmp(argv[first], "--joined") == 0;
+    first += joined;
     if (argc > first && strncmp(argv[first], "--golden=", 9) == 0)
         golden = argv[first++] + 9;
     if (argc <= first) {
-        fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURE [--golden=FOLDER] "
-              "FILE.cu...\n",
+        fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] "
+              "[--golden=FOLDER] FILE.cu...\n",
               stderr);
         return EXIT_FAILURE;
     }
     Kernels kernels = kernels_cut(argc - first, argv + first);
+    kernels.joined = joined;
     Work work = {argv[1], argv[2], .kernels = &kernels};
     int failed = all_compile(&work);
     if (golden != NULL && failed == 0)

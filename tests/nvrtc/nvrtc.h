@@ -28,6 +28,7 @@ typedef struct {
     char *type[MOST_PARAMETERS];
     bool bulk[MOST_PARAMETERS]; // it has rows
     int registers, shared, spilled;
+    bool stale; // it reads global memory as if nothing wrote to it
     Widths widths[MOST_PARAMETERS];
 } Kernel;
 
@@ -42,7 +43,12 @@ typedef struct {
     int num_models;
     Kernel *kernel;
     int num_kernels;
+    bool joined; // those that join others are meant, else those that do not
 } Kernels;
+
+static inline bool is_meant(const Kernels *kernels, const Kernel *k) {
+    return (k->num_members > 0) == kernels->joined;
+}
 
 void *memory_get(size_t bytes);
 

@@ -35,7 +35,8 @@ static void report_print(FILE *f, const Kernels *kernels, const Model *m,
             "<read and >written\n# how many bytes wide.  Nothing spills.\n",
             version, arch);
     for (int i = m->first; i < m->end; i++)
-        kernel_print(f, &kernels->kernel[i]);
+        if (is_meant(kernels, &kernels->kernel[i]))
+            kernel_print(f, &kernels->kernel[i]);
 }
 
 // The first line says what a report was made with.
@@ -93,7 +94,8 @@ int reports_compare(const Kernels *kernels, const char *arch,
             abort();
         report_print(f, kernels, &kernels->model[i], arch, version);
         fclose(f);
-        snprintf(path, sizeof path, "%s/%s.%s", folder, kernels->model[i].name,
+        snprintf(path, sizeof path, "%s/%s.%s%s", folder,
+                 kernels->model[i].name, kernels->joined ? "joined." : "",
                  arch);
         differ += report_differs(path, text, version);
         free(text);
