@@ -92,6 +92,18 @@ void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
               pointer_name(e, n), offset, out, p.lanes);
 }
 
+// Stores n, which packs what is computed at p.
+static void store_packed(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    const char *value = value_at(e, s, d->arg[0], p);
+    const char *out = arena_format(e->a, "out%u", n);
+    text_line(&s->before, "int %s[%s];", out, p.lanes);
+    text_line(&s->lanes, "%s[k] = %s;", out, value);
+    text_line(&s->after, "store_bits(%s, %s, %s, %s, %lld);",
+              pointer_name(e, n), place_offset(e, p), out, p.lanes,
+              (long long)node_int(d, ATTR_bits, 0));
+}
+
 static int64_t greatest_divisor(int64_t a, int64_t b) {
     while (b != 0) {
         int64_t rest = a % b;
@@ -261,6 +273,8 @@ static void emit_row(Emit *e, Scope *row, Place p) {
             sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
         } else if (is_unfolded(e, n)) {
             emit_unfolded(e, row, n, p);
+        } else if (d->op == OP_pack) {
+            store_packed(e, row, n, p);
         } else if (e->stored[n] && d->op != OP_scratch) {
             emit_store(e, row, n, p, value_at(e, row, n, p));
         }

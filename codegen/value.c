@@ -361,6 +361,23 @@ static const char *widen(Emit *e, Scope *s, NodeId n, Place p) {
     return arena_format(e->a, "%s[k]", name);
 }
 
+// Several elements lie in a byte, so that the place is counted in elements.
+static const char *unpacked(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    const char *pointer = pointer_name(e, d->arg[0]);
+    const char *offset = place_offset(e, p);
+    long long bits = (long long)node_int(d, ATTR_bits, 0);
+    if (p.lanes == NULL)
+        return value_set(e, s, n, p,
+                         arena_format(e->a, "get_bits(%s, %s, %lld)", pointer,
+                                      offset, bits));
+    const char *name = array_new(e, s, n, p);
+    text_line(&s->before, "load_bits(%s, %s, %s, %s, %lld);", name, pointer,
+              offset, p.lanes, bits);
+    value_define(e, s, n, p, HELD_ARRAY, name);
+    return arena_format(e->a, "%s[k]", name);
+}
+
 static bool pads_lanes(const Emit *e, NodeId n, Place p) {
     return p.lanes != NULL && e->step == space_columns(e->group->space) &&
            pad_widens(e, &e->g->node[n]);
@@ -394,6 +411,8 @@ static const char *compute(Emit *e, Scope *at, NodeId n, Place p) {
         return piece_value(e, at, n, p);
     if (facts & WINDOW)
         return window_value(e, at, n, p);
+    if (d->op == OP_unpack)
+        return unpacked(e, at, n, p);
     return moved(e, at, n, p);
 }
 

@@ -412,6 +412,24 @@ static void eval_flip(const Eval *e) {
     }
 }
 
+static void eval_pack(const Eval *e) {
+    int bits = (int)node_int(e->n, ATTR_bits, 1), each = 8 / bits;
+    for (int64_t i = 0; i < type_count(e->n->type); i++) {
+        int byte = 0;
+        for (int j = 0; j < each; j++)
+            byte |= ((int)arg(e, 0)[i * each + j] & ((1 << bits) - 1))
+                    << (j * bits);
+        e->out[i] = byte;
+    }
+}
+
+static void eval_unpack(const Eval *e) {
+    int bits = (int)node_int(e->n, ATTR_bits, 1), each = 8 / bits;
+    for (int64_t i = 0; i < type_count(e->n->type); i++)
+        e->out[i] =
+            ((int)arg(e, 0)[i / each] >> (i % each * bits)) & ((1 << bits) - 1);
+}
+
 static void eval_transpose(const Eval *e) {
     Type t = e->n->type, x = arg_type(e, 0);
     const Attr *order = node_attr(e->n, ATTR_order);
@@ -817,6 +835,8 @@ static void (*const rules[NUM_OPS])(const Eval *) = {
     [OP_gather] = eval_gather,
     [OP_gather_grad] = eval_gather_grad,
     [OP_take] = eval_take,
+    [OP_pack] = eval_pack,
+    [OP_unpack] = eval_unpack,
     [OP_max_pool] = eval_max_pool_value,
     [OP_max_pool_index] = eval_max_pool_index,
     [OP_max_pool_grad] = eval_max_pool_grad,

@@ -120,7 +120,7 @@ int space_grid(Type space, bool host) {
 }
 
 // What a kernel that stores n walks over: the windows of a pool whose gradient
-// it makes of values that it computes.
+// it makes of values that it computes, the elements of what it packs.
 static Type output_space(const Graph *g, NodeId n) {
     NodeId pool = pool_unfolded(g, n);
     if (pool != NO_NODE && g->node[pool].group == g->node[n].group) {
@@ -129,6 +129,8 @@ static Type output_space(const Graph *g, NodeId n) {
         if (dy->group == d->group)
             return dy->type;
     }
+    if (g->node[n].op == OP_pack)
+        return g->node[g->node[n].arg[0]].type;
     return g->node[n].type;
 }
 

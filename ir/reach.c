@@ -119,6 +119,15 @@ static void need_transposed(const Node *d, const Box *box, Box *need) {
     }
 }
 
+// Several elements in a byte: parts of a row are not told apart.
+static void need_packed(Type from, Type to, const Box *box, Box *need) {
+    for (int i = 0; i + 1 < to.rank; i++) {
+        need->low[i] = box->low[i];
+        need->high[i] = box->high[i];
+    }
+    need->loose |= !covers(box, from.rank - 1, from);
+}
+
 // Rows and columns of an image that a window has.
 static void need_windows(const Node *d, const Box *box, Box *need) {
     memcpy(need->low, box->low, sizeof need->low);
@@ -194,6 +203,10 @@ static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {
             need_places(to, box, &need);
         else
             need.loose = true;
+        break;
+    case OP_pack:
+    case OP_unpack:
+        need_packed(from, to, box, &need);
         break;
     case OP_max_pool:
     case OP_max_pool_index:

@@ -482,6 +482,42 @@ const char *shape_pool_index(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
+// Whether elements of type t can be packed: a number of bits that divides a
+// byte, and rows that end where a byte does.
+static const char *check_bits(const Graph *g, const Node *n, Type t) {
+    int64_t bits = node_int(n, ATTR_bits, 0);
+    if (bits != 1 && bits != 2 && bits != 4)
+        return "bits must be 1, 2 or 4";
+    if (t.dtype != U8 && (t.dtype != BOOL || bits != 1))
+        return unfit(g, "it packs u8, or bool by single bits", t);
+    if (t.rank == 0 || t.dim[t.rank - 1] * bits % 8 != 0)
+        return unfit(g, "its rows must fill whole bytes", t);
+    return NULL;
+}
+
+static Type packed_type(const Node *n, Type t) {
+    t.dtype = U8;
+    t.dim[t.rank - 1] = t.dim[t.rank - 1] * node_int(n, ATTR_bits, 0) / 8;
+    return t;
+}
+
+const char *shape_pack(const Graph *g, const Node *n, Type *out) {
+    Type t = operand(g, n, 0);
+    const char *why = check_bits(g, n, t);
+    if (why == NULL)
+        *out = packed_type(n, t);
+    return why;
+}
+
+const char *shape_unpack(const Graph *g, const Node *n, Type *out) {
+    Type from = operand(g, n, 0);
+    const char *why = check_bits(g, n, *out);
+    if (why == NULL && !type_equal(from, packed_type(n, *out)))
+        why = differ(g, "packing gives the first, the operand is the second",
+                     packed_type(n, *out), from);
+    return why;
+}
+
 // max_pool_grad: index, dy.  avg_pool_grad: dy.
 const char *shape_unpool(const Graph *g, const Node *n, Type *out) {
     Type dy = operand(g, n, n->num_args - 1), pooled;

@@ -112,6 +112,9 @@ PassFunction pass_statistics;
 // consecutive nodes, and recomputed nodes as copies in each group.
 PassFunction pass_fuse;
 
+// ---- bits.c: what has few values takes few bits in memory ----
+PassFunction pass_bits;
+
 // ---- schedule.c: order of the launches ----
 PassFunction pass_schedule;
 

@@ -41,6 +41,9 @@ const Pass standard_passes[] = {
      "lets a library leave sums of squares for a variance"},
     {"fuse",      pass_fuse,      PRIMITIVE|TYPED, GROUPED,   false,
      "decides which nodes share a kernel"},
+    // What is read of a tensor by which kernel is known only now.
+    {"bits",      pass_bits,      GROUPED,         0,         false,
+     "what has few values takes few bits in memory"},
     {"schedule",  pass_schedule,  GROUPED,         0,         false,
      "orders the launches"},
     // What lives when is known only now.

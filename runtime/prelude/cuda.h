@@ -164,6 +164,44 @@ DEVICE void store_u8(unsigned char *p, const int *v, int n) {
     }
 }
 
+// Elements of few bits from element `at` of p on, which a byte begins with.
+DEVICE int get_bits(const unsigned char *p, size_t at, int bits) {
+    return p[at * bits / 8] >> at * bits % 8 & ((1 << bits) - 1);
+}
+DEVICE void load_bits(int *v, const unsigned char *p, size_t at, int n,
+                      int bits) {
+    p += at * bits / 8;
+    if (n == 8) {
+        const unsigned u = bits == 1   ? *p
+                           : bits == 2 ? *(const unsigned short *)p
+                                       : *(const unsigned *)p;
+        LANES_DO(k, 8) v[k] = (int)(u >> k * bits & ((1u << bits) - 1));
+    } else {
+        LANES_DO(k, n) v[k] = get_bits(p, k, bits);
+    }
+}
+DEVICE void store_bits(unsigned char *p, size_t at, const int *v, int n,
+                       int bits) {
+    p += at * bits / 8;
+    if (n == 8) {
+        unsigned u = 0;
+        LANES_DO(k, 8) u |= (unsigned)v[k] << k * bits;
+        if (bits == 1)
+            *p = (unsigned char)u;
+        else if (bits == 2)
+            *(unsigned short *)p = (unsigned short)u;
+        else
+            *(unsigned *)p = u;
+    } else {
+        LANES_DO(b, n * bits / 8) {
+            unsigned u = 0;
+            LANES_DO(k, 8 / bits)
+            u |= (unsigned)v[b * (8 / bits) + k] << k * bits;
+            p[b] = (unsigned char)u;
+        }
+    }
+}
+
 #if SINTER_ACT == 32
 #define get_act get_f32
 #define put_act put_f32

@@ -149,6 +149,35 @@ DEVICE void store_u8(unsigned char *p, const int *v, int n) {
         p[k] = (unsigned char)v[k];
 }
 
+// Elements of few bits from element `at` of p on, which a byte begins with.
+DEVICE int get_bits(const unsigned char *p, size_t at, int bits) {
+    return p[at * (size_t)bits / 8] >> (int)(at * (size_t)bits % 8) &
+           ((1 << bits) - 1);
+}
+DEVICE void load_bits(int *v, const unsigned char *p, size_t at, int n,
+                      int bits) {
+    const int each = 8 / bits;
+    p += at * (size_t)bits / 8;
+    ALIGNED(p, n / each);
+    for (int b = 0; b < n / each; b++) {
+        const int byte = p[b];
+        LANES_DO(k, each)
+        v[b * each + k] = byte >> k * bits & ((1 << bits) - 1);
+    }
+}
+DEVICE void store_bits(unsigned char *p, size_t at, const int *v, int n,
+                       int bits) {
+    const int each = 8 / bits;
+    p += at * (size_t)bits / 8;
+    ALIGNED(p, n / each);
+    for (int b = 0; b < n / each; b++) {
+        int byte = 0;
+        for (int k = 0; k < each; k++)
+            byte |= v[b * each + k] << k * bits;
+        p[b] = (unsigned char)byte;
+    }
+}
+
 #if SINTER_ACT == 32
 #define get_act get_f32
 #define put_act put_f32

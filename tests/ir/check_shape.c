@@ -83,6 +83,12 @@ static const char *const good[] = {
     INPUT(0, "u8[2,4,5,3]") INPUT(1, "i32[2,6]") INPUT(2, "i32[2,1]")
     "%3 = take %0, %1, %2 : u8[2,6,1,3]\n",
 
+    INPUT(0, "u8[2,12]") "%1 = pack %0 {bits = 2} : u8[2,3]\n",
+    INPUT(0, "bool[8]") "%1 = pack %0 {bits = 1} : u8[1]\n",
+    INPUT(0, "u8[0,6]") "%1 = pack %0 {bits = 4} : u8[0,3]\n",
+    INPUT(0, "u8[2,3]") "%1 = unpack %0 {bits = 2} : u8[2,12]\n",
+    INPUT(0, "u8[2,3]") "%1 = unpack %0 {bits = 1} : bool[2,24]\n",
+
     INPUT(0, "act[2,5,7,3]")
     "%1 = max_pool %0 {pad = [1,0,0,0], stride = [2,3], window = [2,3]}"
     " : act[2,3,2,3]\n",
@@ -232,6 +238,18 @@ static const struct {
      "its mode must be zero, edge or reflect"},
     {INPUT(0, "f32[2,4,4]") INPUT(1, "bool[2]")
      "%2 = flip %0, %1 : f32[2,4,4]\n", "it needs images [N,H,W,C]"},
+    {INPUT(0, "u8[2,8]") "%1 = pack %0 {bits = 3} : u8[2,3]\n",
+     "bits must be 1, 2 or 4"},
+    {INPUT(0, "bool[2,8]") "%1 = pack %0 {bits = 2} : u8[2,2]\n",
+     "it packs u8, or bool by single bits, not bool[2,8]"},
+    {INPUT(0, "i32[2,8]") "%1 = pack %0 {bits = 1} : u8[2,1]\n",
+     "it packs u8, or bool by single bits, not i32[2,8]"},
+    {INPUT(0, "u8[8,2]") "%1 = pack %0 {bits = 2} : u8[8,1]\n",
+     "its rows must fill whole bytes, not u8[8,2]"},
+    {INPUT(0, "u8[2,4]") "%1 = unpack %0 {bits = 2} : u8[2,12]\n",
+     "packing gives the first, the operand is the second: u8[2,3] and u8[2,4]"},
+    {INPUT(0, "u8[2,4]") "%1 = unpack %0 {bits = 1} : f32[2,32]\n",
+     "it packs u8, or bool by single bits, not f32[2,32]"},
     {INPUT(0, "f32[2,3]") "%1 = transpose %0 : f32[3,2]\n",
      "its order must have a number for each axis"},
     {INPUT(0, "f32[2,3]") "%1 = transpose %0 {order = [1,1]} : f32[3,3]\n",

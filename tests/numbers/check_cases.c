@@ -142,6 +142,8 @@ static const struct {
     {OP_finite, "only with f16"},
     {OP_all_finite, "only with f16"},
     {OP_variance, "a part of var, put in by a later pass"},
+    {OP_pack, "fewer bytes, put in by a later pass"},
+    {OP_unpack, "fewer bytes, put in by a later pass"},
     {OP_eigh, "starting values; filters are compared where losses are made"},
     {OP_orthogonal, "starting values, judged by their moments"},
     {OP_accumulate, "only where batches add up: a matter of sums"},

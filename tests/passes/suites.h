@@ -5,6 +5,7 @@
 #include <check.h>
 
 Suite *autodiff_suite(void);
+Suite *bits_suite(void);
 Suite *early_suite(void);
 Suite *evaluation_suite(void);
 Suite *compile_suite(void);

@@ -1,0 +1,358 @@
+// Bits: what has few values takes few bits in memory.
+//
+//   needs   groups
+//   keeps   every value
+//   leaves  what a kernel stores for other kernels, if it is bool or a place in
+//           a small window, packed; and where a kernel reads a tensor only to
+//           compare it with a number, the outcome packed beside the tensor
+//
+// The second is the gradient of a relu whose result is kept for a library and
+// cannot be computed again from what the gradient's kernel reads: an eighth of
+// a byte for each element in place of two.
+
+#include "ir/group.h"
+#include "passes/passes.h"
+
+enum { NONE = -1 };
+
+// What a kernel asks of a tensor in memory: the tensor (OP_pack), how it
+// compares with a number, or what takes all of it (OP_output).
+typedef struct {
+    Op op;
+    NodeId number;
+    int side; // which operand of the comparison the number is
+} Question;
+
+// An answer that the kernel which computes the tensor stores packed.
+typedef struct Answer {
+    Question q;
+    NodeId packed;
+    struct Answer *next;
+} Answer;
+
+typedef struct {
+    const Graph *old;
+    Graph *g;
+    Arena *scratch;
+    const bool *stored;
+    Group *group;
+    int count;
+    int *owner;       // of each node: index of its group, or NONE
+    bool *plain;      // of each group: its kernel walks over whole rows
+    NodeId *tensor;   // of a cast: the tensor of another group that it is
+    Question **asked; // of each group: about each of its inputs
+    int *readers;     // of each tensor: groups and others that take all of it
+    Answer **answer;  // of each tensor
+    Answer **reads;   // of each tensor: what the group being placed reads
+    NodeId *now;
+} Bits;
+
+static const Node *at(const Bits *b, NodeId n) {
+    return &b->old->node[n];
+}
+
+// ---- which kernels ----
+
+// Whether lanes of the group's kernel are neighbours in all that it reads, and
+// multiples of 8.
+static bool walks_rows(const Graph *g, const Group *group) {
+    if (group->kind != GROUP_GRID || group->space.rank < 2 ||
+        space_columns(group->space) % 8 != 0)
+        return false;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &g->node[n];
+        if (!(op_info[d->op].facts & (INDEXES | VIEW)))
+            continue;
+        Type from = g->node[d->arg[0]].type;
+        if (from.rank != d->type.rank || d->op == OP_transpose ||
+            space_columns(from) != space_columns(d->type))
+            return false;
+    }
+    return true;
+}
+
+static void find_groups(Bits *b) {
+    b->group = graph_groups(b->old, b->scratch, &b->count);
+    b->plain = ARENA_ARRAY(b->scratch, (size_t)b->count + 1, bool);
+    b->asked = ARENA_ARRAY(b->scratch, (size_t)b->count + 1, Question *);
+    for (NodeId n = 0; n < b->old->count; n++)
+        b->owner[n] = NONE;
+    for (int k = 0; k < b->count; k++) {
+        b->plain[k] = walks_rows(b->old, &b->group[k]);
+        for (NodeId n = b->group[k].first; n <= b->group[k].last; n++)
+            b->owner[n] = k;
+    }
+}
+
+// ---- what they ask ----
+
+// Bits of n itself; 0 if it may have many.
+static int bits_of(const Bits *b, NodeId n) {
+    const Node *d = at(b, n);
+    if (d->type.dtype == BOOL)
+        return 1;
+    if (d->op != OP_max_pool_index)
+        return 0;
+    int64_t places =
+        node_ints(d, ATTR_window, 0, 1) * node_ints(d, ATTR_window, 1, 1);
+    return places <= 2 ? 1 : places <= 4 ? 2 : places <= 16 ? 4 : 0;
+}
+
+// Whether the kernel that computes n can store something else for it.
+static bool may_change(const Bits *b, NodeId n) {
+    int k = b->owner[n];
+    return k != NONE && b->plain[k] && b->stored[n] &&
+           at(b, n)->op != OP_pack &&
+           type_same_shape(at(b, n)->type, b->group[k].space);
+}
+
+// The tensor of another group that operand n in group k is, also behind casts.
+static NodeId tensor_of(const Bits *b, NodeId n, int k) {
+    if (b->owner[n] == k)
+        return b->tensor[n];
+    return may_change(b, n) ? n : NO_NODE;
+}
+
+// What node n of group k asks of a tensor that is an operand.
+static Question question_of(const Bits *b, NodeId n, NodeId tensor, int k) {
+    const Node *d = at(b, n);
+    if (!b->plain[k])
+        return (Question){.op = OP_output};
+    if (bits_of(b, tensor) > 0)
+        return (Question){.op = OP_pack};
+    for (int i = 0; i < 2 && (d->op == OP_le || d->op == OP_lt); i++) {
+        const Node *number = at(b, d->arg[i]);
+        if (number->op == OP_constant && type_count(number->type) == 1 &&
+            tensor_of(b, d->arg[1 - i], k) == tensor)
+            return (Question){d->op, d->arg[i], i};
+    }
+    return (Question){.op = OP_output};
+}
+
+static bool same_question(Question x, Question y) {
+    return x.op == y.op && x.number == y.number && x.side == y.side;
+}
+
+static bool is_cast(const Bits *b, NodeId n) {
+    const Node *d = at(b, n);
+    return d->op == OP_cast && !b->stored[n] && dtype_float(d->type.dtype) &&
+           dtype_float(at(b, d->arg[0])->type.dtype);
+}
+
+static int place_in(const Group *group, NodeId n) {
+    int i = 0;
+    while (group->input[i] != n)
+        i++;
+    return i;
+}
+
+// Finds what group k asks of each of its inputs; what it asks in two ways it
+// takes as a whole.
+static void find_questions(Bits *b, int k) {
+    const Group *group = &b->group[k];
+    const Op unasked = OP_input;
+    b->asked[k] =
+        ARENA_ARRAY(b->scratch, (size_t)group->num_inputs + 1, Question);
+    for (int i = 0; i < group->num_inputs; i++)
+        b->asked[k][i].op = unasked;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = at(b, n);
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId tensor = tensor_of(b, d->arg[i], k);
+            if (tensor == NO_NODE)
+                continue;
+            if (is_cast(b, n)) {
+                b->tensor[n] = tensor;
+                continue;
+            }
+            Question *known = &b->asked[k][place_in(group, tensor)];
+            Question q = question_of(b, n, tensor, k);
+            if (known->op == unasked)
+                *known = q;
+            else if (!same_question(*known, q))
+                known->op = OP_output;
+        }
+    }
+    for (int i = 0; i < group->num_inputs; i++)
+        if (b->asked[k][i].op == unasked)
+            b->asked[k][i].op = OP_output;
+}
+
+// Readers that take a tensor as a whole: groups, views and outputs.
+static void count_readers(Bits *b) {
+    for (NodeId n = 0; n < b->old->count; n++)
+        for (int i = 0; i < at(b, n)->num_args && b->owner[n] == NONE; i++)
+            b->readers[at(b, n)->arg[i]]++;
+    for (int k = 0; k < b->count; k++)
+        for (int i = 0; i < b->group[k].num_inputs; i++)
+            b->readers[b->group[k].input[i]] += b->asked[k][i].op == OP_output;
+}
+
+// ---- answers ----
+
+// The answer to a question about a tensor, which becomes one to store.
+static Answer *answer_to(Bits *b, NodeId tensor, Question q,
+                         const PassOptions *o) {
+    for (Answer *a = b->answer[tensor]; a != NULL; a = a->next)
+        if (same_question(a->q, q))
+            return a;
+    if (!rewrite_next(b->g, o))
+        return NULL;
+    Answer *a = ARENA_NEW(b->scratch, Answer);
+    *a = (Answer){q, NO_NODE, b->answer[tensor]};
+    return b->answer[tensor] = a;
+}
+
+// A tensor that someone takes as a whole is not packed besides.
+static void find_answers(Bits *b, const PassOptions *o) {
+    for (int k = 0; k < b->count; k++)
+        for (int i = 0; i < b->group[k].num_inputs; i++) {
+            Question *q = &b->asked[k][i];
+            NodeId tensor = b->group[k].input[i];
+            bool packs = q->op == OP_pack && b->readers[tensor] > 0;
+            if (q->op == OP_output)
+                continue;
+            if (packs || answer_to(b, tensor, *q, o) == NULL) {
+                q->op = OP_output;
+                b->readers[tensor] += !packs;
+            }
+        }
+}
+
+// ---- the graph with them ----
+
+static NodeId add(Bits *b, Node n, int group, Origin from) {
+    b->g->at = from;
+    n.group = group;
+    return graph_add(b->g, n);
+}
+
+static NodeId pack(Bits *b, NodeId n, NodeId value, int bits, Reason why) {
+    Attr attr = attr_int(ATTR_bits, bits);
+    return add(b,
+               (Node){.op = OP_pack,
+                      .num_args = 1,
+                      .arg = &value,
+                      .num_attrs = 1,
+                      .attr = &attr,
+                      .why = why},
+               at(b, n)->group, at(b, n)->from);
+}
+
+// Places what the kernel of tensor n stores for those who ask.
+static void place_answers(Bits *b, NodeId n) {
+    const Node *d = at(b, n);
+    for (Answer *a = b->answer[n]; a != NULL; a = a->next) {
+        if (a->q.op == OP_pack) {
+            a->packed = pack(b, n, b->now[n], bits_of(b, n), d->why);
+            continue;
+        }
+        NodeId arg[2];
+        arg[a->q.side] = b->now[a->q.number];
+        arg[1 - a->q.side] = b->now[n];
+        NodeId outcome =
+            add(b, (Node){.op = a->q.op, .num_args = 2, .arg = arg}, d->group,
+                d->from);
+        a->packed = pack(b, n, outcome, 1, REASON_traffic);
+    }
+}
+
+static NodeId unpack(Bits *b, NodeId n, const Answer *a, Type type) {
+    NodeId packed = a->packed;
+    Attr attr = b->g->node[packed].attr[0];
+    return add(b,
+               (Node){.op = OP_unpack,
+                      .type = type,
+                      .num_args = 1,
+                      .arg = &packed,
+                      .num_attrs = 1,
+                      .attr = &attr},
+               at(b, n)->group, at(b, n)->from);
+}
+
+// Notes which answers group k reads in place of its inputs.
+static void open_group(Bits *b, int k) {
+    const Group *group = &b->group[k];
+    for (int i = 0; i < group->num_inputs; i++) {
+        NodeId n = group->input[i];
+        Answer *a = b->answer[n];
+        while (a != NULL && !same_question(a->q, b->asked[k][i]))
+            a = a->next;
+        b->reads[n] = a;
+    }
+}
+
+// What node n of group k becomes where it is no more than an answer: NO_NODE if
+// it is more.
+static NodeId place_outcome(Bits *b, NodeId n, int k) {
+    const Node *d = at(b, n);
+    for (int i = 0; i < d->num_args; i++) {
+        NodeId tensor = tensor_of(b, d->arg[i], k);
+        const Answer *a = tensor == NO_NODE ? NULL : b->reads[tensor];
+        if (a != NULL && a->q.op != OP_pack && a->q.op == d->op)
+            return unpack(b, n, a, d->type);
+    }
+    return NO_NODE;
+}
+
+static bool is_dead_cast(const Bits *b, NodeId n) {
+    return b->tensor[n] != NO_NODE && b->reads[b->tensor[n]] != NULL;
+}
+
+static void place_node(Bits *b, NodeId n) {
+    Node d = *at(b, n);
+    int k = b->owner[n];
+    NodeId *arg = ARENA_ARRAY(b->scratch, (size_t)d.num_args + 1, NodeId);
+    if (k != NONE && is_dead_cast(b, n))
+        return;
+    if (k != NONE && (b->now[n] = place_outcome(b, n, k)) != NO_NODE)
+        return;
+    for (int i = 0; i < d.num_args; i++) {
+        NodeId from = d.arg[i];
+        bool packed =
+            k != NONE && b->owner[from] != k && b->reads[from] != NULL;
+        arg[i] = packed ? unpack(b, n, b->reads[from], at(b, from)->type)
+                        : b->now[from];
+    }
+    d.arg = arg;
+    if (b->answer[n] != NULL && b->readers[n] == 0)
+        d.why = REASON_none; // it is not in memory any more
+    b->now[n] = add(b, d, d.group, d.from);
+}
+
+static void place_all(Bits *b) {
+    for (NodeId n = 0; n < b->old->count; n++) {
+        int k = b->owner[n];
+        if (k != NONE && n == b->group[k].first)
+            open_group(b, k);
+        place_node(b, n);
+        for (int i = 0;
+             k != NONE && n == b->group[k].last && i < b->group[k].num_outputs;
+             i++)
+            place_answers(b, b->group[k].output[i]);
+    }
+}
+
+Graph *pass_bits(Graph *g, Arena *scratch, const PassOptions *o) {
+    if (o->level == 0)
+        return g;
+    Bits b = {.old = g,
+              .g = graph_like(g),
+              .scratch = scratch,
+              .stored = graph_stored(g, scratch),
+              .owner = ARENA_ARRAY(scratch, g->count, int),
+              .tensor = ARENA_ARRAY(scratch, g->count, NodeId),
+              .readers = ARENA_ARRAY(scratch, g->count, int),
+              .answer = ARENA_ARRAY(scratch, g->count, Answer *),
+              .reads = ARENA_ARRAY(scratch, g->count, Answer *),
+              .now = ARENA_ARRAY(scratch, g->count, NodeId)};
+    for (NodeId n = 0; n < g->count; n++)
+        b.tensor[n] = NO_NODE;
+    find_groups(&b);
+    for (int k = 0; k < b.count; k++)
+        find_questions(&b, k);
+    count_readers(&b);
+    find_answers(&b, o);
+    place_all(&b);
+    return b.g;
+}
