@@ -278,6 +278,9 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 
 // ---- shape.c ----
 
+// The operand that a library call adds to and leaves its result in, or NO_NODE.
+NodeId call_adds_to(const Node *n);
+
 // The type n would have; NULL, or why it has none.
 const char *type_infer(const Graph *g, const Node *n, Type *out);
 

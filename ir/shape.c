@@ -636,6 +636,10 @@ static const char *check_conv_grad(const Graph *g, const Node *n, Type x,
 
 const char *shape_conv_grad_input(const Graph *g, const Node *n, Type *out) {
     out->dtype = operand(g, n, 0).dtype;
+    if (call_adds_to(n) != NO_NODE && !type_equal(operand(g, n, 2), *out))
+        return differ(g,
+                      "what it adds to is the first, the gradient the second",
+                      operand(g, n, 2), *out);
     return check_conv_grad(g, n, *out, operand(g, n, 1));
 }
 
@@ -793,9 +797,15 @@ const char *shape_assign(const Graph *g, const Node *n, Type *out) {
 
 // ---- any node ----
 
+NodeId call_adds_to(const Node *n) {
+    bool adds = n->op == OP_conv_grad_input && n->num_args > 2 &&
+                node_int(n, ATTR_accumulate, 0);
+    return adds ? n->arg[2] : NO_NODE;
+}
+
 static const char *check_operands(const Graph *g, const Node *n) {
-    int arity = op_info[n->op].arity;
-    if (arity >= 0 && n->num_args != arity)
+    int arity = op_info[n->op].arity + (call_adds_to(n) != NO_NODE);
+    if (op_info[n->op].arity >= 0 && n->num_args != arity)
         return arena_format(g->arena, "it takes %d operands, not %d", arity,
                             n->num_args);
     for (int i = 0; i < n->num_args; i++)

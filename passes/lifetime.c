@@ -69,6 +69,11 @@ Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside) {
             NodeId n = i < 0 ? group[k].scratch : group[k].output[i];
             if (n == NO_NODE)
                 continue;
+            NodeId into = call_adds_to(&g->node[n]);
+            if (into != NO_NODE) {
+                place[n] = place[into];
+                continue;
+            }
             buffer[*count] = (Buffer){n, k, k, slot_bytes(g, n), -1};
             place[n] = ++*count;
         }

@@ -65,9 +65,13 @@ Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
     g->arena_bytes = start + buffers_pack(buffer, count) + beside;
     for (int i = 0; i < count; i++)
         g->node[buffer[i].node].offset = start + buffer[i].offset;
-    for (NodeId n = 0; n < g->count; n++)
+    for (NodeId n = 0; n < g->count; n++) {
+        NodeId into = call_adds_to(&g->node[n]);
+        if (into != NO_NODE)
+            g->node[n].offset = g->node[into].offset;
         if (node_base(g, n) != n)
             g->node[n].offset = g->node[node_base(g, n)].offset;
+    }
     g->facts |= PLANNED;
     return g;
 }

@@ -156,6 +156,16 @@ static void list_rides(Replay *r, int groups) {
     }
 }
 
+// Whether group k overwrites node n because its call adds to it.
+static bool adds_to(const Replay *r, const Group *group, NodeId n) {
+    for (int i = 0; i < group->num_outputs; i++) {
+        const Node *d = &r->g->node[group->output[i]];
+        if (call_adds_to(d) == n && d->offset == r->g->node[n].offset)
+            return true;
+    }
+    return false;
+}
+
 static const char *replay_group(Replay *r, int k) {
     const Group *group = &r->group[k];
     const char *why = check_saved(r, k);
@@ -175,9 +185,15 @@ static const char *replay_group(Replay *r, int k) {
     if (why != NULL)
         return why;
     for (int i = 0; i < group->num_inputs; i++)
-        if (!r->holds[group->input[i]])
+        if (!r->holds[group->input[i]] && !adds_to(r, group, group->input[i]))
             return fault(r, "is overwritten by the group that reads",
                          group->input[i], group->first);
+    for (int i = 0; i < group->num_outputs; i++) {
+        NodeId into = call_adds_to(&r->g->node[group->output[i]]);
+        if (into != NO_NODE && !adds_to(r, group, into))
+            return fault(r, "does not add in the place of", group->output[i],
+                         into);
+    }
     for (int i = 0; i < group->num_outputs; i++)
         if (!r->holds[group->output[i]])
             return fault(r, "shares memory within the group of",

@@ -112,6 +112,9 @@ PassFunction pass_statistics;
 // consecutive nodes, and recomputed nodes as copies in each group.
 PassFunction pass_fuse;
 
+// ---- inplace.c: library calls that add to what is in memory ----
+PassFunction pass_inplace;
+
 // ---- bits.c: what has few values takes few bits in memory ----
 PassFunction pass_bits;
 

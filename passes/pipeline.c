@@ -42,6 +42,8 @@ const Pass standard_passes[] = {
     {"fuse",      pass_fuse,      PRIMITIVE|TYPED, GROUPED,   false,
      "decides which nodes share a kernel"},
     // What is read of a tensor by which kernel is known only now.
+    {"inplace",   pass_inplace,   GROUPED,         0,         false,
+     "a library call adds to what is in memory"},
     {"bits",      pass_bits,      GROUPED,         0,         false,
      "what has few values takes few bits in memory"},
     {"schedule",  pass_schedule,  GROUPED,         0,         false,

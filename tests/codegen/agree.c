@@ -168,6 +168,19 @@ static void compare(Run *r, const Graph *g, NodeId n, const double *right,
                      (long long)i, found[i], right[i]);
 }
 
+// Which tensors are still there after a step in which no two share memory: not
+// those that a library call has added to.
+static bool *find_kept(const Run *r, const Graph *g) {
+    bool *kept = graph_stored(g, r->a);
+    for (NodeId n = 0; n < g->count; n++) {
+        NodeId into = call_adds_to(&g->node[n]);
+        kept[n] &= !(op_info[g->node[n].op].facts & LEAF);
+        if (into != NO_NODE)
+            kept[into] = false;
+    }
+    return kept;
+}
+
 // The same graph, cut where kernels meet: what a group reads from another is
 // an input, whose value is what the other really left.  *computed[n] is where
 // node n of g is computed from such inputs.
@@ -176,7 +189,7 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
     Graph *c = graph_new(r->a, g->name);
     NodeId *seen = ARENA_ARRAY(r->a, g->count, NodeId);
     NodeId *now = ARENA_ARRAY(r->a, g->count, NodeId);
-    bool *stored = graph_stored(g, r->a);
+    bool *kept = find_kept(r, g);
     double **value = ARENA_ARRAY(r->a, 2 * (size_t)g->count + 1, double *);
     c->act = g->act;
     for (NodeId n = 0; n < g->count; n++) {
@@ -189,7 +202,7 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
         computed[n] = seen[n] = graph_copy(c, g, n, now);
         if ((op_info[d->op].facts & LEAF) && leaf[n] != NULL)
             value[seen[n]] = leaf[n];
-        if (stored[n] && !(op_info[d->op].facts & LEAF)) {
+        if (kept[n]) {
             seen[n] = graph_leaf(c, OP_input,
                                  arena_format(r->a, "stored %u", n), d->type);
             value[seen[n]] = tensor_read(r->device, r->a, g, n);
@@ -221,7 +234,7 @@ static void run_step(Run *r, const Graph *g, int which) {
     }
     double **leaf = read_leaves(r, g);
     NodeId *at = ARENA_ARRAY(r->a, g->count, NodeId);
-    bool *stored = graph_stored(g, r->a);
+    bool *kept = find_kept(r, g);
     take_step(r, which);
     r->device->sync(r->device);
     Graph *meant = graph_clone(g);
@@ -234,11 +247,10 @@ static void run_step(Run *r, const Graph *g, int which) {
     double **rough = graph_eval(meant, r->a, leaf, true);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        bool leafs = op_info[d->op].facts & LEAF;
         if (d->op == OP_assign)
             compare(r, g, n, right[at[n]], rough[at[n]],
                     tensor_read(r->device, r->a, g, d->arg[0]), 0);
-        else if (stored[n] && !leafs && !r->test->reuse)
+        else if (kept[n] && !r->test->reuse)
             compare(r, g, n, right[at[n]], rough[at[n]],
                     tensor_read(r->device, r->a, g, n),
                     size_of_terms(meant, at[n], right));

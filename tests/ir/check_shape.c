@@ -83,6 +83,9 @@ static const char *const good[] = {
     INPUT(0, "u8[2,4,5,3]") INPUT(1, "i32[2,6]") INPUT(2, "i32[2,1]")
     "%3 = take %0, %1, %2 : u8[2,6,1,3]\n",
 
+    INPUT(0, "act[2,3,3,8]") INPUT(1, "act[8,1,1,4]") INPUT(2, "act[2,3,3,4]")
+    "%3 = conv_grad_input %0, %1, %2 {accumulate = 1} : act[2,3,3,4]\n",
+
     INPUT(0, "u8[2,12]") "%1 = pack %0 {bits = 2} : u8[2,3]\n",
     INPUT(0, "bool[8]") "%1 = pack %0 {bits = 1} : u8[1]\n",
     INPUT(0, "u8[0,6]") "%1 = pack %0 {bits = 4} : u8[0,3]\n",
@@ -238,6 +241,13 @@ static const struct {
      "its mode must be zero, edge or reflect"},
     {INPUT(0, "f32[2,4,4]") INPUT(1, "bool[2]")
      "%2 = flip %0, %1 : f32[2,4,4]\n", "it needs images [N,H,W,C]"},
+    {INPUT(0, "f32[2,3,3,8]") INPUT(1, "f32[8,1,1,4]") INPUT(2, "f32[2,3,3,8]")
+     "%3 = conv_grad_input %0, %1, %2 {accumulate = 1} : f32[2,3,3,4]\n",
+     "what it adds to is the first, the gradient the second: f32[2,3,3,8] and "
+     "f32[2,3,3,4]"},
+    {INPUT(0, "f32[2,3,3,8]") INPUT(1, "f32[8,1,1,4]") INPUT(2, "f32[2,3,3,4]")
+     "%3 = conv_grad_input %0, %1, %2 : f32[2,3,3,4]\n",
+     "it takes 2 operands, not 3"},
     {INPUT(0, "u8[2,8]") "%1 = pack %0 {bits = 3} : u8[2,3]\n",
      "bits must be 1, 2 or 4"},
     {INPUT(0, "bool[2,8]") "%1 = pack %0 {bits = 2} : u8[2,2]\n",

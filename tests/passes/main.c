@@ -18,6 +18,7 @@ int main(void) {
     srunner_add_suite(r, simplify_suite());
     srunner_add_suite(r, prune_suite());
     srunner_add_suite(r, fuse_suite());
+    srunner_add_suite(r, inplace_suite());
     srunner_add_suite(r, bits_suite());
     srunner_add_suite(r, ride_suite());
     srunner_add_suite(r, join_suite());

@@ -15,6 +15,7 @@ Suite *expand_suite(void);
 Suite *fuse_suite(void);
 Suite *gradcheck_suite(void);
 Suite *hoist_suite(void);
+Suite *inplace_suite(void);
 Suite *layout_suite(void);
 Suite *memory_suite(void);
 Suite *numbers_suite(void);

@@ -1,0 +1,225 @@
+// Inplace: a library call adds to what is in memory.
+//
+//   needs   groups
+//   keeps   every value, up to a rounding: a sum is made in f32 and rounded
+//           once, where the call's own part was rounded before
+//   leaves  gradients of convolutions that add to the other part of a sum, in
+//           whose place they leave it, if nothing needs that part afterwards
+//
+// So the gradient that a residual carries on is read by the call, and not by
+// each of the kernels that would add to it.
+
+#include "ir/group.h"
+#include "passes/passes.h"
+
+#include <string.h>
+
+enum { NONE = -1 };
+
+typedef struct {
+    const Graph *old;
+    Graph *g;
+    Arena *scratch;
+    Group *group;
+    int count;
+    int *owner;        // of each node: index of its group, or NONE
+    int *first, *next; // users of each node, as lists of entries
+    NodeId *user;
+    NodeId *into, *sum_of; // of a call: what it adds to; of a sum: the call
+    int *seen;             // of each group: the last search that met it
+    int searches;
+    NodeId *now;
+} Inplace;
+
+static const Node *at(const Inplace *p, NodeId n) {
+    return &p->old->node[n];
+}
+
+static void find_users(Inplace *p) {
+    const Graph *g = p->old;
+    size_t entries = 1;
+    int count = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        entries += (size_t)at(p, n)->num_args;
+        p->first[n] = NONE;
+    }
+    p->next = ARENA_ARRAY(p->scratch, entries, int);
+    p->user = ARENA_ARRAY(p->scratch, entries, NodeId);
+    for (NodeId n = 0; n < g->count; n++)
+        for (int i = 0; i < at(p, n)->num_args; i++) {
+            NodeId arg = at(p, n)->arg[i];
+            p->user[count] = n;
+            p->next[count] = p->first[arg];
+            p->first[arg] = count++;
+        }
+}
+
+static void find_groups(Inplace *p) {
+    p->group = graph_groups(p->old, p->scratch, &p->count);
+    p->seen = ARENA_ARRAY(p->scratch, (size_t)p->count + 1, int);
+    for (NodeId n = 0; n < p->old->count; n++) {
+        p->owner[n] = NONE;
+        p->into[n] = p->sum_of[n] = NO_NODE;
+    }
+    for (int k = 0; k < p->count; k++)
+        for (NodeId n = p->group[k].first; n <= p->group[k].last; n++)
+            p->owner[n] = k;
+}
+
+// Whether group k reads, by way of any others, what group `before` makes.
+// Groups are in an order in which none reads from a later one.
+static bool follows(Inplace *p, int k, int before) {
+    if (k == before || p->seen[k] == p->searches || k < before)
+        return k == before;
+    p->seen[k] = p->searches;
+    for (int i = 0; i < p->group[k].num_inputs; i++) {
+        int from = p->owner[p->group[k].input[i]];
+        if (from >= before && follows(p, from, before))
+            return true;
+    }
+    return false;
+}
+
+// Casts between floats do nothing within a kernel.
+static bool is_cast(const Inplace *p, NodeId n) {
+    const Node *d = at(p, n);
+    return d->op == OP_cast && p->owner[n] != NONE &&
+           dtype_float(d->type.dtype) &&
+           dtype_float(at(p, d->arg[0])->type.dtype);
+}
+
+// Operand i of a sum, behind such casts of its kernel.
+static NodeId part_of(const Inplace *p, NodeId sum, int i) {
+    NodeId n = at(p, sum)->arg[i];
+    while (is_cast(p, n) && p->owner[n] == p->owner[sum])
+        n = at(p, n)->arg[0];
+    return n;
+}
+
+// What a kernel adds to n in a sum, or NO_NODE.
+static NodeId other_part(const Inplace *p, NodeId sum, NodeId n) {
+    if (at(p, sum)->op != OP_add || p->owner[sum] == NONE)
+        return NO_NODE;
+    NodeId part[2] = {part_of(p, sum, 0), part_of(p, sum, 1)};
+    if (part[0] == part[1] || (part[0] != n && part[1] != n))
+        return NO_NODE;
+    NodeId other = part[part[0] == n];
+    bool alike = type_equal(at(p, other)->type, at(p, n)->type) &&
+                 type_same_shape(at(p, sum)->type, at(p, n)->type);
+    return alike ? other : NO_NODE;
+}
+
+// What every user of the call, also behind the cast n of it, adds to it:
+// NO_NODE where they do not all add the same.
+static NodeId common_part(const Inplace *p, NodeId n, NodeId call) {
+    NodeId part = NO_NODE;
+    for (int e = p->first[n]; e != NONE; e = p->next[e]) {
+        NodeId user = p->user[e];
+        NodeId other = is_cast(p, user) ? common_part(p, user, call)
+                                        : other_part(p, user, call);
+        if (other == NO_NODE || (part != NO_NODE && other != part))
+            return NO_NODE;
+        part = other;
+    }
+    return part;
+}
+
+// Whether all that uses `part`, also behind the cast n of it, is a sum with
+// the call, or done when the call begins.
+static bool dies_there(Inplace *p, NodeId n, NodeId part, NodeId call) {
+    for (int e = p->first[n]; e != NONE; e = p->next[e]) {
+        NodeId user = p->user[e];
+        int k = p->owner[user];
+        if (other_part(p, user, part) == call ||
+            (is_cast(p, user) && dies_there(p, user, part, call)))
+            continue;
+        p->searches++;
+        if (k == NONE || k == p->owner[call] || !follows(p, p->owner[call], k))
+            return false;
+    }
+    return true;
+}
+
+static void note_sums(Inplace *p, NodeId n, NodeId call) {
+    for (int e = p->first[n]; e != NONE; e = p->next[e])
+        if (is_cast(p, p->user[e]))
+            note_sums(p, p->user[e], call);
+        else
+            p->sum_of[p->user[e]] = call;
+}
+
+static void find_sums(Inplace *p, NodeId call, const PassOptions *o) {
+    NodeId part = common_part(p, call, call);
+    if (part == NO_NODE || part > call || p->owner[part] == NONE ||
+        p->owner[part] == p->owner[call] || !dies_there(p, part, part, call) ||
+        !rewrite_next(p->g, o))
+        return;
+    p->into[call] = part;
+    note_sums(p, call, call);
+}
+
+static NodeId place_call(Inplace *p, NodeId n) {
+    Node d = *at(p, n);
+    Attr *attr = ARENA_ARRAY(p->scratch, (size_t)d.num_attrs + 1, Attr);
+    NodeId arg[3] = {p->now[d.arg[0]], p->now[d.arg[1]], p->now[p->into[n]]};
+    attr[0] = attr_int(ATTR_accumulate, 1);
+    memcpy(attr + 1, d.attr, (size_t)d.num_attrs * sizeof *attr);
+    d.attr = attr;
+    d.num_attrs++;
+    d.arg = arg;
+    d.num_args = 3;
+    p->g->at = d.from;
+    return graph_add(p->g, d);
+}
+
+// What a sum becomes: what the call leaves.
+static NodeId place_sum(Inplace *p, NodeId n) {
+    const Node *d = at(p, n);
+    NodeId left = p->now[p->sum_of[n]];
+    if (type_equal(d->type, p->g->node[left].type))
+        return left;
+    p->g->at = d->from;
+    return graph_add(p->g, (Node){.op = OP_cast,
+                                  .type = d->type,
+                                  .num_args = 1,
+                                  .arg = &left,
+                                  .group = d->group,
+                                  .why = d->why});
+}
+
+// Whether n is a cast for sums alone that are made by calls.
+static bool is_spared(const Inplace *p, NodeId n) {
+    bool spared = is_cast(p, n) && p->first[n] != NONE;
+    for (int e = p->first[n]; e != NONE && spared; e = p->next[e])
+        spared = p->sum_of[p->user[e]] != NO_NODE || is_spared(p, p->user[e]);
+    return spared;
+}
+
+static NodeId place(Inplace *p, NodeId n) {
+    if (p->sum_of[n] != NO_NODE)
+        return place_sum(p, n);
+    if (p->into[n] != NO_NODE)
+        return place_call(p, n);
+    return is_spared(p, n) ? NO_NODE : graph_copy(p->g, p->old, n, p->now);
+}
+
+Graph *pass_inplace(Graph *g, Arena *scratch, const PassOptions *o) {
+    if (o->level == 0)
+        return g;
+    Inplace p = {.old = g,
+                 .g = graph_like(g),
+                 .scratch = scratch,
+                 .owner = ARENA_ARRAY(scratch, g->count, int),
+                 .first = ARENA_ARRAY(scratch, g->count, int),
+                 .into = ARENA_ARRAY(scratch, g->count, NodeId),
+                 .sum_of = ARENA_ARRAY(scratch, g->count, NodeId),
+                 .now = ARENA_ARRAY(scratch, g->count, NodeId)};
+    find_users(&p);
+    find_groups(&p);
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_conv_grad_input && g->node[n].num_args == 2)
+            find_sums(&p, n, o);
+    for (NodeId n = 0; n < g->count; n++)
+        p.now[n] = place(&p, n);
+    return p.g;
+}
