@@ -204,7 +204,9 @@ static Answer *answer_to(Bits *b, NodeId tensor, Question q,
 }
 
 // A tensor that someone takes as a whole is not packed besides.
-static void find_answers(Bits *b, const PassOptions *o) {
+// False where there is none.
+static bool find_answers(Bits *b, const PassOptions *o) {
+    bool any = false;
     for (int k = 0; k < b->count; k++)
         for (int i = 0; i < b->group[k].num_inputs; i++) {
             Question *q = &b->asked[k][i];
@@ -215,8 +217,11 @@ static void find_answers(Bits *b, const PassOptions *o) {
             if (packs || answer_to(b, tensor, *q, o) == NULL) {
                 q->op = OP_output;
                 b->readers[tensor] += !packs;
+            } else {
+                any = true;
             }
         }
+    return any;
 }
 
 // ---- the graph with them ----
@@ -317,7 +322,8 @@ static void place_node(Bits *b, NodeId n) {
     d.arg = arg;
     if (b->answer[n] != NULL && b->readers[n] == 0)
         d.why = REASON_none; // it is not in memory any more
-    b->now[n] = add(b, d, d.group, d.from);
+    b->g->at = d.from;
+    b->now[n] = graph_move(b->g, d);
 }
 
 static void place_all(Bits *b) {
@@ -352,7 +358,10 @@ Graph *pass_bits(Graph *g, Arena *scratch, const PassOptions *o) {
     for (int k = 0; k < b.count; k++)
         find_questions(&b, k);
     count_readers(&b);
-    find_answers(&b, o);
+    if (!find_answers(&b, o)) {
+        g->rewrites = b.g->rewrites;
+        return g;
+    }
     place_all(&b);
     return b.g;
 }
