@@ -181,15 +181,40 @@ static bool *find_kept(const Run *r, const Graph *g) {
     return kept;
 }
 
+// What node n of a graph comes to, rounded as it is stored, given its leaves.
+static double *value_of(const Run *r, const Graph *g, DType act,
+                        double *const *leaf, NodeId n) {
+    Graph *cone = graph_new(r->a, g->name);
+    bool *needed = ARENA_ARRAY(r->a, (size_t)n + 1, bool);
+    NodeId *now = ARENA_ARRAY(r->a, (size_t)n + 1, NodeId);
+    double **value = ARENA_ARRAY(r->a, (size_t)n + 1, double *);
+    cone->act = g->act;
+    needed[n] = true;
+    for (NodeId m = n + 1; m-- > 0;)
+        for (int i = 0; i < g->node[m].num_args && needed[m]; i++)
+            needed[g->node[m].arg[i]] = true;
+    for (NodeId m = 0; m <= n; m++)
+        if (needed[m]) {
+            now[m] = graph_copy(cone, g, m, now);
+            value[now[m]] = leaf[m];
+        }
+    double *result = graph_eval(cone, r->a, value, false)[now[n]];
+    Type t = g->node[n].type;
+    for (int64_t i = 0; i < type_count(t); i++)
+        result[i] = dtype_round(t.dtype == ACT ? act : t.dtype, result[i]);
+    return result;
+}
+
 // The same graph, cut where kernels meet: what a group reads from another is
-// an input, whose value is what the other really left.  *computed[n] is where
+// an input, whose value is what the other really left, or where a call has
+// added to that, what it should have left.  *computed[n] is where
 // node n of g is computed from such inputs.
 static Graph *cut(const Run *r, const Graph *g, double **leaf,
                   double ***cut_leaf, NodeId *computed) {
     Graph *c = graph_new(r->a, g->name);
     NodeId *seen = ARENA_ARRAY(r->a, g->count, NodeId);
     NodeId *now = ARENA_ARRAY(r->a, g->count, NodeId);
-    bool *kept = find_kept(r, g);
+    bool *kept = find_kept(r, g), *stored = graph_stored(g, r->a);
     double **value = ARENA_ARRAY(r->a, 2 * (size_t)g->count + 1, double *);
     c->act = g->act;
     for (NodeId n = 0; n < g->count; n++) {
@@ -202,10 +227,12 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
         computed[n] = seen[n] = graph_copy(c, g, n, now);
         if ((op_info[d->op].facts & LEAF) && leaf[n] != NULL)
             value[seen[n]] = leaf[n];
-        if (kept[n]) {
+        if (stored[n] && !(op_info[d->op].facts & LEAF)) {
             seen[n] = graph_leaf(c, OP_input,
                                  arena_format(r->a, "stored %u", n), d->type);
-            value[seen[n]] = tensor_read(r->device, r->a, g, n);
+            value[seen[n]] = kept[n]
+                                 ? tensor_read(r->device, r->a, g, n)
+                                 : value_of(r, c, g->act, value, computed[n]);
         }
     }
     *cut_leaf = value;
