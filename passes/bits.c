@@ -248,6 +248,8 @@ static NodeId pack(Bits *b, NodeId n, NodeId value, int bits, Reason why) {
 static void place_answers(Bits *b, NodeId n) {
     const Node *d = at(b, n);
     for (Answer *a = b->answer[n]; a != NULL; a = a->next) {
+        if (a->packed != NO_NODE) // by another kernel
+            continue;
         if (a->q.op == OP_pack) {
             a->packed = pack(b, n, b->now[n], bits_of(b, n), d->why);
             continue;
@@ -287,17 +289,35 @@ static void open_group(Bits *b, int k) {
     }
 }
 
-// What node n of group k becomes where it is no more than an answer: NO_NODE if
-// it is more.
-static NodeId place_outcome(Bits *b, NodeId n, int k) {
+// The answer that node n of group k is no more than, or NULL.
+static const Answer *outcome_of(const Bits *b, NodeId n, int k) {
     const Node *d = at(b, n);
     for (int i = 0; i < d->num_args; i++) {
         NodeId tensor = tensor_of(b, d->arg[i], k);
         const Answer *a = tensor == NO_NODE ? NULL : b->reads[tensor];
         if (a != NULL && a->q.op != OP_pack && a->q.op == d->op)
-            return unpack(b, n, a, d->type);
+            return a;
     }
-    return NO_NODE;
+    return NULL;
+}
+
+// Whether group k does nothing with n but to store it packed.
+static bool is_passed_on(const Bits *b, NodeId n, int k) {
+    if (b->answer[n] == NULL || b->readers[n] > 0)
+        return false;
+    for (NodeId m = n + 1; m <= b->group[k].last; m++)
+        for (int i = 0; i < at(b, m)->num_args; i++)
+            if (at(b, m)->arg[i] == n)
+                return false;
+    return true;
+}
+
+// Of an answer that is only passed on, those who ask read the first.
+static void place_outcome(Bits *b, NodeId n, int k, const Answer *a) {
+    if (is_passed_on(b, n, k))
+        b->answer[n]->packed = a->packed;
+    else
+        b->now[n] = unpack(b, n, a, at(b, n)->type);
 }
 
 static bool is_dead_cast(const Bits *b, NodeId n) {
@@ -310,8 +330,11 @@ static void place_node(Bits *b, NodeId n) {
     NodeId *arg = ARENA_ARRAY(b->scratch, (size_t)d.num_args + 1, NodeId);
     if (k != NONE && is_dead_cast(b, n))
         return;
-    if (k != NONE && (b->now[n] = place_outcome(b, n, k)) != NO_NODE)
+    const Answer *outcome = k == NONE ? NULL : outcome_of(b, n, k);
+    if (outcome != NULL) {
+        place_outcome(b, n, k, outcome);
         return;
+    }
     for (int i = 0; i < d.num_args; i++) {
         NodeId from = d.arg[i];
         bool packed =
