@@ -30,7 +30,7 @@ static Value stop(Expansion *e, DiagId id, Span at, const char *why) {
 }
 
 static const char too_many_nodes[] =
-    "the model expands to more than 1,000,000 operations";
+    "the model expands to more than 200,000 operations";
 
 bool within_limits(Expansion *e, Span at) {
     if (e->stopped || e->diags->more)
@@ -39,7 +39,7 @@ bool within_limits(Expansion *e, Span at) {
         stop(e, D_nesting, at, "the expansion is nested too deep here");
         return false;
     }
-    bool large = e->graph != NULL && e->graph->count > MAX_NODES;
+    bool large = e->graph != NULL && e->graph->count > MAX_STEP_NODES;
     if (!large && (e->work += 50) <= MOST_WORK)
         return true;
     stop(e, D_too_much, at,
@@ -48,7 +48,7 @@ bool within_limits(Expansion *e, Span at) {
 }
 
 bool has_room(Expansion *e, Span at, int64_t nodes) {
-    if (nodes <= MAX_NODES - (int64_t)e->graph->count)
+    if (nodes <= MAX_STEP_NODES - (int64_t)e->graph->count)
         return true;
     stop(e, D_too_much, at, too_many_nodes);
     return false;

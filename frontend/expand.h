@@ -713,6 +713,7 @@ struct Expansion {
     } loss;
     Value output;          // of the model; NOTHING before there is one
     struct Biased *biased; // batch_norms behind a bias, see norm.c
+    struct Biased *last_biased;
 
     // Where the walk is.
     const File *file;

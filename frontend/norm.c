@@ -37,30 +37,34 @@ static void note_biased(Expansion *e, const Call *c, const Value *x,
                         NodeId first) {
     if (!is_biased(e, x->node))
         return;
-    struct Biased *b = ARENA_NEW(e->arena, struct Biased), **last = &e->biased;
+    struct Biased *b = ARENA_NEW(e->arena, struct Biased);
     *b = (struct Biased){.sum = x->node,
                          .first = first,
                          .end = e->graph->count,
                          .at = x->at,
                          .norm_at = c->at};
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = b;
+    if (e->biased == NULL)
+        e->biased = b;
+    else
+        e->last_biased->next = b;
+    e->last_biased = b;
 }
 
-// Whether nothing but batch_norm reads the sum; a residual may.
-static bool is_dead(const Graph *g, const struct Biased *b) {
-    for (NodeId n = b->sum + 1; n < g->count; n++)
-        for (int i = 0;
-             (n < b->first || n >= b->end) && i < g->node[n].num_args; i++)
-            if (g->node[n].arg[i] == b->sum)
-                return false;
-    return true;
+// Whether nothing but batch_norm, all of whose nodes are in a row, reads the sum
+// that has so many uses; a residual may.
+static bool is_dead(const Graph *g, const struct Biased *b, uint32_t uses) {
+    for (NodeId n = b->first; n < b->end; n++)
+        for (int i = 0; i < g->node[n].num_args; i++)
+            uses -= g->node[n].arg[i] == b->sum;
+    return uses == 0;
 }
 
 void batch_norm_warn(Expansion *e) {
+    if (e->biased == NULL)
+        return;
+    const uint32_t *uses = graph_uses(e->graph, e->arena);
     for (const struct Biased *b = e->biased; b != NULL; b = b->next) {
-        if (!is_dead(e->graph, b))
+        if (!is_dead(e->graph, b, uses[b->sum]))
             continue;
         Diagnostic *d =
             report(e->diags, D_dead_bias, b->norm_at,

@@ -19,7 +19,11 @@ static _Noreturn void die(const char *what, const char *why) {
 
 Graph *graph_new(Arena *a, const char *name) {
     Graph *g = ARENA_NEW(a, Graph);
-    *g = (Graph){.arena = a, .own = arena_within(a), .name = name, .act = F32};
+    *g = (Graph){.arena = a,
+                 .own = arena_within(a),
+                 .name = name,
+                 .act = F32,
+                 .most = MAX_NODES};
     return g;
 }
 
@@ -274,19 +278,20 @@ static void nodes_resize(Graph *g, NodeId capacity) {
 }
 
 // What passes add to a graph counts as well, and they have no diagnostics.
-static _Noreturn void too_many(const Graph *g) {
+_Noreturn void graph_refuse(const Graph *g) {
     if (g->full)
         g->full(g);
-    fprintf(stderr, "error[E0318]: the model becomes more than %d operations\n",
-            MAX_NODES);
+    fprintf(stderr,
+            "error[E0318]: the model becomes more than %lu operations\n",
+            (unsigned long)g->most);
     if (g->at.file)
         fprintf(stderr, "  --> %s:%d\n", g->at.file, g->at.line);
     exit(EXIT_MODEL);
 }
 
 static void make_room(Graph *g) {
-    if (g->count == MAX_NODES + NODES_OVER)
-        too_many(g);
+    if (g->count >= g->most + NODES_OVER)
+        graph_refuse(g);
     if (g->count < g->capacity)
         return;
     nodes_resize(g, g->capacity ? 2 * g->capacity : 64);
@@ -339,6 +344,7 @@ Graph *graph_like(const Graph *g) {
     like->facts = g->facts;
     like->act = g->act;
     like->rewrites = g->rewrites;
+    like->most = g->most;
     like->full = g->full;
     reserve(like, g);
     return like;

@@ -124,9 +124,16 @@ extern const struct AttrInfo {
 // ---- graph.c: nodes ----
 
 typedef uint32_t NodeId;
-// A model expands to at most MAX_NODES.  The front end looks after each
-// construct, so that one may end a little above.
-enum { NO_NODE = UINT32_MAX, MAX_NODES = 1000000, NODES_OVER = 1000 };
+// A graph has at most MAX_NODES.  Those of a program, with what training adds
+// and kernels compute more than once, have at most MAX_STEP_NODES together, so
+// that compiling ends soon.  The front end looks after each construct, so that
+// one may end a little above.
+enum {
+    NO_NODE = UINT32_MAX,
+    MAX_NODES = 1000000,
+    NODES_OVER = 1000,
+    MAX_STEP_NODES = 200000
+};
 
 // Where a node came from: a line of a model file, and the layer's path such as
 // "layer1.conv_1".  full marks what is to be computed and stored in f32,
@@ -185,6 +192,7 @@ struct Graph {
     DType act; // what ACT stands for: F32, F16 or BF16
     Node *node;
     NodeId count, capacity;
+    NodeId most;         // that it may have
     int64_t arena_bytes; // with PLANNED: size of the arena
     int rewrites;        // that passes have counted so far
     Origin at;           // given to nodes that are added
@@ -248,6 +256,10 @@ int64_t graph_bytes(const Graph *g, Type t);
 
 // How often each node is an operand; an array of g->count in a.
 uint32_t *graph_uses(const Graph *g, Arena *a);
+
+// Ends the program with a diagnostic: the model becomes more than g->most
+// nodes.
+_Noreturn void graph_refuse(const Graph *g);
 
 // An empty graph with g's name, facts and act, in the same arena: what a pass
 // rebuilds into.

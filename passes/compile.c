@@ -31,6 +31,16 @@ static void check_memory(const Graph *g) {
     arena_free(a);
 }
 
+// The steps of a program share a limit on what they become, so that one with
+// many is looked at no longer than one that is large.
+static void check_nodes(Graph *const *graph, int count) {
+    NodeId nodes = 0;
+    for (int i = 0; i < count; i++)
+        nodes += graph[i]->count;
+    if (nodes > MAX_STEP_NODES)
+        graph_refuse(graph[count - 1]);
+}
+
 // The steps of a plan as far as hoist, the step that derives what hoist has
 // left as derived state, and the one before an evaluation.
 static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
@@ -40,7 +50,12 @@ static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
     Step *step = ARENA_ARRAY(a, (size_t)count + 2, Step);
     Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
     for (int i = 0; i < count; i++)
-        graph[i] = passes_run(given[i].graph, o, "hoist", NULL, NULL);
+        (graph[i] = given[i].graph)->most = MAX_STEP_NODES;
+    check_nodes(graph, count);
+    for (int i = 0; i < count; i++) {
+        graph[i] = passes_run(graph[i], o, "hoist", NULL, NULL);
+        check_nodes(graph, count);
+    }
     Graph *derive = derive_graph(graph, count);
     for (int i = 0; i < count; i++) {
         if (derive != NULL && given[i].kind > STEP_DERIVE) {
@@ -81,7 +96,11 @@ Plan *program_plan(const Program *p, const PassOptions *o) {
     plan->step = hoisted_steps(p, o, a, &plan->num_steps);
     Graph **graph = ARENA_ARRAY(a, (size_t)plan->num_steps, Graph *);
     for (int i = 0; i < plan->num_steps; i++)
-        graph[i] = passes_between(plan->step[i].graph, o, "hoist", "schedule");
+        graph[i] = plan->step[i].graph;
+    for (int i = 0; i < plan->num_steps; i++) {
+        graph[i] = passes_between(graph[i], o, "hoist", "schedule");
+        check_nodes(graph, plan->num_steps);
+    }
     if (o->recompute)
         recompute_steps(graph, plan->num_steps, o);
     for (int i = 0; i < plan->num_steps; i++)

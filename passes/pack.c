@@ -5,8 +5,9 @@
 // best packing there is, but finding it is hard.  The largest first is nearly
 // right, or those that are large for long.  Where both are worse than the
 // bound, what did not fit is tried earlier in the order, and so on; the best
-// order seen is taken.  Numbers that stand for chance are the same in each run,
-// and so are the plans.
+// order seen is taken.  Where one order alone would take all the time there is,
+// buffers are placed in the order of time instead.  Numbers that stand for
+// chance are the same in each run, and so are the plans.
 
 #include "passes/lifetime.h"
 
@@ -130,6 +131,8 @@ static int by_area(const void *a, const void *b) {
 }
 
 int64_t buffers_pack(Buffer *buffer, int count) {
+    if ((int64_t)count * count > 2 * (int64_t)LOOKS)
+        return buffers_walk(buffer, count);
     int (*const start[])(const void *, const void *) = {by_bytes, by_area};
     Arena *a = arena_new();
     size_t size = (size_t)count + 1;

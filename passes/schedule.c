@@ -201,9 +201,9 @@ static Graph *reorder(const Schedule *s, const int *order, Arena *scratch) {
     return g;
 }
 
-static Schedule schedule_of(const Graph *g, Rule rule, Arena *scratch) {
-    Schedule s = {.g = g, .rule = rule};
-    s.group = graph_groups(g, scratch, &s.count);
+static Schedule schedule_of(const Graph *g, Rule rule, Group *group, int count,
+                            Arena *scratch) {
+    Schedule s = {.g = g, .rule = rule, .group = group, .count = count};
     s.owner = ARENA_ARRAY(scratch, g->count, int);
     s.readers = ARENA_ARRAY(scratch, g->count, int);
     s.waits = ARENA_ARRAY(scratch, (size_t)s.count + 1, int);
@@ -218,9 +218,10 @@ static Schedule schedule_of(const Graph *g, Rule rule, Arena *scratch) {
 Graph *pass_schedule(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
     Schedule best = {.peak = INT64_MAX};
-    int *turn = NULL;
+    int *turn = NULL, count;
+    Group *group = graph_groups(g, scratch, &count);
     for (int rule = 0; rule < NUM_RULES; rule++) {
-        Schedule s = schedule_of(g, (Rule)rule, scratch);
+        Schedule s = schedule_of(g, (Rule)rule, group, count, scratch);
         int *found = order(&s, scratch);
         if (s.peak >= best.peak - best.peak / WORTH)
             continue;

@@ -63,9 +63,9 @@ static void report_full(const Graph *g) {
     const Arguments arguments = {.diagnostics = "json"};
     Arena *a = arena_new();
     Diagnostics diags = diag_new(a);
-    Diagnostic *d =
-        diag_add(&diags, DIAG_ERROR, "E0318", (Span){0},
-                 "the model becomes more than %d operations", MAX_NODES);
+    Diagnostic *d = diag_add(&diags, DIAG_ERROR, "E0318", (Span){0},
+                             "the model becomes more than %lu operations",
+                             (unsigned long)g->most);
     if (g->at.file)
         diag_note(d, "those of %s:%d are the last", g->at.file, g->at.line);
     diagnostics_print(a, &arguments, &diags);

@@ -3,6 +3,7 @@
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
+#include "base/exits.h"
 #include "ir/group.h"
 
 #include <string.h>
@@ -175,6 +176,38 @@ START_TEST(equal_programs_have_equal_plans) {
 }
 END_TEST
 
+// A chain of so many operations, forwards only; the operations of all steps.
+static int64_t chain_planned(int64_t length) {
+    Arena *a = arena_new();
+    Program *p = ARENA_NEW(a, Program);
+    p->eval = graph_new(a, "eval");
+    NodeId n = graph_leaf(p->eval, OP_input, "image", type_scalar(F32));
+    Attr name = attr_text(ATTR_name, "y");
+    for (int64_t i = 0; i < length; i++)
+        n = graph_op1(p->eval, OP_exp, n);
+    graph_add(p->eval, (Node){.op = OP_output,
+                              .num_args = 1,
+                              .arg = &n,
+                              .num_attrs = 1,
+                              .attr = &name,
+                              .group = -1});
+    PassOptions o = pass_options(&p->recipe, "host");
+    int64_t nodes = program_plan(p, &o)->step[0].graph->count;
+    arena_free(a);
+    return nodes;
+}
+
+START_TEST(programs_reach_the_limit) {
+    int64_t beside = chain_planned(10) - 10;
+    ck_assert_int_eq(chain_planned(MAX_STEP_NODES - beside), MAX_STEP_NODES);
+}
+END_TEST
+
+START_TEST(programs_past_the_limit_are_the_models_fault) {
+    chain_planned(MAX_STEP_NODES + 11 - chain_planned(10));
+}
+END_TEST
+
 Suite *compile_suite(void) {
     Suite *s = suite_create("compile");
     TCase *t = tcase_create("compile");
@@ -184,6 +217,9 @@ Suite *compile_suite(void) {
     tcase_add_test(t, devices_share_graphs);
     tcase_add_test(t, f32_derives_nothing);
     tcase_add_test(t, equal_programs_have_equal_plans);
+    tcase_add_test(t, programs_reach_the_limit);
+    tcase_add_exit_test(t, programs_past_the_limit_are_the_models_fault,
+                        EXIT_MODEL);
     suite_add_tcase(s, t);
     return s;
 }

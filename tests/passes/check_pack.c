@@ -129,11 +129,25 @@ START_TEST(many_are_quick) {
 }
 END_TEST
 
+START_TEST(a_walk_is_sound_and_near_the_bound) {
+    Buffer b[300];
+    int count = 1 + _i % 300;
+    if (_i % 2)
+        fill(b, count, 4 + _i % 50, (uint32_t)_i);
+    else
+        fill_nested(b, count, (uint32_t)_i);
+    int64_t end = buffers_walk(b, count);
+    check_sound(b, count, end);
+    ck_assert_int_le(end, 2 * buffers_bound(b, count));
+}
+END_TEST
+
 Suite *pack_suite(void) {
     Suite *s = suite_create("pack");
     TCase *t = tcase_create("pack");
     tcase_set_timeout(t, 20);
     tcase_add_loop_test(t, nothing_overlaps, 0, 60);
+    tcase_add_loop_test(t, a_walk_is_sound_and_near_the_bound, 0, 60);
     tcase_add_loop_test(t, few_are_packed_as_well_as_can_be, 0, 10);
     tcase_add_test(t, same_buffers_same_places);
     tcase_add_test(t, sizes_of_zero_take_nothing);

@@ -1,0 +1,122 @@
+#!/bin/sh
+# What the compiler takes for the worst that a file can ask for: whatever it
+# says of each, it ends by itself with no more than 512 MiB of addresses and
+# SECONDS of processor time, which leaves room for a slow machine.
+set -u
+
+[ -z "${SINTER_SANITIZED:-}" ] || exit 77 # they take addresses of their own
+SECONDS_EACH=10
+work=$(mktemp -d "${TMPDIR:-/tmp}/bound-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+# check STATUS: sinter check of bad.net.
+check() {
+    (
+        ulimit -v 524288
+        ulimit -t $SECONDS_EACH
+        exec "$SINTER" check bad.net
+    ) >out 2>&1
+    got=$?
+    if [ $got -ne "$1" ]; then
+        echo "bound: $what: status $got, not $1:" >&2
+        tail -n 3 out >&2
+        failed=1
+    fi
+}
+
+# digits N: a list of N numbers.
+digits() {
+    awk -v n="$1" 'BEGIN { while (n-- > 1) printf "%d, ", n % 9 + 1; print 1 }'
+}
+
+# text N LINE: LINE, N times.
+text() {
+    awk -v n="$1" -v line="$2" 'BEGIN { while (n--) print line }'
+}
+
+# model STATUS TRAIN: a model of what is read, trained with TRAIN.
+model() {
+    {
+        echo 'model M(x: f32[N, 8, 8, 8]) -> f32[N, 10] {'
+        cat
+        echo '  x |> global_avg_pool |> linear(10, bias=false)'
+        echo '}'
+        echo 'train M {'
+        echo '  data = synthetic()'
+        echo '  input = data.train'
+        echo '  batch = 8'
+        echo '  epochs = 1'
+        echo '  loss = mean(cross_entropy(output, label))'
+        printf '%b\n' "$2"
+        echo '}'
+    } >bad.net
+    check "$1"
+}
+
+# each N BODY: BODY for each of N numbers.
+each() {
+    echo "  for i in [$(digits "$1")] { $2 }"
+}
+
+sgd='  optimizer = sgd(lr=0.1)'
+muon='  optimizer = muon(lr=0.1)'
+adam='  optimizer = adam(lr=0.1)'
+
+what='convolutions below the limit'
+each 4000 'x = x |> conv(8, 3)' | model 0 "$adam"
+what='convolutions, line by line'
+{
+    echo '  x = x'
+    text 20000 '    |> conv(8, 3)'
+} | model 1 "$sgd"
+what='residual blocks'
+block='(x |> conv(8, 3) |> batch_norm |> relu |> conv(8, 3) |> batch_norm)'
+each 1500 "x = relu(x + $block)" | model 1 "$sgd"
+what='a value for each layer, added up'
+each 3500 'x = x + (x |> conv(8, 1))' | model 0 "$sgd"
+what='a long expression that many kernels compute'
+{
+    echo '  w = parameter([8])'
+    each 400 'w = tanh(w)'
+    each 400 'x = (x |> conv(8, 1)) * w'
+} | model 1 "$sgd"
+what='matrices that are made orthogonal'
+each 2000 'x = x |> conv(8, 3, bias=false)' | model 0 "$muon"
+what='numbers that follow from one another'
+each 9000 'x = x |> tanh' | model 0 "$sgd"
+
+# Graphs for the stages of a run, for gathering and averaging.
+stages=
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+    stages="$stages\n  freeze \"conv_$i.*\" after $((5 * i))%"
+done
+what='sixteen stages'
+each 200 'x = x |> conv(8, 3)' |
+    model 0 "$sgd\n  accumulate = 4\n  average = ema(0.99)$stages"
+
+what='functions that double'
+{
+    echo 'fn f0(x) = x |> conv(8, 3)'
+    for i in 1 2 3 4 5 6; do
+        echo "fn f$i(x) = x$(text 10 "|> f$((i - 1))" | tr '\n' ' ')"
+    done
+    echo 'model M(x: f32[N, 8, 8, 8]) -> f32[N, 10] { x |> f6 }'
+} >bad.net
+check 1
+
+what='brackets'
+awk 'BEGIN { for (i = 0; i < 500000; i++) printf "(" }' >bad.net
+check 1
+what='zeros'
+head -c 1000000 /dev/zero >bad.net
+check 1
+what='functions'
+awk 'BEGIN { for (i = 0; i < 60000; i++) print "fn f" i "(x) = x" }' >bad.net
+check 1
+what='layers that are not there'
+awk 'BEGIN { for (i = 0; i < 50000; i++) print "let a" i " = b" i }' >bad.net
+check 1
+
+exit $failed
