@@ -65,7 +65,7 @@ muon='  optimizer = muon(lr=0.1)'
 adam='  optimizer = adam(lr=0.1)'
 
 what='convolutions below the limit'
-each 4000 'x = x |> conv(8, 3)' | model 0 "$adam"
+each 2500 'x = x |> conv(8, 3)' | model 0 "$adam"
 what='convolutions, line by line'
 {
     echo '  x = x'

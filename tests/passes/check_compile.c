@@ -211,6 +211,7 @@ END_TEST
 Suite *compile_suite(void) {
     Suite *s = suite_create("compile");
     TCase *t = tcase_create("compile");
+    tcase_set_timeout(t, 60); // the largest program on a busy machine
     tcase_add_loop_test(t, states_have_one_place, 0, NUM_TARGETS);
     tcase_add_loop_test(t, states_are_apart, 0, NUM_TARGETS);
     tcase_add_loop_test(t, steps_stay_clear_of_states, 0, NUM_TARGETS);
