@@ -1,0 +1,43 @@
+#!/bin/sh
+# What a trainer asks of a GPU, and in which order: the results do not depend on
+# how its streams run, and once steps are recorded nothing is made, loaded or
+# waited for.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+[ -d "$SINTER_DOUBLE" ] || exit 77
+LD_LIBRARY_PATH=$SINTER_DOUBLE
+XDG_CACHE_HOME=$work/cache
+SINTER_DOUBLE_THREADS=1
+export LD_LIBRARY_PATH XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+
+# train SEED: eight steps in each of three epochs.
+train() {
+    expect 0 env SINTER_DOUBLE_SEED="$1" SINTER_DOUBLE_LOG="$work/log.$1" \
+        ./tiny --data synthetic:512 --epochs 3 --out "run.$1" --device=cuda:0
+}
+
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+for seed in 0 1 2 3 4 5; do
+    train $seed
+    expect_equal "$(newest run.0)" "$(newest run.$seed)"
+done
+
+# Kernels are compiled by the first run only.
+grep -q nvrtcCompileProgram log.0 || fail "nothing was compiled"
+grep -q nvrtcCompileProgram log.1 && fail "kernels were compiled again"
+
+# Of what follows the last capture, up to the end.
+awk '{ line[NR] = $2 }
+     /cuStreamEndCapture/ { from = NR + 1 }
+     /cuGraphInstantiate|cuGraphUpload|cuGraphDestroy/ && NR > from { from = NR + 1 }
+     /cuGraphExecDestroy/ && !to { to = NR }
+     END { for (i = from; i < to; i++) print line[i] }' log.1 >after
+grep -q cuGraphLaunch after || fail "no graphs are launched"
+grep -E 'Alloc|Free|Create|Module|nvrtc|cudnn|cublas|Launch.*Kernel' after &&
+    fail "something is made after the steps were recorded"
+
+# An epoch runs without a look at the GPU.
+awk '/Synchronize|DtoH/ { steps = 0 }
+     /cuGraphLaunch/ { if (++steps > most) most = steps }
+     END { exit most < 8 }' after || fail "steps are waited for"
+exit 0
