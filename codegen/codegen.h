@@ -29,6 +29,7 @@ typedef struct Kernel {
     const char *key;              // what share.c compares; NULL before it has
     const char *on_host;          // the kernel whose function the host calls
     struct Kernel *first;         // the first launch with its text; NULL before
+    struct Joined *joined;        // of the first: joins that end with it
     bool is_split;                // the text has a function for joined launches
 } Kernel;
 
@@ -40,13 +41,13 @@ Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
 // ---- share.c, join.c ----
 
 // Launches that may be one.
-typedef struct {
+typedef struct Joined {
     Join join;
-    const char *name, *text;
+    const char *name, *text; // no text if an earlier one does the same
     int num_args;
     const char **arg; // C types: those of its kernels in turn, and the barrier
     int blocks;       // on the other device
-    bool shared;      // an earlier one has this name and does the same
+    struct Joined *next; // that ends with the same kernel
 } Joined;
 
 // The launches of a step, and what rides and is joined in its graph for the

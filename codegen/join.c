@@ -86,27 +86,43 @@ static const char *joined_text(Arena *a, const char *name, const Kernel *kernel,
     return text_string(&t);
 }
 
-static Joined joined_new(Arena *a, const Kernel *kernel, Join join) {
-    Joined j = {.join = join};
-    kernel += join.first;
-    j.name = joined_name(a, kernel, join.count);
-    j.text = joined_text(a, j.name, kernel, join.count);
-    j.arg = ARENA_ARRAY(a, MOST_JOINED_POINTERS, const char *);
-    for (int i = 0; i < join.count; i++) {
+// Equal joins have equal names: those of their kernels.
+static bool is_written(const Kernel *last, const char *name) {
+    for (const Joined *j = last->joined; j != NULL; j = j->next)
+        if (strcmp(j->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void joined_write(Arena *a, Joined *j, const Kernel *kernel) {
+    int count = j->join.count;
+    Kernel *last = kernel[count - 1].first;
+    j->name = joined_name(a, kernel, count);
+    if (is_written(last, j->name))
+        return;
+    j->text = joined_text(a, j->name, kernel, count);
+    j->next = last->joined;
+    last->joined = j;
+    j->arg = ARENA_ARRAY(a, MOST_JOINED_POINTERS, const char *);
+    for (int i = 0; i < count; i++)
         for (int p = 0; p < kernel[i].num_args; p++)
-            j.arg[j.num_args++] = kernel[i].c_type[p];
-        j.blocks = kernel[i].grid[1] > j.blocks ? kernel[i].grid[1] : j.blocks;
-    }
-    j.arg[j.num_args++] = "int *";
-    return j;
+            j->arg[j->num_args++] = kernel[i].c_type[p];
+    j->arg[j->num_args++] = "int *";
 }
 
 void launches_join(Launches *l, const Graph *device, Arena *a) {
     l->rides = graph_rides(device, a);
     l->joins = graph_joins(device, &l->rides, a);
     l->joined = ARENA_ARRAY(a, (size_t)l->joins.count + 1, Joined);
-    for (int i = 0; i < l->joins.count; i++)
-        l->joined[i] = joined_new(a, l->kernel, l->joins.join[i]);
+    for (int i = 0; i < l->joins.count; i++) {
+        Joined *j = &l->joined[i];
+        j->join = l->joins.join[i];
+        const Kernel *kernel = &l->kernel[j->join.first];
+        joined_write(a, j, kernel);
+        for (int k = 0; k < j->join.count; k++)
+            if (kernel[k].grid[1] > j->blocks)
+                j->blocks = kernel[k].grid[1];
+    }
 }
 
 void joins_emit(Text *t, const Graph *device, const Launches *l, int step) {

@@ -176,7 +176,7 @@ static void write_kernels(const Writer *w, Text *t) {
             if (is_written(&s->kernel[k]))
                 text_add(t, "\n%s", s->kernel[k].text);
         for (int k = 0; k < s->launches->joins.count; k++)
-            if (!s->launches->joined[k].shared)
+            if (s->launches->joined[k].text != NULL)
                 text_add(t, "\n%s", s->launches->joined[k].text);
     }
 }
@@ -229,7 +229,7 @@ static const Joined **written_joins(const Writer *w, int *count) {
     *count = 0;
     for (int i = 0; i < w->num_steps; i++)
         for (int k = 0; k < w->step[i].launches->joins.count; k++)
-            if (!w->step[i].launches->joined[k].shared)
+            if (w->step[i].launches->joined[k].text != NULL)
                 list[(*count)++] = &w->step[i].launches->joined[k];
     return list;
 }

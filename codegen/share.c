@@ -137,22 +137,12 @@ static void share_on_host(Arena *a, Written *w, Kernel *k) {
 
 // ---- joined launches ----
 
-static bool is_joined_before(const Launches *step, int last, int end) {
-    const char *name = step[last].joined[end].name;
-    for (int i = 0; i <= last; i++)
-        for (int k = 0; k < (i < last ? step[i].joins.count : end); k++)
-            if (strcmp(step[i].joined[k].name, name) == 0)
-                return true;
-    return false;
-}
-
 static void split_joined(Launches *l, const Join *join, Arena *a) {
     for (int k = 0; k < join->count; k++)
         kernel_split(l->kernel[join->first + k].first, a);
 }
 
-// Joins what may be joined of the steps that run often.  Equal joins have equal
-// names.
+// Joins what may be joined of the steps that run often.
 static void share_joins(Launches *step, const Plan *device, Arena *a) {
     for (int i = 0; i < device->num_steps; i++) {
         Launches *l = &step[i];
@@ -160,8 +150,6 @@ static void share_joins(Launches *step, const Plan *device, Arena *a) {
             launches_join(l, device->step[i].graph, a);
         else
             l->rides = graph_rides(device->step[i].graph, a);
-        for (int k = 0; k < l->joins.count; k++)
-            l->joined[k].shared = is_joined_before(step, i, k);
     }
     for (int i = 0; i < device->num_steps; i++)
         for (int k = 0; k < step[i].joins.count; k++)

@@ -209,6 +209,34 @@ START_TEST(stages_share_kernels) {
 }
 END_TEST
 
+// Every joined launch waits for all of its blocks before it goes on, and calls
+// functions that are there, once for all joins.
+START_TEST(joined_launches_wait_between_kernels) {
+    Arena *a = arena_new();
+    Output x = emit(a, model(a, "resnet9.net"), "m");
+    int joins = 0;
+    for (const char *s = x.cu; (s = strstr(s, "\nJOINED(256) ")) != NULL;) {
+        const char *end = strstr(++s, "\n}\n");
+        const char *text = arena_string(a, s, (size_t)(end - s));
+        int kernels = count_of(text, "_body(");
+        ck_assert_int_ge(kernels, 2);
+        ck_assert_int_eq(count_of(text, "    PHASE("), kernels);
+        ck_assert_int_eq(count_of(text, "GRID_BARRIER(barrier);\n    PHASE("),
+                         kernels - 1);
+        ck_assert_ptr_null(strstr(text, "RESTRICT"));
+        for (const char *call = text; (call = strstr(call, "\n        k"));) {
+            call += strlen("\n        ");
+            const char *body = arena_format(a, "\nBODY %.*s(\n",
+                                            (int)strcspn(call, "("), call);
+            ck_assert_msg(count_of(x.cu, body) == 1, "%s", body);
+        }
+        joins++;
+    }
+    ck_assert_int_gt(joins, 10);
+    arena_free(a);
+}
+END_TEST
+
 // In C source a quoted string may not be what it looks like.
 START_TEST(strings_are_quoted) {
     Arena *a = arena_new();
@@ -229,6 +257,7 @@ Suite *program_suite(void) {
     tcase_add_test(t, file_names_stay_in_comments);
     tcase_add_test(t, kernel_names_are_plain);
     tcase_add_test(t, stages_share_kernels);
+    tcase_add_test(t, joined_launches_wait_between_kernels);
     tcase_add_test(t, strings_are_quoted);
     suite_add_tcase(s, t);
     return s;
