@@ -865,7 +865,10 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "//   arena: %lld bytes on the host, %lld on CUDA\n",
              (long long)w->host->arena_bytes,
              (long long)w->device->arena_bytes);
-    text_add(t, "//   a step: %d launches\n//\n", train_step(w)->count);
+    text_add(t, "//   a step: %d launches, ", train_step(w)->count);
+    text_add(t, "%d fewer where CUDA joins them\n//\n",
+             joins_saving(&train_step(w)->launches->joins,
+                          &train_step(w)->launches->rides, 0));
     text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");

@@ -20,6 +20,13 @@ static void value_add(Text *t, const Graph *g, NodeId n) {
     origin_add(t, &g->node[n].from);
 }
 
+static bool may_join_before(const Joins *j, int k) {
+    for (int i = 0; i < j->count; i++)
+        if (k > j->join[i].first && k < j->join[i].first + j->join[i].count)
+            return true;
+    return false;
+}
+
 void fusion_print(Arena *a, Text *t, const Plan *plan, const char *name) {
     int count, num_edges;
     const Step *step = plan_step(plan, name);
@@ -36,12 +43,9 @@ void fusion_print(Arena *a, Text *t, const Plan *plan, const char *name) {
                 value_add(t, g, n);
                 text_add(t, "\n");
             }
-        for (int i = 0; i < launches->joins.count; i++)
-            if (k > launches->joins.join[i].first &&
-                k < launches->joins.join[i].first +
-                        launches->joins.join[i].count)
-                text_add(t, "  may be joined to %s\n",
-                         launches->kernel[k - 1].name);
+        if (may_join_before(&launches->joins, k))
+            text_add(t, "  may be joined to %s\n",
+                     launches->kernel[k - 1].name);
         for (int i = 0; i < num_edges; i++)
             if (edge[i].to == k) {
                 text_add(t, "  reads %%%u of %s\n", edge[i].node,
