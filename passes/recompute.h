@@ -11,6 +11,7 @@ typedef struct {
     int made;    // the launch that writes it
     int forward; // the last launch before the split that reads it, or -1
     bool kept;   // something after the split reads it, or it is an output
+    bool result; // it is an output
     bool again;  // it can be made a second time
     bool calls;  // ... which takes a library call
     int64_t bytes, cost; // cost of making it again: bytes moved, and flops in

@@ -88,6 +88,18 @@ static void find_values(Tape *t, Arena *a) {
     }
 }
 
+// A launch of the forward pass that only the backward pass reads is there for
+// that alone: made again, it would have been made in vain.
+static void keep_late(Tape *t, const Group *group) {
+    bool early = false;
+    for (int i = 0; i < group->num_outputs; i++) {
+        const Value *v = &t->value[t->place[group->output[i]]];
+        early |= v->forward >= 0 || v->result;
+    }
+    for (int i = 0; i < group->num_outputs; i++)
+        t->value[t->place[group->output[i]]].again &= early;
+}
+
 Tape tape_of(const Graph *g, Arena *a) {
     Tape t = {.g = g, .arena = a};
     t.group = graph_groups(g, a, &t.count);
@@ -101,10 +113,12 @@ Tape tape_of(const Graph *g, Arena *a) {
                      ? t.place[node_base(g, g->node[n].arg[0])]
                      : -1;
         if (at >= 0) {
-            t.value[at].kept = true;
+            t.value[at].kept = t.value[at].result = true;
             t.value[at].again = false;
         }
     }
+    for (int k = 0; k < t.split; k++)
+        keep_late(&t, &t.group[k]);
     return t;
 }
 

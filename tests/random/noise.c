@@ -6,8 +6,8 @@
 // number of 1 unit of its element type times its size, or for sums, which add
 // up one by one in f32, the root of their length times the size of what they
 // would be if nothing cancelled.  Of numbers many of which are equal roundings
-// go the same way, and it is the length.  What only selects or moves has no
-// error.
+// go the same way, and it is the length; equal numbers have equal errors.  What
+// only selects or moves has no error.
 #include "tests/random/noise.h"
 
 #include <math.h>
@@ -21,6 +21,9 @@ typedef struct {
     uint32_t seed;
     double **leaf; // of g
 } Noise;
+
+// Halves are no closer to one another than this.
+static const double LEAST_HALF = 0x1p-24;
 
 static double unit_of(const Graph *g, DType d) {
     DType stored = d == ACT ? g->act : d;
@@ -107,16 +110,22 @@ static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
     return graph_add(x->g, copy);
 }
 
-// An input of this type with numbers of -size .. size.
-static NodeId errors(Noise *x, Type t, double size) {
-    NodeId n = graph_leaf(x->g, OP_input,
-                          arena_format(x->a, "noise %u", x->g->count), t);
+// An input with errors of -size .. size for the numbers of node n.  Equal ones
+// are rounded alike.
+static NodeId errors(Noise *x, const Graph *old, NodeId n, double size) {
+    Type t = old->node[n].type;
+    NodeId input = graph_leaf(x->g, OP_input,
+                              arena_format(x->a, "noise %u", x->g->count), t);
     int64_t count = type_count(t);
-    x->leaf[n] = ARENA_ARRAY(x->a, (size_t)count + 1, double);
-    for (int64_t i = 0; i < count; i++)
-        x->leaf[n][i] =
-            size * (2 * random_uniform(x->seed, n, 0, (uint32_t)i) - 1);
-    return n;
+    x->leaf[input] = ARENA_ARRAY(x->a, (size_t)count + 1, double);
+    for (int64_t i = 0; i < count; i++) {
+        float number = (float)x->value[n][i];
+        uint32_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        x->leaf[input][i] =
+            size * (2 * random_uniform(x->seed, input, 0, bits) - 1);
+    }
+    return input;
 }
 
 // What an operand that is node n looks like to one of its users.
@@ -128,8 +137,12 @@ static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     double sum = sum_error(x, old, d);
     NodeId terms = without_signs(x, d, now[n]);
     NodeId error = graph_op2(x->g, OP_mul, terms,
-                             errors(x, d->type, size > sum ? size : sum));
-    return graph_op2(x->g, OP_add, now[n], error);
+                             errors(x, old, n, size > sum ? size : sum));
+    NodeId off = graph_op2(x->g, OP_add, now[n], error);
+    bool half =
+        d->type.dtype == F16 || (d->type.dtype == ACT && old->act == F16);
+    return half ? graph_op2(x->g, OP_add, off, errors(x, old, n, LEAST_HALF))
+                : off;
 }
 
 static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
@@ -147,7 +160,7 @@ double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                     double *const *value, uint32_t seed) {
     size_t room = 1;
     for (NodeId n = 0; n < g->count; n++)
-        room += 1 + 5 * (size_t)g->node[n].num_args;
+        room += 1 + 7 * (size_t)g->node[n].num_args;
     Noise x = {graph_new(a, g->name), a, value, seed,
                ARENA_ARRAY(a, room, double *)};
     NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
