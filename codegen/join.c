@@ -26,7 +26,8 @@ static const char *split(Arena *a, const Kernel *k) {
     text_bytes(&t, k->text, (size_t)(signature - k->text));
     text_add(&t, "BODY %s_body", k->name);
     text_bytes(&t, parameters, (size_t)(end - parameters));
-    text_add(&t, ",\n    const int block, const int blocks)\n{\n");
+    text_add(&t, "%s\n    const int block, const int blocks)\n{\n",
+             k->num_args > 0 ? "," : "");
     text_add(&t, "%s", body + strlen(own_block));
     text_bytes(&t, signature, (size_t)(body - signature));
     text_add(&t, "%s    %s_body(", own_block, k->name);
