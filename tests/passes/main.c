@@ -29,6 +29,7 @@ int main(void) {
     srunner_add_suite(r, cost_suite());
     srunner_add_suite(r, compile_suite());
     srunner_add_suite(r, pipeline_suite());
+    srunner_add_suite(r, rules_suite());
     srunner_run_all(r, CK_NORMAL);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

@@ -26,6 +26,7 @@ Suite *precision_suite(void);
 Suite *prune_suite(void);
 Suite *recompute_suite(void);
 Suite *ride_suite(void);
+Suite *rules_suite(void);
 Suite *join_suite(void);
 Suite *schedule_suite(void);
 Suite *simplify_suite(void);
