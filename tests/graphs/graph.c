@@ -53,7 +53,7 @@ static void grow(Garden *b, int steps) {
         family_guarded,   family_truth,      family_whole,
         family_narrowed,  family_normalized, family_exponents,
         family_composite, family_composite,  family_costs,
-        family_layer,     family_tail,
+        family_layer,     family_layer,      family_tail,
     };
     enum { FAMILIES = sizeof family / sizeof *family };
     for (int i = 0; i < steps; i++)

@@ -79,25 +79,32 @@ NodeId family_composite(Garden *b) {
     }
 }
 
-// A convolution whose statistics a library could take: 8 or 16 channels, their
-// batch_norm and what comes behind it.
+// A convolution whose statistics a library could take, of a multiple of 8
+// channels, with batch_norm and what comes behind it: half of the time what
+// went in is added, where it has as many.
 NodeId family_layer(Garden *b) {
     NodeId x = garden_any(b, F32, 4);
     if (x == NO_NODE || !b->source || garden_type(b, x).dim[3] == 0)
         return NO_NODE;
-    int64_t size = 1 + garden_draw(b, 3), edge = size / 2;
-    int64_t shape[] = {8 + 8 * garden_draw(b, 2), size, size,
-                       garden_type(b, x).dim[3]};
-    int64_t pad[] = {edge, edge, edge, edge}, one[] = {1, 1};
+    int64_t channels = garden_type(b, x).dim[3], one[] = {1, 1};
+    bool residual = channels % 8 == 0 && garden_draw(b, 2);
+    int64_t size = 1 + garden_draw(b, 3);
+    size |= residual; // so that its pixels stay as many
+    int64_t shape[] = {residual ? channels : 8 + 8 * garden_draw(b, 2), size,
+                       size, channels};
+    int64_t edge = size / 2, pad[] = {edge, edge, edge, edge};
     Attr attr[] = {attr_ints(ATTR_dilation, 2, one), attr_int(ATTR_groups, 1),
                    attr_ints(ATTR_pad, 4, pad), attr_ints(ATTR_stride, 2, one)};
     NodeId w = garden_leaf(b, OP_param, F32, 4, shape);
+    NodeId arg[] = {garden_draw(b, 2) ? garden_op1(b, OP_relu, x) : x, w};
     NodeId y = garden_plant(b, (Node){.op = OP_conv,
                                       .num_args = 2,
-                                      .arg = (NodeId[]){x, w},
+                                      .arg = arg,
                                       .num_attrs = 4,
                                       .attr = attr});
     y = y == NO_NODE ? y : batch_norm(b, y);
+    if (y != NO_NODE && residual)
+        y = garden_op2(b, OP_add, x, y);
     return y == NO_NODE || garden_draw(b, 4) == 0 ? y
                                                   : garden_op1(b, OP_relu, y);
 }

@@ -207,6 +207,14 @@ static bool has_no_schedule(const Drawn *d) {
     return is_without(d, "schedule");
 }
 
+static bool has_no_inplace(const Drawn *d) {
+    return is_without(d, "inplace");
+}
+
+static bool has_no_bits(const Drawn *d) {
+    return is_without(d, "bits");
+}
+
 static bool has_unfused(const Drawn *d) {
     return d->setup->plain;
 }
@@ -227,6 +235,10 @@ static bool has_phases(const Drawn *d) {
 // A variance that a library may leave as a sum of squares.
 static bool has_statistics(const Drawn *d) {
     return has_op(d->planned, OP_variance);
+}
+
+static bool has_packed(const Drawn *d) {
+    return has_op(d->planned, OP_pack);
 }
 
 // A kernel that is launched once more for the backward pass.
@@ -270,10 +282,13 @@ static const struct {
     {"without prune", has_no_prune},
     {"without statistics", has_no_statistics},
     {"without schedule", has_no_schedule},
+    {"without inplace", has_no_inplace},
+    {"without bits", has_no_bits},
     {"values made again", has_again},
     {"unfused kernels as well", has_unfused},
     {"a kernel in phases", has_phases},
     {"statistics that a library may take", has_statistics},
+    {"values packed to bits", has_packed},
 };
 
 enum { THINGS = sizeof thing / sizeof *thing };
@@ -289,7 +304,7 @@ static void count_seed(uint32_t seed, int *had) {
 }
 
 bool draws_print(uint32_t first, int count) {
-    enum { RARE = 50 }; // one in so many
+    enum { RARE = 100 }; // one in so many
     int had[THINGS] = {0};
     bool good = true;
     for (int i = 0; i < count; i++)

@@ -50,8 +50,22 @@ static double broadcast(const Margin *m, int i, int64_t at) {
     return arg(m, i)[place];
 }
 
+// Whether a variance is all but 0 beside the square of what it is of.
+static bool spreads_little(const Margin *m) {
+    const double *var = m->value[m->n - m->g->node];
+    double most = 0;
+    for (int64_t i = 0; i < type_count(type_at(m, 0)); i++)
+        most = fmax(most, fabs(arg(m, 0)[i]));
+    for (int64_t i = 0; i < type_count(m->n->type) && most > 0; i++)
+        if (var[i] <= m->unit * most * most)
+            return true;
+    return false;
+}
+
 // Whether of a sum or difference much less is left than went in.
 static bool cancels(const Margin *m) {
+    if (m->n->op == OP_var)
+        return spreads_little(m);
     if ((m->n->op != OP_add && m->n->op != OP_sub) ||
         !dtype_float(m->n->type.dtype))
         return false;
