@@ -50,6 +50,9 @@ static double broadcast(const Margin *m, int i, int64_t at) {
     return arg(m, i)[place];
 }
 
+// What is left of the digits of a double when all others have cancelled.
+static const double LEFT = 0x1p-40;
+
 // Whether a variance is all but 0 beside the square of what it is of.
 static bool spreads_little(const Margin *m) {
     const double *var = m->value[m->n - m->g->node];
@@ -57,7 +60,7 @@ static bool spreads_little(const Margin *m) {
     for (int64_t i = 0; i < type_count(type_at(m, 0)); i++)
         most = fmax(most, fabs(arg(m, 0)[i]));
     for (int64_t i = 0; i < type_count(m->n->type) && most > 0; i++)
-        if (var[i] <= m->unit * most * most)
+        if (var[i] <= LEFT * LEFT * most * most)
             return true;
     return false;
 }
@@ -71,7 +74,7 @@ static bool cancels(const Margin *m) {
         return false;
     for (int64_t i = 0; i < type_count(m->n->type); i++) {
         double size = fabs(broadcast(m, 0, i)) + fabs(broadcast(m, 1, i));
-        if (size > 0 && fabs(m->value[m->n - m->g->node][i]) <= m->unit * size)
+        if (size > 0 && fabs(m->value[m->n - m->g->node][i]) <= LEFT * size)
             return true;
     }
     return false;
