@@ -298,7 +298,7 @@ static double allowed_error(const Trial *t, const Result *r) {
     int64_t count = type_count(r->type);
     double factor = t->setup.storage != F32 || count < 1000 ? 3 : 2;
     if (!dtype_float(r->type.dtype))
-        return 0;
+        return factor * r->unfused;
     return factor * r->unfused +
            tenth(t->setup.storage) * size_of(r->right, count);
 }
