@@ -129,9 +129,10 @@ static char *key_make(const Kernel *k) {
 static bool has_rows(const char *text, const char *name, size_t length) {
     for (const char *s = text; (s = strstr(s, name)) != NULL; s++) {
         const char *after = s + length;
-        if (is_word(s[-1]) || strncmp(after, " + ", 3) != 0)
+        bool packed = strncmp(after, ", ", 2) == 0; // as load_bits has it
+        if (is_word(s[-1]) || (!packed && strncmp(after, " + ", 3) != 0))
             continue;
-        after += 3;
+        after += packed ? 2 : 3;
         after += strspn(after, "(");
         if (strncmp(after, "size_t)", 7) == 0)
             return true;
