@@ -21,6 +21,12 @@ typedef struct {
     const Launches *launches;
 } Twin;
 
+// How many kernels are written: those that are only launched alone, those that
+// may be joined, and joined ones.
+typedef struct {
+    int alone, split, joined;
+} Written;
+
 typedef struct {
     const Program *program;
     const Plan *host, *device;
@@ -29,12 +35,25 @@ typedef struct {
     Twin *step;
     int num_steps;
     RideTables rides;
+    Written written;
     bool joins; // there are some
 } Writer;
 
 // Whether a launch's kernel is a text of its own step.
 static bool is_written(const Kernel *k) {
     return k->text != NULL && k->first == k;
+}
+
+static void count_written(Writer *w) {
+    for (int i = 0; i < w->num_steps; i++) {
+        const Twin *s = &w->step[i];
+        for (int k = 0; k < s->count; k++)
+            if (is_written(&s->kernel[k]))
+                *(s->kernel[k].is_split ? &w->written.split
+                                        : &w->written.alone) += 1;
+        for (int k = 0; k < s->launches->joins.count; k++)
+            w->written.joined += s->launches->joined[k].text != NULL;
+    }
 }
 
 static void find_steps(Writer *w) {
@@ -51,6 +70,7 @@ static void find_steps(Writer *w) {
                             launches[i].count,
                             &launches[i]};
     }
+    count_written(w);
 }
 
 // ---- small pieces ----
@@ -153,6 +173,40 @@ static int count_statistics(const Writer *w) {
 
 // ---- NAME.cu ----
 
+// A device may compile the text in parts, side by side, and leave out those of
+// which it launches nothing: kernels that may be joined are apart from the
+// others, and each joined launch has a part of its own.
+enum { PART_KERNELS = 4 };
+
+static int parts_for(int kernels) {
+    return (kernels + PART_KERNELS - 1) / PART_KERNELS;
+}
+
+// The part of the next kernel that is written, after those that were counted.
+static int kernel_part(const Writer *w, Written *before, const Kernel *k) {
+    if (!k->is_split)
+        return before->alone++ / PART_KERNELS;
+    return parts_for(w->written.alone) + before->split++ / PART_KERNELS;
+}
+
+static int join_part(const Writer *w, Written *before) {
+    return parts_for(w->written.alone) + parts_for(w->written.split) +
+           before->joined++;
+}
+
+// Only the kernel itself is left out of other parts: what it calls and reads
+// may be for others too.
+static void write_in_part(Text *t, const char *text, int part) {
+    static const char *const entry[] = {"\nKERNEL(", "\nPHASED(",
+                                        "\n#ifdef SINTER_JOINED"};
+    const char *start = NULL;
+    for (int i = 0; i < 3 && start == NULL; i++)
+        start = strstr(text, entry[i]);
+    text_add(t, "\n");
+    text_bytes(t, text, (size_t)(start + 1 - text));
+    text_add(t, "#if IN_PART(%d)\n%s#endif\n", part, start + 1);
+}
+
 static void write_kernels(const Writer *w, Text *t) {
     const Program *p = w->program;
     text_add(t, "// Kernels of %s, from %s.\n//\n", p->name,
@@ -169,15 +223,18 @@ static void write_kernels(const Writer *w, Text *t) {
         text_add(t, "#define SINTER_STATISTICS %d // that a library may take\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
+    Written before = {0};
     for (int i = 0; i < w->num_steps; i++) {
         const Twin *s = &w->step[i];
         text_add(t, "\n// ---- %s ----\n", s->name);
         for (int k = 0; k < s->count; k++)
             if (is_written(&s->kernel[k]))
-                text_add(t, "\n%s", s->kernel[k].text);
+                write_in_part(t, s->kernel[k].text,
+                              kernel_part(w, &before, &s->kernel[k]));
         for (int k = 0; k < s->launches->joins.count; k++)
             if (s->launches->joined[k].text != NULL)
-                text_add(t, "\n%s", s->launches->joined[k].text);
+                write_in_part(t, s->launches->joined[k].text,
+                              join_part(w, &before));
     }
 }
 
@@ -312,6 +369,7 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
 
 static void write_entries(const Writer *w, Text *t) {
     int count, joins;
+    Written before = {0};
     const Kernel **kernel = written_kernels(w, &count);
     const Joined **joined = written_joins(w, &joins);
     text_add(t, "// ---- kernels, as the host calls them ----\n\n");
@@ -326,13 +384,13 @@ static void write_entries(const Writer *w, Text *t) {
     text_add(t, "    NUM_KERNELS\n};\n"
                 "\nstatic const RtKernel kernels[] = {\n");
     for (int k = 0; k < count; k++)
-        text_add(t, "    {\"%s\", %s_host, %d, %d, %d},\n", kernel[k]->name,
+        text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", kernel[k]->name,
                  kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
-                 kernel[k]->num_args);
+                 kernel[k]->num_args, kernel_part(w, &before, kernel[k]));
     for (int k = 0; k < joins; k++)
-        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d},\n",
+        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, %d},\n",
                  joined[k]->name, joined[k]->name, joined[k]->join.count,
-                 BLOCK_THREADS, joined[k]->num_args);
+                 BLOCK_THREADS, joined[k]->num_args, join_part(w, &before));
     text_add(t, "};\n\n");
     write_grids(w, t);
     text_add(t, "\n#define RUN(kernel, ...) \\\n"
@@ -842,7 +900,9 @@ static void write_trainer(const Writer *w, Text *t) {
     text_add(t, "    .plan = plans,\n");
     text_add(t, "    .num_plans = COUNT(plans),\n");
     text_add(t, "    .kernels = kernels_text,\n");
-    text_add(t, "    .kernels_end = kernels_text_end,\n};\n\n");
+    text_add(t, "    .kernels_end = kernels_text_end,\n");
+    text_add(t, "    .kernel_parts = %d,\n};\n\n",
+             join_part(w, &(Written){.joined = w->written.joined}));
     text_add(t, "int main(int argc, char **argv)\n{\n"
                 "    return rt_main(argc, argv, &sinter_trainer);\n}\n\n"
                 "#endif\n");

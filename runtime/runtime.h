@@ -467,7 +467,8 @@ bool rt_joining_add(RtJoining *j, int *kernel, int *grid, const size_t **arg);
 
 const RtState *rt_state_find(const RtPlan *plan, const char *name);
 size_t rt_state_bytes(const RtState *s);
-// Gives every state its starting value, and the run's states theirs.
+// Gives every state its starting value, and the run's states theirs.  The
+// device's memory is still what reserve left: zero.
 void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p);
 
 // Sums over samples since they were cleared, and the last learning rate.  What

@@ -56,7 +56,8 @@ static void set(const RtPlan *plan, RtDevice *d, const char *name,
 
 void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p) {
     for (int i = 0; i < plan->num_states; i++)
-        fill(&plan->state[i], d, plan->state[i].initial);
+        if (plan->state[i].initial != 0)
+            fill(&plan->state[i], d, plan->state[i].initial);
     set(plan, d, "run.seed", (double)p->seed);
     set(plan, d, "run.steps", (double)p->steps);
     set(plan, d, "run.epoch_steps", (double)p->epoch_steps);

@@ -28,6 +28,8 @@ typedef struct {
     RtPhase phase;              // that now is
     bool *joins;                // that are taken
     RtJoining joining;          // launches of the step on their way
+    bool *wanted;               // kernels that are launched
+    bool is_listing;            // which are, and none is yet
     const char *recent[RECENT]; // the last that were made, in a ring
     int64_t made;
     char name[16], description[192];
@@ -203,6 +205,9 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     }
     if (!rt_joining_add(&c->joining, &kernel, &grid, &arg))
         return;
+    c->wanted[kernel] = true;
+    if (c->is_listing)
+        return;
     const RtKernel *k = &c->plan->kernel[kernel];
     CUdeviceptr at[MOST_ARGUMENTS];
     void *argument[MOST_ARGUMENTS];
@@ -227,6 +232,8 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     Cuda *c = cuda_of(d);
     RtError e;
     rt_joining_pass(&c->joining);
+    if (c->is_listing)
+        return;
     note(c, c->plan->call[call].layer);
     if (rt_calls_on_host(&c->calls, call))
         c->replay[c->step].on_host = true;
@@ -288,9 +295,9 @@ static void close_cuda(RtDevice *d) {
             c->cu.stream_free(c->stream);
     }
     rt_gpu_close(&c->gpu);
-    rt_driver_close(&c->cu);
     free(c->replay);
     free(c->joins);
+    free(c->wanted);
     free(c);
 }
 
@@ -323,11 +330,25 @@ static bool choose_joins(Cuda *c, RtError *e) {
     return good || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
+// Goes through all steps to see which kernels they launch.
+static bool list_kernels(Cuda *c, RtError *e) {
+    c->wanted = calloc((size_t)c->plan->num_kernels + 1, sizeof *c->wanted);
+    if (c->wanted == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    c->is_listing = true;
+    for (c->step = 0; c->step < c->plan->num_steps; c->step++) {
+        rt_joining_begin(&c->joining, c->plan, c->joins, c->step);
+        c->plan->step[c->step].run(&c->device);
+    }
+    c->is_listing = false;
+    c->step = -1;
+    c->phase = RT_OTHER;
+    return true;
+}
+
 static bool open_all(Cuda *c, const RtTrainer *t, int ordinal, RtError *e) {
     return rt_driver_open(&c->cu, e) &&
            rt_gpu_open(&c->gpu, &c->cu, ordinal, e) &&
-           rt_kernels_open(&c->kernels, &c->gpu, t, c->plan, &rt_system_files,
-                           e) &&
            rt_driver_good(
                &c->cu, c->cu.stream_new(&c->stream, CU_STREAM_NON_BLOCKING, 0),
                e, "make a stream") &&
@@ -335,7 +356,9 @@ static bool open_all(Cuda *c, const RtTrainer *t, int ordinal, RtError *e) {
            open_replays(c, e) &&
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging,
                          e) &&
-           choose_joins(c, e);
+           choose_joins(c, e) && list_kernels(c, e) &&
+           rt_kernels_open(&c->kernels, &c->gpu, t, c->plan, c->wanted,
+                           &rt_system_files, e);
 }
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,

@@ -75,16 +75,9 @@ bool rt_driver_open(RtDriver *cu, RtError *e) {
     cu->library = rt_library_open(&library, cu, e);
     if (cu->library == NULL)
         return false;
-    if (rt_driver_good(cu, cu->init(0), e, "start NVIDIA's driver"))
-        return true;
-    rt_driver_close(cu);
-    return false;
+    return rt_driver_good(cu, cu->init(0), e, "start NVIDIA's driver");
 }
 
-void rt_driver_close(RtDriver *cu) {
-    rt_library_close(cu->library);
-    cu->library = NULL;
-}
 
 bool rt_driver_has_gpu(void) {
     RtDriver cu;
@@ -96,6 +89,5 @@ bool rt_driver_has_gpu(void) {
     CUresult result = cu.init(0);
     if (result == CUDA_SUCCESS)
         result = cu.device_count(&count);
-    rt_library_close(opened);
     return result == CUDA_SUCCESS ? count > 0 : result != CUDA_ERROR_NO_DEVICE;
 }

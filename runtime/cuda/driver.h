@@ -35,9 +35,9 @@ typedef struct {
 
 // ---- driver.c ----
 
-// Opens the library and starts it.
+// Opens the library and starts it.  It is never closed: what it has started
+// lives as long as the program.
 bool rt_driver_open(RtDriver *cu, RtError *e);
-void rt_driver_close(RtDriver *cu);
 // Whether there is a driver and a GPU, in whatever state.
 bool rt_driver_has_gpu(void);
 

@@ -12,13 +12,19 @@
 
 enum { MOST_WORKERS = 16, NUM_OPTIONS = 3, OPTION_BYTES = 48 };
 
+// What is made of a part; where none of its kernels is wanted, nothing.
+typedef struct {
+    bool wanted;
+    RtCode code;
+} Part;
+
 // What the workers share.  Each takes the next part until none is left.
 typedef struct {
     const RtNvrtc *nvrtc;
     const RtCache *cache;
     const char *text;
     const char *target; // the option that names the GPU
-    RtCode *code;       // one for each part
+    Part *part;
     int parts;
     pthread_mutex_t lock;
     int next;
@@ -43,11 +49,11 @@ static bool part_compile(const Work *w, int part, RtError *e) {
     };
     snprintf(which, sizeof which, "-DSINTER_PART=%d", part);
     RtCacheKey key = rt_cache_key(w->nvrtc, &s);
-    if (rt_cache_read(w->cache, key, &w->code[part]))
+    if (rt_cache_read(w->cache, key, &w->part[part].code))
         return true;
-    if (!rt_nvrtc_compile(w->nvrtc, &s, &w->code[part], e))
+    if (!rt_nvrtc_compile(w->nvrtc, &s, &w->part[part].code, e))
         return false;
-    rt_cache_write(w->cache, key, &w->code[part]);
+    rt_cache_write(w->cache, key, &w->part[part].code);
     return true;
 }
 
@@ -58,7 +64,7 @@ static void *parts_compile(void *argument) {
         RtError e;
         int part = w->next++;
         pthread_mutex_unlock(&w->lock);
-        bool good = part_compile(w, part, &e);
+        bool good = !w->part[part].wanted || part_compile(w, part, &e);
         pthread_mutex_lock(&w->lock);
         if (!good && !w->failed) {
             w->failed = true;
@@ -86,22 +92,20 @@ static bool work_do(Work *w) {
     return !w->failed;
 }
 
-static bool part_load(RtKernels *k, const RtCode *code, RtError *e) {
+static bool part_load(RtKernels *k, int part, const RtCode *code, RtError *e) {
     const RtDriver *cu = k->gpu->cu;
-    CUmodule *module = &k->module[k->num_modules];
-    if (!rt_driver_good(cu, cu->module_load(module, code->bytes, 0, NULL, NULL),
-                        e, "load the kernels on GPU %d", k->gpu->ordinal))
-        return false;
-    k->num_modules++;
-    return true;
+    return rt_driver_good(
+        cu, cu->module_load(&k->module[part], code->bytes, 0, NULL, NULL), e,
+        "load the kernels on GPU %d", k->gpu->ordinal);
 }
 
 static bool parts_make(RtKernels *k, Work *w) {
     bool good = work_do(w);
     for (int i = 0; good && i < w->parts; i++)
-        good = part_load(k, &w->code[i], w->error);
+        good =
+            !w->part[i].wanted || part_load(k, i, &w->part[i].code, w->error);
     for (int i = 0; i < w->parts; i++)
-        free(w->code[i].bytes);
+        free(w->part[i].code.bytes);
     return good;
 }
 
@@ -125,15 +129,15 @@ static bool entry_find(RtKernels *k, int kernel, RtError *e) {
                    g->name, is->name);
 }
 
-static bool entries_find(RtKernels *k, RtError *e) {
+static bool entries_find(RtKernels *k, const bool *wanted, RtError *e) {
     for (int i = 0; i < k->plan->num_kernels; i++)
-        if (!entry_find(k, i, e))
+        if (wanted[i] && !entry_find(k, i, e))
             return false;
     return true;
 }
 
-static bool all_make(RtKernels *k, const RtTrainer *t, const RtNvrtc *nvrtc,
-                     const RtCache *cache, RtError *e) {
+static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
+                     const RtNvrtc *nvrtc, const RtCache *cache, RtError *e) {
     char target[RT_NVRTC_OPTION];
     Work w = {
         .nvrtc = nvrtc,
@@ -145,25 +149,30 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const RtNvrtc *nvrtc,
     };
     if (!rt_nvrtc_target(nvrtc, k->gpu->major, k->gpu->minor, target, e))
         return false;
-    w.code = calloc((size_t)w.parts, sizeof *w.code);
+    w.part = calloc((size_t)w.parts, sizeof *w.part);
     k->module = calloc((size_t)w.parts, sizeof(CUmodule));
+    k->num_modules = k->module != NULL ? w.parts : 0;
     k->entry = calloc((size_t)k->plan->num_kernels + 1, sizeof *k->entry);
-    bool good = (w.code != NULL && k->module != NULL && k->entry != NULL) ||
+    bool good = (w.part != NULL && k->module != NULL && k->entry != NULL) ||
                 rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good && parts_make(k, &w) && entries_find(k, e);
-    free(w.code);
+    for (int i = 0; good && i < k->plan->num_kernels; i++)
+        if (wanted[i])
+            w.part[k->plan->kernel[i].part].wanted = true;
+    good = good && parts_make(k, &w) && entries_find(k, wanted, e);
+    free(w.part);
     return good;
 }
 
 bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
-                     const RtPlan *plan, const RtFiles *files, RtError *e) {
+                     const RtPlan *plan, const bool *wanted,
+                     const RtFiles *files, RtError *e) {
     RtNvrtc nvrtc;
     RtCache cache;
     *k = (RtKernels){.gpu = gpu, .plan = plan};
     if (!rt_nvrtc_open(&nvrtc, gpu->driver, e))
         return false;
     rt_cache_open(&cache, files);
-    bool good = all_make(k, t, &nvrtc, &cache, e);
+    bool good = all_make(k, t, wanted, &nvrtc, &cache, e);
     rt_cache_close(&cache);
     rt_nvrtc_close(&nvrtc);
     if (!good)
@@ -172,8 +181,9 @@ bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
 }
 
 void rt_kernels_close(RtKernels *k) {
-    while (k->num_modules > 0)
-        k->gpu->cu->module_unload(k->module[--k->num_modules]);
+    for (int i = 0; i < k->num_modules; i++)
+        if (k->module[i] != NULL)
+            k->gpu->cu->module_unload(k->module[i]);
     free(k->module);
     free(k->entry);
     *k = (RtKernels){0};
@@ -185,6 +195,8 @@ bool rt_kernels_set(const RtKernels *k, const char *variable, const void *value,
     for (int i = 0; i < k->num_modules; i++) {
         CUdeviceptr at = 0;
         size_t room = 0;
+        if (k->module[i] == NULL)
+            continue;
         CUresult found = cu->module_global(&at, &room, k->module[i], variable);
         if (found == CUDA_ERROR_NOT_FOUND)
             continue;

@@ -2,13 +2,15 @@
 // trainer carries.
 //
 // The text is compiled when the device opens, in parts side by side, for the
-// GPU that is there; parts that the cache has are not compiled.  All code is
-// on the GPU before the first launch.
+// GPU that is there; parts that the cache has are not compiled, nor are those
+// of which nothing is launched.  All code is on the GPU before the first
+// launch.
 #ifndef RUNTIME_CUDA_KERNELS_H
 #define RUNTIME_CUDA_KERNELS_H
 
 #include "runtime/cuda/driver.h"
 
+// Of a kernel that is launched.
 typedef struct {
     CUfunction function;
     int resident; // how many of its blocks the GPU has room for at a time
@@ -17,13 +19,15 @@ typedef struct {
 typedef struct {
     const RtGpu *gpu;
     const RtPlan *plan;
-    CUmodule *module;
+    CUmodule *module; // one for each part; NULL: nothing of it is launched
     int num_modules;
     RtEntry *entry; // one for each kernel of the plan
 } RtKernels;
 
+// wanted says of each of the plan's kernels whether it is ever launched.
 bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
-                     const RtPlan *plan, const RtFiles *files, RtError *e);
+                     const RtPlan *plan, const bool *wanted,
+                     const RtFiles *files, RtError *e);
 void rt_kernels_close(RtKernels *k);
 
 // Writes a variable of the text, in each part that has it.

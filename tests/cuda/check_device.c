@@ -154,6 +154,25 @@ START_TEST(a_compiler_that_fails_is_told_of) {
 }
 END_TEST
 
+static void run_add(RtDevice *d) {
+    LAUNCH(d, 0, 5, INPUT_AT, 0);
+}
+
+START_TEST(what_is_not_launched_is_not_compiled) {
+    const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_add}};
+    RtPlan plan = *counter.plan;
+    RtError e;
+    plan.step = steps;
+    setenv("SINTER_DOUBLE_FAIL", "nvrtcCompileProgram:2:7", 1);
+    RtDevice *d = rt_cuda_open(&counter, &plan, 0, &e);
+    ck_assert_msg(d != NULL, "%s", e.text);
+    d->reserve(d);
+    d->run(d, steps);
+    d->sync(d);
+    d->close(d);
+}
+END_TEST
+
 START_TEST(too_little_memory_is_known_before_it_is_taken) {
     setenv("SINTER_DOUBLE_MEMORY", "30000", 1);
     RtDevice *d = open_device(0);
@@ -211,6 +230,7 @@ Suite *device_suite(void) {
     tcase_add_checked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, a_compiler_that_fails_is_told_of, 0, 2);
+    tcase_add_test(c, what_is_not_launched_is_not_compiled);
     suite_add_tcase(s, c);
     return s;
 }

@@ -8,6 +8,7 @@
 
 Suite *cache_suite(void);
 Suite *device_suite(void);
+Suite *nvrtc_suite(void);
 
 // ---- counter.c ----
 

@@ -112,7 +112,7 @@ static char *key_make(const Kernel *k) {
             word++;
         if (word > 0)
             end = key_word(end, &words, k, s, word);
-        else if (s[0] == '/' && s[1] == '/')
+        else if (s[0] == '#' || (s[0] == '/' && s[1] == '/'))
             word = strcspn(s, "\n");
         else
             *end++ = s[word++];
@@ -182,7 +182,7 @@ static void parameters_read(Kernel *k) {
 // ---- kernels that join others ----
 
 size_t kernel_body(const Kernel *k) {
-    const char *s = strstr(k->text, "\nKERNEL(256) ");
+    const char *s = strstr(k->text, "\n#if IN_PART(");
     return s ? (size_t)(s + 1 - k->text) : strlen(k->text);
 }
 

@@ -1,0 +1,94 @@
+// NVRTC: what is asked of it for a GPU, and what it makes of kernels and the
+// prelude that a trainer carries.  With the real library on LD_LIBRARY_PATH the
+// same tests judge that.
+
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/prelude.h"
+#include "tests/cuda/suites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static RtNvrtc open_nvrtc(void) {
+    RtNvrtc n;
+    RtError e;
+    ck_assert_msg(rt_nvrtc_open(&n, 13000, &e), "%s", e.text);
+    return n;
+}
+
+static const struct {
+    int major, minor;
+    const char *option; // NULL: none
+} targets[] = {
+    {7, 0, NULL},
+    {7, 5, "--gpu-architecture=sm_75"},
+    {8, 6, "--gpu-architecture=sm_86"},
+    {9, 0, "--gpu-architecture=sm_90"},
+    {9, 9, "--gpu-architecture=sm_90"},
+    {13, 0, "--gpu-architecture=compute_"},
+};
+enum { NUM_TARGETS = sizeof targets / sizeof targets[0] };
+
+START_TEST(a_gpu_is_given_what_runs_on_it) {
+    char option[RT_NVRTC_OPTION];
+    RtError e;
+    RtNvrtc n = open_nvrtc();
+    const char *wanted = targets[_i].option;
+    bool found =
+        rt_nvrtc_target(&n, targets[_i].major, targets[_i].minor, option, &e);
+    ck_assert(found == (wanted != NULL));
+    if (found)
+        ck_assert_msg(strncmp(option, wanted, strlen(wanted)) == 0, "%s",
+                      option);
+    else
+        ck_assert_ptr_nonnull(strstr(e.text, "7.0"));
+    rt_nvrtc_close(&n);
+}
+END_TEST
+
+static bool compile(const char *text, const char *target, RtCode *code,
+                    RtError *e) {
+    const char *option[] = {target, "--std=c++17", "-DSINTER_PART=1"};
+    RtSource s = {.text = text,
+                  .num_headers = RT_PRELUDE_FILES,
+                  .header = rt_prelude_text,
+                  .include = rt_prelude_name,
+                  .num_options = 3,
+                  .option = option};
+    RtNvrtc n = open_nvrtc();
+    bool good = rt_nvrtc_compile(&n, &s, code, e);
+    rt_nvrtc_close(&n);
+    return good;
+}
+
+START_TEST(kernels_compile_with_what_a_trainer_carries) {
+    RtCode code;
+    RtError e;
+    bool good = compile(counter.kernels, "--gpu-architecture=sm_90", &code, &e);
+    ck_assert_msg(good, "%s", e.text);
+    ck_assert_uint_gt(code.length, 100);
+    free(code.bytes);
+}
+END_TEST
+
+START_TEST(a_text_that_is_wrong_is_told_of) {
+    RtCode code;
+    RtError e;
+    ck_assert(!compile("#include \"runtime/prelude/prelude.h\"\n"
+                       "DEVICE int f(void) { return nothing; }\n",
+                       "--gpu-architecture=sm_90", &code, &e));
+    ck_assert_int_eq(e.status, EXIT_FAULT);
+    ck_assert_msg(strstr(e.text, "nothing") != NULL, "%s", e.text);
+}
+END_TEST
+
+Suite *nvrtc_suite(void) {
+    Suite *s = suite_create("nvrtc");
+    TCase *c = tcase_create("nvrtc");
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, a_gpu_is_given_what_runs_on_it, 0, NUM_TARGETS);
+    tcase_add_test(c, kernels_compile_with_what_a_trainer_carries);
+    tcase_add_test(c, a_text_that_is_wrong_is_told_of);
+    suite_add_tcase(s, c);
+    return s;
+}

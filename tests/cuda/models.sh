@@ -1,0 +1,123 @@
+#!/bin/sh
+# Models train on the CUDA device, on the double of NVIDIA's libraries, as they
+# do on the host: their losses agree step by step.  They are narrow, with small
+# batches and images; groups and texts of kernels stay what they are.
+#
+#   models.sh DOUBLE     three of them, or with CUDA_ALL=1 all, or with
+#                        CUDA_MODEL=NAME one
+#
+# What the host stores in f32 a GPU may store in 16 bits, so that the losses of a
+# mixed recipe differ: by a few roundings at first, and more with each update,
+# which is why two of its steps are compared.  With CUDA_ALL each model is
+# compared in f32 as well; some only so: their first steps overflow f16 and are
+# skipped, or they normalise over two samples.
+set -u
+double=$1
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+export XDG_CACHE_HOME="$work/cache"
+
+steps=3      # one by one, recorded, and again
+few=2
+f32=1e-5     # sums in another order
+f16=4e-3     # eight roundings, each of a part in 2^11
+bf16=3e-2    # the same of a part in 2^8
+
+# losses FILE: that of each step.
+losses() {
+    sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' "$1"
+}
+
+# agree NAME TOLERANCE: the losses in host and cuda.
+agree() {
+    losses host >host.loss
+    losses cuda >cuda.loss
+    [ "$(wc -l <host.loss)" -eq $steps ] || fail "$1: no losses"
+    compared=$steps
+    [ "$2" = $f32 ] || compared=$few
+    paste host.loss cuda.loss | head -n $compared | awk -v most="$2" -v name="$1" '
+        function size(x) { return x < 0 ? -x : x }
+        !(size($1 - $2) <= most * size($1)) {
+            print name ": step " NR ": " $1 " on the host, " $2 " on CUDA"
+            bad = 1
+        }
+        END { exit bad || NR == 0 }' >&2 || fail "$1: losses differ"
+}
+
+run() {
+    "$@" --data=synthetic:64 --steps=$steps --log-every=1 --threads=1
+}
+
+# compare NAME TOLERANCE SETTING...: trains it on both.
+compare() {
+    name=$1 tolerance=$2
+    shift 2
+    for setting in "$@"; do
+        shift
+        set -- "$@" --set "$setting"
+    done
+    expect 0 "$SINTER" build "$models/$name.net" "$@" -o trainer
+    expect 0 run ./trainer --device=host --metrics=host --out=on_host
+    expect 0 env LD_LIBRARY_PATH="$double" ./trainer --data=synthetic:64 \
+        --steps=$steps --log-every=1 --device=cuda:0 --metrics=cuda \
+        --out=on_cuda
+    expect_says "on cuda:0"
+    agree "$name" "$tolerance"
+    echo "$name: $(tr '\n' ' ' <cuda.loss)"
+    rm -rf on_host on_cuda host cuda
+}
+
+# model NAME TOLERANCE SETTING...: compares it if it is asked for, and in f32.
+model() {
+    [ -n "${CUDA_MODEL:-}" ] && [ "$CUDA_MODEL" != "$1" ] && return
+    compare "$@"
+    [ -z "${CUDA_ALL:-}${CUDA_MODEL:-}" ] || [ "$2" = $f32 ] && return
+    name=$1
+    shift 2
+    compare "$name" $f32 "$@" precision=f32
+}
+
+small='data=synthetic(shape=[32, 32, 3])'
+larger='data=synthetic(shape=[64, 64, 3])'
+smaller='data=synthetic(shape=[16, 16, 3])'
+tokens='data=synthetic(vocabulary=65, shape=[8])'
+
+model mlp $f32 batch=3 width=40
+model lenet $f32 batch=2
+model resnet9 $f16 batch=2 width=8
+
+# The device that a trainer takes when it is not told, and one that it cannot.
+device() {
+    expect 0 env "$@" LD_LIBRARY_PATH="$double" ./trainer --data=synthetic:64 \
+        --steps=1 --out=any
+    rm -rf any
+}
+if [ -z "${CUDA_MODEL:-}" ]; then
+    device
+    expect_says "on cuda:0"
+    device SINTER_DOUBLE_BUSY=1
+    expect_says "warning: training on the host: .*nvidia-smi"
+    device SINTER_DOUBLE_DEVICES=0
+    expect_says "on host"
+    # What is said when a GPU fails in a step.
+    expect 4 env SINTER_DOUBLE_FAIL=run:100:700 LD_LIBRARY_PATH="$double" \
+        ./trainer --data=synthetic:64 --device=cuda:0 --out=any
+    expect_says "ILLEGAL_ADDRESS.*of step train"
+fi
+
+[ -z "${CUDA_ALL:-}${CUDA_MODEL:-}" ] && exit 0
+model airbench94 $f16 batch=2
+model airbench94_muon $bf16 batch=2 width=8
+model airbench96 $f16 batch=2 width=8
+model gpt_nano $bf16 batch=2 'layers=[1]' "$tokens"
+model hlb $f16 batch=2 width=8
+model mobilenetv2 $f32 batch=2 width=2 classes=10 input=data.train "$larger" \
+    precision=f32
+model preact_resnet18 $f16 batch=2 width=4
+model resnet18 $f32 batch=2 width=4 precision=f32
+model resnet50 $f32 batch=2 width=4 classes=10 input=data.train "$small" \
+    precision=f32
+model resnet9_tricks $f16 batch=16 width=8
+model unet_small $f16 batch=2 width=4 classes=10 input=data.train "$smaller"
+model vgg16_bn $f32 batch=2 width=4 precision=f32
+model vit_tiny $bf16 batch=2 'depth=[1]' width=24 input=data.train "$small"
+exit 0
