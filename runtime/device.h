@@ -24,6 +24,21 @@ struct RtDevice {
     // The bytes at `from` are free to change when write returns.
     void (*write)(RtDevice *d, size_t to, const void *from, size_t bytes);
     void (*read)(RtDevice *d, void *to, size_t from, size_t bytes);
+    // Memory that feed reads faster than any other, NULL if there is none left,
+    // and its return, which waits until nothing reads it.  No functions: all
+    // memory is alike.
+    void *(*lend)(RtDevice *d, size_t bytes);
+    void (*take_back)(RtDevice *d, void *lent);
+    // Gives the next run its inputs, from lent memory, and returns how many
+    // feeds there have been.  The bytes are to stay as they are until fed,
+    // which waits for it to be `least`, returns as many.
+    int64_t (*feed)(RtDevice *d, const RtPiece *piece, int count);
+    int64_t (*fed)(RtDevice *d, int64_t least);
+    // Takes note of floats as what was given before leaves them.  tell gives
+    // the numbers of the oldest note that it has not given yet; false: they
+    // are not there, and it was not to wait.
+    void (*ask)(RtDevice *d, const size_t *from, int count);
+    bool (*tell)(RtDevice *d, float *to, bool wait);
     // Runs a step: by its function, which calls what follows, or again what an
     // earlier run of it did.  A step does the same each time.
     void (*run)(RtDevice *d, const RtStep *step);
@@ -39,6 +54,9 @@ struct RtDevice {
     void (*times)(RtDevice *d, double seconds[RT_NUM_PHASES]);
     void (*close)(RtDevice *d);
 };
+
+// Notes that may be asked for and not told yet, and numbers in each.
+enum { RT_MOST_ASKED = 8, RT_MOST_NOTED = 8 };
 
 // Number of worker threads is threads, or one for each core if that is 0.
 RtDevice *host_open(const RtPlan *plan, int threads);

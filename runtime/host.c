@@ -22,6 +22,9 @@ typedef struct {
     void *mapping;
     size_t mapped;
     RtContractions *contractions;
+    int64_t feeds, asked, told;
+    float note[RT_MOST_ASKED][RT_MOST_NOTED];
+    int noted[RT_MOST_ASKED]; // numbers in each
     RtPhase phase;
     double since; // when the phase began
     double spent[RT_NUM_PHASES];
@@ -78,6 +81,33 @@ static void write_bytes(RtDevice *d, size_t to, const void *from,
 
 static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
     memcpy(to, host_of(d)->arena + from, bytes);
+}
+
+static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
+    for (int i = 0; i < count; i++)
+        write_bytes(d, piece[i].to, piece[i].from, piece[i].bytes);
+    return ++host_of(d)->feeds;
+}
+
+static int64_t fed(RtDevice *d, int64_t least) {
+    (void)least; // feed is over when it returns
+    return host_of(d)->feeds;
+}
+
+static void ask(RtDevice *d, const size_t *from, int count) {
+    Host *h = host_of(d);
+    int64_t slot = h->asked++ % RT_MOST_ASKED;
+    for (int i = 0; i < count; i++)
+        read_bytes(d, &h->note[slot][i], from[i], sizeof(float));
+    h->noted[slot] = count;
+}
+
+static bool tell(RtDevice *d, float *to, bool wait) {
+    Host *h = host_of(d);
+    (void)wait;
+    int64_t slot = h->told++ % RT_MOST_ASKED;
+    memcpy(to, h->note[slot], (size_t)h->noted[slot] * sizeof *to);
+    return true;
 }
 
 typedef struct {
@@ -177,6 +207,10 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
         .reserve = reserve,
         .write = write_bytes,
         .read = read_bytes,
+        .feed = feed,
+        .fed = fed,
+        .ask = ask,
+        .tell = tell,
         .run = run,
         .launch = launch,
         .contract = contract,

@@ -18,7 +18,7 @@
 enum { SLOTS = 4, MOST_PARTS = 16, MOST_THREADS = 64, ALIGN = 64 };
 
 typedef struct {
-    RtBatch batch;
+    RtBatch *batch;
     int done; // parts that are filled
 } Slot;
 
@@ -89,7 +89,7 @@ static bool next_part(RtLoader *l, int64_t *batch, int64_t *part) {
     *batch = l->batch;
     *part = l->part++;
     if (*part == 0)
-        l->slot[*batch % SLOTS].batch.valid = valid_of(&l->plan, *batch);
+        l->slot[*batch % SLOTS].batch->valid = valid_of(&l->plan, *batch);
     if (l->part == l->parts) {
         l->part = 0;
         l->batch++;
@@ -115,7 +115,7 @@ static void *work(void *arg) {
     while (next_part(l, &batch, &part)) {
         Slot *s = &l->slot[batch % SLOTS];
         pthread_mutex_unlock(&l->lock);
-        bool good = fill_part(l, &s->batch, batch, part, &e);
+        bool good = fill_part(l, s->batch, batch, part, &e);
         pthread_mutex_lock(&l->lock);
         finish_part(l, s, good, &e);
     }
@@ -136,7 +136,7 @@ const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e) {
     *waited += rt_seconds() - since;
     if (good)
         l->taken++;
-    return good ? &s->batch : NULL;
+    return good ? s->batch : NULL;
 }
 
 void rt_loader_release(RtLoader *l) {
@@ -144,6 +144,21 @@ void rt_loader_release(RtLoader *l) {
     l->slot[l->released++ % SLOTS].done = 0;
     pthread_cond_broadcast(&l->room);
     pthread_mutex_unlock(&l->lock);
+}
+
+static bool lends(const RtDevice *d) {
+    return d != NULL && d->lend != NULL;
+}
+
+static void *block_take(RtDevice *d, size_t bytes) {
+    return lends(d) ? d->lend(d, bytes) : aligned_alloc(ALIGN, bytes);
+}
+
+static void block_give(RtDevice *d, void *block) {
+    if (lends(d) && block != NULL)
+        d->take_back(d, block);
+    else
+        free(block);
 }
 
 void rt_loader_close(RtLoader *l) {
@@ -155,32 +170,45 @@ void rt_loader_close(RtLoader *l) {
     pthread_mutex_unlock(&l->lock);
     for (int i = 0; i < l->threads; i++)
         pthread_join(l->thread[i], NULL);
-    for (int i = 0; i < SLOTS; i++) {
-        free(l->slot[i].batch.image);
-        free(l->slot[i].batch.label);
-        free(l->slot[i].batch.index);
-    }
+    for (int i = 0; i < SLOTS; i++)
+        block_give(l->plan.device, l->slot[i].batch);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->room);
     pthread_cond_destroy(&l->ready);
     free(l);
 }
 
-// Room for `batch` samples; NULL where there is none.
-static void *reserve(size_t batch, size_t sample_bytes) {
-    size_t bytes;
-    if (__builtin_mul_overflow(batch, sample_bytes, &bytes) ||
-        __builtin_add_overflow(bytes, ALIGN, &bytes))
-        return NULL;
-    return aligned_alloc(ALIGN, bytes / ALIGN * ALIGN);
+// Adds room for `batch` samples to a block; false where it is too large.
+static bool room_add(size_t *bytes, size_t batch, size_t sample_bytes) {
+    size_t room;
+    if (__builtin_mul_overflow(batch, sample_bytes, &room) ||
+        __builtin_add_overflow(room, ALIGN - 1, &room))
+        return false;
+    return !__builtin_add_overflow(*bytes, room / ALIGN * ALIGN, bytes);
 }
 
-static bool reserve_slot(const RtLoader *l, RtBatch *b) {
-    size_t batch = (size_t)l->plan.batch;
-    b->image = reserve(batch, l->image_bytes);
-    b->label = reserve(batch, l->label_bytes);
-    b->index = calloc(batch, sizeof *b->index);
-    return b->image != NULL && b->label != NULL && b->index != NULL;
+// A batch and what it points at are one block.
+static bool reserve_slot(const RtLoader *l, Slot *s) {
+    size_t batch = (size_t)l->plan.batch, image = 0, label, index, end;
+    if (!room_add(&image, 1, sizeof *s->batch))
+        return false;
+    label = image;
+    if (!room_add(&label, batch, l->image_bytes))
+        return false;
+    index = label;
+    if (!room_add(&index, batch, l->label_bytes))
+        return false;
+    end = index;
+    if (!room_add(&end, batch, sizeof *s->batch->index))
+        return false;
+    char *block = block_take(l->plan.device, end);
+    if (block == NULL)
+        return false;
+    s->batch = (RtBatch *)(void *)block;
+    *s->batch = (RtBatch){.image = block + image,
+                          .label = block + label,
+                          .index = (int32_t *)(void *)(block + index)};
+    return true;
 }
 
 static bool start_threads(RtLoader *l, int threads) {
@@ -206,7 +234,7 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
     pthread_cond_init(&l->ready, NULL);
     bool good = true;
     for (int i = 0; i < SLOTS; i++)
-        good = reserve_slot(l, &l->slot[i].batch) && good;
+        good = good && reserve_slot(l, &l->slot[i]);
     if (!good)
         rt_fail(e, EXIT_MEMORY, "no memory for batches of %lld samples",
                 (long long)plan->batch);

@@ -56,6 +56,15 @@ typedef struct {
     size_t offset;
 } RtInput;
 
+enum { RT_MOST_INPUTS = 4 };
+
+// Bytes on their way into an input, which is at `to` in the arena.
+typedef struct {
+    size_t to;
+    const void *from;
+    size_t bytes;
+} RtPiece;
+
 // What one sample has in an input; the batch is left out.
 typedef struct {
     RtType type;
@@ -165,9 +174,9 @@ enum { RT_MOST_JOINED_ARGS = 64 };
 
 // Kernels of a step, one after the other, that may be one cooperative launch
 // over any number of blocks that are resident together.  Its arguments are
-// theirs in turn, and `barrier`.  A device takes a join or launches the kernels;
-// of joins that have a kernel in common it takes one, and none with a kernel
-// that rides on a call that it takes.
+// theirs in turn, and `barrier`.  A device takes a join or launches the
+// kernels; of joins that have a kernel in common it takes one, and none with a
+// kernel that rides on a call that it takes.
 typedef struct {
     int step;          // of the plan's steps
     int launch, count; // of the step, from 0, that need not be made
@@ -201,7 +210,7 @@ typedef struct {
     void (*run)(RtDevice *d);
     bool then_derive; // what is derived is to be made again
     const RtInput *input;
-    int num_inputs;
+    int num_inputs; // at most RT_MOST_INPUTS
 } RtStep;
 
 // What one device does: addresses, kernels, and the steps as lists of launches.

@@ -208,9 +208,11 @@ typedef struct {
     uint64_t seed;
     RtType image, label; // as which they are delivered
     int threads;
+    RtDevice *device; // whose memory batches lie in; NULL: in any
 } RtLoading;
 
-// A batch.  Samples from `valid` on repeat earlier ones of the same batch.
+// A batch, which with all it points at is in memory of the device.  Samples from
+// `valid` on repeat earlier ones of the same batch.
 typedef struct {
     void *image, *label;
     int32_t *index;
@@ -220,8 +222,8 @@ typedef struct {
 typedef struct RtLoader RtLoader;
 
 RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
-// The next batch, in order; it stays until it is released.  NULL: a worker
-// failed.  Adds the seconds it waited to *waited.
+// The next batch, in order; it stays until it is released, as the oldest of at
+// most RT_MOST_HELD.  NULL: a worker failed.  Adds the seconds it waited to *waited.
 const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e);
 void rt_loader_release(RtLoader *l);
 void rt_loader_close(RtLoader *l);
@@ -436,9 +438,35 @@ bool rt_time_averages(const RtTrainer *t, const RtProgress *p);
 const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage);
 // Runs it if there is one, and what must follow.
 void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage);
-// Gives it the samples that it works on.
-void rt_step_feed(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage,
-                  const RtBatch *b);
+size_t rt_input_bytes(const RtInput *in);
+
+// ---- feeder.c ----
+
+enum { RT_MOST_HELD = 2 };
+
+typedef struct {
+    const RtPlan *plan;
+    RtDevice *device;
+    RtLoader *loader;
+    // Batches that the device may still read, of which the oldest is number
+    // `next` that it was given, and how many feeds have been made with it.
+    int64_t number[RT_MOST_HELD], next;
+    int held;
+} RtFeeder;
+
+// A batch that was given to a device, and the seconds that went to that.
+typedef struct {
+    int32_t valid;
+    double waited, copying;
+} RtFed;
+
+// It owns the loader from now on.
+void rt_feeder_open(RtFeeder *f, const RtPlan *plan, RtDevice *d,
+                    RtLoader *loader);
+// Gives the step of that kind the next batch.
+bool rt_feeder_take(RtFeeder *f, RtStepKind kind, int stage, RtFed *fed,
+                    RtError *e);
+void rt_feeder_close(RtFeeder *f);
 
 // ---- join.c ----
 
@@ -479,6 +507,9 @@ typedef struct {
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m);
+// The same numbers some steps later, as RtDevice's ask and tell.
+void rt_metrics_ask(const RtPlan *plan, RtDevice *d);
+bool rt_metrics_tell(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m);
 
 // ---- progress.c ----
 

@@ -87,6 +87,30 @@ RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d) {
     return m;
 }
 
+void rt_metrics_ask(const RtPlan *plan, RtDevice *d) {
+    size_t from[NUM_METRICS];
+    int count = 0;
+    for (int i = 0; i < NUM_METRICS; i++) {
+        const RtState *s = rt_state_find(plan, metrics[i].name);
+        if (s != NULL)
+            from[count++] = s->offset;
+    }
+    d->ask(d, from, count);
+}
+
+bool rt_metrics_tell(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m) {
+    float value[NUM_METRICS];
+    int count = 0;
+    if (!d->tell(d, value, wait))
+        return false;
+    *m = (RtMetrics){0};
+    for (int i = 0; i < NUM_METRICS; i++)
+        if (rt_state_find(plan, metrics[i].name) != NULL)
+            memcpy((char *)m + metrics[i].field, &value[count++],
+                   sizeof(float));
+    return true;
+}
+
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m) {
     for (int i = 0; i < NUM_METRICS; i++) {
         const RtState *s = rt_state_find(plan, metrics[i].name);

@@ -23,7 +23,7 @@ typedef struct {
     RtReport *report;
     RtCheckpoint *checkpoint;
     RtShelf shelf;
-    RtLoader *train, *eval; // what fills their batches
+    RtFeeder train, eval; // what gives them batches
     int64_t epoch_batches;
     RtProgress at;
     RtBudget budget;
@@ -35,6 +35,10 @@ typedef struct {
     int64_t samples;
     double shown;     // when progress was last shown
     RtMetrics logged; // what rows of steps have told of the epoch
+    // Rows whose numbers have been asked for, in a ring, and how many have been
+    // told.
+    RtRow asked_row[RT_MOST_ASKED];
+    int64_t asked, told;
 } Session;
 
 // ---- what a run is ----
@@ -59,15 +63,23 @@ static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
         .image = t->image.type,
         .label = t->label.type,
         .threads = run->loaders,
+        .device = run->device,
     };
 }
 
-static RtLoader *open_eval(const Session *s, RtError *e) {
-    RtLoading plan = plan_loading(s->run, eval_split(s->run));
-    return rt_loader_open(&plan, e);
+static bool open_feeder(const Session *s, RtFeeder *f, const RtLoading *plan,
+                        RtError *e) {
+    RtLoader *loader = rt_loader_open(plan, e);
+    rt_feeder_open(f, s->plan, s->device, loader);
+    return loader != NULL;
 }
 
-static RtLoader *open_train(const Session *s, RtError *e) {
+static bool open_eval(Session *s, RtError *e) {
+    RtLoading plan = plan_loading(s->run, eval_split(s->run));
+    return open_feeder(s, &s->eval, &plan, e);
+}
+
+static bool open_train(Session *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     RtLoading plan = plan_loading(s->run, &s->run->data->train);
     plan.epoch_batches = s->epoch_batches;
@@ -75,20 +87,17 @@ static RtLoader *open_train(const Session *s, RtError *e) {
     plan.last = rt_first_batch(t, &s->at, s->epoch_batches, s->at.steps);
     plan.shuffle = true;
     plan.seed = (uint64_t)s->at.seed;
-    return rt_loader_open(&plan, e);
+    return open_feeder(s, &s->train, &plan, e);
 }
 
 // ---- before the first step ----
 
-static bool collect_batches(Session *s, RtLoader *loader, int64_t count,
+static bool collect_batches(Session *s, RtFeeder *feeder, int64_t count,
                             RtError *e) {
-    double waited = 0;
+    RtFed fed;
     for (int64_t i = 0; i < count; i++) {
-        const RtBatch *b = rt_loader_take(loader, &waited, e);
-        if (b == NULL)
+        if (!rt_feeder_take(feeder, RT_COLLECT, 0, &fed, e))
             return false;
-        rt_step_feed(s->plan, s->device, RT_COLLECT, 0, b);
-        rt_loader_release(loader);
         rt_step_run(s->plan, s->device, RT_COLLECT, 0);
     }
     return true;
@@ -103,9 +112,10 @@ static bool collect(Session *s, RtError *e) {
         first.count = s->run->trainer->collect_samples;
     RtLoading plan = plan_loading(s->run, &first);
     plan.last = plan.epoch_batches;
-    RtLoader *loader = rt_loader_open(&plan, e);
-    bool good = loader != NULL && collect_batches(s, loader, plan.last, e);
-    rt_loader_close(loader);
+    RtFeeder feeder;
+    bool good = open_feeder(s, &feeder, &plan, e) &&
+                collect_batches(s, &feeder, plan.last, e);
+    rt_feeder_close(&feeder);
     return good;
 }
 
@@ -134,21 +144,31 @@ static double mean_of(float sum, float count) {
     return isnan(mean) ? (double)NAN : mean;
 }
 
-static RtRow row_of(const Session *s, bool train, const RtMetrics *m) {
-    const RtTrainer *t = s->run->trainer;
+// A row of the steps so far, without its numbers.
+static RtRow row_begin(const Session *s, bool train) {
     return (RtRow){
         .train = train,
         .epoch = epoch_of(s, s->at.step),
         .epochs = epoch_of(s, s->at.steps),
         .step = s->at.step,
-        .loss = mean_of(m->loss, m->count),
-        .accuracy = rt_state_find(s->plan, "metric.correct") == NULL
-                        ? NAN
-                        : mean_of(m->correct, m->count),
-        .top5 = !train && t->top5 ? mean_of(m->top5, m->count) : NAN,
-        .perplexity = t->perplexity ? exp(mean_of(m->loss, m->count)) : NAN,
-        .lr = m->lr,
     };
+}
+
+static void row_fill(const Session *s, RtRow *row, const RtMetrics *m) {
+    const RtTrainer *t = s->run->trainer;
+    row->loss = mean_of(m->loss, m->count);
+    row->accuracy = rt_state_find(s->plan, "metric.correct") == NULL
+                        ? NAN
+                        : mean_of(m->correct, m->count);
+    row->top5 = !row->train && t->top5 ? mean_of(m->top5, m->count) : NAN;
+    row->perplexity = t->perplexity ? exp(mean_of(m->loss, m->count)) : NAN;
+    row->lr = m->lr;
+}
+
+static RtRow row_of(const Session *s, bool train, const RtMetrics *m) {
+    RtRow row = row_begin(s, train);
+    row_fill(s, &row, m);
+    return row;
 }
 
 static void begin_row(Session *s) {
@@ -157,51 +177,90 @@ static void begin_row(Session *s) {
     s->samples = 0;
 }
 
-static bool diverged(const Session *s, const RtRow *row, RtError *e) {
+static bool diverged(const RtRow *row, RtError *e) {
     if (isfinite(row->loss))
         return false;
     rt_fail(e, EXIT_DIVERGED,
             "the loss is %s: seen after step %lld, epoch %.2f",
             isnan(row->loss) ? "not a number" : "infinite",
-            (long long)s->at.step, row->epoch);
+            (long long)row->step, row->epoch);
     return true;
+}
+
+static void row_time(const Session *s, RtRow *row) {
+    row->samples = s->samples;
+    row->seconds = rt_seconds() - s->since - s->paused;
+    row->waited = s->waited;
 }
 
 // The row of the training so far; false if its loss is not finite.
 static bool measure(const Session *s, RtRow *row, RtError *e) {
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     *row = row_of(s, true, &m);
-    row->samples = s->samples;
-    row->seconds = rt_seconds() - s->since - s->paused;
-    row->waited = s->waited;
-    return m.count == 0 || !diverged(s, row, e);
+    row_time(s, row);
+    return m.count == 0 || !diverged(row, e);
 }
 
-static bool show_progress(Session *s, RtError *e) {
-    double now = rt_seconds();
-    RtRow row;
-    if (now - s->shown < SHOW_EVERY)
-        return true;
-    s->shown = now;
-    if (!measure(s, &row, e))
+// ---- rows that the device is not waited for ----
+
+static bool tell_progress(const Session *s, RtRow *row, const RtMetrics *m,
+                          RtError *e) {
+    row_fill(s, row, m);
+    if (m->count != 0 && diverged(row, e))
         return false;
-    rt_report_progress(s->report, &row);
+    rt_report_progress(s->report, row);
+    return true;
+}
+
+// Of the steps since the last row of its kind.
+static void tell_steps(Session *s, RtRow *row, const RtMetrics *m) {
+    RtMetrics since = *m;
+    since.loss -= s->logged.loss;
+    since.correct -= s->logged.correct;
+    since.count -= s->logged.count;
+    row_fill(s, row, &since);
+    rt_report_row(s->report, row);
+    s->logged = *m;
+}
+
+// Tells the rows that are out, in their order, until at most `most` are left or
+// the numbers of the next are not there; false if a loss is not finite.
+static bool tell_rows(Session *s, bool wait, int64_t most, RtError *e) {
+    RtMetrics m;
+    while (s->asked - s->told > most &&
+           rt_metrics_tell(s->plan, s->device, wait, &m)) {
+        RtRow *row = &s->asked_row[s->told++ % RT_MOST_ASKED];
+        if (row->part)
+            tell_steps(s, row, &m);
+        else if (!tell_progress(s, row, &m, e))
+            return false;
+    }
+    return true;
+}
+
+static bool ask_row(Session *s, bool part, RtError *e) {
+    if (!tell_rows(s, true, RT_MOST_ASKED - 1, e))
+        return false;
+    RtRow *row = &s->asked_row[s->asked++ % RT_MOST_ASKED];
+    *row = row_begin(s, true);
+    row->part = part;
+    row_time(s, row);
+    rt_metrics_ask(s->plan, s->device);
     return true;
 }
 
 // A row of the steps since the last one of its kind, where one is due.
-static void log_steps(Session *s) {
+static bool log_steps(Session *s, RtError *e) {
     int64_t every = s->run->options->log_every;
-    if (every == 0 || s->at.step % every != 0)
-        return;
-    RtMetrics m = rt_metrics_read(s->plan, s->device), since = m;
-    since.loss -= s->logged.loss;
-    since.correct -= s->logged.correct;
-    since.count -= s->logged.count;
-    RtRow row = row_of(s, true, &since);
-    row.part = true;
-    rt_report_row(s->report, &row);
-    s->logged = m;
+    return every == 0 || s->at.step % every != 0 || ask_row(s, true, e);
+}
+
+static bool show_progress(Session *s, RtError *e) {
+    double now = rt_seconds();
+    if (now - s->shown < SHOW_EVERY)
+        return true;
+    s->shown = now;
+    return ask_row(s, false, e);
 }
 
 static bool end_epoch(Session *s, RtError *e) {
@@ -227,11 +286,10 @@ static void spend(Session *s) {
 static bool run_batches(Session *s, double *waited, RtError *e) {
     int64_t count = eval_split(s->run)->count, batch = s->run->trainer->batch;
     for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += batch) {
-        const RtBatch *b = rt_loader_take(s->eval, waited, e);
-        if (b == NULL)
+        RtFed fed;
+        if (!rt_feeder_take(&s->eval, RT_EVAL, 0, &fed, e))
             return false;
-        rt_step_feed(s->plan, s->device, RT_EVAL, 0, b);
-        rt_loader_release(s->eval);
+        *waited += fed.waited;
         rt_step_run(s->plan, s->device, RT_EVAL, 0);
     }
     return true;
@@ -287,7 +345,7 @@ static bool evaluate(Session *s, RtError *e) {
     rt_report_row(s->report, &s->test);
     // After others training goes on, and sees for itself.
     bool last = s->at.step == s->at.steps || s->run->options->eval_only;
-    return !last || !diverged(s, &s->test, e);
+    return !last || !diverged(&s->test, e);
 }
 
 // ---- checkpoints ----
@@ -366,20 +424,16 @@ static bool load(Session *s, RtError *e) {
 // ---- the loop ----
 
 static bool take_batch(Session *s, RtStepKind kind, int stage, RtError *e) {
-    double waited = 0;
-    const RtBatch *b = rt_loader_take(s->train, &waited, e);
-    if (b == NULL)
+    RtFed fed;
+    if (!rt_feeder_take(&s->train, kind, stage, &fed, e))
         return false;
-    double since = rt_seconds();
-    rt_step_feed(s->plan, s->device, kind, stage, b);
-    s->budget.copies += rt_seconds() - since;
-    s->samples += b->valid;
-    s->budget.trained += b->valid;
-    rt_loader_release(s->train);
+    s->budget.copies += fed.copying;
+    s->samples += fed.valid;
+    s->budget.trained += fed.valid;
     rt_step_run(s->plan, s->device, kind, stage);
     s->device->phase(s->device, RT_OTHER);
-    s->waited += waited;
-    s->budget.waiting += waited;
+    s->waited += fed.waited;
+    s->budget.waiting += fed.waited;
     return true;
 }
 
@@ -402,13 +456,14 @@ static bool take_step(Session *s, RtError *e) {
 static bool after_step(Session *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     bool end = s->at.step == s->at.steps;
-    log_steps(s);
     bool epoch_end = end || s->at.step % s->at.epoch_steps == 0;
-    if (!(epoch_end ? end_epoch(s, e) : show_progress(s, e)))
+    bool saves = end || rt_time_due(t->checkpoint_every, &s->at);
+    bool evaluates = end || rt_time_due(t->eval_every, &s->at);
+    bool waits = epoch_end || saves || evaluates;
+    if (!log_steps(s, e) || (!epoch_end && !show_progress(s, e)) ||
+        !tell_rows(s, waits, 0, e) || (epoch_end && !end_epoch(s, e)))
         return false;
-    if ((end || rt_time_due(t->checkpoint_every, &s->at)) && !save(s, end, e))
-        return false;
-    return !(end || rt_time_due(t->eval_every, &s->at)) || evaluate(s, e);
+    return (!saves || save(s, end, e)) && (!evaluates || evaluate(s, e));
 }
 
 // The step at which --steps ends a run, or its last.
@@ -429,6 +484,8 @@ static bool train(Session *s, RtError *e) {
     while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops)
         if (!take_step(s, e) || !after_step(s, e))
             return false;
+    if (!tell_rows(s, true, 0, e))
+        return false;
     bool early = last < s->at.steps || rt_signals_caught() != 0;
     if ((early || s->test.stops) && !save(s, true, e))
         return false;
@@ -508,9 +565,7 @@ static bool prepare(Session *s, RtError *e) {
     if (loads)
         rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     s->device->sync(s->device);
-    if (!o->eval_only && (s->train = open_train(s, e)) == NULL)
-        return false;
-    if ((s->eval = open_eval(s, e)) == NULL)
+    if ((!o->eval_only && !open_train(s, e)) || !open_eval(s, e))
         return false;
     int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
     s->report = rt_report_open(o, from, e);
@@ -551,8 +606,8 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     *caught = rt_signals_caught();
     if (s.report != NULL && !rt_report_close(s.report) && good)
         good = rt_fail(e, EXIT_IO, "the results are not complete");
-    rt_loader_close(s.train);
-    rt_loader_close(s.eval);
+    rt_feeder_close(&s.train);
+    rt_feeder_close(&s.eval);
     rt_checkpoint_free(s.checkpoint);
     return good;
 }

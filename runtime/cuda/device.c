@@ -3,6 +3,8 @@
 
 #include "runtime/cuda/calls.h"
 #include "runtime/cuda/kernels.h"
+#include "runtime/cuda/lane.h"
+#include "runtime/cuda/notes.h"
 #include "runtime/cuda/replay.h"
 
 #include <stdio.h>
@@ -19,6 +21,8 @@ typedef struct {
     RtKernels kernels;
     RtCalls calls;
     RtStaging staging;
+    RtLane lane;
+    RtNotes notes;
     CUstream stream;
     CUdeviceptr arena;
     RtReplay *replay;           // one for each step
@@ -85,8 +89,9 @@ static size_t arena_bytes(const Cuda *c) {
 static size_t needed(RtDevice *d) {
     const Cuda *c = cuda_of(d);
     size_t bytes;
-    if (__builtin_add_overflow(arena_bytes(c), rt_calls_workspace(&c->calls),
-                               &bytes))
+    if (__builtin_add_overflow(arena_bytes(c), rt_lane_bytes(&c->lane),
+                               &bytes) ||
+        __builtin_add_overflow(bytes, rt_calls_workspace(&c->calls), &bytes))
         return SIZE_MAX;
     return bytes;
 }
@@ -123,7 +128,9 @@ static void reserve(RtDevice *d) {
     Cuda *c = cuda_of(d);
     RtError e;
     must(c, take_memory(c, &e), &e);
-    rt_calls_place(&c->calls, c->arena, c->arena + arena_bytes(c));
+    CUdeviceptr slots = c->arena + arena_bytes(c);
+    must(c, rt_lane_place(&c->lane, slots, &e), &e);
+    rt_calls_place(&c->calls, c->arena, slots + rt_lane_bytes(&c->lane));
     must(c, rt_calls_tell(&c->calls, &c->kernels, &e), &e);
 }
 
@@ -138,6 +145,62 @@ static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
     Cuda *c = cuda_of(d);
     RtError e;
     must(c, rt_staging_read(&c->staging, to, c->arena + from, bytes, &e), &e);
+}
+
+// ---- batches ----
+
+static void *lend(RtDevice *d, size_t bytes) {
+    const Cuda *c = cuda_of(d);
+    void *lent = NULL;
+    RtError e;
+    CUresult result = c->cu.pinned_take(&lent, bytes, 0);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return NULL;
+    must(c,
+         rt_driver_good(&c->cu, result, &e, "take %zu bytes of pinned memory",
+                        bytes),
+         &e);
+    return lent;
+}
+
+static void take_back(RtDevice *d, void *lent) {
+    const Cuda *c = cuda_of(d);
+    RtError e;
+    must(c, rt_lane_finish(&c->lane, &e), &e);
+    must(c,
+         rt_driver_good(&c->cu, c->cu.pinned_free(lent), &e,
+                        "give pinned memory back"),
+         &e);
+}
+
+static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    must(c, rt_lane_give(&c->lane, c->arena, piece, count, &e), &e);
+    return c->lane.given;
+}
+
+static int64_t fed(RtDevice *d, int64_t least) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    must(c, rt_lane_done(&c->lane, least, &e), &e);
+    return c->lane.done;
+}
+
+// ---- metrics ----
+
+static void ask(RtDevice *d, const size_t *from, int count) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    must(c, rt_notes_ask(&c->notes, c->arena, from, count, &e), &e);
+}
+
+static bool tell(RtDevice *d, float *to, bool wait) {
+    Cuda *c = cuda_of(d);
+    bool there;
+    RtError e;
+    must(c, rt_notes_tell(&c->notes, to, wait, &there, &e), &e);
+    return there;
 }
 
 // ---- steps ----
@@ -288,6 +351,8 @@ static void close_cuda(RtDevice *d) {
             rt_replay_close(&c->replay[i]);
         rt_calls_close(&c->calls);
         rt_staging_close(&c->staging);
+        rt_lane_close(&c->lane);
+        rt_notes_close(&c->notes);
         rt_kernels_close(&c->kernels);
         if (c->arena != 0)
             c->cu.memory_free(c->arena);
@@ -353,6 +418,8 @@ static bool open_all(Cuda *c, const RtTrainer *t, int ordinal, RtError *e) {
                &c->cu, c->cu.stream_new(&c->stream, CU_STREAM_NON_BLOCKING, 0),
                e, "make a stream") &&
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
+           rt_lane_open(&c->lane, &c->cu, c->stream, c->plan, e) &&
+           rt_notes_open(&c->notes, &c->cu, c->stream, e) &&
            open_replays(c, e) &&
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging,
                          e) &&
@@ -376,6 +443,12 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .reserve = reserve,
         .write = write_bytes,
         .read = read_bytes,
+        .lend = lend,
+        .take_back = take_back,
+        .feed = feed,
+        .fed = fed,
+        .ask = ask,
+        .tell = tell,
         .run = run,
         .launch = launch,
         .contract = contract,

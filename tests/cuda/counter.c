@@ -67,7 +67,11 @@ static const RtKernel kernels[] = {
     [SUM] = {.name = "sum", .phases = 2, .threads = 256, .args = 4, .part = 1},
 };
 
-static const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_train}};
+static const RtInput inputs[] = {
+    {.name = "valid", .type = RT_F32, .offset = INPUT_AT}};
+
+static const RtStep steps[] = {
+    {.kind = RT_TRAIN, .run = run_train, .input = inputs, .num_inputs = 1}};
 
 static const RtPlan plan = {
     .device = "cuda",

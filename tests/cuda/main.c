@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 int main(void) {
-    SRunner *runner = srunner_create(cache_suite());
+    SRunner *runner = srunner_create(feed_suite());
+    srunner_add_suite(runner, cache_suite());
     srunner_add_suite(runner, device_suite());
     srunner_add_suite(runner, nvrtc_suite());
     srunner_run_all(runner, CK_ENV);

@@ -6,6 +6,7 @@
 
 #include <check.h>
 
+Suite *feed_suite(void);
 Suite *cache_suite(void);
 Suite *device_suite(void);
 Suite *nvrtc_suite(void);

@@ -182,6 +182,8 @@ static void (*true_write)(RtDevice *d, size_t to, const void *from,
 static long writes, reads;
 static void (*true_read)(RtDevice *d, void *to, size_t from, size_t bytes);
 
+static int64_t (*true_feed)(RtDevice *d, const RtPiece *piece, int count);
+
 static void counting_write(RtDevice *d, size_t to, const void *from,
                            size_t bytes) {
     writes++;
@@ -191,6 +193,11 @@ static void counting_write(RtDevice *d, size_t to, const void *from,
 static void counting_read(RtDevice *d, void *to, size_t from, size_t bytes) {
     reads++;
     true_read(d, to, from, bytes);
+}
+
+static int64_t counting_feed(RtDevice *d, const RtPiece *piece, int count) {
+    writes += count;
+    return true_feed(d, piece, count);
 }
 
 static void no_reserve(RtDevice *d) {
@@ -204,6 +211,8 @@ static void watch(RtDevice *d) {
         true_read = d->read;
         d->write = counting_write;
         d->read = counting_read;
+        true_feed = d->feed;
+        d->feed = counting_feed;
         d->reserve = no_reserve;
     }
     char seen[16];
@@ -223,7 +232,7 @@ static void watched_second(RtDevice *d) {
     update(d, 'y');
 }
 
-// Between two steps the batch is written, three inputs, and nothing else, also
+// Between two steps the batch is given, three inputs, and nothing else, also
 // where a stage begins; nothing is reserved, which is where kernels are
 // compiled, after the first step.
 START_TEST(a_switch_copies_and_compiles_nothing) {

@@ -1,0 +1,70 @@
+// Feeder: batches on their way from a loader to a device.
+//
+// A device may read a batch after feed has returned, so that its slot goes back
+// to the loader later: when the device has done with it, or, so that the loader
+// is never without room, when MOST_HELD others are out.  That is the only wait
+// for the device in the loop of a run.
+
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+void rt_feeder_open(RtFeeder *f, const RtPlan *plan, RtDevice *d,
+                    RtLoader *loader) {
+    *f = (RtFeeder){.plan = plan, .device = d, .loader = loader};
+}
+
+void rt_feeder_close(RtFeeder *f) {
+    rt_loader_close(f->loader);
+    *f = (RtFeeder){0};
+}
+
+// What a batch has for an input; the names are those of ir/program.h.
+static const void *batch_part(const RtBatch *b, const char *name) {
+    if (strcmp(name, "image") == 0)
+        return b->image;
+    if (strcmp(name, "label") == 0)
+        return b->label;
+    return strcmp(name, "index") == 0 ? b->index : &b->valid;
+}
+
+static int64_t feed(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
+    RtPiece piece[RT_MOST_INPUTS];
+    int count = 0;
+    for (int i = 0; step != NULL && i < step->num_inputs; i++) {
+        const RtInput *in = &step->input[i];
+        piece[count++] =
+            (RtPiece){in->offset, batch_part(b, in->name), rt_input_bytes(in)};
+    }
+    return f->device->feed(f->device, piece, count);
+}
+
+// Gives back what the device has done with, and waits until at most `most` are
+// still out.
+static void release(RtFeeder *f, int most) {
+    while (f->held > 0) {
+        int64_t oldest = f->number[f->next % RT_MOST_HELD];
+        int64_t least = f->held > most ? oldest : 0;
+        if (f->device->fed(f->device, least) < oldest)
+            return;
+        rt_loader_release(f->loader);
+        f->next++;
+        f->held--;
+    }
+}
+
+bool rt_feeder_take(RtFeeder *f, RtStepKind kind, int stage, RtFed *fed,
+                    RtError *e) {
+    const RtStep *step = rt_step_find(f->plan, kind, stage);
+    *fed = (RtFed){0};
+    release(f, RT_MOST_HELD - 1);
+    const RtBatch *b = rt_loader_take(f->loader, &fed->waited, e);
+    if (b == NULL)
+        return false;
+    double since = rt_seconds();
+    fed->valid = b->valid;
+    f->number[(f->next + f->held++) % RT_MOST_HELD] = feed(f, step, b);
+    fed->copying = rt_seconds() - since;
+    release(f, RT_MOST_HELD);
+    return true;
+}

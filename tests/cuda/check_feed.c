@@ -1,0 +1,80 @@
+// Batches into a step on the double of the driver: they arrive whole and in
+// turn however late its streams run, and lent memory is written again as soon
+// as it may be.
+#define _XOPEN_SOURCE 700
+
+#include "tests/cuda/suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RUNS = 40, MOST_ROOMS = 2 };
+
+static RtDevice *open_device(int seed) {
+    char text[8];
+    RtError e;
+    snprintf(text, sizeof text, "%d", seed);
+    setenv("SINTER_DOUBLE_SEED", text, 1);
+    RtDevice *d = rt_cuda_open(&counter, counter.plan, 0, &e);
+    ck_assert_msg(d != NULL, "%s", e.text);
+    d->reserve(d);
+    return d;
+}
+
+static void feed_all(RtDevice *d, float *room[], int rooms) {
+    for (int i = 0; i < RUNS; i++) {
+        float *input = room[i % rooms];
+        ck_assert_int_ge(d->fed(d, i + 1 - rooms), i + 1 - rooms);
+        *input = (float)(i + 1);
+        RtPiece piece = {INPUT_AT, input, sizeof *input};
+        ck_assert_int_eq(d->feed(d, &piece, 1), i + 1);
+        d->run(d, counter.plan->step);
+    }
+}
+
+START_TEST(each_step_has_its_own_batch) {
+    int rooms = 1 + _i % MOST_ROOMS;
+    float *room[MOST_ROOMS], value[COUNTERS];
+    RtDevice *d = open_device(_i / MOST_ROOMS);
+    for (int i = 0; i < rooms; i++)
+        ck_assert_ptr_nonnull(room[i] = d->lend(d, sizeof **room));
+    feed_all(d, room, rooms);
+    d->read(d, value, 0, sizeof value);
+    for (int i = 0; i < COUNTERS; i++)
+        ck_assert_float_eq(value[i], RUNS * (RUNS + 1) / 2);
+    ck_assert_int_eq(d->fed(d, 0), RUNS);
+    for (int i = 0; i < rooms; i++)
+        d->take_back(d, room[i]);
+    d->close(d);
+}
+END_TEST
+
+START_TEST(pinned_memory_may_run_out) {
+    setenv("SINTER_DOUBLE_FAIL", "cuMemHostAlloc:8:2", 1); // 6 are its own
+    RtDevice *d = open_device(2);
+    ck_assert_ptr_nonnull(d->lend(d, 64));
+    ck_assert_ptr_null(d->lend(d, 64));
+    d->close(d);
+}
+END_TEST
+
+START_TEST(a_copy_that_fails_ends_it) {
+    float *room;
+    setenv("SINTER_DOUBLE_FAIL", "cuMemcpyHtoDAsync_v2:20:700", 1);
+    RtDevice *d = open_device(2);
+    ck_assert_ptr_nonnull(room = d->lend(d, sizeof *room));
+    feed_all(d, &room, 1);
+}
+END_TEST
+
+Suite *feed_suite(void) {
+    Suite *s = suite_create("feed");
+    TCase *c = tcase_create("feed");
+    tcase_add_unchecked_fixture(c, cache_begin, cache_end);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, each_step_has_its_own_batch, 0, 6 * MOST_ROOMS);
+    tcase_add_test(c, pinned_memory_may_run_out);
+    tcase_add_exit_test(c, a_copy_that_fails_ends_it, EXIT_DEVICE);
+    suite_add_tcase(s, c);
+    return s;
+}
