@@ -140,5 +140,16 @@ done
 train SINTER_DOUBLE_MEMORY=$((needed + 4096))
 judge memory:enough
 [ "$status" = 0 ] || broken "$needed bytes are not enough: $(cat err)"
+# So is a library that is not there; NVIDIA's own cannot stand in for it.
+for missing in libcuda.so.1 libnvrtc.so.13 libcudnn.so.9 libcublasLt.so.13; do
+    rm -rf few
+    cp -R "$SINTER_DOUBLE" few
+    echo "no library" >"few/$missing.text"
+    mv "few/$missing.text" "few/$missing"
+    train LD_LIBRARY_PATH="$work/few"
+    judge "no $missing"
+    [ "$status" = "$DEVICE" ] || broken "no $missing: status $status"
+    grep -q "${missing%%.*}" err || broken "no $missing: $(cat err)"
+done
 echo "$runs runs, $wrong of them wrong"
 [ "$wrong" = 0 ]
