@@ -90,12 +90,24 @@ static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
     return true;
 }
 
+// Whether a parameter or a state of n's shape goes into it: then it updates
+// one.
+static bool follows_state(const Fuse *f, NodeId n, const Tree *t) {
+    for (int i = 0; i < t->num_inputs; i++) {
+        const Node *d = at(f, t->input[i]);
+        if ((d->op == OP_param || d->op == OP_state) &&
+            type_same_shape(d->type, at(f, n)->type))
+            return true;
+    }
+    return false;
+}
+
 bool can_narrow(const Fuse *f, NodeId n) {
     Tree tree;
     if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
         at(f, n)->type.dtype != F32 || at(f, n)->from.full ||
         f->row[n] != NO_NODE || f->called[n] || !(facts(f, n) & POINTWISE) ||
-        !find_tree(f, n, &tree))
+        !find_tree(f, n, &tree) || follows_state(f, n, &tree))
         return false;
     for (int i = 0; i < tree.num_inputs; i++)
         if (at(f, tree.input[i])->type.dtype == ACT || f->narrow[tree.input[i]])
