@@ -15,6 +15,19 @@ static void add_names(Text *t, const Kernel *k) {
         text_add(t, "%s, ", k->parameter[i]);
 }
 
+// Appends parameters without RESTRICT.  A joined launch writes what later
+// kernels of it read, and a compiler that were told otherwise would let them
+// read it past the cache that is kept up to date.
+static void add_plain(Text *t, const char *parameters, const char *end) {
+    static const char word[] = "RESTRICT ";
+    for (const char *s = parameters; s < end;) {
+        const char *found = strstr(s, word);
+        const char *stop = found != NULL && found < end ? found : end;
+        text_bytes(t, s, (size_t)(stop - s));
+        s = stop == end ? end : stop + strlen(word);
+    }
+}
+
 // The text of a kernel as a function, and a kernel that calls it.
 static const char *split(Arena *a, const Kernel *k) {
     Text t = text_new(a);
@@ -25,7 +38,7 @@ static const char *split(Arena *a, const Kernel *k) {
     const char *end = body - strlen(")\n{\n");
     text_bytes(&t, k->text, (size_t)(signature - k->text));
     text_add(&t, "BODY %s_body", k->name);
-    text_bytes(&t, parameters, (size_t)(end - parameters));
+    add_plain(&t, parameters, end);
     text_add(&t, "%s\n    const int block, const int blocks)\n{\n",
              k->num_args > 0 ? "," : "");
     text_add(&t, "%s", body + strlen(own_block));
@@ -69,8 +82,6 @@ static void add_phase(Text *t, const Kernel *k, int phase) {
     text_add(t, "block, %s);\n", blocks);
 }
 
-// Kernels of a joined launch write what later ones read, so that no pointer is
-// RESTRICT.
 static const char *joined_text(Arena *a, const char *name, const Kernel *kernel,
                                int count) {
     Text t = text_new(a);

@@ -229,6 +229,10 @@ START_TEST(joined_launches_wait_between_kernels) {
             const char *body = arena_format(a, "\nBODY %.*s(\n",
                                             (int)strcspn(call, "("), call);
             ck_assert_msg(count_of(x.cu, body) == 1, "%s", body);
+            const char *list = strstr(x.cu, body);
+            const char *restricts = strstr(list, "RESTRICT");
+            ck_assert_msg(!restricts || restricts > strstr(list, "\n{\n"), "%s",
+                          body);
         }
         joins++;
     }

@@ -15,22 +15,19 @@ for model in "$SINTER_SOURCE"/models/*.net; do
 done
 "$nvrtc" "$SINTER_INCLUDE" sm_90 \
     --golden="$SINTER_SOURCE/tests/golden/nvrtc" "$work"/*.cu
-joined() {
-    "$nvrtc" "$SINTER_INCLUDE" sm_90 --joined \
-        --golden="$SINTER_SOURCE/tests/golden/nvrtc" "$@"
-}
+"$nvrtc" "$SINTER_INCLUDE" sm_90 --joined \
+    --golden="$SINTER_SOURCE/tests/golden/nvrtc" \
+    "$work/resnet9.cu" "$work/gpt_nano.cu"
 if [ -n "${NVRTC_ALL:-}" ]; then
     set -- "$work"/*.cu
-    joined "$@"
 else
     set -- "$work/resnet9.cu" "$work/lenet.cu"
-    joined "$work/resnet9.cu" "$work/gpt_nano.cu"
 fi
 for arch in sm_80 sm_100 sm_120; do
     "$nvrtc" "$SINTER_INCLUDE" "$arch" "$@"
 done
 if [ -n "${NVRTC_ALL:-}" ]; then
-    for arch in sm_80 sm_100 sm_120; do
+    for arch in sm_80 sm_90 sm_100 sm_120; do
         "$nvrtc" "$SINTER_INCLUDE" "$arch" --joined "$@"
     done
 fi
