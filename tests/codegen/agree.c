@@ -28,6 +28,7 @@ typedef struct {
     Program *program;
     Plan *plan;
     RtDevice *device;
+    void *library;
     const RtPlan *rt;
     char folder[64];
     Text report;
@@ -48,21 +49,25 @@ static bool load(Run *r) {
 
 // The emitted program as a library.
 static bool build(Run *r) {
-    PassOptions o = pass_options(&r->program->recipe, "host");
+    How how = r->test->how;
+    PassOptions o =
+        pass_options(&r->program->recipe, how == ON_GPU ? "cuda" : "host");
     o.storage = r->test->storage;
     o.level = r->test->level;
     o.reuse = r->test->reuse;
     o.deep_verify = true;
     r->plan = program_plan(r->program, &o);
     library_write(r->a, r->folder, "model", r->program, r->plan);
-    const char *flags = r->test->simt == WATCHED ? LIBRARY_RACES
-                        : r->test->simt          ? "-O1 -DSINTER_SIMT"
-                                                 : "-O2";
+    const char *flags = how == FAST       ? "-O2"
+                        : how == FAITHFUL ? "-O1 -DSINTER_SIMT"
+                        : how == WATCHED  ? LIBRARY_RACES
+                                          : "-O0";
     const char *name[] = {"model"};
     const char *why = library_compile(r->a, r->folder, 1, name, flags);
     if (why == NULL) {
-        void *library = library_open(r->a, r->folder, &why);
-        r->rt = library ? library_plan(r->a, library, "model") : NULL;
+        r->library = library_open(r->a, r->folder, &why);
+        if (r->library != NULL)
+            r->rt = library_plan(r->a, r->library, "model");
     }
     if (r->rt == NULL)
         text_add(&r->report, "%s\n", why);
@@ -118,7 +123,8 @@ static double size_of_terms(const Graph *g, NodeId n, double *const *value) {
         return 0;
     for (int64_t i = 0; i < type_count(g->node[d->arg[0]].type); i++)
         total += fabs(value[d->arg[0]][i]);
-    return total / sqrt((double)type_count(d->type));
+    // Sums of what overflows are compared as such.
+    return isfinite(total) ? total / sqrt((double)type_count(d->type)) : 0;
 }
 
 // Whether both are the same infinity or no number once they are stored: a
@@ -241,21 +247,21 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
 
 // In faithful mode launches that may be joined are.
 static void take_step(Run *r, int which) {
-    void (*step)(RtDevice * d) = r->rt->step[which].run;
-    if (r->test->simt) {
+    const RtStep *step = &r->rt->step[which];
+    if (r->test->how == FAITHFUL || r->test->how == WATCHED) {
         JoinedDevice d = joined_device(r->device, r->rt);
         joined_begin(&d, which);
-        step(&d.device);
+        step->run(&d.device);
         joined_close(&d);
     } else {
-        step(r->device);
+        r->device->run(r->device, step);
     }
 }
 
 // Runs one step and compares what each kernel left with what its inputs make
 // of it, or with reuse of memory what the whole step left in the states.
 static void run_step(Run *r, const Graph *g, int which) {
-    if (r->test->simt == WATCHED) {
+    if (r->test->how == WATCHED) {
         take_step(r, which);
         return;
     }
@@ -330,8 +336,20 @@ static void compare_joined(Run *r) {
 
 // ---- a case ----
 
+static void open_gpu(Run *r) {
+    const char *why;
+    r->device = library_gpu(r->a, r->library, "model", &r->rt, &why);
+    if (r->device == NULL)
+        text_add(&r->report, "%s\n", why);
+}
+
 static void compare_values(Run *r) {
-    r->device = host_open(r->rt, r->test->simt ? 1 : 2);
+    if (r->test->how == ON_GPU)
+        open_gpu(r);
+    else
+        r->device = host_open(r->rt, r->test->how == FAST ? 2 : 1);
+    if (r->device == NULL)
+        return;
     r->device->reserve(r->device);
     run_steps(r);
     r->device->close(r->device);

@@ -5,7 +5,13 @@
 #include "frontend/frontend.h"
 #include "passes/passes.h"
 
-enum { WATCHED = 2 };
+// How kernels run.
+typedef enum {
+    FAST,     // blocks are loops on the host
+    FAITHFUL, // every CUDA thread exists
+    WATCHED,  // and the race checker sees each access; values are not compared
+    ON_GPU    // GPU 0, where library calls do nothing else on the way
+} How;
 
 typedef struct {
     // A model, or a graph with name.ir, below the source folder; NULL: a random
@@ -13,15 +19,14 @@ typedef struct {
     const char *model;
     const Setting *setting;
     int num_settings;
-    DType storage; // what activations are on the host here
+    DType storage; // what activations are here
     int level;     // 0: a kernel for each operation
-    int simt;   // 1: every CUDA thread exists; WATCHED: the race checker sees
-                // each access too, and values are not compared
-    bool reuse; // the real memory plan; only what is left at the end counts
+    How how;
+    bool reuse;    // the real memory plan; only what is left at the end counts
     uint32_t seed; // of the random graph
 } Case;
 
-// Runs init, derive, train and eval once on the host device and compares
+// Runs init, derive, train and eval once on the host or a GPU and compares
 // every stored tensor with graph_eval.  NULL, or what differs.
 const char *agree(Arena *a, const Case *c);
 

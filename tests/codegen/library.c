@@ -5,6 +5,7 @@
 #include "tests/codegen/library.h"
 
 #include "codegen/codegen.h"
+#include "runtime/runtime.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -120,6 +121,21 @@ const RtPlan *library_plan(Arena *a, void *library, const char *name) {
     const RtTrainer *trainer =
         dlsym(library, arena_format(a, "%s_trainer", name));
     return trainer ? &trainer->plan[0] : NULL;
+}
+
+RtDevice *library_gpu(Arena *a, void *library, const char *name,
+                      const RtPlan **plan, const char **why) {
+    const RtTrainer *trainer =
+        dlsym(library, arena_format(a, "%s_trainer", name));
+    RtPlan *own = ARENA_NEW(a, RtPlan);
+    RtError *e = ARENA_NEW(a, RtError);
+    *own = trainer->plan[1];
+    own->num_fusions = 0;
+    *plan = own;
+    RtDevice *device = rt_cuda_open(trainer, own, 0, e);
+    if (device == NULL)
+        *why = e->text;
+    return device;
 }
 
 void library_remove(Arena *a, const char *folder, int count,

@@ -4,7 +4,7 @@
 #define TESTS_CODEGEN_LIBRARY_H
 
 #include "ir/program.h"
-#include "runtime/rt.h"
+#include "runtime/device.h"
 
 // Flags of a library whose kernels the race checker of tests/simt watches.
 #define LIBRARY_RACES "-O1 -g -DSINTER_SIMT -fsanitize=thread"
@@ -34,6 +34,11 @@ void *library_open(Arena *a, const char *folder, const char **why);
 
 // The plan for the host of a program in the library.
 const RtPlan *library_plan(Arena *a, void *library, const char *name);
+
+// GPU 0 for a program in the library, and its plan there, in which each kernel
+// is launched even if a library call could do its work.  NULL: see *why.
+RtDevice *library_gpu(Arena *a, void *library, const char *name,
+                      const RtPlan **plan, const char **why);
 
 // Deletes the files that were written and made, and the folder.
 void library_remove(Arena *a, const char *folder, int count,

@@ -40,7 +40,9 @@ static void batch_add(Batch *b, const Graph *g, const Setup *s) {
     b->counts->graphs += s->level != 0;
     b->counts->unfused += s->level == 0;
     b->counts->nodes += g->count;
-    Trial *t = trial_new(b->a, g, s);
+    Setup here = *s;
+    here.gpu = b->mode == MODE_GPU;
+    Trial *t = trial_new(b->a, g, &here);
     if (t == NULL) {
         b->counts->infinite++;
         return;
@@ -51,12 +53,22 @@ static void batch_add(Batch *b, const Graph *g, const Setup *s) {
     b->name[b->count++] = name;
 }
 
+static RtDevice *open_device(Batch *b, void *library, const char *name,
+                             const RtPlan **plan, const char **why) {
+    if (b->mode == MODE_GPU)
+        return library_gpu(b->a, library, name, plan, why);
+    *plan = library_plan(b->a, library, name);
+    // In faithful mode blocks that run together could not be told apart.
+    return host_open(*plan, b->mode == MODE_FAITHFUL || library_tiny() ? 1 : 2);
+}
+
 static bool judge(Batch *b, void *library, int i, bool quiet) {
     Trial *t = b->trial[i];
-    // In faithful mode blocks that run together could not be told apart.
-    int threads = b->mode == MODE_FAITHFUL || library_tiny() ? 1 : 2;
-    const char *why = trial_judge(t, library_plan(b->a, library, b->name[i]),
-                                  threads, b->counts);
+    const RtPlan *plan;
+    const char *why = NULL;
+    RtDevice *d = open_device(b, library, b->name[i], &plan, &why);
+    if (d != NULL)
+        why = trial_judge(t, plan, d, b->counts);
     if (why == NULL)
         return true;
     b->counts->failed++;
@@ -67,7 +79,8 @@ static bool judge(Batch *b, void *library, int i, bool quiet) {
 
 // Compiles what was added and runs it.
 static BatchResult compile_and_judge(Batch *b, bool quiet) {
-    static const char *const flags[] = {"-O0 -w", LIBRARY_RACES " -w"};
+    static const char *const flags[] = {"-O0 -w", LIBRARY_RACES " -w",
+                                        "-O0 -w"};
     bool good = true;
     const char *why =
         library_compile(b->a, b->folder, b->count, b->name, flags[b->mode]);

@@ -4,8 +4,8 @@
 
 #include "tests/random/trial.h"
 
-// How kernels are compiled.
-typedef enum { MODE_FAST, MODE_FAITHFUL } Mode;
+// How kernels are compiled, and where they run.
+typedef enum { MODE_FAST, MODE_FAITHFUL, MODE_GPU } Mode;
 
 typedef enum {
     BATCH_GOOD,

@@ -1,7 +1,8 @@
 // Random programs: fused, unfused and evaluated, they must agree.
 //
-//   random [--faithful] [--unfused] FIRST COUNT   the programs of some seeds
-//   random [--faithful] [--unfused] FILE.ir SEED  one graph, with the setup and
+//   random [--faithful | --gpu] [--unfused] FIRST COUNT   the programs of some
+//   seeds random [--faithful | --gpu] [--unfused] FILE.ir SEED  one graph, with
+//   the setup and
 //                                                 the numbers of a seed
 //   random --show SEED                            prints a seed's graph
 //   random --draws FIRST COUNT                    how often programs have what
@@ -41,6 +42,8 @@ static void print_graph(const Graph *g) {
 static const char *const fate[] = {"agrees", "disagrees", "does not compile",
                                    "dies"};
 
+static const char *const mode[] = {"", " --faithful", " --gpu"};
+
 // Says how a program that fails can be run again, as small as it gets.
 static void report(Session *session, Graph *g, const Setup *s,
                    BatchResult result) {
@@ -48,7 +51,7 @@ static void report(Session *session, Graph *g, const Setup *s,
     Graph *least = shrink_graph(g->arena, g, s, session->mode, result);
     printf("seed %u %s; with this graph in a file,\n"
            "    random%s%s FILE.ir %u\n",
-           s->seed, fate[result], session->mode ? " --faithful" : "",
+           s->seed, fate[result], mode[session->mode],
            s->level ? "" : " --unfused", s->seed);
     print_graph(least);
     batch_graph(least, s, session->mode, session->counts, false);
@@ -141,11 +144,15 @@ int main(int argc, char **argv) {
                                (int)number_of(argv[at + 2]))
                        ? EXIT_SUCCESS
                        : EXIT_FAILURE;
-        session.mode |= strcmp(argv[at], "--faithful") == 0;
+        if (strcmp(argv[at], "--faithful") == 0)
+            session.mode = MODE_FAITHFUL;
+        if (strcmp(argv[at], "--gpu") == 0)
+            session.mode = MODE_GPU;
         session.unfused |= strcmp(argv[at], "--unfused") == 0;
     }
     if (argc - at != 2 || session.counts == MAP_FAILED) {
-        fputs("usage: random [--faithful] [--unfused] FIRST COUNT\n", stderr);
+        fputs("usage: random [--faithful | --gpu] [--unfused] FIRST COUNT\n",
+              stderr);
         return EXIT_FAILURE;
     }
     if (strstr(argv[at], ".ir") != NULL)

@@ -105,7 +105,7 @@ static Plan *plan_with(Trial *t, const Graph *g, const PassOptions *o) {
 static Plan *plan_of(Trial *t, const Graph *g, int level) {
     const Setup *s = &t->setup;
     Recipe recipe = {.precision = s->precision};
-    PassOptions o = pass_options(&recipe, "host");
+    PassOptions o = pass_options(&recipe, s->gpu ? "cuda" : "host");
     o.storage = o.measured = s->storage;
     o.level = level;
     o.reuse = s->reuse;
@@ -230,7 +230,7 @@ static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_input)
             tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, t->numbers));
-    rt->step[i].run(d);
+    d->run(d, &rt->step[i]);
     d->sync(d);
 }
 
@@ -383,12 +383,11 @@ static double **read_results(const Trial *t, RtDevice *d, const Wanted *wanted,
     return found;
 }
 
-const char *trial_judge(Trial *t, const RtPlan *rt, int threads,
+const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
                         Counts *counts) {
     Text report = text_new(t->a);
     int count;
     Wanted *wanted = find_wanted(t, &count);
-    RtDevice *d = host_open(rt, threads);
     d->reserve(d);
     fill_garbage(d, t->a, rt->arena_bytes);
     run_once(t, d, rt);

@@ -26,6 +26,7 @@ typedef struct {
     int memory;       // percent of what keeping everything takes; 0: any
     bool again;       // values are made again to take so little
     bool plain;       // the unfused plan is compiled as well
+    bool gpu;         // it runs on GPU 0
 } Setup;
 
 typedef struct {
@@ -58,8 +59,9 @@ const Graph *trial_planned(Arena *a, const Graph *g, const Setup *s);
 // are finite.
 Trial *trial_new(Arena *a, const Graph *g, const Setup *s);
 
-// Runs the compiled plan twice and compares: NULL, or what is wrong.
-const char *trial_judge(Trial *t, const RtPlan *rt, int threads,
+// Runs the compiled plan twice on a device, which it closes, and compares:
+// NULL, or what is wrong.
+const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
                         Counts *counts);
 
 #endif

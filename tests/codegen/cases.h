@@ -1,0 +1,38 @@
+// Cases: small networks and graphs made to be awkward, and narrow models, for
+// the tests that judge kernels.
+#ifndef TESTS_CODEGEN_CASES_H
+#define TESTS_CODEGEN_CASES_H
+
+#include "tests/codegen/agree.h"
+
+typedef struct {
+    const char *name;
+    Case test;
+} Named;
+
+extern const Named agree_cases[], faithful_cases[], joined_cases[];
+extern const int agree_num_cases, faithful_num_cases, joined_num_cases;
+
+// A random graph, stored and fused as its number says.
+Named random_case(int i, How how);
+
+// ---- narrow.c ----
+
+enum { MOST_NARROW = 5 };
+
+// Every model, narrow and with a small batch: groups and texts of kernels stay
+// what they are, but for their sizes.  Those whose data is large are given
+// small images, and those that repeat a block have it once.
+typedef struct {
+    const char *name; // below models/
+    Setting setting[MOST_NARROW];
+    bool quick; // to run
+} Narrow;
+
+extern const Narrow narrow_models[];
+extern const int num_narrow_models;
+
+// The case of one, with storage F32.
+Case narrow_case(Arena *a, const Narrow *model);
+
+#endif

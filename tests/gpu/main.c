@@ -1,0 +1,96 @@
+// The kernels on a GPU: every awkward network, and every model made narrow,
+// with activations in f32 and in f16, against the meaning of its graph.
+//
+//   gpu [--jobs=N] [PART]     those whose name has PART in it
+//
+// Each case is a process of its own.  The last line counts them; status 77:
+// there is no GPU.
+#define _GNU_SOURCE
+#include "tests/codegen/cases.h"
+
+#include "runtime/cuda/driver.h"
+#include "runtime/rt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NO_GPU = 77 };
+
+// The emitted library finds the runtime in this program.
+static void *const runtime[] __attribute__((used)) = {
+    (void *)rt_main, (void *)rt_phase, (void *)rt_launch, (void *)rt_contract};
+
+typedef struct {
+    const char *part; // of the names to run; NULL: all
+    int jobs, running, passed, failed;
+} Session;
+
+static void wait_for_one(Session *s) {
+    int status;
+    if (wait(&status) < 0)
+        return;
+    s->running--;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        s->passed++;
+    else
+        s->failed++;
+}
+
+static _Noreturn void judge(Arena *a, const char *name, const Case *c) {
+    const char *why = agree(a, c);
+    if (why != NULL)
+        printf("FAILED: %s\n%s\n", name, why);
+    fflush(stdout);
+    _exit(why == NULL ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static void start(Session *s, Arena *a, const char *name, Case c) {
+    if (s->part != NULL && strstr(name, s->part) == NULL)
+        return;
+    while (s->running >= s->jobs)
+        wait_for_one(s);
+    c.how = ON_GPU;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        judge(a, name, &c);
+    if (child < 0)
+        s->failed++;
+    else
+        s->running++;
+}
+
+static void run_all(Session *s, Arena *a) {
+    for (int i = 0; i < agree_num_cases; i++)
+        start(s, a, agree_cases[i].name, agree_cases[i].test);
+    for (int i = 0; i < num_narrow_models; i++) {
+        const Narrow *model = &narrow_models[i];
+        Case c = narrow_case(a, model);
+        start(s, a, arena_format(a, "%s in f32", model->name), c);
+        c.storage = F16;
+        start(s, a, arena_format(a, "%s in f16", model->name), c);
+    }
+    while (s->running > 0)
+        wait_for_one(s);
+}
+
+int main(int argc, char **argv) {
+    Session s = {.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN)};
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--jobs=", 7) == 0)
+            s.jobs = atoi(argv[i] + 7);
+        else
+            s.part = argv[i];
+    if (!rt_driver_has_gpu()) {
+        puts("there is no GPU");
+        return NO_GPU;
+    }
+    Arena *a = arena_new();
+    run_all(&s, a);
+    printf("%d passed, %d failed\n", s.passed, s.failed);
+    arena_free(a);
+    return s.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
