@@ -55,7 +55,9 @@ typedef struct {
     const bool *stored;
     Value *value;
     int num_values, max_values;
-    int *names; // how many names a node has been given
+    int *names;    // how many names a node has been given
+    NodeId *named; // those that have been
+    int num_named, max_named;
     int *local; // numbering that replaces node numbers, or NULL
     int num_local, max_local;
     NodeId *local_node; // in the order of their numbers
@@ -65,10 +67,13 @@ typedef struct {
     int num_indices;    // index variables so far
     Index *index;       // those that move_* and windows declare
     int num_declared, max_declared;
-    int64_t step;          // that lanes divide: C, or less where some access
-                           // is not in step with the columns
-    const int *level;      // ROWS: of the group's nodes, row reductions that
-                           // come one after the other before each value
+    int64_t step;     // that lanes divide: C, or less where some access
+                      // is not in step with the columns
+    const int *level; // ROWS: of the group's nodes, row reductions that
+                      // come one after the other before each value
+    NodeId parted;    // the reduction whose operands' places in the
+                      // scratch are known, or NO_NODE
+    const int64_t *part_place;
     Text tables;           // constants the kernel reads, before its text
     const char **constant; // with local: numbers that may differ
     int num_constants, max_constants;
@@ -116,8 +121,9 @@ Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const char **inside);
 
 // ---- value.c ----
 
+// names holds a zero for each node of the graph, before and after.
 void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
-               const Group *group, const bool *stored);
+               const Group *group, const bool *stored, int *names);
 Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,
                  int indent);
 
@@ -139,6 +145,9 @@ void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
 
 // "v12", or "v12_1" when that is taken.
 const char *value_name(Emit *e, const char *prefix, NodeId n);
+
+// Forgets which names are taken.
+void names_clear(Emit *e);
 
 // The pointer parameter for a stored node.
 const char *pointer_name(Emit *e, NodeId n);

@@ -118,10 +118,49 @@ static void write_signature(const Emit *e, Text *t, const Parameters *p) {
     text_add(t, ")\n{\n");
 }
 
-static Kernel write_kernel(const Graph *host, const Graph *device, Arena *a,
-                           const Group *group, const bool *stored) {
+// A text with its own name filled in.
+static const char *named(Arena *a, const Text *text, const char *name) {
+    const char *s = text_string(text);
+    Text t = text_new(a);
+    while (*s != '\0') {
+        size_t length = strcspn(s, OWN_NAME);
+        text_bytes(&t, s, length);
+        s += length;
+        if (*s != '\0') {
+            text_add(&t, "%s", name);
+            s++;
+        }
+    }
+    return text_string(&t);
+}
+
+// What is kept of a kernel, in another arena than that of its making.
+static void keep(Arena *a, Kernel *k, const Text *text, const Parameters *p) {
+    size_t count = (size_t)p->count;
+    NodeId *arg = ARENA_ARRAY(a, count, NodeId);
+    int *plus = ARENA_ARRAY(a, count, int);
+    const char **c_type = ARENA_ARRAY(a, count, const char *);
+    const char **name = ARENA_ARRAY(a, count, const char *);
+    for (size_t i = 0; i < count; i++) {
+        arg[i] = p->arg[i];
+        plus[i] = p->plus[i];
+        c_type[i] = arena_string(a, p->c_type[i], strlen(p->c_type[i]));
+        name[i] = arena_string(a, p->name[i], strlen(p->name[i]));
+    }
+    k->text = named(a, text, k->name);
+    k->num_args = p->count;
+    k->arg = arg;
+    k->plus = plus;
+    k->c_type = c_type;
+    k->parameter = name;
+}
+
+static void write_kernel(const Graph *host, const Graph *device, Arena *kept,
+                         Kernel *k, const bool *stored, int *names) {
+    Arena *a = arena_new();
+    const Group *group = k->group;
     Emit e;
-    emit_init(&e, host, device, a, group, stored);
+    emit_init(&e, host, device, a, group, stored, names);
     Parameters p = find_parameters(&e);
     Text body = text_new(a), all = text_new(a);
     int grid[2] = {space_grid(group->space, true),
@@ -142,25 +181,10 @@ static Kernel write_kernel(const Graph *host, const Graph *device, Arena *a,
     text_add(&all, "    OWN_BLOCK;\n");
     text_bytes(&all, text_string(&body), body.length);
     text_add(&all, "}\n");
-    return (Kernel){.group = group,
-                    .text = text_string(&all),
-                    .grid = {grid[0], grid[1]},
-                    .num_args = p.count,
-                    .arg = p.arg,
-                    .plus = p.plus,
-                    .c_type = p.c_type,
-                    .parameter = p.name};
-}
-
-// A text with its own name filled in.
-static const char *named(Arena *a, const char *text, const char *name) {
-    Text t = text_new(a);
-    for (const char *s = text; *s != '\0'; s++)
-        if (*s == OWN_NAME[0])
-            text_add(&t, "%s", name);
-        else
-            text_bytes(&t, s, 1);
-    return text_string(&t);
+    memcpy(k->grid, grid, sizeof grid);
+    keep(kept, k, &all, &p);
+    names_clear(&e);
+    arena_free(a);
 }
 
 Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
@@ -168,13 +192,14 @@ Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
     Group *group = graph_groups(host, a, count);
     bool *stored = graph_stored(host, a);
     Kernel *kernel = ARENA_ARRAY(a, (size_t)*count + 1, Kernel);
+    Arena *scratch = arena_new();
+    int *names = ARENA_ARRAY(scratch, host->count, int);
     for (int i = 0; i < *count; i++) {
         kernel[i].group = &group[i];
-        if (group[i].kind != GROUP_CALL)
-            kernel[i] = write_kernel(host, device, a, &group[i], stored);
         kernel[i].name = kernel_name(host, a, &group[i], (*number)++);
-        if (kernel[i].text != NULL)
-            kernel[i].text = named(a, kernel[i].text, kernel[i].name);
+        if (group[i].kind != GROUP_CALL)
+            write_kernel(host, device, a, &kernel[i], stored, names);
     }
+    arena_free(scratch);
     return kernel;
 }

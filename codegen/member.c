@@ -155,6 +155,15 @@ static const char *whole(Emit *e, int64_t number) {
     return number_text(e, arena_format(e->a, "%lld", (long long)number));
 }
 
+// The place of operand i of reduction n.  Its operands come one after another.
+static int64_t operand_place(Emit *e, NodeId n, int i) {
+    if (e->parted != n) {
+        e->parted = n;
+        e->part_place = part_places(e->g, e->group, n, e->a);
+    }
+    return e->part_place[i];
+}
+
 // Adds operand i of reduction n to what this part leaves in the scratch.
 // Lanes behind the end of the tensor are no part of it.
 static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Place p) {
@@ -175,7 +184,7 @@ static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Place p) {
                       ? "%s[k] += i + k < hi && !is_finite(%s) ? 1.0f : 0.0f;"
                       : "%s[k] += i + k < hi ? %s : 0.0f;",
                   sum, x);
-    int64_t place = part_place(e->g, e->group, n, i);
+    int64_t place = operand_place(e, n, i);
     text_line(&member->after,
               "total_sum(part + %s + (at - first), %s, %s, shared, NT);",
               whole(e, place), sum, lanes);

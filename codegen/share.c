@@ -124,15 +124,23 @@ static Kernel *first_like(Written *w, Kernel *k) {
     return w->slot[i];
 }
 
+// The first kernel that does what k does.  Only of that one the key is kept.
+static Kernel *first_with_key(Arena *a, Written *w, Kernel *k, bool on_host) {
+    Arena *scratch = arena_new();
+    k->key = kernel_key(scratch, k, on_host);
+    Kernel *first = first_like(w, k);
+    k->key = first == k ? arena_string(a, k->key, strlen(k->key)) : NULL;
+    arena_free(scratch);
+    return first;
+}
+
 static void share_text(Arena *a, Written *w, Kernel *k) {
-    k->key = kernel_key(a, k, false);
-    k->first = first_like(w, k);
+    k->first = first_with_key(a, w, k, false);
     k->name = k->first->name;
 }
 
 static void share_on_host(Arena *a, Written *w, Kernel *k) {
-    k->key = kernel_key(a, k, true);
-    k->on_host = first_like(w, k)->name;
+    k->on_host = first_with_key(a, w, k, true)->name;
 }
 
 // ---- joined launches ----

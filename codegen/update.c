@@ -45,7 +45,7 @@ static void write_pointers(const Emit *e, Text *t) {
 const char *parts_value(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     bool finite = d->op == OP_all_finite;
-    long long place = (long long)part_place(e->g, e->group, n, 0);
+    long long place = (long long)part_place(e->g, e->group, n);
     long long count = (long long)parts_of(e->g, n);
     Text t = text_new(e->a);
     if (count > 0)
@@ -115,7 +115,7 @@ static int64_t write_phase(Emit *e, Text *t, NodeId *root, int phase) {
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
     loop.indent = scalars.indent = t->indent;
     e->num_values = 0;
-    memset(e->names, 0, e->g->count * sizeof *e->names);
+    names_clear(e);
     Members m = members_write(e, kernel, root, phase);
     if (m.count > 0)
         members_loop(e, &loop, &m);

@@ -9,15 +9,16 @@
 #include <string.h>
 
 void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
-               const Group *group, const bool *stored) {
+               const Group *group, const bool *stored, int *names) {
     *e = (Emit){.g = g,
                 .device = device,
                 .a = a,
                 .group = group,
                 .stored = stored,
                 .tables = text_new(a),
-                .names = ARENA_ARRAY(a, g->count, int),
-                .member = NO_NODE};
+                .names = names,
+                .member = NO_NODE,
+                .parted = NO_NODE};
 }
 
 Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,
@@ -69,6 +70,24 @@ static bool is_owned(const Emit *e, NodeId n) {
            n <= e->group->last && e->owner[n - e->group->first] == e->member;
 }
 
+static void note_named(Emit *e, NodeId n) {
+    if (e->num_named == e->max_named) {
+        int most = e->max_named ? 2 * e->max_named : 64;
+        NodeId *grown = ARENA_ARRAY(e->a, (size_t)most, NodeId);
+        if (e->num_named)
+            memcpy(grown, e->named, (size_t)e->num_named * sizeof *grown);
+        e->named = grown;
+        e->max_named = most;
+    }
+    e->named[e->num_named++] = n;
+}
+
+void names_clear(Emit *e) {
+    for (int i = 0; i < e->num_named; i++)
+        e->names[e->named[i]] = 0;
+    e->num_named = 0;
+}
+
 const char *value_name(Emit *e, const char *prefix, NodeId n) {
     int number = (int)n;
     const char *mark = "";
@@ -78,6 +97,8 @@ const char *value_name(Emit *e, const char *prefix, NodeId n) {
         mark = "_";
     }
     int taken = e->names[n]++;
+    if (taken == 0)
+        note_named(e, n);
     return taken == 0
                ? arena_format(e->a, "%s%s%d", prefix, mark, number)
                : arena_format(e->a, "%s%s%d_%d", prefix, mark, number, taken);

@@ -95,8 +95,11 @@ int64_t part_count(int64_t elements);
 // Parts of all tensors that reduction n is about.
 int64_t parts_of(const Graph *g, NodeId n);
 
-// The place in the scratch of the first part of operand i of reduction n.
-int64_t part_place(const Graph *g, const Group *group, NodeId n, int i);
+// The places in the scratch of the first part of reduction n, and of each of
+// its operands.
+int64_t part_place(const Graph *g, const Group *group, NodeId n);
+const int64_t *part_places(const Graph *g, const Group *group, NodeId n,
+                           Arena *a);
 
 // Finds the phases of such a group, and what they read.
 void group_phases(const Graph *g, Arena *a, Group *group);

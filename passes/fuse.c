@@ -146,6 +146,22 @@ static void store_taken(Fuse *f) {
     }
 }
 
+// Expressions are written, and compiled by others, from their ends on, which
+// takes memory for each operation on the way.
+static void store_deep(Fuse *f) {
+    enum { DEEPEST = 500 };
+    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        for (int i = 0; i < at(f, n)->num_args; i++) {
+            NodeId arg = at(f, n)->arg[i];
+            if (!in_memory(f, arg) && below[arg] >= below[n])
+                below[n] = below[arg] + 1;
+        }
+        if (below[n] >= DEEPEST && is_inline(f, n))
+            store(f, n, REASON_deep);
+    }
+}
+
 // What is in memory because of what it is or who reads it.
 static void store_by_kind(Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++) {
@@ -622,6 +638,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     keep_apart(&f);
     store_taken(&f);
     store_costly(&f);
+    store_deep(&f);
     settle(&f);
     store_by_cost(&f);
     g = place_groups(&f);

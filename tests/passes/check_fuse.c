@@ -227,6 +227,32 @@ START_TEST(network_has_few_kernels) {
 }
 END_TEST
 
+// 1,200 operations, of which a kernel takes 500.
+START_TEST(long_expressions_are_cut) {
+    Arena *a = arena_new();
+    Graph *g = graph_new(a, "eval");
+    NodeId n = graph_leaf(g, OP_input, "x", type_of(F32, 1, (int64_t[]){64}));
+    for (int i = 0; i < 1200; i++)
+        n = graph_op1(g, OP_sin, n);
+    Attr name = attr_text(ATTR_name, "y");
+    graph_add(g, (Node){.op = OP_output,
+                        .num_args = 1,
+                        .arg = &n,
+                        .num_attrs = 1,
+                        .attr = &name,
+                        .group = -1});
+    g->facts = PRIMITIVE | TYPED;
+    g = fused(g, 1);
+    int groups, deep = 0;
+    graph_groups(g, a, &groups);
+    for (NodeId m = 0; m < g->count; m++)
+        deep += g->node[m].why == REASON_deep;
+    ck_assert_int_eq(groups, 3);
+    ck_assert_int_eq(deep, 2);
+    arena_free(a);
+}
+END_TEST
+
 Suite *fuse_suite(void) {
     Suite *s = suite_create("fuse");
     TCase *t = tcase_create("fuse");
@@ -243,6 +269,7 @@ Suite *fuse_suite(void) {
     tcase_add_loop_test(t, limits_keep_their_values, 0, 20);
     tcase_add_test(t, limits_go_from_unfused_to_fused);
     tcase_add_test(t, network_has_few_kernels);
+    tcase_add_test(t, long_expressions_are_cut);
     suite_add_tcase(s, t);
     return s;
 }
