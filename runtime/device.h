@@ -10,6 +10,8 @@
 
 #include "runtime/rt.h"
 
+struct RtError;
+
 struct RtDevice {
     const char *name; // "host", "cuda:0"
     // What the device is, for people: processor and threads, or GPU and memory.
@@ -50,6 +52,11 @@ struct RtDevice {
     // What follows belongs to this phase of a step, for the time budget.
     void (*phase)(RtDevice *d, RtPhase phase);
     void (*sync)(RtDevice *d);
+    // Measures how a step, whose inputs and states are there, is done fastest,
+    // for later runs to do so; *said has what came of it.  States are not what
+    // they were.  NULL: nothing is left open.
+    bool (*tune)(RtDevice *d, const RtStep *step, const char **said,
+                 struct RtError *e);
     // Seconds spent in each phase since the last call; waits like sync.
     void (*times)(RtDevice *d, double seconds[RT_NUM_PHASES]);
     void (*close)(RtDevice *d);

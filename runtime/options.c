@@ -31,6 +31,7 @@ static const Option options[] = {
     {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write a JSON object per epoch and split to FILE"},
     {"log-every", "N",      STEPS,   FIELD(log_every), "write a JSON object for every N steps too"},
     {"init-only", NULL,     FLAG,    FIELD(init_only), "save what training would start from, and end"},
+    {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans are fastest, keep them for later runs, and end"},
     {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
     {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},
     {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},

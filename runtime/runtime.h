@@ -10,7 +10,7 @@
 
 // What went wrong, in a sentence without a full stop, and the exit status that
 // goes with it.  Functions that can fail return false and fill one.
-typedef struct {
+typedef struct RtError {
     int status;
     char text[600];
 } RtError;
@@ -333,7 +333,7 @@ typedef struct {
     int threads;       // 0: not given
     int64_t log_every; // steps; 0: not given
     int64_t steps;     // 0: not given
-    bool resume, eval_only, init_only, quiet, help, version;
+    bool resume, eval_only, init_only, tune, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
 } RtOptions;
 

@@ -493,6 +493,23 @@ static bool train(Session *s, RtError *e) {
     return true;
 }
 
+// The first batch is as good as any other.
+static bool tune(Session *s, RtError *e) {
+    const RtStep *step = rt_step_find(s->plan, RT_TRAIN, 0);
+    const char *said = "";
+    RtFed fed;
+    if (s->device->tune == NULL)
+        return rt_fail(e, EXIT_USAGE,
+                       "--tune: the %s device has nothing to tune; --device "
+                       "says which GPU to train on",
+                       s->device->name);
+    if (!rt_feeder_take(&s->train, RT_TRAIN, 0, &fed, e) ||
+        !s->device->tune(s->device, step, &said, e))
+        return false;
+    rt_report_say(s->report, "%s", said);
+    return true;
+}
+
 static void say_hello(const Session *s) {
     const RtRun *run = s->run;
     char times[24] = "";
@@ -522,6 +539,8 @@ static void say_enough(const Session *s) {
 static void say_goodbye(Session *s) {
     const RtOptions *o = s->run->options;
     bool evaluates = o->eval_only;
+    if (o->tune)
+        return;
     if (o->init_only) {
         if (!o->quiet)
             rt_report_say(s->report, "saved in %s", s->shelf.folder);
@@ -582,7 +601,8 @@ static bool work(Session *s, RtError *e) {
     s->device->times(s->device, ignored);
     s->budget.start = rt_seconds() - s->run->began;
     const RtOptions *o = s->run->options;
-    bool good = o->init_only   ? save(s, true, e)
+    bool good = o->tune        ? tune(s, e)
+                : o->init_only ? save(s, true, e)
                 : o->eval_only ? evaluate(s, e)
                                : train(s, e);
     if (good)

@@ -2,6 +2,8 @@
 
 #include "runtime/cuda/calls.h"
 
+#include "runtime/cuda/cache.h"
+
 #include <stdlib.h>
 
 static bool open_matmuls(RtCalls *c, RtError *e) {
@@ -11,14 +13,41 @@ static bool open_matmuls(RtCalls *c, RtError *e) {
     return c->matmuls != NULL;
 }
 
+// Where what was measured of this plan on such a GPU is kept.
+static void find_tuning(RtCalls *c) {
+    RtCache cache;
+    const RtTuningKey key = {.plan = c->plan,
+                             .gpu = c->gpu->name,
+                             .capability = 10 * c->gpu->major + c->gpu->minor,
+                             .processors = c->gpu->processors,
+                             .driver = c->gpu->driver,
+                             .cudnn = c->cudnn.version()};
+    rt_cache_open(&cache, &rt_system_files);
+    if (cache.folder != NULL)
+        c->tuning = rt_tuning_path(cache.folder, &key);
+    rt_cache_close(&cache);
+}
+
+static bool plan_convolutions(RtCalls *c, RtError *e) {
+    RtTuning tuning;
+    bool tuned = c->tuning != NULL &&
+                 rt_tuning_read(&tuning, c->tuning, c->plan, &rt_system_files);
+    c->convolutions =
+        rt_convolutions_new(&c->cudnn, c->plan, tuned ? &tuning : NULL, e);
+    if (tuned)
+        rt_tuning_free(&tuning);
+    return c->convolutions != NULL;
+}
+
 static bool open_convolutions(RtCalls *c, RtError *e) {
     if (!rt_convolutions_needed(c->plan))
         return true;
     if (!rt_cudnn_open(&c->cudnn, e))
         return false;
-    if (rt_cudnn_attach(&c->cudnn, c->stream, e))
-        c->convolutions = rt_convolutions_new(&c->cudnn, c->plan, e);
-    return c->convolutions != NULL;
+    if (!rt_cudnn_attach(&c->cudnn, c->stream, e))
+        return false;
+    find_tuning(c);
+    return plan_convolutions(c, e);
 }
 
 bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
@@ -34,6 +63,7 @@ void rt_calls_close(RtCalls *c) {
     if (c->cudnn.library != NULL)
         rt_cudnn_close(&c->cudnn);
     rt_matmuls_free(c->matmuls);
+    free(c->tuning);
     *c = (RtCalls){0};
 }
 
@@ -52,6 +82,15 @@ void rt_calls_place(RtCalls *c, CUdeviceptr arena, CUdeviceptr workspace) {
         rt_convolutions_place(c->convolutions, arena, workspace);
     if (c->matmuls != NULL)
         rt_matmuls_place(c->matmuls, arena, workspace);
+}
+
+RtConvolutions *rt_calls_use(RtCalls *c, RtConvolutions *v,
+                             CUdeviceptr workspace) {
+    RtConvolutions *before = c->convolutions;
+    if (workspace != 0)
+        rt_convolutions_place(v, c->arena, workspace);
+    c->convolutions = v;
+    return before;
 }
 
 // How many statistics have a number that a call may take.

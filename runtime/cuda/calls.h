@@ -10,6 +10,7 @@
 #include "runtime/cuda/kernels.h"
 #include "runtime/cuda/matmul.h"
 #include "runtime/cuda/staging.h"
+#include "runtime/cuda/tune.h"
 
 typedef struct {
     const RtGpu *gpu;
@@ -20,6 +21,7 @@ typedef struct {
     RtCudnn cudnn;
     RtConvolutions *convolutions; // NULL: the plan has none
     RtMatmuls *matmuls;           // NULL: none of its own
+    char *tuning;                 // the file that says how; NULL: none can be
 } RtCalls;
 
 // Prepares all calls; what they need of the GPU beside the arena is known then.
@@ -38,6 +40,10 @@ bool rt_calls_tell(const RtCalls *c, const RtKernels *k, RtError *e);
 bool rt_calls_save(const RtCalls *c, int step, int launch);
 // Whether a call works on the host between the launches before and after it.
 bool rt_calls_on_host(const RtCalls *c, int call);
+// Has convolutions done as v does them, in this workspace or, if that is 0,
+// where it was before; returns what did them until now.
+RtConvolutions *rt_calls_use(RtCalls *c, RtConvolutions *v,
+                             CUdeviceptr workspace);
 bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
                   RtError *e);
 

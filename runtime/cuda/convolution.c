@@ -22,7 +22,7 @@ typedef struct Pack {
     void *pack;
 } Pack;
 
-enum { NUM_KINDS = RT_FUSED_BACKWARD + 1 };
+enum { NUM_KINDS = RT_FUSED_BACKWARD + 1, LITTLE_ROOM = 512 << 20 };
 
 typedef struct {
     bool mine;
@@ -36,6 +36,7 @@ typedef struct {
 struct RtConvolutions {
     const RtCudnn *c;
     const RtPlan *plan;
+    const RtTuning *tuning; // while they are planned
     Planned *planned;
     int num_planned, room;
     Call *call;     // of each of the plan's calls
@@ -46,16 +47,39 @@ struct RtConvolutions {
 
 // ---- plans ----
 
+static const RtTuned *tuned_for(const RtConvolutions *v, const RtCall *call,
+                                unsigned with) {
+    const RtTuning *t = v->tuning;
+    for (int i = 0; t != NULL && i < t->num_tuned; i++)
+        if (t->tuned[i].with == with &&
+            rt_call_same(&v->call[t->tuned[i].call].as, call))
+            return &t->tuned[i];
+    return NULL;
+}
+
+// The plan that was measured, if it is what it was.
+static bool plan_tuned(const RtCudnn *c, Planned *p, const RtTuned *t,
+                       RtError *e) {
+    const RtCudnnWish wish = {.within = LITTLE_ROOM, .first = t->candidate};
+    if (!rt_cudnn_plan(c, &p->call, p->with, wish, &p->plan, e))
+        return false;
+    if (t->engine < 0 ||
+        (p->plan.candidate == t->candidate && p->plan.engine == t->engine))
+        return true;
+    rt_cudnn_plan_free(&p->plan);
+    return false;
+}
+
 // A plan that is ready and works in little room is wanted before one that must
 // be compiled: a trainer should start at once, and which is faster is for
 // measuring to say.  What can be done without a fusion does not wait for it.
-static bool plan_call(const RtCudnn *c, Planned *p, RtError *e) {
+static bool plan_call(const RtCudnn *c, Planned *p, bool compiles, RtError *e) {
     const RtCudnnWish wish[] = {
-        {.only_ready = true, .within = 512 << 20},
-        {.within = 512 << 20},
+        {.only_ready = true, .within = LITTLE_ROOM},
+        {.within = LITTLE_ROOM},
         {0},
     };
-    const size_t wishes = p->with != 0 ? 1 : sizeof wish / sizeof *wish;
+    const size_t wishes = p->with == 0 ? 3 : compiles ? 2 : 1;
     for (size_t i = 0; i < wishes; i++)
         if (rt_cudnn_plan(c, &p->call, p->with, wish[i], &p->plan, e))
             return true;
@@ -96,7 +120,10 @@ static int plan_for(RtConvolutions *v, const RtCall *call, unsigned with,
         known = v->num_planned++;
         Planned *p = &v->planned[known];
         *p = (Planned){.call = *call, .with = with};
-        p->good = plan_call(v->c, p, e);
+        const RtTuned *t = tuned_for(v, call, with);
+        p->good =
+            (t != NULL && plan_tuned(v->c, p, t, e)) ||
+            plan_call(v->c, p, v->tuning != NULL && v->tuning->compiles, e);
     }
     return v->planned[known].good ? known : -1;
 }
@@ -179,19 +206,22 @@ bool rt_convolutions_needed(const RtPlan *plan) {
 }
 
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
-                                    RtError *e) {
+                                    const RtTuning *tuning, RtError *e) {
     RtConvolutions *v = calloc(1, sizeof *v);
     if (v == NULL) {
         rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
         return NULL;
     }
-    *v = (RtConvolutions){.c = c, .plan = plan};
+    *v = (RtConvolutions){.c = c, .plan = plan, .tuning = tuning};
     if (memory_take(v, e)) {
         for (int i = 0; i < plan->num_calls; i++)
             v->call[i].mine = is_mine(plan, i, &v->call[i].as);
-        rt_rides_choose(plan, can_ride, can_form, v, v->taken);
+        rt_rides_choose(plan, tuning != NULL ? tuning->wanted : NULL, can_ride,
+                        can_form, v, v->taken);
         take_rides(v);
-        if (plan_calls(v, e))
+        bool good = plan_calls(v, e);
+        v->tuning = NULL;
+        if (good)
             return v;
     }
     rt_convolutions_free(v);
@@ -239,6 +269,10 @@ void rt_convolutions_place(RtConvolutions *v, uint64_t arena,
                            uint64_t workspace) {
     v->arena = arena;
     v->workspace = workspace;
+}
+
+const bool *rt_convolutions_taken(const RtConvolutions *v) {
+    return v->taken;
 }
 
 bool rt_convolutions_save(const RtConvolutions *v, int step, int launch) {
@@ -361,13 +395,22 @@ bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
     return complain(&v->plan->call[number], e);
 }
 
+int rt_convolutions_of(const RtConvolutions *v, int call) {
+    return v->call[call].mine ? v->call[call].planned : -1;
+}
+
 bool rt_convolutions_planned(const RtConvolutions *v, int i, RtPlanned *out) {
     if (i >= v->num_planned)
         return false;
     const Planned *p = &v->planned[i];
-    *out = (RtPlanned){
-        .call = &p->call, .with = p->with, .plan = p->good ? &p->plan : NULL};
-    for (int k = 0; k < v->plan->num_calls; k++)
-        out->calls += v->call[k].mine && v->call[k].planned == i;
+    *out = (RtPlanned){.call = &p->call,
+                       .with = p->with,
+                       .plan = p->good ? &p->plan : NULL,
+                       .first = -1};
+    for (int k = v->plan->num_calls - 1; k >= 0; k--)
+        if (rt_convolutions_of(v, k) == i) {
+            out->calls++;
+            out->first = k;
+        }
     return true;
 }

@@ -8,7 +8,7 @@
 #ifndef RUNTIME_CUDA_CONVOLUTION_H
 #define RUNTIME_CUDA_CONVOLUTION_H
 
-#include "runtime/cuda/cudnn.h"
+#include "runtime/cuda/tuning.h"
 
 // ---- call.c ----
 
@@ -29,10 +29,11 @@ typedef bool RtCanRide(void *arg, int call, unsigned with);
 // Whether the forms of a norm can be made.
 typedef bool RtCanForm(void *arg, int norm);
 
-// Which fusions of a plan are taken together: all that there are plans for and
-// that what they need is taken for.  taken has one for each.
-void rt_rides_choose(const RtPlan *plan, RtCanRide *can, RtCanForm *form,
-                     void *arg, bool *taken);
+// Which fusions of a plan are taken together: all that are wanted (NULL: all),
+// that there are plans for and that what they need is taken for.  taken has one
+// for each.
+void rt_rides_choose(const RtPlan *plan, const bool *wanted, RtCanRide *can,
+                     RtCanForm *form, void *arg, bool *taken);
 
 // ---- forms.c ----
 
@@ -64,23 +65,27 @@ typedef struct RtConvolutions RtConvolutions;
 // Whether a plan has calls that are done here.
 bool rt_convolutions_needed(const RtPlan *plan);
 // Plans all calls of a plan that are convolutions, and its products unless
-// rt_matmuls_needed.  NULL, with the layer that
-// has no plan in e, if one has none.
+// rt_matmuls_needed: as a tuning says, or without one (NULL), or where the
+// library no longer has what it names, as the library's heuristics do.  NULL,
+// with the layer that has no plan in e, if one has none.
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
-                                    RtError *e);
+                                    const RtTuning *tuning, RtError *e);
 void rt_convolutions_free(RtConvolutions *v);
 
 // Whether that call of the plan is done here.
 bool rt_convolutions_have(const RtConvolutions *v, int call);
-// Bytes of the room that the calls share, at most 256 from an end of its
-// alignment.
+// Bytes of the room that the calls share.
 size_t rt_convolutions_workspace(const RtConvolutions *v);
 // Where on the device the plan's arena and the shared room are.
 void rt_convolutions_place(RtConvolutions *v, uint64_t arena,
                            uint64_t workspace);
+// For each of the plan's fusions whether it is taken.
+const bool *rt_convolutions_taken(const RtConvolutions *v);
 // Whether a call does what launch number `launch` of a step would: it counts
 // kernels and calls from 0.
 bool rt_convolutions_save(const RtConvolutions *v, int step, int launch);
+// Which plan a call runs, as rt_convolutions_planned counts; -1: none of these.
+int rt_convolutions_of(const RtConvolutions *v, int call);
 // What the kernels' sinter_squares must have before they run.
 void rt_convolutions_squares(const RtConvolutions *v, uint8_t *squares,
                              size_t count);
@@ -94,6 +99,7 @@ typedef struct {
     unsigned with;           // bits 1 << RtFusionKind
     const RtCudnnPlan *plan; // NULL: it has none
     int calls;               // of the plan's, that do so
+    int first;               // of them; -1: none
 } RtPlanned;
 bool rt_convolutions_planned(const RtConvolutions *v, int i, RtPlanned *out);
 

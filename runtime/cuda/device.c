@@ -2,6 +2,7 @@
 // libraries work in.  Steps are put on the stream and not waited for.
 
 #include "runtime/cuda/calls.h"
+#include "runtime/cuda/gauge.h"
 #include "runtime/cuda/kernels.h"
 #include "runtime/cuda/lane.h"
 #include "runtime/cuda/notes.h"
@@ -15,6 +16,7 @@ enum { MOST_ARGUMENTS = 64, RECENT = 4, ALIGNMENT = 256 };
 
 typedef struct {
     RtDevice device;
+    const RtTrainer *trainer;
     const RtPlan *plan;
     RtDriver cu;
     RtGpu gpu;
@@ -36,7 +38,8 @@ typedef struct {
     bool is_listing;            // which are, and none is yet
     const char *recent[RECENT]; // the last that were made, in a ring
     int64_t made;
-    char name[16], description[192];
+    RtGauge *gauge; // of launches that are measured; NULL: none are
+    char name[16], description[192], tuned[400];
 } Cuda;
 
 static Cuda *cuda_of(RtDevice *d) {
@@ -258,10 +261,18 @@ static CUresult launch_kernel(const Cuda *c, int kernel, int grid,
                                     threads, 1, 1, 0, c->stream, argument);
 }
 
+// Before launch number `launch`, of a kernel (-1) or a call.
+static void gauge(Cuda *c, int launch, int call) {
+    RtError e;
+    if (c->gauge != NULL)
+        must(c, rt_gauge_note(c->gauge, launch, call, &e), &e);
+}
+
 // Makes a launch, or one of kernels that are joined when the last of them
 // comes.
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     Cuda *c = cuda_of(d);
+    gauge(c, c->joining.launch, -1);
     if (rt_calls_save(&c->calls, c->step, c->joining.launch)) {
         rt_joining_pass(&c->joining);
         return;
@@ -294,13 +305,19 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     Cuda *c = cuda_of(d);
     RtError e;
+    int number = c->joining.launch;
+    gauge(c, number, call);
     rt_joining_pass(&c->joining);
     if (c->is_listing)
         return;
     note(c, c->plan->call[call].layer);
     if (rt_calls_on_host(&c->calls, call))
         c->replay[c->step].on_host = true;
-    must(c, rt_calls_run(&c->calls, call, a, b, out, &e), &e);
+    bool good = rt_calls_run(&c->calls, call, a, b, out, &e);
+    if (!good && c->gauge != NULL)
+        c->gauge->failed[number] = true;
+    else
+        must(c, good, &e);
 }
 
 // ---- waiting ----
@@ -323,6 +340,105 @@ static void times(RtDevice *d, double seconds[RT_NUM_PHASES]) {
         must(c, rt_marks_read(&c->replay[i].marks, &e), &e);
         rt_marks_times(&c->replay[i].marks, seconds);
     }
+}
+
+// ---- tuning ----
+
+typedef struct {
+    Cuda *c;
+    RtGauge gauge;
+    bool *apart; // for each join: it is not taken
+} Trial;
+
+// The first run loads what the library brings.
+static bool measure_runs(Trial *t, double *seconds, RtError *e) {
+    enum { RUNS = 6 };
+    bool good = true;
+    for (int run = 0; good && run < RUNS; run++) {
+        for (int i = 0; run < 2 && i < t->gauge.launches; i++)
+            seconds[i] = -1;
+        make_step(t->c, false, false);
+        good = rt_gauge_read(&t->gauge, seconds, e);
+    }
+    return good;
+}
+
+static bool measure(void *arg, RtConvolutions *v, double *seconds, RtError *e) {
+    Trial *t = arg;
+    Cuda *c = t->c;
+    CUdeviceptr room = 0;
+    size_t bytes = rt_convolutions_workspace(v) + 1; // of which there are any
+    if (!rt_driver_good(&c->cu, c->cu.memory_take(&room, bytes), e,
+                        "take %zu bytes for tuning", bytes))
+        return false;
+    RtConvolutions *own = rt_calls_use(&c->calls, v, room);
+    bool *joins = c->joins;
+    c->gauge = &t->gauge;
+    c->joins = t->apart;
+    memset(t->gauge.failed, 0, (size_t)t->gauge.launches * sizeof(bool));
+    bool good =
+        rt_calls_tell(&c->calls, &c->kernels, e) && measure_runs(t, seconds, e);
+    c->gauge = NULL;
+    c->joins = joins;
+    rt_calls_use(&c->calls, own, 0);
+    c->cu.memory_free(room);
+    return good;
+}
+
+static bool tune_within(Trial *t, RtTuning *tuning, RtError *e) {
+    Cuda *c = t->c;
+    double before, after;
+    const RtTuner tuner = {.cudnn = &c->calls.cudnn,
+                           .plan = c->plan,
+                           .step = c->step,
+                           .launches = t->gauge.launches,
+                           .call = t->gauge.call,
+                           .measure = measure,
+                           .arg = t};
+    if (!rt_tune(&tuner, tuning, &before, &after, e))
+        return false;
+    bool good =
+        rt_tuning_write(tuning, c->calls.tuning, c->plan, &rt_system_files, e);
+    rt_tuning_free(tuning);
+    snprintf(c->tuned, sizeof c->tuned,
+             "the launches of a step took %.3f ms one by one, tuned %.3f ms; "
+             "kept in %.300s",
+             1000 * before, 1000 * after, c->calls.tuning);
+    return good;
+}
+
+// Kernels that no step launches as it was planned may be launched now.
+static bool load_all_kernels(Cuda *c, RtError *e) {
+    memset(c->wanted, true, (size_t)c->plan->num_kernels);
+    rt_kernels_close(&c->kernels);
+    return rt_kernels_open(&c->kernels, &c->gpu, c->trainer, c->plan, c->wanted,
+                           &rt_system_files, e);
+}
+
+static bool tune(RtDevice *d, const RtStep *step, const char **said,
+                 RtError *e) {
+    Cuda *c = cuda_of(d);
+    Trial t = {.c = c,
+               .apart = calloc((size_t)c->plan->num_joins + 1, sizeof(bool))};
+    RtTuning tuning;
+    if (c->calls.convolutions == NULL)
+        return rt_fail(e, EXIT_USAGE, "this trainer has nothing to tune");
+    if (c->calls.tuning == NULL)
+        return rt_fail(e, EXIT_IO,
+                       "a tuning has no place: neither XDG_CACHE_HOME nor HOME "
+                       "is a folder that can be written");
+    if (t.apart == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    run(d, step); // one by one, which counts the launches
+    sync_stream(d);
+    bool good =
+        load_all_kernels(c, e) &&
+        rt_gauge_open(&t.gauge, &c->cu, c->stream, c->joining.launch, e) &&
+        tune_within(&t, &tuning, e);
+    rt_gauge_close(&t.gauge);
+    free(t.apart);
+    *said = c->tuned;
+    return good;
 }
 
 // ---- opening ----
@@ -411,7 +527,7 @@ static bool list_kernels(Cuda *c, RtError *e) {
     return true;
 }
 
-static bool open_all(Cuda *c, const RtTrainer *t, int ordinal, RtError *e) {
+static bool open_all(Cuda *c, int ordinal, RtError *e) {
     return rt_driver_open(&c->cu, e) &&
            rt_gpu_open(&c->gpu, &c->cu, ordinal, e) &&
            rt_driver_good(
@@ -424,7 +540,7 @@ static bool open_all(Cuda *c, const RtTrainer *t, int ordinal, RtError *e) {
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging,
                          e) &&
            choose_joins(c, e) && list_kernels(c, e) &&
-           rt_kernels_open(&c->kernels, &c->gpu, t, c->plan, c->wanted,
+           rt_kernels_open(&c->kernels, &c->gpu, c->trainer, c->plan, c->wanted,
                            &rt_system_files, e);
 }
 
@@ -454,13 +570,15 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .contract = contract,
         .phase = begin_phase,
         .sync = sync_stream,
+        .tune = tune,
         .times = times,
         .close = close_cuda,
     };
+    c->trainer = t;
     c->plan = plan;
     c->phase = RT_OTHER;
     c->step = -1;
-    if (open_all(c, t, ordinal, e)) {
+    if (open_all(c, ordinal, e)) {
         write_description(c);
         return &c->device;
     }

@@ -6,13 +6,17 @@ static bool is_kind(const RtPlan *p, int fusion, RtFusionKind kind) {
     return p->fusion[fusion].kind == kind;
 }
 
+static bool is_wanted(const bool *wanted, int fusion) {
+    return wanted == NULL || wanted[fusion];
+}
+
 // The kernels of all steps share one flag for a variance of some number, so its
 // statistics ride in all steps that have it or in none.  A norm of no channels
 // is a variance whose statistics no call can take.
-static void take_statistics(const RtPlan *p, RtCanRide *can, void *arg,
-                            bool *taken) {
+static void take_statistics(const RtPlan *p, const bool *wanted, RtCanRide *can,
+                            void *arg, bool *taken) {
     for (int i = 0; i < p->num_fusions; i++)
-        taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) &&
+        taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) && is_wanted(wanted, i) &&
                    can(arg, p->fusion[i].call, 1u << RT_FUSED_STATISTICS);
     for (int i = 0; i < p->num_fusions; i++)
         for (int n = 0; taken[i] && n < p->num_norms; n++)
@@ -42,14 +46,14 @@ static bool takes_statistics_on(const RtPlan *p, const bool *taken, int call) {
     return false;
 }
 
-void rt_rides_choose(const RtPlan *p, RtCanRide *can, RtCanForm *form,
-                     void *arg, bool *taken) {
-    take_statistics(p, can, arg, taken);
+void rt_rides_choose(const RtPlan *p, const bool *wanted, RtCanRide *can,
+                     RtCanForm *form, void *arg, bool *taken) {
+    take_statistics(p, wanted, can, arg, taken);
     for (int i = 0; i < p->num_fusions; i++) {
         const RtFusion *f = &p->fusion[i];
         unsigned with = 1u << f->kind;
         if (f->kind == RT_FUSED_STATISTICS ||
-            f->kind == RT_FUSED_PROLOGUE_WEIGHT ||
+            f->kind == RT_FUSED_PROLOGUE_WEIGHT || !is_wanted(wanted, i) ||
             !takes_statistics_of(p, taken, f->norm) || !form(arg, f->norm))
             continue;
         if (takes_statistics_on(p, taken, f->call))

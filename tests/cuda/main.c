@@ -10,6 +10,7 @@ int main(void) {
     srunner_add_suite(runner, cache_suite());
     srunner_add_suite(runner, device_suite());
     srunner_add_suite(runner, nvrtc_suite());
+    srunner_add_suite(runner, tune_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -64,7 +64,7 @@ static int device_report(RtCudnn *c, const RtPlan *plan, const char *path) {
     RtError e;
     char *json = file_read(path);
     bool good = rt_cudnn_describe(c, json, &e);
-    RtConvolutions *v = good ? rt_convolutions_new(c, plan, &e) : NULL;
+    RtConvolutions *v = good ? rt_convolutions_new(c, plan, NULL, &e) : NULL;
     free(json);
     printf("%s\n", device_name(path));
     if (v == NULL) {

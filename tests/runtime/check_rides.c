@@ -32,6 +32,7 @@ typedef struct {
     int call; // -1: any
     unsigned with;
     bool forms;
+    const bool *wanted;
 } Refused;
 
 static bool can(void *arg, int call, unsigned with) {
@@ -52,7 +53,7 @@ static const char *choose(int num_fusions, int num_norms, Refused r) {
                          .norm = norms,
                          .num_norms = num_norms};
     bool taken[WITH_STEP];
-    rt_rides_choose(&plan, can, can_form, &r, taken);
+    rt_rides_choose(&plan, r.wanted, can, can_form, &r, taken);
     for (int i = 0; i < num_fusions; i++)
         text[i] = taken[i] ? '1' : '0';
     text[num_fusions] = '\0';
@@ -65,12 +66,17 @@ START_TEST(takes_all_that_there_is) {
 END_TEST
 
 START_TEST(takes_nothing_without_its_statistics) {
-    ck_assert_str_eq(choose(FUSIONS, 2, (Refused){0, 1u << S, false}), "01000");
+    ck_assert_str_eq(
+        choose(FUSIONS, 2,
+               (Refused){.call = 0, .with = 1u << S, .forms = false}),
+        "01000");
 }
 END_TEST
 
 START_TEST(takes_statistics_alone_where_there_are_no_forms) {
-    ck_assert_str_eq(choose(FUSIONS, 2, (Refused){-1, 0, true}), "11000");
+    ck_assert_str_eq(
+        choose(FUSIONS, 2, (Refused){.call = -1, .with = 0, .forms = true}),
+        "11000");
 }
 END_TEST
 
@@ -78,28 +84,55 @@ END_TEST
 // the gradient that reads the same batch_norm.
 START_TEST(takes_prologues_together) {
     const char *without = "11001";
-    ck_assert_str_eq(choose(FUSIONS, 2, (Refused){1, 1u << P | 1u << S, false}),
-                     without);
-    ck_assert_str_eq(choose(FUSIONS, 2, (Refused){2, 1u << W, false}), without);
-    ck_assert_str_eq(choose(FUSIONS, 2, (Refused){1, 1u << P, false}), "11111");
+    ck_assert_str_eq(
+        choose(FUSIONS, 2,
+               (Refused){.call = 1, .with = 1u << P | 1u << S, .forms = false}),
+        without);
+    ck_assert_str_eq(
+        choose(FUSIONS, 2,
+               (Refused){.call = 2, .with = 1u << W, .forms = false}),
+        without);
+    ck_assert_str_eq(
+        choose(FUSIONS, 2,
+               (Refused){.call = 1, .with = 1u << P, .forms = false}),
+        "11111");
 }
 END_TEST
 
 START_TEST(takes_a_prologue_alone_where_no_statistics_ride) {
-    ck_assert_str_eq(choose(FUSIONS, 2, (Refused){1, 1u << S, false}), "10111");
+    ck_assert_str_eq(
+        choose(FUSIONS, 2,
+               (Refused){.call = 1, .with = 1u << S, .forms = false}),
+        "10111");
+}
+END_TEST
+
+START_TEST(takes_what_is_wanted) {
+    const bool no_prologue[] = {true, true, false, false, true};
+    const bool no_first[] = {false, true, true, true, true};
+    ck_assert_str_eq(
+        choose(FUSIONS, 2, (Refused){.call = 9, .wanted = no_prologue}),
+        "11001");
+    ck_assert_str_eq(
+        choose(FUSIONS, 2, (Refused){.call = 9, .wanted = no_first}), "01000");
 }
 END_TEST
 
 START_TEST(takes_backward_by_itself) {
-    ck_assert_str_eq(choose(FUSIONS, 2, (Refused){3, 1u << B, false}), "11110");
+    ck_assert_str_eq(
+        choose(FUSIONS, 2,
+               (Refused){.call = 3, .with = 1u << B, .forms = false}),
+        "11110");
 }
 END_TEST
 
 // Kernels of all steps ask for a variance by its number.
 START_TEST(takes_a_number_in_all_steps_or_in_none) {
     ck_assert_str_eq(choose(WITH_STEP, 3, (Refused){.call = 9}), "111111");
-    ck_assert_str_eq(choose(WITH_STEP, 3, (Refused){4, 1u << S, false}),
-                     "101110");
+    ck_assert_str_eq(
+        choose(WITH_STEP, 3,
+               (Refused){.call = 4, .with = 1u << S, .forms = false}),
+        "101110");
     ck_assert_str_eq(choose(WITH_STEP, 4, (Refused){.call = 9}), "101110");
 }
 END_TEST
@@ -163,6 +196,7 @@ Suite *rides_suite(void) {
     tcase_add_test(t, takes_statistics_alone_where_there_are_no_forms);
     tcase_add_test(t, takes_prologues_together);
     tcase_add_test(t, takes_a_prologue_alone_where_no_statistics_ride);
+    tcase_add_test(t, takes_what_is_wanted);
     tcase_add_test(t, takes_backward_by_itself);
     tcase_add_test(t, takes_a_number_in_all_steps_or_in_none);
     tcase_add_test(t, a_product_is_a_convolution);
