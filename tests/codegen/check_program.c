@@ -109,9 +109,13 @@ static const char path[] = "dir/x\n#error \"y\\ ?"
 // Whether a directive is one that every kernel file has.
 static bool is_own(const char *line) {
     static const char *const own[] = {
-        "#include \"runtime/prelude/prelude.h\"\n", "#ifndef SINTER_ACT\n",
-        "#define SINTER_ACT 32 // ", "#ifdef SINTER_JOINED\n", "#endif\n"};
-    for (int i = 0; i < 5; i++)
+        "#include \"runtime/prelude/prelude.h\"\n",
+        "#ifndef SINTER_ACT\n",
+        "#define SINTER_ACT 32 // ",
+        "#ifdef SINTER_JOINED\n",
+        "#endif\n",
+        "#if IN_PART("};
+    for (int i = 0; i < 6; i++)
         if (strncmp(line, own[i], strlen(own[i])) == 0)
             return true;
     return false;

@@ -63,16 +63,25 @@ static bool is_counted(const Node *d) {
 }
 
 // A slot ends a little after its tensor: kernels may touch whole vectors.
+static void own(Meter *m, NodeId n) {
+    const Node *d = &m->graph->node[n];
+    int64_t bytes = graph_bytes(m->graph, d->type);
+    for (int64_t i = 0; is_counted(d) && i < bytes; i++)
+        m->owner[d->offset + i] = n;
+}
+
+// What a call adds to owns its memory until then.
+static bool is_added(const Node *d) {
+    return node_int(d, ATTR_accumulate, 0) != 0;
+}
+
 static void find_owners(Meter *m) {
     const Graph *g = m->graph;
     const bool *stored = graph_stored(g, m->a);
     memset(m->owner, 0xff, m->rt->arena_bytes * sizeof *m->owner);
-    for (NodeId n = 0; n < g->count; n++) {
-        const Node *d = &g->node[n];
-        int64_t bytes = graph_bytes(g, d->type);
-        for (int64_t i = 0; stored[n] && is_counted(d) && i < bytes; i++)
-            m->owner[d->offset + i] = n;
-    }
+    for (NodeId n = 0; n < g->count; n++)
+        if (stored[n] && !is_added(&g->node[n]))
+            own(m, n);
 }
 
 // ---- one launch ----
@@ -203,6 +212,11 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
         m->flow[n].read += graph_bytes(m->graph, m->graph->node[n].type);
     }
     NodeId n = m->owner[out];
+    if (is_added(&m->graph->node[group->output[0]])) {
+        m->flow[n].read += graph_bytes(m->graph, m->graph->node[n].type);
+        n = group->output[0];
+        own(m, n);
+    }
     m->flow[n].written += graph_bytes(m->graph, m->graph->node[n].type);
     compare_flows(m, group);
 }
