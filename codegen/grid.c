@@ -273,7 +273,7 @@ static void emit_row(Emit *e, Scope *row, Place p) {
             sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
         } else if (is_unfolded(e, n)) {
             emit_unfolded(e, row, n, p);
-        } else if (d->op == OP_pack) {
+        } else if (e->stored[n] && d->op == OP_pack) {
             store_packed(e, row, n, p);
         } else if (e->stored[n] && d->op != OP_scratch) {
             emit_store(e, row, n, p, value_at(e, row, n, p));

@@ -1,22 +1,23 @@
 #!/bin/sh
 # What the compiler takes for the worst that a file can ask for: whatever it
-# says of each, it ends by itself with no more than 512 MiB of addresses and some
-# seconds of processor time, which leaves room for a slow machine.
+# says of each, it ends by itself with no more than 512 MiB of addresses, 640 MiB
+# where text is written for two devices, and some seconds of processor time, which
+# leaves room for a slow machine.
 set -u
 
 [ -z "${SINTER_SANITIZED:-}" ] || exit 77 # they take addresses of their own
 work=$(mktemp -d "${TMPDIR:-/tmp}/bound-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-failed=0
 
-# bounded STATUS SECONDS WORD...: runs sinter on bad.net.
+# bounded STATUS MIB SECONDS WORD...: runs sinter on bad.net.
 bounded() {
     want=$1
-    seconds=$2
-    shift 2
+    room=$(($2 * 1024))
+    seconds=$3
+    shift 3
     (
-        ulimit -v 524288
+        ulimit -v "$room"
         ulimit -t "$seconds"
         exec "$SINTER" "$@" bad.net
     ) >out 2>&1
@@ -24,16 +25,16 @@ bounded() {
     if [ $got -ne "$want" ]; then
         echo "bound: $what: $1: status $got, not $want:" >&2
         tail -n 3 out >&2
-        failed=1
+        : >failed # in a pipe a variable would be lost
     fi
 }
 
 # check STATUS: what is refused is so before anything is written; the text of
 # what is not is written for two devices.
 check() {
-    bounded "$1" 10 check
+    bounded "$1" 512 10 check
     if [ "$1" -eq 0 ]; then
-        bounded 0 30 build --emit=c --out=text
+        bounded 0 640 30 build --emit=c --out=text
     fi
 }
 
@@ -133,4 +134,4 @@ what='layers that are not there'
 awk 'BEGIN { for (i = 0; i < 50000; i++) print "let a" i " = b" i }' >bad.net
 check 1
 
-exit $failed
+[ ! -e failed ]
