@@ -115,7 +115,7 @@ static bool is_own(const char *line) {
         "#ifdef SINTER_JOINED\n",
         "#endif\n",
         "#if IN_PART("};
-    for (int i = 0; i < 6; i++)
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strncmp(line, own[i], strlen(own[i])) == 0)
             return true;
     return false;
