@@ -229,8 +229,10 @@ const char *shape_argmax(const Graph *g, const Node *n, Type *out) {
     int64_t axis = node_int(n, ATTR_axis, t.rank - 1);
     if (t.rank == 0 || axis != t.rank - 1)
         return unfit(g, "it searches the last axis only", t);
-    if (t.dtype == BOOL || t.dim[axis] == 0)
+    if (t.dtype == BOOL)
         return unfit(g, "it needs numbers", t);
+    if (t.dim[axis] == 0)
+        return unfit(g, "nothing has no largest element", t);
     *out = reduced_type(t, 1u << axis);
     out->dtype = I32;
     return NULL;
@@ -704,6 +706,8 @@ const char *shape_batch_norm(const Graph *g, const Node *n, Type *out) {
         if (!type_equal(operand(g, n, i), channels))
             return differ(g, "scale and bias must be the first", channels,
                           operand(g, n, i));
+    if (type_count(x) == 0 && type_count(channels) > 0)
+        return unfit(g, "nothing has no mean", x);
     *out = x;
     return NULL;
 }
@@ -712,6 +716,8 @@ const char *shape_cross_entropy(const Graph *g, const Node *n, Type *out) {
     Type logits = operand(g, n, 0), labels = operand(g, n, 1);
     if (logits.rank != 2 || !dtype_float(logits.dtype))
         return unfit(g, "its logits must be float [M,K]", logits);
+    if (logits.dim[1] == 0)
+        return unfit(g, "its logits need a class", logits);
     if (!type_equal(labels, type_of(I32, 1, logits.dim)) &&
         !type_equal(labels, type_of(F32, 2, logits.dim)))
         return differ(g, "its labels must be i32[M] or f32[M,K]", logits,
@@ -726,6 +732,8 @@ const char *shape_rows(const Graph *g, const Node *n, Type *out) {
         return unfit(g, "it needs float rows", x);
     if (node_int(n, ATTR_axis, x.rank - 1) != x.rank - 1)
         return unfit(g, "it works along the last axis only", x);
+    if (x.dim[x.rank - 1] == 0)
+        return unfit(g, "the largest of nothing is not a number", x);
     *out = x;
     return NULL;
 }

@@ -11,6 +11,14 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+// Whether cluster k finds a value in memory.  A view of what it computes itself
+// is computed too: the update may read, as a scalar, the one element of a vector
+// that it leaves there.
+static bool is_read(const Fuse *f, NodeId n, int k) {
+    bool own = (facts(f, n) & VIEW) && f->cluster[memory_base(f, n)] == k;
+    return in_memory(f, n) && f->again[n] != k && !own;
+}
+
 // Lists the nodes that cluster k computes, in the order of the old graph.
 // mark[n] is the last list that n is in, and `list` the number of this one.
 static void list_members(Fuse *f, int k, int list, int *mark, NodeId *stack) {
@@ -24,8 +32,7 @@ static void list_members(Fuse *f, int k, int list, int *mark, NodeId *stack) {
         const Node *d = at(f, stack[done++]);
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            bool reads = in_memory(f, arg) && f->again[arg] != k;
-            if (mark[arg] != list && !is_leaf(f, arg) && !reads) {
+            if (mark[arg] != list && !is_leaf(f, arg) && !is_read(f, arg, k)) {
                 mark[arg] = list;
                 stack[height++] = arg;
             }

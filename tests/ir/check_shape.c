@@ -203,6 +203,18 @@ static const struct {
      "it needs numbers"},
     {INPUT(0, "f32[0]") "%1 = max %0 {axes = [0]} : f32[]\n",
      "the largest of nothing"},
+    {INPUT(0, "f32[2,0]") "%1 = argmax %0 : i32[2,1]\n",
+     "nothing has no largest element, not f32[2,0]"},
+    {INPUT(0, "f32[2,0]") "%1 = softmax %0 : f32[2,0]\n",
+     "the largest of nothing is not a number, not f32[2,0]"},
+    {INPUT(0, "f32[2,0]") "%1 = log_softmax %0 : f32[2,0]\n",
+     "the largest of nothing is not a number, not f32[2,0]"},
+    {INPUT(0, "f32[2,0]") INPUT(1, "i32[2]")
+     "%2 = cross_entropy %0, %1 : f32[2,1]\n",
+     "its logits need a class, not f32[2,0]"},
+    {INPUT(0, "f32[0,3]") INPUT(1, "f32[3]")
+     "%2 = batch_norm %0, %1, %1 : f32[0,3]\n",
+     "nothing has no mean, not f32[0,3]"},
     {INPUT(0, "f32[2,3]") "%1 = argmax %0 {axis = 0} : i32[3]\n",
      "it searches the last axis only"},
     {INPUT(0, "f32[2]") "%1 = accumulated %0 : f32[]\n",

@@ -103,9 +103,11 @@ static int run_file(Session *session, const char *path, uint32_t seed) {
     s.level = session->unfused ? 0 : 1;
     BatchResult result =
         batch_graph(g, &s, session->mode, session->counts, false);
-    printf("%s %s\n", path, fate[result]);
+    bool judged = session->counts->infinite == 0;
+    printf("%s %s\n", path,
+           judged ? fate[result] : "has no finite numbers to be judged by");
     arena_free(a);
-    return result == BATCH_GOOD ? EXIT_SUCCESS : EXIT_FAILURE;
+    return judged && result == BATCH_GOOD ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int show(uint32_t seed) {
