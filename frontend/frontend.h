@@ -27,6 +27,10 @@ Program *frontend_parse(Arena *a, const char *path, const char *text,
 bool frontend_format(Arena *a, const char *path, const char *text,
                      size_t length, Text *out, Diagnostics *diags);
 
+// Adds what the parser makes of the text, as a tree.  False when it cannot be
+// parsed, with the reasons in diags.
+bool frontend_tree(Arena *a, const Source *s, Text *out, Diagnostics *diags);
+
 // The text of a module of the compiler such as "std/vision.net"; NULL for none.
 const char *std_text(const char *path);
 

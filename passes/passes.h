@@ -52,6 +52,10 @@ typedef void PassHook(void *context, const Pass *pass, const Graph *g);
 Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
                   PassHook *hook, void *context);
 
+// The same for a graph that the pass named `after` has left.
+Graph *passes_after(Graph *g, const PassOptions *o, const char *after,
+                    const char *last);
+
 // Counts a rewrite that leaves the meaning as it is, and says whether it is to
 // be made.  early, fold, simplify and fuse ask before each.
 bool rewrite_next(Graph *g, const PassOptions *o);

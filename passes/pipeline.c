@@ -157,10 +157,11 @@ Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
     return out;
 }
 
-Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
-                  PassHook *hook, void *context) {
+// Runs the passes from p on that apply.
+static Graph *run_from(const Pass *p, Graph *g, const PassOptions *o,
+                       const char *last, PassHook *hook, void *context) {
     const Graph *given = g;
-    for (const Pass *p = standard_passes; p->name != NULL; p++) {
+    for (; p->name != NULL; p++) {
         if (!is_done(g, p) && (!p->training || has_training(g))) {
             g = pass_follow(g, o, p, given);
             if (hook != NULL)
@@ -170,4 +171,14 @@ Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
             break;
     }
     return g;
+}
+
+Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
+                  PassHook *hook, void *context) {
+    return run_from(standard_passes, g, o, last, hook, context);
+}
+
+Graph *passes_after(Graph *g, const PassOptions *o, const char *after,
+                    const char *last) {
+    return run_from(pass_find(after) + 1, g, o, last, NULL, NULL);
 }

@@ -11,9 +11,9 @@ const Command commands[] = {
      1, check_command},
     {"build",  "FILE.net", "Compile a model file to a trainer.",
      1, build_command},
-    {"show",   "STAGE FILE.net", "Print a model at a stage: graph grad typed "
-     "layout simplified fused plan launches fusion kernels trainer; or a module such "
-     "as std/vision.net.",
+    {"show",   "STAGE FILE.net", "Print a model at a stage: ast graph grad "
+     "typed layout simplified fused plan kernels trainer; launches fusion; or a "
+     "module such as std/vision.net.",
      AT_LEAST_ONE, show_command},
     {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
      "standard input.", AT_LEAST_ONE, fmt_command},

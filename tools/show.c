@@ -1,149 +1,297 @@
 // sinter show: a model as text at any stage on its way to a trainer.
+#include "tools/show.h"
 #include "base/exits.h"
 #include "base/nearest.h"
-#include "tools/device.h"
-#include "tools/tools.h"
-#include "tools/trainer.h"
+#include "base/source.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
-// Graph stages and the last pass that has run at each.
+static ViewWriter tree_write, graph_write, plan_write, kernels_write,
+    trainer_write, launches_write, fusion_write;
+
+// In the order in which a model becomes them; then what is said about a plan.
 // clang-format off
-static const struct {
-    const char *name, *last;
-} stages[] = {
-    {"graph",      NULL},
-    {"grad",       "autodiff"},
-    {"typed",      "precision"},
-    {"layout",     "layout"},
-    {"simplified", "prune"},
-    {"fused",      "fuse"},
-    {"plan",       "memory"},
+static const View stages[] = {
+    // name        suffix  last pass     whether it is dumped, what prints it
+    {"ast",        "txt",  NULL,         true,  tree_write},
+    {"graph",      "ir",   NULL,         true,  graph_write},
+    {"grad",       "ir",   "autodiff",   true,  graph_write},
+    {"typed",      "ir",   "precision",  true,  graph_write},
+    {"layout",     "ir",   "layout",     true,  graph_write},
+    {"simplified", "ir",   "prune",      true,  graph_write},
+    {"fused",      "ir",   "fuse",       true,  graph_write},
+    {"plan",       "ir",   "memory",     true,  plan_write},
+    {"kernels",    "cu",   NULL,         true,  kernels_write},
+    {"trainer",    "c",    NULL,         true,  trainer_write},
+    {"launches",   "txt",  NULL,         false, launches_write},
+    {"fusion",     "txt",  NULL,         false, fusion_write},
 };
 // clang-format on
 
 enum { NUM_STAGES = sizeof stages / sizeof stages[0] };
 
-// Where a stage stands in the table, -1 for one that is not a graph.
-static int stage_find(const char *name) {
-    for (int i = 0; i < NUM_STAGES; i++)
-        if (strcmp(stages[i].name, name) == 0)
-            return i;
-    return -1;
+static bool is_graph(const View *stage) {
+    return strcmp(stage->suffix, "ir") == 0;
 }
 
-static void stage_unknown(const Arguments *arguments, const char *name) {
+// The stage of that name; NULL, and a message, where there is none.
+static const View *stage_find(const Arguments *arguments, const char *name) {
     Nearest near = nearest_to(name);
-    for (int i = 0; i < NUM_STAGES; i++)
+    for (int i = 0; i < NUM_STAGES; i++) {
+        if (strcmp(stages[i].name, name) == 0)
+            return &stages[i];
         nearest_offer(&near, stages[i].name);
+    }
     if (near.best)
         complain(arguments, "no stage '%s'; did you mean %s?", name, near.best);
     else
         complain(arguments, "no stage '%s'; see sinter show --help", name);
+    return NULL;
 }
 
-// The graph of a name at a stage; NULL, and a message, where there is none.
-static Graph *graph_at(Arena *a, const Program *p, const PassOptions *o,
-                       const char *name, int stage) {
-    const char *last = stages[stage].last;
-    int count;
-    const Step *step = program_steps(p, a, &count);
-    Graph *g = step_graph(step, count, name);
-    // Addresses are what all graphs of the program agree on.
-    if (last != NULL && strcmp(last, "memory") == 0)
-        return plan_graph(program_plan(p, o), name);
-    return g == NULL || last == NULL ? g : passes_run(g, o, last, NULL, NULL);
-}
+// ---- what is made of a model, once ----
 
-static const char *graph_wanted(const Arguments *arguments) {
+const char *graph_wanted(const Arguments *arguments) {
     return arguments->graph ? arguments->graph : "train";
 }
 
-static int no_graph(Arena *a, const Program *p, const Arguments *arguments) {
-    int count;
-    const Step *step = program_steps(p, a, &count);
-    Text has = text_new(a);
+const Plan *show_plan(Show *s) {
+    PassOptions o = plan_options(s->p, s->arguments, target_of(s->arguments));
+    if (!s->plan)
+        s->plan = program_plan(s->p, &o);
+    return s->plan;
+}
+
+const TrainerText *show_trainer(Show *s) {
+    if (!s->trainer) {
+        s->trainer = ARENA_NEW(s->a, TrainerText);
+        *s->trainer = trainer_text(s->a, s->p, s->arguments);
+    }
+    return s->trainer;
+}
+
+static int no_graph(const Show *s, const Step *step, int count) {
+    Text has = text_new(s->a);
     for (int i = 0; i < count; i++)
         text_add(&has, "%s %s", i ? "," : "", step[i].name);
-    complain(arguments, "this program has no graph '%s'; it has%s",
-             graph_wanted(arguments), text_string(&has));
+    complain(s->arguments, "this program has no graph '%s'; it has%s",
+             graph_wanted(s->arguments), text_string(&has));
     return EXIT_USAGE;
 }
 
-static int graph_show(Arena *a, const Program *p, const Arguments *arguments,
-                      int stage) {
-    PassOptions o = plan_options(p, arguments, target_of(arguments));
-    const char *name = graph_wanted(arguments);
-    const Graph *g = graph_at(a, p, &o, name, stage);
+const Step *show_step(Show *s, int *status) {
+    const Plan *plan = show_plan(s);
+    const Step *step = plan_step(plan, graph_wanted(s->arguments));
+    if (!step)
+        *status = no_graph(s, plan->step, plan->num_steps);
+    return step;
+}
+
+// ---- stages ----
+
+static int tree_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    Diagnostics diags = diag_new(s->a);
+    const char *path = s->file, *error = NULL;
+    Source *source = source_read(s->a, path, MODEL_BYTES, &error);
+    if (!source) {
+        file_report(s->a, s->arguments, path, error);
+        return EXIT_IO;
+    }
+    bool good = frontend_tree(s->a, source, out, &diags);
+    diagnostics_print(s->a, s->arguments, &diags);
+    return good ? EXIT_GOOD : EXIT_MODEL;
+}
+
+static int graph_write(Show *s, const View *stage, Text *out) {
+    PassOptions o = plan_options(s->p, s->arguments, target_of(s->arguments));
+    int count;
+    const Step *step = program_steps(s->p, s->a, &count);
+    Graph *g = step_graph(step, count, graph_wanted(s->arguments));
     if (g == NULL)
-        return no_graph(a, p, arguments);
-    Text t = text_new(a);
-    graph_print(&t, g);
-    fputs(text_string(&t), stdout);
+        return no_graph(s, step, count);
+    graph_print(out, stage->last == NULL
+                         ? g
+                         : passes_run(g, &o, stage->last, NULL, NULL));
     return EXIT_GOOD;
 }
 
-static void trainer_show(Arena *a, const Program *p, const Arguments *arguments,
-                         bool kernels) {
-    TrainerText t = trainer_text(a, p, arguments);
-    fputs(text_string(kernels ? &t.cu_file : &t.c_file), stdout);
+// Addresses are what all graphs of the program agree on.
+static int plan_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    int status;
+    const Step *step = show_step(s, &status);
+    if (step == NULL)
+        return status;
+    graph_print(out, step->graph);
+    return EXIT_GOOD;
 }
 
-// What the plan of a graph says: its launches, or how it is fused.
-static int plan_show(Arena *a, const Program *p, const Arguments *arguments,
-                     bool fusion) {
+static int kernels_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    text_add(out, "%s", text_string(&show_trainer(s)->cu_file));
+    return EXIT_GOOD;
+}
+
+static int trainer_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    text_add(out, "%s", text_string(&show_trainer(s)->c_file));
+    return EXIT_GOOD;
+}
+
+static int launches_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
     Device device;
     int status;
-    if (!device_find(a, arguments, &device, &status))
+    if (!device_find(s->a, s->arguments, &device, &status))
         return status;
-    PassOptions o = plan_options(p, arguments, target_of(arguments));
-    const char *name = graph_wanted(arguments);
-    const Plan *plan = program_plan(p, &o);
-    if (plan_graph(plan, name) == NULL)
-        return no_graph(a, p, arguments);
-    Text t = text_new(a);
-    if (fusion)
-        fusion_print(a, &t, plan, name);
+    const Step *step = show_step(s, &status);
+    if (step == NULL)
+        return status;
+    launches_print(s->a, out, show_plan(s), step->name, &device);
+    return EXIT_GOOD;
+}
+
+static int fusion_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    int status;
+    const Step *step = show_step(s, &status);
+    if (step == NULL)
+        return status;
+    fusion_print(s->a, out, show_plan(s), step->name);
+    return EXIT_GOOD;
+}
+
+// ---- a graph from a file ----
+
+// A graph is carried on from the pass that its stage ends with.
+static int graph_continue(Show *s, const View *from, const View *to) {
+    int status;
+    Graph *g = graph_load(s->a, s->arguments, &status);
+    if (g == NULL)
+        return status;
+    complain_when_full(s->arguments, g);
+    PassOptions o = graph_options(s->arguments);
+    if (s->arguments->act)
+        o.storage = o.measured = o.act;
+    const char *last = is_graph(to) ? to->last : "memory";
+    if (to > from && last != NULL)
+        g = from->last ? passes_after(g, &o, from->last, last)
+                       : passes_run(g, &o, last, NULL, NULL);
+    Text t = text_new(s->a);
+    if (is_graph(to))
+        graph_print(&t, g);
     else
-        launches_print(a, &t, plan, name, &device);
+        kernels_add(s->a, &t, g);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
 }
 
-static int stage_show(Arena *a, const Arguments *arguments) {
-    const char *name = arguments->operand[0];
-    if (std_text(name) && arguments->num_operands == 1) {
-        fputs(std_text(name), stdout);
+static int file_continue(Show *s, const View *to) {
+    const View *from = stage_find(s->arguments, s->arguments->from);
+    if (from == NULL)
+        return EXIT_USAGE;
+    if (!is_graph(from) || to < from ||
+        !(is_graph(to) || to->write == kernels_write)) {
+        complain(s->arguments,
+                 "a graph is read at a graph stage, and carried on to a later "
+                 "one or to kernels: not from %s to %s",
+                 from->name, to->name);
+        return EXIT_USAGE;
+    }
+    return graph_continue(s, from, to);
+}
+
+// ---- all stages ----
+
+static int file_write(const Show *s, const char *path, const Text *text) {
+    FILE *f = fopen(path, "wb");
+    bool good =
+        f && fwrite(text_string(text), 1, text->length, f) == text->length;
+    if (f && fclose(f) == 0 && good)
+        return EXIT_GOOD;
+    complain(s->arguments, "%s: %s", path, strerror(errno));
+    return EXIT_IO;
+}
+
+static int stages_dump(Show *s) {
+    const char *folder = s->arguments->dump;
+    int status = EXIT_GOOD, number = 0;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        complain(s->arguments, "%s: %s", folder, strerror(errno));
+        return EXIT_IO;
+    }
+    for (const View *stage = stages;
+         stage < stages + NUM_STAGES && status == EXIT_GOOD; stage++) {
+        Text t = text_new(s->a);
+        if (!stage->dumped)
+            continue;
+        status = stage->write(s, stage, &t);
+        const char *path = arena_format(s->a, "%s/%02d-%s.%s", folder, ++number,
+                                        stage->name, stage->suffix);
+        if (status == EXIT_GOOD)
+            status = file_write(s, path, &t);
+        else if (status == EXIT_DEVICE) // which has been said
+            status = EXIT_GOOD;
+    }
+    return status;
+}
+
+// ---- the command ----
+
+static int stage_print(Show *s, const View *stage) {
+    Text t = text_new(s->a);
+    int status = stage->write(s, stage, &t);
+    if (status == EXIT_GOOD)
+        fputs(text_string(&t), stdout);
+    return status;
+}
+
+// The name of the stage asked for; NULL, and a message, where there is none or
+// more than one.
+static const char *stage_wanted(const Arguments *arguments) {
+    const char *to = arguments->to ? arguments->to : arguments->from;
+    if (arguments->num_operands == 2 && !arguments->to)
+        return arguments->operand[0];
+    if (arguments->num_operands == 1 && to)
+        return to;
+    complain(arguments, "show needs a stage and a file; usage: sinter "
+                        "show [option...] STAGE FILE.net");
+    return NULL;
+}
+
+static int model_show(Show *s, const View *stage) {
+    Diagnostics diags = diag_new(s->a);
+    int status;
+    if (stage && stage->write == tree_write)
+        return stage_print(s, stage);
+    s->p = model_load(s->a, s->arguments, &diags, &status);
+    if (!s->p)
+        return status;
+    return stage ? stage_print(s, stage) : stages_dump(s);
+}
+
+static int file_show(Arena *a, const Arguments *arguments) {
+    const char *file = arguments->operand[arguments->num_operands - 1];
+    Show s = {.a = a, .arguments = arguments, .file = file};
+    if (arguments->num_operands == 1 && arguments->dump)
+        return model_show(&s, NULL);
+    if (arguments->num_operands == 1 && std_text(file)) {
+        fputs(std_text(file), stdout);
         return EXIT_GOOD;
     }
-    if (arguments->num_operands != 2) {
-        complain(arguments, "show needs a stage and a file; usage: sinter "
-                            "show [option...] STAGE FILE.net");
+    const char *name = stage_wanted(arguments);
+    const View *stage = name ? stage_find(arguments, name) : NULL;
+    if (stage == NULL)
         return EXIT_USAGE;
-    }
-    int stage = stage_find(name), status;
-    bool kernels = strcmp(name, "kernels") == 0;
-    bool fusion = strcmp(name, "fusion") == 0;
-    bool planned = strcmp(name, "launches") == 0 || fusion;
-    if (stage < 0 && !kernels && !planned && strcmp(name, "trainer") != 0) {
-        stage_unknown(arguments, name);
-        return EXIT_USAGE;
-    }
-    Diagnostics diags = diag_new(a);
-    Program *p = model_load(a, arguments, &diags, &status);
-    if (!p)
-        return status;
-    if (stage >= 0)
-        return graph_show(a, p, arguments, stage);
-    if (planned)
-        return plan_show(a, p, arguments, fusion);
-    trainer_show(a, p, arguments, kernels);
-    return EXIT_GOOD;
+    return arguments->from ? file_continue(&s, stage) : model_show(&s, stage);
 }
 
 int show_command(const Arguments *arguments) {
     Arena *a = arena_new();
-    int status = stage_show(a, arguments);
+    int status = file_show(a, arguments);
     arena_free(a);
     return status;
 }

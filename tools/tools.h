@@ -28,7 +28,7 @@ typedef struct {
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
-        *device, *device_file;
+        *device, *device_file, *from, *to, *dump;
     Count rewrite_limit;
     int64_t memory; // 0: no limit
     bool json, check, max_batch, help;
@@ -121,6 +121,18 @@ PassOptions plan_options(const Program *p, const Arguments *arguments,
 
 // Names a file beside another: its base name without the extension.
 char *stem_of(Arena *a, const char *path);
+
+// ---- graph.c ----
+
+// Reads the graph in the file that is the last operand, and verifies it; NULL
+// and an exit status, after a report, when it is not one.
+Graph *graph_load(Arena *a, const Arguments *arguments, int *status);
+
+// What passes are told about such a graph.
+PassOptions graph_options(const Arguments *arguments);
+
+// Writes the kernels of a planned graph.
+void kernels_add(Arena *a, Text *t, const Graph *g);
 
 // ---- launches.c ----
 

@@ -1,0 +1,90 @@
+// Graphs from files: reading one that a command is given, and what passes are
+// told about it.
+//
+// A line --- ends the graph: what follows it in a golden test is the expected
+// result.
+#include "base/exits.h"
+#include "base/source.h"
+#include "codegen/codegen.h"
+#include "tools/tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TEXT = 64 << 20 };
+
+static size_t graph_length(const Source *s) {
+    const char *rule = strstr(s->text, "\n---\n");
+    return rule ? (size_t)(rule + 1 - s->text) : s->length;
+}
+
+// The line that a message of the reader begins with, as "12: expected ...".
+static Span line_span(const Source *s, long line) {
+    if (line < 1 || line > s->num_lines)
+        line = s->num_lines;
+    size_t length, start = s->line_start[line - 1];
+    source_line(s, (int)line, &length);
+    return (Span){s, (uint32_t)start, (uint32_t)(start + length)};
+}
+
+static void graph_report(Arena *a, const Arguments *arguments, const Source *s,
+                         const char *read, const char *broken) {
+    if (!wants_json(arguments)) {
+        fprintf(stderr, "%s: error: %s%s\n", s->path, read ? "line " : "",
+                read ? read : broken);
+        return;
+    }
+    Diagnostics diags = diag_new(a);
+    char *message = NULL;
+    Span at = read ? line_span(s, strtol(read, &message, 10)) : (Span){0};
+    diag_add(&diags, DIAG_ERROR, "", at, "%s", read ? message + 2 : broken);
+    diagnostics_print(a, arguments, &diags);
+}
+
+Graph *graph_load(Arena *a, const Arguments *arguments, int *status) {
+    const char *path = arguments->operand[arguments->num_operands - 1];
+    const char *error = NULL;
+    Source *s = source_read(a, path, MAX_TEXT, &error);
+    if (!s) {
+        file_report(a, arguments, path, error);
+        *status = EXIT_IO;
+        return NULL;
+    }
+    *status = EXIT_MODEL;
+    Graph *g = graph_read(a, s->text, graph_length(s), &error);
+    if (!g) {
+        graph_report(a, arguments, s, error, NULL);
+        return NULL;
+    }
+    const char *broken = graph_verify(g, a);
+    if (broken) {
+        graph_report(a, arguments, s, NULL, broken);
+        return NULL;
+    }
+    return g;
+}
+
+PassOptions graph_options(const Arguments *arguments) {
+    PassOptions o = {.device = arguments->target ? arguments->target : "host",
+                     .act = F32,
+                     .recompute = true,
+                     .memory = arguments->memory,
+                     .level = 1,
+                     .reuse = true,
+                     .deep_verify = true};
+    if (arguments->level)
+        o.level = arguments->level[0] - '0';
+    if (arguments->act)
+        dtype_find(arguments->act, strlen(arguments->act), &o.act);
+    if (arguments->rewrite_limit.given)
+        o.rewrite_limit = &arguments->rewrite_limit.value;
+    return o;
+}
+
+void kernels_add(Arena *a, Text *t, const Graph *g) {
+    int number = 0, count;
+    Kernel *kernel = codegen_kernels(g, g, a, &number, &count);
+    for (int i = 0; i < count; i++)
+        if (kernel[i].text)
+            text_add(t, "%s", kernel[i].text);
+}
