@@ -237,6 +237,15 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
 // it, and _ for anything else.
 const char *file_text(Arena *a, const char *file);
 
+// ---- launch.c ----
+
+// The model's lines that a group comes from: "resnet9.net:12,14".
+const char *group_lines(const Graph *g, Arena *a, const Group *group);
+
+// Tables of what a step's launches are for, and of the bytes of each.
+void launches_write(Text *t, const char *name, const Graph *host,
+                    const Graph *device, const Kernel *kernel, int count);
+
 // ---- tidy.c ----
 
 // A body without the indices that none of its lines asks for.

@@ -657,6 +657,7 @@ static void write_step(const Writer *w, Text *t, const Twin *s) {
     if (trains)
         text_add(t, "\n    rt_phase(d, RT_OTHER);\n");
     text_add(t, "}\n");
+    launches_write(t, s->name, s->host, s->device, s->kernel, s->count);
 }
 
 static void write_wrappers(const Writer *w, Text *t) {
@@ -753,8 +754,15 @@ static void write_step_table(const Writer *w, Text *t, int which) {
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {
         const Twin *s = &w->step[i];
-        text_add(t, "    {.kind = %s, .stage = %d, .run = %s_on_%s",
-                 kind[s->step->kind], s->step->stage, s->name, on);
+        text_add(t,
+                 "    {.name = \"%s\", .kind = %s, .stage = %d,\n"
+                 "     .run = %s_on_%s",
+                 s->name, kind[s->step->kind], s->step->stage, s->name, on);
+        if (s->count > 0)
+            text_add(t,
+                     ",\n     .launch = %s_launches, .num_launches = %d, "
+                     ".bytes = %s_bytes[%d]",
+                     s->name, s->count, s->name, which);
         if (leaves_derived(s))
             text_add(t, ", .then_derive = true");
         if (has_inputs(s->host))

@@ -1,79 +1,13 @@
 // Main of every trainer: options, device, data and memory, then the run.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/text.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const RtPlan *plan_for(const RtTrainer *t, const char *device) {
-    for (int i = 0; i < t->num_plans; i++)
-        if (strcmp(t->plan[i].device, device) == 0)
-            return &t->plan[i];
-    return NULL;
-}
-
-static RtDevice *open_cuda(const RtTrainer *t, int ordinal, const RtPlan **plan,
-                           RtError *e) {
-    *plan = plan_for(t, "cuda");
-    if (*plan != NULL)
-        return rt_cuda_open(t, *plan, ordinal, e);
-    rt_fail(e, EXIT_DEVICE,
-            "this trainer was built without a plan for CUDA devices");
-    return NULL;
-}
-
-static RtDevice *open_host(const RtTrainer *t, int threads, const RtPlan **plan,
-                           RtError *e) {
-    *plan = plan_for(t, "host");
-    if (*plan != NULL)
-        return host_open(*plan, threads);
-    rt_fail(e, EXIT_DEVICE,
-            "this trainer was built without a plan for the host");
-    return NULL;
-}
-
-// A GPU if the machine has one, else the host.  What keeps a GPU from being
-// used is told, since training without it takes long.
-static RtDevice *open_any(const RtTrainer *t, int threads, const RtPlan **plan,
-                          RtError *e) {
-    if (plan_for(t, "cuda") != NULL && rt_driver_has_gpu()) {
-        RtDevice *d = open_cuda(t, 0, plan, e);
-        if (d != NULL)
-            return d;
-        fprintf(stderr, "warning: training on the host: %s\n", e->text);
-    }
-    return open_host(t, threads, plan, e);
-}
-
-// The number in cuda:N, 0 for cuda alone, -1 for any other word.
-static int cuda_ordinal(const char *name) {
-    if (strcmp(name, "cuda") == 0)
-        return 0;
-    if (strncmp(name, "cuda:", 5) != 0 || name[5] < '0' || name[5] > '9' ||
-        strlen(name) > 7)
-        return -1;
-    char *end;
-    long ordinal = strtol(name + 5, &end, 10);
-    return *end == '\0' ? (int)ordinal : -1;
-}
-
-static RtDevice *open_device(const RtTrainer *t, const RtOptions *o,
-                             const RtPlan **plan, RtError *e) {
-    int ordinal = cuda_ordinal(o->device);
-    if (strcmp(o->device, "auto") == 0)
-        return open_any(t, o->threads, plan, e);
-    if (strcmp(o->device, "host") == 0)
-        return open_host(t, o->threads, plan, e);
-    if (ordinal >= 0)
-        return open_cuda(t, ordinal, plan, e);
-    rt_fail(e, EXIT_USAGE, "--device %.100s: expected auto, host or cuda:N",
-            o->device);
-    return NULL;
-}
 
 // How many samples `synthetic:N` asks for, 0 for `synthetic` alone, -1 for any
 // other path.
@@ -193,6 +127,32 @@ static int show(const RtTrainer *t, const RtOptions *o, const char *program) {
     return fflush(stdout) == 0 ? EXIT_GOOD : EXIT_IO;
 }
 
+// What the trainer says of itself: with no device, and no data.
+static int inspect(const RtTrainer *t, const RtOptions *o) {
+    RtError e;
+    const RtPlan *plan = rt_device_plan(t, o, &e);
+    if (plan == NULL ||
+        (o->dump_cuda != NULL &&
+         !rt_cuda_text_write(t, o->dump_cuda, &rt_system_files, &e)))
+        return rt_complain(&e);
+    bool good = (!o->list_kernels || rt_list_kernels(plan)) &&
+                (!o->print_plan || rt_list_plan(plan));
+    return good ? EXIT_GOOD : EXIT_IO;
+}
+
+static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
+                      RtError *e) {
+    const RtPlan *plan = rt_device_plan(t, o, e);
+    if (plan == NULL)
+        return false;
+    if (strcmp(plan->device, "cuda") != 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--load-cuda: the host's kernels were compiled with the "
+                       "trainer; --device=cuda compiles a text when it starts, "
+                       "for the host edit what sinter build --emit=c writes");
+    return rt_cuda_text_read(text, t, o->load_cuda, &rt_system_files, e);
+}
+
 int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     double began = rt_seconds();
     RtOptions o;
@@ -202,12 +162,20 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
         return rt_complain(&e);
     if (o.help || o.version)
         return show(trainer, &o, argc > 0 ? argv[0] : "trainer");
+    if (o.list_kernels || o.print_plan || o.dump_cuda != NULL)
+        return inspect(trainer, &o);
+    RtCudaText text;
+    if (o.load_cuda != NULL) {
+        if (!load_text(&text, trainer, &o, &e))
+            return rt_complain(&e);
+        trainer = &text.trainer;
+    }
     RtRun run = {.trainer = trainer,
                  .options = &o,
                  .files = &rt_system_files,
                  .began = began,
                  .loaders = loader_threads(&o)};
-    run.device = open_device(trainer, &o, &run.plan, &e);
+    run.device = rt_device_open(trainer, &o, &run.plan, &e);
     if (run.device == NULL)
         return rt_complain(&e);
     bool good = run_on(&run, &caught, &e);

@@ -204,10 +204,23 @@ typedef enum {
     RT_EVAL
 } RtStepKind;
 
+// A launch of a step, in the words of the model.
 typedef struct {
+    int kernel, call;  // which it is of the plan's; -1: it is none
+    const char *path;  // of the layer, "layer1.conv_1, backward"; or ""
+    const char *lines; // that it computes, "resnet9.net:12,14"
+    bool augments;     // makes of what was loaded what the model sees
+} RtLaunch;
+
+typedef struct {
+    const char *name; // "train", "train_2"
     RtStepKind kind;
     int stage; // of TRAIN and GATHER, from 0
     void (*run)(RtDevice *d);
+    // What it launches, in order; fusions and joins count so.  NULL: unknown.
+    const RtLaunch *launch;
+    const int64_t *bytes; // that each reads and writes
+    int num_launches;
     bool then_derive; // what is derived is to be made again
     const RtInput *input;
     int num_inputs; // at most RT_MOST_INPUTS
@@ -268,6 +281,8 @@ typedef struct {
     // The kernels' CUDA text, for a device that compiles it.
     const char *kernels, *kernels_end;
     int kernel_parts; // that may be compiled side by side; SINTER_PART is one
+    // What the text includes; NULL: the runtime's own.
+    const char *const *prelude;
 } RtTrainer;
 
 // Parses the command line, trains, and returns the exit status.

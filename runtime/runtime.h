@@ -211,8 +211,8 @@ typedef struct {
     RtDevice *device; // whose memory batches lie in; NULL: in any
 } RtLoading;
 
-// A batch, which with all it points at is in memory of the device.  Samples from
-// `valid` on repeat earlier ones of the same batch.
+// A batch, which with all it points at is in memory of the device.  Samples
+// from `valid` on repeat earlier ones of the same batch.
 typedef struct {
     void *image, *label;
     int32_t *index;
@@ -223,7 +223,8 @@ typedef struct RtLoader RtLoader;
 
 RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
 // The next batch, in order; it stays until it is released, as the oldest of at
-// most RT_MOST_HELD.  NULL: a worker failed.  Adds the seconds it waited to *waited.
+// most RT_MOST_HELD.  NULL: a worker failed.  Adds the seconds it waited to
+// *waited.
 const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e);
 void rt_loader_release(RtLoader *l);
 void rt_loader_close(RtLoader *l);
@@ -333,6 +334,8 @@ typedef struct {
     int threads;       // 0: not given
     int64_t log_every; // steps; 0: not given
     int64_t steps;     // 0: not given
+    const char *dump_cuda, *load_cuda;
+    bool list_kernels, print_plan;
     bool resume, eval_only, init_only, tune, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
 } RtOptions;
@@ -347,6 +350,23 @@ void rt_signals_catch(void);
 int rt_signals_caught(void);
 // Ends the program as that signal would have.
 void rt_signals_raise(int number);
+
+// ---- open.c ----
+
+// The device that the options ask for; NULL, with the reason in *e, where it
+// cannot be used.
+RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
+                         const RtPlan **plan, RtError *e);
+// The plan that it would run, without opening it.
+const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
+                             RtError *e);
+
+// ---- list.c ----
+
+// Prints what each step of a plan launches, or all of the plan; false where
+// stdout cannot be written.
+bool rt_list_kernels(const RtPlan *plan);
+bool rt_list_plan(const RtPlan *plan);
 
 // ---- report.c ----
 

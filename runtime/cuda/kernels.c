@@ -23,6 +23,7 @@ typedef struct {
     const RtNvrtc *nvrtc;
     const RtCache *cache;
     const char *text;
+    const char *const *prelude;
     const char *target; // the option that names the GPU
     Part *part;
     int parts;
@@ -42,7 +43,7 @@ static bool part_compile(const Work *w, int part, RtError *e) {
     RtSource s = {
         .text = w->text,
         .num_headers = RT_PRELUDE_FILES,
-        .header = rt_prelude_text,
+        .header = w->prelude,
         .include = rt_prelude_name,
         .num_options = w->parts > 1 ? NUM_OPTIONS : NUM_OPTIONS - 1,
         .option = option,
@@ -143,6 +144,7 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
         .nvrtc = nvrtc,
         .cache = cache,
         .text = t->kernels,
+        .prelude = t->prelude != NULL ? t->prelude : rt_prelude_text,
         .target = target,
         .parts = count_parts(t),
         .error = e,
@@ -173,6 +175,9 @@ bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
         return false;
     rt_cache_open(&cache, files);
     bool good = all_make(k, t, wanted, &nvrtc, &cache, e);
+    // A text of the trainer's own is our mistake, one that was given is not.
+    if (!good && t->prelude != NULL && e->status == EXIT_FAULT)
+        e->status = EXIT_USAGE;
     rt_cache_close(&cache);
     rt_nvrtc_close(&nvrtc);
     if (!good)

@@ -1,0 +1,194 @@
+// List: a plan in words, with no device to run it.  A device of its own notes
+// what the steps launch.
+
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A device that prints what it is asked to do.
+typedef struct {
+    RtDevice device;
+    const RtPlan *plan;
+    const RtStep *step; // that is listed
+    int launch;         // which comes next
+    bool whole;         // all of the plan is printed
+    int64_t bytes;      // of the launches so far
+} Lister;
+
+static Lister *lister_of(RtDevice *d) {
+    return (Lister *)(void *)d; // device is its first field
+}
+
+static const char *const type_name[] = {
+    [RT_F32] = "f32", [RT_F16] = "f16", [RT_BF16] = "bf16",
+    [RT_I32] = "i32", [RT_U8] = "u8",   [RT_BOOL] = "bool"};
+
+static void print_type(RtType type, int rank, const int64_t *dim) {
+    printf("%s[", type_name[type]);
+    for (int i = 0; i < rank; i++)
+        printf("%s%lld", i ? "," : "", (long long)dim[i]);
+    printf("]");
+}
+
+// The model's words for the launch that comes next.
+static void print_origin(Lister *l) {
+    const RtStep *s = l->step;
+    int number = l->launch++;
+    if (number >= s->num_launches)
+        return;
+    const RtLaunch *is = &s->launch[number];
+    l->bytes += s->bytes[number];
+    printf("%12lld  %s%s%s", (long long)s->bytes[number], is->lines,
+           *is->path != '\0' ? "  " : "", is->path);
+}
+
+static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
+    Lister *l = lister_of(d);
+    const RtKernel *k = &l->plan->kernel[kernel];
+    printf("%5d  %-52s %6d x %-4d", l->launch, k->name, grid, k->threads);
+    print_origin(l);
+    if (k->phases > 1)
+        printf("  %d phases", k->phases);
+    printf("\n");
+    if (!l->whole)
+        return;
+    printf("      ");
+    for (int i = 0; i < k->args; i++)
+        printf(" @%zu", arg[i]);
+    printf("\n");
+}
+
+static void print_call(const RtCall *c) {
+    static const char *const kind[] = {
+        [RT_CONV] = "conv",
+        [RT_CONV_GRAD_INPUT] = "conv_grad_input",
+        [RT_CONV_GRAD_WEIGHT] = "conv_grad_weight",
+        [RT_MATMUL] = "matmul",
+        [RT_EIGH] = "eigh",
+        [RT_ORTHOGONAL] = "orthogonal",
+    };
+    char shape[80];
+    if (c->kind == RT_MATMUL)
+        snprintf(shape, sizeof shape, "%s %lld of %dx%dx%d", kind[c->kind],
+                 (long long)c->batch, c->n, c->c, c->k);
+    else if (c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL)
+        snprintf(shape, sizeof shape, "%s %dx%d", kind[c->kind], c->n, c->k);
+    else
+        snprintf(shape, sizeof shape, "%s %dx%dx%dx%d by %dx%dx%d",
+                 kind[c->kind], c->n, c->h, c->w, c->c, c->k, c->r, c->s);
+    printf("%-52s %13s", shape, "library");
+}
+
+static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
+    Lister *l = lister_of(d);
+    printf("%5d  ", l->launch);
+    print_call(&l->plan->call[call]);
+    print_origin(l);
+    printf("\n");
+    if (l->whole)
+        printf("       @%zu @%zu -> @%zu\n", a, b, out);
+}
+
+static void begin_phase(RtDevice *d, RtPhase phase) {
+    static const char *const name[] = {[RT_FORWARD] = "forward",
+                                       [RT_BACKWARD] = "backward",
+                                       [RT_UPDATE] = "update"};
+    (void)d;
+    if (phase != RT_OTHER)
+        printf("  %s\n", name[phase]);
+}
+
+static void print_step(Lister *l, const RtStep *s) {
+    l->step = s;
+    l->launch = 0;
+    l->bytes = 0;
+    printf("\nstep %s\n", s->name);
+    for (int i = 0; l->whole && i < s->num_inputs; i++) {
+        printf("  input %s ", s->input[i].name);
+        print_type(s->input[i].type, s->input[i].rank, s->input[i].dim);
+        printf(" @%zu\n", s->input[i].offset);
+    }
+    s->run(&l->device);
+    printf("%5d  launches read and write %lld bytes\n", l->launch,
+           (long long)l->bytes);
+}
+
+static void print_joins(const RtPlan *p) {
+    printf("\nlaunches that CUDA may join, in longest runs and parts of "
+           "them: %d\n",
+           p->num_joins);
+    for (int i = 0; i < p->num_joins; i++)
+        printf("  step %s, launches %d to %d: %s\n",
+               p->step[p->join[i].step].name, p->join[i].launch,
+               p->join[i].launch + p->join[i].count - 1,
+               p->kernel[p->join[i].kernel].name);
+}
+
+static void print_fusions(const RtPlan *p) {
+    static const char *const kind[] = {
+        [RT_FUSED_STATISTICS] = "statistics",
+        [RT_FUSED_PROLOGUE] = "prologue",
+        [RT_FUSED_PROLOGUE_WEIGHT] = "prologue of the weight's gradient",
+        [RT_FUSED_BACKWARD] = "backward",
+    };
+    printf("\nkernels that a library call may do on the way: %d\n",
+           p->num_fusions);
+    for (int i = 0; i < p->num_fusions; i++) {
+        const RtFusion *f = &p->fusion[i];
+        printf("  step %s, %s by %s", p->step[f->step].name, kind[f->kind],
+               p->call[f->call].layer);
+        if (f->launch >= 0)
+            printf(", saves launch %d", f->launch);
+        printf("\n");
+    }
+}
+
+static void print_states(const RtPlan *p) {
+    static const char *const kind[] = {
+        [RT_PARAM] = "param",         [RT_STATISTIC] = "statistic",
+        [RT_OPTIMIZER] = "optimizer", [RT_AVERAGED] = "averaged",
+        [RT_GRADIENT] = "gradient",   [RT_RUN] = "run",
+        [RT_METRIC] = "metric",       [RT_DERIVED] = "derived",
+    };
+    printf("\nstates\n");
+    for (int i = 0; i < p->num_states; i++) {
+        const RtState *s = &p->state[i];
+        printf("  %s %s ", kind[s->kind], s->name);
+        print_type(s->type, s->rank, s->dim);
+        printf(" @%zu\n", s->offset);
+    }
+}
+
+static bool list(const RtPlan *plan, bool whole) {
+    Lister l = {
+        .device = {.launch = launch,
+                   .contract = contract,
+                   .phase = begin_phase},
+        .plan = plan,
+        .whole = whole,
+    };
+    printf("plan for %s: an arena of %zu bytes, @N is its byte N\n",
+           plan->device, plan->arena_bytes);
+    if (whole)
+        print_states(plan);
+    printf("\nlaunch  kernel, or call%36sblocks x threads       bytes  lines, "
+           "layer\n",
+           "");
+    for (int i = 0; i < plan->num_steps; i++)
+        print_step(&l, &plan->step[i]);
+    if (whole && plan->num_joins > 0)
+        print_joins(plan);
+    if (whole && plan->num_fusions > 0)
+        print_fusions(plan);
+    return fflush(stdout) == 0 && !ferror(stdout);
+}
+
+bool rt_list_kernels(const RtPlan *plan) {
+    return list(plan, false);
+}
+
+bool rt_list_plan(const RtPlan *plan) {
+    return list(plan, true);
+}

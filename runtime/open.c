@@ -1,0 +1,97 @@
+// Open: the device that a command line asks for, and its plan.
+
+#include "runtime/cuda/driver.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const RtPlan *plan_for(const RtTrainer *t, const char *device) {
+    for (int i = 0; i < t->num_plans; i++)
+        if (strcmp(t->plan[i].device, device) == 0)
+            return &t->plan[i];
+    return NULL;
+}
+
+static void no_plan(const char *what, RtError *e) {
+    rt_fail(e, EXIT_DEVICE, "this trainer was built without a plan for %s",
+            what);
+}
+
+static RtDevice *open_cuda(const RtTrainer *t, int ordinal, const RtPlan **plan,
+                           RtError *e) {
+    *plan = plan_for(t, "cuda");
+    if (*plan != NULL)
+        return rt_cuda_open(t, *plan, ordinal, e);
+    no_plan("CUDA devices", e);
+    return NULL;
+}
+
+static RtDevice *open_host(const RtTrainer *t, int threads, const RtPlan **plan,
+                           RtError *e) {
+    *plan = plan_for(t, "host");
+    if (*plan != NULL)
+        return host_open(*plan, threads);
+    no_plan("the host", e);
+    return NULL;
+}
+
+// A GPU if the machine has one, else the host.  What keeps a GPU from being
+// used is told, since training without it takes long.
+static RtDevice *open_any(const RtTrainer *t, int threads, const RtPlan **plan,
+                          RtError *e) {
+    if (plan_for(t, "cuda") != NULL && rt_driver_has_gpu()) {
+        RtDevice *d = open_cuda(t, 0, plan, e);
+        if (d != NULL)
+            return d;
+        fprintf(stderr, "warning: training on the host: %s\n", e->text);
+    }
+    return open_host(t, threads, plan, e);
+}
+
+// The number in cuda:N, 0 for cuda alone, -1 for any other word.
+static int cuda_ordinal(const char *name) {
+    if (strcmp(name, "cuda") == 0)
+        return 0;
+    if (strncmp(name, "cuda:", 5) != 0 || name[5] < '0' || name[5] > '9' ||
+        strlen(name) > 7)
+        return -1;
+    char *end;
+    long ordinal = strtol(name + 5, &end, 10);
+    return *end == '\0' ? (int)ordinal : -1;
+}
+
+static void refuse(const RtOptions *o, RtError *e) {
+    rt_fail(e, EXIT_USAGE, "--device %.100s: expected auto, host or cuda:N",
+            o->device);
+}
+
+RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
+                         const RtPlan **plan, RtError *e) {
+    int ordinal = cuda_ordinal(o->device);
+    if (strcmp(o->device, "auto") == 0)
+        return open_any(t, o->threads, plan, e);
+    if (strcmp(o->device, "host") == 0)
+        return open_host(t, o->threads, plan, e);
+    if (ordinal >= 0)
+        return open_cuda(t, ordinal, plan, e);
+    refuse(o, e);
+    return NULL;
+}
+
+const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
+                             RtError *e) {
+    const RtPlan *cuda = plan_for(t, "cuda"), *host = plan_for(t, "host");
+    bool any = strcmp(o->device, "auto") == 0;
+    if (!any && strcmp(o->device, "host") != 0 && cuda_ordinal(o->device) < 0) {
+        refuse(o, e);
+        return NULL;
+    }
+    bool wants_cuda = any ? cuda != NULL && rt_driver_has_gpu()
+                          : cuda_ordinal(o->device) >= 0;
+    const RtPlan *plan = wants_cuda ? cuda : host;
+    if (plan == NULL)
+        no_plan(wants_cuda ? "CUDA devices" : "the host", e);
+    return plan;
+}
