@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "tests/codegen/agree.h"
 
+#include "ir/error.h"
 #include "ir/group.h"
 #include "tests/codegen/joined.h"
 #include "tests/codegen/library.h"
@@ -109,22 +110,7 @@ static double **read_leaves(const Run *r, const Graph *g) {
 static double allowed(const Run *r, const Graph *g, DType d) {
     if (r->test->reuse)
         return 1e-4;
-    if (d != ACT || g->act == F32)
-        return 2e-5;
-    return g->act == F16 ? 5e-4 : 4e-3;
-}
-
-// Where terms cancel, a sum is no more exact than they are: the root mean
-// square of what it would be if none did.
-static double size_of_terms(const Graph *g, NodeId n, double *const *value) {
-    const Node *d = &g->node[n];
-    double total = 0;
-    if (d->op != OP_sum)
-        return 0;
-    for (int64_t i = 0; i < type_count(g->node[d->arg[0]].type); i++)
-        total += fabs(value[d->arg[0]][i]);
-    // Sums of what overflows are compared as such.
-    return isfinite(total) ? total / sqrt((double)type_count(d->type)) : 0;
+    return error_alone(d == ACT ? g->act : F32);
 }
 
 // Whether both are the same infinity or no number once they are stored: a
@@ -286,7 +272,7 @@ static void run_step(Run *r, const Graph *g, int which) {
         else if (kept[n] && !r->test->reuse)
             compare(r, g, n, right[at[n]], rough[at[n]],
                     tensor_read(r->device, r->a, g, n),
-                    size_of_terms(meant, at[n], right));
+                    error_terms(meant, at[n], right));
     }
 }
 

@@ -1,6 +1,8 @@
 // Tensors: see tensors.h.
 #include "tests/codegen/tensors.h"
 
+#include "ir/bytes.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,70 +10,6 @@
 
 static DType stored_type(const Graph *g, DType d) {
     return d == ACT ? g->act : d;
-}
-
-// Half precision by its definition: not every compiler has the type.
-static double half_value(uint16_t bits) {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double size = exponent == 0   ? ldexp(fraction, -24)
-                  : exponent < 31 ? ldexp(1024 + fraction, exponent - 25)
-                                  : (fraction ? NAN : INFINITY);
-    return bits >> 15 ? -size : size;
-}
-
-static uint16_t half_bits(double value) {
-    unsigned sign = signbit(value) ? 0x8000 : 0;
-    double size = fabs(dtype_round(F16, value));
-    int exponent;
-    if (isnan(size) || isinf(size))
-        return (uint16_t)(sign | (isnan(size) ? 0x7e00 : 0x7c00));
-    frexp(size, &exponent); // size = 0.1... * 2^exponent
-    if (size == 0 || exponent < -13)
-        return (uint16_t)(sign | (unsigned)ldexp(size, 24));
-    unsigned digits = (unsigned)ldexp(size, 11 - exponent); // 1024 .. 2047
-    return (uint16_t)(sign | ((unsigned)(exponent + 14) << 10) |
-                      (digits - 1024));
-}
-
-static double get(const void *bytes, DType d, int64_t i) {
-    switch (d) {
-    case F32:
-        return ((const float *)bytes)[i];
-    case I32:
-        return ((const int32_t *)bytes)[i];
-    case F16:
-        return half_value(((const uint16_t *)bytes)[i]);
-    case BF16: {
-        uint32_t u = (uint32_t)((const uint16_t *)bytes)[i] << 16;
-        float f;
-        memcpy(&f, &u, 4);
-        return f;
-    }
-    default:
-        return ((const uint8_t *)bytes)[i];
-    }
-}
-
-static void put(void *bytes, DType d, int64_t i, double value) {
-    float f = (float)value;
-    uint32_t u;
-    switch (d) {
-    case F32:
-        ((float *)bytes)[i] = f;
-        break;
-    case I32:
-        ((int32_t *)bytes)[i] = (int32_t)value;
-        break;
-    case F16:
-        ((uint16_t *)bytes)[i] = half_bits(value);
-        break;
-    case BF16: // the values given here are exact
-        memcpy(&u, &f, 4);
-        ((uint16_t *)bytes)[i] = (uint16_t)(u >> 16);
-        break;
-    default:
-        ((uint8_t *)bytes)[i] = (uint8_t)value;
-    }
 }
 
 double *tensor_read(RtDevice *device, Arena *a, const Graph *g, NodeId n) {
@@ -82,7 +20,7 @@ double *tensor_read(RtDevice *device, Arena *a, const Graph *g, NodeId n) {
     double *value = ARENA_ARRAY(a, (size_t)count + 1, double);
     device->read(device, raw, (size_t)g->node[n].offset, bytes);
     for (int64_t i = 0; i < count; i++)
-        value[i] = get(raw, d, i);
+        value[i] = bytes_load(raw, d, i);
     return value;
 }
 
@@ -93,7 +31,7 @@ void tensor_write(RtDevice *device, Arena *a, const Graph *g, NodeId n,
     DType d = stored_type(g, g->node[n].type.dtype);
     char *raw = arena_alloc(a, bytes + 1);
     for (int64_t i = 0; i < count; i++)
-        put(raw, d, i, value[i]);
+        bytes_store(raw, d, i, value[i]);
     device->write(device, (size_t)g->node[n].offset, raw, bytes);
 }
 

@@ -1,6 +1,7 @@
 // Trial: see trial.h.
 #include "tests/random/trial.h"
 
+#include "ir/error.h"
 #include "runtime/device.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/tensors.h"
@@ -268,25 +269,6 @@ static NodeId keeper(const Graph *g, NodeId n) {
     return leaf && g->node[n].op == OP_output ? NO_NODE : base;
 }
 
-static double distance(const double *x, const double *y, int64_t count) {
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        sum += (x[i] - y[i]) * (x[i] - y[i]);
-    return sqrt(sum / (double)(count ? count : 1));
-}
-
-static double size_of(const double *x, int64_t count) {
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        sum += x[i] * x[i];
-    return sqrt(sum / (double)(count ? count : 1));
-}
-
-// A tenth of what a single kernel is allowed; see docs/numerics.md.
-static double tenth(DType storage) {
-    return storage == F32 ? 2e-6 : storage == F16 ? 5e-5 : 4e-4;
-}
-
 typedef struct {
     NodeId meant, rough; // output or assignment of the two graphs
     Type type;
@@ -295,17 +277,12 @@ typedef struct {
 } Result;
 
 static double allowed_error(const Trial *t, const Result *r) {
-    int64_t count = type_count(r->type);
-    double factor = t->setup.storage != F32 || count < 1000 ? 3 : 2;
-    if (!dtype_float(r->type.dtype))
-        return factor * r->unfused;
-    return factor * r->unfused +
-           tenth(t->setup.storage) * size_of(r->right, count);
+    return error_allowed(r->type, t->setup.storage, r->unfused, r->right);
 }
 
 // Not if the error is no number.
 static bool is_good(const Trial *t, const Result *r) {
-    return distance(r->found, r->right, type_count(r->type)) <=
+    return error_rms(r->found, r->right, type_count(r->type)) <=
            allowed_error(t, r);
 }
 
@@ -317,7 +294,8 @@ static void disturb(const Trial *t, Result *r) {
         double **value =
             noise_eval(t->unfused->step[step].graph, t->a, t->rough[step].leaf,
                        t->rough[step].value, k);
-        double error = distance(value[r->rough], r->right, type_count(r->type));
+        double error =
+            error_rms(value[r->rough], r->right, type_count(r->type));
         r->unfused = error > r->unfused ? error : r->unfused;
     }
 }
@@ -329,8 +307,8 @@ static void report_result(const Trial *t, const Result *r, Text *report) {
     Text line = text_new(t->a);
     node_print(&line, t->meant, r->meant);
     text_add(report, "%s: error %.3e, allowed %.3e, unfused %.3e, size %.3e\n",
-             text_string(&line), distance(r->found, r->right, count), allowed,
-             r->unfused, size_of(r->right, count));
+             text_string(&line), error_rms(r->found, r->right, count), allowed,
+             r->unfused, error_size(r->right, count));
     for (int64_t i = 0, shown = 0; i < count && shown < 3; i++)
         if (!(fabs(r->found[i] - r->right[i]) <= allowed) && ++shown)
             text_add(report, "    [%lld] is %.9g, should be %.9g (%.9g)\n",
@@ -339,8 +317,8 @@ static void report_result(const Trial *t, const Result *r, Text *report) {
 
 static void judge(const Trial *t, Result *r, Text *report) {
     size_t bytes = (size_t)type_count(r->type) * sizeof(double);
-    r->unfused = distance(t->rough[train_step(t->unfused)].value[r->rough],
-                          r->right, type_count(r->type));
+    r->unfused = error_rms(t->rough[train_step(t->unfused)].value[r->rough],
+                           r->right, type_count(r->type));
     if (memcmp(r->found, r->again, bytes) != 0)
         text_add(report, "%%%u is not the same when run again\n", r->meant);
     if (is_good(t, r))

@@ -1,0 +1,12 @@
+// Numbers as memory holds them.
+#ifndef IR_BYTES_H
+#define IR_BYTES_H
+
+#include "ir/ir.h"
+
+// Element i of an array of type d, which is not ACT.  What is stored is one of
+// the type's values: dtype_round gives it.
+double bytes_load(const void *bytes, DType d, int64_t i);
+void bytes_store(void *bytes, DType d, int64_t i, double value);
+
+#endif
