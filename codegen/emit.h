@@ -262,6 +262,17 @@ void kernel_split(Kernel *k, Arena *a);
 // Rows of the table RtJoin for a step that is planned for the device.
 void joins_emit(Text *t, const Graph *device, const Launches *l, int step);
 
+// ---- program.c ----
+
+// The name of an element type of the runtime; act has what it stands for.
+const char *rt_type_text(DType d, DType act);
+
+// ---- stored.c ----
+
+// Rows of the table RtStored for a step as one device has it.
+void stored_emit(Text *t, Arena *a, const Graph *g, const Launches *l,
+                 int step);
+
 // ---- rides.c ----
 
 // Rows of the tables RtNorm and RtFusion, for what may ride in one step of the

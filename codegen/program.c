@@ -36,7 +36,7 @@ typedef struct {
     int num_steps;
     RideTables rides;
     Written written;
-    bool joins; // there are some
+    bool joins, stored; // there are some
 } Writer;
 
 // Whether a launch's kernel is a text of its own step.
@@ -88,8 +88,7 @@ static const char *type_text(Arena *a, Type type) {
     return text_string(&t);
 }
 
-// The name of an element type of the runtime; act has what it stands for.
-static const char *rt_type(DType d, DType act) {
+const char *rt_type_text(DType d, DType act) {
     switch (d == ACT ? act : d) {
     case F16:
         return "RT_F16";
@@ -505,7 +504,7 @@ static void write_call_table(const Writer *w, Text *t, const char *device,
             text_add(t, "    {.layer = \"%s\",\n     ",
                      call_layer(w, d, kernel));
             text_add(t, ".type = %s, .accumulate = %s, .kind = ",
-                     rt_type(d->type.dtype, act),
+                     rt_type_text(d->type.dtype, act),
                      node_int(d, ATTR_accumulate, 0) ? "true" : "false");
             write_call(t, w->step[i].host, d);
             text_add(t, "}, // %s\n", kernel->name);
@@ -692,8 +691,8 @@ static void write_states(const Writer *w, Text *t, int which) {
             if (seen)
                 continue;
             text_add(t, "    {\"%s\", %s, %s, %s, %lld, ", name, rt_kind(d),
-                     rt_type(d->type.dtype, g->act), dims_text(w->a, d->type),
-                     (long long)d->offset);
+                     rt_type_text(d->type.dtype, g->act),
+                     dims_text(w->a, d->type), (long long)d->offset);
             text_double(t, node_float(d, ATTR_init, 0.0));
             text_add(t, "},\n");
         }
@@ -715,7 +714,8 @@ static void write_inputs(const Writer *w, Text *t, int which) {
                          w->step[i].name, device[which]);
             any = true;
             text_add(t, "    {\"%s\", %s, %s, %lld},\n",
-                     node_text(d, ATTR_name), rt_type(d->type.dtype, g->act),
+                     node_text(d, ATTR_name),
+                     rt_type_text(d->type.dtype, g->act),
                      dims_text(w->a, d->type), (long long)d->offset);
         }
         if (any)
@@ -741,6 +741,21 @@ static bool leaves_derived(const Twin *s) {
             return true;
     }
     return false;
+}
+
+static void write_stored(Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    Text rows = text_new(w->a);
+    for (int i = 0; i < w->num_steps; i++) {
+        const Twin *s = &w->step[i];
+        stored_emit(&rows, w->a, which ? s->device : s->host, s->launches, i);
+    }
+    w->stored = rows.length > 0;
+    if (w->stored)
+        text_add(t,
+                 "\n// What launches leave in memory, for who looks at it.\n"
+                 "static const RtStored stored_%s[] = {\n%s};\n",
+                 device[which], text_string(&rows));
 }
 
 static void write_step_table(const Writer *w, Text *t, int which) {
@@ -799,6 +814,11 @@ static void write_plan(const Writer *w, Text *t, int which) {
     if (which && w->joins)
         text_add(t, "        .join = joins,\n"
                     "        .num_joins = COUNT(joins),\n");
+    if (w->stored)
+        text_add(t,
+                 "        .stored = stored_%s,\n"
+                 "        .num_stored = COUNT(stored_%s),\n",
+                 on, on);
     text_add(t, "    },\n");
 }
 
@@ -813,7 +833,7 @@ static void write_shape(const Program *p, Text *t, const char *input) {
     const Graph *g = graph_with(p, input);
     NodeId n = graph_find(g, input);
     Type type = n == NO_NODE ? type_scalar(I32) : g->node[n].type;
-    text_add(t, "    .%s = {%s, %d, {", input, rt_type(type.dtype, F32),
+    text_add(t, "    .%s = {%s, %d, {", input, rt_type_text(type.dtype, F32),
              type.rank - 1);
     for (int i = 1; i < type.rank; i++)
         text_add(t, "%s%lld", i > 1 ? ", " : "", (long long)type.dim[i]);
@@ -969,6 +989,7 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
         write_states(&w, c, which);
         write_inputs(&w, c, which);
         write_step_table(&w, c, which);
+        write_stored(&w, c, which);
     }
     write_trainer(&w, c);
 }

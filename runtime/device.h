@@ -12,6 +12,15 @@
 
 struct RtError;
 
+// One who looks at a step: is told of each launch in order, once it has been
+// made.  A device that leaves the launch out, or makes it later with others,
+// sets `absent` before.
+typedef struct RtWatch RtWatch;
+struct RtWatch {
+    void (*launched)(RtWatch *w);
+    bool absent;
+};
+
 struct RtDevice {
     const char *name; // "host", "cuda:0"
     // What the device is, for people: processor and threads, or GPU and memory.
@@ -60,6 +69,7 @@ struct RtDevice {
     // Seconds spent in each phase since the last call; waits like sync.
     void (*times)(RtDevice *d, double seconds[RT_NUM_PHASES]);
     void (*close)(RtDevice *d);
+    RtWatch *watch; // NULL: nobody looks; else steps are not recorded
 };
 
 // Notes that may be asked for and not told yet, and numbers in each.

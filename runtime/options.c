@@ -31,6 +31,8 @@ static const Option options[] = {
     {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write a JSON object per epoch and split to FILE"},
     {"log-every", "N",      STEPS,   FIELD(log_every), "write a JSON object for every N steps too"},
     {"init-only", NULL,     FLAG,    FIELD(init_only), "save what training would start from, and end"},
+    {"times",     "FILE",   TEXT,    FIELD(times),     "write the milliseconds of each step to FILE; every step is waited for"},
+    {"snapshot",  "FILE",   TEXT,    FIELD(snapshot),  "write all that the first update reads and leaves to FILE"},
     {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans are fastest, keep them for later runs, and end"},
     {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},

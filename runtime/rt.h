@@ -185,6 +185,15 @@ typedef struct {
     size_t barrier;
 } RtJoin;
 
+// A tensor that a launch of a step leaves in memory, for who looks at it.
+typedef struct {
+    int step, launch; // of the plan's steps; of the step, from 0
+    RtType type;
+    int64_t count;
+    size_t offset;
+    const char *what; // "conv of layer1.conv_1, resnet9.net:13"
+} RtStored;
+
 // What ends a run early; metric NULL: nothing.
 typedef struct {
     const char *metric; // accuracy, top5, loss, perplexity
@@ -243,6 +252,8 @@ typedef struct {
     int num_fusions, num_norms;
     const RtJoin *join;
     int num_joins;
+    const RtStored *stored; // in the order of steps and launches
+    int num_stored;
 } RtPlan;
 
 // A length of a run or a moment in it; a count of 0 stands for none.

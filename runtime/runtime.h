@@ -328,7 +328,7 @@ bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
 // ---- options.c ----
 
 typedef struct {
-    const char *data, *out, *device, *metrics;
+    const char *data, *out, *device, *metrics, *snapshot, *times;
     double epochs;     // 0: not given
     int64_t seed;      // -1: not given
     int threads;       // 0: not given
@@ -459,6 +459,16 @@ const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage);
 // Runs it if there is one, and what must follow.
 void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage);
 size_t rt_input_bytes(const RtInput *in);
+
+// ---- snapshot.c ----
+
+// Runs a step and writes what it reads and leaves to a file, in the order in
+// which it is there: "sinter 1\n", the number of the step as int32, 0 as
+// int32, then records of int32 when, int32 0, uint64 offset, uint64 bytes, and
+// the bytes.  when is -1 for inputs and states before the step, the number of
+// the launch for what that has left, and -2 for states after the step.
+bool rt_snapshot_run(const char *path, const RtFiles *files, const RtPlan *plan,
+                     RtDevice *d, const RtStep *step, RtError *e);
 
 // ---- feeder.c ----
 

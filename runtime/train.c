@@ -8,6 +8,7 @@
 
 #include "runtime/runtime.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,8 @@ typedef struct {
     RtRow test;    // the last evaluation
     int64_t saved; // the step of the last checkpoint; -1: none yet
     int failures;  // of checkpoints, one after another
+    bool looked;   // a snapshot has been taken
+    FILE *times;   // of steps; NULL: nobody asked
     // Since the last row:
     double since, waited, paused; // when it began; seconds lost
     int64_t samples;
@@ -423,6 +426,18 @@ static bool load(Session *s, RtError *e) {
 
 // ---- the loop ----
 
+// The first update is looked at where that is asked for.
+static bool run_step(Session *s, RtStepKind kind, int stage, RtError *e) {
+    const char *path = s->run->options->snapshot;
+    if (path == NULL || s->looked || kind != RT_TRAIN) {
+        rt_step_run(s->plan, s->device, kind, stage);
+        return true;
+    }
+    s->looked = true;
+    return rt_snapshot_run(path, s->run->files, s->plan, s->device,
+                           rt_step_find(s->plan, kind, stage), e);
+}
+
 static bool take_batch(Session *s, RtStepKind kind, int stage, RtError *e) {
     RtFed fed;
     if (!rt_feeder_take(&s->train, kind, stage, &fed, e))
@@ -430,7 +445,8 @@ static bool take_batch(Session *s, RtStepKind kind, int stage, RtError *e) {
     s->budget.copies += fed.copying;
     s->samples += fed.valid;
     s->budget.trained += fed.valid;
-    rt_step_run(s->plan, s->device, kind, stage);
+    if (!run_step(s, kind, stage, e))
+        return false;
     s->device->phase(s->device, RT_OTHER);
     s->waited += fed.waited;
     s->budget.waiting += fed.waited;
@@ -451,6 +467,33 @@ static bool take_step(Session *s, RtError *e) {
     s->at.step++;
     average(s);
     return true;
+}
+
+// A step whose time is asked for is waited for.
+static bool take_timed_step(Session *s, RtError *e) {
+    double since = rt_seconds();
+    if (!take_step(s, e))
+        return false;
+    if (s->times == NULL)
+        return true;
+    s->device->sync(s->device);
+    return fprintf(s->times, "%.6f\n", (rt_seconds() - since) * 1e3) > 0 ||
+           rt_fail(e, EXIT_IO, "%.300s: %s", s->run->options->times,
+                   strerror(errno));
+}
+
+static bool open_times(Session *s, RtError *e) {
+    const char *path = s->run->options->times;
+    if (path == NULL || (s->times = fopen(path, "w")) != NULL)
+        return true;
+    return rt_fail(e, EXIT_IO, "%.300s: %s", path, strerror(errno));
+}
+
+static bool close_times(Session *s, RtError *e) {
+    if (s->times == NULL || fclose(s->times) == 0)
+        return true;
+    return rt_fail(e, EXIT_IO, "%.300s: %s", s->run->options->times,
+                   strerror(errno));
 }
 
 static bool after_step(Session *s, RtError *e) {
@@ -482,7 +525,7 @@ static bool train(Session *s, RtError *e) {
         if (!evaluate(s, e))
             return false;
     while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops)
-        if (!take_step(s, e) || !after_step(s, e))
+        if (!take_timed_step(s, e) || !after_step(s, e))
             return false;
     if (!tell_rows(s, true, 0, e))
         return false;
@@ -622,10 +665,12 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
                   .from = -1},
         .saved = -1,
     };
-    bool good = prepare(&s, e) && work(&s, e);
+    bool good = open_times(&s, e) && prepare(&s, e) && work(&s, e);
     *caught = rt_signals_caught();
     if (s.report != NULL && !rt_report_close(s.report) && good)
         good = rt_fail(e, EXIT_IO, "the results are not complete");
+    if (!close_times(&s, e))
+        good = false;
     rt_feeder_close(&s.train);
     rt_feeder_close(&s.eval);
     rt_checkpoint_free(s.checkpoint);

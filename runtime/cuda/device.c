@@ -239,6 +239,10 @@ static void run(RtDevice *d, const RtStep *step) {
     RtMaker maker = {&c->cu, c->stream, make_step, c};
     RtError e;
     c->step = (int)(step - c->plan->step);
+    if (d->watch != NULL) {
+        make_step(c, false, false);
+        return;
+    }
     must(c, rt_replay_run(&c->replay[c->step], &maker, &e), &e);
 }
 
@@ -268,6 +272,11 @@ static void gauge(Cuda *c, int launch, int call) {
         must(c, rt_gauge_note(c->gauge, launch, call, &e), &e);
 }
 
+static void leave_out(RtDevice *d) {
+    if (d->watch != NULL)
+        d->watch->absent = true;
+}
+
 // Makes a launch, or one of kernels that are joined when the last of them
 // comes.
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
@@ -275,10 +284,13 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     gauge(c, c->joining.launch, -1);
     if (rt_calls_save(&c->calls, c->step, c->joining.launch)) {
         rt_joining_pass(&c->joining);
+        leave_out(d);
         return;
     }
-    if (!rt_joining_add(&c->joining, &kernel, &grid, &arg))
+    if (!rt_joining_add(&c->joining, &kernel, &grid, &arg)) {
+        leave_out(d);
         return;
+    }
     c->wanted[kernel] = true;
     if (c->is_listing)
         return;

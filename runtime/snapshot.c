@@ -1,0 +1,107 @@
+// Snapshot: a step that is looked at.
+//
+// Memory is used again and again within a step, so that what a launch has left
+// is copied right after it.  The step itself is the one that always runs, from
+// the same addresses: looking changes nothing but how long it takes.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 1 << 20, BEFORE = -1, AFTER = -2 }; // PIECE: bytes moved at once
+
+typedef struct {
+    RtWatch watch;
+    const char *path;
+    const RtFiles *files;
+    const RtPlan *plan;
+    RtDevice *device;
+    char *piece;
+    int fd, step, launch, next; // next: of what is stored
+    int reason;                 // errno of what failed; 0: nothing has
+} Snapshot;
+
+static void put(Snapshot *s, const void *from, size_t bytes) {
+    errno = 0;
+    if (s->reason == 0 && !rt_write(s->files, s->fd, from, bytes))
+        s->reason = errno != 0 ? errno : EIO;
+}
+
+static void put_tensor(Snapshot *s, int when, size_t offset, size_t bytes) {
+    int32_t head[2] = {when, 0};
+    uint64_t where[2] = {offset, bytes};
+    put(s, head, sizeof head);
+    put(s, where, sizeof where);
+    for (size_t at = 0; at < bytes; at += PIECE) {
+        size_t some = bytes - at < PIECE ? bytes - at : PIECE;
+        s->device->read(s->device, s->piece, offset + at, some);
+        put(s, s->piece, some);
+    }
+}
+
+static void put_states(Snapshot *s, int when) {
+    for (int i = 0; i < s->plan->num_states; i++)
+        put_tensor(s, when, s->plan->state[i].offset,
+                   rt_state_bytes(&s->plan->state[i]));
+}
+
+static void put_inputs(Snapshot *s, const RtStep *step) {
+    for (int i = 0; i < step->num_inputs; i++)
+        put_tensor(s, BEFORE, step->input[i].offset,
+                   rt_input_bytes(&step->input[i]));
+}
+
+// Of what one launch leaves.
+static void launched(RtWatch *w) {
+    Snapshot *s = (Snapshot *)(void *)w; // watch is its first field
+    s->device->sync(s->device);
+    for (; s->next < s->plan->num_stored; s->next++) {
+        const RtStored *t = &s->plan->stored[s->next];
+        if (t->step > s->step || (t->step == s->step && t->launch > s->launch))
+            break;
+        if (t->step == s->step && !w->absent)
+            put_tensor(s, t->launch, t->offset,
+                       (size_t)t->count * rt_type_bytes(t->type));
+    }
+    s->launch++;
+}
+
+static void run_watched(Snapshot *s, const RtStep *step) {
+    int32_t head[2] = {s->step, 0};
+    put(s, "sinter 1\n", 9);
+    put(s, head, sizeof head);
+    s->device->sync(s->device);
+    put_inputs(s, step);
+    put_states(s, BEFORE);
+    s->device->watch = &s->watch;
+    s->device->run(s->device, step);
+    s->device->watch = NULL;
+    s->device->sync(s->device);
+    put_states(s, AFTER);
+}
+
+bool rt_snapshot_run(const char *path, const RtFiles *files, const RtPlan *plan,
+                     RtDevice *d, const RtStep *step, RtError *e) {
+    Snapshot s = {.watch.launched = launched,
+                  .path = path,
+                  .files = files,
+                  .plan = plan,
+                  .device = d,
+                  .step = (int)(step - plan->step)};
+    s.piece = malloc(PIECE);
+    if (s.piece == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    s.fd = files->open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (s.fd < 0)
+        s.reason = errno;
+    run_watched(&s, step);
+    if (s.fd >= 0 && files->close(s.fd) != 0 && s.reason == 0)
+        s.reason = errno;
+    free(s.piece);
+    return s.reason == 0 ||
+           rt_fail(e, EXIT_IO, "%.300s: %s", path, strerror(s.reason));
+}
