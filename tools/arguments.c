@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, WORD, CHOICE, COUNT, BYTES, SETTING } OptionKind;
+typedef enum { FLAG, WORD, CHOICE, COUNT, BYTES, SETTING, PASS } OptionKind;
 
 typedef struct {
     const char *name;     // --name
@@ -21,7 +21,7 @@ typedef struct {
 
 // clang-format off
 static const Option options[] = {
-    {"set", "KEY=VALUE", "check build show", SETTING, 0,
+    {"set", "KEY=VALUE", "check build show compare variant", SETTING, 0,
      "set a model parameter or a key of the recipe"},
     {"target", "cuda|host", "check show opt", CHOICE, AT(target),
      "the device that is planned for; cuda by default, host for opt"},
@@ -29,6 +29,21 @@ static const Option options[] = {
      "what a plan for cuda is judged for: h200 by default, a100, b200 ..."},
     {"device-file", "FILE.json", "check show", WORD, AT(device_file),
      "the same, described in a file"},
+    {"a", "OPTIONS", "compare", WORD, AT(a),
+     "how a is built, also -a OPTIONS: -O0, --rewrite-limit=N, --memory=BYTES, "
+     "--without=PASS, --set KEY=VALUE; -O1 by default"},
+    {"b", "OPTIONS", "compare", WORD, AT(b),
+     "how b is built, also -b OPTIONS; -O0 by default"},
+    {"batch", "N", "compare", COUNT, AT(batch),
+     "samples of a step; by default few, so that double takes seconds"},
+    {"steps", "K", "compare", COUNT, AT(steps),
+     "steps that are timed and whose losses are shown; 10 by default"},
+    {"data", "DIR", "compare", WORD, AT(data),
+     "what to train on; by default synthetic:N, drawn at random"},
+    {"device", "host|cuda:N", "compare", WORD, AT(device),
+     "what runs them; host by default"},
+    {"no-eval", NULL, "compare", FLAG, AT(no_eval),
+     "evaluate nothing in double; a is measured by b"},
     {"out", "PATH", "build", WORD, AT(out),
      "what to write, also -o PATH; by default the file's name without .net"},
     {"emit", "c", "build", CHOICE, AT(emit),
@@ -47,21 +62,23 @@ static const Option options[] = {
      "write every stage into a folder, numbered"},
     {"act", "f32|f16|bf16", "opt show", CHOICE, AT(act),
      "what activations are; f32 by default"},
-    {"level", "0|1", "check build show opt", CHOICE, AT(level),
+    {"level", "0|1", "check build show opt variant", CHOICE, AT(level),
      "1: fuse what can be fused, 0: nothing, also -O0; 1 by default"},
-    {"rewrite-limit", "N", "check build show opt", COUNT, AT(rewrite_limit),
+    {"rewrite-limit", "N", "check build show opt variant", COUNT, AT(rewrite_limit),
      "make only the first N rewrites of each graph"},
-    {"memory", "BYTES", "check build show opt", BYTES, AT(memory),
+    {"without", "PASS", "check build show variant", PASS, AT(without),
+     "leave a pass out, which must be one that is not needed"},
+    {"memory", "BYTES", "check build show compare opt variant", BYTES, AT(memory),
      "what may be used, as 8GiB; values are made again instead of kept"},
     {"max-batch", NULL, "check", FLAG, AT(max_batch),
      "also the largest batch that fits into --memory or the device's"},
-    {"json", NULL, "check", FLAG, AT(json),
+    {"json", NULL, "check compare", FLAG, AT(json),
      "print one JSON object"},
     {"check", NULL, "fmt", FLAG, AT(check),
      "change nothing; status 1 and the names of files that would change"},
-    {"diagnostics", "text|json", "check build show fmt opt", CHOICE, AT(diagnostics),
+    {"diagnostics", "text|json", "check build show compare fmt opt", CHOICE, AT(diagnostics),
      "how mistakes in the file are printed; text by default"},
-    {"help", NULL, "check build show opt passes fmt explain", FLAG, AT(help),
+    {"help", NULL, "check build show compare opt passes fmt explain", FLAG, AT(help),
      "this text"},
 };
 // clang-format on
@@ -129,6 +146,26 @@ static bool bytes_set(Arguments *out, const Option *o, const char *value) {
     return false;
 }
 
+static bool pass_add(Arguments *out, const Option *o, const char *value) {
+    const Pass *pass = pass_find(value);
+    Nearest near = nearest_to(value);
+    if (pass && pass->gives == 0) {
+        *(uint32_t *)((char *)out + o->at) |= 1u << (pass - standard_passes);
+        return true;
+    }
+    for (const Pass *p = standard_passes; p->name; p++)
+        if (p->gives == 0)
+            nearest_offer(&near, p->name);
+    if (pass)
+        complain(out, "--%s=%s: no plan can be made without this pass", o->name,
+                 value);
+    else if (near.best)
+        complain(out, "no pass '%s'; did you mean %s?", value, near.best);
+    else
+        complain(out, "no pass '%s'; sinter passes lists them", value);
+    return false;
+}
+
 static bool option_set(Arguments *out, const Option *o, const char *value) {
     if (o->kind == SETTING)
         return setting_add(out, value);
@@ -136,6 +173,8 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
         return count_set(out, o, value);
     if (o->kind == BYTES)
         return bytes_set(out, o, value);
+    if (o->kind == PASS)
+        return pass_add(out, o, value);
     if (o->kind == FLAG) {
         *(bool *)((char *)out + o->at) = true;
         return true;
@@ -169,15 +208,14 @@ static void option_unknown(const Arguments *out, const Command *command,
                  sets ? ", and --set KEY=VALUE for a key of the recipe" : "");
 }
 
-// Two options have a short form, that of C compilers; their other levels are
-// there to be told which exist.
+// Some options have a short form, two of them that of C compilers; their other
+// levels are there to be told which exist.
 static const char *long_form(const char *word) {
     static const struct {
         const char *brief, *full;
-    } forms[] = {{"-o", "--out"},
-                 {"-O0", "--level=0"},
-                 {"-O1", "--level=1"},
-                 {"-O2", "--level=2"},
+    } forms[] = {{"-o", "--out"},      {"-a", "--a"},
+                 {"-b", "--b"},        {"-O0", "--level=0"},
+                 {"-O1", "--level=1"}, {"-O2", "--level=2"},
                  {"-O3", "--level=3"}};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (strcmp(word, forms[i].brief) == 0)

@@ -80,8 +80,8 @@ static int trainer_link(Arena *a, const Arguments *arguments,
     return status;
 }
 
-static int trainer_build(Arena *a, const Arguments *arguments,
-                         const TrainerText *t, const char *out) {
+int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
+                  const char *out) {
     const char *temporary = getenv("TMPDIR");
     char *folder = arena_format(a, "%s/sinter-XXXXXX",
                                 temporary && *temporary ? temporary : "/tmp");

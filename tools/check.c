@@ -236,19 +236,6 @@ static void steps_print(Text *t, const Plan *plan, const Device *device) {
     }
 }
 
-static void json_string(Text *t, const char *s) {
-    text_add(t, "\"");
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            text_add(t, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            text_add(t, "\\u%04x", *s);
-        else
-            text_add(t, "%c", *s);
-    }
-    text_add(t, "\"");
-}
-
 static void warnings_json(Text *t, const Diagnostics *diags) {
     text_add(t, "\"warnings\": [");
     const char *comma = "";

@@ -2,20 +2,17 @@
 #define _GNU_SOURCE
 #include "tools/compiler.h"
 #include "base/exits.h"
+#include "tools/process.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 // MAX_UNITS is how many pieces the emitted text has, codegen/program.c.
 enum { MAX_UNITS = 8, PATH_BYTES = 4096 };
-
-extern char **environ;
 
 // Sums are in the order in which they are written and products are not merged
 // with them, so that every compiler gives the same bits; errno and the flags of
@@ -37,39 +34,6 @@ static const char *const link_flags[] = {
     "-lm", "-lpthread", "-ldl", NULL,
 };
 // clang-format on
-
-typedef struct {
-    Arena *a;
-    const char **word; // ends with NULL
-    int count, room;
-} Words;
-
-static void words_add(Words *w, const char *word) {
-    if (w->count + 1 >= w->room) {
-        int room = w->room ? 2 * w->room : 64;
-        const char **grown = ARENA_ARRAY(w->a, (size_t)room, const char *);
-        if (w->count > 0)
-            memcpy(grown, w->word, (size_t)w->count * sizeof *grown);
-        w->word = grown;
-        w->room = room;
-    }
-    w->word[w->count++] = word;
-}
-
-static void words_add_all(Words *w, const char *const *list) {
-    for (; *list; list++)
-        words_add(w, *list);
-}
-
-// The words of text, which spaces set apart.
-static void words_split(Words *w, const char *text) {
-    while (text && *text) {
-        size_t length = strcspn(text, " ");
-        if (length > 0)
-            words_add(w, arena_string(w->a, text, length));
-        text += length + (text[length] == ' ');
-    }
-}
 
 static bool is_there(const Arguments *arguments, const char *path) {
     if (access(path, R_OK) == 0)
@@ -108,29 +72,6 @@ typedef struct {
     int units; // the text is compiled in so many pieces at once
 } Job;
 
-// Starts a program in a folder; -1 when there is no such program.
-static pid_t program_start(const Words *words, const char *folder) {
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addchdir_np(&actions, folder);
-    int error = posix_spawnp(&child, words->word[0], &actions, NULL,
-                             (char *const *)words->word, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return error ? -1 : child;
-}
-
-// -1 for what has not started, else its exit status.
-static int program_wait(pid_t child) {
-    int status;
-    if (child < 0)
-        return -1;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return EXIT_IO;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAULT;
-}
-
 static const char *object_name(const Job *j, int unit) {
     return arena_format(j->a, "unit%d.o", unit);
 }
@@ -154,7 +95,7 @@ static pid_t unit_start(const Job *j, int unit) {
     words_add(&w, "-o");
     words_add(&w, object_name(j, unit));
     words_add(&w, j->source);
-    return program_start(&w, j->folder);
+    return program_start(&w, j->folder, NULL);
 }
 
 static int units_compile(const Job *j) {
@@ -178,7 +119,7 @@ static int units_link(const Job *j, const char *out) {
         words_add(&w, object_name(j, i));
     words_add(&w, j->where->library);
     words_add_all(&w, link_flags);
-    return program_wait(program_start(&w, j->folder));
+    return program_wait(program_start(&w, j->folder, NULL));
 }
 
 static int job_run(const Job *j, const char *out) {

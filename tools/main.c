@@ -15,6 +15,8 @@ const Command commands[] = {
      "typed layout simplified fused plan kernels trainer; launches fusion; or a "
      "module such as std/vision.net.",
      AT_LEAST_ONE, show_command},
+    {"compare", "FILE.net", "Build a model in two ways, run both, and compare "
+     "all that both keep.", 1, compare_command},
     {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
      "standard input.", AT_LEAST_ONE, fmt_command},
     {"explain", "CODE", "Say what a diagnostic such as E0312 means, with an "

@@ -17,6 +17,7 @@ PassOptions plan_options(const Program *p, const Arguments *arguments,
         o.level = arguments->level[0] - '0';
     if (arguments->rewrite_limit.given)
         o.rewrite_limit = &arguments->rewrite_limit.value;
+    o.left_out = arguments->without;
     o.memory = arguments->memory;
     if (o.memory > 0 && p->recipe.recompute == RECOMPUTE_FOR_LIMIT)
         o.recompute = true;

@@ -28,10 +28,11 @@ typedef struct {
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
-        *device, *device_file, *from, *to, *dump;
-    Count rewrite_limit;
-    int64_t memory; // 0: no limit
-    bool json, check, max_batch, help;
+        *device, *device_file, *from, *to, *dump, *a, *b, *data;
+    Count rewrite_limit, steps, batch;
+    int64_t memory;   // 0: no limit
+    uint32_t without; // as PassOptions has left_out
+    bool json, check, max_batch, no_eval, help;
 } Arguments;
 
 typedef struct {
@@ -71,6 +72,11 @@ typedef struct {
 
 Scaled bytes_scaled(int64_t bytes); // KiB or MiB
 Scaled flops_scaled(int64_t flops); // k, M or G
+
+// ---- json.c ----
+
+// Writes a string in quotes.
+void json_string(Text *t, const char *s);
 
 // ---- complain.c: stderr, as text or, with --diagnostics=json, as JSON ----
 
@@ -155,6 +161,7 @@ int check_command(const Arguments *arguments);
 int build_command(const Arguments *arguments);
 int show_command(const Arguments *arguments);
 int opt_command(const Arguments *arguments);
+int compare_command(const Arguments *arguments);
 int passes_command(const Arguments *arguments);
 int fmt_command(const Arguments *arguments);
 int explain_command(const Arguments *arguments);

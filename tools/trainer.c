@@ -64,13 +64,16 @@ static const char *name_of(Arena *a, const Program *p) {
 
 TrainerText trainer_text(Arena *a, const Program *p,
                          const Arguments *arguments) {
-    TrainerText t = {name_of(a, p), text_new(a), text_new(a), NULL};
+    TrainerText t = {.name = name_of(a, p),
+                     .c_file = text_new(a),
+                     .cu_file = text_new(a),
+                     .fingerprint = fingerprint(p)};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
     host.measured = cuda.measured;
-    CodegenOptions o = {SINTER_VERSION, t.name, fingerprint(p)};
+    CodegenOptions o = {SINTER_VERSION, t.name, t.fingerprint};
     t.plan = program_plan(p, &cuda);
-    codegen_program(p, program_plan(p, &host), t.plan, &o, &t.c_file,
-                    &t.cu_file);
+    t.host = program_plan(p, &host);
+    codegen_program(p, t.host, t.plan, &o, &t.c_file, &t.cu_file);
     return t;
 }

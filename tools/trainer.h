@@ -8,10 +8,19 @@ typedef struct {
     const char *name; // of the files, without extension
     Text c_file, cu_file;
     const Plan *plan; // for CUDA, which memory is limited for
+    const Plan *host;
+    uint64_t fingerprint; // of model and recipe
 } TrainerText;
 
 // Plans the program for both devices and writes its two files.
 TrainerText trainer_text(Arena *a, const Program *p,
                          const Arguments *arguments);
+
+// ---- build.c ----
+
+// Compiles it to the program `out`.  Returns an exit status; what went wrong
+// has been said.
+int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
+                  const char *out);
 
 #endif

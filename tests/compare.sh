@@ -1,0 +1,59 @@
+#!/bin/sh
+# sinter compare: finds nothing wrong with what is right, and a mistake that the
+# C compiler is made to make in one of the two trainers where it is.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+compiler=${CC:-cc}
+export CFLAGS="${CFLAGS:-} -O0"
+tiny=$here/tiny.net
+
+# Compiles fused trainers, which have few kernels, as if they said something
+# else: a sed command in $FAULT.
+cat >faulty <<'END'
+#!/bin/sh
+for text in *.cu; do
+    if [ -n "${FAULT:-}" ] && [ "$(grep -c '^KERNEL(' "$text")" -lt 40 ]; then
+        (
+            flock 9
+            [ -e "$TEXTS/$(basename "$PWD")" ] && exit
+            sed "$FAULT" "$text" >faulty.text
+            cmp -s faulty.text "$text" && echo "no such text" >&2
+            mv faulty.text "$text"
+            : >"$TEXTS/$(basename "$PWD")"
+        ) 9>"$TEXTS/lock"
+    fi
+done
+exec $COMPILER "$@"
+END
+chmod +x faulty
+mkdir texts
+export COMPILER="$compiler" TEXTS="$work/texts" CC="$work/faulty"
+
+compare() {
+    want=$1
+    shift
+    expect "$want" "$SINTER" compare --steps=2 "$@"
+}
+
+compare 0 "$tiny"
+expect_says "as near to right as b, 0 wrong;"
+expect_says "^step 2 "
+expect_says "second.conv_1.weight.momentum  f32\[16,3,3,8\]  optimizer"
+
+# The momentum of the fused update, and a relu that leaves 1 in place of 0.
+FAULT='s/0\.9f/0.8f/' compare 7 "$tiny" --json
+expect_says '"double": true'
+expect_says '"tensor": "linear_1.bias.momentum", .*"verdict": "wrong"'
+expect_says '"tensor": "conv of first.conv_1", .*"verdict": "same"'
+FAULT='s/< 0 ? 0 :/< 0 ? 1 :/' compare 7 "$tiny" --no-eval
+expect_says "the first that is wrong: %.*, max_pool of first.max_pool_1, tiny.net:9"
+expect_says "not evaluated in double"
+
+compare 2 "$tiny" -a "--set width=4"
+expect_says "cannot start from the same state"
+compare 2 "$tiny" -a "--lvel=0"
+expect_says "did you mean --level?"
+compare 2 "$tiny" -b "--without=simplfy"
+expect_says "no pass 'simplfy'; did you mean simplify?"
+compare 2 "$tiny" -b "--without=fuse"
+expect_says "no plan can be made without this pass"
+compare 0 "$tiny" -b "--without=simplify --rewrite-limit=3" --set batch=8

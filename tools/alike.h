@@ -1,0 +1,12 @@
+// Nodes of two graphs that compute the same expression of the same leaves.
+#ifndef TOOLS_ALIKE_H
+#define TOOLS_ALIKE_H
+
+#include "ir/ir.h"
+
+// For each node of g a node of other that computes the same, of those that
+// wanted[] names; NO_NODE where there is none.
+NodeId *nodes_alike(Arena *a, const Graph *g, const Graph *other,
+                    const bool *wanted);
+
+#endif

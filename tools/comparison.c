@@ -1,0 +1,209 @@
+// Comparison: what sinter compare prints, for people and as JSON.
+#include "tools/compare.h"
+#include "tools/spread.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const verdict_name[] = {[VERDICT_SAME] = "same",
+                                           [VERDICT_GOOD] = "good",
+                                           [VERDICT_CARRIED] = "carried",
+                                           [VERDICT_WRONG] = "WRONG"};
+
+static const char *type_text(Arena *a, Type type) {
+    Text t = text_new(a);
+    type_print(&t, type);
+    return text_string(&t);
+}
+
+// ---- for people ----
+
+static double relative(double error, double size) {
+    return size > 0 ? error / size : error;
+}
+
+static void row_print(Text *t, const Comparison *c, const Row *r) {
+    text_add(t, "%-8s%10.2e%10.2e", verdict_name[r->verdict], r->absolute,
+             r->relative);
+    if (c->rows.judged)
+        text_add(t, "%10.2e%10.2e", relative(r->error_a, r->size),
+                 relative(r->error_b, r->size));
+    text_add(t, "  %s  %s%s%s\n", r->name, type_text(t->arena, r->type),
+             r->kind[0] ? "  " : "", r->kind);
+}
+
+// Where the first wrong one is made: what to look at.
+static void first_print(Text *t, const Comparison *c) {
+    const Graph *g = c->a.snapshot.step->graph;
+    for (int i = 0; i < c->rows.count; i++) {
+        const Row *r = &c->rows.row[i];
+        const Node *d = &g->node[r->node];
+        if (r->verdict != VERDICT_WRONG)
+            continue;
+        text_add(t, "\nthe first that is wrong: %%%u, %s", r->node, r->name);
+        if (d->from.file != NULL)
+            text_add(t, ", %s:%d", d->from.file, d->from.line);
+        if (r->error_a > r->allowed)
+            text_add(t,
+                     "\n  its error is %.3e, that of b %.3e, and %.3e is "
+                     "allowed",
+                     r->error_a, r->error_b, r->allowed);
+        else
+            text_add(t,
+                     "\n  in double the plan of a is %.3e away from what the "
+                     "model means: a pass is to blame",
+                     r->meant);
+        text_add(t, "\n  it is made by group %d of `sinter show plan`\n",
+                 d->group);
+        return;
+    }
+}
+
+static void rows_print(Text *t, const Comparison *c) {
+    int verdict[4] = {0};
+    text_add(t, "%-8s%10s%10s%s  tensor\n", "", "absolute", "relative",
+             c->rows.judged ? "   error a   error b" : "");
+    for (int i = 0; i < c->rows.count; i++) {
+        row_print(t, c, &c->rows.row[i]);
+        verdict[c->rows.row[i].verdict]++;
+    }
+    text_add(t,
+             "\n%d tensors that both keep: %d the same to the bit, %d as near "
+             "to right as b",
+             c->rows.count, verdict[VERDICT_SAME], verdict[VERDICT_GOOD]);
+    if (verdict[VERDICT_CARRIED] > 0)
+        text_add(t, ", %d off by what their kernels read",
+                 verdict[VERDICT_CARRIED]);
+    text_add(t, ", %d wrong; %d only in a, %d only in b\n", c->rows.wrong,
+             c->rows.only_a, c->rows.only_b);
+    first_print(t, c);
+}
+
+static void figure_print(Text *t, const char *name, double a, double b,
+                         const char *unit) {
+    text_add(t, "%-22s%14.1f%14.1f %-6s%8.3f\n", name, a, b, unit,
+             b > 0 ? a / b : (double)NAN);
+}
+
+static Cost cost_of(const Side *s) {
+    return graph_cost(s->snapshot.step->graph);
+}
+
+static void times_print(Text *t, const Comparison *c) {
+    Spread a = spread_of(t->arena, c->a.times.value, c->a.times.count);
+    Spread b = spread_of(t->arena, c->b.times.value, c->b.times.count);
+    figure_print(t, "median of a step", a.median, b.median, "ms");
+    text_add(t, "%-22s%6.1f..%6.1f%6.1f..%6.1f ms\n", "", a.low, a.high, b.low,
+             b.high);
+}
+
+static void figures_print(Text *t, const Comparison *c) {
+    const double mib = 1 << 20;
+    Cost a = cost_of(&c->a), b = cost_of(&c->b);
+    text_add(t, "\n%-22s%14s%14s %-6s%8s\n", "", "a", "b", "", "a / b");
+    figure_print(t, "launches", a.launches, b.launches, "");
+    figure_print(t, "bytes", (double)a.bytes / mib, (double)b.bytes / mib,
+                 "MiB");
+    figure_print(t, "arena", (double)c->a.plan->arena_bytes / mib,
+                 (double)c->b.plan->arena_bytes / mib, "MiB");
+    times_print(t, c);
+}
+
+static void losses_print(Text *t, const Comparison *c) {
+    int count =
+        c->a.loss.count < c->b.loss.count ? c->a.loss.count : c->b.loss.count;
+    text_add(t, "\n%-8s%14s%14s\n", "loss", "a", "b");
+    for (int i = 0; i < count; i++)
+        text_add(t, "step %-3d%14.7g%14.7g\n", i + 1, c->a.loss.value[i],
+                 c->b.loss.value[i]);
+}
+
+void comparison_print(Text *t, const Comparison *c) {
+    text_add(t, "a: %s\nb: %s\n", c->a.options, c->b.options);
+    text_add(t, "%s on %s, data %s, batch %" PRId64, c->a.program->name,
+             c->runs.device, c->runs.data, c->batch);
+    if (c->batch != c->own_batch)
+        text_add(t, " (of %" PRId64 ", so that double takes seconds)",
+                 c->own_batch);
+    text_add(t, "\n%s\n\n",
+             c->rows.judged
+                 ? "errors are against double, relative to the tensor"
+                 : "not evaluated in double: a is measured by b");
+    rows_print(t, c);
+    figures_print(t, c);
+    losses_print(t, c);
+}
+
+// ---- JSON ----
+
+static void number_json(Text *t, const char *key, double value) {
+    text_add(t, "\"%s\": ", key);
+    if (isfinite(value))
+        text_add(t, "%.9g", value);
+    else
+        text_add(t, "null");
+}
+
+static void row_json(Text *t, const Comparison *c, const Row *r) {
+    text_add(t, "{\"tensor\": ");
+    json_string(t, r->name);
+    text_add(t, ", \"kind\": \"%s\", \"node\": %u, \"type\": \"%s\", ",
+             r->kind[0] ? r->kind : "stored", r->node,
+             type_text(t->arena, r->type));
+    number_json(t, "absolute", r->absolute);
+    text_add(t, ", ");
+    number_json(t, "relative", r->relative);
+    if (c->rows.judged) {
+        text_add(t, ", ");
+        number_json(t, "error_a", r->error_a);
+        text_add(t, ", ");
+        number_json(t, "error_b", r->error_b);
+    }
+    text_add(t, ", ");
+    number_json(t, "allowed", r->allowed);
+    text_add(t, ", \"verdict\": \"%s\"}",
+             r->verdict == VERDICT_WRONG ? "wrong" : verdict_name[r->verdict]);
+}
+
+static void series_json(Text *t, const char *key, const Series *s) {
+    text_add(t, ", \"%s\": [", key);
+    for (int i = 0; i < s->count; i++)
+        if (isfinite(s->value[i]))
+            text_add(t, "%s%.9g", i ? ", " : "", s->value[i]);
+        else
+            text_add(t, "%snull", i ? ", " : "");
+    text_add(t, "]");
+}
+
+static void side_json(Text *t, const Side *s) {
+    Cost cost = cost_of(s);
+    text_add(t, "\"%s\": {\"options\": ", s->name);
+    json_string(t, s->options);
+    text_add(t,
+             ", \"launches\": %d, \"bytes_moved\": %" PRId64
+             ", \"arena_bytes\": %" PRId64,
+             cost.launches, cost.bytes, s->plan->arena_bytes);
+    series_json(t, "step_ms", &s->times);
+    series_json(t, "loss", &s->loss);
+    text_add(t, "}, ");
+}
+
+void comparison_json(Text *t, const Comparison *c) {
+    text_add(t, "{\"schema\": 1, \"model\": ");
+    json_string(t, c->a.program->name);
+    text_add(t, ", \"batch\": %" PRId64 ", \"data\": ", c->batch);
+    json_string(t, c->runs.data);
+    text_add(t, ", \"device\": ");
+    json_string(t, c->runs.device);
+    text_add(t, ", \"double\": %s, ", c->rows.judged ? "true" : "false");
+    side_json(t, &c->a);
+    side_json(t, &c->b);
+    text_add(t, "\"wrong\": %d, \"only_a\": %d, \"only_b\": %d, \"tensors\": [",
+             c->rows.wrong, c->rows.only_a, c->rows.only_b);
+    for (int i = 0; i < c->rows.count; i++) {
+        text_add(t, i ? ",\n " : "\n ");
+        row_json(t, c, &c->rows.row[i]);
+    }
+    text_add(t, "]}\n");
+}

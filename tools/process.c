@@ -1,0 +1,66 @@
+// Process: programs that are run, without a shell.
+#define _GNU_SOURCE
+#include "tools/process.h"
+#include "base/exits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+void words_add(Words *w, const char *word) {
+    if (w->count + 1 >= w->room) {
+        int room = w->room ? 2 * w->room : 64;
+        const char **grown = ARENA_ARRAY(w->a, (size_t)room, const char *);
+        if (w->count > 0)
+            memcpy(grown, w->word, (size_t)w->count * sizeof *grown);
+        w->word = grown;
+        w->room = room;
+    }
+    w->word[w->count++] = word;
+}
+
+void words_add_all(Words *w, const char *const *list) {
+    for (; *list; list++)
+        words_add(w, *list);
+}
+
+void words_split(Words *w, const char *text) {
+    while (text && *text) {
+        size_t length = strcspn(text, " ");
+        if (length > 0)
+            words_add(w, arena_string(w->a, text, length));
+        text += length + (text[length] == ' ');
+    }
+}
+
+pid_t program_start(const Words *words, const char *folder, const char *log) {
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    posix_spawn_file_actions_init(&actions);
+    if (log != NULL) {
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log,
+                                         O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO,
+                                         STDERR_FILENO);
+    }
+    posix_spawn_file_actions_addchdir_np(&actions, folder);
+    int error = posix_spawnp(&child, words->word[0], &actions, NULL,
+                             (char *const *)words->word, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return error ? -1 : child;
+}
+
+int program_wait(pid_t child) {
+    int status;
+    if (child < 0)
+        return -1;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return EXIT_IO;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAULT;
+}

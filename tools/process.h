@@ -1,0 +1,27 @@
+// Programs that are run, without a shell.
+#ifndef TOOLS_PROCESS_H
+#define TOOLS_PROCESS_H
+
+#include "base/arena.h"
+
+#include <sys/types.h>
+
+// The words of a command line.
+typedef struct {
+    Arena *a;
+    const char **word; // ends with NULL
+    int count, room;
+} Words;
+
+void words_add(Words *w, const char *word);
+void words_add_all(Words *w, const char *const *list); // ends with NULL
+void words_split(Words *w, const char *text);          // at its spaces
+
+// Starts a program in a folder, with stdout and stderr going to the file `log`
+// unless that is NULL; -1 when there is no such program.
+pid_t program_start(const Words *words, const char *folder, const char *log);
+
+// -1 for what has not started, else its exit status.
+int program_wait(pid_t child);
+
+#endif

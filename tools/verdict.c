@@ -1,0 +1,209 @@
+// Verdict: compares what two sides keep in memory, tensor by tensor.
+//
+// Right is what a's graph comes to in double.  What is left in states is right
+// if it is what the model's graph means before any pass has rewritten it.
+#include "tools/verdict.h"
+
+#include "ir/error.h"
+#include "tools/alike.h"
+#include "tools/alone.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    Arena *a;
+    const Side *left, *right;
+    const Graph *g, *other;
+    double **value; // of g in double; NULL: not evaluated
+    Graph *meant;
+    double **meaning; // of meant
+    Rows rows;
+} Compare;
+
+// ---- what is right ----
+
+static bool is_leaf(const Node *d) {
+    return d->op == OP_input || d->op == OP_param || d->op == OP_state;
+}
+
+// The leaves of another graph over the same inputs and states.
+static double **leaves_of(const Compare *c, const Graph *other) {
+    const Snapshot *s = &c->left->snapshot;
+    double **leaf = ARENA_ARRAY(c->a, (size_t)other->count + 1, double *);
+    for (NodeId n = 0; n < other->count; n++) {
+        if (!is_leaf(&other->node[n]))
+            continue;
+        NodeId own = graph_find(c->g, node_text(&other->node[n], ATTR_name));
+        leaf[n] = own == NO_NODE ? NULL : s->before[own];
+    }
+    return leaf;
+}
+
+// The step with its gradients and updates, before passes rewrite it.
+static void evaluate(Compare *c) {
+    const Program *p = c->left->program;
+    PassOptions o = pass_options(&p->recipe, "host");
+    Graph *own = graph_clone(c->g);
+    own->act = F32;
+    c->value = graph_eval(own, c->a, c->left->snapshot.before, false);
+    o.act = F32;
+    c->meant =
+        passes_run(graph_clone(p->stage[0].train), &o, "optimizer", NULL, NULL);
+    c->meaning = graph_eval(c->meant, c->a, leaves_of(c, c->meant), false);
+}
+
+// The assignment to the state of that name.
+static NodeId assignment_of(const Graph *g, const char *name) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_assign &&
+            strcmp(node_text(&g->node[g->node[n].arg[0]], ATTR_name), name) ==
+                0)
+            return n;
+    return NO_NODE;
+}
+
+// ---- a row ----
+
+// Where all three are no numbers alike, there is nothing to compare.
+static bool is_alike(double x, double y) {
+    return (isnan(x) && isnan(y)) || (isinf(x) && x == y);
+}
+
+static double *settled(const Compare *c, const double *x, const double *y,
+                       int64_t count) {
+    double *out = ARENA_ARRAY(c->a, (size_t)count + 1, double);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = is_alike(x[i], y[i]) ? 0 : x[i];
+    return out;
+}
+
+static void measure_difference(Row *r, const double *a, const double *b) {
+    for (int64_t i = 0; i < type_count(r->type); i++) {
+        double apart = fabs(a[i] - b[i]);
+        double size = fmax(fabs(a[i]), fabs(b[i]));
+        if (is_alike(a[i], b[i]) || apart == 0)
+            continue;
+        r->absolute = !(apart <= r->absolute) ? apart : r->absolute;
+        double relative = apart / size;
+        r->relative = !(relative <= r->relative) ? relative : r->relative;
+    }
+}
+
+static void measure_errors(const Compare *c, Row *r, const double *a,
+                           const double *b, const double *right) {
+    int64_t count = type_count(r->type);
+    const double *mine = settled(c, a, right, count);
+    const double *theirs = settled(c, b, right, count);
+    double *clean = settled(c, right, right, count);
+    r->size = error_size(clean, count);
+    r->error_a = error_rms(mine, clean, count);
+    r->error_b = error_rms(theirs, clean, count);
+    r->allowed = error_allowed(r->type, c->g->act, r->error_b, clean);
+    // With nothing but b to go by, both may be off.
+    if (!c->rows.judged && dtype_float(r->type.dtype))
+        r->allowed = 2 * error_alone(c->g->act) * r->size;
+}
+
+static bool is_meant(const Row *r) {
+    static const double left = 1e-9; // of digits that a pass may reorder
+    return r->meant <= left * r->size + 1e-30;
+}
+
+static void row_judge(const Compare *c, Row *r) {
+    if (!is_meant(r))
+        r->verdict = VERDICT_WRONG;
+    else if (r->error_a <= r->allowed)
+        r->verdict = r->absolute == 0 ? VERDICT_SAME : VERDICT_GOOD;
+    else
+        r->verdict = node_alone(&c->left->snapshot, r->node) == ALONE_RIGHT
+                         ? VERDICT_CARRIED
+                         : VERDICT_WRONG;
+}
+
+static void row_add(Compare *c, Row r, const double *a, const double *b) {
+    const double *right = c->value ? c->value[r.node] : b;
+    r.type = c->g->node[r.node].type;
+    measure_difference(&r, a, b);
+    measure_errors(c, &r, a, b, right);
+    NodeId meant =
+        c->meant && r.kind[0] ? assignment_of(c->meant, r.name) : NO_NODE;
+    if (meant != NO_NODE)
+        r.meant = error_rms(right, c->meaning[meant], type_count(r.type));
+    row_judge(c, &r);
+    c->rows.wrong += r.verdict == VERDICT_WRONG;
+    c->rows.row[c->rows.count++] = r;
+}
+
+// ---- all of them ----
+
+static const char *name_of(Arena *a, const Node *d) {
+    if (d->from.path == NULL)
+        return op_info[d->op].name;
+    return arena_format(a, "%s of %s%s", op_info[d->op].name, d->from.path,
+                        d->from.backward ? ", backward" : "");
+}
+
+static const char *kind_of(const Node *state) {
+    const char *kind = node_text(state, ATTR_kind);
+    return state->op == OP_param ? "param" : kind ? kind : "state";
+}
+
+static void compare_stored(Compare *c) {
+    double **mine = c->left->snapshot.found,
+           **theirs = c->right->snapshot.found;
+    bool *wanted = ARENA_ARRAY(c->a, (size_t)c->other->count + 1, bool);
+    bool *met = ARENA_ARRAY(c->a, (size_t)c->other->count + 1, bool);
+    for (NodeId n = 0; n < c->other->count; n++)
+        wanted[n] = theirs[n] != NULL;
+    const NodeId *alike = nodes_alike(c->a, c->g, c->other, wanted);
+    for (NodeId n = 0; n < c->g->count; n++) {
+        if (mine[n] == NULL)
+            continue;
+        if (alike[n] == NO_NODE) {
+            c->rows.only_a++;
+            continue;
+        }
+        met[alike[n]] = true;
+        row_add(
+            c,
+            (Row){.name = name_of(c->a, &c->g->node[n]), .kind = "", .node = n},
+            mine[n], theirs[alike[n]]);
+    }
+    for (NodeId n = 0; n < c->other->count; n++)
+        c->rows.only_b += wanted[n] && !met[n];
+}
+
+static void compare_states(Compare *c) {
+    for (NodeId n = 0; n < c->g->count; n++) {
+        const Node *d = &c->g->node[n];
+        if (d->op != OP_assign)
+            continue;
+        const Node *state = &c->g->node[d->arg[0]];
+        const char *name = node_text(state, ATTR_name);
+        NodeId other = assignment_of(c->other, name);
+        const double *mine = c->left->snapshot.after[d->arg[0]];
+        const double *theirs =
+            other == NO_NODE
+                ? NULL
+                : c->right->snapshot.after[c->other->node[other].arg[0]];
+        if (mine != NULL && theirs != NULL)
+            row_add(c, (Row){.name = name, .kind = kind_of(state), .node = n},
+                    mine, theirs);
+    }
+}
+
+Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
+    Compare c = {.a = a,
+                 .left = left,
+                 .right = right,
+                 .g = left->snapshot.step->graph,
+                 .other = right->snapshot.step->graph,
+                 .rows = {.judged = judged}};
+    c.rows.row = ARENA_ARRAY(a, (size_t)c.g->count + 1, Row);
+    if (judged)
+        evaluate(&c);
+    compare_stored(&c);
+    compare_states(&c);
+    return c.rows;
+}
