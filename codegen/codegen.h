@@ -10,6 +10,7 @@ typedef struct {
     const char *version;  // of sinter
     const char *base;     // file name without extension, for the #include
     uint64_t fingerprint; // of model and recipe
+    bool lines;           // GPU code keeps a table of the kernels' lines
 } CodegenOptions;
 
 // ---- kernel.c ----

@@ -929,8 +929,11 @@ static void write_trainer(const Writer *w, Text *t) {
     text_add(t, "    .num_plans = COUNT(plans),\n");
     text_add(t, "    .kernels = kernels_text,\n");
     text_add(t, "    .kernels_end = kernels_text_end,\n");
-    text_add(t, "    .kernel_parts = %d,\n};\n\n",
+    text_add(t, "    .kernel_parts = %d,\n",
              join_part(w, &(Written){.joined = w->written.joined}));
+    if (w->options->lines)
+        text_add(t, "    .kernel_lines = true,\n");
+    text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n"
                 "    return rt_main(argc, argv, &sinter_trainer);\n}\n\n"
                 "#endif\n");

@@ -292,6 +292,7 @@ typedef struct {
     // The kernels' CUDA text, for a device that compiles it.
     const char *kernels, *kernels_end;
     int kernel_parts; // that may be compiled side by side; SINTER_PART is one
+    bool kernel_lines; // machine code keeps a table of the text's lines
     // What the text includes; NULL: the runtime's own.
     const char *const *prelude;
 } RtTrainer;

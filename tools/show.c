@@ -1,8 +1,8 @@
 // sinter show: a model as text at any stage on its way to a trainer.
-#include "tools/show.h"
 #include "base/exits.h"
 #include "base/nearest.h"
 #include "base/source.h"
+#include "tools/inspect.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,6 +25,9 @@ static const View stages[] = {
     {"plan",       "ir",   "memory",     true,  plan_write},
     {"kernels",    "cu",   NULL,         true,  kernels_write},
     {"trainer",    "c",    NULL,         true,  trainer_write},
+    {"ptx",        "ptx",  NULL,         true,  ptx_write},
+    {"sass",       "sass", NULL,         true,  sass_write},
+    {"lines",      "txt",  NULL,         false, lines_write},
     {"launches",   "txt",  NULL,         false, launches_write},
     {"fusion",     "txt",  NULL,         false, fusion_write},
 };
@@ -131,7 +134,17 @@ static int plan_write(Show *s, const View *stage, Text *out) {
 
 static int kernels_write(Show *s, const View *stage, Text *out) {
     (void)stage;
-    text_add(out, "%s", text_string(&show_trainer(s)->cu_file));
+    Device device;
+    Inspection in;
+    int status;
+    if (!device_find(s->a, s->arguments, &device, &status) ||
+        !inspect(s, &device, &in, &status))
+        return status;
+    resources_find(s->a, &in);
+    if (s->arguments->json)
+        kernels_json(s->a, out, &in);
+    else
+        kernels_print(s->a, out, &in);
     return EXIT_GOOD;
 }
 

@@ -28,8 +28,9 @@ typedef struct {
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
-        *device, *device_file, *from, *to, *dump, *a, *b, *data;
-    Count rewrite_limit, steps, batch;
+        *device, *device_file, *from, *to, *dump, *a, *b, *data, *kernel, *op,
+        *arch, *lineinfo;
+    Count rewrite_limit, steps, batch, line;
     int64_t memory;   // 0: no limit
     uint32_t without; // as PassOptions has left_out
     bool json, check, max_batch, no_eval, help;
@@ -139,6 +140,11 @@ PassOptions graph_options(const Arguments *arguments);
 
 // Writes the kernels of a planned graph.
 void kernels_add(Arena *a, Text *t, const Graph *g);
+
+// ---- json.c ----
+
+// Writes a string in quotes.
+void json_string(Text *t, const char *s);
 
 // ---- launches.c ----
 

@@ -1,6 +1,7 @@
 // Trainer: plans a program for the host and for CUDA and has both printed.
 #include "tools/trainer.h"
 #include "codegen/codegen.h"
+#include "tools/lineinfo.h"
 #include "tools/tools.h"
 
 #include <string.h>
@@ -71,9 +72,13 @@ TrainerText trainer_text(Arena *a, const Program *p,
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
     host.measured = cuda.measured;
-    CodegenOptions o = {SINTER_VERSION, t.name, t.fingerprint};
+    CodegenOptions o = {SINTER_VERSION, t.name, t.fingerprint,
+                        arguments->lineinfo != NULL};
     t.plan = program_plan(p, &cuda);
     t.host = program_plan(p, &host);
     codegen_program(p, t.host, t.plan, &o, &t.c_file, &t.cu_file);
+    if (arguments->lineinfo)
+        t.cu_file = lineinfo_add(a, t.plan, arena_format(a, "%s.cu", t.name),
+                                 &t.cu_file);
     return t;
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_WORKERS = 16, NUM_OPTIONS = 3, OPTION_BYTES = 48 };
+enum { MOST_WORKERS = 16, NUM_OPTIONS = 4, OPTION_BYTES = 48 };
 
 // What is made of a part; where none of its kernels is wanted, nothing.
 typedef struct {
@@ -25,6 +25,7 @@ typedef struct {
     const char *text;
     const char *const *prelude;
     const char *target; // the option that names the GPU
+    bool lines;         // the code says which line it is from
     Part *part;
     int parts;
     pthread_mutex_t lock;
@@ -39,13 +40,18 @@ static int count_parts(const RtTrainer *t) {
 
 static bool part_compile(const Work *w, int part, RtError *e) {
     char which[OPTION_BYTES];
-    const char *option[NUM_OPTIONS] = {w->target, "--std=c++17", which};
+    const char *option[NUM_OPTIONS] = {w->target, "--std=c++17"};
+    int num_options = 2;
+    if (w->parts > 1)
+        option[num_options++] = which;
+    if (w->lines)
+        option[num_options++] = "-lineinfo";
     RtSource s = {
         .text = w->text,
         .num_headers = RT_PRELUDE_FILES,
         .header = w->prelude,
         .include = rt_prelude_name,
-        .num_options = w->parts > 1 ? NUM_OPTIONS : NUM_OPTIONS - 1,
+        .num_options = num_options,
         .option = option,
     };
     snprintf(which, sizeof which, "-DSINTER_PART=%d", part);
@@ -146,6 +152,7 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
         .text = t->kernels,
         .prelude = t->prelude != NULL ? t->prelude : rt_prelude_text,
         .target = target,
+        .lines = t->kernel_lines,
         .parts = count_parts(t),
         .error = e,
     };

@@ -158,20 +158,51 @@ static bool code_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
     return false;
 }
 
-bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
-                      RtError *e) {
+// What is wanted of a program that has been compiled.
+typedef bool Take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
+                  RtCode *out, RtError *e);
+
+static bool remarks_take(const RtNvrtc *n, const RtSource *s,
+                         nvrtcProgram program, RtCode *out, RtError *e) {
+    (void)s;
+    if (!good(n->log_size(program, &out->length), "tell how long its log is",
+              e))
+        return false;
+    out->bytes = malloc(out->length + 1);
+    if (out->bytes == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (good(n->log(program, out->bytes), "give its log", e))
+        return true;
+    free(out->bytes);
+    out->bytes = NULL;
+    return false;
+}
+
+static bool compile(const RtNvrtc *n, const RtSource *s, Take *take,
+                    RtCode *out, RtError *e) {
     nvrtcProgram program;
     if (!good(n->create(&program, s->text, "kernels.cu", s->num_headers,
                         s->header, s->include),
               "take the kernels", e))
         return false;
     nvrtcResult result = n->compile(program, s->num_options, s->option);
-    if (result == NVRTC_ERROR_COMPILATION)
+    bool refused = result == NVRTC_ERROR_COMPILATION ||
+                   result == NVRTC_ERROR_INVALID_OPTION;
+    if (refused)
         log_tell(n, program, e);
     bool done = result == NVRTC_SUCCESS
-                    ? code_take(n, s, program, out, e)
-                    : result != NVRTC_ERROR_COMPILATION &&
-                          good(result, "compile the kernels", e);
+                    ? take(n, s, program, out, e)
+                    : !refused && good(result, "compile the kernels", e);
     n->destroy(&program);
     return done;
+}
+
+bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
+                      RtError *e) {
+    return compile(n, s, code_take, out, e);
+}
+
+bool rt_nvrtc_remarks(const RtNvrtc *n, const RtSource *s, RtCode *out,
+                      RtError *e) {
+    return compile(n, s, remarks_take, out, e);
 }

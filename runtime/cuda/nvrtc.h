@@ -51,4 +51,9 @@ bool rt_nvrtc_target(const RtNvrtc *n, int major, int minor,
 bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
                       RtError *e);
 
+// Compiles; what is given is not the code but what the compiler says about it,
+// as with --ptxas-options=-v registers and spills.
+bool rt_nvrtc_remarks(const RtNvrtc *n, const RtSource *s, RtCode *out,
+                      RtError *e);
+
 #endif

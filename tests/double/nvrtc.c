@@ -75,6 +75,7 @@ static bool option_read(nvrtcProgram p, const char *option) {
         {"-D", define_add},
         {"--std=c++17", NULL},
         {"--ptxas-options=-v", NULL},
+        {"-lineinfo", NULL},
         {"--include-path=", NULL},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {

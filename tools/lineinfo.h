@@ -1,0 +1,21 @@
+// Line information: from machine code back to the model file.
+#ifndef TOOLS_LINEINFO_H
+#define TOOLS_LINEINFO_H
+
+#include "base/text.h"
+#include "ir/program.h"
+
+// ---- lineinfo.c ----
+
+// The kernels' text with directives that say which line of the model each
+// statement is from; name is the text's own file.
+Text lineinfo_add(Arena *a, const Plan *plan, const char *name,
+                  const Text *kernels);
+
+// ---- linetable.c ----
+
+// Writes for each kernel of an assembly text how many instructions each line
+// of these files made, by the table of lines that NVRTC wrote.
+void linetable_print(Arena *a, Text *t, const char *ptx);
+
+#endif

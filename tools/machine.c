@@ -1,0 +1,139 @@
+// Machine code: NVRTC as trainers call it, and its cache.
+#include "tools/machine.h"
+#include "runtime/cuda/cache.h"
+#include "runtime/cuda/prelude.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NEWEST_DRIVER = 13000, NUM_OPTIONS = 3 };
+
+struct Machine {
+    Arena *arena;
+    RtNvrtc nvrtc;
+    RtCache cache;
+};
+
+Machine *machine_open(Arena *a, const char **why) {
+    RtError e;
+    Machine *m = ARENA_NEW(a, Machine);
+    m->arena = a;
+    if (!rt_nvrtc_open(&m->nvrtc, NEWEST_DRIVER, &e)) {
+        *why = arena_string(a, e.text, strlen(e.text));
+        return NULL;
+    }
+    rt_cache_open(&m->cache, &rt_system_files);
+    return m;
+}
+
+void machine_close(Machine *m) {
+    rt_cache_close(&m->cache);
+    rt_nvrtc_close(&m->nvrtc);
+}
+
+const char *machine_version(const Machine *m) {
+    return arena_format(m->arena, "NVRTC %d.%d", m->nvrtc.major,
+                        m->nvrtc.minor);
+}
+
+typedef bool Compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
+                     RtError *e);
+
+// The last option says what is wanted beside the code.
+static const char *compile(Machine *m, Compile *run, const char *text,
+                           const char *target, const char *option,
+                           size_t *length, const char **why) {
+    const char *options[NUM_OPTIONS] = {target, "--std=c++17", option};
+    RtSource s = {.text = text,
+                  .num_headers = RT_PRELUDE_FILES,
+                  .header = rt_prelude_text,
+                  .include = rt_prelude_name,
+                  .num_options = option ? NUM_OPTIONS : NUM_OPTIONS - 1,
+                  .option = options};
+    RtCacheKey key = rt_cache_key(&m->nvrtc, &s);
+    RtCode code;
+    RtError e;
+    if (!rt_cache_read(&m->cache, key, &code)) {
+        if (!run(&m->nvrtc, &s, &code, &e)) {
+            *why = arena_string(m->arena, e.text, strlen(e.text));
+            return NULL;
+        }
+        rt_cache_write(&m->cache, key, &code);
+    }
+    const char *kept = arena_string(m->arena, code.bytes, code.length);
+    *length = code.length;
+    free(code.bytes);
+    return kept;
+}
+
+const char *machine_code(Machine *m, const char *text, int sm, bool lines,
+                         MachineForm form, size_t *length, const char **why) {
+    const char *target = arena_format(m->arena, "--gpu-architecture=%s_%d",
+                                      form == PTX ? "compute" : "sm", sm);
+    return compile(m, rt_nvrtc_compile, text, target,
+                   lines ? "-lineinfo" : NULL, length, why);
+}
+
+// ---- what the assembler says ----
+
+// The number before the words, or after them, in one line; 0 without them.
+static int number_before(const char *line, const char *end, const char *words) {
+    const char *s = strstr(line, words);
+    if (!s || s >= end)
+        return 0;
+    while (s > line && s[-1] == ' ')
+        s--;
+    while (s > line && s[-1] >= '0' && s[-1] <= '9')
+        s--;
+    return atoi(s);
+}
+
+static int number_after(const char *line, const char *end, const char *words) {
+    const char *s = strstr(line, words);
+    return s && s < end ? atoi(s + strlen(words)) : 0;
+}
+
+static void line_take(Resources *r, const char *line, const char *end) {
+    int used = number_after(line, end, "Used ");
+    r->registers = used ? used : r->registers;
+    r->spills += number_before(line, end, "bytes spill stores") +
+                 number_before(line, end, "bytes spill loads");
+    r->stack += number_before(line, end, "bytes stack frame");
+    r->shared += number_before(line, end, "bytes smem");
+}
+
+// Which of the kernels a line of the log begins; `now` for other lines.
+static int kernel_begun(const char *line, const char *end, int count,
+                        const char *const *name, int now) {
+    static const char words[] = "Compiling entry function '";
+    const char *s = strstr(line, words);
+    if (!s || s >= end)
+        return now;
+    s += sizeof words - 1;
+    for (int i = 0; i < count; i++)
+        if (strncmp(s, name[i], strlen(name[i])) == 0 &&
+            s[strlen(name[i])] == '\'')
+            return i;
+    return -1;
+}
+
+bool machine_resources(Machine *m, const char *text, int sm, int count,
+                       const char *const *name, Resources *out,
+                       const char **why) {
+    size_t length;
+    const char *target = arena_format(m->arena, "--gpu-architecture=sm_%d", sm);
+    const char *line = compile(m, rt_nvrtc_remarks, text, target,
+                               "--ptxas-options=-v", &length, why);
+    memset(out, 0, (size_t)count * sizeof *out);
+    if (!line)
+        return false;
+    for (int now = -1; *line;) {
+        const char *end = line + strcspn(line, "\n");
+        now = kernel_begun(line, end, count, name, now);
+        if (now >= 0)
+            line_take(&out[now], line, end);
+        line = end + (*end == '\n');
+    }
+    return true;
+}
