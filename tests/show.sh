@@ -104,6 +104,42 @@ expect 2 "no kernel is like that" show kernels --op=layer9 "$cnn"
 expect 2 "no graph 'tain'" show kernels --graph=tain "$cnn"
 expect 2 "--arch needs a list such as sm_80,sm_90" show kernels --arch=90 "$cnn"
 
+# ---- memory, parameters, recipe ----
+
+for model in resnet9 lenet unet_small; do
+    "$SINTER" show memory "$models/$model.net" >memory || fail "memory of $model"
+    # What is live at the peak is what the lines put there, and in the arena
+    # nothing that lives at the same time lies in the same place.
+    python3 - memory <<'END' || fail "show memory $model"
+import re, sys
+text = open(sys.argv[1]).read()
+rows = [tuple(map(int, row)) for row in re.findall(
+    r"^ +(\d+) +(\d+)  (\d+)\.\.(\d+)", text, re.M)]
+marked = re.findall(r"^ +\d+ +(\d+)  \d+\.\.\d+ +\*", text, re.M)
+lines = re.findall(r"^ +(\d+)  \S+:\d+$", text, re.M)
+assert rows and sum(map(int, marked)) == sum(map(int, lines))
+peak = max(sum(b for _, b, first, last in rows if first <= k <= last)
+           for k in range(max(row[3] for row in rows) + 1))
+assert peak == sum(map(int, marked))
+for i, (offset, size, first, last) in enumerate(rows):
+    for other, its_size, its_first, its_last in rows[:i]:
+        assert (offset + size <= other or other + its_size <= offset or
+                last < its_first or its_last < first), (offset, other)
+END
+done
+expect 0 "10 parameters, 61706 numbers" show params "$models/lenet.net"
+expect 0 "conv_1.bias                      f32[6]" show params "$models/lenet.net"
+expect 0 "ResNet9: 2328 updates of 512 samples, 97 in an epoch" show recipe "$cnn"
+expect 0 "as is assumed: --samples=N" show recipe "$models/lenet.net"
+expect 0 "2345 updates of 128 samples, 469 in an epoch" \
+    show recipe --samples=60000 "$models/lenet.net"
+"$SINTER" show recipe --at=0,485,2328 "$cnn" >out
+# The rate rises to 0.4 in five epochs of 97, and falls to 0.
+grep -qE '^lr +0 +0\.4 +0 ' out || fail "show recipe: $(cat out)"
+grep -qE '^sgd rate +0 +0\.00078125 .* prep.conv_1.weight and 24 more' out ||
+    fail "show recipe: $(cat out)"
+expect 2 "--at needs numbers such as 0,10,100" show recipe --at=x "$cnn"
+
 # ---- machine code ----
 
 "$SINTER" show ptx --kernel='k12*' "$cnn" >out 2>said

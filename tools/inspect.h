@@ -70,6 +70,10 @@ void resources_find(Arena *a, Inspection *in);
 
 ViewWriter ptx_write, sass_write, lines_write;
 
+// ---- memory.c, params.c, recipe.c ----
+
+ViewWriter memory_write, params_write, recipe_write;
+
 // ---- kernels.c, kernels_json.c ----
 
 void kernels_print(Arena *a, Text *t, const Inspection *in);

@@ -12,7 +12,7 @@ const Command commands[] = {
     {"build",  "FILE.net", "Compile a model file to a trainer.",
      1, build_command},
     {"show",   "STAGE FILE.net", "Print a model at a stage: ast graph grad "
-     "typed layout simplified fused plan kernels trainer ptx sass; launches fusion lines; or a "
+     "typed layout simplified fused plan kernels trainer ptx sass; launches fusion lines memory params recipe; or a "
      "module such as std/vision.net.",
      AT_LEAST_ONE, show_command},
     {"compare", "FILE.net", "Build a model in two ways, run both, and compare "

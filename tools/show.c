@@ -30,6 +30,9 @@ static const View stages[] = {
     {"lines",      "txt",  NULL,         false, lines_write},
     {"launches",   "txt",  NULL,         false, launches_write},
     {"fusion",     "txt",  NULL,         false, fusion_write},
+    {"memory",     "txt",  NULL,         false, memory_write},
+    {"params",     "txt",  NULL,         false, params_write},
+    {"recipe",     "txt",  NULL,         false, recipe_write},
 };
 // clang-format on
 

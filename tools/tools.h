@@ -29,8 +29,8 @@ typedef struct {
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *kernel, *op,
-        *arch, *lineinfo;
-    Count rewrite_limit, steps, batch, line;
+        *arch, *at, *lineinfo;
+    Count rewrite_limit, steps, batch, line, samples;
     int64_t memory;   // 0: no limit
     uint32_t without; // as PassOptions has left_out
     bool json, check, max_batch, no_eval, help;
@@ -73,11 +73,6 @@ typedef struct {
 
 Scaled bytes_scaled(int64_t bytes); // KiB or MiB
 Scaled flops_scaled(int64_t flops); // k, M or G
-
-// ---- json.c ----
-
-// Writes a string in quotes.
-void json_string(Text *t, const char *s);
 
 // ---- complain.c: stderr, as text or, with --diagnostics=json, as JSON ----
 
