@@ -6,7 +6,7 @@
 
 enum {
     MANY = 4, // clusters that are told apart as users of a node
-    NEAR = 32 // nodes and inputs that are looked at below one
+    NEAR = 64 // nodes and inputs that are looked at below one
 };
 
 typedef struct {
