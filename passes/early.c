@@ -11,6 +11,9 @@
 // A relu after a max_pool has fewer elements to compute, and its gradient reads
 // the pooled tensor instead of the whole one.  After batch_norm that would cost
 // more: its gradient reads the whole tensor in any case.
+//
+// The last rows and columns of a convolution that no window of a pool reaches
+// are not computed.
 #include "passes/passes.h"
 
 typedef struct {
@@ -117,6 +120,61 @@ static NodeId pool_first(Early *e, NodeId n) {
     return graph_op1(e->g, OP_relu, pooled);
 }
 
+// ---- a convolution that is pooled ----
+
+// How many rows (axis 1) or columns (2) of what pool d reads are behind its
+// last window.
+static int64_t rows_behind(const Early *e, const Node *d, int axis) {
+    int64_t end =
+        (d->type.dim[axis] - 1) * node_ints(d, ATTR_stride, axis - 1, 1) +
+        node_ints(d, ATTR_window, axis - 1, 1) -
+        node_ints(d, ATTR_pad, 2 * (axis - 1), 0);
+    int64_t behind = at(e, d->arg[0])->type.dim[axis] - end;
+    return behind > 0 && d->type.dim[axis] > 0 ? behind : 0;
+}
+
+// The padding at the end of axis 1 or 2 of convolution c which pool d leaves
+// it; what it has where that cannot be less.
+static int64_t pad_left(const Early *e, const Node *c, const Node *d,
+                        int axis) {
+    int64_t pad = node_ints(c, ATTR_pad, 2 * axis - 1, 0);
+    int64_t less =
+        rows_behind(e, d, axis) * node_ints(c, ATTR_stride, axis - 1, 1);
+    return less <= pad ? pad - less : pad;
+}
+
+static bool pools_too_much(const Early *e, NodeId n) {
+    const Node *d = at(e, n);
+    if (d->op != OP_max_pool && d->op != OP_avg_pool)
+        return false;
+    const Node *c = at(e, d->arg[0]);
+    return c->op == OP_conv && e->uses[d->arg[0]] == 1 &&
+           (pad_left(e, c, d, 1) != node_ints(c, ATTR_pad, 1, 0) ||
+            pad_left(e, c, d, 2) != node_ints(c, ATTR_pad, 3, 0));
+}
+
+// The pool of a convolution with less padding behind the image.
+static NodeId pool_cropped(Early *e, NodeId n) {
+    const Node *d = at(e, n), *c = at(e, d->arg[0]);
+    int64_t pad[4];
+    for (int i = 0; i < 4; i++)
+        pad[i] = i % 2 ? pad_left(e, c, d, (i + 1) / 2)
+                       : node_ints(c, ATTR_pad, i, 0);
+    NodeId arg[] = {e->now[c->arg[0]], e->now[c->arg[1]]};
+    Attr attr[NUM_ATTRS];
+    Node conv = *c, pool = *d;
+    for (int i = 0; i < c->num_attrs; i++)
+        attr[i] = c->attr[i].key == ATTR_pad ? attr_ints(ATTR_pad, 4, pad)
+                                             : c->attr[i];
+    conv.arg = arg;
+    conv.attr = attr;
+    e->g->at = c->from;
+    NodeId cropped = graph_add(e->g, conv);
+    pool.arg = &cropped;
+    e->g->at = d->from;
+    return graph_add(e->g, pool);
+}
+
 Graph *pass_early(Graph *g, Arena *scratch, const PassOptions *o) {
     if (g->facts & (BACKWARD | PRIMITIVE))
         return g;
@@ -134,6 +192,8 @@ Graph *pass_early(Graph *g, Arena *scratch, const PassOptions *o) {
             e.now[n] = without_bias(&e, n);
         else if (pools_relu(&e, n) && rewrite_next(e.g, o))
             e.now[n] = pool_first(&e, n);
+        else if (pools_too_much(&e, n) && rewrite_next(e.g, o))
+            e.now[n] = pool_cropped(&e, n);
         else
             e.now[n] = graph_copy(e.g, g, n, e.now);
     }

@@ -38,9 +38,26 @@ static const char pooled[] =
     "%9 = sgd %1, %7, %7, %7 : f32[3]\n"
     "}\n";
 
+static const char cropped[] =
+    "graph train {\n"
+    "%0 = input {name = \"x\"} : f32[2,7,9,3]\n"
+    "%1 = param {name = \"w\"} : f32[4,3,5,3]\n"
+    "%2 = conv %0, %1 {dilation = [1,1], groups = 1, pad = [1,1,2,2], "
+    "stride = [1,1]} : f32[2,7,9,4]\n"
+    "%3 = max_pool %2 {stride = [2,3], window = [2,2]} : f32[2,3,3,4]\n"
+    "%4 = output %3 {name = \"y\"} : f32[2,3,3,4]\n"
+    "%5 = exp %3 : f32[2,3,3,4]\n"
+    "%6 = sum %5 {axes = [0,1,2,3]} : f32[]\n"
+    "%7 = output %6 {name = \"loss\"} : f32[]\n"
+    "%8 = sgd %1, %6, %6, %6 : f32[4,3,5,3]\n"
+    "}\n";
+
+static const char *const networks[] = {biased, pooled, cropped};
+enum { NETWORKS = sizeof networks / sizeof *networks };
+
 START_TEST(values_are_kept) {
     Arena *a = arena_new();
-    Graph *g = graph_from(a, _i ? pooled : biased);
+    Graph *g = graph_from(a, networks[_i]);
     Graph *after = run_pass(g, "early", F32);
     ck_assert_uint_ne(after->count, g->count);
     check_same_values(g, after, 1e-9);
@@ -70,7 +87,7 @@ static Graph *with_gradients(Graph *g) {
 // Where the largest of a window is below zero, no gradient passes either way.
 START_TEST(gradients_are_kept) {
     Arena *a = arena_new();
-    Graph *g = graph_from(a, pooled);
+    Graph *g = graph_from(a, networks[_i]);
     check_same_values(with_gradients(g),
                       with_gradients(run_pass(g, "early", F32)), 1e-9);
     arena_free(a);
@@ -91,8 +108,8 @@ END_TEST
 Suite *early_suite(void) {
     Suite *s = suite_create("early");
     TCase *t = tcase_create("early");
-    tcase_add_loop_test(t, values_are_kept, 0, 2);
-    tcase_add_test(t, gradients_are_kept);
+    tcase_add_loop_test(t, values_are_kept, 0, NETWORKS);
+    tcase_add_loop_test(t, gradients_are_kept, 1, NETWORKS);
     tcase_add_test(t, dead_bias_has_no_gradient);
     suite_add_tcase(s, t);
     return s;
