@@ -146,6 +146,17 @@ static void store_taken(Fuse *f) {
     }
 }
 
+// What is the same for all of a batch is turned once: threads that take
+// neighbours of it would each read them far apart.
+static void store_turned(Fuse *f) {
+    for (NodeId n = 0; n < f->old->count; n++) {
+        NodeId turned = at(f, n)->num_args ? at(f, n)->arg[0] : NO_NODE;
+        if (at(f, n)->op == OP_slice && at(f, turned)->op == OP_transpose &&
+            !f->batched[turned])
+            store(f, turned, REASON_repeated);
+    }
+}
+
 // Expressions are written, and compiled by others, from their ends on, which
 // takes memory for each operation on the way.
 static void store_deep(Fuse *f) {
@@ -637,6 +648,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     store_by_kind(&f);
     keep_apart(&f);
     store_taken(&f);
+    store_turned(&f);
     store_costly(&f);
     store_deep(&f);
     settle(&f);

@@ -90,6 +90,9 @@ PassFunction pass_optimizer;
 // ---- expand.c: composite operations become primitive ones ----
 PassFunction pass_expand;
 
+// ---- direct.c: convolutions of few numbers as products ----
+PassFunction pass_direct;
+
 // ---- precision.c: casts, and the dynamic loss scale ----
 PassFunction pass_precision;
 

@@ -23,6 +23,9 @@ const Pass standard_passes[] = {
      "optimizers become assignments"},
     {"expand",    pass_expand,    0,               PRIMITIVE, false,
      "composite operations become primitive ones"},
+    // What has a gradient is known only now.
+    {"direct",    pass_direct,    PRIMITIVE,       0,         false,
+     "a convolution of few numbers is computed where it is used"},
     // The finite check covers what the assignments store.
     {"precision", pass_precision, PRIMITIVE,       TYPED,     false,
      "casts, and the dynamic loss scale"},
