@@ -2,6 +2,29 @@
 
 #include "runtime/device.h"
 
+const char *rt_call_name(RtCallKind kind) {
+    static const char *const name[] = {
+        [RT_CONV] = "conv",
+        [RT_CONV_GRAD_INPUT] = "conv_grad_input",
+        [RT_CONV_GRAD_WEIGHT] = "conv_grad_weight",
+        [RT_MATMUL] = "matmul",
+        [RT_EIGH] = "eigh",
+        [RT_ORTHOGONAL] = "orthogonal",
+    };
+    return name[kind];
+}
+
+const RtLaunch *rt_launch_of(const RtStep *step, int number) {
+    return step != NULL && number < step->num_launches ? &step->launch[number]
+                                                       : NULL;
+}
+
+RtWork rt_launch_work(const RtLaunch *launch, bool is_call) {
+    return is_call                              ? RT_CALLS
+           : launch != NULL && launch->augments ? RT_AUGMENTATION
+                                                : RT_KERNELS;
+}
+
 void rt_phase(RtDevice *d, RtPhase phase) {
     d->phase(d, phase);
 }

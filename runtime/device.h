@@ -11,6 +11,19 @@
 #include "runtime/rt.h"
 
 struct RtError;
+struct RtTrace;
+
+// What a device's work is.
+typedef enum {
+    RT_AUGMENTATION, // launches that make what the model sees
+    RT_KERNELS,
+    RT_CALLS, // of libraries
+    RT_NUM_WORKS
+} RtWork;
+
+typedef struct {
+    double phase[RT_NUM_PHASES], work[RT_NUM_WORKS]; // seconds
+} RtTimes;
 
 // One who looks at a step: is told of each launch in order, once it has been
 // made.  A device that leaves the launch out, or makes it later with others,
@@ -66,14 +79,26 @@ struct RtDevice {
     // they were.  NULL: nothing is left open.
     bool (*tune)(RtDevice *d, const RtStep *step, const char **said,
                  struct RtError *e);
-    // Seconds spent in each phase since the last call; waits like sync.
-    void (*times)(RtDevice *d, double seconds[RT_NUM_PHASES]);
+    // What was spent since the last call; waits like sync.
+    void (*times)(RtDevice *d, RtTimes *t);
+    // From now on gives the trace a span of each launch and copy; NULL: no
+    // more.  Waits like sync, and until then may make launches one by one.
+    void (*trace)(RtDevice *d, struct RtTrace *trace);
+    bool replays; // a step is one launch while nothing is traced
     void (*close)(RtDevice *d);
     RtWatch *watch; // NULL: nobody looks; else steps are not recorded
 };
 
 // Notes that may be asked for and not told yet, and numbers in each.
 enum { RT_MOST_ASKED = 8, RT_MOST_NOTED = 8 };
+
+// "conv_grad_input", as operations are called.
+const char *rt_call_name(RtCallKind kind);
+
+// The launch of that number of a step in the model's words; NULL: unknown.
+const RtLaunch *rt_launch_of(const RtStep *step, int number);
+// What kind of work it is, of a kernel or a call.
+RtWork rt_launch_work(const RtLaunch *launch, bool is_call);
 
 // Number of worker threads is threads, or one for each core if that is 0.
 RtDevice *host_open(const RtPlan *plan, int threads);

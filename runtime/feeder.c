@@ -57,7 +57,9 @@ bool rt_feeder_take(RtFeeder *f, RtStepKind kind, int stage, RtFed *fed,
                     RtError *e) {
     const RtStep *step = rt_step_find(f->plan, kind, stage);
     *fed = (RtFed){0};
+    double began = rt_seconds();
     release(f, RT_MOST_HELD - 1);
+    fed->held = rt_seconds() - began;
     const RtBatch *b = rt_loader_take(f->loader, &fed->waited, e);
     if (b == NULL)
         return false;

@@ -5,6 +5,7 @@
 #define _DEFAULT_SOURCE
 
 #include "runtime/runtime.h"
+#include "runtime/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +28,10 @@ typedef struct {
     int noted[RT_MOST_ASKED]; // numbers in each
     RtPhase phase;
     double since; // when the phase began
-    double spent[RT_NUM_PHASES];
+    RtTimes spent;
+    const RtStep *step; // that runs
+    int launches;       // of it, so far
+    RtTrace *trace;     // NULL: launches leave no spans
     char description[128];
 } Host;
 
@@ -84,9 +88,17 @@ static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
 }
 
 static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
+    Host *h = host_of(d);
+    double begin = rt_seconds();
     for (int i = 0; i < count; i++)
         write_bytes(d, piece[i].to, piece[i].from, piece[i].bytes);
-    return ++host_of(d)->feeds;
+    if (h->trace != NULL)
+        rt_trace_add(h->trace, &(RtSpan){.track = RT_TRACK_COPIES,
+                                         .name = "copy batch",
+                                         .begin = begin,
+                                         .end = rt_seconds(),
+                                         .number = h->feeds});
+    return ++h->feeds;
 }
 
 static int64_t fed(RtDevice *d, int64_t least) {
@@ -126,27 +138,52 @@ static void run_blocks(void *arg, int me, int members) {
 }
 
 static void run(RtDevice *d, const RtStep *step) {
+    Host *h = host_of(d);
+    h->step = step;
+    h->launches = 0;
     step->run(d);
+    h->step = NULL;
+}
+
+// A launch has ended: a reading of the clock on each side is what measuring
+// costs.
+static void spend(Host *h, const char *name, bool is_call, double begin) {
+    double end = rt_seconds();
+    const RtLaunch *launch = rt_launch_of(h->step, h->launches++);
+    h->spent.work[rt_launch_work(launch, is_call)] += end - begin;
+    if (h->trace != NULL)
+        rt_trace_add(h->trace, &(RtSpan){.track = is_call ? RT_TRACK_CALLS
+                                                          : RT_TRACK_KERNELS,
+                                         .name = name,
+                                         .begin = begin,
+                                         .end = end,
+                                         .launch = launch,
+                                         .launches = launch != NULL,
+                                         .number = -1});
 }
 
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     Host *h = host_of(d);
     const RtKernel *k = &h->plan->kernel[kernel];
     Launch l = {k->host, h->arena, arg, grid, 0};
+    double begin = rt_seconds();
     for (; l.phase < k->phases; l.phase++)
         rt_team_run(grid == 1 ? 1 : h->threads, run_blocks, &l);
+    spend(h, k->name, false, begin);
 }
 
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     Host *h = host_of(d);
+    double begin = rt_seconds();
     rt_contractions_run(h->contractions, call, h->arena + a, h->arena + b,
                         h->arena + out);
+    spend(h, rt_call_name(h->plan->call[call].kind), true, begin);
 }
 
 static void begin_phase(RtDevice *d, RtPhase phase) {
     Host *h = host_of(d);
     double now = rt_seconds();
-    h->spent[h->phase] += now - h->since;
+    h->spent.phase[h->phase] += now - h->since;
     h->since = now;
     h->phase = phase;
 }
@@ -155,11 +192,15 @@ static void sync_calls(RtDevice *d) {
     (void)d;
 }
 
-static void times(RtDevice *d, double seconds[RT_NUM_PHASES]) {
+static void times(RtDevice *d, RtTimes *t) {
     Host *h = host_of(d);
     begin_phase(d, h->phase);
-    memcpy(seconds, h->spent, sizeof h->spent);
-    memset(h->spent, 0, sizeof h->spent);
+    *t = h->spent;
+    h->spent = (RtTimes){0};
+}
+
+static void set_trace(RtDevice *d, RtTrace *trace) {
+    host_of(d)->trace = trace;
 }
 
 static void close_host(RtDevice *d) {
@@ -217,6 +258,7 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
         .phase = begin_phase,
         .sync = sync_calls,
         .times = times,
+        .trace = set_trace,
         .close = close_host,
     };
     h->plan = plan;

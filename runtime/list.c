@@ -61,23 +61,16 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
 }
 
 static void print_call(const RtCall *c) {
-    static const char *const kind[] = {
-        [RT_CONV] = "conv",
-        [RT_CONV_GRAD_INPUT] = "conv_grad_input",
-        [RT_CONV_GRAD_WEIGHT] = "conv_grad_weight",
-        [RT_MATMUL] = "matmul",
-        [RT_EIGH] = "eigh",
-        [RT_ORTHOGONAL] = "orthogonal",
-    };
+    const char *kind = rt_call_name(c->kind);
     char shape[80];
     if (c->kind == RT_MATMUL)
-        snprintf(shape, sizeof shape, "%s %lld of %dx%dx%d", kind[c->kind],
+        snprintf(shape, sizeof shape, "%s %lld of %dx%dx%d", kind,
                  (long long)c->batch, c->n, c->c, c->k);
     else if (c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL)
-        snprintf(shape, sizeof shape, "%s %dx%d", kind[c->kind], c->n, c->k);
+        snprintf(shape, sizeof shape, "%s %dx%d", kind, c->n, c->k);
     else
-        snprintf(shape, sizeof shape, "%s %dx%dx%dx%d by %dx%dx%d",
-                 kind[c->kind], c->n, c->h, c->w, c->c, c->k, c->r, c->s);
+        snprintf(shape, sizeof shape, "%s %dx%dx%dx%d by %dx%dx%d", kind, c->n,
+                 c->h, c->w, c->c, c->k, c->r, c->s);
     printf("%-52s %13s", shape, "library");
 }
 

@@ -10,6 +10,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
+#include "runtime/trace.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,6 +22,12 @@ typedef struct {
     RtBatch *batch;
     int done; // parts that are filled
 } Slot;
+
+// A thread that loads.
+typedef struct {
+    RtLoader *loader;
+    int number;
+} Worker;
 
 struct RtLoader {
     RtLoading plan;
@@ -35,9 +42,11 @@ struct RtLoader {
     int64_t released;    // batches before this one have left their slots
     bool stop, failed;
     RtError error;
+    double busy; // seconds of all threads together
 
     int threads;
     pthread_t thread[MOST_THREADS];
+    Worker worker[MOST_THREADS];
 };
 
 static int32_t valid_of(const RtLoading *p, int64_t batch) {
@@ -107,16 +116,31 @@ static void finish_part(RtLoader *l, Slot *s, bool good, const RtError *e) {
         pthread_cond_signal(&l->ready);
 }
 
+static void tell(const Worker *w, int64_t batch, double begin, double end) {
+    RtTrace *trace = w->loader->plan.trace;
+    if (trace != NULL)
+        rt_trace_add(trace, &(RtSpan){.track = RT_TRACK_LOADERS + w->number,
+                                      .name = "load part of batch",
+                                      .begin = begin,
+                                      .end = end,
+                                      .number = batch});
+}
+
 static void *work(void *arg) {
-    RtLoader *l = arg;
+    const Worker *w = arg;
+    RtLoader *l = w->loader;
     int64_t batch, part;
     RtError e;
     pthread_mutex_lock(&l->lock);
     while (next_part(l, &batch, &part)) {
         Slot *s = &l->slot[batch % SLOTS];
         pthread_mutex_unlock(&l->lock);
+        double begin = rt_seconds();
         bool good = fill_part(l, s->batch, batch, part, &e);
+        double end = rt_seconds();
+        tell(w, batch, begin, end);
         pthread_mutex_lock(&l->lock);
+        l->busy += end - begin;
         finish_part(l, s, good, &e);
     }
     pthread_mutex_unlock(&l->lock);
@@ -144,6 +168,13 @@ void rt_loader_release(RtLoader *l) {
     l->slot[l->released++ % SLOTS].done = 0;
     pthread_cond_broadcast(&l->room);
     pthread_mutex_unlock(&l->lock);
+}
+
+double rt_loader_busy(RtLoader *l) {
+    pthread_mutex_lock(&l->lock);
+    double busy = l->busy;
+    pthread_mutex_unlock(&l->lock);
+    return busy;
 }
 
 static bool lends(const RtDevice *d) {
@@ -212,9 +243,13 @@ static bool reserve_slot(const RtLoader *l, Slot *s) {
 }
 
 static bool start_threads(RtLoader *l, int threads) {
-    while (l->threads < threads && l->threads < MOST_THREADS &&
-           pthread_create(&l->thread[l->threads], NULL, work, l) == 0)
+    while (l->threads < threads && l->threads < MOST_THREADS) {
+        Worker *w = &l->worker[l->threads];
+        *w = (Worker){l, l->threads};
+        if (pthread_create(&l->thread[l->threads], NULL, work, w) != 0)
+            break;
         l->threads++;
+    }
     return l->threads > 0;
 }
 

@@ -175,11 +175,16 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
                  .files = &rt_system_files,
                  .began = began,
                  .loaders = loader_threads(&o)};
-    run.device = rt_device_open(trainer, &o, &run.plan, &e);
-    if (run.device == NULL)
+    if (o.profile != NULL && (run.trace = rt_trace_open(o.profile, &e)) == NULL)
         return rt_complain(&e);
+    run.device = rt_device_open(trainer, &o, &run.plan, &e);
+    if (run.device == NULL) {
+        rt_trace_close(run.trace);
+        return rt_complain(&e);
+    }
     bool good = run_on(&run, &caught, &e);
     run.device->close(run.device);
+    rt_trace_close(run.trace);
     int status = good ? EXIT_GOOD : rt_complain(&e);
     if (good && caught != 0)
         rt_signals_raise(caught);

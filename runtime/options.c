@@ -37,6 +37,8 @@ static const Option options[] = {
     {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
     {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},
+    {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, which Perfetto and chrome://tracing show"},
+    {"profile-steps", "N",  STEPS,   FIELD(profile_steps), "steps of that trace, after the first three (default 8)"},
     {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the kernels' CUDA text to DIR, and end"},
     {"load-cuda", "DIR",    TEXT,    FIELD(load_cuda), "compile the kernels' CUDA text from DIR in place of the trainer's own"},
     {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},
@@ -190,6 +192,12 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     if (o->init_only && o->eval_only)
         return rt_fail(e, EXIT_USAGE,
                        "--init-only and --eval-only exclude each other");
+    if (o->profile != NULL && (o->init_only || o->eval_only || o->tune))
+        return rt_fail(e, EXIT_USAGE,
+                       "--profile traces steps of training; --init-only, "
+                       "--eval-only and --tune take none");
+    if (o->profile_steps > 0 && o->profile == NULL)
+        return rt_fail(e, EXIT_USAGE, "--profile-steps needs --profile FILE");
     if (o->init_only && o->resume)
         return rt_fail(e, EXIT_USAGE,
                        "--init-only and --resume exclude each other");

@@ -67,6 +67,18 @@ static double rate(const RtRow *row) {
     return row->seconds > 0 ? (double)row->samples / row->seconds : 0;
 }
 
+// A row is lost where it cannot be written; the next may be written again.
+static void end_row(RtReport *r) {
+    if (fflush(r->metrics) == 0 && !ferror(r->metrics))
+        return;
+    if (r->lost++ == 0) {
+        r->reason = errno;
+        rt_report_say(r, "warning: cannot write to %s: %s; training goes on",
+                      r->path, strerror(errno));
+    }
+    clearerr(r->metrics);
+}
+
 static void write_row(RtReport *r, const RtRow *row) {
     errno = 0;
     fprintf(r->metrics, "{\"split\":\"%s\"",
@@ -88,14 +100,7 @@ static void write_row(RtReport *r, const RtRow *row) {
     }
     fputs(row->on_train ? ",\"on\":\"train\"" : "", r->metrics);
     fputs(row->stops ? ",\"stops\":true}\n" : "}\n", r->metrics);
-    if (fflush(r->metrics) == 0 && !ferror(r->metrics))
-        return;
-    if (r->lost++ == 0) {
-        r->reason = errno;
-        rt_report_say(r, "warning: cannot write to %s: %s; training goes on",
-                      r->path, strerror(errno));
-    }
-    clearerr(r->metrics);
+    end_row(r);
 }
 
 // ---- the screen ----
@@ -173,32 +178,102 @@ void rt_report_result(RtReport *r, const RtRow *test) {
     fflush(stdout);
 }
 
-void rt_report_budget(RtReport *r, const RtBudget *b) {
-    double known = b->start + b->waiting + b->copies + b->phase[RT_FORWARD] +
-                   b->phase[RT_BACKWARD] + b->phase[RT_UPDATE] + b->evaluation;
-    double training = b->total - b->start - b->evaluation;
+// The shares of a run add up to its time.  Where the device works beside the
+// host, what the host did meanwhile is no part of them: of its waiting for data
+// and of copies, only what the device had no work for counts.
+typedef struct {
+    double idle, waiting, copies, other;
+} Shares;
+
+static Shares shares_of(const RtBudget *b) {
+    Shares s;
+    double working = 0;
+    for (int i = 0; i < RT_NUM_WORKS; i++)
+        working += b->device.work[i];
+    s.idle =
+        fmax(0, b->total - b->start - b->evaluation - b->checkpoints - working);
+    s.waiting = fmin(b->waiting, s.idle);
+    s.copies = fmin(b->copying, s.idle - s.waiting);
+    s.other = s.idle - s.waiting - s.copies;
+    return s;
+}
+
+static void print_budget(const RtBudget *b, const Shares *s, double speed) {
     const struct {
         const char *name;
         double seconds;
     } line[] = {
         {"start", b->start},
-        {"waiting for data", b->waiting},
-        {"copies", b->copies},
-        {"forward", b->phase[RT_FORWARD]},
-        {"backward", b->phase[RT_BACKWARD]},
-        {"update", b->phase[RT_UPDATE]},
+        {"waiting for data", s->waiting},
+        {"copies", s->copies},
+        {"augmentation", b->device.work[RT_AUGMENTATION]},
+        {"kernels", b->device.work[RT_KERNELS]},
+        {"library calls", b->device.work[RT_CALLS]},
         {"evaluation", b->evaluation},
-        {"other", fmax(0, b->total - known)},
+        {"checkpoints", b->checkpoints},
+        {"other", s->other},
         {"total", b->total},
     };
-    if (r->quiet)
-        return;
+    const double *phase = b->device.phase;
+    double phases =
+        fmax(phase[RT_FORWARD] + phase[RT_BACKWARD] + phase[RT_UPDATE], 1e-9);
     printf("\ntime               seconds   share\n");
     for (size_t i = 0; i < sizeof line / sizeof line[0]; i++)
         printf("%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
                100 * line[i].seconds / fmax(b->total, 1e-9));
-    printf("\n%.0f samples/s in training\n", b->trained / fmax(training, 1e-9));
+    printf("\nsteps: %.1f %% forward, %.1f %% backward, %.1f %% update\n",
+           100 * phase[RT_FORWARD] / phases, 100 * phase[RT_BACKWARD] / phases,
+           100 * phase[RT_UPDATE] / phases);
+    printf("loading beside them: %.2f s of %d thread%s; the run waited %.2f s "
+           "for it\n",
+           b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
+    if (b->held > 0.005)
+        printf("the host waited %.2f s for the device\n", b->held);
+    printf("%.0f samples/s in training\n", speed);
     fflush(stdout);
+}
+
+static void write_budget(RtReport *r, const RtBudget *b, const Shares *s,
+                         double speed) {
+    const struct {
+        const char *name;
+        double seconds;
+    } field[] = {
+        {"total", b->total},
+        {"start", b->start},
+        {"waiting", s->waiting},
+        {"copies", s->copies},
+        {"augmentation", b->device.work[RT_AUGMENTATION]},
+        {"kernels", b->device.work[RT_KERNELS]},
+        {"calls", b->device.work[RT_CALLS]},
+        {"evaluation", b->evaluation},
+        {"checkpoints", b->checkpoints},
+        {"other", s->other},
+        {"forward", b->device.phase[RT_FORWARD]},
+        {"backward", b->device.phase[RT_BACKWARD]},
+        {"update", b->device.phase[RT_UPDATE]},
+        {"loading", b->loading},
+        {"waited_for_data", b->waiting},
+        {"waited_for_device", b->held},
+    };
+    errno = 0;
+    fprintf(r->metrics, "{\"split\":\"time\",\"step\":%lld",
+            (long long)b->step);
+    put_number(r->metrics, "samples_per_second", speed);
+    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
+        fprintf(r->metrics, ",\"%s\":%.6f", field[i].name, field[i].seconds);
+    fputs("}\n", r->metrics);
+    end_row(r);
+}
+
+void rt_report_budget(RtReport *r, const RtBudget *b) {
+    Shares s = shares_of(b);
+    double training = b->total - b->start - b->evaluation - b->checkpoints;
+    double speed = b->trained / fmax(training, 1e-9);
+    if (r->metrics != NULL)
+        write_budget(r, b, &s, speed);
+    if (!r->quiet)
+        print_budget(b, &s, speed);
 }
 
 static bool close_result(void) {

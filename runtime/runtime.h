@@ -5,6 +5,7 @@
 
 #include "base/exits.h"
 #include "runtime/device.h"
+#include "runtime/trace.h"
 
 #include <sys/types.h>
 
@@ -208,7 +209,8 @@ typedef struct {
     uint64_t seed;
     RtType image, label; // as which they are delivered
     int threads;
-    RtDevice *device; // whose memory batches lie in; NULL: in any
+    RtDevice *device;      // whose memory batches lie in; NULL: in any
+    struct RtTrace *trace; // of what the threads do; NULL: none
 } RtLoading;
 
 // A batch, which with all it points at is in memory of the device.  Samples
@@ -227,6 +229,8 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
 // *waited.
 const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e);
 void rt_loader_release(RtLoader *l);
+// Seconds in which its threads have loaded, added up.
+double rt_loader_busy(RtLoader *l);
 void rt_loader_close(RtLoader *l);
 
 // ---- json.c ----
@@ -334,6 +338,8 @@ typedef struct {
     int threads;       // 0: not given
     int64_t log_every; // steps; 0: not given
     int64_t steps;     // 0: not given
+    const char *profile;
+    int64_t profile_steps; // 0: not given
     const char *dump_cuda, *load_cuda;
     bool list_kernels, print_plan;
     bool resume, eval_only, init_only, tune, quiet, help, version;
@@ -382,10 +388,17 @@ typedef struct {
     double lr, seconds, waited;
 } RtRow;
 
-// Seconds of the run by what they went to.
+// Seconds of the run by what they went to.  What the device does and what the
+// host does may go on at the same time.
 typedef struct {
-    double start, waiting, copies, phase[RT_NUM_PHASES], evaluation, total;
+    double start, evaluation, checkpoints, total;
+    RtTimes device;                // its work in training
+    double waiting, copying, held; // of the host: for data, to give it, for
+                                   // the device
+    double loading;                // of all loading threads together
+    int loaders;
     double trained; // samples
+    int64_t step;
 } RtBudget;
 
 typedef struct RtReport RtReport;
@@ -396,6 +409,7 @@ void rt_report_say(RtReport *r, const char *format, ...)
 void rt_report_progress(RtReport *r, const RtRow *row);
 void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);
+// Prints it, and adds it to the metrics.
 void rt_report_budget(RtReport *r, const RtBudget *b);
 // Closes the metrics file; false if a row or the result was lost.
 bool rt_report_close(RtReport *r);
@@ -487,7 +501,7 @@ typedef struct {
 // A batch that was given to a device, and the seconds that went to that.
 typedef struct {
     int32_t valid;
-    double waited, copying;
+    double waited, copying, held; // held: for room, until the device had read
 } RtFed;
 
 // It owns the loader from now on.
@@ -564,6 +578,7 @@ typedef struct {
     const char *folder; // of the checkpoints
     double began;       // when the program started
     int loaders;        // threads
+    RtTrace *trace;     // NULL: nothing is traced
 } RtRun;
 
 // Trains, or only evaluates.  False: *e has what stopped it.  *caught is the

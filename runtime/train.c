@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FAILURES = 3 };
+// The first steps of a run prepare, and record what later ones replay: a trace
+// begins after them.
+enum { MOST_FAILURES = 3, WARM_STEPS = 3, TRACED_STEPS = 8 };
 static const double SHOW_EVERY = 0.5; // seconds between progress lines
 
 typedef struct {
@@ -42,6 +44,8 @@ typedef struct {
     // told.
     RtRow asked_row[RT_MOST_ASKED];
     int64_t asked, told;
+    int64_t traced_from, traced_to; // the steps of a trace
+    bool traces, traced;            // this is one of them; it is written
 } Session;
 
 // ---- what a run is ----
@@ -90,6 +94,7 @@ static bool open_train(Session *s, RtError *e) {
     plan.last = rt_first_batch(t, &s->at, s->epoch_batches, s->at.steps);
     plan.shuffle = true;
     plan.seed = (uint64_t)s->at.seed;
+    plan.trace = s->run->trace;
     return open_feeder(s, &s->train, &plan, e);
 }
 
@@ -137,6 +142,62 @@ static bool begin(Session *s, RtError *e) {
     rt_step_run(s->plan, s->device, RT_INIT, 0);
     average(s);
     return true;
+}
+
+// ---- the trace ----
+
+// What the loop did since `begin`.
+static void trace_since(const Session *s, const char *name, double begin,
+                        int64_t number) {
+    if (s->traces)
+        rt_trace_add(s->run->trace, &(RtSpan){.track = RT_TRACK_RUN,
+                                              .name = name,
+                                              .begin = begin,
+                                              .end = rt_seconds(),
+                                              .number = number});
+}
+
+static void trace_begin(Session *s) {
+    s->traces = true;
+    rt_trace_begin(s->run->trace);
+    s->device->trace(s->device, s->run->trace);
+}
+
+static bool trace_end(Session *s, RtError *e) {
+    char title[128], note[200];
+    s->device->trace(s->device, NULL);
+    rt_trace_end(s->run->trace);
+    s->traced = true;
+    snprintf(title, sizeof title, "%s on %s", s->run->trainer->model,
+             s->device->name);
+    snprintf(note, sizeof note, "steps %lld to %lld%s",
+             (long long)s->traced_from + 1, (long long)s->at.step,
+             s->device->replays
+                 ? ", whose launches were made one by one; without a trace "
+                   "they are one CUDA graph"
+                 : "");
+    if (!s->traces)
+        snprintf(note, sizeof note, "no steps: the run ended before");
+    s->traces = false;
+    if (!s->run->options->quiet)
+        rt_report_say(s->report, "a trace of %s is in %s", note,
+                      s->run->options->profile);
+    return rt_trace_write(s->run->trace, title, note, e);
+}
+
+// Before a step: the trace begins or ends there.
+static bool trace_step(Session *s, RtError *e) {
+    if (s->run->trace == NULL)
+        return true;
+    if (s->at.step == s->traced_from)
+        trace_begin(s);
+    return s->at.step != s->traced_to || trace_end(s, e);
+}
+
+static void trace_plan(Session *s) {
+    int64_t steps = s->run->options->profile_steps;
+    s->traced_from = s->at.step + WARM_STEPS;
+    s->traced_to = s->traced_from + (steps > 0 ? steps : TRACED_STEPS);
 }
 
 // ---- rows ----
@@ -280,10 +341,12 @@ static bool end_epoch(Session *s, RtError *e) {
 // ---- evaluation ----
 
 static void spend(Session *s) {
-    double seconds[RT_NUM_PHASES];
-    s->device->times(s->device, seconds);
+    RtTimes spent;
+    s->device->times(s->device, &spent);
     for (int i = 0; i < RT_NUM_PHASES; i++)
-        s->budget.phase[i] += seconds[i];
+        s->budget.device.phase[i] += spent.phase[i];
+    for (int i = 0; i < RT_NUM_WORKS; i++)
+        s->budget.device.work[i] += spent.work[i];
 }
 
 static bool run_batches(Session *s, double *waited, RtError *e) {
@@ -324,8 +387,10 @@ static void average_early(const Session *s) {
 // Evaluation adds up in the same states as training: what is there is put
 // back afterwards.  A signal leaves it without a row.
 static bool evaluate(Session *s, RtError *e) {
-    double since = rt_seconds(), waited = 0, ignored[RT_NUM_PHASES];
-    spend(s);
+    RtTimes ignored;
+    double waited = 0;
+    spend(s); // which waits for the steps
+    double since = rt_seconds();
     RtMetrics training = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
     average_early(s);
@@ -333,8 +398,9 @@ static bool evaluate(Session *s, RtError *e) {
     bool good = run_batches(s, &waited, e);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &training);
-    s->device->times(s->device, ignored);
+    s->device->times(s->device, &ignored);
     double seconds = rt_seconds() - since;
+    trace_since(s, "evaluation", since, s->at.step);
     s->budget.evaluation += seconds;
     s->paused += seconds;
     if (!good || rt_signals_caught() != 0)
@@ -355,13 +421,16 @@ static bool evaluate(Session *s, RtError *e) {
 
 static bool save(Session *s, bool last, RtError *e) {
     RtRow row;
-    double since = rt_seconds();
     if (s->saved == s->at.step)
         return true;
-    if (!measure(s, &row, e))
+    if (!measure(s, &row, e)) // which waits for the steps
         return false;
+    double since = rt_seconds();
     bool good = rt_shelf_save(&s->shelf, s->checkpoint, &s->at, e);
-    s->paused += rt_seconds() - since;
+    double seconds = rt_seconds() - since;
+    s->paused += seconds;
+    s->budget.checkpoints += seconds;
+    trace_since(s, "checkpoint", since, s->at.step);
     if (good) {
         s->failures = 0;
         s->saved = s->at.step;
@@ -438,16 +507,41 @@ static bool run_step(Session *s, RtStepKind kind, int stage, RtError *e) {
                            rt_step_find(s->plan, kind, stage), e);
 }
 
+// What taking a batch was, one after another.
+static void trace_batch(const Session *s, double begin, const RtFed *fed) {
+    const struct {
+        const char *name;
+        double seconds;
+    } part[] = {{"wait for the device", fed->held},
+                {"wait for data", fed->waited},
+                {"give batch", fed->copying}};
+    trace_since(s, "take batch", begin, -1);
+    for (int i = 0; s->traces && i < 3; i++) {
+        double end = begin + part[i].seconds;
+        rt_trace_add(s->run->trace, &(RtSpan){.track = RT_TRACK_RUN,
+                                              .name = part[i].name,
+                                              .begin = begin,
+                                              .end = end,
+                                              .number = -1});
+        begin = end;
+    }
+}
+
 static bool take_batch(Session *s, RtStepKind kind, int stage, RtError *e) {
     RtFed fed;
+    double began = rt_seconds();
     if (!rt_feeder_take(&s->train, kind, stage, &fed, e))
         return false;
-    s->budget.copies += fed.copying;
+    trace_batch(s, began, &fed);
+    began = rt_seconds();
+    s->budget.copying += fed.copying;
+    s->budget.held += fed.held;
     s->samples += fed.valid;
     s->budget.trained += fed.valid;
     if (!run_step(s, kind, stage, e))
         return false;
     s->device->phase(s->device, RT_OTHER);
+    trace_since(s, "launch", began, -1);
     s->waited += fed.waited;
     s->budget.waiting += fed.waited;
     return true;
@@ -456,6 +550,7 @@ static bool take_batch(Session *s, RtStepKind kind, int stage, RtError *e) {
 // The batches of an update: all but the last only gather their gradients.
 static bool take_step(Session *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
+    double began = rt_seconds();
     int stage = rt_time_stage(t, &s->at);
     int64_t at = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step);
     int64_t end = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step + 1);
@@ -466,6 +561,7 @@ static bool take_step(Session *s, RtError *e) {
         return false;
     s->at.step++;
     average(s);
+    trace_since(s, "step", began, s->at.step);
     return true;
 }
 
@@ -517,6 +613,7 @@ static int64_t last_step(const Session *s) {
 
 static bool train(Session *s, RtError *e) {
     int64_t last = last_step(s);
+    trace_plan(s);
     begin_row(s);
     s->shown = s->since;
     s->logged = rt_metrics_read(s->plan, s->device);
@@ -525,8 +622,10 @@ static bool train(Session *s, RtError *e) {
         if (!evaluate(s, e))
             return false;
     while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops)
-        if (!take_timed_step(s, e) || !after_step(s, e))
+        if (!trace_step(s, e) || !take_timed_step(s, e) || !after_step(s, e))
             return false;
+    if (s->run->trace != NULL && !s->traced && !trace_end(s, e))
+        return false;
     if (!tell_rows(s, true, 0, e))
         return false;
     bool early = last < s->at.steps || rt_signals_caught() != 0;
@@ -602,9 +701,13 @@ static void say_goodbye(Session *s) {
     if (s->test.stops && !o->quiet)
         say_enough(s);
     rt_report_result(s->report, &s->test);
+    if (evaluates)
+        return;
     s->budget.total = rt_seconds() - s->run->began;
-    if (!evaluates)
-        rt_report_budget(s->report, &s->budget);
+    s->budget.loading = rt_loader_busy(s->train.loader);
+    s->budget.loaders = s->run->loaders;
+    s->budget.step = s->at.step;
+    rt_report_budget(s->report, &s->budget);
 }
 
 // States first, since a checkpoint says where the loader starts; everything
@@ -640,8 +743,8 @@ static bool work(Session *s, RtError *e) {
     if (!s->run->options->eval_only)
         rt_shelf_sweep(&s->shelf);
     rt_signals_catch();
-    double ignored[RT_NUM_PHASES];
-    s->device->times(s->device, ignored);
+    RtTimes ignored;
+    s->device->times(s->device, &ignored);
     s->budget.start = rt_seconds() - s->run->began;
     const RtOptions *o = s->run->options;
     bool good = o->tune        ? tune(s, e)

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARGUMENTS = 64, RECENT = 4, ALIGNMENT = 256 };
+// Marks of a step beside those of its launches: of its phases, and its ends.
+enum { MOST_ARGUMENTS = 64, RECENT = 4, ALIGNMENT = 256, BESIDE_LAUNCHES = 8 };
 
 typedef struct {
     RtDevice device;
@@ -25,6 +26,7 @@ typedef struct {
     RtStaging staging;
     RtLane lane;
     RtNotes notes;
+    RtSpans spans;
     CUstream stream;
     CUdeviceptr arena;
     RtReplay *replay;           // one for each step
@@ -32,6 +34,8 @@ typedef struct {
     bool is_captured;           // it is being recorded
     bool is_marked;             // and its phases are
     RtPhase phase;              // that now is
+    RtWork work;                // and what is done; RT_NUM_WORKS: nothing
+    int first;                  // launch of those that are joined
     bool *joins;                // that are taken
     RtJoining joining;          // launches of the step on their way
     bool *wanted;               // kernels that are launched
@@ -208,18 +212,41 @@ static bool tell(RtDevice *d, float *to, bool wait) {
 
 // ---- steps ----
 
-static void mark(Cuda *c, RtPhase phase) {
+static void mark(Cuda *c, RtPhase phase, RtWork work) {
     RtError e;
     c->phase = phase;
+    c->work = work;
     if (c->is_marked)
         must(c,
-             rt_marks_add(&c->replay[c->step].marks, phase, c->stream,
+             rt_marks_add(&c->replay[c->step].marks, phase, work, c->stream,
                           c->is_captured, &e),
              &e);
 }
 
 static void begin_phase(RtDevice *d, RtPhase phase) {
-    mark(cuda_of(d), phase);
+    Cuda *c = cuda_of(d);
+    mark(c, phase, c->work);
+}
+
+// What comes is a kernel or a call for launches first .. last of the step.
+static void begin_launch(Cuda *c, const char *name, int first, int last,
+                         bool is_call) {
+    const RtLaunch *launch = rt_launch_of(&c->plan->step[c->step], first);
+    RtWork work = rt_launch_work(launch, is_call);
+    RtSpan span = {.track = is_call ? RT_TRACK_CALLS : RT_TRACK_KERNELS,
+                   .name = name,
+                   .launch = launch,
+                   .launches = launch != NULL ? last - first + 1 : 0,
+                   .number = -1};
+    RtError e;
+    if (work != c->work)
+        mark(c, c->phase, work);
+    must(c, rt_spans_begin(&c->spans, &span, c->stream, &e), &e);
+}
+
+static void end_launch(Cuda *c) {
+    RtError e;
+    must(c, rt_spans_end(&c->spans, c->stream, &e), &e);
 }
 
 static void make_step(void *arg, bool captured, bool marked) {
@@ -228,9 +255,9 @@ static void make_step(void *arg, bool captured, bool marked) {
     c->is_marked = marked;
     rt_joining_begin(&c->joining, c->plan, c->joins, c->step);
     c->made = 0;
-    mark(c, c->phase);
+    mark(c, c->phase, RT_NUM_WORKS);
     c->plan->step[c->step].run(&c->device);
-    mark(c, c->phase);
+    mark(c, c->phase, RT_NUM_WORKS);
     c->is_captured = c->is_marked = false;
 }
 
@@ -239,11 +266,12 @@ static void run(RtDevice *d, const RtStep *step) {
     RtMaker maker = {&c->cu, c->stream, make_step, c};
     RtError e;
     c->step = (int)(step - c->plan->step);
-    if (d->watch != NULL) {
-        make_step(c, false, false);
+    if (d->watch == NULL && c->spans.trace == NULL) {
+        must(c, rt_replay_run(&c->replay[c->step], &maker, &e), &e);
         return;
     }
-    must(c, rt_replay_run(&c->replay[c->step], &maker, &e), &e);
+    c->replay[c->step].runs++;
+    make_step(c, false, false);
 }
 
 static void note(Cuda *c, const char *launch) {
@@ -287,6 +315,9 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
         leave_out(d);
         return;
     }
+    int last = c->joining.launch;
+    if (c->joining.num_args == 0)
+        c->first = last;
     if (!rt_joining_add(&c->joining, &kernel, &grid, &arg)) {
         leave_out(d);
         return;
@@ -308,10 +339,12 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
         argument[i] = &at[i];
     }
     note(c, k->name);
+    begin_launch(c, k->name, c->first, last, false);
     must(c,
          rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, argument), &e,
                         "launch kernel %s", k->name),
          &e);
+    end_launch(c);
 }
 
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
@@ -325,7 +358,10 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     note(c, c->plan->call[call].layer);
     if (rt_calls_on_host(&c->calls, call))
         c->replay[c->step].on_host = true;
+    begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
+                 true);
     bool good = rt_calls_run(&c->calls, call, a, b, out, &e);
+    end_launch(c);
     if (!good && c->gauge != NULL)
         c->gauge->failed[number] = true;
     else
@@ -343,15 +379,27 @@ static void sync_stream(RtDevice *d) {
          &e);
 }
 
-static void times(RtDevice *d, double seconds[RT_NUM_PHASES]) {
+static void times(RtDevice *d, RtTimes *t) {
     Cuda *c = cuda_of(d);
     RtError e;
-    memset(seconds, 0, RT_NUM_PHASES * sizeof *seconds);
+    *t = (RtTimes){0};
     sync_stream(d);
     for (int i = 0; i < c->plan->num_steps; i++) {
         must(c, rt_marks_read(&c->replay[i].marks, &e), &e);
-        rt_marks_times(&c->replay[i].marks, seconds);
+        rt_marks_times(&c->replay[i].marks, t);
     }
+}
+
+static void set_trace(RtDevice *d, RtTrace *trace) {
+    Cuda *c = cuda_of(d);
+    RtError e;
+    sync_stream(d);
+    must(c, rt_lane_finish(&c->lane, &e), &e);
+    if (c->spans.trace != NULL)
+        must(c, rt_spans_read(&c->spans, &e), &e);
+    rt_spans_close(&c->spans);
+    if (trace != NULL)
+        must(c, rt_spans_open(&c->spans, &c->cu, c->stream, trace, &e), &e);
 }
 
 // ---- tuning ----
@@ -480,6 +528,7 @@ static void close_cuda(RtDevice *d) {
         rt_calls_close(&c->calls);
         rt_staging_close(&c->staging);
         rt_lane_close(&c->lane);
+        rt_spans_close(&c->spans);
         rt_notes_close(&c->notes);
         rt_kernels_close(&c->kernels);
         if (c->arena != 0)
@@ -502,7 +551,8 @@ static bool open_replays(Cuda *c, RtError *e) {
         RtStepKind kind = c->plan->step[i].kind;
         bool trains =
             kind == RT_TRAIN || kind == RT_GATHER || kind == RT_AVERAGE;
-        if (!rt_replay_open(&c->replay[i], &c->cu, trains, e))
+        int marks = c->plan->step[i].num_launches + BESIDE_LAUNCHES;
+        if (!rt_replay_open(&c->replay[i], &c->cu, trains ? marks : 0, e))
             return false;
     }
     return true;
@@ -546,7 +596,7 @@ static bool open_all(Cuda *c, int ordinal, RtError *e) {
                &c->cu, c->cu.stream_new(&c->stream, CU_STREAM_NON_BLOCKING, 0),
                e, "make a stream") &&
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
-           rt_lane_open(&c->lane, &c->cu, c->stream, c->plan, e) &&
+           rt_lane_open(&c->lane, &c->cu, c->stream, c->plan, &c->spans, e) &&
            rt_notes_open(&c->notes, &c->cu, c->stream, e) &&
            open_replays(c, e) &&
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging,
@@ -584,11 +634,14 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .sync = sync_stream,
         .tune = tune,
         .times = times,
+        .trace = set_trace,
+        .replays = true,
         .close = close_cuda,
     };
     c->trainer = t;
     c->plan = plan;
     c->phase = RT_OTHER;
+    c->work = RT_NUM_WORKS;
     c->step = -1;
     if (open_all(c, ordinal, e)) {
         write_description(c);

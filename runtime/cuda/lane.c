@@ -17,8 +17,8 @@ static size_t step_bytes(const RtStep *step) {
 }
 
 bool rt_lane_open(RtLane *f, const RtDriver *cu, CUstream steps,
-                  const RtPlan *plan, RtError *e) {
-    *f = (RtLane){.cu = cu, .steps = steps};
+                  const RtPlan *plan, RtSpans *spans, RtError *e) {
+    *f = (RtLane){.cu = cu, .steps = steps, .spans = spans};
     for (int i = 0; i < plan->num_steps; i++) {
         size_t bytes = step_bytes(&plan->step[i]);
         f->slot_bytes = bytes > f->slot_bytes ? bytes : f->slot_bytes;
@@ -70,20 +70,26 @@ bool rt_lane_place(RtLane *f, CUdeviceptr at, RtError *e) {
     return true;
 }
 
+static RtSpan span(const RtLane *f, int track, const char *name) {
+    return (RtSpan){.track = track, .name = name, .number = f->given - 1};
+}
+
 static bool fill(const RtLane *f, int slot, const RtPiece *piece, int count,
                  RtError *e) {
     const RtDriver *cu = f->cu;
     CUdeviceptr at = f->slot[slot].at;
+    RtSpan copy = span(f, RT_TRACK_COPIES, "copy batch");
     bool good =
         rt_driver_good(cu, cu->stream_wait(f->copies, f->slot[slot].empty, 0),
-                       e, "wait for a slot to be empty");
+                       e, "wait for a slot to be empty") &&
+        rt_spans_begin(f->spans, &copy, f->copies, e);
     for (int i = 0; good && i < count; i++) {
         good = rt_driver_good(
             cu, cu->copy_in(at, piece[i].from, piece[i].bytes, f->copies), e,
             "copy %zu bytes to the GPU", piece[i].bytes);
         at += aligned(piece[i].bytes);
     }
-    return good &&
+    return good && rt_spans_end(f->spans, f->copies, e) &&
            rt_driver_good(cu, cu->event_record(f->slot[slot].full, f->copies),
                           e, "mark the end of a copy");
 }
@@ -92,16 +98,18 @@ static bool use(const RtLane *f, int slot, CUdeviceptr arena,
                 const RtPiece *piece, int count, RtError *e) {
     const RtDriver *cu = f->cu;
     CUdeviceptr at = f->slot[slot].at;
+    RtSpan move = span(f, RT_TRACK_KERNELS, "take batch");
     bool good =
         rt_driver_good(cu, cu->stream_wait(f->steps, f->slot[slot].full, 0), e,
-                       "wait for a batch");
+                       "wait for a batch") &&
+        rt_spans_begin(f->spans, &move, f->steps, e);
     for (int i = 0; good && i < count; i++) {
         good = rt_driver_good(
             cu, cu->copy(arena + piece[i].to, at, piece[i].bytes, f->steps), e,
             "take %zu bytes to an input", piece[i].bytes);
         at += aligned(piece[i].bytes);
     }
-    return good &&
+    return good && rt_spans_end(f->spans, f->steps, e) &&
            rt_driver_good(cu, cu->event_record(f->slot[slot].empty, f->steps),
                           e, "mark a slot as empty");
 }

@@ -6,7 +6,7 @@
 #ifndef RUNTIME_CUDA_LANE_H
 #define RUNTIME_CUDA_LANE_H
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/spans.h"
 #include "runtime/device.h"
 
 enum { RT_LANE_SLOTS = 3 };
@@ -14,6 +14,7 @@ enum { RT_LANE_SLOTS = 3 };
 typedef struct {
     const RtDriver *cu;
     CUstream steps, copies;
+    RtSpans *spans;
     size_t slot_bytes; // what the largest step takes
     struct {
         CUdeviceptr at;
@@ -24,7 +25,7 @@ typedef struct {
 } RtLane;
 
 bool rt_lane_open(RtLane *f, const RtDriver *cu, CUstream steps,
-                  const RtPlan *plan, RtError *e);
+                  const RtPlan *plan, RtSpans *spans, RtError *e);
 void rt_lane_close(RtLane *f);
 
 // Bytes of device memory that it needs, and where they are.  What the steps'

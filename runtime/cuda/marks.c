@@ -2,24 +2,28 @@
 
 #include "runtime/cuda/marks.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-bool rt_marks_open(RtMarks *m, const RtDriver *cu, RtError *e) {
+bool rt_marks_open(RtMarks *m, const RtDriver *cu, int most, RtError *e) {
     *m = (RtMarks){.cu = cu};
-    for (int i = 0; i < RT_MOST_MARKS; i++)
-        if (!rt_driver_good(cu, cu->event_new(&m->event[i], CU_EVENT_DEFAULT),
-                            e, "make an event"))
+    m->mark = calloc((size_t)most + 1, sizeof *m->mark);
+    if (m->mark == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (; m->most < most; m->most++)
+        if (!rt_driver_good(
+                cu, cu->event_new(&m->mark[m->most].event, CU_EVENT_DEFAULT), e,
+                "make an event"))
             return false;
     return rt_driver_good(cu, cu->event_new(&m->end, CU_EVENT_DISABLE_TIMING),
                           e, "make an event");
 }
 
 void rt_marks_close(RtMarks *m) {
-    for (int i = 0; i < RT_MOST_MARKS; i++)
-        if (m->event[i] != NULL)
-            m->cu->event_free(m->event[i]);
+    for (int i = 0; i < m->most; i++)
+        m->cu->event_free(m->mark[i].event);
     if (m->end != NULL)
         m->cu->event_free(m->end);
+    free(m->mark);
     *m = (RtMarks){0};
 }
 
@@ -27,13 +31,15 @@ void rt_marks_begin(RtMarks *m) {
     m->count = 0;
 }
 
-// Without room for another, the phase before lasts longer.
-bool rt_marks_add(RtMarks *m, RtPhase phase, CUstream stream, bool captured,
-                  RtError *e) {
-    if (m->count == RT_MOST_MARKS)
+// Without room for another, what was before lasts longer.
+bool rt_marks_add(RtMarks *m, RtPhase phase, RtWork work, CUstream stream,
+                  bool captured, RtError *e) {
+    if (m->count == m->most)
         return true;
-    CUevent event = m->event[m->count];
-    m->phase[m->count++] = phase;
+    RtMark *mark = &m->mark[m->count++];
+    CUevent event = mark->event;
+    mark->phase = phase;
+    mark->work = work;
     return rt_driver_good(
         m->cu,
         captured
@@ -50,13 +56,17 @@ bool rt_marks_end(RtMarks *m, CUstream stream, RtError *e) {
 
 static bool intervals_add(RtMarks *m, RtError *e) {
     for (int i = 0; i + 1 < m->count; i++) {
+        const RtMark *mark = &m->mark[i];
         float milliseconds = 0;
         if (!rt_driver_good(
                 m->cu,
-                m->cu->event_time(&milliseconds, m->event[i], m->event[i + 1]),
+                m->cu->event_time(&milliseconds, mark[0].event, mark[1].event),
                 e, "read how long a phase took"))
             return false;
-        m->spent[m->phase[i]] += 1e-3 * (double)milliseconds;
+        double seconds = 1e-3 * (double)milliseconds;
+        m->spent.phase[mark->phase] += seconds;
+        if (mark->work < RT_NUM_WORKS)
+            m->spent.work[mark->work] += seconds;
     }
     m->reads++;
     return true;
@@ -73,12 +83,15 @@ bool rt_marks_read(RtMarks *m, RtError *e) {
 }
 
 void rt_marks_forget(RtMarks *m) {
-    memset(m->spent, 0, sizeof m->spent);
+    m->spent = (RtTimes){0};
     m->reads = 0;
 }
 
-void rt_marks_times(RtMarks *m, double seconds[RT_NUM_PHASES]) {
-    for (int i = 0; m->reads > 0 && i < RT_NUM_PHASES; i++)
-        seconds[i] += m->spent[i] / (double)m->reads * (double)m->runs;
+void rt_marks_times(RtMarks *m, RtTimes *t) {
+    double share = m->reads > 0 ? (double)m->runs / (double)m->reads : 0;
+    for (int i = 0; i < RT_NUM_PHASES; i++)
+        t->phase[i] += m->spent.phase[i] * share;
+    for (int i = 0; i < RT_NUM_WORKS; i++)
+        t->work[i] += m->spent.work[i] * share;
     m->runs = 0;
 }

@@ -5,10 +5,9 @@
 // Runs that one with marks stands for.
 enum { MARK_EVERY = 32 };
 
-bool rt_replay_open(RtReplay *r, const RtDriver *cu, bool is_measured,
-                    RtError *e) {
-    *r = (RtReplay){.is_measured = is_measured};
-    return rt_marks_open(&r->marks, cu, e);
+bool rt_replay_open(RtReplay *r, const RtDriver *cu, int marks, RtError *e) {
+    *r = (RtReplay){.is_measured = marks > 0};
+    return rt_marks_open(&r->marks, cu, marks, e);
 }
 
 void rt_replay_close(RtReplay *r) {

@@ -26,8 +26,8 @@ typedef struct {
     void *arg;
 } RtMaker;
 
-bool rt_replay_open(RtReplay *r, const RtDriver *cu, bool is_measured,
-                    RtError *e);
+// Of a step that is measured, marks are room for its phases and launches.
+bool rt_replay_open(RtReplay *r, const RtDriver *cu, int marks, RtError *e);
 void rt_replay_close(RtReplay *r);
 bool rt_replay_run(RtReplay *r, const RtMaker *maker, RtError *e);
 

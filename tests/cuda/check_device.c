@@ -95,16 +95,16 @@ START_TEST(memory_is_clear_at_first) {
 END_TEST
 
 START_TEST(phases_are_timed) {
-    double seconds[RT_NUM_PHASES];
+    RtTimes spent;
     RtDevice *d = open_device(0);
     d->reserve(d);
     count_up(d, 100);
-    d->times(d, seconds);
-    ck_assert(seconds[RT_FORWARD] > 0);
-    ck_assert(seconds[RT_UPDATE] > 0);
-    ck_assert(seconds[RT_BACKWARD] == 0);
-    d->times(d, seconds);
-    ck_assert(seconds[RT_FORWARD] == 0);
+    d->times(d, &spent);
+    ck_assert(spent.phase[RT_FORWARD] > 0);
+    ck_assert(spent.phase[RT_UPDATE] > 0);
+    ck_assert(spent.phase[RT_BACKWARD] == 0);
+    d->times(d, &spent);
+    ck_assert(spent.phase[RT_FORWARD] == 0);
     d->close(d);
 }
 END_TEST

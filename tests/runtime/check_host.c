@@ -102,21 +102,21 @@ static void pass_time(double seconds) {
 }
 
 START_TEST(phases_have_their_times) {
-    double seconds[RT_NUM_PHASES];
+    RtTimes spent;
     RtDevice *d = host_open(&plan, 1);
     d->reserve(d);
-    d->times(d, seconds);
+    d->times(d, &spent);
     d->phase(d, RT_FORWARD);
     pass_time(0.02);
     d->phase(d, RT_UPDATE);
     pass_time(0.01);
     d->phase(d, RT_OTHER);
-    d->times(d, seconds);
-    ck_assert(seconds[RT_FORWARD] >= 0.02);
-    ck_assert(seconds[RT_UPDATE] >= 0.01);
-    ck_assert(seconds[RT_BACKWARD] == 0);
-    d->times(d, seconds);
-    ck_assert(seconds[RT_FORWARD] == 0);
+    d->times(d, &spent);
+    ck_assert(spent.phase[RT_FORWARD] >= 0.02);
+    ck_assert(spent.phase[RT_UPDATE] >= 0.01);
+    ck_assert(spent.phase[RT_BACKWARD] == 0);
+    d->times(d, &spent);
+    ck_assert(spent.phase[RT_FORWARD] == 0);
     d->close(d);
 }
 END_TEST

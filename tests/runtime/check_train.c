@@ -73,6 +73,17 @@ START_TEST(a_run_learns_and_reports) {
         best = accuracy > best ? accuracy : best;
         rows++;
     }
+    // The last row is the time budget.
+    double total = 0, calls = 0;
+    ck_assert_str_eq(split, "time");
+    ck_assert_int_eq(fscanf(f,
+                            "step\":%lld,\"samples_per_second\":%lf,"
+                            "\"total\":%lf,\"start\":%*f,\"waiting\":%*f,"
+                            "\"copies\":%*f,\"augmentation\":%*f,"
+                            "\"kernels\":%*f,\"calls\":%lf,%*[^\n]\n",
+                            &step, &rate, &total, &calls),
+                     4);
+    ck_assert(step == 783 && rate > 0 && calls > 0 && calls < total);
     ck_assert_int_eq(fgetc(f), EOF);
     fclose(f);
     ck_assert_int_eq(rows, 6);

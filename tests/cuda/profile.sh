@@ -1,0 +1,75 @@
+#!/bin/sh
+# A trace of some steps, on the host and on the double of a GPU, and the time
+# budget: parts that add up to the run.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+[ -d "$SINTER_DOUBLE" ] || exit 77
+command -v python3 >/dev/null || exit 77
+XDG_CACHE_HOME=$work/cache
+SINTER_DOUBLE_THREADS=1
+export XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+
+# profile DEVICE STEPS OPTION...: nine steps, some of them in DEVICE.json.
+profile() {
+    device=$1 steps=$2
+    shift 2
+    rm -rf run
+    began=$(date +%s.%N)
+    expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device="$device" \
+        --data=synthetic:192 --threads=1 --out=run --metrics=rows \
+        --profile="$device.json" "$@"
+    seconds=$(echo "$(date +%s.%N) $began" | awk '{ print $1 - $2 }')
+    expect_says "a trace of steps 4 to $((3 + steps))"
+    python3 "$SINTER_SOURCE/tests/cuda/trace.py" "$device.json" "$steps" \
+        "$device" "$seconds" >&2 || fail "$device: the trace"
+    sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >"$device.losses"
+}
+
+for device in host cuda:0; do
+    profile $device 2 --profile-steps=2
+    expect_says "^library calls"
+    expect_says "^augmentation"
+    expect_says "^checkpoints"
+    sed -n 's/.*"split":"time",//p' rows | tr -d '"}' | tr ',:' '\n ' >budget
+    awk '{ is[$1] = $2 }
+        function apart(a, b) { return a < b - 0.02 || a > b + 0.02 }
+        END {
+            sum = is["start"] + is["waiting"] + is["copies"] + \
+                is["augmentation"] + is["kernels"] + is["calls"] + \
+                is["evaluation"] + is["checkpoints"] + is["other"]
+            if (apart(sum, is["total"])) exit 1
+            if (!(is["kernels"] > 0 && is["calls"] > 0 && is["loading"] > 0 &&
+                  is["augmentation"] > 0 && is["evaluation"] > 0 &&
+                  is["checkpoints"] > 0)) exit 2
+            if (is["waiting"] > is["waited_for_data"] + 0.001) exit 3
+        }' budget || fail "$device: the budget ($?)"
+    # Looking changes nothing.
+    mv $device.losses traced
+    rm -rf run
+    expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=$device \
+        --data=synthetic:192 --threads=1 --out=run --metrics=rows
+    sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >plain
+    expect_equal traced plain
+done
+
+# The second epoch ends with step 6.
+rm -rf run
+expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
+    --profile=all.json
+for name in evaluation checkpoint; do
+    grep -q "\"name\":\"$name\"" all.json || fail "no $name in the trace"
+done
+
+# A run that ends before there is anything to trace, and mistakes.
+expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --steps=2 \
+    --out=short --profile=short.json
+expect_says "no steps: the run ended before"
+python3 -c 'import json; json.load(open("short.json"))' || fail "short.json"
+expect 74 ./tiny --device=host --data=synthetic:192 --profile=no/where.json
+expect_says "no/where.json"
+expect 2 ./tiny --device=host --profile-steps=3
+expect_says "needs --profile"
+expect 2 ./tiny --device=host --eval-only --profile=x
+exit 0
