@@ -1,32 +1,12 @@
 #!/bin/sh
+# shellcheck disable=SC2154 # here and work are of expect.sh
 # sinter compare: finds nothing wrong with what is right, and a mistake that the
 # C compiler is made to make in one of the two trainers where it is.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-compiler=${CC:-cc}
 export CFLAGS="${CFLAGS:-} -O0"
 tiny=$here/tiny.net
 
-# Compiles fused trainers, which have few kernels, as if they said something
-# else: a sed command in $FAULT.
-cat >faulty <<'END'
-#!/bin/sh
-for text in *.cu; do
-    if [ -n "${FAULT:-}" ] && [ "$(grep -c '^KERNEL(' "$text")" -lt 40 ]; then
-        (
-            flock 9
-            [ -e "$TEXTS/$(basename "$PWD")" ] && exit
-            sed "$FAULT" "$text" >faulty.text
-            cmp -s faulty.text "$text" && echo "no such text" >&2
-            mv faulty.text "$text"
-            : >"$TEXTS/$(basename "$PWD")"
-        ) 9>"$TEXTS/lock"
-    fi
-done
-exec $COMPILER "$@"
-END
-chmod +x faulty
-mkdir texts
-export COMPILER="$compiler" TEXTS="$work/texts" CC="$work/faulty"
+. "$SINTER_SOURCE/tests/faulty.sh"
 
 compare() {
     want=$1

@@ -76,23 +76,37 @@ static bool is_near(const Graph *g, NodeId n, const double *right,
                         1e-6 * terms + 1e-30;
 }
 
-Alone node_alone(const Snapshot *s, NodeId n) {
+// The part of the graph that makes n; *at is where n is in it.
+static Cut cut_new(Arena *a, const Snapshot *s, NodeId n, NodeId *at) {
     const Graph *g = s->step->graph;
-    const Node *d = &g->node[n];
-    const double *found =
-        d->op == OP_assign ? s->after[d->arg[0]] : s->found[n];
-    Arena *a = arena_new();
     Cut c = {.s = s,
              .g = g,
              .cut = graph_new(a, g->name),
-             .group = d->group,
+             .group = g->node[n].group,
              .now = ARENA_ARRAY(a, (size_t)g->count + 1, NodeId),
              .leaf = ARENA_ARRAY(a, (size_t)g->count + 1, double *)};
     for (NodeId i = 0; i < g->count; i++)
         c.now[i] = NO_NODE;
     c.cut->act = g->act;
-    NodeId at = cut_node(&c, n);
+    *at = cut_node(&c, n);
+    return c;
+}
+
+const double *node_meant(Arena *a, const Snapshot *s, NodeId n) {
+    NodeId at;
+    Cut c = cut_new(a, s, n, &at);
+    return c.missing ? NULL : graph_eval(c.cut, a, c.leaf, false)[at];
+}
+
+Alone node_alone(const Snapshot *s, NodeId n) {
+    const Graph *g = s->step->graph;
+    const Node *d = &g->node[n];
+    const double *found =
+        d->op == OP_assign ? s->after[d->arg[0]] : s->found[n];
+    NodeId at;
     Alone alone = ALONE_UNKNOWN;
+    Arena *a = arena_new();
+    Cut c = cut_new(a, s, n, &at);
     if (!c.missing && found != NULL) {
         double **right = graph_eval(c.cut, a, c.leaf, false);
         c.cut->act = F32;

@@ -11,4 +11,7 @@ typedef enum { ALONE_RIGHT, ALONE_WRONG, ALONE_UNKNOWN } Alone;
 // snapshot.
 Alone node_alone(const Snapshot *s, NodeId n);
 
+// What its inputs make of node n, in double; NULL: unknown.
+const double *node_meant(Arena *a, const Snapshot *s, NodeId n);
+
 #endif

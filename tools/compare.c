@@ -1,31 +1,18 @@
 // sinter compare: builds a model in two ways, runs both from the same state on
 // the same batches, and compares all that both keep in memory.
-#define _XOPEN_SOURCE 700 // mkdtemp, nftw
-
 #include "tools/compare.h"
 #include "base/exits.h"
 
-#include <errno.h>
-#include <ftw.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 // Multiply-adds in double, and bytes of doubles, that are not waited for.
 static const double MOST_FLOPS = 2e10;
 static const double MOST_BYTES = 4e9;
-enum { STEPS = 10, LARGEST_BATCH = 32, LEAST_BATCH = 2 };
+enum { LARGEST_BATCH = 32, LEAST_BATCH = 2 };
 
 // ---- what is compared ----
 
-// What a model costs with its own batch, or says the command line.
-typedef struct {
-    int64_t batch, flops, bytes;
-} Size;
-
-static int size_of(const Arguments *arguments, Size *size) {
+int model_size(const Arguments *arguments, Size *size) {
     int status;
     Arena *a = arena_new();
     Diagnostics diags = diag_new(a);
@@ -43,8 +30,7 @@ static int size_of(const Arguments *arguments, Size *size) {
     return status;
 }
 
-// The largest batch that is evaluated in double in the time.
-static int64_t batch_for(const Arguments *arguments, const Size *size) {
+int64_t comparison_batch(const Arguments *arguments, const Size *size) {
     double share = fmin(MOST_FLOPS / (double)(size->flops + 1),
                         MOST_BYTES / (double)(size->bytes + 1));
     int64_t batch = (int64_t)((double)size->batch * fmin(share, 1));
@@ -58,8 +44,7 @@ static int64_t batch_for(const Arguments *arguments, const Size *size) {
     return batch < size->batch ? batch : size->batch;
 }
 
-// Steps are evaluated in double unless that takes too long.
-static bool is_judged(const Arguments *arguments, const Snapshot *s) {
+bool is_judged(const Arguments *arguments, const Snapshot *s) {
     const Graph *g = s->step->graph;
     double bytes = 0;
     for (NodeId n = 0; n < g->count; n++)
@@ -69,42 +54,7 @@ static bool is_judged(const Arguments *arguments, const Snapshot *s) {
             (double)graph_cost(g).flops <= 2 * MOST_FLOPS);
 }
 
-// ---- the folder that all this happens in ----
-
-static int remove_one(const char *path, const struct stat *about, int kind,
-                      struct FTW *where) {
-    (void)about, (void)kind, (void)where;
-    return remove(path);
-}
-
-static void folder_remove(const char *folder) {
-    enum { OPEN_FOLDERS = 8 };
-    nftw(folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
-}
-
-static char *folder_new(Arena *a, const Arguments *arguments) {
-    const char *temporary = getenv("TMPDIR");
-    char *folder = arena_format(a, "%s/sinter-XXXXXX",
-                                temporary && *temporary ? temporary : "/tmp");
-    if (mkdtemp(folder))
-        return folder;
-    complain(arguments, "%s: %s", folder, strerror(errno));
-    return NULL;
-}
-
 // ---- the course of a comparison ----
-
-static int sides_build(Arena *a, const Arguments *arguments, Comparison *c) {
-    Setting set[MAX_SETTINGS + 1];
-    int count = 0;
-    for (; count < arguments->num_settings; count++)
-        set[count] = arguments->set[count];
-    set[count++] = (Setting){"batch", arena_format(a, "%" PRId64, c->batch)};
-    int status = side_build(a, &c->a, arguments, set, count, &c->runs);
-    if (status == EXIT_GOOD)
-        status = side_build(a, &c->b, arguments, set, count, &c->runs);
-    return status;
-}
 
 // Both start from what b starts from; models that differ, as by their widths,
 // cannot.
@@ -131,26 +81,18 @@ static int sides_run(Arena *a, Comparison *c) {
 
 int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
     Size size;
-    int status = size_of(arguments, &size);
+    int status = model_size(arguments, &size);
     if (status != EXIT_GOOD)
         return status;
     c->own_batch = size.batch;
-    c->batch = batch_for(arguments, &size);
-    char *folder = folder_new(a, arguments);
-    if (folder == NULL)
+    if (!runs_open(a, arguments, comparison_batch(arguments, &size), &c->runs))
         return EXIT_IO;
-    c->runs = (Runs){
-        .folder = folder,
-        .data = arguments->data ? arguments->data
-                                : arena_format(a, "synthetic:%" PRId64,
-                                               c->batch * LARGEST_BATCH),
-        .device = arguments->device ? arguments->device : "host",
-        .steps = arguments->steps.given ? arguments->steps.value : STEPS,
-    };
-    status = sides_build(a, arguments, c);
+    status = side_build(a, &c->a, arguments, &c->runs);
+    if (status == EXIT_GOOD)
+        status = side_build(a, &c->b, arguments, &c->runs);
     if (status == EXIT_GOOD)
         status = sides_run(a, c);
-    folder_remove(folder);
+    runs_close(&c->runs);
     if (status != EXIT_GOOD)
         return status;
     bool judged = is_judged(arguments, &c->a.snapshot);
@@ -158,21 +100,22 @@ int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
     return EXIT_GOOD;
 }
 
-int compare_command(const Arguments *arguments) {
-    Arena *a = arena_new();
+static int compare(Arena *a, const Arguments *arguments) {
     Comparison c = {
         .a = {.name = "a", .options = arguments->a ? arguments->a : "-O1"},
         .b = {.name = "b", .options = arguments->b ? arguments->b : "-O0"}};
     int status = sides_compare(a, arguments, &c);
-    if (status == EXIT_GOOD) {
-        Text t = text_new(a);
-        if (arguments->json)
-            comparison_json(&t, &c);
-        else
-            comparison_print(&t, &c);
-        fputs(text_string(&t), stdout);
-        status = c.rows.wrong ? EXIT_COMPARE : EXIT_GOOD;
-    }
+    if (status != EXIT_GOOD)
+        return status;
+    Text t = text_new(a);
+    (arguments->json ? comparison_json : comparison_print)(&t, &c);
+    fputs(text_string(&t), stdout);
+    return c.rows.wrong ? EXIT_COMPARE : EXIT_GOOD;
+}
+
+int compare_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = (arguments->ablate ? ablate : compare)(a, arguments);
     arena_free(a);
     return status;
 }

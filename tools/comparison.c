@@ -33,31 +33,31 @@ static void row_print(Text *t, const Comparison *c, const Row *r) {
              r->kind[0] ? "  " : "", r->kind);
 }
 
-// Where the first wrong one is made: what to look at.
-static void first_print(Text *t, const Comparison *c) {
-    const Graph *g = c->a.snapshot.step->graph;
-    for (int i = 0; i < c->rows.count; i++) {
-        const Row *r = &c->rows.row[i];
-        const Node *d = &g->node[r->node];
-        if (r->verdict != VERDICT_WRONG)
-            continue;
-        text_add(t, "\nthe first that is wrong: %%%u, %s", r->node, r->name);
-        if (d->from.file != NULL)
-            text_add(t, ", %s:%d", d->from.file, d->from.line);
-        if (r->error_a > r->allowed)
-            text_add(t,
-                     "\n  its error is %.3e, that of b %.3e, and %.3e is "
-                     "allowed",
-                     r->error_a, r->error_b, r->allowed);
-        else
-            text_add(t,
-                     "\n  in double the plan of a is %.3e away from what the "
-                     "model means: a pass is to blame",
-                     r->meant);
-        text_add(t, "\n  it is made by group %d of `sinter show plan`\n",
-                 d->group);
+const Row *row_first_wrong(const Rows *rows) {
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].verdict == VERDICT_WRONG)
+            return &rows->row[i];
+    return NULL;
+}
+
+void first_print(Text *t, const Comparison *c) {
+    const Row *r = row_first_wrong(&c->rows);
+    if (r == NULL)
         return;
-    }
+    const Node *d = &c->a.snapshot.step->graph->node[r->node];
+    text_add(t, "\nthe first that is wrong: %%%u, %s", r->node, r->name);
+    if (d->from.file != NULL)
+        text_add(t, ", %s:%d", d->from.file, d->from.line);
+    if (r->error_a > r->allowed)
+        text_add(t,
+                 "\n  its error is %.3e, that of b %.3e, and %.3e is allowed",
+                 r->error_a, r->error_b, r->allowed);
+    else
+        text_add(t,
+                 "\n  in double the plan of a is %.3e away from what the "
+                 "model means: a pass is to blame",
+                 r->meant);
+    text_add(t, "\n  it is made by group %d of `sinter show plan`\n", d->group);
 }
 
 static void rows_print(Text *t, const Comparison *c) {
@@ -87,7 +87,7 @@ static void figure_print(Text *t, const char *name, double a, double b,
 }
 
 static Cost cost_of(const Side *s) {
-    return graph_cost(s->snapshot.step->graph);
+    return graph_cost(plan_graph(s->plan, "train"));
 }
 
 static void times_print(Text *t, const Comparison *c) {
@@ -122,8 +122,8 @@ static void losses_print(Text *t, const Comparison *c) {
 void comparison_print(Text *t, const Comparison *c) {
     text_add(t, "a: %s\nb: %s\n", c->a.options, c->b.options);
     text_add(t, "%s on %s, data %s, batch %" PRId64, c->a.program->name,
-             c->runs.device, c->runs.data, c->batch);
-    if (c->batch != c->own_batch)
+             c->runs.device, c->runs.data, c->runs.batch);
+    if (c->runs.batch != c->own_batch)
         text_add(t, " (of %" PRId64 ", so that double takes seconds)",
                  c->own_batch);
     text_add(t, "\n%s\n\n",
@@ -176,9 +176,9 @@ static void series_json(Text *t, const char *key, const Series *s) {
     text_add(t, "]");
 }
 
-static void side_json(Text *t, const Side *s) {
+void side_json(Text *t, const Side *s) {
     Cost cost = cost_of(s);
-    text_add(t, "\"%s\": {\"options\": ", s->name);
+    text_add(t, "\"options\": ");
     json_string(t, s->options);
     text_add(t,
              ", \"launches\": %d, \"bytes_moved\": %" PRId64
@@ -186,20 +186,22 @@ static void side_json(Text *t, const Side *s) {
              cost.launches, cost.bytes, s->plan->arena_bytes);
     series_json(t, "step_ms", &s->times);
     series_json(t, "loss", &s->loss);
-    text_add(t, "}, ");
 }
 
 void comparison_json(Text *t, const Comparison *c) {
     text_add(t, "{\"schema\": 1, \"model\": ");
     json_string(t, c->a.program->name);
-    text_add(t, ", \"batch\": %" PRId64 ", \"data\": ", c->batch);
+    text_add(t, ", \"batch\": %" PRId64 ", \"data\": ", c->runs.batch);
     json_string(t, c->runs.data);
     text_add(t, ", \"device\": ");
     json_string(t, c->runs.device);
     text_add(t, ", \"double\": %s, ", c->rows.judged ? "true" : "false");
+    text_add(t, "\"a\": {");
     side_json(t, &c->a);
+    text_add(t, "}, \"b\": {");
     side_json(t, &c->b);
-    text_add(t, "\"wrong\": %d, \"only_a\": %d, \"only_b\": %d, \"tensors\": [",
+    text_add(t,
+             "}, \"wrong\": %d, \"only_a\": %d, \"only_b\": %d, \"tensors\": [",
              c->rows.wrong, c->rows.only_a, c->rows.only_b);
     for (int i = 0; i < c->rows.count; i++) {
         text_add(t, i ? ",\n " : "\n ");

@@ -17,6 +17,12 @@ const Command commands[] = {
      AT_LEAST_ONE, show_command},
     {"compare", "FILE.net", "Build a model in two ways, run both, and compare "
      "all that both keep.", 1, compare_command},
+    {"bisect", "FILE.net", "Find the first rewrite with which compare fails, "
+     "and write the kernel that it makes wrong.", 1, bisect_command},
+    {"bench", "FILE.net", "Build a model and measure its step, over several "
+     "runs.", 1, bench_command},
+    {"benchcmp", "A.json B.json", "Compare two results of bench --json.",
+     2, benchcmp_command},
     {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
      "standard input.", AT_LEAST_ONE, fmt_command},
     {"explain", "CODE", "Say what a diagnostic such as E0312 means, with an "

@@ -7,6 +7,7 @@
 #include "tools/process.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,24 @@ enum { MOST_LOG = 1 << 16, MOST_SERIES = 1 << 28 };
 
 // ---- building ----
 
-static bool settings_add(Side *s, const Setting *set, int count) {
+static bool setting_add(Side *s, Setting set) {
     Arguments *own = &s->arguments;
-    for (int i = 0; i < count; i++) {
-        if (own->num_settings == MAX_SETTINGS) {
-            complain(own, "more than %d times --set", MAX_SETTINGS);
-            return false;
-        }
-        own->set[own->num_settings++] = set[i];
+    if (own->num_settings == MAX_SETTINGS) {
+        complain(own, "more than %d times --set", MAX_SETTINGS);
+        return false;
     }
+    own->set[own->num_settings++] = set;
     return true;
+}
+
+// Those of both, and the batch, which is last so that it holds.
+static bool settings_add(Arena *a, Side *s, const Arguments *both,
+                         const Runs *runs) {
+    for (int i = 0; i < both->num_settings; i++)
+        if (!setting_add(s, both->set[i]))
+            return false;
+    return setting_add(
+        s, (Setting){"batch", arena_format(a, "%" PRId64, runs->batch)});
 }
 
 static bool options_take(Arena *a, Side *s, const Arguments *both) {
@@ -48,15 +57,17 @@ static bool is_cuda(const Runs *runs) {
     return strncmp(runs->device, "cuda", 4) == 0;
 }
 
-int side_build(Arena *a, Side *s, const Arguments *both, const Setting *set,
-               int num_settings, const Runs *runs) {
-    int status;
+int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
     Diagnostics diags = diag_new(a);
-    if (!options_take(a, s, both) || !settings_add(s, set, num_settings))
+    if (!options_take(a, s, both) || !settings_add(a, s, both, runs))
         return EXIT_USAGE;
-    s->program = model_load(a, &s->arguments, &diags, &status);
-    if (s->program == NULL)
-        return status;
+    const Arguments *own = &s->arguments;
+    s->program =
+        frontend_load(a, own->operand[0], own->set, own->num_settings, &diags);
+    if (s->program == NULL) { // else its warnings have been printed
+        diagnostics_print(a, own, &diags);
+        return EXIT_MODEL;
+    }
     s->text = trainer_text(a, s->program, &s->arguments);
     if (!plan_fits(a, &s->arguments, s->program, s->text.plan))
         return EXIT_MEMORY;

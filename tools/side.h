@@ -27,14 +27,13 @@ typedef struct {
 typedef struct {
     const char *folder; // for what they leave
     const char *data, *device;
-    int64_t steps;
+    int64_t steps, batch;
 } Runs;
 
 // Takes the options of a side apart, after those that both have, and loads and
 // builds the model with them.  Returns an exit status; what went wrong has been
 // said.
-int side_build(Arena *a, Side *s, const Arguments *both, const Setting *set,
-               int num_settings, const Runs *runs);
+int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs);
 
 // Writes the state that both sides start from; *path is where.
 int side_start(Arena *a, Side *s, const Runs *runs, const char **path);
@@ -42,5 +41,12 @@ int side_start(Arena *a, Side *s, const Runs *runs, const char **path);
 // Looks at the first step from that state, then takes all steps.
 int side_look(Arena *a, Side *s, const Runs *runs, const char *start);
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
+
+// ---- runs.c ----
+
+// Makes the folder; the rest is as the command line says, or as it mostly is.
+// false when there can be none, which has been said on stderr.
+bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out);
+void runs_close(const Runs *runs); // removes the folder
 
 #endif

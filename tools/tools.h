@@ -30,10 +30,10 @@ typedef struct {
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *kernel, *op,
         *arch, *at, *lineinfo;
-    Count rewrite_limit, steps, batch, line, samples;
+    Count rewrite_limit, steps, batch, runs, line, samples;
     int64_t memory;   // 0: no limit
     uint32_t without; // as PassOptions has left_out
-    bool json, check, max_batch, no_eval, help;
+    bool json, check, max_batch, no_eval, ablate, help;
 } Arguments;
 
 typedef struct {
@@ -163,6 +163,9 @@ int build_command(const Arguments *arguments);
 int show_command(const Arguments *arguments);
 int opt_command(const Arguments *arguments);
 int compare_command(const Arguments *arguments);
+int bisect_command(const Arguments *arguments);
+int bench_command(const Arguments *arguments);
+int benchcmp_command(const Arguments *arguments);
 int passes_command(const Arguments *arguments);
 int fmt_command(const Arguments *arguments);
 int explain_command(const Arguments *arguments);

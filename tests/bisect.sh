@@ -1,0 +1,46 @@
+#!/bin/sh
+# shellcheck disable=SC2154 # here is of expect.sh
+# sinter bisect: finds the rewrite that brings a mistake in, and leaves the kernel
+# that has it; sinter bench and compare --ablate measure.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/faulty.sh"
+export CFLAGS="${CFLAGS:-} -O0"
+micro=$here/micro.net
+
+# A relu that leaves 1 in place of 0, but not where it is a kernel of its own,
+# whose values are of several lanes.
+relu='s/= \(v[0-9]*\) < 0 ? 0 : \1;/= \1 < 0 ? 1 : \1;/'
+FAULT=$relu expect 7 "$SINTER" bisect "$micro" --out=found
+expect_says "is the first with which something is wrong"
+expect_says "of hidden.*micro.net:3"
+include=${SINTER_INCLUDE:?}
+kernel() {
+    expect 0 "$COMPILER" -O1 -march=native -fopenmp-simd -ffp-contract=off \
+        -I "$include" -o kernel "$1" -lm
+}
+# The text is right, since it was the compiler that was not.
+kernel found/kernel.c
+expect 0 ./kernel found/kernel.bin
+sed "$relu" found/kernel.c >wrong.c
+cmp -s wrong.c found/kernel.c && fail "the kernel that was found has no relu"
+kernel wrong.c
+expect 1 ./kernel found/kernel.bin
+expect_says "should be 0"
+
+expect 0 "$SINTER" bisect "$micro" -a "--rewrite-limit=0"
+expect_says "nothing is wrong"
+
+expect 0 "$SINTER" compare --ablate "$micro" --steps=3
+expect_says "^without bits .*%"
+expect_says "^unfused .*%"
+expect 2 "$SINTER" bench "$micro" --runs=0
+expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json
+mv out a.json
+sed 's/"step_ms": \[.*\]/"step_ms": [1, 1, 1, 1, 1, 1, 1.1, 1.1]/' a.json >b.json
+sed 's/"step_ms": \[.*\]/"step_ms": [2, 2, 2, 2, 2, 2, 2.1, 2.1]/' a.json >c.json
+expect 0 "$SINTER" benchcmp b.json c.json
+expect_says "B against A: +100.0%$"
+expect 0 "$SINTER" benchcmp b.json b.json
+expect_says "+0.0%, which is not beyond what measuring leaves open"
+expect 3 "$SINTER" benchcmp a.json "$micro"
+expect_says "is no result of sinter bench"
