@@ -2,6 +2,8 @@
 // kind for its params.
 #include "tests/graphs/training.h"
 
+#include <limits.h>
+
 static NodeId zero_or(Garden *b, double value) {
     return garden_number(b, garden_draw(b, 2) ? 0 : value);
 }
@@ -20,14 +22,30 @@ static NodeId cost_of(Garden *b, NodeId x) {
     return garden_op2(b, OP_mul, sum, garden_number(b, share));
 }
 
+// Which nodes a param has a part in.
+static bool *find_trained(const Graph *g) {
+    bool *trained = ARENA_ARRAY(g->arena, (size_t)g->count + 1, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        trained[n] = d->op == OP_param;
+        for (int i = 0; i < d->num_args; i++)
+            trained[n] |= trained[d->arg[i]];
+        trained[n] &= dtype_float(d->type.dtype) && d->op != OP_stop_gradient;
+    }
+    return trained;
+}
+
+// Of what a param has a part in, some or all of the last values and a few
+// others.
 static void plant_loss(Garden *b) {
     uint32_t *uses = graph_uses(b->g, b->g->arena);
+    bool *trained = find_trained(b->g);
     NodeId loss = garden_number(b, 0), count = b->g->count;
-    int wanted = 1 + (int)garden_draw(b, 4);
+    int wanted = garden_draw(b, 2) ? INT_MAX : 1 + (int)garden_draw(b, 4);
     for (NodeId n = count; n-- > 0 && wanted > 0;) {
         bool last = n < count - 1 && uses[n] == 0;
         bool leaf = op_info[b->g->node[n].op].facts & LEAF;
-        if (leaf || garden_type(b, n).dtype != F32 ||
+        if (leaf || !trained[n] || garden_type(b, n).dtype != F32 ||
             !(last || garden_draw(b, 8) == 0))
             continue;
         loss = garden_op2(b, OP_add, loss, cost_of(b, n));

@@ -1,11 +1,13 @@
 // Random programs: fused, unfused and evaluated, they must agree.
 //
-//   random [--faithful | --gpu] [--unfused] FIRST COUNT   the programs of some
-//   seeds random [--faithful | --gpu] [--unfused] FILE.ir SEED  one graph, with
-//   the setup and
-//                                                 the numbers of a seed
-//   random --show SEED                            prints a seed's graph
-//   random --draws FIRST COUNT                    how often programs have what
+//   random [FLAGS] FIRST COUNT     the programs of some seeds
+//   random [FLAGS] FILE.ir SEED    one graph, with a seed's setup and numbers
+//   random --show SEED             prints a seed's graph
+//   random --draws FIRST COUNT     how often programs have what
+//
+// Flags: --faithful runs every thread of the kernels under the race checker,
+// --gpu runs them on a GPU, --unfused compiles the unfused plans, and --terse
+// counts failures alone.
 //
 // A program that fails is shrunk and printed, with the command that runs it
 // again.  The last line counts what was done.
@@ -28,7 +30,7 @@ static void *const runtime[] __attribute__((used)) = {
 
 typedef struct {
     Mode mode;
-    bool unfused;
+    bool unfused, terse;
     Counts *counts; // of all processes
     int failures;
 } Session;
@@ -48,6 +50,8 @@ static const char *const mode[] = {"", " --faithful", " --gpu"};
 static void report(Session *session, Graph *g, const Setup *s,
                    BatchResult result) {
     session->failures++;
+    if (session->terse)
+        return;
     Graph *least = shrink_graph(g->arena, g, s, session->mode, result);
     printf("seed %u %s; with this graph in a file,\n"
            "    random%s%s FILE.ir %u\n",
@@ -65,7 +69,7 @@ static void run_alone(Session *session, uint32_t seed) {
     for (s.level = session->unfused || s.plain ? 0 : 1;
          s.level <= !session->unfused; s.level++) {
         BatchResult result =
-            batch_graph(g, &s, session->mode, session->counts, false);
+            batch_graph(g, &s, session->mode, session->counts, session->terse);
         if (result != BATCH_GOOD)
             report(session, g, &s, result);
     }
@@ -79,8 +83,11 @@ static void run_seeds(Session *session, uint32_t first, uint32_t count) {
     for (uint32_t i = 0; i < count; i += TOGETHER) {
         int some = count - i < TOGETHER ? (int)(count - i) : TOGETHER;
         Counts before = *session->counts;
-        if (batch_seeds(first + i, some, session->mode, session->unfused,
-                        session->counts) == BATCH_GOOD)
+        BatchResult result = batch_seeds(first + i, some, session->mode,
+                                         session->unfused, session->counts);
+        if (result == BATCH_WRONG && session->terse)
+            session->failures += (int)(session->counts->failed - before.failed);
+        if (result == BATCH_GOOD || (result == BATCH_WRONG && session->terse))
             continue;
         *session->counts = before;
         for (int k = 0; k < some; k++)
@@ -151,6 +158,7 @@ int main(int argc, char **argv) {
         if (strcmp(argv[at], "--gpu") == 0)
             session.mode = MODE_GPU;
         session.unfused |= strcmp(argv[at], "--unfused") == 0;
+        session.terse |= strcmp(argv[at], "--terse") == 0;
     }
     if (argc - at != 2 || session.counts == MAP_FAILED) {
         fputs("usage: random [--faithful | --gpu] [--unfused] FIRST COUNT\n",

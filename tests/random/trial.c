@@ -8,6 +8,7 @@
 #include "tests/graphs/graphs.h"
 #include "tests/random/margin.h"
 #include "tests/random/noise.h"
+#include "tests/random/slope.h"
 
 #include <math.h>
 #include <string.h>
@@ -142,6 +143,7 @@ const Graph *trial_planned(Arena *a, const Graph *g, const Setup *s) {
 static Graph *meaning(Trial *t, Graph *g) {
     PassOptions o = pass_options(&t->program->recipe, "host");
     o.act = F32;
+    o.left_out = 1u << (pass_find("early") - standard_passes);
     if (g->facts & UPDATES)
         return g;
     return passes_run(g, &o, "optimizer", NULL, NULL);
@@ -201,6 +203,7 @@ Trial *trial_new(Arena *a, const Graph *g, const Setup *s) {
     Trial *t = ARENA_NEW(a, Trial);
     t->a = a;
     t->setup = *s;
+    t->grown = g;
     t->unfused = plan_of(t, g, 0);
     t->plan = plan_of(t, g, s->level);
     t->meant = meaning(t, graph_clone(g));
@@ -296,7 +299,8 @@ static void disturb(const Trial *t, Result *r) {
                        t->rough[step].value, k);
         double error =
             error_rms(value[r->rough], r->right, type_count(r->type));
-        r->unfused = error > r->unfused ? error : r->unfused;
+        if (isfinite(error) && error > r->unfused)
+            r->unfused = error;
     }
 }
 
@@ -361,6 +365,40 @@ static double **read_results(const Trial *t, RtDevice *d, const Wanted *wanted,
     return found;
 }
 
+// ---- derived state ----
+
+static bool is_derived(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    if (d->op != OP_assign)
+        return false;
+    const char *kind = node_text(&g->node[d->arg[0]], ATTR_kind);
+    return kind != NULL && strcmp(kind, STATE_DERIVED) == 0;
+}
+
+// The step leaves of each state that follows from params what the step that
+// derives them would make of the params as they are now.
+static void judge_derived(const Trial *t, RtDevice *d, const RtPlan *rt,
+                          Text *report) {
+    const Graph *g = t->plan->step[train_step(t->plan)].graph;
+    double **left = ARENA_ARRAY(t->a, g->count + 1, double *);
+    for (NodeId n = 0; n < g->count; n++)
+        if (is_derived(g, n))
+            left[n] = tensor_read(d, t->a, g, g->node[n].arg[0]);
+    for (int i = 0; i < train_step(t->plan); i++)
+        if (t->plan->step[i].kind == STEP_DERIVE)
+            run_step(t, d, rt, i);
+    for (NodeId n = 0; n < g->count; n++) {
+        if (left[n] == NULL)
+            continue;
+        const Node *state = &g->node[g->node[n].arg[0]];
+        size_t bytes = (size_t)type_count(state->type) * sizeof(double);
+        double *made = tensor_read(d, t->a, g, g->node[n].arg[0]);
+        if (memcmp(left[n], made, bytes) != 0)
+            text_add(report, "%s is not what follows from its param\n",
+                     node_text(state, ATTR_name));
+    }
+}
+
 const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
                         Counts *counts) {
     Text report = text_new(t->a);
@@ -372,7 +410,10 @@ const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
     double **found = read_results(t, d, wanted, count);
     run_once(t, d, rt);
     double **again = read_results(t, d, wanted, count);
+    judge_derived(t, d, rt, &report);
     d->close(d);
+    if (!(t->grown->facts & UPDATES) && t->setup.level > 0)
+        slope_judge(t->grown, t->numbers, &report);
     for (int i = 0; i < count; i++) {
         NodeId n = wanted[i].meant;
         if (wanted[i].at == NO_NODE || wanted[i].rough == NO_NODE) {

@@ -32,6 +32,7 @@ typedef struct {
 typedef struct {
     Arena *a;
     Setup setup;
+    const Graph *grown;
     Program *program;
     Plan *plan;   // what is compiled
     Graph *meant; // what is right

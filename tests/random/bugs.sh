@@ -1,0 +1,74 @@
+#!/bin/sh
+# How many of the random programs find a bug, for each of some bugs that are
+# planted in a copy of the sources, one at a time.
+# usage: bugs.sh [COUNT [WORD]]    the first COUNT programs, bugs with WORD
+set -eu
+count=${1:-2000} word=${2:-}
+source=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+git -C "$source" ls-files -z | (cd "$source" && xargs -0 cp --parents -t "$work")
+cmake -S "$work" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    ${CCACHE_DIR:+-DCMAKE_C_COMPILER_LAUNCHER=ccache} >/dev/null
+export SINTER_SOURCE="$work" SINTER="$work/build/bin/sinter"
+export SINTER_LIB="$work/build/lib/sinter" SINTER_VIEW="$work/build/view"
+export SINTER_INCLUDE="$work/build/include/sinter" CC=tcc
+
+# WHAT FILE SED: the sources with the edit, and what the programs say.
+bug() {
+    case $1 in *"$word"*) ;; *) return 0 ;; esac
+    cp "$work/$2" "$work/kept"
+    sed -i "$3" "$work/$2"
+    if cmp -s "$work/$2" "$work/kept"; then
+        echo "$1: nothing to edit in $2"
+        exit 1
+    fi
+    if ! cmake --build "$work/build" --target random \
+        >"$work/log" 2>&1; then
+        cat "$work/log"
+        exit 1
+    fi
+    "$work/build/bin/random" --terse 0 "$count" >"$work/log" 2>&1 || true
+    echo "$1: $(tail -n 1 "$work/log" | sed 's/.*; //')"
+    mv "$work/kept" "$work/$2"
+}
+
+bug 'a factor has no gradient' passes/gradients.c \
+    '/^static void grad_mul/,/^}/ s/i < 2/i < 1/'
+bug 'batch_norm: the gradient of the mean is left out' passes/gradients.c \
+    's/NodeId drift = .*/NodeId drift = along;/'
+bug 'var: half of its gradient' passes/gradients.c 's|2 / count|1 / count|'
+bug 'the loss scale stays in the gradients' passes/optimizer.c \
+    's/loss_scale != NO_NODE && !waits/loss_scale == NO_NODE \&\& !waits/'
+bug 'momentum of the gradient, not of the velocity' passes/update.c \
+    's/OP_mul, momentum, old), d)/OP_mul, momentum, d), old)/'
+bug 'norms: one lane too many at the end' codegen/member.c \
+    's/+ k < hi ? %s : 0.0f/+ k <= hi ? %s : 0.0f/'
+bug 'broadcasts align the first axes' codegen/place.c \
+    's/int from = i + p.rank - operand.rank;/int from = i;/'
+bug 'sums over rows in act' codegen/finish.c \
+    's/"s%u%s += %s;", n, k, value/"{ act h; put_act(\&h, s%u%s + %s); s%u%s = get_act(\&h); }", n, k, value, n, k/'
+bug 'statistics of blocks as if all were as long' codegen/finish.c \
+    's/ROWS %% blocks, %s/0 * ROWS %% blocks, %s/'
+bug 'statistics stored as activations' passes/fuse_cost.c \
+    's/f->in_rows\[n\] ||/false ||/'
+bug 'states are assigned before all have read them' passes/fuse.c \
+    's/f->clusters\[update\].priority = g->count/f->clusters[update].priority = 0/'
+bug 'places of a window in a bit too few' passes/bits.c \
+    's/places <= 2 ? 1 : places <= 4/places <= 3 ? 1 : places <= 6/'
+bug 'bits answer the opposite comparison' passes/bits.c \
+    's/{d->op, d->arg\[i\], i}/{d->op, d->arg[i], 1 - i}/'
+bug 'a call does not add to what is there' codegen/program.c \
+    's/node_int(d, ATTR_accumulate, 0) ? "true"/node_int(d, ATTR_accumulate, 0) > 1 ? "true"/'
+bug 'a sum in place of what is still needed' passes/inplace.c \
+    '/^static bool dies_there/,/^}/ s/return false/return true/'
+bug 'casts to fewer bits and back are left out' passes/simplify.c \
+    's/!holds(at(s, n->arg\[0\])->type.dtype, at(s, a)->type.dtype)/!holds(F32, at(s, a)->type.dtype)/'
+bug 'relu after an avg_pool' passes/early.c \
+    's/op != OP_max_pool)/op != OP_max_pool \&\& at(e, n)->op != OP_avg_pool)/'
+bug 'a copy of a parameter stays as it was' passes/hoist.c \
+    's/return graph_assign(g, state, value)/return graph_assign(g, state, state)/'
+bug 'windows reach beyond the first row' codegen/window.c \
+    's/if (w.pad\[0\] || w.pad\[1\] ||/if (w.pad[1] ||/'
+bug 'made again at another place' passes/fuse_recompute.c \
+    '/^static bool stays_in_place/,/^}/ s/return false/return true/'

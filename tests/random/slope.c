@@ -1,0 +1,138 @@
+// Slope: see slope.h.
+//
+// All is computed in double.  A param is moved a little along a random
+// direction, forwards and backwards.  Where the loss is smooth the slope of
+// both is that of the gradient but for what they differ by themselves; where it
+// has an edge, as at the 0 of a relu, any slope between them is one.
+#include "tests/random/slope.h"
+#include "passes/passes.h"
+#include "tests/random/numbers.h"
+
+#include <math.h>
+#include <string.h>
+
+// The loss alone, with what stop_gradient passes held fast.
+typedef struct {
+    Graph *g;
+    NodeId loss;
+    NodeId *now;   // what nodes of the whole graph are here
+    double **leaf; // of g
+} Frozen;
+
+static NodeId find_loss(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_output &&
+            strcmp(node_text(&g->node[n], ATTR_name), "loss") == 0)
+            return n;
+    return NO_NODE;
+}
+
+static Frozen freeze(const Graph *g, Arena *a, NodeId loss, double **leaf,
+                     double *const *value) {
+    Frozen f = {graph_new(a, g->name), NO_NODE,
+                ARENA_ARRAY(a, g->count + 1, NodeId),
+                ARENA_ARRAY(a, g->count + 1, double *)};
+    f.g->act = g->act;
+    for (NodeId n = 0; n <= loss; n++) {
+        const Node *d = &g->node[n];
+        bool held = d->op == OP_stop_gradient;
+        if (!held && n != loss && (op_info[d->op].facts & EFFECT))
+            continue;
+        f.now[n] = held ? graph_leaf(f.g, OP_input,
+                                     arena_format(a, "held %u", n), d->type)
+                        : graph_copy(f.g, g, n, f.now);
+        f.leaf[f.now[n]] = held ? value[n] : leaf[n];
+    }
+    f.loss = f.now[loss];
+    return f;
+}
+
+// The loss where a param is moved by so many steps of its direction.
+static double loss_at(const Frozen *f, NodeId param, const double *direction,
+                      double steps) {
+    Arena *a = arena_new();
+    int64_t count = type_count(f->g->node[param].type);
+    double *here = f->leaf[param];
+    double *moved = ARENA_ARRAY(a, (size_t)count + 1, double);
+    for (int64_t i = 0; i < count; i++)
+        moved[i] = here[i] + steps * direction[i];
+    f->leaf[param] = moved;
+    double loss = graph_eval(f->g, a, f->leaf, false)[f->loss][0];
+    f->leaf[param] = here;
+    arena_free(a);
+    return loss;
+}
+
+typedef struct {
+    double slope, size; // of the gradient, and of its terms without signs
+    double ahead, behind, rounding;
+} Slopes;
+
+static Slopes find_slopes(const Frozen *f, Arena *a, NodeId param,
+                          const double *gradient, uint32_t seed) {
+    static const double step = 0x1p-20;
+    int64_t count = type_count(f->g->node[param].type);
+    double *direction = ARENA_ARRAY(a, (size_t)count + 1, double);
+    Slopes s = {0};
+    for (int64_t i = 0; i < count; i++) {
+        direction[i] = 2 * random_uniform(seed, param, 1, (uint32_t)i) - 1;
+        s.slope += gradient[i] * direction[i];
+        s.size += fabs(gradient[i] * direction[i]);
+    }
+    double here = loss_at(f, param, direction, 0);
+    s.ahead = (loss_at(f, param, direction, step) - here) / step;
+    s.behind = (here - loss_at(f, param, direction, -step)) / step;
+    s.rounding = 0x1p-44 * fabs(here) / step;
+    return s;
+}
+
+// Not if one of them is no number.
+static bool is_slope(const Slopes *s) {
+    static const double little = 1e-6;
+    double mean = (s->ahead + s->behind) / 2;
+    return fabs(s->slope - mean) <= fabs(s->ahead - s->behind) +
+                                        little * (s->size + fabs(mean)) +
+                                        s->rounding;
+}
+
+// The gradient of the param of that name, or zeros where it has none.
+static const double *gradient_of(const Graph *g, double *const *value, Arena *a,
+                                 const char *name) {
+    NodeId param = graph_find(g, name);
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_gradient && g->node[n].arg[0] == param)
+            return value[g->node[n].arg[1]];
+    return ARENA_ARRAY(a, (size_t)type_count(g->node[param].type) + 1, double);
+}
+
+// The graph with gradients, of nothing but autodiff.
+static Graph *differentiate(const Graph *g) {
+    PassOptions o = pass_options(&(Recipe){.precision = F32}, "host");
+    return pass_run(graph_clone(g), &o, pass_find("autodiff"));
+}
+
+void slope_judge(const Graph *g, uint32_t seed, Text *report) {
+    Arena *a = arena_new();
+    NodeId loss = find_loss(g);
+    double **leaf = number_leaves(g, a, seed);
+    double **value = graph_eval(g, a, leaf, false);
+    Graph *with = differentiate(g);
+    double **backward =
+        graph_eval(with, a, number_leaves(with, a, seed), false);
+    Frozen f = freeze(g, a, loss, leaf, value);
+    for (NodeId n = 0; n < g->count; n++) {
+        NodeId param = g->node[n].num_args ? g->node[n].arg[0] : NO_NODE;
+        if (!(op_info[g->node[n].op].facts & OPTIMIZES) || param > loss)
+            continue;
+        const char *name = node_text(&g->node[param], ATTR_name);
+        Slopes s = find_slopes(&f, a, f.now[param],
+                               gradient_of(with, backward, a, name), seed);
+        if (!is_slope(&s))
+            text_add(report,
+                     "the gradient of %s has a slope of %.9g, but the loss one "
+                     "of %.9g ahead and %.9g behind\n",
+                     name, s.slope, s.ahead, s.behind);
+    }
+    graph_free(with);
+    arena_free(a);
+}
