@@ -59,8 +59,12 @@ void library_write(Arena *a, const char *folder, const char *name,
     codegen_program(p, plan, plan, &options, &c, &cu);
     text_add(&unit,
              "#define sinter_trainer %s_trainer\n#define main %s_main\n"
+             "#ifndef SINTER_SIMT // which watches all memory of kernels\n"
+             "#define sinter_squares %s_squares\n"
+             "#define SQUARES(name, count) unsigned char name[count];\n"
+             "#endif\n"
              "#include \"%s.c\"\n",
-             name, name, name);
+             name, name, name, name);
     write_file(arena_format(a, "%s/%s.c", folder, name), &c);
     write_file(arena_format(a, "%s/%s.cu", folder, name), &cu);
     write_file(arena_format(a, "%s/%s.unit.c", folder, name), &unit);
@@ -121,6 +125,10 @@ const RtPlan *library_plan(Arena *a, void *library, const char *name) {
     const RtTrainer *trainer =
         dlsym(library, arena_format(a, "%s_trainer", name));
     return trainer ? &trainer->plan[0] : NULL;
+}
+
+unsigned char *library_squares(Arena *a, void *library, const char *name) {
+    return dlsym(library, arena_format(a, "%s_squares", name));
 }
 
 RtDevice *library_gpu(Arena *a, void *library, const char *name,

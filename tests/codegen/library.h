@@ -35,6 +35,10 @@ void *library_open(Arena *a, const char *folder, const char **why);
 // The plan for the host of a program in the library.
 const RtPlan *library_plan(Arena *a, void *library, const char *name);
 
+// Which statistics a program's kernels take for those of a library, as
+// runtime/rt.h says; NULL: none ever, or it is in faithful mode.
+unsigned char *library_squares(Arena *a, void *library, const char *name);
+
 // GPU 0 for a program in the library, and its plan there, in which each kernel
 // is launched even if a library call could do its work.  NULL: see *why.
 RtDevice *library_gpu(Arena *a, void *library, const char *name,

@@ -42,6 +42,7 @@ static void batch_add(Batch *b, const Graph *g, const Setup *s) {
     b->counts->nodes += g->count;
     Setup here = *s;
     here.gpu = b->mode == MODE_GPU;
+    here.faithful = b->mode == MODE_FAITHFUL;
     Trial *t = trial_new(b->a, g, &here);
     if (t == NULL) {
         b->counts->infinite++;
@@ -67,6 +68,8 @@ static bool judge(Batch *b, void *library, int i, bool quiet) {
     const RtPlan *plan;
     const char *why = NULL;
     RtDevice *d = open_device(b, library, b->name[i], &plan, &why);
+    if (b->mode == MODE_FAST)
+        t->squares = library_squares(b->a, library, b->name[i]);
     if (d != NULL)
         why = trial_judge(t, plan, d, b->counts);
     if (why == NULL)

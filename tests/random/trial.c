@@ -3,11 +3,13 @@
 
 #include "ir/error.h"
 #include "runtime/device.h"
+#include "tests/codegen/joined.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/tensors.h"
 #include "tests/graphs/graphs.h"
 #include "tests/random/margin.h"
 #include "tests/random/noise.h"
+#include "tests/random/riding.h"
 #include "tests/random/slope.h"
 
 #include <math.h>
@@ -229,21 +231,48 @@ static void fill_leaves(const Trial *t, RtDevice *d) {
     }
 }
 
-static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
+static void fill_inputs(const Trial *t, RtDevice *d, int i) {
     const Graph *g = t->plan->step[i].graph;
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_input)
             tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, t->numbers));
+}
+
+static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
+    fill_inputs(t, d, i);
     d->run(d, &rt->step[i]);
     d->sync(d);
 }
 
-// Runs what derives states, then the step that trains.
-static void run_once(const Trial *t, RtDevice *d, const RtPlan *rt) {
+// Gives the step that trains what it starts from, also the states that are
+// derived for it.
+static void run_before_step(const Trial *t, RtDevice *d, const RtPlan *rt) {
     fill_leaves(t, d);
-    for (int i = 0; i <= train_step(t->plan); i++)
+    for (int i = 0; i < train_step(t->plan); i++)
         if (t->plan->step[i].kind >= STEP_DERIVE)
             run_step(t, d, rt, i);
+    fill_inputs(t, d, train_step(t->plan));
+}
+
+static void run_once(const Trial *t, RtDevice *d, const RtPlan *rt) {
+    run_before_step(t, d, rt);
+    d->run(d, &rt->step[train_step(t->plan)]);
+    d->sync(d);
+}
+
+// Once more, in faithful mode with launches joined that may be.
+static void run_again(const Trial *t, RtDevice *d, const RtPlan *rt) {
+    if (!t->setup.faithful) {
+        run_once(t, d, rt);
+        return;
+    }
+    JoinedDevice joined = joined_device(d, rt);
+    int step = train_step(t->plan);
+    run_before_step(t, d, rt);
+    joined_begin(&joined, step);
+    rt->step[step].run(&joined.device);
+    d->sync(d);
+    joined_close(&joined);
 }
 
 // ---- comparison ----
@@ -399,6 +428,47 @@ static void judge_derived(const Trial *t, RtDevice *d, const RtPlan *rt,
     }
 }
 
+// ---- the whole ----
+
+static void judge_all(const Trial *t, const Wanted *wanted, int count,
+                      double *const *found, double *const *again,
+                      Text *report) {
+    for (int i = 0; i < count; i++) {
+        NodeId n = wanted[i].meant;
+        if (wanted[i].at == NO_NODE || wanted[i].rough == NO_NODE) {
+            text_add(report, "%%%u is missing from the plan\n", n);
+            continue;
+        }
+        Result r = {.meant = n,
+                    .rough = wanted[i].rough,
+                    .type = t->meant->node[n].type,
+                    .right = t->right[n],
+                    .found = found[i],
+                    .again = again[i]};
+        if (found[i] != NULL && !t->unsure[n])
+            judge(t, &r, report);
+    }
+}
+
+// Once more, with statistics that a library takes if there are any.
+static void judge_riding(const Trial *t, RtDevice *d, const RtPlan *rt,
+                         const Wanted *wanted, int count, Counts *counts,
+                         Text *report) {
+    RidingDevice riding;
+    int step = train_step(t->plan);
+    if (t->squares == NULL ||
+        !riding_device(&riding, t->a, d, rt + 1, t->squares))
+        return;
+    size_t before = report->length;
+    run_before_step(t, d, rt);
+    riding_run(&riding, t->plan->step[step].graph, step);
+    double **found = read_results(t, d, wanted, count);
+    judge_all(t, wanted, count, found, found, report);
+    if (report->length > before)
+        text_add(report, "where a library takes statistics\n");
+    counts->riding++;
+}
+
 const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
                         Counts *counts) {
     Text report = text_new(t->a);
@@ -408,30 +478,17 @@ const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
     fill_garbage(d, t->a, rt->arena_bytes);
     run_once(t, d, rt);
     double **found = read_results(t, d, wanted, count);
-    run_once(t, d, rt);
+    run_again(t, d, rt);
     double **again = read_results(t, d, wanted, count);
     judge_derived(t, d, rt, &report);
+    judge_all(t, wanted, count, found, again, &report);
+    judge_riding(t, d, rt, wanted, count, counts, &report);
     d->close(d);
     if (!(t->grown->facts & UPDATES) && t->setup.level > 0)
         slope_judge(t->grown, t->numbers, &report);
     for (int i = 0; i < count; i++) {
-        NodeId n = wanted[i].meant;
-        if (wanted[i].at == NO_NODE || wanted[i].rough == NO_NODE) {
-            text_add(&report, "%%%u is missing from the plan\n", n);
-            continue;
-        }
-        if (found[i] == NULL)
-            continue;
-        counts->results++;
-        counts->unsure += t->unsure[n];
-        Result r = {.meant = n,
-                    .rough = wanted[i].rough,
-                    .type = t->meant->node[n].type,
-                    .right = t->right[n],
-                    .found = found[i],
-                    .again = again[i]};
-        if (!t->unsure[n])
-            judge(t, &r, &report);
+        counts->results += found[i] != NULL;
+        counts->unsure += found[i] != NULL && t->unsure[wanted[i].meant];
     }
     return report.length ? text_string(&report) : NULL;
 }

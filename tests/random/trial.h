@@ -27,6 +27,7 @@ typedef struct {
     bool again;       // values are made again to take so little
     bool plain;       // the unfused plan is compiled as well
     bool gpu;         // it runs on GPU 0
+    bool faithful;    // every thread of a kernel exists
 } Setup;
 
 typedef struct {
@@ -39,13 +40,14 @@ typedef struct {
     double **right;
     bool *unsure; // of meant: whether a rounding may decide about the value
     Plan *unfused;
-    Numbers *rough;   // of each of its steps
-    uint32_t numbers; // seed of the leaves
+    Numbers *rough;         // of each of its steps
+    uint32_t numbers;       // seed of the leaves
+    unsigned char *squares; // of the compiled program, see riding.h; or NULL
 } Trial;
 
 // How many values were compared, and how many could not be.
 typedef struct {
-    long graphs, unfused, nodes, results, unsure, infinite, failed;
+    long graphs, unfused, nodes, results, unsure, infinite, riding, failed;
 } Counts;
 
 // The setup and the graph of a seed.
