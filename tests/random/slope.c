@@ -27,6 +27,23 @@ static NodeId find_loss(const Graph *g) {
     return NO_NODE;
 }
 
+// Leaves that have no number twice.  Where two that are drawn for their own are
+// equal, a maximum of both and a minimum may each give half of a gradient that
+// the whole has not.
+static double **draw_leaves(const Graph *g, Arena *a, uint32_t seed) {
+    double **leaf = number_leaves(g, a, seed);
+    for (NodeId n = 0; n < g->count; n++) {
+        if (leaf[n] == NULL || !dtype_float(g->node[n].type.dtype))
+            continue;
+        uint32_t stream =
+            (uint32_t)stream_of(node_text(&g->node[n], ATTR_name));
+        for (int64_t i = 0; i < type_count(g->node[n].type); i++)
+            leaf[n][i] +=
+                0x1p-12 * random_uniform(seed, stream, 2, (uint32_t)i);
+    }
+    return leaf;
+}
+
 static Frozen freeze(const Graph *g, Arena *a, NodeId loss, double **leaf,
                      double *const *value) {
     Frozen f = {graph_new(a, g->name), NO_NODE,
@@ -114,11 +131,10 @@ static Graph *differentiate(const Graph *g) {
 void slope_judge(const Graph *g, uint32_t seed, Text *report) {
     Arena *a = arena_new();
     NodeId loss = find_loss(g);
-    double **leaf = number_leaves(g, a, seed);
+    double **leaf = draw_leaves(g, a, seed);
     double **value = graph_eval(g, a, leaf, false);
     Graph *with = differentiate(g);
-    double **backward =
-        graph_eval(with, a, number_leaves(with, a, seed), false);
+    double **backward = graph_eval(with, a, draw_leaves(with, a, seed), false);
     Frozen f = freeze(g, a, loss, leaf, value);
     for (NodeId n = 0; n < g->count; n++) {
         NodeId param = g->node[n].num_args ? g->node[n].arg[0] : NO_NODE;
