@@ -30,7 +30,7 @@ bug() {
     fi
     "$work/build/bin/random" --terse 0 "$count" >"$work/log" 2>&1 || true
     echo "$1: $(tail -n 1 "$work/log" | sed 's/.*; //')"
-    mv "$work/kept" "$work/$2"
+    cp "$work/kept" "$work/$2" # newer than what was made of the edit
 }
 
 bug 'a factor has no gradient' passes/gradients.c \

@@ -129,8 +129,10 @@ static Graph *differentiate(const Graph *g) {
 }
 
 void slope_judge(const Graph *g, uint32_t seed, Text *report) {
-    Arena *a = arena_new();
     NodeId loss = find_loss(g);
+    if (loss == NO_NODE)
+        return;
+    Arena *a = arena_new();
     double **leaf = draw_leaves(g, a, seed);
     double **value = graph_eval(g, a, leaf, false);
     Graph *with = differentiate(g);
