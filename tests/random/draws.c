@@ -215,6 +215,10 @@ static bool has_no_bits(const Drawn *d) {
     return is_without(d, "bits");
 }
 
+static bool has_no_direct(const Drawn *d) {
+    return is_without(d, "direct");
+}
+
 static bool has_unfused(const Drawn *d) {
     return d->setup->plain;
 }
@@ -284,6 +288,7 @@ static const struct {
     {"without schedule", has_no_schedule},
     {"without inplace", has_no_inplace},
     {"without bits", has_no_bits},
+    {"without direct", has_no_direct},
     {"values made again", has_again},
     {"unfused kernels as well", has_unfused},
     {"a kernel in phases", has_phases},

@@ -44,11 +44,11 @@ enum {
 
 // Each pass that may be missing, by chance; of half of the seeds none is.
 static uint32_t draw_missing(uint32_t draw) {
-    static const char *const name[] = {"early",    "layout",  "hoist",
-                                       "simplify", "prune",   "statistics",
-                                       "schedule", "inplace", "bits"};
+    static const char *const name[] = {
+        "early",      "layout",   "hoist",   "simplify", "prune",
+        "statistics", "schedule", "inplace", "bits",     "direct"};
     uint32_t missing = 0;
-    for (int i = 0; i < 9 && draw % 2; i++)
+    for (int i = 0; i < 10 && draw % 2; i++)
         if (draw >> (1 + 2 * i) & 1 && draw >> (2 + 2 * i) & 1)
             missing |= 1u << (pass_find(name[i]) - standard_passes);
     return missing;
