@@ -9,123 +9,16 @@
 // The element type is f32; operands of other types pass through f32 buffers.
 // Results are the same from run to run as long as the number of threads is; a
 // gradient of weights is summed by threads, and its last bits change with it.
-//
-// Versions 2 and 3 of oneDNN differ in how descriptors are made: that is all
-// that the first part is about.
 #define _POSIX_C_SOURCE 200809L
 
+#include "runtime/onednn.h"
 #include "runtime/runtime.h"
 
-#include <dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGN = 64 };
-
-typedef enum { SRC, WEIGHTS, DST, NUM_ROLES } Role;
-
-static void check(dnnl_status_t status, const char *what) {
-    if (status == dnnl_success)
-        return;
-    fprintf(stderr, "error: oneDNN: cannot %s (status %d)\n", what, status);
-    exit(status == dnnl_out_of_memory ? EXIT_MEMORY : EXIT_DEVICE);
-}
-
-typedef struct {
-    dnnl_dims_t stride, dilation, before, after; // of the window
-} Window;
-
-#if DNNL_VERSION_MAJOR >= 3
-typedef const_dnnl_memory_desc_t Layout;
-
-static Layout layout_new(int rank, const dnnl_dims_t dim,
-                         const dnnl_dims_t stride) {
-    dnnl_memory_desc_t m;
-    if (stride == NULL)
-        check(dnnl_memory_desc_create_with_tag(&m, rank, dim, dnnl_f32,
-                                               dnnl_format_tag_any),
-              "describe a tensor");
-    else
-        check(dnnl_memory_desc_create_with_strides(&m, rank, dim, dnnl_f32,
-                                                   stride),
-              "describe a tensor");
-    return m;
-}
-
-static void layout_free(Layout m) {
-    dnnl_memory_desc_destroy((dnnl_memory_desc_t)m);
-}
-
-static dnnl_primitive_desc_t describe(RtCallKind kind, dnnl_engine_t engine,
-                                      const Layout *of, const Window *w,
-                                      dnnl_primitive_desc_t hint,
-                                      dnnl_primitive_attr_t attr) {
-    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
-    dnnl_primitive_desc_t p = NULL;
-    dnnl_status_t status;
-    if (kind == RT_CONV)
-        status = dnnl_convolution_forward_primitive_desc_create(
-            &p, engine, dnnl_forward_training, direct, of[SRC], of[WEIGHTS],
-            NULL, of[DST], w->stride, w->dilation, w->before, w->after, attr);
-    else if (kind == RT_CONV_GRAD_INPUT)
-        status = dnnl_convolution_backward_data_primitive_desc_create(
-            &p, engine, direct, of[SRC], of[WEIGHTS], of[DST], w->stride,
-            w->dilation, w->before, w->after, hint, attr);
-    else
-        status = dnnl_convolution_backward_weights_primitive_desc_create(
-            &p, engine, direct, of[SRC], of[WEIGHTS], NULL, of[DST], w->stride,
-            w->dilation, w->before, w->after, hint, attr);
-    check(status, "plan a convolution");
-    return p;
-}
-#else
-typedef const dnnl_memory_desc_t *Layout;
-
-static Layout layout_new(int rank, const dnnl_dims_t dim,
-                         const dnnl_dims_t stride) {
-    dnnl_memory_desc_t *m = malloc(sizeof *m);
-    check(m == NULL ? dnnl_out_of_memory : dnnl_success, "describe a tensor");
-    if (stride == NULL)
-        check(dnnl_memory_desc_init_by_tag(m, rank, dim, dnnl_f32,
-                                           dnnl_format_tag_any),
-              "describe a tensor");
-    else
-        check(dnnl_memory_desc_init_by_strides(m, rank, dim, dnnl_f32, stride),
-              "describe a tensor");
-    return m;
-}
-
-static void layout_free(Layout m) {
-    free((dnnl_memory_desc_t *)m);
-}
-
-static dnnl_primitive_desc_t describe(RtCallKind kind, dnnl_engine_t engine,
-                                      const Layout *of, const Window *w,
-                                      dnnl_primitive_desc_t hint,
-                                      dnnl_primitive_attr_t attr) {
-    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
-    dnnl_convolution_desc_t d;
-    dnnl_primitive_desc_t p = NULL;
-    dnnl_status_t status;
-    if (kind == RT_CONV)
-        status = dnnl_dilated_convolution_forward_desc_init(
-            &d, dnnl_forward_training, direct, of[SRC], of[WEIGHTS], NULL,
-            of[DST], w->stride, w->dilation, w->before, w->after);
-    else if (kind == RT_CONV_GRAD_INPUT)
-        status = dnnl_dilated_convolution_backward_data_desc_init(
-            &d, direct, of[SRC], of[WEIGHTS], of[DST], w->stride, w->dilation,
-            w->before, w->after);
-    else
-        status = dnnl_dilated_convolution_backward_weights_desc_init(
-            &d, direct, of[SRC], of[WEIGHTS], NULL, of[DST], w->stride,
-            w->dilation, w->before, w->after);
-    check(status, "describe a convolution");
-    check(dnnl_primitive_desc_create(&p, &d, attr, engine, hint),
-          "plan a convolution");
-    return p;
-}
-#endif
 
 // ---- a planned call ----
 
@@ -159,6 +52,8 @@ static const struct {
 typedef struct {
     const RtCall *call;
     size_t count[3]; // values of a, b and the result
+    RtCall conv;     // what is made of it where it is of a window
+    bool turned;     // that is its gradient as a convolution
     dnnl_primitive_desc_t plan;
     dnnl_primitive_t primitive;
     dnnl_primitive_desc_t pack_plan; // weights to the wanted layout, or back
@@ -172,12 +67,12 @@ struct RtContractions {
     Step *step;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    dnnl_primitive_attr_t attr;
+    dnnl_primitive_attr_t attr, adding; // adding: to what the result holds
     // Sizes in bytes, then the buffers: packed weights, what primitives work
-    // in, and f32 copies of a, b and the result.
-    size_t packed_bytes, work_bytes, copy_bytes[3];
+    // in, turned weights, and f32 copies of a, b and the result.
+    size_t packed_bytes, work_bytes, turned_bytes, copy_bytes[3];
     char *packed, *work;
-    float *copy[3];
+    float *turned, *copy[3];
 };
 
 static void grow(size_t *to, size_t bytes) {
@@ -195,41 +90,17 @@ static bool is_factor(const RtCall *c) {
     return c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL;
 }
 
-static Layout image_layout(int n, int h, int w, int c) {
-    return layout_new(4, (dnnl_dims_t){n, c, h, w},
-                      (dnnl_dims_t){(int64_t)h * w * c, 1, (int64_t)w * c, c});
-}
-
-// Weights in the arena's order, or in any that oneDNN likes.
-static Layout weight_layout(const RtCall *c, bool any) {
-    int64_t k = c->k / c->groups, in = c->c / c->groups;
-    int64_t one = in * c->r * c->s; // filter
-    dnnl_dims_t dim = {c->groups, k, in, c->r, c->s};
-    dnnl_dims_t stride = {k * one, one, 1, in * c->s, in};
-    int skip = c->groups == 1; // without groups there is no such dimension
-    return layout_new(5 - skip, dim + skip, any ? NULL : stride + skip);
-}
-
-static Window window_of(const RtCall *c) {
-    return (Window){
-        .stride = {c->stride[0], c->stride[1]},
-        .dilation = {c->dilation[0] - 1, c->dilation[1] - 1},
-        .before = {c->pad[0], c->pad[2]},
-        .after = {c->pad[1], c->pad[3]},
-    };
-}
-
 static void plan_pack(RtContractions *o, Step *s) {
     Layout wanted = dnnl_primitive_desc_query_md(
-        s->plan, uses[s->call->kind].query[WEIGHTS], 0);
+        s->plan, uses[s->conv.kind].query[WEIGHTS], 0);
     if (dnnl_memory_desc_equal(wanted, s->plain))
         return;
     grow(&o->packed_bytes, dnnl_memory_desc_get_size(wanted));
-    bool back = s->call->kind == RT_CONV_GRAD_WEIGHT;
-    check(dnnl_reorder_primitive_desc_create(
-              &s->pack_plan, back ? wanted : s->plain, o->engine,
-              back ? s->plain : wanted, o->engine, o->attr),
-          "plan a reordering of weights");
+    bool back = s->conv.kind == RT_CONV_GRAD_WEIGHT;
+    rt_dnnl_check(dnnl_reorder_primitive_desc_create(
+                      &s->pack_plan, back ? wanted : s->plain, o->engine,
+                      back ? s->plain : wanted, o->engine, o->attr),
+                  "plan a reordering of weights");
 }
 
 static void plan_work(RtContractions *o, dnnl_primitive_desc_t plan) {
@@ -239,27 +110,34 @@ static void plan_work(RtContractions *o, dnnl_primitive_desc_t plan) {
                              plan, dnnl_query_scratchpad_md, 0)));
 }
 
+// A gradient that has a quick convolution for it becomes that, which adds to
+// the result by itself.
+static void plan_turned(RtContractions *o, Step *s) {
+    if (s->call->kind != RT_CONV_GRAD_INPUT || !rt_turn_call(s->call, &s->conv))
+        return;
+    s->turned = !rt_conv_is_narrow(&s->conv);
+    if (s->turned)
+        s->plan = rt_conv_plan(&s->conv, o->engine,
+                               s->call->accumulate ? o->adding : o->attr);
+    if (s->turned && rt_conv_is_products(s->plan))
+        return;
+    if (s->turned)
+        dnnl_primitive_desc_destroy(s->plan);
+    s->turned = false;
+}
+
 static void plan_conv(RtContractions *o, Step *s) {
-    const RtCall *c = s->call;
-    Window w = window_of(c);
-    Layout of[NUM_ROLES] = {
-        [SRC] = image_layout(c->n, c->h, c->w, c->c),
-        [WEIGHTS] = weight_layout(c, true),
-        [DST] = image_layout(c->n, c->oh, c->ow, c->k),
-    };
-    s->plain = weight_layout(c, false);
-    dnnl_primitive_desc_t forward =
-        describe(RT_CONV, o->engine, of, &w, NULL, o->attr);
-    s->plan = forward;
-    if (c->kind != RT_CONV) {
-        s->plan = describe(c->kind, o->engine, of, &w, forward, o->attr);
-        dnnl_primitive_desc_destroy(forward);
+    plan_turned(o, s);
+    if (s->turned) {
+        grow(&o->turned_bytes, s->count[1] * sizeof(float));
+    } else {
+        s->conv = *s->call;
+        s->plan = rt_conv_plan(s->call, o->engine, o->attr);
     }
+    s->plain = rt_layout_weights(&s->conv);
     plan_pack(o, s);
     plan_work(o, s->plan);
     plan_work(o, s->pack_plan);
-    for (int i = 0; i < NUM_ROLES; i++)
-        layout_free(of[i]);
 }
 
 static void count_values(Step *s) {
@@ -291,51 +169,72 @@ static bool is_planned(const Step *s) {
            s->count[2] > 0;
 }
 
+// Whether the library adds to what the result holds.
+static bool adds_itself(const Step *s) {
+    return s->call->accumulate && (!is_conv(s->call) || s->turned);
+}
+
 // Which of a, b and the result pass through a buffer.  A sum cannot be asked of
 // every primitive, so there the result is added afterwards.
-static bool is_copied(const RtCall *c, int i) {
-    return c->type != RT_F32 || (i == 2 && c->accumulate && is_conv(c));
+static bool is_copied(const Step *s, int i) {
+    const RtCall *c = s->call;
+    return c->type != RT_F32 || (i == 2 && c->accumulate && !adds_itself(s));
+}
+
+static dnnl_primitive_attr_t attr_new(bool adds) {
+    dnnl_primitive_attr_t attr;
+    dnnl_post_ops_t after;
+    rt_dnnl_check(dnnl_primitive_attr_create(&attr), "start");
+    rt_dnnl_check(dnnl_primitive_attr_set_scratchpad_mode(
+                      attr, dnnl_scratchpad_mode_user),
+                  "start");
+    if (!adds)
+        return attr;
+    rt_dnnl_check(dnnl_post_ops_create(&after), "start");
+    rt_dnnl_check(rt_dnnl_append_sum(after), "start");
+    rt_dnnl_check(dnnl_primitive_attr_set_post_ops(attr, after), "start");
+    rt_dnnl_check(dnnl_post_ops_destroy(after), "start");
+    return attr;
 }
 
 RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
     RtContractions *o = calloc(1, sizeof *o);
     Step *step = calloc((size_t)plan->num_calls + 1, sizeof *step);
-    check(o && step ? dnnl_success : dnnl_out_of_memory, "start");
+    rt_dnnl_check(o && step ? dnnl_success : dnnl_out_of_memory, "start");
     o->threads = threads;
     o->step = step;
     o->num_steps = plan->num_calls;
-    check(dnnl_engine_create(&o->engine, dnnl_cpu, 0), "start");
-    check(dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags),
-          "start");
-    check(dnnl_primitive_attr_create(&o->attr), "start");
-    check(dnnl_primitive_attr_set_scratchpad_mode(o->attr,
-                                                  dnnl_scratchpad_mode_user),
-          "start");
+    rt_dnnl_check(dnnl_engine_create(&o->engine, dnnl_cpu, 0), "start");
+    rt_dnnl_check(
+        dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags),
+        "start");
+    o->attr = attr_new(false);
+    o->adding = attr_new(true);
     for (int i = 0; i < plan->num_calls; i++) {
         step[i].call = &plan->call[i];
         count_values(&step[i]);
-        for (int k = 0; k < 3; k++)
-            if (is_copied(step[i].call, k))
-                grow(&o->copy_bytes[k], step[i].count[k] * sizeof(float));
         if (is_planned(&step[i]))
             plan_conv(o, &step[i]);
         else if (is_factor(step[i].call))
             grow(&o->work_bytes, rt_factor_bytes(step[i].call));
+        for (int k = 0; k < 3; k++)
+            if (is_copied(&step[i], k))
+                grow(&o->copy_bytes[k], step[i].count[k] * sizeof(float));
     }
     return o;
 }
 
 size_t rt_contractions_bytes(const RtContractions *o) {
-    return o->packed_bytes + o->work_bytes + o->copy_bytes[0] +
-           o->copy_bytes[1] + o->copy_bytes[2];
+    return o->packed_bytes + o->work_bytes + o->turned_bytes +
+           o->copy_bytes[0] + o->copy_bytes[1] + o->copy_bytes[2];
 }
 
 // ---- taking memory and making the primitives ----
 
 static void *take(size_t bytes) {
     void *p = bytes > 0 ? aligned_alloc(ALIGN, bytes) : NULL;
-    check(p || bytes == 0 ? dnnl_success : dnnl_out_of_memory,
-          "take its buffers");
+    rt_dnnl_check(p || bytes == 0 ? dnnl_success : dnnl_out_of_memory,
+                  "take its buffers");
     if (p != NULL)
         memset(p, 0, bytes);
     return p;
@@ -344,8 +243,9 @@ static void *take(size_t bytes) {
 static dnnl_memory_t memory_for(const RtContractions *o, Layout layout,
                                 void *at) {
     dnnl_memory_t m;
-    check(dnnl_memory_create(&m, layout, o->engine, at ? at : DNNL_MEMORY_NONE),
-          "make a tensor");
+    rt_dnnl_check(
+        dnnl_memory_create(&m, layout, o->engine, at ? at : DNNL_MEMORY_NONE),
+        "make a tensor");
     return m;
 }
 
@@ -358,24 +258,26 @@ static dnnl_memory_t scratch_for(const RtContractions *o,
 
 static void make_primitives(RtContractions *o, Step *s) {
     for (int i = 0; i < NUM_ROLES; i++) {
-        Layout l = dnnl_primitive_desc_query_md(
-            s->plan, uses[s->call->kind].query[i], 0);
+        Layout l = dnnl_primitive_desc_query_md(s->plan,
+                                                uses[s->conv.kind].query[i], 0);
         bool packed = i == WEIGHTS && s->pack_plan != NULL;
         s->memory[i] = memory_for(o, l, packed ? o->packed : NULL);
     }
     s->plain_memory = memory_for(o, s->plain, NULL);
     s->scratch = scratch_for(o, s->plan);
-    check(dnnl_primitive_create(&s->primitive, s->plan), "make a convolution");
+    rt_dnnl_check(dnnl_primitive_create(&s->primitive, s->plan),
+                  "make a convolution");
     if (s->pack_plan == NULL)
         return;
     s->pack_scratch = scratch_for(o, s->pack_plan);
-    check(dnnl_primitive_create(&s->pack, s->pack_plan),
-          "make a reordering of weights");
+    rt_dnnl_check(dnnl_primitive_create(&s->pack, s->pack_plan),
+                  "make a reordering of weights");
 }
 
 void rt_contractions_reserve(RtContractions *o) {
     o->packed = take(o->packed_bytes);
     o->work = take(o->work_bytes);
+    o->turned = take(o->turned_bytes);
     for (int i = 0; i < 3; i++)
         o->copy[i] = take(o->copy_bytes[i]);
     for (int i = 0; i < o->num_steps; i++)
@@ -460,7 +362,8 @@ static void store(RtType type, char *to, size_t i, float f) {
 // ---- running ----
 
 typedef struct {
-    const RtCall *call;
+    RtType type;
+    bool adds; // to what the tensor holds, on the way back
     char *tensor;
     float *copy;
     size_t count;
@@ -477,32 +380,29 @@ static void copy_in(void *arg, int me, int members) {
     size_t first, last;
     share(m->count, me, members, &first, &last);
     for (size_t i = first; i < last; i++)
-        m->copy[i] = load(m->call->type, m->tensor, i);
+        m->copy[i] = load(m->type, m->tensor, i);
 }
 
-// A product with accumulate had the result's old values copied in, and has
-// added to them itself.
+// What adds by itself had the result's old values copied in.
 static void copy_out(void *arg, int me, int members) {
     const Move *m = arg;
-    const RtType type = m->call->type;
-    bool adds = m->call->accumulate && is_conv(m->call);
     size_t first, last;
     share(m->count, me, members, &first, &last);
     for (size_t i = first; i < last; i++) {
-        float old = adds ? load(type, m->tensor, i) : 0;
-        store(type, m->tensor, i, adds ? old + m->copy[i] : m->copy[i]);
+        float old = m->adds ? load(m->type, m->tensor, i) : 0;
+        store(m->type, m->tensor, i, m->adds ? old + m->copy[i] : m->copy[i]);
     }
 }
 
 static void execute(RtContractions *o, dnnl_primitive_t primitive,
                     const dnnl_exec_arg_t *args, int count) {
-    check(dnnl_primitive_execute(primitive, o->stream, count, args),
-          "run a convolution");
-    check(dnnl_stream_wait(o->stream), "run a convolution");
+    rt_dnnl_check(dnnl_primitive_execute(primitive, o->stream, count, args),
+                  "run a convolution");
+    rt_dnnl_check(dnnl_stream_wait(o->stream), "run a convolution");
 }
 
 static void run_pack(RtContractions *o, Step *s) {
-    bool back = s->call->kind == RT_CONV_GRAD_WEIGHT;
+    bool back = s->conv.kind == RT_CONV_GRAD_WEIGHT;
     dnnl_exec_arg_t args[] = {
         {DNNL_ARG_FROM, back ? s->memory[WEIGHTS] : s->plain_memory},
         {DNNL_ARG_TO, back ? s->plain_memory : s->memory[WEIGHTS]},
@@ -513,16 +413,18 @@ static void run_pack(RtContractions *o, Step *s) {
 
 static void place(Step *s, Role role, void *at) {
     bool plain = role == WEIGHTS && s->pack != NULL;
-    check(dnnl_memory_set_data_handle(plain ? s->plain_memory : s->memory[role],
-                                      at),
-          "place a tensor");
+    rt_dnnl_check(dnnl_memory_set_data_handle(
+                      plain ? s->plain_memory : s->memory[role], at),
+                  "place a tensor");
 }
 
 static void run_conv(RtContractions *o, Step *s, void *a, void *b, void *out) {
-    RtCallKind kind = s->call->kind;
+    RtCallKind kind = s->conv.kind;
     place(s, uses[kind].a, a);
-    place(s, uses[kind].b, b);
+    place(s, uses[kind].b, s->turned ? o->turned : b);
     place(s, uses[kind].out, out);
+    if (s->turned)
+        rt_turn_weights(s->call, b, o->turned, o->threads);
     if (s->pack != NULL && kind != RT_CONV_GRAD_WEIGHT)
         run_pack(o, s);
     dnnl_exec_arg_t args[NUM_ROLES + 1] = {{DNNL_ARG_SCRATCHPAD, s->scratch}};
@@ -549,11 +451,12 @@ static void multiply(const Products *p, int64_t i) {
         memset(p->out + at * own, 0, own * sizeof(float));
     if (own == 0 || c->c == 0) // which oneDNN refuses
         return;
-    check(dnnl_sgemm(c->ta ? 'T' : 'N', c->tb ? 'T' : 'N', c->n, c->k, c->c, 1,
-                     p->a + at * (count[0] / batch), c->ta ? c->n : c->c,
-                     p->b + at * (count[1] / batch), c->tb ? c->c : c->k,
-                     c->accumulate ? 1 : 0, p->out + at * own, c->k),
-          "multiply matrices");
+    rt_dnnl_check(
+        dnnl_sgemm(c->ta ? 'T' : 'N', c->tb ? 'T' : 'N', c->n, c->k, c->c, 1,
+                   p->a + at * (count[0] / batch), c->ta ? c->n : c->c,
+                   p->b + at * (count[1] / batch), c->tb ? c->c : c->k,
+                   c->accumulate ? 1 : 0, p->out + at * own, c->k),
+        "multiply matrices");
 }
 
 static void multiply_share(void *arg, int me, int members) {
@@ -587,11 +490,11 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
     char *tensor[3] = {a, b, out};
     void *at[3] = {a, b, out};
     for (int i = 0; i < 3; i++) {
-        Move m = {c, tensor[i], o->copy[i], s->count[i]};
-        if (!is_copied(c, i))
+        Move m = {c->type, false, tensor[i], o->copy[i], s->count[i]};
+        if (!is_copied(s, i))
             continue;
         at[i] = o->copy[i];
-        if (i < 2 || (c->accumulate && !is_conv(c)))
+        if (i < 2 || adds_itself(s))
             rt_team_run(o->threads, copy_in, &m);
     }
     if (is_planned(s))
@@ -602,8 +505,9 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
         rt_factor(c, at[0], at[2], o->work);
     else
         run_matmul(o, s, at);
-    Move m = {c, out, o->copy[2], s->count[2]};
-    if (is_copied(c, 2))
+    bool adds = c->accumulate && !adds_itself(s);
+    Move m = {c->type, adds, out, o->copy[2], s->count[2]};
+    if (is_copied(s, 2))
         rt_team_run(o->threads, copy_out, &m);
 }
 
@@ -612,7 +516,7 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
 static void step_free(Step *s) {
     if (s->plan == NULL)
         return;
-    layout_free(s->plain);
+    rt_layout_free(s->plain);
     dnnl_primitive_desc_destroy(s->plan);
     if (s->pack_plan != NULL)
         dnnl_primitive_desc_destroy(s->pack_plan);
@@ -633,10 +537,12 @@ void rt_contractions_free(RtContractions *o) {
     for (int i = 0; i < o->num_steps; i++)
         step_free(&o->step[i]);
     dnnl_primitive_attr_destroy(o->attr);
+    dnnl_primitive_attr_destroy(o->adding);
     dnnl_stream_destroy(o->stream);
     dnnl_engine_destroy(o->engine);
     free(o->packed);
     free(o->work);
+    free(o->turned);
     for (int i = 0; i < 3; i++)
         free(o->copy[i]);
     free(o->step);

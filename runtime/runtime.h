@@ -425,6 +425,15 @@ size_t rt_memory_available(void);
 size_t rt_factor_bytes(const RtCall *c);
 void rt_factor(const RtCall *c, const float *a, float *out, void *work);
 
+// ---- turn.c ----
+
+// Writes to *turned the convolution of its gradient that a convolution's gradient
+// with respect to its input is; false: there is none.  The weights of that are
+// the call's, turned.
+bool rt_turn_call(const RtCall *c, RtCall *turned);
+void rt_turn_weights(const RtCall *c, const float *from, float *to,
+                     int threads);
+
 // ---- onednn.c ----
 
 typedef struct RtContractions RtContractions;
