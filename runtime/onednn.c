@@ -115,7 +115,7 @@ static void plan_work(RtContractions *o, dnnl_primitive_desc_t plan) {
 static void plan_turned(RtContractions *o, Step *s) {
     if (s->call->kind != RT_CONV_GRAD_INPUT || !rt_turn_call(s->call, &s->conv))
         return;
-    s->turned = !rt_conv_is_narrow(&s->conv);
+    s->turned = !rt_conv_is_short(&s->conv);
     if (s->turned)
         s->plan = rt_conv_plan(&s->conv, o->engine,
                                s->call->accumulate ? o->adding : o->attr);

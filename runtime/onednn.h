@@ -33,7 +33,7 @@ dnnl_primitive_desc_t rt_conv_plan(const RtCall *c, dnnl_engine_t engine,
 // Whether a plan is of small matrix products, the quickest that oneDNN has.
 bool rt_conv_is_products(const_dnnl_primitive_desc_t plan);
 
-// Whether those are slow at a forward convolution.
-bool rt_conv_is_narrow(const RtCall *c);
+// Whether those are slow at a forward convolution, for its rows are short.
+bool rt_conv_is_short(const RtCall *c);
 
 #endif

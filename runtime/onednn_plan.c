@@ -1,9 +1,9 @@
 // A convolution as oneDNN is asked for it.
 //
-// Of its ways to do one oneDNN offers the best first, but for a few shapes:
-// sums of small matrix products ("brgconv") read all weights again for each row
-// of the result, and need some channels to be worth their calls.  Choosing
-// depends on nothing but the shape, so that results repeat.
+// Of its ways to do one oneDNN offers small matrix products ("brgconv") first,
+// which read all weights again for each row of the result.  Where that costs
+// more than it saves, the next way is taken.  The choice depends on nothing but
+// the shape, so that results repeat.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/onednn.h"
@@ -13,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Below these the products are slower, by measurement: channels to sum over,
-// and pixels in a row that each weight is used for once fetched, where weights
-// are more than what stays near a core.
-enum { FEW_CHANNELS = 8, SHORT_ROW = 8, NEAR_BYTES = 1 << 20 };
+// Products were slower, by measurement, with fewer pixels in a row of the
+// result and more bytes of weights, which is what stays near a core.
+enum { SHORT_ROW = 8, NEAR_BYTES = 1 << 20 };
 
 void rt_dnnl_check(dnnl_status_t status, const char *what) {
     if (status == dnnl_success)
@@ -174,13 +173,11 @@ bool rt_conv_is_products(const_dnnl_primitive_desc_t plan) {
     return strncmp(name, "brgconv", strlen("brgconv")) == 0;
 }
 
-bool rt_conv_is_narrow(const RtCall *c) {
+bool rt_conv_is_short(const RtCall *c) {
     size_t each = (size_t)(c->c / c->groups) * (size_t)c->r * (size_t)c->s;
     size_t bytes = each * (size_t)c->k * sizeof(float);
-    if (c->r == 1 && c->s == 1) // one product of all rows
-        return false;
-    return c->c / c->groups < FEW_CHANNELS ||
-           (c->ow < SHORT_ROW && bytes > NEAR_BYTES);
+    bool rows = c->r > 1 || c->s > 1; // else it is one product of all
+    return rows && c->ow < SHORT_ROW && bytes > NEAR_BYTES;
 }
 
 static dnnl_primitive_desc_t plan_forward(const RtCall *c, dnnl_engine_t engine,
@@ -188,7 +185,7 @@ static dnnl_primitive_desc_t plan_forward(const RtCall *c, dnnl_engine_t engine,
                                           dnnl_primitive_attr_t attr) {
     dnnl_primitive_desc_t first =
         describe(RT_CONV, engine, of, w, NULL, attr, 0);
-    if (!rt_conv_is_products(first) || !rt_conv_is_narrow(c))
+    if (!rt_conv_is_products(first) || !rt_conv_is_short(c))
         return first;
     for (int skip = 1;; skip++) {
         dnnl_primitive_desc_t other =

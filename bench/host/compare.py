@@ -1,48 +1,101 @@
 #!/usr/bin/python3
 """A trainer of models/resnet9.net on the host beside PyTorch, interleaved.
 
-usage: compare.py SINTER [--width 16] [--batch 128] [--steps 8] [--rounds 5]
+usage: compare.py SINTER [--width 16] [--batch 128] [--steps 32] [--rounds 5]
+                  [--threads 2] [--python PROGRAM] [--compile]
 
-Builds the trainer, then runs each of the two in turn, both with two threads,
-and prints the time of a training step of the trainer as a share of PyTorch's:
-the ratio of the medians, and the smallest and largest of the rounds.  The
-trainer draws its own samples and augments them; PyTorch does neither.
+Builds the trainer, then runs each of the two in turn and prints the time of a
+training step of the trainer as a share of PyTorch's: the ratio of the medians,
+and the smallest and largest of the rounds.  Both are warm when the clock starts:
+the trainer after an epoch of as many steps, PyTorch after some steps.  The same
+ratio of processor time depends less on what else the machine does; where
+that is much, --threads 1 keeps threads that wait for others out of it.
+
+The trainer reads random images in CIFAR-10's format and augments them; PyTorch
+does neither.
 """
 import argparse
 import json
+import os
 import pathlib
+import random
 import statistics
 import subprocess
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-THREADS = "2"
+IMAGE = 3 * 32 * 32
+POLL = 0.002  # seconds
 
 
-def build(sinter, width, batch, path):
+def build(args, path):
     model = HERE.parent.parent / "models" / "resnet9.net"
-    subprocess.run([sinter, "build", model, "--set", f"width={width}",
-                    "--set", f"batch={batch}", "-o", path], check=True)
+    subprocess.run([args.sinter, "build", model, "--set", f"width={args.width}",
+                    "--set", f"batch={args.batch}", "-o", path], check=True)
 
 
-def trainer_speed(path, samples, folder):
+def write_data(folder, samples):
+    """CIFAR-10's files, of one test image."""
+    draw = random.Random(0)
+    for name, count in ("data_batch_1", samples), ("test_batch", 1):
+        record = (bytes([draw.randrange(10)]) + draw.randbytes(IMAGE)
+                  for _ in range(count))
+        (folder / f"{name}.bin").write_bytes(b"".join(record))
+
+
+def rows_of(metrics):
+    text = metrics.read_text() if metrics.exists() else ""
+    rows = [json.loads(line) for line in text.split("\n")[:-1]]
+    return [row for row in rows if row["split"] in ("train", "test")]
+
+
+def wait_for_rows(run, metrics, count):
+    while run.poll() is None and len(rows_of(metrics)) < count:
+        time.sleep(POLL)
+
+
+def processor_seconds(pid):
+    """User and system time of a process so far."""
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    user, system = stat.rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def trainer_step(args, path, folder):
+    """Seconds and processor seconds of a step of the second epoch."""
     metrics = folder / "metrics.json"
     metrics.unlink(missing_ok=True)
-    subprocess.run([path, "--data", f"synthetic:{samples}", "--epochs", "1",
-                    "--threads", THREADS, "--metrics", metrics, "--quiet",
-                    "--out", folder / "out"],
-                   check=True, stdout=subprocess.DEVNULL)
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
-    train = [row for row in rows if row["split"] == "train"]
-    return train[-1]["samples_per_second"]
+    command = [path, "--data", folder, "--epochs", "2", "--threads",
+               args.threads, "--metrics", metrics, "--quiet", "--device",
+               "host", "--out", folder / "out"]
+    with subprocess.Popen(list(map(str, command)),
+                          stdout=subprocess.DEVNULL) as run:
+        wait_for_rows(run, metrics, 2)  # the first epoch and its evaluation
+        used = processor_seconds(run.pid)
+        wait_for_rows(run, metrics, 3)
+        spent = processor_seconds(run.pid) - used
+    if run.returncode != 0:
+        raise SystemExit(f"the trainer ended with status {run.returncode}")
+    speed = rows_of(metrics)[2]["samples_per_second"]
+    return args.batch / speed, spent / args.steps
 
 
-def eager_speed(width, batch, steps):
-    command = ["/usr/bin/python3", HERE / "eager.py", "--width", str(width),
-               "--batch", str(batch), "--steps", str(steps),
-               "--threads", THREADS]
-    return float(subprocess.run(command, check=True, text=True,
-                                stdout=subprocess.PIPE).stdout)
+def pytorch_step(args):
+    command = [args.python, HERE / "steps.py"]
+    for name in "width", "batch", "steps", "threads":
+        command += [f"--{name}", getattr(args, name)]
+    command += ["--compile"] * args.compile
+    out = subprocess.run(list(map(str, command)), check=True, text=True,
+                         stdout=subprocess.PIPE).stdout
+    return tuple(map(float, out.split()))
+
+
+def share(what, ours, theirs):
+    ratio = [x / y for x, y in zip(ours, theirs)]
+    median = statistics.median(ours) / statistics.median(theirs)
+    print(f"{what}: {median:.2f} of PyTorch's "
+          f"({min(ratio):.2f} .. {max(ratio):.2f} in {len(ratio)} rounds)")
 
 
 def main():
@@ -50,23 +103,27 @@ def main():
     ap.add_argument("sinter")
     ap.add_argument("--width", type=int, default=16)
     ap.add_argument("--batch", type=int, default=128)
-    ap.add_argument("--steps", type=int, default=8)
+    ap.add_argument("--steps", type=int, default=32)
     ap.add_argument("--rounds", type=int, default=5)
+    ap.add_argument("--threads", type=int, default=2)
+    ap.add_argument("--python", default="/usr/bin/python3")
+    ap.add_argument("--compile", action="store_true")
     args = ap.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "trainer"
-        build(args.sinter, args.width, args.batch, path)
+        build(args, path)
+        write_data(folder, args.steps * args.batch)
         ours, theirs = [], []
         for _ in range(args.rounds):
-            ours.append(trainer_speed(path, args.steps * args.batch, folder))
-            theirs.append(eager_speed(args.width, args.batch, args.steps))
-            print(f"trainer {ours[-1]:.0f}, PyTorch {theirs[-1]:.0f} images/s",
+            ours.append(trainer_step(args, path, folder))
+            theirs.append(pytorch_step(args))
+            print("trainer {:.1f} ms, {:.1f} of processors; PyTorch {:.1f} ms, "
+                  "{:.1f}".format(*(1e3 * x for x in ours[-1] + theirs[-1])),
                   flush=True)
-        ratio = [y / x for x, y in zip(ours, theirs)]
-        median = statistics.median(theirs) / statistics.median(ours)
-        print(f"width {args.width}: {median:.2f} of PyTorch's time "
-              f"({min(ratio):.2f} .. {max(ratio):.2f} in {args.rounds} rounds)")
+    print(f"width {args.width}, {args.threads} threads")
+    share("time", *([x[0] for x in side] for side in (ours, theirs)))
+    share("processor time", *([x[1] for x in side] for side in (ours, theirs)))
 
 
 if __name__ == "__main__":
