@@ -5,6 +5,7 @@
 #include "base/exits.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 typedef struct Block {
     struct Block *next;
     size_t used, size;
+    bool dirty; // what is given out of it must be cleared
     max_align_t data[];
 } Block;
 
@@ -24,7 +26,13 @@ struct Arena {
     Arena *older, *newer; // those beside it
 };
 
-enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 8 << 20 };
+// Most arenas hold little: clearing a whole block would be most of their cost.
+// Of large ones the system gives pages that are clear.
+enum {
+    FIRST_BLOCK = 16 << 10,
+    SMALL_BLOCK = 64 << 10,
+    LARGEST_BLOCK = 8 << 20
+};
 
 static void out_of_memory(void) {
     fputs("sinter: out of memory\n", stderr);
@@ -56,10 +64,12 @@ static void add_block(Arena *a, size_t bytes) {
         size = bytes;
     if (size > SIZE_MAX - sizeof(Block))
         out_of_memory();
-    Block *b = calloc(1, sizeof(Block) + size);
+    bool small = size <= SMALL_BLOCK;
+    Block *b =
+        small ? malloc(sizeof(Block) + size) : calloc(1, sizeof(Block) + size);
     if (b == NULL)
         out_of_memory();
-    b->size = size;
+    *b = (Block){.size = size, .dirty = small};
     b->next = a->block;
     a->block = b;
 }
@@ -74,7 +84,7 @@ void *arena_alloc(Arena *a, size_t bytes) {
     void *p = (char *)a->block->data + a->block->used;
     a->block->used += bytes;
     a->used += bytes;
-    return p;
+    return a->block->dirty ? memset(p, 0, bytes) : p;
 }
 
 void *arena_array(Arena *a, size_t count, size_t size) {

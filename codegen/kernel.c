@@ -106,8 +106,8 @@ static void write_comment(Emit *e, Text *t) {
         text_add(t, " %s", op);
     }
     text_add(t, "\n// %lld bytes read and written (host: %lld)\n",
-             (long long)group_bytes(e->device, group, NULL),
-             (long long)group_bytes(e->g, group, NULL));
+             (long long)group_bytes(e->device, group),
+             (long long)group_bytes(e->g, group));
 }
 
 static void write_signature(const Emit *e, Text *t, const Parameters *p) {

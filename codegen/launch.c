@@ -133,7 +133,7 @@ void launches_write(Text *t, const char *name, const Graph *host,
                      i == 0  ? ""
                      : i % 6 ? ", "
                              : ",\n     ",
-                     (long long)group_bytes(graph[d], kernel[i].group, NULL));
+                     (long long)group_bytes(graph[d], kernel[i].group));
         text_add(t, "},\n");
     }
     text_add(t, "};\n");

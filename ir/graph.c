@@ -198,12 +198,19 @@ static bool mergeable(const Node *n) {
     }
 }
 
+// A node of the hash, from 1; 0 is none.  Its hash is here too, so that what is
+// not equal is passed over without a look at it.
+struct Slot {
+    NodeId place;
+    uint32_t hash;
+};
+
 static void hash_insert(Graph *g, NodeId id) {
-    uint32_t mask = g->num_buckets - 1;
-    uint32_t slot = g->node[id].hash & mask;
-    while (g->bucket[slot] != NO_NODE)
-        slot = (slot + 1) & mask;
-    g->bucket[slot] = id;
+    uint32_t mask = g->num_slots - 1, hash = g->node[id].hash;
+    uint32_t i = hash & mask;
+    while (g->slot[i].place != 0)
+        i = (i + 1) & mask;
+    g->slot[i] = (struct Slot){id + 1, hash};
 }
 
 // An array of free slots.
@@ -214,22 +221,22 @@ static NodeId *ids_new(Arena *a, uint32_t count) {
 }
 
 static void hash_resize(Graph *g, uint32_t size) {
-    g->num_buckets = size;
-    g->bucket = ids_new(g->own, size);
+    g->num_slots = size;
+    g->slot = ARENA_ARRAY(g->own, size, struct Slot);
     for (NodeId id = 0; id < g->count; id++)
         if (mergeable(&g->node[id]))
             hash_insert(g, id);
 }
 
 static NodeId hash_find(const Graph *g, const Node *n) {
-    if (g->num_buckets == 0 || !mergeable(n))
+    if (g->num_slots == 0 || !mergeable(n))
         return NO_NODE;
-    uint32_t mask = g->num_buckets - 1;
-    uint32_t slot = n->hash & mask;
-    while (g->bucket[slot] != NO_NODE) {
-        if (node_equal(&g->node[g->bucket[slot]], n))
-            return g->bucket[slot];
-        slot = (slot + 1) & mask;
+    uint32_t mask = g->num_slots - 1;
+    for (uint32_t i = n->hash & mask; g->slot[i].place != 0;
+         i = (i + 1) & mask) {
+        NodeId id = g->slot[i].place - 1;
+        if (g->slot[i].hash == n->hash && node_equal(&g->node[id], n))
+            return id;
     }
     return NO_NODE;
 }
@@ -305,17 +312,17 @@ static const Attr *attrs_copy(Arena *a, const Node *n) {
 }
 
 // The attributes are in the arena already.
-static NodeId append(Graph *g, Node n) {
-    NodeId *arg = ARENA_ARRAY(g->own, n.num_args, NodeId);
-    for (int i = 0; i < n.num_args; i++)
-        arg[i] = n.arg[i];
-    n.arg = arg;
+static NodeId append(Graph *g, const Node *n) {
+    NodeId *arg = ARENA_ARRAY(g->own, n->num_args, NodeId);
+    for (int i = 0; i < n->num_args; i++)
+        arg[i] = n->arg[i];
     make_room(g);
     NodeId id = g->count++;
-    g->node[id] = n;
-    if (2 * g->count > g->num_buckets)
-        hash_resize(g, g->num_buckets ? 2 * g->num_buckets : 64);
-    else if (mergeable(&n))
+    g->node[id] = *n;
+    g->node[id].arg = arg;
+    if (2 * g->count > g->num_slots)
+        hash_resize(g, g->num_slots ? 2 * g->num_slots : 64);
+    else if (mergeable(n))
         hash_insert(g, id);
     name_insert(g, id);
     return id;
@@ -324,7 +331,7 @@ static NodeId append(Graph *g, Node n) {
 NodeId graph_append(Graph *g, Node n) {
     n.attr = attrs_copy(g->arena, &n);
     n.hash = node_hash(&n);
-    return append(g, n);
+    return append(g, &n);
 }
 
 // ---- graphs like others ----
@@ -376,25 +383,25 @@ static void sort_attrs(Attr *sorted, const Node *n) {
 
 // Adds a node whose attributes are in order, and in the arena if they are to be
 // shared.
-static NodeId add(Graph *g, Node n, bool shared) {
+static NodeId add(Graph *g, Node *n, bool shared) {
     NodeId swapped[2];
-    if (op_info[n.op].facts & COMMUTES && n.num_args == 2 &&
-        n.arg[0] > n.arg[1]) {
-        swapped[0] = n.arg[1];
-        swapped[1] = n.arg[0];
-        n.arg = swapped;
+    if (op_info[n->op].facts & COMMUTES && n->num_args == 2 &&
+        n->arg[0] > n->arg[1]) {
+        swapped[0] = n->arg[1];
+        swapped[1] = n->arg[0];
+        n->arg = swapped;
     }
-    const char *why = type_infer(g, &n, &n.type);
+    const char *why = type_infer(g, n, &n->type);
     if (why)
-        die(op_info[n.op].name, why);
-    n.from = g->at;
-    n.hash = node_hash(&n);
-    NodeId found = hash_find(g, &n);
+        die(op_info[n->op].name, why);
+    n->from = g->at;
+    n->hash = node_hash(n);
+    NodeId found = hash_find(g, n);
     if (found != NO_NODE)
         return found;
-    n.offset = -1;
+    n->offset = -1;
     if (!shared)
-        n.attr = attrs_copy(g->arena, &n);
+        n->attr = attrs_copy(g->arena, n);
     return append(g, n);
 }
 
@@ -404,11 +411,11 @@ NodeId graph_add(Graph *g, Node n) {
         die(op_info[n.op].name, "too many attributes");
     sort_attrs(sorted, &n);
     n.attr = sorted;
-    return add(g, n, false);
+    return add(g, &n, false);
 }
 
 NodeId graph_move(Graph *g, Node n) {
-    return add(g, n, true);
+    return add(g, &n, true);
 }
 
 NodeId graph_copy(Graph *g, const Graph *old, NodeId id, const NodeId *now) {
@@ -422,7 +429,7 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId id, const NodeId *now) {
     n.arg = arg;
     Origin at = g->at;
     g->at = n.from;
-    NodeId copy = add(g, n, g->arena == old->arena);
+    NodeId copy = add(g, &n, g->arena == old->arena);
     g->at = at;
     g->node[copy].offset = n.offset;
     return copy;

@@ -71,18 +71,39 @@ NodeId node_base(const Graph *g, NodeId n) {
     return n;
 }
 
-bool *graph_stored(const Graph *g, Arena *a) {
-    bool *stored = ARENA_ARRAY(a, g->count, bool);
+// What is asked of operands, close together: they are all over the graph.
+typedef struct {
+    NodeId base;
+    int group;
+    bool immediate, stored; // the last is asked of a base
+} Brief;
+
+static Brief *nodes_brief(const Graph *g, Arena *a) {
+    Brief *brief = ARENA_ARRAY(a, (size_t)g->count + 1, Brief);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        stored[n] |= (op_info[d->op].facts & LEAF) && !node_immediate(d);
+        unsigned facts = op_info[d->op].facts;
+        bool view = (facts & VIEW) && d->group < 0;
+        bool immediate = node_immediate(d);
+        brief[n] = (Brief){.base = view ? brief[d->arg[0]].base : n,
+                           .group = d->group,
+                           .immediate = immediate,
+                           .stored = (facts & LEAF) && !immediate};
         for (int i = 0; i < d->num_args; i++) {
-            NodeId base = node_base(g, d->arg[i]);
-            const Node *operand = &g->node[base];
-            if (operand->group >= 0 && operand->group != d->group)
-                stored[base] = true;
+            Brief *base = &brief[brief[d->arg[i]].base];
+            base->stored |= base->group >= 0 && base->group != d->group;
         }
     }
+    return brief;
+}
+
+bool *graph_stored(const Graph *g, Arena *a) {
+    Arena *scratch = arena_new();
+    const Brief *brief = nodes_brief(g, scratch);
+    bool *stored = ARENA_ARRAY(a, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++)
+        stored[n] = brief[n].stored;
+    arena_free(scratch);
     return stored;
 }
 
@@ -136,7 +157,7 @@ static Type output_space(const Graph *g, NodeId n) {
 
 // The kind and the space follow from the operations: a row reduction fixes the
 // space of a ROWS group, any other reduction or the first output that of GRID.
-static void describe(const Graph *g, const bool *stored, Group *group) {
+static void describe(const Graph *g, const Brief *brief, Group *group) {
     group->kind = GROUP_GRID;
     bool have_space = false;
     for (NodeId n = group->first; n <= group->last; n++) {
@@ -165,14 +186,14 @@ static void describe(const Graph *g, const bool *stored, Group *group) {
         }
     }
     for (NodeId n = group->first; n <= group->last && !have_space; n++)
-        if (stored[n] && g->node[n].op != OP_scratch) {
+        if (brief[n].stored && g->node[n].op != OP_scratch) {
             group->space = output_space(g, n);
             have_space = true;
         }
 }
 
 // seen[n] holds the last group that listed n as an input.
-static void collect(const Graph *g, const bool *stored, Arena *a, int *seen,
+static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
                     Group *group) {
     int most = 0;
     for (NodeId n = group->first; n <= group->last; n++)
@@ -183,15 +204,14 @@ static void collect(const Graph *g, const bool *stored, Arena *a, int *seen,
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         for (int i = 0; i < d->num_args; i++) {
-            NodeId base = node_base(g, d->arg[i]);
+            NodeId base = brief[d->arg[i]].base;
             bool own = base >= group->first && base <= group->last;
-            if (own || seen[base] == group->group + 1 ||
-                node_immediate(&g->node[base]))
+            if (own || seen[base] == group->group + 1 || brief[base].immediate)
                 continue;
             seen[base] = group->group + 1;
             input[group->num_inputs++] = base;
         }
-        if (stored[n] && d->op != OP_scratch)
+        if (brief[n].stored && d->op != OP_scratch)
             output[group->num_outputs++] = n;
     }
     group->input = group->read = input;
@@ -211,27 +231,48 @@ static bool needs_ticket(const Graph *g, const Group *group) {
     return group->scratch != NO_NODE;
 }
 
-Group *graph_groups(const Graph *g, Arena *a, int *count) {
-    bool *stored = graph_stored(g, a);
-    Group *group = ARENA_ARRAY(a, (size_t)g->count + 1, Group);
-    int found = 0, tickets = 0;
+// Whether n is the first node of its group; last is the group before it.
+static bool begins_group(const Graph *g, NodeId n, int *last) {
+    int k = g->node[n].group;
+    if (k < 0 || k == *last)
+        return false;
+    *last = k;
+    return true;
+}
+
+// The runs of nodes, and nothing else about them yet.
+static Group *find_groups(const Graph *g, Arena *a, int *count) {
+    int last = -1, found = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        found += begins_group(g, n, &last);
+    Group *group = ARENA_ARRAY(a, (size_t)found + 1, Group);
+    *count = found;
+    last = -1;
+    found = 0;
     for (NodeId n = 0; n < g->count; n++) {
-        int k = g->node[n].group;
-        if (k < 0)
-            continue;
-        if (found == 0 || group[found - 1].group != k)
+        if (begins_group(g, n, &last))
             group[found++] =
-                (Group){.group = k, .first = n, .scratch = NO_NODE};
-        group[found - 1].last = n;
+                (Group){.group = last, .first = n, .scratch = NO_NODE};
+        if (g->node[n].group >= 0)
+            group[found - 1].last = n;
     }
-    int *seen = ARENA_ARRAY(a, (size_t)g->count + 1, int);
+    return group;
+}
+
+Group *graph_groups(const Graph *g, Arena *a, int *count) {
+    Arena *scratch = arena_new();
+    const Brief *brief = nodes_brief(g, scratch);
+    int found, tickets = 0;
+    Group *group = find_groups(g, a, &found);
+    int *seen = ARENA_ARRAY(scratch, (size_t)g->count + 1, int);
     for (int i = 0; i < found; i++) {
-        describe(g, stored, &group[i]);
-        collect(g, stored, a, seen, &group[i]);
+        describe(g, brief, &group[i]);
+        collect(g, brief, a, seen, &group[i]);
         group[i].ticket = needs_ticket(g, &group[i]) ? tickets : -1;
         if (group[i].ticket >= 0) // a second one counts at the barrier
             tickets += group[i].phases > 1 ? 2 : 1;
     }
+    arena_free(scratch);
     *count = found;
     return group;
 }

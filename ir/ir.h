@@ -197,8 +197,8 @@ struct Graph {
     int rewrites;        // that passes have counted so far
     Origin at;           // given to nodes that are added
     GraphFull *full;     // says so and exits; NULL: a sentence on stderr
-    NodeId *bucket;      // hash of the nodes, for graph_add
-    uint32_t num_buckets;
+    struct Slot *slot;   // hash of the nodes, for graph_add
+    uint32_t num_slots;
     NodeId *named; // hash of the names, for graph_find
     uint32_t num_named, named_size;
 };

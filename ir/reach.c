@@ -320,9 +320,8 @@ int64_t scattered_bytes(const Graph *g, NodeId n) {
     return graph_bytes(g, t);
 }
 
-int64_t group_bytes(const Graph *g, const Group *group, const bool *marked) {
-    Arena *a = arena_new();
-    Reach *reach = group_reach(g, group, a);
+static int64_t bytes_moved(const Graph *g, const Group *group,
+                           const Reach *reach, const bool *marked) {
     int64_t bytes = 0;
     for (int i = 0; i < group->num_reads; i++)
         if (marked == NULL || marked[group->read[i]])
@@ -335,6 +334,22 @@ int64_t group_bytes(const Graph *g, const Group *group, const bool *marked) {
     for (NodeId n = group->first; n <= group->last; n++)
         if (g->node[n].op == OP_assign && (marked == NULL || marked[n]))
             bytes += assigned_bytes(g, n);
+    return bytes;
+}
+
+int64_t group_bytes(const Graph *g, const Group *group) {
+    Arena *a = arena_new();
+    int64_t bytes = bytes_moved(g, group, group_reach(g, group, a), NULL);
+    arena_free(a);
+    return bytes;
+}
+
+int64_t group_bytes_marked(const Graph *g, const Group *group,
+                           const bool *marked, int64_t *of_marked) {
+    Arena *a = arena_new();
+    const Reach *reach = group_reach(g, group, a);
+    int64_t bytes = bytes_moved(g, group, reach, NULL);
+    *of_marked = bytes_moved(g, group, reach, marked);
     arena_free(a);
     return bytes;
 }

@@ -25,9 +25,13 @@ int64_t assigned_bytes(const Graph *g, NodeId assign);
 // each element of the index.  0 for other nodes.
 int64_t scattered_bytes(const Graph *g, NodeId n);
 
-// Bytes that a group reads and writes, of all tensors or of those that are
-// marked.  A value that one phase has read and another reads again counts
-// twice; what blocks leave for one another in scratch does not count.
-int64_t group_bytes(const Graph *g, const Group *group, const bool *marked);
+// Bytes that a group reads and writes.  A value that one phase has read and
+// another reads again counts twice; what blocks leave for one another in
+// scratch does not count.
+int64_t group_bytes(const Graph *g, const Group *group);
+
+// The same, and in *of_marked those of the tensors that are marked.
+int64_t group_bytes_marked(const Graph *g, const Group *group,
+                           const bool *marked, int64_t *of_marked);
 
 #endif

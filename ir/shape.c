@@ -85,14 +85,25 @@ const char *shape_stretch(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
+// As type_same_shape, without copies: it is asked of nearly every node after
+// every pass.
+static bool same_dims(const Type *a, const Type *b) {
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dim[i] == b->dim[i];
+    return same;
+}
+
 // The shape that every operand broadcasts to; out's dtype is left alone.
 static const char *join_shapes(const Graph *g, const Node *n, Type *out) {
-    Type all = {.dtype = out->dtype};
-    for (int i = 0; i < n->num_args; i++)
-        if (!type_broadcast(all, operand(g, n, i), &all))
+    DType dtype = out->dtype;
+    *out = operand(g, n, 0);
+    out->dtype = dtype;
+    for (int i = 1; i < n->num_args; i++)
+        if (!same_dims(out, &g->node[n->arg[i]].type) &&
+            !type_broadcast(*out, operand(g, n, i), out))
             return differ(g, "the shapes do not broadcast",
                           operand(g, n, i - 1), operand(g, n, i));
-    *out = all;
     return NULL;
 }
 
@@ -108,14 +119,15 @@ static bool join_dtypes(DType a, DType b, DType *out) {
 // The common type of operands first and first + 1.
 static const char *join_from(const Graph *g, const Node *n, int first,
                              Type *out) {
-    Type a = operand(g, n, first), b = operand(g, n, first + 1);
-    if (!join_dtypes(a.dtype, b.dtype, &out->dtype))
-        return differ(g, "the element types do not mix", a, b);
+    const Type *a = &g->node[n->arg[first]].type;
+    const Type *b = &g->node[n->arg[first + 1]].type;
+    if (!join_dtypes(a->dtype, b->dtype, &out->dtype))
+        return differ(g, "the element types do not mix", *a, *b);
     return join_shapes(g, n, out);
 }
 
 const char *shape_join(const Graph *g, const Node *n, Type *out) {
-    if (operand(g, n, 0).dtype == BOOL)
+    if (g->node[n->arg[0]].type.dtype == BOOL)
         return unfit(g, "it needs numbers", operand(g, n, 0));
     return join_from(g, n, 0, out);
 }
@@ -833,7 +845,8 @@ const char *type_infer(const Graph *g, const Node *n, Type *out) {
     why = op_info[n->op].shape(g, n, &t);
     if (why)
         return why;
-    if (!type_valid(t))
+    bool as_declared = t.dtype == n->type.dtype && same_dims(&t, &n->type);
+    if (!as_declared && !type_valid(t))
         return "the result is too large";
     *out = t;
     return NULL;

@@ -15,7 +15,6 @@
 
 #include "ir/ir.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNMENT = 256 };
@@ -50,10 +49,10 @@ static bool check_operands(Verifier *v, NodeId id) {
 
 static bool check_type(Verifier *v, NodeId id) {
     const Node *n = &v->g->node[id];
-    if (!type_valid(n->type))
-        return broken(v, 2, id, "its type is not valid");
     Type type;
     const char *why = type_infer(v->g, n, &type);
+    if (why && !type_valid(n->type))
+        return broken(v, 2, id, "its type is not valid");
     if (why)
         return broken(v, 2, id, "%s: %s", op_info[n->op].name, why);
     if (type_equal(type, n->type))
@@ -140,56 +139,49 @@ static bool check_node(Verifier *v, NodeId id) {
 
 // ---- rules about several nodes ----
 
+// The leaves with names, the outputs and the assignments.
 typedef struct {
-    const char *name;
-    NodeId id;
-} Name;
+    const NodeId *id;
+    size_t count;
+} Special;
 
-static int compare_names(const void *x, const void *y) {
-    const Name *a = x, *b = y;
-    int order = strcmp(a->name, b->name);
-    return order ? order : (a->id > b->id) - (a->id < b->id);
+static bool is_special(const Node *n) {
+    return n->op == OP_input || n->op == OP_param || n->op == OP_state ||
+           n->op == OP_output || n->op == OP_assign;
 }
 
-static bool all_differ(Verifier *v, Name *name, size_t count) {
-    if (count > 1)
-        qsort(name, count, sizeof *name, compare_names);
-    for (size_t i = 1; i < count; i++)
-        if (strcmp(name[i].name, name[i - 1].name) == 0)
-            return broken(v, 4, name[i].id, "%%%lu is named \"%s\" too",
-                          (unsigned long)name[i - 1].id, name[i].name);
+// Through a hash of the names: a slot holds the node of one, from 1.  Outputs
+// may be called as leaves are.
+static bool check_names(Verifier *v, Special s, bool outputs) {
+    const Node *node = v->g->node;
+    size_t size = 2 * s.count + 1;
+    NodeId *slot = ARENA_ARRAY(v->arena, size, NodeId);
+    for (size_t j = 0; j < s.count; j++) {
+        NodeId id = s.id[j];
+        Op op = node[id].op;
+        if (op == OP_assign || (op == OP_output) != outputs)
+            continue;
+        const char *name = node_text(&node[id], ATTR_name);
+        if (name == NULL)
+            return broken(v, 4, id, "it has no name");
+        size_t i = (size_t)stream_of(name) % size;
+        for (; slot[i] > 0; i = (i + 1) % size)
+            if (strcmp(node_text(&node[slot[i] - 1], ATTR_name), name) == 0)
+                return broken(v, 4, id, "%%%lu is named \"%s\" too",
+                              (unsigned long)slot[i] - 1, name);
+        slot[i] = id + 1;
+    }
     return true;
 }
 
-static bool check_names(Verifier *v) {
-    Name *leaf = ARENA_ARRAY(v->arena, v->g->count + 1, Name);
-    Name *output = ARENA_ARRAY(v->arena, v->g->count + 1, Name);
-    size_t num_leaves = 0, num_outputs = 0;
-    for (NodeId id = 0; id < v->g->count; id++) {
-        Op op = v->g->node[id].op;
-        if (op != OP_input && op != OP_param && op != OP_state &&
-            op != OP_output)
-            continue;
-        Name name = {node_text(&v->g->node[id], ATTR_name), id};
-        if (name.name == NULL)
-            return broken(v, 4, id, "it has no name");
-        if (op == OP_output)
-            output[num_outputs++] = name;
-        else
-            leaf[num_leaves++] = name;
-    }
-    return all_differ(v, leaf, num_leaves) &&
-           all_differ(v, output, num_outputs);
-}
-
-static bool check_assigns(Verifier *v) {
+static bool check_assigns(Verifier *v, Special s) {
     bool *assigned = ARENA_ARRAY(v->arena, v->g->count + 1, bool);
-    for (NodeId id = 0; id < v->g->count; id++) {
-        const Node *n = &v->g->node[id];
+    for (size_t j = 0; j < s.count; j++) {
+        const Node *n = &v->g->node[s.id[j]];
         if (n->op != OP_assign)
             continue;
         if (assigned[n->arg[0]])
-            return broken(v, 8, id, "%%%lu is assigned twice",
+            return broken(v, 8, s.id[j], "%%%lu is assigned twice",
                           (unsigned long)n->arg[0]);
         assigned[n->arg[0]] = true;
     }
@@ -201,33 +193,38 @@ static bool needs_group(const Node *n) {
     return !(op_info[n->op].facts & (LEAF | VIEW | EFFECT));
 }
 
-static bool check_groups(Verifier *v) {
+// seen[k]: there were nodes of group k.
+static bool check_group(Verifier *v, NodeId id, bool *seen) {
     bool grouped = v->g->facts & GROUPED;
-    bool *seen = ARENA_ARRAY(v->arena, v->g->count + 1, bool);
-    int before = -1;
-    for (NodeId id = 0; id < v->g->count; id++) {
-        int group = v->g->node[id].group;
-        if (group < -1 || (group >= 0 && (NodeId)group >= v->g->count))
-            return broken(v, 9, id, "there cannot be a group %d", group);
-        if (!grouped && group != -1)
-            return broken(v, 9, id, "it has group %d before fuse", group);
-        if (grouped && group == -1 && needs_group(&v->g->node[id]))
-            return broken(v, 9, id, "it has no group");
-        if (group >= 0 && group != before && seen[group])
-            return broken(v, 9, id, "group %d is not one run", group);
-        if (group >= 0)
-            seen[group] = true;
-        before = group;
-    }
-    return true;
+    int group = v->g->node[id].group;
+    if (group < -1 || (group >= 0 && (NodeId)group >= v->g->count))
+        return broken(v, 9, id, "there cannot be a group %d", group);
+    if (!grouped && group != -1)
+        return broken(v, 9, id, "it has group %d before fuse", group);
+    if (grouped && group == -1 && needs_group(&v->g->node[id]))
+        return broken(v, 9, id, "it has no group");
+    if (group < 0)
+        return true;
+    if (seen[group] && v->g->node[id - 1].group != group)
+        return broken(v, 9, id, "group %d is not one run", group);
+    return seen[group] = true;
 }
 
+// One walk: it takes longer to fetch a large graph than to look at it.
 const char *graph_verify(const Graph *g, Arena *a) {
     Verifier v = {.g = g, .arena = a};
-    for (NodeId id = 0; id < g->count; id++)
-        if (!check_node(&v, id))
+    bool *seen = ARENA_ARRAY(a, g->count + 1, bool);
+    NodeId *special = ARENA_ARRAY(a, g->count + 1, NodeId);
+    size_t count = 0;
+    for (NodeId id = 0; id < g->count; id++) {
+        if (!check_node(&v, id) || !check_group(&v, id, seen))
             return v.message;
-    if (check_names(&v) && check_assigns(&v) && check_groups(&v))
+        if (is_special(&g->node[id]))
+            special[count++] = id;
+    }
+    Special s = {special, count};
+    if (check_names(&v, s, false) && check_names(&v, s, true) &&
+        check_assigns(&v, s))
         return NULL;
     return v.message;
 }

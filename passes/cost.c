@@ -73,8 +73,9 @@ Cost graph_cost(const Graph *g) {
     bool *batch = graph_batched(g, a);
     cost.launches = count;
     for (int k = 0; k < count; k++) {
-        cost.bytes += group_bytes(g, &group[k], NULL);
-        cost.batch_bytes += group_bytes(g, &group[k], batch);
+        int64_t of_batch;
+        cost.bytes += group_bytes_marked(g, &group[k], batch, &of_batch);
+        cost.batch_bytes += of_batch;
     }
     for (NodeId n = 0; n < g->count; n++)
         cost.flops += node_flops(g, n);

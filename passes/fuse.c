@@ -31,8 +31,8 @@
 // Whether n is what is never in memory, or a view of it.
 static bool is_immediate(const Fuse *f, NodeId n) {
     while (facts(f, n) & VIEW)
-        n = at(f, n)->arg[0];
-    return node_immediate(at(f, n));
+        n = brief(f, n)->arg[0];
+    return brief(f, n)->immediate;
 }
 
 // Asks for n to be in memory.  A view of something computed asks for that.
@@ -45,7 +45,7 @@ static void store(Fuse *f, NodeId n, Reason why) {
             f->why[n] = why;
             return;
         }
-        n = at(f, n)->arg[0];
+        n = brief(f, n)->arg[0];
     }
 }
 
@@ -62,7 +62,7 @@ static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
 // Whether an operation takes so long that its value is worth memory when many
 // elements need it.
 static bool is_costly(const Fuse *f, NodeId n) {
-    Op op = at(f, n)->op;
+    Op op = brief(f, n)->op;
     return (facts(f, n) & COSTLY) || op == OP_max_pool ||
            op == OP_max_pool_index || op == OP_avg_pool || op == OP_resize_grad;
 }
@@ -104,9 +104,9 @@ static bool *find_unfolded(const Fuse *f) {
         if (pool == NO_NODE)
             continue;
         unfolded[pool] = !f->apart[pool];
-        for (NodeId m = n; m != pool; m = at(f, m)->arg[0])
-            unfolded[pool] &=
-                uses[at(f, m)->arg[0]] == 1 && !f->apart[at(f, m)->arg[0]];
+        for (NodeId m = n; m != pool; m = brief(f, m)->arg[0])
+            unfolded[pool] &= uses[brief(f, m)->arg[0]] == 1 &&
+                              !f->apart[brief(f, m)->arg[0]];
     }
     return unfolded;
 }
@@ -118,14 +118,15 @@ static void store_costly(Fuse *f) {
     bool *costly = ARENA_ARRAY(f->scratch, f->old->count, bool);
     bool *unfolded = find_unfolded(f);
     for (NodeId n = 0; n < f->old->count; n++) {
-        int last = at(f, n)->num_args - unfolded[n];
+        int last = brief(f, n)->num_args - unfolded[n];
         for (int i = 0; i < last; i++)
-            repeated[at(f, n)->arg[i]] |= is_repeated(f, n, at(f, n)->arg[i]);
+            repeated[brief(f, n)->arg[i]] |=
+                is_repeated(f, n, brief(f, n)->arg[i]);
     }
     for (NodeId n = 0; n < f->old->count; n++) {
         costly[n] = is_costly(f, n);
-        for (int i = 0; i < at(f, n)->num_args; i++)
-            costly[n] |= costly[at(f, n)->arg[i]];
+        for (int i = 0; i < brief(f, n)->num_args; i++)
+            costly[n] |= costly[brief(f, n)->arg[i]];
         if (costly[n] && repeated[n])
             store(f, n, REASON_repeated);
         costly[n] &= is_inline(f, n) && !in_memory(f, n);
@@ -137,9 +138,9 @@ static void store_costly(Fuse *f) {
 static void store_taken(Fuse *f) {
     bool *taken = ARENA_ARRAY(f->scratch, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++) {
-        if (at(f, n)->op != OP_take)
+        if (brief(f, n)->op != OP_take)
             continue;
-        NodeId image = at(f, n)->arg[0];
+        NodeId image = brief(f, n)->arg[0];
         if (taken[image] && is_inline(f, image))
             store(f, image, REASON_repeated);
         taken[image] = true;
@@ -163,8 +164,8 @@ static void store_deep(Fuse *f) {
     enum { DEEPEST = 500 };
     int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
     for (NodeId n = 0; n < f->old->count; n++) {
-        for (int i = 0; i < at(f, n)->num_args; i++) {
-            NodeId arg = at(f, n)->arg[i];
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i];
             if (!in_memory(f, arg) && below[arg] >= below[n])
                 below[n] = below[arg] + 1;
         }
@@ -214,7 +215,7 @@ static void store_for_update(Fuse *f) {
         if (d->op == OP_assign) {
             NodeId value = d->arg[1];
             if (f->scattered[value] && !f->stored[value])
-                value = at(f, value)->arg[0];
+                value = brief(f, value)->arg[0];
             updating[value] = true;
         }
         bool walks = f->joined[n] || is_late(f, n) || (facts(f, n) & STACKS);
@@ -236,16 +237,17 @@ static void store_for_update(Fuse *f) {
 static bool fits_sum(const Fuse *f, NodeId n, Type space) {
     enum { MOST_COLUMNS = 1024 };
     if (reduce_extent(f->old, n) == OVER_ALL)
-        return at(f, n)->op != OP_var;
-    return at(f, n)->op == OP_sum && reduce_extent(f->old, n) == OVER_COLUMN &&
-           type_same_shape(at(f, at(f, n)->arg[0])->type, space) &&
+        return brief(f, n)->op != OP_var;
+    return brief(f, n)->op == OP_sum &&
+           reduce_extent(f->old, n) == OVER_COLUMN &&
+           type_same_shape(at(f, brief(f, n)->arg[0])->type, space) &&
            space_columns(space) <= MOST_COLUMNS;
 }
 
 // Whether node n can be computed by a kernel that walks over the rows of row
 // reduction `row`, which is below its operand arg.
 static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
-    Type space = at(f, at(f, row)->arg[0])->type;
+    Type space = at(f, brief(f, row)->arg[0])->type;
     int64_t elements = type_count(space), rows = space_rows(space);
     bool per_row = count_of(f, arg) == rows;
     if (reduces_rows(f, n))
@@ -266,13 +268,14 @@ static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
 static void find_rows(Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++) {
         f->row[n] = NO_NODE;
-        for (int i = 0; i < at(f, n)->num_args; i++) {
-            NodeId arg = at(f, n)->arg[i], row = f->row[arg];
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i], row = f->row[arg];
             if (row == NO_NODE || f->stored[arg])
                 continue;
-            bool same = f->row[n] == NO_NODE ||
-                        type_same_shape(at(f, at(f, f->row[n])->arg[0])->type,
-                                        at(f, at(f, row)->arg[0])->type);
+            bool same =
+                f->row[n] == NO_NODE ||
+                type_same_shape(at(f, brief(f, f->row[n])->arg[0])->type,
+                                at(f, brief(f, row)->arg[0])->type);
             if (same && fits_rows(f, n, arg, row))
                 f->row[n] = row;
             else
@@ -307,8 +310,8 @@ static NodeId find_source(const Fuse *f, NodeId n) {
     NodeId source = NO_NODE;
     if (!(facts(f, n) & POINTWISE))
         return NO_NODE;
-    for (int i = 0; i < at(f, n)->num_args; i++) {
-        NodeId arg = at(f, n)->arg[i];
+    for (int i = 0; i < brief(f, n)->num_args; i++) {
+        NodeId arg = brief(f, n)->arg[i];
         if (f->depth[arg] < f->depth[n])
             continue;
         bool other = f->source[arg] == NO_NODE ||
@@ -322,12 +325,12 @@ static NodeId find_source(const Fuse *f, NodeId n) {
 
 static Type root_space(const Fuse *f, NodeId n) {
     if (f->row[n] != NO_NODE)
-        return at(f, at(f, f->row[n])->arg[0])->type;
+        return at(f, brief(f, f->row[n])->arg[0])->type;
     if (facts(f, n) & REDUCES)
-        return at(f, at(f, n)->arg[0])->type;
+        return at(f, brief(f, n)->arg[0])->type;
     NodeId pool = pool_unfolded(f->old, n);
     if (pool != NO_NODE && (pool == n || !f->stored[pool])) {
-        NodeId dy = at(f, pool)->arg[at(f, pool)->num_args - 1];
+        NodeId dy = brief(f, pool)->arg[brief(f, pool)->num_args - 1];
         if (!in_memory(f, dy))
             return at(f, dy)->type;
     }
@@ -340,7 +343,7 @@ static NodeId find_host(const Fuse *f, NodeId n) {
     if (f->apart[n] || !(facts(f, n) & REDUCES) ||
         root_kind(f, n) != GROUP_GRID)
         return NO_NODE;
-    NodeId arg = at(f, n)->arg[0], source = f->source[arg];
+    NodeId arg = brief(f, n)->arg[0], source = f->source[arg];
     if (source == NO_NODE || (facts(f, source) & REDUCES) ||
         !type_same_shape(root_space(f, source), at(f, arg)->type))
         return NO_NODE;
@@ -353,9 +356,9 @@ static NodeId find_host(const Fuse *f, NodeId n) {
 static void find_depths(Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++) {
         int depth = 0;
-        for (int i = 0; i < at(f, n)->num_args; i++)
-            if (f->depth[at(f, n)->arg[i]] > depth)
-                depth = f->depth[at(f, n)->arg[i]];
+        for (int i = 0; i < brief(f, n)->num_args; i++)
+            if (f->depth[brief(f, n)->arg[i]] > depth)
+                depth = f->depth[brief(f, n)->arg[i]];
         f->depth[n] = depth;
         f->host[n] = NO_NODE;
         f->source[n] = NO_NODE;
@@ -379,9 +382,9 @@ typedef struct {
 
 static Reads find_reads(const Fuse *f, const Reads *below, NodeId n) {
     Reads set = {0};
-    for (int i = 0; i < at(f, n)->num_args; i++) {
-        NodeId arg = at(f, n)->arg[i];
-        if (node_immediate(at(f, arg)))
+    for (int i = 0; i < brief(f, n)->num_args; i++) {
+        NodeId arg = brief(f, n)->arg[i];
+        if (brief(f, arg)->immediate)
             continue;
         uint64_t bit = UINT64_C(1) << (arg * 0x9E3779B1u >> 26);
         bool stored = f->stored[arg] && !(facts(f, arg) & VIEW);
@@ -449,14 +452,14 @@ static bool is_loose(const Fuse *f, NodeId n) {
     if (!(facts(f, n) & REDUCES) || f->apart[n] || f->host[n] != NO_NODE ||
         root_kind(f, n) != GROUP_GRID)
         return false;
-    Type matrix = at(f, at(f, n)->arg[0])->type;
-    return matrix.rank == 2 && in_memory(f, at(f, n)->arg[0]) &&
+    Type matrix = at(f, brief(f, n)->arg[0])->type;
+    return matrix.rank == 2 && in_memory(f, brief(f, n)->arg[0]) &&
            reduce_extent(f->old, n) == OVER_COLUMN && fits_sum(f, n, matrix);
 }
 
 // The kernel of rows that reads such a matrix, or NONE.
 static int rows_like(const Fuse *f, const Search *s, NodeId n) {
-    Type matrix = at(f, at(f, n)->arg[0])->type;
+    Type matrix = at(f, brief(f, n)->arg[0])->type;
     uint64_t set = worth_sharing(s->below[n], matrix);
     int k = s->newest[f->depth[n]];
     for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
@@ -513,7 +516,7 @@ static void find_clusters(Fuse *f) {
     for (NodeId n = 0; n < g->count; n++) {
         s.below[n] = find_reads(f, s.below, n);
         f->cluster[n] = NONE;
-        if (at(f, n)->op == OP_assign || is_late(f, n)) {
+        if (brief(f, n)->op == OP_assign || is_late(f, n)) {
             if (update == NONE)
                 update = cluster_new(f, (Cluster){.kind = GROUP_UPDATE});
             cluster_join(f, update, n);
@@ -533,8 +536,8 @@ static void find_clusters(Fuse *f) {
 static void store_dear(Fuse *f, const bool *dear, int every) {
     int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
     for (NodeId n = 0; n < f->old->count; n++) {
-        for (int i = 0; i < at(f, n)->num_args && is_inline(f, n); i++) {
-            NodeId arg = at(f, n)->arg[i];
+        for (int i = 0; i < brief(f, n)->num_args && is_inline(f, n); i++) {
+            NodeId arg = brief(f, n)->arg[i];
             int count = below[arg] + dear[arg];
             if ((dear[arg] || !f->stored[arg]) && count > below[n])
                 below[n] = count;
@@ -562,6 +565,19 @@ static bool *find_in_rows(const Graph *g, Arena *scratch) {
 
 // ---- the pass ----
 
+static Brief *find_brief(const Graph *g, Arena *scratch) {
+    Brief *brief = ARENA_ARRAY(scratch, g->count, Brief);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        brief[n] = (Brief){.arg = d->arg,
+                           .num_args = d->num_args,
+                           .op = d->op,
+                           .facts = op_info[d->op].facts,
+                           .immediate = node_immediate(d)};
+    }
+    return brief;
+}
+
 static int64_t *find_elements(const Graph *g, Arena *scratch) {
     int64_t *elements = ARENA_ARRAY(scratch, g->count, int64_t);
     for (NodeId n = 0; n < g->count; n++)
@@ -574,9 +590,9 @@ static void leave_update(Fuse *f) {
     for (NodeId n; (n = find_left(f)) != NO_NODE;) {
         f->joined[n] = false;
         store(f, n, REASON_none);
-        for (int i = 0; i < at(f, n)->num_args; i++)
+        for (int i = 0; i < brief(f, n)->num_args; i++)
             if (facts(f, n) & OVERALL)
-                store(f, at(f, n)->arg[i], REASON_none);
+                store(f, brief(f, n)->arg[i], REASON_none);
     }
 }
 
@@ -640,6 +656,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .cluster = ARENA_ARRAY(scratch, g->count, int),
               .again = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
+    f.brief = find_brief(g, scratch);
     f.elements = find_elements(g, scratch);
     f.fits = find_fits(&f);
     f.scattered = find_scattered(&f);

@@ -25,9 +25,20 @@ typedef struct {
     bool placed;
 } Cluster;
 
+// What is asked of a node again and again, close together: walking over whole
+// nodes would mostly be waiting for memory.
+typedef struct {
+    const NodeId *arg;
+    int num_args;
+    Op op;
+    unsigned facts;
+    bool immediate;
+} Brief;
+
 // The graph that is being divided, and what is known of its nodes.
 typedef struct {
     Graph *old;
+    const Brief *brief;
     Arena *scratch;
     Arena *settled; // what settling the clusters has left
     const PassOptions *options;
@@ -58,8 +69,12 @@ static inline const Node *at(const Fuse *f, NodeId n) {
     return &f->old->node[n];
 }
 
+static inline const Brief *brief(const Fuse *f, NodeId n) {
+    return &f->brief[n];
+}
+
 static inline unsigned facts(const Fuse *f, NodeId n) {
-    return op_info[at(f, n)->op].facts;
+    return brief(f, n)->facts;
 }
 
 static inline bool is_leaf(const Fuse *f, NodeId n) {
@@ -94,14 +109,14 @@ static inline bool is_small(const Fuse *f, NodeId n) {
 // computed in the kernel like an index.
 static inline bool in_memory(const Fuse *f, NodeId n) {
     while ((facts(f, n) & VIEW) && !f->stored[n])
-        n = at(f, n)->arg[0];
-    return f->stored[n] || (is_leaf(f, n) && !node_immediate(at(f, n)));
+        n = brief(f, n)->arg[0];
+    return f->stored[n] || (is_leaf(f, n) && !brief(f, n)->immediate);
 }
 
 // The node whose memory a view of something in memory is.
 static inline NodeId memory_base(const Fuse *f, NodeId n) {
     while ((facts(f, n) & VIEW) && in_memory(f, n))
-        n = at(f, n)->arg[0];
+        n = brief(f, n)->arg[0];
     return n;
 }
 

@@ -32,7 +32,7 @@ static Uses find_uses(const Fuse *f) {
     const Graph *g = f->old;
     size_t entries = 1;
     for (NodeId n = 0; n < g->count; n++)
-        entries += (size_t)at(f, n)->num_args;
+        entries += (size_t)brief(f, n)->num_args;
     Uses u = {ARENA_ARRAY(f->scratch, g->count, int),
               ARENA_ARRAY(f->scratch, entries, int),
               ARENA_ARRAY(f->scratch, entries, NodeId)};
@@ -40,8 +40,8 @@ static Uses find_uses(const Fuse *f) {
     for (NodeId n = 0; n < g->count; n++)
         u.first[n] = NONE;
     for (NodeId n = g->count; n-- > 0;)
-        for (int i = 0; i < at(f, n)->num_args; i++) {
-            NodeId arg = at(f, n)->arg[i];
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i];
             u.user[count] = n;
             u.next[count] = u.first[arg];
             u.first[arg] = count++;
@@ -72,10 +72,10 @@ static bool contains(const NodeId *list, int count, NodeId n) {
 static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
     *t = (Tree){.inner = {n}, .num_inner = 1};
     for (int done = 0; done < t->num_inner; done++) {
-        const Node *d = at(f, t->inner[done]);
+        const Brief *d = brief(f, t->inner[done]);
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            if (node_immediate(at(f, arg)) || is_small(f, arg))
+            if (brief(f, arg)->immediate || is_small(f, arg))
                 continue;
             bool stored = f->stored[arg] || is_leaf(f, arg);
             NodeId *list = stored ? t->input : t->inner;
@@ -205,9 +205,9 @@ bool *find_dear(const Fuse *f) {
             dear[n] = true;
             *u = (Users){1, {f->count + (int)n}}; // a cluster to come
         }
-        for (int i = 0; i < at(f, n)->num_args; i++)
+        for (int i = 0; i < brief(f, n)->num_args; i++)
             for (int j = 0; j < u->count; j++)
-                user_add(&users[at(f, n)->arg[i]], u->cluster[j]);
+                user_add(&users[brief(f, n)->arg[i]], u->cluster[j]);
     }
     return dear;
 }

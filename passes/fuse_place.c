@@ -180,7 +180,7 @@ static Views find_views(const Fuse *f) {
         v.first[n] = v.next[n] = NO_NODE;
     for (NodeId n = count; n-- > 0;)
         if ((facts(f, n) & VIEW) && in_memory(f, n)) {
-            NodeId base = at(f, n)->arg[0];
+            NodeId base = brief(f, n)->arg[0];
             v.next[n] = v.first[base];
             v.first[base] = n;
         }
@@ -218,7 +218,7 @@ static int cluster_before(const Fuse *f, const Cluster *c) {
         for (int j = 0; j < d->num_args; j++) {
             NodeId arg = d->arg[j];
             while ((facts(f, arg) & VIEW) && in_memory(f, arg))
-                arg = at(f, arg)->arg[0];
+                arg = brief(f, arg)->arg[0];
             int k = f->cluster[arg];
             if (k != NONE && &f->clusters[k] != c && !f->clusters[k].placed)
                 return k;
@@ -307,7 +307,7 @@ Graph *place_groups(Fuse *f) {
     place_leaves(f, &r, &views);
     place_clusters(f, &r, &views);
     for (NodeId n = 0; n < old->count; n++)
-        if (at(f, n)->op == OP_output)
+        if (brief(f, n)->op == OP_output)
             place_node(f, &r, n, NONE, -1);
     r.g->facts |= GROUPED;
     return r.g;

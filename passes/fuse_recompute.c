@@ -18,9 +18,9 @@ typedef struct {
 // costs no more than reading it.
 static bool has_operands(const Reading *r, NodeId n, int *budget) {
     const Fuse *f = r->f;
-    for (int i = 0; i < at(f, n)->num_args; i++) {
-        NodeId arg = at(f, n)->arg[i];
-        if (node_immediate(at(f, arg)) || f->cluster[arg] == r->k ||
+    for (int i = 0; i < brief(f, n)->num_args; i++) {
+        NodeId arg = brief(f, n)->arg[i];
+        if (brief(f, arg)->immediate || f->cluster[arg] == r->k ||
             f->again[arg] == r->k)
             continue;
         if (in_memory(f, arg)) {

@@ -11,15 +11,15 @@
 
 static NodeId base_of(const Fuse *f, NodeId n) {
     while (facts(f, n) & VIEW)
-        n = at(f, n)->arg[0];
+        n = brief(f, n)->arg[0];
     return n;
 }
 
 // A piece of what a library left is read where it lies.
 static bool is_piece(const Fuse *f, NodeId n) {
-    if (at(f, n)->op != OP_slice)
+    if (brief(f, n)->op != OP_slice)
         return false;
-    return (facts(f, base_of(f, at(f, n)->arg[0])) & CALLS) &&
+    return (facts(f, base_of(f, brief(f, n)->arg[0])) & CALLS) &&
            count_of(f, n) > 1;
 }
 
@@ -28,8 +28,8 @@ static bool is_in_place(const Fuse *f, NodeId n) {
         return true;
     if (!(facts(f, n) & (POINTWISE | VIEW)))
         return false;
-    for (int i = 0; i < at(f, n)->num_args; i++) {
-        int64_t count = count_of(f, at(f, n)->arg[i]);
+    for (int i = 0; i < brief(f, n)->num_args; i++) {
+        int64_t count = count_of(f, brief(f, n)->arg[i]);
         if (count != count_of(f, n) && count != 1)
             return false;
     }
@@ -44,19 +44,19 @@ bool *find_fits(const Fuse *f) {
 }
 
 static bool is_candidate(const Fuse *f, NodeId n) {
-    const Node *d = at(f, n);
-    if (facts(f, n) & OVERALL)
+    const Brief *d = brief(f, n);
+    if (d->facts & OVERALL)
         return true;
-    return d->op == OP_sum && d->type.dtype == F32 &&
+    return d->op == OP_sum && at(f, n)->type.dtype == F32 &&
            reduce_extent(f->old, n) == OVER_ALL && count_of(f, d->arg[0]) > 1;
 }
 
 // Whether n assigns a derived state.  Nothing in the update reads one, and what
 // a pad leaves out stays as it began, 0.
 static bool assigns_derived(const Fuse *f, NodeId n) {
-    if (at(f, n)->op != OP_assign)
+    if (brief(f, n)->op != OP_assign)
         return false;
-    const Node *state = at(f, at(f, n)->arg[0]);
+    const Node *state = at(f, brief(f, n)->arg[0]);
     const char *kind = node_text(state, ATTR_kind);
     return kind != NULL && strcmp(kind, STATE_DERIVED) == 0;
 }
@@ -64,10 +64,10 @@ static bool assigns_derived(const Fuse *f, NodeId n) {
 bool *find_scattered(const Fuse *f) {
     bool *otherwise = ARENA_ARRAY(f->scratch, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++)
-        for (int i = 0; i < at(f, n)->num_args; i++)
-            otherwise[at(f, n)->arg[i]] |= !assigns_derived(f, n);
+        for (int i = 0; i < brief(f, n)->num_args; i++)
+            otherwise[brief(f, n)->arg[i]] |= !assigns_derived(f, n);
     for (NodeId n = 0; n < f->old->count; n++)
-        otherwise[n] = at(f, n)->op == OP_pad && !otherwise[n];
+        otherwise[n] = brief(f, n)->op == OP_pad && !otherwise[n];
     return otherwise;
 }
 
@@ -80,7 +80,7 @@ static NodeId *find_users(const Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++)
         user[n] = NO_NODE;
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Node *d = at(f, n);
+        const Brief *d = brief(f, n);
         bool stored = f->stored[n] && !is_leaf(f, n);
         bool passes =
             fits_update(f, n) || is_candidate(f, n) || f->scattered[n];
@@ -108,7 +108,7 @@ static bool has_one_user(const Fuse *f, const NodeId *user, NodeId n) {
 static bool *find_touched(const Fuse *f) {
     bool *touched = ARENA_ARRAY(f->scratch, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Node *d = at(f, n);
+        const Brief *d = brief(f, n);
         bool begins = d->op == OP_assign || (facts(f, n) & STACKS);
         for (int i = 0; i < d->num_args; i++)
             touched[d->arg[i]] |= begins || (touched[n] && fits_update(f, n));
@@ -120,11 +120,11 @@ static bool *find_touched(const Fuse *f) {
 static bool *find_covered(const Fuse *f) {
     bool *covered = find_touched(f);
     for (NodeId n = 0; n < f->old->count; n++) {
-        const Node *d = at(f, n);
+        const Brief *d = brief(f, n);
         bool all = d->num_args > 0 && fits_update(f, n);
         for (int i = 0; i < d->num_args; i++)
             all &= covered[d->arg[i]];
-        covered[n] |= all || count_of(f, n) == 1 || node_immediate(d);
+        covered[n] |= all || count_of(f, n) == 1 || d->immediate;
     }
     return covered;
 }
@@ -133,13 +133,13 @@ bool *find_late(const Fuse *f) {
     bool *late = ARENA_ARRAY(f->scratch, f->old->count, bool);
     bool any = false;
     for (NodeId n = 0; n < f->old->count; n++)
-        any |= at(f, n)->op == OP_assign;
+        any |= brief(f, n)->op == OP_assign;
     if (!any || f->options->level == 0)
         return late;
     NodeId *user = find_users(f);
     for (NodeId n = 0; n < f->old->count; n++)
-        if (at(f, n)->op == OP_output)
-            late[at(f, n)->arg[0]] = true;
+        if (brief(f, n)->op == OP_output)
+            late[brief(f, n)->arg[0]] = true;
     for (NodeId n = 0; n < f->old->count; n++)
         late[n] &= (facts(f, n) & POINTWISE) && fits_update(f, n) &&
                    count_of(f, n) == 1 &&
@@ -158,7 +158,7 @@ bool *find_joined(const Fuse *f) {
     bool *covered = find_covered(f);
     for (NodeId n = 0; n < f->old->count; n++)
         joined[n] = is_candidate(f, n) && has_one_user(f, user, n) &&
-                    ((facts(f, n) & OVERALL) || covered[at(f, n)->arg[0]]);
+                    ((facts(f, n) & OVERALL) || covered[brief(f, n)->arg[0]]);
     return joined;
 }
 

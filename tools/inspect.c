@@ -77,7 +77,7 @@ static void roofline(Inspected *l, const Device *d) {
     const Group *group = l->kernel->group;
     for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;)
         l->flops += operation_flops(g, n);
-    l->bytes = group_bytes(g, group, NULL);
+    l->bytes = group_bytes(g, group);
     double memory = (double)l->bytes / d->bandwidth;
     double arithmetic = (double)l->flops / peak_of(g, group, d);
     l->by_memory = memory >= arithmetic;

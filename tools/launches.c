@@ -58,7 +58,7 @@ void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
     int64_t all = 0;
     for (int i = 0; i < launches->count; i++) {
         const Kernel *kernel = &launches->kernel[i];
-        int64_t bytes = group_bytes(g, kernel->group, NULL);
+        int64_t bytes = group_bytes(g, kernel->group);
         text_add(t, "%12" PRId64 "  %s", bytes, kernel->name);
         ride_print(t, launches, &j.rides, j.ridden, i);
         join_print(t, launches, &j, i);

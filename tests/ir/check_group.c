@@ -188,11 +188,11 @@ START_TEST(bytes_are_read_and_written) {
     Graph *g = graph_from(a, step);
     int count;
     Group *group = graph_groups(g, a, &count);
-    ck_assert_int_eq(group_bytes(g, &group[0], NULL), 4 * (64 * 8 + 8 + 8));
-    ck_assert_int_eq(group_bytes(g, &group[1], NULL),
+    ck_assert_int_eq(group_bytes(g, &group[0]), 4 * (64 * 8 + 8 + 8));
+    ck_assert_int_eq(group_bytes(g, &group[1]),
                      4 * (64 * 8 + 64 + 64 * 8));
     // The step and w are read and written, and one number is read.
-    ck_assert_int_eq(group_bytes(g, &group[4], NULL), 4 * (2 * (1 + 64) + 1));
+    ck_assert_int_eq(group_bytes(g, &group[4]), 4 * (2 * (1 + 64) + 1));
     arena_free(a);
 }
 END_TEST
