@@ -229,7 +229,8 @@ static void print_budget(const RtBudget *b, const Shares *s, double speed) {
            b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
     if (b->held > 0.005)
         printf("the host waited %.2f s for the device\n", b->held);
-    printf("%.0f samples/s in training\n", speed);
+    if (b->trained > 0) // not where a run was resumed at its end
+        printf("%.0f samples/s in training\n", speed);
     fflush(stdout);
 }
 

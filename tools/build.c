@@ -56,6 +56,12 @@ static const char *path_absolute(Arena *a, const char *path) {
     return absolute;
 }
 
+// Whether a file can be made there; leaves it empty.
+static bool file_begin(const char *path) {
+    FILE *f = fopen(path, "wb");
+    return f != NULL && fclose(f) == 0;
+}
+
 // Compiles beside the place where the program goes, so that a trainer is there
 // whole or not at all, and not before something can be written there.
 static int trainer_link(Arena *a, const Arguments *arguments,
@@ -63,12 +69,11 @@ static int trainer_link(Arena *a, const Arguments *arguments,
                         const char *out) {
     Installation where;
     const char *part = arena_format(a, "%s.part", path_absolute(a, out));
-    const Text nothing = text_new(a);
     if (!installation_find(a, arguments, &where))
         return EXIT_IO;
-    int status = file_write(arguments, part, &nothing);
-    if (status == EXIT_GOOD)
-        status = trainer_write(a, arguments, t, folder);
+    if (!file_begin(part)) // the user knows the name of the whole
+        return io_failed(arguments, out);
+    int status = trainer_write(a, arguments, t, folder);
     if (status == EXIT_GOOD)
         status = compiler_run(a, arguments, &where, folder,
                               arena_format(a, "%s.c", t->name),
