@@ -58,6 +58,11 @@ struct RtDevice {
     // which waits for it to be `least`, returns as many.
     int64_t (*feed)(RtDevice *d, const RtPiece *piece, int count);
     int64_t (*fed)(RtDevice *d, int64_t least);
+    // Keeps rows in memory of its own from now on, of which feed takes `taken`
+    // at a time; the first that is kept is number 1.  NULL: it has no memory
+    // of its own.
+    bool (*keep)(RtDevice *d, const RtRows *rows, int64_t taken,
+                 struct RtError *e);
     // Takes note of floats as what was given before leaves them.  tell gives
     // the numbers of the oldest note that it has not given yet; false: they
     // are not there, and it was not to wait.

@@ -28,14 +28,21 @@ static const void *batch_part(const RtBatch *b, const char *name) {
     return strcmp(name, "index") == 0 ? b->index : &b->valid;
 }
 
+// Images that the device keeps are numbers of them.
+static RtPiece piece_of(const RtFeeder *f, const RtInput *in,
+                        const RtBatch *b) {
+    if (f->kept > 0 && strcmp(in->name, "image") == 0)
+        return (RtPiece){in->offset, b->index,
+                         (size_t)in->dim[0] * sizeof *b->index, f->kept};
+    return (RtPiece){in->offset, batch_part(b, in->name), rt_input_bytes(in),
+                     0};
+}
+
 static int64_t feed(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
     RtPiece piece[RT_MOST_INPUTS];
     int count = 0;
-    for (int i = 0; step != NULL && i < step->num_inputs; i++) {
-        const RtInput *in = &step->input[i];
-        piece[count++] =
-            (RtPiece){in->offset, batch_part(b, in->name), rt_input_bytes(in)};
-    }
+    for (int i = 0; step != NULL && i < step->num_inputs; i++)
+        piece[count++] = piece_of(f, &step->input[i], b);
     return f->device->feed(f->device, piece, count);
 }
 

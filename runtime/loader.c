@@ -66,9 +66,11 @@ static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
     uint8_t *image = (uint8_t *)b->image + (size_t)i * l->image_bytes;
     uint8_t *label = (uint8_t *)b->label + (size_t)i * l->label_bytes;
     b->index[i] = (int32_t)sample;
-    if (!split->fetch(split, sample, image, e))
-        return false;
-    rt_kept_widen(image, split->image.values, split->image.kept, p->image);
+    if (!p->no_images) {
+        if (!split->fetch(split, sample, image, e))
+            return false;
+        rt_kept_widen(image, split->image.values, split->image.kept, p->image);
+    }
     memcpy(label, rt_column_at(&split->label, sample),
            split->label.values * rt_kept_bytes(split->label.kept));
     rt_kept_widen(label, split->label.values, split->label.kept, p->label);
@@ -261,7 +263,9 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
     }
     l->plan = *plan;
     l->parts = plan->batch < MOST_PARTS ? (int)plan->batch : MOST_PARTS;
-    l->image_bytes = plan->split->image.values * rt_type_bytes(plan->image);
+    l->image_bytes = plan->no_images ? 0
+                                     : plan->split->image.values *
+                                           rt_type_bytes(plan->image);
     l->label_bytes = plan->split->label.values * rt_type_bytes(plan->label);
     l->batch = l->taken = l->released = plan->first;
     pthread_mutex_init(&l->lock, NULL);

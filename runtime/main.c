@@ -107,7 +107,7 @@ static bool run_on(RtRun *run, int *caught, RtError *e) {
     if (good) {
         run->folder = folder;
         d->reserve(d);
-        good = rt_run(run, caught, e);
+        good = rt_resident_keep(run, e) && rt_run(run, caught, e);
     }
     free(folder);
     rt_data_close(&data);

@@ -37,6 +37,7 @@ static const Option options[] = {
     {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
     {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},
+    {"resident",  "WORD",   TEXT,    FIELD(resident),  "auto, yes or no: whether a GPU keeps all images (default auto: if they fit)"},
     {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, which Perfetto and chrome://tracing show"},
     {"profile-steps", "N",  STEPS,   FIELD(profile_steps), "steps of that trace, after the first three (default 8)"},
     {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the kernels' CUDA text to DIR, and end"},
@@ -181,7 +182,7 @@ static bool parse_one(RtOptions *to, const char *argument,
 }
 
 bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
-    *o = (RtOptions){.device = "auto", .seed = -1};
+    *o = (RtOptions){.device = "auto", .resident = "auto", .seed = -1};
     for (int i = 1; i < argc; i++) {
         bool used = false;
         const char *following = i + 1 < argc ? argv[i + 1] : NULL;
@@ -192,6 +193,11 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     if (o->init_only && o->eval_only)
         return rt_fail(e, EXIT_USAGE,
                        "--init-only and --eval-only exclude each other");
+    if (strcmp(o->resident, "auto") != 0 && strcmp(o->resident, "yes") != 0 &&
+        strcmp(o->resident, "no") != 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--resident %.100s: expected auto, yes or no",
+                       o->resident);
     if (o->profile != NULL && (o->init_only || o->eval_only || o->tune))
         return rt_fail(e, EXIT_USAGE,
                        "--profile traces steps of training; --init-only, "

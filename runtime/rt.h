@@ -58,12 +58,21 @@ typedef struct {
 
 enum { RT_MOST_INPUTS = 4 };
 
-// Bytes on their way into an input, which is at `to` in the arena.
+// Bytes on their way into an input, which is at `to` in the arena; or with
+// `kept` not 0 the numbers of so many rows that the device keeps.
 typedef struct {
     size_t to;
     const void *from;
     size_t bytes;
+    int kept;
 } RtPiece;
+
+// Rows that a device is to keep, each of so many bytes.
+typedef struct {
+    const void *from;
+    size_t bytes;
+    int64_t count;
+} RtRows;
 
 // What one sample has in an input; the batch is left out.
 typedef struct {

@@ -211,6 +211,7 @@ typedef struct {
     int threads;
     RtDevice *device;      // whose memory batches lie in; NULL: in any
     struct RtTrace *trace; // of what the threads do; NULL: none
+    bool no_images;        // the device has them
 } RtLoading;
 
 // A batch, which with all it points at is in memory of the device.  Samples
@@ -333,11 +334,12 @@ bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
 
 typedef struct {
     const char *data, *out, *device, *metrics, *snapshot, *times;
-    double epochs;     // 0: not given
-    int64_t seed;      // -1: not given
-    int threads;       // 0: not given
-    int64_t log_every; // steps; 0: not given
-    int64_t steps;     // 0: not given
+    double epochs;        // 0: not given
+    int64_t seed;         // -1: not given
+    int threads;          // 0: not given
+    int64_t log_every;    // steps; 0: not given
+    int64_t steps;        // 0: not given
+    const char *resident; // auto, yes, no
     const char *profile;
     int64_t profile_steps; // 0: not given
     const char *dump_cuda, *load_cuda;
@@ -505,6 +507,7 @@ typedef struct {
     // `next` that it was given, and how many feeds have been made with it.
     int64_t number[RT_MOST_HELD], next;
     int held;
+    int kept; // the number of the images that the device keeps; 0: none
 } RtFeeder;
 
 // A batch that was given to a device, and the seconds that went to that.
@@ -588,10 +591,20 @@ typedef struct {
     double began;       // when the program started
     int loaders;        // threads
     RtTrace *trace;     // NULL: nothing is traced
+    bool resident;      // the device keeps the images
+    char data_is[120];  // where images are, in words; "": where all is
 } RtRun;
 
 // Trains, or only evaluates.  False: *e has what stopped it.  *caught is the
 // signal that did, if one did.
 bool rt_run(const RtRun *run, int *caught, RtError *e);
+
+// ---- resident.c ----
+
+// The split that is evaluated.
+const RtSplit *rt_eval_split(const RtRun *run);
+
+// Decides whether the device keeps the images, and if so gives them to it.
+bool rt_resident_keep(RtRun *run, RtError *e);
 
 #endif

@@ -56,10 +56,6 @@ static double epoch_of(const Session *s, int64_t step) {
 
 // ---- data ----
 
-static const RtSplit *eval_split(const RtRun *run) {
-    return run->trainer->eval_train ? &run->data->train : &run->data->test;
-}
-
 static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
     const RtTrainer *t = run->trainer;
     return (RtLoading){
@@ -71,6 +67,7 @@ static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
         .label = t->label.type,
         .threads = run->loaders,
         .device = run->device,
+        .no_images = run->resident,
     };
 }
 
@@ -78,11 +75,13 @@ static bool open_feeder(const Session *s, RtFeeder *f, const RtLoading *plan,
                         RtError *e) {
     RtLoader *loader = rt_loader_open(plan, e);
     rt_feeder_open(f, s->plan, s->device, loader);
+    if (s->run->resident)
+        f->kept = plan->split == &s->run->data->test ? 2 : 1;
     return loader != NULL;
 }
 
 static bool open_eval(Session *s, RtError *e) {
-    RtLoading plan = plan_loading(s->run, eval_split(s->run));
+    RtLoading plan = plan_loading(s->run, rt_eval_split(s->run));
     return open_feeder(s, &s->eval, &plan, e);
 }
 
@@ -350,7 +349,8 @@ static void spend(Session *s) {
 }
 
 static bool run_batches(Session *s, double *waited, RtError *e) {
-    int64_t count = eval_split(s->run)->count, batch = s->run->trainer->batch;
+    int64_t count = rt_eval_split(s->run)->count,
+            batch = s->run->trainer->batch;
     for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += batch) {
         RtFed fed;
         if (!rt_feeder_take(&s->eval, RT_EVAL, 0, &fed, e))
@@ -408,7 +408,7 @@ static bool evaluate(Session *s, RtError *e) {
     s->test = row_of(s, false, &m);
     s->test.on_train = s->run->trainer->eval_train;
     s->test.stops = is_enough(s, &s->test);
-    s->test.samples = eval_split(s->run)->count;
+    s->test.samples = rt_eval_split(s->run)->count;
     s->test.seconds = seconds;
     s->test.waited = waited;
     rt_report_row(s->report, &s->test);
@@ -666,6 +666,8 @@ static void say_hello(const Session *s) {
                   (long long)run->data->test.count,
                   (long long)s->at.epoch_steps, times, run->trainer->batch,
                   (long long)s->at.steps);
+    if (*run->data_is != '\0')
+        rt_report_say(s->report, "%s", run->data_is);
 }
 
 static void say_enough(const Session *s) {

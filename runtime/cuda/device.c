@@ -180,6 +180,11 @@ static void take_back(RtDevice *d, void *lent) {
          &e);
 }
 
+static bool keep(RtDevice *d, const RtRows *rows, int64_t taken, RtError *e) {
+    Cuda *c = cuda_of(d);
+    return rt_lane_keep(&c->lane, &c->gpu, &c->staging, rows, taken, e);
+}
+
 static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
     Cuda *c = cuda_of(d);
     RtError e;
@@ -623,6 +628,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .read = read_bytes,
         .lend = lend,
         .take_back = take_back,
+        .keep = keep,
         .feed = feed,
         .fed = fed,
         .ask = ask,

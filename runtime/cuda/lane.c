@@ -8,11 +8,16 @@ static size_t aligned(size_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-// Inputs are parts of the arena, whose size is known to be one.
+// Inputs are parts of the arena, whose size is known to be one.  In place of
+// one there may be numbers of rows.
 static size_t step_bytes(const RtStep *step) {
     size_t bytes = 0;
-    for (int i = 0; i < step->num_inputs; i++)
-        bytes += aligned(rt_input_bytes(&step->input[i]));
+    for (int i = 0; i < step->num_inputs; i++) {
+        const RtInput *in = &step->input[i];
+        size_t numbers = in->rank > 0 ? (size_t)in->dim[0] * sizeof(int) : 0;
+        size_t whole = rt_input_bytes(in);
+        bytes += aligned(whole > numbers ? whole : numbers);
+    }
     return bytes;
 }
 
@@ -48,6 +53,8 @@ void rt_lane_close(RtLane *f) {
         if (f->slot[i].empty != NULL)
             f->cu->event_free(f->slot[i].empty);
     }
+    for (int i = 0; i < f->num_rows; i++)
+        rt_rowset_close(&f->rows[i]);
     if (f->copies != NULL) {
         f->cu->stream_sync(f->copies);
         f->cu->stream_free(f->copies);
@@ -94,6 +101,16 @@ static bool fill(const RtLane *f, int slot, const RtPiece *piece, int count,
                           e, "mark the end of a copy");
 }
 
+// One piece from its place in a slot.
+static bool take(const RtLane *f, CUdeviceptr at, CUdeviceptr arena,
+                 const RtPiece *piece, RtError *e) {
+    CUdeviceptr to = arena + piece->to;
+    if (piece->kept > 0)
+        return rt_rowset_gather(&f->rows[piece->kept - 1], at, to, f->steps, e);
+    return rt_driver_good(f->cu, f->cu->copy(to, at, piece->bytes, f->steps), e,
+                          "take %zu bytes to an input", piece->bytes);
+}
+
 static bool use(const RtLane *f, int slot, CUdeviceptr arena,
                 const RtPiece *piece, int count, RtError *e) {
     const RtDriver *cu = f->cu;
@@ -104,14 +121,20 @@ static bool use(const RtLane *f, int slot, CUdeviceptr arena,
                        "wait for a batch") &&
         rt_spans_begin(f->spans, &move, f->steps, e);
     for (int i = 0; good && i < count; i++) {
-        good = rt_driver_good(
-            cu, cu->copy(arena + piece[i].to, at, piece[i].bytes, f->steps), e,
-            "take %zu bytes to an input", piece[i].bytes);
+        good = take(f, at, arena, &piece[i], e);
         at += aligned(piece[i].bytes);
     }
     return good && rt_spans_end(f->spans, f->steps, e) &&
            rt_driver_good(cu, cu->event_record(f->slot[slot].empty, f->steps),
                           e, "mark a slot as empty");
+}
+
+bool rt_lane_keep(RtLane *f, const RtGpu *gpu, RtStaging *staging,
+                  const RtRows *rows, int64_t taken, RtError *e) {
+    if (f->num_rows == RT_MOST_ROWSETS)
+        return rt_fail(e, EXIT_FAULT, "more data is kept than there can be");
+    return rt_rowset_open(&f->rows[f->num_rows++], gpu, staging, rows, taken,
+                          e);
 }
 
 bool rt_lane_give(RtLane *f, CUdeviceptr arena, const RtPiece *piece, int count,

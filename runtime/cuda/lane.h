@@ -6,6 +6,7 @@
 #ifndef RUNTIME_CUDA_LANE_H
 #define RUNTIME_CUDA_LANE_H
 
+#include "runtime/cuda/kept.h"
 #include "runtime/cuda/spans.h"
 #include "runtime/device.h"
 
@@ -20,6 +21,8 @@ typedef struct {
         CUdeviceptr at;
         CUevent full, empty;
     } slot[RT_LANE_SLOTS];
+    RtRowset rows[RT_MOST_ROWSETS]; // that are kept
+    int num_rows;
     int64_t given; // feeds
     int64_t done;  // of them, those whose bytes have been read
 } RtLane;
@@ -32,6 +35,10 @@ void rt_lane_close(RtLane *f);
 // stream has been told to do with them comes first.
 size_t rt_lane_bytes(const RtLane *f);
 bool rt_lane_place(RtLane *f, CUdeviceptr at, RtError *e);
+
+// Keeps rows, that pieces then name by their number from 1.
+bool rt_lane_keep(RtLane *f, const RtGpu *gpu, RtStaging *staging,
+                  const RtRows *rows, int64_t taken, RtError *e);
 
 // Puts the pieces into the arena.  Their bytes are pinned, and are read until
 // rt_lane_done counts this feed.

@@ -26,7 +26,7 @@ static void feed_all(RtDevice *d, float *room[], int rooms) {
         float *input = room[i % rooms];
         ck_assert_int_ge(d->fed(d, i + 1 - rooms), i + 1 - rooms);
         *input = (float)(i + 1);
-        RtPiece piece = {INPUT_AT, input, sizeof *input};
+        RtPiece piece = {INPUT_AT, input, sizeof *input, 0};
         ck_assert_int_eq(d->feed(d, &piece, 1), i + 1);
         d->run(d, counter.plan->step);
     }

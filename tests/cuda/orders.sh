@@ -14,7 +14,7 @@ export LD_LIBRARY_PATH XDG_CACHE_HOME SINTER_DOUBLE_THREADS
 # its rows without what depends on time.
 train() {
     expect 0 env SINTER_DOUBLE_SEED="$1" SINTER_DOUBLE_LOG="$work/log.$1" \
-        ./tiny --data synthetic:512 --epochs 3 --out "run.$1" --device=cuda:0 \
+        ./tiny --resident=no --data synthetic:512 --epochs 3 --out "run.$1" --device=cuda:0 \
         --log-every 3 --metrics "$1.jsonl"
     sed 's/,"samples_per_second".*/}/' "$1.jsonl" >"rows.$1"
 }

@@ -1,0 +1,30 @@
+// Kept: rows that stay in the GPU's memory, and their gathering by an index.
+//
+// A data set that fits is copied once; a batch is then a list of numbers, and a
+// kernel takes its rows to where the step reads them, in place of the copy that
+// takes a streamed batch there.
+#ifndef RUNTIME_CUDA_KEPT_H
+#define RUNTIME_CUDA_KEPT_H
+
+#include "runtime/cuda/kernels.h"
+#include "runtime/cuda/staging.h"
+
+enum { RT_MOST_ROWSETS = 2 };
+
+typedef struct {
+    const RtDriver *cu;
+    CUdeviceptr at; // of the first row
+    RtKernels gather;
+    int grid;
+} RtRowset;
+
+// Copies the rows; `taken` of them are gathered at a time.
+bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, RtStaging *staging,
+                    const RtRows *rows, int64_t taken, RtError *e);
+void rt_rowset_close(RtRowset *r);
+
+// Takes the rows whose numbers are at `index`.
+bool rt_rowset_gather(const RtRowset *r, CUdeviceptr index, CUdeviceptr to,
+                      CUstream stream, RtError *e);
+
+#endif

@@ -1,0 +1,85 @@
+// Resident: images that a device keeps.  A data set is held so where its images
+// are in memory as the model's input takes them, and there is room for all that
+// the run reads; a batch is then given as numbers of samples.
+
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const RtSplit *rt_eval_split(const RtRun *run) {
+    return run->trainer->eval_train ? &run->data->train : &run->data->test;
+}
+
+// Bytes of an image as both sides have it; 0: they differ, or images are made
+// one by one.
+static size_t image_bytes(const RtRun *run, const RtSplit *s) {
+    RtType type = run->trainer->image.type;
+    bool same = (s->image.kept == RT_KEPT_U8 && type == RT_U8) ||
+                (s->image.kept == RT_KEPT_I32 && type == RT_I32) ||
+                (s->image.kept == RT_KEPT_F32 && type == RT_F32);
+    if (!same || s->image.bytes == NULL || s->image.step != s->image.values)
+        return 0;
+    return s->image.values * rt_type_bytes(type);
+}
+
+static bool all_bytes(const RtRun *run, size_t *bytes) {
+    const RtSplit *train = &run->data->train, *eval = rt_eval_split(run);
+    size_t image = image_bytes(run, train), count = (size_t)train->count;
+    if (eval != train)
+        count += (size_t)eval->count;
+    return image > 0 && image_bytes(run, eval) == image &&
+           !__builtin_mul_overflow(image, count, bytes);
+}
+
+static bool keep(const RtRun *run, const RtSplit *s, RtError *e) {
+    RtRows rows = {s->image.bytes, image_bytes(run, s), s->count};
+    return run->device->keep(run->device, &rows, run->trainer->batch, e);
+}
+
+// A tenth of what is free stays so, for what else the libraries ask for.
+static bool has_room(const RtRun *run, size_t bytes, size_t *have) {
+    *have = run->device->available(run->device);
+    return bytes <= *have - *have / 10;
+}
+
+// Streams, as it was asked for or as there is no other way.
+static bool stream(RtRun *run, bool must, const char *why, RtError *e) {
+    if (must)
+        return rt_fail(e, EXIT_MEMORY, "--resident=yes: %s", why);
+    snprintf(run->data_is, sizeof run->data_is, "images are streamed: %s", why);
+    return true;
+}
+
+bool rt_resident_keep(RtRun *run, RtError *e) {
+    const double mib = 1 << 20;
+    const char *asked = run->options->resident;
+    bool must = strcmp(asked, "yes") == 0;
+    size_t bytes = 0, have = 0;
+    char why[80];
+    if (run->device->keep == NULL)
+        return !must || rt_fail(e, EXIT_USAGE,
+                                "--resident=yes: the %s device reads images "
+                                "where they are",
+                                run->device->name);
+    if (strcmp(asked, "no") == 0)
+        return stream(run, false, "--resident=no", e);
+    if (!all_bytes(run, &bytes))
+        return stream(run, must, "they are not in memory as the model's input",
+                      e);
+    if (!has_room(run, bytes, &have)) {
+        snprintf(why, sizeof why, "they are %.0f MiB, and %.0f MiB are free",
+                 (double)bytes / mib, (double)have / mib);
+        return stream(run, must, why, e);
+    }
+    const RtSplit *eval = rt_eval_split(run);
+    if (!keep(run, &run->data->train, e) ||
+        (eval != &run->data->train && !keep(run, eval, e)))
+        return e->status == EXIT_MEMORY && !must &&
+               stream(run, false, e->text, e);
+    run->resident = true;
+    snprintf(run->data_is, sizeof run->data_is,
+             "images stay on %s: %.1f MiB; a batch is %d numbers",
+             run->device->name, (double)bytes / mib, run->trainer->batch);
+    return true;
+}

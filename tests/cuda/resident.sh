@@ -1,0 +1,65 @@
+#!/bin/sh
+# Images that a GPU keeps are those that are streamed: the results are the same
+# to the bit, however the double's streams run, and batches are numbers.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+[ -d "$SINTER_DOUBLE" ] || exit 77
+XDG_CACHE_HOME=$work/cache
+SINTER_DOUBLE_THREADS=1
+export XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+
+# on_gpu OPTION...: a run of two epochs with batches that are not whole.
+on_gpu() {
+    env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=cuda:0 \
+        --data=synthetic:150 --epochs=2 "$@"
+}
+
+expect 0 env SINTER_DOUBLE_LOG="$work/copies" LD_LIBRARY_PATH="$SINTER_DOUBLE" \
+    ./tiny --device=cuda:0 --data=synthetic:150 --epochs=2 --resident=no \
+    --out=streamed --metrics=streamed.rows
+expect_says "images are streamed: --resident=no"
+# A batch is 64 images of 144 bytes, 4 batches in two epochs and 6 in tests.
+[ "$(grep -c 'cuMemcpyHtoD.* bytes=9216 ' copies)" -eq 10 ] ||
+    fail "not each batch is copied"
+sed 's/,"samples_per_second".*/}/' streamed.rows >streamed.loss
+for seed in 0 1 2; do
+    expect 0 env SINTER_DOUBLE_SEED=$seed SINTER_DOUBLE_LOG="$work/log" \
+        LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=cuda:0 \
+        --data=synthetic:150 --epochs=2 --out=kept --metrics=kept.rows
+    expect_says "images stay on cuda:0"
+    expect_equal "$(newest streamed)" "$(newest kept)"
+    sed 's/,"samples_per_second".*/}/' kept.rows >kept.loss
+    expect_equal streamed.loss kept.loss
+    rm -rf kept
+done
+
+grep -q 'cuMemcpyHtoD.* bytes=9216 ' log && fail "images are copied"
+
+# Once steps are recorded a step is a graph, and one launch that gathers.
+awk '/cuGraphInstantiate/ { graphs = gathers = 0 }
+     /cuGraphLaunch/ { graphs++ }
+     /cuLaunchKernel/ { gathers++ }
+     END { exit !(graphs > 0 && gathers <= graphs) }' log ||
+    fail "more is launched than graphs, and what gathers"
+
+# The odd ways of reading: evaluation alone, and going on.
+expect 0 on_gpu --resident=yes --out=streamed --eval-only
+expect 0 on_gpu --resident=yes --out=parts --steps=3
+expect 0 on_gpu --resident=no --out=parts --resume
+expect_equal "$(newest streamed)" "$(newest parts)"
+
+# Where they do not fit they are streamed, or that is said.
+expect 0 env SINTER_DOUBLE_MEMORY=5500000 LD_LIBRARY_PATH="$SINTER_DOUBLE" \
+    ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --out=large
+expect_says "images are streamed: they are"
+expect 5 env SINTER_DOUBLE_MEMORY=5500000 LD_LIBRARY_PATH="$SINTER_DOUBLE" \
+    ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --resident=yes \
+    --out=large
+expect_says "resident=yes: they are .* MiB are free"
+expect 2 ./tiny --device=host --data=synthetic:64 --resident=yes
+expect_says "reads images where they are"
+expect 2 ./tiny --device=host --resident=maybe
+expect_says "expected auto, yes or no"
+exit 0
