@@ -1,7 +1,8 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # here is of expect.sh
 # sinter bisect: finds the rewrite that brings a mistake in, and leaves the kernel
-# that has it; sinter bench and compare --ablate measure.
+# that has it; sinter bench and compare --ablate measure; sinter reduce leaves the
+# least of a model.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/faulty.sh"
 export CFLAGS="${CFLAGS:-} -O0"
@@ -44,3 +45,22 @@ expect 0 "$SINTER" benchcmp b.json b.json
 expect_says "+0.0%, which is not beyond what measuring leaves open"
 expect 3 "$SINTER" benchcmp a.json "$micro"
 expect_says "is no result of sinter bench"
+
+# The least of a model that has a pool; 9 stands for a failure.
+cat >pools <<'END'
+#!/bin/sh
+grep -q global_max_pool "$1" && exit 9
+exit 1
+END
+chmod +x pools
+expect 0 "$SINTER" reduce "$here/tiny.net" --check="./pools {}" --out=least.net
+expect_says "status 9 as before"
+expect_says "without |> batch_norm"
+expect_says "1 instead of 64"
+grep -q global_max_pool least.net || fail "the pool is gone"
+[ "$(wc -c <least.net)" -lt 500 ] || fail "more than half of the file is left"
+expect 0 "$SINTER" check least.net
+expect 2 "$SINTER" reduce "$micro" --check=true
+expect_says "does not fail"
+expect 2 "$SINTER" reduce "$micro"
+expect_says "needs --check=CMD"

@@ -21,7 +21,7 @@ typedef struct {
 
 // clang-format off
 static const Option options[] = {
-    {"set", "KEY=VALUE", "check build show compare bisect bench variant", SETTING, 0,
+    {"set", "KEY=VALUE", "check build show compare bisect reduce bench variant", SETTING, 0,
      "set a model parameter or a key of the recipe"},
     {"target", "cuda|host", "check show opt", CHOICE, AT(target),
      "the device that is planned for; cuda by default, host for opt"},
@@ -51,6 +51,8 @@ static const Option options[] = {
     {"out", "PATH", "bisect", WORD, AT(out),
      "the folder that the kernel is written to; by default the file's name and "
      ".kernel"},
+    {"out", "PATH", "reduce", WORD, AT(out),
+     "what to write; by default the file's name and .reduced.net"},
     {"out", "PATH", "build", WORD, AT(out),
      "what to write, also -o PATH; by default the file's name without .net"},
     {"emit", "c", "build", CHOICE, AT(emit),
@@ -95,11 +97,13 @@ static const Option options[] = {
      "also the largest batch that fits into --memory or the device's"},
     {"json", NULL, "check compare bench show", FLAG, AT(json),
      "print one JSON object"},
+    {"check", "CMD", "reduce", WORD, AT(failing),
+     "what fails for the file, which is added to it or stands for {}"},
     {"check", NULL, "fmt", FLAG, AT(check),
      "change nothing; status 1 and the names of files that would change"},
-    {"diagnostics", "text|json", "check build show compare bisect bench benchcmp fmt opt", CHOICE, AT(diagnostics),
+    {"diagnostics", "text|json", "check build show compare bisect reduce bench benchcmp fmt opt", CHOICE, AT(diagnostics),
      "how mistakes in the file are printed; text by default"},
-    {"help", NULL, "check build show compare bisect bench benchcmp opt passes fmt explain", FLAG, AT(help),
+    {"help", NULL, "check build show compare bisect reduce bench benchcmp opt passes fmt explain", FLAG, AT(help),
      "this text"},
 };
 // clang-format on

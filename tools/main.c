@@ -19,6 +19,8 @@ const Command commands[] = {
      "all that both keep.", 1, compare_command},
     {"bisect", "FILE.net", "Find the first rewrite with which compare fails, "
      "and write the kernel that it makes wrong.", 1, bisect_command},
+    {"reduce", "FILE.net", "Take away from a model file as long as a command "
+     "still fails for it.", 1, reduce_command},
     {"bench", "FILE.net", "Build a model and measure its step, over several "
      "runs.", 1, bench_command},
     {"benchcmp", "A.json B.json", "Compare two results of bench --json.",

@@ -28,8 +28,8 @@ typedef struct {
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
-        *device, *device_file, *from, *to, *dump, *a, *b, *data, *kernel, *op,
-        *arch, *at, *lineinfo;
+        *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
+        *kernel, *op, *arch, *at, *lineinfo;
     Count rewrite_limit, steps, batch, runs, line, samples;
     int64_t memory;   // 0: no limit
     uint32_t without; // as PassOptions has left_out
@@ -163,6 +163,7 @@ int build_command(const Arguments *arguments);
 int show_command(const Arguments *arguments);
 int opt_command(const Arguments *arguments);
 int compare_command(const Arguments *arguments);
+int reduce_command(const Arguments *arguments);
 int bisect_command(const Arguments *arguments);
 int bench_command(const Arguments *arguments);
 int benchcmp_command(const Arguments *arguments);
