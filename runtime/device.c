@@ -29,19 +29,19 @@ void rt_phase(RtDevice *d, RtPhase phase) {
     d->phase(d, phase);
 }
 
-static void tell_watch(RtDevice *d) {
+static void tell_watch(RtDevice *d, int kernel, const size_t *arg) {
     if (d->watch == NULL)
         return;
-    d->watch->launched(d->watch);
+    d->watch->launched(d->watch, kernel, arg);
     d->watch->absent = false;
 }
 
 void rt_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     d->launch(d, kernel, grid, arg);
-    tell_watch(d);
+    tell_watch(d, kernel, arg);
 }
 
 void rt_contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     d->contract(d, call, a, b, out);
-    tell_watch(d);
+    tell_watch(d, -1, (const size_t[]){a, b, out});
 }

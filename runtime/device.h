@@ -30,7 +30,8 @@ typedef struct {
 // sets `absent` before.
 typedef struct RtWatch RtWatch;
 struct RtWatch {
-    void (*launched)(RtWatch *w);
+    // kernel: its number, -1 for a library call, which has three addresses.
+    void (*launched)(RtWatch *w, int kernel, const size_t *arg);
     bool absent;
 };
 

@@ -495,6 +495,28 @@ size_t rt_input_bytes(const RtInput *in);
 bool rt_snapshot_run(const char *path, const RtFiles *files, const RtPlan *plan,
                      RtDevice *d, const RtStep *step, RtError *e);
 
+// ---- blame.c ----
+
+// Looks for the first value of a step that is not finite.
+typedef struct {
+    RtWatch watch;
+    const RtPlan *plan;
+    RtDevice *device;
+    int step, launch, next; // next: of what is stored
+    bool found;
+    char text[400]; // where, and what the kernel had read
+} RtBlame;
+
+// Has the next run of a step looked at.
+void rt_blame_begin(RtBlame *b, const RtPlan *plan, RtDevice *d,
+                    const RtStep *step);
+void rt_blame_end(RtBlame *b);
+
+// All states, one after another; NULL: no memory.  Whether all that is saved is
+// finite.
+char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite);
+void rt_states_restore(const RtPlan *plan, RtDevice *d, const char *copy);
+
 // ---- feeder.c ----
 
 enum { RT_MOST_HELD = 2 };
@@ -551,6 +573,8 @@ bool rt_joining_add(RtJoining *j, int *kernel, int *grid, const size_t **arg);
 
 const RtState *rt_state_find(const RtPlan *plan, const char *name);
 size_t rt_state_bytes(const RtState *s);
+// Makes all states what reserve leaves: zero.
+void rt_states_clear(const RtPlan *plan, RtDevice *d);
 // Gives every state its starting value, and the run's states theirs.  The
 // device's memory is still what reserve left: zero.
 void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p);

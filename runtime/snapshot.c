@@ -56,7 +56,8 @@ static void put_inputs(Snapshot *s, const RtStep *step) {
 }
 
 // Of what one launch leaves.
-static void launched(RtWatch *w) {
+static void launched(RtWatch *w, int kernel, const size_t *arg) {
+    (void)kernel, (void)arg;
     Snapshot *s = (Snapshot *)(void *)w; // watch is its first field
     s->device->sync(s->device);
     for (; s->next < s->plan->num_stored; s->next++) {

@@ -54,6 +54,11 @@ static void set(const RtPlan *plan, RtDevice *d, const char *name,
         fill(s, d, value);
 }
 
+void rt_states_clear(const RtPlan *plan, RtDevice *d) {
+    for (int i = 0; i < plan->num_states; i++)
+        fill(&plan->state[i], d, 0);
+}
+
 void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p) {
     for (int i = 0; i < plan->num_states; i++)
         if (plan->state[i].initial != 0)

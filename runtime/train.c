@@ -30,11 +30,12 @@ typedef struct {
     int64_t epoch_batches;
     RtProgress at;
     RtBudget budget;
-    RtRow test;    // the last evaluation
-    int64_t saved; // the step of the last checkpoint; -1: none yet
-    int failures;  // of checkpoints, one after another
-    bool looked;   // a snapshot has been taken
-    FILE *times;   // of steps; NULL: nobody asked
+    RtRow test;     // the last evaluation
+    int64_t saved;  // the step of the last checkpoint; -1: none yet
+    int failures;   // of checkpoints, one after another
+    bool looked;    // a snapshot has been taken
+    FILE *times;    // of steps; NULL: nobody asked
+    RtBlame *blame; // NULL: a step is not looked at
     // Since the last row:
     double since, waited, paused; // when it began; seconds lost
     int64_t samples;
@@ -498,13 +499,18 @@ static bool load(Session *s, RtError *e) {
 // The first update is looked at where that is asked for.
 static bool run_step(Session *s, RtStepKind kind, int stage, RtError *e) {
     const char *path = s->run->options->snapshot;
-    if (path == NULL || s->looked || kind != RT_TRAIN) {
-        rt_step_run(s->plan, s->device, kind, stage);
-        return true;
+    const RtStep *step = rt_step_find(s->plan, kind, stage);
+    if (path != NULL && !s->looked && kind == RT_TRAIN) {
+        s->looked = true;
+        return rt_snapshot_run(path, s->run->files, s->plan, s->device, step,
+                               e);
     }
-    s->looked = true;
-    return rt_snapshot_run(path, s->run->files, s->plan, s->device,
-                           rt_step_find(s->plan, kind, stage), e);
+    if (s->blame != NULL && !s->blame->found)
+        rt_blame_begin(s->blame, s->plan, s->device, step);
+    rt_step_run(s->plan, s->device, kind, stage);
+    if (s->blame != NULL && s->device->watch != NULL)
+        rt_blame_end(s->blame);
+    return true;
 }
 
 // What taking a batch was, one after another.
@@ -576,6 +582,87 @@ static bool take_timed_step(Session *s, RtError *e) {
     return fprintf(s->times, "%.6f\n", (rt_seconds() - since) * 1e3) > 0 ||
            rt_fail(e, EXIT_IO, "%.300s: %s", s->run->options->times,
                    strerror(errno));
+}
+
+// ---- a run that has diverged ----
+
+// The state that the run had when it last was saved, or began.
+static bool go_back(Session *s, RtError *e) {
+    const char *given = s->run->options->resume_path;
+    int64_t saved = s->saved;
+    char *newest = NULL;
+    RtProgress found = s->at;
+    bool good;
+    rt_feeder_close(&s->train);
+    if (saved < 0) {
+        s->at.step = 0;
+        rt_states_clear(s->plan, s->device);
+        rt_states_start(s->plan, s->device, &s->at);
+        good = begin(s, e);
+    } else {
+        good =
+            given != NULL && saved == s->shelf.from
+                ? rt_checkpoint_read(s->checkpoint, given, &found, e) == RT_GOOD
+                : rt_shelf_load(&s->shelf, s->checkpoint, &found, &newest, e);
+        free(newest);
+        s->at = found;
+        good = good && found.step == saved;
+        rt_step_run(s->plan, s->device, RT_DERIVE, 0);
+    }
+    return good && open_train(s, e);
+}
+
+// Takes a step again, and says what is first wrong in it.
+static bool blame_step(Session *s, const char *before, RtError *e) {
+    RtBlame blame = {.found = false};
+    s->at.step--;
+    rt_states_restore(s->plan, s->device, before);
+    rt_feeder_close(&s->train);
+    s->blame = &blame;
+    bool good = open_train(s, e) && take_step(s, e);
+    s->blame = NULL;
+    if (good && blame.found)
+        rt_report_say(s->report, "step %lld again, launch by launch: %s",
+                      (long long)s->at.step, blame.text);
+    return good;
+}
+
+// A step is a function of its number and the states, so that those since the
+// last checkpoint come to the same again.
+static bool find_blame(Session *s, RtError *e) {
+    int64_t last = s->at.step;
+    bool finite = true, good = go_back(s, e);
+    char *before = good ? rt_states_copy(s->plan, s->device, &finite) : NULL;
+    while (good && before != NULL && finite && s->at.step < last &&
+           rt_signals_caught() == 0) {
+        good = take_step(s, e);
+        char *after = rt_states_copy(s->plan, s->device, &finite);
+        if (good && after != NULL && !finite)
+            good = blame_step(s, before, e);
+        free(before);
+        before = after;
+    }
+    free(before);
+    return good;
+}
+
+// What comes of it is no part of what the run ends with.
+static void tell_blame(Session *s) {
+    RtError ignored;
+    int64_t at = s->at.step;
+    bool finite;
+    if (s->train.loader == NULL)
+        return;
+    // Rows may be told some steps late.
+    free(rt_states_copy(s->plan, s->device, &finite));
+    if (!finite)
+        rt_report_say(s->report,
+                      "it diverged: going back to step %lld to see where",
+                      (long long)(s->saved < 0 ? 0 : s->saved));
+    if (!finite && !find_blame(s, &ignored))
+        rt_report_say(s->report, "where it did cannot be seen: %s",
+                      ignored.text);
+    s->at.step = at;
 }
 
 static bool open_times(Session *s, RtError *e) {
@@ -771,6 +858,8 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
         .saved = -1,
     };
     bool good = open_times(&s, e) && prepare(&s, e) && work(&s, e);
+    if (!good && e->status == EXIT_DIVERGED && !run->options->eval_only)
+        tell_blame(&s);
     *caught = rt_signals_caught();
     if (s.report != NULL && !rt_report_close(s.report) && good)
         good = rt_fail(e, EXIT_IO, "the results are not complete");

@@ -1,0 +1,220 @@
+// Blame: the first value of a step that is not finite.
+//
+// The step is run again, launch by launch, and what each leaves is looked at
+// before its memory is used again.  What a kernel has read is found by its
+// addresses: what was last left there, or a state or an input.
+
+#include "runtime/runtime.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    double least, most;
+    int64_t bad; // infinite, or no numbers
+} Range;
+
+// Half precision by its definition.
+static double half_at(uint16_t bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 0   ? ldexp(fraction, -24)
+                  : exponent < 31 ? ldexp(1024 + fraction, exponent - 25)
+                  : fraction      ? (double)NAN
+                                  : (double)INFINITY;
+    return bits >> 15 ? -size : size;
+}
+
+static double number_at(const char *from, RtType type, int64_t i) {
+    float f;
+    int32_t whole;
+    uint16_t half;
+    switch (type) {
+    case RT_F32:
+        memcpy(&f, from + 4 * i, sizeof f);
+        return f;
+    case RT_I32:
+        memcpy(&whole, from + 4 * i, sizeof whole);
+        return whole;
+    case RT_F16:
+        memcpy(&half, from + 2 * i, sizeof half);
+        return half_at(half);
+    case RT_BF16:
+        memcpy(&half, from + 2 * i, sizeof half);
+        whole = (int32_t)((uint32_t)half << 16);
+        memcpy(&f, &whole, sizeof f);
+        return f;
+    default:
+        return (uint8_t)from[i];
+    }
+}
+
+static Range range_of(const char *from, RtType type, int64_t count) {
+    Range r = {INFINITY, -INFINITY, 0};
+    for (int64_t i = 0; i < count; i++) {
+        double value = number_at(from, type, i);
+        if (!isfinite(value)) {
+            r.bad++;
+            continue;
+        }
+        r.least = value < r.least ? value : r.least;
+        r.most = value > r.most ? value : r.most;
+    }
+    return r;
+}
+
+// false: no memory.
+static bool range_read(RtDevice *d, size_t offset, RtType type, int64_t count,
+                       Range *r) {
+    size_t bytes = (size_t)count * rt_type_bytes(type);
+    char *copy = malloc(bytes + 1);
+    if (copy == NULL)
+        return false;
+    d->read(d, copy, offset, bytes);
+    *r = range_of(copy, type, count);
+    free(copy);
+    return true;
+}
+
+// ---- what a launch has read ----
+
+static void say(RtBlame *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(RtBlame *b, const char *format, ...) {
+    size_t length = strlen(b->text);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(b->text + length, sizeof b->text - length, format, list);
+    va_end(list);
+}
+
+static void say_range(RtBlame *b, const char *what, size_t offset, RtType type,
+                      int64_t count) {
+    Range r;
+    if (!range_read(b->device, offset, type, count, &r))
+        return;
+    say(b, "; %s is ", what);
+    if (r.bad == count)
+        say(b, "not finite");
+    else
+        say(b, "%.6g .. %.6g", r.least, r.most);
+    if (r.bad > 0 && r.bad < count)
+        say(b, " and not finite in %lld places", (long long)r.bad);
+}
+
+static int64_t state_count(const RtState *s) {
+    return (int64_t)(rt_state_bytes(s) / rt_type_bytes(s->type));
+}
+
+// What was last left at an address before this launch.
+static const RtStored *stored_at(const RtBlame *b, size_t offset) {
+    for (int i = b->next - 1; i >= 0; i--) {
+        const RtStored *t = &b->plan->stored[i];
+        if (t->step != b->step)
+            break;
+        if (t->offset == offset)
+            return t->launch < b->launch ? t : NULL;
+    }
+    return NULL;
+}
+
+static void say_input(RtBlame *b, size_t offset) {
+    const RtStored *t = stored_at(b, offset);
+    if (t != NULL) {
+        say_range(b, t->what, offset, t->type, t->count);
+        return;
+    }
+    for (int i = 0; i < b->plan->num_states; i++) {
+        const RtState *s = &b->plan->state[i];
+        if (s->offset == offset && s->kind != RT_RUN && s->kind != RT_METRIC)
+            say_range(b, s->name, offset, s->type, state_count(s));
+    }
+}
+
+static void say_inputs(RtBlame *b, int kernel, const size_t *arg) {
+    int count = kernel < 0 ? 2 : b->plan->kernel[kernel].args;
+    for (int i = 0; i < count; i++)
+        say_input(b, arg[i]);
+}
+
+// ---- launches ----
+
+static void look(RtBlame *b, const RtStored *t, int kernel, const size_t *arg) {
+    Range r;
+    if (!range_read(b->device, t->offset, t->type, t->count, &r) || r.bad == 0)
+        return;
+    b->found = true;
+    say(b, "%s is the first that is not finite, in %lld of %lld places",
+        t->what, (long long)r.bad, (long long)t->count);
+    say_inputs(b, kernel, arg);
+}
+
+static void launched(RtWatch *w, int kernel, const size_t *arg) {
+    RtBlame *b = (RtBlame *)(void *)w; // watch is its first field
+    b->device->sync(b->device);
+    for (; b->next < b->plan->num_stored; b->next++) {
+        const RtStored *t = &b->plan->stored[b->next];
+        if (t->step > b->step || (t->step == b->step && t->launch > b->launch))
+            break;
+        if (t->step == b->step && !w->absent && !b->found)
+            look(b, t, kernel, arg);
+    }
+    b->launch++;
+}
+
+void rt_blame_begin(RtBlame *b, const RtPlan *plan, RtDevice *d,
+                    const RtStep *step) {
+    *b = (RtBlame){.watch.launched = launched,
+                   .plan = plan,
+                   .device = d,
+                   .step = (int)(step - plan->step)};
+    d->watch = &b->watch;
+}
+
+void rt_blame_end(RtBlame *b) {
+    b->device->watch = NULL;
+    for (int i = 0; i < b->plan->num_states && !b->found; i++) {
+        const RtState *s = &b->plan->state[i];
+        Range r;
+        b->found =
+            range_read(b->device, s->offset, s->type, state_count(s), &r) &&
+            r.bad > 0;
+        if (b->found)
+            say(b,
+                "all that its kernels leave is finite but %s, in %lld of %lld "
+                "places",
+                s->name, (long long)r.bad, (long long)state_count(s));
+    }
+}
+
+// ---- states ----
+
+char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite) {
+    size_t bytes = 0, at = 0;
+    for (int i = 0; i < plan->num_states; i++)
+        bytes += rt_state_bytes(&plan->state[i]);
+    char *copy = malloc(bytes + 1);
+    *finite = true;
+    if (copy == NULL)
+        return NULL;
+    d->sync(d);
+    for (int i = 0; i < plan->num_states; i++) {
+        const RtState *s = &plan->state[i];
+        d->read(d, copy + at, s->offset, rt_state_bytes(s));
+        *finite &= s->kind == RT_DERIVED ||
+                   range_of(copy + at, s->type, state_count(s)).bad == 0;
+        at += rt_state_bytes(s);
+    }
+    return copy;
+}
+
+void rt_states_restore(const RtPlan *plan, RtDevice *d, const char *copy) {
+    for (int i = 0; i < plan->num_states; i++) {
+        const RtState *s = &plan->state[i];
+        d->write(d, s->offset, copy, rt_state_bytes(s));
+        copy += rt_state_bytes(s);
+    }
+}
