@@ -110,15 +110,18 @@ static bool is_meant(const Row *r) {
     return r->meant <= left * r->size + 1e-30;
 }
 
-static void row_judge(const Compare *c, Row *r) {
+// Two sides may be wrong alike, so that being as near as b is not enough where
+// that is further than one kernel may be.
+static Verdict row_verdict(const Compare *c, const Row *r) {
+    bool near = r->error_a <= r->allowed;
     if (!is_meant(r))
-        r->verdict = VERDICT_WRONG;
-    else if (r->error_a <= r->allowed)
-        r->verdict = r->absolute == 0 ? VERDICT_SAME : VERDICT_GOOD;
-    else
-        r->verdict = node_alone(&c->left->snapshot, r->node) == ALONE_RIGHT
-                         ? VERDICT_CARRIED
-                         : VERDICT_WRONG;
+        return VERDICT_WRONG;
+    if (near && r->error_a <= error_alone(c->g->act) * r->size)
+        return r->absolute == 0 ? VERDICT_SAME : VERDICT_GOOD;
+    Alone alone = node_alone(&c->left->snapshot, r->node);
+    if (alone == ALONE_WRONG || (alone == ALONE_UNKNOWN && !near))
+        return VERDICT_WRONG;
+    return near ? VERDICT_GOOD : VERDICT_CARRIED;
 }
 
 static void row_add(Compare *c, Row r, const double *a, const double *b) {
@@ -130,7 +133,7 @@ static void row_add(Compare *c, Row r, const double *a, const double *b) {
         c->meant && r.kind[0] ? assignment_of(c->meant, r.name) : NO_NODE;
     if (meant != NO_NODE)
         r.meant = error_rms(right, c->meaning[meant], type_count(r.type));
-    row_judge(c, &r);
+    r.verdict = row_verdict(c, &r);
     c->rows.wrong += r.verdict == VERDICT_WRONG;
     c->rows.row[c->rows.count++] = r;
 }
