@@ -15,7 +15,8 @@ typedef struct {
     Arena *a;
     const Side *left, *right;
     const Graph *g, *other;
-    double **value; // of g in double; NULL: not evaluated
+    double **value;      // of g in double; NULL: not evaluated
+    const NodeId *alike; // of each node of g the node of other, or NO_NODE
     Graph *meant;
     double **meaning; // of meant
     Rows rows;
@@ -159,19 +160,19 @@ static void compare_stored(Compare *c) {
     bool *met = ARENA_ARRAY(c->a, (size_t)c->other->count + 1, bool);
     for (NodeId n = 0; n < c->other->count; n++)
         wanted[n] = theirs[n] != NULL;
-    const NodeId *alike = nodes_alike(c->a, c->g, c->other, wanted);
+    c->alike = nodes_alike(c->a, c->g, c->other, wanted);
     for (NodeId n = 0; n < c->g->count; n++) {
         if (mine[n] == NULL)
             continue;
-        if (alike[n] == NO_NODE) {
+        if (c->alike[n] == NO_NODE) {
             c->rows.only_a++;
             continue;
         }
-        met[alike[n]] = true;
+        met[c->alike[n]] = true;
         row_add(
             c,
             (Row){.name = name_of(c->a, &c->g->node[n]), .kind = "", .node = n},
-            mine[n], theirs[alike[n]]);
+            mine[n], theirs[c->alike[n]]);
     }
     for (NodeId n = 0; n < c->other->count; n++)
         c->rows.only_b += wanted[n] && !met[n];
@@ -196,6 +197,30 @@ static void compare_states(Compare *c) {
     }
 }
 
+static bool any_carried(const Rows *rows) {
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].verdict == VERDICT_CARRIED)
+            return true;
+    return false;
+}
+
+// What came in with what kernels read may have been made where b keeps nothing:
+// then that is what is wrong.
+static void find_source(Compare *c) {
+    const Snapshot *s = &c->left->snapshot;
+    for (NodeId n = 0; n < c->g->count; n++) {
+        bool alone = s->found[n] != NULL && c->alike[n] == NO_NODE;
+        if (!alone || node_alone(s, n) != ALONE_WRONG)
+            continue;
+        const char *name = name_of(c->a, &c->g->node[n]);
+        row_add(c,
+                (Row){.name = arena_format(c->a, "%s (only in a)", name),
+                      .kind = "",
+                      .node = n},
+                s->found[n], node_meant(c->a, s, n));
+    }
+}
+
 Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
     Compare c = {.a = a,
                  .left = left,
@@ -208,5 +233,7 @@ Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
         evaluate(&c);
     compare_stored(&c);
     compare_states(&c);
+    if (c.rows.wrong == 0 && any_carried(&c.rows))
+        find_source(&c);
     return c.rows;
 }
