@@ -43,8 +43,12 @@ static int probe(Bisection *b, int64_t limit, int *wrong) {
                            is_judged(b->arguments, &c->a.snapshot));
     *wrong = c->rows.wrong;
     b->last = limit;
-    fprintf(stderr, "%" PRId64 " rewrites: %d of %d tensors wrong\n", limit,
-            *wrong, c->rows.count);
+    if (limit == INT32_MAX)
+        fprintf(stderr, "all");
+    else
+        fprintf(stderr, "%" PRId64, limit);
+    fprintf(stderr, " rewrites: %d of %d tensors wrong\n", *wrong,
+            c->rows.count);
     return EXIT_GOOD;
 }
 

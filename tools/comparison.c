@@ -69,7 +69,7 @@ static void rows_print(Text *t, const Comparison *c) {
         verdict[c->rows.row[i].verdict]++;
     }
     text_add(t,
-             "\n%d tensors that both keep: %d the same to the bit, %d as near "
+             "\n%d tensors compared: %d the same to the bit, %d as near "
              "to right as b",
              c->rows.count, verdict[VERDICT_SAME], verdict[VERDICT_GOOD]);
     if (verdict[VERDICT_CARRIED] > 0)
