@@ -1,8 +1,8 @@
 #!/bin/sh
-# What the compiler takes for the worst that a file can ask for: whatever it
-# says of each, it ends by itself with no more than 512 MiB of addresses, 640 MiB
-# where text is written for two devices, and some seconds of processor time, which
-# leaves room for a slow machine.
+# What the compiler takes for the worst that a file can ask for, as section 12 of
+# docs/language.md states it: whatever it says of each, it ends by itself with no
+# more than 512 MiB of addresses, 640 MiB where text is written for two devices,
+# and so many seconds of processor time.
 set -u
 
 [ -z "${SINTER_SANITIZED:-}" ] || exit 77 # they take addresses of their own
@@ -36,6 +36,39 @@ check() {
     if [ "$1" -eq 0 ]; then
         bounded 0 640 30 build --emit=c --out=text
     fi
+}
+
+# others: commands that show what check looks at.
+others() {
+    bounded 0 512 10 fmt --check
+    bounded 0 512 10 show graph
+    bounded 0 512 10 show plan
+    bounded 0 512 10 show launches
+    "$SINTER" show simplified bad.net >bad.ir
+    mv bad.ir bad.net
+    bounded 0 512 20 opt --run=fuse,schedule,memory
+}
+
+# survives KIND WORD...: what commands say of each file kept for KIND is theirs,
+# but none ends with our fault or a signal.
+survives() {
+    kind=$1
+    shift
+    for file in "$SINTER_SOURCE/tests/fuzz/$kind"/*; do
+        cp "$file" bad.net
+        what=$file
+        (
+            ulimit -v $((512 * 1024))
+            ulimit -t 10
+            exec "$SINTER" "$@" bad.net
+        ) >out 2>&1
+        got=$?
+        if [ $got -gt 6 ]; then
+            echo "bound: $what: $1: status $got" >&2
+            tail -n 3 out >&2
+            : >failed
+        fi
+    done
 }
 
 # digits N: a list of N numbers.
@@ -120,6 +153,16 @@ what='functions that double'
     echo 'model M(x: f32[N, 8, 8, 8]) -> f32[N, 10] { x |> f6 }'
 } >bad.net
 check 1
+
+what='a ResNet of 1202 layers'
+sh "$SINTER_SOURCE/bench/compile/resnet.sh" 1202 >bad.net
+bounded 0 512 10 check
+others
+
+for command in check fmt 'show plan'; do
+    survives language $command
+done
+survives graph opt --run=fuse,schedule,memory
 
 what='brackets'
 awk 'BEGIN { for (i = 0; i < 500000; i++) printf "(" }' >bad.net

@@ -3,6 +3,7 @@
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
+#include <math.h>
 #include <string.h>
 
 static NodeId gradient_node(const Graph *g, const char *param) {
@@ -115,6 +116,10 @@ static const struct {
     {OP_abs, {-1, 0, 1, -0.0}, {0}, {-1, 0, 3, 0}},
     {OP_maximum, {0, 1, 1, 2}, {1, 1, 0, 2}, {0, 1, 3, 2}},
     {OP_minimum, {0, 1, 1, 2}, {1, 1, 0, 2}, {1, 1, 0, 2}},
+    // No comparison with NaN holds, so each passes the gradient on.
+    {OP_relu, {NAN, 0, 1, NAN}, {0}, {1, 0, 3, 4}},
+    {OP_maximum, {NAN, 1, NAN, 2}, {1, NAN, NAN, 2}, {1, 2, 3, 2}},
+    {OP_minimum, {NAN, 1, NAN, 2}, {1, NAN, NAN, 2}, {1, 2, 3, 2}},
 };
 
 START_TEST(jumps_follow_pytorch) {
@@ -138,6 +143,17 @@ static NodeId broadcast_to_four(Graph *g, NodeId y) {
                                .arg = &y,
                                .group = -1});
 }
+
+// PyTorch's is 0 there, as its sign of NaN is: it would hide what has diverged.
+START_TEST(abs_of_nan_passes_its_gradient) {
+    Arena *a = arena_new();
+    Graph *g = graph_of_x(a);
+    double x[] = {NAN, -1, 0, NAN};
+    NodeId y = graph_op1(g, OP_abs, 0);
+    check_four(gradient_at(g, y, x), (double[]){1, -2, 0, 4});
+    arena_free(a);
+}
+END_TEST
 
 START_TEST(max_shares_a_tie) {
     Arena *a = arena_new();
@@ -178,6 +194,7 @@ Suite *autodiff_suite(void) {
     tcase_add_test(t, nothing_is_computed_before_the_first_trained_layer);
     tcase_add_test(t, gradients_carry_the_layer_and_are_marked);
     tcase_add_test(t, loss_without_trained_params_adds_nothing);
+    tcase_add_test(t, abs_of_nan_passes_its_gradient);
     tcase_add_loop_test(t, jumps_follow_pytorch, 0,
                         sizeof jumps / sizeof jumps[0]);
     tcase_add_test(t, max_shares_a_tie);
