@@ -74,6 +74,9 @@ ViewWriter ptx_write, sass_write, lines_write;
 
 ViewWriter memory_write, params_write, recipe_write;
 
+// Writes the parameters of a planned graph.
+void params_json(Arena *a, Text *t, const Program *p, const Graph *g);
+
 // ---- kernels.c, kernels_json.c ----
 
 void kernels_print(Arena *a, Text *t, const Inspection *in);

@@ -25,6 +25,8 @@ const Command commands[] = {
      "runs.", 1, bench_command},
     {"benchcmp", "A.json B.json", "Compare two results of bench --json.",
      2, benchcmp_command},
+    {"report", "FILE.net", "Write a page of HTML: a model, its kernels, memory "
+     "and schedules.", 1, report_command},
     {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
      "standard input.", AT_LEAST_ONE, fmt_command},
     {"explain", "CODE", "Say what a diagnostic such as E0312 means, with an "

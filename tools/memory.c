@@ -93,6 +93,39 @@ static void size_print(Text *t, const char *what, int64_t bytes) {
     text_add(t, "%-22s%10.1f %s\n", what, s.count, s.unit);
 }
 
+static void buffer_json(Arena *a, Text *t, const Graph *g, const Buffer *b) {
+    const Node *d = &g->node[b->node];
+    Text type = text_new(a);
+    type_print(&type, d->type);
+    text_add(t,
+             "{\"node\": %u, \"offset\": %" PRId64 ", \"bytes\": %" PRId64
+             ", \"from\": %d, \"to\": %d, \"type\": \"%s\", \"line\": %d, "
+             "\"backward\": %s, \"name\": ",
+             b->node, d->offset, b->bytes, b->from, b->to, text_string(&type),
+             d->from.file ? d->from.line : 0,
+             d->from.backward ? "true" : "false");
+    json_string(t, tensor_name(d));
+    text_add(t, "}");
+}
+
+void memory_json(Arena *a, Text *t, const Plan *plan, const Step *step) {
+    MemoryUse m = memory_use(a, plan, step);
+    text_add(t,
+             "{\"step\": \"%s\", \"launches\": %d, \"arena_bytes\": %" PRId64
+             ", \"states\": %" PRId64 ", \"inputs\": %" PRId64
+             ", \"beside\": %" PRId64 ", \"peak\": %d, \"live\": [",
+             step->name, m.launches->count, step->graph->arena_bytes, m.states,
+             m.inputs, m.beside, m.peak);
+    for (int k = 0; k < m.launches->count; k++)
+        text_add(t, "%s%" PRId64, k ? ", " : "", m.live[k]);
+    text_add(t, "], \"buffers\": [");
+    for (int i = 0; i < m.count; i++) {
+        text_add(t, "%s", i ? ", " : "");
+        buffer_json(a, t, m.graph, &m.buffer[i]);
+    }
+    text_add(t, "]}");
+}
+
 int memory_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     int status;

@@ -19,5 +19,6 @@ typedef struct {
 // ---- memory.c ----
 
 MemoryUse memory_use(Arena *a, const Plan *plan, const Step *step);
+void memory_json(Arena *a, Text *t, const Plan *plan, const Step *step);
 
 #endif

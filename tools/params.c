@@ -45,6 +45,31 @@ static void param_print(Arena *a, Text *t, const Program *p, const Graph *g,
     text_add(t, "\n");
 }
 
+void params_json(Arena *a, Text *t, const Program *p, const Graph *g) {
+    const char *comma = "";
+    text_add(t, "[");
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if (d->op != OP_param)
+            continue;
+        const char *name = node_text(d, ATTR_name);
+        const char *optimizer = optimizer_of(p, name);
+        Text type = text_new(a);
+        type_print(&type, d->type);
+        text_add(t, "%s{\"name\": ", comma);
+        json_string(t, name);
+        text_add(t, ", \"type\": \"%s\"", text_string(&type));
+        text_add(t, ", \"count\": %" PRId64 ", \"states\": %" PRId64,
+                 type_count(d->type), states_of(g, name));
+        text_add(t, ", \"optimizer\": \"%s\"", optimizer ? optimizer : "");
+        text_add(t, ", \"line\": %d, \"file\": ", d->from.line);
+        json_string(t, d->from.file ? d->from.file : "");
+        text_add(t, "}");
+        comma = ", ";
+    }
+    text_add(t, "]");
+}
+
 int params_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     int status;

@@ -233,6 +233,37 @@ static void rows_print(Text *t, const Recipes *r, const int64_t *at, int count,
     }
 }
 
+void recipe_json(Arena *a, Text *t, const Recipes *r) {
+    enum { POINTS = 200 };
+    int points = r->updates < POINTS ? (int)r->updates : POINTS;
+    double **value = ARENA_ARRAY(a, (size_t)points + 1, double *);
+    text_add(t,
+             "{\"updates\": %" PRId64 ", \"epoch_updates\": %" PRId64
+             ", \"known\": %s, \"loss_scale\": %.17g, \"at\": [",
+             r->updates, r->epoch_updates, r->known ? "true" : "false",
+             r->loss_scale);
+    for (int i = 0; i < points; i++) {
+        int64_t at = points > 1 ? (r->updates - 1) * i / (points - 1) : 0;
+        value[i] = recipe_at(a, r, at);
+        text_add(t, "%s%" PRId64, i ? ", " : "", at);
+    }
+    text_add(t, "], \"rows\": [");
+    for (int k = 0; k < r->count; k++) {
+        const RecipeRow *row = &r->row[k];
+        text_add(t, "%s{\"name\": \"%s\", \"of\": ", k ? ", " : "", row->name);
+        json_string(t, row->of ? row->of : "");
+        text_add(t, ", \"count\": %d, \"line\": %d, \"file\": ",
+                 row->num_parameters, row->line);
+        json_string(t, row->file ? row->file : "");
+        text_add(t, ", \"values\": [");
+        for (int i = 0; i < points; i++)
+            text_add(t, isfinite(value[i][k]) ? "%s%.9g" : "%s0", i ? ", " : "",
+                     value[i][k]);
+        text_add(t, "]}");
+    }
+    text_add(t, "]}");
+}
+
 int recipe_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     int64_t at[MAX_COLUMNS];

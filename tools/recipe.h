@@ -31,4 +31,7 @@ Recipes recipe_find(Arena *a, const Program *p, const Plan *plan,
 // The numbers of all rows at an update, in a.
 double *recipe_at(Arena *a, const Recipes *r, int64_t update);
 
+// Writes the run, and the numbers of all rows at up to 200 updates.
+void recipe_json(Arena *a, Text *t, const Recipes *r);
+
 #endif

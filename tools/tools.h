@@ -161,6 +161,7 @@ void fusion_print(Arena *a, Text *t, const Plan *plan, const char *name);
 int check_command(const Arguments *arguments);
 int build_command(const Arguments *arguments);
 int show_command(const Arguments *arguments);
+int report_command(const Arguments *arguments);
 int opt_command(const Arguments *arguments);
 int compare_command(const Arguments *arguments);
 int reduce_command(const Arguments *arguments);

@@ -1,0 +1,91 @@
+#!/bin/sh
+# The page that sinter report writes, in a browser: its links, what is marked, its
+# drawings, light and dark, on paper, and how long the largest takes to load.
+set -u
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/report-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+models=$SINTER_SOURCE/models
+
+fail() {
+    echo "$*" >&2
+    failed=1
+}
+
+for model in resnet9 gpt_nano resnet50; do
+    "$SINTER" report -o $model.html "$models/$model.net" || fail "report $model"
+    # Nothing is loaded: the one address is a name, that of SVG.
+    grep -oE '(https?:)?//[a-z0-9.]+\.[a-z]+/?' $model.html |
+        grep -v '^http://www.w3.org/' && fail "$model.html names an address"
+done
+"$SINTER" report "$models/none.net" 2>out && fail "a report of nothing"
+"$SINTER" report -o none/x.html "$models/lenet.net" 2>out
+[ $? -eq 74 ] || fail "a page that cannot be written: $(cat out)"
+
+# Text of the model stays text.
+{
+    echo '# </script><b id="injected">@DATA@</b><!-- "'
+    cat "$models/lenet.net"
+} >hostile.net
+"$SINTER" report hostile.net || fail "report hostile"
+
+browser=$(command -v chromium || command -v chromium-browser)
+if [ -z "$browser" ]; then
+    [ $failed -eq 0 ] || exit 1
+    echo "no chromium: pages are not opened"
+    exit 77
+fi
+
+browse() {
+    HOME=$work timeout 100 "$browser" --headless --no-sandbox --disable-gpu \
+        --disable-dev-shm-usage --user-data-dir="$work/profile" \
+        --window-size=1400,1000 "$@" 2>browser.log
+}
+
+# check PAGE OPTION...: opens it with what is asked appended; result has the
+# answer.
+check() {
+    page=$1
+    shift
+    {
+        cat "$page.html"
+        echo '<script>'
+        cat "$SINTER_SOURCE/tests/report/check.js"
+        echo '</script>'
+    } >checked.html
+    browse --dump-dom --virtual-time-budget=60000 "$@" "file://$work/checked.html" |
+        sed -n '/<pre id="result">/,/<\/pre>/p' >result
+    grep -q 'as it should be' result || fail "$page: $(cat result browser.log)"
+}
+
+check gpt_nano
+check hostile
+check resnet50
+check resnet9
+light=$(sed -n 's/.*paper //p' result)
+check resnet9 --blink-settings=preferredColorScheme=0
+[ "$(sed -n 's/.*paper //p' result)" != "$light" ] || fail "dark is light"
+
+# A page that is broken is noticed.
+sed 's/classList.add("marked")/classList.add("unmarked")/' resnet9.html >broken.html
+(check broken 2>/dev/null; [ $failed -eq 0 ]) && fail "check.js finds no fault"
+
+# A machine that does other work makes a page wait, so several tries count.
+echo '<script>addEventListener("load", () => { document.body.dataset.loaded =
+    Math.round(performance.now()); });</script>' | cat resnet50.html - >timed.html
+took=100000
+for _ in 1 2 3 4 5 6 7 8; do
+    [ "${took:-100000}" -lt 2000 ] && break
+    took=$(browse --dump-dom "file://$work/timed.html" |
+        sed -n 's/.*<body data-loaded="\([0-9]*\)".*/\1/p')
+done
+echo "resnet50 loads in $took ms"
+[ "${took:-100000}" -lt 2000 ] || fail "resnet50 loads in $took ms"
+
+browse --no-pdf-header-footer --print-to-pdf=paper.pdf "file://$work/resnet9.html"
+pages=$(grep -ac '/Type /Page$' paper.pdf)
+[ "$pages" -gt 2 ] || fail "$pages pages on paper"
+
+exit $failed

@@ -1,0 +1,540 @@
+// The report's page: everything is drawn from the JSON in it, which has what
+// `sinter show kernels --json` prints and beside it source, memory, schedules and
+// parameters.  The address says what is chosen (#line-9, #train-3), so every link is
+// an ordinary one and the browser's history works.  What it names has an id that
+// begins with at-, or the browser would move the page to it.
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const launches = data.kernels.launches;
+const device = data.kernels.device;
+const ROW = 22;
+
+// ---- making elements ----
+
+function element(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {}))
+    e.setAttribute(name, value);
+  e.append(...children);
+  return e;
+}
+
+function drawn(tag, attributes, ...children) {
+  const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes || {}))
+    e.setAttribute(name, value);
+  e.append(...children);
+  return e;
+}
+
+function titled(e, text) {
+  e.append(drawn("title", {}, text));
+  return e;
+}
+
+const byId = id => document.getElementById(id);
+const placeOf = address => byId(`at-${address}`);
+
+// ---- numbers ----
+
+function scaled(value, units, step) {
+  let i = 0;
+  while (Math.abs(value) >= step && i + 1 < units.length) {
+    value /= step;
+    i++;
+  }
+  return `${value.toFixed(value >= 100 || i === 0 ? 0 : 1)} ${units[i]}`;
+}
+
+const bytesText = n => scaled(n, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
+const rateText = n => scaled(n, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], 1000);
+const flopsText = n => scaled(n, ["flops", "kflops", "Mflops", "Gflops", "Tflops"], 1000);
+const timeText = s => s >= 1e-3 ? `${(1e3 * s).toFixed(2)} ms` : `${(1e6 * s).toFixed(2)} µs`;
+const countText = n => n.toLocaleString("en");
+const sum = (list, of) => list.reduce((all, x) => all + of(x), 0);
+
+// ---- launches ----
+
+// Launches that share a text share its name, so the place is what tells them
+// apart.
+const idOf = l => `${l.step}-${l.index}`;
+const launchAt = new Map(launches.map(l => [idOf(l), l]));
+const textAt = new Map(launches.filter(l => l.text).map(l => [l.name, l]));
+const steps = [...new Set(launches.map(l => l.step))];
+let step = steps.includes("train") ? "train" : steps[0];
+
+const isModel = place => place.file === data.kernels.file;
+const linesOf = l => l.lines.filter(isModel).map(place => place.line);
+
+// Update where a launch assigns to states, backward where all that it leaves is
+// part of the backward pass.
+function passOf(l) {
+  if (l.operations.some(o => o.op === "assign"))
+    return "update";
+  const left = l.operations.filter(o => l.writes.some(t => t.node === o.node));
+  return left.length && left.every(o => o.backward) ? "backward" : "forward";
+}
+
+// For each launch of a step, those that leave what it reads.
+function sourcesOf(list) {
+  const writer = new Map();
+  return list.map((l, i) => {
+    const from = new Set();
+    for (const t of l.reads)
+      if (writer.has(t.node))
+        from.add(writer.get(t.node));
+    for (const t of l.writes)
+      writer.set(t.node, i);
+    return [...from];
+  });
+}
+
+// ---- the head ----
+
+function headDraw() {
+  const list = launches.filter(l => l.step === step);
+  document.title = `${data.kernels.model} – sinter report`;
+  byId("model").textContent = data.kernels.model;
+  byId("about").textContent =
+    `${data.kernels.file}, planned for CUDA and judged for ${device.name} ` +
+    `(${device.arch}) by its description`;
+  const figures = [
+    ["launches in a step", countText(list.length)],
+    ["read and written in a step", bytesText(sum(list, l => l.bytes))],
+    ["arithmetic in a step", flopsText(sum(list, l => l.flops))],
+    ["arena", bytesText(data.kernels.arena_bytes)],
+    ["parameters", countText(sum(data.parameters, p => p.count))],
+    ["roofline of a step", timeText(sum(list, l => l.roofline_seconds))],
+  ];
+  byId("figures").replaceChildren(...figures.map(([name, value]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+  byId("end").textContent =
+    `Made by sinter ${data.version}. Bytes and flops are those of the plan; the ` +
+    "roofline is the longer of bytes / bandwidth and flops / peak of each " +
+    "launch: a bound, not a measurement.";
+}
+
+// ---- the source ----
+
+// The share of each line in the bytes of the step; those of a launch are
+// divided evenly among its lines.
+function lineBytes() {
+  const share = new Map();
+  for (const l of launches)
+    if (l.step === step)
+      for (const line of linesOf(l))
+        share.set(line, (share.get(line) || 0) + l.bytes / l.lines.length);
+  return share;
+}
+
+function sourceDraw() {
+  const share = lineBytes();
+  const most = Math.max(1, ...share.values());
+  const lines = data.source.replace(/\n$/, "").split("\n");
+  byId("source").replaceChildren(element("div", { class: "code" },
+    ...lines.map((text, i) => {
+      const bytes = share.get(i + 1) || 0;
+      const heat = element("span", { class: "heat" });
+      if (bytes > 0)
+        heat.append(element("i", { style: `width:${(100 * bytes / most).toFixed(1)}%` }));
+      return element("a", {
+        id: `at-line-${i + 1}`, href: `#line-${i + 1}`,
+        title: bytes ? `${bytesText(bytes)} in a step` : "",
+      }, element("span", { class: "number" }, String(i + 1)), heat,
+        element("span", {}, text || " "));
+    })));
+}
+
+// ---- the chain of launches ----
+
+function arcsDraw(list) {
+  const width = 88, dot = width - 8;
+  const picture = drawn("svg", { width, height: ROW * list.length });
+  const middle = i => ROW * i + ROW / 2;
+  sourcesOf(list).forEach((from, i) => from.forEach(j => {
+    const reach = Math.min(dot - 4, 6 + 9 * Math.log2(i - j));
+    picture.append(drawn("path", {
+      d: `M${dot},${middle(j)}C${dot - reach * 1.3},${middle(j)} ` +
+        `${dot - reach * 1.3},${middle(i)} ${dot},${middle(i)}`,
+      fill: "none", class: "arc", "data-from": j, "data-to": i,
+    }));
+  }));
+  list.forEach((l, i) => picture.append(drawn("circle",
+    { cx: dot, cy: middle(i), r: l.kind === "call" ? 4 : 3, class: passOf(l) })));
+  return picture;
+}
+
+function rowDraw(l, longest) {
+  const bar = element("span", {
+    class: `bar ${l.bound_by}`,
+    style: `width:${(100 * l.roofline_seconds / longest).toFixed(1)}%`,
+  });
+  return element("a", {
+    class: "row", id: `at-${idOf(l)}`, href: `#${idOf(l)}`,
+    title: `${timeText(l.roofline_seconds)} by ${l.bound_by}, ${bytesText(l.bytes)}`,
+  }, element("span", { class: l.kind === "call" ? "name call" : "name" }, l.name), bar);
+}
+
+function stepChooser() {
+  const choice = element("select", { "aria-label": "step" },
+    ...steps.map(name => element("option", name === step ? { selected: "" } : {}, name)));
+  choice.addEventListener("change", () => {
+    step = choice.value;
+    allDraw();
+  });
+  return choice;
+}
+
+function launchesDraw() {
+  const list = launches.filter(l => l.step === step);
+  const longest = Math.max(1e-12, ...list.map(l => l.roofline_seconds));
+  byId("launches").replaceChildren(
+    element("div", { class: "toolbar" }, "step ", stepChooser(),
+      ` · ${list.length} launches · bars: roofline`),
+    element("div", { class: "chain" }, ...list.map(l => rowDraw(l, longest)),
+      arcsDraw(list)));
+}
+
+// ---- one launch ----
+
+function fact(list, name, ...value) {
+  list.append(element("dt", {}, name), element("dd", {}, ...value));
+}
+
+const lineLink = line => element("a", { href: `#line-${line}` }, `line ${line}`);
+
+const launchLink = l => element("a", { href: `#${idOf(l)}` }, l.name);
+
+function listed(items) {
+  return items.flatMap((item, i) => i ? [", ", item] : [item]);
+}
+
+function factsDraw(l) {
+  const list = element("dl", { class: "facts" });
+  fact(list, "from", ...listed(l.lines.map(place =>
+    isModel(place) ? lineLink(place.line) : `${place.file}:${place.line}`)));
+  fact(list, "bytes", bytesText(l.bytes));
+  fact(list, "arithmetic", flopsText(l.flops));
+  if (l.kind === "kernel")
+    fact(list, "launch", `${countText(l.blocks)} blocks of ${l.threads} threads`);
+  for (const r of l.resources)
+    fact(list, r.arch, `${r.registers} registers, ` +
+      (r.spill_bytes ? `${r.spill_bytes} bytes spilled` : "no spills") +
+      `, ${r.shared_bytes} bytes shared`);
+  fact(list, "roofline", `${timeText(l.roofline_seconds)}, by ${l.bound_by}`);
+  if (l.rides_on)
+    fact(list, "saved by", launchLink(launches.find(x =>
+      x.step === l.step && x.name === l.rides_on)), " where the library can");
+  if (l.joined_to)
+    fact(list, "joined to", launchLink(launchAt.get(`${l.step}-${l.index - 1}`)));
+  return list;
+}
+
+// What a launch reads or writes, with the launches at the other end.
+function tensorsDraw(l, name, list) {
+  const mine = launches.filter(x => x.step === l.step);
+  const ends = t => mine.filter(x => x !== l &&
+    (name === "reads" ? x.writes : x.reads).some(y => y.node === t.node));
+  const table = element("table", {});
+  for (const t of list) {
+    const names = ends(t).slice(0, 6).map(launchLink);
+    table.append(element("tr", {}, element("td", { class: "mono" }, `%${t.node}`),
+      element("td", { class: "mono" }, t.type), element("td", {}, t.name),
+      element("td", { class: "count" }, bytesText(t.bytes)),
+      element("td", {}, ...listed(names))));
+  }
+  return list.length ? [element("h3", {}, name), table] : [];
+}
+
+function operationsDraw(l) {
+  const table = element("table", {});
+  for (const o of l.operations) {
+    const row = element("tr", { "data-node": o.node },
+      element("td", { class: "mono" }, `%${o.node}`),
+      element("td", { class: "mono" }, o.op), element("td", { class: "mono" }, o.type),
+      element("td", {}, o.file === data.kernels.file ? lineLink(o.line) : ""),
+      element("td", {}, (o.path || "") + (o.backward ? " backward" : "")));
+    row.addEventListener("click", () => nodeMark(o.node));
+    table.append(row);
+  }
+  return [element("h3", {}, `${l.operations.length} operations`), table];
+}
+
+// The text; a name such as v12 or out12_1 stands for operation %12.
+function textDraw(text) {
+  const pre = element("pre", {});
+  for (const line of text.split("\n")) {
+    if (line.startsWith("//")) {
+      pre.append(element("span", { class: "comment" }, `${line}\n`));
+      continue;
+    }
+    let end = 0;
+    for (const word of line.matchAll(/\b(?:v|p|out|s|q|near|pivot|d)(\d+)(?:_\d+)?\b/g)) {
+      pre.append(line.slice(end, word.index));
+      const name = element("b", { "data-node": word[1] }, word[0]);
+      name.addEventListener("click", () => nodeMark(word[1]));
+      pre.append(name);
+      end = word.index + word[0].length;
+    }
+    pre.append(`${line.slice(end)}\n`);
+  }
+  return pre;
+}
+
+// Marks an operation in the table and in the text.
+function nodeMark(node) {
+  for (const e of byId("detail").querySelectorAll("[data-node]"))
+    e.classList.toggle("marked", e.dataset.node === String(node));
+}
+
+function detailDraw(l) {
+  const own = textAt.get(l.text_of);
+  const text = own
+    ? [element("h3", {}, own.name === l.name ? "CUDA text" : `CUDA text, that of ${own.name}`),
+      textDraw(own.text)]
+    : [element("p", { class: "note" }, "A call of a library.")];
+  byId("detail").replaceChildren(element("h3", {}, l.name), factsDraw(l),
+    ...operationsDraw(l), ...tensorsDraw(l, "reads", l.reads),
+    ...tensorsDraw(l, "writes", l.writes), ...text);
+  byId("detail").scrollTop = 0;
+}
+
+// ---- what is chosen ----
+
+// Scrolls within the pane alone: the page stays where it is.
+function paneShow(e) {
+  const pane = e.closest(".pane");
+  const shown = e.firstElementChild || e;
+  const at = shown.getBoundingClientRect().top - pane.getBoundingClientRect().top;
+  if (at < 40 || at > pane.clientHeight - 40)
+    pane.scrollTop += at - pane.clientHeight / 3;
+}
+
+function marksClear() {
+  for (const e of document.querySelectorAll(".panes .marked, .panes .chosen"))
+    e.classList.remove("marked", "chosen");
+}
+
+function arcsMark(index) {
+  for (const e of document.querySelectorAll(`.arc[data-from="${index}"], .arc[data-to="${index}"]`))
+    e.classList.add("chosen");
+}
+
+function lineChoose(line) {
+  const mine = launches.filter(l => l.step === step && linesOf(l).includes(line));
+  placeOf(`line-${line}`).classList.add("chosen");
+  paneShow(placeOf(`line-${line}`));
+  for (const l of mine)
+    placeOf(idOf(l)).classList.add("marked");
+  if (mine.length) {
+    paneShow(placeOf(idOf(mine[0])));
+    detailDraw(mine[0]);
+  } else {
+    byId("detail").replaceChildren(element("p", { class: "note" },
+      `No launch of ${step} comes from line ${line}.`));
+  }
+}
+
+function launchChoose(l) {
+  if (l.step !== step) {
+    step = l.step;
+    allDraw();
+  }
+  placeOf(idOf(l)).classList.add("chosen");
+  paneShow(placeOf(idOf(l)));
+  arcsMark(l.index);
+  const lines = linesOf(l).map(line => placeOf(`line-${line}`));
+  for (const e of lines)
+    e.classList.add("marked");
+  if (lines.length)
+    paneShow(lines[0]);
+  detailDraw(l);
+}
+
+// A link from below brings the panes back into view.
+function panesShow() {
+  const at = byId("launches").getBoundingClientRect();
+  if (at.bottom < 100 || at.top > window.innerHeight - 100)
+    byId("workbench").scrollIntoView();
+}
+
+function addressFollow() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  const line = /^line-(\d+)$/.exec(id);
+  if (line && placeOf(id)) {
+    marksClear();
+    lineChoose(Number(line[1]));
+    panesShow();
+  } else if (launchAt.has(id)) {
+    marksClear();
+    launchChoose(launchAt.get(id));
+    panesShow();
+  }
+}
+
+// ---- charts ----
+
+function axis(picture, x, y, height, width, most, text) {
+  for (let i = 0; i <= 4; i++) {
+    const at = y + height * (1 - i / 4);
+    picture.append(drawn("line", { x1: x, x2: x + width, y1: at, y2: at, class: "grid" }),
+      drawn("text", { x: x - 6, y: at + 4, "text-anchor": "end" }, text(most * i / 4)));
+  }
+}
+
+function path(points) {
+  return points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(2)},${y.toFixed(2)}`).join("");
+}
+
+// Each buffer is a rectangle: launches from left to right, addresses upwards.
+function memoryDraw() {
+  const m = data.memory, left = 80, top = 14, width = 1100, height = 380;
+  const most = Math.max(1, m.arena_bytes), across = Math.max(1, m.launches);
+  const x = k => left + width * k / across, y = b => top + height * (1 - b / most);
+  const picture = drawn("svg", { viewBox: `0 0 ${left + width + 10} ${top + height + 34}`,
+    class: "chart", role: "img", "aria-label": "memory over time" });
+  axis(picture, left, top, height, width, most, bytesText);
+  const names = launches.filter(l => l.step === m.step);
+  for (const b of m.buffers) {
+    const to = Math.min(b.to + 1, m.launches);
+    const r = titled(drawn("rect", { class: `buffer ${b.backward ? "backward" : "forward"}`,
+      x: x(b.from), width: Math.max(0.5, x(to) - x(b.from)), y: y(b.offset + b.bytes),
+      height: Math.max(0.5, y(b.offset) - y(b.offset + b.bytes)) }),
+      `%${b.node} ${b.type} ${b.name}\n${bytesText(b.bytes)}, launches ${b.from} to ${b.to}` +
+      (b.line ? `, line ${b.line}` : ""));
+    r.addEventListener("click", () => { location.hash = idOf(names[b.from]); });
+    picture.append(r);
+  }
+  const fixed = m.states + m.inputs;
+  picture.append(titled(drawn("rect", { class: "update", x: left, width, y: y(fixed),
+    height: y(0) - y(fixed) }), `states and inputs: ${bytesText(fixed)}`));
+  picture.append(drawn("path", { class: "live", d: path(m.live.flatMap((b, k) =>
+    [[x(k), y(b + fixed)], [x(k + 1), y(b + fixed)]])) }));
+  picture.append(drawn("line", { class: "peak", x1: x(m.peak + 0.5), x2: x(m.peak + 0.5),
+    y1: top, y2: top + height }));
+  picture.append(drawn("text", { x: left, y: top + height + 22 },
+    `launches of ${m.step}, 0 to ${m.launches - 1}`));
+  const key = (name, text) => [element("span", { class: "key", style: `background:var(--${name})` }), text];
+  byId("memory").replaceChildren(element("h2", {}, "Memory"), picture,
+    element("p", { class: "note" }, ...key("forward", "forward"), ...key("backward", "backward"),
+      ...key("update", "states and inputs"), " · line: bytes that are live · peak at ",
+      names.length ? element("a", { href: `#${idOf(names[m.peak])}` }, names[m.peak].name) : "none"));
+}
+
+// ---- the table of costs ----
+
+const columns = [
+  ["launch", l => l.name, ""],
+  ["bytes", l => l.bytes, "count"],
+  ["flops", l => l.flops, "count"],
+  ["flops / byte", l => l.bytes ? l.flops / l.bytes : 0, "count"],
+  ["roofline", l => l.roofline_seconds, "count"],
+  ["bound by", l => l.bound_by, ""],
+];
+let sorted = 4;
+
+function costRow(l, longest) {
+  return element("tr", {},
+    element("td", { class: "mono" }, element("a", { href: `#${idOf(l)}` }, l.name)),
+    element("td", { class: "count" }, bytesText(l.bytes)),
+    element("td", { class: "count" }, flopsText(l.flops)),
+    element("td", { class: "count" }, columns[3][1](l).toFixed(1)),
+    element("td", { class: "count" }, timeText(l.roofline_seconds)),
+    element("td", {}, l.bound_by),
+    element("td", { style: "width:30%" }, element("span", { class: `bar ${l.bound_by}`,
+      style: `width:${(100 * l.roofline_seconds / longest).toFixed(2)}%` })));
+}
+
+function costsDraw() {
+  const list = launches.filter(l => l.step === step);
+  const value = columns[sorted][1];
+  list.sort((a, b) => typeof value(a) === "string"
+    ? value(a).localeCompare(value(b)) : value(b) - value(a));
+  const longest = Math.max(1e-12, ...list.map(l => l.roofline_seconds));
+  const heads = columns.map(([name, , kind], i) => {
+    const button = element("button", { type: "button" }, name + (i === sorted ? " ▾" : ""));
+    button.addEventListener("click", () => {
+      sorted = i;
+      costsDraw();
+    });
+    return element("th", { class: kind }, button);
+  });
+  byId("costs").replaceChildren(element("h2", {}, "Bytes and roofline"),
+    element("div", { class: "scroll" }, element("table", {},
+      element("thead", {}, element("tr", {}, ...heads, element("th", {}))),
+      element("tbody", {}, ...list.map(l => costRow(l, longest))))),
+    element("p", { class: "note" },
+      element("span", { class: "key", style: "background:var(--memory)" }), "by memory",
+      element("span", { class: "key", style: "background:var(--arithmetic)" }), "by arithmetic",
+      ` · ${device.name}: ${rateText(device.bytes_per_second)}, ` +
+      `${flopsText(device.f16_flops)}/s in 16 bits, ${flopsText(device.f32_flops)}/s in 32`));
+}
+
+// ---- schedules ----
+
+const shortText = v => v === 0 ? "0" : Math.abs(v) >= 0.001 && Math.abs(v) < 1e5
+  ? String(Number(v.toPrecision(4))) : v.toExponential(2);
+
+function scheduleDraw(row) {
+  const left = 62, top = 10, width = 380, height = 110, at = data.recipe.at;
+  const most = Math.max(...row.values, 0) || 1, end = Math.max(1, data.recipe.updates - 1);
+  const picture = drawn("svg", { viewBox: `0 0 ${left + width + 12} ${top + height + 26}`,
+    class: "chart", role: "img", "aria-label": row.name });
+  axis(picture, left, top, height, width, most, shortText);
+  picture.append(drawn("path", { class: "line", d: path(row.values.map((v, i) =>
+    [left + width * at[i] / end, top + height * (1 - v / most)])) }));
+  picture.append(drawn("text", { x: left, y: top + height + 18 }, "update 0"),
+    drawn("text", { x: left + width, y: top + height + 18, "text-anchor": "end" },
+      countText(data.recipe.updates - 1)));
+  const of = !row.of ? "" : row.count > 1 ? ` of ${row.of} and ${row.count - 1} more` : ` of ${row.of}`;
+  const from = row.file === data.kernels.file ? [" ", lineLink(row.line)] : [];
+  return element("div", {}, element("h3", {}, row.name + of, ...from), picture);
+}
+
+// Numbers that stay the same are said, not drawn.
+function recipeDraw() {
+  const r = data.recipe;
+  const moves = row => row.values.some(v => v !== row.values[0]);
+  const still = r.rows.filter(row => !moves(row));
+  const assumed = r.known ? "" : " (assumed: the data set does not say how many samples it has)";
+  byId("recipe").replaceChildren(element("h2", {}, "Schedules"),
+    element("p", { class: "hint" }, `${countText(r.updates)} updates, ` +
+      `${countText(r.epoch_updates)} in an epoch${assumed}` +
+      (r.loss_scale ? `; the loss is scaled by ${countText(r.loss_scale)} at first` : "")),
+    element("div", { class: "schedules" }, ...r.rows.filter(moves).map(scheduleDraw)),
+    element("table", {}, ...still.map(row => element("tr", {},
+      element("td", {}, row.name), element("td", { class: "count" }, shortText(row.values[0])),
+      element("td", { style: "width:70%" }, row.of
+        ? `${row.of}${row.count > 1 ? ` and ${row.count - 1} more` : ""}` : "")))));
+}
+
+function parametersDraw() {
+  byId("parameters").append(element("div", { class: "scroll" }, element("table", {},
+    element("thead", {}, element("tr", {}, ...["name", "type", "numbers", "kept beside", "update", "from"]
+      .map((name, i) => element("th", { class: i === 2 || i === 3 ? "count" : "" }, name)))),
+    element("tbody", {}, ...data.parameters.map(p => element("tr", {},
+      element("td", { class: "mono" }, p.name), element("td", { class: "mono" }, p.type),
+      element("td", { class: "count" }, countText(p.count)),
+      element("td", { class: "count" }, bytesText(p.states)),
+      element("td", {}, p.optimizer || "fixed"),
+      element("td", {}, p.file === data.kernels.file ? lineLink(p.line) : p.file || "")))))));
+}
+
+function allDraw() {
+  headDraw();
+  sourceDraw();
+  launchesDraw();
+  costsDraw();
+}
+
+allDraw();
+memoryDraw();
+recipeDraw();
+parametersDraw();
+window.addEventListener("hashchange", addressFollow);
+const first = launches.filter(l => l.step === step && l.kind === "kernel")
+  .sort((a, b) => b.roofline_seconds - a.roofline_seconds)[0];
+if (first && !location.hash)
+  detailDraw(first);
+addressFollow();
