@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { ASSUMED_UPDATES = 100 };
+static const double MOST_UPDATES = 0x1p53; // that numbers tell apart
 
 // ---- the run ----
 
@@ -32,15 +33,16 @@ static void run_find(Recipes *out, const Recipe *r,
     out->samples =
         arguments->samples.given ? arguments->samples.value : samples_of(r);
     out->known = out->samples > 0;
-    out->epoch_updates = r->drop_last
-                             ? out->samples / of_update
-                             : (out->samples + of_update - 1) / of_update;
+    out->epoch_updates =
+        out->samples / of_update +
+        (!r->drop_last && out->samples % of_update != 0 ? 1 : 0);
     if (out->epoch_updates < 1)
         out->epoch_updates = out->known ? 1 : ASSUMED_UPDATES;
     double length = r->length.unit == IN_EPOCHS
                         ? r->length.count * (double)out->epoch_updates
                         : r->length.count;
-    out->updates = (int64_t)ceil(length);
+    out->updates =
+        length < MOST_UPDATES ? (int64_t)ceil(length) : (int64_t)MOST_UPDATES;
 }
 
 // ---- rows ----
