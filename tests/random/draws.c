@@ -215,10 +215,6 @@ static bool has_no_bits(const Drawn *d) {
     return is_without(d, "bits");
 }
 
-static bool has_no_direct(const Drawn *d) {
-    return is_without(d, "direct");
-}
-
 static bool has_unfused(const Drawn *d) {
     return d->setup->plain;
 }
@@ -243,6 +239,18 @@ static bool has_statistics(const Drawn *d) {
 
 static bool has_packed(const Drawn *d) {
     return has_op(d->planned, OP_pack);
+}
+
+// A copy of a param in another type or shape.
+static bool has_copy(const Drawn *d) {
+    for (NodeId n = 0; n < d->planned->count; n++) {
+        const Node *node = &d->planned->node[n];
+        const char *kind = node_text(node, ATTR_kind);
+        if (node->op == OP_state && dtype_float(node->type.dtype) &&
+            kind != NULL && strcmp(kind, STATE_DERIVED) == 0)
+            return true;
+    }
+    return false;
 }
 
 // A kernel that is launched once more for the backward pass.
@@ -288,12 +296,12 @@ static const struct {
     {"without schedule", has_no_schedule},
     {"without inplace", has_no_inplace},
     {"without bits", has_no_bits},
-    {"without direct", has_no_direct},
     {"values made again", has_again},
     {"unfused kernels as well", has_unfused},
     {"a kernel in phases", has_phases},
     {"statistics that a library may take", has_statistics},
     {"values packed to bits", has_packed},
+    {"a copy of a param", has_copy},
 };
 
 enum { THINGS = sizeof thing / sizeof *thing };

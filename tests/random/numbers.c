@@ -13,12 +13,11 @@ static bool is_leaf(const Node *d) {
 
 double *number_leaf(const Graph *g, Arena *a, NodeId n, uint32_t seed) {
     enum { CLASSES = 5 };
-    static const double scale = 8; // gradients of graphs this small fit
     double *value = tensor_leaf(g, a, n, seed, CLASSES);
     const char *name = node_text(&g->node[n], ATTR_name);
     int classes;
     if (strcmp(name, "run.loss_scale") == 0)
-        value[0] = scale;
+        value[0] = LOSS_SCALE;
     if (g->node[n].type.dtype == I32 && sscanf(name, "label%d", &classes) == 1)
         for (int64_t i = 0; i < type_count(g->node[n].type); i++)
             value[i] =
@@ -48,7 +47,7 @@ static void follow(const Graph *g, double **leaf, const Graph *other,
     }
 }
 
-Numbers *number_steps(const Plan *p, Arena *a, uint32_t seed) {
+Numbers *number_steps(const Plan *p, Arena *a, uint32_t seed, bool round) {
     Numbers *numbers = ARENA_ARRAY(a, (size_t)p->num_steps, Numbers);
     for (int i = 0; i < p->num_steps; i++) {
         const Graph *g = p->step[i].graph;
@@ -56,7 +55,7 @@ Numbers *number_steps(const Plan *p, Arena *a, uint32_t seed) {
         for (int j = 0; j < i; j++)
             if (p->step[j].kind == STEP_DERIVE)
                 follow(g, leaf, p->step[j].graph, numbers[j].value);
-        numbers[i] = (Numbers){leaf, graph_eval(g, a, leaf, true)};
+        numbers[i] = (Numbers){leaf, graph_eval(g, a, leaf, round)};
     }
     return numbers;
 }

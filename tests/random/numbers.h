@@ -5,6 +5,10 @@
 
 #include "ir/program.h"
 
+// What the loss of programs in f16 is multiplied by: gradients of graphs this
+// small fit.
+enum { LOSS_SCALE = 8 };
+
 // The elements of an input, param or state, which follow from its name.
 double *number_leaf(const Graph *g, Arena *a, NodeId n, uint32_t seed);
 double **number_leaves(const Graph *g, Arena *a, uint32_t seed);
@@ -14,8 +18,8 @@ typedef struct {
     double **leaf, **value;
 } Numbers;
 
-// Of each step of a plan, every node rounded as it is stored.
-Numbers *number_steps(const Plan *p, Arena *a, uint32_t seed);
+// Of each step of a plan, every node rounded as it is stored, or in double.
+Numbers *number_steps(const Plan *p, Arena *a, uint32_t seed, bool round);
 
 bool number_finite(const Graph *g, double *const *value);
 

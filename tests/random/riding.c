@@ -43,6 +43,13 @@ static NodeId find_result(const Graph *g, size_t at, int64_t count) {
     return n;
 }
 
+// Whether most digits of a variance are lost in the sum of squares.
+static bool is_lost(double sum, double squares, double count) {
+    enum { MOST = 64 };
+    double mean = sum / count;
+    return squares / count > MOST * (squares / count - mean * mean);
+}
+
 static void leave_sums(RidingDevice *d, const RtNorm *norm) {
     size_t channels = (size_t)norm->channels;
     NodeId n = find_result(d->graph, norm->x, norm->channels * norm->count);
@@ -56,6 +63,7 @@ static void leave_sums(RidingDevice *d, const RtNorm *norm) {
             all += one;
             of_squares += one * one;
         }
+        d->loses |= is_lost(all, of_squares, (double)norm->count);
         sum[c] = (float)all;
         squares[c] = (float)of_squares;
     }

@@ -15,6 +15,7 @@ typedef struct {
     unsigned char *squares; // what the program's kernels ask
     bool *taken;            // of the plan's fusions
     int step, launch;       // what comes next
+    bool loses;             // squares have lost digits of some variance
 } RidingDevice;
 
 // Takes all statistics of the plan that a library can, and says whether there
