@@ -216,6 +216,9 @@ const char *lanes_text(const Emit *e, Type space);
 // Stores output n, whose value at p is in `value`, from scope s.
 void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 
+// The same for one of several places in a window.
+void emit_place(Emit *e, Scope *s, NodeId n, Place p, const char *value);
+
 // What rows of the space are counted in: an int, unless there are too many.
 const char *row_type(Type space);
 

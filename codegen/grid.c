@@ -77,7 +77,8 @@ void emit_row_indices(Emit *e, Text *t, Type space, const char *body) {
     }
 }
 
-void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
+static void store_by(Emit *e, Scope *s, NodeId n, Place p, const char *value,
+                     const char *word) {
     DType d = e->g->node[n].type.dtype;
     const char *offset = place_offset(e, p);
     if (p.lanes == NULL) {
@@ -88,8 +89,17 @@ void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
     const char *out = arena_format(e->a, "out%u", n);
     text_line(&s->before, "%s %s[%s];", held_type(d), out, p.lanes);
     text_line(&s->lanes, "%s[k] = %s;", out, value);
-    text_line(&s->after, "store_%s(%s + %s, %s, %s);", access_suffix(d),
+    text_line(&s->after, "%s_%s(%s + %s, %s, %s);", word, access_suffix(d),
               pointer_name(e, n), offset, out, p.lanes);
+}
+
+void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
+    store_by(e, s, n, p, value, "store");
+}
+
+void emit_place(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
+    DType d = e->g->node[n].type.dtype;
+    store_by(e, s, n, p, value, d == ACT || d == F32 ? "place" : "store");
 }
 
 // Stores n, which packs what is computed at p.

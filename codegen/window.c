@@ -355,7 +355,7 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
     at.index[1] = axis_in_window(e, inner, "h", p.index[1], w.rows, r, 0);
     at.index[2] = axis_in_window(e, inner, "w", p.index[2], w.columns, q, 0);
     const char *value = value_set(e, inner, pool, at, term);
-    emit_store(e, inner, n, at, n == pool ? value : value_at(e, inner, n, at));
+    emit_place(e, inner, n, at, n == pool ? value : value_at(e, inner, n, at));
     scope_close(e, inner, &s->after);
     s->after.indent++;
     text_line(&s->after, "}");

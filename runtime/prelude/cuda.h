@@ -120,6 +120,20 @@ DEVICE void store_f32(float *p, const float *v, int n) {
         LANES_DO(k, n) p[k] = v[k];
     }
 }
+// As store_f32 for a vector that is one of several in a window: there the
+// compiler would store four bytes at a time.
+#define SINTER_PLACES
+DEVICE void place_f32(float *p, const float *v, int n) {
+    if (n % 4 == 0) {
+        LANES_DO(k, n / 4)
+        asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};"
+                     :
+                     : "l"(__cvta_generic_to_global(p + 4 * k)), "f"(v[4 * k]),
+                       "f"(v[4 * k + 1]), "f"(v[4 * k + 2]), "f"(v[4 * k + 3]));
+    } else {
+        store_f32(p, v, n);
+    }
+}
 DEVICE void load_i32(int *v, const int *p, int n) {
     if (n % 4 == 0) {
         LANES_DO(k, n / 4) {
@@ -207,6 +221,7 @@ DEVICE void store_bits(unsigned char *p, size_t at, const int *v, int n,
 #define put_act put_f32
 #define load_act load_f32
 #define store_act store_f32
+#define place_act place_f32
 #else
 DEVICE float get_act(const act *p) {
     return widen_low(p->bits);
@@ -248,6 +263,16 @@ DEVICE void store_act(act *p, const float *v, int n) {
     } else {
         LANES_DO(k, n) put_act(p + k, v[k]);
     }
+}
+DEVICE void place_act(act *p, const float *v, int n) {
+    if (n == 8)
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                     :
+                     : "l"(__cvta_generic_to_global(p)),
+                       "r"(narrow(v[0], v[1])), "r"(narrow(v[2], v[3])),
+                       "r"(narrow(v[4], v[5])), "r"(narrow(v[6], v[7])));
+    else
+        store_act(p, v, n);
 }
 #endif
 

@@ -26,6 +26,12 @@
 #include "runtime/prelude/host.h"
 #endif
 
+// Elsewhere a vector that is one of several in a window is stored as any other.
+#ifndef SINTER_PLACES
+#define place_act store_act
+#define place_f32 store_f32
+#endif
+
 // A kernel does the work of block `block` of `blocks`, which are parameters of
 // a body that a joined launch calls, or this line.
 #define OWN_BLOCK                                                              \

@@ -103,3 +103,76 @@ void accesses_read(const Kernels *kernels, const Model *model, char *ptx) {
     }
     free(o.parameter);
 }
+
+// ---- what may be narrower than 16 bytes ----
+
+// How many neighbours a thread of the kernel has at once; 0 where its text does
+// not say.
+static int lanes_of(const Kernel *k) {
+    int columns = 0;
+    const char *lanes = strstr(k->text, "VW = "), *c = strstr(k->text, " C = ");
+    if (lanes == NULL)
+        return 0;
+    if (sscanf(lanes, "VW = LANES(%d", &columns) != 1 &&
+        (strncmp(lanes, "VW = LANES(C)", 13) != 0 || c == NULL ||
+         sscanf(c, " C = %d", &columns) != 1))
+        return 1;
+    return columns % 8 == 0 ? 8 : columns % 4 == 0 ? 4 : 1;
+}
+
+// Whether the text accesses single elements of a tensor, as where one is the
+// same for all lanes.
+static bool has_single(const Kernel *k, const char *name) {
+    static const char *const word[] = {"get_act", "get_f32", "get_i32",
+                                       "put_act", "put_f32", "put_i32"};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+        char call[LONGEST_NAME + 16];
+        size_t length =
+            (size_t)snprintf(call, sizeof call, "%s(%s", word[i], name);
+        for (const char *s = k->text; (s = strstr(s, call)) != NULL; s++)
+            if (s[length] == ' ' || s[length] == ')' || s[length] == ',')
+                return true;
+    }
+    return false;
+}
+
+typedef enum {
+    WIDE,
+    BYTES,   // of eight lanes there are no 16 bytes
+    ROWS,    // threads take an element each of a row, and do not say lanes
+    COLUMNS, // no vector of 16 bytes divides the columns, or their distances
+    SINGLE,  // what is not a vector
+    UNKNOWN
+} Narrow;
+
+static Narrow why_narrow(const Kernel *k, int parameter) {
+    const char *type = k->type[parameter];
+    int width = strcmp(type, "act") == 0 ? 2 : 4, lanes = lanes_of(k);
+    int narrow =
+        (k->widths[parameter].read | k->widths[parameter].written) & 15;
+    if (narrow == 0)
+        return WIDE;
+    if (strcmp(type, "u8") == 0)
+        return BYTES;
+    if (lanes == 0)
+        return ROWS;
+    if (lanes * width < 16)
+        return COLUMNS;
+    return narrow == width && has_single(k, k->name_of[parameter]) ? SINGLE
+                                                                   : UNKNOWN;
+}
+
+int accesses_narrow(const Kernels *kernels) {
+    int count = 0;
+    for (int i = 0; i < kernels->num_kernels; i++) {
+        const Kernel *k = &kernels->kernel[i];
+        for (int j = 0; j < k->num_parameters && is_meant(kernels, k); j++) {
+            if (!k->bulk[j] || why_narrow(k, j) != UNKNOWN)
+                continue;
+            fprintf(stderr, "%s: %s accesses %s by less than 16 bytes\n",
+                    k->model->name, k->name, k->name_of[j]);
+            count++;
+        }
+    }
+    return count;
+}

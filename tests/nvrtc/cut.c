@@ -160,7 +160,7 @@ static void parameter_read(Kernel *k, const char *start, const char *end) {
     char *copy = text_copy(name, (size_t)(end - name));
     k->bulk[n] = strpbrk(copy, "0123456789") != NULL &&
                  has_rows(k->text, copy, strlen(copy));
-    free(copy);
+    k->name_of[n] = copy;
 }
 
 static void parameters_read(Kernel *k) {

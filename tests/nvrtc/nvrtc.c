@@ -220,7 +220,7 @@ static int all_compile(Work *w) {
     for (int i = 0; i < w->kernels->num_kernels; i++)
         w->faults += is_meant(w->kernels, &w->kernels->kernel[i]) &&
                      w->kernels->kernel[i].registers == 0;
-    return w->faults + stale_count(w->kernels);
+    return w->faults + stale_count(w->kernels) + accesses_narrow(w->kernels);
 }
 
 int main(int argc, char **argv) {

@@ -25,7 +25,7 @@ typedef struct {
     int member[MOST_MEMBERS]; // kernels that this one joins
     int num_members;
     int num_parameters;
-    char *type[MOST_PARAMETERS];
+    char *name_of[MOST_PARAMETERS], *type[MOST_PARAMETERS];
     bool bulk[MOST_PARAMETERS]; // it has rows
     int registers, shared, spilled;
     bool stale; // it reads global memory as if nothing wrote to it
@@ -63,6 +63,10 @@ size_t kernel_body(const Kernel *k);
 
 // accesses.c: the widths of what the PTX of a unit loads and stores.
 void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
+
+// How many accesses of tensors with rows are narrower than 16 bytes without one
+// of the reasons that accesses.c lists; each is said.
+int accesses_narrow(const Kernels *kernels);
 
 // report.c: compares with or, where BLESS is set, writes FOLDER/MODEL.txt; how
 // many files differ.

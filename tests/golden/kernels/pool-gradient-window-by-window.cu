@@ -41,7 +41,7 @@ KERNEL(256) k00_avg_pool_grad(
                         const float v4 = v3;
                         out4[k] = v4;
                     }
-                    store_act(p4 + (((size_t)n * 7 + h2) * 6 + w3) * 8 + c, out4, VW);
+                    place_act(p4 + (((size_t)n * 7 + h2) * 6 + w3) * 8 + c, out4, VW);
                 }
             for (int r4 = 0; r4 < 2; r4++)
                 for (int q4 = 0; q4 < 2; q4++) {
@@ -52,7 +52,7 @@ KERNEL(256) k00_avg_pool_grad(
                         const float v5 = dy2_2[k] * 0.25f;
                         out5[k] = v5;
                     }
-                    store_f32(p5 + (((size_t)n * 6 + h5) * 6 + w6) * 8 + c, out5, VW);
+                    place_f32(p5 + (((size_t)n * 6 + h5) * 6 + w6) * 8 + c, out5, VW);
                 }
         }
     }
