@@ -170,6 +170,9 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
             return rt_complain(&e);
         trainer = &text.trainer;
     }
+    RtLesser lesser;
+    if (o.without != 0)
+        trainer = rt_without_trainer(&lesser, trainer, o.without);
     RtRun run = {.trainer = trainer,
                  .options = &o,
                  .files = &rt_system_files,
@@ -182,7 +185,8 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
         rt_trace_close(run.trace);
         return rt_complain(&e);
     }
-    bool good = run_on(&run, &caught, &e);
+    bool good = rt_without_suits(o.without, run.device, &e) &&
+                run_on(&run, &caught, &e);
     run.device->close(run.device);
     rt_trace_close(run.trace);
     int status = good ? EXIT_GOOD : rt_complain(&e);

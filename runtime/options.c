@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, TEXT, SEED, STEPS, THREADS, EPOCHS, RESUME } Kind;
+typedef enum { FLAG, TEXT, SEED, STEPS, THREADS, EPOCHS, RESUME, WITHOUT } Kind;
 
 typedef struct {
     const char *name, *value;
@@ -34,6 +34,7 @@ static const Option options[] = {
     {"times",     "FILE",   TEXT,    FIELD(times),     "write the milliseconds of each step to FILE; every step is waited for"},
     {"snapshot",  "FILE",   TEXT,    FIELD(snapshot),  "write all that the first update reads and leaves to FILE"},
     {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans are fastest, keep them for later runs, and end"},
+    {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, do without some of graph,joins,rides, to see what they are worth"},
     {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
     {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},
@@ -158,6 +159,8 @@ static bool set(RtOptions *to, const Option *o, const char *value,
     if (value == NULL || *value == '\0')
         return rt_fail(e, EXIT_USAGE, "--%s needs a value: %s", o->name,
                        o->value);
+    if (o->kind == WITHOUT)
+        return rt_without_parse(field, value, e);
     if (o->kind != TEXT)
         return set_number(o, field, value, e);
     *(const char **)field = value;

@@ -263,6 +263,7 @@ typedef struct {
     int num_joins;
     const RtStored *stored; // in the order of steps and launches
     int num_stored;
+    bool one_by_one; // launches of a step are not recorded
 } RtPlan;
 
 // A length of a run or a moment in it; a count of 0 stands for none.
@@ -300,7 +301,7 @@ typedef struct {
     int num_plans;
     // The kernels' CUDA text, for a device that compiles it.
     const char *kernels, *kernels_end;
-    int kernel_parts; // that may be compiled side by side; SINTER_PART is one
+    int kernel_parts;  // that may be compiled side by side; SINTER_PART is one
     bool kernel_lines; // machine code keeps a table of the text's lines
     // What the text includes; NULL: the runtime's own.
     const char *const *prelude;

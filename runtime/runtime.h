@@ -346,10 +346,31 @@ typedef struct {
     bool list_kernels, print_plan;
     bool resume, eval_only, init_only, tune, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
+    unsigned without;        // a bit for each; see without.c
 } RtOptions;
 
 bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e);
 void rt_options_help(const RtTrainer *t, const char *program);
+
+// ---- without.c ----
+
+enum { RT_WITHOUT_GRAPH, RT_WITHOUT_JOINS, RT_WITHOUT_RIDES };
+
+// Reads names that commas set apart.
+bool rt_without_parse(unsigned *without, const char *list, RtError *e);
+void rt_without_apply(unsigned without, RtPlan *plan);
+// Whether the device has what it is to do without.
+bool rt_without_suits(unsigned without, const RtDevice *d, RtError *e);
+
+// A trainer whose plans do without.
+enum { RT_MOST_PLANS = 2 }; // the host's and CUDA's
+typedef struct {
+    RtTrainer trainer;
+    RtPlan plan[RT_MOST_PLANS];
+} RtLesser;
+
+const RtTrainer *rt_without_trainer(RtLesser *to, const RtTrainer *from,
+                                    unsigned without);
 
 // ---- signals.c ----
 

@@ -362,7 +362,7 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
         return;
     note(c, c->plan->call[call].layer);
     if (rt_calls_on_host(&c->calls, call))
-        c->replay[c->step].on_host = true;
+        c->replay[c->step].one_by_one = true;
     begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
                  true);
     bool good = rt_calls_run(&c->calls, call, a, b, out, &e);
@@ -559,6 +559,7 @@ static bool open_replays(Cuda *c, RtError *e) {
         int marks = c->plan->step[i].num_launches + BESIDE_LAUNCHES;
         if (!rt_replay_open(&c->replay[i], &c->cu, trains ? marks : 0, e))
             return false;
+        c->replay[i].one_by_one = c->plan->one_by_one;
     }
     return true;
 }

@@ -43,7 +43,7 @@ static bool record(const RtMaker *maker, bool marked, CUgraphExec *out,
 }
 
 static bool is_graph(const RtReplay *r) {
-    return r->runs > 1 && !r->on_host;
+    return r->runs > 1 && !r->one_by_one;
 }
 
 // What the runs so far have measured is not what graphs will take.

@@ -15,7 +15,8 @@ typedef struct {
     bool is_measured; // or its phases are never marked
     int64_t unmarked; // runs since one with marks
     int64_t runs;
-    bool on_host; // found out when it runs
+    bool one_by_one; // it is never recorded; where it works on the host, that
+                     // is found out when it runs
 } RtReplay;
 
 // What runs a step, and is told by `marked` whether phases are to be marked.

@@ -27,11 +27,15 @@ train Case {
 }
 NET
 
-# train NAME: the losses of three steps in NAME.loss, calls of the driver and the
-# libraries in NAME.log.
+# train NAME [OPTION...]: the losses of three steps in NAME.loss, calls of the
+# driver and the libraries in NAME.log.
 train() {
-    expect 0 env SINTER_DOUBLE_LOG="$1.log" LD_LIBRARY_PATH="$SINTER_DOUBLE" \
-        ./case --device=cuda:0 --log-every=1 --metrics="$1" --out=run --quiet
+    name=$1
+    shift
+    expect 0 env SINTER_DOUBLE_LOG="$name.log" LD_LIBRARY_PATH="$SINTER_DOUBLE" \
+        ./case --device=cuda:0 --log-every=1 --metrics="$name" --out=run \
+        --quiet "$@"
+    set -- "$name"
     sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' "$1" >"$1.loss"
     [ "$(wc -l <"$1.loss")" -eq 3 ] || fail "$1: no losses"
     rm -rf run
@@ -56,6 +60,18 @@ expect 2 ./case --device=host --tune
 expect_says "the host device has nothing to tune"
 
 train first
+train each --without=graph,joins
+expect_equal first.loss each.loss
+grep -q cuGraphLaunch first.log || fail "no graph is launched"
+grep -q cuGraphLaunch each.log && fail "a graph is launched"
+[ "$(grep -c cuLaunchKernel each.log)" -gt "$(grep -c cuLaunchKernel first.log)" ] ||
+    fail "no more launches one by one than recorded"
+train unaided --without=rides
+alike first unaided
+[ "$(calls unaided)" -lt "$(calls first)" ] ||
+    fail "$(calls first) calls with what rides, $(calls unaided) without"
+expect 2 ./case --device=host --without=graph
+expect_says "the host has no graph"
 expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./case --device=cuda:0 --tune
 expect_says "kept in $XDG_CACHE_HOME/sinter/"
 kept=$(ls "$XDG_CACHE_HOME"/sinter/*.tuning)

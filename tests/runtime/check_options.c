@@ -56,6 +56,20 @@ START_TEST(resume_takes_a_path_after_the_sign_only) {
 }
 END_TEST
 
+START_TEST(what_to_do_without_is_a_list) {
+    RtOptions o;
+    RtError e;
+    RtPlan plan = {.num_joins = 2, .num_fusions = 3};
+    ck_assert(PARSE(&o, &e, "--without", "rides,graph"));
+    rt_without_apply(o.without, &plan);
+    ck_assert(plan.one_by_one && plan.num_joins == 2 && plan.num_fusions == 0);
+    plan = (RtPlan){.num_joins = 2, .num_fusions = 3};
+    ck_assert(PARSE(&o, &e, "--without=joins"));
+    rt_without_apply(o.without, &plan);
+    ck_assert(!plan.one_by_one && plan.num_joins == 0 && plan.num_fusions == 3);
+}
+END_TEST
+
 static const struct {
     const char *argument, *says;
 } wrong[] = {
@@ -81,6 +95,9 @@ static const struct {
     {"--seed=1.5", "expected a whole number"},
     {"--seed=2147483648", "expected a whole number"},
     {"--seed=99999999999999999999", "expected a whole number"},
+    {"--without=", "--without needs a value: LIST"},
+    {"--without=graph,", "--without graph,: expected some of graph, joins"},
+    {"--without=grap", "--without grap: expected some of graph, joins"},
     {"--threads=0", "from 1 to 1024"},
     {"--threads=1025", "from 1 to 1024"},
 };
@@ -101,6 +118,7 @@ Suite *options_suite(void) {
     tcase_add_test(t, both_forms);
     tcase_add_test(t, what_was_not_given);
     tcase_add_test(t, resume_takes_a_path_after_the_sign_only);
+    tcase_add_test(t, what_to_do_without_is_a_list);
     tcase_add_loop_test(t, mistakes_are_named, 0,
                         sizeof wrong / sizeof wrong[0]);
     suite_add_tcase(s, t);

@@ -1,0 +1,62 @@
+// Without: what makes a GPU's step faster and does not change what it computes,
+// left out by name, so that what it is worth can be measured.
+
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+static const char *const names[] = {
+    [RT_WITHOUT_GRAPH] = "graph",
+    [RT_WITHOUT_JOINS] = "joins",
+    [RT_WITHOUT_RIDES] = "rides",
+};
+enum { NUM_NAMES = sizeof names / sizeof names[0] };
+
+static int named(const char *word, size_t length) {
+    for (int i = 0; i < NUM_NAMES; i++)
+        if (strlen(names[i]) == length && strncmp(names[i], word, length) == 0)
+            return i;
+    return -1;
+}
+
+bool rt_without_parse(unsigned *without, const char *list, RtError *e) {
+    *without = 0;
+    for (const char *word = list;; word++) {
+        size_t length = strcspn(word, ",");
+        int i = named(word, length);
+        if (i < 0)
+            return rt_fail(e, EXIT_USAGE,
+                           "--without %.100s: expected some of graph, joins "
+                           "and rides, with commas",
+                           list);
+        *without |= 1u << i;
+        word += length;
+        if (*word == '\0')
+            return true;
+    }
+}
+
+void rt_without_apply(unsigned without, RtPlan *plan) {
+    plan->one_by_one = without >> RT_WITHOUT_GRAPH & 1;
+    if (without >> RT_WITHOUT_JOINS & 1)
+        plan->num_joins = 0;
+    if (without >> RT_WITHOUT_RIDES & 1)
+        plan->num_fusions = 0;
+}
+
+bool rt_without_suits(unsigned without, const RtDevice *d, RtError *e) {
+    return without == 0 || strcmp(d->name, "host") != 0 ||
+           rt_fail(e, EXIT_USAGE,
+                   "--without: the host has no graph, joins or rides");
+}
+
+const RtTrainer *rt_without_trainer(RtLesser *to, const RtTrainer *from,
+                                    unsigned without) {
+    to->trainer = *from;
+    to->trainer.plan = to->plan;
+    for (int i = 0; i < from->num_plans && i < RT_MOST_PLANS; i++) {
+        to->plan[i] = from->plan[i];
+        rt_without_apply(without, &to->plan[i]);
+    }
+    return &to->trainer;
+}
