@@ -31,7 +31,7 @@ typedef struct {
     RtDevice *device;
     void *library;
     const RtPlan *rt;
-    char folder[64];
+    char folder[256];
     Text report;
 } Run;
 

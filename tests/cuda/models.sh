@@ -12,7 +12,7 @@
 # compared in f32 as well; some only so: their first steps overflow f16 and are
 # skipped, or they normalise over two samples.
 set -u
-double=$1
+gpu=$1${LD_LIBRARY_PATH:+${1:+:}$LD_LIBRARY_PATH}
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 export XDG_CACHE_HOME="$work/cache"
 
@@ -57,7 +57,7 @@ compare() {
     done
     expect 0 "$SINTER" build "$models/$name.net" "$@" -o trainer
     expect 0 run ./trainer --device=host --metrics=host --out=on_host
-    expect 0 env LD_LIBRARY_PATH="$double" ./trainer --data=synthetic:64 \
+    expect 0 env LD_LIBRARY_PATH="$gpu" ./trainer --data=synthetic:64 \
         --steps=$steps --log-every=1 --device=cuda:0 --metrics=cuda \
         --out=on_cuda
     expect_says "on cuda:0"
@@ -87,7 +87,7 @@ model resnet9 $f16 batch=2 width=8
 
 # The device that a trainer takes when it is not told, and one that it cannot.
 device() {
-    expect 0 env "$@" LD_LIBRARY_PATH="$double" ./trainer --data=synthetic:64 \
+    expect 0 env "$@" LD_LIBRARY_PATH="$gpu" ./trainer --data=synthetic:64 \
         --steps=1 --out=any
     rm -rf any
 }
@@ -99,7 +99,7 @@ if [ -z "${CUDA_MODEL:-}" ]; then
     device SINTER_DOUBLE_DEVICES=0
     expect_says "on host"
     # What is said when a GPU fails in a step.
-    expect 4 env SINTER_DOUBLE_FAIL=run:100:700 LD_LIBRARY_PATH="$double" \
+    expect 4 env SINTER_DOUBLE_FAIL=run:100:700 LD_LIBRARY_PATH="$gpu" \
         ./trainer --data=synthetic:64 --device=cuda:0 --out=any
     expect_says "ILLEGAL_ADDRESS.*of step train"
 fi

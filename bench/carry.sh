@@ -1,0 +1,24 @@
+#!/bin/sh
+# Gathers on a Debian machine what bench/gpu.sh needs to build on one without
+# packages and without a network: the packages themselves, some 9 MiB, which
+# gpu.sh unpacks, and any other files.
+#
+#   bench/carry.sh DIR [FILE...]      into DIR, by habit build/carry
+set -eu
+[ $# -ge 1 ] || {
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
+    exit 2
+}
+to=$1
+shift
+mkdir -p "$to"
+for file in "$@"; do
+    cp "$file" "$to/"
+done
+cd "$to"
+# shellcheck disable=SC2046 # names
+apt-get download libdnnl-dev libxxhash-dev libjpeg62-turbo-dev \
+    libjpeg62-turbo libpng-dev libpng16-16 zlib1g-dev zlib1g \
+    ocl-icd-libopencl1 $(apt-cache depends libdnnl-dev |
+        sed -n 's/.*Depends: \(libdnnl[0-9.]*\)$/\1/p')
+du -sh .

@@ -1,0 +1,190 @@
+#!/bin/sh
+# gpu.sh: all that only a GPU can tell, in one run of at most ten minutes on a
+# machine that has a driver, a CUDA toolkit or the Python packages of one, a C
+# compiler and CMake.
+#
+#   bench/gpu.sh [OPTION...] [PART...]
+#
+#   --out=DIR          where results go (bench/results/NAME-OF-GPU)
+#   --packages=DIR     what bench/carry.sh has gathered, for a machine without
+#                      packages (build/carry)
+#   --build=DIR        a build folder to use as it is; else build/gpu is made
+#   --data=DIR         CIFAR-10's binary files
+#   --unpack=PROGRAM   makes them: it is run with a folder as its argument
+#   --device=NAME      cuda:0
+#   --seconds=N        for all of it (590)
+#   --small            little of everything, to see that it works
+#
+# Parts, in this order when none is named:
+#
+#   tests      all operations and models made narrow, against their meaning
+#   models     losses of all models, against the host device
+#   random     2,000 random programs
+#   sanitizer  two models under compute-sanitizer
+#   steps      time of a step beside PyTorch
+#   tune       what tuning is worth
+#   graph      a step as one CUDA graph, and launched one by one
+#   fusion     fused and unfused kernels, and calls that nothing rides on
+#   joins      launches joined and not
+#   start      a trainer's first step, from a cold and a warm cache
+#   memory     planned and measured
+#   accuracy   CIFAR-10, resnet9 and airbench94 to the end
+#
+# Each part has a time limit, and none stops the others.  After each of them
+# DIR/results.json and DIR/results.md hold all there is so far, and DIR/PART.log
+# what the part has said.  Exit status 1: a part has failed.
+set -u
+
+ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
+all="tests models random sanitizer steps tune graph fusion joins start memory accuracy"
+out='' packages=$ROOT/build/carry data='' unpack='' seconds=590
+DEVICE=cuda:0 SMALL='' BUILD=''
+parts=''
+
+complain() {
+    echo "gpu.sh: $*" >&2
+    exit 2
+}
+
+for word in "$@"; do
+    case $word in
+    --out=*) out=${word#*=} ;;
+    --packages=*) packages=${word#*=} ;;
+    --build=*) BUILD=${word#*=} ;;
+    --data=*) data=${word#*=} ;;
+    --unpack=*) unpack=${word#*=} ;;
+    --device=*) DEVICE=${word#*=} ;;
+    --seconds=*) seconds=${word#*=} ;;
+    --small) SMALL=1 ;;
+    --help)
+        sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    -*) complain "no option $word; see --help" ;;
+    *)
+        case " $all " in
+        *" $word "*) parts="$parts $word" ;;
+        *) complain "no part $word; there are $all" ;;
+        esac
+        ;;
+    esac
+done
+parts=${parts:-$all}
+end=$(($(date +%s) + seconds))
+
+# ---- where things are ----
+
+# absolute PATH
+absolute() {
+    case $1 in
+    /*) echo "$1" ;;
+    *) echo "$PWD/$1" ;;
+    esac
+}
+
+. "$ROOT/bench/gpu/places.sh"
+places_find "$packages"
+OUT=$(absolute "${out:-$ROOT/bench/results/$(gpu_slug)}")
+mkdir -p "$OUT" || exit 2
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/sinter-gpu-XXXXXX") || exit 2
+trap 'rm -rf "$WORK"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+ROWS=$OUT/rows.tsv
+: >"$ROWS"
+XDG_CACHE_HOME=$WORK/cache
+TMPDIR=$WORK
+JOBS=$(nproc)
+export ROOT BUILD OUT WORK ROWS DEVICE SMALL JOBS XDG_CACHE_HOME TMPDIR
+
+. "$ROOT/bench/gpu/rows.sh"
+failed=''
+
+# publish: makes the report of all rows so far.
+publish() {
+    for form in json md; do
+        awk -f "$ROOT/bench/gpu/report.awk" -v form=$form "$ROWS" \
+            >"$WORK/results.$form" &&
+            mv "$WORK/results.$form" "$OUT/results.$form"
+    done
+}
+
+# limited PART SECONDS COMMAND...: runs it for so long at most, with a row that
+# says what came of it.
+limited() {
+    part=$1 limit=$2
+    shift 2
+    left=$((end - $(date +%s)))
+    [ "$limit" -le "$left" ] || limit=$left
+    PART=$part
+    export PART
+    if [ "$limit" -lt 3 ]; then
+        row status "not run" "" "no time was left"
+        publish
+        failed="$failed $part"
+        return 1
+    fi
+    began=$(date +%s)
+    mkdir -p "$WORK/$part"
+    (cd "$WORK/$part" && exec timeout -k 5 "$limit" "$@") \
+        >"$OUT/$part.log" 2>&1 </dev/null
+    status=$?
+    took=$(($(date +%s) - began))
+    case $status in
+    0) said=passed ;;
+    77) said="not run" ;;
+    124 | 137) said="stopped after $limit s" ;;
+    *) said=failed ;;
+    esac
+    note=
+    [ $status -eq 0 ] || note=$(tail -n 1 "$OUT/$part.log" | tr '\t' ' ')
+    row status "$said" "" "$note"
+    row time "$took" s
+    publish
+    [ $status -eq 0 ] || [ $status -eq 77 ] || failed="$failed $part"
+    echo "$part: $said, $took s${note:+: $note}"
+    rm -rf "${WORK:?}/$part"
+    return $status
+}
+
+# limit_of PART: its seconds, of the 590 that there are unless more are given.
+limit_of() {
+    case $1 in
+    tests | sanitizer) own=60 ;;
+    models | random) own=90 ;;
+    steps) own=240 ;;
+    accuracy) own=75 ;;
+    build) own=240 ;;
+    *) own=45 ;;
+    esac
+    echo $((own * seconds / 590))
+}
+
+# ---- all of it ----
+
+PART=machine
+describe_machine
+if [ -n "$BUILD" ]; then
+    BUILD=$(absolute "$BUILD")
+else
+    BUILD=$ROOT/build/gpu
+    limited build "$(limit_of build)" sh "$ROOT/bench/gpu/build.sh" || {
+        tail -n 20 "$OUT/build.log" >&2
+        exit 1
+    }
+fi
+if [ -z "$data" ] && [ -n "$unpack" ]; then
+    data=$ROOT/build/cifar10
+    [ -f "$data/test_batch.bin" ] ||
+        limited data 60 "$(absolute "$unpack")" "$data" || data=''
+fi
+DATA=${data:+$(absolute "$data")}
+export DATA
+for part in $parts; do
+    limited "$part" "$(limit_of "$part")" sh "$ROOT/bench/gpu/$part.sh"
+done
+echo "results: $OUT/results.md"
+[ -z "$failed" ] || {
+    echo "failed:$failed" >&2
+    exit 1
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# CIFAR-10 to the end of the recipe.
+set -u
+. "$ROOT/bench/gpu/rows.sh"
+. "$ROOT/bench/gpu/trainer.sh"
+[ -n "$DATA" ] || [ -n "$SMALL" ] || not_here "there is no CIFAR-10; see --data"
+
+# training: seconds of the epochs, evaluation not among them.
+training() {
+    sed -n 's/.*"split":"train".*"step":\([0-9]*\).*"samples_per_second":\([^,}]*\).*/\1 \2/p' \
+        metrics | awk -v batch="$1" '
+        { seconds += ($1 - last) * batch / $2; last = $1 }
+        END { printf "%.3f", seconds }'
+}
+
+# accuracy_of MODEL SEED
+accuracy_of() {
+    began=$(date +%s%N)
+    train "$1" "$1" --seed="$2" ${SMALL:+--epochs=2} >said 2>&1 || {
+        cat said
+        return 1
+    }
+    ended=$(date +%s%N)
+    wall=$(awk -v ns=$((ended - began)) 'BEGIN { printf "%.3f", ns / 1e9 }')
+    accuracy=$(sed -n 's/.*accuracy \([0-9.]*\) %.*/\1/p' said | tail -n 1)
+    row "$1, seed $2: test accuracy" "$accuracy" %
+    row "$1, seed $2: training" "$(training "$(batch_of "$1")")" s
+    row "$1, seed $2: whole process" "$wall" s
+}
+
+for model in $MODELS; do
+    build "$model" "$model" && train "$model" "$model" --tune || exit
+    for seed in 0 1 2; do
+        accuracy_of "$model" "$seed" || exit
+        [ -z "$SMALL" ] || break
+    done
+done

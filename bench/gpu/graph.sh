@@ -1,0 +1,9 @@
+#!/bin/sh
+# A step as one CUDA graph, and its launches one by one.
+set -u
+. "$ROOT/bench/gpu/rows.sh"
+. "$ROOT/bench/gpu/trainer.sh"
+for model in $MODELS mlp; do
+    build "$model" "$model" &&
+        against "$model" graph "$model" launches "$model --without=graph" || exit
+done

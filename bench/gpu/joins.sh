@@ -1,0 +1,9 @@
+#!/bin/sh
+# Kernels that follow each other as one cooperative launch, and each for itself.
+set -u
+. "$ROOT/bench/gpu/rows.sh"
+. "$ROOT/bench/gpu/trainer.sh"
+for model in $MODELS; do
+    build "$model" "$model" &&
+        against "$model" joined "$model" apart "$model --without=joins" || exit
+done

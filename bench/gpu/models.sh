@@ -1,0 +1,27 @@
+#!/bin/sh
+# Every model, narrow and with small batches: its losses on the GPU are those on
+# the host.
+set -u
+. "$ROOT/bench/gpu/rows.sh"
+export SINTER="$BUILD/bin/sinter" SINTER_SOURCE="$ROOT" CC="${CC:-cc}"
+names() {
+    if [ -n "$SMALL" ]; then
+        echo lenet
+    else
+        sed -n 's/^model \([a-z0-9_]*\) .*/\1/p' "$ROOT/tests/cuda/models.sh"
+    fi
+}
+
+# shellcheck disable=SC2016 # the inner shell expands
+names |
+    xargs -P "$JOBS" -I NAME sh -c '
+        CUDA_MODEL=NAME "$0/tests/cuda/models.sh" "" >NAME.log 2>&1 &&
+            grep -q ": " NAME.log && echo "agrees NAME" || {
+            echo "differs NAME"
+            tail -n 5 NAME.log
+        }' "$ROOT" >models
+cat models
+row "models that agree" "$(grep -c '^agrees ' models)"
+row "models that differ" "$(grep -c '^differs ' models)" "" \
+    "$(sed -n 's/^differs //p' models | paste -sd ' ')"
+! grep -q '^differs ' models && grep -q '^agrees ' models

@@ -1,0 +1,110 @@
+# shellcheck shell=sh
+# Sourced by gpu.sh: where compiler, libraries and headers are on this machine,
+# and what it is.
+
+# append VARIABLE FOLDER
+append() {
+    eval "$1=\${$1:+\$$1:}\$2"
+    # shellcheck disable=SC2163 # the name of a variable
+    export "$1"
+}
+
+# NVIDIA's libraries as Python packages: nvidia/*/lib beside PyTorch.
+python_folders() {
+    "$PYTHON" - <<'END'
+import glob, os, sys, sysconfig
+paths = dict.fromkeys([sysconfig.get_path("purelib"), *sys.path])
+wanted = ("libcudnn.so", "libnvrtc.so", "libcublasLt.so", "libnvtx3interop.so")
+for path in paths:
+    for folder in sorted(glob.glob(os.path.join(path, "nvidia", "*", "lib"))):
+        if any(name.startswith(wanted) for name in os.listdir(folder)):
+            print(folder)
+END
+}
+
+# unpack_packages DIR: what bench/carry.sh has gathered there, unpacked once.
+unpack_packages() {
+    there=$1/root
+    for file in "$1"/*.deb; do
+        if [ ! -f "$file" ] || [ -f "$there/$(basename "$file").done" ]; then
+            continue
+        fi
+        mkdir -p "$there"
+        if command -v dpkg-deb >/dev/null; then
+            dpkg-deb -x "$file" "$there"
+        else
+            (cd "$there" && ar x "$file" && tar xf data.tar.* && rm -f data.tar.* \
+                control.tar.* debian-binary)
+        fi && : >"$there/$(basename "$file").done"
+    done
+    [ -d "$there/usr" ] || return
+    for folder in "$there"/usr/include/*-linux-gnu "$there/usr/include"; do
+        [ -d "$folder" ] || continue
+        append C_INCLUDE_PATH "$folder"
+        append CMAKE_INCLUDE_PATH "$folder"
+    done
+    for folder in "$there"/usr/lib/*-linux-gnu "$there"/lib/*-linux-gnu; do
+        [ -d "$folder" ] || continue
+        append LIBRARY_PATH "$folder"
+        append CMAKE_LIBRARY_PATH "$folder"
+        append LD_LIBRARY_PATH "$folder"
+    done
+}
+
+# The first of these commands that there is, or of these files.
+first_of() {
+    for program in "$@"; do
+        command -v "$program" && return
+    done
+}
+
+# places_find PACKAGES: sets what the compiler, CMake and the loader look at, and
+# PYTHON and SANITIZER, empty where there is none.  Where LD_LIBRARY_PATH leads
+# already comes first.
+places_find() {
+    PYTHON=${PYTHON:-$(first_of python3 python)}
+    [ -z "$PYTHON" ] || for folder in $(python_folders); do
+        append LD_LIBRARY_PATH "$folder"
+    done
+    [ -z "$1" ] || unpack_packages "$1"
+    SANITIZER=$(first_of compute-sanitizer \
+        /usr/local/cuda/bin/compute-sanitizer \
+        /usr/local/cuda/compute-sanitizer/compute-sanitizer)
+    export PYTHON SANITIZER LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
+}
+
+# smi FIELD: what nvidia-smi says of the GPU.
+smi() {
+    ordinal=${DEVICE#cuda}
+    nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits \
+        --id="${ordinal#:}" 2>/dev/null
+}
+
+gpu_slug() {
+    name=$(smi name | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9-')
+    echo "${name:-unknown}"
+}
+
+# tell NAME COMMAND...: a row of what it prints first, if it prints anything.
+tell() {
+    name=$1
+    shift
+    said=$("$@" 2>/dev/null | head -n 1 | tr '\t' ' ')
+    [ -z "$said" ] || row "$name" "$said"
+}
+
+describe_machine() {
+    tell date date -u +%Y-%m-%dT%H:%M:%SZ
+    tell commit git -C "$ROOT" describe --always --dirty --abbrev=40
+    for field in name driver_version memory.total clocks.max.sm \
+        clocks.max.memory power.limit; do
+        tell "$field" smi $field
+    done
+    tell kernel uname -sr
+    tell processor sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo
+    tell cores nproc
+    tell compiler "${CC:-cc}" --version
+    tell nvcc sh -c 'nvcc --version | grep release'
+    [ -z "$PYTHON" ] ||
+        tell pytorch "$PYTHON" -c 'import torch; print(torch.__version__)'
+}

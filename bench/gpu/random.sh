@@ -1,0 +1,30 @@
+#!/bin/sh
+# Random programs, those of each processor with seeds of their own.
+set -u
+. "$ROOT/bench/gpu/rows.sh"
+export SINTER_SOURCE="$ROOT" SINTER_INCLUDE="$BUILD/include/sinter" \
+    SINTER_LIB="$BUILD/lib/sinter" CC="${CC:-cc}"
+most=2000
+[ -z "$SMALL" ] || most=4 JOBS=1
+# More pieces than processors, so that what has run counts when time is up.
+piece=$((most / JOBS / 8 + 1))
+trap 'report; exit 124' TERM
+report() {
+    cat said
+    row "random programs" "$(awk '/ programs and / { n += $1 }
+        END { print n + 0 }' said)" "" "of $most"
+    row "random programs that differ" "$(awk '/ failed$/ { n += $(NF - 1) }
+        END { print n + 0 }' said)"
+}
+# shellcheck disable=SC2016 # the inner shell expands
+seq 0 "$piece" $((most - 1)) |
+    xargs -P "$JOBS" -I FIRST sh -c '
+        count=$(($2 - FIRST < $1 ? $2 - FIRST : $1))
+        "$0/bin/random" --gpu FIRST $count >FIRST.log 2>&1
+        status=$?
+        cat FIRST.log
+        exit $status' "$BUILD" "$piece" "$most" >said 2>&1 &
+wait $!
+status=$?
+report
+exit $status

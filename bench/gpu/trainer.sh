@@ -1,0 +1,89 @@
+# shellcheck shell=sh
+# Sourced by the parts: trainers, and the time of their steps.
+
+SINTER=$BUILD/bin/sinter
+# shellcheck disable=SC2034 # for the parts
+MODELS='airbench94 resnet9' EPOCHS=6
+# shellcheck disable=SC2034
+[ -z "$SMALL" ] || MODELS=lenet EPOCHS=2
+
+batch_of() {
+    if [ -n "$SMALL" ]; then
+        echo 2
+    else
+        sed -n 's/^ *batch *= *\([0-9]*\).*/\1/p' "$ROOT/models/$1.net"
+    fi
+}
+
+# build TRAINER MODEL OPTION...: or takes the one that another part has built.
+build() {
+    trainer=$1 model=$2
+    shift 2
+    kept=$WORK/built/$(echo "$model $*" | tr ' /' '__')
+    mkdir -p "$WORK/built"
+    [ -x "$kept" ] ||
+        "$SINTER" build "$ROOT/models/$model.net" "$@" \
+            --set batch="$(batch_of "$model")" -o "$kept" || return
+    ln -sf "$kept" "$trainer"
+}
+
+# data_of MODEL: CIFAR-10 where it is there and fits, else drawn samples.
+data_of() {
+    case $1 in
+    resnet9* | airbench*) [ -z "$DATA" ] || { echo "$DATA" && return; } ;;
+    esac
+    batches=40
+    [ -z "$SMALL" ] || batches=4
+    echo "synthetic:$((batches * $(batch_of "$1")))"
+}
+
+# train TRAINER MODEL OPTION...: on the GPU, with rows in the file metrics.
+train() {
+    trainer=$1 model=$2
+    shift 2
+    rm -rf run metrics
+    "./$trainer" --device="$DEVICE" --data="$(data_of "$model")" \
+        --metrics=metrics --out=run "$@"
+}
+
+# speeds: of the epochs but the first, which loads and records, samples/s.
+speeds() {
+    sed -n 's/.*"split":"train".*"samples_per_second":\([^,}]*\).*/\1/p' \
+        metrics | tail -n +2
+}
+
+# step_ms TRAINER MODEL OPTION...: milliseconds of a step, the median of epochs.
+step_ms() {
+    model=$2
+    train "$@" --epochs="$EPOCHS" --quiet >&2 || return
+    speed=$(speeds | median) || {
+        echo "no epochs in metrics of $*" >&2
+        return 1
+    }
+    ratio "$((1000 * $(batch_of "$model")))" "$speed"
+}
+
+# against MODEL NAME A NAME B: steps of two trainers, each with options in its
+# words, in turn; rows of the medians and of their ratio.
+against() {
+    model=$1 name_a=$2 words_a=$3 name_b=$4 words_b=$5
+    : >a.ms
+    : >b.ms
+    for _ in 1 2 3; do
+        # shellcheck disable=SC2086 # words
+        set -- $words_a
+        trainer=$1
+        shift
+        step_ms "$trainer" "$model" "$@" >>a.ms && echo >>a.ms || return
+        # shellcheck disable=SC2086 # words
+        set -- $words_b
+        trainer=$1
+        shift
+        step_ms "$trainer" "$model" "$@" >>b.ms && echo >>b.ms || return
+        [ -z "$SMALL" ] || break
+    done
+    a=$(median <a.ms) b=$(median <b.ms)
+    row "$model: $name_a" "$a" ms "$(paste -sd ' ' a.ms)"
+    row "$model: $name_b" "$b" ms "$(paste -sd ' ' b.ms)"
+    row "$model: $name_a / $name_b" "$(ratio "$a" "$b")"
+}

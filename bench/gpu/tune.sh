@@ -1,0 +1,15 @@
+#!/bin/sh
+# Steps as the libraries' own order has them, and as measuring does.
+set -u
+. "$ROOT/bench/gpu/rows.sh"
+. "$ROOT/bench/gpu/trainer.sh"
+for model in $MODELS; do
+    build "$model" "$model" || exit
+    rm -rf "$XDG_CACHE_HOME/sinter"
+    untuned=$(step_ms "$model" "$model") || exit
+    train "$model" "$model" --tune >said 2>&1 || { cat said && exit 1; }
+    tuned=$(step_ms "$model" "$model") || exit
+    row "$model: untuned" "$untuned" ms
+    row "$model: tuned" "$tuned" ms "$(grep -m 1 'one by one' said)"
+    row "$model: tuned / untuned" "$(ratio "$tuned" "$untuned")"
+done

@@ -1,0 +1,83 @@
+#!/bin/sh
+# bench/gpu.sh in its small form, with the double of NVIDIA's driver and
+# libraries for a GPU and stand-ins for nvidia-smi and compute-sanitizer: every
+# part runs, what it has found is in both reports, and neither a part that fails
+# nor the end of the time keeps the others from being told.
+set -u
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+[ -d "$SINTER_DOUBLE" ] || exit 77
+command -v python3 >/dev/null || exit 77
+export SINTER_DOUBLE_THREADS=1 LD_LIBRARY_PATH="$SINTER_DOUBLE"
+export TMPDIR="$work"
+build=$(dirname "$(dirname "$SINTER")")
+
+mkdir bin
+cat >bin/nvidia-smi <<'END'
+#!/bin/sh
+case $* in
+*=name*) echo "Stand-in GPU" ;;
+*=memory.used*) echo 1000 ;;
+*) exit 1 ;;
+esac
+END
+cat >bin/compute-sanitizer <<'END'
+#!/bin/sh
+shift 4
+"$@" || exit
+echo "========= ERROR SUMMARY: 0 errors"
+END
+chmod +x bin/*
+PATH=$work/bin:$PATH
+
+# bench STATUS WORD...
+bench() {
+    status=$1
+    shift
+    expect "$status" "$SINTER_SOURCE/bench/gpu.sh" --small --build="$build" \
+        --packages= --out=told --seconds=2400 "$@"
+    python3 -c 'import json; json.load(open("told/results.json"))' ||
+        fail "results.json is no JSON"
+}
+
+# finds PART NAME PATTERN: a row whose value is like this.
+finds() {
+    awk -F '\t' -v part="$1" -v name="$2" -v like="$3" '
+        $1 == part && $2 == name && $3 ~ like { found = 1 }
+        END { exit !found }' told/rows.tsv || {
+        cat out err told/rows.tsv "told/$1.log" >&2
+        fail "$1 has no row '$2' like $3"
+    }
+}
+
+number='^[0-9]+[.]?[0-9]*$'
+bench 0 tests models sanitizer steps tune graph joins start memory accuracy
+finds machine name '^Stand-in GPU$'
+finds machine cores "$number"
+finds tests "cases that agree" '^[1-9]'
+finds models "models that agree" '^1$'
+finds sanitizer "lenet under memcheck" '^no errors$'
+finds steps "lenet: sinter, tuned" "$number"
+finds tune "lenet: tuned" "$number"
+finds graph "lenet: graph / launches" "$number"
+finds joins "lenet: apart" "$number"
+finds start "lenet: cold start" "$number"
+finds start "lenet: warm start" "$number"
+finds memory "lenet: planned" "$number"
+finds memory "lenet: measured" '^0$'
+finds accuracy "lenet, seed 0: test accuracy" "$number"
+grep -q '^| lenet: warm start | [0-9.]* | s |' told/results.md ||
+    fail "results.md lacks a row"
+
+# What makes a graph useless has no say in a single step.
+export SINTER_DOUBLE_FAIL=cuGraphLaunch:1:700
+bench 1 graph start
+finds graph status '^failed$'
+finds start status '^passed$'
+expect_says "failed: graph"
+unset SINTER_DOUBLE_FAIL
+
+bench 1 --seconds=0 start
+finds start status "^not run$"
+expect 2 "$SINTER_SOURCE/bench/gpu.sh" tets
+expect_says "no part tets; there are tests models"
