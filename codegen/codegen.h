@@ -11,6 +11,7 @@ typedef struct {
     const char *base;     // file name without extension, for the #include
     uint64_t fingerprint; // of model and recipe
     bool lines;           // GPU code keeps a table of the kernels' lines
+    bool embeds;          // the trainer carries GPU code, in base.bin
 } CodegenOptions;
 
 // ---- kernel.c ----

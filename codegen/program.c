@@ -892,6 +892,9 @@ static void write_trainer(const Writer *w, Text *t) {
     write_plan(w, t, 1);
     text_add(t, "};\n\nRT_EMBED(kernels_text, \"%s.cu\");\n\n",
              w->options->base);
+    if (w->options->embeds)
+        text_add(t, "RT_EMBED(kernels_code, \"%s.bin\");\n\n",
+                 w->options->base);
     text_add(t, "const RtTrainer sinter_trainer = {\n");
     text_add(t, "    .model = \"%s\",\n", p->name);
     text_add(t, "    .file = ");
@@ -933,6 +936,9 @@ static void write_trainer(const Writer *w, Text *t) {
              join_part(w, &(Written){.joined = w->written.joined}));
     if (w->options->lines)
         text_add(t, "    .kernel_lines = true,\n");
+    if (w->options->embeds)
+        text_add(t, "    .code = kernels_code,\n"
+                    "    .code_end = kernels_code_end,\n");
     text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n"
                 "    return rt_main(argc, argv, &sinter_trainer);\n}\n\n"

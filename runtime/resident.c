@@ -75,8 +75,8 @@ bool rt_resident_keep(RtRun *run, RtError *e) {
     const RtSplit *eval = rt_eval_split(run);
     if (!keep(run, &run->data->train, e) ||
         (eval != &run->data->train && !keep(run, eval, e)))
-        return e->status == EXIT_MEMORY && !must &&
-               stream(run, false, e->text, e);
+        return (e->status == EXIT_MEMORY || e->status == EXIT_DEVICE) &&
+               !must && stream(run, false, e->text, e);
     run->resident = true;
     snprintf(run->data_is, sizeof run->data_is,
              "images stay on %s: %.1f MiB; a batch is %d numbers",

@@ -303,6 +303,7 @@ typedef struct {
     const char *kernels, *kernels_end;
     int kernel_parts;  // that may be compiled side by side; SINTER_PART is one
     bool kernel_lines; // machine code keeps a table of the text's lines
+    const char *code, *code_end; // of the text, for some GPUs; NULL: for none
     // What the text includes; NULL: the runtime's own.
     const char *const *prelude;
 } RtTrainer;

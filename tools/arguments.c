@@ -23,6 +23,8 @@ typedef struct {
 static const Option options[] = {
     {"set", "KEY=VALUE", "check build show compare bisect reduce bench variant report", SETTING, 0,
      "set a model parameter or a key of the recipe"},
+    {"target", "cuda:sm_90,...", "build", WORD, AT(embed),
+     "make machine code for these GPUs now; the trainer needs no NVRTC for them"},
     {"target", "cuda|host", "check show opt", CHOICE, AT(target),
      "the device that is planned for; cuda by default, host for opt"},
     {"device", "NAME", "check show report", WORD, AT(device),

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/exits.h"
 #include "tools/compiler.h"
+#include "tools/embed.h"
 #include "tools/tools.h"
 #include "tools/trainer.h"
 
@@ -35,8 +36,12 @@ static int trainer_write(Arena *a, const Arguments *arguments,
         arguments, arena_format(a, "%s/%s.c", folder, t->name), &t->c_file);
     if (status != EXIT_GOOD)
         return status;
-    return file_write(arguments, arena_format(a, "%s/%s.cu", folder, t->name),
-                      &t->cu_file);
+    status = file_write(arguments, arena_format(a, "%s/%s.cu", folder, t->name),
+                        &t->cu_file);
+    if (status != EXIT_GOOD || t->code.length == 0)
+        return status;
+    return file_write(arguments, arena_format(a, "%s/%s.bin", folder, t->name),
+                      &t->code);
 }
 
 static int trainer_emit(Arena *a, const Arguments *arguments,
@@ -98,6 +103,7 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
         return status;
     unlink(arena_format(a, "%s/%s.c", folder, t->name));
     unlink(arena_format(a, "%s/%s.cu", folder, t->name));
+    unlink(arena_format(a, "%s/%s.bin", folder, t->name));
     rmdir(folder);
     return status;
 }
@@ -111,6 +117,10 @@ static int model_build(Arena *a, const Arguments *arguments) {
     TrainerText t = trainer_text(a, p, arguments);
     if (!plan_fits(a, arguments, p, t.plan))
         return EXIT_MEMORY;
+    if (arguments->embed &&
+        (!embed_wanted(arguments, &status) ||
+         !embed_make(a, arguments, &t.cu_file, &t.code, &status)))
+        return status;
     if (arguments->emit)
         return trainer_emit(a, arguments, &t,
                             arguments->out ? arguments->out : ".");

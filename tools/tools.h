@@ -29,7 +29,7 @@ typedef struct {
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
-        *kernel, *op, *arch, *at, *lineinfo;
+        *kernel, *op, *arch, *at, *lineinfo, *embed;
     Count rewrite_limit, steps, batch, runs, line, samples;
     int64_t memory;   // 0: no limit
     uint32_t without; // as PassOptions has left_out

@@ -68,12 +68,13 @@ TrainerText trainer_text(Arena *a, const Program *p,
     TrainerText t = {.name = name_of(a, p),
                      .c_file = text_new(a),
                      .cu_file = text_new(a),
+                     .code = text_new(a),
                      .fingerprint = fingerprint(p)};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
     host.measured = cuda.measured;
     CodegenOptions o = {SINTER_VERSION, t.name, t.fingerprint,
-                        arguments->lineinfo != NULL};
+                        arguments->lineinfo != NULL, arguments->embed != NULL};
     t.plan = program_plan(p, &cuda);
     t.host = program_plan(p, &host);
     codegen_program(p, t.host, t.plan, &o, &t.c_file, &t.cu_file);

@@ -7,6 +7,7 @@
 typedef struct {
     const char *name; // of the files, without extension
     Text c_file, cu_file;
+    Text code;        // for --target's GPUs; empty: none is asked for
     const Plan *plan; // for CUDA, which memory is limited for
     const Plan *host;
     uint64_t fingerprint; // of model and recipe

@@ -4,6 +4,7 @@
 #include "runtime/cuda/kernels.h"
 
 #include "runtime/cuda/cache.h"
+#include "runtime/cuda/embedded.h"
 #include "runtime/cuda/prelude.h"
 
 #include <pthread.h>
@@ -116,6 +117,11 @@ static bool parts_make(RtKernels *k, Work *w) {
     return good;
 }
 
+// One module has all parts.
+static int module_of(const RtKernels *k, const RtKernel *kernel) {
+    return k->num_modules > 1 ? kernel->part : 0;
+}
+
 static bool entry_find(RtKernels *k, int kernel, RtError *e) {
     const RtGpu *g = k->gpu;
     const RtDriver *cu = g->cu;
@@ -123,7 +129,8 @@ static bool entry_find(RtKernels *k, int kernel, RtError *e) {
     RtEntry *entry = &k->entry[kernel];
     if (!rt_driver_good(cu,
                         cu->module_function(&entry->function,
-                                            k->module[is->part], is->name),
+                                            k->module[module_of(k, is)],
+                                            is->name),
                         e, "find kernel %s", is->name) ||
         !rt_driver_good(cu,
                         cu->function_occupancy(&entry->resident,
@@ -172,14 +179,70 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
     return good;
 }
 
+// ---- code that the trainer carries ----
+
+// What it has for the GPU, of its own text; NULL: nothing.
+static const char *embedded_code(const RtTrainer *t, const RtGpu *g) {
+    return t->prelude != NULL ? NULL : rt_embedded_find(t, g->major, g->minor);
+}
+
+// *refused: the driver does not take it, and it may be compiled instead.
+static bool embedded_load(RtKernels *k, const char *code, const bool *wanted,
+                          bool *refused, RtError *e) {
+    const RtDriver *cu = k->gpu->cu;
+    k->module = calloc(1, sizeof(CUmodule));
+    k->entry = calloc((size_t)k->plan->num_kernels + 1, sizeof *k->entry);
+    if (k->module == NULL || k->entry == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    k->num_modules = 1;
+    CUresult result = cu->module_load(&k->module[0], code, 0, NULL, NULL);
+    *refused = result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+               result == CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return rt_driver_good(cu, result, e, "load the kernels on GPU %d",
+                          k->gpu->ordinal) &&
+           entries_find(k, wanted, e);
+}
+
+static bool embedded_open(RtKernels *k, const char *code, const bool *wanted,
+                          bool *refused, RtError *e) {
+    bool good = embedded_load(k, code, wanted, refused, e);
+    const RtKernels empty = {.gpu = k->gpu, .plan = k->plan};
+    if (!good) {
+        rt_kernels_close(k);
+        *k = empty;
+    }
+    return good;
+}
+
+// NVRTC is needed only as there is no code for this GPU.
+static bool no_compiler(const RtTrainer *t, const RtGpu *g, RtError *e) {
+    char names[80];
+    RtError own = *e;
+    if (t->code == NULL || t->prelude != NULL)
+        return false;
+    rt_embedded_names(t, names, sizeof names);
+    return rt_fail(e, own.status,
+                   "the trainer was built for compute capability %s, and the "
+                   "GPU has %d.%d: %.400s",
+                   names, g->major, g->minor, own.text);
+}
+
+// ---- opening ----
+
 bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
                      const RtPlan *plan, const bool *wanted,
                      const RtFiles *files, RtError *e) {
     RtNvrtc nvrtc;
     RtCache cache;
     *k = (RtKernels){.gpu = gpu, .plan = plan};
-    if (!rt_nvrtc_open(&nvrtc, gpu->driver, e))
+    const char *code = embedded_code(t, gpu);
+    bool refused = false;
+    if (code != NULL && embedded_open(k, code, wanted, &refused, e))
+        return true;
+    if (code != NULL && !refused)
         return false;
+    if (!rt_nvrtc_open(&nvrtc, gpu->driver, e))
+        return no_compiler(t, gpu, e);
     rt_cache_open(&cache, files);
     bool good = all_make(k, t, wanted, &nvrtc, &cache, e);
     // A text of the trainer's own is our mistake, one that was given is not.

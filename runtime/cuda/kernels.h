@@ -19,7 +19,8 @@ typedef struct {
 typedef struct {
     const RtGpu *gpu;
     const RtPlan *plan;
-    CUmodule *module; // one for each part; NULL: nothing of it is launched
+    // One for each part, NULL where nothing of it is launched; or one for all.
+    CUmodule *module;
     int num_modules;
     RtEntry *entry; // one for each kernel of the plan
 } RtKernels;

@@ -1,0 +1,90 @@
+// Embed: for each architecture machine code, and assembly for later ones.
+#include "tools/embed.h"
+#include "base/exits.h"
+#include "runtime/cuda/embedded.h"
+#include "tools/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char opening[] = "cuda:";
+
+// The number in "sm_90" at s, which ends at a comma or the text's end; 0 for
+// other words.
+static int generation_at(const char *s) {
+    size_t length = strcspn(s, ",");
+    char *end;
+    if (strncmp(s, "sm_", 3) != 0 || s[3] < '1' || s[3] > '9')
+        return 0;
+    long number = strtol(s + 3, &end, 10);
+    return end == s + length && number >= 50 && number < 1000 ? (int)number : 0;
+}
+
+bool embed_wanted(const Arguments *arguments, int *status) {
+    const char *s = arguments->embed;
+    bool good = strncmp(s, opening, sizeof opening - 1) == 0;
+    for (s += good ? sizeof opening - 1 : 0; good; s++) {
+        good = generation_at(s) > 0;
+        s += strcspn(s, ",");
+        if (*s == '\0')
+            break;
+    }
+    if (!good) {
+        complain(arguments,
+                 "--target needs architectures as cuda:sm_90 or "
+                 "cuda:sm_80,sm_90, not '%s'",
+                 arguments->embed);
+        *status = EXIT_USAGE;
+    }
+    return good;
+}
+
+static void code_add(Text *out, int generation, RtForm form, const char *code,
+                     size_t length) {
+    static const char zeros[16];
+    RtEmbedded h = {generation, (int32_t)form, length};
+    text_bytes(out, (const char *)&h, sizeof h);
+    text_bytes(out, code, length);
+    text_bytes(out, zeros, (sizeof zeros - length % sizeof zeros) % 16);
+}
+
+static bool generation_add(Machine *m, const Arguments *arguments,
+                           const char *kernels, int generation, Text *out) {
+    const MachineForm forms[] = {CUBIN, PTX};
+    for (int i = 0; i < 2; i++) {
+        const char *why;
+        size_t length;
+        const char *code =
+            machine_code(m, kernels, generation, arguments->lineinfo != NULL,
+                         forms[i], &length, &why);
+        if (code == NULL) {
+            complain(arguments, "--target=%s: %s", arguments->embed, why);
+            return false;
+        }
+        // Assembly is a string: what ends it is kept with it.
+        code_add(out, generation,
+                 forms[i] == PTX ? RT_ASSEMBLY : RT_MACHINE_CODE, code,
+                 length + (forms[i] == PTX));
+    }
+    return true;
+}
+
+bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
+                Text *out, int *status) {
+    const char *why, *s = arguments->embed + sizeof opening - 1;
+    Machine *m = machine_open(a, &why);
+    *status = EXIT_DEVICE;
+    if (m == NULL) {
+        complain(arguments, "--target=%s: %s", arguments->embed, why);
+        return false;
+    }
+    bool good = true;
+    while (good && *s != '\0') {
+        good = generation_add(m, arguments, text_string(kernels),
+                              generation_at(s), out);
+        s += strcspn(s, ",");
+        s += *s == ',';
+    }
+    machine_close(m);
+    return good;
+}
