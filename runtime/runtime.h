@@ -637,7 +637,7 @@ typedef struct {
     int loaders;        // threads
     RtTrace *trace;     // NULL: nothing is traced
     bool resident;      // the device keeps the images
-    char data_is[120];  // where images are, in words; "": where all is
+    char data_is[640];  // where images are, in words; "": where all is
 } RtRun;
 
 // Trains, or only evaluates.  False: *e has what stopped it.  *caught is the
