@@ -97,7 +97,7 @@ static const Option options[] = {
      "what may be used, as 8GiB; values are made again instead of kept"},
     {"max-batch", NULL, "check", FLAG, AT(max_batch),
      "also the largest batch that fits into --memory or the device's"},
-    {"json", NULL, "check compare bench show", FLAG, AT(json),
+    {"json", NULL, "check compare bench show doctor", FLAG, AT(json),
      "print one JSON object"},
     {"check", "CMD", "reduce", WORD, AT(failing),
      "what fails for the file, which is added to it or stands for {}"},
@@ -105,7 +105,7 @@ static const Option options[] = {
      "change nothing; status 1 and the names of files that would change"},
     {"diagnostics", "text|json", "check build show compare bisect reduce bench benchcmp fmt opt report", CHOICE, AT(diagnostics),
      "how mistakes in the file are printed; text by default"},
-    {"help", NULL, "check build show compare bisect reduce bench benchcmp opt passes fmt explain report", FLAG, AT(help),
+    {"help", NULL, "check build show compare bisect reduce bench benchcmp opt passes fmt explain report doctor", FLAG, AT(help),
      "this text"},
 };
 // clang-format on

@@ -143,19 +143,25 @@ static int units_for(size_t bytes) {
     return most < MAX_UNITS ? most : MAX_UNITS;
 }
 
+const char *compiler_candidate(size_t i) {
+    const char *candidate[COMPILER_CANDIDATES] = {getenv("CC"), "cc", "gcc",
+                                                  "clang"};
+    return candidate[i] && *candidate[i] ? candidate[i] : NULL;
+}
+
 int compiler_run(Arena *a, const Arguments *arguments,
                  const Installation *where, const char *folder,
                  const char *source, size_t bytes, const char *out) {
-    const char *candidate[] = {getenv("CC"), "cc", "gcc", "clang"};
-    for (size_t i = 0; i < sizeof candidate / sizeof candidate[0]; i++) {
-        if (!candidate[i] || !*candidate[i])
+    for (size_t i = 0; i < COMPILER_CANDIDATES; i++) {
+        const char *candidate = compiler_candidate(i);
+        if (!candidate)
             continue;
-        Job j = {a, candidate[i], where, folder, source, units_for(bytes)};
+        Job j = {a, candidate, where, folder, source, units_for(bytes)};
         int status = job_run(&j, out);
         if (status == 0)
             return EXIT_GOOD;
         if (status > 0) {
-            complain(arguments, "%s cannot compile %s/%s", candidate[i], folder,
+            complain(arguments, "%s cannot compile %s/%s", candidate, folder,
                      source);
             return EXIT_FAULT;
         }

@@ -13,6 +13,10 @@ typedef struct {
 // false when they are not there, which has been said on stderr.
 bool installation_find(Arena *a, const Arguments *arguments, Installation *out);
 
+// The programs that are tried, in their order; NULL where there is none.
+enum { COMPILER_CANDIDATES = 4 };
+const char *compiler_candidate(size_t i);
+
 // Compiles source, a file in folder with so many bytes of kernels, to the
 // program out, which is an absolute path.  Returns an exit status; what went
 // wrong has been said.

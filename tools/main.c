@@ -33,6 +33,8 @@ const Command commands[] = {
      "example.", 1, explain_command},
     {"opt",    "FILE.ir", "Read a graph, run passes, print the graph.",
      1, opt_command},
+    {"doctor", "", "Say what is on this machine of what trainers need, and what to "
+     "install.", 0, doctor_command},
     {"passes", "", "List the passes in their order.",
      0, passes_command},
     {NULL, NULL, NULL, 0, NULL},

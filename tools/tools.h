@@ -169,6 +169,7 @@ int bisect_command(const Arguments *arguments);
 int bench_command(const Arguments *arguments);
 int benchcmp_command(const Arguments *arguments);
 int passes_command(const Arguments *arguments);
+int doctor_command(const Arguments *arguments);
 int fmt_command(const Arguments *arguments);
 int explain_command(const Arguments *arguments);
 

@@ -54,20 +54,31 @@ struct RtMatmuls {
     uint64_t arena, workspace;
 };
 
-static bool library_open(RtMatmuls *p, RtError *e) {
+static RtLibrary library_for(const RtSymbol *symbol, size_t count) {
     static const char *const files[] = {"libcublasLt.so.13",
                                         "libcublasLt.so.12", NULL};
+    return (RtLibrary){.needed = "products of matrices on a GPU need",
+                       .files = files,
+                       .remedy = "install cuBLAS of CUDA 13 or 12",
+                       .status = EXIT_DEVICE,
+                       .symbol = symbol,
+                       .num_symbols = count};
+}
+
+void *rt_matmuls_library(size_t (**version)(void), RtError *e) {
+    static const RtSymbol symbols[] = {{"cublasLtGetVersion", 0}};
+    const RtLibrary wanted = library_for(symbols, 1);
+    return rt_library_open(&wanted, version, e);
+}
+
+static bool library_open(RtMatmuls *p, RtError *e) {
     static const RtSymbol symbols[] = {
 #define LT(member, function, arguments)                                        \
     {#function, offsetof(Functions, member)},
 #include "runtime/cuda/cublaslt.def"
     };
-    const RtLibrary wanted = {.needed = "products of matrices on a GPU need",
-                              .files = files,
-                              .remedy = "install cuBLAS of CUDA 13 or 12",
-                              .status = EXIT_DEVICE,
-                              .symbol = symbols,
-                              .num_symbols = sizeof symbols / sizeof *symbols};
+    const RtLibrary wanted =
+        library_for(symbols, sizeof symbols / sizeof *symbols);
     p->library = rt_library_open(&wanted, &p->lt, e);
     if (p->library == NULL)
         return false;

@@ -12,6 +12,10 @@
 
 typedef struct RtMatmuls RtMatmuls;
 
+// The library and its function that tells its version; NULL: *e says why.  It is
+// for rt_library_close.
+void *rt_matmuls_library(size_t (**version)(void), RtError *e);
+
 // Whether a plan's products are done here.
 bool rt_matmuls_needed(const RtPlan *plan);
 

@@ -1,0 +1,43 @@
+#!/bin/sh
+# sinter doctor tells what trainers would find, here the double of NVIDIA's
+# driver and libraries, and what is missing where there is no GPU, no driver or
+# no C compiler.
+set -u
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+[ -d "$SINTER_DOUBLE" ] || exit 77
+# shellcheck disable=SC2317 # expect calls it
+double() {
+    env LD_LIBRARY_PATH="$SINTER_DOUBLE" "$@"
+}
+
+expect 0 double "$SINTER" doctor
+expect_says "^driver .*for CUDA 13.0  $SINTER_DOUBLE/libcuda.so.1"
+expect_says "^cuda:0 .*compute capability"
+expect_says "^NVRTC .*$SINTER_DOUBLE/libnvrtc.so.13"
+expect_says "^cuDNN  *9[.].*$SINTER_DOUBLE/libcudnn.so.9"
+expect_says "^cuBLASLt .*$SINTER_DOUBLE/libcublasLt.so.13"
+expect_says "^oneDNN  *[0-9]"
+expect_says "nothing is missing: trainers run on a GPU and on the host"
+
+expect 0 double env SINTER_DOUBLE_DEVICES=0 "$SINTER" doctor
+expect_says "driver: .*NO_DEVICE.*CUDA_VISIBLE_DEVICES"
+expect 0 double env SINTER_DOUBLE_FAIL=cuInit:1:803 "$SINTER" doctor
+expect_says "driver: .*restart the machine"
+
+expect 4 env CC=/nowhere PATH=/nowhere "$SINTER" doctor
+expect_says "no trainer can be built here until this is there:"
+expect_says "  C compiler: .*install gcc or clang"
+
+expect 0 double "$SINTER" doctor --json
+if command -v python3 >/dev/null; then
+    python3 - out <<'END' || fail "not what the text says"
+import json, sys
+told = json.load(open(sys.argv[1]))
+name = [found["name"] for found in told["found"]]
+assert told["schema"] == 1 and told["devices"] == 1, told
+assert name[:4] == ["driver", "cuda:0", "NVRTC", "cuDNN"], name
+assert all("version" in found for found in told["found"]), told
+END
+fi
+exit 0

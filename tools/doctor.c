@@ -1,0 +1,309 @@
+// sinter doctor: what there is on this machine of what trainers are built and
+// run with, opened as a trainer opens it, and what to install.
+#define _GNU_SOURCE
+#include "base/exits.h"
+#include "runtime/cuda/cudnn.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/library.h"
+#include "tools/compiler.h"
+#include "tools/process.h"
+#include "tools/tools.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_FINDINGS = 72, MOST_DEVICES = 64 };
+
+typedef struct {
+    const char *name;
+    const char *version; // or what a device is; NULL: it cannot be used
+    const char *path;    // NULL: it has none
+    const char *missing; // why, and what to do
+    bool needed;         // to build any trainer
+} Finding;
+
+typedef struct {
+    Arena *a;
+    Finding finding[MOST_FINDINGS];
+    int count, devices;
+    int driver; // version of CUDA that it knows, times 1000; 0: there is none
+} Doctor;
+
+static Finding *finding_add(Doctor *d, const char *name) {
+    Finding *f = &d->finding[d->count++];
+    *f = (Finding){.name = name};
+    return f;
+}
+
+// The file that a function was loaded from.
+static const char *path_of(Arena *a, const void *function) {
+    Dl_info info;
+    if (dladdr(function, &info) == 0 || info.dli_fname == NULL)
+        return NULL;
+    return arena_string(a, info.dli_fname, strlen(info.dli_fname));
+}
+
+// A pointer to a function, kept in `at`, as dladdr takes it.
+static const void *address_in(const void *at) {
+    const void *address;
+    memcpy(&address, at, sizeof address);
+    return address;
+}
+
+static void finding_miss(Doctor *d, Finding *f, const RtError *e) {
+    f->missing = arena_string(d->a, e->text, strlen(e->text));
+}
+
+// ---- the driver and its GPUs ----
+
+static bool device_find(Doctor *d, const RtDriver *cu, int ordinal,
+                        RtError *e) {
+    CUdevice device;
+    char name[96];
+    int major, minor, processors;
+    size_t memory;
+    Finding *f = finding_add(d, arena_format(d->a, "cuda:%d", ordinal));
+    if (rt_driver_good(cu, cu->device_get(&device, ordinal), e, "find GPU %d",
+                       ordinal) &&
+        rt_driver_good(cu, cu->device_name(name, (int)sizeof name, device), e,
+                       "ask for the name of GPU %d", ordinal) &&
+        rt_driver_good(cu, cu->device_memory(&memory, device), e,
+                       "ask for the memory of GPU %d", ordinal) &&
+        rt_driver_good(
+            cu,
+            cu->device_attribute(
+                &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
+            e, "ask GPU %d what it is", ordinal) &&
+        rt_driver_good(
+            cu,
+            cu->device_attribute(
+                &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device),
+            e, "ask GPU %d what it is", ordinal) &&
+        rt_driver_good(
+            cu,
+            cu->device_attribute(
+                &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+            e, "ask GPU %d what it is", ordinal)) {
+        f->version = arena_format(
+            d->a, "%s, compute capability %d.%d, %d multiprocessors, %zu MiB",
+            name, major, minor, processors, memory >> 20);
+        return true;
+    }
+    finding_miss(d, f, e);
+    return false;
+}
+
+static void driver_find(Doctor *d) {
+    RtDriver cu;
+    RtError e;
+    int count = 0;
+    Finding *f = finding_add(d, "driver");
+    if (!rt_driver_open(&cu, &e) ||
+        !rt_driver_good(&cu, cu.driver_version(&d->driver), &e,
+                        "ask for the driver's version")) {
+        finding_miss(d, f, &e);
+        return;
+    }
+    f->version = arena_format(d->a, "for CUDA %d.%d", d->driver / 1000,
+                              d->driver % 1000 / 10);
+    f->path = path_of(d->a, address_in(&cu.driver_version));
+    if (!rt_driver_good(&cu, cu.device_count(&count), &e, "count the GPUs"))
+        finding_miss(d, finding_add(d, "cuda"), &e);
+    for (int i = 0; i < count && i < MOST_DEVICES; i++)
+        d->devices += device_find(d, &cu, i, &e);
+}
+
+// ---- libraries ----
+
+static void nvrtc_find(Doctor *d) {
+    RtNvrtc n;
+    RtError e;
+    Finding *f = finding_add(d, "NVRTC");
+    // Which versions will do depends on the driver.
+    if (!rt_nvrtc_open(&n, d->driver ? d->driver : 13000, &e)) {
+        finding_miss(d, f, &e);
+        return;
+    }
+    f->version = arena_format(d->a, "%d.%d", n.major, n.minor);
+    f->path = path_of(d->a, address_in(&n.version));
+    rt_nvrtc_close(&n);
+}
+
+static void cudnn_find(Doctor *d) {
+    RtCudnn c;
+    RtError e;
+    Finding *f = finding_add(d, "cuDNN");
+    if (!rt_cudnn_open(&c, &e)) {
+        finding_miss(d, f, &e);
+        return;
+    }
+    size_t version = c.version();
+    f->version = arena_format(d->a, "%zu.%zu.%zu", version / 10000,
+                              version % 10000 / 100, version % 100);
+    f->path = path_of(d->a, address_in(&c.version));
+    rt_cudnn_close(&c);
+}
+
+static void cublaslt_find(Doctor *d) {
+    RtError e;
+    size_t (*version)(void);
+    Finding *f = finding_add(d, "cuBLASLt");
+    void *library = rt_matmuls_library(&version, &e);
+    if (library == NULL) {
+        finding_miss(d, f, &e);
+        return;
+    }
+    size_t is = version();
+    f->version = arena_format(d->a, "%zu.%zu.%zu", is / 10000, is % 10000 / 100,
+                              is % 100);
+    f->path = path_of(d->a, address_in(&version));
+    rt_library_close(library);
+}
+
+// What its header calls dnnl_version_t begins so.
+typedef struct {
+    int major, minor, patch;
+} OneDnnVersion;
+
+static void onednn_find(Doctor *d) {
+    const OneDnnVersion *(*version)(void);
+    static const char *const files[] = {"libdnnl.so", NULL};
+    static const RtSymbol symbols[] = {{"dnnl_version", 0}};
+    const RtLibrary wanted = {.needed = "every trainer is linked with",
+                              .files = files,
+                              .remedy = "install oneDNN 2 or 3 (libdnnl-dev)",
+                              .status = EXIT_DEVICE,
+                              .symbol = symbols,
+                              .num_symbols = 1};
+    RtError e;
+    Finding *f = finding_add(d, "oneDNN");
+    void *library = rt_library_open(&wanted, &version, &e);
+    f->needed = true;
+    if (library == NULL) {
+        finding_miss(d, f, &e);
+        return;
+    }
+    const OneDnnVersion *is = version();
+    f->version =
+        arena_format(d->a, "%d.%d.%d", is->major, is->minor, is->patch);
+    f->path = path_of(d->a, address_in(&version));
+    rt_library_close(library);
+}
+
+// ---- the C compiler ----
+
+// The first line that a program prints when it is asked for its version; NULL:
+// it does not start.
+static const char *version_of(Arena *a, const char *program) {
+    const char *tmp = getenv("TMPDIR");
+    char *log = arena_format(a, "%s/sinter-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    int descriptor = mkstemp(log);
+    if (descriptor < 0)
+        return NULL;
+    Words w = {.a = a};
+    words_split(&w, program);
+    words_add(&w, "--version");
+    bool good = program_wait(program_start(&w, ".", log)) == 0;
+    char line[200] = "";
+    FILE *f = fdopen(descriptor, "r");
+    good = good && f && fgets(line, sizeof line, f) != NULL;
+    if (f)
+        fclose(f);
+    else
+        close(descriptor);
+    unlink(log);
+    line[strcspn(line, "\n")] = 0;
+    return good ? arena_string(a, line, strlen(line)) : NULL;
+}
+
+static void compiler_find(Doctor *d) {
+    Finding *f = finding_add(d, "C compiler");
+    f->needed = true;
+    for (size_t i = 0; i < COMPILER_CANDIDATES && !f->version; i++) {
+        const char *program = compiler_candidate(i);
+        f->version = program ? version_of(d->a, program) : NULL;
+        f->path = f->version ? program : NULL;
+    }
+    if (!f->version)
+        f->missing = "building a trainer needs a C compiler: install gcc or "
+                     "clang, or name one in CC";
+}
+
+// ---- what is told ----
+
+static bool all_there(const Doctor *d, bool needed) {
+    for (int i = 0; i < d->count; i++)
+        if (!d->finding[i].version && (!needed || d->finding[i].needed))
+            return false;
+    return true;
+}
+
+static const char *verdict(const Doctor *d) {
+    if (!all_there(d, true))
+        return "no trainer can be built here until this is there";
+    if (d->devices > 0 && all_there(d, false))
+        return "nothing is missing: trainers run on a GPU and on the host";
+    if (d->driver != 0 && d->devices == 0 && all_there(d, false))
+        return "NVIDIA's driver finds no GPU; trainers run on the host";
+    return "trainers run on the host; a GPU needs this too";
+}
+
+static void text_print(const Doctor *d) {
+    for (int i = 0; i < d->count; i++) {
+        const Finding *f = &d->finding[i];
+        printf("%-11s %s", f->name, f->version ? f->version : "-");
+        printf(f->path ? "  %s\n" : "\n", f->path);
+    }
+    printf("\n%s%s\n", verdict(d), all_there(d, false) ? "" : ":");
+    for (int i = 0; i < d->count; i++)
+        if (d->finding[i].missing)
+            printf("  %s: %s\n", d->finding[i].name, d->finding[i].missing);
+}
+
+static void member_add(Text *t, const char *key, const char *value) {
+    if (!value)
+        return;
+    text_add(t, ", \"%s\": ", key);
+    json_string(t, value);
+}
+
+static void json_print(const Doctor *d) {
+    Text t = text_new(d->a);
+    text_add(&t, "{\"schema\": 1, \"verdict\": ");
+    json_string(&t, verdict(d));
+    text_add(&t, ", \"devices\": %d, \"found\": [", d->devices);
+    for (int i = 0; i < d->count; i++) {
+        const Finding *f = &d->finding[i];
+        text_add(&t, "%s\n  {\"name\": ", i ? "," : "");
+        json_string(&t, f->name);
+        member_add(&t, "version", f->version);
+        member_add(&t, "path", f->path);
+        member_add(&t, "missing", f->missing);
+        text_add(&t, "}");
+    }
+    text_add(&t, "\n]}\n");
+    fputs(text_string(&t), stdout);
+}
+
+int doctor_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    Doctor d = {.a = a};
+    driver_find(&d);
+    nvrtc_find(&d);
+    cudnn_find(&d);
+    cublaslt_find(&d);
+    compiler_find(&d);
+    onednn_find(&d);
+    if (arguments->json)
+        json_print(&d);
+    else
+        text_print(&d);
+    int status = all_there(&d, true) ? EXIT_GOOD : EXIT_DEVICE;
+    arena_free(a);
+    return status;
+}
