@@ -19,7 +19,6 @@
 //                              for what a stream runs
 //   SINTER_DOUBLE_LOG=FILE     every call with its arguments
 //   SINTER_DOUBLE_THREADS=1    a block has one thread: fast, less is seen
-//   SINTER_DOUBLE_NVRTC=FILE   the real NVRTC, which compiles every text too
 #ifndef TESTS_DOUBLE_H
 #define TESTS_DOUBLE_H
 

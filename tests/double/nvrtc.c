@@ -1,9 +1,7 @@
 // NVRTC: programs are compiled by the C compiler.  Options that NVRTC knows but
 // the double does not are mistakes here, until they are added.
-#define _GNU_SOURCE
 #include "tests/double/double.h"
 
-#include <dlfcn.h>
 #include <nvrtc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,41 +92,6 @@ static nvrtcResult log_set(nvrtcProgram p, const char *text,
     return result;
 }
 
-// ---- the real one ----
-
-// The real NVRTC compiles the text too, where SINTER_DOUBLE_NVRTC names it.
-static nvrtcResult real_compile(nvrtcProgram p, int count,
-                                const char *const *option) {
-    const char *path = getenv("SINTER_DOUBLE_NVRTC");
-    if (path == NULL)
-        return NVRTC_SUCCESS;
-    void *real = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-    if (real == NULL)
-        complain("%s", dlerror());
-    nvrtcResult (*create)(nvrtcProgram *, const char *, const char *, int,
-                          const char *const *, const char *const *);
-    nvrtcResult (*compile)(nvrtcProgram, int, const char *const *);
-    nvrtcResult (*log_size)(nvrtcProgram, size_t *);
-    nvrtcResult (*log)(nvrtcProgram, char *);
-    nvrtcProgram program;
-    size_t size = 0;
-    *(void **)&create = dlsym(real, "nvrtcCreateProgram");
-    *(void **)&compile = dlsym(real, "nvrtcCompileProgram");
-    *(void **)&log_size = dlsym(real, "nvrtcGetProgramLogSize");
-    *(void **)&log = dlsym(real, "nvrtcGetProgramLog");
-    nvrtcResult r =
-        create(&program, p->text, "kernels.cu", p->num_headers,
-               (const char *const *)p->header, (const char *const *)p->name);
-    if (r == NVRTC_SUCCESS)
-        r = compile(program, count, option);
-    if (r != NVRTC_SUCCESS && log_size(program, &size) == NVRTC_SUCCESS) {
-        free(p->log);
-        p->log = take(size + 1);
-        log(program, p->log);
-    }
-    return r;
-}
-
 // ---- the library's functions ----
 
 static char *copy_of(const char *text) {
@@ -208,9 +171,6 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count,
             return log_set(p,
                            "nvrtc: error: invalid value or option: ", option[i],
                            NVRTC_ERROR_INVALID_OPTION);
-    nvrtcResult real = real_compile(p, count, option);
-    if (real != NVRTC_SUCCESS)
-        return real;
     Unit u = {p->text,
               p->num_headers,
               (const char *const *)p->header,
