@@ -18,6 +18,7 @@ typedef struct {
     Graph *g;
     Arena *a;
     double *const *value; // of the graph that is rebuilt
+    bool squares;         // are what the variances of convolutions are made of
     uint32_t seed;
     double **leaf; // of g
 } Noise;
@@ -128,12 +129,35 @@ static NodeId errors(Noise *x, const Graph *old, NodeId n, double size) {
     return input;
 }
 
+// A variance that is made of a sum and a sum of squares in f32, as the kernels
+// do (variance_of in runtime/prelude/prelude.h): mean square less squared mean.
+// The first has three roundings, those of the sum, of one by the count and of
+// their product; the mean has as many, and is squared with one more.  So what
+// is left is off by up to 3 + 7 units of the mean square, however small it is
+// itself, and not below 0.
+static NodeId of_squares(Noise *x, const Graph *old, NodeId n, NodeId now) {
+    static const double roundings = 10 * 0x1p-24;
+    const Node *d = &old->node[n];
+    NodeId of = x->g->node[now].arg[0];
+    Node sum = x->g->node[now];
+    NodeId square = graph_op2(x->g, OP_mul, of, of);
+    double count = (double)type_count(old->node[d->arg[0]].type) /
+                   (double)type_count(d->type);
+    sum.op = OP_sum;
+    sum.arg = &square;
+    NodeId error = graph_op2(x->g, OP_mul, graph_add(x->g, sum),
+                             errors(x, old, n, roundings / count));
+    return graph_op1(x->g, OP_relu, graph_op2(x->g, OP_add, now, error));
+}
+
 // What an operand that is node n looks like to one of its users.
 static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     const Node *d = &old->node[n];
     double size = unit_of(old, d->type.dtype);
     if (!rounds(old, d))
         return now[n];
+    if (x->squares && d->op == OP_var && old->node[d->arg[0]].op == OP_conv)
+        return of_squares(x, old, n, now[n]);
     double sum = sum_error(x, old, d);
     NodeId terms = without_signs(x, d, now[n]);
     NodeId error = graph_op2(x->g, OP_mul, terms,
@@ -157,12 +181,16 @@ static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
 }
 
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
-                    double *const *value, uint32_t seed) {
+                    double *const *value, bool squares, uint32_t seed) {
     size_t room = 1;
     for (NodeId n = 0; n < g->count; n++)
-        room += 1 + 7 * (size_t)g->node[n].num_args;
-    Noise x = {graph_new(a, g->name), a, value, seed,
-               ARENA_ARRAY(a, room, double *)};
+        room += 1 + 8 * (size_t)g->node[n].num_args;
+    Noise x = {.g = graph_new(a, g->name),
+               .a = a,
+               .value = value,
+               .squares = squares,
+               .seed = seed,
+               .leaf = ARENA_ARRAY(a, room, double *)};
     NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
     double **disturbed = ARENA_ARRAY(a, g->count + 1, double *);
     x.g->act = g->act;

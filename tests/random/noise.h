@@ -6,8 +6,9 @@
 
 // The value of every node of g, where each that is rounded when it is computed
 // is off by as much, drawn for each element.  leaf is as for graph_eval, and
-// value what g is without that.
+// value what g is without that.  With squares the variance of a convolution is
+// off by what a sum of squares in f32 loses.
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
-                    double *const *value, uint32_t seed);
+                    double *const *value, bool squares, uint32_t seed);
 
 #endif

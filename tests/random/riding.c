@@ -3,6 +3,11 @@
 // A kernel that rides is not launched.  In its place the call leaves, for each
 // channel of its result, the sum and that of squares, as NVIDIA's library does,
 // and what reads the variance makes it of both.
+//
+// Kernels of the host that are equal but for the numbers of their variances are
+// one function, which asks by the numbers of the first.  So each launch finds
+// the same answer at all numbers, and where a kernel reads variances of both
+// kinds none of them rides.
 #include "tests/random/riding.h"
 
 #include "runtime/cuda/convolution.h"
@@ -24,6 +29,65 @@ static bool can_form(void *arg, int norm) {
     return false;
 }
 
+// ---- what a kernel is told ----
+
+static int number_of(const RidingDevice *d, int fusion) {
+    return d->plan->norm[d->plan->fusion[fusion].norm].number;
+}
+
+static bool rides(const RidingDevice *d, int64_t number) {
+    for (int i = 0; i < d->plan->num_fusions; i++)
+        if (d->taken[i] && number_of(d, i) == number)
+            return true;
+    return false;
+}
+
+enum { VARIANCE = 1, SQUARES = 2 };
+
+// What is left for the variances that a launch reads: one, the other, or both.
+static int left_for(const RidingDevice *d, const Group *group) {
+    int left = 0;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *node = &d->graph->node[n];
+        if (node->op == OP_variance)
+            left |=
+                rides(d, node_int(node, ATTR_number, 0)) ? SQUARES : VARIANCE;
+    }
+    return left;
+}
+
+static void tell_all(const RidingDevice *d, bool squares) {
+    for (int i = 0; i < d->plan->num_norms; i++)
+        d->squares[d->plan->norm[i].number] = squares;
+}
+
+static void leave_number(RidingDevice *d, int64_t number) {
+    for (int i = 0; i < d->plan->num_fusions; i++)
+        if (number_of(d, i) == number)
+            d->taken[i] = false;
+}
+
+// Whether a launch read variances of both kinds, of which it now reads one.
+static bool leave_both(RidingDevice *d, const Group *group) {
+    if (left_for(d, group) != (VARIANCE | SQUARES))
+        return false;
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (d->graph->node[n].op == OP_variance)
+            leave_number(d, node_int(&d->graph->node[n], ATTR_number, 0));
+    return true;
+}
+
+static void leave_mixed(RidingDevice *d, int launches) {
+    bool again = true;
+    while (again) {
+        again = false;
+        for (int k = 0; k < launches; k++)
+            again |= leave_both(d, &d->group[k]);
+    }
+}
+
+// ---- the device ----
+
 static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
     RidingDevice *d = riding_of(device);
     int now = d->launch++;
@@ -31,6 +95,7 @@ static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
         if (d->taken[i] && d->plan->fusion[i].step == d->step &&
             d->plan->fusion[i].launch == now)
             return;
+    tell_all(d, left_for(d, &d->group[now]) == SQUARES);
     d->host->launch(d->host, kernel, grid, arg);
 }
 
@@ -41,13 +106,6 @@ static NodeId find_result(const Graph *g, size_t at, int64_t count) {
            type_count(g->node[n].type) != count)
         n++;
     return n;
-}
-
-// Whether most digits of a variance are lost in the sum of squares.
-static bool is_lost(double sum, double squares, double count) {
-    enum { MOST = 64 };
-    double mean = sum / count;
-    return squares / count > MOST * (squares / count - mean * mean);
 }
 
 static void leave_sums(RidingDevice *d, const RtNorm *norm) {
@@ -63,7 +121,6 @@ static void leave_sums(RidingDevice *d, const RtNorm *norm) {
             all += one;
             of_squares += one * one;
         }
-        d->loses |= is_lost(all, of_squares, (double)norm->count);
         sum[c] = (float)all;
         squares[c] = (float)of_squares;
     }
@@ -89,7 +146,9 @@ static void begin_phase(RtDevice *device, RtPhase phase) {
 }
 
 bool riding_device(RidingDevice *d, Arena *a, RtDevice *host,
-                   const RtPlan *plan, unsigned char *squares) {
+                   const RtPlan *plan, unsigned char *squares, const Graph *g,
+                   int step) {
+    int launches;
     bool any = false;
     *d = (RidingDevice){
         .device = {.name = "riding",
@@ -99,26 +158,21 @@ bool riding_device(RidingDevice *d, Arena *a, RtDevice *host,
         .host = host,
         .a = a,
         .plan = plan,
+        .graph = g,
+        .group = graph_groups(g, a, &launches),
+        .step = step,
         .squares = squares,
         .taken = ARENA_ARRAY(a, (size_t)plan->num_fusions + 1, bool)};
     rt_rides_choose(plan, NULL, can_ride, can_form, NULL, d->taken);
+    leave_mixed(d, launches);
     for (int i = 0; i < plan->num_fusions; i++)
         any |= d->taken[i];
     return any;
 }
 
-static void set_squares(const RidingDevice *d, bool on) {
-    for (int i = 0; i < d->plan->num_fusions; i++)
-        if (d->taken[i])
-            d->squares[d->plan->norm[d->plan->fusion[i].norm].number] = on;
-}
-
-void riding_run(RidingDevice *d, const Graph *g, int step) {
-    d->graph = g;
-    d->step = step;
+void riding_run(RidingDevice *d) {
     d->launch = 0;
-    set_squares(d, true);
-    d->plan->step[step].run(&d->device);
+    d->plan->step[d->step].run(&d->device);
     d->host->sync(d->host);
-    set_squares(d, false);
+    tell_all(d, false);
 }

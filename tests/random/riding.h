@@ -3,7 +3,7 @@
 #ifndef TESTS_RANDOM_RIDING_H
 #define TESTS_RANDOM_RIDING_H
 
-#include "ir/ir.h"
+#include "ir/group.h"
 #include "runtime/device.h"
 
 typedef struct {
@@ -12,18 +12,19 @@ typedef struct {
     Arena *a;
     const RtPlan *plan;
     const Graph *graph;     // of the step
+    const Group *group;     // of the graph, one for each launch
     unsigned char *squares; // what the program's kernels ask
     bool *taken;            // of the plan's fusions
     int step, launch;       // what comes next
-    bool loses;             // squares have lost digits of some variance
 } RidingDevice;
 
-// Takes all statistics of the plan that a library can, and says whether there
-// are any.
+// Takes the statistics that a library can of a step of the plan, whose graph is
+// g, and says whether there are any.
 bool riding_device(RidingDevice *d, Arena *a, RtDevice *host,
-                   const RtPlan *plan, unsigned char *squares);
+                   const RtPlan *plan, unsigned char *squares, const Graph *g,
+                   int step);
 
-// Runs a step of the plan, whose graph is g.
-void riding_run(RidingDevice *d, const Graph *g, int step);
+// Runs the step.
+void riding_run(RidingDevice *d);
 
 #endif

@@ -317,6 +317,7 @@ typedef struct {
     NodeId meant, rough; // output or assignment of the two graphs
     Type type;
     const double *right, *found, *again;
+    bool squares;   // a library has left some in place of variances
     double unfused; // how far from right that is
 } Result;
 
@@ -337,7 +338,7 @@ static void disturb(const Trial *t, Result *r) {
     for (uint32_t k = 0; k < SAMPLES; k++) {
         double **value =
             noise_eval(t->unfused->step[step].graph, t->a, t->rough[step].leaf,
-                       t->rough[step].value, k);
+                       t->rough[step].value, r->squares, k);
         double error =
             error_rms(value[r->rough], r->right, type_count(r->type));
         if (isfinite(error) && error > r->unfused)
@@ -468,7 +469,7 @@ static void judge_plan(const Trial *t, const Plan *plan, Text *report) {
 // ---- the whole ----
 
 static void judge_all(const Trial *t, const Wanted *wanted, int count,
-                      double *const *found, double *const *again,
+                      double *const *found, double *const *again, bool squares,
                       Text *report) {
     for (int i = 0; i < count; i++) {
         NodeId n = wanted[i].meant;
@@ -481,7 +482,8 @@ static void judge_all(const Trial *t, const Wanted *wanted, int count,
                     .type = t->meant->node[n].type,
                     .right = t->right[n],
                     .found = found[i],
-                    .again = again[i]};
+                    .again = again[i],
+                    .squares = squares};
         if (found[i] != NULL && !t->unsure[n])
             judge(t, &r, report);
     }
@@ -494,15 +496,14 @@ static void judge_riding(const Trial *t, RtDevice *d, const RtPlan *rt,
     RidingDevice riding;
     int step = train_step(t->plan);
     if (t->squares == NULL ||
-        !riding_device(&riding, t->a, d, rt + 1, t->squares))
+        !riding_device(&riding, t->a, d, rt + 1, t->squares,
+                       t->plan->step[step].graph, step))
         return;
     size_t before = report->length;
     run_before_step(t, d, rt);
-    riding_run(&riding, t->plan->step[step].graph, step);
-    if (riding.loses)
-        return;
+    riding_run(&riding);
     double **found = read_results(t, d, wanted, count);
-    judge_all(t, wanted, count, found, found, report);
+    judge_all(t, wanted, count, found, found, true, report);
     if (report->length > before)
         text_add(report, "where a library takes statistics\n");
     counts->riding++;
@@ -520,7 +521,7 @@ const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
     run_again(t, d, rt);
     double **again = read_results(t, d, wanted, count);
     judge_derived(t, d, rt, &report);
-    judge_all(t, wanted, count, found, again, &report);
+    judge_all(t, wanted, count, found, again, false, &report);
     judge_riding(t, d, rt, wanted, count, counts, &report);
     d->close(d);
     if (!(t->grown->facts & UPDATES) && t->setup.level > 0)
