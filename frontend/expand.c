@@ -678,15 +678,15 @@ static bool enter_name(Expansion *e, const Expr *x, int i) {
 }
 
 // Stages first .. of one name, up to the stage that bears it or to the end.
+// Behind a mistake their names and arguments are looked at all the same.
 // Returns where the next begin.
 static int expand_stages(Expansion *e, const Expr *x, int first, Value *v) {
     int i = first;
     for (bool last = false; i < x->count && !last; i++) {
         last = x->stage[i].name != NULL;
         Value piped = *v;
-        *v = piped.kind == VALUE_POISON
-                 ? piped
-                 : expand_call(e, x->stage[i].call, &piped);
+        *v = e->stopped ? value_poison()
+                        : expand_call(e, x->stage[i].call, &piped);
     }
     return i;
 }

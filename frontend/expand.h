@@ -681,6 +681,10 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training);
 
 Program *lower(Expansion *e, TrainBlock *t, const Value *model_arg);
 
+// Reports what is wrong with the model, the loss and the optimizer where keys
+// that they rest on are wrong already.
+void lower_doubtful(Expansion *e, TrainBlock *t, const Value *model_arg);
+
 // ---- the state of an expansion ----
 
 struct Expansion {

@@ -95,9 +95,14 @@ static Program *load(Arena *a, const Source *s, const Setting *setting,
     if (t == NULL)
         return NULL;
     Value *arg = default_arguments(&e, t);
+    int before = diags->errors;
     apply_settings(&e, t, setting, num_settings, arg);
-    if (diags->errors > errors || !train_constants(&e, t))
+    if (diags->errors > before)
         return NULL;
+    if (!train_constants(&e, t) || diags->errors > errors) {
+        lower_doubtful(&e, t, arg);
+        return NULL;
+    }
     Program *p = lower(&e, t, arg);
     train_warn_batch(&e, t);
     return p;

@@ -136,6 +136,11 @@ static const char *known_near(const char *name) {
     return near.best;
 }
 
+bool key_means(const char *key, const char *name) {
+    const char *right = known_near(key);
+    return key_find(key) < 0 && right != NULL && strcmp(right, name) == 0;
+}
+
 // A key of the user's own would hide a variable from those who mean it.
 static bool key_is_free(Expansion *e, const Entry *key) {
     if (key->value == NULL || !is_variable(key->name))
@@ -211,7 +216,9 @@ static bool check_forms(Expansion *e, const Train *t) {
 
 TrainBlock *train_new(Expansion *e, const File *f) {
     const Train *t = train_find(e, f);
-    if (t == NULL || !keys_check(e, t->model_at, t->entry, t->num_entries) ||
+    if (t == NULL ||
+        (!keys_check(e, t->model_at, t->entry, t->num_entries) &&
+         t->num_entries > MOST_KEYS) ||
         !check_forms(e, t))
         return NULL;
     TrainBlock *block = ARENA_NEW(e->arena, TrainBlock);
@@ -296,10 +303,28 @@ static void bind_variables(Expansion *e) {
     }
 }
 
+// Whether the value of a key is none to rest on.
+static bool is_doubtful(const TrainBlock *t, const Lazy *lazy) {
+    bool read = lazy->phase == PHASE_KEYS && key_find(lazy->entry->name) >= 0;
+    return is_variable(lazy->entry->name) ||
+           (t->doubtful && read && strcmp(lazy->entry->name, "data") != 0);
+}
+
+// Names of keys that are missing stand for values that are not known.
+static void bind_missing(Expansion *e, const TrainBlock *t) {
+    for (int k = 0; k < NUM_KNOWN; k++)
+        if (t->doubtful && entry_find(t, known_key[k].name) < 0)
+            scope_bind(
+                e,
+                atom_of(e->atoms, known_key[k].name, strlen(known_key[k].name)),
+                value_poison());
+}
+
 void train_begin(Expansion *e, TrainBlock *t) {
     e->scope = t->scope;
     e->frame = t->scope;
     bind_variables(e);
+    bind_missing(e, t);
     // What was used stays used: the keys are read before there is a graph.
     const Lazy *before = t->lazy;
     t->lazy = ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, Lazy);
@@ -311,7 +336,9 @@ void train_begin(Expansion *e, TrainBlock *t) {
         t->lazy[i] = (Lazy){.entry = entry,
                             .phase = phase,
                             .used = before != NULL && before[i].used};
-        if (entry->value != NULL)
+        if (entry->value != NULL && is_doubtful(t, &t->lazy[i]))
+            scope_bind(e, entry->name, value_poison());
+        else if (entry->value != NULL)
             bind_lazy(e, entry->name, &t->lazy[i]);
     }
     for (int i = 0; i < t->num_entries; i++)
@@ -332,7 +359,9 @@ static Value variable(Expansion *e, const Lazy *lazy, Span at) {
     if (output || strcmp(lazy->variable, "label") == 0) {
         if (e->phase == PHASE_LOSS) {
             origin_set(e, at, NULL);
-            return output ? e->output : value_tensor(label_node(e), at);
+            return output || e->output.kind == VALUE_POISON
+                       ? e->output
+                       : value_tensor(label_node(e), at);
         }
         return misplaced(lazy, report(e->diags, D_wrong_place, at,
                                       "`%s` is there in the loss only",
@@ -402,11 +431,9 @@ static void report_key(Expansion *e, const Entry *entry, const char *right) {
 // Whether a key that is missing is there but misspelt; reported if so.
 static bool is_misspelt(Expansion *e, const TrainBlock *t, const char *name) {
     for (int i = 0; i < t->num_entries; i++) {
-        const char *right = known_near(t->entry[i].name);
-        if (key_find(t->entry[i].name) >= 0 || right == NULL ||
-            strcmp(right, name) != 0)
+        if (!key_means(t->entry[i].name, name))
             continue;
-        report_key(e, &t->entry[i], right);
+        report_key(e, &t->entry[i], name);
         return true;
     }
     return false;

@@ -1,7 +1,7 @@
 // Lowering: the graphs of a program.  The model is expanded once for training
 // and once for evaluation; init follows from the parameters.
 
-#include "frontend/expand.h"
+#include "frontend/train.h"
 
 #include <string.h>
 
@@ -89,12 +89,14 @@ static Value expand_input(Expansion *e, TrainBlock *t, const Param *input) {
 static Value forward(Expansion *e, TrainBlock *t, const Value *given,
                      const Param *input) {
     Value image = expand_input(e, t, input);
-    if (image.kind == VALUE_POISON)
-        return image;
-    Value output = expand_output(e, t, given, input, image);
-    if (output.kind == VALUE_POISON)
-        return output;
+    Value output = image.kind == VALUE_POISON
+                       ? image
+                       : expand_output(e, t, given, input, image);
     e->phase = PHASE_LOSS;
+    if (output.kind == VALUE_POISON) {
+        train_loss(e, t, output);
+        return output;
+    }
     e->recipe.classes = (int)label_classes(e, node_type(e, output.node));
     Value loss = train_loss(e, t, output);
     if (loss.kind != VALUE_POISON)
@@ -143,8 +145,10 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
                          const Param *input, Program *p) {
     graph_begin(e, t, "train", true);
     Value loss = forward(e, t, given, input);
-    if (loss.kind == VALUE_POISON)
+    if (loss.kind == VALUE_POISON) {
+        train_optimizer(e, t);
         return false;
+    }
     batch_norm_warn(e);
     if (e->num_parameters == 0)
         report(e->diags, D_untrained, train_model(t).at,
@@ -198,6 +202,43 @@ static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
         expand_model(e, t, given, input, image);
     e->collecting = false;
     return e->diags->errors == 0 ? collect_finish(e) : NULL;
+}
+
+// What stands in for a key that is wrong: a batch that most numbers of ghosts
+// divide, and a run in which no moment is beyond its end.
+static void stand_in(Recipe *r) {
+    if (r->batch == 0)
+        r->batch = 960;
+    if (r->length.count == 0)
+        r->length = (Time){9e15, IN_EPOCHS};
+}
+
+// Whether the model says itself what it is given.
+static bool input_is_written(const TrainBlock *t, const Param *input) {
+    bool written = entry_find(t, "input") < 0;
+    for (int i = 1; i < input->type->rank; i++)
+        written &= input->type->dim[i]->kind == EXPR_NUMBER;
+    return written;
+}
+
+void lower_doubtful(Expansion *e, TrainBlock *t, const Value *given) {
+    const Function *model = train_model(t).closure.function;
+    bool data = e->data.format != NULL;
+    stand_in(&e->recipe);
+    t->doubtful = true;
+    graph_begin(e, t, "train", true);
+    const Param *input = input_param(e, model);
+    bool known = input != NULL && (data || input_is_written(t, input)) &&
+                 input_type(e, input);
+    if (known && data) {
+        forward(e, t, given, input);
+    } else {
+        if (known)
+            expand_model(e, t, given, input, expand_input(e, t, input));
+        e->phase = PHASE_LOSS;
+        train_loss(e, t, value_poison());
+    }
+    train_optimizer(e, t);
 }
 
 Program *lower(Expansion *e, TrainBlock *t, const Value *given) {

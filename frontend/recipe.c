@@ -87,6 +87,9 @@ static bool read_flags(Expansion *e, const TrainBlock *t) {
         const Entry *entry = &t->entry[i];
         int k = key_find(entry->name);
         const char *allowed = k < 0 ? "" : key_flags(k);
+        // A misspelt batch is reported, and its flag is right.
+        if (entry_find(t, "batch") < 0 && key_means(entry->name, "batch"))
+            continue;
         for (int f = 0; f < entry->num_flags; f++) {
             if (has_flag(allowed, entry->flag[f])) {
                 e->recipe.drop_last = true;
@@ -165,26 +168,29 @@ static bool read_data(Expansion *e, TrainBlock *t) {
                    "a data set, as cifar10(\"data/cifar10\")");
         return false;
     }
-    bool good = data_set(e, v.call, &e->data);
+    if (!data_set(e, v.call, &e->data)) {
+        e->data = (DataSet){0};
+        return false;
+    }
     e->recipe.data_format = e->data.format;
     e->recipe.data_path = e->data.path;
     e->recipe.data_setting = e->data.setting;
     e->recipe.num_data_settings = e->data.num_settings;
-    return good;
+    return true;
 }
 
 bool train_constants(Expansion *e, TrainBlock *t) {
     train_begin(e, t);
     e->phase = PHASE_KEYS;
     // All of them are read even when one is wrong, so that all are reported.
-    bool good = read_flags(e, t);
-    good &= read_data(e, t);
+    bool good = read_data(e, t);
     good &= read_batch(e, t);
     good &= read_length(e, t);
     good &= read_accumulate(e, t);
     good &= read_recompute(e, t);
     good &= read_seed(e, t);
     good &= read_precision(e, t);
+    good &= read_flags(e, t);
     good &= clauses_read(e, t);
     good &= freezes_read(e, t);
     return good;

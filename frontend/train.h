@@ -22,6 +22,7 @@ struct TrainBlock {
     const File *file;
     Span at;
     Value model;
+    bool doubtful; // keys that others rest on are wrong
     Entry *entry;
     int num_entries;
     Lazy *lazy;                  // of each entry, for the current graph
@@ -39,6 +40,9 @@ struct TrainBlock {
 int key_find(const char *name);
 const char *key_name(int known); // NULL after the last
 int entry_find(const TrainBlock *t, const char *name);
+
+// Whether a key that the language has not is a misspelt one that it has.
+bool key_means(const char *key, const char *name);
 
 // Words that may follow the value of a known key.
 const char *key_flags(int known);

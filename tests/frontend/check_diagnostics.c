@@ -163,8 +163,10 @@ END_TEST
 
 // Cases that show several mistakes.
 static bool has_several(const char *path) {
-    static const char *const name[] = {"/two-mistakes.", "/twenty-five-",
-                                       "/normalize-length."};
+    static const char *const name[] = {"/two-mistakes.",     "/twenty-five-",
+                                       "/normalize-length.", "/flag-misspelt.",
+                                       "/misspelt-layer.",   "/misspelt-batch.",
+                                       "/mistakes-here-"};
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
         if (strstr(path, name[i]) != NULL)
             return true;
