@@ -111,9 +111,10 @@ static bool same_line(const Parser *p) {
     return p->brackets > 0 || !current(p)->first;
 }
 
-// False, and a report, when nested too deep.
+// False, and a report, when nested too deep.  What is inside all of them enters
+// too, and is no level.
 static bool enter(Parser *p) {
-    if (++p->nesting <= MAX_NESTING)
+    if (++p->nesting <= MAX_NESTING + 1)
         return true;
     if (!p->panic)
         report(p->diags, D_nesting, current(p)->at,
@@ -551,21 +552,18 @@ static Stmt for_statement(Parser *p) {
 // if = "if" expression block [ "else" ( if | block ) ]
 static Stmt if_statement(Parser *p) {
     Stmt s = {.kind = STMT_IF, .at = advance(p)->at};
-    if (!enter(p)) {
-        leave(p);
-        s.value = p->bad;
-        return s;
-    }
     s.value = expression(p);
     s.body = block(p);
-    if (accept(p, TOKEN_ELSE)) {
-        if (is(p, TOKEN_IF)) {
-            Stmt *other = ARENA_NEW(p->arena, Stmt);
-            *other = if_statement(p);
-            s.otherwise = (Block){other, 1, other->at};
-        } else {
-            s.otherwise = block(p);
-        }
+    if (!accept(p, TOKEN_ELSE))
+        return s;
+    if (!is(p, TOKEN_IF)) {
+        s.otherwise = block(p);
+        return s;
+    }
+    if (enter(p)) {
+        Stmt *other = ARENA_NEW(p->arena, Stmt);
+        *other = if_statement(p);
+        s.otherwise = (Block){other, 1, other->at};
     }
     leave(p);
     return s;

@@ -42,18 +42,24 @@ static void expect_codes(Loaded l, const char *codes) {
 }
 
 START_TEST(brackets) {
-    expect_codes(load_nested("let a = ", "(", "1", ")", 199), "E0401");
-    expect_codes(load_nested("let a = ", "(", "1", ")", 200), "E0111");
-    expect_codes(load_nested("let a = ", "[", "1", "]", 200), "E0111");
-    expect_codes(load_nested("let a = ", "- ", "1", "", 200), "E0111");
-    expect_codes(load_nested("let a = ", "2 ^ ", "1", "", 200), "E0111");
+    expect_codes(load_nested("let a = ", "(", "1", ")", 200), "E0401");
+    expect_codes(load_nested("let a = ", "(", "1", ")", 201), "E0111");
+    expect_codes(load_nested("let a = ", "[", "1", "]", 201), "E0111");
+    expect_codes(load_nested("let a = ", "- ", "1", "", 201), "E0111");
+    expect_codes(load_nested("let a = ", "2 ^ ", "1", "", 201), "E0111");
 }
 END_TEST
 
 START_TEST(blocks) {
-    expect_codes(load_nested("fn f(x) {", "if true {", "x", "}", 99), "E0110");
-    expect_codes(load_nested("fn f(x) {", "if true {", "x", "}", 201),
+    // The function's own block is one.
+    const char *then = "} else if true { x ";
+    expect_codes(load_nested("fn f(x) {", "if true {", "x", "}", 199), "E0110");
+    expect_codes(load_nested("fn f(x) {", "if true {", "x", "}", 200),
                  "E0111 E0110");
+    expect_codes(load_nested("fn f(x) { if true {", then, "} }", "", 198),
+                 "E0401");
+    expect_codes(load_nested("fn f(x) { if true {", then, "} }", "", 199),
+                 "E0111");
 }
 END_TEST
 
