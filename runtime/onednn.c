@@ -140,33 +140,9 @@ static void plan_conv(RtContractions *o, Step *s) {
     plan_work(o, s->pack_plan);
 }
 
-static void count_values(Step *s) {
-    const RtCall *c = s->call;
-    if (is_factor(c)) // in f32, and so never copied
-        return;
-    if (c->kind == RT_MATMUL) {
-        size_t batch = (size_t)c->batch;
-        s->count[0] = batch * (size_t)c->n * (size_t)c->c;
-        s->count[1] = batch * (size_t)c->c * (size_t)c->k;
-        s->count[2] = batch * (size_t)c->n * (size_t)c->k;
-        return;
-    }
-    size_t of[NUM_ROLES] = {
-        [SRC] = (size_t)c->n * (size_t)c->h * (size_t)c->w * (size_t)c->c,
-        [WEIGHTS] = (size_t)c->k * (size_t)c->r * (size_t)c->s *
-                    (size_t)(c->c / c->groups),
-        [DST] = (size_t)c->n * (size_t)c->oh * (size_t)c->ow * (size_t)c->k,
-    };
-    s->count[0] = of[uses[c->kind].a];
-    s->count[1] = of[uses[c->kind].b];
-    s->count[2] = of[uses[c->kind].out];
-}
-
-// Whether oneDNN makes a convolution of it.  Of nothing it refuses some, and
-// the result is 0.
+// Whether oneDNN makes a convolution of it.
 static bool is_planned(const Step *s) {
-    return is_conv(s->call) && s->count[0] > 0 && s->count[1] > 0 &&
-           s->count[2] > 0;
+    return is_conv(s->call) && !rt_call_of_nothing(s->call);
 }
 
 // Whether the library adds to what the result holds.
@@ -212,7 +188,7 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
     o->adding = attr_new(true);
     for (int i = 0; i < plan->num_calls; i++) {
         step[i].call = &plan->call[i];
-        count_values(&step[i]);
+        rt_call_count(step[i].call, step[i].count);
         if (is_planned(&step[i]))
             plan_conv(o, &step[i]);
         else if (is_factor(step[i].call))

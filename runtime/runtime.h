@@ -567,6 +567,14 @@ bool rt_feeder_take(RtFeeder *f, RtStepKind kind, int stage, RtFed *fed,
                     RtError *e);
 void rt_feeder_close(RtFeeder *f);
 
+// ---- call.c ----
+
+// How many values a call's a, b and result have; a factor has no b.
+void rt_call_count(const RtCall *c, size_t count[3]);
+// Whether an operand or the result of a convolution or product has no values:
+// the result is 0, and libraries refuse it.
+bool rt_call_of_nothing(const RtCall *c);
+
 // ---- join.c ----
 
 // Which joins of a plan a device can take that takes these of its fusions: for

@@ -8,6 +8,8 @@
 
 bool rt_convolution_of(const RtCall *m, RtCall *as) {
     *as = *m;
+    if (rt_call_of_nothing(m))
+        return false;
     if (m->kind != RT_MATMUL)
         return m->kind <= RT_CONV_GRAD_WEIGHT;
     if (m->batch != 1 || (m->ta && m->tb))

@@ -155,10 +155,25 @@ static bool factor_run(RtCalls *c, const RtCall *call, size_t from, size_t to,
     return good;
 }
 
+static bool zero_run(RtCalls *c, const RtCall *call, size_t out, RtError *e) {
+    const RtDriver *cu = c->gpu->cu;
+    size_t count[3];
+    rt_call_count(call, count);
+    if (call->accumulate || count[2] == 0)
+        return true;
+    return rt_driver_good(cu,
+                          cu->fill(c->arena + out, 0,
+                                   count[2] * rt_type_bytes(call->type),
+                                   c->stream),
+                          e, "fill a result with zeros");
+}
+
 bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
                   RtError *e) {
     if (rt_calls_on_host(c, call))
         return factor_run(c, &c->plan->call[call], a, out, e);
+    if (rt_call_of_nothing(&c->plan->call[call]))
+        return zero_run(c, &c->plan->call[call], out, e);
     if (c->convolutions != NULL && rt_convolutions_have(c->convolutions, call))
         return rt_convolutions_run(c->convolutions, call, a, b, out, e);
     return rt_matmuls_run(c->matmuls, call, a, b, out, e);

@@ -131,7 +131,8 @@ static int plan_for(RtConvolutions *v, const RtCall *call, unsigned with,
 static bool can_ride(void *arg, int call, unsigned with) {
     RtConvolutions *v = arg;
     RtError ignored;
-    return plan_for(v, &v->call[call].as, with, &ignored) >= 0;
+    return v->call[call].mine &&
+           plan_for(v, &v->call[call].as, with, &ignored) >= 0;
 }
 
 static bool can_form(void *arg, int norm) {

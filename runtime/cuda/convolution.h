@@ -14,7 +14,8 @@
 
 // Whether cuDNN's convolutions can do a call; *as is it as one of them.  The
 // product of two matrices is a convolution of images of one pixel, with the
-// operands in the same places; only that of two transposed ones is not.
+// operands in the same places; only that of two transposed ones is not.  Of
+// nothing it does none.
 bool rt_convolution_of(const RtCall *call, RtCall *as);
 // Whether two calls are alike but for their layers.
 bool rt_call_same(const RtCall *a, const RtCall *b);

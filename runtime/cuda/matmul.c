@@ -164,10 +164,14 @@ static bool choose(const RtMatmuls *p, Product *product) {
 
 // ---- all of a plan ----
 
+static bool is_product(const RtCall *c) {
+    return c->kind == RT_MATMUL && !rt_call_of_nothing(c);
+}
+
 bool rt_matmuls_needed(const RtPlan *plan) {
     RtCall as;
     for (int i = 0; i < plan->num_calls; i++)
-        if (plan->call[i].kind == RT_MATMUL &&
+        if (is_product(&plan->call[i]) &&
             !rt_convolution_of(&plan->call[i], &as))
             return true;
     return false;
@@ -179,7 +183,7 @@ static bool plan_products(RtMatmuls *p, RtError *e) {
         Product *product = &p->product[i];
         char text[256];
         product->accumulate = c->accumulate ? 1 : 0;
-        if (c->kind == RT_MATMUL &&
+        if (is_product(c) &&
             (!describe(&p->lt, c, product) || !choose(p, product)))
             return rt_fail(e, EXIT_DEVICE,
                            "%s: cuBLASLt has no algorithm for it",
