@@ -3,16 +3,7 @@
 # drawings, light and dark, on paper, and how long the largest takes to load.
 set -u
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/report-XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-models=$SINTER_SOURCE/models
-
-fail() {
-    echo "$*" >&2
-    failed=1
-}
+. "$SINTER_SOURCE/tests/folder.sh"
 
 for model in resnet9 gpt_nano resnet50; do
     "$SINTER" report -o $model.html "$models/$model.net" || fail "report $model"

@@ -3,16 +3,7 @@
 # later stage, and all are written into a folder.
 set -u
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/show-XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-models=$SINTER_SOURCE/models
-
-fail() {
-    echo "$*" >&2
-    failed=1
-}
+. "$SINTER_SOURCE/tests/folder.sh"
 
 # expect STATUS TEXT WORD...: sinter's status, and a line of what it prints.
 expect() {
