@@ -40,5 +40,6 @@ void rt_call_count(const RtCall *c, size_t count[3]) {
 bool rt_call_of_nothing(const RtCall *c) {
     size_t count[3];
     rt_call_count(c, count);
-    return c->kind <= RT_MATMUL && count[0] * count[1] * count[2] == 0;
+    return c->kind <= RT_MATMUL &&
+           (count[0] == 0 || count[1] == 0 || count[2] == 0);
 }

@@ -12,6 +12,7 @@ Suite *npy_suite(void);
 Suite *tokens_suite(void);
 Suite *image_folder_suite(void);
 Suite *loader_suite(void);
+Suite *call_suite(void);
 Suite *library_suite(void);
 Suite *host_suite(void);
 Suite *join_suite(void);
