@@ -240,10 +240,14 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
 // it, and _ for anything else.
 const char *file_text(Arena *a, const char *file);
 
-// ---- launch.c ----
+// ---- lines.c ----
 
-// The model's lines that a group comes from: "resnet9.net:12,14".
-const char *group_lines(const Graph *g, Arena *a, const Group *group);
+// The model's lines that a group comes from, at most so many of each file:
+// "resnet9.net:12,14" where "," is between them.
+const char *group_lines(const Graph *g, Arena *a, const Group *group,
+                        const char *between, int most);
+
+// ---- launch.c ----
 
 // Tables of what a step's launches are for, and of the bytes of each.
 void launches_write(Text *t, const char *name, const Graph *host,

@@ -9,7 +9,7 @@
 
 #include "ir/reach.h"
 
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 
 typedef struct {
@@ -64,34 +64,10 @@ static Parameters find_parameters(Emit *e) {
 
 // ---- the comment above a kernel ----
 
-static int by_value(const void *a, const void *b) {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-// "resnet9.net:8, 23"
-static void comment_lines(Emit *e, Text *t) {
-    int most = (int)(e->group->last - e->group->first) + 1, count = 0;
-    int *line = ARENA_ARRAY(e->a, (size_t)most, int);
-    const char *file = NULL;
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (e->g->node[n].from.file != NULL) {
-            file = e->g->node[n].from.file;
-            line[count++] = e->g->node[n].from.line;
-        }
-    if (file == NULL)
-        return;
-    qsort(line, (size_t)count, sizeof *line, by_value);
-    text_add(t, " %s:", file_text(e->a, file));
-    for (int i = 0, written = 0; i < count; i++)
-        if (i == 0 || line[i] != line[i - 1])
-            text_add(t, "%s%d", written++ ? ", " : "", line[i]);
-}
-
 static void write_comment(Emit *e, Text *t) {
     const Group *group = e->group;
-    text_add(t, "// " OWN_NAME ":");
-    comment_lines(e, t);
+    const char *lines = group_lines(e->g, e->a, group, ", ", INT_MAX);
+    text_add(t, "// " OWN_NAME ":%s%s", *lines != '\0' ? " " : "", lines);
     text_add(t, "\n// %%%u..%%%u:", group->first, group->last);
     int length = 0;
     for (NodeId n = group->first; n <= group->last; n++) {

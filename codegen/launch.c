@@ -4,73 +4,7 @@
 #include "codegen/emit.h"
 #include "ir/reach.h"
 
-#include <string.h>
-
 enum { MOST_LINES = 12 };
-
-// Lines of one file in ascending order, without repetition; more than there is
-// room for are counted.
-typedef struct {
-    const char *file;
-    int line[MOST_LINES], count, more;
-} Lines;
-
-static void line_add(Lines *l, int line) {
-    int at = l->count;
-    for (int i = 0; i < l->count; i++)
-        if (l->line[i] == line)
-            return;
-    if (l->count == MOST_LINES) {
-        l->more++;
-        return;
-    }
-    for (; at > 0 && l->line[at - 1] > line; at--)
-        l->line[at] = l->line[at - 1];
-    l->line[at] = line;
-    l->count++;
-}
-
-static void lines_print(Text *t, const Lines *l) {
-    text_add(t, "%s%s:", t->length > 0 ? " " : "",
-             file_text(t->arena, l->file));
-    for (int i = 0; i < l->count; i++)
-        text_add(t, "%s%d", i ? "," : "", l->line[i]);
-    if (l->more > 0)
-        text_add(t, ",...");
-}
-
-// The first file among nodes from n on that `done` does not have yet.
-static const char *next_file(const Graph *g, const Group *group,
-                             const char *const *done, int count) {
-    for (NodeId n = group->first; n <= group->last; n++) {
-        const char *file = g->node[n].from.file;
-        bool seen = file == NULL;
-        for (int i = 0; i < count && !seen; i++)
-            seen = strcmp(done[i], file) == 0;
-        if (!seen)
-            return file;
-    }
-    return NULL;
-}
-
-const char *group_lines(const Graph *g, Arena *a, const Group *group) {
-    enum { MOST_FILES = 4 };
-    const char *done[MOST_FILES];
-    Text t = text_new(a);
-    for (int files = 0; files < MOST_FILES; files++) {
-        Lines l = {.file = next_file(g, group, done, files)};
-        if (l.file == NULL)
-            break;
-        for (NodeId n = group->first; n <= group->last; n++) {
-            const Origin *from = &g->node[n].from;
-            if (from->file != NULL && strcmp(from->file, l.file) == 0)
-                line_add(&l, from->line);
-        }
-        lines_print(&t, &l);
-        done[files] = l.file;
-    }
-    return text_string(&t);
-}
 
 // The layer of what it stores, else of anything in it.  What updates many
 // tensors is of no layer.
@@ -107,7 +41,7 @@ static void launch_write(Text *t, const Graph *g, const Kernel *k,
              k->name);
     text_add(t, ",\n     .path = \"%s%s\"", path, backward ? ", backward" : "");
     text_add(t, ",\n     .lines = \"%s\"%s},\n",
-             group_lines(g, t->arena, group),
+             group_lines(g, t->arena, group, ",", MOST_LINES),
              augments ? ", .augments = true" : "");
 }
 
