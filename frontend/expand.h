@@ -728,6 +728,7 @@ struct Expansion {
     int64_t work;
     bool stopped; // too much work; nothing is expanded any more
     struct Module *modules;
+    struct Module *importing; // whose file is being expanded
     int import_depth;
 };
 

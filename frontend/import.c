@@ -17,10 +17,14 @@ enum { MOST_IMPORTS = 256, MOST_IMPORT_DEPTH = 32 };
 typedef struct Module {
     const char *path;
     const File *file;
-    Binding *names;    // when it is done
-    bool done, failed; // failed: not all of its names are there
+    Binding *names;
+    bool failed;             // not all of its names are there
+    struct Module *importer; // the one that it was read for first
+    Span at;                 // the import there
     struct Module *next;
 } Module;
+
+static File *expand_file(Expansion *e, const Source *s);
 
 // ---- std/ ----
 
@@ -136,28 +140,52 @@ static void module_load(Expansion *e, Module *m, const Source *s) {
     const File *file = e->file;
     int errors = e->diags->errors;
     e->import_depth++;
-    m->file = file_expand(e, s);
+    e->importing = m;
+    m->file = expand_file(e, s);
     m->names = e->scope;
     m->failed = e->diags->errors > errors;
-    m->done = true;
+    e->importing = m->importer;
     e->import_depth--;
     e->scope = scope;
     e->file = file;
+}
+
+// The files from m on, each imported by the one before, to the one that is
+// being expanded: "a.net -> b.net".
+static const char *chain_from(Expansion *e, const Module *m) {
+    const char *chain = e->importing->path;
+    for (const Module *by = e->importing; by != m; by = by->importer)
+        chain = arena_format(e->arena, "%s -> %s", by->importer->path, chain);
+    return chain;
+}
+
+// Import i, in the file that is being expanded, leads back to m.
+static void report_cycle(Expansion *e, const Import *i, const Module *m) {
+    Diagnostic *d =
+        report(e->diags, D_import_cycle, i->at,
+               "files import one another: %s -> %s", chain_from(e, m), m->path);
+    if (m == e->importing) {
+        diag_label(d, "this file imports itself");
+        return;
+    }
+    diag_label(d, "and this leads back to `%s`", m->path);
+    for (const Module *by = e->importing; by != m; by = by->importer)
+        diag_place(d, by->at, "`%s` is imported here", by->path);
 }
 
 // The module that an import names; NULL after a report.
 static Module *module_of(Expansion *e, const Import *i) {
     const char *path =
         is_std(i->path) ? i->path : beside(e, i->at.source, i->path);
+    for (const Module *m = e->importing; m != NULL; m = m->importer)
+        if (strcmp(m->path, path) == 0) {
+            report_cycle(e, i, m);
+            return NULL;
+        }
     int count;
     Module *m = module_find(e, path, &count);
-    if (m != NULL && m->done)
+    if (m != NULL)
         return m;
-    if (m != NULL) {
-        report(e->diags, D_import_cycle, i->at,
-               "`%s` imports this file, directly or through others", i->path);
-        return NULL;
-    }
     if (count >= MOST_IMPORTS || e->import_depth >= MOST_IMPORT_DEPTH) {
         report(e->diags, D_import, i->at,
                "there are more than %d imports, or more than %d inside one "
@@ -169,7 +197,10 @@ static Module *module_of(Expansion *e, const Import *i) {
     if (s == NULL)
         return NULL;
     m = ARENA_NEW(e->arena, Module);
-    *m = (Module){.path = path, .next = e->modules};
+    *m = (Module){.path = path,
+                  .importer = e->importing,
+                  .at = i->at,
+                  .next = e->modules};
     e->modules = m;
     module_load(e, m, s);
     return m;
@@ -224,7 +255,7 @@ static void expand_item(Expansion *e, const Item *item) {
     }
 }
 
-File *file_expand(Expansion *e, const Source *s) {
+static File *expand_file(Expansion *e, const Source *s) {
     int errors = e->diags->errors;
     File *f = parse(e->arena, e->atoms, s, e->diags);
     e->file = f;
@@ -234,6 +265,14 @@ File *file_expand(Expansion *e, const Source *s) {
     names_check(e->arena, f, NAMES_ONCE, e->diags);
     for (int i = 0; i < f->count && !e->stopped; i++)
         expand_item(e, &f->item[i]);
+    return f;
+}
+
+File *file_expand(Expansion *e, const Source *s) {
+    e->importing = ARENA_NEW(e->arena, Module);
+    *e->importing = (Module){.path = s->path};
+    File *f = expand_file(e, s);
+    e->importing = NULL;
     return f;
 }
 
