@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// MAX_UNITS is how many pieces the emitted text has, codegen/program.c.
+// MAX_UNITS is how many pieces the emitted text has, codegen/entries.c.
 enum { MAX_UNITS = 8, PATH_BYTES = 4096 };
 
 // Sums are in the order in which they are written and products are not merged

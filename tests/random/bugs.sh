@@ -58,7 +58,7 @@ bug 'places of a window in a bit too few' passes/bits.c \
     's/places <= 2 ? 1 : places <= 4/places <= 3 ? 1 : places <= 6/'
 bug 'bits answer the opposite comparison' passes/bits.c \
     's/{d->op, d->arg\[i\], i}/{d->op, d->arg[i], 1 - i}/'
-bug 'a call does not add to what is there' codegen/program.c \
+bug 'a call does not add to what is there' codegen/calls.c \
     's/node_int(d, ATTR_accumulate, 0) ? "true"/node_int(d, ATTR_accumulate, 0) > 1 ? "true"/'
 bug 'a sum in place of what is still needed' passes/inplace.c \
     '/^static bool dies_there/,/^}/ s/return false/return true/'

@@ -1,0 +1,154 @@
+// Calls: the tables of what libraries compute, of what can ride on that and of
+// kernels that may be joined between.
+
+#include "codegen/program.h"
+
+static void write_conv(Text *t, const Node *d, const char *kind, Type x,
+                       Type weight, Type y) {
+    text_add(t, "%s, .n = %lld, .h = %lld, .w = %lld, .c = %lld,", kind,
+             (long long)x.dim[0], (long long)x.dim[1], (long long)x.dim[2],
+             (long long)x.dim[3]);
+    text_add(
+        t, "\n     .k = %lld, .r = %lld, .s = %lld, .oh = %lld, .ow = %lld,",
+        (long long)weight.dim[0], (long long)weight.dim[1],
+        (long long)weight.dim[2], (long long)y.dim[1], (long long)y.dim[2]);
+    text_add(t, "\n     .stride = {%lld, %lld}, .dilation = {%lld, %lld},",
+             (long long)node_ints(d, ATTR_stride, 0, 1),
+             (long long)node_ints(d, ATTR_stride, 1, 1),
+             (long long)node_ints(d, ATTR_dilation, 0, 1),
+             (long long)node_ints(d, ATTR_dilation, 1, 1));
+    text_add(t, " .pad = {%lld, %lld, %lld, %lld}, .groups = %lld",
+             (long long)node_ints(d, ATTR_pad, 0, 0),
+             (long long)node_ints(d, ATTR_pad, 1, 0),
+             (long long)node_ints(d, ATTR_pad, 2, 0),
+             (long long)node_ints(d, ATTR_pad, 3, 0),
+             (long long)node_int(d, ATTR_groups, 1));
+}
+
+static void write_matmul(Text *t, const Node *d, Type a) {
+    bool ta = node_int(d, ATTR_ta, 0), tb = node_int(d, ATTR_tb, 0);
+    int rows = d->type.rank - 2;
+    int64_t batch = 1;
+    for (int i = 0; i < rows; i++)
+        batch *= d->type.dim[i];
+    text_add(t, "RT_MATMUL, .batch = %lld, .n = %lld, .k = %lld, .c = %lld,",
+             (long long)batch, (long long)d->type.dim[rows],
+             (long long)d->type.dim[rows + 1],
+             (long long)a.dim[ta ? rows : rows + 1]);
+    text_add(t, "\n     .ta = %s, .tb = %s", ta ? "true" : "false",
+             tb ? "true" : "false");
+}
+
+static void write_factor(Text *t, const Node *d, Type a) {
+    text_add(t, "%s, .n = %lld, .k = %lld",
+             d->op == OP_eigh ? "RT_EIGH" : "RT_ORTHOGONAL",
+             (long long)a.dim[0], (long long)a.dim[1]);
+}
+
+NodeId called_operand(const Node *d, int i) {
+    return d->arg[i < d->num_args ? i : 0];
+}
+
+static void write_call(Text *t, const Graph *g, const Node *d) {
+    Type a = g->node[d->arg[0]].type;
+    Type b = g->node[called_operand(d, 1)].type;
+    switch (d->op) {
+    case OP_conv:
+        write_conv(t, d, "RT_CONV", a, b, d->type);
+        break;
+    case OP_conv_grad_input:
+        write_conv(t, d, "RT_CONV_GRAD_INPUT", d->type, b, a);
+        break;
+    case OP_conv_grad_weight:
+        write_conv(t, d, "RT_CONV_GRAD_WEIGHT", b, d->type, a);
+        break;
+    case OP_matmul:
+        write_matmul(t, d, a);
+        break;
+    default:
+        write_factor(t, d, a);
+    }
+}
+
+const Node *called_node(const Graph *g, const Kernel *k) {
+    NodeId n = k->group->first;
+    while (!(op_info[g->node[n].op].facts & CALLS))
+        n++;
+    return &g->node[n];
+}
+
+bool any_calls(const Writer *w) {
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (w->step[i].kernel[k].text == NULL)
+                return true;
+    return false;
+}
+
+// The layer that a call is of, as people know it.
+static const char *call_layer(const Writer *w, const Node *d,
+                              const Kernel *kernel) {
+    const Origin *from = &d->from;
+    return from->path == NULL ? kernel->name
+           : from->file == NULL
+               ? from->path
+               : arena_format(w->a, "%s, %s:%d", from->path,
+                              file_text(w->a, from->file), from->line);
+}
+
+static void write_call_table(const Writer *w, Text *t, const char *device,
+                             DType act) {
+    text_add(t, "\nstatic const RtCall calls_%s[] = {\n", device);
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++) {
+            const Kernel *kernel = &w->step[i].kernel[k];
+            if (kernel->text != NULL)
+                continue;
+            const Node *d = called_node(w->step[i].host, kernel);
+            text_add(t, "    {.layer = \"%s\",\n     ",
+                     call_layer(w, d, kernel));
+            text_add(t, ".type = %s, .accumulate = %s, .kind = ",
+                     rt_type_text(d->type.dtype, act),
+                     node_int(d, ATTR_accumulate, 0) ? "true" : "false");
+            write_call(t, w->step[i].host, d);
+            text_add(t, "}, // %s\n", kernel->name);
+        }
+    text_add(t, "};\n");
+}
+
+void calls_write(const Writer *w, Text *t) {
+    if (!any_calls(w))
+        return;
+    text_add(t, "\n// ---- library calls ----\n\nenum {\n");
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (w->step[i].kernel[k].text == NULL)
+                text_add(t, "    %s,\n", w->step[i].kernel[k].name);
+    text_add(t, "};\n");
+    write_call_table(w, t, "host", w->host->act);
+    write_call_table(w, t, "cuda", w->device->act);
+}
+
+void ride_tables_write(Writer *w, Text *t) {
+    w->rides = (RideTables){.norms = text_new(w->a), .fusions = text_new(w->a)};
+    for (int i = 0; i < w->num_steps; i++)
+        rides_emit(&w->rides, w->step[i].device, w->step[i].launches, i);
+    if (w->rides.num_fusions > 0)
+        text_add(t,
+                 "\n// Kernels that a library call can save on CUDA.\n"
+                 "static const RtNorm norms[] = {\n%s};\n\n"
+                 "static const RtFusion fusions[] = {\n%s};\n",
+                 text_string(&w->rides.norms), text_string(&w->rides.fusions));
+}
+
+void join_tables_write(Writer *w, Text *t) {
+    Text rows = text_new(w->a);
+    for (int i = 0; i < w->num_steps; i++)
+        joins_emit(&rows, w->step[i].device, w->step[i].launches, i);
+    w->joins = rows.length > 0;
+    if (w->joins)
+        text_add(t,
+                 "\n// Kernels that may be one cooperative launch on CUDA.\n"
+                 "static const RtJoin joins[] = {\n%s};\n",
+                 text_string(&rows));
+}

@@ -1,0 +1,138 @@
+// Entries: the kernels as the host calls them, their table and their grids.
+
+#include "codegen/program.h"
+
+#include <string.h>
+
+static void write_entry(const Writer *w, Text *t, const Kernel *k) {
+    text_add(t, "HOST_KERNEL(%s,\n            ", k->name);
+    Wrap wrap = {t, 12, 12, 0};
+    for (int j = 0; j < k->num_args; j++) {
+        const char *type = k->c_type[j], *end = strstr(type, " *");
+        wrap_add(&wrap, k->arg[j] == NO_NODE
+                            ? "arena"
+                            : arena_format(w->a, "ARG(%.*s *, %d)",
+                                           (int)(end - type), type, j));
+    }
+    text_add(t, ")\n");
+}
+
+// Joined launches that are written, in order; texts of equal ones are one.
+static const Joined **written_joins(const Writer *w, int *count) {
+    size_t most = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        most += (size_t)w->step[i].launches->joins.count;
+    const Joined **list = ARENA_ARRAY(w->a, most + 1, const Joined *);
+    *count = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].launches->joins.count; k++)
+            if (w->step[i].launches->joined[k].text != NULL)
+                list[(*count)++] = &w->step[i].launches->joined[k];
+    return list;
+}
+
+static void write_joined_entry(const Writer *w, Text *t, const Joined *j) {
+    text_add(t, "JOINED_KERNEL(%s,\n              ", j->name);
+    Wrap wrap = {t, 14, 14, 0};
+    for (int i = 0; i < j->num_args; i++)
+        wrap_add(&wrap, arena_format(w->a, "ARG(%.*s *, %d)",
+                                     (int)(strstr(j->arg[i], " *") - j->arg[i]),
+                                     j->arg[i], i));
+    text_add(t, ")\n");
+}
+
+static void write_grids(const Writer *w, Text *t) {
+    text_add(t, "// Blocks of each launch, on the host and on CUDA.\n");
+    text_add(t, "static const int blocks[2][NUM_KERNELS] = {\n");
+    for (int d = 0; d < 2; d++) {
+        text_add(t, "    {");
+        Wrap wrap = {t, 5, 5, 0};
+        for (int i = 0; i < w->num_steps; i++)
+            for (int k = 0; k < w->step[i].count; k++)
+                if (kernel_is_written(&w->step[i].kernel[k]))
+                    wrap_add(&wrap, arena_format(w->a, "%d",
+                                                 w->step[i].kernel[k].grid[d]));
+        text_add(t, "},\n");
+    }
+    text_add(t, "};\n");
+}
+
+// The kernels that are written, in order.
+static const Kernel **written_kernels(const Writer *w, int *count) {
+    size_t most = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        most += (size_t)w->step[i].count;
+    const Kernel **list = ARENA_ARRAY(w->a, most + 1, const Kernel *);
+    *count = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (kernel_is_written(&w->step[i].kernel[k]))
+                list[(*count)++] = &w->step[i].kernel[k];
+    return list;
+}
+
+// The entries, of kernels that differ on the host, in pieces that can be
+// compiled side by side.
+static void write_pieces(const Writer *w, Text *t, const Kernel **all,
+                         int num_all) {
+    enum { PIECES = 8 };
+    const Kernel **kernel =
+        ARENA_ARRAY(w->a, (size_t)num_all + 1, const Kernel *);
+    int count = 0;
+    for (int k = 0; k < num_all; k++)
+        if (strcmp(all[k]->name, all[k]->on_host) == 0)
+            kernel[count++] = all[k];
+    text_add(t, "// Compiled as a whole, or in SINTER_UNITS pieces, of which "
+                "this is SINTER_UNIT.\n"
+                "#ifdef SINTER_UNITS\n"
+                "#define IN_UNIT(piece) "
+                "((piece) %% SINTER_UNITS == SINTER_UNIT)\n"
+                "#else\n"
+                "#define IN_UNIT(piece) 1\n"
+                "#endif\n");
+    for (int p = 0; p < PIECES; p++) {
+        int first = (int)((int64_t)count * p / PIECES);
+        int last = (int)((int64_t)count * (p + 1) / PIECES);
+        if (first == last)
+            continue;
+        text_add(t, "\n#if IN_UNIT(%d)\n", p);
+        for (int k = first; k < last; k++)
+            write_entry(w, t, kernel[k]);
+        text_add(t, "#else\n");
+        for (int k = first; k < last; k++)
+            text_add(t, "HOST_ENTRY(%s);\n", kernel[k]->name);
+        text_add(t, "#endif\n");
+    }
+    text_add(t, "\n// ---- the first piece has the rest ----\n\n"
+                "#if IN_UNIT(0)\n");
+}
+
+void entries_write(const Writer *w, Text *t) {
+    int count, joins;
+    Written before = {0};
+    const Kernel **kernel = written_kernels(w, &count);
+    const Joined **joined = written_joins(w, &joins);
+    text_add(t, "// ---- kernels, as the host calls them ----\n\n");
+    write_pieces(w, t, kernel, count);
+    for (int k = 0; k < joins; k++)
+        write_joined_entry(w, t, joined[k]);
+    text_add(t, "\nenum {\n");
+    for (int k = 0; k < count; k++)
+        text_add(t, "    %s_id,\n", kernel[k]->name);
+    for (int k = 0; k < joins; k++)
+        text_add(t, "    %s_id,\n", joined[k]->name);
+    text_add(t, "    NUM_KERNELS\n};\n"
+                "\nstatic const RtKernel kernels[] = {\n");
+    for (int k = 0; k < count; k++)
+        text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", kernel[k]->name,
+                 kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
+                 kernel[k]->num_args, kernel_part(w, &before, kernel[k]));
+    for (int k = 0; k < joins; k++)
+        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, %d},\n",
+                 joined[k]->name, joined[k]->name, joined[k]->join.count,
+                 BLOCK_THREADS, joined[k]->num_args, join_part(w, &before));
+    text_add(t, "};\n\n");
+    write_grids(w, t);
+    text_add(t, "\n#define RUN(kernel, ...) \\\n"
+                "    LAUNCH(d, kernel##_id, grid[kernel##_id], __VA_ARGS__)\n");
+}

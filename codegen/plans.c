@@ -1,0 +1,198 @@
+// Plans: the tables of states, inputs and steps on each device.
+
+#include "codegen/program.h"
+
+#include <string.h>
+
+const char *rt_type_text(DType d, DType act) {
+    switch (d == ACT ? act : d) {
+    case F16:
+        return "RT_F16";
+    case BF16:
+        return "RT_BF16";
+    case I32:
+        return "RT_I32";
+    case U8:
+        return "RT_U8";
+    case BOOL:
+        return "RT_BOOL";
+    default:
+        return "RT_F32";
+    }
+}
+
+static const char *rt_kind(const Node *d) {
+    static const char *const kinds[][2] = {
+        {STATE_STATISTIC, "RT_STATISTIC"},
+        {STATE_OPTIMIZER, "RT_OPTIMIZER"},
+        {STATE_AVERAGE, "RT_AVERAGED"},
+        {STATE_GRADIENT, "RT_GRADIENT"},
+        {STATE_RUN, "RT_RUN"},
+        {STATE_METRIC, "RT_METRIC"},
+        {STATE_DERIVED, "RT_DERIVED"},
+        {STATE_START, "RT_DERIVED"},
+    };
+    const char *kind = node_text(d, ATTR_kind);
+    int count = sizeof kinds / sizeof kinds[0];
+    for (int i = 0; kind != NULL && i < count; i++)
+        if (strcmp(kind, kinds[i][0]) == 0)
+            return kinds[i][1];
+    return "RT_PARAM";
+}
+
+static const char *dims_text(Arena *a, Type type) {
+    Text t = text_new(a);
+    text_add(&t, "%d, {", type.rank);
+    for (int i = 0; i < type.rank; i++)
+        text_add(&t, "%s%lld", i ? ", " : "", (long long)type.dim[i]);
+    text_add(&t, type.rank ? "}" : "0}");
+    return text_string(&t);
+}
+
+void states_write(const Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    text_add(t, "\nstatic const RtState states_%s[] = {\n", device[which]);
+    for (int i = 0; i < w->num_steps; i++) {
+        const Graph *g = which ? w->step[i].device : w->step[i].host;
+        for (NodeId n = 0; n < g->count; n++) {
+            const Node *d = &g->node[n];
+            bool seen = false;
+            if (d->op != OP_param && d->op != OP_state)
+                continue;
+            const char *name = node_text(d, ATTR_name);
+            for (int j = 0; j < i && !seen; j++)
+                seen = graph_find(which ? w->step[j].device : w->step[j].host,
+                                  name) != NO_NODE;
+            if (seen)
+                continue;
+            text_add(t, "    {\"%s\", %s, %s, %s, %lld, ", name, rt_kind(d),
+                     rt_type_text(d->type.dtype, g->act),
+                     dims_text(w->a, d->type), (long long)d->offset);
+            text_double(t, node_float(d, ATTR_init, 0.0));
+            text_add(t, "},\n");
+        }
+    }
+    text_add(t, "};\n");
+}
+
+void inputs_write(const Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    for (int i = 0; i < w->num_steps; i++) {
+        const Graph *g = which ? w->step[i].device : w->step[i].host;
+        bool any = false;
+        for (NodeId n = 0; n < g->count; n++) {
+            const Node *d = &g->node[n];
+            if (d->op != OP_input)
+                continue;
+            if (!any)
+                text_add(t, "\nstatic const RtInput %s_inputs_%s[] = {\n",
+                         w->step[i].name, device[which]);
+            any = true;
+            text_add(t, "    {\"%s\", %s, %s, %lld},\n",
+                     node_text(d, ATTR_name),
+                     rt_type_text(d->type.dtype, g->act),
+                     dims_text(w->a, d->type), (long long)d->offset);
+        }
+        if (any)
+            text_add(t, "};\n");
+    }
+}
+
+static bool has_inputs(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_input)
+            return true;
+    return false;
+}
+
+// Derived state is made again after a step that changes what it comes from
+// without knowing of it.
+static bool leaves_derived(const Twin *s) {
+    if (s->step->kind != STEP_INIT && s->step->kind != STEP_AVERAGE)
+        return false;
+    for (NodeId n = 0; n < s->host->count; n++) {
+        const Node *d = &s->host->node[n];
+        if (d->op == OP_assign && s->host->node[d->arg[0]].op == OP_param)
+            return true;
+    }
+    return false;
+}
+
+void stored_write(Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    Text rows = text_new(w->a);
+    for (int i = 0; i < w->num_steps; i++) {
+        const Twin *s = &w->step[i];
+        stored_emit(&rows, w->a, which ? s->device : s->host, s->launches, i);
+    }
+    w->stored = rows.length > 0;
+    if (w->stored)
+        text_add(t,
+                 "\n// What launches leave in memory, for who looks at it.\n"
+                 "static const RtStored stored_%s[] = {\n%s};\n",
+                 device[which], text_string(&rows));
+}
+
+void step_table_write(const Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    static const char *const kind[] = {
+        [STEP_COLLECT] = "RT_COLLECT", [STEP_INIT] = "RT_INIT",
+        [STEP_DERIVE] = "RT_DERIVE",   [STEP_TRAIN] = "RT_TRAIN",
+        [STEP_GATHER] = "RT_GATHER",   [STEP_AVERAGE] = "RT_AVERAGE",
+        [STEP_PREPARE] = "RT_PREPARE", [STEP_EVAL] = "RT_EVAL"};
+    const char *on = device[which];
+    text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
+    for (int i = 0; i < w->num_steps; i++) {
+        const Twin *s = &w->step[i];
+        text_add(t,
+                 "    {.name = \"%s\", .kind = %s, .stage = %d,\n"
+                 "     .run = %s_on_%s",
+                 s->name, kind[s->step->kind], s->step->stage, s->name, on);
+        if (s->count > 0)
+            text_add(t,
+                     ",\n     .launch = %s_launches, .num_launches = %d, "
+                     ".bytes = %s_bytes[%d]",
+                     s->name, s->count, s->name, which);
+        if (leaves_derived(s))
+            text_add(t, ", .then_derive = true");
+        if (has_inputs(s->host))
+            text_add(t,
+                     ",\n     .input = %s_inputs_%s, .num_inputs = "
+                     "COUNT(%s_inputs_%s)",
+                     s->name, on, s->name, on);
+        text_add(t, "},\n");
+    }
+    text_add(t, "};\n");
+}
+
+void plan_write(const Writer *w, Text *t, int which) {
+    static const char *const device[] = {"host", "cuda"};
+    const char *on = device[which];
+    const Plan *plan = which ? w->device : w->host;
+    text_add(t, "    {\n");
+    text_add(t, "        .device = \"%s\",\n", on);
+    text_add(t, "        .arena_bytes = %lld,\n", (long long)plan->arena_bytes);
+    text_add(t, "        .state = states_%s,\n", on);
+    text_add(t, "        .num_states = COUNT(states_%s),\n", on);
+    text_add(t, "        .kernel = kernels,\n");
+    text_add(t, "        .num_kernels = NUM_KERNELS,\n");
+    if (any_calls(w)) {
+        text_add(t, "        .call = calls_%s,\n", on);
+        text_add(t, "        .num_calls = COUNT(calls_%s),\n", on);
+    }
+    text_add(t, "        .step = steps_%s,\n", on);
+    text_add(t, "        .num_steps = COUNT(steps_%s),\n", on);
+    if (which && w->rides.num_fusions > 0)
+        text_add(t, "        .norm = norms,\n        .fusion = fusions,\n"
+                    "        .num_fusions = COUNT(fusions),\n"
+                    "        .num_norms = COUNT(norms),\n");
+    if (which && w->joins)
+        text_add(t, "        .join = joins,\n"
+                    "        .num_joins = COUNT(joins),\n");
+    if (w->stored)
+        text_add(t,
+                 "        .stored = stored_%s,\n"
+                 "        .num_stored = COUNT(stored_%s),\n",
+                 on, on);
+    text_add(t, "    },\n");
+}

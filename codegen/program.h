@@ -1,0 +1,96 @@
+// What the parts of a trainer's two files have in common: each is written by a
+// file of its own, from both plans, and program.c says in which order.
+#ifndef CODEGEN_PROGRAM_H
+#define CODEGEN_PROGRAM_H
+
+#include "codegen/emit.h"
+
+// A step of both plans, which differ in addresses alone.
+typedef struct {
+    const Step *step;
+    const char *name;
+    const Graph *host, *device;
+    Kernel *kernel;
+    int count;
+    const Launches *launches;
+} Twin;
+
+// How many kernels are written: those that are only launched alone, those that
+// may be joined, and joined ones.
+typedef struct {
+    int alone, split, joined;
+} Written;
+
+typedef struct {
+    const Program *program;
+    const Plan *host, *device;
+    const CodegenOptions *options;
+    Arena *a;
+    Twin *step;
+    int num_steps;
+    RideTables rides;
+    Written written;
+    bool joins, stored; // there are some
+} Writer;
+
+// Whether a launch's kernel is a text of its own step.
+bool kernel_is_written(const Kernel *k);
+
+// How the prelude is told what activations are.
+int act_bits(DType act);
+
+// ---- wrap.c ----
+
+// Words set apart by commas, with a new line where one would be longer than a
+// page is wide.
+typedef struct {
+    Text *t;
+    int column, indent, written;
+} Wrap;
+
+void wrap_add(Wrap *w, const char *word);
+
+// ---- parts.c ----
+
+// The part of the next kernel, or joined launch, that is written, after those
+// that were counted.
+int kernel_part(const Writer *w, Written *before, const Kernel *k);
+int join_part(const Writer *w, Written *before);
+
+// NAME.cu.
+void kernels_write(const Writer *w, Text *t);
+
+// ---- entries.c ----
+
+void entries_write(const Writer *w, Text *t);
+
+// ---- calls.c ----
+
+// Operand i of a library call; the operand of a call that has but one is given
+// twice.
+NodeId called_operand(const Node *d, int i);
+const Node *called_node(const Graph *g, const Kernel *k);
+bool any_calls(const Writer *w);
+
+void calls_write(const Writer *w, Text *t);
+void ride_tables_write(Writer *w, Text *t);
+void join_tables_write(Writer *w, Text *t);
+
+// ---- steps.c ----
+
+void step_write(const Writer *w, Text *t, const Twin *s);
+void wrappers_write(const Writer *w, Text *t);
+
+// ---- plans.c: which is 0 on the host, 1 on CUDA ----
+
+void states_write(const Writer *w, Text *t, int which);
+void inputs_write(const Writer *w, Text *t, int which);
+void step_table_write(const Writer *w, Text *t, int which);
+void stored_write(Writer *w, Text *t, int which);
+void plan_write(const Writer *w, Text *t, int which);
+
+// ---- trainer.c ----
+
+void trainer_write(const Writer *w, Text *t);
+
+#endif

@@ -1,0 +1,136 @@
+// Trainer: the one object that a trainer is, and its main.
+
+#include "codegen/program.h"
+
+static void add_quoted(Text *t, const char *s) {
+    text_add(t, "\"");
+    for (; *s != '\0'; s++)
+        if (*s == '"' || *s == '\\' || *s == '?') // no trigraphs
+            text_add(t, "\\%c", *s);
+        else if ((unsigned char)*s < 32 || (unsigned char)*s > 126)
+            text_add(t, "\\%03o", (unsigned char)*s);
+        else
+            text_bytes(t, s, 1);
+    text_add(t, "\"");
+}
+
+static const Graph *graph_with(const Program *p, const char *input) {
+    return graph_find(p->eval, input) != NO_NODE ? p->eval : p->stage[0].train;
+}
+
+// What one sample has in an input: rank -1 where no graph uses it.
+static void write_shape(const Program *p, Text *t, const char *input) {
+    const Graph *g = graph_with(p, input);
+    NodeId n = graph_find(g, input);
+    Type type = n == NO_NODE ? type_scalar(I32) : g->node[n].type;
+    text_add(t, "    .%s = {%s, %d, {", input, rt_type_text(type.dtype, F32),
+             type.rank - 1);
+    for (int i = 1; i < type.rank; i++)
+        text_add(t, "%s%lld", i > 1 ? ", " : "", (long long)type.dim[i]);
+    text_add(t, "}},\n");
+}
+
+static void write_settings(const Recipe *r, Text *t) {
+    if (r->num_data_settings == 0)
+        return;
+    text_add(t, "    .data_setting = (const RtSetting[]){\n");
+    for (int i = 0; i < r->num_data_settings; i++)
+        text_add(t, "        {\"%s\", %lld},\n", r->data_setting[i].name,
+                 (long long)r->data_setting[i].value);
+    text_add(t, "    },\n    .num_data_settings = %d,\n", r->num_data_settings);
+}
+
+static void add_time(Text *t, Time time) {
+    static const char *const unit[] = {[IN_EPOCHS] = "RT_EPOCHS",
+                                       [IN_STEPS] = "RT_STEPS",
+                                       [IN_SHARES] = "RT_SHARES"};
+    text_add(t, "{");
+    text_double(t, time.count);
+    text_add(t, ", %s},\n", unit[time.unit]);
+}
+
+static void write_time(Text *t, const char *name, Time time) {
+    text_add(t, "    .%s = ", name);
+    add_time(t, time);
+}
+
+static void write_stages(const Program *p, Text *t) {
+    text_add(t, "\n// When each stage of the run begins.\n"
+                "static const RtTime stages[] = {\n");
+    for (int i = 0; i < p->num_stages; i++) {
+        text_add(t, "    ");
+        add_time(t, p->stage[i].from);
+    }
+    text_add(t, "};\n");
+}
+
+static void write_stop(const Recipe *r, Text *t) {
+    if (r->stop.metric == NULL)
+        return;
+    text_add(t, "    .stop = {\"%s\", %s, ", r->stop.metric,
+             r->stop.above ? "true" : "false");
+    text_double(t, r->stop.value);
+    text_add(t, "},\n");
+}
+
+void trainer_write(const Writer *w, Text *t) {
+    const Program *p = w->program;
+    const Recipe *r = &p->recipe;
+    write_stages(p, t);
+    text_add(t, "\nstatic const RtPlan plans[] = {\n");
+    plan_write(w, t, 0);
+    plan_write(w, t, 1);
+    text_add(t, "};\n\nRT_EMBED(kernels_text, \"%s.cu\");\n\n",
+             w->options->base);
+    if (w->options->embeds)
+        text_add(t, "RT_EMBED(kernels_code, \"%s.bin\");\n\n",
+                 w->options->base);
+    text_add(t, "const RtTrainer sinter_trainer = {\n");
+    text_add(t, "    .model = \"%s\",\n", p->name);
+    text_add(t, "    .file = ");
+    add_quoted(t, p->file);
+    text_add(t, ",\n    .version = \"%s\",\n", w->options->version);
+    text_add(t, "    .fingerprint = 0x%016llxu,\n",
+             (unsigned long long)w->options->fingerprint);
+    text_add(t, "    .data_format = \"%s\",\n", r->data_format);
+    text_add(t, "    .data_path = ");
+    add_quoted(t, r->data_path != NULL ? r->data_path : "");
+    text_add(t, ",\n");
+    write_settings(r, t);
+    write_shape(p, t, "image");
+    write_shape(p, t, "label");
+    text_add(t, "    .classes = %d,\n", r->classes);
+    text_add(t, "    .batch = %lld,\n", (long long)r->batch);
+    text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");
+    write_time(t, "length", r->length);
+    text_add(t, "    .seed = %lld,\n", (long long)r->seed);
+    text_add(t, "    .accumulate = %d,\n", r->accumulate);
+    text_add(t, "    .stage_from = stages,\n");
+    text_add(t, "    .num_stages = COUNT(stages),\n");
+    write_time(t, "average_every", p->average_every);
+    write_time(t, "average_from", p->average_from);
+    text_add(t, "    .collect_samples = %lld,\n",
+             (long long)r->collect_samples);
+    write_time(t, "eval_every", r->eval_every);
+    write_time(t, "checkpoint_every", r->checkpoint_every);
+    text_add(t, "    .eval_train = %s,\n", r->eval_train ? "true" : "false");
+    text_add(t, "    .top5 = %s,\n", r->top5 ? "true" : "false");
+    text_add(t, "    .perplexity = %s,\n", r->perplexity ? "true" : "false");
+    text_add(t, "    .checkpoint_keep = %d,\n", r->checkpoint_keep);
+    write_stop(r, t);
+    text_add(t, "    .plan = plans,\n");
+    text_add(t, "    .num_plans = COUNT(plans),\n");
+    text_add(t, "    .kernels = kernels_text,\n");
+    text_add(t, "    .kernels_end = kernels_text_end,\n");
+    text_add(t, "    .kernel_parts = %d,\n",
+             join_part(w, &(Written){.joined = w->written.joined}));
+    if (w->options->lines)
+        text_add(t, "    .kernel_lines = true,\n");
+    if (w->options->embeds)
+        text_add(t, "    .code = kernels_code,\n"
+                    "    .code_end = kernels_code_end,\n");
+    text_add(t, "};\n\n");
+    text_add(t, "int main(int argc, char **argv)\n{\n"
+                "    return rt_main(argc, argv, &sinter_trainer);\n}\n\n"
+                "#endif\n");
+}
