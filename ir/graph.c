@@ -1,8 +1,8 @@
 // Graph: adding nodes and asking about them.
 //
-// Equal nodes are found through an open-addressing hash of operation, operands
-// and attributes.  Types and groups are compared but not hashed, so a pass may
-// set them on a node that is there already.
+// Equal nodes are found through an open-addressing hash of operation,
+// attributes and operands.  Types and groups are compared but not hashed, so a
+// pass may set them on a node that is there already.
 
 #include "base/exits.h"
 #include "ir/form.h"
@@ -153,10 +153,9 @@ static uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t size) {
     return hash_word(hash, word);
 }
 
-static uint32_t node_hash(const Node *n) {
+// Without the operands: what a node of one graph keeps in the next.
+static uint32_t kind_hash(const Node *n) {
     uint32_t hash = hash_word(HASH_START, n->op);
-    for (int i = 0; i < n->num_args; i++)
-        hash = hash_word(hash, n->arg[i]);
     for (int i = 0; i < n->num_attrs; i++) {
         size_t size;
         const void *bytes = attr_bytes(&n->attr[i], &size);
@@ -164,6 +163,20 @@ static uint32_t node_hash(const Node *n) {
         hash = hash_bytes(hash, bytes, size);
     }
     return hash;
+}
+
+static uint32_t node_hash(const Node *n) {
+    uint32_t hash = n->hash;
+    for (int i = 0; i < n->num_args; i++)
+        hash = hash_word(hash, n->arg[i]);
+    return hash;
+}
+
+static bool same_type(const Type *a, const Type *b) {
+    bool same = a->dtype == b->dtype && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dim[i] == b->dim[i];
+    return same;
 }
 
 // Leaves are the same in every precision.
@@ -174,7 +187,7 @@ static bool same_precision(const Node *a, const Node *b) {
 static bool node_equal(const Node *a, const Node *b) {
     if (a->hash != b->hash || a->op != b->op || a->group != b->group ||
         a->num_args != b->num_args || a->num_attrs != b->num_attrs ||
-        !type_equal(a->type, b->type) || !same_precision(a, b))
+        !same_type(&a->type, &b->type) || !same_precision(a, b))
         return false;
     for (int i = 0; i < a->num_args; i++)
         if (a->arg[i] != b->arg[i])
@@ -205,8 +218,8 @@ struct Slot {
     uint32_t hash;
 };
 
-static void hash_insert(Graph *g, NodeId id) {
-    uint32_t mask = g->num_slots - 1, hash = g->node[id].hash;
+static void hash_insert(Graph *g, NodeId id, uint32_t hash) {
+    uint32_t mask = g->num_slots - 1;
     uint32_t i = hash & mask;
     while (g->slot[i].place != 0)
         i = (i + 1) & mask;
@@ -225,17 +238,16 @@ static void hash_resize(Graph *g, uint32_t size) {
     g->slot = ARENA_ARRAY(g->own, size, struct Slot);
     for (NodeId id = 0; id < g->count; id++)
         if (mergeable(&g->node[id]))
-            hash_insert(g, id);
+            hash_insert(g, id, node_hash(&g->node[id]));
 }
 
-static NodeId hash_find(const Graph *g, const Node *n) {
+static NodeId hash_find(const Graph *g, const Node *n, uint32_t hash) {
     if (g->num_slots == 0 || !mergeable(n))
         return NO_NODE;
     uint32_t mask = g->num_slots - 1;
-    for (uint32_t i = n->hash & mask; g->slot[i].place != 0;
-         i = (i + 1) & mask) {
+    for (uint32_t i = hash & mask; g->slot[i].place != 0; i = (i + 1) & mask) {
         NodeId id = g->slot[i].place - 1;
-        if (g->slot[i].hash == n->hash && node_equal(&g->node[id], n))
+        if (g->slot[i].hash == hash && node_equal(&g->node[id], n))
             return id;
     }
     return NO_NODE;
@@ -264,6 +276,8 @@ static void names_resize(Graph *g, uint32_t size) {
 }
 
 static void name_insert(Graph *g, NodeId id) {
+    if (!(op_info[g->node[id].op].facts & (LEAF | EFFECT)))
+        return;
     const char *name = node_text(&g->node[id], ATTR_name);
     if (name == NULL)
         return;
@@ -312,7 +326,7 @@ static const Attr *attrs_copy(Arena *a, const Node *n) {
 }
 
 // The attributes are in the arena already.
-static NodeId append(Graph *g, const Node *n) {
+static NodeId append(Graph *g, const Node *n, uint32_t hash) {
     NodeId *arg = ARENA_ARRAY(g->own, n->num_args, NodeId);
     for (int i = 0; i < n->num_args; i++)
         arg[i] = n->arg[i];
@@ -323,15 +337,15 @@ static NodeId append(Graph *g, const Node *n) {
     if (2 * g->count > g->num_slots)
         hash_resize(g, g->num_slots ? 2 * g->num_slots : 64);
     else if (mergeable(n))
-        hash_insert(g, id);
+        hash_insert(g, id, hash);
     name_insert(g, id);
     return id;
 }
 
 NodeId graph_append(Graph *g, Node n) {
     n.attr = attrs_copy(g->arena, &n);
-    n.hash = node_hash(&n);
-    return append(g, &n);
+    n.hash = kind_hash(&n);
+    return append(g, &n, node_hash(&n));
 }
 
 // ---- graphs like others ----
@@ -381,28 +395,29 @@ static void sort_attrs(Attr *sorted, const Node *n) {
     }
 }
 
-// Adds a node whose attributes are in order, and in the arena if they are to be
-// shared.
-static NodeId add(Graph *g, Node *n, bool shared) {
-    NodeId swapped[2];
-    if (op_info[n->op].facts & COMMUTES && n->num_args == 2 &&
-        n->arg[0] > n->arg[1]) {
-        swapped[0] = n->arg[1];
-        swapped[1] = n->arg[0];
-        n->arg = swapped;
-    }
-    const char *why = type_infer(g, n, &n->type);
+// Adds a node whose operands and attributes are in order, the latter in the
+// arena if they are to be shared; its hash is that of its kind.
+static NodeId add_ordered(Graph *g, Node *n, bool typed, bool shared) {
+    const char *why = typed ? NULL : type_infer(g, n, &n->type);
     if (why)
         die(op_info[n->op].name, why);
-    n->from = g->at;
-    n->hash = node_hash(n);
-    NodeId found = hash_find(g, n);
+    uint32_t hash = node_hash(n);
+    NodeId found = hash_find(g, n, hash);
     if (found != NO_NODE)
         return found;
     n->offset = -1;
     if (!shared)
         n->attr = attrs_copy(g->arena, n);
-    return append(g, n);
+    return append(g, n, hash);
+}
+
+static NodeId add(Graph *g, Node *n, bool typed, bool shared) {
+    if (!(op_info[n->op].facts & COMMUTES) || n->num_args != 2 ||
+        n->arg[0] <= n->arg[1])
+        return add_ordered(g, n, typed, shared);
+    Node turned = *n;
+    turned.arg = (NodeId[]){n->arg[1], n->arg[0]};
+    return add_ordered(g, &turned, typed, shared);
 }
 
 NodeId graph_add(Graph *g, Node n) {
@@ -411,11 +426,27 @@ NodeId graph_add(Graph *g, Node n) {
         die(op_info[n.op].name, "too many attributes");
     sort_attrs(sorted, &n);
     n.attr = sorted;
-    return add(g, &n, false);
+    n.from = g->at;
+    n.hash = kind_hash(&n);
+    return add(g, &n, false, false);
 }
 
 NodeId graph_move(Graph *g, Node n) {
-    return add(g, &n, true);
+    n.from = g->at;
+    return add(g, &n, false, true);
+}
+
+// Whether operands of n have become others of the same types, so that its own
+// is the same.
+static bool keeps_types(const Graph *g, const Graph *old, const Node *n,
+                        const NodeId *now) {
+    for (int i = 0; i < n->num_args; i++) {
+        NodeId to = now[n->arg[i]];
+        if (to >= g->count ||
+            !same_type(&g->node[to].type, &old->node[n->arg[i]].type))
+            return false;
+    }
+    return true;
 }
 
 NodeId graph_copy(Graph *g, const Graph *old, NodeId id, const NodeId *now) {
@@ -426,12 +457,10 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId id, const NodeId *now) {
         arg = ARENA_ARRAY(g->own, n.num_args, NodeId);
     for (int i = 0; i < n.num_args; i++)
         arg[i] = now[n.arg[i]];
+    bool typed = keeps_types(g, old, &n, now);
     n.arg = arg;
-    Origin at = g->at;
-    g->at = n.from;
-    NodeId copy = add(g, &n, g->arena == old->arena);
-    g->at = at;
-    g->node[copy].offset = n.offset;
+    NodeId copy = add(g, &n, typed, g->arena == old->arena);
+    g->node[copy].offset = old->node[id].offset;
     return copy;
 }
 

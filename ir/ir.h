@@ -160,7 +160,7 @@ extern const struct ReasonInfo {
 
 struct Node {
     Op op;
-    uint32_t hash; // of what the node is, for graph_add
+    uint32_t hash; // of its operation and attributes, for graph_add
     Type type;
     int num_args, num_attrs;
     const NodeId *arg;
@@ -214,8 +214,8 @@ Graph *graph_new(Arena *a, const char *name);
 // with type_infer first where the user's text decides.
 NodeId graph_add(Graph *g, Node n);
 
-// As graph_add for a node of another graph in the same arena: its attributes
-// are shared, not copied.
+// As graph_add for a node of another graph in the same arena, with other
+// operands, another type or group: its attributes are shared, not copied.
 NodeId graph_move(Graph *g, Node n);
 
 // As graph_add for operations without attributes.
