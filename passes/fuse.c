@@ -100,7 +100,7 @@ static bool *find_unfolded(const Fuse *f) {
     uint32_t *uses = graph_uses(g, f->scratch);
     bool *unfolded = ARENA_ARRAY(f->scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
-        NodeId pool = f->stored[n] ? pool_unfolded(g, n) : NO_NODE;
+        NodeId pool = f->stored[n] ? brief(f, n)->pool : NO_NODE;
         if (pool == NO_NODE)
             continue;
         unfolded[pool] = !f->apart[pool];
@@ -211,7 +211,7 @@ static bool is_late(const Fuse *f, NodeId n) {
 static void store_for_update(Fuse *f) {
     bool *updating = ARENA_ARRAY(f->scratch, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Node *d = at(f, n);
+        const Brief *d = brief(f, n);
         if (d->op == OP_assign) {
             NodeId value = d->arg[1];
             if (f->scattered[value] && !f->stored[value])
@@ -234,29 +234,29 @@ static void store_for_update(Fuse *f) {
 // Whether such a kernel can make the sum n besides: of everything, or of each
 // column, for which its threads keep what they have.  A variance over blocks
 // needs pivots, for which whole rows would be reduced first.
-static bool fits_sum(const Fuse *f, NodeId n, Type space) {
+static bool fits_sum(const Fuse *f, NodeId n, NodeId space) {
     enum { MOST_COLUMNS = 1024 };
-    if (reduce_extent(f->old, n) == OVER_ALL)
-        return brief(f, n)->op != OP_var;
-    return brief(f, n)->op == OP_sum &&
-           reduce_extent(f->old, n) == OVER_COLUMN &&
-           type_same_shape(at(f, brief(f, n)->arg[0])->type, space) &&
-           space_columns(space) <= MOST_COLUMNS;
+    const Brief *d = brief(f, n);
+    if (d->extent == OVER_ALL)
+        return d->op != OP_var;
+    return d->op == OP_sum && d->extent == OVER_COLUMN &&
+           same_shape(f, d->arg[0], space) &&
+           space_columns(at(f, space)->type) <= MOST_COLUMNS;
 }
 
 // Whether node n can be computed by a kernel that walks over the rows of row
 // reduction `row`, which is below its operand arg.
 static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
-    Type space = at(f, brief(f, row)->arg[0])->type;
-    int64_t elements = type_count(space), rows = space_rows(space);
+    NodeId space = brief(f, row)->arg[0];
+    int64_t elements = count_of(f, space),
+            rows = space_rows(at(f, space)->type);
     bool per_row = count_of(f, arg) == rows;
     if (reduces_rows(f, n))
-        return type_same_shape(at(f, n)->type, at(f, row)->type) &&
-               count_of(f, arg) == elements;
+        return same_shape(f, n, row) && count_of(f, arg) == elements;
     if (facts(f, n) & REDUCES)
         return fits_sum(f, n, space) &&
                (count_of(f, arg) == elements ||
-                (per_row && reduce_extent(f->old, n) == OVER_ALL));
+                (per_row && brief(f, n)->extent == OVER_ALL));
     if (pads_columns(f->old, n)) // rows are stored that far apart
         return f->stored[n] && count_of(f, arg) == elements;
     return (facts(f, n) & POINTWISE) &&
@@ -272,10 +272,9 @@ static void find_rows(Fuse *f) {
             NodeId arg = brief(f, n)->arg[i], row = f->row[arg];
             if (row == NO_NODE || f->stored[arg])
                 continue;
-            bool same =
-                f->row[n] == NO_NODE ||
-                type_same_shape(at(f, brief(f, f->row[n])->arg[0])->type,
-                                at(f, brief(f, row)->arg[0])->type);
+            bool same = f->row[n] == NO_NODE ||
+                        same_shape(f, brief(f, f->row[n])->arg[0],
+                                   brief(f, row)->arg[0]);
             if (same && fits_rows(f, n, arg, row))
                 f->row[n] = row;
             else
@@ -316,25 +315,25 @@ static NodeId find_source(const Fuse *f, NodeId n) {
             continue;
         bool other = f->source[arg] == NO_NODE ||
                      (source != NO_NODE && f->source[arg] != source);
-        if (other || !type_same_shape(at(f, arg)->type, at(f, n)->type))
+        if (other || !same_shape(f, arg, n))
             return NO_NODE;
         source = f->source[arg];
     }
     return source;
 }
 
-static Type root_space(const Fuse *f, NodeId n) {
+static NodeId root_space(const Fuse *f, NodeId n) {
     if (f->row[n] != NO_NODE)
-        return at(f, brief(f, f->row[n])->arg[0])->type;
+        return brief(f, f->row[n])->arg[0];
     if (facts(f, n) & REDUCES)
-        return at(f, brief(f, n)->arg[0])->type;
-    NodeId pool = pool_unfolded(f->old, n);
+        return brief(f, n)->arg[0];
+    NodeId pool = brief(f, n)->pool;
     if (pool != NO_NODE && (pool == n || !f->stored[pool])) {
         NodeId dy = brief(f, pool)->arg[brief(f, pool)->num_args - 1];
         if (!in_memory(f, dy))
-            return at(f, dy)->type;
+            return dy;
     }
-    return at(f, n)->type;
+    return n;
 }
 
 // The root whose kernel can also compute the sum n: it walks over the same
@@ -345,11 +344,11 @@ static NodeId find_host(const Fuse *f, NodeId n) {
         return NO_NODE;
     NodeId arg = brief(f, n)->arg[0], source = f->source[arg];
     if (source == NO_NODE || (facts(f, source) & REDUCES) ||
-        !type_same_shape(root_space(f, source), at(f, arg)->type))
+        !same_shape(f, root_space(f, source), arg))
         return NO_NODE;
     GroupKind kind = root_kind(f, source);
-    bool joins = kind == GROUP_GRID ||
-                 (kind == GROUP_ROWS && fits_sum(f, n, at(f, arg)->type));
+    bool joins =
+        kind == GROUP_GRID || (kind == GROUP_ROWS && fits_sum(f, n, arg));
     return joins ? source : NO_NODE;
 }
 
@@ -397,9 +396,9 @@ static Reads find_reads(const Fuse *f, const Reads *below, NodeId n) {
 // What is worth sharing over a space.  Where that is large, a kernel more
 // costs nothing beside it, but roots that have only parameters in common, as
 // views of one batch, would be in memory together.
-static uint64_t worth_sharing(Reads set, Type space) {
+static uint64_t worth_sharing(const Fuse *f, Reads set, NodeId space) {
     enum { LARGE = 1 << 20 };
-    return type_count(space) > LARGE ? set.large : set.all;
+    return count_of(f, space) > LARGE ? set.large : set.all;
 }
 
 static int cluster_new(Fuse *f, Cluster c) {
@@ -431,7 +430,7 @@ static int cluster_like(const Fuse *f, const int *newest, const uint64_t *sets,
     int k = newest[want.depth];
     for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
         const Cluster *c = &f->clusters[k];
-        if (c->kind == want.kind && type_same_shape(c->space, want.space) &&
+        if (c->kind == want.kind && same_shape(f, c->space, want.space) &&
             (sets[k] & set))
             return k;
         k = c->older;
@@ -452,21 +451,23 @@ static bool is_loose(const Fuse *f, NodeId n) {
     if (!(facts(f, n) & REDUCES) || f->apart[n] || f->host[n] != NO_NODE ||
         root_kind(f, n) != GROUP_GRID)
         return false;
-    Type matrix = at(f, brief(f, n)->arg[0])->type;
-    return matrix.rank == 2 && in_memory(f, brief(f, n)->arg[0]) &&
-           reduce_extent(f->old, n) == OVER_COLUMN && fits_sum(f, n, matrix);
+    NodeId matrix = brief(f, n)->arg[0];
+    return brief(f, n)->extent == OVER_COLUMN &&
+           at(f, matrix)->type.rank == 2 && in_memory(f, matrix) &&
+           fits_sum(f, n, matrix);
 }
 
 // The kernel of rows that reads such a matrix, or NONE.
 static int rows_like(const Fuse *f, const Search *s, NodeId n) {
-    Type matrix = at(f, brief(f, n)->arg[0])->type;
-    uint64_t set = worth_sharing(s->below[n], matrix);
+    NodeId read = brief(f, n)->arg[0];
+    Type matrix = at(f, read)->type;
+    uint64_t set = worth_sharing(f, s->below[n], read);
     int k = s->newest[f->depth[n]];
     for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
         const Cluster *c = &f->clusters[k];
         if (c->kind == GROUP_ROWS && (s->sets[k] & set) &&
-            space_rows(c->space) == space_rows(matrix) &&
-            space_columns(c->space) == space_columns(matrix))
+            space_rows(at(f, c->space)->type) == space_rows(matrix) &&
+            space_columns(at(f, c->space)->type) == space_columns(matrix))
             return k;
         k = c->older;
     }
@@ -478,7 +479,7 @@ static void find_cluster(Fuse *f, Search *s, NodeId n) {
                     .depth = f->depth[n],
                     .space = root_space(f, n),
                     .older = s->newest[f->depth[n]]};
-    uint64_t set = worth_sharing(s->below[n], want.space);
+    uint64_t set = worth_sharing(f, s->below[n], want.space);
     int k = f->host[n] == NO_NODE ? NONE : f->cluster[f->host[n]];
     if (k == NONE && !f->apart[n] &&
         (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
@@ -565,19 +566,6 @@ static bool *find_in_rows(const Graph *g, Arena *scratch) {
 
 // ---- the pass ----
 
-static Brief *find_brief(const Graph *g, Arena *scratch) {
-    Brief *brief = ARENA_ARRAY(scratch, g->count, Brief);
-    for (NodeId n = 0; n < g->count; n++) {
-        const Node *d = &g->node[n];
-        brief[n] = (Brief){.arg = d->arg,
-                           .num_args = d->num_args,
-                           .op = d->op,
-                           .facts = op_info[d->op].facts,
-                           .immediate = node_immediate(d)};
-    }
-    return brief;
-}
-
 static int64_t *find_elements(const Graph *g, Arena *scratch) {
     int64_t *elements = ARENA_ARRAY(scratch, g->count, int64_t);
     for (NodeId n = 0; n < g->count; n++)
@@ -585,9 +573,13 @@ static int64_t *find_elements(const Graph *g, Arena *scratch) {
     return elements;
 }
 
-// What is needed in memory before the update is not made there.
-static void leave_update(Fuse *f) {
-    for (NodeId n; (n = find_left(f)) != NO_NODE;) {
+// What is needed in memory before the update is not made there.  Returns who
+// needs each node in the end.
+static NodeId *leave_update(Fuse *f) {
+    for (;;) {
+        NodeId *user = find_users(f), n = find_left(f, user);
+        if (n == NO_NODE)
+            return user;
         f->joined[n] = false;
         store(f, n, REASON_none);
         for (int i = 0; i < brief(f, n)->num_args; i++)
@@ -599,13 +591,14 @@ static void leave_update(Fuse *f) {
 static void settle(Fuse *f) {
     Arena *whole = f->scratch, *before = f->settled;
     f->scratch = f->settled = arena_new();
+    NodeId *user;
     do {
         f->changed = false;
         store_for_update(f);
         find_rows(f);
-        leave_update(f);
+        user = leave_update(f);
     } while (f->changed);
-    f->late = find_late(f); // of what is in memory by now
+    f->late = find_late(f, user); // of what is in memory by now
     find_depths(f);
     find_clusters(f);
     f->scratch = whole;
@@ -657,11 +650,12 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .again = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     f.brief = find_brief(g, scratch);
+    f.uses = find_uses(g, scratch);
     f.elements = find_elements(g, scratch);
     f.fits = find_fits(&f);
     f.scattered = find_scattered(&f);
     f.joined = find_joined(&f);
-    f.late = find_late(&f);
+    f.late = find_late(&f, find_users(&f));
     store_by_kind(&f);
     keep_apart(&f);
     store_taken(&f);

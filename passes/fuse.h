@@ -15,8 +15,8 @@ enum { NONE = -1 };
 typedef struct {
     GroupKind kind;
     int depth;
-    int older; // the cluster of this depth that was made before, or NONE
-    Type space;
+    int older;       // the cluster of this depth that was made before, or NONE
+    NodeId space;    // whose shape its kernel walks over; not of parts
     NodeId priority; // the last of its roots, in the order of the old graph
     NodeId *root;
     int num_roots, capacity;
@@ -32,13 +32,24 @@ typedef struct {
     int num_args;
     Op op;
     unsigned facts;
+    int shape;   // the same number where shapes are the same
+    NodeId pool; // see pool_unfolded
     bool immediate;
+    bool small;     // at most a value for each column
+    uint8_t extent; // of a reduction
 } Brief;
+
+// The users of each node, as lists.
+typedef struct {
+    int *first, *next;
+    NodeId *user;
+} Uses;
 
 // The graph that is being divided, and what is known of its nodes.
 typedef struct {
     Graph *old;
     const Brief *brief;
+    Uses uses;
     Arena *scratch;
     Arena *settled; // what settling the clusters has left
     const PassOptions *options;
@@ -82,11 +93,11 @@ static inline bool is_leaf(const Fuse *f, NodeId n) {
 }
 
 static inline bool reduces_rows(const Fuse *f, NodeId n) {
-    if (!(facts(f, n) & REDUCES) || (facts(f, n) & OVERALL))
-        return false;
-    Extent extent = reduce_extent(f->old, n);
-    assert(extent != OVER_OTHER);
-    return extent == OVER_ROW;
+    return (facts(f, n) & REDUCES) && brief(f, n)->extent == OVER_ROW;
+}
+
+static inline bool same_shape(const Fuse *f, NodeId a, NodeId b) {
+    return brief(f, a)->shape == brief(f, b)->shape;
 }
 
 // Whether n can be computed inside the kernels that use it.
@@ -101,8 +112,7 @@ static inline int64_t count_of(const Fuse *f, NodeId n) {
 
 // At most a value for each column: little beside what has rows too.
 static inline bool is_small(const Fuse *f, NodeId n) {
-    const Type *t = &at(f, n)->type;
-    return t->rank == 0 || count_of(f, n) == t->dim[t->rank - 1];
+    return brief(f, n)->small;
 }
 
 // A view of something in memory is that memory; of anything else it is
@@ -119,6 +129,11 @@ static inline NodeId memory_base(const Fuse *f, NodeId n) {
         n = brief(f, n)->arg[0];
     return n;
 }
+
+// ---- fuse_brief.c ----
+
+const Brief *find_brief(const Graph *g, Arena *scratch);
+Uses find_uses(const Graph *g, Arena *scratch);
 
 // ---- fuse_cost.c ----
 
@@ -138,9 +153,14 @@ bool find_again(Fuse *f, int k, int *reader);
 
 // ---- fuse_update.c ----
 
+// The kernel that alone needs each node: a stack, or that of the update, which
+// is numbered as a node more than there are.  NO_NODE is none; a value in
+// memory is needed by many.
+NodeId *find_users(const Fuse *f);
+
 // Which scalars nothing but outputs and the update needs, so that it can leave
 // them in memory.
-bool *find_late(const Fuse *f);
+bool *find_late(const Fuse *f, const NodeId *user);
 
 // Which pads are but stores to other addresses.
 bool *find_scattered(const Fuse *f);
@@ -150,7 +170,7 @@ bool *find_joined(const Fuse *f);
 
 // One of them that a value in memory needs as well by now, or that shares no
 // kernel, or NO_NODE.
-NodeId find_left(const Fuse *f);
+NodeId find_left(const Fuse *f, const NodeId *user);
 
 // Whether each node is computed element by element over its own shape, as what
 // is assigned or stacked.

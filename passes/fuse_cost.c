@@ -22,33 +22,6 @@ static void user_add(Users *u, int cluster) {
         u->cluster[u->count++] = cluster;
 }
 
-// The users of each node, as lists.
-typedef struct {
-    int *first, *next;
-    NodeId *user;
-} Uses;
-
-static Uses find_uses(const Fuse *f) {
-    const Graph *g = f->old;
-    size_t entries = 1;
-    for (NodeId n = 0; n < g->count; n++)
-        entries += (size_t)brief(f, n)->num_args;
-    Uses u = {ARENA_ARRAY(f->scratch, g->count, int),
-              ARENA_ARRAY(f->scratch, entries, int),
-              ARENA_ARRAY(f->scratch, entries, NodeId)};
-    int count = 0;
-    for (NodeId n = 0; n < g->count; n++)
-        u.first[n] = NONE;
-    for (NodeId n = g->count; n-- > 0;)
-        for (int i = 0; i < brief(f, n)->num_args; i++) {
-            NodeId arg = brief(f, n)->arg[i];
-            u.user[count] = n;
-            u.next[count] = u.first[arg];
-            u.first[arg] = count++;
-        }
-    return u;
-}
-
 // What it takes to compute a node: the inline nodes below it and the stored
 // tensors that those read.
 typedef struct {
@@ -70,7 +43,9 @@ static bool contains(const NodeId *list, int count, NodeId n) {
 
 // False when the tree is larger than is looked at.
 static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
-    *t = (Tree){.inner = {n}, .num_inner = 1};
+    t->inner[0] = n;
+    t->num_inner = 1;
+    t->num_inputs = 0;
     for (int done = 0; done < t->num_inner; done++) {
         const Brief *d = brief(f, t->inner[done]);
         for (int i = 0; i < d->num_args; i++) {
@@ -94,9 +69,8 @@ static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
 // one.
 static bool follows_state(const Fuse *f, NodeId n, const Tree *t) {
     for (int i = 0; i < t->num_inputs; i++) {
-        const Node *d = at(f, t->input[i]);
-        if ((d->op == OP_param || d->op == OP_state) &&
-            type_same_shape(d->type, at(f, n)->type))
+        Op op = brief(f, t->input[i])->op;
+        if ((op == OP_param || op == OP_state) && same_shape(f, t->input[i], n))
             return true;
     }
     return false;
@@ -194,20 +168,23 @@ bool *find_dear(const Fuse *f) {
     const Graph *g = f->old;
     Users *users = ARENA_ARRAY(f->scratch, g->count, Users);
     bool *dear = ARENA_ARRAY(f->scratch, g->count, bool);
-    Uses uses = find_uses(f);
     for (NodeId n = g->count; n-- > 0;) {
         Users *u = &users[n];
         if (f->cluster[n] != NONE)
             *u = (Users){1, {f->cluster[n]}};
         if (is_inline(f, n) && !f->stored[n] && u->count > 1 &&
             !(facts(f, n) & VIEW) && !is_small(f, n) &&
-            costs_less_stored(f, &uses, users, n)) {
+            costs_less_stored(f, &f->uses, users, n)) {
             dear[n] = true;
             *u = (Users){1, {f->count + (int)n}}; // a cluster to come
         }
-        for (int i = 0; i < brief(f, n)->num_args; i++)
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i];
+            if (f->cluster[arg] != NONE || is_leaf(f, arg))
+                continue; // has its own, or is not computed
             for (int j = 0; j < u->count; j++)
-                user_add(&users[brief(f, n)->arg[i]], u->cluster[j]);
+                user_add(&users[arg], u->cluster[j]);
+        }
     }
     return dear;
 }

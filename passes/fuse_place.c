@@ -12,8 +12,8 @@ static int by_number(const void *a, const void *b) {
 }
 
 // Whether cluster k finds a value in memory.  A view of what it computes itself
-// is computed too: the update may read, as a scalar, the one element of a vector
-// that it leaves there.
+// is computed too: the update may read, as a scalar, the one element of a
+// vector that it leaves there.
 static bool is_read(const Fuse *f, NodeId n, int k) {
     bool own = (facts(f, n) & VIEW) && f->cluster[memory_base(f, n)] == k;
     return in_memory(f, n) && f->again[n] != k && !own;
@@ -101,10 +101,11 @@ static int num_tickets(const Fuse *f, const Cluster *c) {
 
 // One number for each block, reduction and column, on whichever device.
 static Type scratch_type(const Fuse *f, const Cluster *c) {
-    int host = space_grid(c->space, true), other = space_grid(c->space, false);
-    int64_t dim[2] = {host > other ? host : other, 0};
     if (group_has_parts(c->kind))
         return type_of(F32, 1, (int64_t[]){scratch_parts(f, c)});
+    Type space = at(f, c->space)->type;
+    int host = space_grid(space, true), other = space_grid(space, false);
+    int64_t dim[2] = {host > other ? host : other, 0};
     for (int i = 0; i < c->num_roots; i++) {
         NodeId n = c->root[i];
         if ((facts(f, n) & REDUCES) && !reduces_rows(f, n))

@@ -47,8 +47,8 @@ static bool is_candidate(const Fuse *f, NodeId n) {
     const Brief *d = brief(f, n);
     if (d->facts & OVERALL)
         return true;
-    return d->op == OP_sum && at(f, n)->type.dtype == F32 &&
-           reduce_extent(f->old, n) == OVER_ALL && count_of(f, d->arg[0]) > 1;
+    return d->op == OP_sum && d->extent == OVER_ALL &&
+           at(f, n)->type.dtype == F32 && count_of(f, d->arg[0]) > 1;
 }
 
 // Whether n assigns a derived state.  Nothing in the update reads one, and what
@@ -71,10 +71,7 @@ bool *find_scattered(const Fuse *f) {
     return otherwise;
 }
 
-// The kernel that alone needs each node: a stack, or that of the update, which
-// is numbered as a node more than there are.  NO_NODE is none; a value in
-// memory is needed by many.
-static NodeId *find_users(const Fuse *f) {
+NodeId *find_users(const Fuse *f) {
     NodeId update = f->old->count, many = f->old->count + 1;
     NodeId *user = ARENA_ARRAY(f->scratch, f->old->count, NodeId);
     for (NodeId n = 0; n < f->old->count; n++)
@@ -129,14 +126,13 @@ static bool *find_covered(const Fuse *f) {
     return covered;
 }
 
-bool *find_late(const Fuse *f) {
+bool *find_late(const Fuse *f, const NodeId *user) {
     bool *late = ARENA_ARRAY(f->scratch, f->old->count, bool);
     bool any = false;
     for (NodeId n = 0; n < f->old->count; n++)
         any |= brief(f, n)->op == OP_assign;
     if (!any || f->options->level == 0)
         return late;
-    NodeId *user = find_users(f);
     for (NodeId n = 0; n < f->old->count; n++)
         if (brief(f, n)->op == OP_output)
             late[brief(f, n)->arg[0]] = true;
@@ -162,8 +158,7 @@ bool *find_joined(const Fuse *f) {
     return joined;
 }
 
-NodeId find_left(const Fuse *f) {
-    NodeId *user = find_users(f);
+NodeId find_left(const Fuse *f, const NodeId *user) {
     for (NodeId n = 0; n < f->old->count; n++)
         if (f->joined[n] && (!has_one_user(f, user, n) || f->apart[n]))
             return n;

@@ -1,0 +1,86 @@
+// What fuse asks of nodes again and again, found once.
+
+#include "passes/fuse.h"
+
+#include <string.h>
+
+// Shapes by their numbers: a hash of nodes that are the first of theirs.
+typedef struct {
+    const Graph *g;
+    Brief *brief;
+    NodeId *slot; // from 1; 0 is free
+    uint32_t mask;
+    int count;
+} Shapes;
+
+static Shapes shapes_new(const Graph *g, Brief *brief, Arena *scratch) {
+    uint32_t size = 64;
+    while (size < 2 * g->count)
+        size *= 2;
+    return (Shapes){g, brief, ARENA_ARRAY(scratch, size, NodeId), size - 1, 0};
+}
+
+// The number of n's shape, which is that of an earlier node or a new one.
+static int shape_number(Shapes *s, NodeId n) {
+    const Type *t = &s->g->node[n].type;
+    uint64_t hash = (uint64_t)t->rank;
+    for (int i = 0; i < t->rank; i++)
+        hash = (hash ^ (uint64_t)t->dim[i]) * UINT64_C(0x9E3779B97F4A7C15);
+    uint32_t at = (uint32_t)(hash >> 32) & s->mask;
+    for (; s->slot[at] != 0; at = (at + 1) & s->mask)
+        if (type_same_shape(s->g->node[s->slot[at] - 1].type, *t))
+            return s->brief[s->slot[at] - 1].shape;
+    s->slot[at] = n + 1;
+    return s->count++;
+}
+
+static Extent extent_of(const Graph *g, NodeId n) {
+    unsigned facts = op_info[g->node[n].op].facts;
+    if (!(facts & REDUCES) || (facts & OVERALL))
+        return OVER_OTHER;
+    Extent extent = reduce_extent(g, n);
+    assert(extent != OVER_OTHER); // graph_fit leaves none
+    return extent;
+}
+
+static bool is_column(const Type *t) {
+    return t->rank == 0 || type_count(*t) == t->dim[t->rank - 1];
+}
+
+const Brief *find_brief(const Graph *g, Arena *scratch) {
+    Brief *brief = ARENA_ARRAY(scratch, g->count, Brief);
+    Shapes shapes = shapes_new(g, brief, scratch);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        brief[n] = (Brief){.arg = d->arg,
+                           .num_args = d->num_args,
+                           .op = d->op,
+                           .facts = op_info[d->op].facts,
+                           .shape = shape_number(&shapes, n),
+                           .pool = pool_unfolded(g, n),
+                           .immediate = node_immediate(d),
+                           .small = is_column(&d->type),
+                           .extent = (uint8_t)extent_of(g, n)};
+    }
+    return brief;
+}
+
+Uses find_uses(const Graph *g, Arena *scratch) {
+    size_t entries = 1;
+    for (NodeId n = 0; n < g->count; n++)
+        entries += (size_t)g->node[n].num_args;
+    Uses u = {ARENA_ARRAY(scratch, g->count, int),
+              ARENA_ARRAY(scratch, entries, int),
+              ARENA_ARRAY(scratch, entries, NodeId)};
+    int count = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        u.first[n] = NONE;
+    for (NodeId n = g->count; n-- > 0;)
+        for (int i = 0; i < g->node[n].num_args; i++) {
+            NodeId arg = g->node[n].arg[i];
+            u.user[count] = n;
+            u.next[count] = u.first[arg];
+            u.first[arg] = count++;
+        }
+    return u;
+}
