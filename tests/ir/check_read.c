@@ -298,13 +298,21 @@ START_TEST(lists_and_strings_are_limited) {
 }
 END_TEST
 
-START_TEST(nodes_are_limited) {
+// A graph of as many nodes as stated.
+static const char *scratches(int count) {
     Text t = text_new(arena);
     text_add(&t, "graph g {\n");
-    for (int i = 0; i <= MAX_NODES; i++)
+    for (int i = 0; i < count; i++)
         text_add(&t, "%%%d=scratch:u8[]\n", i);
     text_add(&t, "}\n");
-    refused(text_string(&t), "1000002: the integer is not in 0 .. 999999");
+    return text_string(&t);
+}
+
+// At the limit, and one past it.
+START_TEST(nodes_are_limited) {
+    ck_assert_uint_eq(graph_from(scratches(MAX_NODES))->count, MAX_NODES);
+    refused(scratches(MAX_NODES + 1),
+            "1000002: the integer is not in 0 .. 999999");
 }
 END_TEST
 
