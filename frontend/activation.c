@@ -13,10 +13,6 @@ static NodeId plus(Expansion *e, NodeId x, double term) {
     return add_binary(e, OP_add, x, number_node(e, term));
 }
 
-static NodeId at_most(Expansion *e, NodeId x, double most) {
-    return add_binary(e, OP_minimum, x, number_node(e, most));
-}
-
 // The first argument, which all of these functions call x.
 static NodeId argument(Expansion *e, const Call *c) {
     return operand_node(e, &c->arg[0]);
@@ -49,20 +45,16 @@ static NodeId bounded_above(Expansion *e, NodeId x, double high) {
 }
 
 // At its ends it passes no gradient on.
-static NodeId relu6(Expansion *e, NodeId x) {
-    NodeId most = number_node(e, 6), y = add_unary(e, OP_relu, x);
-    NodeId above = add_binary(e, OP_le, most, y);
-    return graph_op3(e->graph, OP_select, above, most, y);
-}
-
 Value lower_relu6(Expansion *e, const Call *c) {
-    return result(c, relu6(e, argument(e, c)));
+    NodeId y = add_unary(e, OP_relu, argument(e, c)), most = number_node(e, 6);
+    NodeId above = add_binary(e, OP_le, most, y);
+    return result(c, graph_op3(e->graph, OP_select, above, most, y));
 }
 
-// below where x is below 0, else x.
+// x where it is above 0, else below.
 static NodeId bent(Expansion *e, NodeId x, NodeId below) {
-    NodeId negative = add_binary(e, OP_lt, x, number_node(e, 0));
-    return graph_op3(e->graph, OP_select, negative, below, x);
+    NodeId positive = add_binary(e, OP_lt, number_node(e, 0), x);
+    return graph_op3(e->graph, OP_select, positive, x, below);
 }
 
 Value lower_leaky_relu(Expansion *e, const Call *c) {
@@ -71,11 +63,11 @@ Value lower_leaky_relu(Expansion *e, const Call *c) {
                   bent(e, x, times(e, x, call_number(c, P_leaky_relu_slope))));
 }
 
-// factor (exp(x / width) - 1) where x is below 0, else x.  The exponential is
+// x where it is above 0, else factor (exp(x / width) - 1).  The exponential is
 // of nothing above 0, whose gradient would be no number.
 static NodeId exponential_unit(Expansion *e, NodeId x, double factor,
                                double width) {
-    NodeId below = times(e, at_most(e, x, 0), 1 / width);
+    NodeId below = times(e, bounded_above(e, x, 0), 1 / width);
     NodeId curve = plus(e, add_unary(e, OP_exp, below), -1);
     return bent(e, x, times(e, curve, factor));
 }
@@ -90,10 +82,10 @@ Value lower_celu(Expansion *e, const Call *c) {
     return result(c, exponential_unit(e, argument(e, c), alpha, alpha));
 }
 
-// x relu6(x + 3) / 6
+// x gate / 6, the gate x + 3 within 0 .. 6.
 Value lower_hard_swish(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
-    NodeId gate = relu6(e, plus(e, x, 3));
+    NodeId gate = bounded_above(e, bounded_below(e, plus(e, x, 3), 0), 6);
     return result(c, times(e, add_binary(e, OP_mul, x, gate), 1.0 / 6));
 }
 
@@ -129,7 +121,8 @@ Value lower_silu(Expansion *e, const Call *c) {
 // is x to the last bit of f32 from 20 on.
 Value lower_mish(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
-    NodeId exp = add_unary(e, OP_exp, at_most(e, x, 20));
+    NodeId most = add_binary(e, OP_minimum, x, number_node(e, 20));
+    NodeId exp = add_unary(e, OP_exp, most);
     NodeId n = add_binary(e, OP_mul, exp, plus(e, exp, 2));
     NodeId ratio = add_binary(e, OP_div, n, plus(e, n, 2));
     return result(c, add_binary(e, OP_mul, x, ratio));

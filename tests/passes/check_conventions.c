@@ -7,6 +7,7 @@
 #include "frontend/frontend.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // A training step of a model file, and values for some of its leaves; the
@@ -50,11 +51,15 @@ static const double *after(const Model *m, const char *name, bool round) {
     return value_named(m->graph, value, name);
 }
 
+// Whether two numbers are equal, or both are none.
+static bool same_number(double a, double b, double tolerance) {
+    return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= tolerance;
+}
+
 static void check_equal(const char *what, int count, const double *got,
                         const double *want, double tolerance) {
     for (int i = 0; i < count; i++)
-        ck_assert_msg((isnan(got[i]) && isnan(want[i])) ||
-                          fabs(got[i] - want[i]) <= tolerance,
+        ck_assert_msg(same_number(got[i], want[i], tolerance),
                       "%s: number %d is %.17g and not %.17g", what, i, got[i],
                       want[i]);
 }
@@ -78,8 +83,8 @@ static const struct {
      3,
      {-1, 0, NAN},
      {-0.1, 0, NAN},
-     {0.1, 2, 3}},
-    {"elu(2)", "2", "2", 2, 2, {0, NAN}, {0, NAN}, {1, NAN}},
+     {0.1, 0.2, 0.3}},
+    {"elu(2)", "2", "2", 2, 2, {0, NAN}, {0, NAN}, {2, NAN}},
     {"celu(0.5)", "2", "2", 2, 2, {0, NAN}, {0, NAN}, {1, NAN}},
     {"clamp(-1, 1)",
      "4",
@@ -164,6 +169,57 @@ START_TEST(functions_at_their_jumps_and_ends) {
                     points[_i].gradient, round ? 1e-6 : 1e-12);
     }
     arena_free(m.arena);
+}
+END_TEST
+
+// Where a gradient is not PyTorch's, and is on purpose.
+static const struct {
+    const char *chain;
+    double x, gradient;
+} departures[] = {
+    // What has diverged must show it.
+    {"abs", NAN, 1},         {"clamp(-1,1)", NAN, 1},  {"elu(2)", NAN, NAN},
+    {"celu(0.5)", NAN, NAN}, {"hard_swish", NAN, NAN}, {"mish", INFINITY, 1},
+};
+
+// The departure that a function makes at x; NULL for none.
+static const double *departure(const char *chain, double x) {
+    for (size_t i = 0; i < sizeof departures / sizeof departures[0]; i++)
+        if (strcmp(departures[i].chain, chain) == 0 &&
+            same_number(departures[i].x, x, 0))
+            return &departures[i].gradient;
+    return NULL;
+}
+
+// A line of ends.txt: a function, x, and PyTorch's value and gradient.  Returns
+// whether ours departs.
+static bool check_end(const char *line) {
+    char chain[32];
+    double x, y, gradient;
+    int read = sscanf(line, "%31s %lf %lf %lf", chain, &x, &y, &gradient);
+    ck_assert_msg(read == 4, "%s", line);
+    Model m = point_model(chain, "1", "1");
+    set(&m, "parameter_1.value", 1, &x);
+    check_equal(line, 1, after(&m, "parameter_2.value.momentum", false), &y,
+                1e-12);
+    const double *other = departure(chain, x);
+    ck_assert_msg(other == NULL || !same_number(*other, gradient, 1e-12),
+                  "%s is no departure", line);
+    check_equal(line, 1, after(&m, "parameter_1.value.momentum", false),
+                other ? other : &gradient, 1e-12);
+    arena_free(m.arena);
+    return other != NULL;
+}
+
+START_TEST(ends_are_pytorchs) {
+    Arena *a = arena_new();
+    size_t departed = 0;
+    for (char *line = strtok(numbers_read(a, "ends.txt"), "\n"); line != NULL;
+         line = strtok(NULL, "\n"))
+        if (*line != '#')
+            departed += check_end(line);
+    ck_assert_uint_eq(departed, sizeof departures / sizeof departures[0]);
+    arena_free(a);
 }
 END_TEST
 
@@ -346,6 +402,7 @@ Suite *conventions_suite(void) {
     TCase *t = tcase_create("conventions");
     tcase_add_loop_test(t, functions_at_their_jumps_and_ends, 0,
                         sizeof points / sizeof points[0]);
+    tcase_add_test(t, ends_are_pytorchs);
     tcase_add_test(t, elu_near_0_is_as_exact_as_at_1);
     tcase_add_loop_test(t, updates_at_their_ends, 0,
                         sizeof updates / sizeof updates[0]);

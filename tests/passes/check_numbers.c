@@ -14,20 +14,6 @@
 
 enum { BATCH = 4, PIXELS = 3, MOST_VALUES = 64 };
 
-static char *read_numbers(Arena *a) {
-    enum { MOST = 1 << 20 };
-    const char *source = getenv("SINTER_SOURCE");
-    const char *path = arena_format(a, "%s/tests/golden/numbers/optimizers.txt",
-                                    source ? source : ".");
-    FILE *f = fopen(path, "r");
-    ck_assert_msg(f != NULL, "cannot read %s", path);
-    char *text = ARENA_ARRAY(a, MOST, char);
-    size_t length = fread(text, 1, MOST - 1, f);
-    ck_assert(length > 0 && length < MOST - 1 && !ferror(f));
-    fclose(f);
-    return text;
-}
-
 // ---- a run ----
 
 typedef struct {
@@ -143,7 +129,7 @@ static const char *check_case(const char *text, int updates, bool round) {
 
 START_TEST(optimizers_are_pytorchs) {
     Arena *a = arena_new();
-    const char *text = read_numbers(a), *begin = "model\n";
+    const char *text = numbers_read(a, "optimizers.txt"), *begin = "model\n";
     int updates = 0, cases = 0;
     text = strchr(text, '\n') + 1;
     ck_assert_int_eq(sscanf(text, "updates %d", &updates), 1);

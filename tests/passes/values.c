@@ -3,6 +3,8 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NUM_SEEDS = 3 };
@@ -14,6 +16,20 @@ Graph *graph_from(Arena *a, const char *text) {
     error = graph_verify(g, a);
     ck_assert_msg(error == NULL, "%s in\n%s", error, text);
     return g;
+}
+
+char *numbers_read(Arena *a, const char *name) {
+    enum { MOST = 1 << 20 };
+    const char *source = getenv("SINTER_SOURCE");
+    const char *path = arena_format(a, "%s/tests/golden/numbers/%s",
+                                    source ? source : ".", name);
+    FILE *f = fopen(path, "r");
+    ck_assert_msg(f != NULL, "cannot read %s", path);
+    char *text = ARENA_ARRAY(a, MOST, char);
+    size_t length = fread(text, 1, MOST - 1, f);
+    ck_assert(length > 0 && length < MOST - 1 && !ferror(f));
+    fclose(f);
+    return text;
 }
 
 Graph *run_pass(Graph *g, const char *pass, DType act) {

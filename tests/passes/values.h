@@ -7,6 +7,9 @@
 // The graph that a text describes; fails the test when it describes none.
 Graph *graph_from(Arena *a, const char *text);
 
+// What PyTorch said, in a file of tests/golden/numbers.
+char *numbers_read(Arena *a, const char *name);
+
 // Runs the pass as the compiler does, with deep verification.
 Graph *run_pass(Graph *g, const char *pass, DType act);
 
