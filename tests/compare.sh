@@ -22,6 +22,8 @@ expect_says "second.conv_1.weight.momentum  f32\[16,3,3,8\]  optimizer"
 # The momentum of the fused update, and a relu that leaves 1 in place of 0.
 FAULT='s/0\.9f/0.8f/' compare 7 "$tiny" --json
 expect_says '"double": true'
+python3 "$SINTER_SOURCE/tests/schema.py" "$SINTER_SOURCE/docs/compare.schema.json" out ||
+    fail "docs/compare.schema.json"
 expect_says '"tensor": "linear_1.bias.momentum", .*"verdict": "wrong"'
 expect_says '"tensor": "conv of first.conv_1", .*"verdict": "same"'
 FAULT='s/< 0 ? 0 :/< 0 ? 1 :/' compare 7 "$tiny" --no-eval

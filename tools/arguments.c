@@ -50,6 +50,8 @@ static const Option options[] = {
      "leave out each pass by itself instead, and say what that costs"},
     {"no-eval", NULL, "compare bisect", FLAG, AT(no_eval),
      "evaluate nothing in double; a is measured by b"},
+    {"compare", "RESULT.json", "report", WORD, AT(compared),
+     "what sinter compare --json wrote for this model: the page has it too"},
     {"out", "PATH", "bisect", WORD, AT(out),
      "the folder that the kernel is written to; by default the file's name and "
      ".kernel"},

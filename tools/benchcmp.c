@@ -5,32 +5,16 @@
 #define _POSIX_C_SOURCE 200809L // isatty
 
 #include "base/exits.h"
-#include "base/source.h"
+#include "tools/result.h"
 #include "tools/spread.h"
-#include "tools/tools.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 28 };
-
-// What follows "key": in the text, or NULL.
-static const char *behind(Arena *a, const char *text, const char *key) {
-    const char *word = arena_format(a, "\"%s\": ", key);
-    const char *at = strstr(text, word);
-    return at ? at + strlen(word) : NULL;
-}
-
-static const char *string_behind(Arena *a, const char *text, const char *key) {
-    const char *at = behind(a, text, key);
-    if (at == NULL || *at != '"')
-        return "";
-    return arena_string(a, at + 1, strcspn(at + 1, "\""));
-}
-
 static bool times_read(Arena *a, const char *text, Spread *out) {
-    const char *at = behind(a, text, "step_ms");
+    const char *at = result_behind(a, text, "step_ms");
     if (at == NULL || *at++ != '[')
         return false;
     double *value = ARENA_ARRAY(a, strlen(at) / 2 + 1, double);
@@ -44,28 +28,18 @@ static bool times_read(Arena *a, const char *text, Spread *out) {
     return count > 0 && *at == ']';
 }
 
-static int result_read(Arena *a, const Arguments *arguments, const char *path,
-                       Spread *out, const char **what) {
-    const char *why = "";
-    const Source *s = source_read(a, path, MOST_BYTES, &why);
-    if (s == NULL) {
-        file_report(a, arguments, path, why);
-        return EXIT_IO;
-    }
-    const char *schema = behind(a, s->text, "schema");
-    if (schema == NULL || strtol(schema, NULL, 10) != 1 ||
-        !times_read(a, s->text, out)) {
-        complain(
-            arguments,
-            "%s is no result of sinter bench --json, whose \"schema\" is 1",
-            path);
+static int bench_read(Arena *a, const Arguments *arguments, const char *path,
+                      Spread *out, const char **what) {
+    Result r;
+    int status = result_read(a, arguments, "bench", "step_ms", path, &r);
+    if (status != EXIT_GOOD)
+        return status;
+    if (!times_read(a, r.text, out)) {
+        complain(arguments, "%s: \"step_ms\" has no times of steps", path);
         return EXIT_DATA;
     }
-    const char *batch = behind(a, s->text, "batch");
-    *what = arena_format(a, "%s, batch %ld, on %s",
-                         string_behind(a, s->text, "model"),
-                         batch ? strtol(batch, NULL, 10) : 0,
-                         string_behind(a, s->text, "device"));
+    *what = arena_format(a, "%s, batch %" PRId64 ", on %s", r.model, r.batch,
+                         r.device);
     return EXIT_GOOD;
 }
 
@@ -89,7 +63,7 @@ static int results_compare(Arena *a, const Arguments *arguments) {
     Text t = text_new(a);
     for (int i = 0; i < 2; i++) {
         int status =
-            result_read(a, arguments, arguments->operand[i], &s[i], &what[i]);
+            bench_read(a, arguments, arguments->operand[i], &s[i], &what[i]);
         if (status != EXIT_GOOD)
             return status;
     }

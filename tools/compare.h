@@ -36,14 +36,17 @@ int ablate(Arena *a, const Arguments *arguments);
 
 // ---- comparison.c ----
 
-// What a side is and costs, in the middle of an object.
-void side_json(Text *t, const Side *s);
-
 // The first tensor that is wrong, and what it is off by; NULL: none is.
 const Row *row_first_wrong(const Rows *rows);
 void first_print(Text *t, const Comparison *c);
 
 void comparison_print(Text *t, const Comparison *c);
+
+// ---- comparison_json.c ----
+
+// What a side is and costs, in the middle of an object.
+void side_json(Text *t, const Side *s);
+
 void comparison_json(Text *t, const Comparison *c);
 
 #endif

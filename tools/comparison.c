@@ -1,4 +1,4 @@
-// Comparison: what sinter compare prints, for people and as JSON.
+// Comparison: what sinter compare prints for people.
 #include "tools/compare.h"
 #include "tools/spread.h"
 
@@ -133,79 +133,4 @@ void comparison_print(Text *t, const Comparison *c) {
     rows_print(t, c);
     figures_print(t, c);
     losses_print(t, c);
-}
-
-// ---- JSON ----
-
-static void number_json(Text *t, const char *key, double value) {
-    text_add(t, "\"%s\": ", key);
-    if (isfinite(value))
-        text_add(t, "%.9g", value);
-    else
-        text_add(t, "null");
-}
-
-static void row_json(Text *t, const Comparison *c, const Row *r) {
-    text_add(t, "{\"tensor\": ");
-    json_string(t, r->name);
-    text_add(t, ", \"kind\": \"%s\", \"node\": %u, \"type\": \"%s\", ",
-             r->kind[0] ? r->kind : "stored", r->node,
-             type_text(t->arena, r->type));
-    number_json(t, "absolute", r->absolute);
-    text_add(t, ", ");
-    number_json(t, "relative", r->relative);
-    if (c->rows.judged) {
-        text_add(t, ", ");
-        number_json(t, "error_a", r->error_a);
-        text_add(t, ", ");
-        number_json(t, "error_b", r->error_b);
-    }
-    text_add(t, ", ");
-    number_json(t, "allowed", r->allowed);
-    text_add(t, ", \"verdict\": \"%s\"}",
-             r->verdict == VERDICT_WRONG ? "wrong" : verdict_name[r->verdict]);
-}
-
-static void series_json(Text *t, const char *key, const Series *s) {
-    text_add(t, ", \"%s\": [", key);
-    for (int i = 0; i < s->count; i++)
-        if (isfinite(s->value[i]))
-            text_add(t, "%s%.9g", i ? ", " : "", s->value[i]);
-        else
-            text_add(t, "%snull", i ? ", " : "");
-    text_add(t, "]");
-}
-
-void side_json(Text *t, const Side *s) {
-    Cost cost = cost_of(s);
-    text_add(t, "\"options\": ");
-    json_string(t, s->options);
-    text_add(t,
-             ", \"launches\": %d, \"bytes_moved\": %" PRId64
-             ", \"arena_bytes\": %" PRId64,
-             cost.launches, cost.bytes, s->plan->arena_bytes);
-    series_json(t, "step_ms", &s->times);
-    series_json(t, "loss", &s->loss);
-}
-
-void comparison_json(Text *t, const Comparison *c) {
-    text_add(t, "{\"schema\": 1, \"model\": ");
-    json_string(t, c->a.program->name);
-    text_add(t, ", \"batch\": %" PRId64 ", \"data\": ", c->runs.batch);
-    json_string(t, c->runs.data);
-    text_add(t, ", \"device\": ");
-    json_string(t, c->runs.device);
-    text_add(t, ", \"double\": %s, ", c->rows.judged ? "true" : "false");
-    text_add(t, "\"a\": {");
-    side_json(t, &c->a);
-    text_add(t, "}, \"b\": {");
-    side_json(t, &c->b);
-    text_add(t,
-             "}, \"wrong\": %d, \"only_a\": %d, \"only_b\": %d, \"tensors\": [",
-             c->rows.wrong, c->rows.only_a, c->rows.only_b);
-    for (int i = 0; i < c->rows.count; i++) {
-        text_add(t, i ? ",\n " : "\n ");
-        row_json(t, c, &c->rows.row[i]);
-    }
-    text_add(t, "]}\n");
 }

@@ -1,5 +1,10 @@
-// JSON: how strings are written in it.
+// JSON: how strings are written in it, and whether a text is JSON.
 #include "tools/tools.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
 
 void json_string(Text *t, const char *s) {
     text_add(t, "\"");
@@ -12,4 +17,113 @@ void json_string(Text *t, const char *s) {
             text_add(t, "%c", *s);
     }
     text_add(t, "\"");
+}
+
+void json_text(Text *t, const char *name, const char *value) {
+    text_add(t, ", \"%s\": ", name);
+    if (value)
+        json_string(t, value);
+    else
+        text_add(t, "null");
+}
+
+void json_count(Text *t, const char *name, int64_t value) {
+    text_add(t, ", \"%s\": %" PRId64, name, value);
+}
+
+void json_number(Text *t, const char *name, double value) {
+    text_add(t, isfinite(value) ? ", \"%s\": %.9g" : ", \"%s\": null", name,
+             value);
+}
+
+// ---- whether a text is JSON ----
+
+// Each of these returns where what it is named for ends, or NULL.
+enum { DEEPEST = 64 };
+
+static const char *space_end(const char *s) {
+    return s + strspn(s, " \t\r\n");
+}
+
+static const char *string_end(const char *s) {
+    if (*s++ != '"')
+        return NULL;
+    for (; *s != '"'; s++) {
+        if ((unsigned char)*s < 0x20)
+            return NULL;
+        if (*s != '\\')
+            continue;
+        s++;
+        if (*s == 'u' && strspn(s + 1, "0123456789abcdefABCDEF") >= 4)
+            s += 4;
+        else if (*s == 0 || !strchr("\"\\/bfnrt", *s))
+            return NULL;
+    }
+    return s + 1;
+}
+
+static const char *digits_end(const char *s) {
+    size_t count = strspn(s, "0123456789");
+    return count > 0 ? s + count : NULL;
+}
+
+static const char *number_end(const char *s) {
+    s += *s == '-';
+    s = *s == '0' ? s + 1 : digits_end(s);
+    if (s != NULL && *s == '.')
+        s = digits_end(s + 1);
+    if (s != NULL && (*s == 'e' || *s == 'E'))
+        s = digits_end(s + 1 + (s[1] == '+' || s[1] == '-'));
+    return s;
+}
+
+static const char *word_end(const char *s) {
+    static const char *const words[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strncmp(s, words[i], strlen(words[i])) == 0)
+            return s + strlen(words[i]);
+    return NULL;
+}
+
+static const char *value_end(const char *s, int depth);
+
+// The values of an array, or the names and values of an object.
+static const char *list_end(const char *s, int depth) {
+    char close = *s == '{' ? '}' : ']';
+    s = space_end(s + 1);
+    if (*s == close)
+        return s + 1;
+    for (;; s = space_end(s + 1)) {
+        if (close == '}') {
+            s = string_end(s);
+            s = s ? space_end(s) : NULL;
+            if (s == NULL || *s++ != ':')
+                return NULL;
+            s = space_end(s);
+        }
+        s = value_end(s, depth + 1);
+        if (s == NULL)
+            return NULL;
+        s = space_end(s);
+        if (*s == close)
+            return s + 1;
+        if (*s != ',')
+            return NULL;
+    }
+}
+
+static const char *value_end(const char *s, int depth) {
+    if (depth == DEEPEST)
+        return NULL;
+    if (*s == '{' || *s == '[')
+        return list_end(s, depth);
+    if (*s == '"')
+        return string_end(s);
+    return isalpha((unsigned char)*s) ? word_end(s) : number_end(s);
+}
+
+bool json_is_object(const char *text) {
+    const char *s = space_end(text);
+    const char *end = *s == '{' ? value_end(s, 0) : NULL;
+    return end != NULL && *space_end(end) == 0;
 }

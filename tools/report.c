@@ -6,6 +6,7 @@
 #include "tools/inspect.h"
 #include "tools/memory.h"
 #include "tools/recipe.h"
+#include "tools/result.h"
 
 #include <errno.h>
 #include <string.h>
@@ -34,7 +35,27 @@ static bool source_json(Show *s, Text *t) {
     return source != NULL;
 }
 
-static bool data_json(Show *s, const Inspection *in, Text *t) {
+// What --compare names, null without it.  Returns an exit status.
+static int comparison_find(const Show *s, const char **json) {
+    const char *path = s->arguments->compared;
+    Result r;
+    *json = "null";
+    if (path == NULL)
+        return EXIT_GOOD;
+    int status =
+        result_read(s->a, s->arguments, "compare", "tensors", path, &r);
+    if (status == EXIT_GOOD && strcmp(r.model, s->p->name) != 0) {
+        complain(s->arguments, "%s compares %s, and this model is %s", path,
+                 r.model, s->p->name);
+        status = EXIT_DATA;
+    }
+    if (status == EXIT_GOOD)
+        *json = r.text;
+    return status;
+}
+
+static bool data_json(Show *s, const Inspection *in, const char *comparison,
+                      Text *t) {
     const Plan *plan = show_trainer(s)->plan;
     const Step *step = plan_step(plan, s->p->stage[0].train->name);
     Recipes recipe = recipe_find(s->a, s->p, plan, s->arguments);
@@ -50,7 +71,7 @@ static bool data_json(Show *s, const Inspection *in, Text *t) {
     recipe_json(s->a, t, &recipe);
     text_add(t, ", \"parameters\": ");
     params_json(s->a, t, s->p, step->graph);
-    text_add(t, "}");
+    text_add(t, ", \"comparison\": %s}", comparison);
     return true;
 }
 
@@ -87,15 +108,19 @@ static int model_report(Arena *a, const Arguments *arguments) {
     Diagnostics diags = diag_new(a);
     Device device;
     Inspection in;
+    const char *comparison;
     int status;
     if (!device_find(a, arguments, &device, &status))
         return status;
     s.p = model_load(a, arguments, &diags, &status);
     if (!s.p || !inspect(&s, &device, &in, &status))
         return status;
+    status = comparison_find(&s, &comparison);
+    if (status != EXIT_GOOD)
+        return status;
     resources_find(a, &in);
     Text data = text_new(a);
-    if (!data_json(&s, &in, &data))
+    if (!data_json(&s, &in, comparison, &data))
         return EXIT_IO;
     Text page = page_filled(a, &data);
     const char *out = arguments->out

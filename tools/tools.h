@@ -29,7 +29,7 @@ typedef struct {
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
-        *kernel, *op, *arch, *at, *lineinfo, *embed;
+        *kernel, *op, *arch, *at, *lineinfo, *embed, *compared;
     Count rewrite_limit, steps, batch, runs, line, samples;
     int64_t memory;   // 0: no limit
     uint32_t without; // as PassOptions has left_out
@@ -140,6 +140,15 @@ void kernels_add(Arena *a, Text *t, const Graph *g);
 
 // Writes a string in quotes.
 void json_string(Text *t, const char *s);
+
+// Write a member of an object behind another.  No text, and what is not finite,
+// is null.
+void json_text(Text *t, const char *name, const char *value);
+void json_count(Text *t, const char *name, int64_t value);
+void json_number(Text *t, const char *name, double value);
+
+// Whether the text is one JSON object, and nothing else.
+bool json_is_object(const char *text);
 
 // ---- launches.c ----
 

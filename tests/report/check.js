@@ -84,6 +84,34 @@ function costsCheck() {
     "the table is not in order of bytes");
 }
 
+// Each tensor that was compared leads to the launch that leaves it, and to its
+// line; losses and figures of both are there.
+function comparisonCheck() {
+  const c = data.comparison;
+  expect(!!c === !!document.querySelector("#comparison"), "a comparison without one");
+  if (!c)
+    return;
+  const rows = () => [...document.querySelectorAll("#compared tbody tr")];
+  expect(rows().length === c.tensors.length, "compared tensors are missing");
+  const first = rows()[0].querySelector(".verdict").textContent;
+  expect((first === "wrong") === (c.wrong > 0), "what is wrong is not first");
+  for (const row of rows()) {
+    const link = row.querySelector("td:nth-child(2) a");
+    expect(link && launchAt.has(link.hash.slice(1)), `${row.textContent} has no launch`);
+  }
+  const line = c.tensors.filter(r => r.file === data.kernels.file).length;
+  expect(line > 0 && document.querySelectorAll('#compared a[href^="#line-"]').length === line,
+    "lines of compared tensors are missing");
+  [...document.querySelectorAll("#compared th button")][4].click();
+  const apart = rows().map(r => Number(r.children[4].textContent));
+  expect(apart.every((v, i) => i === 0 || v <= apart[i - 1]), "not in order of differences");
+  expect(document.querySelectorAll("#comparison .line").length === 2, "losses are missing");
+  expect(document.querySelector(".sides table").textContent.includes(countsOf(c)),
+    "figures of the comparison are missing");
+}
+
+const countsOf = c => `launches${countText(c.a.launches)}${countText(c.b.launches)}`;
+
 // A link far below brings what it shows into view.
 async function viewCheck() {
   const link = document.querySelector("#costs tbody a");
@@ -96,6 +124,7 @@ async function pageCheck() {
   linksCheck();
   drawingsCheck();
   costsCheck();
+  comparisonCheck();
   expect(document.documentElement.scrollWidth <= window.innerWidth, "the page is too wide");
   const lines = document.querySelectorAll("#source a").length;
   expect(lines === data.source.replace(/\n$/, "").split("\n").length, "lines are missing");
