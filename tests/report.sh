@@ -23,6 +23,7 @@ FAULT='s/0\.9f/0.8f/' CFLAGS="${CFLAGS:-} -O0" \
     "$SINTER" compare --json --steps=3 "$tiny" >found.json
 [ $? -eq 7 ] || fail "compare finds nothing"
 "$SINTER" report --compare=found.json -o tiny.html "$tiny" || fail "report tiny"
+# shellcheck disable=SC2016 # $d is for sed
 for broken in 's/"tensors"/"rows"/' '$d' 's/"schema": 1/"schema": 2/' \
     's/"launches": /&x/' 's/"model": "Tiny"/"model": "Other"/'; do
     sed "$broken" found.json >broken.json

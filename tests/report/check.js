@@ -97,7 +97,10 @@ function comparisonCheck() {
   expect((first === "wrong") === (c.wrong > 0), "what is wrong is not first");
   for (const row of rows()) {
     const link = row.querySelector("td:nth-child(2) a");
-    expect(link && launchAt.has(link.hash.slice(1)), `${row.textContent} has no launch`);
+    const l = link && launchAt.get(link.hash.slice(1));
+    expect(l && c.tensors.some(r => r.tensor === link.textContent && l.operations.some(o =>
+      o.op === r.op && o.path === r.path && o.backward === r.backward)),
+    `${row.textContent} has another launch`);
   }
   const line = c.tensors.filter(r => r.file === data.kernels.file).length;
   expect(line > 0 && document.querySelectorAll('#compared a[href^="#line-"]').length === line,
