@@ -7,6 +7,7 @@
 #include "ir/factor.h"
 #include "ir/first_update.h"
 #include "ir/ir.h"
+#include "ir/products.h"
 
 #include <math.h>
 #include <string.h>
@@ -80,19 +81,41 @@ int64_t stream_of(const char *name) {
 
 // ---- places ----
 
-// The place in a tensor of type `small`, which broadcasts to `large`, that
-// element i of the large one reads.  As a reduction's result broadcasts back
-// to its operand, this is also where element i is reduced to.
-static int64_t place(Type large, int64_t i, Type small) {
+// Where elements of a large tensor are in a small one, which broadcasts to it.
+// As a reduction's result broadcasts back to its operand, this is also where
+// they are reduced to.  The small one mostly is the large one's last axes.
+typedef struct {
+    Type large, small;
+    int64_t period; // of places; 0: they have none
+} Places;
+
+static Places places_of(Type large, Type small) {
+    Places p = {large, small, type_count(small)};
+    int lead = large.rank - small.rank, k = 0;
+    while (k < small.rank && small.dim[k] == 1)
+        k++;
+    for (; k < small.rank; k++)
+        if (small.dim[k] != large.dim[lead + k])
+            p.period = 0;
+    return p;
+}
+
+static int64_t place_far(const Places *p, int64_t i) {
     int64_t at = 0, stride = 1;
-    for (int k = 1; k <= small.rank; k++) {
-        int64_t size = large.dim[large.rank - k];
-        if (small.dim[small.rank - k] != 1)
+    for (int k = 1; k <= p->small.rank; k++) {
+        int64_t size = p->large.dim[p->large.rank - k];
+        if (p->small.dim[p->small.rank - k] != 1)
             at += i % size * stride;
-        stride *= small.dim[small.rank - k];
+        stride *= p->small.dim[p->small.rank - k];
         i /= size;
     }
     return at;
+}
+
+static int64_t place(const Places *p, int64_t i) {
+    if (i < p->period)
+        return i;
+    return p->period ? i % p->period : place_far(p, i);
 }
 
 // Element [n,h,w,c] of images.
@@ -248,11 +271,14 @@ double scalar_eval(const Node *n, double a, double b, double c) {
 }
 
 static void eval_pointwise(const Eval *e) {
-    Type t = e->n->type;
-    for (int64_t i = 0; i < type_count(t); i++) {
+    int64_t count = type_count(e->n->type);
+    Places p[3];
+    for (int k = 0; k < e->n->num_args; k++)
+        p[k] = places_of(e->n->type, arg_type(e, k));
+    for (int64_t i = 0; i < count; i++) {
         double x[3] = {0};
         for (int k = 0; k < e->n->num_args; k++)
-            x[k] = arg(e, k)[place(t, i, arg_type(e, k))];
+            x[k] = arg(e, k)[place(&p[k], i)];
         e->out[i] = scalar_eval(e->n, x[0], x[1], x[2]);
     }
 }
@@ -260,9 +286,10 @@ static void eval_pointwise(const Eval *e) {
 // ---- reductions ----
 
 static void eval_sum(const Eval *e) {
-    Type x = arg_type(e, 0);
-    for (int64_t i = 0; i < type_count(x); i++)
-        e->out[place(x, i, e->n->type)] += arg(e, 0)[i];
+    Places p = places_of(arg_type(e, 0), e->n->type);
+    int64_t count = type_count(p.large);
+    for (int64_t i = 0; i < count; i++)
+        e->out[place(&p, i)] += arg(e, 0)[i];
 }
 
 // NaN is larger than any number, so that a run that diverges shows it.
@@ -271,10 +298,11 @@ static bool larger(double v, double best) {
 }
 
 static void eval_max(const Eval *e) {
-    Type x = arg_type(e, 0);
+    Places p = places_of(arg_type(e, 0), e->n->type);
+    int64_t count = type_count(p.large);
     fill(e, -INFINITY);
-    for (int64_t i = 0; i < type_count(x); i++) {
-        double *best = &e->out[place(x, i, e->n->type)];
+    for (int64_t i = 0; i < count; i++) {
+        double *best = &e->out[place(&p, i)];
         if (larger(arg(e, 0)[i], *best))
             *best = arg(e, 0)[i];
     }
@@ -297,15 +325,15 @@ static double variance_of(const double *x, int64_t count, int64_t stride) {
 
 // Two passes: the means first, then the squares of what differs from them.
 static void eval_var(const Eval *e) {
-    Type x = arg_type(e, 0), t = e->n->type;
-    int64_t count = type_count(x), kept = type_count(t);
+    Places p = places_of(arg_type(e, 0), e->n->type);
+    int64_t count = type_count(p.large), kept = type_count(p.small);
     double each = kept ? (double)(count / kept) : 0;
     double *sum = ARENA_ARRAY(e->arena, (size_t)kept + 1, double);
     for (int64_t i = 0; i < count; i++)
-        sum[place(x, i, t)] += arg(e, 0)[i];
+        sum[place(&p, i)] += arg(e, 0)[i];
     for (int64_t i = 0; i < count; i++) {
-        double away = arg(e, 0)[i] - sum[place(x, i, t)] / each;
-        e->out[place(x, i, t)] += away * away;
+        double away = arg(e, 0)[i] - sum[place(&p, i)] / each;
+        e->out[place(&p, i)] += away * away;
     }
     for (int64_t i = 0; i < kept; i++)
         e->out[i] /= each;
@@ -615,66 +643,15 @@ static void eval_resize_grad(const Eval *e) {
 
 // ---- library calls ----
 
-// One product of a convolution y = conv(x, w), and where its three numbers
-// are; the two gradients add up the same products with other roles.
-static void conv_product(const Eval *e, int64_t x, int64_t w, int64_t y) {
-    const double *a = arg(e, 0), *b = arg(e, 1);
-    if (e->n->op == OP_conv)
-        e->out[y] += a[x] * b[w];
-    else if (e->n->op == OP_conv_grad_input)
-        e->out[x] += a[y] * b[w];
-    else
-        e->out[w] += a[y] * b[x];
-}
-
-// All products of output channel k at [n,oh,ow].
-static void conv_window(const Eval *e, Type x, Type w, Type y, int64_t o) {
-    int64_t k = o % y.dim[3], ow = o / y.dim[3] % y.dim[2];
-    int64_t oh = o / y.dim[3] / y.dim[2] % y.dim[1];
-    int64_t n = o / y.dim[3] / y.dim[2] / y.dim[1];
-    int64_t per_group = w.dim[0] / node_int(e->n, ATTR_groups, 1);
-    int64_t first = k / per_group * w.dim[3];
-    for (int64_t r = 0; r < w.dim[1]; r++)
-        for (int64_t s = 0; s < w.dim[2]; s++) {
-            int64_t h = window_at(e->n, x, 0, oh, r);
-            int64_t v = window_at(e->n, x, 1, ow, s);
-            for (int64_t c = 0; h >= 0 && v >= 0 && c < w.dim[3]; c++)
-                conv_product(e, pixel(x, n, h, v, first + c),
-                             pixel(w, k, r, s, c), o);
-        }
-}
-
-static void eval_conv(const Eval *e, Type x, Type w, Type y) {
+static void eval_conv(const Eval *e) {
     if (call_adds_to(e->n) != NO_NODE)
-        memcpy(e->out, arg(e, 2), (size_t)type_count(x) * sizeof *e->out);
-    for (int64_t o = 0; o < type_count(y); o++)
-        conv_window(e, x, w, y, o);
-}
-
-// One product of two matrices; the rows of a and b are as long as they are in
-// memory, transposed or not.
-static void multiply(const Eval *e, const double *a, int64_t a_row,
-                     const double *b, int64_t b_row, double *out) {
-    bool ta = node_int(e->n, ATTR_ta, 0), tb = node_int(e->n, ATTR_tb, 0);
-    Type t = e->n->type, x = arg_type(e, 0);
-    int64_t M = t.dim[t.rank - 2], N = t.dim[t.rank - 1];
-    int64_t K = x.dim[x.rank - (ta ? 2 : 1)];
-    for (int64_t m = 0; m < M; m++)
-        for (int64_t n = 0; n < N; n++)
-            for (int64_t k = 0; k < K; k++)
-                out[m * N + n] += a[ta ? k * a_row + m : m * a_row + k] *
-                                  b[tb ? n * b_row + k : k * b_row + n];
+        memcpy(e->out, arg(e, 2),
+               (size_t)type_count(e->n->type) * sizeof *e->out);
+    conv_eval(e->g, e->n, e->value, e->out);
 }
 
 static void eval_matmul(const Eval *e) {
-    Type a = arg_type(e, 0), b = arg_type(e, 1), t = e->n->type;
-    int64_t batch = 1;
-    for (int i = 0; i < t.rank - 2; i++)
-        batch *= t.dim[i];
-    for (int64_t i = 0; i < batch; i++)
-        multiply(e, arg(e, 0) + i * (type_count(a) / batch), a.dim[a.rank - 1],
-                 arg(e, 1) + i * (type_count(b) / batch), b.dim[b.rank - 1],
-                 e->out + i * (type_count(t) / batch));
+    matmul_eval(e->g, e->n, e->value, e->out);
 }
 
 // ---- composite operations ----
@@ -775,18 +752,6 @@ static void eval_max_pool_index(const Eval *e) {
     eval_max_pool(e, true);
 }
 
-static void eval_conv_value(const Eval *e) {
-    eval_conv(e, arg_type(e, 0), arg_type(e, 1), e->n->type);
-}
-
-static void eval_conv_grad_input(const Eval *e) {
-    eval_conv(e, e->n->type, arg_type(e, 1), arg_type(e, 0));
-}
-
-static void eval_conv_grad_weight(const Eval *e) {
-    eval_conv(e, arg_type(e, 1), e->n->type, arg_type(e, 0));
-}
-
 static void eval_eigh(const Eval *e) {
     factor_eigh(arg(e, 0), e->n->type.dim[1], e->out, e->arena);
 }
@@ -846,9 +811,9 @@ static void (*const rules[NUM_OPS])(const Eval *) = {
     [OP_avg_pool_grad] = eval_avg_pool_grad,
     [OP_resize] = eval_resize,
     [OP_resize_grad] = eval_resize_grad,
-    [OP_conv] = eval_conv_value,
-    [OP_conv_grad_input] = eval_conv_grad_input,
-    [OP_conv_grad_weight] = eval_conv_grad_weight,
+    [OP_conv] = eval_conv,
+    [OP_conv_grad_input] = eval_conv,
+    [OP_conv_grad_weight] = eval_conv,
     [OP_matmul] = eval_matmul,
     [OP_eigh] = eval_eigh,
     [OP_orthogonal] = eval_orthogonal,

@@ -1,0 +1,16 @@
+// Convolutions and matrix products in double.
+#ifndef IR_PRODUCTS_H
+#define IR_PRODUCTS_H
+
+#include "ir/ir.h"
+
+// Adds what node n, a conv or one of its gradients, comes to into out, whose
+// elements are what is there before.
+void conv_eval(const Graph *g, const Node *n, double *const *value,
+               double *out);
+
+// The same of a matmul.
+void matmul_eval(const Graph *g, const Node *n, double *const *value,
+                 double *out);
+
+#endif
