@@ -51,6 +51,9 @@ static void store(Fuse *f, NodeId n, Reason why) {
 
 // ---- which values must be in memory ----
 
+// What an element takes that is computed.
+enum { LONG = 1, MUCH = 2 };
+
 // Whether a kernel that walks over the columns of n can keep operand arg from
 // row to row instead of computing it for each.
 static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
@@ -59,12 +62,11 @@ static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
            a.dim[a.rank - 1] == t.dim[t.rank - 1];
 }
 
-// Whether an operation takes so long that its value is worth memory when many
-// elements need it.
-static bool is_costly(const Fuse *f, NodeId n) {
+// Whether an operation reads many elements for each of its own.
+static bool is_window(const Fuse *f, NodeId n) {
     Op op = brief(f, n)->op;
-    return (facts(f, n) & COSTLY) || op == OP_max_pool ||
-           op == OP_max_pool_index || op == OP_avg_pool || op == OP_resize_grad;
+    return op == OP_max_pool || op == OP_max_pool_index || op == OP_avg_pool ||
+           op == OP_resize_grad;
 }
 
 // How many elements of its operand a kernel for node n asks for: a pool all of
@@ -84,13 +86,13 @@ static int64_t demand(const Fuse *f, NodeId n) {
     return count;
 }
 
-// Whether kernel node n would compute operand arg once for each of several
-// elements.
-static bool is_repeated(const Fuse *f, NodeId n, NodeId arg) {
+// How often at most a kernel for node n would compute an element of its operand
+// arg.
+static int64_t times(const Fuse *f, NodeId n, NodeId arg) {
     int64_t count = count_of(f, arg);
-    return is_inline(f, arg) && !f->scattered[n] && demand(f, n) > count &&
-           count > 1 && count != space_rows(at(f, n)->type) &&
-           !is_kept(f, n, arg);
+    bool once = !is_inline(f, arg) || f->scattered[n] || count <= 1 ||
+                count == space_rows(at(f, n)->type) || is_kept(f, n, arg);
+    return once ? 1 : (demand(f, n) + count - 1) / count;
 }
 
 // The gradient of a pool that one kernel stores and no other asks for, for each
@@ -111,25 +113,36 @@ static bool *find_unfolded(const Fuse *f) {
     return unfolded;
 }
 
+// Whether a value that takes long, or that reads much, is worth memory when
+// elements of it are computed so often.  Computing one twice takes no longer
+// than writing it and reading it twice.
+static bool is_worth(unsigned taken, int64_t often) {
+    return ((taken & LONG) && often > 2) || ((taken & MUCH) && often > 1);
+}
+
 // Of the costly values that would be computed repeatedly, those are stored
 // with which the others are costly no more.
 static void store_costly(Fuse *f) {
-    bool *repeated = ARENA_ARRAY(f->scratch, f->old->count, bool);
-    bool *costly = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    int64_t *often = ARENA_ARRAY(f->scratch, f->old->count, int64_t);
+    unsigned *taken = ARENA_ARRAY(f->scratch, f->old->count, unsigned);
     bool *unfolded = find_unfolded(f);
     for (NodeId n = 0; n < f->old->count; n++) {
         int last = brief(f, n)->num_args - unfolded[n];
-        for (int i = 0; i < last; i++)
-            repeated[brief(f, n)->arg[i]] |=
-                is_repeated(f, n, brief(f, n)->arg[i]);
+        for (int i = 0; i < last; i++) {
+            NodeId arg = brief(f, n)->arg[i];
+            int64_t count = times(f, n, arg);
+            often[arg] = count > often[arg] ? count : often[arg];
+        }
     }
     for (NodeId n = 0; n < f->old->count; n++) {
-        costly[n] = is_costly(f, n);
+        taken[n] =
+            (facts(f, n) & COSTLY ? LONG : 0) | (is_window(f, n) ? MUCH : 0);
         for (int i = 0; i < brief(f, n)->num_args; i++)
-            costly[n] |= costly[brief(f, n)->arg[i]];
-        if (costly[n] && repeated[n])
+            taken[n] |= taken[brief(f, n)->arg[i]];
+        if (is_worth(taken[n], often[n]))
             store(f, n, REASON_repeated);
-        costly[n] &= is_inline(f, n) && !in_memory(f, n);
+        if (!is_inline(f, n) || in_memory(f, n))
+            taken[n] = 0;
     }
 }
 

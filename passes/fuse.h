@@ -147,8 +147,8 @@ bool can_narrow(const Fuse *f, NodeId n);
 // ---- fuse_recompute.c ----
 
 // Marks in f->again what cluster k would read although it can compute it from
-// what else it reads.  reader holds, for each node, the last cluster that was
-// found to read it.  False where there is nothing.
+// what else it reads or computes.  reader holds, for each node, the last cluster
+// that was found to read or compute it.  False where there is nothing.
 bool find_again(Fuse *f, int k, int *reader);
 
 // ---- fuse_update.c ----

@@ -93,6 +93,9 @@ PassFunction pass_expand;
 // ---- direct.c: convolutions of few numbers as products ----
 PassFunction pass_direct;
 
+// ---- sums.c: sums of gradients from the gradients of filters ----
+PassFunction pass_sums;
+
 // ---- precision.c: casts, and the dynamic loss scale ----
 PassFunction pass_precision;
 

@@ -26,6 +26,8 @@ const Pass standard_passes[] = {
     // What has a gradient is known only now.
     {"direct",    pass_direct,    PRIMITIVE,       0,         false,
      "a convolution of few numbers is computed where it is used"},
+    {"sums",      pass_sums,      PRIMITIVE,       0,         false,
+     "sums of a gradient come with the gradient of the filters"},
     // The finite check covers what the assignments store.
     {"precision", pass_precision, PRIMITIVE,       TYPED,     false,
      "casts, and the dynamic loss scale"},

@@ -173,7 +173,8 @@ static int rules_of(const Table *t, const char *path) {
 // These passes count what they do: a case makes as many rewrites as there are
 // rules that it is for, and one against them none.
 START_TEST(counted_rules_are_made_or_not) {
-    static const char *const pass[] = {"early", "fold", "simplify", "direct"};
+    static const char *const pass[] = {"early", "fold", "simplify", "direct",
+                                       "sums"};
     Arena *a = arena_new();
     Table t = table_read(a);
     for (int i = 0; i < t.count; i++) {
@@ -198,7 +199,7 @@ Suite *rules_suite(void) {
     tcase_add_test(t, rules_have_cases);
     tcase_add_test(t, passes_have_rules);
     tcase_add_test(t, rules_of_simplify_are_there);
-    tcase_add_loop_test(t, counted_rules_are_made_or_not, 0, 4);
+    tcase_add_loop_test(t, counted_rules_are_made_or_not, 0, 5);
     suite_add_tcase(s, t);
     return s;
 }

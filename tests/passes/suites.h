@@ -31,5 +31,6 @@ Suite *rules_suite(void);
 Suite *join_suite(void);
 Suite *schedule_suite(void);
 Suite *simplify_suite(void);
+Suite *sums_suite(void);
 
 #endif
