@@ -32,7 +32,8 @@
 #
 # Each part has a time limit, and none stops the others.  After each of them
 # DIR/results.json and DIR/results.md hold all there is so far, and DIR/PART.log
-# what the part has said.  Exit status 1: a part has failed.
+# what the part has said; both begin with what sinter doctor finds here.  Exit
+# status 1: a part has failed.
 set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
@@ -103,8 +104,8 @@ failed=''
 # publish: makes the report of all rows so far.
 publish() {
     for form in json md; do
-        awk -f "$ROOT/bench/gpu/report.awk" -v form=$form "$ROWS" \
-            >"$WORK/results.$form" &&
+        awk -f "$ROOT/bench/gpu/report.awk" -v form=$form \
+            -v doctor="$WORK/doctor.$form" "$ROWS" >"$WORK/results.$form" &&
             mv "$WORK/results.$form" "$OUT/results.$form"
     done
 }
@@ -173,6 +174,8 @@ else
         exit 1
     }
 fi
+"$BUILD/bin/sinter" doctor --json >"$WORK/doctor.json"
+"$BUILD/bin/sinter" doctor >"$WORK/doctor.md"
 if [ -z "$data" ] && [ -n "$unpack" ]; then
     data=$ROOT/build/cifar10
     [ -f "$data/test_batch.bin" ] ||

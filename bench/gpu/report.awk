@@ -1,5 +1,6 @@
 # The rows of a run as one JSON object or as tables of Markdown.
-#   awk -f report.awk -v form=json|md rows.tsv
+#   awk -f report.awk -v form=json|md -v doctor=FILE rows.tsv
+# FILE is what sinter doctor has found, in that form, if it is there.
 BEGIN { FS = "\t" }
 
 function is_number(x) { return x ~ /^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$/ }
@@ -28,6 +29,16 @@ function object(  line) {
     return line "}"
 }
 
+# found BEFORE AFTER: what is in FILE, between these.
+function found(before, after,  line, any) {
+    while ((getline line < doctor) > 0) {
+        printf "%s%s\n", any ? "" : before, line
+        any = 1
+    }
+    if (any)
+        printf "%s", after
+}
+
 form == "json" {
     printf "%s  %s", NR == 1 ? "{\"schema\": 1, \"rows\": [\n" : ",\n", \
         object()
@@ -36,6 +47,7 @@ form == "json" {
 form == "md" && NR == 1 {
     print "# What a GPU has told\n"
     print "By `bench/gpu.sh`; a part's own words are in its log.\n"
+    found("```\n", "```\n\n")
 }
 
 form == "md" && $1 != part {
@@ -49,6 +61,9 @@ form == "md" {
 }
 
 END {
-    if (form == "json")
-        print "\n]}"
+    if (form == "json") {
+        printf "\n]"
+        found(",\n\"doctor\": ", "")
+        print "}"
+    }
 }

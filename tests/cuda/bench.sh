@@ -36,8 +36,8 @@ bench() {
     shift
     expect "$status" "$SINTER_SOURCE/bench/gpu.sh" --small --build="$build" \
         --packages= --out=told --seconds=2400 "$@"
-    python3 -c 'import json; json.load(open("told/results.json"))' ||
-        fail "results.json is no JSON"
+    python3 -c 'import json; json.load(open("told/results.json"))["doctor"]["found"]' ||
+        fail "results.json does not tell what there is"
 }
 
 # finds PART NAME PATTERN: a row whose value is like this.
@@ -68,6 +68,8 @@ finds memory "lenet: measured" '^0$'
 finds accuracy "lenet, seed 0: test accuracy" "$number"
 grep -q '^| lenet: warm start | [0-9.]* | s |' told/results.md ||
     fail "results.md lacks a row"
+grep -q '^cuDNN .*libcudnn.so.9' told/results.md ||
+    fail "results.md does not tell which libraries there are"
 
 # What makes a graph useless has no say in a single step.
 export SINTER_DOUBLE_FAIL=cuGraphLaunch:1:700
