@@ -26,9 +26,11 @@ static bool join_is_free(const RtPlan *plan, int which, const bool *fused,
     return true;
 }
 
-void rt_joins_take(const RtPlan *plan, const bool *fused, bool *taken) {
+void rt_joins_take(const RtPlan *plan, const bool *fused, const bool *apart,
+                   bool *taken) {
     for (int i = 0; i < plan->num_joins; i++)
-        taken[i] = join_is_free(plan, i, fused, taken);
+        taken[i] =
+            (apart == NULL || !apart[i]) && join_is_free(plan, i, fused, taken);
 }
 
 void rt_joining_begin(RtJoining *j, const RtPlan *plan, const bool *taken,

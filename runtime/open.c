@@ -19,35 +19,42 @@ static void no_plan(const char *what, RtError *e) {
             what);
 }
 
-static RtDevice *open_cuda(const RtTrainer *t, int ordinal, const RtPlan **plan,
-                           RtError *e) {
+static RtDevice *open_cuda(const RtTrainer *t, const RtOptions *o, int ordinal,
+                           const RtPlan **plan, RtError *e) {
     *plan = plan_for(t, "cuda");
     if (*plan != NULL)
-        return rt_cuda_open(t, *plan, ordinal, e);
+        return rt_cuda_open(t, *plan, ordinal, o, e);
     no_plan("CUDA devices", e);
     return NULL;
 }
 
-static RtDevice *open_host(const RtTrainer *t, int threads, const RtPlan **plan,
-                           RtError *e) {
+static RtDevice *open_host(const RtTrainer *t, const RtOptions *o,
+                           const RtPlan **plan, RtError *e) {
     *plan = plan_for(t, "host");
+    if (o->tuning != NULL || o->tune) {
+        rt_fail(e, EXIT_USAGE,
+                "--%s: the host device has nothing to tune; --device says "
+                "which GPU to train on",
+                o->tune ? "tune" : "tuning");
+        return NULL;
+    }
     if (*plan != NULL)
-        return host_open(*plan, threads);
+        return host_open(*plan, o->threads);
     no_plan("the host", e);
     return NULL;
 }
 
 // A GPU if the machine has one, else the host.  What keeps a GPU from being
 // used is told, since training without it takes long.
-static RtDevice *open_any(const RtTrainer *t, int threads, const RtPlan **plan,
-                          RtError *e) {
+static RtDevice *open_any(const RtTrainer *t, const RtOptions *o,
+                          const RtPlan **plan, RtError *e) {
     if (plan_for(t, "cuda") != NULL && rt_driver_has_gpu()) {
-        RtDevice *d = open_cuda(t, 0, plan, e);
-        if (d != NULL)
+        RtDevice *d = open_cuda(t, o, 0, plan, e);
+        if (d != NULL || o->tuning != NULL)
             return d;
         fprintf(stderr, "warning: training on the host: %s\n", e->text);
     }
-    return open_host(t, threads, plan, e);
+    return open_host(t, o, plan, e);
 }
 
 // The number in cuda:N, 0 for cuda alone, -1 for any other word.
@@ -71,11 +78,11 @@ RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
                          const RtPlan **plan, RtError *e) {
     int ordinal = cuda_ordinal(o->device);
     if (strcmp(o->device, "auto") == 0)
-        return open_any(t, o->threads, plan, e);
+        return open_any(t, o, plan, e);
     if (strcmp(o->device, "host") == 0)
-        return open_host(t, o->threads, plan, e);
+        return open_host(t, o, plan, e);
     if (ordinal >= 0)
-        return open_cuda(t, ordinal, plan, e);
+        return open_cuda(t, o, ordinal, plan, e);
     refuse(o, e);
     return NULL;
 }

@@ -343,6 +343,7 @@ typedef struct {
     const char *profile;
     int64_t profile_steps; // 0: not given
     const char *dump_cuda, *load_cuda;
+    const char *tuning; // the file; NULL: in the user's cache
     bool list_kernels, print_plan;
     bool resume, eval_only, init_only, tune, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
@@ -450,9 +451,9 @@ void rt_factor(const RtCall *c, const float *a, float *out, void *work);
 
 // ---- turn.c ----
 
-// Writes to *turned the convolution of its gradient that a convolution's gradient
-// with respect to its input is; false: there is none.  The weights of that are
-// the call's, turned.
+// Writes to *turned the convolution of its gradient that a convolution's
+// gradient with respect to its input is; false: there is none.  The weights of
+// that are the call's, turned.
 bool rt_turn_call(const RtCall *c, RtCall *turned);
 void rt_turn_weights(const RtCall *c, const float *from, float *to,
                      int threads);
@@ -472,9 +473,9 @@ void rt_contractions_free(RtContractions *c);
 // ---- cuda/device.c ----
 
 // The CUDA device of that number; NULL, with the reason in *e, where it cannot
-// be used.
+// be used.  The options (NULL: none) say which tuning it follows.
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
-                       RtError *e);
+                       const RtOptions *o, RtError *e);
 
 // ---- team.c ----
 
@@ -577,9 +578,10 @@ bool rt_call_of_nothing(const RtCall *c);
 
 // ---- join.c ----
 
-// Which joins of a plan a device can take that takes these of its fusions: for
-// each whether it is.
-void rt_joins_take(const RtPlan *plan, const bool *fused, bool *taken);
+// Which joins of a plan a device can take that takes these of its fusions, and
+// is to leave those that are `apart` (NULL: none): for each whether it is.
+void rt_joins_take(const RtPlan *plan, const bool *fused, const bool *apart,
+                   bool *taken);
 
 // The launches of a step on their way to a device that joins them.
 typedef struct {

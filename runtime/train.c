@@ -727,16 +727,12 @@ static bool tune(Session *s, RtError *e) {
     const RtStep *step = rt_step_find(s->plan, RT_TRAIN, 0);
     const char *said = "";
     RtFed fed;
-    if (s->device->tune == NULL)
-        return rt_fail(e, EXIT_USAGE,
-                       "--tune: the %s device has nothing to tune; --device "
-                       "says which GPU to train on",
-                       s->device->name);
     if (!rt_feeder_take(&s->train, RT_TRAIN, 0, &fed, e) ||
         !s->device->tune(s->device, step, &said, e))
         return false;
-    rt_report_say(s->report, "%s", said);
-    return true;
+    fputs(said, stdout);
+    return (fflush(stdout) == 0 && !ferror(stdout)) ||
+           rt_fail(e, EXIT_IO, "standard output: %s", strerror(errno));
 }
 
 static void say_hello(const Session *s) {

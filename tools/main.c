@@ -23,6 +23,8 @@ const Command commands[] = {
      "still fails for it.", 1, reduce_command},
     {"bench", "FILE.net", "Build a model and measure its step, over several "
      "runs.", 1, bench_command},
+    {"tune",   "FILE", "Build a model, or take a trainer, and measure on a GPU "
+     "how its step is done fastest.", 1, tune_command},
     {"benchcmp", "A.json B.json", "Compare two results of bench --json.",
      2, benchcmp_command},
     {"report", "FILE.net", "Write a page of HTML: a model, its kernels, memory "

@@ -176,6 +176,7 @@ int compare_command(const Arguments *arguments);
 int reduce_command(const Arguments *arguments);
 int bisect_command(const Arguments *arguments);
 int bench_command(const Arguments *arguments);
+int tune_command(const Arguments *arguments);
 int benchcmp_command(const Arguments *arguments);
 int passes_command(const Arguments *arguments);
 int doctor_command(const Arguments *arguments);

@@ -10,6 +10,6 @@ for model in $MODELS; do
     train "$model" "$model" --tune >said 2>&1 || { cat said && exit 1; }
     tuned=$(step_ms "$model" "$model") || exit
     row "$model: untuned" "$untuned" ms
-    row "$model: tuned" "$tuned" ms "$(grep -m 1 'one by one' said)"
+    row "$model: tuned" "$tuned" ms "$(grep -m 1 'one after the other' said)"
     row "$model: tuned / untuned" "$(ratio "$tuned" "$untuned")"
 done

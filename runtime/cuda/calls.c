@@ -13,48 +13,79 @@ static bool open_matmuls(RtCalls *c, RtError *e) {
     return c->matmuls != NULL;
 }
 
-// Where what was measured of this plan on such a GPU is kept.
-static void find_tuning(RtCalls *c) {
+static bool open_convolutions(RtCalls *c, RtError *e) {
+    return !rt_convolutions_needed(c->plan) ||
+           (rt_cudnn_open(&c->cudnn, e) &&
+            rt_cudnn_attach(&c->cudnn, c->stream, e));
+}
+
+// ---- what was measured ----
+
+static void find_key(RtCalls *c) {
+    c->key = (RtTuningKey){
+        .plan = c->plan,
+        .gpu = c->gpu->name,
+        .capability = 10 * c->gpu->major + c->gpu->minor,
+        .processors = c->gpu->processors,
+        .driver = c->gpu->driver,
+        .cudnn = c->cudnn.library != NULL ? c->cudnn.version() : 0,
+        .cublaslt = c->matmuls != NULL ? rt_matmuls_version(c->matmuls) : 0};
+}
+
+// Where it is kept of this plan on such a GPU.
+static void find_path(RtCalls *c, const char *given) {
     RtCache cache;
-    const RtTuningKey key = {.plan = c->plan,
-                             .gpu = c->gpu->name,
-                             .capability = 10 * c->gpu->major + c->gpu->minor,
-                             .processors = c->gpu->processors,
-                             .driver = c->gpu->driver,
-                             .cudnn = c->cudnn.version()};
+    if (given != NULL) {
+        c->path = rt_path("%s", given);
+        return;
+    }
     rt_cache_open(&cache, &rt_system_files);
     if (cache.folder != NULL)
-        c->tuning = rt_tuning_path(cache.folder, &key);
+        c->path = rt_tuning_path(cache.folder, &c->key);
     rt_cache_close(&cache);
 }
 
-static bool plan_convolutions(RtCalls *c, RtError *e) {
-    RtTuning tuning;
-    bool tuned = c->tuning != NULL &&
-                 rt_tuning_read(&tuning, c->tuning, c->plan, &rt_system_files);
-    c->convolutions =
-        rt_convolutions_new(&c->cudnn, c->plan, tuned ? &tuning : NULL, e);
-    if (tuned)
-        rt_tuning_free(&tuning);
-    return c->convolutions != NULL;
+static bool find_tuning(RtCalls *c, const RtOptions *o, RtError *e) {
+    const char *given = o != NULL ? o->tuning : NULL;
+    RtError own;
+    find_key(c);
+    find_path(c, given);
+    if (c->path == NULL)
+        return given == NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (o != NULL && o->tune)
+        return true;
+    c->is_tuned =
+        rt_tuning_read(&c->tuning, c->path, &c->key, &rt_system_files, &own);
+    if (!c->is_tuned && given != NULL)
+        *e = own;
+    return c->is_tuned || given == NULL;
 }
 
-static bool open_convolutions(RtCalls *c, RtError *e) {
-    if (!rt_convolutions_needed(c->plan))
-        return true;
-    if (!rt_cudnn_open(&c->cudnn, e))
-        return false;
-    if (!rt_cudnn_attach(&c->cudnn, c->stream, e))
-        return false;
-    find_tuning(c);
-    return plan_convolutions(c, e);
+static bool plan_calls(RtCalls *c, bool must, RtError *e) {
+    const RtTuning *t = c->is_tuned ? &c->tuning : NULL;
+    bool follows =
+        t == NULL || c->matmuls == NULL || rt_matmuls_follow(c->matmuls, t);
+    if (c->cudnn.library != NULL) {
+        c->convolutions = rt_convolutions_new(&c->cudnn, c->plan, t, e);
+        if (c->convolutions == NULL)
+            return false;
+        follows &= rt_convolutions_follow(c->convolutions);
+    }
+    return follows || !must ||
+           rt_fail(e, EXIT_DATA,
+                   "%.300s has choices that the libraries do not offer: "
+                   "measure again with --tune",
+                   c->path);
 }
 
 bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
-                   CUstream stream, RtStaging *staging, RtError *e) {
+                   CUstream stream, RtStaging *staging, const RtOptions *o,
+                   RtError *e) {
     *c = (RtCalls){
         .gpu = gpu, .plan = plan, .stream = stream, .staging = staging};
-    return open_convolutions(c, e) && open_matmuls(c, e);
+    return open_convolutions(c, e) && open_matmuls(c, e) &&
+           find_tuning(c, o, e) &&
+           plan_calls(c, o != NULL && o->tuning != NULL, e);
 }
 
 void rt_calls_close(RtCalls *c) {
@@ -63,7 +94,8 @@ void rt_calls_close(RtCalls *c) {
     if (c->cudnn.library != NULL)
         rt_cudnn_close(&c->cudnn);
     rt_matmuls_free(c->matmuls);
-    free(c->tuning);
+    rt_tuning_free(&c->tuning);
+    free(c->path);
     *c = (RtCalls){0};
 }
 
@@ -76,20 +108,24 @@ size_t rt_calls_workspace(const RtCalls *c) {
     return most;
 }
 
+static void place_in(const RtCalls *c, CUdeviceptr workspace) {
+    if (c->convolutions != NULL)
+        rt_convolutions_place(c->convolutions, c->arena, workspace);
+    if (c->matmuls != NULL)
+        rt_matmuls_place(c->matmuls, c->arena, workspace);
+}
+
 void rt_calls_place(RtCalls *c, CUdeviceptr arena, CUdeviceptr workspace) {
     c->arena = arena;
-    if (c->convolutions != NULL)
-        rt_convolutions_place(c->convolutions, arena, workspace);
-    if (c->matmuls != NULL)
-        rt_matmuls_place(c->matmuls, arena, workspace);
+    c->workspace = workspace;
+    place_in(c, workspace);
 }
 
 RtConvolutions *rt_calls_use(RtCalls *c, RtConvolutions *v,
                              CUdeviceptr workspace) {
     RtConvolutions *before = c->convolutions;
-    if (workspace != 0)
-        rt_convolutions_place(v, c->arena, workspace);
     c->convolutions = v;
+    place_in(c, workspace != 0 ? workspace : c->workspace);
     return before;
 }
 

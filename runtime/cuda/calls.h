@@ -10,23 +10,28 @@
 #include "runtime/cuda/kernels.h"
 #include "runtime/cuda/matmul.h"
 #include "runtime/cuda/staging.h"
-#include "runtime/cuda/tune.h"
 
 typedef struct {
     const RtGpu *gpu;
     const RtPlan *plan;
     CUstream stream;
     RtStaging *staging;
-    CUdeviceptr arena;
+    CUdeviceptr arena, workspace;
     RtCudnn cudnn;
     RtConvolutions *convolutions; // NULL: the plan has none
     RtMatmuls *matmuls;           // NULL: none of its own
-    char *tuning;                 // the file that says how; NULL: none can be
+    RtTuningKey key;
+    char *path;      // of the file that says how; NULL: none can be
+    bool is_tuned;   // it was there
+    RtTuning tuning; // what it says
 } RtCalls;
 
 // Prepares all calls; what they need of the GPU beside the arena is known then.
+// A tuning is followed unless the options (NULL: none) ask for a new one; that
+// which they name must be there.
 bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
-                   CUstream stream, RtStaging *staging, RtError *e);
+                   CUstream stream, RtStaging *staging, const RtOptions *o,
+                   RtError *e);
 void rt_calls_close(RtCalls *c);
 
 size_t rt_calls_workspace(const RtCalls *c);
@@ -40,8 +45,8 @@ bool rt_calls_tell(const RtCalls *c, const RtKernels *k, RtError *e);
 bool rt_calls_save(const RtCalls *c, int step, int launch);
 // Whether a call works on the host between the launches before and after it.
 bool rt_calls_on_host(const RtCalls *c, int call);
-// Has convolutions done as v does them, in this workspace or, if that is 0,
-// where it was before; returns what did them until now.
+// Has convolutions done as v does them, and all calls in this workspace or, if
+// that is 0, in their own; returns what did convolutions until now.
 RtConvolutions *rt_calls_use(RtCalls *c, RtConvolutions *v,
                              CUdeviceptr workspace);
 bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,

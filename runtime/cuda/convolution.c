@@ -37,6 +37,7 @@ struct RtConvolutions {
     const RtCudnn *c;
     const RtPlan *plan;
     const RtTuning *tuning; // while they are planned
+    bool strayed;           // from it
     Planned *planned;
     int num_planned, room;
     Call *call;     // of each of the plan's calls
@@ -121,8 +122,10 @@ static int plan_for(RtConvolutions *v, const RtCall *call, unsigned with,
         Planned *p = &v->planned[known];
         *p = (Planned){.call = *call, .with = with};
         const RtTuned *t = tuned_for(v, call, with);
+        p->good = t != NULL && plan_tuned(v->c, p, t, e);
+        v->strayed |= t != NULL && !p->good;
         p->good =
-            (t != NULL && plan_tuned(v->c, p, t, e)) ||
+            p->good ||
             plan_call(v->c, p, v->tuning != NULL && v->tuning->compiles, e);
     }
     return v->planned[known].good ? known : -1;
@@ -229,6 +232,10 @@ RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
     return NULL;
 }
 
+bool rt_convolutions_follow(const RtConvolutions *v) {
+    return !v->strayed;
+}
+
 static void packs_free(const RtCudnn *c, Pack *p) {
     while (p != NULL) {
         Pack *next = p->next;
@@ -266,8 +273,19 @@ size_t rt_convolutions_workspace(const RtConvolutions *v) {
     return (size_t)most;
 }
 
+// What was made for other addresses is of no more use.
+static void move(RtConvolutions *v) {
+    for (int i = 0; i < v->plan->num_calls; i++) {
+        packs_free(v->c, v->call[i].pack);
+        v->call[i].pack = NULL;
+    }
+    rt_forms_move(v->forms);
+}
+
 void rt_convolutions_place(RtConvolutions *v, uint64_t arena,
                            uint64_t workspace) {
+    if (v->arena != arena || v->workspace != workspace)
+        move(v);
     v->arena = arena;
     v->workspace = workspace;
 }
@@ -398,6 +416,10 @@ bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
 
 int rt_convolutions_of(const RtConvolutions *v, int call) {
     return v->call[call].mine ? v->call[call].planned : -1;
+}
+
+bool rt_convolutions_forms(const RtConvolutions *v, int call) {
+    return v->call[call].forms >= 0;
 }
 
 bool rt_convolutions_planned(const RtConvolutions *v, int i, RtPlanned *out) {

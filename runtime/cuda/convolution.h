@@ -46,6 +46,8 @@ void rt_forms_free(RtForms *f);
 // Whether there is a plan for those of a norm; made when it is first asked.
 bool rt_forms_can(RtForms *f, int norm);
 int64_t rt_forms_workspace(const RtForms *f);
+// They are made elsewhere, or in another workspace, from now on.
+void rt_forms_move(RtForms *f);
 // Makes them of the norm's statistics.
 bool rt_forms_run(RtForms *f, int norm, uint64_t arena, uint64_t workspace,
                   RtError *e);
@@ -72,6 +74,8 @@ bool rt_convolutions_needed(const RtPlan *plan);
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
                                     const RtTuning *tuning, RtError *e);
 void rt_convolutions_free(RtConvolutions *v);
+// Whether all that the tuning named was there.
+bool rt_convolutions_follow(const RtConvolutions *v);
 
 // Whether that call of the plan is done here.
 bool rt_convolutions_have(const RtConvolutions *v, int call);
@@ -87,6 +91,8 @@ const bool *rt_convolutions_taken(const RtConvolutions *v);
 bool rt_convolutions_save(const RtConvolutions *v, int step, int launch);
 // Which plan a call runs, as rt_convolutions_planned counts; -1: none of these.
 int rt_convolutions_of(const RtConvolutions *v, int call);
+// Whether the forms of a batch_norm are made after it.
+bool rt_convolutions_forms(const RtConvolutions *v, int call);
 // What the kernels' sinter_squares must have before they run.
 void rt_convolutions_squares(const RtConvolutions *v, uint8_t *squares,
                              size_t count);

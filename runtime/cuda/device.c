@@ -1,12 +1,9 @@
 // CUDA device: one GPU, one stream, one allocation for the arena and what the
 // libraries work in.  Steps are put on the stream and not waited for.
 
-#include "runtime/cuda/calls.h"
-#include "runtime/cuda/gauge.h"
-#include "runtime/cuda/kernels.h"
 #include "runtime/cuda/lane.h"
 #include "runtime/cuda/notes.h"
-#include "runtime/cuda/replay.h"
+#include "runtime/cuda/trial.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +40,8 @@ typedef struct {
     const char *recent[RECENT]; // the last that were made, in a ring
     int64_t made;
     RtGauge *gauge; // of launches that are measured; NULL: none are
-    char name[16], description[192], tuned[400];
+    char name[16], description[192];
+    char *tuned; // what came of measuring
 } Cuda;
 
 static Cuda *cuda_of(RtDevice *d) {
@@ -409,69 +407,6 @@ static void set_trace(RtDevice *d, RtTrace *trace) {
 
 // ---- tuning ----
 
-typedef struct {
-    Cuda *c;
-    RtGauge gauge;
-    bool *apart; // for each join: it is not taken
-} Trial;
-
-// The first run loads what the library brings.
-static bool measure_runs(Trial *t, double *seconds, RtError *e) {
-    enum { RUNS = 6 };
-    bool good = true;
-    for (int run = 0; good && run < RUNS; run++) {
-        for (int i = 0; run < 2 && i < t->gauge.launches; i++)
-            seconds[i] = -1;
-        make_step(t->c, false, false);
-        good = rt_gauge_read(&t->gauge, seconds, e);
-    }
-    return good;
-}
-
-static bool measure(void *arg, RtConvolutions *v, double *seconds, RtError *e) {
-    Trial *t = arg;
-    Cuda *c = t->c;
-    CUdeviceptr room = 0;
-    size_t bytes = rt_convolutions_workspace(v) + 1; // of which there are any
-    if (!rt_driver_good(&c->cu, c->cu.memory_take(&room, bytes), e,
-                        "take %zu bytes for tuning", bytes))
-        return false;
-    RtConvolutions *own = rt_calls_use(&c->calls, v, room);
-    bool *joins = c->joins;
-    c->gauge = &t->gauge;
-    c->joins = t->apart;
-    memset(t->gauge.failed, 0, (size_t)t->gauge.launches * sizeof(bool));
-    bool good =
-        rt_calls_tell(&c->calls, &c->kernels, e) && measure_runs(t, seconds, e);
-    c->gauge = NULL;
-    c->joins = joins;
-    rt_calls_use(&c->calls, own, 0);
-    c->cu.memory_free(room);
-    return good;
-}
-
-static bool tune_within(Trial *t, RtTuning *tuning, RtError *e) {
-    Cuda *c = t->c;
-    double before, after;
-    const RtTuner tuner = {.cudnn = &c->calls.cudnn,
-                           .plan = c->plan,
-                           .step = c->step,
-                           .launches = t->gauge.launches,
-                           .call = t->gauge.call,
-                           .measure = measure,
-                           .arg = t};
-    if (!rt_tune(&tuner, tuning, &before, &after, e))
-        return false;
-    bool good =
-        rt_tuning_write(tuning, c->calls.tuning, c->plan, &rt_system_files, e);
-    rt_tuning_free(tuning);
-    snprintf(c->tuned, sizeof c->tuned,
-             "the launches of a step took %.3f ms one by one, tuned %.3f ms; "
-             "kept in %.300s",
-             1000 * before, 1000 * after, c->calls.tuning);
-    return good;
-}
-
 // Kernels that no step launches as it was planned may be launched now.
 static bool load_all_kernels(Cuda *c, RtError *e) {
     memset(c->wanted, true, (size_t)c->plan->num_kernels);
@@ -483,25 +418,18 @@ static bool load_all_kernels(Cuda *c, RtError *e) {
 static bool tune(RtDevice *d, const RtStep *step, const char **said,
                  RtError *e) {
     Cuda *c = cuda_of(d);
-    Trial t = {.c = c,
-               .apart = calloc((size_t)c->plan->num_joins + 1, sizeof(bool))};
-    RtTuning tuning;
-    if (c->calls.convolutions == NULL)
-        return rt_fail(e, EXIT_USAGE, "this trainer has nothing to tune");
-    if (c->calls.tuning == NULL)
-        return rt_fail(e, EXIT_IO,
-                       "a tuning has no place: neither XDG_CACHE_HOME nor HOME "
-                       "is a folder that can be written");
-    if (t.apart == NULL)
-        return rt_fail(e, EXIT_MEMORY, "out of memory");
     run(d, step); // one by one, which counts the launches
     sync_stream(d);
-    bool good =
-        load_all_kernels(c, e) &&
-        rt_gauge_open(&t.gauge, &c->cu, c->stream, c->joining.launch, e) &&
-        tune_within(&t, &tuning, e);
-    rt_gauge_close(&t.gauge);
-    free(t.apart);
+    const RtBench bench = {.gpu = &c->gpu,
+                           .plan = c->plan,
+                           .step = c->step,
+                           .launches = c->joining.launch,
+                           .maker = {&c->cu, c->stream, make_step, c},
+                           .calls = &c->calls,
+                           .kernels = &c->kernels,
+                           .joins = &c->joins,
+                           .gauge = &c->gauge};
+    bool good = load_all_kernels(c, e) && rt_bench_tune(&bench, &c->tuned, e);
     *said = c->tuned;
     return good;
 }
@@ -545,6 +473,7 @@ static void close_cuda(RtDevice *d) {
     free(c->replay);
     free(c->joins);
     free(c->wanted);
+    free(c->tuned);
     free(c);
 }
 
@@ -574,7 +503,9 @@ static bool choose_joins(Cuda *c, RtError *e) {
         fused[i] =
             rt_calls_save(&c->calls, p->fusion[i].step, p->fusion[i].launch);
     if (good)
-        rt_joins_take(p, fused, c->joins);
+        rt_joins_take(p, fused,
+                      c->calls.is_tuned ? c->calls.tuning.apart : NULL,
+                      c->joins);
     free(fused);
     return good || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
@@ -595,7 +526,7 @@ static bool list_kernels(Cuda *c, RtError *e) {
     return true;
 }
 
-static bool open_all(Cuda *c, int ordinal, RtError *e) {
+static bool open_all(Cuda *c, int ordinal, const RtOptions *o, RtError *e) {
     return rt_driver_open(&c->cu, e) &&
            rt_gpu_open(&c->gpu, &c->cu, ordinal, e) &&
            rt_driver_good(
@@ -605,7 +536,7 @@ static bool open_all(Cuda *c, int ordinal, RtError *e) {
            rt_lane_open(&c->lane, &c->cu, c->stream, c->plan, &c->spans, e) &&
            rt_notes_open(&c->notes, &c->cu, c->stream, e) &&
            open_replays(c, e) &&
-           rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging,
+           rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging, o,
                          e) &&
            choose_joins(c, e) && list_kernels(c, e) &&
            rt_kernels_open(&c->kernels, &c->gpu, c->trainer, c->plan, c->wanted,
@@ -613,7 +544,7 @@ static bool open_all(Cuda *c, int ordinal, RtError *e) {
 }
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
-                       RtError *e) {
+                       const RtOptions *o, RtError *e) {
     Cuda *c = calloc(1, sizeof *c);
     if (c == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -650,7 +581,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
     c->phase = RT_OTHER;
     c->work = RT_NUM_WORKS;
     c->step = -1;
-    if (open_all(c, ordinal, e)) {
+    if (open_all(c, ordinal, o, e)) {
         write_description(c);
         return &c->device;
     }

@@ -48,12 +48,18 @@ RtForms *rt_forms_new(const RtCudnn *c, const RtPlan *plan, RtError *e) {
     return f;
 }
 
+void rt_forms_move(RtForms *f) {
+    for (int i = 0; f->form != NULL && i < f->plan->num_norms; i++) {
+        if (f->form[i].pack != NULL)
+            f->c->destroy(f->form[i].pack);
+        f->form[i].pack = NULL;
+    }
+}
+
 void rt_forms_free(RtForms *f) {
     if (f == NULL)
         return;
-    for (int i = 0; f->form != NULL && i < f->plan->num_norms; i++)
-        if (f->form[i].pack != NULL)
-            f->c->destroy(f->form[i].pack);
+    rt_forms_move(f);
     for (int i = 0; i < f->num_planned; i++)
         rt_cudnn_plan_free(&f->planned[i].plan);
     free(f->form);

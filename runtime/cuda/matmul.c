@@ -1,4 +1,4 @@
-// Matmuls: an algorithm of cuBLASLt for each, chosen once.
+// Matmuls: algorithms of cuBLASLt for each, the best that can be had first.
 //
 // The library's matrices lie by columns.  A matrix that lies by rows is its
 // transpose by columns, and the transpose of a product is the product of the
@@ -11,6 +11,9 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 typedef struct {
     uint64_t data[8];
@@ -32,16 +35,19 @@ enum {
 typedef struct {
 #define LT(member, function, arguments) int(*member) arguments;
 #include "runtime/cuda/cublaslt.def"
+    size_t (*version)(void);
 } Functions;
 
 typedef enum { LEFT, RIGHT, RESULT, NUM_MATRICES } Matrix;
+enum { MOST_OFFERED = 8 };
 
 _Static_assert(sizeof(RtLtOffer) == 96, "as the library has it");
 
-// A product and its algorithm.
+// A product and its algorithms.
 typedef struct {
     void *product, *matrix[NUM_MATRICES];
-    RtLtOffer chosen;
+    RtLtOffer offer[MOST_OFFERED];
+    int offers, chosen;
     float accumulate; // 1: to what the result holds
 } Product;
 
@@ -76,6 +82,7 @@ static bool library_open(RtMatmuls *p, RtError *e) {
 #define LT(member, function, arguments)                                        \
     {#function, offsetof(Functions, member)},
 #include "runtime/cuda/cublaslt.def"
+        {"cublasLtGetVersion", offsetof(Functions, version)},
     };
     const RtLibrary wanted =
         library_for(symbols, sizeof symbols / sizeof *symbols);
@@ -141,9 +148,8 @@ static bool wish_new(const Functions *lt, void **wish) {
                         &reduction, sizeof reduction) == 0;
 }
 
-// The first of those that the library offers that can be had.
-static bool choose(const RtMatmuls *p, Product *product) {
-    enum { MOST_OFFERED = 8 };
+// Those that the library offers and that can be had.
+static bool find_offers(const RtMatmuls *p, Product *product) {
     RtLtOffer offer[MOST_OFFERED] = {0};
     int count = 0;
     void *wish = NULL;
@@ -155,11 +161,9 @@ static bool choose(const RtMatmuls *p, Product *product) {
     if (wish != NULL)
         p->lt.wish_free(wish);
     for (int i = 0; good && i < count; i++)
-        if (offer[i].state == 0) {
-            product->chosen = offer[i];
-            return true;
-        }
-    return false;
+        if (offer[i].state == 0)
+            product->offer[product->offers++] = offer[i];
+    return product->offers > 0;
 }
 
 // ---- all of a plan ----
@@ -184,7 +188,7 @@ static bool plan_products(RtMatmuls *p, RtError *e) {
         char text[256];
         product->accumulate = c->accumulate ? 1 : 0;
         if (is_product(c) &&
-            (!describe(&p->lt, c, product) || !choose(p, product)))
+            (!describe(&p->lt, c, product) || !find_offers(p, product)))
             return rt_fail(e, EXIT_DEVICE,
                            "%s: cuBLASLt has no algorithm for it",
                            rt_call_text(text, sizeof text, c));
@@ -224,11 +228,54 @@ void rt_matmuls_free(RtMatmuls *p) {
     free(p);
 }
 
+size_t rt_matmuls_version(const RtMatmuls *p) {
+    return p->lt.version();
+}
+
+// ---- which algorithm ----
+
+int rt_matmuls_offers(const RtMatmuls *p, int call) {
+    return p->product[call].offers;
+}
+
+void rt_matmuls_choose(RtMatmuls *p, int call, int offer) {
+    p->product[call].chosen = offer;
+}
+
+uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int offer) {
+    const RtLtAlgorithm *a = &p->product[call].offer[offer].algorithm;
+    return XXH3_64bits(a->data, sizeof a->data) >> 2;
+}
+
+static bool follow(RtMatmuls *p, const RtTunedProduct *t) {
+    if (t->candidate >= p->product[t->call].offers ||
+        rt_matmuls_digest(p, t->call, t->candidate) != t->digest)
+        return false;
+    for (int i = 0; i < p->plan->num_calls; i++)
+        if (p->product[i].offers > t->candidate &&
+            rt_call_same(&p->plan->call[i], &p->plan->call[t->call]))
+            p->product[i].chosen = t->candidate;
+    return true;
+}
+
+bool rt_matmuls_follow(RtMatmuls *p, const RtTuning *t) {
+    bool all = true;
+    for (int i = 0; i < t->num_products; i++)
+        all &= follow(p, &t->product[i]);
+    return all;
+}
+
+static const RtLtOffer *chosen_of(const Product *q) {
+    return &q->offer[q->chosen];
+}
+
+// ---- running ----
+
 size_t rt_matmuls_workspace(const RtMatmuls *p) {
     size_t most = 0;
     for (int i = 0; i < p->plan->num_calls; i++)
-        if (p->product[i].chosen.workspace > most)
-            most = p->product[i].chosen.workspace;
+        if (chosen_of(&p->product[i])->workspace > most)
+            most = chosen_of(&p->product[i])->workspace;
     return most;
 }
 
@@ -251,8 +298,8 @@ bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
     int status = p->lt.run(
         p->handle, q->product, &one, pointer(p->arena, b), q->matrix[LEFT],
         pointer(p->arena, a), q->matrix[RIGHT], &q->accumulate, result,
-        q->matrix[RESULT], result, q->matrix[RESULT], &q->chosen.algorithm,
-        pointer(p->workspace, 0), q->chosen.workspace, p->stream);
+        q->matrix[RESULT], result, q->matrix[RESULT], &chosen_of(q)->algorithm,
+        pointer(p->workspace, 0), chosen_of(q)->workspace, p->stream);
     return status == 0 ||
            rt_fail(e, EXIT_DEVICE, "%s: cuBLASLt cannot run it (status %d)",
                    rt_call_text(text, sizeof text, &p->plan->call[call]),

@@ -8,21 +8,31 @@
 #ifndef RUNTIME_CUDA_MATMUL_H
 #define RUNTIME_CUDA_MATMUL_H
 
-#include "runtime/runtime.h"
+#include "runtime/cuda/tuning.h"
 
 typedef struct RtMatmuls RtMatmuls;
 
-// The library and its function that tells its version; NULL: *e says why.  It is
-// for rt_library_close.
+// The library and its function that tells its version; NULL: *e says why.  It
+// is for rt_library_close.
 void *rt_matmuls_library(size_t (**version)(void), RtError *e);
 
 // Whether a plan's products are done here.
 bool rt_matmuls_needed(const RtPlan *plan);
 
-// Opens the library and chooses an algorithm for each product, on the GPU of
-// the current context.  NULL: *e says which layer's has none.
+// Opens the library and asks for the algorithms of each product, on the GPU of
+// the current context; the first of them is chosen.  NULL: *e says which
+// layer's has none.
 RtMatmuls *rt_matmuls_new(const RtPlan *plan, void *stream, RtError *e);
 void rt_matmuls_free(RtMatmuls *p);
+size_t rt_matmuls_version(const RtMatmuls *p);
+
+// How many algorithms there are for a call of the plan; 0: it is not done here.
+int rt_matmuls_offers(const RtMatmuls *p, int call);
+void rt_matmuls_choose(RtMatmuls *p, int call, int offer);
+// What tells an algorithm from others, below 2^62.
+uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int offer);
+// Chooses what a tuning says; false: the library offers something else now.
+bool rt_matmuls_follow(RtMatmuls *p, const RtTuning *t);
 
 // Bytes of the room that the products share.
 size_t rt_matmuls_workspace(const RtMatmuls *p);

@@ -1,11 +1,12 @@
-// Tune: three times over, with nothing riding, with statistics alone and with
-// all that there are plans for, the step is run with one candidate after
-// another of every call at once.
+// Tune: products first, then three times over, with nothing riding, with
+// statistics alone and with all that there are plans for, the step is run with
+// one candidate after another of every convolution at once; joins last, beside
+// what rides.
 //
 // What a fusion saves follows from the parts: the kernel and the calls without
 // it against the calls with it.
 
-#include "runtime/cuda/tune.h"
+#include "runtime/cuda/costs.h"
 
 #include <stdlib.h>
 
@@ -14,114 +15,147 @@ enum { ROUNDS = 8 }; // candidates of a call
 // counts then.
 static const double CLEARLY = 0.99;
 
-// What is known of a row of the tuning.
 typedef struct {
-    double best; // seconds of a call
-    int next;    // candidate to try
-    bool done;   // there is no other
-} Cost;
-
-typedef struct {
-    const RtTuner *t;
-    RtTuning *tuning;
-    Cost *cost;      // of each of its rows
+    RtCosts known;
     double *seconds; // of each launch, as measured last
-    double *kernel;  // of each launch with nothing riding; negative: unknown
-    double forms;    // what making those of a batch_norm takes
     bool full;       // everything rides
 } Tune;
 
-static bool is_kind(const Tune *u, int fusion, RtFusionKind kind) {
-    return u->t->plan->fusion[fusion].kind == kind;
+// ---- forms ----
+
+// The plan that a launch runs; false: it is none of the library's, or it does
+// not run.
+static bool plan_of(const Tune *u, const RtConvolutions *v, int launch,
+                    RtPlanned *p) {
+    int call = u->known.t->call[launch];
+    int planned = call < 0 ? -1 : rt_convolutions_of(v, call);
+    return planned >= 0 && rt_convolutions_planned(v, planned, p);
+}
+
+// Where all rides, a call after which forms are made takes as much longer than
+// it was known to take with statistics alone.
+static void learn_forms(Tune *u, const RtConvolutions *v) {
+    RtPlanned p;
+    for (int i = 0; i < u->known.t->launches; i++) {
+        if (!plan_of(u, v, i, &p) || p.with != 1u << RT_FUSED_STATISTICS ||
+            !rt_convolutions_forms(v, u->known.t->call[i]))
+            continue;
+        int row = rt_costs_row(&u->known, p.first, p.with);
+        double more = row < 0 ? 0 : u->seconds[i] - u->known.cost[row].best;
+        if (more > 0 && (u->known.forms < 0 || more < u->known.forms))
+            u->known.forms = more;
+    }
+}
+
+// Of a launch without the forms that are made after it.
+static double seconds_of(const Tune *u, const RtConvolutions *v, int launch) {
+    double seconds = u->seconds[launch];
+    if (u->known.forms < 0 ||
+        !rt_convolutions_forms(v, u->known.t->call[launch]))
+        return seconds;
+    return seconds > u->known.forms ? seconds - u->known.forms : 0;
 }
 
 // ---- candidates ----
-
-static int row_of(const Tune *u, int call, unsigned with) {
-    const RtCall *calls = u->t->plan->call;
-    for (int i = 0; i < u->tuning->num_tuned; i++)
-        if (u->tuning->tuned[i].with == with &&
-            rt_call_same(&calls[u->tuning->tuned[i].call], &calls[call]))
-            return i;
-    return -1;
-}
 
 // The mean of the launches of this step that run plan `planned`; negative:
 // there are none.
 static double mean_of(const Tune *u, const RtConvolutions *v, int planned) {
     double sum = 0;
     int count = 0;
-    for (int i = 0; i < u->t->launches; i++)
-        if (u->t->call[i] >= 0 &&
-            rt_convolutions_of(v, u->t->call[i]) == planned) {
-            sum += u->seconds[i];
+    for (int i = 0; i < u->known.t->launches; i++)
+        if (u->known.t->call[i] >= 0 &&
+            rt_convolutions_of(v, u->known.t->call[i]) == planned) {
+            sum += seconds_of(u, v, i);
             count++;
         }
     return count > 0 ? sum / count : -1;
 }
 
-// Where all rides, a call after which forms are made takes as much longer; so
-// what is known of it stays.
-static void learn_forms(Tune *u, const Cost *c, double seconds) {
-    double more = seconds - c->best;
-    if (more > 0 && (u->forms < 0 || more < u->forms))
-        u->forms = more;
+static bool add_row(const Tune *u, const RtPlanned *p, int group,
+                    double seconds, RtError *e) {
+    const RtCall *c = &u->known.t->plan->call[p->first];
+    RtTry *row = rt_tried_add(u->known.t->tried, group, e);
+    if (row == NULL)
+        return false;
+    rt_tried_call(c, p->with, row->launch, sizeof row->launch);
+    snprintf(row->model, sizeof row->model, "%s", c->layer);
+    snprintf(row->way, sizeof row->way, "engine %lld, number %d",
+             (long long)p->plan->engine, p->plan->candidate);
+    row->number = p->plan->candidate;
+    row->seconds = seconds;
+    return true;
 }
 
-static void learn(Tune *u, const RtPlanned *p, double seconds) {
-    int row = row_of(u, p->first, p->with);
-    if (row < 0) {
-        row = u->tuning->num_tuned++;
-        u->tuning->tuned[row] =
-            (RtTuned){.call = p->first, .with = p->with, .engine = -1};
-        u->cost[row] = (Cost){.best = -1};
-    }
-    Cost *c = &u->cost[row];
-    if (u->full && p->with == 1u << RT_FUSED_STATISTICS && c->best >= 0) {
-        learn_forms(u, c, seconds);
-        return;
-    }
+static int row_new(Tune *u, const RtPlanned *p) {
+    int row = u->known.tuning->num_tuned++;
+    u->known.tuning->tuned[row] =
+        (RtTuned){.call = p->first, .with = p->with, .engine = -1};
+    u->known.cost[row] =
+        (RtCost){.best = -1, .group = u->known.t->tried->count};
+    return row;
+}
+
+static bool learn(Tune *u, const RtPlanned *p, double seconds, RtError *e) {
+    int row = rt_costs_row(&u->known, p->first, p->with);
+    if (row < 0)
+        row = row_new(u, p);
+    RtCost *c = &u->known.cost[row];
     // Past the last candidate the library's own choice comes again.
     c->done |= p->plan->candidate < c->next;
+    if (!c->done && !add_row(u, p, c->group, seconds, e))
+        return false;
     c->next = c->done ? c->next : p->plan->candidate + 1;
     if (c->best < 0 || seconds < CLEARLY * c->best) {
         c->best = seconds;
-        u->tuning->tuned[row].candidate = p->plan->candidate;
-        u->tuning->tuned[row].engine = p->plan->engine;
+        u->known.tuning->tuned[row].candidate = p->plan->candidate;
+        u->known.tuning->tuned[row].engine = p->plan->engine;
     }
+    return true;
 }
 
-static void learn_all(Tune *u, const RtConvolutions *v) {
+// What takes statistics alone is known from the stage before all rides.
+static bool is_known(const Tune *u, const RtPlanned *p) {
+    return u->full && p->with == 1u << RT_FUSED_STATISTICS &&
+           rt_costs_row(&u->known, p->first, p->with) >= 0;
+}
+
+static bool learn_all(Tune *u, const RtConvolutions *v, RtError *e) {
     RtPlanned p;
+    if (u->full)
+        learn_forms(u, v);
     for (int i = 0; rt_convolutions_planned(v, i, &p); i++) {
         double seconds = mean_of(u, v, i);
-        if (p.plan != NULL && seconds >= 0)
-            learn(u, &p, seconds);
+        if (p.plan != NULL && seconds >= 0 && !is_known(u, &p) &&
+            !learn(u, &p, seconds, e))
+            return false;
     }
+    return true;
 }
 
 static bool measure(Tune *u, const RtTuning *with, RtConvolutions **v,
                     RtError *e) {
-    const RtTuner *t = u->t;
+    const RtTuner *t = u->known.t;
     *v = rt_convolutions_new(t->cudnn, t->plan, with, e);
-    return *v != NULL && t->measure(t->arg, *v, u->seconds, e);
+    return *v != NULL &&
+           t->measure(t->arg, &(RtTrial){.convolutions = *v}, u->seconds, e);
 }
 
 // The rows of the tuning, each with its next candidate.
 static bool next_candidates(const Tune *u, RtTuning *next, RtError *e) {
-    if (!rt_tuning_new(next, u->t->plan, e))
+    if (!rt_tuning_new(next, u->known.t->plan, e))
         return false;
     next->compiles = true;
-    next->num_tuned = u->tuning->num_tuned;
+    next->num_tuned = u->known.tuning->num_tuned;
     for (int i = 0; i < next->num_tuned; i++) {
-        next->tuned[i] = u->tuning->tuned[i];
-        if (!u->cost[i].done) {
-            next->tuned[i].candidate = u->cost[i].next;
+        next->tuned[i] = u->known.tuning->tuned[i];
+        if (!u->known.cost[i].done) {
+            next->tuned[i].candidate = u->known.cost[i].next;
             next->tuned[i].engine = -1;
         }
     }
-    for (int i = 0; i < u->t->plan->num_fusions; i++)
-        next->wanted[i] = u->tuning->wanted[i];
+    for (int i = 0; i < u->known.t->plan->num_fusions; i++)
+        next->wanted[i] = u->known.tuning->wanted[i];
     return true;
 }
 
@@ -130,9 +164,7 @@ static bool take_round(Tune *u, RtError *e) {
     RtConvolutions *v = NULL;
     if (!next_candidates(u, &next, e))
         return false;
-    bool good = measure(u, &next, &v, e);
-    if (good)
-        learn_all(u, v);
+    bool good = measure(u, &next, &v, e) && learn_all(u, v, e);
     if (v != NULL)
         rt_convolutions_free(v);
     rt_tuning_free(&next);
@@ -140,22 +172,23 @@ static bool take_round(Tune *u, RtError *e) {
 }
 
 static void learn_kernels(Tune *u) {
-    for (int i = 0; i < u->t->launches; i++)
-        if (u->kernel[i] < 0 || u->seconds[i] < u->kernel[i])
-            u->kernel[i] = u->seconds[i];
+    for (int i = 0; i < u->known.t->launches; i++)
+        if (u->known.kernel[i] < 0 || u->seconds[i] < u->known.kernel[i])
+            u->known.kernel[i] = u->seconds[i];
 }
 
 static bool any_left(const Tune *u) {
-    for (int i = 0; i < u->tuning->num_tuned; i++)
-        if (!u->cost[i].done)
+    for (int i = 0; i < u->known.tuning->num_tuned; i++)
+        if (!u->known.cost[i].done)
             return true;
     return false;
 }
 
 // Which fusions ride while candidates are tried: of kinds up to `most`.
 static bool take_stage(Tune *u, int most, RtError *e) {
-    for (int i = 0; i < u->t->plan->num_fusions; i++)
-        u->tuning->wanted[i] = (int)u->t->plan->fusion[i].kind <= most;
+    for (int i = 0; i < u->known.t->plan->num_fusions; i++)
+        u->known.tuning->wanted[i] =
+            (int)u->known.t->plan->fusion[i].kind <= most;
     u->full = most == RT_FUSED_BACKWARD;
     for (int i = 0; i < ROUNDS; i++) {
         if (!take_round(u, e))
@@ -168,121 +201,86 @@ static bool take_stage(Tune *u, int most, RtError *e) {
     return true;
 }
 
-// ---- what to take ----
-
-static double cost_of(const Tune *u, int call, unsigned with) {
-    int row = row_of(u, call, with);
-    return row < 0 ? -1 : u->cost[row].best;
-}
-
-static double kernel_of(const Tune *u, const RtFusion *f) {
-    return f->launch >= 0 && f->launch < u->t->launches ? u->kernel[f->launch]
-                                                        : 0;
-}
-
-static bool rides_statistics(const Tune *u, int call) {
-    const RtPlan *p = u->t->plan;
-    for (int i = 0; i < p->num_fusions; i++)
-        if (is_kind(u, i, RT_FUSED_STATISTICS) && p->fusion[i].call == call)
-            return cost_of(u, call, 1u << RT_FUSED_STATISTICS) >= 0;
-    return false;
-}
-
-// Seconds that a fusion saves on its own call; negative where it costs some or
-// was not run.
-static double gain_on_call(const Tune *u, const RtFusion *f, unsigned before) {
-    double without = cost_of(u, f->call, before);
-    double with = cost_of(u, f->call, before | 1u << f->kind);
-    return without < 0 || with < 0 ? -1 : without + kernel_of(u, f) - with;
-}
-
-static double gain_of(const Tune *u, const RtFusion *f) {
-    if (f->kind != RT_FUSED_PROLOGUE)
-        return gain_on_call(u, f, 0);
-    unsigned before =
-        rides_statistics(u, f->call) ? 1u << RT_FUSED_STATISTICS : 0;
-    double gain = gain_on_call(u, f, before);
-    if (f->together < 0)
-        return gain;
-    const RtFusion *weight = &u->t->plan->fusion[f->together];
-    double without = cost_of(u, weight->call, 0);
-    double with = cost_of(u, weight->call, 1u << weight->kind);
-    return without < 0 || with < 0 ? -1 : gain + without - with;
-}
-
-// What is read of a batch_norm's forms must save more than making them takes,
-// and with the statistics more than those cost.
-static void want_norm(Tune *u, int statistics) {
-    const RtPlan *p = u->t->plan;
-    const RtFusion *s = &p->fusion[statistics];
-    double readers = 0;
-    for (int i = 0; i < p->num_fusions; i++) {
-        const RtFusion *f = &p->fusion[i];
-        if (f->norm != s->norm || f == s || f->kind == RT_FUSED_PROLOGUE_WEIGHT)
-            continue;
-        double gain = gain_of(u, f);
-        u->tuning->wanted[i] = gain > 0;
-        if (f->together >= 0)
-            u->tuning->wanted[f->together] = gain > 0;
-        readers += gain > 0 ? gain : 0;
+static void mark_chosen(const Tune *u, const RtConvolutions *v) {
+    RtPlanned p;
+    for (int i = 0; rt_convolutions_planned(v, i, &p); i++) {
+        int row = p.calls > 0 ? rt_costs_row(&u->known, p.first, p.with) : -1;
+        for (int k = 0; row >= 0 && k < u->known.t->tried->count; k++) {
+            RtTry *is = &u->known.t->tried->row[k];
+            is->chosen |= is->group == u->known.cost[row].group &&
+                          is->number == p.plan->candidate;
+        }
     }
-    readers -= u->forms > 0 ? u->forms : 0;
-    bool reads = readers > 0;
-    bool takes = gain_of(u, s) + (reads ? readers : 0) > 0;
-    for (int i = 0; i < p->num_fusions; i++)
-        if (p->fusion[i].norm == s->norm)
-            u->tuning->wanted[i] &= &p->fusion[i] == s ? takes : takes && reads;
-    u->tuning->wanted[statistics] = takes;
-}
-
-// Another step's fusions are as those of the measured step that are alike.
-static void want_alike(Tune *u, int fusion) {
-    const RtPlan *p = u->t->plan;
-    const RtFusion *f = &p->fusion[fusion];
-    u->tuning->wanted[fusion] = true;
-    for (int i = 0; i < p->num_fusions; i++) {
-        const RtFusion *like = &p->fusion[i];
-        if (like->step == u->t->step && like->kind == f->kind &&
-            p->norm[like->norm].number == p->norm[f->norm].number &&
-            rt_call_same(&p->call[like->call], &p->call[f->call]))
-            u->tuning->wanted[fusion] = u->tuning->wanted[i];
-    }
-}
-
-static void want(Tune *u) {
-    const RtPlan *p = u->t->plan;
-    for (int i = 0; i < p->num_fusions; i++)
-        if (p->fusion[i].step == u->t->step &&
-            is_kind(u, i, RT_FUSED_STATISTICS))
-            want_norm(u, i);
-    for (int i = 0; i < p->num_fusions; i++)
-        if (p->fusion[i].step != u->t->step)
-            want_alike(u, i);
 }
 
 // ---- all of it ----
 
-static bool take_total(Tune *u, const RtTuning *with, double *total,
-                       RtError *e) {
-    RtConvolutions *v = NULL;
-    bool good = measure(u, with, &v, e);
+static bool take_total(const Tune *u, RtConvolutions *v, const bool *apart,
+                       double *total, RtError *e) {
+    const RtPlan *p = u->known.t->plan;
+    bool *joined = calloc((size_t)p->num_joins + 1, sizeof *joined);
+    bool good = joined != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    const RtTrial trial = {.convolutions = v, .joined = joined};
+    good = good && rt_tune_joined(p, v, apart, joined, e) &&
+           u->known.t->measure(u->known.t->arg, &trial, u->seconds, e);
     *total = 0;
-    for (int i = 0; good && i < u->t->launches; i++)
+    for (int i = 0; good && i < u->known.t->launches; i++)
         *total += u->seconds[i];
+    free(joined);
+    return good;
+}
+
+static bool convolutions_new(const Tune *u, const RtTuning *with,
+                             RtConvolutions **v, RtError *e) {
+    *v = NULL;
+    if (u->known.t->cudnn == NULL)
+        return true;
+    *v = rt_convolutions_new(u->known.t->cudnn, u->known.t->plan, with, e);
+    return *v != NULL;
+}
+
+static bool take_before(const Tune *u, double *before, RtError *e) {
+    RtConvolutions *v;
+    if (!convolutions_new(u, NULL, &v, e))
+        return false;
+    bool good = take_total(u, v, NULL, before, e);
     if (v != NULL)
         rt_convolutions_free(v);
     return good;
 }
 
-static bool tune(Tune *u, double *before, double *after, RtError *e) {
-    for (int i = 0; i < u->t->launches; i++)
-        u->kernel[i] = -1;
-    if (!take_total(u, NULL, before, e) || !take_stage(u, -1, e) ||
-        !take_stage(u, RT_FUSED_STATISTICS, e) ||
+static bool tune_convolutions(Tune *u, RtError *e) {
+    for (int i = 0; i < u->known.t->launches; i++)
+        u->known.kernel[i] = -1;
+    if (u->known.t->cudnn == NULL)
+        return true;
+    if (!take_stage(u, -1, e) || !take_stage(u, RT_FUSED_STATISTICS, e) ||
         !take_stage(u, RT_FUSED_BACKWARD, e))
         return false;
-    want(u);
-    return take_total(u, u->tuning, after, e);
+    rt_costs_want(&u->known);
+    return true;
+}
+
+// What is measured last runs as later runs will.
+static bool take_after(const Tune *u, double *after, RtError *e) {
+    RtConvolutions *v;
+    if (!convolutions_new(u, u->known.tuning, &v, e))
+        return false;
+    bool good = rt_tune_joins(u->known.t, v, u->known.tuning, e) &&
+                take_total(u, v, u->known.tuning->apart, after, e);
+    if (v != NULL) {
+        good = good && rt_costs_tell(&u->known, v, e);
+        mark_chosen(u, v);
+        rt_convolutions_free(v);
+    }
+    return good;
+}
+
+static bool tune(Tune *u, double *before, double *after, RtError *e) {
+    return take_before(u, before, e) &&
+           (u->known.t->matmuls == NULL ||
+            rt_tune_products(u->known.t, u->known.tuning, e)) &&
+           tune_convolutions(u, e) && take_after(u, after, e);
 }
 
 bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
@@ -291,18 +289,19 @@ bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
         return false;
     size_t launches = (size_t)t->launches + 1;
     size_t rows = rt_tuning_room(t->plan);
-    Tune u = {.t = t,
-              .tuning = out,
-              .cost = calloc(rows, sizeof *u.cost),
-              .seconds = calloc(launches, sizeof *u.seconds),
-              .kernel = calloc(launches, sizeof *u.kernel),
-              .forms = -1};
-    bool good = u.cost != NULL && u.seconds != NULL && u.kernel != NULL
-                    ? tune(&u, before, after, e)
-                    : rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
-    free(u.cost);
+    Tune u = {.known = {.t = t,
+                        .tuning = out,
+                        .cost = calloc(rows, sizeof *u.known.cost),
+                        .kernel = calloc(launches, sizeof *u.known.kernel),
+                        .forms = -1},
+              .seconds = calloc(launches, sizeof *u.seconds)};
+    bool good =
+        u.known.cost != NULL && u.seconds != NULL && u.known.kernel != NULL
+            ? tune(&u, before, after, e)
+            : rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
+    free(u.known.cost);
     free(u.seconds);
-    free(u.kernel);
+    free(u.known.kernel);
     if (!good)
         rt_tuning_free(out);
     return good;

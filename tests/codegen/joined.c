@@ -46,7 +46,7 @@ JoinedDevice joined_device(RtDevice *host, const RtPlan *plan) {
     d.taken = calloc((size_t)other->num_joins + 1, sizeof *d.taken);
     if (fused == NULL || d.taken == NULL)
         abort();
-    rt_joins_take(other, fused, d.taken);
+    rt_joins_take(other, fused, NULL, d.taken);
     free(fused);
     d.joining.plan = other;
     return d;

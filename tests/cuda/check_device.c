@@ -9,7 +9,7 @@
 
 static RtDevice *open_device(int ordinal) {
     RtError e;
-    RtDevice *d = rt_cuda_open(&counter, counter.plan, ordinal, &e);
+    RtDevice *d = rt_cuda_open(&counter, counter.plan, ordinal, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     return d;
 }
@@ -71,7 +71,7 @@ START_TEST(slots_are_not_filled_before_they_are_empty) {
         sent[i] = i * 2654435761u;
     setenv("SINTER_DOUBLE_SEED", "1", 1);
     large.arena_bytes = BYTES;
-    RtDevice *d = rt_cuda_open(&counter, &large, 0, &e);
+    RtDevice *d = rt_cuda_open(&counter, &large, 0, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     d->reserve(d);
     d->write(d, 0, sent, BYTES);
@@ -135,7 +135,7 @@ START_TEST(what_keeps_it_from_being_used_is_told) {
     RtError e = {0};
     setenv(refusals[_i].name, refusals[_i].value, 1);
     RtDevice *d =
-        rt_cuda_open(&counter, counter.plan, refusals[_i].ordinal, &e);
+        rt_cuda_open(&counter, counter.plan, refusals[_i].ordinal, NULL, &e);
     ck_assert_ptr_null(d);
     ck_assert_int_eq(e.status, refusals[_i].status);
     ck_assert_msg(strstr(e.text, refusals[_i].word) != NULL, "%s", e.text);
@@ -146,7 +146,7 @@ START_TEST(a_compiler_that_fails_is_told_of) {
     RtError e = {0};
     setenv("SINTER_DOUBLE_FAIL",
            _i == 0 ? "nvrtcCompileProgram:2:7" : "nvrtcCreateProgram:1:1", 1);
-    ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, &e));
+    ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, &e));
     ck_assert_int_eq(e.status, EXIT_DEVICE);
     ck_assert_msg(strstr(e.text, _i == 0 ? "libnvrtc-builtins" : "memory") !=
                       NULL,
@@ -164,7 +164,7 @@ START_TEST(what_is_not_launched_is_not_compiled) {
     RtError e;
     plan.step = steps;
     setenv("SINTER_DOUBLE_FAIL", "nvrtcCompileProgram:2:7", 1);
-    RtDevice *d = rt_cuda_open(&counter, &plan, 0, &e);
+    RtDevice *d = rt_cuda_open(&counter, &plan, 0, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     d->reserve(d);
     d->run(d, steps);

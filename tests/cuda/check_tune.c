@@ -52,17 +52,35 @@ static const RtFusion fusions[] = {
     {.kind = RT_FUSED_PROLOGUE_WEIGHT, .call = 2, .launch = -1, .together = 1},
     {.kind = RT_FUSED_BACKWARD, .call = 3, .launch = 6, .together = -1},
 };
+// The two kernels after call 0 may be one launch, with the next call's way or
+// without; so may a kernel of another step.
+static const RtKernel kernels[] = {{.name = "both"}, {.name = "one"}};
+static const RtStep steps[] = {{.name = "train"}, {.name = "train_2"}};
+static const RtJoin joins[] = {
+    {.step = 0, .launch = 1, .count = 2, .kernel = 0},
+    {.step = 0, .launch = 2, .count = 1, .kernel = 1},
+    {.step = 1, .launch = 7, .count = 2, .kernel = 0},
+};
+enum { JOINS = 3 };
 static const RtPlan plan = {.call = calls,
                             .num_calls = 4,
                             .fusion = fusions,
                             .num_fusions = 4,
                             .norm = norms,
-                            .num_norms = 1};
+                            .num_norms = 1,
+                            .step = steps,
+                            .num_steps = 2,
+                            .kernel = kernels,
+                            .num_kernels = 2,
+                            .join = joins,
+                            .num_joins = JOINS};
 
 // What launches take: a kernel, a call, what each fusion adds to its call, and
-// what making the forms does.  One candidate of calls alone is faster.
+// what making the forms does, and what joins do.  One candidate of calls alone
+// is faster.
 typedef struct {
     double kernel, call, more[4], forms;
+    double joined[JOINS];
     int fast;
 } Times;
 
@@ -79,13 +97,26 @@ static double call_seconds(const Times *t, const RtConvolutions *v, int call) {
     return seconds + (call == 0 && (taken[1] || taken[3]) ? t->forms : 0);
 }
 
-static bool measure(void *arg, RtConvolutions *v, double *seconds, RtError *e) {
+// What counts to the launch before adds to it.
+static bool measure(void *arg, const RtTrial *trial, double *seconds,
+                    RtError *e) {
     const Times *t = arg;
+    int at = 0;
     (void)e;
-    for (int i = 0; i < LAUNCHES; i++)
-        seconds[i] = call_of[i] >= 0 ? call_seconds(t, v, call_of[i])
-                     : rt_convolutions_save(v, 0, i) ? 0
-                                                     : t->kernel;
+    for (int i = 0; i < LAUNCHES; i++) {
+        double took =
+            call_of[i] >= 0 ? call_seconds(t, trial->convolutions, call_of[i])
+            : rt_convolutions_save(trial->convolutions, 0, i) ? 0
+                                                              : t->kernel;
+        for (int k = 0; trial->joined != NULL && k < JOINS; k++)
+            if (trial->joined[k] && joins[k].step == 0 &&
+                i >= joins[k].launch && i < joins[k].launch + joins[k].count)
+                took = i == joins[k].launch ? t->joined[k] : 0;
+        bool within = trial->within != NULL && trial->within[i];
+        at = within ? at : i;
+        seconds[i] = within ? 0 : took;
+        seconds[at] += within ? took : 0;
+    }
     return true;
 }
 
@@ -109,15 +140,28 @@ static void close_library(void) {
     rt_cudnn_close(&cudnn);
 }
 
+// Of what excludes each other; what a step does not need is not chosen at all.
+static void only_one_is_chosen(const RtTried *tried, int group) {
+    int chosen = 0;
+    for (int i = 0; i < tried->count; i++)
+        chosen += tried->row[i].group == group && tried->row[i].chosen;
+    ck_assert_int_le(chosen, 1);
+}
+
 static void tune(Times times, RtTuning *t, double *before, double *after) {
     RtError e;
+    RtTried tried = {0};
     const RtTuner tuner = {.cudnn = &cudnn,
                            .plan = &plan,
                            .launches = LAUNCHES,
                            .call = call_of,
                            .measure = measure,
-                           .arg = &times};
+                           .arg = &times,
+                           .tried = &tried};
     ck_assert_msg(rt_tune(&tuner, t, before, after, &e), "%s", e.text);
+    for (int i = 0; i < tried.count; i++)
+        only_one_is_chosen(&tried, tried.row[i].group);
+    rt_tried_free(&tried);
 }
 
 static const char *wanted(Times times) {
@@ -183,7 +227,8 @@ START_TEST(the_fastest_candidate_is_found) {
         if (p.with == 0 && p.plan != NULL)
             first = p.plan->candidate;
     rt_convolutions_free(v);
-    tune((Times){.kernel = 1, .call = 10, .fast = 6}, &t, &before, &after);
+    tune((Times){.kernel = 1, .call = 10, .joined = {2, 2, 2}, .fast = 6}, &t,
+         &before, &after);
     ck_assert_int_ne(first, 6);
     for (int i = 0; i < t.num_tuned; i++)
         if (t.tuned[i].with == 0)
@@ -196,7 +241,33 @@ START_TEST(the_fastest_candidate_is_found) {
 }
 END_TEST
 
+// Nothing rides, as it would cost.  What does not pay is left, and then a part
+// of it may be joined.
+START_TEST(joins_must_pay) {
+    Times times = {.kernel = 5, .call = 10, .fast = -1, .joined = {9, 4, 9}};
+    for (int k = 0; k < 4; k++)
+        times.more[k] = 100;
+    const double first[] = {9, 11, 11};
+    const double part[] = {4, 4, 6};
+    const bool apart[][JOINS] = {
+        {false, false, false}, {true, false, true}, {true, true, true}};
+    RtTuning t;
+    double before, after;
+    times.joined[0] = first[_i];
+    times.joined[1] = part[_i];
+    tune(times, &t, &before, &after);
+    for (int i = 0; i < JOINS; i++)
+        ck_assert_int_eq(t.apart[i], apart[_i][i]);
+    const double total[] = {4 * 10 + 9 + 5, 4 * 10 + 5 + 4 + 5, 4 * 10 + 15};
+    ck_assert_double_eq_tol(after, total[_i], 1e-9);
+    rt_tuning_free(&t);
+}
+END_TEST
+
 // ---- files ----
+
+static const RtTuningKey here = {&plan, "NVIDIA H200", 90, 132,
+                                 13000, 91900,         0};
 
 static bool same(const RtTuning *a, const RtTuning *b) {
     bool good = a->num_tuned == b->num_tuned;
@@ -205,10 +276,18 @@ static bool same(const RtTuning *a, const RtTuning *b) {
                a->tuned[i].with == b->tuned[i].with &&
                a->tuned[i].candidate == b->tuned[i].candidate &&
                a->tuned[i].engine == b->tuned[i].engine;
-    return good && memcmp(a->wanted, b->wanted, 4 * sizeof(bool)) == 0;
+    good = good && a->num_products == b->num_products;
+    for (int i = 0; good && i < a->num_products; i++)
+        good = a->product[i].call == b->product[i].call &&
+               a->product[i].candidate == b->product[i].candidate &&
+               a->product[i].digest == b->product[i].digest;
+    return good && memcmp(a->wanted, b->wanted, 4 * sizeof(bool)) == 0 &&
+           memcmp(a->apart, b->apart, JOINS * sizeof(bool)) == 0;
 }
 
+// A new file: some file systems wait for the disk when one is made shorter.
 static void write_text(const char *path, const char *text, size_t length) {
+    unlink(path);
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
     ck_assert_uint_eq(fwrite(text, 1, length, f), length);
@@ -222,10 +301,13 @@ START_TEST(a_file_is_read_as_it_was_written) {
     RtError e;
     double before, after;
     char path[] = "/tmp/sinter-tuning-XXXXXX", text[4000] = "";
-    tune((Times){.kernel = 5, .call = 10, .fast = 6}, &t, &before, &after);
+    tune((Times){.kernel = 5, .call = 10, .joined = {8, 8, 8}, .fast = 6}, &t,
+         &before, &after);
+    t.product[t.num_products++] = (RtTunedProduct){3, 7, UINT64_MAX >> 2};
     close(mkstemp(path));
-    ck_assert(rt_tuning_write(&t, path, &plan, &rt_system_files, &e));
-    ck_assert(rt_tuning_read(&back, path, &plan, &rt_system_files));
+    ck_assert(rt_tuning_write(&t, path, &here, &rt_system_files, &e));
+    ck_assert_msg(rt_tuning_read(&back, path, &here, &rt_system_files, &e),
+                  "%s", e.text);
     ck_assert(same(&t, &back));
     rt_tuning_free(&back);
     FILE *f = fopen(path, "r");
@@ -233,13 +315,14 @@ START_TEST(a_file_is_read_as_it_was_written) {
     fclose(f);
     for (size_t i = 0; i + 1 < length; i++) {
         write_text(path, text, i);
-        ck_assert(!rt_tuning_read(&back, path, &plan, &rt_system_files));
+        ck_assert(!rt_tuning_read(&back, path, &here, &rt_system_files, &e));
+        ck_assert_int_eq(e.status, EXIT_DATA);
     }
     for (size_t i = 0; i < length; i++) {
         char is = text[i];
         text[i] = '9';
         write_text(path, text, length);
-        if (rt_tuning_read(&back, path, &plan, &rt_system_files)) {
+        if (rt_tuning_read(&back, path, &here, &rt_system_files, &e)) {
             for (int k = 0; k < back.num_tuned; k++)
                 ck_assert_int_lt(back.tuned[k].call, plan.num_calls);
             rt_tuning_free(&back);
@@ -269,24 +352,48 @@ START_TEST(another_engine_is_not_taken) {
 }
 END_TEST
 
+// Each is not as `here` in one thing.
+static const RtPlan fewer = {.call = calls, .num_calls = 4};
+static const struct {
+    RtTuningKey key;
+    int status;
+    const char *says;
+} others[] = {
+    {{&fewer, "NVIDIA H200", 90, 132, 13000, 91900, 0},
+     EXIT_DATA,
+     "for another model"},
+    {{&plan, "NVIDIA H100", 90, 132, 13000, 91900, 0},
+     EXIT_DEVICE,
+     "measured on NVIDIA H200 (9.0, 132 multiprocessors), driver for CUDA "
+     "13.0, cuDNN 9.19.0; here is NVIDIA H100"},
+    {{&plan, "NVIDIA H200", 90, 114, 13000, 91900, 0}, EXIT_DEVICE, "114 mul"},
+    {{&plan, "NVIDIA H200", 90, 132, 12080, 91900, 0}, EXIT_DEVICE, "12.8"},
+    {{&plan, "NVIDIA H200", 90, 132, 13000, 91800, 0}, EXIT_DEVICE, "9.18.0"},
+    {{&plan, "NVIDIA H200", 90, 132, 13000, 91900, 130100},
+     EXIT_DEVICE,
+     "cuBLASLt 13.1.0: measure again with --tune"},
+};
+enum { OTHERS = sizeof others / sizeof others[0] };
+
 START_TEST(a_file_is_for_one_plan_on_one_kind_of_gpu) {
-    const RtTuningKey key = {&plan, "NVIDIA H200", 90, 132, 13000, 91900};
-    RtTuningKey other[5] = {key, key, key, key, key};
-    RtPlan fewer = plan;
-    fewer.num_fusions--;
-    other[0].plan = &fewer;
-    other[1].gpu = "NVIDIA H100";
-    other[2].processors = 114;
-    other[3].driver = 12080;
-    other[4].cudnn = 91800;
-    char *path = rt_tuning_path("folder", &key);
-    ck_assert_int_eq(strncmp(path, "folder/", 7), 0);
-    for (int i = 0; i < 5; i++) {
-        char *another = rt_tuning_path("folder", &other[i]);
-        ck_assert_str_ne(path, another);
-        free(another);
-    }
-    free(path);
+    RtTuning t, back;
+    RtError e;
+    char path[] = "/tmp/sinter-tuning-XXXXXX";
+    char *name = rt_tuning_path("folder", &here);
+    char *another = rt_tuning_path("folder", &others[_i].key);
+    ck_assert_int_eq(strncmp(name, "folder/", 7), 0);
+    ck_assert_str_ne(name, another);
+    close(mkstemp(path));
+    ck_assert(rt_tuning_new(&t, &plan, &e));
+    ck_assert(rt_tuning_write(&t, path, &here, &rt_system_files, &e));
+    ck_assert(
+        !rt_tuning_read(&back, path, &others[_i].key, &rt_system_files, &e));
+    ck_assert_int_eq(e.status, others[_i].status);
+    ck_assert_msg(strstr(e.text, others[_i].says) != NULL, "%s", e.text);
+    unlink(path);
+    rt_tuning_free(&t);
+    free(name);
+    free(another);
 }
 END_TEST
 
@@ -299,9 +406,11 @@ Suite *tune_suite(void) {
     tcase_add_test(t, statistics_pay_by_what_reads_them);
     tcase_add_test(t, forms_must_pay);
     tcase_add_test(t, the_fastest_candidate_is_found);
+    tcase_add_loop_test(t, joins_must_pay, 0, 3);
     tcase_add_test(t, a_file_is_read_as_it_was_written);
     tcase_add_test(t, another_engine_is_not_taken);
-    tcase_add_test(t, a_file_is_for_one_plan_on_one_kind_of_gpu);
+    tcase_add_loop_test(t, a_file_is_for_one_plan_on_one_kind_of_gpu, 0,
+                        OTHERS);
     suite_add_tcase(s, t);
     return s;
 }

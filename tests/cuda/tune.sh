@@ -1,20 +1,31 @@
 #!/bin/sh
-# A trainer is tuned on the double of NVIDIA's libraries, and later runs do as
-# was found: with kernels that ride on calls and without the losses are the
-# same but for rounding.  A tuning that is broken or of no use is not followed.
+# sinter tune and a trainer's --tune measure on the double of NVIDIA's libraries,
+# whose clock says how long each engine takes; later runs do as was found: with
+# kernels that ride on calls and without, joined and not, the losses are the same
+# but for rounding.  A tuning that is broken or for something else is not
+# followed.
 set -u
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 [ -d "$SINTER_DOUBLE" ] || exit 77
 export XDG_CACHE_HOME="$work/cache"
-export SINTER_DOUBLE_THREADS=1
+export SINTER_DOUBLE_THREADS=1 CFLAGS="${CFLAGS-} -O0"
+
+# A GPU with a small cache, so that writing over it takes no time.
+sed 's/"l2CacheSize": [0-9]*/"l2CacheSize": 65536/' \
+    "$SINTER_SOURCE/devices/h200.json" >small.json
+sed 's/"l2CacheSize": [0-9]*/"l2CacheSize": 65536/' \
+    "$SINTER_SOURCE/devices/h100.json" >other.json
+export SINTER_DOUBLE_DEVICE="$work/small.json"
 
 cat >case.net <<'NET'
-model Case(image: f32[N, 6, 6, 8]) -> f32[N, 3] {
+fn conv_bn(x, channels) = x |> conv(channels, 3, bias=false) |> batch_norm |> relu
+
+model Case(image: f32[N, 4, 4, 8]) -> f32[N, 3] {
   image
-    |> conv(8, 3, bias=false) |> batch_norm |> relu
-    |> conv(8, 3, bias=false) |> batch_norm |> relu
-    |> global_avg_pool |> linear(3)
+    |> conv_bn(8) |> conv_bn(8) |> conv_bn(8)
+    |> reshape([N, 16, 8]) |> attention(2)
+    |> flatten |> linear(3)
 }
 
 train Case {
@@ -72,21 +83,92 @@ alike first unaided
     fail "$(calls first) calls with what rides, $(calls unaided) without"
 expect 2 ./case --device=host --without=graph
 expect_says "the host has no graph"
-expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./case --device=cuda:0 --tune
+# on_gpu COMMAND...
+on_gpu() {
+    env LD_LIBRARY_PATH="$SINTER_DOUBLE" "$@"
+}
+
+# The table: what the double's clock says is fastest is chosen.
+expect 0 on_gpu env SINTER_DOUBLE_LOG=tune.log "$SINTER" tune ./case -o found
+expect_says "^conv 8x4x4x8 by 8x3x3  *conv_1, case.net:1  *engine 45, number 5 .*  chosen"
+expect_says "^matmul .* attention_1, case.net:6  *algorithm 1  *4.00  chosen"
+expect_says "^ .* algorithm 0  *5.00$"
+expect_says "^j[0-9_]*batch_norm.* one launch .* chosen"
+expect_says "^statistics of conv  *conv_1, case.net:1  *rides .* chosen"
+expect_says "kept in found"
+mv out table
+[ -d "$XDG_CACHE_HOME/sinter" ] && ls "$XDG_CACHE_HOME"/sinter/*.tuning 2>err &&
+    fail "a tuning is in the cache too"
+
+# What a call takes that makes the forms of a batch_norm does not count them.
+awk '{ us = $NF == "chosen" ? $(NF - 1) : $NF }
+     / \+ statistics  / { plain = us }
+     / \+ statistics \+ prologue/ { with = us }
+     END { exit !(plain > 0 && plain == with) }' table ||
+    fail "forms count twice: $(grep ' + ' table)"
+
+# Each call is timed with a cold cache.
+awk '/cuMemsetD8Async .* bytes=131072 / { cold = 1; fills++ }
+     /cuLaunchKernel|cuLaunchCooperative/ { cold = 0 }
+     /cublasLtMatmul / && fills > 0 { calls++; warm += !cold; cold = 0 }
+     END { exit !(calls > 0 && warm == 0) }' tune.log ||
+    fail "calls are timed with a warm cache"
+
+# A trainer that is given the file does the same at once, each time to the bit;
+# so does one that finds what was kept in the cache.
+train tuned --tuning=found
+alike first tuned
+train again --tuning=found
+expect_equal tuned.loss again.loss
+grep -q 'cublasLtMatmul .* bytes=0 ' tuned.log ||
+    fail "the algorithm without a workspace is not taken"
+grep -q 'cublasLtMatmul .* bytes=0 ' first.log &&
+    fail "another algorithm is taken with no tuning"
+expect 0 on_gpu "$SINTER" tune case.net --data=synthetic:64
 expect_says "kept in $XDG_CACHE_HOME/sinter/"
 kept=$(ls "$XDG_CACHE_HOME"/sinter/*.tuning)
-train tuned
-alike first tuned
+expect_equal found "$kept"
+train cached
+expect_equal tuned.loss cached.loss
 
-# Nothing rides, so that no forms of a batch_norm are made.
-awk '{ at = index($0, "\"fusions\""); rest = substr($0, at)
-       gsub(/1/, "0", rest); print substr($0, 1, at - 1) rest }' \
-    "$kept" >none && mv none "$kept"
+# Nothing rides, so that no forms of a batch_norm are made; nothing is joined.
+sed '/"fusions"/s/1/0/g' "$kept" >none && mv none "$kept"
 train apart
 alike first apart
 [ "$(calls apart)" -lt "$(calls first)" ] ||
     fail "$(calls first) calls with what rides, $(calls apart) without"
+sed '/"apart"/s/0/1/g' "$kept" >none && mv none "$kept"
+train single
+expect_equal apart.loss single.loss
+joined() {
+    grep -c cuLaunchCooperativeKernel "$1.log"
+}
+[ "$(joined single)" -lt "$(joined apart)" ] ||
+    fail "$(joined apart) launches in phases, $(joined single) apart"
 
-echo '{"tuning": 1, "plans": [[99, 0, 0, 0]], "fusions": []}' >"$kept"
+echo '{"tuning": 2, "plans": [[99, 0, 0, 0]], "fusions": []}' >"$kept"
 train broken
 cmp first.loss broken.loss || fail "a broken tuning was followed"
+
+# refused STATUS FILE TEXT: as the tuning of a run, with a sentence.
+refused() {
+    expect "$1" on_gpu ./case --device=cuda:0 --tuning="$2" --out=run
+    expect_says "^error: $3"
+}
+refused 3 nowhere "cannot open nowhere"
+refused 3 "$kept" "$kept is not a tuning"
+refused 3 case.net "case.net is not a tuning"
+sed 's/"products": \[\[\([0-9]*\), 1, /&1/' found >edited
+refused 3 edited "edited has choices that the libraries do not offer"
+sed 's/\[\[0, 0, 5, 45\]/[[0, 0, 5, 46]/' found >edited
+refused 3 edited "edited has choices that the libraries do not offer"
+head -c 600 found >edited
+refused 3 edited "edited is damaged"
+expect 3 on_gpu ./case --device=cuda:0 --without=rides --tuning=found --out=run
+expect_says "found was measured for another model, batch, version"
+SINTER_DOUBLE_DEVICE=$work/other.json
+refused 4 found "found was measured on NVIDIA H200 (9.0, 132 .*; here is NVIDIA H100 "
+expect 2 ./case --device=host --tuning=found
+expect_says "the host device has nothing to tune"
+echo "model" >wrong.net
+expect 1 "$SINTER" tune wrong.net

@@ -429,7 +429,7 @@ static double job_seconds(const Job *j) {
                         (double)dnn_tensor(c.w).elements /
                         (double)dnn_tensor(c.w).dim[0];
     }
-    return 3e-6 + products / 1e14 * j->engine->speed;
+    return (3e-6 + products / 1e14) * j->engine->speed;
 }
 
 static Job *job_new(const Descriptor *plan) {

@@ -29,14 +29,14 @@ static const RtPlan plan = {.kernel = kernels,
 
 START_TEST(none_is_taken_twice) {
     bool fused = false, taken[3];
-    rt_joins_take(&plan, &fused, taken);
+    rt_joins_take(&plan, &fused, NULL, taken);
     ck_assert(taken[0] && !taken[1] && taken[2]);
 }
 END_TEST
 
 START_TEST(none_is_taken_that_rides) {
     bool fused = true, taken[3];
-    rt_joins_take(&plan, &fused, taken);
+    rt_joins_take(&plan, &fused, NULL, taken);
     ck_assert(!taken[0] && taken[1] && taken[2]);
 }
 END_TEST

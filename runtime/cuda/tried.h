@@ -1,0 +1,35 @@
+// Tried: what was measured of a step's launches, as a table for people.
+#ifndef RUNTIME_CUDA_TRIED_H
+#define RUNTIME_CUDA_TRIED_H
+
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+
+// One way to make a launch, or launches that have alternatives together.
+typedef struct {
+    char launch[80]; // "conv 64x12x12x8 by 8x3x3"
+    char model[96];  // "first.conv_1, tiny.net:4"
+    char way[48];    // "engine 43"
+    int group;       // rows of one group exclude each other
+    int number;      // of the way among those of its group
+    double seconds;
+    bool chosen;
+} RtTry;
+
+typedef struct {
+    RtTry *row;
+    int count, room;
+} RtTried;
+
+// A new row of that group; NULL: no memory.
+RtTry *rt_tried_add(RtTried *t, int group, RtError *e);
+void rt_tried_free(RtTried *t);
+
+// The rows by groups, each with its fastest first.
+void rt_tried_print(FILE *f, const RtTried *t);
+
+// "conv 64x12x12x8 by 8x3x3 + statistics", of a call with what rides on it.
+void rt_tried_call(const RtCall *c, unsigned with, char *to, size_t room);
+
+#endif

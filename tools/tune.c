@@ -1,0 +1,83 @@
+// sinter tune: a model is built, or a trainer is there, and the trainer
+// measures on a GPU how its step is done fastest.
+#include "base/exits.h"
+#include "tools/process.h"
+#include "tools/side.h"
+
+#include <string.h>
+
+// Whether a file is a program, and no text.
+static bool is_program(const char *path) {
+    char magic[4] = "";
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return false;
+    bool good = fread(magic, 1, sizeof magic, f) == sizeof magic;
+    fclose(f);
+    return good && memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
+// A name without a folder would be looked for elsewhere.
+static const char *path_from_here(Arena *a, const char *path) {
+    return strchr(path, '/') != NULL ? path : arena_format(a, "./%s", path);
+}
+
+static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
+                       const char *trainer, const char *data) {
+    Words w = {.a = a};
+    words_add(&w, trainer);
+    words_add(&w, "--tune");
+    words_add(&w, "--quiet");
+    words_add(&w, arena_format(a, "--device=%s", runs->device));
+    words_add(&w, arena_format(a, "--data=%s", data));
+    words_add(&w, arena_format(a, "--out=%s/run", runs->folder));
+    if (arguments->out != NULL)
+        words_add(&w, arena_format(a, "--tuning=%s", arguments->out));
+    int status = program_wait(program_start(&w, ".", NULL));
+    if (status >= 0)
+        return status; // what went wrong it has said itself
+    complain(arguments, "%s does not start", trainer);
+    return EXIT_IO;
+}
+
+static int trainer_tune(Arena *a, const Arguments *arguments) {
+    Runs runs;
+    if (!runs_open(a, arguments, 1, &runs))
+        return EXIT_IO;
+    int status = trainer_run(
+        a, arguments, &runs, path_from_here(a, arguments->operand[0]),
+        arguments->data != NULL ? arguments->data : "synthetic");
+    runs_close(&runs);
+    return status;
+}
+
+static int model_tune(Arena *a, const Arguments *arguments) {
+    int status;
+    Runs runs;
+    Diagnostics diags = diag_new(a);
+    Program *p = model_load(a, arguments, &diags, &status);
+    if (!p)
+        return status;
+    TrainerText t = trainer_text(a, p, arguments);
+    if (!plan_fits(a, arguments, p, t.plan))
+        return EXIT_MEMORY;
+    if (!runs_open(a, arguments, p->recipe.batch, &runs))
+        return EXIT_IO;
+    const char *trainer = arena_format(a, "%s/trainer", runs.folder);
+    status = trainer_build(a, arguments, &t, trainer);
+    if (status == EXIT_GOOD)
+        status = trainer_run(a, arguments, &runs, trainer, runs.data);
+    runs_close(&runs);
+    return status;
+}
+
+int tune_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    Arguments own = *arguments;
+    if (own.device == NULL)
+        own.device = "cuda:0";
+    int status = is_program(own.operand[0]) ? trainer_tune(a, &own)
+                                            : model_tune(a, &own);
+    arena_free(a);
+    return status;
+}
