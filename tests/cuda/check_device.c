@@ -4,8 +4,10 @@
 
 #include "tests/cuda/suites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static RtDevice *open_device(int ordinal) {
     RtError e;
@@ -154,6 +156,40 @@ START_TEST(a_compiler_that_fails_is_told_of) {
 }
 END_TEST
 
+// Of 300 runs, how often the graph was launched that the fewest were; runs that
+// are no graph come first.
+static int marked_runs(const char *log) {
+    char line[200], first[40] = "", graph[40];
+    int count[2] = {0, 0};
+    FILE *f = fopen(log, "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "%*d cuGraphLaunch %39s", graph) == 1) {
+            if (first[0] == '\0')
+                strcpy(first, graph);
+            count[strcmp(first, graph) != 0]++;
+        }
+    fclose(f);
+    ck_assert_int_eq(count[0] + count[1], 299);
+    return count[0] < count[1] ? count[0] : count[1];
+}
+
+START_TEST(few_runs_are_marked) {
+    char log[] = "/tmp/sinter-log-XXXXXX";
+    close(mkstemp(log));
+    setenv("SINTER_DOUBLE_LOG", log, 1);
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+    for (int i = 0; i < 300; i++)
+        d->run(d, counter.plan->step);
+    d->sync(d);
+    d->close(d);
+    ck_assert_int_ge(marked_runs(log), 2);
+    ck_assert_int_le(marked_runs(log), 300 / 100);
+    unlink(log);
+}
+END_TEST
+
 static void run_add(RtDevice *d) {
     LAUNCH(d, 0, 5, INPUT_AT, 0);
 }
@@ -215,6 +251,7 @@ Suite *device_suite(void) {
     tcase_add_test(c, slots_are_not_filled_before_they_are_empty);
     tcase_add_test(c, memory_is_clear_at_first);
     tcase_add_test(c, phases_are_timed);
+    tcase_add_test(c, few_runs_are_marked);
     suite_add_tcase(s, c);
     c = tcase_create("refusals");
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
