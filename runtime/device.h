@@ -12,6 +12,7 @@
 
 struct RtError;
 struct RtTrace;
+struct RtNvtx;
 
 // What a device's work is.
 typedef enum {
@@ -93,6 +94,7 @@ struct RtDevice {
     bool replays; // a step is one launch while nothing is traced
     void (*close)(RtDevice *d);
     RtWatch *watch; // NULL: nobody looks; else steps are not recorded
+    const struct RtNvtx *nvtx; // is told of phases and launches; or NULL
 };
 
 // Notes that may be asked for and not told yet, and numbers in each.

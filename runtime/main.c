@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/cuda/text.h"
+#include "runtime/nvtx.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -153,6 +154,33 @@ static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
     return rt_cuda_text_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 
+static bool on_device(RtRun *run, int *caught, RtError *e) {
+    const RtOptions *o = run->options;
+    run->device = rt_device_open(run->trainer, o, &run->plan, e);
+    if (run->device == NULL)
+        return false;
+    run->device->nvtx = run->nvtx;
+    bool good =
+        rt_without_suits(o->without, run->device, e) && run_on(run, caught, e);
+    run->device->close(run->device);
+    return good;
+}
+
+static bool open_and_run(RtRun *run, int *caught, RtError *e) {
+    const char *profile = run->options->profile;
+    RtNvtx nvtx;
+    if (!rt_nvtx_open(&nvtx, run->options->nvtx, e))
+        return false;
+    run->nvtx = &nvtx;
+    if (profile != NULL)
+        run->trace = rt_trace_open(profile, e);
+    bool good =
+        (profile == NULL || run->trace != NULL) && on_device(run, caught, e);
+    rt_trace_close(run->trace);
+    rt_nvtx_close(&nvtx);
+    return good;
+}
+
 int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     double began = rt_seconds();
     RtOptions o;
@@ -178,19 +206,8 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
                  .files = &rt_system_files,
                  .began = began,
                  .loaders = loader_threads(&o)};
-    if (o.profile != NULL && (run.trace = rt_trace_open(o.profile, &e)) == NULL)
-        return rt_complain(&e);
-    run.device = rt_device_open(trainer, &o, &run.plan, &e);
-    if (run.device == NULL) {
-        rt_trace_close(run.trace);
-        return rt_complain(&e);
-    }
-    bool good = rt_without_suits(o.without, run.device, &e) &&
-                run_on(&run, &caught, &e);
-    run.device->close(run.device);
-    rt_trace_close(run.trace);
-    int status = good ? EXIT_GOOD : rt_complain(&e);
-    if (good && caught != 0)
+    int status = open_and_run(&run, &caught, &e) ? EXIT_GOOD : rt_complain(&e);
+    if (status == EXIT_GOOD && caught != 0)
         rt_signals_raise(caught);
     return status;
 }

@@ -42,6 +42,7 @@ static const Option options[] = {
     {"resident",  "WORD",   TEXT,    FIELD(resident),  "auto, yes or no: whether a GPU keeps all images (default auto: if they fit)"},
     {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, which Perfetto and chrome://tracing show"},
     {"profile-steps", "N",  STEPS,   FIELD(profile_steps), "steps of that trace, after the first three (default 8)"},
+    {"nvtx",      NULL,     FLAG,    FIELD(nvtx),      "tell a profiler what the run is doing, as is done where one starts it"},
     {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the kernels' CUDA text to DIR, and end"},
     {"load-cuda", "DIR",    TEXT,    FIELD(load_cuda), "compile the kernels' CUDA text from DIR in place of the trainer's own"},
     {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},

@@ -345,7 +345,7 @@ typedef struct {
     const char *dump_cuda, *load_cuda;
     const char *tuning; // the file; NULL: in the user's cache
     bool list_kernels, print_plan;
-    bool resume, eval_only, init_only, tune, quiet, help, version;
+    bool resume, eval_only, init_only, tune, nvtx, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
     unsigned without;        // a bit for each; see without.c
 } RtOptions;
@@ -646,6 +646,7 @@ typedef struct {
     double began;       // when the program started
     int loaders;        // threads
     RtTrace *trace;     // NULL: nothing is traced
+    const struct RtNvtx *nvtx;
     bool resident;      // the device keeps the images
     char data_is[640];  // where images are, in words; "": where all is
 } RtRun;

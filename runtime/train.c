@@ -6,7 +6,7 @@
 // evaluation.  The checkpoint is first so that nothing after it can lose it; a
 // run that goes on from it repeats the evaluation.
 
-#include "runtime/runtime.h"
+#include "runtime/nvtx.h"
 
 #include <errno.h>
 #include <math.h>
@@ -395,8 +395,10 @@ static bool evaluate(Session *s, RtError *e) {
     RtMetrics training = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
     average_early(s);
+    rt_nvtx_push(s->run->nvtx, "evaluation");
     rt_step_run(s->plan, s->device, RT_PREPARE, 0);
     bool good = run_batches(s, &waited, e);
+    rt_nvtx_pop(s->run->nvtx);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &training);
     s->device->times(s->device, &ignored);
@@ -427,7 +429,9 @@ static bool save(Session *s, bool last, RtError *e) {
     if (!measure(s, &row, e)) // which waits for the steps
         return false;
     double since = rt_seconds();
+    rt_nvtx_push(s->run->nvtx, "checkpoint");
     bool good = rt_shelf_save(&s->shelf, s->checkpoint, &s->at, e);
+    rt_nvtx_pop(s->run->nvtx);
     double seconds = rt_seconds() - since;
     s->paused += seconds;
     s->budget.checkpoints += seconds;
@@ -574,7 +578,10 @@ static bool take_step(Session *s, RtError *e) {
 // A step whose time is asked for is waited for.
 static bool take_timed_step(Session *s, RtError *e) {
     double since = rt_seconds();
-    if (!take_step(s, e))
+    rt_nvtx_push(s->run->nvtx, "step %lld", (long long)s->at.step + 1);
+    bool good = take_step(s, e);
+    rt_nvtx_pop(s->run->nvtx);
+    if (!good)
         return false;
     if (s->times == NULL)
         return true;

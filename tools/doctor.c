@@ -7,6 +7,7 @@
 #include "runtime/cuda/matmul.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/library.h"
+#include "runtime/nvtx.h"
 #include "tools/compiler.h"
 #include "tools/process.h"
 #include "tools/tools.h"
@@ -165,6 +166,19 @@ static void cublaslt_find(Doctor *d) {
     rt_library_close(library);
 }
 
+// Nothing needs it.
+static void nvtx_find(Doctor *d) {
+    RtNvtx n;
+    RtError ignored;
+    Finding *f = finding_add(d, "NVTX");
+    f->version = "absent: profilers are not told of a run's steps and launches";
+    if (!rt_nvtx_open(&n, true, &ignored))
+        return;
+    f->version = "steps and launches are ranges where a profiler asks";
+    f->path = path_of(d->a, address_in(&n.push));
+    rt_nvtx_close(&n);
+}
+
 // What its header calls dnnl_version_t begins so.
 typedef struct {
     int major, minor, patch;
@@ -297,6 +311,7 @@ int doctor_command(const Arguments *arguments) {
     nvrtc_find(&d);
     cudnn_find(&d);
     cublaslt_find(&d);
+    nvtx_find(&d);
     compiler_find(&d);
     onednn_find(&d);
     if (arguments->json)

@@ -4,6 +4,7 @@
 #include "runtime/cuda/lane.h"
 #include "runtime/cuda/notes.h"
 #include "runtime/cuda/trial.h"
+#include "runtime/nvtx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ typedef struct {
     bool is_captured;           // it is being recorded
     bool is_marked;             // and its phases are
     RtPhase phase;              // that now is
+    bool names_phase;           // a range of it is open for a profiler
     RtWork work;                // and what is done; RT_NUM_WORKS: nothing
     int first;                  // launch of those that are joined
     bool *joins;                // that are taken
@@ -226,8 +228,20 @@ static void mark(Cuda *c, RtPhase phase, RtWork work) {
              &e);
 }
 
+static void name_phase(Cuda *c, RtPhase phase) {
+    static const char *const name[] = {[RT_FORWARD] = "forward",
+                                       [RT_BACKWARD] = "backward",
+                                       [RT_UPDATE] = "update"};
+    if (c->names_phase)
+        rt_nvtx_pop(c->device.nvtx);
+    c->names_phase = phase != RT_OTHER && !c->is_listing;
+    if (c->names_phase)
+        rt_nvtx_push(c->device.nvtx, "%s", name[phase]);
+}
+
 static void begin_phase(RtDevice *d, RtPhase phase) {
     Cuda *c = cuda_of(d);
+    name_phase(c, phase);
     mark(c, phase, c->work);
 }
 
@@ -242,6 +256,9 @@ static void begin_launch(Cuda *c, const char *name, int first, int last,
                    .launches = launch != NULL ? last - first + 1 : 0,
                    .number = -1};
     RtError e;
+    rt_nvtx_push(c->device.nvtx, "%s  %s  %s", name,
+                 launch != NULL ? launch->lines : "",
+                 launch != NULL ? launch->path : "");
     if (work != c->work)
         mark(c, c->phase, work);
     must(c, rt_spans_begin(&c->spans, &span, c->stream, &e), &e);
@@ -250,6 +267,7 @@ static void begin_launch(Cuda *c, const char *name, int first, int last,
 static void end_launch(Cuda *c) {
     RtError e;
     must(c, rt_spans_end(&c->spans, c->stream, &e), &e);
+    rt_nvtx_pop(c->device.nvtx);
 }
 
 static void make_step(void *arg, bool captured, bool marked) {
@@ -261,6 +279,7 @@ static void make_step(void *arg, bool captured, bool marked) {
     mark(c, c->phase, RT_NUM_WORKS);
     c->plan->step[c->step].run(&c->device);
     mark(c, c->phase, RT_NUM_WORKS);
+    name_phase(c, RT_OTHER);
     c->is_captured = c->is_marked = false;
 }
 

@@ -17,6 +17,7 @@ expect_says "^cuda:0 .*compute capability"
 expect_says "^NVRTC .*$SINTER_DOUBLE/libnvrtc.so.13"
 expect_says "^cuDNN  *9[.].*$SINTER_DOUBLE/libcudnn.so.9"
 expect_says "^cuBLASLt .*$SINTER_DOUBLE/libcublasLt.so.13"
+expect_says "^NVTX .*$SINTER_DOUBLE/libnvtx3interop.so.1"
 expect_says "^oneDNN  *[0-9]"
 expect_says "nothing is missing: trainers run on a GPU and on the host"
 
