@@ -2,6 +2,7 @@
 #include "tools/embed.h"
 #include "base/exits.h"
 #include "runtime/cuda/embedded.h"
+#include "runtime/cuda/gather.h"
 #include "tools/machine.h"
 
 #include <stdlib.h>
@@ -78,10 +79,11 @@ bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
         complain(arguments, "--target=%s: %s", arguments->embed, why);
         return false;
     }
+    const char *text =
+        arena_format(a, "%s\n%s", text_string(kernels), rt_gather_kernels);
     bool good = true;
     while (good && *s != '\0') {
-        good = generation_add(m, arguments, text_string(kernels),
-                              generation_at(s), out);
+        good = generation_add(m, arguments, text, generation_at(s), out);
         s += strcspn(s, ",");
         s += *s == ',';
     }

@@ -182,7 +182,8 @@ static void take_back(RtDevice *d, void *lent) {
 
 static bool keep(RtDevice *d, const RtRows *rows, int64_t taken, RtError *e) {
     Cuda *c = cuda_of(d);
-    return rt_lane_keep(&c->lane, &c->gpu, &c->staging, rows, taken, e);
+    return rt_lane_keep(&c->lane, &c->gpu, c->trainer, &c->staging, rows, taken,
+                        e);
 }
 
 static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {

@@ -1,40 +1,45 @@
-// Kept: the kernel that gathers is compiled for the length of a row, as the
-// others are.
+// Kept: one of the kernels that gather, by the length of a row.
 
 #include "runtime/cuda/kept.h"
 
-#include <stdio.h>
+#include "runtime/cuda/gather.h"
+
+#include <stdlib.h>
 
 enum { THREADS = 256, WORDS_OF_THREAD = 4 };
 
-static const char text[] =
-    "#define SINTER_ACT 32\n"
-    "#include \"runtime/prelude/prelude.h\"\n"
-    "\n"
-    "enum { ROWS = %lld, WORDS = %lld };\n"
-    "\n"
-    "KERNEL(256) gather(\n"
-    "    const int *RESTRICT index,\n"
-    "    const unsigned %s *RESTRICT from,\n"
-    "    unsigned %s *RESTRICT to)\n"
-    "{\n"
-    "    OWN_BLOCK;\n"
-    "    enum { NT = THREADS(256) };\n"
-    "    for (int i = block * NT + threadIdx.x; i < ROWS * WORDS;\n"
-    "         i += blocks * NT)\n"
-    "        to[i] = from[(long long)index[i / WORDS] * WORDS + i %% WORDS];\n"
-    "}\n";
-
-static const RtKernel kernel = {
-    .name = "gather", .phases = 1, .threads = THREADS, .args = 3};
+static const RtKernel kernels[] = {
+    {.name = "gather_8", .phases = 1, .threads = THREADS},
+    {.name = "gather_4", .phases = 1, .threads = THREADS},
+    {.name = "gather_1", .phases = 1, .threads = THREADS},
+};
+enum { KERNELS = sizeof kernels / sizeof kernels[0] };
 
 static const RtPlan plan = {
-    .device = "cuda", .kernel = &kernel, .num_kernels = 1};
+    .device = "cuda", .kernel = kernels, .num_kernels = KERNELS};
 
 // The widest word that a row is a number of.
-static const char *word_of(size_t row, size_t *bytes) {
+static int kernel_for(size_t row, size_t *bytes) {
     *bytes = row % 8 == 0 ? 8 : row % 4 == 0 ? 4 : 1;
-    return *bytes == 8 ? "long long" : *bytes == 4 ? "int" : "char";
+    return *bytes == 8 ? 0 : *bytes == 4 ? 1 : 2;
+}
+
+// The trainer's machine code has the kernels too, if it has any for this GPU.
+static bool kernel_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
+                        RtError *e) {
+    static const char opening[] = "#define SINTER_ACT 32\n"
+                                  "#include \"runtime/prelude/prelude.h\"\n"
+                                  "\n";
+    bool wanted[KERNELS] = {false};
+    char *text = rt_path("%s%s", opening, rt_gather_kernels);
+    const RtTrainer own = {
+        .kernels = text, .code = t->code, .code_end = t->code_end};
+    wanted[r->kernel] = true;
+    bool good = text != NULL ? rt_kernels_open(&r->gather, gpu, &own, &plan,
+                                               wanted, &rt_system_files, e)
+                             : rt_fail(e, EXIT_MEMORY, "out of memory");
+    free(text);
+    return good;
 }
 
 static bool copy_rows(RtRowset *r, RtStaging *staging, const RtRows *rows,
@@ -51,27 +56,21 @@ static bool copy_rows(RtRowset *r, RtStaging *staging, const RtRows *rows,
            rt_staging_write(staging, r->at, rows->from, bytes, e);
 }
 
-bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, RtStaging *staging,
-                    const RtRows *rows, int64_t taken, RtError *e) {
-    char source[sizeof text + 80];
-    const bool wanted = true;
+bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
+                    RtStaging *staging, const RtRows *rows, int64_t taken,
+                    RtError *e) {
     size_t word;
-    int words;
-    const char *type = word_of(rows->bytes, &word);
-    int64_t of_row = (int64_t)(rows->bytes / word);
-    *r = (RtRowset){.cu = gpu->cu};
-    if (__builtin_mul_overflow(of_row, taken, &words))
+    int all;
+    *r = (RtRowset){.cu = gpu->cu, .kernel = kernel_for(rows->bytes, &word)};
+    if (__builtin_mul_overflow(rows->bytes / word, taken, &all))
         return rt_fail(e, EXIT_MEMORY,
                        "a batch of %lld rows of %zu bytes is too large to be "
                        "gathered; --resident=no streams it",
                        (long long)taken, rows->bytes);
-    snprintf(source, sizeof source, text, (long long)taken, (long long)of_row,
-             type, type);
-    r->grid = (words - 1) / (THREADS * WORDS_OF_THREAD) + 1;
-    RtTrainer own = {.kernels = source};
-    return rt_kernels_open(&r->gather, gpu, &own, &plan, &wanted,
-                           &rt_system_files, e) &&
-           copy_rows(r, staging, rows, e);
+    r->taken = (int)taken;
+    r->words = (int)(rows->bytes / word);
+    r->grid = (all - 1) / (THREADS * WORDS_OF_THREAD) + 1;
+    return kernel_open(r, gpu, t, e) && copy_rows(r, staging, rows, e);
 }
 
 void rt_rowset_close(RtRowset *r) {
@@ -87,9 +86,10 @@ void rt_rowset_close(RtRowset *r) {
 bool rt_rowset_gather(const RtRowset *r, CUdeviceptr index, CUdeviceptr to,
                       CUstream stream, RtError *e) {
     CUdeviceptr from = r->at;
-    void *argument[] = {&index, &from, &to};
+    int taken = r->taken, words = r->words;
+    void *argument[] = {&index, &from, &to, &taken, &words};
     return rt_driver_good(r->cu,
-                          r->cu->launch(r->gather.entry[0].function,
+                          r->cu->launch(r->gather.entry[r->kernel].function,
                                         (unsigned)r->grid, 1, 1, THREADS, 1, 1,
                                         0, stream, argument, NULL),
                           e, "launch kernel gather");

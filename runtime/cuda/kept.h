@@ -15,12 +15,14 @@ typedef struct {
     const RtDriver *cu;
     CUdeviceptr at; // of the first row
     RtKernels gather;
-    int grid;
+    int kernel;             // of those that gather
+    int grid, taken, words; // taken: rows at a time; words: of one
 } RtRowset;
 
 // Copies the rows; `taken` of them are gathered at a time.
-bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, RtStaging *staging,
-                    const RtRows *rows, int64_t taken, RtError *e);
+bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
+                    RtStaging *staging, const RtRows *rows, int64_t taken,
+                    RtError *e);
 void rt_rowset_close(RtRowset *r);
 
 // Takes the rows whose numbers are at `index`.

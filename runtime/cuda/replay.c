@@ -2,9 +2,9 @@
 
 #include "runtime/cuda/replay.h"
 
-// Runs that one with marks stands for.  Each mark is a node of the graph between
-// two launches, so that where a node takes no longer than a launch does on the
-// whole, marks cost less than one part in so many.
+// Runs that one with marks stands for.  Each mark is a node of the graph
+// between two launches, so that where a node takes no longer than a launch does
+// on the whole, marks cost less than one part in so many.
 enum { MARK_EVERY = 128 };
 
 bool rt_replay_open(RtReplay *r, const RtDriver *cu, int marks, RtError *e) {

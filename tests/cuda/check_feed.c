@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { RUNS = 40, MOST_ROOMS = 2 };
 
@@ -67,12 +68,40 @@ START_TEST(a_copy_that_fails_ends_it) {
 }
 END_TEST
 
+// Rows of words of each width, by their numbers.
+START_TEST(kept_rows_are_gathered) {
+    enum { ROWS = 9, TAKEN = 4, MOST = 24 };
+    static const size_t lengths[] = {24, 12, 7};
+    const int numbers[TAKEN] = {8, 0, 3, 3};
+    const size_t bytes = lengths[_i];
+    unsigned char row[ROWS * MOST], got[TAKEN * MOST];
+    RtError e;
+    RtDevice *d = open_device(2);
+    for (size_t i = 0; i < ROWS * bytes; i++)
+        row[i] = (unsigned char)(i * 7 + 1);
+    const RtRows rows = {row, bytes, ROWS};
+    ck_assert_msg(d->keep(d, &rows, TAKEN, &e), "%s", e.text);
+    int *lent = d->lend(d, sizeof numbers);
+    ck_assert_ptr_nonnull(lent);
+    memcpy(lent, numbers, sizeof numbers);
+    const RtPiece piece = {INPUT_AT, lent, sizeof numbers, 1};
+    ck_assert_int_eq(d->feed(d, &piece, 1), 1);
+    d->read(d, got, INPUT_AT, TAKEN * bytes);
+    for (size_t i = 0; i < TAKEN * bytes; i++)
+        ck_assert_uint_eq(got[i],
+                          row[(size_t)numbers[i / bytes] * bytes + i % bytes]);
+    d->take_back(d, lent);
+    d->close(d);
+}
+END_TEST
+
 Suite *feed_suite(void) {
     Suite *s = suite_create("feed");
     TCase *c = tcase_create("feed");
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, each_step_has_its_own_batch, 0, 6 * MOST_ROOMS);
+    tcase_add_loop_test(c, kept_rows_are_gathered, 0, 3);
     tcase_add_test(c, pinned_memory_may_run_out);
     tcase_add_exit_test(c, a_copy_that_fails_ends_it, EXIT_DEVICE);
     suite_add_tcase(s, c);

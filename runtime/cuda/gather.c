@@ -1,0 +1,23 @@
+// Gather: a thread takes a word at a time.
+
+#include "runtime/cuda/gather.h"
+
+#define GATHER(name, word)                                                     \
+    "KERNEL(256) " name "(\n"                                                  \
+    "    const int *RESTRICT index,\n"                                         \
+    "    const " word " *RESTRICT from,\n"                                     \
+    "    " word " *RESTRICT to,\n"                                             \
+    "    const int rows,\n"                                                    \
+    "    const int words)\n"                                                   \
+    "{\n"                                                                      \
+    "    OWN_BLOCK;\n"                                                         \
+    "    enum { NT = THREADS(256) };\n"                                        \
+    "    for (int i = block * NT + threadIdx.x; i < rows * words;\n"           \
+    "         i += blocks * NT)\n"                                             \
+    "        to[i] =\n"                                                        \
+    "            from[(long long)index[i / words] * words + i % words];\n"     \
+    "}\n"                                                                      \
+    "\n"
+
+const char rt_gather_kernels[] = GATHER("gather_8", "unsigned long long")
+    GATHER("gather_4", "unsigned int") GATHER("gather_1", "unsigned char");
