@@ -154,7 +154,38 @@ static void print_states(const RtPlan *p) {
     }
 }
 
-static bool list(const RtPlan *plan, bool whole) {
+static const RtInput *images_of(const RtPlan *p) {
+    for (int i = 0; i < p->num_steps; i++)
+        for (int k = 0; k < p->step[i].num_inputs; k++)
+            if (p->step[i].kind == RT_TRAIN &&
+                strcmp(p->step[i].input[k].name, "image") == 0)
+                return &p->step[i].input[k];
+    return NULL;
+}
+
+// What a GPU copies for a batch; which it is depends on the data and on what is
+// free when a run begins.
+static void print_images(const RtPlan *p, const char *resident) {
+    const RtInput *in = images_of(p);
+    if (in == NULL || in->rank == 0 || strcmp(p->device, "cuda") != 0)
+        return;
+    size_t streamed = rt_input_bytes(in);
+    size_t numbers = (size_t)in->dim[0] * sizeof(int32_t);
+    printf("\nimages ");
+    print_type(in->type, in->rank, in->dim);
+    if (strcmp(resident, "no") == 0)
+        printf(" are streamed: a batch is %zu bytes\n", streamed);
+    else if (strcmp(resident, "yes") == 0)
+        printf(" stay on the GPU: a batch is %zu bytes of numbers\n", numbers);
+    else
+        printf(" stay on the GPU if all fit beside the arena with a tenth of "
+               "what is free to spare, and are in memory as they are here: a "
+               "batch is then %zu bytes of numbers, and %zu where they are "
+               "streamed\n",
+               numbers, streamed);
+}
+
+static bool list(const RtPlan *plan, const char *resident, bool whole) {
     Lister l = {
         .device = {.launch = launch,
                    .contract = contract,
@@ -166,6 +197,8 @@ static bool list(const RtPlan *plan, bool whole) {
            plan->device, plan->arena_bytes);
     if (whole)
         print_states(plan);
+    if (whole)
+        print_images(plan, resident);
     printf("\nlaunch  kernel, or call%36sblocks x threads       bytes  lines, "
            "layer\n",
            "");
@@ -179,9 +212,9 @@ static bool list(const RtPlan *plan, bool whole) {
 }
 
 bool rt_list_kernels(const RtPlan *plan) {
-    return list(plan, false);
+    return list(plan, "auto", false);
 }
 
-bool rt_list_plan(const RtPlan *plan) {
-    return list(plan, true);
+bool rt_list_plan(const RtPlan *plan, const char *resident) {
+    return list(plan, resident, true);
 }

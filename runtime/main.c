@@ -137,7 +137,7 @@ static int inspect(const RtTrainer *t, const RtOptions *o) {
          !rt_cuda_text_write(t, o->dump_cuda, &rt_system_files, &e)))
         return rt_complain(&e);
     bool good = (!o->list_kernels || rt_list_kernels(plan)) &&
-                (!o->print_plan || rt_list_plan(plan));
+                (!o->print_plan || rt_list_plan(plan, o->resident));
     return good ? EXIT_GOOD : EXIT_IO;
 }
 

@@ -393,10 +393,10 @@ const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
 
 // ---- list.c ----
 
-// Prints what each step of a plan launches, or all of the plan; false where
-// stdout cannot be written.
+// Prints what each step of a plan launches, or all of the plan with what
+// --resident says; false where stdout cannot be written.
 bool rt_list_kernels(const RtPlan *plan);
-bool rt_list_plan(const RtPlan *plan);
+bool rt_list_plan(const RtPlan *plan, const char *resident);
 
 // ---- report.c ----
 

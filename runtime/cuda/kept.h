@@ -3,6 +3,12 @@
 // A data set that fits is copied once; a batch is then a list of numbers, and a
 // kernel takes its rows to where the step reads them, in place of the copy that
 // takes a streamed batch there.
+//
+// Kernels of the step could read through the numbers themselves.  That would
+// save this launch and a batch's bytes written and read, some microseconds, but
+// each kernel that reads images would take an index that neither the host nor a
+// streamed batch has a use for, and the batch would not be in the arena, where
+// snapshots look for it.
 #ifndef RUNTIME_CUDA_KEPT_H
 #define RUNTIME_CUDA_KEPT_H
 

@@ -44,6 +44,12 @@ awk '/cuGraphInstantiate/ { graphs = gathers = 0 }
      END { exit !(graphs > 0 && gathers <= graphs) }' log ||
     fail "more is launched than graphs, and what gathers"
 
+# Which it would be, without a GPU.
+expect 0 ./tiny --device=cuda --print-plan
+expect_says "^images u8\[64,12,12,1\] stay on the GPU if .* 256 bytes of numbers, and 9216 where"
+expect 0 ./tiny --device=cuda --print-plan --resident=no
+expect_says "^images u8\[64,12,12,1\] are streamed: a batch is 9216 bytes"
+
 # The odd ways of reading: evaluation alone, and going on.
 expect 0 on_gpu --resident=yes --out=streamed --eval-only
 expect 0 on_gpu --resident=yes --out=parts --steps=3
