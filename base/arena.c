@@ -14,7 +14,6 @@
 typedef struct Block {
     struct Block *next;
     size_t used, size;
-    bool dirty; // what is given out of it must be cleared
     max_align_t data[];
 } Block;
 
@@ -26,13 +25,7 @@ struct Arena {
     Arena *older, *newer; // those beside it
 };
 
-// Most arenas hold little: clearing a whole block would be most of their cost.
-// Of large ones the system gives pages that are clear.
-enum {
-    FIRST_BLOCK = 16 << 10,
-    SMALL_BLOCK = 64 << 10,
-    LARGEST_BLOCK = 8 << 20
-};
+enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 8 << 20 };
 
 static void out_of_memory(void) {
     fputs("sinter: out of memory\n", stderr);
@@ -64,17 +57,15 @@ static void add_block(Arena *a, size_t bytes) {
         size = bytes;
     if (size > SIZE_MAX - sizeof(Block))
         out_of_memory();
-    bool small = size <= SMALL_BLOCK;
-    Block *b =
-        small ? malloc(sizeof(Block) + size) : calloc(1, sizeof(Block) + size);
+    Block *b = malloc(sizeof(Block) + size);
     if (b == NULL)
         out_of_memory();
-    *b = (Block){.size = size, .dirty = small};
+    *b = (Block){.size = size};
     b->next = a->block;
     a->block = b;
 }
 
-void *arena_alloc(Arena *a, size_t bytes) {
+static void *take(Arena *a, size_t bytes) {
     enum { ALIGN = _Alignof(max_align_t) };
     if (bytes > SIZE_MAX - ALIGN)
         out_of_memory();
@@ -84,19 +75,34 @@ void *arena_alloc(Arena *a, size_t bytes) {
     void *p = (char *)a->block->data + a->block->used;
     a->block->used += bytes;
     a->used += bytes;
-    return a->block->dirty ? memset(p, 0, bytes) : p;
+    return p;
 }
 
-void *arena_array(Arena *a, size_t count, size_t size) {
+// Cleared here and not block by block: most blocks are given back half empty,
+// and then out again.
+void *arena_alloc(Arena *a, size_t bytes) {
+    return memset(take(a, bytes), 0, bytes);
+}
+
+static size_t product(size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         out_of_memory();
-    return arena_alloc(a, bytes);
+    return bytes;
+}
+
+void *arena_array(Arena *a, size_t count, size_t size) {
+    return arena_alloc(a, product(count, size));
+}
+
+void *arena_room(Arena *a, size_t count, size_t size) {
+    return take(a, product(count, size));
 }
 
 char *arena_string(Arena *a, const char *s, size_t length) {
-    char *copy = arena_alloc(a, length + 1);
+    char *copy = take(a, length + 1);
     memcpy(copy, s, length);
+    copy[length] = '\0';
     return copy;
 }
 
@@ -108,7 +114,7 @@ char *arena_format(Arena *a, const char *format, ...) {
     va_end(list);
     if (length < 0)
         out_of_memory();
-    char *s = arena_alloc(a, (size_t)length + 1);
+    char *s = take(a, (size_t)length + 1);
     vsnprintf(s, (size_t)length + 1, format, again);
     va_end(again);
     return s;

@@ -22,6 +22,9 @@ void *arena_alloc(Arena *a, size_t bytes);
 // count * size bytes, zeroed; a product past SIZE_MAX is out of memory.
 void *arena_array(Arena *a, size_t count, size_t size);
 
+// The same without zeroing, for what is written as a whole.
+void *arena_room(Arena *a, size_t count, size_t size);
+
 // A copy of length bytes of s, and a zero byte.
 char *arena_string(Arena *a, const char *s, size_t length);
 
@@ -36,5 +39,6 @@ void arena_free(Arena *a);
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, n, type) ((type *)arena_array((a), (n), sizeof(type)))
+#define ARENA_ROOM(a, n, type) ((type *)arena_room((a), (n), sizeof(type)))
 
 #endif

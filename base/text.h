@@ -1,4 +1,5 @@
-// Text: a growing string in an arena; every printer and emitter writes into one.
+// Text: a growing string in an arena; every printer and emitter writes into
+// one.
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 

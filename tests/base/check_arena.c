@@ -35,6 +35,20 @@ START_TEST(memory_is_apart) {
 }
 END_TEST
 
+// What another arena has written and given back.
+START_TEST(memory_is_zero_again) {
+    enum { SIZE = 1 << 20 };
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        memset(arena_room(a, SIZE, 1), 1, SIZE);
+        unsigned char *p = arena_alloc(a, SIZE);
+        ck_assert(filled_with(p, SIZE, 0));
+        memset(p, 2, SIZE);
+        arena_free(a);
+    }
+}
+END_TEST
+
 START_TEST(used_counts) {
     Arena *a = arena_new();
     ck_assert_uint_eq(arena_used(a), 0);
@@ -92,6 +106,7 @@ Suite *arena_suite(void) {
     Suite *s = suite_create("arena");
     TCase *t = tcase_create("arena");
     tcase_add_test(t, memory_is_apart);
+    tcase_add_test(t, memory_is_zero_again);
     tcase_add_test(t, used_counts);
     tcase_add_test(t, strings_are_copies);
     tcase_add_test(t, inner_arenas_go_with_the_outer_one_or_before);
