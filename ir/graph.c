@@ -121,7 +121,7 @@ static Attr attr_copy(Arena *a, Attr attr) {
     }
     size_t size;
     const void *from = attr_bytes(&attr, &size);
-    void *to = arena_alloc(a, size ? size : 1);
+    void *to = arena_room(a, size ? size : 1, 1);
     if (size)
         memcpy(to, from, size);
     if (kind == INTS)
@@ -172,13 +172,6 @@ static uint32_t node_hash(const Node *n) {
     return hash;
 }
 
-static bool same_type(const Type *a, const Type *b) {
-    bool same = a->dtype == b->dtype && a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dim[i] == b->dim[i];
-    return same;
-}
-
 // Leaves are the same in every precision.
 static bool same_precision(const Node *a, const Node *b) {
     return a->from.full == b->from.full || (op_info[a->op].facts & LEAF);
@@ -187,7 +180,7 @@ static bool same_precision(const Node *a, const Node *b) {
 static bool node_equal(const Node *a, const Node *b) {
     if (a->hash != b->hash || a->op != b->op || a->group != b->group ||
         a->num_args != b->num_args || a->num_attrs != b->num_attrs ||
-        !same_type(&a->type, &b->type) || !same_precision(a, b))
+        !type_is(&a->type, &b->type) || !same_precision(a, b))
         return false;
     for (int i = 0; i < a->num_args; i++)
         if (a->arg[i] != b->arg[i])
@@ -228,7 +221,7 @@ static void hash_insert(Graph *g, NodeId id, uint32_t hash) {
 
 // An array of free slots.
 static NodeId *ids_new(Arena *a, uint32_t count) {
-    NodeId *id = ARENA_ARRAY(a, count, NodeId);
+    NodeId *id = ARENA_ROOM(a, count, NodeId);
     memset(id, 0xff, count * sizeof *id); // NO_NODE
     return id;
 }
@@ -291,7 +284,7 @@ static void name_insert(Graph *g, NodeId id) {
 // ---- adding ----
 
 static void nodes_resize(Graph *g, NodeId capacity) {
-    Node *node = ARENA_ARRAY(g->own, capacity, Node);
+    Node *node = ARENA_ROOM(g->own, capacity, Node);
     if (g->count)
         memcpy(node, g->node, g->count * sizeof *node);
     g->node = node;
@@ -319,7 +312,7 @@ static void make_room(Graph *g) {
 }
 
 static const Attr *attrs_copy(Arena *a, const Node *n) {
-    Attr *attr = ARENA_ARRAY(a, n->num_attrs, Attr);
+    Attr *attr = ARENA_ROOM(a, n->num_attrs, Attr);
     for (int i = 0; i < n->num_attrs; i++)
         attr[i] = attr_copy(a, n->attr[i]);
     return attr;
@@ -327,7 +320,7 @@ static const Attr *attrs_copy(Arena *a, const Node *n) {
 
 // The attributes are in the arena already.
 static NodeId append(Graph *g, const Node *n, uint32_t hash) {
-    NodeId *arg = ARENA_ARRAY(g->own, n->num_args, NodeId);
+    NodeId *arg = ARENA_ROOM(g->own, n->num_args, NodeId);
     for (int i = 0; i < n->num_args; i++)
         arg[i] = n->arg[i];
     make_room(g);
@@ -443,7 +436,7 @@ static bool keeps_types(const Graph *g, const Graph *old, const Node *n,
     for (int i = 0; i < n->num_args; i++) {
         NodeId to = now[n->arg[i]];
         if (to >= g->count ||
-            !same_type(&g->node[to].type, &old->node[n->arg[i]].type))
+            !type_is(&g->node[to].type, &old->node[n->arg[i]].type))
             return false;
     }
     return true;

@@ -35,6 +35,19 @@ Type type_scalar(DType dtype);
 Type type_of(DType dtype, int rank, const int64_t *dim);
 bool type_equal(Type a, Type b);
 bool type_same_shape(Type a, Type b);
+
+// The same without copies, for what is asked of every node after every pass.
+static inline bool type_has_shape(const Type *a, const Type *b) {
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dim[i] == b->dim[i];
+    return same;
+}
+
+static inline bool type_is(const Type *a, const Type *b) {
+    return a->dtype == b->dtype && type_has_shape(a, b);
+}
+
 bool type_valid(Type t);
 bool dtype_float(DType d); // f32, f16, bf16, act
 const char *dtype_name(DType d);

@@ -85,22 +85,13 @@ const char *shape_stretch(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
-// As type_same_shape, without copies: it is asked of nearly every node after
-// every pass.
-static bool same_dims(const Type *a, const Type *b) {
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dim[i] == b->dim[i];
-    return same;
-}
-
 // The shape that every operand broadcasts to; out's dtype is left alone.
 static const char *join_shapes(const Graph *g, const Node *n, Type *out) {
     DType dtype = out->dtype;
     *out = operand(g, n, 0);
     out->dtype = dtype;
     for (int i = 1; i < n->num_args; i++)
-        if (!same_dims(out, &g->node[n->arg[i]].type) &&
+        if (!type_has_shape(out, &g->node[n->arg[i]].type) &&
             !type_broadcast(*out, operand(g, n, i), out))
             return differ(g, "the shapes do not broadcast",
                           operand(g, n, i - 1), operand(g, n, i));
@@ -805,13 +796,12 @@ const char *shape_factor(const Graph *g, const Node *n, Type *out) {
 }
 
 const char *shape_assign(const Graph *g, const Node *n, Type *out) {
-    Op op = g->node[n->arg[0]].op;
-    Type to = operand(g, n, 0), value = operand(g, n, 1);
-    if (op != OP_param && op != OP_state)
+    const Node *to = &g->node[n->arg[0]], *value = &g->node[n->arg[1]];
+    if (to->op != OP_param && to->op != OP_state)
         return "its first operand must be a param or a state";
-    if (!type_equal(to, value))
-        return differ(g, "the types differ", to, value);
-    *out = value;
+    if (!type_is(&to->type, &value->type))
+        return differ(g, "the types differ", to->type, value->type);
+    *out = value->type;
     return NULL;
 }
 
@@ -835,18 +825,34 @@ static const char *check_operands(const Graph *g, const Node *n) {
     return NULL;
 }
 
+static bool is_byte(DType d) {
+    return d == U8 || d == BOOL;
+}
+
+// Whether t is valid; of the first operand's shape it is so as that is, unless
+// its elements take more bytes.
+static bool is_valid(const Graph *g, const Node *n, const Type *t) {
+    if (n->num_args > 0) {
+        const Type *first = &g->node[n->arg[0]].type;
+        if ((unsigned)t->dtype < NUM_DTYPES &&
+            (!is_byte(first->dtype) || is_byte(t->dtype)) &&
+            type_has_shape(first, t))
+            return true;
+    }
+    return type_valid(*t);
+}
+
 const char *type_infer(const Graph *g, const Node *n, Type *out) {
-    Type t = n->type;
     const char *why = check_operands(g, n);
     if (why)
         return why;
-    if (!type_valid(t))
+    if (!is_valid(g, n, &n->type))
         return "the declared type is too large";
+    Type t = n->type;
     why = op_info[n->op].shape(g, n, &t);
     if (why)
         return why;
-    bool as_declared = t.dtype == n->type.dtype && same_dims(&t, &n->type);
-    if (!as_declared && !type_valid(t))
+    if (!type_is(&t, &n->type) && !is_valid(g, n, &t))
         return "the result is too large";
     *out = t;
     return NULL;

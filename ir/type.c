@@ -41,16 +41,11 @@ Type type_of(DType dtype, int rank, const int64_t *dim) {
 }
 
 bool type_same_shape(Type a, Type b) {
-    if (a.rank != b.rank)
-        return false;
-    for (int i = 0; i < a.rank; i++)
-        if (a.dim[i] != b.dim[i])
-            return false;
-    return true;
+    return type_has_shape(&a, &b);
 }
 
 bool type_equal(Type a, Type b) {
-    return a.dtype == b.dtype && type_same_shape(a, b);
+    return type_is(&a, &b);
 }
 
 // An empty dimension counts as 1 here, so that the product of any dimensions

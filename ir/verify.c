@@ -55,7 +55,7 @@ static bool check_type(Verifier *v, NodeId id) {
         return broken(v, 2, id, "its type is not valid");
     if (why)
         return broken(v, 2, id, "%s: %s", op_info[n->op].name, why);
-    if (type_equal(type, n->type))
+    if (type_is(&type, &n->type))
         return true;
     Text given = text_new(v->arena), right = text_new(v->arena);
     type_print(&given, n->type);
@@ -94,9 +94,9 @@ static bool check_attrs(Verifier *v, NodeId id) {
 
 static bool check_iota(Verifier *v, NodeId id) {
     const Node *n = &v->g->node[id];
-    int64_t axis = node_int(n, ATTR_axis, 0);
     if (n->op != OP_iota)
         return true;
+    int64_t axis = node_int(n, ATTR_axis, 0);
     if (n->type.dtype != I32)
         return broken(v, 5, id, "iota counts in i32");
     if (axis < 0 || axis >= n->type.rank)
