@@ -98,12 +98,21 @@ static NodeId place_sum(Graph *g, const Node *d, const NodeId *now) {
     return sum;
 }
 
+static bool any_direct(const Graph *g, const bool *trained) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (is_direct(g, trained, n))
+            return true;
+    return false;
+}
+
 Graph *pass_direct(Graph *g, Arena *scratch, const PassOptions *o) {
     if (!(g->facts & BACKWARD) || (g->facts & TYPED))
         return g;
+    bool *trained = find_trained(g, scratch);
+    if (!any_direct(g, trained))
+        return g;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
-    bool *trained = find_trained(g, scratch);
     for (NodeId n = 0; n < g->count; n++) {
         out->at = g->node[n].from;
         now[n] = is_direct(g, trained, n) && rewrite_next(out, o)

@@ -15,9 +15,18 @@ static bool *find_needed(const Graph *g, Arena *scratch) {
     return needed;
 }
 
+static bool all_needed(const bool *needed, NodeId count) {
+    for (NodeId n = 0; n < count; n++)
+        if (!needed[n])
+            return false;
+    return true;
+}
+
 Graph *pass_prune(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
     bool *needed = find_needed(g, scratch);
+    if (all_needed(needed, g->count))
+        return g;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++)

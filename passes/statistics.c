@@ -38,16 +38,20 @@ static NodeId *find_sums(const Graph *g, Arena *scratch) {
 }
 
 // The variances that a library may leave squares for: those with a sum beside
-// them that nothing reads by way of `variance` yet.
+// them that nothing reads by way of `variance` yet.  NULL where there are none.
 static bool *find_variances(const Graph *g, const NodeId *sum, Arena *scratch) {
     bool *found = ARENA_ARRAY(scratch, g->count, bool);
+    int count = 0;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         found[n] = over_channels(g, d, OP_var) && sum[d->arg[0]] != NO_NODE;
-        if (d->op == OP_variance)
+        count += found[n];
+        if (d->op == OP_variance && found[d->arg[0]]) {
             found[d->arg[0]] = false;
+            count--;
+        }
     }
-    return found;
+    return count > 0 ? found : NULL;
 }
 
 static NodeId variance_add(Graph *g, NodeId var, NodeId sum, int64_t count,
@@ -67,6 +71,8 @@ Graph *pass_statistics(Graph *g, Arena *scratch, const PassOptions *o) {
         return g;
     NodeId *sum = find_sums(g, scratch);
     bool *found = find_variances(g, sum, scratch);
+    if (found == NULL)
+        return g;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     int number = 0;
