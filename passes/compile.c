@@ -88,31 +88,56 @@ static void recompute_steps(Graph **graph, int count, const PassOptions *o) {
     }
 }
 
-Plan *program_plan(const Program *p, const PassOptions *o) {
-    Arena *a = p->eval->arena;
+// The plan of steps that have launches in their order.
+static Plan *place_steps(Step *step, int count, const PassOptions *o,
+                         Arena *a) {
     Plan *plan = ARENA_NEW(a, Plan);
-    plan->device = o->device;
-    plan->act = o->storage;
-    plan->step = hoisted_steps(p, o, a, &plan->num_steps);
-    Graph **graph = ARENA_ARRAY(a, (size_t)plan->num_steps, Graph *);
-    for (int i = 0; i < plan->num_steps; i++)
-        graph[i] = plan->step[i].graph;
-    for (int i = 0; i < plan->num_steps; i++) {
-        graph[i] = passes_between(graph[i], o, "hoist", "schedule");
-        check_nodes(graph, plan->num_steps);
-    }
-    if (o->recompute)
-        recompute_steps(graph, plan->num_steps, o);
-    for (int i = 0; i < plan->num_steps; i++)
-        graph[i]->act = o->storage;
-    plan->state_bytes = memory_states(graph, plan->num_steps);
-    for (int i = 0; i < plan->num_steps; i++) {
+    *plan = (Plan){.device = o->device,
+                   .act = o->storage,
+                   .step = step,
+                   .num_steps = count};
+    Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
+    for (int i = 0; i < count; i++)
+        (graph[i] = step[i].graph)->act = o->storage;
+    plan->state_bytes = memory_states(graph, count);
+    for (int i = 0; i < count; i++) {
         graph[i]->arena_bytes = plan->state_bytes;
-        graph[i] = pass_run(graph[i], o, pass_find("memory"));
-        check_memory(graph[i]);
-        if (graph[i]->arena_bytes > plan->arena_bytes)
-            plan->arena_bytes = graph[i]->arena_bytes;
-        plan->step[i].graph = graph[i];
+        step[i].graph = pass_run(graph[i], o, pass_find("memory"));
+        check_memory(step[i].graph);
+        if (step[i].graph->arena_bytes > plan->arena_bytes)
+            plan->arena_bytes = step[i].graph->arena_bytes;
     }
     return plan;
+}
+
+Plan *program_plan(const Program *p, const PassOptions *o) {
+    Arena *a = p->eval->arena;
+    int count;
+    Step *step = hoisted_steps(p, o, a, &count);
+    Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
+    for (int i = 0; i < count; i++)
+        graph[i] = step[i].graph;
+    for (int i = 0; i < count; i++) {
+        graph[i] = passes_between(graph[i], o, "hoist", "schedule");
+        check_nodes(graph, count);
+    }
+    if (o->recompute)
+        recompute_steps(graph, count, o);
+    for (int i = 0; i < count; i++)
+        step[i].graph = graph[i];
+    return place_steps(step, count, o, a);
+}
+
+Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {
+    Arena *a = plan->step[0].graph->arena;
+    Step *step = ARENA_ARRAY(a, (size_t)plan->num_steps, Step);
+    for (int i = 0; i < plan->num_steps; i++) {
+        Graph *g = graph_clone(plan->step[i].graph);
+        g->facts &= ~(unsigned)PLANNED;
+        for (NodeId n = 0; n < g->count; n++)
+            g->node[n].offset = -1;
+        step[i] = plan->step[i];
+        step[i].graph = g;
+    }
+    return place_steps(step, plan->num_steps, o, a);
 }

@@ -148,6 +148,9 @@ const char *memory_verify(const Graph *g, Arena *a);
 // ---- compile.c: all graphs of a program for one device ----
 Plan *program_plan(const Program *p, const PassOptions *o);
 
+// The same launches for another device, whose options differ in nothing else.
+Plan *plan_elsewhere(const Plan *plan, const PassOptions *o);
+
 // ---- cost.c: what the plan costs ----
 typedef struct {
     int launches;        // kernels and library calls in a step

@@ -72,11 +72,10 @@ TrainerText trainer_text(Arena *a, const Program *p,
                      .fingerprint = fingerprint(p)};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
-    host.measured = cuda.measured;
     CodegenOptions o = {SINTER_VERSION, t.name, t.fingerprint,
                         arguments->lineinfo != NULL, arguments->embed != NULL};
     t.plan = program_plan(p, &cuda);
-    t.host = program_plan(p, &host);
+    t.host = plan_elsewhere(t.plan, &host);
     codegen_program(p, t.host, t.plan, &o, &t.c_file, &t.cu_file);
     if (arguments->lineinfo)
         t.cu_file = lineinfo_add(a, t.plan, arena_format(a, "%s.cu", t.name),

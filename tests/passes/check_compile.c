@@ -176,6 +176,20 @@ START_TEST(equal_programs_have_equal_plans) {
 }
 END_TEST
 
+START_TEST(a_plan_made_elsewhere_is_that_devices_own) {
+    Arena *a = arena_new();
+    Recipe recipe = {.precision = F16};
+    PassOptions host = pass_options(&recipe, "host");
+    const Plan *cuda = plan(a, F16, "cuda");
+    const char *before = printed(a, cuda);
+    const Plan *made = plan_elsewhere(cuda, &host);
+    ck_assert_str_eq(printed(a, made), printed(a, plan(a, F16, "host")));
+    ck_assert_int_eq(made->arena_bytes, plan(a, F16, "host")->arena_bytes);
+    ck_assert_str_eq(printed(a, cuda), before);
+    arena_free(a);
+}
+END_TEST
+
 // A chain of so many operations, forwards only; the operations of all steps.
 static int64_t chain_planned(int64_t length) {
     Arena *a = arena_new();
@@ -218,6 +232,7 @@ Suite *compile_suite(void) {
     tcase_add_test(t, devices_share_graphs);
     tcase_add_test(t, f32_derives_nothing);
     tcase_add_test(t, equal_programs_have_equal_plans);
+    tcase_add_test(t, a_plan_made_elsewhere_is_that_devices_own);
     tcase_add_test(t, programs_reach_the_limit);
     tcase_add_exit_test(t, programs_past_the_limit_are_the_models_fault,
                         EXIT_MODEL);
