@@ -3,6 +3,8 @@
 #include "tools/tools.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <malloc.h>
 #include <string.h>
 
 // clang-format off
@@ -100,7 +102,17 @@ static bool is_word(const char *word, const char *name) {
            (strncmp(word, "--", 2) == 0 && strcmp(word + 2, name) == 0);
 }
 
+// Graphs come and go by the dozen: memory that one gave back is kept for the
+// next and not asked of the system page by page.
+static void keep_memory(void) {
+#ifdef M_TRIM_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
+}
+
 int main(int argc, char **argv) {
+    keep_memory();
     if (argc < 2) {
         help_print(stderr);
         return EXIT_USAGE;
