@@ -4,7 +4,12 @@
 
 #include <string.h>
 
-enum { LONGEST_COMPARED = 40, MOST_CANDIDATES = 2000 };
+enum {
+    LONGEST_COMPARED = 40,
+    MOST_CANDIDATES = 2000,
+    SHORTEST_BEGUN = 3,
+    TOO_FAR = 3 * LONGEST_COMPARED
+};
 
 static int least(int a, int b) {
     return a < b ? a : b;
@@ -47,6 +52,18 @@ static void fold(const char *s, char *out) {
     *out = '\0';
 }
 
+// How far name is from other, or TOO_FAR: it is mistyped, or only begun, which
+// is further than all mistyped ones.
+static int distance_of(const char *name, const char *other) {
+    int length = (int)strlen(name), allowed = (length + 1) / 3;
+    int distance = edit_distance(name, other);
+    if (distance <= allowed)
+        return distance;
+    bool begun =
+        length >= SHORTEST_BEGUN && strncmp(name, other, strlen(name)) == 0;
+    return begun ? LONGEST_COMPARED + distance : TOO_FAR;
+}
+
 void nearest_offer(Nearest *n, const char *candidate) {
     char name[LONGEST_COMPARED + 1], other[LONGEST_COMPARED + 1];
     if (strlen(n->name) > LONGEST_COMPARED ||
@@ -54,9 +71,8 @@ void nearest_offer(Nearest *n, const char *candidate) {
         return;
     fold(n->name, name);
     fold(candidate, other);
-    int distance = edit_distance(name, other);
-    int allowed = ((int)strlen(name) + 1) / 3;
-    if (distance > allowed || (n->best != NULL && distance >= n->distance))
+    int distance = distance_of(name, other);
+    if (distance == TOO_FAR || (n->best != NULL && distance >= n->distance))
         return;
     n->best = candidate;
     n->distance = distance;
