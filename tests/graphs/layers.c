@@ -79,13 +79,18 @@ NodeId family_composite(Garden *b) {
     }
 }
 
-// A convolution whose statistics a library could take, of a multiple of 8
-// channels, with batch_norm and what comes behind it: half of the time what
-// went in is added, where it has as many.
-NodeId family_layer(Garden *b) {
-    NodeId x = garden_any(b, F32, 4);
-    if (x == NO_NODE || !b->source || garden_type(b, x).dim[3] == 0)
-        return NO_NODE;
+// The largest of windows side by side, whose places take few bits.
+static NodeId max_pool(Garden *b, NodeId x) {
+    int64_t window[] = {1 + garden_draw(b, 3), 1 + garden_draw(b, 3)};
+    Attr attr[] = {attr_ints(ATTR_stride, 2, window),
+                   attr_ints(ATTR_window, 2, window)};
+    return garden_with(b, OP_max_pool, x, 2, attr);
+}
+
+// A convolution of images x whose statistics a library could take, of a
+// multiple of 8 channels, with batch_norm behind it: half of the time what went
+// in is added, where it has as many.
+static NodeId layer(Garden *b, NodeId x) {
     int64_t channels = garden_type(b, x).dim[3], one[] = {1, 1};
     bool residual = channels % 8 == 0 && garden_draw(b, 2);
     int64_t size = 1 + garden_draw(b, 3);
@@ -103,10 +108,21 @@ NodeId family_layer(Garden *b) {
                                       .num_attrs = 4,
                                       .attr = attr});
     y = y == NO_NODE ? y : batch_norm(b, y);
-    if (y != NO_NODE && residual)
-        y = garden_op2(b, OP_add, x, y);
-    return y == NO_NODE || garden_draw(b, 4) == 0 ? y
-                                                  : garden_op1(b, OP_relu, y);
+    return y != NO_NODE && residual ? garden_op2(b, OP_add, x, y) : y;
+}
+
+// One or two such layers and what comes behind them: three in four times relu, a
+// third of the time a pool.
+NodeId family_layer(Garden *b) {
+    NodeId y = garden_any(b, F32, 4);
+    if (y == NO_NODE || !b->source || garden_type(b, y).dim[3] == 0)
+        return NO_NODE;
+    y = layer(b, y);
+    if (y != NO_NODE && garden_draw(b, 3) == 0)
+        y = layer(b, y);
+    if (y != NO_NODE && garden_draw(b, 4))
+        y = garden_op1(b, OP_relu, y);
+    return y == NO_NODE || garden_draw(b, 3) ? y : max_pool(b, y);
 }
 
 // The last batch of an evaluation: rows from a number on count for nothing, and
