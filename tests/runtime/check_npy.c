@@ -136,90 +136,62 @@ END_TEST
 #define X "d/train_x.npy"
 #define Y "d/train_y.npy"
 
-START_TEST(npy_is_refused) {
+static const int64_t negative[] = {1, -1}, large[] = {1, INT64_C(1) << 32};
+
+static const struct {
+    const char *file, *descr, *shape;
+    const void *bytes;
+    size_t length;
+    const char *words;
+} wrong[] = {
+    {X, "|u1", "2, 2, 3", u1, 11,
+     "should hold 12 bytes after its header, but holds 11"},
+    {X, "|u1", "2, 3, 2", u1, 12, "has samples of 3x2, the trainer takes 2x3"},
+    {X, "<c8", "2, 2, 3", u1, 12, "numbers of another kind"},
+    {X, "|u1", "2, 2, x", u1, 12, "has no shape"},
+    {X, "|u1", "2, 2, 3, 1, 1, 1, 1, 1, 1, 1", u1, 12, "has no shape"},
+    {X, "|u1", "999999999999, 2, 3", u1, 12, "has no shape"},
+    {X, "|u1", "0, 2, 3", u1, 0, X " holds no samples"},
+    {Y, "|u1", "3,", u1, 3, "has 3 labels for 2 samples"},
+    {Y, "|u1", "2,", "\1\12", 2,
+     "sample 1 has label 10, but there are 10 classes"},
+    {Y, "<i8", "2,", negative, 16, "sample 1 has label -1"},
+    {Y, "<i8", "2,", large, 16, "sample 1 has a number beyond 32 bits"},
+    {Y, "<f4", "2,", f4, 8, "has numbers of type <f4, the trainer takes i32"},
+};
+
+START_TEST(wrong_shapes_and_values_are_refused) {
     RtSample sample = sample_of(RT_U8);
     write_good("|u1", u1, sizeof u1);
-    switch (_i) {
-    case 0:
-        unlink(X);
-        refused(&sample, X);
-        break;
-    case 1:
-        ck_assert_int_eq(truncate(X, 7), 0);
-        refused(&sample, "too short for its header");
-        break;
-    case 2:
-        ck_assert_int_eq(truncate(X, 40), 0);
-        refused(&sample, "too short for its header");
-        break;
-    case 3:
-        place_write(X, "PK\3\4 a zip archive", 19);
-        refused(&sample, "is not an npy file");
-        break;
-    case 4:
-        write_npy(X, 1, header_of("|u1", "2, 2, 3"), u1, 11);
-        refused(&sample, "should hold 12 bytes after its header, but holds 11");
-        break;
-    case 5:
-        write_npy(X, 1, header_of("|u1", "2, 3, 2"), u1, 12);
-        refused(&sample, "has samples of 3x2, the trainer takes 2x3");
-        break;
-    case 6:
-        write_npy(X, 1, header_of("<c8", "2, 2, 3"), u1, 12);
-        refused(&sample, "numbers of another kind");
-        break;
-    case 7:
-        write_npy(X, 1, header_of("|u1", "2, 2, x"), u1, 12);
-        refused(&sample, "has no shape");
-        break;
-    case 8:
-        write_npy(X, 1, header_of("|u1", "2, 2, 3, 1, 1, 1, 1, 1, 1, 1"), u1,
-                  12);
-        refused(&sample, "has no shape");
-        break;
-    case 9:
-        write_npy(X, 1, header_of("|u1", "999999999999, 2, 3"), u1, 12);
-        refused(&sample, "has no shape");
-        break;
-    case 10:
-        write_npy(X, 1,
-                  "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2, 3)}",
-                  u1, 12);
-        refused(&sample, "Fortran's order");
-        break;
-    case 11:
-        write_npy(Y, 1, header_of("|u1", "3,"), u1, 3);
-        refused(&sample, "has 3 labels for 2 samples");
-        break;
-    case 12:
-        write_npy(Y, 1, header_of("|u1", "2,"), "\1\12", 2);
-        refused(&sample, "sample 1 has label 10, but there are 10 classes");
-        break;
-    case 13: {
-        static const int64_t label[] = {1, -1};
-        write_npy(Y, 1, header_of("<i8", "2,"), label, 16);
-        refused(&sample, "sample 1 has label -1");
-        break;
-    }
-    case 14: {
-        static const int64_t label[] = {1, INT64_C(1) << 32};
-        write_npy(Y, 1, header_of("<i8", "2,"), label, 16);
-        refused(&sample, "sample 1 has a number beyond 32 bits");
-        break;
-    }
-    case 15:
-        write_npy(Y, 1, header_of("<f4", "2,"), f4, 8);
-        refused(&sample, "has numbers of type <f4, the trainer takes i32");
-        break;
-    case 16:
-        write_npy(X, 1, header_of("|u1", "0, 2, 3"), u1, 0);
-        refused(&sample, X " holds no samples");
-        break;
-    case 17:
-        place_write(X, "\x93NUMPY\2\0\377\377\377\377 and so on", 22);
-        refused(&sample, "is not an npy file");
-        break;
-    }
+    write_npy(wrong[_i].file, 1, header_of(wrong[_i].descr, wrong[_i].shape),
+              wrong[_i].bytes, wrong[_i].length);
+    refused(&sample, wrong[_i].words);
+}
+END_TEST
+
+START_TEST(what_is_no_npy_file_is_refused) {
+    RtSample sample = sample_of(RT_U8);
+    write_good("|u1", u1, sizeof u1);
+    ck_assert_int_eq(truncate(X, 40), 0);
+    refused(&sample, "too short for its header");
+    ck_assert_int_eq(truncate(X, 7), 0);
+    refused(&sample, "too short for its header");
+    place_write(X, "PK\3\4 a zip archive", 19);
+    refused(&sample, "is not an npy file");
+    place_write(X, "\x93NUMPY\2\0\377\377\377\377 and so on", 22);
+    refused(&sample, "is not an npy file");
+    unlink(X);
+    refused(&sample, X);
+}
+END_TEST
+
+START_TEST(the_order_of_fortran_is_refused) {
+    RtSample sample = sample_of(RT_U8);
+    write_good("|u1", u1, sizeof u1);
+    write_npy(X, 1,
+              "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2, 3)}", u1,
+              12);
+    refused(&sample, "Fortran's order");
 }
 END_TEST
 
@@ -255,7 +227,10 @@ Suite *npy_suite(void) {
     tcase_add_loop_test(t, every_kind_of_number, 0, 6);
     tcase_add_test(t, targets_are_numbers);
     tcase_add_test(t, labels_that_are_not_used);
-    tcase_add_loop_test(t, npy_is_refused, 0, 18);
+    tcase_add_loop_test(t, wrong_shapes_and_values_are_refused, 0,
+                        sizeof wrong / sizeof *wrong);
+    tcase_add_test(t, what_is_no_npy_file_is_refused);
+    tcase_add_test(t, the_order_of_fortran_is_refused);
     tcase_add_test(t, any_byte_may_be_wrong);
     suite_add_tcase(s, t);
     return s;
