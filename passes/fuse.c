@@ -272,8 +272,11 @@ static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
                 (per_row && brief(f, n)->extent == OVER_ALL));
     if (pads_columns(f->old, n)) // rows are stored that far apart
         return f->stored[n] && count_of(f, arg) == elements;
-    return (facts(f, n) & POINTWISE) &&
-           (count_of(f, n) == elements || count_of(f, n) == rows);
+    // Of as many elements, in as many columns: so its rows are the same rows.
+    bool by_row =
+        count_of(f, n) == elements &&
+        space_columns(at(f, n)->type) == space_columns(at(f, space)->type);
+    return (facts(f, n) & POINTWISE) && (by_row || count_of(f, n) == rows);
 }
 
 // Finds the row reduction that decides the space of each node's kernel, and
