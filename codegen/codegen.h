@@ -12,6 +12,7 @@ typedef struct {
     uint64_t fingerprint; // of model and recipe
     bool lines;           // GPU code keeps a table of the kernels' lines
     bool embeds;          // the trainer carries GPU code, in base.bin
+    bool graphs;          // and its graphs, in base.ir
 } CodegenOptions;
 
 // ---- kernel.c ----
@@ -65,7 +66,10 @@ typedef struct {
 // Of each step of a plan.  host and device are plans of the same graphs.
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
 
-// ---- program.c ----
+// ---- graphs.c, program.c ----
+
+// The graphs of the steps that train, as a trainer carries them.
+void codegen_graphs(const Plan *plan, Text *t);
 
 // Writes the C file and the CUDA file of a trainer.  host and device are plans
 // of the same graphs.

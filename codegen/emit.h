@@ -240,6 +240,9 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
 // it, and _ for anything else.
 const char *file_text(Arena *a, const char *file);
 
+// Any text as a string of C.
+void quoted_add(Text *t, const char *s);
+
 // ---- lines.c ----
 
 // The model's lines that a group comes from, at most so many of each file:

@@ -44,6 +44,18 @@ const char *file_text(Arena *a, const char *file) {
     return text_string(&t);
 }
 
+void quoted_add(Text *t, const char *s) {
+    text_add(t, "\"");
+    for (; *s != '\0'; s++)
+        if (*s == '"' || *s == '\\' || *s == '?') // no trigraphs
+            text_add(t, "\\%c", *s);
+        else if ((unsigned char)*s < 32 || (unsigned char)*s > 126)
+            text_add(t, "\\%03o", (unsigned char)*s);
+        else
+            text_bytes(t, s, 1);
+    text_add(t, "\"");
+}
+
 typedef struct {
     const char *word[MOST_WORDS];
     int count;

@@ -2,24 +2,16 @@
 
 #include "codegen/emit.h"
 
-// What a tensor is: its operation, its layer and the model's line.
-static void what_add(Text *t, Arena *a, const Node *d) {
-    text_add(t, "%s", op_info[d->op].name);
-    if (d->from.path != NULL)
-        text_add(t, " of %s", d->from.path);
-    if (d->from.file != NULL)
-        text_add(t, "%s, %s:%d", d->from.backward ? ", backward" : "",
-                 file_text(a, d->from.file), d->from.line);
-}
-
 static void row_add(Text *t, Arena *a, const Graph *g, NodeId n, int step,
                     int launch) {
     const Node *d = &g->node[n];
-    text_add(t, "    {%d, %d, %s, %lld, %lld, \"", step, launch,
+    Text what = text_new(a);
+    node_tell(&what, d);
+    text_add(t, "    {%d, %d, %u, %s, %lld, %lld, ", step, launch, n,
              rt_type_text(d->type.dtype, g->act),
              (long long)type_count(d->type), (long long)d->offset);
-    what_add(t, a, d);
-    text_add(t, "\"},\n");
+    quoted_add(t, text_string(&what));
+    text_add(t, "},\n");
 }
 
 void stored_emit(Text *t, Arena *a, const Graph *g, const Launches *l,

@@ -2,18 +2,6 @@
 
 #include "codegen/program.h"
 
-static void add_quoted(Text *t, const char *s) {
-    text_add(t, "\"");
-    for (; *s != '\0'; s++)
-        if (*s == '"' || *s == '\\' || *s == '?') // no trigraphs
-            text_add(t, "\\%c", *s);
-        else if ((unsigned char)*s < 32 || (unsigned char)*s > 126)
-            text_add(t, "\\%03o", (unsigned char)*s);
-        else
-            text_bytes(t, s, 1);
-    text_add(t, "\"");
-}
-
 static const Graph *graph_with(const Program *p, const char *input) {
     return graph_find(p->eval, input) != NO_NODE ? p->eval : p->stage[0].train;
 }
@@ -85,16 +73,19 @@ void trainer_write(const Writer *w, Text *t) {
     if (w->options->embeds)
         text_add(t, "RT_EMBED(kernels_code, \"%s.bin\");\n\n",
                  w->options->base);
+    if (w->options->graphs)
+        text_add(t, "RT_EMBED(graphs_text, \"%s.ir\");\n\n",
+                 w->options->base);
     text_add(t, "const RtTrainer sinter_trainer = {\n");
     text_add(t, "    .model = \"%s\",\n", p->name);
     text_add(t, "    .file = ");
-    add_quoted(t, p->file);
+    quoted_add(t, p->file);
     text_add(t, ",\n    .version = \"%s\",\n", w->options->version);
     text_add(t, "    .fingerprint = 0x%016llxu,\n",
              (unsigned long long)w->options->fingerprint);
     text_add(t, "    .data_format = \"%s\",\n", r->data_format);
     text_add(t, "    .data_path = ");
-    add_quoted(t, r->data_path != NULL ? r->data_path : "");
+    quoted_add(t, r->data_path != NULL ? r->data_path : "");
     text_add(t, ",\n");
     write_settings(r, t);
     write_shape(p, t, "image");
@@ -129,6 +120,9 @@ void trainer_write(const Writer *w, Text *t) {
     if (w->options->embeds)
         text_add(t, "    .code = kernels_code,\n"
                     "    .code_end = kernels_code_end,\n");
+    if (w->options->graphs)
+        text_add(t, "    .graphs = graphs_text,\n"
+                    "    .graphs_end = graphs_text_end,\n");
     text_add(t, "};\n\n");
     text_add(t, "int main(int argc, char **argv)\n{\n"
                 "    return rt_main(argc, argv, &sinter_trainer);\n}\n\n"

@@ -833,8 +833,11 @@ static void (*const rules[NUM_OPS])(const Eval *) = {
     [OP_muon] = eval_update,
 };
 
-static void eval_node(const Eval *e) {
-    (rules[e->n->op] ? rules[e->n->op] : eval_pointwise)(e);
+void node_eval(const Graph *g, NodeId n, double *const *value, double *out,
+               Arena *a) {
+    const Node *d = &g->node[n];
+    Eval e = {g, d, out, value, a};
+    (rules[d->op] ? rules[d->op] : eval_pointwise)(&e);
 }
 
 static void round_all(const Graph *g, Type t, double *value) {
@@ -858,9 +861,8 @@ double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round) {
                 continue;
             int64_t count = type_count(n->type);
             value[id] = ARENA_ARRAY(a, (size_t)count + 1, double);
-            Eval e = {g, n, value[id], value, a};
             if (leaf == NULL || leaf[id] == NULL)
-                eval_node(&e);
+                node_eval(g, id, value, value[id], a);
             else if (count)
                 memcpy(value[id], leaf[id], (size_t)count * sizeof(double));
             if (round)

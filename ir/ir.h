@@ -318,6 +318,10 @@ int64_t window_count(int64_t in, int64_t pads, int64_t window, int64_t stride,
 void graph_print(Text *t, const Graph *g);
 void node_print(Text *t, const Graph *g, NodeId n);
 
+// What a node is in the words of the model: "conv of layer1.conv_1, backward,
+// resnet9.net:13"; of a leaf, its name.
+void node_tell(Text *t, const Node *n);
+
 // Reads what graph_print wrote, and looser text: blanks anywhere, empty lines,
 // lines that start with #.  NULL on a mistake, with a line "LINE: what" in
 // *error.  Nothing but the form is checked: graph_verify must come next.
@@ -336,6 +340,11 @@ const char *graph_verify(const Graph *g, Arena *a);
 // leaf itself may be NULL.  The result holds every node's elements.  With round
 // set, results are rounded to their element type, else kept in double.
 double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round);
+
+// Computes node n alone into out, zeros at first, from the elements of its
+// operands.
+void node_eval(const Graph *g, NodeId n, double *const *value, double *out,
+               Arena *a);
 
 // An element of pointwise node n from one of each operand; those that it lacks
 // count for nothing.

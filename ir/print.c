@@ -119,6 +119,21 @@ void node_print(Text *t, const Graph *g, NodeId id) {
     print_origin(t, &n->from);
 }
 
+void node_tell(Text *t, const Node *n) {
+    const char *name = node_text(n, ATTR_name);
+    if (name != NULL && op_info[n->op].facts & LEAF) {
+        text_add(t, "%s", name);
+        return;
+    }
+    text_add(t, "%s", op_info[n->op].name);
+    if (n->from.path != NULL)
+        text_add(t, " of %s", n->from.path);
+    if (n->from.backward)
+        text_add(t, ", backward");
+    if (n->from.file != NULL)
+        text_add(t, ", %s:%d", n->from.file, n->from.line);
+}
+
 const char *const fact_name[NUM_FACTS] = {
     "backward", "updates", "primitive", "typed", "grouped", "planned",
 };

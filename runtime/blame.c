@@ -4,64 +4,18 @@
 // before its memory is used again.  What a kernel has read is found by its
 // addresses: what was last left there, or a state or an input.
 
+#include "replay/range.h"
 #include "runtime/runtime.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    double least, most;
-    int64_t bad; // infinite, or no numbers
-} Range;
-
-// Half precision by its definition.
-static double half_at(uint16_t bits) {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double size = exponent == 0   ? ldexp(fraction, -24)
-                  : exponent < 31 ? ldexp(1024 + fraction, exponent - 25)
-                  : fraction      ? (double)NAN
-                                  : (double)INFINITY;
-    return bits >> 15 ? -size : size;
-}
-
-static double number_at(const char *from, RtType type, int64_t i) {
-    float f;
-    int32_t whole;
-    uint16_t half;
-    switch (type) {
-    case RT_F32:
-        memcpy(&f, from + 4 * i, sizeof f);
-        return f;
-    case RT_I32:
-        memcpy(&whole, from + 4 * i, sizeof whole);
-        return whole;
-    case RT_F16:
-        memcpy(&half, from + 2 * i, sizeof half);
-        return half_at(half);
-    case RT_BF16:
-        memcpy(&half, from + 2 * i, sizeof half);
-        whole = (int32_t)((uint32_t)half << 16);
-        memcpy(&f, &whole, sizeof f);
-        return f;
-    default:
-        return (uint8_t)from[i];
-    }
-}
-
 static Range range_of(const char *from, RtType type, int64_t count) {
-    Range r = {INFINITY, -INFINITY, 0};
-    for (int64_t i = 0; i < count; i++) {
-        double value = number_at(from, type, i);
-        if (!isfinite(value)) {
-            r.bad++;
-            continue;
-        }
-        r.least = value < r.least ? value : r.least;
-        r.most = value > r.most ? value : r.most;
-    }
+    Range r = range_new();
+    for (int64_t i = 0; i < count; i++)
+        range_add(&r, rt_number(from, type, i));
     return r;
 }
 
@@ -94,19 +48,17 @@ static void say(RtBlame *b, const char *format, ...) {
 static void say_range(RtBlame *b, const char *what, size_t offset, RtType type,
                       int64_t count) {
     Range r;
-    if (!range_read(b->device, offset, type, count, &r))
-        return;
-    say(b, "; %s is ", what);
-    if (r.bad == count)
-        say(b, "not finite");
-    else
-        say(b, "%.6g .. %.6g", r.least, r.most);
-    if (r.bad > 0 && r.bad < count)
-        say(b, " and not finite in %lld places", (long long)r.bad);
+    char text[RANGE_TEXT];
+    if (range_read(b->device, offset, type, count, &r))
+        say(b, "; %s is %s", what, range_text(text, &r));
 }
 
 static int64_t state_count(const RtState *s) {
     return (int64_t)(rt_state_bytes(s) / rt_type_bytes(s->type));
+}
+
+static int64_t input_count(const RtInput *in) {
+    return (int64_t)(rt_input_bytes(in) / rt_type_bytes(in->type));
 }
 
 // What was last left at an address before this launch.
@@ -132,6 +84,12 @@ static void say_input(RtBlame *b, size_t offset) {
         if (s->offset == offset && s->kind != RT_RUN && s->kind != RT_METRIC)
             say_range(b, s->name, offset, s->type, state_count(s));
     }
+    const RtStep *step = &b->plan->step[b->step];
+    for (int i = 0; i < step->num_inputs; i++) {
+        const RtInput *in = &step->input[i];
+        if (in->offset == offset && in->type != RT_I32)
+            say_range(b, in->name, offset, in->type, input_count(in));
+    }
 }
 
 static void say_inputs(RtBlame *b, int kernel, const size_t *arg) {
@@ -147,6 +105,7 @@ static void look(RtBlame *b, const RtStored *t, int kernel, const size_t *arg) {
     if (!range_read(b->device, t->offset, t->type, t->count, &r) || r.bad == 0)
         return;
     b->found = true;
+    b->stored = t;
     say(b, "%s is the first that is not finite, in %lld of %lld places",
         t->what, (long long)r.bad, (long long)t->count);
     say_inputs(b, kernel, arg);
@@ -170,7 +129,8 @@ void rt_blame_begin(RtBlame *b, const RtPlan *plan, RtDevice *d,
     *b = (RtBlame){.watch.launched = launched,
                    .plan = plan,
                    .device = d,
-                   .step = (int)(step - plan->step)};
+                   .step = (int)(step - plan->step),
+                   .run = b->run + 1};
     d->watch = &b->watch;
 }
 
@@ -182,11 +142,13 @@ void rt_blame_end(RtBlame *b) {
         b->found =
             range_read(b->device, s->offset, s->type, state_count(s), &r) &&
             r.bad > 0;
-        if (b->found)
-            say(b,
-                "all that its kernels leave is finite but %s, in %lld of %lld "
-                "places",
-                s->name, (long long)r.bad, (long long)state_count(s));
+        if (!b->found)
+            continue;
+        b->state = s;
+        say(b,
+            "all that its kernels leave is finite but %s, in %lld of %lld "
+            "places",
+            s->name, (long long)r.bad, (long long)state_count(s));
     }
 }
 

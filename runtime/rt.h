@@ -197,6 +197,7 @@ typedef struct {
 // A tensor that a launch of a step leaves in memory, for who looks at it.
 typedef struct {
     int step, launch; // of the plan's steps; of the step, from 0
+    int node;         // of the step's graph
     RtType type;
     int64_t count;
     size_t offset;
@@ -304,6 +305,8 @@ typedef struct {
     int kernel_parts;  // that may be compiled side by side; SINTER_PART is one
     bool kernel_lines; // machine code keeps a table of the text's lines
     const char *code, *code_end; // of the text, for some GPUs; NULL: for none
+    // The graphs of the steps that train, as text; NULL: they are not carried.
+    const char *graphs, *graphs_end;
     // What the text includes; NULL: the runtime's own.
     const char *const *prelude;
 } RtTrainer;

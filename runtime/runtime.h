@@ -524,9 +524,12 @@ typedef struct {
     RtWatch watch;
     const RtPlan *plan;
     RtDevice *device;
+    int run;                // of a step that has been looked at, from 1
     int step, launch, next; // next: of what is stored
     bool found;
-    char text[400]; // where, and what the kernel had read
+    const RtStored *stored; // what it is in; NULL: in a state
+    const RtState *state;
+    char text[600]; // where, and what the kernel had read
 } RtBlame;
 
 // Has the next run of a step looked at.
@@ -538,6 +541,38 @@ void rt_blame_end(RtBlame *b);
 // finite.
 char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite);
 void rt_states_restore(const RtPlan *plan, RtDevice *d, const char *copy);
+
+// ---- members.c ----
+
+// Looks for the operation, of those in the kernel that is to blame, that is the
+// first whose result is not finite.
+typedef struct {
+    RtWatch watch;
+    const RtPlan *plan;
+    RtDevice *device;
+    const RtBlame *blame;
+    struct Replay *replay;
+    uint32_t node;
+    int run, launch; // of the step; the launch that comes
+    int wanted;      // the launch that is to blame
+    bool *left;      // of what is stored, what has been left in this run
+    bool found;
+    char text[800]; // in which kernel, which, and what it had read
+} RtMembers;
+
+// false: the trainer carries no graph of the step, or nothing of it is known.
+bool rt_members_open(RtMembers *m, const RtTrainer *t, const RtPlan *plan,
+                     RtDevice *d, const RtBlame *blame);
+void rt_members_close(RtMembers *m);
+// Has the next run of a step looked at, which follows from the same states as
+// what the blame is of.
+void rt_members_begin(RtMembers *m, const RtStep *step);
+
+// ---- number.c ----
+
+// Element i of a tensor; the largest finite number of a type.
+double rt_number(const void *from, RtType type, int64_t i);
+double rt_number_most(RtType type);
 
 // ---- feeder.c ----
 

@@ -30,12 +30,13 @@ typedef struct {
     int64_t epoch_batches;
     RtProgress at;
     RtBudget budget;
-    RtRow test;     // the last evaluation
-    int64_t saved;  // the step of the last checkpoint; -1: none yet
-    int failures;   // of checkpoints, one after another
-    bool looked;    // a snapshot has been taken
-    FILE *times;    // of steps; NULL: nobody asked
-    RtBlame *blame; // NULL: a step is not looked at
+    RtRow test;         // the last evaluation
+    int64_t saved;      // the step of the last checkpoint; -1: none yet
+    int failures;       // of checkpoints, one after another
+    bool looked;        // a snapshot has been taken
+    FILE *times;        // of steps; NULL: nobody asked
+    RtBlame *blame;     // NULL: a step is not looked at
+    RtMembers *members; // NULL: nor is a kernel of it
     // Since the last row:
     double since, waited, paused; // when it began; seconds lost
     int64_t samples;
@@ -511,6 +512,8 @@ static bool run_step(Session *s, RtStepKind kind, int stage, RtError *e) {
     }
     if (s->blame != NULL && !s->blame->found)
         rt_blame_begin(s->blame, s->plan, s->device, step);
+    if (s->members != NULL)
+        rt_members_begin(s->members, step);
     rt_step_run(s->plan, s->device, kind, stage);
     if (s->blame != NULL && s->device->watch != NULL)
         rt_blame_end(s->blame);
@@ -619,19 +622,44 @@ static bool go_back(Session *s, RtError *e) {
     return good && open_train(s, e);
 }
 
-// Takes a step again, and says what is first wrong in it.
-static bool blame_step(Session *s, const char *before, RtError *e) {
-    RtBlame blame = {.found = false};
+// Takes the step before from the states that it had.
+static bool take_again(Session *s, const char *before, RtError *e) {
     s->at.step--;
     rt_states_restore(s->plan, s->device, before);
     rt_feeder_close(&s->train);
-    s->blame = &blame;
-    bool good = open_train(s, e) && take_step(s, e);
-    s->blame = NULL;
-    if (good && blame.found)
-        rt_report_say(s->report, "step %lld again, launch by launch: %s",
-                      (long long)s->at.step, blame.text);
+    return open_train(s, e) && take_step(s, e);
+}
+
+static void say_blame(const Session *s, const char *how, const char *what) {
+    rt_report_say(s->report, "step %lld again, %s: %s", (long long)s->at.step,
+                  how, what);
+}
+
+// Looks into the kernel that is to blame, where that can be done.
+static bool blame_members(Session *s, const RtBlame *blame, const char *before,
+                          RtError *e) {
+    RtMembers members;
+    bool good = true;
+    if (rt_members_open(&members, s->run->trainer, s->plan, s->device, blame)) {
+        s->members = &members;
+        good = take_again(s, before, e);
+        s->members = NULL;
+    }
+    if (members.found)
+        say_blame(s, "operation by operation", members.text);
+    else
+        say_blame(s, "launch by launch", blame->text);
+    rt_members_close(&members);
     return good;
+}
+
+// Takes a step again, and says what is first wrong in it.
+static bool blame_step(Session *s, const char *before, RtError *e) {
+    RtBlame blame = {.found = false};
+    s->blame = &blame;
+    bool good = take_again(s, before, e);
+    s->blame = NULL;
+    return good && (!blame.found || blame_members(s, &blame, before, e));
 }
 
 // A step is a function of its number and the states, so that those since the
@@ -653,7 +681,8 @@ static bool find_blame(Session *s, RtError *e) {
     return good;
 }
 
-// What comes of it is no part of what the run ends with.
+// What comes of it is no part of what the run ends with.  Where steps that
+// overflow are skipped, and sums are cleared, all may be finite by now.
 static void tell_blame(Session *s) {
     RtError ignored;
     int64_t at = s->at.step;
@@ -662,11 +691,12 @@ static void tell_blame(Session *s) {
         return;
     // Rows may be told some steps late.
     free(rt_states_copy(s->plan, s->device, &finite));
-    if (!finite)
-        rt_report_say(s->report,
-                      "it diverged: going back to step %lld to see where",
-                      (long long)(s->saved < 0 ? 0 : s->saved));
-    if (!finite && !find_blame(s, &ignored))
+    if (finite && !isfinite(s->test.loss)) // but for an evaluation
+        return;
+    rt_report_say(s->report,
+                  "it diverged: going back to step %lld to see where",
+                  (long long)(s->saved < 0 ? 0 : s->saved));
+    if (!find_blame(s, &ignored))
         rt_report_say(s->report, "where it did cannot be seen: %s",
                       ignored.text);
     s->at.step = at;

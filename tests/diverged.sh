@@ -23,4 +23,44 @@ expect_says "step 2 again, .*matmul of linear_1, micro.net:3 is the first"
 # What no kernel but the update makes: a rate that is not finite.
 expect 0 "$SINTER" build "$micro" --set "optimizer=sgd(lr=3e38, weight_decay=100)" -o update
 expect 6 ./update --data synthetic:64 --out run3
-expect_says "step 1 again, .*all that its kernels leave is finite but"
+expect_says "step 1 again, operation by operation: in k[0-9]*_update, for hidden.weight, mul of hidden, micro.net:3 is the first that is not finite, .* is 3e+38; "
+
+# diverges NAME BODY: a model of that body, whose kernel is looked into.
+diverges() {
+    cat >"$1.net" <<END
+model M(image: f32[N, 6]) -> f32[N, 3] {
+  wide = image |> linear(8)
+  $2
+}
+
+train M {
+  data      = synthetic()
+  batch     = 16
+  epochs    = 20
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.05)
+}
+END
+    expect 0 "$SINTER" build "$1.net" -o "$1"
+    expect 6 "./$1" --data synthetic:64 --out "$1.run"
+}
+
+# In the middle of a kernel that stores but the sum.
+diverges log 'mild = wide * 0.5 |> sigmoid
+  sharp = wide |> relu |> log
+  mild + sharp * 0.5 |> linear(3)'
+expect_says "step 1 again, operation by operation: in k[0-9a-z_]*, log of log_1, log.net:4 is the first that is not finite, in 72 of 128 places; relu of relu_1, log.net:4 is 0 .. 1\.[0-9]*$"
+
+# What f32 cannot hold, though a double can.
+diverges exp 'high = wide * 100 |> abs |> exp
+  high * 0.5 + wide |> relu |> linear(3)'
+expect_says "in k[0-9a-z_]*, exp of exp_1, exp.net:3 is the first that is not finite, .* abs of abs_1, exp.net:3 is [0-9.]* .. 1[0-9]*\.[0-9]*$"
+
+# A norm of nothing: 0 / 0 for each element.
+diverges norm 'flat = wide * 0
+  flat / sqrt(mean(square(flat), axes=channels, keep=true)) + wide |> linear(3)'
+expect_says "in k[0-9a-z_]*, div of div_1, norm.net:4 is the first that is not finite, in 128 of 128 places; .* is 0; .* is 0$"
+
+# The forward pass is finite; the gradient of the root of 0 is not.
+diverges root 'wide * 0 |> sqrt |> linear(3)'
+expect_says "of sqrt_1, backward, root.net:3 is the first that is not finite"

@@ -43,6 +43,8 @@ runtime=runtime/rt.h
     sees frontend $base $ir $frontend -- $passes $codegen $runtime ir/shape.h
     sees passes $base $ir $passes -- $frontend $codegen $runtime ir/shape.h
     sees codegen $base $ir $codegen -- $frontend $passes $runtime $private
-    sees runtime $runtime base/exits.h -- $base $ir $frontend $passes $codegen
+    sees replay $base $ir replay/replay.h -- $frontend $passes $runtime $private
+    sees runtime $runtime base/exits.h replay/replay.h -- \
+        $base $ir $frontend $passes $codegen
 }
 exit $failed

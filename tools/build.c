@@ -29,19 +29,38 @@ static int file_write(const Arguments *arguments, const char *path,
     return EXIT_GOOD;
 }
 
-// Writes the trainer's two files into folder.
+// The files of a trainer; one that is empty is not written.
+enum { TRAINER_FILES = 4 };
+
+typedef struct {
+    const char *path;
+    const Text *text;
+} TrainerFile;
+
+static const TrainerFile *trainer_files(Arena *a, const TrainerText *t,
+                                        const char *folder) {
+    const TrainerFile files[TRAINER_FILES] = {
+        {"c", &t->c_file},
+        {"cu", &t->cu_file},
+        {"ir", &t->graphs},
+        {"bin", &t->code},
+    };
+    TrainerFile *to = ARENA_ARRAY(a, TRAINER_FILES, TrainerFile);
+    for (int i = 0; i < TRAINER_FILES; i++)
+        to[i] = (TrainerFile){
+            arena_format(a, "%s/%s.%s", folder, t->name, files[i].path),
+            files[i].text};
+    return to;
+}
+
 static int trainer_write(Arena *a, const Arguments *arguments,
                          const TrainerText *t, const char *folder) {
-    int status = file_write(
-        arguments, arena_format(a, "%s/%s.c", folder, t->name), &t->c_file);
-    if (status != EXIT_GOOD)
-        return status;
-    status = file_write(arguments, arena_format(a, "%s/%s.cu", folder, t->name),
-                        &t->cu_file);
-    if (status != EXIT_GOOD || t->code.length == 0)
-        return status;
-    return file_write(arguments, arena_format(a, "%s/%s.bin", folder, t->name),
-                      &t->code);
+    const TrainerFile *file = trainer_files(a, t, folder);
+    int status = EXIT_GOOD;
+    for (int i = 0; i < TRAINER_FILES && status == EXIT_GOOD; i++)
+        if (file[i].text->length > 0)
+            status = file_write(arguments, file[i].path, file[i].text);
+    return status;
 }
 
 static int trainer_emit(Arena *a, const Arguments *arguments,
@@ -101,9 +120,8 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
     // What our own text did wrong stays there to be looked at.
     if (status == EXIT_FAULT)
         return status;
-    unlink(arena_format(a, "%s/%s.c", folder, t->name));
-    unlink(arena_format(a, "%s/%s.cu", folder, t->name));
-    unlink(arena_format(a, "%s/%s.bin", folder, t->name));
+    for (int i = 0; i < TRAINER_FILES; i++)
+        unlink(trainer_files(a, t, folder)[i].path);
     rmdir(folder);
     return status;
 }

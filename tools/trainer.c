@@ -69,14 +69,20 @@ TrainerText trainer_text(Arena *a, const Program *p,
                      .c_file = text_new(a),
                      .cu_file = text_new(a),
                      .code = text_new(a),
+                     .graphs = text_new(a),
                      .fingerprint = fingerprint(p)};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
-    CodegenOptions o = {SINTER_VERSION, t.name, t.fingerprint,
-                        arguments->lineinfo != NULL, arguments->embed != NULL};
+    CodegenOptions o = {.version = SINTER_VERSION,
+                        .base = t.name,
+                        .fingerprint = t.fingerprint,
+                        .lines = arguments->lineinfo != NULL,
+                        .embeds = arguments->embed != NULL,
+                        .graphs = true};
     t.plan = program_plan(p, &cuda);
     t.host = plan_elsewhere(t.plan, &host);
     codegen_program(p, t.host, t.plan, &o, &t.c_file, &t.cu_file);
+    codegen_graphs(t.host, &t.graphs);
     if (arguments->lineinfo)
         t.cu_file = lineinfo_add(a, t.plan, arena_format(a, "%s.cu", t.name),
                                  &t.cu_file);

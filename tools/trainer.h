@@ -8,12 +8,13 @@ typedef struct {
     const char *name; // of the files, without extension
     Text c_file, cu_file;
     Text code;        // for --target's GPUs; empty: none is asked for
+    Text graphs;      // of the steps that train
     const Plan *plan; // for CUDA, which memory is limited for
     const Plan *host;
     uint64_t fingerprint; // of model and recipe
 } TrainerText;
 
-// Plans the program for both devices and writes its two files.
+// Plans the program for both devices and writes its files.
 TrainerText trainer_text(Arena *a, const Program *p,
                          const Arguments *arguments);
 

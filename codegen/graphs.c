@@ -1,0 +1,32 @@
+// Graphs: what the training steps compute, as text that a trainer carries, so
+// that it can say which operation of a kernel went wrong.
+#include "codegen/codegen.h"
+
+#include <string.h>
+
+// Without what the devices' plans differ in, and what nobody asks there.
+static Graph graph_bare(Arena *a, const Graph *g) {
+    Graph bare = *g;
+    bare.facts &= ~(unsigned)PLANNED;
+    bare.act = F32;
+    bare.node = ARENA_ARRAY(a, (size_t)g->count + 1, Node);
+    memcpy(bare.node, g->node, g->count * sizeof *g->node);
+    for (NodeId n = 0; n < g->count; n++) {
+        bare.node[n].offset = -1;
+        bare.node[n].why = REASON_none;
+        bare.node[n].from.full = false;
+    }
+    return bare;
+}
+
+void codegen_graphs(const Plan *plan, Text *t) {
+    Arena *scratch = arena_new();
+    for (int i = 0; i < plan->num_steps; i++) {
+        const Step *s = &plan->step[i];
+        if (s->kind != STEP_TRAIN && s->kind != STEP_GATHER)
+            continue;
+        Graph bare = graph_bare(scratch, s->graph);
+        graph_print(t, &bare);
+    }
+    arena_free(scratch);
+}

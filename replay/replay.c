@@ -1,0 +1,266 @@
+// Replay: see replay.h.
+#include "replay/replay.h"
+#include "replay/range.h"
+
+#include "ir/group.h"
+#include "ir/ir.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct Replay {
+    Arena *arena;
+    Graph *graph;
+};
+
+// ---- the graph ----
+
+// The text of the graph of that name; each ends with a brace alone on its line.
+static const char *text_find(const char *text, size_t *length,
+                             const char *name) {
+    static const char begins[] = "graph ", ends[] = "\n}\n";
+    const char *end = text + *length;
+    while (text < end) {
+        const char *last = strstr(text, ends), *own = text + strlen(begins);
+        const char *next = last ? last + strlen(ends) : end;
+        size_t known = strlen(name);
+        if (strncmp(text, begins, strlen(begins)) == 0 &&
+            strncmp(own, name, known) == 0 && own[known] == ' ') {
+            *length = (size_t)(next - text);
+            return text;
+        }
+        text = next;
+    }
+    return NULL;
+}
+
+Replay *replay_open(const char *text, size_t length, const char *name) {
+    const char *own = text_find(text, &length, name), *error;
+    if (own == NULL)
+        return NULL;
+    Arena *a = arena_new();
+    Replay *r = ARENA_NEW(a, Replay);
+    *r = (Replay){a, graph_read(a, own, length, &error)};
+    if (r->graph != NULL) {
+        r->graph->act = F32; // of what is between the operations of a kernel
+        return r;
+    }
+    arena_free(a);
+    return NULL;
+}
+
+void replay_close(Replay *r) {
+    if (r != NULL)
+        arena_free(r->arena);
+}
+
+bool replay_assignment(const Replay *r, const char *state, uint32_t *node,
+                       int *launch) {
+    const Graph *g = r->graph;
+    int count;
+    const Group *group = graph_groups(g, r->arena, &count);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if (d->op != OP_assign ||
+            strcmp(node_text(&g->node[d->arg[0]], ATTR_name), state) != 0)
+            continue;
+        *node = n;
+        for (*launch = 0; *launch < count; ++*launch)
+            if (group[*launch].group == d->group)
+                return true;
+    }
+    return false;
+}
+
+// ---- evaluating ----
+
+typedef struct {
+    const Graph *g;
+    const ReplayAsk *ask;
+    const ReplayMemory *memory;
+    Arena *a;
+    bool *wanted, *given;
+    NodeId *last; // that reads it
+    double **value;
+    Range *range;
+} Walk;
+
+static const char *leaf_name(const Node *n) {
+    return op_info[n->op].facts & LEAF ? node_text(n, ATTR_name) : NULL;
+}
+
+static bool node_read(const Walk *w, NodeId n, double *to) {
+    const Node *d = &w->g->node[n];
+    return w->memory->read(w->memory, n, leaf_name(d), type_count(d->type), to);
+}
+
+// From what is asked for back to what is in memory.
+static void walk_mark(Walk *w) {
+    w->wanted[w->ask->node] = true;
+    for (NodeId n = w->ask->node + 1; n-- > 0;) {
+        const Node *d = &w->g->node[n];
+        w->given[n] = w->wanted[n] && n != w->ask->node && !node_immediate(d) &&
+                      node_read(w, n, NULL);
+        for (int i = 0; i < d->num_args; i++)
+            if (w->wanted[n] && !w->given[n] && !w->wanted[d->arg[i]]) {
+                w->wanted[d->arg[i]] = true;
+                w->last[d->arg[i]] = n;
+            }
+    }
+}
+
+static size_t node_room(const Walk *w, NodeId n) {
+    return ((size_t)type_count(w->g->node[n].type) + 1) * sizeof(double);
+}
+
+// Whether n is the last that reads its operand number i.
+static bool is_last(const Walk *w, NodeId n, int i) {
+    const NodeId *arg = w->g->node[n].arg;
+    for (int j = 0; j < i; j++)
+        if (arg[j] == arg[i])
+            return false;
+    return !w->given[n] && w->last[arg[i]] == n;
+}
+
+// A value is there from its node to the last that reads it.
+static bool walk_fits(const Walk *w) {
+    size_t room = 0;
+    for (NodeId n = 0; n <= w->ask->node; n++) {
+        if (!w->wanted[n])
+            continue;
+        room += node_room(w, n);
+        if (room > w->ask->room)
+            return false;
+        for (int i = 0; i < w->g->node[n].num_args; i++)
+            if (is_last(w, n, i))
+                room -= node_room(w, w->g->node[n].arg[i]);
+    }
+    return true;
+}
+
+// What none of its operands is in memory for cannot be computed.
+static bool node_take(Walk *w, NodeId n) {
+    const Node *d = &w->g->node[n];
+    int64_t count = type_count(d->type);
+    DType rounded = d->type.dtype == ACT ? F32 : d->type.dtype;
+    bool leaf = op_info[d->op].facts & LEAF;
+    w->value[n] = calloc((size_t)count + 1, sizeof(double));
+    if (w->value[n] == NULL || (leaf && !w->given[n] && !node_immediate(d)))
+        return false;
+    if (!w->given[n])
+        node_eval(w->g, n, w->value, w->value[n], w->a);
+    else if (!node_read(w, n, w->value[n]))
+        return false;
+    w->range[n] = range_new();
+    for (int64_t i = 0; i < count; i++) {
+        if (!w->given[n])
+            w->value[n][i] = dtype_round(rounded, w->value[n][i]);
+        range_add(&w->range[n], w->value[n][i]);
+    }
+    return true;
+}
+
+static bool walk_evaluate(Walk *w) {
+    bool good = true;
+    for (NodeId n = 0; n <= w->ask->node && good; n++) {
+        if (!w->wanted[n])
+            continue;
+        good = node_take(w, n);
+        for (int i = 0; i < w->g->node[n].num_args; i++)
+            if (is_last(w, n, i)) {
+                free(w->value[w->g->node[n].arg[i]]);
+                w->value[w->g->node[n].arg[i]] = NULL;
+            }
+    }
+    for (NodeId n = 0; n <= w->ask->node; n++)
+        free(w->value[n]);
+    return good;
+}
+
+// ---- saying ----
+
+// An operand that is not finite.  An infinity that the model asks for, as that
+// of a mask, is not followed where there is a NaN beside it.
+static NodeId operand_worst(const Walk *w, NodeId n) {
+    const Node *d = &w->g->node[n];
+    NodeId worst = NO_NODE;
+    for (int i = 0; i < d->num_args && !w->given[n]; i++) {
+        const Range *r = &w->range[d->arg[i]];
+        if (r->bad > 0 && !node_immediate(&w->g->node[d->arg[i]]) &&
+            (worst == NO_NODE || (r->nans > 0 && w->range[worst].nans == 0)))
+            worst = d->arg[i];
+    }
+    return worst;
+}
+
+static NodeId culprit_of(const Walk *w) {
+    NodeId culprit = w->ask->node;
+    for (NodeId n = culprit; n != NO_NODE; n = operand_worst(w, n))
+        culprit = n;
+    return culprit;
+}
+
+static void operands_tell(const Walk *w, Text *t, NodeId n) {
+    const Node *d = &w->g->node[n];
+    char range[RANGE_TEXT];
+    for (int i = 0; i < d->num_args && !w->given[n]; i++) {
+        bool said = false;
+        for (int j = 0; j < i; j++)
+            said |= d->arg[j] == d->arg[i];
+        if (said)
+            continue;
+        text_add(t, "; ");
+        node_tell(t, &w->g->node[d->arg[i]]);
+        text_add(t, " is %s", range_text(range, &w->range[d->arg[i]]));
+    }
+}
+
+// false: all of it is finite.
+static bool culprit_tell(const Walk *w, Text *t) {
+    NodeId n = culprit_of(w);
+    const Range *r = &w->range[n];
+    double most = w->ask->most;
+    char range[RANGE_TEXT];
+    node_tell(t, &w->g->node[n]);
+    if (r->bad > 0 && w->given[n])
+        text_add(t, " is not finite when it is read");
+    else if (r->bad > 0)
+        text_add(t, " is the first that is not finite");
+    else if (r->most > most || r->least < -most)
+        text_add(t,
+                 " is %s, and in memory it is of a type whose numbers end at "
+                 "%.6g",
+                 range_text(range, r), most);
+    else
+        return false;
+    if (r->bad > 0)
+        text_add(t, ", in %" PRId64 " of %" PRId64 " places", r->bad, r->count);
+    operands_tell(w, t, n);
+    return true;
+}
+
+bool replay_tell(const Replay *r, const ReplayAsk *ask, const ReplayMemory *m,
+                 char *said, size_t length) {
+    const Graph *g = r->graph;
+    if (ask->node >= g->count)
+        return false;
+    Arena *a = arena_new();
+    Walk w = {.g = g,
+              .ask = ask,
+              .memory = m,
+              .a = a,
+              .wanted = ARENA_ARRAY(a, g->count, bool),
+              .given = ARENA_ARRAY(a, g->count, bool),
+              .last = ARENA_ARRAY(a, g->count, NodeId),
+              .value = ARENA_ARRAY(a, g->count, double *),
+              .range = ARENA_ARRAY(a, g->count, Range)};
+    Text t = text_new(a);
+    walk_mark(&w);
+    bool good = walk_fits(&w) && walk_evaluate(&w) && culprit_tell(&w, &t);
+    if (good)
+        snprintf(said, length, "%s", text_string(&t));
+    arena_free(a);
+    return good;
+}

@@ -1,0 +1,45 @@
+// Number: an element of a tensor, whatever its type.
+#include "runtime/runtime.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+// Half precision by its definition.
+static double half_at(uint16_t bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 0   ? ldexp(fraction, -24)
+                  : exponent < 31 ? ldexp(1024 + fraction, exponent - 25)
+                  : fraction      ? (double)NAN
+                                  : (double)INFINITY;
+    return bits >> 15 ? -size : size;
+}
+
+double rt_number(const void *from, RtType type, int64_t i) {
+    const char *at = (const char *)from + (size_t)i * rt_type_bytes(type);
+    float f;
+    int32_t whole;
+    uint16_t half;
+    switch (type) {
+    case RT_F32:
+        memcpy(&f, at, sizeof f);
+        return f;
+    case RT_I32:
+        memcpy(&whole, at, sizeof whole);
+        return whole;
+    case RT_F16:
+        memcpy(&half, at, sizeof half);
+        return half_at(half);
+    case RT_BF16:
+        memcpy(&half, at, sizeof half);
+        whole = (int32_t)((uint32_t)half << 16);
+        memcpy(&f, &whole, sizeof f);
+        return f;
+    default:
+        return *(const uint8_t *)at;
+    }
+}
+
+double rt_number_most(RtType type) {
+    return type == RT_F16 ? 65504 : type == RT_BF16 ? 0x1.fep127 : FLT_MAX;
+}
