@@ -78,6 +78,7 @@ typedef struct {
     bool immediate, stored; // the last is asked of a base
 } Brief;
 
+// What a library computes is in memory, also where nobody reads it.
 static Brief *nodes_brief(const Graph *g, Arena *a) {
     Brief *brief = ARENA_ARRAY(a, (size_t)g->count + 1, Brief);
     for (NodeId n = 0; n < g->count; n++) {
@@ -88,7 +89,8 @@ static Brief *nodes_brief(const Graph *g, Arena *a) {
         brief[n] = (Brief){.base = view ? brief[d->arg[0]].base : n,
                            .group = d->group,
                            .immediate = immediate,
-                           .stored = (facts & LEAF) && !immediate};
+                           .stored = ((facts & LEAF) && !immediate) ||
+                                     ((facts & CALLS) && d->group >= 0)};
         for (int i = 0; i < d->num_args; i++) {
             Brief *base = &brief[brief[d->arg[i]].base];
             base->stored |= base->group >= 0 && base->group != d->group;

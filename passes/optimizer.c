@@ -110,12 +110,38 @@ static UpdateRule *rule_of(Op op) {
     return rule[op];
 }
 
+// What is an output is computed, and left in memory.
+static void gradient_leave(Graph *out, NodeId param, NodeId gradient) {
+    const char *name = node_text(&out->node[param], ATTR_name);
+    Attr attr =
+        attr_text(ATTR_name, arena_format(out->arena, "gradient of %s", name));
+    out->at = out->node[gradient].from;
+    graph_add(out, (Node){.op = OP_output,
+                          .num_args = 1,
+                          .arg = &gradient,
+                          .num_attrs = 1,
+                          .attr = &attr,
+                          .group = -1});
+}
+
+static void gradients_leave(Graph *out, const Graph *g, const NodeId *now,
+                            const NodeId *gradient) {
+    for (NodeId n = 0; n < g->count; n++) {
+        NodeId param = is_optimizer(g, n) ? g->node[n].arg[0] : NO_NODE;
+        if (param != NO_NODE && gradient[param] != NO_NODE)
+            gradient_leave(out, now[param], gradient[param]);
+    }
+}
+
 Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
-    (void)o;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     copy_rest(out, g, now);
     NodeId *gradient = find_gradients(g, now, scratch);
+    if (o->no_updates) {
+        gradients_leave(out, g, now, gradient);
+        return out;
+    }
     unscale(out, g, gradient, now, scratch);
     clip(out, g, gradient, now, scratch);
     Update *together = ARENA_ARRAY(scratch, g->count, Update);

@@ -14,6 +14,7 @@ typedef struct {
     int64_t memory;     // bytes that an arena may take; 0: any number
     DType measured;     // what ACT is in that memory
     bool reuse;         // let buffers share memory when not live together
+    bool no_updates;    // gradients are computed, and optimizers left out
     bool deep_verify;   // also print, read back and compare after each pass
     const int64_t *rewrite_limit; // makes that many rewrites of each graph, the
                                   // first ones; NULL: all

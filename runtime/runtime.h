@@ -344,7 +344,7 @@ typedef struct {
     int64_t profile_steps; // 0: not given
     const char *dump_cuda, *load_cuda;
     const char *tuning; // the file; NULL: in the user's cache
-    bool list_kernels, print_plan;
+    bool list_kernels, print_plan, repeat_batch;
     bool resume, eval_only, init_only, tune, nvtx, quiet, help, version;
     const char *resume_path; // NULL: the newest in the out folder
     unsigned without;        // a bit for each; see without.c
@@ -586,7 +586,9 @@ typedef struct {
     // `next` that it was given, and how many feeds have been made with it.
     int64_t number[RT_MOST_HELD], next;
     int held;
-    int kept; // the number of the images that the device keeps; 0: none
+    int kept;     // the number of the images that the device keeps; 0: none
+    bool repeats; // gives the first batch again and again
+    const RtBatch *first;
 } RtFeeder;
 
 // A batch that was given to a device, and the seconds that went to that.

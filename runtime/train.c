@@ -96,7 +96,10 @@ static bool open_train(Session *s, RtError *e) {
     plan.shuffle = true;
     plan.seed = (uint64_t)s->at.seed;
     plan.trace = s->run->trace;
-    return open_feeder(s, &s->train, &plan, e);
+    if (!open_feeder(s, &s->train, &plan, e))
+        return false;
+    s->train.repeats = s->run->options->repeat_batch;
+    return true;
 }
 
 // ---- before the first step ----

@@ -31,9 +31,32 @@ expect_says "should be 0"
 expect 0 "$SINTER" bisect "$micro" -a "--rewrite-limit=0"
 expect_says "nothing is wrong"
 
-expect 0 "$SINTER" compare --ablate "$micro" --steps=3
+expect 0 "$SINTER" compare --ablate "$here/tiny.net" --steps=3 --set batch=16
 expect_says "^without bits .*%"
 expect_says "^unfused .*%"
+# launches NAME: those of a variant.
+launches() {
+    sed -n "s/^$1 *\([0-9]*\) .*/\1/p" out
+}
+all=$(launches everything)
+[ "$(launches "no loading")" -eq "$all" ] || fail "loading is no launch"
+[ "$(launches "no augmentation")" -eq $((all - 1)) ] ||
+    fail "augmentation is one launch"
+[ "$(launches "no norms, activations")" -eq $((all - 4)) ] ||
+    fail "two norms and their gradients are four launches"
+expect_says "^no updates .*[0-9]  *-[0-9.]*%"
+
+# A batch that is given again and again has one loss, where nothing is learnt.
+expect 0 "$SINTER" build "$micro" --set "optimizer=sgd(lr=0)" -o still
+for repeat in "" --repeat-batch; do
+    # shellcheck disable=SC2086 # none or one
+    expect 0 ./still --data=synthetic:64 --epochs=1 --log-every=1 \
+        --metrics=rows --out=still.run $repeat
+    losses=$(sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' rows |
+        sort -u | wc -l)
+    [ "$losses" -eq $([ -z "$repeat" ] && echo 4 || echo 1) ] ||
+        fail "$losses losses of four steps $repeat"
+done
 expect 2 "$SINTER" bench "$micro" --runs=0
 expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json
 mv out a.json

@@ -1,7 +1,9 @@
-// sinter compare --ablate: each pass left out by itself, and what that costs.
+// sinter compare --ablate: each pass left out by itself, and what that costs;
+// and each part of a step left out, and what that saves.
 //
-// All start from the same state and take the same batches, of the size that the
-// model file asks for.
+// All take the same batches, of the size that the model file asks for.  Those
+// that leave out a pass start from the same state; without a part the model is
+// another and starts from its own.
 #include "base/exits.h"
 #include "tools/compare.h"
 #include "tools/spread.h"
@@ -21,29 +23,62 @@ typedef struct {
     int count;
 } Ablation;
 
-static void variant_add(Ablation *b, const char *name, const char *options) {
+static void variant_add(Ablation *b, const char *name, const char *options,
+                        Part part) {
     b->name[b->count] = name;
-    b->side[b->count] = (Side){.options = options};
+    b->side[b->count] = (Side){.options = options, .part = part};
     b->count++;
+}
+
+// Whether training has such a part.
+static bool is_part(const Arguments *arguments, Part part) {
+    Arena *a = arena_new();
+    Diagnostics diags = diag_new(a); // which building it has printed
+    Program *p = frontend_load(a, arguments->operand[0], arguments->set,
+                               arguments->num_settings, &diags);
+    bool has = p != NULL && part_remove(p, part);
+    arena_free(a);
+    return has;
 }
 
 static void variants_add(Arena *a, Ablation *b) {
     const char *own = b->arguments->a ? b->arguments->a : "-O1";
-    variant_add(b, "everything", own);
+    variant_add(b, "everything", own, PART_NONE);
     for (const Pass *p = standard_passes; p->name != NULL; p++)
-        if (p->gives == 0 && b->count < MOST_VARIANTS - 1)
+        if (p->gives == 0 && b->count < MOST_VARIANTS - NUM_PARTS)
             variant_add(b, arena_format(a, "without %s", p->name),
-                        arena_format(a, "%s --without=%s", own, p->name));
-    variant_add(b, "unfused", "-O0");
+                        arena_format(a, "%s --without=%s", own, p->name),
+                        PART_NONE);
+    variant_add(b, "unfused", "-O0", PART_NONE);
+    for (Part part = PART_NONE + 1; part < NUM_PARTS; part++)
+        if (is_part(b->arguments, part))
+            variant_add(b, arena_format(a, "no %s", part_name[part]), own,
+                        part);
+}
+
+// What loads nothing is the same trainer.
+static int variant_build(Arena *a, Ablation *b, Side *s) {
+    if (s->part != PART_LOADING)
+        return side_build(a, s, b->arguments, &b->runs);
+    const char *name = s->name;
+    *s = b->side[0];
+    s->name = name;
+    s->part = PART_LOADING;
+    return EXIT_GOOD;
 }
 
 static int variant_run(Arena *a, Ablation *b, int i) {
     Side *s = &b->side[i];
+    const char *own = NULL;
     s->name = arena_format(a, "v%d", i);
-    int status = side_build(a, s, b->arguments, &b->runs);
-    if (status == EXIT_GOOD && i == 0)
-        status = side_start(a, s, &b->runs, &b->start);
-    return status == EXIT_GOOD ? side_run(a, s, &b->runs, b->start) : status;
+    int status = variant_build(a, b, s);
+    if (status == EXIT_GOOD && (i == 0 || s->part > PART_LOADING))
+        status = side_start(a, s, &b->runs, &own);
+    if (i == 0)
+        b->start = own;
+    return status == EXIT_GOOD
+               ? side_run(a, s, &b->runs, own != NULL ? own : b->start)
+               : status;
 }
 
 // ---- printing ----
@@ -81,8 +116,14 @@ static void ablation_print(Text *t, const Ablation *b) {
              b->side[0].program->name, b->runs.device, b->runs.data,
              b->runs.batch, "", "launches", "", "MiB moved", "", "MiB arena",
              "", "ms, median");
-    for (int i = 0; i < b->count; i++)
+    for (int i = 0; i < b->count; i++) {
+        bool first =
+            b->side[i].part != PART_NONE && b->side[i - 1].part == PART_NONE;
+        text_add(t, first ? "\nparts of a step; what is left computes "
+                            "something else, and is not judged\n"
+                          : "");
         variant_print(t, b, i);
+    }
 }
 
 static void ablation_json(Text *t, const Ablation *b) {
@@ -95,7 +136,8 @@ static void ablation_json(Text *t, const Ablation *b) {
         text_add(t, i ? ",\n {\"name\": \"%s\", " : "\n {\"name\": \"%s\", ",
                  b->name[i]);
         side_json(t, &b->side[i]);
-        text_add(t, "}");
+        text_add(t, ", \"part\": %s}",
+                 b->side[i].part != PART_NONE ? "true" : "false");
     }
     text_add(t, "]}\n");
 }

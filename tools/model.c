@@ -18,6 +18,7 @@ PassOptions plan_options(const Program *p, const Arguments *arguments,
     if (arguments->rewrite_limit.given)
         o.rewrite_limit = &arguments->rewrite_limit.value;
     o.left_out = arguments->without;
+    o.no_updates = arguments->no_updates;
     o.memory = arguments->memory;
     if (o.memory > 0 && p->recipe.recompute == RECOMPUTE_FOR_LIMIT)
         o.recompute = true;

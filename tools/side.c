@@ -68,6 +68,8 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
         diagnostics_print(a, own, &diags);
         return EXIT_MODEL;
     }
+    part_remove(s->program, s->part);
+    s->arguments.no_updates = s->part == PART_UPDATES;
     s->text = trainer_text(a, s->program, &s->arguments);
     if (!plan_fits(a, &s->arguments, s->program, s->text.plan))
         return EXIT_MEMORY;
@@ -84,6 +86,8 @@ static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
     words_add(&w, arena_format(a, "--device=%s", runs->device));
     words_add(&w, arena_format(a, "--data=%s", runs->data));
     words_add(&w, "--quiet");
+    if (s->part == PART_LOADING)
+        words_add(&w, "--repeat-batch");
     return w;
 }
 

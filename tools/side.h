@@ -2,6 +2,7 @@
 #ifndef TOOLS_SIDE_H
 #define TOOLS_SIDE_H
 
+#include "tools/parts.h"
 #include "tools/snapshot.h"
 #include "tools/tools.h"
 #include "tools/trainer.h"
@@ -14,6 +15,7 @@ typedef struct {
 
 typedef struct {
     const char *name, *options; // "a"; as they were given
+    Part part;                  // that it goes without
     Arguments arguments;
     Program *program;
     TrainerText text;

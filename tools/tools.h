@@ -33,6 +33,7 @@ typedef struct {
     Count rewrite_limit, steps, batch, runs, line, samples;
     int64_t memory;   // 0: no limit
     uint32_t without; // as PassOptions has left_out
+    bool no_updates;  // as PassOptions has it; no option sets it
     bool json, check, max_batch, no_eval, ablate, help;
 } Arguments;
 
