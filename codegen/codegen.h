@@ -17,6 +17,9 @@ typedef struct {
 
 // ---- kernel.c ----
 
+// Threads of a block on a GPU, in every kernel.
+enum { BLOCK_THREADS = 256 };
+
 // A launch: a kernel, or with text NULL a library call.
 typedef struct Kernel {
     const Group *group;

@@ -5,9 +5,6 @@
 #include "codegen/codegen.h"
 #include "ir/group.h"
 
-// Threads of a block on a GPU, in every kernel.
-enum { BLOCK_THREADS = 256 };
-
 // A place in a tensor: an index for each axis, as C expressions.  With lanes,
 // the last index is that of the first of `lanes` neighbours.
 typedef struct {

@@ -28,6 +28,19 @@ kernel wrong.c
 expect 1 ./kernel found/kernel.bin
 expect_says "should be 0"
 
+# The same file is a program for a GPU.  Where there is none it says so.
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [ -x "$nvcc" ]; then
+    expect 0 "$nvcc" -x cu -fmad=false -Wno-deprecated-gpu-targets \
+        -I "$include" -o on_gpu found/kernel.c
+    if [ -e /dev/nvidiactl ]; then
+        expect 0 ./on_gpu found/kernel.bin
+    else
+        expect 2 ./on_gpu found/kernel.bin
+        expect_says "CUDA driver"
+    fi
+fi
+
 expect 0 "$SINTER" bisect "$micro" -a "--rewrite-limit=0"
 expect_says "nothing is wrong"
 

@@ -6,7 +6,7 @@
 #include "tools/machine.h"
 #include "tools/show.h"
 
-enum { MAX_ARCHS = 16, BLOCK_THREADS = 256 };
+enum { MAX_ARCHS = 16 };
 
 // A line of a file that an operation of a launch came from.
 typedef struct {

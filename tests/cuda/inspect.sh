@@ -52,6 +52,14 @@ train own
 train same --load-cuda=text/deep
 expect_equal own.losses same.losses
 
+# Machine code that knows the model's lines does the same.
+expect 0 "$SINTER" build "$here/tiny.net" --lineinfo=model -o lined
+mv tiny plain
+mv lined tiny
+train lined
+mv plain tiny
+expect_equal own.losses lined.losses
+
 # Momentum is another now; the second step tells.
 sed 's/0\.9f/0.5f/' text/deep/kernels.cu >edited
 cmp -s edited text/deep/kernels.cu && fail "nothing was edited"
