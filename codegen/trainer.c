@@ -74,8 +74,7 @@ void trainer_write(const Writer *w, Text *t) {
         text_add(t, "RT_EMBED(kernels_code, \"%s.bin\");\n\n",
                  w->options->base);
     if (w->options->graphs)
-        text_add(t, "RT_EMBED(graphs_text, \"%s.ir\");\n\n",
-                 w->options->base);
+        text_add(t, "RT_EMBED(graphs_text, \"%s.ir\");\n\n", w->options->base);
     text_add(t, "const RtTrainer sinter_trainer = {\n");
     text_add(t, "    .model = \"%s\",\n", p->name);
     text_add(t, "    .file = ");
