@@ -14,11 +14,22 @@ static bool events_new(const RtGauge *g, CUevent *event, size_t count,
     return true;
 }
 
+bool rt_gauge_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
+                     RtError *e) {
+    CUresult result = cu->memory_take(at, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return rt_fail(e, EXIT_MEMORY,
+                       "there are no %.1f MiB of memory in one piece to tune "
+                       "with; --resident=no leaves more, as does a smaller "
+                       "batch",
+                       (double)bytes / (1 << 20));
+    return rt_driver_good(cu, result, e, "take %zu bytes for tuning", bytes);
+}
+
 static bool cold_take(RtGauge *g, const RtGpu *gpu, RtError *e) {
     g->cold_bytes = 2 * gpu->cache;
     return g->cold_bytes == 0 ||
-           rt_driver_good(g->cu, g->cu->memory_take(&g->cold, g->cold_bytes), e,
-                          "take %zu bytes for tuning", g->cold_bytes);
+           rt_gauge_memory(g->cu, &g->cold, g->cold_bytes, e);
 }
 
 bool rt_gauge_open(RtGauge *g, const RtGpu *gpu, CUstream stream, int launches,

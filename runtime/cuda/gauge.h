@@ -22,6 +22,10 @@ typedef struct {
     size_t cold_bytes;
 } RtGauge;
 
+// Memory of the GPU beside that of the plan, while something is measured.
+bool rt_gauge_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
+                     RtError *e);
+
 bool rt_gauge_open(RtGauge *g, const RtGpu *gpu, CUstream stream, int launches,
                    RtError *e);
 void rt_gauge_close(RtGauge *g);

@@ -56,8 +56,7 @@ static bool measure(void *arg, const RtTrial *trial, double *seconds,
     if (trial->convolutions != NULL)
         calls->convolutions = trial->convolutions;
     size_t bytes = rt_calls_workspace(calls) + 1; // of which there are any
-    bool good = rt_driver_good(cu, cu->memory_take(&room, bytes), e,
-                               "take %zu bytes for tuning", bytes);
+    bool good = rt_gauge_memory(cu, &room, bytes, e);
     if (good) {
         rt_calls_use(calls, calls->convolutions, room);
         good = measure_as(t, trial, seconds, e);

@@ -88,6 +88,15 @@ on_gpu() {
     env LD_LIBRARY_PATH="$SINTER_DOUBLE" "$@"
 }
 
+# What a call returns while it measures, and how that ends.
+expect 5 on_gpu env SINTER_DOUBLE_FAIL=cuMemAlloc_v2:4:2 ./case --tune \
+    --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
+expect_says "no 0.1 MiB of memory in one piece to tune with"
+expect 4 on_gpu env SINTER_DOUBLE_FAIL=cuEventElapsedTime:300:999 ./case \
+    --tune --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
+expect_says "read how long a launch took"
+[ -e none ] && fail "a tuning of a run that failed"
+
 # The table: what the double's clock says is fastest is chosen.
 expect 0 on_gpu env SINTER_DOUBLE_LOG=tune.log "$SINTER" tune ./case -o found
 expect_says "^conv 8x4x4x8 by 8x3x3  *conv_1, case.net:1  *engine 45, number 5 .*  chosen"
