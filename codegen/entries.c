@@ -71,17 +71,49 @@ static const Kernel **written_kernels(const Writer *w, int *count) {
     return list;
 }
 
-// The entries, of kernels that differ on the host, in pieces that can be
-// compiled side by side.
-static void write_pieces(const Writer *w, Text *t, const Kernel **all,
-                         int num_all) {
-    enum { PIECES = 8 };
-    const Kernel **kernel =
+// The kernels that differ on the host.
+static const Kernel **host_kernels(const Writer *w, const Kernel **all,
+                                   int num_all, int *count) {
+    const Kernel **list =
         ARENA_ARRAY(w->a, (size_t)num_all + 1, const Kernel *);
-    int count = 0;
+    *count = 0;
     for (int k = 0; k < num_all; k++)
         if (strcmp(all[k]->name, all[k]->on_host) == 0)
-            kernel[count++] = all[k];
+            list[(*count)++] = all[k];
+    return list;
+}
+
+enum { PIECES = 8 };
+
+// The first kernel of each piece, so that compilers take as long for each: a
+// launch of the steps, which the first piece has too, as for 128 bytes of a
+// kernel, by measurement.
+static void pieces_begin(const Writer *w, const Kernel **kernel, int count,
+                         int first[PIECES + 1]) {
+    enum { LAUNCH_BYTES = 128 };
+    size_t before = 0, total = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        before += (size_t)w->step[i].count * LAUNCH_BYTES;
+    for (int k = 0; k < count; k++)
+        total += strlen(kernel[k]->text);
+    total += before;
+    int piece = 0;
+    for (int k = 0; k < count; k++) {
+        while (piece == 0 ||
+               (piece < PIECES && before >= total / PIECES * (size_t)piece))
+            first[piece++] = k;
+        before += strlen(kernel[k]->text);
+    }
+    while (piece <= PIECES)
+        first[piece++] = count;
+}
+
+// The entries in pieces that can be compiled side by side.
+static void write_pieces(const Writer *w, Text *t, const Kernel **all,
+                         int num_all) {
+    int count, begin[PIECES + 1];
+    const Kernel **kernel = host_kernels(w, all, num_all, &count);
+    pieces_begin(w, kernel, count, begin);
     text_add(t, "// Compiled as a whole, or in SINTER_UNITS pieces, of which "
                 "this is SINTER_UNIT.\n"
                 "#ifdef SINTER_UNITS\n"
@@ -91,8 +123,7 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
                 "#define IN_UNIT(piece) 1\n"
                 "#endif\n");
     for (int p = 0; p < PIECES; p++) {
-        int first = (int)((int64_t)count * p / PIECES);
-        int last = (int)((int64_t)count * (p + 1) / PIECES);
+        int first = begin[p], last = begin[p + 1];
         if (first == last)
             continue;
         text_add(t, "\n#if IN_UNIT(%d)\n", p);
