@@ -81,22 +81,24 @@ int64_t stream_of(const char *name) {
 
 // ---- places ----
 
-// Where elements of a large tensor are in a small one, which broadcasts to it.
-// As a reduction's result broadcasts back to its operand, this is also where
-// they are reduced to.  The small one mostly is the large one's last axes.
+// Where the elements of a large tensor, one after the other, are in a small
+// one, which broadcasts to it.  As a reduction's result broadcasts back to its
+// operand, this is also where they are reduced to.  The small one mostly is the
+// large one's last axes, over and over.
 typedef struct {
     Type large, small;
-    int64_t period; // of places; 0: they have none
+    bool repeats;
+    int64_t count,
+        next; // of small; next: of small if it repeats, else of large
 } Places;
 
 static Places places_of(Type large, Type small) {
-    Places p = {large, small, type_count(small)};
+    Places p = {large, small, true, type_count(small), 0};
     int lead = large.rank - small.rank, k = 0;
     while (k < small.rank && small.dim[k] == 1)
         k++;
     for (; k < small.rank; k++)
-        if (small.dim[k] != large.dim[lead + k])
-            p.period = 0;
+        p.repeats &= small.dim[k] == large.dim[lead + k];
     return p;
 }
 
@@ -112,10 +114,13 @@ static int64_t place_far(const Places *p, int64_t i) {
     return at;
 }
 
-static int64_t place(const Places *p, int64_t i) {
-    if (i < p->period)
-        return i;
-    return p->period ? i % p->period : place_far(p, i);
+static inline int64_t place_next(Places *p) {
+    int64_t at = p->next++;
+    if (!p->repeats)
+        return place_far(p, at);
+    if (p->next == p->count)
+        p->next = 0;
+    return at;
 }
 
 // Element [n,h,w,c] of images.
@@ -272,13 +277,17 @@ double scalar_eval(const Node *n, double a, double b, double c) {
 
 static void eval_pointwise(const Eval *e) {
     int64_t count = type_count(e->n->type);
+    int num_args = e->n->num_args;
+    const double *from[3];
     Places p[3];
-    for (int k = 0; k < e->n->num_args; k++)
+    for (int k = 0; k < num_args; k++) {
+        from[k] = arg(e, k);
         p[k] = places_of(e->n->type, arg_type(e, k));
+    }
     for (int64_t i = 0; i < count; i++) {
         double x[3] = {0};
-        for (int k = 0; k < e->n->num_args; k++)
-            x[k] = arg(e, k)[place(&p[k], i)];
+        for (int k = 0; k < num_args; k++)
+            x[k] = from[k][place_next(&p[k])];
         e->out[i] = scalar_eval(e->n, x[0], x[1], x[2]);
     }
 }
@@ -289,7 +298,7 @@ static void eval_sum(const Eval *e) {
     Places p = places_of(arg_type(e, 0), e->n->type);
     int64_t count = type_count(p.large);
     for (int64_t i = 0; i < count; i++)
-        e->out[place(&p, i)] += arg(e, 0)[i];
+        e->out[place_next(&p)] += arg(e, 0)[i];
 }
 
 // NaN is larger than any number, so that a run that diverges shows it.
@@ -302,7 +311,7 @@ static void eval_max(const Eval *e) {
     int64_t count = type_count(p.large);
     fill(e, -INFINITY);
     for (int64_t i = 0; i < count; i++) {
-        double *best = &e->out[place(&p, i)];
+        double *best = &e->out[place_next(&p)];
         if (larger(arg(e, 0)[i], *best))
             *best = arg(e, 0)[i];
     }
@@ -330,10 +339,12 @@ static void eval_var(const Eval *e) {
     double each = kept ? (double)(count / kept) : 0;
     double *sum = ARENA_ARRAY(e->arena, (size_t)kept + 1, double);
     for (int64_t i = 0; i < count; i++)
-        sum[place(&p, i)] += arg(e, 0)[i];
+        sum[place_next(&p)] += arg(e, 0)[i];
+    p.next = 0;
     for (int64_t i = 0; i < count; i++) {
-        double away = arg(e, 0)[i] - sum[place(&p, i)] / each;
-        e->out[place(&p, i)] += away * away;
+        int64_t to = place_next(&p);
+        double away = arg(e, 0)[i] - sum[to] / each;
+        e->out[to] += away * away;
     }
     for (int64_t i = 0; i < kept; i++)
         e->out[i] /= each;
@@ -852,21 +863,60 @@ static int turn(const Node *n) {
     return n->op == OP_clip ? 1 : op_info[n->op].facts & OPTIMIZES ? 2 : 0;
 }
 
+// The elements of node id, in arena a.
+static double *node_value(const Graph *g, NodeId id, Arena *a,
+                          double *const *value, const double *leaf) {
+    size_t count = (size_t)type_count(g->node[id].type);
+    double *out = ARENA_ARRAY(a, count + 1, double);
+    if (leaf == NULL)
+        node_eval(g, id, value, out, a);
+    else if (count)
+        memcpy(out, leaf, count * sizeof *out);
+    return out;
+}
+
 double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round) {
     double **value = ARENA_ARRAY(a, g->count + 1, double *);
     for (int late = 0; late <= 2; late++)
         for (NodeId id = 0; id < g->count; id++) {
-            const Node *n = &g->node[id];
-            if (turn(n) != late)
+            if (turn(&g->node[id]) != late)
                 continue;
-            int64_t count = type_count(n->type);
-            value[id] = ARENA_ARRAY(a, (size_t)count + 1, double);
-            if (leaf == NULL || leaf[id] == NULL)
-                node_eval(g, id, value, value[id], a);
-            else if (count)
-                memcpy(value[id], leaf[id], (size_t)count * sizeof(double));
+            value[id] = node_value(g, id, a, value, leaf ? leaf[id] : NULL);
             if (round)
-                round_all(g, n->type, value[id]);
+                round_all(g, g->node[id].type, value[id]);
         }
+    return value;
+}
+
+// How often each node is read by those that are kept, and what they need.
+static int *reads_count(const Graph *g, Arena *a, const bool *kept) {
+    int *reads = ARENA_ARRAY(a, g->count + 1, int);
+    for (NodeId id = g->count; id-- > 0;) {
+        const Node *n = &g->node[id];
+        for (int i = 0; (kept[id] || reads[id] > 0) && i < n->num_args; i++)
+            reads[n->arg[i]]++;
+    }
+    return reads;
+}
+
+double **graph_eval_kept(const Graph *g, Arena *a, double *const *leaf,
+                         const bool *kept) {
+    Arena *scratch = arena_within(a);
+    double **value = ARENA_ARRAY(a, g->count + 1, double *);
+    Arena **own = ARENA_ARRAY(scratch, g->count + 1, Arena *);
+    int *reads = reads_count(g, scratch, kept);
+    for (NodeId id = 0; id < g->count; id++) {
+        const Node *n = &g->node[id];
+        if (!kept[id] && reads[id] == 0)
+            continue;
+        own[id] = kept[id] ? NULL : arena_within(scratch);
+        value[id] = node_value(g, id, kept[id] ? a : own[id], value, leaf[id]);
+        for (int i = 0; i < n->num_args; i++)
+            if (--reads[n->arg[i]] == 0 && own[n->arg[i]] != NULL) {
+                arena_free(own[n->arg[i]]);
+                value[n->arg[i]] = NULL;
+            }
+    }
+    arena_free(scratch);
     return value;
 }

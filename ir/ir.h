@@ -341,6 +341,12 @@ const char *graph_verify(const Graph *g, Arena *a);
 // set, results are rounded to their element type, else kept in double.
 double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round);
 
+// The same, in double, of those nodes that are kept and what they need; the
+// result has NULL for all others, whose memory is given back on the way.  g has
+// no clip and no optimizer, which read what is not among their operands.
+double **graph_eval_kept(const Graph *g, Arena *a, double *const *leaf,
+                         const bool *kept);
+
 // Computes node n alone into out, zeros at first, from the elements of its
 // operands.
 void node_eval(const Graph *g, NodeId n, double *const *value, double *out,

@@ -95,7 +95,9 @@ static Cut cut_new(Arena *a, const Snapshot *s, NodeId n, NodeId *at) {
 const double *node_meant(Arena *a, const Snapshot *s, NodeId n) {
     NodeId at;
     Cut c = cut_new(a, s, n, &at);
-    return c.missing ? NULL : graph_eval(c.cut, a, c.leaf, false)[at];
+    bool *kept = ARENA_ARRAY(a, (size_t)c.cut->count + 1, bool);
+    kept[at] = true;
+    return c.missing ? NULL : graph_eval_kept(c.cut, a, c.leaf, kept)[at];
 }
 
 Alone node_alone(const Snapshot *s, NodeId n) {

@@ -36,7 +36,7 @@ static int probe(Bisection *b, int64_t limit, int *wrong) {
                                           b->options, limit)};
     int status = side_build(b->a, &c->a, b->arguments, &c->runs);
     if (status == EXIT_GOOD)
-        status = side_look(b->a, &c->a, &c->runs, b->start);
+        status = side_look(b->a, &c->a, &c->runs, b->start, NULL);
     if (status != EXIT_GOOD)
         return status;
     c->rows = rows_compare(b->a, &c->a, &c->b,
@@ -132,7 +132,7 @@ static int bisect(Arena *a, const Arguments *arguments) {
     if (status == EXIT_GOOD)
         status = side_start(a, &c->b, &c->runs, &b.start);
     if (status == EXIT_GOOD)
-        status = side_look(a, &c->b, &c->runs, b.start);
+        status = side_look(a, &c->b, &c->runs, b.start, NULL);
     if (status == EXIT_GOOD)
         status = search(&b);
     runs_close(&c->runs);

@@ -6,11 +6,19 @@
 #include <math.h>
 
 // Multiply-adds in double, and bytes of doubles, that are not waited for.
-static const double MOST_FLOPS = 2e10;
+static const double MOST_FLOPS = 4e10;
 static const double MOST_BYTES = 4e9;
 enum { LARGEST_BATCH = 32, LEAST_BATCH = 2 };
 
 // ---- what is compared ----
+
+static int64_t stored_bytes(const Graph *g) {
+    int64_t bytes = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].offset >= 0)
+            bytes += type_count(g->node[n].type) * (int64_t)sizeof(double);
+    return bytes;
+}
 
 int model_size(const Arguments *arguments, Size *size) {
     int status;
@@ -21,9 +29,7 @@ int model_size(const Arguments *arguments, Size *size) {
         PassOptions o = plan_options(p, arguments, "host");
         const Graph *g = plan_graph(program_plan(p, &o), "train");
         *size = (Size){p->recipe.batch, graph_cost(g).flops, 0};
-        for (NodeId n = 0; n < g->count; n++)
-            size->bytes +=
-                type_count(g->node[n].type) * (int64_t)sizeof(double);
+        size->bytes = stored_bytes(g);
         status = EXIT_GOOD;
     }
     arena_free(a);
@@ -46,10 +52,7 @@ int64_t comparison_batch(const Arguments *arguments, const Size *size) {
 
 bool is_judged(const Arguments *arguments, const Snapshot *s) {
     const Graph *g = s->step->graph;
-    double bytes = 0;
-    for (NodeId n = 0; n < g->count; n++)
-        bytes += (double)type_count(g->node[n].type) * sizeof(double);
-    return !arguments->no_eval && bytes <= MOST_BYTES &&
+    return !arguments->no_eval && (double)stored_bytes(g) <= MOST_BYTES &&
            (arguments->batch.given ||
             (double)graph_cost(g).flops <= 2 * MOST_FLOPS);
 }
@@ -69,9 +72,9 @@ static int sides_run(Arena *a, Comparison *c) {
         return EXIT_USAGE;
     }
     if (status == EXIT_GOOD)
-        status = side_look(a, &c->a, &c->runs, start);
+        status = side_look(a, &c->a, &c->runs, start, NULL);
     if (status == EXIT_GOOD)
-        status = side_look(a, &c->b, &c->runs, start);
+        status = side_look(a, &c->b, &c->runs, start, &c->a.snapshot);
     if (status == EXIT_GOOD)
         status = side_run(a, &c->a, &c->runs, start);
     if (status == EXIT_GOOD)

@@ -7,7 +7,7 @@
 // What a step costs with the batch of the model file, or of --set.
 typedef struct {
     int64_t batch, flops;
-    int64_t bytes; // of all that is computed, in double
+    int64_t bytes; // of all that is stored, in double
 } Size;
 
 typedef struct {

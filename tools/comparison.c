@@ -82,7 +82,7 @@ static void rows_print(Text *t, const Comparison *c) {
 
 static void figure_print(Text *t, const char *name, double a, double b,
                          const char *unit) {
-    text_add(t, "%-22s%14.1f%14.1f %-6s%8.3f\n", name, a, b, unit,
+    text_add(t, "%-18s%16.1f%16.1f %-6s%8.3f\n", name, a, b, unit,
              b > 0 ? a / b : (double)NAN);
 }
 
@@ -90,18 +90,22 @@ static Cost cost_of(const Side *s) {
     return graph_cost(plan_graph(s->plan, "train"));
 }
 
+static const char *range_text(Arena *a, const Spread *s) {
+    return arena_format(a, "%.1f..%.1f", s->low, s->high);
+}
+
 static void times_print(Text *t, const Comparison *c) {
     Spread a = spread_of(t->arena, c->a.times.value, c->a.times.count);
     Spread b = spread_of(t->arena, c->b.times.value, c->b.times.count);
     figure_print(t, "median of a step", a.median, b.median, "ms");
-    text_add(t, "%-22s%6.1f..%6.1f%6.1f..%6.1f ms\n", "", a.low, a.high, b.low,
-             b.high);
+    text_add(t, "%-18s%16s%16s ms\n", "", range_text(t->arena, &a),
+             range_text(t->arena, &b));
 }
 
 static void figures_print(Text *t, const Comparison *c) {
     const double mib = 1 << 20;
     Cost a = cost_of(&c->a), b = cost_of(&c->b);
-    text_add(t, "\n%-22s%14s%14s %-6s%8s\n", "", "a", "b", "", "a / b");
+    text_add(t, "\n%-18s%16s%16s %-6s%8s\n", "", "a", "b", "", "a / b");
     figure_print(t, "launches", a.launches, b.launches, "");
     figure_print(t, "bytes", (double)a.bytes / mib, (double)b.bytes / mib,
                  "MiB");

@@ -141,7 +141,8 @@ static Words words_from(Arena *a, const Side *s, const Runs *runs,
     return w;
 }
 
-int side_look(Arena *a, Side *s, const Runs *runs, const char *start) {
+int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
+              const Snapshot *beside) {
     const char *path = arena_format(a, "%s/%s.step", runs->folder, s->name);
     Words w = words_from(a, s, runs, start, 1);
     words_add(&w, arena_format(a, "--snapshot=%s", path));
@@ -149,7 +150,7 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start) {
     // That a loss is not finite is for the comparison to say.
     if (status != EXIT_GOOD && status != EXIT_DIVERGED)
         return status;
-    const char *why = snapshot_read(a, path, s->plan, &s->snapshot);
+    const char *why = snapshot_read(a, path, s->plan, beside, &s->snapshot);
     if (why == NULL)
         return EXIT_GOOD;
     complain(&s->arguments, "%s: %s", path, why);

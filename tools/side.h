@@ -40,8 +40,10 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs);
 // Writes the state that both sides start from; *path is where.
 int side_start(Arena *a, Side *s, const Runs *runs, const char **path);
 
-// Looks at the first step from that state, then takes all steps.
-int side_look(Arena *a, Side *s, const Runs *runs, const char *start);
+// Looks at the first step from that state, of which all is read, or with the
+// snapshot of another side what both leave; then takes all steps.
+int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
+              const Snapshot *beside);
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 
 // ---- runs.c ----

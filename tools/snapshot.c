@@ -3,6 +3,7 @@
 
 #include "ir/bytes.h"
 #include "ir/group.h"
+#include "tools/alike.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@ typedef struct {
     const Graph *g;
     Group *group;
     int num_groups;
+    const Snapshot *beside;
+    const NodeId *alike; // nodes of beside, by node
     Snapshot *out;
 } Reader;
 
@@ -62,6 +65,12 @@ static double *numbers_of(const Reader *r, NodeId n, const void *bytes) {
     return value;
 }
 
+static bool is_wanted(const Reader *r, const Record *at, NodeId n) {
+    if (r->beside == NULL || at->when == AFTER)
+        return true;
+    return at->when >= 0 && r->alike[n] != NO_NODE;
+}
+
 // A tensor that the step has nothing to do with, as a state of another, is
 // passed over.
 static bool read_record(const Reader *r, const Record *at) {
@@ -72,10 +81,21 @@ static bool read_record(const Reader *r, const Record *at) {
                   : at->when == AFTER ? r->out->after
                                       : r->out->found;
     NodeId n = at->when >= 0 ? find_output(r, at) : find_leaf(r, at, to);
-    if (good && n != NO_NODE)
+    if (good && n != NO_NODE && is_wanted(r, at, n))
         to[n] = numbers_of(r, n, bytes);
+    else if (at->when >= 0 && n != NO_NODE)
+        r->out->passed_over++;
     arena_free(scratch);
     return good;
+}
+
+// What the step beside it has left.
+static const NodeId *alike_of(const Reader *r) {
+    const Graph *other = r->beside->step->graph;
+    bool *left = ARENA_ARRAY(r->a, (size_t)other->count + 1, bool);
+    for (NodeId n = 0; n < other->count; n++)
+        left[n] = r->beside->found[n] != NULL;
+    return nodes_alike(r->a, r->g, other, left);
 }
 
 static bool begin(Reader *r, const Plan *plan) {
@@ -92,12 +112,14 @@ static bool begin(Reader *r, const Plan *plan) {
     r->out->before = ARENA_ARRAY(r->a, r->g->count + 1, double *);
     r->out->found = ARENA_ARRAY(r->a, r->g->count + 1, double *);
     r->out->after = ARENA_ARRAY(r->a, r->g->count + 1, double *);
+    r->alike = r->beside ? alike_of(r) : NULL;
     return true;
 }
 
 const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
-                          Snapshot *out) {
-    Reader r = {.a = a, .file = fopen(path, "rb"), .out = out};
+                          const Snapshot *beside, Snapshot *out) {
+    Reader r = {
+        .a = a, .file = fopen(path, "rb"), .beside = beside, .out = out};
     if (r.file == NULL)
         return strerror(errno);
     Record at;

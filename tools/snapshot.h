@@ -10,10 +10,12 @@ typedef struct {
     double **before; // inputs, params and states
     double **found;  // what launches left
     double **after;  // params and states
+    int passed_over; // tensors that launches left, and that are not read
 } Snapshot;
 
-// Reads the file of a trainer that has this plan: NULL, or what is wrong.
+// Reads the file of a trainer that has this plan: NULL, or what is wrong.  Of a
+// step beside another, which may be large, only what both leave is read.
 const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
-                          Snapshot *out);
+                          const Snapshot *beside, Snapshot *out);
 
 #endif

@@ -41,17 +41,28 @@ static double **leaves_of(const Compare *c, const Graph *other) {
     return leaf;
 }
 
+// What is compared: tensors that were found, and states.
+static bool *compared_of(const Compare *c, const Graph *g, double **found) {
+    bool *compared = ARENA_ARRAY(c->a, (size_t)g->count + 1, bool);
+    for (NodeId n = 0; n < g->count; n++)
+        compared[n] = (found && found[n]) || g->node[n].op == OP_assign;
+    return compared;
+}
+
 // The step with its gradients and updates, before passes rewrite it.
 static void evaluate(Compare *c) {
     const Program *p = c->left->program;
+    const Snapshot *s = &c->left->snapshot;
     PassOptions o = pass_options(&p->recipe, "host");
     Graph *own = graph_clone(c->g);
     own->act = F32;
-    c->value = graph_eval(own, c->a, c->left->snapshot.before, false);
+    c->value =
+        graph_eval_kept(own, c->a, s->before, compared_of(c, own, s->found));
     o.act = F32;
     c->meant =
         passes_run(graph_clone(p->stage[0].train), &o, "optimizer", NULL, NULL);
-    c->meaning = graph_eval(c->meant, c->a, leaves_of(c, c->meant), false);
+    c->meaning = graph_eval_kept(c->meant, c->a, leaves_of(c, c->meant),
+                                 compared_of(c, c->meant, NULL));
 }
 
 // The assignment to the state of that name.
@@ -174,6 +185,7 @@ static void compare_stored(Compare *c) {
             (Row){.name = name_of(c->a, &c->g->node[n]), .kind = "", .node = n},
             mine[n], theirs[c->alike[n]]);
     }
+    c->rows.only_b = c->right->snapshot.passed_over;
     for (NodeId n = 0; n < c->other->count; n++)
         c->rows.only_b += wanted[n] && !met[n];
 }
