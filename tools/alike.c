@@ -2,6 +2,7 @@
 // value numbering", 1995), by hashes of 64 bits of what a node is and of what
 // its operands are.
 #include "tools/alike.h"
+#include "tools/gradient.h"
 
 #include <string.h>
 
@@ -76,6 +77,22 @@ static Entry *table_new(Arena *a, const Graph *g, const bool *wanted,
     return table;
 }
 
+// Gradients of the same parameter, where they are computed in another way.
+static void gradients_pair(Arena *a, const Graph *g, const Graph *other,
+                           const bool *wanted, NodeId *alike) {
+    int mine, theirs;
+    const Gradient *x = gradients_of(a, g, &mine);
+    const Gradient *y = gradients_of(a, other, &theirs);
+    for (int i = 0; i < mine; i++)
+        for (int j = 0; j < theirs && alike[x[i].node] == NO_NODE; j++) {
+            const Node *one = &g->node[x[i].node];
+            const Node *two = &other->node[y[j].node];
+            if (wanted[y[j].node] && strcmp(x[i].param, y[j].param) == 0 &&
+                one->op == two->op && type_equal(one->type, two->type))
+                alike[x[i].node] = y[j].node;
+        }
+}
+
 NodeId *nodes_alike(Arena *a, const Graph *g, const Graph *other,
                     const bool *wanted) {
     size_t places;
@@ -88,5 +105,6 @@ NodeId *nodes_alike(Arena *a, const Graph *g, const Graph *other,
             at = (at + 1) % places;
         alike[n] = table[at].node;
     }
+    gradients_pair(a, g, other, wanted, alike);
     return alike;
 }

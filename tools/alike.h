@@ -1,4 +1,5 @@
-// Nodes of two graphs that compute the same expression of the same leaves.
+// Nodes of two graphs that compute the same expression of the same leaves, or a
+// gradient of the same parameter.
 #ifndef TOOLS_ALIKE_H
 #define TOOLS_ALIKE_H
 

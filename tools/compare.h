@@ -36,6 +36,9 @@ int ablate(Arena *a, const Arguments *arguments);
 
 // ---- comparison.c ----
 
+// What a tensor is stored as.
+const char *row_stored_as(Arena *a, const Comparison *c, const Row *r);
+
 // The first tensor that is wrong, and what it is off by; NULL: none is.
 const Row *row_first_wrong(const Rows *rows);
 void first_print(Text *t, const Comparison *c);

@@ -11,8 +11,11 @@ static const char *const verdict_name[] = {[VERDICT_SAME] = "same",
                                            [VERDICT_CARRIED] = "carried",
                                            [VERDICT_WRONG] = "WRONG"};
 
-static const char *type_text(Arena *a, Type type) {
+const char *row_stored_as(Arena *a, const Comparison *c, const Row *r) {
     Text t = text_new(a);
+    Type type = r->type;
+    if (type.dtype == ACT)
+        type.dtype = c->a.snapshot.step->graph->act;
     type_print(&t, type);
     return text_string(&t);
 }
@@ -29,7 +32,7 @@ static void row_print(Text *t, const Comparison *c, const Row *r) {
     if (c->rows.judged)
         text_add(t, "%10.2e%10.2e", relative(r->error_a, r->size),
                  relative(r->error_b, r->size));
-    text_add(t, "  %s  %s%s%s\n", r->name, type_text(t->arena, r->type),
+    text_add(t, "  %s  %s%s%s\n", r->name, row_stored_as(t->arena, c, r),
              r->kind[0] ? "  " : "", r->kind);
 }
 

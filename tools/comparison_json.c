@@ -20,13 +20,11 @@ static void origin_json(Text *t, const Node *d) {
 }
 
 static void row_json(Text *t, const Comparison *c, const Row *r) {
-    Text type = text_new(t->arena);
-    type_print(&type, r->type);
     text_add(t, "{\"tensor\": ");
     json_string(t, r->name);
     json_text(t, "kind", r->kind[0] ? r->kind : "stored");
     json_count(t, "node", r->node);
-    json_text(t, "type", text_string(&type));
+    json_text(t, "type", row_stored_as(t->arena, c, r));
     origin_json(t, &c->a.snapshot.step->graph->node[r->node]);
     json_number(t, "absolute", r->absolute);
     json_number(t, "relative", r->relative);

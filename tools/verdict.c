@@ -7,6 +7,7 @@
 #include "ir/error.h"
 #include "tools/alike.h"
 #include "tools/alone.h"
+#include "tools/gradient.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,6 +50,40 @@ static bool *compared_of(const Compare *c, const Graph *g, double **found) {
     return compared;
 }
 
+// Has the leaves of the step be what its derived states are derived from, and
+// not what is in memory, where the snapshot has that.
+static void leaves_derive(const Compare *c, const Graph *planned,
+                          double **leaf) {
+    Graph *g = graph_clone(planned);
+    g->act = F32;
+    double **own_leaf = leaves_of(c, g);
+    double **value =
+        graph_eval_kept(g, c->a, own_leaf, compared_of(c, g, NULL));
+    bool *known = ARENA_ARRAY(c->a, (size_t)g->count + 1, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        known[n] = !is_leaf(d) || own_leaf[n] != NULL;
+        for (int i = d->op == OP_assign; i < d->num_args; i++)
+            known[n] &= known[d->arg[i]];
+        if (d->op != OP_assign || !known[n])
+            continue;
+        NodeId own =
+            graph_find(c->g, node_text(&g->node[d->arg[0]], ATTR_name));
+        if (own != NO_NODE)
+            leaf[own] = value[n];
+    }
+}
+
+// Copies of weights in 16 bits are rounded, which the model knows nothing of.
+static double **leaves_meant(const Compare *c) {
+    const Plan *plan = c->left->plan;
+    double **leaf = leaves_of(c, c->g);
+    for (int i = 0; i < plan->num_steps; i++)
+        if (plan->step[i].kind == STEP_DERIVE)
+            leaves_derive(c, plan->step[i].graph, leaf);
+    return leaf;
+}
+
 // The step with its gradients and updates, before passes rewrite it.
 static void evaluate(Compare *c) {
     const Program *p = c->left->program;
@@ -56,8 +91,8 @@ static void evaluate(Compare *c) {
     PassOptions o = pass_options(&p->recipe, "host");
     Graph *own = graph_clone(c->g);
     own->act = F32;
-    c->value =
-        graph_eval_kept(own, c->a, s->before, compared_of(c, own, s->found));
+    c->value = graph_eval_kept(own, c->a, leaves_meant(c),
+                               compared_of(c, own, s->found));
     o.act = F32;
     c->meant =
         passes_run(graph_clone(p->stage[0].train), &o, "optimizer", NULL, NULL);
@@ -141,8 +176,9 @@ static void row_add(Compare *c, Row r, const double *a, const double *b) {
     r.type = c->g->node[r.node].type;
     measure_difference(&r, a, b);
     measure_errors(c, &r, a, b, right);
-    NodeId meant =
-        c->meant && r.kind[0] ? assignment_of(c->meant, r.name) : NO_NODE;
+    NodeId meant = c->meant && c->g->node[r.node].op == OP_assign
+                       ? assignment_of(c->meant, r.name)
+                       : NO_NODE;
     if (meant != NO_NODE)
         r.meant = error_rms(right, c->meaning[meant], type_count(r.type));
     r.verdict = row_verdict(c, &r);
@@ -164,11 +200,32 @@ static const char *kind_of(const Node *state) {
     return state->op == OP_param ? "param" : kind ? kind : "state";
 }
 
+// Its gradients are called as their parameters.
+static void stored_add(Compare *c, NodeId n, const char *param,
+                       const double *theirs) {
+    const Snapshot *s = &c->left->snapshot;
+    Row r = {.name = param ? param : name_of(c->a, &c->g->node[n]),
+             .kind = param ? "gradient" : "",
+             .node = n};
+    row_add(c, r, s->found[n], theirs);
+}
+
+static const char **params_of(const Compare *c) {
+    const char **param =
+        ARENA_ARRAY(c->a, (size_t)c->g->count + 1, const char *);
+    int count;
+    const Gradient *gradient = gradients_of(c->a, c->g, &count);
+    for (int i = 0; i < count; i++)
+        param[gradient[i].node] = gradient[i].param;
+    return param;
+}
+
 static void compare_stored(Compare *c) {
     double **mine = c->left->snapshot.found,
            **theirs = c->right->snapshot.found;
     bool *wanted = ARENA_ARRAY(c->a, (size_t)c->other->count + 1, bool);
     bool *met = ARENA_ARRAY(c->a, (size_t)c->other->count + 1, bool);
+    const char **param = params_of(c);
     for (NodeId n = 0; n < c->other->count; n++)
         wanted[n] = theirs[n] != NULL;
     c->alike = nodes_alike(c->a, c->g, c->other, wanted);
@@ -180,10 +237,7 @@ static void compare_stored(Compare *c) {
             continue;
         }
         met[c->alike[n]] = true;
-        row_add(
-            c,
-            (Row){.name = name_of(c->a, &c->g->node[n]), .kind = "", .node = n},
-            mine[n], theirs[c->alike[n]]);
+        stored_add(c, n, param[n], theirs[c->alike[n]]);
     }
     c->rows.only_b = c->right->snapshot.passed_over;
     for (NodeId n = 0; n < c->other->count; n++)
