@@ -97,7 +97,7 @@ expect 2 "no device 'h20'; did you mean h200?" check --device=h20 "$lenet"
 expect 0 '"device": "NVIDIA A100-SXM4-40GB"' \
     check --json --device=a100 "$lenet"
 gpt=$SINTER_SOURCE/models/gpt_nano.net
-expect 1 'gpt_nano.net:11): the libraries have no matmul in bf16 for Tesla T4' \
+expect 1 'gpt_nano.net:13): the libraries have no matmul in bf16 for Tesla T4' \
     check --device=t4 "$gpt"
 expect 74 "none.json" check --device-file=none.json "$lenet"
 grep -v l2CacheSize "$SINTER_SOURCE/devices/h200.json" >device.json

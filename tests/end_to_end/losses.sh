@@ -5,7 +5,7 @@
 # loss of each step in double (tests/pytorch makes it), and the loss and accuracy
 # of the evaluation after the last.  NAME is a model's, for which every step has
 # the same batch, so that the loss must fall; or that and a dash and more, for
-# the model in another setting.
+# the model in another setting.  Prints the largest relative difference.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 model=${1%%-*}
@@ -38,9 +38,11 @@ paste found steps | awk -v repeated="$repeated" '
             printf "step %d: the loss is %s, should be %s\n", NR, $1, $2
             bad = 1
         }
+        most = d > most ? d : -d > most ? -d : most
     }
     NR == 1 { first = $1 }
     END {
+        printf "losses differ by at most %.1e\n", most
         if (repeated && !($1 < first)) {
             printf "the loss does not fall: %s to %s\n", first, $1
             bad = 1
