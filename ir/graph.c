@@ -153,8 +153,22 @@ static uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t size) {
     return hash_word(hash, word);
 }
 
-// Without the operands: what a node of one graph keeps in the next.
+static uint32_t name_hash(const char *name) {
+    return hash_bytes(HASH_START, name, strlen(name));
+}
+
+// The name that a node is found by, or NULL.
+static const char *name_of(const Node *n) {
+    bool named = op_info[n->op].facts & (LEAF | EFFECT);
+    return named ? node_text(n, ATTR_name) : NULL;
+}
+
+// Without the operands: what a node of one graph keeps in the next.  What has a
+// name is never merged, and is looked up by that.
 static uint32_t kind_hash(const Node *n) {
+    const char *name = name_of(n);
+    if (name != NULL)
+        return name_hash(name);
     uint32_t hash = hash_word(HASH_START, n->op);
     for (int i = 0; i < n->num_attrs; i++) {
         size_t size;
@@ -248,14 +262,22 @@ static NodeId hash_find(const Graph *g, const Node *n, uint32_t hash) {
 
 // ---- the hash of names ----
 
+static bool has_name(const Node *n, const char *name, uint32_t hash) {
+    return n->hash == hash && strcmp(node_text(n, ATTR_name), name) == 0;
+}
+
 // The slot of the first node of that name, or the free one where it belongs.
-static NodeId *name_slot(const Graph *g, const char *name) {
+static NodeId *name_slot(const Graph *g, const char *name, uint32_t hash) {
     uint32_t mask = g->named_size - 1;
-    uint32_t slot = hash_bytes(HASH_START, name, strlen(name)) & mask;
+    uint32_t slot = hash & mask;
     while (g->named[slot] != NO_NODE &&
-           strcmp(node_text(&g->node[g->named[slot]], ATTR_name), name) != 0)
+           !has_name(&g->node[g->named[slot]], name, hash))
         slot = (slot + 1) & mask;
     return &g->named[slot];
+}
+
+static NodeId *node_slot(const Graph *g, NodeId id) {
+    return name_slot(g, name_of(&g->node[id]), g->node[id].hash);
 }
 
 static void names_resize(Graph *g, uint32_t size) {
@@ -265,18 +287,15 @@ static void names_resize(Graph *g, uint32_t size) {
     g->named = ids_new(g->own, size);
     for (uint32_t i = 0; i < old_size; i++)
         if (old[i] != NO_NODE)
-            *name_slot(g, node_text(&g->node[old[i]], ATTR_name)) = old[i];
+            *node_slot(g, old[i]) = old[i];
 }
 
 static void name_insert(Graph *g, NodeId id) {
-    if (!(op_info[g->node[id].op].facts & (LEAF | EFFECT)))
-        return;
-    const char *name = node_text(&g->node[id], ATTR_name);
-    if (name == NULL)
+    if (name_of(&g->node[id]) == NULL)
         return;
     if (2 * ++g->num_named > g->named_size)
         names_resize(g, g->named_size ? 2 * g->named_size : 16);
-    NodeId *slot = name_slot(g, name);
+    NodeId *slot = node_slot(g, id);
     if (*slot == NO_NODE)
         *slot = id;
 }
@@ -551,7 +570,7 @@ NodeId graph_assign(Graph *g, NodeId state, NodeId value) {
 // ---- questions ----
 
 NodeId graph_find(const Graph *g, const char *name) {
-    return g->named_size ? *name_slot(g, name) : NO_NODE;
+    return g->named_size ? *name_slot(g, name, name_hash(name)) : NO_NODE;
 }
 
 int64_t graph_bytes(const Graph *g, Type t) {

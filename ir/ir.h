@@ -153,8 +153,8 @@ enum {
 // backward what autodiff added for that layer.
 typedef struct {
     const char *file; // NULL: nowhere
-    int line;
     const char *path; // NULL: no layer
+    int line;
     bool full, backward;
 } Origin;
 
@@ -173,7 +173,7 @@ extern const struct ReasonInfo {
 
 struct Node {
     Op op;
-    uint32_t hash; // of its operation and attributes, for graph_add
+    uint32_t hash; // of its operation and attributes, or of its name
     Type type;
     int num_args, num_attrs;
     const NodeId *arg;

@@ -114,8 +114,8 @@ void group_phases(const Graph *g, Arena *a, Group *group) {
         const Node *d = &g->node[n];
         int *own = &level[n - group->first];
         for (int i = 0; i < d->num_args; i++) {
-            NodeId arg = node_base(g, d->arg[i]);
-            if (!is_own(group, arg))
+            NodeId arg = d->arg[i];
+            if (!is_own(group, arg) && !is_own(group, arg = node_base(g, arg)))
                 continue;
             int ready = level[arg - group->first] + reduces(g, arg);
             *own = ready > *own ? ready : *own;

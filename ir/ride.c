@@ -20,7 +20,7 @@ const struct FusionInfo fusion_info[NUM_FUSIONS] = {
 typedef struct {
     const Graph *g;
     Arena *a;
-    Group *group;
+    const Group *group;
     int num_groups;
     int *owner;                 // of each node: which group, or -1
     int *first, *next, *reader; // groups that read a node: lists of entries
@@ -33,12 +33,15 @@ typedef struct {
 // What a var left may be squares only if all that read it know.
 static int *find_numbers(const Graph *g, Arena *a) {
     enum { UNREAD = -2, READ = -1 };
-    int *number = ARENA_ARRAY(a, g->count, int);
+    int *number = ARENA_ROOM(a, g->count, int);
+    NodeId *base = ARENA_ROOM(a, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
+        bool view = (op_info[d->op].facts & VIEW) && d->group < 0;
         number[n] = UNREAD;
+        base[n] = view ? base[d->arg[0]] : n;
         for (int i = 0; i < d->num_args; i++) {
-            int *of = &number[node_base(g, d->arg[i])];
+            int *of = &number[base[d->arg[i]]];
             if (d->op == OP_variance && i == 0 && *of != READ)
                 *of = (int)node_int(d, ATTR_number, READ);
             else
@@ -48,9 +51,9 @@ static int *find_numbers(const Graph *g, Arena *a) {
     return number;
 }
 
-static Search search_new(const Graph *g, Arena *a, Rides *r) {
-    Search s = {.g = g, .a = a, .r = r};
-    s.group = graph_groups(g, a, &s.num_groups);
+static Search search_new(const Graph *g, const Group *group, int count,
+                         Arena *a, Rides *r) {
+    Search s = {.g = g, .a = a, .group = group, .num_groups = count, .r = r};
     s.owner = ARENA_ARRAY(a, g->count, int);
     s.first = ARENA_ARRAY(a, g->count, int);
     s.leaves = ARENA_ARRAY(a, g->count, bool);
@@ -67,13 +70,12 @@ static Search search_new(const Graph *g, Arena *a, Rides *r) {
     }
     entries = 0;
     for (int k = s.num_groups; k-- > 0;) {
-        const Group *group = &s.group[k];
-        for (NodeId n = group->first; n <= group->last; n++)
+        for (NodeId n = group[k].first; n <= group[k].last; n++)
             s.owner[n] = k;
-        for (int i = 0; i < group->num_inputs; i++, entries++) {
+        for (int i = 0; i < group[k].num_inputs; i++, entries++) {
             s.reader[entries] = k;
-            s.next[entries] = s.first[group->input[i]];
-            s.first[group->input[i]] = entries;
+            s.next[entries] = s.first[group[k].input[i]];
+            s.first[group[k].input[i]] = entries;
         }
     }
     return s;
@@ -494,11 +496,11 @@ static void place_forms(const Graph *g, Rides *r) {
     }
 }
 
-Rides graph_rides(const Graph *g, Arena *a) {
+Rides groups_rides(const Graph *g, const Group *group, int count, Arena *a) {
     Rides r = {0};
     if (g->act != F16)
         return r;
-    Search s = search_new(g, a, &r);
+    Search s = search_new(g, group, count, a, &r);
     r.norm = ARENA_ARRAY(a, (size_t)s.num_groups + 1, Norm);
     r.ride = ARENA_ARRAY(a, 4 * (size_t)s.num_groups + 1, Ride);
     find_statistics(&s);
@@ -510,6 +512,12 @@ Rides graph_rides(const Graph *g, Arena *a) {
     }
     place_forms(g, &r);
     return r;
+}
+
+Rides graph_rides(const Graph *g, Arena *a) {
+    int count;
+    const Group *group = graph_groups(g, a, &count);
+    return groups_rides(g, group, count, a);
 }
 
 // ---- what a device takes ----

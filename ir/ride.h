@@ -76,6 +76,7 @@ int64_t form_bytes(int64_t channels);
 
 // The rides of a graph whose activations are f16, none of another.
 Rides graph_rides(const Graph *g, Arena *a);
+Rides groups_rides(const Graph *g, const Group *group, int count, Arena *a);
 
 // What a device that takes all that it has saves.
 typedef struct {

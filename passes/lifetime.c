@@ -79,7 +79,7 @@ Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside) {
         }
     }
     keep_outputs(g, place, groups, buffer);
-    Rides rides = graph_rides(g, a);
+    Rides rides = groups_rides(g, group, groups, a);
     keep_rides(&rides, group, place, buffer);
     *beside = rides.bytes;
     return buffer;

@@ -141,7 +141,7 @@ static const char *replay_fusions(Replay *r, int k) {
 }
 
 static void list_rides(Replay *r, int groups) {
-    r->rides = graph_rides(r->g, r->arena);
+    r->rides = groups_rides(r->g, r->group, groups, r->arena);
     r->first = ARENA_ARRAY(r->arena, (size_t)groups + 1, int);
     r->saves = ARENA_ARRAY(r->arena, (size_t)groups + 1, int);
     r->next = ARENA_ARRAY(r->arena, (size_t)r->rides.count + 1, int);
