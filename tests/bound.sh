@@ -32,21 +32,21 @@ bounded() {
 # check STATUS: what is refused is so before anything is written; the text of
 # what is not is written for two devices.
 check() {
-    bounded "$1" 512 10 check
+    bounded "$1" 512 5 check
     if [ "$1" -eq 0 ]; then
-        bounded 0 640 30 build --emit=c --out=text
+        bounded 0 640 15 build --emit=c --out=text
     fi
 }
 
 # others: commands that show what check looks at.
 others() {
-    bounded 0 512 10 fmt --check
-    bounded 0 512 10 show graph
-    bounded 0 512 10 show plan
-    bounded 0 512 10 show launches
+    bounded 0 512 5 fmt --check
+    bounded 0 512 5 show graph
+    bounded 0 512 5 show plan
+    bounded 0 512 5 show launches
     "$SINTER" show simplified bad.net >bad.ir
     mv bad.ir bad.net
-    bounded 0 512 20 opt --run=fuse,schedule,memory
+    bounded 0 512 12 opt --run=fuse,schedule,memory
 }
 
 # survives KIND WORD...: what commands say of each file kept for KIND is theirs,
@@ -156,7 +156,7 @@ check 1
 
 what='a ResNet of 1202 layers'
 sh "$SINTER_SOURCE/bench/compile/resnet.sh" 1202 >bad.net
-bounded 0 512 10 check
+bounded 0 512 5 check
 others
 
 for command in check fmt 'show plan'; do
