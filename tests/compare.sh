@@ -40,4 +40,4 @@ compare 2 "$tiny" -b "--without=simplfy"
 expect_says "no pass 'simplfy'; did you mean simplify?"
 compare 2 "$tiny" -b "--without=fuse"
 expect_says "no plan can be made without this pass"
-compare 0 "$tiny" -b "--without=simplify --rewrite-limit=3" --set batch=8
+compare 0 "$tiny" -b "--without=simplify --rewrite-limit=3" --set batch=8 --data=random

@@ -29,11 +29,12 @@ bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out) {
     }
     if (__builtin_mul_overflow(batch, BATCHES, &samples))
         samples = INT32_MAX;
+    bool random =
+        arguments->data == NULL || strcmp(arguments->data, "random") == 0;
     *out = (Runs){
         .folder = folder,
-        .data = arguments->data
-                    ? arguments->data
-                    : arena_format(a, "synthetic:%" PRId64, samples),
+        .data = random ? arena_format(a, "synthetic:%" PRId64, samples)
+                       : arguments->data,
         .device = arguments->device ? arguments->device : "host",
         .steps = arguments->steps.given ? arguments->steps.value : STEPS,
         .batch = batch,
