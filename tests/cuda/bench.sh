@@ -10,6 +10,8 @@ set -u
 command -v python3 >/dev/null || exit 77
 export SINTER_DOUBLE_THREADS=1 LD_LIBRARY_PATH="$SINTER_DOUBLE"
 export TMPDIR="$work"
+small_cache h200 >small.json
+export SINTER_DOUBLE_DEVICE="$work/small.json"
 build=$(dirname "$(dirname "$SINTER")")
 
 mkdir bin

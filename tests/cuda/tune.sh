@@ -11,11 +11,8 @@ set -u
 export XDG_CACHE_HOME="$work/cache"
 export SINTER_DOUBLE_THREADS=1 CFLAGS="${CFLAGS-} -O0"
 
-# A GPU with a small cache, so that writing over it takes no time.
-sed 's/"l2CacheSize": [0-9]*/"l2CacheSize": 65536/' \
-    "$SINTER_SOURCE/devices/h200.json" >small.json
-sed 's/"l2CacheSize": [0-9]*/"l2CacheSize": 65536/' \
-    "$SINTER_SOURCE/devices/h100.json" >other.json
+small_cache h200 >small.json
+small_cache h100 >other.json
 export SINTER_DOUBLE_DEVICE="$work/small.json"
 
 cat >case.net <<'NET'

@@ -36,6 +36,13 @@ expect_equal() {
     cmp "$1" "$2" >&2 || fail "$1 and $2 differ"
 }
 
+# small_cache GPU: its description, with a cache so small that writing over it
+# takes no time.
+small_cache() {
+    sed 's/"l2CacheSize": [0-9]*/"l2CacheSize": 65536/' \
+        "$SINTER_SOURCE/devices/$1.json"
+}
+
 # newest DIR: the newest checkpoint there.
 newest() {
     find "$1" -name '*.safetensors' | sort | tail -n 1
