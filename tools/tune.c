@@ -44,9 +44,11 @@ static int trainer_tune(Arena *a, const Arguments *arguments) {
     Runs runs;
     if (!runs_open(a, arguments, 1, &runs))
         return EXIT_IO;
-    int status = trainer_run(
-        a, arguments, &runs, path_from_here(a, arguments->operand[0]),
-        arguments->data != NULL ? arguments->data : "synthetic");
+    const char *data = arguments->data;
+    if (data == NULL || strcmp(data, "random") == 0)
+        data = "synthetic";
+    int status = trainer_run(a, arguments, &runs,
+                             path_from_here(a, arguments->operand[0]), data);
     runs_close(&runs);
     return status;
 }
