@@ -41,9 +41,9 @@ check() {
 # others: commands that show what check looks at.
 others() {
     bounded 0 512 5 fmt --check
-    bounded 0 512 5 show graph
-    bounded 0 512 5 show plan
-    bounded 0 512 5 show launches
+    bounded 0 512 10 show graph
+    bounded 0 512 10 show plan
+    bounded 0 512 10 show launches
     "$SINTER" show simplified bad.net >bad.ir
     mv bad.ir bad.net
     bounded 0 512 12 opt --run=fuse,schedule,memory

@@ -31,7 +31,7 @@ if ! [ $((100 * more * few)) -le $((125 * less * many)) ]; then
     exit 1
 fi
 
-# 315 M in a release build, 0.05 s; with 600 M it would be near 0.1 s.
+# 212 M in a release build, 0.04 s; with 600 M it would be near 0.1 s.
 large=$(instructions "$SINTER_SOURCE/models/resnet50.net")
 echo "resnet50: $large M instructions"
 if ! [ "$large" -le 600 ]; then
