@@ -64,6 +64,23 @@ static Frozen freeze(const Graph *g, Arena *a, NodeId loss, double **leaf,
     return f;
 }
 
+// How much the loss has in roundings of what is added up for it: of terms that
+// cancel it keeps nothing else.
+static double rounding_of(const Frozen *f, double *const *value) {
+    double most = 0x1p-44 * fabs(value[f->loss][0]);
+    for (NodeId n = 0; n < f->loss; n++) {
+        const Node *d = &f->g->node[n];
+        double terms = 0;
+        if (d->op != OP_sum || type_count(d->type) != 1)
+            continue;
+        int64_t count = type_count(f->g->node[d->arg[0]].type);
+        for (int64_t i = 0; i < count; i++)
+            terms += fabs(value[d->arg[0]][i]);
+        most = fmax(most, 0x1p-50 * terms);
+    }
+    return most;
+}
+
 // The loss where a param is moved by so many steps of its direction.
 static double loss_at(const Frozen *f, NodeId param, const double *direction,
                       double steps) {
@@ -86,7 +103,8 @@ typedef struct {
 } Slopes;
 
 static Slopes find_slopes(const Frozen *f, Arena *a, NodeId param,
-                          const double *gradient, uint32_t seed) {
+                          const double *gradient, double rounding,
+                          uint32_t seed) {
     static const double step = 0x1p-20;
     int64_t count = type_count(f->g->node[param].type);
     double *direction = ARENA_ARRAY(a, (size_t)count + 1, double);
@@ -99,7 +117,7 @@ static Slopes find_slopes(const Frozen *f, Arena *a, NodeId param,
     double here = loss_at(f, param, direction, 0);
     s.ahead = (loss_at(f, param, direction, step) - here) / step;
     s.behind = (here - loss_at(f, param, direction, -step)) / step;
-    s.rounding = 0x1p-44 * fabs(here) / step;
+    s.rounding = rounding / step;
     return s;
 }
 
@@ -138,13 +156,15 @@ void slope_judge(const Graph *g, uint32_t seed, Text *report) {
     Graph *with = differentiate(g);
     double **backward = graph_eval(with, a, draw_leaves(with, a, seed), false);
     Frozen f = freeze(g, a, loss, leaf, value);
+    double rounding = rounding_of(&f, graph_eval(f.g, a, f.leaf, false));
     for (NodeId n = 0; n < g->count; n++) {
         NodeId param = g->node[n].num_args ? g->node[n].arg[0] : NO_NODE;
         if (!(op_info[g->node[n].op].facts & OPTIMIZES) || param > loss)
             continue;
         const char *name = node_text(&g->node[param], ATTR_name);
-        Slopes s = find_slopes(&f, a, f.now[param],
-                               gradient_of(with, backward, a, name), seed);
+        Slopes s =
+            find_slopes(&f, a, f.now[param],
+                        gradient_of(with, backward, a, name), rounding, seed);
         if (!is_slope(&s))
             text_add(report,
                      "the gradient of %s has a slope of %.9g, but the loss one "
