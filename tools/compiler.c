@@ -19,20 +19,13 @@ enum { MAX_UNITS = 8, PATH_BYTES = 4096 };
 // floating point are nobody's business.
 // clang-format off
 static const char *const compile_flags[] = {
-    "-std=c11", "-march=native", "-fopenmp-simd", "-ffp-contract=off",
+    "-std=c11", "-O3", "-march=native", "-fopenmp-simd", "-ffp-contract=off",
     "-fno-math-errno", "-fno-trapping-math",
 #ifdef __x86_64__
     "-mprefer-vector-width=512",
 #endif
     NULL,
 };
-// What is to be vectors says so, so that kernels need none of what gcc does at
-// -O3 but these, and that takes half as long again.  Below -O2 what calls erff
-// is slower.
-static const char *const gcc_flags[] = {
-    "-O2", "-fvect-cost-model=dynamic", "-fpeel-loops", NULL,
-};
-static const char *const other_flags[] = {"-O3", NULL};
 static const char *const link_flags[] = {
     "-fopenmp", "-Wl,--as-needed", "-ldnnl",
 #ifdef __x86_64__
@@ -77,7 +70,6 @@ typedef struct {
     const Installation *where;
     const char *folder, *source;
     int units; // the text is compiled in so many pieces at once
-    bool gcc;
 } Job;
 
 static const char *object_name(const Job *j, int unit) {
@@ -88,18 +80,9 @@ static Words words_begin(const Job *j) {
     Words w = {.a = j->a};
     words_split(&w, j->compiler);
     words_add_all(&w, compile_flags);
-    words_add_all(&w, j->gcc ? gcc_flags : other_flags);
     words_split(&w, getenv("CFLAGS"));
     words_add(&w, arena_format(j->a, "-I%s", j->where->include));
     return w;
-}
-
-// Whether it has an option that only gcc has.
-static bool is_gcc(Arena *a, const char *compiler, const char *folder) {
-    Words w = {.a = a};
-    words_split(&w, compiler);
-    words_add(&w, "-dumpfullversion");
-    return program_wait(program_start(&w, folder, "/dev/null")) == 0;
 }
 
 static pid_t unit_start(const Job *j, int unit) {
@@ -173,13 +156,7 @@ int compiler_run(Arena *a, const Arguments *arguments,
         const char *candidate = compiler_candidate(i);
         if (!candidate)
             continue;
-        Job j = {.a = a,
-                 .compiler = candidate,
-                 .where = where,
-                 .folder = folder,
-                 .source = source,
-                 .units = units_for(bytes),
-                 .gcc = is_gcc(a, candidate, folder)};
+        Job j = {a, candidate, where, folder, source, units_for(bytes)};
         int status = job_run(&j, out);
         if (status == 0)
             return EXIT_GOOD;

@@ -30,7 +30,6 @@
 #define LANES(c)                                                               \
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
 #define LANES_DO(k, n) UNROLLED(k, n)
-#define TEN_TIMES(...) for (int i = 0; i < 10; i++) __VA_ARGS__
 #define UNROLLED(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
 #define INF __int_as_float(0x7f800000)
 #define INT_LEAST (-2147483647 - 1)

@@ -22,10 +22,6 @@
 #define AT(host, device) (host)
 #define INF __builtin_inff()
 #define INT_LEAST (-2147483647 - 1)
-// Not a loop: lanes around one would not become vectors.
-#define TEN_TIMES(...)                                                         \
-    __VA_ARGS__ __VA_ARGS__ __VA_ARGS__ __VA_ARGS__ __VA_ARGS__                \
-    __VA_ARGS__ __VA_ARGS__ __VA_ARGS__ __VA_ARGS__ __VA_ARGS__
 
 #if SINTER_ACT == 32
 typedef float act;
