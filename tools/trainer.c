@@ -1,7 +1,7 @@
 // Trainer: plans a program for the host and for CUDA and has both printed.
 #include "tools/trainer.h"
 #include "codegen/codegen.h"
-#include "tools/lineinfo.h"
+#include "tools/show/lineinfo.h"
 #include "tools/tools.h"
 
 #include <string.h>

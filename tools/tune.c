@@ -1,8 +1,8 @@
 // sinter tune: a model is built, or a trainer is there, and the trainer
 // measures on a GPU how its step is done fastest.
 #include "base/exits.h"
+#include "tools/compare/side.h"
 #include "tools/process.h"
-#include "tools/side.h"
 
 #include <string.h>
 

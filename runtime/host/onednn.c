@@ -1,0 +1,526 @@
+// oneDNN: the contractions of the host device.
+//
+// Images are plain NHWC and stay so: oneDNN is as fast on them as on its own
+// blocked layouts.  Weights are another matter: a convolution over plain ones
+// is many times slower, so each call brings its weights from [K,R,S,C] into the
+// layout that its primitive asks for, or the gradient back.  All buffers that
+// this takes are shared by the calls, which run one after another.
+//
+// The element type is f32; operands of other types pass through f32 buffers.
+// Results are the same from run to run as long as the number of threads is; a
+// gradient of weights is summed by threads, and its last bits change with it.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/host/onednn.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+// ---- a planned call ----
+
+// How the operands of a call and its result are used by a convolution.
+static const struct {
+    Role a, b, out;
+    dnnl_query_t query[NUM_ROLES];
+    int argument[NUM_ROLES];
+} uses[] = {
+    [RT_CONV] = {SRC,
+                 WEIGHTS,
+                 DST,
+                 {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md},
+                 {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}},
+    [RT_CONV_GRAD_INPUT] = {DST,
+                            WEIGHTS,
+                            SRC,
+                            {dnnl_query_diff_src_md, dnnl_query_weights_md,
+                             dnnl_query_diff_dst_md},
+                            {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS,
+                             DNNL_ARG_DIFF_DST}},
+    [RT_CONV_GRAD_WEIGHT] = {DST,
+                             SRC,
+                             WEIGHTS,
+                             {dnnl_query_src_md, dnnl_query_diff_weights_md,
+                              dnnl_query_diff_dst_md},
+                             {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS,
+                              DNNL_ARG_DIFF_DST}},
+};
+
+typedef struct {
+    const RtCall *call;
+    size_t count[3]; // values of a, b and the result
+    RtCall conv;     // what is made of it where it is of a window
+    bool turned;     // that is its gradient as a convolution
+    dnnl_primitive_desc_t plan;
+    dnnl_primitive_t primitive;
+    dnnl_primitive_desc_t pack_plan; // weights to the wanted layout, or back
+    dnnl_primitive_t pack;           // NULL: they have it already
+    Layout plain;                    // the weights as the arena has them
+    dnnl_memory_t memory[NUM_ROLES], plain_memory, scratch, pack_scratch;
+} Step;
+
+struct RtContractions {
+    int threads, num_steps;
+    Step *step;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_primitive_attr_t attr, adding; // adding: to what the result holds
+    // Sizes in bytes, then the buffers: packed weights, what primitives work
+    // in, turned weights, and f32 copies of a, b and the result.
+    size_t packed_bytes, work_bytes, turned_bytes, copy_bytes[3];
+    char *packed, *work;
+    float *turned, *copy[3];
+};
+
+static void grow(size_t *to, size_t bytes) {
+    bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    if (bytes > *to)
+        *to = bytes;
+}
+
+static bool is_conv(const RtCall *c) {
+    return c->kind == RT_CONV || c->kind == RT_CONV_GRAD_INPUT ||
+           c->kind == RT_CONV_GRAD_WEIGHT;
+}
+
+static bool is_factor(const RtCall *c) {
+    return c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL;
+}
+
+static void plan_pack(RtContractions *o, Step *s) {
+    Layout wanted = dnnl_primitive_desc_query_md(
+        s->plan, uses[s->conv.kind].query[WEIGHTS], 0);
+    if (dnnl_memory_desc_equal(wanted, s->plain))
+        return;
+    grow(&o->packed_bytes, dnnl_memory_desc_get_size(wanted));
+    bool back = s->conv.kind == RT_CONV_GRAD_WEIGHT;
+    rt_dnnl_check(dnnl_reorder_primitive_desc_create(
+                      &s->pack_plan, back ? wanted : s->plain, o->engine,
+                      back ? s->plain : wanted, o->engine, o->attr),
+                  "plan a reordering of weights");
+}
+
+static void plan_work(RtContractions *o, dnnl_primitive_desc_t plan) {
+    if (plan == NULL)
+        return;
+    grow(&o->work_bytes, dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(
+                             plan, dnnl_query_scratchpad_md, 0)));
+}
+
+// A gradient that has a quick convolution for it becomes that, which adds to
+// the result by itself.
+static void plan_turned(RtContractions *o, Step *s) {
+    if (s->call->kind != RT_CONV_GRAD_INPUT || !rt_turn_call(s->call, &s->conv))
+        return;
+    s->turned = !rt_conv_is_short(&s->conv);
+    if (s->turned)
+        s->plan = rt_conv_plan(&s->conv, o->engine,
+                               s->call->accumulate ? o->adding : o->attr);
+    if (s->turned && rt_conv_is_products(s->plan))
+        return;
+    if (s->turned)
+        dnnl_primitive_desc_destroy(s->plan);
+    s->turned = false;
+}
+
+static void plan_conv(RtContractions *o, Step *s) {
+    plan_turned(o, s);
+    if (s->turned) {
+        grow(&o->turned_bytes, s->count[1] * sizeof(float));
+    } else {
+        s->conv = *s->call;
+        s->plan = rt_conv_plan(s->call, o->engine, o->attr);
+    }
+    s->plain = rt_layout_weights(&s->conv);
+    plan_pack(o, s);
+    plan_work(o, s->plan);
+    plan_work(o, s->pack_plan);
+}
+
+// Whether oneDNN makes a convolution of it.
+static bool is_planned(const Step *s) {
+    return is_conv(s->call) && !rt_call_of_nothing(s->call);
+}
+
+// Whether the library adds to what the result holds.
+static bool adds_itself(const Step *s) {
+    return s->call->accumulate && (!is_conv(s->call) || s->turned);
+}
+
+// Which of a, b and the result pass through a buffer.  A sum cannot be asked of
+// every primitive, so there the result is added afterwards.
+static bool is_copied(const Step *s, int i) {
+    const RtCall *c = s->call;
+    return c->type != RT_F32 || (i == 2 && c->accumulate && !adds_itself(s));
+}
+
+static dnnl_primitive_attr_t attr_new(bool adds) {
+    dnnl_primitive_attr_t attr;
+    dnnl_post_ops_t after;
+    rt_dnnl_check(dnnl_primitive_attr_create(&attr), "start");
+    rt_dnnl_check(dnnl_primitive_attr_set_scratchpad_mode(
+                      attr, dnnl_scratchpad_mode_user),
+                  "start");
+    if (!adds)
+        return attr;
+    rt_dnnl_check(dnnl_post_ops_create(&after), "start");
+    rt_dnnl_check(rt_dnnl_append_sum(after), "start");
+    rt_dnnl_check(dnnl_primitive_attr_set_post_ops(attr, after), "start");
+    rt_dnnl_check(dnnl_post_ops_destroy(after), "start");
+    return attr;
+}
+
+RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
+    RtContractions *o = calloc(1, sizeof *o);
+    Step *step = calloc((size_t)plan->num_calls + 1, sizeof *step);
+    rt_dnnl_check(o && step ? dnnl_success : dnnl_out_of_memory, "start");
+    o->threads = threads;
+    o->step = step;
+    o->num_steps = plan->num_calls;
+    rt_dnnl_check(dnnl_engine_create(&o->engine, dnnl_cpu, 0), "start");
+    rt_dnnl_check(
+        dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags),
+        "start");
+    o->attr = attr_new(false);
+    o->adding = attr_new(true);
+    for (int i = 0; i < plan->num_calls; i++) {
+        step[i].call = &plan->call[i];
+        rt_call_count(step[i].call, step[i].count);
+        if (is_planned(&step[i]))
+            plan_conv(o, &step[i]);
+        else if (is_factor(step[i].call))
+            grow(&o->work_bytes, rt_factor_bytes(step[i].call));
+        for (int k = 0; k < 3; k++)
+            if (is_copied(&step[i], k))
+                grow(&o->copy_bytes[k], step[i].count[k] * sizeof(float));
+    }
+    return o;
+}
+
+size_t rt_contractions_bytes(const RtContractions *o) {
+    return o->packed_bytes + o->work_bytes + o->turned_bytes +
+           o->copy_bytes[0] + o->copy_bytes[1] + o->copy_bytes[2];
+}
+
+// ---- taking memory and making the primitives ----
+
+static void *take(size_t bytes) {
+    void *p = bytes > 0 ? aligned_alloc(ALIGN, bytes) : NULL;
+    rt_dnnl_check(p || bytes == 0 ? dnnl_success : dnnl_out_of_memory,
+                  "take its buffers");
+    if (p != NULL)
+        memset(p, 0, bytes);
+    return p;
+}
+
+static dnnl_memory_t memory_for(const RtContractions *o, Layout layout,
+                                void *at) {
+    dnnl_memory_t m;
+    rt_dnnl_check(
+        dnnl_memory_create(&m, layout, o->engine, at ? at : DNNL_MEMORY_NONE),
+        "make a tensor");
+    return m;
+}
+
+static dnnl_memory_t scratch_for(const RtContractions *o,
+                                 dnnl_primitive_desc_t plan) {
+    return memory_for(
+        o, dnnl_primitive_desc_query_md(plan, dnnl_query_scratchpad_md, 0),
+        o->work);
+}
+
+static void make_primitives(RtContractions *o, Step *s) {
+    for (int i = 0; i < NUM_ROLES; i++) {
+        Layout l = dnnl_primitive_desc_query_md(s->plan,
+                                                uses[s->conv.kind].query[i], 0);
+        bool packed = i == WEIGHTS && s->pack_plan != NULL;
+        s->memory[i] = memory_for(o, l, packed ? o->packed : NULL);
+    }
+    s->plain_memory = memory_for(o, s->plain, NULL);
+    s->scratch = scratch_for(o, s->plan);
+    rt_dnnl_check(dnnl_primitive_create(&s->primitive, s->plan),
+                  "make a convolution");
+    if (s->pack_plan == NULL)
+        return;
+    s->pack_scratch = scratch_for(o, s->pack_plan);
+    rt_dnnl_check(dnnl_primitive_create(&s->pack, s->pack_plan),
+                  "make a reordering of weights");
+}
+
+void rt_contractions_reserve(RtContractions *o) {
+    o->packed = take(o->packed_bytes);
+    o->work = take(o->work_bytes);
+    o->turned = take(o->turned_bytes);
+    for (int i = 0; i < 3; i++)
+        o->copy[i] = take(o->copy_bytes[i]);
+    for (int i = 0; i < o->num_steps; i++)
+        if (is_planned(&o->step[i]))
+            make_primitives(o, &o->step[i]);
+}
+
+// ---- element types ----
+
+static float bits_to_float(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static uint32_t float_to_bits(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static float half_to_float(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16;
+    uint32_t exponent = h >> 10 & 31, fraction = h & 0x3ff;
+    if (exponent == 31)
+        return bits_to_float(sign | 0x7f800000 | fraction << 13);
+    if (exponent == 0) {
+        float f = (float)fraction * 0x1p-24f;
+        return sign ? -f : f;
+    }
+    return bits_to_float(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+// Rounds the magnitude to a multiple of 2^bits, ties to even.
+static uint32_t round_bits(uint32_t magnitude, int bits) {
+    uint32_t odd = magnitude >> bits & 1;
+    return (magnitude + ((uint32_t)1 << (bits - 1)) - 1 + odd) >> bits;
+}
+
+static uint16_t float_to_half(float f) {
+    uint32_t bits = float_to_bits(f), magnitude = bits & 0x7fffffff;
+    uint32_t sign = bits >> 16 & 0x8000;
+    if (magnitude > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00);
+    if (magnitude >= 0x47800000)
+        return (uint16_t)(sign | 0x7c00);
+    if (magnitude < 0x38800000) { // adding 0.5 rounds at 2^-24, as halves do
+        float shifted = bits_to_float(magnitude) + 0.5f;
+        return (uint16_t)(sign | (float_to_bits(shifted) - 0x3f000000));
+    }
+    return (uint16_t)(sign | round_bits(magnitude - 0x38000000, 13));
+}
+
+static uint16_t float_to_brain(float f) {
+    uint32_t bits = float_to_bits(f);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)round_bits(bits, 16);
+}
+
+static float load(RtType type, const char *from, size_t i) {
+    float f;
+    uint16_t half;
+    if (type == RT_F32) {
+        memcpy(&f, from + 4 * i, sizeof f);
+        return f;
+    }
+    memcpy(&half, from + 2 * i, sizeof half);
+    return type == RT_F16 ? half_to_float(half)
+                          : bits_to_float((uint32_t)half << 16);
+}
+
+static void store(RtType type, char *to, size_t i, float f) {
+    if (type == RT_F32) {
+        memcpy(to + 4 * i, &f, sizeof f);
+        return;
+    }
+    uint16_t half = type == RT_F16 ? float_to_half(f) : float_to_brain(f);
+    memcpy(to + 2 * i, &half, sizeof half);
+}
+
+// ---- running ----
+
+typedef struct {
+    RtType type;
+    bool adds; // to what the tensor holds, on the way back
+    char *tensor;
+    float *copy;
+    size_t count;
+} Move;
+
+static void share(size_t count, int me, int members, size_t *first,
+                  size_t *last) {
+    *first = count * (size_t)me / (size_t)members;
+    *last = count * ((size_t)me + 1) / (size_t)members;
+}
+
+static void copy_in(void *arg, int me, int members) {
+    const Move *m = arg;
+    size_t first, last;
+    share(m->count, me, members, &first, &last);
+    for (size_t i = first; i < last; i++)
+        m->copy[i] = load(m->type, m->tensor, i);
+}
+
+// What adds by itself had the result's old values copied in.
+static void copy_out(void *arg, int me, int members) {
+    const Move *m = arg;
+    size_t first, last;
+    share(m->count, me, members, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        float old = m->adds ? load(m->type, m->tensor, i) : 0;
+        store(m->type, m->tensor, i, m->adds ? old + m->copy[i] : m->copy[i]);
+    }
+}
+
+static void execute(RtContractions *o, dnnl_primitive_t primitive,
+                    const dnnl_exec_arg_t *args, int count) {
+    rt_dnnl_check(dnnl_primitive_execute(primitive, o->stream, count, args),
+                  "run a convolution");
+    rt_dnnl_check(dnnl_stream_wait(o->stream), "run a convolution");
+}
+
+static void run_pack(RtContractions *o, Step *s) {
+    bool back = s->conv.kind == RT_CONV_GRAD_WEIGHT;
+    dnnl_exec_arg_t args[] = {
+        {DNNL_ARG_FROM, back ? s->memory[WEIGHTS] : s->plain_memory},
+        {DNNL_ARG_TO, back ? s->plain_memory : s->memory[WEIGHTS]},
+        {DNNL_ARG_SCRATCHPAD, s->pack_scratch},
+    };
+    execute(o, s->pack, args, 3);
+}
+
+static void place(Step *s, Role role, void *at) {
+    bool plain = role == WEIGHTS && s->pack != NULL;
+    rt_dnnl_check(dnnl_memory_set_data_handle(
+                      plain ? s->plain_memory : s->memory[role], at),
+                  "place a tensor");
+}
+
+static void run_conv(RtContractions *o, Step *s, void *a, void *b, void *out) {
+    RtCallKind kind = s->conv.kind;
+    place(s, uses[kind].a, a);
+    place(s, uses[kind].b, s->turned ? o->turned : b);
+    place(s, uses[kind].out, out);
+    if (s->turned)
+        rt_turn_weights(s->call, b, o->turned, o->threads);
+    if (s->pack != NULL && kind != RT_CONV_GRAD_WEIGHT)
+        run_pack(o, s);
+    dnnl_exec_arg_t args[NUM_ROLES + 1] = {{DNNL_ARG_SCRATCHPAD, s->scratch}};
+    for (int i = 0; i < NUM_ROLES; i++)
+        args[i + 1] = (dnnl_exec_arg_t){uses[kind].argument[i], s->memory[i]};
+    execute(o, s->primitive, args, NUM_ROLES + 1);
+    if (s->pack != NULL && kind == RT_CONV_GRAD_WEIGHT)
+        run_pack(o, s);
+}
+
+// Products of a call, and what takes part in them.
+typedef struct {
+    const Step *step;
+    const float *a, *b;
+    float *out;
+} Products;
+
+static void multiply(const Products *p, int64_t i) {
+    const RtCall *c = p->step->call;
+    const size_t *count = p->step->count;
+    size_t at = (size_t)i, batch = (size_t)c->batch;
+    size_t own = count[2] / batch;
+    if (c->c == 0 && !c->accumulate)
+        memset(p->out + at * own, 0, own * sizeof(float));
+    if (own == 0 || c->c == 0) // which oneDNN refuses
+        return;
+    rt_dnnl_check(
+        dnnl_sgemm(c->ta ? 'T' : 'N', c->tb ? 'T' : 'N', c->n, c->k, c->c, 1,
+                   p->a + at * (count[0] / batch), c->ta ? c->n : c->c,
+                   p->b + at * (count[1] / batch), c->tb ? c->c : c->k,
+                   c->accumulate ? 1 : 0, p->out + at * own, c->k),
+        "multiply matrices");
+}
+
+static void multiply_share(void *arg, int me, int members) {
+    const Products *p = arg;
+    size_t first, last;
+    share((size_t)p->step->call->batch, me, members, &first, &last);
+    for (size_t i = first; i < last; i++)
+        multiply(p, (int64_t)i);
+}
+
+// One product is oneDNN's to divide between threads; of several each thread
+// takes whole ones, which also makes them independent of how many threads
+// there are.
+static void run_matmul(const RtContractions *o, const Step *s, void *at[3]) {
+    Products p = {s, at[0], at[1], at[2]};
+    if (s->call->batch == 1)
+        multiply(&p, 0);
+    else
+        rt_team_run(o->threads, multiply_share, &p);
+}
+
+static void zero(float *out, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = 0;
+}
+
+void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
+                         char *out) {
+    Step *s = &o->step[call];
+    const RtCall *c = s->call;
+    char *tensor[3] = {a, b, out};
+    void *at[3] = {a, b, out};
+    for (int i = 0; i < 3; i++) {
+        Move m = {c->type, false, tensor[i], o->copy[i], s->count[i]};
+        if (!is_copied(s, i))
+            continue;
+        at[i] = o->copy[i];
+        if (i < 2 || adds_itself(s))
+            rt_team_run(o->threads, copy_in, &m);
+    }
+    if (is_planned(s))
+        run_conv(o, s, at[0], at[1], at[2]);
+    else if (is_conv(c))
+        zero(at[2], s->count[2]);
+    else if (is_factor(c))
+        rt_factor(c, at[0], at[2], o->work);
+    else
+        run_matmul(o, s, at);
+    bool adds = c->accumulate && !adds_itself(s);
+    Move m = {c->type, adds, out, o->copy[2], s->count[2]};
+    if (is_copied(s, 2))
+        rt_team_run(o->threads, copy_out, &m);
+}
+
+// ---- the end ----
+
+static void step_free(Step *s) {
+    if (s->plan == NULL)
+        return;
+    rt_layout_free(s->plain);
+    dnnl_primitive_desc_destroy(s->plan);
+    if (s->pack_plan != NULL)
+        dnnl_primitive_desc_destroy(s->pack_plan);
+    if (s->primitive == NULL)
+        return;
+    dnnl_primitive_destroy(s->primitive);
+    if (s->pack != NULL) {
+        dnnl_primitive_destroy(s->pack);
+        dnnl_memory_destroy(s->pack_scratch);
+    }
+    for (int i = 0; i < NUM_ROLES; i++)
+        dnnl_memory_destroy(s->memory[i]);
+    dnnl_memory_destroy(s->plain_memory);
+    dnnl_memory_destroy(s->scratch);
+}
+
+void rt_contractions_free(RtContractions *o) {
+    for (int i = 0; i < o->num_steps; i++)
+        step_free(&o->step[i]);
+    dnnl_primitive_attr_destroy(o->attr);
+    dnnl_primitive_attr_destroy(o->adding);
+    dnnl_stream_destroy(o->stream);
+    dnnl_engine_destroy(o->engine);
+    free(o->packed);
+    free(o->work);
+    free(o->turned);
+    for (int i = 0; i < 3; i++)
+        free(o->copy[i]);
+    free(o->step);
+    free(o);
+}

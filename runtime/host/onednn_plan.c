@@ -1,0 +1,220 @@
+// A convolution as oneDNN is asked for it.
+//
+// Of its ways to do one oneDNN offers small matrix products ("brgconv") first,
+// which read all weights again for each row of the result.  Where that costs
+// more than it saves, the next way is taken.  The choice depends on nothing but
+// the shape, so that results repeat.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/host/onednn.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Products were slower, by measurement, with fewer pixels in a row of the
+// result and more bytes of weights, which is what stays near a core.
+enum { SHORT_ROW = 8, NEAR_BYTES = 1 << 20 };
+
+void rt_dnnl_check(dnnl_status_t status, const char *what) {
+    if (status == dnnl_success)
+        return;
+    fprintf(stderr, "error: oneDNN: cannot %s (status %d)\n", what, status);
+    exit(status == dnnl_out_of_memory ? EXIT_MEMORY : EXIT_DEVICE);
+}
+
+typedef struct {
+    dnnl_dims_t stride, dilation, before, after; // of the window
+} Window;
+
+#if DNNL_VERSION_MAJOR >= 3
+static Layout layout_new(int rank, const dnnl_dims_t dim,
+                         const dnnl_dims_t stride) {
+    dnnl_memory_desc_t m;
+    if (stride == NULL)
+        rt_dnnl_check(dnnl_memory_desc_create_with_tag(&m, rank, dim, dnnl_f32,
+                                                       dnnl_format_tag_any),
+                      "describe a tensor");
+    else
+        rt_dnnl_check(dnnl_memory_desc_create_with_strides(&m, rank, dim,
+                                                           dnnl_f32, stride),
+                      "describe a tensor");
+    return m;
+}
+
+dnnl_status_t rt_dnnl_append_sum(dnnl_post_ops_t to) {
+    return dnnl_post_ops_append_sum(to, 1, 0, dnnl_data_type_undef);
+}
+
+void rt_layout_free(Layout m) {
+    dnnl_memory_desc_destroy((dnnl_memory_desc_t)m);
+}
+
+static dnnl_primitive_desc_t describe(RtCallKind kind, dnnl_engine_t engine,
+                                      const Layout *of, const Window *w,
+                                      dnnl_primitive_desc_t hint,
+                                      dnnl_primitive_attr_t attr, int skip) {
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    dnnl_primitive_desc_t p = NULL;
+    dnnl_status_t status;
+    if (kind == RT_CONV)
+        status = dnnl_convolution_forward_primitive_desc_create(
+            &p, engine, dnnl_forward_training, direct, of[SRC], of[WEIGHTS],
+            NULL, of[DST], w->stride, w->dilation, w->before, w->after, attr);
+    else if (kind == RT_CONV_GRAD_INPUT)
+        status = dnnl_convolution_backward_data_primitive_desc_create(
+            &p, engine, direct, of[SRC], of[WEIGHTS], of[DST], w->stride,
+            w->dilation, w->before, w->after, hint, attr);
+    else
+        status = dnnl_convolution_backward_weights_primitive_desc_create(
+            &p, engine, direct, of[SRC], of[WEIGHTS], NULL, of[DST], w->stride,
+            w->dilation, w->before, w->after, hint, attr);
+    rt_dnnl_check(status, "plan a convolution");
+    for (; skip > 0; skip--)
+        if (dnnl_primitive_desc_next_impl(p) != dnnl_success) {
+            dnnl_primitive_desc_destroy(p);
+            return NULL;
+        }
+    return p;
+}
+#else
+static Layout layout_new(int rank, const dnnl_dims_t dim,
+                         const dnnl_dims_t stride) {
+    dnnl_memory_desc_t *m = malloc(sizeof *m);
+    rt_dnnl_check(m == NULL ? dnnl_out_of_memory : dnnl_success,
+                  "describe a tensor");
+    if (stride == NULL)
+        rt_dnnl_check(dnnl_memory_desc_init_by_tag(m, rank, dim, dnnl_f32,
+                                                   dnnl_format_tag_any),
+                      "describe a tensor");
+    else
+        rt_dnnl_check(
+            dnnl_memory_desc_init_by_strides(m, rank, dim, dnnl_f32, stride),
+            "describe a tensor");
+    return m;
+}
+
+dnnl_status_t rt_dnnl_append_sum(dnnl_post_ops_t to) {
+    return dnnl_post_ops_append_sum(to, 1);
+}
+
+void rt_layout_free(Layout m) {
+    free((dnnl_memory_desc_t *)m);
+}
+
+static dnnl_primitive_desc_t describe(RtCallKind kind, dnnl_engine_t engine,
+                                      const Layout *of, const Window *w,
+                                      dnnl_primitive_desc_t hint,
+                                      dnnl_primitive_attr_t attr, int skip) {
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    dnnl_convolution_desc_t d;
+    dnnl_primitive_desc_iterator_t each;
+    dnnl_primitive_desc_t p = NULL;
+    dnnl_status_t status;
+    if (kind == RT_CONV)
+        status = dnnl_dilated_convolution_forward_desc_init(
+            &d, dnnl_forward_training, direct, of[SRC], of[WEIGHTS], NULL,
+            of[DST], w->stride, w->dilation, w->before, w->after);
+    else if (kind == RT_CONV_GRAD_INPUT)
+        status = dnnl_dilated_convolution_backward_data_desc_init(
+            &d, direct, of[SRC], of[WEIGHTS], of[DST], w->stride, w->dilation,
+            w->before, w->after);
+    else
+        status = dnnl_dilated_convolution_backward_weights_desc_init(
+            &d, direct, of[SRC], of[WEIGHTS], NULL, of[DST], w->stride,
+            w->dilation, w->before, w->after);
+    rt_dnnl_check(status, "describe a convolution");
+    rt_dnnl_check(
+        dnnl_primitive_desc_iterator_create(&each, &d, attr, engine, hint),
+        "plan a convolution");
+    while (skip > 0 && dnnl_primitive_desc_iterator_next(each) == dnnl_success)
+        skip--;
+    if (skip == 0)
+        p = dnnl_primitive_desc_iterator_fetch(each);
+    dnnl_primitive_desc_iterator_destroy(each);
+    return p;
+}
+#endif
+
+static Layout image_layout(int n, int h, int w, int c) {
+    return layout_new(4, (dnnl_dims_t){n, c, h, w},
+                      (dnnl_dims_t){(int64_t)h * w * c, 1, (int64_t)w * c, c});
+}
+
+// Weights in the arena's order, or in any that oneDNN likes.
+static Layout weight_layout(const RtCall *c, bool any) {
+    int64_t k = c->k / c->groups, in = c->c / c->groups;
+    int64_t one = in * c->r * c->s; // filter
+    dnnl_dims_t dim = {c->groups, k, in, c->r, c->s};
+    dnnl_dims_t stride = {k * one, one, 1, in * c->s, in};
+    int skip = c->groups == 1; // without groups there is no such dimension
+    return layout_new(5 - skip, dim + skip, any ? NULL : stride + skip);
+}
+
+static Window window_of(const RtCall *c) {
+    return (Window){
+        .stride = {c->stride[0], c->stride[1]},
+        .dilation = {c->dilation[0] - 1, c->dilation[1] - 1},
+        .before = {c->pad[0], c->pad[2]},
+        .after = {c->pad[1], c->pad[3]},
+    };
+}
+
+Layout rt_layout_weights(const RtCall *c) {
+    return weight_layout(c, false);
+}
+
+bool rt_conv_is_products(const_dnnl_primitive_desc_t plan) {
+    const char *name = "";
+    rt_dnnl_check(
+        dnnl_primitive_desc_query(plan, dnnl_query_impl_info_str, 0, &name),
+        "plan a convolution");
+    return strncmp(name, "brgconv", strlen("brgconv")) == 0;
+}
+
+bool rt_conv_is_short(const RtCall *c) {
+    size_t each = (size_t)(c->c / c->groups) * (size_t)c->r * (size_t)c->s;
+    size_t bytes = each * (size_t)c->k * sizeof(float);
+    bool rows = c->r > 1 || c->s > 1; // else it is one product of all
+    return rows && c->ow < SHORT_ROW && bytes > NEAR_BYTES;
+}
+
+static dnnl_primitive_desc_t plan_forward(const RtCall *c, dnnl_engine_t engine,
+                                          const Layout *of, const Window *w,
+                                          dnnl_primitive_attr_t attr) {
+    dnnl_primitive_desc_t first =
+        describe(RT_CONV, engine, of, w, NULL, attr, 0);
+    if (!rt_conv_is_products(first) || !rt_conv_is_short(c))
+        return first;
+    for (int skip = 1;; skip++) {
+        dnnl_primitive_desc_t other =
+            describe(RT_CONV, engine, of, w, NULL, attr, skip);
+        if (other == NULL)
+            return first;
+        if (!rt_conv_is_products(other)) {
+            dnnl_primitive_desc_destroy(first);
+            return other;
+        }
+        dnnl_primitive_desc_destroy(other);
+    }
+}
+
+dnnl_primitive_desc_t rt_conv_plan(const RtCall *c, dnnl_engine_t engine,
+                                   dnnl_primitive_attr_t attr) {
+    Window w = window_of(c);
+    Layout of[NUM_ROLES] = {
+        [SRC] = image_layout(c->n, c->h, c->w, c->c),
+        [WEIGHTS] = weight_layout(c, true),
+        [DST] = image_layout(c->n, c->oh, c->ow, c->k),
+    };
+    dnnl_primitive_desc_t plan = plan_forward(c, engine, of, &w, attr);
+    if (c->kind != RT_CONV) {
+        dnnl_primitive_desc_t forward = plan;
+        plan = describe(c->kind, engine, of, &w, forward, attr, 0);
+        dnnl_primitive_desc_destroy(forward);
+    }
+    for (int i = 0; i < NUM_ROLES; i++)
+        rt_layout_free(of[i]);
+    return plan;
+}

@@ -1,0 +1,173 @@
+// sinter compare --ablate: each pass left out by itself, and what that costs;
+// and each part of a step left out, and what that saves.
+//
+// All take the same batches, of the size that the model file asks for.  Those
+// that leave out a pass start from the same state; without a part the model is
+// another and starts from its own.
+#include "base/exits.h"
+#include "tools/compare/compare.h"
+#include "tools/compare/spread.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOST_VARIANTS = 32 };
+
+typedef struct {
+    const Arguments *arguments;
+    Runs runs;
+    const char *start; // the state that all begin with
+    Side side[MOST_VARIANTS];
+    const char *name[MOST_VARIANTS];
+    int count;
+} Ablation;
+
+static void variant_add(Ablation *b, const char *name, const char *options,
+                        Part part) {
+    b->name[b->count] = name;
+    b->side[b->count] = (Side){.options = options, .part = part};
+    b->count++;
+}
+
+// Whether training has such a part.
+static bool is_part(const Arguments *arguments, Part part) {
+    Arena *a = arena_new();
+    Diagnostics diags = diag_new(a); // which building it has printed
+    Program *p = frontend_load(a, arguments->operand[0], arguments->set,
+                               arguments->num_settings, &diags);
+    bool has = p != NULL && part_remove(p, part);
+    arena_free(a);
+    return has;
+}
+
+static void variants_add(Arena *a, Ablation *b) {
+    const char *own = b->arguments->a ? b->arguments->a : "-O1";
+    variant_add(b, "everything", own, PART_NONE);
+    for (const Pass *p = standard_passes; p->name != NULL; p++)
+        if (p->gives == 0 && b->count < MOST_VARIANTS - NUM_PARTS)
+            variant_add(b, arena_format(a, "without %s", p->name),
+                        arena_format(a, "%s --without=%s", own, p->name),
+                        PART_NONE);
+    variant_add(b, "unfused", "-O0", PART_NONE);
+    for (Part part = PART_NONE + 1; part < NUM_PARTS; part++)
+        if (is_part(b->arguments, part))
+            variant_add(b, arena_format(a, "no %s", part_name[part]), own,
+                        part);
+}
+
+// What loads nothing is the same trainer.
+static int variant_build(Arena *a, Ablation *b, Side *s) {
+    if (s->part != PART_LOADING)
+        return side_build(a, s, b->arguments, &b->runs);
+    const char *name = s->name;
+    *s = b->side[0];
+    s->name = name;
+    s->part = PART_LOADING;
+    return EXIT_GOOD;
+}
+
+static int variant_run(Arena *a, Ablation *b, int i) {
+    Side *s = &b->side[i];
+    const char *own = NULL;
+    s->name = arena_format(a, "v%d", i);
+    int status = variant_build(a, b, s);
+    if (status == EXIT_GOOD && (i == 0 || s->part > PART_LOADING))
+        status = side_start(a, s, &b->runs, &own);
+    if (i == 0)
+        b->start = own;
+    return status == EXIT_GOOD
+               ? side_run(a, s, &b->runs, own != NULL ? own : b->start)
+               : status;
+}
+
+// ---- printing ----
+
+static const Graph *train_of(const Side *s) {
+    return plan_graph(s->plan, "train");
+}
+
+// A figure, and how much larger it is than with everything.
+static void figure_print(Text *t, double own, double all) {
+    if (own == all)
+        text_add(t, "%12.6g%9s", own, "");
+    else
+        text_add(t, "%12.6g%+8.1f%%", own, 100 * (own / all - 1));
+}
+
+static void variant_print(Text *t, const Ablation *b, int i) {
+    const double mib = 1 << 20;
+    const Side *s = &b->side[i], *all = &b->side[0];
+    Cost own = graph_cost(train_of(s)), whole = graph_cost(train_of(all));
+    Spread time = spread_of(t->arena, s->times.value, s->times.count);
+    text_add(t, "%-20s", b->name[i]);
+    figure_print(t, own.launches, whole.launches);
+    figure_print(t, (double)own.bytes / mib, (double)whole.bytes / mib);
+    figure_print(t, (double)s->plan->arena_bytes / mib,
+                 (double)all->plan->arena_bytes / mib);
+    text_add(t, "%11.3f  %.3f..%.3f\n", time.median, time.low, time.high);
+}
+
+static void ablation_print(Text *t, const Ablation *b) {
+    text_add(t,
+             "%s on %s, data %s, batch %" PRId64
+             "; each is compared with everything\n\n"
+             "%-20s%12s%9s%12s%9s%12s%9s%11s  of 95%%\n",
+             b->side[0].program->name, b->runs.device, b->runs.data,
+             b->runs.batch, "", "launches", "", "MiB moved", "", "MiB arena",
+             "", "ms, median");
+    for (int i = 0; i < b->count; i++) {
+        bool first =
+            b->side[i].part != PART_NONE && b->side[i - 1].part == PART_NONE;
+        text_add(t, first ? "\nparts of a step; what is left computes "
+                            "something else, and is not judged\n"
+                          : "");
+        variant_print(t, b, i);
+    }
+}
+
+static void ablation_json(Text *t, const Ablation *b) {
+    text_add(t, "{\"schema\": 1, \"model\": ");
+    json_string(t, b->side[0].program->name);
+    text_add(t, ", \"batch\": %" PRId64 ", \"device\": ", b->runs.batch);
+    json_string(t, b->runs.device);
+    text_add(t, ", \"variants\": [");
+    for (int i = 0; i < b->count; i++) {
+        text_add(t, i ? ",\n {\"name\": \"%s\", " : "\n {\"name\": \"%s\", ",
+                 b->name[i]);
+        side_json(t, &b->side[i]);
+        text_add(t, ", \"part\": %s}",
+                 b->side[i].part != PART_NONE ? "true" : "false");
+    }
+    text_add(t, "]}\n");
+}
+
+static int ablation_run(Arena *a, Ablation *b) {
+    int status = EXIT_GOOD;
+    for (int i = 0; i < b->count && status == EXIT_GOOD; i++)
+        status = variant_run(a, b, i);
+    return status;
+}
+
+int ablate(Arena *a, const Arguments *arguments) {
+    Size size;
+    Ablation *b = ARENA_NEW(a, Ablation);
+    int status = model_size(arguments, &size);
+    b->arguments = arguments;
+    if (status != EXIT_GOOD)
+        return status;
+    int64_t batch =
+        arguments->batch.given ? arguments->batch.value : size.batch;
+    if (!runs_open(a, arguments, batch, &b->runs))
+        return EXIT_IO;
+    variants_add(a, b);
+    status = ablation_run(a, b);
+    runs_close(&b->runs);
+    Text t = text_new(a);
+    if (status == EXIT_GOOD && arguments->json)
+        ablation_json(&t, b);
+    else if (status == EXIT_GOOD)
+        ablation_print(&t, b);
+    fputs(text_string(&t), stdout);
+    return status;
+}

@@ -1,0 +1,98 @@
+// sinter bench: how long a step of a model takes, over several runs of its
+// trainer, so that what differs from run to run is seen too.
+#include "base/exits.h"
+#include "tools/compare/compare.h"
+#include "tools/compare/spread.h"
+
+#include <inttypes.h>
+
+enum { RUNS = 3, WARM = 2 }; // WARM: steps of each run that do not count
+
+typedef struct {
+    Side side;
+    Runs runs;
+    double *step_ms; // of all runs
+    int count, num_runs;
+} Bench;
+
+// The first steps of a process find caches and pages cold.
+static void steps_take(Bench *b, const Series *times) {
+    for (int i = WARM; i < times->count; i++)
+        b->step_ms[b->count++] = times->value[i];
+}
+
+static int bench_run(Arena *a, const Arguments *arguments, Bench *b) {
+    const char *start;
+    int status = side_build(a, &b->side, arguments, &b->runs);
+    if (status == EXIT_GOOD)
+        status = side_start(a, &b->side, &b->runs, &start);
+    b->step_ms = ARENA_ARRAY(
+        a, (size_t)b->num_runs * (size_t)(b->runs.steps + 1), double);
+    for (int i = 0; i < b->num_runs && status == EXIT_GOOD; i++) {
+        status = side_run(a, &b->side, &b->runs, start);
+        steps_take(b, &b->side.times);
+    }
+    b->side.times = (Series){b->step_ms, b->count};
+    return status;
+}
+
+static void bench_print(Text *t, const Bench *b) {
+    Spread s = spread_of(t->arena, b->step_ms, b->count);
+    text_add(t,
+             "%s on %s, data %s, batch %" PRId64 ", %s\n"
+             "a step takes %.3f ms, %.0f samples/s; the median is in %.3f .. "
+             "%.3f with %.1f%% confidence, from %d steps of %d runs\n",
+             b->side.program->name, b->runs.device, b->runs.data, b->runs.batch,
+             b->side.options, s.median, (double)b->runs.batch / s.median * 1e3,
+             s.low, s.high, 100 * s.confidence, b->count, b->num_runs);
+}
+
+static void bench_json(Text *t, const Bench *b) {
+    text_add(t, "{\"schema\": 1, \"model\": ");
+    json_string(t, b->side.program->name);
+    text_add(t, ", \"batch\": %" PRId64 ", \"data\": ", b->runs.batch);
+    json_string(t, b->runs.data);
+    text_add(t, ", \"device\": ");
+    json_string(t, b->runs.device);
+    text_add(t, ", \"runs\": %d, ", b->num_runs);
+    side_json(t, &b->side);
+    text_add(t, "}\n");
+}
+
+static int model_bench(Arena *a, const Arguments *arguments) {
+    Size size;
+    Bench b = {.side = {.name = "bench",
+                        .options = arguments->a ? arguments->a : "-O1"},
+               .num_runs =
+                   arguments->runs.given ? (int)arguments->runs.value : RUNS};
+    int status = model_size(arguments, &size);
+    if (status != EXIT_GOOD)
+        return status;
+    if (!runs_open(a, arguments,
+                   arguments->batch.given ? arguments->batch.value : size.batch,
+                   &b.runs))
+        return EXIT_IO;
+    b.runs.steps += WARM;
+    status = bench_run(a, arguments, &b);
+    runs_close(&b.runs);
+    Text t = text_new(a);
+    if (status == EXIT_GOOD && arguments->json)
+        bench_json(&t, &b);
+    else if (status == EXIT_GOOD)
+        bench_print(&t, &b);
+    fputs(text_string(&t), stdout);
+    return status;
+}
+
+int bench_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    if (arguments->runs.given &&
+        (arguments->runs.value < 1 || arguments->runs.value > 1000)) {
+        complain(arguments, "--runs needs a number from 1 to 1000");
+        arena_free(a);
+        return EXIT_USAGE;
+    }
+    int status = model_bench(a, arguments);
+    arena_free(a);
+    return status;
+}

@@ -1,0 +1,147 @@
+// sinter bisect: the first rewrite with which a comparison fails.
+//
+// Rewrites of a graph are numbered in the order in which they are made, so that
+// the limit below which nothing is wrong is found by halving.  b is built and
+// run once.
+#include "base/exits.h"
+#include "tools/compare/compare.h"
+#include "tools/compare/repro.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct {
+    Arena *a;
+    const Arguments *arguments;
+    const char *options; // of a
+    const char *start;
+    int64_t last; // limit that was compared with
+    Comparison c; // what came of it
+} Bisection;
+
+// How many rewrites the graph with the most of them sees.
+static int64_t rewrites_of(const Plan *plan) {
+    int64_t most = 0;
+    for (int i = 0; i < plan->num_steps; i++)
+        if (plan->step[i].graph->rewrites > most)
+            most = plan->step[i].graph->rewrites;
+    return most;
+}
+
+// Compares with so many rewrites; *wrong is how many tensors are.
+static int probe(Bisection *b, int64_t limit, int *wrong) {
+    Comparison *c = &b->c;
+    c->a = (Side){.name = "a",
+                  .options = arena_format(b->a, "%s --rewrite-limit=%" PRId64,
+                                          b->options, limit)};
+    int status = side_build(b->a, &c->a, b->arguments, &c->runs);
+    if (status == EXIT_GOOD)
+        status = side_look(b->a, &c->a, &c->runs, b->start, NULL);
+    if (status != EXIT_GOOD)
+        return status;
+    c->rows = rows_compare(b->a, &c->a, &c->b,
+                           is_judged(b->arguments, &c->a.snapshot));
+    *wrong = c->rows.wrong;
+    b->last = limit;
+    if (limit == INT32_MAX)
+        fprintf(stderr, "all");
+    else
+        fprintf(stderr, "%" PRId64, limit);
+    fprintf(stderr, " rewrites: %d of %d tensors wrong\n", *wrong,
+            c->rows.count);
+    return EXIT_GOOD;
+}
+
+// With `good` rewrites nothing is wrong, with *bad something is.
+static int halve(Bisection *b, int64_t good, int64_t *bad) {
+    int status = EXIT_GOOD, wrong = 0;
+    while (*bad - good > 1 && status == EXIT_GOOD) {
+        int64_t middle = good + (*bad - good) / 2;
+        status = probe(b, middle, &wrong);
+        if (wrong)
+            *bad = middle;
+        else
+            good = middle;
+    }
+    return status;
+}
+
+static const char *folder_of(const Bisection *b) {
+    const Arguments *own = b->arguments;
+    return own->out ? own->out
+                    : arena_format(b->a, "%s.kernel",
+                                   stem_of(b->a, own->operand[0]));
+}
+
+static int tell(Bisection *b, int64_t bad, int64_t all) {
+    Text t = text_new(b->a);
+    const char *folder = folder_of(b);
+    const Row *row = row_first_wrong(&b->c.rows);
+    if (bad == 0)
+        text_add(&t, "wrong without any rewrite");
+    else
+        text_add(&t,
+                 "rewrite %" PRId64 " of %" PRId64
+                 " is the first with which something is wrong",
+                 bad, all);
+    first_print(&t, &b->c);
+    int status = repro_write(b->a, b->arguments, &b->c.a, row->node, folder);
+    if (status == EXIT_GOOD)
+        text_add(&t, "  %s/kernel.c is that kernel with what it read\n",
+                 folder);
+    fputs(text_string(&t), stdout);
+    return status == EXIT_GOOD ? EXIT_COMPARE : status;
+}
+
+static int search(Bisection *b) {
+    int wrong = 0, status;
+    int64_t all = INT32_MAX, bad;
+    status = probe(b, all, &wrong);
+    if (status != EXIT_GOOD)
+        return status;
+    if (wrong == 0) {
+        puts("nothing is wrong with all rewrites");
+        return EXIT_GOOD;
+    }
+    bad = all = rewrites_of(b->c.a.text.host);
+    status = probe(b, 0, &wrong);
+    if (status == EXIT_GOOD && wrong)
+        return tell(b, 0, all);
+    if (status == EXIT_GOOD)
+        status = halve(b, 0, &bad);
+    if (status == EXIT_GOOD && b->last != bad)
+        status = probe(b, bad, &wrong);
+    return status == EXIT_GOOD ? tell(b, bad, all) : status;
+}
+
+static int bisect(Arena *a, const Arguments *arguments) {
+    Size size;
+    Bisection b = {
+        .a = a,
+        .arguments = arguments,
+        .options = arguments->a ? arguments->a : "-O1",
+        .c = {.b = {.name = "b",
+                    .options = arguments->b ? arguments->b : "-O0"}}};
+    Comparison *c = &b.c;
+    int status = model_size(arguments, &size);
+    if (status != EXIT_GOOD)
+        return status;
+    if (!runs_open(a, arguments, comparison_batch(arguments, &size), &c->runs))
+        return EXIT_IO;
+    status = side_build(a, &c->b, arguments, &c->runs);
+    if (status == EXIT_GOOD)
+        status = side_start(a, &c->b, &c->runs, &b.start);
+    if (status == EXIT_GOOD)
+        status = side_look(a, &c->b, &c->runs, b.start, NULL);
+    if (status == EXIT_GOOD)
+        status = search(&b);
+    runs_close(&c->runs);
+    return status;
+}
+
+int bisect_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = bisect(a, arguments);
+    arena_free(a);
+    return status;
+}

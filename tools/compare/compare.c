@@ -1,0 +1,124 @@
+// sinter compare: builds a model in two ways, runs both from the same state on
+// the same batches, and compares all that both keep in memory.
+#include "tools/compare/compare.h"
+#include "base/exits.h"
+
+#include <math.h>
+
+// Multiply-adds in double, and bytes of doubles, that are not waited for.
+static const double MOST_FLOPS = 4e10;
+static const double MOST_BYTES = 4e9;
+enum { LARGEST_BATCH = 32, LEAST_BATCH = 2 };
+
+// ---- what is compared ----
+
+static int64_t stored_bytes(const Graph *g) {
+    int64_t bytes = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].offset >= 0)
+            bytes += type_count(g->node[n].type) * (int64_t)sizeof(double);
+    return bytes;
+}
+
+int model_size(const Arguments *arguments, Size *size) {
+    int status;
+    Arena *a = arena_new();
+    Diagnostics diags = diag_new(a);
+    Program *p = model_load(a, arguments, &diags, &status);
+    if (p != NULL) {
+        PassOptions o = plan_options(p, arguments, "host");
+        const Graph *g = plan_graph(program_plan(p, &o), "train");
+        *size = (Size){p->recipe.batch, graph_cost(g).flops, 0};
+        size->bytes = stored_bytes(g);
+        status = EXIT_GOOD;
+    }
+    arena_free(a);
+    return status;
+}
+
+int64_t comparison_batch(const Arguments *arguments, const Size *size) {
+    double share = fmin(MOST_FLOPS / (double)(size->flops + 1),
+                        MOST_BYTES / (double)(size->bytes + 1));
+    int64_t batch = (int64_t)((double)size->batch * fmin(share, 1));
+    if (arguments->batch.given)
+        return arguments->batch.value;
+    if (arguments->no_eval)
+        return size->batch;
+    if (batch < LEAST_BATCH)
+        batch = LEAST_BATCH;
+    batch = batch < LARGEST_BATCH ? batch : LARGEST_BATCH;
+    return batch < size->batch ? batch : size->batch;
+}
+
+bool is_judged(const Arguments *arguments, const Snapshot *s) {
+    const Graph *g = s->step->graph;
+    return !arguments->no_eval && (double)stored_bytes(g) <= MOST_BYTES &&
+           (arguments->batch.given ||
+            (double)graph_cost(g).flops <= 2 * MOST_FLOPS);
+}
+
+// ---- the course of a comparison ----
+
+// Both start from what b starts from; models that differ, as by their widths,
+// cannot.
+static int sides_run(Arena *a, Comparison *c) {
+    const char *start;
+    int status = side_start(a, &c->b, &c->runs, &start);
+    if (status == EXIT_GOOD && c->a.text.fingerprint != c->b.text.fingerprint) {
+        complain(&c->a.arguments,
+                 "-a and -b make two models of %s, which cannot start from the "
+                 "same state: let them differ in how they are compiled",
+                 c->a.arguments.operand[0]);
+        return EXIT_USAGE;
+    }
+    if (status == EXIT_GOOD)
+        status = side_look(a, &c->a, &c->runs, start, NULL);
+    if (status == EXIT_GOOD)
+        status = side_look(a, &c->b, &c->runs, start, &c->a.snapshot);
+    if (status == EXIT_GOOD)
+        status = side_run(a, &c->a, &c->runs, start);
+    if (status == EXIT_GOOD)
+        status = side_run(a, &c->b, &c->runs, start);
+    return status;
+}
+
+int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
+    Size size;
+    int status = model_size(arguments, &size);
+    if (status != EXIT_GOOD)
+        return status;
+    c->own_batch = size.batch;
+    if (!runs_open(a, arguments, comparison_batch(arguments, &size), &c->runs))
+        return EXIT_IO;
+    status = side_build(a, &c->a, arguments, &c->runs);
+    if (status == EXIT_GOOD)
+        status = side_build(a, &c->b, arguments, &c->runs);
+    if (status == EXIT_GOOD)
+        status = sides_run(a, c);
+    runs_close(&c->runs);
+    if (status != EXIT_GOOD)
+        return status;
+    bool judged = is_judged(arguments, &c->a.snapshot);
+    c->rows = rows_compare(a, &c->a, &c->b, judged);
+    return EXIT_GOOD;
+}
+
+static int compare(Arena *a, const Arguments *arguments) {
+    Comparison c = {
+        .a = {.name = "a", .options = arguments->a ? arguments->a : "-O1"},
+        .b = {.name = "b", .options = arguments->b ? arguments->b : "-O0"}};
+    int status = sides_compare(a, arguments, &c);
+    if (status != EXIT_GOOD)
+        return status;
+    Text t = text_new(a);
+    (arguments->json ? comparison_json : comparison_print)(&t, &c);
+    fputs(text_string(&t), stdout);
+    return c.rows.wrong ? EXIT_COMPARE : EXIT_GOOD;
+}
+
+int compare_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = (arguments->ablate ? ablate : compare)(a, arguments);
+    arena_free(a);
+    return status;
+}

@@ -1,0 +1,143 @@
+// Comparison: what sinter compare prints for people.
+#include "tools/compare/compare.h"
+#include "tools/compare/spread.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const verdict_name[] = {[VERDICT_SAME] = "same",
+                                           [VERDICT_GOOD] = "good",
+                                           [VERDICT_CARRIED] = "carried",
+                                           [VERDICT_WRONG] = "WRONG"};
+
+const char *row_stored_as(Arena *a, const Comparison *c, const Row *r) {
+    Text t = text_new(a);
+    Type type = r->type;
+    if (type.dtype == ACT)
+        type.dtype = c->a.snapshot.step->graph->act;
+    type_print(&t, type);
+    return text_string(&t);
+}
+
+// ---- for people ----
+
+static double relative(double error, double size) {
+    return size > 0 ? error / size : error;
+}
+
+static void row_print(Text *t, const Comparison *c, const Row *r) {
+    text_add(t, "%-8s%10.2e%10.2e", verdict_name[r->verdict], r->absolute,
+             r->relative);
+    if (c->rows.judged)
+        text_add(t, "%10.2e%10.2e", relative(r->error_a, r->size),
+                 relative(r->error_b, r->size));
+    text_add(t, "  %s  %s%s%s\n", r->name, row_stored_as(t->arena, c, r),
+             r->kind[0] ? "  " : "", r->kind);
+}
+
+const Row *row_first_wrong(const Rows *rows) {
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].verdict == VERDICT_WRONG)
+            return &rows->row[i];
+    return NULL;
+}
+
+void first_print(Text *t, const Comparison *c) {
+    const Row *r = row_first_wrong(&c->rows);
+    if (r == NULL)
+        return;
+    const Node *d = &c->a.snapshot.step->graph->node[r->node];
+    text_add(t, "\nthe first that is wrong: %%%u, %s", r->node, r->name);
+    if (d->from.file != NULL)
+        text_add(t, ", %s:%d", d->from.file, d->from.line);
+    if (r->error_a > r->allowed)
+        text_add(t,
+                 "\n  its error is %.3e, that of b %.3e, and %.3e is allowed",
+                 r->error_a, r->error_b, r->allowed);
+    else
+        text_add(t,
+                 "\n  in double the plan of a is %.3e away from what the "
+                 "model means: a pass is to blame",
+                 r->meant);
+    text_add(t, "\n  it is made by group %d of `sinter show plan`\n", d->group);
+}
+
+static void rows_print(Text *t, const Comparison *c) {
+    int verdict[4] = {0};
+    text_add(t, "%-8s%10s%10s%s  tensor\n", "", "absolute", "relative",
+             c->rows.judged ? "   error a   error b" : "");
+    for (int i = 0; i < c->rows.count; i++) {
+        row_print(t, c, &c->rows.row[i]);
+        verdict[c->rows.row[i].verdict]++;
+    }
+    text_add(t,
+             "\n%d tensors compared: %d the same to the bit, %d as near "
+             "to right as b",
+             c->rows.count, verdict[VERDICT_SAME], verdict[VERDICT_GOOD]);
+    if (verdict[VERDICT_CARRIED] > 0)
+        text_add(t, ", %d off by what their kernels read",
+                 verdict[VERDICT_CARRIED]);
+    text_add(t, ", %d wrong; %d only in a, %d only in b\n", c->rows.wrong,
+             c->rows.only_a, c->rows.only_b);
+    first_print(t, c);
+}
+
+static void figure_print(Text *t, const char *name, double a, double b,
+                         const char *unit) {
+    text_add(t, "%-18s%16.1f%16.1f %-6s%8.3f\n", name, a, b, unit,
+             b > 0 ? a / b : (double)NAN);
+}
+
+static Cost cost_of(const Side *s) {
+    return graph_cost(plan_graph(s->plan, "train"));
+}
+
+static const char *range_text(Arena *a, const Spread *s) {
+    return arena_format(a, "%.1f..%.1f", s->low, s->high);
+}
+
+static void times_print(Text *t, const Comparison *c) {
+    Spread a = spread_of(t->arena, c->a.times.value, c->a.times.count);
+    Spread b = spread_of(t->arena, c->b.times.value, c->b.times.count);
+    figure_print(t, "median of a step", a.median, b.median, "ms");
+    text_add(t, "%-18s%16s%16s ms\n", "", range_text(t->arena, &a),
+             range_text(t->arena, &b));
+}
+
+static void figures_print(Text *t, const Comparison *c) {
+    const double mib = 1 << 20;
+    Cost a = cost_of(&c->a), b = cost_of(&c->b);
+    text_add(t, "\n%-18s%16s%16s %-6s%8s\n", "", "a", "b", "", "a / b");
+    figure_print(t, "launches", a.launches, b.launches, "");
+    figure_print(t, "bytes", (double)a.bytes / mib, (double)b.bytes / mib,
+                 "MiB");
+    figure_print(t, "arena", (double)c->a.plan->arena_bytes / mib,
+                 (double)c->b.plan->arena_bytes / mib, "MiB");
+    times_print(t, c);
+}
+
+static void losses_print(Text *t, const Comparison *c) {
+    int count =
+        c->a.loss.count < c->b.loss.count ? c->a.loss.count : c->b.loss.count;
+    text_add(t, "\n%-8s%14s%14s\n", "loss", "a", "b");
+    for (int i = 0; i < count; i++)
+        text_add(t, "step %-3d%14.7g%14.7g\n", i + 1, c->a.loss.value[i],
+                 c->b.loss.value[i]);
+}
+
+void comparison_print(Text *t, const Comparison *c) {
+    text_add(t, "a: %s\nb: %s\n", c->a.options, c->b.options);
+    text_add(t, "%s on %s, data %s, batch %" PRId64, c->a.program->name,
+             c->runs.device, c->runs.data, c->runs.batch);
+    if (c->runs.batch != c->own_batch)
+        text_add(t, " (of %" PRId64 ", so that double takes seconds)",
+                 c->own_batch);
+    text_add(t, "\n%s\n\n",
+             c->rows.judged
+                 ? "errors are against double, relative to the tensor"
+                 : "not evaluated in double: a is measured by b");
+    rows_print(t, c);
+    figures_print(t, c);
+    losses_print(t, c);
+}

@@ -1,0 +1,132 @@
+// Parts: layers that become what they are given, so that a step costs what it
+// costs without them.
+//
+// Of a layer that goes, each operation with an operand of its own type becomes
+// that operand.  What only it used is pruned with it.  An operation that has
+// none, as a crop to another size or a cast, stays.
+#include "tools/compare/parts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const char *const part_name[NUM_PARTS] = {
+    [PART_NONE] = "nothing",
+    [PART_LOADING] = "loading",
+    [PART_AUGMENTATION] = "augmentation",
+    [PART_NORMS] = "norms, activations",
+    [PART_UPDATES] = "updates",
+};
+
+// ---- which nodes ----
+
+// The kind of layer that a path ends in: "batch_norm" of "layer1.batch_norm_2".
+static bool path_is(const char *path, const char *kind) {
+    const char *dot = strrchr(path, '.');
+    const char *last = dot ? dot + 1 : path;
+    size_t length = strlen(kind);
+    if (strncmp(last, kind, length) != 0)
+        return false;
+    last += length;
+    last += *last == '_';
+    while (isdigit((unsigned char)*last))
+        last++;
+    return *last == '\0';
+}
+
+static bool is_norm(const Node *n) {
+    static const char *const kinds[] = {
+        "batch_norm", "layer_norm", "group_norm", "relu", "relu6",
+        "leaky_relu", "elu",        "celu",       "gelu", "silu",
+        "mish",       "hard_swish", "sigmoid",    "tanh",
+    };
+    if (n->op == OP_batch_norm || n->op == OP_relu)
+        return true;
+    for (size_t i = 0; n->from.path && i < sizeof kinds / sizeof *kinds; i++)
+        if (path_is(n->from.path, kinds[i]))
+            return true;
+    return false;
+}
+
+// The recipe's `input` has a path of its own; what makes pixels numbers of the
+// usual size is no augmentation.
+static bool is_augmentation(const Node *n) {
+    static const char input[] = "input.";
+    return n->from.path && strncmp(n->from.path, input, strlen(input)) == 0 &&
+           !path_is(n->from.path, "normalize");
+}
+
+static bool goes(const Node *n, Part part) {
+    return !n->from.backward &&
+           (part == PART_NORMS ? is_norm(n) : is_augmentation(n));
+}
+
+// ---- taking them out ----
+
+// The operand that the node becomes, or NO_NODE.
+static NodeId stand_in(const Graph *g, const Node *n) {
+    if (op_info[n->op].facts & EFFECT)
+        return NO_NODE;
+    for (int i = 0; i < n->num_args; i++)
+        if (!(op_info[g->node[n->arg[i]].op].facts & LEAF &&
+              g->node[n->arg[i]].op != OP_input) &&
+            type_equal(g->node[n->arg[i]].type, n->type))
+            return n->arg[i];
+    return NO_NODE;
+}
+
+static bool keeps_statistics(const Graph *g, const Node *n) {
+    const char *kind =
+        n->op == OP_assign ? node_text(&g->node[n->arg[0]], ATTR_kind) : NULL;
+    return kind != NULL && strcmp(kind, STATE_STATISTIC) == 0;
+}
+
+// An optimizer whose rate is as good as nothing costs what it did, and a model
+// that is not the one that was tuned does not diverge.
+static NodeId optimizer_copy(Graph *out, const Graph *g, NodeId n,
+                             const NodeId *now, Arena *scratch) {
+    Node own = g->node[n];
+    NodeId *arg = ARENA_ARRAY(scratch, (size_t)own.num_args + 1, NodeId);
+    for (int i = 0; i < own.num_args; i++)
+        arg[i] = now[own.arg[i]];
+    if (own.num_args > 1)
+        arg[1] = graph_constant(out, type_scalar(F32), 1e-30);
+    own.arg = arg;
+    out->at = own.from;
+    return graph_move(out, own);
+}
+
+static Graph *graph_without(const Graph *g, Part part, int *removed) {
+    Graph *out = graph_like(g);
+    Arena *scratch = arena_new();
+    NodeId *now = ARENA_ARRAY(scratch, (size_t)g->count + 1, NodeId);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        NodeId other = goes(d, part) ? stand_in(g, d) : NO_NODE;
+        *removed += other != NO_NODE;
+        if (other != NO_NODE)
+            now[n] = now[other];
+        else if (part == PART_NORMS && keeps_statistics(g, d))
+            now[n] = NO_NODE;
+        else if (op_info[d->op].facts & OPTIMIZES)
+            now[n] = optimizer_copy(out, g, n, now, scratch);
+        else
+            now[n] = graph_copy(out, g, n, now);
+    }
+    arena_free(scratch);
+    return out;
+}
+
+bool part_remove(Program *p, Part part) {
+    int removed = 0;
+    if (part != PART_AUGMENTATION && part != PART_NORMS)
+        return true;
+    Stage *stage = ARENA_ARRAY(p->eval->arena, (size_t)p->num_stages, Stage);
+    for (int i = 0; i < p->num_stages; i++) {
+        stage[i] = p->stage[i];
+        stage[i].train = graph_without(p->stage[i].train, part, &removed);
+        if (p->stage[i].gather != NULL)
+            stage[i].gather = graph_without(p->stage[i].gather, part, &removed);
+    }
+    p->stage = stage;
+    return removed > 0;
+}

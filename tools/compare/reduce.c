@@ -1,0 +1,164 @@
+// sinter reduce: the least of a model file for which a command still fails.
+//
+// Greedy delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
+// failure-inducing input", 2002) over layers, arguments, statements, blocks and
+// numbers, the longest first, until none can go.  It still fails where the
+// command ends with the status that it ends with for the whole file.
+#include "base/exits.h"
+#include "base/source.h"
+#include "tools/compare/cuts.h"
+#include "tools/process.h"
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 1 << 20 };
+
+typedef struct {
+    const Arguments *arguments;
+    const char *trying; // the file that the command is given
+    int status;         // that it ends with for the whole
+    bool loads;         // the whole is a model, and so is what is left
+    int tried, made;
+} Reduction;
+
+static bool file_write(const char *path, const char *text) {
+    FILE *f = fopen(path, "wb");
+    if (f == NULL)
+        return false;
+    size_t length = strlen(text);
+    bool good = fwrite(text, 1, length, f) == length;
+    return fclose(f) == 0 && good;
+}
+
+static bool is_model(Arena *a, const Reduction *r) {
+    Diagnostics diags = diag_new(a);
+    return frontend_load(a, r->trying, r->arguments->set,
+                         r->arguments->num_settings, &diags) != NULL;
+}
+
+// Runs the command, whose {} is the file, or to which it is added.
+static int command_run(Arena *a, const Reduction *r) {
+    Words given = {.a = a}, w = {.a = a};
+    bool named = false;
+    words_split(&given, r->arguments->failing);
+    for (int i = 0; i < given.count; i++) {
+        bool here = strcmp(given.word[i], "{}") == 0;
+        words_add(&w, here ? r->trying : given.word[i]);
+        named |= here;
+    }
+    if (!named)
+        words_add(&w, r->trying);
+    return program_wait(program_start(&w, ".", "/dev/null"));
+}
+
+static bool still_fails(Reduction *r, const char *text) {
+    Arena *a = arena_new();
+    bool good = file_write(r->trying, text) && (!r->loads || is_model(a, r));
+    if (good) {
+        r->tried++;
+        good = command_run(a, r) == r->status;
+    }
+    arena_free(a);
+    return good;
+}
+
+static void say_cut(const char *text, const Cut *cut) {
+    enum { SHOWN = 60 };
+    size_t length = cut->end - cut->start, line = 1;
+    for (size_t i = 0; i < cut->start; i++)
+        line += text[i] == '\n';
+    size_t blank = strspn(text + cut->start, " \t\n");
+    blank = blank < length ? blank : 0;
+    size_t shown = strcspn(text + cut->start + blank, "\n");
+    shown = shown < length - blank ? shown : length - blank;
+    fprintf(stderr, "line %zu: %s%s %.*s%s\n", line, cut->with,
+            *cut->with ? " instead of" : "without",
+            (int)(shown < SHOWN ? shown : SHOWN), text + cut->start + blank,
+            shown > SHOWN ? "..." : "");
+}
+
+// The text after the first cut with which it still fails, or NULL.
+static const char *cut_one(Arena *a, Reduction *r, const char *text) {
+    int count;
+    const Cut *cut = cuts_of(a, text, &count);
+    for (int i = 0; i < count; i++) {
+        const char *less = cut_make(a, text, &cut[i]);
+        if (!still_fails(r, less))
+            continue;
+        say_cut(text, &cut[i]);
+        r->made++;
+        return less;
+    }
+    return NULL;
+}
+
+static const char *laid_out(Arena *a, const char *path, const char *text) {
+    Diagnostics diags = diag_new(a);
+    Text t = text_new(a);
+    return frontend_format(a, path, text, strlen(text), &t, &diags)
+               ? text_string(&t)
+               : text;
+}
+
+static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
+    const Arguments *arguments = r->arguments;
+    if (!file_write(r->trying, text)) {
+        complain(arguments, "%s: %s", r->trying, strerror(errno));
+        return EXIT_IO;
+    }
+    r->loads = is_model(a, r);
+    r->status = command_run(a, r);
+    if (r->status <= 0) {
+        complain(arguments,
+                 r->status == 0 ? "'%s' does not fail for %s"
+                                : "'%s' cannot be run for %s",
+                 arguments->failing, arguments->operand[0]);
+        return EXIT_USAGE;
+    }
+    size_t whole = strlen(text);
+    for (const char *less = text; less; less = cut_one(a, r, text))
+        text = less;
+    if (!file_write(out, laid_out(a, out, text))) {
+        complain(arguments, "%s: %s", out, strerror(errno));
+        return EXIT_IO;
+    }
+    printf("%s: %zu of %zu bytes, status %d as before; %d cuts of %d tried\n",
+           out, strlen(text), whole, r->status, r->made, r->tried);
+    return EXIT_GOOD;
+}
+
+static int file_reduce(Arena *a, const Arguments *arguments) {
+    const char *path = arguments->operand[0], *why = "";
+    const Source *s = source_read(a, path, MOST_BYTES, &why);
+    if (s == NULL) {
+        file_report(a, arguments, path, why);
+        return EXIT_IO;
+    }
+    if (arguments->failing == NULL) {
+        complain(arguments, "reduce needs --check=CMD, a command that fails "
+                            "for the file");
+        return EXIT_USAGE;
+    }
+    const char *out = arguments->out
+                          ? arguments->out
+                          : arena_format(a, "%s.reduced.net", stem_of(a, path));
+    // Beside the file, for what it imports.
+    const char *slash = strrchr(path, '/');
+    Reduction r = {.arguments = arguments,
+                   .trying = arena_format(a, "%.*s.%s.trying.net",
+                                          slash ? (int)(slash + 1 - path) : 0,
+                                          path, stem_of(a, path))};
+    int status = reduce(a, &r, s->text, out);
+    unlink(r.trying);
+    return status;
+}
+
+int reduce_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = file_reduce(a, arguments);
+    arena_free(a);
+    return status;
+}

@@ -1,0 +1,48 @@
+// Runs: where trainers that are measured or compared leave what they leave.
+#define _XOPEN_SOURCE 700 // mkdtemp, nftw
+
+#include "tools/compare/side.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Batches of synthetic data.
+enum { STEPS = 10, BATCHES = 32 };
+
+static int remove_one(const char *path, const struct stat *about, int kind,
+                      struct FTW *where) {
+    (void)about, (void)kind, (void)where;
+    return remove(path);
+}
+
+bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out) {
+    const char *temporary = getenv("TMPDIR");
+    char *folder = arena_format(a, "%s/sinter-XXXXXX",
+                                temporary && *temporary ? temporary : "/tmp");
+    int64_t samples;
+    if (!mkdtemp(folder)) {
+        complain(arguments, "%s: %s", folder, strerror(errno));
+        return false;
+    }
+    if (__builtin_mul_overflow(batch, BATCHES, &samples))
+        samples = INT32_MAX;
+    bool random =
+        arguments->data == NULL || strcmp(arguments->data, "random") == 0;
+    *out = (Runs){
+        .folder = folder,
+        .data = random ? arena_format(a, "synthetic:%" PRId64, samples)
+                       : arguments->data,
+        .device = arguments->device ? arguments->device : "host",
+        .steps = arguments->steps.given ? arguments->steps.value : STEPS,
+        .batch = batch,
+    };
+    return true;
+}
+
+void runs_close(const Runs *runs) {
+    enum { OPEN_FOLDERS = 8 };
+    nftw(runs->folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+}

@@ -1,0 +1,206 @@
+// Side: one of the two ways to build a model that are compared.
+#define _POSIX_C_SOURCE 200809L
+
+#include "tools/compare/side.h"
+#include "base/exits.h"
+#include "base/source.h"
+#include "tools/process.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LOG = 1 << 16, MOST_SERIES = 1 << 28 };
+
+// ---- building ----
+
+static bool setting_add(Side *s, Setting set) {
+    Arguments *own = &s->arguments;
+    if (own->num_settings == MAX_SETTINGS) {
+        complain(own, "more than %d times --set", MAX_SETTINGS);
+        return false;
+    }
+    own->set[own->num_settings++] = set;
+    return true;
+}
+
+// Those of both, and the batch, which is last so that it holds.
+static bool settings_add(Arena *a, Side *s, const Arguments *both,
+                         const Runs *runs) {
+    for (int i = 0; i < both->num_settings; i++)
+        if (!setting_add(s, both->set[i]))
+            return false;
+    return setting_add(
+        s, (Setting){"batch", arena_format(a, "%" PRId64, runs->batch)});
+}
+
+static bool options_take(Arena *a, Side *s, const Arguments *both) {
+    static const Command variant = {"variant", "", "", 0, NULL};
+    Words w = {.a = a};
+    words_split(&w, s->options);
+    const char **word = ARENA_ARRAY(a, (size_t)w.count + 1, const char *);
+    for (int i = 0; i < w.count; i++)
+        word[i] = w.word[i];
+    if (!arguments_parse(&s->arguments, &variant, w.count, (char **)word))
+        return false;
+    s->arguments.operand = both->operand;
+    s->arguments.num_operands = 1;
+    s->arguments.diagnostics = both->diagnostics;
+    if (s->arguments.memory == 0)
+        s->arguments.memory = both->memory;
+    return true;
+}
+
+static bool is_cuda(const Runs *runs) {
+    return strncmp(runs->device, "cuda", 4) == 0;
+}
+
+int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
+    Diagnostics diags = diag_new(a);
+    if (!options_take(a, s, both) || !settings_add(a, s, both, runs))
+        return EXIT_USAGE;
+    const Arguments *own = &s->arguments;
+    s->program =
+        frontend_load(a, own->operand[0], own->set, own->num_settings, &diags);
+    if (s->program == NULL) { // else its warnings have been printed
+        diagnostics_print(a, own, &diags);
+        return EXIT_MODEL;
+    }
+    part_remove(s->program, s->part);
+    s->arguments.no_updates = s->part == PART_UPDATES;
+    s->text = trainer_text(a, s->program, &s->arguments);
+    if (!plan_fits(a, &s->arguments, s->program, s->text.plan))
+        return EXIT_MEMORY;
+    s->plan = is_cuda(runs) ? s->text.plan : s->text.host;
+    s->trainer = arena_format(a, "%s/%s", runs->folder, s->name);
+    return trainer_build(a, &s->arguments, &s->text, s->trainer);
+}
+
+// ---- running ----
+
+static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
+    Words w = {.a = a};
+    words_add(&w, s->trainer);
+    words_add(&w, arena_format(a, "--device=%s", runs->device));
+    words_add(&w, arena_format(a, "--data=%s", runs->data));
+    words_add(&w, "--quiet");
+    if (s->part == PART_LOADING)
+        words_add(&w, "--repeat-batch");
+    return w;
+}
+
+// Runs a trainer, and passes on what it says where it fails.
+static int run(Arena *a, const Side *s, const Runs *runs, const Words *w) {
+    const char *why;
+    const char *log = arena_format(a, "%s/%s.log", runs->folder, s->name);
+    int status = program_wait(program_start(w, ".", log));
+    if (status == EXIT_GOOD)
+        return status;
+    const Source *said = source_read(a, log, MOST_LOG, &why);
+    complain(&s->arguments, "%s, built with %s, ended with status %d: %s",
+             s->name, s->options, status,
+             said != NULL ? said->text : "it said nothing");
+    return status < 0 ? EXIT_IO : status;
+}
+
+// The file of a checkpoint, of which the folder has one.
+static const char *checkpoint_in(Arena *a, const char *folder) {
+    DIR *d = opendir(folder);
+    const char *found = NULL;
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (strstr(e->d_name, ".safetensors") != NULL)
+            found = arena_format(a, "%s/%s", folder, e->d_name);
+    if (d != NULL)
+        closedir(d);
+    return found;
+}
+
+// A few steps are taken first: momentum and running statistics that are still
+// zero would hide what is done with them.
+int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
+    const char *folder = arena_format(a, "%s/%s.start", runs->folder, s->name);
+    Words w = words_begin(a, s, runs);
+    words_add(&w, "--steps=2");
+    words_add(&w, arena_format(a, "--out=%s", folder));
+    int status = run(a, s, runs, &w);
+    *path = checkpoint_in(a, folder);
+    if (status != EXIT_GOOD || *path != NULL)
+        return status;
+    complain(&s->arguments, "%s has left no state in %s", s->name, folder);
+    return EXIT_IO;
+}
+
+static Words words_from(Arena *a, const Side *s, const Runs *runs,
+                        const char *start, int64_t steps) {
+    Words w = words_begin(a, s, runs);
+    words_add(&w, arena_format(a, "--resume=%s", start));
+    words_add(&w, arena_format(a, "--steps=%lld", (long long)steps));
+    words_add(&w, arena_format(a, "--out=%s/%s.run", runs->folder, s->name));
+    return w;
+}
+
+int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
+              const Snapshot *beside) {
+    const char *path = arena_format(a, "%s/%s.step", runs->folder, s->name);
+    Words w = words_from(a, s, runs, start, 1);
+    words_add(&w, arena_format(a, "--snapshot=%s", path));
+    int status = run(a, s, runs, &w);
+    // That a loss is not finite is for the comparison to say.
+    if (status != EXIT_GOOD && status != EXIT_DIVERGED)
+        return status;
+    const char *why = snapshot_read(a, path, s->plan, beside, &s->snapshot);
+    if (why == NULL)
+        return EXIT_GOOD;
+    complain(&s->arguments, "%s: %s", path, why);
+    return EXIT_IO;
+}
+
+// ---- numbers of steps ----
+
+static void series_add(Arena *a, Series *s, double value) {
+    if ((s->count & (s->count - 1)) == 0) {
+        double *grown = ARENA_ARRAY(a, 2 * (size_t)s->count + 1, double);
+        if (s->count > 0)
+            memcpy(grown, s->value, (size_t)s->count * sizeof *grown);
+        s->value = grown;
+    }
+    s->value[s->count++] = value;
+}
+
+static const char *line_after(const char *line) {
+    line += strcspn(line, "\n");
+    return line + (*line == '\n');
+}
+
+// The number of each line that begins with `start`, behind `key`; one that is
+// not there, as in null, is NaN.
+static Series series_read(Arena *a, const char *path, const char *start,
+                          const char *key) {
+    const char *why;
+    const Source *s = source_read(a, path, MOST_SERIES, &why);
+    Series series = {0};
+    for (const char *line = s ? s->text : ""; *line; line = line_after(line)) {
+        const char *at = strstr(line, key);
+        char *end;
+        if (at == NULL || strncmp(line, start, strlen(start)) != 0)
+            continue;
+        double value = strtod(at + strlen(key), &end);
+        series_add(a, &series, end == at + strlen(key) ? (double)NAN : value);
+    }
+    return series;
+}
+
+int side_run(Arena *a, Side *s, const Runs *runs, const char *start) {
+    const char *rows = arena_format(a, "%s/%s.rows", runs->folder, s->name);
+    const char *times = arena_format(a, "%s/%s.times", runs->folder, s->name);
+    Words w = words_from(a, s, runs, start, runs->steps);
+    words_add(&w, "--log-every=1");
+    words_add(&w, arena_format(a, "--metrics=%s", rows));
+    words_add(&w, arena_format(a, "--times=%s", times));
+    int status = run(a, s, runs, &w);
+    s->loss = series_read(a, rows, "{\"split\":\"step\"", "\"loss\":");
+    s->times = series_read(a, times, "", "");
+    return status;
+}

@@ -1,0 +1,56 @@
+// One of the two ways to build a model that are compared: built, and run.
+#ifndef TOOLS_SIDE_H
+#define TOOLS_SIDE_H
+
+#include "tools/compare/parts.h"
+#include "tools/compare/snapshot.h"
+#include "tools/tools.h"
+#include "tools/trainer.h"
+
+// Numbers of a run, one for each step.
+typedef struct {
+    double *value;
+    int count;
+} Series;
+
+typedef struct {
+    const char *name, *options; // "a"; as they were given
+    Part part;                  // that it goes without
+    Arguments arguments;
+    Program *program;
+    TrainerText text;
+    const Plan *plan; // of the device
+    const char *trainer;
+    Snapshot snapshot;
+    Series loss, times; // milliseconds
+} Side;
+
+// How sides are run.
+typedef struct {
+    const char *folder; // for what they leave
+    const char *data, *device;
+    int64_t steps, batch;
+} Runs;
+
+// Takes the options of a side apart, after those that both have, and loads and
+// builds the model with them.  Returns an exit status; what went wrong has been
+// said.
+int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs);
+
+// Writes the state that both sides start from; *path is where.
+int side_start(Arena *a, Side *s, const Runs *runs, const char **path);
+
+// Looks at the first step from that state, of which all is read, or with the
+// snapshot of another side what both leave; then takes all steps.
+int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
+              const Snapshot *beside);
+int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
+
+// ---- runs.c ----
+
+// Makes the folder; the rest is as the command line says, or as it mostly is.
+// false when there can be none, which has been said on stderr.
+bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out);
+void runs_close(const Runs *runs); // removes the folder
+
+#endif

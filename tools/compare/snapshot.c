@@ -1,0 +1,132 @@
+// Snapshot: reads what a trainer wrote about a step.
+#include "tools/compare/snapshot.h"
+
+#include "ir/bytes.h"
+#include "ir/group.h"
+#include "tools/compare/alike.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BEFORE = -1, AFTER = -2 };
+
+typedef struct {
+    Arena *a;
+    FILE *file;
+    const Graph *g;
+    Group *group;
+    int num_groups;
+    const Snapshot *beside;
+    const NodeId *alike; // nodes of beside, by node
+    Snapshot *out;
+} Reader;
+
+typedef struct {
+    int32_t when, nothing;
+    uint64_t offset, bytes;
+} Record;
+
+static bool is_at(const Graph *g, NodeId n, const Record *r) {
+    return g->node[n].offset == (int64_t)r->offset &&
+           graph_bytes(g, g->node[n].type) == (int64_t)r->bytes;
+}
+
+// The output of a launch that lies there and has not been read.
+static NodeId find_output(const Reader *r, const Record *at) {
+    if (at->when >= r->num_groups)
+        return NO_NODE;
+    const Group *group = &r->group[at->when];
+    for (int i = 0; i < group->num_outputs; i++)
+        if (is_at(r->g, group->output[i], at) &&
+            r->out->found[group->output[i]] == NULL)
+            return group->output[i];
+    return NO_NODE;
+}
+
+// The leaf that lies there; inputs are there before the step only.
+static NodeId find_leaf(const Reader *r, const Record *at, double **seen) {
+    for (NodeId n = 0; n < r->g->count; n++) {
+        Op op = r->g->node[n].op;
+        if ((op == OP_param || op == OP_state ||
+             (op == OP_input && at->when == BEFORE)) &&
+            is_at(r->g, n, at) && seen[n] == NULL)
+            return n;
+    }
+    return NO_NODE;
+}
+
+static double *numbers_of(const Reader *r, NodeId n, const void *bytes) {
+    Type t = r->g->node[n].type;
+    DType d = t.dtype == ACT ? r->g->act : t.dtype;
+    double *value = ARENA_ARRAY(r->a, (size_t)type_count(t) + 1, double);
+    for (int64_t i = 0; i < type_count(t); i++)
+        value[i] = bytes_load(bytes, d, i);
+    return value;
+}
+
+static bool is_wanted(const Reader *r, const Record *at, NodeId n) {
+    if (r->beside == NULL || at->when == AFTER)
+        return true;
+    return at->when >= 0 && r->alike[n] != NO_NODE;
+}
+
+// A tensor that the step has nothing to do with, as a state of another, is
+// passed over.
+static bool read_record(const Reader *r, const Record *at) {
+    Arena *scratch = arena_new();
+    char *bytes = arena_alloc(scratch, at->bytes + 1);
+    bool good = fread(bytes, 1, at->bytes, r->file) == at->bytes;
+    double **to = at->when == BEFORE  ? r->out->before
+                  : at->when == AFTER ? r->out->after
+                                      : r->out->found;
+    NodeId n = at->when >= 0 ? find_output(r, at) : find_leaf(r, at, to);
+    if (good && n != NO_NODE && is_wanted(r, at, n))
+        to[n] = numbers_of(r, n, bytes);
+    else if (at->when >= 0 && n != NO_NODE)
+        r->out->passed_over++;
+    arena_free(scratch);
+    return good;
+}
+
+// What the step beside it has left.
+static const NodeId *alike_of(const Reader *r) {
+    const Graph *other = r->beside->step->graph;
+    bool *left = ARENA_ARRAY(r->a, (size_t)other->count + 1, bool);
+    for (NodeId n = 0; n < other->count; n++)
+        left[n] = r->beside->found[n] != NULL;
+    return nodes_alike(r->a, r->g, other, left);
+}
+
+static bool begin(Reader *r, const Plan *plan) {
+    char word[9];
+    int32_t step[2];
+    if (fread(word, 1, sizeof word, r->file) != sizeof word ||
+        memcmp(word, "sinter 1\n", sizeof word) != 0 ||
+        fread(step, sizeof step, 1, r->file) != 1 || step[0] < 0 ||
+        step[0] >= plan->num_steps)
+        return false;
+    r->out->step = &plan->step[step[0]];
+    r->g = r->out->step->graph;
+    r->group = graph_groups(r->g, r->a, &r->num_groups);
+    r->out->before = ARENA_ARRAY(r->a, r->g->count + 1, double *);
+    r->out->found = ARENA_ARRAY(r->a, r->g->count + 1, double *);
+    r->out->after = ARENA_ARRAY(r->a, r->g->count + 1, double *);
+    r->alike = r->beside ? alike_of(r) : NULL;
+    return true;
+}
+
+const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
+                          const Snapshot *beside, Snapshot *out) {
+    Reader r = {
+        .a = a, .file = fopen(path, "rb"), .beside = beside, .out = out};
+    if (r.file == NULL)
+        return strerror(errno);
+    Record at;
+    bool good = begin(&r, plan);
+    while (good && fread(&at, sizeof at, 1, r.file) == 1)
+        good = at.bytes <= (uint64_t)plan->arena_bytes && read_record(&r, &at);
+    good = good && feof(r.file);
+    fclose(r.file);
+    return good ? NULL : "this is no snapshot of this trainer, or not whole";
+}

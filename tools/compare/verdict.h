@@ -1,0 +1,35 @@
+// What a comparison of two sides finds, tensor by tensor.
+#ifndef TOOLS_VERDICT_H
+#define TOOLS_VERDICT_H
+
+#include "tools/compare/side.h"
+
+typedef enum {
+    VERDICT_SAME,    // to the bit
+    VERDICT_GOOD,    // as near to what is right as b is
+    VERDICT_CARRIED, // not, but what its kernel read makes it so
+    VERDICT_WRONG
+} Verdict;
+
+// A tensor that both sides keep in memory.
+typedef struct {
+    const char *name, *kind; // "conv of layer1", "param"
+    NodeId node;             // of a
+    Type type;
+    double absolute, relative;     // largest differences of a from b
+    double size, error_a, error_b; // root mean squares
+    double allowed;                // of error_a
+    double meant; // how far a's plan is in double from what the model means
+    Verdict verdict;
+} Row;
+
+typedef struct {
+    Row *row;
+    int count, only_a, only_b; // tensors that one of them keeps
+    int wrong;
+    bool judged; // against double; else a is measured by b
+} Rows;
+
+Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged);
+
+#endif

@@ -1,0 +1,139 @@
+// sinter report: one page of HTML that shows a model, what it became and what
+// that costs.  The page is tools/report, with what it shows as JSON inside it;
+// it loads nothing.
+#include "base/exits.h"
+#include "base/source.h"
+#include "tools/compare/result.h"
+#include "tools/show/inspect.h"
+#include "tools/show/memory.h"
+#include "tools/show/recipe.h"
+
+#include <errno.h>
+#include <string.h>
+
+extern const unsigned char report_page_html[], report_page_css[],
+    report_page_js[];
+
+// No text of the model ends the script that the JSON stands in.
+static void json_guarded(Text *t, const Text *json) {
+    for (const char *s = text_string(json); *s;) {
+        size_t length = strcspn(s, "<");
+        text_bytes(t, s, length);
+        s += length;
+        if (*s)
+            text_add(t, "\\u003c"), s++;
+    }
+}
+
+static bool source_json(Show *s, Text *t) {
+    const char *error = NULL;
+    const Source *source = source_read(s->a, s->file, MODEL_BYTES, &error);
+    if (source)
+        json_string(t, source->text);
+    else
+        file_report(s->a, s->arguments, s->file, error);
+    return source != NULL;
+}
+
+// What --compare names, null without it.  Returns an exit status.
+static int comparison_find(const Show *s, const char **json) {
+    const char *path = s->arguments->compared;
+    Result r;
+    *json = "null";
+    if (path == NULL)
+        return EXIT_GOOD;
+    int status =
+        result_read(s->a, s->arguments, "compare", "tensors", path, &r);
+    if (status == EXIT_GOOD && strcmp(r.model, s->p->name) != 0) {
+        complain(s->arguments, "%s compares %s, and this model is %s", path,
+                 r.model, s->p->name);
+        status = EXIT_DATA;
+    }
+    if (status == EXIT_GOOD)
+        *json = r.text;
+    return status;
+}
+
+static bool data_json(Show *s, const Inspection *in, const char *comparison,
+                      Text *t) {
+    const Plan *plan = show_trainer(s)->plan;
+    const Step *step = plan_step(plan, s->p->stage[0].train->name);
+    Recipes recipe = recipe_find(s->a, s->p, plan, s->arguments);
+    text_add(
+        t, "{\"schema\": 1, \"version\": \"%s\", \"source\": ", SINTER_VERSION);
+    if (!source_json(s, t))
+        return false;
+    text_add(t, ", \"kernels\": ");
+    kernels_json(s->a, t, in);
+    text_add(t, ", \"memory\": ");
+    memory_json(s->a, t, plan, step);
+    text_add(t, ", \"recipe\": ");
+    recipe_json(s->a, t, &recipe);
+    text_add(t, ", \"parameters\": ");
+    params_json(s->a, t, s->p, step->graph);
+    text_add(t, ", \"comparison\": %s}", comparison);
+    return true;
+}
+
+// Fills the places of the page, which are words between two @.
+static Text page_filled(Arena *a, const Text *data) {
+    Text t = text_new(a);
+    for (const char *s = (const char *)report_page_html; *s;) {
+        size_t length = strcspn(s, "@");
+        text_bytes(&t, s, length);
+        s += length;
+        if (strncmp(s, "@STYLE@", 7) == 0)
+            text_add(&t, "%s", (const char *)report_page_css);
+        else if (strncmp(s, "@SCRIPT@", 8) == 0)
+            text_add(&t, "%s", (const char *)report_page_js);
+        else if (strncmp(s, "@DATA@", 6) == 0)
+            json_guarded(&t, data);
+        s += *s ? strcspn(s + 1, "@") + 2 : 0;
+    }
+    return t;
+}
+
+static int page_write(const Show *s, const char *path, const Text *page) {
+    FILE *f = fopen(path, "wb");
+    bool good =
+        f && fwrite(text_string(page), 1, page->length, f) == page->length;
+    if (f && fclose(f) == 0 && good)
+        return EXIT_GOOD;
+    complain(s->arguments, "%s: %s", path, strerror(errno));
+    return EXIT_IO;
+}
+
+static int model_report(Arena *a, const Arguments *arguments) {
+    Show s = {.a = a, .arguments = arguments, .file = arguments->operand[0]};
+    Diagnostics diags = diag_new(a);
+    Device device;
+    Inspection in;
+    const char *comparison;
+    int status;
+    if (!device_find(a, arguments, &device, &status))
+        return status;
+    s.p = model_load(a, arguments, &diags, &status);
+    if (!s.p || !inspect(&s, &device, &in, &status))
+        return status;
+    status = comparison_find(&s, &comparison);
+    if (status != EXIT_GOOD)
+        return status;
+    resources_find(a, &in);
+    Text data = text_new(a);
+    if (!data_json(&s, &in, comparison, &data))
+        return EXIT_IO;
+    Text page = page_filled(a, &data);
+    const char *out = arguments->out
+                          ? arguments->out
+                          : arena_format(a, "%s.html", show_trainer(&s)->name);
+    if (in.why)
+        fprintf(stderr, "sinter: registers are left out: %s\n", in.why);
+    return page_write(&s, out, &page);
+}
+
+int report_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = model_report(a, arguments);
+    arena_free(a);
+    return status;
+}

@@ -1,0 +1,181 @@
+// Inspect: what is known of each launch.
+//
+// Bytes are those of the plan.  Floating point operations of a library call are
+// its multiply-adds, twice; of a kernel, one for each element of each of its
+// operations, however costly.  The roofline (Williams, Waterman and Patterson,
+// 2009) is the longer of what memory and what arithmetic need: no launch takes
+// less, and most take more.
+#include "tools/show/inspect.h"
+#include "base/exits.h"
+#include "ir/reach.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+NodeId launch_operation(const Inspected *l, NodeId from) {
+    const Group *group = l->kernel->group;
+    NodeId n = from == NO_NODE ? group->first : from + 1;
+    for (; n <= group->last; n++)
+        if (l->step->graph->node[n].op != OP_scratch)
+            return n;
+    return NO_NODE;
+}
+
+const char *tensor_name(const Node *n) {
+    const char *name = node_text(n, ATTR_name);
+    return name ? name : n->from.path ? n->from.path : "";
+}
+
+// ---- lines ----
+
+static int by_place(const void *a, const void *b) {
+    const ModelLine *x = a, *y = b;
+    int files = strcmp(x->file, y->file);
+    return files ? files : (x->line > y->line) - (x->line < y->line);
+}
+
+static void lines_find(Arena *a, Inspected *l) {
+    const Group *group = l->kernel->group;
+    size_t most = (size_t)(group->last - group->first) + 1;
+    l->line = ARENA_ARRAY(a, most, ModelLine);
+    int count = 0;
+    for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;) {
+        const Origin *from = &l->step->graph->node[n].from;
+        if (from->file)
+            l->line[count++] = (ModelLine){from->file, from->line};
+    }
+    qsort(l->line, (size_t)count, sizeof *l->line, by_place);
+    for (int i = 0; i < count; i++)
+        if (i == 0 || by_place(&l->line[i], &l->line[i - 1]) != 0)
+            l->line[l->num_lines++] = l->line[i];
+}
+
+// ---- the roofline ----
+
+static int64_t operation_flops(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    unsigned facts = op_info[d->op].facts;
+    if (facts & CALLS)
+        return node_flops(g, n);
+    if (facts & REDUCES)
+        return type_count(g->node[d->arg[0]].type);
+    return (facts & POINTWISE) && d->num_args > 0 ? type_count(d->type) : 0;
+}
+
+// Products of what is stored in 16 bits are those of tensor cores.
+static double peak_of(const Graph *g, const Group *group, const Device *d) {
+    const Node *node = &g->node[group->first];
+    DType type = node->num_args ? g->node[node->arg[0]].type.dtype : F32;
+    DType stored = type == ACT ? g->act : type;
+    bool half = stored == F16 || stored == BF16;
+    return group->kind == GROUP_CALL && half ? d->f16_flops : d->f32_flops;
+}
+
+static void roofline(Inspected *l, const Device *d) {
+    const Graph *g = l->step->graph;
+    const Group *group = l->kernel->group;
+    for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;)
+        l->flops += operation_flops(g, n);
+    l->bytes = group_bytes(g, group);
+    double memory = (double)l->bytes / d->bandwidth;
+    double arithmetic = (double)l->flops / peak_of(g, group, d);
+    l->by_memory = memory >= arithmetic;
+    l->seconds = l->by_memory ? memory : arithmetic;
+}
+
+// ---- what is chosen ----
+
+static bool has_line(const Inspected *l, const Program *p, int64_t line) {
+    for (int i = 0; i < l->num_lines; i++)
+        if (l->line[i].line == line && strcmp(l->line[i].file, p->file) == 0)
+            return true;
+    return false;
+}
+
+static bool has_path(const Inspected *l, const char *glob) {
+    for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;) {
+        const char *path = l->step->graph->node[n].from.path;
+        if (path && fnmatch(glob, path, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_chosen(const Inspected *l, const Program *p,
+                      const Arguments *arguments) {
+    return (!arguments->kernel ||
+            fnmatch(arguments->kernel, l->kernel->name, 0) == 0) &&
+           (!arguments->line.given || has_line(l, p, arguments->line.value)) &&
+           (!arguments->op || has_path(l, arguments->op));
+}
+
+// ---- what a device takes together ----
+
+static void fusions_find(Inspected *first, const Launches *launches,
+                         const Judged *j) {
+    for (int i = 0; i < j->rides.count; i++) {
+        const Ride *ride = &j->rides.ride[i];
+        if (!j->ridden[i] || ride->kernel < 0)
+            continue;
+        first[ride->kernel].rides_on = launches->kernel[ride->call].name;
+        first[ride->kernel].fusion = fusion_info[ride->fusion].name;
+    }
+    for (int i = 0; i < j->joins.count; i++) {
+        const Join *join = &j->joins.join[i];
+        for (int k = 1; j->joined[i] && k < join->count; k++)
+            first[join->first + k].joined_to =
+                launches->kernel[join->first + k - 1].name;
+    }
+}
+
+static void step_inspect(Show *s, Inspection *in, const Step *step,
+                         const Launches *launches) {
+    Inspected *first = &in->launch[in->count];
+    for (int i = 0; i < launches->count; i++) {
+        Inspected *l = &first[i];
+        *l = (Inspected){
+            .step = step, .kernel = &launches->kernel[i], .index = i};
+        lines_find(s->a, l);
+        roofline(l, in->device);
+        l->chosen = is_chosen(l, s->p, s->arguments);
+    }
+    Judged j = step_judge(s->a, in->plan, step, in->device);
+    fusions_find(first, launches, &j);
+    in->count += launches->count;
+}
+
+// What stands before the first step's kernels.
+static const char *header_of(Arena *a, const Text *cu) {
+    const char *text = text_string(cu), *end = strstr(text, "\n// ---- ");
+    return arena_string(a, text, end ? (size_t)(end - text) : cu->length);
+}
+
+static bool anything_chosen(const Show *s, const Inspection *in) {
+    for (int i = 0; i < in->count; i++)
+        if (in->launch[i].chosen)
+            return true;
+    complain(s->arguments, "no kernel is like that; see sinter show launches");
+    return false;
+}
+
+bool inspect(Show *s, const Device *device, Inspection *out, int *status) {
+    const TrainerText *t = show_trainer(s);
+    const char *graph = s->arguments->graph;
+    *out = (Inspection){.p = s->p,
+                        .device = device,
+                        .plan = t->plan,
+                        .header = header_of(s->a, &t->cu_file)};
+    *status = EXIT_USAGE;
+    if (graph && !show_step(s, status))
+        return false;
+    const Launches *launches = codegen_launches(t->host, t->plan, s->a);
+    size_t most = 0;
+    for (int i = 0; i < t->plan->num_steps; i++)
+        most += (size_t)launches[i].count;
+    out->launch = ARENA_ARRAY(s->a, most, Inspected);
+    for (int i = 0; i < t->plan->num_steps; i++)
+        if (!graph || strcmp(t->plan->step[i].name, graph) == 0)
+            step_inspect(s, out, &t->plan->step[i], &launches[i]);
+    return anything_chosen(s, out) && archs_parse(s->arguments, device, out);
+}

@@ -1,0 +1,85 @@
+// What is known of each launch of a trainer, for people and for programs.
+#ifndef TOOLS_INSPECT_H
+#define TOOLS_INSPECT_H
+
+#include "codegen/codegen.h"
+#include "tools/machine.h"
+#include "tools/show/show.h"
+
+enum { MAX_ARCHS = 16 };
+
+// A line of a file that an operation of a launch came from.
+typedef struct {
+    const char *file;
+    int line;
+} ModelLine;
+
+// Launch `index` of a step: a kernel or, where kernel->text is NULL, a call of
+// a library.
+typedef struct {
+    const Step *step;
+    const Kernel *kernel;
+    int index;
+    ModelLine *line;
+    int num_lines;
+    int64_t bytes, flops;
+    double seconds;                // on the described device, by the roofline
+    bool by_memory;                // whether memory is what takes so long
+    bool chosen;                   // by --kernel, --line and --op
+    const char *rides_on, *fusion; // the call whose fusion does its work
+    const char *joined_to;         // the launch before that it is joined to
+    Resources *resources;          // for each of the archs; NULL: not asked for
+} Inspected;
+
+// All launches of the steps that are shown.
+typedef struct {
+    const Program *p;
+    const Device *device;
+    const Plan *plan;
+    const char *header; // what every kernel's text needs before it
+    Inspected *launch;
+    int count;
+    int arch[MAX_ARCHS], num_archs;
+    const char *compiler; // "NVRTC 13.0"; NULL: not asked
+    const char *why;      // it was asked and could not answer
+} Inspection;
+
+// ---- inspect.c ----
+
+// The launches of the step that --graph names, or of all.  False, and an exit
+// status, after a message.
+bool inspect(Show *s, const Device *device, Inspection *out, int *status);
+
+// Operations of the launch that compute something, in their order: NO_NODE
+// after the last, starting with from = NO_NODE.
+NodeId launch_operation(const Inspected *l, NodeId from);
+
+// What a tensor is called: a parameter's name, else its layer's path, or "".
+const char *tensor_name(const Node *n);
+
+// ---- resources.c ----
+
+// The capabilities in a list such as sm_80,sm_90.  False after a message.
+bool archs_parse(const Arguments *arguments, const Device *device,
+                 Inspection *out);
+
+// Asks NVRTC for what chosen kernels take, if it is wanted.
+void resources_find(Arena *a, Inspection *in);
+
+// ---- code.c ----
+
+ViewWriter ptx_write, sass_write, lines_write;
+
+// ---- memory.c, params.c, recipe.c ----
+
+ViewWriter memory_write, params_write, recipe_write;
+
+// Writes the parameters of a planned graph.
+void params_json(Arena *a, Text *t, const Program *p, const Graph *g);
+
+// ---- kernels.c, kernels_json.c ----
+
+void kernels_print(Arena *a, Text *t, const Inspection *in);
+void kernels_json(Arena *a, Text *t, const Inspection *in);
+
+#endif

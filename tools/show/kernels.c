@@ -1,0 +1,112 @@
+// Kernels for people: CUDA text, with what is known of each launch above it.
+#include "tools/show/inspect.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void lines_add(Text *t, const Inspected *l) {
+    for (int i = 0; i < l->num_lines; i++)
+        if (i > 0 && strcmp(l->line[i].file, l->line[i - 1].file) == 0)
+            text_add(t, ", %d", l->line[i].line);
+        else
+            text_add(t, " %s:%d", l->line[i].file, l->line[i].line);
+}
+
+// Words set apart by spaces, with a new line of the comment where the page
+// ends.
+static void word_add(Text *t, size_t *start, const char *word) {
+    enum { PAGE = 79 };
+    if (t->length - *start + strlen(word) + 1 > PAGE) {
+        *start = t->length + 1;
+        text_add(t, "\n//           ");
+    }
+    text_add(t, " %s", word);
+}
+
+static void operations_add(Text *t, const Inspected *l) {
+    size_t start = t->length;
+    text_add(t, "// operations");
+    for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;)
+        word_add(t, &start, op_info[l->step->graph->node[n].op].name);
+    text_add(t, "\n");
+}
+
+static void time_add(Text *t, const Inspected *l, const Device *d) {
+    text_add(t, "// roofline   %.2f us on %s, by %s\n", 1e6 * l->seconds,
+             d->name, l->by_memory ? "memory" : "arithmetic");
+}
+
+static void launch_add(Text *t, const Inspected *l) {
+    const Kernel *k = l->kernel;
+    if (!k->text)
+        return;
+    text_add(t, "// launch     %d blocks of %d threads", k->grid[1],
+             BLOCK_THREADS);
+    if (k->group->phases > 1)
+        text_add(t, ", %d phases", k->group->phases);
+    text_add(t, "\n");
+}
+
+static void resources_add(Text *t, const Inspection *in, const Inspected *l) {
+    for (int i = 0; l->resources && i < in->num_archs; i++) {
+        const Resources *r = &l->resources[i];
+        text_add(t, "// sm_%-3d     %d registers, ", in->arch[i], r->registers);
+        if (r->spills)
+            text_add(t, "%d bytes spilled", r->spills);
+        else
+            text_add(t, "no spills");
+        text_add(t, ", %d bytes shared\n", r->shared);
+    }
+}
+
+static void fusion_add(Text *t, const Inspected *l, const Device *d) {
+    if (l->rides_on)
+        text_add(t, "// not launched where %s has %s of %s\n", d->name,
+                 l->fusion, l->rides_on);
+    if (l->joined_to)
+        text_add(t, "// joined to  %s\n", l->joined_to);
+}
+
+// The text without the comment that it begins with.
+static const char *text_behind_comment(const char *text) {
+    while (strncmp(text, "//", 2) == 0)
+        text += strcspn(text, "\n") + 1;
+    return text;
+}
+
+static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
+    const Kernel *k = l->kernel;
+    text_add(t, "\n// %s\n// lines     ", k->name);
+    lines_add(t, l);
+    text_add(t, "\n");
+    operations_add(t, l);
+    text_add(t, "// bytes      %" PRId64 "\n", l->bytes);
+    text_add(t, "// flops      %" PRId64 "\n", l->flops);
+    launch_add(t, l);
+    resources_add(t, in, l);
+    time_add(t, l, in->device);
+    fusion_add(t, l, in->device);
+    if (!k->text)
+        text_add(t, "// a call of a library\n");
+    else if (k->first && k->first != k)
+        text_add(t, "// the text is that of %s\n", k->first->name);
+    else
+        text_add(t, "%s", text_behind_comment(k->text));
+}
+
+void kernels_print(Arena *a, Text *t, const Inspection *in) {
+    (void)a;
+    text_add(t, "%s", in->header);
+    if (in->why)
+        text_add(t, "\n// Registers and spills are not known: %s.\n", in->why);
+    const Step *step = NULL;
+    for (int i = 0; i < in->count; i++) {
+        const Inspected *l = &in->launch[i];
+        if (!l->chosen)
+            continue;
+        if (l->step != step)
+            text_add(t, "\n// ---- %s ----\n", l->step->name);
+        step = l->step;
+        kernel_print(t, in, l);
+    }
+}

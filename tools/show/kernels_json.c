@@ -1,0 +1,121 @@
+// Kernels for programs: docs/kernels.schema.json says what each value is.
+#include "tools/show/inspect.h"
+
+#include <string.h>
+
+static void type_field(Arena *a, Text *t, Type type) {
+    Text s = text_new(a);
+    type_print(&s, type);
+    json_text(t, "type", text_string(&s));
+}
+
+static void lines_json(Text *t, const Inspected *l) {
+    text_add(t, ", \"lines\": [");
+    for (int i = 0; i < l->num_lines; i++) {
+        text_add(t, "%s{\"line\": %d", i ? ", " : "", l->line[i].line);
+        json_text(t, "file", l->line[i].file);
+        text_add(t, "}");
+    }
+    text_add(t, "]");
+}
+
+static void operations_json(Arena *a, Text *t, const Inspected *l) {
+    const char *comma = "";
+    text_add(t, ", \"operations\": [");
+    for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;) {
+        const Node *d = &l->step->graph->node[n];
+        text_add(t, "%s{\"node\": %u", comma, n);
+        json_text(t, "op", op_info[d->op].name);
+        type_field(a, t, d->type);
+        json_text(t, "file", d->from.file);
+        json_count(t, "line", d->from.line);
+        json_text(t, "path", d->from.path);
+        text_add(t, ", \"backward\": %s}", d->from.backward ? "true" : "false");
+        comma = ", ";
+    }
+    text_add(t, "]");
+}
+
+static void tensors_json(Arena *a, Text *t, const char *name, const Graph *g,
+                         const NodeId *list, int count) {
+    text_add(t, ", \"%s\": [", name);
+    for (int i = 0; i < count; i++) {
+        const Node *d = &g->node[list[i]];
+        text_add(t, "%s{\"node\": %u", i ? ", " : "", list[i]);
+        json_text(t, "name", tensor_name(d));
+        type_field(a, t, d->type);
+        json_count(t, "offset", d->offset);
+        json_count(t, "bytes", graph_bytes(g, d->type));
+        text_add(t, "}");
+    }
+    text_add(t, "]");
+}
+
+static void resources_json(Text *t, const Inspection *in, const Inspected *l) {
+    text_add(t, ", \"resources\": [");
+    for (int i = 0; l->resources && i < in->num_archs; i++) {
+        const Resources *r = &l->resources[i];
+        text_add(t,
+                 "%s{\"arch\": \"sm_%d\", \"registers\": %d, "
+                 "\"spill_bytes\": %d, \"stack_bytes\": %d, "
+                 "\"shared_bytes\": %d}",
+                 i ? ", " : "", in->arch[i], r->registers, r->spills, r->stack,
+                 r->shared);
+    }
+    text_add(t, "]");
+}
+
+static void launch_json(Arena *a, Text *t, const Inspection *in,
+                        const Inspected *l) {
+    const Kernel *k = l->kernel;
+    const Graph *g = l->step->graph;
+    const Kernel *written = k->first ? k->first : k;
+    text_add(t, "{\"name\": \"%s\"", k->name);
+    json_text(t, "step", l->step->name);
+    json_count(t, "index", l->index);
+    json_text(t, "kind", k->text ? "kernel" : "call");
+    lines_json(t, l);
+    operations_json(a, t, l);
+    tensors_json(a, t, "reads", g, k->group->input, k->group->num_inputs);
+    tensors_json(a, t, "writes", g, k->group->output, k->group->num_outputs);
+    json_count(t, "bytes", l->bytes);
+    json_count(t, "flops", l->flops);
+    json_count(t, "blocks", k->text ? k->grid[1] : 0);
+    json_count(t, "threads", k->text ? BLOCK_THREADS : 0);
+    text_add(t, ", \"roofline_seconds\": %.9g", l->seconds);
+    json_text(t, "bound_by", l->by_memory ? "memory" : "arithmetic");
+    json_text(t, "rides_on", l->rides_on);
+    json_text(t, "joined_to", l->joined_to);
+    resources_json(t, in, l);
+    json_text(t, "text_of", k->text ? written->name : NULL);
+    json_text(t, "text", written == k ? k->text : NULL);
+    text_add(t, "}");
+}
+
+static void device_json(Text *t, const Device *d) {
+    text_add(t, ", \"device\": {\"name\": ");
+    json_string(t, d->name);
+    text_add(t,
+             ", \"arch\": \"sm_%d\", \"bytes_per_second\": %.17g, "
+             "\"f16_flops\": %.17g, \"f32_flops\": %.17g}",
+             d->sm, d->bandwidth, d->f16_flops, d->f32_flops);
+}
+
+void kernels_json(Arena *a, Text *t, const Inspection *in) {
+    const char *comma = "\n";
+    text_add(t, "{\"schema\": 1");
+    json_text(t, "model", in->p->name);
+    json_text(t, "file", in->p->file);
+    device_json(t, in->device);
+    json_count(t, "arena_bytes", in->plan->arena_bytes);
+    json_text(t, "compiler", in->compiler);
+    json_text(t, "header", in->header);
+    text_add(t, ", \"launches\": [");
+    for (int i = 0; i < in->count; i++)
+        if (in->launch[i].chosen) {
+            text_add(t, "%s", comma);
+            launch_json(a, t, in, &in->launch[i]);
+            comma = ",\n";
+        }
+    text_add(t, "\n]}\n");
+}

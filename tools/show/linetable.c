@@ -1,0 +1,114 @@
+// Line tables: which lines the instructions of a GPU's assembly are from.
+//
+// In PTX, .file names the files and .loc says, until the next, where
+// instructions are from.  What was inlined says where to; the model's line is
+// that of the outermost place.
+#include "tools/show/lineinfo.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FILES = 256, MAX_NAME = 255 };
+
+typedef struct {
+    int file, line, count;
+} Row;
+
+typedef struct {
+    const char *file[MAX_FILES]; // base names
+    Row *row;                    // of the kernel that is read
+    int count, room;
+    Row *now; // of the instructions that follow
+} Table;
+
+static const char *skip_blanks(const char *s) {
+    return s + strspn(s, " \t");
+}
+
+// `.file 2 "/home/me/lenet.net"` stands after all kernels.
+static void files_read(Arena *a, Table *t, const char *ptx) {
+    for (const char *s = ptx; (s = strstr(s, "\n\t.file\t")) != NULL; s++) {
+        int number = atoi(s + 8);
+        const char *quote = strchr(s, '"');
+        const char *end = quote ? strchr(quote + 1, '"') : NULL;
+        if (!end || number < 1 || number >= MAX_FILES)
+            continue;
+        const char *base = end;
+        while (base > quote + 1 && base[-1] != '/')
+            base--;
+        t->file[number] = arena_string(a, base, (size_t)(end - base));
+    }
+}
+
+static Row *row_at(Arena *a, Table *t, int file, int line) {
+    for (int i = 0; i < t->count; i++)
+        if (t->row[i].file == file && t->row[i].line == line)
+            return &t->row[i];
+    if (t->count == t->room) {
+        int room = t->room ? 2 * t->room : 64;
+        Row *grown = ARENA_ARRAY(a, (size_t)room, Row);
+        if (t->count > 0)
+            memcpy(grown, t->row, (size_t)t->count * sizeof *grown);
+        t->row = grown;
+        t->room = room;
+    }
+    t->row[t->count] = (Row){file, line, 0};
+    return &t->row[t->count++];
+}
+
+// ".loc 3 40 5, function_name $L__info_string2, inlined_at 2 12 9"
+static void place_read(Arena *a, Table *t, const char *s, size_t length) {
+    static const char words[] = "inlined_at ";
+    const char *text = arena_string(a, s, length);
+    const char *at = text + strlen(".loc"), *inlined = text;
+    int file, line;
+    while ((inlined = strstr(inlined, words)) != NULL)
+        at = inlined += sizeof words - 1;
+    if (sscanf(at, "%d %d", &file, &line) == 2 && file > 0 && file < MAX_FILES)
+        t->now = row_at(a, t, file, line);
+}
+
+static int by_place(const void *a, const void *b) {
+    const Row *x = a, *y = b;
+    return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
+                              : (x->line > y->line) - (x->line < y->line);
+}
+
+static void kernel_print(Text *out, Table *t) {
+    qsort(t->row, (size_t)t->count, sizeof *t->row, by_place);
+    for (int i = 0; i < t->count; i++)
+        if (t->row[i].count > 0 && t->row[i].line > 0 &&
+            t->file[t->row[i].file])
+            text_add(out, "%8d  %s:%d\n", t->row[i].count,
+                     t->file[t->row[i].file], t->row[i].line);
+    t->count = 0;
+    t->now = NULL;
+}
+
+static void line_read(Arena *a, Text *out, Table *t, const char *line,
+                      size_t length) {
+    char name[MAX_NAME + 1];
+    const char *s = skip_blanks(line);
+    const char *entry = strstr(line, ".entry ");
+    if (entry && entry < line + length &&
+        sscanf(entry, ".entry %255[A-Za-z0-9_]", name) == 1)
+        text_add(out, "%s\n", name);
+    else if (strncmp(s, ".loc", 4) == 0)
+        place_read(a, t, s, length - (size_t)(s - line));
+    else if (*line == '}')
+        kernel_print(out, t);
+    else if (t->now && (isalpha((unsigned char)*s) || *s == '@'))
+        t->now->count++;
+}
+
+void linetable_print(Arena *a, Text *out, const char *ptx) {
+    Table t = {.row = NULL};
+    files_read(a, &t, ptx);
+    for (const char *s = ptx; *s;) {
+        size_t length = strcspn(s, "\n");
+        line_read(a, out, &t, s, length);
+        s += length + (s[length] == '\n');
+    }
+}

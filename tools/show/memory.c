@@ -1,0 +1,153 @@
+// Memory: lifetimes and places of what a step keeps, and which lines of the
+// model put there what is live when most is.
+#include "tools/show/memory.h"
+#include "base/exits.h"
+#include "codegen/codegen.h"
+#include "tools/show/inspect.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+MemoryUse memory_use(Arena *a, const Plan *plan, const Step *step) {
+    const Graph *g = step->graph;
+    MemoryUse m = {.graph = g};
+    m.launches = &codegen_launches(plan, plan, a)[step - plan->step];
+    m.buffer = graph_buffers(g, a, &m.count, &m.beside);
+    m.states = plan->state_bytes;
+    m.inputs = leaves_bytes(g, false);
+    m.live = ARENA_ARRAY(a, (size_t)m.launches->count + 1, int64_t);
+    for (int i = 0; i < m.count; i++)
+        for (int k = m.buffer[i].from;
+             k <= m.buffer[i].to && k < m.launches->count; k++)
+            m.live[k] += m.buffer[i].bytes;
+    for (int k = 0; k < m.launches->count; k++)
+        if (m.live[k] > m.live[m.peak])
+            m.peak = k;
+    return m;
+}
+
+static bool is_live(const Buffer *b, int launch) {
+    return b->from <= launch && launch <= b->to;
+}
+
+static void origin_add(Text *t, const Node *d) {
+    if (d->from.file)
+        text_add(t, " %s:%d", d->from.file, d->from.line);
+    if (*tensor_name(d))
+        text_add(t, " %s", tensor_name(d));
+    if (d->from.backward)
+        text_add(t, " backward");
+}
+
+static void buffer_print(Text *t, const MemoryUse *m, const Buffer *b) {
+    const Node *d = &m->graph->node[b->node];
+    char span[32];
+    snprintf(span, sizeof span, "%d..%d", b->from, b->to);
+    text_add(t, "%14" PRId64 " %14" PRId64 "  %-9s %c %%%u ", d->offset,
+             b->bytes, span, is_live(b, m->peak) ? '*' : ' ', b->node);
+    type_print(t, d->type);
+    origin_add(t, d);
+    text_add(t, "\n");
+}
+
+// ---- by line ----
+
+typedef struct {
+    const char *file;
+    int line;
+    int64_t bytes;
+} LineBytes;
+
+static int by_bytes(const void *a, const void *b) {
+    const LineBytes *x = a, *y = b;
+    return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes)
+                                : (x->line > y->line) - (x->line < y->line);
+}
+
+static LineBytes *line_at(LineBytes *list, int *count, const Origin *from) {
+    const char *file = from->file ? from->file : "(no line)";
+    for (int i = 0; i < *count; i++)
+        if (list[i].line == from->line && strcmp(list[i].file, file) == 0)
+            return &list[i];
+    list[*count] = (LineBytes){file, from->line, 0};
+    return &list[(*count)++];
+}
+
+static void peak_print(Arena *a, Text *t, const MemoryUse *m) {
+    LineBytes *list = ARENA_ARRAY(a, (size_t)m->count + 1, LineBytes);
+    int count = 0;
+    for (int i = 0; i < m->count; i++)
+        if (is_live(&m->buffer[i], m->peak))
+            line_at(list, &count, &m->graph->node[m->buffer[i].node].from)
+                ->bytes += m->buffer[i].bytes;
+    qsort(list, (size_t)count, sizeof *list, by_bytes);
+    text_add(t, "\nlive at the peak, by line\n");
+    for (int i = 0; i < count; i++)
+        text_add(t, "%14" PRId64 "  %s:%d\n", list[i].bytes, list[i].file,
+                 list[i].line);
+}
+
+static void size_print(Text *t, const char *what, int64_t bytes) {
+    Scaled s = bytes_scaled(bytes);
+    text_add(t, "%-22s%10.1f %s\n", what, s.count, s.unit);
+}
+
+static void buffer_json(Arena *a, Text *t, const Graph *g, const Buffer *b) {
+    const Node *d = &g->node[b->node];
+    Text type = text_new(a);
+    type_print(&type, d->type);
+    text_add(t,
+             "{\"node\": %u, \"offset\": %" PRId64 ", \"bytes\": %" PRId64
+             ", \"from\": %d, \"to\": %d, \"type\": \"%s\", \"line\": %d, "
+             "\"backward\": %s, \"name\": ",
+             b->node, d->offset, b->bytes, b->from, b->to, text_string(&type),
+             d->from.file ? d->from.line : 0,
+             d->from.backward ? "true" : "false");
+    json_string(t, tensor_name(d));
+    text_add(t, "}");
+}
+
+void memory_json(Arena *a, Text *t, const Plan *plan, const Step *step) {
+    MemoryUse m = memory_use(a, plan, step);
+    text_add(t,
+             "{\"step\": \"%s\", \"launches\": %d, \"arena_bytes\": %" PRId64
+             ", \"states\": %" PRId64 ", \"inputs\": %" PRId64
+             ", \"beside\": %" PRId64 ", \"peak\": %d, \"live\": [",
+             step->name, m.launches->count, step->graph->arena_bytes, m.states,
+             m.inputs, m.beside, m.peak);
+    for (int k = 0; k < m.launches->count; k++)
+        text_add(t, "%s%" PRId64, k ? ", " : "", m.live[k]);
+    text_add(t, "], \"buffers\": [");
+    for (int i = 0; i < m.count; i++) {
+        text_add(t, "%s", i ? ", " : "");
+        buffer_json(a, t, m.graph, &m.buffer[i]);
+    }
+    text_add(t, "]}");
+}
+
+int memory_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    int status;
+    const Step *step = show_step(s, &status);
+    if (step == NULL)
+        return status;
+    MemoryUse m = memory_use(s->a, show_plan(s), step);
+    text_add(out, "memory of %s, plan for %s\n", step->name,
+             show_plan(s)->device);
+    size_print(out, "arena", step->graph->arena_bytes);
+    size_print(out, "states", m.states);
+    size_print(out, "inputs", m.inputs);
+    size_print(out, "beside calls", m.beside);
+    if (m.count == 0)
+        return EXIT_GOOD;
+    size_print(out, "live at the peak", m.live[m.peak]);
+    text_add(out, "%-22s%d, %s\n", "launch of the peak", m.peak,
+             m.launches->kernel[m.peak].name);
+    text_add(out, "\n%14s %14s  %s\n", "offset", "bytes",
+             "launches  * live at the peak");
+    for (int i = 0; i < m.count; i++)
+        buffer_print(out, &m, &m.buffer[i]);
+    peak_print(s->a, out, &m);
+    return EXIT_GOOD;
+}

@@ -1,0 +1,282 @@
+// Recipe: the numbers that an optimizer has at an update.
+//
+// Everything that follows from the number of the update is in the graph, so its
+// meaning in double says what it comes to; only what it follows from is copied,
+// as a step of the whole model would take long.
+#include "tools/show/recipe.h"
+#include "base/exits.h"
+#include "tools/show/inspect.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ASSUMED_UPDATES = 100 };
+static const double MOST_UPDATES = 0x1p53; // that numbers tell apart
+
+// ---- the run ----
+
+// Samples of an epoch where the format has a certain number; else 0.
+static int64_t samples_of(const Recipe *r) {
+    if (strncmp(r->data_format, "cifar", 5) == 0)
+        return 50000;
+    for (int i = 0; i < r->num_data_settings; i++)
+        if (strcmp(r->data_setting[i].name, "samples") == 0)
+            return r->data_setting[i].value;
+    return 0;
+}
+
+static void run_find(Recipes *out, const Recipe *r,
+                     const Arguments *arguments) {
+    int64_t of_update = r->batch * r->accumulate;
+    out->samples =
+        arguments->samples.given ? arguments->samples.value : samples_of(r);
+    out->known = out->samples > 0;
+    out->epoch_updates =
+        out->samples / of_update +
+        (!r->drop_last && out->samples % of_update != 0 ? 1 : 0);
+    if (out->epoch_updates < 1)
+        out->epoch_updates = out->known ? 1 : ASSUMED_UPDATES;
+    double length = r->length.unit == IN_EPOCHS
+                        ? r->length.count * (double)out->epoch_updates
+                        : r->length.count;
+    out->updates =
+        length < MOST_UPDATES ? (int64_t)ceil(length) : (int64_t)MOST_UPDATES;
+}
+
+// ---- rows ----
+
+// The operands of optimizers behind the parameter; NULL after the last.
+static const char *const *operands_of(Op op) {
+    static const char *const sgd[] = {"rate", "momentum", "decay", NULL};
+    static const char *const adam[] = {"rate", "beta1", "beta2", "decay", NULL};
+    static const char *const none[] = {NULL};
+    return op == OP_adam ? adam : op == OP_sgd || op == OP_muon ? sgd : none;
+}
+
+static RecipeRow *row_add(Recipes *r, const char *name, const Node *from,
+                          NodeId node) {
+    r->row[r->count] = (RecipeRow){.name = name,
+                                   .node = node,
+                                   .file = from->from.file,
+                                   .line = from->from.line};
+    return &r->row[r->count++];
+}
+
+// Whether an optimizer has the same numbers as one before it: where from.
+static const Node *same_before(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    for (NodeId i = 0; i < n; i++) {
+        const Node *other = &g->node[i];
+        if (other->op == d->op &&
+            memcmp(other->arg + 1, d->arg + 1,
+                   (size_t)(d->num_args - 1) * sizeof *d->arg) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static void optimizer_rows(Arena *a, Recipes *r, const Graph *g, NodeId n) {
+    const Node *d = &g->node[n], *first = same_before(g, n);
+    const char *const *operand = operands_of(d->op);
+    for (int i = 0; !first && operand[i]; i++) {
+        const char *name =
+            arena_format(a, "%s %s", op_info[d->op].name, operand[i]);
+        // A constant may stand elsewhere too; the rate is where it is said.
+        RecipeRow *row = row_add(r, name, &g->node[d->arg[1]], d->arg[1 + i]);
+        row->first = d;
+        row->of = node_text(&g->node[d->arg[0]], ATTR_name);
+    }
+    for (int i = 0; i < r->count; i++)
+        r->row[i].num_parameters += r->row[i].first == (first ? first : d);
+}
+
+static void rows_find(Arena *a, Recipes *r, const Graph *g) {
+    r->row = ARENA_ARRAY(a, 4 * (size_t)g->count + 4, RecipeRow);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if (d->op == OP_assign) {
+            const char *name = node_text(&g->node[d->arg[0]], ATTR_name);
+            if (strcmp(name, "metric.lr") == 0)
+                row_add(r, "lr", d, d->arg[1]);
+        } else if (d->op == OP_clip) {
+            row_add(r, arena_format(a, "clip %s", node_text(d, ATTR_mode)), d,
+                    d->arg[0]);
+        } else if (op_info[d->op].facts & OPTIMIZES) {
+            optimizer_rows(a, r, g, n);
+        }
+    }
+}
+
+// Copies what the rows follow from into a graph of its own.
+static void graph_find_rows(Arena *a, Recipes *r, const Graph *g) {
+    bool *needed = ARENA_ARRAY(a, g->count, bool);
+    NodeId *now = ARENA_ARRAY(a, g->count, NodeId);
+    for (int i = 0; i < r->count; i++)
+        needed[r->row[i].node] = true;
+    for (NodeId n = g->count; n-- > 0;)
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] = true;
+    r->graph = graph_like(g);
+    for (NodeId n = 0; n < g->count; n++)
+        now[n] = needed[n] ? graph_copy(r->graph, g, n, now) : NO_NODE;
+    for (int i = 0; i < r->count; i++)
+        r->row[i].node = now[r->row[i].node];
+}
+
+Recipes recipe_find(Arena *a, const Program *p, const Plan *plan,
+                    const Arguments *arguments) {
+    Recipes r = {0};
+    const Graph *train = plan_graph(plan, p->stage[0].train->name);
+    NodeId scale = train ? graph_find(train, "run.loss_scale") : NO_NODE;
+    if (scale != NO_NODE)
+        r.loss_scale = node_float(&train->node[scale], ATTR_init, 0);
+    run_find(&r, &p->recipe, arguments);
+    rows_find(a, &r, p->stage[0].train);
+    graph_find_rows(a, &r, p->stage[0].train);
+    return r;
+}
+
+// ---- numbers ----
+
+double *recipe_at(Arena *a, const Recipes *r, int64_t update) {
+    Arena *scratch = arena_new();
+    double **leaf = ARENA_ARRAY(scratch, r->graph->count, double *);
+    const struct {
+        const char *name;
+        int64_t value;
+    } run[] = {{"run.step", update},
+               {"run.updates", update},
+               {"run.steps", r->updates},
+               {"run.epoch_steps", r->epoch_updates}};
+    for (size_t i = 0; i < sizeof run / sizeof run[0]; i++) {
+        NodeId n = graph_find(r->graph, run[i].name);
+        if (n == NO_NODE)
+            continue;
+        leaf[n] = ARENA_NEW(scratch, double);
+        leaf[n][0] = (double)run[i].value;
+    }
+    double **value = graph_eval(r->graph, scratch, leaf, false);
+    double *out = ARENA_ARRAY(a, (size_t)r->count + 1, double);
+    for (int i = 0; i < r->count; i++)
+        out[i] = value[r->row[i].node][0];
+    arena_free(scratch);
+    return out;
+}
+
+// ---- the stage ----
+
+enum { MAX_COLUMNS = 64, DEFAULT_COLUMNS = 9 };
+
+// The updates of --at; by default evenly over the run.  -1 after a message.
+static int updates_wanted(const Show *s, const Recipes *r, int64_t *at) {
+    const char *list = s->arguments->at;
+    int count = 0;
+    for (int i = 0; !list && i < DEFAULT_COLUMNS && i < r->updates; i++) {
+        int columns =
+            r->updates < DEFAULT_COLUMNS ? (int)r->updates : DEFAULT_COLUMNS;
+        at[count++] = columns > 1 ? (r->updates - 1) * i / (columns - 1) : 0;
+    }
+    while (list && *list) {
+        char *end;
+        long long n = strtoll(list, &end, 10);
+        if (end == list || n < 0 || (*end && *end != ',') ||
+            count == MAX_COLUMNS) {
+            complain(s->arguments,
+                     "--at needs numbers such as 0,10,100, not "
+                     "'%s'",
+                     s->arguments->at);
+            return -1;
+        }
+        at[count++] = n;
+        list = end + (*end == ',');
+    }
+    return count;
+}
+
+static void run_print(Text *t, const Program *p, const Recipes *r) {
+    text_add(t,
+             "%s: %" PRId64 " updates of %" PRId64 " samples, %" PRId64
+             " in an epoch%s\n",
+             p->name, r->updates, p->recipe.batch * p->recipe.accumulate,
+             r->epoch_updates,
+             r->known ? ""
+                      : ", as is assumed: --samples=N says how many samples "
+                        "there are");
+    if (r->loss_scale > 0)
+        text_add(t,
+                 "the loss is scaled by %g at first; the scale is halved when "
+                 "a gradient is not finite\n",
+                 r->loss_scale);
+}
+
+static void rows_print(Text *t, const Recipes *r, const int64_t *at, int count,
+                       double *const *value) {
+    text_add(t, "\n%-16s", "update");
+    for (int i = 0; i < count; i++)
+        text_add(t, " %10" PRId64, at[i]);
+    text_add(t, "\n%-16s", "epoch");
+    for (int i = 0; i < count; i++)
+        text_add(t, " %10.4g", (double)at[i] / (double)r->epoch_updates);
+    text_add(t, "\n");
+    for (int k = 0; k < r->count; k++) {
+        const RecipeRow *row = &r->row[k];
+        text_add(t, "%-16s", row->name);
+        for (int i = 0; i < count; i++)
+            text_add(t, " %10.6g", value[i][k]);
+        if (row->file)
+            text_add(t, "  %s:%d", row->file, row->line);
+        if (row->num_parameters > 1)
+            text_add(t, " %s and %d more", row->of, row->num_parameters - 1);
+        else if (row->of)
+            text_add(t, " %s", row->of);
+        text_add(t, "\n");
+    }
+}
+
+void recipe_json(Arena *a, Text *t, const Recipes *r) {
+    enum { POINTS = 200 };
+    int points = r->updates < POINTS ? (int)r->updates : POINTS;
+    double **value = ARENA_ARRAY(a, (size_t)points + 1, double *);
+    text_add(t,
+             "{\"updates\": %" PRId64 ", \"epoch_updates\": %" PRId64
+             ", \"known\": %s, \"loss_scale\": %.17g, \"at\": [",
+             r->updates, r->epoch_updates, r->known ? "true" : "false",
+             r->loss_scale);
+    for (int i = 0; i < points; i++) {
+        int64_t at = points > 1 ? (r->updates - 1) * i / (points - 1) : 0;
+        value[i] = recipe_at(a, r, at);
+        text_add(t, "%s%" PRId64, i ? ", " : "", at);
+    }
+    text_add(t, "], \"rows\": [");
+    for (int k = 0; k < r->count; k++) {
+        const RecipeRow *row = &r->row[k];
+        text_add(t, "%s{\"name\": \"%s\", \"of\": ", k ? ", " : "", row->name);
+        json_string(t, row->of ? row->of : "");
+        text_add(t, ", \"count\": %d, \"line\": %d, \"file\": ",
+                 row->num_parameters, row->line);
+        json_string(t, row->file ? row->file : "");
+        text_add(t, ", \"values\": [");
+        for (int i = 0; i < points; i++)
+            text_add(t, isfinite(value[i][k]) ? "%s%.9g" : "%s0", i ? ", " : "",
+                     value[i][k]);
+        text_add(t, "]}");
+    }
+    text_add(t, "]}");
+}
+
+int recipe_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    int64_t at[MAX_COLUMNS];
+    double *value[MAX_COLUMNS];
+    Recipes r = recipe_find(s->a, s->p, show_plan(s), s->arguments);
+    int count = updates_wanted(s, &r, at);
+    if (count < 0)
+        return EXIT_USAGE;
+    for (int i = 0; i < count; i++)
+        value[i] = recipe_at(s->a, &r, at[i]);
+    run_print(out, s->p, &r);
+    rows_print(out, &r, at, count, value);
+    return EXIT_GOOD;
+}

@@ -1,0 +1,313 @@
+// sinter show: a model as text at any stage on its way to a trainer.
+#include "base/exits.h"
+#include "base/nearest.h"
+#include "base/source.h"
+#include "tools/show/inspect.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static ViewWriter tree_write, graph_write, plan_write, kernels_write,
+    trainer_write, launches_write, fusion_write;
+
+// In the order in which a model becomes them; then what is said about a plan.
+// clang-format off
+static const View stages[] = {
+    // name        suffix  last pass     whether it is dumped, what prints it
+    {"ast",        "txt",  NULL,         true,  tree_write},
+    {"graph",      "ir",   NULL,         true,  graph_write},
+    {"grad",       "ir",   "autodiff",   true,  graph_write},
+    {"typed",      "ir",   "precision",  true,  graph_write},
+    {"layout",     "ir",   "layout",     true,  graph_write},
+    {"simplified", "ir",   "prune",      true,  graph_write},
+    {"fused",      "ir",   "fuse",       true,  graph_write},
+    {"plan",       "ir",   "memory",     true,  plan_write},
+    {"kernels",    "cu",   NULL,         true,  kernels_write},
+    {"trainer",    "c",    NULL,         true,  trainer_write},
+    {"ptx",        "ptx",  NULL,         true,  ptx_write},
+    {"sass",       "sass", NULL,         true,  sass_write},
+    {"lines",      "txt",  NULL,         false, lines_write},
+    {"launches",   "txt",  NULL,         false, launches_write},
+    {"fusion",     "txt",  NULL,         false, fusion_write},
+    {"memory",     "txt",  NULL,         false, memory_write},
+    {"params",     "txt",  NULL,         false, params_write},
+    {"recipe",     "txt",  NULL,         false, recipe_write},
+};
+// clang-format on
+
+enum { NUM_STAGES = sizeof stages / sizeof stages[0] };
+
+static bool is_graph(const View *stage) {
+    return strcmp(stage->suffix, "ir") == 0;
+}
+
+// The stage of that name; NULL, and a message, where there is none.
+static const View *stage_find(const Arguments *arguments, const char *name) {
+    Nearest near = nearest_to(name);
+    for (int i = 0; i < NUM_STAGES; i++) {
+        if (strcmp(stages[i].name, name) == 0)
+            return &stages[i];
+        nearest_offer(&near, stages[i].name);
+    }
+    if (near.best)
+        complain(arguments, "no stage '%s'; did you mean %s?", name, near.best);
+    else
+        complain(arguments, "no stage '%s'; see sinter show --help", name);
+    return NULL;
+}
+
+// ---- what is made of a model, once ----
+
+const char *graph_wanted(const Arguments *arguments) {
+    return arguments->graph ? arguments->graph : "train";
+}
+
+const Plan *show_plan(Show *s) {
+    PassOptions o = plan_options(s->p, s->arguments, target_of(s->arguments));
+    if (!s->plan)
+        s->plan = program_plan(s->p, &o);
+    return s->plan;
+}
+
+const TrainerText *show_trainer(Show *s) {
+    if (!s->trainer) {
+        s->trainer = ARENA_NEW(s->a, TrainerText);
+        *s->trainer = trainer_text(s->a, s->p, s->arguments);
+    }
+    return s->trainer;
+}
+
+static int no_graph(const Show *s, const Step *step, int count) {
+    Text has = text_new(s->a);
+    for (int i = 0; i < count; i++)
+        text_add(&has, "%s %s", i ? "," : "", step[i].name);
+    complain(s->arguments, "this program has no graph '%s'; it has%s",
+             graph_wanted(s->arguments), text_string(&has));
+    return EXIT_USAGE;
+}
+
+const Step *show_step(Show *s, int *status) {
+    const Plan *plan = show_plan(s);
+    const Step *step = plan_step(plan, graph_wanted(s->arguments));
+    if (!step)
+        *status = no_graph(s, plan->step, plan->num_steps);
+    return step;
+}
+
+// ---- stages ----
+
+static int tree_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    Diagnostics diags = diag_new(s->a);
+    const char *path = s->file, *error = NULL;
+    Source *source = source_read(s->a, path, MODEL_BYTES, &error);
+    if (!source) {
+        file_report(s->a, s->arguments, path, error);
+        return EXIT_IO;
+    }
+    bool good = frontend_tree(s->a, source, out, &diags);
+    diagnostics_print(s->a, s->arguments, &diags);
+    return good ? EXIT_GOOD : EXIT_MODEL;
+}
+
+static int graph_write(Show *s, const View *stage, Text *out) {
+    PassOptions o = plan_options(s->p, s->arguments, target_of(s->arguments));
+    int count;
+    const Step *step = program_steps(s->p, s->a, &count);
+    Graph *g = step_graph(step, count, graph_wanted(s->arguments));
+    if (g == NULL)
+        return no_graph(s, step, count);
+    graph_print(out, stage->last == NULL
+                         ? g
+                         : passes_run(g, &o, stage->last, NULL, NULL));
+    return EXIT_GOOD;
+}
+
+// Addresses are what all graphs of the program agree on.
+static int plan_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    int status;
+    const Step *step = show_step(s, &status);
+    if (step == NULL)
+        return status;
+    graph_print(out, step->graph);
+    return EXIT_GOOD;
+}
+
+static int kernels_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    Device device;
+    Inspection in;
+    int status;
+    if (!device_find(s->a, s->arguments, &device, &status) ||
+        !inspect(s, &device, &in, &status))
+        return status;
+    resources_find(s->a, &in);
+    if (s->arguments->json)
+        kernels_json(s->a, out, &in);
+    else
+        kernels_print(s->a, out, &in);
+    return EXIT_GOOD;
+}
+
+static int trainer_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    text_add(out, "%s", text_string(&show_trainer(s)->c_file));
+    return EXIT_GOOD;
+}
+
+static int launches_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    Device device;
+    int status;
+    if (!device_find(s->a, s->arguments, &device, &status))
+        return status;
+    const Step *step = show_step(s, &status);
+    if (step == NULL)
+        return status;
+    launches_print(s->a, out, show_plan(s), step->name, &device);
+    return EXIT_GOOD;
+}
+
+static int fusion_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    int status;
+    const Step *step = show_step(s, &status);
+    if (step == NULL)
+        return status;
+    fusion_print(s->a, out, show_plan(s), step->name);
+    return EXIT_GOOD;
+}
+
+// ---- a graph from a file ----
+
+// A graph is carried on from the pass that its stage ends with.
+static int graph_continue(Show *s, const View *from, const View *to) {
+    int status;
+    Graph *g = graph_load(s->a, s->arguments, &status);
+    if (g == NULL)
+        return status;
+    complain_when_full(s->arguments, g);
+    PassOptions o = graph_options(s->arguments);
+    if (s->arguments->act)
+        o.storage = o.measured = o.act;
+    const char *last = is_graph(to) ? to->last : "memory";
+    if (to > from && last != NULL)
+        g = from->last ? passes_after(g, &o, from->last, last)
+                       : passes_run(g, &o, last, NULL, NULL);
+    Text t = text_new(s->a);
+    if (is_graph(to))
+        graph_print(&t, g);
+    else
+        kernels_add(s->a, &t, g);
+    fputs(text_string(&t), stdout);
+    return EXIT_GOOD;
+}
+
+static int file_continue(Show *s, const View *to) {
+    const View *from = stage_find(s->arguments, s->arguments->from);
+    if (from == NULL)
+        return EXIT_USAGE;
+    if (!is_graph(from) || to < from ||
+        !(is_graph(to) || to->write == kernels_write)) {
+        complain(s->arguments,
+                 "a graph is read at a graph stage, and carried on to a later "
+                 "one or to kernels: not from %s to %s",
+                 from->name, to->name);
+        return EXIT_USAGE;
+    }
+    return graph_continue(s, from, to);
+}
+
+// ---- all stages ----
+
+static int file_write(const Show *s, const char *path, const Text *text) {
+    FILE *f = fopen(path, "wb");
+    bool good =
+        f && fwrite(text_string(text), 1, text->length, f) == text->length;
+    if (f && fclose(f) == 0 && good)
+        return EXIT_GOOD;
+    complain(s->arguments, "%s: %s", path, strerror(errno));
+    return EXIT_IO;
+}
+
+static int stages_dump(Show *s) {
+    const char *folder = s->arguments->dump;
+    int status = EXIT_GOOD, number = 0;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        complain(s->arguments, "%s: %s", folder, strerror(errno));
+        return EXIT_IO;
+    }
+    for (const View *stage = stages;
+         stage < stages + NUM_STAGES && status == EXIT_GOOD; stage++) {
+        Text t = text_new(s->a);
+        if (!stage->dumped)
+            continue;
+        status = stage->write(s, stage, &t);
+        const char *path = arena_format(s->a, "%s/%02d-%s.%s", folder, ++number,
+                                        stage->name, stage->suffix);
+        if (status == EXIT_GOOD)
+            status = file_write(s, path, &t);
+        else if (status == EXIT_DEVICE) // which has been said
+            status = EXIT_GOOD;
+    }
+    return status;
+}
+
+// ---- the command ----
+
+static int stage_print(Show *s, const View *stage) {
+    Text t = text_new(s->a);
+    int status = stage->write(s, stage, &t);
+    if (status == EXIT_GOOD)
+        fputs(text_string(&t), stdout);
+    return status;
+}
+
+// The name of the stage asked for; NULL, and a message, where there is none or
+// more than one.
+static const char *stage_wanted(const Arguments *arguments) {
+    const char *to = arguments->to ? arguments->to : arguments->from;
+    if (arguments->num_operands == 2 && !arguments->to)
+        return arguments->operand[0];
+    if (arguments->num_operands == 1 && to)
+        return to;
+    complain(arguments, "show needs a stage and a file; usage: sinter "
+                        "show [option...] STAGE FILE.net");
+    return NULL;
+}
+
+static int model_show(Show *s, const View *stage) {
+    Diagnostics diags = diag_new(s->a);
+    int status;
+    if (stage && stage->write == tree_write)
+        return stage_print(s, stage);
+    s->p = model_load(s->a, s->arguments, &diags, &status);
+    if (!s->p)
+        return status;
+    return stage ? stage_print(s, stage) : stages_dump(s);
+}
+
+static int file_show(Arena *a, const Arguments *arguments) {
+    const char *file = arguments->operand[arguments->num_operands - 1];
+    Show s = {.a = a, .arguments = arguments, .file = file};
+    if (arguments->num_operands == 1 && arguments->dump)
+        return model_show(&s, NULL);
+    if (arguments->num_operands == 1 && std_text(file)) {
+        fputs(std_text(file), stdout);
+        return EXIT_GOOD;
+    }
+    const char *name = stage_wanted(arguments);
+    const View *stage = name ? stage_find(arguments, name) : NULL;
+    if (stage == NULL)
+        return EXIT_USAGE;
+    return arguments->from ? file_continue(&s, stage) : model_show(&s, stage);
+}
+
+int show_command(const Arguments *arguments) {
+    Arena *a = arena_new();
+    int status = file_show(a, arguments);
+    arena_free(a);
+    return status;
+}
