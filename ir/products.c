@@ -169,6 +169,11 @@ static int64_t filter_at(const Conv *c, int64_t group, int64_t r, int64_t s) {
     return ((first * w[1] + r) * w[2] + s) * w[3];
 }
 
+// From one filter to the next.
+static int64_t filter_step(const Conv *c) {
+    return c->w.dim[1] * c->w.dim[2] * c->w.dim[3];
+}
+
 // What that place adds for a group of K and C channels: y += x w.
 static Product value_product(const Conv *c, Arena *a, int64_t group,
                              int64_t filter, int64_t K, int64_t C) {
@@ -179,7 +184,7 @@ static Product value_product(const Conv *c, Arena *a, int64_t group,
                      .a_at = c->x_at,
                      .a_by = steps(a, C, 1),
                      .b_at = steps(a, C, 1),
-                     .b_step = type_count(c->w) / c->w.dim[0],
+                     .b_step = filter_step(c),
                      .rows = c->pixels,
                      .columns = K,
                      .terms = C};
@@ -194,7 +199,7 @@ static Product input_product(const Conv *c, Arena *a, int64_t group,
                      .out_at = c->x_at,
                      .a_at = c->y_at,
                      .a_by = steps(a, K, 1),
-                     .b_at = steps(a, K, type_count(c->w) / c->w.dim[0]),
+                     .b_at = steps(a, K, filter_step(c)),
                      .b_step = 1,
                      .rows = c->pixels,
                      .columns = C,
@@ -207,7 +212,7 @@ static Product weight_product(const Conv *c, Arena *a, int64_t group,
     return (Product){.out = c->out + filter,
                      .a = c->value[c->n->arg[0]] + group * K,
                      .b = c->value[c->n->arg[1]] + group * C,
-                     .out_at = steps(a, K, type_count(c->w) / c->w.dim[0]),
+                     .out_at = steps(a, K, filter_step(c)),
                      .a_at = steps(a, K, 1),
                      .a_by = c->y_at,
                      .b_at = c->x_at,

@@ -13,9 +13,12 @@
 // x and f beside one another, and reads dy once.
 //
 // f is what dx is multiplied by on its way to the sum: the same operations
-// on 1.
+// on 1.  As an image it is stored as an activation, without the scale of the
+// loss, so it must be of such a size.
 #include "ir/group.h"
 #include "passes/passes.h"
+
+#include <math.h>
 
 typedef struct {
     const Graph *old;
@@ -25,6 +28,7 @@ typedef struct {
     NodeId *filters; // of a gradient: the filters' gradient beside it, or
                      // NO_NODE where this is not to be rewritten
     NodeId *user;    // of each node: the first that reads it
+    bool *wild;      // of each node: it may be too large for an activation
 } Sums;
 
 static const Node *at(const Sums *s, NodeId n) {
@@ -42,11 +46,32 @@ static bool is_zero(const Node *d) {
     return d->op == OP_constant && values->count == 1 && values->floats[0] == 0;
 }
 
-// Whether n is a multiple of root, element by element, if its operands are.
+// Whether n has no bound that comes from the range of activations: quotients,
+// what a constant makes much larger, and what is to be in f32.
+static bool is_wild(const Sums *s, NodeId n) {
+    static const double large = 1024;
+    const Node *d = at(s, n);
+    bool pointwise = op_info[d->op].facts & (POINTWISE | VIEW);
+    if (d->from.full || d->op == OP_div || d->op == OP_rsqrt)
+        return true;
+    if (d->op == OP_constant) {
+        const Attr *values = node_attr(d, ATTR_values);
+        for (int i = 0; i < values->count; i++)
+            if (!(fabs(values->floats[i]) <= large))
+                return true;
+    }
+    for (int i = 0; i < d->num_args && pointwise; i++)
+        if (s->wild[d->arg[i]])
+            return true;
+    return false;
+}
+
+// Whether n is a multiple of root, element by element, if its operands are, by
+// a factor that an activation can hold.
 static bool is_multiple(const Sums *s, NodeId n, NodeId root) {
     const Node *d = at(s, n);
     bool of[3] = {false}, zero[3] = {false};
-    if (!type_same_shape(d->type, type_at(s, root)))
+    if (d->from.full || !type_same_shape(d->type, type_at(s, root)))
         return false;
     for (int i = 0; i < d->num_args && i < 3; i++) {
         of[i] = s->root[d->arg[i]] == root;
@@ -59,9 +84,7 @@ static bool is_multiple(const Sums *s, NodeId n, NodeId root) {
     case OP_sub:
         return of[0] && of[1];
     case OP_mul:
-        return of[0] != of[1];
-    case OP_div:
-        return !of[1];
+        return of[0] != of[1] && !s->wild[d->arg[of[0]]];
     case OP_select:
         return !of[0] && (of[1] || zero[1]) && (of[2] || zero[2]);
     default:
@@ -87,6 +110,7 @@ static void follow_root(Sums *s, NodeId n, NodeId root) {
 
 static void follow(Sums *s, NodeId n) {
     const Node *d = at(s, n);
+    s->wild[n] = is_wild(s, n);
     for (int i = 0; i < d->num_args; i++) {
         NodeId root = s->root[d->arg[i]];
         if (s->user[d->arg[i]] == NO_NODE)
@@ -94,7 +118,7 @@ static void follow(Sums *s, NodeId n) {
         if (root != NO_NODE && s->root[n] != root)
             follow_root(s, n, root);
     }
-    if (d->op == OP_conv_grad_input)
+    if (d->op == OP_conv_grad_input && !d->from.full)
         s->root[n] = n;
 }
 
@@ -251,7 +275,8 @@ Graph *pass_sums(Graph *g, Arena *scratch, const PassOptions *o) {
               .spoilt = ARENA_ARRAY(scratch, g->count, bool),
               .total = ARENA_ARRAY(scratch, g->count, NodeId),
               .filters = ARENA_ARRAY(scratch, g->count, NodeId),
-              .user = ARENA_ARRAY(scratch, g->count, NodeId)};
+              .user = ARENA_ARRAY(scratch, g->count, NodeId),
+              .wild = ARENA_ARRAY(scratch, g->count, bool)};
     for (NodeId n = 0; n < g->count; n++)
         s.root[n] = s.total[n] = s.user[n] = NO_NODE;
     for (NodeId n = 0; n < g->count; n++)

@@ -63,12 +63,12 @@ expect_says "^no updates .*[0-9]  *-[0-9.]*%"
 expect 0 "$SINTER" build "$micro" --set "optimizer=sgd(lr=0)" -o still
 for repeat in "" --repeat-batch; do
     # shellcheck disable=SC2086 # none or one
-    expect 0 ./still --data=synthetic:64 --epochs=1 --log-every=1 \
+    expect 0 ./still --data=synthetic:128 --epochs=1 --log-every=1 \
         --metrics=rows --out=still.run $repeat
     losses=$(sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' rows |
         sort -u | wc -l)
-    [ "$losses" -eq $([ -z "$repeat" ] && echo 4 || echo 1) ] ||
-        fail "$losses losses of four steps $repeat"
+    [ "$losses" -eq $([ -z "$repeat" ] && echo 8 || echo 1) ] ||
+        fail "$losses losses of eight steps $repeat"
 done
 expect 2 "$SINTER" bench "$micro" --runs=0
 expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json

@@ -47,9 +47,9 @@ static int64_t feed(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
 }
 
 // Gives back what the device has done with, and waits until at most `most` are
-// still out.
+// still out; a batch that is given again is kept.
 static void release(RtFeeder *f, int most) {
-    while (f->held > 0) {
+    while (f->held > 0 && f->first == NULL) {
         int64_t oldest = f->number[f->next % RT_MOST_HELD];
         int64_t least = f->held > most ? oldest : 0;
         if (f->device->fed(f->device, least) < oldest)

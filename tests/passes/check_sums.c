@@ -35,7 +35,7 @@ static const char *const tails[] = {
     "%11" FILTERS,
     // a factor of each channel, in more than one way
     "%9 = mul %2, %7 : f32[2,9,7,8]\n"
-    "%10 = div %7, %4 : f32[2,9,7,8]\n"
+    "%10 = mul %7, %3 : f32[2,9,7,8]\n"
     "%11 = constant {values = [0.0]} : f32[]\n"
     "%12 = lt %11, %3 : bool[2,9,7,8]\n"
     "%13 = select %12, %10, %11 : f32[2,9,7,8]\n"

@@ -77,19 +77,27 @@ static Entry *table_new(Arena *a, const Graph *g, const bool *wanted,
     return table;
 }
 
-// Gradients of the same parameter, where they are computed in another way.
+// Gradients of the same parameter, where they are computed in another way; each
+// has one beside it.
 static void gradients_pair(Arena *a, const Graph *g, const Graph *other,
                            const bool *wanted, NodeId *alike) {
     int mine, theirs;
+    bool *taken = ARENA_ARRAY(a, (size_t)other->count + 1, bool);
+    for (NodeId n = 0; n < g->count; n++)
+        if (alike[n] != NO_NODE)
+            taken[alike[n]] = true;
     const Gradient *x = gradients_of(a, g, &mine);
     const Gradient *y = gradients_of(a, other, &theirs);
     for (int i = 0; i < mine; i++)
         for (int j = 0; j < theirs && alike[x[i].node] == NO_NODE; j++) {
             const Node *one = &g->node[x[i].node];
             const Node *two = &other->node[y[j].node];
-            if (wanted[y[j].node] && strcmp(x[i].param, y[j].param) == 0 &&
-                one->op == two->op && type_equal(one->type, two->type))
+            bool fits = wanted[y[j].node] && !taken[y[j].node] &&
+                        strcmp(x[i].param, y[j].param) == 0 &&
+                        one->op == two->op && type_equal(one->type, two->type);
+            if (fits)
                 alike[x[i].node] = y[j].node;
+            taken[y[j].node] |= fits;
         }
 }
 

@@ -8,7 +8,7 @@ typedef struct {
     const Graph *g;
     const char *param;
     NodeId *queue;
-    bool *met;
+    bool *met, *taken; // in this walk; as somebody's gradient
     int queued;
     Gradient *found;
     int count;
@@ -39,8 +39,9 @@ static void assignment_walk(Walk *w, NodeId value) {
     for (int i = 0; i < w->queued; i++) {
         NodeId n = w->queue[i];
         const Node *d = &w->g->node[n];
-        if (is_gradient(d))
+        if (is_gradient(d) && !w->taken[n])
             w->found[w->count++] = (Gradient){w->param, n};
+        w->taken[n] |= is_gradient(d);
         for (int k = 0; k < d->num_args; k++)
             if (goes_on(w->g, d, d->arg[k]))
                 queue_add(w, d->arg[k]);
@@ -53,6 +54,7 @@ Gradient *gradients_of(Arena *a, const Graph *g, int *count) {
     Walk w = {.g = g,
               .queue = ARENA_ARRAY(a, (size_t)g->count + 1, NodeId),
               .met = ARENA_ARRAY(a, (size_t)g->count + 1, bool),
+              .taken = ARENA_ARRAY(a, (size_t)g->count + 1, bool),
               .found = ARENA_ARRAY(a, (size_t)g->count + 1, Gradient)};
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];

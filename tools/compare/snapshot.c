@@ -19,6 +19,7 @@ typedef struct {
     int num_groups;
     const Snapshot *beside;
     const NodeId *alike; // nodes of beside, by node
+    bool *seen;          // of each node: its record was read
     Snapshot *out;
 } Reader;
 
@@ -38,8 +39,7 @@ static NodeId find_output(const Reader *r, const Record *at) {
         return NO_NODE;
     const Group *group = &r->group[at->when];
     for (int i = 0; i < group->num_outputs; i++)
-        if (is_at(r->g, group->output[i], at) &&
-            r->out->found[group->output[i]] == NULL)
+        if (is_at(r->g, group->output[i], at) && !r->seen[group->output[i]])
             return group->output[i];
     return NO_NODE;
 }
@@ -81,6 +81,8 @@ static bool read_record(const Reader *r, const Record *at) {
                   : at->when == AFTER ? r->out->after
                                       : r->out->found;
     NodeId n = at->when >= 0 ? find_output(r, at) : find_leaf(r, at, to);
+    if (at->when >= 0 && n != NO_NODE)
+        r->seen[n] = true;
     if (good && n != NO_NODE && is_wanted(r, at, n))
         to[n] = numbers_of(r, n, bytes);
     else if (at->when >= 0 && n != NO_NODE)
@@ -113,6 +115,7 @@ static bool begin(Reader *r, const Plan *plan) {
     r->out->found = ARENA_ARRAY(r->a, r->g->count + 1, double *);
     r->out->after = ARENA_ARRAY(r->a, r->g->count + 1, double *);
     r->alike = r->beside ? alike_of(r) : NULL;
+    r->seen = ARENA_ARRAY(r->a, r->g->count + 1, bool);
     return true;
 }
 
