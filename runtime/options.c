@@ -45,7 +45,7 @@ static const Option options[] = {
     {"profile-steps", "N",  STEPS,   FIELD(profile_steps), "steps of that trace, after the first three (default 8)"},
     {"nvtx",      NULL,     FLAG,    FIELD(nvtx),      "tell a profiler what the run is doing, as is done where one starts it"},
     {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the kernels' CUDA text to DIR, and end"},
-    {"load-cuda", "DIR",    TEXT,    FIELD(load_cuda), "compile the kernels' CUDA text from DIR in place of the trainer's own"},
+    {"load-cuda", "DIR",    TEXT,    FIELD(load_cuda), "on a GPU, compile the kernels' CUDA text from DIR, not the trainer's own"},
     {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},
     {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
     {"help",      NULL,     FLAG,    FIELD(help),      "show this and end"},

@@ -80,6 +80,8 @@ expect_says "B against A: +100.0%$"
 expect 0 "$SINTER" benchcmp b.json b.json
 expect_says "+0.0%, which is not beyond what measuring leaves open"
 expect 3 "$SINTER" benchcmp a.json "$micro"
+echo '{"schema": 1, "a": {"step_ms": [1.0]}, "tensors": []}' >compared.json
+expect 3 "$SINTER" benchcmp a.json compared.json
 expect_says "is no result of sinter bench"
 
 # The least of a model that has a pool; 9 stands for a failure.

@@ -41,6 +41,8 @@ for model in resnet9 gpt_nano; do
     done
     "$SINTER" build --emit=c -o emitted "$models/$model.net"
     cmp emitted/$model.c $model/10-trainer.c || failed=1
+    "$SINTER" show kernels --json --kernel='k02*' "$models/$model.net" |
+        cmp - $model/09-kernels.json || failed=1
 done
 expect 0 "KERNEL(256)" show --from=fused --to=kernels resnet9/07-fused.ir
 expect 0 "|> call " show ast "$models/lenet.net"

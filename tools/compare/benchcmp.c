@@ -31,7 +31,7 @@ static bool times_read(Arena *a, const char *text, Spread *out) {
 static int bench_read(Arena *a, const Arguments *arguments, const char *path,
                       Spread *out, const char **what) {
     Result r;
-    int status = result_read(a, arguments, "bench", "step_ms", path, &r);
+    int status = result_read(a, arguments, "bench", "runs", path, &r);
     if (status != EXIT_GOOD)
         return status;
     if (!times_read(a, r.text, out)) {

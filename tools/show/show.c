@@ -24,6 +24,7 @@ static const View stages[] = {
     {"fused",      "ir",   "fuse",       true,  graph_write},
     {"plan",       "ir",   "memory",     true,  plan_write},
     {"kernels",    "cu",   NULL,         true,  kernels_write},
+    {"kernels",    "json", NULL,         true,  kernels_write},
     {"trainer",    "c",    NULL,         true,  trainer_write},
     {"ptx",        "ptx",  NULL,         true,  ptx_write},
     {"sass",       "sass", NULL,         true,  sass_write},
@@ -136,7 +137,7 @@ static int plan_write(Show *s, const View *stage, Text *out) {
 }
 
 static int kernels_write(Show *s, const View *stage, Text *out) {
-    (void)stage;
+    bool json = s->arguments->json || strcmp(stage->suffix, "json") == 0;
     Device device;
     Inspection in;
     int status;
@@ -144,7 +145,7 @@ static int kernels_write(Show *s, const View *stage, Text *out) {
         !inspect(s, &device, &in, &status))
         return status;
     resources_find(s->a, &in);
-    if (s->arguments->json)
+    if (json)
         kernels_json(s->a, out, &in);
     else
         kernels_print(s->a, out, &in);
@@ -244,8 +245,10 @@ static int stages_dump(Show *s) {
         Text t = text_new(s->a);
         if (!stage->dumped)
             continue;
+        // One stage may be written in two ways.
+        number += number == 0 || strcmp(stage->name, stage[-1].name) != 0;
         status = stage->write(s, stage, &t);
-        const char *path = arena_format(s->a, "%s/%02d-%s.%s", folder, ++number,
+        const char *path = arena_format(s->a, "%s/%02d-%s.%s", folder, number,
                                         stage->name, stage->suffix);
         if (status == EXIT_GOOD)
             status = file_write(s, path, &t);
