@@ -148,10 +148,11 @@ static bool is_worth(const Sums *s, NodeId input) {
     return dx.dim[3] % 8 == 0 && type_count(dy) > 2 * type_count(dx);
 }
 
-// Finds the filters' gradients.  One call makes them and the sum, so nothing
-// may want them before all that the sum follows from is there.
-static void find_filters(Sums *s, Arena *scratch) {
+// Finds the filters' gradients, if there are any.  One call makes them and the
+// sum, so nothing may want them before all that the sum follows from is there.
+static bool find_filters(Sums *s, Arena *scratch) {
     NodeId *input = ARENA_ARRAY(scratch, s->old->count, NodeId);
+    bool any = false;
     for (NodeId n = 0; n < s->old->count; n++)
         s->filters[n] = input[n] = NO_NODE;
     for (NodeId n = 0; n < s->old->count; n++)
@@ -164,9 +165,12 @@ static void find_filters(Sums *s, Arena *scratch) {
         if (dx == NO_NODE || s->spoilt[dx] || s->total[dx] == NO_NODE ||
             s->user[n] < s->total[dx] || n > s->total[dx])
             continue;
-        if (is_beside(s, dx, n) && is_worth(s, dx))
-            s->filters[dx] = n;
+        if (!is_beside(s, dx, n) || !is_worth(s, dx))
+            continue;
+        s->filters[dx] = n;
+        any = true;
     }
+    return any;
 }
 
 // ---- what is placed ----
@@ -281,6 +285,5 @@ Graph *pass_sums(Graph *g, Arena *scratch, const PassOptions *o) {
         s.root[n] = s.total[n] = s.user[n] = NO_NODE;
     for (NodeId n = 0; n < g->count; n++)
         follow(&s, n);
-    find_filters(&s, scratch);
-    return place(&s, scratch, o);
+    return find_filters(&s, scratch) ? place(&s, scratch, o) : g;
 }
