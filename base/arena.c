@@ -1,5 +1,7 @@
 // Arena: a list of growing blocks; the newest serves requests.
 
+#define _DEFAULT_SOURCE // madvise, and posix_memalign
+
 #include "base/arena.h"
 
 #include "base/exits.h"
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct Block {
     struct Block *next;
@@ -25,7 +28,7 @@ struct Arena {
     Arena *older, *newer; // those beside it
 };
 
-enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 8 << 20 };
+enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 8 << 20, HUGE_PAGE = 2 << 20 };
 
 static void out_of_memory(void) {
     fputs("sinter: out of memory\n", stderr);
@@ -49,6 +52,21 @@ Arena *arena_within(Arena *outer) {
     return a;
 }
 
+// Large blocks are asked for in huge pages: a graph that is walked over again
+// and again is otherwise looked up page by page.
+static Block *take_block(size_t bytes) {
+    void *b = NULL;
+    if (bytes < 2 * HUGE_PAGE)
+        b = malloc(bytes);
+    else if (posix_memalign(&b, HUGE_PAGE, bytes) == 0)
+        madvise(b, bytes, MADV_HUGEPAGE);
+    else
+        b = NULL;
+    if (b == NULL)
+        out_of_memory();
+    return b;
+}
+
 static void add_block(Arena *a, size_t bytes) {
     size_t size = a->block == NULL ? FIRST_BLOCK : a->block->size * 2;
     if (size > LARGEST_BLOCK)
@@ -57,9 +75,7 @@ static void add_block(Arena *a, size_t bytes) {
         size = bytes;
     if (size > SIZE_MAX - sizeof(Block))
         out_of_memory();
-    Block *b = malloc(sizeof(Block) + size);
-    if (b == NULL)
-        out_of_memory();
+    Block *b = take_block(sizeof(Block) + size);
     *b = (Block){.size = size};
     b->next = a->block;
     a->block = b;

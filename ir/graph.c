@@ -225,12 +225,29 @@ struct Slot {
     uint32_t hash;
 };
 
+// Where a node is looked for: first in a line of slots near those of its
+// neighbours, for graphs are built and copied in order and do not fit into the
+// caches; then from a place that its hash gives.
+enum { LINE = 8 };
+
+static uint32_t near_slot(const Node *n) {
+    uint32_t near = 0;
+    for (int i = 0; i < n->num_args; i++)
+        near = near > n->arg[i] ? near : n->arg[i];
+    return near / (LINE / 2) * LINE;
+}
+
+static uint32_t slot_at(const Graph *g, uint32_t near, uint32_t hash,
+                        uint32_t i) {
+    uint32_t at = i < LINE ? near + i : hash + i;
+    return at & (g->num_slots - 1);
+}
+
 static void hash_insert(Graph *g, NodeId id, uint32_t hash) {
-    uint32_t mask = g->num_slots - 1;
-    uint32_t i = hash & mask;
-    while (g->slot[i].place != 0)
-        i = (i + 1) & mask;
-    g->slot[i] = (struct Slot){id + 1, hash};
+    uint32_t near = near_slot(&g->node[id]), i = 0;
+    while (g->slot[slot_at(g, near, hash, i)].place != 0)
+        i++;
+    g->slot[slot_at(g, near, hash, i)] = (struct Slot){id + 1, hash};
 }
 
 // An array of free slots.
@@ -251,13 +268,14 @@ static void hash_resize(Graph *g, uint32_t size) {
 static NodeId hash_find(const Graph *g, const Node *n, uint32_t hash) {
     if (g->num_slots == 0 || !mergeable(n))
         return NO_NODE;
-    uint32_t mask = g->num_slots - 1;
-    for (uint32_t i = hash & mask; g->slot[i].place != 0; i = (i + 1) & mask) {
-        NodeId id = g->slot[i].place - 1;
-        if (g->slot[i].hash == hash && node_equal(&g->node[id], n))
-            return id;
+    uint32_t near = near_slot(n);
+    for (uint32_t i = 0;; i++) {
+        const struct Slot *slot = &g->slot[slot_at(g, near, hash, i)];
+        if (slot->place == 0)
+            return NO_NODE;
+        if (slot->hash == hash && node_equal(&g->node[slot->place - 1], n))
+            return slot->place - 1;
     }
-    return NO_NODE;
 }
 
 // ---- the hash of names ----
