@@ -27,13 +27,13 @@ static void write_conv(Text *t, const Node *d, const char *kind, Type x,
 
 static void write_matmul(Text *t, const Node *d, Type a) {
     bool ta = node_int(d, ATTR_ta, 0), tb = node_int(d, ATTR_tb, 0);
-    int rows = d->type.rank - 2;
+    int rows = d->type->rank - 2;
     int64_t batch = 1;
     for (int i = 0; i < rows; i++)
-        batch *= d->type.dim[i];
+        batch *= d->type->dim[i];
     text_add(t, "RT_MATMUL, .batch = %lld, .n = %lld, .k = %lld, .c = %lld,",
-             (long long)batch, (long long)d->type.dim[rows],
-             (long long)d->type.dim[rows + 1],
+             (long long)batch, (long long)d->type->dim[rows],
+             (long long)d->type->dim[rows + 1],
              (long long)a.dim[ta ? rows : rows + 1]);
     text_add(t, "\n     .ta = %s, .tb = %s", ta ? "true" : "false",
              tb ? "true" : "false");
@@ -50,17 +50,17 @@ NodeId called_operand(const Node *d, int i) {
 }
 
 static void write_call(Text *t, const Graph *g, const Node *d) {
-    Type a = g->node[d->arg[0]].type;
-    Type b = g->node[called_operand(d, 1)].type;
+    Type a = *g->node[d->arg[0]].type;
+    Type b = *g->node[called_operand(d, 1)].type;
     switch (d->op) {
     case OP_conv:
-        write_conv(t, d, "RT_CONV", a, b, d->type);
+        write_conv(t, d, "RT_CONV", a, b, *d->type);
         break;
     case OP_conv_grad_input:
-        write_conv(t, d, "RT_CONV_GRAD_INPUT", d->type, b, a);
+        write_conv(t, d, "RT_CONV_GRAD_INPUT", *d->type, b, a);
         break;
     case OP_conv_grad_weight:
-        write_conv(t, d, "RT_CONV_GRAD_WEIGHT", b, d->type, a);
+        write_conv(t, d, "RT_CONV_GRAD_WEIGHT", b, *d->type, a);
         break;
     case OP_matmul:
         write_matmul(t, d, a);
@@ -108,7 +108,7 @@ static void write_call_table(const Writer *w, Text *t, const char *device,
             text_add(t, "    {.layer = \"%s\",\n     ",
                      call_layer(w, d, kernel));
             text_add(t, ".type = %s, .accumulate = %s, .kind = ",
-                     rt_type_text(d->type.dtype, act),
+                     rt_type_text(d->type->dtype, act),
                      node_int(d, ATTR_accumulate, 0) ? "true" : "false");
             write_call(t, w->step[i].host, d);
             text_add(t, "}, // %s\n", kernel->name);

@@ -79,7 +79,7 @@ static bool divides(const Node *d) {
 const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_cast)
-        return cast_text(e, d->type.dtype, e->g->node[d->arg[0]].type.dtype,
+        return cast_text(e, d->type->dtype, e->g->node[d->arg[0]].type->dtype,
                          operand[0]);
     if (d->op == OP_uniform)
         return arena_format(
@@ -91,7 +91,7 @@ const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
             e->a, "variance_of(%s, %s, %s, %s)", operand[0], operand[1],
             operand[2],
             arena_format(e->a, "%lld", (long long)node_int(d, ATTR_number, 0)));
-    bool whole = d->op == OP_mod || (d->op == OP_div && d->type.dtype == I32);
+    bool whole = d->op == OP_mod || (d->op == OP_div && d->type->dtype == I32);
     if (whole && !divides(&e->g->node[d->arg[1]]))
         return arena_format(e->a, "%s(%s, %s)",
                             d->op == OP_div ? "quotient" : "remainder_of",

@@ -89,7 +89,7 @@ static void finish_one(Emit *e, Text *t, NodeId n) {
     else
         text_line(t, "const float a = %s(part + %lld + c, WIDTH, blocks);",
                   d->op == OP_max ? "grid_max" : "grid_sum", (long long)at);
-    text_line(t, "put_%s(%s + %s, a);", access_suffix(d->type.dtype),
+    text_line(t, "put_%s(%s + %s, a);", access_suffix(d->type->dtype),
               pointer_name(e, n), all ? "0" : "c");
     t->indent--;
     text_line(t, "}");

@@ -38,12 +38,12 @@ static bool mentions(const char *text, const char *word) {
 }
 
 const char *row_type(Type space) {
-    return space_rows(space) > INT32_MAX ? "long long" : "int";
+    return space_rows(&space) > INT32_MAX ? "long long" : "int";
 }
 
 void emit_space(Text *t, Type space, const char *more) {
-    long long rows = (long long)space_rows(space);
-    long long columns = (long long)space_columns(space);
+    long long rows = (long long)space_rows(&space);
+    long long columns = (long long)space_columns(&space);
     if (rows > INT32_MAX) {
         text_line(t, "const long long ROWS = %lld;", rows);
         text_line(t, "enum { C = %lld%s };", columns, more);
@@ -53,7 +53,7 @@ void emit_space(Text *t, Type space, const char *more) {
 }
 
 void emit_chunk(Text *t, Type space) {
-    if (space_rows(space) > INT32_MAX)
+    if (space_rows(&space) > INT32_MAX)
         text_line(t, "CHUNK_OF(%s, lo, hi, ROWS);", row_type(space));
     else
         text_line(t, "CHUNK(lo, hi, ROWS);");
@@ -79,7 +79,7 @@ void emit_row_indices(Emit *e, Text *t, Type space, const char *body) {
 
 static void store_by(Emit *e, Scope *s, NodeId n, Place p, const char *value,
                      const char *word) {
-    DType d = e->g->node[n].type.dtype;
+    DType d = e->g->node[n].type->dtype;
     const char *offset = place_offset(e, p);
     if (p.lanes == NULL) {
         text_line(&s->before, "put_%s(%s + %s, %s);", access_suffix(d),
@@ -98,7 +98,7 @@ void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
 }
 
 void emit_place(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
-    DType d = e->g->node[n].type.dtype;
+    DType d = e->g->node[n].type->dtype;
     store_by(e, s, n, p, value, d == ACT || d == F32 ? "place" : "store");
 }
 
@@ -124,9 +124,9 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
 }
 
 bool pad_widens(const Emit *e, const Node *d) {
-    int last = d->type.rank - 1;
-    Type from = e->g->node[d->arg[0]].type;
-    return d->op == OP_pad && last >= 0 && d->type.dim[last] == 8 &&
+    int last = d->type->rank - 1;
+    Type from = *e->g->node[d->arg[0]].type;
+    return d->op == OP_pad && last >= 0 && d->type->dim[last] == 8 &&
            space_columns(e->group->space) == 8 && from.dim[last] < 8 &&
            node_ints(d, ATTR_low, last, 0) == 0;
 }
@@ -135,23 +135,23 @@ bool pad_widens(const Emit *e, const Node *d) {
 // its operand; 0 where they are the same columns.
 static int64_t step_of(const Emit *e, const Node *d) {
     unsigned facts = op_info[d->op].facts;
-    int last = d->type.rank - 1;
-    if (!(facts & (INDEXES | VIEW)) || last < 0 || d->type.dim[last] == 1)
+    int last = d->type->rank - 1;
+    if (!(facts & (INDEXES | VIEW)) || last < 0 || d->type->dim[last] == 1)
         return 0;
-    Type from = e->g->node[d->arg[0]].type;
+    Type from = *e->g->node[d->arg[0]].type;
     int64_t inner = from.rank ? from.dim[from.rank - 1] : 1;
     if (d->op == OP_transpose)
         return node_ints(d, ATTR_order, last, 0) != last;
     if (d->op == OP_gather)
         return from.rank == 1;
-    if (inner == d->type.dim[last])
+    if (inner == d->type->dim[last])
         return 0;
     return greatest_divisor(inner, node_ints(d, ATTR_low, last, 0));
 }
 
 // What has one column is the same for all lanes.
 int64_t lanes_step(const Emit *e, Type space) {
-    int64_t columns = space_columns(space), step = columns, widened = 0;
+    int64_t columns = space_columns(&space), step = columns, widened = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         int64_t by = step_of(e, d);
@@ -164,7 +164,7 @@ int64_t lanes_step(const Emit *e, Type space) {
 }
 
 const char *lanes_text(const Emit *e, Type space) {
-    int64_t columns = space_columns(space);
+    int64_t columns = space_columns(&space);
     return e->step == columns ? "LANES(C)"
            : e->step <= 1
                ? "1"
@@ -183,7 +183,7 @@ static bool has_sums(const Emit *e) {
 }
 
 static void emit_sizes(Emit *e, Text *t) {
-    Type space = e->group->space;
+    Type space = *e->group->space;
     emit_space(
         t, space,
         arena_format(e->a, ", VW = %s, CG = C / VW", lanes_text(e, space)));
@@ -192,7 +192,7 @@ static void emit_sizes(Emit *e, Text *t) {
     if (!has_sums(e))
         return;
     text_line(t, "enum { WIDTH = %lld };",
-              (long long)e->g->node[e->group->scratch].type.dim[1]);
+              (long long)e->g->node[e->group->scratch].type->dim[1]);
     text_line(t, "SHARED float shared[NT];");
 }
 
@@ -270,7 +270,7 @@ static void emit_pivots(Emit *e, Scope *s, Type space) {
 // Whether n is stored window by window, in a kernel that walks over windows.
 static bool is_unfolded(const Emit *e, NodeId n) {
     return e->stored[n] && pool_unfolded(e->g, n) != NO_NODE &&
-           !type_same_shape(e->g->node[n].type, e->group->space);
+           !type_has_shape(e->g->node[n].type, e->group->space);
 }
 
 // Everything that is done for one row and one vector of columns.
@@ -278,7 +278,7 @@ static void emit_row(Emit *e, Scope *row, Place p) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         if (sums_blocks(e, n)) {
-            Place q = place_broadcast(e, p, e->g->node[d->arg[0]].type);
+            Place q = place_broadcast(e, p, *e->g->node[d->arg[0]].type);
             q.lanes = p.lanes;
             sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
         } else if (is_unfolded(e, n)) {
@@ -373,7 +373,7 @@ static void emit_walk(Emit *e, Text *t, Type space, const Walk *w) {
 }
 
 void emit_grid(Emit *e, Text *t) {
-    Type space = e->group->space;
+    Type space = *e->group->space;
     e->step = lanes_step(e, space);
     bool sums = has_sums(e);
     if (space.rank == 0)

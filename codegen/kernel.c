@@ -40,7 +40,7 @@ static Parameters find_parameters(Emit *e) {
         parameter(&p, NO_NODE, 0, "char *", "arena");
     for (int i = 0; i < group->num_inputs && !whole; i++) {
         NodeId n = group->input[i];
-        DType d = e->g->node[n].type.dtype;
+        DType d = e->g->node[n].type->dtype;
         parameter(&p, n, 0,
                   arena_format(e->a, "const %s *RESTRICT ", memory_type(d)),
                   pointer_name(e, n));
@@ -48,7 +48,7 @@ static Parameters find_parameters(Emit *e) {
     for (int i = 0; i < group->num_outputs && group->kind != GROUP_UPDATE;
          i++) {
         NodeId n = group->output[i];
-        DType d = e->g->node[n].type.dtype;
+        DType d = e->g->node[n].type->dtype;
         parameter(&p, n, 0, arena_format(e->a, "%s *RESTRICT ", memory_type(d)),
                   pointer_name(e, n));
     }

@@ -121,7 +121,7 @@ static NodeId scattered(const Emit *e, NodeId value) {
 
 static void assign(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    DType type = d->type.dtype;
+    DType type = d->type->dtype;
     NodeId pad = scattered(e, d->arg[1]);
     NodeId from = pad == NO_NODE ? d->arg[1] : e->g->node[pad].arg[0];
     const char *x = value_at(e, s, from, p);
@@ -130,8 +130,8 @@ static void assign(Emit *e, Scope *s, NodeId n, Place p) {
         const char *at =
             pad == NO_NODE
                 ? "i"
-                : piece_offset(e, s, e->g->node[from].type,
-                               e->g->node[pad].type, &e->g->node[pad], "i");
+                : piece_offset(e, s, *e->g->node[from].type,
+                               *e->g->node[pad].type, &e->g->node[pad], "i");
         text_line(&s->after, "put_%s(%s + %s, %s);", access_suffix(type), to,
                   at, x);
         return;
@@ -194,18 +194,19 @@ static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Place p) {
 
 // Whether operand i of a stack has the size of its place there.
 static bool fills_place(const Emit *e, NodeId n, int i) {
-    Type t = e->g->node[e->g->node[n].arg[i]].type, all = e->g->node[n].type;
-    return t.dim[0] == all.dim[1] && type_count(t) == all.dim[1] * all.dim[2] &&
-           type_count(t) % 64 == 0;
+    Type t = *e->g->node[e->g->node[n].arg[i]].type, all = *e->g->node[n].type;
+    return t.dim[0] == all.dim[1] &&
+           type_count(&t) == all.dim[1] * all.dim[2] &&
+           type_count(&t) % 64 == 0;
 }
 
 // Element i of the place of operand `operand`, which is 0 outside of it.  What
 // else the member stacks may have other rows and columns.
 static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Place p) {
     const Node *d = &e->g->node[n];
-    Type t = e->g->node[d->arg[operand]].type;
-    int64_t columns = type_count(t) / t.dim[0];
-    const char *all = whole(e, d->type.dim[2]), *own = whole(e, columns);
+    Type t = *e->g->node[d->arg[operand]].type;
+    int64_t columns = type_count(&t) / t.dim[0];
+    const char *all = whole(e, d->type->dim[2]), *own = whole(e, columns);
     int j = ++e->num_indices;
     text_line(&s->before, "const int r%d = i / %s, c%d = i %% %s;", j, all, j,
               all);
@@ -216,8 +217,8 @@ static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Place p) {
               p.index[0], j, j, own, j);
     const char *x = value_at(e, s, d->arg[operand], p);
     text_line(&s->after, "put_%s(p%u + %s + i, inside%d ? %s : 0.0f);",
-              access_suffix(d->type.dtype), n,
-              whole(e, operand * d->type.dim[1] * d->type.dim[2]), j, x);
+              access_suffix(d->type->dtype), n,
+              whole(e, operand * d->type->dim[1] * d->type->dim[2]), j, x);
 }
 
 static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
@@ -227,8 +228,8 @@ static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
         return;
     }
     const char *x = value_at(e, s, d->arg[operand], p);
-    const char *suffix = access_suffix(d->type.dtype);
-    const char *first = whole(e, operand * d->type.dim[1] * d->type.dim[2]);
+    const char *suffix = access_suffix(d->type->dtype);
+    const char *first = whole(e, operand * d->type->dim[1] * d->type->dim[2]);
     if (p.lanes == NULL) {
         text_line(&s->after, "put_%s(p%u + %s + i, %s);", suffix, n, first, x);
         return;
@@ -330,7 +331,7 @@ static bool is_single(const Emit *e, Task t) {
 
 // How many elements a task walks over: all of the place in a stack.
 static int64_t task_elements(const Emit *e, Task t) {
-    Type all = e->g->node[t.node].type;
+    Type all = *e->g->node[t.node].type;
     return stacks(e, t.node) ? all.dim[1] * all.dim[2]
                              : type_count(e->g->node[t.value].type);
 }

@@ -8,7 +8,7 @@ enum { MOST_LANES = 64 }; // on any device
 // Elements before the first of a slice.
 static int64_t start_of(const Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
-    Type outer = e->g->node[d->arg[0]].type;
+    Type outer = *e->g->node[d->arg[0]].type;
     int64_t start = 0, stride = 1;
     for (int i = outer.rank - 1; i >= 0; i--) {
         start += stride * node_ints(d, ATTR_low, i, 0);
@@ -21,7 +21,7 @@ static int64_t start_of(const Emit *e, NodeId n) {
 // element; vectors must begin where they may.
 bool piece_is_awkward(const Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
-    Type inner = d->type, outer = e->g->node[d->arg[0]].type;
+    Type inner = *d->type, outer = *e->g->node[d->arg[0]].type;
     int64_t before = 1;
     int cut = inner.rank - 1;
     while (cut > 0 && inner.dim[cut] == outer.dim[cut])
@@ -50,10 +50,10 @@ const char *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
 const char *piece_value(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     const char *pointer = pointer_name(e, d->arg[0]);
-    const char *suffix = access_suffix(d->type.dtype);
+    const char *suffix = access_suffix(d->type->dtype);
     if (p.lanes == NULL) {
         const char *offset = piece_offset(
-            e, s, d->type, e->g->node[d->arg[0]].type, d, p.index[0]);
+            e, s, *d->type, *e->g->node[d->arg[0]].type, d, p.index[0]);
         return value_set(
             e, s, n, p,
             arena_format(e->a, "get_%s(%s + %s)", suffix, pointer, offset));
@@ -61,7 +61,7 @@ const char *piece_value(Emit *e, Scope *s, NodeId n, Place p) {
     const char *start =
         number_text(e, arena_format(e->a, "%lld", (long long)start_of(e, n)));
     const char *name = value_name(e, "v", n);
-    text_line(&s->before, "%s %s[VW];", held_type(d->type.dtype), name);
+    text_line(&s->before, "%s %s[VW];", held_type(d->type->dtype), name);
     text_line(&s->before, "load_%s(%s, %s + %s + %s, VW);", suffix, name,
               pointer, start, p.index[0]);
     value_define(e, s, n, p, HELD_ARRAY, name);

@@ -12,7 +12,7 @@ static bool is_zero(const char *index) {
 Place place_broadcast(Emit *e, Place p, Type operand) {
     (void)e;
     if (p.flat) {
-        if (type_count(operand) == 1)
+        if (type_count(&operand) == 1)
             return (Place){.flat = true, .rank = 0};
         return p;
     }
@@ -209,7 +209,7 @@ static const char *index_from(Emit *e, Scope *s, NodeId n, int i, Place p,
 
 // The first axes of p name an element of the index, the others one of a row.
 static Place move_gather(Emit *e, Scope *s, NodeId n, Place p, Type table) {
-    Type index = e->g->node[e->g->node[n].arg[1]].type;
+    Type index = *e->g->node[e->g->node[n].arg[1]].type;
     Place at = {.rank = index.rank}, q = {.rank = table.rank};
     for (int i = 0; i < index.rank; i++) {
         at.dim[i] = index.dim[i];
@@ -264,7 +264,7 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
     if (i == 0)
         return q;
     rest.whole = false;
-    const char *number = type_count(from) > INT32_MAX ? "size_t" : "int";
+    const char *number = type_count(&from) > INT32_MAX ? "size_t" : "int";
     const char *element = place_offset(e, rest);
     if (!is_name(element))
         element = declared(e, s, number, "i", element);
@@ -288,7 +288,7 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
 
 Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const char **inside) {
     const Node *d = &e->g->node[n];
-    Type from = e->g->node[d->arg[0]].type;
+    Type from = *e->g->node[d->arg[0]].type;
     *inside = NULL;
     if (p.flat) // views only: the number of an element stays the same
         return p;

@@ -66,8 +66,8 @@ void states_write(const Writer *w, Text *t, int which) {
             if (seen)
                 continue;
             text_add(t, "    {\"%s\", %s, %s, %s, %lld, ", name, rt_kind(d),
-                     rt_type_text(d->type.dtype, g->act),
-                     dims_text(w->a, d->type), (long long)d->offset);
+                     rt_type_text(d->type->dtype, g->act),
+                     dims_text(w->a, *d->type), (long long)d->offset);
             text_double(t, node_float(d, ATTR_init, 0.0));
             text_add(t, "},\n");
         }
@@ -90,8 +90,8 @@ void inputs_write(const Writer *w, Text *t, int which) {
             any = true;
             text_add(t, "    {\"%s\", %s, %s, %lld},\n",
                      node_text(d, ATTR_name),
-                     rt_type_text(d->type.dtype, g->act),
-                     dims_text(w->a, d->type), (long long)d->offset);
+                     rt_type_text(d->type->dtype, g->act),
+                     dims_text(w->a, *d->type), (long long)d->offset);
         }
         if (any)
             text_add(t, "};\n");

@@ -88,7 +88,7 @@ static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
     default:
         text_line(t, "const float %s = gang_sum(s%u, GANG, shared);", name, n);
     }
-    value_define(e, row, n, place_broadcast(e, p, d->type), HELD_ONCE, name);
+    value_define(e, row, n, place_broadcast(e, p, *d->type), HELD_ONCE, name);
 }
 
 static bool sums_columns(const Emit *e, NodeId n) {
@@ -149,7 +149,7 @@ static void emit_level(Emit *e, Scope *row, Place p, int which) {
 }
 
 static bool has_lanes(const Emit *e, NodeId n) {
-    Type t = e->g->node[n].type;
+    Type t = *e->g->node[n].type;
     return t.rank > 0 && t.dim[t.rank - 1] != 1;
 }
 
@@ -157,7 +157,7 @@ static bool has_lanes(const Emit *e, NodeId n) {
 // zeros in the columns that are added.
 static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
                         const char *x) {
-    Type type = e->g->node[n].type;
+    Type type = *e->g->node[n].type;
     if (!pads_columns(e->g, n)) {
         emit_store(e, s, n, p, x);
         return;
@@ -177,9 +177,9 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
 // The element of an output, or of what is summed up: that may be the rows of
 // the space as a matrix.
 static Place output_place(Emit *e, Place p, Type type) {
-    Type space = e->group->space;
-    if (type.rank != 2 || p.rank == 2 || type.dim[0] != space_rows(space) ||
-        type.dim[1] != space_columns(space) ||
+    Type space = *e->group->space;
+    if (type.rank != 2 || p.rank == 2 || type.dim[0] != space_rows(&space) ||
+        type.dim[1] != space_columns(&space) ||
         type.dim[0] == space.dim[space.rank - 2])
         return place_broadcast(e, p, type);
     return (Place){
@@ -198,7 +198,7 @@ static void emit_outputs(Emit *e, Scope *row, Place p) {
         if (!sum && (!e->stored[n] || d->op == OP_scratch))
             continue;
         NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
-        Place q = output_place(e, p, e->g->node[of].type);
+        Place q = output_place(e, p, *e->g->node[of].type);
         Scope *s = has_lanes(e, of) ? pass : first;
         const char *x = value_at(e, s == pass ? pass : row, of, q);
         if (sums_columns(e, n))
@@ -240,14 +240,14 @@ static void emit_totals_out(Emit *e, Text *t) {
 }
 
 void emit_rows(Emit *e, Text *t) {
-    Type space = e->group->space;
+    Type space = *e->group->space;
     int most;
     e->level = find_levels(e, &most);
     emit_space(t, space, "");
     text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };");
     if (e->group->scratch != NO_NODE)
         text_line(t, "enum { WIDTH = %lld };",
-                  (long long)e->g->node[e->group->scratch].type.dim[1]);
+                  (long long)e->g->node[e->group->scratch].type->dim[1]);
     if (any_columns(e))
         text_line(t, "enum { PER = (C + GANG - 1) / GANG };");
     text_line(t, "SHARED float shared[NT];");

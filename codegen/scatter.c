@@ -25,7 +25,7 @@ static void write_zeros(Text *t, const char *table) {
 // Adds row j of dy to the row of the table that element j of the index names.
 static void write_sum(Emit *e, Scope *row, NodeId n, const char *table) {
     const Node *d = &e->g->node[n];
-    Type index = e->g->node[d->arg[1]].type;
+    Type index = *e->g->node[d->arg[1]].type;
     Place at = {.rank = 1, .dim = {index.dim[0]}, .index = {"j"}};
     const char *to = value_at(e, row, d->arg[1], at);
     Text *t = &row->before;
@@ -34,7 +34,7 @@ static void write_sum(Emit *e, Scope *row, NodeId n, const char *table) {
     text_line(t, "float sum[VW];");
     text_line(t, "load_f32(sum, %s + (size_t)i * C + c, VW);", table);
     at = (Place){.rank = 2,
-                 .dim = {index.dim[0], d->type.dim[1]},
+                 .dim = {index.dim[0], d->type->dim[1]},
                  .index = {"j", "c"},
                  .lanes = "VW"};
     const char *x = value_at(e, row, d->arg[0], at);
@@ -45,7 +45,7 @@ static void write_sum(Emit *e, Scope *row, NodeId n, const char *table) {
 
 void emit_scatter(Emit *e, Text *t) {
     NodeId n = find_scatter(e);
-    Type space = e->group->space;
+    Type space = *e->group->space;
     const char *table = pointer_name(e, n);
     e->step = lanes_step(e, space);
     text_line(t, "enum { ROWS = %lld, C = %lld, VW = %s, CG = C / VW };",

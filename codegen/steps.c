@@ -7,7 +7,7 @@
 
 static const char *type_text(Arena *a, Type type) {
     Text t = text_new(a);
-    type_print(&t, type);
+    type_print(&t, &type);
     return text_string(&t);
 }
 
@@ -80,7 +80,7 @@ static void write_tensors(const Writer *w, Text *t, const Twin *s,
             const Node *d = &s->host->node[n];
             text_add(t, "%s        v%u", separator, n);
             separator = arena_format(w->a, ", // %s %s\n",
-                                     type_text(w->a, d->type), layer_of(d));
+                                     type_text(w->a, *d->type), layer_of(d));
         }
     bool none = *separator == '\0'; // but C wants a member
     text_add(t, "%s;\n} %s_tensors;\n\n", none ? "        none" : "", s->name);

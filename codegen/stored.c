@@ -8,7 +8,7 @@ static void row_add(Text *t, Arena *a, const Graph *g, NodeId n, int step,
     Text what = text_new(a);
     node_tell(&what, d);
     text_add(t, "    {%d, %d, %u, %s, %lld, %lld, ", step, launch, n,
-             rt_type_text(d->type.dtype, g->act),
+             rt_type_text(d->type->dtype, g->act),
              (long long)type_count(d->type), (long long)d->offset);
     quoted_add(t, text_string(&what));
     text_add(t, "},\n");

@@ -21,8 +21,8 @@ static bool same_text(const Emit *e, const Member *a, const Member *b) {
         return false;
     for (int i = 0; i < a->num_tensors; i++)
         if (is_pointer(e, a->tensor[i]) &&
-            e->g->node[a->tensor[i]].type.dtype !=
-                e->g->node[b->tensor[i]].type.dtype)
+            e->g->node[a->tensor[i]].type->dtype !=
+                e->g->node[b->tensor[i]].type->dtype)
             return false;
     return true;
 }
@@ -212,7 +212,7 @@ static void write_case(const Emit *e, Text *t, const Kind *kind) {
     t->indent++;
     for (int i = 0, at = 0; i < m->num_tensors; i++)
         if (is_pointer(e, m->tensor[i])) {
-            DType d = e->g->node[m->tensor[i]].type.dtype;
+            DType d = e->g->node[m->tensor[i]].type->dtype;
             text_line(t, "%s *const p_%d = (%s *)(arena + own.at[%d]);",
                       memory_type(d), i + 1, memory_type(d), at++);
         }

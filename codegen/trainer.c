@@ -10,7 +10,7 @@ static const Graph *graph_with(const Program *p, const char *input) {
 static void write_shape(const Program *p, Text *t, const char *input) {
     const Graph *g = graph_with(p, input);
     NodeId n = graph_find(g, input);
-    Type type = n == NO_NODE ? type_scalar(I32) : g->node[n].type;
+    Type type = n == NO_NODE ? type_scalar(I32) : *g->node[n].type;
     text_add(t, "    .%s = {%s, %d, {", input, rt_type_text(type.dtype, F32),
              type.rank - 1);
     for (int i = 1; i < type.rank; i++)

@@ -16,7 +16,7 @@ static bool is_scalar(const Emit *e, NodeId n) {
 
 static void write_pointer(const Emit *e, Text *t, NodeId n) {
     const Node *d = &e->g->node[n];
-    const char *type = memory_type(d->type.dtype), *label = tensor_label(e, n);
+    const char *type = memory_type(d->type->dtype), *label = tensor_label(e, n);
     text_line(t, "%s *const p%u = (%s *)(arena + AT(%lld, %lld)); // %s", type,
               n, type, (long long)d->offset,
               (long long)e->device->node[n].offset,
@@ -71,7 +71,7 @@ static const char *scalar(Emit *e, Scope *s, NodeId n) {
 
 static void put_scalar(Emit *e, Scope *kernel, Text *t, NodeId to, NodeId x) {
     text_line(t, "    put_%s(p%u, %s);",
-              access_suffix(e->g->node[to].type.dtype), to,
+              access_suffix(e->g->node[to].type->dtype), to,
               scalar(e, kernel, x));
 }
 
@@ -101,7 +101,7 @@ static void write_results(Emit *e, Scope *kernel, Text *t) {
         const char *x = scalar(e, done, n);
         text_line(&done->after, "if (threadIdx.x == 0)");
         text_line(&done->after, "    put_%s(p%u, %s);",
-                  access_suffix(e->g->node[n].type.dtype), n, x);
+                  access_suffix(e->g->node[n].type->dtype), n, x);
     }
     text_line(t, "if (last_block(ticket, blocks)) {");
     scope_close(e, done, t);

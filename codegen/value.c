@@ -186,11 +186,11 @@ static bool same_for_row(const Emit *e, const Scope *pass, Place p) {
 
 // The outermost scope in which node n at p stays the same.
 static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
-    Type t = e->g->node[n].type;
+    Type t = *e->g->node[n].type;
     Scope *kernel = enclosing(s, IN_KERNEL), *column = enclosing(s, IN_COLUMN);
-    if (type_count(t) == 1 && is_owned(e, n))
+    if (type_count(&t) == 1 && is_owned(e, n))
         return enclosing(s, IN_MEMBER);
-    if (type_count(t) == 1 && !has_rows(p) && !follows_row(e, n))
+    if (type_count(&t) == 1 && !has_rows(p) && !follows_row(e, n))
         return kernel;
     if (p.flat)
         return s;
@@ -207,15 +207,15 @@ static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
 // Declares the array that lanes of node n are kept in.
 static const char *array_new(Emit *e, Scope *s, NodeId n, Place p) {
     const char *name = value_name(e, "v", n);
-    text_line(&s->before, "%s %s[%s];", held_type(e->g->node[n].type.dtype),
+    text_line(&s->before, "%s %s[%s];", held_type(e->g->node[n].type->dtype),
               name, p.lanes);
     return name;
 }
 
 static const char *load(Emit *e, Scope *s, NodeId n, Place p) {
-    DType d = e->g->node[n].type.dtype;
+    DType d = e->g->node[n].type->dtype;
     const char *pointer = pointer_name(e, n), *offset = place_offset(e, p);
-    if (is_uniform(e->g->node[n].type, p)) {
+    if (is_uniform(*e->g->node[n].type, p)) {
         const char *name = value_name(e, "v", n);
         text_line(&s->before, "const %s %s = get_%s(%s + %s);", held_type(d),
                   name, access_suffix(d), pointer, offset);
@@ -251,23 +251,23 @@ static const char *constant(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     const Attr *values = node_attr(d, ATTR_values);
     if (values->count == 1)
-        return literal(e->a, d->type.dtype, values->floats[0]);
+        return literal(e->a, d->type->dtype, values->floats[0]);
     const char *table = arena_format(e->a, OWN_NAME "_table%u", n);
     if (strstr(text_string(&e->tables), arena_format(e->a, " %s[", table)) ==
         NULL) {
-        text_add(&e->tables, "TABLE %s %s[%d] = {", held_type(d->type.dtype),
+        text_add(&e->tables, "TABLE %s %s[%d] = {", held_type(d->type->dtype),
                  table, values->count);
         for (int i = 0; i < values->count; i++)
             text_add(&e->tables, "%s%s", i ? ", " : "",
-                     literal(e->a, d->type.dtype, values->floats[i]));
+                     literal(e->a, d->type->dtype, values->floats[i]));
         text_add(&e->tables, "};\n");
     }
     const char *offset = place_offset(e, p);
-    if (is_uniform(d->type, p))
+    if (is_uniform(*d->type, p))
         return arena_format(e->a, "%s[%s]", table, offset);
     const char *name = array_new(e, s, n, p);
     text_line(&s->before, "load_%s(%s, %s + %s, %s);",
-              dtype_float(d->type.dtype) ? "f32" : "i32", name, table, offset,
+              dtype_float(d->type->dtype) ? "f32" : "i32", name, table, offset,
               p.lanes);
     value_define(e, s, n, p, HELD_ARRAY, name);
     return arena_format(e->a, "%s[k]", name);
@@ -283,16 +283,16 @@ static const char *iota(Emit *e, NodeId n, Place p) {
         index = "0";
     } else if (p.flat) {
         int64_t stride = 1;
-        for (int i = axis + 1; i < d->type.rank; i++)
-            stride *= d->type.dim[i];
+        for (int i = axis + 1; i < d->type->rank; i++)
+            stride *= d->type->dim[i];
         index = lanes ? arena_format(e->a, "(%s + k)", p.index[0]) : p.index[0];
-        if (d->type.rank > 1)
+        if (d->type->rank > 1)
             index =
                 arena_format(e->a, "%s / %lld %% %lld", index,
-                             (long long)stride, (long long)d->type.dim[axis]);
+                             (long long)stride, (long long)d->type->dim[axis]);
     } else {
         index = p.index[axis];
-        if (lanes && axis == d->type.rank - 1)
+        if (lanes && axis == d->type->rank - 1)
             index = arena_format(e->a, "%s + k", index);
     }
     return from ? arena_format(e->a, "(%s + %lld)", index, from)
@@ -300,8 +300,8 @@ static const char *iota(Emit *e, NodeId n, Place p) {
 }
 
 const char *value_set(Emit *e, Scope *s, NodeId n, Place p, const char *expr) {
-    const char *type = held_type(e->g->node[n].type.dtype);
-    if (is_uniform(e->g->node[n].type, p)) {
+    const char *type = held_type(e->g->node[n].type->dtype);
+    if (is_uniform(*e->g->node[n].type, p)) {
         const char *name = value_name(e, "v", n);
         text_line(&s->before, "const %s %s = %s;", type, name, expr);
         value_define(e, s, n, p, HELD_ONCE, name);
@@ -324,7 +324,7 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     const char *operand[4] = {NULL};
     for (int i = 0; i < d->num_args; i++) {
-        Type t = e->g->node[d->arg[i]].type;
+        Type t = *e->g->node[d->arg[i]].type;
         operand[i] = value_at(e, s, d->arg[i], place_broadcast(e, p, t));
     }
     if (d->op == OP_variance && e->local != NULL) {
@@ -358,7 +358,7 @@ Scope *block_open(Emit *e, Scope *s, const char *lanes, int depth) {
 // own and the rest are zero.
 static const char *widen(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    Type from = e->g->node[d->arg[0]].type;
+    Type from = *e->g->node[d->arg[0]].type;
     const char *name = array_new(e, s, n, p);
     text_line(&s->before, "LANES_DO(k, %s) %s[k] = 0;", p.lanes, name);
     Scope *inner = block_open(
@@ -450,11 +450,11 @@ static Place only_place(Type t, bool flat) {
 const char *value_at(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_constant && type_count(d->type) == 1)
-        return number_text(e, literal(e->a, d->type.dtype,
+        return number_text(e, literal(e->a, d->type->dtype,
                                       node_attr(d, ATTR_values)->floats[0]));
     if (type_count(d->type) == 1) {
-        p = only_place(d->type, p.flat);
-    } else if (!p.flat && d->type.dim[d->type.rank - 1] == 1) {
+        p = only_place(*d->type, p.flat);
+    } else if (!p.flat && d->type->dim[d->type->rank - 1] == 1) {
         p.lanes = NULL;
         p.index[p.rank - 1] = "0";
     }

@@ -120,7 +120,7 @@ static const char *element(Emit *e, const char *name, Place p) {
 // A variable or array with a starting value.
 static const char *running(Emit *e, Scope *s, NodeId n, Place p,
                            const char *first) {
-    const char *type = held_type(e->g->node[n].type.dtype);
+    const char *type = held_type(e->g->node[n].type->dtype);
     const char *name = value_name(e, "v", n);
     if (p.lanes == NULL) {
         text_line(&s->before, "%s %s = %s;", type, name, first);
@@ -135,8 +135,8 @@ static const char *running(Emit *e, Scope *s, NodeId n, Place p,
 
 static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    Type image = e->g->node[d->arg[0]].type;
-    Pool w = pool_of(d, image, d->type);
+    Type image = *e->g->node[d->arg[0]].type;
+    Pool w = pool_of(d, image, *d->type);
     NodeId twin = pool_twin(e, n);
     NodeId value = d->op == OP_max_pool ? n : twin;
     NodeId index = d->op == OP_max_pool ? twin : n;
@@ -180,8 +180,8 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
 
 static void avg_pool(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    Type image = e->g->node[d->arg[0]].type;
-    Pool w = pool_of(d, image, d->type);
+    Type image = *e->g->node[d->arg[0]].type;
+    Pool w = pool_of(d, image, *d->type);
     const char *sum = running(e, s, n, p, "0.0f");
     Place at;
     Scope *inner = window_open(e, s, w, p, image, &at);
@@ -223,12 +223,12 @@ typedef struct {
 
 static Unpooled unpooled(Emit *e, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    Type pooled = e->g->node[d->arg[0]].type;
+    Type pooled = *e->g->node[d->arg[0]].type;
     Place at = p;
     at.whole = false;
     at.dim[1] = pooled.dim[1];
     at.dim[2] = pooled.dim[2];
-    return (Unpooled){n, d, pooled, pool_of(d, d->type, pooled), p, at};
+    return (Unpooled){n, d, pooled, pool_of(d, *d->type, pooled), p, at};
 }
 
 // One window holds a pixel, or none.
@@ -296,11 +296,11 @@ static const char *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
 // The value of n at p, kept for scopes behind the lane loop of s.
 static const char *keep(Emit *e, Scope *s, NodeId n, Place p,
                         const char *stem) {
-    if (is_uniform(e->g->node[n].type, p))
+    if (is_uniform(*e->g->node[n].type, p))
         return value_at(e, s, n, p);
     const char *name = value_name(e, stem, n);
     const char *value = value_at(e, s, n, p);
-    text_line(&s->before, "%s %s[%s];", held_type(e->g->node[n].type.dtype),
+    text_line(&s->before, "%s %s[%s];", held_type(e->g->node[n].type->dtype),
               name, p.lanes);
     text_line(&s->lanes, "%s[k] = %s;", name, value);
     return arena_format(e->a, "%s[k]", name);
@@ -328,7 +328,7 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
     NodeId pool = pool_unfolded(e->g, n);
     const Node *d = &e->g->node[pool];
     NodeId dy = d->arg[d->num_args - 1];
-    Pool w = pool_of(d, d->type, e->g->node[dy].type);
+    Pool w = pool_of(d, *d->type, *e->g->node[dy].type);
     const char *term = keep(e, s, dy, p, "dy");
     int i = ++e->num_indices;
     const char *r = arena_format(e->a, "r%d", i);
@@ -345,13 +345,13 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
         term = arena_format(e->a, "%s < %lld && %s < %lld ? (%s) : 0", r,
                             (long long)w.rows, q, (long long)w.columns, term);
     Scope *inner = block_open(e, s, p.lanes, 2);
-    unfold_open(inner, r, p.index[1], w.rows, p.dim[1], d->type.dim[1], "");
-    unfold_open(inner, q, p.index[2], w.columns, p.dim[2], d->type.dim[2],
+    unfold_open(inner, r, p.index[1], w.rows, p.dim[1], d->type->dim[1], "");
+    unfold_open(inner, q, p.index[2], w.columns, p.dim[2], d->type->dim[2],
                 " {");
     Place at = p;
     at.whole = false;
-    at.dim[1] = d->type.dim[1];
-    at.dim[2] = d->type.dim[2];
+    at.dim[1] = d->type->dim[1];
+    at.dim[2] = d->type->dim[2];
     at.index[1] = axis_in_window(e, inner, "h", p.index[1], w.rows, r, 0);
     at.index[2] = axis_in_window(e, inner, "w", p.index[2], w.columns, q, 0);
     const char *value = value_set(e, inner, pool, at, term);
@@ -396,7 +396,7 @@ static const char *blend_share(Emit *e, const char *name, const char *index,
 
 static void resize_grad(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    Type image = d->type, dy = e->g->node[d->arg[0]].type;
+    Type image = *d->type, dy = *e->g->node[d->arg[0]].type;
     bool nearest = strcmp(node_text(d, ATTR_mode), "nearest") == 0;
     const char *sum = running(e, s, n, p, "0.0f");
     int i = ++e->num_indices;

@@ -166,7 +166,7 @@ Value lower_extremum(Expansion *e, const Call *c) {
 
 Value lower_where(Expansion *e, const Call *c) {
     const Value *condition = call_arg(c, P_where_condition);
-    Type t = node_type(e, condition->node);
+    Type t = *node_type(e, condition->node);
     if (t.dtype != BOOL) {
         Diagnostic *d = report(e->diags, D_kind, c->at,
                                "the condition of where is a comparison");

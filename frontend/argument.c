@@ -266,8 +266,9 @@ static bool is_moment_list(Value v) {
 }
 
 static bool is_scalar(Expansion *e, Value v) {
-    return is_plain(v) || (v.kind == VALUE_TENSOR &&
-                           type_equal(node_type(e, v.node), type_scalar(F32)));
+    return is_plain(v) ||
+           (v.kind == VALUE_TENSOR &&
+            type_is(node_type(e, v.node), (Type[]){type_scalar(F32)}));
 }
 
 static bool suits(Expansion *e, const ParamInfo *p, Value v) {

@@ -12,7 +12,7 @@ typedef struct {
 } Attention;
 
 static bool expect_heads(Expansion *e, const Call *c, const Value *x) {
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     int64_t heads = call_count(c, P_attention_heads);
     if (t.rank == 3 && t.dim[2] % heads == 0)
         return true;
@@ -103,7 +103,7 @@ Value lower_attention(Expansion *e, const Call *c) {
     if (!expect_heads(e, c, x) ||
         !expect_dropout(e, c, call_number(c, P_attention_dropout)))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     Attention a = {c, t.dim[0], t.dim[1], t.dim[2],
                    call_count(c, P_attention_heads)};
     Type weights = type_of(F32, 2, (int64_t[]){3 * a.channels, a.channels});

@@ -149,7 +149,7 @@ static NodeId mix(Expansion *e, NodeId old, NodeId new, NodeId decay) {
 static void add_average(Expansion *e, const Average *a, NodeId weight,
                         NodeId decay, double init) {
     Node w = e->graph->node[weight];
-    NodeId average = average_node(e, node_text(&w, ATTR_name), w.type, init);
+    NodeId average = average_node(e, node_text(&w, ATTR_name), *w.type, init);
     NodeId mixed = mix(e, average, weight, decay);
     graph_assign(e->graph, average, mixed);
     if (a->writes_back)

@@ -6,7 +6,7 @@
 static NodeId draw_around(Expansion *e, const Call *c, const Value *x,
                           double centre, double most) {
     NodeId u = draw_range(e, c, "amount", centre - most, centre + most);
-    return draw_along(e, u, node_type(e, x->node).rank);
+    return draw_along(e, u, node_type(e, x->node)->rank);
 }
 
 Value lower_brightness(Expansion *e, const Call *c) {

@@ -40,7 +40,7 @@ static void read_padding(const Value *v, Window *w) {
 // False, and a report, when not even one window fits the image.
 static bool expect_window(Expansion *e, const Call *c, const Value *x,
                           const Window *w) {
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     for (int i = 0; i < 2; i++) {
         int64_t pads = w->pad[2 * i] + w->pad[2 * i + 1];
         if (window_count(t.dim[1 + i], pads, w->size[i], w->stride[i],
@@ -139,7 +139,7 @@ Value lower_conv(Expansion *e, const Call *c) {
     read_padding(call_arg(c, P_conv_pad), &w);
     if (!expect_rank(e, c, x, 4) || !expect_window(e, c, x, &w))
         return value_poison();
-    int64_t in = node_type(e, x->node).dim[3];
+    int64_t in = node_type(e, x->node)->dim[3];
     if (!expect_groups(e, c, in, out, groups))
         return value_poison();
     warn_channels(e, c, out);
@@ -205,7 +205,7 @@ static Value global_pool(Expansion *e, const Call *c, Op op) {
     const Value *x = &c->arg[0];
     if (!expect_rank(e, c, x, 4))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     Window w = {.dilation = {1, 1},
                 .size = {t.dim[1], t.dim[2]},
                 .stride = {t.dim[1], t.dim[2]}};

@@ -47,7 +47,7 @@ NodeId draw_range(Expansion *e, const Call *c, const char *what, double least,
 }
 
 NodeId draw_along(Expansion *e, NodeId x, int rank) {
-    if (node_type(e, x).rank == 0)
+    if (node_type(e, x)->rank == 0)
         return x;
     Type t = {.rank = rank, .dim = {e->recipe.batch}};
     for (int i = 1; i < rank; i++)

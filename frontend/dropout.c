@@ -6,8 +6,8 @@
 NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
                     double p) {
     Graph *g = e->graph;
-    Type t = node_type(e, x);
-    int64_t count = type_count(t);
+    Type t = *node_type(e, x);
+    int64_t count = type_count(&t);
     if (!e->training || p == 0)
         return x;
     if (count > INT32_MAX) {

@@ -3,7 +3,7 @@
 #include "frontend/expand.h"
 
 static bool expect_index(Expansion *e, const Call *c, const Value *x) {
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if ((t.dtype == I32 || t.dtype == U8) && t.rank < MAX_RANK)
         return true;
     Diagnostic *d =

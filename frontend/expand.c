@@ -246,10 +246,10 @@ static bool check_type(Expansion *e, const TypeExpr *t, Value v, Span at,
         return true;
     if (!expect_kind(e, v, VALUE_TENSOR, at, what))
         return false;
-    Type found = node_type(e, v.node), declared;
+    Type found = *node_type(e, v.node), declared;
     if (!type_expand(e, t, found, &declared))
         return false;
-    if (type_same_shape(found, declared) &&
+    if (type_has_shape(&found, &declared) &&
         dtype_fits(declared.dtype, found.dtype))
         return true;
     Diagnostic *d = report(e->diags, D_annotation, at,
@@ -548,7 +548,7 @@ static Value compute(Expansion *e, const Call *c) {
     Value v = c->builtin->lower(e, c);
     if (v.kind == VALUE_TENSOR) {
         double **all = graph_eval(e->graph, scratch, NULL, false);
-        bool truth = node_type(e, v.node).dtype == BOOL;
+        bool truth = node_type(e, v.node)->dtype == BOOL;
         v = computed(e, c, truth, *all[v.node]);
     }
     e->graph = outer;

@@ -283,7 +283,7 @@ const char *joint_text(Expansion *e, Value v); // a number is f32[]
 // Where the nodes that follow come from.
 void origin_set(Expansion *e, Span at, const char *path);
 
-Type node_type(const Expansion *e, NodeId n);
+const Type *node_type(const Expansion *e, NodeId n);
 
 // The nodes as numbers: u8 and i32 become f32.
 NodeId as_float(Expansion *e, NodeId n);

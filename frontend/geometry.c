@@ -11,7 +11,7 @@
 // The first `size` rows and columns from (top, left) on.
 static NodeId cut(Expansion *e, NodeId x, const int64_t size[2],
                   const int64_t first[2]) {
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     int64_t low[4] = {0, first[0], first[1], 0}, high[4] = {0};
     for (int i = 0; i < 2; i++)
         high[1 + i] = t.dim[1 + i] - size[i] - first[i];
@@ -19,7 +19,7 @@ static NodeId cut(Expansion *e, NodeId x, const int64_t size[2],
 }
 
 static NodeId cut_middle(Expansion *e, NodeId x, const int64_t size[2]) {
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     const int64_t first[] = {(t.dim[1] - size[0]) / 2,
                              (t.dim[2] - size[1]) / 2};
     return cut(e, x, size, first);
@@ -31,7 +31,7 @@ static NodeId cut_anywhere(Expansion *e, const Call *c, NodeId x,
                            const char *mode) {
     static const char *const axis[] = {"y", "x"};
     static const int64_t start[2] = {0, 0};
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     NodeId arg[] = {x, NO_NODE, NO_NODE};
     for (int i = 0; i < 2; i++) {
         int64_t places = t.dim[1 + i] + 2 * pad - size[i] + 1;
@@ -83,7 +83,7 @@ Value lower_random_crop(Expansion *e, const Call *c) {
     const char *mode = call_arg(c, P_random_crop_mode)->text;
     if (!expect_rank(e, c, x, 4))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (!check_fits(e, c, t, size) || !check_pad(e, c, t, size, pad, mode))
         return value_poison();
     const int64_t square[] = {size, size};
@@ -98,7 +98,7 @@ Value lower_random_translate(Expansion *e, const Call *c) {
     const char *mode = call_arg(c, P_random_translate_mode)->text;
     if (!expect_rank(e, c, x, 4))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (!check_pad(e, c, t, INT32_MAX, most, mode))
         return value_poison();
     if (!e->training)
@@ -141,7 +141,7 @@ static NodeId blend(Expansion *e, NodeId a, NodeId b, NodeId share) {
 // Bilinear: two pixels along each axis; beyond the edge, the edge's.
 static NodeId sample(Expansion *e, NodeId x, const Places *y, const Places *w) {
     Graph *g = e->graph;
-    Type rows = node_type(e, y->share), columns = node_type(e, w->share);
+    Type rows = *node_type(e, y->share), columns = *node_type(e, w->share);
     NodeId down = graph_reshape(g, y->share, 4,
                                 (int64_t[]){rows.dim[0], rows.dim[1], 1, 1});
     NodeId across = graph_reshape(
@@ -193,11 +193,11 @@ Value lower_random_resized_crop(Expansion *e, const Call *c) {
     int64_t size = call_count(c, P_random_resized_crop_size);
     double scale[2] = {0.08, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};
     if (!expect_rank(e, c, x, 4) ||
-        !check_fits(e, c, node_type(e, x->node), size) ||
+        !check_fits(e, c, *node_type(e, x->node), size) ||
         !read_range(e, c, P_random_resized_crop_scale, 1, scale) ||
         !read_range(e, c, P_random_resized_crop_ratio, HUGE_VAL, ratio))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     const int64_t square[] = {size, size};
     if (!e->training)
         return value_tensor(cut_middle(e, x->node, square), c->at);

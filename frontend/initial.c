@@ -10,11 +10,11 @@
 // ---- what is asked for ----
 
 static double fan_in(Type t) {
-    return (double)(type_count(t) / t.dim[0]);
+    return (double)(type_count(&t) / t.dim[0]);
 }
 
 static double fan_out(Type t) {
-    return (double)(type_count(t) / t.dim[t.rank - 1]);
+    return (double)(type_count(&t) / t.dim[t.rank - 1]);
 }
 
 static Init uniform(double bound) {
@@ -150,7 +150,7 @@ static NodeId number(const Start *s, double value) {
 // Numbers in 0 .. 1, a function of the seed, the parameter's name and the
 // element's place; of another stream for each `what`.
 static NodeId random_numbers(const Start *s, const char *what) {
-    int64_t count = type_count(s->p->type);
+    int64_t count = type_count(&s->p->type);
     NodeId place = graph_iota(s->g, type_of(I32, 1, &count), 0);
     const char *name = arena_format(s->g->arena, "init/%s%s", s->p->name, what);
     Attr stream = attr_int(ATTR_stream, stream_of(name));
@@ -225,7 +225,7 @@ static NodeId reduced(const Start *s, Op op, NodeId x) {
 }
 
 static NodeId mean_of(const Start *s, NodeId x) {
-    double count = (double)type_count(s->p->type);
+    double count = (double)type_count(&s->p->type);
     return graph_op2(s->g, OP_div, reduced(s, OP_sum, x), number(s, count));
 }
 
@@ -245,7 +245,7 @@ static NodeId add_dirac(const Start *s, NodeId random) {
 // every direction is as likely for; a weight [K, ...] is K rows.
 static NodeId orthogonal_values(const Start *s, double gain) {
     Type t = s->p->type;
-    int64_t view[] = {t.dim[0], type_count(t) / t.dim[0]};
+    int64_t view[] = {t.dim[0], type_count(&t) / t.dim[0]};
     NodeId random = graph_reshape(s->g, normal_values(s, 0, 1), 2, view);
     NodeId q = graph_op1(s->g, OP_orthogonal, random);
     q = graph_reshape(s->g, q, t.rank, t.dim);

@@ -107,10 +107,10 @@ bool input_type(Expansion *e, const Param *p) {
 // A chain may change the size of images, so that the model takes others than
 // the data has.
 bool input_check(Expansion *e, const Param *p, Value input) {
-    Type found = node_type(e, input.node), written;
+    Type found = *node_type(e, input.node), written;
     if (!written_type(e, p, found, &written))
         return false;
-    if (type_same_shape(found, written))
+    if (type_has_shape(&found, &written))
         return true;
     if (input.node == e->input[INPUT_IMAGE])
         return report_data(e, p, found, written);

@@ -8,7 +8,7 @@
 
 NodeId edges_cut(Expansion *e, NodeId x, const int64_t *low,
                  const int64_t *high) {
-    int rank = node_type(e, x).rank;
+    int rank = node_type(e, x)->rank;
     bool whole = true;
     for (int i = 0; i < rank; i++)
         whole &= low[i] == 0 && high[i] == 0;
@@ -27,13 +27,13 @@ NodeId edges_cut(Expansion *e, NodeId x, const int64_t *low,
 NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
     low[axis] = from;
-    high[axis] = node_type(e, x).dim[axis] - to;
+    high[axis] = node_type(e, x)->dim[axis] - to;
     return edges_cut(e, x, low, high);
 }
 
 Value lower_slice(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_slice_x), *end = call_arg(c, P_slice_to);
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     int axis;
     if (!expect_axis(e, c, *call_arg(c, P_slice_axis), x->node, &axis))
         return value_poison();
@@ -97,7 +97,7 @@ static int64_t *part_sizes(Expansion *e, const Call *c, int64_t whole,
 Value lower_split(Expansion *e, const Call *c) {
     NodeId x = call_node(c, P_split_x);
     const Value *parts = call_arg(c, P_split_parts);
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     int axis;
     if (!expect_axis(e, c, *call_arg(c, P_split_axis), x, &axis))
         return value_poison();
@@ -122,7 +122,7 @@ enum { NODES_PER_PART = 6 };
 // x among `size` places of an axis, from place `at` on; zeros elsewhere.
 static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
                      int64_t size) {
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
     low[axis] = at;
     high[axis] = size - at - t.dim[axis];
@@ -148,8 +148,8 @@ static NodeId behind(Expansion *e, NodeId place, int64_t at, NodeId before,
 NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
     int64_t size = 0, at = 0;
     for (int i = 0; i < count; i++)
-        size += node_type(e, part[i]).dim[axis];
-    Type along = node_type(e, part[0]);
+        size += node_type(e, part[i])->dim[axis];
+    Type along = *node_type(e, part[0]);
     for (int i = 0; i < along.rank; i++)
         along.dim[i] = i == axis ? size : 1;
     along.dtype = I32;
@@ -157,7 +157,7 @@ NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
     for (int i = 0; i < count; i++) {
         NodeId next = placed(e, part[i], axis, at, size);
         all = i ? behind(e, place, at, all, next) : next;
-        at += node_type(e, part[i]).dim[axis];
+        at += node_type(e, part[i])->dim[axis];
     }
     return all;
 }
@@ -166,15 +166,15 @@ NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
 // not too large.
 static bool expect_parts(Expansion *e, const Call *c, const Value *list,
                          int axis) {
-    Type all = node_type(e, list->list.item[0].node);
+    Type all = *node_type(e, list->list.item[0].node);
     int64_t size = 0;
     all.dtype = F32;
     for (int i = 0; i < list->list.count; i++) {
         const Value *part = &list->list.item[i];
-        Type t = node_type(e, part->node);
+        Type t = *node_type(e, part->node);
         size += t.rank == all.rank ? t.dim[axis] : 0;
         all.dim[axis] = t.rank == all.rank ? t.dim[axis] : 1;
-        if (t.rank == all.rank && type_broadcast(all, t, &all))
+        if (t.rank == all.rank && type_broadcast(&all, &t, &all))
             continue;
         Diagnostic *d = report(e->diags, D_shapes, c->at,
                                "cannot join tensors of these shapes");
@@ -188,7 +188,7 @@ static bool expect_parts(Expansion *e, const Call *c, const Value *list,
         return false;
     }
     all.dim[axis] = size;
-    if (type_valid(all))
+    if (type_valid(&all))
         return true;
     report(e->diags, D_size, c->at, "the result is too large");
     return false;
@@ -216,7 +216,7 @@ enum { MOST_PAD = 256 };
 // mirror what is next to them.
 static NodeId continued(Expansion *e, NodeId x, int axis, int64_t before,
                         int64_t after, bool mirrored) {
-    int64_t size = node_type(e, x).dim[axis];
+    int64_t size = node_type(e, x)->dim[axis];
     NodeId *part = ARENA_ARRAY(e->arena, (size_t)(before + 1 + after), NodeId);
     int count = 0;
     for (int64_t i = before; i > 0; i--) {
@@ -233,7 +233,7 @@ static NodeId continued(Expansion *e, NodeId x, int axis, int64_t before,
 
 static bool expect_pads(Expansion *e, const Call *c, const Value *x,
                         const int64_t *pad, const char *mode) {
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     for (int i = 0; i < 4; i++) {
         bool mirror = *mode == 'r' && pad[i] >= t.dim[1 + i / 2];
         if (!mirror && (pad[i] <= MOST_PAD || *mode == 'z'))

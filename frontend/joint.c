@@ -30,7 +30,7 @@ static const char *stride_note(Expansion *e, Value v, int64_t small,
 }
 
 static Type joint_type(const Expansion *e, Value v) {
-    return v.kind == VALUE_TENSOR ? node_type(e, v.node) : type_scalar(F32);
+    return v.kind == VALUE_TENSOR ? *node_type(e, v.node) : type_scalar(F32);
 }
 
 // Whether both have samples, which would not meet one another, as the last axes
@@ -80,7 +80,7 @@ static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
 
 static bool is_joint(const Expansion *e, Type s, Type t) {
     Type both;
-    return type_broadcast(s, t, &both) && !crosses_samples(e, s, t);
+    return type_broadcast(&s, &t, &both) && !crosses_samples(e, s, t);
 }
 
 bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b) {

@@ -18,7 +18,7 @@ Type label_type(const Expansion *e) {
     Type t = e->data.label;
     bool output = e->output.kind == VALUE_TENSOR;
     if (t.rank == 0 && output) {
-        t = node_type(e, e->output.node);
+        t = *node_type(e, e->output.node);
         t.dtype = e->data.label.dtype;
         t.rank -= t.dtype == I32 && t.rank > 1;
     }
@@ -35,7 +35,7 @@ void labels_mix(Expansion *e, NodeId partner, NodeId share) {
 
 // Whole labels as shares of the output's classes: 1 for the label's.
 static NodeId one_hot(Expansion *e, NodeId label) {
-    Type t = node_type(e, label), output = node_type(e, e->output.node);
+    Type t = *node_type(e, label), output = *node_type(e, e->output.node);
     int64_t classes = output.dim[output.rank - 1];
     t.dim[t.rank++] = 1;
     label = graph_reshape(e->graph, label, t.rank, t.dim);
@@ -50,7 +50,7 @@ static NodeId mix(Expansion *e, const Mixing *m, NodeId label) {
         label = mix(e, m->before, label);
     Graph *g = e->graph;
     NodeId other = graph_op2(g, OP_gather, label, m->partner);
-    NodeId share = draw_along(e, m->share, node_type(e, label).rank);
+    NodeId share = draw_along(e, m->share, node_type(e, label)->rank);
     NodeId rest = graph_op2(g, OP_sub, number_node(e, 1), share);
     return graph_op2(g, OP_add, graph_op2(g, OP_mul, share, label),
                      graph_op2(g, OP_mul, rest, other));
@@ -60,7 +60,7 @@ NodeId label_node(Expansion *e) {
     NodeId label = input_node(e, INPUT_LABEL);
     if (e->mixing == NULL || e->output.kind != VALUE_TENSOR)
         return e->label = label;
-    if (node_type(e, label).dtype == I32)
+    if (node_type(e, label)->dtype == I32)
         label = one_hot(e, label);
     return e->label = mix(e, e->mixing, label);
 }

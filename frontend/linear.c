@@ -20,17 +20,17 @@ Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
 }
 
 static NodeId as_rows(Expansion *e, NodeId x) {
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     if (t.rank == 2)
         return x;
     int64_t in = t.dim[t.rank - 1];
-    return graph_reshape(e->graph, x, 2, (int64_t[]){type_count(t) / in, in});
+    return graph_reshape(e->graph, x, 2, (int64_t[]){type_count(&t) / in, in});
 }
 
 NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight) {
     if (weight == NO_NODE)
         return NO_NODE;
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     NodeId arg[] = {as_rows(e, x), weight};
     Attr attr = attr_int(ATTR_tb, 1);
     NodeId y = add_checked(e, c,
@@ -39,12 +39,12 @@ NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight) {
                                   .arg = arg,
                                   .num_attrs = 1,
                                   .attr = &attr});
-    t.dim[t.rank - 1] = node_type(e, weight).dim[0];
+    t.dim[t.rank - 1] = node_type(e, weight)->dim[0];
     return y == NO_NODE ? y : graph_reshape(e->graph, y, t.rank, t.dim);
 }
 
 static bool expect_channels(Expansion *e, const Call *c, const Value *x) {
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (t.rank == 4) {
         Diagnostic *d =
             report(e->diags, D_rank, c->at, "linear needs rows, [N, channels]");
@@ -59,7 +59,7 @@ Value lower_linear(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_linear_x);
     if (!expect_channels(e, c, x))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     int64_t shape[] = {call_count(c, P_linear_channels), t.dim[t.rank - 1]};
     Type type = type_of(F32, 2, shape);
     Init init = initial_default(type);
@@ -105,7 +105,7 @@ static const char *product_flaw(Expansion *e, Type a, Type b) {
 
 Value matrix_product(Expansion *e, const Expr *x, Value a, Value b) {
     origin_set(e, x->at, e->path ? path_layer(e, "matmul", false) : NULL);
-    Type s = node_type(e, a.node), t = node_type(e, b.node);
+    Type s = *node_type(e, a.node), t = *node_type(e, b.node);
     const char *flaw = product_flaw(e, s, t);
     if (flaw != NULL)
         return report_product(e, x, a, b, flaw);

@@ -71,10 +71,10 @@ static Type without_last(Type t) {
 // ---- cross_entropy ----
 
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
-    Type t = node_type(e, output->node);
+    Type t = *node_type(e, output->node);
     int64_t classes = t.dim[t.rank - 1];
     bool of_data = is_label(e, &c->arg[1]) &&
-                   node_type(e, e->input[INPUT_LABEL]).dtype == I32;
+                   node_type(e, e->input[INPUT_LABEL])->dtype == I32;
     if (!of_data || e->data.classes == 0 || classes >= e->data.classes)
         return true;
     Diagnostic *d = report(e->diags, D_data, c->at,
@@ -87,14 +87,14 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
 
 // Labels as the operation takes them: i32[M], or shares of classes f32[M,K].
 static NodeId class_labels(Expansion *e, Type output, NodeId label) {
-    Type t = node_type(e, label);
+    Type t = *node_type(e, label);
     int64_t classes = output.dim[output.rank - 1];
-    int64_t shape[] = {type_count(output) / classes, classes};
+    int64_t shape[] = {type_count(&output) / classes, classes};
     bool whole = t.dtype == I32 || t.dtype == U8;
-    if (whole && type_same_shape(t, without_last(output)))
+    if (whole && type_has_shape(&t, (Type[]){without_last(output)}))
         return graph_reshape(e->graph, graph_cast(e->graph, label, I32), 1,
                              shape);
-    if (!whole && type_same_shape(t, output))
+    if (!whole && type_has_shape(&t, &output))
         return graph_reshape(e->graph, as_float(e, label), 2, shape);
     return NO_NODE;
 }
@@ -113,7 +113,7 @@ static void warn_softmax(Expansion *e, const Call *c, const Value *output) {
 // sample.
 Value lower_cross_entropy(Expansion *e, const Call *c) {
     const Value *output = call_arg(c, P_cross_entropy_output);
-    Type t = node_type(e, output->node);
+    Type t = *node_type(e, output->node);
     if (!expect_order(e, c) || (t.rank < 2 && !expect_rank(e, c, output, 2)) ||
         !expect_classes(e, c, output))
         return value_poison();
@@ -125,7 +125,7 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
                            "output, or shares of its classes");
     double smoothing = call_number(c, P_cross_entropy_smoothing);
     Attr attr = attr_float(ATTR_smoothing, smoothing);
-    int64_t rows[] = {type_count(t) / t.dim[t.rank - 1], t.dim[t.rank - 1]};
+    int64_t rows[] = {type_count(&t) / t.dim[t.rank - 1], t.dim[t.rank - 1]};
     NodeId logits = graph_reshape(e->graph, as_float(e, output->node), 2, rows);
     NodeId loss = graph_add(e->graph, (Node){.op = OP_cross_entropy,
                                              .num_args = 2,
@@ -151,7 +151,7 @@ static const char *target_note(Expansion *e) {
 // The label as numbers of the output's shape, which may have further axes of
 // one place; NO_NODE after a report.
 static NodeId target_of(Expansion *e, const Call *c) {
-    Type t = node_type(e, c->arg[0].node), l = node_type(e, c->arg[1].node);
+    Type t = *node_type(e, c->arg[0].node), l = *node_type(e, c->arg[1].node);
     Type bare = t, least = l;
     if (!expect_order(e, c))
         return NO_NODE;
@@ -159,7 +159,7 @@ static NodeId target_of(Expansion *e, const Call *c) {
         bare.rank--;
     while (least.rank > 1 && least.dim[least.rank - 1] == 1)
         least.rank--;
-    if (type_same_shape(bare, least))
+    if (type_has_shape(&bare, &least))
         return as_float(e,
                         graph_reshape(e->graph, c->arg[1].node, t.rank, t.dim));
     const char *note = NULL;
@@ -212,11 +212,11 @@ Value lower_bce_with_logits(Expansion *e, const Call *c) {
 // ---- reductions ----
 
 NodeId sample_means(Expansion *e, NodeId x) {
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     int64_t axes[MAX_RANK], column[] = {t.dim[0], 1};
     for (int i = 1; i < t.rank; i++)
         axes[i - 1] = i;
-    double count = (double)(type_count(t) / t.dim[0]);
+    double count = (double)(type_count(&t) / t.dim[0]);
     if (count == 1)
         return graph_reshape(e->graph, x, 2, column);
     NodeId sum = graph_reduce(e->graph, OP_sum, x, t.rank - 1, axes);
@@ -226,7 +226,7 @@ NodeId sample_means(Expansion *e, NodeId x) {
 
 Value reduce_loss(Expansion *e, const Call *c, bool mean) {
     const Value *x = &c->arg[0];
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (e->phase != PHASE_LOSS) {
         Diagnostic *d = report(e->diags, D_missing, c->at, "%s needs `axes`",
                                c->builtin->name);
@@ -240,7 +240,7 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean) {
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
-    double each = (double)(type_count(t) / t.dim[0]);
+    double each = (double)(type_count(&t) / t.dim[0]);
     e->loss.is_mean = mean;
     e->loss.samples = sample_means(e, as_float(e, x->node));
     NodeId total = sum_samples(e, e->loss.samples);

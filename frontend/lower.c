@@ -97,7 +97,7 @@ static Value forward(Expansion *e, TrainBlock *t, const Value *given,
         train_loss(e, t, output);
         return output;
     }
-    e->recipe.classes = (int)label_classes(e, node_type(e, output.node));
+    e->recipe.classes = (int)label_classes(e, *node_type(e, output.node));
     Value loss = train_loss(e, t, output);
     if (loss.kind != VALUE_POISON)
         metrics_add(e, output.node);
@@ -120,7 +120,7 @@ static void add_output(Expansion *e, const char *name, NodeId value) {
 // counted, which has whole numbers.
 static bool passes_on(const Graph *g, const Node *n, int i) {
     return n->op != OP_stop_gradient &&
-           dtype_float(g->node[n->arg[i]].type.dtype);
+           dtype_float(g->node[n->arg[i]].type->dtype);
 }
 
 // Reports parameters that the loss does not depend on and that should train.

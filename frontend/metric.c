@@ -14,10 +14,10 @@ static void accumulate(Expansion *e, const char *name, NodeId value) {
 static bool has_classes(Expansion *e, Type output) {
     if (e->label == NO_NODE)
         return false;
-    Type label = node_type(e, input_node(e, INPUT_LABEL));
+    Type label = *node_type(e, input_node(e, INPUT_LABEL));
     output.rank--;
     return label.dtype == I32 && output.rank >= 1 &&
-           output.dim[output.rank] > 1 && type_same_shape(label, output);
+           output.dim[output.rank] > 1 && type_has_shape(&label, &output);
 }
 
 // The labels with a last axis of one place, beside the output's classes.
@@ -31,12 +31,12 @@ static NodeId label_column(Expansion *e, Type output) {
 // several rows, the share of them.
 static NodeId count_correct(Expansion *e, NodeId output) {
     Graph *g = e->graph;
-    Type t = node_type(e, output);
+    Type t = *node_type(e, output);
     int64_t classes = t.dim[t.rank - 1];
     Attr last = attr_int(ATTR_axis, 1);
     // One row after the other, as the loss takes them.
     NodeId rows = graph_reshape(g, output, 2,
-                                (int64_t[]){type_count(t) / classes, classes});
+                                (int64_t[]){type_count(&t) / classes, classes});
     NodeId best = graph_add(g, (Node){.op = OP_argmax,
                                       .num_args = 1,
                                       .arg = &rows,
@@ -54,7 +54,7 @@ static NodeId count_correct(Expansion *e, NodeId output) {
 static NodeId count_top5(Expansion *e, NodeId output) {
     enum { PLACES = 5 };
     Graph *g = e->graph;
-    Type t = node_type(e, output);
+    Type t = *node_type(e, output);
     int64_t last = t.rank - 1;
     Type along = type_of(I32, 1, &t.dim[last]);
     NodeId own =
@@ -69,7 +69,7 @@ static NodeId count_top5(Expansion *e, NodeId output) {
 }
 
 void metrics_add(Expansion *e, NodeId output) {
-    bool classes = has_classes(e, node_type(e, output));
+    bool classes = has_classes(e, *node_type(e, output));
     accumulate(e, "metric.loss", sum_samples(e, e->loss.samples));
     if (classes)
         accumulate(e, "metric.correct", count_correct(e, output));

@@ -70,7 +70,7 @@ Value lower_cutout(Expansion *e, const Call *c) {
     int64_t size = call_count(c, P_cutout_size);
     if (!expect_rank(e, c, x, 4))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (!check_square(e, c, t, size))
         return value_poison();
     if (!e->training)
@@ -209,7 +209,7 @@ Value lower_mixup(Expansion *e, const Call *c) {
         share_if(e, mixed, draw_beta(e, c, call_number(c, P_mixup_alpha)));
     NodeId partner = next_sample(e), own = as_float(e, x->node);
     NodeId other = as_float(e, graph_op2(g, OP_gather, x->node, partner));
-    NodeId part = draw_along(e, share, node_type(e, own).rank);
+    NodeId part = draw_along(e, share, node_type(e, own)->rank);
     labels_mix(e, partner, share);
     return value_tensor(
         graph_op2(g, OP_add, graph_op2(g, OP_mul, part, own),
@@ -283,7 +283,7 @@ Value lower_cutmix(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_cutmix_x);
     if (!expect_rank(e, c, x, 4))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (!check_cutmix(e, c, t))
         return value_poison();
     if (!e->training)

@@ -50,8 +50,8 @@ static void note_biased(Expansion *e, const Call *c, const Value *x,
     e->last_biased = b;
 }
 
-// Whether nothing but batch_norm, all of whose nodes are in a row, reads the sum
-// that has so many uses; a residual may.
+// Whether nothing but batch_norm, all of whose nodes are in a row, reads the
+// sum that has so many uses; a residual may.
 static bool is_dead(const Graph *g, const struct Biased *b, uint32_t uses) {
     for (NodeId n = b->first; n < b->end; n++)
         for (int i = 0; i < g->node[n].num_args; i++)
@@ -115,8 +115,8 @@ static void track_both(Expansion *e, const Norm *n, NodeId mean, NodeId var,
 
 static NodeId norm_train(Expansion *e, const Norm *n) {
     Graph *g = e->graph;
-    Type t = node_type(e, n->x);
-    double count = (double)(type_count(t) / n->channels.dim[0]);
+    Type t = *node_type(e, n->x);
+    double count = (double)(type_count(&t) / n->channels.dim[0]);
     int64_t axes[MAX_RANK];
     for (int i = 0; i < t.rank - 1; i++)
         axes[i] = i;
@@ -138,9 +138,9 @@ static NodeId norm_train(Expansion *e, const Norm *n) {
 // Sample i belongs to split i mod splits: x as [N/splits, splits, M, C].
 static NodeId ghost_train(Expansion *e, const Norm *n) {
     Graph *g = e->graph;
-    Type t = node_type(e, n->x);
+    Type t = *node_type(e, n->x);
     int64_t channels = n->channels.dim[0], batch = t.dim[0] / n->splits;
-    int64_t view[] = {batch, n->splits, type_count(t) / t.dim[0] / channels,
+    int64_t view[] = {batch, n->splits, type_count(&t) / t.dim[0] / channels,
                       channels};
     double count = (double)view[0] * (double)view[2];
     NodeId x = graph_reshape(g, n->x, 4, view);
@@ -165,7 +165,7 @@ static NodeId norm_eval(Expansion *e, const Norm *n) {
 
 static bool expect_splits(Expansion *e, const Call *c, const Value *x,
                           int64_t splits) {
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (t.dim[0] % splits == 0)
         return true;
     Diagnostic *d = report(e->diags, D_groups, c->at,
@@ -177,10 +177,10 @@ static bool expect_splits(Expansion *e, const Call *c, const Value *x,
 
 static bool expect_statistics(Expansion *e, const Call *c, const Value *x,
                               int64_t splits) {
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (t.rank >= 2 && !expect_splits(e, c, x, splits))
         return false;
-    if (t.rank >= 2 && type_count(t) / t.dim[t.rank - 1] / splits > 1)
+    if (t.rank >= 2 && type_count(&t) / t.dim[t.rank - 1] / splits > 1)
         return true;
     Diagnostic *d =
         report(e->diags, t.rank < 2 ? D_rank : D_range, c->at,
@@ -207,7 +207,7 @@ Value lower_batch_norm(Expansion *e, const Call *c) {
         !expect_statistics(e, c, x, splits))
         return value_poison();
     NodeId first = e->graph->count;
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     Norm n = {.x = as_float(e, x->node),
               .channels = type_of(F32, 1, &t.dim[t.rank - 1]),
               .eps = call_number(c, P_batch_norm_eps),
@@ -249,7 +249,7 @@ static NodeId standardized(Expansion *e, NodeId x, int count_axes,
 // x scale + bias for each channel, as far as they are wanted.
 static Value rescaled(Expansion *e, const Call *c, NodeId x, bool scale,
                       bool bias) {
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     Type channels = type_of(F32, 1, &t.dim[t.rank - 1]);
     if (scale)
         x = add_binary(e, OP_mul, x, affine(e, c, true, "scale", channels, 1));
@@ -261,7 +261,7 @@ static Value rescaled(Expansion *e, const Call *c, NodeId x, bool scale,
 // Over the channels of each place.
 Value lower_layer_norm(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_layer_norm_x);
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (t.rank < 2) {
         Diagnostic *d =
             report(e->diags, D_rank, c->at, "layer_norm needs channels");
@@ -282,7 +282,7 @@ Value lower_layer_norm(Expansion *e, const Call *c) {
 // [N, M, groups, C/groups].
 Value lower_group_norm(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_group_norm_x);
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     int64_t groups = call_count(c, P_group_norm_groups);
     int64_t channels = t.rank ? t.dim[t.rank - 1] : 0;
     if (t.rank < 2 || channels % groups != 0) {
@@ -294,7 +294,7 @@ Value lower_group_norm(Expansion *e, const Call *c) {
     }
     if (!expect_small(e, c, P_group_norm_eps))
         return value_poison();
-    int64_t view[] = {t.dim[0], type_count(t) / t.dim[0] / channels, groups,
+    int64_t view[] = {t.dim[0], type_count(&t) / t.dim[0] / channels, groups,
                       channels / groups};
     NodeId y = graph_reshape(e->graph, as_float(e, x->node), 4, view);
     y = standardized(e, y, 2, (int64_t[]){1, 3},

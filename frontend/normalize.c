@@ -65,7 +65,7 @@ static void warn_range(Expansion *e, const Call *c, Type t) {
 // (x - mean) / std for each channel.
 Value lower_normalize(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_normalize_x);
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (t.rank == 0) {
         report(e->diags, D_rank, c->at, "there are no channels to normalize");
         return value_poison();

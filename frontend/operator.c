@@ -191,8 +191,8 @@ static NodeId apply(Expansion *e, Op op, NodeId a, NodeId b, Span at) {
 // Whole numbers are compared as what they are.
 static NodeId comparable(Expansion *e, Value v, Value other) {
     bool whole = v.kind == VALUE_TENSOR && other.kind == VALUE_TENSOR &&
-                 node_type(e, v.node).dtype == I32 &&
-                 node_type(e, other.node).dtype == I32;
+                 node_type(e, v.node)->dtype == I32 &&
+                 node_type(e, other.node)->dtype == I32;
     return whole ? v.node : operand_node(e, &v);
 }
 
@@ -221,7 +221,7 @@ static Value operate_tensors(Expansion *e, const Expr *x, Value a, Value b) {
 }
 
 static bool is_condition(const Expansion *e, Value v) {
-    return v.kind == VALUE_TENSOR && node_type(e, v.node).dtype == BOOL;
+    return v.kind == VALUE_TENSOR && node_type(e, v.node)->dtype == BOOL;
 }
 
 // `and` and `or` of the results of comparisons.

@@ -17,7 +17,7 @@ static void remember(Expansion *e, Parameter **list, int *count, Parameter p) {
 
 static bool expect_size(Expansion *e, const Call *c, const char *name,
                         Type type) {
-    if (type_valid(type) && type_count(type) <= INT32_MAX)
+    if (type_valid(&type) && type_count(&type) <= INT32_MAX)
         return true;
     Diagnostic *d = report(e->diags, D_size, c->at, "the %s of %s is too large",
                            name, c->path);

@@ -4,7 +4,7 @@
 
 static bool is_value(Expansion *e, Value v) {
     return (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE) ||
-           (v.kind == VALUE_TENSOR && node_type(e, v.node).rank == 0);
+           (v.kind == VALUE_TENSOR && node_type(e, v.node)->rank == 0);
 }
 
 static Value place_of(const Value *knots, int i) {

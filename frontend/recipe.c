@@ -273,6 +273,6 @@ Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer) {
     if (i >= 0)
         t->lazy[i].used = used;
     bool scalar = v.kind == VALUE_NUMBER ||
-                  (v.kind == VALUE_TENSOR && node_type(e, v.node).rank == 0);
+                  (v.kind == VALUE_TENSOR && node_type(e, v.node)->rank == 0);
     return scalar ? v : optimizer_rate(optimizer);
 }

@@ -23,7 +23,7 @@ static int axis_named(const char *word, int rank) {
 }
 
 bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis) {
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     bool word = v.kind == VALUE_WORD;
     double number = word           ? axis_named(v.text, t.rank)
                     : v.number < 0 ? v.number + t.rank
@@ -72,7 +72,7 @@ typedef struct {
 
 // sum, mean, max and var have x, axes and keep in the same places.
 static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
-    Type t = node_type(e, c->arg[0].node);
+    Type t = *node_type(e, c->arg[0].node);
     *r = (Reduction){.x = as_float(e, c->arg[0].node),
                      .axes = read_axes(e, c, &c->arg[1], c->arg[0].node),
                      .keep = c->arg[2].truth,
@@ -84,7 +84,7 @@ static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
 }
 
 static NodeId reduce(Expansion *e, const Reduction *r, Op op) {
-    Type t = node_type(e, r->x), left = {.dtype = F32};
+    Type t = *node_type(e, r->x), left = {.dtype = F32};
     int64_t axis[MAX_RANK];
     int count = 0;
     for (int i = 0; i < t.rank; i++) {
@@ -145,7 +145,7 @@ Value lower_var(Expansion *e, const Call *c) {
 // The place of the largest along an axis, the first of several.
 Value lower_argmax(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_argmax_x);
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     int axis;
     if (!expect_axis(e, c, *call_arg(c, P_argmax_axis), x->node, &axis))
         return value_poison();
@@ -158,7 +158,7 @@ Value lower_argmax(Expansion *e, const Call *c) {
                                           .attr = &attr,
                                           .group = -1});
     // The last axis took the place of the one that is gone.
-    Type left = node_type(e, last);
+    Type left = *node_type(e, last);
     left.dim[t.rank - 1] = 1;
     y = axis_exchanged(e, graph_reshape(e->graph, y, t.rank, left.dim), axis);
     int rank = 0;
@@ -184,7 +184,7 @@ Value lower_softmax(Expansion *e, const Call *c) {
 // 1 at the place that a whole number names, 0 elsewhere.
 Value lower_one_hot(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_one_hot_x);
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if ((t.dtype != I32 && t.dtype != U8) || t.rank == MAX_RANK) {
         Diagnostic *d =
             report(e->diags, D_kind, c->at, "one_hot needs whole numbers");

@@ -33,7 +33,7 @@ Value lower_resize(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_resize_x);
     int64_t size[2];
     if (!expect_rank(e, c, x, 4) ||
-        !read_size(e, c, node_type(e, x->node), size))
+        !read_size(e, c, *node_type(e, x->node), size))
         return value_poison();
     NodeId in = as_float(e, x->node);
     Attr attr[] = {attr_text(ATTR_mode, call_arg(c, P_resize_mode)->text),

@@ -6,7 +6,7 @@
 enum { NO_AXIS = -1 };
 
 static int transposed_axis(const Node *d, int axis) {
-    for (int i = 0; i < d->type.rank; i++)
+    for (int i = 0; i < d->type->rank; i++)
         if (node_ints(d, ATTR_order, i, i) == axis)
             return i;
     return NO_AXIS;
@@ -33,22 +33,22 @@ static int kept_axis(Type from, Type to, int axis) {
 }
 
 static int moved_axis(const Graph *g, const Node *d, int arg, int axis) {
-    Type from = g->node[d->arg[arg]].type;
+    Type from = *g->node[d->arg[arg]].type;
     switch (d->op) {
     case OP_transpose:
         return transposed_axis(d, axis);
     case OP_reshape:
-        return reshaped_axis(from, d->type, axis);
+        return reshaped_axis(from, *d->type, axis);
     case OP_gather: // rows of the table for each place of the index
         return arg == 1 ? axis : NO_AXIS;
     default:
-        return kept_axis(from, d->type, axis);
+        return kept_axis(from, *d->type, axis);
     }
 }
 
 static int axis_of(const Graph *g, const Node *d, const signed char *of) {
     if (d->op == OP_input)
-        return d->type.rank > 0 ? 0 : NO_AXIS;
+        return d->type->rank > 0 ? 0 : NO_AXIS;
     for (int i = 0; i < d->num_args; i++) {
         int axis = of[d->arg[i]];
         if (axis != NO_AXIS)
@@ -89,7 +89,7 @@ const char *samples_text(Expansion *e, Type t) {
 }
 
 const char *tensor_text(Expansion *e, NodeId n) {
-    return shape_text(e, node_type(e, n), has_samples(e, n));
+    return shape_text(e, *node_type(e, n), has_samples(e, n));
 }
 
 const char *joint_text(Expansion *e, Value v) {

@@ -6,7 +6,7 @@
 // ---- questions ----
 
 static Value dimension_of(Expansion *e, const Call *c, int axis, int rank) {
-    Type t = node_type(e, c->arg[0].node);
+    Type t = *node_type(e, c->arg[0].node);
     if (rank != 0 && !expect_rank(e, c, &c->arg[0], rank))
         return value_poison();
     if (t.rank == 0) {
@@ -36,18 +36,18 @@ Value lower_width_of(Expansion *e, const Call *c) {
 // Everything but the batch in one dimension.
 Value lower_flatten(Expansion *e, const Call *c) {
     NodeId x = call_node(c, P_flatten_x);
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     if (t.rank < 2) {
         report(e->diags, D_rank, c->at, "there is nothing to flatten in %s",
                tensor_text(e, x));
         return value_poison();
     }
     Type flat = type_of(t.dtype, 2, t.dim);
-    flat.dim[1] = type_count(t) / t.dim[0];
+    flat.dim[1] = type_count(&t) / t.dim[0];
     return value_tensor(
         add_checked(
             e, c,
-            (Node){.op = OP_reshape, .type = flat, .num_args = 1, .arg = &x}),
+            (Node){.op = OP_reshape, .type = &flat, .num_args = 1, .arg = &x}),
         c->at);
 }
 
@@ -80,14 +80,14 @@ static bool read_shape(const Value *v, int64_t count, Type *t) {
 Value lower_reshape(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_reshape_x);
     const Value *shape = call_arg(c, P_reshape_shape);
-    Type t = node_type(e, x->node), to = {.dtype = t.dtype};
-    if (read_shape(shape, type_count(t), &to))
+    Type t = *node_type(e, x->node), to = {.dtype = t.dtype};
+    if (read_shape(shape, type_count(&t), &to))
         return value_tensor(graph_reshape(e->graph, x->node, to.rank, to.dim),
                             c->at);
     Diagnostic *d =
         report(e->diags, D_shapes, shape->at.source ? shape->at : c->at,
                "%s cannot be put into this shape", tensor_text(e, x->node));
-    diag_place(d, x->at, "it has %lld numbers", (long long)type_count(t));
+    diag_place(d, x->at, "it has %lld numbers", (long long)type_count(&t));
     diag_note(d, "the sizes must multiply to that; one of them may be -1");
     return value_poison();
 }
@@ -95,7 +95,7 @@ Value lower_reshape(Expansion *e, const Call *c) {
 // ---- transpose ----
 
 NodeId transposed(Expansion *e, NodeId x, const int64_t *order) {
-    int rank = node_type(e, x).rank;
+    int rank = node_type(e, x)->rank;
     bool same = true;
     for (int i = 0; i < rank; i++)
         same &= order[i] == i;
@@ -111,7 +111,7 @@ NodeId transposed(Expansion *e, NodeId x, const int64_t *order) {
 
 NodeId axis_exchanged(Expansion *e, NodeId x, int axis) {
     int64_t order[MAX_RANK];
-    int last = node_type(e, x).rank - 1;
+    int last = node_type(e, x)->rank - 1;
     for (int i = 0; i <= last; i++)
         order[i] = i;
     order[axis] = last;
@@ -122,7 +122,7 @@ NodeId axis_exchanged(Expansion *e, NodeId x, int axis) {
 Value lower_transpose(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_transpose_x);
     const Value *list = call_arg(c, P_transpose_order);
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     int count = list->kind == VALUE_LIST ? list->list.count : 1;
     int64_t order[MAX_RANK];
     unsigned seen = 0;

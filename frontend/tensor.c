@@ -12,7 +12,7 @@ void origin_set(Expansion *e, Span at, const char *path) {
                             .full = e->full};
 }
 
-Type node_type(const Expansion *e, NodeId n) {
+const Type *node_type(const Expansion *e, NodeId n) {
     return e->graph->node[n].type;
 }
 
@@ -39,13 +39,14 @@ NodeId operand_node(Expansion *e, const Value *v) {
 
 bool fits_as_numbers(Type t) {
     t.dtype = F32;
-    return type_valid(t);
+    return type_valid(&t);
 }
 
 NodeId add_at(Expansion *e, Span at, const char *what, Node n) {
     n.group = -1;
-    const char *why = type_infer(e->graph, &n, &n.type);
-    if (why == NULL && !fits_as_numbers(n.type))
+    Type type;
+    const char *why = type_infer(e->graph, &n, &type);
+    if (why == NULL && !fits_as_numbers(type))
         why = "the result is too large";
     if (why == NULL)
         return graph_add(e->graph, n);
@@ -67,7 +68,7 @@ NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b) {
 }
 
 bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank) {
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (t.rank == rank)
         return true;
     Diagnostic *d =

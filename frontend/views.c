@@ -122,7 +122,7 @@ Value lower_shift(Expansion *e, const Call *c) {
     int64_t dy = 0;
     if (!expect_rank(e, c, x, 4))
         return value_poison();
-    Type t = node_type(e, x->node);
+    Type t = *node_type(e, x->node);
     if (!read_distance(e, c, P_shift_dy, t.dim[1], &dy))
         return value_poison();
     int64_t dx = dy;

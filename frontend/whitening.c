@@ -10,7 +10,7 @@
 #include "frontend/expand.h"
 
 static int64_t patch_size(Type weight) {
-    return type_count(weight) / weight.dim[0];
+    return type_count(&weight) / weight.dim[0];
 }
 
 static const char *state_name(Arena *a, const char *weight, const char *what) {
@@ -39,7 +39,7 @@ bool whitening_check(Expansion *e, const Call *c, Type weight, int64_t groups) {
 // of a filter's: row, column, channel.
 static NodeId patches(Expansion *e, const Call *c, NodeId x, Type weight) {
     int64_t dilation[2], reach[2];
-    Type t = node_type(e, x);
+    Type t = *node_type(e, x);
     call_pair(c, P_conv_dilation, dilation);
     for (int i = 0; i < 2; i++) {
         reach[i] = t.dim[1 + i] - dilation[i] * (weight.dim[1 + i] - 1);
@@ -78,15 +78,15 @@ static NodeId counted(Expansion *e, int64_t images) {
 
 static void add_up(Expansion *e, const char *name, NodeId value) {
     NodeId state =
-        graph_state(e->graph, name, STATE_START, node_type(e, value), 0);
+        graph_state(e->graph, name, STATE_START, *node_type(e, value), 0);
     graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
 }
 
 // X'X of f32[N, OH, OW, patch], and the number of its rows that count.
 static bool add_sums(Expansion *e, const Call *c, NodeId all, NodeId count) {
     Graph *g = e->graph;
-    Type t = node_type(e, all);
-    int64_t rows[] = {type_count(t) / t.dim[3], t.dim[3]};
+    Type t = *node_type(e, all);
+    int64_t rows[] = {type_count(&t) / t.dim[3], t.dim[3]};
     NodeId kept = graph_reshape(g, graph_op2(g, OP_mul, all, count), 2, rows);
     Attr transposed = attr_int(ATTR_ta, 1);
     NodeId products = add_checked(e, c,
@@ -119,7 +119,7 @@ bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
 // ---- the init graph ----
 
 static NodeId rows_of(Graph *g, NodeId x, int64_t from, int64_t to) {
-    Type t = g->node[x].type;
+    Type t = *g->node[x].type;
     Attr attr[] = {
         attr_ints(ATTR_high, 2, (int64_t[]){t.dim[0] - to, 0}),
         attr_ints(ATTR_low, 2, (int64_t[]){from, 0}),

@@ -23,7 +23,7 @@ double error_alone(DType storage) {
 
 double error_allowed(Type type, DType storage, double unfused,
                      const double *right) {
-    int64_t count = type_count(type);
+    int64_t count = type_count(&type);
     double factor = storage != F32 || count < 1000 ? 3 : 2;
     if (!dtype_float(type.dtype))
         return factor * unfused;

@@ -93,7 +93,7 @@ typedef struct {
 } Places;
 
 static Places places_of(Type large, Type small) {
-    Places p = {large, small, true, type_count(small), 0};
+    Places p = {large, small, true, type_count(&small), 0};
     int lead = large.rank - small.rank, k = 0;
     while (k < small.rank && small.dim[k] == 1)
         k++;
@@ -137,7 +137,7 @@ typedef struct {
     Arena *arena;
 } Eval;
 
-static Type arg_type(const Eval *e, int i) {
+static const Type *arg_type(const Eval *e, int i) {
     return e->g->node[e->n->arg[i]].type;
 }
 
@@ -154,11 +154,11 @@ static void eval_constant(const Eval *e) {
 }
 
 static void eval_iota(const Eval *e) {
-    Type t = e->n->type;
+    Type t = *e->n->type;
     int64_t stride = 1, axis = node_int(e->n, ATTR_axis, 0);
     for (int k = t.rank - 1; k > axis; k--)
         stride *= t.dim[k];
-    for (int64_t i = 0; i < type_count(t); i++)
+    for (int64_t i = 0; i < type_count(&t); i++)
         e->out[i] =
             (double)(node_int(e->n, ATTR_from, 0) + i / stride % t.dim[axis]);
 }
@@ -262,7 +262,7 @@ static double of_two(Op op, double a, double b, DType d) {
 
 double scalar_eval(const Node *n, double a, double b, double c) {
     Op op = n->op;
-    DType d = n->type.dtype;
+    DType d = n->type->dtype;
     switch (op) {
     case OP_select:
         return a != 0 ? b : c;
@@ -282,7 +282,7 @@ static void eval_pointwise(const Eval *e) {
     Places p[3];
     for (int k = 0; k < num_args; k++) {
         from[k] = arg(e, k);
-        p[k] = places_of(e->n->type, arg_type(e, k));
+        p[k] = places_of(*e->n->type, *arg_type(e, k));
     }
     for (int64_t i = 0; i < count; i++) {
         double x[3] = {0};
@@ -295,8 +295,8 @@ static void eval_pointwise(const Eval *e) {
 // ---- reductions ----
 
 static void eval_sum(const Eval *e) {
-    Places p = places_of(arg_type(e, 0), e->n->type);
-    int64_t count = type_count(p.large);
+    Places p = places_of(*arg_type(e, 0), *e->n->type);
+    int64_t count = type_count(&p.large);
     for (int64_t i = 0; i < count; i++)
         e->out[place_next(&p)] += arg(e, 0)[i];
 }
@@ -307,8 +307,8 @@ static bool larger(double v, double best) {
 }
 
 static void eval_max(const Eval *e) {
-    Places p = places_of(arg_type(e, 0), e->n->type);
-    int64_t count = type_count(p.large);
+    Places p = places_of(*arg_type(e, 0), *e->n->type);
+    int64_t count = type_count(&p.large);
     fill(e, -INFINITY);
     for (int64_t i = 0; i < count; i++) {
         double *best = &e->out[place_next(&p)];
@@ -334,8 +334,8 @@ static double variance_of(const double *x, int64_t count, int64_t stride) {
 
 // Two passes: the means first, then the squares of what differs from them.
 static void eval_var(const Eval *e) {
-    Places p = places_of(arg_type(e, 0), e->n->type);
-    int64_t count = type_count(p.large), kept = type_count(p.small);
+    Places p = places_of(*arg_type(e, 0), *e->n->type);
+    int64_t count = type_count(&p.large), kept = type_count(&p.small);
     double each = kept ? (double)(count / kept) : 0;
     double *sum = ARENA_ARRAY(e->arena, (size_t)kept + 1, double);
     for (int64_t i = 0; i < count; i++)
@@ -351,7 +351,7 @@ static void eval_var(const Eval *e) {
 }
 
 static void eval_argmax(const Eval *e) {
-    Type t = arg_type(e, 0);
+    Type t = *arg_type(e, 0);
     int64_t K = t.dim[t.rank - 1];
     for (int64_t m = 0; m < type_count(e->n->type); m++) {
         const double *row = arg(e, 0) + m * K;
@@ -387,8 +387,8 @@ static void eval_copy(const Eval *e) {
 
 // out[i] = x[i + sign * low], 0 outside x.
 static void eval_moved(const Eval *e, int sign) {
-    Type t = e->n->type, x = arg_type(e, 0);
-    for (int64_t i = 0; i < type_count(t); i++) {
+    Type t = *e->n->type, x = *arg_type(e, 0);
+    for (int64_t i = 0; i < type_count(&t); i++) {
         int64_t rest = i, at = 0, stride = 1;
         bool inside = true;
         for (int k = t.rank - 1; k >= 0; k--) {
@@ -404,13 +404,13 @@ static void eval_moved(const Eval *e, int sign) {
 }
 
 static void eval_stack(const Eval *e) {
-    int64_t rows = e->n->type.dim[1], columns = e->n->type.dim[2];
+    int64_t rows = e->n->type->dim[1], columns = e->n->type->dim[2];
     for (int64_t i = 0; i < type_count(e->n->type); i++)
         e->out[i] = 0;
     for (int k = 0; k < e->n->num_args; k++) {
-        Type t = arg_type(e, k);
-        int64_t own = type_count(t) / t.dim[0];
-        for (int64_t i = 0; i < type_count(t); i++)
+        Type t = *arg_type(e, k);
+        int64_t own = type_count(&t) / t.dim[0];
+        for (int64_t i = 0; i < type_count(&t); i++)
             e->out[(k * rows + i / own) * columns + i % own] = arg(e, k)[i];
     }
 }
@@ -428,9 +428,9 @@ static int64_t shifted(int64_t i, int64_t size, const char *mode) {
 }
 
 static void eval_shift(const Eval *e) {
-    Type t = e->n->type;
+    Type t = *e->n->type;
     const char *mode = node_text(e->n, ATTR_mode);
-    for (int64_t i = 0; i < type_count(t); i++) {
+    for (int64_t i = 0; i < type_count(&t); i++) {
         int64_t c = i % t.dim[3], w = i / t.dim[3] % t.dim[2];
         int64_t h = i / t.dim[3] / t.dim[2] % t.dim[1];
         int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
@@ -441,8 +441,8 @@ static void eval_shift(const Eval *e) {
 }
 
 static void eval_flip(const Eval *e) {
-    Type t = e->n->type;
-    for (int64_t i = 0; i < type_count(t); i++) {
+    Type t = *e->n->type;
+    for (int64_t i = 0; i < type_count(&t); i++) {
         int64_t c = i % t.dim[3], w = i / t.dim[3] % t.dim[2];
         int64_t h = i / t.dim[3] / t.dim[2] % t.dim[1];
         int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
@@ -470,9 +470,9 @@ static void eval_unpack(const Eval *e) {
 }
 
 static void eval_transpose(const Eval *e) {
-    Type t = e->n->type, x = arg_type(e, 0);
+    Type t = *e->n->type, x = *arg_type(e, 0);
     const Attr *order = node_attr(e->n, ATTR_order);
-    for (int64_t i = 0; i < type_count(t); i++) {
+    for (int64_t i = 0; i < type_count(&t); i++) {
         int64_t index[MAX_RANK] = {0}, rest = i, at = 0;
         for (int k = t.rank - 1; k >= 0; k--) {
             index[order->ints[k]] = rest % t.dim[k];
@@ -489,8 +489,8 @@ static int64_t nearest_inside(double i, int64_t size) {
 }
 
 static void eval_gather(const Eval *e) {
-    Type table = arg_type(e, 0);
-    int64_t row = type_count(table) / table.dim[0];
+    Type table = *arg_type(e, 0);
+    int64_t row = type_count(&table) / table.dim[0];
     for (int64_t i = 0; i < type_count(e->n->type); i++) {
         int64_t from = nearest_inside(arg(e, 1)[i / row], table.dim[0]);
         e->out[i] = arg(e, 0)[from * row + i % row];
@@ -498,8 +498,8 @@ static void eval_gather(const Eval *e) {
 }
 
 static void eval_gather_grad(const Eval *e) {
-    Type table = e->n->type;
-    int64_t row = type_count(table) / table.dim[0];
+    Type table = *e->n->type;
+    int64_t row = type_count(&table) / table.dim[0];
     for (int64_t i = 0; i < type_count(arg_type(e, 0)); i++) {
         int64_t to = nearest_inside(arg(e, 1)[i / row], table.dim[0]);
         e->out[to * row + i % row] += arg(e, 0)[i];
@@ -507,8 +507,8 @@ static void eval_gather_grad(const Eval *e) {
 }
 
 static void eval_take(const Eval *e) {
-    Type t = e->n->type, x = arg_type(e, 0);
-    for (int64_t i = 0; i < type_count(t); i++) {
+    Type t = *e->n->type, x = *arg_type(e, 0);
+    for (int64_t i = 0; i < type_count(&t); i++) {
         int64_t c = i % t.dim[3], w = i / t.dim[3] % t.dim[2];
         int64_t h = i / t.dim[3] / t.dim[2] % t.dim[1];
         int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
@@ -557,8 +557,8 @@ static int64_t pool_pixel(const Eval *e, const Pool *p, int64_t o, int64_t k) {
 
 // The largest of each window, or with index set its place, the first on ties.
 static void eval_max_pool(const Eval *e, bool index) {
-    Pool p = pool_of(e, arg_type(e, 0), e->n->type);
-    for (int64_t o = 0; o < type_count(p.pooled); o++) {
+    Pool p = pool_of(e, *arg_type(e, 0), *e->n->type);
+    for (int64_t o = 0; o < type_count(&p.pooled); o++) {
         double best = 0;
         int64_t first = -1;
         for (int64_t k = 0; k < p.size; k++) {
@@ -573,8 +573,8 @@ static void eval_max_pool(const Eval *e, bool index) {
 }
 
 static void eval_max_pool_grad(const Eval *e) {
-    Pool p = pool_of(e, e->n->type, arg_type(e, 1));
-    for (int64_t o = 0; o < type_count(p.pooled); o++) {
+    Pool p = pool_of(e, *e->n->type, *arg_type(e, 1));
+    for (int64_t o = 0; o < type_count(&p.pooled); o++) {
         int64_t i = pool_pixel(e, &p, o, (int64_t)arg(e, 0)[o]);
         if (i >= 0)
             e->out[i] += arg(e, 1)[o];
@@ -583,8 +583,8 @@ static void eval_max_pool_grad(const Eval *e) {
 
 // Padding counts as zeros: the sum is divided by the window's size.
 static void eval_avg_pool(const Eval *e) {
-    Pool p = pool_of(e, arg_type(e, 0), e->n->type);
-    for (int64_t o = 0; o < type_count(p.pooled); o++) {
+    Pool p = pool_of(e, *arg_type(e, 0), *e->n->type);
+    for (int64_t o = 0; o < type_count(&p.pooled); o++) {
         for (int64_t k = 0; k < p.size; k++) {
             int64_t i = pool_pixel(e, &p, o, k);
             e->out[o] += i >= 0 ? arg(e, 0)[i] : 0;
@@ -594,8 +594,8 @@ static void eval_avg_pool(const Eval *e) {
 }
 
 static void eval_avg_pool_grad(const Eval *e) {
-    Pool p = pool_of(e, e->n->type, arg_type(e, 0));
-    for (int64_t o = 0; o < type_count(p.pooled); o++)
+    Pool p = pool_of(e, *e->n->type, *arg_type(e, 0));
+    for (int64_t o = 0; o < type_count(&p.pooled); o++)
         for (int64_t k = 0; k < p.size; k++) {
             int64_t i = pool_pixel(e, &p, o, k);
             if (i >= 0)
@@ -637,7 +637,7 @@ static void eval_resize(const Eval *e) {
     for (int64_t o = 0; o < type_count(e->n->type); o++)
         for (int k = 0; k < 4; k++) {
             int64_t i =
-                blend_pixel(e, arg_type(e, 0), e->n->type, o, k, &share);
+                blend_pixel(e, *arg_type(e, 0), *e->n->type, o, k, &share);
             e->out[o] += share != 0 ? share * arg(e, 0)[i] : 0;
         }
 }
@@ -647,7 +647,7 @@ static void eval_resize_grad(const Eval *e) {
     for (int64_t o = 0; o < type_count(arg_type(e, 0)); o++)
         for (int k = 0; k < 4; k++) {
             int64_t i =
-                blend_pixel(e, e->n->type, arg_type(e, 0), o, k, &share);
+                blend_pixel(e, *e->n->type, *arg_type(e, 0), o, k, &share);
             e->out[i] += share != 0 ? share * arg(e, 0)[o] : 0;
         }
 }
@@ -668,8 +668,8 @@ static void eval_matmul(const Eval *e) {
 // ---- composite operations ----
 
 static void eval_batch_norm(const Eval *e) {
-    Type t = e->n->type;
-    int64_t C = t.dim[t.rank - 1], count = C ? type_count(t) / C : 0;
+    Type t = *e->n->type;
+    int64_t C = t.dim[t.rank - 1], count = C ? type_count(&t) / C : 0;
     double eps = node_float(e->n, ATTR_eps, 1e-5);
     for (int64_t c = 0; c < C; c++) {
         const double *x = arg(e, 0) + c;
@@ -694,9 +694,9 @@ static double log_sum_exp(const double *x, int64_t count) {
 // Against (1 - smoothing) for the label, or of each class's share, and
 // smoothing / K for each class.
 static void eval_cross_entropy(const Eval *e) {
-    Type t = arg_type(e, 0);
+    Type t = *arg_type(e, 0);
     double smoothing = node_float(e->n, ATTR_smoothing, 0);
-    bool soft = arg_type(e, 1).dtype != I32;
+    bool soft = arg_type(e, 1)->dtype != I32;
     for (int64_t m = 0; m < t.dim[0]; m++) {
         const double *row = arg(e, 0) + m * t.dim[1];
         double total = log_sum_exp(row, t.dim[1]);
@@ -712,9 +712,9 @@ static void eval_cross_entropy(const Eval *e) {
 }
 
 static void eval_softmax(const Eval *e, bool logarithm) {
-    Type t = e->n->type;
+    Type t = *e->n->type;
     int64_t K = t.dim[t.rank - 1];
-    for (int64_t i = 0; i < type_count(t); i++) {
+    for (int64_t i = 0; i < type_count(&t); i++) {
         const double *row = arg(e, 0) + i / K * K;
         double power = arg(e, 0)[i] - log_sum_exp(row, K);
         e->out[i] = logarithm ? power : exp(power);
@@ -764,11 +764,11 @@ static void eval_max_pool_index(const Eval *e) {
 }
 
 static void eval_eigh(const Eval *e) {
-    factor_eigh(arg(e, 0), e->n->type.dim[1], e->out, e->arena);
+    factor_eigh(arg(e, 0), e->n->type->dim[1], e->out, e->arena);
 }
 
 static void eval_orthogonal(const Eval *e) {
-    Type t = e->n->type;
+    Type t = *e->n->type;
     factor_orthogonal(arg(e, 0), t.dim[0], t.dim[1], e->out);
 }
 
@@ -853,7 +853,7 @@ void node_eval(const Graph *g, NodeId n, double *const *value, double *out,
 
 static void round_all(const Graph *g, Type t, double *value) {
     DType d = t.dtype == ACT ? g->act : t.dtype;
-    for (int64_t i = 0; i < type_count(t); i++)
+    for (int64_t i = 0; i < type_count(&t); i++)
         value[i] = dtype_round(d, value[i]);
 }
 
@@ -883,7 +883,7 @@ double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round) {
                 continue;
             value[id] = node_value(g, id, a, value, leaf ? leaf[id] : NULL);
             if (round)
-                round_all(g, g->node[id].type, value[id]);
+                round_all(g, *g->node[id].type, value[id]);
         }
     return value;
 }

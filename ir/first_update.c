@@ -180,7 +180,7 @@ static void iterate(const Update *u, double *x, int64_t rows, int64_t columns) {
 
 // d with all singular values near 1.
 static void orthogonalize(const Update *u, double *d) {
-    int64_t rows = u->n->type.dim[0], columns = rows ? u->count / rows : 0;
+    int64_t rows = u->n->type->dim[0], columns = rows ? u->count / rows : 0;
     double size = norm(d, u->count) + node_float(u->n, ATTR_eps, 1e-7);
     for (int64_t i = 0; i < u->count; i++)
         d[i] /= size;
@@ -192,7 +192,7 @@ static void muon(Update *u) {
     double momentum = scalar(u, 2), *d = array(u), *w = array(u);
     bool nesterov = flag(u, ATTR_nesterov);
     double size =
-        ratio(sqrt((double)u->n->type.dim[0]), norm(u->param, u->count));
+        ratio(sqrt((double)u->n->type->dim[0]), norm(u->param, u->count));
     for (int64_t i = 0; i < u->count; i++) {
         d[i] = u->gradient[i] * (nesterov ? 1 + momentum : 1);
         w[i] = u->param[i] * (flag(u, ATTR_renormalize) ? size : 1);

@@ -7,6 +7,7 @@
 #include "base/exits.h"
 #include "ir/form.h"
 #include "ir/ir.h"
+#include "ir/types.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ Graph *graph_new(Arena *a, const char *name) {
     Graph *g = ARENA_NEW(a, Graph);
     *g = (Graph){.arena = a,
                  .own = arena_within(a),
+                 .types = types_new(a),
                  .name = name,
                  .act = F32,
                  .most = MAX_NODES};
@@ -29,7 +31,7 @@ Graph *graph_new(Arena *a, const char *name) {
 
 void graph_free(Graph *g) {
     arena_free(g->own);
-    *g = (Graph){.arena = g->arena, .name = g->name};
+    *g = (Graph){.arena = g->arena, .types = g->types, .name = g->name};
 }
 
 // ---- attributes ----
@@ -194,7 +196,7 @@ static bool same_precision(const Node *a, const Node *b) {
 static bool node_equal(const Node *a, const Node *b) {
     if (a->hash != b->hash || a->op != b->op || a->group != b->group ||
         a->num_args != b->num_args || a->num_attrs != b->num_attrs ||
-        !type_is(&a->type, &b->type) || !same_precision(a, b))
+        !type_is(a->type, b->type) || !same_precision(a, b))
         return false;
     for (int i = 0; i < a->num_args; i++)
         if (a->arg[i] != b->arg[i])
@@ -373,6 +375,7 @@ static NodeId append(Graph *g, const Node *n, uint32_t hash) {
 }
 
 NodeId graph_append(Graph *g, Node n) {
+    n.type = graph_type(g, n.type);
     n.attr = attrs_copy(g->arena, &n);
     n.hash = kind_hash(&n);
     return append(g, &n, node_hash(&n));
@@ -392,6 +395,7 @@ static void reserve(Graph *like, const Graph *g) {
 
 Graph *graph_like(const Graph *g) {
     Graph *like = graph_new(g->arena, g->name);
+    like->types = g->types;
     like->facts = g->facts;
     like->act = g->act;
     like->rewrites = g->rewrites;
@@ -428,9 +432,12 @@ static void sort_attrs(Attr *sorted, const Node *n) {
 // Adds a node whose operands and attributes are in order, the latter in the
 // arena if they are to be shared; its hash is that of its kind.
 static NodeId add_ordered(Graph *g, Node *n, bool typed, bool shared) {
-    const char *why = typed ? NULL : type_infer(g, n, &n->type);
+    Type type;
+    const char *why = typed ? NULL : type_infer(g, n, &type);
     if (why)
         die(op_info[n->op].name, why);
+    if (!typed || !shared)
+        n->type = graph_type(g, typed ? n->type : &type);
     uint32_t hash = node_hash(n);
     NodeId found = hash_find(g, n, hash);
     if (found != NO_NODE)
@@ -473,7 +480,7 @@ static bool keeps_types(const Graph *g, const Graph *old, const Node *n,
     for (int i = 0; i < n->num_args; i++) {
         NodeId to = now[n->arg[i]];
         if (to >= g->count ||
-            !type_is(&g->node[to].type, &old->node[n->arg[i]].type))
+            !type_is(g->node[to].type, old->node[n->arg[i]].type))
             return false;
     }
     return true;
@@ -516,7 +523,7 @@ NodeId graph_op3(Graph *g, Op op, NodeId a, NodeId b, NodeId c) {
 static NodeId add_leaf(Graph *g, Op op, Type type, int count,
                        const Attr *attr) {
     return graph_add(g, (Node){.op = op,
-                               .type = type,
+                               .type = &type,
                                .num_attrs = count,
                                .attr = attr,
                                .group = -1});
@@ -551,21 +558,21 @@ NodeId graph_iota(Graph *g, Type type, int axis) {
 }
 
 NodeId graph_cast(Graph *g, NodeId a, DType to) {
-    if (g->node[a].type.dtype == to)
+    if (g->node[a].type->dtype == to)
         return a;
     return graph_add(g, (Node){.op = OP_cast,
-                               .type = type_scalar(to),
+                               .type = (Type[]){type_scalar(to)},
                                .num_args = 1,
                                .arg = &a,
                                .group = -1});
 }
 
 NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim) {
-    Type type = type_of(g->node[a].type.dtype, rank, dim);
-    if (type_equal(type, g->node[a].type))
+    Type type = type_of(g->node[a].type->dtype, rank, dim);
+    if (type_is(&type, g->node[a].type))
         return a;
     return graph_add(g, (Node){.op = OP_reshape,
-                               .type = type,
+                               .type = &type,
                                .num_args = 1,
                                .arg = &a,
                                .group = -1});
@@ -591,8 +598,12 @@ NodeId graph_find(const Graph *g, const char *name) {
     return g->named_size ? *name_slot(g, name, name_hash(name)) : NO_NODE;
 }
 
-int64_t graph_bytes(const Graph *g, Type t) {
-    DType dtype = t.dtype == ACT ? g->act : t.dtype;
+const Type *graph_type(Graph *g, const Type *t) {
+    return types_add(g->types, t);
+}
+
+int64_t graph_bytes(const Graph *g, const Type *t) {
+    DType dtype = t->dtype == ACT ? g->act : t->dtype;
     int64_t size = dtype == F32 || dtype == I32    ? 4
                    : dtype == F16 || dtype == BF16 ? 2
                                                    : 1;

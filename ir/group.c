@@ -15,7 +15,7 @@ enum {
 Extent reduce_extent(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     const Attr *axes = node_attr(d, ATTR_axes);
-    Type t = g->node[d->arg[0]].type;
+    Type t = *g->node[d->arg[0]].type;
     unsigned reduced = 0, wide = 0; // axes, as bits
     if (d->op == OP_argmax)
         return OVER_ROW;
@@ -50,9 +50,9 @@ NodeId pool_unfolded(const Graph *g, NodeId n) {
 
 bool pads_columns(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    for (int i = 0; d->op == OP_pad && i < d->type.rank; i++)
+    for (int i = 0; d->op == OP_pad && i < d->type->rank; i++)
         if (node_ints(d, ATTR_low, i, 0) != 0 ||
-            (i + 1 < d->type.rank && node_ints(d, ATTR_high, i, 0) != 0))
+            (i + 1 < d->type->rank && node_ints(d, ATTR_high, i, 0) != 0))
             return false;
     return d->op == OP_pad;
 }
@@ -116,20 +116,20 @@ bool group_backward(const Graph *g, const Group *group) {
     return group->num_outputs > 0;
 }
 
-int64_t space_columns(Type space) {
-    return space.rank ? space.dim[space.rank - 1] : 1;
+int64_t space_columns(const Type *space) {
+    return space->rank ? space->dim[space->rank - 1] : 1;
 }
 
 // Rows without columns are rows too, whose sums are 0.
-int64_t space_rows(Type space) {
+int64_t space_rows(const Type *space) {
     int64_t rows = 1;
-    for (int i = 0; i + 1 < space.rank; i++)
-        if (__builtin_mul_overflow(rows, space.dim[i], &rows))
+    for (int i = 0; i + 1 < space->rank; i++)
+        if (__builtin_mul_overflow(rows, space->dim[i], &rows))
             return 0; // then some other dimension is 0
     return rows;
 }
 
-int space_grid(Type space, bool host) {
+int space_grid(const Type *space, bool host) {
     int64_t rows = space_rows(space);
     if (host)
         return rows < HOST_GRID ? rows < 1 ? 1 : (int)rows : HOST_GRID;
@@ -144,7 +144,7 @@ int space_grid(Type space, bool host) {
 
 // What a kernel that stores n walks over: the windows of a pool whose gradient
 // it makes of values that it computes, the elements of what it packs.
-static Type output_space(const Graph *g, NodeId n) {
+static const Type *output_space(const Graph *g, NodeId n) {
     NodeId pool = pool_unfolded(g, n);
     if (pool != NO_NODE && g->node[pool].group == g->node[n].group) {
         const Node *d = &g->node[pool];
@@ -244,6 +244,7 @@ static bool begins_group(const Graph *g, NodeId n, int *last) {
 
 // The runs of nodes, and nothing else about them yet.
 static Group *find_groups(const Graph *g, Arena *a, int *count) {
+    static const Type nothing = {.dtype = F32};
     int last = -1, found = 0;
     for (NodeId n = 0; n < g->count; n++)
         found += begins_group(g, n, &last);
@@ -254,7 +255,10 @@ static Group *find_groups(const Graph *g, Arena *a, int *count) {
     for (NodeId n = 0; n < g->count; n++) {
         if (begins_group(g, n, &last))
             group[found++] =
-                (Group){.group = last, .first = n, .scratch = NO_NODE};
+                (Group){.group = last,
+                        .first = n,
+                        .space = &nothing,
+                        .scratch = NO_NODE};
         if (g->node[n].group >= 0)
             group[found - 1].last = n;
     }

@@ -23,7 +23,7 @@ typedef struct {
     int group;
     GroupKind kind;
     NodeId first, last; // the run of its nodes, inclusive
-    Type space;         // GRID, ROWS, SCATTER: what it iterates over
+    const Type *space;  // GRID, ROWS, SCATTER: what it iterates over
     NodeId scratch;     // its scratch leaf, or NO_NODE
     int ticket;         // its place among the tickets, or -1
     int num_inputs, num_outputs;
@@ -112,11 +112,11 @@ int parts_grid(int64_t parts, int phases, bool host);
 bool group_backward(const Graph *g, const Group *group);
 
 // Rows of a space: all dimensions but the last.
-int64_t space_rows(Type space);
-int64_t space_columns(Type space);
+int64_t space_rows(const Type *space);
+int64_t space_columns(const Type *space);
 
 // Blocks to launch for a space on the host or another device.  On the host
 // they do not depend on the number of threads, so that results do not either.
-int space_grid(Type space, bool host);
+int space_grid(const Type *space, bool host);
 
 #endif

@@ -33,10 +33,7 @@ typedef struct {
 
 Type type_scalar(DType dtype);
 Type type_of(DType dtype, int rank, const int64_t *dim);
-bool type_equal(Type a, Type b);
-bool type_same_shape(Type a, Type b);
 
-// The same without copies, for what is asked of every node after every pass.
 static inline bool type_has_shape(const Type *a, const Type *b) {
     bool same = a->rank == b->rank;
     for (int i = 0; same && i < a->rank; i++)
@@ -45,22 +42,22 @@ static inline bool type_has_shape(const Type *a, const Type *b) {
 }
 
 static inline bool type_is(const Type *a, const Type *b) {
-    return a->dtype == b->dtype && type_has_shape(a, b);
+    return a == b || (a->dtype == b->dtype && type_has_shape(a, b));
 }
 
-bool type_valid(Type t);
+bool type_valid(const Type *t);
 bool dtype_float(DType d); // f32, f16, bf16, act
 const char *dtype_name(DType d);
 bool dtype_find(const char *name, size_t length, DType *found);
 
 // Number of elements; a valid type cannot overflow.
-int64_t type_count(Type t);
+int64_t type_count(const Type *t);
 
 // The shape both broadcast to, false when they do not.  dtype is left alone.
-bool type_broadcast(Type a, Type b, Type *out);
+bool type_broadcast(const Type *a, const Type *b, Type *out);
 
 // f32[512,10]
-void type_print(Text *t, Type type);
+void type_print(Text *t, const Type *type);
 
 // ---- op.c: the operations, from ops.def ----
 
@@ -174,7 +171,7 @@ extern const struct ReasonInfo {
 struct Node {
     Op op;
     uint32_t hash; // of its operation and attributes, or of its name
-    Type type;
+    const Type *type;
     int num_args, num_attrs;
     const NodeId *arg;
     const Attr *attr; // in order of key
@@ -210,6 +207,7 @@ struct Graph {
     int rewrites;        // that passes have counted so far
     Origin at;           // given to nodes that are added
     GraphFull *full;     // says so and exits; NULL: a sentence on stderr
+    struct Types *types; // those that nodes have, which graphs share
     struct Slot *slot;   // hash of the nodes, for graph_add
     uint32_t num_slots;
     NodeId *named; // hash of the names, for graph_find
@@ -223,8 +221,8 @@ Graph *graph_new(Arena *a, const char *name);
 // groups).  Commutative operands are put in order.  The type is computed; for
 // operations whose shape is declared it is taken from n.type.  n.group counts:
 // set it to -1 before fuse.  n.from is replaced by g->at, n.offset by -1.
-// Operands and attributes are copied.  A shape error here is our mistake: check
-// with type_infer first where the user's text decides.
+// Type, operands and attributes are copied.  A shape error here is our mistake:
+// check with type_infer first where the user's text decides.
 NodeId graph_add(Graph *g, Node n);
 
 // As graph_add for a node of another graph in the same arena, with other
@@ -265,7 +263,10 @@ int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
 NodeId graph_find(const Graph *g, const char *name);
 
 // Bytes that a tensor takes: act has the size of what it stands for.
-int64_t graph_bytes(const Graph *g, Type t);
+int64_t graph_bytes(const Graph *g, const Type *t);
+
+// The graph's copy of a type, for a node that is given another.
+const Type *graph_type(Graph *g, const Type *t);
 
 // How often each node is an operand; an array of g->count in a.
 uint32_t *graph_uses(const Graph *g, Arena *a);

@@ -249,17 +249,17 @@ static void conv_add(Conv *c) {
 
 void conv_eval(const Graph *g, const Node *n, double *const *value,
                double *out) {
-    Type first = g->node[n->arg[0]].type, second = g->node[n->arg[1]].type;
+    Type first = *g->node[n->arg[0]].type, second = *g->node[n->arg[1]].type;
     Conv c = {.n = n,
               .value = value,
               .out = out,
               .groups = node_int(n, ATTR_groups, 1),
               .arena = arena_new()};
     c.x = n->op == OP_conv              ? first
-          : n->op == OP_conv_grad_input ? n->type
+          : n->op == OP_conv_grad_input ? *n->type
                                         : second;
-    c.w = n->op == OP_conv_grad_weight ? n->type : second;
-    c.y = n->op == OP_conv ? n->type : first;
+    c.w = n->op == OP_conv_grad_weight ? *n->type : second;
+    c.y = n->op == OP_conv ? *n->type : first;
     conv_add(&c);
     arena_free(c.arena);
 }
@@ -268,7 +268,8 @@ void conv_eval(const Graph *g, const Node *n, double *const *value,
 
 void matmul_eval(const Graph *g, const Node *n, double *const *value,
                  double *out) {
-    Type a = g->node[n->arg[0]].type, b = g->node[n->arg[1]].type, t = n->type;
+    Type a = *g->node[n->arg[0]].type, b = *g->node[n->arg[1]].type,
+         t = *n->type;
     bool ta = node_int(n, ATTR_ta, 0), tb = node_int(n, ATTR_tb, 0);
     int64_t rows = t.dim[t.rank - 2], columns = t.dim[t.rank - 1];
     int64_t terms = a.dim[a.rank - (ta ? 2 : 1)], batch = 1;
@@ -285,8 +286,8 @@ void matmul_eval(const Graph *g, const Node *n, double *const *value,
                  .terms = terms};
     for (int64_t i = 0; i < batch; i++) {
         p.out = out + i * rows * columns;
-        p.a = value[n->arg[0]] + i * (type_count(a) / batch);
-        p.b = value[n->arg[1]] + i * (type_count(b) / batch);
+        p.a = value[n->arg[0]] + i * (type_count(&a) / batch);
+        p.b = value[n->arg[1]] + i * (type_count(&b) / batch);
         product_add(&p);
     }
     arena_free(scratch);

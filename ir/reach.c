@@ -15,7 +15,7 @@ typedef struct {
 } Box;
 
 static Box box_of(Type t) {
-    Box b = {.any = type_count(t) > 0};
+    Box b = {.any = type_count(&t) > 0};
     memcpy(b.high, t.dim, sizeof b.high);
     return b;
 }
@@ -104,7 +104,7 @@ static void need_view(Type from, Type to, const Box *box, Box *need) {
 }
 
 static void need_moved(const Node *d, int sign, const Box *box, Box *need) {
-    for (int i = 0; i < d->type.rank; i++) {
+    for (int i = 0; i < d->type->rank; i++) {
         int64_t by = sign * node_ints(d, ATTR_low, i, 0);
         need->low[i] = box->low[i] + by;
         need->high[i] = box->high[i] + by;
@@ -112,7 +112,7 @@ static void need_moved(const Node *d, int sign, const Box *box, Box *need) {
 }
 
 static void need_transposed(const Node *d, const Box *box, Box *need) {
-    for (int i = 0; i < d->type.rank; i++) {
+    for (int i = 0; i < d->type->rank; i++) {
         int64_t axis = node_ints(d, ATTR_order, i, 0);
         need->low[axis] = box->low[i];
         need->high[axis] = box->high[i];
@@ -177,7 +177,7 @@ static void need_places(Type to, const Box *box, Box *need) {
 }
 
 static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {
-    Type from = d->type, to = g->node[d->arg[i]].type;
+    Type from = *d->type, to = *g->node[d->arg[i]].type;
     Box need = box_of(to);
     need.loose = box->loose;
     switch (d->op) {
@@ -257,7 +257,7 @@ static void need_node(Search *s, NodeId n, Box box) {
         box = operand_box(g, &g->node[n], 0, &box);
         n = g->node[n].arg[0];
     }
-    int rank = g->node[n].type.rank;
+    int rank = g->node[n].type->rank;
     if (n >= s->group->first && n <= s->group->last) {
         box_join(&s->box[n - s->group->first], &box, rank);
         return;
@@ -275,10 +275,10 @@ static void need_operands(Search *s, NodeId n) {
 }
 
 static int64_t box_bytes(const Graph *g, NodeId n, const Box *box) {
-    Type t = g->node[n].type;
+    Type t = *g->node[n].type;
     for (int i = 0; i < t.rank; i++)
         t.dim[i] = box->high[i] - box->low[i];
-    return box->any ? graph_bytes(g, t) : 0;
+    return box->any ? graph_bytes(g, &t) : 0;
 }
 
 Reach *group_reach(const Graph *g, const Group *group, Arena *a) {
@@ -291,10 +291,10 @@ Reach *group_reach(const Graph *g, const Group *group, Arena *a) {
     qsort(s.reach, inputs, sizeof *s.reach, by_node);
     for (int i = 0; i < group->num_outputs; i++)
         s.box[group->output[i] - group->first] =
-            box_of(g->node[group->output[i]].type);
+            box_of(*g->node[group->output[i]].type);
     for (NodeId n = group->last + 1; n-- > group->first;) {
         if (g->node[n].op == OP_assign)
-            s.box[n - group->first] = box_of(g->node[n].type);
+            s.box[n - group->first] = box_of(*g->node[n].type);
         need_operands(&s, n);
     }
     for (size_t i = 0; i < inputs; i++) {
@@ -307,17 +307,18 @@ Reach *group_reach(const Graph *g, const Group *group, Arena *a) {
 int64_t assigned_bytes(const Graph *g, NodeId assign) {
     const Node *d = &g->node[assign], *value = &g->node[d->arg[1]];
     bool padded = value->op == OP_pad && value->group == d->group;
-    return graph_bytes(g, padded ? g->node[value->arg[0]].type : d->type);
+    return graph_bytes(
+        g, (Type[]){padded ? *g->node[value->arg[0]].type : *d->type});
 }
 
 int64_t scattered_bytes(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     if (!(op_info[d->op].facts & SCATTERS))
         return 0;
-    Type t = d->type;
+    Type t = *d->type;
     int64_t most = type_count(g->node[d->arg[1]].type);
     t.dim[0] = t.dim[0] < most ? t.dim[0] : most;
-    return graph_bytes(g, t);
+    return graph_bytes(g, &t);
 }
 
 static int64_t bytes_moved(const Graph *g, const Group *group,

@@ -401,17 +401,17 @@ static bool read_op(Reader *r, Op *op) {
 
 // node = id "=" op operands attrs? ":" type decoration
 static bool read_node(Reader *r) {
-    Node n = {.op = OP_input};
     Attr attr[NUM_ATTRS];
+    Type type = {.dtype = F32};
+    Node n = {.op = OP_input, .type = &type, .attr = attr};
     NodeId id;
     if (!read_id(r, &id))
         return false;
     if (id != r->g->count)
         return fail(r, "expected %%%lu", (unsigned long)r->g->count);
-    n.attr = attr;
     if (!expect(r, '=') || !read_op(r, &n.op) || !read_operands(r, &n) ||
         !read_attrs(r, attr, &n.num_attrs) || !expect(r, ':') ||
-        !read_type(r, &n.type) || !read_decoration(r, &n) || !read_line_end(r))
+        !read_type(r, &type) || !read_decoration(r, &n) || !read_line_end(r))
         return false;
     graph_append(r->g, n);
     return true;

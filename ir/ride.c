@@ -123,10 +123,10 @@ static bool is_images(const Search *s, Type t) {
 static bool fits(const Search *s, NodeId call) {
     const Node *d = node_at(s, call);
     bool weight = d->op == OP_conv_grad_weight;
-    Type w = weight ? d->type : node_at(s, d->arg[1])->type;
-    Type other = weight ? node_at(s, d->arg[1])->type : d->type;
+    Type w = *(weight ? d : node_at(s, d->arg[1]))->type;
+    Type other = *(weight ? node_at(s, d->arg[1]) : d)->type;
     int64_t window = w.dim[1], stride = node_ints(d, ATTR_stride, 0, 1);
-    return is_images(s, node_at(s, d->arg[0])->type) && is_images(s, other) &&
+    return is_images(s, *node_at(s, d->arg[0])->type) && is_images(s, other) &&
            node_int(d, ATTR_groups, 1) == 1 && w.dim[2] == window &&
            (window == 1 || window == 3 || window == 5) &&
            node_ints(d, ATTR_stride, 1, 1) == stride && stride <= 2 &&
@@ -267,7 +267,7 @@ static bool is_norm(const Search *s, int k, NodeId n, Norm *norm) {
 }
 
 static bool is_row(const Search *s, NodeId n, NodeId like) {
-    return type_equal(node_at(s, n)->type, node_at(s, like)->type);
+    return type_is(node_at(s, n)->type, node_at(s, like)->type);
 }
 
 // A kernel that stores relu of the batch_norm and nothing else.

@@ -40,46 +40,39 @@ Type type_of(DType dtype, int rank, const int64_t *dim) {
     return t;
 }
 
-bool type_same_shape(Type a, Type b) {
-    return type_has_shape(&a, &b);
-}
-
-bool type_equal(Type a, Type b) {
-    return type_is(&a, &b);
-}
-
 // An empty dimension counts as 1 here, so that the product of any dimensions
 // of a valid type, which is what a stride is, cannot overflow either.
-bool type_valid(Type t) {
+bool type_valid(const Type *t) {
     const int64_t most = INT64_C(1) << 46, widest = 4;
-    if ((unsigned)t.dtype >= NUM_DTYPES || t.rank < 0 || t.rank > MAX_RANK)
+    if ((unsigned)t->dtype >= NUM_DTYPES || t->rank < 0 || t->rank > MAX_RANK)
         return false;
-    int64_t bytes = t.dtype == U8 || t.dtype == BOOL ? 1 : widest;
-    for (int i = 0; i < t.rank; i++) {
-        if (t.dim[i] < 0 || t.dim[i] > INT32_MAX)
+    int64_t bytes = t->dtype == U8 || t->dtype == BOOL ? 1 : widest;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->dim[i] < 0 || t->dim[i] > INT32_MAX)
             return false;
-        if (__builtin_mul_overflow(bytes, t.dim[i] ? t.dim[i] : 1, &bytes) ||
+        if (__builtin_mul_overflow(bytes, t->dim[i] ? t->dim[i] : 1, &bytes) ||
             bytes >= most)
             return false;
     }
     return true;
 }
 
-int64_t type_count(Type t) {
+int64_t type_count(const Type *t) {
     int64_t count = 1;
-    for (int i = 0; i < t.rank; i++)
-        if (t.dim[i] == 0)
+    for (int i = 0; i < t->rank; i++)
+        if (t->dim[i] == 0)
             return 0;
-    for (int i = 0; i < t.rank; i++)
-        count *= t.dim[i];
+    for (int i = 0; i < t->rank; i++)
+        count *= t->dim[i];
     return count;
 }
 
-bool type_broadcast(Type a, Type b, Type *out) {
-    Type t = {.dtype = out->dtype, .rank = a.rank > b.rank ? a.rank : b.rank};
+bool type_broadcast(const Type *a, const Type *b, Type *out) {
+    Type t = {.dtype = out->dtype,
+              .rank = a->rank > b->rank ? a->rank : b->rank};
     for (int i = 1; i <= t.rank; i++) {
-        int64_t x = i <= a.rank ? a.dim[a.rank - i] : 1;
-        int64_t y = i <= b.rank ? b.dim[b.rank - i] : 1;
+        int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1;
+        int64_t y = i <= b->rank ? b->dim[b->rank - i] : 1;
         if (x != y && x != 1 && y != 1)
             return false;
         t.dim[t.rank - i] = x == 1 ? y : x;
@@ -88,9 +81,9 @@ bool type_broadcast(Type a, Type b, Type *out) {
     return true;
 }
 
-void type_print(Text *t, Type type) {
-    text_add(t, "%s[", dtype_name(type.dtype));
-    for (int i = 0; i < type.rank; i++)
-        text_add(t, "%s%lld", i ? "," : "", (long long)type.dim[i]);
+void type_print(Text *t, const Type *type) {
+    text_add(t, "%s[", dtype_name(type->dtype));
+    for (int i = 0; i < type->rank; i++)
+        text_add(t, "%s%lld", i ? "," : "", (long long)type->dim[i]);
     text_add(t, "]");
 }

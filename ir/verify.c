@@ -55,11 +55,11 @@ static bool check_type(Verifier *v, NodeId id) {
         return broken(v, 2, id, "its type is not valid");
     if (why)
         return broken(v, 2, id, "%s: %s", op_info[n->op].name, why);
-    if (type_is(&type, &n->type))
+    if (type_is(&type, n->type))
         return true;
     Text given = text_new(v->arena), right = text_new(v->arena);
     type_print(&given, n->type);
-    type_print(&right, type);
+    type_print(&right, &type);
     return broken(v, 2, id, "its type is %s and must be %s",
                   text_string(&given), text_string(&right));
 }
@@ -97,9 +97,9 @@ static bool check_iota(Verifier *v, NodeId id) {
     if (n->op != OP_iota)
         return true;
     int64_t axis = node_int(n, ATTR_axis, 0);
-    if (n->type.dtype != I32)
+    if (n->type->dtype != I32)
         return broken(v, 5, id, "iota counts in i32");
-    if (axis < 0 || axis >= n->type.rank)
+    if (axis < 0 || axis >= n->type->rank)
         return broken(v, 5, id, "there is no axis %lld", (long long)axis);
     return true;
 }

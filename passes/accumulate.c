@@ -8,7 +8,7 @@
 static NodeId waiting(Graph *g, NodeId param) {
     const char *name = arena_format(g->arena, "%s.gradient",
                                     node_text(&g->node[param], ATTR_name));
-    return graph_state(g, name, STATE_GRADIENT, g->node[param].type, 0);
+    return graph_state(g, name, STATE_GRADIENT, *g->node[param].type, 0);
 }
 
 void update_accumulate(Update *u) {
@@ -18,6 +18,6 @@ void update_accumulate(Update *u) {
 
 NodeId gradient_collect(Graph *g, NodeId param, NodeId gradient) {
     NodeId sum = waiting(g, param);
-    graph_assign(g, sum, graph_constant(g, g->node[param].type, 0));
+    graph_assign(g, sum, graph_constant(g, *g->node[param].type, 0));
     return graph_op2(g, OP_add, sum, gradient);
 }

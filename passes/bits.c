@@ -56,16 +56,16 @@ static const Node *at(const Bits *b, NodeId n) {
 // Whether lanes of the group's kernel are neighbours in all that it reads, and
 // multiples of 8.
 static bool walks_rows(const Graph *g, const Group *group) {
-    if (group->kind != GROUP_GRID || group->space.rank < 2 ||
+    if (group->kind != GROUP_GRID || group->space->rank < 2 ||
         space_columns(group->space) % 8 != 0)
         return false;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         if (!(op_info[d->op].facts & (INDEXES | VIEW)))
             continue;
-        Type from = g->node[d->arg[0]].type;
-        if (from.rank != d->type.rank || d->op == OP_transpose ||
-            space_columns(from) != space_columns(d->type))
+        Type from = *g->node[d->arg[0]].type;
+        if (from.rank != d->type->rank || d->op == OP_transpose ||
+            space_columns(&from) != space_columns(d->type))
             return false;
     }
     return true;
@@ -89,7 +89,7 @@ static void find_groups(Bits *b) {
 // Bits of n itself; 0 if it may have many.
 static int bits_of(const Bits *b, NodeId n) {
     const Node *d = at(b, n);
-    if (d->type.dtype == BOOL)
+    if (d->type->dtype == BOOL)
         return 1;
     if (d->op != OP_max_pool_index)
         return 0;
@@ -103,7 +103,7 @@ static bool may_change(const Bits *b, NodeId n) {
     int k = b->owner[n];
     return k != NONE && b->plain[k] && b->stored[n] &&
            at(b, n)->op != OP_pack &&
-           type_same_shape(at(b, n)->type, b->group[k].space);
+           type_has_shape(at(b, n)->type, b->group[k].space);
 }
 
 // The tensor of another group that operand n in group k is, also behind casts.
@@ -135,8 +135,8 @@ static bool same_question(Question x, Question y) {
 
 static bool is_cast(const Bits *b, NodeId n) {
     const Node *d = at(b, n);
-    return d->op == OP_cast && !b->stored[n] && dtype_float(d->type.dtype) &&
-           dtype_float(at(b, d->arg[0])->type.dtype);
+    return d->op == OP_cast && !b->stored[n] && dtype_float(d->type->dtype) &&
+           dtype_float(at(b, d->arg[0])->type->dtype);
 }
 
 static int place_in(const Group *group, NodeId n) {
@@ -269,7 +269,7 @@ static NodeId unpack(Bits *b, NodeId n, const Answer *a, Type type) {
     Attr attr = b->g->node[packed].attr[0];
     return add(b,
                (Node){.op = OP_unpack,
-                      .type = type,
+                      .type = &type,
                       .num_args = 1,
                       .arg = &packed,
                       .num_attrs = 1,
@@ -317,7 +317,7 @@ static void place_outcome(Bits *b, NodeId n, int k, const Answer *a) {
     if (is_passed_on(b, n, k))
         b->answer[n]->packed = a->packed;
     else
-        b->now[n] = unpack(b, n, a, at(b, n)->type);
+        b->now[n] = unpack(b, n, a, *at(b, n)->type);
 }
 
 static bool is_dead_cast(const Bits *b, NodeId n) {
@@ -339,7 +339,7 @@ static void place_node(Bits *b, NodeId n) {
         NodeId from = d.arg[i];
         bool packed =
             k != NONE && b->owner[from] != k && b->reads[from] != NULL;
-        arg[i] = packed ? unpack(b, n, b->reads[from], at(b, from)->type)
+        arg[i] = packed ? unpack(b, n, b->reads[from], *at(b, from)->type)
                         : b->now[from];
     }
     d.arg = arg;

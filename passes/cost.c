@@ -6,18 +6,18 @@
 
 int64_t node_flops(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    Type t = d->type;
-    const Type *a = d->num_args ? &g->node[d->arg[0]].type : NULL;
-    const Type *b = d->num_args > 1 ? &g->node[d->arg[1]].type : NULL;
+    Type t = *d->type;
+    const Type *a = d->num_args ? g->node[d->arg[0]].type : NULL;
+    const Type *b = d->num_args > 1 ? g->node[d->arg[1]].type : NULL;
     switch (d->op) {
     case OP_conv: // each result: a window of the channels of its group
-        return 2 * type_count(t) * b->dim[1] * b->dim[2] * b->dim[3];
+        return 2 * type_count(&t) * b->dim[1] * b->dim[2] * b->dim[3];
     case OP_conv_grad_input:
-        return 2 * type_count(*a) * b->dim[1] * b->dim[2] * b->dim[3];
+        return 2 * type_count(a) * b->dim[1] * b->dim[2] * b->dim[3];
     case OP_conv_grad_weight:
-        return 2 * type_count(*a) * t.dim[1] * t.dim[2] * t.dim[3];
+        return 2 * type_count(a) * t.dim[1] * t.dim[2] * t.dim[3];
     case OP_matmul:
-        return 2 * type_count(t) *
+        return 2 * type_count(&t) *
                a->dim[a->rank - (node_int(d, ATTR_ta, 0) ? 2 : 1)];
     default:
         return 0;
@@ -30,17 +30,17 @@ bool *graph_batched(const Graph *g, Arena *a) {
     bool *is = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        is[n] = d->op == OP_input && d->type.rank > 0;
+        is[n] = d->op == OP_input && d->type->rank > 0;
         for (int i = 0; i < d->num_args; i++)
             is[n] |= is[d->arg[i]];
         bool summed = d->op == OP_conv_grad_weight ||
-                      (d->op == OP_matmul && d->type.rank == 2 &&
+                      (d->op == OP_matmul && d->type->rank == 2 &&
                        node_int(d, ATTR_ta, 0)) ||
                       d->op == OP_gather_grad || d->op == OP_assign ||
                       (op_info[d->op].facts & OVERALL);
         if ((op_info[d->op].facts & REDUCES) && !summed)
             summed = node_ints(d, ATTR_axes, 0, 1) == 0;
-        is[n] &= !summed && d->type.rank > 0;
+        is[n] &= !summed && d->type->rank > 0;
     }
     return is;
 }

@@ -39,14 +39,15 @@ static bool is_direct(const Graph *g, const bool *trained, NodeId n) {
     const Node *d = &g->node[n];
     if (d->op != OP_conv || trained[d->arg[0]] || trained[d->arg[1]])
         return false;
-    Type w = g->node[d->arg[1]].type;
+    Type w = *g->node[d->arg[1]].type;
     return is_plain(d) && w.dim[0] % 8 == 0 &&
-           type_count(w) / w.dim[0] <= MOST_PRODUCTS && type_count(d->type) > 0;
+           type_count(&w) / w.dim[0] <= MOST_PRODUCTS &&
+           type_count(d->type) > 0;
 }
 
 static NodeId slice(Graph *g, NodeId a, const int64_t *low,
                     const int64_t *size) {
-    Type t = g->node[a].type;
+    Type t = *g->node[a].type;
     int64_t high[MAX_RANK];
     for (int i = 0; i < t.rank; i++)
         high[i] = t.dim[i] - low[i] - size[i];
@@ -64,7 +65,7 @@ static NodeId slice(Graph *g, NodeId a, const int64_t *low,
 // by, for all results.
 static NodeId place_rows(Graph *g, NodeId w) {
     static const int64_t order[] = {1, 0};
-    int64_t count = g->node[w].type.dim[0];
+    int64_t count = g->node[w].type->dim[0];
     int64_t dim[] = {count, type_count(g->node[w].type) / count};
     NodeId matrix = graph_reshape(g, w, 2, dim);
     Attr attr[] = {attr_ints(ATTR_order, 2, order)};
@@ -83,17 +84,17 @@ static NodeId place_product(Graph *g, const Node *d, Type w, NodeId x,
     int64_t low[] = {0, tap / w.dim[2] * node_ints(d, ATTR_dilation, 0, 1),
                      tap % w.dim[2] * node_ints(d, ATTR_dilation, 1, 1),
                      i % w.dim[3]};
-    int64_t size[] = {d->type.dim[0], d->type.dim[1], d->type.dim[2], 1};
+    int64_t size[] = {d->type->dim[0], d->type->dim[1], d->type->dim[2], 1};
     int64_t row[] = {i, 0}, width[] = {1, w.dim[0]};
     NodeId number = slice(g, x, low, size);
     return graph_op2(g, OP_mul, number, slice(g, rows, row, width));
 }
 
 static NodeId place_sum(Graph *g, const Node *d, const NodeId *now) {
-    Type w = g->node[now[d->arg[1]]].type;
+    Type w = *g->node[now[d->arg[1]]].type;
     NodeId x = now[d->arg[0]], rows = place_rows(g, now[d->arg[1]]);
     NodeId sum = place_product(g, d, w, x, rows, 0);
-    for (int64_t i = 1; i < type_count(w) / w.dim[0]; i++)
+    for (int64_t i = 1; i < type_count(&w) / w.dim[0]; i++)
         sum = graph_op2(g, OP_add, sum, place_product(g, d, w, x, rows, i));
     return sum;
 }

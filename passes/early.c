@@ -35,7 +35,7 @@ static bool reduces_all_but_channels(const Early *e, NodeId n) {
     const Node *d = at(e, n);
     if (d->op != OP_sum && d->op != OP_var)
         return false;
-    int rank = at(e, d->arg[0])->type.rank;
+    int rank = at(e, d->arg[0])->type->rank;
     bool kept = node_attr(d, ATTR_axes)->count == rank - 1;
     for (int i = 0; i < rank - 1; i++)
         kept &= node_ints(d, ATTR_axes, i, -1) == i;
@@ -48,8 +48,8 @@ static int bias_of(const Early *e, NodeId n) {
     const Node *d = at(e, n);
     for (int i = 0; d->op == OP_add && i < 2; i++) {
         const Node *b = at(e, d->arg[i]);
-        if (b->op == OP_param && b->type.rank == 1 && d->type.rank > 1 &&
-            b->type.dim[0] == d->type.dim[d->type.rank - 1])
+        if (b->op == OP_param && b->type->rank == 1 && d->type->rank > 1 &&
+            b->type->dim[0] == d->type->dim[d->type->rank - 1])
             return i;
     }
     return -1;
@@ -85,7 +85,7 @@ static NodeId without_bias(Early *e, NodeId n) {
     if (d->op != OP_sum)
         return result;
     double count = (double)(type_count(sum->type) / type_count(d->type));
-    NodeId number = graph_constant(e->g, type_scalar(d->type.dtype), count);
+    NodeId number = graph_constant(e->g, type_scalar(d->type->dtype), count);
     NodeId all = graph_op2(e->g, OP_mul, e->now[sum->arg[bias]], number);
     return graph_op2(e->g, OP_add, result, all);
 }
@@ -126,11 +126,11 @@ static NodeId pool_first(Early *e, NodeId n) {
 // last window.
 static int64_t rows_behind(const Early *e, const Node *d, int axis) {
     int64_t end =
-        (d->type.dim[axis] - 1) * node_ints(d, ATTR_stride, axis - 1, 1) +
+        (d->type->dim[axis] - 1) * node_ints(d, ATTR_stride, axis - 1, 1) +
         node_ints(d, ATTR_window, axis - 1, 1) -
         node_ints(d, ATTR_pad, 2 * (axis - 1), 0);
-    int64_t behind = at(e, d->arg[0])->type.dim[axis] - end;
-    return behind > 0 && d->type.dim[axis] > 0 ? behind : 0;
+    int64_t behind = at(e, d->arg[0])->type->dim[axis] - end;
+    return behind > 0 && d->type->dim[axis] > 0 ? behind : 0;
 }
 
 // The padding at the end of axis 1 or 2 of convolution c which pool d leaves

@@ -58,7 +58,7 @@ static const Node *at(const Fold *f, NodeId n) {
 
 // Whether n is a fixed number for each channel.
 static bool is_channels(const Fold *f, NodeId n, int64_t channels) {
-    Type t = at(f, n)->type;
+    Type t = *at(f, n)->type;
     return f->fixed[n] && t.rank == 1 && t.dim[0] == channels;
 }
 
@@ -67,10 +67,10 @@ static bool is_channels(const Fold *f, NodeId n, int64_t channels) {
 static NodeId beside_channels(const Fold *f, NodeId n, Op op,
                               NodeId *channels) {
     const Node *d = at(f, n);
-    if (d->op != op || d->type.rank != 4)
+    if (d->op != op || d->type->rank != 4)
         return NO_NODE;
     for (int i = op == OP_sub; i < 2; i++)
-        if (is_channels(f, d->arg[i], d->type.dim[3]) &&
+        if (is_channels(f, d->arg[i], d->type->dim[3]) &&
             !f->fixed[d->arg[1 - i]] && f->uses[d->arg[1 - i]] == 1) {
             *channels = d->arg[i];
             return d->arg[1 - i];
@@ -100,7 +100,7 @@ static NodeId fold_one(const Fold *f, const Scaled *s, const NodeId *now) {
     const Node *conv = at(f, s->conv);
     NodeId factor = now[s->factor], mean = now[s->mean];
     Origin here = g->at;
-    int64_t filters[] = {conv->type.dim[3], 1, 1, 1};
+    int64_t filters[] = {conv->type->dim[3], 1, 1, 1};
     g->at = conv->from;
     NodeId weight = graph_op2(g, OP_mul, now[conv->arg[1]],
                               graph_reshape(g, factor, 4, filters));
@@ -169,7 +169,7 @@ Graph *pass_prepare(Graph *g, Arena *scratch, const PassOptions *o) {
     int number = 0;
     for (NodeId n = 0; n < g->count; n++) {
         out->at = g->node[n].from;
-        now[n] = prepared[n] ? add_state(out, g->node[n].type, number++)
+        now[n] = prepared[n] ? add_state(out, *g->node[n].type, number++)
                              : graph_copy(out, g, n, now);
     }
     return out;
@@ -194,7 +194,7 @@ Graph *prepare_graph(Graph *g) {
         now[n] = graph_copy(out, g, n, now);
         out->at = g->node[n].from;
         if (prepared[n])
-            graph_assign(out, add_state(out, g->node[n].type, number++),
+            graph_assign(out, add_state(out, *g->node[n].type, number++),
                          now[n]);
     }
     arena_free(scratch);

@@ -29,12 +29,12 @@ static NodeId number(Graph *g, double value) {
 }
 
 Normalized composite_normalize(Graph *g, NodeId x, double eps) {
-    Type type = g->node[x].type;
+    Type type = *g->node[x].type;
     int64_t axes[MAX_RANK];
     int count = type.rank - 1;
     for (int i = 0; i < count; i++)
         axes[i] = i;
-    double n = (double)type_count(type) / (double)type.dim[count];
+    double n = (double)type_count(&type) / (double)type.dim[count];
     NodeId sum = graph_reduce(g, OP_sum, x, count, axes);
     NodeId mean = graph_op2(g, OP_div, sum, number(g, n));
     NodeId var = graph_reduce(g, OP_var, x, count, axes);
@@ -54,12 +54,12 @@ Exponents composite_exponents(Graph *g, NodeId x, int axis) {
 }
 
 static bool has_shares(const Graph *g, NodeId label) {
-    return g->node[label].type.dtype != I32;
+    return g->node[label].type->dtype != I32;
 }
 
 // bool [M,K]: whether column k is the label of row m.
 static NodeId chosen(Graph *g, NodeId logits, NodeId label) {
-    Type type = g->node[logits].type;
+    Type type = *g->node[logits].type;
     int64_t column[] = {type.dim[0], 1};
     NodeId rows = graph_reshape(g, label, 2, column);
     NodeId columns = graph_iota(g, type_of(I32, 2, type.dim), 1);
@@ -68,7 +68,7 @@ static NodeId chosen(Graph *g, NodeId logits, NodeId label) {
 
 NodeId composite_target(Graph *g, NodeId logits, NodeId label,
                         double smoothing) {
-    double rest = smoothing / (double)g->node[logits].type.dim[1];
+    double rest = smoothing / (double)g->node[logits].type->dim[1];
     if (!has_shares(g, label))
         return graph_op3(g, OP_select, chosen(g, logits, label),
                          number(g, 1 - smoothing + rest), number(g, rest));
@@ -115,7 +115,7 @@ static NodeId expand_cross_entropy(const Expansion *e) {
     Graph *g = e->g;
     double a = node_float(node(e), ATTR_smoothing, 0);
     NodeId logits = operand(e, 0);
-    int64_t classes = g->node[logits].type.dim[1];
+    int64_t classes = g->node[logits].type->dim[1];
     int64_t axes[] = {1};
     Exponents p = composite_exponents(g, logits, 1);
     if (has_shares(g, operand(e, 1)))
@@ -133,7 +133,7 @@ static NodeId expand_cross_entropy(const Expansion *e) {
 }
 
 static Exponents exponents(const Expansion *e) {
-    int last = e->g->node[operand(e, 0)].type.rank - 1;
+    int last = e->g->node[operand(e, 0)].type->rank - 1;
     int axis = (int)node_int(node(e), ATTR_axis, last);
     return composite_exponents(e->g, operand(e, 0), axis);
 }
@@ -162,9 +162,9 @@ typedef struct {
 
 // i32[count] as i32[N,count].
 static NodeId for_each_image(Graph *g, NodeId index, int64_t images) {
-    Type t = type_of(I32, 2, (int64_t[]){images, g->node[index].type.dim[0]});
+    Type t = type_of(I32, 2, (int64_t[]){images, g->node[index].type->dim[0]});
     return graph_add(g, (Node){.op = OP_broadcast,
-                               .type = t,
+                               .type = &t,
                                .num_args = 1,
                                .arg = &index,
                                .group = -1});
@@ -195,7 +195,7 @@ static Blend blend_bilinear(Graph *g, NodeId place, int64_t from, int64_t to) {
 
 static Blend blend(const Expansion *e, int axis) {
     Graph *g = e->g;
-    Type image = g->node[operand(e, 0)].type;
+    Type image = *g->node[operand(e, 0)].type;
     int64_t from = image.dim[1 + axis];
     int64_t to = node_ints(node(e), ATTR_size, axis, 1);
     NodeId place = graph_iota(g, type_of(I32, 1, &to), 0);
@@ -232,7 +232,7 @@ static NodeId expand_resize(const Expansion *e) {
     NodeId y = row_of(e, rows.low, &columns);
     if (rows.high != NO_NODE)
         y = mix(e->g, y, row_of(e, rows.high, &columns), rows.share);
-    return graph_cast(e->g, y, node(e)->type.dtype);
+    return graph_cast(e->g, y, node(e)->type->dtype);
 }
 
 // ---- the pass ----

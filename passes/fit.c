@@ -28,7 +28,7 @@ static NodeId number(Graph *g, double value) {
 
 // Reduces the middle of [N,H,W,C].
 static NodeId over_window(Graph *g, Op op, NodeId image) {
-    const int64_t *size = &g->node[image].type.dim[1];
+    const int64_t *size = &g->node[image].type->dim[1];
     double pixels = (double)size[0] * (double)size[1];
     Attr attr[] = {attr_ints(ATTR_stride, 2, size),
                    attr_ints(ATTR_window, 2, size)};
@@ -44,7 +44,7 @@ static NodeId over_window(Graph *g, Op op, NodeId image) {
 
 // Reduces axes first .. last of x and keeps them as 1.
 static NodeId over_run(Graph *g, Op op, NodeId x, int first, int last) {
-    Type t = g->node[x].type;
+    Type t = *g->node[x].type;
     int64_t before = 1, rows = 1, columns = t.dim[last], after = 1;
     for (int i = 0; i < first; i++)
         before *= t.dim[i];
@@ -70,7 +70,7 @@ static NodeId over_run(Graph *g, Op op, NodeId x, int first, int last) {
 
 // A run takes in axes of size 1, over which there is nothing to reduce.
 static NodeId over_axes(Graph *g, Op op, NodeId x, unsigned reduced) {
-    Type t = g->node[x].type;
+    Type t = *g->node[x].type;
     for (int last = t.rank - 1; last >= 0; last--) {
         if (!(reduced >> last & 1) || t.dim[last] == 1)
             continue;
@@ -104,8 +104,8 @@ static NodeId settle(Graph *g, const Node *n, NodeId x) {
     x = graph_cast(g, x, F32);
     NodeId y = n->op == OP_var ? variance(g, x, reduced, count)
                                : over_axes(g, n->op, x, reduced);
-    y = graph_reshape(g, y, n->type.rank, n->type.dim);
-    return graph_cast(g, y, n->type.dtype);
+    y = graph_reshape(g, y, n->type->rank, n->type->dim);
+    return graph_cast(g, y, n->type->dtype);
 }
 
 // ---- sums of rows by an index ----
@@ -113,18 +113,19 @@ static NodeId settle(Graph *g, const Node *n, NodeId x) {
 static bool scatters_otherwise(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     return (op_info[d->op].facts & SCATTERS) &&
-           (d->type.rank != 2 || g->node[d->arg[1]].type.rank != 1);
+           (d->type->rank != 2 || g->node[d->arg[1]].type->rank != 1);
 }
 
 static NodeId scatter(Graph *g, const Node *d, NodeId dy, NodeId index) {
     int64_t count = type_count(g->node[index].type);
-    int64_t columns = type_count(d->type) / d->type.dim[0];
+    int64_t columns = type_count(d->type) / d->type->dim[0];
     NodeId arg[] = {graph_reshape(g, dy, 2, (int64_t[]){count, columns}),
                     graph_reshape(g, index, 1, &count)};
+    Type type = type_of(F32, 2, (int64_t[]){d->type->dim[0], columns});
     Node matrix = *d;
-    matrix.type = type_of(F32, 2, (int64_t[]){d->type.dim[0], columns});
+    matrix.type = &type;
     matrix.arg = arg;
-    return graph_reshape(g, graph_add(g, matrix), d->type.rank, d->type.dim);
+    return graph_reshape(g, graph_add(g, matrix), d->type->rank, d->type->dim);
 }
 
 // ---- operands of libraries ----

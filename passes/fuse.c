@@ -57,7 +57,7 @@ enum { LONG = 1, MUCH = 2 };
 // Whether a kernel that walks over the columns of n can keep operand arg from
 // row to row instead of computing it for each.
 static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
-    Type t = at(f, n)->type, a = at(f, arg)->type;
+    Type t = *at(f, n)->type, a = *at(f, arg)->type;
     return (facts(f, n) & POINTWISE) && a.rank > 0 && is_small(f, arg) &&
            a.dim[a.rank - 1] == t.dim[t.rank - 1];
 }
@@ -469,21 +469,21 @@ static bool is_loose(const Fuse *f, NodeId n) {
         return false;
     NodeId matrix = brief(f, n)->arg[0];
     return brief(f, n)->extent == OVER_COLUMN &&
-           at(f, matrix)->type.rank == 2 && in_memory(f, matrix) &&
+           at(f, matrix)->type->rank == 2 && in_memory(f, matrix) &&
            fits_sum(f, n, matrix);
 }
 
 // The kernel of rows that reads such a matrix, or NONE.
 static int rows_like(const Fuse *f, const Search *s, NodeId n) {
     NodeId read = brief(f, n)->arg[0];
-    Type matrix = at(f, read)->type;
+    Type matrix = *at(f, read)->type;
     uint64_t set = worth_sharing(f, s->below[n], read);
     int k = s->newest[f->depth[n]];
     for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
         const Cluster *c = &f->clusters[k];
         if (c->kind == GROUP_ROWS && (s->sets[k] & set) &&
-            space_rows(at(f, c->space)->type) == space_rows(matrix) &&
-            space_columns(at(f, c->space)->type) == space_columns(matrix))
+            space_rows(at(f, c->space)->type) == space_rows(&matrix) &&
+            space_columns(at(f, c->space)->type) == space_columns(&matrix))
             return k;
         k = c->older;
     }

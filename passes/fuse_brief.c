@@ -22,13 +22,13 @@ static Shapes shapes_new(const Graph *g, Brief *brief, Arena *scratch) {
 
 // The number of n's shape, which is that of an earlier node or a new one.
 static int shape_number(Shapes *s, NodeId n) {
-    const Type *t = &s->g->node[n].type;
+    const Type *t = s->g->node[n].type;
     uint64_t hash = (uint64_t)t->rank;
     for (int i = 0; i < t->rank; i++)
         hash = (hash ^ (uint64_t)t->dim[i]) * UINT64_C(0x9E3779B97F4A7C15);
     uint32_t at = (uint32_t)(hash >> 32) & s->mask;
     for (; s->slot[at] != 0; at = (at + 1) & s->mask)
-        if (type_same_shape(s->g->node[s->slot[at] - 1].type, *t))
+        if (type_has_shape(s->g->node[s->slot[at] - 1].type, t))
             return s->brief[s->slot[at] - 1].shape;
     s->slot[at] = n + 1;
     return s->count++;
@@ -44,7 +44,7 @@ static Extent extent_of(const Graph *g, NodeId n) {
 }
 
 static bool is_column(const Type *t) {
-    return t->rank == 0 || type_count(*t) == t->dim[t->rank - 1];
+    return t->rank == 0 || type_count(t) == t->dim[t->rank - 1];
 }
 
 const Brief *find_brief(const Graph *g, Arena *scratch) {
@@ -59,7 +59,7 @@ const Brief *find_brief(const Graph *g, Arena *scratch) {
                            .shape = shape_number(&shapes, n),
                            .pool = pool_unfolded(g, n),
                            .immediate = node_immediate(d),
-                           .small = is_column(&d->type),
+                           .small = is_column(d->type),
                            .extent = (uint8_t)extent_of(g, n)};
     }
     return brief;

@@ -79,22 +79,23 @@ static bool follows_state(const Fuse *f, NodeId n, const Tree *t) {
 bool can_narrow(const Fuse *f, NodeId n) {
     Tree tree;
     if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
-        at(f, n)->type.dtype != F32 || at(f, n)->from.full ||
+        at(f, n)->type->dtype != F32 || at(f, n)->from.full ||
         f->row[n] != NO_NODE || f->called[n] || !(facts(f, n) & POINTWISE) ||
         !find_tree(f, n, &tree) || follows_state(f, n, &tree))
         return false;
     for (int i = 0; i < tree.num_inputs; i++)
-        if (at(f, tree.input[i])->type.dtype == ACT || f->narrow[tree.input[i]])
+        if (at(f, tree.input[i])->type->dtype == ACT ||
+            f->narrow[tree.input[i]])
             return true;
     return false;
 }
 
 // Bytes that n takes when it is stored.
 static int64_t stored_bytes(const Fuse *f, NodeId n) {
-    Type t = at(f, n)->type;
+    Type t = *at(f, n)->type;
     if (can_narrow(f, n))
         t.dtype = ACT;
-    return graph_bytes(f->old, t);
+    return graph_bytes(f->old, &t);
 }
 
 static bool in_cluster(const Users *u, int k) {
@@ -124,10 +125,10 @@ static bool needed_anyway(const Uses *uses, const Users *users, const Tree *t,
 }
 
 static int64_t input_bytes(const Fuse *f, NodeId n) {
-    Type t = at(f, n)->type;
+    Type t = *at(f, n)->type;
     if (f->narrow[n])
         t.dtype = ACT;
-    return graph_bytes(f->old, t);
+    return graph_bytes(f->old, &t);
 }
 
 // Bytes of the tree's inputs that cluster k would not read without it.

@@ -103,8 +103,8 @@ static int num_tickets(const Fuse *f, const Cluster *c) {
 static Type scratch_type(const Fuse *f, const Cluster *c) {
     if (group_has_parts(c->kind))
         return type_of(F32, 1, (int64_t[]){scratch_parts(f, c)});
-    Type space = at(f, c->space)->type;
-    int host = space_grid(space, true), other = space_grid(space, false);
+    Type space = *at(f, c->space)->type;
+    int host = space_grid(&space, true), other = space_grid(&space, false);
     int64_t dim[2] = {host > other ? host : other, 0};
     for (int i = 0; i < c->num_roots; i++) {
         NodeId n = c->root[i];
@@ -125,10 +125,10 @@ typedef struct {
 // Casts a node of the new graph as one of the group.
 static NodeId place_cast(Rebuild *r, NodeId a, DType to, int group,
                          Reason why) {
-    Type type = r->g->node[a].type;
+    Type type = *r->g->node[a].type;
     type.dtype = to;
     return graph_add(r->g, (Node){.op = OP_cast,
-                                  .type = type,
+                                  .type = &type,
                                   .num_args = 1,
                                   .arg = &a,
                                   .group = group,
@@ -193,7 +193,7 @@ static void place_cluster(Fuse *f, Rebuild *r, const Views *views, int k) {
     if (needs_scratch(f, c)) {
         r->g->at = at(f, c->root[0])->from;
         graph_add(r->g, (Node){.op = OP_scratch,
-                               .type = scratch_type(f, c),
+                               .type = (Type[]){scratch_type(f, c)},
                                .group = r->group,
                                .offset = -1});
     }

@@ -18,7 +18,7 @@ typedef struct {
 static bool is_computed(const Reading *r, NodeId n, NodeId arg) {
     const Fuse *f = r->f;
     return r->reader[arg] == r->k && !in_memory(f, arg) &&
-           type_same_shape(at(f, n)->type, at(f, arg)->type);
+           type_has_shape(at(f, n)->type, at(f, arg)->type);
 }
 
 // Whether the kernel has all that n is computed from.  A value for each column

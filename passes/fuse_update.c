@@ -48,7 +48,7 @@ static bool is_candidate(const Fuse *f, NodeId n) {
     if (d->facts & OVERALL)
         return true;
     return d->op == OP_sum && d->extent == OVER_ALL &&
-           at(f, n)->type.dtype == F32 && count_of(f, d->arg[0]) > 1;
+           at(f, n)->type->dtype == F32 && count_of(f, d->arg[0]) > 1;
 }
 
 // Whether n assigns a derived state.  Nothing in the update reads one, and what

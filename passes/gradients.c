@@ -20,7 +20,7 @@ static NodeId x(const Backward *b, int i) {
     return b->node.arg[i];
 }
 
-static Type type_at(const Backward *b, NodeId n) {
+static const Type *type_at(const Backward *b, NodeId n) {
     return b->g->node[n].type;
 }
 
@@ -45,9 +45,9 @@ static NodeId choose(Backward *b, NodeId condition, NodeId yes, NodeId no) {
 }
 
 static NodeId stretch(Backward *b, NodeId a, Type to) {
-    to.dtype = type_at(b, a).dtype;
+    to.dtype = type_at(b, a)->dtype;
     return graph_add(b->g, (Node){.op = OP_broadcast,
-                                  .type = to,
+                                  .type = &to,
                                   .num_args = 1,
                                   .arg = &a,
                                   .group = -1});
@@ -55,7 +55,7 @@ static NodeId stretch(Backward *b, NodeId a, Type to) {
 
 // Sums a over the axes along which `to` was stretched to a's shape.
 static NodeId shrink(Backward *b, NodeId a, Type to) {
-    Type from = type_at(b, a);
+    Type from = *type_at(b, a);
     int64_t axes[MAX_RANK];
     int count = 0;
     for (int i = 0; i < from.rank; i++) {
@@ -65,7 +65,7 @@ static NodeId shrink(Backward *b, NodeId a, Type to) {
     }
     if (count > 0)
         a = graph_reduce(b->g, OP_sum, a, count, axes);
-    if (!type_same_shape(type_at(b, a), to))
+    if (!type_has_shape(type_at(b, a), &to))
         a = graph_reshape(b->g, a, to.rank, to.dim);
     return a;
 }
@@ -73,7 +73,7 @@ static NodeId shrink(Backward *b, NodeId a, Type to) {
 // Adds to the gradient of operand i.
 static void give(Backward *b, int i, NodeId value) {
     NodeId to = x(b, i);
-    value = shrink(b, value, type_at(b, to));
+    value = shrink(b, value, *type_at(b, to));
     NodeId old = b->grad[to];
     b->grad[to] = old == NO_NODE ? value : op2(b, OP_add, old, value);
 }
@@ -88,7 +88,7 @@ static double reduced(const Backward *b, int i) {
 static NodeId with_attributes(Backward *b, Op op, Type type, int num_args,
                               const NodeId *arg) {
     return graph_add(b->g, (Node){.op = op,
-                                  .type = type,
+                                  .type = &type,
                                   .num_args = num_args,
                                   .num_attrs = b->node.num_attrs,
                                   .arg = arg,
@@ -190,7 +190,7 @@ static void grad_relu(Backward *b) {
 }
 
 static void grad_cast(Backward *b) {
-    DType to = type_at(b, x(b, 0)).dtype;
+    DType to = type_at(b, x(b, 0))->dtype;
     if (dtype_float(to))
         give(b, 0, graph_cast(b->g, b->dy, to));
 }
@@ -262,7 +262,7 @@ static void grad_select(Backward *b) {
 // ---- reductions ----
 
 static void grad_sum(Backward *b) {
-    give(b, 0, stretch(b, b->dy, type_at(b, x(b, 0))));
+    give(b, 0, stretch(b, b->dy, *type_at(b, x(b, 0))));
 }
 
 static void grad_max(Backward *b) {
@@ -287,7 +287,7 @@ static void grad_var(Backward *b) {
 // ---- other places of the same numbers ----
 
 static void grad_reshape(Backward *b) {
-    Type type = type_at(b, x(b, 0));
+    Type type = *type_at(b, x(b, 0));
     give(b, 0, graph_reshape(b->g, b->dy, type.rank, type.dim));
 }
 
@@ -317,7 +317,8 @@ static void grad_transpose(Backward *b) {
 
 static void grad_gather(Backward *b) {
     NodeId arg[] = {b->dy, x(b, 1)};
-    give(b, 0, with_attributes(b, OP_gather_grad, type_at(b, x(b, 0)), 2, arg));
+    give(b, 0,
+         with_attributes(b, OP_gather_grad, *type_at(b, x(b, 0)), 2, arg));
 }
 
 // ---- windows ----
@@ -327,17 +328,17 @@ static void grad_max_pool(Backward *b) {
         with_attributes(b, OP_max_pool_index, (Type){0}, 1, b->node.arg);
     NodeId arg[] = {index, b->dy};
     give(b, 0,
-         with_attributes(b, OP_max_pool_grad, type_at(b, x(b, 0)), 2, arg));
+         with_attributes(b, OP_max_pool_grad, *type_at(b, x(b, 0)), 2, arg));
 }
 
 static void grad_avg_pool(Backward *b) {
     give(b, 0,
-         with_attributes(b, OP_avg_pool_grad, type_at(b, x(b, 0)), 1, &b->dy));
+         with_attributes(b, OP_avg_pool_grad, *type_at(b, x(b, 0)), 1, &b->dy));
 }
 
 static void grad_resize(Backward *b) {
     give(b, 0,
-         with_attributes(b, OP_resize_grad, type_at(b, x(b, 0)), 1, &b->dy));
+         with_attributes(b, OP_resize_grad, *type_at(b, x(b, 0)), 1, &b->dy));
 }
 
 // ---- contractions ----
@@ -346,13 +347,13 @@ static void grad_conv(Backward *b) {
     if (wants(b, 0)) {
         NodeId arg[] = {b->dy, x(b, 1)};
         give(b, 0,
-             with_attributes(b, OP_conv_grad_input, type_at(b, x(b, 0)), 2,
+             with_attributes(b, OP_conv_grad_input, *type_at(b, x(b, 0)), 2,
                              arg));
     }
     if (wants(b, 1)) {
         NodeId arg[] = {b->dy, x(b, 0)};
         give(b, 1,
-             with_attributes(b, OP_conv_grad_weight, type_at(b, x(b, 1)), 2,
+             with_attributes(b, OP_conv_grad_weight, *type_at(b, x(b, 1)), 2,
                              arg));
     }
 }
@@ -396,8 +397,8 @@ static void grad_batch_norm(Backward *b) {
     double eps = node_float(&b->node, ATTR_eps, 1e-5);
     Normalized p = composite_normalize(b->g, x(b, 0), eps);
     NodeId scaled = op2(b, OP_mul, b->dy, p.normal);
-    NodeId dscale = shrink(b, scaled, type_at(b, p.istd));
-    NodeId dbias = shrink(b, b->dy, type_at(b, p.istd));
+    NodeId dscale = shrink(b, scaled, *type_at(b, p.istd));
+    NodeId dbias = shrink(b, b->dy, *type_at(b, p.istd));
     if (wants(b, 1))
         give(b, 1, dscale);
     if (wants(b, 2))
@@ -416,7 +417,7 @@ static void grad_batch_norm(Backward *b) {
 static void grad_cross_entropy(Backward *b) {
     double a = node_float(&b->node, ATTR_smoothing, 0);
     int64_t axes[] = {1};
-    bool shares = type_at(b, x(b, 1)).dtype != I32;
+    bool shares = type_at(b, x(b, 1))->dtype != I32;
     Exponents p = composite_exponents(b->g, x(b, 0), 1);
     if (wants(b, 0)) {
         NodeId target = composite_target(b->g, x(b, 0), x(b, 1), a);
@@ -435,7 +436,7 @@ static void grad_cross_entropy(Backward *b) {
 
 // dx = y (dy - sum(y dy)).
 static void grad_softmax(Backward *b) {
-    int64_t axis = node_int(&b->node, ATTR_axis, type_at(b, x(b, 0)).rank - 1);
+    int64_t axis = node_int(&b->node, ATTR_axis, type_at(b, x(b, 0))->rank - 1);
     NodeId part = op2(b, OP_mul, b->id, b->dy);
     NodeId mean = graph_reduce(b->g, OP_sum, part, 1, &axis);
     give(b, 0, op2(b, OP_mul, b->id, op2(b, OP_sub, b->dy, mean)));
@@ -443,7 +444,7 @@ static void grad_softmax(Backward *b) {
 
 // dx = dy - softmax sum(dy).
 static void grad_log_softmax(Backward *b) {
-    int64_t axis = type_at(b, b->id).rank - 1;
+    int64_t axis = type_at(b, b->id)->rank - 1;
     NodeId sum = graph_reduce(b->g, OP_sum, b->dy, 1, &axis);
     NodeId part = op2(b, OP_mul, op1(b, OP_exp, b->id), sum);
     give(b, 0, op2(b, OP_sub, b->dy, part));

@@ -30,7 +30,7 @@ static NodeId *no_nodes(const Graph *g, Arena *scratch) {
 }
 
 static bool pads_at_end(const Node *n) {
-    for (int i = 0; i < n->type.rank; i++)
+    for (int i = 0; i < n->type->rank; i++)
         if (node_ints(n, ATTR_low, i, 0) != 0)
             return false;
     return true;
@@ -52,7 +52,7 @@ static void find_roots(const Graph *g, NodeId *root) {
 
 static bool is_chain(const Graph *g, const Chains *c, NodeId n) {
     return c->root[n] != NO_NODE && c->root[n] != n &&
-           g->node[n].type.dtype == ACT;
+           g->node[n].type->dtype == ACT;
 }
 
 static bool is_derived(const Node *n) {
@@ -79,7 +79,7 @@ static bool *find_ends(const Graph *g, const Chains *c, Arena *scratch) {
 static const char *name_state(Arena *a, const Node *param, Type type) {
     Text t = text_new(a);
     text_add(&t, "%s.act", node_text(param, ATTR_name));
-    if (!type_same_shape(param->type, type))
+    if (!type_has_shape(param->type, &type))
         for (int i = 0; i < type.rank; i++)
             text_add(&t, "%c%lld", i == 0 ? '.' : 'x', (long long)type.dim[i]);
     return text_string(&t);
@@ -88,13 +88,13 @@ static const char *name_state(Arena *a, const Node *param, Type type) {
 static NodeId add_state(Graph *g, const Node *param, Type type) {
     int64_t high[MAX_RANK];
     for (int i = 0; i < type.rank; i++)
-        high[i] = type.dim[i] - param->type.dim[i];
+        high[i] = type.dim[i] - param->type->dim[i];
     Attr attr[] = {attr_ints(ATTR_high, type.rank, high),
                    attr_float(ATTR_init, 0),
                    attr_text(ATTR_kind, STATE_DERIVED),
                    attr_text(ATTR_name, name_state(g->arena, param, type))};
     return graph_add(g, (Node){.op = OP_state,
-                               .type = type,
+                               .type = &type,
                                .num_attrs = 4,
                                .attr = attr,
                                .group = -1});
@@ -104,20 +104,20 @@ static NodeId add_state(Graph *g, const Node *param, Type type) {
 static NodeId place_end(Graph *g, const Graph *old, Chains *c, NodeId n) {
     NodeId root = c->root[n], *link = &c->first[root];
     for (; *link != NO_NODE; link = &c->next[*link])
-        if (type_equal(old->node[*link].type, old->node[n].type))
+        if (type_is(old->node[*link].type, old->node[n].type))
             return c->state[*link];
     *link = n;
-    c->state[n] = add_state(g, &old->node[root], old->node[n].type);
+    c->state[n] = add_state(g, &old->node[root], *old->node[n].type);
     return c->state[n];
 }
 
 // What a derived state holds when its parameter holds `value`.
 static NodeId derive(Graph *g, NodeId state, NodeId value) {
     static const int64_t none[MAX_RANK];
-    Type type = g->node[state].type;
+    Type type = *g->node[state].type;
     const Attr *high = node_attr(&g->node[state], ATTR_high);
     value = graph_cast(g, value, type.dtype);
-    if (!type_same_shape(type, g->node[value].type)) {
+    if (!type_has_shape(&type, g->node[value].type)) {
         Attr attr[] = {*high, attr_ints(ATTR_low, type.rank, none)};
         value = graph_add(g, (Node){.op = OP_pad,
                                     .num_args = 1,
@@ -167,7 +167,7 @@ static NodeId add_param(Graph *g, const Node *state) {
     const char *name = node_text(state, ATTR_name), *end = name;
     for (const char *s = name; (s = strstr(s, ".act")) != NULL; s++)
         end = s;
-    Type type = state->type;
+    Type type = *state->type;
     type.dtype = F32;
     for (int i = 0; i < type.rank; i++)
         type.dim[i] -= node_ints(state, ATTR_high, i, 0);

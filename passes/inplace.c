@@ -84,8 +84,8 @@ static bool follows(Inplace *p, int k, int before) {
 static bool is_cast(const Inplace *p, NodeId n) {
     const Node *d = at(p, n);
     return d->op == OP_cast && p->owner[n] != NONE &&
-           dtype_float(d->type.dtype) &&
-           dtype_float(at(p, d->arg[0])->type.dtype);
+           dtype_float(d->type->dtype) &&
+           dtype_float(at(p, d->arg[0])->type->dtype);
 }
 
 // Operand i of a sum, behind such casts of its kernel.
@@ -104,8 +104,8 @@ static NodeId other_part(const Inplace *p, NodeId sum, NodeId n) {
     if (part[0] == part[1] || (part[0] != n && part[1] != n))
         return NO_NODE;
     NodeId other = part[part[0] == n];
-    bool alike = type_equal(at(p, other)->type, at(p, n)->type) &&
-                 type_same_shape(at(p, sum)->type, at(p, n)->type);
+    bool alike = type_is(at(p, other)->type, at(p, n)->type) &&
+                 type_has_shape(at(p, sum)->type, at(p, n)->type);
     return alike ? other : NO_NODE;
 }
 
@@ -176,7 +176,7 @@ static NodeId place_call(Inplace *p, NodeId n) {
 static NodeId place_sum(Inplace *p, NodeId n) {
     const Node *d = at(p, n);
     NodeId left = p->now[p->sum_of[n]];
-    if (type_equal(d->type, p->g->node[left].type))
+    if (type_is(d->type, p->g->node[left].type))
         return left;
     p->g->at = d->from;
     return graph_add(p->g, (Node){.op = OP_cast,

@@ -24,7 +24,7 @@ static int64_t missing(int64_t dim) {
 
 static NodeId resize(Graph *g, Op op, NodeId a, const int64_t *by) {
     static const int64_t none[MAX_RANK];
-    int rank = g->node[a].type.rank;
+    int rank = g->node[a].type->rank;
     bool same = true;
     for (int i = 0; i < rank; i++)
         same &= by[i] == 0;
@@ -43,7 +43,7 @@ static NodeId resize(Graph *g, Op op, NodeId a, const int64_t *by) {
 // x [N,H,W,C], w [K,R,S,C], y [N,OH,OW,K]; which is operand and which is result
 // depends on the operation.
 static Growth conv_growth(const Graph *g, const Node *n) {
-    Type a = g->node[n->arg[0]].type, b = g->node[n->arg[1]].type;
+    Type a = *g->node[n->arg[0]].type, b = *g->node[n->arg[1]].type;
     bool input = n->op == OP_conv_grad_input;
     int64_t ca = missing(a.dim[3]), cb = missing(b.dim[3]);
     if (n->op == OP_conv_grad_weight)
@@ -55,12 +55,12 @@ static Growth conv_growth(const Graph *g, const Node *n) {
 // A [...,M,K], B [...,K,N], Y [...,M,N], or transposed.  M and K are padded
 // where they are some matrix's last axis; N always is.
 static Growth matmul_growth(const Graph *g, const Node *n) {
-    Type a = g->node[n->arg[0]].type;
+    Type a = *g->node[n->arg[0]].type;
     bool ta = node_int(n, ATTR_ta, 0), tb = node_int(n, ATTR_tb, 0);
     int row = a.rank - 2, column = a.rank - 1;
-    int64_t m = ta ? missing(n->type.dim[row]) : 0;
+    int64_t m = ta ? missing(n->type->dim[row]) : 0;
     int64_t k = !ta || tb ? missing(a.dim[ta ? row : column]) : 0;
-    int64_t out = missing(n->type.dim[column]);
+    int64_t out = missing(n->type->dim[column]);
     Growth by = {0};
     by.arg[0][row] = ta ? k : m;
     by.arg[0][column] = ta ? m : k;
@@ -72,12 +72,12 @@ static Growth matmul_growth(const Graph *g, const Node *n) {
 }
 
 static bool wants_padding(const Node *n) {
-    return n->type.dtype == ACT && node_int(n, ATTR_groups, 1) == 1;
+    return n->type->dtype == ACT && node_int(n, ATTR_groups, 1) == 1;
 }
 
 // Whether n does nothing but exchange the last two axes.
 static bool swaps_last(const Node *n) {
-    int rank = n->type.rank;
+    int rank = n->type->rank;
     if (n->op != OP_transpose || rank < 2)
         return false;
     for (int i = 0; i < rank; i++) {
@@ -94,7 +94,7 @@ static NodeId untransposed(Graph *g, NodeId a) {
     NodeId inner = n->op == OP_cast ? n->arg[0] : a;
     if (!swaps_last(&g->node[inner]))
         return NO_NODE;
-    return graph_cast(g, g->node[inner].arg[0], n->type.dtype);
+    return graph_cast(g, g->node[inner].arg[0], n->type->dtype);
 }
 
 // What a node that is being placed points to.
@@ -125,8 +125,10 @@ static NodeId place_padded(Graph *g, Node n, Parts *p) {
     Growth by = n.op == OP_matmul ? matmul_growth(g, &n) : conv_growth(g, &n);
     for (int i = 0; i < 2; i++)
         p->arg[i] = resize(g, OP_pad, p->arg[i], by.arg[i]);
-    for (int i = 0; i < n.type.rank; i++)
-        n.type.dim[i] += by.result[i];
+    Type wide = *n.type;
+    for (int i = 0; i < wide.rank; i++)
+        wide.dim[i] += by.result[i];
+    n.type = &wide;
     return resize(g, OP_slice, graph_add(g, n), by.result);
 }
 

@@ -63,7 +63,7 @@ static bool is_tall(int64_t rows, int64_t columns) {
 
 // One iteration.  Tall matrices use X' X, which is smaller, from the right.
 static NodeId iterate(Graph *g, NodeId x, const double *c) {
-    Type t = g->node[x].type;
+    Type t = *g->node[x].type;
     bool tall = is_tall(t.dim[1], t.dim[2]);
     NodeId A = product(g, x, x, tall, !tall);
     NodeId B = graph_op2(g, OP_add, scaled(g, c[1], A),
@@ -161,13 +161,13 @@ static bool batches_join(Muon *m) {
 
 static void find_batches(Muon *m, int updates) {
     for (int i = 0; i < updates; i++) {
-        Type t = m->u[i].g->node[m->matrix[i]].type;
+        Type t = *m->u[i].g->node[m->matrix[i]].type;
         m->next[i] = -1;
         batch_add(m, (Batch){.first = i,
                              .last = i,
                              .count = 1,
                              .rows = rounded(t.dim[0]),
-                             .columns = rounded(type_count(t) / t.dim[0])});
+                             .columns = rounded(type_count(&t) / t.dim[0])});
     }
     while (batches_join(m))
         continue;
@@ -193,7 +193,7 @@ static NodeId stack(const Muon *m, const Batch *b) {
     }
     int64_t dim[] = {count, b->rows, b->columns};
     return graph_add(g, (Node){.op = OP_stack,
-                               .type = type_of(F32, 3, dim),
+                               .type = (Type[]){type_of(F32, 3, dim)},
                                .num_args = count,
                                .arg = arg,
                                .group = -1});
@@ -201,8 +201,8 @@ static NodeId stack(const Muon *m, const Batch *b) {
 
 // Matrix number `place` of a stack, with the shape of a parameter.
 static NodeId unstack(Graph *g, NodeId x, int place, Type t) {
-    Type all = g->node[x].type;
-    int64_t columns = type_count(t) / t.dim[0];
+    Type all = *g->node[x].type;
+    int64_t columns = type_count(&t) / t.dim[0];
     int64_t low[] = {place, 0, 0};
     int64_t high[] = {all.dim[0] - 1 - place, all.dim[1] - t.dim[0],
                       all.dim[2] - columns};
@@ -218,7 +218,7 @@ static NodeId unstack(Graph *g, NodeId x, int place, Type t) {
 
 // The parameter, or scaled so that its rows have norm 1 on average.
 static NodeId renormalized(Update *u) {
-    double rows = (double)u->g->node[u->param].type.dim[0];
+    double rows = (double)u->g->node[u->param].type->dim[0];
     if (!node_int(&u->from, ATTR_renormalize, 0))
         return u->param;
     NodeId want = update_number(u, sqrt(rows));
@@ -238,7 +238,7 @@ static void update_batch(const Muon *m, const Batch *b) {
     for (int i = b->first; i >= 0; i = m->next[i]) {
         u = &m->u[i];
         u->g->at = u->from.from;
-        NodeId d = unstack(u->g, x, place++, u->g->node[u->param].type);
+        NodeId d = unstack(u->g, x, place++, *u->g->node[u->param].type);
         update_descend(u, update_shrink(u, renormalized(u), u->from.arg[3]),
                        u->rate, d);
     }

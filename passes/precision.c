@@ -115,7 +115,7 @@ static NodeId place_full(Precision *p, Node n) {
     NodeId *arg = ARENA_ARRAY(p->g->own, (size_t)n.num_args + 1, NodeId);
     for (int i = 0; i < n.num_args; i++) {
         arg[i] = p->now[n.arg[i]];
-        if (p->g->node[arg[i]].type.dtype == ACT)
+        if (p->g->node[arg[i]].type->dtype == ACT)
             arg[i] = graph_cast(p->g, arg[i], F32);
     }
     n.arg = arg;
@@ -143,7 +143,7 @@ static NodeId place_kept(Precision *p, Node n) {
     for (int i = 0; i < n.num_args; i++)
         arg[i] = p->now[n.arg[i]];
     int last = n.num_args - 1;
-    arg[last] = graph_cast(p->g, arg[last], n.type.dtype);
+    arg[last] = graph_cast(p->g, arg[last], n.type->dtype);
     if (keeps_finite(p, &n))
         arg[1] = choose(p, graph_op1(p->g, OP_finite, arg[1]), arg[1], arg[0]);
     n.arg = arg;
@@ -202,7 +202,7 @@ static void walk(Precision *p) {
             continue;
         }
         p->now[n] = place(p, n);
-        if (p->narrow[n] && dtype_float(p->g->node[p->now[n]].type.dtype))
+        if (p->narrow[n] && dtype_float(p->g->node[p->now[n]].type->dtype))
             p->now[n] = graph_cast(p->g, p->now[n], ACT);
         if (unscales(p->old, n))
             p->raw[p->num_raw++] = p->now[p->old->node[n].arg[0]];
@@ -223,7 +223,7 @@ static bool is_guarded(const Node *n) {
 static void place_assign(Precision *p, NodeId id, NodeId good) {
     Node n = p->old->node[id];
     NodeId to = p->now[n.arg[0]];
-    NodeId value = graph_cast(p->g, p->now[n.arg[1]], n.type.dtype);
+    NodeId value = graph_cast(p->g, p->now[n.arg[1]], n.type->dtype);
     p->g->at = n.from;
     if (is_guarded(&p->g->node[to]))
         value = choose(p, good, value, to);

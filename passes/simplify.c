@@ -59,7 +59,7 @@ static bool is_number(const Simplify *s, NodeId n, double value) {
 static NodeId op1(Simplify *s, Op op, NodeId a, Type type) {
     return place(
         s,
-        (Node){.op = op, .type = type, .num_args = 1, .arg = &a, .group = -1});
+        (Node){.op = op, .type = &type, .num_args = 1, .arg = &a, .group = -1});
 }
 
 static NodeId op2(Simplify *s, Op op, NodeId a, NodeId b) {
@@ -69,9 +69,9 @@ static NodeId op2(Simplify *s, Op op, NodeId a, NodeId b) {
 
 // a where a value of the given type was, to which it broadcasts.
 static NodeId fit(Simplify *s, NodeId a, Type type) {
-    if (at(s, a)->type.dtype != type.dtype)
+    if (at(s, a)->type->dtype != type.dtype)
         a = op1(s, OP_cast, a, type);
-    return type_equal(at(s, a)->type, type) ? a : op1(s, OP_broadcast, a, type);
+    return type_is(at(s, a)->type, &type) ? a : op1(s, OP_broadcast, a, type);
 }
 
 // ---- arithmetic ----
@@ -136,7 +136,7 @@ static NodeId mul_twice(Simplify *s, const Node *n, Type type) {
             if (known(s, m->arg[k], &inner) && is_normal(outer * inner) &&
                 (is_power_of_two(outer) || is_power_of_two(inner))) {
                 NodeId x = m->arg[1 - k];
-                Type factor = type_scalar(at(s, m->arg[k])->type.dtype);
+                Type factor = type_scalar(at(s, m->arg[k])->type->dtype);
                 return fit(s,
                            op2(s, OP_mul, x,
                                graph_constant(s->g, factor, outer * inner)),
@@ -155,7 +155,7 @@ static NodeId div_power(Simplify *s, const Node *n, Type type) {
     if (!dtype_float(type.dtype) || !known(s, n->arg[1], &value) ||
         !is_power_of_two(value))
         return NO_NODE;
-    Type divisor = at(s, n->arg[1])->type;
+    Type divisor = *at(s, n->arg[1])->type;
     return op2(s, OP_mul, n->arg[0], graph_constant(s->g, divisor, 1 / value));
 }
 
@@ -204,13 +204,13 @@ static bool holds(DType b, DType a) {
 }
 
 static NodeId same_type(Simplify *s, const Node *n, Type type) {
-    return type_equal(at(s, n->arg[0])->type, type) ? n->arg[0] : NO_NODE;
+    return type_is(at(s, n->arg[0])->type, &type) ? n->arg[0] : NO_NODE;
 }
 
 static NodeId cast_cast(Simplify *s, const Node *n, Type type) {
     NodeId a = inside(s, n->arg[0], OP_cast);
     if (a == NO_NODE ||
-        !holds(at(s, n->arg[0])->type.dtype, at(s, a)->type.dtype))
+        !holds(at(s, n->arg[0])->type->dtype, at(s, a)->type->dtype))
         return NO_NODE;
     return op1(s, OP_cast, a, type);
 }
@@ -231,7 +231,7 @@ static NodeId reshape_known(Simplify *s, const Node *n, Type type) {
 // slice drops what pad added.
 static NodeId slice_pad(Simplify *s, const Node *n, Type type) {
     NodeId a = inside(s, n->arg[0], OP_pad);
-    if (a == NO_NODE || !type_equal(at(s, a)->type, type))
+    if (a == NO_NODE || !type_is(at(s, a)->type, &type))
         return NO_NODE;
     for (int i = 0; i < type.rank; i++)
         if (node_ints(n, ATTR_low, i, 0) !=
@@ -277,8 +277,8 @@ static NodeId transpose_none(Simplify *s, const Node *n, Type type) {
 
 // The sum, or the largest, of one element is the element.
 static NodeId reduce_one(Simplify *s, const Node *n, Type type) {
-    Type from = at(s, n->arg[0])->type;
-    if (type_count(from) != type_count(type) || type_count(type) == 0)
+    Type from = *at(s, n->arg[0])->type;
+    if (type_count(&from) != type_count(&type) || type_count(&type) == 0)
         return NO_NODE;
     NodeId a = n->arg[0];
     if (from.dtype != type.dtype)
@@ -294,7 +294,7 @@ static NodeId reduce_view(Simplify *s, const Node *n, Type type) {
     int reduced = node_attr(n, ATTR_axes)->count;
     if (a == NO_NODE || reduced == 0)
         return NO_NODE;
-    Type view = at(s, n->arg[0])->type, from = at(s, a)->type;
+    Type view = *at(s, n->arg[0])->type, from = *at(s, a)->type;
     int kept = view.rank - reduced;
     bool rows =
         kept == 1 && node_ints(n, ATTR_axes, reduced - 1, -1) == view.rank - 2;
@@ -317,8 +317,8 @@ static NodeId sum_unpooled(Simplify *s, const Node *n, Type type) {
     (void)type;
     NodeId dy = pool->arg[1];
     if (cast != NO_NODE) {
-        Type t = at(s, dy)->type;
-        t.dtype = at(s, n->arg[0])->type.dtype;
+        Type t = *at(s, dy)->type;
+        t.dtype = at(s, n->arg[0])->type->dtype;
         dy = op1(s, OP_cast, dy, t);
     }
     Node sum = *n;
@@ -341,7 +341,7 @@ static NodeId drop_broadcast(Simplify *s, const Node *n, Type type) {
             continue;
         arg[i] = a;
         Type found;
-        if (type_infer(s->g, &m, &found) == NULL && type_equal(found, type))
+        if (type_infer(s->g, &m, &found) == NULL && type_is(&found, &type))
             return place(s, m);
         arg[i] = n->arg[i];
     }
@@ -352,7 +352,7 @@ static NodeId drop_broadcast(Simplify *s, const Node *n, Type type) {
 static NodeId add_constant(Simplify *s, Graph *small, NodeId n) {
     double value;
     if (known(s, n, &value))
-        return graph_constant(small, type_scalar(at(s, n)->type.dtype), value);
+        return graph_constant(small, type_scalar(at(s, n)->type->dtype), value);
     return graph_add(small, *at(s, n));
 }
 
@@ -363,7 +363,7 @@ static bool can_fold(const Simplify *s, const Node *n, Type type) {
         small &= a->op == OP_constant &&
                  node_attr(a, ATTR_values)->count <= FOLD_LIMIT;
     }
-    return small && type_count(type) > 0;
+    return small && type_count(&type) > 0;
 }
 
 static NodeId number_all(Simplify *s, Type type, int64_t count,
@@ -373,11 +373,11 @@ static NodeId number_all(Simplify *s, Type type, int64_t count,
         same++;
     if (same == count)
         return graph_constant(s->g, type, value[0]);
-    if (count != type_count(type))
+    if (count != type_count(&type))
         return NO_NODE;
     Attr attr = attr_floats(ATTR_values, (int)count, value);
     return graph_add(s->g, (Node){.op = OP_constant,
-                                  .type = type,
+                                  .type = &type,
                                   .num_attrs = 1,
                                   .attr = &attr,
                                   .group = -1});
@@ -390,7 +390,7 @@ static NodeId fold_known(Simplify *s, const Node *n, Type type) {
         if (!known(s, n->arg[i], &value[i]))
             return NO_NODE;
     Node m = *n;
-    m.type = type;
+    m.type = &type;
     return graph_constant(s->g, type,
                           scalar_eval(&m, value[0], value[1], value[2]));
 }
@@ -462,7 +462,7 @@ static NodeId apply(Simplify *s, const Node *n, Type type) {
 
 // What is simpler than n, or NO_NODE.
 static NodeId simpler(Simplify *s, const Node *n) {
-    Type type = n->type;
+    Type type = {.dtype = F32};
     type_infer(s->g, n, &type);
     NodeId found = apply(s, n, type);
     if (found == NO_NODE || !rewrite_next(s->g, s->options))

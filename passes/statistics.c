@@ -16,9 +16,9 @@ static bool over_channels(const Graph *g, const Node *n, Op op) {
         return false;
     const Node *x = &g->node[n->arg[0]];
     const Attr *axes = node_attr(n, ATTR_axes);
-    if (x->op != OP_conv || x->type.dtype != ACT ||
-        x->type.dim[x->type.rank - 1] % 8 != 0 ||
-        axes->count != x->type.rank - 1)
+    if (x->op != OP_conv || x->type->dtype != ACT ||
+        x->type->dim[x->type->rank - 1] % 8 != 0 ||
+        axes->count != x->type->rank - 1)
         return false;
     for (int i = 0; i < axes->count; i++)
         if (axes->ints[i] != i)

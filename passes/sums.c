@@ -35,7 +35,7 @@ static const Node *at(const Sums *s, NodeId n) {
     return &s->old->node[n];
 }
 
-static Type type_at(const Sums *s, NodeId n) {
+static const Type *type_at(const Sums *s, NodeId n) {
     return at(s, n)->type;
 }
 
@@ -71,7 +71,7 @@ static bool is_wild(const Sums *s, NodeId n) {
 static bool is_multiple(const Sums *s, NodeId n, NodeId root) {
     const Node *d = at(s, n);
     bool of[3] = {false}, zero[3] = {false};
-    if (d->from.full || !type_same_shape(d->type, type_at(s, root)))
+    if (d->from.full || !type_has_shape(d->type, type_at(s, root)))
         return false;
     for (int i = 0; i < d->num_args && i < 3; i++) {
         of[i] = s->root[d->arg[i]] == root;
@@ -128,8 +128,8 @@ static void follow(Sums *s, NodeId n) {
 static bool is_beside(const Sums *s, NodeId input, NodeId filters) {
     const Node *a = at(s, input), *b = at(s, filters);
     bool same = a->arg[0] == b->arg[0] &&
-                type_same_shape(a->type, type_at(s, b->arg[1])) &&
-                type_same_shape(b->type, type_at(s, a->arg[1]));
+                type_has_shape(a->type, type_at(s, b->arg[1])) &&
+                type_has_shape(b->type, type_at(s, a->arg[1]));
     for (int i = 0; i < 4; i++)
         same &= node_ints(a, ATTR_pad, i, 0) == node_ints(b, ATTR_pad, i, 0);
     for (int i = 0; i < 2; i++)
@@ -144,8 +144,8 @@ static bool is_beside(const Sums *s, NodeId input, NodeId filters) {
 // In place of dx, which is written and read, x and f are written and x is read
 // twice more at most; dy is read once less.
 static bool is_worth(const Sums *s, NodeId input) {
-    Type dx = type_at(s, input), dy = type_at(s, at(s, input)->arg[0]);
-    return dx.dim[3] % 8 == 0 && type_count(dy) > 2 * type_count(dx);
+    Type dx = *type_at(s, input), dy = *type_at(s, at(s, input)->arg[0]);
+    return dx.dim[3] % 8 == 0 && type_count(&dy) > 2 * type_count(&dx);
 }
 
 // Finds the filters' gradients, if there are any.  One call makes them and the
@@ -178,7 +178,7 @@ static bool find_filters(Sums *s, Arena *scratch) {
 // [...,C] as [...,1,C], so that two lie beside one another; a value for each
 // column or for all is one for both.
 static NodeId apart(Graph *g, NodeId a) {
-    Type t = g->node[a].type;
+    Type t = *g->node[a].type;
     int64_t dim[MAX_RANK];
     if (t.rank < 2)
         return a;
@@ -191,7 +191,7 @@ static NodeId apart(Graph *g, NodeId a) {
 
 // x and f as images of twice as many channels.
 static NodeId place_images(Graph *g, NodeId x, NodeId f) {
-    Type t = g->node[x].type;
+    Type t = *g->node[x].type;
     int64_t halves[] = {2, 1};
     NodeId half = graph_iota(g, type_of(I32, 2, halves), 0);
     NodeId first =
@@ -219,19 +219,21 @@ static void place_both(const Sums *s, Graph *g, NodeId dx, NodeId *now) {
     static const int64_t axes[] = {0, 1, 2};
     NodeId total = s->total[dx], filters = s->filters[dx];
     Node d = *at(s, filters);
-    int64_t channels = d.type.dim[3];
+    int64_t channels = d.type->dim[3];
     g->at = d.from;
     NodeId arg[] = {now[d.arg[0]],
                     place_images(g, now[d.arg[1]], now[at(s, total)->arg[0]])};
     d.arg = arg;
-    d.type.dim[3] = 2 * channels;
+    Type wide = *d.type;
+    wide.dim[3] = 2 * channels;
+    d.type = &wide;
     NodeId both = graph_add(g, d);
     now[filters] = place_half(g, both, 0, channels);
     g->at = at(s, total)->from;
     NodeId product = graph_op2(g, OP_mul, now[at(s, dx)->arg[1]],
                                place_half(g, both, channels, channels));
     NodeId sum = graph_reduce(g, OP_sum, product, 3, axes);
-    Type t = type_at(s, total);
+    Type t = *type_at(s, total);
     now[total] = graph_reshape(g, sum, t.rank, t.dim);
 }
 

@@ -20,7 +20,7 @@ bool update_is_zero(const Update *u, NodeId n) {
 NodeId update_slot(Update *u, const char *what) {
     const char *param = node_text(&u->g->node[u->param], ATTR_name);
     const char *name = arena_format(u->g->arena, "%s.%s", param, what);
-    return graph_state(u->g, name, STATE_OPTIMIZER, u->g->node[u->param].type,
+    return graph_state(u->g, name, STATE_OPTIMIZER, *u->g->node[u->param].type,
                        0);
 }
 
@@ -59,7 +59,7 @@ NodeId update_accelerate(Update *u, NodeId d) {
 
 NodeId update_norm(Update *u, NodeId x) {
     int64_t axes[MAX_RANK];
-    int rank = u->g->node[x].type.rank;
+    int rank = u->g->node[x].type->rank;
     for (int i = 0; i < rank; i++)
         axes[i] = i;
     NodeId square = update_op2(u, OP_mul, x, x);

@@ -144,7 +144,7 @@ static bool walk_fits(const Walk *w) {
 static bool node_take(Walk *w, NodeId n) {
     const Node *d = &w->g->node[n];
     int64_t count = type_count(d->type);
-    DType rounded = d->type.dtype == ACT ? F32 : d->type.dtype;
+    DType rounded = d->type->dtype == ACT ? F32 : d->type->dtype;
     bool leaf = op_info[d->op].facts & LEAF;
     w->value[n] = calloc((size_t)count + 1, sizeof(double));
     if (w->value[n] == NULL || (leaf && !w->given[n] && !node_immediate(d)))

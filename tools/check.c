@@ -65,7 +65,7 @@ static bool *nodes_batched(Arena *a, const Graph *g) {
         bool from_batch = node->op == OP_input;
         for (int i = 0; i < node->num_args; i++)
             from_batch |= batched[node->arg[i]];
-        batched[n] = from_batch && !sums && node->type.rank > 0;
+        batched[n] = from_batch && !sums && node->type->rank > 0;
     }
     return batched;
 }
@@ -95,9 +95,9 @@ static Layers layers_of(Arena *a, const Program *p) {
         if (!layer)
             continue;
         bool samples = batched[n] && node->op != OP_input &&
-                       node->type.dim[0] == p->recipe.batch;
+                       node->type->dim[0] == p->recipe.batch;
         if (samples || (!layer->samples && node->op == OP_param))
-            layer->type = node->type;
+            layer->type = *node->type;
         layer->samples |= samples;
     }
     return l;

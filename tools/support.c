@@ -8,7 +8,7 @@ enum { FIRST_BF16 = 80 };
 static NodeId find_call(const Graph *g) {
     for (NodeId n = 0; n < g->count; n++)
         if ((op_info[g->node[n].op].facts & CALLS) &&
-            g->node[n].type.dtype == ACT)
+            g->node[n].type->dtype == ACT)
             return n;
     return NO_NODE;
 }

@@ -128,7 +128,7 @@ static void compare(Run *r, const Graph *g, NodeId n, const double *right,
                     const double *rough, const double *found, double terms) {
     int64_t count = type_count(g->node[n].type), wrong = 0;
     double error = 0, size = 0, rounding = 0;
-    DType d = g->node[n].type.dtype;
+    DType d = g->node[n].type->dtype;
     for (int64_t i = 0; i < count; i++) {
         if (overflows_alike(g, d, right[i], found[i]))
             continue;
@@ -191,8 +191,8 @@ static double *value_of(const Run *r, const Graph *g, DType act,
             value[now[m]] = leaf[m];
         }
     double *result = graph_eval(cone, r->a, value, false)[now[n]];
-    Type t = g->node[n].type;
-    for (int64_t i = 0; i < type_count(t); i++)
+    Type t = *g->node[n].type;
+    for (int64_t i = 0; i < type_count(&t); i++)
         result[i] = dtype_round(t.dtype == ACT ? act : t.dtype, result[i]);
     return result;
 }
@@ -221,7 +221,7 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
             value[seen[n]] = leaf[n];
         if (stored[n] && !(op_info[d->op].facts & LEAF)) {
             seen[n] = graph_leaf(c, OP_input,
-                                 arena_format(r->a, "stored %u", n), d->type);
+                                 arena_format(r->a, "stored %u", n), *d->type);
             value[seen[n]] = kept[n]
                                  ? tensor_read(r->device, r->a, g, n)
                                  : value_of(r, c, g->act, value, computed[n]);

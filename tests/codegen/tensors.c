@@ -15,7 +15,7 @@ static DType stored_type(const Graph *g, DType d) {
 double *tensor_read(RtDevice *device, Arena *a, const Graph *g, NodeId n) {
     int64_t count = type_count(g->node[n].type);
     size_t bytes = (size_t)graph_bytes(g, g->node[n].type);
-    DType d = stored_type(g, g->node[n].type.dtype);
+    DType d = stored_type(g, g->node[n].type->dtype);
     char *raw = arena_alloc(a, bytes + 1);
     double *value = ARENA_ARRAY(a, (size_t)count + 1, double);
     device->read(device, raw, (size_t)g->node[n].offset, bytes);
@@ -28,7 +28,7 @@ void tensor_write(RtDevice *device, Arena *a, const Graph *g, NodeId n,
                   const double *value) {
     int64_t count = type_count(g->node[n].type);
     size_t bytes = (size_t)graph_bytes(g, g->node[n].type);
-    DType d = stored_type(g, g->node[n].type.dtype);
+    DType d = stored_type(g, g->node[n].type->dtype);
     char *raw = arena_alloc(a, bytes + 1);
     for (int64_t i = 0; i < count; i++)
         bytes_store(raw, d, i, value[i]);
@@ -89,7 +89,7 @@ double *tensor_leaf(const Graph *g, Arena *a, NodeId n, uint32_t seed,
     double *value = ARENA_ARRAY(a, (size_t)count + 1, double);
     for (int64_t i = 0; i < count; i++)
         value[i] = d->op == OP_input
-                       ? input_value(name, d->type, i, seed, classes)
+                       ? input_value(name, *d->type, i, seed, classes)
                        : first_value(name, d, i, seed);
     return value;
 }

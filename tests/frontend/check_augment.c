@@ -66,8 +66,8 @@ static void look(Seen *s) {
     NodeId rows = g->node[find_op(g, OP_matmul)].arg[0];
     NodeId label = g->node[find_op(g, OP_cross_entropy)].arg[1];
     s->x = value[rows];
-    s->values = g->node[rows].type.dim[1];
-    s->label = g->node[label].type.dtype == F32 ? value[label] : NULL;
+    s->values = g->node[rows].type->dim[1];
+    s->label = g->node[label].type->dtype == F32 ? value[label] : NULL;
 }
 
 // The input after `chain`, of which the model takes side x side pixels.

@@ -111,7 +111,7 @@ static Type type_of_op(const Loaded *l, Op op) {
     const Graph *g = l->program->stage[0].train;
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == op)
-            return g->node[n].type;
+            return *g->node[n].type;
     return (Type){.rank = -1};
 }
 

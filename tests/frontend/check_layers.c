@@ -70,7 +70,7 @@ static Result result_in(const char *expression, bool training) {
         if (path == NULL || strcmp(path, "last.add_1") != 0)
             continue;
         r.y = r.all[n];
-        r.type = node->type;
+        r.type = *node->type;
     }
     ck_assert_ptr_nonnull(r.y);
     return r;
@@ -168,7 +168,7 @@ static const struct {
 
 START_TEST(elements_follow_formulas) {
     Result r = result_in(elements[_i].expression, false);
-    ck_assert_int_eq(type_count(r.type), 64);
+    ck_assert_int_eq(type_count(&r.type), 64);
     for (int i = 0; i < 64; i++)
         ck_assert_double_eq_tol(r.y[i], elements[_i].value(pixel(i)), 1e-9);
     arena_free(r.l.arena);
@@ -343,7 +343,7 @@ START_TEST(shapes_follow_formulas) {
     ck_assert_int_eq(r.type.rank, shapes[_i].rank);
     for (int i = 0; i < r.type.rank; i++)
         ck_assert_int_eq(r.type.dim[i], shapes[_i].dim[i]);
-    for (int i = 0; i < (int)type_count(r.type); i++)
+    for (int i = 0; i < (int)type_count(&r.type); i++)
         ck_assert_double_eq_tol(r.y[i], shapes[_i].value(i), 1e-9);
     arena_free(r.l.arena);
 }

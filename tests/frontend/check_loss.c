@@ -26,7 +26,7 @@ static double leaf_value(const Node *n, int64_t i) {
         return output((int)i);
     if (strcmp(name, "valid") == 0)
         return VALID;
-    return n->type.dtype == I32 ? class_of((int)i) : target((int)i);
+    return n->type->dtype == I32 ? class_of((int)i) : target((int)i);
 }
 
 typedef struct {

@@ -404,7 +404,7 @@ START_TEST(settings_replace_keys_and_parameters) {
     ck_assert_int_eq(p->seed, 3);
     ck_assert_int_eq(p->precision, BF16);
     NodeId w = graph_find(l.program->stage[0].train, "linear_1.weight");
-    ck_assert_int_eq(l.program->stage[0].train->node[w].type.dim[0], 16);
+    ck_assert_int_eq(l.program->stage[0].train->node[w].type->dim[0], 16);
     arena_free(l.arena);
 }
 END_TEST

@@ -42,9 +42,9 @@ NodeId family_choice(Garden *b) {
 NodeId family_reduction(Garden *b) {
     static const Op op[] = {OP_sum, OP_max, OP_var};
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank == 0)
+    if (x == NO_NODE || garden_type(b, x)->rank == 0)
         return NO_NODE;
-    int rank = garden_type(b, x).rank, count = 0;
+    int rank = garden_type(b, x)->rank, count = 0;
     int64_t axes[MAX_RANK];
     for (int i = 0; i < rank; i++)
         if (garden_draw(b, 2))
@@ -104,9 +104,9 @@ NodeId family_pool(Garden *b) {
 
 NodeId family_resized(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank == 0)
+    if (x == NO_NODE || garden_type(b, x)->rank == 0)
         return NO_NODE;
-    int rank = garden_type(b, x).rank;
+    int rank = garden_type(b, x)->rank;
     int64_t low[MAX_RANK], high[MAX_RANK];
     bool channels = garden_draw(b, 3) == 0; // else only what comes before them
     for (int i = 0; i < rank; i++) {
@@ -137,7 +137,7 @@ NodeId family_moved(Garden *b) {
     NodeId x = data(b);
     if (x == NO_NODE)
         return NO_NODE;
-    const int64_t *images = garden_type(b, x).dim;
+    const int64_t *images = garden_type(b, x)->dim;
     if (garden_draw(b, 2)) {
         NodeId by = garden_leaf(b, OP_input, BOOL, 1, images);
         return garden_op2(b, OP_flip, x, by);
@@ -156,9 +156,9 @@ NodeId family_moved(Garden *b) {
 
 NodeId family_transposed(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank < 2)
+    if (x == NO_NODE || garden_type(b, x)->rank < 2)
         return NO_NODE;
-    int rank = garden_type(b, x).rank;
+    int rank = garden_type(b, x)->rank;
     int64_t order[MAX_RANK];
     for (int i = 0; i < rank; i++) {
         int at = (int)garden_draw(b, (uint32_t)i + 1);
@@ -176,8 +176,8 @@ NodeId family_transposed(Garden *b) {
 // Rows by an index, and half of the time what they are the gradient of.
 NodeId family_gathered(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank == 0 ||
-        garden_type(b, x).rank > 4)
+    if (x == NO_NODE || garden_type(b, x)->rank == 0 ||
+        garden_type(b, x)->rank > 4)
         return NO_NODE;
     int64_t dim[] = {1 + garden_draw(b, 5), 1 + garden_draw(b, 3)};
     NodeId index = garden_leaf(b, OP_input, I32, (int)garden_draw(b, 3), dim);
@@ -195,8 +195,8 @@ NodeId family_taken(Garden *b) {
     NodeId x = data(b);
     if (x == NO_NODE)
         return NO_NODE;
-    int64_t rows[] = {garden_type(b, x).dim[0], 1 + garden_draw(b, 7)};
-    int64_t columns[] = {garden_type(b, x).dim[0], 1 + garden_draw(b, 7)};
+    int64_t rows[] = {garden_type(b, x)->dim[0], 1 + garden_draw(b, 7)};
+    int64_t columns[] = {garden_type(b, x)->dim[0], 1 + garden_draw(b, 7)};
     NodeId y = garden_leaf(b, OP_input, I32, 2, rows);
     NodeId z = garden_leaf(b, OP_input, I32, 2, columns);
     return garden_plant(
@@ -209,13 +209,13 @@ NodeId family_collected(Garden *b) {
     NodeId x = garden_any(b, F32, 4);
     if (x == NO_NODE || b->source)
         return NO_NODE;
-    Type t = garden_type(b, x);
+    Type t = *garden_type(b, x);
     Attr attr[] = {attr_text(ATTR_mode, mode[garden_draw(b, 2)]),
                    attr_ints(ATTR_size, 2, &t.dim[1])};
     t.dim[1] = 1 + garden_draw(b, 7);
     t.dim[2] = 1 + garden_draw(b, 7);
     return garden_plant(b, (Node){.op = OP_resize_grad,
-                                  .type = t,
+                                  .type = &t,
                                   .num_args = 1,
                                   .arg = &x,
                                   .num_attrs = 2,
@@ -225,9 +225,9 @@ NodeId family_collected(Garden *b) {
 // Dimensions merged or split in two.
 NodeId family_view(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank == 0)
+    if (x == NO_NODE || garden_type(b, x)->rank == 0)
         return NO_NODE;
-    Type t = garden_type(b, x), to = t;
+    Type t = *garden_type(b, x), to = t;
     int at = (int)garden_draw(b, (uint32_t)t.rank);
     if (garden_draw(b, 2) && at + 1 < t.rank) {
         to.rank--;
@@ -261,15 +261,15 @@ static NodeId contract(Garden *b, Op op, NodeId x, NodeId y, int count,
 // A matrix or several by as many, each as it is or transposed.
 NodeId family_product(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank < 2)
+    if (x == NO_NODE || garden_type(b, x)->rank < 2)
         return NO_NODE;
-    Type t = garden_type(b, x);
+    Type t = *garden_type(b, x);
     int ta = garden_draw(b, 4) == 0, tb = (int)garden_draw(b, 2);
     int64_t inner = t.dim[t.rank - (ta ? 2 : 1)],
             outer = 1 + garden_draw(b, 12);
     t.dim[t.rank - (tb ? 1 : 2)] = inner;
     t.dim[t.rank - (tb ? 2 : 1)] = outer;
-    if (type_count(t) > b->most)
+    if (type_count(&t) > b->most)
         return NO_NODE;
     NodeId w = garden_leaf(b, OP_param, F32, t.rank, t.dim);
     Attr attr[] = {attr_int(ATTR_ta, ta), attr_int(ATTR_tb, tb)};
@@ -281,7 +281,7 @@ NodeId family_convolution(Garden *b) {
     NodeId x = garden_any(b, F32, 4);
     if (x == NO_NODE)
         return NO_NODE;
-    int64_t channels = garden_type(b, x).dim[3], groups = 1;
+    int64_t channels = garden_type(b, x)->dim[3], groups = 1;
     if (garden_draw(b, 4) == 0 && channels > 0)
         groups = garden_draw(b, 2) && channels % 2 == 0 ? 2 : channels;
     int64_t shape[] = {groups * (1 + garden_draw(b, groups > 1 ? 2 : 10)),
@@ -303,9 +303,9 @@ NodeId family_convolution(Garden *b) {
 
 NodeId family_uniform(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank == 0)
+    if (x == NO_NODE || garden_type(b, x)->rank == 0)
         return NO_NODE;
-    Type t = garden_type(b, x);
+    Type t = *garden_type(b, x);
     t.dtype = I32;
     NodeId index = graph_iota(b->g, t, (int)garden_draw(b, (uint32_t)t.rank));
     NodeId seed = graph_constant(b->g, type_scalar(I32), 7);

@@ -53,9 +53,9 @@ NodeId family_whole(Garden *b) {
     NodeId x = garden_any(b, I32, -1);
     if (x == NO_NODE) {
         NodeId like = garden_any(b, F32, -1);
-        if (like == NO_NODE || garden_type(b, like).rank == 0)
+        if (like == NO_NODE || garden_type(b, like)->rank == 0)
             return NO_NODE;
-        Type t = garden_type(b, like);
+        Type t = *garden_type(b, like);
         t.dtype = I32;
         return graph_iota(b->g, t, (int)garden_draw(b, (uint32_t)t.rank));
     }

@@ -12,7 +12,7 @@ uint32_t garden_draw(Garden *b, uint32_t below) {
     return (uint32_t)(b->state * UINT64_C(0x2545F4914F6CDD1D) >> 33) % below;
 }
 
-Type garden_type(const Garden *b, NodeId n) {
+const Type *garden_type(const Garden *b, NodeId n) {
     return b->g->node[n].type;
 }
 
@@ -23,13 +23,13 @@ NodeId garden_keep(Garden *b, NodeId n) {
 }
 
 NodeId garden_plant(Garden *b, Node n) {
-    Type type = n.type;
+    Type type = {.dtype = F32};
     n.group = -1;
     for (int i = 0; i < n.num_args; i++)
         if (n.arg[i] == NO_NODE)
             return NO_NODE;
-    if (type_infer(b->g, &n, &type) != NULL || type_count(type) > b->most ||
-        (type_count(type) == 0 && !b->vanishes))
+    if (type_infer(b->g, &n, &type) != NULL || type_count(&type) > b->most ||
+        (type_count(&type) == 0 && !b->vanishes))
         return NO_NODE;
     return graph_add(b->g, n);
 }
@@ -62,8 +62,8 @@ NodeId garden_any(Garden *b, DType dtype, int rank) {
         int first = b->count > back ? b->count - back : 0;
         NodeId n =
             b->pick[first + (int)garden_draw(b, (uint32_t)(b->count - first))];
-        if (garden_type(b, n).dtype == dtype &&
-            (rank < 0 || garden_type(b, n).rank == rank))
+        if (garden_type(b, n)->dtype == dtype &&
+            (rank < 0 || garden_type(b, n)->rank == rank))
             return n;
     }
     return NO_NODE;

@@ -18,7 +18,7 @@ typedef struct {
 // ---- garden.c ----
 
 uint32_t garden_draw(Garden *b, uint32_t below);
-Type garden_type(const Garden *b, NodeId n);
+const Type *garden_type(const Garden *b, NodeId n);
 
 // Makes n an operand of what is to come, and returns it.
 NodeId garden_keep(Garden *b, NodeId n);

@@ -67,7 +67,7 @@ static void grow(Garden *b, int steps) {
 static NodeId follower(const Garden *b, NodeId n) {
     for (int i = b->count - 1; i >= 0; i--)
         if (b->pick[i] > n &&
-            type_equal(garden_type(b, b->pick[i]), garden_type(b, n)))
+            type_is(garden_type(b, b->pick[i]), garden_type(b, n)))
             return b->pick[i];
     return n;
 }
@@ -108,7 +108,7 @@ static void plant_outputs(Garden *b) {
             continue;
         Attr attr = attr_text(ATTR_name, garden_name(b, "out"));
         garden_with(b, OP_output, n, 1, &attr);
-        if (num_checked < 4 && dtype_float(garden_type(b, n).dtype))
+        if (num_checked < 4 && dtype_float(garden_type(b, n)->dtype))
             checked[num_checked++] = n;
     }
     if (num_checked > 0)

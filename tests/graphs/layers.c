@@ -6,9 +6,9 @@
 // the last axis as layer_norm has it.
 NodeId family_normalized(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank == 0)
+    if (x == NO_NODE || garden_type(b, x)->rank == 0)
         return NO_NODE;
-    Type t = garden_type(b, x);
+    Type t = *garden_type(b, x);
     int64_t axes[MAX_RANK] = {t.rank - 1};
     int count = 1;
     double elements = (double)t.dim[t.rank - 1];
@@ -30,10 +30,10 @@ NodeId family_normalized(Garden *b) {
 // Shares of a row that add up to 1.
 NodeId family_exponents(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank == 0 ||
+    if (x == NO_NODE || garden_type(b, x)->rank == 0 ||
         type_count(garden_type(b, x)) == 0)
         return NO_NODE;
-    int64_t axis = garden_type(b, x).rank - 1;
+    int64_t axis = garden_type(b, x)->rank - 1;
     NodeId most = graph_reduce(b->g, OP_max, x, 1, &axis);
     NodeId power = garden_op1(b, OP_exp, garden_op2(b, OP_sub, x, most));
     if (power == NO_NODE)
@@ -43,7 +43,7 @@ NodeId family_exponents(Garden *b) {
 }
 
 static NodeId batch_norm(Garden *b, NodeId x) {
-    int64_t channels = garden_type(b, x).dim[garden_type(b, x).rank - 1];
+    int64_t channels = garden_type(b, x)->dim[garden_type(b, x)->rank - 1];
     Attr attr = attr_float(ATTR_eps, 0.01);
     NodeId scale = garden_leaf(b, OP_param, F32, 1, &channels);
     NodeId bias = garden_leaf(b, OP_param, F32, 1, &channels);
@@ -65,7 +65,7 @@ static NodeId resize(Garden *b, NodeId x) {
 // Composite operations are only in what the front end makes.
 NodeId family_composite(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || !b->source || garden_type(b, x).rank < 2)
+    if (x == NO_NODE || !b->source || garden_type(b, x)->rank < 2)
         return NO_NODE;
     switch (garden_draw(b, 5)) {
     case 0:
@@ -73,7 +73,7 @@ NodeId family_composite(Garden *b) {
     case 1:
         return garden_op1(b, OP_tanh, garden_op1(b, OP_log_softmax, x));
     case 2:
-        return garden_type(b, x).rank == 4 ? resize(b, x) : NO_NODE;
+        return garden_type(b, x)->rank == 4 ? resize(b, x) : NO_NODE;
     default:
         return batch_norm(b, x);
     }
@@ -91,7 +91,7 @@ static NodeId max_pool(Garden *b, NodeId x) {
 // multiple of 8 channels, with batch_norm behind it: half of the time what went
 // in is added, where it has as many.
 static NodeId layer(Garden *b, NodeId x) {
-    int64_t channels = garden_type(b, x).dim[3], one[] = {1, 1};
+    int64_t channels = garden_type(b, x)->dim[3], one[] = {1, 1};
     bool residual = channels % 8 == 0 && garden_draw(b, 2);
     int64_t size = 1 + garden_draw(b, 3);
     size |= residual; // so that its pixels stay as many
@@ -111,11 +111,11 @@ static NodeId layer(Garden *b, NodeId x) {
     return y != NO_NODE && residual ? garden_op2(b, OP_add, x, y) : y;
 }
 
-// One or two such layers and what comes behind them: three in four times relu, a
-// third of the time a pool.
+// One or two such layers and what comes behind them: three in four times relu,
+// a third of the time a pool.
 NodeId family_layer(Garden *b) {
     NodeId y = garden_any(b, F32, 4);
-    if (y == NO_NODE || !b->source || garden_type(b, y).dim[3] == 0)
+    if (y == NO_NODE || !b->source || garden_type(b, y)->dim[3] == 0)
         return NO_NODE;
     y = layer(b, y);
     if (y != NO_NODE && garden_draw(b, 3) == 0)
@@ -129,9 +129,9 @@ NodeId family_layer(Garden *b) {
 // the mean is that of the others.
 NodeId family_tail(Garden *b) {
     NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x).rank == 0)
+    if (x == NO_NODE || garden_type(b, x)->rank == 0)
         return NO_NODE;
-    Type t = garden_type(b, x), rows = {.dtype = I32, .rank = t.rank};
+    Type t = *garden_type(b, x), rows = {.dtype = I32, .rank = t.rank};
     int64_t axes[MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
         rows.dim[i] = i == 0 ? t.dim[0] : 1;
@@ -146,7 +146,7 @@ NodeId family_tail(Garden *b) {
     if (kept == NO_NODE || garden_draw(b, 2))
         return kept;
     NodeId sum = graph_reduce(b->g, OP_sum, kept, t.rank, axes);
-    double of = (double)some * (double)type_count(t) / (double)size;
+    double of = (double)some * (double)type_count(&t) / (double)size;
     return garden_op2(b, OP_div, sum, garden_number(b, of > 0 ? of : 1));
 }
 
@@ -155,7 +155,7 @@ NodeId family_costs(Garden *b) {
     NodeId x = garden_any(b, F32, 2);
     if (x == NO_NODE || !b->source)
         return NO_NODE;
-    Type t = garden_type(b, x);
+    Type t = *garden_type(b, x);
     bool shares = garden_draw(b, 3) == 0;
     // Labels are below the number of classes, which their name has.
     const char *stem = arena_format(b->g->arena, "label%d.", (int)t.dim[1]);

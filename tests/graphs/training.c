@@ -10,14 +10,14 @@ static NodeId zero_or(Garden *b, double value) {
 
 // The mean of x, or of its square.
 static NodeId cost_of(Garden *b, NodeId x) {
-    Type t = garden_type(b, x);
+    Type t = *garden_type(b, x);
     int64_t axes[MAX_RANK];
     for (int i = 0; i < t.rank; i++)
         axes[i] = i;
     NodeId square = garden_draw(b, 2) ? garden_op2(b, OP_mul, x, x) : NO_NODE;
     if (square != NO_NODE) // of what is not too large
         x = square;
-    double share = type_count(t) ? 1 / (double)type_count(t) : 1;
+    double share = type_count(&t) ? 1 / (double)type_count(&t) : 1;
     NodeId sum = graph_reduce(b->g, OP_sum, x, t.rank, axes);
     return garden_op2(b, OP_mul, sum, garden_number(b, share));
 }
@@ -30,7 +30,7 @@ static bool *find_trained(const Graph *g) {
         trained[n] = d->op == OP_param;
         for (int i = 0; i < d->num_args; i++)
             trained[n] |= trained[d->arg[i]];
-        trained[n] &= dtype_float(d->type.dtype) && d->op != OP_stop_gradient;
+        trained[n] &= dtype_float(d->type->dtype) && d->op != OP_stop_gradient;
     }
     return trained;
 }
@@ -45,7 +45,7 @@ static void plant_loss(Garden *b) {
     for (NodeId n = count; n-- > 0 && wanted > 0;) {
         bool last = n < count - 1 && uses[n] == 0;
         bool leaf = op_info[b->g->node[n].op].facts & LEAF;
-        if (leaf || !trained[n] || garden_type(b, n).dtype != F32 ||
+        if (leaf || !trained[n] || garden_type(b, n)->dtype != F32 ||
             !(last || garden_draw(b, 8) == 0))
             continue;
         loss = garden_op2(b, OP_add, loss, cost_of(b, n));
@@ -109,7 +109,7 @@ static void plant_muon(Garden *b, NodeId param, NodeId rate) {
 }
 
 static void plant_update(Garden *b, NodeId param, NodeId rate, NodeId updates) {
-    int rank = garden_type(b, param).rank;
+    int rank = garden_type(b, param)->rank;
     uint32_t kind = garden_draw(b, 7);
     if (kind == 0 && (rank == 2 || rank == 4) &&
         type_count(garden_type(b, param)) > 0)

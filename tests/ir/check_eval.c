@@ -401,8 +401,8 @@ static void ck_same(double got, double want, const char *text, int i) {
 }
 
 static double *counting(Arena *a, Type t) {
-    double *value = ARENA_ARRAY(a, (size_t)type_count(t), double);
-    for (int64_t i = 0; i < type_count(t); i++)
+    double *value = ARENA_ARRAY(a, (size_t)type_count(&t), double);
+    for (int64_t i = 0; i < type_count(&t); i++)
         value[i] = (double)(i + 1);
     return value;
 }
@@ -411,7 +411,7 @@ static double **leaves(Arena *a, const Graph *g) {
     double **leaf = ARENA_ARRAY(a, g->count, double *);
     for (NodeId id = 0; id < g->count; id++)
         if (g->node[id].op == OP_input || g->node[id].op == OP_param)
-            leaf[id] = counting(a, g->node[id].type);
+            leaf[id] = counting(a, *g->node[id].type);
     return leaf;
 }
 

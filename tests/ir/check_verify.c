@@ -107,7 +107,9 @@ START_TEST(impossible_group) {
 END_TEST
 
 START_TEST(impossible_type) {
-    g->node[1].type.rank = MAX_RANK + 1;
+    Type type = *g->node[1].type;
+    type.rank = MAX_RANK + 1;
+    g->node[1].type = &type;
     ck_assert_str_eq(graph_verify(g, arena),
                      "rule 2: %1: its type is not valid");
 }

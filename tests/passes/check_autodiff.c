@@ -138,7 +138,7 @@ END_TEST
 
 static NodeId broadcast_to_four(Graph *g, NodeId y) {
     return graph_add(g, (Node){.op = OP_broadcast,
-                               .type = type_of(F32, 1, four),
+                               .type = (Type[]){type_of(F32, 1, four)},
                                .num_args = 1,
                                .arg = &y,
                                .group = -1});

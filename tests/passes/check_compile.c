@@ -76,7 +76,7 @@ START_TEST(states_have_one_place) {
                 if (m == NO_NODE || !is_state(&g->node[m]))
                     continue;
                 ck_assert_int_eq(g->node[m].offset, d->offset);
-                ck_assert(type_equal(g->node[m].type, d->type));
+                ck_assert(type_is(g->node[m].type, d->type));
                 shared++;
             }
         }
@@ -146,7 +146,7 @@ START_TEST(devices_share_graphs) {
         for (NodeId n = 0; n < x->count; n++) {
             ck_assert_int_eq(x->node[n].op, y->node[n].op);
             ck_assert_int_eq(x->node[n].group, y->node[n].group);
-            ck_assert(type_equal(x->node[n].type, y->node[n].type));
+            ck_assert(type_is(x->node[n].type, y->node[n].type));
         }
     }
     arena_free(a);

@@ -105,10 +105,10 @@ START_TEST(groups_have_one_space) {
                 !is_root(g, stored, n))
                 continue;
             int64_t size = type_count(g->node[n].type);
-            Type space = group[k].space;
-            bool fits = size == type_count(space) || size == 1 ||
-                        size == space_columns(space) ||
-                        size == space_rows(space) ||
+            Type space = *group[k].space;
+            bool fits = size == type_count(&space) || size == 1 ||
+                        size == space_columns(&space) ||
+                        size == space_rows(&space) ||
                         pool_unfolded(g, n) != NO_NODE;
             ck_assert_msg(fits, "%%%u does not fit group %d", n, k);
         }

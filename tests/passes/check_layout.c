@@ -40,7 +40,7 @@ static Graph *case_graph(Arena *a, int i, const char *dtype) {
 }
 
 static int64_t last_dim(const Graph *g, NodeId n) {
-    Type type = g->node[n].type;
+    Type type = *g->node[n].type;
     return type.dim[type.rank - 1];
 }
 

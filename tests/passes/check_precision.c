@@ -31,7 +31,7 @@ START_TEST(f32_changes_nothing_else) {
     Graph *after = run_pass(before, "precision", F32);
     ck_assert_uint_eq(after->count, before->count);
     for (NodeId n = 0; n < after->count; n++)
-        ck_assert_int_ne(after->node[n].type.dtype, ACT);
+        ck_assert_int_ne(after->node[n].type->dtype, ACT);
     arena_free(a);
 }
 END_TEST
@@ -43,10 +43,10 @@ START_TEST(contractions_are_act_and_the_rest_that_matters_is_f32) {
         const Node *node = &g->node[n];
         unsigned facts = op_info[node->op].facts;
         if (facts & CONTRACTS)
-            ck_assert_int_eq(node->type.dtype, ACT);
+            ck_assert_int_eq(node->type->dtype, ACT);
         else if ((facts & REDUCES) || node->op == OP_param ||
                  node->op == OP_exp || node->op == OP_output)
-            ck_assert_int_eq(node->type.dtype, F32);
+            ck_assert_int_eq(node->type->dtype, F32);
     }
     arena_free(a);
 }

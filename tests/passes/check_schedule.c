@@ -122,7 +122,7 @@ START_TEST(what_frees_goes_first) {
     NodeId weight = NO_NODE, input = NO_NODE;
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_matmul)
-            *(g->node[n].type.dim[0] == 64 ? &weight : &input) = n;
+            *(g->node[n].type->dim[0] == 64 ? &weight : &input) = n;
     ck_assert_uint_lt(weight, input);
     arena_free(a);
 }

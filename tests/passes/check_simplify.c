@@ -179,7 +179,7 @@ static uint32_t draw(uint32_t *state, uint32_t below) {
 
 static NodeId any_float(const Graph *g, uint32_t *state) {
     NodeId n = draw(state, g->count);
-    while (!dtype_float(g->node[n].type.dtype))
+    while (!dtype_float(g->node[n].type->dtype))
         n = (n + 1) % g->count;
     return n;
 }
@@ -187,11 +187,11 @@ static NodeId any_float(const Graph *g, uint32_t *state) {
 static NodeId declared(Graph *g, Op op, NodeId a, Type type) {
     return graph_add(
         g,
-        (Node){.op = op, .type = type, .num_args = 1, .arg = &a, .group = -1});
+        (Node){.op = op, .type = &type, .num_args = 1, .arg = &a, .group = -1});
 }
 
 static NodeId resized(Graph *g, Op op, NodeId a, uint32_t *state) {
-    Type type = g->node[a].type;
+    Type type = *g->node[a].type;
     int64_t low[MAX_RANK], high[MAX_RANK];
     for (int i = 0; i < type.rank; i++) {
         low[i] = draw(state, 2);
@@ -211,8 +211,8 @@ static NodeId resized(Graph *g, Op op, NodeId a, uint32_t *state) {
 
 static NodeId joined(Graph *g, NodeId a, NodeId b, uint32_t *state) {
     static const Op ops[] = {OP_add, OP_sub, OP_mul, OP_div, OP_maximum};
-    Type both = g->node[a].type;
-    if (!type_broadcast(both, g->node[b].type, &both))
+    Type both = *g->node[a].type;
+    if (!type_broadcast(&both, g->node[b].type, &both))
         return a;
     if (draw(state, 4) == 0)
         return graph_op3(g, OP_select, graph_op2(g, OP_lt, a, b), a, b);
@@ -223,7 +223,7 @@ static void grow(Graph *g, uint32_t *state) {
     static const double numbers[] = {0, 1, -1, 2, 0.5, 3};
     static const Op unary[] = {OP_neg, OP_relu, OP_abs};
     NodeId a = any_float(g, state), b = any_float(g, state);
-    Type type = g->node[a].type;
+    Type type = *g->node[a].type;
     switch (draw(state, 9)) {
     case 0:
         graph_op1(g, unary[draw(state, 3)], a);
@@ -232,13 +232,13 @@ static void grow(Graph *g, uint32_t *state) {
         graph_constant(g, type_scalar(F32), numbers[draw(state, 6)]);
         return;
     case 2:
-        graph_reshape(g, a, 1, (int64_t[]){type_count(type)});
+        graph_reshape(g, a, 1, (int64_t[]){type_count(&type)});
         return;
     case 3:
         resized(g, draw(state, 2) == 0 ? OP_pad : OP_slice, a, state);
         return;
     case 4:
-        if (type_broadcast(type, g->node[b].type, &type))
+        if (type_broadcast(&type, g->node[b].type, &type))
             declared(g, OP_broadcast, a, type);
         return;
     case 5:

@@ -326,17 +326,17 @@ static NodeId grow(Graph *g, uint32_t *state) {
     static const Op unary[] = {OP_neg, OP_tanh, OP_sigmoid, OP_sin, OP_erf};
     static const Op binary[] = {OP_add, OP_sub, OP_mul};
     NodeId a = draw(state, g->count), b = draw(state, g->count);
-    Type both = g->node[a].type;
+    Type both = *g->node[a].type;
     switch (draw(state, 4)) {
     case 0:
         return graph_op1(g, unary[draw(state, 5)], a);
     case 1:
-        if (g->node[a].type.rank == 0)
+        if (g->node[a].type->rank == 0)
             return a;
         return graph_reduce(g, OP_sum, a, 1,
                             (int64_t[]){draw(state, (uint32_t)both.rank)});
     default:
-        if (!type_broadcast(both, g->node[b].type, &both))
+        if (!type_broadcast(&both, g->node[b].type, &both))
             return a;
         return graph_op2(g, binary[draw(state, 3)], a, b);
     }
@@ -349,7 +349,7 @@ static void finish(Graph *g, int num_params) {
     for (NodeId n = 0; n < count; n++) {
         static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
         NodeId part = graph_op1(g, OP_tanh, n);
-        part = graph_reduce(g, OP_sum, part, g->node[n].type.rank, axes);
+        part = graph_reduce(g, OP_sum, part, g->node[n].type->rank, axes);
         loss = graph_op2(g, OP_add, loss, part);
     }
     Attr name = attr_text(ATTR_name, "loss");

@@ -49,7 +49,7 @@ static double element(const Node *n, uint32_t seed, int64_t i, double low,
                       double high) {
     uint32_t stream = (uint32_t)stream_of(node_text(n, ATTR_name));
     double draw = random_uniform(seed, stream, 0, (uint32_t)i);
-    switch (n->type.dtype) {
+    switch (n->type->dtype) {
     case BOOL:
         return draw < 0.5;
     case I32:
@@ -120,7 +120,7 @@ static void check_effect(const Graph *before, double *const *a,
     const char *name = effect_name(before, n);
     NodeId m = find_effect(after, before->node[n].op, name);
     ck_assert_msg(m != NO_NODE, "%s is gone", name);
-    ck_assert_msg(type_equal(before->node[n].type, after->node[m].type),
+    ck_assert_msg(type_is(before->node[n].type, after->node[m].type),
                   "%s has another type", name);
     for (int64_t i = 0; i < type_count(before->node[n].type); i++)
         ck_assert_msg(close_to(a[n][i], b[m][i], tolerance),

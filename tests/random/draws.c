@@ -33,8 +33,8 @@ static bool has_facts(const Graph *g, unsigned facts) {
 static bool has_size(const Graph *g, bool (*is)(int64_t size)) {
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        for (int i = 0; i < d->type.rank && d->num_args > 0; i++)
-            if (is(d->type.dim[i]))
+        for (int i = 0; i < d->type->rank && d->num_args > 0; i++)
+            if (is(d->type->dim[i]))
                 return true;
     }
     return false;
@@ -79,7 +79,7 @@ static bool has_odd(const Drawn *d) {
 static bool has_rank_0(const Drawn *d) {
     for (NodeId n = 0; n < d->grown->count; n++) {
         const Node *node = &d->grown->node[n];
-        if ((op_info[node->op].facts & POINTWISE) && node->type.rank == 0)
+        if ((op_info[node->op].facts & POINTWISE) && node->type->rank == 0)
             return true;
     }
     return false;
@@ -89,9 +89,9 @@ static bool has_broadcast(const Drawn *d) {
     for (NodeId n = 0; n < d->grown->count; n++) {
         const Node *node = &d->grown->node[n];
         for (int i = 0; i < node->num_args; i++) {
-            Type t = d->grown->node[node->arg[i]].type;
+            Type t = *d->grown->node[node->arg[i]].type;
             if ((op_info[node->op].facts & POINTWISE) && t.rank > 0 &&
-                type_count(t) < type_count(node->type))
+                type_count(&t) < type_count(node->type))
                 return true;
         }
     }
@@ -246,7 +246,7 @@ static bool has_copy(const Drawn *d) {
     for (NodeId n = 0; n < d->planned->count; n++) {
         const Node *node = &d->planned->node[n];
         const char *kind = node_text(node, ATTR_kind);
-        if (node->op == OP_state && dtype_float(node->type.dtype) &&
+        if (node->op == OP_state && dtype_float(node->type->dtype) &&
             kind != NULL && strcmp(kind, STATE_DERIVED) == 0)
             return true;
     }

@@ -15,7 +15,7 @@ typedef struct {
     bool cancelled; // what it is computed from
 } Margin;
 
-static Type type_at(const Margin *m, int i) {
+static const Type *type_at(const Margin *m, int i) {
     return m->g->node[m->n->arg[i]].type;
 }
 
@@ -38,7 +38,7 @@ static bool is_close(const Margin *m, double x, double y, double error) {
 
 // The element of operand i that element at of the node needs.
 static double broadcast(const Margin *m, int i, int64_t at) {
-    Type t = type_at(m, i), out = m->n->type;
+    Type t = *type_at(m, i), out = *m->n->type;
     int64_t place = 0, stride = 1;
     for (int k = 1; k <= t.rank; k++) {
         int64_t size = out.dim[out.rank - k];
@@ -70,7 +70,7 @@ static bool cancels(const Margin *m) {
     if (m->n->op == OP_var)
         return spreads_little(m);
     if ((m->n->op != OP_add && m->n->op != OP_sub) ||
-        !dtype_float(m->n->type.dtype))
+        !dtype_float(m->n->type->dtype))
         return false;
     for (int64_t i = 0; i < type_count(m->n->type); i++) {
         double size = fabs(broadcast(m, 0, i)) + fabs(broadcast(m, 1, i));
@@ -81,7 +81,7 @@ static bool cancels(const Margin *m) {
 }
 
 static bool near_comparison(const Margin *m) {
-    if (!dtype_float(type_at(m, 0).dtype))
+    if (!dtype_float(type_at(m, 0)->dtype))
         return false;
     double error = error_of(m, 0) + error_of(m, 1);
     for (int64_t i = 0; i < type_count(m->n->type); i++)
@@ -92,7 +92,7 @@ static bool near_comparison(const Margin *m) {
 
 // floor, and a cast of a float to a whole number.
 static bool near_whole(const Margin *m) {
-    if (!dtype_float(type_at(m, 0).dtype))
+    if (!dtype_float(type_at(m, 0)->dtype))
         return false;
     double error = error_of(m, 0);
     for (int64_t i = 0; i < type_count(m->n->type); i++)
@@ -102,10 +102,10 @@ static bool near_whole(const Margin *m) {
 }
 
 static bool near_argmax(const Margin *m) {
-    Type t = type_at(m, 0);
+    Type t = *type_at(m, 0);
     int64_t K = t.dim[t.rank - 1];
     double error = error_of(m, 0);
-    for (int64_t i = 0; i < type_count(t); i++) {
+    for (int64_t i = 0; i < type_count(&t); i++) {
         int64_t row = i / K;
         int64_t most = (int64_t)m->value[m->n - m->g->node][row];
         if (i % K != most &&
@@ -117,11 +117,11 @@ static bool near_argmax(const Margin *m) {
 
 // Of the windows over an image, all but equal pixels anywhere near.
 static bool near_pool(const Margin *m) {
-    Type t = type_at(m, 0);
+    Type t = *type_at(m, 0);
     double error = error_of(m, 0);
     int64_t rows = node_ints(m->n, ATTR_window, 0, 1);
     int64_t columns = node_ints(m->n, ATTR_window, 1, 1);
-    for (int64_t i = 0; i < type_count(t); i++) {
+    for (int64_t i = 0; i < type_count(&t); i++) {
         int64_t c = i % t.dim[3], w = i / t.dim[3] % t.dim[2];
         int64_t h = i / t.dim[3] / t.dim[2] % t.dim[1];
         int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
@@ -149,7 +149,7 @@ static bool near_jump(const Margin *m) {
     case OP_floor:
         return near_whole(m);
     case OP_cast:
-        return !dtype_float(m->n->type.dtype) && m->n->type.dtype != BOOL &&
+        return !dtype_float(m->n->type->dtype) && m->n->type->dtype != BOOL &&
                near_whole(m);
     case OP_argmax:
         return near_argmax(m);

@@ -37,9 +37,9 @@ static bool rounds(const Graph *g, const Node *d) {
                                OP_maximum, OP_select, OP_minimum, OP_uniform,
                                OP_floor,   OP_finite};
     unsigned facts = op_info[d->op].facts;
-    if (!dtype_float(d->type.dtype) || (facts & (LEAF | EFFECT)))
+    if (!dtype_float(d->type->dtype) || (facts & (LEAF | EFFECT)))
         return false;
-    if (d->type.dtype == ACT && g->act != F32)
+    if (d->type->dtype == ACT && g->act != F32)
         return true;
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (d->op == exact[i])
@@ -103,7 +103,7 @@ static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
     Node copy = x->g->node[now];
     NodeId arg[2];
     for (int i = 0; i < copy.num_args; i++) {
-        bool index = !dtype_float(x->g->node[copy.arg[i]].type.dtype);
+        bool index = !dtype_float(x->g->node[copy.arg[i]].type->dtype);
         arg[i] = index ? copy.arg[i] : graph_op1(x->g, OP_abs, copy.arg[i]);
         copy = x->g->node[now];
     }
@@ -114,10 +114,10 @@ static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
 // An input with errors of -size .. size for the numbers of node n.  Equal ones
 // are rounded alike.
 static NodeId errors(Noise *x, const Graph *old, NodeId n, double size) {
-    Type t = old->node[n].type;
+    Type t = *old->node[n].type;
     NodeId input = graph_leaf(x->g, OP_input,
                               arena_format(x->a, "noise %u", x->g->count), t);
-    int64_t count = type_count(t);
+    int64_t count = type_count(&t);
     x->leaf[input] = ARENA_ARRAY(x->a, (size_t)count + 1, double);
     for (int64_t i = 0; i < count; i++) {
         float number = (float)x->value[n][i];
@@ -153,7 +153,7 @@ static NodeId of_squares(Noise *x, const Graph *old, NodeId n, NodeId now) {
 // What an operand that is node n looks like to one of its users.
 static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     const Node *d = &old->node[n];
-    double size = unit_of(old, d->type.dtype);
+    double size = unit_of(old, d->type->dtype);
     if (!rounds(old, d))
         return now[n];
     if (x->squares && d->op == OP_var && old->node[d->arg[0]].op == OP_conv)
@@ -164,7 +164,7 @@ static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
                              errors(x, old, n, size > sum ? size : sum));
     NodeId off = graph_op2(x->g, OP_add, now[n], error);
     bool half =
-        d->type.dtype == F16 || (d->type.dtype == ACT && old->act == F16);
+        d->type->dtype == F16 || (d->type->dtype == ACT && old->act == F16);
     return half ? graph_op2(x->g, OP_add, off, errors(x, old, n, LEAST_HALF))
                 : off;
 }

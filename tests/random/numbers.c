@@ -18,7 +18,7 @@ double *number_leaf(const Graph *g, Arena *a, NodeId n, uint32_t seed) {
     int classes;
     if (strcmp(name, "run.loss_scale") == 0)
         value[0] = LOSS_SCALE;
-    if (g->node[n].type.dtype == I32 && sscanf(name, "label%d", &classes) == 1)
+    if (g->node[n].type->dtype == I32 && sscanf(name, "label%d", &classes) == 1)
         for (int64_t i = 0; i < type_count(g->node[n].type); i++)
             value[i] =
                 floor(classes * random_uniform(seed, (uint32_t)stream_of(name),

@@ -12,12 +12,12 @@ static NodeId replace(Graph *out, const Graph *g, NodeId n, Cut cut,
                       const NodeId *now) {
     const Node *d = &g->node[n];
     for (int i = 0; i < d->num_args && cut == BY_OPERAND; i++)
-        if (type_equal(g->node[d->arg[i]].type, d->type))
+        if (type_is(g->node[d->arg[i]].type, d->type))
             return now[d->arg[i]];
     if (cut != BY_INPUT)
         return NO_NODE;
     return graph_leaf(out, OP_input, arena_format(out->arena, "cut%u", n),
-                      d->type);
+                      *d->type);
 }
 
 static bool fits(const Graph *g, NodeId n, Cut cut) {

@@ -33,7 +33,7 @@ static NodeId find_loss(const Graph *g) {
 static double **draw_leaves(const Graph *g, Arena *a, uint32_t seed) {
     double **leaf = number_leaves(g, a, seed);
     for (NodeId n = 0; n < g->count; n++) {
-        if (leaf[n] == NULL || !dtype_float(g->node[n].type.dtype))
+        if (leaf[n] == NULL || !dtype_float(g->node[n].type->dtype))
             continue;
         uint32_t stream =
             (uint32_t)stream_of(node_text(&g->node[n], ATTR_name));
@@ -56,7 +56,7 @@ static Frozen freeze(const Graph *g, Arena *a, NodeId loss, double **leaf,
         if (!held && n != loss && (op_info[d->op].facts & EFFECT))
             continue;
         f.now[n] = held ? graph_leaf(f.g, OP_input,
-                                     arena_format(a, "held %u", n), d->type)
+                                     arena_format(a, "held %u", n), *d->type)
                         : graph_copy(f.g, g, n, f.now);
         f.leaf[f.now[n]] = held ? value[n] : leaf[n];
     }

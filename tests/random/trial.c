@@ -147,7 +147,7 @@ static Graph *scale_loss(const Graph *g, Arena *a) {
     NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
     for (NodeId n = 0; n < g->count; n++)
         now[n] = g->node[n].op == OP_loss_scale
-                     ? graph_constant(out, g->node[n].type, LOSS_SCALE)
+                     ? graph_constant(out, *g->node[n].type, LOSS_SCALE)
                      : graph_copy(out, g, n, now);
     return out;
 }
@@ -327,7 +327,7 @@ static double allowed_error(const Trial *t, const Result *r) {
 
 // Not if the error is no number.
 static bool is_good(const Trial *t, const Result *r) {
-    return error_rms(r->found, r->right, type_count(r->type)) <=
+    return error_rms(r->found, r->right, type_count(&r->type)) <=
            allowed_error(t, r);
 }
 
@@ -340,7 +340,7 @@ static void disturb(const Trial *t, Result *r) {
             noise_eval(t->unfused->step[step].graph, t->a, t->rough[step].leaf,
                        t->rough[step].value, r->squares, k);
         double error =
-            error_rms(value[r->rough], r->right, type_count(r->type));
+            error_rms(value[r->rough], r->right, type_count(&r->type));
         if (isfinite(error) && error > r->unfused)
             r->unfused = error;
     }
@@ -348,7 +348,7 @@ static void disturb(const Trial *t, Result *r) {
 
 static void report_result(const Trial *t, const Result *r, Text *report) {
     const double *rough = t->rough[train_step(t->unfused)].value[r->rough];
-    int64_t count = type_count(r->type);
+    int64_t count = type_count(&r->type);
     double allowed = allowed_error(t, r);
     Text line = text_new(t->a);
     node_print(&line, t->meant, r->meant);
@@ -362,9 +362,9 @@ static void report_result(const Trial *t, const Result *r, Text *report) {
 }
 
 static void judge(const Trial *t, Result *r, Text *report) {
-    size_t bytes = (size_t)type_count(r->type) * sizeof(double);
+    size_t bytes = (size_t)type_count(&r->type) * sizeof(double);
     r->unfused = error_rms(t->rough[train_step(t->unfused)].value[r->rough],
-                           r->right, type_count(r->type));
+                           r->right, type_count(&r->type));
     if (memcmp(r->found, r->again, bytes) != 0)
         text_add(report, "%%%u is not the same when run again\n", r->meant);
     if (is_good(t, r))
@@ -479,7 +479,7 @@ static void judge_all(const Trial *t, const Wanted *wanted, int count,
         }
         Result r = {.meant = n,
                     .rough = wanted[i].rough,
-                    .type = t->meant->node[n].type,
+                    .type = *t->meant->node[n].type,
                     .right = t->right[n],
                     .found = found[i],
                     .again = again[i],

@@ -41,8 +41,8 @@ static uint64_t mix_attr(uint64_t hash, const Attr *t) {
 static uint64_t hash_node(const Graph *g, NodeId n, const uint64_t *hash) {
     const Node *d = &g->node[n];
     uint64_t h = mix_int(UINT64_C(0xcbf29ce484222325), d->op);
-    h = mix_int(mix_int(h, d->type.dtype), d->type.rank);
-    h = mix(h, d->type.dim, (size_t)d->type.rank * sizeof *d->type.dim);
+    h = mix_int(mix_int(h, d->type->dtype), d->type->rank);
+    h = mix(h, d->type->dim, (size_t)d->type->rank * sizeof *d->type->dim);
     for (int i = 0; i < d->num_attrs; i++)
         h = mix_attr(h, &d->attr[i]);
     for (int i = 0; i < d->num_args; i++)
@@ -94,7 +94,7 @@ static void gradients_pair(Arena *a, const Graph *g, const Graph *other,
             const Node *two = &other->node[y[j].node];
             bool fits = wanted[y[j].node] && !taken[y[j].node] &&
                         strcmp(x[i].param, y[j].param) == 0 &&
-                        one->op == two->op && type_equal(one->type, two->type);
+                        one->op == two->op && type_is(one->type, two->type);
             if (fits)
                 alike[x[i].node] = y[j].node;
             taken[y[j].node] |= fits;

@@ -49,7 +49,7 @@ static NodeId cut_node(Cut *c, NodeId n) {
     if (input && !is_leaf(d)) {
         char name[24];
         snprintf(name, sizeof name, "stored %u", n);
-        c->now[n] = graph_leaf(c->cut, OP_input, name, d->type);
+        c->now[n] = graph_leaf(c->cut, OP_input, name, *d->type);
     } else {
         c->now[n] = graph_copy(c->cut, c->g, n, c->now);
     }
@@ -63,8 +63,8 @@ static NodeId cut_node(Cut *c, NodeId n) {
 // The agreement test of kernels has the same bound.
 static bool is_near(const Graph *g, NodeId n, const double *right,
                     const double *rough, const double *found, double terms) {
-    Type t = g->node[n].type;
-    int64_t count = type_count(t);
+    Type t = *g->node[n].type;
+    int64_t count = type_count(&t);
     DType d = t.dtype == ACT ? g->act : F32;
     double root = sqrt((double)count);
     double error = error_rms(found, right, count) * root;

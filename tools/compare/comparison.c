@@ -16,7 +16,7 @@ const char *row_stored_as(Arena *a, const Comparison *c, const Row *r) {
     Type type = r->type;
     if (type.dtype == ACT)
         type.dtype = c->a.snapshot.step->graph->act;
-    type_print(&t, type);
+    type_print(&t, &type);
     return text_string(&t);
 }
 

@@ -69,7 +69,7 @@ static NodeId stand_in(const Graph *g, const Node *n) {
     for (int i = 0; i < n->num_args; i++)
         if (!(op_info[g->node[n->arg[i]].op].facts & LEAF &&
               g->node[n->arg[i]].op != OP_input) &&
-            type_equal(g->node[n->arg[i]].type, n->type))
+            type_is(g->node[n->arg[i]].type, n->type))
             return n->arg[i];
     return NO_NODE;
 }

@@ -40,7 +40,7 @@ static void input_add(Repro *r, NodeId n) {
     if (value == NULL)
         return;
     for (int64_t i = 0; i < type_count(d->type); i++)
-        bytes_store(raw, stored_type(r->g, d->type), i, value[i]);
+        bytes_store(raw, stored_type(r->g, *d->type), i, value[i]);
     text_add(&r->input, "    {%" PRId64 ", %zu}, // %%%u\n", d->offset, bytes,
              n);
     fwrite(raw, 1, bytes, r->bin);
@@ -228,7 +228,7 @@ static void begin_add(Repro *r, Text *t) {
 static Text text_of(Repro *r) {
     const Node *d = &r->g->node[r->node];
     const Node *at = d->op == OP_assign ? &r->g->node[d->arg[0]] : d;
-    DType type = stored_type(r->g, at->type);
+    DType type = stored_type(r->g, *at->type);
     Text t = text_new(r->a);
     begin_add(r, &t);
     text_add(&t, "%s\n", r->kernel->text);

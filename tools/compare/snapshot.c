@@ -57,10 +57,10 @@ static NodeId find_leaf(const Reader *r, const Record *at, double **seen) {
 }
 
 static double *numbers_of(const Reader *r, NodeId n, const void *bytes) {
-    Type t = r->g->node[n].type;
+    Type t = *r->g->node[n].type;
     DType d = t.dtype == ACT ? r->g->act : t.dtype;
-    double *value = ARENA_ARRAY(r->a, (size_t)type_count(t) + 1, double);
-    for (int64_t i = 0; i < type_count(t); i++)
+    double *value = ARENA_ARRAY(r->a, (size_t)type_count(&t) + 1, double);
+    for (int64_t i = 0; i < type_count(&t); i++)
         value[i] = bytes_load(bytes, d, i);
     return value;
 }

@@ -126,7 +126,7 @@ static double *settled(const Compare *c, const double *x, const double *y,
 }
 
 static void measure_difference(Row *r, const double *a, const double *b) {
-    for (int64_t i = 0; i < type_count(r->type); i++) {
+    for (int64_t i = 0; i < type_count(&r->type); i++) {
         double apart = fabs(a[i] - b[i]);
         double size = fmax(fabs(a[i]), fabs(b[i]));
         if (is_alike(a[i], b[i]) || apart == 0)
@@ -139,7 +139,7 @@ static void measure_difference(Row *r, const double *a, const double *b) {
 
 static void measure_errors(const Compare *c, Row *r, const double *a,
                            const double *b, const double *right) {
-    int64_t count = type_count(r->type);
+    int64_t count = type_count(&r->type);
     const double *mine = settled(c, a, right, count);
     const double *theirs = settled(c, b, right, count);
     double *clean = settled(c, right, right, count);
@@ -173,14 +173,14 @@ static Verdict row_verdict(const Compare *c, const Row *r) {
 
 static void row_add(Compare *c, Row r, const double *a, const double *b) {
     const double *right = c->value ? c->value[r.node] : b;
-    r.type = c->g->node[r.node].type;
+    r.type = *c->g->node[r.node].type;
     measure_difference(&r, a, b);
     measure_errors(c, &r, a, b, right);
     NodeId meant = c->meant && c->g->node[r.node].op == OP_assign
                        ? assignment_of(c->meant, r.name)
                        : NO_NODE;
     if (meant != NO_NODE)
-        r.meant = error_rms(right, c->meaning[meant], type_count(r.type));
+        r.meant = error_rms(right, c->meaning[meant], type_count(&r.type));
     r.verdict = row_verdict(c, &r);
     c->rows.wrong += r.verdict == VERDICT_WRONG;
     c->rows.row[c->rows.count++] = r;

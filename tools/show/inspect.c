@@ -66,7 +66,7 @@ static int64_t operation_flops(const Graph *g, NodeId n) {
 // Products of what is stored in 16 bits are those of tensor cores.
 static double peak_of(const Graph *g, const Group *group, const Device *d) {
     const Node *node = &g->node[group->first];
-    DType type = node->num_args ? g->node[node->arg[0]].type.dtype : F32;
+    DType type = node->num_args ? g->node[node->arg[0]].type->dtype : F32;
     DType stored = type == ACT ? g->act : type;
     bool half = stored == F16 || stored == BF16;
     return group->kind == GROUP_CALL && half ? d->f16_flops : d->f32_flops;

@@ -5,7 +5,7 @@
 
 static void type_field(Arena *a, Text *t, Type type) {
     Text s = text_new(a);
-    type_print(&s, type);
+    type_print(&s, &type);
     json_text(t, "type", text_string(&s));
 }
 
@@ -26,7 +26,7 @@ static void operations_json(Arena *a, Text *t, const Inspected *l) {
         const Node *d = &l->step->graph->node[n];
         text_add(t, "%s{\"node\": %u", comma, n);
         json_text(t, "op", op_info[d->op].name);
-        type_field(a, t, d->type);
+        type_field(a, t, *d->type);
         json_text(t, "file", d->from.file);
         json_count(t, "line", d->from.line);
         json_text(t, "path", d->from.path);
@@ -43,7 +43,7 @@ static void tensors_json(Arena *a, Text *t, const char *name, const Graph *g,
         const Node *d = &g->node[list[i]];
         text_add(t, "%s{\"node\": %u", i ? ", " : "", list[i]);
         json_text(t, "name", tensor_name(d));
-        type_field(a, t, d->type);
+        type_field(a, t, *d->type);
         json_count(t, "offset", d->offset);
         json_count(t, "bytes", graph_bytes(g, d->type));
         text_add(t, "}");
