@@ -154,15 +154,23 @@ DEVICE int get_bits(const unsigned char *p, size_t at, int bits) {
     return p[at * (size_t)bits / 8] >> (int)(at * (size_t)bits % 8) &
            ((1 << bits) - 1);
 }
+// From words: the elements of one are a vector that is shifted.
 DEVICE void load_bits(int *v, const unsigned char *p, size_t at, int n,
                       int bits) {
-    const int each = 8 / bits;
+    const int each = 8 / bits, mask = (1 << bits) - 1;
+    int k = 0;
     p += at * (size_t)bits / 8;
     ALIGNED(p, n / each);
-    for (int b = 0; b < n / each; b++) {
-        const int byte = p[b];
-        LANES_DO(k, each)
-        v[b * each + k] = byte >> k * bits & ((1 << bits) - 1);
+    for (; k + 4 * each <= n; k += 4 * each, p += 4) {
+        const unsigned word = (unsigned)p[0] | (unsigned)p[1] << 8 |
+                              (unsigned)p[2] << 16 | (unsigned)p[3] << 24;
+        LANES_DO(j, 4 * each)
+        v[k + j] = (int)(word >> j * bits) & mask;
+    }
+    for (; k < n; k += each, p++) {
+        const int byte = *p;
+        LANES_DO(j, each)
+        v[k + j] = byte >> j * bits & mask;
     }
 }
 DEVICE void store_bits(unsigned char *p, size_t at, const int *v, int n,
