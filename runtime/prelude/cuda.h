@@ -26,6 +26,7 @@
     __constant__ unsigned char name[count];                                    \
     }
 #define AT(host, device) (device)
+#define HOLDS(fact)
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)

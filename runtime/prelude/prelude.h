@@ -52,7 +52,8 @@
     const int lo##_rest = (int)((rows) % blocks);                              \
     const type lo = block * lo##_each +                                        \
                     (block < lo##_rest ? block : lo##_rest);                   \
-    const type hi = lo + lo##_each + (block < lo##_rest)
+    const type hi = lo + lo##_each + (block < lo##_rest);                      \
+    HOLDS(lo >= 0)
 
 // Threads side by side along the columns: a power of two, so that it divides
 // the block.
