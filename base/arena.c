@@ -1,6 +1,6 @@
 // Arena: a list of growing blocks; the newest serves requests.
 
-#define _DEFAULT_SOURCE // madvise, and posix_memalign
+#define _DEFAULT_SOURCE // madvise
 
 #include "base/arena.h"
 
@@ -28,7 +28,7 @@ struct Arena {
     Arena *older, *newer; // those beside it
 };
 
-enum { FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 8 << 20, HUGE_PAGE = 2 << 20 };
+enum { FIRST_BLOCK = 16 << 10, LARGE = 4 << 20, LARGEST_BLOCK = 8 << 20 };
 
 static void out_of_memory(void) {
     fputs("sinter: out of memory\n", stderr);
@@ -55,16 +55,14 @@ Arena *arena_within(Arena *outer) {
 // Large blocks are asked for in huge pages: a graph that is walked over again
 // and again is otherwise looked up page by page.
 static Block *take_block(size_t bytes) {
-    void *b = NULL;
-    if (bytes < 2 * HUGE_PAGE)
-        b = malloc(bytes);
-    else if (posix_memalign(&b, HUGE_PAGE, bytes) == 0)
-        madvise(b, bytes, MADV_HUGEPAGE);
-    else
-        b = NULL;
+    enum { PAGE = 4096 };
+    char *b = malloc(bytes);
     if (b == NULL)
         out_of_memory();
-    return b;
+    size_t before = PAGE - (uintptr_t)b % PAGE; // to the next page
+    if (bytes >= LARGE)
+        madvise(b + before, bytes - before, MADV_HUGEPAGE);
+    return (Block *)b;
 }
 
 static void add_block(Arena *a, size_t bytes) {

@@ -254,11 +254,10 @@ static Group *find_groups(const Graph *g, Arena *a, int *count) {
     found = 0;
     for (NodeId n = 0; n < g->count; n++) {
         if (begins_group(g, n, &last))
-            group[found++] =
-                (Group){.group = last,
-                        .first = n,
-                        .space = &nothing,
-                        .scratch = NO_NODE};
+            group[found++] = (Group){.group = last,
+                                     .first = n,
+                                     .space = &nothing,
+                                     .scratch = NO_NODE};
         if (g->node[n].group >= 0)
             group[found - 1].last = n;
     }

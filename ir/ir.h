@@ -142,7 +142,7 @@ enum {
     NO_NODE = UINT32_MAX,
     MAX_NODES = 1000000,
     NODES_OVER = 1000,
-    MAX_STEP_NODES = 200000
+    MAX_STEP_NODES = 180000
 };
 
 // Where a node came from: a line of a model file, and the layer's path such as
@@ -204,6 +204,7 @@ struct Graph {
     NodeId count, capacity;
     NodeId most;         // that it may have
     int64_t arena_bytes; // with PLANNED: size of the arena
+    int64_t live_bytes;  // with PLANNED: most that lives at once, but for states
     int rewrites;        // that passes have counted so far
     Origin at;           // given to nodes that are added
     GraphFull *full;     // says so and exits; NULL: a sentence on stderr

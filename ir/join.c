@@ -76,8 +76,10 @@ static void find_runs(Search *s, int first, int end, bool apart) {
 
 Joins graph_joins(const Graph *g, const Rides *r, Arena *a) {
     Joins found = {0};
-    Search s = {.g = g, .found = &found};
-    s.group = graph_groups(g, a, &s.num_groups);
+    Search s = {.g = g,
+                .group = r->group,
+                .num_groups = r->num_groups,
+                .found = &found};
     if (!has_ticket(g, s.group, s.num_groups))
         return found;
     bool *rides = ARENA_ARRAY(a, (size_t)s.num_groups + 1, bool);

@@ -497,7 +497,7 @@ static void place_forms(const Graph *g, Rides *r) {
 }
 
 Rides groups_rides(const Graph *g, const Group *group, int count, Arena *a) {
-    Rides r = {0};
+    Rides r = {.group = group, .num_groups = count};
     if (g->act != F16)
         return r;
     Search s = search_new(g, group, count, a, &r);

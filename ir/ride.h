@@ -53,6 +53,8 @@ typedef struct {
 } Ride;
 
 typedef struct {
+    const Group *group; // of the graph, in which they are
+    int num_groups;
     Ride *ride;
     int count;
     Norm *norm;

@@ -17,13 +17,20 @@
 
 #include <string.h>
 
-enum { ALIGNMENT = 256 };
+enum { ALIGNMENT = 256, MOST_OPERANDS = 3, NUM_KNOWN = 1024 };
+
+// What the type of a pointwise node without attributes follows from.
+typedef struct {
+    Op op;
+    const Type *type, *arg[MOST_OPERANDS];
+} Typing;
 
 // The rule and node at fault.
 typedef struct {
     const Graph *g;
     Arena *arena;
     const char *message;
+    Typing *known; // right ones, each where its hash says
 } Verifier;
 
 __attribute__((format(printf, 4, 5))) static bool
@@ -47,7 +54,22 @@ static bool check_operands(Verifier *v, NodeId id) {
     return true;
 }
 
-static bool check_type(Verifier *v, NodeId id) {
+// Where the typing of n is kept once it was found right, or NULL.  Graphs have
+// few types, each once, so that most nodes are typed as one before.
+static Typing *typing_place(const Verifier *v, const Node *n, Typing *typing) {
+    if (!(op_info[n->op].facts & POINTWISE) || n->num_attrs > 0 ||
+        n->num_args > MOST_OPERANDS)
+        return NULL;
+    *typing = (Typing){.op = n->op, .type = n->type};
+    uintptr_t hash = (uintptr_t)n->type / sizeof(Type) + n->op;
+    for (int i = 0; i < n->num_args; i++) {
+        typing->arg[i] = v->g->node[n->arg[i]].type;
+        hash = 31 * hash + (uintptr_t)typing->arg[i] / sizeof(Type);
+    }
+    return &v->known[hash % NUM_KNOWN];
+}
+
+static bool check_typing(Verifier *v, NodeId id) {
     const Node *n = &v->g->node[id];
     Type type;
     const char *why = type_infer(v->g, n, &type);
@@ -62,6 +84,24 @@ static bool check_type(Verifier *v, NodeId id) {
     type_print(&right, &type);
     return broken(v, 2, id, "its type is %s and must be %s",
                   text_string(&given), text_string(&right));
+}
+
+static bool typing_equal(const Typing *a, const Typing *b) {
+    bool equal = a->op == b->op && a->type == b->type;
+    for (int i = 0; i < MOST_OPERANDS; i++)
+        equal &= a->arg[i] == b->arg[i];
+    return equal;
+}
+
+static bool check_type(Verifier *v, NodeId id) {
+    Typing typing, *place = typing_place(v, &v->g->node[id], &typing);
+    if (place != NULL && typing_equal(place, &typing))
+        return true;
+    if (!check_typing(v, id))
+        return false;
+    if (place != NULL)
+        *place = typing;
+    return true;
 }
 
 static bool attr_whole(const Attr *attr) {
@@ -164,7 +204,7 @@ static bool check_names(Verifier *v, Special s, bool outputs) {
         const char *name = node_text(&node[id], ATTR_name);
         if (name == NULL)
             return broken(v, 4, id, "it has no name");
-        size_t i = (size_t)stream_of(name) % size;
+        size_t i = node[id].hash % size;
         for (; slot[i] > 0; i = (i + 1) % size)
             if (strcmp(node_text(&node[slot[i] - 1], ATTR_name), name) == 0)
                 return broken(v, 4, id, "%%%lu is named \"%s\" too",
@@ -212,7 +252,8 @@ static bool check_group(Verifier *v, NodeId id, bool *seen) {
 
 // One walk: it takes longer to fetch a large graph than to look at it.
 const char *graph_verify(const Graph *g, Arena *a) {
-    Verifier v = {.g = g, .arena = a};
+    Verifier v = {
+        .g = g, .arena = a, .known = ARENA_ARRAY(a, NUM_KNOWN, Typing)};
     bool *seen = ARENA_ARRAY(a, g->count + 1, bool);
     NodeId *special = ARENA_ARRAY(a, g->count + 1, NodeId);
     size_t count = 0;

@@ -119,7 +119,7 @@ Plan *program_plan(const Program *p, const PassOptions *o) {
         graph[i] = step[i].graph;
     for (int i = 0; i < count; i++) {
         graph[i] = passes_between(graph[i], o, "hoist", "schedule");
-        check_nodes(graph, count);
+        check_nodes(graph, i + 1); // simplify has not seen the others
     }
     if (o->recompute)
         recompute_steps(graph, count, o);

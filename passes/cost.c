@@ -59,7 +59,7 @@ int64_t graph_bound(const Graph *g, bool states) {
 int64_t plan_bound(const Plan *plan) {
     int64_t most = 0;
     for (int i = 0; i < plan->num_steps; i++) {
-        int64_t bytes = graph_bound(plan->step[i].graph, false);
+        int64_t bytes = plan->step[i].graph->live_bytes;
         most = bytes > most ? bytes : most;
     }
     return plan->state_bytes + most;

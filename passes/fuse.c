@@ -632,12 +632,15 @@ static void store_some(Fuse *f, int every) {
 }
 
 // Round by round.  In a chain of many blocks a round for each would make the
-// cost quadratic: after a while they are looked at in runs of a few.
+// cost quadratic: after a while, sooner where a round takes long, they are
+// looked at in runs of a few.
 static void store_by_cost(Fuse *f) {
-    enum { ONE_BY_ONE = 8, RUN = 8, MOST_ROUNDS = 128 };
+    enum { ONE_BY_ONE = 8, LONG_TIME = 200000, RUN = 8, MOST_ROUNDS = 128 };
+    int alone = (int)(LONG_TIME / (f->old->count + 1));
+    alone = alone < ONE_BY_ONE ? alone : ONE_BY_ONE;
     for (int round = 0; round < MOST_ROUNDS; round++) {
         f->changed = false;
-        store_some(f, round < ONE_BY_ONE ? INT_MAX : RUN);
+        store_some(f, round < alone ? INT_MAX : RUN);
         if (!f->changed)
             return;
         settle(f);

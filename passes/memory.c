@@ -58,6 +58,8 @@ Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
     int count;
     int64_t beside;
     Buffer *buffer = graph_buffers(g, scratch, &count, &beside);
+    g->live_bytes =
+        leaves_bytes(g, false) + buffers_bound(buffer, count) + beside;
     for (int i = 0; i < count && !o->reuse; i++) {
         buffer[i].from = 0;
         buffer[i].to = (int)g->count;

@@ -49,21 +49,24 @@ static Graph *kernels(Arena *a, int count, int tickets) {
 START_TEST(a_join_has_a_ticket_of_its_own) {
     Arena *a = arena_new();
     Graph *g = kernels(a, 2, 3);
-    Rides none = {0};
-    Joins found = graph_joins(g, &none, a);
+    Rides rides = graph_rides(g, a);
+    Joins found = graph_joins(g, &rides, a);
     ck_assert_int_eq(found.count, 1);
     ck_assert_int_eq(found.join[0].first, 0);
     ck_assert_int_eq(found.join[0].count, 2);
     ck_assert_int_eq(join_ticket(g), 2);
-    ck_assert_int_eq(graph_joins(kernels(a, 2, 0), &none, a).count, 0);
+    g = kernels(a, 2, 0);
+    rides = graph_rides(g, a);
+    ck_assert_int_eq(graph_joins(g, &rides, a).count, 0);
     arena_free(a);
 }
 END_TEST
 
 START_TEST(a_long_run_is_cut) {
     Arena *a = arena_new();
-    Rides none = {0};
-    Joins found = graph_joins(kernels(a, MOST_JOINED + 2, 1), &none, a);
+    Graph *g = kernels(a, MOST_JOINED + 2, 1);
+    Rides rides = graph_rides(g, a);
+    Joins found = graph_joins(g, &rides, a);
     ck_assert_int_eq(found.count, 2);
     ck_assert_int_eq(found.join[0].count, MOST_JOINED);
     ck_assert_int_eq(found.join[1].first, MOST_JOINED);
