@@ -32,7 +32,7 @@ bounded() {
 # check STATUS: what is refused is so before anything is written; the text of
 # what is not is written for two devices.
 check() {
-    bounded "$1" 512 5 check
+    bounded "$1" 512 3 check
     if [ "$1" -eq 0 ]; then
         bounded 0 640 15 build --emit=c --out=text
     fi
@@ -40,7 +40,7 @@ check() {
 
 # others: commands that show what check looks at.
 others() {
-    bounded 0 512 5 fmt --check
+    bounded 0 512 2 fmt --check
     bounded 0 512 10 show graph
     bounded 0 512 10 show plan
     bounded 0 512 10 show launches
@@ -156,7 +156,7 @@ check 1
 
 what='a ResNet of 1202 layers'
 sh "$SINTER_SOURCE/bench/compile/resnet.sh" 1202 >bad.net
-bounded 0 512 5 check
+bounded 0 512 3 check
 others
 
 for command in check fmt 'show plan'; do
