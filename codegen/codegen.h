@@ -34,6 +34,9 @@ typedef struct Kernel {
     const char *const *parameter; // their names
     const char *key;              // what share.c compares; NULL before it has
     const char *on_host;          // the kernel whose function the host calls
+    struct Kernel *head;          // of its family, whose function that one is
+    struct Kernel *family;        // the next of the family
+    const char *sizes;            // the sizes in which it differs
     struct Kernel *first;         // the first launch with its text; NULL before
     struct Joined *joined;        // of the first: joins that end with it
     bool is_split;                // the text has a function for joined launches

@@ -258,6 +258,15 @@ void launches_write(Text *t, const char *name, const Graph *host,
 // A body without the indices that none of its lines asks for.
 Text text_tidied(Arena *a, const Text *body);
 
+// Whether a character may be part of a name.
+bool is_word(char c);
+
+// ---- family.c ----
+
+// Finds which of the kernels, of which no two do the same on the host, differ
+// in sizes alone.
+void kernels_gather(Kernel *const *kernel, int count, Arena *a);
+
 // ---- join.c ----
 
 // Finds the joined launches of a step that is planned for the device.

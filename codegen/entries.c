@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-static void write_entry(const Writer *w, Text *t, const Kernel *k) {
-    text_add(t, "HOST_KERNEL(%s,\n            ", k->name);
+static void write_arguments(const Writer *w, Text *t, const Kernel *k) {
     Wrap wrap = {t, 12, 12, 0};
     for (int j = 0; j < k->num_args; j++) {
         const char *type = k->c_type[j], *end = strstr(type, " *");
@@ -15,6 +14,24 @@ static void write_entry(const Writer *w, Text *t, const Kernel *k) {
                                            (int)(end - type), type, j));
     }
     text_add(t, ")\n");
+}
+
+// Those of a family call one function with their sizes.
+static void write_entry(const Writer *w, Text *t, const Kernel *head) {
+    const char *kind = head->head ? "HOST_SIZED" : "HOST_KERNEL";
+    text_add(t, "%s(%s,\n            ", kind, head->name);
+    write_arguments(w, t, head);
+    for (const Kernel *k = head; k != NULL && k->head; k = k->family) {
+        text_add(t, "HOST_LIKE(%s, %s,\n          SIZES(%s),\n            ",
+                 k->name, head->name, k->sizes);
+        write_arguments(w, t, k);
+    }
+}
+
+static void write_declarations(Text *t, const Kernel *head) {
+    text_add(t, "HOST_ENTRY(%s);\n", head->name);
+    for (const Kernel *k = head->family; k != NULL; k = k->family)
+        text_add(t, "HOST_ENTRY(%s);\n", k->name);
 }
 
 // Joined launches that are written, in order; texts of equal ones are one.
@@ -71,14 +88,15 @@ static const Kernel **written_kernels(const Writer *w, int *count) {
     return list;
 }
 
-// The kernels that differ on the host.
+// The kernels that differ on the host in more than sizes.
 static const Kernel **host_kernels(const Writer *w, const Kernel **all,
                                    int num_all, int *count) {
     const Kernel **list =
         ARENA_ARRAY(w->a, (size_t)num_all + 1, const Kernel *);
     *count = 0;
     for (int k = 0; k < num_all; k++)
-        if (strcmp(all[k]->name, all[k]->on_host) == 0)
+        if (strcmp(all[k]->name, all[k]->on_host) == 0 &&
+            (all[k]->head == NULL || all[k]->head == all[k]))
             list[(*count)++] = all[k];
     return list;
 }
@@ -131,7 +149,7 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
             write_entry(w, t, kernel[k]);
         text_add(t, "#else\n");
         for (int k = first; k < last; k++)
-            text_add(t, "HOST_ENTRY(%s);\n", kernel[k]->name);
+            write_declarations(t, kernel[k]);
         text_add(t, "#endif\n");
     }
     text_add(t, "\n// ---- the first piece has the rest ----\n\n"

@@ -59,6 +59,14 @@ static const Twin *train_step(const Writer *w) {
     return s;
 }
 
+static bool any_family(const Writer *w) {
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            if (w->step[i].kernel[k].head != NULL)
+                return true;
+    return false;
+}
+
 static void write_header(const Writer *w, Text *t) {
     const Program *p = w->program;
     text_add(t, "// %s: a trainer, from %s.\n//\n", p->name,
@@ -78,6 +86,8 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "#include \"runtime/rt.h\"\n\n");
     text_add(t, "#define SINTER_ACT %d // of activations on the host\n",
              act_bits(w->host->act));
+    if (any_family(w))
+        text_add(t, "#define SINTER_SIZES // that kernels are given\n");
     text_add(t, "#include \"%s.cu\"\n\n", w->options->base);
     text_add(t, "#define COUNT(table) ((int)(sizeof(table) / "
                 "sizeof *(table)))\n\n");

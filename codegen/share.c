@@ -27,10 +27,6 @@ static int place_of(Numbers *n, long number) {
     return i;
 }
 
-static bool is_word(char c) {
-    return isalnum((unsigned char)c) || c == '_';
-}
-
 // How many letters begin a name such as v12, p12 or v12_1; 0 for other words
 // and for functions.
 static size_t letters_of(const char *s) {
@@ -143,6 +139,25 @@ static void share_on_host(Arena *a, Written *w, Kernel *k) {
     k->on_host = first_with_key(a, w, k, true)->name;
 }
 
+// The functions that the host has: one for kernels that do the same there, and
+// one for those that differ in sizes alone.
+static void share_functions(Launches *step, int num_steps, int number,
+                            Arena *a) {
+    Written functions = written_new(a, (size_t)number);
+    Kernel **own = ARENA_ARRAY(a, (size_t)number + 1, Kernel *);
+    int count = 0;
+    for (int i = 0; i < num_steps; i++)
+        for (int k = 0; k < step[i].count; k++) {
+            Kernel *kernel = &step[i].kernel[k];
+            if (kernel->text == NULL || kernel->first != kernel)
+                continue;
+            share_on_host(a, &functions, kernel);
+            if (strcmp(kernel->on_host, kernel->name) == 0)
+                own[count++] = kernel;
+        }
+    kernels_gather(own, count, a);
+}
+
 // ---- joined launches ----
 
 static void split_joined(Launches *l, const Join *join, Arena *a) {
@@ -172,16 +187,11 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
             codegen_kernels(host->step[i].graph, device->step[i].graph, a,
                             &number, &step[i].count);
     Written texts = written_new(a, (size_t)number);
-    Written functions = written_new(a, (size_t)number);
     for (int i = 0; i < host->num_steps; i++)
         for (int k = 0; k < step[i].count; k++)
             if (step[i].kernel[k].text != NULL)
                 share_text(a, &texts, &step[i].kernel[k]);
-    for (int i = 0; i < host->num_steps; i++)
-        for (int k = 0; k < step[i].count; k++)
-            if (step[i].kernel[k].text != NULL &&
-                step[i].kernel[k].first == &step[i].kernel[k])
-                share_on_host(a, &functions, &step[i].kernel[k]);
+    share_functions(step, host->num_steps, number, a);
     share_joins(step, device, a);
     return step;
 }

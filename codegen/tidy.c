@@ -25,7 +25,7 @@ static const char *declared_index(const char *line, size_t *length) {
     return strchr("ihw", line[0]) != NULL && digits > 0 ? line : NULL;
 }
 
-static bool is_word(char c) {
+bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 

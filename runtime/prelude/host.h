@@ -70,6 +70,15 @@ typedef struct {
 } SinterIndex;
 static const SinterIndex threadIdx = {0};
 static _Thread_local SinterIndex blockIdx, gridDim;
+#ifdef SINTER_SIZES
+typedef union {
+    int size;
+    float scale;
+} SinterSize;
+static _Thread_local const SinterSize *sinter_sizes;
+#define SIZE(i, own) sinter_sizes[i].size
+#define SCALE(i, own) sinter_sizes[i].scale
+#endif
 #define ALIGNED(p, bytes) ((void)0)
 #endif
 
@@ -321,16 +330,32 @@ DEVICE int last_block(int *ticket, int blocks) {
     return last;
 }
 
-// The entry that the runtime calls: blocks first .. last-1 of a grid.
-#define HOST_KERNEL(name, ...)                                                 \
-    SINTER_ENTRY void name##_host(char *arena, const size_t *arg, int first,   \
-                                  int last, int grid, int phase) {             \
+// Blocks first .. last-1 of a grid.
+#define HOST_BLOCKS(function, name, ...)                                       \
+    void function(char *arena, const size_t *arg, int first, int last,         \
+                  int grid, int phase) {                                       \
         gridDim.x = grid;                                                      \
         sinter_phase = phase;                                                  \
         for (int block = first; block < last; block++) {                       \
             blockIdx.x = block;                                                \
             name(__VA_ARGS__);                                                 \
         }                                                                      \
+    }
+
+// The entry that the runtime calls.
+#define HOST_KERNEL(name, ...)                                                 \
+    SINTER_ENTRY HOST_BLOCKS(name##_host, name, __VA_ARGS__)
+
+// A function of several kernels, and the entry of one of them.
+#define HOST_SIZED(name, ...)                                                  \
+    static HOST_BLOCKS(name##_sized, name, __VA_ARGS__)
+#define SIZES(...) {__VA_ARGS__}
+#define HOST_LIKE(name, head, sizes, ...)                                      \
+    SINTER_ENTRY void name##_host(char *arena, const size_t *arg, int first,   \
+                                  int last, int grid, int phase) {             \
+        static const SinterSize own[] = sizes;                                 \
+        sinter_sizes = own;                                                    \
+        head##_sized(arena, arg, first, last, grid, phase);                    \
     }
 #endif
 

@@ -26,6 +26,13 @@
 #include "runtime/prelude/host.h"
 #endif
 
+// Of kernels that differ in sizes alone the host compiles one, which is given
+// those of each.
+#ifndef SIZE
+#define SIZE(i, size) (size)
+#define SCALE(i, scale) (scale)
+#endif
+
 // Elsewhere a vector that is one of several in a window is stored as any other.
 #ifndef SINTER_PLACES
 #define place_act store_act

@@ -6,6 +6,7 @@ int main(void) {
     SRunner *runner = srunner_create(agree_suite());
     srunner_add_suite(runner, average_suite());
     srunner_add_suite(runner, expr_suite());
+    srunner_add_suite(runner, family_suite());
     srunner_add_suite(runner, program_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -6,6 +6,7 @@
 Suite *agree_suite(void);
 Suite *average_suite(void);
 Suite *expr_suite(void);
+Suite *family_suite(void);
 Suite *program_suite(void);
 
 #endif

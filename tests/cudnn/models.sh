@@ -18,6 +18,8 @@ tables() {
     "$SINTER" build "$SINTER_SOURCE/$1" --emit=c -o "$work"
     {
         echo '#define HOST_KERNEL(...)'
+        echo '#define HOST_SIZED(...)'
+        echo '#define HOST_LIKE(...)'
         echo '#define JOINED_KERNEL(...)'
         echo '#define JOINED_HOST(name) NULL'
         sed -e "/^#include \"$name.cu\"/d" \
