@@ -1,0 +1,113 @@
+// Diverge: a run whose loss is not finite is taken again from where it last was
+// saved, up to the step, the launch and the operation that went wrong.
+
+#include "runtime/session/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// The state that the run had when it last was saved, or began.
+static bool go_back(RtSession *s, RtError *e) {
+    const char *given = s->run->options->resume_path;
+    int64_t saved = s->saved;
+    char *newest = NULL;
+    RtProgress found = s->at;
+    bool good;
+    rt_feeder_close(&s->train);
+    if (saved < 0) {
+        s->at.step = 0;
+        rt_states_clear(s->plan, s->device);
+        rt_states_start(s->plan, s->device, &s->at);
+        good = rt_session_begin(s, e);
+    } else {
+        good =
+            given != NULL && saved == s->shelf.from
+                ? rt_checkpoint_read(s->checkpoint, given, &found, e) == RT_GOOD
+                : rt_shelf_load(&s->shelf, s->checkpoint, &found, &newest, e);
+        free(newest);
+        s->at = found;
+        good = good && found.step == saved;
+        rt_step_run(s->plan, s->device, RT_DERIVE, 0);
+    }
+    return good && rt_session_open_train(s, e);
+}
+
+// Takes the step before from the states that it had.
+static bool take_again(RtSession *s, const char *before, RtError *e) {
+    s->at.step--;
+    rt_states_restore(s->plan, s->device, before);
+    rt_feeder_close(&s->train);
+    return rt_session_open_train(s, e) && rt_session_step(s, e);
+}
+
+static void say_blame(const RtSession *s, const char *how, const char *what) {
+    rt_report_say(s->report, "step %lld again, %s: %s", (long long)s->at.step,
+                  how, what);
+}
+
+// Looks into the kernel that is to blame, where that can be done.
+static bool blame_members(RtSession *s, const RtBlame *blame,
+                          const char *before, RtError *e) {
+    RtMembers members;
+    bool good = true;
+    if (rt_members_open(&members, s->run->trainer, s->plan, s->device, blame)) {
+        s->members = &members;
+        good = take_again(s, before, e);
+        s->members = NULL;
+    }
+    if (members.found)
+        say_blame(s, "operation by operation", members.text);
+    else
+        say_blame(s, "launch by launch", blame->text);
+    rt_members_close(&members);
+    return good;
+}
+
+// Takes a step again, and says what is first wrong in it.
+static bool blame_step(RtSession *s, const char *before, RtError *e) {
+    RtBlame blame = {.found = false};
+    s->blame = &blame;
+    bool good = take_again(s, before, e);
+    s->blame = NULL;
+    return good && (!blame.found || blame_members(s, &blame, before, e));
+}
+
+// A step is a function of its number and the states, so that those since the
+// last checkpoint come to the same again.
+static bool find_blame(RtSession *s, RtError *e) {
+    int64_t last = s->at.step;
+    bool finite = true, good = go_back(s, e);
+    char *before = good ? rt_states_copy(s->plan, s->device, &finite) : NULL;
+    while (good && before != NULL && finite && s->at.step < last &&
+           rt_signals_caught() == 0) {
+        good = rt_session_step(s, e);
+        char *after = rt_states_copy(s->plan, s->device, &finite);
+        if (good && after != NULL && !finite)
+            good = blame_step(s, before, e);
+        free(before);
+        before = after;
+    }
+    free(before);
+    return good;
+}
+
+// What comes of it is no part of what the run ends with.  Where steps that
+// overflow are skipped, and sums are cleared, all may be finite by now.
+void rt_session_tell_blame(RtSession *s) {
+    RtError ignored;
+    int64_t at = s->at.step;
+    bool finite;
+    if (s->train.loader == NULL)
+        return;
+    // Rows may be told some steps late.
+    free(rt_states_copy(s->plan, s->device, &finite));
+    if (finite && !isfinite(s->test.loss)) // but for an evaluation
+        return;
+    rt_report_say(s->report,
+                  "it diverged: going back to step %lld to see where",
+                  (long long)(s->saved < 0 ? 0 : s->saved));
+    if (!find_blame(s, &ignored))
+        rt_report_say(s->report, "where it did cannot be seen: %s",
+                      ignored.text);
+    s->at.step = at;
+}

@@ -1,0 +1,85 @@
+// Evaluate: a look at the test data, and whether it is good enough.
+
+#include "runtime/session/session.h"
+
+#include <string.h>
+
+void rt_session_spend(RtSession *s) {
+    RtTimes spent;
+    s->device->times(s->device, &spent);
+    for (int i = 0; i < RT_NUM_PHASES; i++)
+        s->budget.device.phase[i] += spent.phase[i];
+    for (int i = 0; i < RT_NUM_WORKS; i++)
+        s->budget.device.work[i] += spent.work[i];
+}
+
+static bool run_batches(RtSession *s, double *waited, RtError *e) {
+    int64_t count = rt_eval_split(s->run)->count,
+            batch = s->run->trainer->batch;
+    for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += batch) {
+        RtFed fed;
+        if (!rt_feeder_take(&s->eval, RT_EVAL, 0, &fed, e))
+            return false;
+        *waited += fed.waited;
+        rt_step_run(s->plan, s->device, RT_EVAL, 0);
+    }
+    return true;
+}
+
+double rt_session_metric(const RtRow *row, const char *name) {
+    return strcmp(name, "accuracy") == 0 ? row->accuracy
+           : strcmp(name, "top5") == 0   ? row->top5
+           : strcmp(name, "loss") == 0   ? row->loss
+                                         : row->perplexity;
+}
+
+// Whether an evaluation ends the run.
+static bool is_enough(const RtSession *s, const RtRow *row) {
+    RtStop stop = s->run->trainer->stop;
+    if (stop.metric == NULL || s->run->options->eval_only)
+        return false;
+    double value = rt_session_metric(row, stop.metric);
+    return stop.above ? value >= stop.value : value <= stop.value;
+}
+
+// Before averaging begins, averages are the weights.
+static void average_early(const RtSession *s) {
+    RtTime from = s->run->trainer->average_from;
+    if (s->at.step < rt_time_first(from, &s->at))
+        rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
+}
+
+// Evaluation adds up in the same states as training: what is there is put
+// back afterwards.  A signal leaves it without a row.
+bool rt_session_evaluate(RtSession *s, RtError *e) {
+    RtTimes ignored;
+    double waited = 0;
+    rt_session_spend(s); // which waits for the steps
+    double since = rt_seconds();
+    RtMetrics training = rt_metrics_read(s->plan, s->device);
+    rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
+    average_early(s);
+    rt_nvtx_push(s->run->nvtx, "evaluation");
+    rt_step_run(s->plan, s->device, RT_PREPARE, 0);
+    bool good = run_batches(s, &waited, e);
+    rt_nvtx_pop(s->run->nvtx);
+    RtMetrics m = rt_metrics_read(s->plan, s->device);
+    rt_metrics_write(s->plan, s->device, &training);
+    s->device->times(s->device, &ignored);
+    double seconds = rt_seconds() - since;
+    rt_session_trace_since(s, "evaluation", since, s->at.step);
+    s->budget.evaluation += seconds;
+    s->paused += seconds;
+    if (!good || rt_signals_caught() != 0)
+        return good;
+    s->test = rt_session_row(s, false, &m);
+    s->test.on_train = s->run->trainer->eval_train;
+    s->test.stops = is_enough(s, &s->test);
+    s->test.samples = rt_eval_split(s->run)->count;
+    s->test.seconds = seconds;
+    s->test.waited = waited;
+    rt_report_row(s->report, &s->test);
+    // After others training goes on, and sees for itself.
+    bool last = s->at.step == s->at.steps || s->run->options->eval_only;
+    return !last || !rt_session_diverged(&s->test, e);
+}

@@ -1,0 +1,74 @@
+// Feed: where a run has its batches from.
+
+#include "runtime/session/session.h"
+
+static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
+    const RtTrainer *t = run->trainer;
+    return (RtLoading){
+        .split = split,
+        .batch = t->batch,
+        .epoch_batches = (split->count - 1) / t->batch + 1,
+        .last = INT64_MAX,
+        .image = t->image.type,
+        .label = t->label.type,
+        .threads = run->loaders,
+        .device = run->device,
+        .no_images = run->resident,
+    };
+}
+
+static bool open_feeder(const RtSession *s, RtFeeder *f, const RtLoading *plan,
+                        RtError *e) {
+    RtLoader *loader = rt_loader_open(plan, e);
+    rt_feeder_open(f, s->plan, s->device, loader);
+    if (s->run->resident)
+        f->kept = plan->split == &s->run->data->test ? 2 : 1;
+    return loader != NULL;
+}
+
+bool rt_session_open_eval(RtSession *s, RtError *e) {
+    RtLoading plan = plan_loading(s->run, rt_eval_split(s->run));
+    return open_feeder(s, &s->eval, &plan, e);
+}
+
+bool rt_session_open_train(RtSession *s, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    RtLoading plan = plan_loading(s->run, &s->run->data->train);
+    plan.epoch_batches = s->epoch_batches;
+    plan.first = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step);
+    plan.last = rt_first_batch(t, &s->at, s->epoch_batches, s->at.steps);
+    plan.shuffle = true;
+    plan.seed = (uint64_t)s->at.seed;
+    plan.trace = s->run->trace;
+    if (!open_feeder(s, &s->train, &plan, e))
+        return false;
+    s->train.repeats = s->run->options->repeat_batch;
+    return true;
+}
+
+static bool collect_batches(RtSession *s, RtFeeder *feeder, int64_t count,
+                            RtError *e) {
+    RtFed fed;
+    for (int64_t i = 0; i < count; i++) {
+        if (!rt_feeder_take(feeder, RT_COLLECT, 0, &fed, e))
+            return false;
+        rt_step_run(s->plan, s->device, RT_COLLECT, 0);
+    }
+    return true;
+}
+
+// The first samples of the training data, in the order of its file.
+bool rt_session_collect(RtSession *s, RtError *e) {
+    RtSplit first = s->run->data->train;
+    if (rt_step_find(s->plan, RT_COLLECT, 0) == NULL)
+        return true;
+    if (s->run->trainer->collect_samples < first.count)
+        first.count = s->run->trainer->collect_samples;
+    RtLoading plan = plan_loading(s->run, &first);
+    plan.last = plan.epoch_batches;
+    RtFeeder feeder;
+    bool good = open_feeder(s, &feeder, &plan, e) &&
+                collect_batches(s, &feeder, plan.last, e);
+    rt_feeder_close(&feeder);
+    return good;
+}

@@ -1,0 +1,84 @@
+// Resume: a run is saved, and goes on from what was saved.
+
+#include "runtime/session/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_FAILURES = 3 };
+
+bool rt_session_save(RtSession *s, bool last, RtError *e) {
+    RtRow row;
+    if (s->saved == s->at.step)
+        return true;
+    if (!rt_session_measure(s, &row, e)) // which waits for the steps
+        return false;
+    double since = rt_seconds();
+    rt_nvtx_push(s->run->nvtx, "checkpoint");
+    bool good = rt_shelf_save(&s->shelf, s->checkpoint, &s->at, e);
+    rt_nvtx_pop(s->run->nvtx);
+    double seconds = rt_seconds() - since;
+    s->paused += seconds;
+    s->budget.checkpoints += seconds;
+    rt_session_trace_since(s, "checkpoint", since, s->at.step);
+    if (good) {
+        s->failures = 0;
+        s->saved = s->at.step;
+        return true;
+    }
+    s->failures++;
+    if (last || s->failures == MOST_FAILURES || e->status != EXIT_IO)
+        return false;
+    rt_report_say(s->report,
+                  "warning: %s\nwarning: training goes on, earlier checkpoints "
+                  "are untouched; failure %d of %d in a row",
+                  e->text, s->failures, MOST_FAILURES);
+    return true;
+}
+
+// What a user asked for must not contradict what the run is.
+static bool same_run(const RtSession *s, const RtProgress *asked,
+                     const RtProgress *found, const char *path, RtError *e) {
+    const RtOptions *o = s->run->options;
+    if (o->eval_only)
+        return true;
+    if (found->data_hash != asked->data_hash ||
+        found->epoch_steps != asked->epoch_steps)
+        return rt_fail(e, EXIT_DATA,
+                       "%.300s is of a run on other data (%lld steps in an "
+                       "epoch, here %lld)",
+                       path, (long long)found->epoch_steps,
+                       (long long)asked->epoch_steps);
+    if (o->seed >= 0 && found->seed != asked->seed)
+        return rt_fail(e, EXIT_DATA,
+                       "%.300s is of a run with seed %lld, not %lld", path,
+                       (long long)found->seed, (long long)asked->seed);
+    if (o->epochs > 0 && found->steps != asked->steps)
+        return rt_fail(e, EXIT_DATA,
+                       "%.300s is of a run of %lld steps, not %lld; its "
+                       "schedule cannot be changed on the way",
+                       path, (long long)found->steps, (long long)asked->steps);
+    return true;
+}
+
+bool rt_session_load(RtSession *s, RtError *e) {
+    const char *path = s->run->options->resume_path;
+    char *newest = NULL;
+    RtProgress found;
+    bool good;
+    if (path != NULL)
+        good = rt_checkpoint_read(s->checkpoint, path, &found, e) == RT_GOOD;
+    else
+        good = rt_shelf_load(&s->shelf, s->checkpoint, &found, &newest, e);
+    path = path ? path : newest;
+    good = good && same_run(s, &s->at, &found, path, e);
+    if (good) {
+        s->at = found;
+        s->shelf.from = s->saved = found.step;
+        if (!s->run->options->quiet)
+            fprintf(stderr, "going on from %s, step %lld of %lld\n", path,
+                    (long long)found.step, (long long)found.steps);
+    }
+    free(newest);
+    return good;
+}

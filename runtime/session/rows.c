@@ -1,0 +1,147 @@
+// Rows: what a run tells of itself after steps and epochs.
+
+#include "runtime/session/session.h"
+
+#include <math.h>
+
+static const double SHOW_EVERY = 0.5; // seconds between progress lines
+
+// The sign of a NaN says nothing, and would be printed.
+static double mean_of(float sum, float count) {
+    double mean = (double)sum / (double)count;
+    return isnan(mean) ? (double)NAN : mean;
+}
+
+static double epoch_of(const RtSession *s, int64_t step) {
+    return (double)step / (double)s->at.epoch_steps;
+}
+
+// A row of the steps so far, without its numbers.
+static RtRow row_begin(const RtSession *s, bool train) {
+    return (RtRow){
+        .train = train,
+        .epoch = epoch_of(s, s->at.step),
+        .epochs = epoch_of(s, s->at.steps),
+        .step = s->at.step,
+    };
+}
+
+static void row_fill(const RtSession *s, RtRow *row, const RtMetrics *m) {
+    const RtTrainer *t = s->run->trainer;
+    row->loss = mean_of(m->loss, m->count);
+    row->accuracy = rt_state_find(s->plan, "metric.correct") == NULL
+                        ? NAN
+                        : mean_of(m->correct, m->count);
+    row->top5 = !row->train && t->top5 ? mean_of(m->top5, m->count) : NAN;
+    row->perplexity = t->perplexity ? exp(mean_of(m->loss, m->count)) : NAN;
+    row->lr = m->lr;
+}
+
+RtRow rt_session_row(const RtSession *s, bool train, const RtMetrics *m) {
+    RtRow row = row_begin(s, train);
+    row_fill(s, &row, m);
+    return row;
+}
+
+void rt_session_begin_row(RtSession *s) {
+    s->since = rt_seconds();
+    s->waited = s->paused = 0;
+    s->samples = 0;
+}
+
+bool rt_session_diverged(const RtRow *row, RtError *e) {
+    if (isfinite(row->loss))
+        return false;
+    rt_fail(e, EXIT_DIVERGED,
+            "the loss is %s: seen after step %lld, epoch %.2f",
+            isnan(row->loss) ? "not a number" : "infinite",
+            (long long)row->step, row->epoch);
+    return true;
+}
+
+static void row_time(const RtSession *s, RtRow *row) {
+    row->samples = s->samples;
+    row->seconds = rt_seconds() - s->since - s->paused;
+    row->waited = s->waited;
+}
+
+// The row of the training so far; false if its loss is not finite.
+bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e) {
+    RtMetrics m = rt_metrics_read(s->plan, s->device);
+    *row = rt_session_row(s, true, &m);
+    row_time(s, row);
+    return m.count == 0 || !rt_session_diverged(row, e);
+}
+
+// ---- rows that the device is not waited for ----
+
+static bool tell_progress(const RtSession *s, RtRow *row, const RtMetrics *m,
+                          RtError *e) {
+    row_fill(s, row, m);
+    if (m->count != 0 && rt_session_diverged(row, e))
+        return false;
+    rt_report_progress(s->report, row);
+    return true;
+}
+
+// Of the steps since the last row of its kind.
+static void tell_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
+    RtMetrics since = *m;
+    since.loss -= s->logged.loss;
+    since.correct -= s->logged.correct;
+    since.count -= s->logged.count;
+    row_fill(s, row, &since);
+    rt_report_row(s->report, row);
+    s->logged = *m;
+}
+
+// Tells the rows that are out, in their order, until at most `most` are left or
+// the numbers of the next are not there; false if a loss is not finite.
+bool rt_session_tell_rows(RtSession *s, bool wait, int64_t most, RtError *e) {
+    RtMetrics m;
+    while (s->asked - s->told > most &&
+           rt_metrics_tell(s->plan, s->device, wait, &m)) {
+        RtRow *row = &s->asked_row[s->told++ % RT_MOST_ASKED];
+        if (row->part)
+            tell_steps(s, row, &m);
+        else if (!tell_progress(s, row, &m, e))
+            return false;
+    }
+    return true;
+}
+
+static bool ask_row(RtSession *s, bool part, RtError *e) {
+    if (!rt_session_tell_rows(s, true, RT_MOST_ASKED - 1, e))
+        return false;
+    RtRow *row = &s->asked_row[s->asked++ % RT_MOST_ASKED];
+    *row = row_begin(s, true);
+    row->part = part;
+    row_time(s, row);
+    rt_metrics_ask(s->plan, s->device);
+    return true;
+}
+
+// A row of the steps since the last one of its kind, where one is due.
+bool rt_session_log_steps(RtSession *s, RtError *e) {
+    int64_t every = s->run->options->log_every;
+    return every == 0 || s->at.step % every != 0 || ask_row(s, true, e);
+}
+
+bool rt_session_show_progress(RtSession *s, RtError *e) {
+    double now = rt_seconds();
+    if (now - s->shown < SHOW_EVERY)
+        return true;
+    s->shown = now;
+    return ask_row(s, false, e);
+}
+
+bool rt_session_end_epoch(RtSession *s, RtError *e) {
+    RtRow row;
+    bool good = rt_session_measure(s, &row, e);
+    RtMetrics m = rt_metrics_read(s->plan, s->device);
+    rt_report_row(s->report, &row);
+    rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = m.lr});
+    s->logged = (RtMetrics){0};
+    rt_session_begin_row(s);
+    return good;
+}

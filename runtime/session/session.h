@@ -1,0 +1,131 @@
+// Session: a run under way, which the files of this folder share.
+#ifndef RUNTIME_SESSION_H
+#define RUNTIME_SESSION_H
+
+#include "runtime/nvtx.h"
+
+#include <stdio.h>
+
+typedef struct RtSession {
+    const RtRun *run;
+    const RtPlan *plan;
+    RtDevice *device;
+    RtReport *report;
+    RtCheckpoint *checkpoint;
+    RtShelf shelf;
+    RtFeeder train, eval; // what gives them batches
+    int64_t epoch_batches;
+    RtProgress at;
+    RtBudget budget;
+    RtRow test;         // the last evaluation
+    int64_t saved;      // the step of the last checkpoint; -1: none yet
+    int failures;       // of checkpoints, one after another
+    bool looked;        // a snapshot has been taken
+    FILE *times;        // of steps; NULL: nobody asked
+    RtBlame *blame;     // NULL: a step is not looked at
+    RtMembers *members; // NULL: nor is a kernel of it
+    // Since the last row:
+    double since, waited, paused; // when it began; seconds lost
+    int64_t samples;
+    double shown;     // when progress was last shown
+    RtMetrics logged; // what rows of steps have told of the epoch
+    // Rows whose numbers have been asked for, in a ring, and how many have been
+    // told.
+    RtRow asked_row[RT_MOST_ASKED];
+    int64_t asked, told;
+    int64_t traced_from, traced_to; // the steps of a trace
+    bool traces, traced;            // this is one of them; it is written
+} RtSession;
+
+// All functions below that return bool are false with the reason in *e.
+
+// ---- feed.c: where batches come from ----
+
+// Opens the loader of the test data, or of what is evaluated in its place.
+bool rt_session_open_eval(RtSession *s, RtError *e);
+
+// Opens the loader of the training data, from the batch of step s->at.step on.
+bool rt_session_open_train(RtSession *s, RtError *e);
+
+// Takes the first samples through the step that collects what parameters start
+// from, if the plan has one.
+bool rt_session_collect(RtSession *s, RtError *e);
+
+// ---- step.c ----
+
+// Makes the states that a run starts from.
+bool rt_session_begin(RtSession *s, RtError *e);
+
+// Takes the batches of one update, and counts it.  The device may not be done.
+bool rt_session_step(RtSession *s, RtError *e);
+
+// ---- rows.c: what a run tells of itself ----
+
+// A row of the steps so far, with the numbers of m; of training or evaluation.
+RtRow rt_session_row(const RtSession *s, bool train, const RtMetrics *m);
+
+// Begins the time and the samples of a row.
+void rt_session_begin_row(RtSession *s);
+
+// Whether the loss of a row is not finite: EXIT_DIVERGED in *e then.
+bool rt_session_diverged(const RtRow *row, RtError *e);
+
+// The row of the training so far, for which the device is waited for; false if
+// its loss is not finite.
+bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e);
+
+// Tells the rows that are out, in their order, until at most `most` are left or
+// the numbers of the next are not there, which `wait` waits for; false if a
+// loss is not finite.
+bool rt_session_tell_rows(RtSession *s, bool wait, int64_t most, RtError *e);
+
+// After a step: asks for a row where --log-every has one due, or half a second
+// after the last progress; tells the row of an epoch that is over.
+bool rt_session_log_steps(RtSession *s, RtError *e);
+bool rt_session_show_progress(RtSession *s, RtError *e);
+bool rt_session_end_epoch(RtSession *s, RtError *e);
+
+// ---- evaluate.c ----
+
+// Waits for the device and adds what it spent to the time budget.
+void rt_session_spend(RtSession *s);
+
+// The number of a row that `stop` names.
+double rt_session_metric(const RtRow *row, const char *name);
+
+// Evaluates, tells the row and leaves it in s->test; training finds its states
+// as they were.
+bool rt_session_evaluate(RtSession *s, RtError *e);
+
+// ---- resume.c ----
+
+// Saves a checkpoint unless this step has one.  A few failures in a row are
+// warnings, but not of the last.
+bool rt_session_save(RtSession *s, bool last, RtError *e);
+
+// Reads the states and the progress of the checkpoint that options ask for.
+bool rt_session_load(RtSession *s, RtError *e);
+
+// ---- traced.c: the steps that a trace shows ----
+
+// Says which steps they are, once it is known where the run begins.
+void rt_session_trace_plan(RtSession *s);
+
+// Before a step: the trace begins or ends there.
+bool rt_session_trace_step(RtSession *s, RtError *e);
+bool rt_session_trace_end(RtSession *s, RtError *e);
+
+// What the loop did since `begin`, in seconds of rt_seconds(); nothing where no
+// trace is taken.  number: of the step; -1: none.
+void rt_session_trace_since(const RtSession *s, const char *name, double begin,
+                            int64_t number);
+
+// What taking a batch was, one after another.
+void rt_session_trace_batch(const RtSession *s, double begin, const RtFed *fed);
+
+// ---- diverge.c ----
+
+// Goes back to where the run last was saved, and says what is first not finite.
+void rt_session_tell_blame(RtSession *s);
+
+#endif

@@ -1,0 +1,77 @@
+// Step: what begins a run, and each step of it.
+
+#include "runtime/session/session.h"
+
+// Averages the weights where that is due after the steps so far.
+static void average(const RtSession *s) {
+    if (!rt_time_averages(s->run->trainer, &s->at))
+        return;
+    s->device->phase(s->device, RT_UPDATE);
+    rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
+    s->device->phase(s->device, RT_OTHER);
+}
+
+bool rt_session_begin(RtSession *s, RtError *e) {
+    if (!rt_session_collect(s, e))
+        return false;
+    rt_step_run(s->plan, s->device, RT_INIT, 0);
+    average(s);
+    return true;
+}
+
+// The first update is looked at where that is asked for.
+static bool run_step(RtSession *s, RtStepKind kind, int stage, RtError *e) {
+    const char *path = s->run->options->snapshot;
+    const RtStep *step = rt_step_find(s->plan, kind, stage);
+    if (path != NULL && !s->looked && kind == RT_TRAIN) {
+        s->looked = true;
+        return rt_snapshot_run(path, s->run->files, s->plan, s->device, step,
+                               e);
+    }
+    if (s->blame != NULL && !s->blame->found)
+        rt_blame_begin(s->blame, s->plan, s->device, step);
+    if (s->members != NULL)
+        rt_members_begin(s->members, step);
+    rt_step_run(s->plan, s->device, kind, stage);
+    if (s->blame != NULL && s->device->watch != NULL)
+        rt_blame_end(s->blame);
+    return true;
+}
+
+static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
+    RtFed fed;
+    double began = rt_seconds();
+    if (!rt_feeder_take(&s->train, kind, stage, &fed, e))
+        return false;
+    rt_session_trace_batch(s, began, &fed);
+    began = rt_seconds();
+    s->budget.copying += fed.copying;
+    s->budget.held += fed.held;
+    s->samples += fed.valid;
+    s->budget.trained += fed.valid;
+    if (!run_step(s, kind, stage, e))
+        return false;
+    s->device->phase(s->device, RT_OTHER);
+    rt_session_trace_since(s, "launch", began, -1);
+    s->waited += fed.waited;
+    s->budget.waiting += fed.waited;
+    return true;
+}
+
+// The batches of an update: all but the last only gather their gradients.
+bool rt_session_step(RtSession *s, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    double began = rt_seconds();
+    int stage = rt_time_stage(t, &s->at);
+    int64_t at = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step);
+    int64_t end = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step + 1);
+    for (; at + 1 < end; at++)
+        if (!take_batch(s, RT_GATHER, stage, e))
+            return false;
+    if (!take_batch(s, RT_TRAIN, stage, e))
+        return false;
+    s->at.step++;
+    average(s);
+    rt_session_trace_since(s, "step", began, s->at.step);
+    return true;
+}

@@ -1,0 +1,85 @@
+// Traced: the steps of a run that a trace shows, and what the loop does in
+// them.
+
+#include "runtime/session/session.h"
+
+#include <stdio.h>
+
+// The first steps of a run prepare, and record what later ones replay: a trace
+// begins after them.
+enum { WARM_STEPS = 3, TRACED_STEPS = 8 };
+
+// What the loop did since `begin`.
+void rt_session_trace_since(const RtSession *s, const char *name, double begin,
+                            int64_t number) {
+    if (s->traces)
+        rt_trace_add(s->run->trace, &(RtSpan){.track = RT_TRACK_RUN,
+                                              .name = name,
+                                              .begin = begin,
+                                              .end = rt_seconds(),
+                                              .number = number});
+}
+
+static void trace_begin(RtSession *s) {
+    s->traces = true;
+    rt_trace_begin(s->run->trace);
+    s->device->trace(s->device, s->run->trace);
+}
+
+bool rt_session_trace_end(RtSession *s, RtError *e) {
+    char title[128], note[200];
+    s->device->trace(s->device, NULL);
+    rt_trace_end(s->run->trace);
+    s->traced = true;
+    snprintf(title, sizeof title, "%s on %s", s->run->trainer->model,
+             s->device->name);
+    snprintf(note, sizeof note, "steps %lld to %lld%s",
+             (long long)s->traced_from + 1, (long long)s->at.step,
+             s->device->replays
+                 ? ", whose launches were made one by one; without a trace "
+                   "they are one CUDA graph"
+                 : "");
+    if (!s->traces)
+        snprintf(note, sizeof note, "no steps: the run ended before");
+    s->traces = false;
+    if (!s->run->options->quiet)
+        rt_report_say(s->report, "a trace of %s is in %s", note,
+                      s->run->options->profile);
+    return rt_trace_write(s->run->trace, title, note, e);
+}
+
+// Before a step: the trace begins or ends there.
+bool rt_session_trace_step(RtSession *s, RtError *e) {
+    if (s->run->trace == NULL)
+        return true;
+    if (s->at.step == s->traced_from)
+        trace_begin(s);
+    return s->at.step != s->traced_to || rt_session_trace_end(s, e);
+}
+
+void rt_session_trace_plan(RtSession *s) {
+    int64_t steps = s->run->options->profile_steps;
+    s->traced_from = s->at.step + WARM_STEPS;
+    s->traced_to = s->traced_from + (steps > 0 ? steps : TRACED_STEPS);
+}
+
+// What taking a batch was, one after another.
+void rt_session_trace_batch(const RtSession *s, double begin,
+                            const RtFed *fed) {
+    const struct {
+        const char *name;
+        double seconds;
+    } part[] = {{"wait for the device", fed->held},
+                {"wait for data", fed->waited},
+                {"give batch", fed->copying}};
+    rt_session_trace_since(s, "take batch", begin, -1);
+    for (int i = 0; s->traces && i < 3; i++) {
+        double end = begin + part[i].seconds;
+        rt_trace_add(s->run->trace, &(RtSpan){.track = RT_TRACK_RUN,
+                                              .name = part[i].name,
+                                              .begin = begin,
+                                              .end = end,
+                                              .number = -1});
+        begin = end;
+    }
+}

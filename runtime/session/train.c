@@ -1,0 +1,236 @@
+// Train: the run.  Steps are numbered from 0 over all epochs, and all that
+// depends on where the run is depends on that number alone: so a run that goes
+// on from a checkpoint takes the same steps as one that never stopped.
+//
+// After a step come, where they are due: the row of the epoch, a checkpoint, an
+// evaluation.  The checkpoint is first so that nothing after it can lose it; a
+// run that goes on from it repeats the evaluation.
+
+#include "runtime/session/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+// A step whose time is asked for is waited for.
+static bool take_timed_step(RtSession *s, RtError *e) {
+    double since = rt_seconds();
+    rt_nvtx_push(s->run->nvtx, "step %lld", (long long)s->at.step + 1);
+    bool good = rt_session_step(s, e);
+    rt_nvtx_pop(s->run->nvtx);
+    if (!good)
+        return false;
+    if (s->times == NULL)
+        return true;
+    s->device->sync(s->device);
+    return fprintf(s->times, "%.6f\n", (rt_seconds() - since) * 1e3) > 0 ||
+           rt_fail(e, EXIT_IO, "%.300s: %s", s->run->options->times,
+                   strerror(errno));
+}
+
+static bool open_times(RtSession *s, RtError *e) {
+    const char *path = s->run->options->times;
+    if (path == NULL || (s->times = fopen(path, "w")) != NULL)
+        return true;
+    return rt_fail(e, EXIT_IO, "%.300s: %s", path, strerror(errno));
+}
+
+static bool close_times(RtSession *s, RtError *e) {
+    if (s->times == NULL || fclose(s->times) == 0)
+        return true;
+    return rt_fail(e, EXIT_IO, "%.300s: %s", s->run->options->times,
+                   strerror(errno));
+}
+
+static bool after_step(RtSession *s, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    bool end = s->at.step == s->at.steps;
+    bool epoch_end = end || s->at.step % s->at.epoch_steps == 0;
+    bool saves = end || rt_time_due(t->checkpoint_every, &s->at);
+    bool evaluates = end || rt_time_due(t->eval_every, &s->at);
+    bool waits = epoch_end || saves || evaluates;
+    if (!rt_session_log_steps(s, e) ||
+        (!epoch_end && !rt_session_show_progress(s, e)) ||
+        !rt_session_tell_rows(s, waits, 0, e) ||
+        (epoch_end && !rt_session_end_epoch(s, e)))
+        return false;
+    return (!saves || rt_session_save(s, end, e)) &&
+           (!evaluates || rt_session_evaluate(s, e));
+}
+
+// The step at which --steps ends a run, or its last.
+static int64_t last_step(const RtSession *s) {
+    int64_t most = s->run->options->steps, left = s->at.steps - s->at.step;
+    return most > 0 && most < left ? s->at.step + most : s->at.steps;
+}
+
+static bool train(RtSession *s, RtError *e) {
+    int64_t last = last_step(s);
+    rt_session_trace_plan(s);
+    rt_session_begin_row(s);
+    s->shown = s->since;
+    s->logged = rt_metrics_read(s->plan, s->device);
+    if (rt_time_due(s->run->trainer->eval_every, &s->at) ||
+        s->at.step == s->at.steps)
+        if (!rt_session_evaluate(s, e))
+            return false;
+    while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops)
+        if (!rt_session_trace_step(s, e) || !take_timed_step(s, e) ||
+            !after_step(s, e))
+            return false;
+    if (s->run->trace != NULL && !s->traced && !rt_session_trace_end(s, e))
+        return false;
+    if (!rt_session_tell_rows(s, true, 0, e))
+        return false;
+    bool early = last < s->at.steps || rt_signals_caught() != 0;
+    if ((early || s->test.stops) && !rt_session_save(s, true, e))
+        return false;
+    rt_session_spend(s);
+    return true;
+}
+
+// The first batch is as good as any other.
+static bool tune(RtSession *s, RtError *e) {
+    const RtStep *step = rt_step_find(s->plan, RT_TRAIN, 0);
+    const char *said = "";
+    RtFed fed;
+    if (!rt_feeder_take(&s->train, RT_TRAIN, 0, &fed, e) ||
+        !s->device->tune(s->device, step, &said, e))
+        return false;
+    fputs(said, stdout);
+    return (fflush(stdout) == 0 && !ferror(stdout)) ||
+           rt_fail(e, EXIT_IO, "standard output: %s", strerror(errno));
+}
+
+static void say_hello(const RtSession *s) {
+    const RtRun *run = s->run;
+    char times[24] = "";
+    if (run->trainer->accumulate > 1)
+        snprintf(times, sizeof times, "%d x ", run->trainer->accumulate);
+    rt_report_say(s->report, "%s on %s: %s", run->trainer->model,
+                  s->device->name, s->device->describe(s->device));
+    rt_report_say(s->report,
+                  "%lld training and %lld test samples; %lld steps of %s%d in "
+                  "an epoch, %lld in all",
+                  (long long)run->data->train.count,
+                  (long long)run->data->test.count,
+                  (long long)s->at.epoch_steps, times, run->trainer->batch,
+                  (long long)s->at.steps);
+    if (*run->data_is != '\0')
+        rt_report_say(s->report, "%s", run->data_is);
+}
+
+static void say_enough(const RtSession *s) {
+    RtStop stop = s->run->trainer->stop;
+    rt_report_say(s->report,
+                  "stopped at step %lld of %lld: %s is %.6g, at %s "
+                  "%.6g",
+                  (long long)s->at.step, (long long)s->at.steps, stop.metric,
+                  rt_session_metric(&s->test, stop.metric),
+                  stop.above ? "least" : "most", stop.value);
+}
+
+static void say_goodbye(RtSession *s) {
+    const RtOptions *o = s->run->options;
+    bool evaluates = o->eval_only;
+    if (o->tune)
+        return;
+    if (o->init_only) {
+        if (!o->quiet)
+            rt_report_say(s->report, "saved in %s", s->shelf.folder);
+        return;
+    }
+    bool early = s->at.step < s->at.steps && !s->test.stops;
+    if (rt_signals_caught() != 0 || (early && !evaluates)) {
+        if (evaluates || (rt_signals_caught() == 0 && o->quiet))
+            return;
+        rt_report_say(s->report,
+                      "stopped at step %lld of %lld; --resume goes on from "
+                      "there",
+                      (long long)s->at.step, (long long)s->at.steps);
+        return;
+    }
+    if (s->test.stops && !o->quiet)
+        say_enough(s);
+    rt_report_result(s->report, &s->test);
+    if (evaluates)
+        return;
+    s->budget.total = rt_seconds() - s->run->began;
+    s->budget.loading = rt_loader_busy(s->train.loader);
+    s->budget.loaders = s->run->loaders;
+    s->budget.step = s->at.step;
+    rt_report_budget(s->report, &s->budget);
+}
+
+// States first, since a checkpoint says where the loader starts; everything
+// that takes memory is done before the first step.
+static bool prepare(RtSession *s, RtError *e) {
+    const RtRun *run = s->run;
+    const RtOptions *o = run->options;
+    bool loads = o->resume || o->eval_only;
+    if (!rt_progress_plan(run->trainer, o, run->data, &s->at, e))
+        return false;
+    s->epoch_batches =
+        rt_epoch_batches(run->trainer, &s->at, run->data->train.count);
+    s->checkpoint =
+        rt_checkpoint_new(run->trainer, s->plan, s->device, run->files, e);
+    if (s->checkpoint == NULL)
+        return false;
+    rt_states_start(s->plan, s->device, &s->at);
+    if (!(loads ? rt_session_load(s, e) : rt_session_begin(s, e)))
+        return false;
+    if (loads)
+        rt_step_run(s->plan, s->device, RT_DERIVE, 0);
+    s->device->sync(s->device);
+    if ((!o->eval_only && !rt_session_open_train(s, e)) ||
+        !rt_session_open_eval(s, e))
+        return false;
+    int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
+    s->report = rt_report_open(o, from, e);
+    return s->report != NULL;
+}
+
+static bool work(RtSession *s, RtError *e) {
+    if (!s->run->options->quiet)
+        say_hello(s);
+    if (!s->run->options->eval_only)
+        rt_shelf_sweep(&s->shelf);
+    rt_signals_catch();
+    RtTimes ignored;
+    s->device->times(s->device, &ignored);
+    s->budget.start = rt_seconds() - s->run->began;
+    const RtOptions *o = s->run->options;
+    bool good = o->tune        ? tune(s, e)
+                : o->init_only ? rt_session_save(s, true, e)
+                : o->eval_only ? rt_session_evaluate(s, e)
+                               : train(s, e);
+    if (good)
+        say_goodbye(s);
+    return good;
+}
+
+bool rt_run(const RtRun *run, int *caught, RtError *e) {
+    const RtTrainer *t = run->trainer;
+    RtSession s = {
+        .run = run,
+        .plan = run->plan,
+        .device = run->device,
+        .shelf = {.folder = run->folder,
+                  .files = run->files,
+                  .keep = t->checkpoint_keep > 1 ? t->checkpoint_keep : 1,
+                  .from = -1},
+        .saved = -1,
+    };
+    bool good = open_times(&s, e) && prepare(&s, e) && work(&s, e);
+    if (!good && e->status == EXIT_DIVERGED && !run->options->eval_only)
+        rt_session_tell_blame(&s);
+    *caught = rt_signals_caught();
+    if (s.report != NULL && !rt_report_close(s.report) && good)
+        good = rt_fail(e, EXIT_IO, "the results are not complete");
+    if (!close_times(&s, e))
+        good = false;
+    rt_feeder_close(&s.train);
+    rt_feeder_close(&s.eval);
+    rt_checkpoint_free(s.checkpoint);
+    return good;
+}
