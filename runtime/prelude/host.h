@@ -62,7 +62,10 @@ static _Thread_local int sinter_phase __attribute__((unused));
      : (c) % 2 == 0  ? 2                                                       \
                      : 1)
 // Without the pragma gcc unrolls short loops before it would vectorise them.
-#define LANES_DO(k, n) _Pragma("omp simd") for (int k = 0; k < (n); k++)
+// That is best for a pixel's few channels, which as a vector and a rest would
+// go through memory.
+#define SIMD(...) _Pragma(#__VA_ARGS__)
+#define LANES_DO(k, n) SIMD(omp simd if ((n) > 4)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
 
 typedef struct {
