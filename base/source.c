@@ -54,19 +54,40 @@ Source *source_new(Arena *a, const char *path, const char *text,
     return s;
 }
 
+// Reads to the end, or a byte more than `most`, into room that grows.
+static char *read_bytes(Arena *a, FILE *file, size_t most, size_t *length) {
+    size_t room = 0, got;
+    char *text = NULL;
+    *length = 0;
+    do {
+        if (*length == room) {
+            size_t more = room ? 2 * room : 1 << 16;
+            room = more < most + 1 ? more : most + 1;
+            char *grown = arena_room(a, room, 1);
+            if (*length > 0)
+                memcpy(grown, text, *length);
+            text = grown;
+        }
+        got = fread(text + *length, 1, room - *length, file);
+        *length += got;
+    } while (got > 0 && *length <= most);
+    return text;
+}
+
 static Source *read_all(Arena *a, FILE *file, const char *path, size_t most,
                         const char **error) {
-    char *text = arena_alloc(a, most + 1);
-    size_t length = fread(text, 1, most + 1, file);
-    if (ferror(file)) {
+    Arena *scratch = arena_new();
+    size_t length;
+    Source *s = NULL;
+    const char *text = read_bytes(scratch, file, most, &length);
+    if (ferror(file))
         *error = arena_format(a, "it cannot be read (%s)", strerror(errno));
-        return NULL;
-    }
-    if (length > most) {
+    else if (length > most)
         *error = arena_format(a, "it is longer than %zu bytes", most);
-        return NULL;
-    }
-    return source_new(a, path, text, length);
+    else
+        s = source_new(a, path, text, length);
+    arena_free(scratch);
+    return s;
 }
 
 static const char *kind_fault(int file, const char *path) {
