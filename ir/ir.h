@@ -343,9 +343,18 @@ const char *graph_verify(const Graph *g, Arena *a);
 // set, results are rounded to their element type, else kept in double.
 double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round);
 
-// The same, in double, of those nodes that are kept and what they need; the
-// result has NULL for all others, whose memory is given back on the way.  g has
-// no clip and no optimizer, which read what is not among their operands.
+// Is shown a node right after it is computed: value has its elements, and those
+// of its operands.
+typedef void NodeSeen(void *whose, NodeId n, double *const *value);
+
+// The same of those nodes that are wanted and what they need, with the memory
+// of each given back when nothing else reads it.  g has no clip and no
+// optimizer, which read what is not among their operands.  Leaves are taken as
+// they are given.
+void graph_eval_seen(const Graph *g, double *const *leaf, bool round,
+                     const bool *wanted, NodeSeen *seen, void *whose);
+
+// In double, those nodes that are kept; the result has NULL for all others.
 double **graph_eval_kept(const Graph *g, Arena *a, double *const *leaf,
                          const bool *kept);
 

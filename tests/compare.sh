@@ -41,3 +41,32 @@ expect_says "no pass 'simplfy'; did you mean simplify?"
 compare 2 "$tiny" -b "--without=fuse"
 expect_says "no plan can be made without this pass"
 compare 0 "$tiny" -b "--without=simplify --rewrite-limit=3" --set batch=8 --data=random
+
+# A launch is evaluated once, for all that it leaves: that which updates the
+# 130 parameters of a deep model has the norm of all gradients before each.
+deep() {
+    printf 'model Deep(x: f32[N, 128]) -> f32[N, 10] {\n  x\n'
+    for i in $(seq 64); do
+        echo '    |> linear(128) |> relu'
+    done
+    cat <<'END'
+    |> linear(10)
+}
+
+train Deep {
+  data      = synthetic()
+  batch     = 4
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.01, momentum=0.9)
+  clip      = norm(1)
+}
+END
+}
+deep >deep.net
+(
+    export OMP_NUM_THREADS=1 FAULT='s/0\.9f/0.8f/'
+    ulimit -t 12
+    compare 7 deep.net --steps=1
+    expect_says "linear_64.weight.momentum"
+) || exit 1

@@ -4,6 +4,9 @@
 // tensors that were in memory.  So a difference that came in with its operands,
 // as where a rounding decides which side of a relu a number falls on, is not
 // taken for a mistake of this kernel.
+//
+// A launch is evaluated once for all that it leaves: that which updates the
+// parameters has the norm of all gradients before each of them.
 #include "tools/compare/alone.h"
 
 #include "ir/error.h"
@@ -11,15 +14,23 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+struct Alones {
+    const Snapshot *s;
+    Alone *of;    // of each node
+    bool *judged; // of each group: its launch has been evaluated
+};
 
 typedef struct {
+    Arena *a;
     const Snapshot *s;
     const Graph *g;
     Graph *cut;
-    int group;     // of the kernel
-    NodeId *now;   // where nodes of g are in cut
-    double **leaf; // of cut
-    bool missing;  // something that was not seen
+    int group;         // of the kernel
+    NodeId *now, *was; // where nodes of g are in cut, and those of cut in g
+    double **leaf;     // of cut
+    bool *unknown;     // of cut: made of something that was not seen
 } Cut;
 
 static bool is_leaf(const Node *d) {
@@ -27,9 +38,10 @@ static bool is_leaf(const Node *d) {
 }
 
 // What another kernel, or nobody in this step, has left there.
-static const double *seen_of(const Cut *c, NodeId n) {
-    const Node *d = &c->g->node[n];
-    return is_leaf(d) ? c->s->before[n] : c->s->found[n];
+static double *seen_of(const Cut *c, NodeId n) {
+    bool leaf = is_leaf(&c->g->node[n]);
+    return snapshot_numbers(c->a, c->s, n,
+                            leaf ? c->s->before[n] : c->s->found[n]);
 }
 
 static bool is_input(const Cut *c, NodeId n) {
@@ -38,7 +50,28 @@ static bool is_input(const Cut *c, NodeId n) {
                       : d->group >= 0 && d->group != c->group;
 }
 
+static NodeId input_add(Cut *c, NodeId n) {
+    const Node *d = &c->g->node[n];
+    char name[24];
+    snprintf(name, sizeof name, "stored %u", n);
+    NodeId at = is_leaf(d) ? graph_copy(c->cut, c->g, n, c->now)
+                           : graph_leaf(c->cut, OP_input, name, *d->type);
+    c->leaf[at] = seen_of(c, n);
+    c->unknown[at] = d->op != OP_scratch && c->leaf[at] == NULL;
+    return at;
+}
+
 // A constant and a view are computed again.
+static NodeId node_add(Cut *c, NodeId n) {
+    const Node *d = &c->g->node[n];
+    bool unknown = false;
+    for (int i = 0; i < d->num_args; i++)
+        unknown |= c->unknown[c->now[d->arg[i]]];
+    NodeId at = graph_copy(c->cut, c->g, n, c->now);
+    c->unknown[at] |= unknown;
+    return at;
+}
+
 static NodeId cut_node(Cut *c, NodeId n) {
     const Node *d = &c->g->node[n];
     if (c->now[n] != NO_NODE)
@@ -46,79 +79,120 @@ static NodeId cut_node(Cut *c, NodeId n) {
     bool input = is_input(c, n);
     for (int i = 0; i < d->num_args && !input; i++)
         cut_node(c, d->arg[i]);
-    if (input && !is_leaf(d)) {
-        char name[24];
-        snprintf(name, sizeof name, "stored %u", n);
-        c->now[n] = graph_leaf(c->cut, OP_input, name, *d->type);
-    } else {
-        c->now[n] = graph_copy(c->cut, c->g, n, c->now);
-    }
-    if (input) {
-        c->leaf[c->now[n]] = (double *)seen_of(c, n);
-        c->missing |= d->op != OP_scratch && seen_of(c, n) == NULL;
-    }
+    c->now[n] = input ? input_add(c, n) : node_add(c, n);
+    c->was[c->now[n]] = n;
     return c->now[n];
 }
 
+// The part of the graph that a group makes, empty as yet.
+static Cut cut_new(Arena *a, const Snapshot *s, int group) {
+    const Graph *g = s->step->graph;
+    size_t count = (size_t)g->count + 1;
+    Cut c = {.a = a,
+             .s = s,
+             .g = g,
+             .cut = graph_new(a, g->name),
+             .group = group,
+             .now = ARENA_ARRAY(a, count, NodeId),
+             .was = ARENA_ARRAY(a, count, NodeId),
+             .leaf = ARENA_ARRAY(a, count, double *),
+             .unknown = ARENA_ARRAY(a, count, bool)};
+    for (NodeId i = 0; i < g->count; i++)
+        c.now[i] = NO_NODE;
+    c.cut->act = g->act;
+    return c;
+}
+
+const double *node_meant(Arena *a, const Snapshot *s, NodeId n) {
+    Cut c = cut_new(a, s, s->step->graph->node[n].group);
+    NodeId at = cut_node(&c, n);
+    bool *kept = ARENA_ARRAY(a, (size_t)c.cut->count + 1, bool);
+    kept[at] = true;
+    return c.unknown[at] ? NULL : graph_eval_kept(c.cut, a, c.leaf, kept)[at];
+}
+
+// ---- a launch ----
+
+typedef struct {
+    Cut cut;
+    Alones *all;
+    double **right; // of cut
+    double *terms;
+} Launch;
+
+static const void *left_of(const Snapshot *s, NodeId n) {
+    const Node *d = &s->step->graph->node[n];
+    return d->op == OP_assign ? s->after[d->arg[0]] : s->found[n];
+}
+
+static void right_keep(void *whose, NodeId at, double *const *value) {
+    Launch *l = whose;
+    const Graph *cut = l->cut.cut;
+    size_t count = (size_t)type_count(cut->node[at].type);
+    l->right[at] = ARENA_ROOM(l->cut.a, count + 1, double);
+    memcpy(l->right[at], value[at], count * sizeof *value[at]);
+    l->terms[at] = error_terms(cut, at, value);
+}
+
 // The agreement test of kernels has the same bound.
-static bool is_near(const Graph *g, NodeId n, const double *right,
+static bool is_near(DType stored, const Type *t, const double *right,
                     const double *rough, const double *found, double terms) {
-    Type t = *g->node[n].type;
-    int64_t count = type_count(&t);
-    DType d = t.dtype == ACT ? g->act : F32;
+    int64_t count = type_count(t);
     double root = sqrt((double)count);
     double error = error_rms(found, right, count) * root;
-    if (!dtype_float(t.dtype))
+    if (!dtype_float(t->dtype))
         return error == 0;
-    return error <= (error_alone(d) * error_size(right, count) +
+    return error <= (error_alone(stored) * error_size(right, count) +
                      3 * error_rms(rough, right, count)) *
                             root +
                         1e-6 * terms + 1e-30;
 }
 
-// The part of the graph that makes n; *at is where n is in it.
-static Cut cut_new(Arena *a, const Snapshot *s, NodeId n, NodeId *at) {
-    const Graph *g = s->step->graph;
-    Cut c = {.s = s,
-             .g = g,
-             .cut = graph_new(a, g->name),
-             .group = g->node[n].group,
-             .now = ARENA_ARRAY(a, (size_t)g->count + 1, NodeId),
-             .leaf = ARENA_ARRAY(a, (size_t)g->count + 1, double *)};
-    for (NodeId i = 0; i < g->count; i++)
-        c.now[i] = NO_NODE;
-    c.cut->act = g->act;
-    *at = cut_node(&c, n);
-    return c;
-}
-
-const double *node_meant(Arena *a, const Snapshot *s, NodeId n) {
-    NodeId at;
-    Cut c = cut_new(a, s, n, &at);
-    bool *kept = ARENA_ARRAY(a, (size_t)c.cut->count + 1, bool);
-    kept[at] = true;
-    return c.missing ? NULL : graph_eval_kept(c.cut, a, c.leaf, kept)[at];
-}
-
-Alone node_alone(const Snapshot *s, NodeId n) {
-    const Graph *g = s->step->graph;
-    const Node *d = &g->node[n];
-    const double *found =
-        d->op == OP_assign ? s->after[d->arg[0]] : s->found[n];
-    NodeId at;
-    Alone alone = ALONE_UNKNOWN;
+static void node_judge(void *whose, NodeId at, double *const *rough) {
+    Launch *l = whose;
+    const Cut *c = &l->cut;
+    const Type *t = c->cut->node[at].type;
+    NodeId n = c->was[at];
     Arena *a = arena_new();
-    Cut c = cut_new(a, s, n, &at);
-    if (!c.missing && found != NULL) {
-        double **right = graph_eval(c.cut, a, c.leaf, false);
-        c.cut->act = F32;
-        double **rough = graph_eval(c.cut, a, c.leaf, true);
-        c.cut->act = g->act;
-        alone = is_near(c.cut, at, right[at], rough[at], found,
-                        error_terms(c.cut, at, right))
-                    ? ALONE_RIGHT
-                    : ALONE_WRONG;
-    }
+    const double *found = snapshot_numbers(a, c->s, n, left_of(c->s, n));
+    bool near = is_near(t->dtype == ACT ? c->g->act : F32, t, l->right[at],
+                        rough[at], found, l->terms[at]);
+    l->all->of[n] = near ? ALONE_RIGHT : ALONE_WRONG;
     arena_free(a);
-    return alone;
+}
+
+// Twice: in double, and for what rounding each operation costs.
+static void launch_judge(Alones *all, int group) {
+    Arena *a = arena_new();
+    Launch l = {.cut = cut_new(a, all->s, group), .all = all};
+    Cut *c = &l.cut;
+    bool *wanted = ARENA_ARRAY(a, (size_t)c->g->count + 1, bool);
+    for (NodeId n = 0; n < c->g->count; n++)
+        if (c->g->node[n].group == group && left_of(c->s, n) != NULL) {
+            NodeId at = cut_node(c, n);
+            wanted[at] = !c->unknown[at];
+        }
+    l.right = ARENA_ARRAY(a, (size_t)c->cut->count + 1, double *);
+    l.terms = ARENA_ARRAY(a, (size_t)c->cut->count + 1, double);
+    graph_eval_seen(c->cut, c->leaf, false, wanted, right_keep, &l);
+    c->cut->act = F32;
+    graph_eval_seen(c->cut, c->leaf, true, wanted, node_judge, &l);
+    arena_free(a);
+}
+
+Alone node_alone(Alones *all, NodeId n) {
+    int group = all->s->step->graph->node[n].group;
+    if (!all->judged[group])
+        launch_judge(all, group);
+    all->judged[group] = true;
+    return all->of[n];
+}
+
+Alones *alones_new(Arena *a, const Snapshot *s) {
+    size_t count = (size_t)s->step->graph->count + 1;
+    Alones *all = ARENA_NEW(a, Alones);
+    *all = (Alones){.s = s,
+                    .of = ARENA_ARRAY(a, count, Alone),
+                    .judged = ARENA_ARRAY(a, count, bool)};
+    return all;
 }

@@ -6,7 +6,6 @@
 #include "tools/compare/repro.h"
 #include "base/exits.h"
 #include "codegen/codegen.h"
-#include "ir/bytes.h"
 #include "tools/compare/alone.h"
 
 #include <errno.h>
@@ -33,17 +32,14 @@ static DType stored_type(const Graph *g, Type t) {
 // Adds what was in memory at node n to the file, and a row to the table.
 static void input_add(Repro *r, NodeId n) {
     const Node *d = &r->g->node[n];
-    const double *value =
+    const void *held =
         op_info[d->op].facts & LEAF ? r->s->before[n] : r->s->found[n];
     size_t bytes = (size_t)graph_bytes(r->g, d->type);
-    char *raw = arena_alloc(r->a, bytes + 1);
-    if (value == NULL)
+    if (held == NULL)
         return;
-    for (int64_t i = 0; i < type_count(d->type); i++)
-        bytes_store(raw, stored_type(r->g, *d->type), i, value[i]);
     text_add(&r->input, "    {%" PRId64 ", %zu}, // %%%u\n", d->offset, bytes,
              n);
-    fwrite(raw, 1, bytes, r->bin);
+    fwrite(held, 1, bytes, r->bin);
 }
 
 // What a launch reads: also what it assigns to, as a part of it may be read.

@@ -45,7 +45,7 @@ static NodeId find_output(const Reader *r, const Record *at) {
 }
 
 // The leaf that lies there; inputs are there before the step only.
-static NodeId find_leaf(const Reader *r, const Record *at, double **seen) {
+static NodeId find_leaf(const Reader *r, const Record *at, void **seen) {
     for (NodeId n = 0; n < r->g->count; n++) {
         Op op = r->g->node[n].op;
         if ((op == OP_param || op == OP_state ||
@@ -54,15 +54,6 @@ static NodeId find_leaf(const Reader *r, const Record *at, double **seen) {
             return n;
     }
     return NO_NODE;
-}
-
-static double *numbers_of(const Reader *r, NodeId n, const void *bytes) {
-    Type t = *r->g->node[n].type;
-    DType d = t.dtype == ACT ? r->g->act : t.dtype;
-    double *value = ARENA_ARRAY(r->a, (size_t)type_count(&t) + 1, double);
-    for (int64_t i = 0; i < type_count(&t); i++)
-        value[i] = bytes_load(bytes, d, i);
-    return value;
 }
 
 static bool is_wanted(const Reader *r, const Record *at, NodeId n) {
@@ -74,19 +65,20 @@ static bool is_wanted(const Reader *r, const Record *at, NodeId n) {
 // A tensor that the step has nothing to do with, as a state of another, is
 // passed over.
 static bool read_record(const Reader *r, const Record *at) {
-    Arena *scratch = arena_new();
-    char *bytes = arena_alloc(scratch, at->bytes + 1);
-    bool good = fread(bytes, 1, at->bytes, r->file) == at->bytes;
-    double **to = at->when == BEFORE  ? r->out->before
-                  : at->when == AFTER ? r->out->after
-                                      : r->out->found;
+    void **to = at->when == BEFORE  ? r->out->before
+                : at->when == AFTER ? r->out->after
+                                    : r->out->found;
     NodeId n = at->when >= 0 ? find_output(r, at) : find_leaf(r, at, to);
     if (at->when >= 0 && n != NO_NODE)
         r->seen[n] = true;
-    if (good && n != NO_NODE && is_wanted(r, at, n))
-        to[n] = numbers_of(r, n, bytes);
-    else if (at->when >= 0 && n != NO_NODE)
-        r->out->passed_over++;
+    bool wanted = n != NO_NODE && is_wanted(r, at, n);
+    Arena *scratch = arena_new();
+    void *bytes = arena_room(wanted ? r->a : scratch, at->bytes + 1, 1);
+    bool good = fread(bytes, 1, at->bytes, r->file) == at->bytes;
+    if (wanted)
+        to[n] = bytes;
+    else
+        r->out->passed_over += at->when >= 0 && n != NO_NODE;
     arena_free(scratch);
     return good;
 }
@@ -111,9 +103,9 @@ static bool begin(Reader *r, const Plan *plan) {
     r->out->step = &plan->step[step[0]];
     r->g = r->out->step->graph;
     r->group = graph_groups(r->g, r->a, &r->num_groups);
-    r->out->before = ARENA_ARRAY(r->a, r->g->count + 1, double *);
-    r->out->found = ARENA_ARRAY(r->a, r->g->count + 1, double *);
-    r->out->after = ARENA_ARRAY(r->a, r->g->count + 1, double *);
+    r->out->before = ARENA_ARRAY(r->a, r->g->count + 1, void *);
+    r->out->found = ARENA_ARRAY(r->a, r->g->count + 1, void *);
+    r->out->after = ARENA_ARRAY(r->a, r->g->count + 1, void *);
     r->alike = r->beside ? alike_of(r) : NULL;
     r->seen = ARENA_ARRAY(r->a, r->g->count + 1, bool);
     return true;
@@ -132,4 +124,18 @@ const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
     good = good && feof(r.file);
     fclose(r.file);
     return good ? NULL : "this is no snapshot of this trainer, or not whole";
+}
+
+double *snapshot_numbers(Arena *a, const Snapshot *s, NodeId n,
+                         const void *bytes) {
+    const Graph *g = s->step->graph;
+    const Type *t = g->node[n].type;
+    DType d = t->dtype == ACT ? g->act : t->dtype;
+    int64_t count = type_count(t);
+    if (bytes == NULL)
+        return NULL;
+    double *value = ARENA_ROOM(a, (size_t)count + 1, double);
+    for (int64_t i = 0; i < count; i++)
+        value[i] = bytes_load(bytes, d, i);
+    return value;
 }

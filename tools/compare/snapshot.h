@@ -4,12 +4,13 @@
 
 #include "ir/program.h"
 
-// Numbers by node of the step's graph; NULL where there are none.
+// Bytes as memory held them, by node of the step's graph; NULL where there are
+// none.
 typedef struct {
     const Step *step;
-    double **before; // inputs, params and states
-    double **found;  // what launches left
-    double **after;  // params and states
+    void **before;   // inputs, params and states
+    void **found;    // what launches left
+    void **after;    // params and states
     int passed_over; // tensors that launches left, and that are not read
 } Snapshot;
 
@@ -17,5 +18,9 @@ typedef struct {
 // step beside another, which may be large, only what both leave is read.
 const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
                           const Snapshot *beside, Snapshot *out);
+
+// The numbers that such bytes of node n are; NULL: there are none.
+double *snapshot_numbers(Arena *a, const Snapshot *s, NodeId n,
+                         const void *bytes);
 
 #endif

@@ -12,15 +12,20 @@
 #include <math.h>
 #include <string.h>
 
+// What the two sides left, of a row, as memory held it.
+typedef struct {
+    const void *mine, *theirs;
+    NodeId other; // node of b that theirs is, or is assigned to
+} Pair;
+
 typedef struct {
     Arena *a;
     const Side *left, *right;
     const Graph *g, *other;
-    double **value;      // of g in double; NULL: not evaluated
     const NodeId *alike; // of each node of g the node of other, or NO_NODE
-    Graph *meant;
-    double **meaning; // of meant
+    Alones *alones;
     Rows rows;
+    Pair *pair; // of each row
 } Compare;
 
 // ---- what is right ----
@@ -30,36 +35,35 @@ static bool is_leaf(const Node *d) {
 }
 
 // The leaves of another graph over the same inputs and states.
-static double **leaves_of(const Compare *c, const Graph *other) {
+static double **leaves_of(const Compare *c, Arena *a, const Graph *other) {
     const Snapshot *s = &c->left->snapshot;
-    double **leaf = ARENA_ARRAY(c->a, (size_t)other->count + 1, double *);
+    double **leaf = ARENA_ARRAY(a, (size_t)other->count + 1, double *);
     for (NodeId n = 0; n < other->count; n++) {
         if (!is_leaf(&other->node[n]))
             continue;
         NodeId own = graph_find(c->g, node_text(&other->node[n], ATTR_name));
-        leaf[n] = own == NO_NODE ? NULL : s->before[own];
+        if (own != NO_NODE)
+            leaf[n] = snapshot_numbers(a, s, own, s->before[own]);
     }
     return leaf;
 }
 
-// What is compared: tensors that were found, and states.
-static bool *compared_of(const Compare *c, const Graph *g, double **found) {
-    bool *compared = ARENA_ARRAY(c->a, (size_t)g->count + 1, bool);
+static bool *assignments_of(Arena *a, const Graph *g) {
+    bool *is = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
     for (NodeId n = 0; n < g->count; n++)
-        compared[n] = (found && found[n]) || g->node[n].op == OP_assign;
-    return compared;
+        is[n] = g->node[n].op == OP_assign;
+    return is;
 }
 
 // Has the leaves of the step be what its derived states are derived from, and
 // not what is in memory, where the snapshot has that.
-static void leaves_derive(const Compare *c, const Graph *planned,
+static void leaves_derive(const Compare *c, Arena *a, const Graph *planned,
                           double **leaf) {
     Graph *g = graph_clone(planned);
     g->act = F32;
-    double **own_leaf = leaves_of(c, g);
-    double **value =
-        graph_eval_kept(g, c->a, own_leaf, compared_of(c, g, NULL));
-    bool *known = ARENA_ARRAY(c->a, (size_t)g->count + 1, bool);
+    double **own_leaf = leaves_of(c, a, g);
+    double **value = graph_eval_kept(g, a, own_leaf, assignments_of(a, g));
+    bool *known = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         known[n] = !is_leaf(d) || own_leaf[n] != NULL;
@@ -75,29 +79,13 @@ static void leaves_derive(const Compare *c, const Graph *planned,
 }
 
 // Copies of weights in 16 bits are rounded, which the model knows nothing of.
-static double **leaves_meant(const Compare *c) {
+static double **leaves_meant(const Compare *c, Arena *a) {
     const Plan *plan = c->left->plan;
-    double **leaf = leaves_of(c, c->g);
+    double **leaf = leaves_of(c, a, c->g);
     for (int i = 0; i < plan->num_steps; i++)
         if (plan->step[i].kind == STEP_DERIVE)
-            leaves_derive(c, plan->step[i].graph, leaf);
+            leaves_derive(c, a, plan->step[i].graph, leaf);
     return leaf;
-}
-
-// The step with its gradients and updates, before passes rewrite it.
-static void evaluate(Compare *c) {
-    const Program *p = c->left->program;
-    const Snapshot *s = &c->left->snapshot;
-    PassOptions o = pass_options(&p->recipe, "host");
-    Graph *own = graph_clone(c->g);
-    own->act = F32;
-    c->value = graph_eval_kept(own, c->a, leaves_meant(c),
-                               compared_of(c, own, s->found));
-    o.act = F32;
-    c->meant =
-        passes_run(graph_clone(p->stage[0].train), &o, "optimizer", NULL, NULL);
-    c->meaning = graph_eval_kept(c->meant, c->a, leaves_of(c, c->meant),
-                                 compared_of(c, c->meant, NULL));
 }
 
 // The assignment to the state of that name.
@@ -117,9 +105,9 @@ static bool is_alike(double x, double y) {
     return (isnan(x) && isnan(y)) || (isinf(x) && x == y);
 }
 
-static double *settled(const Compare *c, const double *x, const double *y,
+static double *settled(Arena *a, const double *x, const double *y,
                        int64_t count) {
-    double *out = ARENA_ARRAY(c->a, (size_t)count + 1, double);
+    double *out = ARENA_ROOM(a, (size_t)count + 1, double);
     for (int64_t i = 0; i < count; i++)
         out[i] = is_alike(x[i], y[i]) ? 0 : x[i];
     return out;
@@ -137,12 +125,13 @@ static void measure_difference(Row *r, const double *a, const double *b) {
     }
 }
 
-static void measure_errors(const Compare *c, Row *r, const double *a,
-                           const double *b, const double *right) {
+static void measure_errors(const Compare *c, Row *r, Arena *scratch,
+                           const double *a, const double *b,
+                           const double *right) {
     int64_t count = type_count(&r->type);
-    const double *mine = settled(c, a, right, count);
-    const double *theirs = settled(c, b, right, count);
-    double *clean = settled(c, right, right, count);
+    const double *mine = settled(scratch, a, right, count);
+    const double *theirs = settled(scratch, b, right, count);
+    double *clean = settled(scratch, right, right, count);
     r->size = error_size(clean, count);
     r->error_a = error_rms(mine, clean, count);
     r->error_b = error_rms(theirs, clean, count);
@@ -151,6 +140,83 @@ static void measure_errors(const Compare *c, Row *r, const double *a,
     if (!c->rows.judged && dtype_float(r->type.dtype))
         r->allowed = 2 * error_alone(c->g->act) * r->size;
 }
+
+// right: NULL where b is all there is to go by.
+static void row_measure(Compare *c, int i, const double *right) {
+    Row *r = &c->rows.row[i];
+    const Pair *p = &c->pair[i];
+    const Snapshot *left = &c->left->snapshot, *beside = &c->right->snapshot;
+    Arena *a = arena_new();
+    const double *mine = snapshot_numbers(a, left, r->node, p->mine);
+    const double *theirs =
+        p->other == NO_NODE ? node_meant(a, left, r->node)
+                            : snapshot_numbers(a, beside, p->other, p->theirs);
+    measure_difference(r, mine, theirs);
+    measure_errors(c, r, a, mine, theirs, right ? right : theirs);
+    arena_free(a);
+}
+
+// ---- all of them, in double ----
+
+typedef struct {
+    Compare *c;
+    int *row;         // of each node; -1: none
+    double **meaning; // of each row, where the model means something by it
+} Measuring;
+
+static void value_measure(void *whose, NodeId n, double *const *value) {
+    const Measuring *m = whose;
+    int i = m->row[n];
+    Row *r = &m->c->rows.row[i];
+    row_measure(m->c, i, value[n]);
+    if (m->meaning[i] != NULL)
+        r->meant = error_rms(value[n], m->meaning[i], type_count(&r->type));
+}
+
+// What states become by the step with its gradients and updates, before passes
+// rewrite it.
+static void meanings_find(const Measuring *m, Arena *a) {
+    const Compare *c = m->c;
+    const Program *p = c->left->program;
+    PassOptions o = pass_options(&p->recipe, "host");
+    o.act = F32;
+    const Graph *g =
+        passes_run(graph_clone(p->stage[0].train), &o, "optimizer", NULL, NULL);
+    NodeId *meant = ARENA_ARRAY(a, (size_t)c->rows.count + 1, NodeId);
+    bool *kept = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
+    for (int i = 0; i < c->rows.count; i++) {
+        bool state = c->g->node[c->rows.row[i].node].op == OP_assign;
+        meant[i] = state ? assignment_of(g, c->rows.row[i].name) : NO_NODE;
+        if (meant[i] != NO_NODE)
+            kept[meant[i]] = true;
+    }
+    Arena *scratch = arena_new();
+    double **value = graph_eval_kept(g, a, leaves_of(c, scratch, g), kept);
+    arena_free(scratch);
+    for (int i = 0; i < c->rows.count; i++)
+        m->meaning[i] = meant[i] == NO_NODE ? NULL : value[meant[i]];
+}
+
+// Each row as soon as its value is there: all values of a step take gigabytes.
+static void evaluate(Compare *c, int first) {
+    Arena *a = arena_new();
+    size_t count = (size_t)c->g->count + 1;
+    bool *wanted = ARENA_ARRAY(a, count, bool);
+    Measuring m = {c, ARENA_ARRAY(a, count, int),
+                   ARENA_ARRAY(a, count, double *)};
+    for (int i = first; i < c->rows.count; i++) {
+        m.row[c->rows.row[i].node] = i;
+        wanted[c->rows.row[i].node] = true;
+    }
+    if (first == 0)
+        meanings_find(&m, a);
+    Graph *own = graph_clone(c->g);
+    own->act = F32;
+    graph_eval_seen(own, leaves_meant(c, a), false, wanted, value_measure, &m);
+    arena_free(a);
+}
+
+// ---- verdicts ----
 
 static bool is_meant(const Row *r) {
     static const double left = 1e-9; // of digits that a pass may reorder
@@ -165,28 +231,32 @@ static Verdict row_verdict(const Compare *c, const Row *r) {
         return VERDICT_WRONG;
     if (near && r->error_a <= error_alone(c->g->act) * r->size)
         return r->absolute == 0 ? VERDICT_SAME : VERDICT_GOOD;
-    Alone alone = node_alone(&c->left->snapshot, r->node);
+    Alone alone = node_alone(c->alones, r->node);
     if (alone == ALONE_WRONG || (alone == ALONE_UNKNOWN && !near))
         return VERDICT_WRONG;
     return near ? VERDICT_GOOD : VERDICT_CARRIED;
 }
 
-static void row_add(Compare *c, Row r, const double *a, const double *b) {
-    const double *right = c->value ? c->value[r.node] : b;
-    r.type = *c->g->node[r.node].type;
-    measure_difference(&r, a, b);
-    measure_errors(c, &r, a, b, right);
-    NodeId meant = c->meant && c->g->node[r.node].op == OP_assign
-                       ? assignment_of(c->meant, r.name)
-                       : NO_NODE;
-    if (meant != NO_NODE)
-        r.meant = error_rms(right, c->meaning[meant], type_count(&r.type));
-    r.verdict = row_verdict(c, &r);
-    c->rows.wrong += r.verdict == VERDICT_WRONG;
-    c->rows.row[c->rows.count++] = r;
+static void rows_judge(Compare *c, int first) {
+    Rows *rows = &c->rows;
+    if (rows->judged)
+        evaluate(c, first);
+    else
+        for (int i = first; i < rows->count; i++)
+            row_measure(c, i, NULL);
+    for (int i = first; i < rows->count; i++) {
+        rows->row[i].verdict = row_verdict(c, &rows->row[i]);
+        rows->wrong += rows->row[i].verdict == VERDICT_WRONG;
+    }
 }
 
-// ---- all of them ----
+// ---- which there are ----
+
+static void row_add(Compare *c, Row r, Pair p) {
+    r.type = *c->g->node[r.node].type;
+    c->pair[c->rows.count] = p;
+    c->rows.row[c->rows.count++] = r;
+}
 
 static const char *name_of(Arena *a, const Node *d) {
     if (d->from.path == NULL)
@@ -201,13 +271,14 @@ static const char *kind_of(const Node *state) {
 }
 
 // Its gradients are called as their parameters.
-static void stored_add(Compare *c, NodeId n, const char *param,
-                       const double *theirs) {
-    const Snapshot *s = &c->left->snapshot;
+static void stored_add(Compare *c, NodeId n, const char *param) {
+    NodeId other = c->alike[n];
     Row r = {.name = param ? param : name_of(c->a, &c->g->node[n]),
              .kind = param ? "gradient" : "",
              .node = n};
-    row_add(c, r, s->found[n], theirs);
+    row_add(c, r,
+            (Pair){c->left->snapshot.found[n], c->right->snapshot.found[other],
+                   other});
 }
 
 static const char **params_of(const Compare *c) {
@@ -221,8 +292,7 @@ static const char **params_of(const Compare *c) {
 }
 
 static void compare_stored(Compare *c) {
-    double **mine = c->left->snapshot.found,
-           **theirs = c->right->snapshot.found;
+    void **mine = c->left->snapshot.found, **theirs = c->right->snapshot.found;
     bool *wanted = ARENA_ARRAY(c->a, (size_t)c->other->count + 1, bool);
     bool *met = ARENA_ARRAY(c->a, (size_t)c->other->count + 1, bool);
     const char **param = params_of(c);
@@ -237,7 +307,7 @@ static void compare_stored(Compare *c) {
             continue;
         }
         met[c->alike[n]] = true;
-        stored_add(c, n, param[n], theirs[c->alike[n]]);
+        stored_add(c, n, param[n]);
     }
     c->rows.only_b = c->right->snapshot.passed_over;
     for (NodeId n = 0; n < c->other->count; n++)
@@ -252,14 +322,14 @@ static void compare_states(Compare *c) {
         const Node *state = &c->g->node[d->arg[0]];
         const char *name = node_text(state, ATTR_name);
         NodeId other = assignment_of(c->other, name);
-        const double *mine = c->left->snapshot.after[d->arg[0]];
-        const double *theirs =
-            other == NO_NODE
-                ? NULL
-                : c->right->snapshot.after[c->other->node[other].arg[0]];
-        if (mine != NULL && theirs != NULL)
+        if (other == NO_NODE)
+            continue;
+        other = c->other->node[other].arg[0];
+        Pair p = {c->left->snapshot.after[d->arg[0]],
+                  c->right->snapshot.after[other], other};
+        if (p.mine != NULL && p.theirs != NULL)
             row_add(c, (Row){.name = name, .kind = kind_of(state), .node = n},
-                    mine, theirs);
+                    p);
     }
 }
 
@@ -274,17 +344,20 @@ static bool any_carried(const Rows *rows) {
 // then that is what is wrong.
 static void find_source(Compare *c) {
     const Snapshot *s = &c->left->snapshot;
+    int first = c->rows.count;
     for (NodeId n = 0; n < c->g->count; n++) {
         bool alone = s->found[n] != NULL && c->alike[n] == NO_NODE;
-        if (!alone || node_alone(s, n) != ALONE_WRONG)
+        if (!alone || node_alone(c->alones, n) != ALONE_WRONG)
             continue;
         const char *name = name_of(c->a, &c->g->node[n]);
         row_add(c,
                 (Row){.name = arena_format(c->a, "%s (only in a)", name),
                       .kind = "",
                       .node = n},
-                s->found[n], node_meant(c->a, s, n));
+                (Pair){s->found[n], NULL, NO_NODE});
     }
+    if (c->rows.count > first)
+        rows_judge(c, first);
 }
 
 Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
@@ -293,12 +366,13 @@ Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
                  .right = right,
                  .g = left->snapshot.step->graph,
                  .other = right->snapshot.step->graph,
+                 .alones = alones_new(a, &left->snapshot),
                  .rows = {.judged = judged}};
     c.rows.row = ARENA_ARRAY(a, (size_t)c.g->count + 1, Row);
-    if (judged)
-        evaluate(&c);
+    c.pair = ARENA_ARRAY(a, (size_t)c.g->count + 1, Pair);
     compare_stored(&c);
     compare_states(&c);
+    rows_judge(&c, 0);
     if (c.rows.wrong == 0 && any_carried(&c.rows))
         find_source(&c);
     return c.rows;
