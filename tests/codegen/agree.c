@@ -60,7 +60,7 @@ static bool build(Run *r) {
     r->plan = program_plan(r->program, &o);
     library_write(r->a, r->folder, "model", r->program, r->plan);
     const char *flags = how == FAST       ? "-O2"
-                        : how == FAITHFUL ? "-O1 -DSINTER_SIMT"
+                        : how == FAITHFUL ? "-O0 -DSINTER_SIMT"
                         : how == WATCHED  ? LIBRARY_RACES
                                           : "-O0";
     const char *name[] = {"model"};
