@@ -71,7 +71,9 @@ typedef struct {
     NodeId parted;    // the reduction whose operands' places in the
                       // scratch are known, or NO_NODE
     const int64_t *part_place;
-    Text tables;           // constants the kernel reads, before its text
+    int resident; // blocks that a multiprocessor is to have room for: two
+                  // where their registers hold what a thread has at once
+    Text tables;  // constants the kernel reads, before its text
     const char **constant; // with local: numbers that may differ
     int num_constants, max_constants;
 } Emit;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char opening[] = "KERNEL(256) ", own_block[] = "    OWN_BLOCK;\n";
+static const char opening[] = "KERNEL(256", own_block[] = "    OWN_BLOCK;\n";
 
 // The names of a kernel's parameters, each with a comma after it.
 static void add_names(Text *t, const Kernel *k) {

@@ -87,8 +87,9 @@ static void write_comment(Emit *e, Text *t) {
 }
 
 static void write_signature(const Emit *e, Text *t, const Parameters *p) {
-    text_add(t, "%s(%d) " OWN_NAME "(",
-             e->group->phases > 1 ? "PHASED" : "KERNEL", BLOCK_THREADS);
+    text_add(t, "%s(%d%s) " OWN_NAME "(",
+             e->group->phases > 1 ? "PHASED" : "KERNEL", BLOCK_THREADS,
+             e->resident > 1 ? ", 2" : "");
     for (int i = 0; i < p->count; i++)
         text_add(t, "%s\n    %s%s", i ? "," : "", p->c_type[i], p->name[i]);
     text_add(t, ")\n{\n");

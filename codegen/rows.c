@@ -1,10 +1,17 @@
 // Row kernels: reductions over each row, as in softmax.  A gang of threads
-// shares a row; it passes over the row once for each reduction that needs the
-// one before, and a last time for what is stored.
+// shares a row, each with a vector of lanes at a time; it passes over the row
+// once for each reduction that needs the one before, and a last time for what
+// is stored.  Gangs exchange what they have through their warp, so those of one
+// take their turns together: where there is no row left, a gang takes the last
+// row again and stores nothing.
 
 #include "codegen/emit.h"
 
 #include <string.h>
+
+// Of the 512 bytes of registers that a thread has where two blocks are on a
+// multiprocessor, those that vectors may take without others being spilled.
+enum { MOST_BYTES = 448, SUM_BYTES = 32 };
 
 static bool reduces_row(const Emit *e, NodeId n) {
     return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e, n);
@@ -27,41 +34,43 @@ static int *find_levels(const Emit *e, int *most) {
     return level;
 }
 
-static void declare_row(Emit *e, Text *t, NodeId n) {
-    switch (e->g->node[n].op) {
-    case OP_max:
-        text_line(t, "float s%u = -INF;", n);
-        break;
-    case OP_argmax:
-        text_line(t, "float s%u = -INF;", n);
-        text_line(t, "int at%u = lane;", n);
-        break;
-    case OP_var:
-        text_line(t, "float s%u = 0.0f, q%u = 0.0f;", n, n);
-        break;
-    default:
-        text_line(t, "float s%u = 0.0f;", n);
-    }
+static void declare_lanes(Text *t, const char *name, NodeId n,
+                          const char *first) {
+    text_line(t, "float %s%u[VW];", name, n);
+    text_line(t, "LANES_DO(k, VW) %s%u[k] = %s;", name, n, first);
 }
 
+static void declare_row(Emit *e, Text *t, NodeId n) {
+    Op op = e->g->node[n].op;
+    bool largest = op == OP_max || op == OP_argmax;
+    declare_lanes(t, "s", n, largest ? "-INF" : "0.0f");
+    if (op == OP_argmax) {
+        text_line(t, "int at%u[VW];", n);
+        text_line(t, "LANES_DO(k, VW) at%u[k] = lane * VW + k;", n);
+    }
+    if (op == OP_var)
+        declare_lanes(t, "q", n, "0.0f");
+}
+
+// Adds x, a lane of the row, to what its thread has of it so far.
 static void add_element(Emit *e, Scope *pass, NodeId n, const char *x) {
-    Text *t = &pass->before;
+    Text *t = &pass->lanes;
     switch (e->g->node[n].op) {
     case OP_max:
-        text_line(t, "s%u = (%s > s%u) | (%s != %s) ? %s : s%u;", n, x, n, x, x,
-                  x, n);
+        text_line(t, "s%u[k] = (%s > s%u[k]) | (%s != %s) ? %s : s%u[k];", n, x,
+                  n, x, x, x, n);
         break;
     case OP_argmax:
-        text_line(t, "at%u = %s > s%u ? c : at%u;", n, x, n, n);
-        text_line(t, "s%u = %s > s%u ? %s : s%u;", n, x, n, x, n);
+        text_line(t, "at%u[k] = %s > s%u[k] ? c + k : at%u[k];", n, x, n, n);
+        text_line(t, "s%u[k] = %s > s%u[k] ? %s : s%u[k];", n, x, n, x, n);
         break;
     case OP_var:
         text_line(t, "const float d%u = %s - pivot%u;", n, x, n);
-        text_line(t, "s%u += d%u;", n, n);
-        text_line(t, "q%u += d%u * d%u;", n, n, n);
+        text_line(t, "s%u[k] += d%u;", n, n);
+        text_line(t, "q%u[k] += d%u * d%u;", n, n, n);
         break;
     default:
-        text_line(t, "s%u += %s;", n, x);
+        text_line(t, "s%u[k] += %s;", n, x);
     }
 }
 
@@ -72,21 +81,33 @@ static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
     const char *name = value_name(e, "v", n);
     switch (d->op) {
     case OP_max:
-        text_line(t, "const float %s = gang_max(s%u, GANG, shared);", name, n);
+        text_line(
+            t, "const float %s = gang_max(lanes_max(s%u, VW), GANG, shared);",
+            name, n);
         break;
     case OP_argmax:
-        text_line(t, "const int %s = gang_argmax(s%u, at%u, GANG, shared);",
-                  name, n, n);
+        text_line(t,
+                  "const int %s = gang_argmax(lanes_max(s%u, VW), "
+                  "lanes_argmax(s%u, at%u, VW), GANG, shared);",
+                  name, n, n, n);
         break;
     case OP_var:
-        text_line(t, "s%u = gang_sum(s%u, GANG, shared);", n, n);
-        text_line(t, "q%u = gang_sum(q%u, GANG, shared);", n, n);
-        text_line(t, "const float b%u = (q%u - s%u * s%u / C) / C;", n, n, n,
-                  n);
+        text_line(t,
+                  "const float sum%u = gang_sum(lanes_sum(s%u, VW), GANG, "
+                  "shared);",
+                  n, n);
+        text_line(t,
+                  "const float squares%u = gang_sum(lanes_sum(q%u, VW), GANG, "
+                  "shared);",
+                  n, n);
+        text_line(t, "const float b%u = (squares%u - sum%u * sum%u / C) / C;",
+                  n, n, n, n);
         text_line(t, "const float %s = b%u < 0.0f ? 0.0f : b%u;", name, n, n);
         break;
     default:
-        text_line(t, "const float %s = gang_sum(s%u, GANG, shared);", name, n);
+        text_line(
+            t, "const float %s = gang_sum(lanes_sum(s%u, VW), GANG, shared);",
+            name, n);
     }
     value_define(e, row, n, place_broadcast(e, p, *d->type), HELD_ONCE, name);
 }
@@ -103,15 +124,18 @@ static bool any_columns(const Emit *e) {
 }
 
 static Scope *pass_open(Emit *e, Scope *row) {
-    return scope_new(e, row, IN_PASS, NULL, row->before.indent + 1);
+    return scope_new(e, row, IN_PASS, "VW", row->before.indent + 1);
 }
 
-static void pass_close(Emit *e, Scope *row, Scope *pass) {
+// A pass over the columns up to C, or for what is stored up to `end`, which is
+// 0 for a gang without a row.
+static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end) {
     Text body = text_new(e->a);
     scope_close(e, pass, &body);
     if (body.length == 0)
         return;
-    text_line(&row->before, "for (int c = lane; c < C; c += GANG) {");
+    text_line(&row->before, "for (int c = lane * VW; c < %s; c += GANG * VW) {",
+              end);
     text_bytes(&row->before, text_string(&body), body.length);
     text_line(&row->before, "}");
 }
@@ -120,14 +144,32 @@ static void pass_close(Emit *e, Scope *row, Scope *pass) {
 // length keep what is indexed by it in registers.
 static void columns_close(Emit *e, Scope *row, Scope *pass) {
     text_line(&row->before, "UNROLLED(j, PER) {");
-    text_line(&row->before, "    const int c = lane + j * GANG;");
-    text_line(&row->before, "    if (c >= C) break;");
+    text_line(&row->before, "    const int c = (lane + j * GANG) * VW;");
+    text_line(&row->before, "    if (c >= end) break;");
     scope_close(e, pass, &row->before);
     text_line(&row->before, "}");
 }
 
-static void emit_level(Emit *e, Scope *row, Place p, int which) {
+// Bytes that 8 lanes of n take on the device.
+static int64_t vector_bytes(const Emit *e, NodeId n) {
+    Type one = type_scalar(e->device->node[n].type->dtype);
+    return 8 * graph_bytes(e->device, &one);
+}
+
+// Bytes of the vectors that a thread reads in a pass, as they are in memory.
+static int64_t bytes_read(const Emit *e, const Scope *pass) {
+    int64_t bytes = 0;
+    for (int i = 0; i < e->num_values; i++)
+        if (e->value[i].scope == pass && e->value[i].form == HELD_ARRAY)
+            bytes += vector_bytes(e, e->value[i].node);
+    return bytes;
+}
+
+// Returns the bytes of the vectors that a thread has at once: what it reads,
+// and sums.
+static int64_t emit_level(Emit *e, Scope *row, Place p, int which) {
     Scope *pass = pass_open(e, row);
+    int64_t bytes = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!reduces_row(e, n) || e->level[n - e->group->first] != which)
             continue;
@@ -135,17 +177,21 @@ static void emit_level(Emit *e, Scope *row, Place p, int which) {
         if (e->g->node[n].op == OP_var) {
             Place first = p;
             first.whole = false;
+            first.lanes = NULL;
             first.index[p.rank - 1] = "0";
             const char *x = value_at(e, row, arg, first);
             text_line(&row->before, "const float pivot%u = %s;", n, x);
         }
         declare_row(e, &row->before, n);
         add_element(e, pass, n, value_at(e, pass, arg, p));
+        bytes += e->g->node[n].op == OP_var ? 2 * SUM_BYTES : SUM_BYTES;
     }
-    pass_close(e, row, pass);
+    bytes += bytes_read(e, pass);
+    pass_close(e, row, pass, "C");
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (reduces_row(e, n) && e->level[n - e->group->first] == which)
             join_row(e, row, n, p);
+    return bytes;
 }
 
 static bool has_lanes(const Emit *e, NodeId n) {
@@ -165,11 +211,12 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
     p.whole = false;
     p.dim[p.rank - 1] = type.dim[p.rank - 1];
     emit_store(e, s, n, p, x);
-    p.index[p.rank - 1] = "c";
+    p.lanes = NULL;
     Scope *added = pass_open(e, row);
     emit_store(e, added, n, p, dtype_float(type.dtype) ? "0.0f" : "0");
-    text_line(&row->before, "for (int c = C + lane; c < %lld; c += GANG) {",
-              (long long)p.dim[p.rank - 1]);
+    text_line(&row->before,
+              "for (int c = C + lane; c < end + %lld; c += GANG) {",
+              (long long)(p.dim[p.rank - 1] - space_columns(e->group->space)));
     scope_close(e, added, &row->before);
     text_line(&row->before, "}");
 }
@@ -184,14 +231,25 @@ static Place output_place(Emit *e, Place p, Type type) {
         return place_broadcast(e, p, type);
     return (Place){
         .rank = 2,
+        .lanes = type.dim[1] == 1 ? NULL : p.lanes,
         .dim = {type.dim[0], type.dim[1]},
         .index = {"i", type.dim[1] == 1 ? "0" : p.index[p.rank - 1]}};
 }
 
+// A value for each row is added as the first lane of a vector.
+static Place in_lanes(Place p) {
+    if (p.lanes == NULL)
+        p.lanes = "1";
+    return p;
+}
+
 // What is stored for each row, by the first of the gang, and for each element.
-static void emit_outputs(Emit *e, Scope *row, Place p) {
+// Returns the bytes of the vectors that a thread has at once: what it reads and
+// stores.
+static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
     Scope *pass = pass_open(e, row);
-    Scope *first = scope_new(e, row, IN_WINDOW, NULL, row->before.indent + 1);
+    int64_t bytes = 0;
+    Scope *first = scope_new(e, row, IN_WINDOW, "1", row->before.indent + 1);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         bool sum = sums_blocks(e, n);
@@ -200,25 +258,38 @@ static void emit_outputs(Emit *e, Scope *row, Place p) {
         NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
         Place q = output_place(e, p, *e->g->node[of].type);
         Scope *s = has_lanes(e, of) ? pass : first;
+        bytes += s == pass && !sum ? vector_bytes(e, n) : 0;
         const char *x = value_at(e, s == pass ? pass : row, of, q);
         if (sums_columns(e, n))
-            text_line(&pass->before, "s%u[j] += %s;", n, x);
+            text_line(&pass->lanes, "s%u[j * VW + k] += %s;", n, x);
         else if (sum)
-            sums_add(e, s, n, q, x);
+            sums_add(e, s, n, in_lanes(q), x);
         else
             emit_output(e, s, row, n, q, x);
     }
+    bytes += bytes_read(e, pass);
     if (any_columns(e))
         columns_close(e, row, pass);
     else
-        pass_close(e, row, pass);
+        pass_close(e, row, pass, "end");
     Text body = text_new(e->a);
     scope_close(e, first, &body);
     if (body.length > 0) {
-        text_line(&row->before, "if (lane == 0) {");
+        text_line(&row->before, "if (lane == 0 && end == C) {");
         text_bytes(&row->before, text_string(&body), body.length);
         text_line(&row->before, "}");
     }
+    return bytes;
+}
+
+// Bytes of sums over columns, which a thread has for all of its rows.
+static int64_t column_bytes(const Emit *e) {
+    int64_t columns = space_columns(e->group->space);
+    int64_t gang = columns > 1024 ? BLOCK_THREADS : 32;
+    int sums = 0;
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        sums += sums_columns(e, n);
+    return sums * SUM_BYTES * ((columns + 8 * gang - 1) / (8 * gang));
 }
 
 static void emit_totals_out(Emit *e, Text *t) {
@@ -227,13 +298,13 @@ static void emit_totals_out(Emit *e, Text *t) {
             text_line(
                 t,
                 "UNROLLED(j, PER) columns_sum(part + (size_t)block * WIDTH "
-                "+ %lld + lane + j * GANG, &s%u[j], 1, lane + j * GANG "
-                "< C, shared, GANG, NT);",
+                "+ %lld + (lane + j * GANG) * VW, &s%u[j * VW], VW, "
+                "(lane + j * GANG) * VW < C, shared, GANG, NT);",
                 (long long)scratch_place(e, n), n);
         else if (sums_blocks(e, n))
             text_line(t,
                       "total_%s(part + (size_t)block * WIDTH + %lld, "
-                      "&s%u, 1, shared, NT);",
+                      "s%u, VW, shared, NT);",
                       e->g->node[n].op == OP_max ? "max" : "sum",
                       (long long)scratch_place(e, n), n);
     }
@@ -243,32 +314,40 @@ void emit_rows(Emit *e, Text *t) {
     Type space = *e->group->space;
     int most;
     e->level = find_levels(e, &most);
-    emit_space(t, space, "");
-    text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };");
+    e->step = lanes_step(e, space);
+    emit_space(t, space, arena_format(e->a, ", VW = %s", lanes_text(e, space)));
+    text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };");
     if (e->group->scratch != NO_NODE)
         text_line(t, "enum { WIDTH = %lld };",
                   (long long)e->g->node[e->group->scratch].type->dim[1]);
     if (any_columns(e))
-        text_line(t, "enum { PER = (C + GANG - 1) / GANG };");
+        text_line(t, "enum { PER = (C / VW + GANG - 1) / GANG };");
     text_line(t, "SHARED float shared[NT];");
     text_line(t, "const int lane = threadIdx.x %% GANG;");
     emit_chunk(t, space);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
     Scope *row = scope_new(e, kernel, IN_ROW, NULL, t->indent + 1);
-    sums_declare(e, kernel, true, NULL);
-    sums_declare(e, kernel, false, "PER");
-    Place p = space_place(e, space, "c", NULL);
-    for (int i = 1; i <= most; i++)
-        emit_level(e, row, p, i);
-    emit_outputs(e, row, p);
+    sums_declare(e, kernel, true, "VW");
+    sums_declare(e, kernel, false, "PER * VW");
+    Place p = space_place(e, space, "c", "VW");
+    int64_t bytes = 0;
+    for (int i = 1; i <= most; i++) {
+        int64_t level = emit_level(e, row, p, i);
+        bytes = level > bytes ? level : bytes;
+    }
+    int64_t stored = emit_outputs(e, row, p);
+    bytes = (stored > bytes ? stored : bytes) + column_bytes(e);
+    e->resident = bytes <= MOST_BYTES ? 2 : 1;
     Text rows = text_new(e->a);
     rows.indent = t->indent + 1;
     scope_close(e, row, &rows);
     scope_close(e, kernel, t);
-    text_line(t,
-              "for (%s i = lo + threadIdx.x / GANG; i < hi; i += NT / GANG) {",
-              row_type(space));
+    const char *type = row_type(space);
+    text_line(t, "for (%s first = lo; first < hi; first += NT / GANG) {", type);
     t->indent++;
+    text_line(t, "const %s own = first + threadIdx.x / GANG;", type);
+    text_line(t, "const %s i = own < hi ? own : hi - 1;", type);
+    text_line(t, "const int end = own < hi ? C : 0;");
     emit_row_indices(e, t, space, text_string(&rows));
     t->indent--;
     text_bytes(t, text_string(&rows), rows.length);

@@ -8,48 +8,49 @@ DEVICE float larger(float a, float b) {
     return b > a || b != b ? b : a;
 }
 
-// Sums over the 32 threads of a warp, in a tree.
-DEVICE float warp_sum(float v) {
-    for (int step = 16; step > 0; step /= 2)
+// Sums over neighbours of a warp, a power of two, in a tree.  All threads of
+// the warp call it.
+DEVICE float warp_sum(float v, int neighbours) {
+    for (int step = neighbours / 2; step > 0; step /= 2)
         v += SHUFFLE(v, (threadIdx.x % 32) ^ step);
     return v;
 }
 
-DEVICE float warp_max(float v) {
-    for (int step = 16; step > 0; step /= 2)
+DEVICE float warp_max(float v, int neighbours) {
+    for (int step = neighbours / 2; step > 0; step /= 2)
         v = larger(v, SHUFFLE(v, (threadIdx.x % 32) ^ step));
     return v;
 }
 
 DEVICE float block_sum(float v, float *shared, int threads) {
-    v = warp_sum(v);
+    v = warp_sum(v, 32);
     BARRIER();
     if (threadIdx.x % 32 == 0)
         shared[threadIdx.x / 32] = v;
     BARRIER();
     v = (int)(threadIdx.x % 32) < threads / 32 ? shared[threadIdx.x % 32]
                                                : 0.0f;
-    return warp_sum(v);
+    return warp_sum(v, 32);
 }
 
 DEVICE float block_max(float v, float *shared, int threads) {
-    v = warp_max(v);
+    v = warp_max(v, 32);
     BARRIER();
     if (threadIdx.x % 32 == 0)
         shared[threadIdx.x / 32] = v;
     BARRIER();
     v = (int)(threadIdx.x % 32) < threads / 32 ? shared[threadIdx.x % 32]
                                                : -INF;
-    return warp_max(v);
+    return warp_max(v, 32);
 }
 
-// Over the gang of a row: one thread, a warp, or the block.
+// Over the gang of a row: one thread, some of a warp, or the block.
 DEVICE float gang_sum(float v, int gang, float *shared) {
-    return gang == 1 ? v : gang == 32 ? warp_sum(v) : block_sum(v, shared, gang);
+    return gang <= 32 ? warp_sum(v, gang) : block_sum(v, shared, gang);
 }
 
 DEVICE float gang_max(float v, int gang, float *shared) {
-    return gang == 1 ? v : gang == 32 ? warp_max(v) : block_max(v, shared, gang);
+    return gang <= 32 ? warp_max(v, gang) : block_max(v, shared, gang);
 }
 
 // The smallest index at which the gang's largest value is.

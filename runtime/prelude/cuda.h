@@ -6,10 +6,12 @@
 #define DEVICE static __device__ __forceinline__
 // What a kernel does that launches join; those that do may be compiled apart.
 #define BODY DEVICE __attribute__((unused)) void
-// One block of a multiprocessor is enough to ask for: with more, ptxas keeps
-// to 64 registers and spills a few.
-#define KERNEL(threads)                                                        \
-    extern "C" __global__ void __launch_bounds__(threads, 1)
+// KERNEL(threads) or KERNEL(threads, blocks): of how many blocks a
+// multiprocessor is to have room.  One is enough to ask for: where nothing is
+// asked, ptxas keeps to 64 registers and spills a few, for two to 128.
+#define KERNEL(...) KERNEL_OF(__VA_ARGS__, 1, 0)
+#define KERNEL_OF(threads, blocks, ...)                                        \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)
 // All blocks of a launch in phases must be resident: two fit for sure.
 #define PHASED(threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads, 2)
@@ -32,6 +34,9 @@
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
+// Written out five turns at a time and no more: where such a loop is run for
+// each lane, one lane comes after the other and their registers are the same.
+#define FIVES(k, n) _Pragma("unroll 5") for (int k = 0; k < (n); k++)
 #define INF __int_as_float(0x7f800000)
 #define INT_LEAST (-2147483647 - 1)
 

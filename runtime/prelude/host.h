@@ -48,7 +48,7 @@ static _Thread_local int sinter_phase __attribute__((unused));
 // The host launches kernels one by one.
 #define JOINED_KERNEL(name, ...)
 #define JOINED_HOST(name) NULL
-#define KERNEL(threads) __attribute__((unused)) static void
+#define KERNEL(...) __attribute__((unused)) static void
 #define PHASED KERNEL
 #define SHARED
 #define THREADS(n) 1
@@ -67,6 +67,7 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define SIMD(...) _Pragma(#__VA_ARGS__)
 #define LANES_DO(k, n) SIMD(omp simd if ((n) > 4)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
+#define FIVES UNROLLED
 
 typedef struct {
     int x;

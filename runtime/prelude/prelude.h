@@ -76,9 +76,31 @@
      : TILE_AT(cg, nt, 2)                                                      \
      : 1)
 
-// Threads that share a row.
-#define GANG_OF(c, nt)                                                         \
-    ((nt) == 1 || (c) <= 32 ? 1 : (c) <= 1024 ? 32 : (nt))
+// Threads that share a row of c elements, vw at a time each.
+#define GANG_OF(c, vw, nt)                                                     \
+    ((c) > 1024 ? (nt) : TILE((c) / (vw), (nt) < 32 ? (nt) : 32))
+
+// Over the lanes of one thread, from the first on.
+DEVICE float lanes_sum(const float *v, int n) {
+    float sum = 0.0f;
+    UNROLLED(k, n) sum += v[k];
+    return sum;
+}
+
+DEVICE float lanes_max(const float *v, int n) {
+    float most = -INF;
+    UNROLLED(k, n) most = v[k] > most || v[k] != v[k] ? v[k] : most;
+    return most;
+}
+
+// The smallest index at which a lane has the largest value.
+DEVICE int lanes_argmax(const float *v, const int *at, int n) {
+    const float most = lanes_max(v, n);
+    int first = -1;
+    UNROLLED(k, n)
+    first = v[k] == most && (first < 0 || at[k] < first) ? at[k] : first;
+    return first;
+}
 
 // An index narrowed to 0 .. n-1, or mirrored without repeating the edge.
 DEVICE int clamp(int i, int n) {
@@ -136,7 +158,7 @@ DEVICE float variance_of(float left, float sum, float share, int number) {
 DEVICE float uniform(int seed, int stream, int epoch, int index) {
     unsigned k0 = (unsigned)seed, k1 = (unsigned)stream;
     unsigned c0 = (unsigned)index, c1 = (unsigned)epoch, c2 = 0, c3 = 0;
-    for (int round = 0; round < 10; round++) {
+    FIVES(round, 10) {
         const unsigned long long p0 = 0xD2511F53ull * c0;
         const unsigned long long p1 = 0xCD9E8D57ull * c2;
         c0 = (unsigned)(p1 >> 32) ^ c1 ^ k0;

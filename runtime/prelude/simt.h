@@ -28,7 +28,7 @@ int simt_atomic_add(int *p, int v);
 #define JOINED_KERNEL HOST_KERNEL
 #define JOINED_HOST(name) name##_host
 
-#define KERNEL(threads) static __attribute__((noinline, unused)) void
+#define KERNEL(...) static __attribute__((noinline, unused)) void
 #define PHASED KERNEL
 #define SHARED static __attribute__((section("simt_shared")))
 #define THREADS(n) (n)
@@ -36,6 +36,7 @@ int simt_atomic_add(int *p, int v);
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
+#define FIVES UNROLLED
 
 typedef struct {
     int x;

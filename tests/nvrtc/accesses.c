@@ -139,7 +139,6 @@ static bool has_single(const Kernel *k, const char *name) {
 typedef enum {
     WIDE,
     BYTES,   // of eight lanes there are no 16 bytes
-    ROWS,    // threads take an element each of a row, and do not say lanes
     COLUMNS, // no vector of 16 bytes divides the columns, or their distances
     SINGLE,  // what is not a vector
     UNKNOWN
@@ -154,9 +153,7 @@ static Narrow why_narrow(const Kernel *k, int parameter) {
         return WIDE;
     if (strcmp(type, "u8") == 0)
         return BYTES;
-    if (lanes == 0)
-        return ROWS;
-    if (lanes * width < 16)
+    if (lanes > 0 && lanes * width < 16)
         return COLUMNS;
     return narrow == width && has_single(k, k->name_of[parameter]) ? SINGLE
                                                                    : UNKNOWN;

@@ -1,32 +1,44 @@
 // k00_pad:
 // %1..%5: max sub exp cast pad
 // 832 bytes read and written (host: 832)
-KERNEL(256) k00_pad(
+KERNEL(256, 2) k00_pad(
     const act *RESTRICT p0,
     act *RESTRICT p5)
 {
     OWN_BLOCK;
-    enum { ROWS = 16, C = 10 };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
+    enum { ROWS = 16, C = 10, VW = LANES(C) };
+    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK(lo, hi, ROWS);
-    for (int i = lo + threadIdx.x / GANG; i < hi; i += NT / GANG) {
-        float s1 = -INF;
-        for (int c = lane; c < C; c += GANG) {
-            const float v0 = get_act(p0 + (size_t)i * 10 + c);
-            s1 = (v0 > s1) | (v0 != v0) ? v0 : s1;
+    for (int first = lo; first < hi; first += NT / GANG) {
+        const int own = first + threadIdx.x / GANG;
+        const int i = own < hi ? own : hi - 1;
+        const int end = own < hi ? C : 0;
+        float s1[VW];
+        LANES_DO(k, VW) s1[k] = -INF;
+        for (int c = lane * VW; c < C; c += GANG * VW) {
+            float v0[VW];
+            load_act(v0, p0 + (size_t)i * 10 + c, VW);
+            LANES_DO(k, VW) {
+                s1[k] = (v0[k] > s1[k]) | (v0[k] != v0[k]) ? v0[k] : s1[k];
+            }
         }
-        const float v1 = gang_max(s1, GANG, shared);
-        for (int c = C + lane; c < 16; c += GANG) {
+        const float v1 = gang_max(lanes_max(s1, VW), GANG, shared);
+        for (int c = C + lane; c < end + 6; c += GANG) {
             put_act(p5 + (size_t)i * 16 + c, 0.0f);
         }
-        for (int c = lane; c < C; c += GANG) {
-            const float v0_1 = get_act(p0 + (size_t)i * 10 + c);
-            const float v2 = v0_1 - v1;
-            const float v3 = expf(v2);
-            const float v4 = v3;
-            put_act(p5 + (size_t)i * 16 + c, v4);
+        for (int c = lane * VW; c < end; c += GANG * VW) {
+            float v0_1[VW];
+            load_act(v0_1, p0 + (size_t)i * 10 + c, VW);
+            float out5[VW];
+            LANES_DO(k, VW) {
+                const float v2 = v0_1[k] - v1;
+                const float v3 = expf(v2);
+                const float v4 = v3;
+                out5[k] = v4;
+            }
+            store_act(p5 + (size_t)i * 16 + c, out5, VW);
         }
     }
 }

@@ -60,29 +60,41 @@ KERNEL(256) k00_var(
 // k01_cast:
 // %4..%6: max sub cast
 // 137438953472 bytes read and written (host: 137438953472)
-KERNEL(256) k01_cast(
+KERNEL(256, 2) k01_cast(
     const act *RESTRICT p0,
     act *RESTRICT p6)
 {
     OWN_BLOCK;
     const long long ROWS = 4294967296;
-    enum { C = 8 };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
+    enum { C = 8, VW = LANES(C) };
+    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK_OF(long long, lo, hi, ROWS);
-    for (long long i = lo + threadIdx.x / GANG; i < hi; i += NT / GANG) {
-        float s4 = -INF;
-        for (int c = lane; c < C; c += GANG) {
-            const float v0 = get_act(p0 + (size_t)i * C + c);
-            s4 = (v0 > s4) | (v0 != v0) ? v0 : s4;
+    for (long long first = lo; first < hi; first += NT / GANG) {
+        const long long own = first + threadIdx.x / GANG;
+        const long long i = own < hi ? own : hi - 1;
+        const int end = own < hi ? C : 0;
+        float s4[VW];
+        LANES_DO(k, VW) s4[k] = -INF;
+        for (int c = lane * VW; c < C; c += GANG * VW) {
+            float v0[VW];
+            load_act(v0, p0 + (size_t)i * C + c, VW);
+            LANES_DO(k, VW) {
+                s4[k] = (v0[k] > s4[k]) | (v0[k] != v0[k]) ? v0[k] : s4[k];
+            }
         }
-        const float v4 = gang_max(s4, GANG, shared);
-        for (int c = lane; c < C; c += GANG) {
-            const float v0_1 = get_act(p0 + (size_t)i * C + c);
-            const float v5 = v0_1 - v4;
-            const float v6 = v5;
-            put_act(p6 + (size_t)i * C + c, v6);
+        const float v4 = gang_max(lanes_max(s4, VW), GANG, shared);
+        for (int c = lane * VW; c < end; c += GANG * VW) {
+            float v0_1[VW];
+            load_act(v0_1, p0 + (size_t)i * C + c, VW);
+            float out6[VW];
+            LANES_DO(k, VW) {
+                const float v5 = v0_1[k] - v4;
+                const float v6 = v5;
+                out6[k] = v6;
+            }
+            store_act(p6 + (size_t)i * C + c, out6, VW);
         }
     }
 }

@@ -1,7 +1,7 @@
 // k00_sum:
 // %2..%9: max sub exp sum div log sum
 // 1284 bytes read and written (host: 1284)
-KERNEL(256) k00_sum(
+KERNEL(256, 2) k00_sum(
     const float *RESTRICT p0,
     float *RESTRICT p7,
     float *RESTRICT p9,
@@ -9,41 +9,60 @@ KERNEL(256) k00_sum(
     int *RESTRICT ticket)
 {
     OWN_BLOCK;
-    enum { ROWS = 16, C = 10 };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
+    enum { ROWS = 16, C = 10, VW = LANES(C) };
+    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
     enum { WIDTH = 1 };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK(lo, hi, ROWS);
-    float s9 = 0.0f;
-    for (int i = lo + threadIdx.x / GANG; i < hi; i += NT / GANG) {
-        float s3 = -INF;
-        for (int c = lane; c < C; c += GANG) {
-            const float v0 = get_f32(p0 + (size_t)i * 10 + c);
-            s3 = (v0 > s3) | (v0 != v0) ? v0 : s3;
+    float s9[VW];
+    LANES_DO(k, VW) s9[k] = 0.0f;
+    for (int first = lo; first < hi; first += NT / GANG) {
+        const int own = first + threadIdx.x / GANG;
+        const int i = own < hi ? own : hi - 1;
+        const int end = own < hi ? C : 0;
+        float s3[VW];
+        LANES_DO(k, VW) s3[k] = -INF;
+        for (int c = lane * VW; c < C; c += GANG * VW) {
+            float v0[VW];
+            load_f32(v0, p0 + (size_t)i * 10 + c, VW);
+            LANES_DO(k, VW) {
+                s3[k] = (v0[k] > s3[k]) | (v0[k] != v0[k]) ? v0[k] : s3[k];
+            }
         }
-        const float v3 = gang_max(s3, GANG, shared);
-        float s6 = 0.0f;
-        for (int c = lane; c < C; c += GANG) {
-            const float v0_1 = get_f32(p0 + (size_t)i * 10 + c);
-            const float v4 = v0_1 - v3;
-            const float v5 = expf(v4);
-            s6 += v5;
+        const float v3 = gang_max(lanes_max(s3, VW), GANG, shared);
+        float s6[VW];
+        LANES_DO(k, VW) s6[k] = 0.0f;
+        for (int c = lane * VW; c < C; c += GANG * VW) {
+            float v0_1[VW];
+            load_f32(v0_1, p0 + (size_t)i * 10 + c, VW);
+            LANES_DO(k, VW) {
+                const float v4 = v0_1[k] - v3;
+                const float v5 = expf(v4);
+                s6[k] += v5;
+            }
         }
-        const float v6 = gang_sum(s6, GANG, shared);
+        const float v6 = gang_sum(lanes_sum(s6, VW), GANG, shared);
         const float v8 = logf(v6);
-        for (int c = lane; c < C; c += GANG) {
-            const float v0_2 = get_f32(p0 + (size_t)i * 10 + c);
-            const float v4_1 = v0_2 - v3;
-            const float v5_1 = expf(v4_1);
-            const float v7 = v5_1 / v6;
-            put_f32(p7 + (size_t)i * 10 + c, v7);
+        for (int c = lane * VW; c < end; c += GANG * VW) {
+            float v0_2[VW];
+            load_f32(v0_2, p0 + (size_t)i * 10 + c, VW);
+            float out7[VW];
+            LANES_DO(k, VW) {
+                const float v4_1 = v0_2[k] - v3;
+                const float v5_1 = expf(v4_1);
+                const float v7 = v5_1 / v6;
+                out7[k] = v7;
+            }
+            store_f32(p7 + (size_t)i * 10 + c, out7, VW);
         }
-        if (lane == 0) {
-            s9 += v8;
+        if (lane == 0 && end == C) {
+            LANES_DO(k, 1) {
+                s9[k] += v8;
+            }
         }
     }
-    total_sum(part + (size_t)block * WIDTH + 0, &s9, 1, shared, NT);
+    total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
     if (last_block(ticket, blocks)) {
         for (int c = threadIdx.x; c < 1; c += NT) {
             const float a = grid_sum(part + 0 + c, WIDTH, blocks);

@@ -1,24 +1,31 @@
 // k00_sum:
 // %3..%3: sum
 // 600 bytes read and written (host: 600)
-KERNEL(256) k00_sum(
+KERNEL(256, 2) k00_sum(
     const float *RESTRICT p1,
     float *RESTRICT p3)
 {
     OWN_BLOCK;
-    enum { ROWS = 30, C = 4 };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
+    enum { ROWS = 30, C = 4, VW = LANES(C) };
+    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK(lo, hi, ROWS);
-    for (int i = lo + threadIdx.x / GANG; i < hi; i += NT / GANG) {
-        float s3 = 0.0f;
-        for (int c = lane; c < C; c += GANG) {
-            const float v1 = get_f32(p1 + (size_t)i * 4 + c);
-            s3 += v1;
+    for (int first = lo; first < hi; first += NT / GANG) {
+        const int own = first + threadIdx.x / GANG;
+        const int i = own < hi ? own : hi - 1;
+        const int end = own < hi ? C : 0;
+        float s3[VW];
+        LANES_DO(k, VW) s3[k] = 0.0f;
+        for (int c = lane * VW; c < C; c += GANG * VW) {
+            float v1[VW];
+            load_f32(v1, p1 + (size_t)i * 4 + c, VW);
+            LANES_DO(k, VW) {
+                s3[k] += v1[k];
+            }
         }
-        const float v3 = gang_sum(s3, GANG, shared);
-        if (lane == 0) {
+        const float v3 = gang_sum(lanes_sum(s3, VW), GANG, shared);
+        if (lane == 0 && end == C) {
             put_f32(p3 + (size_t)i, v3);
         }
     }

@@ -1,32 +1,41 @@
 // k00_sqrt:
 // %1..%2: var sqrt
 // 1048832 bytes read and written (host: 1048832)
-KERNEL(256) k00_sqrt(
+KERNEL(256, 2) k00_sqrt(
     const float *RESTRICT p0,
     float *RESTRICT p2)
 {
     OWN_BLOCK;
-    enum { ROWS = 64, C = 4096 };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, NT) };
+    enum { ROWS = 64, C = 4096, VW = LANES(C) };
+    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK(lo, hi, ROWS);
-    for (int i = lo + threadIdx.x / GANG; i < hi; i += NT / GANG) {
+    for (int first = lo; first < hi; first += NT / GANG) {
+        const int own = first + threadIdx.x / GANG;
+        const int i = own < hi ? own : hi - 1;
+        const int end = own < hi ? C : 0;
         const float v0 = get_f32(p0 + (size_t)i * 4096);
         const float pivot1 = v0;
-        float s1 = 0.0f, q1 = 0.0f;
-        for (int c = lane; c < C; c += GANG) {
-            const float v0_1 = get_f32(p0 + (size_t)i * 4096 + c);
-            const float d1 = v0_1 - pivot1;
-            s1 += d1;
-            q1 += d1 * d1;
+        float s1[VW];
+        LANES_DO(k, VW) s1[k] = 0.0f;
+        float q1[VW];
+        LANES_DO(k, VW) q1[k] = 0.0f;
+        for (int c = lane * VW; c < C; c += GANG * VW) {
+            float v0_1[VW];
+            load_f32(v0_1, p0 + (size_t)i * 4096 + c, VW);
+            LANES_DO(k, VW) {
+                const float d1 = v0_1[k] - pivot1;
+                s1[k] += d1;
+                q1[k] += d1 * d1;
+            }
         }
-        s1 = gang_sum(s1, GANG, shared);
-        q1 = gang_sum(q1, GANG, shared);
-        const float b1 = (q1 - s1 * s1 / C) / C;
+        const float sum1 = gang_sum(lanes_sum(s1, VW), GANG, shared);
+        const float squares1 = gang_sum(lanes_sum(q1, VW), GANG, shared);
+        const float b1 = (squares1 - sum1 * sum1 / C) / C;
         const float v1 = b1 < 0.0f ? 0.0f : b1;
         const float v2 = sqrtf(v1);
-        if (lane == 0) {
+        if (lane == 0 && end == C) {
             put_f32(p2 + (size_t)i, v2);
         }
     }
