@@ -8,6 +8,8 @@
 #define _Thread_local
 #define _Pragma(text)
 #define __builtin_inff() ((float)1e39)
+#define __builtin_prefetch(p) ((void)0)
+#define __builtin_unreachable() ((void)0)
 #define __ATOMIC_ACQ_REL 4
 #define __atomic_fetch_add(p, n, order) ((*(p) += (n)) - (n))
 
