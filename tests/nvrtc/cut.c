@@ -21,7 +21,7 @@ static char *text_copy(const char *text, size_t length) {
     return copy;
 }
 
-static char *file_read(const char *path) {
+char *file_read(const char *path) {
     FILE *f = fopen(path, "rb");
     if (!f || fseek(f, 0, SEEK_END) != 0) {
         perror(path);
@@ -100,12 +100,18 @@ static char *key_word(char *end, Words *w, const Kernel *k, const char *word,
     return end + length;
 }
 
+// What activations are is part of what a kernel does.
 static char *key_make(const Kernel *k) {
-    size_t length = strlen(k->text);
+    static const char define[] = "#define SINTER_ACT ";
+    const char *act = strstr(k->model->head, define);
+    size_t length = strlen(k->text) + sizeof define + 4;
     Words words = {memory_get(length * sizeof *words.word),
                    memory_get(length * sizeof *words.length), 0};
-    // A word of two letters can become one letter and a number of five digits.
+    // A word of two letters can become one letter and a number of five
+    // digits.
     char *key = memory_get(4 * length + 1), *end = key;
+    if (act != NULL)
+        end += sprintf(end, "%.2s", act + strlen(define));
     for (const char *s = k->text; *s != '\0';) {
         size_t word = 0;
         while (is_word(s[word]))

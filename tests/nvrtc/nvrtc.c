@@ -2,9 +2,12 @@
 // each text once and some at a time.  It needs no GPU.  An error, a warning or
 // a register that spills is a failure, and so is a report that differs.
 //
-//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] [--golden=FOLDER] FILE.cu...
+//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] [--golden=FOLDER |
+//         --known=FOLDER] FILE.cu...
 //
-// With --joined it is those that join others, else those that do not.
+// With --joined it is those that join others, else those that do not.  With
+// --golden a report for each model is compared; with --known one for all of
+// them, and what it has is not compiled again but where NVRTC_ALL is set.
 #include "tests/nvrtc/nvrtc.h"
 
 #include <nvrtc.h>
@@ -165,7 +168,7 @@ static void units_make(Work *w) {
     Unit *u = NULL;
     for (int i = 0; i < all->num_kernels; i++) {
         const Kernel *k = &all->kernel[i];
-        if (k->twin != i || !is_meant(all, k))
+        if (k->twin != i || k->known || !is_meant(all, k))
             continue;
         if (u == NULL || u->model != k->model || u->count == UNIT) {
             u = &w->unit[w->num_units++];
@@ -223,24 +226,39 @@ static int all_compile(Work *w) {
     return w->faults + stale_count(w->kernels) + accesses_narrow(w->kernels);
 }
 
+// Whether the argument is NAME=VALUE, and the value.
+static bool option_read(const char *argument, const char *name,
+                        const char **value) {
+    size_t length = strlen(name);
+    if (strncmp(argument, name, length) != 0)
+        return false;
+    *value = argument + length;
+    return true;
+}
+
 int main(int argc, char **argv) {
-    const char *golden = NULL;
+    const char *golden = NULL, *known = NULL;
     int first = 3;
     bool joined = argc > first && strcmp(argv[first], "--joined") == 0;
     first += joined;
-    if (argc > first && strncmp(argv[first], "--golden=", 9) == 0)
-        golden = argv[first++] + 9;
+    if (argc > first && (option_read(argv[first], "--golden=", &golden) ||
+                         option_read(argv[first], "--known=", &known)))
+        first++;
     if (argc <= first) {
         fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] "
-              "[--golden=FOLDER] FILE.cu...\n",
+              "[--golden=FOLDER | --known=FOLDER] FILE.cu...\n",
               stderr);
         return EXIT_FAILURE;
     }
     Kernels kernels = kernels_cut(argc - first, argv + first);
     kernels.joined = joined;
+    if (known != NULL)
+        known_read(&kernels, argv[1], argv[2], known);
     Work work = {argv[1], argv[2], .kernels = &kernels};
     int failed = all_compile(&work);
     if (golden != NULL && failed == 0)
         failed = reports_compare(&kernels, argv[2], golden);
+    if (known != NULL && failed == 0)
+        failed = known_compare(&kernels, argv[2], known);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 enum { MOST_PARAMETERS = 64, LONGEST_NAME = 255, MOST_MEMBERS = 8 };
 
@@ -27,6 +29,8 @@ typedef struct {
     int num_parameters;
     char *name_of[MOST_PARAMETERS], *type[MOST_PARAMETERS];
     bool bulk[MOST_PARAMETERS]; // it has rows
+    uint64_t hash; // where it is asked for: of its text and prelude
+    bool known;    // what follows is, without compiling it
     int registers, shared, spilled;
     bool stale; // it reads global memory as if nothing wrote to it
     Widths widths[MOST_PARAMETERS];
@@ -51,6 +55,7 @@ static inline bool is_meant(const Kernels *kernels, const Kernel *k) {
 }
 
 void *memory_get(size_t bytes);
+char *file_read(const char *path);
 
 // cut.c: the kernels of some files; equal ones are found.
 Kernels kernels_cut(int num_files, char **file);
@@ -68,9 +73,21 @@ void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
 // of the reasons that accesses.c lists; each is said.
 int accesses_narrow(const Kernels *kernels);
 
-// report.c: compares with or, where BLESS is set, writes FOLDER/MODEL.txt; how
+// report.c: compares with or, where BLESS is set, writes FOLDER/MODEL.ARCH; how
 // many files differ.
 int reports_compare(const Kernels *kernels, const char *arch,
                     const char *folder);
+
+// Writes the line that says which NVRTC a report is of; whether that of the
+// file is this one; and whether a file differs from its text, after BLESS.
+void report_head(FILE *f);
+bool report_fits(const char *path);
+bool report_differs(const char *path, const char *text);
+
+// known.c: takes from FOLDER/all.ARCH what is known, and compares that file, as
+// reports are, with what is known after the others were compiled.
+void known_read(Kernels *kernels, const char *include, const char *arch,
+                const char *folder);
+int known_compare(const Kernels *kernels, const char *arch, const char *folder);
 
 #endif
