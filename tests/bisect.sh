@@ -73,12 +73,43 @@ done
 expect 2 "$SINTER" bench "$micro" --runs=0
 expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json
 mv out a.json
-sed 's/"step_ms": \[.*\]/"step_ms": [1, 1, 1, 1, 1, 1, 1.1, 1.1]/' a.json >b.json
-sed 's/"step_ms": \[.*\]/"step_ms": [2, 2, 2, 2, 2, 2, 2.1, 2.1]/' a.json >c.json
-expect 0 "$SINTER" benchcmp b.json c.json
-expect_says "B against A: +100.0%$"
-expect 0 "$SINTER" benchcmp b.json b.json
-expect_says "+0.0%, which is not beyond what measuring leaves open"
+# runs NAME MILLISECONDS: a result of runs with these medians.
+runs() {
+    sed "s/\"run_ms\": \[[^]]*\]/\"run_ms\": [$2]/" a.json >"$1.json"
+}
+runs one "1, 1, 1.1, 1.1"
+runs two "2, 2, 2.2, 2.2"
+expect 0 "$SINTER" benchcmp one.json two.json
+expect_says "B against A: +100.0%, real: p = 0.029 by ranks of runs$"
+expect 0 "$SINTER" benchcmp one.json one.json
+expect_says "+0.0%, not beyond what measuring leaves open: p = 1 "
+# Each run is steady, and runs differ: all steps of B but one run's are slower,
+# which a thousand steps make no surer.
+runs drift "0.9, 2, 2.2, 2.3"
+expect 0 "$SINTER" benchcmp one.json drift.json
+expect_says "+100.0%, not beyond what measuring leaves open: p = 0.34 "
+# With five of each two pairs may be the other way, and three may not.
+runs five "1, 2, 3, 4, 5"
+runs later "3.5, 6, 7, 8, 9"
+expect 0 "$SINTER" benchcmp five.json later.json
+expect_says ", real: p = 0.032 "
+runs early "2.5, 6, 7, 8, 9"
+expect 0 "$SINTER" benchcmp five.json early.json
+expect_says ", not beyond .*: p = 0.056 "
+expect 0 "$SINTER" benchcmp a.json a.json
+expect_says ", from too few runs to tell: 4 and 4 can be enough$"
+runs none "0"
+expect 3 "$SINTER" benchcmp none.json a.json
+expect_says "has no times of 1 to 1000 runs"
+# Only what is real has a colour.
+if command -v python3 >/dev/null; then
+    coloured() {
+        NO_COLOR='' python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
+            "$SINTER" benchcmp "$1.json" "$2.json" | grep -q "$(printf '\033')"
+    }
+    coloured one two || fail "what is real has no colour"
+    coloured one drift && fail "what is not real has a colour"
+fi
 expect 3 "$SINTER" benchcmp a.json "$micro"
 echo '{"schema": 1, "a": {"step_ms": [1.0]}, "tensors": []}' >compared.json
 expect 3 "$SINTER" benchcmp a.json compared.json

@@ -50,7 +50,7 @@ static const Option options[] = {
      "the file for trainers' --tuning, also -o PATH; by default in the user's "
      "cache, where trainers find it"},
     {"runs", "R", "bench", COUNT, AT(runs),
-     "how often the trainer is run; 3 by default"},
+     "how often the trainer is run; 6 by default"},
     {"ablate", NULL, "compare", FLAG, AT(ablate),
      "leave out each pass by itself instead, and say what that costs"},
     {"no-eval", NULL, "compare bisect", FLAG, AT(no_eval),

@@ -5,20 +5,28 @@
 #include "tools/compare/spread.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-enum { RUNS = 3, WARM = 2 }; // WARM: steps of each run that do not count
+// RUNS: the fewest of which some interval has the median with 95% confidence;
+// WARM: steps of each run that do not count.
+enum { RUNS = 6, WARM = 2 };
 
 typedef struct {
     Side side;
     Runs runs;
-    double *step_ms; // of all runs
-    int count, num_runs;
+    Series steps, medians; // of all runs; of each
+    int num_runs;
 } Bench;
 
 // The first steps of a process find caches and pages cold.
-static void steps_take(Bench *b, const Series *times) {
-    for (int i = WARM; i < times->count; i++)
-        b->step_ms[b->count++] = times->value[i];
+static void steps_take(Arena *a, Bench *b, const Series *times) {
+    int count = times->count - WARM;
+    if (count <= 0)
+        return;
+    const double *step = times->value + WARM;
+    memcpy(b->steps.value + b->steps.count, step, (size_t)count * sizeof *step);
+    b->steps.count += count;
+    b->medians.value[b->medians.count++] = spread_of(a, step, count).median;
 }
 
 static int bench_run(Arena *a, const Arguments *arguments, Bench *b) {
@@ -26,25 +34,28 @@ static int bench_run(Arena *a, const Arguments *arguments, Bench *b) {
     int status = side_build(a, &b->side, arguments, &b->runs);
     if (status == EXIT_GOOD)
         status = side_start(a, &b->side, &b->runs, &start);
-    b->step_ms = ARENA_ARRAY(
+    b->steps.value = ARENA_ARRAY(
         a, (size_t)b->num_runs * (size_t)(b->runs.steps + 1), double);
+    b->medians.value = ARENA_ARRAY(a, (size_t)b->num_runs, double);
     for (int i = 0; i < b->num_runs && status == EXIT_GOOD; i++) {
         status = side_run(a, &b->side, &b->runs, start);
-        steps_take(b, &b->side.times);
+        steps_take(a, b, &b->side.times);
     }
-    b->side.times = (Series){b->step_ms, b->count};
+    b->side.times = b->steps;
+    b->side.run_times = b->medians;
     return status;
 }
 
 static void bench_print(Text *t, const Bench *b) {
-    Spread s = spread_of(t->arena, b->step_ms, b->count);
+    Spread s = spread_of(t->arena, b->medians.value, b->medians.count);
     text_add(t,
              "%s on %s, data %s, batch %" PRId64 ", %s\n"
              "a step takes %.3f ms, %.0f samples/s; the median is in %.3f .. "
-             "%.3f with %.1f%% confidence, from %d steps of %d runs\n",
+             "%.3f with %.1f%% confidence, from %d runs of %" PRId64 " steps\n",
              b->side.program->name, b->runs.device, b->runs.data, b->runs.batch,
              b->side.options, s.median, (double)b->runs.batch / s.median * 1e3,
-             s.low, s.high, 100 * s.confidence, b->count, b->num_runs);
+             s.low, s.high, 100 * s.confidence, b->num_runs,
+             b->runs.steps - WARM);
 }
 
 static void bench_json(Text *t, const Bench *b) {
@@ -87,8 +98,8 @@ static int model_bench(Arena *a, const Arguments *arguments) {
 int bench_command(const Arguments *arguments) {
     Arena *a = arena_new();
     if (arguments->runs.given &&
-        (arguments->runs.value < 1 || arguments->runs.value > 1000)) {
-        complain(arguments, "--runs needs a number from 1 to 1000");
+        (arguments->runs.value < 1 || arguments->runs.value > MOST_RUNS)) {
+        complain(arguments, "--runs needs a number from 1 to %d", MOST_RUNS);
         arena_free(a);
         return EXIT_USAGE;
     }

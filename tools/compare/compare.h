@@ -10,6 +10,8 @@ typedef struct {
     int64_t bytes; // of all that is stored, in double
 } Size;
 
+enum { MOST_RUNS = 1000 }; // of bench
+
 typedef struct {
     Side a, b;
     Runs runs;

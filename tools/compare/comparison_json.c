@@ -50,9 +50,14 @@ static void series_json(Text *t, const char *key, const Series *s) {
     text_add(t, "]");
 }
 
-static void times_json(Text *t, const Series *times) {
-    Spread s = spread_of(t->arena, times->value, times->count);
-    series_json(t, "step_ms", times);
+// Steps of one run depend on each other: where there are several runs, these
+// are what the interval is of.
+static void times_json(Text *t, const Side *side) {
+    const Series *of = side->run_times.count ? &side->run_times : &side->times;
+    Spread s = spread_of(t->arena, of->value, of->count);
+    series_json(t, "step_ms", &side->times);
+    if (of == &side->run_times)
+        series_json(t, "run_ms", of);
     json_number(t, "median_ms", s.median);
     json_number(t, "low_ms", s.low);
     json_number(t, "high_ms", s.high);
@@ -66,7 +71,7 @@ void side_json(Text *t, const Side *s) {
     json_count(t, "launches", cost.launches);
     json_count(t, "bytes_moved", cost.bytes);
     json_count(t, "arena_bytes", s->plan->arena_bytes);
-    times_json(t, &s->times);
+    times_json(t, s);
     series_json(t, "loss", &s->loss);
 }
 

@@ -23,6 +23,7 @@ typedef struct {
     const char *trainer;
     Snapshot snapshot;
     Series loss, times; // milliseconds
+    Series run_times;   // the median of each run; none where it ran once
 } Side;
 
 // How sides are run.

@@ -1,0 +1,49 @@
+// Ranks: the exact two-sided test of Mann and Whitney (1947).  It supposes only
+// that measurements do not depend on each other, as runs of a program on a
+// steady machine do not, but the steps of one run do.
+//
+// U counts the pairs of which x is the greater.  Where both are of one
+// distribution, all orders are equally likely, and U is counted by the Gaussian
+// binomial coefficient (nx + ny over nx), whose factors (1 - q^(ny + i)) /
+// (1 - q^i) are multiplied one after the other.
+#include "tools/compare/ranks.h"
+
+#include <math.h>
+
+// One factor, scaled so that all coefficients keep the sum 1.
+static void factor_multiply(double *p, int most, int i, int ny) {
+    for (int k = i; k <= most; k++)
+        p[k] += p[k - i];
+    for (int k = most; k >= ny + i; k--)
+        p[k] -= p[k - ny - i];
+    for (int k = 0; k <= most; k++)
+        p[k] *= (double)i / (ny + i);
+}
+
+// That U is at most `most`.
+static double chance_of(Arena *a, int most, int nx, int ny) {
+    double *p = ARENA_ARRAY(a, (size_t)most + 1, double), sum = 0;
+    p[0] = 1;
+    for (int i = 1; i <= nx; i++)
+        factor_multiply(p, most, i, ny);
+    for (int k = 0; k <= most; k++)
+        sum += p[k];
+    return sum;
+}
+
+// Equal values count against a difference.
+double ranks_chance(Arena *a, const double *x, int nx, const double *y,
+                    int ny) {
+    int greater = 0, less = 0;
+    for (int i = 0; i < nx; i++)
+        for (int j = 0; j < ny; j++) {
+            greater += x[i] > y[j];
+            less += x[i] < y[j];
+        }
+    int apart = greater > less ? greater : less;
+    return fmin(1, 2 * chance_of(a, nx * ny - apart, nx, ny));
+}
+
+double ranks_least_chance(Arena *a, int nx, int ny) {
+    return fmin(1, 2 * chance_of(a, 0, nx, ny));
+}
