@@ -89,13 +89,17 @@ runs drift "0.9, 2, 2.2, 2.3"
 expect 0 "$SINTER" benchcmp one.json drift.json
 expect_says "+100.0%, not beyond what measuring leaves open: p = 0.34 "
 # With five of each two pairs may be the other way, and three may not.
-runs five "1, 2, 3, 4, 5"
-runs later "3.5, 6, 7, 8, 9"
+runs five "3, 1, 5, 2, 4"
+runs later "7, 3.5, 9, 6, 8"
 expect 0 "$SINTER" benchcmp five.json later.json
 expect_says ", real: p = 0.032 "
-runs early "2.5, 6, 7, 8, 9"
+runs early "7, 2.5, 9, 6, 8"
 expect 0 "$SINTER" benchcmp five.json early.json
 expect_says ", not beyond .*: p = 0.056 "
+# A machine that becomes slower makes B seem so.
+runs rising "1, 2, 3, 4, 5"
+expect 0 "$SINTER" benchcmp rising.json later.json
+expect_says ", unsure: from run to run of A the machine changed"
 expect 0 "$SINTER" benchcmp a.json a.json
 expect_says ", from too few runs to tell: 4 and 4 can be enough$"
 runs none "0"
@@ -109,6 +113,7 @@ if command -v python3 >/dev/null; then
     }
     coloured one two || fail "what is real has no colour"
     coloured one drift && fail "what is not real has a colour"
+    coloured rising later && fail "what is unsure has a colour"
 fi
 expect 3 "$SINTER" benchcmp a.json "$micro"
 echo '{"schema": 1, "a": {"step_ms": [1.0]}, "tensors": []}' >compared.json

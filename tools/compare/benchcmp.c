@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static const double LEVEL = 0.05;
+
 typedef struct {
     const char *what;
     Series runs; // the median of each, in milliseconds
@@ -65,18 +67,32 @@ static void change_print(Text *t, const Spread *a, const Spread *b, bool real) {
              100 * (b->median / a->median - 1), colour ? "\033[0m" : "");
 }
 
-static void difference_print(Text *t, const Measured *a, const Measured *b) {
-    const double level = 0.05;
-    int na = a->runs.count, nb = b->runs.count;
+// The side whose runs became faster or slower one after the other, so that a
+// machine that changes explains the difference: 0 for none.
+static char unsteady(Arena *a, const Measured *m) {
+    for (int i = 0; i < 2; i++)
+        if (ranks_trend_chance(a, m[i].runs.value, m[i].runs.count) <= LEVEL)
+            return (char)('A' + i);
+    return 0;
+}
+
+static void difference_print(Text *t, const Measured *m) {
+    const Series *a = &m[0].runs, *b = &m[1].runs;
     double chance =
-        ranks_chance(t->arena, a->runs.value, na, b->runs.value, nb);
-    change_print(t, &a->spread, &b->spread, chance <= level);
-    if (ranks_least_chance(t->arena, na, nb) > level)
+        ranks_chance(t->arena, a->value, a->count, b->value, b->count);
+    char changing = unsteady(t->arena, m);
+    bool apart = chance <= LEVEL;
+    change_print(t, &m[0].spread, &m[1].spread, apart && !changing);
+    if (ranks_least_chance(t->arena, a->count, b->count) > LEVEL)
         text_add(t, ", from too few runs to tell: 4 and 4 can be enough\n");
+    else if (apart && changing)
+        text_add(t,
+                 ", unsure: from run to run of %c the machine changed; measure "
+                 "both again\n",
+                 changing);
     else
         text_add(t, ", %s: p = %.2g by ranks of runs\n",
-                 chance <= level ? "real"
-                                 : "not beyond what measuring leaves open",
+                 apart ? "real" : "not beyond what measuring leaves open",
                  chance);
 }
 
@@ -96,7 +112,7 @@ static int results_compare(Arena *a, const Arguments *arguments) {
                  s->median, s->low, s->high, 100 * s->confidence, s->count,
                  s->count == 1 ? "" : "s");
     }
-    difference_print(&t, &m[0], &m[1]);
+    difference_print(&t, m);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
 }

@@ -1,6 +1,7 @@
-// Ranks: the exact two-sided test of Mann and Whitney (1947).  It supposes only
-// that measurements do not depend on each other, as runs of a program on a
-// steady machine do not, but the steps of one run do.
+// Ranks: the exact two-sided tests of Mann and Whitney (1947), and of Mann
+// (1945) against a trend.  The first supposes only that measurements do not
+// depend on each other, as runs of a program on a steady machine do not, but
+// the steps of one run do; the second finds machines that are not steady.
 //
 // U counts the pairs of which x is the greater.  Where both are of one
 // distribution, all orders are equally likely, and U is counted by the Gaussian
@@ -20,15 +21,21 @@ static void factor_multiply(double *p, int most, int i, int ny) {
         p[k] *= (double)i / (ny + i);
 }
 
-// That U is at most `most`.
-static double chance_of(Arena *a, int most, int nx, int ny) {
-    double *p = ARENA_ARRAY(a, (size_t)most + 1, double), sum = 0;
-    p[0] = 1;
-    for (int i = 1; i <= nx; i++)
-        factor_multiply(p, most, i, ny);
+// What has p added up to `most`.
+static double sum_of(const double *p, int most) {
+    double sum = 0;
     for (int k = 0; k <= most; k++)
         sum += p[k];
     return sum;
+}
+
+// That U is at most `most`.
+static double chance_of(Arena *a, int most, int nx, int ny) {
+    double *p = ARENA_ARRAY(a, (size_t)most + 1, double);
+    p[0] = 1;
+    for (int i = 1; i <= nx; i++)
+        factor_multiply(p, most, i, ny);
+    return sum_of(p, most);
 }
 
 // Equal values count against a difference.
@@ -46,4 +53,21 @@ double ranks_chance(Arena *a, const double *x, int nx, const double *y,
 
 double ranks_least_chance(Arena *a, int nx, int ny) {
     return fmin(1, 2 * chance_of(a, 0, nx, ny));
+}
+
+// In any order of n values each has from 0 to i - 1 greater ones among the i
+// first, all equally likely: factors (1 - q^i) / (1 - q).
+double ranks_trend_chance(Arena *a, const double *value, int count) {
+    int up = 0, down = 0;
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++) {
+            up += value[i] > value[j];
+            down += value[i] < value[j];
+        }
+    int most = count * (count - 1) / 2 - (up > down ? up : down);
+    double *p = ARENA_ARRAY(a, (size_t)most + 1, double);
+    p[0] = 1;
+    for (int i = 2; i <= count; i++)
+        factor_multiply(p, most, 1, i - 1);
+    return fmin(1, 2 * sum_of(p, most));
 }

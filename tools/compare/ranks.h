@@ -11,4 +11,7 @@ double ranks_chance(Arena *a, const double *x, int nx, const double *y, int ny);
 // The same of values that do not overlap at all: none can be less likely.
 double ranks_least_chance(Arena *a, int nx, int ny);
 
+// How likely values in random order rise or fall as these do, or more.
+double ranks_trend_chance(Arena *a, const double *value, int count);
+
 #endif
