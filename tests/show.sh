@@ -93,7 +93,19 @@ expect 0 "// joined to  k" show kernels --graph=train "$cnn"
     "$cnn" | tr '{' '\n' >out
 grep -q '^"name": "k08.*__layer1' out || fail "--op=layer1.* finds nothing"
 grep -qE '^"name": "[kc][0-9]+_.*__layer[23]' out && fail "--op=layer1.* finds others"
-expect 2 "no kernel is like that" show kernels --op=layer9 "$cnn"
+expect 2 "did you mean layer1.*?" show kernels --op=layer9 "$cnn"
+expect 2 "did you mean layer1.conv_1?" show kernels --op=layer1.cnv_1 "$cnn"
+expect 2 "no operation is of 'nosuch'; sinter" show kernels --op=nosuch "$cnn"
+expect 2 "did you mean c07_conv__layer1?" show kernels --kernel=c7_conv__layer1 "$cnn"
+expect 2 "no kernel is called 'x*'; see sinter show launches" \
+    show kernels --kernel='x*' "$cnn"
+expect 2 "no line 9999: resnet9.net ends at line 47" show kernels --line=9999 "$cnn"
+expect 2 "no line 48: " show kernels --line=48 "$cnn"
+expect 2 "no kernel is of line 1 of resnet9.net; line 14 is the nearest" \
+    show kernels --line=1 "$cnn"
+expect 2 "; line 14 and line 18 are the nearest" show kernels --line=15 "$cnn"
+expect 2 "no kernel is all of that at once" \
+    show kernels --line=18 --op=prep.conv_1 "$cnn"
 expect 2 "no graph 'tain'" show kernels --graph=tain "$cnn"
 expect 2 "--arch needs a list such as sm_80,sm_90" show kernels --arch=90 "$cnn"
 
@@ -148,6 +160,9 @@ case $? in
         END {exit !(model > 0.8 * all)}' out || fail "lines of no model: $(cat out)"
     (PATH=/bin expect 4 "install it and have its folder" \
         show sass --kernel='k12*' "$cnn"; exit $failed) || failed=1
+    # The disassembler is looked for before anything is compiled.
+    (PATH=/bin expect 4 "install it and have its folder" \
+        show sass --kernel='k12*' --arch=sm_12 "$cnn"; exit $failed) || failed=1
     expect 4 "invalid value for --gpu-architecture" \
         show ptx --kernel='k12*' --arch=sm_12 "$cnn"
     ;;

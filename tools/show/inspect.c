@@ -9,7 +9,6 @@
 #include "base/exits.h"
 #include "ir/reach.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,32 +83,6 @@ static void roofline(Inspected *l, const Device *d) {
     l->seconds = l->by_memory ? memory : arithmetic;
 }
 
-// ---- what is chosen ----
-
-static bool has_line(const Inspected *l, const Program *p, int64_t line) {
-    for (int i = 0; i < l->num_lines; i++)
-        if (l->line[i].line == line && strcmp(l->line[i].file, p->file) == 0)
-            return true;
-    return false;
-}
-
-static bool has_path(const Inspected *l, const char *glob) {
-    for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;) {
-        const char *path = l->step->graph->node[n].from.path;
-        if (path && fnmatch(glob, path, 0) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool is_chosen(const Inspected *l, const Program *p,
-                      const Arguments *arguments) {
-    return (!arguments->kernel ||
-            fnmatch(arguments->kernel, l->kernel->name, 0) == 0) &&
-           (!arguments->line.given || has_line(l, p, arguments->line.value)) &&
-           (!arguments->op || has_path(l, arguments->op));
-}
-
 // ---- what a device takes together ----
 
 static void fusions_find(Inspected *first, const Launches *launches,
@@ -138,7 +111,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
             .step = step, .kernel = &launches->kernel[i], .index = i};
         lines_find(s->a, l);
         roofline(l, in->device);
-        l->chosen = is_chosen(l, s->p, s->arguments);
+        l->chosen = launch_is_chosen(l, s->p, s->arguments);
     }
     Judged j = step_judge(s->a, in->plan, step, in->device);
     fusions_find(first, launches, &j);
@@ -155,7 +128,7 @@ static bool anything_chosen(const Show *s, const Inspection *in) {
     for (int i = 0; i < in->count; i++)
         if (in->launch[i].chosen)
             return true;
-    complain(s->arguments, "no kernel is like that; see sinter show launches");
+    complain_of_choice(s, in);
     return false;
 }
 

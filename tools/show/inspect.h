@@ -57,6 +57,15 @@ NodeId launch_operation(const Inspected *l, NodeId from);
 // What a tensor is called: a parameter's name, else its layer's path, or "".
 const char *tensor_name(const Node *n);
 
+// ---- chosen.c ----
+
+// Whether it is what --kernel, --line and --op ask for.
+bool launch_is_chosen(const Inspected *l, const Program *p,
+                      const Arguments *arguments);
+
+// Says why none of the launches is, and what is near.
+void complain_of_choice(const Show *s, const Inspection *in);
+
 // ---- resources.c ----
 
 // The capabilities in a list such as sm_80,sm_90.  False after a message.

@@ -1,0 +1,155 @@
+// Chosen: the launches that --kernel, --line and --op ask for, and where none
+// is like that, which of the three is why, and what there is near it.
+#include "base/nearest.h"
+#include "base/source.h"
+#include "tools/show/inspect.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+
+static bool has_name(const Inspected *l, const char *glob) {
+    return fnmatch(glob, l->kernel->name, 0) == 0;
+}
+
+static bool is_of_file(const ModelLine *line, const Program *p) {
+    return strcmp(line->file, p->file) == 0;
+}
+
+static bool has_line(const Inspected *l, const Program *p, int64_t line) {
+    for (int i = 0; i < l->num_lines; i++)
+        if (l->line[i].line == line && is_of_file(&l->line[i], p))
+            return true;
+    return false;
+}
+
+static const char *path_of(const Inspected *l, NodeId n) {
+    return l->step->graph->node[n].from.path;
+}
+
+static bool has_path(const Inspected *l, const char *glob) {
+    for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;)
+        if (path_of(l, n) && fnmatch(glob, path_of(l, n), 0) == 0)
+            return true;
+    return false;
+}
+
+bool launch_is_chosen(const Inspected *l, const Program *p,
+                      const Arguments *arguments) {
+    return (!arguments->kernel || has_name(l, arguments->kernel)) &&
+           (!arguments->line.given || has_line(l, p, arguments->line.value)) &&
+           (!arguments->op || has_path(l, arguments->op));
+}
+
+// ---- no line ----
+
+// The nearest lines of the model's file that launches come from: 0 for none.
+static void lines_around(const Inspection *in, int64_t line, int *before,
+                         int *after) {
+    *before = *after = 0;
+    for (int i = 0; i < in->count; i++)
+        for (int k = 0; k < in->launch[i].num_lines; k++) {
+            const ModelLine *other = &in->launch[i].line[k];
+            if (!is_of_file(other, in->p))
+                continue;
+            if (other->line < line && other->line > *before)
+                *before = other->line;
+            if (other->line > line && (*after == 0 || other->line < *after))
+                *after = other->line;
+        }
+}
+
+// Lines of the file; a line end that ends it begins none.
+static int lines_of(Arena *a, const char *path) {
+    const char *error;
+    const Source *s = source_read(a, path, MODEL_BYTES, &error);
+    if (!s)
+        return 0;
+    return s->num_lines -
+           (s->length > 0 && s->text[s->length - 1] == '\n' ? 1 : 0);
+}
+
+static void complain_of_line(const Show *s, const Inspection *in) {
+    int64_t line = s->arguments->line.value;
+    int last = lines_of(s->a, s->file), before, after;
+    if (last > 0 && line > last) {
+        complain(s->arguments, "no line %" PRId64 ": %s ends at line %d", line,
+                 s->p->file, last);
+        return;
+    }
+    Text t = text_new(s->a);
+    lines_around(in, line, &before, &after);
+    if (before)
+        text_add(&t, "line %d", before);
+    if (after)
+        text_add(&t, "%sline %d", before ? " and " : "", after);
+    complain(s->arguments, "no kernel is of line %" PRId64 " of %s; %s%s", line,
+             s->p->file, text_string(&t),
+             before && after   ? " are the nearest that have some"
+             : before || after ? " is the nearest that has some"
+                               : "nor of any other line");
+}
+
+// ---- no name, no path ----
+
+static void complain_of_name(const Show *s, const Inspection *in) {
+    Nearest near = nearest_to(s->arguments->kernel);
+    for (int i = 0; i < in->count; i++)
+        nearest_offer(&near, in->launch[i].kernel->name);
+    if (near.best)
+        complain(s->arguments, "no kernel is called '%s'; did you mean %s?",
+                 near.name, near.best);
+    else
+        complain(s->arguments,
+                 "no kernel is called '%s'; see sinter show launches",
+                 near.name);
+}
+
+// A path, and what it is within: of a.b.c also a.b and a.
+static void path_offer(Arena *a, Nearest *near, const char *path) {
+    nearest_offer(near, path);
+    for (const char *dot = path; (dot = strchr(dot, '.')) != NULL; dot++)
+        nearest_offer(near, arena_string(a, path, (size_t)(dot - path)));
+}
+
+static void complain_of_path(const Show *s, const Inspection *in) {
+    Nearest near = nearest_to(s->arguments->op);
+    bool whole = false;
+    for (int i = 0; i < in->count; i++)
+        for (NodeId n = NO_NODE;
+             (n = launch_operation(&in->launch[i], n)) != NO_NODE;)
+            if (path_of(&in->launch[i], n))
+                path_offer(s->a, &near, path_of(&in->launch[i], n));
+    for (int i = 0; i < in->count && near.best; i++)
+        whole |= has_path(&in->launch[i], near.best);
+    if (near.best)
+        complain(s->arguments, "no operation is of '%s'; did you mean %s%s?",
+                 near.name, near.best, whole ? "" : ".*");
+    else
+        complain(s->arguments,
+                 "no operation is of '%s'; sinter show kernels --json has the "
+                 "paths of all",
+                 near.name);
+}
+
+// ---- none ----
+
+static bool is_met(const Inspection *in, const Arguments *one) {
+    for (int i = 0; i < in->count; i++)
+        if (launch_is_chosen(&in->launch[i], in->p, one))
+            return true;
+    return false;
+}
+
+void complain_of_choice(const Show *s, const Inspection *in) {
+    const Arguments *all = s->arguments;
+    if (!is_met(in, &(Arguments){.line = all->line}))
+        complain_of_line(s, in);
+    else if (!is_met(in, &(Arguments){.kernel = all->kernel}))
+        complain_of_name(s, in);
+    else if (!is_met(in, &(Arguments){.op = all->op}))
+        complain_of_path(s, in);
+    else
+        complain(all, "no kernel is all of that at once, though some is each; "
+                      "see sinter show launches");
+}
