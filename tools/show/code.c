@@ -74,6 +74,8 @@ int sass_write(Show *s, const View *stage, Text *out) {
     size_t length;
     int status;
     const char *why = NULL;
+    if (!machine_can_disassemble(s->a, &why))
+        return say(s, why);
     const char *code =
         show_code(s, CUBIN, s->arguments->lineinfo != NULL, &length, &status);
     if (!code)

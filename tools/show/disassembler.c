@@ -20,6 +20,19 @@ static const char absent[] =
     "SASS needs nvdisasm of the CUDA toolkit: install it and have its folder "
     "on PATH";
 
+bool machine_can_disassemble(Arena *a, const char **why) {
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+        const char *file = arena_format(a, "%.*s/nvdisasm", (int)length, path);
+        if (length > 0 && access(file, X_OK) == 0)
+            return true;
+        path += length + (path[length] == ':');
+    }
+    *why = absent;
+    return false;
+}
+
 // Runs nvdisasm on a file, its output into another; its exit status, -1 when it
 // has not run.
 static int disassembler_run(const char *from, const char *to) {
