@@ -243,6 +243,12 @@ static Place in_lanes(Place p) {
     return p;
 }
 
+// Whether a gang has a row of its own, which `end` does not tell where rows
+// have no columns.
+static const char *has_row(const Emit *e) {
+    return space_columns(e->group->space) > 0 ? "end == C" : "own < hi";
+}
+
 // What is stored for each row, by the first of the gang, and for each element.
 // Returns the bytes of the vectors that a thread has at once: what it reads and
 // stores.
@@ -275,7 +281,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
     Text body = text_new(e->a);
     scope_close(e, first, &body);
     if (body.length > 0) {
-        text_line(&row->before, "if (lane == 0 && end == C) {");
+        text_line(&row->before, "if (lane == 0 && %s) {", has_row(e));
         text_bytes(&row->before, text_string(&body), body.length);
         text_line(&row->before, "}");
     }

@@ -137,6 +137,7 @@ const Named faithful_cases[] = {
     {"channels",         {IR("channels"),          F32,  1, FAITHFUL, false, 0}},
     {"channels in f16",  {IR("channels"),          F16,  1, FAITHFUL, false, 0}},
     {"integers",         {IR("integers"),          F32,  1, FAITHFUL, false, 0}},
+    {"empty",            {IR("empty"),             F32,  1, FAITHFUL, false, 0}},
     {"eight axes",       {IR("eight-axes"),        F32,  1, FAITHFUL, false, 0}},
     {"parameters alone", {IR("parameters-alone"),  F32,  1, FAITHFUL, false, 0}},
     {"stacked together", {IR("stacked-together"),  F32,  1, FAITHFUL, false, 0}},
