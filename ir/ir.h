@@ -46,6 +46,7 @@ static inline bool type_is(const Type *a, const Type *b) {
 }
 
 bool type_valid(const Type *t);
+
 bool dtype_float(DType d); // f32, f16, bf16, act
 const char *dtype_name(DType d);
 bool dtype_find(const char *name, size_t length, DType *found);
@@ -170,8 +171,8 @@ extern const struct ReasonInfo {
 
 struct Node {
     Op op;
-    uint32_t hash; // of its operation and attributes, or of its name
-    const Type *type;
+    uint32_t hash;    // of its operation and attributes, or of its name
+    const Type *type; // which equal nodes share: see graph_type
     int num_args, num_attrs;
     const NodeId *arg;
     const Attr *attr; // in order of key
@@ -204,7 +205,7 @@ struct Graph {
     NodeId count, capacity;
     NodeId most;         // that it may have
     int64_t arena_bytes; // with PLANNED: size of the arena
-    int64_t live_bytes;  // with PLANNED: most that lives at once, but for states
+    int64_t live_bytes;  // with PLANNED: most that is live, but for states
     int rewrites;        // that passes have counted so far
     Origin at;           // given to nodes that are added
     GraphFull *full;     // says so and exits; NULL: a sentence on stderr
