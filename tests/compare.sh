@@ -17,6 +17,7 @@ compare() {
 compare 0 "$tiny"
 expect_says "as near to right as b, 0 wrong;"
 expect_says "^step 2 "
+expect_says "  sum, tiny.net:[0-9]*  f32\[\]$"
 expect_says "second.conv_1.weight  f32\[16,3,3,8\]  gradient"
 expect_says "first.batch_norm_1.bias  f32\[8\]  gradient"
 expect_says "second.conv_1.weight.momentum  f32\[16,3,3,8\]  optimizer"

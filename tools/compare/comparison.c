@@ -26,14 +26,22 @@ static double relative(double error, double size) {
     return size > 0 ? error / size : error;
 }
 
+// Where a tensor is from that neither a state nor a layer names.
+static const char *place_of(Arena *a, const Comparison *c, const Row *r) {
+    const Origin *from = &c->a.snapshot.step->graph->node[r->node].from;
+    if (r->kind[0] || from->path || !from->file)
+        return "";
+    return arena_format(a, ", %s:%d", from->file, from->line);
+}
+
 static void row_print(Text *t, const Comparison *c, const Row *r) {
     text_add(t, "%-8s%10.2e%10.2e", verdict_name[r->verdict], r->absolute,
              r->relative);
     if (c->rows.judged)
         text_add(t, "%10.2e%10.2e", relative(r->error_a, r->size),
                  relative(r->error_b, r->size));
-    text_add(t, "  %s  %s%s%s\n", r->name, row_stored_as(t->arena, c, r),
-             r->kind[0] ? "  " : "", r->kind);
+    text_add(t, "  %s%s  %s%s%s\n", r->name, place_of(t->arena, c, r),
+             row_stored_as(t->arena, c, r), r->kind[0] ? "  " : "", r->kind);
 }
 
 const Row *row_first_wrong(const Rows *rows) {
