@@ -334,7 +334,9 @@ void emit_rows(Emit *e, Text *t) {
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
     Scope *row = scope_new(e, kernel, IN_ROW, NULL, t->indent + 1);
     sums_declare(e, kernel, true, "VW");
-    sums_declare(e, kernel, false, "PER * VW");
+    // No array is empty, and rows may have no columns.
+    sums_declare(e, kernel, false,
+                 space_columns(&space) > 0 ? "PER * VW" : "1");
     Place p = space_place(e, space, "c", "VW");
     int64_t bytes = 0;
     for (int i = 1; i <= most; i++) {

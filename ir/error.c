@@ -38,6 +38,8 @@ double error_terms(const Graph *g, NodeId n, double *const *value) {
         return 0;
     for (int64_t i = 0; i < type_count(g->node[d->arg[0]].type); i++)
         total += fabs(value[d->arg[0]][i]);
-    // Sums of what overflows are compared as such.
-    return isfinite(total) ? total / sqrt((double)type_count(d->type)) : 0;
+    // Sums of what overflows are compared as such, and there may be none.
+    return total > 0 && isfinite(total)
+               ? total / sqrt((double)type_count(d->type))
+               : 0;
 }

@@ -54,7 +54,7 @@ static const Node *at(const Bits *b, NodeId n) {
 // ---- which kernels ----
 
 // Whether lanes of the group's kernel are neighbours in all that it reads, and
-// multiples of 8.
+// multiples of 8: those that gather elements of a vector are not.
 static bool walks_rows(const Graph *g, const Group *group) {
     if (group->kind != GROUP_GRID || group->space->rank < 2 ||
         space_columns(group->space) % 8 != 0)
@@ -64,7 +64,8 @@ static bool walks_rows(const Graph *g, const Group *group) {
         if (!(op_info[d->op].facts & (INDEXES | VIEW)))
             continue;
         Type from = *g->node[d->arg[0]].type;
-        if (from.rank != d->type->rank || d->op == OP_transpose ||
+        bool elements = d->op == OP_gather && from.rank == 1;
+        if (from.rank != d->type->rank || d->op == OP_transpose || elements ||
             space_columns(&from) != space_columns(d->type))
             return false;
     }
