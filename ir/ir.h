@@ -304,7 +304,7 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 #define STATE_START "start"     // sums that parameters start from
 #define STATE_DERIVED "derived" // computed from other state, as f16 copies
 
-// ---- shape.c ----
+// ---- shape: infer.c, window.c ----
 
 // The operand that a library call adds to and leaves its result in, or NO_NODE.
 NodeId call_adds_to(const Node *n);

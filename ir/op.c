@@ -1,7 +1,7 @@
 // What the tables ops.def, attrs.def and reasons.def expand to.
 
 #include "ir/ir.h"
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 
 #include <string.h>
 

@@ -30,7 +30,7 @@ sees() {
 
 base=base/text.h
 ir='ir/ir.h ir/program.h ir/group.h'
-private='ir/shape.h passes/gradients.h frontend/lex.h runtime/runtime.h'
+private='ir/shape/shape.h passes/gradients.h frontend/lex.h runtime/runtime.h'
 frontend=frontend/frontend.h
 passes=passes/passes.h
 codegen=codegen/codegen.h
@@ -39,9 +39,9 @@ runtime=runtime/rt.h
 # shellcheck disable=SC2086 # lists of headers
 {
     sees base $base -- $ir $frontend $passes $codegen $runtime
-    sees ir $base $ir ir/shape.h -- $frontend $passes $codegen $runtime
-    sees frontend $base $ir $frontend -- $passes $codegen $runtime ir/shape.h
-    sees passes $base $ir $passes -- $frontend $codegen $runtime ir/shape.h
+    sees ir $base $ir ir/shape/shape.h -- $frontend $passes $codegen $runtime
+    sees frontend $base $ir $frontend -- $passes $codegen $runtime ir/shape/shape.h
+    sees passes $base $ir $passes -- $frontend $codegen $runtime ir/shape/shape.h
     sees codegen $base $ir $codegen -- $frontend $passes $runtime $private
     sees replay $base $ir replay/replay.h -- $frontend $passes $runtime $private
     sees runtime $runtime base/exits.h replay/replay.h -- \

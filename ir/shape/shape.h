@@ -1,6 +1,6 @@
-// The shape rules that ops.def names; shape.c defines each.
-#ifndef IR_SHAPE_H
-#define IR_SHAPE_H
+// The shape rules that ops.def names.
+#ifndef IR_SHAPE_SHAPE_H
+#define IR_SHAPE_SHAPE_H
 
 #include "ir/ir.h"
 
