@@ -52,6 +52,15 @@ expect 74 "No such file" show ast none.net
 expect 2 "not from fused to grad" show --from=fused --to=grad resnet9/07-fused.ir
 expect 2 "not from ast to plan" show --from=ast --to=plan resnet9/07-fused.ir
 expect 2 "did you mean fused?" show --from=fusd resnet9/07-fused.ir
+expect 2 "the stage comes before the file" show "$models/lenet.net" plan
+expect 2 "--dump-to=DIR writes all stages" show plan fused "$models/lenet.net"
+expect 2 "--json is for show kernels" show memory --json "$models/lenet.net"
+expect 2 "are for show kernels, ptx, sass" show plan --line=14 "$models/lenet.net"
+expect 2 "are for show kernels, ptx, sass" \
+    show --from=fused --to=kernels --kernel='k*' resnet9/07-fused.ir
+expect 2 "--at is for show recipe" show params --at=1 "$models/lenet.net"
+expect 2 "show launches takes --target=host" show kernels --target=host "$models/lenet.net"
+expect 0 "read and written by" show launches --target=host "$models/lenet.net"
 expect 74 "/show: No such file" show --dump-to=/none/show "$models/lenet.net"
 
 # ---- kernels ----

@@ -53,8 +53,34 @@ static const View *stage_find(const Arguments *arguments, const char *name) {
     }
     if (near.best)
         complain(arguments, "no stage '%s'; did you mean %s?", name, near.best);
+    else if (strchr(name, '.'))
+        complain(arguments,
+                 "no stage '%s'; the stage comes before the file: sinter show "
+                 "STAGE FILE.net",
+                 name);
     else
         complain(arguments, "no stage '%s'; see sinter show --help", name);
+    return NULL;
+}
+
+// An option that a stage would ignore, as what it is for; NULL where there is
+// none.  What a device or a precision is said to be may go unused.
+static const char *said_in_vain(const Arguments *arguments, const View *stage) {
+    bool of_model = arguments->from == NULL;
+    bool kernels = of_model && stage->write == kernels_write;
+    bool chooses = kernels || stage->write == ptx_write ||
+                   stage->write == sass_write || stage->write == lines_write;
+    if (arguments->json && !kernels)
+        return "--json is for show kernels of a model";
+    if ((arguments->kernel || arguments->line.given || arguments->op) &&
+        !chooses)
+        return "--kernel, --line and --op are for show kernels, ptx, sass and "
+               "lines of a model";
+    if (arguments->at && stage->write != recipe_write)
+        return "--at is for show recipe";
+    if (chooses && strcmp(target_of(arguments), "host") == 0)
+        return "kernels have one text for both devices, and what is said of "
+               "them is for a GPU; show launches takes --target=host";
     return NULL;
 }
 
@@ -276,8 +302,12 @@ static const char *stage_wanted(const Arguments *arguments) {
         return arguments->operand[0];
     if (arguments->num_operands == 1 && to)
         return to;
-    complain(arguments, "show needs a stage and a file; usage: sinter "
-                        "show [option...] STAGE FILE.net");
+    if (arguments->num_operands > 2)
+        complain(arguments, "show prints one stage of one file; --dump-to=DIR "
+                            "writes all stages");
+    else
+        complain(arguments, "show needs a stage and a file; usage: sinter "
+                            "show [option...] STAGE FILE.net");
     return NULL;
 }
 
@@ -303,7 +333,10 @@ static int file_show(Arena *a, const Arguments *arguments) {
     }
     const char *name = stage_wanted(arguments);
     const View *stage = name ? stage_find(arguments, name) : NULL;
-    if (stage == NULL)
+    const char *vain = stage ? said_in_vain(arguments, stage) : NULL;
+    if (vain)
+        complain(arguments, "%s", vain);
+    if (stage == NULL || vain)
         return EXIT_USAGE;
     return arguments->from ? file_continue(&s, stage) : model_show(&s, stage);
 }
