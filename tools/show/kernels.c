@@ -32,16 +32,19 @@ static void operations_add(Text *t, const Inspected *l) {
 }
 
 static void time_add(Text *t, const Inspected *l, const Device *d) {
-    text_add(t, "// roofline   %.2f us on %s, by %s\n", 1e6 * l->seconds,
-             d->name, l->by_memory ? "memory" : "arithmetic");
+    double us = 1e6 * l->seconds;
+    text_add(t, us < 0.1 ? "// roofline   %.3g us" : "// roofline   %.2f us",
+             us);
+    text_add(t, " on %s, by %s\n", d->name,
+             l->by_memory ? "memory" : "arithmetic");
 }
 
 static void launch_add(Text *t, const Inspected *l) {
     const Kernel *k = l->kernel;
     if (!k->text)
         return;
-    text_add(t, "// launch     %d blocks of %d threads", k->grid[1],
-             BLOCK_THREADS);
+    text_add(t, "// launch     %d block%s of %d threads", k->grid[1],
+             k->grid[1] == 1 ? "" : "s", BLOCK_THREADS);
     if (k->group->phases > 1)
         text_add(t, ", %d phases", k->group->phases);
     text_add(t, "\n");
