@@ -62,8 +62,11 @@ static const Option options[] = {
      ".kernel"},
     {"out", "PATH", "reduce", WORD, AT(out),
      "what to write; by default the file's name and .reduced.net"},
-    {"out", "PATH", "build report", WORD, AT(out),
+    {"out", "PATH", "build", WORD, AT(out),
      "what to write, also -o PATH; by default the file's name without .net"},
+    {"out", "PATH", "report", WORD, AT(out),
+     "what to write, also -o PATH, - for standard output; by default the file's "
+     "name with .html"},
     {"emit", "c", "build", CHOICE, AT(emit),
      "write the trainer's text into folder PATH instead"},
     {"emit", "cu", "opt", CHOICE, AT(emit),

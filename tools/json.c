@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-void json_string(Text *t, const char *s) {
+void json_bytes(Text *t, const char *s, size_t length) {
     text_add(t, "\"");
-    for (; *s; s++) {
+    for (const char *end = s + length; s < end; s++) {
         if (*s == '"' || *s == '\\')
             text_add(t, "\\%c", *s);
         else if ((unsigned char)*s < 0x20)
@@ -17,6 +17,10 @@ void json_string(Text *t, const char *s) {
             text_add(t, "%c", *s);
     }
     text_add(t, "\"");
+}
+
+void json_string(Text *t, const char *s) {
+    json_bytes(t, s, strlen(s));
 }
 
 void json_text(Text *t, const char *name, const char *value) {

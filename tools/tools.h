@@ -141,6 +141,7 @@ void kernels_add(Arena *a, Text *t, const Graph *g);
 
 // Writes a string in quotes.
 void json_string(Text *t, const char *s);
+void json_bytes(Text *t, const char *s, size_t length);
 
 // Write a member of an object behind another.  No text, and what is not finite,
 // is null.

@@ -22,10 +22,8 @@ async function follow(link) {
 const ids = selector => [...document.querySelectorAll(selector)].map(e => e.id.slice(3));
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
-function linksCheck() {
-  const links = [...document.querySelectorAll("a")];
-  expect(links.length > 20, "a page with few links");
-  for (const link of links) {
+function linksCheck(part) {
+  for (const link of part.querySelectorAll("a")) {
     const to = (link.getAttribute("href") || "").slice(1);
     expect(byId(to) || placeOf(to) || launchAt.has(to), `a link to nowhere: ${to}`);
   }
@@ -49,7 +47,7 @@ async function launchCheck(l) {
   const text = textAt.get(l.text_of);
   expect(!text || byId("detail").querySelector("pre").textContent.includes(text.text),
     `${l.name} has another text`);
-  linksCheck();
+  linksCheck(byId("detail"));
 }
 
 // An operation that is chosen is marked where the text has it, and nothing else.
@@ -57,15 +55,60 @@ function operationCheck() {
   const rows = [...byId("detail").querySelectorAll("tr[data-node]")];
   const row = rows.find(r => byId("detail").querySelector(`b[data-node="${r.dataset.node}"]`));
   expect(row, "no operation is in the text");
-  row.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  row.querySelector("button").click();
   const marked = [...byId("detail").querySelectorAll(".marked")];
   expect(marked.length > 1 && marked.every(e => e.dataset.node === row.dataset.node),
     "an operation marks others");
+  const name = byId("detail").querySelector("pre b.marked").getBoundingClientRect();
+  const pane = byId("detail").getBoundingClientRect();
+  expect(name.top >= pane.top && name.bottom <= pane.bottom, "the text is out of view");
+}
+
+// A list is one stop of the tab key; arrow keys choose in it.
+async function keysCheck() {
+  for (const pane of [byId("source"), byId("launches")]) {
+    const stops = pane.querySelectorAll('a[tabindex="0"]'), all = pane.querySelectorAll("a");
+    expect(stops.length === 1, `${stops.length} stops in ${pane.id}`);
+    all[0].focus();
+    const moved = new Promise(done => window.addEventListener("hashchange", done, { once: true }));
+    all[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+    await moved;
+    expect(document.activeElement === all[1] && all[1].classList.contains("chosen") &&
+      all[1].tabIndex === 0 && all[0].tabIndex === -1, `keys do not go down ${pane.id}`);
+  }
+}
+
+// Words are read against what is behind them: WCAG 2.1 asks for 4.5.
+function contrastCheck() {
+  const channels = color => color.match(/[\d.]+/g).map(Number);
+  const light = color => channels(color).slice(0, 3).map(c => c / 255)
+    .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((all, c, i) => all + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = e => {
+    const color = getComputedStyle(e).backgroundColor, alpha = channels(color)[3];
+    return alpha === 0 && e.parentElement ? behind(e.parentElement) : color;
+  };
+  const seen = new Set();
+  for (const e of document.querySelectorAll("body *:not(svg *, script)")) {
+    const kind = [e, e.parentElement].map(x => `${x.tagName}.${x.className}`).join(" in ");
+    if (seen.has(kind) || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))
+      continue;
+    seen.add(kind);
+    const two = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => b - a);
+    const ratio = (two[0] + 0.05) / (two[1] + 0.05);
+    expect(ratio >= 4.5, `${kind} has a contrast of ${ratio.toFixed(2)}`);
+  }
 }
 
 function drawingsCheck() {
   expect(document.querySelectorAll("#memory rect.buffer").length === data.memory.buffers.length,
     "buffers are missing");
+  const peak = sum(data.memory.buffers.filter(b => b.from <= data.memory.peak &&
+    data.memory.peak <= b.to), b => b.bytes);
+  expect(peak === data.memory.live[data.memory.peak], "the peak is another");
+  expect(document.querySelectorAll("#peak a").length === new Set(data.memory.buffers
+    .filter(b => b.from <= data.memory.peak && data.memory.peak <= b.to && isModel(b))
+    .map(b => b.line)).size, "lines of the peak are missing");
   const moving = data.recipe.rows.filter(r => r.values.some(v => v !== r.values[0]));
   expect(document.querySelectorAll("#recipe .line").length === moving.length,
     "schedules are missing");
@@ -124,7 +167,11 @@ async function viewCheck() {
 }
 
 async function pageCheck() {
-  linksCheck();
+  while (waiting.size)
+    await new Promise(done => setTimeout(done, 5));
+  expect(document.querySelectorAll("a").length > 20, "a page with few links");
+  linksCheck(document);
+  contrastCheck();
   drawingsCheck();
   costsCheck();
   comparisonCheck();
@@ -138,6 +185,8 @@ async function pageCheck() {
     await launchCheck(l);
   await follow(placeOf(idOf(mine.find(l => l.text && l.text_of === l.name))));
   operationCheck();
+  contrastCheck();
+  await keysCheck();
   await viewCheck();
   for (const name of steps) {
     const choice = document.querySelector("#launches select");

@@ -1,14 +1,16 @@
 // The report's page: everything is drawn from the JSON in it, which has what
 // `sinter show kernels --json` prints and beside it source, memory, schedules,
-// parameters and what sinter compare found, if that is given.  The address says what is chosen (#line-9, #train-3), so every link is
-// an ordinary one and the browser's history works.  What it names has an id that
-// begins with at-, or the browser would move the page to it.
+// parameters and what sinter compare found, if that is given.  The address says
+// what is chosen (#line-9, #train-3), so every link is an ordinary one and the
+// browser's history works.  What it names has an id that begins with at-, or the
+// browser would move the page to it.  The panes are drawn at once, what is below
+// them when the browser has time, or when paper asks for it.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const launches = data.kernels.launches;
 const device = data.kernels.device;
-const ROW = 22;
+const ROW = 22, MANY = 24;
 
 // ---- making elements ----
 
@@ -50,7 +52,8 @@ function scaled(value, units, step) {
 const bytesText = n => scaled(n, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
 const rateText = n => scaled(n, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], 1000);
 const flopsText = n => scaled(n, ["flops", "kflops", "Mflops", "Gflops", "Tflops"], 1000);
-const timeText = s => s >= 1e-3 ? `${(1e3 * s).toFixed(2)} ms` : `${(1e6 * s).toFixed(2)} µs`;
+const timeText = s => s >= 1e-3 ? `${(1e3 * s).toFixed(2)} ms`
+  : s >= 1e-7 ? `${(1e6 * s).toFixed(2)} µs` : `${(1e9 * s).toFixed(2)} ns`;
 const countText = n => n.toLocaleString("en");
 const sum = (list, of) => list.reduce((all, x) => all + of(x), 0);
 
@@ -139,7 +142,7 @@ function sourceDraw() {
       if (bytes > 0)
         heat.append(element("i", { style: `width:${(100 * bytes / most).toFixed(1)}%` }));
       return element("a", {
-        id: `at-line-${i + 1}`, href: `#line-${i + 1}`,
+        id: `at-line-${i + 1}`, href: `#line-${i + 1}`, tabindex: i ? -1 : 0,
         title: bytes ? `${bytesText(bytes)} in a step` : "",
       }, element("span", { class: "number" }, String(i + 1)), heat,
         element("span", {}, text || " "));
@@ -153,11 +156,12 @@ function arcsDraw(list) {
   const picture = drawn("svg", { width, height: ROW * list.length });
   const middle = i => ROW * i + ROW / 2;
   sourcesOf(list).forEach((from, i) => from.forEach(j => {
+    const faint = from.length > MANY ? " faint" : "";
     const reach = Math.min(dot - 4, 6 + 9 * Math.log2(i - j));
     picture.append(drawn("path", {
       d: `M${dot},${middle(j)}C${dot - reach * 1.3},${middle(j)} ` +
         `${dot - reach * 1.3},${middle(i)} ${dot},${middle(i)}`,
-      fill: "none", class: "arc", "data-from": j, "data-to": i,
+      fill: "none", class: `arc${faint}`, "data-from": j, "data-to": i,
     }));
   }));
   list.forEach((l, i) => picture.append(drawn("circle",
@@ -165,24 +169,31 @@ function arcsDraw(list) {
   return picture;
 }
 
-function rowDraw(l, longest) {
+// What is done may be cut where there is no room, the layer behind it not.
+function nameDraw(l) {
+  const at = l.name.lastIndexOf("__");
+  const name = element("span", { class: l.kind === "call" ? "name call" : "name" },
+    element("span", {}, at < 0 ? l.name : l.name.slice(0, at)));
+  if (at >= 0)
+    name.append(element("span", { class: "layer" }, l.name.slice(at)));
+  return name;
+}
+
+function rowDraw(l, longest, first) {
   const bar = element("span", {
     class: `bar ${l.bound_by}`,
     style: `width:${(100 * l.roofline_seconds / longest).toFixed(1)}%`,
   });
   return element("a", {
-    class: "row", id: `at-${idOf(l)}`, href: `#${idOf(l)}`,
-    title: `${timeText(l.roofline_seconds)} by ${l.bound_by}, ${bytesText(l.bytes)}`,
-  }, element("span", { class: l.kind === "call" ? "name call" : "name" }, l.name), bar);
+    class: "row", id: `at-${idOf(l)}`, href: `#${idOf(l)}`, tabindex: first ? 0 : -1,
+    title: `${l.name}\n${timeText(l.roofline_seconds)} by ${l.bound_by}, ${bytesText(l.bytes)}`,
+  }, nameDraw(l), element("span", { class: "rate" }, bar));
 }
 
 function stepChooser() {
   const choice = element("select", { "aria-label": "step" },
     ...steps.map(name => element("option", name === step ? { selected: "" } : {}, name)));
-  choice.addEventListener("change", () => {
-    step = choice.value;
-    allDraw();
-  });
+  choice.addEventListener("change", () => stepChoose(choice.value));
   return choice;
 }
 
@@ -192,7 +203,7 @@ function launchesDraw() {
   byId("launches").replaceChildren(
     element("div", { class: "toolbar" }, "step ", stepChooser(),
       ` · ${list.length} launches · bars: roofline`),
-    element("div", { class: "chain" }, ...list.map(l => rowDraw(l, longest)),
+    element("div", { class: "chain" }, ...list.map((l, i) => rowDraw(l, longest, i === 0)),
       arcsDraw(list)));
 }
 
@@ -217,7 +228,7 @@ function factsDraw(l) {
   fact(list, "bytes", bytesText(l.bytes));
   fact(list, "arithmetic", flopsText(l.flops));
   if (l.kind === "kernel")
-    fact(list, "launch", `${countText(l.blocks)} blocks of ${l.threads} threads`);
+    fact(list, "launch", `${countText(l.blocks)} block${l.blocks === 1 ? "" : "s"} of ${l.threads} threads`);
   for (const r of l.resources)
     fact(list, r.arch, `${r.registers} registers, ` +
       (r.spill_bytes ? `${r.spill_bytes} bytes spilled` : "no spills") +
@@ -251,11 +262,11 @@ function operationsDraw(l) {
   const table = element("table", {});
   for (const o of l.operations) {
     const row = element("tr", { "data-node": o.node },
-      element("td", { class: "mono" }, `%${o.node}`),
+      element("td", { class: "mono" }, element("button", { type: "button" }, `%${o.node}`)),
       element("td", { class: "mono" }, o.op), element("td", { class: "mono" }, o.type),
       element("td", {}, o.file === data.kernels.file ? lineLink(o.line) : ""),
       element("td", {}, (o.path || "") + (o.backward ? " backward" : "")));
-    row.addEventListener("click", () => nodeMark(o.node));
+    row.addEventListener("click", e => e.target.closest("a") || nodeMark(o.node, "pre b"));
     table.append(row);
   }
   return [element("h3", {}, `${l.operations.length} operations`), table];
@@ -273,7 +284,7 @@ function textDraw(text) {
     for (const word of line.matchAll(/\b(?:v|p|out|s|q|near|pivot|d)(\d+)(?:_\d+)?\b/g)) {
       pre.append(line.slice(end, word.index));
       const name = element("b", { "data-node": word[1] }, word[0]);
-      name.addEventListener("click", () => nodeMark(word[1]));
+      name.addEventListener("click", () => nodeMark(word[1], "tr"));
       pre.append(name);
       end = word.index + word[0].length;
     }
@@ -282,10 +293,14 @@ function textDraw(text) {
   return pre;
 }
 
-// Marks an operation in the table and in the text.
-function nodeMark(node) {
+// Marks an operation in the table and in the text, and brings into view where it
+// is at the other end.
+function nodeMark(node, other) {
   for (const e of byId("detail").querySelectorAll("[data-node]"))
     e.classList.toggle("marked", e.dataset.node === String(node));
+  const first = byId("detail").querySelector(`${other}.marked`);
+  if (first)
+    paneShow(first);
 }
 
 function detailDraw(l) {
@@ -297,7 +312,6 @@ function detailDraw(l) {
   byId("detail").replaceChildren(element("h3", {}, l.name), factsDraw(l),
     ...operationsDraw(l), ...tensorsDraw(l, "reads", l.reads),
     ...tensorsDraw(l, "writes", l.writes), ...text);
-  byId("detail").scrollTop = 0;
 }
 
 // ---- what is chosen ----
@@ -314,6 +328,26 @@ function paneShow(e) {
 function marksClear() {
   for (const e of document.querySelectorAll(".panes .marked, .panes .chosen"))
     e.classList.remove("marked", "chosen");
+  byId("detail").scrollTop = 0;
+}
+
+// A list is one stop of the tab key, at what was last chosen in it; arrow keys
+// go on from there.
+function stopMove(pane, to) {
+  for (const e of pane.querySelectorAll('a[tabindex="0"]'))
+    e.tabIndex = -1;
+  to.tabIndex = 0;
+}
+
+function keyFollow(event) {
+  const list = [...event.currentTarget.querySelectorAll("a[tabindex]")];
+  const at = list.indexOf(document.activeElement);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: list.length - 1 }[event.key];
+  if (at < 0 || to === undefined || !list[to])
+    return;
+  event.preventDefault();
+  list[to].focus();
+  location.hash = list[to].hash;
 }
 
 function arcsMark(index) {
@@ -324,6 +358,7 @@ function arcsMark(index) {
 function lineChoose(line) {
   const mine = launches.filter(l => l.step === step && linesOf(l).includes(line));
   placeOf(`line-${line}`).classList.add("chosen");
+  stopMove(byId("source"), placeOf(`line-${line}`));
   paneShow(placeOf(`line-${line}`));
   for (const l of mine)
     placeOf(idOf(l)).classList.add("marked");
@@ -337,11 +372,10 @@ function lineChoose(line) {
 }
 
 function launchChoose(l) {
-  if (l.step !== step) {
-    step = l.step;
-    allDraw();
-  }
+  if (l.step !== step)
+    stepChoose(l.step);
   placeOf(idOf(l)).classList.add("chosen");
+  stopMove(byId("launches"), placeOf(idOf(l)));
   paneShow(placeOf(idOf(l)));
   arcsMark(l.index);
   const lines = linesOf(l).map(line => placeOf(`line-${line}`));
@@ -402,7 +436,7 @@ function memoryDraw() {
       x: x(b.from), width: Math.max(0.5, x(to) - x(b.from)), y: y(b.offset + b.bytes),
       height: Math.max(0.5, y(b.offset) - y(b.offset + b.bytes)) }),
       `%${b.node} ${b.type} ${b.name}\n${bytesText(b.bytes)}, launches ${b.from} to ${b.to}` +
-      (b.line ? `, line ${b.line}` : ""));
+      (b.file ? `, ${b.file}:${b.line}` : ""));
     r.addEventListener("click", () => { location.hash = idOf(names[b.from]); });
     picture.append(r);
   }
@@ -419,7 +453,31 @@ function memoryDraw() {
   byId("memory").replaceChildren(element("h2", {}, "Memory"), picture,
     element("p", { class: "note" }, ...key("forward", "forward"), ...key("backward", "backward"),
       ...key("update", "states and inputs"), " · line: bytes that are live · peak at ",
-      names.length ? element("a", { href: `#${idOf(names[m.peak])}` }, names[m.peak].name) : "none"));
+      names.length ? element("a", { href: `#${idOf(names[m.peak])}` }, names[m.peak].name) : "none"),
+    ...peakDraw(m));
+}
+
+// Which lines put there what is live when most is.
+function peakDraw(m) {
+  const lines = new Map();
+  for (const b of m.buffers)
+    if (b.from <= m.peak && m.peak <= b.to) {
+      const key = `${b.file}:${b.line}`, of = lines.get(key) || { place: b, bytes: 0, count: 0 };
+      of.bytes += b.bytes;
+      of.count++;
+      lines.set(key, of);
+    }
+  const most = Math.max(1, ...[...lines.values()].map(x => x.bytes));
+  const row = ({ place, bytes, count }) => element("tr", {},
+    element("td", {}, !place.file ? "no line" : isModel(place) ? lineLink(place.line)
+      : `${place.file}:${place.line}`),
+    element("td", { class: "count" }, bytesText(bytes)),
+    element("td", { class: "count" }, count === 1 ? "1 buffer" : `${count} buffers`),
+    element("td", { style: "width:60%" }, element("span", { class: "bar",
+      style: `width:${(100 * bytes / most).toFixed(2)}%` })));
+  return lines.size === 0 ? [] : [element("h3", {}, "Live at the peak, by line"),
+    element("table", { id: "peak" }, element("tbody", {},
+      ...inOrder([...lines.values()], x => x.bytes).map(row)))];
 }
 
 // ---- tables that can be put in order ----
@@ -430,7 +488,8 @@ function headsDraw(columns, sorted, choose) {
   return columns.map(([name, , kind], i) => {
     const button = element("button", { type: "button" }, name + (i === sorted ? " ▾" : ""));
     button.addEventListener("click", () => choose(i));
-    return element("th", { class: kind }, button);
+    const order = kind ? "descending" : "ascending";
+    return element("th", { class: kind, ...(i === sorted && { "aria-sort": order }) }, button);
   });
 }
 
@@ -630,11 +689,6 @@ function lossesDraw(c) {
 
 function comparisonDraw() {
   const c = data.comparison;
-  if (!c) {
-    byId("comparison").remove();
-    document.querySelector('nav a[href="#comparison"]').remove();
-    return;
-  }
   const count = verdict => c.tensors.filter(r => r.verdict === verdict).length;
   byId("comparison").replaceChildren(element("h2", {}, "Comparison"),
     element("p", { class: "hint" }, `${c.tensors.length} tensors: ${count("same")} the same to ` +
@@ -646,21 +700,56 @@ function comparisonDraw() {
     element("div", { class: "sides" }, sidesDraw(c), lossesDraw(c)), comparedDraw());
 }
 
-function allDraw() {
+// ---- all of it ----
+
+// What is below the panes and not drawn yet.
+const waiting = new Map([["memory", memoryDraw], ["costs", costsDraw],
+  ["recipe", recipeDraw], ["parameters", parametersDraw], ["comparison", comparisonDraw]]);
+
+function waitingDraw(enough) {
+  for (const [id, draw] of waiting) {
+    waiting.delete(id);
+    draw();
+    if (enough())
+      return;
+  }
+}
+
+function idleDraw() {
+  const later = window.requestIdleCallback || setTimeout;
+  later(() => {
+    waitingDraw(() => true);
+    if (waiting.size)
+      idleDraw();
+  }, { timeout: 200 });
+}
+
+function panesDraw() {
   headDraw();
   sourceDraw();
   launchesDraw();
-  costsDraw();
 }
 
-allDraw();
-memoryDraw();
-recipeDraw();
-parametersDraw();
-comparisonDraw();
+function stepChoose(name) {
+  step = name;
+  panesDraw();
+  if (!waiting.has("costs"))
+    costsDraw();
+}
+
+panesDraw();
+if (!data.comparison) {
+  waiting.delete("comparison");
+  byId("comparison").remove();
+  document.querySelector('nav a[href="#comparison"]').remove();
+}
+for (const pane of [byId("source"), byId("launches")])
+  pane.addEventListener("keydown", keyFollow);
 window.addEventListener("hashchange", addressFollow);
+window.addEventListener("beforeprint", () => waitingDraw(() => false));
 const first = launches.filter(l => l.step === step && l.kind === "kernel")
   .sort((a, b) => b.roofline_seconds - a.roofline_seconds)[0];
 if (first && !location.hash)
   detailDraw(first);
 addressFollow();
+idleDraw();

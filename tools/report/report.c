@@ -29,7 +29,7 @@ static bool source_json(Show *s, Text *t) {
     const char *error = NULL;
     const Source *source = source_read(s->a, s->file, MODEL_BYTES, &error);
     if (source)
-        json_string(t, source->text);
+        json_bytes(t, source->text, source->length);
     else
         file_report(s->a, s->arguments, s->file, error);
     return source != NULL;
@@ -94,6 +94,10 @@ static Text page_filled(Arena *a, const Text *data) {
 }
 
 static int page_write(const Show *s, const char *path, const Text *page) {
+    if (strcmp(path, "-") == 0) {
+        fwrite(text_string(page), 1, page->length, stdout);
+        return EXIT_GOOD; // main says it where that failed
+    }
     FILE *f = fopen(path, "wb");
     bool good =
         f && fwrite(text_string(page), 1, page->length, f) == page->length;

@@ -100,11 +100,12 @@ static void buffer_json(Arena *a, Text *t, const Graph *g, const Buffer *b) {
     text_add(t,
              "{\"node\": %u, \"offset\": %" PRId64 ", \"bytes\": %" PRId64
              ", \"from\": %d, \"to\": %d, \"type\": \"%s\", \"line\": %d, "
-             "\"backward\": %s, \"name\": ",
+             "\"backward\": %s",
              b->node, d->offset, b->bytes, b->from, b->to, text_string(&type),
              d->from.file ? d->from.line : 0,
              d->from.backward ? "true" : "false");
-    json_string(t, tensor_name(d));
+    json_text(t, "file", d->from.file);
+    json_text(t, "name", tensor_name(d));
     text_add(t, "}");
 }
 
