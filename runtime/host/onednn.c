@@ -1,14 +1,16 @@
 // oneDNN: the contractions of the host device.
 //
 // Images are plain NHWC and stay so: oneDNN is as fast on them as on its own
-// blocked layouts.  Weights are another matter: a convolution over plain ones
-// is many times slower, so each call brings its weights from [K,R,S,C] into the
-// layout that its primitive asks for, or the gradient back.  All buffers that
-// this takes are shared by the calls, which run one after another.
+// blocked layouts, but for Winograd's method, which has blocked ones alone.
+// Weights are another matter: a convolution over plain ones is many times
+// slower.  So each call brings its operands into the layouts that its primitive
+// asks for, and the result back.  All buffers that this takes are shared by the
+// calls, which run one after another.
 //
 // The element type is f32; operands of other types pass through f32 buffers.
-// Results are the same from run to run as long as the number of threads is; a
-// gradient of weights is summed by threads, and its last bits change with it.
+// Results are the same from run to run as long as the number of threads is.  A
+// gradient of weights is summed by threads, and Winograd's method is cut for
+// them, so last bits change with it.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/host/onednn.h"
@@ -49,6 +51,15 @@ static const struct {
                               DNNL_ARG_DIFF_DST}},
 };
 
+// The way of a tensor to the layout that a primitive wants, or of the result
+// back.
+typedef struct {
+    Layout plain; // as the arena has it
+    dnnl_primitive_desc_t plan;
+    dnnl_primitive_t primitive; // NULL: it has that layout already
+    dnnl_memory_t memory, scratch;
+} Pack;
+
 typedef struct {
     const RtCall *call;
     size_t count[3]; // values of a, b and the result
@@ -56,10 +67,8 @@ typedef struct {
     bool turned;     // that is its gradient as a convolution
     dnnl_primitive_desc_t plan;
     dnnl_primitive_t primitive;
-    dnnl_primitive_desc_t pack_plan; // weights to the wanted layout, or back
-    dnnl_primitive_t pack;           // NULL: they have it already
-    Layout plain;                    // the weights as the arena has them
-    dnnl_memory_t memory[NUM_ROLES], plain_memory, scratch, pack_scratch;
+    dnnl_memory_t memory[NUM_ROLES], scratch;
+    Pack pack[NUM_ROLES];
 } Step;
 
 struct RtContractions {
@@ -68,10 +77,10 @@ struct RtContractions {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     dnnl_primitive_attr_t attr, adding; // adding: to what the result holds
-    // Sizes in bytes, then the buffers: packed weights, what primitives work
+    // Sizes in bytes, then the buffers: packed tensors, what primitives work
     // in, turned weights, and f32 copies of a, b and the result.
-    size_t packed_bytes, work_bytes, turned_bytes, copy_bytes[3];
-    char *packed, *work;
+    size_t packed_bytes[NUM_ROLES], work_bytes, turned_bytes, copy_bytes[3];
+    char *packed[NUM_ROLES], *work;
     float *turned, *copy[3];
 };
 
@@ -90,19 +99,6 @@ static bool is_factor(const RtCall *c) {
     return c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL;
 }
 
-static void plan_pack(RtContractions *o, Step *s) {
-    Layout wanted = dnnl_primitive_desc_query_md(
-        s->plan, uses[s->conv.kind].query[WEIGHTS], 0);
-    if (dnnl_memory_desc_equal(wanted, s->plain))
-        return;
-    grow(&o->packed_bytes, dnnl_memory_desc_get_size(wanted));
-    bool back = s->conv.kind == RT_CONV_GRAD_WEIGHT;
-    rt_dnnl_check(dnnl_reorder_primitive_desc_create(
-                      &s->pack_plan, back ? wanted : s->plain, o->engine,
-                      back ? s->plain : wanted, o->engine, o->attr),
-                  "plan a reordering of weights");
-}
-
 static void plan_work(RtContractions *o, dnnl_primitive_desc_t plan) {
     if (plan == NULL)
         return;
@@ -110,34 +106,57 @@ static void plan_work(RtContractions *o, dnnl_primitive_desc_t plan) {
                              plan, dnnl_query_scratchpad_md, 0)));
 }
 
+static bool is_result(const Step *s, Role role) {
+    return uses[s->conv.kind].out == role;
+}
+
+// On its way back the result is added to what there is where the call says so.
+static void plan_pack(RtContractions *o, Step *s, Role role) {
+    Pack *p = &s->pack[role];
+    Layout wanted = dnnl_primitive_desc_query_md(
+        s->plan, uses[s->conv.kind].query[role], 0);
+    bool back = is_result(s, role);
+    p->plain = rt_layout_plain(&s->conv, role);
+    if (dnnl_memory_desc_equal(wanted, p->plain))
+        return;
+    grow(&o->packed_bytes[role], dnnl_memory_desc_get_size(wanted));
+    rt_dnnl_check(dnnl_reorder_primitive_desc_create(
+                      &p->plan, back ? wanted : p->plain, o->engine,
+                      back ? p->plain : wanted, o->engine,
+                      back && s->call->accumulate ? o->adding : o->attr),
+                  "plan a reordering");
+    plan_work(o, p->plan);
+}
+
 // A gradient that has a quick convolution for it becomes that, which adds to
 // the result by itself.
 static void plan_turned(RtContractions *o, Step *s) {
-    if (s->call->kind != RT_CONV_GRAD_INPUT || !rt_turn_call(s->call, &s->conv))
+    RtCall turned;
+    if (s->call->kind != RT_CONV_GRAD_INPUT ||
+        !rt_turn_call(s->call, &turned) || rt_conv_is_short(&turned))
         return;
-    s->turned = !rt_conv_is_short(&s->conv);
-    if (s->turned)
-        s->plan = rt_conv_plan(&s->conv, o->engine,
-                               s->call->accumulate ? o->adding : o->attr);
-    if (s->turned && rt_conv_is_products(s->plan))
+    dnnl_primitive_desc_t plan = rt_conv_plan(
+        &turned, o->engine, s->call->accumulate ? o->adding : o->attr);
+    if (!rt_conv_is_products(plan)) {
+        dnnl_primitive_desc_destroy(plan);
         return;
-    if (s->turned)
-        dnnl_primitive_desc_destroy(s->plan);
-    s->turned = false;
+    }
+    s->plan = plan;
+    s->conv = turned;
+    s->turned = true;
+    grow(&o->turned_bytes, s->count[1] * sizeof(float));
 }
 
 static void plan_conv(RtContractions *o, Step *s) {
-    plan_turned(o, s);
-    if (s->turned) {
-        grow(&o->turned_bytes, s->count[1] * sizeof(float));
-    } else {
-        s->conv = *s->call;
+    s->conv = *s->call;
+    s->plan = rt_winograd_plan(s->call, o->engine, o->attr);
+    if (s->plan == NULL)
+        plan_turned(o, s);
+    if (s->plan == NULL)
         s->plan = rt_conv_plan(s->call, o->engine, o->attr);
-    }
-    s->plain = rt_layout_weights(&s->conv);
-    plan_pack(o, s);
     plan_work(o, s->plan);
-    plan_work(o, s->pack_plan);
+    for (int i = 0; i < NUM_ROLES; i++)
+        plan_pack(o, s, (Role)i);
 }
 
 // Whether oneDNN makes a convolution of it.
@@ -147,7 +166,8 @@ static bool is_planned(const Step *s) {
 
 // Whether the library adds to what the result holds.
 static bool adds_itself(const Step *s) {
-    return s->call->accumulate && (!is_conv(s->call) || s->turned);
+    bool packed = is_planned(s) && s->pack[uses[s->conv.kind].out].plan != NULL;
+    return s->call->accumulate && (!is_conv(s->call) || s->turned || packed);
 }
 
 // Which of a, b and the result pass through a buffer.  A sum cannot be asked of
@@ -201,8 +221,12 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
 }
 
 size_t rt_contractions_bytes(const RtContractions *o) {
-    return o->packed_bytes + o->work_bytes + o->turned_bytes +
-           o->copy_bytes[0] + o->copy_bytes[1] + o->copy_bytes[2];
+    size_t bytes = o->work_bytes + o->turned_bytes;
+    for (int i = 0; i < NUM_ROLES; i++)
+        bytes += o->packed_bytes[i];
+    for (int i = 0; i < 3; i++)
+        bytes += o->copy_bytes[i];
+    return bytes;
 }
 
 // ---- taking memory and making the primitives ----
@@ -232,28 +256,32 @@ static dnnl_memory_t scratch_for(const RtContractions *o,
         o->work);
 }
 
+static void make_pack(RtContractions *o, Pack *p) {
+    p->memory = memory_for(o, p->plain, NULL);
+    p->scratch = scratch_for(o, p->plan);
+    rt_dnnl_check(dnnl_primitive_create(&p->primitive, p->plan),
+                  "make a reordering");
+}
+
 static void make_primitives(RtContractions *o, Step *s) {
     for (int i = 0; i < NUM_ROLES; i++) {
         Layout l = dnnl_primitive_desc_query_md(s->plan,
                                                 uses[s->conv.kind].query[i], 0);
-        bool packed = i == WEIGHTS && s->pack_plan != NULL;
-        s->memory[i] = memory_for(o, l, packed ? o->packed : NULL);
+        bool packed = s->pack[i].plan != NULL;
+        s->memory[i] = memory_for(o, l, packed ? o->packed[i] : NULL);
+        if (packed)
+            make_pack(o, &s->pack[i]);
     }
-    s->plain_memory = memory_for(o, s->plain, NULL);
     s->scratch = scratch_for(o, s->plan);
     rt_dnnl_check(dnnl_primitive_create(&s->primitive, s->plan),
                   "make a convolution");
-    if (s->pack_plan == NULL)
-        return;
-    s->pack_scratch = scratch_for(o, s->pack_plan);
-    rt_dnnl_check(dnnl_primitive_create(&s->pack, s->pack_plan),
-                  "make a reordering of weights");
 }
 
 void rt_contractions_reserve(RtContractions *o) {
-    o->packed = take(o->packed_bytes);
     o->work = take(o->work_bytes);
     o->turned = take(o->turned_bytes);
+    for (int i = 0; i < NUM_ROLES; i++)
+        o->packed[i] = take(o->packed_bytes[i]);
     for (int i = 0; i < 3; i++)
         o->copy[i] = take(o->copy_bytes[i]);
     for (int i = 0; i < o->num_steps; i++)
@@ -377,20 +405,22 @@ static void execute(RtContractions *o, dnnl_primitive_t primitive,
     rt_dnnl_check(dnnl_stream_wait(o->stream), "run a convolution");
 }
 
-static void run_pack(RtContractions *o, Step *s) {
-    bool back = s->conv.kind == RT_CONV_GRAD_WEIGHT;
+static void run_pack(RtContractions *o, Step *s, Role role) {
+    const Pack *p = &s->pack[role];
+    bool back = is_result(s, role);
     dnnl_exec_arg_t args[] = {
-        {DNNL_ARG_FROM, back ? s->memory[WEIGHTS] : s->plain_memory},
-        {DNNL_ARG_TO, back ? s->plain_memory : s->memory[WEIGHTS]},
-        {DNNL_ARG_SCRATCHPAD, s->pack_scratch},
+        {DNNL_ARG_FROM, back ? s->memory[role] : p->memory},
+        {DNNL_ARG_TO, back ? p->memory : s->memory[role]},
+        {DNNL_ARG_SCRATCHPAD, p->scratch},
     };
-    execute(o, s->pack, args, 3);
+    if (p->primitive != NULL)
+        execute(o, p->primitive, args, 3);
 }
 
 static void place(Step *s, Role role, void *at) {
-    bool plain = role == WEIGHTS && s->pack != NULL;
+    const Pack *p = &s->pack[role];
     rt_dnnl_check(dnnl_memory_set_data_handle(
-                      plain ? s->plain_memory : s->memory[role], at),
+                      p->primitive != NULL ? p->memory : s->memory[role], at),
                   "place a tensor");
 }
 
@@ -401,14 +431,13 @@ static void run_conv(RtContractions *o, Step *s, void *a, void *b, void *out) {
     place(s, uses[kind].out, out);
     if (s->turned)
         rt_turn_weights(s->call, b, o->turned, o->threads);
-    if (s->pack != NULL && kind != RT_CONV_GRAD_WEIGHT)
-        run_pack(o, s);
+    run_pack(o, s, uses[kind].a);
+    run_pack(o, s, uses[kind].b);
     dnnl_exec_arg_t args[NUM_ROLES + 1] = {{DNNL_ARG_SCRATCHPAD, s->scratch}};
     for (int i = 0; i < NUM_ROLES; i++)
         args[i + 1] = (dnnl_exec_arg_t){uses[kind].argument[i], s->memory[i]};
     execute(o, s->primitive, args, NUM_ROLES + 1);
-    if (s->pack != NULL && kind == RT_CONV_GRAD_WEIGHT)
-        run_pack(o, s);
+    run_pack(o, s, uses[kind].out);
 }
 
 // Products of a call, and what takes part in them.
@@ -489,23 +518,28 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
 
 // ---- the end ----
 
+static void pack_free(Pack *p) {
+    rt_layout_free(p->plain);
+    if (p->plan != NULL)
+        dnnl_primitive_desc_destroy(p->plan);
+    if (p->primitive == NULL)
+        return;
+    dnnl_primitive_destroy(p->primitive);
+    dnnl_memory_destroy(p->memory);
+    dnnl_memory_destroy(p->scratch);
+}
+
 static void step_free(Step *s) {
     if (s->plan == NULL)
         return;
-    rt_layout_free(s->plain);
+    for (int i = 0; i < NUM_ROLES; i++)
+        pack_free(&s->pack[i]);
     dnnl_primitive_desc_destroy(s->plan);
-    if (s->pack_plan != NULL)
-        dnnl_primitive_desc_destroy(s->pack_plan);
     if (s->primitive == NULL)
         return;
     dnnl_primitive_destroy(s->primitive);
-    if (s->pack != NULL) {
-        dnnl_primitive_destroy(s->pack);
-        dnnl_memory_destroy(s->pack_scratch);
-    }
     for (int i = 0; i < NUM_ROLES; i++)
         dnnl_memory_destroy(s->memory[i]);
-    dnnl_memory_destroy(s->plain_memory);
     dnnl_memory_destroy(s->scratch);
 }
 
@@ -516,9 +550,10 @@ void rt_contractions_free(RtContractions *o) {
     dnnl_primitive_attr_destroy(o->adding);
     dnnl_stream_destroy(o->stream);
     dnnl_engine_destroy(o->engine);
-    free(o->packed);
     free(o->work);
     free(o->turned);
+    for (int i = 0; i < NUM_ROLES; i++)
+        free(o->packed[i]);
     for (int i = 0; i < 3; i++)
         free(o->copy[i]);
     free(o->step);

@@ -21,14 +21,22 @@ void rt_dnnl_check(dnnl_status_t status, const char *what);
 // Lets a primitive add to what its result holds.
 dnnl_status_t rt_dnnl_append_sum(dnnl_post_ops_t to);
 
-// The weights of a convolution in the arena's order, for rt_layout_free.
-Layout rt_layout_weights(const RtCall *c);
+// A tensor of a convolution in the arena's order, for rt_layout_free.
+Layout rt_layout_plain(const RtCall *c, Role role);
 void rt_layout_free(Layout layout);
 
 // How oneDNN does a convolution, of images in NHWC and weights in the order
 // that it likes.
 dnnl_primitive_desc_t rt_conv_plan(const RtCall *c, dnnl_engine_t engine,
                                    dnnl_primitive_attr_t attr);
+
+// The same by Winograd's method, with images too in the order that it likes.
+// NULL: it would be slower, or oneDNN has none for this processor.
+dnnl_primitive_desc_t rt_winograd_plan(const RtCall *c, dnnl_engine_t engine,
+                                       dnnl_primitive_attr_t attr);
+
+// Whether that is the quicker way.
+bool rt_winograd_pays(const RtCall *c);
 
 // Whether a plan is of small matrix products, the quickest that oneDNN has.
 bool rt_conv_is_products(const_dnnl_primitive_desc_t plan);

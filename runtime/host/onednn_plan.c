@@ -25,8 +25,11 @@ void rt_dnnl_check(dnnl_status_t status, const char *what) {
 }
 
 typedef struct {
+    RtCallKind kind;
+    dnnl_alg_kind_t way;
+    Layout of[NUM_ROLES];
     dnnl_dims_t stride, dilation, before, after; // of the window
-} Window;
+} Problem;
 
 #if DNNL_VERSION_MAJOR >= 3
 static Layout layout_new(int rank, const dnnl_dims_t dim,
@@ -51,25 +54,27 @@ void rt_layout_free(Layout m) {
     dnnl_memory_desc_destroy((dnnl_memory_desc_t)m);
 }
 
-static dnnl_primitive_desc_t describe(RtCallKind kind, dnnl_engine_t engine,
-                                      const Layout *of, const Window *w,
+// NULL: there is no such implementation.
+static dnnl_primitive_desc_t describe(const Problem *c, dnnl_engine_t engine,
                                       dnnl_primitive_desc_t hint,
                                       dnnl_primitive_attr_t attr, int skip) {
-    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    const Layout *of = c->of;
     dnnl_primitive_desc_t p = NULL;
     dnnl_status_t status;
-    if (kind == RT_CONV)
+    if (c->kind == RT_CONV)
         status = dnnl_convolution_forward_primitive_desc_create(
-            &p, engine, dnnl_forward_training, direct, of[SRC], of[WEIGHTS],
-            NULL, of[DST], w->stride, w->dilation, w->before, w->after, attr);
-    else if (kind == RT_CONV_GRAD_INPUT)
+            &p, engine, dnnl_forward_training, c->way, of[SRC], of[WEIGHTS],
+            NULL, of[DST], c->stride, c->dilation, c->before, c->after, attr);
+    else if (c->kind == RT_CONV_GRAD_INPUT)
         status = dnnl_convolution_backward_data_primitive_desc_create(
-            &p, engine, direct, of[SRC], of[WEIGHTS], of[DST], w->stride,
-            w->dilation, w->before, w->after, hint, attr);
+            &p, engine, c->way, of[SRC], of[WEIGHTS], of[DST], c->stride,
+            c->dilation, c->before, c->after, hint, attr);
     else
         status = dnnl_convolution_backward_weights_primitive_desc_create(
-            &p, engine, direct, of[SRC], of[WEIGHTS], NULL, of[DST], w->stride,
-            w->dilation, w->before, w->after, hint, attr);
+            &p, engine, c->way, of[SRC], of[WEIGHTS], NULL, of[DST], c->stride,
+            c->dilation, c->before, c->after, hint, attr);
+    if (status == dnnl_unimplemented)
+        return NULL;
     rt_dnnl_check(status, "plan a convolution");
     for (; skip > 0; skip--)
         if (dnnl_primitive_desc_next_impl(p) != dnnl_success) {
@@ -103,31 +108,32 @@ void rt_layout_free(Layout m) {
     free((dnnl_memory_desc_t *)m);
 }
 
-static dnnl_primitive_desc_t describe(RtCallKind kind, dnnl_engine_t engine,
-                                      const Layout *of, const Window *w,
+// NULL: there is no such implementation.
+static dnnl_primitive_desc_t describe(const Problem *c, dnnl_engine_t engine,
                                       dnnl_primitive_desc_t hint,
                                       dnnl_primitive_attr_t attr, int skip) {
-    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    const Layout *of = c->of;
     dnnl_convolution_desc_t d;
     dnnl_primitive_desc_iterator_t each;
     dnnl_primitive_desc_t p = NULL;
     dnnl_status_t status;
-    if (kind == RT_CONV)
+    if (c->kind == RT_CONV)
         status = dnnl_dilated_convolution_forward_desc_init(
-            &d, dnnl_forward_training, direct, of[SRC], of[WEIGHTS], NULL,
-            of[DST], w->stride, w->dilation, w->before, w->after);
-    else if (kind == RT_CONV_GRAD_INPUT)
+            &d, dnnl_forward_training, c->way, of[SRC], of[WEIGHTS], NULL,
+            of[DST], c->stride, c->dilation, c->before, c->after);
+    else if (c->kind == RT_CONV_GRAD_INPUT)
         status = dnnl_dilated_convolution_backward_data_desc_init(
-            &d, direct, of[SRC], of[WEIGHTS], of[DST], w->stride, w->dilation,
-            w->before, w->after);
+            &d, c->way, of[SRC], of[WEIGHTS], of[DST], c->stride, c->dilation,
+            c->before, c->after);
     else
         status = dnnl_dilated_convolution_backward_weights_desc_init(
-            &d, direct, of[SRC], of[WEIGHTS], NULL, of[DST], w->stride,
-            w->dilation, w->before, w->after);
+            &d, c->way, of[SRC], of[WEIGHTS], NULL, of[DST], c->stride,
+            c->dilation, c->before, c->after);
     rt_dnnl_check(status, "describe a convolution");
-    rt_dnnl_check(
-        dnnl_primitive_desc_iterator_create(&each, &d, attr, engine, hint),
-        "plan a convolution");
+    status = dnnl_primitive_desc_iterator_create(&each, &d, attr, engine, hint);
+    if (status == dnnl_unimplemented)
+        return NULL;
+    rt_dnnl_check(status, "plan a convolution");
     while (skip > 0 && dnnl_primitive_desc_iterator_next(each) == dnnl_success)
         skip--;
     if (skip == 0)
@@ -137,12 +143,11 @@ static dnnl_primitive_desc_t describe(RtCallKind kind, dnnl_engine_t engine,
 }
 #endif
 
-static Layout image_layout(int n, int h, int w, int c) {
-    return layout_new(4, (dnnl_dims_t){n, c, h, w},
-                      (dnnl_dims_t){(int64_t)h * w * c, 1, (int64_t)w * c, c});
+static Layout image_layout(int n, int h, int w, int c, bool any) {
+    const dnnl_dims_t stride = {(int64_t)h * w * c, 1, (int64_t)w * c, c};
+    return layout_new(4, (dnnl_dims_t){n, c, h, w}, any ? NULL : stride);
 }
 
-// Weights in the arena's order, or in any that oneDNN likes.
 static Layout weight_layout(const RtCall *c, bool any) {
     int64_t k = c->k / c->groups, in = c->c / c->groups;
     int64_t one = in * c->r * c->s; // filter
@@ -152,8 +157,26 @@ static Layout weight_layout(const RtCall *c, bool any) {
     return layout_new(5 - skip, dim + skip, any ? NULL : stride + skip);
 }
 
-static Window window_of(const RtCall *c) {
-    return (Window){
+// In the arena's order, or in any that oneDNN likes.
+static Layout layout_of(const RtCall *c, Role role, bool any) {
+    if (role == WEIGHTS)
+        return weight_layout(c, any);
+    return role == SRC ? image_layout(c->n, c->h, c->w, c->c, any)
+                       : image_layout(c->n, c->oh, c->ow, c->k, any);
+}
+
+Layout rt_layout_plain(const RtCall *c, Role role) {
+    return layout_of(c, role, false);
+}
+
+// Images are in the arena's order, or in any.
+static Problem problem_new(const RtCall *c, dnnl_alg_kind_t way, bool any) {
+    return (Problem){
+        .kind = c->kind,
+        .way = way,
+        .of = {[SRC] = layout_of(c, SRC, any),
+               [WEIGHTS] = layout_of(c, WEIGHTS, true),
+               [DST] = layout_of(c, DST, any)},
         .stride = {c->stride[0], c->stride[1]},
         .dilation = {c->dilation[0] - 1, c->dilation[1] - 1},
         .before = {c->pad[0], c->pad[2]},
@@ -161,16 +184,21 @@ static Window window_of(const RtCall *c) {
     };
 }
 
-Layout rt_layout_weights(const RtCall *c) {
-    return weight_layout(c, false);
+static void problem_free(Problem *p) {
+    for (int i = 0; i < NUM_ROLES; i++)
+        rt_layout_free(p->of[i]);
 }
 
-bool rt_conv_is_products(const_dnnl_primitive_desc_t plan) {
+static bool is_named(const_dnnl_primitive_desc_t plan, const char *start) {
     const char *name = "";
     rt_dnnl_check(
         dnnl_primitive_desc_query(plan, dnnl_query_impl_info_str, 0, &name),
         "plan a convolution");
-    return strncmp(name, "brgconv", strlen("brgconv")) == 0;
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
+bool rt_conv_is_products(const_dnnl_primitive_desc_t plan) {
+    return is_named(plan, "brgconv");
 }
 
 bool rt_conv_is_short(const RtCall *c) {
@@ -180,16 +208,17 @@ bool rt_conv_is_short(const RtCall *c) {
     return rows && c->ow < SHORT_ROW && bytes > NEAR_BYTES;
 }
 
-static dnnl_primitive_desc_t plan_forward(const RtCall *c, dnnl_engine_t engine,
-                                          const Layout *of, const Window *w,
+static dnnl_primitive_desc_t plan_forward(const RtCall *c, const Problem *p,
+                                          dnnl_engine_t engine,
                                           dnnl_primitive_attr_t attr) {
-    dnnl_primitive_desc_t first =
-        describe(RT_CONV, engine, of, w, NULL, attr, 0);
-    if (!rt_conv_is_products(first) || !rt_conv_is_short(c))
+    Problem forward = *p;
+    forward.kind = RT_CONV;
+    dnnl_primitive_desc_t first = describe(&forward, engine, NULL, attr, 0);
+    if (first == NULL || !rt_conv_is_products(first) || !rt_conv_is_short(c))
         return first;
     for (int skip = 1;; skip++) {
         dnnl_primitive_desc_t other =
-            describe(RT_CONV, engine, of, w, NULL, attr, skip);
+            describe(&forward, engine, NULL, attr, skip);
         if (other == NULL)
             return first;
         if (!rt_conv_is_products(other)) {
@@ -200,21 +229,36 @@ static dnnl_primitive_desc_t plan_forward(const RtCall *c, dnnl_engine_t engine,
     }
 }
 
+static dnnl_primitive_desc_t plan_problem(const RtCall *c, const Problem *p,
+                                          dnnl_engine_t engine,
+                                          dnnl_primitive_attr_t attr) {
+    dnnl_primitive_desc_t forward = plan_forward(c, p, engine, attr);
+    if (forward == NULL || p->kind == RT_CONV)
+        return forward;
+    dnnl_primitive_desc_t plan = describe(p, engine, forward, attr, 0);
+    dnnl_primitive_desc_destroy(forward);
+    return plan;
+}
+
 dnnl_primitive_desc_t rt_conv_plan(const RtCall *c, dnnl_engine_t engine,
                                    dnnl_primitive_attr_t attr) {
-    Window w = window_of(c);
-    Layout of[NUM_ROLES] = {
-        [SRC] = image_layout(c->n, c->h, c->w, c->c),
-        [WEIGHTS] = weight_layout(c, true),
-        [DST] = image_layout(c->n, c->oh, c->ow, c->k),
-    };
-    dnnl_primitive_desc_t plan = plan_forward(c, engine, of, &w, attr);
-    if (c->kind != RT_CONV) {
-        dnnl_primitive_desc_t forward = plan;
-        plan = describe(c->kind, engine, of, &w, forward, attr, 0);
-        dnnl_primitive_desc_destroy(forward);
-    }
-    for (int i = 0; i < NUM_ROLES; i++)
-        rt_layout_free(of[i]);
+    Problem p = problem_new(c, dnnl_convolution_direct, false);
+    dnnl_primitive_desc_t plan = plan_problem(c, &p, engine, attr);
+    problem_free(&p);
+    rt_dnnl_check(plan != NULL ? dnnl_success : dnnl_unimplemented,
+                  "plan a convolution");
     return plan;
+}
+
+dnnl_primitive_desc_t rt_winograd_plan(const RtCall *c, dnnl_engine_t engine,
+                                       dnnl_primitive_attr_t attr) {
+    if (!rt_winograd_pays(c))
+        return NULL;
+    Problem p = problem_new(c, dnnl_convolution_winograd, true);
+    dnnl_primitive_desc_t plan = plan_problem(c, &p, engine, attr);
+    problem_free(&p);
+    if (plan == NULL || is_named(plan, "jit_wino_4x3"))
+        return plan;
+    dnnl_primitive_desc_destroy(plan);
+    return NULL;
 }
