@@ -153,6 +153,9 @@ grep -qE '^lr +0 +0\.4 +0 ' out || fail "show recipe: $(cat out)"
 grep -qE '^sgd rate +0 +0\.00078125 .* prep.conv_1.weight and 24 more' out ||
     fail "show recipe: $(cat out)"
 expect 2 "--at needs numbers such as 0,10,100" show recipe --at=x "$cnn"
+expect 2 "--at needs numbers such as 0,10,100" show recipe --at= "$cnn"
+expect 2 "2329 is past the end, which is after 2328 updates" \
+    show recipe --at=0,2329 "$cnn"
 
 # ---- machine code ----
 

@@ -6,15 +6,22 @@
 #include <math.h>
 #include <string.h>
 
+static bool is_plain(char c) {
+    return c != '"' && c != '\\' && (unsigned char)c >= 0x20;
+}
+
 void json_bytes(Text *t, const char *s, size_t length) {
+    const char *end = s + length;
     text_add(t, "\"");
-    for (const char *end = s + length; s < end; s++) {
-        if (*s == '"' || *s == '\\')
-            text_add(t, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            text_add(t, "\\u%04x", *s);
-        else
-            text_add(t, "%c", *s);
+    while (s < end) {
+        const char *plain = s;
+        while (s < end && is_plain(*s))
+            s++;
+        text_bytes(t, plain, (size_t)(s - plain));
+        if (s < end && (unsigned char)*s < 0x20)
+            text_add(t, "\\u%04x", *s++);
+        else if (s < end)
+            text_add(t, "\\%c", *s++);
     }
     text_add(t, "\"");
 }

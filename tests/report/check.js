@@ -64,6 +64,19 @@ function operationCheck() {
   expect(name.top >= pane.top && name.bottom <= pane.bottom, "the text is out of view");
 }
 
+// A long table has its other rows when they are asked for.
+async function rowsCheck() {
+  const l = launches.filter(x => x.step === step)
+    .reduce((a, b) => b.operations.length > a.operations.length ? b : a);
+  await follow(placeOf(idOf(l)));
+  const rows = () => byId("detail").querySelectorAll("tr[data-node]").length;
+  expect(rows() === Math.min(ROWS, l.operations.length), `${rows()} operations at first`);
+  const last = l.operations[l.operations.length - 1].node;
+  nodeMark(last, "tr");
+  expect(rows() === l.operations.length && byId("detail").querySelector("tr.marked").dataset.node
+    === String(last), "an operation is not found");
+}
+
 // A list is one stop of the tab key; arrow keys choose in it.
 async function keysCheck() {
   for (const pane of [byId("source"), byId("launches")]) {
@@ -187,6 +200,7 @@ async function pageCheck() {
   operationCheck();
   contrastCheck();
   await keysCheck();
+  await rowsCheck();
   await viewCheck();
   for (const name of steps) {
     const choice = document.querySelector("#launches select");

@@ -10,7 +10,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const launches = data.kernels.launches;
 const device = data.kernels.device;
-const ROW = 22, MANY = 24;
+const ROW = 22, MANY = 24, ROWS = 200;
 
 // ---- making elements ----
 
@@ -77,6 +77,21 @@ function passOf(l) {
     return "update";
   const left = l.operations.filter(o => l.writes.some(t => t.node === o.node));
   return left.length && left.every(o => o.backward) ? "backward" : "forward";
+}
+
+// For each node, the launches of the chosen step that leave it in memory and those
+// that read it.
+let ends = null;
+
+function endsOf(node) {
+  if (!ends || ends.step !== step) {
+    ends = { step, writes: new Map(), reads: new Map() };
+    for (const l of launches.filter(x => x.step === step))
+      for (const way of ["writes", "reads"])
+        for (const t of l[way])
+          ends[way].set(t.node, [...(ends[way].get(t.node) || []), l]);
+  }
+  return { writes: ends.writes.get(node) || [], reads: ends.reads.get(node) || [] };
 }
 
 // For each launch of a step, those that leave what it reads.
@@ -242,35 +257,42 @@ function factsDraw(l) {
   return list;
 }
 
-// What a launch reads or writes, with the launches at the other end.
-function tensorsDraw(l, name, list) {
-  const mine = launches.filter(x => x.step === l.step);
-  const ends = t => mine.filter(x => x !== l &&
-    (name === "reads" ? x.writes : x.reads).some(y => y.node === t.node));
-  const table = element("table", {});
-  for (const t of list) {
-    const names = ends(t).slice(0, 6).map(launchLink);
-    table.append(element("tr", {}, element("td", { class: "mono" }, `%${t.node}`),
-      element("td", { class: "mono" }, t.type), element("td", {}, t.name),
-      element("td", { class: "count" }, bytesText(t.bytes)),
-      element("td", {}, ...listed(names))));
+// A table of the first rows, and of the others when they are asked for.
+function tableDraw(list, row) {
+  const table = element("table", {}, ...list.slice(0, ROWS).map(row));
+  const left = list.slice(ROWS);
+  if (left.length) {
+    const more = element("button", { type: "button", class: "more" }, `${countText(left.length)} more`);
+    const last = element("tr", {}, element("td", { colspan: 5 }, more));
+    more.addEventListener("click", () => last.replaceWith(...left.map(row)));
+    table.append(last);
   }
-  return list.length ? [element("h3", {}, name), table] : [];
+  return table;
 }
 
-function operationsDraw(l) {
-  const table = element("table", {});
-  for (const o of l.operations) {
-    const row = element("tr", { "data-node": o.node },
-      element("td", { class: "mono" }, element("button", { type: "button" }, `%${o.node}`)),
-      element("td", { class: "mono" }, o.op), element("td", { class: "mono" }, o.type),
-      element("td", {}, o.file === data.kernels.file ? lineLink(o.line) : ""),
-      element("td", {}, (o.path || "") + (o.backward ? " backward" : "")));
-    row.addEventListener("click", e => e.target.closest("a") || nodeMark(o.node, "pre b"));
-    table.append(row);
-  }
-  return [element("h3", {}, `${l.operations.length} operations`), table];
+// What a launch reads or writes, with the launches at the other end.
+function tensorsDraw(l, name, list) {
+  const other = name === "reads" ? "writes" : "reads";
+  const row = t => element("tr", {}, element("td", { class: "mono" }, `%${t.node}`),
+    element("td", { class: "mono" }, t.type), element("td", {}, t.name),
+    element("td", { class: "count" }, bytesText(t.bytes)),
+    element("td", {}, ...listed(endsOf(t.node)[other].filter(x => x !== l).slice(0, 6)
+      .map(launchLink))));
+  return list.length ? [element("h3", {}, name), tableDraw(list, row)] : [];
 }
+
+function operationRow(o) {
+  const row = element("tr", { "data-node": o.node },
+    element("td", { class: "mono" }, element("button", { type: "button" }, `%${o.node}`)),
+    element("td", { class: "mono" }, o.op), element("td", { class: "mono" }, o.type),
+    element("td", {}, o.file === data.kernels.file ? lineLink(o.line) : ""),
+    element("td", {}, (o.path || "") + (o.backward ? " backward" : "")));
+  row.addEventListener("click", e => e.target.closest("a") || nodeMark(o.node, "pre b"));
+  return row;
+}
+
+const operationsDraw = l => [element("h3", {}, `${countText(l.operations.length)} operations`),
+  tableDraw(l.operations, operationRow)];
 
 // The text; a name such as v12 or out12_1 stands for operation %12.
 function textDraw(text) {
@@ -296,6 +318,8 @@ function textDraw(text) {
 // Marks an operation in the table and in the text, and brings into view where it
 // is at the other end.
 function nodeMark(node, other) {
+  if (!byId("detail").querySelector(`tr[data-node="${node}"]`))
+    byId("detail").querySelector(".more")?.click();
   for (const e of byId("detail").querySelectorAll("[data-node]"))
     e.classList.toggle("marked", e.dataset.node === String(node));
   const first = byId("detail").querySelector(`${other}.marked`);

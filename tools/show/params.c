@@ -23,7 +23,9 @@ static int64_t states_of(const Graph *g, const char *name) {
     int64_t bytes = 0;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        const char *own = d->op == OP_state ? node_text(d, ATTR_name) : "";
+        if (d->op != OP_state)
+            continue;
+        const char *own = node_text(d, ATTR_name);
         if (strncmp(own, name, length) == 0 && own[length] == '.')
             bytes += graph_bytes(g, d->type);
     }

@@ -169,29 +169,53 @@ double *recipe_at(Arena *a, const Recipes *r, int64_t update) {
 
 enum { MAX_COLUMNS = 64, DEFAULT_COLUMNS = 9 };
 
-// The updates of --at; by default evenly over the run.  -1 after a message.
+// Updates evenly over the run.
+static int updates_even(const Recipes *r, int64_t *at) {
+    int count =
+        r->updates < DEFAULT_COLUMNS ? (int)r->updates : DEFAULT_COLUMNS;
+    for (int i = 0; i < count; i++)
+        at[i] = count > 1 ? (r->updates - 1) * i / (count - 1) : 0;
+    return count;
+}
+
+// One of a list; false after a message.  At the end of a run schedules still
+// say something, past it they do not.
+static bool update_parse(const Show *s, const Recipes *r, const char **list,
+                         int64_t *at) {
+    char *end;
+    long long n = strtoll(*list, &end, 10);
+    if (end == *list || n < 0 || (*end && *end != ',')) {
+        complain(s->arguments, "--at needs numbers such as 0,10,100, not '%s'",
+                 s->arguments->at);
+        return false;
+    }
+    if (n > r->updates) {
+        complain(
+            s->arguments,
+            "--at: %lld is past the end, which is after %" PRId64 " updates%s",
+            n, r->updates,
+            r->known ? "" : "; --samples=N says how many samples there are");
+        return false;
+    }
+    *at = n;
+    *list = end + (*end == ',');
+    return true;
+}
+
+// The updates of --at, or some over the run; -1 after a message.
 static int updates_wanted(const Show *s, const Recipes *r, int64_t *at) {
     const char *list = s->arguments->at;
     int count = 0;
-    for (int i = 0; !list && i < DEFAULT_COLUMNS && i < r->updates; i++) {
-        int columns =
-            r->updates < DEFAULT_COLUMNS ? (int)r->updates : DEFAULT_COLUMNS;
-        at[count++] = columns > 1 ? (r->updates - 1) * i / (columns - 1) : 0;
-    }
-    while (list && *list) {
-        char *end;
-        long long n = strtoll(list, &end, 10);
-        if (end == list || n < 0 || (*end && *end != ',') ||
-            count == MAX_COLUMNS) {
-            complain(s->arguments,
-                     "--at needs numbers such as 0,10,100, not "
-                     "'%s'",
-                     s->arguments->at);
+    if (!list)
+        return updates_even(r, at);
+    do {
+        if (count == MAX_COLUMNS) {
+            complain(s->arguments, "--at: more than %d updates", MAX_COLUMNS);
             return -1;
         }
-        at[count++] = n;
-        list = end + (*end == ',');
-    }
+        if (!update_parse(s, r, &list, &at[count++]))
+            return -1;
+    } while (*list);
     return count;
 }
 
