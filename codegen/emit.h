@@ -66,6 +66,7 @@ typedef struct {
     int num_declared, max_declared;
     int64_t step;     // that lanes divide: C, or less where some access
                       // is not in step with the columns
+    int64_t columns;  // ROWS: that the kernel walks over, C or more
     const int *level; // ROWS: of the group's nodes, row reductions that
                       // come one after the other before each value
     NodeId parted;    // the reduction whose operands' places in the
@@ -215,7 +216,8 @@ const char *lanes_text(const Emit *e, Type space);
 // Stores output n, whose value at p is in `value`, from scope s.
 void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 
-// The same for one of several places in a window.
+// The same where lanes may branch, as for one of several places in a window:
+// a store of a vector that stays one.
 void emit_place(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 
 // What rows of the space are counted in: an int, unless there are too many.

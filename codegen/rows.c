@@ -52,10 +52,27 @@ static void declare_row(Emit *e, Text *t, NodeId n) {
         declare_lanes(t, "q", n, "0.0f");
 }
 
+static bool has_margin(const Emit *e) {
+    return e->columns > space_columns(e->group->space);
+}
+
+// x, or behind a row what stands there for nothing.
+static const char *in_row(const Emit *e, const char *x, const char *nothing) {
+    return has_margin(e) ? arena_format(e->a, "c + k < C ? %s : %s", x, nothing)
+                         : x;
+}
+
 // Adds x, a lane of the row, to what its thread has of it so far.
 static void add_element(Emit *e, Scope *pass, NodeId n, const char *x) {
     Text *t = &pass->lanes;
-    switch (e->g->node[n].op) {
+    Op op = e->g->node[n].op;
+    if (has_margin(e)) {
+        bool largest = op == OP_max || op == OP_argmax;
+        text_line(t, "const float x%u = %s;", n,
+                  in_row(e, x, largest ? "-INF" : "0.0f"));
+        x = arena_format(e->a, "x%u", n);
+    }
+    switch (op) {
     case OP_max:
         text_line(t, "s%u[k] = (%s > s%u[k]) | (%s != %s) ? %s : s%u[k];", n, x,
                   n, x, x, x, n);
@@ -210,6 +227,10 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
     }
     p.whole = false;
     p.dim[p.rank - 1] = type.dim[p.rank - 1];
+    if (has_margin(e)) {
+        emit_place(e, s, n, p, in_row(e, x, "0"));
+        return;
+    }
     emit_store(e, s, n, p, x);
     p.lanes = NULL;
     Scope *added = pass_open(e, row);
@@ -269,7 +290,8 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
         if (sums_columns(e, n))
             text_line(&pass->lanes, "s%u[j * VW + k] += %s;", n, x);
         else if (sum)
-            sums_add(e, s, n, in_lanes(q), x);
+            sums_add(e, s, n, in_lanes(q),
+                     s == pass ? in_row(e, x, "0.0f") : x);
         else
             emit_output(e, s, row, n, q, x);
     }
@@ -320,9 +342,12 @@ void emit_rows(Emit *e, Text *t) {
     Type space = *e->group->space;
     int most;
     e->level = find_levels(e, &most);
-    e->step = lanes_step(e, space);
+    e->columns = group_columns(e->g, e->group);
+    e->step = has_margin(e) ? e->columns : lanes_step(e, space);
     emit_space(t, space, arena_format(e->a, ", VW = %s", lanes_text(e, space)));
-    text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };");
+    text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(%s, VW, NT) };",
+              has_margin(e) ? arena_format(e->a, "%lld", (long long)e->columns)
+                            : "C");
     if (e->group->scratch != NO_NODE)
         text_line(t, "enum { WIDTH = %lld };",
                   (long long)e->g->node[e->group->scratch].type->dim[1]);

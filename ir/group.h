@@ -115,6 +115,10 @@ bool group_backward(const Graph *g, const Group *group);
 int64_t space_rows(const Type *space);
 int64_t space_columns(const Type *space);
 
+// Columns that the group's kernel walks over: of a kernel over rows more than
+// the space has where its tensors have them in memory, see columns.c.
+int64_t group_columns(const Graph *g, const Group *group);
+
 // Blocks to launch for a space on the host or another device.  On the host
 // they do not depend on the number of threads, so that results do not either.
 int space_grid(const Type *space, bool host);

@@ -245,6 +245,7 @@ const Reach *reach_find(const Reach *reach, int count, NodeId n) {
 typedef struct {
     const Graph *g;
     const Group *group;
+    int64_t columns; // that its kernel walks over
     Reach *reach;
     Box *box;   // of the group's nodes
     Box *input; // of the inputs, in the order of reach
@@ -270,8 +271,12 @@ static void need_node(Search *s, NodeId n, Box box) {
 static void need_operands(Search *s, NodeId n) {
     const Node *d = &s->g->node[n];
     const Box *box = &s->box[n - s->group->first];
-    for (int i = d->op == OP_assign; i < d->num_args && box->any; i++)
-        need_node(s, d->arg[i], operand_box(s->g, d, i, box));
+    for (int i = d->op == OP_assign; i < d->num_args && box->any; i++) {
+        Box need = operand_box(s->g, d, i, box);
+        if (d->op == OP_slice && s->columns > space_columns(s->group->space))
+            need.high[d->type->rank - 1] = s->columns;
+        need_node(s, d->arg[i], need);
+    }
 }
 
 static int64_t box_bytes(const Graph *g, NodeId n, const Box *box) {
@@ -284,8 +289,12 @@ static int64_t box_bytes(const Graph *g, NodeId n, const Box *box) {
 Reach *group_reach(const Graph *g, const Group *group, Arena *a) {
     size_t nodes = (size_t)(group->last - group->first) + 1;
     size_t inputs = (size_t)group->num_inputs;
-    Search s = {g, group, ARENA_ARRAY(a, inputs + 1, Reach),
-                ARENA_ARRAY(a, nodes, Box), ARENA_ARRAY(a, inputs + 1, Box)};
+    Search s = {g,
+                group,
+                group_columns(g, group),
+                ARENA_ARRAY(a, inputs + 1, Reach),
+                ARENA_ARRAY(a, nodes, Box),
+                ARENA_ARRAY(a, inputs + 1, Box)};
     for (size_t i = 0; i < inputs; i++)
         s.reach[i].node = group->input[i];
     qsort(s.reach, inputs, sizeof *s.reach, by_node);

@@ -107,28 +107,26 @@ void accesses_read(const Kernels *kernels, const Model *model, char *ptx) {
 // ---- what may be narrower than 16 bytes ----
 
 // How many neighbours a thread of the kernel has at once; 0 where its text does
-// not say.
-static int lanes_of(const Kernel *k) {
+// not say.  *own is set where no more divide the columns themselves.
+static int lanes_of(const Kernel *k, bool *own) {
     int columns = 0;
     const char *lanes = strstr(k->text, "VW = "), *c = strstr(k->text, " C = ");
     if (lanes == NULL)
         return 0;
+    *own = strncmp(lanes, "VW = LANES(C)", 13) == 0;
     if (sscanf(lanes, "VW = LANES(%d", &columns) != 1 &&
-        (strncmp(lanes, "VW = LANES(C)", 13) != 0 || c == NULL ||
-         sscanf(c, " C = %d", &columns) != 1))
+        (!*own || c == NULL || sscanf(c, " C = %d", &columns) != 1))
         return 1;
     return columns % 8 == 0 ? 8 : columns % 4 == 0 ? 4 : 1;
 }
 
-// Whether the text accesses single elements of a tensor, as where one is the
-// same for all lanes.
-static bool has_single(const Kernel *k, const char *name) {
-    static const char *const word[] = {"get_act", "get_f32", "get_i32",
-                                       "put_act", "put_f32", "put_i32"};
-    for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+// Whether the text accesses a tensor with one of the words.
+static bool has_access(const Kernel *k, const char *name,
+                       const char *const *word) {
+    for (; *word != NULL; word++) {
         char call[LONGEST_NAME + 16];
         size_t length =
-            (size_t)snprintf(call, sizeof call, "%s(%s", word[i], name);
+            (size_t)snprintf(call, sizeof call, "%s%s", *word, name);
         for (const char *s = k->text; (s = strstr(s, call)) != NULL; s++)
             if (s[length] == ' ' || s[length] == ')' || s[length] == ',')
                 return true;
@@ -136,27 +134,52 @@ static bool has_single(const Kernel *k, const char *name) {
     return false;
 }
 
-typedef enum {
-    WIDE,
-    BYTES,   // of eight lanes there are no 16 bytes
-    COLUMNS, // no vector of 16 bytes divides the columns, or their distances
-    SINGLE,  // what is not a vector
-    UNKNOWN
-} Narrow;
+// Single elements, as where one is the same for all lanes.
+static bool has_single(const Kernel *k, const char *name) {
+    static const char *const word[] = {"get_act(", "get_f32(", "get_i32(",
+                                       "put_act(", "put_f32(", "put_i32(",
+                                       NULL};
+    return has_access(k, name, word);
+}
 
-static Narrow why_narrow(const Kernel *k, int parameter) {
-    const char *type = k->type[parameter];
-    int width = strcmp(type, "act") == 0 ? 2 : 4, lanes = lanes_of(k);
+// Neighbours: what a vector is loaded to comes before the tensor.
+static bool has_vector(const Kernel *k, const char *name) {
+    static const char *const load[] = {", ", NULL};
+    static const char *const store[] = {"store_act(", "store_f32(",
+                                        "store_i32(", "place_act(",
+                                        "place_f32(", NULL};
+    return has_access(k, name, load) || has_access(k, name, store);
+}
+
+static const struct {
+    const char *name, *text;
+} reasons[] = {
+    {"byte", "of eight lanes of bytes or bits there are no 16 bytes"},
+    {"columns", "no vector of 16 bytes divides the columns"},
+    {"moved", "or the distances of what neighbouring columns are read from"},
+    {"single", "one element for a whole row or for all lanes"},
+};
+
+enum { BYTE, COLUMNS, MOVED, SINGLE };
+
+void accesses_explain(FILE *f) {
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        fprintf(f, "# %s: %s\n", reasons[i].name, reasons[i].text);
+}
+
+const char *access_reason(const Kernel *k, int parameter) {
+    const char *type = k->type[parameter], *name = k->name_of[parameter];
+    bool own = false;
+    int width = strcmp(type, "act") == 0 ? 2 : 4, lanes = lanes_of(k, &own);
     int narrow =
         (k->widths[parameter].read | k->widths[parameter].written) & 15;
     if (narrow == 0)
-        return WIDE;
+        return "";
     if (strcmp(type, "u8") == 0)
-        return BYTES;
-    if (lanes > 0 && lanes * width < 16)
-        return COLUMNS;
-    return narrow == width && has_single(k, k->name_of[parameter]) ? SINGLE
-                                                                   : UNKNOWN;
+        return reasons[BYTE].name;
+    if (lanes > 0 && lanes * width < 16 && has_vector(k, name))
+        return reasons[own ? COLUMNS : MOVED].name;
+    return narrow == width && has_single(k, name) ? reasons[SINGLE].name : NULL;
 }
 
 int accesses_narrow(const Kernels *kernels) {
@@ -164,7 +187,7 @@ int accesses_narrow(const Kernels *kernels) {
     for (int i = 0; i < kernels->num_kernels; i++) {
         const Kernel *k = &kernels->kernel[i];
         for (int j = 0; j < k->num_parameters && is_meant(kernels, k); j++) {
-            if (!k->bulk[j] || why_narrow(k, j) != UNKNOWN)
+            if (!k->bulk[j] || access_reason(k, j) != NULL)
                 continue;
             fprintf(stderr, "%s: %s accesses %s by less than 16 bytes\n",
                     k->model->name, k->name, k->name_of[j]);

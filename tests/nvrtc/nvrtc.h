@@ -69,6 +69,12 @@ size_t kernel_body(const Kernel *k);
 // accesses.c: the widths of what the PTX of a unit loads and stores.
 void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
 
+// Why a tensor with rows is accessed by less than 16 bytes, in one word: ""
+// where it is not, NULL where there is none of the reasons.  accesses_explain
+// lists them.
+const char *access_reason(const Kernel *k, int parameter);
+void accesses_explain(FILE *f);
+
 // How many accesses of tensors with rows are narrower than 16 bytes without one
 // of the reasons that accesses.c lists; each is said.
 int accesses_narrow(const Kernels *kernels);

@@ -23,6 +23,9 @@ static void kernel_print(FILE *f, const Kernel *k) {
             fprintf(f, "%s %s", comma, k->type[i]);
             widths_print(f, '<', k->widths[i].read);
             widths_print(f, '>', k->widths[i].written);
+            const char *why = access_reason(k, i);
+            if (why != NULL && *why != '\0')
+                fprintf(f, " %s", why);
             comma = ",";
         }
     fputc('\n', f);
@@ -45,8 +48,10 @@ static void report_print(FILE *f, const Kernels *kernels, const Model *m,
     report_head(f);
     fprintf(f,
             "# %s: registers, bytes of shared memory; tensors with rows, "
-            "<read and >written\n# how many bytes wide.  Nothing spills.\n",
+            "<read and >written\n# how many bytes wide, and why where that is "
+            "less than 16.  Nothing spills.\n",
             arch);
+    accesses_explain(f);
     for (int i = m->first; i < m->end; i++)
         if (is_meant(kernels, &kernels->kernel[i]))
             kernel_print(f, &kernels->kernel[i]);

@@ -55,6 +55,7 @@ static const Subject subject[] = {
     {GRAPH("eight-axes"),                   F16,  1},
     {GRAPH("group-norm"),                   F32,  1},
     {GRAPH("integers"),                     F32,  1},
+    {GRAPH("margins"),                      F16,  1},
     {GRAPH("newton-schulz"),                F32,  1},
     {GRAPH("resize"),                       F32,  1},
 };

@@ -1,0 +1,64 @@
+// Columns: how far a kernel over rows walks along them.
+//
+// Tensors of 197 columns, as the scores of attention, are padded to 200 for
+// tensor cores.  A kernel that reads and writes nothing but such tensors, in
+// vectors of 8, walks over what is behind the rows as well, and leaves it out
+// of reductions: else no row would begin where a vector may.
+
+#include "ir/group.h"
+
+enum { VECTOR = 8 };
+
+static int64_t last_dim(const Type *t) {
+    return t->rank > 0 ? t->dim[t->rank - 1] : 1;
+}
+
+// Whether n cuts rows of `columns` off longer ones of a tensor in memory.
+static bool cuts_rows(const Graph *g, const Group *group, NodeId n,
+                      int64_t columns) {
+    const Node *d = &g->node[n];
+    return d->op == OP_slice && d->arg[0] < group->first &&
+           last_dim(g->node[d->arg[0]].type) == columns &&
+           node_ints(d, ATTR_low, d->type->rank - 1, 0) == 0;
+}
+
+// Whether the values of n behind a row follow from those of its operands there,
+// or are left out.
+static bool allows_margin(const Graph *g, const Group *group, NodeId n,
+                          int64_t columns) {
+    const Node *d = &g->node[n];
+    if (d->op == OP_scratch || cuts_rows(g, group, n, columns))
+        return true;
+    if (d->op == OP_pad)
+        return pads_columns(g, n) && last_dim(d->type) == columns;
+    for (int i = 0; i < d->num_args; i++)
+        if (d->arg[i] < group->first && g->node[d->arg[i]].op != OP_iota &&
+            last_dim(g->node[d->arg[i]].type) != 1)
+            return false;
+    if (op_info[d->op].facts & POINTWISE)
+        return true;
+    if (d->op == OP_sum)
+        return reduce_extent(g, n) == OVER_ROW ||
+               reduce_extent(g, n) == OVER_ALL;
+    return (d->op == OP_max || d->op == OP_argmax) &&
+           reduce_extent(g, n) == OVER_ROW;
+}
+
+int64_t group_columns(const Graph *g, const Group *group) {
+    int64_t own = space_columns(group->space);
+    int64_t columns = (own + VECTOR - 1) / VECTOR * VECTOR;
+    bool cuts = false;
+    if (group->kind != GROUP_ROWS || own <= 1 || own == columns)
+        return own;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        if (!allows_margin(g, group, n, columns))
+            return own;
+        cuts |= cuts_rows(g, group, n, columns);
+    }
+    for (int i = 0; i < group->num_outputs; i++) {
+        int64_t out = last_dim(g->node[group->output[i]].type);
+        if (out != 1 && out != columns)
+            return own;
+    }
+    return cuts ? columns : own;
+}

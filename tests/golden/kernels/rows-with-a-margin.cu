@@ -1,0 +1,82 @@
+// k00_sum:
+// %2..%12: slice max sub exp sum argmax div cast pad sum
+// 1092 bytes read and written (host: 1092)
+KERNEL(256, 2) k00_sum(
+    const act *RESTRICT p0,
+    int *RESTRICT p8,
+    act *RESTRICT p11,
+    float *RESTRICT p12,
+    float *RESTRICT part,
+    int *RESTRICT ticket)
+{
+    OWN_BLOCK;
+    enum { ROWS = 16, C = 10, VW = LANES(16) };
+    enum { NT = THREADS(256), GANG = GANG_OF(16, VW, NT) };
+    enum { WIDTH = 1 };
+    SHARED float shared[NT];
+    const int lane = threadIdx.x % GANG;
+    CHUNK(lo, hi, ROWS);
+    float s12[VW];
+    LANES_DO(k, VW) s12[k] = 0.0f;
+    for (int first = lo; first < hi; first += NT / GANG) {
+        const int own = first + threadIdx.x / GANG;
+        const int i = own < hi ? own : hi - 1;
+        const int end = own < hi ? C : 0;
+        float s4[VW];
+        LANES_DO(k, VW) s4[k] = -INF;
+        float s8[VW];
+        LANES_DO(k, VW) s8[k] = -INF;
+        int at8[VW];
+        LANES_DO(k, VW) at8[k] = lane * VW + k;
+        for (int c = lane * VW; c < C; c += GANG * VW) {
+            float v0[VW];
+            load_act(v0, p0 + (size_t)i * 16 + c, VW);
+            LANES_DO(k, VW) {
+                const float x4 = c + k < C ? v0[k] : -INF;
+                s4[k] = (x4 > s4[k]) | (x4 != x4) ? x4 : s4[k];
+                const float x8 = c + k < C ? v0[k] : -INF;
+                at8[k] = x8 > s8[k] ? c + k : at8[k];
+                s8[k] = x8 > s8[k] ? x8 : s8[k];
+            }
+        }
+        const float v4 = gang_max(lanes_max(s4, VW), GANG, shared);
+        const int v8 = gang_argmax(lanes_max(s8, VW), lanes_argmax(s8, at8, VW), GANG, shared);
+        float s7[VW];
+        LANES_DO(k, VW) s7[k] = 0.0f;
+        for (int c = lane * VW; c < C; c += GANG * VW) {
+            float v0_1[VW];
+            load_act(v0_1, p0 + (size_t)i * 16 + c, VW);
+            LANES_DO(k, VW) {
+                const float v5 = v0_1[k] - v4;
+                const float v6 = expf(v5);
+                const float x7 = c + k < C ? v6 : 0.0f;
+                s7[k] += x7;
+            }
+        }
+        const float v7 = gang_sum(lanes_sum(s7, VW), GANG, shared);
+        for (int c = lane * VW; c < end; c += GANG * VW) {
+            float v0_2[VW];
+            load_act(v0_2, p0 + (size_t)i * 16 + c, VW);
+            float out11[VW];
+            LANES_DO(k, VW) {
+                const float v5_1 = v0_2[k] - v4;
+                const float v6_1 = expf(v5_1);
+                const float v9 = v6_1 / v7;
+                const float v10 = v9;
+                out11[k] = c + k < C ? v10 : 0;
+                s12[k] += c + k < C ? v5_1 : 0.0f;
+            }
+            place_act(p11 + (size_t)i * 16 + c, out11, VW);
+        }
+        if (lane == 0 && end == C) {
+            put_i32(p8 + (size_t)i, v8);
+        }
+    }
+    total_sum(part + (size_t)block * WIDTH + 0, s12, VW, shared, NT);
+    if (last_block(ticket, blocks)) {
+        for (int c = threadIdx.x; c < 1; c += NT) {
+            const float a = grid_sum(part + 0 + c, WIDTH, blocks);
+            put_f32(p12 + 0, a);
+        }
+    }
+}
