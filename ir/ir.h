@@ -364,6 +364,8 @@ double **graph_eval_kept(const Graph *g, Arena *a, double *const *leaf,
 void node_eval(const Graph *g, NodeId n, double *const *value, double *out,
                Arena *a);
 
+// ---- eval/pointwise.c, round.c and random.c: numbers ----
+
 // An element of pointwise node n from one of each operand; those that it lacks
 // count for nothing.
 double scalar_eval(const Node *n, double a, double b, double c);

@@ -1,0 +1,26 @@
+// Places: the axes that a walk over a broadcast tensor needs.
+#include "ir/eval/places.h"
+
+static void axis_add(Places *p, int64_t size, int64_t step) {
+    int last = p->rank - 1;
+    if (size == 1)
+        return;
+    if (last >= 0 && step == p->step[last] * p->size[last]) {
+        p->size[last] *= size;
+        return;
+    }
+    p->size[p->rank] = size;
+    p->step[p->rank++] = step;
+}
+
+Places places_of(Type large, Type small) {
+    Places p = {.size = {1}, .step = {1}};
+    int64_t stride = 1;
+    for (int k = 1; k <= large.rank; k++) {
+        int64_t own = k <= small.rank ? small.dim[small.rank - k] : 1;
+        axis_add(&p, large.dim[large.rank - k], own == 1 ? 0 : stride);
+        stride *= own;
+    }
+    p.rank += p.rank == 0;
+    return p;
+}
