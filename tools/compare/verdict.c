@@ -61,7 +61,8 @@ static void leaves_derive(const Compare *c, Arena *a, const Graph *planned,
                           double **leaf) {
     Graph *g = graph_clone(planned);
     g->act = F32;
-    double **own_leaf = leaves_of(c, a, g);
+    Arena *scratch = arena_new();
+    double **own_leaf = leaves_of(c, scratch, g);
     double **value = graph_eval_kept(g, a, own_leaf, assignments_of(a, g));
     bool *known = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
     for (NodeId n = 0; n < g->count; n++) {
@@ -76,6 +77,7 @@ static void leaves_derive(const Compare *c, Arena *a, const Graph *planned,
         if (own != NO_NODE)
             leaf[own] = value[n];
     }
+    arena_free(scratch);
 }
 
 // Copies of weights in 16 bits are rounded, which the model knows nothing of.
@@ -158,10 +160,16 @@ static void row_measure(Compare *c, int i, const double *right) {
 
 // ---- all of them, in double ----
 
+// What the model means by a row, in an arena of its own.
+typedef struct {
+    Arena *own;
+    double *value; // NULL: nothing
+} Meaning;
+
 typedef struct {
     Compare *c;
-    int *row;         // of each node; -1: none
-    double **meaning; // of each row, where the model means something by it
+    int *row;         // of each node that is wanted
+    Meaning *meaning; // of each row
 } Measuring;
 
 static void value_measure(void *whose, NodeId n, double *const *value) {
@@ -169,8 +177,28 @@ static void value_measure(void *whose, NodeId n, double *const *value) {
     int i = m->row[n];
     Row *r = &m->c->rows.row[i];
     row_measure(m->c, i, value[n]);
-    if (m->meaning[i] != NULL)
-        r->meant = error_rms(value[n], m->meaning[i], type_count(&r->type));
+    Meaning *meant = &m->meaning[i];
+    if (meant->value == NULL)
+        return;
+    r->meant = error_rms(value[n], meant->value, type_count(&r->type));
+    arena_free(meant->own);
+    meant->value = NULL;
+}
+
+typedef struct {
+    Arena *a;
+    const Graph *g;
+    int *row; // of each node that is wanted
+    Meaning *meaning;
+} Meanings;
+
+static void meaning_keep(void *whose, NodeId n, double *const *value) {
+    const Meanings *m = whose;
+    Meaning *to = &m->meaning[m->row[n]];
+    size_t count = (size_t)type_count(m->g->node[n].type);
+    to->own = arena_within(m->a);
+    to->value = ARENA_ROOM(to->own, count + 1, double);
+    memcpy(to->value, value[n], count * sizeof *value[n]);
 }
 
 // What states become by the step with its gradients and updates, before passes
@@ -182,19 +210,21 @@ static void meanings_find(const Measuring *m, Arena *a) {
     o.act = F32;
     const Graph *g =
         passes_run(graph_clone(p->stage[0].train), &o, "optimizer", NULL, NULL);
-    NodeId *meant = ARENA_ARRAY(a, (size_t)c->rows.count + 1, NodeId);
-    bool *kept = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
+    Arena *scratch = arena_new();
+    Meanings all = {a, g, ARENA_ARRAY(scratch, (size_t)g->count + 1, int),
+                    m->meaning};
+    bool *wanted = ARENA_ARRAY(scratch, (size_t)g->count + 1, bool);
     for (int i = 0; i < c->rows.count; i++) {
         bool state = c->g->node[c->rows.row[i].node].op == OP_assign;
-        meant[i] = state ? assignment_of(g, c->rows.row[i].name) : NO_NODE;
-        if (meant[i] != NO_NODE)
-            kept[meant[i]] = true;
+        NodeId n = state ? assignment_of(g, c->rows.row[i].name) : NO_NODE;
+        if (n == NO_NODE)
+            continue;
+        wanted[n] = true;
+        all.row[n] = i;
     }
-    Arena *scratch = arena_new();
-    double **value = graph_eval_kept(g, a, leaves_of(c, scratch, g), kept);
+    graph_eval_seen(g, leaves_of(c, scratch, g), false, wanted, meaning_keep,
+                    &all);
     arena_free(scratch);
-    for (int i = 0; i < c->rows.count; i++)
-        m->meaning[i] = meant[i] == NO_NODE ? NULL : value[meant[i]];
 }
 
 // Each row as soon as its value is there: all values of a step take gigabytes.
@@ -203,7 +233,7 @@ static void evaluate(Compare *c, int first) {
     size_t count = (size_t)c->g->count + 1;
     bool *wanted = ARENA_ARRAY(a, count, bool);
     Measuring m = {c, ARENA_ARRAY(a, count, int),
-                   ARENA_ARRAY(a, count, double *)};
+                   ARENA_ARRAY(a, count, Meaning)};
     for (int i = first; i < c->rows.count; i++) {
         m.row[c->rows.row[i].node] = i;
         wanted[c->rows.row[i].node] = true;
