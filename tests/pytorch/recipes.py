@@ -217,6 +217,14 @@ RECIPES = {
         update=summed(0.002, 16, (0, 0), (5 / 24, 1), (1, 0)),
         settings={"width": "16", "lr": "piecewise(0: 0, 5/24: 0.002, 1: 0)"},
     ),
+    "resnet9-wide": Recipe(  # convolutions by Winograd's method
+        forward=nets.resnet9,
+        loss=sum_loss,
+        update=summed(0.002, 32, (0, 0), (5 / 24, 1), (1, 0)),
+        batch=32,
+        samples=32,
+        settings={"width": "32", "lr": "piecewise(0: 0, 5/24: 0.002, 1: 0)"},
+    ),
     "resnet18": Recipe(
         forward=nets.resnet18,
         loss=mean_loss,
