@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 START_TEST(the_second_call_fails) {
     CUdeviceptr p;
@@ -47,6 +49,24 @@ START_TEST(a_busy_or_missing_device) {
 }
 END_TEST
 
+// Whether a child process can start the driver.
+static bool child_starts(void) {
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(cuInit(0) == CUDA_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+}
+
+START_TEST(a_driver_is_not_inherited) {
+    ck_assert(child_starts());
+    GOOD(cuInit(0));
+    ck_assert(!child_starts());
+    GOOD(cuInit(0));
+}
+END_TEST
+
 START_TEST(calls_are_written_down) {
     char name[] = "/tmp/sinter-double-log-XXXXXX", text[4096];
     int file = mkstemp(name);
@@ -73,6 +93,7 @@ Suite *fault_suite(void) {
     tcase_add_test(c, the_second_call_fails);
     tcase_add_test(c, any_call_can_fail);
     tcase_add_test(c, a_busy_or_missing_device);
+    tcase_add_test(c, a_driver_is_not_inherited);
     tcase_add_test(c, calls_are_written_down);
     suite_add_tcase(s, c);
     tcase_add_checked_fixture(lost, fail_first_run, NULL);

@@ -1,8 +1,10 @@
 // The driver: version, devices, contexts, and memory.
+#define _POSIX_C_SOURCE 200809L
 #include "tests/double/double.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 // There is one context for each device; a thread has one, or none.
 struct CUctx_st {
@@ -12,7 +14,7 @@ struct CUctx_st {
 enum { MAX_DEVICES = 16 };
 
 static struct {
-    bool ready;
+    pid_t process; // that started it; 0: none has
     struct CUctx_st context[MAX_DEVICES];
 } driver;
 static _Thread_local CUcontext current;
@@ -26,8 +28,14 @@ typedef struct {
     unsigned char staged[]; // what pageable memory held when it was asked for
 } Transfer;
 
+// A process does not inherit a driver that its parent has started, nor may it
+// start one then.
+static bool is_ready(void) {
+    return driver.process != 0 && driver.process == getpid();
+}
+
 CUresult driver_refuses(void) {
-    if (!driver.ready)
+    if (!is_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     if (current == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -39,7 +47,7 @@ static int devices(void) {
 }
 
 static bool device_known(CUdevice d) {
-    return driver.ready && d >= 0 && d < devices() && d < MAX_DEVICES;
+    return is_ready() && d >= 0 && d < devices() && d < MAX_DEVICES;
 }
 
 CUresult cuInit(unsigned flags) {
@@ -48,8 +56,9 @@ CUresult cuInit(unsigned flags) {
         return CUDA_ERROR_INVALID_VALUE;
     if (devices() == 0)
         return CUDA_ERROR_NO_DEVICE;
-    driver.ready = true;
-    return CUDA_SUCCESS;
+    if (driver.process == 0)
+        driver.process = getpid();
+    return is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult cuDriverGetVersion(int *to) {
@@ -61,7 +70,7 @@ CUresult cuDriverGetVersion(int *to) {
 CUresult cuDeviceGetCount(int *to) {
     CALL(CUresult, " ");
     *to = devices();
-    return driver.ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    return is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult cuDeviceGet(CUdevice *to, int ordinal) {
@@ -192,7 +201,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
 
 CUresult cuCtxSetCurrent(CUcontext c) {
     CALL(CUresult, "%p", (void *)c);
-    if (!driver.ready)
+    if (!is_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     if (c != NULL && c->retained == 0)
         return CUDA_ERROR_INVALID_CONTEXT;

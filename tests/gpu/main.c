@@ -77,6 +77,16 @@ static void run_all(Session *s, Arena *a) {
         wait_for_one(s);
 }
 
+// Once a process has started the driver, its children cannot: a child looks.
+static bool has_gpu(void) {
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(rt_driver_has_gpu() ? EXIT_SUCCESS : EXIT_FAILURE);
+    return child > 0 && waitpid(child, &status, 0) == child &&
+           WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv) {
     Session s = {.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN)};
     for (int i = 1; i < argc; i++)
@@ -84,7 +94,7 @@ int main(int argc, char **argv) {
             s.jobs = atoi(argv[i] + 7);
         else
             s.part = argv[i];
-    if (!rt_driver_has_gpu()) {
+    if (!has_gpu()) {
         puts("there is no GPU");
         return NO_GPU;
     }
