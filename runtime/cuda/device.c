@@ -302,18 +302,31 @@ static void note(Cuda *c, const char *launch) {
 }
 
 // A launch in phases waits for all of its blocks, so that there can be no more
-// than there is room for at a time.
+// than there is room for at a time.  That may be fewer than the driver says, as
+// where a tool has instrumented the kernel: half of them are tried then.
+static CUresult launch_phases(const Cuda *c, int kernel, int grid,
+                              void **argument) {
+    const RtKernel *k = &c->plan->kernel[kernel];
+    RtEntry *entry = &c->kernels.entry[kernel];
+    for (;;) {
+        int blocks = grid < entry->resident ? grid : entry->resident;
+        CUresult result = c->cu.launch_cooperative(
+            entry->function, (unsigned)blocks, 1, 1, (unsigned)k->threads, 1, 1,
+            0, c->stream, argument);
+        if (result != CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE || blocks == 1)
+            return result;
+        entry->resident = blocks / 2;
+    }
+}
+
 static CUresult launch_kernel(const Cuda *c, int kernel, int grid,
                               void **argument) {
     const RtKernel *k = &c->plan->kernel[kernel];
-    const RtEntry *entry = &c->kernels.entry[kernel];
-    unsigned threads = (unsigned)k->threads;
-    if (k->phases <= 1)
-        return c->cu.launch(entry->function, (unsigned)grid, 1, 1, threads, 1,
-                            1, 0, c->stream, argument, NULL);
-    int blocks = grid < entry->resident ? grid : entry->resident;
-    return c->cu.launch_cooperative(entry->function, (unsigned)blocks, 1, 1,
-                                    threads, 1, 1, 0, c->stream, argument);
+    if (k->phases > 1)
+        return launch_phases(c, kernel, grid, argument);
+    return c->cu.launch(c->kernels.entry[kernel].function, (unsigned)grid, 1, 1,
+                        (unsigned)k->threads, 1, 1, 0, c->stream, argument,
+                        NULL);
 }
 
 // Before launch number `launch`, of a kernel (-1) or a call.

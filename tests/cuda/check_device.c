@@ -44,6 +44,16 @@ START_TEST(steps_do_the_same_however_they_are_launched) {
 }
 END_TEST
 
+// Room for half of the blocks, as where a tool has instrumented a kernel.
+START_TEST(fewer_blocks_than_the_driver_says_do) {
+    setenv("SINTER_DOUBLE_FAIL", "cuLaunchCooperativeKernel:1:720", 1);
+    RtDevice *d = open_device(0);
+    d->reserve(d);
+    count_up(d, 10);
+    d->close(d);
+}
+END_TEST
+
 START_TEST(bytes_of_any_length_arrive) {
     enum { BYTES = 30000 };
     static char sent[BYTES], got[BYTES];
@@ -247,6 +257,7 @@ Suite *device_suite(void) {
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, steps_do_the_same_however_they_are_launched, 0, 5);
+    tcase_add_test(c, fewer_blocks_than_the_driver_says_do);
     tcase_add_test(c, bytes_of_any_length_arrive);
     tcase_add_test(c, slots_are_not_filled_before_they_are_empty);
     tcase_add_test(c, memory_is_clear_at_first);
