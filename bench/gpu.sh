@@ -30,10 +30,11 @@
 #   memory     planned and measured
 #   accuracy   CIFAR-10, resnet9 and airbench94 to the end
 #
-# Each part has a time limit, and none stops the others.  After each of them
-# DIR/results.json and DIR/results.md hold all there is so far, and DIR/PART.log
-# what the part has said; both begin with what sinter doctor finds here.  Exit
-# status 1: a part has failed.
+# Parts share the time that is left: one that ends early leaves more to those
+# after it, and none stops the others.  After each of them DIR/results.json and
+# DIR/results.md hold all there is so far, and DIR/log what the parts have said;
+# all begin with what sinter doctor finds here.  Exit status 1: a part has
+# failed.
 set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
@@ -91,8 +92,9 @@ WORK=$(mktemp -d "${TMPDIR:-/tmp}/sinter-gpu-XXXXXX") || exit 2
 trap 'rm -rf "$WORK"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-ROWS=$OUT/rows.tsv
+ROWS=$OUT/rows.tsv LOG=$OUT/log
 : >"$ROWS"
+: >"$LOG"
 XDG_CACHE_HOME=$WORK/cache
 TMPDIR=$WORK
 JOBS=$(nproc)
@@ -110,55 +112,66 @@ publish() {
     done
 }
 
+# left: seconds until the end.
+left() {
+    echo $((end - $(date +%s)))
+}
+
 # limited PART SECONDS COMMAND...: runs it for so long at most, with a row that
 # says what came of it.
 limited() {
-    part=$1 limit=$2
+    PART=$1 LIMIT=$2
     shift 2
-    left=$((end - $(date +%s)))
-    [ "$limit" -le "$left" ] || limit=$left
-    PART=$part
-    export PART
-    if [ "$limit" -lt 3 ]; then
+    [ "$LIMIT" -le "$(left)" ] || LIMIT=$(left)
+    export PART LIMIT
+    if [ "$LIMIT" -lt 3 ]; then
         row status "not run" "" "no time was left"
         publish
-        failed="$failed $part"
+        failed="$failed $PART"
         return 1
     fi
     began=$(date +%s)
-    mkdir -p "$WORK/$part"
-    (cd "$WORK/$part" && exec timeout -k 5 "$limit" "$@") \
-        >"$OUT/$part.log" 2>&1 </dev/null
+    mkdir -p "$WORK/$PART"
+    (cd "$WORK/$PART" && exec timeout -k 5 "$LIMIT" "$@") \
+        >"$WORK/said" 2>&1 </dev/null
     status=$?
     took=$(($(date +%s) - began))
     case $status in
     0) said=passed ;;
     77) said="not run" ;;
-    124 | 137) said="stopped after $limit s" ;;
+    124 | 137) said="stopped after $LIMIT s" ;;
     *) said=failed ;;
     esac
     note=
-    [ $status -eq 0 ] || note=$(tail -n 1 "$OUT/$part.log" | tr '\t' ' ')
+    [ $status -eq 0 ] || note=$(tail -n 1 "$WORK/said" | tr '\t' ' ')
+    { echo "==== $PART: $said, $took s" && cat "$WORK/said"; } >>"$LOG"
     row status "$said" "" "$note"
     row time "$took" s
     publish
-    [ $status -eq 0 ] || [ $status -eq 77 ] || failed="$failed $part"
-    echo "$part: $said, $took s${note:+: $note}"
-    rm -rf "${WORK:?}/$part"
+    [ $status -eq 0 ] || [ $status -eq 77 ] || failed="$failed $PART"
+    echo "$PART: $said, $took s${note:+: $note}"
+    rm -rf "${WORK:?}/$PART"
     return $status
 }
 
-# limit_of PART: its seconds, of the 590 that there are unless more are given.
-limit_of() {
+# share_of PART: how much of the time is for it, beside the others.
+share_of() {
     case $1 in
-    tests | sanitizer) own=60 ;;
-    models | random) own=90 ;;
-    steps) own=240 ;;
-    accuracy) own=75 ;;
-    build) own=240 ;;
-    *) own=45 ;;
+    steps) echo 16 ;;
+    models | random) echo 6 ;;
+    accuracy) echo 5 ;;
+    tests | sanitizer) echo 4 ;;
+    *) echo 3 ;;
     esac
-    echo $((own * seconds / 590))
+}
+
+# limit_of PART PART...: seconds for the first, with the others still to come.
+limit_of() {
+    shares=0
+    for part in "$@"; do
+        shares=$((shares + $(share_of "$part")))
+    done
+    echo $(($(left) * $(share_of "$1") / shares))
 }
 
 # ---- all of it ----
@@ -169,8 +182,8 @@ if [ -n "$BUILD" ]; then
     BUILD=$(absolute "$BUILD")
 else
     BUILD=$ROOT/build/gpu
-    limited build "$(limit_of build)" sh "$ROOT/bench/gpu/build.sh" || {
-        tail -n 20 "$OUT/build.log" >&2
+    limited build $((seconds * 2 / 5)) sh "$ROOT/bench/gpu/build.sh" || {
+        tail -n 20 "$LOG" >&2
         exit 1
     }
 fi
@@ -183,8 +196,11 @@ if [ -z "$data" ] && [ -n "$unpack" ]; then
 fi
 DATA=${data:+$(absolute "$data")}
 export DATA
-for part in $parts; do
-    limited "$part" "$(limit_of "$part")" sh "$ROOT/bench/gpu/$part.sh"
+# shellcheck disable=SC2086 # words
+set -- $parts
+while [ $# -gt 0 ]; do
+    limited "$1" "$(limit_of "$@")" sh "$ROOT/bench/gpu/$1.sh"
+    shift
 done
 echo "results: $OUT/results.md"
 [ -z "$failed" ] || {

@@ -12,6 +12,15 @@ names() {
     fi
 }
 
+# What has run counts when time is up.
+trap 'report; exit 124' TERM
+report() {
+    cat models
+    row "models that agree" "$(grep -c '^agrees ' models)"
+    row "models that differ" "$(grep -c '^differs ' models)" "" \
+        "$(sed -n 's/^differs //p' models | paste -sd ' ')"
+}
+
 # shellcheck disable=SC2016 # the inner shell expands
 names |
     xargs -P "$JOBS" -I NAME sh -c '
@@ -19,9 +28,7 @@ names |
             grep -q ": " NAME.log && echo "agrees NAME" || {
             echo "differs NAME"
             tail -n 5 NAME.log
-        }' "$ROOT" >models
-cat models
-row "models that agree" "$(grep -c '^agrees ' models)"
-row "models that differ" "$(grep -c '^differs ' models)" "" \
-    "$(sed -n 's/^differs //p' models | paste -sd ' ')"
+        }' "$ROOT" >models &
+wait $!
+report
 ! grep -q '^differs ' models && grep -q '^agrees ' models

@@ -9,7 +9,8 @@ append() {
     export "$1"
 }
 
-# NVIDIA's libraries as Python packages: nvidia/*/lib beside PyTorch.
+# NVIDIA's libraries as Python packages: nvidia/*/lib beside PyTorch, and what
+# programs those have.
 python_folders() {
     "$PYTHON" - <<'END'
 import glob, os, sys, sysconfig
@@ -65,11 +66,18 @@ places_find() {
     PYTHON=${PYTHON:-$(first_of python3 python)}
     [ -z "$PYTHON" ] || for folder in $(python_folders); do
         append LD_LIBRARY_PATH "$folder"
+        [ ! -d "${folder%/lib}/bin" ] || append PATH "${folder%/lib}/bin"
     done
+    # Where containers have the driver, if it is not found without.
+    for folder in /usr/local/nvidia /usr/local/cuda; do
+        [ ! -d $folder/bin ] || append PATH $folder/bin
+    done
+    [ ! -e /usr/local/nvidia/lib64/libcuda.so.1 ] ||
+        append LD_LIBRARY_PATH /usr/local/nvidia/lib64
     [ -z "$1" ] || unpack_packages "$1"
     SANITIZER=$(first_of compute-sanitizer \
-        /usr/local/cuda/bin/compute-sanitizer \
-        /usr/local/cuda/compute-sanitizer/compute-sanitizer)
+        /usr/local/cuda*/compute-sanitizer/compute-sanitizer \
+        /opt/nvidia/*/compute-sanitizer)
     export PYTHON SANITIZER LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
 }
 
@@ -95,7 +103,8 @@ tell() {
 
 describe_machine() {
     tell date date -u +%Y-%m-%dT%H:%M:%SZ
-    tell commit git -C "$ROOT" describe --always --dirty --abbrev=40
+    tell commit git -c safe.directory='*' -C "$ROOT" describe --always \
+        --dirty --abbrev=40
     for field in name driver_version memory.total clocks.max.sm \
         clocks.max.memory power.limit; do
         tell "$field" smi $field

@@ -46,7 +46,7 @@ form == "json" {
 
 form == "md" && NR == 1 {
     print "# What a GPU has told\n"
-    print "By `bench/gpu.sh`; a part's own words are in its log.\n"
+    print "By `bench/gpu.sh`; what the parts have said is in `log`.\n"
     found("```\n", "```\n\n")
 }
 

@@ -16,20 +16,24 @@ else
         --set 'data=synthetic(vocabulary=65, shape=[8])' -o gpt_nano || exit
     tools='memcheck racecheck synccheck initcheck' models='resnet9 gpt_nano'
 fi
-failed=0
+# checked TOOL MODEL: a row of what the tool says of three steps.
+checked() {
+    said="no errors"
+    "$SANITIZER" --tool "$1" --error-exitcode 9 "./$2" \
+        --device="$DEVICE" --data=synthetic:16 --steps=3 --out="$1.$2.run" \
+        --quiet >"$1.$2" 2>&1 || {
+        said="exit status $?"
+        : >failed
+        tail -n 40 "$1.$2"
+    }
+    row "$2 under $1" "$said" "" "$(grep -m 1 'ERROR SUMMARY' "$1.$2")"
+}
+
+# All of them at a time: they wait for the tool more than for the GPU.
 for tool in $tools; do
     for model in $models; do
-        rm -rf run
-        "$SANITIZER" --tool "$tool" --error-exitcode 9 "./$model" \
-            --device="$DEVICE" --data=synthetic:16 --steps=3 --out=run --quiet \
-            >said 2>&1
-        status=$?
-        said="no errors"
-        [ $status -eq 0 ] || {
-            said="exit status $status" failed=1
-            tail -n 40 said
-        }
-        row "$model under $tool" "$said" "" "$(grep -m 1 'ERROR SUMMARY' said)"
+        checked "$tool" "$model" &
     done
 done
-exit $failed
+wait
+[ ! -e failed ]

@@ -39,11 +39,13 @@ theirs() {
 for model in $MODELS; do
     build "$model" "$model" && train "$model" "$model" --tune && ours "$model" || exit
 done
+# shellcheck disable=SC2153 # gpu.sh has it
 for model in $MODELS; do
-    theirs "$model" "PyTorch eager" 40
+    theirs "$model" "PyTorch eager" $((LIMIT / 8))
 done
 for model in $MODELS; do
-    [ -n "$SMALL" ] || theirs "$model" "torch.compile, max-autotune" 100 --compile
+    [ -n "$SMALL" ] || theirs "$model" "torch.compile, max-autotune" \
+        $((LIMIT / 3)) --compile
 done
 for model in $MODELS; do
     row "$model: sinter, tuned" "$(median <"$model.ours")" ms \

@@ -4,10 +4,16 @@ set -u
 . "$ROOT/bench/gpu/rows.sh"
 export SINTER_SOURCE="$ROOT" SINTER_INCLUDE="$BUILD/include/sinter" \
     SINTER_LIB="$BUILD/lib/sinter" CC="${CC:-cc}"
-"$BUILD/bin/gpu" --jobs="$JOBS" ${SMALL:+"pool"} >judged
+# What has run counts when time is up.
+trap 'report; exit 124' TERM
+report() {
+    cat judged
+    row "cases that agree" "$(grep -c '^agrees: ' judged)"
+    row "cases that differ" "$(grep -c '^FAILED: ' judged)"
+}
+"$BUILD/bin/gpu" --jobs="$JOBS" ${SMALL:+"pool"} >judged &
+wait $!
 status=$?
-cat judged
 [ $status -ne 77 ] || exit 77
-row "cases that agree" "$(sed -n 's/^\([0-9]*\) passed.*/\1/p' judged)"
-row "cases that differ" "$(sed -n 's/.* \([0-9]*\) failed$/\1/p' judged)"
+report
 exit $status

@@ -47,7 +47,7 @@ finds() {
     awk -F '\t' -v part="$1" -v name="$2" -v like="$3" '
         $1 == part && $2 == name && $3 ~ like { found = 1 }
         END { exit !found }' told/rows.tsv || {
-        cat out err told/rows.tsv "told/$1.log" >&2
+        cat out err told/rows.tsv told/log >&2
         fail "$1 has no row '$2' like $3"
     }
 }

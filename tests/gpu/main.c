@@ -3,8 +3,8 @@
 //
 //   gpu [--jobs=N] [PART]     those whose name has PART in it
 //
-// Each case is a process of its own.  The last line counts them; status 77:
-// there is no GPU.
+// Each case is a process of its own, which says how it ends.  The last line
+// counts them; status 77: there is no GPU.
 #define _GNU_SOURCE
 #include "tests/codegen/cases.h"
 
@@ -23,25 +23,52 @@ enum { NO_GPU = 77 };
 static void *const runtime[] __attribute__((used)) = {
     (void *)rt_main, (void *)rt_phase, (void *)rt_launch, (void *)rt_contract};
 
+enum { MOST_JOBS = 256 };
+
+// A case that runs.
+typedef struct {
+    pid_t process; // 0: none
+    const char *name;
+} Job;
+
 typedef struct {
     const char *part; // of the names to run; NULL: all
     int jobs, running, passed, failed;
+    Job job[MOST_JOBS];
 } Session;
 
+static Job *job_of(Session *s, pid_t process) {
+    for (int i = 0; i < MOST_JOBS; i++)
+        if (s->job[i].process == process)
+            return &s->job[i];
+    return NULL;
+}
+
+// A case that did not come to its end has not said so.
 static void wait_for_one(Session *s) {
     int status;
-    if (wait(&status) < 0)
+    pid_t child = wait(&status);
+    Job *job = child > 0 ? job_of(s, child) : NULL;
+    if (job == NULL)
         return;
+    if (WIFSIGNALED(status))
+        printf("FAILED: %s\nended by signal %d\n", job->name, WTERMSIG(status));
+    else if (WEXITSTATUS(status) > EXIT_FAILURE)
+        printf("FAILED: %s\nended with status %d\n", job->name,
+               WEXITSTATUS(status));
     s->running--;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (status == 0)
         s->passed++;
     else
         s->failed++;
+    *job = (Job){0};
 }
 
 static _Noreturn void judge(Arena *a, const char *name, const Case *c) {
     const char *why = agree(a, c);
-    if (why != NULL)
+    if (why == NULL)
+        printf("agrees: %s\n", name);
+    else
         printf("FAILED: %s\n%s\n", name, why);
     fflush(stdout);
     _exit(why == NULL ? EXIT_SUCCESS : EXIT_FAILURE);
@@ -57,10 +84,13 @@ static void start(Session *s, Arena *a, const char *name, Case c) {
     pid_t child = fork();
     if (child == 0)
         judge(a, name, &c);
-    if (child < 0)
+    if (child < 0) {
+        printf("FAILED: %s\ncannot start a process\n", name);
         s->failed++;
-    else
-        s->running++;
+        return;
+    }
+    *job_of(s, 0) = (Job){child, name};
+    s->running++;
 }
 
 static void run_all(Session *s, Arena *a) {
@@ -94,6 +124,7 @@ int main(int argc, char **argv) {
             s.jobs = atoi(argv[i] + 7);
         else
             s.part = argv[i];
+    s.jobs = s.jobs < 1 ? 1 : s.jobs < MOST_JOBS ? s.jobs : MOST_JOBS;
     if (!has_gpu()) {
         puts("there is no GPU");
         return NO_GPU;
