@@ -18,6 +18,8 @@
 //                              with commas.  F may be * for any call, or `run`
 //                              for what a stream runs
 //   SINTER_DOUBLE_LOG=FILE     every call with its arguments
+//   SINTER_DOUBLE_NVRTC=FOLDER NVIDIA's own compiler is there: what it refuses
+//                              is refused
 //   SINTER_DOUBLE_THREADS=1    a block has one thread: fast, less is seen
 #ifndef TESTS_DOUBLE_H
 #define TESTS_DOUBLE_H

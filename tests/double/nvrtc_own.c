@@ -1,0 +1,84 @@
+// NVIDIA's own compiler beside the stand-in: what it refuses, the stand-in does
+// too.
+#define _POSIX_C_SOURCE 200809L
+#include "tests/double/nvrtc_own.h"
+
+#include "tests/double/double.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct {
+    pthread_once_t opened;
+    nvrtcResult (*create)(nvrtcProgram *, const char *, const char *, int,
+                          const char *const *, const char *const *);
+    nvrtcResult (*compile)(nvrtcProgram, int, const char *const *);
+    nvrtcResult (*log_size)(nvrtcProgram, size_t *);
+    nvrtcResult (*log)(nvrtcProgram, char *);
+    nvrtcResult (*destroy)(nvrtcProgram *);
+} own = {.opened = PTHREAD_ONCE_INIT};
+
+static void *open_file(const char *folder, const char *file) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        complain("%s", dlerror());
+    return library;
+}
+
+static void find(void *library, const char *name, void *function) {
+    *(void **)function = dlsym(library, name);
+    if (*(void **)function == NULL)
+        complain("%s", dlerror());
+}
+
+// It looks for its built-in functions by their name, under which they are
+// loaded then.
+static void open_own(void) {
+    const char *folder = getenv("SINTER_DOUBLE_NVRTC");
+    if (folder == NULL)
+        return;
+    char builtins[64];
+    int major, minor;
+    nvrtcResult (*version)(int *, int *);
+    void *library = open_file(folder, "libnvrtc.so.13");
+    find(library, "nvrtcVersion", &version);
+    version(&major, &minor);
+    snprintf(builtins, sizeof builtins, "libnvrtc-builtins.so.%d.%d", major,
+             minor);
+    open_file(folder, builtins);
+    find(library, "nvrtcCreateProgram", &own.create);
+    find(library, "nvrtcCompileProgram", &own.compile);
+    find(library, "nvrtcGetProgramLogSize", &own.log_size);
+    find(library, "nvrtcGetProgramLog", &own.log);
+    find(library, "nvrtcDestroyProgram", &own.destroy);
+}
+
+static char *log_of(nvrtcProgram program) {
+    size_t bytes = 0;
+    char *log =
+        own.log_size(program, &bytes) == NVRTC_SUCCESS ? take(bytes + 1) : NULL;
+    if (log == NULL || own.log(program, log) != NVRTC_SUCCESS)
+        complain("NVIDIA's compiler gives no log");
+    return log;
+}
+
+nvrtcResult nvrtc_own_compile(const Unit *u, int count,
+                              const char *const *option, char **log) {
+    nvrtcProgram program;
+    *log = NULL;
+    pthread_once(&own.opened, open_own);
+    if (own.create == NULL)
+        return NVRTC_SUCCESS;
+    if (own.create(&program, u->text, "kernels.cu", u->num_headers, u->header,
+                   u->name) != NVRTC_SUCCESS)
+        complain("NVIDIA's compiler does not take a text");
+    nvrtcResult result = own.compile(program, count, option);
+    if (result != NVRTC_SUCCESS)
+        *log = log_of(program);
+    own.destroy(&program);
+    return result;
+}

@@ -1,0 +1,15 @@
+// NVIDIA's own compiler beside the stand-in.
+#ifndef TESTS_DOUBLE_NVRTC_OWN_H
+#define TESTS_DOUBLE_NVRTC_OWN_H
+
+#include "tests/double/double.h"
+
+#include <nvrtc.h>
+
+// What it says of a text and options, where SINTER_DOUBLE_NVRTC is the folder
+// that has it; else nothing is wrong.  *log is to be freed, NULL where nothing
+// is wrong.
+nvrtcResult nvrtc_own_compile(const Unit *u, int count,
+                              const char *const *option, char **log);
+
+#endif
