@@ -165,6 +165,8 @@ case $? in
     grep -q '\.entry k12_batch_norm_relu__layer1' out || fail "no entry in ptx"
     [ "$(cat resnet9/12-sass.sass)" = ELF ] || fail "no machine code"
     expect 0 "// sm_80      " show kernels --kernel='k12*' --arch=sm_80 "$cnn"
+    # The oldest described GPU has no instruction for two halves at once.
+    expect 0 "// sm_75      " show kernels --kernel='k09*' --device=t4 "$cnn"
     expect 0 "  resnet9.net:27" show lines --kernel=k09* "$cnn"
     # Half of the cases are the text's own line, so that a wrong one shows.
     "$SINTER" show lines --kernel=k09* "$cnn" >out

@@ -65,7 +65,13 @@ DEVICE float widen_high(unsigned pair) {
 }
 DEVICE unsigned narrow(float low, float high) {
     unsigned pair;
+#if __CUDA_ARCH__ >= 800
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+#else
+    asm("{.reg .b16 l, h; cvt.rn.f16.f32 l, %1; cvt.rn.f16.f32 h, %2;"
+        " mov.b32 %0, {l, h};}"
+        : "=r"(pair) : "f"(low), "f"(high));
+#endif
     return pair;
 }
 #elif SINTER_ACT == 1
