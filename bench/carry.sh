@@ -1,7 +1,7 @@
 #!/bin/sh
 # Gathers on a Debian machine what bench/gpu.sh needs to build on one without
 # packages and without a network: the packages themselves, some 9 MiB, which
-# gpu.sh unpacks, and any other files.
+# gpu.sh unpacks, the name of the commit, and any other files.
 #
 #   bench/carry.sh DIR [FILE...]      into DIR, by habit build/carry
 set -eu
@@ -15,6 +15,8 @@ mkdir -p "$to"
 for file in "$@"; do
     cp "$file" "$to/"
 done
+git -C "$(dirname "$0")" describe --always --dirty --abbrev=40 >"$to/commit" ||
+    rm "$to/commit"
 cd "$to"
 # shellcheck disable=SC2046 # names
 apt-get download libdnnl-dev libxxhash-dev libjpeg62-turbo-dev \

@@ -177,7 +177,7 @@ limit_of() {
 # ---- all of it ----
 
 PART=machine
-describe_machine
+describe_machine "$packages"
 if [ -n "$BUILD" ]; then
     BUILD=$(absolute "$BUILD")
 else

@@ -101,10 +101,17 @@ tell() {
     [ -z "$said" ] || row "$name" "$said"
 }
 
+# commit_of PACKAGES: the sources', or where those have no history, what was
+# carried with them.
+commit_of() {
+    git -c safe.directory='*' -C "$ROOT" describe --always --dirty \
+        --abbrev=40 || cat "$1/commit"
+}
+
+# describe_machine PACKAGES
 describe_machine() {
     tell date date -u +%Y-%m-%dT%H:%M:%SZ
-    tell commit git -c safe.directory='*' -C "$ROOT" describe --always \
-        --dirty --abbrev=40
+    tell commit commit_of "$1"
     for field in name driver_version memory.total clocks.max.sm \
         clocks.max.memory power.limit; do
         tell "$field" smi $field
