@@ -9,7 +9,7 @@
 typedef struct {
     const Graph *g;
     const Node *n;
-    double *out;          // its own elements, zeros at first
+    double *out;          // its own elements; zeros at first, if not pointwise
     double *const *value; // of every node before this one
     Arena *arena;
 } Eval;
