@@ -33,6 +33,12 @@ FAULT='s/< 0 ? 0 :/< 0 ? 1 :/' compare 7 "$tiny" --no-eval
 expect_says "the first that is wrong: %.*, max_pool of first.max_pool_1, tiny.net:9"
 expect_says "not evaluated in double"
 
+for steps in 0 1000001; do
+    for command in compare bench; do
+        expect 2 "$SINTER" $command "$tiny" --steps=$steps
+        expect_says "^sinter: --steps needs a number from 1 to 1000000$"
+    done
+done
 compare 2 "$tiny" -a "--set width=4"
 expect_says "cannot start from the same state"
 compare 2 "$tiny" -a "--lvel=0"

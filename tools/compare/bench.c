@@ -96,6 +96,8 @@ static int model_bench(Arena *a, const Arguments *arguments) {
 }
 
 int bench_command(const Arguments *arguments) {
+    if (!runs_possible(arguments))
+        return EXIT_USAGE;
     Arena *a = arena_new();
     if (arguments->runs.given &&
         (arguments->runs.value < 1 || arguments->runs.value > MOST_RUNS)) {

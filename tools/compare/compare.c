@@ -117,6 +117,8 @@ static int compare(Arena *a, const Arguments *arguments) {
 }
 
 int compare_command(const Arguments *arguments) {
+    if (!runs_possible(arguments))
+        return EXIT_USAGE;
     Arena *a = arena_new();
     int status = (arguments->ablate ? ablate : compare)(a, arguments);
     arena_free(a);

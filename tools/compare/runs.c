@@ -10,12 +10,20 @@
 #include <string.h>
 
 // Batches of synthetic data.
-enum { STEPS = 10, BATCHES = 32 };
+enum { STEPS = 10, MOST_STEPS = 1000000, BATCHES = 32 };
 
 static int remove_one(const char *path, const struct stat *about, int kind,
                       struct FTW *where) {
     (void)about, (void)kind, (void)where;
     return remove(path);
+}
+
+bool runs_possible(const Arguments *arguments) {
+    const Count *steps = &arguments->steps;
+    if (!steps->given || (steps->value >= 1 && steps->value <= MOST_STEPS))
+        return true;
+    complain(arguments, "--steps needs a number from 1 to %d", MOST_STEPS);
+    return false;
 }
 
 bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out) {

@@ -49,6 +49,10 @@ int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 
 // ---- runs.c ----
 
+// Whether the command line wants a number of steps that can be taken; if not,
+// that has been said on stderr.  Building trainers first would take minutes.
+bool runs_possible(const Arguments *arguments);
+
 // Makes the folder; the rest is as the command line says, or as it mostly is.
 // false when there can be none, which has been said on stderr.
 bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out);
