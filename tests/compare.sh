@@ -49,6 +49,21 @@ compare 2 "$tiny" -b "--without=fuse"
 expect_says "no plan can be made without this pass"
 compare 0 "$tiny" -b "--without=simplify --rewrite-limit=3" --set batch=8 --data=random
 
+# What is interrupted leaves nothing behind.
+mkdir interrupted
+TMPDIR=$PWD/interrupted "$SINTER" compare "$tiny" >out 2>&1 &
+until ls interrupted/*/b.start >/dev/null 2>&1; do
+    kill -0 $! || fail "there is no comparison to interrupt"
+    sleep 0.1
+done
+kill $!
+wait $! || true
+for _ in $(seq 100); do
+    [ -z "$(ls interrupted)" ] && break
+    sleep 0.1
+done
+[ -z "$(ls interrupted)" ] || fail "$(ls -R interrupted)"
+
 # A launch is evaluated once, for all that it leaves: that which updates the
 # 130 parameters of a deep model has the norm of all gradients before each.
 deep() {

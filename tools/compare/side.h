@@ -7,6 +7,8 @@
 #include "tools/tools.h"
 #include "tools/trainer.h"
 
+#include <sys/types.h>
+
 // Numbers of a run, one for each step.
 typedef struct {
     double *value;
@@ -31,6 +33,8 @@ typedef struct {
     const char *folder; // for what they leave
     const char *data, *device;
     int64_t steps, batch;
+    pid_t guard; // removes the folder if nobody else does; -1: none
+    int end;     // of the guard's pipe
 } Runs;
 
 // Takes the options of a side apart, after those that both have, and loads and
