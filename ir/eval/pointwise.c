@@ -105,6 +105,7 @@ INLINED double of_two(Op op, double a, double b, DType d) {
         return NAN;
     }
 }
+
 // What node n, with that operation, so many operands and elements of type d,
 // makes of numbers.
 INLINED double element(Op op, int num_args, DType d, const Node *n, double a,
