@@ -49,20 +49,35 @@ compare 2 "$tiny" -b "--without=fuse"
 expect_says "no plan can be made without this pass"
 compare 0 "$tiny" -b "--without=simplify --rewrite-limit=3" --set batch=8 --data=random
 
-# What is interrupted leaves nothing behind.
+# What is interrupted leaves nothing behind: neither while a trainer is compiled,
+# nor while one runs.
 mkdir interrupted
-TMPDIR=$PWD/interrupted "$SINTER" compare "$tiny" >out 2>&1 &
-until ls interrupted/*/b.start >/dev/null 2>&1; do
-    kill -0 $! || fail "there is no comparison to interrupt"
-    sleep 0.1
+for sign in tiny.cu b.start; do
+    TMPDIR=$PWD/interrupted "$SINTER" compare "$tiny" >out 2>&1 &
+    until ls interrupted/*/$sign >/dev/null 2>&1; do
+        kill -0 $! || fail "there is no comparison to interrupt"
+        sleep 0.1
+    done
+    kill $!
+    wait $! || true
+    for _ in $(seq 100); do
+        [ -z "$(ls interrupted)" ] && break
+        sleep 0.1
+    done
+    [ -z "$(ls interrupted)" ] || fail "$(ls -R interrupted)"
 done
-kill $!
-wait $! || true
-for _ in $(seq 100); do
-    [ -z "$(ls interrupted)" ] && break
-    sleep 0.1
-done
-[ -z "$(ls interrupted)" ] || fail "$(ls -R interrupted)"
+
+# Nor does what finds the disk full, which is nobody's mistake: 1 MiB is too
+# little for a trainer.
+mkdir full
+if unshare -rm mount -t tmpfs none full 2>/dev/null; then
+    # shellcheck disable=SC2016 # the inner shell expands these
+    expect 74 unshare -rm sh -c 'mount -t tmpfs -o size=1m none full &&
+        TMPDIR=$PWD/full "$1" compare "$2"; status=$?
+        ls full; exit $status' sh "$SINTER" "$tiny"
+    expect_says "^sinter: .*/full/sinter-.*: No space left on device$"
+    [ ! -s out ] || fail "a full disk keeps $(cat out)"
+fi
 
 # A launch is evaluated once, for all that it leaves: that which updates the
 # 130 parameters of a deep model has the norm of all gradients before each.

@@ -4,10 +4,12 @@
 #include "base/exits.h"
 #include "tools/compiler.h"
 #include "tools/embed.h"
+#include "tools/scratch.h"
 #include "tools/tools.h"
 #include "tools/trainer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -86,6 +88,40 @@ static bool file_begin(const char *path) {
     return f != NULL && fclose(f) == 0;
 }
 
+// Whether a file of so many bytes would fit on the disk where path is; if not,
+// errno says why.
+static bool disk_takes(Arena *a, const char *path, int64_t bytes) {
+    const char *trial = arena_format(a, "%s.trial", path);
+    int to = open(trial, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (to < 0)
+        return errno != ENOSPC && errno != EDQUOT;
+    int error = posix_fallocate(to, 0, bytes);
+    close(to);
+    unlink(trial);
+    errno = error;
+    return error != ENOSPC && error != EDQUOT;
+}
+
+// A compiler that fails for want of room says so in words, and has given back
+// what it took.  So what it may have taken is asked for: assembly and objects
+// of the text, and a program no larger than they and the library.
+static int compiler_failed(Arena *a, const Arguments *arguments,
+                           const TrainerText *t, const Installation *where,
+                           const char *folder, const char *part) {
+    enum { TIMES_TEXT = 16 };
+    struct stat library;
+    int64_t bytes, text = (int64_t)(t->c_file.length + t->cu_file.length);
+    if (stat(where->library, &library) != 0 ||
+        __builtin_mul_overflow(text, TIMES_TEXT, &bytes) ||
+        __builtin_add_overflow(bytes, library.st_size, &bytes))
+        return EXIT_FAULT;
+    if (!disk_takes(a, arena_format(a, "%s/%s", folder, t->name), bytes))
+        return io_failed(arguments, folder);
+    if (!disk_takes(a, part, bytes))
+        return io_failed(arguments, part);
+    return EXIT_FAULT;
+}
+
 // Compiles beside the place where the program goes, so that a trainer is there
 // whole or not at all, and not before something can be written there.
 static int trainer_link(Arena *a, const Arguments *arguments,
@@ -102,6 +138,8 @@ static int trainer_link(Arena *a, const Arguments *arguments,
         status = compiler_run(a, arguments, &where, folder,
                               arena_format(a, "%s.c", t->name),
                               t->cu_file.length, part);
+    if (status == EXIT_FAULT)
+        status = compiler_failed(a, arguments, t, &where, folder, part);
     if (status == EXIT_GOOD && rename(part, out) != 0)
         status = io_failed(arguments, out);
     if (status != EXIT_GOOD)
@@ -111,18 +149,12 @@ static int trainer_link(Arena *a, const Arguments *arguments,
 
 int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
                   const char *out) {
-    const char *temporary = getenv("TMPDIR");
-    char *folder = arena_format(a, "%s/sinter-XXXXXX",
-                                temporary && *temporary ? temporary : "/tmp");
-    if (!mkdtemp(folder))
-        return io_failed(arguments, folder);
-    int status = trainer_link(a, arguments, t, folder, out);
+    Scratch scratch;
+    if (!scratch_open(a, arguments, &scratch))
+        return EXIT_IO;
+    int status = trainer_link(a, arguments, t, scratch.folder, out);
     // What our own text did wrong stays there to be looked at.
-    if (status == EXIT_FAULT)
-        return status;
-    for (int i = 0; i < TRAINER_FILES; i++)
-        unlink(trainer_files(a, t, folder)[i].path);
-    rmdir(folder);
+    (status == EXIT_FAULT ? scratch_keep : scratch_close)(&scratch);
     return status;
 }
 

@@ -4,10 +4,8 @@
 
 #include "tools/compare/parts.h"
 #include "tools/compare/snapshot.h"
-#include "tools/tools.h"
+#include "tools/scratch.h"
 #include "tools/trainer.h"
-
-#include <sys/types.h>
 
 // Numbers of a run, one for each step.
 typedef struct {
@@ -30,11 +28,10 @@ typedef struct {
 
 // How sides are run.
 typedef struct {
-    const char *folder; // for what they leave
+    Scratch scratch;
+    const char *folder; // its: for what they leave
     const char *data, *device;
     int64_t steps, batch;
-    pid_t guard; // removes the folder if nobody else does; -1: none
-    int end;     // of the guard's pipe
 } Runs;
 
 // Takes the options of a side apart, after those that both have, and loads and
