@@ -39,8 +39,22 @@ for steps in 0 1000001; do
         expect_says "^sinter: --steps needs a number from 1 to 1000000$"
     done
 done
-compare 2 "$tiny" -a "--set width=4"
+
+# A compiler that leaves a server behind is not waited for.
+cat >served <<'END'
+#!/bin/sh
+for _ in $(seq 60); do
+    [ -e "$TEXTS/stop" ] && exit
+    sleep 1
+done >/dev/null 2>&1 && : >"$TEXTS/ended" &
+exec "$FAULTY" "$@"
+END
+chmod +x served
+FAULTY=$CC CC=$PWD/served compare 2 "$tiny" -a "--set width=4"
 expect_says "cannot start from the same state"
+: >"$TEXTS/stop"
+[ ! -e "$TEXTS/ended" ] || fail "the compiler's server was waited for"
+
 compare 2 "$tiny" -a "--lvel=0"
 expect_says "did you mean --level?"
 compare 2 "$tiny" -b "--without=simplfy"

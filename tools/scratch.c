@@ -33,11 +33,14 @@ static pid_t folder_guard(const char *folder, int *end) {
     if (pipe(ends) != 0)
         return -1;
     pid_t guard = fork();
+    if (guard < 0)
+        close(ends[1]);
     if (guard == 0) {
         close(ends[1]);
         signal(SIGINT, SIG_IGN);
         signal(SIGTERM, SIG_IGN);
         signal(SIGHUP, SIG_IGN);
+        signal(SIGQUIT, SIG_IGN);
         while (read(ends[0], &none, 1) < 0 && errno == EINTR)
             ;
         folder_remove(folder);
