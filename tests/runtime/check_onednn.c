@@ -102,6 +102,10 @@ static const RtCall windows[] = {
 };
 enum { NUM_WINDOWS = sizeof windows / sizeof windows[0] };
 
+// Of them, one of each kind: plain, in groups, by Winograd's method.
+static const int kinds[] = {0, 4, NUM_WINDOWS - 2};
+enum { NUM_KINDS = sizeof kinds / sizeof kinds[0] };
+
 static RtCall window(int i, RtCallKind kind) {
     RtCall c = windows[i];
     c.kind = kind;
@@ -364,6 +368,12 @@ START_TEST(other_types) {
 }
 END_TEST
 
+// What the reordering of a result adds to is the copy in f32.
+START_TEST(other_types_by_winograd) {
+    check_window(kinds[NUM_KINDS - 1], (RtCallKind)_i, RT_F16, true);
+}
+END_TEST
+
 static void check_matmul(int batch, int m, int n, int k, RtType type,
                          int flags) {
     RtCall c = {.kind = RT_MATMUL,
@@ -396,11 +406,11 @@ END_TEST
 // Several calls share their buffers: each alone and all in turn agree, and
 // bits repeat from device to device.
 START_TEST(calls_share_buffers) {
-    enum { CALLS = 6 };
+    enum { CALLS = 3 * NUM_KINDS };
     RtCall calls[CALLS];
     size_t count[CALLS][3], at[CALLS][3], end = 0;
     for (int i = 0; i < CALLS; i++) {
-        calls[i] = window(i % 2 ? 4 : 0, (RtCallKind)(i / 2));
+        calls[i] = window(kinds[i % NUM_KINDS], (RtCallKind)(i / NUM_KINDS));
         conv_counts(&calls[i], count[i]);
         for (int k = 0; k < 3; k++) {
             at[i][k] = end;
@@ -445,6 +455,7 @@ Suite *onednn_suite(void) {
     tcase_add_loop_test(t, gradients_of_inputs, 0, NUM_WINDOWS);
     tcase_add_loop_test(t, gradients_of_weights, 0, NUM_WINDOWS);
     tcase_add_loop_test(t, other_types, 0, 6);
+    tcase_add_loop_test(t, other_types_by_winograd, 0, 3);
     tcase_add_loop_test(t, products, 0, 9);
     tcase_add_test(t, calls_share_buffers);
     suite_add_tcase(s, t);
