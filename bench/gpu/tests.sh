@@ -14,6 +14,6 @@ report() {
 "$BUILD/bin/gpu" --jobs="$JOBS" ${SMALL:+"pool"} >judged &
 wait $!
 status=$?
-[ $status -ne 77 ] || exit 77
+[ $status -ne 77 ] || not_here "$(cat judged)"
 report
 exit $status

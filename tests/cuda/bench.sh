@@ -81,6 +81,11 @@ finds start status '^passed$'
 expect_says "failed: graph"
 unset SINTER_DOUBLE_FAIL
 
+# Without a GPU a part says so.
+SINTER_DOUBLE_DEVICES=0 bench 0 tests
+finds tests status '^not run$'
+expect_says "tests: not run, .*: there is no GPU"
+
 bench 1 --seconds=0 start
 finds start status "^not run$"
 expect 2 "$SINTER_SOURCE/bench/gpu.sh" tets
