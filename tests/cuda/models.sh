@@ -16,8 +16,9 @@
 # images scaled by 3e-7 more moves the host's own losses by 7e-4, 2e-4 and 0.5,
 # and with 16 images of twice the size, where batch_norm has more to average, by
 # 6e-6, 2e-6 and 5e-4.  The host is as far from itself where its convolutions are
-# summed in another order, as oneDNN does for older processors.  So in f32 CUDA may be as far from the host as that times
-# `times`, wherever it is more than the tolerance.
+# summed in another order, as oneDNN does for older processors.  So in f32 CUDA
+# may be as far from the host as that times `times`, wherever it is more than the
+# tolerance.
 set -u
 gpu=$1${LD_LIBRARY_PATH:+${1:+:}$LD_LIBRARY_PATH}
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
