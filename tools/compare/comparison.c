@@ -109,7 +109,7 @@ static void times_print(Text *t, const Comparison *c) {
     Spread a = spread_of(t->arena, c->a.times.value, c->a.times.count);
     Spread b = spread_of(t->arena, c->b.times.value, c->b.times.count);
     figure_print(t, "median of a step", a.median, b.median, "ms");
-    text_add(t, "%-18s%16s%16s ms\n", "", range_text(t->arena, &a),
+    text_add(t, "%-18s %15s %15s ms\n", "", range_text(t->arena, &a),
              range_text(t->arena, &b));
 }
 
