@@ -116,6 +116,12 @@ compare 0 means.net
 expect_says "batch_norm_2.running_mean  f32\[96\]  statistic"
 FAULT='s/0\.9f/0.8f/' compare 7 means.net
 
+# A step that reads only copies of a frozen parameter does not have it.
+sed 's/^    |> thin(8)/    |> conv(11, 3, bias=false) as fixed\n&/
+    s/^  epochs .*/&\n  precision = mixed(f16)\n  freeze "fixed.weight"/' means.net >frozen.net
+compare 0 frozen.net
+expect_says "as near to right as b, 0 wrong;"
+
 # A launch is evaluated once, for all that it leaves: that which updates the
 # 130 parameters of a deep model has the norm of all gradients before each.
 deep() {

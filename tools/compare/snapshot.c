@@ -28,6 +28,13 @@ typedef struct {
     uint64_t offset, bytes;
 } Record;
 
+// A state that the step has nothing to do with.
+typedef struct Foreign {
+    Record at;
+    void *bytes;
+    const struct Foreign *next;
+} Foreign;
+
 static bool is_at(const Graph *g, NodeId n, const Record *r) {
     return g->node[n].offset == (int64_t)r->offset &&
            graph_bytes(g, g->node[n].type) == (int64_t)r->bytes;
@@ -62,13 +69,23 @@ static bool is_wanted(const Reader *r, const Record *at, NodeId n) {
     return at->when >= 0 && r->alike[n] != NO_NODE;
 }
 
-// A tensor that the step has nothing to do with, as a state of another, is
-// passed over.
+// Keeps a state of other steps, of the first side only: there the graph before
+// any pass is evaluated, which may read it.
+static bool foreign_read(const Reader *r, const Record *at) {
+    Foreign *f = ARENA_ROOM(r->a, 1, Foreign);
+    *f = (Foreign){*at, arena_room(r->a, at->bytes + 1, 1), r->out->foreign};
+    r->out->foreign = f;
+    return fread(f->bytes, 1, at->bytes, r->file) == at->bytes;
+}
+
+// What nobody asks for is passed over.
 static bool read_record(const Reader *r, const Record *at) {
     void **to = at->when == BEFORE  ? r->out->before
                 : at->when == AFTER ? r->out->after
                                     : r->out->found;
     NodeId n = at->when >= 0 ? find_output(r, at) : find_leaf(r, at, to);
+    if (n == NO_NODE && at->when == BEFORE && r->beside == NULL)
+        return foreign_read(r, at);
     if (at->when >= 0 && n != NO_NODE)
         r->seen[n] = true;
     bool wanted = n != NO_NODE && is_wanted(r, at, n);
@@ -100,6 +117,7 @@ static bool begin(Reader *r, const Plan *plan) {
         fread(step, sizeof step, 1, r->file) != 1 || step[0] < 0 ||
         step[0] >= plan->num_steps)
         return false;
+    r->out->plan = plan;
     r->out->step = &plan->step[step[0]];
     r->g = r->out->step->graph;
     r->group = graph_groups(r->g, r->a, &r->num_groups);
@@ -126,16 +144,39 @@ const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
     return good ? NULL : "this is no snapshot of this trainer, or not whole";
 }
 
-double *snapshot_numbers(Arena *a, const Snapshot *s, NodeId n,
-                         const void *bytes) {
-    const Graph *g = s->step->graph;
+static double *numbers(Arena *a, const Graph *g, NodeId n, const void *bytes) {
     const Type *t = g->node[n].type;
     DType d = t->dtype == ACT ? g->act : t->dtype;
     int64_t count = type_count(t);
-    if (bytes == NULL)
-        return NULL;
     double *value = ARENA_ROOM(a, (size_t)count + 1, double);
     for (int64_t i = 0; i < count; i++)
         value[i] = bytes_load(bytes, d, i);
     return value;
+}
+
+double *snapshot_numbers(Arena *a, const Snapshot *s, NodeId n,
+                         const void *bytes) {
+    return bytes ? numbers(a, s->step->graph, n, bytes) : NULL;
+}
+
+// Every step has a state at the same address.
+static const void *foreign_bytes(const Snapshot *s, const Graph *g, NodeId n) {
+    for (const Foreign *f = s->foreign; f != NULL; f = f->next)
+        if (is_at(g, n, &f->at))
+            return f->bytes;
+    return NULL;
+}
+
+double *snapshot_before(Arena *a, const Snapshot *s, const char *name) {
+    NodeId n = graph_find(s->step->graph, name);
+    if (n != NO_NODE)
+        return snapshot_numbers(a, s, n, s->before[n]);
+    for (int i = 0; i < s->plan->num_steps; i++) {
+        const Graph *g = s->plan->step[i].graph;
+        n = graph_find(g, name);
+        const void *bytes = n == NO_NODE ? NULL : foreign_bytes(s, g, n);
+        if (bytes != NULL)
+            return numbers(a, g, n, bytes);
+    }
+    return NULL;
 }

@@ -12,6 +12,8 @@ typedef struct {
     void **found;    // what launches left
     void **after;    // params and states
     int passed_over; // tensors that launches left, and that are not read
+    const Plan *plan;
+    const struct Foreign *foreign; // states of other steps, before this one
 } Snapshot;
 
 // Reads the file of a trainer that has this plan: NULL, or what is wrong.  Of a
@@ -22,5 +24,10 @@ const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
 // The numbers that such bytes of node n are; NULL: there are none.
 double *snapshot_numbers(Arena *a, const Snapshot *s, NodeId n,
                          const void *bytes);
+
+// Those of the input, parameter or state of that name before the step, which
+// may be one that only other steps have, as weights whose copies this one
+// reads.
+double *snapshot_before(Arena *a, const Snapshot *s, const char *name);
 
 #endif

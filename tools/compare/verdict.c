@@ -38,13 +38,10 @@ static bool is_leaf(const Node *d) {
 static double **leaves_of(const Compare *c, Arena *a, const Graph *other) {
     const Snapshot *s = &c->left->snapshot;
     double **leaf = ARENA_ARRAY(a, (size_t)other->count + 1, double *);
-    for (NodeId n = 0; n < other->count; n++) {
-        if (!is_leaf(&other->node[n]))
-            continue;
-        NodeId own = graph_find(c->g, node_text(&other->node[n], ATTR_name));
-        if (own != NO_NODE)
-            leaf[n] = snapshot_numbers(a, s, own, s->before[own]);
-    }
+    for (NodeId n = 0; n < other->count; n++)
+        if (is_leaf(&other->node[n]))
+            leaf[n] =
+                snapshot_before(a, s, node_text(&other->node[n], ATTR_name));
     return leaf;
 }
 
