@@ -126,9 +126,11 @@ static NodeId is_due(Expansion *e, Time every) {
 static NodeId decay_node(Expansion *e, const Average *a) {
     NodeId step = run_node(e, RUN_STEP);
     NodeId decay = scalar_node(e, a->decay);
-    NodeId end = op2(e, OP_le, run_node(e, RUN_STEPS), step);
-    NodeId idle = graph_op1(e->graph, OP_not, is_due(e, a->every));
-    decay = choose(e, op2(e, OP_and, end, idle), number_node(e, 1), decay);
+    if (a->every.unit != IN_STEPS || a->every.count != 1) {
+        NodeId end = op2(e, OP_le, run_node(e, RUN_STEPS), step);
+        NodeId idle = graph_op1(e->graph, OP_not, is_due(e, a->every));
+        decay = choose(e, op2(e, OP_and, end, idle), number_node(e, 1), decay);
+    }
     // The first step that is not before the moment is less than one after it.
     NodeId begun = op2(e, OP_add, time_node(e, a->from), number_node(e, 0.999));
     NodeId early = op2(e, OP_lt, as_float(e, step), begun);

@@ -24,6 +24,11 @@ Step *program_steps(const Program *p, Arena *a, int *count) {
     return step;
 }
 
+bool program_averages_each_step(const Program *p) {
+    return p->average != NULL && p->average_every.unit == IN_STEPS &&
+           p->average_every.count == 1;
+}
+
 static const Step *step_find(const Step *step, int count, const char *name) {
     for (int i = 0; i < count; i++)
         if (strcmp(step[i].name, name) == 0)

@@ -81,7 +81,8 @@ typedef struct {
     const Stage *stage;
     int num_stages;
     Graph *average; // NULL, or updates averaged weights: see average_every
-    Time average_every, average_from; // also once after the last step
+    Time average_every, average_from; // also once after the last step; with an
+                                      // `every` of 1 step it is part of train
     Graph *eval;                      // one batch of evaluation
 } Program;
 
@@ -112,6 +113,10 @@ Step *program_steps(const Program *p, Arena *a, int *count);
 
 // The graph of the step of that name, or NULL.
 Graph *step_graph(const Step *step, int count, const char *name);
+
+// Whether weights are averaged after every step, which is then planned as part
+// of it.  The average graph itself only begins averages.
+bool program_averages_each_step(const Program *p);
 
 // What the passes make of a program for one device.  The graphs are planned
 // and share one arena: states have the same offsets in each.

@@ -41,6 +41,21 @@ static void check_nodes(Graph *const *graph, int count) {
         graph_refuse(graph[count - 1]);
 }
 
+// Averages are part of the steps that update.
+static void average_steps(const Step *step, Graph **graph, int count) {
+    const Graph *average = NULL;
+    for (int i = 0; i < count; i++)
+        if (step[i].kind == STEP_AVERAGE)
+            average = graph[i];
+    for (int i = 0; i < count; i++) {
+        if (step[i].kind != STEP_TRAIN)
+            continue;
+        Graph *without = graph[i];
+        graph[i] = step_with_average(without, average);
+        graph_free(without);
+    }
+}
+
 // The steps of a plan as far as hoist, the step that derives what hoist has
 // left as derived state, and the one before an evaluation.
 static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
@@ -53,7 +68,13 @@ static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
         (graph[i] = given[i].graph)->most = MAX_STEP_NODES;
     check_nodes(graph, count);
     for (int i = 0; i < count; i++) {
-        graph[i] = passes_run(graph[i], o, "hoist", NULL, NULL);
+        graph[i] = passes_run(graph[i], o, "precision", NULL, NULL);
+        check_nodes(graph, count);
+    }
+    if (program_averages_each_step(p))
+        average_steps(given, graph, count);
+    for (int i = 0; i < count; i++) {
+        graph[i] = passes_between(graph[i], o, "precision", "hoist");
         check_nodes(graph, count);
     }
     Graph *derive = derive_graph(graph, count);

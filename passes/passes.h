@@ -100,6 +100,11 @@ PassFunction pass_sums;
 // ---- precision.c: casts, and the dynamic loss scale ----
 PassFunction pass_precision;
 
+// ---- average.c: an average of every step is taken in the step ----
+// What a step and the averages after it do, as one graph.  Both are graphs that
+// pass_precision has left.
+Graph *step_with_average(const Graph *step, const Graph *average);
+
 // ---- layout.c: pads channels where tensor cores need multiples of 8 ----
 PassFunction pass_layout;
 

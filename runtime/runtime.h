@@ -495,8 +495,9 @@ int64_t rt_time_first(RtTime t, const RtProgress *p);
 bool rt_time_due(RtTime every, const RtProgress *p);
 // The stage that the next step belongs to.
 int rt_time_stage(const RtTrainer *t, const RtProgress *p);
-// Whether weights are averaged after the steps so far: when averaging begins,
-// every so often from then on, and at the end.
+// Whether weights are to be averaged after the steps so far: when averaging
+// begins, every so often from then on, and at the end.  What is averaged every
+// step is part of the step, and only begun before the first.
 bool rt_time_averages(const RtTrainer *t, const RtProgress *p);
 
 // ---- step.c ----

@@ -37,6 +37,8 @@ int rt_time_stage(const RtTrainer *t, const RtProgress *p) {
 
 bool rt_time_averages(const RtTrainer *t, const RtProgress *p) {
     int64_t first = rt_time_first(t->average_from, p);
+    if (t->average_every.unit == RT_STEPS && t->average_every.count == 1)
+        return p->step == 0 && first == 0;
     if (p->step <= first || p->step == p->steps)
         return p->step >= first;
     return rt_time_due(t->average_every, p);

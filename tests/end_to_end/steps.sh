@@ -165,3 +165,21 @@ cmp -s weight average && fail "the weights did not go on"
 for step in 7 8; do
     goes_on ahead ahead-run $step 9
 done
+
+# What is averaged every step is part of the step, which has the same bits as
+# with averages after it: those of every tenth of ten steps.
+for every in '1 step' '10%'; do
+    name=every-${every%[ %]*}
+    with "$name" "average = lookahead(decay=0.7, every=$every, start=2 step)" \
+        'precision = mixed(f16)'
+    build "$name"
+    expect 0 "./$name" --data data --out "$name-run" --quiet
+    goes_on "$name" "$name-run" 4 10
+done
+for step in 2 3 7 10; do
+    for name in second.weight second.weight.average second.weight.momentum; do
+        tensor "$(file every-1-run $step)" $name >inside
+        tensor "$(file every-10-run $step)" $name >after
+        expect_equal inside after
+    done
+done

@@ -14,6 +14,7 @@ int main(void) {
     srunner_add_suite(r, conventions_suite());
     srunner_add_suite(r, expand_suite());
     srunner_add_suite(r, precision_suite());
+    srunner_add_suite(r, average_suite());
     srunner_add_suite(r, layout_suite());
     srunner_add_suite(r, hoist_suite());
     srunner_add_suite(r, simplify_suite());

@@ -5,6 +5,7 @@
 #include <check.h>
 
 Suite *autodiff_suite(void);
+Suite *average_suite(void);
 Suite *bits_suite(void);
 Suite *direct_suite(void);
 Suite *early_suite(void);

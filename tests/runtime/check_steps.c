@@ -323,6 +323,9 @@ START_TEST(weights_are_averaged_when_it_is_due) {
         {{3, RT_STEPS}, {4, RT_STEPS}, "i1 13 a1 11 a1 14 a1 12 a1"},
         {{0.5, RT_SHARES}, {3, RT_STEPS}, "i1 15 a1 11 a1 13 a1 11 a1"},
         {{99, RT_STEPS}, {3, RT_STEPS}, "i1 110 a1"},
+        // Averages of every step are part of the step, once they have begun.
+        {{0, RT_STEPS}, {1, RT_STEPS}, "i1 a1 110"},
+        {{3, RT_STEPS}, {1, RT_STEPS}, "i1 110"},
     };
     Course c;
     course_begin(&c);
@@ -433,7 +436,7 @@ Suite *steps_suite(void) {
     tcase_add_test(t, an_update_takes_several_batches);
     tcase_add_test(t, drop_last_leaves_out_what_does_not_fill_an_update);
     tcase_add_loop_test(t, a_stopped_run_gathers_the_same_batches, 0, 3);
-    tcase_add_loop_test(t, weights_are_averaged_when_it_is_due, 0, 5);
+    tcase_add_loop_test(t, weights_are_averaged_when_it_is_due, 0, 7);
     tcase_add_test(t, an_early_evaluation_averages_and_prepares_first);
     tcase_add_loop_test(t, samples_are_collected_before_the_start, 0, 2);
     tcase_add_loop_test(t, a_run_ends_when_it_is_good_enough, 0, 3);

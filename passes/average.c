@@ -1,0 +1,75 @@
+// Average: an average of every step is taken in the step itself.
+//
+//   needs   the graph of a step and that of the averages, TYPED
+//   keeps   what the two leave, one run after the other
+//   leaves  one graph; what the averages read of a param or state is what the
+//           step assigns to it, and where both assign the averages do
+//
+// The launch that updates a weight then has it at hand for its average, which
+// costs a read and a write instead of two reads, a write and a launch.  This
+// comes after precision, whose finite check it is not part of: a step that is
+// skipped averages the weights that it has kept.
+#include "passes/passes.h"
+
+static const char *name_of(const Graph *g, NodeId n) {
+    return node_text(&g->node[n], ATTR_name);
+}
+
+// The node of g that has the name of leaf n of another graph, or NO_NODE.
+static NodeId same_leaf(const Graph *g, const Graph *other, NodeId n) {
+    const char *name = name_of(other, n);
+    return name ? graph_find(g, name) : NO_NODE;
+}
+
+// What each node of g is assigned, or NO_NODE.
+static NodeId *find_assigned(const Graph *g, Arena *scratch) {
+    NodeId *assigned = ARENA_ARRAY(scratch, g->count, NodeId);
+    for (NodeId n = 0; n < g->count; n++)
+        assigned[n] = NO_NODE;
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_assign)
+            assigned[g->node[n].arg[0]] = g->node[n].arg[1];
+    return assigned;
+}
+
+// The step but for what the averages assign; now[] has its nodes in `out`.
+static void copy_step(Graph *out, const Graph *step, const Graph *average,
+                      NodeId *now, Arena *scratch) {
+    const NodeId *assigned = find_assigned(average, scratch);
+    for (NodeId n = 0; n < step->count; n++) {
+        NodeId leaf = step->node[n].op == OP_assign
+                          ? same_leaf(average, step, step->node[n].arg[0])
+                          : NO_NODE;
+        if (leaf == NO_NODE || assigned[leaf] == NO_NODE)
+            now[n] = graph_copy(out, step, n, now);
+    }
+}
+
+// What node n of the averages is after the step, in `out`.
+static NodeId follow(Graph *out, const Graph *step, const Graph *average,
+                     NodeId n, const NodeId *assigned, const NodeId *now,
+                     const NodeId *next) {
+    const Node *d = &average->node[n];
+    NodeId leaf = same_leaf(step, average, n);
+    if (leaf != NO_NODE)
+        return now[assigned[leaf] != NO_NODE ? assigned[leaf] : leaf];
+    if (d->op != OP_assign)
+        return graph_copy(out, average, n, next);
+    out->at = d->from;
+    return graph_assign(out, same_leaf(out, average, d->arg[0]),
+                        next[d->arg[1]]);
+}
+
+Graph *step_with_average(const Graph *step, const Graph *average) {
+    Graph *out = graph_like(step);
+    Arena *scratch = arena_new();
+    NodeId *now = ARENA_ARRAY(scratch, step->count, NodeId);
+    NodeId *next = ARENA_ARRAY(scratch, average->count, NodeId);
+    const NodeId *assigned = find_assigned(step, scratch);
+    copy_step(out, step, average, now, scratch);
+    for (NodeId n = 0; n < average->count; n++)
+        next[n] = follow(out, step, average, n, assigned, now, next);
+    out->at = (Origin){0};
+    arena_free(scratch);
+    return out;
+}
