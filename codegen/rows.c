@@ -233,6 +233,7 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
     }
     emit_store(e, s, n, p, x);
     p.lanes = NULL;
+    p.index[p.rank - 1] = "c"; // 0 before where rows have one column
     Scope *added = pass_open(e, row);
     emit_store(e, added, n, p, dtype_float(type.dtype) ? "0.0f" : "0");
     text_line(&row->before,

@@ -197,7 +197,7 @@ static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
     if (column != NULL && !has_rows(p) && p.lanes != NULL &&
         strcmp(p.lanes, "VW") == 0 && strcmp(p.index[p.rank - 1], "c") == 0)
         return column;
-    if (s->kind == IN_PASS && same_for_row(e, s, p))
+    if (s->kind == IN_PASS && is_uniform(t, p) && same_for_row(e, s, p))
         return s->outer;
     return s;
 }

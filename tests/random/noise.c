@@ -7,7 +7,9 @@
 // up one by one in f32, the root of their length times the size of what they
 // would be if nothing cancelled.  Of numbers many of which are equal roundings
 // go the same way, and it is the length; equal numbers have equal errors.  What
-// only selects or moves has no error.
+// only selects or moves has no error.  A kernel may also compute again what is
+// pointwise, from numbers that another had stored: each user has its own such
+// values too, as far as there is room.
 #include "tests/random/noise.h"
 
 #include <math.h>
@@ -21,6 +23,7 @@ typedef struct {
     bool squares;         // are what the variances of convolutions are made of
     uint32_t seed;
     double **leaf; // of g
+    NodeId most;   // nodes of g that users have values of their own below
 } Noise;
 
 // Halves are no closer to one another than this.
@@ -150,19 +153,23 @@ static NodeId of_squares(Noise *x, const Graph *old, NodeId n, NodeId now) {
     return graph_op1(x->g, OP_relu, graph_op2(x->g, OP_add, now, error));
 }
 
+static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now);
+
 // What an operand that is node n looks like to one of its users.
 static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     const Node *d = &old->node[n];
     double size = unit_of(old, d->type->dtype);
+    bool again = op_info[d->op].facts & POINTWISE && x->g->count < x->most;
+    NodeId own = again ? rebuild(x, old, n, now) : now[n];
     if (!rounds(old, d))
-        return now[n];
+        return own;
     if (x->squares && d->op == OP_var && old->node[d->arg[0]].op == OP_conv)
-        return of_squares(x, old, n, now[n]);
+        return of_squares(x, old, n, own);
     double sum = sum_error(x, old, d);
-    NodeId terms = without_signs(x, d, now[n]);
+    NodeId terms = without_signs(x, d, own);
     NodeId error = graph_op2(x->g, OP_mul, terms,
                              errors(x, old, n, size > sum ? size : sum));
-    NodeId off = graph_op2(x->g, OP_add, now[n], error);
+    NodeId off = graph_op2(x->g, OP_add, own, error);
     bool half =
         d->type->dtype == F16 || (d->type->dtype == ACT && old->act == F16);
     return half ? graph_op2(x->g, OP_add, off, errors(x, old, n, LEAST_HALF))
@@ -182,7 +189,7 @@ static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
 
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                     double *const *value, bool squares, uint32_t seed) {
-    size_t room = 1;
+    size_t room = 1; // what each node needs that is built once
     for (NodeId n = 0; n < g->count; n++)
         room += 1 + 8 * (size_t)g->node[n].num_args;
     Noise x = {.g = graph_new(a, g->name),
@@ -190,7 +197,8 @@ double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                .value = value,
                .squares = squares,
                .seed = seed,
-               .leaf = ARENA_ARRAY(a, room, double *)};
+               .leaf = ARENA_ARRAY(a, 4 * room, double *),
+               .most = (NodeId)(2 * room)};
     NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
     double **disturbed = ARENA_ARRAY(a, g->count + 1, double *);
     x.g->act = g->act;
