@@ -3,35 +3,7 @@
 # diagnostics for programs from every command that reads a file.
 set -u
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/command-XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-
-# expect STATUS TEXT WORD...: runs sinter; its output holds TEXT.  What goes
-# wrong is nothing but JSON when that is asked for.
-expect() {
-    status=$1
-    text=$2
-    shift 2
-    "$SINTER" "$@" >out 2>&1
-    got=$?
-    if [ "$got" -ne "$status" ] || { [ -n "$text" ] &&
-        ! grep -qF -e "$text" out; }; then
-        echo "sinter $*: status $got, not $status, or no '$text':" >&2
-        cat out >&2
-        failed=1
-    fi
-    [ "$status" -eq 0 ] && return
-    "$SINTER" "$@" --diagnostics=json 2>out >/dev/null
-    got=$?
-    if [ "$got" -ne "$status" ] || grep -qv '^{"severity":"error",' out ||
-        { [ "$status" -ne 1 ] && [ ! -s out ]; }; then
-        echo "sinter $* --diagnostics=json: status $got, not $status, or:" >&2
-        cat out >&2
-        failed=1
-    fi
-}
+. "$SINTER_SOURCE/tests/folder.sh"
 
 expect 2 "did you mean check?" chek
 expect 2 "did you mean --target?" check --targte=host x.net

@@ -5,19 +5,6 @@ set -u
 
 . "$SINTER_SOURCE/tests/folder.sh"
 
-# expect STATUS TEXT WORD...: sinter's status, and a line of what it prints.
-expect() {
-    status=$1
-    text=$2
-    shift 2
-    "$SINTER" "$@" >out 2>&1
-    got=$?
-    if [ "$got" -ne "$status" ] || ! grep -qF -e "$text" out; then
-        fail "sinter $*: status $got, not $status, or no '$text':"
-        head -20 out >&2
-    fi
-}
-
 # A disassembler that says what it is given: NVIDIA's need not be here.
 printf '#!/bin/sh\nhead -c 4 "$2" | tail -c 3\n' >nvdisasm
 chmod +x nvdisasm
