@@ -1,17 +1,9 @@
 // Bytes: numbers as memory holds them.
 #include "ir/bytes.h"
+#include "base/half.h"
 
 #include <math.h>
 #include <string.h>
-
-// Half precision by its definition: not every compiler has the type.
-static double half_value(uint16_t bits) {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double size = exponent == 0   ? ldexp(fraction, -24)
-                  : exponent < 31 ? ldexp(1024 + fraction, exponent - 25)
-                                  : (fraction ? NAN : INFINITY);
-    return bits >> 15 ? -size : size;
-}
 
 static uint16_t half_bits(double value) {
     unsigned sign = signbit(value) ? 0x8000 : 0;

@@ -1,19 +1,9 @@
 // Number: an element of a tensor, whatever its type.
+#include "base/half.h"
 #include "runtime/runtime.h"
 
 #include <float.h>
-#include <math.h>
 #include <string.h>
-
-// Half precision by its definition.
-static double half_at(uint16_t bits) {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double size = exponent == 0   ? ldexp(fraction, -24)
-                  : exponent < 31 ? ldexp(1024 + fraction, exponent - 25)
-                  : fraction      ? (double)NAN
-                                  : (double)INFINITY;
-    return bits >> 15 ? -size : size;
-}
 
 double rt_number(const void *from, RtType type, int64_t i) {
     const char *at = (const char *)from + (size_t)i * rt_type_bytes(type);
@@ -29,7 +19,7 @@ double rt_number(const void *from, RtType type, int64_t i) {
         return whole;
     case RT_F16:
         memcpy(&half, at, sizeof half);
-        return half_at(half);
+        return half_value(half);
     case RT_BF16:
         memcpy(&half, at, sizeof half);
         whole = (int32_t)((uint32_t)half << 16);
