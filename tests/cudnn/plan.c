@@ -5,6 +5,7 @@
 // in place of the runtime's.  What ir/library.def says of a generation of
 // devices must be what the library answers.  Status 77: there is no library.
 #include "runtime/cuda/convolution.h"
+#include "tests/cudnn/file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -136,18 +137,6 @@ static void ask_all(Test *t) {
         if (f->kind == RT_FUSED_BACKWARD && t->column >= 0)
             ask_forms(t, &t->plan->norm[f->norm]);
     }
-}
-
-static char *file_read(const char *path) {
-    enum { MAX_BYTES = 1 << 16 };
-    FILE *f = fopen(path, "rb");
-    char *text = calloc(1, MAX_BYTES);
-    if (f == NULL || text == NULL || fread(text, 1, MAX_BYTES - 1, f) == 0) {
-        perror(path);
-        exit(2);
-    }
-    fclose(f);
-    return text;
 }
 
 static int column_of(const char *json) {

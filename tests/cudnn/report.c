@@ -5,23 +5,12 @@
 // in place of the runtime's.  Status 77: there is no library; 1: a call has no
 // plan.
 #include "runtime/cuda/convolution.h"
+#include "tests/cudnn/file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static char *file_read(const char *path) {
-    enum { MAX_BYTES = 1 << 16 };
-    FILE *f = fopen(path, "rb");
-    char *text = calloc(1, MAX_BYTES);
-    if (f == NULL || text == NULL || fread(text, 1, MAX_BYTES - 1, f) == 0) {
-        perror(path);
-        exit(2);
-    }
-    fclose(f);
-    return text;
-}
 
 static const char *device_name(const char *path) {
     const char *name = strrchr(path, '/');
