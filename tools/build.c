@@ -160,13 +160,9 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
 
 static int model_build(Arena *a, const Arguments *arguments) {
     int status;
-    Diagnostics diags = diag_new(a);
-    Program *p = model_load(a, arguments, &diags, &status);
-    if (!p)
+    TrainerText t;
+    if (!trainer_load(a, arguments, &t, &status))
         return status;
-    TrainerText t = trainer_text(a, p, arguments);
-    if (!plan_fits(a, arguments, p, t.plan))
-        return EXIT_MEMORY;
     if (arguments->embed &&
         (!embed_wanted(arguments, &status) ||
          !embed_make(a, arguments, &t.cu_file, &t.code, &status)))

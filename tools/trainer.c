@@ -1,5 +1,6 @@
 // Trainer: plans a program for the host and for CUDA and has both printed.
 #include "tools/trainer.h"
+#include "base/exits.h"
 #include "codegen/codegen.h"
 #include "tools/show/lineinfo.h"
 #include "tools/tools.h"
@@ -87,4 +88,15 @@ TrainerText trainer_text(Arena *a, const Program *p,
         t.cu_file = lineinfo_add(a, t.plan, arena_format(a, "%s.cu", t.name),
                                  &t.cu_file);
     return t;
+}
+
+const Program *trainer_load(Arena *a, const Arguments *arguments,
+                            TrainerText *out, int *status) {
+    Diagnostics diags = diag_new(a);
+    const Program *p = model_load(a, arguments, &diags, status);
+    if (!p)
+        return NULL;
+    *out = trainer_text(a, p, arguments);
+    *status = EXIT_MEMORY;
+    return plan_fits(a, arguments, p, out->plan) ? p : NULL;
 }

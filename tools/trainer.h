@@ -18,6 +18,11 @@ typedef struct {
 TrainerText trainer_text(Arena *a, const Program *p,
                          const Arguments *arguments);
 
+// The same of a model file.  NULL, and an exit status in *status, after a
+// message: also where it does not fit into the memory asked for.
+const Program *trainer_load(Arena *a, const Arguments *arguments,
+                            TrainerText *out, int *status);
+
 // ---- build.c ----
 
 // Compiles it to the program `out`.  Returns an exit status; what went wrong

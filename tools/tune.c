@@ -56,13 +56,10 @@ static int trainer_tune(Arena *a, const Arguments *arguments) {
 static int model_tune(Arena *a, const Arguments *arguments) {
     int status;
     Runs runs;
-    Diagnostics diags = diag_new(a);
-    Program *p = model_load(a, arguments, &diags, &status);
+    TrainerText t;
+    const Program *p = trainer_load(a, arguments, &t, &status);
     if (!p)
         return status;
-    TrainerText t = trainer_text(a, p, arguments);
-    if (!plan_fits(a, arguments, p, t.plan))
-        return EXIT_MEMORY;
     if (!runs_open(a, arguments, p->recipe.batch, &runs))
         return EXIT_IO;
     const char *trainer = arena_format(a, "%s/trainer", runs.folder);
