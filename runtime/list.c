@@ -104,7 +104,9 @@ static void print_step(Lister *l, const RtStep *s) {
         printf(" @%zu\n", s->input[i].offset);
     }
     s->run(&l->device);
-    printf("%5d  launches read and write %lld bytes\n", l->launch,
+    printf("%5d  %s %lld bytes\n", l->launch,
+           l->launch == 1 ? "launch reads and writes"
+                          : "launches read and write",
            (long long)l->bytes);
 }
 

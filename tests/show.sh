@@ -48,6 +48,8 @@ expect 2 "are for show kernels, ptx, sass" \
 expect 2 "--at is for show recipe" show params --at=1 "$models/lenet.net"
 expect 2 "show launches takes --target=host" show kernels --target=host "$models/lenet.net"
 expect 0 "read and written by" show launches --target=host "$models/lenet.net"
+expect 0 "bytes read and written by 1 launch" \
+    show launches --graph=init "$models/lenet.net"
 expect 74 "/show: No such file" show --dump-to=/none/show "$models/lenet.net"
 
 # ---- kernels ----

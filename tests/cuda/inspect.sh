@@ -14,6 +14,7 @@ expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 for device in host cuda; do
     expect 0 ./tiny --list-kernels --device=$device
     expect_says "plan for $device"
+    expect_says "^    1  launch reads and writes 5772 bytes$"
     sed -n '/^step train/,/launches read/p' out | grep -E '^ +[0-9]+  [kcm]' >train
     [ "$(wc -l <train)" -eq 20 ] || fail "not 20 launches"
     grep -v 'tiny.net:[0-9]' train && fail "a launch without a line"

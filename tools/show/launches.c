@@ -65,7 +65,7 @@ void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
         text_add(t, "\n");
         all += bytes;
     }
-    text_add(t, "%12" PRId64 "  bytes read and written by %d launches\n", all,
-             launches->count);
+    text_add(t, "%12" PRId64 "  bytes read and written by %d launch%s\n", all,
+             launches->count, launches->count == 1 ? "" : "es");
     saving_print(t, &j, launches->count, all);
 }
