@@ -179,6 +179,16 @@ async function viewCheck() {
   expect(byId("launches").getBoundingClientRect().bottom > 0, "panes are out of view");
 }
 
+// An address that nobody wrote chooses nothing.
+function addressCheck() {
+  const before = byId("detail").textContent;
+  for (const address of ["#%", "#line-0", "#none", ""]) {
+    location.hash = address;
+    addressFollow();
+  }
+  expect(byId("detail").textContent === before, "a wrong address chooses something");
+}
+
 async function pageCheck() {
   while (waiting.size)
     await new Promise(done => setTimeout(done, 5));
@@ -198,6 +208,7 @@ async function pageCheck() {
     await launchCheck(l);
   await follow(placeOf(idOf(mine.find(l => l.text && l.text_of === l.name))));
   operationCheck();
+  addressCheck();
   contrastCheck();
   await keysCheck();
   await rowsCheck();

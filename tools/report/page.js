@@ -217,7 +217,7 @@ function launchesDraw() {
   const longest = Math.max(1e-12, ...list.map(l => l.roofline_seconds));
   byId("launches").replaceChildren(
     element("div", { class: "toolbar" }, "step ", stepChooser(),
-      ` · ${list.length} launches · bars: roofline`),
+      ` · ${list.length} launch${list.length === 1 ? "" : "es"} · bars: roofline`),
     element("div", { class: "chain" }, ...list.map((l, i) => rowDraw(l, longest, i === 0)),
       arcsDraw(list)));
 }
@@ -417,8 +417,17 @@ function panesShow() {
     byId("workbench").scrollIntoView();
 }
 
+// What the address chooses; "" where somebody has written half an escape.
+function chosenId() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
+}
+
 function addressFollow() {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = chosenId();
   const line = /^line-(\d+)$/.exec(id);
   if (line && placeOf(id)) {
     marksClear();
