@@ -189,6 +189,21 @@ function addressCheck() {
   expect(byId("detail").textContent === before, "a wrong address chooses something");
 }
 
+// What a name in the text is linked to is an operation or a tensor of the kernel;
+// what stands for an element of a row with a margin is linked, too.
+function namesCheck() {
+  const margin = /^ *const float (x(\d+)) = /m;
+  const texts = launches.filter(l => l.text);
+  const each = Math.ceil(texts.length / 25);
+  for (const l of texts.filter((x, i) => i % each === 0 || margin.test(x.text))) {
+    const linked = [...textDraw(l).querySelectorAll("b")];
+    const nodes = new Set([...l.operations, ...l.reads, ...l.writes].map(x => String(x.node)));
+    expect(linked.every(e => nodes.has(e.dataset.node)), `${l.name} links what is no node`);
+    const name = margin.exec(l.text)?.[1];
+    expect(!name || linked.some(e => e.textContent === name), `${l.name} does not link ${name}`);
+  }
+}
+
 async function pageCheck() {
   while (waiting.size)
     await new Promise(done => setTimeout(done, 5));
@@ -209,6 +224,7 @@ async function pageCheck() {
   await follow(placeOf(idOf(mine.find(l => l.text && l.text_of === l.name))));
   operationCheck();
   addressCheck();
+  namesCheck();
   contrastCheck();
   await keysCheck();
   await rowsCheck();

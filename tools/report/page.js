@@ -294,19 +294,25 @@ function operationRow(o) {
 const operationsDraw = l => [element("h3", {}, `${countText(l.operations.length)} operations`),
   tableDraw(l.operations, operationRow)];
 
-// The text; a name such as v12 or out12_1 stands for operation %12.
-function textDraw(text) {
+// The text; a name such as v12 or out12_1 stands for operation %12, and p12 also
+// for a tensor that is read.  An index may be called x1, too.
+function textDraw(own) {
   const pre = element("pre", {});
-  for (const line of text.split("\n")) {
+  const operations = new Set(own.operations.map(o => String(o.node)));
+  const tensors = new Set([...own.reads, ...own.writes].map(t => String(t.node)));
+  for (const line of own.text.split("\n")) {
     if (line.startsWith("//")) {
       pre.append(element("span", { class: "comment" }, `${line}\n`));
       continue;
     }
     let end = 0;
-    for (const word of line.matchAll(/\b(?:v|p|out|s|q|near|pivot|d)(\d+)(?:_\d+)?\b/g)) {
+    for (const word of line.matchAll(/\b(v|p|out|s|q|near|pivot|d|x|at)(\d+)(?:_\d+)?\b/g)) {
+      const node = word[2];
+      if (!operations.has(node) && !(word[1] === "p" && tensors.has(node)))
+        continue;
       pre.append(line.slice(end, word.index));
-      const name = element("b", { "data-node": word[1] }, word[0]);
-      name.addEventListener("click", () => nodeMark(word[1], "tr"));
+      const name = element("b", { "data-node": node }, word[0]);
+      name.addEventListener("click", () => nodeMark(node, "tr"));
       pre.append(name);
       end = word.index + word[0].length;
     }
@@ -331,7 +337,7 @@ function detailDraw(l) {
   const own = textAt.get(l.text_of);
   const text = own
     ? [element("h3", {}, own.name === l.name ? "CUDA text" : `CUDA text, that of ${own.name}`),
-      textDraw(own.text)]
+      textDraw(own)]
     : [element("p", { class: "note" }, "A call of a library.")];
   byId("detail").replaceChildren(element("h3", {}, l.name), factsDraw(l),
     ...operationsDraw(l), ...tensorsDraw(l, "reads", l.reads),

@@ -78,8 +78,8 @@ static bool is_word(char c) {
 
 // The operation of the kernel that a word such as v12 or out12_1 is about.
 static NodeId word_node(const Mapper *m, const char *word, size_t length) {
-    static const char *const letters[] = {"v",    "out",   "s", "q",
-                                          "near", "pivot", "d", "p"};
+    static const char *const letters[] = {"v",     "out", "s", "q", "near",
+                                          "pivot", "d",   "p", "x", "at"};
     size_t wide = 0;
     while (wide < length && islower((unsigned char)word[wide]))
         wide++;
