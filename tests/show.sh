@@ -157,10 +157,11 @@ case $? in
     # The oldest described GPU has no instruction for two halves at once.
     expect 0 "// sm_75      " show kernels --kernel='k09*' --device=t4 "$cnn"
     expect 0 "  resnet9.net:27" show lines --kernel=k09* "$cnn"
-    # Half of the cases are the text's own line, so that a wrong one shows.
+    # Three of five instructions are of the batch_norm and the relu, whose body
+    # is called in the line of the pool; none is of the prelude.
     "$SINTER" show lines --kernel=k09* "$cnn" >out
-    awk '$2 ~ /^resnet9.net/ {model += $1} {all += $1}
-        END {exit !(model > 0.8 * all)}' out || fail "lines of no model: $(cat out)"
+    awk '/ resnet9.net:14$/ {norm = $1} {all += $1} / cuda.h/ {all = 1e9}
+        END {exit !(norm > 0.5 * all)}' out || fail "lines: $(cat out)"
     (PATH=/bin expect 4 "install it and have its folder" \
         show sass --kernel='k12*' "$cnn"; exit $failed) || failed=1
     # The disassembler is looked for before anything is compiled.

@@ -14,6 +14,9 @@ Text lineinfo_add(Arena *a, const Plan *plan, const char *name,
 
 // ---- linetable.c ----
 
+// Whether a place in that file is the prelude's, and says nothing of a kernel.
+bool file_is_header(const char *path);
+
 // Writes for each kernel of an assembly text how many instructions each line
 // of these files made, by the table of lines that NVRTC wrote.
 void linetable_print(Arena *a, Text *t, const char *ptx);

@@ -2,7 +2,7 @@
 //
 // In PTX, .file names the files and .loc says, until the next, where
 // instructions are from.  What was inlined says where to; the model's line is
-// that of the outermost place.
+// that of the innermost place that is not in a header.
 #include "tools/show/lineinfo.h"
 
 #include <ctype.h>
@@ -58,16 +58,27 @@ static Row *row_at(Arena *a, Table *t, int file, int line) {
     return &t->row[t->count++];
 }
 
-// ".loc 3 40 5, function_name $L__info_string2, inlined_at 2 12 9"
+bool file_is_header(const char *path) {
+    size_t length = strlen(path);
+    return length > 1 && strcmp(path + length - 2, ".h") == 0;
+}
+
+// ".loc 3 40 5, function_name $L__info_string2, inlined_at 2 12 9".  A place in
+// a header that was inlined into another is in what the .loc before is from.
 static void place_read(Arena *a, Table *t, const char *s, size_t length) {
     static const char words[] = "inlined_at ";
     const char *text = arena_string(a, s, length);
-    const char *at = text + strlen(".loc"), *inlined = text;
+    const char *at = text + strlen(".loc");
     int file, line;
-    while ((inlined = strstr(inlined, words)) != NULL)
-        at = inlined += sizeof words - 1;
-    if (sscanf(at, "%d %d", &file, &line) == 2 && file > 0 && file < MAX_FILES)
-        t->now = row_at(a, t, file, line);
+    while (at && sscanf(at, "%d %d", &file, &line) == 2 && file > 0 &&
+           file < MAX_FILES && t->file[file]) {
+        if (!file_is_header(t->file[file])) {
+            t->now = row_at(a, t, file, line);
+            return;
+        }
+        at = strstr(at, words);
+        at += at ? sizeof words - 1 : 0;
+    }
 }
 
 static int by_place(const void *a, const void *b) {
