@@ -21,6 +21,14 @@ NodeId launch_operation(const Inspected *l, NodeId from) {
     return NO_NODE;
 }
 
+const Kernel *launch_text(const Inspection *in, const Inspected *l) {
+    const Kernel *k = l->kernel->text ? l->kernel->first : NULL;
+    for (const Inspected *other = in->launch; k && other < l; other++)
+        if (other->chosen && other->kernel->first == k)
+            return NULL;
+    return k;
+}
+
 const char *tensor_name(const Node *n) {
     const char *name = node_text(n, ATTR_name);
     return name ? name : n->from.path ? n->from.path : "";

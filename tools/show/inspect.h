@@ -54,6 +54,10 @@ bool inspect(Show *s, const Device *device, Inspection *out, int *status);
 // after the last, starting with from = NO_NODE.
 NodeId launch_operation(const Inspected *l, NodeId from);
 
+// The kernel whose text it has.  NULL: a launch before it that is chosen has
+// the same, or it is a call of a library.
+const Kernel *launch_text(const Inspection *in, const Inspected *l);
+
 // What a tensor is called: a parameter's name, else its layer's path, or "".
 const char *tensor_name(const Node *n);
 

@@ -78,7 +78,7 @@ static const char *text_behind_comment(const char *text) {
 }
 
 static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
-    const Kernel *k = l->kernel;
+    const Kernel *k = l->kernel, *text = launch_text(in, l);
     text_add(t, "\n// %s\n// lines     ", k->name);
     lines_add(t, l);
     text_add(t, "\n");
@@ -91,10 +91,10 @@ static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
     fusion_add(t, l, in->device);
     if (!k->text)
         text_add(t, "// a call of a library\n");
-    else if (k->first && k->first != k)
-        text_add(t, "// the text is that of %s\n", k->first->name);
+    else if (!text)
+        text_add(t, "// the text is above\n");
     else
-        text_add(t, "%s", text_behind_comment(k->text));
+        text_add(t, "%s", text_behind_comment(text->text));
 }
 
 void kernels_print(Arena *a, Text *t, const Inspection *in) {

@@ -69,7 +69,7 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
                         const Inspected *l) {
     const Kernel *k = l->kernel;
     const Graph *g = l->step->graph;
-    const Kernel *written = k->first ? k->first : k;
+    const Kernel *text = launch_text(in, l);
     text_add(t, "{\"name\": \"%s\"", k->name);
     json_text(t, "step", l->step->name);
     json_count(t, "index", l->index);
@@ -87,8 +87,8 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
     json_text(t, "rides_on", l->rides_on);
     json_text(t, "joined_to", l->joined_to);
     resources_json(t, in, l);
-    json_text(t, "text_of", k->text ? written->name : NULL);
-    json_text(t, "text", written == k ? k->text : NULL);
+    json_text(t, "text_of", k->text ? k->first->name : NULL);
+    json_text(t, "text", text ? text->text : NULL);
     text_add(t, "}");
 }
 
