@@ -5,10 +5,40 @@ set -u
 
 . "$SINTER_SOURCE/tests/folder.sh"
 
-# A disassembler that says what it is given: NVIDIA's need not be here.
-printf '#!/bin/sh\nhead -c 4 "$2" | tail -c 3\n' >nvdisasm
+# A disassembler that prints as NVIDIA's, which need not be here, what it finds:
+# the kernels of a file, from last to first.  Each says that it is from $LINE of
+# the kernels' text, by way of another file.
+cat >nvdisasm <<'END'
+#!/bin/sh
+for file; do :; done
+[ -z "${KEPT:-}" ] || cp "$file" "$KEPT"
+printf '\t.target\tsm_90\n'
+grep -ao '\.text\.k[0-9a-z_]*' "$file" | sort -ru | while read -r section; do
+    printf '\n\n//--------------------- %s --------\n' "$section"
+    printf '\t.section\t%s,"ax",@progbits\n\t.align\t128\n' "$section"
+    printf '        .global         %s\n' "${section#.text.}"
+    printf '%s:\n%s:\n' "${section#.text.}" "$section"
+    text='"/home/me/resnet9.cu", line'
+    own="$text ${LINE:-2}"
+    printf '\t//## File "/home/cuda.h", line 3 inlined at %s\n' "$own"
+    printf '\t//## File %s inlined at %s 1\n' "$own" "$text"
+    printf '\t//## File %s 1\n' "$text"
+    printf '        /*0000*/                   LDC R1, c[0x0][0x28] ;\n'
+    printf '\t//## File %s\n.L_x_0:\n        /*0010*/              @!P0 BRA `(.L_x_0) ;\n' "$own"
+    printf '        /*0020*/                   NOP;\n.L_x_1:\n'
+done
+printf '\n\n//--------------------- SYMBOLS --------\n\t.type\t.nv.x,@object\n'
+END
 chmod +x nvdisasm
 export XDG_CACHE_HOME=$work/cache
+
+# One that does not end, which is looked at when all else has been.
+mkdir late
+printf '#!/bin/sh\nsleep 100\n' >late/nvdisasm
+chmod +x late/nvdisasm
+PATH=$work/late:$PATH "$SINTER" show sass --kernel='k12*' \
+    "$models/resnet9.net" >out.late 2>&1 &
+late=$!
 
 # ---- stages ----
 
@@ -45,6 +75,8 @@ expect 2 "--json is for show kernels" show memory --json "$models/lenet.net"
 expect 2 "are for show kernels, ptx, sass" show plan --line=14 "$models/lenet.net"
 expect 2 "are for show kernels, ptx, sass" \
     show --from=fused --to=kernels --kernel='k*' resnet9/07-fused.ir
+expect 2 "show sass is of one GPU: give it one --arch" \
+    show sass --arch=sm_80,sm_90 "$models/lenet.net"
 expect 2 "--at is for show recipe" show params --at=1 "$models/lenet.net"
 expect 2 "show launches takes --target=host" show kernels --target=host "$models/lenet.net"
 expect 0 "read and written by" show launches --target=host "$models/lenet.net"
@@ -160,11 +192,90 @@ expect 2 "2329 is past the end, which is after 2328 updates" \
 
 # ---- machine code ----
 
+# Kernels are in the order of the launches, each with its comment, and above
+# instructions is the line that they are from.
+sass_shows() {
+    line=$(grep -n '^KERNEL(256) k08' emitted/resnet9.cu | cut -d: -f1)
+    cat >wanted <<END
+// sm_90 by NVRTC
+
+// k08_batch_norm__layer1: resnet9.net:14
+// %183..%185: sum var
+// 134218752 bytes read and written (host: 268436480)
+k08_batch_norm__layer1:
+        // resnet9.cu:$line  KERNEL(256) k08_batch_norm__layer1(
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+.L_x_0:
+        /*0010*/              @!P0 BRA \`(.L_x_0) ;
+END
+    LINE=$line KEPT=kept.cubin PATH=$work:$PATH \
+        "$SINTER" show sass --kernel='k08*' "$cnn" |
+        sed 's/NVRTC [0-9.]*$/NVRTC/' | diff wanted - || fail "show sass"
+    # The places are those of the file that is emitted.
+    readelf --debug-dump=decodedline kept.cubin 2>/dev/null |
+        awk '$1 == "resnet9.cu" {print $2}' | grep -qx "$line" ||
+        fail "no code is of line $line"
+    PATH=$work:$PATH "$SINTER" show sass --kernel='k0[89]*' "$cnn" >out
+    [ "$(grep '^k' out | tr '\n' ' ')" = \
+        "k08_batch_norm__layer1: k09_batch_norm_relu_max_pool__layer1: " ] ||
+        fail "kernels: $(grep '^k' out)"
+}
+
+# wrong STATUS TEXT: what is said where nvdisasm of wrong/ is the first.
+wrong() {
+    chmod +x wrong/nvdisasm
+    (PATH=$work/wrong:$PATH TMPDIR=$work/empty expect "$1" "$2" \
+        show sass --kernel='k12*' "$cnn"; exit $failed) || failed=1
+    [ -z "$(ls empty)" ] || fail "left behind: $(ls empty)"
+}
+
+sass_fails() {
+    mkdir wrong empty
+    printf '#!/bin/sh\necho "nvdisasm fatal   : Cannot decode SM90" >&2\nexit 1\n' \
+        >wrong/nvdisasm
+    wrong 4 "cannot read code of sm_90 by NVRTC"
+    wrong 4 ": nvdisasm fatal   : Cannot decode SM90"
+    printf '#!/bin/sh\nexit 3\n' >wrong/nvdisasm
+    wrong 4 "it does not say why"
+    printf '#!/bin/sh\necho hello\n' >wrong/nvdisasm
+    wrong 4 "nvdisasm does not print the code of k12_batch_norm_relu__layer1"
+    printf 'hello\n' >wrong/nvdisasm
+    wrong 4 "wrong/nvdisasm: Exec format error"
+    (PATH=$work:$PATH TMPDIR=$work/none expect 74 "none/sinter-" \
+        show sass --kernel='k12*' "$cnn"; exit $failed) || failed=1
+    # A folder of that name is no program.
+    rm wrong/nvdisasm
+    mkdir wrong/nvdisasm
+    PATH=$work/wrong:$work:$PATH "$SINTER" show sass --kernel='k12*' "$cnn" \
+        >out || fail "a folder is run"
+    rmdir wrong/nvdisasm
+    # What is interrupted leaves nothing behind once its program ends.
+    printf '#!/bin/sh\nexec sleep 1\n' >wrong/nvdisasm
+    chmod +x wrong/nvdisasm
+    PATH=$work/wrong:$PATH TMPDIR=$work/empty \
+        "$SINTER" show sass --kernel='k12*' "$cnn" >out 2>&1 &
+    until ls empty/*/kernels.sass >/dev/null 2>&1; do
+        kill -0 $! || fail "there is nothing to interrupt"
+        sleep 0.1
+    done
+    kill $!
+    wait $!
+    for _ in $(seq 50); do
+        [ -z "$(ls empty)" ] && break
+        sleep 0.1
+    done
+    [ -z "$(ls empty)" ] || fail "left behind: $(ls empty)"
+    wait $late
+    status=$?
+    grep -q 'late/nvdisasm was ended: it took more than' out.late &&
+        [ $status -eq 4 ] || fail "late: $status, $(cat out.late)"
+}
+
 "$SINTER" show ptx --kernel='k12*' "$cnn" >out 2>said
 case $? in
 0)
     grep -q '\.entry k12_batch_norm_relu__layer1' out || fail "no entry in ptx"
-    [ "$(cat resnet9/12-sass.sass)" = ELF ] || fail "no machine code"
+    [ "$(grep -c '^k02' resnet9/12-sass.sass)" = 1 ] || fail "no machine code"
     expect 0 "// sm_80      " show kernels --kernel='k12*' --arch=sm_80 "$cnn"
     # The oldest described GPU has no instruction for two halves at once.
     expect 0 "// sm_75      " show kernels --kernel='k09*' --device=t4 "$cnn"
@@ -174,6 +285,11 @@ case $? in
     "$SINTER" show lines --kernel=k09* "$cnn" >out
     awk '/ resnet9.net:14$/ {norm = $1} {all += $1} / cuda.h/ {all = 1e9}
         END {exit !(norm > 0.5 * all)}' out || fail "lines: $(cat out)"
+    "$SINTER" show ptx --graph=train_2 --kernel='*_max_pool_batch_norm' \
+        "$models/airbench94.net" >out
+    [ "$(grep -c '\.entry' out)" -eq 3 ] || fail "shared: $(grep '\.entry' out)"
+    expect 2 "what is chosen are calls of a library" \
+        show ptx --kernel='c07*' "$cnn"
     (PATH=/bin expect 4 "install it and have its folder" \
         show sass --kernel='k12*' "$cnn"; exit $failed) || failed=1
     # The disassembler is looked for before anything is compiled.
@@ -181,6 +297,8 @@ case $? in
         show sass --kernel='k12*' --arch=sm_12 "$cnn"; exit $failed) || failed=1
     expect 4 "invalid value for --gpu-architecture" \
         show ptx --kernel='k12*' --arch=sm_12 "$cnn"
+    sass_shows
+    sass_fails
     ;;
 4)
     grep -q "NVIDIA's compiler" said || fail "no reason: $(cat said)"

@@ -95,7 +95,7 @@ static pid_t unit_start(const Job *j, int unit) {
     words_add(&w, "-o");
     words_add(&w, object_name(j, unit));
     words_add(&w, j->source);
-    return program_start(&w, j->folder, NULL);
+    return program_start(&w, j->folder, NULL, NULL);
 }
 
 static int units_compile(const Job *j) {
@@ -119,7 +119,7 @@ static int units_link(const Job *j, const char *out) {
         words_add(&w, object_name(j, i));
     words_add(&w, j->where->library);
     words_add_all(&w, link_flags);
-    return program_wait(program_start(&w, j->folder, NULL));
+    return program_wait(program_start(&w, j->folder, NULL, NULL));
 }
 
 static int job_run(const Job *j, const char *out) {

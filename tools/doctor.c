@@ -222,7 +222,7 @@ static const char *version_of(Arena *a, const char *program) {
     Words w = {.a = a};
     words_split(&w, program);
     words_add(&w, "--version");
-    bool good = program_wait(program_start(&w, ".", log)) == 0;
+    bool good = program_wait(program_start(&w, ".", log, log)) == 0;
     char line[200] = "";
     FILE *f = fdopen(descriptor, "r");
     good = good && f && fgets(line, sizeof line, f) != NULL;

@@ -34,12 +34,4 @@ bool machine_resources(Machine *m, const char *text, int sm, int count,
                        const char *const *name, Resources *out,
                        const char **why);
 
-// Whether there is a disassembler; where not, with a sentence in *why.
-bool machine_can_disassemble(Arena *a, const char **why);
-
-// The instructions of machine code, by a disassembler that is installed.  NULL
-// where there is none, with a sentence in *why.
-const char *machine_disassemble(Arena *a, const char *code, size_t length,
-                                const char **why);
-
 #endif

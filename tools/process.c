@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -38,21 +40,34 @@ void words_split(Words *w, const char *text) {
     }
 }
 
-pid_t program_start(const Words *words, const char *folder, const char *log) {
+static void open_at(posix_spawn_file_actions_t *actions, int descriptor,
+                    const char *path) {
+    if (path != NULL)
+        posix_spawn_file_actions_addopen(actions, descriptor, path,
+                                         O_WRONLY | O_CREAT | O_TRUNC, 0666);
+}
+
+pid_t program_start(const Words *words, const char *folder, const char *out,
+                    const char *log) {
     posix_spawn_file_actions_t actions;
     pid_t child;
     posix_spawn_file_actions_init(&actions);
-    if (log != NULL) {
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log,
-                                         O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    open_at(&actions, STDOUT_FILENO, out);
+    if (out != NULL && log != NULL && strcmp(out, log) == 0)
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO,
                                          STDERR_FILENO);
-    }
+    else
+        open_at(&actions, STDERR_FILENO, log);
     posix_spawn_file_actions_addchdir_np(&actions, folder);
     int error = posix_spawnp(&child, words->word[0], &actions, NULL,
                              (char *const *)words->word, environ);
     posix_spawn_file_actions_destroy(&actions);
+    errno = error;
     return error ? -1 : child;
+}
+
+static int status_of(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAULT;
 }
 
 int program_wait(pid_t child) {
@@ -62,5 +77,19 @@ int program_wait(pid_t child) {
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             return EXIT_IO;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAULT;
+    return status_of(status);
+}
+
+int program_wait_most(pid_t child, int seconds) {
+    enum { LOOKS = 100 }; // in a second
+    const struct timespec pause = {.tv_nsec = 1000000000 / LOOKS};
+    for (int left = seconds * LOOKS; left > 0; left--) {
+        int status;
+        if (waitpid(child, &status, WNOHANG) == child)
+            return status_of(status);
+        nanosleep(&pause, NULL);
+    }
+    kill(child, SIGKILL);
+    program_wait(child);
+    return LATE;
 }

@@ -17,11 +17,18 @@ void words_add(Words *w, const char *word);
 void words_add_all(Words *w, const char *const *list); // ends with NULL
 void words_split(Words *w, const char *text);          // at its spaces
 
-// Starts a program in a folder, with stdout and stderr going to the file `log`
-// unless that is NULL; -1 when there is no such program.
-pid_t program_start(const Words *words, const char *folder, const char *log);
+// Starts a program in a folder, with stdout going to the file `out` and stderr
+// to the file `log`, which may be the same; NULL: to ours.  -1, and errno, when
+// it does not start.
+pid_t program_start(const Words *words, const char *folder, const char *out,
+                    const char *log);
 
 // -1 for what has not started, else its exit status.
 int program_wait(pid_t child);
+
+// The exit status of one that has started.  LATE: it took longer, and was
+// ended.
+enum { LATE = -2 };
+int program_wait_most(pid_t child, int seconds);
 
 #endif

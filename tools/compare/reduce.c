@@ -51,7 +51,7 @@ static int command_run(Arena *a, const Reduction *r) {
     }
     if (!named)
         words_add(&w, r->trying);
-    return program_wait(program_start(&w, ".", "/dev/null"));
+    return program_wait(program_start(&w, ".", "/dev/null", "/dev/null"));
 }
 
 static bool still_fails(Reduction *r, const char *text) {

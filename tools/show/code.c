@@ -5,95 +5,168 @@
 
 #include <string.h>
 
-// The kernels that are chosen, each once, as one text.
-static Text chosen_text(Show *s, const Inspection *in) {
-    Text t = text_new(s->a);
-    const Step *step = NULL;
-    text_add(&t, "%s", in->header);
-    for (int i = 0; i < in->count; i++) {
-        const Inspected *l = &in->launch[i];
-        const Kernel *k = l->kernel;
-        bool chosen = false;
-        for (int j = 0; j < in->count; j++)
-            chosen |=
-                in->launch[j].chosen &&
-                (in->launch[j].kernel == k || in->launch[j].kernel->first == k);
-        if (!chosen || !k->text || (k->first && k->first != k))
-            continue;
-        if (l->step != step)
-            text_add(&t, "\n// ---- %s ----\n", l->step->name);
-        step = l->step;
-        text_add(&t, "\n%s", k->text);
+// Where machine code is said to be from: nowhere, lines of the kernels' text,
+// or lines of the model file.
+typedef enum { PLACES_NONE, PLACES_TEXT, PLACES_MODEL } Places;
+
+static bool kernel_is_chosen(const Inspection *in, const Kernel *k) {
+    for (int i = 0; i < in->count; i++)
+        if (in->launch[i].chosen && in->launch[i].kernel->first == k)
+            return true;
+    return false;
+}
+
+// The kernels that are chosen, each once.  A text that steps share may be that
+// of a step that is not shown.
+static void kernels_choose(Show *s, const Inspection *in, Code *out) {
+    int most = 0;
+    for (int i = 0; i < in->plan->num_steps; i++)
+        most += in->launches[i].count;
+    out->kernel = ARENA_ARRAY(s->a, (size_t)most, const Kernel *);
+    out->step = ARENA_ARRAY(s->a, (size_t)most, const char *);
+    for (int i = 0; i < in->plan->num_steps; i++)
+        for (int j = 0; j < in->launches[i].count; j++) {
+            const Kernel *k = &in->launches[i].kernel[j];
+            if (!k->text || k->first != k || !kernel_is_chosen(in, k))
+                continue;
+            out->step[out->count] = in->plan->step[i].name;
+            out->kernel[out->count++] = k;
+        }
+}
+
+static const char *cu_name(Show *s) {
+    return arena_format(s->a, "%s.cu", show_trainer(s)->name);
+}
+
+// The kernel's text with the numbers of its lines in the file of all, where a
+// line more says in which part of that it is.
+static void numbered_add(Show *s, Text *t, const Kernel *k) {
+    static const char more[] = "#if IN_PART(";
+    const char *cu = text_string(&show_trainer(s)->cu_file);
+    const char *begin =
+        arena_format(s->a, "\n%.*s\n", (int)strcspn(k->text, "\n"), k->text);
+    const char *at = strstr(cu, begin) + 1;
+    int line = 1;
+    for (const char *c = cu; c < at; c++)
+        line += *c == '\n';
+    text_add(t, "#line %d \"%s\"\n", line, cu_name(s));
+    for (const char *own = k->text; *own; line++) {
+        size_t length = strcspn(own, "\n") + 1;
+        if (strncmp(at, more, sizeof more - 1) == 0) {
+            at += strcspn(at, "\n") + 1;
+            text_add(t, "#line %d \"%s\"\n", ++line, cu_name(s));
+        }
+        text_bytes(t, own, length);
+        own += length;
+        at += length;
     }
-    return t;
 }
 
-static int say(const Show *s, const char *why) {
+static Text chosen_text(Show *s, const Inspection *in, const Code *code,
+                        Places places) {
+    Text t = text_new(s->a);
+    const char *step = NULL;
+    text_add(&t, "%s", in->header);
+    for (int i = 0; i < code->count; i++) {
+        const Kernel *k = code->kernel[i];
+        if (step != code->step[i])
+            text_add(&t, "\n// ---- %s ----\n", code->step[i]);
+        step = code->step[i];
+        text_add(&t, "\n");
+        if (places == PLACES_TEXT)
+            numbered_add(s, &t, k);
+        else
+            text_add(&t, "%s", k->text);
+    }
+    return places == PLACES_MODEL ? lineinfo_add(s->a, in->plan, cu_name(s), &t)
+                                  : t;
+}
+
+static bool say(const Show *s, const char *why) {
     complain(s->arguments, "%s", why);
-    return EXIT_DEVICE;
+    return false;
 }
 
-const char *show_code(Show *s, MachineForm form, bool lines, size_t *length,
+// Compiles what is chosen.  False, and an exit status, after a message.
+static bool code_make(Show *s, MachineForm form, Places places, Code *out,
                       int *status) {
     Device device;
     Inspection in;
-    const char *why = NULL, *code = NULL;
+    const char *why = NULL;
+    *out = (Code){.count = 0};
     if (!device_find(s->a, s->arguments, &device, status) ||
         !inspect(s, &device, &in, status))
-        return NULL;
-    Text t = chosen_text(s, &in);
-    if (lines)
-        t = lineinfo_add(s->a, in.plan,
-                         arena_format(s->a, "%s.cu", show_trainer(s)->name),
-                         &t);
+        return false;
+    kernels_choose(s, &in, out);
+    *status = EXIT_USAGE;
+    if (out->count == 0)
+        return say(s, "what is chosen are calls of a library, which brings "
+                      "their code; see sinter show launches");
+    Text t = chosen_text(s, &in, out, places);
     Machine *m = machine_open(s->a, &why);
     if (m) {
         int sm = in.num_archs ? in.arch[0] : device.sm;
-        code = machine_code(m, text_string(&t), sm, lines, form, length, &why);
+        out->bytes = machine_code(m, text_string(&t), sm, places != PLACES_NONE,
+                                  form, &out->length, &why);
+        out->origin = arena_format(s->a, "sm_%d by %s", sm, machine_version(m));
         machine_close(m);
     }
-    if (!code)
-        *status = say(s, why);
-    return code;
+    *status = EXIT_DEVICE;
+    return out->bytes || say(s, why);
 }
 
 int ptx_write(Show *s, const View *stage, Text *out) {
     (void)stage;
-    size_t length;
+    Code code;
     int status;
-    const char *code =
-        show_code(s, PTX, s->arguments->lineinfo != NULL, &length, &status);
-    if (!code)
+    Places places = s->arguments->lineinfo ? PLACES_MODEL : PLACES_NONE;
+    if (!code_make(s, PTX, places, &code, &status))
         return status;
-    text_add(out, "%s", code);
+    text_add(out, "%s", code.bytes);
     return EXIT_GOOD;
+}
+
+static int code_list(Show *s, const Code *code, const char *disassembler,
+                     Text *out) {
+    int status;
+    const char *error;
+    const char *said =
+        disassembler_run(s->a, s->arguments, disassembler, code, &status);
+    if (!said)
+        return status;
+    const Text *cu = &show_trainer(s)->cu_file;
+    const Source *const source[] = {
+        source_new(s->a, cu_name(s), text_string(cu), cu->length),
+        source_read(s->a, s->file, MODEL_BYTES, &error)};
+    text_add(out, "// %s\n", code->origin);
+    const char *missing =
+        listing_add(s->a, out, said, code, source, source[1] ? 2 : 1);
+    if (!missing)
+        return EXIT_GOOD;
+    complain(s->arguments, "%s does not print the code of %s", disassembler,
+             missing);
+    return EXIT_DEVICE;
 }
 
 int sass_write(Show *s, const View *stage, Text *out) {
     (void)stage;
-    size_t length;
+    Code code;
     int status;
-    const char *why = NULL;
-    if (!machine_can_disassemble(s->a, &why))
-        return say(s, why);
-    const char *code =
-        show_code(s, CUBIN, s->arguments->lineinfo != NULL, &length, &status);
-    if (!code)
+    Places places = s->arguments->lineinfo ? PLACES_MODEL : PLACES_TEXT;
+    const char *disassembler = disassembler_find(s->a, s->arguments);
+    if (!disassembler)
+        return EXIT_DEVICE;
+    if (!code_make(s, CUBIN, places, &code, &status))
         return status;
-    const char *text = machine_disassemble(s->a, code, length, &why);
-    if (!text)
-        return say(s, why);
-    text_add(out, "%s", text);
-    return EXIT_GOOD;
+    return code_list(s, &code, disassembler, out);
 }
 
 int lines_write(Show *s, const View *stage, Text *out) {
     (void)stage;
-    size_t length;
+    Code code;
     int status;
-    const char *code = show_code(s, PTX, true, &length, &status);
-    if (!code)
+    if (!code_make(s, PTX, PLACES_MODEL, &code, &status))
         return status;
-    linetable_print(s->a, out, code);
+    linetable_print(s->a, out, code.bytes);
     return EXIT_GOOD;
 }

@@ -1,92 +1,111 @@
 // Disassembler: nvdisasm of the CUDA toolkit, where it is installed.  NVIDIA
 // offers no library that does so.
-#define _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L // strerror
+#include "base/exits.h"
 #include "base/source.h"
-#include "tools/machine.h"
+#include "tools/process.h"
+#include "tools/scratch.h"
+#include "tools/show/inspect.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 30 };
+// The code of all kernels of a model takes it a second or two.
+enum { MOST_BYTES = 1 << 30, MOST_SECONDS = 30 };
 
-extern char **environ;
+static bool is_program(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) &&
+           access(path, X_OK) == 0;
+}
 
-static const char absent[] =
-    "SASS needs nvdisasm of the CUDA toolkit: install it and have its folder "
-    "on PATH";
-
-bool machine_can_disassemble(Arena *a, const char **why) {
+const char *disassembler_find(Arena *a, const Arguments *arguments) {
     const char *path = getenv("PATH");
     while (path && *path) {
         size_t length = strcspn(path, ":");
         const char *file = arena_format(a, "%.*s/nvdisasm", (int)length, path);
-        if (length > 0 && access(file, X_OK) == 0)
-            return true;
+        if (length > 0 && is_program(file))
+            return file;
         path += length + (path[length] == ':');
     }
-    *why = absent;
-    return false;
+    complain(arguments, "SASS needs nvdisasm of the CUDA toolkit: install it "
+                        "and have its folder on PATH");
+    return NULL;
 }
 
-// Runs nvdisasm on a file, its output into another; its exit status, -1 when it
-// has not run.
-static int disassembler_run(const char *from, const char *to) {
-    const char *const word[] = {"nvdisasm", "-c", from, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int status;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, to,
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    int error = posix_spawnp(&child, word[0], &actions, NULL,
-                             (char *const *)word, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error || waitpid(child, &status, 0) != child || !WIFEXITED(status))
-        return -1;
-    return WEXITSTATUS(status);
-}
-
-static bool file_write(const char *path, const char *bytes, size_t length) {
+static bool file_write(const char *path, const Code *code) {
     FILE *f = fopen(path, "wb");
-    bool good = f && fwrite(bytes, 1, length, f) == length;
+    bool good = f && fwrite(code->bytes, 1, code->length, f) == code->length;
     return f && fclose(f) == 0 && good;
 }
 
-static const char *folder_disassemble(Arena *a, const char *folder,
-                                      const char *code, size_t length,
-                                      const char **why) {
-    const char *from = arena_format(a, "%s/kernels.cubin", folder);
-    const char *to = arena_format(a, "%s/kernels.sass", folder);
-    const char *error = "cannot be written", *text = NULL;
-    if (!file_write(from, code, length)) {
-        *why = arena_format(a, "%s %s", from, error);
-    } else if (disassembler_run(from, to) != 0) {
-        *why = absent;
-    } else {
-        Source *s = source_read(a, to, MOST_BYTES, &error);
-        text = s ? s->text : NULL;
-        *why = error;
-    }
-    unlink(from);
-    unlink(to);
-    return text;
+// What a program said, as one line; NULL: nothing.
+static const char *words_of(Arena *a, const char *log) {
+    const char *why;
+    const Source *said = source_read(a, log, MOST_BYTES, &why);
+    const char *start = said ? said->text + strspn(said->text, " \t\n") : "";
+    size_t length = strcspn(start, "\n");
+    return length > 0 ? arena_string(a, start, length) : NULL;
 }
 
-const char *machine_disassemble(Arena *a, const char *code, size_t length,
-                                const char **why) {
-    const char *temporary = getenv("TMPDIR");
-    char *folder = arena_format(a, "%s/sinter-XXXXXX",
-                                temporary && *temporary ? temporary : "/tmp");
-    if (!mkdtemp(folder)) {
-        *why = arena_format(a, "%s cannot be made", folder);
+// Whether it has read the code; if not, says why.
+static bool program_run(Arena *a, const Arguments *arguments,
+                        const char *program, const Code *code, const char *from,
+                        const char *to, const char *log) {
+    Words w = {.a = a};
+    words_add(&w, program);
+    words_add(&w, "--print-code");
+    words_add(&w, "--print-line-info-inline");
+    words_add(&w, from);
+    pid_t child = program_start(&w, ".", to, log);
+    if (child < 0) {
+        complain(arguments, "%s: %s", program, strerror(errno));
+        return false;
+    }
+    int status = program_wait_most(child, MOST_SECONDS);
+    if (status == LATE)
+        complain(arguments, "%s was ended: it took more than %d seconds",
+                 program, MOST_SECONDS);
+    else if (status != 0) {
+        const char *words = words_of(a, log);
+        complain(arguments, "%s cannot read code of %s: %s", program,
+                 code->origin, words ? words : "it does not say why");
+    }
+    return status == 0;
+}
+
+static const char *folder_disassemble(Arena *a, const Arguments *arguments,
+                                      const char *folder, const char *program,
+                                      const Code *code, int *status) {
+    const char *from = arena_format(a, "%s/kernels.cubin", folder);
+    const char *to = arena_format(a, "%s/kernels.sass", folder);
+    const char *log = arena_format(a, "%s/log", folder), *why;
+    *status = EXIT_IO;
+    if (!file_write(from, code)) {
+        complain(arguments, "%s: %s", from, strerror(errno));
         return NULL;
     }
-    const char *text = folder_disassemble(a, folder, code, length, why);
-    rmdir(folder);
+    *status = EXIT_DEVICE;
+    if (!program_run(a, arguments, program, code, from, to, log))
+        return NULL;
+    const Source *s = source_read(a, to, MOST_BYTES, &why);
+    if (!s)
+        complain(arguments, "%s: %s", to, why);
+    return s ? s->text : NULL;
+}
+
+const char *disassembler_run(Arena *a, const Arguments *arguments,
+                             const char *program, const Code *code,
+                             int *status) {
+    Scratch scratch;
+    *status = EXIT_IO;
+    if (!scratch_open(a, arguments, &scratch))
+        return NULL;
+    const char *text =
+        folder_disassemble(a, arguments, scratch.folder, program, code, status);
+    scratch_close(&scratch);
     return text;
 }

@@ -150,7 +150,8 @@ bool inspect(Show *s, const Device *device, Inspection *out, int *status) {
     *status = EXIT_USAGE;
     if (graph && !show_step(s, status))
         return false;
-    const Launches *launches = codegen_launches(t->host, t->plan, s->a);
+    const Launches *launches = out->launches =
+        codegen_launches(t->host, t->plan, s->a);
     size_t most = 0;
     for (int i = 0; i < t->plan->num_steps; i++)
         most += (size_t)launches[i].count;

@@ -2,6 +2,7 @@
 #ifndef TOOLS_INSPECT_H
 #define TOOLS_INSPECT_H
 
+#include "base/source.h"
 #include "codegen/codegen.h"
 #include "tools/machine.h"
 #include "tools/show/show.h"
@@ -36,7 +37,8 @@ typedef struct {
     const Program *p;
     const Device *device;
     const Plan *plan;
-    const char *header; // what every kernel's text needs before it
+    const char *header;       // what every kernel's text needs before it
+    const Launches *launches; // of all steps of the plan
     Inspected *launch;
     int count;
     int arch[MAX_ARCHS], num_archs;
@@ -81,7 +83,35 @@ void resources_find(Arena *a, Inspection *in);
 
 // ---- code.c ----
 
+// What NVIDIA's compiler made of chosen kernels.
+typedef struct {
+    const Kernel **kernel; // each once, in the order of the launches
+    const char **step;     // the step that is the first to have it
+    int count;
+    const char *bytes;
+    size_t length;
+    const char *origin; // "sm_90 by NVRTC 13.0"
+} Code;
+
 ViewWriter ptx_write, sass_write, lines_write;
+
+// ---- disassembler.c ----
+
+// The disassembler that is installed; NULL after a message.
+const char *disassembler_find(Arena *a, const Arguments *arguments);
+
+// What it prints of machine code.  NULL, and an exit status, after a message.
+const char *disassembler_run(Arena *a, const Arguments *arguments,
+                             const char *program, const Code *code,
+                             int *status);
+
+// ---- listing.c ----
+
+// Writes the instructions of each kernel, from what the disassembler printed,
+// below the lines of these sources that they are from.  The name of a kernel
+// that it did not print; NULL: there is none.
+const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
+                        const Source *const *source, int num_sources);
 
 // ---- memory.c, params.c, recipe.c ----
 

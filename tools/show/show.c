@@ -65,7 +65,8 @@ static const View *stage_find(const Arguments *arguments, const char *name) {
 
 // An option that a stage would ignore, as what it is for; NULL where there is
 // none.  What a device or a precision is said to be may go unused.
-static const char *said_in_vain(const Arguments *arguments, const View *stage) {
+static const char *said_in_vain(Arena *a, const Arguments *arguments,
+                                const View *stage) {
     bool of_model = arguments->from == NULL;
     bool kernels = of_model && stage->write == kernels_write;
     bool chooses = kernels || stage->write == ptx_write ||
@@ -76,6 +77,9 @@ static const char *said_in_vain(const Arguments *arguments, const View *stage) {
         !chooses)
         return "--kernel, --line and --op are for show kernels, ptx, sass and "
                "lines of a model";
+    if (chooses && !kernels && arguments->arch && strchr(arguments->arch, ','))
+        return arena_format(a, "show %s is of one GPU: give it one --arch",
+                            stage->name);
     if (arguments->at && stage->write != recipe_write)
         return "--at is for show recipe";
     if (chooses && strcmp(target_of(arguments), "host") == 0)
@@ -333,7 +337,7 @@ static int file_show(Arena *a, const Arguments *arguments) {
     }
     const char *name = stage_wanted(arguments);
     const View *stage = name ? stage_find(arguments, name) : NULL;
-    const char *vain = stage ? said_in_vain(arguments, stage) : NULL;
+    const char *vain = stage ? said_in_vain(a, arguments, stage) : NULL;
     if (vain)
         complain(arguments, "%s", vain);
     if (stage == NULL || vain)

@@ -1,0 +1,134 @@
+// Listing: what a disassembler prints, kernel by kernel in the order of the
+// launches, with the lines that the instructions are from.
+//
+// nvdisasm prints the sections of a file as they are there.  In that of a
+// kernel are directives of an assembler, labels, and instructions behind their
+// addresses, as /*01a0*/.  Before an instruction of another place stands
+//
+//   //## File "/cuda.h", line 40 inlined at "/home/me/lenet.cu", line 9
+//
+// and then the same of that place, up to one that is not inlined.
+#include "tools/show/inspect.h"
+#include "tools/show/lineinfo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PATH = 4095 };
+
+typedef struct {
+    Arena *arena;
+    const Source *const *source;
+    int num_sources;
+    const char *file; // of the instructions that follow; NULL: not known
+    int line;
+    bool chosen; // it is that of the lines about places just above
+    bool moved;  // since the last instruction
+    Text code;   // of the kernel
+    size_t kept; // of it, without what fills its last line
+} Lister;
+
+// ---- places ----
+
+// The innermost place that is not in a header is where instructions are from.
+// What is inlined into a header alone goes on with the place before.
+static void place_read(Lister *l, const char *text) {
+    static const char form[] = " //## File \"%4095[^\"]\", line %d";
+    char path[MAX_PATH + 1];
+    int line;
+    if (l->chosen || sscanf(text, form, path, &line) != 2 ||
+        file_is_header(path))
+        return;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    l->chosen = true;
+    if (l->file && strcmp(l->file, name) == 0 && l->line == line)
+        return;
+    l->file = arena_string(l->arena, name, strlen(name));
+    l->line = line;
+    l->moved = true;
+}
+
+static void place_add(Lister *l) {
+    text_add(&l->code, "        // %s:%d", l->file, l->line);
+    for (int i = 0; i < l->num_sources; i++) {
+        const Source *s = l->source[i];
+        if (strcmp(s->name, l->file) != 0 || l->line < 1 ||
+            l->line > s->num_lines)
+            continue;
+        size_t length;
+        const char *text = source_line(s, l->line, &length);
+        size_t blanks = strspn(text, " ");
+        if (blanks < length)
+            text_add(&l->code, "  %.*s", (int)(length - blanks), text + blanks);
+        break;
+    }
+    text_add(&l->code, "\n");
+    l->moved = false;
+}
+
+// ---- a kernel ----
+
+static void instruction_add(Lister *l, const char *line, const char *code) {
+    if (l->moved)
+        place_add(l);
+    l->chosen = false;
+    text_add(&l->code, "%s\n", line);
+    if (strncmp(code, "NOP", 3) != 0)
+        l->kept = l->code.length;
+}
+
+static void line_add(Lister *l, const char *line) {
+    const char *start = line + strspn(line, " \t");
+    const char *behind = strstr(start, "*/");
+    size_t length = strlen(line);
+    if (strncmp(start, "/*", 2) == 0 && behind)
+        instruction_add(l, line, behind + 2 + strspn(behind + 2, " \t"));
+    else if (start == line && length > 0 && line[length - 1] == ':')
+        text_add(&l->code, "%s\n", line);
+    else
+        place_read(l, line);
+}
+
+static const char *kernel_find(Arena *a, const char *said, const Kernel *k) {
+    const char *label = arena_format(a, "\n.text.%s:\n", k->name);
+    const char *start = strstr(said, label);
+    return start ? start + strlen(label) : NULL;
+}
+
+// The comment that stands above the kernel's text.
+static void comment_add(Text *out, const Kernel *k) {
+    const char *end = k->text;
+    while (strncmp(end, "//", 2) == 0)
+        end += strcspn(end, "\n") + 1;
+    text_bytes(out, k->text, (size_t)(end - k->text));
+}
+
+static bool kernel_add(Lister *l, Text *out, const char *said,
+                       const Kernel *k) {
+    const char *s = kernel_find(l->arena, said, k);
+    l->file = NULL;
+    l->chosen = l->moved = false;
+    l->code.length = l->kept = 0;
+    while (s && *s && strncmp(s, "//-", 3) != 0) {
+        size_t length = strcspn(s, "\n");
+        line_add(l, arena_string(l->arena, s, length));
+        s += length + (s[length] == '\n');
+    }
+    text_add(out, "\n");
+    comment_add(out, k);
+    text_add(out, "%s:\n", k->name);
+    text_bytes(out, text_string(&l->code), l->kept);
+    return l->kept > 0;
+}
+
+const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
+                        const Source *const *source, int num_sources) {
+    Lister l = {.arena = a,
+                .code = text_new(a),
+                .source = source,
+                .num_sources = num_sources};
+    for (int i = 0; i < code->count; i++)
+        if (!kernel_add(&l, out, said, code->kernel[i]))
+            return code->kernel[i]->name;
+    return NULL;
+}
