@@ -24,7 +24,8 @@ grep -ao '\.text\.k[0-9a-z_]*' "$file" | sort -ru | while read -r section; do
     printf '\t//## File %s inlined at %s 1\n' "$own" "$text"
     printf '\t//## File %s 1\n' "$text"
     printf '        /*0000*/                   LDC R1, c[0x0][0x28] ;\n'
-    printf '\t//## File %s\n.L_x_0:\n        /*0010*/              @!P0 BRA `(.L_x_0) ;\n' "$own"
+    printf '.L_x_0:\n\t//## File %s\n' "$own"
+    printf '        /*0010*/              @!P0 BRA `(.L_x_0) ;\n'
     printf '        /*0020*/                   NOP;\n.L_x_1:\n'
 done
 printf '\n\n//--------------------- SYMBOLS --------\n\t.type\t.nv.x,@object\n'
