@@ -2,6 +2,7 @@
 // run with, opened as a trainer opens it, and what to install.
 #define _GNU_SOURCE
 #include "base/exits.h"
+#include "base/source.h"
 #include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/matmul.h"
@@ -10,7 +11,7 @@
 #include "runtime/nvtx.h"
 #include "tools/compiler.h"
 #include "tools/process.h"
-#include "tools/tools.h"
+#include "tools/scratch.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -213,39 +214,38 @@ static void onednn_find(Doctor *d) {
 
 // The first line that a program prints when it is asked for its version; NULL:
 // it does not start.
-static const char *version_of(Arena *a, const char *program) {
-    const char *tmp = getenv("TMPDIR");
-    char *log = arena_format(a, "%s/sinter-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    int descriptor = mkstemp(log);
-    if (descriptor < 0)
-        return NULL;
+static const char *version_of(Arena *a, const char *folder,
+                              const char *program) {
+    enum { MOST_BYTES = 1 << 16 };
+    const char *log = arena_format(a, "%s/version", folder), *why;
     Words w = {.a = a};
     words_split(&w, program);
     words_add(&w, "--version");
-    bool good = program_wait(program_start(&w, ".", log, log)) == 0;
-    char line[200] = "";
-    FILE *f = fdopen(descriptor, "r");
-    good = good && f && fgets(line, sizeof line, f) != NULL;
-    if (f)
-        fclose(f);
-    else
-        close(descriptor);
-    unlink(log);
-    line[strcspn(line, "\n")] = 0;
-    return good ? arena_string(a, line, strlen(line)) : NULL;
+    if (program_wait(program_start(&w, ".", log, log)) != 0)
+        return NULL;
+    const Source *said = source_read(a, log, MOST_BYTES, &why);
+    size_t length = said ? strcspn(said->text, "\n") : 0;
+    return length > 0 ? arena_string(a, said->text, length) : NULL;
 }
 
-static void compiler_find(Doctor *d) {
+static void compiler_find(Doctor *d, const Arguments *arguments) {
     Finding *f = finding_add(d, "C compiler");
+    Scratch scratch;
     f->needed = true;
+    if (!scratch_open(d->a, arguments, &scratch)) {
+        f->missing = "a trainer is compiled in a temporary folder: name one in "
+                     "TMPDIR that can be written to";
+        return;
+    }
     for (size_t i = 0; i < COMPILER_CANDIDATES && !f->version; i++) {
         const char *program = compiler_candidate(i);
-        f->version = program ? version_of(d->a, program) : NULL;
+        f->version = program ? version_of(d->a, scratch.folder, program) : NULL;
         f->path = f->version ? program : NULL;
     }
     if (!f->version)
         f->missing = "building a trainer needs a C compiler: install gcc or "
                      "clang, or name one in CC";
+    scratch_close(&scratch);
 }
 
 // ---- what is told ----
@@ -312,7 +312,7 @@ int doctor_command(const Arguments *arguments) {
     cudnn_find(&d);
     cublaslt_find(&d);
     nvtx_find(&d);
-    compiler_find(&d);
+    compiler_find(&d, arguments);
     onednn_find(&d);
     if (arguments->json)
         json_print(&d);

@@ -30,6 +30,28 @@ expect 4 env CC=/nowhere PATH=/nowhere "$SINTER" doctor
 expect_says "no trainer can be built here until this is there:"
 expect_says "  C compiler: .*install gcc or clang"
 
+expect 4 env TMPDIR=/nowhere "$SINTER" doctor
+expect_says "  C compiler: .*name one in TMPDIR"
+
+# It leaves nothing behind, nor does one that is interrupted.
+mkdir empty
+expect 0 double env TMPDIR="$work/empty" "$SINTER" doctor
+[ -z "$(ls empty)" ] || fail "left behind: $(ls empty)"
+printf '#!/bin/sh\nexec sleep 1\n' >slow
+chmod +x slow
+TMPDIR=$work/empty CC=$work/slow "$SINTER" doctor >out 2>err &
+until ls empty/*/version >/dev/null 2>&1; do
+    kill -0 $! || fail "there is no doctor to interrupt"
+    sleep 0.1
+done
+kill $!
+wait $! || true
+for _ in $(seq 50); do
+    [ -z "$(ls empty)" ] && break
+    sleep 0.1
+done
+[ -z "$(ls empty)" ] || fail "left behind: $(ls empty)"
+
 expect 0 double "$SINTER" doctor --json
 if command -v python3 >/dev/null; then
     python3 - out <<'END' || fail "not what the text says"
