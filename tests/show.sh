@@ -197,12 +197,12 @@ expect 2 "2329 is past the end, which is after 2328 updates" \
 # instructions is the line that they are from.
 sass_shows() {
     line=$(grep -n '^KERNEL(256) k08' emitted/resnet9.cu | cut -d: -f1)
+    comment=$(sed -n '/^\/\/ k08_.*: resnet9.net:14$/,/^[^/]/p' emitted/resnet9.cu |
+        grep '^//')
     cat >wanted <<END
 // sm_90 by NVRTC
 
-// k08_batch_norm__layer1: resnet9.net:14
-// %183..%185: sum var
-// 134218752 bytes read and written (host: 268436480)
+$comment
 k08_batch_norm__layer1:
         // resnet9.cu:$line  KERNEL(256) k08_batch_norm__layer1(
         /*0000*/                   LDC R1, c[0x0][0x28] ;
