@@ -88,7 +88,7 @@ static const Option options[] = {
     {"op", "PATH", "show", WORD, AT(op),
      "only the kernels of a layer, as layer1.conv_1 or 'layer1.*'"},
     {"arch", "sm_90,...", "show report", WORD, AT(arch),
-     "GPUs to compile for: registers and spills of kernels, ptx, sass"},
+     "GPUs to compile for: registers and spills of kernels; for ptx and sass one"},
     {"at", "N,...", "show", WORD, AT(at),
      "the updates at which show recipe says the numbers, as 0,10,100"},
     {"samples", "N", "show report", COUNT, AT(samples),
