@@ -72,8 +72,8 @@ typedef struct {
     NodeId parted;    // the reduction whose operands' places in the
                       // scratch are known, or NO_NODE
     const int64_t *part_place;
-    int resident; // blocks that a multiprocessor is to have room for: two
-                  // where their registers hold what a thread has at once
+    int resident; // blocks that a multiprocessor is to have room for: more
+                  // than one where their registers hold what a thread has
     Text tables;  // constants the kernel reads, before its text
     const char **constant; // with local: numbers that may differ
     int num_constants, max_constants;
@@ -145,6 +145,10 @@ void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
 
 // "v12", or "v12_1" when that is taken.
 const char *value_name(Emit *e, const char *prefix, NodeId n);
+
+// Bytes that 8 lanes of n take on the device, and 8 lanes of a sum.
+int64_t vector_bytes(const Emit *e, NodeId n);
+enum { SUM_BYTES = 32 };
 
 // Forgets which names are taken.
 void names_clear(Emit *e);

@@ -2,6 +2,10 @@
 // one to finish adds them up in the order of the blocks.  So a sum is made in
 // one launch, and is the same to the bit however the blocks ran.
 //
+// While it does the GPU waits, and what one multiprocessor reads comes slowly.
+// So many blocks are teams: the last of a team adds up what the team left, side
+// by side with those of others, and the last of all what was left of the teams.
+//
 // A variance is carried as the sum and the sum of squares of x - pivot, where
 // the pivot is a value of the block's own.  So little cancels, however far the
 // mean is from 0, and an outlier disturbs one block alone.
@@ -71,28 +75,39 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
     }
 }
 
-static void finish_one(Emit *e, Text *t, NodeId n) {
+// A loop over the columns of n: what a team left becomes one part, or the parts
+// of all teams become the result.
+static void finish_one(Emit *e, Text *t, NodeId n, bool team) {
     const Node *d = &e->g->node[n];
-    int64_t at = scratch_place(e, n), count = type_count(d->type);
-    bool all = over_all(e, n), stored = e->stored[n];
-    if (!stored)
-        return;
-    text_line(t, "for (int c = threadIdx.x; c < %lld; c += NT) {",
-              (long long)count);
-    t->indent++;
-    if (d->op == OP_var)
-        text_line(t,
-                  "const float a = grid_variance(part + %lld + c, %lld, WIDTH, "
-                  "blocks, "
-                  "(float)(ROWS / blocks), ROWS %% blocks, %s);",
-                  (long long)at, (long long)count, all ? "C" : "1.0f");
+    bool all = over_all(e, n);
+    const char *part =
+        arena_format(e->a, "part + %lld + c", (long long)scratch_place(e, n));
+    long long count = (long long)type_count(d->type);
+    const char *call =
+        d->op == OP_var
+            ? arena_format(e->a,
+                           "variance(%s, %lld, WIDTH, %sblocks, team, "
+                           "(float)(ROWS / blocks), ROWS %% blocks, %s)",
+                           part, count, team ? "block, " : "",
+                           all ? "C" : "1.0f")
+            : arena_format(
+                  e->a, "%s(%s, %s)", d->op == OP_max ? "max" : "sum", part,
+                  team ? "WIDTH, block, blocks, team" : "team * WIDTH, teams");
+    text_line(t, "for (int c = threadIdx.x; c < %lld; c += NT)", count);
+    if (team)
+        text_line(t, "    team_%s;", call);
     else
-        text_line(t, "const float a = %s(part + %lld + c, WIDTH, blocks);",
-                  d->op == OP_max ? "grid_max" : "grid_sum", (long long)at);
-    text_line(t, "put_%s(%s + %s, a);", access_suffix(d->type->dtype),
-              pointer_name(e, n), all ? "0" : "c");
+        text_line(t, "    put_%s(%s + %s, grid_%s);",
+                  access_suffix(d->type->dtype), pointer_name(e, n),
+                  all ? "0" : "c", call);
+}
+
+static void finish_all(Emit *e, Text *t, bool team) {
+    t->indent++;
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_blocks(e, n) && e->stored[n])
+            finish_one(e, t, n, team);
     t->indent--;
-    text_line(t, "}");
 }
 
 void sums_finish(Emit *e, Text *t) {
@@ -101,11 +116,14 @@ void sums_finish(Emit *e, Text *t) {
         any |= sums_blocks(e, n);
     if (!any)
         return;
-    text_line(t, "if (last_block(ticket, blocks)) {");
-    t->indent++;
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e, n))
-            finish_one(e, t, n);
-    t->indent--;
+    text_line(t, "const int team = TEAM_OF(%d, blocks);", TEAM_BLOCKS);
+    text_line(t, "const int teams = (blocks + team - 1) / team;");
+    text_line(t,
+              "const int whole = last_of_team(ticket, block, blocks, team);");
+    text_line(t, "if (whole && team > 1) {");
+    finish_all(e, t, true);
+    text_line(t, "}");
+    text_line(t, "if (whole && last_block(ticket, teams)) {");
+    finish_all(e, t, false);
     text_line(t, "}");
 }

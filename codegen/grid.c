@@ -193,7 +193,8 @@ static void emit_sizes(Emit *e, Text *t) {
         return;
     text_line(t, "enum { WIDTH = %lld };",
               (long long)e->g->node[e->group->scratch].type->dim[1]);
-    text_line(t, "SHARED float shared[NT];");
+    text_line(t, "SHARED float shared[%sNT];",
+              any_sum(e, false) ? "AT_ONCE * " : "");
 }
 
 // The element of the space in row r, which s declares.
@@ -306,8 +307,8 @@ static void emit_columns_out(Emit *e, Text *t) {
             e->g->node[n].op == OP_max ? "columns_max" : "columns_sum";
         for (int i = 0; i < sums_of(e, n); i++)
             text_line(t,
-                      "%s(part + (size_t)block * WIDTH + %lld + c, "
-                      "%s%u, VW, g < CG, shared, TX, NT);",
+                      "%s(part + (size_t)block * WIDTH + %lld + g0 * VW, "
+                      "%s%u, VW, C - g0 * VW, shared, TX, NT);",
                       over, (long long)(scratch_place(e, n) + i * count),
                       i ? "q" : "s", n);
     }
@@ -332,10 +333,68 @@ typedef struct {
     Text columns, rows;
 } Walk;
 
+// A launch has four blocks for each multiprocessor, so that all are resident at
+// once, or half of them and then the other half: of three, the fourth would run
+// alone.  A thread of four has 256 bytes of registers and one of two 512, of
+// which vectors may take so many without others being spilled.
+enum { FOUR_BYTES = 192, TWO_BYTES = 432, CALL_BYTES = 64 };
+
+// Bytes of the vectors that a thread keeps for all of its rows.
+static int64_t bytes_kept(const Emit *e, const Text *rows) {
+    int64_t bytes = 0;
+    for (int i = 0; i < e->num_values; i++) {
+        const Value *v = &e->value[i];
+        if (v->scope->kind == IN_COLUMN && v->form == HELD_ARRAY &&
+            mentions(text_string(rows), v->name))
+            bytes += SUM_BYTES;
+    }
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_blocks(e, n))
+            bytes += SUM_BYTES * reduce_slots(e->g, n);
+    return bytes;
+}
+
+// Bytes of those that it reads or makes for one row.
+static int64_t bytes_of_row(const Emit *e) {
+    int64_t bytes = 0;
+    for (int i = 0; i < e->num_values; i++)
+        if (e->value[i].scope->kind > IN_COLUMN &&
+            e->value[i].form == HELD_ARRAY)
+            bytes += vector_bytes(e, e->value[i].node);
+    return bytes;
+}
+
+// Whether rows are vectors of activations and no functions of them, which need
+// half of the registers, as places do that may be outside.
+static bool is_plain(const Text *rows) {
+    const char *text = text_string(rows);
+    return strstr(text, "load_act(") != NULL && strstr(text, "get_") == NULL &&
+           strstr(text, "f(") == NULL && strstr(text, "continue") == NULL;
+}
+
+// Finds for how many blocks there are registers; whether a thread is to read
+// two rows at a time, as blocks that keep much are too few to wait for one
+// each.  A quotient may call a function, over which not all registers are kept.
+static bool find_resident(Emit *e, const Walk *w) {
+    int64_t kept = bytes_kept(e, &w->rows), row = bytes_of_row(e);
+    bool calls = strstr(text_string(&w->columns), " / ") != NULL;
+    int64_t most = TWO_BYTES - (calls ? CALL_BYTES : 0);
+    if (!is_plain(&w->rows)) {
+        e->resident = kept + row <= TWO_BYTES / 2 ? 2 : 0;
+        return false;
+    }
+    if (kept + row <= FOUR_BYTES && !calls &&
+        space_grid(e->group->space, false) == DEVICE_GRID)
+        e->resident = 4;
+    else if (kept + row <= most)
+        e->resident = 2;
+    return e->resident == 2 && kept + 2 * row <= most;
+}
+
 // Opens the loop over groups of columns.  All threads of a block go round it
 // equally often where they have sums to add up at its end.
 static void open_columns(Emit *e, Text *t, const Walk *w) {
-    bool used = any_sum(e, false) || mentions(text_string(&w->columns), "c") ||
+    bool used = mentions(text_string(&w->columns), "c") ||
                 mentions(text_string(&w->rows), "c");
     if (!has_sums(e)) {
         text_line(t, "for (int g = tx; g < CG; g += TX) {");
@@ -357,7 +416,8 @@ static void open_columns(Emit *e, Text *t, const Walk *w) {
 static void emit_walk(Emit *e, Text *t, Type space, const Walk *w) {
     open_columns(e, t, w);
     text_bytes(t, text_string(&w->columns), w->columns.length);
-    text_line(t, "for (%s i = lo + ty; i < hi; i += TY) {", row_type(space));
+    text_line(t, "%sfor (%s i = lo + ty; i < hi; i += TY) {",
+              find_resident(e, w) ? "TWO_AT_ONCE " : "", row_type(space));
     t->indent++;
     emit_row_indices(e, t, space, text_string(&w->rows));
     text_bytes(t, text_string(&w->rows), w->rows.length);

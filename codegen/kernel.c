@@ -87,9 +87,11 @@ static void write_comment(Emit *e, Text *t) {
 }
 
 static void write_signature(const Emit *e, Text *t, const Parameters *p) {
-    text_add(t, "%s(%d%s) " OWN_NAME "(",
-             e->group->phases > 1 ? "PHASED" : "KERNEL", BLOCK_THREADS,
-             e->resident > 1 ? ", 2" : "");
+    text_add(t, "%s(%d", e->group->phases > 1 ? "PHASED" : "KERNEL",
+             BLOCK_THREADS);
+    if (e->resident > 1)
+        text_add(t, ", %d", e->resident);
+    text_add(t, ") " OWN_NAME "(");
     for (int i = 0; i < p->count; i++)
         text_add(t, "%s\n    %s%s", i ? "," : "", p->c_type[i], p->name[i]);
     text_add(t, ")\n{\n");

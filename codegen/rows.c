@@ -11,7 +11,7 @@
 
 // Of the 512 bytes of registers that a thread has where two blocks are on a
 // multiprocessor, those that vectors may take without others being spilled.
-enum { MOST_BYTES = 448, SUM_BYTES = 32 };
+enum { MOST_BYTES = 448 };
 
 static bool reduces_row(const Emit *e, NodeId n) {
     return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e, n);
@@ -165,12 +165,6 @@ static void columns_close(Emit *e, Scope *row, Scope *pass) {
     text_line(&row->before, "    if (c >= end) break;");
     scope_close(e, pass, &row->before);
     text_line(&row->before, "}");
-}
-
-// Bytes that 8 lanes of n take on the device.
-static int64_t vector_bytes(const Emit *e, NodeId n) {
-    Type one = type_scalar(e->device->node[n].type->dtype);
-    return 8 * graph_bytes(e->device, &one);
 }
 
 // Bytes of the vectors that a thread reads in a pass, as they are in memory.
@@ -327,8 +321,8 @@ static void emit_totals_out(Emit *e, Text *t) {
             text_line(
                 t,
                 "UNROLLED(j, PER) columns_sum(part + (size_t)block * WIDTH "
-                "+ %lld + (lane + j * GANG) * VW, &s%u[j * VW], VW, "
-                "(lane + j * GANG) * VW < C, shared, GANG, NT);",
+                "+ %lld + j * GANG * VW, &s%u[j * VW], VW, "
+                "C - j * GANG * VW, shared, GANG, NT);",
                 (long long)scratch_place(e, n), n);
         else if (sums_blocks(e, n))
             text_line(t,
@@ -354,7 +348,8 @@ void emit_rows(Emit *e, Text *t) {
                   (long long)e->g->node[e->group->scratch].type->dim[1]);
     if (any_columns(e))
         text_line(t, "enum { PER = (C / VW + GANG - 1) / GANG };");
-    text_line(t, "SHARED float shared[NT];");
+    text_line(t, "SHARED float shared[%sNT];",
+              any_columns(e) ? "AT_ONCE * " : "");
     text_line(t, "const int lane = threadIdx.x %% GANG;");
     emit_chunk(t, space);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);

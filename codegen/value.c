@@ -299,6 +299,11 @@ static const char *iota(Emit *e, NodeId n, Place p) {
                 : arena_format(e->a, "(%s)", index);
 }
 
+int64_t vector_bytes(const Emit *e, NodeId n) {
+    Type one = type_scalar(e->device->node[n].type->dtype);
+    return 8 * graph_bytes(e->device, &one);
+}
+
 const char *value_set(Emit *e, Scope *s, NodeId n, Place p, const char *expr) {
     const char *type = held_type(e->g->node[n].type->dtype);
     if (is_uniform(*e->g->node[n].type, p)) {

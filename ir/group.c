@@ -5,9 +5,8 @@
 #include <string.h>
 
 enum {
-    THREADS = 256,    // of a block
-    HOST_GRID = 64,   // chunks of the work on the host
-    DEVICE_GRID = 528 // blocks at most: four for each multiprocessor of 132
+    THREADS = 256, // of a block
+    HOST_GRID = 64 // chunks of the work on the host
 };
 
 // An axis of size 1 is reduced or not as it suits: [1,6,6,8] over its middle
@@ -233,6 +232,23 @@ static bool needs_ticket(const Graph *g, const Group *group) {
     return group->scratch != NO_NODE;
 }
 
+int scratch_tickets(const Type *scratch) {
+    int64_t blocks = scratch->rank == 2 ? scratch->dim[0] : 1;
+    return blocks > TEAM_BLOCKS
+               ? 1 + (int)((blocks + TEAM_BLOCKS - 1) / TEAM_BLOCKS)
+               : 1;
+}
+
+static int count_tickets(const Graph *g, const Group *group) {
+    if (!needs_ticket(g, group))
+        return 0;
+    if (group->phases > 1) // a second one counts at the barrier
+        return 2;
+    return group->scratch != NO_NODE
+               ? scratch_tickets(g->node[group->scratch].type)
+               : 1;
+}
+
 // Whether n is the first node of its group; last is the group before it.
 static bool begins_group(const Graph *g, NodeId n, int *last) {
     int k = g->node[n].group;
@@ -273,9 +289,9 @@ Group *graph_groups(const Graph *g, Arena *a, int *count) {
     for (int i = 0; i < found; i++) {
         describe(g, brief, &group[i]);
         collect(g, brief, a, seen, &group[i]);
-        group[i].ticket = needs_ticket(g, &group[i]) ? tickets : -1;
-        if (group[i].ticket >= 0) // a second one counts at the barrier
-            tickets += group[i].phases > 1 ? 2 : 1;
+        group[i].num_tickets = count_tickets(g, &group[i]);
+        group[i].ticket = group[i].num_tickets > 0 ? tickets : -1;
+        tickets += group[i].num_tickets;
     }
     arena_free(scratch);
     *count = found;

@@ -25,7 +25,8 @@ typedef struct {
     NodeId first, last; // the run of its nodes, inclusive
     const Type *space;  // GRID, ROWS, SCATTER: what it iterates over
     NodeId scratch;     // its scratch leaf, or NO_NODE
-    int ticket;         // its place among the tickets, or -1
+    int ticket;         // the place of its first ticket, or -1
+    int num_tickets;
     int num_inputs, num_outputs;
     const NodeId *input;  // stored nodes of other groups and leaves it reads
     const NodeId *output; // its nodes that are stored
@@ -79,9 +80,14 @@ Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
 // Tickets count the blocks of a launch that are done, so that the last one can
 // finish what the others began.  One i32 for each group that needs one, in a
 // state with this name and the graph's.
-// A launch in phases has two, as blocks are counted at its barriers too, and
-// what joins launches has the last.
+// A launch in phases has two, as blocks are counted at its barriers too, sums
+// of more blocks than a team has one more for each team, and what joins
+// launches has the last.
 #define TICKETS "run.tickets."
+enum { TEAM_BLOCKS = 24 }; // about the root of the most there are
+
+// Tickets for sums in a scratch of this type.
+int scratch_tickets(const Type *scratch);
 
 // ---- parts.c: what UPDATE, CHECK and STACK walk over ----
 
@@ -119,8 +125,10 @@ int64_t space_columns(const Type *space);
 // the space has where its tensors have them in memory, see columns.c.
 int64_t group_columns(const Graph *g, const Group *group);
 
-// Blocks to launch for a space on the host or another device.  On the host
-// they do not depend on the number of threads, so that results do not either.
+// Blocks to launch for a space on the host or another device, where they are
+// four for each multiprocessor of 132 at most.  On the host they do not depend
+// on the number of threads, so that results do not either.
+enum { DEVICE_GRID = 528 };
 int space_grid(const Type *space, bool host);
 
 #endif

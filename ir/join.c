@@ -35,7 +35,7 @@ static bool has_ticket(const Graph *g, const Group *group, int count) {
     int used = 0;
     for (int k = 0; k < count; k++)
         if (group[k].ticket >= 0)
-            used = group[k].ticket + (group[k].phases > 1 ? 2 : 1);
+            used = group[k].ticket + group[k].num_tickets;
     return find_tickets(g) != NO_NODE && join_ticket(g) >= used;
 }
 

@@ -88,17 +88,6 @@ static bool needs_scratch(const Fuse *f, const Cluster *c) {
     return false;
 }
 
-// An update in phases counts blocks at its barriers too.
-static int num_tickets(const Fuse *f, const Cluster *c) {
-    if (has_joined(f, c))
-        return 2;
-    if (c->kind == GROUP_UPDATE)
-        for (int i = 0; i < c->num_roots; i++)
-            if (count_of(f, c->root[i]) == 1)
-                return 1;
-    return needs_scratch(f, c);
-}
-
 // One number for each block, reduction and column, on whichever device.
 static Type scratch_type(const Fuse *f, const Cluster *c) {
     if (group_has_parts(c->kind))
@@ -112,6 +101,20 @@ static Type scratch_type(const Fuse *f, const Cluster *c) {
             dim[1] += reduce_slots(f->old, n) * count_of(f, n);
     }
     return type_of(F32, 2, dim);
+}
+
+// An update in phases counts blocks at its barriers too.
+static int num_tickets(const Fuse *f, const Cluster *c) {
+    if (has_joined(f, c))
+        return 2;
+    if (c->kind == GROUP_UPDATE)
+        for (int i = 0; i < c->num_roots; i++)
+            if (count_of(f, c->root[i]) == 1)
+                return 1;
+    if (!needs_scratch(f, c))
+        return 0;
+    Type scratch = scratch_type(f, c);
+    return scratch_tickets(&scratch);
 }
 
 typedef struct {

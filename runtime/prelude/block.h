@@ -60,37 +60,51 @@ DEVICE int gang_argmax(float v, int index, int gang, float *shared) {
     return gang == 1 ? index : (int)-gang_max(at, gang, shared);
 }
 
-// Sums v[0 .. n-1] over threads with the same place among the tx that stand
-// side by side, and stores the result where `inside`.
-DEVICE void columns_sum(float *out, const float *v, int n, int inside,
-                        float *shared, int tx, int threads) {
-    LANES_DO(k, n) {
+DEVICE float either(float a, float b, int largest) {
+    return largest ? larger(a, b) : a + b;
+}
+
+// Adds up or compares v[0 .. n-1] over threads with the same place among the
+// tx that stand side by side, and stores the results from `out` on, where there
+// are so many columns.  A warp has several rows of threads or a row several
+// warps: the rows of a warp come first, then what is left of all warps, so that
+// threads wait but twice for AT_ONCE lanes.
+DEVICE void columns_join(float *out, const float *v, int n, int columns,
+                         float *shared, int tx, int threads, int largest) {
+    const int wide = tx < 32 ? 32 : tx, line = tx * AT_ONCE;
+    UNROLLED(q, (n + AT_ONCE - 1) / AT_ONCE) {
+        float u[AT_ONCE];
         BARRIER();
-        shared[threadIdx.x] = inside ? v[k] : 0.0f;
-        for (int half = threads / 2; half >= tx; half /= 2) {
-            BARRIER();
-            if ((int)threadIdx.x < half)
-                shared[threadIdx.x] += shared[threadIdx.x + half];
+        UNROLLED(k, AT_ONCE) {
+            u[k] = AT_ONCE * q + k < n ? v[AT_ONCE * q + k] : 0.0f;
+            for (int step = 16; step >= tx; step /= 2)
+                u[k] = either(u[k], SHUFFLE(u[k], (threadIdx.x % 32) ^ step),
+                              largest);
         }
-        if ((int)threadIdx.x < tx && inside)
-            out[k] = shared[threadIdx.x];
+        const int row = threadIdx.x / wide, x = threadIdx.x % wide;
+        UNROLLED(k, AT_ONCE)
+        if (x < tx)
+            shared[row * line + k * tx + x] = u[k];
+        BARRIER();
+        for (int t = threadIdx.x; t < line; t += threads) {
+            const int k = AT_ONCE * q + t / tx, at = t % tx * n + k;
+            float a = shared[t];
+            UNROLLED(r, threads / wide - 1)
+            a = either(a, shared[(r + 1) * line + t], largest);
+            if (k < n && at < columns)
+                out[at] = a;
+        }
     }
 }
 
-DEVICE void columns_max(float *out, const float *v, int n, int inside,
+DEVICE void columns_sum(float *out, const float *v, int n, int columns,
                         float *shared, int tx, int threads) {
-    LANES_DO(k, n) {
-        BARRIER();
-        shared[threadIdx.x] = inside ? v[k] : -INF;
-        for (int half = threads / 2; half >= tx; half /= 2) {
-            BARRIER();
-            if ((int)threadIdx.x < half)
-                shared[threadIdx.x] =
-                    larger(shared[threadIdx.x], shared[threadIdx.x + half]);
-        }
-        if ((int)threadIdx.x < tx && inside)
-            out[k] = shared[threadIdx.x];
-    }
+    columns_join(out, v, n, columns, shared, tx, threads, 0);
+}
+
+DEVICE void columns_max(float *out, const float *v, int n, int columns,
+                        float *shared, int tx, int threads) {
+    columns_join(out, v, n, columns, shared, tx, threads, 1);
 }
 
 DEVICE void total_sum(float *out, const float *v, int n, float *shared,
@@ -126,16 +140,24 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
 // wrote before is then visible to it.  The ticket is 0 again afterwards.
 DEVICE int last_block(int *ticket, int blocks) {
     SHARED int last;
-    __threadfence();
     BARRIER();
     if (threadIdx.x == 0) {
+        __threadfence();
         last = atomicAdd(ticket, 1) == blocks - 1;
         if (last)
             *ticket = 0;
+        __threadfence();
     }
     BARRIER();
-    __threadfence();
     return last;
+}
+
+// Whether this is the last of a team of blocks to come here, or no team.
+DEVICE int last_of_team(int *ticket, int block, int blocks, int team) {
+    const int first = block / team * team;
+    return team == 1 ||
+           last_block(ticket + 1 + block / team,
+                      blocks - first < team ? blocks - first : team);
 }
 
 #endif

@@ -8,10 +8,16 @@
 #define BODY DEVICE __attribute__((unused)) void
 // KERNEL(threads) or KERNEL(threads, blocks): of how many blocks a
 // multiprocessor is to have room.  One is enough to ask for: where nothing is
-// asked, ptxas keeps to 64 registers and spills a few, for two to 128.
+// asked, ptxas keeps to 64 registers and spills a few, for two to 128.  What is
+// asked to fit four does so up to sm_90; later ones need a few registers more.
 #define KERNEL(...) KERNEL_OF(__VA_ARGS__, 1, 0)
 #define KERNEL_OF(threads, blocks, ...)                                        \
-    extern "C" __global__ void __launch_bounds__(threads, blocks)
+    extern "C" __global__ void __launch_bounds__(threads, MOST_BLOCKS(blocks))
+#if __CUDA_ARCH__ >= 1000
+#define MOST_BLOCKS(blocks) ((blocks) > 2 ? 1 : (blocks))
+#else
+#define MOST_BLOCKS(blocks) (blocks)
+#endif
 // All blocks of a launch in phases must be resident: two fit for sure.
 #define PHASED(threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads, 2)
@@ -37,6 +43,14 @@
 // Written out five turns at a time and no more: where such a loop is run for
 // each lane, one lane comes after the other and their registers are the same.
 #define FIVES(k, n) _Pragma("unroll 5") for (int k = 0; k < (n); k++)
+// Before a loop: two of its turns are written out, and what both read is on
+// its way before the first is computed.
+#define TWO_AT_ONCE _Pragma("unroll 2")
+// By eights, of which one is not mixed with the next.
+#define EIGHTS(from, n)                                                        \
+    _Pragma("unroll 1") for (int from = 0; from < (n); from += 8)
+// Where there are more blocks than n, so many are a team.
+#define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
 #define INF __int_as_float(0x7f800000)
 #define INT_LEAST (-2147483647 - 1)
 

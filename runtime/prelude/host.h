@@ -68,6 +68,9 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define LANES_DO(k, n) SIMD(omp simd if ((n) > 4)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
 #define FIVES UNROLLED
+#define TWO_AT_ONCE
+#define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
+#define TEAM_OF(n, blocks) 1
 
 typedef struct {
     int x;
@@ -291,9 +294,9 @@ DEVICE void store_act(act *p, const float *v, int n) {
 #define gang_max(v, gang, shared) ((void)(shared), (v))
 #define gang_argmax(v, index, gang, shared) ((void)(shared), (index))
 
-DEVICE void columns_sum(float *out, const float *v, int n, int inside,
+DEVICE void columns_sum(float *out, const float *v, int n, int columns,
                         float *shared, int tx, int threads) {
-    (void)inside, (void)shared, (void)tx, (void)threads;
+    (void)columns, (void)shared, (void)tx, (void)threads;
     store_f32(out, v, n);
 }
 #define columns_max columns_sum
@@ -332,6 +335,12 @@ DEVICE int last_block(int *ticket, int blocks) {
     if (last)
         *ticket = 0;
     return last;
+}
+
+// Blocks are no teams here: TEAM_OF is 1.
+DEVICE int last_of_team(int *ticket, int block, int blocks, int team) {
+    (void)ticket, (void)block, (void)blocks;
+    return team == 1;
 }
 
 // Blocks first .. last-1 of a grid.

@@ -20,6 +20,9 @@
 #define IN_PART(part) 1
 #endif
 
+// Lanes that a block adds up at once, for which it has room.
+enum { AT_ONCE = 4 };
+
 #ifdef __CUDACC__
 #include "runtime/prelude/cuda.h"
 #else
@@ -179,12 +182,25 @@ DEVICE int part_owner(const int *first, int count, int at) {
     return low;
 }
 
-// Element 0 of every block's part, added or compared in the order of blocks.
-DEVICE float grid_sum(const float *part, int width, int blocks) {
+// Element 0 of so many parts, added or compared in their order.  The loads of
+// eight are on their way before the first has come.
+DEVICE float grid_sum(const float *part, int width, int parts) {
     float sum = 0.0f;
-    for (int b = 0; b < blocks; b++)
-        sum += part[(size_t)b * width];
+    EIGHTS(from, parts)
+    UNROLLED(k, 8)
+    sum += from + k < parts ? part[(size_t)(from + k) * width] : 0.0f;
     return sum;
+}
+
+DEVICE float grid_max(const float *part, int width, int parts) {
+    float most = part[0];
+    EIGHTS(from, parts)
+    UNROLLED(k, 8) {
+        const float x =
+            from + k < parts ? part[(size_t)(from + k) * width] : -INF;
+        most = x > most || x != x ? x : most;
+    }
+    return most;
 }
 
 DEVICE float median(float a, float b, float c) {
@@ -192,36 +208,82 @@ DEVICE float median(float a, float b, float c) {
     return c < low ? low : c > high ? high : c;
 }
 
-// A variance of which each block b left the sums of d and of d^2, d being the
-// distance from a pivot of its own, and the pivot: at part[0], part[next] and
-// part[2 * next].  It had `each` rows, or one more if b < rest.  The means of
-// the blocks are taken from the first pivot, and then from the mean of all.
+// How many elements the blocks b .. b+team-1 had: `each` rows, or one more in
+// the first `rest` blocks.
+DEVICE float elements_of(int b, int team, int blocks, float each, int rest,
+                         float columns) {
+    const int own = blocks - b < team ? blocks - b : team, more = rest - b;
+    const int longer = more < 0 ? 0 : more < own ? more : own;
+    return (each * (float)own + (float)longer) * columns;
+}
+
+// The mean and the squares around it of what the blocks first .. last-1 left,
+// which took so many steps: the sums of d and of d^2, d being the distance from
+// a pivot of its own, and the pivot, at part[0], part[next] and part[2 * next].
+// The mean is taken from the first pivot.
+DEVICE float grid_squares(const float *part, int next, int width, int first,
+                          int last, int step, int blocks, float each, int rest,
+                          float columns, float *mean_out) {
+    const float near = part[(size_t)first * width + 2 * next];
+    const int parts = (last - first + step - 1) / step;
+    float sum = 0.0f, square = 0.0f;
+    EIGHTS(from, parts)
+    UNROLLED(k, 8) {
+        const int b = first + (from + k) * step, is = from + k < parts;
+        const float *p = part + (size_t)b * width;
+        const float n = elements_of(b, step, blocks, each, rest, columns);
+        const float pivot = is ? p[2 * next] - near : 0.0f;
+        sum += n * pivot + (is ? p[0] : 0.0f);
+    }
+    const float mean =
+        sum / elements_of(first, last - first, blocks, each, rest, columns);
+    EIGHTS(from, parts)
+    UNROLLED(k, 8) {
+        const int b = first + (from + k) * step, is = from + k < parts;
+        const float *p = part + (size_t)b * width;
+        const float n = elements_of(b, step, blocks, each, rest, columns);
+        const float d = is ? p[2 * next] - near - mean : 0.0f;
+        square +=
+            (is ? p[next] : 0.0f) + d * (2.0f * (is ? p[0] : 0.0f) + n * d);
+    }
+    *mean_out = mean;
+    return square;
+}
+
 DEVICE float grid_variance(const float *part, int next, int width, int blocks,
-                           float each, int rest, float columns) {
-    float count = 0.0f, sum = 0.0f, square = 0.0f;
-    for (int b = 0; b < blocks; b++) {
-        const float *p = part + (size_t)b * width;
-        const float n = (each + (float)(b < rest)) * columns;
-        sum += n * (p[2 * next] - part[2 * next]) + p[0];
-        count += n;
-    }
-    const float mean = sum / count;
-    for (int b = 0; b < blocks; b++) {
-        const float *p = part + (size_t)b * width;
-        const float n = (each + (float)(b < rest)) * columns;
-        const float d = p[2 * next] - part[2 * next] + p[0] / n - mean;
-        square += p[next] - p[0] * p[0] / n + n * d * d;
-    }
+                           int team, float each, int rest, float columns) {
+    const float count = elements_of(0, blocks, blocks, each, rest, columns);
+    float mean;
+    const float square = grid_squares(part, next, width, 0, blocks, team,
+                                      blocks, each, rest, columns, &mean);
     return square < 0.0f ? 0.0f : square / count;
 }
 
-DEVICE float grid_max(const float *part, int width, int blocks) {
-    float most = part[0];
-    for (int b = 1; b < blocks; b++) {
-        const float x = part[(size_t)b * width];
-        most = x > most || x != x ? x : most;
-    }
-    return most;
+// What a team of blocks left becomes what its first block left.
+DEVICE void team_sum(float *part, int width, int block, int blocks, int team) {
+    const int first = block / team * team;
+    float *const p = part + (size_t)first * width;
+    *p = grid_sum(p, width, blocks - first < team ? blocks - first : team);
+}
+
+DEVICE void team_max(float *part, int width, int block, int blocks, int team) {
+    const int first = block / team * team;
+    float *const p = part + (size_t)first * width;
+    *p = grid_max(p, width, blocks - first < team ? blocks - first : team);
+}
+
+// Its pivot is the mean then, from which the distances add up to nothing.
+DEVICE void team_variance(float *part, int next, int width, int block,
+                          int blocks, int team, float each, int rest,
+                          float columns) {
+    const int first = block / team * team;
+    const int last = blocks - first < team ? blocks : first + team;
+    float *const p = part + (size_t)first * width;
+    float mean;
+    p[next] = grid_squares(part, next, width, first, last, 1, blocks, each,
+                           rest, columns, &mean);
+    p[0] = 0.0f;
+    p[2 * next] += mean;
 }
 
 #endif

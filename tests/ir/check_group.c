@@ -160,6 +160,21 @@ START_TEST(spaces_scratch_and_tickets) {
 }
 END_TEST
 
+// Sums of more blocks than a team has one for each team beside that of all.
+START_TEST(teams_have_tickets) {
+    static const struct {
+        int64_t blocks;
+        int tickets;
+    } at[] = {{1, 1}, {24, 1}, {25, 3}, {48, 3}, {528, 23}};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        Type scratch = type_of(F32, 2, (int64_t[]){at[i].blocks, 8});
+        ck_assert_int_eq(scratch_tickets(&scratch), at[i].tickets);
+    }
+    Type parts = type_of(F32, 1, (int64_t[]){528});
+    ck_assert_int_eq(scratch_tickets(&parts), 1);
+}
+END_TEST
+
 START_TEST(views_have_a_base) {
     Arena *a = arena_new();
     Graph *g = graph_from(a, step);
@@ -257,6 +272,7 @@ Suite *group_suite(void) {
     tcase_add_test(t, kinds_follow_operations);
     tcase_add_test(t, inputs_and_outputs_are_stored_nodes);
     tcase_add_test(t, spaces_scratch_and_tickets);
+    tcase_add_test(t, teams_have_tickets);
     tcase_add_test(t, views_have_a_base);
     tcase_add_test(t, stored_is_what_others_use);
     tcase_add_test(t, bytes_are_read_and_written);

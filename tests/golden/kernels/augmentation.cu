@@ -2,7 +2,7 @@
 // %5..%10: shift flip cast sub cast pad
 // 2772 bytes read and written (host: 2772)
 TABLE float k00_pad_table4[3] = {0.25f, 0.5f, 0.75f};
-KERNEL(256) k00_pad(
+KERNEL(256, 2) k00_pad(
     const unsigned char *RESTRICT p0,
     const int *RESTRICT p1,
     const int *RESTRICT p2,

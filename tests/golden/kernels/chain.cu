@@ -1,7 +1,7 @@
 // k00_cast:
 // %4..%9: mul cast mul add relu cast
 // 8448 bytes read and written (host: 8448)
-KERNEL(256) k00_cast(
+KERNEL(256, 2) k00_cast(
     const float *RESTRICT p1,
     const act *RESTRICT p0,
     const float *RESTRICT p2,
@@ -20,7 +20,7 @@ KERNEL(256) k00_cast(
         load_f32(v1, p1 + c, VW);
         float v4[VW];
         LANES_DO(k, VW) v4[k] = v1[k] * 0.5f;
-        for (int i = lo + ty; i < hi; i += TY) {
+        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 32 + c, VW);
             float out9[VW];

@@ -1,7 +1,7 @@
 // k00_max_pool_index:
 // %3..%4: max_pool max_pool_index
 // 870 bytes read and written (host: 870)
-KERNEL(256) k00_max_pool_index(
+KERNEL(256, 2) k00_max_pool_index(
     const float *RESTRICT p0,
     float *RESTRICT p3,
     unsigned char *RESTRICT p4)
@@ -49,7 +49,7 @@ KERNEL(256) k00_max_pool_index(
 // k01_max_pool_grad:
 // %5..%5: max_pool_grad
 // 870 bytes read and written (host: 870)
-KERNEL(256) k01_max_pool_grad(
+KERNEL(256, 2) k01_max_pool_grad(
     const unsigned char *RESTRICT p4,
     const float *RESTRICT p1,
     float *RESTRICT p5)

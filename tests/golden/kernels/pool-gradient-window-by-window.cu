@@ -1,7 +1,7 @@
 // k00_avg_pool_grad:
 // %2..%5: exp max_pool_grad cast avg_pool_grad
 // 11424 bytes read and written (host: 11424)
-KERNEL(256) k00_avg_pool_grad(
+KERNEL(256, 2) k00_avg_pool_grad(
     const float *RESTRICT p1,
     const unsigned char *RESTRICT p0,
     act *RESTRICT p4,

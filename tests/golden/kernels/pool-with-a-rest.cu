@@ -1,7 +1,7 @@
 // k00_max_pool_grad:
 // %2..%2: max_pool_grad
 // 2720 bytes read and written (host: 2720)
-KERNEL(256) k00_max_pool_grad(
+KERNEL(256, 2) k00_max_pool_grad(
     const unsigned char *RESTRICT p1,
     const float *RESTRICT p0,
     float *RESTRICT p2)

@@ -1,7 +1,7 @@
 // k00_resize_grad:
 // %13..%20: mul div broadcast mul div broadcast take resize_grad
 // 3072 bytes read and written (host: 3072)
-KERNEL(256) k00_resize_grad(
+KERNEL(256, 2) k00_resize_grad(
     const act *RESTRICT p0,
     act *RESTRICT p20)
 {
@@ -12,7 +12,7 @@ KERNEL(256) k00_resize_grad(
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        for (int i = lo + ty; i < hi; i += TY) {
+        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
             const int w = i % 6;
             const int h = i / 6 % 4;
             const int n = i / 24;
@@ -45,7 +45,7 @@ KERNEL(256) k00_resize_grad(
 // k01_cast:
 // %21..%58: cast mul add maximum floor cast add sub broadcast broadcast reshape ...
 // 7680 bytes read and written (host: 7680)
-KERNEL(256) k01_cast(
+KERNEL(256, 2) k01_cast(
     const act *RESTRICT p0,
     act *RESTRICT p58)
 {
@@ -119,7 +119,7 @@ KERNEL(256) k01_cast(
 // k02_resize_grad:
 // %59..%59: resize_grad
 // 7680 bytes read and written (host: 7680)
-KERNEL(256) k02_resize_grad(
+KERNEL(256, 2) k02_resize_grad(
     const act *RESTRICT p58,
     act *RESTRICT p59)
 {

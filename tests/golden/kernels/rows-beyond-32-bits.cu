@@ -1,7 +1,7 @@
 // k00_var:
 // %2..%3: var
 // 68719476768 bytes read and written (host: 68719476768)
-KERNEL(256) k00_var(
+KERNEL(256, 2) k00_var(
     const act *RESTRICT p0,
     float *RESTRICT p3,
     float *RESTRICT part,
@@ -12,7 +12,7 @@ KERNEL(256) k00_var(
     enum { C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 24 };
-    SHARED float shared[NT];
+    SHARED float shared[AT_ONCE * NT];
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
     CHUNK_OF(long long, lo, hi, ROWS);
     for (int g0 = 0; g0 < CG; g0 += TX) {
@@ -37,7 +37,7 @@ KERNEL(256) k00_var(
             LANES_DO(k, VW) pivot3[k] = median(near3[0][k], near3[1][k], near3[2][k]);
             if (ty == 0)
                 LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot3[k]);
-            for (long long i = lo + ty; i < hi; i += TY) {
+            TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_act(v0_1, p0 + (size_t)i * C + c, VW);
                 LANES_DO(k, VW) {
@@ -47,14 +47,19 @@ KERNEL(256) k00_var(
                 }
             }
         }
-        columns_sum(part + (size_t)block * WIDTH + 0 + c, s3, VW, g < CG, shared, TX, NT);
-        columns_sum(part + (size_t)block * WIDTH + 8 + c, q3, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, q3, VW, C - g0 * VW, shared, TX, NT);
     }
-    if (last_block(ticket, blocks)) {
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            const float a = grid_variance(part + 0 + c, 8, WIDTH, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f);
-            put_f32(p3 + c, a);
-        }
+    const int team = TEAM_OF(24, blocks);
+    const int teams = (blocks + team - 1) / team;
+    const int whole = last_of_team(ticket, block, blocks, team);
+    if (whole && team > 1) {
+        for (int c = threadIdx.x; c < 8; c += NT)
+            team_variance(part + 0 + c, 8, WIDTH, block, blocks, team, (float)(ROWS / blocks), ROWS % blocks, 1.0f);
+    }
+    if (whole && last_block(ticket, teams)) {
+        for (int c = threadIdx.x; c < 8; c += NT)
+            put_f32(p3 + c, grid_variance(part + 0 + c, 8, WIDTH, blocks, team, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
     }
 }
 // k01_cast:

@@ -1,7 +1,7 @@
 // k00_mul:
 // %6..%7: gather mul
 // 5440 bytes read and written (host: 5440)
-KERNEL(256) k00_mul(
+KERNEL(256, 2) k00_mul(
     const float *RESTRICT p0,
     const int *RESTRICT p1,
     const float *RESTRICT p2,

@@ -63,10 +63,15 @@ KERNEL(256, 2) k00_sum(
         }
     }
     total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
-    if (last_block(ticket, blocks)) {
-        for (int c = threadIdx.x; c < 1; c += NT) {
-            const float a = grid_sum(part + 0 + c, WIDTH, blocks);
-            put_f32(p9 + 0, a);
-        }
+    const int team = TEAM_OF(24, blocks);
+    const int teams = (blocks + team - 1) / team;
+    const int whole = last_of_team(ticket, block, blocks, team);
+    if (whole && team > 1) {
+        for (int c = threadIdx.x; c < 1; c += NT)
+            team_sum(part + 0 + c, WIDTH, block, blocks, team);
+    }
+    if (whole && last_block(ticket, teams)) {
+        for (int c = threadIdx.x; c < 1; c += NT)
+            put_f32(p9 + 0, grid_sum(part + 0 + c, team * WIDTH, teams));
     }
 }

@@ -1,7 +1,7 @@
 // k00_var:
 // %2..%4: sum var
 // 4672 bytes read and written (host: 4672)
-KERNEL(256) k00_var(
+KERNEL(256, 2) k00_var(
     const float *RESTRICT p0,
     float *RESTRICT p3,
     float *RESTRICT p4,
@@ -12,7 +12,7 @@ KERNEL(256) k00_var(
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 32 };
-    SHARED float shared[NT];
+    SHARED float shared[AT_ONCE * NT];
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g0 = 0; g0 < CG; g0 += TX) {
@@ -51,18 +51,23 @@ KERNEL(256) k00_var(
                 }
             }
         }
-        columns_sum(part + (size_t)block * WIDTH + 0 + c, s3, VW, g < CG, shared, TX, NT);
-        columns_sum(part + (size_t)block * WIDTH + 8 + c, s4, VW, g < CG, shared, TX, NT);
-        columns_sum(part + (size_t)block * WIDTH + 16 + c, q4, VW, g < CG, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, s4, VW, C - g0 * VW, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 16 + g0 * VW, q4, VW, C - g0 * VW, shared, TX, NT);
     }
-    if (last_block(ticket, blocks)) {
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            const float a = grid_sum(part + 0 + c, WIDTH, blocks);
-            put_f32(p3 + c, a);
-        }
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            const float a = grid_variance(part + 8 + c, 8, WIDTH, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f);
-            put_f32(p4 + c, a);
-        }
+    const int team = TEAM_OF(24, blocks);
+    const int teams = (blocks + team - 1) / team;
+    const int whole = last_of_team(ticket, block, blocks, team);
+    if (whole && team > 1) {
+        for (int c = threadIdx.x; c < 8; c += NT)
+            team_sum(part + 0 + c, WIDTH, block, blocks, team);
+        for (int c = threadIdx.x; c < 8; c += NT)
+            team_variance(part + 8 + c, 8, WIDTH, block, blocks, team, (float)(ROWS / blocks), ROWS % blocks, 1.0f);
+    }
+    if (whole && last_block(ticket, teams)) {
+        for (int c = threadIdx.x; c < 8; c += NT)
+            put_f32(p3 + c, grid_sum(part + 0 + c, team * WIDTH, teams));
+        for (int c = threadIdx.x; c < 8; c += NT)
+            put_f32(p4 + c, grid_variance(part + 8 + c, 8, WIDTH, blocks, team, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
     }
 }

@@ -33,7 +33,7 @@ KERNEL(256, 2) k00_sum(
 // k01_mul:
 // %5..%7: broadcast reshape mul
 // 244 bytes read and written (host: 244)
-KERNEL(256) k01_mul(
+KERNEL(256, 2) k01_mul(
     const float *RESTRICT p0,
     const float *RESTRICT p3,
     float *RESTRICT p7)

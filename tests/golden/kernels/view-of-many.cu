@@ -1,7 +1,7 @@
 // k00_relu:
 // %1..%3: transpose reshape relu
 // 17179885568 bytes read and written (host: 17179885568)
-KERNEL(256) k00_relu(
+KERNEL(256, 2) k00_relu(
     const float *RESTRICT p0,
     float *RESTRICT p3)
 {
