@@ -95,7 +95,14 @@ DEVICE float widen_low(unsigned pair) {
 DEVICE float widen_high(unsigned pair) {
     return __uint_as_float(pair & 0xffff0000u);
 }
-// To nearest, ties to even; what is not a number stays one.
+// To nearest, ties to even; what is not a number becomes 0x7fff.
+#if __CUDA_ARCH__ >= 800
+DEVICE unsigned narrow(float low, float high) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+#else
 DEVICE unsigned narrow_one(float x) {
     const unsigned u = __float_as_uint(x);
     return x != x ? 0x7fffu : (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
@@ -103,6 +110,7 @@ DEVICE unsigned narrow_one(float x) {
 DEVICE unsigned narrow(float low, float high) {
     return narrow_one(high) << 16 | narrow_one(low);
 }
+#endif
 #endif
 
 // ---- memory: one element, and vectors of n lanes ----
