@@ -173,11 +173,13 @@ void entries_write(const Writer *w, Text *t) {
     text_add(t, "    NUM_KERNELS\n};\n"
                 "\nstatic const RtKernel kernels[] = {\n");
     for (int k = 0; k < count; k++)
-        text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", kernel[k]->name,
-                 kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
-                 kernel[k]->num_args, kernel_part(w, &before, kernel[k]));
+        text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d, %d},\n",
+                 kernel[k]->name, kernel[k]->on_host, kernel[k]->group->phases,
+                 BLOCK_THREADS, kernel[k]->num_args,
+                 kernel_part(w, &before, kernel[k]),
+                 kernel[k]->group->ticket < 0);
     for (int k = 0; k < joins; k++)
-        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, %d},\n",
+        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, %d, 1},\n",
                  joined[k]->name, joined[k]->name, joined[k]->join.count,
                  BLOCK_THREADS, joined[k]->num_args, join_part(w, &before));
     text_add(t, "};\n\n");

@@ -101,6 +101,7 @@ typedef struct {
     int threads; // of a block on a GPU
     int args;    // pointer parameters
     int part;    // of the text, where it is compiled in parts
+    int fewer;   // 1: with fewer blocks than a launch has it does the same
 } RtKernel;
 
 // A library call.  Images are NHWC; conv weights [K,R,S,C/groups].

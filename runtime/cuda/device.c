@@ -319,12 +319,16 @@ static CUresult launch_phases(const Cuda *c, int kernel, int grid,
     }
 }
 
+// What may have fewer blocks has none that wait for others to end: the last
+// would run with most of the GPU idle.
 static CUresult launch_kernel(const Cuda *c, int kernel, int grid,
                               void **argument) {
     const RtKernel *k = &c->plan->kernel[kernel];
+    const RtEntry *entry = &c->kernels.entry[kernel];
     if (k->phases > 1)
         return launch_phases(c, kernel, grid, argument);
-    return c->cu.launch(c->kernels.entry[kernel].function, (unsigned)grid, 1, 1,
+    int blocks = k->fewer && grid > entry->resident ? entry->resident : grid;
+    return c->cu.launch(entry->function, (unsigned)blocks, 1, 1,
                         (unsigned)k->threads, 1, 1, 0, c->stream, argument,
                         NULL);
 }
