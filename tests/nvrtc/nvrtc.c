@@ -10,6 +10,7 @@
 // them, and what it has is not compiled again but where NVRTC_ALL is set.
 #include "tests/nvrtc/nvrtc.h"
 
+#include <elf.h>
 #include <nvrtc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -93,6 +94,31 @@ static void ptx_read(const Work *w, const Model *m, nvrtcProgram program) {
     free(ptx);
 }
 
+// The machine code of each kernel is a section; an instruction is 16 bytes.
+static void code_read(const Work *w, const Model *m, const char *cubin) {
+    static const char text[] = ".text.";
+    const Elf64_Ehdr *file = (const Elf64_Ehdr *)cubin;
+    const Elf64_Shdr *section = (const Elf64_Shdr *)(cubin + file->e_shoff);
+    const char *names = cubin + section[file->e_shstrndx].sh_offset;
+    for (int i = 0; i < file->e_shnum; i++) {
+        const char *name = names + section[i].sh_name;
+        Kernel *k = strncmp(name, text, strlen(text)) == 0
+                        ? kernel_find(w->kernels, m, name + strlen(text))
+                        : NULL;
+        if (k != NULL)
+            k->instructions = (int)(section[i].sh_size / 16);
+    }
+}
+
+static void cubin_read(const Work *w, const Model *m, nvrtcProgram program) {
+    size_t size;
+    check(nvrtcGetCUBINSize(program, &size), "size of the machine code");
+    char *cubin = memory_get(size);
+    check(nvrtcGetCUBIN(program, cubin), "machine code");
+    code_read(w, m, cubin);
+    free(cubin);
+}
+
 // Writes the text of a kernel after those that it joins, of which only the
 // functions are needed.
 static void kernel_write(FILE *f, const Kernels *kernels, bool *written,
@@ -137,6 +163,7 @@ static int unit_compile(const Work *w, const Unit *u) {
     int faults = log_read(w, u->model, program);
     if (result == NVRTC_SUCCESS) {
         ptx_read(w, u->model, program);
+        cubin_read(w, u->model, program);
     } else {
         faults++;
         fprintf(stderr, "%s for %s: %s\n", u->model->name, w->arch,
@@ -187,6 +214,7 @@ static int twins_fill(const Kernels *all) {
         k->registers = twin->registers;
         k->shared = twin->shared;
         k->spilled = twin->spilled;
+        k->instructions = twin->instructions;
         memcpy(k->widths, twin->widths, sizeof k->widths);
         distinct += k->twin == i && is_meant(all, k);
     }

@@ -32,6 +32,7 @@ typedef struct {
     uint64_t hash; // where it is asked for: of its text and prelude
     bool known;    // what follows is, without compiling it
     int registers, shared, spilled;
+    int instructions;
     bool stale; // it reads global memory as if nothing wrote to it
     Widths widths[MOST_PARAMETERS];
 } Kernel;

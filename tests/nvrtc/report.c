@@ -16,7 +16,8 @@ static void widths_print(FILE *f, char mark, int widths) {
 }
 
 static void kernel_print(FILE *f, const Kernel *k) {
-    fprintf(f, "%s: %d, %d", k->name, k->registers, k->shared);
+    fprintf(f, "%s: %d, %d, %d", k->name, k->registers, k->shared,
+            k->instructions);
     const char *comma = ";";
     for (int i = 0; i < k->num_parameters; i++)
         if (k->bulk[i]) {
@@ -47,9 +48,10 @@ static void report_print(FILE *f, const Kernels *kernels, const Model *m,
                          const char *arch) {
     report_head(f);
     fprintf(f,
-            "# %s: registers, bytes of shared memory; tensors with rows, "
-            "<read and >written\n# how many bytes wide, and why where that is "
-            "less than 16.  Nothing spills.\n",
+            "# %s: registers, bytes of shared memory, instructions with what "
+            "fills 128\n# bytes; tensors with rows, <read and >written how "
+            "many bytes wide, and why where\n# that is less than 16.  Nothing "
+            "spills.\n",
             arch);
     accesses_explain(f);
     for (int i = m->first; i < m->end; i++)
