@@ -62,7 +62,7 @@ for model in resnet9 gpt_nano; do
     "$SINTER" show kernels --json --kernel='k02*' "$models/$model.net" |
         cmp - $model/09-kernels.json || failed=1
 done
-expect 0 "KERNEL(256)" show --from=fused --to=kernels resnet9/07-fused.ir
+expect 0 "KERNEL(256" show --from=fused --to=kernels resnet9/07-fused.ir
 expect 0 "|> call " show ast "$models/lenet.net"
 printf 'model A(image: u8[N, 28, 28, 1]) -> {\n' >broken.net
 expect 1 "broken.net:1:37" show ast broken.net
@@ -196,7 +196,8 @@ expect 2 "2329 is past the end, which is after 2328 updates" \
 # Kernels are in the order of the launches, each with its comment, and above
 # instructions is the line that they are from.
 sass_shows() {
-    line=$(grep -n '^KERNEL(256) k08' emitted/resnet9.cu | cut -d: -f1)
+    kernel=$(grep '^KERNEL(.*) k08' emitted/resnet9.cu)
+    line=$(grep -n '^KERNEL(.*) k08' emitted/resnet9.cu | cut -d: -f1)
     comment=$(sed -n '/^\/\/ k08_.*: resnet9.net:14$/,/^[^/]/p' emitted/resnet9.cu |
         grep '^//')
     cat >wanted <<END
@@ -204,7 +205,7 @@ sass_shows() {
 
 $comment
 k08_batch_norm__layer1:
-        // resnet9.cu:$line  KERNEL(256) k08_batch_norm__layer1(
+        // resnet9.cu:$line  $kernel
         /*0000*/                   LDC R1, c[0x0][0x28] ;
 .L_x_0:
         /*0010*/              @!P0 BRA \`(.L_x_0) ;
