@@ -114,6 +114,10 @@ static Plan *plan_of(Trial *t, const Graph *g, int level) {
     o.level = level;
     o.reuse = s->reuse;
     o.deep_verify = s->reads;
+    // A convolution by products is in f32, which the other plan may not come
+    // to.
+    if (level == 0 && s->limit < INT64_MAX)
+        o.left_out = 1u << (pass_find("direct") - standard_passes);
     if (level == 0)
         return plan_with(t, g, &o);
     if (s->limit < INT64_MAX)
