@@ -1,0 +1,168 @@
+// Whole numbers, bits and predicates.
+#include "tests/ptx/check_ptx.h"
+
+// clang-format off
+static const BitsCase cases[] = {
+    {"add.s32 \t%r4, %r1, %r2;",  {0x7fffffff, 1}, 0x80000000},
+    {"add.s32 \t%r4, %r1, -1640531527;", {1}, 0x9e3779ba},
+    {"add.s64 \t%rd4, %rd1, %rd2;", {UINT64_MAX, 2}, 1},
+    {"add.s64 \t%rd4, %rd1, -8;", {0}, (uint64_t)-8},
+    {"add.u64 \t%rd4, %rd1, 4;",  {0xffffffff}, 0x100000003},
+    {"add.s16 \t%rs4, %rs1, %rs2;", {0x7fff, 1}, 0x8000},
+    {"sub.s32 \t%r4, %r1, %r2;",  {0, 1}, 0xffffffff},
+    {"sub.s64 \t%rd4, %rd1, %rd2;", {0, 1}, UINT64_MAX},
+
+    {"mul.lo.s32 \t%r4, %r1, %r2;", {0x10001, 0x10001}, 0x20001},
+    {"mul.lo.s64 \t%rd4, %rd1, %rd2;", {0x100000001, 0x100000001}, 0x200000001},
+    {"mul.lo.s16 \t%rs4, %rs1, %rs2;", {0x101, 0x101}, 0x201},
+    {"mul.hi.s32 \t%r4, %r1, 1717986919;", {7}, 2},
+    {"mul.hi.s32 \t%r4, %r1, %r2;", {0xffffffff, 2}, 0xffffffff},
+    {"mul.hi.u32 \t%r4, %r1, %r2;", {0xffffffff, 2}, 1},
+    {"mul.hi.s64 \t%rd4, %rd1, %rd2;", {UINT64_MAX, 2}, UINT64_MAX},
+    {"mul.hi.u64 \t%rd4, %rd1, %rd2;", {UINT64_MAX, 2}, 1},
+    {"mul.wide.s32 \t%rd4, %r1, %r2;", {0xffffffff, 4}, (uint64_t)-4},
+    {"mul.wide.u32 \t%rd4, %r1, %r2;", {0xffffffff, 4}, 0x3fffffffc},
+    {"mul.wide.u32 \t%rd4, %r1, -766435501;", {2}, 2ull * 0xd2511f53},
+    {"mul.wide.s32 \t%rd4, %r1, -3;", {5}, (uint64_t)-15},
+    {"mul.wide.s16 \t%r4, %rs1, %rs2;", {0xffff, 3}, 0xfffffffd},
+    {"mul.wide.u16 \t%r4, %rs1, %rs2;", {0xffff, 3}, 0x2fffd},
+    {"mad.lo.s32 \t%r4, %r1, %r2, %r3;", {0x10001, 0x10001, 5}, 0x20006},
+    {"mad.lo.s64 \t%rd4, %rd1, %rd2, %rd3;", {7, UINT64_MAX, 5}, (uint64_t)-2},
+    {"mad.wide.s32 \t%rd4, %r1, 4, %rd3;", {0xffffffff, 0, 100}, 96},
+    {"mad.wide.u32 \t%rd4, %r1, 4, %rd3;", {0xffffffff, 0, 4}, 0x400000000},
+
+    {"div.s32 \t%r4, %r1, %r2;", {(uint32_t)-7, 2}, (uint32_t)-3},
+    {"div.u32 \t%r4, %r1, %r2;", {(uint32_t)-7, 2}, 0x7ffffffc},
+    {"div.s64 \t%rd4, %rd1, %rd2;", {(uint64_t)-7, 2}, (uint64_t)-3},
+    {"div.u64 \t%rd4, %rd1, %rd2;", {UINT64_MAX, 2}, INT64_MAX},
+    {"rem.s32 \t%r4, %r1, %r2;", {(uint32_t)-7, 2}, (uint32_t)-1},
+    {"rem.s32 \t%r4, %r1, %r2;", {7, (uint32_t)-2}, 1},
+    {"rem.u32 \t%r4, %r1, %r2;", {0xffffffff, 10}, 5},
+    {"rem.s64 \t%rd4, %rd1, %rd2;", {(uint64_t)-7, 4}, (uint64_t)-3},
+
+    // Amounts of the width and more are as the width.
+    {"shl.b32 \t%r4, %r1, 31;", {3}, 0x80000000},
+    {"shl.b32 \t%r4, %r1, %r2;", {1, 32}, 0},
+    {"shl.b32 \t%r4, %r1, %r2;", {1, 0x80000001}, 0},
+    {"shl.b64 \t%rd4, %rd1, %r2;", {1, 63}, 1ull << 63},
+    {"shl.b64 \t%rd4, %rd1, %r2;", {1, 64}, 0},
+    {"shl.b16 \t%rs4, %rs1, %r2;", {0x101, 8}, 0x100},
+    {"shl.b16 \t%rs4, %rs1, %r2;", {1, 16}, 0},
+    {"shr.u32 \t%r4, %r1, 31;", {0x80000000}, 1},
+    {"shr.u32 \t%r4, %r1, %r2;", {0x80000000, 32}, 0},
+    {"shr.s32 \t%r4, %r1, 4;", {0x80000000}, 0xf8000000},
+    {"shr.s32 \t%r4, %r1, %r2;", {0x80000000, 40}, 0xffffffff},
+    {"shr.s32 \t%r4, %r1, %r2;", {0x7fffffff, 40}, 0},
+    {"shr.u64 \t%rd4, %rd1, 32;", {0xfedcba9876543210}, 0xfedcba98},
+    {"shr.u64 \t%rd4, %rd1, %r2;", {UINT64_MAX, 64}, 0},
+    {"shr.s64 \t%rd4, %rd1, %r2;", {1ull << 63, 100}, UINT64_MAX},
+    {"shr.u16 \t%rs4, %rs1, %r2;", {0x8000, 15}, 1},
+    {"shr.s16 \t%rs4, %rs1, %r2;", {0x8000, 20}, 0xffff},
+
+    {"min.s32 \t%r4, %r1, %r2;", {0xffffffff, 1}, 0xffffffff},
+    {"min.u32 \t%r4, %r1, %r2;", {0xffffffff, 1}, 1},
+    {"min.s64 \t%rd4, %rd1, %rd2;", {UINT64_MAX, 1}, UINT64_MAX},
+    {"max.s32 \t%r4, %r1, %r2;", {0xffffffff, 1}, 1},
+    {"max.s32 \t%r4, %r1, -199;", {(uint32_t)-200}, (uint32_t)-199},
+    {"max.u32 \t%r4, %r1, %r2;", {0xffffffff, 1}, 0xffffffff},
+    {"max.u64 \t%rd4, %rd1, %rd2;", {UINT64_MAX, 1}, UINT64_MAX},
+    {"abs.s32 \t%r4, %r1;", {(uint32_t)-5}, 5},
+    {"abs.s64 \t%rd4, %rd1;", {(uint64_t)-5}, 5},
+    {"neg.s32 \t%r4, %r1;", {5}, (uint32_t)-5},
+    {"neg.s64 \t%rd4, %rd1;", {5}, (uint64_t)-5},
+    {"not.b16 \t%rs4, %rs1;", {0x00ff}, 0xff00},
+    {"not.b32 \t%r4, %r1;", {0x00ff00ff}, 0xff00ff00},
+    {"not.b64 \t%rd4, %rd1;", {0}, UINT64_MAX},
+    {"and.b16  \t%rs4, %rs1, 255;", {0x1234}, 0x34},
+    {"and.b32  \t%r4, %r1, %r2;", {0xc, 0xa}, 0x8},
+    {"and.b64  \t%rd4, %rd1, -8;", {0xffffffffff}, 0xfffffffff8},
+    {"or.b16  \t%rs4, %rs1, %rs2;", {0xc, 0xa}, 0xe},
+    {"or.b32  \t%r4, %r1, %r2;", {0xc, 0xa}, 0xe},
+    {"or.b64  \t%rd4, %rd1, %rd2;", {0xc00000000, 0xa}, 0xc0000000a},
+    {"xor.b16  \t%rs4, %rs1, %rs2;", {0xc, 0xa}, 0x6},
+    {"xor.b32  \t%r4, %r1, %r2;", {0xc, 0xa}, 0x6},
+    {"xor.b64  \t%rd4, %rd1, %rd2;", {0xc00000000, 0xa}, 0xc0000000a},
+
+    // Bytes 0 to 3 are of the first, 4 to 7 of the second.
+    {"prmt.b32 \t%r4, %r1, %r2, 12816;", {0x33221100, 0x77665544}, 0x33221100},
+    {"prmt.b32 \t%r4, %r1, %r2, %r3;",
+     {0x33221100, 0x77665544, 0x7654}, 0x77665544},
+    {"prmt.b32 \t%r4, %r1, %r2, %r3;",
+     {0x33221100, 0x77665544, 0x0527}, 0x00552277},
+    {"prmt.b32 \t%r4, %r1, %r2, %r3;",
+     {0x33221100, 0x77665544, 0xffff5410}, 0x55441100},
+    // The upper bit of a selector asks for the sign of its byte.
+    {"prmt.b32 \t%r4, %r1, %r2, %r3;", {0x00008012, 0, 0x0089}, 0x121200ff},
+    {"prmt.b32 \t%r4, %r1, %r2, %r3;", {0, 0x80000000, 0xf7ff}, 0xff80ffff},
+
+    {"bfi.b32 \t%r4, %r1, %r2, 4, 8;", {0x1ff, 0}, 0xff0},
+    {"bfi.b32 \t%r4, %r1, %r2, 8, 8;", {0, 0xffffffff}, 0xffff00ff},
+    {"bfi.b32 \t%r4, %r1, %r2, 8, 0;", {0, 0x12345678}, 0x12345678},
+    {"bfi.b32 \t%r4, %r1, %r2, 28, 8;", {0xff, 0}, 0xf0000000},
+    {"bfi.b32 \t%r4, %r1, %r2, %r3, 8;", {0, 0x12345678, 40}, 0x12345678},
+    {"bfi.b32 \t%r4, %r1, %r2, %r3, 4;", {0xf, 0, 260}, 0xf0},
+    {"bfi.b64 \t%rd4, %rd1, %rd2, 32, 32;", {1, 2}, 0x100000002},
+    {"bfe.u32 \t%r4, %r1, 8, 8;", {0xabcd1234}, 0x12},
+    {"bfe.u32 \t%r4, %r1, 28, 8;", {0xabcd1234}, 0xa},
+    {"bfe.u32 \t%r4, %r1, 8, 0;", {0xabcd1234}, 0},
+    {"bfe.s32 \t%r4, %r1, 8, 8;", {0x00008000}, 0xffffff80},
+    {"bfe.s32 \t%r4, %r1, 8, 8;", {0xffff7fff}, 0x7f},
+    {"bfe.s32 \t%r4, %r1, 28, 8;", {0x80000000}, 0xfffffff8},
+    {"bfe.s32 \t%r4, %r1, %r2, 4;", {0x80000000, 40}, 0xffffffff},
+    {"bfe.u64 \t%rd4, %rd1, 32, 8;", {0x1234567890}, 0x12},
+    {"bfe.s64 \t%rd4, %rd1, 32, 8;", {0xf234567890}, 0xfffffffffffffff2},
+    {"clz.b32 \t%r4, %r1;", {0x00010000}, 15},
+    {"clz.b32 \t%r4, %r1;", {0}, 32},
+    {"clz.b64 \t%r4, %rd1;", {1}, 63},
+    {"popc.b32 \t%r4, %r1;", {0xf0f0}, 8},
+    {"popc.b64 \t%r4, %rd1;", {UINT64_MAX}, 64},
+
+    {"setp.eq.s32 \t%p4, %r1, %r2;", {5, 5}, 1},
+    {"setp.ne.s32 \t%p4, %r1, 5;", {5}, 0},
+    {"setp.lt.s32 \t%p4, %r1, %r2;", {0xffffffff, 1}, 1},
+    {"setp.lt.u32 \t%p4, %r1, %r2;", {0xffffffff, 1}, 0},
+    {"setp.le.s32 \t%p4, %r1, %r2;", {5, 5}, 1},
+    {"setp.gt.s32 \t%p4, %r1, -1;", {0}, 1},
+    {"setp.gt.u32 \t%p4, %r1, %r2;", {0xffffffff, 1}, 1},
+    {"setp.ge.s32 \t%p4, %r1, %r2;", {0x80000000, 0}, 0},
+    {"setp.ge.u32 \t%p4, %r1, %r2;", {0x80000000, 0}, 1},
+    {"setp.eq.b32 \t%p4, %r1, 1;", {1}, 1},
+    {"setp.eq.s16 \t%p4, %rs1, 0;", {0x10000}, 1},
+    {"setp.eq.b16 \t%p4, %rs1, 1;", {1}, 1},
+    {"setp.lt.s16 \t%p4, %rs1, %rs2;", {0x8000, 1}, 1},
+    {"setp.lt.s64 \t%p4, %rd1, %rd2;", {UINT64_MAX, 0}, 1},
+    {"setp.lt.u64 \t%p4, %rd1, %rd2;", {0xffffffff, 0x100000000}, 1},
+
+    {"selp.b16 \t%rs4, %rs1, %rs2, %p3;", {1, 2, 1}, 1},
+    {"selp.u16 \t%rs4, 1, 0, %p3;", {0, 0, 1}, 1},
+    {"selp.b32 \t%r4, %r1, %r2, %p3;", {1, 2, 1}, 1},
+    {"selp.b32 \t%r4, %r1, %r2, %p3;", {1, 2, 0}, 2},
+    {"selp.u32 \t%r4, 1, 0, %p3;", {0, 0, 0}, 0},
+    {"selp.b64 \t%rd4, %rd1, %rd2, %p3;", {1ull << 40, 2, 1}, 1ull << 40},
+
+    {"and.pred  \t%p4, %p1, %p2;", {1, 1}, 1},
+    {"and.pred  \t%p4, %p1, %p2;", {1, 0}, 0},
+    {"or.pred  \t%p4, %p1, %p2;", {0, 1}, 1},
+    {"or.pred  \t%p4, %p1, %p2;", {0, 0}, 0},
+    {"xor.pred  \t%p4, %p1, %p2;", {1, 1}, 0},
+    {"not.pred \t%p4, %p1;", {1}, 0},
+    {"not.pred \t%p4, %p1;", {0}, 1},
+    {"mov.pred \t%p4, 0;", {0}, 0},
+    {"mov.pred \t%p4, -1;", {0}, 1},
+    {"mov.pred \t%p4, %p1;", {1}, 1},
+};
+// clang-format on
+
+START_TEST(the_bits_are_right) {
+    bits_check(&cases[_i]);
+}
+END_TEST
+
+Suite *integer_suite(void) {
+    Suite *s = suite_create("integer");
+    TCase *c = tcase_create("integer");
+    tcase_add_loop_test(c, the_bits_are_right, 0,
+                        sizeof cases / sizeof cases[0]);
+    suite_add_tcase(s, c);
+    return s;
+}

@@ -1,0 +1,184 @@
+// A module as it is executed: what the files of this folder share.
+#ifndef TESTS_PTX_MODULE_H
+#define TESTS_PTX_MODULE_H
+
+#include "tests/ptx/ptx.h"
+
+typedef enum {
+    PRED,
+    B8,
+    U8,
+    S8,
+    B16,
+    U16,
+    S16,
+    F16,
+    BF16,
+    B32,
+    U32,
+    S32,
+    F32,
+    F16X2,
+    BF16X2,
+    B64,
+    U64,
+    S64,
+    F64,
+    NUM_TYPES
+} Type;
+
+int type_bytes(Type t);
+bool type_signed(Type t);
+
+typedef enum {
+    OP_ABS,
+    OP_ADD,
+    OP_AND,
+    OP_ATOM,
+    OP_BAR,
+    OP_BFE,
+    OP_BFI,
+    OP_BRA,
+    OP_CLZ,
+    OP_COPYSIGN,
+    OP_COS,
+    OP_CVT,
+    OP_CVTA,
+    OP_DIV,
+    OP_EX2,
+    OP_EXIT,
+    OP_FENCE,
+    OP_FMA,
+    OP_LD,
+    OP_LG2,
+    OP_MAD,
+    OP_MAX,
+    OP_MEMBAR,
+    OP_MIN,
+    OP_MOV,
+    OP_MUL,
+    OP_NEG,
+    OP_NOT,
+    OP_OR,
+    OP_POPC,
+    OP_PRMT,
+    OP_RCP,
+    OP_REM,
+    OP_RET,
+    OP_RSQRT,
+    OP_SELP,
+    OP_SETP,
+    OP_SHFL,
+    OP_SHL,
+    OP_SHR,
+    OP_SIN,
+    OP_SQRT,
+    OP_ST,
+    OP_SUB,
+    OP_TANH,
+    OP_XOR,
+    NUM_OPS
+} Op;
+
+// Which half of a product; how a number becomes a whole one, or a narrower one.
+typedef enum { LOW, HIGH, WIDE } Half;
+typedef enum { NEAREST, TO_ZERO, DOWN, UP } Round;
+typedef enum { GENERIC, GLOBAL, SHARED, LOCAL, CONST, PARAM } Space;
+// The unordered ones are true where a number is none.
+typedef enum {
+    EQ,
+    NE,
+    LT,
+    LE,
+    GT,
+    GE,
+    EQU,
+    NEU,
+    LTU,
+    LEU,
+    GTU,
+    GEU,
+    NUM,
+    NAN_
+} Compare;
+typedef enum { SHUFFLE_IDX, SHUFFLE_BFLY, SHUFFLE_UP, SHUFFLE_DOWN } Shuffle;
+
+// A register, or a number's bits.
+typedef struct {
+    bool is_register;
+    uint64_t value;
+} Operand;
+
+enum { NOWHERE = -1, MOST_TO = 4, MOST_FROM = 5, WARP = 32 };
+
+typedef struct {
+    Op op;
+    Type type, of; // of the result, and of what is converted or compared
+    Half half;
+    Round round;
+    Space space;
+    Compare compare;
+    Shuffle shuffle;
+    bool saturates, flushes, is_whole, is_volatile, is_negated;
+    int guard; // register of a predicate, or NOWHERE
+    int vector;
+    int to[MOST_TO], num_to;
+    Operand from[MOST_FROM];
+    int num_from;
+    int64_t offset; // of an address, whose base is from[0]
+    int target;     // of a branch
+    int line;
+} Instruction;
+
+// Registers that each thread begins with.
+enum { R_TID, R_NTID, R_CTAID, R_NCTAID, R_LANE, R_LOCAL, R_ONE, NUM_SPECIAL };
+
+typedef struct {
+    PtxKernel is;
+    int *offset; // of parameters
+    int parameter_bytes;
+    Instruction *code;
+    int count, max_count;
+    int num_registers;
+    size_t shared_bytes, local_bytes;
+} Kernel;
+
+typedef struct {
+    char *name;
+    Space space;
+    uint64_t address; // of this process, or from the start of the space
+    size_t bytes;
+    void *memory;
+} Variable;
+
+struct PtxModule {
+    char *text;
+    Kernel *kernel;
+    int num_kernels;
+    Variable *variable;
+    int num_variables;
+    size_t shared_bytes; // of variables that all kernels have
+};
+
+// Ends the program, with the line of the text.
+_Noreturn void ptx_fail(int line, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// ---- execute.c ----
+
+typedef struct {
+    uint64_t *r;
+    int at; // number of the next instruction
+    enum { RUNS, AT_BARRIER, AT_SHUFFLE, LOOKED, ENDED } state;
+} Thread;
+
+// Where a thread's addresses lead.
+typedef struct {
+    char *shared, *parameters;
+} Memory;
+
+// Executes instructions until the thread waits, has read what other blocks may
+// change, or ends.
+void thread_run(const Kernel *k, const Memory *m, Thread *t);
+
+#endif

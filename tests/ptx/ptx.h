@@ -1,0 +1,47 @@
+// PTX on the processor: what NVRTC makes of kernels is read and executed, one
+// instruction of one thread after another.
+//
+// As much of PTX as NVRTC writes for our kernels; anything else ends the
+// program with the line that has it.  Arithmetic is to the bit what NVIDIA's
+// "Parallel Thread Execution ISA" says, but for the approximations (ex2, lg2,
+// rsqrt, ...), which are rounded from double: a GPU's may be 2 units off.
+//
+// A thread runs until it has to wait for others, so that what depends on the
+// order of threads without saying so is seen: an order can be asked for.  What
+// a GPU would refuse or could hang on ends the program: an access that is not
+// aligned, a shuffle that lanes of its mask do not reach together, a barrier
+// that some threads of a block never reach, a block that waits for another
+// which need not be there.
+#ifndef TESTS_PTX_PTX_H
+#define TESTS_PTX_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct PtxModule PtxModule;
+
+typedef struct {
+    const char *name;
+    int threads; // that a block has at most
+    bool waits;  // for other blocks, so that all must be there
+    int num_parameters;
+    const int *bytes; // of each parameter
+} PtxKernel;
+
+// Reads a text, which is copied.  Its variables have addresses of this process.
+PtxModule *ptx_read(const char *text);
+void ptx_free(PtxModule *m);
+
+// Kernel number i in the order of the text; NULL behind the last.
+const PtxKernel *ptx_kernel(const PtxModule *m, int i);
+
+// A variable in global or constant memory; NULL: there is none.
+void *ptx_variable(const PtxModule *m, const char *name, size_t *bytes);
+
+// Runs blocks of so many threads.  Seed 0: blocks and threads in ascending
+// order, each thread as far as it can; else in an order drawn from it.
+void ptx_run(const PtxModule *m, const PtxKernel *k, void *const *argument,
+             int grid, int threads, unsigned seed);
+
+#endif
