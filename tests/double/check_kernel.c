@@ -32,14 +32,12 @@ static const char phases_text[] =
     "    }\n"
     "}\n";
 
-START_TEST(every_thread_runs) {
+static void scale_check(CUfunction f) {
     enum { COUNT = 512 };
     float value[COUNT];
-    double_open("2");
     CUstream s = double_stream();
     CUdeviceptr x = double_memory(sizeof value),
                 y = double_memory(sizeof value);
-    CUfunction f = double_kernel(scale_text, "scale");
     for (int i = 0; i < COUNT; i++)
         value[i] = (float)i;
     GOOD(cuMemcpyHtoDAsync_v2(x, value, sizeof value, s));
@@ -47,6 +45,124 @@ START_TEST(every_thread_runs) {
     GOOD(cuMemcpyDtoHAsync_v2(value, y, sizeof value, s));
     for (int i = 0; i < COUNT; i++)
         ck_assert_float_eq(value[i], 2 * (float)i);
+}
+
+START_TEST(every_thread_runs) {
+    double_open("2");
+    scale_check(double_kernel(scale_text, "scale"));
+}
+END_TEST
+
+// ---- PTX ----
+
+static void ask_for_ptx(void) {
+    setenv("SINTER_DOUBLE_PTX", "1", 1);
+    setenv("SINTER_DOUBLE_NVRTC", getenv("SINTER_NVRTC"), 1);
+}
+
+// As machine code, and as assembly that is loaded for what came later.
+START_TEST(ptx_is_executed) {
+    static const char *const architecture[] = {"sm_90", "compute_80"};
+    CUmodule module;
+    CUfunction f;
+    int threads;
+    ask_for_ptx();
+    double_open(_i == 0 ? "0" : "2");
+    char *image = double_image(scale_text, architecture[_i]);
+    GOOD(cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
+    free(image);
+    ck_assert_int_eq(cuModuleGetFunction(&f, module, "skale"),
+                     CUDA_ERROR_NOT_FOUND);
+    GOOD(cuModuleGetFunction(&f, module, "scale"));
+    GOOD(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                            f));
+    ck_assert_int_eq(threads, 256);
+    scale_check(f);
+    GOOD(cuModuleUnload(module));
+}
+END_TEST
+
+// A module's variable is device memory while the module is there.
+START_TEST(ptx_has_variables) {
+    static const char text[] = "__device__ int table[3] = {5, 6};\n"
+                               "KERNEL(256) read_table(int *y)\n"
+                               "{\n"
+                               "    if (threadIdx.x < 3)\n"
+                               "        y[threadIdx.x] = table[threadIdx.x];\n"
+                               "}\n";
+    int value[3] = {1, 2, 3};
+    CUmodule module;
+    CUfunction f;
+    CUdeviceptr table;
+    size_t bytes;
+    ask_for_ptx();
+    double_open("2");
+    CUstream s = double_stream();
+    CUdeviceptr y = double_memory(sizeof value);
+    char *image = double_image(text, "sm_90");
+    GOOD(cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
+    free(image);
+    GOOD(cuModuleGetFunction(&f, module, "read_table"));
+    ck_assert_int_eq(cuModuleGetGlobal_v2(&table, &bytes, module, "chair"),
+                     CUDA_ERROR_NOT_FOUND);
+    GOOD(cuModuleGetGlobal_v2(&table, &bytes, module, "table"));
+    ck_assert_uint_eq(bytes, sizeof value);
+    GOOD(cuMemcpyHtoDAsync_v2(table, value, sizeof *value, s));
+    double_launch(f, 1, s, (void *[]){&y});
+    GOOD(cuMemcpyDtoHAsync_v2(value, y, sizeof value, s));
+    ck_assert_int_eq(value[0], 1);
+    ck_assert_int_eq(value[1], 6);
+    ck_assert_int_eq(value[2], 0);
+}
+END_TEST
+
+// Machine code first, then PTX.
+START_TEST(a_grid_can_wait_for_itself) {
+    enum { BLOCKS = 8 };
+    int value[2 * BLOCKS];
+    if (_i == 1)
+        ask_for_ptx();
+    double_open("2");
+    CUstream s = double_stream();
+    CUdeviceptr p = double_memory(sizeof value), ticket = double_memory(4);
+    CUfunction f = double_kernel(phases_text, "sums");
+    void *argument[] = {&p, &ticket};
+    int resident;
+    GOOD(cuMemsetD8Async(ticket, 0, 4, s));
+    GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, f, 256, 0));
+    GOOD(cuLaunchCooperativeKernel(f, BLOCKS, 1, 1, 256, 1, 1, 0, s, argument));
+    ck_assert_int_eq(cuLaunchCooperativeKernel(f, 132 * (unsigned)resident + 1,
+                                               1, 1, 256, 1, 1, 0, s, argument),
+                     CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+    GOOD(cuMemcpyDtoHAsync_v2(value, p, sizeof value, s));
+    for (int i = 0; i < BLOCKS; i++)
+        ck_assert_int_eq(value[BLOCKS + i], BLOCKS * (BLOCKS + 1) / 2);
+}
+END_TEST
+
+START_TEST(a_grid_of_ptx_is_launched_as_one) {
+    ask_for_ptx();
+    double_open("0");
+    CUdeviceptr p = double_memory(64), ticket = double_memory(4);
+    CUfunction f = double_kernel(phases_text, "sums");
+    double_launch(f, 2, double_stream(), (void *[]){&p, &ticket});
+}
+END_TEST
+
+START_TEST(ptx_needs_the_real_compiler) {
+    ask_for_ptx();
+    unsetenv("SINTER_DOUBLE_NVRTC");
+    double_image(scale_text, "sm_90");
+}
+END_TEST
+
+// What was compiled before PTX was asked for.
+START_TEST(machine_code_is_not_taken_for_ptx) {
+    CUmodule module;
+    double_open("0");
+    char *image = double_image(scale_text, "sm_90");
+    ask_for_ptx();
+    cuModuleLoadDataEx(&module, image, 0, NULL, NULL);
 }
 END_TEST
 
@@ -67,29 +183,9 @@ START_TEST(host_memory_is_no_argument) {
 }
 END_TEST
 
-START_TEST(a_grid_can_wait_for_itself) {
-    enum { BLOCKS = 8 };
-    int value[2 * BLOCKS];
-    double_open("2");
-    CUstream s = double_stream();
-    CUdeviceptr p = double_memory(sizeof value), ticket = double_memory(4);
-    CUfunction f = double_kernel(phases_text, "sums");
-    void *argument[] = {&p, &ticket};
-    int resident;
-    GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, f, 256, 0));
-    GOOD(cuLaunchCooperativeKernel(f, BLOCKS, 1, 1, 256, 1, 1, 0, s, argument));
-    ck_assert_int_eq(cuLaunchCooperativeKernel(f, 132 * (unsigned)resident + 1,
-                                               1, 1, 256, 1, 1, 0, s, argument),
-                     CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
-    GOOD(cuMemcpyDtoHAsync_v2(value, p, sizeof value, s));
-    for (int i = 0; i < BLOCKS; i++)
-        ck_assert_int_eq(value[BLOCKS + i], BLOCKS * (BLOCKS + 1) / 2);
-}
-END_TEST
-
 START_TEST(a_damaged_image_is_refused) {
     CUmodule module;
-    char image[256] = "DOUBLE1";
+    char image[256] = "DOUBLE2";
     double_open("0");
     ck_assert_int_eq(cuModuleLoadDataEx(&module, image, 0, NULL, NULL),
                      CUDA_ERROR_INVALID_IMAGE);
@@ -148,11 +244,16 @@ Suite *kernel_suite(void) {
     tcase_add_test_raise_signal(c, a_kernel_that_goes_astray_is_stopped,
                                 SIGSEGV);
     tcase_add_test_raise_signal(c, host_memory_is_no_argument, SIGABRT);
-    tcase_add_test(c, a_grid_can_wait_for_itself);
     tcase_add_test(c, a_damaged_image_is_refused);
     tcase_add_loop_test(c, code_runs_on_its_own_generation, 0, 3);
     tcase_add_loop_test(c, options_are_checked, 0, 2);
     tcase_add_test(c, a_text_that_is_wrong_has_a_log);
+    tcase_add_loop_test(c, ptx_is_executed, 0, 2);
+    tcase_add_test(c, ptx_has_variables);
+    tcase_add_loop_test(c, a_grid_can_wait_for_itself, 0, 2);
+    tcase_add_test_raise_signal(c, a_grid_of_ptx_is_launched_as_one, SIGABRT);
+    tcase_add_test_raise_signal(c, ptx_needs_the_real_compiler, SIGABRT);
+    tcase_add_test_raise_signal(c, machine_code_is_not_taken_for_ptx, SIGABRT);
     suite_add_tcase(s, c);
     return s;
 }

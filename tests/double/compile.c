@@ -11,7 +11,12 @@
 #include <unistd.h>
 
 enum { MAX_PARAMETERS = 128, LONGEST_PATH = 4096, LONGEST_FOLDER = 2048 };
-static const char magic[8] = "DOUBLE1";
+// Another number where rows of kernels are others: caches keep images.
+static const char magic[8] = "DOUBLE2";
+
+bool ptx_is_asked_for(void) {
+    return setting_number("SINTER_DOUBLE_PTX", 0) != 0;
+}
 
 static uint64_t sum_of(const void *code, size_t bytes) {
     const unsigned char *at = code;
@@ -112,11 +117,8 @@ static void entry_write(FILE *f, const Head *h) {
     for (int i = 0; i < count; i++)
         fprintf(f, "%s*(%.*s *)((void **)a)[%d]", i ? ", " : "", length[i],
                 type[i], i);
-    fprintf(f, ");\n}\nIMAGE_KERNEL(%.*s, %d, %d, \"", h->name_length, h->name,
+    fprintf(f, ");\n}\nIMAGE_KERNEL(%.*s, %d, %d", h->name_length, h->name,
             h->threads, h->cooperative);
-    for (int i = 0; i < count; i++)
-        fputc(memchr(type[i], '*', (size_t)length[i]) ? 'p' : 'v', f);
-    fputc('"', f);
     for (int i = 0; i < count; i++)
         fprintf(f, ", (int)sizeof(%.*s)", length[i], type[i]);
     fputs(")\n", f);
@@ -173,9 +175,8 @@ static bool unit_write(const Unit *u, const char *folder) {
     return fclose(f) == 0;
 }
 
-// A file's bytes after `room` others, and a zero byte; NULL: there is none.
-static char *file_read(const char *folder, const char *name, size_t room,
-                       size_t *bytes) {
+// A file's bytes, and a zero byte; NULL: there is none.
+static char *file_read(const char *folder, const char *name, size_t *bytes) {
     char path[LONGEST_PATH];
     struct stat is;
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -183,8 +184,8 @@ static char *file_read(const char *folder, const char *name, size_t room,
     if (f == NULL || fstat(fileno(f), &is) != 0)
         return NULL;
     *bytes = (size_t)is.st_size;
-    char *to = take(room + *bytes + 1);
-    if (fread(to + room, 1, *bytes, f) != *bytes)
+    char *to = take(*bytes + 1);
+    if (fread(to, 1, *bytes, f) != *bytes)
         complain("cannot read %s", path);
     fclose(f);
     return to;
@@ -215,30 +216,30 @@ static bool compiler_run(const Unit *u, const char *folder) {
     return system(command) == 0;
 }
 
-static void *image_read(const Unit *u, const char *folder, size_t *bytes) {
-    size_t code;
-    char *image = file_read(folder, "unit.so", sizeof(ImageHead), &code);
-    if (image == NULL)
-        return NULL;
-    ImageHead head = {.bytes = code,
-                      .sum = sum_of(image + sizeof head, code),
+void *image_of(const Unit *u, const void *code, size_t count, size_t *bytes) {
+    ImageHead head = {.bytes = count,
+                      .sum = sum_of(code, count),
                       .architecture = u->architecture};
     memcpy(head.magic, magic, sizeof magic);
+    *bytes = sizeof head + count;
+    char *image = take(*bytes);
     memcpy(image, &head, sizeof head);
-    *bytes = sizeof head + code;
+    memcpy(image + sizeof head, code, count);
     return image;
 }
 
 void *image_compile(const Unit *u, size_t *bytes, char **log) {
     char folder[LONGEST_FOLDER], command[LONGEST_PATH];
     const char *tmp = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    size_t length;
+    size_t length, count;
     snprintf(folder, sizeof folder, "%s/sinter-double-XXXXXX", tmp);
     if (mkdtemp(folder) == NULL || !unit_write(u, folder))
         complain("cannot write into %s", tmp);
     bool good = compiler_run(u, folder);
-    void *image = good ? image_read(u, folder, bytes) : NULL;
-    *log = file_read(folder, "log", 0, &length);
+    char *code = good ? file_read(folder, "unit.so", &count) : NULL;
+    void *image = code != NULL ? image_of(u, code, count, bytes) : NULL;
+    free(code);
+    *log = file_read(folder, "log", &length);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (getenv("SINTER_DOUBLE_KEEP") == NULL && system(command) != 0)
         complain("cannot remove %s", folder);

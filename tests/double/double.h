@@ -20,6 +20,8 @@
 //   SINTER_DOUBLE_LOG=FILE     every call with its arguments
 //   SINTER_DOUBLE_NVRTC=FOLDER NVIDIA's own compiler is there: what it refuses
 //                              is refused
+//   SINTER_DOUBLE_PTX=1        kernels are what that compiler makes of them:
+//                              its PTX is executed, and no C compiler runs
 //   SINTER_DOUBLE_THREADS=1    a block has one thread: fast, less is seen
 #ifndef TESTS_DOUBLE_H
 #define TESTS_DOUBLE_H
@@ -133,6 +135,8 @@ void stream_finish(CUstream s);
 void streams_finish(void);
 // A number below n that depends on the seed.
 unsigned random_below(unsigned n);
+// A seed of an order for the threads of a kernel; 0: as things run at once.
+unsigned order_draw(void);
 
 // The nodes of a graph that something comes after.
 typedef struct {
@@ -215,6 +219,22 @@ struct CUgraphExec_st {
 };
 void exec_drop(CUgraphExec e);
 
+// ---- module.c ----
+
+// A kernel of a module, whatever the code is that the module has.
+struct CUfunc_st {
+    CUmodule module;
+    const char *name;
+    int threads; // of a block
+    bool waits;  // for its whole grid
+    int num_parameters;
+    const int *bytes; // of each
+    void (*run)(CUfunction f, void **argument, int grid);
+    const void *code;
+};
+
+bool function_known(CUfunction f);
+
 // ---- number.c ----
 
 typedef enum { NUMBER_F32, NUMBER_F16, NUMBER_BF16, NUMBER_TF32 } Number;
@@ -244,6 +264,10 @@ typedef struct {
     int64_t architecture; // negative: of assembly, for all from then on
 } ImageHead;
 
+// Whether images are to be PTX.
+bool ptx_is_asked_for(void);
+// Code with its head in front of it.
+void *image_of(const Unit *u, const void *code, size_t count, size_t *bytes);
 // Compiles a text to an image, which is for the caller to free as is the log;
 // NULL: the log says why.
 void *image_compile(const Unit *u, size_t *bytes, char **log);

@@ -28,7 +28,6 @@ typedef struct {
     int threads, cooperative;
     int num_parameters;
     const int *bytes;
-    const char *pointer; // 'p' for each parameter that is one
 } ImageKernel;
 
 #ifdef SINTER_SIMT
@@ -42,7 +41,7 @@ typedef struct {
 
 // Defines name##_run of name##_call, which passes the arguments on, and the
 // row of the table.
-#define IMAGE_KERNEL(name, threads, cooperative, pointers, ...)                \
+#define IMAGE_KERNEL(name, threads, cooperative, ...)                          \
     static void name##_run(void **argument, int grid) {                        \
         image_phases = 1;                                                      \
         for (image_phase = 0; image_phase < image_phases; image_phase++)       \
@@ -56,8 +55,7 @@ typedef struct {
             threads,                                                           \
             cooperative,                                                       \
             sizeof name##_bytes / sizeof name##_bytes[0],                      \
-            name##_bytes,                                                      \
-            pointers};
+            name##_bytes};
 
 extern const ImageKernel __start_image_rows[] __attribute__((weak));
 extern const ImageKernel __stop_image_rows[] __attribute__((weak));

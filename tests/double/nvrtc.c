@@ -1,5 +1,6 @@
-// NVRTC: programs are compiled by the C compiler.  Options that NVRTC knows but
-// the double does not are mistakes here, until they are added.
+// NVRTC: programs are compiled by the C compiler, or to PTX by NVIDIA's own.
+// Options that NVRTC knows but the double does not are mistakes here, until
+// they are added.
 #include "tests/double/nvrtc_own.h"
 
 #include <stdio.h>
@@ -179,10 +180,13 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count,
     free(p->image);
     free(p->log);
     p->image = NULL;
-    nvrtcResult own = nvrtc_own_compile(&u, count, option, &p->log);
+    char *ptx;
+    nvrtcResult own = nvrtc_own_compile(&u, count, option, &p->log, &ptx);
     if (own != NVRTC_SUCCESS)
         return own;
-    p->image = image_compile(&u, &p->bytes, &p->log);
+    p->image = ptx != NULL ? image_of(&u, ptx, strlen(ptx) + 1, &p->bytes)
+                           : image_compile(&u, &p->bytes, &p->log);
+    free(ptx);
     return p->image != NULL ? NVRTC_SUCCESS : NVRTC_ERROR_COMPILATION;
 }
 

@@ -1,5 +1,5 @@
 // NVIDIA's own compiler beside the stand-in: what it refuses, the stand-in does
-// too.
+// too, and its PTX can be what is executed.
 #define _POSIX_C_SOURCE 200809L
 #include "tests/double/nvrtc_own.h"
 
@@ -17,6 +17,8 @@ static struct {
     nvrtcResult (*compile)(nvrtcProgram, int, const char *const *);
     nvrtcResult (*log_size)(nvrtcProgram, size_t *);
     nvrtcResult (*log)(nvrtcProgram, char *);
+    nvrtcResult (*ptx_size)(nvrtcProgram, size_t *);
+    nvrtcResult (*ptx)(nvrtcProgram, char *);
     nvrtcResult (*destroy)(nvrtcProgram *);
 } own = {.opened = PTHREAD_ONCE_INIT};
 
@@ -39,6 +41,8 @@ static void find(void *library, const char *name, void *function) {
 // loaded then.
 static void open_own(void) {
     const char *folder = getenv("SINTER_DOUBLE_NVRTC");
+    if (folder == NULL && ptx_is_asked_for())
+        complain("SINTER_DOUBLE_PTX needs SINTER_DOUBLE_NVRTC");
     if (folder == NULL)
         return;
     char builtins[64];
@@ -54,22 +58,28 @@ static void open_own(void) {
     find(library, "nvrtcCompileProgram", &own.compile);
     find(library, "nvrtcGetProgramLogSize", &own.log_size);
     find(library, "nvrtcGetProgramLog", &own.log);
+    find(library, "nvrtcGetPTXSize", &own.ptx_size);
+    find(library, "nvrtcGetPTX", &own.ptx);
     find(library, "nvrtcDestroyProgram", &own.destroy);
 }
 
-static char *log_of(nvrtcProgram program) {
+// A text that two of its functions tell the size of, and write.
+static char *text_of(nvrtcProgram program, const char *what,
+                     nvrtcResult (*size)(nvrtcProgram, size_t *),
+                     nvrtcResult (*get)(nvrtcProgram, char *)) {
     size_t bytes = 0;
-    char *log =
-        own.log_size(program, &bytes) == NVRTC_SUCCESS ? take(bytes + 1) : NULL;
-    if (log == NULL || own.log(program, log) != NVRTC_SUCCESS)
-        complain("NVIDIA's compiler gives no log");
-    return log;
+    char *text =
+        size(program, &bytes) == NVRTC_SUCCESS ? take(bytes + 1) : NULL;
+    if (text == NULL || get(program, text) != NVRTC_SUCCESS)
+        complain("NVIDIA's compiler gives no %s", what);
+    return text;
 }
 
 nvrtcResult nvrtc_own_compile(const Unit *u, int count,
-                              const char *const *option, char **log) {
+                              const char *const *option, char **log,
+                              char **ptx) {
     nvrtcProgram program;
-    *log = NULL;
+    *log = *ptx = NULL;
     pthread_once(&own.opened, open_own);
     if (own.create == NULL)
         return NVRTC_SUCCESS;
@@ -77,8 +87,10 @@ nvrtcResult nvrtc_own_compile(const Unit *u, int count,
                    u->name) != NVRTC_SUCCESS)
         complain("NVIDIA's compiler does not take a text");
     nvrtcResult result = own.compile(program, count, option);
-    if (result != NVRTC_SUCCESS)
-        *log = log_of(program);
+    if (result == NVRTC_SUCCESS && ptx_is_asked_for())
+        *ptx = text_of(program, "PTX", own.ptx_size, own.ptx);
+    if (result != NVRTC_SUCCESS || *ptx != NULL)
+        *log = text_of(program, "log", own.log_size, own.log);
     own.destroy(&program);
     return result;
 }

@@ -7,9 +7,11 @@
 #include <nvrtc.h>
 
 // What it says of a text and options, where SINTER_DOUBLE_NVRTC is the folder
-// that has it; else nothing is wrong.  *log is to be freed, NULL where nothing
-// is wrong.
+// that has it; else nothing is wrong.  *log and *ptx are to be freed.  There is
+// PTX where SINTER_DOUBLE_PTX asks for it, and a log with it or where something
+// is wrong; else they are NULL.
 nvrtcResult nvrtc_own_compile(const Unit *u, int count,
-                              const char *const *option, char **log);
+                              const char *const *option, char **log,
+                              char **ptx);
 
 #endif

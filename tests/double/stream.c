@@ -44,6 +44,10 @@ unsigned random_below(unsigned n) {
     return (unsigned)((streams.random >> 33) % n);
 }
 
+unsigned order_draw(void) {
+    return seed() == 0 ? 0 : 1 + random_below(1u << 30);
+}
+
 // ---- what streams hold ----
 
 void work_drop(Work *w) {

@@ -1,0 +1,213 @@
+// Modules: an image is machine code, which is loaded as a shared object, or
+// PTX, which is executed one instruction after another.
+#define _GNU_SOURCE
+#include "tests/double/double.h"
+
+#include "tests/ptx/ptx.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// A row of the table in a shared object, as image.h has it.
+typedef struct {
+    const char *name;
+    void (*run)(void **argument, int grid);
+    int threads, cooperative;
+    int num_parameters;
+    const int *bytes;
+} ImageKernel;
+
+struct CUmod_st {
+    CUmodule next;
+    void *library; // of machine code
+    int file;
+    PtxModule *ptx;
+    struct CUfunc_st *function;
+    int count;
+};
+
+static struct { CUmodule first; } modules;
+
+// ---- machine code ----
+
+static void library_run(CUfunction f, void **argument, int grid) {
+    const ImageKernel *k = f->code;
+    k->run(argument, grid);
+}
+
+// The file stays open while it is loaded: the loader knows a library by its
+// name, and the name is the descriptor's number.
+static CUresult library_load(CUmodule m, const void *code, size_t bytes) {
+    char path[64];
+    m->file = memfd_create("double", 0);
+    if (m->file < 0 || write(m->file, code, bytes) != (ssize_t)bytes)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", m->file);
+    m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (m->library == NULL)
+        complain("an image that cannot be loaded: %s", dlerror());
+    const ImageKernel *(*kernels)(int *count);
+    *(void **)&kernels = dlsym(m->library, "image_kernels");
+    const ImageKernel *kernel = kernels(&m->count);
+    m->function = take((size_t)m->count * sizeof *m->function);
+    for (int i = 0; i < m->count; i++) {
+        const ImageKernel *k = &kernel[i];
+        m->function[i] = (struct CUfunc_st){m,
+                                            k->name,
+                                            k->threads,
+                                            k->cooperative,
+                                            k->num_parameters,
+                                            k->bytes,
+                                            library_run,
+                                            k};
+    }
+    return CUDA_SUCCESS;
+}
+
+static void *library_variable(CUmodule m, const char *name, size_t *bytes) {
+    void *variable = dlsym(m->library, name);
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    if (variable == NULL ||
+        dladdr1(variable, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 ||
+        symbol == NULL)
+        return NULL;
+    *bytes = symbol->st_size;
+    return variable;
+}
+
+// ---- PTX ----
+
+static void ptx_launch(CUfunction f, void **argument, int grid) {
+    ptx_run(f->module->ptx, f->code, argument, grid, f->threads, order_draw());
+}
+
+static CUresult ptx_load(CUmodule m, const char *text) {
+    m->ptx = ptx_read(text);
+    while (ptx_kernel(m->ptx, m->count) != NULL)
+        m->count++;
+    m->function = take((size_t)m->count * sizeof *m->function);
+    for (int i = 0; i < m->count; i++) {
+        const PtxKernel *k = ptx_kernel(m->ptx, i);
+        m->function[i] = (struct CUfunc_st){
+            m,        k->name,    k->threads, k->waits, k->num_parameters,
+            k->bytes, ptx_launch, k};
+    }
+    return CUDA_SUCCESS;
+}
+
+// ---- modules ----
+
+static CUmodule *module_at(CUmodule m) {
+    CUmodule *at = &modules.first;
+    while (*at != NULL && *at != m)
+        at = &(*at)->next;
+    return at;
+}
+
+// Code that a cache has from a run of the other kind is not what is tested.
+static CUresult code_load(CUmodule m, const ImageHead *h) {
+    const char *code = (const char *)(h + 1);
+    if (h->bytes < SELFMAG || memcmp(code, ELFMAG, SELFMAG) != 0)
+        return ptx_load(m, code);
+    if (ptx_is_asked_for())
+        complain("SINTER_DOUBLE_PTX, but an image is machine code");
+    return library_load(m, code, h->bytes);
+}
+
+static void module_free(CUmodule m) {
+    globals_forget(m);
+    if (m->library != NULL)
+        dlclose(m->library);
+    if (m->file >= 0)
+        close(m->file);
+    if (m->ptx != NULL)
+        ptx_free(m->ptx);
+    free(m->function);
+    free(m);
+}
+
+// Machine code runs on its own generation, from its own minor number on; what
+// is assembled, on all that came later.
+static bool runs_on_this(const ImageHead *h) {
+    int64_t mine = device_architecture();
+    if (h->architecture < 0)
+        return -h->architecture <= mine;
+    return h->architecture / 10 == mine / 10 && h->architecture <= mine;
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *to, const void *image, unsigned count,
+                            CUjit_option *option, void **value) {
+    DRIVER_CALL("options=%u", count);
+    (void)option, (void)value;
+    CUresult r = capture_forbids();
+    if (r != CUDA_SUCCESS)
+        return r;
+    void *assembled = NULL;
+    const ImageHead *head = image_head(image, &assembled);
+    CUmodule m = take(sizeof *m);
+    m->file = -1;
+    r = head == NULL          ? CUDA_ERROR_INVALID_IMAGE
+        : !runs_on_this(head) ? CUDA_ERROR_NO_BINARY_FOR_GPU
+                              : code_load(m, head);
+    free(assembled);
+    if (r != CUDA_SUCCESS) {
+        module_free(m);
+        return r;
+    }
+    m->next = modules.first;
+    *to = modules.first = m;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleUnload(CUmodule m) {
+    DRIVER_CALL("%p", (void *)m);
+    CUmodule *at = module_at(m);
+    if (*at == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    streams_finish();
+    *at = m->next;
+    module_free(m);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *to, CUmodule m, const char *name) {
+    DRIVER_CALL("%p %s", (void *)m, name);
+    if (*module_at(m) == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    for (int i = 0; i < m->count; i++)
+        if (strcmp(m->function[i].name, name) == 0) {
+            *to = &m->function[i];
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *to, size_t *bytes, CUmodule m,
+                              const char *name) {
+    DRIVER_CALL("%p %s", (void *)m, name);
+    if (*module_at(m) == NULL)
+        return CUDA_ERROR_INVALID_HANDLE;
+    size_t is = 0;
+    void *variable = m->ptx != NULL ? ptx_variable(m->ptx, name, &is)
+                                    : library_variable(m, name, &is);
+    if (variable == NULL)
+        return CUDA_ERROR_NOT_FOUND;
+    global_add(m, variable, is);
+    *to = (CUdeviceptr)(uintptr_t)variable;
+    if (bytes != NULL)
+        *bytes = is;
+    return CUDA_SUCCESS;
+}
+
+bool function_known(CUfunction f) {
+    for (CUmodule m = modules.first; m != NULL; m = m->next)
+        if (f >= m->function && f < m->function + m->count)
+            return true;
+    return false;
+}
