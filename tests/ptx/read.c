@@ -17,7 +17,7 @@ _Noreturn void ptx_fail(int line, const char *format, ...) {
     vfprintf(stderr, format, rest);
     fputc('\n', stderr);
     va_end(rest);
-    exit(EXIT_FAILURE);
+    abort();
 }
 
 static void *grown(void *p, size_t bytes) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GARBAGE = 0xff, MOST_ROUNDS = 1 << 16 };
+enum { GARBAGE = 0xff, MOST_LOOKS = 1 << 10 };
 
 typedef struct {
     const Kernel *kernel;
@@ -216,10 +216,13 @@ static void block_release(Block *b) {
         b->thread[i].state = RUNS;
 }
 
-static void block_round(Block *b) {
+// Whether some thread has looked at what another block is to change.
+static bool block_round(Block *b) {
     for (int w = 0; w * WARP < b->num_threads; w++)
         warp_run(b, w);
+    bool looks = count_in(b, 0, b->num_threads, LOOKED) > 0;
     block_release(b);
+    return looks;
 }
 
 // ---- launches ----
@@ -228,9 +231,9 @@ static void blocks_alone(Launch *l, const int *order) {
     for (int i = 0; i < l->grid; i++) {
         Block b;
         block_begin(&b, l, order[i]);
-        for (int round = 0; !b.ended; round++) {
-            block_round(&b);
-            if (round == MOST_ROUNDS)
+        for (int stuck = 0; !b.ended;) {
+            stuck = block_round(&b) ? stuck + 1 : 0;
+            if (stuck == MOST_LOOKS)
                 ptx_fail(0, "%s: a block waits for one that is not there",
                          l->kernel->is.name);
         }
@@ -243,14 +246,16 @@ static void blocks_together(Launch *l, const int *order) {
     int left = l->grid;
     for (int i = 0; i < l->grid; i++)
         block_begin(&b[i], l, order[i]);
-    for (int round = 0; left > 0; round++) {
+    for (int stuck = 0; left > 0;) {
+        int looking = 0, before = left;
         left = 0;
         for (int i = 0; i < l->grid; i++) {
             if (!b[i].ended)
-                block_round(&b[i]);
+                looking += block_round(&b[i]);
             left += !b[i].ended;
         }
-        if (round == MOST_ROUNDS)
+        stuck = looking == before ? stuck + 1 : 0;
+        if (stuck == MOST_LOOKS)
             ptx_fail(0, "%s: blocks wait for one another", l->kernel->is.name);
     }
     for (int i = 0; i < l->grid; i++)
