@@ -54,6 +54,55 @@ START_TEST(fewer_blocks_than_the_driver_says_do) {
 }
 END_TEST
 
+// Blocks that the double has room for, four on each of 132, and more.
+enum { ROOM = 4 * 132, MANY = ROOM + 72 };
+
+static void run_many(RtDevice *d) {
+    LAUNCH(d, 0, MANY, INPUT_AT, 0);
+}
+
+// The blocks of the first launch of "add".
+static unsigned blocks_launched(const char *log) {
+    char line[200];
+    unsigned blocks = 0;
+    FILE *f = fopen(log, "r");
+    ck_assert_ptr_nonnull(f);
+    while (blocks == 0 && fgets(line, sizeof line, f) != NULL)
+        sscanf(line, "%*d cuLaunchKernel add grid=%u", &blocks);
+    fclose(f);
+    return blocks;
+}
+
+// A kernel that may have fewer blocks has those that are resident, and does the
+// same.
+START_TEST(no_block_waits_for_others_to_end) {
+    const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_many}};
+    char log[] = "/tmp/sinter-log-XXXXXX";
+    float one = 1, value[COUNTERS];
+    RtPlan plan = *counter.plan;
+    RtKernel kernel = plan.kernel[0];
+    RtError e;
+    kernel.fewer = _i;
+    plan.kernel = &kernel;
+    plan.num_kernels = 1;
+    plan.step = steps;
+    close(mkstemp(log));
+    setenv("SINTER_DOUBLE_LOG", log, 1);
+    RtDevice *d = rt_cuda_open(&counter, &plan, 0, NULL, &e);
+    ck_assert_msg(d != NULL, "%s", e.text);
+    d->reserve(d);
+    d->write(d, INPUT_AT, &one, sizeof one);
+    for (int i = 0; i < 3; i++)
+        d->run(d, steps);
+    d->read(d, value, 0, sizeof value);
+    d->close(d);
+    for (int i = 0; i < COUNTERS; i++)
+        ck_assert_float_eq(value[i], 3);
+    ck_assert_uint_eq(blocks_launched(log), _i ? ROOM : MANY);
+    unlink(log);
+}
+END_TEST
+
 START_TEST(bytes_of_any_length_arrive) {
     enum { BYTES = 30000 };
     static char sent[BYTES], got[BYTES];
@@ -258,6 +307,7 @@ Suite *device_suite(void) {
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, steps_do_the_same_however_they_are_launched, 0, 5);
     tcase_add_test(c, fewer_blocks_than_the_driver_says_do);
+    tcase_add_loop_test(c, no_block_waits_for_others_to_end, 0, 2);
     tcase_add_test(c, bytes_of_any_length_arrive);
     tcase_add_test(c, slots_are_not_filled_before_they_are_empty);
     tcase_add_test(c, memory_is_clear_at_first);
