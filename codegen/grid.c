@@ -197,9 +197,10 @@ static void emit_sizes(Emit *e, Text *t) {
               any_sum(e, false) ? "AT_ONCE * " : "");
 }
 
-// The element of the space in row r, which s declares.
+// The element of the space in row r, of column m where it is one alone, which s
+// declares.
 static Place row_place(Emit *e, Scope *s, Type space, bool all) {
-    Place p = space_place(e, space, all ? "0" : "c", all ? NULL : "VW");
+    Place p = space_place(e, space, all ? "m" : "c", all ? NULL : "VW");
     int64_t stride = 1;
     p.whole = false;
     for (int i = space.rank - 2; i >= 0; i--) {
@@ -217,7 +218,8 @@ static Place row_place(Emit *e, Scope *s, Type space, bool all) {
 }
 
 // The value of the variance's operand in each of three rows of the block, the
-// first, the middle and the last.
+// first, the middle and the last.  One value of each is also of the first
+// column, the middle and the last, as there may be no other row.
 static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
     text_line(&s->before, all ? "float near%u[3];" : "float near%u[3][VW];", n);
     Scope *row = block_open(e, s, "VW", 1);
@@ -227,6 +229,9 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
               "const %s r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - "
               "(lo < hi);",
               row_type(space));
+    if (all)
+        text_line(&row->before,
+                  "const int m = j == 0 ? 0 : j == 1 ? C / 2 : C - 1;");
     Place p = row_place(e, row, space, all);
     const char *x = value_at(e, row, e->g->node[n].arg[0], p);
     text_line(all ? &row->before : &row->lanes, "near%u[j]%s = %s;", n,
