@@ -13,6 +13,7 @@ typedef struct {
     double *const *value;
     double unit;
     bool cancelled; // what it is computed from
+    Arena *a;
 } Margin;
 
 static const Type *type_at(const Margin *m, int i) {
@@ -36,9 +37,8 @@ static bool is_close(const Margin *m, double x, double y, double error) {
     return (x != y || m->cancelled) && fabs(x - y) <= error;
 }
 
-// The element of operand i that element at of the node needs.
-static double broadcast(const Margin *m, int i, int64_t at) {
-    Type t = *type_at(m, i), out = *m->n->type;
+// Where in a tensor t is what element at of a larger one, out, has to do with.
+static int64_t place_in(Type t, Type out, int64_t at) {
     int64_t place = 0, stride = 1;
     for (int k = 1; k <= t.rank; k++) {
         int64_t size = out.dim[out.rank - k];
@@ -47,7 +47,12 @@ static double broadcast(const Margin *m, int i, int64_t at) {
         stride *= t.dim[t.rank - k];
         at /= size;
     }
-    return arg(m, i)[place];
+    return place;
+}
+
+// The element of operand i that element at of the node needs.
+static double broadcast(const Margin *m, int i, int64_t at) {
+    return arg(m, i)[place_in(*type_at(m, i), *m->n->type, at)];
 }
 
 // What is left of the digits of a double when all others have cancelled.
@@ -65,13 +70,48 @@ static bool spreads_little(const Margin *m) {
     return false;
 }
 
+// Whether of a sum over axes much less is left than its terms are together.
+static bool sums_to_little(const Margin *m) {
+    const double *sum = m->value[m->n - m->g->node];
+    Type t = *type_at(m, 0);
+    int64_t count = type_count(m->n->type);
+    double *terms = ARENA_ARRAY(m->a, (size_t)count + 1, double);
+    for (int64_t i = 0; i < type_count(&t); i++)
+        terms[place_in(*m->n->type, t, i)] += fabs(arg(m, 0)[i]);
+    for (int64_t i = 0; i < count; i++)
+        if (terms[i] > 0 && fabs(sum[i]) <= LEFT * terms[i])
+            return true;
+    return false;
+}
+
+static bool is_difference(const Node *d) {
+    return (d->op == OP_add || d->op == OP_sub) && dtype_float(d->type->dtype);
+}
+
+// Whether a difference takes back what its operand had added: (x + y) - x and
+// (y - x) + x are y, but for roundings.
+static bool takes_back(const Margin *m) {
+    for (int i = 0; i < 2; i++) {
+        const Node *d = &m->g->node[m->n->arg[i]];
+        NodeId other = m->n->arg[1 - i];
+        for (int k = 0; k < 2 && is_difference(d); k++)
+            if (d->arg[k] == other &&
+                (d->op == OP_sub && k == 1) == (m->n->op == OP_add))
+                return true;
+    }
+    return false;
+}
+
 // Whether of a sum or difference much less is left than went in.
 static bool cancels(const Margin *m) {
     if (m->n->op == OP_var)
         return spreads_little(m);
-    if ((m->n->op != OP_add && m->n->op != OP_sub) ||
-        !dtype_float(m->n->type->dtype))
+    if (m->n->op == OP_sum)
+        return dtype_float(m->n->type->dtype) && sums_to_little(m);
+    if (!is_difference(m->n))
         return false;
+    if (takes_back(m))
+        return true;
     for (int64_t i = 0; i < type_count(m->n->type); i++) {
         double size = fabs(broadcast(m, 0, i)) + fabs(broadcast(m, 1, i));
         if (size > 0 && fabs(m->value[m->n - m->g->node][i]) <= LEFT * size)
@@ -165,7 +205,7 @@ bool *margin_unsure(const Graph *g, double *const *value, double unit,
     bool *unsure = ARENA_ARRAY(a, g->count + 1, bool);
     bool *cancelled = ARENA_ARRAY(a, g->count + 1, bool);
     for (NodeId n = 0; n < g->count; n++) {
-        Margin m = {g, &g->node[n], value, unit, false};
+        Margin m = {g, &g->node[n], value, unit, false, a};
         for (int i = 0; i < m.n->num_args; i++) {
             unsure[n] |= unsure[m.n->arg[i]];
             m.cancelled |= cancelled[m.n->arg[i]];
