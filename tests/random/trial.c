@@ -97,11 +97,12 @@ static Graph *run_before(Graph *g, const PassOptions *o, uint32_t order) {
     return g;
 }
 
+// Unfused too, it is what the same passes come to before their turn: which
+// values are activations depends on what simplify has made of views.
 static Plan *plan_with(Trial *t, const Graph *g, const PassOptions *o) {
     t->program = library_program(t->a, NULL, t->setup.precision);
     Stage *stage = ARENA_NEW(t->a, Stage);
-    stage->train =
-        run_before(graph_clone(g), o, o->level ? t->setup.before : 0);
+    stage->train = run_before(graph_clone(g), o, t->setup.before);
     t->program->stage = stage;
     return program_plan(t->program, o);
 }
