@@ -176,8 +176,25 @@ static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
                 : off;
 }
 
+static bool decides(Op op) {
+    return op == OP_eq || op == OP_lt || op == OP_le || op == OP_argmax ||
+           op == OP_max_pool_index;
+}
+
+// What is decided stays so.  A maximum and what is compared with it have errors
+// of their own, and none of them would be it.
+static NodeId hold(Noise *x, const Graph *old, NodeId n) {
+    NodeId input =
+        graph_leaf(x->g, OP_input, arena_format(x->a, "held %u", x->g->count),
+                   *old->node[n].type);
+    x->leaf[input] = x->value[n];
+    return input;
+}
+
 static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     Node d = old->node[n];
+    if (decides(d.op))
+        return hold(x, old, n);
     NodeId *arg = ARENA_ARRAY(x->a, (size_t)d.num_args + 1, NodeId);
     for (int i = 0; i < d.num_args; i++)
         arg[i] = d.op == OP_assign && i == 0 ? now[d.arg[i]]
