@@ -141,7 +141,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
     stages="$stages\n  freeze \"conv_$i.*\" after $((5 * i))%"
 done
 what='sixteen stages'
-each 200 'x = x |> conv(8, 3)' |
+each 160 'x = x |> conv(8, 3)' |
     model 0 "$sgd\n  accumulate = 4\n  average = ema(0.99)$stages"
 
 what='functions that double'
