@@ -126,7 +126,7 @@ static NodeId is_due(Expansion *e, Time every) {
 static NodeId decay_node(Expansion *e, const Average *a) {
     NodeId step = run_node(e, RUN_STEP);
     NodeId decay = scalar_node(e, a->decay);
-    if (a->every.unit != IN_STEPS || a->every.count != 1) {
+    if (!time_is_each_step(a->every)) {
         NodeId end = op2(e, OP_le, run_node(e, RUN_STEPS), step);
         NodeId idle = graph_op1(e->graph, OP_not, is_due(e, a->every));
         decay = choose(e, op2(e, OP_and, end, idle), number_node(e, 1), decay);

@@ -24,9 +24,12 @@ Step *program_steps(const Program *p, Arena *a, int *count) {
     return step;
 }
 
+bool time_is_each_step(Time t) {
+    return t.unit == IN_STEPS && t.count == 1;
+}
+
 bool program_averages_each_step(const Program *p) {
-    return p->average != NULL && p->average_every.unit == IN_STEPS &&
-           p->average_every.count == 1;
+    return p->average != NULL && time_is_each_step(p->average_every);
 }
 
 static const Step *step_find(const Step *step, int count, const char *name) {

@@ -108,6 +108,9 @@ typedef struct {
 
 // ---- program.c ----
 
+// Whether that is 1 step.
+bool time_is_each_step(Time t);
+
 // The graphs that there are, in the order of StepKind; no derive.
 Step *program_steps(const Program *p, Arena *a, int *count);
 
