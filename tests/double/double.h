@@ -223,7 +223,6 @@ void exec_drop(CUgraphExec e);
 
 // A kernel of a module, whatever the code is that the module has.
 struct CUfunc_st {
-    CUmodule module;
     const char *name;
     int threads; // of a block
     bool waits;  // for its whole grid

@@ -57,8 +57,7 @@ static CUresult library_load(CUmodule m, const void *code, size_t bytes) {
     m->function = take((size_t)m->count * sizeof *m->function);
     for (int i = 0; i < m->count; i++) {
         const ImageKernel *k = &kernel[i];
-        m->function[i] = (struct CUfunc_st){m,
-                                            k->name,
+        m->function[i] = (struct CUfunc_st){k->name,
                                             k->threads,
                                             k->cooperative,
                                             k->num_parameters,
@@ -84,7 +83,7 @@ static void *library_variable(CUmodule m, const char *name, size_t *bytes) {
 // ---- PTX ----
 
 static void ptx_launch(CUfunction f, void **argument, int grid) {
-    ptx_run(f->module->ptx, f->code, argument, grid, f->threads, order_draw());
+    ptx_run(f->code, argument, grid, f->threads, order_draw());
 }
 
 static CUresult ptx_load(CUmodule m, const char *text) {
@@ -95,7 +94,7 @@ static CUresult ptx_load(CUmodule m, const char *text) {
     for (int i = 0; i < m->count; i++) {
         const PtxKernel *k = ptx_kernel(m->ptx, i);
         m->function[i] = (struct CUfunc_st){
-            m,        k->name,    k->threads, k->waits, k->num_parameters,
+            k->name,  k->threads, k->waits, k->num_parameters,
             k->bytes, ptx_launch, k};
     }
     return CUDA_SUCCESS;

@@ -192,11 +192,11 @@ START_TEST(arguments_reach_their_kernel) {
     strcpy(text, two_kernels);
     PtxModule *m = ptx_read(text);
     memset(text, 0, sizeof text);
-    ptx_run(m, ptx_kernel(m, 0), (void *[]){&to[0], &number, &value, &to[1]}, 1,
-            1, 0);
+    ptx_run(ptx_kernel(m, 0), (void *[]){&to[0], &number, &value, &to[1]}, 1, 1,
+            0);
     ck_assert_uint_eq(at_number, 77);
     ck_assert_float_eq(at_value, 1.5f);
-    ptx_run(m, ptx_kernel(m, 1), (void *[]){&to[0]}, 1, 128, 3);
+    ptx_run(ptx_kernel(m, 1), (void *[]){&to[0]}, 1, 128, 3);
     ck_assert_uint_eq(at_number, 9);
     ptx_free(m);
 }

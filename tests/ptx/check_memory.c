@@ -199,7 +199,7 @@ START_TEST(variables_can_be_written_from_outside) {
     ck_assert_uint_eq(bytes, 100);
     ck_assert_int_eq(squares[99], 0);
     squares[99] = 81;
-    ptx_run(m, ptx_kernel(m, 0), (void *[]){&out, &out}, 1, 1, 0);
+    ptx_run(ptx_kernel(m, 0), (void *[]){&out, &out}, 1, 1, 0);
     ck_assert_uint_eq(to, 81);
     ck_assert_ptr_nonnull(ptx_variable(m, "words", &bytes));
     ck_assert_uint_eq(bytes, 12);

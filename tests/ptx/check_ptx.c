@@ -56,7 +56,7 @@ void program_run(const Program *p, const void *from, void *to) {
     char text[MOST_TEXT];
     program_text(p, text);
     PtxModule *m = ptx_read(text);
-    ptx_run(m, ptx_kernel(m, 0), (void *[]){&from, &to}, p->grid, p->threads,
+    ptx_run(ptx_kernel(m, 0), (void *[]){&from, &to}, p->grid, p->threads,
             p->seed);
     ptx_free(m);
 }

@@ -41,7 +41,7 @@ void *ptx_variable(const PtxModule *m, const char *name, size_t *bytes);
 
 // Runs blocks of so many threads.  Seed 0: blocks and threads in ascending
 // order, each thread as far as it can; else in an order drawn from it.
-void ptx_run(const PtxModule *m, const PtxKernel *k, void *const *argument,
-             int grid, int threads, unsigned seed);
+void ptx_run(const PtxKernel *k, void *const *argument, int grid, int threads,
+             unsigned seed);
 
 #endif

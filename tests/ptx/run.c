@@ -263,11 +263,10 @@ static void blocks_together(Launch *l, const int *order) {
     free(b);
 }
 
-void ptx_run(const PtxModule *m, const PtxKernel *kernel, void *const *argument,
-             int grid, int threads, unsigned seed) {
+void ptx_run(const PtxKernel *kernel, void *const *argument, int grid,
+             int threads, unsigned seed) {
     const Kernel *k = (const Kernel *)(const void *)kernel;
     Launch l = {k, room((size_t)k->parameter_bytes, 0), grid, threads, seed};
-    (void)m;
     if (threads > k->is.threads)
         ptx_fail(0, "%s: %d threads are more than it has", k->is.name, threads);
     for (int i = 0; i < k->is.num_parameters; i++)
