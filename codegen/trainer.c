@@ -99,6 +99,8 @@ void trainer_write(const Writer *w, Text *t) {
     text_add(t, "    .num_stages = COUNT(stages),\n");
     write_time(t, "average_every", p->average_every);
     write_time(t, "average_from", p->average_from);
+    text_add(t, "    .averages_each_step = %s,\n",
+             program_averages_each_step(p) ? "true" : "false");
     text_add(t, "    .collect_samples = %lld,\n",
              (long long)r->collect_samples);
     write_time(t, "eval_every", r->eval_every);

@@ -292,7 +292,8 @@ typedef struct {
     int accumulate; // batches of an update
     const RtTime *stage_from;
     int num_stages;
-    RtTime average_every, average_from; // every 1 step: train does it
+    RtTime average_every, average_from;
+    bool averages_each_step; // train does it, once averages have begun
     int64_t collect_samples;
     RtTime eval_every, checkpoint_every; // none: at the end only
     bool eval_train;                     // evaluation is on the training data

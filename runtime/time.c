@@ -37,7 +37,7 @@ int rt_time_stage(const RtTrainer *t, const RtProgress *p) {
 
 bool rt_time_averages(const RtTrainer *t, const RtProgress *p) {
     int64_t first = rt_time_first(t->average_from, p);
-    if (t->average_every.unit == RT_STEPS && t->average_every.count == 1)
+    if (t->averages_each_step)
         return p->step == 0 && first == 0;
     if (p->step <= first || p->step == p->steps)
         return p->step >= first;

@@ -315,17 +315,18 @@ END_TEST
 START_TEST(weights_are_averaged_when_it_is_due) {
     static const struct {
         RtTime from, every;
+        bool each_step;
         const char *log;
     } cases[] = {
         // From the start: at once, then every so often, and at the end.
-        {{0, RT_STEPS}, {4, RT_STEPS}, "i1 a1 14 a1 14 a1 12 a1"},
-        {{0, RT_STEPS}, {5, RT_STEPS}, "i1 a1 15 a1 15 a1"},
-        {{3, RT_STEPS}, {4, RT_STEPS}, "i1 13 a1 11 a1 14 a1 12 a1"},
-        {{0.5, RT_SHARES}, {3, RT_STEPS}, "i1 15 a1 11 a1 13 a1 11 a1"},
-        {{99, RT_STEPS}, {3, RT_STEPS}, "i1 110 a1"},
+        {{0, RT_STEPS}, {4, RT_STEPS}, false, "i1 a1 14 a1 14 a1 12 a1"},
+        {{0, RT_STEPS}, {5, RT_STEPS}, false, "i1 a1 15 a1 15 a1"},
+        {{3, RT_STEPS}, {4, RT_STEPS}, false, "i1 13 a1 11 a1 14 a1 12 a1"},
+        {{0.5, RT_SHARES}, {3, RT_STEPS}, false, "i1 15 a1 11 a1 13 a1 11 a1"},
+        {{99, RT_STEPS}, {3, RT_STEPS}, false, "i1 110 a1"},
         // Averages of every step are part of the step, once they have begun.
-        {{0, RT_STEPS}, {1, RT_STEPS}, "i1 a1 110"},
-        {{3, RT_STEPS}, {1, RT_STEPS}, "i1 110"},
+        {{0, RT_STEPS}, {1, RT_STEPS}, true, "i1 a1 110"},
+        {{3, RT_STEPS}, {1, RT_STEPS}, true, "i1 110"},
     };
     Course c;
     course_begin(&c);
@@ -333,6 +334,7 @@ START_TEST(weights_are_averaged_when_it_is_due) {
     c.trainer.length = (RtTime){10, RT_STEPS};
     c.trainer.average_from = cases[_i].from;
     c.trainer.average_every = cases[_i].every;
+    c.trainer.averages_each_step = cases[_i].each_step;
     ck_assert_int_eq(RUN(&c.trainer, "--out=r"), 0);
     expect_log(cases[_i].log);
 }
