@@ -139,6 +139,9 @@ const char *value_at(Emit *e, Scope *s, NodeId n, Place p);
 // variable.
 const char *value_set(Emit *e, Scope *s, NodeId n, Place p, const char *expr);
 
+// Whether statements of s are part of outer's, or its own.
+bool scope_within(const Scope *s, const Scope *outer);
+
 // Makes `name` the value of node n at p from now on.
 void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
                   const char *name);
@@ -170,6 +173,9 @@ bool is_uniform(Type t, Place p);
 
 // As value_at for a node that needs a window of its operand.
 const char *window_value(Emit *e, Scope *s, NodeId n, Place p);
+
+// Whether the loops of n leave out places of a window.
+bool window_skips(const Graph *g, NodeId n);
 
 // Stores the elements of output n, a pool's gradient, in the window at p.
 void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p);

@@ -267,9 +267,13 @@ static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
     }
 }
 
+static bool has_pivot(const Emit *e, NodeId n) {
+    return sums_blocks(e, n) && e->g->node[n].op == OP_var;
+}
+
 static void emit_pivots(Emit *e, Scope *s, Type space) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e, n) && e->g->node[n].op == OP_var)
+        if (has_pivot(e, n))
             emit_pivot(e, s, space, n);
 }
 
@@ -336,6 +340,7 @@ static void emit_totals_out(Emit *e, Text *t) {
 // What is done for each group of columns, and in each of its rows.
 typedef struct {
     Text columns, rows;
+    const Scope *row;
 } Walk;
 
 // A launch has four blocks for each multiprocessor, so that all are resident at
@@ -369,26 +374,70 @@ static int64_t bytes_of_row(const Emit *e) {
     return bytes;
 }
 
+// Whether elements of n are read from memory, and not computed.
+static bool is_read(const Emit *e, NodeId n) {
+    Op op = e->g->node[n].op;
+    bool inside = n >= e->group->first && n <= e->group->last;
+    return inside ? op == OP_unpack : op != OP_constant;
+}
+
+// What is to be known of the operation that computes a value.
+static unsigned value_facts(const Emit *e, const Value *v) {
+    return is_read(e, v->node) ? 0 : op_info[e->g->node[v->node].op].facts;
+}
+
+static bool has_pivots(const Emit *e) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (has_pivot(e, n))
+            return true;
+    return false;
+}
+
+static bool skips_places(const Emit *e) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (window_skips(e->g, n))
+            return true;
+    return false;
+}
+
 // Whether rows are vectors of activations and no functions of them, which need
 // half of the registers, as places do that may be outside.
-static bool is_plain(const Text *rows) {
-    const char *text = text_string(rows);
-    return strstr(text, "load_act(") != NULL && strstr(text, "get_") == NULL &&
-           strstr(text, "f(") == NULL && strstr(text, "continue") == NULL;
+static bool is_plain(const Emit *e, const Scope *row) {
+    bool reads = false;
+    for (int i = 0; i < e->num_values; i++) {
+        const Value *v = &e->value[i];
+        if (!scope_within(v->scope, row))
+            continue;
+        bool read = is_read(e, v->node);
+        if ((read && v->form != HELD_ARRAY) || (value_facts(e, v) & MATH))
+            return false;
+        reads |= read && e->g->node[v->node].type->dtype == ACT;
+    }
+    return reads && !skips_places(e);
+}
+
+// A quotient may call a function, over which not all registers are kept.
+static bool columns_call(const Emit *e) {
+    for (int i = 0; i < e->num_values; i++)
+        if (e->value[i].scope->kind == IN_COLUMN &&
+            (value_facts(e, &e->value[i]) & DIVIDES))
+            return true;
+    return false;
 }
 
 // Finds for how many blocks there are registers; whether a thread is to read
 // two rows at a time, as blocks that keep much are too few to wait for one
-// each.  A quotient may call a function, over which not all registers are kept.
+// each.  Beside a variance two rows take little more than what four blocks
+// leave a thread, and mostly no more.
 static bool find_resident(Emit *e, const Walk *w) {
     int64_t kept = bytes_kept(e, &w->rows), row = bytes_of_row(e);
-    bool calls = strstr(text_string(&w->columns), " / ") != NULL;
+    bool calls = columns_call(e);
     int64_t most = TWO_BYTES - (calls ? CALL_BYTES : 0);
-    if (!is_plain(&w->rows)) {
+    if (!is_plain(e, w->row)) {
         e->resident = kept + row <= TWO_BYTES / 2 ? 2 : 0;
         return false;
     }
-    if (kept + row <= FOUR_BYTES && !calls &&
+    if (kept + row <= FOUR_BYTES && !calls && !has_pivots(e) &&
         space_grid(e->group->space, false) == DEVICE_GRID)
         e->resident = 4;
     else if (kept + row <= most)
@@ -456,7 +505,7 @@ void emit_grid(Emit *e, Text *t) {
     Place p = space_place(e, space, "c", "VW");
     emit_row(e, row, p);
 
-    Walk w = {.columns = text_new(e->a), .rows = text_new(e->a)};
+    Walk w = {.columns = text_new(e->a), .rows = text_new(e->a), .row = row};
     w.columns.indent = inner;
     w.rows.indent = inner + 1;
     scope_close(e, column, &w.columns);

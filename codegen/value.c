@@ -113,7 +113,7 @@ const char *pointer_name(Emit *e, NodeId n) {
 
 // ---- what was computed ----
 
-static bool encloses(const Scope *outer, const Scope *s) {
+bool scope_within(const Scope *s, const Scope *outer) {
     for (; s != NULL; s = s->outer)
         if (s == outer)
             return true;
@@ -125,7 +125,7 @@ static const Value *value_find(const Emit *e, const Scope *s, NodeId n,
     for (int i = e->num_values; i-- > 0;) {
         const Value *v = &e->value[i];
         if (v->node == n && strcmp(v->place, place) == 0 &&
-            (v->form == HELD_LANE ? v->scope == s : encloses(v->scope, s)))
+            (v->form == HELD_LANE ? v->scope == s : scope_within(s, v->scope)))
             return v;
     }
     return NULL;
@@ -178,7 +178,7 @@ static bool same_for_row(const Emit *e, const Scope *pass, Place p) {
             return false;
         for (int j = 0; j < e->num_declared; j++)
             if (strcmp(p.index[i], e->index[j].name) == 0 &&
-                !encloses(e->index[j].scope, pass->outer))
+                !scope_within(pass->outer, e->index[j].scope))
                 return false;
     }
     return true;

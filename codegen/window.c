@@ -12,6 +12,7 @@ typedef struct {
     int64_t rows, columns, stride[2], pad[2];
     bool disjoint; // windows neither overlap nor leave gaps
     bool covers;   // no row or column is left over behind the last of them
+    bool leaves;   // some windows have places outside of the image
 } Pool;
 
 // `image` is the larger tensor, `pooled` has an element for each window.
@@ -23,9 +24,13 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
         {node_ints(d, ATTR_pad, 0, 0), node_ints(d, ATTR_pad, 2, 0)},
         false,
         pooled.dim[1] * node_ints(d, ATTR_stride, 0, 1) >= image.dim[1] &&
-            pooled.dim[2] * node_ints(d, ATTR_stride, 1, 1) >= image.dim[2]};
-    w.disjoint = w.rows == w.stride[0] && w.columns == w.stride[1] &&
-                 w.pad[0] == 0 && w.pad[1] == 0;
+            pooled.dim[2] * node_ints(d, ATTR_stride, 1, 1) >= image.dim[2],
+        false};
+    bool pads = w.pad[0] != 0 || w.pad[1] != 0;
+    w.disjoint = w.rows == w.stride[0] && w.columns == w.stride[1] && !pads;
+    w.leaves = pads ||
+               (pooled.dim[1] - 1) * w.stride[0] + w.rows > image.dim[1] ||
+               (pooled.dim[2] - 1) * w.stride[1] + w.columns > image.dim[2];
     return w;
 }
 
@@ -88,10 +93,7 @@ static Scope *window_open(Emit *e, Scope *s, Pool w, Place p, Type image,
         axis_in_window(e, inner, "w", p.index[2], w.stride[1], q, w.pad[1]);
     at.dim[1] = image.dim[1];
     at.dim[2] = image.dim[2];
-    int64_t reach[2] = {(p.dim[1] - 1) * w.stride[0] + w.rows - w.pad[0],
-                        (p.dim[2] - 1) * w.stride[1] + w.columns - w.pad[1]};
-    if (w.pad[0] || w.pad[1] || reach[0] > image.dim[1] ||
-        reach[1] > image.dim[2])
+    if (w.leaves)
         text_line(&inner->before,
                   "if (%s < 0 || %s >= %lld || %s < 0 || %s >= %lld) continue;",
                   at.index[1], at.index[1], (long long)image.dim[1],
@@ -394,10 +396,14 @@ static const char *blend_share(Emit *e, const char *name, const char *index,
                         (long long)from);
 }
 
+static bool is_nearest(const Node *d) {
+    return strcmp(node_text(d, ATTR_mode), "nearest") == 0;
+}
+
 static void resize_grad(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     Type image = *d->type, dy = *e->g->node[d->arg[0]].type;
-    bool nearest = strcmp(node_text(d, ATTR_mode), "nearest") == 0;
+    bool nearest = is_nearest(d);
     const char *sum = running(e, s, n, p, "0.0f");
     int i = ++e->num_indices;
     const char *r = arena_format(e->a, "r%d", i);
@@ -423,6 +429,23 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Place p) {
     const char *x = value_at(e, inner, d->arg[0], at);
     text_line(lane_text(inner, p), "%s += %s%s;", sum, x, share);
     window_close(e, s, inner, 2);
+}
+
+bool window_skips(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    if (!(op_info[d->op].facts & WINDOW))
+        return false;
+    Type first = *g->node[d->arg[0]].type;
+    switch (d->op) {
+    case OP_max_pool:
+    case OP_max_pool_index:
+    case OP_avg_pool:
+        return pool_of(d, first, *d->type).leaves;
+    case OP_resize_grad:
+        return !is_nearest(d);
+    default:
+        return !pool_of(d, *d->type, first).disjoint;
+    }
 }
 
 const char *window_value(Emit *e, Scope *s, NodeId n, Place p) {

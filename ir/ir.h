@@ -85,6 +85,8 @@ enum {
     SCATTERS = 8192,  // an element of the operand is added to one elsewhere
     OVERALL = 16384,  // one number about any tensors, of whatever shapes
     STACKS = 32768,   // tensors of several shapes become one
+    MATH = 65536,     // computed by calling a function
+    DIVIDES = 131072, // computed by a quotient
 };
 
 typedef struct Graph Graph;

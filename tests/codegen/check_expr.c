@@ -4,6 +4,7 @@
 #include "codegen/emit.h"
 
 #include <math.h>
+#include <string.h>
 
 // ---- numbers ----
 
@@ -29,11 +30,37 @@ START_TEST(numbers_are_literals) {
 }
 END_TEST
 
+// ---- operations ----
+
+static const char *const template[NUM_OPS] = {
+#define OP(name, ...) [OP_##name] =
+#define EMIT(expr) expr,
+#include "ir/ops.def"
+};
+
+static bool calls(const char *expr) {
+    for (const char *s = strchr(expr, '('); s != NULL; s = strchr(s + 1, '('))
+        if (s > expr && is_word(s[-1]))
+            return true;
+    return false;
+}
+
+START_TEST(facts_say_what_expressions_do) {
+    const char *expr = template[_i] != NULL ? template[_i] : "";
+    unsigned facts = op_info[_i].facts;
+    ck_assert_msg(calls(expr) == !!(facts & MATH), "%s: MATH and \"%s\"",
+                  op_info[_i].name, expr);
+    ck_assert_msg((strchr(expr, '/') != NULL) == !!(facts & DIVIDES),
+                  "%s: DIVIDES and \"%s\"", op_info[_i].name, expr);
+}
+END_TEST
+
 Suite *expr_suite(void) {
     Suite *s = suite_create("expr");
     TCase *t = tcase_create("expr");
     tcase_add_loop_test(t, numbers_are_literals, 0,
                         (int)(sizeof numbers / sizeof *numbers));
+    tcase_add_loop_test(t, facts_say_what_expressions_do, 0, NUM_OPS);
     suite_add_tcase(s, t);
     return s;
 }
