@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWEST_DRIVER = 13000, NUM_OPTIONS = 3 };
+enum { NEWEST_DRIVER = 13000 };
 
 struct Machine {
     Arena *arena;
@@ -44,12 +44,12 @@ typedef bool Compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
 static const char *compile(Machine *m, Compile *run, const char *text,
                            const char *target, const char *option,
                            size_t *length, const char **why) {
-    const char *options[NUM_OPTIONS] = {target, "--std=c++17", option};
+    const char *options[RT_NVRTC_OPTIONS] = {target, option};
     RtSource s = {.text = text,
                   .num_headers = RT_PRELUDE_FILES,
                   .header = rt_prelude_text,
                   .include = rt_prelude_name,
-                  .num_options = option ? NUM_OPTIONS : NUM_OPTIONS - 1,
+                  .num_options = option ? 2 : 1,
                   .option = options};
     RtCacheKey key = rt_cache_key(&m->nvrtc, &s);
     RtCode code;

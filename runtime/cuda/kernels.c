@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_WORKERS = 16, NUM_OPTIONS = 4, OPTION_BYTES = 48 };
+enum { MOST_WORKERS = 16, OPTION_BYTES = 48 };
 
 // What is made of a part; where none of its kernels is wanted, nothing.
 typedef struct {
@@ -41,8 +41,8 @@ static int count_parts(const RtTrainer *t) {
 
 static bool part_compile(const Work *w, int part, RtError *e) {
     char which[OPTION_BYTES];
-    const char *option[NUM_OPTIONS] = {w->target, "--std=c++17"};
-    int num_options = 2;
+    const char *option[RT_NVRTC_OPTIONS] = {w->target};
+    int num_options = 1;
     if (w->parts > 1)
         option[num_options++] = which;
     if (w->lines)

@@ -10,6 +10,11 @@
 
 static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
 
+const char *const rt_nvrtc_always[RT_NVRTC_ALWAYS] = {
+#define OPTION(text) text,
+#include "runtime/cuda/nvrtc.def"
+};
+
 static const RtSymbol symbols[] = {
 #define NVRTC(member, function, arguments)                                     \
     {#function, offsetof(RtNvrtc, member)},
@@ -178,6 +183,17 @@ static bool remarks_take(const RtNvrtc *n, const RtSource *s,
     return false;
 }
 
+static nvrtcResult run(const RtNvrtc *n, const RtSource *s,
+                       nvrtcProgram program) {
+    const char *option[RT_NVRTC_ALWAYS + RT_NVRTC_OPTIONS];
+    int count = 0;
+    for (int i = 0; i < s->num_options; i++)
+        option[count++] = s->option[i];
+    for (int i = 0; i < RT_NVRTC_ALWAYS; i++)
+        option[count++] = rt_nvrtc_always[i];
+    return n->compile(program, count, option);
+}
+
 static bool compile(const RtNvrtc *n, const RtSource *s, Take *take,
                     RtCode *out, RtError *e) {
     nvrtcProgram program;
@@ -185,7 +201,7 @@ static bool compile(const RtNvrtc *n, const RtSource *s, Take *take,
                         s->header, s->include),
               "take the kernels", e))
         return false;
-    nvrtcResult result = n->compile(program, s->num_options, s->option);
+    nvrtcResult result = run(n, s, program);
     bool refused = result == NVRTC_ERROR_COMPILATION ||
                    result == NVRTC_ERROR_INVALID_OPTION;
     if (refused)

@@ -19,7 +19,16 @@ typedef struct {
     int major, minor; // its version
 } RtNvrtc;
 
-// What is compiled: a text, the texts that it includes by name, and options.
+// The options that all kernels are compiled with.
+enum {
+    RT_NVRTC_ALWAYS = 0
+#define OPTION(text) +1
+#include "runtime/cuda/nvrtc.def"
+};
+extern const char *const rt_nvrtc_always[RT_NVRTC_ALWAYS];
+
+// What is compiled: a text, the texts that it includes by name, and which
+// options there are beside those.
 typedef struct {
     const char *text;
     int num_headers;
@@ -35,7 +44,7 @@ typedef struct {
     size_t length;
 } RtCode;
 
-enum { RT_NVRTC_OPTION = 48 };
+enum { RT_NVRTC_OPTION = 48, RT_NVRTC_OPTIONS = 4 }; // bytes; at most
 
 // Opens the newest whose code a driver takes that knows CUDA up to `driver`,
 // which is a version times 1000.

@@ -48,12 +48,12 @@ END_TEST
 
 static bool compile(const char *text, const char *target, RtCode *code,
                     RtError *e) {
-    const char *option[] = {target, "--std=c++17", "-DSINTER_PART=1"};
+    const char *option[] = {target, "-DSINTER_PART=1"};
     RtSource s = {.text = text,
                   .num_headers = RT_PRELUDE_FILES,
                   .header = rt_prelude_text,
                   .include = rt_prelude_name,
-                  .num_options = 3,
+                  .num_options = 2,
                   .option = option};
     RtNvrtc n = open_nvrtc();
     bool good = rt_nvrtc_compile(&n, &s, code, e);
@@ -67,6 +67,25 @@ START_TEST(kernels_compile_with_what_a_trainer_carries) {
     bool good = compile(counter.kernels, "--gpu-architecture=sm_90", &code, &e);
     ck_assert_msg(good, "%s", e.text);
     ck_assert_uint_gt(code.length, 100);
+    free(code.bytes);
+}
+END_TEST
+
+// The text has a product and a sum, and so has the code: what the double makes
+// of it is no assembly that has names.
+START_TEST(products_and_sums_are_not_merged) {
+    RtCode code;
+    RtError e;
+    bool good = compile("#include \"runtime/prelude/prelude.h\"\n"
+                        "KERNEL(256) k(float *RESTRICT x)\n"
+                        "{\n"
+                        "    x[0] = x[1] * x[2] + x[3];\n"
+                        "}\n",
+                        "--gpu-architecture=compute_90", &code, &e);
+    ck_assert_msg(good, "%s", e.text);
+    ck_assert_ptr_null(strstr(code.bytes, "fma."));
+    // Without .rn the driver's assembler may still merge them.
+    ck_assert_ptr_null(strstr(code.bytes, "mul.f32"));
     free(code.bytes);
 }
 END_TEST
@@ -88,6 +107,7 @@ Suite *nvrtc_suite(void) {
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, a_gpu_is_given_what_runs_on_it, 0, NUM_TARGETS);
     tcase_add_test(c, kernels_compile_with_what_a_trainer_carries);
+    tcase_add_test(c, products_and_sums_are_not_merged);
     tcase_add_test(c, a_text_that_is_wrong_is_told_of);
     suite_add_tcase(s, c);
     return s;

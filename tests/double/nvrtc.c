@@ -72,6 +72,7 @@ static bool option_read(nvrtcProgram p, const char *option) {
         {"--define-macro=", define_add},
         {"-D", define_add},
         {"--std=c++17", NULL},
+        {"--fmad=false", NULL},
         {"--ptxas-options=-v", NULL},
         {"-lineinfo", NULL},
         {"--include-path=", NULL},

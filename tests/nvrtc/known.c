@@ -25,6 +25,15 @@ static void hash_file(XXH3_state_t *hash, const char *folder,
     free(text);
 }
 
+static void hash_options(XXH3_state_t *hash) {
+    static const char *const option[] = {
+#define OPTION(text) text,
+#include "runtime/cuda/nvrtc.def"
+    };
+    for (size_t i = 0; i < sizeof option / sizeof option[0]; i++)
+        XXH3_64bits_update(hash, option[i], strlen(option[i]) + 1);
+}
+
 static void hash_key(XXH3_state_t *hash, const Kernel *k) {
     XXH3_64bits_update(hash, k->key, strlen(k->key) + 1);
 }
@@ -35,6 +44,7 @@ static void hashes_find(Kernels *all, const char *include) {
     hash_file(&prelude, include, "prelude.h");
     hash_file(&prelude, include, "cuda.h");
     hash_file(&prelude, include, "block.h");
+    hash_options(&prelude);
     for (int i = 0; i < all->num_kernels; i++) {
         Kernel *k = &all->kernel[i];
         XXH3_state_t own = prelude;

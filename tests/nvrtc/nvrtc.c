@@ -153,13 +153,19 @@ static int unit_compile(const Work *w, const Unit *u) {
     char option[64], folder[4096];
     snprintf(option, sizeof option, "--gpu-architecture=%s", w->arch);
     snprintf(folder, sizeof folder, "--include-path=%s", w->include);
-    const char *options[] = {option, folder, "--std=c++17",
-                             "--ptxas-options=-v"};
+    const char *options[] = {
+        option,
+        folder,
+        "--ptxas-options=-v",
+#define OPTION(text) text,
+#include "runtime/cuda/nvrtc.def"
+    };
+    const int count = sizeof options / sizeof options[0];
     char *text = unit_text(w->kernels, u);
     nvrtcProgram program;
     check(nvrtcCreateProgram(&program, text, u->model->name, 0, NULL, NULL),
           u->model->name);
-    nvrtcResult result = nvrtcCompileProgram(program, 4, options);
+    nvrtcResult result = nvrtcCompileProgram(program, count, options);
     int faults = log_read(w, u->model, program);
     if (result == NVRTC_SUCCESS) {
         ptx_read(w, u->model, program);
