@@ -127,6 +127,12 @@ const RtPlan *library_plan(Arena *a, void *library, const char *name) {
     return trainer ? &trainer->plan[0] : NULL;
 }
 
+const char *library_kernels(Arena *a, void *library, const char *name) {
+    const RtTrainer *trainer =
+        dlsym(library, arena_format(a, "%s_trainer", name));
+    return trainer->kernels;
+}
+
 unsigned char *library_squares(Arena *a, void *library, const char *name) {
     return dlsym(library, arena_format(a, "%s_squares", name));
 }

@@ -35,6 +35,9 @@ void *library_open(Arena *a, const char *folder, const char **why);
 // The plan for the host of a program in the library.
 const RtPlan *library_plan(Arena *a, void *library, const char *name);
 
+// The CUDA text of its kernels.
+const char *library_kernels(Arena *a, void *library, const char *name);
+
 // Which statistics a program's kernels take for those of a library, as
 // runtime/rt.h says; NULL: none ever, or it is in faithful mode.
 unsigned char *library_squares(Arena *a, void *library, const char *name);

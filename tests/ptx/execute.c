@@ -301,8 +301,8 @@ static float computed(const Instruction *i, float a, float b, float c) {
         return -a;
     case OP_RCP:
         return 1 / a;
-    case OP_RSQRT:
-        return (float)(1 / sqrt((double)a));
+    case OP_RSQRT: // as the host's prelude, for results of the same bits
+        return 1 / sqrtf(a);
     case OP_SIN:
         return (float)sin((double)a);
     case OP_SQRT:

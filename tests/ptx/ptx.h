@@ -4,7 +4,8 @@
 // As much of PTX as NVRTC writes for our kernels; anything else ends the
 // program with the line that has it.  Arithmetic is to the bit what NVIDIA's
 // "Parallel Thread Execution ISA" says, but for the approximations (ex2, lg2,
-// rsqrt, ...), which are rounded from double: a GPU's may be 2 units off.
+// rsqrt, ...), which are rounded from double, or as the host has them: a GPU's
+// may be 2 units off.
 //
 // A thread runs until it has to wait for others, so that what depends on the
 // order of threads without saying so is seen: an order can be asked for.  What
