@@ -134,6 +134,24 @@ expect_says "1 instead of 64"
 grep -q global_max_pool least.net || fail "the pool is gone"
 [ "$(wc -c <least.net)" -lt 500 ] || fail "more than half of the file is left"
 expect 0 "$SINTER" check least.net
+# What is interrupted leaves nothing behind once its command ends.
+mkdir interrupted
+cp "$here/tiny.net" interrupted
+printf '#!/bin/sh\n: >begun\nexec sleep 1\n' >slow
+chmod +x slow
+"$SINTER" reduce interrupted/tiny.net --check="./slow" >out 2>&1 &
+until [ -e begun ]; do
+    kill -0 $! || fail "there is nothing to interrupt"
+    sleep 0.1
+done
+[ "$(ls -A interrupted)" != tiny.net ] || fail "nothing is tried"
+kill $!
+wait $! || true
+for _ in $(seq 50); do
+    [ "$(ls -A interrupted)" = tiny.net ] && break
+    sleep 0.1
+done
+[ "$(ls -A interrupted)" = tiny.net ] || fail "left behind: $(ls interrupted)"
 expect 2 "$SINTER" reduce "$micro" --check=true
 expect_says "does not fail"
 expect 2 "$SINTER" reduce "$micro"

@@ -152,7 +152,7 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
     Scratch scratch;
     if (!scratch_open(a, arguments, &scratch))
         return EXIT_IO;
-    int status = trainer_link(a, arguments, t, scratch.folder, out);
+    int status = trainer_link(a, arguments, t, scratch.path, out);
     // What our own text did wrong stays there to be looked at.
     (status == EXIT_FAULT ? scratch_keep : scratch_close)(&scratch);
     return status;

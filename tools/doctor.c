@@ -239,7 +239,7 @@ static void compiler_find(Doctor *d, const Arguments *arguments) {
     }
     for (size_t i = 0; i < COMPILER_CANDIDATES && !f->version; i++) {
         const char *program = compiler_candidate(i);
-        f->version = program ? version_of(d->a, scratch.folder, program) : NULL;
+        f->version = program ? version_of(d->a, scratch.path, program) : NULL;
         f->path = f->version ? program : NULL;
     }
     if (!f->version)

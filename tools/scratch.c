@@ -1,4 +1,4 @@
-// Scratch: a folder that is gone when a command ends, and when it is
+// Scratch: a folder or a file that is gone when a command ends, and when it is
 // interrupted.
 #define _XOPEN_SOURCE 700 // mkdtemp, nftw
 
@@ -18,16 +18,16 @@ static int remove_one(const char *path, const struct stat *about, int kind,
     return remove(path);
 }
 
-static void folder_remove(const char *folder) {
+static void path_remove(const char *path) {
     enum { OPEN_FOLDERS = 8 };
-    nftw(folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
 // What is in it may be gigabytes, which must not stay where a command is
 // interrupted.  So a process waits until nobody has the other end of its pipe
 // any more: neither this program nor those that it runs, which are given it and
 // may still write.
-static pid_t folder_guard(const char *folder, int *end) {
+static pid_t path_guard(const char *path, int *end) {
     int ends[2];
     char none;
     if (pipe(ends) != 0)
@@ -43,7 +43,7 @@ static pid_t folder_guard(const char *folder, int *end) {
         signal(SIGQUIT, SIG_IGN);
         while (read(ends[0], &none, 1) < 0 && errno == EINTR)
             ;
-        folder_remove(folder);
+        path_remove(path);
         _exit(0);
     }
     close(ends[0]);
@@ -59,13 +59,17 @@ bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out) {
         complain(arguments, "%s: %s", folder, strerror(errno));
         return false;
     }
-    out->folder = folder;
-    out->guard = folder_guard(folder, &out->end);
+    scratch_file(folder, out);
     return true;
 }
 
+void scratch_file(const char *path, Scratch *out) {
+    out->path = path;
+    out->guard = path_guard(path, &out->end);
+}
+
 void scratch_close(const Scratch *s) {
-    folder_remove(s->folder);
+    path_remove(s->path);
     scratch_keep(s);
 }
 

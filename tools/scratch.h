@@ -1,4 +1,4 @@
-// A folder of TMPDIR for what nobody wants when a command has ended.
+// A folder of TMPDIR, or a file, that nobody wants when a command has ended.
 #ifndef TOOLS_SCRATCH_H
 #define TOOLS_SCRATCH_H
 
@@ -7,15 +7,18 @@
 #include <sys/types.h>
 
 typedef struct {
-    const char *folder;
-    pid_t guard; // removes the folder if nobody else does; -1: none
+    const char *path;
+    pid_t guard; // removes it if nobody else does; -1: none
     int end;     // of the guard's pipe
 } Scratch;
 
-// false when there can be none, which has been said on stderr.
+// A new folder; false when there can be none, which has been said on stderr.
 bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out);
 
-void scratch_close(const Scratch *s); // removes the folder
+// A file that is still to be written, where it has to be.
+void scratch_file(const char *path, Scratch *out);
+
+void scratch_close(const Scratch *s); // removes it
 void scratch_keep(const Scratch *s);  // leaves it to be looked at
 
 #endif

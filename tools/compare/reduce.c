@@ -8,11 +8,10 @@
 #include "base/source.h"
 #include "tools/compare/cuts.h"
 #include "tools/process.h"
-#include "tools/tools.h"
+#include "tools/scratch.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_BYTES = 1 << 20 };
 
@@ -151,8 +150,10 @@ static int file_reduce(Arena *a, const Arguments *arguments) {
                    .trying = arena_format(a, "%.*s.%s.trying.net",
                                           slash ? (int)(slash + 1 - path) : 0,
                                           path, stem_of(a, path))};
+    Scratch scratch;
+    scratch_file(r.trying, &scratch);
     int status = reduce(a, &r, s->text, out);
-    unlink(r.trying);
+    scratch_close(&scratch);
     return status;
 }
 

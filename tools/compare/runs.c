@@ -26,7 +26,7 @@ bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out) {
         arguments->data == NULL || strcmp(arguments->data, "random") == 0;
     *out = (Runs){
         .scratch = scratch,
-        .folder = scratch.folder,
+        .folder = scratch.path,
         .data = random ? arena_format(a, "synthetic:%" PRId64, samples)
                        : arguments->data,
         .device = arguments->device ? arguments->device : "host",

@@ -105,7 +105,7 @@ const char *disassembler_run(Arena *a, const Arguments *arguments,
     if (!scratch_open(a, arguments, &scratch))
         return NULL;
     const char *text =
-        folder_disassemble(a, arguments, scratch.folder, program, code, status);
+        folder_disassemble(a, arguments, scratch.path, program, code, status);
     scratch_close(&scratch);
     return text;
 }
