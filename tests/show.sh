@@ -26,7 +26,10 @@ grep -ao '\.text\.k[0-9a-z_]*' "$file" | sort -ru | while read -r section; do
     printf '        /*0000*/                   LDC R1, c[0x0][0x28] ;\n'
     printf '.L_x_0:\n\t//## File %s\n' "$own"
     printf '        /*0010*/              @!P0 BRA `(.L_x_0) ;\n'
-    printf '        /*0020*/                   NOP;\n.L_x_1:\n'
+    size=$(readelf -SW "$file" | sed -n "s/.* $section *PROGBITS//p" |
+        awk '{ print $3 }')
+    printf '        /*%04x*/                   NOP;\n.L_x_1:\n' \
+        $((0x$size - 16))
 done
 printf '\n\n//--------------------- SYMBOLS --------\n\t.type\t.nv.x,@object\n'
 END
@@ -240,7 +243,11 @@ sass_fails() {
     printf '#!/bin/sh\nexit 3\n' >wrong/nvdisasm
     wrong 4 "it does not say why"
     printf '#!/bin/sh\necho hello\n' >wrong/nvdisasm
-    wrong 4 "nvdisasm does not print the code of k12_batch_norm_relu__layer1"
+    wrong 4 "nvdisasm does not print all code of k12_batch_norm_relu__layer1"
+    # Of what is cut off, the last kernel is not whole.
+    printf '#!/bin/sh\n%s/nvdisasm "$@" | sed "/NOP/,\$d"\n' "$work" \
+        >wrong/nvdisasm
+    wrong 4 "nvdisasm does not print all code of k12_batch_norm_relu__layer1"
     printf 'hello\n' >wrong/nvdisasm
     wrong 4 "wrong/nvdisasm: Exec format error"
     (PATH=$work:$PATH TMPDIR=$work/none expect 74 "none/sinter-" \

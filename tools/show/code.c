@@ -143,7 +143,7 @@ static int code_list(Show *s, const Code *code, const char *disassembler,
         listing_add(s->a, out, said, code, source, source[1] ? 2 : 1);
     if (!missing)
         return EXIT_GOOD;
-    complain(s->arguments, "%s does not print the code of %s", disassembler,
+    complain(s->arguments, "%s does not print all code of %s", disassembler,
              missing);
     return EXIT_DEVICE;
 }

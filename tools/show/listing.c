@@ -11,10 +11,12 @@
 #include "tools/show/inspect.h"
 #include "tools/show/lineinfo.h"
 
+#include <elf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PATH = 4095 };
+enum { MAX_PATH = 4095, CODE_LINE = 128 };
 
 typedef struct {
     Arena *arena;
@@ -24,6 +26,7 @@ typedef struct {
     int line;
     bool chosen; // it is that of the lines about places just above
     bool moved;  // since the last instruction
+    size_t last; // the address of the last instruction
     Text code;   // of the kernel
     size_t kept; // of it, without what fills its last line
 } Lister;
@@ -72,6 +75,7 @@ static void instruction_add(Lister *l, const char *line, const char *code) {
     if (l->moved)
         place_add(l);
     l->chosen = false;
+    l->last = strtoul(line + strspn(line, " \t/*"), NULL, 16);
     text_add(&l->code, "%s\n", line);
     if (strncmp(code, "NOP", 3) != 0)
         l->kept = l->code.length;
@@ -95,6 +99,24 @@ static const char *kernel_find(Arena *a, const char *said, const Kernel *k) {
     return start ? start + strlen(label) : NULL;
 }
 
+// Bytes of the kernel's section in the file that is disassembled.
+static size_t section_bytes(const Code *code, const Kernel *k) {
+    const char text[] = ".text.";
+    Elf64_Ehdr file;
+    memcpy(&file, code->bytes, sizeof file);
+    const char *table = code->bytes + file.e_shoff;
+    Elf64_Shdr names, section;
+    memcpy(&names, table + file.e_shstrndx * sizeof names, sizeof names);
+    for (int i = 0; i < file.e_shnum; i++) {
+        memcpy(&section, table + (size_t)i * sizeof section, sizeof section);
+        const char *name = code->bytes + names.sh_offset + section.sh_name;
+        if (strncmp(name, text, sizeof text - 1) == 0 &&
+            strcmp(name + sizeof text - 1, k->name) == 0)
+            return section.sh_size;
+    }
+    return 0;
+}
+
 // The comment that stands above the kernel's text.
 static void comment_add(Text *out, const Kernel *k) {
     const char *end = k->text;
@@ -103,12 +125,13 @@ static void comment_add(Text *out, const Kernel *k) {
     text_bytes(out, k->text, (size_t)(end - k->text));
 }
 
-static bool kernel_add(Lister *l, Text *out, const char *said,
+// Whether all is there but at most what fills the last line of the code.
+static bool kernel_add(Lister *l, Text *out, const char *said, const Code *code,
                        const Kernel *k) {
     const char *s = kernel_find(l->arena, said, k);
     l->file = NULL;
     l->chosen = l->moved = false;
-    l->code.length = l->kept = 0;
+    l->code.length = l->kept = l->last = 0;
     while (s && *s && strncmp(s, "//-", 3) != 0) {
         size_t length = strcspn(s, "\n");
         line_add(l, arena_string(l->arena, s, length));
@@ -118,7 +141,7 @@ static bool kernel_add(Lister *l, Text *out, const char *said,
     comment_add(out, k);
     text_add(out, "%s:\n", k->name);
     text_bytes(out, text_string(&l->code), l->kept);
-    return l->kept > 0;
+    return l->kept > 0 && l->last + CODE_LINE >= section_bytes(code, k);
 }
 
 const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
@@ -128,7 +151,7 @@ const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
                 .source = source,
                 .num_sources = num_sources};
     for (int i = 0; i < code->count; i++)
-        if (!kernel_add(&l, out, said, code->kernel[i]))
+        if (!kernel_add(&l, out, said, code, code->kernel[i]))
             return code->kernel[i]->name;
     return NULL;
 }
