@@ -113,6 +113,15 @@ void *arena_room(Arena *a, size_t count, size_t size) {
     return take(a, product(count, size));
 }
 
+void *arena_more(Arena *a, void *list, size_t count, size_t size) {
+    if (count & (count - 1))
+        return list;
+    void *more = arena_array(a, count ? product(count, 2) : 1, size);
+    if (count)
+        memcpy(more, list, count * size);
+    return more;
+}
+
 char *arena_string(Arena *a, const char *s, size_t length) {
     char *copy = take(a, length + 1);
     memcpy(copy, s, length);

@@ -25,6 +25,10 @@ void *arena_array(Arena *a, size_t count, size_t size);
 // The same without zeroing, for what is written as a whole.
 void *arena_room(Arena *a, size_t count, size_t size);
 
+// A list of count items with room for one more: they are copied to twice the
+// room, which is zeroed, when their number is a power of two.
+void *arena_more(Arena *a, void *list, size_t count, size_t size);
+
 // A copy of length bytes of s, and a zero byte.
 char *arena_string(Arena *a, const char *s, size_t length);
 
@@ -40,5 +44,8 @@ void arena_free(Arena *a);
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, n, type) ((type *)arena_array((a), (n), sizeof(type)))
 #define ARENA_ROOM(a, n, type) ((type *)arena_room((a), (n), sizeof(type)))
+#define ARENA_APPEND(a, list, count, ...)                                      \
+    ((list) = arena_more((a), (list), (size_t)(count), sizeof *(list)),        \
+     (list)[count] = (__VA_ARGS__), (count)++)
 
 #endif

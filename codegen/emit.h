@@ -51,19 +51,19 @@ typedef struct {
     const Group *group;
     const bool *stored;
     Value *value;
-    int num_values, max_values;
+    int num_values;
     int *names;    // how many names a node has been given
     NodeId *named; // those that have been
-    int num_named, max_named;
+    int num_named;
     int *local; // numbering that replaces node numbers, or NULL
-    int num_local, max_local;
+    int num_local;
     NodeId *local_node; // in the order of their numbers
     NodeId *owner;      // of the group's scalars: the member, or NO_NODE
     NodeId member;      // the one that is being written, or NO_NODE
     bool *awkward;      // of the group's nodes: computed one element at a time
     int num_indices;    // index variables so far
     Index *index;       // those that move_* and windows declare
-    int num_declared, max_declared;
+    int num_declared;
     int64_t step;     // that lanes divide: C, or less where some access
                       // is not in step with the columns
     int64_t columns;  // ROWS: that the kernel walks over, C or more
@@ -76,7 +76,7 @@ typedef struct {
                   // than one where their registers hold what a thread has
     Text tables;  // constants the kernel reads, before its text
     const char **constant; // with local: numbers that may differ
-    int num_constants, max_constants;
+    int num_constants;
 } Emit;
 
 // ---- expr.c ----

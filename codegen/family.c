@@ -40,7 +40,7 @@ typedef struct Sized {
     const char *text;
     Text key; // the text without its sizes
     Slot *slot;
-    int count, most;
+    int count;
     Word name[MOST_NAMES], value[MOST_NAMES]; // ROWS, C and WIDTH
     int names;
     char before[2]; // the last characters that are no spaces, the nearer first
@@ -92,15 +92,7 @@ static bool columns_are_whole(Word columns) {
 }
 
 static void slot_add(Arena *a, Sized *z, Slot slot) {
-    if (z->count == z->most) {
-        int most = z->most ? 2 * z->most : 16;
-        Slot *grown = ARENA_ARRAY(a, (size_t)most, Slot);
-        for (int i = 0; i < z->count; i++)
-            grown[i] = z->slot[i];
-        z->slot = grown;
-        z->most = most;
-    }
-    z->slot[z->count++] = slot;
+    ARENA_APPEND(a, z->slot, z->count, slot);
     text_add(&z->key, "#%d", slot.as);
 }
 

@@ -349,7 +349,7 @@ static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
                          Member *m) {
     int mark = e->num_values, indent = kernel->before.indent + 2;
     bool single = false;
-    e->num_local = e->num_constants = e->max_constants = e->num_indices = 0;
+    e->num_local = e->num_constants = e->num_indices = 0;
     e->member = m->root;
     for (int i = 0; i < count; i++) {
         m->elements = task_elements(e, task[i]);

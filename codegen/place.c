@@ -92,17 +92,9 @@ const char *place_key(Emit *e, Place p) {
 
 static const char *declared(Emit *e, Scope *s, const char *type,
                             const char *stem, const char *value) {
-    if (e->num_declared == e->max_declared) {
-        int most = e->max_declared ? 2 * e->max_declared : 16;
-        Index *grown = ARENA_ARRAY(e->a, (size_t)most, Index);
-        if (e->num_declared)
-            memcpy(grown, e->index, (size_t)e->num_declared * sizeof *grown);
-        e->index = grown;
-        e->max_declared = most;
-    }
     const char *name = arena_format(e->a, "%s%d", stem, ++e->num_indices);
     text_line(&s->before, "const %s %s = %s;", type, name, value);
-    e->index[e->num_declared++] = (Index){name, s};
+    ARENA_APPEND(e->a, e->index, e->num_declared, (Index){name, s});
     return name;
 }
 

@@ -52,15 +52,7 @@ void scope_close(Emit *e, Scope *s, Text *t) {
 static int local_number(Emit *e, NodeId n) {
     if (e->local[n] > 0)
         return e->local[n];
-    if (e->num_local == e->max_local) {
-        int most = e->max_local ? 2 * e->max_local : 64;
-        NodeId *grown = ARENA_ARRAY(e->a, (size_t)most, NodeId);
-        if (e->num_local)
-            memcpy(grown, e->local_node, (size_t)e->num_local * sizeof *grown);
-        e->local_node = grown;
-        e->max_local = most;
-    }
-    e->local_node[e->num_local++] = n;
+    ARENA_APPEND(e->a, e->local_node, e->num_local, n);
     return e->local[n] = e->num_local;
 }
 
@@ -68,18 +60,6 @@ static int local_number(Emit *e, NodeId n) {
 static bool is_owned(const Emit *e, NodeId n) {
     return e->member != NO_NODE && n >= e->group->first &&
            n <= e->group->last && e->owner[n - e->group->first] == e->member;
-}
-
-static void note_named(Emit *e, NodeId n) {
-    if (e->num_named == e->max_named) {
-        int most = e->max_named ? 2 * e->max_named : 64;
-        NodeId *grown = ARENA_ARRAY(e->a, (size_t)most, NodeId);
-        if (e->num_named)
-            memcpy(grown, e->named, (size_t)e->num_named * sizeof *grown);
-        e->named = grown;
-        e->max_named = most;
-    }
-    e->named[e->num_named++] = n;
 }
 
 void names_clear(Emit *e) {
@@ -98,7 +78,7 @@ const char *value_name(Emit *e, const char *prefix, NodeId n) {
     }
     int taken = e->names[n]++;
     if (taken == 0)
-        note_named(e, n);
+        ARENA_APPEND(e->a, e->named, e->num_named, n);
     return taken == 0
                ? arena_format(e->a, "%s%s%d", prefix, mark, number)
                : arena_format(e->a, "%s%s%d_%d", prefix, mark, number, taken);
@@ -133,15 +113,8 @@ static const Value *value_find(const Emit *e, const Scope *s, NodeId n,
 
 void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
                   const char *name) {
-    if (e->num_values == e->max_values) {
-        int most = e->max_values ? 2 * e->max_values : 64;
-        Value *grown = ARENA_ARRAY(e->a, (size_t)most, Value);
-        if (e->num_values)
-            memcpy(grown, e->value, (size_t)e->num_values * sizeof *grown);
-        e->value = grown;
-        e->max_values = most;
-    }
-    e->value[e->num_values++] = (Value){n, place_key(e, p), s, form, name};
+    ARENA_APPEND(e->a, e->value, e->num_values,
+                 (Value){n, place_key(e, p), s, form, name});
 }
 
 static const char *value_text(const Emit *e, const Value *v) {
@@ -234,17 +207,8 @@ static const char *load(Emit *e, Scope *s, NodeId n, Place p) {
 const char *number_text(Emit *e, const char *text) {
     if (e->local == NULL)
         return text;
-    if (e->num_constants == e->max_constants) {
-        int most = e->max_constants ? 2 * e->max_constants : 8;
-        const char **grown = ARENA_ARRAY(e->a, (size_t)most, const char *);
-        if (e->num_constants)
-            memcpy(grown, e->constant,
-                   (size_t)e->num_constants * sizeof *grown);
-        e->constant = grown;
-        e->max_constants = most;
-    }
-    e->constant[e->num_constants] = text;
-    return arena_format(e->a, "\x01%d\x02", e->num_constants++);
+    ARENA_APPEND(e->a, e->constant, e->num_constants, text);
+    return arena_format(e->a, "\x01%d\x02", e->num_constants - 1);
 }
 
 static const char *constant(Emit *e, Scope *s, NodeId n, Place p) {

@@ -34,7 +34,7 @@ typedef struct {
     bool *space;
     int *pad; // spaces before a token that align it
     Line *line;
-    int num_lines, room;
+    int num_lines;
 } Layout;
 
 // ---- tokens ----
@@ -152,16 +152,9 @@ static bool continues(const Token *t, int i) {
 // ---- lines ----
 
 static Line *add_line(Layout *l, bool blank) {
-    if (l->num_lines == l->room) {
-        l->room = l->room ? 2 * l->room : 64;
-        Line *line = ARENA_ARRAY(l->arena, (size_t)l->room, Line);
-        if (l->num_lines)
-            memcpy(line, l->line, (size_t)l->num_lines * sizeof *line);
-        l->line = line;
-    }
-    Line *new = &l->line[l->num_lines++];
-    *new = (Line){.blank = blank && l->num_lines > 1};
-    return new;
+    ARENA_APPEND(l->arena, l->line, l->num_lines,
+                 (Line){.blank = blank && l->num_lines > 0});
+    return &l->line[l->num_lines - 1];
 }
 
 static bool is_blank(char c) {

@@ -71,7 +71,7 @@ typedef struct {
     Diagnostics *diags;
     size_t at;
     Token *token;
-    size_t count, capacity;
+    size_t count;
     bool first;    // no token on this line yet
     bool skipped;  // what is no token, since the last
     Atom too_long; // the latest name that is; said once
@@ -121,22 +121,14 @@ static Span span_from(const Lexer *l, size_t start) {
 }
 
 static Token *add_token(Lexer *l, TokenKind kind, size_t start) {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity ? l->capacity * 2 : 256;
-        Token *token = ARENA_ARRAY(l->arena, capacity, Token);
-        if (l->count)
-            memcpy(token, l->token, l->count * sizeof *token);
-        l->token = token;
-        l->capacity = capacity;
-    }
-    Token *t = &l->token[l->count++];
-    *t = (Token){.kind = kind,
-                 .first = l->first,
-                 .skipped = l->skipped,
-                 .at = span_from(l, start)};
+    ARENA_APPEND(l->arena, l->token, l->count,
+                 (Token){.kind = kind,
+                         .first = l->first,
+                         .skipped = l->skipped,
+                         .at = span_from(l, start)});
     l->skipped = false;
     l->first = false;
-    return t;
+    return &l->token[l->count - 1];
 }
 
 static void lex_name(Lexer *l) {

@@ -5,14 +5,7 @@
 #include <string.h>
 
 static void remember(Expansion *e, Parameter **list, int *count, Parameter p) {
-    if ((*count & (*count - 1)) == 0) {
-        size_t old = (size_t)*count;
-        Parameter *more = ARENA_ARRAY(e->arena, old ? 2 * old : 1, Parameter);
-        if (old)
-            memcpy(more, *list, old * sizeof *more);
-        *list = more;
-    }
-    (*list)[(*count)++] = p;
+    ARENA_APPEND(e->arena, *list, *count, p);
 }
 
 static bool expect_size(Expansion *e, const Call *c, const char *name,

@@ -144,23 +144,6 @@ static bool at_item(const Parser *p) {
     }
 }
 
-// ---- growing lists ----
-
-// A list with room for one more: its items are copied to twice the room when
-// their number is a power of two.
-static void *with_room(Arena *a, void *list, int count, size_t size) {
-    if (count & (count - 1))
-        return list;
-    void *new = arena_array(a, count ? (size_t)count * 2 : 1, size);
-    if (count)
-        memcpy(new, list, (size_t)count * size);
-    return new;
-}
-
-#define APPEND(p, list, count, value)                                          \
-    ((list) = with_room((p)->arena, (list), (count), sizeof *(list)),          \
-     (list)[(count)++] = (value))
-
 // ---- expressions ----
 
 static Expr *new_expr(Parser *p, ExprKind kind, Span at) {
@@ -204,7 +187,7 @@ static Expr *list(Parser *p) {
     p->brackets++;
     while (!p->panic && !is(p, TOKEN_CLOSE_LIST)) {
         Expr *item = knot(p);
-        APPEND(p, e->item, e->count, item);
+        ARENA_APPEND(p->arena, e->item, e->count, item);
         deepen(p, e, item);
         if (!accept(p, TOKEN_COMMA))
             break;
@@ -278,7 +261,7 @@ static Expr *call(Parser *p, Expr *callee) {
     p->brackets++;
     while (!p->panic && !is(p, TOKEN_CLOSE)) {
         Argument a = argument(p);
-        APPEND(p, e->argument, e->count, a);
+        ARENA_APPEND(p->arena, e->argument, e->count, a);
         deepen(p, e, a.value);
         if (!accept(p, TOKEN_COMMA))
             break;
@@ -478,7 +461,7 @@ static Expr *expression(Parser *p) {
     deepen(p, e, head);
     while (is(p, TOKEN_PIPE)) {
         Link s = stage(p);
-        APPEND(p, e->stage, e->count, s);
+        ARENA_APPEND(p->arena, e->stage, e->count, s);
         deepen(p, e, s.call);
     }
     e->at = span_join(e->at, last_at(p));
@@ -610,7 +593,7 @@ static void statements(Parser *p, Block *b) {
         if (p->diags->more)
             return;
         Stmt s = statement(p);
-        APPEND(p, b->stmt, b->count, s);
+        ARENA_APPEND(p->arena, b->stmt, b->count, s);
         end_statement(p);
         if (p->panic)
             recover(p);
@@ -685,7 +668,7 @@ static void parameters(Parser *p, Function *f) {
     p->brackets++;
     while (!p->panic && !is(p, TOKEN_CLOSE)) {
         Param param = parameter(p);
-        APPEND(p, f->param, f->num_params, param);
+        ARENA_APPEND(p->arena, f->param, f->num_params, param);
         if (!accept(p, TOKEN_COMMA))
             break;
     }
@@ -702,7 +685,7 @@ static Block body(Parser *p) {
     s.value = expression(p);
     s.at = s.value->at;
     Block b = {.at = s.at};
-    APPEND(p, b.stmt, b.count, s);
+    ARENA_APPEND(p->arena, b.stmt, b.count, s);
     return b;
 }
 
@@ -742,8 +725,8 @@ static Entry key(Parser *p) {
     while (at_flag(p)) {
         advance(p);
         const Token *t = advance(p);
-        APPEND(p, e.flag, e.num_flags, t->text);
-        APPEND(p, e.flag_at, num_places, t->at);
+        ARENA_APPEND(p->arena, e.flag, e.num_flags, t->text);
+        ARENA_APPEND(p->arena, e.flag_at, num_places, t->at);
     }
     return e;
 }
@@ -848,7 +831,7 @@ static void keys(Parser *p, Entry *owner, Entry (*parse_entry)(Parser *)) {
     while (!is(p, TOKEN_CLOSE_BLOCK) && !is(p, TOKEN_END) && !at_item(p) &&
            !p->diags->more) {
         Entry e = parse_entry(p);
-        APPEND(p, owner->key, owner->num_keys, e);
+        ARENA_APPEND(p->arena, owner->key, owner->num_keys, e);
         end_statement(p);
         if (p->panic)
             recover(p);
@@ -885,7 +868,7 @@ static Import import(Parser *p) {
         ImportedName n = {current(p)->text, current(p)->at};
         if (!expect(p, TOKEN_NAME))
             break;
-        APPEND(p, i.name, i.num_names, n);
+        ARENA_APPEND(p->arena, i.name, i.num_names, n);
         if (!accept(p, TOKEN_COMMA))
             break;
     }
@@ -957,7 +940,7 @@ File *parse(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
     File *f = ARENA_NEW(a, File);
     while (!is(&p, TOKEN_END) && !d->more) {
         Item i = item(&p);
-        APPEND(&p, f->item, f->count, i);
+        ARENA_APPEND(p.arena, f->item, f->count, i);
         end_statement(&p);
         if (p.panic)
             recover_item(&p);

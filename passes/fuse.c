@@ -424,15 +424,7 @@ static int cluster_new(Fuse *f, Cluster c) {
 
 static void cluster_join(Fuse *f, int k, NodeId n) {
     Cluster *c = &f->clusters[k];
-    if (c->num_roots == c->capacity) {
-        int capacity = c->capacity ? 2 * c->capacity : 4;
-        NodeId *root = ARENA_ARRAY(f->scratch, (size_t)capacity, NodeId);
-        if (c->num_roots)
-            memcpy(root, c->root, (size_t)c->num_roots * sizeof *root);
-        c->root = root;
-        c->capacity = capacity;
-    }
-    c->root[c->num_roots++] = n;
+    ARENA_APPEND(f->scratch, c->root, c->num_roots, n);
     c->priority = n > c->priority ? n : c->priority;
     f->cluster[n] = k;
 }

@@ -19,7 +19,7 @@ typedef struct {
     NodeId space;    // whose shape its kernel walks over; not of parts
     NodeId priority; // the last of its roots, in the order of the old graph
     NodeId *root;
-    int num_roots, capacity;
+    int num_roots;
     NodeId *member; // roots and the inline nodes below them, in order
     int num_members;
     bool placed;
@@ -147,8 +147,8 @@ bool can_narrow(const Fuse *f, NodeId n);
 // ---- fuse_recompute.c ----
 
 // Marks in f->again what cluster k would read although it can compute it from
-// what else it reads or computes.  reader holds, for each node, the last cluster
-// that was found to read or compute it.  False where there is nothing.
+// what else it reads or computes.  reader holds, for each node, the last
+// cluster that was found to read or compute it.  False where there is nothing.
 bool find_again(Fuse *f, int k, int *reader);
 
 // ---- fuse_update.c ----

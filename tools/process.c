@@ -15,15 +15,9 @@
 extern char **environ;
 
 void words_add(Words *w, const char *word) {
-    if (w->count + 1 >= w->room) {
-        int room = w->room ? 2 * w->room : 64;
-        const char **grown = ARENA_ARRAY(w->a, (size_t)room, const char *);
-        if (w->count > 0)
-            memcpy(grown, w->word, (size_t)w->count * sizeof *grown);
-        w->word = grown;
-        w->room = room;
-    }
-    w->word[w->count++] = word;
+    ARENA_APPEND(w->a, w->word, w->count, word);
+    ARENA_APPEND(w->a, w->word, w->count, NULL);
+    w->count--;
 }
 
 void words_add_all(Words *w, const char *const *list) {

@@ -10,7 +10,7 @@
 typedef struct {
     Arena *a;
     const char **word; // ends with NULL
-    int count, room;
+    int count;
 } Words;
 
 void words_add(Words *w, const char *word);

@@ -73,6 +73,18 @@ END_TEST
 // Still there when the program ends, which is not a leak.
 static Arena *volatile last;
 
+START_TEST(lists_keep_what_was_appended) {
+    Arena *a = arena_new();
+    int *list = NULL, count = 0;
+    for (int i = 0; i < 100; i++)
+        ARENA_APPEND(a, list, count, 3 * i);
+    ck_assert_int_eq(count, 100);
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(list[i], 3 * i);
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(product_too_large) {
     last = arena_new();
     arena_array(last, SIZE_MAX / 8 + 1, 16);
@@ -109,6 +121,7 @@ Suite *arena_suite(void) {
     tcase_add_test(t, memory_is_zero_again);
     tcase_add_test(t, used_counts);
     tcase_add_test(t, strings_are_copies);
+    tcase_add_test(t, lists_keep_what_was_appended);
     tcase_add_test(t, inner_arenas_go_with_the_outer_one_or_before);
     tcase_add_exit_test(t, product_too_large, EXIT_MEMORY);
     tcase_add_exit_test(t, size_too_large, EXIT_MEMORY);

@@ -14,21 +14,13 @@ typedef struct {
     Arena *a;
     const char *text;
     Cut *cut;
-    int count, room;
+    int count;
 } Cuts;
 
 static void cut_add(Cuts *c, size_t start, size_t end, const char *with) {
     if (start >= end)
         return;
-    if (c->count == c->room) {
-        int room = c->room ? 2 * c->room : 64;
-        Cut *grown = ARENA_ARRAY(c->a, (size_t)room, Cut);
-        if (c->count > 0)
-            memcpy(grown, c->cut, (size_t)c->count * sizeof *grown);
-        c->cut = grown;
-        c->room = room;
-    }
-    c->cut[c->count++] = (Cut){start, end, with};
+    ARENA_APPEND(c->a, c->cut, c->count, (Cut){start, end, with});
 }
 
 // Past a comment or a string that begins at `at`; at itself if none does.

@@ -160,13 +160,7 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
 // ---- numbers of steps ----
 
 static void series_add(Arena *a, Series *s, double value) {
-    if ((s->count & (s->count - 1)) == 0) {
-        double *grown = ARENA_ARRAY(a, 2 * (size_t)s->count + 1, double);
-        if (s->count > 0)
-            memcpy(grown, s->value, (size_t)s->count * sizeof *grown);
-        s->value = grown;
-    }
-    s->value[s->count++] = value;
+    ARENA_APPEND(a, s->value, s->count, value);
 }
 
 static const char *line_after(const char *line) {

@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
     const char *file[MAX_FILES]; // base names
     Row *row;                    // of the kernel that is read
-    int count, room;
+    int count;
     Row *now; // of the instructions that follow
 } Table;
 
@@ -46,16 +46,8 @@ static Row *row_at(Arena *a, Table *t, int file, int line) {
     for (int i = 0; i < t->count; i++)
         if (t->row[i].file == file && t->row[i].line == line)
             return &t->row[i];
-    if (t->count == t->room) {
-        int room = t->room ? 2 * t->room : 64;
-        Row *grown = ARENA_ARRAY(a, (size_t)room, Row);
-        if (t->count > 0)
-            memcpy(grown, t->row, (size_t)t->count * sizeof *grown);
-        t->row = grown;
-        t->room = room;
-    }
-    t->row[t->count] = (Row){file, line, 0};
-    return &t->row[t->count++];
+    ARENA_APPEND(a, t->row, t->count, (Row){file, line, 0});
+    return &t->row[t->count - 1];
 }
 
 bool file_is_header(const char *path) {
