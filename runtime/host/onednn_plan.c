@@ -17,6 +17,8 @@
 // result and more bytes of weights, which is what stays near a core.
 enum { SHORT_ROW = 8, NEAR_BYTES = 1 << 20 };
 
+enum { MOST_LANES = 16 }; // of f32 in a vector
+
 void rt_dnnl_check(dnnl_status_t status, const char *what) {
     if (status == dnnl_success)
         return;
@@ -229,13 +231,27 @@ static dnnl_primitive_desc_t plan_forward(const RtCall *c, const Problem *p,
     }
 }
 
+// With fewer channels than its vectors have lanes this one takes the pixels
+// that a stride leaves to a buffer for as many channels as there are, and
+// writes beyond it: oneDNN's issue 6035, in 2.6 to 3.12.
+static bool overruns(const RtCall *c, const_dnnl_primitive_desc_t plan) {
+    bool strided = c->stride[0] > 1 || c->stride[1] > 1;
+    return c->kind == RT_CONV_GRAD_WEIGHT && strided && c->c < MOST_LANES &&
+           is_named(plan, "jit_1x1");
+}
+
 static dnnl_primitive_desc_t plan_problem(const RtCall *c, const Problem *p,
                                           dnnl_engine_t engine,
                                           dnnl_primitive_attr_t attr) {
     dnnl_primitive_desc_t forward = plan_forward(c, p, engine, attr);
     if (forward == NULL || p->kind == RT_CONV)
         return forward;
-    dnnl_primitive_desc_t plan = describe(p, engine, forward, attr, 0);
+    dnnl_primitive_desc_t plan;
+    for (int skip = 0;
+         (plan = describe(p, engine, forward, attr, skip)) != NULL &&
+         overruns(c, plan);
+         skip++)
+        dnnl_primitive_desc_destroy(plan);
     dnnl_primitive_desc_destroy(forward);
     return plan;
 }

@@ -83,6 +83,18 @@ static const RtCall windows[] = {
      .dilation = {2, 1},
      .groups = 2,
      .pad = {2, 1, 0, 1}},
+    // Strides of single pixels with fewer channels than a vector has lanes, and
+    // so many of them that what is written beyond a buffer is found.
+    {.n = 2,
+     .h = 256,
+     .w = 256,
+     .c = 4,
+     .k = 8,
+     .r = 1,
+     .s = 1,
+     .stride = {2, 2},
+     .dilation = {1, 1},
+     .groups = 1},
     // Weights that short rows use seldom.
     {.n = 1, .h = 4, .w = 4, .c = 192, .k = 192, .r = 3, .s = 3, PLAIN, SAME},
     // By Winograd's method: channels that do not fill vectors and pixels that
