@@ -22,6 +22,15 @@ expect_says "second.conv_1.weight  f32\[16,3,3,8\]  gradient"
 expect_says "first.batch_norm_1.bias  f32\[8\]  gradient"
 expect_says "second.conv_1.weight.momentum  f32\[16,3,3,8\]  optimizer"
 
+# In 16 bits, on both sides and on one.
+half="--set precision=f16 --act=recipe"
+compare 0 "$here/micro.net" -a "$half" -b "-O0 $half"
+expect_says "as near to right as b, 0 wrong;"
+expect_says "matmul of hidden  f16\[16,8\]"
+compare 0 "$here/micro.net" -a "$half" -b "--set precision=f16"
+expect_says "matmul of hidden  f16\[16,8\]"
+expect_says "^carried .*matmul of hidden"
+
 # The momentum of the fused update, and a relu that leaves 1 in place of 0.
 FAULT='s/0\.9f/0.8f/' compare 7 "$tiny" --json
 expect_says '"double": true'

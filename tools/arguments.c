@@ -33,7 +33,7 @@ static const Option options[] = {
      "the same, described in a file"},
     {"a", "OPTIONS", "compare bisect bench", WORD, AT(a),
      "how a is built, also -a OPTIONS: -O0, --rewrite-limit=N, --memory=BYTES, "
-     "--without=PASS, --set KEY=VALUE; -O1 by default"},
+     "--without=PASS, --act=recipe, --set KEY=VALUE; -O1 by default"},
     {"b", "OPTIONS", "compare bisect", WORD, AT(b),
      "how b is built, also -b OPTIONS; -O0 by default"},
     {"batch", "N", "compare bisect bench", COUNT, AT(batch),
@@ -97,6 +97,8 @@ static const Option options[] = {
      "let profilers and debuggers show lines of the model file"},
     {"act", "f32|f16|bf16", "opt show", CHOICE, AT(act),
      "what activations are; f32 by default"},
+    {"act", "recipe", "build variant", CHOICE, AT(act),
+     "what the recipe keeps in 16 bits on a GPU is so on the host too; slower"},
     {"level", "0|1", "check build show opt tune variant report", CHOICE, AT(level),
      "1: fuse what can be fused, 0: nothing, also -O0; 1 by default"},
     {"rewrite-limit", "N", "check build show opt tune variant report", COUNT, AT(rewrite_limit),

@@ -74,6 +74,8 @@ TrainerText trainer_text(Arena *a, const Program *p,
                      .fingerprint = fingerprint(p)};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
+    if (arguments->act) // there is one choice
+        host.storage = cuda.storage;
     CodegenOptions o = {.version = SINTER_VERSION,
                         .base = t.name,
                         .fingerprint = t.fingerprint,
