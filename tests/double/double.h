@@ -22,11 +22,15 @@
 //                              is refused
 //   SINTER_DOUBLE_PTX=1        kernels are what that compiler makes of them:
 //                              its PTX is executed, and no C compiler runs
+//   SINTER_DOUBLE_WARPS=FILE   with PTX: what the warps of each kernel did is
+//                              added to the file
 //   SINTER_DOUBLE_THREADS=1    a block has one thread: fast, less is seen
 #ifndef TESTS_DOUBLE_H
 #define TESTS_DOUBLE_H
 
 #define __CUDA_API_VERSION_INTERNAL // functions have their own names
+#include "tests/ptx/ptx.h"
+
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -221,6 +225,8 @@ void exec_drop(CUgraphExec e);
 
 // ---- module.c ----
 
+typedef struct Warps Warps;
+
 // A kernel of a module, whatever the code is that the module has.
 struct CUfunc_st {
     const char *name;
@@ -230,9 +236,18 @@ struct CUfunc_st {
     const int *bytes; // of each
     void (*run)(CUfunction f, void **argument, int grid);
     const void *code;
+    Warps *warps; // NULL: not asked for
 };
 
 bool function_known(CUfunction f);
+
+// ---- warps.c ----
+
+// Counts of a kernel; NULL unless they are asked for.
+Warps *warps_new(const PtxKernel *k);
+void warps_run(Warps *w, const PtxKernel *k, void **argument, int grid);
+// Adds what was counted to the file that is asked for.
+void warps_end(Warps *w, const PtxModule *m, const PtxKernel *k);
 
 // ---- number.c ----
 

@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "tests/double/double.h"
 
-#include "tests/ptx/ptx.h"
-
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -63,7 +61,8 @@ static CUresult library_load(CUmodule m, const void *code, size_t bytes) {
                                             k->num_parameters,
                                             k->bytes,
                                             library_run,
-                                            k};
+                                            k,
+                                            NULL};
     }
     return CUDA_SUCCESS;
 }
@@ -83,7 +82,10 @@ static void *library_variable(CUmodule m, const char *name, size_t *bytes) {
 // ---- PTX ----
 
 static void ptx_launch(CUfunction f, void **argument, int grid) {
-    ptx_run(f->code, argument, grid, f->threads, order_draw());
+    if (f->warps != NULL)
+        warps_run(f->warps, f->code, argument, grid);
+    else
+        ptx_run(f->code, argument, grid, f->threads, order_draw());
 }
 
 static CUresult ptx_load(CUmodule m, const char *text) {
@@ -95,7 +97,7 @@ static CUresult ptx_load(CUmodule m, const char *text) {
         const PtxKernel *k = ptx_kernel(m->ptx, i);
         m->function[i] = (struct CUfunc_st){
             k->name,  k->threads, k->waits, k->num_parameters,
-            k->bytes, ptx_launch, k};
+            k->bytes, ptx_launch, k,        warps_new(k)};
     }
     return CUDA_SUCCESS;
 }
@@ -121,6 +123,9 @@ static CUresult code_load(CUmodule m, const ImageHead *h) {
 
 static void module_free(CUmodule m) {
     globals_forget(m);
+    for (int i = 0; i < m->count; i++)
+        if (m->function[i].warps != NULL)
+            warps_end(m->function[i].warps, m->ptx, m->function[i].code);
     if (m->library != NULL)
         dlclose(m->library);
     if (m->file >= 0)

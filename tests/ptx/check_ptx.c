@@ -168,6 +168,7 @@ int main(void) {
     srunner_add_suite(r, flow_suite());
     srunner_add_suite(r, threads_suite());
     srunner_add_suite(r, refused_suite());
+    srunner_add_suite(r, warp_suite());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

@@ -49,5 +49,6 @@ Suite *integer_suite(void);
 Suite *memory_suite(void);
 Suite *refused_suite(void);
 Suite *threads_suite(void);
+Suite *warp_suite(void);
 
 #endif

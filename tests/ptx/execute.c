@@ -527,9 +527,13 @@ static void convert(Thread *t, const Instruction *i) {
 
 // ---- memory ----
 
+static uint64_t place(const Thread *t, const Instruction *i) {
+    return value(t, i->from[0]) + (uint64_t)i->offset;
+}
+
 static char *address(const Kernel *k, const Memory *m, const Thread *t,
                      const Instruction *i) {
-    uint64_t at = value(t, i->from[0]) + (uint64_t)i->offset;
+    uint64_t at = place(t, i);
     size_t bytes = (size_t)(type_bytes(i->type) * i->vector);
     if (at % bytes != 0)
         ptx_fail(i->line, "%zu bytes at an address that they do not divide",
@@ -660,15 +664,30 @@ static void step(const Kernel *k, const Memory *m, Thread *t,
     }
 }
 
+static inline void next(const Kernel *k, const Memory *m, Thread *t) {
+    const Instruction *i = &k->code[t->at++];
+    if (skips(t, i))
+        return;
+    if (i->op == OP_BRA)
+        t->at = i->target;
+    else
+        step(k, m, t, i);
+}
+
+void thread_step(const Kernel *k, const Memory *m, Thread *t) {
+    next(k, m, t);
+}
+
+bool thread_accesses(const Kernel *k, const Thread *t, uint64_t *address) {
+    const Instruction *i = &k->code[t->at];
+    if ((i->op != OP_LD && i->op != OP_ST) || skips(t, i))
+        return false;
+    *address = place(t, i);
+    return true;
+}
+
 void thread_run(const Kernel *k, const Memory *m, Thread *t) {
     t->state = RUNS;
-    while (t->state == RUNS) {
-        const Instruction *i = &k->code[t->at++];
-        if (skips(t, i))
-            continue;
-        if (i->op == OP_BRA)
-            t->at = i->target;
-        else
-            step(k, m, t, i);
-    }
+    while (t->state == RUNS)
+        next(k, m, t);
 }

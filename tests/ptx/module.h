@@ -181,4 +181,17 @@ typedef struct {
 // change, or ends.
 void thread_run(const Kernel *k, const Memory *m, Thread *t);
 
+// Executes the next instruction.
+void thread_step(const Kernel *k, const Memory *m, Thread *t);
+
+// Whether the next instruction loads or stores, and where.
+bool thread_accesses(const Kernel *k, const Thread *t, uint64_t *address);
+
+// ---- warp.c ----
+
+// Executes instructions of a warp's threads that are neither waiting nor at
+// their end, until none is left.
+void warp_counted(const Kernel *k, const Memory *m, Thread *first, int lanes,
+                  PtxCount *count);
+
 #endif

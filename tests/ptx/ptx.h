@@ -28,6 +28,7 @@ typedef struct {
     bool waits;  // for other blocks, so that all must be there
     int num_parameters;
     const int *bytes; // of each parameter
+    int instructions;
 } PtxKernel;
 
 // Reads a text, which is copied.  Its variables have addresses of this process.
@@ -44,5 +45,25 @@ void *ptx_variable(const PtxModule *m, const char *name, size_t *bytes);
 // order, each thread as far as it can; else in an order drawn from it.
 void ptx_run(const PtxKernel *k, void *const *argument, int grid, int threads,
              unsigned seed);
+
+// ---- warp.c ----
+
+// What an instruction was, as warps executed it.
+typedef struct {
+    uint64_t warps, lanes; // how often, and for how many threads in all
+    // What its accesses took, and what the bytes need at least: sectors of 32
+    // bytes of global memory; of shared memory turns, in which each bank gives
+    // one word.
+    uint64_t sectors, least_sectors, turns, least_turns;
+} PtxCount;
+
+// Runs blocks as ptx_run does, but a warp as a GPU would, and adds what it did
+// to count[], which is of the kernel's instructions.
+void ptx_run_counted(const PtxKernel *k, void *const *argument, int grid,
+                     int threads, PtxCount *count);
+
+// The line of the text that has instruction i, without its blanks.
+const char *ptx_line(const PtxModule *m, const PtxKernel *k, int i,
+                     int *length);
 
 #endif

@@ -724,6 +724,7 @@ static void kernel_next(Reader *r) {
     block_next(r);
     code_add(k, (Instruction){.op = OP_RET, .guard = NOWHERE, .line = r->line});
     branches_bind(r);
+    k->is.instructions = k->count;
 }
 
 static void declaration_next(Reader *r) {
@@ -781,6 +782,17 @@ void ptx_free(PtxModule *m) {
 
 const PtxKernel *ptx_kernel(const PtxModule *m, int i) {
     return i < m->num_kernels ? &m->kernel[i].is : NULL;
+}
+
+const char *ptx_line(const PtxModule *m, const PtxKernel *k, int i,
+                     int *length) {
+    const Kernel *of = (const Kernel *)(const void *)k;
+    const char *at = m->text;
+    for (int line = 1; line < of->code[i].line; line++)
+        at += strcspn(at, "\n") + 1;
+    at += strspn(at, " \t");
+    *length = (int)strcspn(at, "\n");
+    return at;
 }
 
 void *ptx_variable(const PtxModule *m, const char *name, size_t *bytes) {

@@ -15,6 +15,7 @@ typedef struct {
     int num_threads;
     uint64_t *registers;
     char *local;
+    PtxCount *count; // or NULL
     bool ended;
 } Block;
 
@@ -23,6 +24,7 @@ typedef struct {
     char *parameters;
     int grid, threads;
     uint64_t seed;
+    PtxCount *count; // or NULL
 } Launch;
 
 static void *room(size_t bytes, int value) {
@@ -58,7 +60,7 @@ static void block_begin(Block *b, Launch *l, int number) {
     const Kernel *k = l->kernel;
     size_t threads = (size_t)l->threads, each = (size_t)k->num_registers;
     size_t local = (k->local_bytes + 15) / 16 * 16;
-    *b = (Block){.kernel = k, .num_threads = l->threads};
+    *b = (Block){.kernel = k, .num_threads = l->threads, .count = l->count};
     b->memory = (Memory){room(k->shared_bytes, GARBAGE), l->parameters};
     b->thread = room(threads * sizeof *b->thread, 0);
     b->registers = room(threads * each * sizeof *b->registers, GARBAGE);
@@ -171,16 +173,24 @@ static int count_in(const Block *b, int first, int count, int state) {
     return found;
 }
 
+static void lanes_run(const Block *b, int warp) {
+    for (int j = 0; j < b->num_threads; j++) {
+        Thread *t = &b->thread[b->order[j]];
+        if (b->order[j] / WARP == warp && t->state == RUNS)
+            thread_run(b->kernel, &b->memory, t);
+    }
+}
+
 // Runs a warp until no lane of it can go on alone.
 static void warp_run(const Block *b, int warp) {
     int lanes = lanes_of(b, warp), first = warp * WARP;
     bool again = true;
     while (again) {
-        for (int j = 0; j < b->num_threads; j++) {
-            Thread *t = &b->thread[b->order[j]];
-            if (b->order[j] / WARP == warp && t->state == RUNS)
-                thread_run(b->kernel, &b->memory, t);
-        }
+        if (b->count != NULL)
+            warp_counted(b->kernel, &b->memory, &b->thread[first], lanes,
+                         b->count);
+        else
+            lanes_run(b, warp);
         int looked = count_in(b, first, lanes, LOOKED);
         again = looked == 0 && count_in(b, first, lanes, AT_SHUFFLE) > 0;
         if (again)
@@ -263,20 +273,35 @@ static void blocks_together(Launch *l, const int *order) {
     free(b);
 }
 
-void ptx_run(const PtxKernel *kernel, void *const *argument, int grid,
-             int threads, unsigned seed) {
-    const Kernel *k = (const Kernel *)(const void *)kernel;
-    Launch l = {k, room((size_t)k->parameter_bytes, 0), grid, threads, seed};
-    if (threads > k->is.threads)
-        ptx_fail(0, "%s: %d threads are more than it has", k->is.name, threads);
-    for (int i = 0; i < k->is.num_parameters; i++)
-        memcpy(l.parameters + k->offset[i], argument[i],
-               (size_t)k->is.bytes[i]);
-    int *order = order_new(&l, grid);
-    if (k->is.waits)
-        blocks_together(&l, order);
+static void launch_run(Launch *l, const PtxKernel *is, void *const *argument) {
+    const Kernel *k = l->kernel;
+    l->parameters = room((size_t)k->parameter_bytes, 0);
+    if (l->threads > is->threads)
+        ptx_fail(0, "%s: %d threads are more than it has", is->name,
+                 l->threads);
+    for (int i = 0; i < is->num_parameters; i++)
+        memcpy(l->parameters + k->offset[i], argument[i], (size_t)is->bytes[i]);
+    int *order = order_new(l, l->grid);
+    if (is->waits)
+        blocks_together(l, order);
     else
-        blocks_alone(&l, order);
+        blocks_alone(l, order);
     free(order);
-    free(l.parameters);
+    free(l->parameters);
+}
+
+static const Kernel *kernel_of(const PtxKernel *k) {
+    return (const Kernel *)(const void *)k;
+}
+
+void ptx_run(const PtxKernel *k, void *const *argument, int grid, int threads,
+             unsigned seed) {
+    Launch l = {kernel_of(k), NULL, grid, threads, seed, NULL};
+    launch_run(&l, k, argument);
+}
+
+void ptx_run_counted(const PtxKernel *k, void *const *argument, int grid,
+                     int threads, PtxCount *count) {
+    Launch l = {kernel_of(k), NULL, grid, threads, 0, count};
+    launch_run(&l, k, argument);
 }
