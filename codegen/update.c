@@ -133,7 +133,7 @@ void emit_update(Emit *e, Text *t, int *grid) {
     NodeId *root = member_roots(e);
     int phases = e->group->phases;
     int64_t most = 0;
-    text_line(t, "enum { NT = THREADS(256), VW = LANES(64) };");
+    text_line(t, "enum { NT = THREADS(256), VW = PART_LANES };");
     if (e->group->scratch != NO_NODE)
         text_line(t, "SHARED float shared[NT];");
     write_pointers(e, t);

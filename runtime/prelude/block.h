@@ -64,6 +64,13 @@ DEVICE float either(float a, float b, int largest) {
     return largest ? larger(a, b) : a + b;
 }
 
+// Where lane k of the thread in place x of tx is in shared memory.  Threads
+// that each write a lane of their own are at different banks, and so are those
+// that read, AT_ONCE of them the lanes of one thread.
+DEVICE int lane_place(int k, int x, int tx) {
+    return k * tx + (x ^ (k * (tx < 32 ? tx : 32) / AT_ONCE & ~7));
+}
+
 // Adds up or compares v[0 .. n-1] over threads with the same place among the
 // tx that stand side by side, and stores the results from `out` on, where there
 // are so many columns.  A warp has several rows of threads or a row several
@@ -84,14 +91,16 @@ DEVICE void columns_join(float *out, const float *v, int n, int columns,
         const int row = threadIdx.x / wide, x = threadIdx.x % wide;
         UNROLLED(k, AT_ONCE)
         if (x < tx)
-            shared[row * line + k * tx + x] = u[k];
+            shared[row * line + lane_place(k, x, tx)] = u[k];
         BARRIER();
         for (int t = threadIdx.x; t < line; t += threads) {
-            const int k = AT_ONCE * q + t / tx, at = t % tx * n + k;
-            float a = shared[t];
+            const int k = t % AT_ONCE, from = t / AT_ONCE;
+            const int at = from * n + AT_ONCE * q + k;
+            const float *const first = shared + lane_place(k, from, tx);
+            float a = *first;
             UNROLLED(r, threads / wide - 1)
-            a = either(a, shared[(r + 1) * line + t], largest);
-            if (k < n && at < columns)
+            a = either(a, first[(r + 1) * line], largest);
+            if (AT_ONCE * q + k < n && at < columns)
                 out[at] = a;
         }
     }

@@ -38,6 +38,9 @@
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
+// Parts are of tensors in f32, but for copies and gradients: with 16 bytes of
+// each thread an access of a warp takes whole sectors.
+#define PART_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
 // Written out five turns at a time and no more: where such a loop is run for
@@ -272,6 +275,12 @@ DEVICE void load_act(float *v, const act *p, int n) {
             v[8 * k + 4] = widen_low(u.z), v[8 * k + 5] = widen_high(u.z);
             v[8 * k + 6] = widen_low(u.w), v[8 * k + 7] = widen_high(u.w);
         }
+    } else if (n % 4 == 0) {
+        LANES_DO(k, n / 4) {
+            const uint2 u = ((const uint2 *)p)[k];
+            v[4 * k] = widen_low(u.x), v[4 * k + 1] = widen_high(u.x);
+            v[4 * k + 2] = widen_low(u.y), v[4 * k + 3] = widen_high(u.y);
+        }
     } else if (n % 2 == 0) {
         LANES_DO(k, n / 2) {
             const unsigned u = ((const unsigned *)p)[k];
@@ -291,6 +300,10 @@ DEVICE void store_act(act *p, const float *v, int n) {
             u.w = narrow(v[8 * k + 6], v[8 * k + 7]);
             ((uint4 *)p)[k] = u;
         }
+    } else if (n % 4 == 0) {
+        LANES_DO(k, n / 4)
+        ((uint2 *)p)[k] = make_uint2(narrow(v[4 * k], v[4 * k + 1]),
+                                     narrow(v[4 * k + 2], v[4 * k + 3]));
     } else if (n % 2 == 0) {
         LANES_DO(k, n / 2)
         ((unsigned *)p)[k] = narrow(v[2 * k], v[2 * k + 1]);
@@ -305,6 +318,11 @@ DEVICE void place_act(act *p, const float *v, int n) {
                      : "l"(__cvta_generic_to_global(p)),
                        "r"(narrow(v[0], v[1])), "r"(narrow(v[2], v[3])),
                        "r"(narrow(v[4], v[5])), "r"(narrow(v[6], v[7])));
+    else if (n == 4)
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};"
+                     :
+                     : "l"(__cvta_generic_to_global(p)),
+                       "r"(narrow(v[0], v[1])), "r"(narrow(v[2], v[3])));
     else
         store_act(p, v, n);
 }

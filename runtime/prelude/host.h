@@ -61,6 +61,7 @@ static _Thread_local int sinter_phase __attribute__((unused));
      : (c) % 4 == 0  ? 4                                                       \
      : (c) % 2 == 0  ? 2                                                       \
                      : 1)
+#define PART_LANES 64
 // Without the pragma gcc unrolls short loops before it would vectorise them.
 // That is best for a pixel's few channels, which as a vector and a rest would
 // go through memory.

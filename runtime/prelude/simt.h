@@ -34,6 +34,7 @@ int simt_atomic_add(int *p, int v);
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
+#define PART_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
 #define FIVES UNROLLED

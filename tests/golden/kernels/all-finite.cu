@@ -21,7 +21,7 @@ KERNEL(256) k00_all_finite(
     int *RESTRICT ticket)
 {
     OWN_BLOCK;
-    enum { NT = THREADS(256), VW = LANES(64) };
+    enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
     for (int at = block; at < 6; at += blocks) {
         const int j = part_owner(k00_all_finite_first, 2, at);

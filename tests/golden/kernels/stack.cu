@@ -34,7 +34,7 @@ PHASED(256) k00_stack(
     int *RESTRICT ticket)
 {
     OWN_BLOCK;
-    enum { NT = THREADS(256), VW = LANES(64) };
+    enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
     PHASE(0) {
         for (int at = block; at < 2; at += blocks) {
@@ -144,7 +144,7 @@ KERNEL(256) k03_update(
     char *arena)
 {
     OWN_BLOCK;
-    enum { NT = THREADS(256), VW = LANES(64) };
+    enum { NT = THREADS(256), VW = PART_LANES };
     for (int at = block; at < 2; at += blocks) {
         const int j = part_owner(k03_update_first, 2, at);
         const int first = k03_update_first[j];

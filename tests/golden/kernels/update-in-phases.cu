@@ -46,7 +46,7 @@ PHASED(256) k00_update(
     int *RESTRICT ticket)
 {
     OWN_BLOCK;
-    enum { NT = THREADS(256), VW = LANES(64) };
+    enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
     float *const p4 = (float *)(arena + AT(43008, 43008)); // db
     float *const p1 = (float *)(arena + AT(28160, 28160)); // b

@@ -20,7 +20,7 @@ KERNEL(256) k00_update(
     int *RESTRICT ticket)
 {
     OWN_BLOCK;
-    enum { NT = THREADS(256), VW = LANES(64) };
+    enum { NT = THREADS(256), VW = PART_LANES };
     int *const p2 = (int *)(arena + AT(512, 512)); // run.step
     const int v2 = get_i32(p2 + 0);
     const int v15 = v2 + 1;
