@@ -28,9 +28,9 @@
 #ifndef TESTS_DOUBLE_H
 #define TESTS_DOUBLE_H
 
-#define __CUDA_API_VERSION_INTERNAL // functions have their own names
 #include "tests/ptx/ptx.h"
 
+#define __CUDA_API_VERSION_INTERNAL // functions have their own names
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 // One instruction is executed for all threads that are at it, and of several
 // the one that comes first in the text: those that are ahead wait, so that
 // branches meet again behind an if, and behind a loop when the last has left
-// it.  A GPU does so too, with the text in the order that NVRTC gives it.
+// it.  On a GPU they do so where ptxas keeps the order that NVRTC has given.
 //
 // Of global memory a warp's access takes whole sectors.  Shared memory has 32
 // banks of words of 4 bytes, and a bank gives one word in a turn, to all that

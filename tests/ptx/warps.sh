@@ -1,0 +1,118 @@
+#!/bin/sh
+# What the warps of a training step do, on the double with what NVRTC makes of
+# kernels: sectors of global memory and turns of shared memory that accesses
+# take beside the least that their bytes need, and how many lanes take part.
+#
+#   warps.sh                    two small models, with bounds
+#   warps.sh NAME SETTING...    prints those of a model, kernel by kernel;
+#                               WARPS=FILE keeps what the double says of each
+#                               access
+set -u
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+[ -d "$SINTER_DOUBLE" ] || exit 77
+
+# step NAME SETTING...: what a step does, in warps, and the kernels' text.
+step() {
+    name=$1
+    shift
+    for setting in "$@"; do
+        shift
+        set -- "$@" --set "$setting"
+    done
+    expect 0 "$SINTER" build "$models/$name.net" "$@" -o trainer
+    expect 0 "$SINTER" show kernels "$models/$name.net" "$@"
+    mv out kernels
+    rm -rf warps run
+    expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" XDG_CACHE_HOME=/dev/null \
+        SINTER_DOUBLE_PTX=1 SINTER_DOUBLE_NVRTC="$SINTER_NVRTC" \
+        SINTER_DOUBLE_SEED=0 SINTER_DOUBLE_WARPS="$work/warps" \
+        ./trainer --data=synthetic:64 --steps=1 --device=cuda:0 --out=run
+    [ -s warps ] || fail "$name: nothing was counted"
+    [ -z "${WARPS:-}" ] || cp warps "$WARPS"
+}
+
+# table: a line for each kernel, and one for all.  A joined one, as j12_13_NAME,
+# has the lines of k12 and k13.
+table() {
+    awk '
+    function share(is, least) { return least > 0 ? is / least : 1 }
+    function row(name, where, lanes, all, sectors, least, turns, few) {
+        printf "%-44s %-20s %9d %5.2f %5.2f %5.2f\n", substr(name, 1, 44),
+            where, sectors, share(sectors, least), share(turns, few),
+            lanes / (32 * all)
+    }
+    FNR == NR && /^\/\/ k[0-9]+_/ { split($2, part, "_"); kernel = part[1] }
+    FNR == NR && /^\/\/ lines / {
+        sub(/^[^:]*:/, "")
+        line[kernel] = $0
+    }
+    FNR == NR { next }
+    FNR == 1 {
+        printf "%-44s %-20s %9s %5s %5s %5s\n", "kernel", "lines", "sectors",
+            "/least", "turns", "lanes"
+    }
+    / launches / {
+        n = split($1, part, "_")
+        where = line[part[1]]
+        if (part[1] ~ /^j/) {
+            where = line["k" substr(part[1], 2)]
+            for (i = 2; i <= n && part[i] ~ /^[0-9]+$/; i++)
+                where = where "; " line["k" part[i]]
+        }
+        row($1, substr(where, 1, 20), $7, $5, $9, $10, $12, $13)
+        for (i = 5; i <= 13 && $1 !~ /_(init|derive)$/; i++)
+            sum[i] += $i
+    }
+    END { row("all but init and derive", "", sum[7], sum[5], sum[9], sum[10], sum[12], sum[13]) }
+    ' kernels warps
+}
+
+if [ $# -gt 0 ]; then
+    step "$@"
+    table
+    exit 0
+fi
+
+# bound NAME MOST: of no kernel are accesses scattered.  Activations have 16
+# bits here, and are what is accessed by v4.u32 and v2.u32.  Eight lanes of f32
+# are two accesses, each of every second half of a sector, so that a kernel of
+# f32 takes twice the least; most of the model takes less.
+bound() {
+    awk -v name="$1" -v most="$2" '
+    function wrong(what) {
+        print name ": " what ": " $0
+        bad = 1
+    }
+    / launches / {
+        if ($1 !~ /_(init|derive)$/) {
+            sectors += $9
+            least += $10
+            count++
+        }
+        if ($9 > 2.1 * $10)
+            wrong("sectors")
+        if ($12 > 1.1 * $13)
+            wrong("conflicts")
+        if ($7 < 0.6 * 32 * $5)
+            wrong("lanes")
+        if ($1 ~ /_update$/ && $9 > 1.05 * $10)
+            wrong("sectors of an update")
+        next
+    }
+    /global.*\.v[24]\.u32/ && $(NF - 4) > 1.25 * $(NF - 3) { wrong("sectors") }
+    END {
+        printf "%s: %d sectors, least %d\n", name, sectors, least
+        if (!(sectors <= most * least) || count < 10) {
+            print name ": more than " most " of the least"
+            bad = 1
+        }
+        exit bad
+    }' warps || fail "$1: accesses are scattered"
+}
+
+step resnet9 batch=4 width=16
+bound resnet9 1.2
+step gpt_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
+bound gpt_nano 1.4
+exit 0
