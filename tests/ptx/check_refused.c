@@ -33,6 +33,18 @@ static const Refused cases[] = {
               "\tst.shared.u32 \t[%r1+64], %r0;",
       .grid = 1, .threads = 1},
      "shared memory is left", "st.shared"},
+    {{.body = "\t.local .align 4 .b8 kept[8];\n"
+              "\tmov.u64 \t%rd1, kept;\n"
+              "\tst.local.u32 \t[%rd1+8], %r0;",
+      .grid = 1, .threads = 1},
+     "local memory is left", "st.local"},
+    {{.body = "\t.local .align 4 .b8 kept[8];\n"
+              "\tld.local.u32 \t%r1, [kept+-4];",
+      .grid = 1, .threads = 1},
+     "local memory is left", "ld.local"},
+    {{.body = "\tld.param.u64 \t%rd1, [k_param_1+8];", .grid = 1,
+      .threads = 1},
+     "parameter memory is left", "[k_param_1+8]"},
     // Half of a warp has gone another way, and ends or is at a barrier.
     {{.body = "\tsetp.gt.u32 \t%p1, %r0, 15;\n"
               "\t@%p1 bra \t$L__BB0_1;\n"
@@ -78,6 +90,16 @@ static const Refused cases[] = {
     // What nobody writes now must not be taken for something like it.
     {{.body = "\tadd.sat.s32 \t%r1, %r2, %r3;", .grid = 1, .threads = 1},
      "is not known", "add.sat"},
+    {{.body = "\tcvt.sat.f64.f32 \t%fd1, %f1;", .grid = 1, .threads = 1},
+     "is not known", "cvt.sat"},
+    {{.body = "\tcvt.rn.sat.f16.f32 \t%rs1, %f1;", .grid = 1, .threads = 1},
+     "is not known", "cvt.rn.sat"},
+    {{.body = "\tcvt.rn.sat.f32.s32 \t%f1, %r1;", .grid = 1, .threads = 1},
+     "is not known", "cvt.rn.sat"},
+    {{.body = "\t.shared .align 4 .b8 shared[64];\n"
+              "\tld.volatile.shared.u32 \t%r1, [shared];",
+      .grid = 1, .threads = 1},
+     "is not known", "ld.volatile.shared"},
     {{.body = "\tsqrt.rz.f32 \t%f1, %f2;", .grid = 1, .threads = 1},
      "is not known", "sqrt.rz"},
     {{.body = "\tcvt.rz.f32.u32 \t%f1, %r2;", .grid = 1, .threads = 1},

@@ -498,8 +498,16 @@ static uint64_t real_of_whole(const Instruction *i, int64_t x) {
     return 0;
 }
 
+// Whole numbers of real ones do so anyway.
+static bool saturates_here(const Instruction *i) {
+    bool whole = !is_real(i->type) && i->type != F16X2 && i->type != BF16X2;
+    return is_real(i->of) && (i->type == F32 || whole);
+}
+
 static void convert(Thread *t, const Instruction *i) {
     uint64_t a = value(t, i->from[0]);
+    if (i->saturates && !saturates_here(i))
+        unknown(i);
     if (i->type == F16X2 || i->type == BF16X2) {
         if (i->round != NEAREST)
             unknown(i);
@@ -518,8 +526,6 @@ static void convert(Thread *t, const Instruction *i) {
                              : real_bits(i, x));
     } else if (is_real(i->type)) {
         to(t, i, real_of_whole(i, whole(i->of, a)));
-    } else if (i->saturates) {
-        unknown(i);
     } else {
         to(t, i, narrowed(i->type, (uint64_t)whole(i->of, a)));
     }
@@ -531,6 +537,14 @@ static uint64_t place(const Thread *t, const Instruction *i) {
     return value(t, i->from[0]) + (uint64_t)i->offset;
 }
 
+static char *within(const Instruction *i, const char *kind, char *from,
+                    size_t room, uint64_t at) {
+    size_t bytes = (size_t)(type_bytes(i->type) * i->vector);
+    if (at > room || bytes > room - at)
+        ptx_fail(i->line, "%s memory is left", kind);
+    return from + at;
+}
+
 static char *address(const Kernel *k, const Memory *m, const Thread *t,
                      const Instruction *i) {
     uint64_t at = place(t, i);
@@ -538,13 +552,19 @@ static char *address(const Kernel *k, const Memory *m, const Thread *t,
     if (at % bytes != 0)
         ptx_fail(i->line, "%zu bytes at an address that they do not divide",
                  bytes);
-    if (i->space == PARAM)
-        return m->parameters + at;
-    if (i->space != SHARED)
+    uint64_t local = t->r[R_LOCAL];
+    switch (i->space) {
+    case PARAM:
+        return within(i, "parameter", m->parameters, (size_t)k->parameter_bytes,
+                      at);
+    case SHARED:
+        return within(i, "shared", m->shared, k->shared_bytes, at);
+    case LOCAL:
+        return within(i, "local", (char *)(uintptr_t)local, k->local_bytes,
+                      at - local);
+    default:
         return (char *)(uintptr_t)at;
-    if (at > k->shared_bytes || bytes > k->shared_bytes - at)
-        ptx_fail(i->line, "shared memory is left");
-    return m->shared + at;
+    }
 }
 
 static uint64_t loaded(Type type, const char *p) {
@@ -638,12 +658,14 @@ static void step(const Kernel *k, const Memory *m, Thread *t,
         break;
     case OP_FENCE:
     case OP_MEMBAR:
-        break;
+        break; // what is written is seen at once
     case OP_EXIT:
     case OP_RET:
         t->state = ENDED;
         break;
     case OP_LD:
+        if (i->is_volatile && i->space == SHARED)
+            unknown(i); // threads of one block would have to take turns
         load(t, i, address(k, m, t, i));
         t->state = i->is_volatile ? LOOKED : RUNS;
         break;
