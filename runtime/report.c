@@ -94,6 +94,8 @@ static void write_row(RtReport *r, const RtRow *row) {
     if (!isnan(row->perplexity))
         put_number(r->metrics, "perplexity", row->perplexity);
     put_number(r->metrics, "lr", row->lr);
+    if (!isnan(row->scale))
+        put_number(r->metrics, "loss_scale", row->scale);
     if (!row->part) {
         put_number(r->metrics, "samples_per_second", rate(row));
         put_number(r->metrics, "wait_ms", row->waited * 1e3);
@@ -136,10 +138,14 @@ static void print_row(const RtRow *row) {
     fprintf(stderr, "loss %-8.4f", row->loss);
     if (!isnan(row->accuracy))
         fprintf(stderr, " accuracy %6.2f %%", 100 * row->accuracy);
-    if (!row->train)
+    if (!row->train) {
         print_more(stderr, row);
-    else
-        fprintf(stderr, "  lr %-9.4g %.0f samples/s", row->lr, rate(row));
+        return;
+    }
+    fprintf(stderr, "  lr %-9.4g ", row->lr);
+    if (!isnan(row->scale))
+        fprintf(stderr, "loss scale %-8.0f ", row->scale);
+    fprintf(stderr, "%.0f samples/s", rate(row));
 }
 
 void rt_report_progress(RtReport *r, const RtRow *row) {

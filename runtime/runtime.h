@@ -409,7 +409,8 @@ typedef struct {
     int64_t step, samples;
     double loss;
     double accuracy, top5, perplexity; // NAN: not measured
-    double lr, seconds, waited;
+    double lr, scale; // of the loss; NAN: it has none
+    double seconds, waited;
 } RtRow;
 
 // Seconds of the run by what they went to.  What the device does and what the
@@ -648,10 +649,11 @@ void rt_states_clear(const RtPlan *plan, RtDevice *d);
 // device's memory is still what reserve left: zero.
 void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p);
 
-// Sums over samples since they were cleared, and the last learning rate.  What
-// the program does not keep stays zero.
+// Sums over samples since they were cleared, the last learning rate, and the
+// loss scale, which only a step changes.  What the program does not keep stays
+// zero.
 typedef struct {
-    float loss, correct, top5, count, lr;
+    float loss, correct, top5, count, lr, scale;
 } RtMetrics;
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);

@@ -72,12 +72,14 @@ void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p) {
 static const struct {
     const char *name;
     size_t field;
+    bool is_run; // no metric, and never written
 } metrics[] = {
-    {"metric.loss", offsetof(RtMetrics, loss)},
-    {"metric.correct", offsetof(RtMetrics, correct)},
-    {"metric.top5", offsetof(RtMetrics, top5)},
-    {"metric.count", offsetof(RtMetrics, count)},
-    {"metric.lr", offsetof(RtMetrics, lr)},
+    {"metric.loss", offsetof(RtMetrics, loss), false},
+    {"metric.correct", offsetof(RtMetrics, correct), false},
+    {"metric.top5", offsetof(RtMetrics, top5), false},
+    {"metric.count", offsetof(RtMetrics, count), false},
+    {"metric.lr", offsetof(RtMetrics, lr), false},
+    {"run.loss_scale", offsetof(RtMetrics, scale), true},
 };
 enum { NUM_METRICS = sizeof metrics / sizeof metrics[0] };
 
@@ -119,7 +121,7 @@ bool rt_metrics_tell(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m) {
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m) {
     for (int i = 0; i < NUM_METRICS; i++) {
         const RtState *s = rt_state_find(plan, metrics[i].name);
-        if (s != NULL)
+        if (s != NULL && !metrics[i].is_run)
             d->write(d, s->offset, (const char *)m + metrics[i].field,
                      sizeof(float));
     }

@@ -35,6 +35,7 @@ static void row_fill(const RtSession *s, RtRow *row, const RtMetrics *m) {
     row->top5 = !row->train && t->top5 ? mean_of(m->top5, m->count) : NAN;
     row->perplexity = t->perplexity ? exp(mean_of(m->loss, m->count)) : NAN;
     row->lr = m->lr;
+    row->scale = row->train && m->scale > 0 ? m->scale : NAN;
 }
 
 RtRow rt_session_row(const RtSession *s, bool train, const RtMetrics *m) {

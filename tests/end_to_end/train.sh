@@ -30,6 +30,22 @@ for field in split epoch step loss accuracy lr samples_per_second wait_ms; do
     grep -q "\"$field\":" first.jsonl || fail "no $field in the metrics"
 done
 
+# A recipe in f16 tells its loss scale, which evaluations leave as it is and
+# steps that overflow halve.
+expect 0 "$SINTER" build "$here/tiny.net" --set precision=f16 -o half
+expect 0 ./half --data many --out half.run --metrics=half.jsonl
+expect_says "loss scale 65536 "
+grep '"train"' half.jsonl | grep -qv '"loss_scale":65536,' &&
+    fail "a loss scale that nothing has changed is another"
+grep '"test"' half.jsonl | grep -q loss_scale && fail "a test has a loss scale"
+expect 0 "$SINTER" build "$here/micro.net" --set precision=f16 --act=recipe \
+    --set "loss=mean(3000 * cross_entropy(output, label))" \
+    --set "optimizer=sgd(lr=1e-6)" -o large
+expect 0 ./large --data synthetic:64 --steps 8 --log-every 1 --metrics=l.jsonl \
+    --out large.run
+grep -q '"loss_scale":65536[,}]' l.jsonl && fail "a step that overflows is taken"
+grep -q '"loss_scale"' first.jsonl && fail "f32 has a loss scale"
+
 # Evaluation of the checkpoint shows what training showed at its end.
 expect 0 ./tiny --data many --out first --eval-only
 grep '^test accuracy' out >again
