@@ -26,7 +26,6 @@ enum { MOST_NARROW = 5 };
 typedef struct {
     const char *name; // below models/
     Setting setting[MOST_NARROW];
-    bool quick; // to run
 } Narrow;
 
 extern const Narrow narrow_models[];

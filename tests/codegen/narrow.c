@@ -6,22 +6,22 @@
 
 // clang-format off
 const Narrow narrow_models[] = {
-    {"airbench94",      {{"batch", "2"}}, false},
-    {"airbench94_muon", {{"batch", "2"}, {"width", "8"}}, false},
-    {"airbench96",      {{"batch", "2"}, {"width", "8"}}, false},
-    {"gpt_nano",        {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}, true},
-    {"hlb",             {{"batch", "2"}, {"width", "8"}}, false},
-    {"lenet",           {{"batch", "2"}}, true},
-    {"mlp",             {{"batch", "3"}, {"width", "40"}}, true},
-    {"mobilenetv2",     {{"batch", "2"}, {"width", "2"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}, false},
-    {"preact_resnet18", {{"batch", "2"}, {"width", "4"}}, false},
-    {"resnet18",        {{"batch", "2"}, {"width", "4"}}, false},
-    {"resnet50",        {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}, false},
-    {"resnet9",         {{"batch", "2"}, {"width", "8"}}, true},
-    {"resnet9_tricks",  {{"batch", "16"}, {"width", "8"}}, false},
-    {"unet_small",      {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, {"data", "synthetic(shape=[16, 16, 3])"}}, false},
-    {"vgg16_bn",        {{"batch", "2"}, {"width", "4"}}, false},
-    {"vit_tiny",        {{"batch", "2"}, {"depth", "[1]"}, {"width", "24"}, {"input", "data.train"}, SMALL_IMAGES(32)}, false},
+    {"airbench94",      {{"batch", "2"}}},
+    {"airbench94_muon", {{"batch", "2"}, {"width", "8"}}},
+    {"airbench96",      {{"batch", "2"}, {"width", "8"}}},
+    {"gpt_nano",        {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},
+    {"hlb",             {{"batch", "2"}, {"width", "8"}}},
+    {"lenet",           {{"batch", "2"}}},
+    {"mlp",             {{"batch", "3"}, {"width", "40"}}},
+    {"mobilenetv2",     {{"batch", "2"}, {"width", "2"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
+    {"preact_resnet18", {{"batch", "2"}, {"width", "4"}}},
+    {"resnet18",        {{"batch", "2"}, {"width", "4"}}},
+    {"resnet50",        {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
+    {"resnet9",         {{"batch", "2"}, {"width", "8"}}},
+    {"resnet9_tricks",  {{"batch", "16"}, {"width", "8"}}},
+    {"unet_small",      {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, {"data", "synthetic(shape=[16, 16, 3])"}}},
+    {"vgg16_bn",        {{"batch", "2"}, {"width", "4"}}},
+    {"vit_tiny",        {{"batch", "2"}, {"depth", "[1]"}, {"width", "24"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
 };
 // clang-format on
 
