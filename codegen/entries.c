@@ -158,7 +158,6 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
 
 void entries_write(const Writer *w, Text *t) {
     int count, joins;
-    Written before = {0};
     const Kernel **kernel = written_kernels(w, &count);
     const Joined **joined = written_joins(w, &joins);
     text_add(t, "// ---- kernels, as the host calls them ----\n\n");
@@ -173,15 +172,13 @@ void entries_write(const Writer *w, Text *t) {
     text_add(t, "    NUM_KERNELS\n};\n"
                 "\nstatic const RtKernel kernels[] = {\n");
     for (int k = 0; k < count; k++)
-        text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d, %d},\n",
-                 kernel[k]->name, kernel[k]->on_host, kernel[k]->group->phases,
-                 BLOCK_THREADS, kernel[k]->num_args,
-                 kernel_part(w, &before, kernel[k]),
-                 kernel[k]->group->ticket < 0);
+        text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", kernel[k]->name,
+                 kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
+                 kernel[k]->num_args, kernel[k]->group->ticket < 0);
     for (int k = 0; k < joins; k++)
-        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, %d, 1},\n",
+        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, 1},\n",
                  joined[k]->name, joined[k]->name, joined[k]->join.count,
-                 BLOCK_THREADS, joined[k]->num_args, join_part(w, &before));
+                 BLOCK_THREADS, joined[k]->num_args);
     text_add(t, "};\n\n");
     write_grids(w, t);
     text_add(t, "\n#define RUN(kernel, ...) \\\n"

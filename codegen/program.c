@@ -20,10 +20,7 @@ static void count_written(Writer *w) {
         const Twin *s = &w->step[i];
         for (int k = 0; k < s->count; k++)
             if (kernel_is_written(&s->kernel[k]))
-                *(s->kernel[k].is_split ? &w->written.split
-                                        : &w->written.alone) += 1;
-        for (int k = 0; k < s->launches->joins.count; k++)
-            w->written.joined += s->launches->joined[k].text != NULL;
+                w->num_written++;
     }
 }
 

@@ -15,12 +15,6 @@ typedef struct {
     const Launches *launches;
 } Twin;
 
-// How many kernels are written: those that are only launched alone, those that
-// may be joined, and joined ones.
-typedef struct {
-    int alone, split, joined;
-} Written;
-
 typedef struct {
     const Program *program;
     const Plan *host, *device;
@@ -29,7 +23,7 @@ typedef struct {
     Twin *step;
     int num_steps;
     RideTables rides;
-    Written written;
+    int num_written; // kernels; joined ones come behind them
     bool joins, stored; // there are some
 } Writer;
 
@@ -50,12 +44,7 @@ typedef struct {
 
 void wrap_add(Wrap *w, const char *word);
 
-// ---- parts.c ----
-
-// The part of the next kernel, or joined launch, that is written, after those
-// that were counted.
-int kernel_part(const Writer *w, Written *before, const Kernel *k);
-int join_part(const Writer *w, Written *before);
+// ---- kernels.c ----
 
 // NAME.cu.
 void kernels_write(const Writer *w, Text *t);

@@ -100,7 +100,6 @@ typedef struct {
     int phases;
     int threads; // of a block on a GPU
     int args;    // pointer parameters
-    int part;    // of the text, where it is compiled in parts
     int fewer;   // 1: with fewer blocks than a launch has it does the same
 } RtKernel;
 
@@ -304,7 +303,8 @@ typedef struct {
     int num_plans;
     // The kernels' CUDA text, for a device that compiles it.
     const char *kernels, *kernels_end;
-    int kernel_parts;  // that may be compiled side by side; SINTER_PART is one
+    bool
+        kernels_apart; // one may be compiled alone; SINTER_KERNEL is its number
     bool kernel_lines; // machine code keeps a table of the text's lines
     const char *code, *code_end; // of the text, for some GPUs; NULL: for none
     // The graphs of the steps that train, as text; NULL: they are not carried.

@@ -1,5 +1,5 @@
-// Kernels: parts are compiled by worker threads, or read from the cache, then
-// loaded in order.
+// Kernels: each is compiled for itself by worker threads, or read from the
+// cache, then loaded in order.
 
 #include "runtime/cuda/kernels.h"
 
@@ -13,7 +13,7 @@
 
 enum { MOST_WORKERS = 16, OPTION_BYTES = 48 };
 
-// What is made of a part; where none of its kernels is wanted, nothing.
+// What is made of a kernel, or of all at once; where it is not wanted, nothing.
 typedef struct {
     bool wanted;
     RtCode code;
@@ -35,8 +35,13 @@ typedef struct {
     RtError *error; // of the first that failed
 } Work;
 
-static int count_parts(const RtTrainer *t) {
-    return t->kernel_parts > 1 ? t->kernel_parts : 1;
+static int count_parts(const RtTrainer *t, const RtPlan *plan) {
+    return t->kernels_apart && plan->num_kernels > 1 ? plan->num_kernels : 1;
+}
+
+// The part, or module, that has a kernel: its own, or the one that has all.
+static int part_of(int parts, int kernel) {
+    return parts > 1 ? kernel : 0;
 }
 
 static bool part_compile(const Work *w, int part, RtError *e) {
@@ -55,7 +60,7 @@ static bool part_compile(const Work *w, int part, RtError *e) {
         .num_options = num_options,
         .option = option,
     };
-    snprintf(which, sizeof which, "-DSINTER_PART=%d", part);
+    snprintf(which, sizeof which, "-DSINTER_KERNEL=%d", part);
     RtCacheKey key = rt_cache_key(w->nvrtc, &s);
     if (rt_cache_read(w->cache, key, &w->part[part].code))
         return true;
@@ -117,21 +122,17 @@ static bool parts_make(RtKernels *k, Work *w) {
     return good;
 }
 
-// One module has all parts.
-static int module_of(const RtKernels *k, const RtKernel *kernel) {
-    return k->num_modules > 1 ? kernel->part : 0;
-}
-
 static bool entry_find(RtKernels *k, int kernel, RtError *e) {
     const RtGpu *g = k->gpu;
     const RtDriver *cu = g->cu;
     const RtKernel *is = &k->plan->kernel[kernel];
     RtEntry *entry = &k->entry[kernel];
-    if (!rt_driver_good(cu,
-                        cu->module_function(&entry->function,
-                                            k->module[module_of(k, is)],
-                                            is->name),
-                        e, "find kernel %s", is->name) ||
+    if (!rt_driver_good(
+            cu,
+            cu->module_function(&entry->function,
+                                k->module[part_of(k->num_modules, kernel)],
+                                is->name),
+            e, "find kernel %s", is->name) ||
         !rt_driver_good(cu,
                         cu->function_occupancy(&entry->resident,
                                                entry->function, is->threads, 0),
@@ -160,7 +161,7 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
         .prelude = t->prelude != NULL ? t->prelude : rt_prelude_text,
         .target = target,
         .lines = t->kernel_lines,
-        .parts = count_parts(t),
+        .parts = count_parts(t, k->plan),
         .error = e,
     };
     if (!rt_nvrtc_target(nvrtc, k->gpu->major, k->gpu->minor, target, e))
@@ -173,7 +174,7 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
                 rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; good && i < k->plan->num_kernels; i++)
         if (wanted[i])
-            w.part[k->plan->kernel[i].part].wanted = true;
+            w.part[part_of(w.parts, i)].wanted = true;
     good = good && parts_make(k, &w) && entries_find(k, wanted, e);
     free(w.part);
     return good;

@@ -13,11 +13,11 @@
 #define SINTER_ACT 32
 #endif
 
-// The kernels can be compiled in parts, side by side: SINTER_PART is one.
-#ifdef SINTER_PART
-#define IN_PART(part) ((part) == SINTER_PART)
+// A kernel can be compiled for itself: SINTER_KERNEL is its number.
+#ifdef SINTER_KERNEL
+#define IS_WANTED(number) ((number) == SINTER_KERNEL)
 #else
-#define IN_PART(part) 1
+#define IS_WANTED(number) 1
 #endif
 
 // Lanes that a block adds up at once, for which it has room.

@@ -114,7 +114,7 @@ static bool is_own(const char *line) {
         "#define SINTER_ACT 32 // ",
         "#ifdef SINTER_JOINED\n",
         "#endif\n",
-        "#if IN_PART("};
+        "#if IS_WANTED("};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strncmp(line, own[i], strlen(own[i])) == 0)
             return true;

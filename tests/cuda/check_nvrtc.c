@@ -48,7 +48,7 @@ END_TEST
 
 static bool compile(const char *text, const char *target, RtCode *code,
                     RtError *e) {
-    const char *option[] = {target, "-DSINTER_PART=1"};
+    const char *option[] = {target, "-DSINTER_KERNEL=1"};
     RtSource s = {.text = text,
                   .num_headers = RT_PRELUDE_FILES,
                   .header = rt_prelude_text,

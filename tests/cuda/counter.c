@@ -14,7 +14,7 @@ static const char text[] =
     "#define SINTER_ACT 32\n"
     "#include \"runtime/prelude/prelude.h\"\n"
     "\n"
-    "#if IN_PART(0)\n"
+    "#if IS_WANTED(0)\n"
     "KERNEL(256) add(\n"
     "    const float *RESTRICT input,\n"
     "    float *RESTRICT counter)\n"
@@ -25,7 +25,7 @@ static const char text[] =
     "        counter[i] += *input;\n"
     "}\n"
     "#endif\n"
-    "#if IN_PART(1)\n"
+    "#if IS_WANTED(1)\n"
     "PHASED(256) sum(\n"
     "    const float *RESTRICT counter,\n"
     "    float *RESTRICT total,\n"
@@ -64,7 +64,7 @@ static void run_train(RtDevice *d) {
 
 static const RtKernel kernels[] = {
     [ADD] = {.name = "add", .phases = 1, .threads = 256, .args = 2},
-    [SUM] = {.name = "sum", .phases = 2, .threads = 256, .args = 4, .part = 1},
+    [SUM] = {.name = "sum", .phases = 2, .threads = 256, .args = 4},
 };
 
 static const RtInput inputs[] = {
@@ -88,7 +88,7 @@ const RtTrainer counter = {
     .num_plans = 1,
     .kernels = text,
     .kernels_end = text + sizeof text - 1,
-    .kernel_parts = 2,
+    .kernels_apart = true,
 };
 
 // ---- the cache ----

@@ -188,7 +188,7 @@ static void parameters_read(Kernel *k) {
 // ---- kernels that join others ----
 
 size_t kernel_body(const Kernel *k) {
-    const char *s = strstr(k->text, "\n#if IN_PART(");
+    const char *s = strstr(k->text, "\n#if IS_WANTED(");
     return s ? (size_t)(s + 1 - k->text) : strlen(k->text);
 }
 

@@ -1,4 +1,4 @@
-// Parts: NAME.cu, the text of all kernels.
+// Kernels: NAME.cu, the text of all.
 
 #include "codegen/program.h"
 
@@ -16,29 +16,10 @@ static int count_statistics(const Writer *w) {
     return count;
 }
 
-// A device may compile the text in parts, side by side, and leave out those of
-// which it launches nothing: kernels that may be joined are apart from the
-// others, and each joined launch has a part of its own.
-enum { PART_KERNELS = 4 };
-
-static int parts_for(int kernels) {
-    return (kernels + PART_KERNELS - 1) / PART_KERNELS;
-}
-
-int kernel_part(const Writer *w, Written *before, const Kernel *k) {
-    if (!k->is_split)
-        return before->alone++ / PART_KERNELS;
-    return parts_for(w->written.alone) + before->split++ / PART_KERNELS;
-}
-
-int join_part(const Writer *w, Written *before) {
-    return parts_for(w->written.alone) + parts_for(w->written.split) +
-           before->joined++;
-}
-
-// Only the kernel itself is left out of other parts: what it calls and reads
-// may be for others too.
-static void write_in_part(Text *t, const char *text, int part) {
+// A device may compile each kernel for itself, side by side, and leave out
+// those that it does not launch.  What a kernel calls and reads may be for
+// others too, and stays.
+static void write_kernel(Text *t, const char *text, int number) {
     static const char *const entry[] = {"\nKERNEL(", "\nPHASED(",
                                         "\n#ifdef SINTER_JOINED"};
     const char *start = NULL;
@@ -46,7 +27,7 @@ static void write_in_part(Text *t, const char *text, int part) {
         start = strstr(text, entry[i]);
     text_add(t, "\n");
     text_bytes(t, text, (size_t)(start + 1 - text));
-    text_add(t, "#if IN_PART(%d)\n%s#endif\n", part, start + 1);
+    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", number, start + 1);
 }
 
 void kernels_write(const Writer *w, Text *t) {
@@ -65,17 +46,15 @@ void kernels_write(const Writer *w, Text *t) {
         text_add(t, "#define SINTER_STATISTICS %d // that a library may take\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
-    Written before = {0};
+    int number = 0, joined = w->num_written;
     for (int i = 0; i < w->num_steps; i++) {
         const Twin *s = &w->step[i];
         text_add(t, "\n// ---- %s ----\n", s->name);
         for (int k = 0; k < s->count; k++)
             if (kernel_is_written(&s->kernel[k]))
-                write_in_part(t, s->kernel[k].text,
-                              kernel_part(w, &before, &s->kernel[k]));
+                write_kernel(t, s->kernel[k].text, number++);
         for (int k = 0; k < s->launches->joins.count; k++)
             if (s->launches->joined[k].text != NULL)
-                write_in_part(t, s->launches->joined[k].text,
-                              join_part(w, &before));
+                write_kernel(t, s->launches->joined[k].text, joined++);
     }
 }
