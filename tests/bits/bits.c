@@ -5,19 +5,16 @@
 #define _GNU_SOURCE
 #include "tests/bits/bits.h"
 
-#include "ir/group.h"
 #include "passes/passes.h"
-#include "runtime/runtime.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LAUNCHES = 4096, MOST_REPORT = 1500 };
+enum { MOST_LAUNCHES = 4096 };
 
 typedef struct {
     RtWatch watch; // of the GPU
@@ -32,7 +29,8 @@ typedef struct {
     char *left, *meant;      // all memory, of the GPU and of the host
     int grid[MOST_LAUNCHES]; // of the launches of the step that runs
     int step, launch;
-    bool leave_out; // what was launched since memory was the same
+    int first;      // of the launches since memory was the same
+    bool leave_out; // them
     BitsCount *count;
     Text report;
 } Run;
@@ -101,70 +99,12 @@ static bool is_left_out(const Run *r, int kernel) {
     return false;
 }
 
-// ---- comparison ----
-
-// What a byte of memory belongs to.
-typedef struct {
-    const char *what;
-    RtType type;
-    size_t offset, bytes;
-} Owner;
-
-static bool is_in(const Owner *p, size_t at) {
-    return at >= p->offset && at < p->offset + p->bytes;
-}
-
-// What a launch stores is there until it is stored over.
-static Owner owner_of(const Run *r, size_t at) {
-    Owner found = {"a number that is kept for a while", RT_F32, at / 4 * 4, 4};
-    for (int i = 0; i < r->rt->num_states; i++) {
-        const RtState *s = &r->rt->state[i];
-        Owner p = {s->name, s->type, s->offset, rt_state_bytes(s)};
-        if (is_in(&p, at))
-            found = p;
-    }
-    for (int i = 0; i < r->rt->num_stored; i++) {
-        const RtStored *t = &r->rt->stored[i];
-        Owner p = {t->what, t->type, t->offset,
-                   (size_t)t->count * rt_type_bytes(t->type)};
-        if (t->step == r->step && t->launch <= r->launch && is_in(&p, at))
-            found = p;
-    }
-    return found;
-}
-
-// Blocks of a GPU count each other, at barriers of the grid too: no number of
-// the model.
-static bool is_ticket(const Owner *p) {
-    return strncmp(p->what, TICKETS, strlen(TICKETS)) == 0;
-}
-
-// Room that a kernel has for itself is f32, and may be where a tensor was.
-static bool is_no_number(const Run *r, size_t at) {
-    float found, right;
-    memcpy(&found, r->left + at / 4 * 4, sizeof found);
-    memcpy(&right, r->meant + at / 4 * 4, sizeof right);
-    return isnan(found) && isnan(right);
-}
+// ---- the launches of a step ----
 
 static void compare(Run *r, int kernel) {
-    size_t bytes = r->rt->arena_bytes, next;
-    for (size_t at = 0; at < bytes && r->report.length < MOST_REPORT;
-         at = next) {
-        next = at + 1;
-        if (r->left[at] == r->meant[at] || is_no_number(r, at))
-            continue;
-        Owner p = owner_of(r, at);
-        size_t each = rt_type_bytes(p.type);
-        int64_t i = (int64_t)((at - p.offset) / each);
-        double found = rt_number(r->left + p.offset, p.type, i);
-        double right = rt_number(r->meant + p.offset, p.type, i);
-        next = p.offset + (size_t)(i + 1) * each;
-        if (!is_ticket(&p) && (!isnan(found) || !isnan(right)))
-            text_add(&r->report, "%s: %s[%lld] is %.9g, should be %.9g\n",
-                     r->rt->kernel[kernel].name, p.what, (long long)i, found,
-                     right);
-    }
+    const Launches of = {r->step, r->first, r->launch};
+    bits_compare(r->rt, &of, r->left, r->meant, r->rt->kernel[kernel].name,
+                 &r->report);
 }
 
 // A launch that the GPU makes later, with others, is made here at once.
@@ -185,6 +125,7 @@ static void launched(RtWatch *w, int kernel, const size_t *arg) {
             *(r->leave_out ? &r->count->left_out : &r->count->compared) += 1;
         r->host->write(r->host, 0, r->left, bytes);
         r->leave_out = false;
+        r->first = r->launch + 1;
     }
     r->launch++;
 }
@@ -205,7 +146,7 @@ static void fill(const Run *r, const Graph *g, bool inputs) {
 static void run_step(Run *r, int step) {
     size_t bytes = r->rt->arena_bytes;
     r->step = step;
-    r->launch = 0;
+    r->launch = r->first = 0;
     note_grids(r);
     fill(r, r->plan->step[step].graph, true);
     r->gpu->sync(r->gpu);

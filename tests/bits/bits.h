@@ -2,7 +2,13 @@
 #ifndef TESTS_BITS_BITS_H
 #define TESTS_BITS_BITS_H
 
+#include "base/text.h"
 #include "frontend/frontend.h"
+#include "runtime/rt.h"
+
+#include <check.h>
+
+// ---- bits.c ----
 
 // A model, or a graph with name.ir, below the source folder.
 typedef struct {
@@ -25,5 +31,21 @@ typedef struct {
 // NULL, or what differs.
 const char *bits_differ(Arena *a, const Subject *s, const char *const *function,
                         BitsCount *count);
+
+// ---- compare.c ----
+
+// Launches of a step.
+typedef struct {
+    int step, first, last;
+} Launches;
+
+// Adds to the report where the memory that these launches left is not what they
+// mean, as bits_differ says.
+void bits_compare(const RtPlan *plan, const Launches *of, const char *left,
+                  const char *meant, const char *kernel, Text *report);
+
+// ---- check_compare.c ----
+
+Suite *compare_suite(void);
 
 #endif

@@ -8,9 +8,6 @@
 #include "tests/bits/bits.h"
 #include "tests/codegen/cases.h"
 
-#include "runtime/rt.h"
-
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +93,8 @@ int main(void) {
         tcase_add_loop_test(t, a_kernel_of_a_model_does, 0,
                             2 * num_narrow_models);
     suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
+    SRunner *runner = srunner_create(compare_suite());
+    srunner_add_suite(runner, s);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
