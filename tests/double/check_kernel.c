@@ -219,14 +219,23 @@ START_TEST(options_are_checked) {
 }
 END_TEST
 
+// As a GPU would have other bits than the host then.
+START_TEST(products_and_sums_may_not_be_merged) {
+    nvrtcProgram p;
+    const char *option[] = {"--gpu-architecture=sm_90", "--std=c++17"};
+    GOOD(nvrtcCreateProgram(&p, "", "x.cu", 0, NULL, NULL));
+    nvrtcCompileProgram(p, 2, option);
+}
+END_TEST
+
 START_TEST(a_text_that_is_wrong_has_a_log) {
     char log[4096];
     size_t size;
     nvrtcProgram p;
-    const char *option[] = {"--gpu-architecture=sm_90"};
+    const char *option[] = {"--gpu-architecture=sm_90", "--fmad=false"};
     GOOD(nvrtcCreateProgram(&p, "int f(void) { return nothing; }\n", "x.cu", 0,
                             NULL, NULL));
-    ck_assert_int_eq(nvrtcCompileProgram(p, 1, option),
+    ck_assert_int_eq(nvrtcCompileProgram(p, 2, option),
                      NVRTC_ERROR_COMPILATION);
     GOOD(nvrtcGetProgramLogSize(p, &size));
     ck_assert_uint_lt(size, sizeof log);
@@ -247,6 +256,8 @@ Suite *kernel_suite(void) {
     tcase_add_test(c, a_damaged_image_is_refused);
     tcase_add_loop_test(c, code_runs_on_its_own_generation, 0, 3);
     tcase_add_loop_test(c, options_are_checked, 0, 2);
+    tcase_add_test_raise_signal(c, products_and_sums_may_not_be_merged,
+                                SIGABRT);
     tcase_add_test(c, a_text_that_is_wrong_has_a_log);
     tcase_add_loop_test(c, ptx_is_executed, 0, 2);
     tcase_add_test(c, ptx_has_variables);

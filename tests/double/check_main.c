@@ -31,7 +31,7 @@ CUdeviceptr double_memory(size_t bytes) {
 char *double_image(const char *text, const char *architecture) {
     static const char prelude[] = "#include \"runtime/prelude/prelude.h\"\n";
     char all[4096], option[64], folder[4096];
-    const char *options[] = {option, "--std=c++17", folder};
+    const char *options[] = {option, "--std=c++17", "--fmad=false", folder};
     size_t bytes;
     nvrtcProgram program;
     snprintf(all, sizeof all, "%s%s", prelude, text);
@@ -40,7 +40,7 @@ char *double_image(const char *text, const char *architecture) {
              getenv("SINTER_SOURCE"));
     bool assembly = strncmp(architecture, "compute", 7) == 0;
     GOOD(nvrtcCreateProgram(&program, all, "test.cu", 0, NULL, NULL));
-    ck_assert_int_eq(nvrtcCompileProgram(program, 3, options), NVRTC_SUCCESS);
+    ck_assert_int_eq(nvrtcCompileProgram(program, 4, options), NVRTC_SUCCESS);
     GOOD(assembly ? nvrtcGetPTXSize(program, &bytes)
                   : nvrtcGetCUBINSize(program, &bytes));
     char *image = malloc(bytes);

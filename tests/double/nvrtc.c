@@ -1,6 +1,7 @@
 // NVRTC: programs are compiled by the C compiler, or to PTX by NVIDIA's own.
 // Options that NVRTC knows but the double does not are mistakes here, until
-// they are added.
+// they are added.  It is one too if products and sums may be merged, as NVRTC
+// does unless it is told otherwise.
 #include "tests/double/nvrtc_own.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@ struct _nvrtcProgram {
     char **header, **name;
     char defines[DEFINES];
     int architecture; // negative: a virtual one, which gives no machine code
+    bool apart;       // products and sums
     void *image;
     size_t bytes;
     char *log;
@@ -62,6 +64,11 @@ static bool define_add(nvrtcProgram p, const char *name) {
            (int)(DEFINES - used);
 }
 
+static bool keep_apart(nvrtcProgram p, const char *rest) {
+    p->apart = true;
+    return *rest == '\0';
+}
+
 static bool option_read(nvrtcProgram p, const char *option) {
     static const struct {
         const char *start;
@@ -72,7 +79,7 @@ static bool option_read(nvrtcProgram p, const char *option) {
         {"--define-macro=", define_add},
         {"-D", define_add},
         {"--std=c++17", NULL},
-        {"--fmad=false", NULL},
+        {"--fmad=false", keep_apart},
         {"--ptxas-options=-v", NULL},
         {"-lineinfo", NULL},
         {"--include-path=", NULL},
@@ -167,11 +174,14 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count,
     NVRTC_CALL(all);
     p->architecture = 75;
     p->defines[0] = '\0';
+    p->apart = false;
     for (int i = 0; i < count; i++)
         if (!option_read(p, option[i]))
             return log_set(p,
                            "nvrtc: error: invalid value or option: ", option[i],
                            NVRTC_ERROR_INVALID_OPTION);
+    if (!p->apart)
+        complain("a program is compiled without --fmad=false");
     Unit u = {p->text,
               p->num_headers,
               (const char *const *)p->header,
