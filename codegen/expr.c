@@ -66,7 +66,8 @@ static const char *cast_text(Emit *e, DType to, DType from, const char *value) {
                                           : value;
     if (to == BOOL)
         return arena_format(e->a, "%s != 0.0f", value);
-    return arena_format(e->a, "(%s)%s", held_type(to), value);
+    return arena_format(e->a, dtype_float(to) ? "(float)%s" : "whole(%s)",
+                        value);
 }
 
 // Whether integers can be divided by the operand as C does it: by 0 and by -1,

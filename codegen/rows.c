@@ -78,8 +78,9 @@ static void add_element(Emit *e, Scope *pass, NodeId n, const char *x) {
                   n, x, x, x, n);
         break;
     case OP_argmax:
-        text_line(t, "at%u[k] = %s > s%u[k] ? c + k : at%u[k];", n, x, n, n);
-        text_line(t, "s%u[k] = %s > s%u[k] ? %s : s%u[k];", n, x, n, x, n);
+        text_line(t, "const int more%u = beats(%s, s%u[k]);", n, x, n);
+        text_line(t, "at%u[k] = more%u ? c + k : at%u[k];", n, n, n);
+        text_line(t, "s%u[k] = more%u ? %s : s%u[k];", n, n, x, n);
         break;
     case OP_var:
         text_line(t, "const float d%u = %s - pivot%u;", n, x, n);

@@ -86,7 +86,7 @@ void eval_argmax(const Eval *e) {
         const double *row = arg(e, 0) + m * K;
         int64_t best = 0;
         for (int64_t k = 1; k < K; k++)
-            if (row[k] > row[best])
+            if (row[k] > row[best] || (isnan(row[k]) && !isnan(row[best])))
                 best = k;
         e->out[m] = (double)best;
     }

@@ -56,7 +56,7 @@ DEVICE float gang_max(float v, int gang, float *shared) {
 // The smallest index at which the gang's largest value is.
 DEVICE int gang_argmax(float v, int index, int gang, float *shared) {
     const float most = gang_max(v, gang, shared);
-    const float at = v == most ? (float)-index : -INF;
+    const float at = v == most || v != v ? (float)-index : -INF;
     return gang == 1 ? index : (int)-gang_max(at, gang, shared);
 }
 

@@ -328,6 +328,12 @@ DEVICE void place_act(act *p, const float *v, int n) {
 }
 #endif
 
+// Towards 0.  What is no number becomes 0, what is too large the nearest that
+// is not.
+DEVICE int whole(float x) {
+    return __float2int_rz(x);
+}
+
 #define SHUFFLE(v, lane) __shfl_sync(0xffffffffu, v, lane)
 #define BARRIER() __syncthreads()
 #include "runtime/prelude/block.h"

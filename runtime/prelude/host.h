@@ -95,6 +95,15 @@ DEVICE float rsqrtf(float x) {
     return 1.0f / sqrtf(x);
 }
 
+// CUDA's conversion; that of a processor has one result for all that is no
+// number or too large.
+DEVICE int whole(float x) {
+    return x != x         ? 0
+           : x >= 0x1p31f ? 2147483647
+           : x < -0x1p31f ? INT_LEAST
+                          : (int)x;
+}
+
 // Vector versions of these are in libmvec.
 #if defined __GNUC__ && !defined __clang__ && defined __x86_64__
 __attribute__((simd("notinbranch"))) float expf(float);

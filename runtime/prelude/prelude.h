@@ -96,12 +96,18 @@ DEVICE float lanes_max(const float *v, int n) {
     return most;
 }
 
+// Whether x comes before y where the largest is looked for; no number is larger
+// than any.
+DEVICE int beats(float x, float y) {
+    return (x > y) | ((x != x) & (y == y));
+}
+
 // The smallest index at which a lane has the largest value.
 DEVICE int lanes_argmax(const float *v, const int *at, int n) {
     const float most = lanes_max(v, n);
     int first = -1;
     UNROLLED(k, n)
-    first = v[k] == most && (first < 0 || at[k] < first) ? at[k] : first;
+    first = !beats(most, v[k]) && (first < 0 || at[k] < first) ? at[k] : first;
     return first;
 }
 

@@ -35,8 +35,9 @@ KERNEL(256, 2) k00_sum(
                 const float x4 = c + k < C ? v0[k] : -INF;
                 s4[k] = (x4 > s4[k]) | (x4 != x4) ? x4 : s4[k];
                 const float x8 = c + k < C ? v0[k] : -INF;
-                at8[k] = x8 > s8[k] ? c + k : at8[k];
-                s8[k] = x8 > s8[k] ? x8 : s8[k];
+                const int more8 = beats(x8, s8[k]);
+                at8[k] = more8 ? c + k : at8[k];
+                s8[k] = more8 ? x8 : s8[k];
             }
         }
         const float v4 = gang_max(lanes_max(s4, VW), GANG, shared);
