@@ -23,6 +23,13 @@
 # summed in another order, as oneDNN does for older processors.  So in f32 CUDA
 # may be as far from the host as that times `times`, wherever it is more than the
 # tolerance.
+#
+# Two orders may say too little of a third: at a rate of 0.01 the host's second
+# loss of resnet50 is 6e-5 and 1e-1 from itself, and its third of vgg16_bn 1e-6,
+# where images scaled by 3e-7 move it by 7e-6.  So of resnet50 the first step is
+# compared, and two of vgg16_bn.  resnet9_tricks is not compared in f32: its
+# filters whiten images that are noise, whose eigenvalues lie so close that the
+# order of sums moves the filters by 2e-3.
 set -u
 gpu=$1${LD_LIBRARY_PATH:+${1:+:}$LD_LIBRARY_PATH}
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
@@ -49,6 +56,10 @@ agree() {
     done
     compared=$steps
     [ "$2" = $f32 ] || compared=$few
+    case $1 in
+    resnet50) compared=1 ;;
+    vgg16_bn) compared=2 ;;
+    esac
     paste host.loss cuda.loss avx2.loss sse41.loss | head -n $compared |
         awk -v most="$2" -v times=$times -v f32=$f32 -v name="$1" '
         function size(x) { return x < 0 ? -x : x }
@@ -97,6 +108,7 @@ model() {
     [ -n "${CUDA_MODEL:-}" ] && [ "$CUDA_MODEL" != "$1" ] && return
     compare "$@"
     [ -z "${CUDA_ALL:-}${CUDA_MODEL:-}" ] || [ "$2" = $f32 ] && return
+    [ "$1" = resnet9_tricks ] && return
     name=$1
     shift 2
     compare "$name" $f32 "$@" precision=f32
