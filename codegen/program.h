@@ -23,7 +23,7 @@ typedef struct {
     Twin *step;
     int num_steps;
     RideTables rides;
-    int num_written; // kernels; joined ones come behind them
+    int num_written;    // kernels; joined ones come behind them
     bool joins, stored; // there are some
 } Writer;
 

@@ -114,7 +114,6 @@ void trainer_write(const Writer *w, Text *t) {
     text_add(t, "    .num_plans = COUNT(plans),\n");
     text_add(t, "    .kernels = kernels_text,\n");
     text_add(t, "    .kernels_end = kernels_text_end,\n");
-    text_add(t, "    .kernels_apart = true,\n");
     if (w->options->lines)
         text_add(t, "    .kernel_lines = true,\n");
     if (w->options->embeds)

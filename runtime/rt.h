@@ -301,10 +301,9 @@ typedef struct {
     int checkpoint_keep;
     const RtPlan *plan;
     int num_plans;
-    // The kernels' CUDA text, for a device that compiles it.
+    // The kernels' CUDA text, for a device that compiles it: one at a time, by
+    // its number, SINTER_KERNEL.
     const char *kernels, *kernels_end;
-    bool
-        kernels_apart; // one may be compiled alone; SINTER_KERNEL is its number
     bool kernel_lines; // machine code keeps a table of the text's lines
     const char *code, *code_end; // of the text, for some GPUs; NULL: for none
     // The graphs of the steps that train, as text; NULL: they are not carried.

@@ -409,7 +409,7 @@ typedef struct {
     int64_t step, samples;
     double loss;
     double accuracy, top5, perplexity; // NAN: not measured
-    double lr, scale; // of the loss; NAN: it has none
+    double lr, scale;                  // of the loss; NAN: it has none
     double seconds, waited;
 } RtRow;
 
@@ -687,8 +687,8 @@ typedef struct {
     int loaders;        // threads
     RtTrace *trace;     // NULL: nothing is traced
     const struct RtNvtx *nvtx;
-    bool resident;      // the device keeps the images
-    char data_is[640];  // where images are, in words; "": where all is
+    bool resident;     // the device keeps the images
+    char data_is[640]; // where images are, in words; "": where all is
 } RtRun;
 
 // Trains, or only evaluates.  False: *e has what stopped it.  *caught is the

@@ -2,7 +2,8 @@
 
 #include "runtime/cuda/gather.h"
 
-#define GATHER(name, word)                                                     \
+#define GATHER(number, name, word)                                             \
+    "#if IS_WANTED(" number ")\n"                                              \
     "KERNEL(256) " name "(\n"                                                  \
     "    const int *RESTRICT index,\n"                                         \
     "    const " word " *RESTRICT from,\n"                                     \
@@ -17,7 +18,9 @@
     "        to[i] =\n"                                                        \
     "            from[(long long)index[i / words] * words + i % words];\n"     \
     "}\n"                                                                      \
+    "#endif\n"                                                                 \
     "\n"
 
-const char rt_gather_kernels[] = GATHER("gather_8", "unsigned long long")
-    GATHER("gather_4", "unsigned int") GATHER("gather_1", "unsigned char");
+const char rt_gather_kernels[] = GATHER("0", "gather_8", "unsigned long long")
+    GATHER("1", "gather_4", "unsigned int")
+        GATHER("2", "gather_1", "unsigned char");

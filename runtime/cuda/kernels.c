@@ -1,5 +1,5 @@
 // Kernels: each is compiled for itself by worker threads, or read from the
-// cache, then loaded in order.
+// cache, and then they are loaded in order.
 
 #include "runtime/cuda/kernels.h"
 
@@ -13,13 +13,7 @@
 
 enum { MOST_WORKERS = 16, OPTION_BYTES = 48 };
 
-// What is made of a kernel, or of all at once; where it is not wanted, nothing.
-typedef struct {
-    bool wanted;
-    RtCode code;
-} Part;
-
-// What the workers share.  Each takes the next part until none is left.
+// What the workers share.  Each takes the next kernel until none is left.
 typedef struct {
     const RtNvrtc *nvrtc;
     const RtCache *cache;
@@ -27,29 +21,19 @@ typedef struct {
     const char *const *prelude;
     const char *target; // the option that names the GPU
     bool lines;         // the code says which line it is from
-    Part *part;
-    int parts;
+    const bool *wanted;
+    RtCode *code; // of each kernel; nothing where it is not wanted
+    int count;
     pthread_mutex_t lock;
     int next;
     bool failed;
     RtError *error; // of the first that failed
 } Work;
 
-static int count_parts(const RtTrainer *t, const RtPlan *plan) {
-    return t->kernels_apart && plan->num_kernels > 1 ? plan->num_kernels : 1;
-}
-
-// The part, or module, that has a kernel: its own, or the one that has all.
-static int part_of(int parts, int kernel) {
-    return parts > 1 ? kernel : 0;
-}
-
-static bool part_compile(const Work *w, int part, RtError *e) {
+static bool kernel_compile(const Work *w, int kernel, RtError *e) {
     char which[OPTION_BYTES];
-    const char *option[RT_NVRTC_OPTIONS] = {w->target};
-    int num_options = 1;
-    if (w->parts > 1)
-        option[num_options++] = which;
+    const char *option[RT_NVRTC_OPTIONS] = {w->target, which};
+    int num_options = 2;
     if (w->lines)
         option[num_options++] = "-lineinfo";
     RtSource s = {
@@ -60,24 +44,24 @@ static bool part_compile(const Work *w, int part, RtError *e) {
         .num_options = num_options,
         .option = option,
     };
-    snprintf(which, sizeof which, "-DSINTER_KERNEL=%d", part);
+    snprintf(which, sizeof which, "-DSINTER_KERNEL=%d", kernel);
     RtCacheKey key = rt_cache_key(w->nvrtc, &s);
-    if (rt_cache_read(w->cache, key, &w->part[part].code))
+    if (rt_cache_read(w->cache, key, &w->code[kernel]))
         return true;
-    if (!rt_nvrtc_compile(w->nvrtc, &s, &w->part[part].code, e))
+    if (!rt_nvrtc_compile(w->nvrtc, &s, &w->code[kernel], e))
         return false;
-    rt_cache_write(w->cache, key, &w->part[part].code);
+    rt_cache_write(w->cache, key, &w->code[kernel]);
     return true;
 }
 
-static void *parts_compile(void *argument) {
+static void *kernels_compile(void *argument) {
     Work *w = argument;
     pthread_mutex_lock(&w->lock);
-    while (w->next < w->parts && !w->failed) {
+    while (w->next < w->count && !w->failed) {
         RtError e;
-        int part = w->next++;
+        int kernel = w->next++;
         pthread_mutex_unlock(&w->lock);
-        bool good = !w->part[part].wanted || part_compile(w, part, &e);
+        bool good = !w->wanted[kernel] || kernel_compile(w, kernel, &e);
         pthread_mutex_lock(&w->lock);
         if (!good && !w->failed) {
             w->failed = true;
@@ -92,33 +76,33 @@ static void *parts_compile(void *argument) {
 static bool work_do(Work *w) {
     pthread_t worker[MOST_WORKERS];
     int cores = rt_team_largest(), started = 0;
-    int wanted = w->parts < cores ? w->parts : cores;
+    int wanted = w->count < cores ? w->count : cores;
     wanted = wanted < MOST_WORKERS ? wanted : MOST_WORKERS;
     pthread_mutex_init(&w->lock, NULL);
     while (started + 1 < wanted &&
-           pthread_create(&worker[started], NULL, parts_compile, w) == 0)
+           pthread_create(&worker[started], NULL, kernels_compile, w) == 0)
         started++;
-    parts_compile(w);
+    kernels_compile(w);
     while (started > 0)
         pthread_join(worker[--started], NULL);
     pthread_mutex_destroy(&w->lock);
     return !w->failed;
 }
 
-static bool part_load(RtKernels *k, int part, const RtCode *code, RtError *e) {
+static bool module_load(RtKernels *k, int kernel, const RtCode *code,
+                        RtError *e) {
     const RtDriver *cu = k->gpu->cu;
     return rt_driver_good(
-        cu, cu->module_load(&k->module[part], code->bytes, 0, NULL, NULL), e,
+        cu, cu->module_load(&k->module[kernel], code->bytes, 0, NULL, NULL), e,
         "load the kernels on GPU %d", k->gpu->ordinal);
 }
 
-static bool parts_make(RtKernels *k, Work *w) {
+static bool kernels_make(RtKernels *k, Work *w) {
     bool good = work_do(w);
-    for (int i = 0; good && i < w->parts; i++)
-        good =
-            !w->part[i].wanted || part_load(k, i, &w->part[i].code, w->error);
-    for (int i = 0; i < w->parts; i++)
-        free(w->part[i].code.bytes);
+    for (int i = 0; good && i < w->count; i++)
+        good = !w->wanted[i] || module_load(k, i, &w->code[i], w->error);
+    for (int i = 0; i < w->count; i++)
+        free(w->code[i].bytes);
     return good;
 }
 
@@ -130,7 +114,7 @@ static bool entry_find(RtKernels *k, int kernel, RtError *e) {
     if (!rt_driver_good(
             cu,
             cu->module_function(&entry->function,
-                                k->module[part_of(k->num_modules, kernel)],
+                                k->module[k->num_modules > 1 ? kernel : 0],
                                 is->name),
             e, "find kernel %s", is->name) ||
         !rt_driver_good(cu,
@@ -161,22 +145,21 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
         .prelude = t->prelude != NULL ? t->prelude : rt_prelude_text,
         .target = target,
         .lines = t->kernel_lines,
-        .parts = count_parts(t, k->plan),
+        .wanted = wanted,
+        .count = k->plan->num_kernels,
         .error = e,
     };
     if (!rt_nvrtc_target(nvrtc, k->gpu->major, k->gpu->minor, target, e))
         return false;
-    w.part = calloc((size_t)w.parts, sizeof *w.part);
-    k->module = calloc((size_t)w.parts, sizeof(CUmodule));
-    k->num_modules = k->module != NULL ? w.parts : 0;
-    k->entry = calloc((size_t)k->plan->num_kernels + 1, sizeof *k->entry);
-    bool good = (w.part != NULL && k->module != NULL && k->entry != NULL) ||
+    size_t most = (size_t)w.count + 1;
+    w.code = calloc(most, sizeof *w.code);
+    k->module = calloc(most, sizeof(CUmodule));
+    k->num_modules = k->module != NULL ? w.count : 0;
+    k->entry = calloc(most, sizeof *k->entry);
+    bool good = (w.code != NULL && k->module != NULL && k->entry != NULL) ||
                 rt_fail(e, EXIT_MEMORY, "out of memory");
-    for (int i = 0; good && i < k->plan->num_kernels; i++)
-        if (wanted[i])
-            w.part[part_of(w.parts, i)].wanted = true;
-    good = good && parts_make(k, &w) && entries_find(k, wanted, e);
-    free(w.part);
+    good = good && kernels_make(k, &w) && entries_find(k, wanted, e);
+    free(w.code);
     return good;
 }
 

@@ -1,10 +1,9 @@
 // Kernels: the functions of a plan on a GPU, compiled from the text that the
 // trainer carries.
 //
-// The text is compiled when the device opens, in parts side by side, for the
-// GPU that is there; parts that the cache has are not compiled, nor are those
-// of which nothing is launched.  All code is on the GPU before the first
-// launch.
+// They are compiled when the device opens, each for itself and several side by
+// side, for the GPU that is there; what the cache has is not compiled, nor what
+// is never launched.  All code is on the GPU before the first launch.
 #ifndef RUNTIME_CUDA_KERNELS_H
 #define RUNTIME_CUDA_KERNELS_H
 
@@ -19,7 +18,7 @@ typedef struct {
 typedef struct {
     const RtGpu *gpu;
     const RtPlan *plan;
-    // One for each part, NULL where nothing of it is launched; or one for all.
+    // One for each kernel, NULL where it is not launched; or one for all.
     CUmodule *module;
     int num_modules;
     RtEntry *entry; // one for each kernel of the plan

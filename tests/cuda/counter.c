@@ -88,7 +88,6 @@ const RtTrainer counter = {
     .num_plans = 1,
     .kernels = text,
     .kernels_end = text + sizeof text - 1,
-    .kernels_apart = true,
 };
 
 // ---- the cache ----

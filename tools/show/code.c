@@ -39,7 +39,7 @@ static const char *cu_name(Show *s) {
 }
 
 // The kernel's text with the numbers of its lines in the file of all, where a
-// line more says in which part of that it is.
+// line more says which it is.
 static void numbered_add(Show *s, Text *t, const Kernel *k) {
     static const char more[] = "#if IS_WANTED(";
     const char *cu = text_string(&show_trainer(s)->cu_file);
