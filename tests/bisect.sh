@@ -134,24 +134,57 @@ expect_says "1 instead of 64"
 grep -q global_max_pool least.net || fail "the pool is gone"
 [ "$(wc -c <least.net)" -lt 500 ] || fail "more than half of the file is left"
 expect 0 "$SINTER" check least.net
-# What is interrupted leaves nothing behind once its command ends.
+# What is interrupted leaves nothing behind once its command ends, and until then
+# another has a file of its own.
 mkdir interrupted
 cp "$here/tiny.net" interrupted
-printf '#!/bin/sh\n: >begun\nexec sleep 1\n' >slow
+cat >slow <<'END'
+#!/bin/sh
+: >"$1.begun"
+for _ in $(seq 300); do
+    [ -e "$1.end" ] && exit 9
+    sleep 0.1
+done
+END
 chmod +x slow
-"$SINTER" reduce interrupted/tiny.net --check="./slow" >out 2>&1 &
-until [ -e begun ]; do
-    kill -0 $! || fail "there is nothing to interrupt"
-    sleep 0.1
-done
-[ "$(ls -A interrupted)" != tiny.net ] || fail "nothing is tried"
-kill $!
-wait $! || true
-for _ in $(seq 50); do
-    [ "$(ls -A interrupted)" = tiny.net ] && break
-    sleep 0.1
-done
-[ "$(ls -A interrupted)" = tiny.net ] || fail "left behind: $(ls interrupted)"
+# interrupt NAME: a command that has begun; its check goes on.
+interrupt() {
+    "$SINTER" reduce interrupted/tiny.net --check="./slow $1" >"$1.out" 2>&1 &
+    until [ -e "$1.begun" ]; do
+        kill -0 $! || fail "there is nothing to interrupt"
+        sleep 0.1
+    done
+    kill $!
+    wait $! || true
+}
+# leaves COUNT: files beside the model, once the last check has ended.
+leaves() {
+    for _ in $(seq 50); do
+        [ "$(ls -A interrupted | wc -l)" -eq $(($1 + 1)) ] && return
+        sleep 0.1
+    done
+    fail "not $1 left: $(ls -A interrupted)"
+}
+interrupt one
+interrupt other
+leaves 2
+: >one.end
+leaves 1
+sleep 0.2
+leaves 1
+: >other.end
+leaves 0
+# What it has not written itself is never removed.
+cat >taken <<'END'
+#!/bin/sh
+rm "$1" && mkdir "$1" && : >"$1/kept"
+exit 9
+END
+chmod +x taken
+mkdir theirs
+cp "$here/tiny.net" theirs
+expect 0 "$SINTER" reduce theirs/tiny.net --check=./taken --out=whole.net
+[ -e theirs/.tiny.*.net/kept ] || fail "a folder is removed"
 expect 2 "$SINTER" reduce "$micro" --check=true
 expect_says "does not fail"
 expect 2 "$SINTER" reduce "$micro"

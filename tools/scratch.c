@@ -1,6 +1,6 @@
 // Scratch: a folder or a file that is gone when a command ends, and when it is
 // interrupted.
-#define _XOPEN_SOURCE 700 // mkdtemp, nftw
+#define _GNU_SOURCE // mkdtemp, mkstemps, nftw
 
 #include "tools/scratch.h"
 
@@ -18,24 +18,29 @@ static int remove_one(const char *path, const struct stat *about, int kind,
     return remove(path);
 }
 
-static void path_remove(const char *path) {
+// A folder that somebody has put in a file's place is not ours.
+static void scratch_remove(const Scratch *s) {
     enum { OPEN_FOLDERS = 8 };
-    nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    if (s->is_folder)
+        nftw(s->path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    else
+        unlink(s->path);
 }
 
 // What is in it may be gigabytes, which must not stay where a command is
 // interrupted.  So a process waits until nobody has the other end of its pipe
 // any more: neither this program nor those that it runs, which are given it and
 // may still write.
-static pid_t path_guard(const char *path, int *end) {
+static void scratch_guard(Scratch *s) {
     int ends[2];
     char none;
+    s->guard = -1;
     if (pipe(ends) != 0)
-        return -1;
-    pid_t guard = fork();
-    if (guard < 0)
+        return;
+    s->guard = fork();
+    if (s->guard < 0)
         close(ends[1]);
-    if (guard == 0) {
+    if (s->guard == 0) {
         close(ends[1]);
         signal(SIGINT, SIG_IGN);
         signal(SIGTERM, SIG_IGN);
@@ -43,12 +48,11 @@ static pid_t path_guard(const char *path, int *end) {
         signal(SIGQUIT, SIG_IGN);
         while (read(ends[0], &none, 1) < 0 && errno == EINTR)
             ;
-        path_remove(path);
+        scratch_remove(s);
         _exit(0);
     }
     close(ends[0]);
-    *end = ends[1];
-    return guard;
+    s->end = ends[1];
 }
 
 bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out) {
@@ -59,17 +63,33 @@ bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out) {
         complain(arguments, "%s: %s", folder, strerror(errno));
         return false;
     }
-    scratch_file(folder, out);
+    *out = (Scratch){.path = folder, .is_folder = true};
+    scratch_guard(out);
     return true;
 }
 
-void scratch_file(const char *path, Scratch *out) {
-    out->path = path;
-    out->guard = path_guard(path, &out->end);
+// Its name is no other's, as a guard may outlive its command, and must not take
+// away what the next one writes.
+bool scratch_file(Arena *a, const Arguments *arguments, const char *beside,
+                  Scratch *out) {
+    static const char end[] = ".net";
+    const char *slash = strrchr(beside, '/');
+    char *path = arena_format(a, "%.*s.%s.XXXXXX%s",
+                              slash ? (int)(slash + 1 - beside) : 0, beside,
+                              stem_of(a, beside), end);
+    int file = mkstemps(path, sizeof end - 1);
+    if (file < 0) {
+        complain(arguments, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    close(file);
+    *out = (Scratch){.path = path};
+    scratch_guard(out);
+    return true;
 }
 
 void scratch_close(const Scratch *s) {
-    path_remove(s->path);
+    scratch_remove(s);
     scratch_keep(s);
 }
 

@@ -8,6 +8,7 @@
 
 typedef struct {
     const char *path;
+    bool is_folder;
     pid_t guard; // removes it if nobody else does; -1: none
     int end;     // of the guard's pipe
 } Scratch;
@@ -15,8 +16,9 @@ typedef struct {
 // A new folder; false when there can be none, which has been said on stderr.
 bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out);
 
-// A file that is still to be written, where it has to be.
-void scratch_file(const char *path, Scratch *out);
+// A new file beside a model file, for what it imports; false as above.
+bool scratch_file(Arena *a, const Arguments *arguments, const char *beside,
+                  Scratch *out);
 
 void scratch_close(const Scratch *s); // removes it
 void scratch_keep(const Scratch *s);  // leaves it to be looked at

@@ -144,14 +144,10 @@ static int file_reduce(Arena *a, const Arguments *arguments) {
     const char *out = arguments->out
                           ? arguments->out
                           : arena_format(a, "%s.reduced.net", stem_of(a, path));
-    // Beside the file, for what it imports.
-    const char *slash = strrchr(path, '/');
-    Reduction r = {.arguments = arguments,
-                   .trying = arena_format(a, "%.*s.%s.trying.net",
-                                          slash ? (int)(slash + 1 - path) : 0,
-                                          path, stem_of(a, path))};
     Scratch scratch;
-    scratch_file(r.trying, &scratch);
+    if (!scratch_file(a, arguments, path, &scratch))
+        return EXIT_IO;
+    Reduction r = {.arguments = arguments, .trying = scratch.path};
     int status = reduce(a, &r, s->text, out);
     scratch_close(&scratch);
     return status;
