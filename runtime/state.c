@@ -72,7 +72,7 @@ void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p) {
 static const struct {
     const char *name;
     size_t field;
-    bool is_run; // no metric, and never written
+    bool only_read; // not a metric, though it is told with them
 } metrics[] = {
     {"metric.loss", offsetof(RtMetrics, loss), false},
     {"metric.correct", offsetof(RtMetrics, correct), false},
@@ -121,7 +121,7 @@ bool rt_metrics_tell(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m) {
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m) {
     for (int i = 0; i < NUM_METRICS; i++) {
         const RtState *s = rt_state_find(plan, metrics[i].name);
-        if (s != NULL && !metrics[i].is_run)
+        if (s != NULL && !metrics[i].only_read)
             d->write(d, s->offset, (const char *)m + metrics[i].field,
                      sizeof(float));
     }

@@ -43,6 +43,7 @@ expect 0 "$SINTER" build "$here/micro.net" --set precision=f16 --act=recipe \
     --set "optimizer=sgd(lr=1e-6)" -o large
 expect 0 ./large --data synthetic:64 --steps 8 --log-every 1 --metrics=l.jsonl \
     --out large.run
+grep -q '"loss_scale":32768[,}]' l.jsonl || fail "no scale is halved"
 grep -q '"loss_scale":65536[,}]' l.jsonl && fail "a step that overflows is taken"
 grep -q '"loss_scale"' first.jsonl && fail "f32 has a loss scale"
 
