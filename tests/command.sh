@@ -96,6 +96,8 @@ expect 74 "is a directory" check --device-file=. "$lenet"
 expect 2 "give only one" \
     check --device=h200 --device-file="$described" "$lenet"
 expect 2 "level is one of 0|1, not '2'" check -O2 "$lenet"
+expect 2 "no --act=f16, only --act=recipe: store activations on the host as" \
+    build --act=f16 "$lenet"
 expect 0 '"device": "NVIDIA H200"' \
     check --json --device-file="$SINTER_SOURCE/devices/h200.json" "$lenet"
 

@@ -98,7 +98,7 @@ static const Option options[] = {
     {"act", "f32|f16|bf16", "opt show", CHOICE, AT(act),
      "what activations are; f32 by default"},
     {"act", "recipe", "build variant", CHOICE, AT(act),
-     "what the recipe keeps in 16 bits on a GPU is so on the host too; slower"},
+     "store activations on the host as the recipe says; slower"},
     {"level", "0|1", "check build show opt tune variant report", CHOICE, AT(level),
      "1: fuse what can be fused, 0: nothing, also -O0; 1 by default"},
     {"rewrite-limit", "N", "check build show opt tune variant report", COUNT, AT(rewrite_limit),
@@ -205,6 +205,16 @@ static bool pass_add(Arguments *out, const Option *o, const char *value) {
     return false;
 }
 
+static bool choice_refused(const Arguments *out, const Option *o,
+                           const char *value) {
+    if (strchr(o->value, '|'))
+        complain(out, "--%s is one of %s, not '%s'", o->name, o->value, value);
+    else
+        complain(out, "no --%s=%s, only --%s=%s: %s", o->name, value, o->name,
+                 o->value, o->what);
+    return false;
+}
+
 static bool option_set(Arguments *out, const Option *o, const char *value) {
     if (o->kind == SETTING)
         return setting_add(out, value);
@@ -218,10 +228,8 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
         *(bool *)((char *)out + o->at) = true;
         return true;
     }
-    if (o->kind == CHOICE && !among(o->value, '|', value, strlen(value))) {
-        complain(out, "--%s is one of %s, not '%s'", o->name, o->value, value);
-        return false;
-    }
+    if (o->kind == CHOICE && !among(o->value, '|', value, strlen(value)))
+        return choice_refused(out, o, value);
     *(const char **)((char *)out + o->at) = value;
     return true;
 }
