@@ -61,12 +61,26 @@ static void run_many(RtDevice *d) {
     LAUNCH(d, 0, MANY, INPUT_AT, 0);
 }
 
+// The double writes what it is asked to beside the cache, which goes after the
+// tests.
+static void log_begin(void) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/calls-%d", getenv("XDG_CACHE_HOME"),
+             (int)getpid());
+    setenv("SINTER_DOUBLE_LOG", path, 1);
+}
+
+static FILE *log_open(void) {
+    FILE *f = fopen(getenv("SINTER_DOUBLE_LOG"), "r");
+    ck_assert_ptr_nonnull(f);
+    return f;
+}
+
 // The blocks of the first launch of "add".
-static unsigned blocks_launched(const char *log) {
+static unsigned blocks_launched(void) {
     char line[200];
     unsigned blocks = 0;
-    FILE *f = fopen(log, "r");
-    ck_assert_ptr_nonnull(f);
+    FILE *f = log_open();
     while (blocks == 0 && fgets(line, sizeof line, f) != NULL)
         sscanf(line, "%*d cuLaunchKernel add grid=%u", &blocks);
     fclose(f);
@@ -77,7 +91,6 @@ static unsigned blocks_launched(const char *log) {
 // same.
 START_TEST(no_block_waits_for_others_to_end) {
     const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_many}};
-    char log[] = "/tmp/sinter-log-XXXXXX";
     float one = 1, value[COUNTERS];
     RtPlan plan = *counter.plan;
     RtKernel kernel = plan.kernel[0];
@@ -86,8 +99,7 @@ START_TEST(no_block_waits_for_others_to_end) {
     plan.kernel = &kernel;
     plan.num_kernels = 1;
     plan.step = steps;
-    close(mkstemp(log));
-    setenv("SINTER_DOUBLE_LOG", log, 1);
+    log_begin();
     RtDevice *d = rt_cuda_open(&counter, &plan, 0, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     d->reserve(d);
@@ -98,8 +110,7 @@ START_TEST(no_block_waits_for_others_to_end) {
     d->close(d);
     for (int i = 0; i < COUNTERS; i++)
         ck_assert_float_eq(value[i], 3);
-    ck_assert_uint_eq(blocks_launched(log), _i ? ROOM : MANY);
-    unlink(log);
+    ck_assert_uint_eq(blocks_launched(), _i ? ROOM : MANY);
 }
 END_TEST
 
@@ -217,11 +228,10 @@ END_TEST
 
 // Of 300 runs, how often the graph was launched that the fewest were; runs that
 // are no graph come first.
-static int marked_runs(const char *log) {
+static int marked_runs(void) {
     char line[200], first[40] = "", graph[40];
     int count[2] = {0, 0};
-    FILE *f = fopen(log, "r");
-    ck_assert_ptr_nonnull(f);
+    FILE *f = log_open();
     while (fgets(line, sizeof line, f) != NULL)
         if (sscanf(line, "%*d cuGraphLaunch %39s", graph) == 1) {
             if (first[0] == '\0')
@@ -234,18 +244,15 @@ static int marked_runs(const char *log) {
 }
 
 START_TEST(few_runs_are_marked) {
-    char log[] = "/tmp/sinter-log-XXXXXX";
-    close(mkstemp(log));
-    setenv("SINTER_DOUBLE_LOG", log, 1);
+    log_begin();
     RtDevice *d = open_device(0);
     d->reserve(d);
     for (int i = 0; i < 300; i++)
         d->run(d, counter.plan->step);
     d->sync(d);
     d->close(d);
-    ck_assert_int_ge(marked_runs(log), 2);
-    ck_assert_int_le(marked_runs(log), 300 / 100);
-    unlink(log);
+    ck_assert_int_ge(marked_runs(), 2);
+    ck_assert_int_le(marked_runs(), 300 / 100);
 }
 END_TEST
 
