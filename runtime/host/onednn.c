@@ -133,7 +133,8 @@ static void plan_pack(RtContractions *o, Step *s, Role role) {
 static void plan_turned(RtContractions *o, Step *s) {
     RtCall turned;
     if (s->call->kind != RT_CONV_GRAD_INPUT ||
-        !rt_turn_call(s->call, &turned) || rt_conv_is_short(&turned))
+        !rt_turn_call(s->call, &turned) || rt_conv_is_short(&turned) ||
+        rt_conv_is_narrow(&turned))
         return;
     dnnl_primitive_desc_t plan = rt_conv_plan(
         &turned, o->engine, s->call->accumulate ? o->adding : o->attr);

@@ -44,4 +44,7 @@ bool rt_conv_is_products(const_dnnl_primitive_desc_t plan);
 // Whether those are slow at a forward convolution, for its rows are short.
 bool rt_conv_is_short(const RtCall *c);
 
+// Whether they are slower than the gradient that they would stand for.
+bool rt_conv_is_narrow(const RtCall *c);
+
 #endif

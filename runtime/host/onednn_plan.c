@@ -210,6 +210,13 @@ bool rt_conv_is_short(const RtCall *c) {
     return rows && c->ow < SHORT_ROW && bytes > NEAR_BYTES;
 }
 
+// Where the rows of a product are one vector, each number of the image is read
+// for one sum only.
+bool rt_conv_is_narrow(const RtCall *c) {
+    bool rows = c->r > 1 || c->s > 1;
+    return rows && c->k <= MOST_LANES;
+}
+
 static dnnl_primitive_desc_t plan_forward(const RtCall *c, const Problem *p,
                                           dnnl_engine_t engine,
                                           dnnl_primitive_attr_t attr) {

@@ -10,7 +10,8 @@
 // By measurement: below these the definition was as quick, or quicker.
 enum {
     SIDE = 4,
-    MIN_CHANNELS = 64,
+    MIN_CHANNELS = 32,
+    MIN_PAIRS = 32 * 64, // of channels
     MIN_SQUARES = 64,
     MIN_USED = 12, // of the 16 pixels of a square
 };
@@ -25,9 +26,14 @@ static bool is_plain(const RtCall *c) {
            c->stride[1] == 1 && c->dilation[0] == 1 && c->dilation[1] == 1;
 }
 
+static bool has_channels(const RtCall *c) {
+    return c->c >= MIN_CHANNELS && c->k >= MIN_CHANNELS &&
+           (int64_t)c->c * c->k >= MIN_PAIRS;
+}
+
 bool rt_winograd_pays(const RtCall *c) {
     int64_t high = (c->oh + SIDE - 1) / SIDE, wide = (c->ow + SIDE - 1) / SIDE;
-    return is_plain(c) && is_same(c) && c->c >= MIN_CHANNELS &&
-           c->k >= MIN_CHANNELS && c->n * high * wide >= MIN_SQUARES &&
+    return is_plain(c) && is_same(c) && has_channels(c) &&
+           c->n * high * wide >= MIN_SQUARES &&
            (int64_t)c->oh * c->ow >= MIN_USED * high * wide;
 }
