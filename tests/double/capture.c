@@ -19,6 +19,7 @@ struct Capture {
 static struct {
     Capture *first; // under way
     long last_id;
+    CUgraph graphs; // that the program has
     CUgraphExec execs;
 } captures;
 
@@ -248,10 +249,12 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *to) {
         r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else if (!all_joined(c))
         r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    if (r == CUDA_SUCCESS)
-        *to = c->graph;
-    else
+    if (r == CUDA_SUCCESS) {
+        c->graph->next = captures.graphs;
+        *to = captures.graphs = c->graph;
+    } else {
         graph_drop(c->graph);
+    }
     capture_end(c);
     return r;
 }
@@ -267,10 +270,17 @@ CUresult cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *to) {
     return CUDA_SUCCESS;
 }
 
+static CUgraph *graph_at(CUgraph g) {
+    CUgraph *at = &captures.graphs;
+    while (*at != NULL && *at != g)
+        at = &(*at)->next;
+    return *at != NULL ? at : NULL;
+}
+
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *to, CUgraph g,
                                      unsigned long long flags) {
     DRIVER_CALL("%p flags=%llu", (void *)g, flags);
-    if (g == NULL || flags != 0)
+    if (graph_at(g) == NULL || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     CUgraphExec e = take(sizeof *e);
     *e = (struct CUgraphExec_st){1, g, NULL, captures.execs};
@@ -312,8 +322,10 @@ CUresult cuGraphExecDestroy(CUgraphExec e) {
 
 CUresult cuGraphDestroy(CUgraph g) {
     DRIVER_CALL("%p", (void *)g);
-    if (g == NULL)
+    CUgraph *at = graph_at(g);
+    if (at == NULL)
         return CUDA_ERROR_INVALID_VALUE;
+    *at = g->next;
     graph_drop(g);
     return CUDA_SUCCESS;
 }

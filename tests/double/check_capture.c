@@ -1,6 +1,8 @@
 // Capture and graphs.
 #include "tests/double/check_double.h"
 
+#include <signal.h>
+
 static const CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 
 // A stream that is being captured.
@@ -129,6 +131,34 @@ START_TEST(a_graph_can_take_times) {
 }
 END_TEST
 
+START_TEST(a_graph_is_gone_when_it_is_destroyed) {
+    CUgraph graph;
+    CUgraphExec exec;
+    CUstream s = capturing();
+    GOOD(cuStreamEndCapture(s, &graph));
+    GOOD(cuGraphDestroy(graph));
+    ck_assert_int_eq(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
+    ck_assert_int_eq(cuGraphInstantiateWithFlags(&exec, graph, 0),
+                     CUDA_ERROR_INVALID_VALUE);
+}
+END_TEST
+
+// A graph does not keep what it records.
+START_TEST(events_of_a_graph_stay) {
+    CUgraph graph;
+    CUgraphExec exec;
+    CUevent e;
+    CUstream s = capturing();
+    GOOD(cuEventCreate(&e, 0));
+    GOOD(cuEventRecordWithFlags(e, s, CU_EVENT_RECORD_EXTERNAL));
+    GOOD(cuStreamEndCapture(s, &graph));
+    GOOD(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    GOOD(cuEventDestroy_v2(e));
+    GOOD(cuGraphLaunch(exec, s));
+    cuStreamSynchronize(s);
+}
+END_TEST
+
 Suite *capture_suite(void) {
     Suite *s = suite_create("capture");
     TCase *c = tcase_create("capture");
@@ -138,6 +168,8 @@ Suite *capture_suite(void) {
     tcase_add_test(c, a_fork_must_join);
     tcase_add_test(c, events_from_outside_are_refused);
     tcase_add_test(c, a_graph_can_take_times);
+    tcase_add_test(c, a_graph_is_gone_when_it_is_destroyed);
+    tcase_add_test_raise_signal(c, events_of_a_graph_stay, SIGABRT);
     suite_add_tcase(s, c);
     return s;
 }

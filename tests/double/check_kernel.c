@@ -166,6 +166,70 @@ START_TEST(machine_code_is_not_taken_for_ptx) {
 }
 END_TEST
 
+// ---- modules ----
+
+static CUmodule scale_module(CUfunction *f) {
+    CUmodule m;
+    char *image = double_image(scale_text, "sm_90");
+    GOOD(cuModuleLoadDataEx(&m, image, 0, NULL, NULL));
+    free(image);
+    GOOD(cuModuleGetFunction(f, m, "scale"));
+    return m;
+}
+
+// Neither a stream nor a graph keeps the code of its kernels, nor is it the
+// same when it is loaded once more.
+START_TEST(code_stays_while_it_may_run) {
+    CUfunction f, again;
+    CUgraph graph;
+    CUgraphExec exec;
+    double_open("1");
+    CUstream s = double_stream();
+    CUdeviceptr x = double_memory(1024), y = double_memory(1024);
+    CUmodule m = scale_module(&f);
+    if (_i > 0)
+        GOOD(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    double_launch(f, 1, s, (void *[]){&x, &y});
+    if (_i > 0) {
+        GOOD(cuStreamEndCapture(s, &graph));
+        GOOD(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    }
+    GOOD(cuModuleUnload(m));
+    if (_i > 1)
+        scale_module(&again);
+    if (_i > 0)
+        GOOD(cuGraphLaunch(exec, s));
+    cuStreamSynchronize(s);
+}
+END_TEST
+
+START_TEST(code_is_not_unloaded_in_a_capture) {
+    CUfunction f;
+    CUgraph graph;
+    double_open("0");
+    CUstream s = double_stream();
+    CUmodule m = scale_module(&f);
+    GOOD(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    ck_assert_int_eq(cuModuleUnload(m), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    ck_assert_int_eq(cuStreamEndCapture(s, &graph),
+                     CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    GOOD(cuModuleUnload(m));
+}
+END_TEST
+
+// Of 16 threads there could be 64 by their registers.
+START_TEST(a_multiprocessor_has_only_so_many_blocks) {
+    CUfunction f;
+    int blocks;
+    double_open("0");
+    scale_module(&f);
+    GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 256, 0));
+    ck_assert_int_eq(blocks, 4);
+    GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 16, 0));
+    ck_assert_int_eq(blocks, 32);
+}
+END_TEST
+
 START_TEST(a_kernel_that_goes_astray_is_stopped) {
     double_open("0");
     CUdeviceptr x = double_memory(1024), y = double_memory(1024);
@@ -265,6 +329,10 @@ Suite *kernel_suite(void) {
     tcase_add_test_raise_signal(c, a_grid_of_ptx_is_launched_as_one, SIGABRT);
     tcase_add_test_raise_signal(c, ptx_needs_the_real_compiler, SIGABRT);
     tcase_add_test_raise_signal(c, machine_code_is_not_taken_for_ptx, SIGABRT);
+    tcase_add_loop_test_raise_signal(c, code_stays_while_it_may_run, SIGABRT, 0,
+                                     3);
+    tcase_add_test(c, code_is_not_unloaded_in_a_capture);
+    tcase_add_test(c, a_multiprocessor_has_only_so_many_blocks);
     suite_add_tcase(s, c);
     return s;
 }

@@ -55,6 +55,29 @@ START_TEST(copies_stay_in_one_allocation) {
 }
 END_TEST
 
+// A GPU may be at work when memory is freed, and then goes astray.
+START_TEST(memory_in_use_is_not_freed) {
+    void *host;
+    double_open("1");
+    CUstream s = double_stream();
+    CUdeviceptr p = double_memory(1);
+    GOOD(cuMemHostAlloc(&host, 1, 0));
+    GOOD(cuMemcpyHtoDAsync_v2(p, host, 1, s));
+    GOOD(_i == 0 ? cuMemFree_v2(p) : cuMemFreeHost(host));
+    cuStreamSynchronize(s);
+}
+END_TEST
+
+START_TEST(copies_do_not_overlap) {
+    double_open("0");
+    CUstream s = double_stream();
+    CUdeviceptr p = double_memory(20);
+    GOOD(cuMemcpyDtoDAsync_v2(p + 10, p, 10, s));
+    GOOD(cuMemcpyDtoDAsync_v2(p, p + 10, 10, s));
+    cuMemcpyDtoDAsync_v2(p + 9, p, 10, s);
+}
+END_TEST
+
 START_TEST(what_is_written_behind_is_found) {
     void *p;
     double_open("0");
@@ -71,6 +94,9 @@ Suite *memory_suite(void) {
     tcase_add_test_raise_signal(c, the_program_may_not_touch_it, SIGSEGV);
     tcase_add_test(c, there_is_only_so_much);
     tcase_add_test(c, copies_stay_in_one_allocation);
+    tcase_add_loop_test_raise_signal(c, memory_in_use_is_not_freed, SIGABRT, 0,
+                                     2);
+    tcase_add_test_raise_signal(c, copies_do_not_overlap, SIGABRT);
     tcase_add_test_raise_signal(c, what_is_written_behind_is_found, SIGABRT);
     suite_add_tcase(s, c);
     return s;

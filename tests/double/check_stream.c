@@ -99,6 +99,28 @@ START_TEST(a_thread_needs_a_context) {
 }
 END_TEST
 
+// The last release of a context takes with it what was made in it.
+START_TEST(a_context_ends_with_its_last_release) {
+    CUdeviceptr p;
+    double_open("0");
+    GOOD(cuDevicePrimaryCtxRelease_v2(0));
+    ck_assert_int_eq(cuMemAlloc_v2(&p, 1), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    ck_assert_int_eq(cuDevicePrimaryCtxRelease_v2(0),
+                     CUDA_ERROR_INVALID_CONTEXT);
+}
+END_TEST
+
+START_TEST(the_driver_is_started_first) {
+    CUdevice device;
+    char name[8];
+    ck_assert_int_eq(cuDeviceGet(&device, 0), CUDA_ERROR_NOT_INITIALIZED);
+    ck_assert_int_eq(cuDeviceGetName(name, 8, 0), CUDA_ERROR_NOT_INITIALIZED);
+    GOOD(cuInit(0));
+    GOOD(cuDeviceGet(&device, 0));
+    ck_assert_int_eq(cuDeviceGet(&device, 1), CUDA_ERROR_INVALID_DEVICE);
+}
+END_TEST
+
 Suite *stream_suite(void) {
     Suite *s = suite_create("stream");
     TCase *c = tcase_create("stream");
@@ -108,6 +130,8 @@ Suite *stream_suite(void) {
     tcase_add_test(c, an_event_waits_for_its_last_record);
     tcase_add_test(c, a_query_makes_a_stream_go_on);
     tcase_add_test(c, a_thread_needs_a_context);
+    tcase_add_test(c, a_context_ends_with_its_last_release);
+    tcase_add_test(c, the_driver_is_started_first);
     suite_add_tcase(s, c);
     return s;
 }

@@ -175,7 +175,8 @@ typedef struct {
 struct CUgraph_st {
     Node *node;
     int count;
-    int users; // the program, and graphs that can be launched
+    int users;    // the program, and graphs that can be launched
+    CUgraph next; // of those that the program has
 };
 
 // A stream that is being captured, and its nodes that what comes next follows.
@@ -229,6 +230,7 @@ typedef struct Warps Warps;
 
 // A kernel of a module, whatever the code is that the module has.
 struct CUfunc_st {
+    long number; // no other has had it, as others have the address
     const char *name;
     int threads; // of a block
     bool waits;  // for its whole grid

@@ -24,6 +24,7 @@ typedef struct {
     void *to;
     const void *from;
     size_t bytes;
+    Memory to_is, from_is;  // when it was asked for
     unsigned char value;    // of memset
     unsigned char staged[]; // what pageable memory held when it was asked for
 } Transfer;
@@ -39,6 +40,8 @@ CUresult driver_refuses(void) {
         return CUDA_ERROR_NOT_INITIALIZED;
     if (current == NULL)
         return CUDA_ERROR_INVALID_CONTEXT;
+    if (current->retained == 0)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return (CUresult)device_lost();
 }
 
@@ -46,9 +49,19 @@ static int devices(void) {
     return (int)setting_number("SINTER_DOUBLE_DEVICES", 1);
 }
 
-static bool device_known(CUdevice d) {
-    return is_ready() && d >= 0 && d < devices() && d < MAX_DEVICES;
+// The error of a call about a device that needs no context.
+static CUresult device_refuses(CUdevice d) {
+    if (!is_ready())
+        return CUDA_ERROR_NOT_INITIALIZED;
+    bool known = d >= 0 && d < devices() && d < MAX_DEVICES;
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
+
+#define DEVICE_CALL(of, ...)                                                   \
+    CALL(CUresult, __VA_ARGS__);                                               \
+    const CUresult refused = device_refuses(of);                               \
+    if (refused != CUDA_SUCCESS)                                               \
+    return refused
 
 CUresult cuInit(unsigned flags) {
     CALL(CUresult, "flags=%u", flags);
@@ -74,32 +87,26 @@ CUresult cuDeviceGetCount(int *to) {
 }
 
 CUresult cuDeviceGet(CUdevice *to, int ordinal) {
-    CALL(CUresult, "ordinal=%d", ordinal);
+    DEVICE_CALL(ordinal, "ordinal=%d", ordinal);
     *to = ordinal;
-    return device_known(ordinal) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetName(char *to, int room, CUdevice d) {
-    CALL(CUresult, "device=%d", d);
-    if (!device_known(d))
-        return CUDA_ERROR_INVALID_DEVICE;
+    DEVICE_CALL(d, "device=%d", d);
     snprintf(to, (size_t)room, "%s", device_name());
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid *to, CUdevice d) {
-    CALL(CUresult, "device=%d", d);
-    if (!device_known(d))
-        return CUDA_ERROR_INVALID_DEVICE;
+    DEVICE_CALL(d, "device=%d", d);
     memset(to->bytes, 0x5d, sizeof to->bytes);
     to->bytes[sizeof to->bytes - 1] = (char)d;
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceTotalMem_v2(size_t *to, CUdevice d) {
-    CALL(CUresult, "device=%d", d);
-    if (!device_known(d))
-        return CUDA_ERROR_INVALID_DEVICE;
+    DEVICE_CALL(d, "device=%d", d);
     *to = device_bytes_total();
     return CUDA_SUCCESS;
 }
@@ -178,16 +185,14 @@ static CUresult attribute(int *to, CUdevice_attribute name) {
 }
 
 CUresult cuDeviceGetAttribute(int *to, CUdevice_attribute name, CUdevice d) {
-    CALL(CUresult, "%d device=%d", (int)name, d);
-    return device_known(d) ? attribute(to, name) : CUDA_ERROR_INVALID_DEVICE;
+    DEVICE_CALL(d, "%d device=%d", (int)name, d);
+    return attribute(to, name);
 }
 
 // ---- contexts ----
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *to, CUdevice d) {
-    CALL(CUresult, "device=%d", d);
-    if (!device_known(d))
-        return CUDA_ERROR_INVALID_DEVICE;
+    DEVICE_CALL(d, "device=%d", d);
     if (setting_number("SINTER_DOUBLE_BUSY", 0) != 0)
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
     driver.context[d].retained++;
@@ -196,9 +201,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *to, CUdevice d) {
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
-    CALL(CUresult, "device=%d", d);
-    if (!device_known(d))
-        return CUDA_ERROR_INVALID_DEVICE;
+    DEVICE_CALL(d, "device=%d", d);
     if (driver.context[d].retained == 0)
         return CUDA_ERROR_INVALID_CONTEXT;
     streams_finish();
@@ -245,12 +248,12 @@ CUresult cuMemAlloc_v2(CUdeviceptr *to, size_t bytes) {
     return *to != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+// It may wait for what streams have been told, and it may not.
 CUresult cuMemFree_v2(CUdeviceptr p) {
     DRIVER_CALL("%p", (void *)(uintptr_t)p);
     CUresult r = capture_forbids();
     if (r != CUDA_SUCCESS)
         return r;
-    streams_finish();
     return device_give((void *)(uintptr_t)p) ? CUDA_SUCCESS
                                              : CUDA_ERROR_INVALID_VALUE;
 }
@@ -271,7 +274,6 @@ CUresult cuMemFreeHost(void *p) {
     CUresult r = capture_forbids();
     if (r != CUDA_SUCCESS)
         return r;
-    streams_finish();
     return pinned_give(p) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -291,8 +293,8 @@ static void fill_run(Work *w) {
 // What lies in memory of both sides when a copy runs must be there still.
 static void copy_run(Work *w) {
     Transfer *t = (Transfer *)(void *)w;
-    if (memory_of(t->to, t->bytes) == MEMORY_NONE ||
-        (t->from != t->staged && memory_of(t->from, t->bytes) == MEMORY_NONE))
+    if (memory_of(t->to, t->bytes) != t->to_is ||
+        (t->from != t->staged && memory_of(t->from, t->bytes) != t->from_is))
         complain("%s: memory was freed before the copy ran", w->what);
     transfer_run(w);
 }
@@ -304,6 +306,8 @@ static Transfer *transfer_new(const char *what, void *to, const void *from,
                     to,
                     from,
                     bytes,
+                    memory_of(to, bytes),
+                    memory_of(from, bytes),
                     0};
     if (staged > 0) {
         memcpy(t->staged, from, staged);
@@ -374,6 +378,8 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
     if (memory_of(p, bytes) != MEMORY_DEVICE ||
         memory_of(q, bytes) != MEMORY_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
+    if (to < from + bytes && from < to + bytes)
+        complain("a copy on the device overlaps itself");
     return stream_add(
         s, &transfer_new("copy on the device", p, q, bytes, 0)->work);
 }
@@ -403,6 +409,7 @@ static const struct {
     ERROR(ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
     ERROR(ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested"),
     ERROR(ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"),
+    ERROR(ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
     ERROR(ERROR_LAUNCH_FAILED, "unspecified launch failure"),
     ERROR(ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks"),
     ERROR(ERROR_STREAM_CAPTURE_UNSUPPORTED, "not permitted when capturing"),

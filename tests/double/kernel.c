@@ -6,6 +6,7 @@
 typedef struct {
     Work work;
     CUfunction function;
+    long number; // that it had when it was launched
     int grid;
     void *argument[]; // and then their bytes
 } Launch;
@@ -49,7 +50,9 @@ static int blocks_resident(int threads) {
     int by_threads = (int)device_number("maxThreadsPerSM") / threads;
     int by_registers =
         (int)device_number("maxRegistersPerSM") / (threads * REGISTERS);
-    return by_threads < by_registers ? by_threads : by_registers;
+    int blocks = by_threads < by_registers ? by_threads : by_registers;
+    int most = (int)device_number("maxCtasPerSM");
+    return blocks < most ? blocks : most;
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *to, CUfunction f,
@@ -83,6 +86,8 @@ static void pointers_check(const Launch *l) {
 
 static void launch_run(Work *w) {
     Launch *l = (Launch *)(void *)w;
+    if (!function_known(l->function) || l->function->number != l->number)
+        complain("a kernel runs whose module was unloaded");
     pointers_check(l);
     l->function->run(l->function, l->argument, l->grid);
 }
@@ -91,7 +96,8 @@ static Launch *launch_new(CUfunction f, int grid, void **parameter) {
     size_t count = (size_t)f->num_parameters;
     Launch *l = take(sizeof *l + count * (sizeof(void *) + LONGEST_ARGUMENT));
     char *bytes = (char *)(l->argument + count);
-    *l = (Launch){{1, f->name, launch_run, 2e-6 + 1e-7 * grid, NULL}, f, grid};
+    *l = (Launch){
+        {1, f->name, launch_run, 2e-6 + 1e-7 * grid, NULL}, f, f->number, grid};
     for (size_t i = 0; i < count; i++) {
         if (f->bytes[i] > LONGEST_ARGUMENT || parameter[i] == NULL)
             complain("%s: argument %zu is of another kind", f->name, i);

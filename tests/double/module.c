@@ -29,7 +29,10 @@ struct CUmod_st {
     int count;
 };
 
-static struct { CUmodule first; } modules;
+static struct {
+    CUmodule first;
+    long functions; // of all there have been
+} modules;
 
 // ---- machine code ----
 
@@ -55,7 +58,8 @@ static CUresult library_load(CUmodule m, const void *code, size_t bytes) {
     m->function = take((size_t)m->count * sizeof *m->function);
     for (int i = 0; i < m->count; i++) {
         const ImageKernel *k = &kernel[i];
-        m->function[i] = (struct CUfunc_st){k->name,
+        m->function[i] = (struct CUfunc_st){++modules.functions,
+                                            k->name,
                                             k->threads,
                                             k->cooperative,
                                             k->num_parameters,
@@ -96,8 +100,9 @@ static CUresult ptx_load(CUmodule m, const char *text) {
     for (int i = 0; i < m->count; i++) {
         const PtxKernel *k = ptx_kernel(m->ptx, i);
         m->function[i] = (struct CUfunc_st){
-            k->name,  k->threads, k->waits, k->num_parameters,
-            k->bytes, ptx_launch, k,        warps_new(k)};
+            ++modules.functions, k->name,  k->threads, k->waits,
+            k->num_parameters,   k->bytes, ptx_launch, k,
+            warps_new(k)};
     }
     return CUDA_SUCCESS;
 }
@@ -174,7 +179,9 @@ CUresult cuModuleUnload(CUmodule m) {
     CUmodule *at = module_at(m);
     if (*at == NULL)
         return CUDA_ERROR_INVALID_HANDLE;
-    streams_finish();
+    CUresult r = capture_forbids();
+    if (r != CUDA_SUCCESS)
+        return r;
     *at = m->next;
     module_free(m);
     return CUDA_SUCCESS;

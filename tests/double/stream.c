@@ -144,6 +144,8 @@ static bool graph_step(CUstream s, Op *o) {
         const Node *n = replay_next(o->replay);
         if (n->work != NULL)
             work_run(s, n->work);
+        if (n->event != NULL && !event_known(n->event))
+            complain("a graph records an event that was destroyed");
         if (n->event != NULL)
             event_run(n->event, ++n->event->recorded, s->now);
     }
