@@ -1,4 +1,7 @@
 // Shared libraries: dlopen, and the addresses of a table of functions.
+//
+// A library stays in memory once it was opened: those for a GPU have given
+// threads, the driver and the end of the program what to call in them.
 
 #include "runtime/library.h"
 
@@ -11,7 +14,7 @@
 static void *open_first(const RtLibrary *l, const char **file, RtError *e) {
     char why[300] = "";
     for (const char *const *name = l->files; *name != NULL; name++) {
-        void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
+        void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         *file = *name;
         if (library != NULL)
             return library;

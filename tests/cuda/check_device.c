@@ -2,8 +2,10 @@
 // recorded and replayed, and all the ways in which it cannot be used.
 #define _XOPEN_SOURCE 700
 
+#include "runtime/cuda/cudnn.h"
 #include "tests/cuda/suites.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,6 +309,18 @@ START_TEST(a_graph_that_cannot_be_made_ends_it) {
 }
 END_TEST
 
+// What it has told the driver to call at the end is still there.
+START_TEST(a_library_that_was_used_stays) {
+    static const char file[] = "libcudnn.so.9";
+    RtCudnn c;
+    RtError e;
+    ck_assert_ptr_null(dlopen(file, RTLD_NOW | RTLD_NOLOAD));
+    ck_assert(rt_cudnn_open(&c, &e));
+    rt_cudnn_close(&c);
+    ck_assert_ptr_nonnull(dlopen(file, RTLD_NOW | RTLD_NOLOAD));
+}
+END_TEST
+
 Suite *device_suite(void) {
     Suite *s = suite_create("device");
     TCase *c = tcase_create("steps");
@@ -320,6 +334,7 @@ Suite *device_suite(void) {
     tcase_add_test(c, memory_is_clear_at_first);
     tcase_add_test(c, phases_are_timed);
     tcase_add_test(c, few_runs_are_marked);
+    tcase_add_test(c, a_library_that_was_used_stays);
     suite_add_tcase(s, c);
     c = tcase_create("refusals");
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
