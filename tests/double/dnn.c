@@ -122,6 +122,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of) {
     Descriptor *d = of;
     if (d == NULL)
         return dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no descriptor");
+    if (d->final)
+        return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a descriptor that is final");
     cudnnStatus_t status = dnn_complete(d);
     if (status == CUDNN_STATUS_SUCCESS)
         status = dnn_check(d);
@@ -194,6 +196,33 @@ static cudnnStatus_t engine_get(const Descriptor *config, int64_t *count,
     return CUDNN_STATUS_SUCCESS;
 }
 
+// What can be read must be asked for as what it is, and have room; of results
+// there may be none, to find out how many there are.
+static cudnnStatus_t question_check(cudnnBackendAttributeName_t name,
+                                    cudnnBackendAttributeType_t type,
+                                    int64_t most) {
+    static const struct {
+        cudnnBackendAttributeName_t name;
+        cudnnBackendAttributeType_t type;
+    } readable[] = {
+        {CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR},
+        {CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR},
+        {CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64},
+        {CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE},
+        {CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE},
+        {CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64},
+    };
+    for (size_t i = 0; i < sizeof readable / sizeof readable[0]; i++)
+        if (readable[i].name == name && readable[i].type != type)
+            return dnn_fail(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
+                            "attribute %d is not of type %d", (int)name,
+                            (int)type);
+    return most > 0 || name == CUDNN_ATTR_ENGINEHEUR_RESULTS
+               ? CUDNN_STATUS_SUCCESS
+               : dnn_fail(CUDNN_STATUS_BAD_PARAM, "no room for attribute %d",
+                          (int)name);
+}
+
 static cudnnStatus_t attribute_get(const Descriptor *d,
                                    cudnnBackendAttributeName_t name,
                                    int64_t most, int64_t *count, void *value) {
@@ -241,6 +270,9 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
                         "a descriptor that is not finalized");
     if (value == NULL && name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
         return dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no place");
+    cudnnStatus_t status = question_check(name, type, most);
+    if (status != CUDNN_STATUS_SUCCESS)
+        return status;
     return attribute_get(d, name, most, count != NULL ? count : &ignored,
                          value);
 }

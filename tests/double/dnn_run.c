@@ -367,7 +367,7 @@ static bool pack_get(const Descriptor *pack, int64_t id, char **to) {
         dnn_attribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const Attribute *at =
         dnn_attribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-    for (int64_t i = 0; i < ids->count && i < at->count; i++)
+    for (int64_t i = 0; i < ids->count; i++)
         if ((int64_t)ids->value[i] == id) {
             *to = (char *)(uintptr_t)at->value[i];
             return *to != NULL;

@@ -46,6 +46,10 @@ static cudnnStatus_t tensor_check(const Descriptor *d) {
         !(t.type == CUDNN_DATA_INT64 && t.by_value))
         return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "type %d",
                         (int)t.type);
+    int64_t alignment = dnn_integer(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 0);
+    if (alignment < 1 || (alignment & (alignment - 1)) != 0)
+        return dnn_fail(CUDNN_STATUS_BAD_PARAM, "an alignment to %lld",
+                        (long long)alignment);
     if (t.is_virtual && t.by_value)
         return dnn_fail(CUDNN_STATUS_BAD_PARAM,
                         "a tensor both virtual and by value");
@@ -85,6 +89,15 @@ bool dnn_convolution(const Descriptor *op, Convolution *c) {
 static int64_t of_conv(const Descriptor *conv, cudnnBackendAttributeName_t name,
                        int i) {
     return (int64_t)dnn_attribute(conv, name)->value[i];
+}
+
+static cudnnStatus_t window_check(const Descriptor *conv) {
+    for (int i = 0; i < 2; i++)
+        if (of_conv(conv, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i) < 1 ||
+            of_conv(conv, CUDNN_ATTR_CONVOLUTION_DILATIONS, i) < 1)
+            return dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "a window whose strides or dilations are none");
+    return CUDNN_STATUS_SUCCESS;
 }
 
 // How many places a window of `size` has along a side.
@@ -167,15 +180,27 @@ static cudnnStatus_t rows_check(const Descriptor *op,
 
 // ---- graphs ----
 
+enum { MAX_TENSORS = 128 };
+
 typedef struct {
-    const Descriptor *made[128];
-    int count;
+    const Descriptor *made[MAX_TENSORS], *known[MAX_TENSORS];
+    int count, num_known;
 } Made;
 
 static bool is_made(const Made *m, const Descriptor *t) {
     for (int i = 0; i < m->count; i++)
         if (m->made[i] == t)
             return true;
+    return false;
+}
+
+// A pack tells tensors apart by their identifiers.
+static bool is_another(Made *m, const Descriptor *t) {
+    for (int i = 0; i < m->num_known; i++)
+        if (dnn_tensor(m->known[i]).id == dnn_tensor(t).id)
+            return m->known[i] != t;
+    if (m->num_known < MAX_TENSORS)
+        m->known[m->num_known++] = t;
     return false;
 }
 
@@ -197,11 +222,19 @@ static cudnnStatus_t graph_check(const Descriptor *g) {
     Made m = {.count = 0};
     for (int i = 0; i < dnn_count(g, CUDNN_ATTR_OPERATIONGRAPH_OPS); i++) {
         const Descriptor *op = dnn_link(g, CUDNN_ATTR_OPERATIONGRAPH_OPS, i);
+        for (int k = 0; k < i; k++)
+            if (dnn_link(g, CUDNN_ATTR_OPERATIONGRAPH_OPS, k) == op)
+                return dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                                "operation %d is operation %d again", i, k);
         for (const Attribute *a = op->first; a != NULL; a = a->next) {
             const Descriptor *t = dnn_link(op, a->name, 0);
             if (a->type != CUDNN_TYPE_BACKEND_DESCRIPTOR ||
                 t->kind != CUDNN_BACKEND_TENSOR_DESCRIPTOR)
                 continue;
+            if (is_another(&m, t))
+                return dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                                "two tensors with identifier %lld",
+                                (long long)dnn_tensor(t).id);
             if (is_output(a->name)) {
                 m.made[m.count++] = t;
             } else if (dnn_tensor(t).is_virtual && !is_made(&m, t)) {
@@ -213,6 +246,14 @@ static cudnnStatus_t graph_check(const Descriptor *g) {
     return CUDNN_STATUS_SUCCESS;
 }
 
+static cudnnStatus_t pack_check(const Descriptor *pack) {
+    return dnn_count(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS) ==
+                   dnn_count(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)
+               ? CUDNN_STATUS_SUCCESS
+               : dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                          "not as many pointers as identifiers");
+}
+
 cudnnStatus_t dnn_check(const Descriptor *d) {
     Convolution c;
     if (dnn_convolution(d, &c))
@@ -220,6 +261,10 @@ cudnnStatus_t dnn_check(const Descriptor *d) {
     switch (d->kind) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
         return tensor_check(d);
+    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
+        return window_check(d);
+    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
+        return pack_check(d);
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
         return pointwise_check(d);
     case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
