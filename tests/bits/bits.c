@@ -2,7 +2,6 @@
 //
 // Both devices have one plan, and so the same addresses.  Library calls are the
 // GPU's alone: the host is given what they leave.
-#define _GNU_SOURCE
 #include "tests/bits/bits.h"
 
 #include "passes/passes.h"
@@ -10,7 +9,6 @@
 #include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,8 +201,7 @@ static void run(Run *r, const char *folder) {
 
 const char *bits_differ(Arena *a, const Subject *s, const char *const *function,
                         BitsCount *count) {
-    const char *tmp = getenv("TMPDIR"), *name[] = {"model"};
-    char *folder = arena_format(a, "%s/sinter-bits-XXXXXX", tmp ? tmp : "/tmp");
+    const char *name[] = {"model"}, *folder = library_folder(a);
     Run *r = ARENA_NEW(a, Run);
     *r = (Run){.a = a,
                .subject = s,
@@ -212,7 +209,7 @@ const char *bits_differ(Arena *a, const Subject *s, const char *const *function,
                .count = count,
                .report = text_new(a)};
     *count = (BitsCount){0, 0};
-    if (mkdtemp(folder) == NULL)
+    if (folder == NULL)
         return "no temporary folder";
     run(r, folder);
     library_remove(a, folder, 1, name);

@@ -3,8 +3,6 @@
 // The program is compiled twice over: by the C compiler into a library whose
 // steps run on the runtime's own host device, and by graph_eval, in double,
 // from the very graph that was printed.  Leaves get the same numbers in both.
-
-#define _GNU_SOURCE
 #include "tests/codegen/agree.h"
 
 #include "ir/error.h"
@@ -19,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_REPORT = 1500 }; // what Check can carry
 
@@ -31,7 +28,7 @@ typedef struct {
     RtDevice *device;
     void *library;
     const RtPlan *rt;
-    char folder[256];
+    const char *folder;
     Text report;
 } Run;
 
@@ -344,10 +341,8 @@ static void compare_values(Run *r) {
 // Builds a case's program and compares what it should.
 static const char *run(Arena *a, const Case *c, void (*runs_well)(Run *r)) {
     Run r = {.a = a, .test = c, .report = text_new(a)};
-    const char *tmp = getenv("TMPDIR");
-    snprintf(r.folder, sizeof r.folder, "%s/sinter-agree-XXXXXX",
-             tmp ? tmp : "/tmp");
-    if (mkdtemp(r.folder) == NULL)
+    r.folder = library_folder(a);
+    if (r.folder == NULL)
         return "no temporary folder";
     if (load(&r) && build(&r))
         runs_well(&r);

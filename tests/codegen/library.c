@@ -18,6 +18,12 @@ const char *library_source(Arena *a, const char *file) {
     return arena_format(a, "%s/%s", root ? root : ".", file);
 }
 
+const char *library_folder(Arena *a) {
+    const char *tmp = getenv("TMPDIR");
+    char *folder = arena_format(a, "%s/sinter-test-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(folder);
+}
+
 Program *library_program(Arena *a, Graph *train, DType precision) {
     enum { CLASSES = 5 };
     static const char nothing[] =

@@ -15,6 +15,10 @@ const char *library_source(Arena *a, const char *file);
 // A program whose only step of interest is training this graph.
 Program *library_program(Arena *a, Graph *train, DType precision);
 
+// A new folder for what follows, below $TMPDIR or /tmp.  NULL: there is none to
+// be had, as errno says.
+const char *library_folder(Arena *a);
+
 // Writes NAME.c and NAME.cu, and what gives their symbols names of their own,
 // to the folder.
 void library_write(Arena *a, const char *folder, const char *name,

@@ -13,7 +13,7 @@ typedef struct {
     Arena *a;
     Mode mode;
     Counts *counts;
-    char folder[200];
+    const char *folder;
     int count;
     Trial **trial;
     const char **name;
@@ -26,11 +26,9 @@ static Batch batch_new(int most, Mode mode, Counts *counts) {
                .counts = counts,
                .trial = ARENA_ARRAY(a, (size_t)most, Trial *),
                .name = ARENA_ARRAY(a, (size_t)most, const char *)};
-    const char *tmp = getenv("TMPDIR");
-    snprintf(b.folder, sizeof b.folder, "%s/sinter-random-XXXXXX",
-             tmp ? tmp : "/tmp");
-    if (mkdtemp(b.folder) == NULL) {
-        perror(b.folder);
+    b.folder = library_folder(a);
+    if (b.folder == NULL) {
+        perror("a temporary folder");
         exit(EXIT_FAILURE);
     }
     return b;

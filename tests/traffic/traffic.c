@@ -5,8 +5,6 @@
 // after each phase looks at what was touched.  Library calls are not run: they
 // read each operand once and write their result, and which these are is
 // compared too.
-
-#define _GNU_SOURCE
 #include "tests/traffic/traffic.h"
 
 #include "ir/reach.h"
@@ -18,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_REPORT = 1500 }; // what Check can carry
 
@@ -317,10 +314,8 @@ const char *traffic(Arena *a, const Subject *s) {
     o.level = s->level;
     o.reuse = false;
     Plan *plan = program_plan(p, &o);
-    const char *tmp = getenv("TMPDIR");
-    char *folder =
-        arena_format(a, "%s/sinter-traffic-XXXXXX", tmp ? tmp : "/tmp");
-    if (mkdtemp(folder) == NULL)
+    const char *folder = library_folder(a);
+    if (folder == NULL)
         return "no temporary folder";
     const char *why = run_program(&m, p, plan, folder);
     return why ? why : m.report.length ? text_string(&m.report) : NULL;
