@@ -1,5 +1,6 @@
 // The runtime's tests.  CK_RUN_SUITE=loader runs one suite of them.
 
+#include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 
 #include <stdlib.h>
@@ -24,7 +25,9 @@ int main(void) {
     srunner_add_suite(runner, shelf_suite());
     srunner_add_suite(runner, train_suite());
     srunner_add_suite(runner, steps_suite());
+    place_open();
     srunner_run_all(runner, CK_ENV);
+    place_close();
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,4 +1,4 @@
-// Place: a folder below /tmp, entered before a test and removed after it.
+// Place: see place.h.
 #define _XOPEN_SOURCE 700
 
 #include "tests/runtime/place.h"
@@ -12,12 +12,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char path[64];
+static char all[256], own[300]; // folders
+
+void place_open(void) {
+    const char *tmp = getenv("TMPDIR");
+    snprintf(all, sizeof all, "%s/sinter-runtime-XXXXXX", tmp ? tmp : "/tmp");
+    if (mkdtemp(all) == NULL) {
+        perror(all);
+        exit(EXIT_FAILURE);
+    }
+}
 
 void place_enter(void) {
-    strcpy(path, "/tmp/sinter-runtime-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(path));
-    ck_assert_int_eq(chdir(path), 0);
+    snprintf(own, sizeof own, "%s/XXXXXX", all);
+    ck_assert_ptr_nonnull(mkdtemp(own));
+    ck_assert_int_eq(chdir(own), 0);
 }
 
 static int remove_one(const char *name, const struct stat *s, int kind,
@@ -26,9 +35,17 @@ static int remove_one(const char *name, const struct stat *s, int kind,
     return remove(name);
 }
 
+static void remove_all(const char *folder) {
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 void place_leave(void) {
     ck_assert_int_eq(chdir("/"), 0);
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_all(own);
+}
+
+void place_close(void) {
+    remove_all(all);
 }
 
 void place_folder(const char *name) {

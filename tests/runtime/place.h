@@ -5,6 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// What a program does before its tests and after them: the latter removes what
+// tests that were ended have left.
+void place_open(void);
+void place_close(void);
+
 // Makes an empty folder and goes there; leave removes it with all it holds.
 void place_enter(void);
 void place_leave(void);
