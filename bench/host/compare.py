@@ -86,9 +86,12 @@ def pytorch_step(args):
     for name in "width", "batch", "steps", "threads":
         command += [f"--{name}", getattr(args, name)]
     command += ["--compile"] * args.compile
-    out = subprocess.run(list(map(str, command)), check=True, text=True,
-                         stdout=subprocess.PIPE).stdout
-    return tuple(map(float, out.split()))
+    run = subprocess.run(list(map(str, command)), text=True,
+                         stdout=subprocess.PIPE)
+    if run.returncode != 0:
+        raise SystemExit(f"steps.py failed; has {args.python} PyTorch, as "
+                         "Debian's python3-torch?")
+    return tuple(map(float, run.stdout.split()))
 
 
 def share(what, ours, theirs):
