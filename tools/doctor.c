@@ -122,6 +122,15 @@ static void driver_find(Doctor *d) {
 
 // ---- libraries ----
 
+// It opens a library of its own when it compiles for the first time.
+static bool nvrtc_compiles(const RtNvrtc *n, RtError *e) {
+    RtSource nothing = {.text = ""};
+    RtCode remarks = {0};
+    bool good = rt_nvrtc_remarks(n, &nothing, &remarks, e);
+    free(remarks.bytes);
+    return good;
+}
+
 static void nvrtc_find(Doctor *d) {
     RtNvrtc n;
     RtError e;
@@ -131,8 +140,11 @@ static void nvrtc_find(Doctor *d) {
         finding_miss(d, f, &e);
         return;
     }
-    f->version = arena_format(d->a, "%d.%d", n.major, n.minor);
     f->path = path_of(d->a, address_in(&n.version));
+    if (nvrtc_compiles(&n, &e))
+        f->version = arena_format(d->a, "%d.%d", n.major, n.minor);
+    else
+        finding_miss(d, f, &e);
     rt_nvrtc_close(&n);
 }
 

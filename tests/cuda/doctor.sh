@@ -25,6 +25,9 @@ expect 0 double env SINTER_DOUBLE_DEVICES=0 "$SINTER" doctor
 expect_says "driver: .*NO_DEVICE.*CUDA_VISIBLE_DEVICES"
 expect 0 double env SINTER_DOUBLE_FAIL=cuInit:1:803 "$SINTER" doctor
 expect_says "driver: .*restart the machine"
+# NVRTC is there, but not all of it.
+expect 0 double env SINTER_DOUBLE_FAIL=nvrtcCompileProgram:1:7 "$SINTER" doctor
+expect_says "NVRTC: .*libnvrtc-builtins"
 
 expect 4 env CC=/nowhere PATH=/nowhere "$SINTER" doctor
 expect_says "no trainer can be built here until this is there:"
