@@ -38,14 +38,25 @@ static const char *remedy_of(CUresult result) {
                "them may be seen";
     case CUDA_ERROR_ECC_UNCORRECTABLE:
         return "the GPU's memory is faulty: nvidia-smi -q -d ECC says more";
+    case CUDA_ERROR_INVALID_IMAGE:
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-        return "NVRTC is newer than the driver: update the driver";
+        return "the NVRTC that made them is newer than the driver: update the "
+               "driver";
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+        return "libnvidia-ptxjitcompiler.so.1 of the driver must be installed";
+    case CUDA_ERROR_JIT_COMPILATION_DISABLED:
+        return "CUDA_DISABLE_JIT keeps the driver from compiling them";
     case CUDA_ERROR_SYSTEM_NOT_READY:
         return "the GPU's fabric manager must run";
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
         return "libcuda.so.1 and the kernel's driver are of different "
-               "versions: restart the machine";
+               "versions: restart the machine, or take a toolkit's folder "
+               "compat off LD_LIBRARY_PATH";
+    case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+        return "this libcuda.so.1 is the toolkit's for other GPUs: take its "
+               "folder compat off LD_LIBRARY_PATH";
     default:
         return NULL;
     }
@@ -77,7 +88,6 @@ bool rt_driver_open(RtDriver *cu, RtError *e) {
         return false;
     return rt_driver_good(cu, cu->init(0), e, "start NVIDIA's driver");
 }
-
 
 bool rt_driver_has_gpu(void) {
     RtDriver cu;

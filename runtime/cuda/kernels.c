@@ -170,7 +170,22 @@ static const char *embedded_code(const RtTrainer *t, const RtGpu *g) {
     return t->prelude != NULL ? NULL : rt_embedded_find(t, g->major, g->minor);
 }
 
-// *refused: the driver does not take it, and it may be compiled instead.
+// Whether the driver does not take code as it is, and may take other.
+static bool is_refused(CUresult result) {
+    switch (result) {
+    case CUDA_ERROR_INVALID_IMAGE: // of a newer CUDA
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_JIT_COMPILATION_DISABLED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// *refused: it may be compiled instead.
 static bool embedded_load(RtKernels *k, const char *code, const bool *wanted,
                           bool *refused, RtError *e) {
     const RtDriver *cu = k->gpu->cu;
@@ -180,8 +195,7 @@ static bool embedded_load(RtKernels *k, const char *code, const bool *wanted,
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     k->num_modules = 1;
     CUresult result = cu->module_load(&k->module[0], code, 0, NULL, NULL);
-    *refused = result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
-               result == CUDA_ERROR_NO_BINARY_FOR_GPU;
+    *refused = is_refused(result);
     return rt_driver_good(cu, result, e, "load the kernels on GPU %d",
                           k->gpu->ordinal) &&
            entries_find(k, wanted, e);
@@ -211,6 +225,14 @@ static bool no_compiler(const RtTrainer *t, const RtGpu *g, RtError *e) {
                    names, g->major, g->minor, own.text);
 }
 
+// Where the driver has refused code, it is that which is told.
+static bool compiler_open(RtNvrtc *n, const RtTrainer *t, const RtGpu *g,
+                          bool refused, RtError *e) {
+    RtError own;
+    return rt_nvrtc_open(n, g->driver, refused ? &own : e) ||
+           (!refused && no_compiler(t, g, e));
+}
+
 // ---- opening ----
 
 bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
@@ -225,8 +247,8 @@ bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
         return true;
     if (code != NULL && !refused)
         return false;
-    if (!rt_nvrtc_open(&nvrtc, gpu->driver, e))
-        return no_compiler(t, gpu, e);
+    if (!compiler_open(&nvrtc, t, gpu, refused, e))
+        return false;
     rt_cache_open(&cache, files);
     bool good = all_make(k, t, wanted, &nvrtc, &cache, e);
     // A text of the trainer's own is our mistake, one that was given is not.

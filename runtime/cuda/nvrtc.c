@@ -28,8 +28,9 @@ static RtLibrary library_for(int driver) {
         .needed = "a CUDA device needs NVIDIA's compiler",
         .files = newest ? files : files + 1,
         .remedy =
-            newest ? "install the CUDA toolkit 12 or 13, or the Python package "
-                     "nvidia-cuda-nvrtc with its folder on LD_LIBRARY_PATH"
+            newest ? "install the CUDA toolkit 12 or 13 or the Python package "
+                     "nvidia-cuda-nvrtc, and have the folder of its libraries "
+                     "on LD_LIBRARY_PATH"
                    : "install the CUDA toolkit 12, or for that of CUDA 13 an "
                      "NVIDIA driver of version 580 or later",
         .status = EXIT_DEVICE,
@@ -43,8 +44,8 @@ static const char *reason_of(nvrtcResult result) {
     case NVRTC_ERROR_OUT_OF_MEMORY:
         return "it is out of memory";
     case NVRTC_ERROR_BUILTIN_OPERATION_FAILURE:
-        return "libnvrtc-builtins.so of the same version must be installed "
-               "beside it";
+        return "libnvrtc-builtins.so of the same version must be installed, "
+               "and its folder be on LD_LIBRARY_PATH";
     default:
         return "it gives no reason";
     }

@@ -198,8 +198,13 @@ static const struct {
     {"SINTER_DOUBLE_BUSY", "1", 0, EXIT_DEVICE, "nvidia-smi"},
     {"SINTER_DOUBLE_FAIL", "cuInit:1:34", 0, EXIT_DEVICE, "stand-in"},
     {"SINTER_DOUBLE_FAIL", "cuInit:1:803", 0, EXIT_DEVICE, "restart"},
+    {"SINTER_DOUBLE_FAIL", "cuInit:1:804", 0, EXIT_DEVICE, "folder compat"},
     {"SINTER_DOUBLE_FAIL", "cuModuleLoadDataEx:2:222", 0, EXIT_DEVICE,
      "update the driver"},
+    {"SINTER_DOUBLE_FAIL", "cuModuleLoadDataEx:2:200", 0, EXIT_DEVICE,
+     "update the driver"},
+    {"SINTER_DOUBLE_FAIL", "cuModuleLoadDataEx:1:221", 0, EXIT_DEVICE,
+     "ptxjitcompiler"},
     {"SINTER_DOUBLE_FAIL", "cuMemHostAlloc:1:2", 0, EXIT_DEVICE,
      "pinned memory"},
 };
