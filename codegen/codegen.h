@@ -69,8 +69,24 @@ typedef struct {
     Joined *joined; // one for each of joins
 } Launches;
 
+// The numbers that names such as v12 have in a kernel's text, each once, in the
+// order in which they appear.  Where launches share a text, those of each have
+// the places of those of the first.
+typedef struct {
+    long *number;
+    int count;
+} Numbers;
+
+Numbers kernel_numbers(Arena *a, const Kernel *k);
+
 // Of each step of a plan.  host and device are plans of the same graphs.
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
+
+// ---- kernels.c ----
+
+// Where what is launched begins in the text of a kernel or of joined launches:
+// before it are comments, and what others may call and read too.
+const char *text_entry(const char *text);
 
 // ---- graphs.c, program.c ----
 

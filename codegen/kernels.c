@@ -16,18 +16,23 @@ static int count_statistics(const Writer *w) {
     return count;
 }
 
-// A device may compile each kernel for itself, side by side, and leave out
-// those that it does not launch.  What a kernel calls and reads may be for
-// others too, and stays.
-static void write_kernel(Text *t, const char *text, int number) {
+const char *text_entry(const char *text) {
     static const char *const entry[] = {"\nKERNEL(", "\nPHASED(",
                                         "\n#ifdef SINTER_JOINED"};
     const char *start = NULL;
     for (int i = 0; i < 3 && start == NULL; i++)
         start = strstr(text, entry[i]);
+    return start + 1;
+}
+
+// A device may compile each kernel for itself, side by side, and leave out
+// those that it does not launch.  What a kernel calls and reads may be for
+// others too, and stays.
+static void write_kernel(Text *t, const char *text, int number) {
+    const char *entry = text_entry(text);
     text_add(t, "\n");
-    text_bytes(t, text, (size_t)(start + 1 - text));
-    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", number, start + 1);
+    text_bytes(t, text, (size_t)(entry - text));
+    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", number, entry);
 }
 
 void kernels_write(const Writer *w, Text *t) {

@@ -12,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The numbers that names have, in the order in which they appear.
-typedef struct {
-    long *number;
-    int count;
-} Numbers;
-
 static int place_of(Numbers *n, long number) {
     int i = 0;
     while (i < n->count && n->number[i] != number)
@@ -60,7 +54,8 @@ static const char *last_argument(const char *s) {
 // The text without comments and its own name, and with the numbers of names
 // counted anew: equal for kernels that do the same.  On the host the number of
 // a statistic says nothing.
-static const char *kernel_key(Arena *a, const Kernel *k, bool on_host) {
+static const char *kernel_key(Arena *a, const Kernel *k, bool on_host,
+                              Numbers *out) {
     static const char variance[] = "variance_of(";
     const char *ignored = NULL;
     Text t = text_new(a);
@@ -85,7 +80,14 @@ static const char *kernel_key(Arena *a, const Kernel *k, bool on_host) {
             text_bytes(&t, s++, 1);
         }
     }
+    *out = n;
     return text_string(&t);
+}
+
+Numbers kernel_numbers(Arena *a, const Kernel *k) {
+    Numbers n;
+    kernel_key(a, k, false, &n);
+    return n;
 }
 
 // ---- kernels by what they do ----
@@ -123,7 +125,8 @@ static Kernel *first_like(Written *w, Kernel *k) {
 // The first kernel that does what k does.  Only of that one the key is kept.
 static Kernel *first_with_key(Arena *a, Written *w, Kernel *k, bool on_host) {
     Arena *scratch = arena_new();
-    k->key = kernel_key(scratch, k, on_host);
+    Numbers n;
+    k->key = kernel_key(scratch, k, on_host, &n);
     Kernel *first = first_like(w, k);
     k->key = first == k ? arena_string(a, k->key, strlen(k->key)) : NULL;
     arena_free(scratch);

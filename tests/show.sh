@@ -13,7 +13,7 @@ cat >nvdisasm <<'END'
 for file; do :; done
 [ -z "${KEPT:-}" ] || cp "$file" "$KEPT"
 printf '\t.target\tsm_90\n'
-grep -ao '\.text\.k[0-9a-z_]*' "$file" | sort -ru | while read -r section; do
+grep -ao '\.text\.[jk][0-9a-z_]*' "$file" | sort -ru | while read -r section; do
     printf '\n\n//--------------------- %s --------\n' "$section"
     printf '\t.section\t%s,"ax",@progbits\n\t.align\t128\n' "$section"
     printf '        .global         %s\n' "${section#.text.}"
@@ -118,14 +118,22 @@ python3 sum.py kernels.json check.json || fail "kernels.json and check differ"
 # Every text is there once, also one that is shared with a step that is not shown.
 cat >texts.py <<'END'
 import json, sys
-launches = json.load(sys.stdin)["launches"]
+kernels = json.load(sys.stdin)
+launches, joined = kernels["launches"], kernels["joined"]
 texts = {l["text_of"] for l in launches} - {None}
 assert texts, "no kernels"
 assert sorted(texts) == sorted(l["name"] for l in launches if l["text"])
+names = {j["name"] for j in joined}
+assert sorted(names) == sorted(j["name"] for j in joined if j["text"])
+place = {(l["step"], l["index"]): l for l in launches}
+for j in joined:
+    parts = [place[j["step"], j["index"] + i] for i in range(j["count"])]
+    assert all(p["joined_as"] == j["name"] for p in parts), j["name"]
+    assert j["bytes"] == sum(p["bytes"] for p in parts), j["name"]
 END
-for graph in train train_2; do
-    "$SINTER" show kernels --json --graph=$graph "$models/airbench94.net" |
-        python3 texts.py || fail "texts of $graph"
+for shown in airbench94/train airbench94/train_2 vit_tiny/train; do
+    "$SINTER" show kernels --json --graph=${shown#*/} "$models/${shown%/*}.net" |
+        python3 texts.py || fail "texts of $shown"
 done
 expect 0 "// the text is above" show kernels "$models/airbench94.net"
 
@@ -134,7 +142,31 @@ expect 0 "// roofline   78.14 us on NVIDIA H200, by arithmetic" \
 expect 0 "not launched where NVIDIA H200 has statistics of c07_conv__layer1" \
     show kernels --line=14 --kernel='k08*' "$cnn"
 expect 0 "// lines      resnet9.net:14, 27" show kernels --line=27 --kernel='k09*' "$cnn"
-expect 0 "// joined to  k" show kernels --graph=train "$cnn"
+expect 0 "  joined as j40_41_batch_norm_" show launches "$cnn"
+
+# shown OPTION...: the names of what is shown, without the rest of them.
+shown() {
+    "$SINTER" show kernels --graph=train "$@" "$cnn" |
+        sed -nE 's/^\/\/ ([ckj][0-9]+(_[0-9]+)*)_.*/\1/p' | tr '\n' ' '
+}
+
+# Joined launches have a name of their own, are of all lines and layers that their
+# kernels are of, and stand behind them.
+[ "$(shown --kernel='j40*')" = "j40_41 " ] || fail "j40*: $(shown --kernel='j40*')"
+[ "$(shown --kernel='k4[01]*')" = "k40 k41 " ] || fail "k4[01]*: $(shown --kernel='k4[01]*')"
+[ "$(shown --line=27)" = "k09 k56 k57 j56_57 " ] || fail "line 27: $(shown --line=27)"
+[ "$(shown --line=27 --kernel='j5*')" = "j56_57 " ] ||
+    fail "line 27: $(shown --line=27 --kernel='j5*')"
+[ "$(shown --op='input.*')" = "k02 k03 j02_03 " ] || fail "input: $(shown --op='input.*')"
+# Those of devices that take other fusions are there by name.
+expect 0 "// for other devices than NVIDIA H200" show kernels --kernel='j08_09*' "$cnn"
+"$SINTER" show kernels --kernel='j40*' "$cnn" >out
+grep -q '^// joins      k40_batch_norm_.*__layer3$' out && grep -q '^//            then k41_' out &&
+    grep -q '^// lines      resnet9.net:14, 29, 30$' out && grep -q ', 2 phases$' out ||
+    fail "joined: $(cat out)"
+expect 2 "did you mean j05_06_batch_norm_relu__prep?" \
+    show kernels --kernel=j05_60_batch_norm_relu__prep "$cnn"
+expect 2 "did you mean 'k40*'?" show kernels --kernel=k40 "$cnn"
 "$SINTER" show kernels --op='layer1.*' --kernel='[ck]0*' --graph=train --json \
     "$cnn" | tr '{' '\n' >out
 grep -q '^"name": "k08.*__layer1' out || fail "--op=layer1.* finds nothing"
@@ -288,6 +320,18 @@ case $? in
     expect 0 "// sm_80      " show kernels --kernel='k12*' --arch=sm_80 "$cnn"
     # The oldest described GPU has no instruction for two halves at once.
     expect 0 "// sm_75      " show kernels --kernel='k09*' --device=t4 "$cnn"
+    # Of joined launches the code is there that they alone run, all of it.
+    "$SINTER" show ptx --kernel='j40*' "$cnn" >out
+    grep '\.entry' out | grep -q ' j40_41_' && [ "$(grep -c '\.entry' out)" -eq 1 ] ||
+        fail "joined: $(grep '\.entry' out)"
+    expect 0 "// sm_90      " show kernels --kernel='j40*' "$cnn"
+    line=$(grep -n '^JOINED(.*) j40' emitted/resnet9.cu | cut -d: -f1)
+    "$SINTER" show lines --kernel='j40*' "$cnn" >out
+    grep -q " resnet9.cu:$line\$" out && grep -q ' resnet9.net:29$' out ||
+        fail "lines of j40: $(cat out)"
+    [ "$(PATH=$work:$PATH "$SINTER" show sass --kernel='[jk]4[01]*' "$cnn" |
+        grep '^[jk]' | cut -c-6 | tr '\n' ' ')" = "k40_ba k41_ba j40_41 " ] ||
+        fail "joined kernels in sass"
     expect 0 "  resnet9.net:27" show lines --kernel=k09* "$cnn"
     # Three of five instructions are of the batch_norm and the relu, whose body
     # is called in the line of the pool; none is of the prelude.

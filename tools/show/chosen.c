@@ -9,7 +9,7 @@
 #include <string.h>
 
 static bool has_name(const Inspected *l, const char *glob) {
-    return fnmatch(glob, l->kernel->name, 0) == 0;
+    return fnmatch(glob, launch_name(l), 0) == 0;
 }
 
 static bool is_of_file(const ModelLine *line, const Program *p) {
@@ -36,6 +36,8 @@ static bool has_path(const Inspected *l, const char *glob) {
 
 bool launch_is_chosen(const Inspected *l, const Program *p,
                       const Arguments *arguments) {
+    if (l->joined && !l->taken && !arguments->kernel)
+        return false;
     return (!arguments->kernel || has_name(l, arguments->kernel)) &&
            (!arguments->line.given || has_line(l, p, arguments->line.value)) &&
            (!arguments->op || has_path(l, arguments->op));
@@ -92,11 +94,23 @@ static void complain_of_line(const Show *s, const Inspection *in) {
 
 // ---- no name, no path ----
 
+// Offers a name; whether it begins as what was asked for.
+static bool name_offer(Nearest *near, const char *name) {
+    nearest_offer(near, name);
+    return strncmp(name, near->name, strlen(near->name)) == 0;
+}
+
 static void complain_of_name(const Show *s, const Inspection *in) {
     Nearest near = nearest_to(s->arguments->kernel);
+    bool begun = false;
     for (int i = 0; i < in->count; i++)
-        nearest_offer(&near, in->launch[i].kernel->name);
-    if (near.best)
+        begun |= name_offer(&near, launch_name(&in->launch[i]));
+    for (int i = 0; i < in->num_joins; i++)
+        begun |= name_offer(&near, launch_name(&in->join[i]));
+    if (begun)
+        complain(s->arguments, "no kernel is called '%s'; did you mean '%s*'?",
+                 near.name, near.name);
+    else if (near.best)
         complain(s->arguments, "no kernel is called '%s'; did you mean %s?",
                  near.name, near.best);
     else
@@ -137,6 +151,9 @@ static void complain_of_path(const Show *s, const Inspection *in) {
 static bool is_met(const Inspection *in, const Arguments *one) {
     for (int i = 0; i < in->count; i++)
         if (launch_is_chosen(&in->launch[i], in->p, one))
+            return true;
+    for (int i = 0; i < in->num_joins; i++)
+        if (launch_is_chosen(&in->join[i], in->p, one))
             return true;
     return false;
 }

@@ -9,48 +9,70 @@
 // or lines of the model file.
 typedef enum { PLACES_NONE, PLACES_TEXT, PLACES_MODEL } Places;
 
-static bool kernel_is_chosen(const Inspection *in, const Kernel *k) {
-    for (int i = 0; i < in->count; i++)
-        if (in->launch[i].chosen && in->launch[i].kernel->first == k)
+// Whether what is chosen has that text.
+static bool is_chosen(const Inspected *list, int count, const char *text) {
+    for (int i = 0; i < count; i++)
+        if (list[i].chosen && launch_text(&list[i]) == text)
             return true;
     return false;
 }
 
-// The kernels that are chosen, each once.  A text that steps share may be that
-// of a step that is not shown.
-static void kernels_choose(Show *s, const Inspection *in, Code *out) {
+// Whether joined launches that are chosen call the functions of a kernel.
+static bool is_called(const Inspection *in, const Kernel *k) {
+    for (int i = 0; i < in->num_joins; i++)
+        for (int j = 0; in->join[i].chosen && j < in->join[i].count; j++)
+            if (in->join[i].kernel[j].first == k)
+                return true;
+    return false;
+}
+
+static void kernel_choose(Arena *a, const Inspection *in, const Kernel *k,
+                          const char *step, Code *out) {
+    size_t functions = (size_t)(text_entry(k->text) - k->text);
+    if (is_chosen(in->launch, in->count, k->text))
+        out->text[out->count++] = (CodeText){k->name, k->text, step};
+    else if (is_called(in, k))
+        out->text[out->count++] =
+            (CodeText){NULL, arena_string(a, k->text, functions), step};
+}
+
+// What is chosen, each text once.  One that steps share may be that of a step
+// that is not shown.
+static void texts_choose(Show *s, const Inspection *in, Code *out) {
     int most = 0;
     for (int i = 0; i < in->plan->num_steps; i++)
-        most += in->launches[i].count;
-    out->kernel = ARENA_ARRAY(s->a, (size_t)most, const Kernel *);
-    out->step = ARENA_ARRAY(s->a, (size_t)most, const char *);
-    for (int i = 0; i < in->plan->num_steps; i++)
-        for (int j = 0; j < in->launches[i].count; j++) {
-            const Kernel *k = &in->launches[i].kernel[j];
-            if (!k->text || k->first != k || !kernel_is_chosen(in, k))
-                continue;
-            out->step[out->count] = in->plan->step[i].name;
-            out->kernel[out->count++] = k;
-        }
+        most += in->launches[i].count + in->launches[i].joins.count;
+    out->text = ARENA_ARRAY(s->a, (size_t)most, CodeText);
+    for (int i = 0; i < in->plan->num_steps; i++) {
+        const Launches *l = &in->launches[i];
+        const char *step = in->plan->step[i].name;
+        for (int k = 0; k < l->count; k++)
+            if (l->kernel[k].text && l->kernel[k].first == &l->kernel[k])
+                kernel_choose(s->a, in, &l->kernel[k], step, out);
+        for (int j = 0; j < l->joins.count; j++)
+            if (is_chosen(in->join, in->num_joins, l->joined[j].text))
+                out->text[out->count++] =
+                    (CodeText){l->joined[j].name, l->joined[j].text, step};
+    }
 }
 
 static const char *cu_name(Show *s) {
     return arena_format(s->a, "%s.cu", show_trainer(s)->name);
 }
 
-// The kernel's text with the numbers of its lines in the file of all, where a
-// line more says which it is.
-static void numbered_add(Show *s, Text *t, const Kernel *k) {
+// A text with the numbers of its lines in the file of all, where a line more
+// says which it is.
+static void numbered_add(Show *s, Text *t, const char *text) {
     static const char more[] = "#if IS_WANTED(";
     const char *cu = text_string(&show_trainer(s)->cu_file);
     const char *begin =
-        arena_format(s->a, "\n%.*s\n", (int)strcspn(k->text, "\n"), k->text);
+        arena_format(s->a, "\n%.*s\n", (int)strcspn(text, "\n"), text);
     const char *at = strstr(cu, begin) + 1;
     int line = 1;
     for (const char *c = cu; c < at; c++)
         line += *c == '\n';
     text_add(t, "#line %d \"%s\"\n", line, cu_name(s));
-    for (const char *own = k->text; *own; line++) {
+    for (const char *own = text; *own; line++) {
         size_t length = strcspn(own, "\n") + 1;
         if (strncmp(at, more, sizeof more - 1) == 0) {
             at += strcspn(at, "\n") + 1;
@@ -68,15 +90,15 @@ static Text chosen_text(Show *s, const Inspection *in, const Code *code,
     const char *step = NULL;
     text_add(&t, "%s", in->header);
     for (int i = 0; i < code->count; i++) {
-        const Kernel *k = code->kernel[i];
-        if (step != code->step[i])
-            text_add(&t, "\n// ---- %s ----\n", code->step[i]);
-        step = code->step[i];
+        const CodeText *one = &code->text[i];
+        if (step != one->step)
+            text_add(&t, "\n// ---- %s ----\n", one->step);
+        step = one->step;
         text_add(&t, "\n");
-        if (places == PLACES_TEXT)
-            numbered_add(s, &t, k);
+        if (places == PLACES_NONE)
+            text_add(&t, "%s", one->text);
         else
-            text_add(&t, "%s", k->text);
+            numbered_add(s, &t, one->text);
     }
     return places == PLACES_MODEL ? lineinfo_add(s->a, in->plan, cu_name(s), &t)
                                   : t;
@@ -97,7 +119,7 @@ static bool code_make(Show *s, MachineForm form, Places places, Code *out,
     if (!device_find(s->a, s->arguments, &device, status) ||
         !inspect(s, &device, &in, status))
         return false;
-    kernels_choose(s, &in, out);
+    texts_choose(s, &in, out);
     *status = EXIT_USAGE;
     if (out->count == 0)
         return say(s, "what is chosen are calls of a library, which brings "

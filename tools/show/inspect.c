@@ -13,20 +13,41 @@
 #include <string.h>
 
 NodeId launch_operation(const Inspected *l, NodeId from) {
-    const Group *group = l->kernel->group;
-    NodeId n = from == NO_NODE ? group->first : from + 1;
-    for (; n <= group->last; n++)
-        if (l->step->graph->node[n].op != OP_scratch)
+    const Node *node = l->step->graph->node;
+    NodeId last = l->kernel[l->count - 1].group->last;
+    NodeId n = from == NO_NODE ? l->kernel->group->first : from + 1;
+    for (; n <= last; n++)
+        if (node[n].op != OP_scratch && node[n].group >= 0)
             return n;
     return NO_NODE;
 }
 
-const Kernel *launch_text(const Inspection *in, const Inspected *l) {
-    const Kernel *k = l->kernel->text ? l->kernel->first : NULL;
-    for (const Inspected *other = in->launch; k && other < l; other++)
-        if (other->chosen && other->kernel->first == k)
+const char *launch_name(const Inspected *l) {
+    return l->joined ? l->joined->name : l->kernel->name;
+}
+
+int launch_blocks(const Inspected *l) {
+    return l->joined         ? l->joined->blocks
+           : l->kernel->text ? l->kernel->grid[1]
+                             : 0;
+}
+
+const char *launch_text(const Inspected *l) {
+    if (!l->joined)
+        return l->kernel->text ? l->kernel->first->text : NULL;
+    const Joined *j = l->kernel[l->count - 1].first->joined;
+    while (strcmp(j->name, l->joined->name) != 0)
+        j = j->next;
+    return j->text;
+}
+
+const char *launch_new_text(const Inspection *in, const Inspected *l) {
+    const char *text = launch_text(l);
+    const Inspected *other = l->joined ? in->join : in->launch;
+    for (; text && other < l; other++)
+        if (other->chosen && launch_text(other) == text)
             return NULL;
-    return k;
+    return text;
 }
 
 const char *tensor_name(const Node *n) {
@@ -43,8 +64,8 @@ static int by_place(const void *a, const void *b) {
 }
 
 static void lines_find(Arena *a, Inspected *l) {
-    const Group *group = l->kernel->group;
-    size_t most = (size_t)(group->last - group->first) + 1;
+    const Group *last = l->kernel[l->count - 1].group;
+    size_t most = (size_t)(last->last - l->kernel->group->first) + 1;
     l->line = ARENA_ARRAY(a, most, ModelLine);
     int count = 0;
     for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;) {
@@ -91,6 +112,18 @@ static void roofline(Inspected *l, const Device *d) {
     l->seconds = l->by_memory ? memory : arithmetic;
 }
 
+// Kernels of joined launches wait for each other: their times add up.
+static void roofline_joined(Inspected *l, const Inspected *kernel) {
+    double memory = 0;
+    for (int i = 0; i < l->count; i++) {
+        l->bytes += kernel[i].bytes;
+        l->flops += kernel[i].flops;
+        l->seconds += kernel[i].seconds;
+        memory += kernel[i].by_memory ? kernel[i].seconds : 0;
+    }
+    l->by_memory = memory >= l->seconds - memory;
+}
+
 // ---- what a device takes together ----
 
 static void fusions_find(Inspected *first, const Launches *launches,
@@ -102,11 +135,27 @@ static void fusions_find(Inspected *first, const Launches *launches,
         first[ride->kernel].rides_on = launches->kernel[ride->call].name;
         first[ride->kernel].fusion = fusion_info[ride->fusion].name;
     }
-    for (int i = 0; i < j->joins.count; i++) {
-        const Join *join = &j->joins.join[i];
-        for (int k = 1; j->joined[i] && k < join->count; k++)
-            first[join->first + k].joined_to =
-                launches->kernel[join->first + k - 1].name;
+}
+
+// The joined launches of a step, whose launches are from first on.
+static void joins_inspect(Show *s, Inspection *in, Inspected *first,
+                          const Launches *launches, const Judged *judged) {
+    for (int i = 0; i < launches->joins.count; i++) {
+        const Joined *j = &launches->joined[i];
+        Inspected *of = &first[j->join.first], *l = &in->join[in->num_joins++];
+        *l = (Inspected){.step = of->step,
+                         .kernel = of->kernel,
+                         .joined = j,
+                         .index = of->index,
+                         .count = j->join.count,
+                         .taken = i < judged->joins.count && judged->joined[i]};
+        lines_find(s->a, l);
+        roofline_joined(l, of);
+        l->chosen = launch_is_chosen(l, s->p, s->arguments);
+        for (int k = 0; l->taken && k < l->count; k++) {
+            of[k].joined_as = j->name;
+            of[k].joined_to = k > 0 ? of[k - 1].kernel->name : NULL;
+        }
     }
 }
 
@@ -115,14 +164,17 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
     Inspected *first = &in->launch[in->count];
     for (int i = 0; i < launches->count; i++) {
         Inspected *l = &first[i];
-        *l = (Inspected){
-            .step = step, .kernel = &launches->kernel[i], .index = i};
+        *l = (Inspected){.step = step,
+                         .kernel = &launches->kernel[i],
+                         .index = i,
+                         .count = 1};
         lines_find(s->a, l);
         roofline(l, in->device);
         l->chosen = launch_is_chosen(l, s->p, s->arguments);
     }
     Judged j = step_judge(s->a, in->plan, step, in->device);
     fusions_find(first, launches, &j);
+    joins_inspect(s, in, first, launches, &j);
     in->count += launches->count;
 }
 
@@ -135,6 +187,9 @@ static const char *header_of(Arena *a, const Text *cu) {
 static bool anything_chosen(const Show *s, const Inspection *in) {
     for (int i = 0; i < in->count; i++)
         if (in->launch[i].chosen)
+            return true;
+    for (int i = 0; i < in->num_joins; i++)
+        if (in->join[i].chosen)
             return true;
     complain_of_choice(s, in);
     return false;
@@ -152,10 +207,13 @@ bool inspect(Show *s, const Device *device, Inspection *out, int *status) {
         return false;
     const Launches *launches = out->launches =
         codegen_launches(t->host, t->plan, s->a);
-    size_t most = 0;
-    for (int i = 0; i < t->plan->num_steps; i++)
+    size_t most = 0, joins = 0;
+    for (int i = 0; i < t->plan->num_steps; i++) {
         most += (size_t)launches[i].count;
+        joins += (size_t)launches[i].joins.count;
+    }
     out->launch = ARENA_ARRAY(s->a, most, Inspected);
+    out->join = ARENA_ARRAY(s->a, joins + 1, Inspected);
     for (int i = 0; i < t->plan->num_steps; i++)
         if (!graph || strcmp(t->plan->step[i].name, graph) == 0)
             step_inspect(s, out, &t->plan->step[i], &launches[i]);

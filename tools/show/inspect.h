@@ -16,31 +16,34 @@ typedef struct {
 } ModelLine;
 
 // Launch `index` of a step: a kernel or, where kernel->text is NULL, a call of
-// a library.
+// a library.  Of launches that are joined the first.
 typedef struct {
     const Step *step;
     const Kernel *kernel;
-    int index;
+    const Joined *joined; // NULL: it is a launch of its own
+    int index, count;     // launches: 1, or those that are joined
     ModelLine *line;
     int num_lines;
     int64_t bytes, flops;
     double seconds;                // on the described device, by the roofline
     bool by_memory;                // whether memory is what takes so long
     bool chosen;                   // by --kernel, --line and --op
+    bool taken;                    // of joined ones: the device launches them
     const char *rides_on, *fusion; // the call whose fusion does its work
-    const char *joined_to;         // the launch before that it is joined to
+    const char *joined_as;         // what launches it with others
+    const char *joined_to;         // the launch before it there
     Resources *resources;          // for each of the archs; NULL: not asked for
 } Inspected;
 
-// All launches of the steps that are shown.
+// All launches of the steps that are shown, and all that may be joined.
 typedef struct {
     const Program *p;
     const Device *device;
     const Plan *plan;
     const char *header;       // what every kernel's text needs before it
     const Launches *launches; // of all steps of the plan
-    Inspected *launch;
-    int count;
+    Inspected *launch, *join;
+    int count, num_joins;
     int arch[MAX_ARCHS], num_archs;
     const char *compiler; // "NVRTC 13.0"; NULL: not asked
     const char *why;      // it was asked and could not answer
@@ -56,16 +59,25 @@ bool inspect(Show *s, const Device *device, Inspection *out, int *status);
 // after the last, starting with from = NO_NODE.
 NodeId launch_operation(const Inspected *l, NodeId from);
 
-// The kernel whose text it has.  NULL: a launch before it that is chosen has
-// the same, or it is a call of a library.
-const Kernel *launch_text(const Inspection *in, const Inspected *l);
+// What it is called in listings and by profilers.
+const char *launch_name(const Inspected *l);
+
+// Blocks on a GPU; 0 for a call.
+int launch_blocks(const Inspected *l);
+
+// Its text, which launches that do the same share; NULL for a call.
+const char *launch_text(const Inspected *l);
+
+// The same, NULL also where a launch before it that is chosen has that text.
+const char *launch_new_text(const Inspection *in, const Inspected *l);
 
 // What a tensor is called: a parameter's name, else its layer's path, or "".
 const char *tensor_name(const Node *n);
 
 // ---- chosen.c ----
 
-// Whether it is what --kernel, --line and --op ask for.
+// Whether it is what --kernel, --line and --op ask for.  Joined launches that
+// the described device does not take are chosen by name alone.
 bool launch_is_chosen(const Inspected *l, const Program *p,
                       const Arguments *arguments);
 
@@ -83,10 +95,16 @@ void resources_find(Arena *a, Inspection *in);
 
 // ---- code.c ----
 
-// What NVIDIA's compiler made of chosen kernels.
+// A kernel or joined launches, or functions that joined launches call.
 typedef struct {
-    const Kernel **kernel; // each once, in the order of the launches
-    const char **step;     // the step that is the first to have it
+    const char *name; // of what is launched; NULL for functions
+    const char *text;
+    const char *step; // the first that has it
+} CodeText;
+
+// What NVIDIA's compiler made of what is chosen.
+typedef struct {
+    CodeText *text; // each once, in the order of the launches
     int count;
     const char *bytes;
     size_t length;

@@ -40,13 +40,14 @@ static void time_add(Text *t, const Inspected *l, const Device *d) {
 }
 
 static void launch_add(Text *t, const Inspected *l) {
-    const Kernel *k = l->kernel;
-    if (!k->text)
+    if (!launch_text(l))
         return;
-    text_add(t, "// launch     %d block%s of %d threads", k->grid[1],
-             k->grid[1] == 1 ? "" : "s", BLOCK_THREADS);
-    if (k->group->phases > 1)
-        text_add(t, ", %d phases", k->group->phases);
+    int blocks = launch_blocks(l);
+    int phases = l->joined ? l->count : l->kernel->group->phases;
+    text_add(t, "// launch     %d block%s of %d threads", blocks,
+             blocks == 1 ? "" : "s", BLOCK_THREADS);
+    if (phases > 1)
+        text_add(t, ", %d phases", phases);
     text_add(t, "\n");
 }
 
@@ -62,12 +63,21 @@ static void resources_add(Text *t, const Inspection *in, const Inspected *l) {
     }
 }
 
+// The kernels of joined launches, each in a line.
+static void parts_add(Text *t, const Inspected *l) {
+    for (int i = 0; l->joined && i < l->count; i++)
+        text_add(t, "%s%s\n", i ? "//            then " : "// joins      ",
+                 l->kernel[i].name);
+}
+
 static void fusion_add(Text *t, const Inspected *l, const Device *d) {
     if (l->rides_on)
         text_add(t, "// not launched where %s has %s of %s\n", d->name,
                  l->fusion, l->rides_on);
-    if (l->joined_to)
-        text_add(t, "// joined to  %s\n", l->joined_to);
+    if (l->joined_as)
+        text_add(t, "// joined as  %s\n", l->joined_as);
+    if (l->joined && !l->taken)
+        text_add(t, "// for other devices than %s\n", d->name);
 }
 
 // The text without the comment that it begins with.
@@ -78,8 +88,10 @@ static const char *text_behind_comment(const char *text) {
 }
 
 static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
-    const Kernel *k = l->kernel, *text = launch_text(in, l);
-    text_add(t, "\n// %s\n// lines     ", k->name);
+    const char *text = launch_new_text(in, l);
+    text_add(t, "\n// %s\n", launch_name(l));
+    parts_add(t, l);
+    text_add(t, "// lines     ");
     lines_add(t, l);
     text_add(t, "\n");
     operations_add(t, l);
@@ -89,27 +101,40 @@ static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
     resources_add(t, in, l);
     time_add(t, l, in->device);
     fusion_add(t, l, in->device);
-    if (!k->text)
+    if (!launch_text(l))
         text_add(t, "// a call of a library\n");
     else if (!text)
         text_add(t, "// the text is above\n");
     else
-        text_add(t, "%s", text_behind_comment(text->text));
+        text_add(t, "%s", text_behind_comment(text));
+}
+
+// What is chosen of a launch and of those that are joined and end with it.
+static void launch_print(Text *t, const Inspection *in, const Inspected *l) {
+    if (l->chosen)
+        kernel_print(t, in, l);
+    for (int i = 0; i < in->num_joins; i++) {
+        const Inspected *j = &in->join[i];
+        if (j->chosen && j->step == l->step &&
+            j->index + j->count - 1 == l->index)
+            kernel_print(t, in, j);
+    }
 }
 
 void kernels_print(Arena *a, Text *t, const Inspection *in) {
-    (void)a;
     text_add(t, "%s", in->header);
     if (in->why)
         text_add(t, "\n// Registers and spills are not known: %s.\n", in->why);
     const Step *step = NULL;
     for (int i = 0; i < in->count; i++) {
+        Text own = text_new(a);
         const Inspected *l = &in->launch[i];
-        if (!l->chosen)
+        launch_print(&own, in, l);
+        if (own.length == 0)
             continue;
         if (l->step != step)
             text_add(t, "\n// ---- %s ----\n", l->step->name);
         step = l->step;
-        kernel_print(t, in, l);
+        text_add(t, "%s", text_string(&own));
     }
 }

@@ -65,12 +65,52 @@ static void resources_json(Text *t, const Inspection *in, const Inspected *l) {
     text_add(t, "]");
 }
 
+// Which nodes of the launch those are that the text of another names.
+static void nodes_json(Text *t, const Kernel *k) {
+    Arena *scratch = arena_new();
+    const char *comma = "";
+    text_add(t, ", \"text_nodes\": [");
+    if (k->text && k->first != k) {
+        Numbers of = kernel_numbers(scratch, k->first);
+        Numbers own = kernel_numbers(scratch, k);
+        for (int i = 0; i < of.count; i++)
+            if (of.number[i] != own.number[i]) {
+                text_add(t, "%s[%ld, %ld]", comma, of.number[i], own.number[i]);
+                comma = ", ";
+            }
+    }
+    text_add(t, "]");
+    arena_free(scratch);
+}
+
+// What a launch has in common with those that are joined.
+static void costs_json(Text *t, const Inspection *in, const Inspected *l) {
+    json_count(t, "bytes", l->bytes);
+    json_count(t, "flops", l->flops);
+    json_count(t, "blocks", launch_blocks(l));
+    json_count(t, "threads", launch_text(l) ? BLOCK_THREADS : 0);
+    text_add(t, ", \"roofline_seconds\": %.9g", l->seconds);
+    json_text(t, "bound_by", l->by_memory ? "memory" : "arithmetic");
+    resources_json(t, in, l);
+    json_text(t, "text", launch_new_text(in, l));
+}
+
+static void join_json(Text *t, const Inspection *in, const Inspected *l) {
+    text_add(t, "{\"name\": \"%s\"", launch_name(l));
+    json_text(t, "step", l->step->name);
+    json_count(t, "index", l->index);
+    json_count(t, "count", l->count);
+    text_add(t, ", \"taken\": %s", l->taken ? "true" : "false");
+    lines_json(t, l);
+    costs_json(t, in, l);
+    text_add(t, "}");
+}
+
 static void launch_json(Arena *a, Text *t, const Inspection *in,
                         const Inspected *l) {
     const Kernel *k = l->kernel;
     const Graph *g = l->step->graph;
-    const Kernel *text = launch_text(in, l);
-    text_add(t, "{\"name\": \"%s\"", k->name);
+    text_add(t, "{\"name\": \"%s\"", launch_name(l));
     json_text(t, "step", l->step->name);
     json_count(t, "index", l->index);
     json_text(t, "kind", k->text ? "kernel" : "call");
@@ -78,17 +118,12 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
     operations_json(a, t, l);
     tensors_json(a, t, "reads", g, k->group->input, k->group->num_inputs);
     tensors_json(a, t, "writes", g, k->group->output, k->group->num_outputs);
-    json_count(t, "bytes", l->bytes);
-    json_count(t, "flops", l->flops);
-    json_count(t, "blocks", k->text ? k->grid[1] : 0);
-    json_count(t, "threads", k->text ? BLOCK_THREADS : 0);
-    text_add(t, ", \"roofline_seconds\": %.9g", l->seconds);
-    json_text(t, "bound_by", l->by_memory ? "memory" : "arithmetic");
     json_text(t, "rides_on", l->rides_on);
     json_text(t, "joined_to", l->joined_to);
-    resources_json(t, in, l);
+    json_text(t, "joined_as", l->joined_as);
     json_text(t, "text_of", k->text ? k->first->name : NULL);
-    json_text(t, "text", text ? text->text : NULL);
+    nodes_json(t, k);
+    costs_json(t, in, l);
     text_add(t, "}");
 }
 
@@ -115,6 +150,14 @@ void kernels_json(Arena *a, Text *t, const Inspection *in) {
         if (in->launch[i].chosen) {
             text_add(t, "%s", comma);
             launch_json(a, t, in, &in->launch[i]);
+            comma = ",\n";
+        }
+    text_add(t, "\n], \"joined\": [");
+    comma = "\n";
+    for (int i = 0; i < in->num_joins; i++)
+        if (in->join[i].chosen) {
+            text_add(t, "%s", comma);
+            join_json(t, in, &in->join[i]);
             comma = ",\n";
         }
     text_add(t, "\n]}\n");

@@ -22,13 +22,13 @@ static void ride_print(Text *t, const Launches *launches, const Rides *r,
     }
 }
 
-// Which launch k is joined to, of those that are joined.
+// What launches k and others as one.
 static void join_print(Text *t, const Launches *launches, const Judged *j,
                        int k) {
     for (int i = 0; i < j->joins.count; i++) {
         const Join *join = &j->joins.join[i];
-        if (j->joined[i] && k > join->first && k < join->first + join->count)
-            text_add(t, "  joined to %s", launches->kernel[k - 1].name);
+        if (j->joined[i] && k >= join->first && k < join->first + join->count)
+            text_add(t, "  joined as %s", launches->joined[i].name);
     }
 }
 

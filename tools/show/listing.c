@@ -93,14 +93,14 @@ static void line_add(Lister *l, const char *line) {
         place_read(l, line);
 }
 
-static const char *kernel_find(Arena *a, const char *said, const Kernel *k) {
-    const char *label = arena_format(a, "\n.text.%s:\n", k->name);
+static const char *kernel_find(Arena *a, const char *said, const char *name) {
+    const char *label = arena_format(a, "\n.text.%s:\n", name);
     const char *start = strstr(said, label);
     return start ? start + strlen(label) : NULL;
 }
 
 // Bytes of the kernel's section in the file that is disassembled.
-static size_t section_bytes(const Code *code, const Kernel *k) {
+static size_t section_bytes(const Code *code, const char *kernel) {
     const char text[] = ".text.";
     Elf64_Ehdr file;
     memcpy(&file, code->bytes, sizeof file);
@@ -111,24 +111,24 @@ static size_t section_bytes(const Code *code, const Kernel *k) {
         memcpy(&section, table + (size_t)i * sizeof section, sizeof section);
         const char *name = code->bytes + names.sh_offset + section.sh_name;
         if (strncmp(name, text, sizeof text - 1) == 0 &&
-            strcmp(name + sizeof text - 1, k->name) == 0)
+            strcmp(name + sizeof text - 1, kernel) == 0)
             return section.sh_size;
     }
     return 0;
 }
 
-// The comment that stands above the kernel's text.
-static void comment_add(Text *out, const Kernel *k) {
-    const char *end = k->text;
+// The comment that a text begins with.
+static void comment_add(Text *out, const char *text) {
+    const char *end = text;
     while (strncmp(end, "//", 2) == 0)
         end += strcspn(end, "\n") + 1;
-    text_bytes(out, k->text, (size_t)(end - k->text));
+    text_bytes(out, text, (size_t)(end - text));
 }
 
 // Whether all is there but at most what fills the last line of the code.
 static bool kernel_add(Lister *l, Text *out, const char *said, const Code *code,
-                       const Kernel *k) {
-    const char *s = kernel_find(l->arena, said, k);
+                       const CodeText *kernel) {
+    const char *s = kernel_find(l->arena, said, kernel->name);
     l->file = NULL;
     l->chosen = l->moved = false;
     l->code.length = l->kept = l->last = 0;
@@ -138,10 +138,11 @@ static bool kernel_add(Lister *l, Text *out, const char *said, const Code *code,
         s += length + (s[length] == '\n');
     }
     text_add(out, "\n");
-    comment_add(out, k);
-    text_add(out, "%s:\n", k->name);
+    comment_add(out, kernel->text);
+    text_add(out, "%s:\n", kernel->name);
     text_bytes(out, text_string(&l->code), l->kept);
-    return l->kept > 0 && l->last + CODE_LINE >= section_bytes(code, k);
+    return l->kept > 0 &&
+           l->last + CODE_LINE >= section_bytes(code, kernel->name);
 }
 
 const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
@@ -151,7 +152,8 @@ const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
                 .source = source,
                 .num_sources = num_sources};
     for (int i = 0; i < code->count; i++)
-        if (!kernel_add(&l, out, said, code, code->kernel[i]))
-            return code->kernel[i]->name;
+        if (code->text[i].name &&
+            !kernel_add(&l, out, said, code, &code->text[i]))
+            return code->text[i].name;
     return NULL;
 }

@@ -28,30 +28,52 @@ bool archs_parse(const Arguments *arguments, const Device *device,
     return true;
 }
 
-// The launch whose text the kernel shares.
-static const Kernel *written_kernel(const Kernel *k) {
-    return k->first ? k->first : k;
+// Adds what joined launches call, of each text once.
+static void functions_add(Text *t, const Inspected *l) {
+    for (int i = 0; i < l->count; i++) {
+        const Kernel *k = l->kernel[i].first;
+        int before = 0;
+        while (l->kernel[before].first != k)
+            before++;
+        if (before == i)
+            text_bytes(t, k->text, (size_t)(text_entry(k->text) - k->text));
+    }
 }
 
 // Each text is compiled once, whoever shares it.
-static bool kernel_compile(Arena *a, Machine *m, Inspection *in, Inspected *l) {
-    const Kernel *k = written_kernel(l->kernel);
-    const char *text = arena_format(a, "%s\n%s", in->header, k->text);
+static bool launch_compile(Arena *a, Machine *m, Inspection *in, Inspected *l) {
+    const char *name = launch_name(l);
+    Text t = text_new(a);
+    text_add(&t, "%s\n", in->header);
+    if (l->joined)
+        functions_add(&t, l);
+    text_add(&t, "%s", launch_text(l));
     l->resources = ARENA_ARRAY(a, (size_t)in->num_archs, Resources);
     for (int i = 0; i < in->num_archs; i++)
-        if (!machine_resources(m, text, in->arch[i], 1, &k->name,
+        if (!machine_resources(m, text_string(&t), in->arch[i], 1, &name,
                                &l->resources[i], &in->why))
             return false;
     return true;
 }
 
-static const Inspected *compiled_before(const Inspection *in, int at) {
-    const Kernel *k = written_kernel(in->launch[at].kernel);
+static const Inspected *compiled_before(const Inspected *list, int at) {
+    const char *text = launch_text(&list[at]);
     for (int i = 0; i < at; i++)
-        if (in->launch[i].resources &&
-            written_kernel(in->launch[i].kernel) == k)
-            return &in->launch[i];
+        if (list[i].resources && launch_text(&list[i]) == text)
+            return &list[i];
     return NULL;
+}
+
+static void list_compile(Arena *a, Machine *m, Inspection *in, Inspected *list,
+                         int count) {
+    for (int i = 0; i < count && !in->why; i++) {
+        Inspected *l = &list[i];
+        const Inspected *before = compiled_before(list, i);
+        if (before)
+            l->resources = before->resources;
+        else if (l->chosen && launch_text(l) && !launch_compile(a, m, in, l))
+            l->resources = NULL;
+    }
 }
 
 void resources_find(Arena *a, Inspection *in) {
@@ -59,13 +81,7 @@ void resources_find(Arena *a, Inspection *in) {
     if (!m)
         return;
     in->compiler = machine_version(m);
-    for (int i = 0; i < in->count && !in->why; i++) {
-        Inspected *l = &in->launch[i];
-        const Inspected *before = compiled_before(in, i);
-        if (before)
-            l->resources = before->resources;
-        else if (l->chosen && l->kernel->text && !kernel_compile(a, m, in, l))
-            l->resources = NULL;
-    }
+    list_compile(a, m, in, in->launch, in->count);
+    list_compile(a, m, in, in->join, in->num_joins);
     machine_close(m);
 }
