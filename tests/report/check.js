@@ -38,16 +38,42 @@ async function lineCheck(line) {
 }
 
 async function launchCheck(l) {
+  if (l.step !== step)
+    stepChoose(l.step);
   await follow(placeOf(idOf(l)));
   const lines = l.lines.filter(p => p.file === data.kernels.file);
   expect(same(ids("#source .marked"), lines.map(p => `line-${p.line}`)),
     `${l.name} marks other lines`);
   const detail = byId("detail").textContent;
   expect(detail.includes(l.name), `${l.name} is not shown`);
-  const text = textAt.get(l.text_of);
-  expect(!text || byId("detail").querySelector("pre").textContent.includes(text.text),
-    `${l.name} has another text`);
+  const text = textAt.get(l.text_of), texts = [...byId("detail").querySelectorAll("pre")];
+  expect(!text || texts[0].textContent.includes(text.text), `${l.name} has another text`);
+  expect(!text || text === l ||
+    byId("detail").querySelector(`h3 a[href="#${idOf(text)}"]`), `${l.name} hides whose text it has`);
+  const joined = joins.filter(j => j.step === l.step && j.name === l.joined_as);
+  expect(!joined.length === !l.joined_as, `${l.name} is joined as nothing`);
+  expect(texts.length === (text ? 1 : 0) + (joined.length ? 1 : 0), `${l.name} has no joined text`);
+  expect(!joined.length || texts[1].textContent.includes(`JOINED(256) ${l.joined_as}(`),
+    `${l.name} has another joined text`);
   linksCheck(byId("detail"));
+}
+
+// Each name in a shared text stands for an operation of the launch that is shown
+// that does what it does for the launch that the text is written for.
+async function sharedCheck() {
+  const what = (l, node) => {
+    const is = t => String(t.node) === node;
+    const made = l.operations.find(is) || [...l.reads, ...l.writes].find(is);
+    return `${made.op} ${made.type}`;
+  };
+  for (const l of launches.filter(x => x.text_nodes.length > 0).slice(0, 10)) {
+    const own = textAt.get(l.text_of);
+    const named = x => [...textDraw(own.text, x).querySelectorAll("b")]
+      .map(e => e.textContent + what(x, e.dataset.node));
+    await launchCheck(l);
+    expect(same(named(own), named(l)), `${l.name} of ${l.step} names others`);
+    operationCheck();
+  }
 }
 
 // An operation that is chosen is marked where the text has it, and nothing else.
@@ -196,7 +222,7 @@ function namesCheck() {
   const texts = launches.filter(l => l.text);
   const each = Math.ceil(texts.length / 25);
   for (const l of texts.filter((x, i) => i % each === 0 || margin.test(x.text))) {
-    const linked = [...textDraw(l).querySelectorAll("b")];
+    const linked = [...textDraw(l.text, l).querySelectorAll("b")];
     const nodes = new Set([...l.operations, ...l.reads, ...l.writes].map(x => String(x.node)));
     expect(linked.every(e => nodes.has(e.dataset.node)), `${l.name} links what is no node`);
     const name = margin.exec(l.text)?.[1];
@@ -223,6 +249,10 @@ async function pageCheck() {
     await launchCheck(l);
   await follow(placeOf(idOf(mine.find(l => l.text && l.text_of === l.name))));
   operationCheck();
+  await sharedCheck();
+  for (const j of joins.slice(0, 5))
+    await launchCheck(launchAt.get(`${j.step}-${j.index}`));
+  stepChoose(mine[0].step);
   addressCheck();
   namesCheck();
   contrastCheck();

@@ -64,6 +64,10 @@ const sum = (list, of) => list.reduce((all, x) => all + of(x), 0);
 const idOf = l => `${l.step}-${l.index}`;
 const launchAt = new Map(launches.map(l => [idOf(l), l]));
 const textAt = new Map(launches.filter(l => l.text).map(l => [l.name, l]));
+const joins = data.kernels.joined;
+const joinTextAt = new Map(joins.filter(j => j.text).map(j => [j.name, j.text]));
+const joinOf = l => joins.find(j => j.step === l.step && j.name === l.joined_as &&
+  j.index <= l.index && l.index < j.index + j.count);
 const steps = [...new Set(launches.map(l => l.step))];
 let step = steps.includes("train") ? "train" : steps[0];
 
@@ -236,6 +240,16 @@ function listed(items) {
   return items.flatMap((item, i) => i ? [", ", item] : [item]);
 }
 
+function resourcesDraw(list, l) {
+  for (const r of l.resources)
+    fact(list, r.arch, `${r.registers} registers, ` +
+      (r.spill_bytes ? `${r.spill_bytes} bytes spilled` : "no spills") +
+      `, ${r.shared_bytes} bytes shared`);
+}
+
+const blocksText = l =>
+  `${countText(l.blocks)} block${l.blocks === 1 ? "" : "s"} of ${l.threads} threads`;
+
 function factsDraw(l) {
   const list = element("dl", { class: "facts" });
   fact(list, "from", ...listed(l.lines.map(place =>
@@ -243,19 +257,21 @@ function factsDraw(l) {
   fact(list, "bytes", bytesText(l.bytes));
   fact(list, "arithmetic", flopsText(l.flops));
   if (l.kind === "kernel")
-    fact(list, "launch", `${countText(l.blocks)} block${l.blocks === 1 ? "" : "s"} of ${l.threads} threads`);
-  for (const r of l.resources)
-    fact(list, r.arch, `${r.registers} registers, ` +
-      (r.spill_bytes ? `${r.spill_bytes} bytes spilled` : "no spills") +
-      `, ${r.shared_bytes} bytes shared`);
+    fact(list, "launch", blocksText(l));
+  resourcesDraw(list, l);
   fact(list, "roofline", `${timeText(l.roofline_seconds)}, by ${l.bound_by}`);
   if (l.rides_on)
     fact(list, "saved by", launchLink(launches.find(x =>
       x.step === l.step && x.name === l.rides_on)), " where the library can");
-  if (l.joined_to)
-    fact(list, "joined to", launchLink(launchAt.get(`${l.step}-${l.index - 1}`)));
+  const join = joinOf(l);
+  if (join)
+    fact(list, "joined as", `${join.name}, one launch of `, ...listed(partsOf(join).map(launchLink)));
   return list;
 }
+
+// The launches that a joined one makes.
+const partsOf = join => Array.from({ length: join.count },
+  (_, i) => launchAt.get(`${join.step}-${join.index + i}`));
 
 // A table of the first rows, and of the others when they are asked for.
 function tableDraw(list, row) {
@@ -294,24 +310,26 @@ function operationRow(o) {
 const operationsDraw = l => [element("h3", {}, `${countText(l.operations.length)} operations`),
   tableDraw(l.operations, operationRow)];
 
-// The text; a name such as v12 or out12_1 stands for operation %12, and p12 also
-// for a tensor that is read.  An index may be called x1, too.
-function textDraw(own) {
+// The text that a launch has; a name such as v12 or out12_1 stands for operation
+// %12, and p12 also for a tensor that is read, or, where the text is written for
+// another launch, for what has that place here.  An index may be called x1, too.
+function textDraw(text, l) {
   const pre = element("pre", {});
-  const operations = new Set(own.operations.map(o => String(o.node)));
-  const tensors = new Set([...own.reads, ...own.writes].map(t => String(t.node)));
-  for (const line of own.text.split("\n")) {
+  const operations = new Set(l.operations.map(o => String(o.node)));
+  const tensors = new Set([...l.reads, ...l.writes].map(t => String(t.node)));
+  const here = new Map(l.text_nodes.map(pair => pair.map(String)));
+  for (const line of text.split("\n")) {
     if (line.startsWith("//")) {
       pre.append(element("span", { class: "comment" }, `${line}\n`));
       continue;
     }
     let end = 0;
     for (const word of line.matchAll(/\b(v|p|out|s|q|near|pivot|d|x|at)(\d+)(?:_\d+)?\b/g)) {
-      const node = word[2];
+      const node = here.get(word[2]) || word[2];
       if (!operations.has(node) && !(word[1] === "p" && tensors.has(node)))
         continue;
       pre.append(line.slice(end, word.index));
-      const name = element("b", { "data-node": node }, word[0]);
+      const name = element("b", { "data-node": node, title: `%${node}` }, word[0]);
       name.addEventListener("click", () => nodeMark(node, "tr"));
       pre.append(name);
       end = word.index + word[0].length;
@@ -333,12 +351,30 @@ function nodeMark(node, other) {
     paneShow(first);
 }
 
-function detailDraw(l) {
+// The text of a kernel, which may be written for another launch.
+function ownTextDraw(l) {
   const own = textAt.get(l.text_of);
-  const text = own
-    ? [element("h3", {}, own.name === l.name ? "CUDA text" : `CUDA text, that of ${own.name}`),
-      textDraw(own)]
-    : [element("p", { class: "note" }, "A call of a library.")];
+  if (!own)
+    return [element("p", { class: "note" }, "A call of a library.")];
+  const head = own === l ? [] : [" that it shares with ", element("a",
+    { href: `#${idOf(own)}` }, `launch ${own.index} of ${own.step}`)];
+  return [element("h3", {}, "CUDA text", ...head), textDraw(own.text, l)];
+}
+
+// The text of what launches it and others as one, which calls those of each.
+function joinTextDraw(l) {
+  const join = joinOf(l), facts = element("dl", { class: "facts" });
+  if (!join)
+    return [];
+  fact(facts, "launch", blocksText(join));
+  resourcesDraw(facts, join);
+  const nothing = { operations: [], reads: [], writes: [], text_nodes: [] };
+  return [element("h3", {}, `CUDA text of ${join.name}`), facts,
+    textDraw(joinTextAt.get(join.name), nothing)];
+}
+
+function detailDraw(l) {
+  const text = [...ownTextDraw(l), ...joinTextDraw(l)];
   byId("detail").replaceChildren(element("h3", {}, l.name), factsDraw(l),
     ...operationsDraw(l), ...tensorsDraw(l, "reads", l.reads),
     ...tensorsDraw(l, "writes", l.writes), ...text);
