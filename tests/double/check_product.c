@@ -120,6 +120,8 @@ START_TEST(a_workspace_is_checked) {
     Case c;
     case_open(&c, false, false);
     ck_assert_int_eq(multiply(&c, 0, 100), CUBLAS_STATUS_INVALID_VALUE);
+    c.workspace += 128; // as the library's manual has it, to 256
+    ck_assert_int_eq(multiply(&c, 0, 1 << 20), CUBLAS_STATUS_INVALID_VALUE);
 }
 END_TEST
 

@@ -36,7 +36,7 @@ struct cublasLtContext {
     int unused;
 };
 
-enum { MAGIC = 0x5d0b1e };
+enum { MAGIC = 0x5d0b1e, WORKSPACE_ALIGNMENT = 256 };
 
 typedef struct {
     Work work;
@@ -341,6 +341,9 @@ static cublasStatus_t job_check(const Job *j, size_t workspace) {
             complain("a matrix at %p, which was said to be aligned to %llu",
                      (void *)j->at[i],
                      (unsigned long long)j->algorithm.alignment);
+    if (j->algorithm.workspace > 0 &&
+        (uintptr_t)j->workspace % WORKSPACE_ALIGNMENT != 0)
+        return CUBLAS_STATUS_INVALID_VALUE;
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -190,6 +190,8 @@ static void convolution_run(Job *j, const Convolution *c) {
 
 #define OF(name) dnn_link(op, CUDNN_ATTR_OPERATION_##name, 0)
 
+// The library does not promise that NaN passes relu: of its engines only one
+// says so (STRICT_NAN_PROP), and that fuses nothing.
 static float apply(int64_t mode, float x, float b) {
     switch (mode) {
     case CUDNN_POINTWISE_ADD:
@@ -199,7 +201,7 @@ static float apply(int64_t mode, float x, float b) {
     case CUDNN_POINTWISE_SUB:
         return x - b;
     case CUDNN_POINTWISE_RELU_FWD:
-        return x < 0 ? 0 : x;
+        return x > 0 ? x : 0;
     case CUDNN_POINTWISE_RELU_BWD:
         return x > 0 ? b : 0;
     default:
