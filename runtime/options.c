@@ -36,7 +36,7 @@ static const Option options[] = {
     {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans, fusions and joins are fastest, keep them, and end"},
     {"tuning",    "FILE",   TEXT,    FIELD(tuning),    "run as FILE says that was measured; with --tune, keep it there"},
     {"repeat-batch", NULL,  FLAG,    FIELD(repeat_batch), "take the first batch for every step, to see what loading costs"},
-    {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, do without some of graph,joins,rides, to see what they are worth"},
+    {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, do without some of graph,joins,marks,rides, to see what they are worth"},
     {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
     {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},

@@ -265,6 +265,7 @@ typedef struct {
     const RtStored *stored; // in the order of steps and launches
     int num_stored;
     bool one_by_one; // launches of a step are not recorded
+    bool unmarked;   // no run of a step has events for the time budget
 } RtPlan;
 
 // A length of a run or a moment in it; a count of 0 stands for none.

@@ -355,7 +355,7 @@ void rt_options_help(const RtTrainer *t, const char *program);
 
 // ---- without.c ----
 
-enum { RT_WITHOUT_GRAPH, RT_WITHOUT_JOINS, RT_WITHOUT_RIDES };
+enum { RT_WITHOUT_GRAPH, RT_WITHOUT_JOINS, RT_WITHOUT_MARKS, RT_WITHOUT_RIDES };
 
 // Reads names that commas set apart.
 bool rt_without_parse(unsigned *without, const char *list, RtError *e);

@@ -8,6 +8,7 @@
 static const char *const names[] = {
     [RT_WITHOUT_GRAPH] = "graph",
     [RT_WITHOUT_JOINS] = "joins",
+    [RT_WITHOUT_MARKS] = "marks",
     [RT_WITHOUT_RIDES] = "rides",
 };
 enum { NUM_NAMES = sizeof names / sizeof names[0] };
@@ -26,8 +27,8 @@ bool rt_without_parse(unsigned *without, const char *list, RtError *e) {
         int i = named(word, length);
         if (i < 0)
             return rt_fail(e, EXIT_USAGE,
-                           "--without %.100s: expected some of graph, joins "
-                           "and rides, with commas",
+                           "--without %.100s: expected some of graph, "
+                           "joins, marks and rides, with commas",
                            list);
         *without |= 1u << i;
         word += length;
@@ -38,6 +39,7 @@ bool rt_without_parse(unsigned *without, const char *list, RtError *e) {
 
 void rt_without_apply(unsigned without, RtPlan *plan) {
     plan->one_by_one = without >> RT_WITHOUT_GRAPH & 1;
+    plan->unmarked = without >> RT_WITHOUT_MARKS & 1;
     if (without >> RT_WITHOUT_JOINS & 1)
         plan->num_joins = 0;
     if (without >> RT_WITHOUT_RIDES & 1)
@@ -47,7 +49,7 @@ void rt_without_apply(unsigned without, RtPlan *plan) {
 bool rt_without_suits(unsigned without, const RtDevice *d, RtError *e) {
     return without == 0 || strcmp(d->name, "host") != 0 ||
            rt_fail(e, EXIT_USAGE,
-                   "--without: the host has no graph, joins or rides");
+                   "--without: the host has no graph, joins, marks or rides");
 }
 
 const RtTrainer *rt_without_trainer(RtLesser *to, const RtTrainer *from,

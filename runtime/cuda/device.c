@@ -522,8 +522,10 @@ static bool open_replays(Cuda *c, RtError *e) {
         RtStepKind kind = c->plan->step[i].kind;
         bool trains =
             kind == RT_TRAIN || kind == RT_GATHER || kind == RT_AVERAGE;
-        int marks = c->plan->step[i].num_launches + BESIDE_LAUNCHES;
-        if (!rt_replay_open(&c->replay[i], &c->cu, trains ? marks : 0, e))
+        int marks = trains && !c->plan->unmarked
+                        ? c->plan->step[i].num_launches + BESIDE_LAUNCHES
+                        : 0;
+        if (!rt_replay_open(&c->replay[i], &c->cu, marks, e))
             return false;
         c->replay[i].one_by_one = c->plan->one_by_one;
     }

@@ -116,6 +116,9 @@ static void say_hello(const RtSession *s) {
                   (long long)run->data->test.count,
                   (long long)s->at.epoch_steps, times, run->trainer->batch,
                   (long long)s->at.steps);
+    rt_report_say(s->report, "the plan takes %.1f MiB on %s",
+                  (double)s->device->needed(s->device) / (1 << 20),
+                  s->device->name);
     if (*run->data_is != '\0')
         rt_report_say(s->report, "%s", run->data_is);
 }

@@ -58,6 +58,15 @@ for device in host cuda:0; do
     expect_equal traced plain
 done
 
+# Without events all of a step is something else, and what is learnt the same.
+rm -rf run
+expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=cuda:0 $data \
+    --threads=1 --out=run --metrics=rows --without=marks
+grep -q '"augmentation":0.000000,"kernels":0.000000,"calls":0.000000' rows ||
+    fail "--without=marks leaves some"
+sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >unmarked
+expect_equal plain unmarked
+
 # The second epoch ends with step 6.
 rm -rf run
 expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \

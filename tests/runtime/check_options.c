@@ -63,10 +63,15 @@ START_TEST(what_to_do_without_is_a_list) {
     ck_assert(PARSE(&o, &e, "--without", "rides,graph"));
     rt_without_apply(o.without, &plan);
     ck_assert(plan.one_by_one && plan.num_joins == 2 && plan.num_fusions == 0);
+    ck_assert(!plan.unmarked);
     plan = (RtPlan){.num_joins = 2, .num_fusions = 3};
     ck_assert(PARSE(&o, &e, "--without=joins"));
     rt_without_apply(o.without, &plan);
     ck_assert(!plan.one_by_one && plan.num_joins == 0 && plan.num_fusions == 3);
+    plan = (RtPlan){.num_joins = 2, .num_fusions = 3};
+    ck_assert(PARSE(&o, &e, "--without=marks"));
+    rt_without_apply(o.without, &plan);
+    ck_assert(plan.unmarked && plan.num_joins == 2 && plan.num_fusions == 3);
 }
 END_TEST
 
