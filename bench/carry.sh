@@ -13,7 +13,7 @@ to=$1
 shift
 mkdir -p "$to"
 for file in "$@"; do
-    cp "$file" "$to/"
+    cp -f "$file" "$to/"
 done
 git -C "$(dirname "$0")" describe --always --dirty --abbrev=40 >"$to/commit" ||
     rm "$to/commit"

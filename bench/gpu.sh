@@ -22,23 +22,28 @@
 #   random     2,000 random programs
 #   sanitizer  two models under compute-sanitizer
 #   steps      time of a step beside PyTorch
+#   accuracy   CIFAR-10, resnet9 and airbench94 to the end
+#   start      a trainer's first step, from a cold and a warm cache
+#   memory     planned and measured
+#   costs      what loading and the time budget cost
 #   tune       what tuning is worth
 #   graph      a step as one CUDA graph, and launched one by one
 #   fusion     fused and unfused kernels, and calls that nothing rides on
 #   joins      launches joined and not
-#   start      a trainer's first step, from a cold and a warm cache
-#   memory     planned and measured
-#   accuracy   CIFAR-10, resnet9 and airbench94 to the end
 #
+# So what bench/gpu/goals.tsv asks for comes before what only explains it.
 # Parts share the time that is left: one that ends early leaves more to those
 # after it, and none stops the others.  After each of them DIR/results.json and
-# DIR/results.md hold all there is so far, and DIR/log what the parts have said;
-# all begin with what sinter doctor finds here.  Exit status 1: a part has
+# DIR/results.md hold all there is so far, which of the goals it meets and what
+# sinter doctor finds here, and DIR/log what the parts have said.  What PyTorch
+# has compiled stays in build/inductor: where there was too little time for it, a
+# second run of the part steps goes on from there.  Exit status 1: a part has
 # failed.
 set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
-all="tests models random sanitizer steps tune graph fusion joins start memory accuracy"
+all="tests models random sanitizer steps accuracy start"
+all="$all memory costs tune graph fusion joins"
 out='' packages=$ROOT/build/carry data='' unpack='' seconds=590
 DEVICE=cuda:0 SMALL='' BUILD=''
 parts=''
@@ -98,7 +103,9 @@ ROWS=$OUT/rows.tsv LOG=$OUT/log
 XDG_CACHE_HOME=$WORK/cache
 TMPDIR=$WORK
 JOBS=$(nproc)
-export ROOT BUILD OUT WORK ROWS DEVICE SMALL JOBS XDG_CACHE_HOME TMPDIR
+TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-$ROOT/build/inductor}
+export ROOT BUILD OUT WORK ROWS DEVICE SMALL JOBS XDG_CACHE_HOME TMPDIR \
+    TORCHINDUCTOR_CACHE_DIR
 
 . "$ROOT/bench/gpu/rows.sh"
 failed=''
@@ -107,7 +114,8 @@ failed=''
 publish() {
     for form in json md; do
         awk -f "$ROOT/bench/gpu/report.awk" -v form=$form \
-            -v doctor="$WORK/doctor.$form" "$ROWS" >"$WORK/results.$form" &&
+            -v doctor="$WORK/doctor.$form" "$ROOT/bench/gpu/goals.tsv" "$ROWS" \
+            >"$WORK/results.$form" &&
             mv "$WORK/results.$form" "$OUT/results.$form"
     done
 }
@@ -157,10 +165,10 @@ limited() {
 # share_of PART: how much of the time is for it, beside the others.
 share_of() {
     case $1 in
-    steps) echo 16 ;;
-    models | random) echo 6 ;;
-    accuracy) echo 5 ;;
-    tests | sanitizer) echo 4 ;;
+    steps) echo 24 ;;
+    accuracy) echo 8 ;;
+    models | random | costs) echo 6 ;;
+    tests | sanitizer) echo 5 ;;
     *) echo 3 ;;
     esac
 }
@@ -178,6 +186,7 @@ limit_of() {
 
 PART=machine
 describe_machine "$packages"
+[ -z "$SMALL" ] || row small "" "" "little of everything: no figure tells anything"
 if [ -n "$BUILD" ]; then
     BUILD=$(absolute "$BUILD")
 else
@@ -187,18 +196,28 @@ else
         exit 1
     }
 fi
-"$BUILD/bin/sinter" doctor --json >"$WORK/doctor.json"
-"$BUILD/bin/sinter" doctor >"$WORK/doctor.md"
+timeout 20 "$BUILD/bin/sinter" doctor --json >"$WORK/doctor.json"
+timeout 20 "$BUILD/bin/sinter" doctor >"$WORK/doctor.md"
 if [ -z "$data" ] && [ -n "$unpack" ]; then
     data=$ROOT/build/cifar10
-    [ -f "$data/test_batch.bin" ] ||
-        limited data 60 "$(absolute "$unpack")" "$data" || data=''
+    # shellcheck disable=SC2016 # the inner shell expands
+    [ -d "$data" ] ||
+        limited data 60 sh -c '"$0" "$1.part" && mv "$1.part" "$1"' \
+            "$(absolute "$unpack")" "$data" || data=''
 fi
 DATA=${data:+$(absolute "$data")}
 export DATA
 # shellcheck disable=SC2086 # words
 set -- $parts
 while [ $# -gt 0 ]; do
+    if grep -q '"devices": 0,' "$WORK/doctor.json"; then
+        PART=$1
+        row status "not run" "" "there is no GPU"
+        publish
+        echo "$PART: not run: there is no GPU"
+        shift
+        continue
+    fi
     limited "$1" "$(limit_of "$@")" sh "$ROOT/bench/gpu/$1.sh"
     shift
 done

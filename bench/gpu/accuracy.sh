@@ -1,5 +1,5 @@
 #!/bin/sh
-# CIFAR-10 to the end of the recipe.
+# CIFAR-10 to the end of the recipe, with three seeds.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
@@ -13,6 +13,18 @@ training() {
         END { printf "%.3f", seconds }'
 }
 
+# seen MODEL SEED WHAT VALUE UNIT: a row, kept for the median of all seeds.
+seen() {
+    row "$1, seed $2: $3" "$4" "$5"
+    echo "$4" >>"$1.$3"
+}
+
+# middle MODEL WHAT UNIT
+middle() {
+    row "$1: $2" "$(median <"$1.$2")" "$3" \
+        "the median of $(wc -l <"$1.$2" | tr -d ' ')"
+}
+
 # accuracy_of MODEL SEED
 accuracy_of() {
     began=$(date +%s%N)
@@ -23,9 +35,9 @@ accuracy_of() {
     ended=$(date +%s%N)
     wall=$(awk -v ns=$((ended - began)) 'BEGIN { printf "%.3f", ns / 1e9 }')
     accuracy=$(sed -n 's/.*accuracy \([0-9.]*\) %.*/\1/p' said | tail -n 1)
-    row "$1, seed $2: test accuracy" "$accuracy" %
-    row "$1, seed $2: training" "$(training "$(batch_of "$1")")" s
-    row "$1, seed $2: whole process" "$wall" s
+    seen "$1" "$2" "test accuracy" "$accuracy" %
+    seen "$1" "$2" training "$(training "$(batch_of "$1")")" s
+    seen "$1" "$2" "whole process" "$wall" s
 }
 
 for model in $MODELS; do
@@ -34,4 +46,7 @@ for model in $MODELS; do
         accuracy_of "$model" "$seed" || exit
         [ -z "$SMALL" ] || break
     done
+    middle "$model" "test accuracy" %
+    middle "$model" training s
+    middle "$model" "whole process" s
 done

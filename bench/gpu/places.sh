@@ -84,7 +84,7 @@ places_find() {
 # smi FIELD: what nvidia-smi says of the GPU.
 smi() {
     ordinal=${DEVICE#cuda}
-    nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits \
+    timeout 10 nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits \
         --id="${ordinal#:}" 2>/dev/null
 }
 
@@ -93,12 +93,13 @@ gpu_slug() {
     echo "${name:-unknown}"
 }
 
-# tell NAME COMMAND...: a row of what it prints first, if it prints anything.
+# tell NAME UNIT COMMAND...: a row of what it prints first, if it prints
+# anything.
 tell() {
-    name=$1
-    shift
+    name=$1 unit=$2
+    shift 2
     said=$("$@" 2>/dev/null | head -n 1 | tr '\t' ' ')
-    [ -z "$said" ] || row "$name" "$said"
+    [ -z "$said" ] || row "$name" "$said" "$unit"
 }
 
 # commit_of PACKAGES: the sources', or where those have no history, what was
@@ -110,17 +111,19 @@ commit_of() {
 
 # describe_machine PACKAGES
 describe_machine() {
-    tell date date -u +%Y-%m-%dT%H:%M:%SZ
-    tell commit commit_of "$1"
-    for field in name driver_version memory.total clocks.max.sm \
-        clocks.max.memory power.limit; do
-        tell "$field" smi $field
-    done
-    tell kernel uname -sr
-    tell processor sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo
-    tell cores nproc
-    tell compiler "${CC:-cc}" --version
-    tell nvcc sh -c 'nvcc --version | grep release'
-    [ -z "$PYTHON" ] ||
-        tell pytorch "$PYTHON" -c 'import torch; print(torch.__version__)'
+    tell date '' date -u +%Y-%m-%dT%H:%M:%SZ
+    tell commit '' commit_of "$1"
+    tell name '' smi name
+    tell driver_version '' smi driver_version
+    tell memory.total MiB smi memory.total
+    tell clocks.max.sm MHz smi clocks.max.sm
+    tell clocks.max.memory MHz smi clocks.max.memory
+    tell power.limit W smi power.limit
+    tell kernel '' uname -sr
+    tell processor '' sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo
+    tell cores '' nproc
+    tell compiler '' "${CC:-cc}" --version
+    tell nvcc '' sh -c 'nvcc --version | grep release'
+    [ -z "$PYTHON" ] || tell pytorch '' \
+        timeout 60 "$PYTHON" -c 'import torch; print(torch.__version__)'
 }

@@ -1,6 +1,9 @@
-# The rows of a run as one JSON object or as tables of Markdown.
-#   awk -f report.awk -v form=json|md -v doctor=FILE rows.tsv
-# FILE is what sinter doctor has found, in that form, if it is there.
+# The rows of a run as one JSON object or as tables of Markdown, with what each
+# goal came to first.
+#   awk -f report.awk -v form=json|md -v doctor=FILE goals.tsv rows.tsv
+# FILE is what sinter doctor has found, in that form, if it is there.  A goal is
+# part and name of a row, most or least, a bound and its unit; where a name has
+# several rows, the last counts.
 BEGIN { FS = "\t" }
 
 function is_number(x) { return x ~ /^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$/ }
@@ -19,15 +22,40 @@ function text(x) {
     return x
 }
 
-function object(  line) {
-    line = "{\"part\": " json($1) ", \"name\": " json($2) ", \"value\": " \
-        json($3)
-    if ($4 != "")
-        line = line ", \"unit\": " json($4)
-    if ($5 != "")
-        line = line ", \"note\": " json($5 "")
-    return line "}"
+FNR == NR {
+    goals++
+    goal_of[goals] = $1
+    goal_name[goals] = $2
+    goal_most[goals] = $3 == "most"
+    goal_bound[goals] = $4
+    goal_unit[goals] = $5
+    next
 }
+
+{
+    rows++
+    part[rows] = $1
+    name[rows] = $2
+    value[rows] = $3
+    unit[rows] = $4
+    note[rows] = $5
+    last[$1, $2] = rows
+    if ($2 == "status")
+        came = came (came == "" ? "" : ", ") $1 " " $3
+}
+
+# What a goal came to, "" where it was not measured.
+function measured(i,  row) {
+    row = last[goal_of[i], goal_name[i]]
+    return row != "" && is_number(value[row]) ? value[row] : ""
+}
+
+function met(i,  x) {
+    x = measured(i) + 0
+    return goal_most[i] ? x <= goal_bound[i] + 0 : x >= goal_bound[i] + 0
+}
+
+function with_unit(x, unit) { return unit == "" ? x : x " " unit }
 
 # found BEFORE AFTER: what is in FILE, between these.
 function found(before, after,  line, any) {
@@ -39,31 +67,74 @@ function found(before, after,  line, any) {
         printf "%s", after
 }
 
-form == "json" {
-    printf "%s  %s", NR == 1 ? "{\"schema\": 1, \"rows\": [\n" : ",\n", \
-        object()
+function json_row(i) {
+    return sprintf("  {\"part\": %s, \"name\": %s, \"value\": %s%s%s}",
+        json(part[i]), json(name[i]), json(value[i]),
+        unit[i] == "" ? "" : ", \"unit\": " json(unit[i]),
+        note[i] == "" ? "" : ", \"note\": " json(note[i]))
 }
 
-form == "md" && NR == 1 {
+function json_goal(i,  x) {
+    x = measured(i)
+    return sprintf("  {\"part\": %s, \"name\": %s, \"%s\": %s%s, \"value\": %s, \"met\": %s}",
+        json(goal_of[i]), json(goal_name[i]), goal_most[i] ? "most" : "least",
+        goal_bound[i],
+        goal_unit[i] == "" ? "" : ", \"unit\": " json(goal_unit[i]),
+        x == "" ? "null" : x, x == "" ? "null" : met(i) ? "true" : "false")
+}
+
+function print_json(  i) {
+    print "{\"schema\": 1, \"rows\": ["
+    for (i = 1; i <= rows; i++)
+        print json_row(i) (i < rows ? "," : "")
+    print "],\n\"goals\": ["
+    for (i = 1; i <= goals; i++)
+        print json_goal(i) (i < goals ? "," : "")
+    printf "]"
+    found(",\n\"doctor\": ", "")
+    print "}"
+}
+
+# machine NAME OTHERWISE
+function machine(name, otherwise,  row) {
+    row = last["machine", name]
+    return row == "" ? otherwise : value[row]
+}
+
+function print_goals(  i, x) {
+    print "## goals\n\n| goal | | measured | |\n|---|---|---|---|"
+    for (i = 1; i <= goals; i++) {
+        x = measured(i)
+        printf "| %s: %s | at %s %s | %s | %s |\n", goal_of[i], \
+            text(goal_name[i]), goal_most[i] ? "most" : "least", \
+            with_unit(goal_bound[i], goal_unit[i]), \
+            x == "" ? "" : with_unit(x, goal_unit[i]), \
+            x == "" ? "not measured" : met(i) ? "met" : "**missed**"
+    }
+    print ""
+}
+
+function print_md(  i) {
     print "# What a GPU has told\n"
+    printf "%s, at commit %s, %s.\n", machine("name", "No GPU that nvidia-smi knows"), \
+        machine("commit", "unknown"), machine("date", "no date")
     print "By `bench/gpu.sh`; what the parts have said is in `log`.\n"
+    if (came != "")
+        print "Parts: " came ".\n"
+    print_goals()
     found("```\n", "```\n\n")
-}
-
-form == "md" && $1 != part {
-    printf "%s## %s\n\n| | | | |\n|---|---|---|---|\n", \
-        part == "" ? "" : "\n", $1
-    part = $1
-}
-
-form == "md" {
-    printf "| %s | %s | %s | %s |\n", text($2), text($3), text($4), text($5)
+    for (i = 1; i <= rows; i++) {
+        if (part[i] != part[i - 1])
+            printf "%s## %s\n\n| what | value | unit | note |\n|---|---|---|---|\n", \
+                i == 1 ? "" : "\n", part[i]
+        printf "| %s | %s | %s | %s |\n", text(name[i]), text(value[i]), \
+            text(unit[i]), text(note[i])
+    }
 }
 
 END {
-    if (form == "json") {
-        printf "\n]"
-        found(",\n\"doctor\": ", "")
-        print "}"
-    }
+    if (form == "json")
+        print_json()
+    else
+        print_md()
 }

@@ -3,7 +3,7 @@
 
 SINTER=$BUILD/bin/sinter
 # shellcheck disable=SC2034 # for the parts
-MODELS='airbench94 resnet9' EPOCHS=6
+MODELS='airbench94 resnet9' EPOCHS=4
 # shellcheck disable=SC2034
 [ -z "$SMALL" ] || MODELS=lenet EPOCHS=2
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # bench/gpu.sh in its small form, with the double of NVIDIA's driver and
 # libraries for a GPU and stand-ins for nvidia-smi and compute-sanitizer: every
-# part runs, what it has found is in both reports, and neither a part that fails
-# nor the end of the time keeps the others from being told.
+# part runs, what it has found is in both reports, each goal is judged by a row
+# that there is, and neither a part that fails or hangs nor the end of the time
+# keeps the others from being told.
 set -u
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
@@ -26,6 +27,7 @@ END
 cat >bin/compute-sanitizer <<'END'
 #!/bin/sh
 shift 4
+sleep "${STUCK:-0}"
 "$@" || exit
 echo "========= ERROR SUMMARY: 0 errors"
 END
@@ -53,7 +55,7 @@ finds() {
 }
 
 number='^[0-9]+[.]?[0-9]*$'
-bench 0 tests models sanitizer steps tune graph joins start memory accuracy
+bench 0 tests models sanitizer steps accuracy start memory costs tune graph joins
 finds machine name '^Stand-in GPU$'
 finds machine cores "$number"
 finds tests "cases that agree" '^[1-9]'
@@ -65,11 +67,40 @@ finds graph "lenet: graph / launches" "$number"
 finds joins "lenet: apart" "$number"
 finds start "lenet: cold start" "$number"
 finds start "lenet: warm start" "$number"
-finds memory "lenet: planned" "$number"
+finds memory "mlp: planned" '^[1-9]'
 finds memory "lenet: measured" '^0$'
 finds accuracy "lenet, seed 0: test accuracy" "$number"
 grep -q '^| lenet: warm start | [0-9.]* | s |' told/results.md ||
     fail "results.md lacks a row"
+grep -q '^Stand-in GPU, at commit .*, 20' told/results.md ||
+    fail "results.md does not tell of what it is"
+
+# A goal is of a row that parts make; compiling is not in the small form.
+grep -v 'torch.compile' "$SINTER_SOURCE/bench/gpu/goals.tsv" >goals
+[ "$(wc -l <goals)" -ge 8 ] || fail "there are no goals"
+while IFS="$(printf '\t')" read -r part name _; do
+    finds "$part" "lenet: ${name#*: }" "$number"
+done <goals
+
+# judged VALUE: how a goal of at most 0.9 s is said to have come out, where its
+# last row is this.
+judged() {
+    printf 'accuracy\tairbench94: training\t%s\ts\t\n' 0.1 "$1" >rows
+    for form in json md; do
+        awk -f "$SINTER_SOURCE/bench/gpu/report.awk" -v form=$form \
+            -v doctor=none "$SINTER_SOURCE/bench/gpu/goals.tsv" rows >judged.$form
+    done
+    sed -n 's/^| accuracy: airbench94: training .*| \([^|]*\) |$/\1/p' judged.md
+    python3 -c 'import json
+for goal in json.load(open("judged.json"))["goals"]:
+    if goal["name"] == "airbench94: training":
+        print(goal["value"], goal["met"])'
+}
+[ "$(judged 0.9 | paste -sd ' ')" = "met 0.9 True" ] || fail "0.9 s: $(judged 0.9)"
+[ "$(judged 0.901 | paste -sd ' ')" = "**missed** 0.901 False" ] ||
+    fail "0.901 s: $(judged 0.901)"
+[ "$(judged '' | paste -sd ' ')" = "not measured None None" ] ||
+    fail "no time: $(judged '')"
 grep -q '^cuDNN .*libcudnn.so.9' told/results.md ||
     fail "results.md does not tell which libraries there are"
 
@@ -81,10 +112,17 @@ finds start status '^passed$'
 expect_says "failed: graph"
 unset SINTER_DOUBLE_FAIL
 
-# Without a GPU a part says so.
-SINTER_DOUBLE_DEVICES=0 bench 0 tests
+# Without a GPU each part says so.
+SINTER_DOUBLE_DEVICES=0 bench 0 tests start
 finds tests status '^not run$'
-expect_says "tests: not run, .*: there is no GPU"
+finds start status '^not run$'
+expect_says "start: not run: there is no GPU"
+
+# What hangs is stopped when its time is over.
+began=$(date +%s)
+STUCK=600 bench 1 --seconds=10 sanitizer
+finds sanitizer status '^stopped after '
+[ $(($(date +%s) - began)) -lt 60 ] || fail "a part went on for too long"
 
 bench 1 --seconds=0 start
 finds start status "^not run$"
