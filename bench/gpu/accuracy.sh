@@ -41,7 +41,7 @@ accuracy_of() {
 }
 
 for model in $MODELS; do
-    build "$model" "$model" && train "$model" "$model" --tune || exit
+    build "$model" "$model" && tuned "$model" "$model" || exit
     for seed in 0 1 2; do
         accuracy_of "$model" "$seed" || exit
         [ -z "$SMALL" ] || break

@@ -11,7 +11,7 @@ cost() {
 }
 
 for model in $MODELS; do
-    build "$model" "$model" &&
+    build "$model" "$model" && tuned "$model" "$model" &&
         cost "$model" "time budget" "" "--without=marks" &&
         cost "$model" loading "" "--repeat-batch" &&
         cost "$model" streaming "--resident=no" "--resident=no --repeat-batch" ||

@@ -50,7 +50,7 @@ theirs() {
 }
 
 for model in $MODELS; do
-    build "$model" "$model" && train "$model" "$model" --tune && ours "$model" || exit
+    build "$model" "$model" && tuned "$model" "$model" && ours "$model" || exit
 done
 for model in $MODELS; do
     row "$model: sinter, tuned" "$(median <"$model.ours")" ms \

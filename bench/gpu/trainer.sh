@@ -46,6 +46,13 @@ train() {
         --metrics=metrics --out=run "$@"
 }
 
+# tuned TRAINER MODEL: --tune, where no part has done so since the cache was
+# emptied.
+tuned() {
+    mark=$XDG_CACHE_HOME/sinter/$2.tuned
+    [ -e "$mark" ] || { train "$1" "$2" --tune && : >"$mark"; }
+}
+
 # speeds: of the epochs but the first, which loads and records, samples/s.
 speeds() {
     sed -n 's/.*"split":"train".*"samples_per_second":\([^,}]*\).*/\1/p' \
