@@ -6,18 +6,19 @@
 enum { MAX_OFFERED = 128, MAX_NOTES = 16 };
 
 // Which of the first 32 notes an engine has among its numerical or behavioural
-// ones, as bits; none if it does not say.
-static unsigned engine_notes(const RtCudnn *c, const void *engine,
-                             int attribute, int type) {
+// ones, as bits; false: it does not say.
+static bool engine_notes(const RtCudnn *c, const void *engine, int attribute,
+                         int type, unsigned *notes) {
     int note[MAX_NOTES];
     int64_t count = 0;
-    unsigned notes = 0;
-    if (c->get(engine, attribute, type, MAX_NOTES, &count, note) != 0)
-        return 0;
-    for (int64_t i = 0; i < count && i < MAX_NOTES; i++)
+    *notes = 0;
+    if (c->get(engine, attribute, type, MAX_NOTES, &count, note) != 0 ||
+        count > MAX_NOTES)
+        return false;
+    for (int64_t i = 0; i < count; i++)
         if (note[i] >= 0 && note[i] < 32)
-            notes |= 1u << note[i];
-    return notes;
+            *notes |= 1u << note[i];
+    return true;
 }
 
 // Tensor cores read numbers of f32 with the digits of TF32.
@@ -29,22 +30,24 @@ static unsigned inexact_notes(RtType type) {
     return notes;
 }
 
-// What the engine of a configuration is like.
+// What the engine of a configuration is like; of one that does not say, the
+// worst.
 static void describe(const RtCudnn *c, const void *config, RtType type,
                      RtCudnnPlan *p) {
     void *engine = NULL;
     int64_t count;
-    p->varies = true; // unless what is known of the engine says otherwise
+    unsigned numbers, behaviour;
+    p->varies = p->inexact = p->compiled = true;
     if (c->create(DNN_BACKEND_ENGINE_DESCRIPTOR, &engine) != 0)
         return;
     if (c->get(config, DNN_ATTR_ENGINECFG_ENGINE, DNN_TYPE_BACKEND_DESCRIPTOR,
-               1, &count, &engine) == 0) {
-        unsigned numbers = engine_notes(
-            c, engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE, DNN_TYPE_NUMERICAL_NOTE);
-        unsigned behaviour = engine_notes(
-            c, engine, DNN_ATTR_ENGINE_BEHAVIOR_NOTE, DNN_TYPE_BEHAVIOR_NOTE);
+               1, &count, &engine) == 0 &&
         c->get(engine, DNN_ATTR_ENGINE_GLOBAL_INDEX, DNN_TYPE_INT64, 1, &count,
-               &p->engine);
+               &p->engine) == 0 &&
+        engine_notes(c, engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                     DNN_TYPE_NUMERICAL_NOTE, &numbers) &&
+        engine_notes(c, engine, DNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                     DNN_TYPE_BEHAVIOR_NOTE, &behaviour)) {
         p->varies = numbers >> DNN_NUMERICAL_NOTE_NONDETERMINISTIC & 1;
         p->inexact = (numbers & inexact_notes(type)) != 0;
         p->compiled = behaviour >> DNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1;

@@ -314,6 +314,21 @@ START_TEST(what_can_ride_depends_on_the_device) {
 }
 END_TEST
 
+// The first of two engines that can be had is asked for its numerical notes in
+// call 9, for its other notes in call 10.
+START_TEST(an_engine_that_does_not_say_what_it_is_like_is_not_taken) {
+    static const char *const fail[] = {"", "cudnnBackendGetAttribute:9:2000",
+                                       "cudnnBackendGetAttribute:10:2000"};
+    RtCudnnPlan plan;
+    setenv("SINTER_DOUBLE_FAIL", fail[_i], 1);
+    RtCall c = fused_call(RT_CONV);
+    ck_assert(rt_cudnn_plan(&dnn.c, &c, 1 << RT_FUSED_STATISTICS,
+                            (RtCudnnWish){0}, &plan, &dnn.error));
+    ck_assert_int_eq(plan.candidate, _i == 0 ? 1 : 2);
+    rt_cudnn_plan_free(&plan);
+}
+END_TEST
+
 START_TEST(addresses_are_checked) {
     RtCudnnPlan plan;
     RtCall c = calls[0];
@@ -347,6 +362,8 @@ Suite *dnn_suite(void) {
     tcase_add_loop_test(c, a_prologue_comes_before, 0, 2);
     tcase_add_test(c, a_gradient_goes_back_through_batch_norm);
     tcase_add_loop_test(c, what_can_ride_depends_on_the_device, 0, 4);
+    tcase_add_loop_test(
+        c, an_engine_that_does_not_say_what_it_is_like_is_not_taken, 0, 3);
     tcase_add_test(c, addresses_are_checked);
     tcase_add_test(c, a_wrong_shape_is_refused);
     suite_add_tcase(s, c);
