@@ -76,8 +76,8 @@ expect 2 "did you mean fused?" show --from=fusd resnet9/07-fused.ir
 expect 2 "the stage comes before the file" show "$models/lenet.net" plan
 expect 2 "--dump-to=DIR writes all stages" show plan fused "$models/lenet.net"
 expect 2 "--json is for show kernels" show memory --json "$models/lenet.net"
-expect 2 "are for show kernels, ptx, sass" show plan --line=14 "$models/lenet.net"
-expect 2 "are for show kernels, ptx, sass" \
+expect 2 "are for show kernels, launches," show plan --line=14 "$models/lenet.net"
+expect 2 "are for show kernels, launches," \
     show --from=fused --to=kernels --kernel='k*' resnet9/07-fused.ir
 expect 2 "show sass is of one GPU: give it one --arch" \
     show sass --arch=sm_80,sm_90 "$models/lenet.net"
@@ -126,6 +126,13 @@ assert sorted(texts) == sorted(l["name"] for l in launches if l["text"])
 names = {j["name"] for j in joined}
 assert sorted(names) == sorted(j["name"] for j in joined if j["text"])
 place = {(l["step"], l["index"]): l for l in launches}
+# What is read of a launch before is so for a reason.
+made = set()
+for l in launches:
+    for t in l["reads"]:
+        assert (t["because"] is None) == (t["node"] not in made), t
+    made |= {t["node"] for t in l["writes"]}
+assert made
 for j in joined:
     parts = [place[j["step"], j["index"] + i] for i in range(j["count"])]
     assert all(p["joined_as"] == j["name"] for p in parts), j["name"]
@@ -158,6 +165,23 @@ shown() {
 [ "$(shown --line=27 --kernel='j5*')" = "j56_57 " ] ||
     fail "line 27: $(shown --line=27 --kernel='j5*')"
 [ "$(shown --op='input.*')" = "k02 k03 j02_03 " ] || fail "input: $(shown --op='input.*')"
+# Listings say which of all are chosen; a joined name is that of its parts.
+expect 0 "   650125312  bytes read and written by 3 launches of 62" \
+    show launches --line=27 "$cnn"
+[ "$(grep -c ' [ckj][0-9]' out)" -eq 3 ] || fail "launches of line 27: $(cat out)"
+expect 0 " by 2 launches of 62" show launches --kernel='j40*' "$cnn"
+[ "$("$SINTER" show fusion --kernel='j40*' "$cnn" | grep -c '^k4[01]_')" -eq 2 ] ||
+    fail "fusion of j40*"
+"$SINTER" show fusion --line=27 "$cnn" >out
+[ "$(grep -c '^[ck]' out)" -eq 3 ] || fail "fusion of line 27"
+# What is not shown does not say what it reads, so what is shown does.
+grep -A 1 '  leaves %.* to c10_conv__layer1$' out |
+    grep -q 'because a library call reads its operands from memory' ||
+    fail "line 27: $(cat out)"
+grep -q '^  leaves .* to k57_' out && fail "said twice: $(cat out)"
+"$SINTER" show fusion "$cnn" | grep -q '^  leaves ' && fail "all is said twice"
+expect 2 "; line 14 is the nearest" show fusion --line=1 "$cnn"
+expect 2 "no graph 'tain'" show launches --graph=tain --line=1 "$cnn"
 # Those of devices that take other fusions are there by name.
 expect 0 "// for other devices than NVIDIA H200" show kernels --kernel='j08_09*' "$cnn"
 "$SINTER" show kernels --kernel='j40*' "$cnn" >out

@@ -72,7 +72,8 @@ static const Option options[] = {
     {"emit", "cu", "opt", CHOICE, AT(emit),
      "print the kernels instead of the graph"},
     {"graph", "NAME", "show", WORD, AT(graph),
-     "which graph: train by default, eval, init, train_2 ..."},
+     "which graph, as train, eval or init: by default all for kernels, ptx, sass "
+     "and lines, else train"},
     {"run", "PASS,...", "opt", WORD, AT(run),
      "the passes to run, in this order"},
     {"from", "STAGE", "show", WORD, AT(from),

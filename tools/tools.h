@@ -152,21 +152,6 @@ void json_number(Text *t, const char *name, double value);
 // Whether the text is one JSON object, and nothing else.
 bool json_is_object(const char *text);
 
-// ---- launches.c ----
-
-struct Device;
-
-// Writes a line for each launch of the planned graph of that name, and what a
-// library can take over and which are joined on the device.
-void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
-                    const struct Device *device);
-
-// ---- fusion.c ----
-
-// Writes the groups of the planned graph of that name: their operations, what
-// they read of one another, and why that goes through memory.
-void fusion_print(Arena *a, Text *t, const Plan *plan, const char *name);
-
 // ---- one file each ----
 
 int check_command(const Arguments *arguments);

@@ -50,6 +50,8 @@ async function launchCheck(l) {
   expect(!text || texts[0].textContent.includes(text.text), `${l.name} has another text`);
   expect(!text || text === l ||
     byId("detail").querySelector(`h3 a[href="#${idOf(text)}"]`), `${l.name} hides whose text it has`);
+  expect([...byId("detail").querySelectorAll("td")].filter(e => e.textContent.includes("because "))
+    .length === Math.min(ROWS, l.reads.filter(t => t.because).length), `${l.name} reads for no reason`);
   const joined = joins.filter(j => j.step === l.step && j.name === l.joined_as);
   expect(!joined.length === !l.joined_as, `${l.name} is joined as nothing`);
   expect(texts.length === (text ? 1 : 0) + (joined.length ? 1 : 0), `${l.name} has no joined text`);

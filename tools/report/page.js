@@ -293,7 +293,7 @@ function tensorsDraw(l, name, list) {
     element("td", { class: "mono" }, t.type), element("td", {}, t.name),
     element("td", { class: "count" }, bytesText(t.bytes)),
     element("td", {}, ...listed(endsOf(t.node)[other].filter(x => x !== l).slice(0, 6)
-      .map(launchLink))));
+      .map(launchLink)), ...(t.because ? [`, because ${t.because}`] : [])));
   return list.length ? [element("h3", {}, name), tableDraw(list, row)] : [];
 }
 

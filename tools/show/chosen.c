@@ -141,8 +141,8 @@ static void complain_of_path(const Show *s, const Inspection *in) {
                  near.name, near.best, whole ? "" : ".*");
     else
         complain(s->arguments,
-                 "no operation is of '%s'; sinter show kernels --json has the "
-                 "paths of all",
+                 "no operation is of '%s'; sinter show fusion has the paths of "
+                 "all",
                  near.name);
 }
 

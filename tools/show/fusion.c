@@ -1,6 +1,5 @@
 // Fusion: which operations share a kernel, and why others do not.
-#include "codegen/codegen.h"
-#include "tools/tools.h"
+#include "tools/show/inspect.h"
 
 #include <string.h>
 
@@ -27,30 +26,44 @@ static bool may_join_before(const Joins *j, int k) {
     return false;
 }
 
-void fusion_print(Arena *a, Text *t, const Plan *plan, const char *name) {
-    int count, num_edges;
-    const Step *step = plan_step(plan, name);
-    const Graph *g = step->graph;
-    const Launches *launches =
-        &codegen_launches(plan, plan, a)[step - plan->step];
-    const Group *group = graph_groups(g, a, &count);
-    const Edge *edge = graph_edges(g, a, group, count, &num_edges);
-    for (int k = 0; k < count; k++) {
-        text_add(t, "%s\n", launches->kernel[k].name);
-        for (NodeId n = group[k].first; n <= group[k].last; n++)
-            if (g->node[n].op != OP_scratch) {
-                text_add(t, "    ");
-                value_add(t, g, n);
-                text_add(t, "\n");
-            }
+static void operations_print(Text *t, const Inspected *l) {
+    for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;) {
+        text_add(t, "    ");
+        value_add(t, l->step->graph, n);
+        text_add(t, "\n");
+    }
+}
+
+// "reads %12 of k03_..." or "leaves %12 to k05_...".
+static void edge_print(Text *t, const Edge *e, const char *does,
+                       const char *whom, const Inspected *other) {
+    text_add(t, "  %s %%%u %s %s\n", does, e->node, whom, launch_name(other));
+    text_add(t, "    because %s\n", reason_info[e->why].text);
+}
+
+// What those read that are not shown, who would say so.
+static void readers_print(Text *t, const Inspection *in, int k) {
+    for (int i = k + 1; i < in->count; i++)
+        for (int e = 0; !in->launch[i].chosen && e < in->launch[i].num_edges;
+             e++)
+            if (in->launch[i].edge[e].from == k)
+                edge_print(t, &in->launch[i].edge[e], "leaves", "to",
+                           &in->launch[i]);
+}
+
+void fusion_print(Text *t, const Inspection *in) {
+    const Launches *launches = &in->launches[in->step - in->plan->step];
+    for (int k = 0; k < in->count; k++) {
+        const Inspected *l = &in->launch[k];
+        if (!l->chosen)
+            continue;
+        text_add(t, "%s\n", launch_name(l));
+        operations_print(t, l);
         if (may_join_before(&launches->joins, k))
-            text_add(t, "  may be joined to %s\n",
-                     launches->kernel[k - 1].name);
-        for (int i = 0; i < num_edges; i++)
-            if (edge[i].to == k) {
-                text_add(t, "  reads %%%u of %s\n", edge[i].node,
-                         launches->kernel[edge[i].from].name);
-                text_add(t, "    because %s\n", reason_info[edge[i].why].text);
-            }
+            text_add(t, "  may be joined to %s\n", launch_name(l - 1));
+        for (int e = 0; e < l->num_edges; e++)
+            edge_print(t, &l->edge[e], "reads", "of",
+                       &in->launch[l->edge[e].from]);
+        readers_print(t, in, k);
     }
 }

@@ -137,6 +137,17 @@ static void fusions_find(Inspected *first, const Launches *launches,
     }
 }
 
+// Edges are in the order of the launches that read.
+static void edges_find(Arena *a, Inspected *first, const Step *step) {
+    int count, num_edges;
+    const Group *group = graph_groups(step->graph, a, &count);
+    const Edge *edge = graph_edges(step->graph, a, group, count, &num_edges);
+    for (int i = num_edges - 1; i >= 0; i--) {
+        first[edge[i].to].edge = &edge[i];
+        first[edge[i].to].num_edges++;
+    }
+}
+
 // The joined launches of a step, whose launches are from first on.
 static void joins_inspect(Show *s, Inspection *in, Inspected *first,
                           const Launches *launches, const Judged *judged) {
@@ -174,6 +185,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
     }
     Judged j = step_judge(s->a, in->plan, step, in->device);
     fusions_find(first, launches, &j);
+    edges_find(s->a, first, step);
     joins_inspect(s, in, first, launches, &j);
     in->count += launches->count;
 }
@@ -184,6 +196,7 @@ static const char *header_of(Arena *a, const Text *cu) {
     return arena_string(a, text, end ? (size_t)(end - text) : cu->length);
 }
 
+// A step may launch nothing, and have nothing to choose from.
 static bool anything_chosen(const Show *s, const Inspection *in) {
     for (int i = 0; i < in->count; i++)
         if (in->launch[i].chosen)
@@ -191,31 +204,61 @@ static bool anything_chosen(const Show *s, const Inspection *in) {
     for (int i = 0; i < in->num_joins; i++)
         if (in->join[i].chosen)
             return true;
+    if (in->count == 0)
+        return true;
     complain_of_choice(s, in);
     return false;
+}
+
+// The launches of the step of that name, or of all steps of out's plan.
+static bool steps_inspect(Show *s, const Device *device, const Plan *host,
+                          const char *graph, Inspection *out) {
+    const Plan *plan = out->plan;
+    const Launches *launches = out->launches =
+        codegen_launches(host, plan, s->a);
+    size_t most = 0, joins = 0;
+    for (int i = 0; i < plan->num_steps; i++) {
+        most += (size_t)launches[i].count;
+        joins += (size_t)launches[i].joins.count;
+    }
+    out->p = s->p;
+    out->device = device;
+    out->launch = ARENA_ARRAY(s->a, most + 1, Inspected);
+    out->join = ARENA_ARRAY(s->a, joins + 1, Inspected);
+    for (int i = 0; i < plan->num_steps; i++)
+        if (!graph || strcmp(plan->step[i].name, graph) == 0)
+            step_inspect(s, out, &plan->step[i], &launches[i]);
+    return anything_chosen(s, out);
 }
 
 bool inspect(Show *s, const Device *device, Inspection *out, int *status) {
     const TrainerText *t = show_trainer(s);
     const char *graph = s->arguments->graph;
-    *out = (Inspection){.p = s->p,
-                        .device = device,
-                        .plan = t->plan,
-                        .header = header_of(s->a, &t->cu_file)};
+    *out =
+        (Inspection){.plan = t->plan, .header = header_of(s->a, &t->cu_file)};
     *status = EXIT_USAGE;
     if (graph && !show_step(s, status))
         return false;
-    const Launches *launches = out->launches =
-        codegen_launches(t->host, t->plan, s->a);
-    size_t most = 0, joins = 0;
-    for (int i = 0; i < t->plan->num_steps; i++) {
-        most += (size_t)launches[i].count;
-        joins += (size_t)launches[i].joins.count;
-    }
-    out->launch = ARENA_ARRAY(s->a, most, Inspected);
-    out->join = ARENA_ARRAY(s->a, joins + 1, Inspected);
-    for (int i = 0; i < t->plan->num_steps; i++)
-        if (!graph || strcmp(t->plan->step[i].name, graph) == 0)
-            step_inspect(s, out, &t->plan->step[i], &launches[i]);
-    return anything_chosen(s, out) && archs_parse(s->arguments, device, out);
+    return steps_inspect(s, device, t->host, graph, out) &&
+           archs_parse(s->arguments, device, out);
+}
+
+// Where joined launches have no line of their own, their name chooses theirs.
+static void parts_choose(Inspection *in) {
+    for (int i = 0; i < in->num_joins; i++)
+        for (int k = 0; in->join[i].chosen && k < in->join[i].count; k++)
+            in->launch[in->join[i].index + k].chosen = true;
+}
+
+bool inspect_step(Show *s, const Device *device, Inspection *out, int *status) {
+    const Step *step = show_step(s, status);
+    if (!step)
+        return false;
+    *out = (Inspection){.plan = show_plan(s), .step = step};
+    *status = EXIT_USAGE;
+    if (!steps_inspect(s, device, out->plan, step->name, out))
+        return false;
+    if (s->arguments->kernel)
+        parts_choose(out);
+    return true;
 }

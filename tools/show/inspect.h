@@ -30,9 +30,11 @@ typedef struct {
     bool chosen;                   // by --kernel, --line and --op
     bool taken;                    // of joined ones: the device launches them
     const char *rides_on, *fusion; // the call whose fusion does its work
-    const char *joined_as;         // what launches it with others
-    const char *joined_to;         // the launch before it there
-    Resources *resources;          // for each of the archs; NULL: not asked for
+    const Edge *edge;              // what it reads of other launches
+    int num_edges;
+    const char *joined_as; // what launches it with others
+    const char *joined_to; // the launch before it there
+    Resources *resources;  // for each of the archs; NULL: not asked for
 } Inspected;
 
 // All launches of the steps that are shown, and all that may be joined.
@@ -40,6 +42,7 @@ typedef struct {
     const Program *p;
     const Device *device;
     const Plan *plan;
+    const Step *step;         // the one that is shown, of inspect_step
     const char *header;       // what every kernel's text needs before it
     const Launches *launches; // of all steps of the plan
     Inspected *launch, *join;
@@ -54,6 +57,10 @@ typedef struct {
 // The launches of the step that --graph names, or of all.  False, and an exit
 // status, after a message.
 bool inspect(Show *s, const Device *device, Inspection *out, int *status);
+
+// The launches of one step as they are planned for what --target names: what
+// is launched, without the texts of a trainer.
+bool inspect_step(Show *s, const Device *device, Inspection *out, int *status);
 
 // Operations of the launch that compute something, in their order: NO_NODE
 // after the last, starting with from = NO_NODE.
@@ -137,6 +144,19 @@ ViewWriter memory_write, params_write, recipe_write;
 
 // Writes the parameters of a planned graph.
 void params_json(Arena *a, Text *t, const Program *p, const Graph *g);
+
+// ---- launches.c ----
+
+// Writes a line for each chosen launch of the step, and what a library can take
+// over and what it is joined as on the device.
+void launches_print(Arena *a, Text *t, const Inspection *in);
+
+// ---- fusion.c ----
+
+// Writes the chosen groups of the step: their operations, what they read of one
+// another, and why that goes through memory; also what launches read of
+// them that are not chosen.
+void fusion_print(Text *t, const Inspection *in);
 
 // ---- kernels.c, kernels_json.c ----
 

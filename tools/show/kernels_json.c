@@ -36,8 +36,19 @@ static void operations_json(Arena *a, Text *t, const Inspected *l) {
     text_add(t, "]");
 }
 
-static void tensors_json(Arena *a, Text *t, const char *name, const Graph *g,
-                         const NodeId *list, int count) {
+// Why a value that a launch reads is not computed in it; NULL where it is of
+// no launch.
+static const char *reason_of(const Inspected *l, NodeId n) {
+    for (int i = 0; i < l->num_edges; i++)
+        if (l->edge[i].node == n)
+            return reason_info[l->edge[i].why].text;
+    return NULL;
+}
+
+static void tensors_json(Arena *a, Text *t, const char *name,
+                         const Inspected *l, const NodeId *list, int count) {
+    const Graph *g = l->step->graph;
+    bool reads = strcmp(name, "reads") == 0;
     text_add(t, ", \"%s\": [", name);
     for (int i = 0; i < count; i++) {
         const Node *d = &g->node[list[i]];
@@ -46,6 +57,8 @@ static void tensors_json(Arena *a, Text *t, const char *name, const Graph *g,
         type_field(a, t, *d->type);
         json_count(t, "offset", d->offset);
         json_count(t, "bytes", graph_bytes(g, d->type));
+        if (reads)
+            json_text(t, "because", reason_of(l, list[i]));
         text_add(t, "}");
     }
     text_add(t, "]");
@@ -109,15 +122,14 @@ static void join_json(Text *t, const Inspection *in, const Inspected *l) {
 static void launch_json(Arena *a, Text *t, const Inspection *in,
                         const Inspected *l) {
     const Kernel *k = l->kernel;
-    const Graph *g = l->step->graph;
     text_add(t, "{\"name\": \"%s\"", launch_name(l));
     json_text(t, "step", l->step->name);
     json_count(t, "index", l->index);
     json_text(t, "kind", k->text ? "kernel" : "call");
     lines_json(t, l);
     operations_json(a, t, l);
-    tensors_json(a, t, "reads", g, k->group->input, k->group->num_inputs);
-    tensors_json(a, t, "writes", g, k->group->output, k->group->num_outputs);
+    tensors_json(a, t, "reads", l, k->group->input, k->group->num_inputs);
+    tensors_json(a, t, "writes", l, k->group->output, k->group->num_outputs);
     json_text(t, "rides_on", l->rides_on);
     json_text(t, "joined_to", l->joined_to);
     json_text(t, "joined_as", l->joined_as);

@@ -1,7 +1,5 @@
 // Launches: what a step runs, a line for each kernel and library call.
-#include "codegen/codegen.h"
-#include "ir/reach.h"
-#include "tools/device.h"
+#include "tools/show/inspect.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,16 +20,6 @@ static void ride_print(Text *t, const Launches *launches, const Rides *r,
     }
 }
 
-// What launches k and others as one.
-static void join_print(Text *t, const Launches *launches, const Judged *j,
-                       int k) {
-    for (int i = 0; i < j->joins.count; i++) {
-        const Join *join = &j->joins.join[i];
-        if (j->joined[i] && k >= join->first && k < join->first + join->count)
-            text_add(t, "  joined as %s", launches->joined[i].name);
-    }
-}
-
 static void saving_print(Text *t, const Judged *j, int launches,
                          int64_t bytes) {
     const Saving *saving = &j->saving;
@@ -48,24 +36,29 @@ static void saving_print(Text *t, const Judged *j, int launches,
                  j->joins_beside > 0 ? ", and joins launches" : "");
 }
 
-void launches_print(Arena *a, Text *t, const Plan *plan, const char *name,
-                    const Device *device) {
-    const Step *step = plan_step(plan, name);
-    const Graph *g = step->graph;
-    const Launches *launches =
-        &codegen_launches(plan, plan, a)[step - plan->step];
-    Judged j = step_judge(a, plan, step, device);
+void launches_print(Arena *a, Text *t, const Inspection *in) {
+    const Launches *launches = &in->launches[in->step - in->plan->step];
+    Judged j = step_judge(a, in->plan, in->step, in->device);
     int64_t all = 0;
-    for (int i = 0; i < launches->count; i++) {
-        const Kernel *kernel = &launches->kernel[i];
-        int64_t bytes = group_bytes(g, kernel->group);
-        text_add(t, "%12" PRId64 "  %s", bytes, kernel->name);
+    int chosen = 0;
+    for (int i = 0; i < in->count; i++) {
+        const Inspected *l = &in->launch[i];
+        if (!l->chosen)
+            continue;
+        text_add(t, "%12" PRId64 "  %s", l->bytes, launch_name(l));
         ride_print(t, launches, &j.rides, j.ridden, i);
-        join_print(t, launches, &j, i);
+        if (l->joined_as)
+            text_add(t, "  joined as %s", l->joined_as);
         text_add(t, "\n");
-        all += bytes;
+        all += l->bytes;
+        chosen++;
     }
-    text_add(t, "%12" PRId64 "  bytes read and written by %d launch%s\n", all,
-             launches->count, launches->count == 1 ? "" : "es");
-    saving_print(t, &j, launches->count, all);
+    text_add(t, "%12" PRId64 "  bytes read and written by %d launch%s", all,
+             chosen, chosen == 1 ? "" : "es");
+    if (chosen < in->count) {
+        text_add(t, " of %d\n", in->count);
+        return;
+    }
+    text_add(t, "\n");
+    saving_print(t, &j, in->count, all);
 }

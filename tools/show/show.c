@@ -69,20 +69,22 @@ static const char *said_in_vain(Arena *a, const Arguments *arguments,
                                 const View *stage) {
     bool of_model = arguments->from == NULL;
     bool kernels = of_model && stage->write == kernels_write;
-    bool chooses = kernels || stage->write == ptx_write ||
-                   stage->write == sass_write || stage->write == lines_write;
+    bool texts = kernels || stage->write == ptx_write ||
+                 stage->write == sass_write || stage->write == lines_write;
+    bool chooses =
+        texts || stage->write == launches_write || stage->write == fusion_write;
     if (arguments->json && !kernels)
         return "--json is for show kernels of a model";
     if ((arguments->kernel || arguments->line.given || arguments->op) &&
         !chooses)
-        return "--kernel, --line and --op are for show kernels, ptx, sass and "
-               "lines of a model";
-    if (chooses && !kernels && arguments->arch && strchr(arguments->arch, ','))
+        return "--kernel, --line and --op are for show kernels, launches, "
+               "fusion, ptx, sass and lines of a model";
+    if (texts && !kernels && arguments->arch && strchr(arguments->arch, ','))
         return arena_format(a, "show %s is of one GPU: give it one --arch",
                             stage->name);
     if (arguments->at && stage->write != recipe_write)
         return "--at is for show recipe";
-    if (chooses && strcmp(target_of(arguments), "host") == 0)
+    if (texts && strcmp(target_of(arguments), "host") == 0)
         return "kernels have one text for both devices, and what is said of "
                "them is for a GPU; show launches takes --target=host";
     return NULL;
@@ -188,26 +190,31 @@ static int trainer_write(Show *s, const View *stage, Text *out) {
     return EXIT_GOOD;
 }
 
+// The launches of the step that is asked for.
+static bool step_inspect(Show *s, Device *device, Inspection *in, int *status) {
+    return device_find(s->a, s->arguments, device, status) &&
+           inspect_step(s, device, in, status);
+}
+
 static int launches_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     Device device;
+    Inspection in;
     int status;
-    if (!device_find(s->a, s->arguments, &device, &status))
+    if (!step_inspect(s, &device, &in, &status))
         return status;
-    const Step *step = show_step(s, &status);
-    if (step == NULL)
-        return status;
-    launches_print(s->a, out, show_plan(s), step->name, &device);
+    launches_print(s->a, out, &in);
     return EXIT_GOOD;
 }
 
 static int fusion_write(Show *s, const View *stage, Text *out) {
     (void)stage;
+    Device device;
+    Inspection in;
     int status;
-    const Step *step = show_step(s, &status);
-    if (step == NULL)
+    if (!step_inspect(s, &device, &in, &status))
         return status;
-    fusion_print(s->a, out, show_plan(s), step->name);
+    fusion_print(out, &in);
     return EXIT_GOOD;
 }
 
