@@ -343,6 +343,27 @@ START_TEST(addresses_are_checked) {
 }
 END_TEST
 
+// What runs in a capture has run before: its code is loaded then.
+START_TEST(a_plan_is_captured_once_it_has_run) {
+    RtCudnnPlan plan;
+    RtCall c = calls[0];
+    CUgraph graph;
+    dnn_open();
+    sides_make(&c);
+    ck_assert(
+        rt_cudnn_plan(&dnn.c, &c, 0, (RtCudnnWish){0}, &plan, &dnn.error));
+    void *pack = rt_cudnn_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
+    if (_i > 0)
+        ck_assert(rt_cudnn_run(&plan, pack, &dnn.error));
+    GOOD(cuStreamBeginCapture_v2(dnn.stream,
+                                 CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    ck_assert(rt_cudnn_run(&plan, pack, &dnn.error) == (_i > 0));
+    ck_assert_int_eq(cuStreamEndCapture(dnn.stream, &graph),
+                     _i > 0 ? CUDA_SUCCESS
+                            : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
 START_TEST(a_wrong_shape_is_refused) {
     RtCudnnPlan plan;
     RtCall c = calls[0];
@@ -365,6 +386,7 @@ Suite *dnn_suite(void) {
     tcase_add_loop_test(
         c, an_engine_that_does_not_say_what_it_is_like_is_not_taken, 0, 3);
     tcase_add_test(c, addresses_are_checked);
+    tcase_add_loop_test(c, a_plan_is_captured_once_it_has_run, 0, 2);
     tcase_add_test(c, a_wrong_shape_is_refused);
     suite_add_tcase(s, c);
     return s;

@@ -125,6 +125,23 @@ START_TEST(a_workspace_is_checked) {
 }
 END_TEST
 
+START_TEST(a_product_is_captured_once_it_has_run) {
+    Case c;
+    CUgraph graph;
+    case_open(&c, false, false);
+    if (_i > 0)
+        GOOD(multiply(&c, 0, 1 << 20));
+    GOOD(
+        cuStreamBeginCapture_v2(c.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    ck_assert_int_eq(multiply(&c, 0, 1 << 20),
+                     _i > 0 ? CUBLAS_STATUS_SUCCESS
+                            : CUBLAS_STATUS_EXECUTION_FAILED);
+    ck_assert_int_eq(cuStreamEndCapture(c.stream, &graph),
+                     _i > 0 ? CUDA_SUCCESS
+                            : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
 START_TEST(schemes_that_vary_can_be_excluded) {
     Case c;
     cublasLtMatmulHeuristicResult_t offer[8];
@@ -140,6 +157,7 @@ Suite *product_suite(void) {
     TCase *c = tcase_create("product");
     tcase_add_loop_test(c, products_are_right, 0, 8);
     tcase_add_test(c, a_workspace_is_checked);
+    tcase_add_loop_test(c, a_product_is_captured_once_it_has_run, 0, 2);
     tcase_add_test(c, schemes_that_vary_can_be_excluded);
     suite_add_tcase(s, c);
     return s;

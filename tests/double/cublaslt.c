@@ -10,6 +10,7 @@
 typedef struct {
     cublasComputeType_t compute;
     int32_t transpose[2]; // of A and B
+    uint32_t has_run;     // schemes, as bits, whose code is loaded
 } Product;
 
 typedef struct {
@@ -347,6 +348,18 @@ static cublasStatus_t job_check(const Job *j, size_t workspace) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
+// An algorithm's code is loaded when it first runs, which a capture does not
+// allow.
+static bool is_loaded(Product *p, const cublasLtMatmulAlgo_t *algorithm) {
+    Algorithm a;
+    memcpy(&a, algorithm, sizeof a);
+    const uint32_t bit = 1u << (a.scheme & 31);
+    if ((p->has_run & bit) == 0 && capture_forbids() != CUDA_SUCCESS)
+        return false;
+    p->has_run |= bit;
+    return true;
+}
+
 cublasStatus_t cublasLtMatmul(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t product, const void *alpha,
     const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
@@ -360,6 +373,8 @@ cublasStatus_t cublasLtMatmul(
         return CUBLAS_STATUS_EXECUTION_FAILED;
     if (handle == NULL || algorithm == NULL || !stream_known((CUstream)stream))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (!is_loaded((Product *)(void *)product, algorithm))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     Job *j = take(sizeof *j);
     *j = (Job){
         .work = {1, "a product of cuBLASLt", job_run, 0, NULL},

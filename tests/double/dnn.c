@@ -281,7 +281,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
                                   cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack) {
     DNN_CALL("%p plan=%p pack=%p", (void *)handle, plan, pack);
-    const Descriptor *p = plan, *v = pack;
+    Descriptor *p = plan;
+    const Descriptor *v = pack;
     if (driver_refuses() != CUDA_SUCCESS)
         return dnn_fail(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER,
                         "the driver returns error %d", (int)driver_refuses());

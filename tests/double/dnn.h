@@ -20,6 +20,7 @@ typedef struct Descriptor {
     cudnnBackendDescriptorType_t kind;
     int users;
     bool final;
+    bool has_run; // a plan, whose code is loaded when it first runs
     Attribute *first;
 } Descriptor;
 
@@ -98,7 +99,7 @@ const Engine *dnn_engine(int64_t index);
 // ---- dnn_run.c ----
 
 // Puts a plan at addresses into the handle's stream.
-cudnnStatus_t dnn_run(cudnnHandle_t handle, const Descriptor *plan,
+cudnnStatus_t dnn_run(cudnnHandle_t handle, Descriptor *plan,
                       const Descriptor *pack);
 
 #endif

@@ -448,12 +448,16 @@ static Job *job_new(const Descriptor *plan) {
     return j;
 }
 
-cudnnStatus_t dnn_run(cudnnHandle_t handle, const Descriptor *plan,
+cudnnStatus_t dnn_run(cudnnHandle_t handle, Descriptor *plan,
                       const Descriptor *pack) {
     if (handle->stream == NULL)
         complain("cuDNN: a plan in the legacy default stream");
     if (dnn_attribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE) == NULL)
         return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a plan that has no handle");
+    if (!plan->has_run && capture_forbids() != CUDA_SUCCESS)
+        return dnn_fail(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER,
+                        "code is loaded while a stream is being captured");
+    plan->has_run = true;
     Job *j = job_new(plan);
     j->workspace = (char *)(uintptr_t)dnn_integer(
         pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0);
