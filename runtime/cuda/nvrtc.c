@@ -92,17 +92,27 @@ static int *generations_of(const RtNvrtc *n, int *count, RtError *e) {
     return NULL;
 }
 
-// Machine code runs on GPUs of its own major number, from its minor number on.
-// A newer GPU is given assembly, which the driver compiles.
+// Of generations in ascending order: the GPU's own, else the first of its major
+// number, as later ones may be of boards (8.7, 10.1) whose machine code runs on
+// no other, else the last before it, whose assembly the driver compiles; 0:
+// there is none.
+static int generation_for(const int *list, int count, int wanted) {
+    int best = 0;
+    for (int i = 0; i < count && list[i] <= wanted; i++) {
+        bool first = list[i] / 10 > best / 10;
+        if (first || list[i] / 10 < wanted / 10 || list[i] == wanted)
+            best = list[i];
+    }
+    return best;
+}
+
 bool rt_nvrtc_target(const RtNvrtc *n, int major, int minor,
                      char option[RT_NVRTC_OPTION], RtError *e) {
-    int count = 0, best = 0, wanted = 10 * major + minor;
+    int count = 0;
     int *list = generations_of(n, &count, e);
     if (list == NULL)
         return false;
-    for (int i = 0; i < count; i++)
-        if (list[i] <= wanted && list[i] > best)
-            best = list[i];
+    int best = generation_for(list, count, 10 * major + minor);
     int oldest = list[0];
     free(list);
     if (best == 0)

@@ -25,6 +25,9 @@ static const struct {
     {8, 6, "--gpu-architecture=sm_86"},
     {9, 0, "--gpu-architecture=sm_90"},
     {9, 9, "--gpu-architecture=sm_90"},
+    {10, 3, "--gpu-architecture=sm_103"},
+    {10, 9, "--gpu-architecture=sm_100"},
+    {12, 1, "--gpu-architecture=sm_121"},
     {13, 0, "--gpu-architecture=compute_"},
 };
 enum { NUM_TARGETS = sizeof targets / sizeof targets[0] };
