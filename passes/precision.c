@@ -253,12 +253,21 @@ static void place_scale_update(Precision *p, NodeId good) {
     graph_assign(p->g, steps, choose(p, good, restart, count(p, 0)));
 }
 
+// What was not taken is counted where the metrics are.
+static void place_skipped(Precision *p, NodeId good) {
+    NodeId skipped =
+        graph_state(p->g, "metric.skipped", STATE_METRIC, type_scalar(F32), 0);
+    NodeId more = op2(p, OP_add, skipped, number(p, 1));
+    graph_assign(p->g, skipped, choose(p, good, skipped, more));
+}
+
 static void finish_scaled(Precision *p) {
     NodeId good = all_finite(p);
     for (int i = 0; i < p->num_assigns; i++)
         place_assign(p, p->assigns[i], good);
     p->g->at = p->g->node[p->scale].from;
     place_scale_update(p, good);
+    place_skipped(p, good);
 }
 
 static bool *nothing(const Graph *g, Arena *scratch) {

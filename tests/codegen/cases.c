@@ -108,6 +108,8 @@ const Named agree_cases[] = {
     {"sequence in bf16", {NET("sequence"), WITH(as_brain), BF16, 1, FAST, false, 0}},
     {"starts",           {NET("starts"), AS_IS,    F32,  1, FAST, false, 0}},
     {"starts in f16",    {NET("starts"), WITH(as_half), F16, 1, FAST, false, 0}},
+    {"skipped",          {NET("skipped"), AS_IS,   F16,  1, FAST, false, 0}},
+    {"skipped unfused",  {NET("skipped"), AS_IS,   F16,  0, FAST, false, 0}},
 };
 
 const Named faithful_cases[] = {
@@ -148,6 +150,7 @@ const Named faithful_cases[] = {
     {"functions",        {NET("functions"), AS_IS, F32,  1, FAITHFUL, false, 0}},
     {"sequence",         {NET("sequence"), AS_IS,  F32,  1, FAITHFUL, false, 0}},
     {"starts",           {NET("starts"), AS_IS,    F32,  1, FAITHFUL, false, 0}},
+    {"skipped",          {NET("skipped"), AS_IS,   F16,  1, FAITHFUL, false, 0}},
 };
 // clang-format on
 

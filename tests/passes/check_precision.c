@@ -136,7 +136,7 @@ static const char one_param[] =
     "}\n";
 
 typedef struct {
-    double w, momentum, mean, scale, counted;
+    double w, momentum, mean, scale, counted, skipped;
     int good_steps, step, updates;
 } After;
 
@@ -146,13 +146,14 @@ static After step_once(double x, double scale, double good_steps) {
     g = run_pass(run_pass(g, "optimizer", F32), "expand", F32);
     g = run_pass(g, "precision", F16);
     double **leaf = ARENA_ARRAY(a, g->count, double *);
-    double w = 3, mean = 5, momentum = 2;
+    double w = 3, mean = 5, momentum = 2, skipped = 6;
     leaf[graph_find(g, "w")] = &w;
     leaf[graph_find(g, "x")] = &x;
     leaf[graph_find(g, "mean")] = &mean;
     leaf[graph_find(g, "w.momentum")] = &momentum;
     leaf[graph_find(g, "run.loss_scale")] = &scale;
     leaf[graph_find(g, "run.good_steps")] = &good_steps;
+    leaf[graph_find(g, "metric.skipped")] = &skipped;
     double **value = graph_eval(g, a, leaf, true);
     After after = {
         .w = *value_named(g, value, "w"),
@@ -160,6 +161,7 @@ static After step_once(double x, double scale, double good_steps) {
         .mean = *value_named(g, value, "mean"),
         .scale = *value_named(g, value, "run.loss_scale"),
         .counted = *value_named(g, value, "metric.count"),
+        .skipped = *value_named(g, value, "metric.skipped"),
         .good_steps = (int)*value_named(g, value, "run.good_steps"),
         .step = (int)*value_named(g, value, "run.step"),
         .updates = (int)*value_named(g, value, "run.updates"),
@@ -175,6 +177,7 @@ START_TEST(good_step_updates) {
     ck_assert_double_eq(after.mean, 1);
     ck_assert_double_eq(after.scale, 65536);
     ck_assert_int_eq(after.good_steps, 11);
+    ck_assert_double_eq(after.skipped, 6);
     ck_assert_int_eq(after.step, 8);
     ck_assert_int_eq(after.updates, 5);
 }
@@ -188,6 +191,7 @@ START_TEST(overflow_skips_the_step_and_halves_the_scale) {
     ck_assert_double_eq(after.mean, 5);
     ck_assert_double_eq(after.scale, 32768);
     ck_assert_double_eq(after.counted, 4);
+    ck_assert_double_eq(after.skipped, 7);
     ck_assert_int_eq(after.good_steps, 0);
     ck_assert_int_eq(after.step, 8);
     ck_assert_int_eq(after.updates, 4);
@@ -204,7 +208,9 @@ END_TEST
 
 START_TEST(scale_stays_in_bounds) {
     ck_assert_double_eq(step_once(1, 0x1p24, 1999).scale, 0x1p24);
-    ck_assert_double_eq(step_once(NAN, 1, 0).scale, 1);
+    After after = step_once(NAN, 1, 0);
+    ck_assert_double_eq(after.scale, 1);
+    ck_assert_double_eq(after.skipped, 7);
 }
 END_TEST
 
