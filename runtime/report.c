@@ -94,8 +94,10 @@ static void write_row(RtReport *r, const RtRow *row) {
     if (!isnan(row->perplexity))
         put_number(r->metrics, "perplexity", row->perplexity);
     put_number(r->metrics, "lr", row->lr);
-    if (!isnan(row->scale))
+    if (!isnan(row->scale)) {
         put_number(r->metrics, "loss_scale", row->scale);
+        put_number(r->metrics, "skipped", row->skipped);
+    }
     if (!row->part) {
         put_number(r->metrics, "samples_per_second", rate(row));
         put_number(r->metrics, "wait_ms", row->waited * 1e3);
@@ -145,6 +147,8 @@ static void print_row(const RtRow *row) {
     fprintf(stderr, "  lr %-9.4g ", row->lr);
     if (!isnan(row->scale))
         fprintf(stderr, "loss scale %-8.0f ", row->scale);
+    if (row->skipped > 0)
+        fprintf(stderr, "skipped %-4.0f ", row->skipped);
     fprintf(stderr, "%.0f samples/s", rate(row));
 }
 

@@ -410,6 +410,7 @@ typedef struct {
     double loss;
     double accuracy, top5, perplexity; // NAN: not measured
     double lr, scale;                  // of the loss; NAN: it has none
+    double skipped;                    // steps; NAN where there is no scale
     double seconds, waited;
 } RtRow;
 
@@ -653,7 +654,7 @@ void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p);
 // loss scale, which only a step changes.  What the program does not keep stays
 // zero.
 typedef struct {
-    float loss, correct, top5, count, lr, scale;
+    float loss, correct, top5, count, lr, scale, skipped;
 } RtMetrics;
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);

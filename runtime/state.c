@@ -79,6 +79,7 @@ static const struct {
     {"metric.top5", offsetof(RtMetrics, top5), false},
     {"metric.count", offsetof(RtMetrics, count), false},
     {"metric.lr", offsetof(RtMetrics, lr), false},
+    {"metric.skipped", offsetof(RtMetrics, skipped), false},
     {"run.loss_scale", offsetof(RtMetrics, scale), true},
 };
 enum { NUM_METRICS = sizeof metrics / sizeof metrics[0] };

@@ -35,7 +35,9 @@ static void row_fill(const RtSession *s, RtRow *row, const RtMetrics *m) {
     row->top5 = !row->train && t->top5 ? mean_of(m->top5, m->count) : NAN;
     row->perplexity = t->perplexity ? exp(mean_of(m->loss, m->count)) : NAN;
     row->lr = m->lr;
-    row->scale = row->train && m->scale > 0 ? m->scale : NAN;
+    bool scaled = row->train && m->scale > 0;
+    row->scale = scaled ? m->scale : NAN;
+    row->skipped = scaled ? m->skipped : NAN;
 }
 
 RtRow rt_session_row(const RtSession *s, bool train, const RtMetrics *m) {
@@ -91,6 +93,7 @@ static void tell_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
     since.loss -= s->logged.loss;
     since.correct -= s->logged.correct;
     since.count -= s->logged.count;
+    since.skipped -= s->logged.skipped;
     row_fill(s, row, &since);
     rt_report_row(s->report, row);
     s->logged = *m;
@@ -136,11 +139,31 @@ bool rt_session_show_progress(RtSession *s, RtError *e) {
     return ask_row(s, false, e);
 }
 
+// Steps of the epoch that this step is the last of.
+static int64_t steps_of_epoch(const RtSession *s) {
+    return (s->at.step - 1) % s->at.epoch_steps + 1;
+}
+
+// An epoch that has changed nothing looks like one that learns slowly.
+static void warn_skipped(const RtSession *s, const RtRow *row) {
+    const char *how =
+        row->scale > 1 ? "until they are"
+                       : "no further: build with precision=bf16 or f32, where "
+                         "a run that diverges says why";
+    if (row->skipped >= (double)steps_of_epoch(s))
+        rt_report_say(s->report,
+                      "warning: every step of this epoch was skipped, as "
+                      "gradients were not finite; the loss scale is %.0f and "
+                      "falls %s",
+                      row->scale, how);
+}
+
 bool rt_session_end_epoch(RtSession *s, RtError *e) {
     RtRow row;
     bool good = rt_session_measure(s, &row, e);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     rt_report_row(s->report, &row);
+    warn_skipped(s, &row);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = m.lr});
     s->logged = (RtMetrics){0};
     rt_session_begin_row(s);

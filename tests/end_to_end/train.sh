@@ -41,11 +41,41 @@ grep '"test"' half.jsonl | grep -q loss_scale && fail "a test has a loss scale"
 expect 0 "$SINTER" build "$here/micro.net" --set precision=f16 --act=recipe \
     --set "loss=mean(3000 * cross_entropy(output, label))" \
     --set "optimizer=sgd(lr=1e-6)" -o large
-expect 0 ./large --data synthetic:64 --steps 8 --log-every 1 --metrics=l.jsonl \
+expect 0 ./large --data synthetic:64 --steps 12 --log-every 1 --metrics=l.jsonl \
     --out large.run
 grep -q '"loss_scale":32768[,}]' l.jsonl || fail "no scale is halved"
 grep -q '"loss_scale":65536[,}]' l.jsonl && fail "a step that overflows is taken"
 grep -q '"loss_scale"' first.jsonl && fail "f32 has a loss scale"
+
+# Those that are skipped are counted: each has halved the scale.
+expect_says "^epoch .* loss scale 4096     skipped 4  "
+expect_says "^warning: every step of this epoch was skipped,.* is 4096 and falls until"
+[ "$(grep -c '^warning' err)" -eq 2 ] || fail "an epoch with good steps is warned of"
+for kind in step train; do
+    awk -F '[,:}]' -v kind=$kind '$2 ~ kind {
+        for (i = 1; i < NF; i++) {
+            if ($i == "\"loss_scale\"") scale = $(i + 1)
+            if ($i == "\"skipped\"") skipped += $(i + 1)
+        }
+        rows++
+        good += scale * 2 ^ skipped == 65536
+    }
+    END { exit !(rows == (kind == "step" ? 12 : 3) && good == rows) }' l.jsonl ||
+        fail "$kind rows: what is skipped is not what halves the scale"
+done
+grep '"test"' l.jsonl | grep -q skipped && fail "a test skips steps"
+grep -q '"skipped"' first.jsonl && fail "f32 skips steps"
+
+# A gradient that is no number at any scale; without one the run says which.
+sed 's/relu as hidden/scale(0) |> sqrt/' "$here/micro.net" >root.net
+expect 0 "$SINTER" build root.net --set precision=f16 --set epochs=5 -o root
+expect 0 ./root --data synthetic:64 --out root.run
+expect_says "^epoch .* loss scale 1        skipped 4  "
+expect_says "is 1 and falls no further: build with precision=bf16 or f32"
+[ "$(grep -c '^warning' err)" -eq 5 ] || fail "not each epoch is warned of"
+expect 0 "$SINTER" build root.net --set precision=bf16 -o root
+expect 6 ./root --data synthetic:64 --out root.bf16
+expect_says "operation by operation: .* of sqrt_1, backward, root.net:3 is the first"
 
 # Evaluation of the checkpoint shows what training showed at its end.
 expect 0 ./tiny --data many --out first --eval-only

@@ -312,6 +312,126 @@ START_TEST(rows_of_steps_make_up_those_of_epochs) {
 }
 END_TEST
 
+// ---- steps that are skipped ----
+
+static float least_scale; // what the scale is halved to at least
+static int32_t skip_every;
+
+// The plan with the states of a loss that is scaled, where the others end.
+static RtPlan plan_scaled(RtState *states) {
+    RtPlan plan = *tiny.plan;
+    size_t end = rt_state_find(&plan, "metric.lr")->offset + sizeof(float);
+    int count = plan.num_states;
+    memcpy(states, plan.state, (size_t)count * sizeof *states);
+    states[count++] = (RtState){.name = "metric.skipped",
+                                .kind = RT_METRIC,
+                                .type = RT_F32,
+                                .offset = end};
+    states[count++] = (RtState){.name = "run.loss_scale",
+                                .kind = RT_RUN,
+                                .type = RT_F32,
+                                .offset = end + sizeof(float),
+                                .initial = 65536};
+    plan.state = states;
+    plan.num_states = count;
+    return plan;
+}
+
+// Counts a step as the update does that takes none.
+static void train_and_skip(RtDevice *d) {
+    size_t end = rt_state_find(tiny.plan, "metric.lr")->offset + sizeof(float);
+    float skipped_scale[2];
+    bool skips = run_state(d, "run.step") % skip_every == 0;
+    rt_step_run(tiny.plan, d, RT_TRAIN, 0);
+    d->sync(d);
+    if (!skips)
+        return;
+    d->read(d, skipped_scale, end, sizeof skipped_scale);
+    skipped_scale[0]++;
+    skipped_scale[1] = fmaxf(skipped_scale[1] / 2, least_scale);
+    d->write(d, end, skipped_scale, sizeof skipped_scale);
+}
+
+// A trainer of short epochs, whose steps of a number that is a multiple of
+// `every` are skipped.
+static RtTrainer trainer_that_skips(RtPlan *plan, RtState *states,
+                                    RtStep *steps, int32_t every) {
+    RtTrainer t = tiny;
+    skip_every = every;
+    *plan = plan_scaled(states);
+    RtPlan with = plan_with(steps, RT_TRAIN, train_and_skip);
+    plan->step = with.step;
+    t.plan = plan;
+    t.eval_every.count = 0.3;
+    return t;
+}
+
+enum { MOST_STATES = 16 };
+
+#define SHORT "--data=synthetic:320", "--epochs=3"
+
+START_TEST(skipped_steps_are_told_by_epoch) {
+    RtPlan plan;
+    RtState states[MOST_STATES];
+    RtStep steps[TINY_STEPS];
+    RtTrainer t = trainer_that_skips(&plan, states, steps, 4);
+    least_scale = 1;
+    ck_assert_int_eq(RUN(&t, SHORT, "--out=r", "--metrics=m"), 0);
+    // Of ten steps in an epoch 0, 4 and 8; 12 and 16; 20, 24 and 28.
+    ck_assert_int_eq(run_times("m", "\"loss_scale\":8192,\"skipped\":3,"), 1);
+    ck_assert_int_eq(run_times("m", "\"loss_scale\":2048,\"skipped\":2,"), 1);
+    ck_assert_int_eq(run_times("m", "\"loss_scale\":256,\"skipped\":3,"), 1);
+    ck_assert_int_eq(run_times("m", "skipped"), 3);
+    ck_assert_int_eq(run_times("err", "loss scale 8192     skipped 3  "), 1);
+    ck_assert_int_eq(run_times("err", "warning"), 0);
+    ck_assert_int_eq(
+        RUN(&t, SHORT, "--out=s", "--metrics=s.m", "--log-every=2"), 0);
+    ck_assert_int_eq(run_times("s.m", "\"skipped\":1"), 8);
+    ck_assert_int_eq(run_times("s.m", "\"skipped\":0"), 7);
+}
+END_TEST
+
+// From a checkpoint in the midst of an epoch too.
+START_TEST(a_resumed_run_tells_all_steps_it_skipped) {
+    RtPlan plan;
+    RtState states[MOST_STATES];
+    RtStep steps[TINY_STEPS];
+    RtTrainer t = trainer_that_skips(&plan, states, steps, 4);
+    char whole[4096], parts[4096];
+    least_scale = 1;
+    ck_assert_int_eq(RUN(&t, SHORT, "--out=a", "--metrics=ma"), 0);
+    ck_assert_int_eq(RUN(&t, SHORT, "--out=b", "--metrics=mb", "--steps=15"),
+                     0);
+    ck_assert_int_eq(run_times("mb", "\"skipped\":2"), 0);
+    ck_assert_int_eq(RUN(&t, SHORT, "--out=b", "--metrics=mb", "--resume"), 0);
+    rows_of("ma", whole, sizeof whole);
+    rows_of("mb", parts, sizeof parts);
+    ck_assert_str_eq(whole, parts);
+    ck_assert(files_same("a/step-00000030.safetensors",
+                         "b/step-00000030.safetensors"));
+}
+END_TEST
+
+START_TEST(an_epoch_of_skipped_steps_is_warned_of) {
+    RtPlan plan;
+    RtState states[MOST_STATES];
+    RtStep steps[TINY_STEPS];
+    RtTrainer t = trainer_that_skips(&plan, states, steps, 1);
+    least_scale = 1;
+    ck_assert_int_eq(RUN(&t, SHORT, "--out=r"), 0);
+    ck_assert_int_eq(run_times("err", "warning: every step of this epoch"), 3);
+    ck_assert_int_eq(run_times("err", "is 64 and falls until they are"), 1);
+    ck_assert_int_eq(run_times("err", "is 1 and falls no further"), 2);
+    // A last epoch is short.
+    ck_assert_int_eq(RUN(&t, "--data=synthetic:320", "--epochs=0.5", "--out=s"),
+                     0);
+    ck_assert_int_eq(run_times("err", "warning: every step of this epoch"), 1);
+    // Where there is no scale nothing is skipped.
+    ck_assert_int_eq(RUN(&tiny, SHORT, "--out=t", "--metrics=m"), 0);
+    ck_assert_int_eq(run_times("m", "skipped"), 0);
+}
+END_TEST
+
 START_TEST(a_run_can_start_from_what_init_only_saves) {
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", "--init-only"), 0);
@@ -478,6 +598,9 @@ Suite *train_suite(void) {
     tcase_add_test(t, what_a_resumed_run_refuses);
     tcase_add_test(t, eval_only_shows_what_training_showed);
     tcase_add_test(t, rows_of_steps_make_up_those_of_epochs);
+    tcase_add_test(t, skipped_steps_are_told_by_epoch);
+    tcase_add_test(t, a_resumed_run_tells_all_steps_it_skipped);
+    tcase_add_test(t, an_epoch_of_skipped_steps_is_warned_of);
     tcase_add_test(t, a_run_can_start_from_what_init_only_saves);
     tcase_add_test(t, a_run_that_diverges_keeps_its_last_good_checkpoint);
     tcase_add_test(t, a_last_evaluation_may_find_that_it_diverged);

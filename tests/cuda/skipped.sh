@@ -1,0 +1,55 @@
+#!/bin/sh
+# Steps that overflow are counted on a GPU as on the host, fused and not, and
+# where a run stops within an epoch and goes on.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+export CFLAGS="${CFLAGS:-} -O0"
+
+[ -d "$SINTER_DOUBLE" ] || exit 77
+LD_LIBRARY_PATH=$SINTER_DOUBLE
+XDG_CACHE_HOME=$work/cache
+export LD_LIBRARY_PATH XDG_CACHE_HOME
+
+# build NAME OPTION...: a trainer whose gradients are large.
+build() {
+    name=$1
+    shift
+    expect 0 "$SINTER" build "$here/micro.net" --set precision=f16 \
+        --act=recipe --set epochs=4 --set "optimizer=sgd(lr=1e-6)" \
+        --set "loss=mean(3000 * cross_entropy(output, label))" "$@" -o "$name"
+}
+
+# train TRAINER DEVICE NAME OPTION...: its rows, without what time depends on.
+train() {
+    trainer=$1 device=$2 name=$3
+    shift 3
+    expect 0 "./$trainer" --device="$device" --data=synthetic:64 \
+        --out="$name.run" --metrics="$name.rows" "$@"
+    sed -n 's/.*split":"\([a-z]*\).*\("step":[0-9]*\).*\("loss_scale.*skipped":[0-9]*\).*/\1 \2 \3/p' \
+        "$name.rows" >"$name.skipped"
+}
+
+build fused
+build apart -O0
+train fused host host --log-every=1
+for skipped in 4 2 0; do
+    grep -q "^train .*\"skipped\":$skipped\$" host.skipped ||
+        fail "no epoch has $skipped skipped steps"
+done
+[ "$(wc -l <host.skipped)" -eq 20 ] || fail "not all steps are told"
+
+train fused cuda:0 cuda --log-every=1
+expect_says "on cuda:0"
+expect_says "^warning: every step of this epoch was skipped,.* is 4096 and falls until"
+expect_equal host.skipped cuda.skipped
+for device in host cuda:0; do
+    train apart $device apart --log-every=1
+    expect_equal host.skipped apart.skipped
+    rm -rf apart.run
+done
+
+# In the third epoch two steps are skipped, one before the run stops.
+train fused cuda:0 parts --steps=10 --log-every=1
+train fused cuda:0 parts --resume --log-every=1
+expect_equal host.skipped parts.skipped
+expect_equal "$(newest cuda.run)" "$(newest parts.run)"
+exit 0
