@@ -74,6 +74,16 @@ expect 2 "not from fused to grad" show --from=fused --to=grad resnet9/07-fused.i
 expect 2 "not from ast to plan" show --from=ast --to=plan resnet9/07-fused.ir
 expect 2 "did you mean fused?" show --from=fusd resnet9/07-fused.ir
 expect 2 "the stage comes before the file" show "$models/lenet.net" plan
+# All that --help lists is shown, or said not to be there.
+"$SINTER" show --help | sed -n 's/^  \([a-z]*\)  .*/\1/p' >listed
+[ "$(wc -l <listed)" -eq 18 ] || fail "listed: $(cat listed)"
+while read -r stage; do
+    "$SINTER" show "$stage" "$models/mlp.net" >out 2>&1
+    case $?$stage in
+    0* | 4ptx | 4sass | 4lines) ;;
+    *) fail "$stage: $(head out)" ;;
+    esac
+done <listed
 expect 2 "--dump-to=DIR writes all stages" show plan fused "$models/lenet.net"
 expect 2 "--json is for show kernels" show memory --json "$models/lenet.net"
 expect 2 "are for show kernels, launches," show plan --line=14 "$models/lenet.net"

@@ -13,9 +13,9 @@ const Command commands[] = {
      1, check_command},
     {"build",  "FILE.net", "Compile a model file to a trainer.",
      1, build_command},
-    {"show",   "STAGE FILE.net", "Print a model at a stage: ast graph grad "
-     "typed layout simplified fused plan kernels trainer ptx sass; launches fusion lines memory params recipe; or a "
-     "module such as std/vision.net.",
+    {"show",   "STAGE FILE.net", "Print a model at a stage on its way to a "
+     "trainer, or what is known of its launches, memory and recipe; or a module "
+     "such as std/vision.net.",
      AT_LEAST_ONE, show_command},
     {"compare", "FILE.net", "Build a model in two ways, run both, and compare "
      "all that both keep.", 1, compare_command},
@@ -78,6 +78,8 @@ static int command_help(const Command *command) {
     Arena *a = arena_new();
     Text t = text_new(a);
     arguments_help(&t, command);
+    if (command->run == show_command)
+        show_stages(&t);
     fputs(text_string(&t), stdout);
     arena_free(a);
     return EXIT_GOOD;

@@ -157,6 +157,7 @@ bool json_is_object(const char *text);
 int check_command(const Arguments *arguments);
 int build_command(const Arguments *arguments);
 int show_command(const Arguments *arguments);
+void show_stages(Text *t); // what each is
 int report_command(const Arguments *arguments);
 int opt_command(const Arguments *arguments);
 int compare_command(const Arguments *arguments);

@@ -14,30 +14,57 @@ static ViewWriter tree_write, graph_write, plan_write, kernels_write,
 // In the order in which a model becomes them; then what is said about a plan.
 // clang-format off
 static const View stages[] = {
-    // name        suffix  last pass     whether it is dumped, what prints it
-    {"ast",        "txt",  NULL,         true,  tree_write},
-    {"graph",      "ir",   NULL,         true,  graph_write},
-    {"grad",       "ir",   "autodiff",   true,  graph_write},
-    {"typed",      "ir",   "precision",  true,  graph_write},
-    {"layout",     "ir",   "layout",     true,  graph_write},
-    {"simplified", "ir",   "prune",      true,  graph_write},
-    {"fused",      "ir",   "fuse",       true,  graph_write},
-    {"plan",       "ir",   "memory",     true,  plan_write},
-    {"kernels",    "cu",   NULL,         true,  kernels_write},
-    {"kernels",    "json", NULL,         true,  kernels_write},
-    {"trainer",    "c",    NULL,         true,  trainer_write},
-    {"ptx",        "ptx",  NULL,         true,  ptx_write},
-    {"sass",       "sass", NULL,         true,  sass_write},
-    {"lines",      "txt",  NULL,         false, lines_write},
-    {"launches",   "txt",  NULL,         false, launches_write},
-    {"fusion",     "txt",  NULL,         false, fusion_write},
-    {"memory",     "txt",  NULL,         false, memory_write},
-    {"params",     "txt",  NULL,         false, params_write},
-    {"recipe",     "txt",  NULL,         false, recipe_write},
+    // name        suffix  last pass     whether it is dumped, what prints it, what
+    // it is
+    {"ast",        "txt",  NULL,         true,  tree_write,
+     "the tree that the parser made"},
+    {"graph",      "ir",   NULL,         true,  graph_write,
+     "what the front end made: layers, loss and optimizer as operations"},
+    {"grad",       "ir",   "autodiff",   true,  graph_write,
+     "with the backward pass"},
+    {"typed",      "ir",   "precision",  true,  graph_write,
+     "with updates, each operation of a decided type"},
+    {"layout",     "ir",   "layout",     true,  graph_write,
+     "with channels padded where tensor cores need it"},
+    {"simplified", "ir",   "prune",      true,  graph_write,
+     "after identities and constants"},
+    {"fused",      "ir",   "fuse",       true,  graph_write,
+     "each operation with its kernel"},
+    {"plan",       "ir",   "memory",     true,  plan_write,
+     "and each with its place in memory"},
+    {"kernels",    "cu",   NULL,         true,  kernels_write,
+     "the CUDA text, with what is known of each launch"},
+    {"kernels",    "json", NULL,         true,  kernels_write,
+     NULL},
+    {"trainer",    "c",    NULL,         true,  trainer_write,
+     "the C text beside them"},
+    {"ptx",        "ptx",  NULL,         true,  ptx_write,
+     "what NVRTC makes of kernels, as assembly"},
+    {"sass",       "sass", NULL,         true,  sass_write,
+     "the same as machine code; needs nvdisasm"},
+    {"lines",      "txt",  NULL,         false, lines_write,
+     "how many instructions each line of the model became"},
+    {"launches",   "txt",  NULL,         false, launches_write,
+     "a line for each kernel and library call of a step"},
+    {"fusion",     "txt",  NULL,         false, fusion_write,
+     "which operations share a kernel, and why others do not"},
+    {"memory",     "txt",  NULL,         false, memory_write,
+     "every buffer of a step, and what is live at the peak"},
+    {"params",     "txt",  NULL,         false, params_write,
+     "parameters, and what is kept beside each"},
+    {"recipe",     "txt",  NULL,         false, recipe_write,
+     "rates and other schedules at some updates"},
 };
 // clang-format on
 
 enum { NUM_STAGES = sizeof stages / sizeof stages[0] };
+
+void show_stages(Text *t) {
+    text_add(t, "\nSTAGE is one of\n\n");
+    for (int i = 0; i < NUM_STAGES; i++)
+        if (stages[i].what)
+            text_add(t, "  %-12s%s\n", stages[i].name, stages[i].what);
+}
 
 static bool is_graph(const View *stage) {
     return strcmp(stage->suffix, "ir") == 0;

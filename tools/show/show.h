@@ -27,6 +27,7 @@ struct View {
     const char *name, *suffix, *last;
     bool dumped;
     ViewWriter *write;
+    const char *what; // NULL: another way in which the stage before is written
 };
 
 // ---- show.c ----
