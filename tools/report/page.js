@@ -289,11 +289,12 @@ function tableDraw(list, row) {
 // What a launch reads or writes, with the launches at the other end.
 function tensorsDraw(l, name, list) {
   const other = name === "reads" ? "writes" : "reads";
+  const ends = t => element("div", { class: "ends" },
+    ...listed(endsOf(t.node)[other].filter(x => x !== l).slice(0, 6).map(launchLink)),
+    ...(t.because ? [`, because ${t.because}`] : []));
   const row = t => element("tr", {}, element("td", { class: "mono" }, `%${t.node}`),
-    element("td", { class: "mono" }, t.type), element("td", {}, t.name),
-    element("td", { class: "count" }, bytesText(t.bytes)),
-    element("td", {}, ...listed(endsOf(t.node)[other].filter(x => x !== l).slice(0, 6)
-      .map(launchLink)), ...(t.because ? [`, because ${t.because}`] : [])));
+    element("td", { class: "mono" }, t.type), element("td", {}, t.name, ends(t)),
+    element("td", { class: "count" }, bytesText(t.bytes)));
   return list.length ? [element("h3", {}, name), tableDraw(list, row)] : [];
 }
 
@@ -307,7 +308,8 @@ function operationRow(o) {
   return row;
 }
 
-const operationsDraw = l => [element("h3", {}, `${countText(l.operations.length)} operations`),
+const operationsDraw = l => [element("h3", {},
+  l.operations.length === 1 ? "1 operation" : `${countText(l.operations.length)} operations`),
   tableDraw(l.operations, operationRow)];
 
 // The text that a launch has; a name such as v12 or out12_1 stands for operation
