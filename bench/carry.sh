@@ -1,7 +1,8 @@
 #!/bin/sh
 # Gathers on a Debian machine what bench/gpu.sh needs to build on one without
 # packages and without a network: the packages themselves, some 9 MiB, which
-# gpu.sh unpacks, the name of the commit, and any other files.
+# gpu.sh unpacks, the name of the commit with sums of its files, and any other
+# files.
 #
 #   bench/carry.sh DIR [FILE...]      into DIR, by habit build/carry
 set -eu
@@ -15,8 +16,12 @@ mkdir -p "$to"
 for file in "$@"; do
     cp -f "$file" "$to/"
 done
-git -C "$(dirname "$0")" describe --always --dirty --abbrev=40 >"$to/commit" ||
-    rm "$to/commit"
+root=$(dirname "$0")/..
+rm -f "$to/commit" "$to/sources"
+if commit=$(git -C "$root" describe --always --dirty --abbrev=40); then
+    echo "$commit" >"$to/commit"
+    (cd "$root" && git ls-files -z | xargs -0 sha256sum) >"$to/sources"
+fi
 cd "$to"
 # shellcheck disable=SC2046 # names
 apt-get download libdnnl-dev libxxhash-dev libjpeg62-turbo-dev \

@@ -90,6 +90,7 @@ absolute() {
 }
 
 . "$ROOT/bench/gpu/places.sh"
+packages=${packages:+$(absolute "$packages")}
 places_find "$packages"
 OUT=$(absolute "${out:-$ROOT/bench/results/$(gpu_slug)}")
 mkdir -p "$OUT" || exit 2

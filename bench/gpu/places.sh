@@ -103,10 +103,13 @@ tell() {
 }
 
 # commit_of PACKAGES: the sources', or where those have no history, what was
-# carried with them.
+# carried with them, if they are still that.
 commit_of() {
     git -c safe.directory='*' -C "$ROOT" describe --always --dirty \
-        --abbrev=40 || cat "$1/commit"
+        --abbrev=40 && return
+    read -r commit <"$1/commit" || return
+    (cd "$ROOT" && sha256sum --status -c "$1/sources") || commit=$commit-dirty
+    echo "$commit"
 }
 
 # describe_machine PACKAGES

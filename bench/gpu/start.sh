@@ -1,23 +1,36 @@
 #!/bin/sh
-# From the start of a trainer to the end of its first step, with the checkpoint
-# after it: nothing compiled yet, and all that an earlier run has kept.
+# From the start of a trainer to the end of its first step: nothing compiled yet,
+# and all that an earlier run has kept.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
 
-# seconds TRAINER MODEL: of a run of one step.
-seconds() {
+# once MODEL: a run of one step, which ends with the time budget; how long all of
+# it took, in seconds.
+once() {
     began=$(date +%s%N)
-    train "$1" "$2" --steps=1 --quiet >&2 || return
+    train "$1" "$1" --epochs=1e-6 --quiet >&2 || return
     ended=$(date +%s%N)
     awk -v ns=$((ended - began)) 'BEGIN { printf "%.3f", ns / 1e9 }'
 }
 
+# of_budget PART: seconds.
+of_budget() {
+    sed -n 's/.*"split":"time".*"'"$1"'":\([0-9.]*\).*/\1/p' metrics
+}
+
+# start MODEL NAME: a row of such a run.
+start() {
+    wall=$(once "$1") || return
+    took=$(awk -v a="$(of_budget total)" -v b="$(of_budget evaluation)" \
+        -v c="$(of_budget checkpoints)" 'BEGIN { printf "%.3f", a - b - c }')
+    row "$1: $2" "$took" s "$(of_budget start) s before the step, $wall s \
+with evaluation, checkpoint and end"
+}
+
 for model in $MODELS; do
     build "$model" "$model" || exit
-    seconds "$model" "$model" >/dev/null || exit # libraries come from the disk
+    once "$model" >/dev/null || exit # libraries come from the disk
     rm -rf "$XDG_CACHE_HOME/sinter"
-    cold=$(seconds "$model" "$model") && warm=$(seconds "$model" "$model") || exit
-    row "$model: cold start" "$cold" s
-    row "$model: warm start" "$warm" s
+    start "$model" "cold start" && start "$model" "warm start" || exit
 done

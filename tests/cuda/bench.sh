@@ -70,7 +70,7 @@ finds start "lenet: warm start" "$number"
 finds memory "mlp: planned" '^[1-9]'
 finds memory "lenet: measured" '^0$'
 finds accuracy "lenet, seed 0: test accuracy" "$number"
-grep -q '^| lenet: warm start | [0-9.]* | s |' told/results.md ||
+grep -q '^| lenet: warm start | [0-9.]* | s | [0-9.]* s before' told/results.md ||
     fail "results.md lacks a row"
 grep -q '^Stand-in GPU, at commit .*, 20' told/results.md ||
     fail "results.md does not tell of what it is"
@@ -104,11 +104,28 @@ for goal in json.load(open("judged.json"))["goals"]:
 grep -q '^cuDNN .*libcudnn.so.9' told/results.md ||
     fail "results.md does not tell which libraries there are"
 
-# What makes a graph useless has no say in a single step.
+# Where sources have no history, the commit is what was carried, if it is that.
+mkdir sources carried
+echo text >sources/file
+echo 1234 >carried/commit
+(cd sources && sha256sum file) >carried/sources
+commit() {
+    (
+        ROOT=$work/sources GIT_CEILING_DIRECTORIES=$work
+        export GIT_CEILING_DIRECTORIES
+        . "$SINTER_SOURCE/bench/gpu/places.sh"
+        commit_of "$work/carried"
+    ) 2>err
+}
+[ "$(commit)" = 1234 ] || fail "what was carried is $(commit): $(cat err)"
+echo more >>sources/file
+[ "$(commit)" = 1234-dirty ] || fail "what was changed since is $(commit)"
+
+# What makes a graph useless has no say where steps are not recorded.
 export SINTER_DOUBLE_FAIL=cuGraphLaunch:1:700
-bench 1 graph start
+bench 1 graph tests
 finds graph status '^failed$'
-finds start status '^passed$'
+finds tests status '^passed$'
 expect_says "failed: graph"
 unset SINTER_DOUBLE_FAIL
 
