@@ -6,8 +6,10 @@ export SINTER_SOURCE="$ROOT" SINTER_INCLUDE="$BUILD/include/sinter" \
     SINTER_LIB="$BUILD/lib/sinter" CC="${CC:-cc}"
 most=2000
 [ -z "$SMALL" ] || most=4 JOBS=1
-# More pieces than processors, so that what has run counts when time is up.
+# More pieces than processors, and small ones, so that what has run counts when
+# time is up.
 piece=$((most / JOBS / 8 + 1))
+[ $piece -le 16 ] || piece=16
 trap 'report; exit 124' TERM
 report() {
     cat said
