@@ -20,6 +20,14 @@ typedef struct {
 // Threads of a block on a GPU, in every kernel.
 enum { BLOCK_THREADS = 256 };
 
+// The numbers that names such as v12 have in a kernel's own text, each once, in
+// the order in which they appear.  Where launches share a text, those of each
+// have the places of those of the first.
+typedef struct {
+    long *number;
+    int count;
+} Numbers;
+
 // A launch: a kernel, or with text NULL a library call.
 typedef struct Kernel {
     const Group *group;
@@ -33,6 +41,7 @@ typedef struct Kernel {
     const char *const *c_type;    // "const act *RESTRICT "
     const char *const *parameter; // their names
     const char *key;              // what share.c compares; NULL before it has
+    Numbers numbers;              // none before share.c has compared it
     const char *on_host;          // the kernel whose function the host calls
     struct Kernel *head;          // of its family, whose function that one is
     struct Kernel *family;        // the next of the family
@@ -68,16 +77,6 @@ typedef struct {
     Joins joins;
     Joined *joined; // one for each of joins
 } Launches;
-
-// The numbers that names such as v12 have in a kernel's text, each once, in the
-// order in which they appear.  Where launches share a text, those of each have
-// the places of those of the first.
-typedef struct {
-    long *number;
-    int count;
-} Numbers;
-
-Numbers kernel_numbers(Arena *a, const Kernel *k);
 
 // Of each step of a plan.  host and device are plans of the same graphs.
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);

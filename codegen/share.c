@@ -84,12 +84,6 @@ static const char *kernel_key(Arena *a, const Kernel *k, bool on_host,
     return text_string(&t);
 }
 
-Numbers kernel_numbers(Arena *a, const Kernel *k) {
-    Numbers n;
-    kernel_key(a, k, false, &n);
-    return n;
-}
-
 // ---- kernels by what they do ----
 
 typedef struct {
@@ -122,6 +116,12 @@ static Kernel *first_like(Written *w, Kernel *k) {
     return w->slot[i];
 }
 
+static Numbers numbers_keep(Arena *a, const Numbers *n) {
+    Numbers kept = {ARENA_ARRAY(a, (size_t)n->count + 1, long), n->count};
+    memcpy(kept.number, n->number, (size_t)n->count * sizeof *n->number);
+    return kept;
+}
+
 // The first kernel that does what k does.  Only of that one the key is kept.
 static Kernel *first_with_key(Arena *a, Written *w, Kernel *k, bool on_host) {
     Arena *scratch = arena_new();
@@ -129,6 +129,9 @@ static Kernel *first_with_key(Arena *a, Written *w, Kernel *k, bool on_host) {
     k->key = kernel_key(scratch, k, on_host, &n);
     Kernel *first = first_like(w, k);
     k->key = first == k ? arena_string(a, k->key, strlen(k->key)) : NULL;
+    // Those of the text as it is on the host may be fewer.
+    if (!on_host)
+        k->numbers = numbers_keep(a, &n);
     arena_free(scratch);
     return first;
 }

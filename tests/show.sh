@@ -154,6 +154,27 @@ for shown in airbench94/train airbench94/train_2 vit_tiny/train; do
 done
 expect 0 "// the text is above" show kernels "$models/airbench94.net"
 
+# A name in a text stands for an operation that is the same in each launch that
+# shares it.
+cat >nodes.py <<'END'
+import json, re, sys
+launches = json.load(sys.stdin)["launches"]
+first = {l["name"]: l for l in launches if l["text"]}
+checked = 0
+for l in launches:
+    here = dict(l["text_nodes"])
+    operations = {o["node"]: (o["op"], o["type"]) for o in l["operations"]}
+    for o in first[l["text_of"]]["operations"] if here else []:
+        node = o["node"]
+        if re.search(r"\bv%d\b" % node, first[l["text_of"]]["text"]):
+            assert operations[here.get(node, node)] == (o["op"], o["type"]), \
+                (l["step"], l["index"], node)
+            checked += 1
+assert checked, "nothing is shared"
+END
+"$SINTER" show kernels --json "$models/airbench94.net" | python3 nodes.py ||
+    fail "names in shared texts are of other operations"
+
 expect 0 "// roofline   78.14 us on NVIDIA H200, by arithmetic" \
     show kernels --kernel=c07_conv__layer1 "$cnn"
 expect 0 "not launched where NVIDIA H200 has statistics of c07_conv__layer1" \

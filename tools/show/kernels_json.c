@@ -80,20 +80,17 @@ static void resources_json(Text *t, const Inspection *in, const Inspected *l) {
 
 // Which nodes of the launch those are that the text of another names.
 static void nodes_json(Text *t, const Kernel *k) {
-    Arena *scratch = arena_new();
+    const long *own = k->numbers.number;
     const char *comma = "";
     text_add(t, ", \"text_nodes\": [");
-    if (k->text && k->first != k) {
-        Numbers of = kernel_numbers(scratch, k->first);
-        Numbers own = kernel_numbers(scratch, k);
-        for (int i = 0; i < of.count; i++)
-            if (of.number[i] != own.number[i]) {
-                text_add(t, "%s[%ld, %ld]", comma, of.number[i], own.number[i]);
-                comma = ", ";
-            }
+    for (int i = 0; i < k->numbers.count; i++) {
+        long of = k->first->numbers.number[i];
+        if (of != own[i]) {
+            text_add(t, "%s[%ld, %ld]", comma, of, own[i]);
+            comma = ", ";
+        }
     }
     text_add(t, "]");
-    arena_free(scratch);
 }
 
 // What a launch has in common with those that are joined.
