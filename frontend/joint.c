@@ -55,27 +55,40 @@ static void note_samples(Expansion *e, Diagnostic *d, Value v, Type t) {
               text_string(&shape));
 }
 
+// Axes count from the last, where shapes meet; beyond the rank there is 1.
+static int64_t size_from_last(Type t, int axis) {
+    return axis < t.rank ? t.dim[t.rank - 1 - axis] : 1;
+}
+
+// The first axis at which the shapes do not meet; -1: they do at every one.
+static int differing_axis(Type s, Type t) {
+    for (int i = 0, rank = s.rank > t.rank ? s.rank : t.rank; i < rank; i++) {
+        int axis = rank - 1 - i;
+        int64_t of_s = size_from_last(s, axis), of_t = size_from_last(t, axis);
+        if (of_s != of_t && of_s != 1 && of_t != 1)
+            return axis;
+    }
+    return -1;
+}
+
 static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
                             Type s, Type t) {
-    if (s.rank != t.rank) {
+    if (s.rank != t.rank)
         diag_note(d, "one has %d dimensions, the other %d", s.rank, t.rank);
-        if (s.rank == 1 || t.rank == 1)
-            note_samples(e, d, s.rank == 1 ? a : b, s.rank == 1 ? t : s);
+    if (s.rank != t.rank && (s.rank == 1 || t.rank == 1))
+        note_samples(e, d, s.rank == 1 ? a : b, s.rank == 1 ? t : s);
+    int axis = differing_axis(s, t), rank = s.rank > t.rank ? s.rank : t.rank;
+    if (axis < 0)
         return;
-    }
-    for (int i = 0; i < s.rank; i++) {
-        if (s.dim[i] == t.dim[i])
-            continue;
-        int64_t small = s.dim[i] < t.dim[i] ? s.dim[i] : t.dim[i];
-        int64_t large = s.dim[i] < t.dim[i] ? t.dim[i] : s.dim[i];
-        const char *name = s.rank == 4       ? axis_name(i)
-                           : i == s.rank - 1 ? "channels"
-                                             : "sizes";
-        diag_note(d, "the %s differ: %lld and %lld%s", name,
-                  (long long)s.dim[i], (long long)t.dim[i],
-                  stride_note(e, s.dim[i] < t.dim[i] ? a : b, small, large));
-        return;
-    }
+    int64_t of_s = size_from_last(s, axis), of_t = size_from_last(t, axis);
+    int64_t small = of_s < of_t ? of_s : of_t;
+    int64_t large = of_s < of_t ? of_t : of_s;
+    const char *name = rank == 4   ? axis_name(3 - axis)
+                       : axis == 0 ? "channels"
+                                   : "sizes";
+    diag_note(d, "the %s differ: %lld and %lld%s", name, (long long)of_s,
+              (long long)of_t,
+              stride_note(e, of_s < of_t ? a : b, small, large));
 }
 
 static bool is_joint(const Expansion *e, Type s, Type t) {
