@@ -92,7 +92,7 @@ static void warn_order(Expansion *e, const Call *c, const Window *w,
                        int64_t in) {
     enum { LARGE = 16 };
     const Expr *by = c->by;
-    int first = by->count > 0 && by->argument[0].value->kind != EXPR_NUMBER;
+    int first = c->piped ? 0 : 1;
     int64_t size = w->size[0], stride = w->stride[0];
     bool odd = stride % 2 == 1 && stride < size;
     if (by->count < first + 3 || by->argument[first + 2].name != NULL ||

@@ -559,7 +559,8 @@ static Value compute(Expansion *e, const Call *c) {
 static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
                           const Given *given, int num_given, Span at) {
     Call *c = ARENA_NEW(e->arena, Call);
-    *c = (Call){.builtin = b, .by = by, .at = at};
+    *c = (Call){
+        .builtin = b, .by = by, .piped = num_given > by->count, .at = at};
     if (!belongs(b->class, e->phase)) {
         report(e->diags, D_wrong_place, at, "`%s` is %s and belongs in %s",
                b->name, class_name(b->class), class_place(b->class));

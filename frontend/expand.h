@@ -154,6 +154,7 @@ struct Call {
     const Builtin *builtin;
     Value *arg; // of each parameter
     const Expr *by;
+    bool piped; // the first argument stands before a |>
     Span at;
     const char *path; // of the layer: "layer1.conv_1"
 };
