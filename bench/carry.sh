@@ -20,7 +20,10 @@ root=$(dirname "$0")/..
 rm -f "$to/commit" "$to/sources"
 if commit=$(git -C "$root" describe --always --dirty --abbrev=40); then
     echo "$commit" >"$to/commit"
-    (cd "$root" && git ls-files -z | xargs -0 sha256sum) >"$to/sources"
+    case $commit in
+    *-dirty) ;; # whatever the files are, it is not they
+    *) (cd "$root" && git ls-files -z | xargs -0 sha256sum) >"$to/sources" ;;
+    esac
 fi
 cd "$to"
 # shellcheck disable=SC2046 # names

@@ -108,7 +108,8 @@ commit_of() {
     git -c safe.directory='*' -C "$ROOT" describe --always --dirty \
         --abbrev=40 && return
     read -r commit <"$1/commit" || return
-    (cd "$ROOT" && sha256sum --status -c "$1/sources") || commit=$commit-dirty
+    (cd "$ROOT" && sha256sum --status -c "$1/sources") ||
+        commit=${commit%-dirty}-dirty
     echo "$commit"
 }
 

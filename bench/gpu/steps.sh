@@ -64,7 +64,7 @@ done
 set -- $MODELS
 [ -z "$SMALL" ] || shift $#
 while [ $# -gt 0 ]; do
-    theirs "$1" "torch.compile, max-autotune" \
-        $(((until - $(date +%s)) / $#)) --compile
+    each=$(((until - $(date +%s)) / $#))
+    theirs "$1" "torch.compile, max-autotune" $((each > 1 ? each : 1)) --compile
     shift
 done

@@ -120,6 +120,9 @@ commit() {
 [ "$(commit)" = 1234 ] || fail "what was carried is $(commit): $(cat err)"
 echo more >>sources/file
 [ "$(commit)" = 1234-dirty ] || fail "what was changed since is $(commit)"
+echo 1234-dirty >carried/commit
+rm carried/sources
+[ "$(commit)" = 1234-dirty ] || fail "what no commit has is $(commit)"
 
 # What makes a graph useless has no say where steps are not recorded.
 export SINTER_DOUBLE_FAIL=cuGraphLaunch:1:700

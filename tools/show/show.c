@@ -14,8 +14,8 @@ static ViewWriter tree_write, graph_write, plan_write, kernels_write,
 // In the order in which a model becomes them; then what is said about a plan.
 // clang-format off
 static const View stages[] = {
-    // name        suffix  last pass     whether it is dumped, what prints it, what
-    // it is
+    // name        suffix  last pass     whether it is dumped, what prints it,
+    // and below that what it is
     {"ast",        "txt",  NULL,         true,  tree_write,
      "the tree that the parser made"},
     {"graph",      "ir",   NULL,         true,  graph_write,
