@@ -318,7 +318,17 @@ typedef struct {
     int keep;
     int64_t from;   // the step this run began at; -1: afresh
     bool set_aside; // whether checkpoints of another run are out of the way
+    int claim;      // the folder, while no other trainer may write to it
 } RtShelf;
+
+// Keeps other trainers from the folder, where its file system can; until the
+// release, or the end of the process.
+bool rt_shelf_claim(RtShelf *s, RtError *e);
+void rt_shelf_release(RtShelf *s);
+
+// The newest step of another run whose checkpoints this one's first will set
+// aside, -1 for none; *drops says whether those of a run before that will go.
+int64_t rt_shelf_others(const RtShelf *s, bool *drops);
 
 // Removes what a run that was cut off left half written.
 void rt_shelf_sweep(const RtShelf *s);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #define OURS "step-"
 #define THEIRS "previous-"
@@ -78,6 +79,34 @@ static Steps list(const RtShelf *s, const char *start) {
     if (found.count > 1)
         qsort(found.step, found.count, sizeof *found.step, downwards);
     return found;
+}
+
+// ---- other trainers, other runs ----
+
+bool rt_shelf_claim(RtShelf *s, RtError *e) {
+    s->claim = s->files->open(s->folder, O_RDONLY | O_DIRECTORY, 0);
+    if (s->claim < 0 || flock(s->claim, LOCK_EX | LOCK_NB) == 0 ||
+        errno != EWOULDBLOCK)
+        return true;
+    return rt_fail(e, EXIT_DATA,
+                   "another trainer writes its checkpoints to %.300s; --out "
+                   "names another folder",
+                   s->folder);
+}
+
+void rt_shelf_release(RtShelf *s) {
+    if (s->claim >= 0)
+        s->files->close(s->claim);
+    s->claim = -1;
+}
+
+int64_t rt_shelf_others(const RtShelf *s, bool *drops) {
+    Steps ours = list(s, OURS), theirs = list(s, THEIRS);
+    int64_t newest = ours.count > 0 ? ours.step[0] : -1;
+    *drops = theirs.count > 0;
+    free(ours.step);
+    free(theirs.step);
+    return newest > s->from ? newest : -1;
 }
 
 void rt_shelf_sweep(const RtShelf *s) {

@@ -123,6 +123,19 @@ static void say_hello(const RtSession *s) {
         rt_report_say(s->report, "%s", run->data_is);
 }
 
+// What lies in the folder is another run's, whoever forgot --out or --resume.
+static void say_others(const RtSession *s) {
+    bool drops;
+    int64_t newest = rt_shelf_others(&s->shelf, &drops);
+    if (newest < 0)
+        return;
+    rt_report_say(s->report,
+                  "%s has checkpoints of another run, the newest of step %lld: "
+                  "the first of this one renames them to previous-*%s",
+                  s->shelf.folder, (long long)newest,
+                  drops ? " and removes those called so" : "");
+}
+
 static void say_enough(const RtSession *s) {
     RtStop stop = s->run->trainer->stop;
     rt_report_say(s->report,
@@ -193,16 +206,22 @@ static bool prepare(RtSession *s, RtError *e) {
     return s->report != NULL;
 }
 
+static bool leaves_checkpoints(const RtOptions *o) {
+    return !o->eval_only && !o->tune;
+}
+
 static bool work(RtSession *s, RtError *e) {
-    if (!s->run->options->quiet)
+    const RtOptions *o = s->run->options;
+    if (!o->quiet)
         say_hello(s);
-    if (!s->run->options->eval_only)
+    if (!o->quiet && leaves_checkpoints(o))
+        say_others(s);
+    if (leaves_checkpoints(o))
         rt_shelf_sweep(&s->shelf);
     rt_signals_catch();
     RtTimes ignored;
     s->device->times(s->device, &ignored);
     s->budget.start = rt_seconds() - s->run->began;
-    const RtOptions *o = s->run->options;
     bool good = o->tune        ? tune(s, e)
                 : o->init_only ? rt_session_save(s, true, e)
                 : o->eval_only ? rt_session_evaluate(s, e)
@@ -221,10 +240,13 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
         .shelf = {.folder = run->folder,
                   .files = run->files,
                   .keep = t->checkpoint_keep > 1 ? t->checkpoint_keep : 1,
-                  .from = -1},
+                  .from = -1,
+                  .claim = -1},
         .saved = -1,
     };
-    bool good = open_times(&s, e) && prepare(&s, e) && work(&s, e);
+    bool good =
+        (!leaves_checkpoints(run->options) || rt_shelf_claim(&s.shelf, e)) &&
+        open_times(&s, e) && prepare(&s, e) && work(&s, e);
     if (!good && e->status == EXIT_DIVERGED && !run->options->eval_only)
         rt_session_tell_blame(&s);
     *caught = rt_signals_caught();
@@ -235,5 +257,6 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     rt_feeder_close(&s.train);
     rt_feeder_close(&s.eval);
     rt_checkpoint_free(s.checkpoint);
+    rt_shelf_release(&s.shelf);
     return good;
 }

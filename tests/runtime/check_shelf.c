@@ -262,6 +262,35 @@ START_TEST(a_new_run_sets_the_old_one_aside) {
 }
 END_TEST
 
+START_TEST(another_run_is_seen_before_it_is_set_aside) {
+    bool drops;
+    restart_empty();
+    RtShelf s = shelf_on(&rt_system_files, -1);
+    ck_assert_int_eq(rt_shelf_others(&s, &drops), 3);
+    ck_assert(!drops);
+    ck_assert(save(&s, 1));
+    s = shelf_on(&rt_system_files, -1);
+    ck_assert_int_eq(rt_shelf_others(&s, &drops), 1);
+    ck_assert(drops);
+    s = shelf_on(&rt_system_files, 1);
+    ck_assert_int_eq(rt_shelf_others(&s, &drops), -1);
+}
+END_TEST
+
+START_TEST(one_trainer_writes_to_a_folder) {
+    restart_empty();
+    RtShelf a = shelf_on(&rt_system_files, -1), b = a;
+    ck_assert(rt_shelf_claim(&a, &error));
+    ck_assert(!rt_shelf_claim(&b, &error));
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_ptr_nonnull(strstr(error.text, "another trainer writes"));
+    rt_shelf_release(&b);
+    rt_shelf_release(&a);
+    ck_assert(rt_shelf_claim(&b, &error));
+    rt_shelf_release(&b);
+}
+END_TEST
+
 START_TEST(a_run_from_an_earlier_step_goes_on_from_there) {
     restart_empty();
     RtShelf s = shelf_on(&rt_system_files, 2);
@@ -382,6 +411,8 @@ Suite *shelf_suite(void) {
     tcase_add_test(t, a_broken_one_is_passed_over);
     tcase_add_test(t, other_files_are_left_alone);
     tcase_add_test(t, a_new_run_sets_the_old_one_aside);
+    tcase_add_test(t, another_run_is_seen_before_it_is_set_aside);
+    tcase_add_test(t, one_trainer_writes_to_a_folder);
     tcase_add_test(t, a_run_from_an_earlier_step_goes_on_from_there);
     tcase_add_loop_test(t, a_call_that_fails, 0,
                         sizeof faults / sizeof faults[0]);
