@@ -78,7 +78,7 @@ static int distance(const char *a, const char *b) {
 
 static bool unknown(const char *name, RtError *e) {
     const char *nearest = NULL;
-    int fewest = least(4, (int)strlen(name) / 3 + 2);
+    int fewest = least(4, (int)strlen(name) / 2 + 1);
     for (int i = 0; i < NUM_OPTIONS; i++) {
         int edits = distance(name, options[i].name);
         if (edits < fewest) {
@@ -170,12 +170,22 @@ static bool set(RtOptions *to, const Option *o, const char *value,
     return true;
 }
 
-static bool parse_one(RtOptions *to, const char *argument,
+// A path after --resume is no value of it, as it may go without.
+static bool unexpected(const char *argument, const char *before, RtError *e) {
+    if (strcmp(before, "--resume") == 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "unexpected argument %.100s; a checkpoint is named by "
+                       "--resume=%.100s",
+                       argument, argument);
+    return rt_fail(e, EXIT_USAGE,
+                   "unexpected argument %.100s; options begin with --",
+                   argument);
+}
+
+static bool parse_one(RtOptions *to, const char *before, const char *argument,
                       const char *following, bool *used, RtError *e) {
     if (strncmp(argument, "--", 2) != 0 || argument[2] == '\0')
-        return rt_fail(e, EXIT_USAGE,
-                       "unexpected argument %.100s; options begin with --",
-                       argument);
+        return unexpected(argument, before, e);
     const char *name = argument + 2;
     size_t length = strcspn(name, "=");
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
@@ -192,7 +202,7 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     for (int i = 1; i < argc; i++) {
         bool used = false;
         const char *following = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!parse_one(o, argv[i], following, &used, e))
+        if (!parse_one(o, argv[i - 1], argv[i], following, &used, e))
             return false;
         i += used;
     }

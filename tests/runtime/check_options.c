@@ -53,6 +53,7 @@ START_TEST(resume_takes_a_path_after_the_sign_only) {
     ck_assert(o.resume);
     ck_assert_str_eq(o.resume_path, "some/file");
     ck_assert(!PARSE(&o, &e, "--resume", "some/file"));
+    ck_assert_ptr_nonnull(strstr(e.text, "named by --resume=some/file"));
 }
 END_TEST
 
@@ -83,6 +84,7 @@ static const struct {
     {"--evalonly", "did you mean --eval-only?"},
     {"--sede=1", "did you mean --seed?"},
     {"--frobnicate", "unknown option --frobnicate; see --help"},
+    {"--set=batch=3", "set by the compiler: sinter build FILE.net --set"},
     {"--a-very-long-option-that-nothing-is-near-to-at-all", "unknown option"},
     {"-h", "unexpected argument -h"},
     {"--", "unexpected argument --"},
