@@ -46,6 +46,11 @@ static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
         sample.synthetic = samples > 0 ? samples : 0;
         return rt_data_open(d, "synthetic", "", &sample, files, e);
     }
+    if (access(path, F_OK) != 0 && strncmp(path, "synthetic:", 10) == 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--data %.300s: expected a number of samples from 1, as "
+                       "in synthetic:1000",
+                       path);
     if (access(path, F_OK) != 0)
         return rt_fail(e, EXIT_DATA,
                        "there is no data in %.300s; --data DIR says where it "

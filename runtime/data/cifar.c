@@ -40,10 +40,23 @@ static void files_free(Files *f) {
         free(f->path[i]);
 }
 
+// Both data sets have a version for Python too, and unpack to a folder inside
+// the one that is often named.
+static bool absent(const char *path, size_t record, RtError *e) {
+    return rt_fail(e, EXIT_DATA,
+                   "there is no %s; the folder to name is %s, of CIFAR's "
+                   "binary version",
+                   path,
+                   record == 1 + IMAGE ? "cifar-10-batches-bin"
+                                       : "cifar-100-binary");
+}
+
 // The size of one file, in records, without reading it.
 static bool count_records(const char *path, size_t record, const RtFiles *files,
                           int64_t *records, RtError *e) {
     size_t bytes;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return absent(path, record, e);
     int fd = rt_open_sized(files, path, &bytes, e);
     if (fd < 0)
         return false;

@@ -115,7 +115,9 @@ START_TEST(cifar10_is_refused) {
     switch (_i) {
     case 0:
         unlink("d/data_batch_1.bin");
-        refused("cifar10", &sample, "d/data_batch_1.bin");
+        refused("cifar10", &sample,
+                "no d/data_batch_1.bin; the folder to name is cifar-10-"
+                "batches-bin");
         break;
     case 1:
         unlink("d/test_batch.bin");
