@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 enum { MOST_FAILURES = 3 };
 
@@ -61,23 +62,45 @@ static bool same_run(const RtSession *s, const RtProgress *asked,
     return true;
 }
 
+static bool load_named(RtSession *s, const char *path, RtProgress *found,
+                       RtError *e) {
+    struct stat is;
+    if (stat(path, &is) == 0 && S_ISDIR(is.st_mode))
+        return rt_fail(e, EXIT_DATA,
+                       "%.300s is a folder; --resume --out %.300s goes on from "
+                       "its newest checkpoint",
+                       path, path);
+    return rt_checkpoint_read(s->checkpoint, path, found, e) == RT_GOOD;
+}
+
+// A run's length is what its schedules are made of, so it stays, whatever the
+// trainer was compiled for.
+static void say_where(const RtSession *s, const RtProgress *found,
+                      const char *path) {
+    fprintf(stderr, "going on from %s, step %lld of %lld\n", path,
+            (long long)found->step, (long long)found->steps);
+    if (found->steps != s->at.steps)
+        fprintf(stderr,
+                "the run keeps its length; a new one would have %lld steps\n",
+                (long long)s->at.steps);
+}
+
 bool rt_session_load(RtSession *s, RtError *e) {
     const char *path = s->run->options->resume_path;
     char *newest = NULL;
     RtProgress found;
     bool good;
     if (path != NULL)
-        good = rt_checkpoint_read(s->checkpoint, path, &found, e) == RT_GOOD;
+        good = load_named(s, path, &found, e);
     else
         good = rt_shelf_load(&s->shelf, s->checkpoint, &found, &newest, e);
     path = path ? path : newest;
     good = good && same_run(s, &s->at, &found, path, e);
+    if (good && !s->run->options->quiet)
+        say_where(s, &found, path);
     if (good) {
         s->at = found;
         s->shelf.from = s->saved = found.step;
-        if (!s->run->options->quiet)
-            fprintf(stderr, "going on from %s, step %lld of %lld\n", path,
-                    (long long)found.step, (long long)found.steps);
     }
     free(newest);
     return good;

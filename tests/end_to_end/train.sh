@@ -86,4 +86,16 @@ expect_equal shown again
 # The data that is drawn needs no file.
 expect 0 ./tiny --data synthetic --epochs 0.1 --out drawn --quiet
 [ -s err ] && fail "--quiet says: $(cat err)"
+
+# What a run will do to another one's checkpoints, and what it keeps of its own.
+expect 0 ./tiny --data synthetic --out drawn --resume
+expect_says "the run keeps its length; a new one would have"
+expect 3 ./tiny --data synthetic --resume=drawn
+expect_says "drawn is a folder; --resume --out drawn"
+expect 0 ./tiny --data synthetic --epochs 0.1 --out drawn
+expect_says "drawn has checkpoints of another run, .* to previous-\\*$"
+expect 0 ./tiny --data synthetic --epochs 0.1 --out drawn
+expect_says "to previous-\\* and removes those called so$"
+expect 0 ./tiny --data synthetic --out drawn --eval-only
+grep -q "another run" err && fail "an evaluation sets checkpoints aside"
 exit 0
