@@ -195,12 +195,18 @@ static void batches_json(Text *t, const Batches *b) {
 
 static void totals_print(Text *t, const Program *p, const Layers *l,
                          const Plan *plan, const Cost *c, const Judged *j) {
-    text_add(t, "\n%s, batch %" PRId64 ", plan for %s in %s\n", p->name,
-             p->recipe.batch, plan->device, dtype_name(plan->act));
+    bool gathers = p->recipe.accumulate > 1;
+    const char *unit = gathers ? "batch" : "step";
+    text_add(t, "\n%s, batch ", p->name);
+    if (gathers)
+        text_add(t, "%d x ", p->recipe.accumulate);
+    text_add(t, "%" PRId64 ", plan for %s in %s\n", p->recipe.batch,
+             plan->device, dtype_name(plan->act));
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
     flops_print(t, "flops, forward", l->flops, "sample");
-    flops_print(t, "flops", c->flops, "step");
-    text_add(t, "%-18s%d per step", "launches", c->launches - j->joins_alone);
+    flops_print(t, "flops", c->flops, unit);
+    text_add(t, "%-18s%d per %s", "launches", c->launches - j->joins_alone,
+             unit);
     if (j->joins_alone > 0)
         text_add(t, ", %d with none joined", c->launches);
     text_add(t, "\n");
