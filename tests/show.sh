@@ -268,6 +268,10 @@ done
 expect 0 "10 parameters, 61706 numbers" show params "$models/lenet.net"
 expect 0 "conv_1.bias                      f32[6]" show params "$models/lenet.net"
 expect 0 "ResNet9: 2328 updates of 512 samples, 97 in an epoch" show recipe "$cnn"
+expect 0 "adamw rate" show recipe --samples=1000 "$models/lenet.net"
+expect 0 "lars momentum" show recipe --samples=1000 \
+    --set "optimizer=lars(lr=1)" "$models/lenet.net"
+expect 0 "  lamb " show params --set "optimizer=lamb(lr=1e-3)" "$models/lenet.net"
 expect 0 "as is assumed: --samples=N" show recipe "$models/lenet.net"
 expect 0 "2345 updates of 128 samples, 469 in an epoch" \
     show recipe --samples=60000 "$models/lenet.net"

@@ -1,6 +1,7 @@
 // Parameters: what a model learns, where it is kept and what beside it.
 #include "base/exits.h"
 #include "tools/show/inspect.h"
+#include "tools/show/recipe.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static const char *optimizer_of(const Program *p, const char *name) {
     for (NodeId n = param; param != NO_NODE && n < g->count; n++)
         if ((op_info[g->node[n].op].facts & OPTIMIZES) &&
             g->node[n].op != OP_accumulate && g->node[n].arg[0] == param)
-            return op_info[g->node[n].op].name;
+            return optimizer_name(&g->node[n]);
     return NULL;
 }
 

@@ -64,12 +64,22 @@ static RecipeRow *row_add(Recipes *r, const char *name, const Node *from,
     return &r->row[r->count++];
 }
 
+const char *optimizer_name(const Node *n) {
+    bool trusts = node_float(n, ATTR_trust, 0) != 0;
+    if (n->op == OP_adam)
+        return trusts                           ? "lamb"
+               : node_int(n, ATTR_decoupled, 0) ? "adamw"
+                                                : "adam";
+    return n->op == OP_sgd && trusts ? "lars" : op_info[n->op].name;
+}
+
 // Whether an optimizer has the same numbers as one before it: where from.
 static const Node *same_before(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     for (NodeId i = 0; i < n; i++) {
         const Node *other = &g->node[i];
         if (other->op == d->op &&
+            strcmp(optimizer_name(other), optimizer_name(d)) == 0 &&
             memcmp(other->arg + 1, d->arg + 1,
                    (size_t)(d->num_args - 1) * sizeof *d->arg) == 0)
             return other;
@@ -82,7 +92,7 @@ static void optimizer_rows(Arena *a, Recipes *r, const Graph *g, NodeId n) {
     const char *const *operand = operands_of(d->op);
     for (int i = 0; !first && operand[i]; i++) {
         const char *name =
-            arena_format(a, "%s %s", op_info[d->op].name, operand[i]);
+            arena_format(a, "%s %s", optimizer_name(d), operand[i]);
         // A constant may stand elsewhere too; the rate is where it is said.
         RecipeRow *row = row_add(r, name, &g->node[d->arg[1]], d->arg[1 + i]);
         row->first = d;
