@@ -235,11 +235,17 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
     return true;
 }
 
+// What a side of a comparison takes is no command that can be run.
+static const char *called(const Command *command) {
+    return command->run ? command->name : "-a or -b";
+}
+
 static void option_unknown(const Arguments *out, const Command *command,
                            const char *word, const char *name, size_t length) {
     char text[MAX_KEY] = "";
     memcpy(text, name, length < MAX_KEY ? length : 0);
     Nearest near = nearest_to(text);
+    const char *who = called(command);
     bool sets = false;
     for (int i = 0; i < NUM_OPTIONS; i++)
         if (among(options[i].commands, ' ', command->name,
@@ -248,11 +254,11 @@ static void option_unknown(const Arguments *out, const Command *command,
             sets |= options[i].kind == SETTING;
         }
     if (near.best)
-        complain(out, "%s has no option '%s'; did you mean --%s?",
-                 command->name, word, near.best);
+        complain(out, "%s has no option '%s'; did you mean --%s?", who, word,
+                 near.best);
     else
-        complain(out, "%s has no option '%s'; see sinter %s --help%s",
-                 command->name, word, command->name,
+        complain(out, "%s has no option '%s'; see sinter %s --help%s", who,
+                 word, command->run ? command->name : "compare",
                  sets ? ", and --set KEY=VALUE for a key of the recipe" : "");
 }
 
@@ -311,8 +317,9 @@ const char *diagnostics_wanted(int count, char **word) {
 
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word) {
+    const char *wanted = diagnostics_wanted(count, word);
     *out = (Arguments){.operand = word,
-                       .diagnostics = diagnostics_wanted(count, word)};
+                       .diagnostics = wanted ? wanted : out->diagnostics};
     for (int i = 0; i < count; i++) {
         if (word[i][0] == '-' && word[i][1]) {
             if (!option_parse(out, command, count, word, &i))
@@ -321,7 +328,7 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
                    out->num_operands < command->num_operands) {
             out->operand[out->num_operands++] = word[i];
         } else {
-            complain(out, "%s: unexpected '%s'", command->name, word[i]);
+            complain(out, "%s: unexpected '%s'", called(command), word[i]);
             return false;
         }
     }

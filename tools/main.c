@@ -86,7 +86,7 @@ static int command_help(const Command *command) {
 }
 
 static int command_run(const Command *command, int count, char **word) {
-    Arguments arguments;
+    Arguments arguments = {0};
     if (!arguments_parse(&arguments, command, count, word))
         return EXIT_USAGE;
     if (arguments.help)

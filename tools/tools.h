@@ -49,7 +49,7 @@ extern const Command commands[]; // ends with a NULL name
 
 // Takes the words after the command's name apart; the operands come to their
 // front.  false when they are wrong, which has been said on stderr as the words
-// themselves ask for.
+// themselves ask for, or else as *out did before.
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word);
 

@@ -43,11 +43,11 @@ static bool options_take(Arena *a, Side *s, const Arguments *both) {
     const char **word = ARENA_ARRAY(a, (size_t)w.count + 1, const char *);
     for (int i = 0; i < w.count; i++)
         word[i] = w.word[i];
+    s->arguments.diagnostics = both->diagnostics;
     if (!arguments_parse(&s->arguments, &variant, w.count, (char **)word))
         return false;
     s->arguments.operand = both->operand;
     s->arguments.num_operands = 1;
-    s->arguments.diagnostics = both->diagnostics;
     if (s->arguments.memory == 0)
         s->arguments.memory = both->memory;
     return true;
