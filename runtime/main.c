@@ -1,6 +1,7 @@
 // Main of every trainer: options, device, data and memory, then the run.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/standard.h"
 #include "runtime/cuda/text.h"
 #include "runtime/nvtx.h"
 #include "runtime/runtime.h"
@@ -187,6 +188,7 @@ static bool open_and_run(RtRun *run, int *caught, RtError *e) {
 }
 
 int rt_main(int argc, char **argv, const RtTrainer *trainer) {
+    standard_take();
     double began = rt_seconds();
     RtOptions o;
     RtError e = {0};

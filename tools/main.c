@@ -1,5 +1,6 @@
 // sinter: finds the command that the first word names and runs it.
 #include "base/exits.h"
+#include "base/standard.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -114,6 +115,7 @@ static void keep_memory(void) {
 }
 
 int main(int argc, char **argv) {
+    standard_take();
     keep_memory();
     if (argc < 2) {
         help_print(stderr);
