@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct RtReport {
@@ -43,8 +44,14 @@ static long end_of_rows(FILE *f, int64_t from) {
     return end;
 }
 
+// A pipe has no rows of before, and reading it would wait for them.
+static bool has_rows(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
 static FILE *open_metrics(const char *path, int64_t from) {
-    FILE *f = from < 0 ? NULL : fopen(path, "r+");
+    FILE *f = from < 0 || !has_rows(path) ? NULL : fopen(path, "r+");
     if (f == NULL)
         return fopen(path, "w");
     long end = end_of_rows(f, from);

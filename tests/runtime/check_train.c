@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -571,6 +572,44 @@ START_TEST(lost_metrics_do_not_stop_a_run) {
 }
 END_TEST
 
+// What a file is given in the place of a closed descriptor would be written
+// into that file.
+START_TEST(files_take_no_closed_descriptors) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        char *argv[] = {
+            (char[]){"tiny"},           (char[]){"--data=synthetic"},
+            (char[]){"--out=r"},        (char[]){"--epochs=2"},
+            (char[]){"--metrics=rows"}, NULL};
+        for (int fd = 0; fd <= STDERR_FILENO; fd++)
+            close(fd);
+        exit(rt_main(5, argv, &tiny));
+    }
+    ck_assert_int_eq(run_finish(child), EXIT_IO); // the result is lost
+    ck_assert_int_eq(place_count("r", "step-"), 2);
+    FILE *f = fopen("rows", "r");
+    char row[512];
+    int rows = 0;
+    for (; fgets(row, sizeof row, f) != NULL; rows++)
+        ck_assert_msg(row[0] == '{', "%s", row);
+    ck_assert_int_gt(rows, 2);
+    fclose(f);
+}
+END_TEST
+
+START_TEST(a_resumed_run_reads_no_rows_from_a_pipe) {
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=2", "--steps=2"), 0);
+    ck_assert_int_eq(mkfifo("rows", 0666), 0);
+    int rows = open("rows", O_RDWR);
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--metrics=rows"), 0);
+    char row[16] = "";
+    ck_assert_int_eq(read(rows, row, sizeof row - 1), sizeof row - 1);
+    ck_assert_str_eq(row, "{\"split\":\"train");
+    close(rows);
+}
+END_TEST
+
 START_TEST(a_lost_result_is_an_error) {
     if (access("/dev/full", W_OK) != 0)
         return;
@@ -610,6 +649,8 @@ Suite *train_suite(void) {
     tcase_add_test(t, what_does_not_fit_is_not_started);
     tcase_add_test(t, checkpoints_that_cannot_be_written);
     tcase_add_test(t, lost_metrics_do_not_stop_a_run);
+    tcase_add_test(t, files_take_no_closed_descriptors);
+    tcase_add_test(t, a_resumed_run_reads_no_rows_from_a_pipe);
     tcase_add_test(t, a_lost_result_is_an_error);
     suite_add_tcase(s, t);
     return s;
