@@ -35,6 +35,28 @@ expect 0 " per batch" check --set accumulate=2 "$lenet"
 expect 74 "No such file or directory" build -o nowhere/lenet "$lenet"
 expect 2 "would be overwritten" build -o "$lenet" "$lenet"
 
+# Nor is a model by another name, nor what is no file.
+cp "$lenet" own.net
+ln own.net other
+for out in ./own.net "$PWD/own.net" other; do
+    expect 2 "would be overwritten" build -o "$out" own.net
+    expect 2 "would be overwritten" reduce --check=false -o "$out" own.net
+    expect 2 "would be overwritten" report -o "$out" own.net
+done
+cmp -s own.net "$lenet" || fail "own.net was overwritten"
+mkfifo pipe
+expect 74 "it is no file" build -o pipe own.net
+expect 74 "it is no file" build -o . own.net
+[ -p pipe ] || fail "build -o pipe: the pipe is gone"
+
+# What has the name of a part is somebody's.
+echo mine >lenet.part
+umask 022
+expect 0 "" build -o lenet own.net
+[ "$(stat -c %a lenet)" = 755 ] || fail "lenet is not for all to run"
+[ "$(cat lenet.part)" = mine ] || fail "lenet.part was overwritten"
+[ -z "$(find . -name '.*.part')" ] || fail "build leaves a part"
+
 # Fusing twice would assign twice.
 cat >grouped.ir <<'END'
 graph train (primitive, typed, grouped; act = f32) {

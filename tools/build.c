@@ -82,12 +82,6 @@ static const char *path_absolute(Arena *a, const char *path) {
     return absolute;
 }
 
-// Whether a file can be made there; leaves it empty.
-static bool file_begin(const char *path) {
-    FILE *f = fopen(path, "wb");
-    return f != NULL && fclose(f) == 0;
-}
-
 // Whether a file of so many bytes would fit on the disk where path is; if not,
 // errno says why.
 static bool disk_takes(Arena *a, const char *path, int64_t bytes) {
@@ -122,28 +116,34 @@ static int compiler_failed(Arena *a, const Arguments *arguments,
     return EXIT_FAULT;
 }
 
+// Permissions as any new file has them: a linker adds to those that it finds.
+static void permit_as_new(const char *path) {
+    mode_t none = umask(0);
+    umask(none);
+    chmod(path, 0666 & ~none);
+}
+
 // Compiles beside the place where the program goes, so that a trainer is there
 // whole or not at all, and not before something can be written there.
 static int trainer_link(Arena *a, const Arguments *arguments,
                         const TrainerText *t, const char *folder,
                         const char *out) {
     Installation where;
-    const char *part = arena_format(a, "%s.part", path_absolute(a, out));
-    if (!installation_find(a, arguments, &where))
+    Scratch part;
+    if (!installation_find(a, arguments, &where) ||
+        !scratch_file(a, arguments, path_absolute(a, out), ".part", &part))
         return EXIT_IO;
-    if (!file_begin(part)) // the user knows the name of the whole
-        return io_failed(arguments, out);
+    permit_as_new(part.path);
     int status = trainer_write(a, arguments, t, folder);
     if (status == EXIT_GOOD)
         status = compiler_run(a, arguments, &where, folder,
                               arena_format(a, "%s.c", t->name),
-                              t->cu_file.length, part);
+                              t->cu_file.length, part.path);
     if (status == EXIT_FAULT)
-        status = compiler_failed(a, arguments, t, &where, folder, part);
-    if (status == EXIT_GOOD && rename(part, out) != 0)
+        status = compiler_failed(a, arguments, t, &where, folder, part.path);
+    if (status == EXIT_GOOD && rename(part.path, out) != 0)
         status = io_failed(arguments, out);
-    if (status != EXIT_GOOD)
-        unlink(part);
+    scratch_close(&part);
     return status;
 }
 
@@ -171,10 +171,8 @@ static int model_build(Arena *a, const Arguments *arguments) {
         return trainer_emit(a, arguments, &t,
                             arguments->out ? arguments->out : ".");
     const char *out = arguments->out ? arguments->out : t.name;
-    if (strcmp(out, arguments->operand[0]) == 0) {
-        complain(arguments, "%s would be overwritten; see --out", out);
-        return EXIT_USAGE;
-    }
+    if (!out_takes(arguments, out, &status))
+        return status;
     return trainer_build(a, arguments, &t, out);
 }
 

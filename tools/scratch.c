@@ -71,15 +71,15 @@ bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out) {
 // Its name is no other's, as a guard may outlive its command, and must not take
 // away what the next one writes.
 bool scratch_file(Arena *a, const Arguments *arguments, const char *beside,
-                  Scratch *out) {
-    static const char end[] = ".net";
+                  const char *end, Scratch *out) {
     const char *slash = strrchr(beside, '/');
     char *path = arena_format(a, "%.*s.%s.XXXXXX%s",
                               slash ? (int)(slash + 1 - beside) : 0, beside,
                               stem_of(a, beside), end);
-    int file = mkstemps(path, sizeof end - 1);
+    int file = mkstemps(path, (int)strlen(end));
     if (file < 0) {
-        complain(arguments, "%s: %s", path, strerror(errno));
+        complain(arguments, "no file can be made beside %s: %s", beside,
+                 strerror(errno));
         return false;
     }
     close(file);

@@ -16,9 +16,9 @@ typedef struct {
 // A new folder; false when there can be none, which has been said on stderr.
 bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out);
 
-// A new file beside a model file, for what it imports; false as above.
+// A new file beside another one, whose name ends with `end`; false as above.
 bool scratch_file(Arena *a, const Arguments *arguments, const char *beside,
-                  Scratch *out);
+                  const char *end, Scratch *out);
 
 void scratch_close(const Scratch *s); // removes it
 void scratch_keep(const Scratch *s);  // leaves it to be looked at

@@ -107,6 +107,15 @@ bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
 int64_t batch_largest(const Arguments *arguments, const Program *p,
                       int64_t memory, bool keep);
 
+// ---- out.c ----
+
+// Whether `out` is the file that was read, by whatever name, which is said.
+bool out_is_read(const Arguments *arguments, const char *out);
+
+// Whether a new file can take the place of `out`; if not, that has been said,
+// with an exit status in *status.
+bool out_takes(const Arguments *arguments, const char *out, int *status);
+
 // ---- model.c ----
 
 // Loads the model file and prints its diagnostics on stderr, as JSON if asked

@@ -145,10 +145,14 @@ static int file_reduce(Arena *a, const Arguments *arguments) {
                           ? arguments->out
                           : arena_format(a, "%s.reduced.net", stem_of(a, path));
     Scratch scratch;
-    if (!scratch_file(a, arguments, path, &scratch))
+    int status;
+    if (!out_takes(arguments, out, &status))
+        return status;
+    // Beside the model file, for what it imports.
+    if (!scratch_file(a, arguments, path, ".net", &scratch))
         return EXIT_IO;
     Reduction r = {.arguments = arguments, .trying = scratch.path};
-    int status = reduce(a, &r, s->text, out);
+    status = reduce(a, &r, s->text, out);
     scratch_close(&scratch);
     return status;
 }
