@@ -1,5 +1,5 @@
-// Without: what makes a GPU's step faster and does not change what it computes,
-// left out by name, so that what it is worth can be measured.
+// Without: what a GPU's step has that does not change what it computes, left
+// out by name, so that what it is worth, or costs, can be measured.
 
 #include "runtime/runtime.h"
 
