@@ -90,7 +90,7 @@ static void jump_back(j_common_ptr common) {
 static void take_message(j_common_ptr common, int level) {
     int code = common->err->msg_code;
     if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER ||
-                      code == JWRN_HUFF_BAD_CODE))
+                      code == JWRN_HUFF_BAD_CODE || code == JWRN_MUST_RESYNC))
         jump_back(common);
 }
 

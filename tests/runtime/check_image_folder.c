@@ -1,6 +1,6 @@
 // Image folders: which class an image has, what is made of its pixels, and what
 // is said of a file that cannot be used.
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE // memmem
 
 #include "runtime/runtime.h"
 #include "tests/runtime/place.h"
@@ -43,6 +43,7 @@ static void write_jpeg(const char *name, int h, int w, uint8_t *pixel) {
     c.in_color_space = JCS_RGB;
     jpeg_set_defaults(&c);
     jpeg_set_quality(&c, 95, TRUE);
+    c.restart_in_rows = 1;
     jpeg_start_compress(&c, TRUE);
     while (c.next_scanline < c.image_height) {
         JSAMPROW row = pixel + (size_t)c.next_scanline * (size_t)w * 3;
@@ -207,6 +208,7 @@ static void check_broken(const char *name, int64_t sample, const char *says) {
 
 START_TEST(a_bad_file) {
     size_t length;
+    uint8_t *bytes, *mark;
     write_good();
     switch (_i) {
     case 0:
@@ -230,7 +232,16 @@ START_TEST(a_bad_file) {
         place_write("d/train/dog/a.JPG", "\xff\xd8\xff\xe0 and nothing", 16);
         check_broken("d/train/dog/a.JPG", 3, "cannot decode");
         break;
-    case 5: // a name says nothing
+    case 5: // the second of the marks between rows of blocks
+        bytes = place_read("d/train/dog/a.JPG", &length);
+        mark = memmem(bytes, length, "\xff\xd1", 2);
+        ck_assert_ptr_nonnull(mark);
+        mark[1] = 0xd4;
+        place_write("d/train/dog/a.JPG", bytes, length);
+        free(bytes);
+        check_broken("d/train/dog/a.JPG", 3, "instead of RST1");
+        break;
+    case 6: // a name says nothing
         write_plain("d/train/dog/a.png", 8, 8, 70, 200);
         ck_assert_int_eq(rename("d/train/dog/a.png", "d/train/dog/a.JPG"), 0);
         ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
@@ -276,7 +287,7 @@ Suite *image_folder_suite(void) {
     tcase_add_test(t, the_middle_is_kept);
     tcase_add_test(t, a_slope_stays_a_slope);
     tcase_add_loop_test(t, a_bad_folder, 0, 5);
-    tcase_add_loop_test(t, a_bad_file, 0, 6);
+    tcase_add_loop_test(t, a_bad_file, 0, 7);
     tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 2);
     suite_add_tcase(s, t);
     return s;
