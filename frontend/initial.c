@@ -9,12 +9,21 @@
 
 // ---- what is asked for ----
 
+// All dimensions but one; those of a weight that is about to be refused may
+// multiply to more than an integer holds.
+static double count_without(const Type *t, int dim) {
+    double count = 1;
+    for (int i = 0; i < t->rank; i++)
+        count *= i == dim ? 1 : (double)t->dim[i];
+    return count;
+}
+
 static double fan_in(Type t) {
-    return (double)(type_count(&t) / t.dim[0]);
+    return count_without(&t, 0);
 }
 
 static double fan_out(Type t) {
-    return (double)(type_count(&t) / t.dim[t.rank - 1]);
+    return count_without(&t, t.rank - 1);
 }
 
 static Init uniform(double bound) {
