@@ -27,7 +27,10 @@ Value lower_embedding(Expansion *e, const Call *c) {
     if (table == NO_NODE)
         return value_poison();
     NodeId arg[] = {table, graph_cast(e->graph, x->node, I32)};
-    return value_tensor(
-        add_checked(e, c, (Node){.op = OP_gather, .num_args = 2, .arg = arg}),
-        c->at);
+    NodeId y =
+        add_checked(e, c, (Node){.op = OP_gather, .num_args = 2, .arg = arg});
+    // Its gradient is taken row by row.
+    if (y != NO_NODE && !expect_rows(e, c, y))
+        return value_poison();
+    return value_tensor(y, c->at);
 }

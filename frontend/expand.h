@@ -300,6 +300,10 @@ NodeId operand_node(Expansion *e, const Value *v);
 // become numbers, which may happen to any.
 bool fits_as_numbers(Type t);
 
+// Whether a tensor can be taken as rows of its last dimension: their number is
+// a dimension then.  A report where not.
+bool expect_rows(Expansion *e, const Call *c, NodeId x);
+
 // Adds n unless the user's sizes forbid it; NO_NODE after a report.
 NodeId add_checked(Expansion *e, const Call *c, Node n);
 NodeId add_at(Expansion *e, Span at, const char *what, Node n);

@@ -28,7 +28,7 @@ static NodeId as_rows(Expansion *e, NodeId x) {
 }
 
 NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight) {
-    if (weight == NO_NODE)
+    if (weight == NO_NODE || !expect_rows(e, c, x))
         return NO_NODE;
     Type t = *node_type(e, x);
     NodeId arg[] = {as_rows(e, x), weight};

@@ -115,7 +115,7 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
     const Value *output = call_arg(c, P_cross_entropy_output);
     Type t = *node_type(e, output->node);
     if (!expect_order(e, c) || (t.rank < 2 && !expect_rank(e, c, output, 2)) ||
-        !expect_classes(e, c, output))
+        !expect_classes(e, c, output) || !expect_rows(e, c, output->node))
         return value_poison();
     warn_softmax(e, c, output);
     NodeId label = class_labels(e, t, call_node(c, P_cross_entropy_label));

@@ -42,6 +42,16 @@ bool fits_as_numbers(Type t) {
     return type_valid(&t);
 }
 
+bool expect_rows(Expansion *e, const Call *c, NodeId x) {
+    Type t = *node_type(e, x);
+    if (type_count(&t) / t.dim[t.rank - 1] <= INT32_MAX)
+        return true;
+    Diagnostic *d = report(e->diags, D_size, c->at,
+                           "%s: there are too many rows", c->builtin->name);
+    diag_label(d, "they are those of %s", type_text(e, t));
+    return false;
+}
+
 NodeId add_at(Expansion *e, Span at, const char *what, Node n) {
     n.group = -1;
     Type type;
