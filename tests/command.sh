@@ -57,6 +57,12 @@ expect 0 "" build -o lenet own.net
 [ "$(cat lenet.part)" = mine ] || fail "lenet.part was overwritten"
 [ -z "$(find . -name '.*.part')" ] || fail "build leaves a part"
 
+# A compiler that is named is the one that is meant.
+named=${CC:-}
+export CC=./nowhere
+expect 4 "CC is ./nowhere, which cannot be run" build -o by-nowhere own.net
+CC=$named
+
 # Fusing twice would assign twice.
 cat >grouped.ir <<'END'
 graph train (primitive, typed, grouped; act = f32) {

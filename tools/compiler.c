@@ -143,10 +143,18 @@ static int units_for(size_t bytes) {
     return most < MAX_UNITS ? most : MAX_UNITS;
 }
 
+// NULL: it is not set, or empty.
+static const char *compiler_named(void) {
+    const char *named = getenv("CC");
+    return named && *named ? named : NULL;
+}
+
 const char *compiler_candidate(size_t i) {
-    const char *candidate[COMPILER_CANDIDATES] = {getenv("CC"), "cc", "gcc",
-                                                  "clang"};
-    return candidate[i] && *candidate[i] ? candidate[i] : NULL;
+    static const char *const usual[COMPILER_CANDIDATES] = {"cc", "gcc",
+                                                           "clang"};
+    if (compiler_named())
+        return i == 0 ? compiler_named() : NULL;
+    return usual[i];
 }
 
 int compiler_run(Arena *a, const Arguments *arguments,
@@ -166,7 +174,13 @@ int compiler_run(Arena *a, const Arguments *arguments,
             return EXIT_FAULT;
         }
     }
-    complain(arguments, "building a trainer needs a C compiler: gcc, or clang, "
-                        "or what CC names");
+    if (compiler_named())
+        complain(arguments,
+                 "building a trainer needs a C compiler: CC is %s, which "
+                 "cannot be run",
+                 compiler_named());
+    else
+        complain(arguments, "building a trainer needs a C compiler: gcc, or "
+                            "clang, or what CC names");
     return EXIT_DEVICE;
 }

@@ -13,8 +13,9 @@ typedef struct {
 // false when they are not there, which has been said on stderr.
 bool installation_find(Arena *a, const Arguments *arguments, Installation *out);
 
-// The programs that are tried, in their order; NULL where there is none.
-enum { COMPILER_CANDIDATES = 4 };
+// The programs that are tried, in their order: what CC names, or where it names
+// none the usual ones; NULL where there is none.
+enum { COMPILER_CANDIDATES = 3 };
 const char *compiler_candidate(size_t i);
 
 // Compiles source, a file in folder with so many bytes of kernels, to the
