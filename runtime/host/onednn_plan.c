@@ -217,13 +217,19 @@ bool rt_conv_is_narrow(const RtCall *c) {
     return rows && c->k <= MOST_LANES;
 }
 
+// An image of fewer channels than a vector has lanes leaves it short sums, too.
+static bool is_few(const RtCall *c) {
+    return rt_conv_is_narrow(c) && c->c < MOST_LANES;
+}
+
 static dnnl_primitive_desc_t plan_forward(const RtCall *c, const Problem *p,
                                           dnnl_engine_t engine,
                                           dnnl_primitive_attr_t attr) {
     Problem forward = *p;
     forward.kind = RT_CONV;
     dnnl_primitive_desc_t first = describe(&forward, engine, NULL, attr, 0);
-    if (first == NULL || !rt_conv_is_products(first) || !rt_conv_is_short(c))
+    bool slow = rt_conv_is_short(c) || is_few(c);
+    if (first == NULL || !rt_conv_is_products(first) || !slow)
         return first;
     for (int skip = 1;; skip++) {
         dnnl_primitive_desc_t other =

@@ -11,7 +11,7 @@
 enum {
     SIDE = 4,
     MIN_CHANNELS = 32,
-    MIN_PAIRS = 32 * 64, // of channels
+    MIN_PAIRS = 32 * 64, // of channels, for a gradient of weights
     MIN_SQUARES = 64,
     MIN_USED = 12, // of the 16 pixels of a square
 };
@@ -27,8 +27,9 @@ static bool is_plain(const RtCall *c) {
 }
 
 static bool has_channels(const RtCall *c) {
+    bool weights = c->kind == RT_CONV_GRAD_WEIGHT;
     return c->c >= MIN_CHANNELS && c->k >= MIN_CHANNELS &&
-           (int64_t)c->c * c->k >= MIN_PAIRS;
+           (!weights || (int64_t)c->c * c->k >= MIN_PAIRS);
 }
 
 bool rt_winograd_pays(const RtCall *c) {
