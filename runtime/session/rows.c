@@ -147,7 +147,7 @@ static int64_t steps_of_epoch(const RtSession *s) {
 // An epoch that has changed nothing looks like one that learns slowly.
 static void warn_skipped(const RtSession *s, const RtRow *row) {
     const char *how =
-        row->scale > 1 ? "until they are"
+        row->scale > 1 ? "with each of them"
                        : "no further: build with precision=bf16 or f32, where "
                          "a run that diverges says why";
     if (row->skipped >= (double)steps_of_epoch(s))

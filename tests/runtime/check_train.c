@@ -421,7 +421,7 @@ START_TEST(an_epoch_of_skipped_steps_is_warned_of) {
     least_scale = 1;
     ck_assert_int_eq(RUN(&t, SHORT, "--out=r"), 0);
     ck_assert_int_eq(run_times("err", "warning: every step of this epoch"), 3);
-    ck_assert_int_eq(run_times("err", "is 64 and falls until they are"), 1);
+    ck_assert_int_eq(run_times("err", "is 64 and falls with each of them"), 1);
     ck_assert_int_eq(run_times("err", "is 1 and falls no further"), 2);
     // A last epoch is short.
     ck_assert_int_eq(RUN(&t, "--data=synthetic:320", "--epochs=0.5", "--out=s"),
