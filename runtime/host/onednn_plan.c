@@ -203,18 +203,21 @@ bool rt_conv_is_products(const_dnnl_primitive_desc_t plan) {
     return is_named(plan, "brgconv");
 }
 
+// Whether there is a product for each row; else it is one of all.
+static bool has_rows(const RtCall *c) {
+    return c->r > 1 || c->s > 1;
+}
+
 bool rt_conv_is_short(const RtCall *c) {
     size_t each = (size_t)(c->c / c->groups) * (size_t)c->r * (size_t)c->s;
     size_t bytes = each * (size_t)c->k * sizeof(float);
-    bool rows = c->r > 1 || c->s > 1; // else it is one product of all
-    return rows && c->ow < SHORT_ROW && bytes > NEAR_BYTES;
+    return has_rows(c) && c->ow < SHORT_ROW && bytes > NEAR_BYTES;
 }
 
 // Where the rows of a product are one vector, each number of the image is read
 // for one sum only.
 bool rt_conv_is_narrow(const RtCall *c) {
-    bool rows = c->r > 1 || c->s > 1;
-    return rows && c->k <= MOST_LANES;
+    return has_rows(c) && c->k <= MOST_LANES;
 }
 
 // An image of fewer channels than a vector has lanes leaves it short sums, too.
