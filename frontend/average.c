@@ -66,6 +66,7 @@ bool average_read(Expansion *e, TrainBlock *t, Average *out) {
                      .every = time_argument(c, P_ema_every),
                      .from = time_argument(c, P_ema_start),
                      .decay = *argument(c, P_ema_decay)};
+    time_warn_late(e, out->from, argument(c, P_ema_start)->at);
     return check_call(e, c);
 }
 

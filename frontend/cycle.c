@@ -41,7 +41,7 @@ Value lower_cyclic(Expansion *e, const Call *c) {
     if (!moment_check_period(e, c, P_cyclic_period))
         return value_poison();
     Value now = run_value(e, RUN_STEP, c->at);
-    Value period = moment_of(e, *call_arg(c, P_cyclic_period), c->at);
+    Value period = period_of(e, *call_arg(c, P_cyclic_period), c->at);
     Value done = scalar_operate(e, TOKEN_DIVIDE, now, period, c->at);
     done.node = add_unary(e, OP_floor, done.node);
     Value before = scalar_operate(e, TOKEN_TIMES, done, period, c->at);

@@ -626,6 +626,9 @@ bool update_add(Expansion *e, TrainBlock *t, int stage);
 // Whether a value is a time of a run, of 0 or more.
 bool time_of_value(Value v, Time *out);
 
+// Warns of a moment after the end of the run, as far as that can be seen.
+void time_warn_late(Expansion *e, Time time, Span at);
+
 // ---- freeze.c: parameters that stop to train ----
 
 // The moments at which parameters are frozen, ascending.  Stage 0 is before the

@@ -62,6 +62,8 @@ bool freezes_read(Expansion *e, TrainBlock *t) {
             !check_unit(e, t, i) ||
             !add_moment(e, t, t->freeze_at[i], entry->after->at))
             good = false;
+        else
+            time_warn_late(e, t->freeze_at[i], entry->after->at);
     }
     return good;
 }

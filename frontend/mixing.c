@@ -2,7 +2,7 @@
 // of it: cutout by a colour; cutmix and mixup by the next sample of the batch,
 // whose order is random, and labels are mixed alike.
 
-#include "frontend/expand.h"
+#include "frontend/schedule.h"
 
 #include <math.h>
 
@@ -86,12 +86,8 @@ Value lower_cutout(Expansion *e, const Call *c) {
 // ---- when, and with whom ----
 
 // The number of steps until a time, as a node.
-static NodeId steps_until(Expansion *e, const Value *time) {
-    NodeId count = number_node(e, time->number);
-    if (time->unit == UNIT_STEP)
-        return count;
-    RunState whole = time->unit == UNIT_EPOCH ? RUN_EPOCH_STEPS : RUN_STEPS;
-    return graph_op2(e->graph, OP_mul, count, as_float(e, run_node(e, whole)));
+static NodeId steps_until(Expansion *e, const Call *c, Value time) {
+    return scalar_node(e, moment_of(e, time, c->at));
 }
 
 // Whether samples are mixed, bool[N] or bool[]; NO_NODE: all are, always.
@@ -103,9 +99,9 @@ static NodeId is_mixed(Expansion *e, const Call *c, double p, const Value *from,
     if (p < 1)
         all[0] = graph_op2(g, OP_lt, draw_share(e, c, "p"), number_node(e, p));
     if (from->kind == VALUE_NUMBER)
-        all[1] = graph_op2(g, OP_le, steps_until(e, from), step);
+        all[1] = graph_op2(g, OP_le, steps_until(e, c, *from), step);
     if (until->kind == VALUE_NUMBER)
-        all[2] = graph_op2(g, OP_lt, step, steps_until(e, until));
+        all[2] = graph_op2(g, OP_lt, step, steps_until(e, c, *until));
     for (int i = 0; i < 3; i++)
         mixed = all[i] == NO_NODE  ? mixed
                 : mixed == NO_NODE ? all[i]

@@ -23,6 +23,40 @@ bool time_of_value(Value v, Time *out) {
     return false;
 }
 
+// The steps of an epoch; 0 where only the trainer knows them, or a key that
+// they follow from is wrong.
+static double epoch_steps(const Expansion *e) {
+    double step = (double)e->recipe.batch * e->recipe.accumulate;
+    double steps = step > 0 ? (double)e->data.samples / step : 0;
+    return e->recipe.drop_last ? floor(steps) : ceil(steps);
+}
+
+// The time in epochs where they are the unit, else in steps.
+static double time_in(const Expansion *e, Time time, TimeUnit unit) {
+    double steps = time.unit == unit ? 1 : epoch_steps(e);
+    return unit == IN_EPOCHS ? time.count / steps : time.count * steps;
+}
+
+static const char *unit_text(Time time) {
+    if (time.count == 1)
+        return time.unit == IN_EPOCHS ? "epoch" : "step";
+    return time.unit == IN_EPOCHS ? "epochs" : "steps";
+}
+
+void time_warn_late(Expansion *e, Time time, Span at) {
+    Time run = e->recipe.length;
+    if (time.unit == IN_SHARES || at.source == NULL || run.count == 0 ||
+        (time.unit != run.unit && epoch_steps(e) == 0) ||
+        time_in(e, time, run.unit) <= run.count)
+        return;
+    Diagnostic *d = report(
+        e->diags, D_past_end, at, "this moment is %g %s into a run of %g %s",
+        time.count, unit_text(time), run.count, unit_text(run));
+    diag_note(
+        d,
+        "the run ends before; a share such as 30%% would move with its length");
+}
+
 // `every epoch`, for `every 1 epoch`.
 static bool is_unit_alone(const Expr *x) {
     return x->kind == EXPR_NAME &&

@@ -16,7 +16,7 @@ bool moment_share(const Expansion *e, Value time, double *share) {
     return epochs || steps || time.unit == UNIT_NONE || time.number == 0;
 }
 
-Value moment_of(Expansion *e, Value time, Span at) {
+Value period_of(Expansion *e, Value time, Span at) {
     Value count = value_number(time.number, at);
     if (time.unit == UNIT_STEP || time.number == 0)
         return count;
@@ -25,6 +25,13 @@ Value moment_of(Expansion *e, Value time, Span at) {
     if (time.number == 1)
         return steps;
     return scalar_operate(e, TOKEN_TIMES, count, steps, at);
+}
+
+Value moment_of(Expansion *e, Value time, Span at) {
+    Time read;
+    if (time_of_value(time, &read))
+        time_warn_late(e, read, time.at);
+    return period_of(e, time, at);
 }
 
 bool moment_check_period(Expansion *e, const Call *c, ParamId p) {

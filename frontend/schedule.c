@@ -96,7 +96,7 @@ Value lower_warmup(Expansion *e, const Call *c) {
 // How often a time has passed, with its fraction.
 static Value periods(Expansion *e, const Call *c, ParamId p) {
     return scalar_operate(e, TOKEN_DIVIDE, run_value(e, RUN_STEP, c->at),
-                          moment_arg(e, c, p), c->at);
+                          period_of(e, *call_arg(c, p), c->at), c->at);
 }
 
 // ExponentialLR

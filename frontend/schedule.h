@@ -13,7 +13,10 @@
 // A state of the run as a number.
 Value run_value(Expansion *e, RunState s, Span at);
 
-// Where a MOMENT, a share of the run, epochs or steps, is.
+// How many updates a share of the run, epochs or steps are.
+Value period_of(Expansion *e, Value time, Span at);
+
+// Where a MOMENT is.  Where the run ends before, that is warned of.
 Value moment_of(Expansion *e, Value time, Span at);
 
 // A moment as a share of the run.  False where only the trainer knows it.

@@ -168,6 +168,54 @@ START_TEST(schedules_compose) {
 }
 END_TEST
 
+// ---- the end of the run ----
+
+// How often a run of 3 epochs, or of 100 steps, ends too early for a schedule
+// of the rate and for other keys.
+static const struct {
+    const char *lr, *keys;
+    bool steps;
+    int warnings;
+} late[] = {
+    {"cosine(0.1) |> warmup(4 epoch)", "", false, 1},
+    {"cosine(0.1) |> warmup(3 epoch)", "", false, 0},
+    {"cosine(0.1) |> warmup(99%)", "", false, 0},
+    {"cosine(0.1, since=1 epoch, until=3.5 epoch)", "", false, 1},
+    {"poly(0.1, since=4 epoch, until=5 epoch)", "", false, 2},
+    {"one_cycle(0.1, warmup=4 epoch)", "", false, 1},
+    {"piecewise(0: 0, 2 epoch: 1, 4 epoch: 0, 5 epoch: 1)", "", false, 2},
+    {"piecewise(0: 0, 2 epoch: 1, 3 epoch: 0)", "", false, 0},
+    {"step(0.1, milestones=[1 epoch, 4 epoch])", "", false, 1},
+    {"step(0.1, every=4 epoch)", "", false, 0},
+    {"exponential(0.1, 0.9, every=4 epoch)", "", false, 0},
+    {"cyclic(0.1, 0.2, period=4 epoch)", "", false, 0},
+    {"warmup(0.1, 101 step)", "", true, 1},
+    {"warmup(0.1, 100 step)", "", true, 0},
+    // How many steps an epoch has only the trainer knows here.
+    {"warmup(0.1, 900 step)", "", false, 0},
+    {"warmup(0.1, 9 epoch)", "", true, 0},
+    {"0.1", "average = ema(0.9, start=4 epoch)", false, 1},
+    {"0.1", "average = ema(0.9, every=4 epoch)", false, 0},
+    {"0.1", "freeze \"linear_1.bias\" after 4 epoch", false, 1},
+    {"0.1", "freeze \"linear_1.bias\" after 3 epoch", false, 0},
+};
+
+START_TEST(what_comes_after_the_end_is_told) {
+    Setting setting[] = {{"lr", late[_i].lr},
+                         late[_i].steps ? (Setting){"steps", "100"}
+                                        : (Setting){"epochs", "3"}};
+    Loaded l =
+        load_with("image |> flatten |> linear(2)", late[_i].keys, setting, 2);
+    int warnings = 0;
+    ck_assert_msg(l.program != NULL, "case %d: %s", _i, codes_of(&l));
+    for (int i = 0; i < l.diags.count; i++)
+        warnings += strcmp(l.diags.list[i]->code, "W0608") == 0;
+    ck_assert_msg(warnings == late[_i].warnings, "%s %s: %d warnings, not %d",
+                  late[_i].lr, late[_i].keys, warnings, late[_i].warnings);
+    arena_free(l.arena);
+}
+END_TEST
+
 Suite *schedule_suite(void) {
     Suite *s = suite_create("schedule");
     TCase *t = tcase_create("schedule");
@@ -175,6 +223,8 @@ Suite *schedule_suite(void) {
     tcase_add_loop_test(t, ends_are_exact, 0, sizeof exact / sizeof exact[0]);
     tcase_add_loop_test(t, schedules_compose, 0,
                         sizeof composed / sizeof composed[0]);
+    tcase_add_loop_test(t, what_comes_after_the_end_is_told, 0,
+                        sizeof late / sizeof late[0]);
     suite_add_tcase(s, t);
     return s;
 }
