@@ -31,7 +31,8 @@ expect 0 "because the level or the limit of rewrites leaves it unfused" \
 expect 2 "no graph 'tain'" show fusion --graph=tain "$lenet"
 expect 5 "no batch would fit" check --memory=1KiB "$lenet"
 expect 0 "LeNet, batch 2 x 128, plan" check --set accumulate=2 "$lenet"
-expect 0 " per batch" check --set accumulate=2 "$lenet"
+expect 1 "a step of 2147483647 batches costs more than can be counted" \
+    check --set accumulate=2147483647 "$SINTER_SOURCE/models/resnet50.net"
 expect 74 "No such file or directory" build -o nowhere/lenet "$lenet"
 expect 2 "would be overwritten" build -o "$lenet" "$lenet"
 

@@ -125,6 +125,31 @@ END
 "$SINTER" check --json "$cnn" >check.json
 python3 sum.py kernels.json check.json || fail "kernels.json and check differ"
 
+# A step is all of its batches, of which the last one trains.
+cat >step.py <<'END'
+import json, re, sys
+check, text, n = json.load(open("check.json")), open("out").read(), int(sys.argv[1])
+step = {step["name"]: step for step in check["steps"]}
+for key, of_step in ("flops_step", "flops"), ("launches", "launches"):
+    batches = step["train"][of_step]
+    if n > 1:
+        batches += (n - 1) * step["gather"][of_step]
+    assert check[key] == batches, (n, key)
+flops, unit = re.search(r"^flops  +(\S+) ([kMG]) per step$", text, re.M).groups()
+assert flops == f"{check['flops_step'] / {'k': 1e3, 'M': 1e6, 'G': 1e9}[unit]:.1f}"
+launches = re.search(r"^launches +(\d+) per step", text, re.M).group(1)
+assert int(launches) == check["launches"]
+traffic = re.search(r"^memory traffic +(\S+) KiB per sample$", text, re.M).group(1)
+assert traffic == f"{check['bytes_moved_per_sample'] / 1024:.1f}"
+END
+for n in 1 2 5; do
+    "$SINTER" check --json --max-batch --set accumulate=$n "$cnn" >check.json
+    "$SINTER" check --set accumulate=$n "$cnn" >out
+    python3 step.py $n || fail "check of $n batches"
+    python3 "$SINTER_SOURCE/tests/schema.py" \
+        "$SINTER_SOURCE/docs/check.schema.json" check.json || fail "check.json"
+done
+
 # Every text is there once, also one that is shared with a step that is not shown.
 cat >texts.py <<'END'
 import json, sys

@@ -138,26 +138,69 @@ static void bytes_print(Text *t, const char *what, int64_t bytes) {
     text_add(t, "%-18s%.1f %s\n", what, s.count, s.unit);
 }
 
+// What a step of the run costs: with `accumulate` all of its batches, of which
+// all but the last only gather gradients.
+typedef struct {
+    int64_t samples, flops;
+    int64_t bytes;            // by tensors that have the batch dimension
+    int64_t launches, joined; // each kernel for itself, and joined
+    // With what a library can fuse.
+    int64_t fusions, fused_launches, fused_bytes;
+    bool overflows;
+} StepCost;
+
+static void times_add(StepCost *c, int64_t *to, int64_t batches, int64_t each) {
+    int64_t all;
+    c->overflows |= __builtin_mul_overflow(batches, each, &all) ||
+                    __builtin_add_overflow(*to, all, to);
+}
+
+static void batches_add(StepCost *to, const Program *p, const Plan *plan,
+                        const Graph *g, const Device *device, int64_t batches) {
+    Arena *a = arena_new();
+    const Step *step = plan_step(plan, g->name);
+    Cost c = graph_cost(step->graph);
+    Judged j = step_judge(a, plan, step, device);
+    int fused = c.launches - j.saving.launches - j.joins_beside;
+    times_add(to, &to->samples, batches, p->recipe.batch);
+    times_add(to, &to->flops, batches, c.flops);
+    times_add(to, &to->bytes, batches, c.batch_bytes);
+    times_add(to, &to->launches, batches, c.launches);
+    times_add(to, &to->joined, batches, c.launches - j.joins_alone);
+    times_add(to, &to->fusions, batches, j.saving.taken);
+    times_add(to, &to->fused_launches, batches, fused);
+    times_add(to, &to->fused_bytes, batches, c.batch_bytes - j.saving.bytes);
+    arena_free(a);
+}
+
+static StepCost step_cost(const Program *p, const Plan *plan,
+                          const Device *device) {
+    StepCost c = {0};
+    const Stage *stage = &p->stage[0];
+    if (stage->gather)
+        batches_add(&c, p, plan, stage->gather, device,
+                    p->recipe.accumulate - 1);
+    batches_add(&c, p, plan, stage->train, device, 1);
+    return c;
+}
+
 static void flops_print(Text *t, const char *what, int64_t flops,
                         const char *each) {
     Scaled s = flops_scaled(flops);
     text_add(t, "%-18s%.1f %s per %s\n", what, s.count, s.unit, each);
 }
 
-static double kibibytes(int64_t bytes, const Program *p) {
-    return (double)bytes / (double)p->recipe.batch / 1024;
+static double kibibytes(int64_t bytes, const StepCost *c) {
+    return (double)bytes / (double)c->samples / 1024;
 }
 
-static void library_print(Text *t, const Program *p, const Cost *c,
-                          const Judged *j) {
-    if (j->saving.taken > 0)
+static void library_print(Text *t, const StepCost *c, const Device *device) {
+    if (c->fusions > 0)
         text_add(t,
-                 "%-18s%d launches, %.1f KiB per sample, with what %s can "
-                 "fuse\n",
-                 "with the library",
-                 c->launches - j->saving.launches - j->joins_beside,
-                 kibibytes(c->batch_bytes - j->saving.bytes, p),
-                 j->device->name);
+                 "%-18s%" PRId64 " launches, %.1f KiB per sample, with what %s "
+                 "can fuse\n",
+                 "with the library", c->fused_launches,
+                 kibibytes(c->fused_bytes, c), device->name);
 }
 
 // The largest batch that fits; room is 0 when nobody asked.
@@ -194,27 +237,25 @@ static void batches_json(Text *t, const Batches *b) {
 }
 
 static void totals_print(Text *t, const Program *p, const Layers *l,
-                         const Plan *plan, const Cost *c, const Judged *j) {
-    bool gathers = p->recipe.accumulate > 1;
-    const char *unit = gathers ? "batch" : "step";
+                         const Plan *plan, const StepCost *c,
+                         const Device *device) {
     text_add(t, "\n%s, batch ", p->name);
-    if (gathers)
+    if (p->recipe.accumulate > 1)
         text_add(t, "%d x ", p->recipe.accumulate);
     text_add(t, "%" PRId64 ", plan for %s in %s\n", p->recipe.batch,
              plan->device, dtype_name(plan->act));
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
     flops_print(t, "flops, forward", l->flops, "sample");
-    flops_print(t, "flops", c->flops, unit);
-    text_add(t, "%-18s%d per %s", "launches", c->launches - j->joins_alone,
-             unit);
-    if (j->joins_alone > 0)
-        text_add(t, ", %d with none joined", c->launches);
+    flops_print(t, "flops", c->flops, "step");
+    text_add(t, "%-18s%" PRId64 " per step", "launches", c->joined);
+    if (c->joined < c->launches)
+        text_add(t, ", %" PRId64 " with none joined", c->launches);
     text_add(t, "\n");
     text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
-             kibibytes(c->batch_bytes, p));
-    library_print(t, p, c, j);
+             kibibytes(c->bytes, c));
+    library_print(t, c, device);
     bytes_print(t, "arena", plan->arena_bytes);
-    bytes_print(t, "largest live sum", j->bound);
+    bytes_print(t, "largest live sum", plan_bound(plan));
 }
 
 // Steps beside training and evaluation, or several of them.
@@ -269,34 +310,33 @@ static void steps_json(Text *t, const Plan *plan, const Device *device) {
     text_add(t, "], ");
 }
 
-static void library_json(Text *t, const Program *p, const Cost *c,
-                         const Judged *j) {
+static void library_json(Text *t, const StepCost *c, const Device *device) {
     text_add(t, "\"device\": ");
-    json_string(t, j->device->name);
-    text_add(t, ", \"library_fusions\": %d", j->saving.taken);
-    text_add(t, ", \"launches_with_library\": %d",
-             c->launches - j->saving.launches - j->joins_beside);
+    json_string(t, device->name);
+    text_add(t, ", \"library_fusions\": %" PRId64, c->fusions);
+    text_add(t, ", \"launches_with_library\": %" PRId64, c->fused_launches);
     text_add(t, ", \"bytes_moved_per_sample_with_library\": %" PRId64 ", ",
-             (c->batch_bytes - j->saving.bytes) / p->recipe.batch);
+             c->fused_bytes / c->samples);
 }
 
 static void check_json(Text *t, const Program *p, const Layers *l,
-                       const Plan *plan, const Cost *c, const Judged *j,
-                       const Batches *b, const Diagnostics *diags) {
+                       const Plan *plan, const StepCost *c,
+                       const Device *device, const Batches *b,
+                       const Diagnostics *diags) {
     text_add(t, "{\"schema\": 1, \"model\": ");
     json_string(t, p->name);
     text_add(t, ", \"parameters\": %" PRId64, l->parameters);
     text_add(t, ", \"flops_forward_per_sample\": %" PRId64, l->flops);
     text_add(t, ", \"flops_step\": %" PRId64, c->flops);
     text_add(t, ", \"arena_bytes\": %" PRId64, plan->arena_bytes);
-    text_add(t, ", \"bound_bytes\": %" PRId64, j->bound);
-    text_add(t, ", \"launches\": %d", c->launches - j->joins_alone);
-    text_add(t, ", \"launches_without_joins\": %d", c->launches);
+    text_add(t, ", \"bound_bytes\": %" PRId64, plan_bound(plan));
+    text_add(t, ", \"launches\": %" PRId64, c->joined);
+    text_add(t, ", \"launches_without_joins\": %" PRId64, c->launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
-             c->batch_bytes / p->recipe.batch);
+             c->bytes / c->samples);
     batches_json(t, b);
-    library_json(t, p, c, j);
-    steps_json(t, plan, j->device);
+    library_json(t, c, device);
+    steps_json(t, plan, device);
     warnings_json(t, diags);
     text_add(t, "}\n");
 }
@@ -317,16 +357,20 @@ static int model_check(Arena *a, const Arguments *arguments) {
         return EXIT_MODEL;
     if (!arguments->max_batch && !plan_fits(a, arguments, p, plan))
         return EXIT_MEMORY;
-    Cost c = graph_cost(plan_graph(plan, "train"));
-    Judged j = step_judge(a, plan, plan_step(plan, "train"), &device);
-    j.bound = plan_bound(plan);
+    StepCost c = step_cost(p, plan, &device);
+    if (c.overflows) {
+        complain(arguments,
+                 "a step of %d batches costs more than can be counted",
+                 p->recipe.accumulate);
+        return EXIT_MODEL;
+    }
     Batches b = batches_of(arguments, p, &device);
     Text t = text_new(a);
     if (arguments->json) {
-        check_json(&t, p, &l, plan, &c, &j, &b, &diags);
+        check_json(&t, p, &l, plan, &c, &device, &b, &diags);
     } else {
         layers_print(a, &t, &l);
-        totals_print(&t, p, &l, plan, &c, &j);
+        totals_print(&t, p, &l, plan, &c, &device);
         batches_print(&t, &b);
         if (has_more_steps(p))
             steps_print(&t, plan, &device);

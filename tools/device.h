@@ -38,7 +38,6 @@ typedef struct {
     bool *ridden, *joined; // which of them it takes together
     Saving saving;
     int joins_alone, joins_beside; // launches fewer
-    int64_t bound; // bytes: the least arena of the plan, where it was asked for
 } Judged;
 
 Judged step_judge(Arena *a, const Plan *plan, const Step *step,
