@@ -64,6 +64,10 @@ expect_says "cannot start from the same state"
 : >"$TEXTS/stop"
 [ ! -e "$TEXTS/ended" ] || fail "the compiler's server was waited for"
 
+# What is made again is decided for CUDA, so a limit is one of that plan.
+compare 5 "$tiny" --memory=1KiB
+expect_says "KiB of memory in the plan for cuda even when values are made again"
+
 compare 2 "$tiny" -a "--lvel=0"
 expect_says "did you mean --level?"
 compare 2 "$tiny" -b "--without=simplfy"

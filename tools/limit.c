@@ -63,8 +63,8 @@ bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
     Scaled need = bytes_scaled(plan->arena_bytes);
     Scaled room = bytes_scaled(arguments->memory);
     complain(arguments,
-             "a batch of %" PRId64
-             " needs %.1f %s of memory on %s%s, there are %.1f %s; %s",
+             "a batch of %" PRId64 " needs %.1f %s of memory in the plan for "
+             "%s%s, there are %.1f %s; %s",
              p->recipe.batch, need.count, need.unit, plan->device,
              p->recipe.recompute == RECOMPUTE_NONE
                  ? " with `recompute = none`"
