@@ -1,4 +1,5 @@
-// Exit statuses of sinter and of every trainer it writes.
+// Exit statuses of sinter and of every trainer it writes.  What a signal stops
+// ends by that signal, which a shell tells as 128 and its number.
 #ifndef BASE_EXITS_H
 #define BASE_EXITS_H
 

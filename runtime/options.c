@@ -243,6 +243,9 @@ void rt_options_help(const RtTrainer *t, const char *program) {
            t->data_format, t->data_path, t->length.count,
            t->length.unit == RT_STEPS ? "steps" : "epochs", t->batch,
            (long long)t->seed, t->model);
-    printf("Exit status: 0 good, 2 usage, 3 data or checkpoint, 4 device, "
-           "5 memory,\n6 diverged, 74 input or output.\n");
+    printf(
+        "Exit status: 0 good, 2 usage, 3 data or checkpoint, 4 device, "
+        "5 memory,\n6 diverged, 70 our fault, 74 input or output; a run that "
+        "Ctrl-C, SIGTERM or\nSIGHUP stops writes its checkpoint and ends by "
+        "that signal: 130, 143 or 129.\n");
 }
