@@ -276,6 +276,15 @@ File *file_expand(Expansion *e, const Source *s) {
     return f;
 }
 
+const char *const *files_imported(Expansion *e) {
+    const char **path = ARENA_ARRAY(e->arena, MOST_IMPORTS + 1, const char *);
+    int count = 0;
+    for (const Module *m = e->modules; m != NULL; m = m->next)
+        if (!is_std(m->path))
+            path[count++] = m->path;
+    return path;
+}
+
 void files_check(Expansion *e, NameCheck check) {
     names_check(e->arena, e->file, check, e->diags);
     for (const Module *m = e->modules; m != NULL; m = m->next)

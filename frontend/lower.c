@@ -249,6 +249,7 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     Program *p = ARENA_NEW(e->arena, Program);
     *p = (Program){.name = model->name,
                    .file = model->name_at.source->name,
+                   .imported = files_imported(e),
                    .recipe = e->recipe};
     if (!train_graphs(e, t, given, input, p))
         return NULL;

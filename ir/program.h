@@ -75,6 +75,8 @@ typedef struct {
 typedef struct {
     const char *name; // of the model
     const char *file; // the model file's base name, without directories
+    const char *const *imported; // paths of the files that it imports; ends
+                                 // with NULL
     Recipe recipe;
     Graph *collect; // NULL, or sums over a batch of training samples that init
                     // starts parameters from

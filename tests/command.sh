@@ -45,6 +45,30 @@ for out in ./own.net "$PWD/own.net" other; do
     expect 2 "would be overwritten" report -o "$out" own.net
 done
 cmp -s own.net "$lenet" || fail "own.net was overwritten"
+
+# Nor is what the model imports, nor another file that is read.
+mkdir part
+printf 'fn head(x) = x |> flatten |> linear(10)\n' >part/head.net
+{
+    printf 'import "part/head.net" { head }\n'
+    sed 's/|> flatten$/|> head/; /|> linear/d' "$lenet"
+} >imports.net
+ln part/head.net same
+for out in part/head.net part/../part/head.net same; do
+    expect 2 "would be overwritten" build -o "$out" imports.net
+    expect 2 "would be overwritten" reduce --check=false -o "$out" imports.net
+    expect 2 "would be overwritten" report -o "$out" imports.net
+    expect 2 "would be overwritten" tune -o "$out" imports.net
+done
+grep -q "^fn head" part/head.net || fail "part/head.net was overwritten"
+cp "$SINTER_SOURCE/devices/h200.json" own.json
+expect 2 "would be overwritten" \
+    report --device-file=own.json -o own.json imports.net
+expect 2 "would be overwritten" tune -o own.net own.net
+cp own.net own.c
+expect 2 "would be overwritten" build --emit=c -o . own.c
+cmp -s own.c own.net || fail "own.c was overwritten"
+
 mkfifo pipe
 expect 74 "it is no file" build -o pipe own.net
 expect 74 "it is no file" build -o . own.net

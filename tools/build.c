@@ -65,8 +65,12 @@ static int trainer_write(Arena *a, const Arguments *arguments,
     return status;
 }
 
-static int trainer_emit(Arena *a, const Arguments *arguments,
+static int trainer_emit(Arena *a, const Arguments *arguments, const Program *p,
                         const TrainerText *t, const char *folder) {
+    const TrainerFile *file = trainer_files(a, t, folder);
+    for (int i = 0; i < TRAINER_FILES; i++)
+        if (out_is_read(arguments, p, file[i].path))
+            return EXIT_USAGE;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return io_failed(arguments, folder);
     return trainer_write(a, arguments, t, folder);
@@ -161,17 +165,18 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
 static int model_build(Arena *a, const Arguments *arguments) {
     int status;
     TrainerText t;
-    if (!trainer_load(a, arguments, &t, &status))
+    const Program *p = trainer_load(a, arguments, &t, &status);
+    if (!p)
         return status;
     if (arguments->embed &&
         (!embed_wanted(arguments, &status) ||
          !embed_make(a, arguments, &t.cu_file, &t.code, &status)))
         return status;
     if (arguments->emit)
-        return trainer_emit(a, arguments, &t,
+        return trainer_emit(a, arguments, p, &t,
                             arguments->out ? arguments->out : ".");
     const char *out = arguments->out ? arguments->out : t.name;
-    if (!out_takes(arguments, out, &status))
+    if (!out_takes(arguments, p, out, &status))
         return status;
     return trainer_build(a, arguments, &t, out);
 }

@@ -7,19 +7,30 @@
 
 #include <sys/stat.h>
 
-bool out_is_read(const Arguments *arguments, const char *out) {
+static bool same_file(const char *path, const char *other) {
     struct stat there, read;
-    if (stat(out, &there) != 0 || stat(arguments->operand[0], &read) != 0 ||
-        there.st_dev != read.st_dev || there.st_ino != read.st_ino)
-        return false;
-    complain(arguments, "%s would be overwritten; see --out", out);
-    return true;
+    return path != NULL && other != NULL && stat(path, &there) == 0 &&
+           stat(other, &read) == 0 && there.st_dev == read.st_dev &&
+           there.st_ino == read.st_ino;
 }
 
-bool out_takes(const Arguments *arguments, const char *out, int *status) {
+bool out_is_read(const Arguments *arguments, const Program *p,
+                 const char *out) {
+    bool read = same_file(out, arguments->operand[0]) ||
+                same_file(out, arguments->device_file) ||
+                same_file(out, arguments->compared);
+    for (int i = 0; p != NULL && p->imported[i] != NULL; i++)
+        read |= same_file(out, p->imported[i]);
+    if (read)
+        complain(arguments, "%s would be overwritten; see --out", out);
+    return read;
+}
+
+bool out_takes(const Arguments *arguments, const Program *p, const char *out,
+               int *status) {
     struct stat there;
     *status = EXIT_USAGE;
-    if (out_is_read(arguments, out))
+    if (out_is_read(arguments, p, out))
         return false;
     if (stat(out, &there) != 0 || S_ISREG(there.st_mode))
         return true;

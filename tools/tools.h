@@ -109,12 +109,14 @@ int64_t batch_largest(const Arguments *arguments, const Program *p,
 
 // ---- out.c ----
 
-// Whether `out` is the file that was read, by whatever name, which is said.
-bool out_is_read(const Arguments *arguments, const char *out);
+// Whether `out` is a file that was read, by whatever name, which is said: one
+// of the command line, or one that the model imports; there may be none.
+bool out_is_read(const Arguments *arguments, const Program *p, const char *out);
 
 // Whether a new file can take the place of `out`; if not, that has been said,
 // with an exit status in *status.
-bool out_takes(const Arguments *arguments, const char *out, int *status);
+bool out_takes(const Arguments *arguments, const Program *p, const char *out,
+               int *status);
 
 // ---- model.c ----
 

@@ -40,15 +40,24 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
     return EXIT_IO;
 }
 
+// Whether the file of measurements may be written.
+static bool tuning_takes(const Arguments *arguments, const Program *p,
+                         int *status) {
+    return !arguments->out || out_takes(arguments, p, arguments->out, status);
+}
+
 static int trainer_tune(Arena *a, const Arguments *arguments) {
     Runs runs;
+    int status;
+    if (!tuning_takes(arguments, NULL, &status))
+        return status;
     if (!runs_open(a, arguments, 1, &runs))
         return EXIT_IO;
     const char *data = arguments->data;
     if (data == NULL || strcmp(data, "random") == 0)
         data = "synthetic";
-    int status = trainer_run(a, arguments, &runs,
-                             path_from_here(a, arguments->operand[0]), data);
+    status = trainer_run(a, arguments, &runs,
+                         path_from_here(a, arguments->operand[0]), data);
     runs_close(&runs);
     return status;
 }
@@ -58,7 +67,7 @@ static int model_tune(Arena *a, const Arguments *arguments) {
     Runs runs;
     TrainerText t;
     const Program *p = trainer_load(a, arguments, &t, &status);
-    if (!p)
+    if (!p || !tuning_takes(arguments, p, &status))
         return status;
     if (!runs_open(a, arguments, p->recipe.batch, &runs))
         return EXIT_IO;

@@ -32,10 +32,12 @@ static bool file_write(const char *path, const char *text) {
     return fclose(f) == 0 && good;
 }
 
-static bool is_model(Arena *a, const Reduction *r) {
+// What a file is as a model; NULL: it is none.
+static const Program *model_of(Arena *a, const Arguments *arguments,
+                               const char *path) {
     Diagnostics diags = diag_new(a);
-    return frontend_load(a, r->trying, r->arguments->set,
-                         r->arguments->num_settings, &diags) != NULL;
+    return frontend_load(a, path, arguments->set, arguments->num_settings,
+                         &diags);
 }
 
 // Runs the command, whose {} is the file, or to which it is added.
@@ -55,7 +57,8 @@ static int command_run(Arena *a, const Reduction *r) {
 
 static bool still_fails(Reduction *r, const char *text) {
     Arena *a = arena_new();
-    bool good = file_write(r->trying, text) && (!r->loads || is_model(a, r));
+    bool good = file_write(r->trying, text) &&
+                (!r->loads || model_of(a, r->arguments, r->trying));
     if (good) {
         r->tried++;
         good = command_run(a, r) == r->status;
@@ -108,7 +111,6 @@ static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
         complain(arguments, "%s: %s", r->trying, strerror(errno));
         return EXIT_IO;
     }
-    r->loads = is_model(a, r);
     r->status = command_run(a, r);
     if (r->status <= 0) {
         complain(arguments,
@@ -146,12 +148,14 @@ static int file_reduce(Arena *a, const Arguments *arguments) {
                           : arena_format(a, "%s.reduced.net", stem_of(a, path));
     Scratch scratch;
     int status;
-    if (!out_takes(arguments, out, &status))
+    const Program *p = model_of(a, arguments, path);
+    if (!out_takes(arguments, p, out, &status))
         return status;
     // Beside the model file, for what it imports.
     if (!scratch_file(a, arguments, path, ".net", &scratch))
         return EXIT_IO;
-    Reduction r = {.arguments = arguments, .trying = scratch.path};
+    Reduction r = {
+        .arguments = arguments, .trying = scratch.path, .loads = p != NULL};
     status = reduce(a, &r, s->text, out);
     scratch_close(&scratch);
     return status;

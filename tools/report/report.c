@@ -130,7 +130,7 @@ static int model_report(Arena *a, const Arguments *arguments) {
     const char *out = arguments->out
                           ? arguments->out
                           : arena_format(a, "%s.html", show_trainer(&s)->name);
-    if (out_is_read(arguments, out))
+    if (out_is_read(arguments, s.p, out))
         return EXIT_USAGE;
     if (in.why)
         fprintf(stderr, "sinter: registers are left out: %s\n", in.why);
