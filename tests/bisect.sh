@@ -187,5 +187,19 @@ expect 0 "$SINTER" reduce theirs/tiny.net --check=./taken --out=whole.net
 find theirs -name kept | grep -q . || fail "a folder is removed"
 expect 2 "$SINTER" reduce "$micro" --check=true
 expect_says "does not fail"
+# What fails for an empty file would leave nothing of one with a mistake; what
+# looks for the mistake leaves it.
+sed 's/|> linear(/|> linaer(/' "$micro" >broken.net
+expect 2 "$SINTER" reduce broken.net --check="$SINTER check"
+expect_says "ends with status 1 for an empty file too"
+[ ! -e broken.reduced.net ] || fail "it was reduced all the same"
+cat >misspelt <<'END'
+#!/bin/sh
+"$SINTER" check "$1" 2>&1 | grep -q linaer && exit 9
+exit 1
+END
+chmod +x misspelt
+expect 0 "$SINTER" reduce broken.net --check=./misspelt
+grep -q linaer broken.reduced.net || fail "the mistake is gone"
 expect 2 "$SINTER" reduce "$micro"
 expect_says "needs --check=CMD"

@@ -67,6 +67,13 @@ static bool still_fails(Reduction *r, const char *text) {
     return good;
 }
 
+// Whether the command fails for anything that is no model, as `sinter check`
+// does: then all would be cut away.
+static bool fails_for_nothing(Arena *a, const Reduction *r) {
+    return !r->loads && file_write(r->trying, "") &&
+           command_run(a, r) == r->status;
+}
+
 static void say_cut(const char *text, const Cut *cut) {
     enum { SHOWN = 60 };
     size_t length = cut->end - cut->start, line = 1;
@@ -117,6 +124,13 @@ static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
                  r->status == 0 ? "'%s' does not fail for %s"
                                 : "'%s' cannot be run for %s",
                  arguments->failing, arguments->operand[0]);
+        return EXIT_USAGE;
+    }
+    if (fails_for_nothing(a, r)) {
+        complain(arguments,
+                 "'%s' ends with status %d for an empty file too, so that "
+                 "nothing would be left; it has to look for what is wrong",
+                 arguments->failing, r->status);
         return EXIT_USAGE;
     }
     size_t whole = strlen(text);
