@@ -42,14 +42,15 @@ static bool reduces_all_but_channels(const Early *e, NodeId n) {
     return kept;
 }
 
-// The operand of an addition that is a param for each channel, 0 or 1; -1 for
-// none.
+// The operand of an addition that is a param for each channel of the other one,
+// 0 or 1; -1 for none.
 static int bias_of(const Early *e, NodeId n) {
     const Node *d = at(e, n);
     for (int i = 0; d->op == OP_add && i < 2; i++) {
-        const Node *b = at(e, d->arg[i]);
+        const Node *b = at(e, d->arg[i]), *x = at(e, d->arg[1 - i]);
         if (b->op == OP_param && b->type->rank == 1 && d->type->rank > 1 &&
-            b->type->dim[0] == d->type->dim[d->type->rank - 1])
+            b->type->dim[0] == d->type->dim[d->type->rank - 1] &&
+            type_has_shape(x->type, d->type))
             return i;
     }
     return -1;

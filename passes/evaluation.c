@@ -62,8 +62,8 @@ static bool is_channels(const Fold *f, NodeId n, int64_t channels) {
     return f->fixed[n] && t.rank == 1 && t.dim[0] == channels;
 }
 
-// Of n = a op b, the operand that is not a number for each channel; NO_NODE
-// when n is another operation, has other users, or both operands are.
+// Of n = a op b, the operand of n's shape, where the other one is a number for
+// each channel; NO_NODE when n is another operation, or that has other users.
 static NodeId beside_channels(const Fold *f, NodeId n, Op op,
                               NodeId *channels) {
     const Node *d = at(f, n);
@@ -71,7 +71,8 @@ static NodeId beside_channels(const Fold *f, NodeId n, Op op,
         return NO_NODE;
     for (int i = op == OP_sub; i < 2; i++)
         if (is_channels(f, d->arg[i], d->type->dim[3]) &&
-            !f->fixed[d->arg[1 - i]] && f->uses[d->arg[1 - i]] == 1) {
+            !f->fixed[d->arg[1 - i]] && f->uses[d->arg[1 - i]] == 1 &&
+            type_has_shape(at(f, d->arg[1 - i])->type, d->type)) {
             *channels = d->arg[i];
             return d->arg[1 - i];
         }
