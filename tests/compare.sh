@@ -135,6 +135,10 @@ sed 's/^    |> thin(8)/    |> conv(11, 3, bias=false) as fixed\n&/
 compare 0 frozen.net
 expect_says "as near to right as b, 0 wrong;"
 
+# Gradients that wait for other batches carry the scale of the loss.
+compare 0 "$here/micro.net" --set precision=f16 --set accumulate=3
+expect_says "as near to right as b, 0 wrong;"
+
 # A launch is evaluated once, for all that it leaves: that which updates the
 # 130 parameters of a deep model has the norm of all gradients before each.
 deep() {

@@ -34,14 +34,23 @@ static bool is_leaf(const Node *d) {
     return d->op == OP_input || d->op == OP_param || d->op == OP_state;
 }
 
+// The name of what a leaf is in memory, or NULL.  What the loss is multiplied by
+// is a state where gradients that wait carry it.
+static const char *leaf_name(const Node *d) {
+    if (d->op == OP_loss_scale)
+        return "run.loss_scale";
+    return is_leaf(d) ? node_text(d, ATTR_name) : NULL;
+}
+
 // The leaves of another graph over the same inputs and states.
 static double **leaves_of(const Compare *c, Arena *a, const Graph *other) {
     const Snapshot *s = &c->left->snapshot;
     double **leaf = ARENA_ARRAY(a, (size_t)other->count + 1, double *);
-    for (NodeId n = 0; n < other->count; n++)
-        if (is_leaf(&other->node[n]))
-            leaf[n] =
-                snapshot_before(a, s, node_text(&other->node[n], ATTR_name));
+    for (NodeId n = 0; n < other->count; n++) {
+        const char *name = leaf_name(&other->node[n]);
+        if (name != NULL)
+            leaf[n] = snapshot_before(a, s, name);
+    }
     return leaf;
 }
 
