@@ -200,6 +200,33 @@ END
 "$SINTER" show kernels --json "$models/airbench94.net" | python3 nodes.py ||
     fail "names in shared texts are of other operations"
 
+# A layer that is asked for is told whose numbers its text has, and its own.
+cat >own.py <<'END'
+import json, re
+launches = json.load(open("vgg.json"))["launches"]
+text = open("vgg.cu").read()
+chosen = json.load(open("chosen.json"))["launches"]
+shared = [l for l in chosen if l["text_nodes"]]
+assert shared, "nothing is shared"
+for l in shared:
+    block = text.split(f"\n// {l['name']}\n")[1].split("\n\n")[0]
+    first = next(f for f in launches if f["text_of"] == l["text_of"])
+    layer = first["operations"][0]["path"]
+    assert (f"// numbers    those of launch {first['index']} of {first['step']}, "
+            f"{layer}; here\n") in block, block[:2000]
+    rows = re.findall(r"^//  +(\d+) is %(\d+) (\w+) ", block, re.M)
+    assert [[int(a), int(b)] for a, b, _ in rows] == l["text_nodes"], l["name"]
+    here = {o["node"]: o["op"] for o in l["operations"]}
+    assert all(here.get(int(b), op) == op for _, b, op in rows)
+    assert {o["node"] for o in l["operations"]} <= {int(b) for _, b, _ in rows}
+END
+"$SINTER" show kernels --json --graph=train "$models/vgg16_bn.net" >vgg.json
+"$SINTER" show kernels --graph=train --op=stage1.batch_norm_2 \
+    "$models/vgg16_bn.net" >vgg.cu
+"$SINTER" show kernels --json --graph=train --op=stage1.batch_norm_2 \
+    "$models/vgg16_bn.net" >chosen.json
+python3 own.py || fail "numbers of a shared text"
+
 expect 0 "// roofline   78.14 us on NVIDIA H200, by arithmetic" \
     show kernels --kernel=c07_conv__layer1 "$cnn"
 expect 0 "not launched where NVIDIA H200 has statistics of c07_conv__layer1" \

@@ -13,7 +13,7 @@ static void origin_add(Text *t, const Origin *from) {
         text_add(t, " backward");
 }
 
-static void value_add(Text *t, const Graph *g, NodeId n) {
+void value_add(Text *t, const Graph *g, NodeId n) {
     text_add(t, "%%%u %s ", n, op_info[g->node[n].op].name);
     type_print(t, g->node[n].type);
     origin_add(t, &g->node[n].from);

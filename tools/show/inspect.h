@@ -153,6 +153,9 @@ void launches_print(Arena *a, Text *t, const Inspection *in);
 
 // ---- fusion.c ----
 
+// Writes "%12 conv f32[8,4,4,16] resnet9.net:14 layer1.conv_1".
+void value_add(Text *t, const Graph *g, NodeId n);
+
 // Writes the chosen groups of the step: their operations, what they read of one
 // another, and why that goes through memory; also what launches read of
 // them that are not chosen.

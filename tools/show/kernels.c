@@ -80,6 +80,46 @@ static void fusion_add(Text *t, const Inspected *l, const Device *d) {
         text_add(t, "// for other devices than %s\n", d->name);
 }
 
+// The launch whose numbers a text has: which it is, and of which layer.
+static void whose_add(Text *t, const Inspection *in, const Kernel *first) {
+    for (int s = 0; s < in->plan->num_steps; s++) {
+        const Launches *launches = &in->launches[s];
+        const Step *step = &in->plan->step[s];
+        const char *layer = NULL;
+        if (first < launches->kernel ||
+            first >= launches->kernel + launches->count)
+            continue;
+        for (NodeId n = first->group->first; n <= first->group->last; n++)
+            if (layer == NULL && step->graph->node[n].group >= 0)
+                layer = step->graph->node[n].from.path;
+        text_add(t, "launch %d of %s%s%s", (int)(first - launches->kernel),
+                 step->name, layer ? ", " : "", layer ? layer : "");
+    }
+}
+
+// Names of a text that launches share have the numbers of the first of them: of
+// another, what it has in their place.
+static void numbers_add(Text *t, const Inspection *in, const Inspected *l) {
+    for (int i = 0; launch_text(l) && i < l->count; i++) {
+        const Kernel *k = &l->kernel[i], *first = k->first;
+        bool begun = false;
+        for (int j = 0; j < k->numbers.count; j++) {
+            long of = first->numbers.number[j], own = k->numbers.number[j];
+            if (of == own)
+                continue;
+            if (!begun) {
+                text_add(t, "// numbers    those of ");
+                whose_add(t, in, first);
+                text_add(t, "; here\n");
+            }
+            begun = true;
+            text_add(t, "//            %ld is ", of);
+            value_add(t, l->step->graph, (NodeId)own);
+            text_add(t, "\n");
+        }
+    }
+}
+
 // The text without the comment that it begins with.
 static const char *text_behind_comment(const char *text) {
     while (strncmp(text, "//", 2) == 0)
@@ -101,6 +141,7 @@ static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
     resources_add(t, in, l);
     time_add(t, l, in->device);
     fusion_add(t, l, in->device);
+    numbers_add(t, in, l);
     if (!launch_text(l))
         text_add(t, "// a call of a library\n");
     else if (!text)
