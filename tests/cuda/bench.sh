@@ -5,12 +5,10 @@
 # that there is, and neither a part that fails or hangs nor the end of the time
 # keeps the others from being told.
 set -u
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/cuda/double.sh"
 
-[ -d "$SINTER_DOUBLE" ] || exit 77
 command -v python3 >/dev/null || exit 77
-export SINTER_DOUBLE_THREADS=1 LD_LIBRARY_PATH="$SINTER_DOUBLE"
-export TMPDIR="$work"
+export SINTER_DOUBLE_THREADS=1 TMPDIR="$work"
 small_cache h200 >small.json
 export SINTER_DOUBLE_DEVICE="$work/small.json"
 build=$(dirname "$(dirname "$SINTER")")

@@ -1,13 +1,8 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # here and work are of expect.sh
 # sinter compare on a GPU: in 16 bits, and with a mistake.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-LD_LIBRARY_PATH=$SINTER_DOUBLE
-XDG_CACHE_HOME=$work/cache
-CFLAGS="${CFLAGS:-} -O0"
-export LD_LIBRARY_PATH XDG_CACHE_HOME CFLAGS
+. "$SINTER_SOURCE/tests/cuda/double.sh"
+export CFLAGS="${CFLAGS:-} -O0"
 micro=$here/micro.net
 
 compare() {

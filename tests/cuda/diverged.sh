@@ -2,13 +2,8 @@
 # A run that diverges on a GPU is replayed there, and the kernel that is to blame
 # looked into: the operation that is named is that of the host, and so is one
 # whose numbers f16 does not have.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/cuda/double.sh"
 export CFLAGS="${CFLAGS:-} -O0"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-LD_LIBRARY_PATH=$SINTER_DOUBLE
-XDG_CACHE_HOME=$work/cache
-export LD_LIBRARY_PATH XDG_CACHE_HOME
 
 cat >half.net <<'END'
 model Half(image: f32[N, 6]) -> f32[N, 3] {

@@ -3,15 +3,9 @@
 # driver and libraries, and what is missing where there is no GPU, no driver or
 # no C compiler.
 set -u
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/cuda/double.sh"
 
-[ -d "$SINTER_DOUBLE" ] || exit 77
-# shellcheck disable=SC2317 # expect calls it
-double() {
-    env LD_LIBRARY_PATH="$SINTER_DOUBLE" "$@"
-}
-
-expect 0 double "$SINTER" doctor
+expect 0 "$SINTER" doctor
 expect_says "^driver .*for CUDA 13.0  $SINTER_DOUBLE/libcuda.so.1"
 expect_says "^cuda:0 .*compute capability"
 expect_says "^NVRTC .*$SINTER_DOUBLE/libnvrtc.so.13"
@@ -21,28 +15,28 @@ expect_says "^NVTX .*$SINTER_DOUBLE/libnvtx3interop.so.1"
 expect_says "^oneDNN  *[0-9]"
 expect_says "nothing is missing: trainers run on a GPU and on the host"
 
-expect 0 double env SINTER_DOUBLE_DEVICES=0 "$SINTER" doctor
+expect 0 env SINTER_DOUBLE_DEVICES=0 "$SINTER" doctor
 expect_says "driver: .*NO_DEVICE.*CUDA_VISIBLE_DEVICES"
-expect 0 double env SINTER_DOUBLE_FAIL=cuInit:1:803 "$SINTER" doctor
+expect 0 env SINTER_DOUBLE_FAIL=cuInit:1:803 "$SINTER" doctor
 expect_says "driver: .*restart the machine"
 # NVRTC is there, but not all of it.
-expect 0 double env SINTER_DOUBLE_FAIL=nvrtcCompileProgram:1:7 "$SINTER" doctor
+expect 0 env SINTER_DOUBLE_FAIL=nvrtcCompileProgram:1:7 "$SINTER" doctor
 expect_says "NVRTC: .*libnvrtc-builtins"
 
-expect 4 env CC=/nowhere PATH=/nowhere "$SINTER" doctor
+expect 4 env LD_LIBRARY_PATH= CC=/nowhere PATH=/nowhere "$SINTER" doctor
 expect_says "no trainer can be built here until this is there:"
 expect_says "  C compiler: .*install gcc or clang"
 
-expect 4 env TMPDIR=/nowhere "$SINTER" doctor
+expect 4 env LD_LIBRARY_PATH= TMPDIR=/nowhere "$SINTER" doctor
 expect_says "  C compiler: .*name one in TMPDIR"
 
 # It leaves nothing behind, nor does one that is interrupted.
 mkdir empty
-expect 0 double env TMPDIR="$work/empty" "$SINTER" doctor
+expect 0 env TMPDIR="$work/empty" "$SINTER" doctor
 [ -z "$(ls empty)" ] || fail "left behind: $(ls empty)"
 printf '#!/bin/sh\nexec sleep 1\n' >slow
 chmod +x slow
-TMPDIR=$work/empty CC=$work/slow "$SINTER" doctor >out 2>err &
+LD_LIBRARY_PATH='' TMPDIR=$work/empty CC=$work/slow "$SINTER" doctor >out 2>err &
 until ls empty/*/version >/dev/null 2>&1; do
     kill -0 $! || fail "there is no doctor to interrupt"
     sleep 0.1
@@ -55,7 +49,7 @@ for _ in $(seq 50); do
 done
 [ -z "$(ls empty)" ] || fail "left behind: $(ls empty)"
 
-expect 0 double "$SINTER" doctor --json
+expect 0 "$SINTER" doctor --json
 if command -v python3 >/dev/null; then
     python3 - out <<'END' || fail "not what the text says"
 import json, sys

@@ -3,13 +3,8 @@
 # first and its last call; with FAULTS_EVERY=N at every N-th, with every error
 # that it may return.  It ends with the promised status and a sentence, or goes on
 # as if nothing had been.  It never hangs.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-LD_LIBRARY_PATH=$SINTER_DOUBLE
-XDG_CACHE_HOME=$work/cache
-SINTER_DOUBLE_THREADS=1
-export LD_LIBRARY_PATH XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+. "$SINTER_SOURCE/tests/cuda/double.sh"
+export SINTER_DOUBLE_THREADS=1
 
 # As base/exits.h has them.
 DEVICE=4

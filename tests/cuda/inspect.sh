@@ -1,12 +1,7 @@
 #!/bin/sh
 # A trainer says what it launches and for which lines of the model, writes its
 # kernels' text, and runs one that was edited.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-LD_LIBRARY_PATH=$SINTER_DOUBLE
-XDG_CACHE_HOME=$work/cache
-export LD_LIBRARY_PATH XDG_CACHE_HOME
+. "$SINTER_SOURCE/tests/cuda/double.sh"
 
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 

@@ -3,10 +3,8 @@
 # launches with lines of the model, one within the other; nothing where nobody
 # asks.  It changes no result.
 set -u
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-export XDG_CACHE_HOME="$work/cache" SINTER_DOUBLE_THREADS=1
+. "$SINTER_SOURCE/tests/cuda/double.sh"
+export SINTER_DOUBLE_THREADS=1
 
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 
@@ -23,9 +21,9 @@ train() {
     shift
     rm -rf run
     # shellcheck disable=SC2086 # words
-    expect 0 env $variables SINTER_DOUBLE_LOG="$name.log" \
-        LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=cuda:0 \
-        --data=synthetic:128 --steps=3 --out=run --metrics="$name.rows" "$@"
+    expect 0 env $variables SINTER_DOUBLE_LOG="$name.log" ./tiny \
+        --device=cuda:0 --data=synthetic:128 --steps=3 --out=run \
+        --metrics="$name.rows" "$@"
     sed 's/,"samples_per_second".*/}/' "$name.rows" >"$name.loss"
     awk '/ nvtxRangePushA / { sub(/.* nvtxRangePushA /, "")
                               printf "%*s%s\n", 2 * depth++, "", $0 }

@@ -2,13 +2,8 @@
 # What a trainer asks of a GPU, and in which order: the results do not depend on
 # how its streams run, and once steps are recorded nothing is made, loaded or
 # waited for.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-LD_LIBRARY_PATH=$SINTER_DOUBLE
-XDG_CACHE_HOME=$work/cache
-SINTER_DOUBLE_THREADS=1
-export LD_LIBRARY_PATH XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+. "$SINTER_SOURCE/tests/cuda/double.sh"
+export SINTER_DOUBLE_THREADS=1
 
 # train SEED: eight steps in each of three epochs, and a row each three steps;
 # its rows without what depends on time.

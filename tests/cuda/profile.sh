@@ -1,13 +1,10 @@
 #!/bin/sh
 # A trace of some steps, on the host and on the double of a GPU, and the time
 # budget: parts that add up to the run.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/cuda/double.sh"
 
-[ -d "$SINTER_DOUBLE" ] || exit 77
 command -v python3 >/dev/null || exit 77
-XDG_CACHE_HOME=$work/cache
-SINTER_DOUBLE_THREADS=1
-export XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+export SINTER_DOUBLE_THREADS=1
 
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 
@@ -21,9 +18,8 @@ profile() {
     shift 2
     rm -rf run
     began=$(date +%s.%N)
-    expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device="$device" \
-        $data --threads=1 --out=run --metrics=rows \
-        --profile="$device.json" "$@"
+    expect 0 ./tiny --device="$device" $data --threads=1 --out=run \
+        --metrics=rows --profile="$device.json" "$@"
     seconds=$(echo "$(date +%s.%N) $began" | awk '{ print $1 - $2 }')
     expect_says "a trace of steps 4 to $((3 + steps))"
     python3 "$SINTER_SOURCE/tests/cuda/trace.py" "$device.json" "$steps" \
@@ -52,16 +48,15 @@ for device in host cuda:0; do
     # Looking changes nothing.
     mv $device.losses traced
     rm -rf run
-    expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=$device \
-        $data --threads=1 --out=run --metrics=rows
+    expect 0 ./tiny --device=$device $data --threads=1 --out=run --metrics=rows
     sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >plain
     expect_equal traced plain
 done
 
 # Without events all of a step is something else, and what is learnt the same.
 rm -rf run
-expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=cuda:0 $data \
-    --threads=1 --out=run --metrics=rows --without=marks
+expect 0 ./tiny --device=cuda:0 $data --threads=1 --out=run --metrics=rows \
+    --without=marks
 grep -q '"augmentation":0.000000,"kernels":0.000000,"calls":0.000000' rows ||
     fail "--without=marks leaves some"
 sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >unmarked

@@ -1,22 +1,17 @@
 #!/bin/sh
 # Images that a GPU keeps are those that are streamed: the results are the same
 # to the bit, however the double's streams run, and batches are numbers.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-XDG_CACHE_HOME=$work/cache
-SINTER_DOUBLE_THREADS=1
-export XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+. "$SINTER_SOURCE/tests/cuda/double.sh"
+export SINTER_DOUBLE_THREADS=1
 
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 
 # on_gpu OPTION...: a run of two epochs with batches that are not whole.
 on_gpu() {
-    env LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=cuda:0 \
-        --data=synthetic:150 --epochs=2 "$@"
+    ./tiny --device=cuda:0 --data=synthetic:150 --epochs=2 "$@"
 }
 
-expect 0 env SINTER_DOUBLE_LOG="$work/copies" LD_LIBRARY_PATH="$SINTER_DOUBLE" \
+expect 0 env SINTER_DOUBLE_LOG="$work/copies" \
     ./tiny --device=cuda:0 --data=synthetic:150 --epochs=2 --resident=no \
     --out=streamed --metrics=streamed.rows
 expect_says "images are streamed: --resident=no"
@@ -26,8 +21,8 @@ expect_says "images are streamed: --resident=no"
 sed 's/,"samples_per_second".*/}/' streamed.rows >streamed.loss
 for seed in 0 1 2; do
     expect 0 env SINTER_DOUBLE_SEED=$seed SINTER_DOUBLE_LOG="$work/log" \
-        LD_LIBRARY_PATH="$SINTER_DOUBLE" ./tiny --device=cuda:0 \
-        --data=synthetic:150 --epochs=2 --out=kept --metrics=kept.rows
+        ./tiny --device=cuda:0 --data=synthetic:150 --epochs=2 --out=kept \
+        --metrics=kept.rows
     expect_says "images stay on cuda:0"
     expect_equal "$(newest streamed)" "$(newest kept)"
     sed 's/,"samples_per_second".*/}/' kept.rows >kept.loss
@@ -45,9 +40,9 @@ awk '/cuGraphInstantiate/ { graphs = gathers = 0 }
     fail "more is launched than graphs, and what gathers"
 
 # Which it would be, without a GPU.
-expect 0 ./tiny --device=cuda --print-plan
+expect 0 env LD_LIBRARY_PATH= ./tiny --device=cuda --print-plan
 expect_says "^images u8\[64,12,12,1\] stay on the GPU if .* 256 bytes of numbers, and 9216 where"
-expect 0 ./tiny --device=cuda --print-plan --resident=no
+expect 0 env LD_LIBRARY_PATH= ./tiny --device=cuda --print-plan --resident=no
 expect_says "^images u8\[64,12,12,1\] are streamed: a batch is 9216 bytes"
 
 # The odd ways of reading: evaluation alone, and going on.
@@ -57,10 +52,10 @@ expect 0 on_gpu --resident=no --out=parts --resume
 expect_equal "$(newest streamed)" "$(newest parts)"
 
 # Where they do not fit they are streamed, or that is said.
-expect 0 env SINTER_DOUBLE_MEMORY=5500000 LD_LIBRARY_PATH="$SINTER_DOUBLE" \
+expect 0 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --out=large
 expect_says "images are streamed: they are"
-expect 5 env SINTER_DOUBLE_MEMORY=5500000 LD_LIBRARY_PATH="$SINTER_DOUBLE" \
+expect 5 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --resident=yes \
     --out=large
 expect_says "resident=yes: they are .* MiB are free"

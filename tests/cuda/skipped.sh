@@ -1,13 +1,8 @@
 #!/bin/sh
 # Steps that overflow are counted on a GPU as on the host, fused and not, and
 # where a run stops within an epoch and goes on.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/cuda/double.sh"
 export CFLAGS="${CFLAGS:-} -O0"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-LD_LIBRARY_PATH=$SINTER_DOUBLE
-XDG_CACHE_HOME=$work/cache
-export LD_LIBRARY_PATH XDG_CACHE_HOME
 
 # build NAME OPTION...: a trainer whose gradients are large.
 build() {

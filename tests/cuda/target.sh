@@ -1,12 +1,8 @@
 #!/bin/sh
 # A trainer that was built for a GPU carries its machine code, and needs no
 # compiler there; what it does elsewhere.
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-XDG_CACHE_HOME=$work/cache
-SINTER_DOUBLE_THREADS=1
-export XDG_CACHE_HOME SINTER_DOUBLE_THREADS
+. "$SINTER_SOURCE/tests/cuda/double.sh"
+export SINTER_DOUBLE_THREADS=1
 
 # The double with files in place of NVRTC that are no libraries, so that one
 # that is installed is not found either.
@@ -37,8 +33,7 @@ mv losses plain.losses
 expect 4 run "$work/without" ./plain --out=none
 expect_says "NVIDIA's compiler"
 
-expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" "$SINTER" build \
-    "$here/tiny.net" -o embedded --target=cuda:sm_80,sm_90
+expect 0 "$SINTER" build "$here/tiny.net" -o embedded --target=cuda:sm_80,sm_90
 rm -rf cache
 expect 0 run "$work/without" ./embedded --resident=no --out=embedded.run
 expect_equal plain.losses losses
@@ -47,24 +42,21 @@ expect_says "images stay on cuda:0"
 expect_equal plain.losses losses
 
 # A GPU that none of it is for.
-expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" "$SINTER" build \
-    "$here/tiny.net" -o other --target=cuda:sm_100
+expect 0 "$SINTER" build "$here/tiny.net" -o other --target=cuda:sm_100
 expect 4 run "$work/without" ./other --out=none
 expect_says "built for compute capability 10.0, and the GPU has 9.0"
 expect 0 run "$SINTER_DOUBLE" ./other --out=other.run
 expect_equal plain.losses losses
 
 # Assembly for an older one is compiled by the driver.
-expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE" "$SINTER" build \
-    "$here/tiny.net" -o older --target=cuda:sm_80
+expect 0 "$SINTER" build "$here/tiny.net" -o older --target=cuda:sm_80
 expect 0 run "$work/without" ./older --resident=no --out=older.run
 expect_equal plain.losses losses
 # Where it refuses that, as code of a newer CUDA or as it cannot compile now,
 # NVRTC does it.  Without NVRTC it is the driver's reason that is told.
 for error in 200 209 218 221 222 223; do
-    expect 0 env SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:$error \
-        LD_LIBRARY_PATH="$SINTER_DOUBLE" ./older --device=cuda:0 \
-        --data=synthetic:128 --steps=2 --out=older.run2
+    expect 0 env SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:$error ./older \
+        --device=cuda:0 --data=synthetic:128 --steps=2 --out=older.run2
 done
 expect 4 env SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:200 \
     LD_LIBRARY_PATH="$work/without" ./older --device=cuda:0 \

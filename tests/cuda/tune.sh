@@ -5,10 +5,7 @@
 # but for rounding.  A tuning that is broken or for something else is not
 # followed.
 set -u
-. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-
-[ -d "$SINTER_DOUBLE" ] || exit 77
-export XDG_CACHE_HOME="$work/cache"
+. "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1 CFLAGS="${CFLAGS-} -O0"
 
 small_cache h200 >small.json
@@ -40,9 +37,8 @@ NET
 train() {
     name=$1
     shift
-    expect 0 env SINTER_DOUBLE_LOG="$name.log" LD_LIBRARY_PATH="$SINTER_DOUBLE" \
-        ./case --device=cuda:0 --log-every=1 --metrics="$name" --out=run \
-        --quiet "$@"
+    expect 0 env SINTER_DOUBLE_LOG="$name.log" ./case --device=cuda:0 \
+        --log-every=1 --metrics="$name" --out=run --quiet "$@"
     set -- "$name"
     sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' "$1" >"$1.loss"
     [ "$(wc -l <"$1.loss")" -eq 3 ] || fail "$1: no losses"
@@ -80,22 +76,18 @@ alike first unaided
     fail "$(calls first) calls with what rides, $(calls unaided) without"
 expect 2 ./case --device=host --without=graph
 expect_says "the host has no graph"
-# on_gpu COMMAND...
-on_gpu() {
-    env LD_LIBRARY_PATH="$SINTER_DOUBLE" "$@"
-}
 
 # What a call returns while it measures, and how that ends.
-expect 5 on_gpu env SINTER_DOUBLE_FAIL=cuMemAlloc_v2:4:2 ./case --tune \
+expect 5 env SINTER_DOUBLE_FAIL=cuMemAlloc_v2:4:2 ./case --tune \
     --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
 expect_says "no 0.1 MiB of memory in one piece to tune with"
-expect 4 on_gpu env SINTER_DOUBLE_FAIL=cuEventElapsedTime:300:999 ./case \
+expect 4 env SINTER_DOUBLE_FAIL=cuEventElapsedTime:300:999 ./case \
     --tune --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
 expect_says "read how long a launch took"
 [ -e none ] && fail "a tuning of a run that failed"
 
 # The table: what the double's clock says is fastest is chosen.
-expect 0 on_gpu env SINTER_DOUBLE_LOG=tune.log "$SINTER" tune ./case -o found
+expect 0 env SINTER_DOUBLE_LOG=tune.log "$SINTER" tune ./case -o found
 expect_says "^conv 8x4x4x8 by 8x3x3  *conv_1, case.net:1  *engine 45, number 5 .*  chosen"
 expect_says "^matmul .* attention_1, case.net:6  *algorithm 1  *4.00  chosen"
 expect_says "^ .* algorithm 0  *5.00$"
@@ -130,7 +122,7 @@ grep -q 'cublasLtMatmul .* bytes=0 ' tuned.log ||
     fail "the algorithm without a workspace is not taken"
 grep -q 'cublasLtMatmul .* bytes=0 ' first.log &&
     fail "another algorithm is taken with no tuning"
-expect 0 on_gpu "$SINTER" tune case.net --data=synthetic:64
+expect 0 "$SINTER" tune case.net --data=synthetic:64
 expect_says "kept in $XDG_CACHE_HOME/sinter/"
 kept=$(ls "$XDG_CACHE_HOME"/sinter/*.tuning)
 expect_equal found "$kept"
@@ -158,7 +150,7 @@ cmp first.loss broken.loss || fail "a broken tuning was followed"
 
 # refused STATUS FILE TEXT: as the tuning of a run, with a sentence.
 refused() {
-    expect "$1" on_gpu ./case --device=cuda:0 --tuning="$2" --out=run
+    expect "$1" ./case --device=cuda:0 --tuning="$2" --out=run
     expect_says "^error: $3"
 }
 refused 3 nowhere "cannot open nowhere"
@@ -170,7 +162,7 @@ sed 's/\[\[0, 0, 5, 45\]/[[0, 0, 5, 46]/' found >edited
 refused 3 edited "edited has choices that the libraries do not offer"
 head -c 600 found >edited
 refused 3 edited "edited is damaged"
-expect 3 on_gpu ./case --device=cuda:0 --without=rides --tuning=found --out=run
+expect 3 ./case --device=cuda:0 --without=rides --tuning=found --out=run
 expect_says "found was measured for another model, batch, version"
 SINTER_DOUBLE_DEVICE=$work/other.json
 refused 4 found "found was measured on NVIDIA H200 (9.0, 132 .*; here is NVIDIA H100 "
