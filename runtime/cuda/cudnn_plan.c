@@ -6,14 +6,16 @@
 enum { MAX_OFFERED = 128, MAX_NOTES = 16 };
 
 // Which of the first 32 notes an engine has among its numerical or behavioural
-// ones, as bits; false: it does not say.
+// ones, as bits; false: it does not say, or has too many.  With room for some
+// the library tells of no more, and counts them so.
 static bool engine_notes(const RtCudnn *c, const void *engine, int attribute,
                          int type, unsigned *notes) {
     int note[MAX_NOTES];
-    int64_t count = 0;
+    int64_t all = 0, count = 0;
     *notes = 0;
-    if (c->get(engine, attribute, type, MAX_NOTES, &count, note) != 0 ||
-        count > MAX_NOTES)
+    if (c->get(engine, attribute, type, 0, &all, NULL) != 0 ||
+        all > MAX_NOTES ||
+        c->get(engine, attribute, type, MAX_NOTES, &count, note) != 0)
         return false;
     for (int64_t i = 0; i < count; i++)
         if (note[i] >= 0 && note[i] < 32)

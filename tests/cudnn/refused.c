@@ -154,7 +154,7 @@ static void *try_graphs(void) {
 static void try_reading(void *graph) {
     void *look = look_at(graph), *engine = make(DNN_BACKEND_ENGINE_DESCRIPTOR);
     void *config = make(DNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    int64_t count = 0, number = 0;
+    int64_t count = 0, many = 0, number = 0;
     int note[16];
     is_refused("offers as numbers", dnn.get(look, DNN_ATTR_ENGINEHEUR_RESULTS,
                                             DNN_TYPE_INT64, 0, &count, NULL));
@@ -177,6 +177,10 @@ static void try_reading(void *graph) {
                        &count, &number));
     is_taken("its notes", dnn.get(engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                   DNN_TYPE_NUMERICAL_NOTE, 16, &count, note));
+    is_taken("how many notes it has",
+             dnn.get(engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                     DNN_TYPE_NUMERICAL_NOTE, 0, &many, NULL));
+    judge("as many notes as were read", many != count, true);
     is_refused("its notes as others",
                dnn.get(engine, DNN_ATTR_ENGINE_NUMERICAL_NOTE,
                        DNN_TYPE_BEHAVIOR_NOTE, 16, &count, note));

@@ -171,12 +171,15 @@ static cudnnStatus_t results_get(const Descriptor *look, int64_t most,
     return CUDNN_STATUS_SUCCESS;
 }
 
+// How many there are is told where none is asked for; else as many as there is
+// room for, and of more there is no word.
 static cudnnStatus_t notes_get(const int *note, int64_t most, int64_t *count,
                                void *value) {
     int *to = value;
     *count = 0;
-    for (; note[*count] >= 0 && *count < most; ++*count)
-        to[*count] = note[*count];
+    for (; note[*count] >= 0 && (most == 0 || *count < most); ++*count)
+        if (most > 0)
+            to[*count] = note[*count];
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -196,8 +199,14 @@ static cudnnStatus_t engine_get(const Descriptor *config, int64_t *count,
     return CUDNN_STATUS_SUCCESS;
 }
 
-// What can be read must be asked for as what it is, and have room; of results
-// there may be none, to find out how many there are.
+// What may be many, of which none may be asked for, to find out how many.
+static bool is_counted(cudnnBackendAttributeName_t name) {
+    return name == CUDNN_ATTR_ENGINEHEUR_RESULTS ||
+           name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE ||
+           name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE;
+}
+
+// What can be read must be asked for as what it is, and have room.
 static cudnnStatus_t question_check(cudnnBackendAttributeName_t name,
                                     cudnnBackendAttributeType_t type,
                                     int64_t most) {
@@ -217,7 +226,7 @@ static cudnnStatus_t question_check(cudnnBackendAttributeName_t name,
             return dnn_fail(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
                             "attribute %d is not of type %d", (int)name,
                             (int)type);
-    return most > 0 || name == CUDNN_ATTR_ENGINEHEUR_RESULTS
+    return most > 0 || is_counted(name)
                ? CUDNN_STATUS_SUCCESS
                : dnn_fail(CUDNN_STATUS_BAD_PARAM, "no room for attribute %d",
                           (int)name);
@@ -268,7 +277,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
     if (d == NULL || !d->final)
         return dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
                         "a descriptor that is not finalized");
-    if (value == NULL && name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
+    if (value == NULL && (most > 0 || !is_counted(name)))
         return dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no place");
     cudnnStatus_t status = question_check(name, type, most);
     if (status != CUDNN_STATUS_SUCCESS)

@@ -84,7 +84,7 @@ bool dnn_convolution(const Descriptor *op, Convolution *c);
 
 typedef struct {
     int64_t index;
-    int numerical[4]; // notes; -1 ends them
+    int numerical[20]; // notes; -1 ends them
     bool compiled, broken, varies;
     int64_t workspace;
     double speed;

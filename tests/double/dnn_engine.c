@@ -1,6 +1,7 @@
 // cuDNN's engines: what the heuristics offer.  The first that is offered cannot
 // be had, the second sums in another order each time, others are less exact, or
-// must be compiled, or need more memory.
+// must be compiled, or need more memory.  The last has that among more notes
+// than there are kinds of.
 #include "tests/double/dnn.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ enum { PLAIN = 40, FUSED = 60, FORMS = 80 }; // indices of families
 #define TENSOR_CORE CUDNN_NUMERICAL_NOTE_TENSOR_CORE
 #define VARYING CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
 #define REDUCED CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION
+#define FOUR(note) note, note, note, note
 
 static const Engine engines[] = {
     {PLAIN, {TENSOR_CORE, -1}, .broken = true, .speed = 1},
@@ -33,6 +35,11 @@ static const Engine engines[] = {
      .speed = 1.2,
      .inexact = true},
     {PLAIN + 6, {-1}, .speed = 2},
+    {PLAIN + 7,
+     {FOUR(TENSOR_CORE), FOUR(TENSOR_CORE), FOUR(TENSOR_CORE),
+      FOUR(TENSOR_CORE), VARYING, -1},
+     .varies = true,
+     .speed = 1},
     {FUSED, {TENSOR_CORE, -1}, .broken = true, .speed = 1},
     {FUSED + 1, {TENSOR_CORE, -1}, .workspace = 1 << 17, .speed = 1.5},
     {FUSED + 2, {TENSOR_CORE, -1}, .compiled = true, .speed = 1.6},
@@ -113,13 +120,13 @@ static int offer(const Engine **to, int count, int64_t index) {
 }
 
 static int offer_plain(cudnnBackendHeurMode_t mode, const Engine **to) {
-    static const int best[] = {0, 1, 2, 3, 4, 5, 6};
+    static const int best[] = {0, 1, 2, 3, 4, 5, 6, 7};
     static const int other[] = {5, 4, 3, 6};
     int count = 0;
     if (mode == CUDNN_HEUR_MODE_FALLBACK)
         return offer(to, 0, PLAIN + 6);
     const int *list = mode == CUDNN_HEUR_MODE_A ? best : other;
-    for (int i = 0; i < (mode == CUDNN_HEUR_MODE_A ? 7 : 4); i++)
+    for (int i = 0; i < (mode == CUDNN_HEUR_MODE_A ? 8 : 4); i++)
         count = offer(to, count, PLAIN + list[i]);
     return count;
 }
