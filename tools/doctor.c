@@ -5,6 +5,7 @@
 #include "base/source.h"
 #include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/generation.h"
 #include "runtime/cuda/matmul.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/library.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_FINDINGS = 72, MOST_DEVICES = 64 };
+enum { MOST_DEVICES = 64, MOST_FINDINGS = MOST_DEVICES + 10 };
 
 typedef struct {
     const char *name;
@@ -33,6 +34,7 @@ typedef struct {
     Arena *a;
     Finding finding[MOST_FINDINGS];
     int count, devices;
+    int generation[MOST_DEVICES]; // of each that there is
     int driver; // version of CUDA that it knows, times 1000; 0: there is none
 } Doctor;
 
@@ -63,7 +65,7 @@ static void finding_miss(Doctor *d, Finding *f, const RtError *e) {
 
 // ---- the driver and its GPUs ----
 
-static bool device_find(Doctor *d, const RtDriver *cu, int ordinal,
+static void device_find(Doctor *d, const RtDriver *cu, int ordinal,
                         RtError *e) {
     CUdevice device;
     char name[96];
@@ -94,10 +96,10 @@ static bool device_find(Doctor *d, const RtDriver *cu, int ordinal,
         f->version = arena_format(
             d->a, "%s, compute capability %d.%d, %d multiprocessors, %zu MiB",
             name, major, minor, processors, memory >> 20);
-        return true;
+        d->generation[d->devices++] = 10 * major + minor;
+        return;
     }
     finding_miss(d, f, e);
-    return false;
 }
 
 static void driver_find(Doctor *d) {
@@ -117,10 +119,28 @@ static void driver_find(Doctor *d) {
     if (!rt_driver_good(&cu, cu.device_count(&count), &e, "count the GPUs"))
         finding_miss(d, finding_add(d, "cuda"), &e);
     for (int i = 0; i < count && i < MOST_DEVICES; i++)
-        d->devices += device_find(d, &cu, i, &e);
+        device_find(d, &cu, i, &e);
 }
 
 // ---- libraries ----
+
+// Which version of CUDA will do depends on the driver, without which any may.
+static int driver_of(const Doctor *d) {
+    return d->driver ? d->driver : 13000;
+}
+
+// Finds what a version of CUDA brings, of each that GPUs here take, by the
+// first GPU that does; 0 stands for any where there is none.
+static void each_cuda_find(Doctor *d, void (*find)(Doctor *d, int gpu)) {
+    bool found[2] = {false}; // 12, 13
+    for (int i = 0; i == 0 || i < d->devices; i++) {
+        int gpu = d->devices > 0 ? d->generation[i] : 0;
+        int cuda = rt_generation_cuda(gpu, driver_of(d));
+        if (!found[cuda - 12])
+            find(d, gpu);
+        found[cuda - 12] = true;
+    }
+}
 
 // It opens a library of its own when it compiles for the first time.
 static bool nvrtc_compiles(const RtNvrtc *n, RtError *e) {
@@ -131,12 +151,11 @@ static bool nvrtc_compiles(const RtNvrtc *n, RtError *e) {
     return good;
 }
 
-static void nvrtc_find(Doctor *d) {
+static void nvrtc_find(Doctor *d, int gpu) {
     RtNvrtc n;
     RtError e;
     Finding *f = finding_add(d, "NVRTC");
-    // Which versions will do depends on the driver.
-    if (!rt_nvrtc_open(&n, d->driver ? d->driver : 13000, &e)) {
+    if (!rt_nvrtc_open(&n, gpu, driver_of(d), &e)) {
         finding_miss(d, f, &e);
         return;
     }
@@ -163,11 +182,11 @@ static void cudnn_find(Doctor *d) {
     rt_cudnn_close(&c);
 }
 
-static void cublaslt_find(Doctor *d) {
+static void cublaslt_find(Doctor *d, int gpu) {
     RtError e;
     size_t (*version)(void);
     Finding *f = finding_add(d, "cuBLASLt");
-    void *library = rt_matmuls_library(&version, &e);
+    void *library = rt_matmuls_library(gpu, driver_of(d), &version, &e);
     if (library == NULL) {
         finding_miss(d, f, &e);
         return;
@@ -320,9 +339,9 @@ int doctor_command(const Arguments *arguments) {
     Arena *a = arena_new();
     Doctor d = {.a = a};
     driver_find(&d);
-    nvrtc_find(&d);
+    each_cuda_find(&d, nvrtc_find);
     cudnn_find(&d);
-    cublaslt_find(&d);
+    each_cuda_find(&d, cublaslt_find);
     nvtx_find(&d);
     compiler_find(&d, arguments);
     onednn_find(&d);

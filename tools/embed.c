@@ -73,7 +73,7 @@ static bool generation_add(Machine *m, const Arguments *arguments,
 bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
                 Text *out, int *status) {
     const char *why, *s = arguments->embed + sizeof opening - 1;
-    Machine *m = machine_open(a, &why);
+    Machine *m = machine_open(a, generation_at(s), &why);
     *status = EXIT_DEVICE;
     if (m == NULL) {
         complain(arguments, "--target=%s: %s", arguments->embed, why);

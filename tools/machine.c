@@ -1,6 +1,7 @@
 // Machine code: NVRTC as trainers call it, and its cache.
 #include "tools/machine.h"
 #include "runtime/cuda/cache.h"
+#include "runtime/cuda/generation.h"
 #include "runtime/cuda/prelude.h"
 
 #include <stdio.h>
@@ -12,17 +13,31 @@ enum { NEWEST_DRIVER = 13000 };
 struct Machine {
     Arena *arena;
     RtNvrtc nvrtc;
+    int cuda; // the newest that it may be of
     RtCache cache;
 };
 
-Machine *machine_open(Arena *a, const char **why) {
+// Opens the compiler for a generation, in place of one that does not know it.
+static bool compiler_open(Machine *m, int sm, const char **why) {
     RtError e;
+    int cuda = rt_generation_cuda(sm, NEWEST_DRIVER);
+    if (cuda == m->cuda)
+        return true;
+    rt_nvrtc_close(&m->nvrtc);
+    m->cuda = 0;
+    if (!rt_nvrtc_open(&m->nvrtc, sm, NEWEST_DRIVER, &e)) {
+        *why = arena_string(m->arena, e.text, strlen(e.text));
+        return false;
+    }
+    m->cuda = cuda;
+    return true;
+}
+
+Machine *machine_open(Arena *a, int sm, const char **why) {
     Machine *m = ARENA_NEW(a, Machine);
     m->arena = a;
-    if (!rt_nvrtc_open(&m->nvrtc, NEWEST_DRIVER, &e)) {
-        *why = arena_string(a, e.text, strlen(e.text));
+    if (!compiler_open(m, sm, why))
         return NULL;
-    }
     rt_cache_open(&m->cache, &rt_system_files);
     return m;
 }
@@ -41,9 +56,11 @@ typedef bool Compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
                      RtError *e);
 
 // The last option says what is wanted beside the code.
-static const char *compile(Machine *m, Compile *run, const char *text,
-                           const char *target, const char *option,
-                           size_t *length, const char **why) {
+static const char *compile(Machine *m, Compile *run, const char *text, int sm,
+                           MachineForm form, const char *option, size_t *length,
+                           const char **why) {
+    const char *target = arena_format(m->arena, "--gpu-architecture=%s_%d",
+                                      form == PTX ? "compute" : "sm", sm);
     const char *options[RT_NVRTC_OPTIONS] = {target, option};
     RtSource s = {.text = text,
                   .num_headers = RT_PRELUDE_FILES,
@@ -51,9 +68,11 @@ static const char *compile(Machine *m, Compile *run, const char *text,
                   .include = rt_prelude_name,
                   .num_options = option ? 2 : 1,
                   .option = options};
-    RtCacheKey key = rt_cache_key(&m->nvrtc, &s);
     RtCode code;
     RtError e;
+    if (!compiler_open(m, sm, why))
+        return NULL;
+    RtCacheKey key = rt_cache_key(&m->nvrtc, &s);
     if (!rt_cache_read(&m->cache, key, &code)) {
         if (!run(&m->nvrtc, &s, &code, &e)) {
             *why = arena_string(m->arena, e.text, strlen(e.text));
@@ -69,9 +88,7 @@ static const char *compile(Machine *m, Compile *run, const char *text,
 
 const char *machine_code(Machine *m, const char *text, int sm, bool lines,
                          MachineForm form, size_t *length, const char **why) {
-    const char *target = arena_format(m->arena, "--gpu-architecture=%s_%d",
-                                      form == PTX ? "compute" : "sm", sm);
-    return compile(m, rt_nvrtc_compile, text, target,
+    return compile(m, rt_nvrtc_compile, text, sm, form,
                    lines ? "-lineinfo" : NULL, length, why);
 }
 
@@ -122,8 +139,7 @@ bool machine_resources(Machine *m, const char *text, int sm, int count,
                        const char *const *name, Resources *out,
                        const char **why) {
     size_t length;
-    const char *target = arena_format(m->arena, "--gpu-architecture=sm_%d", sm);
-    const char *line = compile(m, rt_nvrtc_remarks, text, target,
+    const char *line = compile(m, rt_nvrtc_remarks, text, sm, CUBIN,
                                "--ptxas-options=-v", &length, why);
     memset(out, 0, (size_t)count * sizeof *out);
     if (!line)

@@ -9,13 +9,14 @@
 
 typedef struct Machine Machine;
 
-// NULL where NVRTC cannot be opened, with a sentence in *why.  What is compiled
-// is kept in the user's cache.
-Machine *machine_open(Arena *a, const char **why);
+// For compute capability sm, as 90, first; others may follow.  NULL where NVRTC
+// cannot be opened, with a sentence in *why.  What is compiled is kept in the
+// user's cache.
+Machine *machine_open(Arena *a, int sm, const char **why);
 void machine_close(Machine *m);
 const char *machine_version(const Machine *m); // "NVRTC 13.0"
 
-// Compiles for compute capability sm, as 90: to assembly or to machine code,
+// Compiles for compute capability sm: to assembly or to machine code,
 // with a table of the text's lines or without.  NULL, and why not, when that
 // fails.
 typedef enum { PTX, CUBIN } MachineForm;

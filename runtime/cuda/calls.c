@@ -9,7 +9,7 @@
 static bool open_matmuls(RtCalls *c, RtError *e) {
     if (!rt_matmuls_needed(c->plan))
         return true;
-    c->matmuls = rt_matmuls_new(c->plan, c->stream, e);
+    c->matmuls = rt_matmuls_new(c->plan, c->gpu, c->stream, e);
     return c->matmuls != NULL;
 }
 
@@ -25,7 +25,7 @@ static void find_key(RtCalls *c) {
     c->key = (RtTuningKey){
         .plan = c->plan,
         .gpu = c->gpu->name,
-        .capability = 10 * c->gpu->major + c->gpu->minor,
+        .capability = rt_gpu_generation(c->gpu),
         .processors = c->gpu->processors,
         .driver = c->gpu->driver,
         .cudnn = c->cudnn.library != NULL ? c->cudnn.version() : 0,

@@ -64,6 +64,7 @@ typedef struct {
 } RtGpu;
 
 bool rt_gpu_open(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e);
+int rt_gpu_generation(const RtGpu *g); // 90
 void rt_gpu_close(RtGpu *g);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "runtime/cuda/embedded.h"
 
+#include "runtime/cuda/generation.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -17,26 +19,26 @@ static const char *next(const RtTrainer *t, const char **at, RtEmbedded *h) {
     return code;
 }
 
-static bool runs_on(const RtEmbedded *h, int major, int minor) {
-    bool of_major = h->generation / 10 == major;
-    return h->generation <= 10 * major + minor &&
-           (of_major || h->form == RT_ASSEMBLY);
+static bool runs_on(const RtEmbedded *h, int gpu) {
+    return h->form == RT_ASSEMBLY ? h->generation <= gpu
+                                  : rt_generation_runs(h->generation, gpu);
 }
 
 // Machine code before assembly, newer before older.
-static int rank(const RtEmbedded *h) {
+static int rank_of(const RtEmbedded *h) {
     return (h->form == RT_MACHINE_CODE ? 10000 : 0) + h->generation;
 }
 
-const char *rt_embedded_find(const RtTrainer *t, int major, int minor) {
+const char *rt_embedded_next(const RtTrainer *t, int gpu, int *rank) {
     const char *at = t->code, *best = NULL, *code;
     int highest = 0;
     RtEmbedded h;
     while ((code = next(t, &at, &h)) != NULL)
-        if (runs_on(&h, major, minor) && rank(&h) > highest) {
+        if (runs_on(&h, gpu) && rank_of(&h) > highest && rank_of(&h) < *rank) {
             best = code;
-            highest = rank(&h);
+            highest = rank_of(&h);
         }
+    *rank = highest;
     return best;
 }
 

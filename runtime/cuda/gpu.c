@@ -87,6 +87,10 @@ bool rt_gpu_open(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e) {
     return false;
 }
 
+int rt_gpu_generation(const RtGpu *g) {
+    return 10 * g->major + g->minor;
+}
+
 void rt_gpu_close(RtGpu *g) {
     if (g->context != NULL)
         g->cu->context_release(g->device);

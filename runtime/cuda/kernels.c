@@ -149,7 +149,7 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
         .count = k->plan->num_kernels,
         .error = e,
     };
-    if (!rt_nvrtc_target(nvrtc, k->gpu->major, k->gpu->minor, target, e))
+    if (!rt_nvrtc_target(nvrtc, rt_gpu_generation(k->gpu), target, e))
         return false;
     size_t most = (size_t)w.count + 1;
     w.code = calloc(most, sizeof *w.code);
@@ -164,11 +164,6 @@ static bool all_make(RtKernels *k, const RtTrainer *t, const bool *wanted,
 }
 
 // ---- code that the trainer carries ----
-
-// What it has for the GPU, of its own text; NULL: nothing.
-static const char *embedded_code(const RtTrainer *t, const RtGpu *g) {
-    return t->prelude != NULL ? NULL : rt_embedded_find(t, g->major, g->minor);
-}
 
 // Whether the driver does not take code as it is, and may take other.
 static bool is_refused(CUresult result) {
@@ -185,31 +180,44 @@ static bool is_refused(CUresult result) {
     }
 }
 
-// *refused: it may be compiled instead.
-static bool embedded_load(RtKernels *k, const char *code, const bool *wanted,
-                          bool *refused, RtError *e) {
+// What came of the code that a trainer carries.
+typedef enum { NONE, LOADED, REFUSED, FAILED } Carried;
+
+static Carried code_load(RtKernels *k, const char *code, const bool *wanted,
+                         RtError *e) {
     const RtDriver *cu = k->gpu->cu;
     k->module = calloc(1, sizeof(CUmodule));
     k->entry = calloc((size_t)k->plan->num_kernels + 1, sizeof *k->entry);
-    if (k->module == NULL || k->entry == NULL)
-        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (k->module == NULL || k->entry == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+        return FAILED;
+    }
     k->num_modules = 1;
     CUresult result = cu->module_load(&k->module[0], code, 0, NULL, NULL);
-    *refused = is_refused(result);
-    return rt_driver_good(cu, result, e, "load the kernels on GPU %d",
-                          k->gpu->ordinal) &&
-           entries_find(k, wanted, e);
+    if (!rt_driver_good(cu, result, e, "load the kernels on GPU %d",
+                        k->gpu->ordinal))
+        return is_refused(result) ? REFUSED : FAILED;
+    return entries_find(k, wanted, e) ? LOADED : FAILED;
 }
 
-static bool embedded_open(RtKernels *k, const char *code, const bool *wanted,
-                          bool *refused, RtError *e) {
-    bool good = embedded_load(k, code, wanted, refused, e);
-    const RtKernels empty = {.gpu = k->gpu, .plan = k->plan};
-    if (!good) {
-        rt_kernels_close(k);
-        *k = empty;
+// One after another of what there is for the GPU until the driver takes one;
+// nothing is for a text that is not the trainer's own.
+static Carried carried_load(RtKernels *k, const RtTrainer *t,
+                            const bool *wanted, RtError *e) {
+    const RtKernels empty = *k;
+    const int gpu = rt_gpu_generation(k->gpu);
+    int rank = t->prelude == NULL ? RT_BEFORE_ALL : 0;
+    const char *code = rt_embedded_next(t, gpu, &rank);
+    Carried came = NONE;
+    while (code != NULL && (came == NONE || came == REFUSED)) {
+        came = code_load(k, code, wanted, e);
+        if (came != LOADED) {
+            rt_kernels_close(k);
+            *k = empty;
+        }
+        code = rt_embedded_next(t, gpu, &rank);
     }
-    return good;
+    return came;
 }
 
 // NVRTC is needed only as there is no code for this GPU.
@@ -229,7 +237,8 @@ static bool no_compiler(const RtTrainer *t, const RtGpu *g, RtError *e) {
 static bool compiler_open(RtNvrtc *n, const RtTrainer *t, const RtGpu *g,
                           bool refused, RtError *e) {
     RtError own;
-    return rt_nvrtc_open(n, g->driver, refused ? &own : e) ||
+    return rt_nvrtc_open(n, rt_gpu_generation(g), g->driver,
+                         refused ? &own : e) ||
            (!refused && no_compiler(t, g, e));
 }
 
@@ -241,13 +250,10 @@ bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
     RtNvrtc nvrtc;
     RtCache cache;
     *k = (RtKernels){.gpu = gpu, .plan = plan};
-    const char *code = embedded_code(t, gpu);
-    bool refused = false;
-    if (code != NULL && embedded_open(k, code, wanted, &refused, e))
-        return true;
-    if (code != NULL && !refused)
-        return false;
-    if (!compiler_open(&nvrtc, t, gpu, refused, e))
+    Carried came = carried_load(k, t, wanted, e);
+    if (came == LOADED || came == FAILED)
+        return came == LOADED;
+    if (!compiler_open(&nvrtc, t, gpu, came == REFUSED, e))
         return false;
     rt_cache_open(&cache, files);
     bool good = all_make(k, t, wanted, &nvrtc, &cache, e);

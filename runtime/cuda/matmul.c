@@ -7,6 +7,7 @@
 #include "runtime/cuda/matmul.h"
 
 #include "runtime/cuda/convolution.h"
+#include "runtime/cuda/generation.h"
 #include "runtime/library.h"
 
 #include <stddef.h>
@@ -60,24 +61,28 @@ struct RtMatmuls {
     uint64_t arena, workspace;
 };
 
-static RtLibrary library_for(const RtSymbol *symbol, size_t count) {
+static RtLibrary library_for(int gpu, int driver, const RtSymbol *symbol,
+                             size_t count) {
     static const char *const files[] = {"libcublasLt.so.13",
                                         "libcublasLt.so.12", NULL};
+    bool newest = rt_generation_cuda(gpu, driver) == 13;
     return (RtLibrary){.needed = "products of matrices on a GPU need",
-                       .files = files,
-                       .remedy = "install cuBLAS of CUDA 13 or 12",
+                       .files = newest ? files : files + 1,
+                       .remedy = newest ? "install cuBLAS of CUDA 13 or 12"
+                                        : "install cuBLAS of CUDA 12",
                        .status = EXIT_DEVICE,
                        .symbol = symbol,
                        .num_symbols = count};
 }
 
-void *rt_matmuls_library(size_t (**version)(void), RtError *e) {
+void *rt_matmuls_library(int gpu, int driver, size_t (**version)(void),
+                         RtError *e) {
     static const RtSymbol symbols[] = {{"cublasLtGetVersion", 0}};
-    const RtLibrary wanted = library_for(symbols, 1);
+    const RtLibrary wanted = library_for(gpu, driver, symbols, 1);
     return rt_library_open(&wanted, version, e);
 }
 
-static bool library_open(RtMatmuls *p, RtError *e) {
+static bool library_open(RtMatmuls *p, const RtGpu *gpu, RtError *e) {
     static const RtSymbol symbols[] = {
 #define LT(member, function, arguments)                                        \
     {#function, offsetof(Functions, member)},
@@ -85,7 +90,8 @@ static bool library_open(RtMatmuls *p, RtError *e) {
         {"cublasLtGetVersion", offsetof(Functions, version)},
     };
     const RtLibrary wanted =
-        library_for(symbols, sizeof symbols / sizeof *symbols);
+        library_for(rt_gpu_generation(gpu), gpu->driver, symbols,
+                    sizeof symbols / sizeof *symbols);
     p->library = rt_library_open(&wanted, &p->lt, e);
     if (p->library == NULL)
         return false;
@@ -196,7 +202,8 @@ static bool plan_products(RtMatmuls *p, RtError *e) {
     return true;
 }
 
-RtMatmuls *rt_matmuls_new(const RtPlan *plan, void *stream, RtError *e) {
+RtMatmuls *rt_matmuls_new(const RtPlan *plan, const RtGpu *gpu, void *stream,
+                          RtError *e) {
     RtMatmuls *p = calloc(1, sizeof *p);
     if (p != NULL) {
         p->plan = plan;
@@ -205,7 +212,7 @@ RtMatmuls *rt_matmuls_new(const RtPlan *plan, void *stream, RtError *e) {
     }
     if (p == NULL || p->product == NULL)
         rt_fail(e, EXIT_MEMORY, "no memory for plans of products");
-    else if (library_open(p, e) && plan_products(p, e))
+    else if (library_open(p, gpu, e) && plan_products(p, e))
         return p;
     rt_matmuls_free(p);
     return NULL;

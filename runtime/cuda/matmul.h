@@ -8,13 +8,16 @@
 #ifndef RUNTIME_CUDA_MATMUL_H
 #define RUNTIME_CUDA_MATMUL_H
 
+#include "runtime/cuda/driver.h"
 #include "runtime/cuda/tuning.h"
 
 typedef struct RtMatmuls RtMatmuls;
 
-// The library and its function that tells its version; NULL: *e says why.  It
-// is for rt_library_close.
-void *rt_matmuls_library(size_t (**version)(void), RtError *e);
+// The library for a GPU of this generation (0: any) and a driver that knows
+// CUDA up to `driver`, and its function that tells its version; NULL: *e says
+// why. It is for rt_library_close.
+void *rt_matmuls_library(int gpu, int driver, size_t (**version)(void),
+                         RtError *e);
 
 // Whether a plan's products are done here.
 bool rt_matmuls_needed(const RtPlan *plan);
@@ -22,7 +25,8 @@ bool rt_matmuls_needed(const RtPlan *plan);
 // Opens the library and asks for the algorithms of each product, on the GPU of
 // the current context; the first of them is chosen.  NULL: *e says which
 // layer's has none.
-RtMatmuls *rt_matmuls_new(const RtPlan *plan, void *stream, RtError *e);
+RtMatmuls *rt_matmuls_new(const RtPlan *plan, const RtGpu *gpu, void *stream,
+                          RtError *e);
 void rt_matmuls_free(RtMatmuls *p);
 size_t rt_matmuls_version(const RtMatmuls *p);
 

@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/nvrtc.h"
 
+#include "runtime/cuda/generation.h"
 #include "runtime/library.h"
 
 #include <stdio.h>
@@ -21,18 +22,24 @@ static const RtSymbol symbols[] = {
 #include "runtime/cuda/nvrtc.def"
 };
 
-// Code of CUDA 13 is not for drivers that know no more than CUDA 12.
-static RtLibrary library_for(int driver) {
-    bool newest = driver >= 13000;
+static const char *remedy_for(int gpu, int driver) {
+    if (rt_generation_cuda(gpu, driver) == 13)
+        return "install the CUDA toolkit 12 or 13 or the Python package "
+               "nvidia-cuda-nvrtc, and have the folder of its libraries on "
+               "LD_LIBRARY_PATH";
+    if (rt_generation_cuda(gpu, 13000) == 13)
+        return "install the CUDA toolkit 12, or for that of CUDA 13 an NVIDIA "
+               "driver of version 580 or later";
+    return "what is before compute capability 7.5 needs CUDA 12: install that "
+           "toolkit or the Python package nvidia-cuda-nvrtc-cu12, and have the "
+           "folder of its libraries on LD_LIBRARY_PATH";
+}
+
+static RtLibrary library_for(int gpu, int driver) {
     return (RtLibrary){
         .needed = "a CUDA device needs NVIDIA's compiler",
-        .files = newest ? files : files + 1,
-        .remedy =
-            newest ? "install the CUDA toolkit 12 or 13 or the Python package "
-                     "nvidia-cuda-nvrtc, and have the folder of its libraries "
-                     "on LD_LIBRARY_PATH"
-                   : "install the CUDA toolkit 12, or for that of CUDA 13 an "
-                     "NVIDIA driver of version 580 or later",
+        .files = rt_generation_cuda(gpu, driver) == 13 ? files : files + 1,
+        .remedy = remedy_for(gpu, driver),
         .status = EXIT_DEVICE,
         .symbol = symbols,
         .num_symbols = sizeof symbols / sizeof symbols[0],
@@ -58,8 +65,8 @@ static bool good(nvrtcResult result, const char *what, RtError *e) {
                    result, reason_of(result));
 }
 
-bool rt_nvrtc_open(RtNvrtc *n, int driver, RtError *e) {
-    RtLibrary library = library_for(driver);
+bool rt_nvrtc_open(RtNvrtc *n, int gpu, int driver, RtError *e) {
+    RtLibrary library = library_for(gpu, driver);
     *n = (RtNvrtc){0};
     n->library = rt_library_open(&library, n, e);
     if (n->library == NULL)
@@ -93,37 +100,36 @@ static int *generations_of(const RtNvrtc *n, int *count, RtError *e) {
 }
 
 // Of generations in ascending order: the GPU's own, else the first of its major
-// number, as later ones may be of boards (8.7, 10.1) whose machine code runs on
-// no other, else the last before it, whose assembly the driver compiles; 0:
-// there is none.
-static int generation_for(const int *list, int count, int wanted) {
-    int best = 0;
-    for (int i = 0; i < count && list[i] <= wanted; i++) {
-        bool first = list[i] / 10 > best / 10;
-        if (first || list[i] / 10 < wanted / 10 || list[i] == wanted)
-            best = list[i];
-    }
-    return best;
+// number, as later ones may be of boards whose machine code runs on no other,
+// else the last before it, whose assembly the driver compiles; 0: there is
+// none.
+static int generation_for(const int *list, int count, int gpu) {
+    int last = 0;
+    for (int i = 0; i < count && list[i] <= gpu; i++)
+        last = list[i];
+    for (int i = 0; i < count && last != gpu; i++)
+        if (rt_generation_runs(list[i], gpu))
+            return list[i];
+    return last;
 }
 
-bool rt_nvrtc_target(const RtNvrtc *n, int major, int minor,
-                     char option[RT_NVRTC_OPTION], RtError *e) {
+bool rt_nvrtc_target(const RtNvrtc *n, int gpu, char option[RT_NVRTC_OPTION],
+                     RtError *e) {
     int count = 0;
     int *list = generations_of(n, &count, e);
     if (list == NULL)
         return false;
-    int best = generation_for(list, count, 10 * major + minor);
+    int best = generation_for(list, count, gpu);
     int oldest = list[0];
     free(list);
     if (best == 0)
         return rt_fail(e, EXIT_DEVICE,
                        "the GPU has compute capability %d.%d, and NVRTC %d.%d "
-                       "compiles for %d.%d and later: an older CUDA toolkit "
-                       "may know it",
-                       major, minor, n->major, n->minor, oldest / 10,
+                       "compiles for %d.%d and later",
+                       gpu / 10, gpu % 10, n->major, n->minor, oldest / 10,
                        oldest % 10);
     snprintf(option, RT_NVRTC_OPTION, "--gpu-architecture=%s_%d",
-             best / 10 == major ? "sm" : "compute", best);
+             rt_generation_runs(best, gpu) ? "sm" : "compute", best);
     return true;
 }
 

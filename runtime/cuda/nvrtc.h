@@ -46,15 +46,16 @@ typedef struct {
 
 enum { RT_NVRTC_OPTION = 48, RT_NVRTC_OPTIONS = 4 }; // bytes; at most
 
-// Opens the newest whose code a driver takes that knows CUDA up to `driver`,
-// which is a version times 1000.
-bool rt_nvrtc_open(RtNvrtc *n, int driver, RtError *e);
+// Opens the newest that compiles for a GPU of this generation (0: any), and
+// whose code a driver takes that knows CUDA up to `driver`, which is a version
+// times 1000.
+bool rt_nvrtc_open(RtNvrtc *n, int gpu, int driver, RtError *e);
 void rt_nvrtc_close(RtNvrtc *n);
 
-// The option that names a GPU of this compute capability, or the nearest that
-// the compiler knows.  False: there is none.
-bool rt_nvrtc_target(const RtNvrtc *n, int major, int minor,
-                     char option[RT_NVRTC_OPTION], RtError *e);
+// The option that names a GPU of this generation, or the nearest that the
+// compiler knows.  False: there is none.
+bool rt_nvrtc_target(const RtNvrtc *n, int gpu, char option[RT_NVRTC_OPTION],
+                     RtError *e);
 
 // Compiles; several threads may do so at a time.  The caller frees the bytes.
 bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,

@@ -9,6 +9,7 @@
 Suite *feed_suite(void);
 Suite *cache_suite(void);
 Suite *device_suite(void);
+Suite *embedded_suite(void);
 Suite *nvrtc_suite(void);
 Suite *tune_suite(void);
 

@@ -63,6 +63,29 @@ expect 4 env SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:200 \
     --data=synthetic:128 --steps=2 --out=none
 expect_says "INVALID_IMAGE.*update the driver"
 
+# loads DEVICE COUNT [FAULTS]: a run there, without NVRTC, in which so much code
+# is given to the driver.
+loads() {
+    rm -f log
+    expect 0 env SINTER_DOUBLE_DEVICE="$1" SINTER_DOUBLE_FAIL="${3-}" \
+        SINTER_DOUBLE_LOG="$work/log" LD_LIBRARY_PATH="$work/without" ./boards \
+        --device=cuda:0 --data=synthetic:128 --steps=2 --resident=no --out=board
+    [ "$(grep -c cuModuleLoadDataEx log)" -eq "$2" ] ||
+        fail "not $2 on $1: $(grep cuModuleLoadDataEx log)"
+}
+
+# Machine code of 8.7, of boards, is not for a card of 8.9, which takes that of
+# 8.6; what the driver refuses is followed by what is next.
+card=$SINTER_SOURCE/devices/rtx4090.json
+expect 0 "$SINTER" build "$here/tiny.net" -o boards --target=cuda:sm_86,sm_87
+loads "$card" 1
+loads "$card" 2 cuModuleLoadDataEx:1:209
+loads "$card" 3 cuModuleLoadDataEx:1:209,cuModuleLoadDataEx:2:222
+sed 's/"deviceVer": 890/"deviceVer": 870/' "$card" >board.json
+loads board.json 1
+sed 's/"deviceVer": 890/"deviceVer": 880/' "$card" >unknown.json
+loads unknown.json 1
+
 # Mistakes.
 for target in sm_90 cuda: cuda:90 cuda:sm_9x cuda:sm_90, cuda:sm_90,,sm_80; do
     expect 2 "$SINTER" build "$here/tiny.net" -o no --target=$target

@@ -2,6 +2,7 @@
 #include "tests/double/check_double.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,26 +250,51 @@ END_TEST
 
 START_TEST(a_damaged_image_is_refused) {
     CUmodule module;
-    char image[256] = "DOUBLE2";
+    char image[256] = "DOUBLE3";
     double_open("0");
     ck_assert_int_eq(cuModuleLoadDataEx(&module, image, 0, NULL, NULL),
                      CUDA_ERROR_INVALID_IMAGE);
 }
 END_TEST
 
-// The device is of generation 90.
+static void describe_device(const char *name) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/devices/%s.json", getenv("SINTER_SOURCE"),
+             name);
+    setenv("SINTER_DOUBLE_DEVICE", path, 1);
+}
+
+static const struct {
+    const char *device, *architecture;
+    CUresult result;
+} loads[] = {{"h200", "sm_90", CUDA_SUCCESS},
+             {"h200", "sm_80", CUDA_ERROR_NO_BINARY_FOR_GPU},
+             {"h200", "compute_80", CUDA_SUCCESS},
+             {"h200", "compute_100", CUDA_ERROR_NO_BINARY_FOR_GPU},
+             {"rtx4090", "sm_86", CUDA_SUCCESS},
+             {"rtx4090", "sm_87", CUDA_ERROR_NO_BINARY_FOR_GPU},
+             {"rtx4090", "compute_87", CUDA_SUCCESS}};
+enum { NUM_LOADS = sizeof loads / sizeof loads[0] };
+
 START_TEST(code_runs_on_its_own_generation) {
-    static const struct {
-        const char *architecture;
-        CUresult result;
-    } known[] = {{"sm_80", CUDA_ERROR_NO_BINARY_FOR_GPU},
-                 {"compute_80", CUDA_SUCCESS},
-                 {"compute_100", CUDA_ERROR_NO_BINARY_FOR_GPU}};
     CUmodule module;
+    describe_device(loads[_i].device);
     double_open("0");
-    char *image = double_image(scale_text, known[_i].architecture);
+    char *image = double_image(scale_text, loads[_i].architecture);
     ck_assert_int_eq(cuModuleLoadDataEx(&module, image, 0, NULL, NULL),
-                     known[_i].result);
+                     loads[_i].result);
+    free(image);
+}
+END_TEST
+
+START_TEST(code_of_a_later_cuda_is_refused) {
+    CUmodule module;
+    setenv("SINTER_DOUBLE_DRIVER", "12080", 1);
+    double_open("0");
+    char *image = double_image(scale_text, _i == 0 ? "sm_90" : "compute_90");
+    ck_assert_int_eq(cuModuleLoadDataEx(&module, image, 0, NULL, NULL),
+                     _i == 0 ? CUDA_ERROR_INVALID_IMAGE
+                             : CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
     free(image);
 }
 END_TEST
@@ -318,7 +344,8 @@ Suite *kernel_suite(void) {
                                 SIGSEGV);
     tcase_add_test_raise_signal(c, host_memory_is_no_argument, SIGABRT);
     tcase_add_test(c, a_damaged_image_is_refused);
-    tcase_add_loop_test(c, code_runs_on_its_own_generation, 0, 3);
+    tcase_add_loop_test(c, code_runs_on_its_own_generation, 0, NUM_LOADS);
+    tcase_add_loop_test(c, code_of_a_later_cuda_is_refused, 0, 2);
     tcase_add_loop_test(c, options_are_checked, 0, 2);
     tcase_add_test_raise_signal(c, products_and_sums_may_not_be_merged,
                                 SIGABRT);

@@ -12,7 +12,7 @@
 
 enum { MAX_PARAMETERS = 128, LONGEST_PATH = 4096, LONGEST_FOLDER = 2048 };
 // Another number where rows of kernels are others: caches keep images.
-static const char magic[8] = "DOUBLE2";
+static const char magic[8] = "DOUBLE3";
 
 bool ptx_is_asked_for(void) {
     return setting_number("SINTER_DOUBLE_PTX", 0) != 0;
@@ -219,7 +219,8 @@ static bool compiler_run(const Unit *u, const char *folder) {
 void *image_of(const Unit *u, const void *code, size_t count, size_t *bytes) {
     ImageHead head = {.bytes = count,
                       .sum = sum_of(code, count),
-                      .architecture = u->architecture};
+                      .architecture = u->architecture,
+                      .cuda = u->cuda};
     memcpy(head.magic, magic, sizeof magic);
     *bytes = sizeof head + count;
     char *image = take(*bytes);

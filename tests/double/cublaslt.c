@@ -1,5 +1,6 @@
-// cuBLASLt: products of matrices in plain loops, by columns as there.  What the
-// heuristics offer first does not work, or sums in another order each time.
+// cuBLASLt, of CUDA 13 or, with DOUBLE_CUDA=12, of that: products of matrices
+// in plain loops, by columns as there.  What the heuristics offer first does
+// not work, or sums in another order each time.
 #include "tests/double/double.h"
 
 #include <cublasLt.h>
@@ -52,7 +53,7 @@ typedef struct {
 #define LT_CALL(...) CALL(cublasStatus_t, __VA_ARGS__)
 
 size_t cublasLtGetVersion(void) {
-    return 130100;
+    return DOUBLE_CUDA == 12 ? 120900 : 130100;
 }
 
 const char *cublasLtGetStatusString(cublasStatus_t status) {
@@ -61,9 +62,12 @@ const char *cublasLtGetStatusString(cublasStatus_t status) {
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *to) {
-    LT_CALL(" ");
-    if (driver_refuses() != CUDA_SUCCESS || capture_forbids() != CUDA_SUCCESS)
+    LT_CALL("%d", DOUBLE_CUDA);
+    if (driver_refuses() != CUDA_SUCCESS || capture_forbids() != CUDA_SUCCESS ||
+        driver_version() / 1000 < DOUBLE_CUDA)
         return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (DOUBLE_CUDA == 13 && device_architecture() < 75)
+        return CUBLAS_STATUS_ARCH_MISMATCH;
     *to = take(sizeof **to);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -225,7 +229,9 @@ static int offer(const Product *p, const Wish *w, int most,
         if (count == most || offers[i].workspace > w->workspace ||
             (offers[i].scheme & ~w->schemes) != 0)
             continue;
-        const Algorithm a = {MAGIC, offers[i].scheme, offers[i].workspace,
+        const Algorithm a = {MAGIC,
+                             offers[i].scheme,
+                             offers[i].workspace,
                              w->alignment,
                              p->compute == CUBLAS_COMPUTE_32F_FAST_TF32,
                              (float)offers[i].seconds};

@@ -11,7 +11,8 @@
 //                              drawn from N (2)
 //   SINTER_DOUBLE_DEVICE=FILE  the device, described as devices/*.json are
 //   SINTER_DOUBLE_DEVICES=N    how many there are (1)
-//   SINTER_DOUBLE_DRIVER=N     the driver's version (13000)
+//   SINTER_DOUBLE_DRIVER=N     the driver's version (13000); it takes no code
+//                              of a later CUDA's compiler
 //   SINTER_DOUBLE_BUSY=1       another process holds the device
 //   SINTER_DOUBLE_MEMORY=N     bytes of device memory
 //   SINTER_DOUBLE_FAIL=F:N:E   call number N of function F returns E; several
@@ -112,6 +113,7 @@ bool error_loses_device(int error);
 // The error of a call that comes too early, without a context, or after the
 // device was lost.
 CUresult driver_refuses(void);
+int driver_version(void); // of CUDA that it knows, times 1000
 
 // ---- stream.c ----
 
@@ -271,6 +273,7 @@ typedef struct {
     const char *const *header, *const *name;
     const char *defines; // as options of the C compiler
     int architecture;    // negative: assembly is wanted
+    int cuda;            // whose compiler it is for
 } Unit;
 
 // What stands in front of the code in an image.
@@ -278,6 +281,7 @@ typedef struct {
     char magic[8];
     uint64_t bytes, sum;  // of the code
     int64_t architecture; // negative: of assembly, for all from then on
+    int64_t cuda;         // whose compiler made it
 } ImageHead;
 
 // Whether images are to be PTX.

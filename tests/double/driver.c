@@ -74,9 +74,13 @@ CUresult cuInit(unsigned flags) {
     return is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
+int driver_version(void) {
+    return (int)setting_number("SINTER_DOUBLE_DRIVER", 13000);
+}
+
 CUresult cuDriverGetVersion(int *to) {
     CALL(CUresult, " ");
-    *to = (int)setting_number("SINTER_DOUBLE_DRIVER", 13000);
+    *to = driver_version();
     return CUDA_SUCCESS;
 }
 

@@ -141,13 +141,30 @@ static void module_free(CUmodule m) {
     free(m);
 }
 
-// Machine code runs on its own generation, from its own minor number on; what
-// is assembled, on all that came later.
+static bool is_tegra(int64_t architecture) {
+    return architecture == 53 || architecture == 62 || architecture == 72 ||
+           architecture == 87 || architecture == 101 || architecture == 110;
+}
+
+// Machine code runs on its own generation, from its own minor number on, but
+// not from a board on a card or the other way; what is assembled, on all that
+// came later.
 static bool runs_on_this(const ImageHead *h) {
     int64_t mine = device_architecture();
     if (h->architecture < 0)
         return -h->architecture <= mine;
-    return h->architecture / 10 == mine / 10 && h->architecture <= mine;
+    return h->architecture == mine ||
+           (h->architecture / 10 == mine / 10 && h->architecture <= mine &&
+            !is_tegra(h->architecture) && !is_tegra(mine));
+}
+
+static CUresult image_refused(const ImageHead *h) {
+    if (h == NULL)
+        return CUDA_ERROR_INVALID_IMAGE;
+    if (h->cuda > driver_version() / 1000)
+        return h->architecture < 0 ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+                                   : CUDA_ERROR_INVALID_IMAGE;
+    return runs_on_this(h) ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *to, const void *image, unsigned count,
@@ -161,9 +178,9 @@ CUresult cuModuleLoadDataEx(CUmodule *to, const void *image, unsigned count,
     const ImageHead *head = image_head(image, &assembled);
     CUmodule m = take(sizeof *m);
     m->file = -1;
-    r = head == NULL          ? CUDA_ERROR_INVALID_IMAGE
-        : !runs_on_this(head) ? CUDA_ERROR_NO_BINARY_FOR_GPU
-                              : code_load(m, head);
+    r = image_refused(head);
+    if (r == CUDA_SUCCESS)
+        r = code_load(m, head);
     free(assembled);
     if (r != CUDA_SUCCESS) {
         module_free(m);

@@ -1,4 +1,5 @@
-// NVRTC: programs are compiled by the C compiler, or to PTX by NVIDIA's own.
+// NVRTC, of CUDA 13 or, with DOUBLE_CUDA=12, of that: programs are compiled by
+// the C compiler, or to PTX by NVIDIA's own.
 // Options that NVRTC knows but the double does not are mistakes here, until
 // they are added.  It is one too if products and sums may be merged, as NVRTC
 // does unless it is told otherwise.
@@ -23,8 +24,15 @@ struct _nvrtcProgram {
     char *log;
 };
 
+#if DOUBLE_CUDA == 12
+enum { MINOR = 9 };
+static const int supported[] = {50, 52, 53, 60, 61,  62,  70,  72,  75, 80,
+                                86, 87, 89, 90, 100, 101, 103, 120, 121};
+#else
+enum { MINOR = 0 };
 static const int supported[] = {75, 80,  86,  87,  88,  89,
                                 90, 100, 103, 110, 120, 121};
+#endif
 enum { NUM_SUPPORTED = sizeof supported / sizeof supported[0] };
 
 // The compiler holds no lock, so that programs are compiled side by side.
@@ -107,9 +115,9 @@ static char *copy_of(const char *text) {
 }
 
 nvrtcResult nvrtcVersion(int *major, int *minor) {
-    NVRTC_CALL(" ");
-    *major = 13;
-    *minor = 0;
+    NVRTC_CALL(DOUBLE_CUDA == 12 ? "12" : "13");
+    *major = DOUBLE_CUDA;
+    *minor = MINOR;
     return NVRTC_SUCCESS;
 }
 
@@ -187,7 +195,8 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count,
               (const char *const *)p->header,
               (const char *const *)p->name,
               p->defines,
-              p->architecture};
+              p->architecture,
+              DOUBLE_CUDA};
     free(p->image);
     free(p->log);
     p->image = NULL;

@@ -125,9 +125,9 @@ static bool code_make(Show *s, MachineForm form, Places places, Code *out,
         return say(s, "what is chosen are calls of a library, which brings "
                       "their code; see sinter show launches");
     Text t = chosen_text(s, &in, out, places);
-    Machine *m = machine_open(s->a, &why);
+    int sm = in.num_archs ? in.arch[0] : device.sm;
+    Machine *m = machine_open(s->a, sm, &why);
     if (m) {
-        int sm = in.num_archs ? in.arch[0] : device.sm;
         out->bytes = machine_code(m, text_string(&t), sm, places != PLACES_NONE,
                                   form, &out->length, &why);
         out->origin = arena_format(s->a, "sm_%d by %s", sm, machine_version(m));

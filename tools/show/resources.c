@@ -77,7 +77,7 @@ static void list_compile(Arena *a, Machine *m, Inspection *in, Inspected *list,
 }
 
 void resources_find(Arena *a, Inspection *in) {
-    Machine *m = in->num_archs ? machine_open(a, &in->why) : NULL;
+    Machine *m = in->num_archs ? machine_open(a, in->arch[0], &in->why) : NULL;
     if (!m)
         return;
     in->compiler = machine_version(m);
