@@ -532,7 +532,7 @@ static bool open_replays(Cuda *c, RtError *e) {
     return true;
 }
 
-// Until launches are measured, all that may be joined are.
+// Until launches are measured, all that may be joined are, on a GPU that can.
 static bool choose_joins(Cuda *c, RtError *e) {
     const RtPlan *p = c->plan;
     bool *fused = calloc((size_t)p->num_fusions + 1, sizeof *fused);
@@ -541,7 +541,7 @@ static bool choose_joins(Cuda *c, RtError *e) {
     for (int i = 0; good && i < p->num_fusions; i++)
         fused[i] =
             rt_calls_save(&c->calls, p->fusion[i].step, p->fusion[i].launch);
-    if (good)
+    if (good && c->gpu.cooperates)
         rt_joins_take(p, fused,
                       c->calls.is_tuned ? c->calls.tuning.apart : NULL,
                       c->joins);

@@ -31,12 +31,13 @@ static bool ask(const RtGpu *g, CUdevice_attribute attribute, int *value,
 
 static bool describe(RtGpu *g, RtError *e) {
     const RtDriver *cu = g->cu;
-    int cache = 0;
+    int cache = 0, cooperates = 0;
     bool good =
         ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &g->major, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &g->minor, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &g->processors, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &cache, e) &&
+        ask(g, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &cooperates, e) &&
         rt_driver_good(cu, cu->driver_version(&g->driver), e,
                        "ask for the driver's version") &&
         rt_driver_good(cu,
@@ -47,6 +48,7 @@ static bool describe(RtGpu *g, RtError *e) {
         rt_driver_good(cu, cu->device_memory(&g->memory, g->device), e,
                        "ask for the memory of GPU %d", g->ordinal);
     g->cache = (size_t)cache;
+    g->cooperates = cooperates != 0;
     return good;
 }
 

@@ -244,12 +244,27 @@ static bool compiler_open(RtNvrtc *n, const RtTrainer *t, const RtGpu *g,
 
 // ---- opening ----
 
+// Whether the GPU can launch what waits for all of its blocks, if any does.
+static bool waits_possible(const RtKernels *k, const bool *wanted, RtError *e) {
+    for (int i = 0; i < k->plan->num_kernels; i++)
+        if (wanted[i] && k->plan->kernel[i].phases > 1 && !k->gpu->cooperates)
+            return rt_fail(e, EXIT_DEVICE,
+                           "GPU %d, %s, has no cooperative launches, in which "
+                           "blocks wait for one another, and kernel %s needs "
+                           "one",
+                           k->gpu->ordinal, k->gpu->name,
+                           k->plan->kernel[i].name);
+    return true;
+}
+
 bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
                      const RtPlan *plan, const bool *wanted,
                      const RtFiles *files, RtError *e) {
     RtNvrtc nvrtc;
     RtCache cache;
     *k = (RtKernels){.gpu = gpu, .plan = plan};
+    if (!waits_possible(k, wanted, e))
+        return false;
     Carried came = carried_load(k, t, wanted, e);
     if (came == LOADED || came == FAILED)
         return came == LOADED;

@@ -221,6 +221,29 @@ START_TEST(what_keeps_it_from_being_used_is_told) {
 }
 END_TEST
 
+// The double's device without cooperative launches, in a file beside the cache.
+static void describe_without_cooperation(void) {
+    char path[4200], command[9000];
+    snprintf(path, sizeof path, "%s/single.json", getenv("XDG_CACHE_HOME"));
+    snprintf(command, sizeof command,
+             "sed 's/\"supportCoopLaunch\": 1/\"supportCoopLaunch\": 0/' "
+             "'%s/devices/h200.json' >'%s'",
+             getenv("SINTER_SOURCE"), path);
+    ck_assert_int_eq(system(command), 0);
+    setenv("SINTER_DOUBLE_DEVICE", path, 1);
+}
+
+START_TEST(blocks_that_cannot_wait_are_told_of) {
+    RtError e = {0};
+    describe_without_cooperation();
+    ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, &e));
+    ck_assert_int_eq(e.status, EXIT_DEVICE);
+    ck_assert_msg(strstr(e.text, "no cooperative launches") != NULL &&
+                      strstr(e.text, "kernel sum needs one") != NULL,
+                  "%s", e.text);
+}
+END_TEST
+
 START_TEST(a_compiler_that_fails_is_told_of) {
     RtError e = {0};
     setenv("SINTER_DOUBLE_FAIL",
@@ -346,6 +369,7 @@ Suite *device_suite(void) {
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, what_keeps_it_from_being_used_is_told, 0,
                         NUM_REFUSALS);
+    tcase_add_test(c, blocks_that_cannot_wait_are_told_of);
     tcase_add_test(c, too_little_memory_is_known_before_it_is_taken);
     tcase_add_exit_test(c, memory_that_is_gone_ends_it, EXIT_MEMORY);
     tcase_add_exit_test(c, an_illegal_address_ends_it, EXIT_DEVICE);

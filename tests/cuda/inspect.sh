@@ -56,6 +56,14 @@ train lined
 mv plain tiny
 expect_equal own.losses lined.losses
 
+# On a GPU without cooperative launches none are joined.
+sed 's/"supportCoopLaunch": 1/"supportCoopLaunch": 0/' \
+    "$SINTER_SOURCE/devices/h200.json" >single.json
+export SINTER_DOUBLE_DEVICE="$work/single.json"
+train single
+unset SINTER_DOUBLE_DEVICE
+expect_equal own.losses single.losses
+
 # Momentum is another now; the second step tells.
 sed 's/0\.9f/0.5f/' text/deep/kernels.cu >edited
 cmp -s edited text/deep/kernels.cu && fail "nothing was edited"

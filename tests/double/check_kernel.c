@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char scale_text[] = "KERNEL(256) scale(\n"
                                  "    const float *RESTRICT x,\n"
@@ -138,6 +139,33 @@ START_TEST(a_grid_can_wait_for_itself) {
     GOOD(cuMemcpyDtoHAsync_v2(value, p, sizeof value, s));
     for (int i = 0; i < BLOCKS; i++)
         ck_assert_int_eq(value[BLOCKS + i], BLOCKS * (BLOCKS + 1) / 2);
+}
+END_TEST
+
+// A description of a device that cannot, in a file that goes at once.
+START_TEST(some_devices_launch_no_grid_that_waits) {
+    char path[] = "/tmp/sinter-double-device-XXXXXX", command[8192];
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    snprintf(command, sizeof command,
+             "sed 's/\"supportCoopLaunch\": 1/\"supportCoopLaunch\": 0/' "
+             "'%s/devices/h200.json' >%s",
+             getenv("SINTER_SOURCE"), path);
+    ck_assert_int_eq(system(command), 0);
+    setenv("SINTER_DOUBLE_DEVICE", path, 1);
+    double_open("2");
+    CUdeviceptr p = double_memory(64), ticket = double_memory(4);
+    CUfunction f = double_kernel(phases_text, "sums");
+    void *argument[] = {&p, &ticket};
+    int launches;
+    GOOD(cuDeviceGetAttribute(&launches, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH,
+                              0));
+    remove(path);
+    ck_assert_int_eq(launches, 0);
+    ck_assert_int_eq(cuLaunchCooperativeKernel(f, 2, 1, 1, 256, 1, 1, 0,
+                                               double_stream(), argument),
+                     CUDA_ERROR_NOT_SUPPORTED);
 }
 END_TEST
 
@@ -346,6 +374,7 @@ Suite *kernel_suite(void) {
     tcase_add_test(c, a_damaged_image_is_refused);
     tcase_add_loop_test(c, code_runs_on_its_own_generation, 0, NUM_LOADS);
     tcase_add_loop_test(c, code_of_a_later_cuda_is_refused, 0, 2);
+    tcase_add_test(c, some_devices_launch_no_grid_that_waits);
     tcase_add_loop_test(c, options_are_checked, 0, 2);
     tcase_add_test_raise_signal(c, products_and_sums_may_not_be_merged,
                                 SIGABRT);

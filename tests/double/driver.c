@@ -421,6 +421,7 @@ static const struct {
     ERROR(ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
     ERROR(ERROR_LAUNCH_FAILED, "unspecified launch failure"),
     ERROR(ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks"),
+    ERROR(ERROR_NOT_SUPPORTED, "operation not supported"),
     ERROR(ERROR_STREAM_CAPTURE_UNSUPPORTED, "not permitted when capturing"),
     ERROR(ERROR_STREAM_CAPTURE_INVALIDATED, "capture was invalidated"),
     ERROR(ERROR_STREAM_CAPTURE_UNJOINED, "capture has unjoined work"),

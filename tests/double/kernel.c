@@ -124,6 +124,8 @@ static CUresult launch(CUfunction f, const unsigned grid[3],
                  f->threads);
     if (f->waits && !cooperative)
         complain("%s waits for its grid, but is not launched so", f->name);
+    if (cooperative && device_number("supportCoopLaunch") == 0)
+        return CUDA_ERROR_NOT_SUPPORTED;
     if (cooperative &&
         (long long)grid[0] >
             blocks_resident(f->threads) * device_number("multiProcessorCount"))
