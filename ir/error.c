@@ -21,6 +21,10 @@ double error_alone(DType storage) {
     return storage == F32 ? 2e-5 : storage == F16 ? 5e-4 : 4e-3;
 }
 
+int64_t error_places(int64_t count, DType storage) {
+    return count > 1000 ? count / (storage == F32 ? 1000 : 20) : 0;
+}
+
 double error_allowed(Type type, DType storage, double unfused,
                      const double *right) {
     int64_t count = type_count(&type);

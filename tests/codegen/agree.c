@@ -134,15 +134,13 @@ static void compare(Run *r, const Graph *g, NodeId n, const double *right,
         rounding += (rough[i] - right[i]) * (rough[i] - right[i]);
         wrong += found[i] != right[i];
     }
-    // Where two values of a window are all but equal, either may win.
-    bool index = !dtype_float(d) && type_count(g->node[n].type) > 1000 &&
-                 wrong <= count / (g->act == F32 ? 1000 : 20);
     // Values of a random graph are near 1, so that smaller ones are what is
     // left of such.
     double least = r->test->model ? 1e-30 : 1e-6 * sqrt((double)count);
     double most = allowed(r, g, d) * sqrt(size) + 3 * sqrt(rounding) +
                   1e-6 * terms + least;
-    bool good = dtype_float(d) ? sqrt(error) <= most : wrong == 0 || index;
+    bool good = dtype_float(d) ? sqrt(error) <= most
+                               : wrong <= error_places(count, g->act);
     if (good || r->report.length > MOST_REPORT)
         return;
     Text line = text_new(r->a);

@@ -134,14 +134,22 @@ static void right_keep(void *whose, NodeId at, double *const *value) {
     l->terms[at] = error_terms(cut, at, value);
 }
 
+static int64_t count_others(const double *x, const double *y, int64_t count) {
+    int64_t others = 0;
+    for (int64_t i = 0; i < count; i++)
+        others += x[i] != y[i];
+    return others;
+}
+
 // The agreement test of kernels has the same bound.
-static bool is_near(DType stored, const Type *t, const double *right,
+static bool is_near(DType act, const Type *t, const double *right,
                     const double *rough, const double *found, double terms) {
+    DType stored = t->dtype == ACT ? act : F32;
     int64_t count = type_count(t);
+    if (!dtype_float(t->dtype))
+        return count_others(found, right, count) <= error_places(count, act);
     double root = sqrt((double)count);
     double error = error_rms(found, right, count) * root;
-    if (!dtype_float(t->dtype))
-        return error == 0;
     return error <= (error_alone(stored) * error_size(right, count) +
                      3 * error_rms(rough, right, count)) *
                             root +
@@ -155,8 +163,8 @@ static void node_judge(void *whose, NodeId at, double *const *rough) {
     NodeId n = c->was[at];
     Arena *a = arena_new();
     const double *found = snapshot_numbers(a, c->s, n, left_of(c->s, n));
-    bool near = is_near(t->dtype == ACT ? c->g->act : F32, t, l->right[at],
-                        rough[at], found, l->terms[at]);
+    bool near =
+        is_near(c->g->act, t, l->right[at], rough[at], found, l->terms[at]);
     l->all->of[n] = near ? ALONE_RIGHT : ALONE_WRONG;
     arena_free(a);
 }

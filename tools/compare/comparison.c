@@ -63,6 +63,11 @@ void first_print(Text *t, const Comparison *c) {
         text_add(t,
                  "\n  its error is %.3e, that of b %.3e, and %.3e is allowed",
                  r->error_a, r->error_b, r->allowed);
+    else if (row_is_meant(r))
+        text_add(t,
+                 "\n  its error is %.3e, that of b %.3e: the kernel that made "
+                 "it is not right about what it read",
+                 r->error_a, r->error_b);
     else
         text_add(t,
                  "\n  in double the plan of a is %.3e away from what the "

@@ -259,7 +259,7 @@ static void evaluate(Compare *c, int first) {
 // those numbers.  They are as large as the error of f32 tells, which rounds
 // 2^29 times as coarsely as double; a pass may choose another order at some
 // roundings.
-static bool is_meant(const Row *r) {
+bool row_is_meant(const Row *r) {
     static const double left = 1e-9, cancelled = 16 * 0x1p-29;
     return r->meant <= left * r->size + cancelled * r->error_b + 1e-30;
 }
@@ -268,7 +268,7 @@ static bool is_meant(const Row *r) {
 // that is further than one kernel may be.
 static Verdict row_verdict(const Compare *c, const Row *r) {
     bool near = r->error_a <= r->allowed;
-    if (!is_meant(r))
+    if (!row_is_meant(r))
         return VERDICT_WRONG;
     if (near && r->error_a <= error_alone(c->g->act) * r->size)
         return r->absolute == 0 ? VERDICT_SAME : VERDICT_GOOD;

@@ -30,6 +30,9 @@ typedef struct {
     bool judged; // against double; else a is measured by b
 } Rows;
 
+// Whether a's plan is in double what the model means.
+bool row_is_meant(const Row *r);
+
 Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged);
 
 #endif
