@@ -166,14 +166,24 @@ static Value expand_name(Expansion *e, const Expr *x) {
     return report_name(e, x);
 }
 
-bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
-                 const char *what) {
+// As expect_kind, with advice.
+static bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                        const char *what, const char *advice) {
     if (v.kind == kind)
         return true;
-    if (v.kind != VALUE_POISON)
+    if (v.kind == VALUE_POISON)
+        return false;
+    Diagnostic *d =
         report(e->diags, D_kind, at, "%s must be %s, and this is %s", what,
                value_kind_name(kind), value_kind_name(v.kind));
+    if (advice != NULL)
+        diag_note(d, "%s", advice);
     return false;
+}
+
+bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *what) {
+    return advise_kind(e, v, kind, at, what, NULL);
 }
 
 // Whether x is a name that nothing has, as of a module of another language.
@@ -244,7 +254,9 @@ static bool check_type(Expansion *e, const TypeExpr *t, Value v, Span at,
                        const char *what) {
     if (t == NULL || v.kind == VALUE_POISON)
         return true;
-    if (!expect_kind(e, v, VALUE_TENSOR, at, what))
+    const char *advice =
+        v.kind == VALUE_LIST ? "`concat` makes one of several" : NULL;
+    if (!advise_kind(e, v, VALUE_TENSOR, at, what, advice))
         return false;
     Type found = *node_type(e, v.node), declared;
     if (!type_expand(e, t, found, &declared))
@@ -272,7 +284,8 @@ static Value expand_block(Expansion *e, const Block *b);
 
 static Value expand_for(Expansion *e, const Stmt *s) {
     Value list = expand(e, s->value);
-    if (!expect_kind(e, list, VALUE_LIST, s->value->at, "what `for` goes over"))
+    if (!advise_kind(e, list, VALUE_LIST, s->value->at, "what `for` goes over",
+                     "as in: for i in [0, 1, 2] { ... }"))
         return value_poison();
     for (int i = 0; i < list.list.count && within_limits(e, s->at); i++) {
         scope_assign(e, s->name, list.list.item[i]);

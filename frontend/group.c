@@ -41,12 +41,9 @@ static void bind_arguments(Expansion *e, const Call *optimizer) {
 
 static const Call *optimizer_of(Expansion *e, const Entry *key) {
     Value v = expand(e, key->value);
-    if (v.kind == VALUE_CALL && v.call->builtin->class == OPTIMIZER)
-        return v.call;
-    if (v.kind != VALUE_POISON)
-        key_report(e, key->value->at, "`optimizer`",
-                   "an optimizer, as adamw(lr=1e-3)");
-    return NULL;
+    bool called = key_call(e, v, key->value->at, OPTIMIZER, "`optimizer`",
+                           "an optimizer, as adamw(lr=1e-3)");
+    return called ? v.call : NULL;
 }
 
 // The call with those arguments replaced that the group gives.

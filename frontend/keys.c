@@ -464,6 +464,19 @@ Diagnostic *key_report(Expansion *e, Span at, const char *what,
     return report(e->diags, D_key_value, at, "%s must be %s", what, wanted);
 }
 
+// A name alone is no call, though no argument may be missing.
+bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
+              const char *wanted) {
+    if (v.kind == VALUE_CALL && v.call->builtin->class == class)
+        return true;
+    if (v.kind == VALUE_POISON)
+        return false;
+    Diagnostic *d = key_report(e, at, what, wanted);
+    if (v.kind == VALUE_BUILTIN && v.builtin->class == class)
+        diag_note(d, "it is written as a call: %s(...)", v.builtin->name);
+    return false;
+}
+
 // A whole number from least to INT32_MAX in *out.
 bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
                int64_t *out) {

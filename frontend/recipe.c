@@ -161,13 +161,9 @@ static bool read_recompute(Expansion *e, TrainBlock *t) {
 
 static bool read_data(Expansion *e, TrainBlock *t) {
     Value v = key_needed(e, t, "data", "data = cifar10(\"data/cifar10\")");
-    if (v.kind == VALUE_POISON)
+    if (!key_call(e, v, key_at(t, "data"), DATA, "`data`",
+                  "a data set, as cifar10(\"data/cifar10\")"))
         return false;
-    if (v.kind != VALUE_CALL || v.call->builtin->class != DATA) {
-        key_report(e, key_at(t, "data"), "`data`",
-                   "a data set, as cifar10(\"data/cifar10\")");
-        return false;
-    }
     if (!data_set(e, v.call, &e->data)) {
         e->data = (DataSet){0};
         return false;
@@ -256,12 +252,9 @@ Value train_optimizer(Expansion *e, TrainBlock *t) {
     if (v.kind == VALUE_NOTHING)
         v = key_needed(e, t, "optimizer",
                        "optimizer = sgd(lr=0.1, momentum=0.9)");
-    if (v.kind == VALUE_POISON ||
-        (v.kind == VALUE_CALL && v.call->builtin->class == OPTIMIZER))
-        return v;
-    key_report(e, key_at(t, "optimizer"), "`optimizer`",
-               "an optimizer, as adamw(lr=1e-3)");
-    return value_poison();
+    bool called = key_call(e, v, key_at(t, "optimizer"), OPTIMIZER,
+                           "`optimizer`", "an optimizer, as adamw(lr=1e-3)");
+    return called ? v : value_poison();
 }
 
 // What is shown as the learning rate: the key `lr`, or the optimizer's.  To be

@@ -45,6 +45,8 @@ static const struct {
     {TOKEN_MORE, TOKEN_MORE, "layers are chained by |>"},
     {TOKEN_COLON, TOKEN_COLON, "a name stands alone, without its module"},
     {TOKEN_COLON, TOKEN_ASSIGN, "a variable is written NAME = VALUE"},
+    {TOKEN_OPEN_LIST, TOKEN_COLON, "`slice` takes a part of a tensor"},
+    {TOKEN_OPEN_LIST, TOKEN_DOT, "`slice` takes a part of a tensor"},
     {TOKEN_DOT, TOKEN_DOT,
      "a `for` goes over a list: for i in [0, 1, 2] { ... }"},
     {TOKEN_FOR, TOKEN_OPEN, "as in: for i in [0, 1, 2] { ... }"},

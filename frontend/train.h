@@ -68,6 +68,10 @@ Span key_at(const TrainBlock *t, const char *name);
 Diagnostic *key_report(Expansion *e, Span at, const char *what,
                        const char *wanted);
 
+// Whether it is a call of that class; false after a report.
+bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
+              const char *wanted);
+
 // Puts a whole number from least to INT32_MAX into *out; false after a report.
 bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
                int64_t *out);
