@@ -282,18 +282,6 @@ static bool check_type(Expansion *e, const TypeExpr *t, Value v, Span at,
 
 static Value expand_block(Expansion *e, const Block *b);
 
-static Value expand_for(Expansion *e, const Stmt *s) {
-    Value list = expand(e, s->value);
-    if (!advise_kind(e, list, VALUE_LIST, s->value->at, "what `for` goes over",
-                     "as in: for i in [0, 1, 2] { ... }"))
-        return value_poison();
-    for (int i = 0; i < list.list.count && within_limits(e, s->at); i++) {
-        scope_assign(e, s->name, list.list.item[i]);
-        expand_block(e, &s->body);
-    }
-    return (Value){.kind = VALUE_NOTHING};
-}
-
 // What a block would name is not missing where nobody knows whether it runs.
 static void poison_block(Expansion *e, const Block *b) {
     for (int i = 0; i < b->count && within_limits(e, b->at); i++) {
@@ -303,6 +291,20 @@ static void poison_block(Expansion *e, const Block *b) {
         poison_block(e, &s->body);
         poison_block(e, &s->otherwise);
     }
+}
+
+static Value expand_for(Expansion *e, const Stmt *s) {
+    Value list = expand(e, s->value);
+    if (!advise_kind(e, list, VALUE_LIST, s->value->at, "what `for` goes over",
+                     "as in: for i in [0, 1, 2] { ... }")) {
+        poison_block(e, &s->body);
+        return value_poison();
+    }
+    for (int i = 0; i < list.list.count && within_limits(e, s->at); i++) {
+        scope_assign(e, s->name, list.list.item[i]);
+        expand_block(e, &s->body);
+    }
+    return (Value){.kind = VALUE_NOTHING};
 }
 
 static Value poison_if(Expansion *e, const Stmt *s) {
