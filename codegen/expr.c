@@ -60,14 +60,18 @@ const char *literal(Arena *a, DType d, double value) {
     return text_string(&t);
 }
 
+// A byte is held as an int, so that it is cut to its range here.
 static const char *cast_text(Emit *e, DType to, DType from, const char *value) {
-    if (dtype_float(to) == dtype_float(from))
-        return to == BOOL && from != BOOL ? arena_format(e->a, "%s != 0", value)
-                                          : value;
-    if (to == BOOL)
-        return arena_format(e->a, "%s != 0.0f", value);
-    return arena_format(e->a, dtype_float(to) ? "(float)%s" : "whole(%s)",
-                        value);
+    if (to == BOOL && from != BOOL)
+        return arena_format(e->a, dtype_float(from) ? "%s != 0.0f" : "%s != 0",
+                            value);
+    if (dtype_float(to) && !dtype_float(from))
+        return arena_format(e->a, "(float)%s", value);
+    if (!dtype_float(to) && dtype_float(from))
+        value = arena_format(e->a, "whole(%s)", value);
+    bool wider = dtype_float(from) || from == I32;
+    return to == U8 && wider ? arena_format(e->a, "clamp(%s, 256)", value)
+                             : value;
 }
 
 // Whether integers can be divided by the operand as C does it: by 0 and by -1,
