@@ -78,6 +78,11 @@ const char *node_text(const Node *n, AttrKey key) {
     return attr ? attr->s : NULL;
 }
 
+bool state_is(const Node *n, const char *kind) {
+    const char *own = n->op == OP_state ? node_text(n, ATTR_kind) : NULL;
+    return own != NULL && strcmp(own, kind) == 0;
+}
+
 int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise) {
     const Attr *attr = node_attr(n, key);
     return attr && i >= 0 && i < attr->count ? attr->ints[i] : otherwise;
@@ -499,6 +504,15 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId id, const NodeId *now) {
     NodeId copy = add(g, &n, typed, g->arena == old->arena);
     g->node[copy].offset = old->node[id].offset;
     return copy;
+}
+
+Node node_mapped(const Node *old, const NodeId *now, Arena *a) {
+    NodeId *arg = ARENA_ARRAY(a, (size_t)old->num_args + 1, NodeId);
+    for (int i = 0; i < old->num_args; i++)
+        arg[i] = now[old->arg[i]];
+    Node n = *old;
+    n.arg = arg;
+    return n;
 }
 
 // ---- nodes by kind ----

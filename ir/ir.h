@@ -250,7 +250,7 @@ NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim);
 NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes);
 NodeId graph_assign(Graph *g, NodeId state, NodeId value);
 
-// Attributes.  graph_attr_* give the value, or the default where absent.
+// Attributes.  node_* give the value, or the default where absent.
 Attr attr_int(AttrKey key, int64_t value);
 Attr attr_float(AttrKey key, double value);
 Attr attr_text(AttrKey key, const char *value);
@@ -294,6 +294,9 @@ Graph *graph_clone(const Graph *g);
 // origin and, if the type rule is `declared`, its type.
 NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 
+// A node of old with operands mapped through now[], which are in a.
+Node node_mapped(const Node *old, const NodeId *now, Arena *a);
+
 // Kinds of state.  Derived state is not part of a checkpoint: it is made again,
 // and what parameters start from is not needed again.
 // Nor are gradients that wait: between updates there are none.
@@ -305,6 +308,10 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 #define STATE_METRIC "metric"   // sums that the runtime reads and clears
 #define STATE_START "start"     // sums that parameters start from
 #define STATE_DERIVED "derived" // computed from other state, as f16 copies
+
+// Whether n is a state of that kind.  A graph from a file may have some of
+// none.
+bool state_is(const Node *n, const char *kind);
 
 // ---- shape: infer.c, window.c ----
 

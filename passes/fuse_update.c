@@ -7,8 +7,6 @@
 
 #include "passes/fuse.h"
 
-#include <string.h>
-
 static NodeId base_of(const Fuse *f, NodeId n) {
     while (facts(f, n) & VIEW)
         n = brief(f, n)->arg[0];
@@ -54,11 +52,8 @@ static bool is_candidate(const Fuse *f, NodeId n) {
 // Whether n assigns a derived state.  Nothing in the update reads one, and what
 // a pad leaves out stays as it began, 0.
 static bool assigns_derived(const Fuse *f, NodeId n) {
-    if (brief(f, n)->op != OP_assign)
-        return false;
-    const Node *state = at(f, brief(f, n)->arg[0]);
-    const char *kind = node_text(state, ATTR_kind);
-    return kind != NULL && strcmp(kind, STATE_DERIVED) == 0;
+    return brief(f, n)->op == OP_assign &&
+           state_is(at(f, brief(f, n)->arg[0]), STATE_DERIVED);
 }
 
 bool *find_scattered(const Fuse *f) {

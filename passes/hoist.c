@@ -55,12 +55,6 @@ static bool is_chain(const Graph *g, const Chains *c, NodeId n) {
            g->node[n].type->dtype == ACT;
 }
 
-static bool is_derived(const Node *n) {
-    const char *kind = node_text(n, ATTR_kind);
-    return n->op == OP_state && kind != NULL &&
-           strcmp(kind, STATE_DERIVED) == 0;
-}
-
 // Ends are what others than chains use.  What computes a derived state already
 // is left alone.
 static bool *find_ends(const Graph *g, const Chains *c, Arena *scratch) {
@@ -68,7 +62,8 @@ static bool *find_ends(const Graph *g, const Chains *c, Arena *scratch) {
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
         if (is_chain(g, c, n) ||
-            (node->op == OP_assign && is_derived(&g->node[node->arg[0]])))
+            (node->op == OP_assign &&
+             state_is(&g->node[node->arg[0]], STATE_DERIVED)))
             continue;
         for (int i = 0; i < node->num_args; i++)
             end[node->arg[i]] |= is_chain(g, c, node->arg[i]);
@@ -179,7 +174,8 @@ static NodeId add_param(Graph *g, const Node *state) {
 static void derive_states(Graph *out, const Graph *g) {
     for (NodeId n = 0; n < g->count; n++) {
         const char *name = node_text(&g->node[n], ATTR_name);
-        if (!is_derived(&g->node[n]) || graph_find(out, name) != NO_NODE)
+        if (!state_is(&g->node[n], STATE_DERIVED) ||
+            graph_find(out, name) != NO_NODE)
             continue;
         out->at = g->node[n].from;
         NodeId param = add_param(out, &g->node[n]);

@@ -46,15 +46,6 @@ static NodeId find_loss_scale(const Graph *g) {
     return NO_NODE;
 }
 
-static Node mapped(const Node *n, const NodeId *now, Arena *scratch) {
-    NodeId *arg = ARENA_ARRAY(scratch, n->num_args, NodeId);
-    for (int i = 0; i < n->num_args; i++)
-        arg[i] = now[n->arg[i]];
-    Node copy = *n;
-    copy.arg = arg;
-    return copy;
-}
-
 // What gradients are multiplied by when others have waited for them.
 static NodeId find_share(const Graph *g) {
     for (NodeId n = 0; n < g->count; n++)
@@ -97,8 +88,8 @@ static void clip(Graph *out, const Graph *g, NodeId *gradient,
                  const NodeId *now, Arena *scratch) {
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_clip)
-            gradients_clip(out, mapped(&g->node[n], now, scratch), gradient,
-                           g->count);
+            gradients_clip(out, node_mapped(&g->node[n], now, scratch),
+                           gradient, g->count);
 }
 
 static UpdateRule *rule_of(Op op) {
@@ -149,7 +140,7 @@ Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < g->count; n++) {
         if (!is_optimizer(g, n) || gradient[g->node[n].arg[0]] == NO_NODE)
             continue;
-        Node from = mapped(&g->node[n], now, scratch);
+        Node from = node_mapped(&g->node[n], now, scratch);
         Update u = {.g = out,
                     .from = from,
                     .param = from.arg[0],

@@ -19,8 +19,6 @@
 // The numbers are those of PyTorch's GradScaler, with bounds.
 #include "passes/passes.h"
 
-#include <string.h>
-
 enum { SCALE_START = 65536, SCALE_MOST = 1 << 24, GROWTH_STEPS = 2000 };
 
 typedef struct {
@@ -132,10 +130,8 @@ static bool keeps_type(const Node *n) {
 // Whether n assigns a statistic in a step whose check the update makes: by
 // then what is not finite would be part of it for good.
 static bool keeps_finite(const Precision *p, const Node *n) {
-    if (!p->scaled || p->guarded || n->op != OP_assign)
-        return false;
-    const char *kind = node_text(&p->old->node[n->arg[0]], ATTR_kind);
-    return strcmp(kind, STATE_STATISTIC) == 0;
+    return p->scaled && !p->guarded && n->op == OP_assign &&
+           state_is(&p->old->node[n->arg[0]], STATE_STATISTIC);
 }
 
 static NodeId place_kept(Precision *p, Node n) {
@@ -213,11 +209,8 @@ static void walk(Precision *p) {
 
 // Whether a step that failed must leave this param or state alone.
 static bool is_guarded(const Node *n) {
-    if (n->op == OP_param)
-        return true;
-    const char *kind = node_text(n, ATTR_kind);
-    return strcmp(kind, STATE_OPTIMIZER) == 0 ||
-           strcmp(kind, STATE_STATISTIC) == 0;
+    return n->op == OP_param || state_is(n, STATE_OPTIMIZER) ||
+           state_is(n, STATE_STATISTIC);
 }
 
 static void place_assign(Precision *p, NodeId id, NodeId good) {

@@ -476,21 +476,12 @@ static NodeId place(Simplify *s, Node n) {
     return found != NO_NODE ? found : graph_add(s->g, n);
 }
 
-static Node mapped(const Node *n, const NodeId *now, Arena *scratch) {
-    NodeId *arg = ARENA_ARRAY(scratch, n->num_args + 1, NodeId);
-    for (int i = 0; i < n->num_args; i++)
-        arg[i] = now[n->arg[i]];
-    Node copy = *n;
-    copy.arg = arg;
-    return copy;
-}
-
 Graph *pass_simplify(Graph *g, Arena *scratch, const PassOptions *o) {
     Simplify s = {graph_like(g), scratch, o};
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         s.g->at = g->node[n].from;
-        Node copy = mapped(&g->node[n], now, scratch);
+        Node copy = node_mapped(&g->node[n], now, scratch);
         NodeId found = simpler(&s, &copy);
         now[n] = found != NO_NODE ? found : graph_move(s.g, copy);
     }

@@ -75,9 +75,7 @@ static NodeId stand_in(const Graph *g, const Node *n) {
 }
 
 static bool keeps_statistics(const Graph *g, const Node *n) {
-    const char *kind =
-        n->op == OP_assign ? node_text(&g->node[n->arg[0]], ATTR_kind) : NULL;
-    return kind != NULL && strcmp(kind, STATE_STATISTIC) == 0;
+    return n->op == OP_assign && state_is(&g->node[n->arg[0]], STATE_STATISTIC);
 }
 
 // An optimizer whose rate is as good as nothing costs what it did, and a model
