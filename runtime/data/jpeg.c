@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <jerror.h>
 #include <jpeglib.h>
+
+#include <jerror.h> // whose codes are of what jpeglib.h says it supports
 
 #if JPEG_LIB_VERSION >= 80
 #define LIBRARY "libjpeg.so.8"
@@ -87,10 +88,23 @@ static void jump_back(j_common_ptr common) {
 
 // Pixels that are made up because the file ends or breaks are an error; what
 // is merely unusual is not.
+static bool is_broken(int code) {
+    switch (code) {
+    case JWRN_JPEG_EOF:
+    case JWRN_HIT_MARKER:
+    case JWRN_HUFF_BAD_CODE:
+    case JWRN_MUST_RESYNC:
+#ifdef D_ARITH_CODING_SUPPORTED
+    case JWRN_ARITH_BAD_CODE:
+#endif
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void take_message(j_common_ptr common, int level) {
-    int code = common->err->msg_code;
-    if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER ||
-                      code == JWRN_HUFF_BAD_CODE || code == JWRN_MUST_RESYNC))
+    if (level < 0 && is_broken(common->err->msg_code))
         jump_back(common);
 }
 

@@ -29,7 +29,8 @@ static void write_png(const char *name, int h, int w, const uint8_t *pixel) {
     ck_assert(png_image_write_to_file(&image, name, 0, pixel, 0, NULL));
 }
 
-static void write_jpeg(const char *name, int h, int w, uint8_t *pixel) {
+static void write_jpeg(const char *name, int h, int w, uint8_t *pixel,
+                       bool arithmetic) {
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr manager;
     unsigned char *bytes = NULL;
@@ -44,6 +45,7 @@ static void write_jpeg(const char *name, int h, int w, uint8_t *pixel) {
     jpeg_set_defaults(&c);
     jpeg_set_quality(&c, 95, TRUE);
     c.restart_in_rows = 1;
+    c.arith_code = arithmetic;
     jpeg_start_compress(&c, TRUE);
     while (c.next_scanline < c.image_height) {
         JSAMPROW row = pixel + (size_t)c.next_scanline * (size_t)w * 3;
@@ -65,7 +67,7 @@ static void write_plain(const char *name, int h, int w, uint8_t red,
         pixel[3 * i + 2] = 90;
     }
     (strstr(name, ".png") ? write_png(name, h, w, pixel)
-                          : write_jpeg(name, h, w, pixel));
+                          : write_jpeg(name, h, w, pixel, false));
     free(pixel);
 }
 
@@ -278,6 +280,31 @@ START_TEST(any_byte_may_be_wrong) {
 }
 END_TEST
 
+// Few damages of a file coded so can be seen; what can is told.
+START_TEST(arithmetic_codes_may_be_wrong) {
+    enum { SIDE = 40 };
+    static const char name[] = "d/train/dog/a.JPG";
+    uint8_t image[SIDE * SIDE * 3], pixel[SIZE * SIZE * 3];
+    size_t length, refusals = 0;
+    for (size_t i = 0; i < sizeof image; i++)
+        image[i] = (uint8_t)(i * i / 5);
+    write_good();
+    write_jpeg(name, SIDE, SIDE, image, true);
+    ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+    uint8_t *bytes = place_read(name, &length);
+    for (size_t i = 0; i < length; i++) {
+        bytes[i] ^= 1;
+        place_write(name, bytes, length);
+        bytes[i] ^= 1;
+        if (!data.train.fetch(&data.train, 3, pixel, &error))
+            refusals += strstr(error.text, "bad arithmetic code") != NULL;
+    }
+    ck_assert_uint_gt(refusals, 0);
+    free(bytes);
+    rt_data_close(&data);
+}
+END_TEST
+
 Suite *image_folder_suite(void) {
     Suite *s = suite_create("image_folder");
     TCase *t = tcase_create("image_folder");
@@ -289,6 +316,7 @@ Suite *image_folder_suite(void) {
     tcase_add_loop_test(t, a_bad_folder, 0, 5);
     tcase_add_loop_test(t, a_bad_file, 0, 7);
     tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 2);
+    tcase_add_test(t, arithmetic_codes_may_be_wrong);
     suite_add_tcase(s, t);
     return s;
 }
