@@ -495,7 +495,8 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
 void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
                  void *arg);
 int rt_team_largest(void); // one member for each core that we may use
-void rt_team_size(int threads);
+// Makes the team; ends the program where the system does not give its threads.
+void rt_team_start(int threads);
 
 // ---- time.c ----
 

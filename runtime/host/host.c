@@ -266,7 +266,7 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
     h->phase = RT_OTHER;
     h->since = rt_seconds();
     // oneDNN plans for the team that there is when it is asked.
-    rt_team_size(h->threads);
+    rt_team_start(h->threads);
     h->contractions = rt_contractions_new(plan, h->threads);
     write_description(h);
     return &h->device;

@@ -194,6 +194,35 @@ static dnnl_primitive_attr_t attr_new(bool adds) {
     return attr;
 }
 
+// oneDNN writes code for what it is to run, and crashes where there is no
+// memory for that, so it is looked at before.
+static void leave_room(const char *what) {
+    enum { MOST_CODE = 8 << 20 }; // that of products is six million bytes
+    size_t have = rt_memory_available();
+    if (have >= MOST_CODE)
+        return;
+    fprintf(stderr,
+            "error: oneDNN needs up to %d MiB of memory to %s, there are %zu "
+            "MiB\n",
+            MOST_CODE >> 20, what, have >> 20);
+    exit(EXIT_MEMORY);
+}
+
+// The code of matrix products is written when the first is computed.  That is
+// now, before anyone looks at what memory is left.
+static void write_products(void) {
+    static const char what[] = "multiply matrices";
+    const float one[4] = {1, 1, 1, 1};
+    float out[4];
+    leave_room(what);
+    rt_dnnl_check(dnnl_sgemm('N', 'N', 2, 2, 2, 1, one, 2, one, 2, 0, out, 2),
+                  what);
+}
+
+static bool is_product(const RtCall *c) {
+    return !is_conv(c) && !is_factor(c);
+}
+
 RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
     RtContractions *o = calloc(1, sizeof *o);
     Step *step = calloc((size_t)plan->num_calls + 1, sizeof *step);
@@ -207,8 +236,10 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
         "start");
     o->attr = attr_new(false);
     o->adding = attr_new(true);
+    bool multiplies = false;
     for (int i = 0; i < plan->num_calls; i++) {
         step[i].call = &plan->call[i];
+        multiplies = multiplies || is_product(step[i].call);
         rt_call_count(step[i].call, step[i].count);
         if (is_planned(&step[i]))
             plan_conv(o, &step[i]);
@@ -218,6 +249,8 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
             if (is_copied(&step[i], k))
                 grow(&o->copy_bytes[k], step[i].count[k] * sizeof(float));
     }
+    if (multiplies)
+        write_products();
     return o;
 }
 
@@ -257,11 +290,18 @@ static dnnl_memory_t scratch_for(const RtContractions *o,
         o->work);
 }
 
+static dnnl_primitive_t primitive_new(const_dnnl_primitive_desc_t plan,
+                                      const char *what) {
+    dnnl_primitive_t primitive;
+    leave_room(what);
+    rt_dnnl_check(dnnl_primitive_create(&primitive, plan), what);
+    return primitive;
+}
+
 static void make_pack(RtContractions *o, Pack *p) {
     p->memory = memory_for(o, p->plain, NULL);
     p->scratch = scratch_for(o, p->plan);
-    rt_dnnl_check(dnnl_primitive_create(&p->primitive, p->plan),
-                  "make a reordering");
+    p->primitive = primitive_new(p->plan, "make a reordering");
 }
 
 static void make_primitives(RtContractions *o, Step *s) {
@@ -274,8 +314,7 @@ static void make_primitives(RtContractions *o, Step *s) {
             make_pack(o, &s->pack[i]);
     }
     s->scratch = scratch_for(o, s->plan);
-    rt_dnnl_check(dnnl_primitive_create(&s->primitive, s->plan),
-                  "make a convolution");
+    s->primitive = primitive_new(s->plan, "make a convolution");
 }
 
 void rt_contractions_reserve(RtContractions *o) {

@@ -1,0 +1,39 @@
+#!/bin/sh
+# However little memory there is, a trainer that starts fits: it trains, or says
+# before its first step what it lacks.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+[ -z "${SINTER_SANITIZED:-}" ] || exit 77 # they take terabytes of addresses
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+
+# run KIB THREADS: what its status is with so many addresses to use.
+run() {
+    (
+        ulimit -v "$1"
+        exec ./tiny --data synthetic:64 --device=host --threads "$2" \
+            --epochs 1 --out run --quiet
+    ) >out 2>err
+}
+
+# The program itself, with its libraries, takes more than the least of these.
+for threads in 1 4; do
+    fits=0 lacks=0 kib=40000
+    while [ $kib -le 240000 ]; do
+        run $kib $threads && got=0 || got=$?
+        case $got in
+        0) fits=$((fits + 1)) ;;
+        5) lacks=$((lacks + 1)) ;;
+        127) grep -q 'shared librar' err || fail "$kib KiB: $(cat err)" ;;
+        *) fail "status $got with $kib KiB, $threads threads: $(cat err)" ;;
+        esac
+        kib=$((kib + 4000))
+    done
+    [ $fits -gt 0 ] && [ $lacks -gt 0 ] ||
+        fail "$fits that fit, $lacks that do not"
+done
+
+# Threads that there cannot be are no fault of the model.
+run 100000 200 && got=0 || got=$?
+[ $got -eq 5 ] || fail "status $got: $(cat err)"
+expect_says 'room for [0-9]* of 200 threads; --threads'
+exit 0
