@@ -388,7 +388,7 @@ RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
     RtLoad load = read_open(c, fd, bytes, p, &inner);
     c->files->close(fd);
     if (load != RT_GOOD)
-        rt_fail(e, inner.status, "%.200s: %.390s", path, inner.text);
+        rt_fail(e, inner.status, "%s: %s", path, inner.text);
     return load;
 }
 

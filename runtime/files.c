@@ -93,10 +93,12 @@ char *rt_path(const char *format, ...) {
 
 static bool make_one(const char *path, RtError *e) {
     struct stat s;
-    if (mkdir(path, 0777) == 0 || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
+    bool made = mkdir(path, 0777) == 0;
+    int reason = errno;
+    if (made || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
         return true;
     return rt_fail(e, EXIT_IO, "cannot make folder %s: %s", path,
-                   strerror(errno));
+                   strerror(reason));
 }
 
 bool rt_make_folder(const char *path, RtError *e) {

@@ -40,7 +40,7 @@ static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
     int64_t samples = synthetic_samples(o->data);
     if (draws && o->data != NULL && samples < 0)
         return rt_fail(e, EXIT_USAGE,
-                       "--data %.300s: this trainer draws its data, and takes "
+                       "--data %s: this trainer draws its data, and takes "
                        "synthetic or synthetic:N",
                        path);
     if (draws || samples >= 0) {
@@ -49,12 +49,12 @@ static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
     }
     if (access(path, F_OK) != 0 && strncmp(path, "synthetic:", 10) == 0)
         return rt_fail(e, EXIT_USAGE,
-                       "--data %.300s: expected a number of samples from 1, as "
+                       "--data %s: expected a number of samples from 1, as "
                        "in synthetic:1000",
                        path);
     if (access(path, F_OK) != 0)
         return rt_fail(e, EXIT_DATA,
-                       "there is no data in %.300s; --data DIR says where it "
+                       "there is no data in %s; --data DIR says where it "
                        "is, --data synthetic needs none",
                        path);
     return rt_data_open(d, t->data_format, path, &sample, files, e);

@@ -7,13 +7,17 @@
 #include "runtime/device.h"
 #include "runtime/trace.h"
 
+#include <stdio.h>
 #include <sys/types.h>
 
 // What went wrong, in a sentence without a full stop, and the exit status that
-// goes with it.  Functions that can fail return false and fill one.
+// goes with it.  Functions that can fail return false and fill one.  There is
+// room for a path as long as the system takes, and for what is said of it.
+enum { RT_MOST_SAID = 4096 + 600 };
+
 typedef struct RtError {
     int status;
-    char text[600];
+    char text[RT_MOST_SAID];
 } RtError;
 
 bool rt_fail(RtError *e, int status, const char *format, ...)
@@ -699,8 +703,9 @@ typedef struct {
     int loaders;        // threads
     RtTrace *trace;     // NULL: nothing is traced
     const struct RtNvtx *nvtx;
-    bool resident;     // the device keeps the images
-    char data_is[640]; // where images are, in words; "": where all is
+    bool resident; // the device keeps the images
+    // Where images are, in words; "": where all is.
+    char data_is[RT_MOST_SAID + 40];
 } RtRun;
 
 // Trains, or only evaluates.  False: *e has what stopped it.  *caught is the

@@ -89,7 +89,7 @@ bool rt_shelf_claim(RtShelf *s, RtError *e) {
         errno != EWOULDBLOCK)
         return true;
     return rt_fail(e, EXIT_DATA,
-                   "another trainer writes its checkpoints to %.300s; --out "
+                   "another trainer writes its checkpoints to %s; --out "
                    "names another folder",
                    s->folder);
 }

@@ -104,5 +104,5 @@ bool rt_snapshot_run(const char *path, const RtFiles *files, const RtPlan *plan,
         s.reason = errno;
     free(s.piece);
     return s.reason == 0 ||
-           rt_fail(e, EXIT_IO, "%.300s: %s", path, strerror(s.reason));
+           rt_fail(e, EXIT_IO, "%s: %s", path, strerror(s.reason));
 }

@@ -38,7 +38,7 @@ RtTrace *rt_trace_open(const char *path, RtError *e) {
     t->file = fopen(path, "w");
     if (t->file != NULL)
         return t;
-    rt_fail(e, EXIT_IO, "cannot open %.400s: %s", path, strerror(errno));
+    rt_fail(e, EXIT_IO, "cannot open %s: %s", path, strerror(errno));
     rt_trace_close(t);
     return NULL;
 }
@@ -187,6 +187,6 @@ bool rt_trace_write(RtTrace *t, const char *title, const char *note,
     int error = errno;
     good = fclose(f) == 0 && good;
     t->file = NULL;
-    return good || rt_fail(e, EXIT_IO, "cannot write %.400s: %s", t->path,
+    return good || rt_fail(e, EXIT_IO, "cannot write %s: %s", t->path,
                            strerror(error != 0 ? error : errno));
 }

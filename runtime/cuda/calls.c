@@ -73,7 +73,7 @@ static bool plan_calls(RtCalls *c, bool must, RtError *e) {
     }
     return follows || !must ||
            rt_fail(e, EXIT_DATA,
-                   "%.300s has choices that the libraries do not offer: "
+                   "%s has choices that the libraries do not offer: "
                    "measure again with --tune",
                    c->path);
 }

@@ -25,8 +25,8 @@ static bool file_write(const char *path, const char *text, const RtFiles *files,
         error = errno;
         good = false;
     }
-    return good || rt_fail(e, EXIT_IO, "cannot write %.400s: %s", path,
-                           strerror(error));
+    return good ||
+           rt_fail(e, EXIT_IO, "cannot write %s: %s", path, strerror(error));
 }
 
 static bool text_write(const char *folder, const char *name, const char *text,
@@ -69,7 +69,7 @@ static char *file_read(const char *path, const RtFiles *files, RtError *e) {
     if (!good)
         no_memory(e);
     else if (!(good = rt_read(files, fd, text, bytes)))
-        rt_fail(e, EXIT_IO, "cannot read %.400s: %s", path,
+        rt_fail(e, EXIT_IO, "cannot read %s: %s", path,
                 errno != 0 ? strerror(errno) : "it ended early");
     files->close(fd);
     if (good) {

@@ -110,13 +110,13 @@ static bool is_good_for(const Reader *r, const Found *found) {
     const Found own = found_of(r->key);
     if (!same_place(found, &own))
         return rt_fail(r->error, EXIT_DEVICE,
-                       "%.200s was measured on %s; here is %s: measure again "
+                       "%s was measured on %s; here is %s: measure again "
                        "with --tune",
                        r->path, place_text(there, sizeof there, found),
                        place_text(here, sizeof here, &own));
     return strcmp(found->plan, own.plan) == 0 ||
            rt_fail(r->error, EXIT_DATA,
-                   "%.200s was measured for another model, batch, version of "
+                   "%s was measured for another model, batch, version of "
                    "sinter or --without: measure again with --tune",
                    r->path);
 }
@@ -191,14 +191,14 @@ static bool choices_take(Reader *r) {
 static bool tuning_take(Reader *r) {
     Found found;
     if (!found_take(&r->json, &found))
-        return rt_fail(r->error, EXIT_DATA, "%.300s is not a tuning", r->path);
+        return rt_fail(r->error, EXIT_DATA, "%s is not a tuning", r->path);
     if (!is_good_for(r, &found) || !rt_tuning_new(r->t, r->key->plan, r->error))
         return false;
     if (choices_take(r))
         return true;
     rt_tuning_free(r->t);
     return rt_fail(r->error, EXIT_DATA,
-                   "%.300s is damaged: measure again with --tune", r->path);
+                   "%s is damaged: measure again with --tune", r->path);
 }
 
 bool rt_tuning_read(RtTuning *t, const char *path, const RtTuningKey *key,
@@ -213,8 +213,7 @@ bool rt_tuning_read(RtTuning *t, const char *path, const RtTuningKey *key,
     files->close(fd);
     Reader r = {.path = path, .key = key, .t = t, .error = e};
     r.json = (RtJson){.at = text, .end = text != NULL ? text + bytes : NULL};
-    good = good ? tuning_take(&r)
-                : rt_fail(e, EXIT_IO, "cannot read %.300s", path);
+    good = good ? tuning_take(&r) : rt_fail(e, EXIT_IO, "cannot read %s", path);
     free(text);
     return good;
 }
@@ -291,7 +290,7 @@ bool rt_tuning_write(const RtTuning *t, const char *path,
         rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
     else if (!write_file(part, text, length, files) ||
              files->rename(part, path) != 0) {
-        good = rt_fail(e, EXIT_IO, "%.300s: %s", path, strerror(errno));
+        good = rt_fail(e, EXIT_IO, "%s: %s", path, strerror(errno));
         files->unlink(part);
     }
     free(text);

@@ -156,8 +156,8 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
                 rt_image_fit(&image, s->size, to, &why);
     free(bytes);
     free(image.pixel);
-    return good || rt_fail(e, why.status, "cannot decode %.300s: %.200s", path,
-                           why.text);
+    return good ||
+           rt_fail(e, why.status, "cannot decode %s: %s", path, why.text);
 }
 
 // ---- splits ----

@@ -46,17 +46,16 @@ static bool same_run(const RtSession *s, const RtProgress *asked,
     if (found->data_hash != asked->data_hash ||
         found->epoch_steps != asked->epoch_steps)
         return rt_fail(e, EXIT_DATA,
-                       "%.300s is of a run on other data (%lld steps in an "
+                       "%s is of a run on other data (%lld steps in an "
                        "epoch, here %lld)",
                        path, (long long)found->epoch_steps,
                        (long long)asked->epoch_steps);
     if (o->seed >= 0 && found->seed != asked->seed)
-        return rt_fail(e, EXIT_DATA,
-                       "%.300s is of a run with seed %lld, not %lld", path,
-                       (long long)found->seed, (long long)asked->seed);
+        return rt_fail(e, EXIT_DATA, "%s is of a run with seed %lld, not %lld",
+                       path, (long long)found->seed, (long long)asked->seed);
     if (o->epochs > 0 && found->steps != asked->steps)
         return rt_fail(e, EXIT_DATA,
-                       "%.300s is of a run of %lld steps, not %lld; its "
+                       "%s is of a run of %lld steps, not %lld; its "
                        "schedule cannot be changed on the way",
                        path, (long long)found->steps, (long long)asked->steps);
     return true;
@@ -67,7 +66,7 @@ static bool load_named(RtSession *s, const char *path, RtProgress *found,
     struct stat is;
     if (stat(path, &is) == 0 && S_ISDIR(is.st_mode))
         return rt_fail(e, EXIT_DATA,
-                       "%.300s is a folder; --resume --out %.300s goes on from "
+                       "%s is a folder; --resume --out %s goes on from "
                        "its newest checkpoint",
                        path, path);
     return rt_checkpoint_read(s->checkpoint, path, found, e) == RT_GOOD;

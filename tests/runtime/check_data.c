@@ -109,6 +109,23 @@ START_TEST(the_hash_covers_every_byte) {
 }
 END_TEST
 
+// However long the path is that a message names, what it says of it is there.
+START_TEST(a_long_path_is_told) {
+    enum { LONG = 2000 };
+    char path[LONG + 1];
+    for (int i = 0; i < LONG; i++)
+        path[i] = i % 2 == 0 ? '.' : '/';
+    path[LONG] = '\0';
+    memset(&error, 0, sizeof error);
+    ck_assert(!rt_data_open(&data, "cifar10", path, &cifar, &rt_system_files,
+                            &error));
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_msg(strstr(error.text, path) != NULL, "%s", error.text);
+    ck_assert_msg(strstr(error.text, "of CIFAR's binary version") != NULL, "%s",
+                  error.text);
+}
+END_TEST
+
 START_TEST(cifar10_is_refused) {
     RtSample sample = cifar;
     good_cifar();
@@ -511,6 +528,7 @@ Suite *data_suite(void) {
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, cifar10_is_read);
     tcase_add_test(t, the_hash_covers_every_byte);
+    tcase_add_test(t, a_long_path_is_told);
     tcase_add_loop_test(t, cifar10_is_refused, 0, 10);
     tcase_add_test(t, cifar100_has_two_labels);
     tcase_add_test(t, idx_is_read);
