@@ -78,6 +78,17 @@ int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
     return fd;
 }
 
+bool rt_is_stdout(const char *path) {
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+FILE *rt_rows_open(const char *path) {
+    if (!rt_is_stdout(path))
+        return fopen(path, "w");
+    int own = dup(STDOUT_FILENO); // as it is closed like any other
+    return own < 0 ? NULL : fdopen(own, "w");
+}
+
 char *rt_path(const char *format, ...) {
     va_list list, again;
     va_start(list, format);

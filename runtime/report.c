@@ -1,6 +1,7 @@
 // Report: what a run shows and writes down.  The result goes to stdout, the
 // course of the run to stderr: one line that is drawn over on a terminal, one
-// line for each epoch elsewhere.  Metrics are rows of JSON in a file.
+// line for each epoch elsewhere.  Metrics are rows of JSON in a file.  Where
+// rows go to stdout, nothing else does.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -17,6 +18,7 @@
 struct RtReport {
     bool quiet, terminal, colour;
     bool drawn;       // a progress line is on the screen
+    FILE *result;     // where it goes
     const char *path; // of the metrics
     FILE *metrics;
     long lost; // rows that could not be written
@@ -47,13 +49,13 @@ static long end_of_rows(FILE *f, int64_t from) {
 // A pipe has no rows of before, and reading it would wait for them.
 static bool has_rows(const char *path) {
     struct stat s;
-    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+    return !rt_is_stdout(path) && stat(path, &s) == 0 && S_ISREG(s.st_mode);
 }
 
 static FILE *open_metrics(const char *path, int64_t from) {
     FILE *f = from < 0 || !has_rows(path) ? NULL : fopen(path, "r+");
     if (f == NULL)
-        return fopen(path, "w");
+        return rt_rows_open(path);
     long end = end_of_rows(f, from);
     if (end < 0 || ftruncate(fileno(f), end) != 0 ||
         fseek(f, end, SEEK_SET) != 0) {
@@ -186,13 +188,13 @@ void rt_report_result(RtReport *r, const RtRow *test) {
     const char *on = test->on_train ? "training" : "test";
     wipe(r);
     if (isnan(test->accuracy))
-        printf("%s%s loss %.4f%s", bold, on, test->loss, plain);
+        fprintf(r->result, "%s%s loss %.4f%s", bold, on, test->loss, plain);
     else
-        printf("%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
-               100 * test->accuracy, plain, test->loss);
-    print_more(stdout, test);
-    printf(", %lld samples\n", (long long)test->samples);
-    fflush(stdout);
+        fprintf(r->result, "%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
+                100 * test->accuracy, plain, test->loss);
+    print_more(r->result, test);
+    fprintf(r->result, ", %lld samples\n", (long long)test->samples);
+    fflush(r->result);
 }
 
 // The shares of a run add up to its time.  Where the device works beside the
@@ -215,7 +217,8 @@ static Shares shares_of(const RtBudget *b) {
     return s;
 }
 
-static void print_budget(const RtBudget *b, const Shares *s, double speed) {
+static void print_budget(FILE *f, const RtBudget *b, const Shares *s,
+                         double speed) {
     const struct {
         const char *name;
         double seconds;
@@ -234,21 +237,22 @@ static void print_budget(const RtBudget *b, const Shares *s, double speed) {
     const double *phase = b->device.phase;
     double phases =
         fmax(phase[RT_FORWARD] + phase[RT_BACKWARD] + phase[RT_UPDATE], 1e-9);
-    printf("\ntime               seconds   share\n");
+    fprintf(f, "\ntime               seconds   share\n");
     for (size_t i = 0; i < sizeof line / sizeof line[0]; i++)
-        printf("%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
-               100 * line[i].seconds / fmax(b->total, 1e-9));
-    printf("\nsteps: %.1f %% forward, %.1f %% backward, %.1f %% update\n",
-           100 * phase[RT_FORWARD] / phases, 100 * phase[RT_BACKWARD] / phases,
-           100 * phase[RT_UPDATE] / phases);
-    printf("loading beside them: %.2f s of %d thread%s; the run waited %.2f s "
-           "for it\n",
-           b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
+        fprintf(f, "%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
+                100 * line[i].seconds / fmax(b->total, 1e-9));
+    fprintf(f, "\nsteps: %.1f %% forward, %.1f %% backward, %.1f %% update\n",
+            100 * phase[RT_FORWARD] / phases, 100 * phase[RT_BACKWARD] / phases,
+            100 * phase[RT_UPDATE] / phases);
+    fprintf(f,
+            "loading beside them: %.2f s of %d thread%s; the run waited %.2f s "
+            "for it\n",
+            b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
     if (b->held > 0.005)
-        printf("the host waited %.2f s for the device\n", b->held);
+        fprintf(f, "the host waited %.2f s for the device\n", b->held);
     if (b->trained > 0) // not where a run was resumed at its end
-        printf("%.0f samples/s in training\n", speed);
-    fflush(stdout);
+        fprintf(f, "%.0f samples/s in training\n", speed);
+    fflush(f);
 }
 
 static void write_budget(RtReport *r, const RtBudget *b, const Shares *s,
@@ -291,7 +295,7 @@ void rt_report_budget(RtReport *r, const RtBudget *b) {
     if (r->metrics != NULL)
         write_budget(r, b, &s, speed);
     if (!r->quiet)
-        print_budget(b, &s, speed);
+        print_budget(r->result, b, &s, speed);
 }
 
 static bool close_result(void) {
@@ -316,10 +320,10 @@ bool rt_report_close(RtReport *r) {
     return good && lost == 0;
 }
 
-static bool wants_colour(void) {
+static bool wants_colour(FILE *f) {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0') &&
-           term != NULL && strcmp(term, "dumb") != 0;
+    return isatty(fileno(f)) && (no == NULL || *no == '\0') && term != NULL &&
+           strcmp(term, "dumb") != 0;
 }
 
 RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e) {
@@ -332,14 +336,16 @@ RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e) {
     r->quiet = o->quiet;
     r->terminal =
         isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
-    r->colour = wants_colour();
-    r->path = o->metrics;
+    r->result =
+        rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ? stderr : stdout;
+    r->colour = wants_colour(r->result);
+    r->path = rt_is_stdout(o->metrics) ? "standard output" : o->metrics;
     if (o->metrics == NULL)
         return r;
     r->metrics = open_metrics(o->metrics, from);
     if (r->metrics != NULL)
         return r;
-    rt_fail(e, EXIT_IO, "cannot open %.400s: %s", o->metrics, strerror(errno));
+    rt_fail(e, EXIT_IO, "cannot open %s: %s", o->metrics, strerror(errno));
     free(r);
     return NULL;
 }

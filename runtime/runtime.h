@@ -69,6 +69,11 @@ bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes);
 int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
                   RtError *e);
 
+// Whether rows that are written to this path go to standard output.
+bool rt_is_stdout(const char *path);
+// A new file of rows, or standard output; NULL with errno set.
+FILE *rt_rows_open(const char *path);
+
 // Makes a folder and those above it.
 bool rt_make_folder(const char *path, RtError *e);
 

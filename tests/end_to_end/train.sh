@@ -30,6 +30,17 @@ for field in split epoch step loss accuracy lr samples_per_second wait_ms; do
     grep -q "\"$field\":" first.jsonl || fail "no $field in the metrics"
 done
 
+# Rows go to standard output where they are asked to, and nothing else does.
+expect 0 ./tiny --data many --out fourth --epochs 1 --metrics -
+grep -q '"split":"time"' out || fail "no rows on standard output"
+grep -v '^{"split":.*}$' out && fail "that is no row"
+expect_says '^test accuracy'
+expect 0 ./tiny --data many --out fourth --resume --metrics=-
+grep -q '"split":"test"' out || fail "no row of a run that goes on"
+expect 0 ./tiny --data many --out fourth --epochs 1 --times=- --quiet
+[ "$(grep -c '^[0-9.]*$' out)" -eq 3 ] || fail "no times on standard output"
+[ -e - ] && fail "a file has the name -"
+
 # A recipe in f16 tells its loss scale, which evaluations leave as it is and
 # steps that overflow halve.
 expect 0 "$SINTER" build "$here/tiny.net" --set precision=f16 -o half
