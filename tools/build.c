@@ -120,6 +120,18 @@ static int compiler_failed(Arena *a, const Arguments *arguments,
     return EXIT_FAULT;
 }
 
+// A compiler may end well without having linked, as one that only checks does.
+static int program_made(const Arguments *arguments, const char *path) {
+    struct stat s;
+    if (stat(path, &s) != 0)
+        return io_failed(arguments, path);
+    if (s.st_size > 0)
+        return EXIT_GOOD;
+    complain(arguments,
+             "the C compiler has made no program: see CC and CFLAGS");
+    return EXIT_DEVICE;
+}
+
 // Permissions as any new file has them: a linker adds to those that it finds.
 static void permit_as_new(const char *path) {
     mode_t none = umask(0);
@@ -145,6 +157,8 @@ static int trainer_link(Arena *a, const Arguments *arguments,
                               t->cu_file.length, part.path);
     if (status == EXIT_FAULT)
         status = compiler_failed(a, arguments, t, &where, folder, part.path);
+    if (status == EXIT_GOOD)
+        status = program_made(arguments, part.path);
     if (status == EXIT_GOOD && rename(part.path, out) != 0)
         status = io_failed(arguments, out);
     scratch_close(&part);

@@ -53,7 +53,7 @@ static uint64_t fingerprint(const Program *p) {
 // ---- names ----
 
 // The file's name as part of a C program: what is not a letter, a digit or one
-// of _ and - becomes _.
+// of _ and - becomes _, and so does a first -, which would make it an option.
 static const char *name_of(Arena *a, const Program *p) {
     char *name = stem_of(a, p->file);
     for (char *c = name; *c; c++)
@@ -61,6 +61,8 @@ static const char *name_of(Arena *a, const Program *p) {
                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
                     *c))
             *c = '_';
+    if (*name == '-')
+        *name = '_';
     return name;
 }
 

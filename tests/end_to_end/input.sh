@@ -22,6 +22,21 @@ if [ -w /dev/full ]; then
     [ $? -eq 74 ] || fail "a full device is not noticed"
 fi
 
+if [ -d /sys/kernel ]; then # where nobody makes folders
+    expect 0 "$SINTER" build "$here/micro.net" -o micro
+    expect 74 ./micro --out /sys/kernel/run/micro
+    expect_says 'cannot make folder /sys/kernel/run: '
+    grep -q 'No such file' err && fail "$(cat err)"
+fi
+
+# A name that would be an option, and compilers that make nothing.
+cp "$here/micro.net" ./-c.net
+expect 0 "$SINTER" build ./-c.net
+expect 0 ./_c --epochs 1 --quiet
+expect 4 env CC=true "$SINTER" build "$here/micro.net" -o nothing
+expect_says 'has made no program'
+[ -e nothing ] && fail "nothing was put in place"
+
 # The model.
 sed 's/global_max_pool/global_max_pol/' "$here/tiny.net" >wrong.net
 expect 1 "$SINTER" check wrong.net
