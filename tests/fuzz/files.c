@@ -1,0 +1,194 @@
+// Any bytes as a file that a trainer reads: data, an image, a checkpoint's
+// header or a tuning; it is used or refused with a message, never a crash. The
+// first byte says what the others are taken for.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/cuda/tuning.h"
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SIDE = 4, PIXELS = SIDE * SIDE };
+
+// ---- files ----
+
+// Under these names a format finds the images, under those the labels.
+static const char *const images[] = {
+    "data_batch_1.bin",
+    "test_batch.bin",
+    "train.bin",
+    "val.bin",
+    "train_x.npy",
+    "test_x.npy",
+    "train-images-idx3-ubyte",
+    "t10k-images-idx3-ubyte",
+};
+static const char *const labels[] = {
+    "train_y.npy",
+    "test_y.npy",
+    "train-labels-idx1-ubyte",
+    "t10k-labels-idx1-ubyte",
+};
+
+static void write_file(const char *name, const uint8_t *data, size_t size) {
+    FILE *f = fopen(name, "wb");
+    if (f == NULL || fwrite(data, 1, size, f) != size || fclose(f) != 0)
+        abort();
+}
+
+static void name_file(const char *file, const char *const *name, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (symlink(file, name[i]) != 0 && errno != EEXIST)
+            abort();
+}
+
+// Two bytes say how many of the others are the images.
+static void write_files(const uint8_t *data, size_t size) {
+    size_t first = size < 2 ? 0 : data[0] | (size_t)data[1] << 8;
+    size_t rest = size < 2 ? 0 : size - 2;
+    first = first < rest ? first : rest;
+    write_file("images", data + size - rest, first);
+    write_file("labels", data + size - rest + first, rest - first);
+    name_file("images", images, sizeof images / sizeof *images);
+    name_file("labels", labels, sizeof labels / sizeof *labels);
+}
+
+// What is refused is refused with a sentence.
+static void check_refusal(const RtError *e) {
+    if (e->status == EXIT_GOOD || e->text[0] == '\0')
+        abort();
+}
+
+// ---- data ----
+
+static void read_split(const RtSplit *s) {
+    RtError e = {0};
+    uint8_t *to = malloc(s->image.values * sizeof(float));
+    if (to == NULL || !s->fetch(s, s->count - 1, to, &e))
+        abort();
+    free(to);
+}
+
+static void read_folder(const char *format, const RtSample *sample) {
+    RtData d;
+    RtError e = {0};
+    if (!rt_data_open(&d, format, ".", sample, &rt_system_files, &e)) {
+        check_refusal(&e);
+        return;
+    }
+    read_split(&d.train);
+    read_split(&d.test);
+    rt_data_close(&d);
+}
+
+static void read_cifar10(const uint8_t *data, size_t size) {
+    const RtSample sample = {.image = {RT_U8, 3, {32, 32, 3}},
+                             .label = {RT_I32, 0, {0}},
+                             .classes = 10};
+    write_files(data, size);
+    read_folder("cifar10", &sample);
+}
+
+static void read_idx(const uint8_t *data, size_t size) {
+    const RtSample sample = {.image = {RT_U8, 3, {SIDE, SIDE, 1}},
+                             .label = {RT_I32, 0, {0}},
+                             .classes = 10};
+    write_files(data, size);
+    read_folder("idx", &sample);
+}
+
+static void read_npy(const uint8_t *data, size_t size) {
+    const RtSample sample = {.image = {RT_F32, 2, {SIDE, 3}},
+                             .label = {RT_F32, 2, {SIDE, 3}},
+                             .classes = 10};
+    write_files(data, size);
+    read_folder("npy", &sample);
+}
+
+static void read_tokens(const uint8_t *data, size_t size) {
+    static const RtSetting setting[] = {{"length", SIDE},
+                                        {"vocabulary", 30000}};
+    const RtSample sample = {.image = {RT_I32, 1, {SIDE}},
+                             .label = {RT_I32, 1, {SIDE}},
+                             .classes = 30000,
+                             .setting = setting,
+                             .num_settings = 2};
+    write_files(data, size);
+    read_folder("tokens", &sample);
+}
+
+// ---- images ----
+
+static void use_image(bool good, RtImage *image, const RtError *e) {
+    uint8_t square[PIXELS * 3];
+    RtError why = {0};
+    if (!good)
+        check_refusal(e);
+    else if (!rt_image_fit(image, SIDE, square, &why))
+        check_refusal(&why);
+    free(image->pixel);
+}
+
+static void read_png(const uint8_t *data, size_t size) {
+    static RtPng *library;
+    RtImage image = {0};
+    RtError e = {0};
+    if (library == NULL && (library = rt_png_open(&e)) == NULL)
+        abort();
+    use_image(rt_png_decode(library, data, size, &image, &e), &image, &e);
+}
+
+static void read_jpeg(const uint8_t *data, size_t size) {
+    static RtJpeg *library;
+    RtImage image = {0};
+    RtError e = {0};
+    if (library == NULL && (library = rt_jpeg_open(&e)) == NULL)
+        abort();
+    use_image(rt_jpeg_decode(library, data, size, SIDE, &image, &e), &image,
+              &e);
+}
+
+// ---- what trainers leave ----
+
+static void read_header(const uint8_t *data, size_t size) {
+    RtHeader h;
+    RtError e = {0};
+    if (rt_header_parse(&h, (const char *)data, size, 64, &e))
+        rt_header_free(&h);
+    else
+        check_refusal(&e);
+}
+
+static void read_tuning(const uint8_t *data, size_t size) {
+    static const RtPlan plan = {.device = "cuda"};
+    static const RtTuningKey key = {.plan = &plan,
+                                    .gpu = "GPU",
+                                    .capability = 90,
+                                    .processors = 132,
+                                    .driver = 13000,
+                                    .cudnn = 91900};
+    RtTuning t = {0};
+    RtError e = {0};
+    write_file("tuning", data, size);
+    if (rt_tuning_read(&t, "tuning", &key, &rt_system_files, &e))
+        rt_tuning_free(&t);
+    else
+        check_refusal(&e);
+}
+
+static void (*const readers[])(const uint8_t *, size_t) = {
+    read_cifar10, read_idx,  read_npy,    read_tokens,
+    read_png,     read_jpeg, read_header, read_tuning,
+};
+enum { NUM_READERS = sizeof readers / sizeof readers[0] };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size > 0 && data[0] < NUM_READERS)
+        readers[data[0]](data + 1, size - 1);
+    return 0;
+}
