@@ -94,19 +94,40 @@ static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
     return step;
 }
 
-// Decides what is made again by what ACT is where memory is limited, so that
-// plans for other devices are the same graphs.
-static void recompute_steps(Graph **graph, int count, const PassOptions *o) {
+// The steps of a plan that have launches in their order.
+static Step *scheduled_steps(const Program *p, const PassOptions *o, Arena *a,
+                             int *count) {
+    Step *step = hoisted_steps(p, o, a, count);
+    Graph **graph = ARENA_ARRAY(a, (size_t)*count, Graph *);
+    for (int i = 0; i < *count; i++)
+        graph[i] = step[i].graph;
+    for (int i = 0; i < *count; i++) {
+        graph[i] = passes_between(graph[i], o, "hoist", "schedule");
+        check_nodes(graph, i + 1); // simplify has not seen the others
+    }
+    for (int i = 0; i < *count; i++)
+        step[i].graph = graph[i];
+    return step;
+}
+
+// Bytes of the states of all steps where ACT is stored so.
+static int64_t states_bytes(const Step *step, int count, DType act, Arena *a) {
+    Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
     for (int i = 0; i < count; i++)
-        graph[i]->act = o->measured;
-    int64_t states = memory_states(graph, count);
+        (graph[i] = step[i].graph)->act = act;
+    int64_t bytes = memory_states(graph, count);
     for (int i = 0; i < count; i++)
         for (NodeId n = 0; n < graph[i]->count; n++)
             graph[i]->node[n].offset = -1;
-    for (int i = 0; i < count; i++) {
-        graph[i]->arena_bytes = states;
-        graph[i] = pass_follow(graph[i], o, pass_find("recompute"), NULL);
-    }
+    return bytes;
+}
+
+// Decides what is made again by what ACT is where memory is limited, so that
+// plans for other devices are the same graphs.
+static Graph *recompute_step(Graph *g, int64_t states, const PassOptions *o) {
+    g->act = o->measured;
+    g->arena_bytes = states;
+    return pass_follow(g, o, pass_find("recompute"), NULL);
 }
 
 // The plan of steps that have launches in their order.
@@ -134,19 +155,29 @@ static Plan *place_steps(Step *step, int count, const PassOptions *o,
 Plan *program_plan(const Program *p, const PassOptions *o) {
     Arena *a = p->eval->arena;
     int count;
-    Step *step = hoisted_steps(p, o, a, &count);
-    Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
-    for (int i = 0; i < count; i++)
-        graph[i] = step[i].graph;
-    for (int i = 0; i < count; i++) {
-        graph[i] = passes_between(graph[i], o, "hoist", "schedule");
-        check_nodes(graph, i + 1); // simplify has not seen the others
-    }
-    if (o->recompute)
-        recompute_steps(graph, count, o);
-    for (int i = 0; i < count; i++)
-        step[i].graph = graph[i];
+    Step *step = scheduled_steps(p, o, a, &count);
+    int64_t states = states_bytes(step, count, o->measured, a);
+    for (int i = 0; i < count && o->recompute; i++)
+        step[i].graph = recompute_step(step[i].graph, states, o);
     return place_steps(step, count, o, a);
+}
+
+bool program_fits(const Program *p, const PassOptions *o) {
+    Arena *a = p->eval->arena;
+    int count;
+    Step *step = scheduled_steps(p, o, a, &count);
+    int64_t measured = states_bytes(step, count, o->measured, a);
+    int64_t stored = states_bytes(step, count, o->storage, a);
+    bool fits = true;
+    for (int i = 0; i < count && fits; i++) {
+        Graph *g = step[i].graph;
+        if (o->recompute)
+            g = recompute_step(g, measured, o);
+        g->act = o->storage;
+        g->arena_bytes = stored;
+        fits = memory_fits(g, o->memory);
+    }
+    return fits;
 }
 
 Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {

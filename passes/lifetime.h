@@ -30,8 +30,9 @@ int64_t buffers_bound(const Buffer *buffer, int count);
 // ---- pack.c ----
 
 // Gives each buffer an offset from 0 up, so that those live at the same time
-// do not overlap.  Returns the end of the last.
-int64_t buffers_pack(Buffer *buffer, int count);
+// do not overlap.  Returns the end of the last.  What ends within `room` is not
+// made smaller; 0: it is made as small as is found.
+int64_t buffers_pack(Buffer *buffer, int count, int64_t room);
 
 // ---- pack_walk.c ----
 

@@ -53,6 +53,18 @@ static int64_t place_leaves(Graph *g) {
     return end;
 }
 
+bool memory_fits(Graph *g, int64_t bytes) {
+    Arena *a = arena_new();
+    int count;
+    int64_t beside;
+    Buffer *buffer = graph_buffers(g, a, &count, &beside);
+    int64_t room = bytes - place_leaves(g) - beside;
+    bool fits = buffers_bound(buffer, count) <= room &&
+                buffers_pack(buffer, count, room) <= room;
+    arena_free(a);
+    return fits;
+}
+
 Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
     int64_t start = place_leaves(g);
     int count;
@@ -64,7 +76,7 @@ Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
         buffer[i].from = 0;
         buffer[i].to = (int)g->count;
     }
-    g->arena_bytes = start + buffers_pack(buffer, count) + beside;
+    g->arena_bytes = start + buffers_pack(buffer, count, 0) + beside;
     for (int i = 0; i < count; i++)
         g->node[buffer[i].node].offset = start + buffer[i].offset;
     for (NodeId n = 0; n < g->count; n++) {

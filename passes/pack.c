@@ -28,6 +28,7 @@ typedef struct {
     int *placed; // those placed, by offset
     int64_t *at; // their offsets; those in buffer are the best seen
     int64_t enough, end;
+    int64_t room;  // what ends within it is good enough too
     int tight;     // place in the order of the first that ends above enough
     int highest;   // ... of the one that ends last
     int64_t looks; // so far
@@ -102,11 +103,15 @@ static void move_forward(int *order, int from, int to) {
     order[to] = moved;
 }
 
+static bool is_good(const Packing *p) {
+    return p->least <= p->enough || p->least <= p->room;
+}
+
 static void search(Packing *p) {
     uint32_t chance = 1;
     p->looks = 0;
     place_from(p, 0);
-    for (int i = 0; p->looks < LOOKS && p->least > p->enough; i++) {
+    for (int i = 0; p->looks < LOOKS && !is_good(p); i++) {
         int from = i & CHANGE_TRIES ? p->highest : p->tight;
         int to = from > 0 ? draw(&chance, from) : 0;
         move_forward(p->order, from, to);
@@ -130,7 +135,7 @@ static int by_area(const void *a, const void *b) {
     return x != y ? (x > y ? -1 : 1) : by_bytes(a, b);
 }
 
-int64_t buffers_pack(Buffer *buffer, int count) {
+int64_t buffers_pack(Buffer *buffer, int count, int64_t room) {
     if ((int64_t)count * count > 2 * (int64_t)LOOKS)
         return buffers_walk(buffer, count);
     int (*const start[])(const void *, const void *) = {by_bytes, by_area};
@@ -144,8 +149,9 @@ int64_t buffers_pack(Buffer *buffer, int count) {
                  .placed = ARENA_ARRAY(a, size, int),
                  .at = ARENA_ARRAY(a, size, int64_t),
                  .enough = bound + bound / NEAR,
+                 .room = room,
                  .least = INT64_MAX};
-    for (int i = 0; i < 2 && p.least > p.enough; i++) {
+    for (int i = 0; i < 2 && !is_good(&p); i++) {
         qsort(buffer, (size_t)count, sizeof *buffer, start[i]);
         for (int j = 0; j < count; j++)
             p.order[j] = j;

@@ -147,12 +147,18 @@ PassFunction pass_memory;
 // has it, from 0 up; returns the end of the last.
 int64_t memory_states(Graph *const *graph, int count);
 
+// Whether pass_memory would end within so many bytes.
+bool memory_fits(Graph *g, int64_t bytes);
+
 // ---- memory_verify.c ----
 // Checks a memory plan without the planner's code: NULL, or what is wrong.
 const char *memory_verify(const Graph *g, Arena *a);
 
 // ---- compile.c: all graphs of a program for one device ----
 Plan *program_plan(const Program *p, const PassOptions *o);
+
+// Whether that plan takes no more than the options' memory; no plan is made.
+bool program_fits(const Program *p, const PassOptions *o);
 
 // The same launches for another device, whose options differ in nothing else.
 Plan *plan_elsewhere(const Plan *plan, const PassOptions *o);

@@ -13,11 +13,12 @@
 #include "passes/lifetime.h"
 #include "passes/passes.h"
 
-static int64_t packed(const Graph *g, Arena *a) {
+// Bytes of what lives only within a step; any number up to `room` is as good.
+static int64_t packed(const Graph *g, int64_t room, Arena *a) {
     int count;
     int64_t beside;
     Buffer *buffer = graph_buffers(g, a, &count, &beside);
-    return buffers_pack(buffer, count) + beside;
+    return buffers_pack(buffer, count, room - beside) + beside;
 }
 
 // Bytes of states, of all of the program's graphs where they are known, and of
@@ -28,24 +29,24 @@ static int64_t fixed_bytes(const Graph *g) {
     return inputs + (states > g->arena_bytes ? states : g->arena_bytes);
 }
 
-static Graph *recompute(const Graph *g, int64_t room, Arena *a) {
-    Tape t = tape_of(g, a);
-    return recompute_place(&t, recompute_choose(&t, room, a), a);
+static Graph *recompute(const Tape *t, int64_t room, bool *fits, Arena *a) {
+    return recompute_place(t, recompute_choose(t, room, fits, a), a);
 }
 
-Graph *pass_recompute(Graph *g, Arena *scratch, const PassOptions *o) {
+// Has no more than `room` packed, or as little as can be.  Where no choice fits
+// there is none that less room would find.
+static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
     enum { TRIES = 8, SLACK = 512 };
-    if (!o->recompute)
+    int64_t over = packed(g, room, a) - room, target = room;
+    bool fits = true;
+    if (over <= 0)
         return g;
-    if (o->memory == 0)
-        return recompute(g, 0, scratch);
-    int64_t room = o->memory - fixed_bytes(g), target = room;
-    int64_t over = packed(g, scratch) - room;
+    Tape t = tape_of(g, a);
     Graph *best = g;
-    for (int i = 0; i < TRIES && over > 0; i++) {
+    for (int i = 0; i < TRIES && over > 0 && fits; i++) {
         bool last = i + 1 == TRIES || target < 1;
-        Graph *made = recompute(g, last ? 1 : target, scratch);
-        int64_t more = packed(made, scratch) - room;
+        Graph *made = recompute(&t, last ? 1 : target, &fits, a);
+        int64_t more = packed(made, room, a) - room;
         if (more < over) {
             best = made;
             over = more;
@@ -53,4 +54,14 @@ Graph *pass_recompute(Graph *g, Arena *scratch, const PassOptions *o) {
         target -= (more > 0 ? more : 0) + room / SLACK;
     }
     return best;
+}
+
+Graph *pass_recompute(Graph *g, Arena *scratch, const PassOptions *o) {
+    if (!o->recompute)
+        return g;
+    if (o->memory > 0)
+        return make_fit(g, o->memory - fixed_bytes(g), scratch);
+    Tape t = tape_of(g, scratch);
+    bool fits;
+    return recompute(&t, 0, &fits, scratch);
 }

@@ -58,9 +58,10 @@ Replay tape_replay(const Tape *t, const bool *dropped, Arena *a);
 // ---- recompute_choose.c ----
 
 // Which values to drop so that no more than `room` bytes are live at once, at
-// the least cost that is found; those that come nearest where none fits.  room
-// 0: all values that no library call makes, where that saves something.
-bool *recompute_choose(const Tape *t, int64_t room, Arena *a);
+// the least cost that is found; those that come nearest where none fits, and
+// then *fits becomes false: with less room they are the same.  room 0: all
+// values that no library call makes, where that saves something.
+bool *recompute_choose(const Tape *t, int64_t room, bool *fits, Arena *a);
 
 // ---- recompute_place.c ----
 

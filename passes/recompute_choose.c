@@ -203,20 +203,21 @@ static void keep_more(Search *s, Arena *a) {
     }
 }
 
-bool *recompute_choose(const Tape *t, int64_t room, Arena *a) {
+bool *recompute_choose(const Tape *t, int64_t room, bool *fits, Arena *a) {
     Search s = {.tape = t,
                 .room = room,
                 .crossing = find_crossing(t, a),
                 .best = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool),
                 .peak = INT64_MAX};
-    bool fits = consider(&s, s.best);
-    if (!fits || room == 0)
+    *fits = consider(&s, s.best);
+    if (!*fits || room == 0)
         find_part(&s);
-    for (s.segments = 1; !fits && room > 0 && s.segments < MOST_SEGMENTS;
+    for (s.segments = 1; !*fits && room > 0 && s.segments < MOST_SEGMENTS;
          s.segments += 1 + s.segments / 4)
         find_part(&s);
     if (room == 0)
         s.room = s.peak;
     keep_more(&s, a);
+    *fits = s.peak <= s.room;
     return s.best;
 }

@@ -137,8 +137,8 @@ typedef struct {
     Replay *replay;
 } Run;
 
-static void read_value(Run *r, int v, bool again) {
-    Life *life = again && r->dropped[v] ? &r->second[v] : &r->first[v];
+static void read_value(Run *r, int v) {
+    Life *life = r->dropped[v] ? &r->second[v] : &r->first[v];
     life->to = r->replay->num_turns;
 }
 
@@ -168,7 +168,7 @@ static void make_again(Run *r, int wanted) {
         }
         const Value *value = &r->tape->value[v];
         for (int i = 0; i < value->num_needs; i++)
-            read_value(r, value->need[i], true);
+            read_value(r, value->need[i]);
         r->second[v].from = r->second[v].to = r->replay->num_turns;
         r->replay->cost += value->cost;
         take_turn(r, -1, v);
@@ -176,18 +176,31 @@ static void make_again(Run *r, int wanted) {
     }
 }
 
+// Up to the split every step is the same.
+static void launch_forward(Run *r) {
+    const Tape *t = r->tape;
+    for (int k = 0; k < t->split; k++)
+        take_turn(r, k, -1);
+    for (int v = 0; v < t->num_values; v++) {
+        const Value *value = &t->value[v];
+        bool early = value->made < t->split, read = value->forward >= 0;
+        r->first[v].from = early ? value->made : -1;
+        r->first[v].to = early && read ? value->forward : r->first[v].from;
+        r->second[v].from = -1;
+    }
+}
+
 static void launch(Run *r, int k) {
     const Tape *t = r->tape;
     const Group *group = &t->group[k];
-    bool after = k >= t->split;
-    for (int i = 0; i < group->num_inputs && after; i++) {
+    for (int i = 0; i < group->num_inputs; i++) {
         int v = t->place[group->input[i]];
         if (v >= 0 && r->dropped[v] && r->second[v].from < 0)
             make_again(r, v);
     }
     for (int i = 0; i < group->num_inputs; i++)
         if (t->place[group->input[i]] >= 0)
-            read_value(r, t->place[group->input[i]], after);
+            read_value(r, t->place[group->input[i]]);
     for (int i = 0; i < group->num_outputs; i++) {
         Life *life = &r->first[t->place[group->output[i]]];
         life->from = life->to = r->replay->num_turns;
@@ -195,15 +208,10 @@ static void launch(Run *r, int k) {
     take_turn(r, k, -1);
 }
 
-static void keep_outputs(Run *r) {
-    const Graph *g = r->tape->g;
-    for (NodeId n = 0; n < g->count; n++) {
-        if (g->node[n].op != OP_output)
-            continue;
-        int v = r->tape->place[node_base(g, g->node[n].arg[0])];
-        if (v >= 0)
+static void keep_results(Run *r) {
+    for (int v = 0; v < r->tape->num_values; v++)
+        if (r->tape->value[v].result)
             r->first[v].to = r->replay->num_turns;
-    }
 }
 
 static int64_t find_peak(const Run *r, Arena *a) {
@@ -235,11 +243,10 @@ Replay tape_replay(const Tape *t, const bool *dropped, Arena *a) {
              .second = ARENA_ARRAY(a, count, Life),
              .stack = ARENA_ARRAY(a, count, int),
              .replay = &replay};
-    for (int v = 0; v < t->num_values; v++)
-        r.first[v].from = r.second[v].from = -1;
-    for (int k = 0; k < t->count; k++)
+    launch_forward(&r);
+    for (int k = t->split; k < t->count; k++)
         launch(&r, k);
-    keep_outputs(&r);
+    keep_results(&r);
     replay.peak = find_peak(&r, a);
     return replay;
 }

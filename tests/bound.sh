@@ -35,6 +35,7 @@ check() {
     bounded "$1" 512 3 check
     if [ "$1" -eq 0 ]; then
         bounded 0 640 15 build --emit=c --out=text
+        bounded 5 512 20 check --memory=1KiB
     fi
 }
 
@@ -140,9 +141,14 @@ stages=
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
     stages="$stages\n  freeze \"conv_$i.*\" after $((5 * i))%"
 done
+staged="$sgd\n  accumulate = 4\n  average = ema(0.99)$stages"
 what='sixteen stages'
-each 160 'x = x |> conv(8, 3)' |
-    model 0 "$sgd\n  accumulate = 4\n  average = ema(0.99)$stages"
+each 160 'x = x |> conv(8, 3)' | model 0 "$staged"
+bounded 0 512 20 check --memory=3MiB
+what='sixteen stages of a small model, and the largest batch'
+each 40 'x = x |> conv(8, 3)' | model 0 "$staged"
+bounded 5 512 20 check --memory=500KiB
+bounded 0 512 20 check --memory=500KiB --max-batch
 
 what='functions that double'
 {
@@ -157,9 +163,10 @@ check 1
 what='a ResNet of 1202 layers'
 sh "$SINTER_SOURCE/bench/compile/resnet.sh" 1202 >bad.net
 bounded 0 512 3 check
+bounded 5 512 20 check --memory=500MiB
 others
 
-for command in check fmt 'show plan'; do
+for command in check 'check --memory=1KiB' fmt 'show plan'; do
     survives language $command
 done
 survives graph opt --run=fuse,schedule,memory

@@ -6,15 +6,13 @@
 
 enum { MOST_BATCH = 1 << 30 };
 
-// The arena of the model with another batch; INT64_MAX where there is no such
-// batch.
-static int64_t arena_of_batch(const Arguments *arguments, int64_t batch,
-                              bool keep) {
+// Whether there is the model with another batch, and it fits.
+static bool batch_fits(const Arguments *arguments, int64_t batch, bool keep) {
     Arena *a = arena_new();
     Diagnostics diags = diag_new(a);
     Setting set[MAX_SETTINGS + 1];
     int count = 0;
-    int64_t bytes = INT64_MAX;
+    bool fits = false;
     for (; count < arguments->num_settings; count++)
         set[count] = arguments->set[count];
     set[count++] = (Setting){"batch", arena_format(a, "%" PRId64, batch)};
@@ -23,10 +21,10 @@ static int64_t arena_of_batch(const Arguments *arguments, int64_t batch,
         if (keep)
             p->recipe.recompute = RECOMPUTE_NONE;
         PassOptions o = plan_options(p, arguments, target_of(arguments));
-        bytes = program_plan(p, &o)->arena_bytes;
+        fits = program_fits(p, &o);
     }
     arena_free(a);
-    return bytes;
+    return fits;
 }
 
 int64_t batch_largest(const Arguments *arguments, const Program *p,
@@ -34,13 +32,13 @@ int64_t batch_largest(const Arguments *arguments, const Program *p,
     Arguments within = *arguments;
     int64_t fits = 0, over = 1, batch = p->recipe.batch;
     within.memory = memory;
-    while (over < MOST_BATCH && arena_of_batch(&within, over, keep) <= memory) {
+    while (over < MOST_BATCH && batch_fits(&within, over, keep)) {
         fits = over;
         over = over < batch ? batch : 2 * over;
     }
     while (over - fits > 1) {
         int64_t middle = fits + (over - fits) / 2;
-        if (arena_of_batch(&within, middle, keep) <= memory)
+        if (batch_fits(&within, middle, keep))
             fits = middle;
         else
             over = middle;

@@ -57,7 +57,7 @@ START_TEST(nothing_overlaps) {
     Buffer b[120];
     int count = 1 + _i % 120;
     fill(b, count, 4 + _i % 50, (uint32_t)_i);
-    int64_t end = buffers_pack(b, count);
+    int64_t end = buffers_pack(b, count, 0);
     check_sound(b, count, end);
     ck_assert_int_le(end, buffers_bound(b, count) * 11 / 10);
 }
@@ -95,7 +95,7 @@ START_TEST(few_are_packed_as_well_as_can_be) {
     for (int i = 0; i < 20; i++) {
         fill(b, FEW, 3 + i % 5, (uint32_t)(20 * _i + i));
         int64_t least = least_end(b, FEW, 0, 0);
-        int64_t bound = buffers_bound(b, FEW), end = buffers_pack(b, FEW);
+        int64_t bound = buffers_bound(b, FEW), end = buffers_pack(b, FEW, 0);
         check_sound(b, FEW, end);
         ck_assert_int_le(end, least > bound ? least : bound);
     }
@@ -106,16 +106,34 @@ START_TEST(same_buffers_same_places) {
     Buffer x[60], y[60];
     fill(x, 60, 20, 7);
     fill(y, 60, 20, 7);
-    ck_assert_int_eq(buffers_pack(x, 60), buffers_pack(y, 60));
+    ck_assert_int_eq(buffers_pack(x, 60, 0), buffers_pack(y, 60, 0));
     for (int i = 0; i < 60; i++)
         ck_assert_int_eq(x[i].offset, y[i].offset);
 }
 END_TEST
 
+// The first order that ends within the room is taken, and none is missed.
+START_TEST(what_fits_is_not_made_smaller) {
+    Buffer b[60];
+    int larger = 0;
+    for (uint32_t seed = 0; seed < 10; seed++) {
+        fill(b, 60, 20, seed);
+        int64_t least = buffers_pack(b, 60, 0), wide = least + least / 8;
+        int64_t end = buffers_pack(b, 60, wide);
+        check_sound(b, 60, end);
+        ck_assert_int_le(end, wide);
+        larger += end > least;
+        ck_assert_int_eq(buffers_pack(b, 60, least), least);
+        ck_assert_int_eq(buffers_pack(b, 60, least - 1), least);
+    }
+    ck_assert_int_gt(larger, 0);
+}
+END_TEST
+
 START_TEST(sizes_of_zero_take_nothing) {
     Buffer b[] = {{0, 0, 3, 0, -1}, {1, 1, 2, SLOT, -1}, {2, 2, 2, 0, -1}};
-    ck_assert_int_eq(buffers_pack(b, 3), SLOT);
-    ck_assert_int_eq(buffers_pack(b, 0), 0);
+    ck_assert_int_eq(buffers_pack(b, 3, 0), SLOT);
+    ck_assert_int_eq(buffers_pack(b, 0, 0), 0);
 }
 END_TEST
 
@@ -123,7 +141,7 @@ END_TEST
 START_TEST(many_are_quick) {
     Buffer *b = malloc(MANY * sizeof *b);
     fill_nested(b, MANY, 1);
-    int64_t end = buffers_pack(b, MANY);
+    int64_t end = buffers_pack(b, MANY, 0);
     ck_assert_int_le(end, buffers_bound(b, MANY) / 100 * 101);
     free(b);
 }
@@ -150,6 +168,7 @@ Suite *pack_suite(void) {
     tcase_add_loop_test(t, a_walk_is_sound_and_near_the_bound, 0, 60);
     tcase_add_loop_test(t, few_are_packed_as_well_as_can_be, 0, 10);
     tcase_add_test(t, same_buffers_same_places);
+    tcase_add_test(t, what_fits_is_not_made_smaller);
     tcase_add_test(t, sizes_of_zero_take_nothing);
     tcase_add_test(t, many_are_quick);
     suite_add_tcase(s, t);

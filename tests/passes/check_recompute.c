@@ -138,7 +138,7 @@ START_TEST(choices_are_near_the_best) {
         int64_t least = least_cost(&t, room, a);
         if (least < 0)
             continue;
-        bool *dropped = recompute_choose(&t, room, a);
+        bool fits, *dropped = recompute_choose(&t, room, &fits, a);
         Replay r = tape_replay(&t, dropped, a);
         ck_assert_int_le(r.peak, room);
         ck_assert_int_le(r.cost, least + least / 2);
