@@ -11,7 +11,7 @@
 #include <string.h>
 
 // Marks of a step beside those of its launches: of its phases, and its ends.
-enum { MOST_ARGUMENTS = 64, RECENT = 4, ALIGNMENT = 256, BESIDE_LAUNCHES = 8 };
+enum { RECENT = 4, ALIGNMENT = 256, BESIDE_LAUNCHES = 8 };
 
 typedef struct {
     RtDevice device;
@@ -37,6 +37,8 @@ typedef struct {
     int first;                  // launch of those that are joined
     bool *joins;                // that are taken
     RtJoining joining;          // launches of the step on their way
+    CUdeviceptr *at;            // room for the arguments of any kernel
+    void **argument;            // where each of them is
     bool *wanted;               // kernels that are launched
     bool is_listing;            // which are, and none is yet
     const char *recent[RECENT]; // the last that were made, in a ring
@@ -366,22 +368,13 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     if (c->is_listing)
         return;
     const RtKernel *k = &c->plan->kernel[kernel];
-    CUdeviceptr at[MOST_ARGUMENTS];
-    void *argument[MOST_ARGUMENTS];
     RtError e;
-    must(c,
-         k->args <= MOST_ARGUMENTS ||
-             rt_fail(&e, EXIT_FAULT, "kernel %s has %d arguments", k->name,
-                     k->args),
-         &e);
-    for (int i = 0; i < k->args; i++) {
-        at[i] = c->arena + arg[i];
-        argument[i] = &at[i];
-    }
+    for (int i = 0; i < k->args; i++)
+        c->at[i] = c->arena + arg[i];
     note(c, k->name);
     begin_launch(c, k->name, c->first, last, false);
     must(c,
-         rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, argument), &e,
+         rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, c->argument), &e,
                         "launch kernel %s", k->name),
          &e);
     end_launch(c);
@@ -509,6 +502,8 @@ static void close_cuda(RtDevice *d) {
     rt_gpu_close(&c->gpu);
     free(c->replay);
     free(c->joins);
+    free(c->at);
+    free(c->argument);
     free(c->wanted);
     free(c->tuned);
     free(c);
@@ -529,6 +524,19 @@ static bool open_replays(Cuda *c, RtError *e) {
             return false;
         c->replay[i].one_by_one = c->plan->one_by_one;
     }
+    return true;
+}
+
+static bool take_arguments(Cuda *c, RtError *e) {
+    int most = 0;
+    for (int i = 0; i < c->plan->num_kernels; i++)
+        most = c->plan->kernel[i].args > most ? c->plan->kernel[i].args : most;
+    c->at = calloc((size_t)most + 1, sizeof *c->at);
+    c->argument = calloc((size_t)most + 1, sizeof *c->argument);
+    if (c->at == NULL || c->argument == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (int i = 0; i < most; i++)
+        c->argument[i] = &c->at[i];
     return true;
 }
 
@@ -577,7 +585,7 @@ static bool open_all(Cuda *c, int ordinal, const RtOptions *o, RtError *e) {
            open_replays(c, e) &&
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging, o,
                          e) &&
-           choose_joins(c, e) && list_kernels(c, e) &&
+           take_arguments(c, e) && choose_joins(c, e) && list_kernels(c, e) &&
            rt_kernels_open(&c->kernels, &c->gpu, c->trainer, c->plan, c->wanted,
                            &rt_system_files, e);
 }

@@ -116,6 +116,58 @@ START_TEST(no_block_waits_for_others_to_end) {
 }
 END_TEST
 
+enum { WIDE = 200 };
+
+// Adds the input to each of so many numbers.
+static void run_wide(RtDevice *d) {
+    size_t arg[1 + WIDE] = {INPUT_AT};
+    for (int i = 0; i < WIDE; i++)
+        arg[1 + i] = sizeof(float) * (size_t)i;
+    d->launch(d, 0, 1, arg);
+}
+
+static const char *wide_text(void) {
+    static char text[64 * (WIDE + 4)];
+    char *at = text;
+    at += sprintf(at, "#define SINTER_ACT 32\n"
+                      "#include \"runtime/prelude/prelude.h\"\n"
+                      "\n"
+                      "KERNEL(256) wide(const float *input");
+    for (int i = 0; i < WIDE; i++)
+        at += sprintf(at, ", float *to%d", i);
+    at += sprintf(at, ")\n{\n    OWN_BLOCK;\n    if (threadIdx.x == 0) {\n");
+    for (int i = 0; i < WIDE; i++)
+        at += sprintf(at, "        *to%d += *input;\n", i);
+    sprintf(at, "    }\n}\n");
+    return text;
+}
+
+START_TEST(a_kernel_has_as_many_arguments_as_it_needs) {
+    const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_wide}};
+    const RtKernel kernel = {
+        .name = "wide", .phases = 1, .threads = 256, .args = 1 + WIDE};
+    float two = 2, value[WIDE];
+    RtPlan plan = *counter.plan;
+    RtTrainer trainer = counter;
+    RtError e;
+    plan.kernel = &kernel;
+    plan.num_kernels = 1;
+    plan.step = steps;
+    trainer.kernels = wide_text();
+    trainer.kernels_end = trainer.kernels + strlen(trainer.kernels);
+    RtDevice *d = rt_cuda_open(&trainer, &plan, 0, NULL, &e);
+    ck_assert_msg(d != NULL, "%s", e.text);
+    d->reserve(d);
+    d->write(d, INPUT_AT, &two, sizeof two);
+    for (int i = 0; i < 3; i++)
+        d->run(d, steps);
+    d->read(d, value, 0, sizeof value);
+    d->close(d);
+    for (int i = 0; i < WIDE; i++)
+        ck_assert_float_eq(value[i], 6);
+}
+END_TEST
+
 START_TEST(bytes_of_any_length_arrive) {
     enum { BYTES = 30000 };
     static char sent[BYTES], got[BYTES];
@@ -357,6 +409,7 @@ Suite *device_suite(void) {
     tcase_add_loop_test(c, steps_do_the_same_however_they_are_launched, 0, 5);
     tcase_add_test(c, fewer_blocks_than_the_driver_says_do);
     tcase_add_loop_test(c, no_block_waits_for_others_to_end, 0, 2);
+    tcase_add_test(c, a_kernel_has_as_many_arguments_as_it_needs);
     tcase_add_test(c, bytes_of_any_length_arrive);
     tcase_add_test(c, slots_are_not_filled_before_they_are_empty);
     tcase_add_test(c, memory_is_clear_at_first);

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_PARAMETERS = 128, LONGEST_PATH = 4096, LONGEST_FOLDER = 2048 };
+// A kernel's parameters may take 32764 bytes from 7.0 on.
+enum { MAX_PARAMETERS = 4095, LONGEST_PATH = 4096, LONGEST_FOLDER = 2048 };
 // Another number where rows of kernels are others: caches keep images.
 static const char magic[8] = "DOUBLE3";
 
@@ -98,7 +99,9 @@ static bool head_next(const char *text, Head *h) {
 static void entry_write(FILE *f, const Head *h) {
     const char *type[MAX_PARAMETERS], *at = h->list;
     int length[MAX_PARAMETERS], count = 0;
-    while (at < h->end && count < MAX_PARAMETERS) {
+    while (at < h->end) {
+        if (count == MAX_PARAMETERS)
+            complain("%.*s has too many parameters", h->name_length, h->name);
         const char *stop = at + strcspn(at, ",)"), *last = stop;
         while (
             strchr("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
