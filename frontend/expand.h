@@ -543,7 +543,7 @@ Type label_type(const Expansion *e);
 void labels_mix(Expansion *e, NodeId partner, NodeId share);
 
 // i32[N], i32[N, ...]; or f32 of the output's shape, if they are targets or
-// samples are mixed.
+// samples of training are mixed.
 NodeId label_node(Expansion *e);
 
 // ---- draw.c: random numbers of augmentations ----
@@ -718,6 +718,7 @@ struct Expansion {
     int num_views;
     Type image;
     const Mixing *mixing; // of samples, the last first
+    bool mixes;           // training does; an evaluation has such labels too
     NodeId label;         // that the loss was given
     NodeId input[NUM_INPUTS], run[NUM_RUN];
     Parameter *parameter, *statistic;

@@ -3,7 +3,7 @@
 // Labels are whole numbers, one for each sample or for each place of the
 // output that has classes, or targets, numbers of the output's own shape.
 // Where an augmentation mixes samples, they become shares of classes, or the
-// same mix of targets.
+// same mix of targets; and shares in evaluation too, so that one loss serves.
 
 #include "frontend/expand.h"
 
@@ -31,6 +31,7 @@ void labels_mix(Expansion *e, NodeId partner, NodeId share) {
     Mixing *m = ARENA_NEW(e->arena, Mixing);
     *m = (Mixing){partner, share, e->mixing};
     e->mixing = m;
+    e->mixes = true;
 }
 
 // Whole labels as shares of the output's classes: 1 for the label's.
@@ -46,8 +47,9 @@ static NodeId one_hot(Expansion *e, NodeId label) {
 
 // The mixes in the order in which they were made.
 static NodeId mix(Expansion *e, const Mixing *m, NodeId label) {
-    if (m->before != NULL)
-        label = mix(e, m->before, label);
+    if (m == NULL)
+        return label;
+    label = mix(e, m->before, label);
     Graph *g = e->graph;
     NodeId other = graph_op2(g, OP_gather, label, m->partner);
     NodeId share = draw_along(e, m->share, node_type(e, label)->rank);
@@ -58,7 +60,7 @@ static NodeId mix(Expansion *e, const Mixing *m, NodeId label) {
 
 NodeId label_node(Expansion *e) {
     NodeId label = input_node(e, INPUT_LABEL);
-    if (e->mixing == NULL || e->output.kind != VALUE_TENSOR)
+    if (!e->mixes || e->output.kind != VALUE_TENSOR)
         return e->label = label;
     if (node_type(e, label)->dtype == I32)
         label = one_hot(e, label);

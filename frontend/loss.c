@@ -86,7 +86,10 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
 }
 
 // Labels as the operation takes them: i32[M], or shares of classes f32[M,K].
+// What nothing has mixed is read as the data set has it.
 static NodeId class_labels(Expansion *e, Type output, NodeId label) {
+    if (label == e->label && e->mixing == NULL)
+        label = e->input[INPUT_LABEL];
     Type t = *node_type(e, label);
     int64_t classes = output.dim[output.rank - 1];
     int64_t shape[] = {type_count(&output) / classes, classes};

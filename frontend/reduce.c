@@ -189,6 +189,9 @@ Value lower_one_hot(Expansion *e, const Call *c) {
         Diagnostic *d =
             report(e->diags, D_kind, c->at, "one_hot needs whole numbers");
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        if (e->mixes && x->node == e->label)
+            diag_note(d, "where samples are mixed, a label is shares of "
+                         "classes already");
         return value_poison();
     }
     Type classes = {.dtype = I32, .rank = t.rank + 1};

@@ -42,6 +42,7 @@ static Sums sums_of(const char *shape, const char *targets, const char *loss,
     Sums s = {
         .l = load_text(arena_format(
             a,
+            "import \"std/vision.net\" { mixup }\n"
             "model M(x: f32[N, 12]) {\n"
             "reshape(x, [N, %s]) + parameter([1])\n}\n"
             "train M { data = synthetic(shape=[12]%s); batch = 4; epochs = 1\n"
@@ -164,6 +165,27 @@ START_TEST(losses_follow_formulas) {
 }
 END_TEST
 
+// A loss of numbers for each class judges what training mixes and what an
+// evaluation does not.
+START_TEST(labels_of_mixed_samples_are_shares_in_evaluations) {
+    const char *loss[] = {"mean(square(output - label))",
+                          "mean(mse(output, label))",
+                          "mean(cross_entropy(output, label))"};
+    double sum[3] = {0};
+    for (int i = 0; i < VALID * NUMBERS; i++)
+        sum[0] += to_class(i) / NUMBERS;
+    for (int i = 0; i < VALID * 4; i++)
+        sum[2] += plain(i) / 4;
+    sum[1] = sum[0];
+    for (int k = 0; k < 3; k++) {
+        Sums s = sums_of("4, 3", "", loss[k], "input = data.train |> mixup(1)",
+                         false);
+        ck_assert_double_eq_tol(sum_named(&s, "metric.loss"), sum[k], 1e-9);
+        arena_free(s.l.arena);
+    }
+}
+END_TEST
+
 // Reductions over axes may come before the one over samples.
 START_TEST(losses_may_be_reduced_by_axes) {
     Sums s =
@@ -251,6 +273,7 @@ Suite *loss_suite(void) {
     TCase *t = tcase_create("loss");
     tcase_add_loop_test(t, losses_follow_formulas, 0,
                         sizeof losses / sizeof losses[0]);
+    tcase_add_test(t, labels_of_mixed_samples_are_shares_in_evaluations);
     tcase_add_test(t, losses_may_be_reduced_by_axes);
     tcase_add_test(t, losses_may_follow_the_run);
     tcase_add_test(t, losses_without_labels_need_none);
