@@ -41,6 +41,7 @@ typedef struct {
     void **argument;            // where each of them is
     bool *wanted;               // kernels that are launched
     bool is_listing;            // which are, and none is yet
+    bool is_ahead;              // of the libraries, which are not open yet
     const char *recent[RECENT]; // the last that were made, in a ring
     int64_t made;
     RtGauge *gauge; // of launches that are measured; NULL: none are
@@ -347,12 +348,25 @@ static void leave_out(RtDevice *d) {
         d->watch->absent = true;
 }
 
+// Whether a call does what a launch would.  Ahead of the libraries it does
+// wherever one could, as on most GPUs of compute capability 8 and 9.
+static bool is_saved(const Cuda *c, int step, int launch) {
+    if (!c->is_ahead)
+        return rt_calls_save(&c->calls, step, launch);
+    bool can = c->gpu.major == 8 || c->gpu.major == 9;
+    for (int i = 0; can && i < c->plan->num_fusions; i++)
+        if (c->plan->fusion[i].step == step &&
+            c->plan->fusion[i].launch == launch)
+            return true;
+    return false;
+}
+
 // Makes a launch, or one of kernels that are joined when the last of them
 // comes.
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     Cuda *c = cuda_of(d);
     gauge(c, c->joining.launch, -1);
-    if (rt_calls_save(&c->calls, c->step, c->joining.launch)) {
+    if (is_saved(c, c->step, c->joining.launch)) {
         rt_joining_pass(&c->joining);
         leave_out(d);
         return;
@@ -441,8 +455,9 @@ static void set_trace(RtDevice *d, RtTrace *trace) {
 static bool load_all_kernels(Cuda *c, RtError *e) {
     memset(c->wanted, true, (size_t)c->plan->num_kernels);
     rt_kernels_close(&c->kernels);
-    return rt_kernels_open(&c->kernels, &c->gpu, c->trainer, c->plan, c->wanted,
-                           &rt_system_files, e);
+    return rt_kernels_begin(&c->kernels, &c->gpu, c->trainer, c->plan,
+                            c->wanted, &rt_system_files, e) &&
+           rt_kernels_open(&c->kernels, c->wanted, e);
 }
 
 static bool tune(RtDevice *d, const RtStep *step, const char **said,
@@ -493,12 +508,12 @@ static void close_cuda(RtDevice *d) {
         rt_lane_close(&c->lane);
         rt_spans_close(&c->spans);
         rt_notes_close(&c->notes);
-        rt_kernels_close(&c->kernels);
         if (c->arena != 0)
             c->cu.memory_free(c->arena);
         if (c->stream != NULL)
             c->cu.stream_free(c->stream);
     }
+    rt_kernels_close(&c->kernels);
     rt_gpu_close(&c->gpu);
     free(c->replay);
     free(c->joins);
@@ -540,28 +555,34 @@ static bool take_arguments(Cuda *c, RtError *e) {
     return true;
 }
 
+static bool take_lists(Cuda *c, RtError *e) {
+    c->joins = calloc((size_t)c->plan->num_joins + 1, sizeof *c->joins);
+    c->wanted = calloc((size_t)c->plan->num_kernels + 1, sizeof *c->wanted);
+    return (c->joins != NULL && c->wanted != NULL) ||
+           rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
 // Until launches are measured, all that may be joined are, on a GPU that can.
 static bool choose_joins(Cuda *c, RtError *e) {
     const RtPlan *p = c->plan;
     bool *fused = calloc((size_t)p->num_fusions + 1, sizeof *fused);
-    c->joins = calloc((size_t)p->num_joins + 1, sizeof *c->joins);
-    bool good = fused != NULL && c->joins != NULL;
-    for (int i = 0; good && i < p->num_fusions; i++)
-        fused[i] =
-            rt_calls_save(&c->calls, p->fusion[i].step, p->fusion[i].launch);
-    if (good && c->gpu.cooperates)
+    if (fused == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (int i = 0; i < p->num_fusions; i++)
+        fused[i] = is_saved(c, p->fusion[i].step, p->fusion[i].launch);
+    if (c->gpu.cooperates)
         rt_joins_take(p, fused,
                       c->calls.is_tuned ? c->calls.tuning.apart : NULL,
                       c->joins);
     free(fused);
-    return good || rt_fail(e, EXIT_MEMORY, "out of memory");
+    return true;
 }
 
 // Goes through all steps to see which kernels they launch.
 static bool list_kernels(Cuda *c, RtError *e) {
-    c->wanted = calloc((size_t)c->plan->num_kernels + 1, sizeof *c->wanted);
-    if (c->wanted == NULL)
-        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    memset(c->wanted, false, (size_t)c->plan->num_kernels);
+    if (!choose_joins(c, e))
+        return false;
     c->is_listing = true;
     for (c->step = 0; c->step < c->plan->num_steps; c->step++) {
         rt_joining_begin(&c->joining, c->plan, c->joins, c->step);
@@ -573,21 +594,32 @@ static bool list_kernels(Cuda *c, RtError *e) {
     return true;
 }
 
-static bool open_all(Cuda *c, int ordinal, const RtOptions *o, RtError *e) {
-    return rt_driver_open(&c->cu, e) &&
-           rt_gpu_open(&c->gpu, &c->cu, ordinal, e) &&
-           rt_driver_good(
+static bool begin_kernels(Cuda *c, RtError *e) {
+    c->is_ahead = true;
+    bool good = list_kernels(c, e);
+    c->is_ahead = false;
+    return good && rt_kernels_begin(&c->kernels, &c->gpu, c->trainer, c->plan,
+                                    c->wanted, &rt_system_files, e);
+}
+
+static bool open_stream(Cuda *c, RtError *e) {
+    return rt_driver_good(
                &c->cu, c->cu.stream_new(&c->stream, CU_STREAM_NON_BLOCKING, 0),
                e, "make a stream") &&
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
            rt_lane_open(&c->lane, &c->cu, c->stream, c->plan, &c->spans, e) &&
-           rt_notes_open(&c->notes, &c->cu, c->stream, e) &&
-           open_replays(c, e) &&
+           rt_notes_open(&c->notes, &c->cu, c->stream, e);
+}
+
+// Kernels are compiled while the context is made and calls are planned.
+static bool open_all(Cuda *c, int ordinal, const RtOptions *o, RtError *e) {
+    return rt_driver_open(&c->cu, e) &&
+           rt_gpu_find(&c->gpu, &c->cu, ordinal, e) && take_lists(c, e) &&
+           take_arguments(c, e) && begin_kernels(c, e) &&
+           rt_gpu_open(&c->gpu, e) && open_stream(c, e) && open_replays(c, e) &&
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging, o,
                          e) &&
-           take_arguments(c, e) && choose_joins(c, e) && list_kernels(c, e) &&
-           rt_kernels_open(&c->kernels, &c->gpu, c->trainer, c->plan, c->wanted,
-                           &rt_system_files, e);
+           list_kernels(c, e) && rt_kernels_open(&c->kernels, c->wanted, e);
 }
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,

@@ -72,18 +72,21 @@ static bool may_be_used(const RtGpu *g, RtError *e) {
                    g->ordinal, g->name, g->ordinal);
 }
 
-bool rt_gpu_open(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e) {
+bool rt_gpu_find(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e) {
     *g = (RtGpu){.cu = cu, .ordinal = ordinal};
-    if (!find_device(g, e) || !describe(g, e) || !is_new_enough(g, e) ||
-        !may_be_used(g, e))
-        return false;
+    return find_device(g, e) && describe(g, e) && is_new_enough(g, e) &&
+           may_be_used(g, e);
+}
+
+bool rt_gpu_open(RtGpu *g, RtError *e) {
+    const RtDriver *cu = g->cu;
     if (!rt_driver_good(cu, cu->context_retain(&g->context, g->device), e,
-                        "use GPU %d, %s", ordinal, g->name)) {
+                        "use GPU %d, %s", g->ordinal, g->name)) {
         g->context = NULL;
         return false;
     }
     if (rt_driver_good(cu, cu->context_set(g->context), e, "use GPU %d, %s",
-                       ordinal, g->name))
+                       g->ordinal, g->name))
         return true;
     rt_gpu_close(g);
     return false;

@@ -35,9 +35,11 @@ static bool kernel_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
     const RtTrainer own = {
         .kernels = text, .code = t->code, .code_end = t->code_end};
     wanted[r->kernel] = true;
-    bool good = text != NULL ? rt_kernels_open(&r->gather, gpu, &own, &plan,
-                                               wanted, &rt_system_files, e)
-                             : rt_fail(e, EXIT_MEMORY, "out of memory");
+    bool good = text != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    good = good &&
+           rt_kernels_begin(&r->gather, gpu, &own, &plan, wanted,
+                            &rt_system_files, e) &&
+           rt_kernels_open(&r->gather, wanted, e);
     free(text);
     return good;
 }

@@ -1,13 +1,12 @@
 // Kernels: the functions of a plan on a GPU, compiled from the text that the
 // trainer carries.
 //
-// They are compiled when the device opens, each for itself and several side by
-// side, for the GPU that is there; what the cache has is not compiled, nor what
-// is never launched.  All code is on the GPU before the first launch.
+// What the trainer carries for the GPU is loaded; else they are compiled, all
+// that are ever launched.  All code is on the GPU before the first launch.
 #ifndef RUNTIME_CUDA_KERNELS_H
 #define RUNTIME_CUDA_KERNELS_H
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/compile.h"
 
 // Of a kernel that is launched.
 typedef struct {
@@ -18,16 +17,21 @@ typedef struct {
 typedef struct {
     const RtGpu *gpu;
     const RtPlan *plan;
+    const RtTrainer *trainer; // until they are open, as what follows
+    RtCompiler *compiler;
     // One for each kernel, NULL where it is not launched; or one for all.
     CUmodule *module;
     int num_modules;
     RtEntry *entry; // one for each kernel of the plan
 } RtKernels;
 
-// wanted says of each of the plan's kernels whether it is ever launched.
-bool rt_kernels_open(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
-                     const RtPlan *plan, const bool *wanted,
-                     const RtFiles *files, RtError *e);
+// Begins to compile those that are likely to be launched, of each of the
+// plan's, while the caller goes on.  The GPU needs no context yet.
+bool rt_kernels_begin(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
+                      const RtPlan *plan, const bool *likely,
+                      const RtFiles *files, RtError *e);
+// Loads those that are launched, and compiles what is missing.
+bool rt_kernels_open(RtKernels *k, const bool *wanted, RtError *e);
 void rt_kernels_close(RtKernels *k);
 
 // Writes a variable of the text, in each part that has it.

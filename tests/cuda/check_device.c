@@ -296,10 +296,16 @@ START_TEST(blocks_that_cannot_wait_are_told_of) {
 }
 END_TEST
 
+// What fails ahead is made again, so that it must fail more than once.
 START_TEST(a_compiler_that_fails_is_told_of) {
+    static const char *const faults[] = {
+        "nvrtcCompileProgram:2:7,nvrtcCompileProgram:3:7,"
+        "nvrtcCompileProgram:4:7",
+        "nvrtcCreateProgram:1:1,nvrtcCreateProgram:2:1,"
+        "nvrtcCreateProgram:3:1,nvrtcCreateProgram:4:1",
+    };
     RtError e = {0};
-    setenv("SINTER_DOUBLE_FAIL",
-           _i == 0 ? "nvrtcCompileProgram:2:7" : "nvrtcCreateProgram:1:1", 1);
+    setenv("SINTER_DOUBLE_FAIL", faults[_i], 1);
     ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, &e));
     ck_assert_int_eq(e.status, EXIT_DEVICE);
     ck_assert_msg(strstr(e.text, _i == 0 ? "libnvrtc-builtins" : "memory") !=

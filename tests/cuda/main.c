@@ -8,6 +8,7 @@
 int main(void) {
     SRunner *runner = srunner_create(feed_suite());
     srunner_add_suite(runner, cache_suite());
+    srunner_add_suite(runner, compile_suite());
     srunner_add_suite(runner, device_suite());
     srunner_add_suite(runner, embedded_suite());
     srunner_add_suite(runner, nvrtc_suite());

@@ -25,6 +25,22 @@ done
 grep -q nvrtcCompileProgram log.0 || fail "nothing was compiled"
 grep -q nvrtcCompileProgram log.1 && fail "kernels were compiled again"
 
+# NVRTC is open before cuDNN, which would else open it for each of its plans.
+awk '/nvrtcVersion/ { open = 1 } /cudnnCreate/ { exit !open }' log.0 ||
+    fail "cuDNN was opened before NVRTC"
+
+# What is compiled ahead is what is launched, also where calls do the work of
+# kernels: no more is compiled, the second time nothing.
+expect 0 "$SINTER" build "$SINTER_SOURCE/tests/cuda/much.net" -o much
+for run in first again; do
+    expect 0 env SINTER_DOUBLE_LOG="$work/$run" ./much --resident=no \
+        --out "run.$run" --device=cuda:0
+done
+loaded=$(grep -c cuModuleLoadDataEx again)
+[ "$(grep -c nvrtcCompileProgram first)" -eq "$loaded" ] ||
+    fail "not $loaded kernels were compiled"
+grep -q nvrtcCompileProgram again && fail "what is not launched was compiled"
+
 # Of what follows the last capture, up to the last step.
 awk '{ line[NR] = $2 }
      /cuStreamEndCapture/ { from = NR + 1 }

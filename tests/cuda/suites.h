@@ -8,6 +8,7 @@
 
 Suite *feed_suite(void);
 Suite *cache_suite(void);
+Suite *compile_suite(void);
 Suite *device_suite(void);
 Suite *embedded_suite(void);
 Suite *nvrtc_suite(void);

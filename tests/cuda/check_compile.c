@@ -1,0 +1,126 @@
+// Compiling: what is likely is made ahead, each kernel once, and what goes
+// wrong ahead is no matter.
+#define _XOPEN_SOURCE 700
+
+#include "runtime/cuda/compile.h"
+#include "tests/cuda/suites.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { KERNELS = 2, PATIENCE = 60 }; // of counter; seconds
+
+static const RtGpu gpu = {.major = 9, .driver = 13000};
+static char calls[4200];
+
+// The double writes beside the cache what it is asked.
+static RtCompiler *compiler_new(void) {
+    RtError e;
+    snprintf(calls, sizeof calls, "%s/calls-%d", getenv("XDG_CACHE_HOME"),
+             (int)getpid());
+    setenv("SINTER_DOUBLE_LOG", calls, 1);
+    RtCompiler *c =
+        rt_compiler_new(&gpu, &counter, KERNELS, &rt_system_files, &e);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_msg(rt_compiler_open(c, &e), "%s", e.text);
+    return c;
+}
+
+static int count_compiled(void) {
+    char line[200];
+    int count = 0;
+    FILE *f = fopen(calls, "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f) != NULL)
+        count += strstr(line, "nvrtcCompileProgram") != NULL;
+    fclose(f);
+    return count;
+}
+
+static void pause_for(int milliseconds) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000L * milliseconds}, NULL);
+}
+
+// Files that have their names already.
+static int count_kept(void) {
+    static const char end[] = ".cubin";
+    char path[4200];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/sinter", getenv("XDG_CACHE_HOME"));
+    DIR *d = opendir(path);
+    ck_assert_ptr_nonnull(d);
+    for (struct dirent *f; (f = readdir(d)) != NULL;) {
+        const char *dot = strchr(f->d_name, '.');
+        count += dot != NULL && strcmp(dot, end) == 0;
+    }
+    closedir(d);
+    return count;
+}
+
+static void must_make(RtCompiler *c, const bool *wanted) {
+    RtError e;
+    ck_assert_msg(rt_compiler_make(c, wanted, &e), "%s", e.text);
+    for (int i = 0; i < KERNELS; i++)
+        ck_assert(!wanted[i] || rt_compiler_code(c, i)->length > 0);
+}
+
+static const bool none[KERNELS], first[KERNELS] = {true},
+                                 all[KERNELS] = {true, true};
+
+START_TEST(what_is_likely_is_made_ahead) {
+    RtCompiler *c = compiler_new();
+    rt_compiler_begin(c, first);
+    for (int i = 0; count_kept() == 0 && i < 100 * PATIENCE; i++)
+        pause_for(10);
+    ck_assert_int_eq(count_kept(), 1);
+    must_make(c, all);
+    ck_assert_int_eq(count_compiled(), 2);
+    rt_compiler_free(c);
+}
+END_TEST
+
+START_TEST(what_is_not_wanted_is_not_made) {
+    RtCompiler *c = compiler_new();
+    rt_compiler_begin(c, none);
+    must_make(c, first);
+    ck_assert_int_eq(count_compiled(), 1);
+    ck_assert_ptr_null(rt_compiler_code(c, 1)->bytes);
+    rt_compiler_free(c);
+}
+END_TEST
+
+START_TEST(what_fails_ahead_is_made_again) {
+    setenv("SINTER_DOUBLE_FAIL", "nvrtcCompileProgram:1:6", 1);
+    RtCompiler *c = compiler_new();
+    rt_compiler_begin(c, all);
+    must_make(c, all);
+    ck_assert_int_eq(count_compiled(), 3);
+    rt_compiler_free(c);
+}
+END_TEST
+
+// At once, and when it may have begun.
+START_TEST(what_was_begun_can_be_left) {
+    RtCompiler *c = compiler_new();
+    rt_compiler_begin(c, all);
+    pause_for(20 * _i);
+    rt_compiler_free(c);
+}
+END_TEST
+
+Suite *compile_suite(void) {
+    Suite *s = suite_create("compile");
+    TCase *c = tcase_create("compile");
+    tcase_set_timeout(c, 2 * PATIENCE);
+    tcase_add_checked_fixture(c, cache_begin, cache_end);
+    tcase_add_test(c, what_is_likely_is_made_ahead);
+    tcase_add_test(c, what_is_not_wanted_is_not_made);
+    tcase_add_test(c, what_fails_ahead_is_made_again);
+    tcase_add_loop_test(c, what_was_begun_can_be_left, 0, 5);
+    suite_add_tcase(s, c);
+    return s;
+}
