@@ -75,6 +75,9 @@ static void tell_where(const Cuda *c) {
     for (int64_t i = first; i < c->made; i++)
         fprintf(stderr, "%s%s", i == first ? ", which launched " : ", ",
                 c->recent[i % RECENT]);
+    if (c->is_captured)
+        fputs("; it was being recorded, which --without=graph leaves out",
+              stderr);
 }
 
 static void must(const Cuda *c, bool good, const RtError *e) {

@@ -70,6 +70,15 @@ grep -q cuGraphLaunch first.log || fail "no graph is launched"
 grep -q cuGraphLaunch each.log && fail "a graph is launched"
 [ "$(grep -c cuLaunchKernel each.log)" -gt "$(grep -c cuLaunchKernel first.log)" ] ||
     fail "no more launches one by one than recorded"
+# A library that cannot be recorded is told of as that, whoever notices it.
+expect 4 env SINTER_DOUBLE_FAIL=cuStreamEndCapture:1:901 ./case \
+    --device=cuda:0 --data=synthetic:64 --out=run
+expect_says "cannot record a step.*--without=graph launches one by one"
+before=$(sed '/cuStreamBeginCapture/q' first.log | grep -c cudnnBackendExecute)
+expect 4 env SINTER_DOUBLE_FAIL=cudnnBackendExecute:$((before + 1)):5001 ./case \
+    --device=cuda:0 --data=synthetic:64 --out=run
+expect_says "cuDNN cannot run .* being recorded, which --without=graph leaves out"
+rm -rf run
 train unaided --without=rides
 alike first unaided
 [ "$(calls unaided)" -lt "$(calls first)" ] ||
