@@ -126,77 +126,67 @@ static uint64_t extracted(Type type, uint64_t a, uint64_t at, uint64_t length) {
     return out;
 }
 
-static void integer(Thread *t, const Instruction *i) {
-    if (i->saturates)
-        unknown(i);
-    uint64_t a = from(t, i, 0), b = i->num_from > 1 ? value(t, i->from[1]) : 0;
-    uint64_t c = i->num_from > 2 ? value(t, i->from[2]) : 0;
+static uint64_t leading_zeros(Type type, uint64_t a) {
+    int above = 64 - 8 * type_bytes(type);
+    return (uint64_t)(a == 0 ? 64 : __builtin_clzll(a)) - (uint64_t)above;
+}
+
+static uint64_t computed_whole(const Instruction *i, uint64_t a, uint64_t b,
+                               uint64_t c, uint64_t d) {
     switch (i->op) {
     case OP_ABS:
-        to(t, i, (uint64_t)(whole(i->type, a) < 0 ? 0 - a : a));
-        break;
+        return (uint64_t)(whole(i->type, a) < 0 ? 0 - a : a);
     case OP_ADD:
-        to(t, i, a + b);
-        break;
+        return a + b;
     case OP_AND:
-        to(t, i, a & b);
-        break;
+        return a & b;
     case OP_BFE:
-        to(t, i, extracted(i->type, a, b, c));
-        break;
+        return extracted(i->type, a, b, c);
     case OP_BFI:
-        to(t, i, inserted(i->type, a, b, c, value(t, i->from[3])));
-        break;
+        return inserted(i->type, a, b, c, d);
     case OP_CLZ:
-        to(t, i,
-           a == 0 ? 8u * (unsigned)type_bytes(i->type)
-                  : (unsigned)__builtin_clzll(a) - 64u +
-                        8u * (unsigned)type_bytes(i->type));
-        break;
+        return leading_zeros(i->type, a);
     case OP_DIV:
     case OP_REM:
-        to(t, i, quotient(i, a, b, i->op == OP_REM));
-        break;
+        return quotient(i, a, b, i->op == OP_REM);
     case OP_MAD:
-        to(t, i, multiplied(i, a, b) + c);
-        break;
+        return multiplied(i, a, b) + c;
     case OP_MAX:
-        to(t, i, less(i->type, a, b) ? b : a);
-        break;
+        return less(i->type, a, b) ? b : a;
     case OP_MIN:
-        to(t, i, less(i->type, b, a) ? b : a);
-        break;
+        return less(i->type, b, a) ? b : a;
     case OP_MUL:
-        to(t, i, multiplied(i, a, b));
-        break;
+        return multiplied(i, a, b);
     case OP_NEG:
-        to(t, i, 0 - a);
-        break;
+        return 0 - a;
     case OP_NOT:
-        to(t, i, narrowed(i->type, ~a));
-        break;
+        return narrowed(i->type, ~a);
     case OP_OR:
-        to(t, i, a | b);
-        break;
+        return a | b;
     case OP_POPC:
-        to(t, i, (uint64_t)__builtin_popcountll(a));
-        break;
+        return (uint64_t)__builtin_popcountll(a);
     case OP_PRMT:
-        to(t, i, permuted(a, b, c));
-        break;
+        return permuted(a, b, c);
     case OP_SHL:
     case OP_SHR:
-        to(t, i, shifted(i, a, b));
-        break;
+        return shifted(i, a, b);
     case OP_SUB:
-        to(t, i, a - b);
-        break;
+        return a - b;
     case OP_XOR:
-        to(t, i, a ^ b);
-        break;
+        return a ^ b;
     default:
         unknown(i);
+        return 0;
     }
+}
+
+static void integer(Thread *t, const Instruction *i) {
+    uint64_t x[3] = {0, 0, 0};
+    for (int k = 1; k < i->num_from && k < 4; k++)
+        x[k - 1] = value(t, i->from[k]);
+    if (i->saturates)
+        unknown(i);
+    to(t, i, computed_whole(i, from(t, i, 0), x[0], x[1], x[2]));
 }
 
 // ---- real numbers ----
