@@ -112,7 +112,27 @@ static const char *string_read(Arena *a, const char *text, const char *key) {
                : NULL;
 }
 
-// Reads a description; says on stderr what it lacks.
+// Says on stderr what a description lacks.
+static bool lacks(const Arguments *arguments, const char *from, const char *key,
+                  const char *what) {
+    complain(arguments, "%s: no \"%s\", %s", from, key, what);
+    return false;
+}
+
+static bool numbers_read(Arena *a, const Arguments *arguments, const char *from,
+                         Device *out) {
+    for (int i = 0; i < NUM_NUMBERS; i++) {
+        double value;
+        if (!number_read(out->text, numbers[i].key, &value) || value < 1 ||
+            value > MOST)
+            return lacks(arguments, from, numbers[i].key,
+                         arena_format(a, "the number of %s, from 1 to 1e18",
+                                      numbers[i].what));
+        *(double *)((char *)out + numbers[i].at) = value;
+    }
+    return true;
+}
+
 static bool description_read(Arena *a, const Arguments *arguments,
                              const char *from, const char *text, Device *out) {
     double version = 0;
@@ -125,36 +145,17 @@ static bool description_read(Arena *a, const Arguments *arguments,
         return false;
     }
     out->name = string_read(a, text, "deviceName");
-    if (!out->name) {
-        complain(arguments,
-                 "%s: no \"deviceName\", a string; devices/h200.json "
-                 "is a description",
-                 from);
-        return false;
-    }
+    if (!out->name)
+        return lacks(arguments, from, "deviceName",
+                     "a string; devices/h200.json is a description");
     if (!number_read(text, "deviceVer", &version) || version < 100 ||
-        version > 9990) {
-        complain(arguments,
-                 "%s: no \"deviceVer\", the compute capability times "
-                 "100 (900 for 9.0)",
-                 from);
-        return false;
-    }
+        version > 9990)
+        return lacks(arguments, from, "deviceVer",
+                     "the compute capability times 100 (900 for 9.0)");
     out->sm = (int)version / 10;
     const char *cooperative = value_of(text, "supportCoopLaunch");
     out->cooperative = cooperative == NULL || *cooperative != '0';
-    for (int i = 0; i < NUM_NUMBERS; i++) {
-        double value;
-        if (!number_read(text, numbers[i].key, &value) || value < 1 ||
-            value > MOST) {
-            complain(arguments,
-                     "%s: no \"%s\", the number of %s, from 1 to 1e18", from,
-                     numbers[i].key, numbers[i].what);
-            return false;
-        }
-        *(double *)((char *)out + numbers[i].at) = value;
-    }
-    return true;
+    return numbers_read(a, arguments, from, out);
 }
 
 // The text of a file; NULL, which has been said, when it cannot be read.
