@@ -341,6 +341,24 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, "}\n");
 }
 
+static void checked_print(Arena *a, const Arguments *arguments,
+                          const Program *p, const Plan *plan, const StepCost *c,
+                          const Device *device, const Diagnostics *diags) {
+    Layers l = layers_of(a, p);
+    Batches b = batches_of(arguments, p, device);
+    Text t = text_new(a);
+    if (arguments->json) {
+        check_json(&t, p, &l, plan, c, device, &b, diags);
+    } else {
+        layers_print(a, &t, &l);
+        totals_print(&t, p, &l, plan, c, device);
+        batches_print(&t, &b);
+        if (has_more_steps(p))
+            steps_print(&t, plan, device);
+    }
+    fputs(text_string(&t), stdout);
+}
+
 static int model_check(Arena *a, const Arguments *arguments) {
     int status;
     Device device;
@@ -351,7 +369,6 @@ static int model_check(Arena *a, const Arguments *arguments) {
     if (!p)
         return status;
     PassOptions o = plan_options(p, arguments, target_of(arguments));
-    Layers l = layers_of(a, p);
     Plan *plan = program_plan(p, &o);
     if (!plan_supported(a, arguments, plan, &device))
         return EXIT_MODEL;
@@ -364,18 +381,7 @@ static int model_check(Arena *a, const Arguments *arguments) {
                  p->recipe.accumulate);
         return EXIT_MODEL;
     }
-    Batches b = batches_of(arguments, p, &device);
-    Text t = text_new(a);
-    if (arguments->json) {
-        check_json(&t, p, &l, plan, &c, &device, &b, &diags);
-    } else {
-        layers_print(a, &t, &l);
-        totals_print(&t, p, &l, plan, &c, &device);
-        batches_print(&t, &b);
-        if (has_more_steps(p))
-            steps_print(&t, plan, &device);
-    }
-    fputs(text_string(&t), stdout);
+    checked_print(a, arguments, p, plan, &c, &device, &diags);
     return EXIT_GOOD;
 }
 
