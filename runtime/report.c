@@ -76,6 +76,11 @@ static double rate(const RtRow *row) {
     return row->seconds > 0 ? (double)row->samples / row->seconds : 0;
 }
 
+// Of slow steps a digit more, so that they are not none.
+static int rate_digits(double rate) {
+    return rate < 9.95 ? 1 : 0;
+}
+
 // A row is lost where it cannot be written; the next may be written again.
 static void end_row(RtReport *r) {
     if (fflush(r->metrics) == 0 && !ferror(r->metrics))
@@ -158,7 +163,7 @@ static void print_row(const RtRow *row) {
         fprintf(stderr, "loss scale %-8.0f ", row->scale);
     if (row->skipped > 0)
         fprintf(stderr, "skipped %-4.0f ", row->skipped);
-    fprintf(stderr, "%.0f samples/s", rate(row));
+    fprintf(stderr, "%.*f samples/s", rate_digits(rate(row)), rate(row));
 }
 
 void rt_report_progress(RtReport *r, const RtRow *row) {
@@ -251,7 +256,7 @@ static void print_budget(FILE *f, const RtBudget *b, const Shares *s,
     if (b->held > 0.005)
         fprintf(f, "the host waited %.2f s for the device\n", b->held);
     if (b->trained > 0) // not where a run was resumed at its end
-        fprintf(f, "%.0f samples/s in training\n", speed);
+        fprintf(f, "%.*f samples/s in training\n", rate_digits(speed), speed);
     fflush(f);
 }
 
