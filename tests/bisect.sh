@@ -70,6 +70,13 @@ for repeat in "" --repeat-batch; do
     [ "$losses" -eq $([ -z "$repeat" ] && echo 8 || echo 1) ] ||
         fail "$losses losses of eight steps $repeat"
 done
+expect 2 "$SINTER" compare --ablate -b -O0 "$micro"
+expect_says "it takes no -b"
+# A step has the samples of all its batches.
+expect 0 "$SINTER" bench "$micro" --steps=9 --runs=1 --set accumulate=4
+expect_says ", from 1 run of 9 steps$"
+awk '/^a step takes/ { n = $4 * $6 / 1000 } END { exit !(n > 60 && n < 68) }' out ||
+    fail "64 samples: $(cat out)"
 expect 2 "$SINTER" bench "$micro" --runs=0
 expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json
 mv out a.json

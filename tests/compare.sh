@@ -68,6 +68,12 @@ expect_says "cannot start from the same state"
 : >"$TEXTS/stop"
 [ ! -e "$TEXTS/ended" ] || fail "the compiler's server was waited for"
 
+# A step is all of its batches.
+compare 0 "$here/micro.net" --set accumulate=3 --json
+launches=$("$SINTER" check --json --target=host --set accumulate=3 "$here/micro.net" |
+    grep -o '"launches": [0-9]*' | head -n 1)
+expect_says "\"a\": {\"options\": \"-O1\", $launches,"
+
 # What is made again is decided for CUDA, so a limit is one of that plan.
 compare 5 "$tiny" --memory=1KiB
 expect_says "KiB of memory in the plan for cuda even when values are made again"

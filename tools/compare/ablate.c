@@ -83,10 +83,6 @@ static int variant_run(Arena *a, Ablation *b, int i) {
 
 // ---- printing ----
 
-static const Graph *train_of(const Side *s) {
-    return plan_graph(s->plan, "train");
-}
-
 // A figure, and how much larger it is than with everything.
 static void figure_print(Text *t, double own, double all) {
     if (own == all)
@@ -98,7 +94,7 @@ static void figure_print(Text *t, double own, double all) {
 static void variant_print(Text *t, const Ablation *b, int i) {
     const double mib = 1 << 20;
     const Side *s = &b->side[i], *all = &b->side[0];
-    Cost own = graph_cost(train_of(s)), whole = graph_cost(train_of(all));
+    Cost own = side_cost(s), whole = side_cost(all);
     Spread time = spread_of(t->arena, s->times.value, s->times.count);
     text_add(t, "%-20s", b->name[i]);
     figure_print(t, own.launches, whole.launches);

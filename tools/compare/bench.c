@@ -48,14 +48,17 @@ static int bench_run(Arena *a, const Arguments *arguments, Bench *b) {
 
 static void bench_print(Text *t, const Bench *b) {
     Spread s = spread_of(t->arena, b->medians.value, b->medians.count);
+    int64_t steps = b->runs.steps - WARM;
+    int64_t samples = b->runs.batch * b->side.program->recipe.accumulate;
     text_add(t,
              "%s on %s, data %s, batch %" PRId64 ", %s\n"
              "a step takes %.3f ms, %.0f samples/s; the median is in %.3f .. "
-             "%.3f with %.1f%% confidence, from %d runs of %" PRId64 " steps\n",
+             "%.3f with %.1f%% confidence, from %d run%s of %" PRId64
+             " step%s\n",
              b->side.program->name, b->runs.device, b->runs.data, b->runs.batch,
-             b->side.options, s.median, (double)b->runs.batch / s.median * 1e3,
-             s.low, s.high, 100 * s.confidence, b->num_runs,
-             b->runs.steps - WARM);
+             b->side.options, s.median, (double)samples / s.median * 1e3, s.low,
+             s.high, 100 * s.confidence, b->num_runs,
+             b->num_runs == 1 ? "" : "s", steps, steps == 1 ? "" : "s");
 }
 
 static void bench_json(Text *t, const Bench *b) {

@@ -87,7 +87,7 @@ int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
     int status = model_size(arguments, &size);
     if (status != EXIT_GOOD)
         return status;
-    c->own_batch = size.batch;
+    c->own_batch = arguments->batch.given ? arguments->batch.value : size.batch;
     if (!runs_open(a, arguments, comparison_batch(arguments, &size), &c->runs))
         return EXIT_IO;
     status = side_build(a, &c->a, arguments, &c->runs);
@@ -119,6 +119,10 @@ static int compare(Arena *a, const Arguments *arguments) {
 int compare_command(const Arguments *arguments) {
     if (!runs_possible(arguments))
         return EXIT_USAGE;
+    if (arguments->ablate && arguments->b) {
+        complain(arguments, "--ablate leaves out of a: it takes no -b");
+        return EXIT_USAGE;
+    }
     Arena *a = arena_new();
     int status = (arguments->ablate ? ablate : compare)(a, arguments);
     arena_free(a);

@@ -102,8 +102,12 @@ static void figure_print(Text *t, const char *name, double a, double b,
              b > 0 ? a / b : (double)NAN);
 }
 
-static Cost cost_of(const Side *s) {
-    return graph_cost(plan_graph(s->plan, "train"));
+// Both in the unit of the larger.
+static void bytes_print(Text *t, const char *name, int64_t a, int64_t b) {
+    int64_t larger = a > b ? a : b;
+    Scaled s = bytes_scaled(larger);
+    double unit = larger > 0 ? (double)larger / s.count : 1;
+    figure_print(t, name, (double)a / unit, (double)b / unit, s.unit);
 }
 
 static const char *range_text(Arena *a, const Spread *s) {
@@ -119,14 +123,12 @@ static void times_print(Text *t, const Comparison *c) {
 }
 
 static void figures_print(Text *t, const Comparison *c) {
-    const double mib = 1 << 20;
-    Cost a = cost_of(&c->a), b = cost_of(&c->b);
+    Cost a = side_cost(&c->a), b = side_cost(&c->b);
     text_add(t, "\n%-18s%16s%16s %-6s%8s\n", "", "a", "b", "", "a / b");
-    figure_print(t, "launches", a.launches, b.launches, "");
-    figure_print(t, "bytes", (double)a.bytes / mib, (double)b.bytes / mib,
-                 "MiB");
-    figure_print(t, "arena", (double)c->a.plan->arena_bytes / mib,
-                 (double)c->b.plan->arena_bytes / mib, "MiB");
+    text_add(t, "%-18s%16d%16d %-6s%8.3f\n", "launches", a.launches, b.launches,
+             "", (double)a.launches / b.launches);
+    bytes_print(t, "bytes", a.bytes, b.bytes);
+    bytes_print(t, "arena", c->a.plan->arena_bytes, c->b.plan->arena_bytes);
     times_print(t, c);
 }
 

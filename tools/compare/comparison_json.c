@@ -65,7 +65,7 @@ static void times_json(Text *t, const Side *side) {
 }
 
 void side_json(Text *t, const Side *s) {
-    Cost cost = graph_cost(plan_graph(s->plan, "train"));
+    Cost cost = side_cost(s);
     text_add(t, "\"options\": ");
     json_string(t, s->options);
     json_count(t, "launches", cost.launches);

@@ -78,6 +78,18 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
     return trainer_build(a, &s->arguments, &s->text, s->trainer);
 }
 
+Cost side_cost(const Side *s) {
+    const Stage *stage = &s->program->stage[0];
+    Cost c = graph_cost(plan_graph(s->plan, stage->train->name));
+    if (stage->gather == NULL)
+        return c;
+    Cost each = graph_cost(plan_graph(s->plan, stage->gather->name));
+    int before = s->program->recipe.accumulate - 1;
+    c.launches += before * each.launches;
+    c.bytes += before * each.bytes;
+    return c;
+}
+
 // ---- running ----
 
 static Words words_begin(Arena *a, const Side *s, const Runs *runs) {

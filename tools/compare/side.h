@@ -48,6 +48,10 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
               const Snapshot *beside);
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 
+// What a step costs, of all its batches, of which all but the last only gather
+// gradients.
+Cost side_cost(const Side *s);
+
 // ---- runs.c ----
 
 // Whether the command line wants a number of steps that can be taken; if not,
