@@ -65,6 +65,7 @@ cp "$SINTER_SOURCE/devices/h200.json" own.json
 expect 2 "would be overwritten" \
     report --device-file=own.json -o own.json imports.net
 expect 2 "would be overwritten" tune -o own.net own.net
+expect 2 "is a trainer: how a model is compiled" tune --set batch=2 "$SINTER"
 cp own.net own.c
 expect 2 "would be overwritten" build --emit=c -o . own.c
 cmp -s own.c own.net || fail "own.c was overwritten"

@@ -44,6 +44,8 @@ PATH=$work/late:$PATH "$SINTER" show sass --kernel='k12*' \
     "$models/resnet9.net" >out.late 2>&1 &
 late=$!
 
+cnn=$models/resnet9.net
+
 # ---- stages ----
 
 for model in resnet9 gpt_nano; do
@@ -91,7 +93,17 @@ expect 2 "are for show kernels, launches," \
     show --from=fused --to=kernels --kernel='k*' resnet9/07-fused.ir
 expect 2 "show sass is of one GPU: give it one --arch" \
     show sass --arch=sm_80,sm_90 "$models/lenet.net"
-expect 2 "--at is for show recipe" show params --at=1 "$models/lenet.net"
+expect 2 "--at and --samples are for show recipe" show params --at=1 "$models/lenet.net"
+expect 2 "--at and --samples are for" show memory --samples=9 "$models/lenet.net"
+expect 2 "--arch is for show kernels," show plan --arch=sm_80 "$models/lenet.net"
+expect 2 "--lineinfo is for show kernels," show fused --lineinfo=model "$models/lenet.net"
+expect 2 "show recipe is of all graphs: it takes no --graph" \
+    show recipe --graph=eval "$models/lenet.net"
+expect 2 "--act is for a graph from a file" show fused --act=f32 "$cnn"
+for option in --set=batch=2 --without=bits --graph=eval; do
+    expect 2 "are for a model, and --from is a graph" \
+        show --from=fused --to=plan $option resnet9/07-fused.ir
+done
 expect 2 "show launches takes --target=host" show kernels --target=host "$models/lenet.net"
 expect 0 "read and written by" show launches --target=host "$models/lenet.net"
 expect 0 "bytes read and written by 1 launch" \

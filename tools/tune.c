@@ -46,9 +46,23 @@ static bool tuning_takes(const Arguments *arguments, const Program *p,
     return !arguments->out || out_takes(arguments, p, arguments->out, status);
 }
 
+// Whether an option asks how a model is to be compiled.
+static bool compiles(const Arguments *arguments) {
+    return arguments->num_settings > 0 || arguments->level != NULL ||
+           arguments->rewrite_limit.given || arguments->without != 0 ||
+           arguments->memory > 0;
+}
+
 static int trainer_tune(Arena *a, const Arguments *arguments) {
     Runs runs;
     int status;
+    if (compiles(arguments)) {
+        complain(arguments,
+                 "%s is a trainer: how a model is compiled is asked "
+                 "of a model file",
+                 arguments->operand[0]);
+        return EXIT_USAGE;
+    }
     if (!tuning_takes(arguments, NULL, &status))
         return status;
     if (!runs_open(a, arguments, 1, &runs))

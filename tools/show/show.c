@@ -90,8 +90,21 @@ static const View *stage_find(const Arguments *arguments, const char *name) {
     return NULL;
 }
 
+// The same for the stages of a model, or of a graph from a file, whichever it
+// is.
+static const char *model_said_in_vain(const Arguments *arguments) {
+    if (!arguments->from)
+        return arguments->act ? "--act is for a graph from a file: what a "
+                                "model's activations are its recipe says"
+                              : NULL;
+    if (arguments->num_settings > 0 || arguments->without || arguments->graph)
+        return "--set, --without and --graph are for a model, and --from is a "
+               "graph";
+    return NULL;
+}
+
 // An option that a stage would ignore, as what it is for; NULL where there is
-// none.  What a device or a precision is said to be may go unused.
+// none.  What a device is said to be may go unused.
 static const char *said_in_vain(Arena *a, const Arguments *arguments,
                                 const View *stage) {
     bool of_model = arguments->from == NULL;
@@ -109,12 +122,23 @@ static const char *said_in_vain(Arena *a, const Arguments *arguments,
     if (texts && !kernels && arguments->arch && strchr(arguments->arch, ','))
         return arena_format(a, "show %s is of one GPU: give it one --arch",
                             stage->name);
-    if (arguments->at && stage->write != recipe_write)
-        return "--at is for show recipe";
+    if ((arguments->at || arguments->samples.given) &&
+        stage->write != recipe_write)
+        return "--at and --samples are for show recipe";
+    if (arguments->arch && !texts)
+        return "--arch is for show kernels, ptx, sass and lines of a model";
+    if (arguments->lineinfo && !texts && stage->write != trainer_write)
+        return "--lineinfo is for show kernels, trainer, ptx, sass and lines "
+               "of a model";
+    if (arguments->graph &&
+        (stage->write == tree_write || stage->write == trainer_write ||
+         stage->write == recipe_write))
+        return arena_format(a, "show %s is of all graphs: it takes no --graph",
+                            stage->name);
     if (texts && strcmp(target_of(arguments), "host") == 0)
         return "kernels have one text for both devices, and what is said of "
                "them is for a GPU; show launches takes --target=host";
-    return NULL;
+    return model_said_in_vain(arguments);
 }
 
 // ---- what is made of a model, once ----
