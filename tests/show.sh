@@ -112,7 +112,6 @@ expect 74 "/show: No such file" show --dump-to=/none/show "$models/lenet.net"
 
 # ---- kernels ----
 
-cnn=$models/resnet9.net
 schema="python3 $SINTER_SOURCE/tests/schema.py \
     $SINTER_SOURCE/docs/kernels.schema.json"
 for model in resnet9 gpt_nano airbench94_muon; do
@@ -329,9 +328,17 @@ for i, (offset, size, first, last) in enumerate(rows):
                 last < its_first or its_last < first), (offset, other)
 END
 done
+# The largest step is not always the one that is shown.
+"$SINTER" check "$models/airbench94.net" | sed -n 's/^arena *//p' >arena
+expect 0 "arena of all steps         $(cat arena)" show memory "$models/airbench94.net"
 expect 0 "10 parameters, 61706 numbers" show params "$models/lenet.net"
 expect 0 "conv_1.bias                      f32[6]" show params "$models/lenet.net"
 expect 0 "ResNet9: 2328 updates of 512 samples, 97 in an epoch" show recipe "$cnn"
+# What is frozen is a parameter too, also where a step reads a copy of it alone.
+expect 0 "18 parameters, 6571609 numbers" show params "$models/resnet9_tricks.net"
+expect 0 "  fixed  " show params "$models/resnet9_tricks.net"
+"$SINTER" check --json "$models/resnet9_tricks.net" 2>said |
+    grep -q '"parameters": 6571609,' || fail "check counts other parameters"
 expect 0 "adamw rate" show recipe --samples=1000 "$models/lenet.net"
 expect 0 "lars momentum" show recipe --samples=1000 \
     --set "optimizer=lars(lr=1)" "$models/lenet.net"

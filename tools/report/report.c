@@ -70,7 +70,7 @@ static bool data_json(Show *s, const Inspection *in, const char *comparison,
     text_add(t, ", \"recipe\": ");
     recipe_json(s->a, t, &recipe);
     text_add(t, ", \"parameters\": ");
-    params_json(s->a, t, s->p, step->graph);
+    params_json(s->a, t, s->p, plan, step);
     text_add(t, ", \"comparison\": %s}", comparison);
     return true;
 }

@@ -142,8 +142,9 @@ const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
 
 ViewWriter memory_write, params_write, recipe_write;
 
-// Writes the parameters of a planned graph.
-void params_json(Arena *a, Text *t, const Program *p, const Graph *g);
+// Writes the parameters of a plan, those of a step first.
+void params_json(Arena *a, Text *t, const Program *p, const Plan *plan,
+                 const Step *step);
 
 // ---- launches.c ----
 

@@ -137,6 +137,9 @@ int memory_write(Show *s, const View *stage, Text *out) {
     text_add(out, "memory of %s, plan for %s\n", step->name,
              show_plan(s)->device);
     size_print(out, "arena", step->graph->arena_bytes);
+    // What check says of the plan, and a trainer takes.
+    if (show_plan(s)->arena_bytes > step->graph->arena_bytes)
+        size_print(out, "arena of all steps", show_plan(s)->arena_bytes);
     size_print(out, "states", m.states);
     size_print(out, "inputs", m.inputs);
     size_print(out, "beside calls", m.beside);
