@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/gather.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 enum { THREADS = 256, WORDS_OF_THREAD = 4 };
@@ -64,7 +65,10 @@ bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
     size_t word;
     int all;
     *r = (RtRowset){.cu = gpu->cu, .kernel = kernel_for(rows->bytes, &word)};
-    if (__builtin_mul_overflow(rows->bytes / word, taken, &all))
+    // A thread's last word is followed by one that there is not, up to a
+    // quarter of them further on, which must be an int too.
+    if (__builtin_mul_overflow(rows->bytes / word, taken, &all) ||
+        all > INT_MAX / 2)
         return rt_fail(e, EXIT_MEMORY,
                        "a batch of %lld rows of %zu bytes is too large to be "
                        "gathered; --resident=no streams it",

@@ -95,6 +95,23 @@ START_TEST(kept_rows_are_gathered) {
 }
 END_TEST
 
+// A batch of 1.1 times 2^30 words, of rows that are few.
+START_TEST(a_batch_of_too_many_words_is_not_gathered) {
+    enum { BYTES = 8 << 20 };
+    RtError e = {0};
+    char *from = calloc(BYTES, 1);
+    const RtRows rows = {from, BYTES, 1};
+    ck_assert_ptr_nonnull(from);
+    RtDevice *d = open_device(2);
+    ck_assert(!d->keep(d, &rows, 1126, &e));
+    ck_assert_int_eq(e.status, EXIT_MEMORY);
+    ck_assert_msg(strstr(e.text, "too large to be gathered") != NULL, "%s",
+                  e.text);
+    d->close(d);
+    free(from);
+}
+END_TEST
+
 Suite *feed_suite(void) {
     Suite *s = suite_create("feed");
     TCase *c = tcase_create("feed");
@@ -102,6 +119,7 @@ Suite *feed_suite(void) {
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, each_step_has_its_own_batch, 0, 6 * MOST_ROOMS);
     tcase_add_loop_test(c, kept_rows_are_gathered, 0, 3);
+    tcase_add_test(c, a_batch_of_too_many_words_is_not_gathered);
     tcase_add_test(c, pinned_memory_may_run_out);
     tcase_add_exit_test(c, a_copy_that_fails_ends_it, EXIT_DEVICE);
     suite_add_tcase(s, c);
