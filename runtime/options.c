@@ -25,7 +25,7 @@ static const Option options[] = {
     {"out",       "DIR",    TEXT,    FIELD(out),       "folder of the checkpoints"},
     {"device",    "NAME",   TEXT,    FIELD(device),    "auto, host, or cuda:N (default auto)"},
     {"epochs",    "X",      EPOCHS,  FIELD(epochs),    "length of the run; fractions are allowed"},
-    {"steps",     "N",      STEPS,   FIELD(steps),     "stop after N steps and save; the run's length stays as it is"},
+    {"steps",     "N",      STEPS,   FIELD(steps),     "stop after N more steps and save; the run's length stays as it is"},
     {"seed",      "N",      SEED,    FIELD(seed),      "what all random numbers follow from"},
     {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "go on from the newest checkpoint in --out, or from PATH"},
     {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write a JSON object per epoch and split to FILE, - for standard output"},

@@ -109,13 +109,13 @@ static void say_hello(const RtSession *s) {
         snprintf(times, sizeof times, "%d x ", run->trainer->accumulate);
     rt_report_say(s->report, "%s on %s: %s", run->trainer->model,
                   s->device->name, s->device->describe(s->device));
-    rt_report_say(s->report,
-                  "%lld training and %lld test samples; %lld steps of %s%d in "
-                  "an epoch, %lld in all",
-                  (long long)run->data->train.count,
-                  (long long)run->data->test.count,
-                  (long long)s->at.epoch_steps, times, run->trainer->batch,
-                  (long long)s->at.steps);
+    rt_report_say(
+        s->report,
+        "%lld training and %lld test samples; %lld step%s of %s%d "
+        "in an epoch, %lld in all",
+        (long long)run->data->train.count, (long long)run->data->test.count,
+        (long long)s->at.epoch_steps, s->at.epoch_steps == 1 ? "" : "s", times,
+        run->trainer->batch, (long long)s->at.steps);
     rt_report_say(s->report, "the plan takes %.1f MiB on %s",
                   (double)s->device->needed(s->device) / (1 << 20),
                   s->device->name);
