@@ -112,6 +112,16 @@ static void warn_softmax(Expansion *e, const Call *c, const Value *output) {
     diag_note(d, "leave the softmax out; accuracy is the same without it");
 }
 
+static void warn_sigmoid(Expansion *e, const Call *c, const Value *output) {
+    if (e->graph->node[output->node].op != OP_sigmoid)
+        return;
+    Diagnostic *d =
+        report(e->diags, D_sigmoid_twice, c->at,
+               "bce_with_logits takes what comes before the sigmoid");
+    diag_place(d, output->at, "this is behind one");
+    diag_note(d, "leave the sigmoid out");
+}
+
 // One number for each row of the output; [N, 1] where it has one for each
 // sample.
 Value lower_cross_entropy(Expansion *e, const Call *c) {
@@ -201,6 +211,7 @@ Value lower_bce_with_logits(Expansion *e, const Call *c) {
     NodeId y = target_of(e, c);
     if (y == NO_NODE)
         return value_poison();
+    warn_sigmoid(e, c, &c->arg[0]);
     Graph *g = e->graph;
     NodeId x = as_float(e, c->arg[0].node);
     NodeId above = graph_op2(g, OP_maximum, x, number_node(e, 0));
