@@ -1,6 +1,6 @@
 // Average: an average of every step is taken in the step itself.
 //
-//   needs   the graph of a step and that of the averages, TYPED
+//   needs   the graph of a step and that of the averages, in the same types
 //   keeps   what the two leave, one run after the other
 //   leaves  one graph; what the averages read of a param or state is what the
 //           step assigns to it, and where both assign the averages do

@@ -101,8 +101,8 @@ PassFunction pass_sums;
 PassFunction pass_precision;
 
 // ---- average.c: an average of every step is taken in the step ----
-// What a step and the averages after it do, as one graph.  Both are graphs that
-// pass_precision has left.
+// What a step and the averages after it do, as one graph.  Both are as the same
+// passes have left them.
 Graph *step_with_average(const Graph *step, const Graph *average);
 
 // ---- layout.c: pads channels where tensor cores need multiples of 8 ----

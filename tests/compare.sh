@@ -165,6 +165,10 @@ sed 's/^    |> thin(8)/    |> conv(11, 3, bias=false) as fixed\n&/
 compare 0 frozen.net
 expect_says "as near to right as b, 0 wrong;"
 
+# Averages of every step are part of it, and may be what a parameter becomes.
+compare 0 "$here/micro.net" --set "average=lookahead(0.5)"
+expect_says "as near to right as b, 0 wrong;"
+
 # Gradients that wait for other batches carry the scale of the loss.
 compare 0 "$here/micro.net" --set precision=f16 --set accumulate=3
 expect_says "as near to right as b, 0 wrong;"

@@ -34,8 +34,8 @@ static bool is_leaf(const Node *d) {
     return d->op == OP_input || d->op == OP_param || d->op == OP_state;
 }
 
-// The name of what a leaf is in memory, or NULL.  What the loss is multiplied by
-// is a state where gradients that wait carry it.
+// The name of what a leaf is in memory, or NULL.  What the loss is multiplied
+// by is a state where gradients that wait carry it.
 static const char *leaf_name(const Node *d) {
     if (d->op == OP_loss_scale)
         return "run.loss_scale";
@@ -207,15 +207,20 @@ static void meaning_keep(void *whose, NodeId n, double *const *value) {
     memcpy(to->value, value[n], count * sizeof *value[n]);
 }
 
-// What states become by the step with its gradients and updates, before passes
-// rewrite it.
-static void meanings_find(const Measuring *m, Arena *a) {
-    const Compare *c = m->c;
-    const Program *p = c->left->program;
+// The step with its gradients and updates, and the averages that are part of
+// it, before passes rewrite it.
+static const Graph *step_meant(const Program *p) {
     PassOptions o = pass_options(&p->recipe, "host");
     o.act = F32;
     const Graph *g =
         passes_run(graph_clone(p->stage[0].train), &o, "optimizer", NULL, NULL);
+    return program_averages_each_step(p) ? step_with_average(g, p->average) : g;
+}
+
+// What states become by it.
+static void meanings_find(const Measuring *m, Arena *a) {
+    const Compare *c = m->c;
+    const Graph *g = step_meant(c->left->program);
     Arena *scratch = arena_new();
     Meanings all = {a, g, ARENA_ARRAY(scratch, (size_t)g->count + 1, int),
                     m->meaning};
