@@ -37,14 +37,20 @@ static bool mentions(const char *text, const char *word) {
     return false;
 }
 
+// Whether an int cannot count them, which goes on by up to a block behind the
+// last.
+static bool has_many_rows(Type space) {
+    return space_rows(&space) > INT32_MAX - BLOCK_THREADS;
+}
+
 const char *row_type(Type space) {
-    return space_rows(&space) > INT32_MAX ? "long long" : "int";
+    return has_many_rows(space) ? "long long" : "int";
 }
 
 void emit_space(Text *t, Type space, const char *more) {
     long long rows = (long long)space_rows(&space);
     long long columns = (long long)space_columns(&space);
-    if (rows > INT32_MAX) {
+    if (has_many_rows(space)) {
         text_line(t, "const long long ROWS = %lld;", rows);
         text_line(t, "enum { C = %lld%s };", columns, more);
     } else {
@@ -53,7 +59,7 @@ void emit_space(Text *t, Type space, const char *more) {
 }
 
 void emit_chunk(Text *t, Type space) {
-    if (space_rows(&space) > INT32_MAX)
+    if (has_many_rows(space))
         text_line(t, "CHUNK_OF(%s, lo, hi, ROWS);", row_type(space));
     else
         text_line(t, "CHUNK(lo, hi, ROWS);");
