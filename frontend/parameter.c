@@ -8,9 +8,12 @@ static void remember(Expansion *e, Parameter **list, int *count, Parameter p) {
     ARENA_APPEND(e->arena, *list, *count, p);
 }
 
+// The kernel that updates parameters counts the numbers of each in an int, and
+// goes on by less than two parts behind the last.
 static bool expect_size(Expansion *e, const Call *c, const char *name,
                         Type type) {
-    if (type_valid(&type) && type_count(&type) <= INT32_MAX)
+    const int64_t most = (INT64_C(1) << 31) - (1 << 13);
+    if (type_valid(&type) && type_count(&type) <= most)
         return true;
     Diagnostic *d = report(e->diags, D_size, c->at, "the %s of %s is too large",
                            name, c->path);

@@ -358,9 +358,10 @@ START_TEST(dimensions) {
     const char *body = "image |> conv(%s, 1, bias=false) |> global_avg_pool "
                        "|> slice(channels, 0, 2)";
     Arena *a = arena_new();
-    Loaded l = load_model(arena_format(a, body, "2147483647"), "");
+    Loaded l = load_model(arena_format(a, body, "2147475456"), "");
     ck_assert_ptr_nonnull(l.program);
     arena_free(l.arena);
+    expect_codes(load_model(arena_format(a, body, "2147475457"), ""), "E0315");
     expect_codes(load_model(arena_format(a, body, "2147483648"), ""), "E0306");
     arena_free(a);
 }
