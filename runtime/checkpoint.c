@@ -251,13 +251,20 @@ static bool note_hash(const RtHeader *h, const char *key, uint64_t *value) {
     return *end == '\0';
 }
 
+// Whether a run may have been there: none has more steps, or another seed, than
+// can be counted in 31 bits.
+static bool is_place(const RtProgress *p) {
+    return p->step >= 0 && p->step <= p->steps && p->steps <= INT32_MAX &&
+           p->epoch_steps > 0 && p->epoch_steps <= INT32_MAX && p->seed >= 0 &&
+           p->seed <= INT32_MAX;
+}
+
 static bool read_progress(const RtHeader *h, RtProgress *p, RtError *e) {
     if (note_number(h, "step", &p->step) &&
         note_number(h, "steps", &p->steps) &&
         note_number(h, "epoch_steps", &p->epoch_steps) &&
         note_number(h, "seed", &p->seed) &&
-        note_hash(h, "data", &p->data_hash) && p->step >= 0 &&
-        p->step <= p->steps && p->epoch_steps > 0)
+        note_hash(h, "data", &p->data_hash) && is_place(p))
         return true;
     return rt_fail(e, EXIT_DATA, "it does not say where its run was");
 }

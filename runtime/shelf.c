@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #define OURS "step-"
 #define THEIRS "previous-"
@@ -232,7 +233,10 @@ bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
     RtLoad load = load_newest(s, OURS, c, p, path, e);
     if (load == RT_BROKEN)
         load = load_newest(s, THEIRS, c, p, path, e);
-    if (load == RT_BROKEN)
+    if (load == RT_BROKEN && access(s->folder, R_OK | X_OK) != 0)
+        rt_fail(e, EXIT_DATA, "no checkpoint can be read in %s: %s", s->folder,
+                strerror(errno));
+    else if (load == RT_BROKEN)
         rt_fail(e, EXIT_DATA, "no whole checkpoint in %s", s->folder);
     return load == RT_GOOD;
 }

@@ -80,6 +80,27 @@ START_TEST(round_trip) {
 }
 END_TEST
 
+// What no run writes is not gone on with, in a file that is whole.
+START_TEST(no_run_was_there) {
+    static const RtProgress places[] = {
+        {-1, 40, 8, 3, 0},
+        {41, 40, 8, 3, 0},
+        {INT64_MAX - 1, INT64_MAX, 8, 3, 0},
+        {17, INT64_MAX, 8, 3, 0},
+        {17, 40, 0, 3, 0},
+        {17, 40, INT64_MAX, 3, 0},
+        {17, 40, 8, -1, 0},
+        {17, 40, 8, INT64_MAX, 0},
+    };
+    RtProgress p;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        ck_assert(rt_checkpoint_write(checkpoint, "c", &places[i], &error));
+        ck_assert_msg(load("c", &p) == RT_BROKEN, "place %zu is taken", i);
+        ck_assert_str_eq(error.text, "c: it does not say where its run was");
+    }
+}
+END_TEST
+
 START_TEST(equal_states_are_equal_files) {
     size_t length, other;
     write_good();
@@ -232,6 +253,7 @@ Suite *checkpoint_suite(void) {
     tcase_set_timeout(t, 300);
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, round_trip);
+    tcase_add_test(t, no_run_was_there);
     tcase_add_test(t, equal_states_are_equal_files);
     tcase_add_test(t, the_file_is_safetensors);
     tcase_add_test(t, every_length_but_its_own_is_refused);

@@ -226,6 +226,16 @@ START_TEST(a_broken_one_is_passed_over) {
 }
 END_TEST
 
+// That there is no folder is another mistake than that nothing is in it.
+START_TEST(a_folder_that_cannot_be_read) {
+    ck_assert_int_eq(rmdir("r"), 0);
+    ck_assert_int_eq(loaded(), -1);
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_str_eq(error.text, "no checkpoint can be read in r: "
+                                 "No such file or directory");
+}
+END_TEST
+
 START_TEST(other_files_are_left_alone) {
     restart_empty();
     place_write("r/step-00000099.safetensors.bak", "x", 1);
@@ -409,6 +419,7 @@ Suite *shelf_suite(void) {
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, the_newest_two_are_kept);
     tcase_add_test(t, a_broken_one_is_passed_over);
+    tcase_add_test(t, a_folder_that_cannot_be_read);
     tcase_add_test(t, other_files_are_left_alone);
     tcase_add_test(t, a_new_run_sets_the_old_one_aside);
     tcase_add_test(t, another_run_is_seen_before_it_is_set_aside);
