@@ -87,4 +87,27 @@ sed -n '/^# lenet.net /,/^```$/p' README.md | sed '$d' >"$work/readme"
 diff models/lenet.net "$work/readme" >&2 ||
     complain "README.md: not models/lenet.net"
 
+# Names that tables of the sources give, and those that docs/ir.md has in the
+# rows behind a heading.
+same_names() {
+    awk -v heading="$2" '
+    index($0, heading) == 1 { inside = 1; next }
+    inside && !/^\|/ { exit }
+    inside && !/^\|---/ { print }' docs/ir.md >"$work/rows"
+    $3 <"$work/rows" >"$work/told"
+    diff "$work/$1" "$work/told" >&2 || complain "docs/ir.md: other $1"
+}
+first_column() {
+    cut -d'|' -f2 | tr -d ' '
+}
+all_in_backticks() {
+    grep -o '`[a-z_]*`' | tr -d '`' | sort
+}
+sed -n 's/^    {"\([a-z]*\)", *pass_.*/\1/p' passes/pipeline.c >"$work/passes"
+same_names passes "| pass | needs" first_column
+sed -n 's/^ATTR(\([a-z_]*\),.*/\1/p' ir/attrs.def | sort >"$work/attributes"
+same_names attributes "| kind | attributes" all_in_backticks
+sed -n 's/^REASON(\([a-z_]*\),.*/\1/p' ir/reasons.def | sort >"$work/reasons"
+same_names reasons "| reason | says" all_in_backticks
+
 exit $failed
