@@ -11,7 +11,10 @@
 typedef struct {
     RtCall call;
     unsigned with;
-    bool good; // there is a plan
+    RtTuned asked; // what a tuning named; its call is -1: nothing
+    bool compiles; // what must be compiled would have done
+    bool strayed;  // it is not what was asked for
+    bool good;     // there is a plan
     RtCudnnPlan plan;
 } Planned;
 
@@ -36,8 +39,9 @@ typedef struct {
 struct RtConvolutions {
     const RtCudnn *c;
     const RtPlan *plan;
-    const RtTuning *tuning; // while they are planned
-    bool strayed;           // from it
+    const RtTuning *tuning;        // while they are planned
+    bool strayed;                  // from it
+    struct RtConvolutions *before; // whose plans may be taken meanwhile
     Planned *planned;
     int num_planned, room;
     Call *call;     // of each of the plan's calls
@@ -87,6 +91,20 @@ static bool plan_call(const RtCudnn *c, Planned *p, bool compiles, RtError *e) {
     return false;
 }
 
+static bool asked_same(const Planned *p, const Planned *q) {
+    return p->asked.call == q->asked.call &&
+           p->asked.candidate == q->asked.candidate &&
+           p->asked.engine == q->asked.engine &&
+           (p->with == 0 || p->compiles == q->compiles);
+}
+
+static void plan_new(const RtConvolutions *v, Planned *p, RtError *e) {
+    const bool named = p->asked.call >= 0;
+    p->good = named && plan_tuned(v->c, p, &p->asked, e);
+    p->strayed = named && !p->good;
+    p->good = p->good || plan_call(v->c, p, p->compiles, e);
+}
+
 static int planned_of(const RtConvolutions *v, const RtCall *call,
                       unsigned with) {
     for (int i = 0; i < v->num_planned; i++)
@@ -94,6 +112,20 @@ static int planned_of(const RtConvolutions *v, const RtCall *call,
             rt_call_same(&v->planned[i].call, call))
             return i;
     return -1;
+}
+
+// Takes over what was planned before, also that there is no plan.
+static bool plan_before(const RtConvolutions *v, Planned *p) {
+    int known =
+        v->before == NULL ? -1 : planned_of(v->before, &p->call, p->with);
+    if (known < 0 || !asked_same(&v->before->planned[known], p))
+        return false;
+    Planned *old = &v->before->planned[known];
+    p->good = old->good;
+    p->strayed = old->strayed;
+    p->plan = old->plan;
+    old->plan = (RtCudnnPlan){0};
+    return true;
 }
 
 static bool planned_grow(RtConvolutions *v) {
@@ -120,13 +152,14 @@ static int plan_for(RtConvolutions *v, const RtCall *call, unsigned with,
     if (known < 0) {
         known = v->num_planned++;
         Planned *p = &v->planned[known];
-        *p = (Planned){.call = *call, .with = with};
         const RtTuned *t = tuned_for(v, call, with);
-        p->good = t != NULL && plan_tuned(v->c, p, t, e);
-        v->strayed |= t != NULL && !p->good;
-        p->good =
-            p->good ||
-            plan_call(v->c, p, v->tuning != NULL && v->tuning->compiles, e);
+        *p = (Planned){.call = *call,
+                       .with = with,
+                       .asked = t != NULL ? *t : (RtTuned){.call = -1},
+                       .compiles = v->tuning != NULL && v->tuning->compiles};
+        if (!plan_before(v, p))
+            plan_new(v, p, e);
+        v->strayed |= p->strayed;
     }
     return v->planned[known].good ? known : -1;
 }
@@ -209,27 +242,38 @@ bool rt_convolutions_needed(const RtPlan *plan) {
     return false;
 }
 
-RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
-                                    const RtTuning *tuning, RtError *e) {
+static bool plan_all(RtConvolutions *v, RtError *e) {
+    for (int i = 0; i < v->plan->num_calls; i++)
+        v->call[i].mine = is_mine(v->plan, i, &v->call[i].as);
+    rt_rides_choose(v->plan, v->tuning != NULL ? v->tuning->wanted : NULL,
+                    can_ride, can_form, v, v->taken);
+    take_rides(v);
+    return plan_calls(v, e);
+}
+
+RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
+                                     const RtPlan *plan, const RtTuning *tuning,
+                                     RtError *e) {
     RtConvolutions *v = calloc(1, sizeof *v);
-    if (v == NULL) {
-        rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
-        return NULL;
-    }
-    *v = (RtConvolutions){.c = c, .plan = plan, .tuning = tuning};
-    if (memory_take(v, e)) {
-        for (int i = 0; i < plan->num_calls; i++)
-            v->call[i].mine = is_mine(plan, i, &v->call[i].as);
-        rt_rides_choose(plan, tuning != NULL ? tuning->wanted : NULL, can_ride,
-                        can_form, v, v->taken);
-        take_rides(v);
-        bool good = plan_calls(v, e);
+    bool good = v != NULL ||
+                rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
+    if (good) {
+        *v = (RtConvolutions){
+            .c = c, .plan = plan, .tuning = tuning, .before = before};
+        good = memory_take(v, e) && plan_all(v, e);
         v->tuning = NULL;
-        if (good)
-            return v;
+        v->before = NULL;
     }
+    rt_convolutions_free(before);
+    if (good)
+        return v;
     rt_convolutions_free(v);
     return NULL;
+}
+
+RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
+                                    const RtTuning *tuning, RtError *e) {
+    return rt_convolutions_next(NULL, c, plan, tuning, e);
 }
 
 bool rt_convolutions_follow(const RtConvolutions *v) {
@@ -247,6 +291,8 @@ static void packs_free(const RtCudnn *c, Pack *p) {
 }
 
 void rt_convolutions_free(RtConvolutions *v) {
+    if (v == NULL)
+        return;
     for (int i = 0; v->call != NULL && i < v->plan->num_calls; i++)
         packs_free(v->c, v->call[i].pack);
     for (int i = 0; i < v->num_planned; i++)

@@ -73,6 +73,11 @@ bool rt_convolutions_needed(const RtPlan *plan);
 // with the layer that has no plan in e, if one has none.
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
                                     const RtTuning *tuning, RtError *e);
+// The same in place of `before` (NULL: there was nothing), which is freed: what
+// was asked for in the same way is not planned again.
+RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
+                                     const RtPlan *plan, const RtTuning *tuning,
+                                     RtError *e);
 void rt_convolutions_free(RtConvolutions *v);
 // Whether all that the tuning named was there.
 bool rt_convolutions_follow(const RtConvolutions *v);

@@ -17,8 +17,9 @@ static const double CLEARLY = 0.99;
 
 typedef struct {
     RtCosts known;
-    double *seconds; // of each launch, as measured last
-    bool full;       // everything rides
+    double *seconds;      // of each launch, as measured last
+    bool full;            // everything rides
+    RtConvolutions *last; // what was measured last: its plans are used again
 } Tune;
 
 // ---- forms ----
@@ -133,12 +134,20 @@ static bool learn_all(Tune *u, const RtConvolutions *v, RtError *e) {
     return true;
 }
 
-static bool measure(Tune *u, const RtTuning *with, RtConvolutions **v,
-                    RtError *e) {
+// Plans convolutions so; where there are none, there is nothing to do.
+static bool plan_as(Tune *u, const RtTuning *with, RtError *e) {
     const RtTuner *t = u->known.t;
-    *v = rt_convolutions_new(t->cudnn, t->plan, with, e);
-    return *v != NULL &&
-           t->measure(t->arg, &(RtTrial){.convolutions = *v}, u->seconds, e);
+    if (t->cudnn == NULL)
+        return true;
+    u->last = rt_convolutions_next(u->last, t->cudnn, t->plan, with, e);
+    return u->last != NULL;
+}
+
+static bool measure(Tune *u, const RtTuning *with, RtError *e) {
+    const RtTuner *t = u->known.t;
+    return plan_as(u, with, e) &&
+           t->measure(t->arg, &(RtTrial){.convolutions = u->last}, u->seconds,
+                      e);
 }
 
 // The rows of the tuning, each with its next candidate.
@@ -161,12 +170,9 @@ static bool next_candidates(const Tune *u, RtTuning *next, RtError *e) {
 
 static bool take_round(Tune *u, RtError *e) {
     RtTuning next;
-    RtConvolutions *v = NULL;
     if (!next_candidates(u, &next, e))
         return false;
-    bool good = measure(u, &next, &v, e) && learn_all(u, v, e);
-    if (v != NULL)
-        rt_convolutions_free(v);
+    bool good = measure(u, &next, e) && learn_all(u, u->last, e);
     rt_tuning_free(&next);
     return good;
 }
@@ -230,23 +236,8 @@ static bool take_total(const Tune *u, RtConvolutions *v, const bool *apart,
     return good;
 }
 
-static bool convolutions_new(const Tune *u, const RtTuning *with,
-                             RtConvolutions **v, RtError *e) {
-    *v = NULL;
-    if (u->known.t->cudnn == NULL)
-        return true;
-    *v = rt_convolutions_new(u->known.t->cudnn, u->known.t->plan, with, e);
-    return *v != NULL;
-}
-
-static bool take_before(const Tune *u, double *before, RtError *e) {
-    RtConvolutions *v;
-    if (!convolutions_new(u, NULL, &v, e))
-        return false;
-    bool good = take_total(u, v, NULL, before, e);
-    if (v != NULL)
-        rt_convolutions_free(v);
-    return good;
+static bool take_before(Tune *u, double *before, RtError *e) {
+    return plan_as(u, NULL, e) && take_total(u, u->last, NULL, before, e);
 }
 
 static bool tune_convolutions(Tune *u, RtError *e) {
@@ -262,17 +253,15 @@ static bool tune_convolutions(Tune *u, RtError *e) {
 }
 
 // What is measured last runs as later runs will.
-static bool take_after(const Tune *u, double *after, RtError *e) {
-    RtConvolutions *v;
-    if (!convolutions_new(u, u->known.tuning, &v, e))
+static bool take_after(Tune *u, double *after, RtError *e) {
+    if (!plan_as(u, u->known.tuning, e) ||
+        !rt_tune_joins(u->known.t, u->last, u->known.tuning, e) ||
+        !take_total(u, u->last, u->known.tuning->apart, after, e))
         return false;
-    bool good = rt_tune_joins(u->known.t, v, u->known.tuning, e) &&
-                take_total(u, v, u->known.tuning->apart, after, e);
-    if (v != NULL) {
-        good = good && rt_costs_tell(&u->known, v, e);
-        mark_chosen(u, v);
-        rt_convolutions_free(v);
-    }
+    if (u->last == NULL)
+        return true;
+    bool good = rt_costs_tell(&u->known, u->last, e);
+    mark_chosen(u, u->last);
     return good;
 }
 
@@ -299,6 +288,7 @@ bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
         u.known.cost != NULL && u.seconds != NULL && u.known.kernel != NULL
             ? tune(&u, before, after, e)
             : rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
+    rt_convolutions_free(u.last);
     free(u.known.cost);
     free(u.seconds);
     free(u.known.kernel);
