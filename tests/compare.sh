@@ -165,6 +165,12 @@ sed 's/^    |> thin(8)/    |> conv(11, 3, bias=false) as fixed\n&/
 compare 0 frozen.net
 expect_says "as near to right as b, 0 wrong;"
 
+# The step that is looked at may be of a later stage than the first.
+sed 's/^  epochs .*/&\n  clip = norm(0.01)\n  freeze "hidden.weight" after 1 step/' \
+    "$here/micro.net" >stages.net
+compare 0 stages.net
+expect_says "as near to right as b, 0 wrong;"
+
 # Averages of every step are part of it, and may be what a parameter becomes.
 compare 0 "$here/micro.net" --set "average=lookahead(0.5)"
 expect_says "as near to right as b, 0 wrong;"

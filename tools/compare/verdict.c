@@ -209,18 +209,19 @@ static void meaning_keep(void *whose, NodeId n, double *const *value) {
 
 // The step with its gradients and updates, and the averages that are part of
 // it, before passes rewrite it.
-static const Graph *step_meant(const Program *p) {
+static const Graph *step_meant(const Program *p, int stage) {
     PassOptions o = pass_options(&p->recipe, "host");
     o.act = F32;
-    const Graph *g =
-        passes_run(graph_clone(p->stage[0].train), &o, "optimizer", NULL, NULL);
+    const Graph *g = passes_run(graph_clone(p->stage[stage].train), &o,
+                                "optimizer", NULL, NULL);
     return program_averages_each_step(p) ? step_with_average(g, p->average) : g;
 }
 
 // What states become by it.
 static void meanings_find(const Measuring *m, Arena *a) {
     const Compare *c = m->c;
-    const Graph *g = step_meant(c->left->program);
+    const Side *left = c->left;
+    const Graph *g = step_meant(left->program, left->snapshot.step->stage);
     Arena *scratch = arena_new();
     Meanings all = {a, g, ARENA_ARRAY(scratch, (size_t)g->count + 1, int),
                     m->meaning};
