@@ -238,11 +238,12 @@ void rt_options_help(const RtTrainer *t, const char *program) {
                  o->value ? o->value : "");
         printf("  %-18s %s\n", left, o->help);
     }
-    printf("\nWithout options: data %s:%s, %g %s, batch %d, seed %lld, "
+    printf("\nWithout options: data %s:%s, %g %s%s, batch %d, seed %lld, "
            "out runs/%s.\n",
            t->data_format, t->data_path, t->length.count,
-           t->length.unit == RT_STEPS ? "steps" : "epochs", t->batch,
-           (long long)t->seed, t->model);
+           t->length.unit == RT_STEPS ? "step" : "epoch",
+           t->length.count == 1 ? "" : "s", t->batch, (long long)t->seed,
+           t->model);
     printf(
         "Exit status: 0 good, 2 usage, 3 data or checkpoint, 4 device, "
         "5 memory,\n6 diverged, 70 our fault, 74 input or output; a run that "

@@ -198,7 +198,8 @@ void rt_report_result(RtReport *r, const RtRow *test) {
         fprintf(r->result, "%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
                 100 * test->accuracy, plain, test->loss);
     print_more(r->result, test);
-    fprintf(r->result, ", %lld samples\n", (long long)test->samples);
+    fprintf(r->result, ", %lld sample%s\n", (long long)test->samples,
+            test->samples == 1 ? "" : "s");
     fflush(r->result);
 }
 

@@ -103,6 +103,7 @@ static bool tune(RtSession *s, RtError *e) {
 }
 
 static void say_hello(const RtSession *s) {
+    const double mib = 1 << 20;
     const RtRun *run = s->run;
     char times[24] = "";
     if (run->trainer->accumulate > 1)
@@ -111,14 +112,16 @@ static void say_hello(const RtSession *s) {
                   s->device->name, s->device->describe(s->device));
     rt_report_say(
         s->report,
-        "%lld training and %lld test samples; %lld step%s of %s%d "
-        "in an epoch, %lld in all",
+        "%lld training and %lld test sample%s; %lld step%s of %s%d in "
+        "an epoch, %lld in all",
         (long long)run->data->train.count, (long long)run->data->test.count,
-        (long long)s->at.epoch_steps, s->at.epoch_steps == 1 ? "" : "s", times,
-        run->trainer->batch, (long long)s->at.steps);
-    rt_report_say(s->report, "the plan takes %.1f MiB on %s",
-                  (double)s->device->needed(s->device) / (1 << 20),
-                  s->device->name);
+        run->data->test.count == 1 ? "" : "s", (long long)s->at.epoch_steps,
+        s->at.epoch_steps == 1 ? "" : "s", times, run->trainer->batch,
+        (long long)s->at.steps);
+    rt_report_say(s->report,
+                  "the plan takes %.1f MiB on %s, %.1f of them in its arena",
+                  (double)s->device->needed(s->device) / mib, s->device->name,
+                  (double)s->plan->arena_bytes / mib);
     if (*run->data_is != '\0')
         rt_report_say(s->report, "%s", run->data_is);
 }

@@ -537,6 +537,21 @@ START_TEST(too_few_samples_for_a_batch) {
 }
 END_TEST
 
+START_TEST(one_of_something_has_no_plural) {
+    ck_assert_int_eq(RUN(&tiny, "--data=synthetic:1", "--epochs=1", "--out=r"),
+                     0);
+    ck_assert(run_says("err", "1 training and 1 test sample; 1 step of 32 in "
+                              "an epoch, 1 in all\n"));
+    ck_assert(run_says("err", " MiB on host, "));
+    ck_assert(run_says("err", " of them in its arena\n"));
+    ck_assert(run_says("out", ", 1 sample\n"));
+    RtTrainer t = tiny;
+    t.length = (RtTime){1, RT_EPOCHS};
+    ck_assert_int_eq(run_whole(&t, (char *[]){"--help", NULL}), EXIT_GOOD);
+    ck_assert(run_says("out", ", 1 epoch, batch 32, "));
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_not_started) {
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
@@ -647,6 +662,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, mistakes_have_their_status);
     tcase_add_test(t, a_trainer_that_draws_its_data_takes_no_other);
     tcase_add_test(t, too_few_samples_for_a_batch);
+    tcase_add_test(t, one_of_something_has_no_plural);
     tcase_add_test(t, what_does_not_fit_is_not_started);
     tcase_add_test(t, checkpoints_that_cannot_be_written);
     tcase_add_test(t, lost_metrics_do_not_stop_a_run);
