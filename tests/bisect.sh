@@ -70,6 +70,8 @@ for repeat in "" --repeat-batch; do
     [ "$losses" -eq $([ -z "$repeat" ] && echo 8 || echo 1) ] ||
         fail "$losses losses of eight steps $repeat"
 done
+expect 2 "$SINTER" bench "$micro" --batch=0
+expect_says "^sinter: --batch needs a number from 1, not '0'"
 expect 2 "$SINTER" compare --ablate -b -O0 "$micro"
 expect_says "it takes no -b"
 # A step has the samples of all its batches.

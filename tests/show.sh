@@ -94,6 +94,15 @@ expect 2 "are for show kernels, launches," \
 expect 2 "show sass is of one GPU: give it one --arch" \
     show sass --arch=sm_80,sm_90 "$models/lenet.net"
 expect 2 "--at and --samples are for show recipe" show params --at=1 "$models/lenet.net"
+for vain in plan --from=plan --to=plan --json --at=1; do
+    expect 2 "--dump-to writes every stage of a model: it takes no stage" \
+        show --dump-to=vain $vain "$models/lenet.net"
+done
+[ ! -e vain ] || fail "vain is written"
+expect 2 "--samples needs a number from 1, not '0'" \
+    show recipe --samples=0 "$models/lenet.net"
+expect 0 "LeNet: 1 update of 1 sample, 1 in an epoch" show recipe --samples=1 \
+    --set epochs=1 --set batch=1 "$models/lenet.net"
 expect 2 "--at and --samples are for" show memory --samples=9 "$models/lenet.net"
 expect 2 "--arch is for show kernels," show plan --arch=sm_80 "$models/lenet.net"
 expect 2 "--lineinfo is for show kernels," show fused --lineinfo=model "$models/lenet.net"

@@ -6,7 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, WORD, CHOICE, COUNT, BYTES, SETTING, PASS } OptionKind;
+typedef enum {
+    FLAG,
+    WORD,
+    CHOICE,
+    COUNT,
+    POSITIVE, // a count of 1 or more
+    BYTES,
+    SETTING,
+    PASS
+} OptionKind;
 
 typedef struct {
     const char *name;     // --name
@@ -38,9 +47,9 @@ static const Option options[] = {
      "--without=PASS, --act=recipe, --set KEY=VALUE; -O1 by default"},
     {"b", "OPTIONS", "compare bisect", WORD, AT(b),
      "how b is built, also -b OPTIONS; -O0 by default"},
-    {"batch", "N", "compare bisect", COUNT, AT(batch),
+    {"batch", "N", "compare bisect", POSITIVE, AT(batch),
      "samples of a batch; by default the file's, or few where double must wait"},
-    {"batch", "N", "bench", COUNT, AT(batch),
+    {"batch", "N", "bench", POSITIVE, AT(batch),
      "samples of a batch; by default the file's"},
     {"steps", "K", "compare bench", COUNT, AT(steps),
      "steps that are timed and whose losses are shown; 10 by default"},
@@ -88,7 +97,7 @@ static const Option options[] = {
      "write every stage into a folder, numbered"},
     {"kernel", "GLOB", "show", WORD, AT(kernel),
      "only the kernels whose names match, as 'k0*'"},
-    {"line", "N", "show", COUNT, AT(line),
+    {"line", "N", "show", POSITIVE, AT(line),
      "only the kernels that a line of the model file made"},
     {"op", "PATH", "show", WORD, AT(op),
      "only the kernels of a layer, as layer1.conv_1 or 'layer1.*'"},
@@ -98,9 +107,9 @@ static const Option options[] = {
      "GPUs to compile for: registers and spills of kernels"},
     {"at", "N,...", "show", WORD, AT(at),
      "the updates at which show recipe says the numbers, as 0,10,100"},
-    {"samples", "N", "show", COUNT, AT(samples),
+    {"samples", "N", "show", POSITIVE, AT(samples),
      "how many samples an epoch has, for show recipe"},
-    {"samples", "N", "report", COUNT, AT(samples),
+    {"samples", "N", "report", POSITIVE, AT(samples),
      "how many samples an epoch has, for the schedules"},
     {"lineinfo", "model", "build show", CHOICE, AT(lineinfo),
      "let profilers and debuggers show lines of the model file"},
@@ -182,9 +191,11 @@ static bool count_set(Arguments *out, const Option *o, const char *value) {
     char *end;
     errno = 0;
     count->value = strtoll(value, &end, 10);
-    count->given = *value >= '0' && *value <= '9' && *end == 0 && errno == 0;
+    count->given = *value >= '0' && *value <= '9' && *end == 0 && errno == 0 &&
+                   count->value >= (o->kind == POSITIVE);
     if (!count->given)
-        complain(out, "--%s needs a number, not '%s'", o->name, value);
+        complain(out, "--%s needs a number%s, not '%s'", o->name,
+                 o->kind == POSITIVE ? " from 1" : "", value);
     return count->given;
 }
 
@@ -229,7 +240,7 @@ static bool choice_refused(const Arguments *out, const Option *o,
 static bool option_set(Arguments *out, const Option *o, const char *value) {
     if (o->kind == SETTING)
         return setting_add(out, value);
-    if (o->kind == COUNT)
+    if (o->kind == COUNT || o->kind == POSITIVE)
         return count_set(out, o, value);
     if (o->kind == BYTES)
         return bytes_set(out, o, value);

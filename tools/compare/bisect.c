@@ -47,8 +47,8 @@ static int probe(Bisection *b, int64_t limit, int *wrong) {
         fprintf(stderr, "all");
     else
         fprintf(stderr, "%" PRId64, limit);
-    fprintf(stderr, " rewrites: %d of %d tensors wrong\n", *wrong,
-            c->rows.count);
+    fprintf(stderr, " rewrite%s: %d of %d tensors wrong\n",
+            limit == 1 ? "" : "s", *wrong, c->rows.count);
     return EXIT_GOOD;
 }
 

@@ -202,8 +202,8 @@ static bool update_parse(const Show *s, const Recipes *r, const char **list,
     if (n > r->updates) {
         complain(
             s->arguments,
-            "--at: %lld is past the end, which is after %" PRId64 " updates%s",
-            n, r->updates,
+            "--at: %lld is past the end, which is after %" PRId64 " update%s%s",
+            n, r->updates, r->updates == 1 ? "" : "s",
             r->known ? "" : "; --samples=N says how many samples there are");
         return false;
     }
@@ -230,11 +230,12 @@ static int updates_wanted(const Show *s, const Recipes *r, int64_t *at) {
 }
 
 static void run_print(Text *t, const Program *p, const Recipes *r) {
+    int64_t samples = p->recipe.batch * p->recipe.accumulate;
     text_add(t,
-             "%s: %" PRId64 " updates of %" PRId64 " samples, %" PRId64
+             "%s: %" PRId64 " update%s of %" PRId64 " sample%s, %" PRId64
              " in an epoch%s\n",
-             p->name, r->updates, p->recipe.batch * p->recipe.accumulate,
-             r->epoch_updates,
+             p->name, r->updates, r->updates == 1 ? "" : "s", samples,
+             samples == 1 ? "" : "s", r->epoch_updates,
              r->known ? ""
                       : ", as is assumed: --samples=N says how many samples "
                         "there are");

@@ -384,11 +384,22 @@ static int model_show(Show *s, const View *stage) {
     return stage ? stage_print(s, stage) : stages_dump(s);
 }
 
+// All stages go into a folder, so none is chosen, nor what some of them take.
+static int all_show(Show *s) {
+    const Arguments *own = s->arguments;
+    if (own->num_operands == 1 && !own->from && !own->to && !own->json &&
+        !own->at && !own->samples.given && !own->act)
+        return model_show(s, NULL);
+    complain(own, "--dump-to writes every stage of a model: it takes no stage, "
+                  "--from, --to, --json, --at, --samples or --act");
+    return EXIT_USAGE;
+}
+
 static int file_show(Arena *a, const Arguments *arguments) {
     const char *file = arguments->operand[arguments->num_operands - 1];
     Show s = {.a = a, .arguments = arguments, .file = file};
-    if (arguments->num_operands == 1 && arguments->dump)
-        return model_show(&s, NULL);
+    if (arguments->dump)
+        return all_show(&s);
     if (arguments->num_operands == 1 && std_text(file)) {
         fputs(std_text(file), stdout);
         return EXIT_GOOD;
