@@ -86,18 +86,23 @@ static const char *path_absolute(Arena *a, const char *path) {
     return absolute;
 }
 
+// Whether an error is that something has no place for more.
+static bool is_full(int error) {
+    return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
 // Whether a file of so many bytes would fit on the disk where path is; if not,
 // errno says why.
 static bool disk_takes(Arena *a, const char *path, int64_t bytes) {
     const char *trial = arena_format(a, "%s.trial", path);
     int to = open(trial, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (to < 0)
-        return errno != ENOSPC && errno != EDQUOT;
+        return !is_full(errno);
     int error = posix_fallocate(to, 0, bytes);
     close(to);
     unlink(trial);
     errno = error;
-    return error != ENOSPC && error != EDQUOT;
+    return !is_full(error);
 }
 
 // A compiler that fails for want of room says so in words, and has given back

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <string.h>
 
 // clang-format off
@@ -86,18 +87,21 @@ static int command_help(const Command *command) {
     return EXIT_GOOD;
 }
 
+// What was printed is there, or status 74 says that it is not.
+static int output_end(const Arguments *arguments, int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    complain(arguments, "standard output: %s", strerror(errno));
+    return EXIT_IO;
+}
+
 static int command_run(const Command *command, int count, char **word) {
     Arguments arguments = {0};
     if (!arguments_parse(&arguments, command, count, word))
         return EXIT_USAGE;
-    if (arguments.help)
-        return command_help(command);
-    int status = command->run(&arguments);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        complain(&arguments, "standard output: %s", strerror(errno));
-        return EXIT_IO;
-    }
-    return status;
+    int status =
+        arguments.help ? command_help(command) : command->run(&arguments);
+    return output_end(&arguments, status);
 }
 
 static bool is_word(const char *word, const char *name) {
@@ -115,19 +119,21 @@ static void keep_memory(void) {
 }
 
 int main(int argc, char **argv) {
+    const Arguments none = {0};
     standard_take();
     keep_memory();
+    signal(SIGXFSZ, SIG_IGN); // the write that is too long fails, and says so
     if (argc < 2) {
         help_print(stderr);
         return EXIT_USAGE;
     }
     if (is_word(argv[1], "help")) {
         help_print(stdout);
-        return EXIT_GOOD;
+        return output_end(&none, EXIT_GOOD);
     }
     if (is_word(argv[1], "version")) {
         puts("sinter " SINTER_VERSION);
-        return EXIT_GOOD;
+        return output_end(&none, EXIT_GOOD);
     }
     const Command *command = command_find(argv[1]);
     if (command)

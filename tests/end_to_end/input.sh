@@ -20,7 +20,14 @@ expect 74 "$SINTER" build "$here/tiny.net" -o no/such/folder/tiny
 if [ -w /dev/full ]; then
     "$SINTER" passes >/dev/full 2>err
     [ $? -eq 74 ] || fail "a full device is not noticed"
+    "$SINTER" version >/dev/full 2>err
+    [ $? -eq 74 ] || fail "a full device is not noticed by version"
 fi
+# shellcheck disable=SC2016 # what is after -c is for that shell
+expect 74 sh -c 'ulimit -f 100 && exec "$0" build "$1" -o small' \
+    "$SINTER" "$here/micro.net"
+expect_says 'File too large'
+[ -e small ] && fail "a part of a trainer is there"
 
 if [ -d /sys/kernel ]; then # where nobody makes folders
     expect 0 "$SINTER" build "$here/micro.net" -o micro
