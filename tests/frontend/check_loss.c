@@ -186,6 +186,26 @@ START_TEST(labels_of_mixed_samples_are_shares_in_evaluations) {
 }
 END_TEST
 
+// A label beyond a part of the output would have no loss there.
+START_TEST(labels_fit_the_least_of_the_classes) {
+    const struct {
+        const char *loss;
+        int classes;
+    } c[] = {
+        {"mean(cross_entropy(output, label))", 12},
+        {"mean(cross_entropy(slice(output, channels, to=5), label))", 5},
+        {"mean(cross_entropy(slice(output, channels, to=7), label)"
+         " + cross_entropy(slice(output, channels, 7), label))",
+         5},
+    };
+    for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+        Sums s = sums_of("12", "", c[i].loss, "", true);
+        ck_assert_int_eq(s.l.program->recipe.classes, c[i].classes);
+        arena_free(s.l.arena);
+    }
+}
+END_TEST
+
 // Reductions over axes may come before the one over samples.
 START_TEST(losses_may_be_reduced_by_axes) {
     Sums s =
@@ -274,6 +294,7 @@ Suite *loss_suite(void) {
     tcase_add_loop_test(t, losses_follow_formulas, 0,
                         sizeof losses / sizeof losses[0]);
     tcase_add_test(t, labels_of_mixed_samples_are_shares_in_evaluations);
+    tcase_add_test(t, labels_fit_the_least_of_the_classes);
     tcase_add_test(t, losses_may_be_reduced_by_axes);
     tcase_add_test(t, losses_may_follow_the_run);
     tcase_add_test(t, losses_without_labels_need_none);
