@@ -26,6 +26,7 @@ typedef struct {
     int *first, *next; // users of each node, as lists of entries
     NodeId *user;
     NodeId *into, *sum_of; // of a call: what it adds to; of a sum: the call
+    bool *added_to;        // of what a call adds to
     int *seen;             // of each group: the last search that met it
     int searches;
     NodeId *now;
@@ -155,6 +156,7 @@ static void find_sums(Inplace *p, NodeId call, const PassOptions *o) {
         !rewrite_next(p->g, o))
         return;
     p->into[call] = part;
+    p->added_to[part] = true;
     note_sums(p, call, call);
 }
 
@@ -187,9 +189,10 @@ static NodeId place_sum(Inplace *p, NodeId n) {
                                   .why = d->why});
 }
 
-// Whether n is a cast for sums alone that are made by calls.
+// Whether n is a cast for sums alone that are made by calls, and none adds to
+// it.
 static bool is_spared(const Inplace *p, NodeId n) {
-    bool spared = is_cast(p, n) && p->first[n] != NONE;
+    bool spared = is_cast(p, n) && p->first[n] != NONE && !p->added_to[n];
     for (int e = p->first[n]; e != NONE && spared; e = p->next[e])
         spared = p->sum_of[p->user[e]] != NO_NODE || is_spared(p, p->user[e]);
     return spared;
@@ -213,6 +216,7 @@ Graph *pass_inplace(Graph *g, Arena *scratch, const PassOptions *o) {
                  .first = ARENA_ARRAY(scratch, g->count, int),
                  .into = ARENA_ARRAY(scratch, g->count, NodeId),
                  .sum_of = ARENA_ARRAY(scratch, g->count, NodeId),
+                 .added_to = ARENA_ARRAY(scratch, g->count, bool),
                  .now = ARENA_ARRAY(scratch, g->count, NodeId)};
     find_users(&p);
     find_groups(&p);
