@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,15 +106,28 @@ static bool disk_takes(Arena *a, const char *path, int64_t bytes) {
     return !is_full(error);
 }
 
+// Whether a program that is started may take so many bytes, by the limit that
+// it has from this one.
+static bool memory_takes(size_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p != MAP_FAILED && munmap(p, bytes) == 0;
+}
+
 // A compiler that fails for want of room says so in words, and has given back
-// what it took.  So what it may have taken is asked for: assembly and objects
-// of the text, and a program no larger than they and the library.
+// what it took.  So what it may have taken is asked for: memory, assembly and
+// objects of the text, and a program no larger than they and the library.
 static int compiler_failed(Arena *a, const Arguments *arguments,
                            const TrainerText *t, const Installation *where,
                            const char *folder, const char *part) {
-    enum { TIMES_TEXT = 16 };
+    enum { TIMES_TEXT = 16, MEMORY = 256 << 20 };
     struct stat library;
     int64_t bytes, text = (int64_t)(t->c_file.length + t->cu_file.length);
+    if (!memory_takes(MEMORY)) {
+        complain(arguments,
+                 "a C compiler needs memory, and there are less than %d MiB",
+                 MEMORY >> 20);
+        return EXIT_MEMORY;
+    }
     if (stat(where->library, &library) != 0 ||
         __builtin_mul_overflow(text, TIMES_TEXT, &bytes) ||
         __builtin_add_overflow(bytes, library.st_size, &bytes))

@@ -32,6 +32,12 @@ for threads in 1 4; do
         fail "$fits that fit, $lacks that do not"
 done
 
+# So does the compiler, where a C compiler lacks it.
+# shellcheck disable=SC2016 # what is after -c is for that shell
+expect 5 sh -c 'ulimit -v 40000 && exec "$0" build "$1" -o small' \
+    "$SINTER" "$here/micro.net"
+expect_says 'a C compiler needs memory'
+
 # Threads that there cannot be are no fault of the model.
 run 100000 200 && got=0 || got=$?
 [ $got -eq 5 ] || fail "status $got: $(cat err)"
