@@ -8,15 +8,16 @@
 #include "runtime/runtime.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
-static volatile sig_atomic_t caught;
+// Any thread may take one, and two threads two at once.
+static atomic_int caught;
 
 static void catch (int number) {
-    if (caught) {
+    if (atomic_exchange(&caught, number) != 0) {
         signal(number, SIG_DFL);
         raise(number);
     }
-    caught = number;
 }
 
 void rt_signals_catch(void) {

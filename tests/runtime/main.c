@@ -25,6 +25,7 @@ int main(void) {
     srunner_add_suite(runner, shelf_suite());
     srunner_add_suite(runner, train_suite());
     srunner_add_suite(runner, steps_suite());
+    srunner_add_suite(runner, signals_suite());
     place_open();
     srunner_run_all(runner, CK_ENV);
     place_close();

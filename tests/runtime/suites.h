@@ -23,5 +23,6 @@ Suite *checkpoint_suite(void);
 Suite *shelf_suite(void);
 Suite *train_suite(void);
 Suite *steps_suite(void);
+Suite *signals_suite(void);
 
 #endif

@@ -1,0 +1,52 @@
+// Signals: whichever thread takes one, the run sees it, and the second ends it.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/runtime.h"
+#include "tests/runtime/suites.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+static void *interrupt(void *number) {
+    raise(*(int *)number);
+    return NULL;
+}
+
+static void wait_until_caught(void) {
+    while (rt_signals_caught() == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+// In a build with ThreadSanitizer it also judges how the run sees it.
+START_TEST(one_that_a_thread_takes_is_seen) {
+    int number = SIGTERM;
+    pthread_t thread;
+    rt_signals_catch();
+    ck_assert_int_eq(rt_signals_caught(), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, interrupt, &number), 0);
+    wait_until_caught();
+    ck_assert_int_eq(rt_signals_caught(), SIGTERM);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
+START_TEST(the_second_ends_it) {
+    int number = SIGINT;
+    pthread_t thread;
+    rt_signals_catch();
+    raise(SIGTERM);
+    ck_assert_int_eq(rt_signals_caught(), SIGTERM);
+    pthread_create(&thread, NULL, interrupt, &number);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
+Suite *signals_suite(void) {
+    Suite *s = suite_create("signals");
+    TCase *c = tcase_create("signals");
+    tcase_add_test(c, one_that_a_thread_takes_is_seen);
+    tcase_add_test_raise_signal(c, the_second_ends_it, SIGINT);
+    suite_add_tcase(s, c);
+    return s;
+}
