@@ -124,12 +124,14 @@ void rt_compiler_begin(RtCompiler *c, const bool *likely) {
 }
 
 // What was begun goes on without what is not wanted after all, with this thread
-// beside the workers.  What is missing then was not foreseen, or has failed.
+// beside the workers.  What is missing then was not foreseen, or has failed, or
+// nothing was begun.
 bool rt_compiler_make(RtCompiler *c, const bool *wanted, RtError *e) {
     pthread_mutex_lock(&c->lock);
     memcpy(c->wanted, wanted, (size_t)c->count);
     pthread_mutex_unlock(&c->lock);
-    work(c);
+    if (c->workers > 0)
+        work(c);
     workers_end(c);
     workers_start(c, count_missing(c) - 1);
     work(c);

@@ -30,15 +30,28 @@ static RtCompiler *compiler_new(void) {
     return c;
 }
 
-static int count_compiled(void) {
+// How often it compiled, by how many threads.
+static int count_calls(int *threads) {
     char line[200];
+    long last = 0;
     int count = 0;
     FILE *f = fopen(calls, "r");
     ck_assert_ptr_nonnull(f);
+    *threads = 0;
     while (fgets(line, sizeof line, f) != NULL)
-        count += strstr(line, "nvrtcCompileProgram") != NULL;
+        if (strstr(line, "nvrtcCompileProgram") != NULL) {
+            long by = strtol(line, NULL, 10); // a line begins with it
+            *threads += by != last;
+            last = by;
+            count++;
+        }
     fclose(f);
     return count;
+}
+
+static int count_compiled(void) {
+    int threads;
+    return count_calls(&threads);
 }
 
 static void pause_for(int milliseconds) {
@@ -93,6 +106,17 @@ START_TEST(what_is_not_wanted_is_not_made) {
 }
 END_TEST
 
+// As where the driver refuses the code that a trainer carries.
+START_TEST(what_was_not_begun_is_made_side_by_side) {
+    RtCompiler *c = compiler_new();
+    int threads;
+    must_make(c, all);
+    ck_assert_int_eq(count_calls(&threads), 2);
+    ck_assert_int_eq(threads, 2);
+    rt_compiler_free(c);
+}
+END_TEST
+
 START_TEST(what_fails_ahead_is_made_again) {
     setenv("SINTER_DOUBLE_FAIL", "nvrtcCompileProgram:1:6", 1);
     RtCompiler *c = compiler_new();
@@ -119,6 +143,7 @@ Suite *compile_suite(void) {
     tcase_add_checked_fixture(c, cache_begin, cache_end);
     tcase_add_test(c, what_is_likely_is_made_ahead);
     tcase_add_test(c, what_is_not_wanted_is_not_made);
+    tcase_add_test(c, what_was_not_begun_is_made_side_by_side);
     tcase_add_test(c, what_fails_ahead_is_made_again);
     tcase_add_loop_test(c, what_was_begun_can_be_left, 0, 5);
     suite_add_tcase(s, c);
