@@ -18,62 +18,74 @@ static const char *optimizer_of(const Program *p, const char *name) {
     return NULL;
 }
 
-// ---- the graphs that are looked at ----
+// ---- what is listed ----
 
-// One that is shown, or all of a plan, beginning with the one that trains: what
-// is frozen may be in no other than the one that derives a copy of it.
+// A parameter or a state, and the graph that it is of.
 typedef struct {
-    const Graph **graph;
-    int count;
-} Graphs;
+    const Graph *g;
+    const Node *node;
+} Leaf;
 
-static Graphs graphs_of(Arena *a, const Plan *plan, const Step *first,
+typedef struct {
+    Leaf *leaf;
+    int count;
+} Leaves;
+
+static bool is_known(const Graph *const *graph, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (graph_find(graph[i], name) != NO_NODE)
+            return true;
+    return false;
+}
+
+// Adds those of a graph that none of so many before it has.
+static void leaves_add(Arena *a, Leaves *l, const Graph *const *graph,
+                       int before) {
+    const Graph *g = graph[before];
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if ((d->op == OP_param || d->op == OP_state) &&
+            !is_known(graph, before, node_text(d, ATTR_name)))
+            ARENA_APPEND(a, l->leaf, l->count, ((Leaf){g, d}));
+    }
+}
+
+// Those of the step that is shown, or of all of a plan, beginning with the one
+// that trains: what is frozen may be in no other than the one that derives a
+// copy of it.
+static Leaves leaves_of(Arena *a, const Plan *plan, const Step *first,
                         bool all) {
-    Graphs g = {ARENA_ARRAY(a, (size_t)plan->num_steps, const Graph *), 0};
-    g.graph[g.count++] = first->graph;
+    Leaves l = {0};
+    const Graph **graph =
+        ARENA_ARRAY(a, (size_t)plan->num_steps, const Graph *);
+    int count = 0;
+    graph[count++] = first->graph;
     for (int i = 0; all && i < plan->num_steps; i++)
         if (&plan->step[i] != first)
-            g.graph[g.count++] = plan->step[i].graph;
-    return g;
-}
-
-// Whether what graph i has by that name is in none before it.
-static bool is_new(const Graphs *g, int i, const char *name) {
-    while (i-- > 0)
-        if (graph_find(g->graph[i], name) != NO_NODE)
-            return false;
-    return true;
-}
-
-// The node behind n of graph i that is such a leaf and in no graph before;
-// NO_NODE after the last.
-static NodeId leaf_after(const Graphs *g, int i, Op op, NodeId n) {
-    const Graph *in = g->graph[i];
-    for (n = n == NO_NODE ? 0 : n + 1; n < in->count; n++)
-        if (in->node[n].op == op &&
-            is_new(g, i, node_text(&in->node[n], ATTR_name)))
-            return n;
-    return NO_NODE;
+            graph[count++] = plan->step[i].graph;
+    for (int i = 0; i < count; i++)
+        leaves_add(a, &l, graph, i);
+    return l;
 }
 
 // Bytes of the states that are named for a parameter.
-static int64_t states_of(const Graphs *g, const char *name) {
+static int64_t states_of(const Leaves *l, const char *name) {
     size_t length = strlen(name);
     int64_t bytes = 0;
-    for (int i = 0; i < g->count; i++)
-        for (NodeId n = NO_NODE;
-             (n = leaf_after(g, i, OP_state, n)) != NO_NODE;) {
-            const Node *d = &g->graph[i]->node[n];
-            const char *own = node_text(d, ATTR_name);
-            if (strncmp(own, name, length) == 0 && own[length] == '.')
-                bytes += graph_bytes(g->graph[i], d->type);
-        }
+    for (int i = 0; i < l->count; i++) {
+        const Node *d = l->leaf[i].node;
+        if (d->op != OP_state)
+            continue;
+        const char *own = node_text(d, ATTR_name);
+        if (strncmp(own, name, length) == 0 && own[length] == '.')
+            bytes += graph_bytes(l->leaf[i].g, d->type);
+    }
     return bytes;
 }
 
 // ---- for people and for programs ----
 
-static void param_print(Arena *a, Text *t, const Program *p, const Graphs *g,
+static void param_print(Arena *a, Text *t, const Program *p, const Leaves *l,
                         const Node *d) {
     const char *name = node_text(d, ATTR_name);
     const char *optimizer = optimizer_of(p, name);
@@ -81,13 +93,13 @@ static void param_print(Arena *a, Text *t, const Program *p, const Graphs *g,
     type_print(&type, d->type);
     text_add(t, "%-32s %-20s %10" PRId64 " %12" PRId64 " %12" PRId64 "  %-6s",
              name, text_string(&type), type_count(d->type), d->offset,
-             states_of(g, name), optimizer ? optimizer : "fixed");
+             states_of(l, name), optimizer ? optimizer : "fixed");
     if (d->from.file)
         text_add(t, "  %s:%d", d->from.file, d->from.line);
     text_add(t, "\n");
 }
 
-static void param_json(Arena *a, Text *t, const Program *p, const Graphs *g,
+static void param_json(Arena *a, Text *t, const Program *p, const Leaves *l,
                        const Node *d) {
     const char *name = node_text(d, ATTR_name);
     const char *optimizer = optimizer_of(p, name);
@@ -97,7 +109,7 @@ static void param_json(Arena *a, Text *t, const Program *p, const Graphs *g,
     json_string(t, name);
     text_add(t, ", \"type\": \"%s\"", text_string(&type));
     text_add(t, ", \"count\": %" PRId64 ", \"states\": %" PRId64,
-             type_count(d->type), states_of(g, name));
+             type_count(d->type), states_of(l, name));
     text_add(t, ", \"optimizer\": \"%s\"", optimizer ? optimizer : "");
     text_add(t, ", \"line\": %d, \"file\": ", d->from.line);
     json_string(t, d->from.file ? d->from.file : "");
@@ -106,15 +118,16 @@ static void param_json(Arena *a, Text *t, const Program *p, const Graphs *g,
 
 void params_json(Arena *a, Text *t, const Program *p, const Plan *plan,
                  const Step *step) {
-    Graphs g = graphs_of(a, plan, step, true);
+    Leaves l = leaves_of(a, plan, step, true);
     const char *comma = "";
     text_add(t, "[");
-    for (int i = 0; i < g.count; i++)
-        for (NodeId n = NO_NODE;
-             (n = leaf_after(&g, i, OP_param, n)) != NO_NODE; comma = ", ") {
-            text_add(t, "%s", comma);
-            param_json(a, t, p, &g, &g.graph[i]->node[n]);
-        }
+    for (int i = 0; i < l.count; i++) {
+        if (l.leaf[i].node->op != OP_param)
+            continue;
+        text_add(t, "%s", comma);
+        param_json(a, t, p, &l, l.leaf[i].node);
+        comma = ", ";
+    }
     text_add(t, "]");
 }
 
@@ -124,17 +137,19 @@ int params_write(Show *s, const View *stage, Text *out) {
     const Step *step = show_step(s, &status);
     if (step == NULL)
         return status;
-    Graphs g = graphs_of(s->a, show_plan(s), step, !s->arguments->graph);
+    Leaves l = leaves_of(s->a, show_plan(s), step, !s->arguments->graph);
     int64_t numbers = 0;
     int count = 0;
     text_add(out, "%-32s %-20s %10s %12s %12s  %s\n", "parameter", "type",
              "numbers", "offset", "states", "update");
-    for (int i = 0; i < g.count; i++)
-        for (NodeId n = NO_NODE;
-             (n = leaf_after(&g, i, OP_param, n)) != NO_NODE; count++) {
-            param_print(s->a, out, s->p, &g, &g.graph[i]->node[n]);
-            numbers += type_count(g.graph[i]->node[n].type);
-        }
+    for (int i = 0; i < l.count; i++) {
+        const Node *d = l.leaf[i].node;
+        if (d->op != OP_param)
+            continue;
+        param_print(s->a, out, s->p, &l, d);
+        numbers += type_count(d->type);
+        count++;
+    }
     text_add(out, "%d parameter%s, %" PRId64 " numbers\n", count,
              count == 1 ? "" : "s", numbers);
     return EXIT_GOOD;
