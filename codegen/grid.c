@@ -37,8 +37,8 @@ static bool mentions(const char *text, const char *word) {
     return false;
 }
 
-// Whether an int cannot count them, which goes on by up to a block behind the
-// last.
+// Whether there are more than an int counts, which goes on by up to a block
+// behind the last.
 static bool has_many_rows(Type space) {
     return space_rows(&space) > INT32_MAX - BLOCK_THREADS;
 }

@@ -33,8 +33,8 @@ static Graph *recompute(const Tape *t, int64_t room, bool *fits, Arena *a) {
     return recompute_place(t, recompute_choose(t, room, fits, a), a);
 }
 
-// Has no more than `room` packed, or as little as can be.  Where no choice fits
-// there is none that less room would find.
+// The step with no more than `room` packed, or with as little as can be.  Where
+// no choice fits, less room would find no other.
 static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
     enum { TRIES = 8, SLACK = 512 };
     int64_t over = packed(g, room, a) - room, target = room;

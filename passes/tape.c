@@ -176,7 +176,7 @@ static void make_again(Run *r, int wanted) {
     }
 }
 
-// Up to the split every step is the same.
+// Up to the split nothing is made again, so that all replays are the same.
 static void launch_forward(Run *r) {
     const Tape *t = r->tape;
     for (int k = 0; k < t->split; k++)

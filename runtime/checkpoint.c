@@ -251,8 +251,8 @@ static bool note_hash(const RtHeader *h, const char *key, uint64_t *value) {
     return *end == '\0';
 }
 
-// Whether a run may have been there: none has more steps, or another seed, than
-// can be counted in 31 bits.
+// Whether a run may have been there: steps and seeds of runs are numbers of 31
+// bits.
 static bool is_place(const RtProgress *p) {
     return p->step >= 0 && p->step <= p->steps && p->steps <= INT32_MAX &&
            p->epoch_steps > 0 && p->epoch_steps <= INT32_MAX && p->seed >= 0 &&

@@ -82,6 +82,10 @@ bool rt_is_stdout(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
 }
 
+const char *rt_rows_name(const char *path) {
+    return rt_is_stdout(path) ? "standard output" : path;
+}
+
 FILE *rt_rows_open(const char *path) {
     if (!rt_is_stdout(path))
         return fopen(path, "w");

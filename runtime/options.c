@@ -209,6 +209,9 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     if (o->init_only && o->eval_only)
         return rt_fail(e, EXIT_USAGE,
                        "--init-only and --eval-only exclude each other");
+    if (rt_is_stdout(o->metrics) && rt_is_stdout(o->times))
+        return rt_fail(e, EXIT_USAGE,
+                       "--metrics=- and --times=- exclude each other");
     if (strcmp(o->resident, "auto") != 0 && strcmp(o->resident, "yes") != 0 &&
         strcmp(o->resident, "no") != 0)
         return rt_fail(e, EXIT_USAGE,

@@ -345,13 +345,13 @@ RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e) {
     r->result =
         rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ? stderr : stdout;
     r->colour = wants_colour(r->result);
-    r->path = rt_is_stdout(o->metrics) ? "standard output" : o->metrics;
+    r->path = rt_rows_name(o->metrics);
     if (o->metrics == NULL)
         return r;
     r->metrics = open_metrics(o->metrics, from);
     if (r->metrics != NULL)
         return r;
-    rt_fail(e, EXIT_IO, "cannot open %s: %s", o->metrics, strerror(errno));
+    rt_fail(e, EXIT_IO, "cannot open %s: %s", r->path, strerror(errno));
     free(r);
     return NULL;
 }

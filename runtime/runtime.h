@@ -71,6 +71,7 @@ int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
 
 // Whether rows that are written to this path go to standard output.
 bool rt_is_stdout(const char *path);
+const char *rt_rows_name(const char *path); // for messages
 // A new file of rows, or standard output; NULL with errno set.
 FILE *rt_rows_open(const char *path);
 

@@ -124,7 +124,7 @@ static int compiler_failed(Arena *a, const Arguments *arguments,
     int64_t bytes, text = (int64_t)(t->c_file.length + t->cu_file.length);
     if (!memory_takes(MEMORY)) {
         complain(arguments,
-                 "a C compiler needs memory, and there are less than %d MiB",
+                 "a C compiler needs memory, and there is less than %d MiB",
                  MEMORY >> 20);
         return EXIT_MEMORY;
     }

@@ -110,7 +110,8 @@ int64_t batch_largest(const Arguments *arguments, const Program *p,
 // ---- out.c ----
 
 // Whether `out` is a file that was read, by whatever name, which is said: one
-// of the command line, or one that the model imports; there may be none.
+// of the command line, or one that a model imports; p is NULL where there is
+// no model.
 bool out_is_read(const Arguments *arguments, const Program *p, const char *out);
 
 // Whether a new file can take the place of `out`; if not, that has been said,

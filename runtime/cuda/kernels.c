@@ -123,7 +123,7 @@ static bool no_compiler(const RtKernels *k, RtError *e) {
     rt_embedded_names(t, names, sizeof names);
     return rt_fail(e, own.status,
                    "the trainer was built for compute capability %s, and the "
-                   "GPU has %d.%d: %.400s",
+                   "GPU has %d.%d: %s",
                    names, k->gpu->major, k->gpu->minor, own.text);
 }
 

@@ -15,7 +15,7 @@ typedef struct RtMatmuls RtMatmuls;
 
 // The library for a GPU of this generation (0: any) and a driver that knows
 // CUDA up to `driver`, and its function that tells its version; NULL: *e says
-// why. It is for rt_library_close.
+// why.  It is for rt_library_close.
 void *rt_matmuls_library(int gpu, int driver, size_t (**version)(void),
                          RtError *e);
 

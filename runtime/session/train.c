@@ -24,7 +24,7 @@ static bool take_timed_step(RtSession *s, RtError *e) {
         return true;
     s->device->sync(s->device);
     return fprintf(s->times, "%.6f\n", (rt_seconds() - since) * 1e3) > 0 ||
-           rt_fail(e, EXIT_IO, "%s: %s", s->run->options->times,
+           rt_fail(e, EXIT_IO, "%s: %s", rt_rows_name(s->run->options->times),
                    strerror(errno));
 }
 
@@ -32,13 +32,13 @@ static bool open_times(RtSession *s, RtError *e) {
     const char *path = s->run->options->times;
     if (path == NULL || (s->times = rt_rows_open(path)) != NULL)
         return true;
-    return rt_fail(e, EXIT_IO, "%s: %s", path, strerror(errno));
+    return rt_fail(e, EXIT_IO, "%s: %s", rt_rows_name(path), strerror(errno));
 }
 
 static bool close_times(RtSession *s, RtError *e) {
     if (s->times == NULL || fclose(s->times) == 0)
         return true;
-    return rt_fail(e, EXIT_IO, "%s: %s", s->run->options->times,
+    return rt_fail(e, EXIT_IO, "%s: %s", rt_rows_name(s->run->options->times),
                    strerror(errno));
 }
 

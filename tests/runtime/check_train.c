@@ -636,6 +636,20 @@ START_TEST(a_lost_result_is_an_error) {
 }
 END_TEST
 
+// One kind of rows has it for itself, and it is not called by its sign.
+START_TEST(rows_may_go_to_standard_output) {
+    ck_assert_int_eq(RUN(&tiny, "--metrics=-", "--times=-"), EXIT_USAGE);
+    ck_assert(run_says("err", "--metrics=- and --times=- exclude each other"));
+    if (access("/dev/full", W_OK) != 0)
+        return;
+    ck_assert_int_eq(unlink("out"), 0);
+    ck_assert_int_eq(symlink("/dev/full", "out"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1", "--times=-"),
+                     EXIT_IO);
+    ck_assert(run_says("err", "error: standard output: No space left"));
+}
+END_TEST
+
 Suite *train_suite(void) {
     Suite *s = suite_create("train");
     TCase *t = tcase_create("train");
@@ -666,6 +680,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, what_does_not_fit_is_not_started);
     tcase_add_test(t, checkpoints_that_cannot_be_written);
     tcase_add_test(t, lost_metrics_do_not_stop_a_run);
+    tcase_add_test(t, rows_may_go_to_standard_output);
     tcase_add_test(t, files_take_no_closed_descriptors);
     tcase_add_test(t, a_resumed_run_reads_no_rows_from_a_pipe);
     tcase_add_test(t, a_lost_result_is_an_error);

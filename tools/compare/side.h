@@ -48,8 +48,8 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
               const Snapshot *beside);
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 
-// What a step costs, of all its batches, of which all but the last only gather
-// gradients.
+// What a step costs, with launches and bytes of all its batches, of which all
+// but the last only gather gradients.
 Cost side_cost(const Side *s);
 
 // ---- runs.c ----

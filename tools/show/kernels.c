@@ -97,8 +97,8 @@ static void whose_add(Text *t, const Inspection *in, const Kernel *first) {
     }
 }
 
-// Names of a text that launches share have the numbers of the first of them: of
-// another, what it has in their place.
+// Names of a text that launches share have the numbers of the first of them:
+// for another one, what it has in the place of each.
 static void numbers_add(Text *t, const Inspection *in, const Inspected *l) {
     for (int i = 0; launch_text(l) && i < l->count; i++) {
         const Kernel *k = &l->kernel[i], *first = k->first;
