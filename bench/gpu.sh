@@ -23,7 +23,7 @@
 #   sanitizer  two models under compute-sanitizer
 #   steps      time of a step beside PyTorch
 #   accuracy   CIFAR-10, resnet9 and airbench94 to the end
-#   start      a trainer's first step, from a cold and a warm cache
+#   start      a trainer's first step, from a cold and a warm cache, in parts
 #   memory     planned and measured
 #   costs      what loading and the time budget cost
 #   tune       what tuning is worth
@@ -134,9 +134,10 @@ limited() {
     [ "$LIMIT" -le "$(left)" ] || LIMIT=$(left)
     export PART LIMIT
     if [ "$LIMIT" -lt 3 ]; then
-        row status "not run" "" "no time was left"
+        row status "not run" "" "too little time was left"
         publish
         failed="$failed $PART"
+        echo "$PART: not run: too little time was left"
         return 1
     fi
     began=$(date +%s)

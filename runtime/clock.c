@@ -11,3 +11,11 @@ double rt_seconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+void rt_lap(RtLaps *l, RtStart part) {
+    if (l == NULL)
+        return;
+    double now = rt_seconds();
+    l->part[part] += now - l->last;
+    l->last = now;
+}

@@ -108,13 +108,17 @@ static bool run_on(RtRun *run, int *caught, RtError *e) {
     if (!open_data(run->trainer, run->options, &data, run->files, e))
         return false;
     run->data = &data;
+    rt_lap(run->laps, RT_START_DATA);
     char *folder = NULL;
     bool good = fits(run->trainer, run->plan, d, e) &&
                 (folder = out_folder(run->trainer, run->options, e)) != NULL;
     if (good) {
         run->folder = folder;
         d->reserve(d);
-        good = rt_resident_keep(run, e) && rt_run(run, caught, e);
+        rt_lap(run->laps, RT_START_MEMORY);
+        good = rt_resident_keep(run, e);
+        rt_lap(run->laps, RT_START_IMAGES);
+        good = good && rt_run(run, caught, e);
     }
     free(folder);
     rt_data_close(&data);
@@ -162,9 +166,10 @@ static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
 
 static bool on_device(RtRun *run, int *caught, RtError *e) {
     const RtOptions *o = run->options;
-    run->device = rt_device_open(run->trainer, o, &run->plan, e);
+    run->device = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
     if (run->device == NULL)
         return false;
+    rt_lap(run->laps, RT_START_DEVICE);
     run->device->nvtx = run->nvtx;
     bool good =
         rt_without_suits(o->without, run->device, e) && run_on(run, caught, e);
@@ -190,6 +195,7 @@ static bool open_and_run(RtRun *run, int *caught, RtError *e) {
 int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     standard_take();
     double began = rt_seconds();
+    RtLaps laps = {.last = began};
     RtOptions o;
     RtError e = {0};
     int caught = 0;
@@ -212,6 +218,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
                  .options = &o,
                  .files = &rt_system_files,
                  .began = began,
+                 .laps = &laps,
                  .loaders = loader_threads(&o)};
     int status = open_and_run(&run, &caught, &e) ? EXIT_GOOD : rt_complain(&e);
     if (status == EXIT_GOOD && caught != 0)

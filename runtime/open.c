@@ -20,10 +20,10 @@ static void no_plan(const char *what, RtError *e) {
 }
 
 static RtDevice *open_cuda(const RtTrainer *t, const RtOptions *o, int ordinal,
-                           const RtPlan **plan, RtError *e) {
+                           const RtPlan **plan, RtLaps *laps, RtError *e) {
     *plan = plan_for(t, "cuda");
     if (*plan != NULL)
-        return rt_cuda_open(t, *plan, ordinal, o, e);
+        return rt_cuda_open(t, *plan, ordinal, o, laps, e);
     no_plan("CUDA devices", e);
     return NULL;
 }
@@ -47,9 +47,9 @@ static RtDevice *open_host(const RtTrainer *t, const RtOptions *o,
 // A GPU if the machine has one, else the host.  What keeps a GPU from being
 // used is told, since training without it takes long.
 static RtDevice *open_any(const RtTrainer *t, const RtOptions *o,
-                          const RtPlan **plan, RtError *e) {
+                          const RtPlan **plan, RtLaps *laps, RtError *e) {
     if (plan_for(t, "cuda") != NULL && rt_driver_has_gpu()) {
-        RtDevice *d = open_cuda(t, o, 0, plan, e);
+        RtDevice *d = open_cuda(t, o, 0, plan, laps, e);
         if (d != NULL || o->tuning != NULL)
             return d;
         fprintf(stderr, "warning: training on the host: %s\n", e->text);
@@ -75,14 +75,14 @@ static void refuse(const RtOptions *o, RtError *e) {
 }
 
 RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
-                         const RtPlan **plan, RtError *e) {
+                         const RtPlan **plan, RtLaps *laps, RtError *e) {
     int ordinal = cuda_ordinal(o->device);
     if (strcmp(o->device, "auto") == 0)
-        return open_any(t, o, plan, e);
+        return open_any(t, o, plan, laps, e);
     if (strcmp(o->device, "host") == 0)
         return open_host(t, o, plan, e);
     if (ordinal >= 0)
-        return open_cuda(t, o, ordinal, plan, e);
+        return open_cuda(t, o, ordinal, plan, laps, e);
     refuse(o, e);
     return NULL;
 }

@@ -39,7 +39,7 @@ static bool comes_again(const char *row, int64_t from) {
 
 // Where the rows end that stay.  Rows are in the order of their steps.
 static long end_of_rows(FILE *f, int64_t from) {
-    char row[512];
+    char row[2048]; // the longest has half of it
     long end = 0;
     while (fgets(row, sizeof row, f) != NULL && !comes_again(row, from))
         end = ftell(f);
@@ -223,6 +223,28 @@ static Shares shares_of(const RtBudget *b) {
     return s;
 }
 
+static const char *const start_name[RT_NUM_STARTS] = {
+    [RT_START_DEVICE] = "device",       [RT_START_CONTEXT] = "context",
+    [RT_START_LIBRARIES] = "libraries", [RT_START_PLANS] = "plans",
+    [RT_START_COMPILING] = "compiling", [RT_START_LOADING] = "loading",
+    [RT_START_DATA] = "data",           [RT_START_MEMORY] = "memory",
+    [RT_START_IMAGES] = "images",       [RT_START_STATES] = "states",
+    [RT_START_LOADERS] = "loaders",
+};
+
+// What start went to, without what is nothing in the table's digits.
+static void print_start(FILE *f, const RtBudget *b) {
+    const char *before = "start:";
+    for (int i = 0; i < RT_NUM_STARTS; i++) {
+        if (b->started[i] < 0.005)
+            continue;
+        fprintf(f, "%s %.2f s %s", before, b->started[i], start_name[i]);
+        before = ",";
+    }
+    if (*before == ',')
+        fputc('\n', f);
+}
+
 static void print_budget(FILE *f, const RtBudget *b, const Shares *s,
                          double speed) {
     const struct {
@@ -247,7 +269,9 @@ static void print_budget(FILE *f, const RtBudget *b, const Shares *s,
     for (size_t i = 0; i < sizeof line / sizeof line[0]; i++)
         fprintf(f, "%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
                 100 * line[i].seconds / fmax(b->total, 1e-9));
-    fprintf(f, "\nsteps: %.1f %% forward, %.1f %% backward, %.1f %% update\n",
+    fputc('\n', f);
+    print_start(f, b);
+    fprintf(f, "steps: %.1f %% forward, %.1f %% backward, %.1f %% update\n",
             100 * phase[RT_FORWARD] / phases, 100 * phase[RT_BACKWARD] / phases,
             100 * phase[RT_UPDATE] / phases);
     fprintf(f,
@@ -290,6 +314,8 @@ static void write_budget(RtReport *r, const RtBudget *b, const Shares *s,
     put_number(r->metrics, "samples_per_second", speed);
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         fprintf(r->metrics, ",\"%s\":%.6f", field[i].name, field[i].seconds);
+    for (int i = 0; i < RT_NUM_STARTS; i++)
+        fprintf(r->metrics, ",\"start_%s\":%.6f", start_name[i], b->started[i]);
     fputs("}\n", r->metrics);
     end_row(r);
 }

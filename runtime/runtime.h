@@ -31,6 +31,30 @@ int rt_complain(const RtError *e);
 // Seconds since some fixed moment; never steps back.
 double rt_seconds(void);
 
+// What the time before the first step goes to.
+typedef enum {
+    RT_START_DEVICE,    // it is found, with its driver; or the host's threads
+    RT_START_CONTEXT,   // of a GPU, and streams
+    RT_START_LIBRARIES, // they are opened
+    RT_START_PLANS,     // of library calls
+    RT_START_COMPILING, // what of it was waited for
+    RT_START_LOADING,   // of kernels
+    RT_START_DATA,
+    RT_START_MEMORY,
+    RT_START_IMAGES, // they are given to the device
+    RT_START_STATES,
+    RT_START_LOADERS, // of batches, and what is said before the first
+    RT_NUM_STARTS
+} RtStart;
+
+// Seconds of each; `last` is when the last of them was over.
+typedef struct {
+    double last, part[RT_NUM_STARTS];
+} RtLaps;
+
+// Since the last of them it was this.  NULL: nobody asks.
+void rt_lap(RtLaps *l, RtStart part);
+
 // ---- random.c ----
 
 // 64 random bits, a pure function of both numbers.
@@ -406,7 +430,7 @@ void rt_signals_raise(int number);
 // The device that the options ask for; NULL, with the reason in *e, where it
 // cannot be used.
 RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
-                         const RtPlan **plan, RtError *e);
+                         const RtPlan **plan, RtLaps *laps, RtError *e);
 // The plan that it would run, without opening it.
 const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
                              RtError *e);
@@ -438,6 +462,7 @@ typedef struct {
 // host does may go on at the same time.
 typedef struct {
     double start, evaluation, checkpoints, total;
+    double started[RT_NUM_STARTS]; // what start went to
     RtTimes device;                // its work in training
     double waiting, copying, held; // of the host: for data, to give it, for
                                    // the device
@@ -497,7 +522,7 @@ void rt_contractions_free(RtContractions *c);
 // The CUDA device of that number; NULL, with the reason in *e, where it cannot
 // be used.  The options (NULL: none) say which tuning it follows.
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
-                       const RtOptions *o, RtError *e);
+                       const RtOptions *o, RtLaps *laps, RtError *e);
 
 // ---- team.c ----
 
@@ -706,6 +731,7 @@ typedef struct {
     const RtFiles *files;
     const char *folder; // of the checkpoints
     double began;       // when the program started
+    RtLaps *laps;       // since then
     int loaders;        // threads
     RtTrace *trace;     // NULL: nothing is traced
     const struct RtNvtx *nvtx;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # From the start of a trainer to the end of its first step: nothing compiled yet,
-# and all that an earlier run has kept.
+# and all that an earlier run has kept; and what each part of it took.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
@@ -19,13 +19,26 @@ of_budget() {
     sed -n 's/.*"split":"time".*"'"$1"'":\([0-9.]*\).*/\1/p' metrics
 }
 
-# start MODEL NAME: a row of such a run.
+# parts NAME: rows of what came before the step, one after another, and of the
+# step.
+parts() {
+    sed -n 's/.*"split":"time",//p' metrics | tr ',' '\n' |
+        sed -n 's/^"start_\([a-z]*\)":\([0-9.]*\).*/\1 \2/p' >parts
+    while read -r part seconds; do
+        row "$1, $part" "$seconds" s
+    done <parts
+    row "$1, first step" "$(awk -v a="$took" -v b="$(of_budget start)" \
+        'BEGIN { printf "%.6f", a - b }')" s
+}
+
+# start MODEL NAME: a row of such a run, and those of its parts.
 start() {
     wall=$(once "$1") || return
     took=$(awk -v a="$(of_budget total)" -v b="$(of_budget evaluation)" \
-        -v c="$(of_budget checkpoints)" 'BEGIN { printf "%.3f", a - b - c }')
+        -v c="$(of_budget checkpoints)" 'BEGIN { printf "%.6f", a - b - c }')
     row "$1: $2" "$took" s "$(of_budget start) s before the step, $wall s \
 with evaluation, checkpoint and end"
+    parts "$1: $2"
 }
 
 for model in $MODELS; do

@@ -80,12 +80,15 @@ static bool plan_calls(RtCalls *c, bool must, RtError *e) {
 
 bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
                    CUstream stream, RtStaging *staging, const RtOptions *o,
-                   RtError *e) {
+                   RtLaps *laps, RtError *e) {
     *c = (RtCalls){
         .gpu = gpu, .plan = plan, .stream = stream, .staging = staging};
-    return open_convolutions(c, e) && open_matmuls(c, e) &&
-           find_tuning(c, o, e) &&
-           plan_calls(c, o != NULL && o->tuning != NULL, e);
+    bool opened = open_convolutions(c, e) && open_matmuls(c, e);
+    rt_lap(laps, RT_START_LIBRARIES);
+    bool planned = opened && find_tuning(c, o, e) &&
+                   plan_calls(c, o != NULL && o->tuning != NULL, e);
+    rt_lap(laps, RT_START_PLANS);
+    return planned;
 }
 
 void rt_calls_close(RtCalls *c) {

@@ -31,7 +31,7 @@ typedef struct {
 // which they name must be there.
 bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
                    CUstream stream, RtStaging *staging, const RtOptions *o,
-                   RtError *e);
+                   RtLaps *laps, RtError *e);
 void rt_calls_close(RtCalls *c);
 
 size_t rt_calls_workspace(const RtCalls *c);

@@ -460,7 +460,7 @@ static bool load_all_kernels(Cuda *c, RtError *e) {
     rt_kernels_close(&c->kernels);
     return rt_kernels_begin(&c->kernels, &c->gpu, c->trainer, c->plan,
                             c->wanted, &rt_system_files, e) &&
-           rt_kernels_open(&c->kernels, c->wanted, e);
+           rt_kernels_open(&c->kernels, c->wanted, NULL, e);
 }
 
 static bool tune(RtDevice *d, const RtStep *step, const char **said,
@@ -615,18 +615,32 @@ static bool open_stream(Cuda *c, RtError *e) {
 }
 
 // Kernels are compiled while the context is made and calls are planned.
-static bool open_all(Cuda *c, int ordinal, const RtOptions *o, RtError *e) {
-    return rt_driver_open(&c->cu, e) &&
-           rt_gpu_find(&c->gpu, &c->cu, ordinal, e) && take_lists(c, e) &&
-           take_arguments(c, e) && begin_kernels(c, e) &&
-           rt_gpu_open(&c->gpu, e) && open_stream(c, e) && open_replays(c, e) &&
+static bool open_gpu(Cuda *c, int ordinal, RtLaps *laps, RtError *e) {
+    if (!rt_driver_open(&c->cu, e) ||
+        !rt_gpu_find(&c->gpu, &c->cu, ordinal, e) || !take_lists(c, e) ||
+        !take_arguments(c, e))
+        return false;
+    rt_lap(laps, RT_START_DEVICE);
+    if (!begin_kernels(c, e))
+        return false;
+    rt_lap(laps, RT_START_COMPILING);
+    bool good =
+        rt_gpu_open(&c->gpu, e) && open_stream(c, e) && open_replays(c, e);
+    rt_lap(laps, RT_START_CONTEXT);
+    return good;
+}
+
+static bool open_all(Cuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
+                     RtError *e) {
+    return open_gpu(c, ordinal, laps, e) &&
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging, o,
-                         e) &&
-           list_kernels(c, e) && rt_kernels_open(&c->kernels, c->wanted, e);
+                         laps, e) &&
+           list_kernels(c, e) &&
+           rt_kernels_open(&c->kernels, c->wanted, laps, e);
 }
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
-                       const RtOptions *o, RtError *e) {
+                       const RtOptions *o, RtLaps *laps, RtError *e) {
     Cuda *c = calloc(1, sizeof *c);
     if (c == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -663,7 +677,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
     c->phase = RT_OTHER;
     c->work = RT_NUM_WORKS;
     c->step = -1;
-    if (open_all(c, ordinal, o, e)) {
+    if (open_all(c, ordinal, o, laps, e)) {
         write_description(c);
         return &c->device;
     }

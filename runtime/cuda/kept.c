@@ -40,7 +40,7 @@ static bool kernel_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
     good = good &&
            rt_kernels_begin(&r->gather, gpu, &own, &plan, wanted,
                             &rt_system_files, e) &&
-           rt_kernels_open(&r->gather, wanted, e);
+           rt_kernels_open(&r->gather, wanted, NULL, e);
     free(text);
     return good;
 }

@@ -188,18 +188,21 @@ static bool waits_possible(const RtKernels *k, const bool *wanted, RtError *e) {
     return true;
 }
 
-static bool load(RtKernels *k, const bool *wanted, RtError *e) {
+static bool load(RtKernels *k, const bool *wanted, RtLaps *laps, RtError *e) {
     if (!waits_possible(k, wanted, e))
         return false;
     Carried came = carried_load(k, wanted, e);
     if (came == LOADED || came == FAILED)
         return came == LOADED;
-    return compiler_open(k, came == REFUSED, e) && compile(k, wanted, e) &&
-           modules_load(k, wanted, e);
+    bool made = compiler_open(k, came == REFUSED, e) && compile(k, wanted, e);
+    rt_lap(laps, RT_START_COMPILING);
+    return made && modules_load(k, wanted, e);
 }
 
-bool rt_kernels_open(RtKernels *k, const bool *wanted, RtError *e) {
-    bool good = load(k, wanted, e);
+bool rt_kernels_open(RtKernels *k, const bool *wanted, RtLaps *laps,
+                     RtError *e) {
+    bool good = load(k, wanted, laps, e);
+    rt_lap(laps, RT_START_LOADING);
     rt_compiler_free(k->compiler);
     k->compiler = NULL;
     k->trainer = NULL;

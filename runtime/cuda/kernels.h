@@ -31,7 +31,8 @@ bool rt_kernels_begin(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
                       const RtPlan *plan, const bool *likely,
                       const RtFiles *files, RtError *e);
 // Loads those that are launched, and compiles what is missing.
-bool rt_kernels_open(RtKernels *k, const bool *wanted, RtError *e);
+bool rt_kernels_open(RtKernels *k, const bool *wanted, RtLaps *laps,
+                     RtError *e);
 void rt_kernels_close(RtKernels *k);
 
 // Writes a variable of the text, in each part that has it.

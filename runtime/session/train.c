@@ -201,6 +201,7 @@ static bool prepare(RtSession *s, RtError *e) {
     if (loads)
         rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     s->device->sync(s->device);
+    rt_lap(run->laps, RT_START_STATES);
     if ((!o->eval_only && !rt_session_open_train(s, e)) ||
         !rt_session_open_eval(s, e))
         return false;
@@ -224,7 +225,9 @@ static bool work(RtSession *s, RtError *e) {
     rt_signals_catch();
     RtTimes ignored;
     s->device->times(s->device, &ignored);
-    s->budget.start = rt_seconds() - s->run->began;
+    rt_lap(s->run->laps, RT_START_LOADERS);
+    s->budget.start = s->run->laps->last - s->run->began;
+    memcpy(s->budget.started, s->run->laps->part, sizeof s->budget.started);
     bool good = o->tune        ? tune(s, e)
                 : o->init_only ? rt_session_save(s, true, e)
                 : o->eval_only ? rt_session_evaluate(s, e)

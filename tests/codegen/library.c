@@ -152,7 +152,7 @@ RtDevice *library_gpu(Arena *a, void *library, const char *name,
     *own = trainer->plan[1];
     own->num_fusions = 0;
     *plan = own;
-    RtDevice *device = rt_cuda_open(trainer, own, 0, NULL, e);
+    RtDevice *device = rt_cuda_open(trainer, own, 0, NULL, NULL, e);
     if (device == NULL)
         *why = e->text;
     return device;

@@ -65,6 +65,11 @@ finds graph "lenet: graph / launches" "$number"
 finds joins "lenet: apart" "$number"
 finds start "lenet: cold start" "$number"
 finds start "lenet: warm start" "$number"
+for part in device context libraries plans compiling loading data memory images \
+    states loaders "first step"; do
+    finds start "lenet: cold start, $part" "$number"
+    finds start "lenet: warm start, $part" "$number"
+done
 finds memory "mlp: planned" '^[1-9]'
 finds memory "lenet: measured" '^0$'
 finds accuracy "lenet, seed 0: test accuracy" "$number"
@@ -144,5 +149,6 @@ finds sanitizer status '^stopped after '
 
 bench 1 --seconds=0 start
 finds start status "^not run$"
+expect_says "start: not run: too little time"
 expect 2 "$SINTER_SOURCE/bench/gpu.sh" tets
 expect_says "no part tets; there are tests models"

@@ -13,7 +13,7 @@
 
 static RtDevice *open_device(int ordinal) {
     RtError e;
-    RtDevice *d = rt_cuda_open(&counter, counter.plan, ordinal, NULL, &e);
+    RtDevice *d = rt_cuda_open(&counter, counter.plan, ordinal, NULL, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     return d;
 }
@@ -102,7 +102,7 @@ START_TEST(no_block_waits_for_others_to_end) {
     plan.num_kernels = 1;
     plan.step = steps;
     log_begin();
-    RtDevice *d = rt_cuda_open(&counter, &plan, 0, NULL, &e);
+    RtDevice *d = rt_cuda_open(&counter, &plan, 0, NULL, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     d->reserve(d);
     d->write(d, INPUT_AT, &one, sizeof one);
@@ -155,7 +155,7 @@ START_TEST(a_kernel_has_as_many_arguments_as_it_needs) {
     plan.step = steps;
     trainer.kernels = wide_text();
     trainer.kernels_end = trainer.kernels + strlen(trainer.kernels);
-    RtDevice *d = rt_cuda_open(&trainer, &plan, 0, NULL, &e);
+    RtDevice *d = rt_cuda_open(&trainer, &plan, 0, NULL, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     d->reserve(d);
     d->write(d, INPUT_AT, &two, sizeof two);
@@ -197,7 +197,7 @@ START_TEST(slots_are_not_filled_before_they_are_empty) {
         sent[i] = i * 2654435761u;
     setenv("SINTER_DOUBLE_SEED", "1", 1);
     large.arena_bytes = BYTES;
-    RtDevice *d = rt_cuda_open(&counter, &large, 0, NULL, &e);
+    RtDevice *d = rt_cuda_open(&counter, &large, 0, NULL, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     d->reserve(d);
     d->write(d, 0, sent, BYTES);
@@ -265,8 +265,8 @@ enum { NUM_REFUSALS = sizeof refusals / sizeof refusals[0] };
 START_TEST(what_keeps_it_from_being_used_is_told) {
     RtError e = {0};
     setenv(refusals[_i].name, refusals[_i].value, 1);
-    RtDevice *d =
-        rt_cuda_open(&counter, counter.plan, refusals[_i].ordinal, NULL, &e);
+    RtDevice *d = rt_cuda_open(&counter, counter.plan, refusals[_i].ordinal,
+                               NULL, NULL, &e);
     ck_assert_ptr_null(d);
     ck_assert_int_eq(e.status, refusals[_i].status);
     ck_assert_msg(strstr(e.text, refusals[_i].word) != NULL, "%s", e.text);
@@ -288,7 +288,7 @@ static void describe_without_cooperation(void) {
 START_TEST(blocks_that_cannot_wait_are_told_of) {
     RtError e = {0};
     describe_without_cooperation();
-    ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, &e));
+    ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, NULL, &e));
     ck_assert_int_eq(e.status, EXIT_DEVICE);
     ck_assert_msg(strstr(e.text, "no cooperative launches") != NULL &&
                       strstr(e.text, "kernel sum needs one") != NULL,
@@ -306,7 +306,7 @@ START_TEST(a_compiler_that_fails_is_told_of) {
     };
     RtError e = {0};
     setenv("SINTER_DOUBLE_FAIL", faults[_i], 1);
-    ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, &e));
+    ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, NULL, &e));
     ck_assert_int_eq(e.status, EXIT_DEVICE);
     ck_assert_msg(strstr(e.text, _i == 0 ? "libnvrtc-builtins" : "memory") !=
                       NULL,
@@ -354,7 +354,7 @@ START_TEST(what_is_not_launched_is_not_compiled) {
     RtError e;
     plan.step = steps;
     setenv("SINTER_DOUBLE_FAIL", "nvrtcCompileProgram:2:7", 1);
-    RtDevice *d = rt_cuda_open(&counter, &plan, 0, NULL, &e);
+    RtDevice *d = rt_cuda_open(&counter, &plan, 0, NULL, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     d->reserve(d);
     d->run(d, steps);

@@ -16,7 +16,7 @@ static RtDevice *open_device(int seed) {
     RtError e;
     snprintf(text, sizeof text, "%d", seed);
     setenv("SINTER_DOUBLE_SEED", text, 1);
-    RtDevice *d = rt_cuda_open(&counter, counter.plan, 0, NULL, &e);
+    RtDevice *d = rt_cuda_open(&counter, counter.plan, 0, NULL, NULL, &e);
     ck_assert_msg(d != NULL, "%s", e.text);
     d->reserve(d);
     return d;

@@ -27,6 +27,25 @@ profile() {
     sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >"$device.losses"
 }
 
+# started DEVICE: whether the parts of the start are all of it, and those that
+# the device has are there.
+started() {
+    awk -v device="$1" '{ is[$1] = $2 }
+        $1 ~ /^start_/ { sum += $2; parts++ }
+        END {
+            off = sum - is["start"]
+            if (parts != 11 || off < -0.0001 || off > 0.0001) exit 1
+            if (!(is["start_device"] > 0 && is["start_data"] > 0 &&
+                  is["start_memory"] > 0 && is["start_states"] > 0)) exit 2
+            gpu = device != "host"
+            if ((is["start_context"] > 0) != gpu ||
+                (is["start_libraries"] > 0) != gpu ||
+                (is["start_loading"] > 0) != gpu) exit 3
+            # With an empty cache nothing takes as long as compiling.
+            if (gpu && is["start_compiling"] < is["start"] / 2) exit 4
+        }' budget || fail "$1: the start ($?)"
+}
+
 for device in host cuda:0; do
     profile $device 6 --profile-steps=6
     expect_says "^library calls"
@@ -45,6 +64,8 @@ for device in host cuda:0; do
                   is["checkpoints"] > 0)) exit 2
             if (is["waiting"] > is["waited_for_data"] + 0.001) exit 3
         }' budget || fail "$device: the budget ($?)"
+    started $device
+    [ $device = host ] || expect_says "^start: .* s compiling"
     # Looking changes nothing.
     mv $device.losses traced
     rm -rf run

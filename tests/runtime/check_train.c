@@ -605,7 +605,7 @@ START_TEST(files_take_no_closed_descriptors) {
     ck_assert_int_eq(run_finish(child), EXIT_IO); // the result is lost
     ck_assert_int_eq(place_count("r", "step-"), 2);
     FILE *f = fopen("rows", "r");
-    char row[512];
+    char row[2048];
     int rows = 0;
     for (; fgets(row, sizeof row, f) != NULL; rows++)
         ck_assert_msg(row[0] == '{', "%s", row);
