@@ -14,6 +14,7 @@ static const struct {
     {86, 89, true},    {87, 89, false},  {80, 87, false},  {87, 87, true},
     {72, 75, false},   {70, 72, false},  {70, 75, true},   {101, 103, false},
     {100, 101, false}, {100, 103, true}, {110, 110, true}, {120, 121, true},
+    {86, 88, false},   {88, 89, false},  {88, 88, true},
 };
 enum { NUM_PAIRS = sizeof pairs / sizeof pairs[0] };
 
