@@ -70,16 +70,18 @@ static Type without_last(Type t) {
 
 // ---- cross_entropy ----
 
-// Labels whose number of classes the data set leaves open must fit each
-// cross_entropy, as of a part of the output.
+// Whether the output has all classes of the data set.  Where that leaves their
+// number open, labels must fit each cross_entropy, also of a part of the
+// output.
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Type t = *node_type(e, output->node);
     int64_t classes = t.dim[t.rank - 1];
     bool of_data = is_label(e, &c->arg[1]) &&
                    node_type(e, e->input[INPUT_LABEL])->dtype == I32;
-    if (of_data && e->data.classes == 0 && classes < e->recipe.classes)
+    bool open = e->data.classes == 0;
+    if (of_data && open && classes < e->recipe.classes)
         e->recipe.classes = (int)classes;
-    if (!of_data || e->data.classes == 0 || classes >= e->data.classes)
+    if (!of_data || open || classes >= e->data.classes)
         return true;
     Diagnostic *d = report(e->diags, D_data, c->at,
                            "the data has %lld classes and the output %lld",

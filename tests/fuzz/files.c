@@ -1,5 +1,5 @@
 // Any bytes as a file that a trainer reads: data, an image, a checkpoint's
-// header or a tuning; it is used or refused with a message, never a crash. The
+// header or a tuning; it is used or refused with a message, never a crash.  The
 // first byte says what the others are taken for.
 #define _POSIX_C_SOURCE 200809L
 
