@@ -209,6 +209,9 @@ if [ -z "$data" ] && [ -n "$unpack" ]; then
 fi
 DATA=${data:+$(absolute "$data")}
 export DATA
+PART=data
+from=${DATA:+CIFAR-10}
+row from "${from:-drawn}"
 # shellcheck disable=SC2086 # words
 set -- $parts
 while [ $# -gt 0 ]; do

@@ -56,6 +56,7 @@ number='^[0-9]+[.]?[0-9]*$'
 bench 0 tests models sanitizer steps accuracy start memory costs tune graph joins
 finds machine name '^Stand-in GPU$'
 finds machine cores "$number"
+finds data from '^drawn$'
 finds tests "cases that agree" '^[1-9]'
 finds models "models that agree" '^1$'
 finds sanitizer "lenet under memcheck" '^no errors$'
@@ -133,6 +134,12 @@ bench 1 graph tests
 finds graph status '^failed$'
 finds tests status '^passed$'
 expect_says "failed: graph"
+# Programs are counted whatever was said before of those that failed.
+export SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46
+bench 1 random
+finds random status '^failed$'
+finds random "random programs" '^4$'
+finds random "random programs that differ" '^[1-9]'
 unset SINTER_DOUBLE_FAIL
 
 # Without a GPU each part says so.

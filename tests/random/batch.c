@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,8 +74,10 @@ static bool judge(Batch *b, void *library, int i, bool quiet) {
     if (why == NULL)
         return true;
     b->counts->failed++;
+    size_t length = strlen(why);
+    bool ends = length > 0 && why[length - 1] == '\n';
     if (!quiet)
-        printf("seed %u:\n%s", t->setup.seed, why);
+        printf("seed %u:\n%s%s", t->setup.seed, why, ends ? "" : "\n");
     return false;
 }
 

@@ -46,7 +46,8 @@ static const char *const fate[] = {"agrees", "disagrees", "does not compile",
 
 static const char *const mode[] = {"", " --faithful", " --gpu"};
 
-// Says how a program that fails can be run again, as small as it gets.
+// Says how a program that fails can be run again, as small as it gets, which
+// counts as no other.
 static void report(Session *session, Graph *g, const Setup *s,
                    BatchResult result) {
     session->failures++;
@@ -58,7 +59,9 @@ static void report(Session *session, Graph *g, const Setup *s,
            s->seed, fate[result], mode[session->mode],
            s->level ? "" : " --unfused", s->seed);
     print_graph(least);
+    Counts before = *session->counts;
     batch_graph(least, s, session->mode, session->counts, false);
+    *session->counts = before;
 }
 
 // Fused, and unfused where the seed or the user wants it.
