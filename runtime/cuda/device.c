@@ -80,6 +80,8 @@ static void tell_where(const Cuda *c) {
               stderr);
 }
 
+// Ends the program, but not by exit: threads that load may be writing to pinned
+// memory, which the driver takes away there.
 static void must(const Cuda *c, bool good, const RtError *e) {
     if (good)
         return;
@@ -87,7 +89,8 @@ static void must(const Cuda *c, bool good, const RtError *e) {
     if (c->step >= 0)
         tell_where(c);
     fputc('\n', stderr);
-    exit(e->status);
+    fflush(NULL);
+    _Exit(e->status);
 }
 
 // ---- memory ----

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tests/double/double.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -211,6 +212,24 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
     streams_finish();
     driver.context[d].retained--;
     return (CUresult)device_lost();
+}
+
+static int count_threads(void) {
+    int count = 0;
+    DIR *d = opendir("/proc/self/task");
+    for (const struct dirent *f; d != NULL && (f = readdir(d)) != NULL;)
+        count += f->d_name[0] != '.';
+    if (d != NULL)
+        closedir(d);
+    return count;
+}
+
+// At the program's end, but for _Exit, the driver gives back what it has lent;
+// other threads must not be using it.
+__attribute__((destructor)) static void driver_end(void) {
+    for (int d = 0; is_ready() && d < MAX_DEVICES; d++)
+        if (driver.context[d].retained > 0 && count_threads() > 1)
+            complain("the program ends while threads may use pinned memory");
 }
 
 CUresult cuCtxSetCurrent(CUcontext c) {
