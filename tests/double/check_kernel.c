@@ -144,13 +144,15 @@ END_TEST
 
 // A description of a device that cannot, in a file that goes at once.
 START_TEST(some_devices_launch_no_grid_that_waits) {
-    char path[] = "/tmp/sinter-double-device-XXXXXX", command[8192];
+    const char *tmp = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    char path[4096], command[16384];
+    snprintf(path, sizeof path, "%s/sinter-double-device-XXXXXX", tmp);
     int file = mkstemp(path);
     ck_assert_int_ge(file, 0);
     close(file);
     snprintf(command, sizeof command,
              "sed 's/\"supportCoopLaunch\": 1/\"supportCoopLaunch\": 0/' "
-             "'%s/devices/h200.json' >%s",
+             "'%s/devices/h200.json' >'%s'",
              getenv("SINTER_SOURCE"), path);
     ck_assert_int_eq(system(command), 0);
     setenv("SINTER_DOUBLE_DEVICE", path, 1);
