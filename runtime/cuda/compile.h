@@ -1,10 +1,10 @@
 // Compiling: the code of a plan's kernels, made by threads of its own.
 //
 // Each kernel is compiled for itself, several side by side, for the GPU that is
-// there; what the cache has is not compiled.  While the device makes its context
-// and plans its calls, which takes one thread about as long, threads begin with
-// the kernels that are likely to be launched.  The rest follows when it is known
-// what is launched.
+// there; what the cache has is not compiled.  While the device makes its
+// context and one thread plans its calls, others begin with the kernels that
+// are likely to be launched.  The rest follows when it is known what is
+// launched.
 #ifndef RUNTIME_CUDA_COMPILE_H
 #define RUNTIME_CUDA_COMPILE_H
 

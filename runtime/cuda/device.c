@@ -355,7 +355,7 @@ static void leave_out(RtDevice *d) {
 }
 
 // Whether a call does what a launch would.  Ahead of the libraries it does
-// wherever one could, as on most GPUs of compute capability 8 and 9.
+// wherever one may, as by ir/library.def those for capability 8 and 9 offer.
 static bool is_saved(const Cuda *c, int step, int launch) {
     if (!c->is_ahead)
         return rt_calls_save(&c->calls, step, launch);

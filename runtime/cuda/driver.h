@@ -66,7 +66,7 @@ typedef struct {
 
 // Finds a GPU and what is known of it.
 bool rt_gpu_find(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e);
-// Makes its context, which takes some tenths of a second, for this thread.
+// Makes its context, for this thread.
 bool rt_gpu_open(RtGpu *g, RtError *e);
 int rt_gpu_generation(const RtGpu *g); // 90
 void rt_gpu_close(RtGpu *g);
