@@ -383,8 +383,7 @@ static int64_t bytes_of_row(const Emit *e) {
 // Whether elements of n are read from memory, and not computed.
 static bool is_read(const Emit *e, NodeId n) {
     Op op = e->g->node[n].op;
-    bool inside = n >= e->group->first && n <= e->group->last;
-    return inside ? op == OP_unpack : op != OP_constant;
+    return group_has(e->group, n) ? op == OP_unpack : op != OP_constant;
 }
 
 // What is to be known of the operation that computes a value.

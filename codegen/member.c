@@ -11,10 +11,6 @@ static bool is_scalar(const Emit *e, NodeId n) {
     return type_count(e->g->node[n].type) == 1;
 }
 
-static bool is_own(const Emit *e, NodeId n) {
-    return n >= e->group->first && n <= e->group->last;
-}
-
 static bool reduces(const Emit *e, NodeId n) {
     return op_info[e->g->node[n].op].facts & REDUCES;
 }
@@ -65,8 +61,8 @@ static bool *find_awkward(const Emit *e) {
         bool *own = &awkward[n - e->group->first];
         *own = d->op == OP_slice && piece_is_awkward(e, n);
         for (int i = 0; i < d->num_args && !is_scalar(e, n); i++)
-            *own |=
-                is_own(e, d->arg[i]) && awkward[d->arg[i] - e->group->first];
+            *own |= group_has(e->group, d->arg[i]) &&
+                    awkward[d->arg[i] - e->group->first];
     }
     return awkward;
 }
@@ -80,9 +76,10 @@ static NodeId find_owner(const Emit *e, const NodeId *root, NodeId n) {
         return NO_NODE;
     for (int i = 0; i < d->num_args; i++) {
         NodeId base = node_base(e->g, d->arg[i]);
-        NodeId of = reduces(e, n)     ? root[base]
-                    : is_own(e, base) ? e->owner[base - e->group->first]
-                                      : NO_NODE;
+        NodeId of = reduces(e, n) ? root[base]
+                    : group_has(e->group, base)
+                        ? e->owner[base - e->group->first]
+                        : NO_NODE;
         bool whole = is_scalar(e, base) || node_immediate(&e->g->node[base]);
         if (reduces(e, n) && whole)
             return NO_NODE;
@@ -109,14 +106,16 @@ NodeId *member_roots(Emit *e) {
 }
 
 bool is_pointer(const Emit *e, NodeId n) {
-    return !is_own(e, n) && node_base(e->g, n) == n;
+    return !group_has(e->group, n) && node_base(e->g, n) == n;
 }
 
 // ---- assignments ----
 
 // A pad below an assignment is a store to other addresses.
 static NodeId scattered(const Emit *e, NodeId value) {
-    return is_own(e, value) && e->g->node[value].op == OP_pad ? value : NO_NODE;
+    return group_has(e->group, value) && e->g->node[value].op == OP_pad
+               ? value
+               : NO_NODE;
 }
 
 static void assign(Emit *e, Scope *s, NodeId n, Place p) {
@@ -326,7 +325,8 @@ static bool is_single(const Emit *e, Task t) {
         return true;
     if (stacks(e, t.node) && !fills_place(e, t.node, t.operand))
         return true;
-    return is_own(e, t.value) && e->awkward[t.value - e->group->first];
+    return group_has(e->group, t.value) &&
+           e->awkward[t.value - e->group->first];
 }
 
 // How many elements a task walks over: all of the place in a stack.

@@ -25,7 +25,7 @@ static int *find_levels(const Emit *e, int *most) {
         const Node *d = &e->g->node[n];
         int *own = &level[n - group->first];
         for (int i = 0; i < d->num_args; i++)
-            if (d->arg[i] >= group->first && d->arg[i] <= group->last &&
+            if (group_has(group, d->arg[i]) &&
                 level[d->arg[i] - group->first] > *own)
                 *own = level[d->arg[i] - group->first];
         *own += reduces_row(e, n);

@@ -58,8 +58,8 @@ static int local_number(Emit *e, NodeId n) {
 
 // Whether n is a scalar that is computed from the tensors of this member.
 static bool is_owned(const Emit *e, NodeId n) {
-    return e->member != NO_NODE && n >= e->group->first &&
-           n <= e->group->last && e->owner[n - e->group->first] == e->member;
+    return e->member != NO_NODE && group_has(e->group, n) &&
+           e->owner[n - e->group->first] == e->member;
 }
 
 void names_clear(Emit *e) {
@@ -139,7 +139,7 @@ static Scope *enclosing(Scope *s, int kind) {
 // Whether n is computed from a reduction over a row, and so for each row even
 // if there is one row.
 static bool follows_row(const Emit *e, NodeId n) {
-    return e->level != NULL && n >= e->group->first && n <= e->group->last &&
+    return e->level != NULL && group_has(e->group, n) &&
            e->level[n - e->group->first] > 0;
 }
 

@@ -30,19 +30,14 @@ static int count_inputs(const Group *group, int count) {
 
 Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
                   int *num_edges) {
-    int *owner = ARENA_ARRAY(a, (size_t)g->count + 1, int);
+    const int *owner = group_owners(g, group, count, a);
     bool *result = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
     bool *shared = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
     Edge *edge = ARENA_ARRAY(a, (size_t)count_inputs(group, count) + 1, Edge);
     int found = 0;
-    for (NodeId n = 0; n < g->count; n++) {
-        owner[n] = -1;
+    for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_output)
             result[node_base(g, g->node[n].arg[0])] = true;
-    }
-    for (int k = 0; k < count; k++)
-        for (NodeId n = group[k].first; n <= group[k].last; n++)
-            owner[n] = k;
     for (int k = 0; k < count; k++)
         for (int i = 0; i < group[k].num_inputs; i++) {
             NodeId n = group[k].input[i];

@@ -206,8 +206,8 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
         const Node *d = &g->node[n];
         for (int i = 0; i < d->num_args; i++) {
             NodeId base = brief[d->arg[i]].base;
-            bool own = base >= group->first && base <= group->last;
-            if (own || seen[base] == group->group + 1 || brief[base].immediate)
+            if (group_has(group, base) || seen[base] == group->group + 1 ||
+                brief[base].immediate)
                 continue;
             seen[base] = group->group + 1;
             input[group->num_inputs++] = base;
@@ -296,4 +296,14 @@ Group *graph_groups(const Graph *g, Arena *a, int *count) {
     arena_free(scratch);
     *count = found;
     return group;
+}
+
+int *group_owners(const Graph *g, const Group *group, int count, Arena *a) {
+    int *owner = ARENA_ROOM(a, g->count, int);
+    for (NodeId n = 0; n < g->count; n++)
+        owner[n] = -1;
+    for (int k = 0; k < count; k++)
+        for (NodeId n = group[k].first; n <= group[k].last; n++)
+            owner[n] = k;
+    return owner;
 }

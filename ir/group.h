@@ -65,6 +65,13 @@ bool *graph_stored(const Graph *g, Arena *a);
 // The groups in order of their nodes.  Leaves, views and outputs have none.
 Group *graph_groups(const Graph *g, Arena *a, int *count);
 
+// For each node the index of its group among these, or -1.
+int *group_owners(const Graph *g, const Group *group, int count, Arena *a);
+
+static inline bool group_has(const Group *group, NodeId n) {
+    return n >= group->first && n <= group->last;
+}
+
 // A value that one group leaves in memory for another, and the one reason for
 // it; REASON_none is a mistake of fuse.
 typedef struct {

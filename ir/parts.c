@@ -64,10 +64,6 @@ int parts_grid(int64_t parts, int phases, bool host) {
     return parts < 1 ? 1 : (int)(parts < most ? parts : most);
 }
 
-static bool is_own(const Group *group, NodeId n) {
-    return n >= group->first && n <= group->last;
-}
-
 // Marks what the phase that computes n reads for it: a number of an earlier
 // phase is there already.
 static void mark_reads(const Graph *g, const Group *group, NodeId n,
@@ -75,7 +71,7 @@ static void mark_reads(const Graph *g, const Group *group, NodeId n,
     const Node *d = &g->node[n];
     for (int i = d->op == OP_assign; i < d->num_args; i++) {
         NodeId base = node_base(g, d->arg[i]);
-        if (!is_own(group, base))
+        if (!group_has(group, base))
             read[base] |= !node_immediate(&g->node[base]);
         else if (!reduces(g, base))
             needed[base - group->first] = true;
@@ -115,7 +111,8 @@ void group_phases(const Graph *g, Arena *a, Group *group) {
         int *own = &level[n - group->first];
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            if (!is_own(group, arg) && !is_own(group, arg = node_base(g, arg)))
+            if (!group_has(group, arg) &&
+                !group_has(group, arg = node_base(g, arg)))
                 continue;
             int ready = level[arg - group->first] + reduces(g, arg);
             *own = ready > *own ? ready : *own;

@@ -259,7 +259,7 @@ static void need_node(Search *s, NodeId n, Box box) {
         n = g->node[n].arg[0];
     }
     int rank = g->node[n].type->rank;
-    if (n >= s->group->first && n <= s->group->last) {
+    if (group_has(s->group, n)) {
         box_join(&s->box[n - s->group->first], &box, rank);
         return;
     }

@@ -22,7 +22,7 @@ typedef struct {
     Arena *a;
     const Group *group;
     int num_groups;
-    int *owner;                 // of each node: which group, or -1
+    const int *owner;           // of each node: which group, or -1
     int *first, *next, *reader; // groups that read a node: lists of entries
     bool *leaves;               // of each node: whether the graph puts it out
     int *number;                // of each var that is read by way of variance
@@ -54,7 +54,7 @@ static int *find_numbers(const Graph *g, Arena *a) {
 static Search search_new(const Graph *g, const Group *group, int count,
                          Arena *a, Rides *r) {
     Search s = {.g = g, .a = a, .group = group, .num_groups = count, .r = r};
-    s.owner = ARENA_ARRAY(a, g->count, int);
+    s.owner = group_owners(g, group, count, a);
     s.first = ARENA_ARRAY(a, g->count, int);
     s.leaves = ARENA_ARRAY(a, g->count, bool);
     s.number = find_numbers(g, a);
@@ -64,20 +64,17 @@ static Search search_new(const Graph *g, const Group *group, int count,
     s.next = ARENA_ARRAY(a, (size_t)entries + 1, int);
     s.reader = ARENA_ARRAY(a, (size_t)entries + 1, int);
     for (NodeId n = 0; n < g->count; n++) {
-        s.owner[n] = s.first[n] = -1;
+        s.first[n] = -1;
         if (g->node[n].op == OP_output)
             s.leaves[node_base(g, g->node[n].arg[0])] = true;
     }
     entries = 0;
-    for (int k = s.num_groups; k-- > 0;) {
-        for (NodeId n = group[k].first; n <= group[k].last; n++)
-            s.owner[n] = k;
+    for (int k = s.num_groups; k-- > 0;)
         for (int i = 0; i < group[k].num_inputs; i++, entries++) {
             s.reader[entries] = k;
             s.next[entries] = s.first[group[k].input[i]];
             s.first[group[k].input[i]] = entries;
         }
-    }
     return s;
 }
 
@@ -113,8 +110,7 @@ static NodeId computed_by(const Search *s, NodeId n, Op op) {
     return call_of(s, s->owner[n]) == n ? n : NO_NODE;
 }
 
-static bool is_images(const Search *s, Type t) {
-    (void)s;
+static bool is_images(Type t) {
     return t.dtype == ACT && t.rank == 4 && t.dim[3] % 8 == 0;
 }
 
@@ -126,7 +122,7 @@ static bool fits(const Search *s, NodeId call) {
     Type w = *(weight ? d : node_at(s, d->arg[1]))->type;
     Type other = *(weight ? node_at(s, d->arg[1]) : d)->type;
     int64_t window = w.dim[1], stride = node_ints(d, ATTR_stride, 0, 1);
-    return is_images(s, *node_at(s, d->arg[0])->type) && is_images(s, other) &&
+    return is_images(*node_at(s, d->arg[0])->type) && is_images(other) &&
            node_int(d, ATTR_groups, 1) == 1 && w.dim[2] == window &&
            (window == 1 || window == 3 || window == 5) &&
            node_ints(d, ATTR_stride, 1, 1) == stride && stride <= 2 &&
@@ -406,8 +402,7 @@ static bool match_reduce(const Search *s, int k, const Norm *norm, NodeId *bias,
 }
 
 // The values of other tensors, which do not matter.
-static int add_others(const Search *s, const Group *group, const Points *p,
-                      Probe *given) {
+static int add_others(const Group *group, const Points *p, Probe *given) {
     int count = NUM_VALUES;
     memcpy(given, p->of, sizeof p->of);
     for (int i = 0; i < group->num_inputs; i++) {
@@ -421,7 +416,6 @@ static int add_others(const Search *s, const Group *group, const Points *p,
             given[count].at[j] = 0.6 + 0.31 * count - 0.07 * j;
         count++;
     }
-    (void)s;
     return count;
 }
 
@@ -434,7 +428,7 @@ static bool may_be_stopped(const Search *s, int k, const Norm *norm,
     p.of[DY].node = dy;
     Probe *given =
         ARENA_ARRAY(s->a, (size_t)group->num_inputs + NUM_VALUES, Probe);
-    int count = add_others(s, group, &p, given);
+    int count = add_others(group, &p, given);
     for (int i = 0; i < group->num_outputs; i++) {
         double before[PROBE_POINTS], after[PROBE_POINTS];
         NodeId n = group->output[i];

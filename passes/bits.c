@@ -37,7 +37,7 @@ typedef struct {
     const bool *stored;
     Group *group;
     int count;
-    int *owner;       // of each node: index of its group, or NONE
+    const int *owner; // of each node: index of its group, or NONE
     bool *plain;      // of each group: its kernel walks over whole rows
     NodeId *tensor;   // of a cast: the tensor of another group that it is
     Question **asked; // of each group: about each of its inputs
@@ -74,15 +74,11 @@ static bool walks_rows(const Graph *g, const Group *group) {
 
 static void find_groups(Bits *b) {
     b->group = graph_groups(b->old, b->scratch, &b->count);
+    b->owner = group_owners(b->old, b->group, b->count, b->scratch);
     b->plain = ARENA_ARRAY(b->scratch, (size_t)b->count + 1, bool);
     b->asked = ARENA_ARRAY(b->scratch, (size_t)b->count + 1, Question *);
-    for (NodeId n = 0; n < b->old->count; n++)
-        b->owner[n] = NONE;
-    for (int k = 0; k < b->count; k++) {
+    for (int k = 0; k < b->count; k++)
         b->plain[k] = walks_rows(b->old, &b->group[k]);
-        for (NodeId n = b->group[k].first; n <= b->group[k].last; n++)
-            b->owner[n] = k;
-    }
 }
 
 // ---- what they ask ----
@@ -370,7 +366,6 @@ Graph *pass_bits(Graph *g, Arena *scratch, const PassOptions *o) {
               .g = graph_like(g),
               .scratch = scratch,
               .stored = graph_stored(g, scratch),
-              .owner = ARENA_ARRAY(scratch, g->count, int),
               .tensor = ARENA_ARRAY(scratch, g->count, NodeId),
               .readers = ARENA_ARRAY(scratch, g->count, int),
               .answer = ARENA_ARRAY(scratch, g->count, Answer *),

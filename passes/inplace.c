@@ -22,7 +22,7 @@ typedef struct {
     Arena *scratch;
     Group *group;
     int count;
-    int *owner;        // of each node: index of its group, or NONE
+    const int *owner;  // of each node: index of its group, or NONE
     int *first, *next; // users of each node, as lists of entries
     NodeId *user;
     NodeId *into, *sum_of; // of a call: what it adds to; of a sum: the call
@@ -57,14 +57,11 @@ static void find_users(Inplace *p) {
 
 static void find_groups(Inplace *p) {
     p->group = graph_groups(p->old, p->scratch, &p->count);
+    p->owner = group_owners(p->old, p->group, p->count, p->scratch);
     p->seen = ARENA_ARRAY(p->scratch, (size_t)p->count + 1, int);
     for (NodeId n = 0; n < p->old->count; n++) {
-        p->owner[n] = NONE;
         p->into[n] = p->sum_of[n] = NO_NODE;
     }
-    for (int k = 0; k < p->count; k++)
-        for (NodeId n = p->group[k].first; n <= p->group[k].last; n++)
-            p->owner[n] = k;
 }
 
 // Whether group k reads, by way of any others, what group `before` makes.
@@ -212,7 +209,6 @@ Graph *pass_inplace(Graph *g, Arena *scratch, const PassOptions *o) {
     Inplace p = {.old = g,
                  .g = graph_like(g),
                  .scratch = scratch,
-                 .owner = ARENA_ARRAY(scratch, g->count, int),
                  .first = ARENA_ARRAY(scratch, g->count, int),
                  .into = ARENA_ARRAY(scratch, g->count, NodeId),
                  .sum_of = ARENA_ARRAY(scratch, g->count, NodeId),

@@ -29,7 +29,7 @@ typedef struct {
     Rule rule;
     Group *group;
     int count;
-    int *owner;        // of each node: index of its group, or -1
+    const int *owner;  // of each node: index of its group, or -1
     int *readers;      // groups that still have to read a node
     int *waits;        // of each group: inputs that are not computed yet
     int *first, *next; // groups that read a node: lists of entries
@@ -40,11 +40,8 @@ typedef struct {
 
 static void count_readers(Schedule *s, Arena *scratch) {
     int entries = 0;
-    for (int k = 0; k < s->count; k++) {
+    for (int k = 0; k < s->count; k++)
         entries += s->group[k].num_inputs;
-        for (NodeId n = s->group[k].first; n <= s->group[k].last; n++)
-            s->owner[n] = k;
-    }
     s->next = ARENA_ARRAY(scratch, (size_t)entries + 1, int);
     s->entry = ARENA_ARRAY(scratch, (size_t)entries + 1, int);
     entries = 0;
@@ -189,11 +186,7 @@ static Graph *reorder(const Schedule *s, const int *order, Arena *scratch) {
     int *turn = turns(s, order, scratch);
     NodeId *sorted = by_turn(s, turn, scratch);
     for (NodeId i = 0; i < old->count; i++) {
-        Node d = old->node[sorted[i]];
-        NodeId *arg = ARENA_ARRAY(scratch, (size_t)d.num_args + 1, NodeId);
-        for (int j = 0; j < d.num_args; j++)
-            arg[j] = now[d.arg[j]];
-        d.arg = arg;
+        Node d = node_mapped(&old->node[sorted[i]], now, scratch);
         d.group = s->owner[sorted[i]] >= 0 ? turn[sorted[i]] - 1 : -1;
         g->at = d.from;
         now[sorted[i]] = graph_move(g, d);
@@ -204,13 +197,13 @@ static Graph *reorder(const Schedule *s, const int *order, Arena *scratch) {
 static Schedule schedule_of(const Graph *g, Rule rule, Group *group, int count,
                             Arena *scratch) {
     Schedule s = {.g = g, .rule = rule, .group = group, .count = count};
-    s.owner = ARENA_ARRAY(scratch, g->count, int);
+    s.owner = group_owners(g, group, count, scratch);
     s.readers = ARENA_ARRAY(scratch, g->count, int);
     s.waits = ARENA_ARRAY(scratch, (size_t)s.count + 1, int);
     s.since = ARENA_ARRAY(scratch, (size_t)s.count + 1, int);
     s.first = ARENA_ARRAY(scratch, g->count, int);
     for (NodeId n = 0; n < g->count; n++)
-        s.owner[n] = s.first[n] = -1;
+        s.first[n] = -1;
     count_readers(&s, scratch);
     return s;
 }
