@@ -631,3 +631,22 @@ uint32_t *graph_uses(const Graph *g, Arena *a) {
             uses[g->node[id].arg[i]]++;
     return uses;
 }
+
+Users graph_users(const Graph *g, Arena *a) {
+    size_t entries = 1;
+    for (NodeId id = 0; id < g->count; id++)
+        entries += (size_t)g->node[id].num_args;
+    Users u = {ARENA_ROOM(a, g->count, int), ARENA_ROOM(a, entries, int),
+               ARENA_ROOM(a, entries, NodeId)};
+    int e = 0;
+    for (NodeId id = 0; id < g->count; id++)
+        u.first[id] = -1;
+    for (NodeId id = g->count; id-- > 0;)
+        for (int i = 0; i < g->node[id].num_args; i++, e++) {
+            NodeId arg = g->node[id].arg[i];
+            u.user[e] = id;
+            u.next[e] = u.first[arg];
+            u.first[arg] = e;
+        }
+    return u;
+}

@@ -307,3 +307,21 @@ int *group_owners(const Graph *g, const Group *group, int count, Arena *a) {
             owner[n] = k;
     return owner;
 }
+
+Readers group_readers(const Graph *g, const Group *group, int count, Arena *a) {
+    size_t entries = 1;
+    for (int k = 0; k < count; k++)
+        entries += (size_t)group[k].num_inputs;
+    Readers r = {ARENA_ROOM(a, g->count, int), ARENA_ROOM(a, entries, int),
+                 ARENA_ROOM(a, entries, int)};
+    int e = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        r.first[n] = -1;
+    for (int k = count; k-- > 0;)
+        for (int i = 0; i < group[k].num_inputs; i++, e++) {
+            r.group[e] = k;
+            r.next[e] = r.first[group[k].input[i]];
+            r.first[group[k].input[i]] = e;
+        }
+    return r;
+}

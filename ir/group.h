@@ -68,6 +68,16 @@ Group *graph_groups(const Graph *g, Arena *a, int *count);
 // For each node the index of its group among these, or -1.
 int *group_owners(const Graph *g, const Group *group, int count, Arena *a);
 
+// The groups that read each node, as lists in their order: an entry is -1 at
+// the end.
+typedef struct {
+    int *first; // of a node: its first entry
+    int *next;  // of an entry: the one after it
+    int *group; // of an entry: the index of the group
+} Readers;
+
+Readers group_readers(const Graph *g, const Group *group, int count, Arena *a);
+
 static inline bool group_has(const Group *group, NodeId n) {
     return n >= group->first && n <= group->last;
 }

@@ -275,6 +275,16 @@ const Type *graph_type(Graph *g, const Type *t);
 // How often each node is an operand; an array of g->count in a.
 uint32_t *graph_uses(const Graph *g, Arena *a);
 
+// The users of each node, as lists: an entry is -1 at the end.  One that uses
+// a node twice is there twice.
+typedef struct {
+    int *first;   // of a node: its first entry
+    int *next;    // of an entry: the one after it
+    NodeId *user; // of an entry
+} Users;
+
+Users graph_users(const Graph *g, Arena *a);
+
 // Ends the program with a diagnostic: the model becomes more than g->most
 // nodes.
 _Noreturn void graph_refuse(const Graph *g);

@@ -22,11 +22,10 @@ typedef struct {
     Arena *a;
     const Group *group;
     int num_groups;
-    const int *owner;           // of each node: which group, or -1
-    int *first, *next, *reader; // groups that read a node: lists of entries
-    bool *leaves;               // of each node: whether the graph puts it out
-    int *number;                // of each var that is read by way of variance
-                                // alone; else -1
+    const int *owner; // of each node: which group, or -1
+    Readers readers;
+    bool *leaves; // of each node: whether the graph puts it out
+    int *number;  // of each var that is read by way of variance alone; else -1
     Rides *r;
 } Search;
 
@@ -55,26 +54,12 @@ static Search search_new(const Graph *g, const Group *group, int count,
                          Arena *a, Rides *r) {
     Search s = {.g = g, .a = a, .group = group, .num_groups = count, .r = r};
     s.owner = group_owners(g, group, count, a);
-    s.first = ARENA_ARRAY(a, g->count, int);
+    s.readers = group_readers(g, group, count, a);
     s.leaves = ARENA_ARRAY(a, g->count, bool);
     s.number = find_numbers(g, a);
-    int entries = 0;
-    for (int k = 0; k < s.num_groups; k++)
-        entries += s.group[k].num_inputs;
-    s.next = ARENA_ARRAY(a, (size_t)entries + 1, int);
-    s.reader = ARENA_ARRAY(a, (size_t)entries + 1, int);
-    for (NodeId n = 0; n < g->count; n++) {
-        s.first[n] = -1;
+    for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_output)
             s.leaves[node_base(g, g->node[n].arg[0])] = true;
-    }
-    entries = 0;
-    for (int k = s.num_groups; k-- > 0;)
-        for (int i = 0; i < group[k].num_inputs; i++, entries++) {
-            s.reader[entries] = k;
-            s.next[entries] = s.first[group[k].input[i]];
-            s.first[group[k].input[i]] = entries;
-        }
     return s;
 }
 
@@ -301,8 +286,8 @@ static bool match_apply(const Search *s, int k, Norm *norm) {
 
 static void find_apply(Search *s, Norm *norm) {
     Norm found = *norm;
-    for (int e = s->first[norm->x]; e >= 0; e = s->next[e])
-        if (match_apply(s, s->reader[e], &found)) {
+    for (int e = s->readers.first[norm->x]; e >= 0; e = s->readers.next[e])
+        if (match_apply(s, s->readers.group[e], &found)) {
             *norm = found;
             return;
         }
@@ -315,8 +300,8 @@ static void find_apply(Search *s, Norm *norm) {
 static bool only_readers(const Search *s, NodeId y, NodeId *conv,
                          NodeId *weight) {
     *conv = *weight = NO_NODE;
-    for (int e = s->first[y]; e >= 0; e = s->next[e]) {
-        NodeId call = call_of(s, s->reader[e]);
+    for (int e = s->readers.first[y]; e >= 0; e = s->readers.next[e]) {
+        NodeId call = call_of(s, s->readers.group[e]);
         if (call == NO_NODE || !fits(s, call))
             return false;
         const Node *d = node_at(s, call);
@@ -447,8 +432,9 @@ static bool may_be_stopped(const Search *s, int k, const Norm *norm,
 
 static bool all_may_be_stopped(const Search *s, const Norm *norm, NodeId dy,
                                int but) {
-    for (int e = s->first[dy]; e >= 0; e = s->next[e])
-        if (s->reader[e] != but && !may_be_stopped(s, s->reader[e], norm, dy))
+    for (int e = s->readers.first[dy]; e >= 0; e = s->readers.next[e])
+        if (s->readers.group[e] != but &&
+            !may_be_stopped(s, s->readers.group[e], norm, dy))
             return false;
     return !s->leaves[dy];
 }
@@ -456,9 +442,9 @@ static bool all_may_be_stopped(const Search *s, const Norm *norm, NodeId dy,
 static void find_backward(Search *s, int norm) {
     Norm *n = &s->r->norm[norm];
     NodeId bias, scale, dy;
-    for (int e = n->y == NO_NODE ? -1 : s->first[n->x]; e >= 0;
-         e = s->next[e]) {
-        int k = s->reader[e];
+    for (int e = n->y == NO_NODE ? -1 : s->readers.first[n->x]; e >= 0;
+         e = s->readers.next[e]) {
+        int k = s->readers.group[e];
         if (!match_reduce(s, k, n, &bias, &scale, &dy) ||
             !all_may_be_stopped(s, n, dy, k))
             continue;

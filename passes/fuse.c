@@ -661,7 +661,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .again = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     f.brief = find_brief(g, scratch);
-    f.uses = find_uses(g, scratch);
+    f.users = graph_users(g, scratch);
     f.elements = find_elements(g, scratch);
     f.fits = find_fits(&f);
     f.scattered = find_scattered(&f);

@@ -39,17 +39,11 @@ typedef struct {
     uint8_t extent; // of a reduction
 } Brief;
 
-// The users of each node, as lists.
-typedef struct {
-    int *first, *next;
-    NodeId *user;
-} Uses;
-
 // The graph that is being divided, and what is known of its nodes.
 typedef struct {
     Graph *old;
     const Brief *brief;
-    Uses uses;
+    Users users;
     Arena *scratch;
     Arena *settled; // what settling the clusters has left
     const PassOptions *options;
@@ -133,7 +127,6 @@ static inline NodeId memory_base(const Fuse *f, NodeId n) {
 // ---- fuse_brief.c ----
 
 const Brief *find_brief(const Graph *g, Arena *scratch);
-Uses find_uses(const Graph *g, Arena *scratch);
 
 // ---- fuse_cost.c ----
 

@@ -64,23 +64,3 @@ const Brief *find_brief(const Graph *g, Arena *scratch) {
     }
     return brief;
 }
-
-Uses find_uses(const Graph *g, Arena *scratch) {
-    size_t entries = 1;
-    for (NodeId n = 0; n < g->count; n++)
-        entries += (size_t)g->node[n].num_args;
-    Uses u = {ARENA_ARRAY(scratch, g->count, int),
-              ARENA_ARRAY(scratch, entries, int),
-              ARENA_ARRAY(scratch, entries, NodeId)};
-    int count = 0;
-    for (NodeId n = 0; n < g->count; n++)
-        u.first[n] = NONE;
-    for (NodeId n = g->count; n-- > 0;)
-        for (int i = 0; i < g->node[n].num_args; i++) {
-            NodeId arg = g->node[n].arg[i];
-            u.user[count] = n;
-            u.next[count] = u.first[arg];
-            u.first[arg] = count++;
-        }
-    return u;
-}

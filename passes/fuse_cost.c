@@ -5,21 +5,25 @@
 #include <stdlib.h>
 
 enum {
-    MANY = 4, // clusters that are told apart as users of a node
+    MANY = 4, // clusters that are told apart as makers of a node
     NEAR = 64 // nodes and inputs that are looked at below one
 };
 
 typedef struct {
     int count; // clusters that compute the node, up to MANY
     int cluster[MANY];
-} Users;
+} Makers;
 
-static void user_add(Users *u, int cluster) {
-    for (int i = 0; i < u->count; i++)
-        if (u->cluster[i] == cluster)
-            return;
-    if (u->count < MANY)
-        u->cluster[u->count++] = cluster;
+static bool is_maker(const Makers *m, int cluster) {
+    for (int i = 0; i < m->count; i++)
+        if (m->cluster[i] == cluster)
+            return true;
+    return false;
+}
+
+static void maker_add(Makers *m, int cluster) {
+    if (!is_maker(m, cluster) && m->count < MANY)
+        m->cluster[m->count++] = cluster;
 }
 
 // What it takes to compute a node: the inline nodes below it and the stored
@@ -90,27 +94,21 @@ bool can_narrow(const Fuse *f, NodeId n) {
     return false;
 }
 
-// Bytes that n takes when it is stored.
-static int64_t stored_bytes(const Fuse *f, NodeId n) {
+// Bytes that n takes in memory.
+static int64_t bytes_of(const Fuse *f, NodeId n, bool narrow) {
     Type t = *at(f, n)->type;
-    if (can_narrow(f, n))
+    if (narrow)
         t.dtype = ACT;
     return graph_bytes(f->old, &t);
 }
 
-static bool in_cluster(const Users *u, int k) {
-    for (int j = 0; j < u->count; j++)
-        if (u->cluster[j] == k)
-            return true;
-    return false;
-}
-
 // Whether cluster k needs node m of the tree for something that is not in the
 // tree, or for a part of it that it needs anyway.
-static bool needed_anyway(const Uses *uses, const Users *users, const Tree *t,
+static bool needed_anyway(const Fuse *f, const Makers *makers, const Tree *t,
                           const bool *anyway, NodeId m, int k) {
-    for (int i = uses->first[m]; i != NONE; i = uses->next[i]) {
-        NodeId user = uses->user[i];
+    const Users *users = &f->users;
+    for (int i = users->first[m]; i != NONE; i = users->next[i]) {
+        NodeId user = users->user[i];
         bool inner = false;
         for (int j = 0; j < t->num_inner && !inner; j++)
             if (t->inner[j] == user) {
@@ -118,73 +116,65 @@ static bool needed_anyway(const Uses *uses, const Users *users, const Tree *t,
                 if (anyway[j])
                     return true;
             }
-        if (!inner && in_cluster(&users[user], k))
+        if (!inner && is_maker(&makers[user], k))
             return true;
     }
     return false;
 }
 
-static int64_t input_bytes(const Fuse *f, NodeId n) {
-    Type t = *at(f, n)->type;
-    if (f->narrow[n])
-        t.dtype = ACT;
-    return graph_bytes(f->old, &t);
-}
-
 // Bytes of the tree's inputs that cluster k would not read without it.
-static int64_t bytes_more(const Fuse *f, const Uses *uses, const Users *users,
-                          const Tree *t, int k) {
+static int64_t bytes_more(const Fuse *f, const Makers *makers, const Tree *t,
+                          int k) {
     bool anyway[NEAR] = {false};
     int64_t bytes = 0;
     for (int j = 1; j < t->num_inner; j++) // 0 is what would be stored
-        anyway[j] = needed_anyway(uses, users, t, anyway, t->inner[j], k);
+        anyway[j] = needed_anyway(f, makers, t, anyway, t->inner[j], k);
     for (int i = 0; i < t->num_inputs; i++)
-        if (!needed_anyway(uses, users, t, anyway, t->input[i], k))
-            bytes += input_bytes(f, t->input[i]);
+        if (!needed_anyway(f, makers, t, anyway, t->input[i], k))
+            bytes += bytes_of(f, t->input[i], f->narrow[t->input[i]]);
     return bytes;
 }
 
 // Recomputing a value reads its inputs in each cluster that needs it and does
 // not read them anyway.  Storing it reads them once, writes the value, and
 // reads that in each.
-static bool costs_less_stored(const Fuse *f, const Uses *uses,
-                              const Users *users, NodeId n) {
+static bool costs_less_stored(const Fuse *f, const Makers *makers, NodeId n) {
     Tree tree;
-    const Users *own = &users[n];
+    const Makers *own = &makers[n];
     int64_t all = 0, least = INT64_MAX;
     if (!find_tree(f, n, &tree))
         return true;
     qsort(tree.inner, (size_t)tree.num_inner, sizeof tree.inner[0],
           users_first);
     for (int j = 0; j < own->count; j++) {
-        int64_t bytes = bytes_more(f, uses, users, &tree, own->cluster[j]);
+        int64_t bytes = bytes_more(f, makers, &tree, own->cluster[j]);
         all += bytes;
         least = bytes < least ? bytes : least;
     }
-    int64_t value = stored_bytes(f, n);
+    int64_t value = bytes_of(f, n, can_narrow(f, n));
     return all - least > (own->count + 1) * value;
 }
 
 bool *find_dear(const Fuse *f) {
     const Graph *g = f->old;
-    Users *users = ARENA_ARRAY(f->scratch, g->count, Users);
+    Makers *makers = ARENA_ARRAY(f->scratch, g->count, Makers);
     bool *dear = ARENA_ARRAY(f->scratch, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
-        Users *u = &users[n];
+        Makers *own = &makers[n];
         if (f->cluster[n] != NONE)
-            *u = (Users){1, {f->cluster[n]}};
-        if (is_inline(f, n) && !f->stored[n] && u->count > 1 &&
+            *own = (Makers){1, {f->cluster[n]}};
+        if (is_inline(f, n) && !f->stored[n] && own->count > 1 &&
             !(facts(f, n) & VIEW) && !is_small(f, n) &&
-            costs_less_stored(f, &f->uses, users, n)) {
+            costs_less_stored(f, makers, n)) {
             dear[n] = true;
-            *u = (Users){1, {f->count + (int)n}}; // a cluster to come
+            *own = (Makers){1, {f->count + (int)n}}; // a cluster to come
         }
         for (int i = 0; i < brief(f, n)->num_args; i++) {
             NodeId arg = brief(f, n)->arg[i];
             if (f->cluster[arg] != NONE || is_leaf(f, arg))
                 continue; // has its own, or is not computed
-            for (int j = 0; j < u->count; j++)
-                user_add(&users[arg], u->cluster[j]);
+            for (int j = 0; j < own->count; j++)
+                maker_add(&makers[arg], own->cluster[j]);
         }
     }
     return dear;

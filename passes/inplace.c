@@ -22,9 +22,8 @@ typedef struct {
     Arena *scratch;
     Group *group;
     int count;
-    const int *owner;  // of each node: index of its group, or NONE
-    int *first, *next; // users of each node, as lists of entries
-    NodeId *user;
+    const int *owner; // of each node: index of its group, or NONE
+    Users users;
     NodeId *into, *sum_of; // of a call: what it adds to; of a sum: the call
     bool *added_to;        // of what a call adds to
     int *seen;             // of each group: the last search that met it
@@ -34,25 +33,6 @@ typedef struct {
 
 static const Node *at(const Inplace *p, NodeId n) {
     return &p->old->node[n];
-}
-
-static void find_users(Inplace *p) {
-    const Graph *g = p->old;
-    size_t entries = 1;
-    int count = 0;
-    for (NodeId n = 0; n < g->count; n++) {
-        entries += (size_t)at(p, n)->num_args;
-        p->first[n] = NONE;
-    }
-    p->next = ARENA_ARRAY(p->scratch, entries, int);
-    p->user = ARENA_ARRAY(p->scratch, entries, NodeId);
-    for (NodeId n = 0; n < g->count; n++)
-        for (int i = 0; i < at(p, n)->num_args; i++) {
-            NodeId arg = at(p, n)->arg[i];
-            p->user[count] = n;
-            p->next[count] = p->first[arg];
-            p->first[arg] = count++;
-        }
 }
 
 static void find_groups(Inplace *p) {
@@ -111,8 +91,8 @@ static NodeId other_part(const Inplace *p, NodeId sum, NodeId n) {
 // NO_NODE where they do not all add the same.
 static NodeId common_part(const Inplace *p, NodeId n, NodeId call) {
     NodeId part = NO_NODE;
-    for (int e = p->first[n]; e != NONE; e = p->next[e]) {
-        NodeId user = p->user[e];
+    for (int e = p->users.first[n]; e != NONE; e = p->users.next[e]) {
+        NodeId user = p->users.user[e];
         NodeId other = is_cast(p, user) ? common_part(p, user, call)
                                         : other_part(p, user, call);
         if (other == NO_NODE || (part != NO_NODE && other != part))
@@ -125,8 +105,8 @@ static NodeId common_part(const Inplace *p, NodeId n, NodeId call) {
 // Whether all that uses `part`, also behind the cast n of it, is a sum with
 // the call, or done when the call begins.
 static bool dies_there(Inplace *p, NodeId n, NodeId part, NodeId call) {
-    for (int e = p->first[n]; e != NONE; e = p->next[e]) {
-        NodeId user = p->user[e];
+    for (int e = p->users.first[n]; e != NONE; e = p->users.next[e]) {
+        NodeId user = p->users.user[e];
         int k = p->owner[user];
         if (other_part(p, user, part) == call ||
             (is_cast(p, user) && dies_there(p, user, part, call)))
@@ -139,11 +119,11 @@ static bool dies_there(Inplace *p, NodeId n, NodeId part, NodeId call) {
 }
 
 static void note_sums(Inplace *p, NodeId n, NodeId call) {
-    for (int e = p->first[n]; e != NONE; e = p->next[e])
-        if (is_cast(p, p->user[e]))
-            note_sums(p, p->user[e], call);
+    for (int e = p->users.first[n]; e != NONE; e = p->users.next[e])
+        if (is_cast(p, p->users.user[e]))
+            note_sums(p, p->users.user[e], call);
         else
-            p->sum_of[p->user[e]] = call;
+            p->sum_of[p->users.user[e]] = call;
 }
 
 static void find_sums(Inplace *p, NodeId call, const PassOptions *o) {
@@ -189,9 +169,10 @@ static NodeId place_sum(Inplace *p, NodeId n) {
 // Whether n is a cast for sums alone that are made by calls, and none adds to
 // it.
 static bool is_spared(const Inplace *p, NodeId n) {
-    bool spared = is_cast(p, n) && p->first[n] != NONE && !p->added_to[n];
-    for (int e = p->first[n]; e != NONE && spared; e = p->next[e])
-        spared = p->sum_of[p->user[e]] != NO_NODE || is_spared(p, p->user[e]);
+    bool spared = is_cast(p, n) && p->users.first[n] != NONE && !p->added_to[n];
+    for (int e = p->users.first[n]; e != NONE && spared; e = p->users.next[e])
+        spared = p->sum_of[p->users.user[e]] != NO_NODE ||
+                 is_spared(p, p->users.user[e]);
     return spared;
 }
 
@@ -209,12 +190,11 @@ Graph *pass_inplace(Graph *g, Arena *scratch, const PassOptions *o) {
     Inplace p = {.old = g,
                  .g = graph_like(g),
                  .scratch = scratch,
-                 .first = ARENA_ARRAY(scratch, g->count, int),
+                 .users = graph_users(g, scratch),
                  .into = ARENA_ARRAY(scratch, g->count, NodeId),
                  .sum_of = ARENA_ARRAY(scratch, g->count, NodeId),
                  .added_to = ARENA_ARRAY(scratch, g->count, bool),
                  .now = ARENA_ARRAY(scratch, g->count, NodeId)};
-    find_users(&p);
     find_groups(&p);
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_conv_grad_input && g->node[n].num_args == 2)

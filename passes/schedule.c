@@ -29,34 +29,24 @@ typedef struct {
     Rule rule;
     Group *group;
     int count;
-    const int *owner;  // of each node: index of its group, or -1
-    int *readers;      // groups that still have to read a node
-    int *waits;        // of each group: inputs that are not computed yet
-    int *first, *next; // groups that read a node: lists of entries
-    int *entry;
+    const int *owner; // of each node: index of its group, or -1
+    Readers readers;
+    int *left;  // groups that still have to read a node
+    int *waits; // of each group: inputs that are not computed yet
     int *since; // of each group: its place among those that became ready
     int64_t live, peak; // bytes in use now, and the most until now
 } Schedule;
 
-static void count_readers(Schedule *s, Arena *scratch) {
-    int entries = 0;
+static void count_readers(Schedule *s) {
     for (int k = 0; k < s->count; k++)
-        entries += s->group[k].num_inputs;
-    s->next = ARENA_ARRAY(scratch, (size_t)entries + 1, int);
-    s->entry = ARENA_ARRAY(scratch, (size_t)entries + 1, int);
-    entries = 0;
-    for (int k = s->count; k-- > 0;)
         for (int i = 0; i < s->group[k].num_inputs; i++) {
             NodeId n = s->group[k].input[i];
-            s->readers[n]++;
+            s->left[n]++;
             s->waits[k] += s->owner[n] >= 0;
-            s->next[entries] = s->first[n];
-            s->entry[entries] = k;
-            s->first[n] = entries++;
         }
     for (NodeId n = 0; n < s->g->count; n++)
         if (s->g->node[n].op == OP_output) // never freed
-            s->readers[node_base(s->g, s->g->node[n].arg[0])]++;
+            s->left[node_base(s->g, s->g->node[n].arg[0])]++;
 }
 
 static bool updates(const Group *group) {
@@ -69,7 +59,7 @@ static int64_t gain(const Schedule *s, int k) {
     int64_t bytes = 0;
     for (int i = 0; i < group->num_inputs; i++) {
         NodeId n = group->input[i];
-        if (s->owner[n] >= 0 && s->readers[n] == 1)
+        if (s->owner[n] >= 0 && s->left[n] == 1)
             bytes += graph_bytes(s->g, s->g->node[n].type);
     }
     for (int i = 0; i < group->num_outputs; i++)
@@ -116,12 +106,13 @@ static void run(Schedule *s, int k) {
     s->peak = s->live > s->peak ? s->live : s->peak;
     for (int i = 0; i < group->num_inputs; i++) {
         NodeId n = group->input[i];
-        if (--s->readers[n] == 0 && s->owner[n] >= 0)
+        if (--s->left[n] == 0 && s->owner[n] >= 0)
             s->live -= graph_bytes(s->g, s->g->node[n].type);
     }
 }
 
 static int *order(Schedule *s, Arena *scratch) {
+    const Readers *r = &s->readers;
     int *ready = ARENA_ARRAY(scratch, (size_t)s->count + 1, int);
     int *result = ARENA_ARRAY(scratch, (size_t)s->count + 1, int);
     int num_ready = 0, done = 0, stamp = 0;
@@ -136,10 +127,10 @@ static int *order(Schedule *s, Arena *scratch) {
         run(s, k);
         const Group *group = &s->group[k];
         for (int j = 0; j < group->num_outputs; j++)
-            for (int e = s->first[group->output[j]]; e >= 0; e = s->next[e])
-                if (--s->waits[s->entry[e]] == 0) {
-                    s->since[s->entry[e]] = ++stamp;
-                    num_ready = insert(ready, num_ready, s->entry[e]);
+            for (int e = r->first[group->output[j]]; e >= 0; e = r->next[e])
+                if (--s->waits[r->group[e]] == 0) {
+                    s->since[r->group[e]] = ++stamp;
+                    num_ready = insert(ready, num_ready, r->group[e]);
                 }
     }
     return result;
@@ -198,13 +189,11 @@ static Schedule schedule_of(const Graph *g, Rule rule, Group *group, int count,
                             Arena *scratch) {
     Schedule s = {.g = g, .rule = rule, .group = group, .count = count};
     s.owner = group_owners(g, group, count, scratch);
-    s.readers = ARENA_ARRAY(scratch, g->count, int);
+    s.readers = group_readers(g, group, count, scratch);
+    s.left = ARENA_ARRAY(scratch, g->count, int);
     s.waits = ARENA_ARRAY(scratch, (size_t)s.count + 1, int);
     s.since = ARENA_ARRAY(scratch, (size_t)s.count + 1, int);
-    s.first = ARENA_ARRAY(scratch, g->count, int);
-    for (NodeId n = 0; n < g->count; n++)
-        s.first[n] = -1;
-    count_readers(&s, scratch);
+    count_readers(&s);
     return s;
 }
 
