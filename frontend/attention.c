@@ -53,16 +53,10 @@ static NodeId project(Expansion *e, const Attention *a, NodeId x,
 static NodeId heads_of(Expansion *e, const Attention *a, NodeId qkv, int i) {
     int64_t low[] = {0, 0, i * a->channels};
     int64_t high[] = {0, 0, (2 - i) * a->channels};
-    Attr attr[] = {attr_ints(ATTR_high, 3, high), attr_ints(ATTR_low, 3, low)};
-    NodeId part = graph_add(e->graph, (Node){.op = OP_slice,
-                                             .num_args = 1,
-                                             .arg = &qkv,
-                                             .num_attrs = 2,
-                                             .attr = attr,
-                                             .group = -1});
+    NodeId part = graph_slice(e->graph, qkv, low, high);
     int64_t view[] = {a->batch, a->positions, a->heads, a->channels / a->heads};
-    return transposed(e, graph_reshape(e->graph, part, 4, view),
-                      (int64_t[]){0, 2, 1, 3});
+    return graph_transpose(e->graph, graph_reshape(e->graph, part, 4, view),
+                           (int64_t[]){0, 2, 1, 3});
 }
 
 // No position sees a later one: their scores are as good as minus infinity.
@@ -112,7 +106,7 @@ Value lower_attention(Expansion *e, const Call *c) {
     NodeId y = qkv == NO_NODE ? NO_NODE : attend(e, &a, qkv);
     if (y == NO_NODE)
         return value_poison();
-    y = transposed(e, y, (int64_t[]){0, 2, 1, 3});
+    y = graph_transpose(e->graph, y, (int64_t[]){0, 2, 1, 3});
     y = graph_reshape(e->graph, y, 3, t.dim);
     Type square = type_of(F32, 2, (int64_t[]){a.channels, a.channels});
     return value_tensor(

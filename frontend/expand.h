@@ -417,18 +417,12 @@ Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
 
 // ---- shape.c: other shapes ----
 
-// Axis i of the result is axis order[i] of x.
-NodeId transposed(Expansion *e, NodeId x, const int64_t *order);
-
 // x with an axis and the last one exchanged.
 NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
 
 // ---- join.c: tensors cut up and put together ----
 
 // Places from .. to - 1 of an axis.
-// Without the first low[i] and the last high[i] places of each axis.
-NodeId edges_cut(Expansion *e, NodeId x, const int64_t *low,
-                 const int64_t *high);
 NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);
 
 // The parts one after the other along an axis.  Their other sizes are equal, or

@@ -15,7 +15,7 @@ static NodeId cut(Expansion *e, NodeId x, const int64_t size[2],
     int64_t low[4] = {0, first[0], first[1], 0}, high[4] = {0};
     for (int i = 0; i < 2; i++)
         high[1 + i] = t.dim[1 + i] - size[i] - first[i];
-    return edges_cut(e, x, low, high);
+    return graph_slice(e->graph, x, low, high);
 }
 
 static NodeId cut_middle(Expansion *e, NodeId x, const int64_t size[2]) {

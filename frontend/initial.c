@@ -153,7 +153,7 @@ typedef struct {
 } Start;
 
 static NodeId number(const Start *s, double value) {
-    return graph_constant(s->g, type_scalar(F32), value);
+    return graph_number(s->g, value);
 }
 
 // Numbers in 0 .. 1, a function of the seed, the parameter's name and the

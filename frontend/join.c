@@ -6,29 +6,11 @@
 
 // ---- cutting ----
 
-NodeId edges_cut(Expansion *e, NodeId x, const int64_t *low,
-                 const int64_t *high) {
-    int rank = node_type(e, x)->rank;
-    bool whole = true;
-    for (int i = 0; i < rank; i++)
-        whole &= low[i] == 0 && high[i] == 0;
-    if (whole)
-        return x;
-    Attr attr[] = {attr_ints(ATTR_high, rank, high),
-                   attr_ints(ATTR_low, rank, low)};
-    return graph_add(e->graph, (Node){.op = OP_slice,
-                                      .num_args = 1,
-                                      .arg = &x,
-                                      .num_attrs = 2,
-                                      .attr = attr,
-                                      .group = -1});
-}
-
 NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
     low[axis] = from;
     high[axis] = node_type(e, x)->dim[axis] - to;
-    return edges_cut(e, x, low, high);
+    return graph_slice(e->graph, x, low, high);
 }
 
 Value lower_slice(Expansion *e, const Call *c) {
@@ -126,14 +108,7 @@ static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
     low[axis] = at;
     high[axis] = size - at - t.dim[axis];
-    Attr attr[] = {attr_ints(ATTR_high, t.rank, high),
-                   attr_ints(ATTR_low, t.rank, low)};
-    return graph_add(e->graph, (Node){.op = OP_pad,
-                                      .num_args = 1,
-                                      .arg = &x,
-                                      .num_attrs = 2,
-                                      .attr = attr,
-                                      .group = -1});
+    return graph_pad(e->graph, x, low, high);
 }
 
 // `before` at the places of an axis below at, else `after`.

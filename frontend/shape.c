@@ -94,21 +94,6 @@ Value lower_reshape(Expansion *e, const Call *c) {
 
 // ---- transpose ----
 
-NodeId transposed(Expansion *e, NodeId x, const int64_t *order) {
-    int rank = node_type(e, x)->rank;
-    bool same = true;
-    for (int i = 0; i < rank; i++)
-        same &= order[i] == i;
-    Attr attr = attr_ints(ATTR_order, rank, order);
-    return same ? x
-                : graph_add(e->graph, (Node){.op = OP_transpose,
-                                             .num_args = 1,
-                                             .arg = &x,
-                                             .num_attrs = 1,
-                                             .attr = &attr,
-                                             .group = -1});
-}
-
 NodeId axis_exchanged(Expansion *e, NodeId x, int axis) {
     int64_t order[MAX_RANK];
     int last = node_type(e, x)->rank - 1;
@@ -116,7 +101,7 @@ NodeId axis_exchanged(Expansion *e, NodeId x, int axis) {
         order[i] = i;
     order[axis] = last;
     order[last] = axis;
-    return transposed(e, x, order);
+    return graph_transpose(e->graph, x, order);
 }
 
 Value lower_transpose(Expansion *e, const Call *c) {
@@ -135,7 +120,7 @@ Value lower_transpose(Expansion *e, const Call *c) {
         seen |= 1u << axis;
     }
     if (count == t.rank && seen == (1u << t.rank) - 1)
-        return value_tensor(transposed(e, x->node, order), c->at);
+        return value_tensor(graph_transpose(e->graph, x->node, order), c->at);
     Diagnostic *d =
         report(e->diags, D_range, list->at.source ? list->at : c->at,
                "an order names each axis once");

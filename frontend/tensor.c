@@ -21,7 +21,7 @@ NodeId as_float(Expansion *e, NodeId n) {
 }
 
 NodeId number_node(Expansion *e, double value) {
-    return graph_constant(e->graph, type_scalar(F32), value);
+    return graph_number(e->graph, value);
 }
 
 NodeId whole_node(Expansion *e, int64_t value) {

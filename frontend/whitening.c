@@ -120,26 +120,18 @@ bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
 
 static NodeId rows_of(Graph *g, NodeId x, int64_t from, int64_t to) {
     Type t = *g->node[x].type;
-    Attr attr[] = {
-        attr_ints(ATTR_high, 2, (int64_t[]){t.dim[0] - to, 0}),
-        attr_ints(ATTR_low, 2, (int64_t[]){from, 0}),
-    };
-    return graph_add(g, (Node){.op = OP_slice,
-                               .num_args = 1,
-                               .arg = &x,
-                               .num_attrs = 2,
-                               .attr = attr,
-                               .group = -1});
+    return graph_slice(g, x, (int64_t[]){from, 0},
+                       (int64_t[]){t.dim[0] - to, 0});
 }
 
 // v_i / sqrt(l_i + eps), f32[patch, patch].
 static NodeId filters(Graph *g, NodeId covariance, int64_t patch, double eps) {
     NodeId parts = graph_op1(g, OP_eigh, covariance);
-    NodeId zero = graph_constant(g, type_scalar(F32), 0);
+    NodeId zero = graph_number(g, 0);
     NodeId value =
         graph_reshape(g, rows_of(g, parts, 0, 1), 2, (int64_t[]){patch, 1});
     NodeId power = graph_op2(g, OP_add, graph_op2(g, OP_maximum, value, zero),
-                             graph_constant(g, type_scalar(F32), eps));
+                             graph_number(g, eps));
     return graph_op2(g, OP_div, rows_of(g, parts, 1, patch + 1),
                      graph_op1(g, OP_sqrt, power));
 }

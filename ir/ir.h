@@ -243,11 +243,21 @@ NodeId graph_leaf(Graph *g, Op op, const char *name, Type type);
 NodeId graph_state(Graph *g, const char *name, const char *kind, Type type,
                    double init);
 NodeId graph_constant(Graph *g, Type type, double value);
+NodeId graph_number(Graph *g, double value);                   // f32[]
 NodeId graph_vector(Graph *g, const double *value, int count); // f32[count]
 NodeId graph_iota(Graph *g, Type type, int axis); // i32: index along axis
 NodeId graph_cast(Graph *g, NodeId a, DType to);  // a itself if it is `to`
 NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim);
+NodeId graph_broadcast(Graph *g, NodeId a, const Type *to);
 NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes);
+
+// Axis i of the result is axis order[i] of a; each axis with low[i] zeros
+// before and high[i] behind it; or without so many places there.  Where that is
+// nothing, a itself.
+NodeId graph_transpose(Graph *g, NodeId a, const int64_t *order);
+NodeId graph_pad(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
+NodeId graph_slice(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
+
 NodeId graph_assign(Graph *g, NodeId state, NodeId value);
 
 // Attributes.  node_* give the value, or the default where absent.

@@ -8,10 +8,6 @@
 
 #include <string.h>
 
-static NodeId number(Graph *g, double value) {
-    return graph_constant(g, type_scalar(F32), value);
-}
-
 // limit / (norm + 1e-6), at most 1.
 static NodeId norm_factor(Graph *g, NodeId limit, const NodeId *gradient,
                           NodeId count) {
@@ -27,10 +23,10 @@ static NodeId norm_factor(Graph *g, NodeId limit, const NodeId *gradient,
                                      .arg = square,
                                      .group = -1});
     NodeId norm = graph_op1(g, OP_sqrt, sum);
-    norm = graph_op2(g, OP_add, norm, number(g, 1e-6));
+    norm = graph_op2(g, OP_add, norm, graph_number(g, 1e-6));
     NodeId ratio = graph_op2(g, OP_div, limit, norm);
-    NodeId larger = graph_op2(g, OP_lt, number(g, 1), ratio);
-    return graph_op3(g, OP_select, larger, number(g, 1), ratio);
+    NodeId larger = graph_op2(g, OP_lt, graph_number(g, 1), ratio);
+    return graph_op3(g, OP_select, larger, graph_number(g, 1), ratio);
 }
 
 static NodeId clamp(Graph *g, NodeId x, NodeId limit) {

@@ -51,14 +51,7 @@ static NodeId slice(Graph *g, NodeId a, const int64_t *low,
     int64_t high[MAX_RANK];
     for (int i = 0; i < t.rank; i++)
         high[i] = t.dim[i] - low[i] - size[i];
-    Attr attr[] = {attr_ints(ATTR_high, t.rank, high),
-                   attr_ints(ATTR_low, t.rank, low)};
-    return graph_add(g, (Node){.op = OP_slice,
-                               .num_args = 1,
-                               .num_attrs = 2,
-                               .arg = &a,
-                               .attr = attr,
-                               .group = -1});
+    return graph_slice(g, a, low, high);
 }
 
 // [K,R,S,C] as [RSC,K]: a row has what one number of the window is multiplied
@@ -67,14 +60,7 @@ static NodeId place_rows(Graph *g, NodeId w) {
     static const int64_t order[] = {1, 0};
     int64_t count = g->node[w].type->dim[0];
     int64_t dim[] = {count, type_count(g->node[w].type) / count};
-    NodeId matrix = graph_reshape(g, w, 2, dim);
-    Attr attr[] = {attr_ints(ATTR_order, 2, order)};
-    return graph_add(g, (Node){.op = OP_transpose,
-                               .num_args = 1,
-                               .num_attrs = 1,
-                               .arg = &matrix,
-                               .attr = attr,
-                               .group = -1});
+    return graph_transpose(g, graph_reshape(g, w, 2, dim), order);
 }
 
 // Product i of the windows of convolution d: one number of each, times its row.

@@ -24,10 +24,6 @@ typedef NodeId ExpandRule(const Expansion *e);
 #define EXPAND(rule) static ExpandRule expand_##rule;
 #include "ir/ops.def"
 
-static NodeId number(Graph *g, double value) {
-    return graph_constant(g, type_scalar(F32), value);
-}
-
 Normalized composite_normalize(Graph *g, NodeId x, double eps) {
     Type type = *g->node[x].type;
     int64_t axes[MAX_RANK];
@@ -36,9 +32,9 @@ Normalized composite_normalize(Graph *g, NodeId x, double eps) {
         axes[i] = i;
     double n = (double)type_count(&type) / (double)type.dim[count];
     NodeId sum = graph_reduce(g, OP_sum, x, count, axes);
-    NodeId mean = graph_op2(g, OP_div, sum, number(g, n));
+    NodeId mean = graph_op2(g, OP_div, sum, graph_number(g, n));
     NodeId var = graph_reduce(g, OP_var, x, count, axes);
-    NodeId safe = graph_op2(g, OP_add, var, number(g, eps));
+    NodeId safe = graph_op2(g, OP_add, var, graph_number(g, eps));
     NodeId istd = graph_op1(g, OP_rsqrt, safe);
     NodeId centred = graph_op2(g, OP_sub, x, mean);
     return (Normalized){istd, graph_op2(g, OP_mul, centred, istd), n};
@@ -71,11 +67,12 @@ NodeId composite_target(Graph *g, NodeId logits, NodeId label,
     double rest = smoothing / (double)g->node[logits].type->dim[1];
     if (!has_shares(g, label))
         return graph_op3(g, OP_select, chosen(g, logits, label),
-                         number(g, 1 - smoothing + rest), number(g, rest));
+                         graph_number(g, 1 - smoothing + rest),
+                         graph_number(g, rest));
     if (smoothing == 0)
         return label;
-    NodeId own = graph_op2(g, OP_mul, label, number(g, 1 - smoothing));
-    return graph_op2(g, OP_add, own, number(g, rest));
+    NodeId own = graph_op2(g, OP_mul, label, graph_number(g, 1 - smoothing));
+    return graph_op2(g, OP_add, own, graph_number(g, rest));
 }
 
 static const Node *node(const Expansion *e) {
@@ -121,14 +118,14 @@ static NodeId expand_cross_entropy(const Expansion *e) {
     if (has_shares(g, operand(e, 1)))
         return cross_entropy_of_shares(e, &p);
     NodeId label = chosen(g, logits, operand(e, 1));
-    NodeId kept = graph_op3(g, OP_select, label, p.shifted, number(g, 0));
+    NodeId kept = graph_op3(g, OP_select, label, p.shifted, graph_number(g, 0));
     NodeId target = graph_reduce(g, OP_sum, kept, 1, axes);
     NodeId loss = graph_op1(g, OP_log, p.sum);
     if (a == 0)
         return graph_op2(g, OP_sub, loss, target);
-    target = graph_op2(g, OP_mul, target, number(g, 1 - a));
+    target = graph_op2(g, OP_mul, target, graph_number(g, 1 - a));
     NodeId all = graph_reduce(g, OP_sum, p.shifted, 1, axes);
-    all = graph_op2(g, OP_mul, all, number(g, a / (double)classes));
+    all = graph_op2(g, OP_mul, all, graph_number(g, a / (double)classes));
     return graph_op2(g, OP_sub, graph_op2(g, OP_sub, loss, target), all);
 }
 
@@ -163,11 +160,7 @@ typedef struct {
 // i32[count] as i32[N,count].
 static NodeId for_each_image(Graph *g, NodeId index, int64_t images) {
     Type t = type_of(I32, 2, (int64_t[]){images, g->node[index].type->dim[0]});
-    return graph_add(g, (Node){.op = OP_broadcast,
-                               .type = &t,
-                               .num_args = 1,
-                               .arg = &index,
-                               .group = -1});
+    return graph_broadcast(g, index, &t);
 }
 
 static NodeId whole(Graph *g, int64_t value) {
@@ -184,9 +177,9 @@ static Blend blend_nearest(Graph *g, NodeId place, int64_t from, int64_t to) {
 static Blend blend_bilinear(Graph *g, NodeId place, int64_t from, int64_t to) {
     double step = (double)from / (double)to;
     NodeId at = graph_cast(g, place, F32);
-    at = graph_op2(g, OP_mul, at, number(g, step));
-    at = graph_op2(g, OP_add, at, number(g, 0.5 * step - 0.5));
-    at = graph_op2(g, OP_maximum, at, number(g, 0));
+    at = graph_op2(g, OP_mul, at, graph_number(g, step));
+    at = graph_op2(g, OP_add, at, graph_number(g, 0.5 * step - 0.5));
+    at = graph_op2(g, OP_maximum, at, graph_number(g, 0));
     NodeId floor = graph_op1(g, OP_floor, at);
     NodeId low = graph_cast(g, floor, I32);
     NodeId high = graph_op2(g, OP_add, low, whole(g, 1));
@@ -213,7 +206,7 @@ static Blend blend(const Expansion *e, int axis) {
 
 // a and b, of which b has this share.
 static NodeId mix(Graph *g, NodeId a, NodeId b, NodeId share) {
-    NodeId rest = graph_op2(g, OP_sub, number(g, 1), share);
+    NodeId rest = graph_op2(g, OP_sub, graph_number(g, 1), share);
     return graph_op2(g, OP_add, graph_op2(g, OP_mul, a, rest),
                      graph_op2(g, OP_mul, b, share));
 }

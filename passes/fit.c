@@ -22,10 +22,6 @@ static bool is_other(const Graph *g, NodeId n) {
            reduce_extent(g, n) == OVER_OTHER;
 }
 
-static NodeId number(Graph *g, double value) {
-    return graph_constant(g, type_scalar(F32), value);
-}
-
 // Reduces the middle of [N,H,W,C].
 static NodeId over_window(Graph *g, Op op, NodeId image) {
     const int64_t *size = &g->node[image].type->dim[1];
@@ -39,7 +35,7 @@ static NodeId over_window(Graph *g, Op op, NodeId image) {
                             .num_attrs = 2,
                             .attr = attr,
                             .group = -1});
-    return op == OP_max ? y : graph_op2(g, OP_mul, y, number(g, pixels));
+    return op == OP_max ? y : graph_op2(g, OP_mul, y, graph_number(g, pixels));
 }
 
 // Reduces axes first .. last of x and keeps them as 1.
@@ -87,11 +83,11 @@ static NodeId over_axes(Graph *g, Op op, NodeId x, unsigned reduced) {
 // The mean square of what is left when the mean is taken away.
 static NodeId variance(Graph *g, NodeId x, unsigned reduced, double count) {
     NodeId sum = over_axes(g, OP_sum, x, reduced);
-    NodeId mean = graph_op2(g, OP_mul, sum, number(g, 1 / count));
+    NodeId mean = graph_op2(g, OP_mul, sum, graph_number(g, 1 / count));
     NodeId rest = graph_op2(g, OP_sub, x, mean);
     NodeId square = graph_op2(g, OP_mul, rest, rest);
     return graph_op2(g, OP_mul, over_axes(g, OP_sum, square, reduced),
-                     number(g, 1 / count));
+                     graph_number(g, 1 / count));
 }
 
 static NodeId settle(Graph *g, const Node *n, NodeId x) {
@@ -135,9 +131,7 @@ static bool reads_memory(const Node *n) {
 }
 
 static bool is_immediate(const Graph *g, NodeId n) {
-    while (op_info[g->node[n].op].facts & VIEW)
-        n = g->node[n].arg[0];
-    return node_immediate(&g->node[n]);
+    return node_immediate(&g->node[node_base(g, n)]);
 }
 
 static bool has_immediate(const Graph *g, NodeId n) {
@@ -149,13 +143,7 @@ static bool has_immediate(const Graph *g, NodeId n) {
 }
 
 static NodeId in_memory(Graph *g, NodeId n) {
-    if (!is_immediate(g, n))
-        return n;
-    return graph_add(g, (Node){.op = OP_broadcast,
-                               .type = g->node[n].type,
-                               .num_args = 1,
-                               .arg = &n,
-                               .group = -1});
+    return is_immediate(g, n) ? graph_broadcast(g, n, g->node[n].type) : n;
 }
 
 static NodeId call(Graph *g, Node d, const NodeId *now, Arena *scratch) {

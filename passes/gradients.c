@@ -29,7 +29,7 @@ static bool wants(const Backward *b, int i) {
 }
 
 static NodeId number(Backward *b, double value) {
-    return graph_constant(b->g, type_scalar(F32), value);
+    return graph_number(b->g, value);
 }
 
 static NodeId op1(Backward *b, Op op, NodeId a) {
@@ -46,11 +46,7 @@ static NodeId choose(Backward *b, NodeId condition, NodeId yes, NodeId no) {
 
 static NodeId stretch(Backward *b, NodeId a, Type to) {
     to.dtype = type_at(b, a)->dtype;
-    return graph_add(b->g, (Node){.op = OP_broadcast,
-                                  .type = &to,
-                                  .num_args = 1,
-                                  .arg = &a,
-                                  .group = -1});
+    return graph_broadcast(b->g, a, &to);
 }
 
 // Sums a over the axes along which `to` was stretched to a's shape.
@@ -305,14 +301,7 @@ static void grad_transpose(Backward *b) {
     int64_t back[MAX_RANK];
     for (int i = 0; i < order->count; i++)
         back[order->ints[i]] = i;
-    Attr attr = attr_ints(ATTR_order, order->count, back);
-    give(b, 0,
-         graph_add(b->g, (Node){.op = OP_transpose,
-                                .num_args = 1,
-                                .num_attrs = 1,
-                                .arg = &b->dy,
-                                .attr = &attr,
-                                .group = -1}));
+    give(b, 0, graph_transpose(b->g, b->dy, back));
 }
 
 static void grad_gather(Backward *b) {

@@ -107,21 +107,11 @@ static NodeId place_end(Graph *g, const Graph *old, Chains *c, NodeId n) {
 }
 
 // What a derived state holds when its parameter holds `value`.
-static NodeId derive(Graph *g, NodeId state, NodeId value) {
+static void derive(Graph *g, NodeId state, NodeId value) {
     static const int64_t none[MAX_RANK];
-    Type type = *g->node[state].type;
     const Attr *high = node_attr(&g->node[state], ATTR_high);
-    value = graph_cast(g, value, type.dtype);
-    if (!type_has_shape(&type, g->node[value].type)) {
-        Attr attr[] = {*high, attr_ints(ATTR_low, type.rank, none)};
-        value = graph_add(g, (Node){.op = OP_pad,
-                                    .num_args = 1,
-                                    .num_attrs = 2,
-                                    .arg = &value,
-                                    .attr = attr,
-                                    .group = -1});
-    }
-    return graph_assign(g, state, value);
+    value = graph_cast(g, value, g->node[state].type->dtype);
+    graph_assign(g, state, graph_pad(g, value, none, high->ints));
 }
 
 // Derived states follow their parameter.

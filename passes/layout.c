@@ -13,6 +13,8 @@
 
 enum { MULTIPLE = 8 };
 
+static const int64_t none[MAX_RANK];
+
 // What a contraction's operands and result grow by, at the end of each axis.
 typedef struct {
     int64_t arg[2][MAX_RANK], result[MAX_RANK];
@@ -20,24 +22,6 @@ typedef struct {
 
 static int64_t missing(int64_t dim) {
     return (MULTIPLE - dim % MULTIPLE) % MULTIPLE;
-}
-
-static NodeId resize(Graph *g, Op op, NodeId a, const int64_t *by) {
-    static const int64_t none[MAX_RANK];
-    int rank = g->node[a].type->rank;
-    bool same = true;
-    for (int i = 0; i < rank; i++)
-        same &= by[i] == 0;
-    if (same)
-        return a;
-    Attr attr[] = {attr_ints(ATTR_high, rank, by),
-                   attr_ints(ATTR_low, rank, none)};
-    return graph_add(g, (Node){.op = op,
-                               .num_args = 1,
-                               .num_attrs = 2,
-                               .arg = &a,
-                               .attr = attr,
-                               .group = -1});
 }
 
 // x [N,H,W,C], w [K,R,S,C], y [N,OH,OW,K]; which is operand and which is result
@@ -124,12 +108,12 @@ static void untranspose(Graph *g, Node *n, Parts *p) {
 static NodeId place_padded(Graph *g, Node n, Parts *p) {
     Growth by = n.op == OP_matmul ? matmul_growth(g, &n) : conv_growth(g, &n);
     for (int i = 0; i < 2; i++)
-        p->arg[i] = resize(g, OP_pad, p->arg[i], by.arg[i]);
+        p->arg[i] = graph_pad(g, p->arg[i], none, by.arg[i]);
     Type wide = *n.type;
     for (int i = 0; i < wide.rank; i++)
         wide.dim[i] += by.result[i];
     n.type = &wide;
-    return resize(g, OP_slice, graph_add(g, n), by.result);
+    return graph_slice(g, graph_add(g, n), none, by.result);
 }
 
 static NodeId place(Graph *g, Node n, const NodeId *now) {

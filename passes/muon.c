@@ -45,7 +45,7 @@ static NodeId product(Graph *g, NodeId x, NodeId y, int ta, int tb) {
 }
 
 static NodeId scaled(Graph *g, double a, NodeId x) {
-    return graph_op2(g, OP_mul, graph_constant(g, type_scalar(F32), a), x);
+    return graph_op2(g, OP_mul, graph_number(g, a), x);
 }
 
 // a times the identity of n rows.
@@ -53,8 +53,8 @@ static NodeId diagonal(Graph *g, double a, int64_t n) {
     Type square = type_of(I32, 2, (int64_t[]){n, n});
     NodeId here =
         graph_op2(g, OP_eq, graph_iota(g, square, 0), graph_iota(g, square, 1));
-    return graph_op3(g, OP_select, here, graph_constant(g, type_scalar(F32), a),
-                     graph_constant(g, type_scalar(F32), 0));
+    return graph_op3(g, OP_select, here, graph_number(g, a),
+                     graph_number(g, 0));
 }
 
 static bool is_tall(int64_t rows, int64_t columns) {
@@ -206,14 +206,7 @@ static NodeId unstack(Graph *g, NodeId x, int place, Type t) {
     int64_t low[] = {place, 0, 0};
     int64_t high[] = {all.dim[0] - 1 - place, all.dim[1] - t.dim[0],
                       all.dim[2] - columns};
-    Attr attr[] = {attr_ints(ATTR_high, 3, high), attr_ints(ATTR_low, 3, low)};
-    x = graph_add(g, (Node){.op = OP_slice,
-                            .num_args = 1,
-                            .arg = &x,
-                            .num_attrs = 2,
-                            .attr = attr,
-                            .group = -1});
-    return graph_reshape(g, x, t.rank, t.dim);
+    return graph_reshape(g, graph_slice(g, x, low, high), t.rank, t.dim);
 }
 
 // The parameter, or scaled so that its rows have norm 1 on average.

@@ -84,7 +84,7 @@ static NodeId choose(Precision *p, NodeId condition, NodeId yes, NodeId no) {
 }
 
 static NodeId number(Precision *p, double value) {
-    return graph_constant(p->g, type_scalar(F32), value);
+    return graph_number(p->g, value);
 }
 
 static NodeId count(Precision *p, double value) {

@@ -56,7 +56,7 @@ static bool *find_variances(const Graph *g, const NodeId *sum, Arena *scratch) {
 
 static NodeId variance_add(Graph *g, NodeId var, NodeId sum, int64_t count,
                            int number) {
-    NodeId share = graph_constant(g, type_scalar(F32), 1.0 / (double)count);
+    NodeId share = graph_number(g, 1.0 / (double)count);
     Attr attr = attr_int(ATTR_number, number);
     return graph_add(g, (Node){.op = OP_variance,
                                .num_args = 3,

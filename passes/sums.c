@@ -204,14 +204,7 @@ static NodeId place_images(Graph *g, NodeId x, NodeId f) {
 // The filters' gradient for channels from `low` on.
 static NodeId place_half(Graph *g, NodeId both, int64_t low, int64_t channels) {
     int64_t before[] = {0, 0, 0, low}, behind[] = {0, 0, 0, channels - low};
-    Attr attr[] = {attr_ints(ATTR_high, 4, behind),
-                   attr_ints(ATTR_low, 4, before)};
-    return graph_add(g, (Node){.op = OP_slice,
-                               .num_args = 1,
-                               .num_attrs = 2,
-                               .arg = &both,
-                               .attr = attr,
-                               .group = -1});
+    return graph_slice(g, both, before, behind);
 }
 
 // Both gradients, once f is known: now[] has it for what would be summed.
@@ -266,7 +259,7 @@ static Graph *place(Sums *s, Arena *scratch, const PassOptions *o) {
         if (of[n] != NO_NODE)
             place_both(s, g, of[n], now);
         else if (s->filters[n] != NO_NODE)
-            now[n] = graph_constant(g, type_scalar(F32), 1);
+            now[n] = graph_number(g, 1);
         else if (!late[n])
             now[n] = graph_copy(g, old, n, now);
     }

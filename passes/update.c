@@ -3,7 +3,7 @@
 #include "passes/update.h"
 
 NodeId update_number(Update *u, double value) {
-    return graph_constant(u->g, type_scalar(F32), value);
+    return graph_number(u->g, value);
 }
 
 NodeId update_op2(Update *u, Op op, NodeId a, NodeId b) {

@@ -87,7 +87,7 @@ static NodeId optimizer_copy(Graph *out, const Graph *g, NodeId n,
     for (int i = 0; i < own.num_args; i++)
         arg[i] = now[own.arg[i]];
     if (own.num_args > 1)
-        arg[1] = graph_constant(out, type_scalar(F32), 1e-30);
+        arg[1] = graph_number(out, 1e-30);
     own.arg = arg;
     out->at = own.from;
     return graph_move(out, own);
