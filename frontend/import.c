@@ -86,13 +86,15 @@ static const char *plain(Expansion *e, const char *path) {
 
 static const char *beside(Expansion *e, const Source *s, const char *path) {
     int directory = (int)(strlen(s->path) - strlen(s->name));
-    return arena_format(e->arena, "%.*s%s", directory, s->path, plain(e, path));
+    const char *all =
+        arena_format(e->arena, "%.*s%s", directory, s->path, plain(e, path));
+    return *all != '\0' ? all : ".";
 }
 
 // Whether path, with links followed, is below the directory of s.
 static bool is_below(Expansion *e, const Source *s, const char *path) {
     char *real = realpath(path, NULL);
-    char *base = realpath(*beside(e, s, "") ? beside(e, s, "") : ".", NULL);
+    char *base = realpath(beside(e, s, ""), NULL);
     size_t length = base ? strlen(base) : 0;
     bool below = real && base && strncmp(real, base, length) == 0 &&
                  (real[length] == '/' || (length == 1 && *base == '/'));
