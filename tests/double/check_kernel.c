@@ -303,6 +303,7 @@ static const struct {
              {"h200", "compute_100", CUDA_ERROR_NO_BINARY_FOR_GPU},
              {"rtx4090", "sm_86", CUDA_SUCCESS},
              {"rtx4090", "sm_87", CUDA_ERROR_NO_BINARY_FOR_GPU},
+             {"rtx4090", "sm_88", CUDA_ERROR_NO_BINARY_FOR_GPU},
              {"rtx4090", "compute_87", CUDA_SUCCESS}};
 enum { NUM_LOADS = sizeof loads / sizeof loads[0] };
 

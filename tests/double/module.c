@@ -143,7 +143,8 @@ static void module_free(CUmodule m) {
 
 static bool is_tegra(int64_t architecture) {
     return architecture == 53 || architecture == 62 || architecture == 72 ||
-           architecture == 87 || architecture == 101 || architecture == 110;
+           architecture == 87 || architecture == 88 || architecture == 101 ||
+           architecture == 110;
 }
 
 // Machine code runs on its own generation, from its own minor number on, but
