@@ -82,6 +82,7 @@ struct RtContractions {
     size_t packed_bytes[NUM_ROLES], work_bytes, turned_bytes, copy_bytes[3];
     char *packed[NUM_ROLES], *work;
     float *turned, *copy[3];
+    size_t room; // for code, of what was found when it was looked for
 };
 
 static void grow(size_t *to, size_t bytes) {
@@ -195,26 +196,29 @@ static dnnl_primitive_attr_t attr_new(bool adds) {
 }
 
 // oneDNN writes code for what it is to run, and crashes where there is no
-// memory for that, so it is looked at before.
-static void leave_room(const char *what) {
+// memory for that, so it is looked at before.  Looking takes as long as writing
+// most code does, so it is done again only when what was found may be spent.
+static void leave_room(RtContractions *o, const char *what) {
     enum { MOST_CODE = 8 << 20 }; // that of products is six million bytes
-    size_t have = rt_memory_available();
-    if (have >= MOST_CODE)
-        return;
-    fprintf(stderr,
-            "error: oneDNN needs up to %d MiB of memory to %s, there are %zu "
-            "MiB\n",
-            MOST_CODE >> 20, what, have >> 20);
-    exit(EXIT_MEMORY);
+    if (o->room < MOST_CODE)
+        o->room = rt_memory_available();
+    if (o->room < MOST_CODE) {
+        fprintf(stderr,
+                "error: oneDNN needs up to %d MiB of memory to %s, there are "
+                "%zu MiB\n",
+                MOST_CODE >> 20, what, o->room >> 20);
+        exit(EXIT_MEMORY);
+    }
+    o->room -= MOST_CODE;
 }
 
 // The code of matrix products is written when the first is computed.  That is
 // now, before anyone looks at what memory is left.
-static void write_products(void) {
+static void write_products(RtContractions *o) {
     static const char what[] = "multiply matrices";
     const float one[4] = {1, 1, 1, 1};
     float out[4];
-    leave_room(what);
+    leave_room(o, what);
     rt_dnnl_check(dnnl_sgemm('N', 'N', 2, 2, 2, 1, one, 2, one, 2, 0, out, 2),
                   what);
 }
@@ -250,7 +254,7 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
                 grow(&o->copy_bytes[k], step[i].count[k] * sizeof(float));
     }
     if (multiplies)
-        write_products();
+        write_products(o);
     return o;
 }
 
@@ -290,10 +294,11 @@ static dnnl_memory_t scratch_for(const RtContractions *o,
         o->work);
 }
 
-static dnnl_primitive_t primitive_new(const_dnnl_primitive_desc_t plan,
+static dnnl_primitive_t primitive_new(RtContractions *o,
+                                      const_dnnl_primitive_desc_t plan,
                                       const char *what) {
     dnnl_primitive_t primitive;
-    leave_room(what);
+    leave_room(o, what);
     rt_dnnl_check(dnnl_primitive_create(&primitive, plan), what);
     return primitive;
 }
@@ -301,7 +306,7 @@ static dnnl_primitive_t primitive_new(const_dnnl_primitive_desc_t plan,
 static void make_pack(RtContractions *o, Pack *p) {
     p->memory = memory_for(o, p->plain, NULL);
     p->scratch = scratch_for(o, p->plan);
-    p->primitive = primitive_new(p->plan, "make a reordering");
+    p->primitive = primitive_new(o, p->plan, "make a reordering");
 }
 
 static void make_primitives(RtContractions *o, Step *s) {
@@ -314,7 +319,7 @@ static void make_primitives(RtContractions *o, Step *s) {
             make_pack(o, &s->pack[i]);
     }
     s->scratch = scratch_for(o, s->plan);
-    s->primitive = primitive_new(s->plan, "make a convolution");
+    s->primitive = primitive_new(o, s->plan, "make a convolution");
 }
 
 void rt_contractions_reserve(RtContractions *o) {
@@ -324,6 +329,7 @@ void rt_contractions_reserve(RtContractions *o) {
         o->packed[i] = take(o->packed_bytes[i]);
     for (int i = 0; i < 3; i++)
         o->copy[i] = take(o->copy_bytes[i]);
+    o->room = 0; // the arena and the buffers are from what was found
     for (int i = 0; i < o->num_steps; i++)
         if (is_planned(&o->step[i]))
             make_primitives(o, &o->step[i]);
