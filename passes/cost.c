@@ -82,3 +82,22 @@ Cost graph_cost(const Graph *g) {
     arena_free(a);
     return cost;
 }
+
+static bool times_add(int64_t *to, int64_t times, int64_t each) {
+    int64_t all;
+    return !__builtin_mul_overflow(times, each, &all) &&
+           !__builtin_add_overflow(*to, all, to);
+}
+
+bool update_cost(const Program *p, const Plan *plan, Cost *cost) {
+    const Stage *stage = &p->stage[0];
+    int64_t before = p->recipe.accumulate - 1;
+    *cost = graph_cost(plan_graph(plan, stage->train->name));
+    if (stage->gather == NULL)
+        return true;
+    Cost each = graph_cost(plan_graph(plan, stage->gather->name));
+    return times_add(&cost->launches, before, each.launches) &&
+           times_add(&cost->flops, before, each.flops) &&
+           times_add(&cost->bytes, before, each.bytes) &&
+           times_add(&cost->batch_bytes, before, each.batch_bytes);
+}

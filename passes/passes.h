@@ -165,7 +165,7 @@ Plan *plan_elsewhere(const Plan *plan, const PassOptions *o);
 
 // ---- cost.c: what the plan costs ----
 typedef struct {
-    int launches;        // kernels and library calls in a step
+    int64_t launches;    // kernels and library calls in a step
     int64_t flops;       // of the whole step: 2 for each multiply-add
     int64_t bytes;       // global memory read and written, weights included
     int64_t batch_bytes; // ... by tensors that have the batch dimension
@@ -175,6 +175,10 @@ typedef struct {
 // What rides on library calls is launched and counted all the same: ir/ride.h
 // says what a device saves that takes them.
 Cost graph_cost(const Graph *g);
+
+// Of an update: with `accumulate` of all its batches, of which all but the last
+// only gather gradients.  False: it is more than can be counted.
+bool update_cost(const Program *p, const Plan *plan, Cost *cost);
 
 // The largest sum of bytes that live at once: of inputs, of what a step makes
 // and, where asked for, of its states.

@@ -138,50 +138,40 @@ static void bytes_print(Text *t, const char *what, int64_t bytes) {
     text_add(t, "%-18s%.1f %s\n", what, s.count, s.unit);
 }
 
-// What a step of the run costs: with `accumulate` all of its batches, of which
-// all but the last only gather gradients.
+// What a step of the run costs, and how much less where launches are joined and
+// with what a library can fuse.
 typedef struct {
-    int64_t samples, flops;
-    int64_t bytes;            // by tensors that have the batch dimension
-    int64_t launches, joined; // each kernel for itself, and joined
-    // With what a library can fuse.
+    int64_t samples;
+    Cost cost;
+    int64_t joined; // launches
     int64_t fusions, fused_launches, fused_bytes;
-    bool overflows;
 } StepCost;
 
-static void times_add(StepCost *c, int64_t *to, int64_t batches, int64_t each) {
-    int64_t all;
-    c->overflows |= __builtin_mul_overflow(batches, each, &all) ||
-                    __builtin_add_overflow(*to, all, to);
-}
-
-static void batches_add(StepCost *to, const Program *p, const Plan *plan,
-                        const Graph *g, const Device *device, int64_t batches) {
+// What is saved is a part of what has been counted.
+static void savings_take(StepCost *c, const Plan *plan, const Graph *g,
+                         const Device *device, int64_t batches) {
     Arena *a = arena_new();
-    const Step *step = plan_step(plan, g->name);
-    Cost c = graph_cost(step->graph);
-    Judged j = step_judge(a, plan, step, device);
-    int fused = c.launches - j.saving.launches - j.joins_beside;
-    times_add(to, &to->samples, batches, p->recipe.batch);
-    times_add(to, &to->flops, batches, c.flops);
-    times_add(to, &to->bytes, batches, c.batch_bytes);
-    times_add(to, &to->launches, batches, c.launches);
-    times_add(to, &to->joined, batches, c.launches - j.joins_alone);
-    times_add(to, &to->fusions, batches, j.saving.taken);
-    times_add(to, &to->fused_launches, batches, fused);
-    times_add(to, &to->fused_bytes, batches, c.batch_bytes - j.saving.bytes);
+    Judged j = step_judge(a, plan, plan_step(plan, g->name), device);
+    int fused = j.saving.launches + j.joins_beside;
+    c->joined -= batches * j.joins_alone;
+    c->fusions += batches * j.saving.taken;
+    c->fused_launches -= batches * fused;
+    c->fused_bytes -= batches * j.saving.bytes;
     arena_free(a);
 }
 
-static StepCost step_cost(const Program *p, const Plan *plan,
-                          const Device *device) {
-    StepCost c = {0};
+static bool step_cost(const Program *p, const Plan *plan, const Device *device,
+                      StepCost *c) {
     const Stage *stage = &p->stage[0];
+    *c = (StepCost){.samples = p->recipe.batch * p->recipe.accumulate};
+    if (!update_cost(p, plan, &c->cost))
+        return false;
+    c->joined = c->fused_launches = c->cost.launches;
+    c->fused_bytes = c->cost.batch_bytes;
     if (stage->gather)
-        batches_add(&c, p, plan, stage->gather, device,
-                    p->recipe.accumulate - 1);
-    batches_add(&c, p, plan, stage->train, device, 1);
-    return c;
+        savings_take(c, plan, stage->gather, device, p->recipe.accumulate - 1);
+    savings_take(c, plan, stage->train, device, 1);
+    return true;
 }
 
 static void flops_print(Text *t, const char *what, int64_t flops,
@@ -246,13 +236,13 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
              plan->device, dtype_name(plan->act));
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
     flops_print(t, "flops, forward", l->flops, "sample");
-    flops_print(t, "flops", c->flops, "step");
+    flops_print(t, "flops", c->cost.flops, "step");
     text_add(t, "%-18s%" PRId64 " per step", "launches", c->joined);
-    if (c->joined < c->launches)
-        text_add(t, ", %" PRId64 " with none joined", c->launches);
+    if (c->joined < c->cost.launches)
+        text_add(t, ", %" PRId64 " with none joined", c->cost.launches);
     text_add(t, "\n");
     text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
-             kibibytes(c->bytes, c));
+             kibibytes(c->cost.batch_bytes, c));
     library_print(t, c, device);
     bytes_print(t, "arena", plan->arena_bytes);
     bytes_print(t, "largest live sum", plan_bound(plan));
@@ -263,8 +253,8 @@ static bool has_more_steps(const Program *p) {
     return p->num_stages > 1 || p->stage[0].gather || p->average || p->collect;
 }
 
-static int step_launches(const Plan *plan, const Step *step,
-                         const Device *device, const Cost *c) {
+static int64_t step_launches(const Plan *plan, const Step *step,
+                             const Device *device, const Cost *c) {
     Arena *a = arena_new();
     Judged j = step_judge(a, plan, step, device);
     arena_free(a);
@@ -277,7 +267,8 @@ static void steps_print(Text *t, const Plan *plan, const Device *device) {
     for (int i = 0; i < plan->num_steps; i++) {
         Cost c = graph_cost(plan->step[i].graph);
         Scaled flops = flops_scaled(c.flops), bytes = bytes_scaled(c.bytes);
-        text_add(t, "%-12s%10d%10.1f %s%10.1f %s\n", plan->step[i].name,
+        text_add(t, "%-12s%10" PRId64 "%10.1f %s%10.1f %s\n",
+                 plan->step[i].name,
                  step_launches(plan, &plan->step[i], device, &c), flops.count,
                  flops.unit, bytes.count, bytes.unit);
     }
@@ -301,8 +292,8 @@ static void steps_json(Text *t, const Plan *plan, const Device *device) {
     for (int i = 0; i < plan->num_steps; i++) {
         Cost c = graph_cost(plan->step[i].graph);
         text_add(t,
-                 "%s{\"name\": \"%s\", \"launches\": %d, \"flops\": %" PRId64
-                 ", \"bytes_moved\": %" PRId64 "}",
+                 "%s{\"name\": \"%s\", \"launches\": %" PRId64
+                 ", \"flops\": %" PRId64 ", \"bytes_moved\": %" PRId64 "}",
                  i ? ", " : "", plan->step[i].name,
                  step_launches(plan, &plan->step[i], device, &c), c.flops,
                  c.bytes);
@@ -327,13 +318,13 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     json_string(t, p->name);
     text_add(t, ", \"parameters\": %" PRId64, l->parameters);
     text_add(t, ", \"flops_forward_per_sample\": %" PRId64, l->flops);
-    text_add(t, ", \"flops_step\": %" PRId64, c->flops);
+    text_add(t, ", \"flops_step\": %" PRId64, c->cost.flops);
     text_add(t, ", \"arena_bytes\": %" PRId64, plan->arena_bytes);
     text_add(t, ", \"bound_bytes\": %" PRId64, plan_bound(plan));
     text_add(t, ", \"launches\": %" PRId64, c->joined);
-    text_add(t, ", \"launches_without_joins\": %" PRId64, c->launches);
+    text_add(t, ", \"launches_without_joins\": %" PRId64, c->cost.launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
-             c->bytes / c->samples);
+             c->cost.batch_bytes / c->samples);
     batches_json(t, b);
     library_json(t, c, device);
     steps_json(t, plan, device);
@@ -374,11 +365,9 @@ static int model_check(Arena *a, const Arguments *arguments) {
         return EXIT_MODEL;
     if (!arguments->max_batch && !plan_fits(a, arguments, p, plan))
         return EXIT_MEMORY;
-    StepCost c = step_cost(p, plan, &device);
-    if (c.overflows) {
-        complain(arguments,
-                 "a step of %d batches costs more than can be counted",
-                 p->recipe.accumulate);
+    StepCost c;
+    if (!step_cost(p, plan, &device, &c)) {
+        complain_uncounted(arguments, p);
         return EXIT_MODEL;
     }
     checked_print(a, arguments, p, plan, &c, &device, &diags);

@@ -76,3 +76,8 @@ void complain_when_full(const Arguments *arguments, Graph *g) {
     if (wants_json(arguments))
         g->full = report_full;
 }
+
+void complain_uncounted(const Arguments *arguments, const Program *p) {
+    complain(arguments, "a step of %d batches costs more than can be counted",
+             p->recipe.accumulate);
+}

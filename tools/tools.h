@@ -94,6 +94,9 @@ void file_report(Arena *a, const Arguments *arguments, const char *path,
 // Has it said when passes make too much of the graph.
 void complain_when_full(const Arguments *arguments, Graph *g);
 
+// Says that what a step costs cannot be counted.
+void complain_uncounted(const Arguments *arguments, const Program *p);
+
 // ---- limit.c ----
 
 // Whether the plan fits into the memory asked for; if not, says on stderr what

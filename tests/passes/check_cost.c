@@ -140,6 +140,63 @@ START_TEST(flops_of_a_step) {
 }
 END_TEST
 
+// ---- an update ----
+
+// Its only batch, or the last; the others gather what is no update.
+static Program program_of(Graph *train, Graph *gather, int accumulate,
+                          Stage *stage) {
+    *stage = (Stage){.train = train, .gather = gather};
+    return (Program){
+        .recipe.accumulate = accumulate, .stage = stage, .num_stages = 1};
+}
+
+START_TEST(an_update_is_all_of_its_batches) {
+    static const char gathering[] =
+        "graph gather (primitive, typed, grouped; act = f16) {\n"
+        "%0 = input {name = \"a\"} : f32[4,5]\n"
+        "%1 = input {name = \"b\"} : f32[5,7]\n"
+        "%2 = matmul %0, %1 : f32[4,7] !k0\n}\n";
+    Arena *a = arena_new();
+    Graph *train = graph_from(a, step), *gather = graph_from(a, gathering);
+    Step steps[] = {{.name = "train", .graph = train},
+                    {.name = "gather", .graph = gather}};
+    Plan plan = {.step = steps, .num_steps = 2};
+    Cost last = graph_cost(train), each = graph_cost(gather), all;
+    Stage stage;
+    Program p = program_of(train, NULL, 1, &stage);
+    ck_assert(update_cost(&p, &plan, &all));
+    ck_assert_int_eq(all.launches, last.launches);
+    p = program_of(train, gather, 5, &stage);
+    ck_assert(update_cost(&p, &plan, &all));
+    ck_assert_int_eq(all.launches, last.launches + 4);
+    ck_assert_int_eq(all.flops, last.flops + 4 * 2 * 4 * 5 * 7);
+    ck_assert_int_eq(all.bytes, last.bytes + 4 * each.bytes);
+    ck_assert_int_eq(all.batch_bytes, last.batch_bytes + 4 * each.batch_bytes);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(what_cannot_be_counted_is_said) {
+    static const char huge[] =
+        "graph gather (primitive, typed, grouped; act = f16) {\n"
+        "%0 = input {name = \"a\"} : f32[200000,200000]\n"
+        "%1 = input {name = \"b\"} : f32[200000,200000]\n"
+        "%2 = matmul %0, %1 : f32[200000,200000] !k0\n}\n";
+    Arena *a = arena_new();
+    Graph *train = graph_from(a, step), *gather = graph_from(a, huge);
+    Step steps[] = {{.name = "train", .graph = train},
+                    {.name = "gather", .graph = gather}};
+    Plan plan = {.step = steps, .num_steps = 2};
+    Stage stage;
+    Cost cost;
+    Program p = program_of(train, gather, 500, &stage);
+    ck_assert(update_cost(&p, &plan, &cost)); // 8e18
+    p.recipe.accumulate = 600;
+    ck_assert(!update_cost(&p, &plan, &cost)); // 9.6e18
+    arena_free(a);
+}
+END_TEST
+
 Suite *cost_suite(void) {
     Suite *s = suite_create("cost");
     TCase *t = tcase_create("cost");
@@ -150,6 +207,8 @@ Suite *cost_suite(void) {
     tcase_add_test(t, sums_over_the_batch_are_not_batched);
     tcase_add_test(t, fusing_moves_less);
     tcase_add_test(t, flops_of_a_step);
+    tcase_add_test(t, an_update_is_all_of_its_batches);
+    tcase_add_test(t, what_cannot_be_counted_is_said);
     suite_add_tcase(s, t);
     return s;
 }

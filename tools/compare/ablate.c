@@ -94,11 +94,10 @@ static void figure_print(Text *t, double own, double all) {
 static void variant_print(Text *t, const Ablation *b, int i) {
     const double mib = 1 << 20;
     const Side *s = &b->side[i], *all = &b->side[0];
-    Cost own = side_cost(s), whole = side_cost(all);
     Spread time = spread_of(t->arena, s->times.value, s->times.count);
     text_add(t, "%-20s", b->name[i]);
-    figure_print(t, own.launches, whole.launches);
-    figure_print(t, (double)own.bytes / mib, (double)whole.bytes / mib);
+    figure_print(t, (double)s->cost.launches, (double)all->cost.launches);
+    figure_print(t, (double)s->cost.bytes / mib, (double)all->cost.bytes / mib);
     figure_print(t, (double)s->plan->arena_bytes / mib,
                  (double)all->plan->arena_bytes / mib);
     text_add(t, "%11.3f  %.3f..%.3f\n", time.median, time.low, time.high);

@@ -123,10 +123,11 @@ static void times_print(Text *t, const Comparison *c) {
 }
 
 static void figures_print(Text *t, const Comparison *c) {
-    Cost a = side_cost(&c->a), b = side_cost(&c->b);
+    Cost a = c->a.cost, b = c->b.cost;
     text_add(t, "\n%-18s%16s%16s %-6s%8s\n", "", "a", "b", "", "a / b");
-    text_add(t, "%-18s%16d%16d %-6s%8.3f\n", "launches", a.launches, b.launches,
-             "", (double)a.launches / b.launches);
+    text_add(t, "%-18s%16" PRId64 "%16" PRId64 " %-6s%8.3f\n", "launches",
+             a.launches, b.launches, "",
+             (double)a.launches / (double)b.launches);
     bytes_print(t, "bytes", a.bytes, b.bytes);
     bytes_print(t, "arena", c->a.plan->arena_bytes, c->b.plan->arena_bytes);
     times_print(t, c);

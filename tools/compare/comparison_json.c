@@ -65,11 +65,10 @@ static void times_json(Text *t, const Side *side) {
 }
 
 void side_json(Text *t, const Side *s) {
-    Cost cost = side_cost(s);
     text_add(t, "\"options\": ");
     json_string(t, s->options);
-    json_count(t, "launches", cost.launches);
-    json_count(t, "bytes_moved", cost.bytes);
+    json_count(t, "launches", s->cost.launches);
+    json_count(t, "bytes_moved", s->cost.bytes);
     json_count(t, "arena_bytes", s->plan->arena_bytes);
     times_json(t, s);
     series_json(t, "loss", &s->loss);

@@ -74,20 +74,12 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
     if (!plan_fits(a, &s->arguments, s->program, s->text.plan))
         return EXIT_MEMORY;
     s->plan = is_cuda(runs) ? s->text.plan : s->text.host;
+    if (!update_cost(s->program, s->plan, &s->cost)) {
+        complain_uncounted(&s->arguments, s->program);
+        return EXIT_MODEL;
+    }
     s->trainer = arena_format(a, "%s/%s", runs->folder, s->name);
     return trainer_build(a, &s->arguments, &s->text, s->trainer);
-}
-
-Cost side_cost(const Side *s) {
-    const Stage *stage = &s->program->stage[0];
-    Cost c = graph_cost(plan_graph(s->plan, stage->train->name));
-    if (stage->gather == NULL)
-        return c;
-    Cost each = graph_cost(plan_graph(s->plan, stage->gather->name));
-    int before = s->program->recipe.accumulate - 1;
-    c.launches += before * each.launches;
-    c.bytes += before * each.bytes;
-    return c;
 }
 
 // ---- running ----

@@ -20,6 +20,7 @@ typedef struct {
     Program *program;
     TrainerText text;
     const Plan *plan; // of the device
+    Cost cost;        // of a step, with all its batches
     const char *trainer;
     Snapshot snapshot;
     Series loss, times; // milliseconds
@@ -47,10 +48,6 @@ int side_start(Arena *a, Side *s, const Runs *runs, const char **path);
 int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
               const Snapshot *beside);
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
-
-// What a step costs, with launches and bytes of all its batches, of which all
-// but the last only gather gradients.
-Cost side_cost(const Side *s);
 
 // ---- runs.c ----
 
