@@ -108,24 +108,26 @@ static NodeId class_labels(Expansion *e, Type output, NodeId label) {
     return NO_NODE;
 }
 
+// What a loss does to the output itself is not to be done before it.
+static void warn_twice(Expansion *e, const Call *c, DiagId id,
+                       const Value *output, const char *what, const char *why) {
+    Diagnostic *d =
+        report(e->diags, id, c->at, "%s takes what comes before the %s",
+               c->builtin->name, what);
+    diag_place(d, output->at, "this is behind one");
+    diag_note(d, "leave the %s out%s", what, why);
+}
+
 static void warn_softmax(Expansion *e, const Call *c, const Value *output) {
     Op op = e->graph->node[output->node].op;
-    if (op != OP_softmax && op != OP_log_softmax)
-        return;
-    Diagnostic *d = report(e->diags, D_softmax_twice, c->at,
-                           "cross_entropy takes what comes before the softmax");
-    diag_place(d, output->at, "this is behind one");
-    diag_note(d, "leave the softmax out; accuracy is the same without it");
+    if (op == OP_softmax || op == OP_log_softmax)
+        warn_twice(e, c, D_softmax_twice, output, "softmax",
+                   "; accuracy is the same without it");
 }
 
 static void warn_sigmoid(Expansion *e, const Call *c, const Value *output) {
-    if (e->graph->node[output->node].op != OP_sigmoid)
-        return;
-    Diagnostic *d =
-        report(e->diags, D_sigmoid_twice, c->at,
-               "bce_with_logits takes what comes before the sigmoid");
-    diag_place(d, output->at, "this is behind one");
-    diag_note(d, "leave the sigmoid out");
+    if (e->graph->node[output->node].op == OP_sigmoid)
+        warn_twice(e, c, D_sigmoid_twice, output, "sigmoid", "");
 }
 
 // One number for each row of the output; [N, 1] where it has one for each
