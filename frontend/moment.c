@@ -26,9 +26,9 @@ bool time_of_value(Value v, Time *out) {
 // The steps of an epoch; 0 where only the trainer knows them, or a key that
 // they follow from is wrong.
 static double epoch_steps(const Expansion *e) {
-    double step = (double)e->recipe.batch * e->recipe.accumulate;
-    double steps = step > 0 ? (double)e->data.samples / step : 0;
-    return e->recipe.drop_last ? floor(steps) : ceil(steps);
+    const Recipe *r = &e->recipe;
+    bool read = r->batch > 0 && r->accumulate > 0;
+    return read ? (double)recipe_epoch_updates(r, e->data.samples) : 0;
 }
 
 // The time in epochs where they are the unit, else in steps.

@@ -24,6 +24,12 @@ Step *program_steps(const Program *p, Arena *a, int *count) {
     return step;
 }
 
+int64_t recipe_epoch_updates(const Recipe *r, int64_t samples) {
+    int64_t of_update = r->batch * r->accumulate;
+    bool rest = !r->drop_last && samples % of_update != 0;
+    return samples / of_update + rest;
+}
+
 bool time_is_each_step(Time t) {
     return t.unit == IN_STEPS && t.count == 1;
 }

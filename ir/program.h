@@ -111,6 +111,10 @@ typedef struct {
 
 // ---- program.c ----
 
+// The updates of an epoch: samples that do not fill one are left out with
+// drop_last, and else are one more.
+int64_t recipe_epoch_updates(const Recipe *r, int64_t samples);
+
 // Whether that is 1 step.
 bool time_is_each_step(Time t);
 

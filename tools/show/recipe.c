@@ -29,13 +29,10 @@ static int64_t samples_of(const Recipe *r) {
 
 static void run_find(Recipes *out, const Recipe *r,
                      const Arguments *arguments) {
-    int64_t of_update = r->batch * r->accumulate;
     out->samples =
         arguments->samples.given ? arguments->samples.value : samples_of(r);
     out->known = out->samples > 0;
-    out->epoch_updates =
-        out->samples / of_update +
-        (!r->drop_last && out->samples % of_update != 0 ? 1 : 0);
+    out->epoch_updates = recipe_epoch_updates(r, out->samples);
     if (out->epoch_updates < 1)
         out->epoch_updates = out->known ? 1 : ASSUMED_UPDATES;
     double length = r->length.unit == IN_EPOCHS
