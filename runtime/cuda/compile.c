@@ -1,4 +1,5 @@
-// Compiling: each thread takes the next kernel that is wanted.
+// Compiling: each thread takes the next kernel that is wanted, those that take
+// long before others, so that none of them is begun when the others are done.
 
 #include "runtime/cuda/compile.h"
 
@@ -20,13 +21,14 @@ struct RtCompiler {
     RtNvrtc nvrtc;
     RtCache cache;
     char target[RT_NVRTC_OPTION]; // the option that names the GPU
-    int count;
+    const RtPlan *plan;
     RtCode *code; // of each kernel; no bytes where it was not made yet
+    int *order;   // in which kernels are looked at
     pthread_t worker[MOST_WORKERS];
     int workers;
     pthread_mutex_t lock; // of what follows
     bool *wanted;
-    int next; // kernel to be looked at
+    int next; // place in the order to be looked at
     bool failed;
     RtError error; // of the first that failed
 };
@@ -59,12 +61,32 @@ static bool kernel_compile(const RtCompiler *c, int kernel, RtCode *out,
     return true;
 }
 
+// ---- which first ----
+
+// Kernels in phases are several in one, and among others those of many tensors
+// take long: the text of a kernel alone does not tell, as kernels share parts.
+static bool takes_longer(const RtKernel *a, const RtKernel *b) {
+    bool phased = a->phases > 1;
+    return phased != (b->phases > 1) ? phased : a->args > b->args;
+}
+
+static void order_find(RtCompiler *c) {
+    const RtKernel *kernel = c->plan->kernel;
+    for (int i = 0; i < c->plan->num_kernels; i++) {
+        int at = i;
+        for (; at > 0 && takes_longer(&kernel[i], &kernel[c->order[at - 1]]);
+             at--)
+            c->order[at] = c->order[at - 1];
+        c->order[at] = i;
+    }
+}
+
 // ---- all that are wanted ----
 
 // The next that is wanted and not there; -1: there is none, or one has failed.
 static int next_kernel(RtCompiler *c) {
-    while (!c->failed && c->next < c->count) {
-        int kernel = c->next++;
+    while (!c->failed && c->next < c->plan->num_kernels) {
+        int kernel = c->order[c->next++];
         if (c->wanted[kernel] && c->code[kernel].bytes == NULL)
             return kernel;
     }
@@ -94,7 +116,7 @@ static void *work(void *argument) {
 
 static int count_missing(const RtCompiler *c) {
     int missing = 0;
-    for (int i = 0; i < c->count; i++)
+    for (int i = 0; i < c->plan->num_kernels; i++)
         missing += c->wanted[i] && c->code[i].bytes == NULL;
     return missing;
 }
@@ -119,7 +141,7 @@ static void workers_end(RtCompiler *c) {
 void rt_compiler_begin(RtCompiler *c, const bool *likely) {
     if (!c->is_open)
         return;
-    memcpy(c->wanted, likely, (size_t)c->count);
+    memcpy(c->wanted, likely, (size_t)c->plan->num_kernels);
     workers_start(c, count_missing(c));
 }
 
@@ -128,7 +150,7 @@ void rt_compiler_begin(RtCompiler *c, const bool *likely) {
 // nothing was begun.
 bool rt_compiler_make(RtCompiler *c, const bool *wanted, RtError *e) {
     pthread_mutex_lock(&c->lock);
-    memcpy(c->wanted, wanted, (size_t)c->count);
+    memcpy(c->wanted, wanted, (size_t)c->plan->num_kernels);
     pthread_mutex_unlock(&c->lock);
     if (c->workers > 0)
         work(c);
@@ -147,19 +169,27 @@ const RtCode *rt_compiler_code(const RtCompiler *c, int kernel) {
 
 // ---- opening ----
 
-RtCompiler *rt_compiler_new(const RtGpu *gpu, const RtTrainer *t, int count,
-                            const RtFiles *files, RtError *e) {
+static bool room_take(RtCompiler *c) {
+    size_t most = (size_t)c->plan->num_kernels + 1;
+    c->code = calloc(most, sizeof *c->code);
+    c->order = calloc(most, sizeof *c->order);
+    c->wanted = calloc(most, sizeof *c->wanted);
+    return c->code != NULL && c->order != NULL && c->wanted != NULL;
+}
+
+RtCompiler *rt_compiler_new(const RtGpu *gpu, const RtTrainer *t,
+                            const RtPlan *plan, const RtFiles *files,
+                            RtError *e) {
     RtCompiler *c = calloc(1, sizeof *c);
-    size_t most = (size_t)count + 1;
     if (c != NULL) {
         *c = (RtCompiler){
-            .gpu = gpu, .trainer = t, .files = files, .count = count};
+            .gpu = gpu, .trainer = t, .files = files, .plan = plan};
         pthread_mutex_init(&c->lock, NULL);
-        c->code = calloc(most, sizeof *c->code);
-        c->wanted = calloc(most, sizeof *c->wanted);
     }
-    if (c != NULL && c->code != NULL && c->wanted != NULL)
+    if (c != NULL && room_take(c)) {
+        order_find(c);
         return c;
+    }
     rt_fail(e, EXIT_MEMORY, "out of memory");
     rt_compiler_free(c);
     return NULL;
@@ -169,17 +199,18 @@ void rt_compiler_free(RtCompiler *c) {
     if (c == NULL)
         return;
     pthread_mutex_lock(&c->lock);
-    c->next = c->count;
+    c->next = c->plan->num_kernels;
     pthread_mutex_unlock(&c->lock);
     workers_end(c);
     if (c->is_open) {
         rt_cache_close(&c->cache);
         rt_nvrtc_close(&c->nvrtc);
     }
-    for (int i = 0; c->code != NULL && i < c->count; i++)
+    for (int i = 0; c->code != NULL && i < c->plan->num_kernels; i++)
         free(c->code[i].bytes);
     pthread_mutex_destroy(&c->lock);
     free(c->code);
+    free(c->order);
     free(c->wanted);
     free(c);
 }

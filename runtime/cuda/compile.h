@@ -13,10 +13,11 @@
 
 typedef struct RtCompiler RtCompiler;
 
-// Of the first `count` kernels in the text of a trainer, for a GPU that needs
+// Of a plan's kernels, which are in the text of a trainer, for a GPU that needs
 // no context yet.  NULL: out of memory.
-RtCompiler *rt_compiler_new(const RtGpu *gpu, const RtTrainer *t, int count,
-                            const RtFiles *files, RtError *e);
+RtCompiler *rt_compiler_new(const RtGpu *gpu, const RtTrainer *t,
+                            const RtPlan *plan, const RtFiles *files,
+                            RtError *e);
 // Stops what was begun.
 void rt_compiler_free(RtCompiler *c);
 

@@ -166,7 +166,7 @@ bool rt_kernels_begin(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
     RtError ignored;
     int rank = RT_BEFORE_ALL;
     *k = (RtKernels){.gpu = gpu, .trainer = t, .plan = plan};
-    k->compiler = rt_compiler_new(gpu, t, plan->num_kernels, files, e);
+    k->compiler = rt_compiler_new(gpu, t, plan, files, e);
     if (k->compiler == NULL)
         return false;
     if (rt_compiler_open(k->compiler, &ignored) &&

@@ -1,11 +1,12 @@
 // Compiling: what is likely is made ahead, each kernel once, and what goes
 // wrong ahead is no matter.
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE
 
 #include "runtime/cuda/compile.h"
 #include "tests/cuda/suites.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static RtCompiler *compiler_new(void) {
              (int)getpid());
     setenv("SINTER_DOUBLE_LOG", calls, 1);
     RtCompiler *c =
-        rt_compiler_new(&gpu, &counter, KERNELS, &rt_system_files, &e);
+        rt_compiler_new(&gpu, &counter, counter.plan, &rt_system_files, &e);
     ck_assert_ptr_nonnull(c);
     ck_assert_msg(rt_compiler_open(c, &e), "%s", e.text);
     return c;
@@ -96,6 +97,36 @@ START_TEST(what_is_likely_is_made_ahead) {
 }
 END_TEST
 
+// The number of the kernel that it was first asked to compile.
+static int first_compiled(void) {
+    char line[200];
+    int kernel = -1;
+    FILE *f = fopen(calls, "r");
+    ck_assert_ptr_nonnull(f);
+    while (kernel < 0 && fgets(line, sizeof line, f) != NULL) {
+        const char *number = strstr(line, "-DSINTER_KERNEL=");
+        if (number != NULL)
+            kernel = atoi(strchr(number, '=') + 1);
+    }
+    fclose(f);
+    return kernel;
+}
+
+// On one processor one thread makes what is likely, in order.
+START_TEST(a_kernel_that_takes_long_is_made_first) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    RtCompiler *c = compiler_new();
+    rt_compiler_begin(c, all);
+    while (count_kept() < KERNELS)
+        pause_for(10);
+    ck_assert_int_eq(first_compiled(), 1); // in phases
+    rt_compiler_free(c);
+}
+END_TEST
+
 START_TEST(what_is_not_wanted_is_not_made) {
     RtCompiler *c = compiler_new();
     rt_compiler_begin(c, none);
@@ -142,6 +173,7 @@ Suite *compile_suite(void) {
     tcase_set_timeout(c, 2 * PATIENCE);
     tcase_add_checked_fixture(c, cache_begin, cache_end);
     tcase_add_test(c, what_is_likely_is_made_ahead);
+    tcase_add_test(c, a_kernel_that_takes_long_is_made_first);
     tcase_add_test(c, what_is_not_wanted_is_not_made);
     tcase_add_test(c, what_was_not_begun_is_made_side_by_side);
     tcase_add_test(c, what_fails_ahead_is_made_again);
