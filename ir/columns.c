@@ -9,16 +9,12 @@
 
 enum { VECTOR = 8 };
 
-static int64_t last_dim(const Type *t) {
-    return t->rank > 0 ? t->dim[t->rank - 1] : 1;
-}
-
 // Whether n cuts rows of `columns` off longer ones of a tensor in memory.
 static bool cuts_rows(const Graph *g, const Group *group, NodeId n,
                       int64_t columns) {
     const Node *d = &g->node[n];
     return d->op == OP_slice && d->arg[0] < group->first &&
-           last_dim(g->node[d->arg[0]].type) == columns &&
+           space_columns(g->node[d->arg[0]].type) == columns &&
            node_ints(d, ATTR_low, d->type->rank - 1, 0) == 0;
 }
 
@@ -30,10 +26,10 @@ static bool allows_margin(const Graph *g, const Group *group, NodeId n,
     if (d->op == OP_scratch || cuts_rows(g, group, n, columns))
         return true;
     if (d->op == OP_pad)
-        return pads_columns(g, n) && last_dim(d->type) == columns;
+        return pads_columns(g, n) && space_columns(d->type) == columns;
     for (int i = 0; i < d->num_args; i++)
         if (d->arg[i] < group->first && g->node[d->arg[i]].op != OP_iota &&
-            last_dim(g->node[d->arg[i]].type) != 1)
+            space_columns(g->node[d->arg[i]].type) != 1)
             return false;
     if (op_info[d->op].facts & POINTWISE)
         return true;
@@ -56,7 +52,7 @@ int64_t group_columns(const Graph *g, const Group *group) {
         cuts |= cuts_rows(g, group, n, columns);
     }
     for (int i = 0; i < group->num_outputs; i++) {
-        int64_t out = last_dim(g->node[group->output[i]].type);
+        int64_t out = space_columns(g->node[group->output[i]].type);
         if (out != 1 && out != columns)
             return own;
     }

@@ -4,10 +4,7 @@
 
 #include <string.h>
 
-enum {
-    THREADS = 256, // of a block
-    HOST_GRID = 64 // chunks of the work on the host
-};
+enum { THREADS = 256 }; // of a block
 
 // An axis of size 1 is reduced or not as it suits: [1,6,6,8] over its middle
 // axes is over columns.

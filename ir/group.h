@@ -127,6 +127,11 @@ const int64_t *part_places(const Graph *g, const Group *group, NodeId n,
 // Finds the phases of such a group, and what they read.
 void group_phases(const Graph *g, Arena *a, Group *group);
 
+// The most blocks of a launch: on the host, where they do not depend on the
+// number of threads, so that results do not either; and four for each
+// multiprocessor of 132.
+enum { HOST_GRID = 64, DEVICE_GRID = 528 };
+
 // Blocks for so many parts.  A barrier of the whole grid needs all blocks of a
 // launch to be resident.
 int parts_grid(int64_t parts, int phases, bool host);
@@ -142,10 +147,7 @@ int64_t space_columns(const Type *space);
 // the space has where its tensors have them in memory, see columns.c.
 int64_t group_columns(const Graph *g, const Group *group);
 
-// Blocks to launch for a space on the host or another device, where they are
-// four for each multiprocessor of 132 at most.  On the host they do not depend
-// on the number of threads, so that results do not either.
-enum { DEVICE_GRID = 528 };
+// Blocks to launch for a space on the host or another device.
 int space_grid(const Type *space, bool host);
 
 #endif

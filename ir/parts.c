@@ -9,11 +9,8 @@
 
 #include "ir/group.h"
 
-enum {
-    HOST_BLOCKS = 64,    // chunks of the work on the host
-    DEVICE_BLOCKS = 528, // four for each multiprocessor of 132
-    RESIDENT = 264       // two, which PHASED kernels are compiled for
-};
+// Two blocks for each multiprocessor, which PHASED kernels are compiled for.
+enum { RESIDENT = DEVICE_GRID / 2 };
 
 bool group_has_parts(GroupKind kind) {
     return kind == GROUP_UPDATE || kind == GROUP_CHECK || kind == GROUP_STACK;
@@ -60,7 +57,7 @@ const int64_t *part_places(const Graph *g, const Group *group, NodeId n,
 }
 
 int parts_grid(int64_t parts, int phases, bool host) {
-    int64_t most = host ? HOST_BLOCKS : phases > 1 ? RESIDENT : DEVICE_BLOCKS;
+    int64_t most = host ? HOST_GRID : phases > 1 ? RESIDENT : DEVICE_GRID;
     return parts < 1 ? 1 : (int)(parts < most ? parts : most);
 }
 

@@ -73,15 +73,19 @@ static void box_join(Box *to, const Box *from, int rank) {
 
 // ---- what an operand gives for a box of the result ----
 
+// Axis `to` of the operand is needed where the box has axis `from`.
+static void need_axis(Box *need, int to, const Box *box, int from) {
+    need->low[to] = box->low[from];
+    need->high[to] = box->high[from];
+}
+
 // Axes from the last on: a broadcast axis is read at its one place, a reduced
 // one as a whole.
 static void need_aligned(Type from, Type to, const Box *box, Box *need) {
     int offset = from.rank - to.rank;
     for (int i = 0; i < to.rank; i++)
-        if (offset + i >= 0 && from.dim[offset + i] == to.dim[i]) {
-            need->low[i] = box->low[offset + i];
-            need->high[i] = box->high[offset + i];
-        }
+        if (offset + i >= 0 && from.dim[offset + i] == to.dim[i])
+            need_axis(need, i, box, offset + i);
 }
 
 // The same bytes in another shape: axes that both have at an end keep their
@@ -90,15 +94,12 @@ static void need_view(Type from, Type to, const Box *box, Box *need) {
     int first = 0, from_end = from.rank, to_end = to.rank;
     while (first < from_end && first < to_end &&
            from.dim[first] == to.dim[first]) {
-        need->low[first] = box->low[first];
-        need->high[first] = box->high[first];
+        need_axis(need, first, box, first);
         first++;
     }
     while (from_end > first && to_end > first &&
-           from.dim[from_end - 1] == to.dim[to_end - 1]) {
-        need->low[--to_end] = box->low[--from_end];
-        need->high[to_end] = box->high[from_end];
-    }
+           from.dim[from_end - 1] == to.dim[to_end - 1])
+        need_axis(need, --to_end, box, --from_end);
     for (int i = first; i < from_end; i++)
         need->loose |= !covers(box, i, from);
 }
@@ -112,19 +113,14 @@ static void need_moved(const Node *d, int sign, const Box *box, Box *need) {
 }
 
 static void need_transposed(const Node *d, const Box *box, Box *need) {
-    for (int i = 0; i < d->type->rank; i++) {
-        int64_t axis = node_ints(d, ATTR_order, i, 0);
-        need->low[axis] = box->low[i];
-        need->high[axis] = box->high[i];
-    }
+    for (int i = 0; i < d->type->rank; i++)
+        need_axis(need, (int)node_ints(d, ATTR_order, i, 0), box, i);
 }
 
 // Several elements in a byte: parts of a row are not told apart.
 static void need_packed(Type from, Type to, const Box *box, Box *need) {
-    for (int i = 0; i + 1 < to.rank; i++) {
-        need->low[i] = box->low[i];
-        need->high[i] = box->high[i];
-    }
+    for (int i = 0; i + 1 < to.rank; i++)
+        need_axis(need, i, box, i);
     need->loose |= !covers(box, from.rank - 1, from);
 }
 
@@ -161,19 +157,15 @@ static void need_gradients(const Node *d, const Box *box, Box *need) {
 static void need_somewhere(Type to, int first, int last, const Box *box,
                            Box *need) {
     for (int i = 0; i < to.rank; i++)
-        if (i < first || i > last) {
-            need->low[i] = box->low[i];
-            need->high[i] = box->high[i];
-        }
+        if (i < first || i > last)
+            need_axis(need, i, box, i);
     need->loose = true;
 }
 
 // Of places themselves: those of the images.
 static void need_places(Type to, const Box *box, Box *need) {
-    if (to.rank == 0)
-        return;
-    need->low[0] = box->low[0];
-    need->high[0] = box->high[0];
+    if (to.rank > 0)
+        need_axis(need, 0, box, 0);
 }
 
 static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {
