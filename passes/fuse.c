@@ -429,29 +429,36 @@ static void cluster_join(Fuse *f, int k, NodeId n) {
     f->cluster[n] = k;
 }
 
-enum { MOST_CLUSTERS = 64 }; // of a depth that are looked at
-
-// Roots of one depth are joined where they read something in common.  No more
-// than a few clusters of a depth are looked at.
-static int cluster_like(const Fuse *f, const int *newest, const uint64_t *sets,
-                        Cluster want, uint64_t set) {
-    int k = newest[want.depth];
-    for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
-        const Cluster *c = &f->clusters[k];
-        if (c->kind == want.kind && same_shape(f, c->space, want.space) &&
-            (sets[k] & set))
-            return k;
-        k = c->older;
-    }
-    return NONE;
-}
-
 // What is known while clusters are found.
 typedef struct {
     Reads *below;   // of each node
     uint64_t *sets; // of each cluster, what its roots read
     int *newest;    // of each depth, its last cluster
 } Search;
+
+// Whether two spaces have the same rows and columns, whatever their shapes.
+static bool same_rows(const Fuse *f, NodeId a, NodeId b) {
+    const Type *x = at(f, a)->type, *y = at(f, b)->type;
+    return space_rows(x) == space_rows(y) &&
+           space_columns(x) == space_columns(y);
+}
+
+// The cluster of the kind and depth that is wanted which reads something of a
+// set, or NONE.  No more than a few of a depth are looked at.
+static int cluster_like(const Fuse *f, const Search *s, Cluster want,
+                        uint64_t set,
+                        bool alike(const Fuse *f, NodeId a, NodeId b)) {
+    enum { MOST_CLUSTERS = 64 };
+    int k = s->newest[want.depth];
+    for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
+        const Cluster *c = &f->clusters[k];
+        if (c->kind == want.kind && (s->sets[k] & set) &&
+            alike(f, c->space, want.space))
+            return k;
+        k = c->older;
+    }
+    return NONE;
+}
 
 // Whether n is a sum over columns of a matrix in memory, which any kernel that
 // walks over the same rows can make, whatever their shape.
@@ -467,21 +474,13 @@ static bool is_loose(const Fuse *f, NodeId n) {
 
 // The kernel of rows that reads such a matrix, or NONE.
 static int rows_like(const Fuse *f, const Search *s, NodeId n) {
-    NodeId read = brief(f, n)->arg[0];
-    Type matrix = *at(f, read)->type;
-    uint64_t set = worth_sharing(f, s->below[n], read);
-    int k = s->newest[f->depth[n]];
-    for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
-        const Cluster *c = &f->clusters[k];
-        if (c->kind == GROUP_ROWS && (s->sets[k] & set) &&
-            space_rows(at(f, c->space)->type) == space_rows(&matrix) &&
-            space_columns(at(f, c->space)->type) == space_columns(&matrix))
-            return k;
-        k = c->older;
-    }
-    return NONE;
+    NodeId matrix = brief(f, n)->arg[0];
+    Cluster want = {.kind = GROUP_ROWS, .depth = f->depth[n], .space = matrix};
+    uint64_t set = worth_sharing(f, s->below[n], matrix);
+    return cluster_like(f, s, want, set, same_rows);
 }
 
+// Roots of one depth are joined where they read something in common.
 static void find_cluster(Fuse *f, Search *s, NodeId n) {
     Cluster want = {.kind = root_kind(f, n),
                     .depth = f->depth[n],
@@ -491,7 +490,7 @@ static void find_cluster(Fuse *f, Search *s, NodeId n) {
     int k = f->host[n] == NO_NODE ? NONE : f->cluster[f->host[n]];
     if (k == NONE && !f->apart[n] &&
         (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
-        k = cluster_like(f, s->newest, s->sets, want, set);
+        k = cluster_like(f, s, want, set, same_shape);
     if (k == NONE)
         k = s->newest[want.depth] = cluster_new(f, want);
     s->sets[k] |= set;
@@ -559,27 +558,17 @@ static void store_dear(Fuse *f, const bool *dear, int every) {
 }
 
 // What a normalisation over rows, or a soft-max, takes is kept in full.
-static bool *find_in_rows(const Graph *g, Arena *scratch) {
-    bool *in_rows = ARENA_ARRAY(scratch, g->count, bool);
-    for (NodeId n = g->count; n-- > 0;) {
-        unsigned of = op_info[g->node[n].op].facts;
-        bool reduces = (of & REDUCES) && !(of & OVERALL) &&
-                       reduce_extent(g, n) == OVER_ROW;
-        bool same = (of & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
-        for (int i = 0; i < g->node[n].num_args; i++)
-            in_rows[g->node[n].arg[i]] |= reduces || same;
+static bool *find_in_rows(const Fuse *f) {
+    bool *in_rows = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = f->old->count; n-- > 0;) {
+        bool same = (facts(f, n) & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
+        for (int i = 0; i < brief(f, n)->num_args; i++)
+            in_rows[brief(f, n)->arg[i]] |= same || reduces_rows(f, n);
     }
     return in_rows;
 }
 
 // ---- the pass ----
-
-static int64_t *find_elements(const Graph *g, Arena *scratch) {
-    int64_t *elements = ARENA_ARRAY(scratch, g->count, int64_t);
-    for (NodeId n = 0; n < g->count; n++)
-        elements[n] = type_count(g->node[n].type);
-    return elements;
-}
 
 // What is needed in memory before the update is not made there.  Returns who
 // needs each node in the end.
@@ -651,7 +640,6 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .why = ARENA_ARRAY(scratch, g->count, Reason),
               .apart = ARENA_ARRAY(scratch, g->count, bool),
               .batched = graph_batched(g, scratch),
-              .in_rows = find_in_rows(g, scratch),
               .narrow = ARENA_ARRAY(scratch, g->count, bool),
               .depth = ARENA_ARRAY(scratch, g->count, int),
               .source = ARENA_ARRAY(scratch, g->count, NodeId),
@@ -662,7 +650,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     f.brief = find_brief(g, scratch);
     f.users = graph_users(g, scratch);
-    f.elements = find_elements(g, scratch);
+    f.in_rows = find_in_rows(&f);
     f.fits = find_fits(&f);
     f.scattered = find_scattered(&f);
     f.joined = find_joined(&f);

@@ -29,6 +29,7 @@ typedef struct {
 // nodes would mostly be waiting for memory.
 typedef struct {
     const NodeId *arg;
+    int64_t count; // of its elements
     int num_args;
     Op op;
     unsigned facts;
@@ -47,12 +48,11 @@ typedef struct {
     Arena *scratch;
     Arena *settled; // what settling the clusters has left
     const PassOptions *options;
-    bool *stored; // is in memory; for views, asks the operand to be
-    bool *called; // is read by a library, a check or as an output
-    Reason *why;  // ... although a kernel that uses it could compute it
-    bool *apart;  // shares no kernel
-    const int64_t *elements; // of each node
-    const bool *fits;        // see fits_update
+    bool *stored;     // is in memory; for views, asks the operand to be
+    bool *called;     // is read by a library, a check or as an output
+    Reason *why;      // ... although a kernel that uses it could compute it
+    bool *apart;      // shares no kernel
+    const bool *fits; // see fits_update
     const bool *batched;
     const bool *in_rows; // is reduced along rows, or added to what is
     bool *narrow;        // is stored as ACT although it is f32, see fuse_cost.c
@@ -101,7 +101,7 @@ static inline bool is_inline(const Fuse *f, NodeId n) {
 }
 
 static inline int64_t count_of(const Fuse *f, NodeId n) {
-    return f->elements[n];
+    return brief(f, n)->count;
 }
 
 // At most a value for each column: little beside what has rows too.

@@ -53,6 +53,7 @@ const Brief *find_brief(const Graph *g, Arena *scratch) {
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         brief[n] = (Brief){.arg = d->arg,
+                           .count = type_count(d->type),
                            .num_args = d->num_args,
                            .op = d->op,
                            .facts = op_info[d->op].facts,

@@ -159,17 +159,7 @@ static NodeId place_node(const Fuse *f, Rebuild *r, NodeId n, int k,
     d.arg = arg;
     d.group = group;
     d.why = f->cluster[n] == k && !f->narrow[n] ? f->why[n] : REASON_none;
-    r->g->at = d.from;
     return graph_move(r->g, d);
-}
-
-// The views of a root follow its group, so that later groups find them.
-static void place_views(const Fuse *f, Rebuild *r, const NodeId *first_view,
-                        const NodeId *next_view, NodeId n) {
-    for (NodeId v = first_view[n]; v != NO_NODE; v = next_view[v]) {
-        r->shared[v] = place_node(f, r, v, NONE, -1);
-        place_views(f, r, first_view, next_view, v);
-    }
 }
 
 typedef struct {
@@ -191,6 +181,15 @@ static Views find_views(const Fuse *f) {
     return v;
 }
 
+// The views of a root follow its group, so that later groups find them.
+static void place_views(const Fuse *f, Rebuild *r, const Views *views,
+                        NodeId n) {
+    for (NodeId v = views->first[n]; v != NO_NODE; v = views->next[v]) {
+        r->shared[v] = place_node(f, r, v, NONE, -1);
+        place_views(f, r, views, v);
+    }
+}
+
 static void place_cluster(Fuse *f, Rebuild *r, const Views *views, int k) {
     Cluster *c = &f->clusters[k];
     if (needs_scratch(f, c)) {
@@ -210,7 +209,7 @@ static void place_cluster(Fuse *f, Rebuild *r, const Views *views, int k) {
                                         : r->own[n];
     }
     for (int i = 0; i < c->num_roots; i++)
-        place_views(f, r, views->first, views->next, c->root[i]);
+        place_views(f, r, views, c->root[i]);
     c->placed = true;
     r->group++;
 }
@@ -220,10 +219,7 @@ static int cluster_before(const Fuse *f, const Cluster *c) {
     for (int i = 0; i < c->num_members; i++) {
         const Node *d = at(f, c->member[i]);
         for (int j = 0; j < d->num_args; j++) {
-            NodeId arg = d->arg[j];
-            while ((facts(f, arg) & VIEW) && in_memory(f, arg))
-                arg = brief(f, arg)->arg[0];
-            int k = f->cluster[arg];
+            int k = f->cluster[memory_base(f, d->arg[j])];
             if (k != NONE && &f->clusters[k] != c && !f->clusters[k].placed)
                 return k;
         }
@@ -285,7 +281,7 @@ static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
             r->shared[n] = place_node(f, r, n, NONE, -1);
     for (NodeId n = 0; n < f->old->count; n++)
         if (is_leaf(f, n))
-            place_views(f, r, views->first, views->next, n);
+            place_views(f, r, views, n);
     for (int k = 0; k < f->count; k++)
         tickets += num_tickets(f, &f->clusters[k]);
     tickets += any_joins(f);
