@@ -24,8 +24,9 @@ typedef struct {
     const PassOptions *options;
 } Simplify;
 
-// The simpler form of n, which is not in the graph, or NO_NODE.  type is n's.
-typedef NodeId Rule(Simplify *s, const Node *n, Type type);
+// The simpler form of n, which has its type and is not in the graph, or
+// NO_NODE.
+typedef NodeId Rule(Simplify *s, const Node *n);
 
 static NodeId place(Simplify *s, Node n);
 
@@ -56,10 +57,10 @@ static bool is_number(const Simplify *s, NodeId n, double value) {
     return known(s, n, &found) && found == value;
 }
 
-static NodeId op1(Simplify *s, Op op, NodeId a, Type type) {
+static NodeId op1(Simplify *s, Op op, NodeId a, const Type *type) {
     return place(
         s,
-        (Node){.op = op, .type = &type, .num_args = 1, .arg = &a, .group = -1});
+        (Node){.op = op, .type = type, .num_args = 1, .arg = &a, .group = -1});
 }
 
 static NodeId op2(Simplify *s, Op op, NodeId a, NodeId b) {
@@ -68,10 +69,10 @@ static NodeId op2(Simplify *s, Op op, NodeId a, NodeId b) {
 }
 
 // a where a value of the given type was, to which it broadcasts.
-static NodeId fit(Simplify *s, NodeId a, Type type) {
-    if (at(s, a)->type->dtype != type.dtype)
+static NodeId fit(Simplify *s, NodeId a, const Type *type) {
+    if (at(s, a)->type->dtype != type->dtype)
         a = op1(s, OP_cast, a, type);
-    return type_is(at(s, a)->type, &type) ? a : op1(s, OP_broadcast, a, type);
+    return type_is(at(s, a)->type, type) ? a : op1(s, OP_broadcast, a, type);
 }
 
 // ---- arithmetic ----
@@ -84,13 +85,12 @@ static NodeId beside(Simplify *s, const Node *n, double value) {
     return NO_NODE;
 }
 
-static NodeId add_zero(Simplify *s, const Node *n, Type type) {
+static NodeId add_zero(Simplify *s, const Node *n) {
     NodeId a = beside(s, n, 0);
-    return a == NO_NODE ? a : fit(s, a, type);
+    return a == NO_NODE ? a : fit(s, a, n->type);
 }
 
-static NodeId add_negative(Simplify *s, const Node *n, Type type) {
-    (void)type;
+static NodeId add_negative(Simplify *s, const Node *n) {
     for (int i = 0; i < 2; i++) {
         NodeId a = inside(s, n->arg[i], OP_neg);
         if (a != NO_NODE)
@@ -99,19 +99,18 @@ static NodeId add_negative(Simplify *s, const Node *n, Type type) {
     return NO_NODE;
 }
 
-static NodeId sub_zero(Simplify *s, const Node *n, Type type) {
-    return is_number(s, n->arg[1], 0) ? fit(s, n->arg[0], type) : NO_NODE;
+static NodeId sub_zero(Simplify *s, const Node *n) {
+    return is_number(s, n->arg[1], 0) ? fit(s, n->arg[0], n->type) : NO_NODE;
 }
 
-static NodeId sub_negative(Simplify *s, const Node *n, Type type) {
-    (void)type;
+static NodeId sub_negative(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[1], OP_neg);
     return a == NO_NODE ? a : op2(s, OP_add, n->arg[0], a);
 }
 
-static NodeId mul_one(Simplify *s, const Node *n, Type type) {
+static NodeId mul_one(Simplify *s, const Node *n) {
     NodeId a = beside(s, n, 1);
-    return a == NO_NODE ? a : fit(s, a, type);
+    return a == NO_NODE ? a : fit(s, a, n->type);
 }
 
 static bool is_power_of_two(double value) {
@@ -126,9 +125,9 @@ static bool is_normal(double value) {
 
 // Two factors become one where one of them changes the exponent only, and
 // where the product of both is still a number like them.
-static NodeId mul_twice(Simplify *s, const Node *n, Type type) {
+static NodeId mul_twice(Simplify *s, const Node *n) {
     double outer, inner;
-    for (int i = 0; i < 2 && dtype_float(type.dtype); i++) {
+    for (int i = 0; i < 2 && dtype_float(n->type->dtype); i++) {
         const Node *m = at(s, n->arg[1 - i]);
         if (!known(s, n->arg[i], &outer) || m->op != OP_mul)
             continue;
@@ -140,49 +139,46 @@ static NodeId mul_twice(Simplify *s, const Node *n, Type type) {
                 return fit(s,
                            op2(s, OP_mul, x,
                                graph_constant(s->g, factor, outer * inner)),
-                           type);
+                           n->type);
             }
     }
     return NO_NODE;
 }
 
-static NodeId div_one(Simplify *s, const Node *n, Type type) {
-    return is_number(s, n->arg[1], 1) ? fit(s, n->arg[0], type) : NO_NODE;
+static NodeId div_one(Simplify *s, const Node *n) {
+    return is_number(s, n->arg[1], 1) ? fit(s, n->arg[0], n->type) : NO_NODE;
 }
 
-static NodeId div_power(Simplify *s, const Node *n, Type type) {
+static NodeId div_power(Simplify *s, const Node *n) {
     double value;
-    if (!dtype_float(type.dtype) || !known(s, n->arg[1], &value) ||
+    if (!dtype_float(n->type->dtype) || !known(s, n->arg[1], &value) ||
         !is_power_of_two(value))
         return NO_NODE;
     Type divisor = *at(s, n->arg[1])->type;
     return op2(s, OP_mul, n->arg[0], graph_constant(s->g, divisor, 1 / value));
 }
 
-static NodeId twice_neg(Simplify *s, const Node *n, Type type) {
-    (void)type;
+static NodeId twice_neg(Simplify *s, const Node *n) {
     return inside(s, n->arg[0], OP_neg);
 }
 
-static NodeId twice_not(Simplify *s, const Node *n, Type type) {
-    (void)type;
+static NodeId twice_not(Simplify *s, const Node *n) {
     return inside(s, n->arg[0], OP_not);
 }
 
-static NodeId twice_relu(Simplify *s, const Node *n, Type type) {
-    (void)type;
+static NodeId twice_relu(Simplify *s, const Node *n) {
     return is_op(s, n->arg[0], OP_relu) ? n->arg[0] : NO_NODE;
 }
 
-static NodeId select_known(Simplify *s, const Node *n, Type type) {
+static NodeId select_known(Simplify *s, const Node *n) {
     double value;
     if (!known(s, n->arg[0], &value))
         return NO_NODE;
-    return fit(s, n->arg[value != 0 ? 1 : 2], type);
+    return fit(s, n->arg[value != 0 ? 1 : 2], n->type);
 }
 
-static NodeId select_same(Simplify *s, const Node *n, Type type) {
-    return n->arg[1] == n->arg[2] ? fit(s, n->arg[1], type) : NO_NODE;
+static NodeId select_same(Simplify *s, const Node *n) {
+    return n->arg[1] == n->arg[2] ? fit(s, n->arg[1], n->type) : NO_NODE;
 }
 
 // ---- types and shapes ----
@@ -203,37 +199,37 @@ static bool holds(DType b, DType a) {
     }
 }
 
-static NodeId same_type(Simplify *s, const Node *n, Type type) {
-    return type_is(at(s, n->arg[0])->type, &type) ? n->arg[0] : NO_NODE;
+static NodeId same_type(Simplify *s, const Node *n) {
+    return type_is(at(s, n->arg[0])->type, n->type) ? n->arg[0] : NO_NODE;
 }
 
-static NodeId cast_cast(Simplify *s, const Node *n, Type type) {
+static NodeId cast_cast(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[0], OP_cast);
     if (a == NO_NODE ||
         !holds(at(s, n->arg[0])->type->dtype, at(s, a)->type->dtype))
         return NO_NODE;
-    return op1(s, OP_cast, a, type);
+    return op1(s, OP_cast, a, n->type);
 }
 
 // reshape of reshape, broadcast of broadcast.
-static NodeId twice_shape(Simplify *s, const Node *n, Type type) {
+static NodeId twice_shape(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[0], n->op);
-    return a == NO_NODE ? a : op1(s, n->op, a, type);
+    return a == NO_NODE ? a : op1(s, n->op, a, n->type);
 }
 
-static NodeId reshape_known(Simplify *s, const Node *n, Type type) {
+static NodeId reshape_known(Simplify *s, const Node *n) {
     double value;
     if (!known(s, n->arg[0], &value))
         return NO_NODE;
-    return graph_constant(s->g, type, value);
+    return graph_constant(s->g, *n->type, value);
 }
 
 // slice drops what pad added.
-static NodeId slice_pad(Simplify *s, const Node *n, Type type) {
+static NodeId slice_pad(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[0], OP_pad);
-    if (a == NO_NODE || !type_is(at(s, a)->type, &type))
+    if (a == NO_NODE || !type_is(at(s, a)->type, n->type))
         return NO_NODE;
-    for (int i = 0; i < type.rank; i++)
+    for (int i = 0; i < n->type->rank; i++)
         if (node_ints(n, ATTR_low, i, 0) !=
             node_ints(at(s, n->arg[0]), ATTR_low, i, 0))
             return NO_NODE;
@@ -250,45 +246,44 @@ static NodeId op1_with(Simplify *s, Op op, NodeId a, Attr attr) {
                            .group = -1});
 }
 
-static NodeId twice_transpose(Simplify *s, const Node *n, Type type) {
+static NodeId twice_transpose(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[0], OP_transpose);
     int64_t order[MAX_RANK];
-    for (int i = 0; a != NO_NODE && i < type.rank; i++)
+    for (int i = 0; a != NO_NODE && i < n->type->rank; i++)
         order[i] = node_ints(at(s, n->arg[0]), ATTR_order,
                              (int)node_ints(n, ATTR_order, i, 0), 0);
     return a == NO_NODE ? a
                         : op1_with(s, OP_transpose, a,
-                                   attr_ints(ATTR_order, type.rank, order));
+                                   attr_ints(ATTR_order, n->type->rank, order));
 }
 
 // Where only axes of size 1 change places, the bytes stay where they are.
-static NodeId transpose_none(Simplify *s, const Node *n, Type type) {
+static NodeId transpose_none(Simplify *s, const Node *n) {
     int64_t last = -1;
-    for (int i = 0; i < type.rank; i++) {
+    for (int i = 0; i < n->type->rank; i++) {
         int64_t axis = node_ints(n, ATTR_order, i, 0);
-        if (type.dim[i] == 1)
+        if (n->type->dim[i] == 1)
             continue;
         if (axis < last)
             return NO_NODE;
         last = axis;
     }
-    return op1(s, OP_reshape, n->arg[0], type);
+    return op1(s, OP_reshape, n->arg[0], n->type);
 }
 
 // The sum, or the largest, of one element is the element.
-static NodeId reduce_one(Simplify *s, const Node *n, Type type) {
+static NodeId reduce_one(Simplify *s, const Node *n) {
     Type from = *at(s, n->arg[0])->type;
-    if (type_count(&from) != type_count(&type) || type_count(&type) == 0)
+    if (type_count(&from) != type_count(n->type) || type_count(n->type) == 0)
         return NO_NODE;
     NodeId a = n->arg[0];
-    if (from.dtype != type.dtype)
-        a = op1(s, OP_cast, a, type);
-    return op1(s, OP_reshape, a, type);
+    if (from.dtype != n->type->dtype)
+        a = op1(s, OP_cast, a, n->type);
+    return op1(s, OP_reshape, a, n->type);
 }
 
 // Over rows, or over everything, it does not matter how the rows are counted.
-static NodeId reduce_view(Simplify *s, const Node *n, Type type) {
-    (void)type;
+static NodeId reduce_view(Simplify *s, const Node *n) {
     static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
     NodeId a = inside(s, n->arg[0], OP_reshape);
     int reduced = node_attr(n, ATTR_axes)->count;
@@ -307,19 +302,18 @@ static NodeId reduce_view(Simplify *s, const Node *n, Type type) {
 
 // The gradient of a max_pool puts each number in one place of its channel, so
 // the sum over the places is that of the numbers.
-static NodeId sum_unpooled(Simplify *s, const Node *n, Type type) {
+static NodeId sum_unpooled(Simplify *s, const Node *n) {
     NodeId cast = inside(s, n->arg[0], OP_cast);
     const Node *pool = at(s, cast == NO_NODE ? n->arg[0] : cast);
     int reduced = node_attr(n, ATTR_axes)->count;
     if (pool->op != OP_max_pool_grad || reduced < 3 ||
         node_ints(n, ATTR_axes, 2, -1) != 2)
         return NO_NODE;
-    (void)type;
     NodeId dy = pool->arg[1];
     if (cast != NO_NODE) {
         Type t = *at(s, dy)->type;
         t.dtype = at(s, n->arg[0])->type->dtype;
-        dy = op1(s, OP_cast, dy, t);
+        dy = op1(s, OP_cast, dy, &t);
     }
     Node sum = *n;
     sum.arg = &dy;
@@ -329,7 +323,7 @@ static NodeId sum_unpooled(Simplify *s, const Node *n, Type type) {
 // ---- any pointwise operation ----
 
 // An operand need not be broadcast where the others have the shape.
-static NodeId drop_broadcast(Simplify *s, const Node *n, Type type) {
+static NodeId drop_broadcast(Simplify *s, const Node *n) {
     NodeId arg[3];
     for (int i = 0; i < n->num_args; i++)
         arg[i] = n->arg[i];
@@ -341,7 +335,7 @@ static NodeId drop_broadcast(Simplify *s, const Node *n, Type type) {
             continue;
         arg[i] = a;
         Type found;
-        if (type_infer(s->g, &m, &found) == NULL && type_is(&found, &type))
+        if (type_infer(s->g, &m, &found) == NULL && type_is(&found, n->type))
             return place(s, m);
         arg[i] = n->arg[i];
     }
@@ -356,50 +350,49 @@ static NodeId add_constant(Simplify *s, Graph *small, NodeId n) {
     return graph_add(small, *at(s, n));
 }
 
-static bool can_fold(const Simplify *s, const Node *n, Type type) {
-    bool small = type.dtype == F32 || type.dtype == I32 || type.dtype == BOOL;
+static bool can_fold(const Simplify *s, const Node *n) {
+    DType dtype = n->type->dtype;
+    bool small = dtype == F32 || dtype == I32 || dtype == BOOL;
     for (int i = 0; i < n->num_args; i++) {
         const Node *a = at(s, n->arg[i]);
         small &= a->op == OP_constant &&
                  node_attr(a, ATTR_values)->count <= FOLD_LIMIT;
     }
-    return small && type_count(&type) > 0;
+    return small && type_count(n->type) > 0;
 }
 
-static NodeId number_all(Simplify *s, Type type, int64_t count,
+static NodeId number_all(Simplify *s, const Type *type, int64_t count,
                          const double *value) {
     int64_t same = 1;
     while (same < count && value[same] == value[0])
         same++;
     if (same == count)
-        return graph_constant(s->g, type, value[0]);
-    if (count != type_count(&type))
+        return graph_constant(s->g, *type, value[0]);
+    if (count != type_count(type))
         return NO_NODE;
     Attr attr = attr_floats(ATTR_values, (int)count, value);
     return graph_add(s->g, (Node){.op = OP_constant,
-                                  .type = &type,
+                                  .type = type,
                                   .num_attrs = 1,
                                   .attr = &attr,
                                   .group = -1});
 }
 
 // One number, if all operands are.
-static NodeId fold_known(Simplify *s, const Node *n, Type type) {
+static NodeId fold_known(Simplify *s, const Node *n) {
     double value[3] = {0};
     for (int i = 0; i < n->num_args; i++)
         if (!known(s, n->arg[i], &value[i]))
             return NO_NODE;
-    Node m = *n;
-    m.type = &type;
-    return graph_constant(s->g, type,
-                          scalar_eval(&m, value[0], value[1], value[2]));
+    return graph_constant(s->g, *n->type,
+                          scalar_eval(n, value[0], value[1], value[2]));
 }
 
 // Constants keep the digits of a double until they are printed.
-static NodeId fold(Simplify *s, const Node *n, Type type) {
-    if (!can_fold(s, n, type))
+static NodeId fold(Simplify *s, const Node *n) {
+    if (!can_fold(s, n))
         return NO_NODE;
-    NodeId one = fold_known(s, n, type);
+    NodeId one = fold_known(s, n);
     if (one != NO_NODE)
         return one;
     Graph *small = graph_new(s->scratch, "fold");
@@ -416,7 +409,7 @@ static NodeId fold(Simplify *s, const Node *n, Type type) {
     double **value = graph_eval(small, s->scratch, leaf, false);
     int64_t count = type_count(small->node[result].type);
     return count > FOLD_LIMIT ? NO_NODE
-                              : number_all(s, type, count, value[result]);
+                              : number_all(s, n->type, count, value[result]);
 }
 
 // ---- the table ----
@@ -447,24 +440,25 @@ static const struct {
 };
 // clang-format on
 
-static NodeId apply(Simplify *s, const Node *n, Type type) {
+static NodeId apply(Simplify *s, const Node *n) {
     NodeId found = NO_NODE;
     if (op_info[n->op].facts & POINTWISE) {
-        found = fold(s, n, type);
+        found = fold(s, n);
         if (found == NO_NODE)
-            found = drop_broadcast(s, n, type);
+            found = drop_broadcast(s, n);
     }
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (found == NO_NODE && rules[i].op == n->op)
-            found = rules[i].rule(s, n, type);
+            found = rules[i].rule(s, n);
     return found;
 }
 
 // What is simpler than n, or NO_NODE.
-static NodeId simpler(Simplify *s, const Node *n) {
+static NodeId simpler(Simplify *s, Node n) {
     Type type = {.dtype = F32};
-    type_infer(s->g, n, &type);
-    NodeId found = apply(s, n, type);
+    type_infer(s->g, &n, &type);
+    n.type = &type;
+    NodeId found = apply(s, &n);
     if (found == NO_NODE || !rewrite_next(s->g, s->options))
         return NO_NODE;
     return found;
@@ -472,7 +466,7 @@ static NodeId simpler(Simplify *s, const Node *n) {
 
 // Adds n, or what is simpler.
 static NodeId place(Simplify *s, Node n) {
-    NodeId found = simpler(s, &n);
+    NodeId found = simpler(s, n);
     return found != NO_NODE ? found : graph_add(s->g, n);
 }
 
@@ -482,7 +476,7 @@ Graph *pass_simplify(Graph *g, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < g->count; n++) {
         s.g->at = g->node[n].from;
         Node copy = node_mapped(&g->node[n], now, scratch);
-        NodeId found = simpler(&s, &copy);
+        NodeId found = simpler(&s, copy);
         now[n] = found != NO_NODE ? found : graph_move(s.g, copy);
     }
     return s.g;
