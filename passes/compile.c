@@ -6,20 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Runs the passes that come after the one named `after`, up to `last`, on a
-// graph that an earlier pass has left.
-static Graph *passes_between(Graph *g, const PassOptions *o, const char *after,
-                             const char *last) {
-    const Pass *p = pass_find(after) + 1;
-    for (; p->name != NULL; p++) {
-        if (!p->training)
-            g = pass_follow(g, o, p, NULL);
-        if (strcmp(p->name, last) == 0)
-            break;
-    }
-    return g;
-}
-
 // A plan that its verifier refuses is our mistake.
 static void check_memory(const Graph *g) {
     Arena *a = arena_new();
@@ -74,7 +60,7 @@ static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
     if (program_averages_each_step(p))
         average_steps(given, graph, count);
     for (int i = 0; i < count; i++) {
-        graph[i] = passes_between(graph[i], o, "precision", "hoist");
+        graph[i] = passes_after(graph[i], o, "precision", "hoist");
         check_nodes(graph, count);
     }
     Graph *derive = derive_graph(graph, count);
@@ -102,7 +88,7 @@ static Step *scheduled_steps(const Program *p, const PassOptions *o, Arena *a,
     for (int i = 0; i < *count; i++)
         graph[i] = step[i].graph;
     for (int i = 0; i < *count; i++) {
-        graph[i] = passes_between(graph[i], o, "hoist", "schedule");
+        graph[i] = passes_after(graph[i], o, "hoist", "schedule");
         check_nodes(graph, i + 1); // simplify has not seen the others
     }
     for (int i = 0; i < *count; i++)

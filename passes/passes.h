@@ -53,7 +53,8 @@ typedef void PassHook(void *context, const Pass *pass, const Graph *g);
 Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
                   PassHook *hook, void *context);
 
-// The same for a graph that the pass named `after` has left.
+// The same for a graph that the pass named `after` has left, whose memory is
+// given back.
 Graph *passes_after(Graph *g, const PassOptions *o, const char *after,
                     const char *last);
 

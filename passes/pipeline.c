@@ -167,11 +167,11 @@ Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
 
 // Runs the passes from p on that apply.
 static Graph *run_from(const Pass *p, Graph *g, const PassOptions *o,
-                       const char *last, PassHook *hook, void *context) {
-    const Graph *given = g;
+                       const char *last, const Graph *keep, PassHook *hook,
+                       void *context) {
     for (; p->name != NULL; p++) {
         if (!is_done(g, p) && (!p->training || has_training(g))) {
-            g = pass_follow(g, o, p, given);
+            g = pass_follow(g, o, p, keep);
             if (hook != NULL)
                 hook(context, p, g);
         }
@@ -183,10 +183,10 @@ static Graph *run_from(const Pass *p, Graph *g, const PassOptions *o,
 
 Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
                   PassHook *hook, void *context) {
-    return run_from(standard_passes, g, o, last, hook, context);
+    return run_from(standard_passes, g, o, last, g, hook, context);
 }
 
 Graph *passes_after(Graph *g, const PassOptions *o, const char *after,
                     const char *last) {
-    return run_from(pass_find(after) + 1, g, o, last, NULL, NULL);
+    return run_from(pass_find(after) + 1, g, o, last, NULL, NULL, NULL);
 }
