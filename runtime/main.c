@@ -125,11 +125,6 @@ static bool run_on(RtRun *run, int *caught, RtError *e) {
     return good;
 }
 
-static int loader_threads(const RtOptions *o) {
-    int cores = o->threads > 0 ? o->threads : rt_team_largest();
-    return cores < 8 ? 1 : cores > 32 ? 8 : cores / 4;
-}
-
 static int show(const RtTrainer *t, const RtOptions *o, const char *program) {
     if (o->help)
         rt_options_help(t, program);
@@ -218,8 +213,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
                  .options = &o,
                  .files = &rt_system_files,
                  .began = began,
-                 .laps = &laps,
-                 .loaders = loader_threads(&o)};
+                 .laps = &laps};
     int status = open_and_run(&run, &caught, &e) ? EXIT_GOOD : rt_complain(&e);
     if (status == EXIT_GOOD && caught != 0)
         rt_signals_raise(caught);

@@ -9,7 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, TEXT, SEED, STEPS, THREADS, EPOCHS, RESUME, WITHOUT } Kind;
+typedef enum {
+    FLAG,
+    TEXT,
+    SEED,
+    STEPS,
+    THREADS,
+    LOADERS,
+    EPOCHS,
+    RESUME,
+    WITHOUT
+} Kind;
 
 typedef struct {
     const char *name, *value;
@@ -48,6 +58,7 @@ static const Option options[] = {
     {"load-cuda", "DIR",    TEXT,    FIELD(load_cuda), "on a GPU, compile the kernels' CUDA text from DIR, not the trainer's own"},
     {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},
     {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
+    {"loaders",   "N",      LOADERS, FIELD(loaders),   "threads that load data (default: few, but one for each core to decode images for a GPU)"},
     {"help",      NULL,     FLAG,    FIELD(help),      "show this and end"},
     {"version",   NULL,     FLAG,    FIELD(version),   "show the version and end"},
 };
@@ -108,6 +119,7 @@ static bool set_number(const Option *o, void *field, const char *text,
                        RtError *e) {
     int64_t value;
     char *end;
+    int most;
     switch (o->kind) {
     case SEED:
         if (!whole(text, INT32_MAX, &value))
@@ -125,10 +137,12 @@ static bool set_number(const Option *o, void *field, const char *text,
         *(int64_t *)field = value;
         return true;
     case THREADS:
-        if (!whole(text, 1024, &value) || value == 0)
+    case LOADERS:
+        most = o->kind == LOADERS ? RT_MOST_LOADERS : 1024;
+        if (!whole(text, most, &value) || value == 0)
             return rt_fail(e, EXIT_USAGE,
-                           "--threads %.100s: expected a number from 1 to 1024",
-                           text);
+                           "--%s %.100s: expected a number from 1 to %d",
+                           o->name, text, most);
         *(int *)field = (int)value;
         return true;
     default:

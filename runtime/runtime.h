@@ -234,6 +234,8 @@ RtBox rt_textures_draw(const RtTextures *t, int class, uint64_t key,
 
 // ---- loader.c ----
 
+enum { RT_MOST_LOADERS = 64 }; // threads
+
 typedef struct {
     const RtSplit *split;
     int64_t batch;
@@ -264,8 +266,9 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
 // *waited.
 const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e);
 void rt_loader_release(RtLoader *l);
-// Seconds in which its threads have loaded, added up.
+// Seconds in which its threads have loaded, added up, and how many there are.
 double rt_loader_busy(RtLoader *l);
+int rt_loader_threads(const RtLoader *l);
 void rt_loader_close(RtLoader *l);
 
 // ---- json.c ----
@@ -380,7 +383,7 @@ typedef struct {
     const char *data, *out, *device, *metrics, *snapshot, *times;
     double epochs;        // 0: not given
     int64_t seed;         // -1: not given
-    int threads;          // 0: not given
+    int threads, loaders; // 0: not given
     int64_t log_every;    // steps; 0: not given
     int64_t steps;        // 0: not given
     const char *resident; // auto, yes, no
@@ -732,7 +735,6 @@ typedef struct {
     const char *folder; // of the checkpoints
     double began;       // when the program started
     RtLaps *laps;       // since then
-    int loaders;        // threads
     RtTrace *trace;     // NULL: nothing is traced
     const struct RtNvtx *nvtx;
     bool resident; // the device keeps the images

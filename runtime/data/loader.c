@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 4, MOST_PARTS = 16, MOST_THREADS = 64, ALIGN = 64 };
+enum { SLOTS = 4, MOST_PARTS = 16, ALIGN = 64 };
 
 typedef struct {
     RtBatch *batch;
@@ -45,8 +45,8 @@ struct RtLoader {
     double busy; // seconds of all threads together
 
     int threads;
-    pthread_t thread[MOST_THREADS];
-    Worker worker[MOST_THREADS];
+    pthread_t thread[RT_MOST_LOADERS];
+    Worker worker[RT_MOST_LOADERS];
 };
 
 static int32_t valid_of(const RtLoading *p, int64_t batch) {
@@ -179,6 +179,10 @@ double rt_loader_busy(RtLoader *l) {
     return busy;
 }
 
+int rt_loader_threads(const RtLoader *l) {
+    return l->threads;
+}
+
 static bool lends(const RtDevice *d) {
     return d != NULL && d->lend != NULL;
 }
@@ -245,7 +249,7 @@ static bool reserve_slot(const RtLoader *l, Slot *s) {
 }
 
 static bool start_threads(RtLoader *l, int threads) {
-    while (l->threads < threads && l->threads < MOST_THREADS) {
+    while (l->threads < threads && l->threads < RT_MOST_LOADERS) {
         Worker *w = &l->worker[l->threads];
         *w = (Worker){l, l->threads};
         if (pthread_create(&l->thread[l->threads], NULL, work, w) != 0)

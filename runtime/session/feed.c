@@ -2,6 +2,18 @@
 
 #include "runtime/session/session.h"
 
+// Bytes in memory are soon copied.  Images in files have to be decoded, for
+// which a device that computes elsewhere leaves all cores.
+static int loader_threads(const RtRun *run, const RtSplit *split) {
+    const RtOptions *o = run->options;
+    if (o->loaders > 0)
+        return o->loaders;
+    int cores = o->threads > 0 ? o->threads : rt_team_largest();
+    if (split->source != NULL && run->device->keep != NULL)
+        return cores;
+    return cores < 8 ? 1 : cores > 32 ? 8 : cores / 4;
+}
+
 static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
     const RtTrainer *t = run->trainer;
     return (RtLoading){
@@ -11,7 +23,7 @@ static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
         .last = INT64_MAX,
         .image = t->image.type,
         .label = t->label.type,
-        .threads = run->loaders,
+        .threads = loader_threads(run, split),
         .device = run->device,
         .no_images = run->resident,
     };

@@ -176,7 +176,7 @@ static void say_goodbye(RtSession *s) {
         return;
     s->budget.total = rt_seconds() - s->run->began;
     s->budget.loading = rt_loader_busy(s->train.loader);
-    s->budget.loaders = s->run->loaders;
+    s->budget.loaders = rt_loader_threads(s->train.loader);
     s->budget.step = s->at.step;
     rt_report_budget(s->report, &s->budget);
 }

@@ -107,6 +107,8 @@ static const struct {
     {"--without=grap", "--without grap: expected some of graph, joins"},
     {"--threads=0", "from 1 to 1024"},
     {"--threads=1025", "from 1 to 1024"},
+    {"--loaders=0", "from 1 to 64"},
+    {"--loaders=65", "from 1 to 64"},
 };
 
 START_TEST(mistakes_are_named) {
