@@ -10,6 +10,13 @@
 
 enum { MOST_KNOTS = 1000 };
 
+Given argument_given(const Argument *a) {
+    return (Given){.name = a->name,
+                   .at = a->name ? a->name_at : a->value->at,
+                   .expr = a->value,
+                   .replaces = a->replaces};
+}
+
 // ---- which argument is whose ----
 
 // "conv(x, channels, size, stride=..., ...)"
@@ -77,7 +84,7 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
         explain(e, s, d);
         return false;
     }
-    if (slot[param] >= 0) {
+    if (slot[param] >= 0 && !g->replaces) {
         Diagnostic *d =
             report(e->diags, D_argument_twice, g->at,
                    "`%s` of %s is given twice", s->name[param], s->function);

@@ -45,6 +45,7 @@ typedef struct {
     Atom name;
     Span name_at;
     Expr *value;
+    bool replaces; // what the call gives it besides
 } Argument;
 
 // Of a chain: `|> call as name`.  name is NULL where none is given.
@@ -137,6 +138,9 @@ struct Entry {
     Span glob_at;
     Entry *key; // the block of a clause
     int num_keys;
+    Atom argument; // of a setting of NAME.argument, else NULL
+    Span argument_at;
+    bool idle; // a setting may have replaced what used it
 };
 
 typedef struct {
@@ -183,7 +187,7 @@ typedef struct {
 // not be used.
 File *parse(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d);
 
-// Parses a setting, NAME = expression.
+// Parses a setting, NAME = expression or NAME.NAME = expression.
 Entry parse_setting(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d);
 
 #endif

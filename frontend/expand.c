@@ -639,11 +639,8 @@ static Value expand_call(Expansion *e, const Expr *x, const Value *piped) {
     Given *given = ARENA_ARRAY(e->arena, (size_t)count + 1, Given);
     if (piped != NULL)
         given[0] = (Given){.at = x->at, .value = piped};
-    for (int i = 0; i < count; i++) {
-        const Argument *a = &x->argument[i];
-        given[first + i] = (Given){a->name, a->name ? a->name_at : a->value->at,
-                                   a->value, NULL};
-    }
+    for (int i = 0; i < count; i++)
+        given[first + i] = argument_given(&x->argument[i]);
     Value f = expand_callee(e, callee);
     return call_value(e, f, x, given, first + count, x->at);
 }

@@ -4,6 +4,7 @@
 #define FRONTEND_EXPAND_H
 
 #include "frontend/ast.h"
+#include "frontend/frontend.h"
 #include "frontend/report.h"
 #include "ir/program.h"
 
@@ -232,7 +233,10 @@ typedef struct {
     Span at;   // of the name, or of the value
     const Expr *expr;
     const Value *value; // NULL: expr is to be expanded
+    bool replaces;      // what is given before it
 } Given;
+
+Given argument_given(const Argument *a);
 
 // Which argument each parameter gets.  False, and reports, when they do not
 // fit.
@@ -589,8 +593,7 @@ typedef struct TrainBlock TrainBlock;
 // report.
 TrainBlock *train_new(Expansion *e, const File *f);
 
-// Takes a setting of a key of the block.  False when it has no such key.
-bool train_set(Expansion *e, TrainBlock *t, const Entry *setting);
+// Offers the keys that can be set.
 void train_offer_keys(const TrainBlock *t, Nearest *n);
 
 // Whether a name is that of a clause, as eval.
@@ -612,6 +615,13 @@ Value train_input(Expansion *e, TrainBlock *t);
 Value train_loss(Expansion *e, TrainBlock *t, Value output);
 Value train_optimizer(Expansion *e, TrainBlock *t);
 Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer);
+
+// ---- setting.c: what the command line sets ----
+
+// Sets keys of the block, arguments of their calls, and parameters of the
+// model, of which arg has room for all.  What cannot be set is reported.
+void settings_apply(Expansion *e, TrainBlock *t, const Setting *setting,
+                    int num_settings, Value *arg);
 
 // ---- update.c: what a step does to the parameters ----
 

@@ -5,8 +5,8 @@
 #include "base/diag.h"
 #include "ir/program.h"
 
-// KEY=VALUE of --set: a model parameter (width) or a recipe key (batch,
-// epochs, seed, precision).
+// KEY=VALUE of --set: a model parameter (width), a recipe key (batch, epochs,
+// seed, precision) or an argument of one (optimizer.lr).
 typedef struct {
     const char *key, *value;
 } Setting;

@@ -61,7 +61,8 @@ static const Call *replaced(Expansion *e, const Call *from,
     for (int i = 0; i < group->num_keys; i++) {
         const Entry *key = &group->key[i];
         if (strcmp(key->name, "optimizer") != 0)
-            given[num_given++] = (Given){key->name, key->at, key->value, NULL};
+            given[num_given++] =
+                (Given){.name = key->name, .at = key->at, .expr = key->value};
     }
     Call *to = ARENA_NEW(e->arena, Call);
     *to = *from;

@@ -245,38 +245,6 @@ bool train_is_clause(const char *name) {
     return known >= 0 && known_key[known].clause != NULL;
 }
 
-// The entry that a setting takes the place of, -1 for none: a run has one
-// length.
-static int entry_replaced(const TrainBlock *t, const char *name) {
-    int i = entry_find(t, name);
-    if (i < 0 && strcmp(name, "steps") == 0)
-        return entry_find(t, "epochs");
-    if (i < 0 && strcmp(name, "epochs") == 0)
-        return entry_find(t, "steps");
-    return i;
-}
-
-bool train_set(Expansion *e, TrainBlock *t, const Entry *setting) {
-    (void)e;
-    int i = entry_replaced(t, setting->name), known = key_find(setting->name);
-    if (i < 0 && known < 0)
-        return false;
-    if (train_is_clause(setting->name))
-        return false;
-    if (i < 0) {
-        t->entry[t->num_entries++] = *setting;
-        return true;
-    }
-    Entry old = t->entry[i];
-    t->entry[i] = *setting;
-    if (setting->num_flags == 0) {
-        t->entry[i].flag = old.flag;
-        t->entry[i].flag_at = old.flag_at;
-        t->entry[i].num_flags = old.num_flags;
-    }
-    return true;
-}
-
 void train_offer_keys(const TrainBlock *t, Nearest *n) {
     for (int i = 0; i < NUM_KNOWN; i++)
         if (known_key[i].clause == NULL)
@@ -500,7 +468,7 @@ bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
 void train_check_used(Expansion *e, const TrainBlock *t) {
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *entry = &t->entry[i];
-        if (!t->lazy[i].used && key_find(entry->name) < 0)
+        if (!t->lazy[i].used && !entry->idle && key_find(entry->name) < 0)
             report_key(e, entry, known_near(entry->name));
     }
 }

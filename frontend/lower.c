@@ -258,5 +258,6 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->eval = eval_graph(e, t, given, input);
     p->recipe.collect_samples = e->recipe.collect_samples;
     p->recipe.classes = e->recipe.classes;
+    p->recipe.rate = e->recipe.rate;
     return e->diags->errors ? NULL : p;
 }

@@ -911,9 +911,21 @@ static Parser parser_new(Arena *a, const Source *s, Diagnostics *d,
     return p;
 }
 
+// What is set of an argument: a key, a point, and then as for a key.
+static Entry argument_setting(Parser *p) {
+    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    advance(p);
+    e.argument = current(p)->text;
+    e.argument_at = current(p)->at;
+    bool good = expect(p, TOKEN_NAME) && expect(p, TOKEN_ASSIGN);
+    e.value = good ? expression(p) : p->bad;
+    return e;
+}
+
 Entry parse_setting(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
     Parser p = parser_new(a, s, d, atoms);
-    Entry e = setting(&p);
+    bool dotted = is(&p, TOKEN_NAME) && following(&p)->kind == TOKEN_DOT;
+    Entry e = dotted ? argument_setting(&p) : setting(&p);
     if (!is(&p, TOKEN_END))
         expected(&p, "the end of the setting");
     return e;

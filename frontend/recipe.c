@@ -257,15 +257,25 @@ Value train_optimizer(Expansion *e, TrainBlock *t) {
     return called ? v : value_poison();
 }
 
-// What is shown as the learning rate: the key `lr`, or the optimizer's.  To be
-// shown is not to be used.
+// Whether the command line sets the optimizer's own rate.
+static bool rate_is_set(const TrainBlock *t) {
+    int i = entry_find(t, "optimizer");
+    const Expr *x = i >= 0 ? t->entry[i].value : NULL;
+    for (int k = 0; x != NULL && x->kind == EXPR_CALL && k < x->count; k++)
+        if (x->argument[k].replaces && strcmp(x->argument[k].name, "lr") == 0)
+            return true;
+    return false;
+}
+
+// What is shown as the learning rate: the key `lr` where something uses it, or
+// the optimizer's.
 Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer) {
     int i = entry_find(t, "lr");
-    bool used = i >= 0 && t->lazy[i].used;
-    Value v = key_value(e, t, "lr");
-    if (i >= 0)
-        t->lazy[i].used = used;
+    Value v = {.kind = VALUE_NOTHING};
+    if (i >= 0 && t->lazy[i].used && !rate_is_set(t))
+        v = key_value(e, t, "lr");
     bool scalar = v.kind == VALUE_NUMBER ||
                   (v.kind == VALUE_TENSOR && node_type(e, v.node)->rank == 0);
+    e->recipe.rate = scalar ? "lr" : "optimizer.lr";
     return scalar ? v : optimizer_rate(optimizer);
 }

@@ -173,11 +173,8 @@ static Value apply(Expansion *e, const Expr *x, Value image) {
     }
     Given *given = ARENA_ARRAY(e->arena, (size_t)count + 1, Given);
     given[0] = (Given){.at = x->at, .value = &image};
-    for (int i = 0; i < count; i++) {
-        const Argument *a = &x->argument[i];
-        given[1 + i] = (Given){a->name, a->name ? a->name_at : a->value->at,
-                               a->value, NULL};
-    }
+    for (int i = 0; i < count; i++)
+        given[1 + i] = argument_given(&x->argument[i]);
     Call *c = ARENA_NEW(e->arena, Call);
     *c = (Call){.builtin = b, .by = x, .at = x->at};
     if (!bind_builtin(e, c, given, 1 + count))

@@ -50,6 +50,7 @@ typedef struct {
     int accumulate; // batches whose gradients make one update; 1: each
     Stop stop;
     int64_t collect_samples; // that the collect graph sees
+    const char *rate;        // what a setting calls the rate that is shown
 } Recipe;
 
 // A part of the run with a set of trained parameters of its own.

@@ -31,7 +31,8 @@ typedef struct {
 // clang-format off
 static const Option options[] = {
     {"set", "KEY=VALUE", "check build show compare bisect reduce bench tune variant report", SETTING, 0,
-     "set a model parameter or a key of the recipe"},
+     "set a model parameter or a key of the recipe, or of its value an argument, "
+     "as optimizer.lr=1e-2"},
     {"target", "cuda:sm_90,...", "build", WORD, AT(embed),
      "make machine code for these GPUs now; the trainer needs no NVRTC for them"},
     {"target", "cuda|host", "check show", CHOICE, AT(target),

@@ -409,17 +409,75 @@ START_TEST(settings_replace_keys_and_parameters) {
 }
 END_TEST
 
+static double shown_rate(const Loaded *l) {
+    const Graph *g = l->program->stage[0].train;
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_assign &&
+            strcmp(node_text(&g->node[g->node[n].arg[0]], ATTR_name),
+                   "metric.lr") == 0)
+            return node_attr(&g->node[g->node[n].arg[1]], ATTR_values)
+                ->floats[0];
+    return 0;
+}
+
+// The optimizer's rate was the key `lr`, which nothing else reads.
+START_TEST(settings_replace_arguments) {
+    Setting s[] = {{"optimizer.lr", "0.5"},
+                   {"optimizer.momentum", "half"},
+                   {"optimizer.lr", "0.25"},
+                   {"data.samples", "7"}};
+    Loaded l = load_with("image |> flatten |> linear(2)", "half = 0.5", s, 4);
+    ck_assert_str_eq(codes_of(&l), "");
+    ck_assert_str_eq(l.program->recipe.rate, "optimizer.lr");
+    ck_assert_double_eq(shown_rate(&l), 0.25);
+    arena_free(l.arena);
+    l = load_with("image |> flatten |> linear(2)", "hlf = 0.5", s, 1);
+    ck_assert_str_eq(codes_of(&l), "E0402");
+    arena_free(l.arena);
+}
+END_TEST
+
+START_TEST(a_key_that_is_replaced_reads_nothing) {
+    Setting s[] = {{"optimizer", "adam(lr=0.5)"}, {"lr", "0.25"}};
+    Loaded l = load_with("image |> flatten |> linear(2)", "", s, 1);
+    ck_assert_str_eq(codes_of(&l), "");
+    ck_assert_double_eq(shown_rate(&l), 0.5);
+    arena_free(l.arena);
+    l = load_with("image |> flatten |> linear(2)", "", s + 1, 1);
+    ck_assert_str_eq(l.program->recipe.rate, "lr");
+    ck_assert_double_eq(shown_rate(&l), 0.25);
+    arena_free(l.arena);
+}
+END_TEST
+
 static const struct {
     Setting setting;
     const char *codes;
 } bad_settings[] = {
-    {{"widht", "16"}, "E0409"},    {{"image", "3"}, "E0409"},
-    {{"eval", "3"}, "E0409"},      {{"width", "\"a\""}, "E0301"},
-    {{"width", "2 +"}, "E0110"},   {{"width", "16 17"}, "E0110"},
-    {{"epochs", "0"}, "E0405"},    {{"seed", "1e10"}, "E0405"},
-    {{"batch", "0"}, "E0405"},     {{"batch", "1e10"}, "E0405"},
-    {{"epochs", "nan"}, "E0201"},  {{"steps", "0.5"}, "E0405"},
-    {{"two words", "5"}, "E0110"}, {{"precision", "int8"}, "E0405"},
+    {{"widht", "16"}, "E0409"},
+    {{"image", "3"}, "E0409"},
+    {{"eval", "3"}, "E0409"},
+    {{"width", "\"a\""}, "E0301"},
+    {{"width", "2 +"}, "E0110"},
+    {{"width", "16 17"}, "E0110"},
+    {{"epochs", "0"}, "E0405"},
+    {{"seed", "1e10"}, "E0405"},
+    {{"batch", "0"}, "E0405"},
+    {{"batch", "1e10"}, "E0405"},
+    {{"epochs", "nan"}, "E0201"},
+    {{"steps", "0.5"}, "E0405"},
+    {{"two words", "5"}, "E0110"},
+    {{"precision", "int8"}, "E0405"},
+    {{"optimizer.lrr", "1"}, "E0303"},
+    {{"lr.from", "1"}, "E0409"},
+    {{"eval.on", "1"}, "E0409"},
+    {{"clip.max", "1"}, "E0409"},
+    {{"width.x", "1"}, "E0409"},
+    {{"optimizer.lr", "-1"}, "E0306"},
+    {{"optimizer.lr", "true"}, "E0301"},
+    {{"optimizer.lr", "rate"}, "E0201"},
+    {{"optimizer.lr.x", "1"}, "E0110"},
+    {{"optimizer.", "1"}, "E0110"},
 };
 
 START_TEST(settings_are_checked) {
@@ -471,6 +529,8 @@ Suite *lower_suite(void) {
     tcase_add_test(t, recipe_of_resnet9);
     tcase_add_test(t, recipe_defaults);
     tcase_add_test(t, settings_replace_keys_and_parameters);
+    tcase_add_test(t, settings_replace_arguments);
+    tcase_add_test(t, a_key_that_is_replaced_reads_nothing);
     tcase_add_loop_test(t, settings_are_checked, 0,
                         sizeof bad_settings / sizeof bad_settings[0]);
     tcase_add_test(t, graphs_are_sound);
