@@ -156,20 +156,11 @@ static void print_states(const RtPlan *p) {
     }
 }
 
-static const RtInput *images_of(const RtPlan *p) {
-    for (int i = 0; i < p->num_steps; i++)
-        for (int k = 0; k < p->step[i].num_inputs; k++)
-            if (p->step[i].kind == RT_TRAIN &&
-                strcmp(p->step[i].input[k].name, "image") == 0)
-                return &p->step[i].input[k];
-    return NULL;
-}
-
 // What a GPU copies for a batch; which it is depends on the data and on what is
 // free when a run begins.
 static void print_images(const RtPlan *p, const char *resident) {
-    const RtInput *in = images_of(p);
-    if (in == NULL || in->rank == 0 || strcmp(p->device, "cuda") != 0)
+    const RtInput *in = rt_images_of(p);
+    if (in == NULL || strcmp(p->device, "cuda") != 0)
         return;
     size_t streamed = rt_input_bytes(in);
     size_t numbers = (size_t)in->dim[0] * sizeof(int32_t);

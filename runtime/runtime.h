@@ -558,6 +558,8 @@ const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage);
 // Runs it if there is one, and what must follow.
 void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage);
 size_t rt_input_bytes(const RtInput *in);
+// The images of a batch that it trains on; NULL: it reads none.
+const RtInput *rt_images_of(const RtPlan *plan);
 
 // ---- snapshot.c ----
 

@@ -2,6 +2,8 @@
 
 #include "runtime/runtime.h"
 
+#include <string.h>
+
 const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage) {
     for (int i = 0; i < plan->num_steps; i++)
         if (plan->step[i].kind == kind && plan->step[i].stage == stage)
@@ -23,4 +25,15 @@ size_t rt_input_bytes(const RtInput *in) {
     for (int i = 0; i < in->rank; i++)
         bytes *= (size_t)in->dim[i];
     return bytes;
+}
+
+const RtInput *rt_images_of(const RtPlan *plan) {
+    for (int i = 0; i < plan->num_steps; i++)
+        for (int k = 0; k < plan->step[i].num_inputs; k++) {
+            const RtInput *in = &plan->step[i].input[k];
+            if (plan->step[i].kind == RT_TRAIN && in->rank > 0 &&
+                strcmp(in->name, "image") == 0)
+                return in;
+        }
+    return NULL;
 }

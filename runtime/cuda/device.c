@@ -22,6 +22,7 @@ typedef struct {
     RtKernels kernels;
     RtCalls calls;
     RtStaging staging;
+    RtGather gather;
     RtLane lane;
     RtNotes notes;
     RtSpans spans;
@@ -191,8 +192,7 @@ static void take_back(RtDevice *d, void *lent) {
 
 static bool keep(RtDevice *d, const RtRows *rows, int64_t taken, RtError *e) {
     Cuda *c = cuda_of(d);
-    return rt_lane_keep(&c->lane, &c->gpu, c->trainer, &c->staging, rows, taken,
-                        e);
+    return rt_lane_keep(&c->lane, &c->gather, &c->staging, rows, taken, e);
 }
 
 static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
@@ -520,6 +520,7 @@ static void close_cuda(RtDevice *d) {
             c->cu.stream_free(c->stream);
     }
     rt_kernels_close(&c->kernels);
+    rt_gather_close(&c->gather);
     rt_gpu_close(&c->gpu);
     free(c->replay);
     free(c->joins);
@@ -608,6 +609,16 @@ static bool begin_kernels(Cuda *c, RtError *e) {
                                     c->wanted, &rt_system_files, e);
 }
 
+// Images are likely to be kept unless they are not to be.
+static bool begin_gather(Cuda *c, const RtOptions *o, RtError *e) {
+    const RtInput *images = rt_images_of(c->plan);
+    rt_gather_open(&c->gather, &c->gpu, c->trainer);
+    if (images == NULL || (o != NULL && strcmp(o->resident, "no") == 0))
+        return true;
+    size_t row = rt_input_bytes(images) / (size_t)images->dim[0];
+    return rt_gather_begin(&c->gather, row, e);
+}
+
 static bool open_stream(Cuda *c, RtError *e) {
     return rt_driver_good(
                &c->cu, c->cu.stream_new(&c->stream, CU_STREAM_NON_BLOCKING, 0),
@@ -618,13 +629,14 @@ static bool open_stream(Cuda *c, RtError *e) {
 }
 
 // Kernels are compiled while the context is made and calls are planned.
-static bool open_gpu(Cuda *c, int ordinal, RtLaps *laps, RtError *e) {
+static bool open_gpu(Cuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
+                     RtError *e) {
     if (!rt_driver_open(&c->cu, e) ||
         !rt_gpu_find(&c->gpu, &c->cu, ordinal, e) || !take_lists(c, e) ||
         !take_arguments(c, e))
         return false;
     rt_lap(laps, RT_START_DEVICE);
-    if (!begin_kernels(c, e))
+    if (!begin_kernels(c, e) || !begin_gather(c, o, e))
         return false;
     rt_lap(laps, RT_START_COMPILING);
     bool good =
@@ -635,7 +647,7 @@ static bool open_gpu(Cuda *c, int ordinal, RtLaps *laps, RtError *e) {
 
 static bool open_all(Cuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
-    return open_gpu(c, ordinal, laps, e) &&
+    return open_gpu(c, ordinal, o, laps, e) &&
            rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging, o,
                          laps, e) &&
            list_kernels(c, e) &&

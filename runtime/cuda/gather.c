@@ -21,6 +21,12 @@
     "#endif\n"                                                                 \
     "\n"
 
-const char rt_gather_kernels[] = GATHER("0", "gather_8", "unsigned long long")
-    GATHER("1", "gather_4", "unsigned int")
-        GATHER("2", "gather_1", "unsigned char");
+#define KERNELS                                                                \
+    GATHER("0", "gather_8", "unsigned long long")                              \
+    GATHER("1", "gather_4", "unsigned int")                                    \
+    GATHER("2", "gather_1", "unsigned char")
+
+const char rt_gather_text[] = "#define SINTER_ACT 32\n"
+                              "#include \"runtime/prelude/prelude.h\"\n"
+                              "\n" KERNELS;
+const char rt_gather_kernels[] = KERNELS;

@@ -6,7 +6,8 @@
 #ifndef RUNTIME_CUDA_GATHER_H
 #define RUNTIME_CUDA_GATHER_H
 
-// What follows the prelude.
+extern const char rt_gather_text[];
+// What follows the prelude in it.
 extern const char rt_gather_kernels[];
 
 #endif

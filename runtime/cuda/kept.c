@@ -5,7 +5,6 @@
 #include "runtime/cuda/gather.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 enum { THREADS = 256, WORDS_OF_THREAD = 4 };
 
@@ -14,10 +13,11 @@ static const RtKernel kernels[] = {
     {.name = "gather_4", .phases = 1, .threads = THREADS},
     {.name = "gather_1", .phases = 1, .threads = THREADS},
 };
-enum { KERNELS = sizeof kernels / sizeof kernels[0] };
+_Static_assert(sizeof kernels / sizeof kernels[0] == RT_GATHER_WORDS,
+               "one for each word");
 
 static const RtPlan plan = {
-    .device = "cuda", .kernel = kernels, .num_kernels = KERNELS};
+    .device = "cuda", .kernel = kernels, .num_kernels = RT_GATHER_WORDS};
 
 // The widest word that a row is a number of.
 static int kernel_for(size_t row, size_t *bytes) {
@@ -25,25 +25,44 @@ static int kernel_for(size_t row, size_t *bytes) {
     return *bytes == 8 ? 0 : *bytes == 4 ? 1 : 2;
 }
 
+// ---- what gathers ----
+
 // The trainer's machine code has the kernels too, if it has any for this GPU.
-static bool kernel_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
-                        RtError *e) {
-    static const char opening[] = "#define SINTER_ACT 32\n"
-                                  "#include \"runtime/prelude/prelude.h\"\n"
-                                  "\n";
-    bool wanted[KERNELS] = {false};
-    char *text = rt_path("%s%s", opening, rt_gather_kernels);
-    const RtTrainer own = {
-        .kernels = text, .code = t->code, .code_end = t->code_end};
-    wanted[r->kernel] = true;
-    bool good = text != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good &&
-           rt_kernels_begin(&r->gather, gpu, &own, &plan, wanted,
-                            &rt_system_files, e) &&
-           rt_kernels_open(&r->gather, wanted, NULL, e);
-    free(text);
-    return good;
+void rt_gather_open(RtGather *g, const RtGpu *gpu, const RtTrainer *t) {
+    *g = (RtGather){.gpu = gpu,
+                    .trainer = {.kernels = rt_gather_text,
+                                .code = t->code,
+                                .code_end = t->code_end}};
 }
+
+static bool kernel_begin(RtGather *g, int kernel, RtError *e) {
+    bool likely[RT_GATHER_WORDS] = {false};
+    likely[kernel] = true;
+    return rt_kernels_begin(&g->kernels[kernel], g->gpu, &g->trainer, &plan,
+                            likely, &rt_system_files, e);
+}
+
+bool rt_gather_begin(RtGather *g, size_t row, RtError *e) {
+    size_t word;
+    return kernel_begin(g, kernel_for(row, &word), e);
+}
+
+// Begins with it where that was not foreseen.
+static bool kernel_open(RtGather *g, int kernel, RtError *e) {
+    RtKernels *k = &g->kernels[kernel];
+    bool wanted[RT_GATHER_WORDS] = {false};
+    wanted[kernel] = true;
+    return k->entry != NULL ||
+           ((k->compiler != NULL || kernel_begin(g, kernel, e)) &&
+            rt_kernels_open(k, wanted, NULL, e));
+}
+
+void rt_gather_close(RtGather *g) {
+    for (int i = 0; i < RT_GATHER_WORDS; i++)
+        rt_kernels_close(&g->kernels[i]);
+}
+
+// ---- rows ----
 
 static bool copy_rows(RtRowset *r, RtStaging *staging, const RtRows *rows,
                       RtError *e) {
@@ -59,12 +78,11 @@ static bool copy_rows(RtRowset *r, RtStaging *staging, const RtRows *rows,
            rt_staging_write(staging, r->at, rows->from, bytes, e);
 }
 
-bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
-                    RtStaging *staging, const RtRows *rows, int64_t taken,
-                    RtError *e) {
+bool rt_rowset_open(RtRowset *r, RtGather *g, RtStaging *staging,
+                    const RtRows *rows, int64_t taken, RtError *e) {
     size_t word;
-    int all;
-    *r = (RtRowset){.cu = gpu->cu, .kernel = kernel_for(rows->bytes, &word)};
+    int all, kernel = kernel_for(rows->bytes, &word);
+    *r = (RtRowset){.cu = g->gpu->cu};
     // A thread's last word is followed by one that there is not, up to a
     // quarter of them further on, which must be an int too.
     if (__builtin_mul_overflow(rows->bytes / word, taken, &all) ||
@@ -76,14 +94,15 @@ bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
     r->taken = (int)taken;
     r->words = (int)(rows->bytes / word);
     r->grid = (all - 1) / (THREADS * WORDS_OF_THREAD) + 1;
-    return kernel_open(r, gpu, t, e) && copy_rows(r, staging, rows, e);
+    if (!kernel_open(g, kernel, e))
+        return false;
+    r->gather = g->kernels[kernel].entry[kernel].function;
+    return copy_rows(r, staging, rows, e);
 }
 
 void rt_rowset_close(RtRowset *r) {
     if (r->cu == NULL)
         return;
-    if (r->gather.gpu != NULL)
-        rt_kernels_close(&r->gather);
     if (r->at != 0)
         r->cu->memory_free(r->at);
     *r = (RtRowset){0};
@@ -95,8 +114,8 @@ bool rt_rowset_gather(const RtRowset *r, CUdeviceptr index, CUdeviceptr to,
     int taken = r->taken, words = r->words;
     void *argument[] = {&index, &from, &to, &taken, &words};
     return rt_driver_good(r->cu,
-                          r->cu->launch(r->gather.entry[r->kernel].function,
-                                        (unsigned)r->grid, 1, 1, THREADS, 1, 1,
-                                        0, stream, argument, NULL),
+                          r->cu->launch(r->gather, (unsigned)r->grid, 1, 1,
+                                        THREADS, 1, 1, 0, stream, argument,
+                                        NULL),
                           e, "launch kernel gather");
 }

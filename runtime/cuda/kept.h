@@ -17,18 +17,31 @@
 
 enum { RT_MOST_ROWSETS = 2 };
 
+enum { RT_GATHER_WORDS = 3 }; // that rows may have: of 8 bytes, 4 and 1
+
+// What gathers: for each word the kernel that takes it.
+typedef struct {
+    const RtGpu *gpu;
+    RtTrainer trainer; // of these kernels alone
+    RtKernels kernels[RT_GATHER_WORDS];
+} RtGather;
+
+void rt_gather_open(RtGather *g, const RtGpu *gpu, const RtTrainer *t);
+// Begins to compile what is likely to gather rows of so many bytes, while the
+// caller goes on.  The GPU needs no context yet.
+bool rt_gather_begin(RtGather *g, size_t row, RtError *e);
+void rt_gather_close(RtGather *g);
+
 typedef struct {
     const RtDriver *cu;
-    CUdeviceptr at; // of the first row
-    RtKernels gather;
-    int kernel;             // of those that gather
+    CUdeviceptr at;         // of the first row
+    CUfunction gather;      // which takes its words
     int grid, taken, words; // taken: rows at a time; words: of one
 } RtRowset;
 
 // Copies the rows; `taken` of them are gathered at a time.
-bool rt_rowset_open(RtRowset *r, const RtGpu *gpu, const RtTrainer *t,
-                    RtStaging *staging, const RtRows *rows, int64_t taken,
-                    RtError *e);
+bool rt_rowset_open(RtRowset *r, RtGather *g, RtStaging *staging,
+                    const RtRows *rows, int64_t taken, RtError *e);
 void rt_rowset_close(RtRowset *r);
 
 // Takes the rows whose numbers are at `index`.

@@ -129,13 +129,11 @@ static bool use(const RtLane *f, int slot, CUdeviceptr arena,
                           e, "mark a slot as empty");
 }
 
-bool rt_lane_keep(RtLane *f, const RtGpu *gpu, const RtTrainer *t,
-                  RtStaging *staging, const RtRows *rows, int64_t taken,
-                  RtError *e) {
+bool rt_lane_keep(RtLane *f, RtGather *g, RtStaging *staging,
+                  const RtRows *rows, int64_t taken, RtError *e) {
     if (f->num_rows == RT_MOST_ROWSETS)
         return rt_fail(e, EXIT_FAULT, "more data is kept than there can be");
-    return rt_rowset_open(&f->rows[f->num_rows++], gpu, t, staging, rows, taken,
-                          e);
+    return rt_rowset_open(&f->rows[f->num_rows++], g, staging, rows, taken, e);
 }
 
 bool rt_lane_give(RtLane *f, CUdeviceptr arena, const RtPiece *piece, int count,

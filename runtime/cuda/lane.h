@@ -37,9 +37,8 @@ size_t rt_lane_bytes(const RtLane *f);
 bool rt_lane_place(RtLane *f, CUdeviceptr at, RtError *e);
 
 // Keeps rows, that pieces then name by their number from 1.
-bool rt_lane_keep(RtLane *f, const RtGpu *gpu, const RtTrainer *t,
-                  RtStaging *staging, const RtRows *rows, int64_t taken,
-                  RtError *e);
+bool rt_lane_keep(RtLane *f, RtGather *g, RtStaging *staging,
+                  const RtRows *rows, int64_t taken, RtError *e);
 
 // Puts the pieces into the arena.  Their bytes are pinned, and are read until
 // rt_lane_done counts this feed.

@@ -19,6 +19,25 @@ expect_says "images are streamed: --resident=no"
 [ "$(grep -c 'cuMemcpyHtoD.* bytes=9216 ' copies)" -eq 10 ] ||
     fail "not each batch is copied"
 sed 's/,"samples_per_second".*/}/' streamed.rows >streamed.loss
+
+# compiled LOG: how often something was.
+compiled() {
+    grep -c nvrtcCompileProgram "$1"
+}
+
+# What gathers is one kernel more, for both sets of images, and is compiled with
+# the others, not when their code is there.
+expect 0 env XDG_CACHE_HOME=/dev/null SINTER_DOUBLE_LOG="$work/none.log" \
+    ./tiny --device=cuda:0 --data=synthetic:150 --steps=1 --resident=no \
+    --out=cold
+expect 0 env XDG_CACHE_HOME=/dev/null SINTER_DOUBLE_LOG="$work/cold.log" \
+    ./tiny --device=cuda:0 --data=synthetic:150 --steps=1 --out=cold
+expect_says "images stay on cuda:0"
+[ "$(compiled cold.log)" -eq $(($(compiled none.log) + 1)) ] ||
+    fail "$(compiled none.log) kernels, and $(compiled cold.log) with images"
+awk '/nvrtcCompileProgram/ && loads { exit 1 }
+     /cuModuleLoadDataEx/ { loads = 1 }' cold.log ||
+    fail "what gathers is compiled behind the others"
 for seed in 0 1 2; do
     expect 0 env SINTER_DOUBLE_SEED=$seed SINTER_DOUBLE_LOG="$work/log" \
         ./tiny --device=cuda:0 --data=synthetic:150 --epochs=2 --out=kept \
