@@ -11,6 +11,13 @@
 
 #include "frontend/train.h"
 
+typedef struct {
+    const Call *call; // NULL: none is kept
+    bool writes_back; // lookahead: parameters become their averages
+    Time every, from; // counts of from may be 0
+    Value decay;      // what is kept of the old average, in the current graph
+} Average;
+
 #include <math.h>
 
 // An average is kept as its call until its graph is built.
@@ -47,7 +54,8 @@ static bool check_call(Expansion *e, const Call *c) {
     return false;
 }
 
-bool average_read(Expansion *e, TrainBlock *t, Average *out) {
+// False after a report.
+static bool average_read(Expansion *e, TrainBlock *t, Average *out) {
     Value v = key_value(e, t, "average");
     *out = (Average){0};
     if (v.kind == VALUE_NOTHING)

@@ -658,16 +658,6 @@ Value view_apply(Expansion *e, const View *view, Value image);
 
 // ---- average.c ----
 
-typedef struct {
-    const Call *call; // NULL: none is kept
-    bool writes_back; // lookahead: parameters become their averages
-    Time every, from; // counts of from may be 0
-    Value decay;      // what is kept of the old average, in the current graph
-} Average;
-
-// False after a report.
-bool average_read(Expansion *e, TrainBlock *t, Average *out);
-
 // The average of a parameter or statistic, which starts at `init`, and its
 // name.
 const char *average_name(Expansion *e, const char *name);
