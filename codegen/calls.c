@@ -45,13 +45,13 @@ static void write_factor(Text *t, const Node *d, Type a) {
              (long long)a.dim[0], (long long)a.dim[1]);
 }
 
-NodeId called_operand(const Node *d, int i) {
-    return d->arg[i < d->num_args ? i : 0];
+NodeId called_second(const Node *d) {
+    return d->arg[d->num_args > 1 ? 1 : 0];
 }
 
 static void write_call(Text *t, const Graph *g, const Node *d) {
     Type a = *g->node[d->arg[0]].type;
-    Type b = *g->node[called_operand(d, 1)].type;
+    Type b = *g->node[called_second(d)].type;
     switch (d->op) {
     case OP_conv:
         write_conv(t, d, "RT_CONV", a, b, *d->type);
@@ -71,10 +71,7 @@ static void write_call(Text *t, const Graph *g, const Node *d) {
 }
 
 const Node *called_node(const Graph *g, const Kernel *k) {
-    NodeId n = k->group->first;
-    while (!(op_info[g->node[n].op].facts & CALLS))
-        n++;
-    return &g->node[n];
+    return &g->node[group_first(g, k->group, CALLS)];
 }
 
 bool any_calls(const Writer *w) {

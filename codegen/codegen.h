@@ -28,6 +28,14 @@ typedef struct {
     int count;
 } Numbers;
 
+// A pointer that a kernel is given.
+typedef struct {
+    NodeId node;      // whose address it is; NO_NODE: the arena itself
+    int plus;         // bytes to add to it
+    const char *type; // of what is there: "const act"
+    const char *name;
+} Parameter;
+
 // A launch: a kernel, or with text NULL a library call.
 typedef struct Kernel {
     const Group *group;
@@ -35,20 +43,16 @@ typedef struct Kernel {
     const char *text; // the kernel and the tables it reads
     int grid[2];      // blocks, on the host and on the other device
     int num_args;
-    const NodeId *arg; // whose address each pointer parameter is; NO_NODE: the
-                       // arena itself
-    const int *plus;   // bytes to add to it
-    const char *const *c_type;    // "const act *RESTRICT "
-    const char *const *parameter; // their names
-    const char *key;              // what share.c compares; NULL before it has
-    Numbers numbers;              // none before share.c has compared it
-    const char *on_host;          // the kernel whose function the host calls
-    struct Kernel *head;          // of its family, whose function that one is
-    struct Kernel *family;        // the next of the family
-    const char *sizes;            // the sizes in which it differs
-    struct Kernel *first;         // the first launch with its text; NULL before
-    struct Joined *joined;        // of the first: joins that end with it
-    bool is_split;                // the text has a function for joined launches
+    const Parameter *arg;
+    const char *key;       // what share.c compares; NULL before it has
+    Numbers numbers;       // none before share.c has compared it
+    const char *on_host;   // the kernel whose function the host calls
+    struct Kernel *head;   // of its family, whose function that one is
+    struct Kernel *family; // the next of the family
+    const char *sizes;     // the sizes in which it differs
+    struct Kernel *first;  // the first launch with its text; NULL before
+    struct Joined *joined; // of the first: joins that end with it
+    bool is_split;         // the text has a function for joined launches
 } Kernel;
 
 // The launches of a graph in order.  host and device are the same graph,
@@ -63,8 +67,9 @@ typedef struct Joined {
     Join join;
     const char *name, *text; // no text if an earlier one does the same
     int num_args;
-    const char **arg; // C types: those of its kernels in turn, and the barrier
-    int blocks;       // on the other device
+    const char **type;   // of what its arguments point to: those of its kernels
+                         // in turn, and the barrier
+    int blocks;          // on the other device
     struct Joined *next; // that ends with the same kernel
 } Joined;
 

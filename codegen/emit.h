@@ -100,7 +100,7 @@ const char *literal(Arena *a, DType d, double value);
 
 // The place of the element of an operand of this type that an element at p
 // needs, by broadcasting.
-Place place_broadcast(Emit *e, Place p, Type operand);
+Place place_broadcast(Place p, Type operand);
 
 // Whether some index before the last is not 0.
 bool has_rows(Place p);
@@ -128,7 +128,7 @@ Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,
                  int indent);
 
 // Appends what s holds to t: before, the lane loop, after.
-void scope_close(Emit *e, Scope *s, Text *t);
+void scope_close(Scope *s, Text *t);
 
 // An expression for the value of node n at p, to be used in the lane loop of s
 // or, for a value without lanes, in its statements.
@@ -238,10 +238,10 @@ void emit_space(Text *t, Type space, const char *more);
 void emit_chunk(Text *t, Type space);
 
 // Declares the row indices that body mentions; row is the number of the row.
-void emit_row_indices(Emit *e, Text *t, Type space, const char *body);
+void emit_row_indices(Text *t, Type space, const char *body);
 
 // The place of the element of the space that row and column indices name.
-Place space_place(Emit *e, Type space, const char *column, const char *lanes);
+Place space_place(Type space, const char *column, const char *lanes);
 
 // ---- name.c ----
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,

@@ -6,13 +6,11 @@
 
 static void write_arguments(const Writer *w, Text *t, const Kernel *k) {
     Wrap wrap = {t, 12, 12, 0};
-    for (int j = 0; j < k->num_args; j++) {
-        const char *type = k->c_type[j], *end = strstr(type, " *");
-        wrap_add(&wrap, k->arg[j] == NO_NODE
-                            ? "arena"
-                            : arena_format(w->a, "ARG(%.*s *, %d)",
-                                           (int)(end - type), type, j));
-    }
+    for (int j = 0; j < k->num_args; j++)
+        wrap_add(&wrap,
+                 k->arg[j].node == NO_NODE
+                     ? "arena"
+                     : arena_format(w->a, "ARG(%s *, %d)", k->arg[j].type, j));
     text_add(t, ")\n");
 }
 
@@ -52,9 +50,7 @@ static void write_joined_entry(const Writer *w, Text *t, const Joined *j) {
     text_add(t, "JOINED_KERNEL(%s,\n              ", j->name);
     Wrap wrap = {t, 14, 14, 0};
     for (int i = 0; i < j->num_args; i++)
-        wrap_add(&wrap, arena_format(w->a, "ARG(%.*s *, %d)",
-                                     (int)(strstr(j->arg[i], " *") - j->arg[i]),
-                                     j->arg[i], i));
+        wrap_add(&wrap, arena_format(w->a, "ARG(%s *, %d)", j->type[i], i));
     text_add(t, ")\n");
 }
 

@@ -10,8 +10,7 @@
 static const char *const axis_name[] = {"n",     "h",     "w",    "axis3",
                                         "axis4", "axis5", "axis6"};
 
-Place space_place(Emit *e, Type space, const char *column, const char *lanes) {
-    (void)e;
+Place space_place(Type space, const char *column, const char *lanes) {
     Place p = {.rank = space.rank, .lanes = lanes, .whole = true};
     for (int i = 0; i < space.rank; i++) {
         p.dim[i] = space.dim[i];
@@ -65,8 +64,7 @@ void emit_chunk(Text *t, Type space) {
         text_line(t, "CHUNK(lo, hi, ROWS);");
 }
 
-void emit_row_indices(Emit *e, Text *t, Type space, const char *body) {
-    (void)e;
+void emit_row_indices(Text *t, Type space, const char *body) {
     int64_t stride = 1;
     if (space.rank < 3)
         return;
@@ -206,7 +204,7 @@ static void emit_sizes(Emit *e, Text *t) {
 // The element of the space in row r, of column m where it is one alone, which s
 // declares.
 static Place row_place(Emit *e, Scope *s, Type space, bool all) {
-    Place p = space_place(e, space, all ? "m" : "c", all ? NULL : "VW");
+    Place p = space_place(space, all ? "m" : "c", all ? NULL : "VW");
     int64_t stride = 1;
     p.whole = false;
     for (int i = space.rank - 2; i >= 0; i--) {
@@ -242,7 +240,7 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
     const char *x = value_at(e, row, e->g->node[n].arg[0], p);
     text_line(all ? &row->before : &row->lanes, "near%u[j]%s = %s;", n,
               all ? "" : "[k]", x);
-    scope_close(e, row, &s->before);
+    scope_close(row, &s->before);
     text_line(&s->before, "}");
 }
 
@@ -294,7 +292,7 @@ static void emit_row(Emit *e, Scope *row, Place p) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         if (sums_blocks(e, n)) {
-            Place q = place_broadcast(e, p, *e->g->node[d->arg[0]].type);
+            Place q = place_broadcast(p, *e->g->node[d->arg[0]].type);
             q.lanes = p.lanes;
             sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
         } else if (is_unfolded(e, n)) {
@@ -467,7 +465,7 @@ static void open_columns(Emit *e, Text *t, const Walk *w) {
     text_line(t, "const int g = g0 + tx%s;", used ? ", c = g * VW" : "");
     Scope *arrays = scope_new(e, NULL, IN_COLUMN, "VW", t->indent);
     sums_declare(e, arrays, false, "VW");
-    scope_close(e, arrays, t);
+    scope_close(arrays, t);
     text_line(t, "if (g < CG) {");
     t->indent++;
 }
@@ -478,7 +476,7 @@ static void emit_walk(Emit *e, Text *t, Type space, const Walk *w) {
     text_line(t, "%sfor (%s i = lo + ty; i < hi; i += TY) {",
               find_resident(e, w) ? "TWO_AT_ONCE " : "", row_type(space));
     t->indent++;
-    emit_row_indices(e, t, space, text_string(&w->rows));
+    emit_row_indices(t, space, text_string(&w->rows));
     text_bytes(t, text_string(&w->rows), w->rows.length);
     t->indent--;
     text_line(t, "}");
@@ -507,15 +505,15 @@ void emit_grid(Emit *e, Text *t) {
     Scope *row = scope_new(e, column, IN_ROW, "VW", inner + 1);
     sums_declare(e, kernel, true, "VW");
     emit_pivots(e, column, space);
-    Place p = space_place(e, space, "c", "VW");
+    Place p = space_place(space, "c", "VW");
     emit_row(e, row, p);
 
     Walk w = {.columns = text_new(e->a), .rows = text_new(e->a), .row = row};
     w.columns.indent = inner;
     w.rows.indent = inner + 1;
-    scope_close(e, column, &w.columns);
-    scope_close(e, row, &w.rows);
-    scope_close(e, kernel, t);
+    scope_close(column, &w.columns);
+    scope_close(row, &w.rows);
+    scope_close(kernel, t);
     emit_walk(e, t, space, &w);
     emit_totals_out(e, t);
     sums_finish(e, t);

@@ -12,7 +12,7 @@ static const char opening[] = "KERNEL(256", own_block[] = "    OWN_BLOCK;\n";
 // The names of a kernel's parameters, each with a comma after it.
 static void add_names(Text *t, const Kernel *k) {
     for (int i = 0; i < k->num_args; i++)
-        text_add(t, "%s, ", k->parameter[i]);
+        text_add(t, "%s, ", k->arg[i].name);
 }
 
 // Appends parameters without RESTRICT.  A joined launch writes what later
@@ -63,11 +63,9 @@ static const char *joined_name(Arena *a, const Kernel *kernel, int count) {
 }
 
 static void add_parameters(Text *t, const Kernel *k, int phase) {
-    for (int i = 0; i < k->num_args; i++) {
-        const char *type = k->c_type[i];
-        text_add(t, "%s%.*s *%c%d,", i % 4 ? " " : "\n    ",
-                 (int)(strstr(type, " *") - type), type, 'a' + phase, i);
-    }
+    for (int i = 0; i < k->num_args; i++)
+        text_add(t, "%s%s *%c%d,", i % 4 ? " " : "\n    ", k->arg[i].type,
+                 'a' + phase, i);
 }
 
 static void add_phase(Text *t, const Kernel *k, int phase) {
@@ -115,11 +113,11 @@ static void joined_write(Arena *a, Joined *j, const Kernel *kernel) {
     j->text = joined_text(a, j->name, kernel, count);
     j->next = last->joined;
     last->joined = j;
-    j->arg = ARENA_ARRAY(a, MOST_JOINED_POINTERS, const char *);
+    j->type = ARENA_ARRAY(a, MOST_JOINED_POINTERS, const char *);
     for (int i = 0; i < count; i++)
         for (int p = 0; p < kernel[i].num_args; p++)
-            j->arg[j->num_args++] = kernel[i].c_type[p];
-    j->arg[j->num_args++] = "int *";
+            j->type[j->num_args++] = kernel[i].arg[p].type;
+    j->type[j->num_args++] = "int";
 }
 
 void launches_join(Launches *l, const Graph *device, Arena *a) {
@@ -140,9 +138,7 @@ void launches_join(Launches *l, const Graph *device, Arena *a) {
 void joins_emit(Text *t, const Graph *device, const Launches *l, int step) {
     if (l->joins.count == 0)
         return;
-    NodeId tickets =
-        graph_find(device, arena_format(t->arena, TICKETS "%s", device->name));
-    long long barrier = (long long)device->node[tickets].offset +
+    long long barrier = (long long)device->node[graph_tickets(device)].offset +
                         4 * (long long)join_ticket(device);
     for (int i = 0; i < l->joins.count; i++) {
         const Joined *j = &l->joined[i];

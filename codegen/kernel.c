@@ -13,52 +13,38 @@
 #include <string.h>
 
 typedef struct {
-    NodeId *arg;
-    int *plus;
-    const char **c_type;
-    const char **name;
+    Parameter *arg;
     int count;
 } Parameters;
 
-static void parameter(Parameters *p, NodeId arg, int plus, const char *c_type,
+static void parameter(Parameters *p, NodeId node, int plus, const char *type,
                       const char *name) {
-    p->arg[p->count] = arg;
-    p->plus[p->count] = plus;
-    p->c_type[p->count] = c_type;
-    p->name[p->count++] = name;
+    p->arg[p->count++] = (Parameter){node, plus, type, name};
 }
 
 static Parameters find_parameters(Emit *e) {
     const Group *group = e->group;
     size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
-    Parameters p = {ARENA_ARRAY(e->a, most, NodeId),
-                    ARENA_ARRAY(e->a, most, int),
-                    ARENA_ARRAY(e->a, most, const char *),
-                    ARENA_ARRAY(e->a, most, const char *), 0};
+    Parameters p = {ARENA_ARRAY(e->a, most, Parameter), 0};
     bool whole = group_has_parts(group->kind);
     if (whole)
-        parameter(&p, NO_NODE, 0, "char *", "arena");
+        parameter(&p, NO_NODE, 0, "char", "arena");
     for (int i = 0; i < group->num_inputs && !whole; i++) {
         NodeId n = group->input[i];
         DType d = e->g->node[n].type->dtype;
-        parameter(&p, n, 0,
-                  arena_format(e->a, "const %s *RESTRICT ", memory_type(d)),
+        parameter(&p, n, 0, arena_format(e->a, "const %s", memory_type(d)),
                   pointer_name(e, n));
     }
     for (int i = 0; i < group->num_outputs && group->kind != GROUP_UPDATE;
          i++) {
         NodeId n = group->output[i];
         DType d = e->g->node[n].type->dtype;
-        parameter(&p, n, 0, arena_format(e->a, "%s *RESTRICT ", memory_type(d)),
-                  pointer_name(e, n));
+        parameter(&p, n, 0, memory_type(d), pointer_name(e, n));
     }
     if (group->scratch != NO_NODE)
-        parameter(&p, group->scratch, 0, "float *RESTRICT ", "part");
-    if (group->ticket >= 0) {
-        NodeId tickets =
-            graph_find(e->g, arena_format(e->a, TICKETS "%s", e->g->name));
-        parameter(&p, tickets, 4 * group->ticket, "int *RESTRICT ", "ticket");
-    }
+        parameter(&p, group->scratch, 0, "float", "part");
+    if (group->ticket >= 0)
+        parameter(&p, graph_tickets(e->g), 4 * group->ticket, "int", "ticket");
     return p;
 }
 
@@ -93,7 +79,8 @@ static void write_signature(const Emit *e, Text *t, const Parameters *p) {
         text_add(t, ", %d", e->resident);
     text_add(t, ") " OWN_NAME "(");
     for (int i = 0; i < p->count; i++)
-        text_add(t, "%s\n    %s%s", i ? "," : "", p->c_type[i], p->name[i]);
+        text_add(t, "%s\n    %s *%s%s", i ? "," : "", p->arg[i].type,
+                 p->arg[i].node == NO_NODE ? "" : "RESTRICT ", p->arg[i].name);
     text_add(t, ")\n{\n");
 }
 
@@ -115,23 +102,15 @@ static const char *named(Arena *a, const Text *text, const char *name) {
 
 // What is kept of a kernel, in another arena than that of its making.
 static void keep(Arena *a, Kernel *k, const Text *text, const Parameters *p) {
-    size_t count = (size_t)p->count;
-    NodeId *arg = ARENA_ARRAY(a, count, NodeId);
-    int *plus = ARENA_ARRAY(a, count, int);
-    const char **c_type = ARENA_ARRAY(a, count, const char *);
-    const char **name = ARENA_ARRAY(a, count, const char *);
-    for (size_t i = 0; i < count; i++) {
+    Parameter *arg = ARENA_ARRAY(a, (size_t)p->count, Parameter);
+    for (int i = 0; i < p->count; i++) {
         arg[i] = p->arg[i];
-        plus[i] = p->plus[i];
-        c_type[i] = arena_string(a, p->c_type[i], strlen(p->c_type[i]));
-        name[i] = arena_string(a, p->name[i], strlen(p->name[i]));
+        arg[i].type = arena_string(a, arg[i].type, strlen(arg[i].type));
+        arg[i].name = arena_string(a, arg[i].name, strlen(arg[i].name));
     }
     k->text = named(a, text, k->name);
     k->num_args = p->count;
     k->arg = arg;
-    k->plus = plus;
-    k->c_type = c_type;
-    k->parameter = name;
 }
 
 static void write_kernel(const Graph *host, const Graph *device, Arena *kept,

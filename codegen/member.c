@@ -312,7 +312,7 @@ static const char *loop_text(Emit *e, Scope *member, Scope *s, bool single) {
     text_line(&t, single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) {"
                          : "for (int i = lo + threadIdx.x * VW; i < hi; "
                            "i += NT * VW) {");
-    scope_close(e, s, &t);
+    scope_close(s, &t);
     text_line(&t, "}");
     text_bytes(&t, text_string(&member->after), member->after.length);
     return text_string(&t);

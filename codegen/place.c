@@ -9,8 +9,7 @@ static bool is_zero(const char *index) {
     return strcmp(index, "0") == 0;
 }
 
-Place place_broadcast(Emit *e, Place p, Type operand) {
-    (void)e;
+Place place_broadcast(Place p, Type operand) {
     if (p.flat) {
         if (type_count(&operand) == 1)
             return (Place){.flat = true, .rank = 0};

@@ -55,9 +55,8 @@ void entries_write(const Writer *w, Text *t);
 
 // ---- calls.c ----
 
-// Operand i of a library call; the operand of a call that has but one is given
-// twice.
-NodeId called_operand(const Node *d, int i);
+// The second operand of a library call, or the only one again.
+NodeId called_second(const Node *d);
 const Node *called_node(const Graph *g, const Kernel *k);
 bool any_calls(const Writer *w);
 

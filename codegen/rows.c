@@ -127,7 +127,7 @@ static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
             t, "const float %s = gang_sum(lanes_sum(s%u, VW), GANG, shared);",
             name, n);
     }
-    value_define(e, row, n, place_broadcast(e, p, *d->type), HELD_ONCE, name);
+    value_define(e, row, n, place_broadcast(p, *d->type), HELD_ONCE, name);
 }
 
 static bool sums_columns(const Emit *e, NodeId n) {
@@ -149,7 +149,7 @@ static Scope *pass_open(Emit *e, Scope *row) {
 // 0 for a gang without a row.
 static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end) {
     Text body = text_new(e->a);
-    scope_close(e, pass, &body);
+    scope_close(pass, &body);
     if (body.length == 0)
         return;
     text_line(&row->before, "for (int c = lane * VW; c < %s; c += GANG * VW) {",
@@ -160,11 +160,11 @@ static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end) {
 
 // As pass_close, with a number for each of the thread's columns: loops of known
 // length keep what is indexed by it in registers.
-static void columns_close(Emit *e, Scope *row, Scope *pass) {
+static void columns_close(Scope *row, Scope *pass) {
     text_line(&row->before, "UNROLLED(j, PER) {");
     text_line(&row->before, "    const int c = (lane + j * GANG) * VW;");
     text_line(&row->before, "    if (c >= end) break;");
-    scope_close(e, pass, &row->before);
+    scope_close(pass, &row->before);
     text_line(&row->before, "}");
 }
 
@@ -234,7 +234,7 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
     text_line(&row->before,
               "for (int c = C + lane; c < end + %lld; c += GANG) {",
               (long long)(p.dim[p.rank - 1] - space_columns(e->group->space)));
-    scope_close(e, added, &row->before);
+    scope_close(added, &row->before);
     text_line(&row->before, "}");
 }
 
@@ -245,7 +245,7 @@ static Place output_place(Emit *e, Place p, Type type) {
     if (type.rank != 2 || p.rank == 2 || type.dim[0] != space_rows(&space) ||
         type.dim[1] != space_columns(&space) ||
         type.dim[0] == space.dim[space.rank - 2])
-        return place_broadcast(e, p, type);
+        return place_broadcast(p, type);
     return (Place){
         .rank = 2,
         .lanes = type.dim[1] == 1 ? NULL : p.lanes,
@@ -293,11 +293,11 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
     }
     bytes += bytes_read(e, pass);
     if (any_columns(e))
-        columns_close(e, row, pass);
+        columns_close(row, pass);
     else
         pass_close(e, row, pass, "end");
     Text body = text_new(e->a);
-    scope_close(e, first, &body);
+    scope_close(first, &body);
     if (body.length > 0) {
         text_line(&row->before, "if (lane == 0 && %s) {", has_row(e));
         text_bytes(&row->before, text_string(&body), body.length);
@@ -359,7 +359,7 @@ void emit_rows(Emit *e, Text *t) {
     // No array is empty, and rows may have no columns.
     sums_declare(e, kernel, false,
                  space_columns(&space) > 0 ? "PER * VW" : "1");
-    Place p = space_place(e, space, "c", "VW");
+    Place p = space_place(space, "c", "VW");
     int64_t bytes = 0;
     for (int i = 1; i <= most; i++) {
         int64_t level = emit_level(e, row, p, i);
@@ -370,15 +370,15 @@ void emit_rows(Emit *e, Text *t) {
     e->resident = bytes <= MOST_BYTES ? 2 : 1;
     Text rows = text_new(e->a);
     rows.indent = t->indent + 1;
-    scope_close(e, row, &rows);
-    scope_close(e, kernel, t);
+    scope_close(row, &rows);
+    scope_close(kernel, t);
     const char *type = row_type(space);
     text_line(t, "for (%s first = lo; first < hi; first += NT / GANG) {", type);
     t->indent++;
     text_line(t, "const %s own = first + threadIdx.x / GANG;", type);
     text_line(t, "const %s i = own < hi ? own : hi - 1;", type);
     text_line(t, "const int end = own < hi ? C : 0;");
-    emit_row_indices(e, t, space, text_string(&rows));
+    emit_row_indices(t, space, text_string(&rows));
     t->indent--;
     text_bytes(t, text_string(&rows), rows.length);
     text_line(t, "}");

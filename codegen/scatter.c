@@ -7,14 +7,6 @@
 
 #include "codegen/emit.h"
 
-// The only node of the group that scatters.
-static NodeId find_scatter(const Emit *e) {
-    NodeId n = e->group->first;
-    while (!(op_info[e->g->node[n].op].facts & SCATTERS))
-        n++;
-    return n;
-}
-
 static void write_zeros(Text *t, const char *table) {
     text_line(t, "float zero[VW];");
     text_line(t, "LANES_DO(k, VW) zero[k] = 0.0f;");
@@ -44,7 +36,7 @@ static void write_sum(Emit *e, Scope *row, NodeId n, const char *table) {
 }
 
 void emit_scatter(Emit *e, Text *t) {
-    NodeId n = find_scatter(e);
+    NodeId n = group_first(e->g, e->group, SCATTERS);
     Type space = *e->group->space;
     const char *table = pointer_name(e, n);
     e->step = lanes_step(e, space);
@@ -60,13 +52,13 @@ void emit_scatter(Emit *e, Text *t) {
     Scope *row = scope_new(e, column, IN_ROW, "VW", t->indent + 2);
     write_sum(e, row, n, table);
     write_zeros(&column->before, table);
-    scope_close(e, kernel, t);
+    scope_close(kernel, t);
     text_line(t, "for (int g = tx; g < CG; g += TX) {");
     text_line(t, "    const int c = g * VW;");
-    scope_close(e, column, t);
+    scope_close(column, t);
     text_line(t, "    for (int j = 0; j < %lld; j++) {",
               (long long)type_count(e->g->node[e->g->node[n].arg[1]].type));
-    scope_close(e, row, t);
+    scope_close(row, t);
     text_line(t, "    }");
     text_line(t, "}");
 }

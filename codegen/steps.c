@@ -30,17 +30,19 @@ static void write_launch(const Writer *w, Text *t, const Twin *s,
         const Node *d = called_node(s->host, k);
         text_add(t, "    rt_contract(d, %s, t->v%u, t->v%u, t->v%u);\n",
                  k->name, node_base(s->host, d->arg[0]),
-                 node_base(s->host, called_operand(d, 1)),
+                 node_base(s->host, called_second(d)),
                  (unsigned)(d - s->host->node));
         return;
     }
     text_add(t, "    RUN(%s,\n        ", k->name);
     Wrap wrap = {t, 8, 8, 0};
-    for (int j = 0; j < k->num_args; j++)
-        wrap_add(&wrap, k->arg[j] == NO_NODE ? "0"
-                        : k->plus[j]         ? arena_format(w->a, "t->v%u + %d",
-                                                            k->arg[j], k->plus[j])
-                                     : arena_format(w->a, "t->v%u", k->arg[j]));
+    for (int j = 0; j < k->num_args; j++) {
+        const Parameter *p = &k->arg[j];
+        wrap_add(&wrap,
+                 p->node == NO_NODE ? "0"
+                 : p->plus ? arena_format(w->a, "t->v%u + %d", p->node, p->plus)
+                           : arena_format(w->a, "t->v%u", p->node));
+    }
     text_add(t, ");\n");
 }
 

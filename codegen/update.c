@@ -104,7 +104,7 @@ static void write_results(Emit *e, Scope *kernel, Text *t) {
                   access_suffix(e->g->node[n].type->dtype), n, x);
     }
     text_line(t, "if (last_block(ticket, blocks)) {");
-    scope_close(e, done, t);
+    scope_close(done, t);
     text_line(t, "}");
 }
 
@@ -123,7 +123,7 @@ static int64_t write_phase(Emit *e, Text *t, NodeId *root, int phase) {
         write_results(e, kernel, &scalars);
     else if (e->group->kind == GROUP_UPDATE && phase == e->group->phases - 1)
         write_assigned(e, kernel, &scalars);
-    scope_close(e, kernel, t);
+    scope_close(kernel, t);
     text_bytes(t, text_string(&loop), loop.length);
     text_bytes(t, text_string(&scalars), scalars.length);
     return m.parts;

@@ -33,8 +33,7 @@ Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,
     return s;
 }
 
-void scope_close(Emit *e, Scope *s, Text *t) {
-    (void)e;
+void scope_close(Scope *s, Text *t) {
     text_bytes(t, text_string(&s->before), s->before.length);
     if (s->lanes.length > 0) {
         int indent = t->indent;
@@ -294,7 +293,7 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
     const char *operand[4] = {NULL};
     for (int i = 0; i < d->num_args; i++) {
         Type t = *e->g->node[d->arg[i]].type;
-        operand[i] = value_at(e, s, d->arg[i], place_broadcast(e, p, t));
+        operand[i] = value_at(e, s, d->arg[i], place_broadcast(p, t));
     }
     if (d->op == OP_variance && e->local != NULL) {
         const char *which = number_text(
@@ -345,7 +344,7 @@ static const char *widen(Emit *e, Scope *s, NodeId n, Place p) {
     if (inside != NULL)
         value = arena_format(e->a, "%s ? %s : 0", inside, value);
     text_line(&inner->lanes, "%s[k] = %s;", name, value);
-    scope_close(e, inner, &s->before);
+    scope_close(inner, &s->before);
     text_line(&s->before, "}");
     value_define(e, s, n, p, HELD_ARRAY, name);
     return arena_format(e->a, "%s[k]", name);

@@ -34,6 +34,11 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
     return w;
 }
 
+// What an average takes an element of a window times.
+static const char *share_of(Emit *e, Pool w) {
+    return literal(e->a, F32, 1.0 / (double)(w.rows * w.columns));
+}
+
 static const char *axis_in_window(Emit *e, Scope *s, const char *stem,
                                   const char *index, int64_t stride,
                                   const char *offset, int64_t pad) {
@@ -102,12 +107,12 @@ static Scope *window_open(Emit *e, Scope *s, Pool w, Place p, Type image,
     return inner;
 }
 
-// Closes what is `depth` blocks deep, of which the last one has braces.
-static void window_close(Emit *e, Scope *s, Scope *inner, int depth) {
-    scope_close(e, inner, &s->before);
-    s->before.indent += depth - 1;
-    text_line(&s->before, "}");
-    s->before.indent -= depth - 1;
+// Closes two loops, of which the inner one has braces.
+static void window_close(Text *t, Scope *inner) {
+    scope_close(inner, t);
+    t->indent++;
+    text_line(t, "}");
+    t->indent--;
 }
 
 // Statements over lanes, or over the only element.
@@ -177,7 +182,7 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
             text_line(t, "%s = %s ? %s : %s;", where, wins, here, where);
         text_line(t, "%s = %s ? %s : %s;", most, wins, x, most);
     }
-    window_close(e, s, inner, 2);
+    window_close(&s->before, inner);
 }
 
 static void avg_pool(Emit *e, Scope *s, NodeId n, Place p) {
@@ -188,9 +193,8 @@ static void avg_pool(Emit *e, Scope *s, NodeId n, Place p) {
     Place at;
     Scope *inner = window_open(e, s, w, p, image, &at);
     const char *x = value_at(e, inner, d->arg[0], at);
-    text_line(lane_text(inner, p), "%s += %s * %s;", sum, x,
-              literal(e->a, F32, 1.0 / (double)(w.rows * w.columns)));
-    window_close(e, s, inner, 2);
+    text_line(lane_text(inner, p), "%s += %s * %s;", sum, x, share_of(e, w));
+    window_close(&s->before, inner);
 }
 
 // The gradient of a pool, gathered: an element of the image collects from each
@@ -200,9 +204,7 @@ static const char *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
     NodeId dy = d->arg[d->num_args - 1];
     const char *gradient = value_at(e, s, dy, at);
     if (d->op == OP_avg_pool_grad)
-        return arena_format(
-            e->a, "%s * %s", gradient,
-            literal(e->a, F32, 1.0 / (double)(w.rows * w.columns)));
+        return arena_format(e->a, "%s * %s", gradient, share_of(e, w));
     const char *index = value_at(e, s, d->arg[0], at);
     return arena_format(e->a, "%s == %s ? %s : 0", index, place, gradient);
 }
@@ -285,7 +287,7 @@ static const char *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
                                      (long long)u.window.columns, i);
     const char *term = pool_grad_term(e, inner, u.node, u.window, u.at, place);
     text_line(lane_text(inner, u.p), "%s += %s;", sum, term);
-    window_close(e, s, inner, 2);
+    window_close(&s->before, inner);
     return sum;
 }
 
@@ -340,9 +342,7 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
                             keep(e, s, d->arg[0], p, "at"), r,
                             (long long)w.columns, q, term);
     else
-        term = arena_format(
-            e->a, "%s * %s", term,
-            literal(e->a, F32, 1.0 / (double)(w.rows * w.columns)));
+        term = arena_format(e->a, "%s * %s", term, share_of(e, w));
     if (!w.covers)
         term = arena_format(e->a, "%s < %lld && %s < %lld ? (%s) : 0", r,
                             (long long)w.rows, q, (long long)w.columns, term);
@@ -358,10 +358,7 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
     at.index[2] = axis_in_window(e, inner, "w", p.index[2], w.columns, q, 0);
     const char *value = value_set(e, inner, pool, at, term);
     emit_place(e, inner, n, at, n == pool ? value : value_at(e, inner, n, at));
-    scope_close(e, inner, &s->after);
-    s->after.indent++;
-    text_line(&s->after, "}");
-    s->after.indent--;
+    window_close(&s->after, inner);
 }
 
 // ---- what was resized ----
@@ -428,7 +425,7 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Place p) {
     at.index[2] = q;
     const char *x = value_at(e, inner, d->arg[0], at);
     text_line(lane_text(inner, p), "%s += %s%s;", sum, x, share);
-    window_close(e, s, inner, 2);
+    window_close(&s->before, inner);
 }
 
 bool window_skips(const Graph *g, NodeId n) {

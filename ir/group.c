@@ -246,6 +246,13 @@ static int count_tickets(const Graph *g, const Group *group) {
                : 1;
 }
 
+NodeId graph_tickets(const Graph *g) {
+    Arena *a = arena_new();
+    NodeId n = graph_find(g, arena_format(a, TICKETS "%s", g->name));
+    arena_free(a);
+    return n;
+}
+
 // Whether n is the first node of its group; last is the group before it.
 static bool begins_group(const Graph *g, NodeId n, int *last) {
     int k = g->node[n].group;
@@ -321,4 +328,11 @@ Readers group_readers(const Graph *g, const Group *group, int count, Arena *a) {
             r.first[group[k].input[i]] = e;
         }
     return r;
+}
+
+NodeId group_first(const Graph *g, const Group *group, unsigned facts) {
+    NodeId n = group->first;
+    while (!(op_info[g->node[n].op].facts & facts))
+        n++;
+    return n;
 }

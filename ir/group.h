@@ -78,6 +78,9 @@ typedef struct {
 
 Readers group_readers(const Graph *g, const Group *group, int count, Arena *a);
 
+// The first node of a group that is of a kind, as CALLS; there is one.
+NodeId group_first(const Graph *g, const Group *group, unsigned facts);
+
 static inline bool group_has(const Group *group, NodeId n) {
     return n >= group->first && n <= group->last;
 }
@@ -102,6 +105,9 @@ Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
 // launches has the last.
 #define TICKETS "run.tickets."
 enum { TEAM_BLOCKS = 24 }; // about the root of the most there are
+
+// That state, or NO_NODE.
+NodeId graph_tickets(const Graph *g);
 
 // Tickets for sums in a scratch of this type.
 int scratch_tickets(const Type *scratch);

@@ -18,15 +18,8 @@ bool step_joins(StepKind kind) {
     return kind == STEP_TRAIN || kind == STEP_GATHER || kind == STEP_EVAL;
 }
 
-static NodeId find_tickets(const Graph *g) {
-    Arena *a = arena_new();
-    NodeId n = graph_find(g, arena_format(a, TICKETS "%s", g->name));
-    arena_free(a);
-    return n;
-}
-
 int join_ticket(const Graph *g) {
-    return (int)type_count(g->node[find_tickets(g)].type) - 1;
+    return (int)type_count(g->node[graph_tickets(g)].type) - 1;
 }
 
 // Whether the last ticket is that of no group: fuse leaves it where launches
@@ -36,7 +29,7 @@ static bool has_ticket(const Graph *g, const Group *group, int count) {
     for (int k = 0; k < count; k++)
         if (group[k].ticket >= 0)
             used = group[k].ticket + group[k].num_tickets;
-    return find_tickets(g) != NO_NODE && join_ticket(g) >= used;
+    return graph_tickets(g) != NO_NODE && join_ticket(g) >= used;
 }
 
 static bool may_join(const Group *group) {

@@ -79,12 +79,8 @@ static bool reads(const Group *group, NodeId n) {
 // The call that a group is, or NO_NODE.
 static NodeId call_of(const Search *s, int k) {
     const Group *group = &s->group[k];
-    if (group->kind != GROUP_CALL)
-        return NO_NODE;
-    NodeId n = group->first;
-    while (!(op_info[node_at(s, n)->op].facts & CALLS))
-        n++;
-    return n;
+    return group->kind == GROUP_CALL ? group_first(s->g, group, CALLS)
+                                     : NO_NODE;
 }
 
 // The call of operation op that computes n, if n is all that it leaves;

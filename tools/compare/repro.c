@@ -47,7 +47,7 @@ static void inputs_add(Repro *r) {
     const Kernel *k = r->launch;
     bool *added = ARENA_ARRAY(r->a, (size_t)r->g->count + 1, bool);
     for (int i = 0; i < k->num_args; i++) {
-        NodeId n = k->arg[i];
+        NodeId n = k->arg[i].node;
         if (n != NO_NODE && !added[n])
             input_add(r, n);
         if (n != NO_NODE)
@@ -92,21 +92,18 @@ static int act_bits(DType act) {
 static void entry_add(Repro *r, Text *t) {
     const Kernel *k = r->kernel;
     text_add(t, "#ifndef __CUDACC__\nHOST_KERNEL(%s", k->name);
-    for (int j = 0; j < k->num_args; j++) {
-        const char *type = k->c_type[j], *end = strstr(type, " *");
-        if (k->arg[j] == NO_NODE)
+    for (int j = 0; j < k->num_args; j++)
+        if (k->arg[j].node == NO_NODE)
             text_add(t, ",\n            arena");
         else
-            text_add(t, ",\n            ARG(%.*s *, %d)", (int)(end - type),
-                     type, j);
-    }
+            text_add(t, ",\n            ARG(%s *, %d)", k->arg[j].type, j);
     text_add(t, ")\n#endif\n\n// Where its arguments are.\n"
                 "static const size_t arg[] = {\n");
     for (int j = 0; j < r->launch->num_args; j++) {
-        NodeId n = r->launch->arg[j];
+        const Parameter *p = &r->launch->arg[j];
         text_add(t, "    %" PRId64 ",\n",
-                 n == NO_NODE ? INT64_C(0)
-                              : r->g->node[n].offset + r->launch->plus[j]);
+                 p->node == NO_NODE ? INT64_C(0)
+                                    : r->g->node[p->node].offset + p->plus);
     }
     text_add(t, "};\n");
 }
