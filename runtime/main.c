@@ -125,6 +125,21 @@ static bool run_on(RtRun *run, int *caught, RtError *e) {
     return good;
 }
 
+// No device is opened, whichever was asked for: it only says how many threads
+// would load for it.
+static bool load_only(RtRun *run, RtError *e) {
+    RtData data;
+    run->plan = rt_device_plan(run->trainer, run->options, e);
+    if (run->plan == NULL ||
+        !open_data(run->trainer, run->options, &data, run->files, e))
+        return false;
+    run->data = &data;
+    rt_lap(run->laps, RT_START_DATA);
+    bool good = rt_load_only(run, e);
+    rt_data_close(&data);
+    return good;
+}
+
 static int show(const RtTrainer *t, const RtOptions *o, const char *program) {
     if (o->help)
         rt_options_help(t, program);
@@ -175,6 +190,8 @@ static bool on_device(RtRun *run, int *caught, RtError *e) {
 static bool open_and_run(RtRun *run, int *caught, RtError *e) {
     const char *profile = run->options->profile;
     RtNvtx nvtx;
+    if (run->options->load_only)
+        return load_only(run, e);
     if (!rt_nvtx_open(&nvtx, run->options->nvtx, e))
         return false;
     run->nvtx = &nvtx;

@@ -48,6 +48,7 @@ static const Option options[] = {
     {"repeat-batch", NULL,  FLAG,    FIELD(repeat_batch), "take the first batch for every step, to see what loading costs"},
     {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, do without some of graph,joins,marks,rides, to see what they are worth"},
     {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
+    {"load-only", NULL,     FLAG,    FIELD(load_only), "load an epoch, or --epochs X, without a device, say how fast that was, and end"},
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
     {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},
     {"resident",  "WORD",   TEXT,    FIELD(resident),  "auto, yes or no: whether a GPU keeps all images (default auto: if they fit)"},
@@ -211,6 +212,34 @@ static bool parse_one(RtOptions *to, const char *before, const char *argument,
     return unknown(word, e);
 }
 
+// What asks for steps, or for something of a device, where there are none.
+static bool loads_alone(const RtOptions *o, RtError *e) {
+    const struct {
+        bool given;
+        const char *name;
+    } other[] = {
+        {o->init_only, "init-only"},
+        {o->eval_only, "eval-only"},
+        {o->resume, "resume"},
+        {o->tune, "tune"},
+        {o->steps > 0, "steps"},
+        {o->log_every > 0, "log-every"},
+        {o->times != NULL, "times"},
+        {o->snapshot != NULL, "snapshot"},
+        {o->profile != NULL, "profile"},
+        {o->repeat_batch, "repeat-batch"},
+        {o->load_cuda != NULL, "load-cuda"},
+        {o->without != 0, "without"},
+        {o->nvtx, "nvtx"},
+    };
+    for (size_t i = 0; o->load_only && i < sizeof other / sizeof *other; i++)
+        if (other[i].given)
+            return rt_fail(e, EXIT_USAGE,
+                           "--load-only and --%s exclude each other",
+                           other[i].name);
+    return true;
+}
+
 bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     *o = (RtOptions){.device = "auto", .resident = "auto", .seed = -1};
     for (int i = 1; i < argc; i++) {
@@ -240,7 +269,7 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     if (o->init_only && o->resume)
         return rt_fail(e, EXIT_USAGE,
                        "--init-only and --resume exclude each other");
-    return true;
+    return loads_alone(o, e);
 }
 
 void rt_options_help(const RtTrainer *t, const char *program) {

@@ -330,6 +330,52 @@ void rt_report_budget(RtReport *r, const RtBudget *b) {
         print_budget(r->result, b, &s, speed);
 }
 
+static double per_second(int64_t count, double seconds) {
+    return (double)count / fmax(seconds, 1e-9);
+}
+
+static void write_loaded(RtReport *r, const RtLoaded *l) {
+    errno = 0;
+    fprintf(r->metrics, "{\"split\":\"load\"");
+    put_number(r->metrics, "epoch", l->epochs);
+    fprintf(r->metrics, ",\"step\":%lld,\"batches\":%lld,\"samples\":%lld",
+            (long long)l->step, (long long)l->batches, (long long)l->samples);
+    put_number(r->metrics, "samples_per_second",
+               per_second(l->samples, l->seconds));
+    put_number(r->metrics, "bytes_per_second",
+               per_second(l->bytes, l->seconds));
+    fprintf(r->metrics,
+            ",\"threads\":%d,\"total\":%.6f,\"loading\":%.6f,"
+            "\"start_data\":%.6f}\n",
+            l->threads, l->seconds, l->busy, l->opening);
+    end_row(r);
+}
+
+// What was read before is not in the time, and so is said beside it.
+static void print_loading(FILE *f, const RtLoaded *l) {
+    fprintf(f, "%d thread%s worked %.2f s; the data set was opened in %.2f s",
+            l->threads, l->threads == 1 ? "" : "s", l->busy, l->opening);
+    fprintf(f, l->from_files ? ", images were read from their files\n"
+                             : ", images were in memory then\n");
+}
+
+void rt_report_loaded(RtReport *r, const RtLoaded *l) {
+    double speed = per_second(l->samples, l->seconds);
+    if (r->metrics != NULL)
+        write_loaded(r, l);
+    fprintf(r->result,
+            "loaded %lld sample%s in %lld batch%s of %d in %.2f s: %.*f "
+            "samples/s, %.1f MB/s, %d thread%s\n",
+            (long long)l->samples, l->samples == 1 ? "" : "s",
+            (long long)l->batches, l->batches == 1 ? "" : "es", l->batch,
+            l->seconds, rate_digits(speed), speed,
+            1e-6 * per_second(l->bytes, l->seconds), l->threads,
+            l->threads == 1 ? "" : "s");
+    if (!r->quiet)
+        print_loading(r->result, l);
+    fflush(r->result);
+}
+
 static bool close_result(void) {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return true;

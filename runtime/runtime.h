@@ -392,7 +392,8 @@ typedef struct {
     const char *dump_cuda, *load_cuda;
     const char *tuning; // the file; NULL: in the user's cache
     bool list_kernels, print_plan, repeat_batch;
-    bool resume, eval_only, init_only, tune, nvtx, quiet, help, version;
+    bool resume, eval_only, init_only, load_only, tune, nvtx, quiet, help,
+        version;
     const char *resume_path; // NULL: the newest in the out folder
     unsigned without;        // a bit for each; see without.c
 } RtOptions;
@@ -475,6 +476,16 @@ typedef struct {
     int64_t step;
 } RtBudget;
 
+// What was loaded by a trainer that only loads.
+typedef struct {
+    int64_t step, batches, samples, bytes; // bytes: of samples, in their slots
+    double epochs, seconds;
+    double opening; // seconds before that in which the data set was opened
+    double busy;    // seconds of all threads together
+    int batch, threads;
+    bool from_files; // images are decoded when they are loaded
+} RtLoaded;
+
 typedef struct RtReport RtReport;
 
 RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e);
@@ -485,6 +496,8 @@ void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);
 // Prints it, and adds it to the metrics.
 void rt_report_budget(RtReport *r, const RtBudget *b);
+// The same of what was loaded.
+void rt_report_loaded(RtReport *r, const RtLoaded *l);
 // Closes the metrics file; false if a row or the result was lost.
 bool rt_report_close(RtReport *r);
 
@@ -747,6 +760,11 @@ typedef struct {
 // Trains, or only evaluates.  False: *e has what stopped it.  *caught is the
 // signal that did, if one did.
 bool rt_run(const RtRun *run, int *caught, RtError *e);
+
+// ---- load.c ----
+
+// Loads the training data and does nothing else; the run has no device.
+bool rt_load_only(const RtRun *run, RtError *e);
 
 // ---- resident.c ----
 

@@ -2,6 +2,8 @@
 
 #include "runtime/session/session.h"
 
+#include <string.h>
+
 // Bytes in memory are soon copied.  Images in files have to be decoded, for
 // which a device that computes elsewhere leaves all cores.
 static int loader_threads(const RtRun *run, const RtSplit *split) {
@@ -9,7 +11,7 @@ static int loader_threads(const RtRun *run, const RtSplit *split) {
     if (o->loaders > 0)
         return o->loaders;
     int cores = o->threads > 0 ? o->threads : rt_team_largest();
-    if (split->source != NULL && run->device->keep != NULL)
+    if (split->source != NULL && strcmp(run->plan->device, "host") != 0)
         return cores;
     return cores < 8 ? 1 : cores > 32 ? 8 : cores / 4;
 }
@@ -43,15 +45,21 @@ bool rt_session_open_eval(RtSession *s, RtError *e) {
     return open_feeder(s, &s->eval, &plan, e);
 }
 
-bool rt_session_open_train(RtSession *s, RtError *e) {
-    const RtTrainer *t = s->run->trainer;
-    RtLoading plan = plan_loading(s->run, &s->run->data->train);
-    plan.epoch_batches = s->epoch_batches;
-    plan.first = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step);
-    plan.last = rt_first_batch(t, &s->at, s->epoch_batches, s->at.steps);
+RtLoading rt_session_plan_train(const RtRun *run, const RtProgress *p) {
+    const RtTrainer *t = run->trainer;
+    RtLoading plan = plan_loading(run, &run->data->train);
+    int64_t batches = rt_epoch_batches(t, p, run->data->train.count);
+    plan.epoch_batches = batches;
+    plan.first = rt_first_batch(t, p, batches, p->step);
+    plan.last = rt_first_batch(t, p, batches, p->steps);
     plan.shuffle = true;
-    plan.seed = (uint64_t)s->at.seed;
-    plan.trace = s->run->trace;
+    plan.seed = (uint64_t)p->seed;
+    plan.trace = run->trace;
+    return plan;
+}
+
+bool rt_session_open_train(RtSession *s, RtError *e) {
+    RtLoading plan = rt_session_plan_train(s->run, &s->at);
     if (!open_feeder(s, &s->train, &plan, e))
         return false;
     s->train.repeats = s->run->options->repeat_batch;

@@ -44,6 +44,9 @@ typedef struct RtSession {
 // Opens the loader of the test data, or of what is evaluated in its place.
 bool rt_session_open_eval(RtSession *s, RtError *e);
 
+// What loads the training data, from the batch of step p->step to the end.
+RtLoading rt_session_plan_train(const RtRun *run, const RtProgress *p);
+
 // Opens the loader of the training data, from the batch of step s->at.step on.
 bool rt_session_open_train(RtSession *s, RtError *e);
 

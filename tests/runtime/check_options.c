@@ -76,6 +76,29 @@ START_TEST(what_to_do_without_is_a_list) {
 }
 END_TEST
 
+START_TEST(loading_alone_takes_no_step) {
+    static const char *const other[] = {
+        "--init-only",    "--eval-only",    "--resume",  "--tune",
+        "--steps=3",      "--log-every=2",  "--times=f", "--snapshot=f",
+        "--profile=f",    "--repeat-batch", "--nvtx",    "--load-cuda=d",
+        "--without=rides"};
+    RtOptions o;
+    RtError e = {0};
+    ck_assert(PARSE(&o, &e, "--load-only", "--device=cuda:0", "--epochs=2",
+                    "--metrics=-"));
+    ck_assert(o.load_only);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        ck_assert_msg(!PARSE(&o, &e, (char *)other[i], "--load-only"),
+                      "%s was accepted", other[i]);
+        ck_assert_int_eq(e.status, EXIT_USAGE);
+        char says[80];
+        snprintf(says, sizeof says, "--load-only and %.*s exclude each other",
+                 (int)strcspn(other[i], "="), other[i]);
+        ck_assert_str_eq(e.text, says);
+    }
+}
+END_TEST
+
 static const struct {
     const char *argument, *says;
 } wrong[] = {
@@ -128,6 +151,7 @@ Suite *options_suite(void) {
     tcase_add_test(t, what_was_not_given);
     tcase_add_test(t, resume_takes_a_path_after_the_sign_only);
     tcase_add_test(t, what_to_do_without_is_a_list);
+    tcase_add_test(t, loading_alone_takes_no_step);
     tcase_add_loop_test(t, mistakes_are_named, 0,
                         sizeof wrong / sizeof wrong[0]);
     suite_add_tcase(s, t);

@@ -1,0 +1,71 @@
+// Load: all batches of an epoch or more through the trainer's own loader, and
+// nothing else, to see how fast loading alone is.
+//
+// A batch is gathered to its slot as it is where images are streamed, taken in
+// its turn and given back.  Slots are in common memory, as there is no device.
+
+#include "runtime/session/session.h"
+
+// As long as --epochs says, but one epoch where a run is as long as its recipe.
+static bool plan_length(const RtRun *run, RtProgress *p, RtError *e) {
+    RtOptions o = *run->options;
+    if (o.epochs == 0)
+        o.epochs = 1;
+    return rt_progress_plan(run->trainer, &o, run->data, p, e);
+}
+
+static int64_t sample_bytes(const RtLoading *l) {
+    return (int64_t)(l->split->image.values * rt_type_bytes(l->image) +
+                     l->split->label.values * rt_type_bytes(l->label));
+}
+
+static bool take_batches(RtLoader *l, const RtLoading *plan, RtLoaded *to,
+                         RtError *e) {
+    double waited = 0;
+    for (int64_t i = plan->first; i < plan->last; i++) {
+        const RtBatch *b = rt_loader_take(l, &waited, e);
+        if (b == NULL)
+            return false;
+        to->batches++;
+        to->samples += b->valid;
+        rt_loader_release(l);
+    }
+    return true;
+}
+
+static bool load(const RtRun *run, RtLoaded *to, RtError *e) {
+    RtProgress p;
+    if (!plan_length(run, &p, e))
+        return false;
+    RtLoading plan = rt_session_plan_train(run, &p);
+    double began = rt_seconds();
+    RtLoader *l = rt_loader_open(&plan, e);
+    if (l == NULL)
+        return false;
+    bool good = take_batches(l, &plan, to, e);
+    to->seconds = rt_seconds() - began;
+    to->busy = rt_loader_busy(l);
+    to->threads = rt_loader_threads(l);
+    rt_loader_close(l);
+    to->bytes = to->samples * sample_bytes(&plan);
+    to->epochs = (double)p.steps / (double)p.epoch_steps;
+    to->step = p.steps;
+    return good;
+}
+
+bool rt_load_only(const RtRun *run, RtError *e) {
+    RtLoaded loaded = {
+        .batch = run->trainer->batch,
+        .opening = run->laps->part[RT_START_DATA],
+        .from_files = run->data->train.source != NULL,
+    };
+    RtReport *r = rt_report_open(run->options, -1, e);
+    if (r == NULL)
+        return false;
+    bool good = load(run, &loaded, e);
+    if (good)
+        rt_report_loaded(r, &loaded);
+    if (!rt_report_close(r) && good)
+        good = rt_fail(e, EXIT_IO, "the results are not complete");
+    return good;
+}
