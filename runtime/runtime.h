@@ -248,6 +248,8 @@ typedef struct {
     RtDevice *device;      // whose memory batches lie in; NULL: in any
     struct RtTrace *trace; // of what the threads do; NULL: none
     bool no_images;        // the device has them
+    double patience;       // seconds until it is said that no batch comes;
+                           // 0: a minute
 } RtLoading;
 
 // A batch, which with all it points at is in memory of the device.  Samples

@@ -12,11 +12,15 @@
 #include "runtime/runtime.h"
 #include "runtime/trace.h"
 
+#include <errno.h>
+#include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { SLOTS = 4, MOST_PARTS = 16, ALIGN = 64 };
+enum { SLOTS = 4, MOST_PARTS = 16, ALIGN = 64, PATIENCE = 60 };
 
 typedef struct {
     RtBatch *batch;
@@ -149,12 +153,42 @@ static void *work(void *arg) {
     return NULL;
 }
 
+static struct timespec later(double seconds) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    double whole = floor(seconds);
+    t.tv_sec += (time_t)whole;
+    t.tv_nsec += (long)((seconds - whole) * 1e9);
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    return t;
+}
+
+// Waits for a batch.  A file that does not answer, as on a network, would
+// otherwise look like a step that takes long.
+static void await(RtLoader *l, const Slot *s) {
+    const double patience = l->plan.patience > 0 ? l->plan.patience : PATIENCE;
+    double said = 0;
+    struct timespec until = later(patience);
+    while (s->done < l->parts && !l->failed) {
+        if (pthread_cond_timedwait(&l->ready, &l->lock, &until) != ETIMEDOUT)
+            continue;
+        said += patience;
+        fprintf(stderr,
+                "warning: waiting for data for %g s: %d of %d parts of batch "
+                "%lld are loaded; do its files answer?\n",
+                said, s->done, l->parts, (long long)l->taken);
+        until = later(patience);
+    }
+}
+
 const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e) {
     Slot *s = &l->slot[l->taken % SLOTS];
     double since = rt_seconds();
     pthread_mutex_lock(&l->lock);
-    while (s->done < l->parts && !l->failed)
-        pthread_cond_wait(&l->ready, &l->lock);
+    await(l, s);
     bool good = !l->failed;
     if (!good)
         *e = l->error;
@@ -274,7 +308,11 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
     l->batch = l->taken = l->released = plan->first;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);
-    pthread_cond_init(&l->ready, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->ready, &clock);
+    pthread_condattr_destroy(&clock);
     bool good = true;
     for (int i = 0; i < SLOTS; i++)
         good = good && reserve_slot(l, &l->slot[i]);

@@ -1,17 +1,25 @@
 // The loader delivers what the order says, however many threads fill it.
+#define _POSIX_C_SOURCE 200809L
+
 #include "runtime/runtime.h"
 #include "tests/runtime/suites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { SAMPLES = 103, VALUES = 6 };
 
 static int64_t broken = -1; // the sample that cannot be read
+static int64_t slow = -1;   // the one that comes after 1.3 s
 
 static bool fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e) {
     for (size_t k = 0; k < s->image.values; k++)
         to[k] = (uint8_t)(sample * 7 + (int64_t)k);
+    if (sample == slow)
+        nanosleep(&(struct timespec){1, 300000000}, NULL);
     if (sample == broken)
         return rt_fail(e, EXIT_DATA, "sample %lld is bad", (long long)sample);
     return true;
@@ -158,6 +166,51 @@ START_TEST(an_error_reaches_the_caller) {
 }
 END_TEST
 
+// What is written to standard error while a batch is taken.
+static void take_loudly(RtLoader *l, char *said, size_t room) {
+    FILE *to = tmpfile();
+    ck_assert_ptr_nonnull(to);
+    int saved = dup(STDERR_FILENO);
+    ck_assert_int_ge(dup2(fileno(to), STDERR_FILENO), 0);
+    RtError e;
+    double waited = 0;
+    const RtBatch *b = rt_loader_take(l, &waited, &e);
+    ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
+    close(saved);
+    ck_assert_ptr_nonnull(b);
+    rt_loader_release(l);
+    rewind(to);
+    said[fread(said, 1, room - 1, to)] = '\0';
+    fclose(to);
+}
+
+START_TEST(a_batch_that_does_not_come_is_told_of) {
+    uint16_t label[SAMPLES];
+    char said[1000];
+    RtSplit split = split_of(label);
+    RtLoading p = {.split = &split,
+                   .image = RT_U8,
+                   .label = RT_I32,
+                   .batch = 10,
+                   .epoch_batches = 11,
+                   .last = 2,
+                   .threads = 1,
+                   .patience = 0.5};
+    slow = 13;
+    RtError e;
+    RtLoader *l = rt_loader_open(&p, &e);
+    ck_assert_ptr_nonnull(l);
+    take_loudly(l, said, sizeof said);
+    ck_assert_str_eq(said, "");
+    take_loudly(l, said, sizeof said);
+    ck_assert_ptr_nonnull(strstr(said, "waiting for data for 0.5 s: 3 of 10 "
+                                       "parts of batch 1 are loaded"));
+    ck_assert_ptr_nonnull(strstr(said, "waiting for data for 1 s"));
+    rt_loader_close(l);
+    slow = -1;
+}
+END_TEST
+
 // Closed at any moment: threads that wait, that work, and a batch in hand.
 START_TEST(closing_early) {
     uint16_t label[SAMPLES];
@@ -192,6 +245,7 @@ Suite *loader_suite(void) {
     tcase_add_test(t, from_the_middle);
     tcase_add_test(t, in_file_order);
     tcase_add_loop_test(t, an_error_reaches_the_caller, 1, 5);
+    tcase_add_test(t, a_batch_that_does_not_come_is_told_of);
     tcase_add_test(t, closing_early);
     suite_add_tcase(s, t);
     return s;
