@@ -31,7 +31,9 @@ typedef struct {
     RtReplay *replay;           // one for each step
     int step;                   // that runs, or ran last; -1: none has
     bool is_captured;           // it is being recorded
-    bool is_marked;             // and its phases are
+    bool is_refused;            // and cannot be
+    RtError why;                // as this says
+    bool is_marked;             // its phases are
     RtPhase phase;              // that now is
     bool names_phase;           // a range of it is open for a profiler
     RtWork work;                // and what is done; RT_NUM_WORKS: nothing
@@ -76,9 +78,6 @@ static void tell_where(const Cuda *c) {
     for (int64_t i = first; i < c->made; i++)
         fprintf(stderr, "%s%s", i == first ? ", which launched " : ", ",
                 c->recent[i % RECENT]);
-    if (c->is_captured)
-        fputs("; it was being recorded, which --without=graph leaves out",
-              stderr);
 }
 
 // Ends the program, but not by exit: threads that load may be writing to pinned
@@ -92,6 +91,26 @@ static void must(const Cuda *c, bool good, const RtError *e) {
     fputc('\n', stderr);
     fflush(NULL);
     _Exit(e->status);
+}
+
+// What a step does must succeed, but while it is recorded, which may be refused
+// in many ways: what is left of it is not asked for then.
+static void step_must(Cuda *c, bool good, const RtError *e) {
+    if (!c->is_captured) {
+        must(c, good, e);
+    } else if (!good && !c->is_refused) {
+        c->is_refused = true;
+        c->why = *e;
+    }
+}
+
+static void refused(void *arg, bool marked, const RtError *why) {
+    const Cuda *c = arg;
+    const char *step = step_name(c->plan->step[c->step].kind);
+    fprintf(stderr, "warning: %s: step %s %s: %s\n", c->name, step,
+            marked ? "is not divided in the table of times"
+                   : "is launched one by one, which is slower",
+            why->text);
 }
 
 // ---- memory ----
@@ -232,10 +251,10 @@ static void mark(Cuda *c, RtPhase phase, RtWork work) {
     c->phase = phase;
     c->work = work;
     if (c->is_marked)
-        must(c,
-             rt_marks_add(&c->replay[c->step].marks, phase, work, c->stream,
-                          c->is_captured, &e),
-             &e);
+        step_must(c,
+                  rt_marks_add(&c->replay[c->step].marks, phase, work,
+                               c->stream, c->is_captured, &e),
+                  &e);
 }
 
 static void name_phase(Cuda *c, RtPhase phase) {
@@ -280,9 +299,10 @@ static void end_launch(Cuda *c) {
     rt_nvtx_pop(c->device.nvtx);
 }
 
-static void make_step(void *arg, bool captured, bool marked) {
+static bool make_step(void *arg, bool captured, bool marked, RtError *e) {
     Cuda *c = arg;
     c->is_captured = captured;
+    c->is_refused = false;
     c->is_marked = marked;
     rt_joining_begin(&c->joining, c->plan, c->joins, c->step);
     c->made = 0;
@@ -290,12 +310,16 @@ static void make_step(void *arg, bool captured, bool marked) {
     c->plan->step[c->step].run(&c->device);
     mark(c, c->phase, RT_NUM_WORKS);
     name_phase(c, RT_OTHER);
-    c->is_captured = c->is_marked = false;
+    bool made = !c->is_refused;
+    if (!made)
+        *e = c->why;
+    c->is_captured = c->is_refused = c->is_marked = false;
+    return made;
 }
 
 static void run(RtDevice *d, const RtStep *step) {
     Cuda *c = cuda_of(d);
-    RtMaker maker = {&c->cu, c->stream, make_step, c};
+    RtMaker maker = {&c->cu, c->stream, make_step, refused, c};
     RtError e;
     c->step = (int)(step - c->plan->step);
     if (d->watch == NULL && c->spans.trace == NULL) {
@@ -303,7 +327,7 @@ static void run(RtDevice *d, const RtStep *step) {
         return;
     }
     c->replay[c->step].runs++;
-    make_step(c, false, false);
+    must(c, make_step(c, false, false, &e), &e);
 }
 
 static void note(Cuda *c, const char *launch) {
@@ -385,7 +409,7 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
         return;
     }
     c->wanted[kernel] = true;
-    if (c->is_listing)
+    if (c->is_listing || c->is_refused)
         return;
     const RtKernel *k = &c->plan->kernel[kernel];
     RtError e;
@@ -393,10 +417,11 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
         c->at[i] = c->arena + arg[i];
     note(c, k->name);
     begin_launch(c, k->name, c->first, last, false);
-    must(c,
-         rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, c->argument), &e,
-                        "launch kernel %s", k->name),
-         &e);
+    step_must(c,
+              rt_driver_good(&c->cu,
+                             launch_kernel(c, kernel, grid, c->argument), &e,
+                             "launch kernel %s", k->name),
+              &e);
     end_launch(c);
 }
 
@@ -406,7 +431,7 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     int number = c->joining.launch;
     gauge(c, number, call);
     rt_joining_pass(&c->joining);
-    if (c->is_listing)
+    if (c->is_listing || c->is_refused)
         return;
     note(c, c->plan->call[call].layer);
     if (rt_calls_on_host(&c->calls, call))
@@ -418,7 +443,7 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     if (!good && c->gauge != NULL)
         c->gauge->failed[number] = true;
     else
-        must(c, good, &e);
+        step_must(c, good, &e);
 }
 
 // ---- waiting ----
@@ -475,7 +500,7 @@ static bool tune(RtDevice *d, const RtStep *step, const char **said,
                            .plan = c->plan,
                            .step = c->step,
                            .launches = c->joining.launch,
-                           .maker = {&c->cu, c->stream, make_step, c},
+                           .maker = {&c->cu, c->stream, make_step, refused, c},
                            .calls = &c->calls,
                            .kernels = &c->kernels,
                            .joins = &c->joins,

@@ -48,10 +48,6 @@ static const char *remedy_of(CUresult result) {
         return "libnvidia-ptxjitcompiler.so.1 of the driver must be installed";
     case CUDA_ERROR_JIT_COMPILATION_DISABLED:
         return "CUDA_DISABLE_JIT keeps the driver from compiling them";
-    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
-    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
-        return "a library does what cannot be recorded: --without=graph "
-               "launches one by one";
     case CUDA_ERROR_SYSTEM_NOT_READY:
         return "the GPU's fabric manager must run";
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:

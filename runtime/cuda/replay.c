@@ -22,25 +22,44 @@ void rt_replay_close(RtReplay *r) {
     *r = (RtReplay){0};
 }
 
-// Launches of other threads do not disturb the capture, nor does it them.
-static bool record(const RtMaker *maker, bool marked, CUgraphExec *out,
-                   RtError *e) {
+// Launches of other threads do not disturb the capture, nor does it them.  It
+// has to be ended whatever became of it; the first error is its reason.
+static bool capture(const RtMaker *maker, bool marked, CUgraph *graph,
+                    RtError *e) {
     const RtDriver *cu = maker->cu;
-    CUgraph graph = NULL;
+    RtError later;
     if (!rt_driver_good(cu,
                         cu->capture_begin(maker->stream,
                                           CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                         e, "begin to record a step"))
         return false;
-    maker->make(maker->arg, true, marked);
-    bool good = rt_driver_good(cu, cu->capture_end(maker->stream, &graph), e,
-                               "record a step") &&
-                rt_driver_good(cu, cu->graph_instantiate(out, graph, 0), e,
+    bool made = maker->make(maker->arg, true, marked, e);
+    return rt_driver_good(cu, cu->capture_end(maker->stream, graph),
+                          made ? e : &later, "record a step") &&
+           made;
+}
+
+static bool upload(const RtMaker *maker, CUgraphExec made, RtError *e) {
+    const RtDriver *cu = maker->cu;
+    if (rt_driver_good(cu, cu->graph_upload(made, maker->stream), e,
+                       "take the graph of a step to the GPU"))
+        return true;
+    cu->graph_made_free(made);
+    return false;
+}
+
+static bool record(const RtMaker *maker, bool marked, CUgraphExec *out,
+                   RtError *e) {
+    const RtDriver *cu = maker->cu;
+    CUgraph graph = NULL;
+    CUgraphExec made = NULL;
+    bool good = capture(maker, marked, &graph, e) &&
+                rt_driver_good(cu, cu->graph_instantiate(&made, graph, 0), e,
                                "make a graph of a step") &&
-                rt_driver_good(cu, cu->graph_upload(*out, maker->stream), e,
-                               "take the graph of a step to the GPU");
+                upload(maker, made, e);
     if (graph != NULL)
         cu->graph_free(graph);
+    *out = good ? made : NULL;
     return good;
 }
 
@@ -49,15 +68,23 @@ static bool is_graph(const RtReplay *r) {
 }
 
 // What the runs so far have measured is not what graphs will take.
-static bool record_both(RtReplay *r, const RtMaker *maker, RtError *e) {
-    if (!record(maker, false, &r->plain, e))
-        return false;
-    if (!r->is_measured)
-        return true;
+static void record_marked(RtReplay *r, const RtMaker *maker) {
+    RtError why;
     r->marks.pending = false;
     rt_marks_forget(&r->marks);
     rt_marks_begin(&r->marks);
-    return record(maker, true, &r->marked, e);
+    r->is_measured = record(maker, true, &r->marked, &why);
+    if (!r->is_measured)
+        maker->refused(maker->arg, true, &why);
+}
+
+static void record_both(RtReplay *r, const RtMaker *maker) {
+    RtError why;
+    r->one_by_one = !record(maker, false, &r->plain, &why);
+    if (r->one_by_one)
+        maker->refused(maker->arg, false, &why);
+    else if (r->is_measured)
+        record_marked(r, maker);
 }
 
 static bool is_due(const RtReplay *r) {
@@ -73,15 +100,15 @@ static bool run(RtReplay *r, const RtMaker *maker, bool marked, RtError *e) {
                               e, "launch the graph of a step");
     if (marked)
         rt_marks_begin(&r->marks);
-    maker->make(maker->arg, false, marked);
-    return true;
+    return maker->make(maker->arg, false, marked, e);
 }
 
 bool rt_replay_run(RtReplay *r, const RtMaker *maker, RtError *e) {
     r->runs++;
-    if (!rt_marks_read(&r->marks, e) ||
-        (is_graph(r) && r->plain == NULL && !record_both(r, maker, e)))
+    if (!rt_marks_read(&r->marks, e))
         return false;
+    if (is_graph(r) && r->plain == NULL)
+        record_both(r, maker);
     bool marked = is_due(r);
     r->marks.runs++;
     r->unmarked = marked ? 0 : r->unmarked + 1;

@@ -3,7 +3,8 @@
 // The first run of a step makes its launches one by one, since libraries
 // prepare what they need then.  The second records them, and from then on a
 // run is one launch of the graph.  A step that works on the host between its
-// launches is never recorded.
+// launches is never recorded, nor one of which the driver or a library refuses
+// it: that goes on one by one.
 #ifndef RUNTIME_CUDA_REPLAY_H
 #define RUNTIME_CUDA_REPLAY_H
 
@@ -12,18 +13,21 @@
 typedef struct {
     CUgraphExec plain, marked;
     RtMarks marks;
-    bool is_measured; // or its phases are never marked
+    bool is_measured; // or its phases are not marked, or no more
     int64_t unmarked; // runs since one with marks
     int64_t runs;
-    bool one_by_one; // it is never recorded; where it works on the host, that
-                     // is found out when it runs
+    bool one_by_one; // it is never recorded; where it works on the host or
+                     // cannot be, that is found out when it runs
 } RtReplay;
 
 // What runs a step, and is told by `marked` whether phases are to be marked.
+// False: what was to be captured cannot be, which is then asked for no more.
 typedef struct {
     const RtDriver *cu;
     CUstream stream;
-    void (*make)(void *arg, bool captured, bool marked);
+    bool (*make)(void *arg, bool captured, bool marked, RtError *e);
+    // Is told why a step cannot be recorded, or only not with its marks.
+    void (*refused)(void *arg, bool marked, const RtError *why);
     void *arg;
 } RtMaker;
 

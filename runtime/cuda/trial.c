@@ -22,8 +22,8 @@ static bool measure_runs(Trials *t, double *seconds, RtError *e) {
     for (int run = 0; good && run < RUNS; run++) {
         for (int i = 0; run < 2 && i < t->gauge.launches; i++)
             seconds[i] = -1;
-        maker->make(maker->arg, false, false);
-        good = rt_gauge_read(&t->gauge, seconds, e);
+        good = maker->make(maker->arg, false, false, e) &&
+               rt_gauge_read(&t->gauge, seconds, e);
     }
     return good;
 }

@@ -233,11 +233,15 @@ CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
     return CUDA_SUCCESS;
 }
 
+// An error that is planned for it ends the capture, as any does.
 CUresult cuStreamEndCapture(CUstream s, CUgraph *to) {
-    DRIVER_CALL("%p", (void *)s);
-    CUresult r = CUDA_SUCCESS;
+    const Call call __attribute__((cleanup(call_end))) =
+        call_begin(__func__, "%p", (void *)s);
+    CUresult r = driver_refuses();
     Capture *c = stream_known(s) ? s->captured.capture : NULL;
     *to = NULL;
+    if (r != CUDA_SUCCESS)
+        return r;
     if (c == NULL)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (c->origin != s)
@@ -245,7 +249,9 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *to) {
     if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
         !pthread_equal(c->thread, pthread_self()))
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    if (c->invalid)
+    if (call.fault != 0)
+        r = (CUresult)call.fault;
+    else if (c->invalid)
         r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else if (!all_joined(c))
         r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
