@@ -17,6 +17,28 @@ static const char scale_text[] = "KERNEL(256) scale(\n"
                                  "}\n";
 
 // Every block adds to its number, then the sum of all in the second phase.
+// An argument so many bytes from where 1024 begin, of which a kernel uses none.
+static void launch_with(int from_start) {
+    static const char text[] = "KERNEL(256) leave(float *x)\n"
+                               "{\n"
+                               "    (void)x;\n"
+                               "}\n";
+    double_open("0");
+    CUdeviceptr x = double_memory(1024) + (CUdeviceptr)from_start;
+    double_launch(double_kernel(text, "leave"), 1, double_stream(),
+                  (void *[]){&x});
+}
+
+START_TEST(nothing_can_be_at_the_end_of_memory) {
+    launch_with(1024);
+}
+END_TEST
+
+START_TEST(an_argument_is_not_behind_memory) {
+    launch_with(1025);
+}
+END_TEST
+
 static const char phases_text[] =
     "PHASED(256) sums(int *part, int *ticket)\n"
     "{\n"
@@ -374,6 +396,8 @@ Suite *kernel_suite(void) {
     tcase_add_test_raise_signal(c, a_kernel_that_goes_astray_is_stopped,
                                 SIGSEGV);
     tcase_add_test_raise_signal(c, host_memory_is_no_argument, SIGABRT);
+    tcase_add_test(c, nothing_can_be_at_the_end_of_memory);
+    tcase_add_test_raise_signal(c, an_argument_is_not_behind_memory, SIGABRT);
     tcase_add_test(c, a_damaged_image_is_refused);
     tcase_add_loop_test(c, code_runs_on_its_own_generation, 0, NUM_LOADS);
     tcase_add_loop_test(c, code_of_a_later_cuda_is_refused, 0, 2);

@@ -69,9 +69,10 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *to, CUfunction f,
 
 // ---- launches ----
 
-// Pointers must be the device's, or NULL where a kernel does not use one.  They
-// are all that has so many bytes: our kernels take no other number of 64 bits,
-// and PTX does not tell one from the other.
+// Pointers must be the device's, or NULL where a kernel does not use one; a
+// tensor of no numbers may be at the end of the arena.  They are all that has
+// so many bytes: our kernels take no other number of 64 bits, and PTX does not
+// tell one from the other.
 static void pointers_check(const Launch *l) {
     CUfunction f = l->function;
     for (int i = 0; i < f->num_parameters; i++) {
@@ -79,8 +80,8 @@ static void pointers_check(const Launch *l) {
         if (f->bytes[i] != sizeof p)
             continue;
         memcpy(&p, l->argument[i], sizeof p);
-        if (p != NULL && memory_of(p, 1) != MEMORY_PINNED)
-            device_must_hold(f->name, p, 1);
+        if (p != NULL && memory_of(p, 0) != MEMORY_PINNED)
+            device_must_hold(f->name, p, 0);
     }
 }
 

@@ -161,11 +161,12 @@ bool pinned_give(const void *start) {
     return block_give(start, PINNED_BLOCK);
 }
 
+// No bytes may be at the end of what holds them.
 Memory memory_of(const void *p, size_t bytes) {
     const char *at = p;
     for (int i = 0; i < memory.count; i++) {
         const Block *b = &memory.block[i];
-        if (at >= b->pages && at < b->pages + b->mapped)
+        if (at >= b->pages && at < b->pages + b->mapped + (bytes == 0))
             return at < b->start || bytes > b->bytes ||
                            (size_t)(at - b->start) > b->bytes - bytes
                        ? MEMORY_NONE
