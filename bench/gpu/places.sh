@@ -93,6 +93,16 @@ gpu_slug() {
     echo "${name:-unknown}"
 }
 
+# pytorch_version: without what importing it takes, which is seconds from a cold
+# disk.
+pytorch_version() {
+    "$PYTHON" - <<'END'
+import importlib.util, os, runpy
+folder = os.path.dirname(importlib.util.find_spec("torch").origin)
+print(runpy.run_path(os.path.join(folder, "version.py"))["__version__"])
+END
+}
+
 # tell NAME UNIT COMMAND...: a row of what it prints first, if it prints
 # anything.
 tell() {
@@ -123,11 +133,11 @@ describe_machine() {
     tell clocks.max.sm MHz smi clocks.max.sm
     tell clocks.max.memory MHz smi clocks.max.memory
     tell power.limit W smi power.limit
+    tell persistence_mode '' smi persistence_mode
     tell kernel '' uname -sr
     tell processor '' sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo
     tell cores '' nproc
     tell compiler '' "${CC:-cc}" --version
     tell nvcc '' sh -c 'nvcc --version | grep release'
-    [ -z "$PYTHON" ] || tell pytorch '' \
-        timeout 60 "$PYTHON" -c 'import torch; print(torch.__version__)'
+    [ -z "$PYTHON" ] || tell pytorch '' pytorch_version
 }
