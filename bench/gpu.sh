@@ -17,6 +17,7 @@
 #
 # Parts, in this order when none is named:
 #
+#   first      whether a step runs at all, and without what it does if not
 #   tests      all operations and models made narrow, against their meaning
 #   models     losses of all models, against the host device
 #   random     2,000 random programs
@@ -42,7 +43,7 @@
 set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
-all="tests models random sanitizer steps accuracy start"
+all="first tests models random sanitizer steps accuracy start"
 all="$all memory costs tune graph fusion joins"
 out='' packages=$ROOT/build/carry data='' unpack='' seconds=590
 DEVICE=cuda:0 SMALL='' BUILD=''
@@ -168,7 +169,7 @@ limited() {
 share_of() {
     case $1 in
     steps) echo 24 ;;
-    accuracy) echo 8 ;;
+    first | accuracy) echo 8 ;;
     models | random | costs) echo 6 ;;
     tests | sanitizer) echo 5 ;;
     *) echo 3 ;;

@@ -27,6 +27,19 @@ build() {
     ln -sf "$kept" "$trainer"
 }
 
+# build_narrow: a convolutional model with all it has and one of attention, small
+# enough for a step to take no time; their names in NARROW.
+build_narrow() {
+    NARROW=lenet
+    [ -z "$SMALL" ] || { build lenet lenet && return; }
+    NARROW='resnet9 gpt_nano'
+    "$SINTER" build "$ROOT/models/resnet9.net" --set width=8 --set batch=4 \
+        -o resnet9 || return
+    "$SINTER" build "$ROOT/models/gpt_nano.net" --set batch=2 \
+        --set 'layers=[1]' \
+        --set 'data=synthetic(vocabulary=65, shape=[8])' -o gpt_nano
+}
+
 # data_of MODEL: CIFAR-10 where it is there and fits, else drawn samples.
 data_of() {
     case $1 in

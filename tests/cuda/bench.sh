@@ -24,7 +24,7 @@ esac
 END
 cat >bin/compute-sanitizer <<'END'
 #!/bin/sh
-shift 4
+while [ "${1#--}" != "$1" ]; do shift 2; done
 sleep "${STUCK:-0}"
 "$@" || exit
 echo "========= ERROR SUMMARY: 0 errors"
@@ -53,10 +53,12 @@ finds() {
 }
 
 number='^[0-9]+[.]?[0-9]*$'
-bench 0 tests models sanitizer steps accuracy start memory costs tune graph joins
+bench 0 first tests models sanitizer steps accuracy start memory costs tune graph joins
 finds machine name '^Stand-in GPU$'
 finds machine cores "$number"
 finds data from '^drawn$'
+finds first "lenet as it is" '^runs$'
+finds first "lenet without joins" '^runs$'
 finds tests "cases that agree" '^[1-9]'
 finds models "models that agree" '^1$'
 finds sanitizer "lenet under memcheck" '^no errors$'
@@ -130,10 +132,20 @@ rm carried/sources
 
 # What makes a graph useless has no say where steps are not recorded.
 export SINTER_DOUBLE_FAIL=cuGraphLaunch:1:700
-bench 1 graph tests
+bench 1 first graph tests
+finds first "lenet as it is" '^fails$'
+finds first "lenet without marks" '^fails$'
+finds first "lenet without graph" '^runs$'
 finds graph status '^failed$'
 finds tests status '^passed$'
-expect_says "failed: graph"
+expect_says "failed: first graph"
+# What is warned of is told.
+export SINTER_DOUBLE_FAIL=cuGraphUpload:1:801
+bench 0 first
+finds first "lenet as it is" '^runs$'
+awk -F '\t' '$2 == "lenet as it is" { print $5 }' told/rows.tsv |
+    grep -q '^warning: cuda:0: step train is launched one by one' ||
+    fail "first does not say that steps are launched one by one"
 # Programs are counted whatever was said before of those that failed.
 export SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46
 bench 1 random
@@ -158,4 +170,4 @@ bench 1 --seconds=0 start
 finds start status "^not run$"
 expect_says "start: not run: too little time"
 expect 2 "$SINTER_SOURCE/bench/gpu.sh" tets
-expect_says "no part tets; there are tests models"
+expect_says "no part tets; there are first tests models"
