@@ -217,3 +217,11 @@ bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
         return rt_convolutions_run(c->convolutions, call, a, b, out, e);
     return rt_matmuls_run(c->matmuls, call, a, b, out, e);
 }
+
+bool rt_calls_other(RtCalls *c, int call) {
+    if (rt_calls_on_host(c, call) || rt_call_of_nothing(&c->plan->call[call]))
+        return false;
+    if (c->convolutions != NULL && rt_convolutions_have(c->convolutions, call))
+        return rt_convolutions_other(c->convolutions, call);
+    return rt_matmuls_other(c->matmuls, call);
+}

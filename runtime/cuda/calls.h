@@ -51,5 +51,8 @@ RtConvolutions *rt_calls_use(RtCalls *c, RtConvolutions *v,
                              CUdeviceptr workspace);
 bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
                   RtError *e);
+// Has a call that a library would not run done in another way from now on;
+// false: it has none.
+bool rt_calls_other(RtCalls *c, int call);
 
 #endif

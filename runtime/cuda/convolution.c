@@ -48,6 +48,7 @@ struct RtConvolutions {
     bool *taken;    // for each of its fusions
     RtForms *forms; // of its norms
     uint64_t arena, workspace;
+    int64_t room_bytes; // of the workspace
 };
 
 // ---- plans ----
@@ -334,6 +335,7 @@ void rt_convolutions_place(RtConvolutions *v, uint64_t arena,
         move(v);
     v->arena = arena;
     v->workspace = workspace;
+    v->room_bytes = (int64_t)rt_convolutions_workspace(v);
 }
 
 const bool *rt_convolutions_taken(const RtConvolutions *v) {
@@ -458,6 +460,26 @@ bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
          rt_forms_run(v->forms, call->forms, v->arena, v->workspace, e)))
         return true;
     return complain(&v->plan->call[number], e);
+}
+
+// Packs are of a graph's tensors, whatever plan runs it.  The plan before
+// stays: a step that was recorded may run its code.
+bool rt_convolutions_other(RtConvolutions *v, int call) {
+    const int before = v->call[call].planned;
+    if (!planned_grow(v))
+        return false;
+    Planned *p = &v->planned[v->num_planned];
+    RtError ignored;
+    *p = v->planned[before];
+    const RtCudnnWish wish = {.within = v->room_bytes > 0 ? v->room_bytes : 1,
+                              .first = p->plan.candidate + 1};
+    if (!rt_cudnn_plan(v->c, &p->call, p->with, wish, &p->plan, &ignored))
+        return false;
+    for (int i = 0; i < v->plan->num_calls; i++)
+        if (v->call[i].mine && v->call[i].planned == before)
+            v->call[i].planned = v->num_planned;
+    v->num_planned++;
+    return true;
 }
 
 int rt_convolutions_of(const RtConvolutions *v, int call) {

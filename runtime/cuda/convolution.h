@@ -105,6 +105,10 @@ void rt_convolutions_squares(const RtConvolutions *v, uint8_t *squares,
 bool rt_convolutions_run(RtConvolutions *v, int call, size_t a, size_t b,
                          size_t out, RtError *e);
 
+// Has a call, and those that are alike, done by the next of the library's plans
+// that works in the room there is; false: there is none.
+bool rt_convolutions_other(RtConvolutions *v, int call);
+
 // What was asked of the library, for people and tests: false past the last.
 typedef struct {
     const RtCall *call;

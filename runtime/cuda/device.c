@@ -425,6 +425,19 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     end_launch(c);
 }
 
+// What a library offers it may refuse when it is run, as it is found out in the
+// first run of a step.  On a GPU that has failed all would.
+static bool try_others(Cuda *c, int call, size_t a, size_t b, size_t out,
+                       RtError *e) {
+    bool good = false, can = c->gauge == NULL && !c->is_captured &&
+                             c->cu.stream_sync(c->stream) == CUDA_SUCCESS;
+    if (can)
+        fprintf(stderr, "warning: %s: %s; trying others\n", c->name, e->text);
+    while (!good && can && rt_calls_other(&c->calls, call))
+        good = rt_calls_run(&c->calls, call, a, b, out, e);
+    return good;
+}
+
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     Cuda *c = cuda_of(d);
     RtError e;
@@ -438,7 +451,8 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
         c->replay[c->step].one_by_one = true;
     begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
                  true);
-    bool good = rt_calls_run(&c->calls, call, a, b, out, &e);
+    bool good = rt_calls_run(&c->calls, call, a, b, out, &e) ||
+                try_others(c, call, a, b, out, &e);
     end_launch(c);
     if (!good && c->gauge != NULL)
         c->gauge->failed[number] = true;

@@ -59,6 +59,7 @@ struct RtMatmuls {
     Product *product; // of each of the plan's calls
     void *stream;
     uint64_t arena, workspace;
+    size_t room; // bytes of the workspace
 };
 
 static RtLibrary library_for(int gpu, int driver, const RtSymbol *symbol,
@@ -289,6 +290,17 @@ size_t rt_matmuls_workspace(const RtMatmuls *p) {
 void rt_matmuls_place(RtMatmuls *p, uint64_t arena, uint64_t workspace) {
     p->arena = arena;
     p->workspace = workspace;
+    p->room = rt_matmuls_workspace(p);
+}
+
+bool rt_matmuls_other(RtMatmuls *p, int call) {
+    Product *q = &p->product[call];
+    for (int i = q->chosen + 1; i < q->offers; i++)
+        if (q->offer[i].workspace <= p->room) {
+            q->chosen = i;
+            return true;
+        }
+    return false;
 }
 
 // Where on the device something is, as the library takes it.

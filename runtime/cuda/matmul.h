@@ -33,6 +33,8 @@ size_t rt_matmuls_version(const RtMatmuls *p);
 // How many algorithms there are for a call of the plan; 0: it is not done here.
 int rt_matmuls_offers(const RtMatmuls *p, int call);
 void rt_matmuls_choose(RtMatmuls *p, int call, int offer);
+// Chooses the next that works in the room there is; false: there is none.
+bool rt_matmuls_other(RtMatmuls *p, int call);
 // What tells an algorithm from others, below 2^62.
 uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int offer);
 // Chooses what a tuning says; false: the library offers something else now.

@@ -96,6 +96,29 @@ expect 0 env SINTER_DOUBLE_FAIL=cudnnBackendExecute:$((before + 1)):5001 ./case 
     --device=cuda:0 --data=synthetic:64 --out=run
 expect_says "step train is launched one by one.*: cuDNN cannot run a plan"
 rm -rf run
+# What a library will not run after all is done in the next way that it has,
+# until there is none.
+unable() {
+    rm -f other.log
+    why=$2
+    export SINTER_DOUBLE_FAIL="$1"
+    shift 2
+    train other "$@"
+    unset SINTER_DOUBLE_FAIL
+    alike first other
+    expect_says "^warning: cuda:0: .*$why.*; trying others$"
+}
+unable cudnnBackendExecute:1:5001 "cuDNN cannot run a plan"
+[ "$(calls other)" -eq $(($(calls first) + 1)) ] ||
+    fail "$(calls first) calls, $(calls other) with one that failed"
+unable cudnnBackendExecute:1:3000,cudnnBackendExecute:2:3000 "cuDNN cannot" \
+    --without=rides
+[ "$(grep -c 'trying others' err)" -eq 1 ] || fail "warned of more than once"
+unable cublasLtMatmul:1:15 "cuBLASLt cannot run it (status 15)"
+expect 4 env SINTER_DOUBLE_FAIL="$(seq -s , -f 'cudnnBackendExecute:%g:3000' 1 60)" \
+    ./case --device=cuda:0 --data=synthetic:64 --out=run
+expect_says "^error: cuda:0: .*cuDNN cannot run a plan"
+rm -rf run
 train unaided --without=rides
 alike first unaided
 [ "$(calls unaided)" -lt "$(calls first)" ] ||
