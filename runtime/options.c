@@ -52,7 +52,7 @@ static const Option options[] = {
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
     {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},
     {"resident",  "WORD",   TEXT,    FIELD(resident),  "auto, yes or no: whether a GPU keeps all images (default auto: if they fit)"},
-    {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, which Perfetto and chrome://tracing show"},
+    {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, which Perfetto and chrome://tracing show, and print the launches that took longest"},
     {"profile-steps", "N",  STEPS,   FIELD(profile_steps), "steps of that trace, after the first three (default 8)"},
     {"nvtx",      NULL,     FLAG,    FIELD(nvtx),      "tell a profiler what the run is doing, as is done where one starts it"},
     {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the kernels' CUDA text to DIR, and end"},

@@ -203,6 +203,47 @@ void rt_report_result(RtReport *r, const RtRow *test) {
     fflush(r->result);
 }
 
+static void print_launched(FILE *f, const RtLaunched *l, double whole,
+                           const char *what) {
+    fprintf(f, "%10.1f %6.1f %%  %s", 1e6 * l->seconds / (double)l->times,
+            100 * l->seconds / fmax(whole, 1e-9), what);
+}
+
+static void print_origin(FILE *f, const RtSpan *s) {
+    const char *path = s->launch[s->launches - 1].path;
+    char lines[512];
+    rt_span_lines(lines, sizeof lines, s);
+    fprintf(f, "%s%s%s%s\n", *lines != '\0' ? "  " : "", lines,
+            *path != '\0' ? "  " : "", path);
+}
+
+void rt_report_launched(RtReport *r, const RtLaunched *l, int count) {
+    enum { SHOWN = 10 };
+    RtLaunched others = {0};
+    double whole = 0;
+    char words[32];
+    if (r->quiet || count == 0)
+        return;
+    for (int i = 0; i < count; i++)
+        whole += l[i].seconds;
+    wipe(r);
+    fprintf(r->result, "\n   mean us   share  launches by time\n");
+    for (int i = 0; i < count && i < SHOWN; i++) {
+        print_launched(r->result, &l[i], whole, l[i].span.name);
+        print_origin(r->result, &l[i].span);
+    }
+    for (int i = SHOWN; i < count; i++) {
+        others.seconds += l[i].seconds;
+        others.times += l[i].times;
+    }
+    snprintf(words, sizeof words, "%d other%s\n", count - SHOWN,
+             count == SHOWN + 1 ? "" : "s");
+    if (count > SHOWN)
+        print_launched(r->result, &others, whole, words);
+    fputc('\n', r->result);
+    fflush(r->result);
+}
+
 // The shares of a run add up to its time.  Where the device works beside the
 // host, what the host did meanwhile is no part of them: of its waiting for data
 // and of copies, only what the device had no work for counts.

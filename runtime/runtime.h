@@ -441,6 +441,18 @@ RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
 const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
                              RtError *e);
 
+// ---- launched.c ----
+
+// What a launch took in all the steps of a trace.
+typedef struct {
+    RtSpan span; // the first of them
+    double seconds;
+    int64_t times;
+} RtLaunched;
+
+// Those of training, longest first; the caller frees them.  NULL: no memory.
+RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count);
+
 // ---- list.c ----
 
 // Prints what each step of a plan launches, or all of the plan with what
@@ -496,6 +508,8 @@ void rt_report_say(RtReport *r, const char *format, ...)
 void rt_report_progress(RtReport *r, const RtRow *row);
 void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);
+// Prints the first of them, and what all others took.
+void rt_report_launched(RtReport *r, const RtLaunched *l, int count);
 // Prints it, and adds it to the metrics.
 void rt_report_budget(RtReport *r, const RtBudget *b);
 // The same of what was loaded.

@@ -77,6 +77,20 @@ void rt_trace_add(RtTrace *t, const RtSpan *span) {
     pthread_mutex_unlock(&t->lock);
 }
 
+const RtSpan *rt_trace_spans(const RtTrace *t, int *count) {
+    *count = t->count;
+    return t->span;
+}
+
+void rt_span_lines(char *to, size_t room, const RtSpan *s) {
+    size_t at = 0;
+    *to = '\0';
+    for (int i = 0; i < s->launches && at < room; i++)
+        if (i == 0 || strcmp(s->launch[i].lines, s->launch[i - 1].lines) != 0)
+            at += (size_t)snprintf(to + at, room - at, "%s%s", i ? " " : "",
+                                   s->launch[i].lines);
+}
+
 // ---- the file ----
 
 static void put_string(FILE *f, const char *s) {
@@ -125,14 +139,9 @@ static void put_tracks(const RtTrace *t) {
     }
 }
 
-// Lines and layers of all that was launched there, each but once in a row.
 static void put_origin(FILE *f, const RtSpan *s) {
-    char lines[512] = "";
-    size_t at = 0;
-    for (int i = 0; i < s->launches && at < sizeof lines; i++)
-        if (i == 0 || strcmp(s->launch[i].lines, s->launch[i - 1].lines) != 0)
-            at += (size_t)snprintf(lines + at, sizeof lines - at, "%s%s",
-                                   i ? " " : "", s->launch[i].lines);
+    char lines[512];
+    rt_span_lines(lines, sizeof lines, s);
     fputs("\"lines\":", f);
     put_string(f, lines);
     fputs(",\"layer\":", f);

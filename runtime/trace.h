@@ -40,6 +40,11 @@ void rt_trace_begin(RtTrace *t);
 void rt_trace_end(RtTrace *t);
 void rt_trace_add(RtTrace *t, const RtSpan *span);
 
+// What is kept, until the trace is closed.
+const RtSpan *rt_trace_spans(const RtTrace *t, int *count);
+// Lines of the model of all that was launched there, each but once in a row.
+void rt_span_lines(char *to, size_t room, const RtSpan *span);
+
 // Writes the file: title is what was run, note what is to be known of it.
 bool rt_trace_write(RtTrace *t, const char *title, const char *note,
                     struct RtError *e);

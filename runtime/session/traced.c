@@ -4,6 +4,7 @@
 #include "runtime/session/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 // The first steps of a run prepare, and record what later ones replay: a trace
 // begins after them.
@@ -26,6 +27,14 @@ static void trace_begin(RtSession *s) {
     s->device->trace(s->device, s->run->trace);
 }
 
+// The trace as a table; without memory for one there is none.
+static void show_launched(const RtSession *s) {
+    int count;
+    RtLaunched *l = rt_launched(s->run->trace, s->plan, &count);
+    rt_report_launched(s->report, l, count);
+    free(l);
+}
+
 bool rt_session_trace_end(RtSession *s, RtError *e) {
     char title[128], note[200];
     s->device->trace(s->device, NULL);
@@ -45,7 +54,10 @@ bool rt_session_trace_end(RtSession *s, RtError *e) {
     if (!s->run->options->quiet)
         rt_report_say(s->report, "a trace of %s is in %s", note,
                       s->run->options->profile);
-    return rt_trace_write(s->run->trace, title, note, e);
+    if (!rt_trace_write(s->run->trace, title, note, e))
+        return false;
+    show_launched(s);
+    return true;
 }
 
 // Before a step: the trace begins or ends there.

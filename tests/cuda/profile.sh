@@ -24,6 +24,8 @@ profile() {
     expect_says "a trace of steps 4 to $((3 + steps))"
     python3 "$SINTER_SOURCE/tests/cuda/trace.py" "$device.json" "$steps" \
         "$device" "$seconds" >&2 || fail "$device: the trace"
+    python3 "$SINTER_SOURCE/tests/cuda/slowest.py" "$device.json" "$steps" out >&2 ||
+        fail "$device: the table of launches"
     sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >"$device.losses"
 }
 
@@ -83,7 +85,8 @@ grep -q '"augmentation":0.000000,"kernels":0.000000,"calls":0.000000' rows ||
 sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >unmarked
 expect_equal plain unmarked
 
-# The second epoch ends with step 6.
+# The second epoch ends with step 6; what it is evaluated by is no launch of a
+# step, of which there are twenty.
 rm -rf run
 expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
     --profile=all.json
@@ -91,10 +94,16 @@ for name in evaluation checkpoint; do
     grep -q "\"name\":\"$name\"" all.json || fail "no $name in the trace"
 done
 
+expect_says "^ .* %  10 others"
+expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
+    --profile=all.json --quiet
+grep -q "by time" out err && fail "--quiet has a table"
+
 # A run that ends before there is anything to trace, and mistakes.
 expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --steps=2 \
     --out=short --profile=short.json
 expect_says "no steps: the run ended before"
+grep -q "by time" out && fail "a table of no steps"
 python3 -c 'import json; json.load(open("short.json"))' || fail "short.json"
 expect 74 ./tiny --device=host --data=synthetic:192 --profile=no/where.json
 expect_says "no/where.json"

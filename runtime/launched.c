@@ -1,0 +1,70 @@
+// Launched: what launches of training took in the steps of a trace, each by
+// itself and the longest first, so that nobody has to look for them.
+
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+static bool holds(const RtStep *s, const RtLaunch *launch) {
+    return launch >= s->launch && launch < s->launch + s->num_launches;
+}
+
+// An evaluation may lie between the steps of a trace; what gives batches is no
+// launch of a step.
+static bool is_trained(const RtPlan *plan, const RtSpan *span) {
+    for (int i = 0; span->launches > 0 && i < plan->num_steps; i++) {
+        const RtStep *s = &plan->step[i];
+        bool trains = s->kind == RT_TRAIN || s->kind == RT_GATHER ||
+                      s->kind == RT_AVERAGE;
+        if (trains && s->launch != NULL && holds(s, span->launch))
+            return true;
+    }
+    return false;
+}
+
+// By where they are in their steps' tables.
+static int place_order(const void *a, const void *b) {
+    const RtLaunched *x = a, *y = b;
+    uintptr_t m = (uintptr_t)x->span.launch, n = (uintptr_t)y->span.launch;
+    if (m != n)
+        return m < n ? -1 : 1;
+    return x->span.launches - y->span.launches;
+}
+
+static int time_order(const void *a, const void *b) {
+    const RtLaunched *x = a, *y = b;
+    if (x->seconds != y->seconds)
+        return x->seconds > y->seconds ? -1 : 1;
+    return place_order(a, b);
+}
+
+// Adds up what is the same launch in several steps; how many are left.
+static int merge(RtLaunched *l, int count) {
+    int last = -1;
+    for (int i = 0; i < count; i++) {
+        if (last < 0 || place_order(&l[last], &l[i]) != 0) {
+            l[++last] = l[i];
+            continue;
+        }
+        l[last].seconds += l[i].seconds;
+        l[last].times += l[i].times;
+    }
+    return last + 1;
+}
+
+RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count) {
+    int spans;
+    const RtSpan *span = rt_trace_spans(t, &spans);
+    RtLaunched *l = calloc((size_t)spans + 1, sizeof *l);
+    *count = 0;
+    if (l == NULL)
+        return NULL;
+    for (int i = 0; i < spans; i++)
+        if (is_trained(plan, &span[i]))
+            l[(*count)++] =
+                (RtLaunched){span[i], span[i].end - span[i].begin, 1};
+    qsort(l, (size_t)*count, sizeof *l, place_order);
+    *count = merge(l, *count);
+    qsort(l, (size_t)*count, sizeof *l, time_order);
+    return l;
+}
