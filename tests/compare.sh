@@ -139,6 +139,68 @@ compare 0 means.net
 expect_says "batch_norm_2.running_mean  f32\[96\]  statistic"
 FAULT='s/0\.9f/0.8f/' compare 7 means.net
 
+# A product of terms that cancel is no more exact than they are.
+cat >cancels.net <<'END'
+model Cancels(row: f32[N, 4]) -> f32[N, 3] {
+  h = row |> linear(4)
+  table = parameter([4, 3], init=normal)
+  near = table + 1e-6 * parameter([4, 3], init=normal)
+  concat([h, 0 - h]) @ concat([table, near], axis=0) |> scale(1e6)
+}
+
+train Cancels {
+  data      = synthetic(samples=64, test=16)
+  batch     = 8
+  epochs    = 2
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=1e-8)
+}
+END
+compare 0 cancels.net
+expect_says "^good .*  4\.[0-9]*e-02  matmul of matmul_1"
+
+# Numbers that f16 has few digits for or none, and gradients that overflow as the
+# loss scale is still too large: the step is skipped.
+cat >small.net <<'END'
+model Small(row: f32[N, 4]) -> f32[N, 3] {
+  row |> linear(8) |> scale(1e-5) |> linear(8, bias=false)
+    |> linear(8, bias=false) |> scale(1e5) |> linear(3)
+}
+
+train Small {
+  data      = synthetic(samples=64, test=16)
+  batch     = 8
+  epochs    = 2
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=1e-2)
+  precision = f16
+}
+END
+compare 0 small.net -a --act=recipe
+expect_says "^carried .*  1.00e+00 .*  matmul of linear_2"
+expect_says "^carried .*  linear_2.weight  f16\[8,8\]  gradient"
+expect_says "^carried .*  metric.skipped"
+
+# A library makes NaN of an infinity times the zeros around an image.
+cat >edges.net <<'END'
+model Edges(image: f32[N, 12, 12, 3]) -> f32[N, 1] {
+  image |> conv(1, 2) |> conv(17, 2, pad=[0, 1, 2, 0], bias=false)
+    |> slice(height, 11) |> layer_norm |> conv(1, 1)
+    |> mean([height, width]) |> linear(1)
+}
+
+train Edges {
+  data      = synthetic(samples=64, test=16, targets=true)
+  batch     = 4
+  epochs    = 2
+  loss      = sum(l1(output, label))
+  optimizer = adamw(lr=0.01)
+  precision = f16
+}
+END
+compare 0 edges.net -a --act=recipe -b "-O0 --act=recipe"
+expect_says "^carried .*nan  conv_2.weight  f16\[24,2,2,8\]  gradient"
+
 # Numbers of which roundings leave little: where two of a window are all but
 # equal, either place is right.
 cat >places.net <<'END'

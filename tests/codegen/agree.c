@@ -110,43 +110,29 @@ static double allowed(const Run *r, const Graph *g, DType d) {
     return error_alone(d == ACT ? g->act : F32);
 }
 
-// Whether both are the same infinity or no number once they are stored: a
-// loss scale that is too large makes such gradients, and must find them.
-static bool overflows_alike(const Graph *g, DType d, double right,
-                            double found) {
-    double stored = d == ACT ? dtype_round(g->act, right) : right;
-    return (isinf(stored) && stored == found) ||
-           (isnan(stored) && isnan(found));
-}
-
 // rough is what rounding each operation to f32 makes of it: of what cancels
 // inside a kernel, no more is left.
 static void compare(Run *r, const Graph *g, NodeId n, const double *right,
                     const double *rough, const double *found, double terms) {
     int64_t count = type_count(g->node[n].type), wrong = 0;
-    double error = 0, size = 0, rounding = 0;
     DType d = g->node[n].type->dtype;
-    for (int64_t i = 0; i < count; i++) {
-        if (overflows_alike(g, d, right[i], found[i]))
-            continue;
-        error += (found[i] - right[i]) * (found[i] - right[i]);
-        size += right[i] * right[i];
-        rounding += (rough[i] - right[i]) * (rough[i] - right[i]);
+    ErrorNorms norm =
+        error_norms(d == ACT ? g->act : d, count, right, rough, found);
+    for (int64_t i = 0; i < count; i++)
         wrong += found[i] != right[i];
-    }
     // Values of a random graph are near 1, so that smaller ones are what is
     // left of such.
     double least = r->test->model ? 1e-30 : 1e-6 * sqrt((double)count);
-    double most = allowed(r, g, d) * sqrt(size) + 3 * sqrt(rounding) +
-                  1e-6 * terms + least;
-    bool good = dtype_float(d) ? sqrt(error) <= most
+    double most =
+        allowed(r, g, d) * norm.size + 3 * norm.rounding + 1e-6 * terms + least;
+    bool good = dtype_float(d) ? norm.error <= most
                                : wrong <= error_places(count, g->act);
     if (good || r->report.length > MOST_REPORT)
         return;
     Text line = text_new(r->a);
     node_print(&line, g, n);
     text_add(&r->report, "%s: relative error %.2e, %lld of %lld differ%s\n",
-             text_string(&line), sqrt(error / (size + 1e-300)),
+             text_string(&line), norm.error / (norm.size + 1e-150),
              (long long)wrong, (long long)count,
              g->facts & BACKWARD ? "" : " (no gradients)");
     for (int64_t i = 0, shown = 0; i < count && shown < 4; i++)

@@ -31,6 +31,7 @@ typedef struct {
     NodeId *now, *was; // where nodes of g are in cut, and those of cut in g
     double **leaf;     // of cut
     bool *unknown;     // of cut: made of something that was not seen
+    bool infinite;     // something that the kernel read is no finite number
 } Cut;
 
 static bool is_leaf(const Node *d) {
@@ -50,6 +51,13 @@ static bool is_input(const Cut *c, NodeId n) {
                       : d->group >= 0 && d->group != c->group;
 }
 
+static bool all_finite(const double *x, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(x[i]))
+            return false;
+    return true;
+}
+
 static NodeId input_add(Cut *c, NodeId n) {
     const Node *d = &c->g->node[n];
     char name[24];
@@ -58,6 +66,8 @@ static NodeId input_add(Cut *c, NodeId n) {
                            : graph_leaf(c->cut, OP_input, name, *d->type);
     c->leaf[at] = seen_of(c, n);
     c->unknown[at] = d->op != OP_scratch && c->leaf[at] == NULL;
+    if (c->leaf[at] != NULL)
+        c->infinite |= !all_finite(c->leaf[at], type_count(d->type));
     return at;
 }
 
@@ -148,12 +158,18 @@ static bool is_near(DType act, const Type *t, const double *right,
     int64_t count = type_count(t);
     if (!dtype_float(t->dtype))
         return count_others(found, right, count) <= error_places(count, act);
-    double root = sqrt((double)count);
-    double error = error_rms(found, right, count) * root;
-    return error <= (error_alone(stored) * error_size(right, count) +
-                     3 * error_rms(rough, right, count)) *
-                            root +
-                        1e-6 * terms + 1e-30;
+    ErrorNorms norm = error_norms(stored, count, right, rough, found);
+    double least = error_underflow(stored) * sqrt((double)count);
+    return norm.error <= error_alone(stored) * norm.size + 3 * norm.rounding +
+                             1e-6 * terms + least + 1e-30;
+}
+
+// Whoever multiplies the zeros around an image with an infinity makes NaN of
+// it, and so a kernel is judged by the finite numbers that it leaves.
+static void infinite_settle(double *found, const double *right, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(found[i]))
+            found[i] = right[i];
 }
 
 static void node_judge(void *whose, NodeId at, double *const *rough) {
@@ -162,7 +178,9 @@ static void node_judge(void *whose, NodeId at, double *const *rough) {
     const Type *t = c->cut->node[at].type;
     NodeId n = c->was[at];
     Arena *a = arena_new();
-    const double *found = snapshot_numbers(a, c->s, n, left_of(c->s, n));
+    double *found = snapshot_numbers(a, c->s, n, left_of(c->s, n));
+    if (c->infinite)
+        infinite_settle(found, l->right[at], type_count(t));
     bool near =
         is_near(c->g->act, t, l->right[at], rough[at], found, l->terms[at]);
     l->all->of[n] = near ? ALONE_RIGHT : ALONE_WRONG;

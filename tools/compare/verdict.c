@@ -267,7 +267,9 @@ static void evaluate(Compare *c, int first) {
 // roundings.
 bool row_is_meant(const Row *r) {
     static const double left = 1e-9, cancelled = 16 * 0x1p-29;
-    return r->meant <= left * r->size + cancelled * r->error_b + 1e-30;
+    // Where b overflows it tells of no roundings.
+    double roundings = isfinite(r->error_b) ? r->error_b : 0;
+    return r->meant <= left * r->size + cancelled * roundings + 1e-30;
 }
 
 // Two sides may be wrong alike, so that being as near as b is not enough where
