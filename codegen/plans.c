@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+const char *const on_device[2] = {"host", "cuda"};
+
+const Graph *twin_graph(const Twin *s, int which) {
+    return which ? s->device : s->host;
+}
+
 const char *rt_type_text(DType d, DType act) {
     switch (d == ACT ? act : d) {
     case F16:
@@ -50,10 +56,9 @@ static const char *dims_text(Arena *a, Type type) {
 }
 
 void states_write(const Writer *w, Text *t, int which) {
-    static const char *const device[] = {"host", "cuda"};
-    text_add(t, "\nstatic const RtState states_%s[] = {\n", device[which]);
+    text_add(t, "\nstatic const RtState states_%s[] = {\n", on_device[which]);
     for (int i = 0; i < w->num_steps; i++) {
-        const Graph *g = which ? w->step[i].device : w->step[i].host;
+        const Graph *g = twin_graph(&w->step[i], which);
         for (NodeId n = 0; n < g->count; n++) {
             const Node *d = &g->node[n];
             bool seen = false;
@@ -61,8 +66,8 @@ void states_write(const Writer *w, Text *t, int which) {
                 continue;
             const char *name = node_text(d, ATTR_name);
             for (int j = 0; j < i && !seen; j++)
-                seen = graph_find(which ? w->step[j].device : w->step[j].host,
-                                  name) != NO_NODE;
+                seen =
+                    graph_find(twin_graph(&w->step[j], which), name) != NO_NODE;
             if (seen)
                 continue;
             text_add(t, "    {\"%s\", %s, %s, %s, %lld, ", name, rt_kind(d),
@@ -76,9 +81,8 @@ void states_write(const Writer *w, Text *t, int which) {
 }
 
 void inputs_write(const Writer *w, Text *t, int which) {
-    static const char *const device[] = {"host", "cuda"};
     for (int i = 0; i < w->num_steps; i++) {
-        const Graph *g = which ? w->step[i].device : w->step[i].host;
+        const Graph *g = twin_graph(&w->step[i], which);
         bool any = false;
         for (NodeId n = 0; n < g->count; n++) {
             const Node *d = &g->node[n];
@@ -86,7 +90,7 @@ void inputs_write(const Writer *w, Text *t, int which) {
                 continue;
             if (!any)
                 text_add(t, "\nstatic const RtInput %s_inputs_%s[] = {\n",
-                         w->step[i].name, device[which]);
+                         w->step[i].name, on_device[which]);
             any = true;
             text_add(t, "    {\"%s\", %s, %s, %lld},\n",
                      node_text(d, ATTR_name),
@@ -119,28 +123,26 @@ static bool leaves_derived(const Twin *s) {
 }
 
 void stored_write(Writer *w, Text *t, int which) {
-    static const char *const device[] = {"host", "cuda"};
     Text rows = text_new(w->a);
     for (int i = 0; i < w->num_steps; i++) {
         const Twin *s = &w->step[i];
-        stored_emit(&rows, w->a, which ? s->device : s->host, s->launches, i);
+        stored_emit(&rows, w->a, twin_graph(s, which), s->launches, i);
     }
     w->stored = rows.length > 0;
     if (w->stored)
         text_add(t,
                  "\n// What launches leave in memory, for who looks at it.\n"
                  "static const RtStored stored_%s[] = {\n%s};\n",
-                 device[which], text_string(&rows));
+                 on_device[which], text_string(&rows));
 }
 
 void step_table_write(const Writer *w, Text *t, int which) {
-    static const char *const device[] = {"host", "cuda"};
     static const char *const kind[] = {
         [STEP_COLLECT] = "RT_COLLECT", [STEP_INIT] = "RT_INIT",
         [STEP_DERIVE] = "RT_DERIVE",   [STEP_TRAIN] = "RT_TRAIN",
         [STEP_GATHER] = "RT_GATHER",   [STEP_AVERAGE] = "RT_AVERAGE",
         [STEP_PREPARE] = "RT_PREPARE", [STEP_EVAL] = "RT_EVAL"};
-    const char *on = device[which];
+    const char *on = on_device[which];
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {
         const Twin *s = &w->step[i];
@@ -166,8 +168,7 @@ void step_table_write(const Writer *w, Text *t, int which) {
 }
 
 void plan_write(const Writer *w, Text *t, int which) {
-    static const char *const device[] = {"host", "cuda"};
-    const char *on = device[which];
+    const char *on = on_device[which];
     const Plan *plan = which ? w->device : w->host;
     text_add(t, "    {\n");
     text_add(t, "        .device = \"%s\",\n", on);

@@ -71,6 +71,9 @@ void wrappers_write(const Writer *w, Text *t);
 
 // ---- plans.c: which is 0 on the host, 1 on CUDA ----
 
+extern const char *const on_device[2];
+const Graph *twin_graph(const Twin *s, int which);
+
 void states_write(const Writer *w, Text *t, int which);
 void inputs_write(const Writer *w, Text *t, int which);
 void step_table_write(const Writer *w, Text *t, int which);

@@ -88,7 +88,7 @@ static void write_tensors(const Writer *w, Text *t, const Twin *s,
     text_add(t, "%s;\n} %s_tensors;\n\n", none ? "        none" : "", s->name);
     text_add(t, "static const %s_tensors %s_on[2] = {\n", s->name, s->name);
     for (int i = 0; i < 2; i++) {
-        const Graph *g = i == 0 ? s->host : s->device;
+        const Graph *g = twin_graph(s, i);
         text_add(t, "    {");
         Wrap wrap = {t, 5, 5, 0};
         if (none)
@@ -97,7 +97,7 @@ static void write_tensors(const Writer *w, Text *t, const Twin *s,
             if (stored[n])
                 wrap_add(&wrap, arena_format(w->a, ".v%u = %lld", n,
                                              (long long)g->node[n].offset));
-        text_add(t, "}, // %s\n", i == 0 ? "host" : "cuda");
+        text_add(t, "}, // %s\n", on_device[i]);
     }
     text_add(t, "};\n");
 }
@@ -129,7 +129,6 @@ void step_write(const Writer *w, Text *t, const Twin *s) {
 }
 
 void wrappers_write(const Writer *w, Text *t) {
-    static const char *const device[] = {"host", "cuda"};
     text_add(t, "\n// ---- the steps on each device ----\n");
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < w->num_steps; i++) {
@@ -137,6 +136,6 @@ void wrappers_write(const Writer *w, Text *t) {
             text_add(t,
                      "\nstatic void %s_on_%s(RtDevice *d)\n{\n"
                      "    %s_step(d, &%s_on[%d], blocks[%d]);\n}\n",
-                     name, device[d], name, name, d, d);
+                     name, on_device[d], name, name, d, d);
         }
 }
