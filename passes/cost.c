@@ -45,13 +45,13 @@ bool *graph_batched(const Graph *g, Arena *a) {
     return is;
 }
 
-int64_t graph_bound(const Graph *g, bool states) {
+int64_t graph_bound(const Graph *g) {
     Arena *a = arena_new();
     int count;
     int64_t beside;
     Buffer *buffer = graph_buffers(g, a, &count, &beside);
-    int64_t bytes =
-        leaves_bytes(g, states) + buffers_bound(buffer, count) + beside;
+    int64_t bytes = leaves_bytes(g, true) + leaves_bytes(g, false) +
+                    buffers_bound(buffer, count) + beside;
     arena_free(a);
     return bytes;
 }

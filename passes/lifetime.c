@@ -15,8 +15,7 @@ int64_t leaves_bytes(const Graph *g, bool states) {
     int64_t bytes = 0;
     for (NodeId n = 0; n < g->count; n++) {
         Op op = g->node[n].op;
-        bool state = op == OP_param || op == OP_state;
-        if (op == OP_input || (states && state))
+        if (states ? op == OP_param || op == OP_state : op == OP_input)
             bytes += slot_bytes(g, n);
     }
     return bytes;

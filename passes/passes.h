@@ -181,9 +181,9 @@ Cost graph_cost(const Graph *g);
 // only gather gradients.  False: it is more than can be counted.
 bool update_cost(const Program *p, const Plan *plan, Cost *cost);
 
-// The largest sum of bytes that live at once: of inputs, of what a step makes
-// and, where asked for, of its states.
-int64_t graph_bound(const Graph *g, bool states);
+// The largest sum of bytes that live at once: of inputs, states and what a step
+// makes.
+int64_t graph_bound(const Graph *g);
 
 // The least arena that a plan of these launches in this order can have: all
 // states of the program, and what lives at once in any of its steps.

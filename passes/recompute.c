@@ -24,9 +24,9 @@ static int64_t packed(const Graph *g, int64_t room, Arena *a) {
 // Bytes of states, of all of the program's graphs where they are known, and of
 // inputs.
 static int64_t fixed_bytes(const Graph *g) {
-    int64_t inputs = leaves_bytes(g, false);
-    int64_t states = leaves_bytes(g, true) - inputs;
-    return inputs + (states > g->arena_bytes ? states : g->arena_bytes);
+    int64_t states = leaves_bytes(g, true);
+    return leaves_bytes(g, false) +
+           (states > g->arena_bytes ? states : g->arena_bytes);
 }
 
 static Graph *recompute(const Tape *t, int64_t room, bool *fits, Arena *a) {

@@ -80,7 +80,7 @@ END_TEST
 // Leaves are there all the time; %4 and %5 are the most beside them.
 START_TEST(bound_is_what_lives_at_once) {
     Arena *a = arena_new();
-    int64_t bound = graph_bound(graph_from(a, step), true);
+    int64_t bound = graph_bound(graph_from(a, step));
     int64_t leaves = 6400 + 4096 + 2048; // in slots of 256 bytes
     int64_t live = 3328 + 512;
     ck_assert_int_eq(bound, leaves + live);

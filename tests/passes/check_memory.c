@@ -79,7 +79,7 @@ START_TEST(plans_are_near_the_bound) {
     Arena *a = arena_new();
     Graph *g = _i < NUM_GRAPHS ? random_plan(a, _i, true)
                                : planned(graph_from(a, residual_network), true);
-    int64_t bound = graph_bound(g, true);
+    int64_t bound = graph_bound(g);
     ck_assert_int_le(bound, g->arena_bytes);
     ck_assert_int_le(g->arena_bytes, bound + bound / 4);
     arena_free(a);
