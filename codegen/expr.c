@@ -77,8 +77,8 @@ static const char *cast_text(Emit *e, DType to, DType from, const char *value) {
 // Whether integers can be divided by the operand as C does it: by 0 and by -1,
 // whose quotient may be too large, processors do not.
 static bool divides(const Node *d) {
-    const Attr *values = node_attr(d, ATTR_values);
-    return d->op == OP_constant && values->count == 1 && values->floats[0] >= 1;
+    double value;
+    return node_number(d, &value) && value >= 1;
 }
 
 const char *expr_text(Emit *e, NodeId n, const char *const *operand) {

@@ -88,6 +88,15 @@ int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise) {
     return attr && i >= 0 && i < attr->count ? attr->ints[i] : otherwise;
 }
 
+bool node_number(const Node *n, double *value) {
+    const Attr *values =
+        n->op == OP_constant ? node_attr(n, ATTR_values) : NULL;
+    if (values == NULL || values->count != 1)
+        return false;
+    *value = values->floats[0];
+    return true;
+}
+
 // What an attribute holds, as bytes: two are equal when these are.
 static const void *attr_bytes(const Attr *attr, size_t *size) {
     switch (attr_info[attr->key].kind) {
@@ -257,10 +266,10 @@ static void hash_insert(Graph *g, NodeId id, uint32_t hash) {
     g->slot[slot_at(g, near, hash, i)] = (struct Slot){id + 1, hash};
 }
 
-// An array of free slots.
+// An array of NO_NODE.
 static NodeId *ids_new(Arena *a, uint32_t count) {
     NodeId *id = ARENA_ROOM(a, count, NodeId);
-    memset(id, 0xff, count * sizeof *id); // NO_NODE
+    memset(id, 0xff, count * sizeof *id);
     return id;
 }
 
@@ -662,6 +671,10 @@ int64_t graph_bytes(const Graph *g, const Type *t) {
                    : dtype == F16 || dtype == BF16 ? 2
                                                    : 1;
     return size * type_count(t);
+}
+
+NodeId *graph_none(const Graph *g, Arena *a) {
+    return ids_new(a, g->count);
 }
 
 uint32_t *graph_uses(const Graph *g, Arena *a) {

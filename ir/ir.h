@@ -272,6 +272,9 @@ double node_float(const Node *n, AttrKey key, double otherwise);
 const char *node_text(const Node *n, AttrKey key); // NULL: not there
 int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
 
+// Whether n is a constant of one number, and which.
+bool node_number(const Node *n, double *value);
+
 // The first node of that name (a param, state, input, output or scratch), or
 // NO_NODE.  Costs the same however large the graph is.
 NodeId graph_find(const Graph *g, const char *name);
@@ -281,6 +284,9 @@ int64_t graph_bytes(const Graph *g, const Type *t);
 
 // The graph's copy of a type, for a node that is given another.
 const Type *graph_type(Graph *g, const Type *t);
+
+// A NO_NODE for each node of g, in a.
+NodeId *graph_none(const Graph *g, Arena *a);
 
 // How often each node is an operand; an array of g->count in a.
 uint32_t *graph_uses(const Graph *g, Arena *a);

@@ -27,13 +27,6 @@ static bool *find_training(const Graph *g, Arena *scratch) {
     return trains;
 }
 
-static NodeId *no_gradients(const Graph *g, Arena *scratch) {
-    NodeId *grad = ARENA_ARRAY(scratch, g->count, NodeId);
-    for (NodeId n = 0; n < g->count; n++)
-        grad[n] = NO_NODE;
-    return grad;
-}
-
 static void set_origin(Graph *g, NodeId n) {
     g->at = g->node[n].from;
     g->at.backward = true;
@@ -84,7 +77,7 @@ Graph *pass_autodiff(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId count = out->count;
     Backward b = {.g = out,
                   .trains = find_training(out, scratch),
-                  .grad = no_gradients(out, scratch)};
+                  .grad = graph_none(out, scratch)};
     seed(&b);
     walk_back(&b, count);
     append_gradients(&b, count);

@@ -23,9 +23,7 @@ static NodeId same_leaf(const Graph *g, const Graph *other, NodeId n) {
 
 // What each node of g is assigned, or NO_NODE.
 static NodeId *find_assigned(const Graph *g, Arena *scratch) {
-    NodeId *assigned = ARENA_ARRAY(scratch, g->count, NodeId);
-    for (NodeId n = 0; n < g->count; n++)
-        assigned[n] = NO_NODE;
+    NodeId *assigned = graph_none(g, scratch);
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_assign)
             assigned[g->node[n].arg[0]] = g->node[n].arg[1];

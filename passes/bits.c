@@ -366,13 +366,11 @@ Graph *pass_bits(Graph *g, Arena *scratch, const PassOptions *o) {
               .g = graph_like(g),
               .scratch = scratch,
               .stored = graph_stored(g, scratch),
-              .tensor = ARENA_ARRAY(scratch, g->count, NodeId),
+              .tensor = graph_none(g, scratch),
               .readers = ARENA_ARRAY(scratch, g->count, int),
               .answer = ARENA_ARRAY(scratch, g->count, Answer *),
               .reads = ARENA_ARRAY(scratch, g->count, Answer *),
               .now = ARENA_ARRAY(scratch, g->count, NodeId)};
-    for (NodeId n = 0; n < g->count; n++)
-        b.tensor[n] = NO_NODE;
     find_groups(&b);
     for (int k = 0; k < b.count; k++)
         find_questions(&b, k);

@@ -167,12 +167,8 @@ typedef struct {
 } Views;
 
 static Views find_views(const Fuse *f) {
-    NodeId count = f->old->count;
-    Views v = {ARENA_ARRAY(f->scratch, count, NodeId),
-               ARENA_ARRAY(f->scratch, count, NodeId)};
-    for (NodeId n = 0; n < count; n++)
-        v.first[n] = v.next[n] = NO_NODE;
-    for (NodeId n = count; n-- > 0;)
+    Views v = {graph_none(f->old, f->scratch), graph_none(f->old, f->scratch)};
+    for (NodeId n = f->old->count; n-- > 0;)
         if ((facts(f, n) & VIEW) && in_memory(f, n)) {
             NodeId base = brief(f, n)->arg[0];
             v.next[n] = v.first[base];
@@ -295,13 +291,11 @@ static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
 Graph *place_groups(Fuse *f) {
     const Graph *old = f->old;
     Rebuild r = {.g = graph_like(old),
-                 .shared = ARENA_ARRAY(f->scratch, old->count, NodeId),
+                 .shared = graph_none(old, f->scratch),
                  .own = ARENA_ARRAY(f->scratch, old->count, NodeId),
                  .owner = ARENA_ARRAY(f->scratch, old->count, int)};
-    for (NodeId n = 0; n < old->count; n++) {
-        r.shared[n] = NO_NODE;
+    for (NodeId n = 0; n < old->count; n++)
         r.owner[n] = NONE;
-    }
     find_members(f);
     Views views = find_views(f);
     place_leaves(f, &r, &views);

@@ -68,9 +68,7 @@ bool *find_scattered(const Fuse *f) {
 
 NodeId *find_users(const Fuse *f) {
     NodeId update = f->old->count, many = f->old->count + 1;
-    NodeId *user = ARENA_ARRAY(f->scratch, f->old->count, NodeId);
-    for (NodeId n = 0; n < f->old->count; n++)
-        user[n] = NO_NODE;
+    NodeId *user = graph_none(f->old, f->scratch);
     for (NodeId n = f->old->count; n-- > 0;) {
         const Brief *d = brief(f, n);
         bool stored = f->stored[n] && !is_leaf(f, n);

@@ -22,13 +22,6 @@ typedef struct {
     NodeId *next;  // of an end, the next one
 } Chains;
 
-static NodeId *no_nodes(const Graph *g, Arena *scratch) {
-    NodeId *list = ARENA_ARRAY(scratch, g->count, NodeId);
-    for (NodeId n = 0; n < g->count; n++)
-        list[n] = NO_NODE;
-    return list;
-}
-
 static bool pads_at_end(const Node *n) {
     for (int i = 0; i < n->type->rank; i++)
         if (node_ints(n, ATTR_low, i, 0) != 0)
@@ -132,8 +125,8 @@ Graph *pass_hoist(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
-    Chains c = {no_nodes(g, scratch), no_nodes(g, scratch),
-                no_nodes(g, scratch), no_nodes(g, scratch)};
+    Chains c = {graph_none(g, scratch), graph_none(g, scratch),
+                graph_none(g, scratch), graph_none(g, scratch)};
     find_roots(g, c.root);
     bool *end = find_ends(g, &c, scratch);
     for (NodeId n = 0; n < g->count; n++) {

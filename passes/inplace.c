@@ -39,9 +39,6 @@ static void find_groups(Inplace *p) {
     p->group = graph_groups(p->old, p->scratch, &p->count);
     p->owner = group_owners(p->old, p->group, p->count, p->scratch);
     p->seen = ARENA_ARRAY(p->scratch, (size_t)p->count + 1, int);
-    for (NodeId n = 0; n < p->old->count; n++) {
-        p->into[n] = p->sum_of[n] = NO_NODE;
-    }
 }
 
 // Whether group k reads, by way of any others, what group `before` makes.
@@ -191,8 +188,8 @@ Graph *pass_inplace(Graph *g, Arena *scratch, const PassOptions *o) {
                  .g = graph_like(g),
                  .scratch = scratch,
                  .users = graph_users(g, scratch),
-                 .into = ARENA_ARRAY(scratch, g->count, NodeId),
-                 .sum_of = ARENA_ARRAY(scratch, g->count, NodeId),
+                 .into = graph_none(g, scratch),
+                 .sum_of = graph_none(g, scratch),
                  .added_to = ARENA_ARRAY(scratch, g->count, bool),
                  .now = ARENA_ARRAY(scratch, g->count, NodeId)};
     find_groups(&p);

@@ -7,9 +7,9 @@
 //           for their parameter; no optimizer, accumulated, clip or gradient
 //
 // Gradients are added to those that wait, divided by the loss scale, multiplied
-// by their share, then clipped, then used; each rule
-// has a file for its family.  A decay or momentum that is the constant 0 costs
-// nothing.  A parameter without a gradient keeps its value.
+// by their share, then clipped, then used; each rule has a file for its family.
+// A decay or momentum that is the constant 0 costs nothing.  A parameter
+// without a gradient keeps its value.
 #include "passes/passes.h"
 #include "passes/update.h"
 
@@ -30,9 +30,7 @@ static void copy_rest(Graph *out, const Graph *g, NodeId *now) {
 // The gradient of each param of g, in the new graph, or NO_NODE.
 static NodeId *find_gradients(const Graph *g, const NodeId *now,
                               Arena *scratch) {
-    NodeId *gradient = ARENA_ARRAY(scratch, g->count, NodeId);
-    for (NodeId n = 0; n < g->count; n++)
-        gradient[n] = NO_NODE;
+    NodeId *gradient = graph_none(g, scratch);
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_gradient)
             gradient[g->node[n].arg[0]] = now[g->node[n].arg[1]];

@@ -94,11 +94,9 @@ Graph *recompute_place(const Tape *t, const bool *dropped, Arena *a) {
                  .arena = a,
                  .g = graph_like(t->g),
                  .now = ARENA_ARRAY(a, t->g->count, NodeId),
-                 .again = ARENA_ARRAY(a, t->g->count, NodeId),
+                 .again = graph_none(t->g, a),
                  .seen = ARENA_ARRAY(a, t->g->count, NodeId)};
     Replay replay = tape_replay(t, dropped, a);
-    for (NodeId n = 0; n < t->g->count; n++)
-        r.again[n] = NO_NODE;
     int k = 0; // the launch of the step that comes next
     for (int i = 0; i < replay.num_turns; i++) {
         if (k < t->count)

@@ -45,11 +45,7 @@ static NodeId inside(const Simplify *s, NodeId n, Op op) {
 
 // Whether all elements of n are the same known number.
 static bool known(const Simplify *s, NodeId n, double *value) {
-    if (!is_op(s, n, OP_constant))
-        return false;
-    const Attr *values = node_attr(at(s, n), ATTR_values);
-    *value = values->floats[0];
-    return values->count == 1;
+    return node_number(at(s, n), value);
 }
 
 static bool is_number(const Simplify *s, NodeId n, double value) {

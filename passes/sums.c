@@ -42,8 +42,8 @@ static const Type *type_at(const Sums *s, NodeId n) {
 // ---- what depends on a gradient ----
 
 static bool is_zero(const Node *d) {
-    const Attr *values = node_attr(d, ATTR_values);
-    return d->op == OP_constant && values->count == 1 && values->floats[0] == 0;
+    double value;
+    return node_number(d, &value) && value == 0;
 }
 
 // Whether n has no bound that comes from the range of activations: quotients,
@@ -151,10 +151,8 @@ static bool is_worth(const Sums *s, NodeId input) {
 // Finds the filters' gradients, if there are any.  One call makes them and the
 // sum, so nothing may want them before all that the sum follows from is there.
 static bool find_filters(Sums *s, Arena *scratch) {
-    NodeId *input = ARENA_ARRAY(scratch, s->old->count, NodeId);
+    NodeId *input = graph_none(s->old, scratch);
     bool any = false;
-    for (NodeId n = 0; n < s->old->count; n++)
-        s->filters[n] = input[n] = NO_NODE;
     for (NodeId n = 0; n < s->old->count; n++)
         if (at(s, n)->op == OP_conv_grad_input)
             input[at(s, n)->arg[0]] = n;
@@ -247,10 +245,8 @@ static Graph *place(Sums *s, Arena *scratch, const PassOptions *o) {
     const Graph *old = s->old;
     Graph *g = graph_like(old);
     NodeId *now = ARENA_ARRAY(scratch, old->count, NodeId);
-    NodeId *of = ARENA_ARRAY(scratch, old->count, NodeId);
+    NodeId *of = graph_none(old, scratch);
     bool *late = find_late(s, g, scratch, o);
-    for (NodeId n = 0; n < old->count; n++)
-        of[n] = NO_NODE;
     for (NodeId n = 0; n < old->count; n++)
         if (s->filters[n] != NO_NODE)
             of[s->total[n]] = n;
@@ -270,14 +266,12 @@ Graph *pass_sums(Graph *g, Arena *scratch, const PassOptions *o) {
     if (!(g->facts & BACKWARD) || (g->facts & TYPED))
         return g;
     Sums s = {.old = g,
-              .root = ARENA_ARRAY(scratch, g->count, NodeId),
+              .root = graph_none(g, scratch),
               .spoilt = ARENA_ARRAY(scratch, g->count, bool),
-              .total = ARENA_ARRAY(scratch, g->count, NodeId),
-              .filters = ARENA_ARRAY(scratch, g->count, NodeId),
-              .user = ARENA_ARRAY(scratch, g->count, NodeId),
+              .total = graph_none(g, scratch),
+              .filters = graph_none(g, scratch),
+              .user = graph_none(g, scratch),
               .wild = ARENA_ARRAY(scratch, g->count, bool)};
-    for (NodeId n = 0; n < g->count; n++)
-        s.root[n] = s.total[n] = s.user[n] = NO_NODE;
     for (NodeId n = 0; n < g->count; n++)
         follow(&s, n);
     return find_filters(&s, scratch) ? place(&s, scratch, o) : g;

@@ -11,10 +11,8 @@ NodeId update_op2(Update *u, Op op, NodeId a, NodeId b) {
 }
 
 bool update_is_zero(const Update *u, NodeId n) {
-    const Node *node = &u->g->node[n];
-    const Attr *values = node_attr(node, ATTR_values);
-    return node->op == OP_constant && values->count == 1 &&
-           values->floats[0] == 0;
+    double value;
+    return node_number(&u->g->node[n], &value) && value == 0;
 }
 
 NodeId update_slot(Update *u, const char *what) {
