@@ -213,6 +213,51 @@ START_TEST(a_wrong_shape_aborts) {
 }
 END_TEST
 
+START_TEST(users_are_listed_in_order) {
+    NodeId x = input("x"), y = input("y");
+    NodeId sum = graph_op2(g, OP_add, x, y);
+    NodeId square = graph_op2(g, OP_mul, x, x);
+    Users u = graph_users(g, arena);
+    const NodeId expected[] = {sum, square, square};
+    int e = u.first[x];
+    for (int i = 0; i < 3; i++, e = u.next[e]) {
+        ck_assert_int_ge(e, 0);
+        ck_assert_int_eq(u.user[e], expected[i]);
+    }
+    ck_assert_int_eq(e, -1);
+    ck_assert_int_eq(u.first[square], -1);
+}
+END_TEST
+
+START_TEST(what_changes_nothing_is_the_operand) {
+    const int64_t none[] = {0, 0}, one[] = {0, 1}, same[] = {0, 1},
+                  turned[] = {1, 0};
+    NodeId x = input("x");
+    ck_assert_int_eq(graph_pad(g, x, none, none), x);
+    ck_assert_int_eq(graph_slice(g, x, none, none), x);
+    ck_assert_int_eq(graph_transpose(g, x, same), x);
+    NodeId wide = graph_pad(g, x, one, none);
+    NodeId narrow = graph_slice(g, x, none, one);
+    NodeId tall = graph_transpose(g, x, turned);
+    ck_assert(type_is(g->node[wide].type, (Type[]){matrix(F32, 2, 4)}));
+    ck_assert(type_is(g->node[narrow].type, (Type[]){matrix(F32, 2, 2)}));
+    ck_assert(type_is(g->node[tall].type, (Type[]){matrix(F32, 3, 2)}));
+    ck_assert_int_eq(node_ints(&g->node[wide], ATTR_low, 1, -1), 1);
+    ck_assert_int_eq(node_ints(&g->node[narrow], ATTR_low, 1, -1), 0);
+}
+END_TEST
+
+START_TEST(a_number_is_one_constant) {
+    double value = 0;
+    NodeId one = graph_number(g, 2.5), x = input("x");
+    NodeId two = graph_vector(g, (const double[]){1, 2}, 2);
+    ck_assert(node_number(&g->node[one], &value));
+    ck_assert(value == 2.5);
+    ck_assert(!node_number(&g->node[two], &value));
+    ck_assert(!node_number(&g->node[x], &value));
+}
+END_TEST
+
 START_TEST(an_attribute_given_twice_aborts) {
     Attr attr[] = {attr_text(ATTR_name, "a"), attr_text(ATTR_name, "b")};
     graph_add(
@@ -243,6 +288,9 @@ Suite *graph_suite(void) {
     tcase_add_test(c, what_is_full_stays_apart);
     tcase_add_test(c, nodes_are_found_by_name);
     tcase_add_test(c, uses_are_counted);
+    tcase_add_test(c, users_are_listed_in_order);
+    tcase_add_test(c, what_changes_nothing_is_the_operand);
+    tcase_add_test(c, a_number_is_one_constant);
     tcase_add_test(c, bytes_follow_act);
     tcase_add_test_raise_signal(c, a_wrong_shape_aborts, SIGABRT);
     tcase_add_test_raise_signal(c, an_attribute_given_twice_aborts, SIGABRT);

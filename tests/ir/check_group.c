@@ -138,6 +138,26 @@ START_TEST(inputs_and_outputs_are_stored_nodes) {
 }
 END_TEST
 
+START_TEST(owners_and_readers_are_groups) {
+    static const int reads_9[] = {2, 3, -1};
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, step);
+    int count;
+    Group *group = graph_groups(g, a, &count);
+    const int *owner = group_owners(g, group, count, a);
+    Readers r = group_readers(g, group, count, a);
+    ck_assert_int_eq(owner[0], -1);
+    ck_assert_int_eq(owner[9], 1);
+    ck_assert_int_eq(owner[group[5].last], 5);
+    for (int i = 0, e = r.first[9]; i < 3; i++) {
+        ck_assert_int_eq(e < 0 ? -1 : r.group[e], reads_9[i]);
+        e = e < 0 ? e : r.next[e];
+    }
+    ck_assert_int_eq(r.first[21], -1);
+    arena_free(a);
+}
+END_TEST
+
 // A row reduction fixes the space, any other its operand's; sums need a
 // scratch and a ticket, and so do assignments of single numbers.
 START_TEST(spaces_scratch_and_tickets) {
@@ -271,6 +291,7 @@ Suite *group_suite(void) {
     tcase_add_test(t, argmax_is_over_rows_and_var_has_two_slots);
     tcase_add_test(t, kinds_follow_operations);
     tcase_add_test(t, inputs_and_outputs_are_stored_nodes);
+    tcase_add_test(t, owners_and_readers_are_groups);
     tcase_add_test(t, spaces_scratch_and_tickets);
     tcase_add_test(t, teams_have_tickets);
     tcase_add_test(t, views_have_a_base);
