@@ -11,6 +11,7 @@
 // goes into the weights, and scaled weights, as well as f16 copies of averages,
 // are made once before the first batch, by the graph that prepare_graph
 // returns.
+#include "ir/group.h"
 #include "passes/passes.h"
 
 #include <string.h>
@@ -143,9 +144,7 @@ static bool *find_prepared(const Graph *g, Arena *scratch) {
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         for (int i = 0; i < d->num_args; i++) {
-            NodeId base = d->arg[i];
-            while (op_info[g->node[base].op].facts & VIEW)
-                base = g->node[base].arg[0];
+            NodeId base = node_base(g, d->arg[i]);
             prepared[d->arg[i]] |= (op_info[d->op].facts & CALLS) &&
                                    fixed[d->arg[i]] && !fixed[n] &&
                                    !(op_info[g->node[base].op].facts & LEAF);

@@ -30,9 +30,7 @@
 
 // Whether n is what is never in memory, or a view of it.
 static bool is_immediate(const Fuse *f, NodeId n) {
-    while (facts(f, n) & VIEW)
-        n = brief(f, n)->arg[0];
-    return brief(f, n)->immediate;
+    return brief(f, base_of(f, n))->immediate;
 }
 
 // Asks for n to be in memory.  A view of something computed asks for that.

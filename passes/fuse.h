@@ -109,6 +109,13 @@ static inline bool is_small(const Fuse *f, NodeId n) {
     return brief(f, n)->small;
 }
 
+// What n is a view of, by way of any others; n itself if it is none.
+static inline NodeId base_of(const Fuse *f, NodeId n) {
+    while (facts(f, n) & VIEW)
+        n = brief(f, n)->arg[0];
+    return n;
+}
+
 // A view of something in memory is that memory; of anything else it is
 // computed in the kernel like an index.
 static inline bool in_memory(const Fuse *f, NodeId n) {

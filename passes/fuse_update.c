@@ -7,12 +7,6 @@
 
 #include "passes/fuse.h"
 
-static NodeId base_of(const Fuse *f, NodeId n) {
-    while (facts(f, n) & VIEW)
-        n = brief(f, n)->arg[0];
-    return n;
-}
-
 // A piece of what a library left is read where it lies.
 static bool is_piece(const Fuse *f, NodeId n) {
     if (brief(f, n)->op != OP_slice)
