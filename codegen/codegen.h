@@ -17,9 +17,6 @@ typedef struct {
 
 // ---- kernel.c ----
 
-// Threads of a block on a GPU, in every kernel.
-enum { BLOCK_THREADS = 256 };
-
 // The numbers that names such as v12 have in a kernel's own text, each once, in
 // the order in which they appear.  Where launches share a text, those of each
 // have the places of those of the first.

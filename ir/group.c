@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { THREADS = 256 }; // of a block
-
 // An axis of size 1 is reduced or not as it suits: [1,6,6,8] over its middle
 // axes is over columns.
 Extent reduce_extent(const Graph *g, NodeId n) {
@@ -130,7 +128,7 @@ int space_grid(const Type *space, bool host) {
     if (host)
         return rows < HOST_GRID ? rows < 1 ? 1 : (int)rows : HOST_GRID;
     int64_t vectors = (type_count(space) + 7) / 8;
-    int64_t blocks = (vectors + THREADS - 1) / THREADS;
+    int64_t blocks = (vectors + BLOCK_THREADS - 1) / BLOCK_THREADS;
     if (blocks > DEVICE_GRID)
         blocks = DEVICE_GRID;
     if (blocks > rows)

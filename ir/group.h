@@ -133,6 +133,9 @@ const int64_t *part_places(const Graph *g, const Group *group, NodeId n,
 // Finds the phases of such a group, and what they read.
 void group_phases(const Graph *g, Arena *a, Group *group);
 
+// Threads of a block on a GPU, in every kernel.
+enum { BLOCK_THREADS = 256 };
+
 // The most blocks of a launch: on the host, where they do not depend on the
 // number of threads, so that results do not either; and four for each
 // multiprocessor of 132.
