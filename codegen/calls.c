@@ -93,9 +93,9 @@ static const char *call_layer(const Writer *w, const Node *d,
                               file_text(w->a, from->file), from->line);
 }
 
-static void write_call_table(const Writer *w, Text *t, const char *device,
-                             DType act) {
-    text_add(t, "\nstatic const RtCall calls_%s[] = {\n", device);
+static void write_call_table(const Writer *w, Text *t, int which) {
+    DType act = which ? w->device->act : w->host->act;
+    text_add(t, "\nstatic const RtCall calls_%s[] = {\n", on_device[which]);
     for (int i = 0; i < w->num_steps; i++)
         for (int k = 0; k < w->step[i].count; k++) {
             const Kernel *kernel = &w->step[i].kernel[k];
@@ -122,8 +122,8 @@ void calls_write(const Writer *w, Text *t) {
             if (w->step[i].kernel[k].text == NULL)
                 text_add(t, "    %s,\n", w->step[i].kernel[k].name);
     text_add(t, "};\n");
-    write_call_table(w, t, "host", w->host->act);
-    write_call_table(w, t, "cuda", w->device->act);
+    for (int which = 0; which < 2; which++)
+        write_call_table(w, t, which);
 }
 
 void ride_tables_write(Writer *w, Text *t) {

@@ -194,6 +194,12 @@ int64_t scratch_place(const Emit *e, NodeId n);
 void sums_declare(Emit *e, Scope *s, bool over_all, const char *lanes);
 void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 
+// How many sums n is over the threads of a block.
+int sums_of(const Emit *e, NodeId n);
+
+// Adds up n, which is over everything, for the block's part of the scratch.
+void sums_total(const Emit *e, Text *t, NodeId n);
+
 // Writes the end of a kernel: the last block adds up what all have left.
 void sums_finish(Emit *e, Text *t);
 

@@ -75,6 +75,20 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
     }
 }
 
+// A variance is two sums, beside the pivot.
+int sums_of(const Emit *e, NodeId n) {
+    return e->g->node[n].op == OP_var ? 2 : 1;
+}
+
+void sums_total(const Emit *e, Text *t, NodeId n) {
+    for (int i = 0; i < sums_of(e, n); i++)
+        text_line(t,
+                  "total_%s(part + (size_t)block * WIDTH + %lld, "
+                  "%s%u, VW, shared, NT);",
+                  e->g->node[n].op == OP_max ? "max" : "sum",
+                  (long long)(scratch_place(e, n) + i), i ? "q" : "s", n);
+}
+
 // A loop over the columns of n: what a team left becomes one part, or the parts
 // of all teams become the result.
 static void finish_one(Emit *e, Text *t, NodeId n, bool team) {

@@ -305,11 +305,6 @@ static void emit_row(Emit *e, Scope *row, Place p) {
     }
 }
 
-// A variance is two sums, beside the pivot.
-static int sums_of(const Emit *e, NodeId n) {
-    return e->g->node[n].op == OP_var ? 2 : 1;
-}
-
 // The sums of a block: over its threads, then into its part of the scratch.
 static void emit_columns_out(Emit *e, Text *t) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
@@ -328,17 +323,9 @@ static void emit_columns_out(Emit *e, Text *t) {
 }
 
 static void emit_totals_out(Emit *e, Text *t) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!sums_blocks(e, n) || reduce_extent(e->g, n) != OVER_ALL)
-            continue;
-        bool largest = e->g->node[n].op == OP_max;
-        for (int i = 0; i < sums_of(e, n); i++)
-            text_line(t,
-                      "%s(part + (size_t)block * WIDTH + %lld, "
-                      "%s%u, VW, shared, NT);",
-                      largest ? "total_max" : "total_sum",
-                      (long long)(scratch_place(e, n) + i), i ? "q" : "s", n);
-    }
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_blocks(e, n) && reduce_extent(e->g, n) == OVER_ALL)
+            sums_total(e, t, n);
 }
 
 // What is done for each group of columns, and in each of its rows.

@@ -326,11 +326,7 @@ static void emit_totals_out(Emit *e, Text *t) {
                 "C - j * GANG * VW, shared, GANG, NT);",
                 (long long)scratch_place(e, n), n);
         else if (sums_blocks(e, n))
-            text_line(t,
-                      "total_%s(part + (size_t)block * WIDTH + %lld, "
-                      "s%u, VW, shared, NT);",
-                      e->g->node[n].op == OP_max ? "max" : "sum",
-                      (long long)scratch_place(e, n), n);
+            sums_total(e, t, n);
     }
 }
 
