@@ -81,12 +81,14 @@ static bool plan_make(const RtCudnn *c, void *config, int64_t within,
     return good;
 }
 
-// The configurations that a way of looking offers, best first.
-static int offered(const RtCudnn *c, const RtCudnnPlan *p, int mode,
-                   void **config) {
+// The configurations that a way of looking offers, best first, but for those
+// behind so many, which there may be more of.
+static int offered(const RtCudnn *c, const RtCudnnPlan *p, int mode, int most,
+                   bool *more, void **config) {
     RtError ignored;
     RtDescriptors d = {.c = c, .error = &ignored};
     int64_t count = 0, got = 0;
+    *more = false;
     void *look = rt_descriptor(&d, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     rt_descriptor_link(&d, look, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                        p->graph.graph);
@@ -98,7 +100,8 @@ static int offered(const RtCudnn *c, const RtCudnnPlan *p, int mode,
     if (!d.failed &&
         c->get(look, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR,
                0, &count, NULL) == 0) {
-        count = count < MAX_OFFERED ? count : MAX_OFFERED;
+        *more = count > most;
+        count = *more ? most : count;
         int64_t made = 0;
         while (made < count &&
                c->create(DNN_BACKEND_ENGINECFG_DESCRIPTOR, &config[made]) == 0)
@@ -118,6 +121,39 @@ static bool is_wished(const RtCudnnPlan *p, RtCudnnWish wish) {
            !(wish.only_ready && p->compiled);
 }
 
+// Makes the plan of the first that is as wished; returns how many there are.
+static int offers_try(const RtCudnn *c, RtType type, int mode, int most,
+                      int before, RtCudnnWish wish, RtCudnnPlan *p,
+                      bool *more) {
+    void *config[MAX_OFFERED];
+    int count = offered(c, p, mode, most, more, config);
+    for (int i = 0; i < count && p->plan == NULL; i++) {
+        p->candidate = before + i;
+        if (p->candidate < wish.first)
+            continue;
+        describe(c, config[i], type, p);
+        if (is_wished(p, wish))
+            plan_make(c, config[i], wish.within, p);
+    }
+    for (int i = 0; i < count; i++)
+        c->destroy(config[i]);
+    return count;
+}
+
+// Mostly the first will do.  The library looks at each that it is asked for,
+// and at those of a fusion that it would have to compile so long that nearly
+// all planning was that: so all are asked for only where the first will not.
+static int looked_for(const RtCudnn *c, RtType type, int mode, int before,
+                      RtCudnnWish wish, RtCudnnPlan *p) {
+    bool more;
+    int first = offers_try(c, type, mode, 1, before, wish, p, &more);
+    if (p->plan != NULL || !more)
+        return first;
+    if (wish.first < before + first)
+        wish.first = before + first;
+    return offers_try(c, type, mode, MAX_OFFERED, before, wish, p, &more);
+}
+
 // A convolution alone has many engines, of which the first way of looking may
 // miss those that are wanted; a fusion has one or none, and looking for it
 // again takes a third of a second on some devices.
@@ -126,24 +162,9 @@ static bool plan_choose(const RtCudnn *c, RtType type, bool fusion,
     static const int modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_B,
                                 DNN_HEUR_MODE_FALLBACK};
     int before = 0; // candidates of the ways of looking so far
-    for (int m = 0; m < (fusion ? 1 : 3); m++) {
-        void *config[MAX_OFFERED];
-        int count = offered(c, p, modes[m], config);
-        for (int i = 0; i < count && p->plan == NULL; i++) {
-            p->candidate = before + i;
-            if (p->candidate < wish.first)
-                continue;
-            describe(c, config[i], type, p);
-            if (is_wished(p, wish))
-                plan_make(c, config[i], wish.within, p);
-        }
-        before += count;
-        while (count > 0)
-            c->destroy(config[--count]);
-        if (p->plan != NULL)
-            return true;
-    }
-    return false;
+    for (int m = 0; m < (fusion ? 1 : 3) && p->plan == NULL; m++)
+        before += looked_for(c, type, modes[m], before, wish, p);
+    return p->plan != NULL;
 }
 
 bool rt_cudnn_plan(const RtCudnn *c, const RtCall *call, unsigned with,

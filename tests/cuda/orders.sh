@@ -41,6 +41,14 @@ loaded=$(grep -c cuModuleLoadDataEx again)
     fail "not $loaded kernels were compiled"
 grep -q nvrtcCompileProgram again && fail "what is not launched was compiled"
 
+# Of a graph cuDNN is asked for one configuration (kind 3) by the first question
+# (kind 4): for more it would look at each.
+awk '/ kind=15$/ { fresh = 1 }
+     / kind=4$/ { first = fresh; fresh = asked = 0 }
+     / kind=3$/ && first { if (++asked > 1) many = 1; any = 1 }
+     END { exit many || !any }' first ||
+    fail "cuDNN is asked for many plans at once"
+
 # Of what follows the last capture, up to the last step.
 awk '{ line[NR] = $2 }
      /cuStreamEndCapture/ { from = NR + 1 }
