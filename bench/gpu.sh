@@ -169,7 +169,8 @@ limited() {
 share_of() {
     case $1 in
     steps) echo 24 ;;
-    first | accuracy) echo 8 ;;
+    first) echo 12 ;;
+    accuracy) echo 8 ;;
     models | random | costs) echo 6 ;;
     tests | sanitizer) echo 5 ;;
     *) echo 3 ;;
