@@ -92,12 +92,25 @@ static bool is_due(const RtReplay *r) {
            (r->marks.reads == 0 || r->unmarked + 1 >= MARK_EVERY);
 }
 
+// A graph that is not taken, by a GPU that has not failed, has done nothing.
+static bool launch(RtReplay *r, const RtMaker *maker, bool marked, RtError *e) {
+    const RtDriver *cu = maker->cu;
+    CUresult result =
+        cu->graph_launch(marked ? r->marked : r->plain, maker->stream);
+    if (rt_driver_good(cu, result, e, "launch the graph of a step"))
+        return true;
+    r->one_by_one = cu->stream_sync(maker->stream) == CUDA_SUCCESS;
+    if (r->one_by_one)
+        maker->refused(maker->arg, false, e);
+    return false;
+}
+
 static bool run(RtReplay *r, const RtMaker *maker, bool marked, RtError *e) {
-    if (is_graph(r))
-        return rt_driver_good(maker->cu,
-                              maker->cu->graph_launch(
-                                  marked ? r->marked : r->plain, maker->stream),
-                              e, "launch the graph of a step");
+    if (is_graph(r)) {
+        bool good = launch(r, maker, marked, e);
+        if (!r->one_by_one)
+            return good;
+    }
     if (marked)
         rt_marks_begin(&r->marks);
     return maker->make(maker->arg, false, marked, e);

@@ -4,7 +4,7 @@
 // prepare what they need then.  The second records them, and from then on a
 // run is one launch of the graph.  A step that works on the host between its
 // launches is never recorded, nor one of which the driver or a library refuses
-// it: that goes on one by one.
+// it, or the launch of what was: that goes on one by one.
 #ifndef RUNTIME_CUDA_REPLAY_H
 #define RUNTIME_CUDA_REPLAY_H
 

@@ -56,7 +56,8 @@ START_TEST(fewer_blocks_than_the_driver_says_do) {
 }
 END_TEST
 
-// The first run launches each kernel once, the second records it twice.
+// The first run launches each kernel once, the second records it twice, and
+// begins to launch what was recorded.
 START_TEST(what_cannot_be_recorded_is_launched) {
     static const char *const fault[] = {
         "cuStreamBeginCapture_v2:1:900",
@@ -70,6 +71,8 @@ START_TEST(what_cannot_be_recorded_is_launched) {
         "cuGraphUpload:1:801",
         "cuGraphUpload:2:801",
         "cuLaunchCooperativeKernel:3:701",
+        "cuGraphLaunch:1:801",
+        "cuGraphLaunch:200:801",
     };
     setenv("SINTER_DOUBLE_FAIL", fault[_i], 1);
     RtDevice *d = open_device(0);
@@ -429,7 +432,7 @@ Suite *device_suite(void) {
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, steps_do_the_same_however_they_are_launched, 0, 5);
     tcase_add_test(c, fewer_blocks_than_the_driver_says_do);
-    tcase_add_loop_test(c, what_cannot_be_recorded_is_launched, 0, 11);
+    tcase_add_loop_test(c, what_cannot_be_recorded_is_launched, 0, 13);
     tcase_add_loop_test(c, no_block_waits_for_others_to_end, 0, 2);
     tcase_add_test(c, a_kernel_has_as_many_arguments_as_it_needs);
     tcase_add_test(c, bytes_of_any_length_arrive);
