@@ -431,10 +431,12 @@ static bool try_others(Cuda *c, int call, size_t a, size_t b, size_t out,
                        RtError *e) {
     bool good = false, can = c->gauge == NULL && !c->is_captured &&
                              c->cu.stream_sync(c->stream) == CUDA_SUCCESS;
-    if (can)
-        fprintf(stderr, "warning: %s: %s; trying others\n", c->name, e->text);
-    while (!good && can && rt_calls_other(&c->calls, call))
+    for (int i = 0; !good && can && rt_calls_other(&c->calls, call); i++) {
+        if (i == 0)
+            fprintf(stderr, "warning: %s: %s; trying others\n", c->name,
+                    e->text);
         good = rt_calls_run(&c->calls, call, a, b, out, e);
+    }
     return good;
 }
 
