@@ -71,7 +71,10 @@ for repeat in "" --repeat-batch; do
         fail "$losses losses of eight steps $repeat"
 done
 expect 2 "$SINTER" bench "$micro" --batch=0
-expect_says "^sinter: --batch needs a number from 1, not '0'"
+expect_says "^sinter: --batch needs a number from 1, or up to 32 as 64,128, not '0'"
+for batch in 8, ,8 8,0 8,x 8,16x "$(seq -s, 33)"; do
+    expect 2 "$SINTER" bench "$micro" --batch="$batch"
+done
 expect 2 "$SINTER" compare --ablate -b -O0 "$micro"
 expect_says "it takes no -b"
 # A step has the samples of all its batches.
@@ -82,6 +85,28 @@ awk '/^a step takes/ { n = $4 * $6 / 1000 } END { exit !(n > 60 && n < 68) }' ou
 expect 2 "$SINTER" bench "$micro" --runs=0
 expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json
 mv out a.json
+# Of several batches each has a row, and so has one that is too large.
+expect 0 "$SINTER" bench "$micro" --batch=8,16,300000000 --steps=4 --runs=3
+expect_says ": 3 runs of 4 steps of each batch, in turns; "
+expect_says "^ *8  *[0-9.]*  *[0-9.]* \.\. [0-9.]*  *[0-9]*  *[0-9.e-]*  *[0-9.]*$"
+expect_says "^ *300000000  does not fit$"
+awk '$1 == 16 { n = $2 * $6 / 1000 } END { exit !(n > 15 && n < 17) }' out ||
+    fail "16 samples: $(cat out)"
+expect 0 "$SINTER" bench "$micro" --batch=16,8 --steps=4 --runs=2 --json --memory=7KiB
+python3 - out <<'END' || fail "a list of batches: $(cat out)"
+import json, sys
+found = json.load(open(sys.argv[1]))
+large, small = found["batches"]
+assert found["schema"] == 1 and found["runs"] == 2, found
+assert (large["batch"], small["batch"]) == (16, 8)
+assert large["failed"] == "does not fit" and "run_ms" not in large
+assert small["failed"] is None and len(small["run_ms"]) == 2
+assert len(small["step_ms"]) == 8 and small["arena_bytes"] > 0
+END
+mv out batches.json
+expect 3 "$SINTER" benchcmp a.json batches.json
+expect_says "batches.json has several batches: give sinter bench one --batch"
+expect 5 "$SINTER" bench "$micro" --batch=16,32 --memory=1KiB
 # runs NAME MILLISECONDS: a result of runs with these medians.
 runs() {
     sed "s/\"run_ms\": \[[^]]*\]/\"run_ms\": [$2]/" a.json >"$1.json"

@@ -11,7 +11,8 @@ typedef enum {
     WORD,
     CHOICE,
     COUNT,
-    POSITIVE, // a count of 1 or more
+    POSITIVE,  // a count of 1 or more
+    POSITIVES, // one or more of them
     BYTES,
     SETTING,
     PASS
@@ -50,8 +51,8 @@ static const Option options[] = {
      "how b is built, also -b OPTIONS; -O0 by default"},
     {"batch", "N", "compare bisect", POSITIVE, AT(batch),
      "samples of a batch; by default the file's, or few where double must wait"},
-    {"batch", "N", "bench", POSITIVE, AT(batch),
-     "samples of a batch; by default the file's"},
+    {"batch", "N,...", "bench", POSITIVES, AT(batches),
+     "samples of a batch; by default the file's; of several, a table"},
     {"steps", "K", "compare bench", COUNT, AT(steps),
      "steps that are timed and whose losses are shown; 10 by default"},
     {"data", "DIR|random", "compare bisect bench tune", WORD, AT(data),
@@ -200,6 +201,29 @@ static bool count_set(Arguments *out, const Option *o, const char *value) {
     return count->given;
 }
 
+// Reads what stands before a comma or the end; NULL when that is no count of 1
+// or more.
+static const char *count_end(const char *text, int64_t *count) {
+    char *end;
+    errno = 0;
+    *count = strtoll(text, &end, 10);
+    bool good = *text >= '0' && *text <= '9' && errno == 0 && *count >= 1;
+    return good && (*end == ',' || *end == 0) ? end : NULL;
+}
+
+static bool counts_set(Arguments *out, const Option *o, const char *value) {
+    Counts *list = (Counts *)((char *)out + o->at);
+    list->count = 0;
+    for (const char *at = value; at != NULL && list->count < MAX_COUNTS;) {
+        at = count_end(at, &list->value[list->count++]);
+        if (at != NULL && *at++ == 0)
+            return true;
+    }
+    complain(out, "--%s needs a number from 1, or up to %d as 64,128, not '%s'",
+             o->name, MAX_COUNTS, value);
+    return false;
+}
+
 static bool bytes_set(Arguments *out, const Option *o, const char *value) {
     if (bytes_parse(value, (int64_t *)((char *)out + o->at)))
         return true;
@@ -243,6 +267,8 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
         return setting_add(out, value);
     if (o->kind == COUNT || o->kind == POSITIVE)
         return count_set(out, o, value);
+    if (o->kind == POSITIVES)
+        return counts_set(out, o, value);
     if (o->kind == BYTES)
         return bytes_set(out, o, value);
     if (o->kind == PASS)

@@ -12,13 +12,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { MAX_SETTINGS = 64, MAX_KEY = 64, AT_LEAST_ONE = -1 };
+enum { MAX_SETTINGS = 64, MAX_KEY = 64, MAX_COUNTS = 32, AT_LEAST_ONE = -1 };
 
 // A number on the command line.
 typedef struct {
     bool given;
     int64_t value;
 } Count;
+
+// Numbers with commas between them.
+typedef struct {
+    int count;
+    int64_t value[MAX_COUNTS];
+} Counts;
 
 // A command line taken apart.  An option that is not given is NULL or false.
 typedef struct {
@@ -31,6 +37,7 @@ typedef struct {
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
         *kernel, *op, *arch, *at, *lineinfo, *embed, *compared;
     Count rewrite_limit, steps, batch, runs, line, samples;
+    Counts batches;   // of bench
     int64_t memory;   // 0: no limit
     uint32_t without; // as PassOptions has left_out
     bool no_updates;  // as PassOptions has it; no option sets it

@@ -1,5 +1,8 @@
 // sinter bench: how long a step of a model takes, over several runs of its
 // trainer, so that what differs from run to run is seen too.
+//
+// Of several batches each has a trainer, and they are run in turns, so that a
+// machine that is busy for a while favours none.
 #include "base/exits.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/spread.h"
@@ -11,12 +14,23 @@
 // WARM: steps of each run that do not count.
 enum { RUNS = 6, WARM = 2 };
 
+// One batch.
 typedef struct {
     Side side;
     Runs runs;
+    const char *start;     // the state that its runs begin with
     Series steps, medians; // of all runs; of each
-    int num_runs;
+    int status;
 } Bench;
+
+typedef struct {
+    const Arguments *arguments;
+    Bench *bench;
+    int count;
+    int num_runs;
+} Benches;
+
+// ---- running ----
 
 // The first steps of a process find caches and pages cold.
 static void steps_take(Arena *a, Bench *b, const Series *times) {
@@ -29,71 +43,210 @@ static void steps_take(Arena *a, Bench *b, const Series *times) {
     b->medians.value[b->medians.count++] = spread_of(a, step, count).median;
 }
 
-static int bench_run(Arena *a, const Arguments *arguments, Bench *b) {
-    const char *start;
-    int status = side_build(a, &b->side, arguments, &b->runs);
+static int bench_build(Arena *a, const Benches *all, Bench *b) {
+    int status = side_build(a, &b->side, all->arguments, &b->runs);
     if (status == EXIT_GOOD)
-        status = side_start(a, &b->side, &b->runs, &start);
+        status = side_start(a, &b->side, &b->runs, &b->start);
     b->steps.value = ARENA_ARRAY(
-        a, (size_t)b->num_runs * (size_t)(b->runs.steps + 1), double);
-    b->medians.value = ARENA_ARRAY(a, (size_t)b->num_runs, double);
-    for (int i = 0; i < b->num_runs && status == EXIT_GOOD; i++) {
-        status = side_run(a, &b->side, &b->runs, start);
-        steps_take(a, b, &b->side.times);
-    }
-    b->side.times = b->steps;
-    b->side.run_times = b->medians;
+        a, (size_t)all->num_runs * (size_t)(b->runs.steps + 1), double);
+    b->medians.value = ARENA_ARRAY(a, (size_t)all->num_runs, double);
     return status;
 }
 
-static void bench_print(Text *t, const Bench *b) {
+static int bench_run(Arena *a, Bench *b) {
+    int status = side_run(a, &b->side, &b->runs, b->start);
+    steps_take(a, b, &b->side.times);
+    return status;
+}
+
+// Whether a batch that ends so says nothing of the others.
+static bool is_its_own(const Benches *all, int status) {
+    return status == EXIT_GOOD ||
+           (all->count > 1 && (status == EXIT_MODEL || status == EXIT_MEMORY));
+}
+
+// Returns the status of what ends them all, or of the last where none is good.
+static int benches_run(Arena *a, Benches *all) {
+    int status = EXIT_GOOD;
+    for (int i = 0; i < all->count; i++) {
+        Bench *b = &all->bench[i];
+        b->status = bench_build(a, all, b);
+        if (!is_its_own(all, b->status))
+            return b->status;
+    }
+    for (int i = 0; i < all->num_runs * all->count; i++) {
+        Bench *b = &all->bench[i % all->count];
+        if (b->status == EXIT_GOOD)
+            b->status = bench_run(a, b);
+        if (!is_its_own(all, b->status))
+            return b->status;
+    }
+    for (int i = 0; i < all->count; i++) {
+        Bench *b = &all->bench[i];
+        b->side.times = b->steps;
+        b->side.run_times = b->medians;
+        if (b->status == EXIT_GOOD)
+            return EXIT_GOOD;
+        status = b->status;
+    }
+    return status;
+}
+
+// ---- printing ----
+
+static int64_t samples_of(const Bench *b) {
+    return b->runs.batch * b->side.program->recipe.accumulate;
+}
+
+static void bench_print(Text *t, const Benches *all, const Bench *b) {
     Spread s = spread_of(t->arena, b->medians.value, b->medians.count);
     int64_t steps = b->runs.steps - WARM;
-    int64_t samples = b->runs.batch * b->side.program->recipe.accumulate;
     text_add(t,
              "%s on %s, data %s, batch %" PRId64 ", %s\n"
              "a step takes %.3f ms, %.0f samples/s; the median is in %.3f .. "
              "%.3f with %.1f%% confidence, from %d run%s of %" PRId64
              " step%s\n",
              b->side.program->name, b->runs.device, b->runs.data, b->runs.batch,
-             b->side.options, s.median, (double)samples / s.median * 1e3, s.low,
-             s.high, 100 * s.confidence, b->num_runs,
-             b->num_runs == 1 ? "" : "s", steps, steps == 1 ? "" : "s");
+             b->side.options, s.median, (double)samples_of(b) / s.median * 1e3,
+             s.low, s.high, 100 * s.confidence, all->num_runs,
+             all->num_runs == 1 ? "" : "s", steps, steps == 1 ? "" : "s");
 }
 
-static void bench_json(Text *t, const Bench *b) {
-    text_add(t, "{\"schema\": 1, \"model\": ");
-    json_string(t, b->side.program->name);
-    text_add(t, ", \"batch\": %" PRId64 ", \"data\": ", b->runs.batch);
-    json_string(t, b->runs.data);
-    text_add(t, ", \"device\": ");
-    json_string(t, b->runs.device);
-    text_add(t, ", \"runs\": %d, ", b->num_runs);
+// Why there are no numbers.
+static const char *refusal(const Bench *b) {
+    return b->status == EXIT_MEMORY ? "does not fit" : "does not compile";
+}
+
+static void row_print(Text *t, const Bench *b) {
+    const double kib = 1 << 10, mib = 1 << 20;
+    if (b->status != EXIT_GOOD) {
+        text_add(t, "%10" PRId64 "  %s\n", b->runs.batch, refusal(b));
+        return;
+    }
+    Spread s = spread_of(t->arena, b->medians.value, b->medians.count);
+    double samples = (double)samples_of(b);
+    double bytes = (double)b->side.plan->arena_bytes;
+    text_add(t, "%10" PRId64 "%12.3f%12.3f .. %-10.3f%12.0f%12.4g%14.4g\n",
+             b->runs.batch, s.median, s.low, s.high, samples / s.median * 1e3,
+             bytes / mib, bytes / kib / (double)b->runs.batch);
+}
+
+static const Bench *first_good(const Benches *all) {
+    const Bench *b = all->bench;
+    while (b->status != EXIT_GOOD)
+        b++;
+    return b;
+}
+
+static void table_print(Text *t, const Benches *all) {
+    const Bench *b = first_good(all);
+    Spread s = spread_of(t->arena, b->medians.value, b->medians.count);
+    int64_t steps = b->runs.steps - WARM;
+    text_add(t,
+             "%s on %s, data %s, %s: %d run%s of %" PRId64
+             " step%s of each batch, in turns; the median is in its range with "
+             "%.1f%% confidence\n\n"
+             "%10s%12s%12s    %-10s%12s%12s%14s\n",
+             b->side.program->name, b->runs.device,
+             all->arguments->data ? all->arguments->data : "random",
+             b->side.options, all->num_runs, all->num_runs == 1 ? "" : "s",
+             steps, steps == 1 ? "" : "s", 100 * s.confidence, "batch",
+             "ms, median", "range", "", "samples/s", "MiB arena",
+             "KiB a sample");
+    for (int i = 0; i < all->count; i++)
+        row_print(t, &all->bench[i]);
+}
+
+// ---- JSON ----
+
+static void head_json(Text *t, const Benches *all, const Bench *b) {
+    text_add(t, "{\"schema\": 1");
+    json_text(t, "model", b->side.program->name);
+    if (all->count == 1) {
+        json_count(t, "batch", b->runs.batch);
+        json_text(t, "data", b->runs.data);
+    }
+    json_text(t, "device", b->runs.device);
+    json_count(t, "runs", all->num_runs);
+}
+
+static void bench_json(Text *t, const Benches *all, const Bench *b) {
+    head_json(t, all, b);
+    text_add(t, ", ");
     side_json(t, &b->side);
     text_add(t, "}\n");
 }
 
+static void row_json(Text *t, const Bench *b) {
+    text_add(t, "{\"batch\": %" PRId64, b->runs.batch);
+    json_text(t, "data", b->runs.data);
+    json_text(t, "failed", b->status == EXIT_GOOD ? NULL : refusal(b));
+    if (b->status == EXIT_GOOD) {
+        text_add(t, ", ");
+        side_json(t, &b->side);
+    }
+    text_add(t, "}");
+}
+
+static void table_json(Text *t, const Benches *all) {
+    head_json(t, all, first_good(all));
+    text_add(t, ", \"batches\": [");
+    for (int i = 0; i < all->count; i++) {
+        text_add(t, i ? ",\n " : "\n ");
+        row_json(t, &all->bench[i]);
+    }
+    text_add(t, "]}\n");
+}
+
+static void benches_print(Text *t, const Benches *all) {
+    bool json = all->arguments->json;
+    if (all->count == 1)
+        (json ? bench_json : bench_print)(t, all, all->bench);
+    else
+        (json ? table_json : table_print)(t, all);
+}
+
+// ---- the command ----
+
+// Those of the command line, or else the model file's.
+static void benches_set(Arena *a, Benches *all, const Runs *runs,
+                        const Counts *batches) {
+    for (int i = 0; i < all->count; i++) {
+        Bench *b = &all->bench[i];
+        b->runs = *runs;
+        b->runs.steps += WARM;
+        b->runs.batch = batches->value[i];
+        b->runs.data =
+            runs_data(a, all->arguments, b->runs.batch, DRAWN_BATCHES);
+        b->side.name = all->count == 1
+                           ? "bench"
+                           : arena_format(a, "batch-%" PRId64, b->runs.batch);
+        b->side.options = all->arguments->a ? all->arguments->a : "-O1";
+    }
+}
+
 static int model_bench(Arena *a, const Arguments *arguments) {
     Size size;
-    Bench b = {.side = {.name = "bench",
-                        .options = arguments->a ? arguments->a : "-O1"},
-               .num_runs =
-                   arguments->runs.given ? (int)arguments->runs.value : RUNS};
+    Runs runs;
     int status = model_size(arguments, &size);
     if (status != EXIT_GOOD)
         return status;
-    if (!runs_open(a, arguments,
-                   arguments->batch.given ? arguments->batch.value : size.batch,
-                   &b.runs))
+    const Counts own = {.count = 1, .value = {size.batch}};
+    const Counts *batches =
+        arguments->batches.count ? &arguments->batches : &own;
+    Benches all = {
+        .arguments = arguments,
+        .bench = ARENA_ARRAY(a, (size_t)batches->count, Bench),
+        .count = batches->count,
+        .num_runs = arguments->runs.given ? (int)arguments->runs.value : RUNS};
+    if (!runs_open(a, arguments, size.batch, &runs))
         return EXIT_IO;
-    b.runs.steps += WARM;
-    status = bench_run(a, arguments, &b);
-    runs_close(&b.runs);
+    benches_set(a, &all, &runs, batches);
+    status = benches_run(a, &all);
+    runs_close(&runs);
     Text t = text_new(a);
-    if (status == EXIT_GOOD && arguments->json)
-        bench_json(&t, &b);
-    else if (status == EXIT_GOOD)
-        bench_print(&t, &b);
+    if (status == EXIT_GOOD)
+        benches_print(&t, &all);
     fputs(text_string(&t), stdout);
     return status;
 }

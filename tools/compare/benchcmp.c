@@ -45,6 +45,11 @@ static int bench_read(Arena *a, const Arguments *arguments, const char *path,
     int status = result_read(a, arguments, "bench", "runs", path, &r);
     if (status != EXIT_GOOD)
         return status;
+    if (result_behind(a, r.text, "batches") != NULL) {
+        complain(arguments,
+                 "%s has several batches: give sinter bench one --batch", path);
+        return EXIT_DATA;
+    }
     if (!times_read(a, r.text, &out->runs)) {
         complain(arguments,
                  "%s: \"run_ms\" has no times of 1 to %d runs; measure again "

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-// Batches of synthetic data.
-enum { STEPS = 10, MOST_STEPS = 1000000, BATCHES = 32 };
+enum { STEPS = 10, MOST_STEPS = 1000000 };
 
 bool runs_possible(const Arguments *arguments) {
     const Count *steps = &arguments->steps;
@@ -15,20 +14,24 @@ bool runs_possible(const Arguments *arguments) {
     return false;
 }
 
+const char *runs_data(Arena *a, const Arguments *arguments, int64_t batch,
+                      int64_t batches) {
+    int64_t samples;
+    if (arguments->data != NULL && strcmp(arguments->data, "random") != 0)
+        return arguments->data;
+    if (__builtin_mul_overflow(batch, batches, &samples) || samples > INT32_MAX)
+        samples = INT32_MAX;
+    return arena_format(a, "synthetic:%" PRId64, samples);
+}
+
 bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out) {
     Scratch scratch;
-    int64_t samples;
     if (!scratch_open(a, arguments, &scratch))
         return false;
-    if (__builtin_mul_overflow(batch, BATCHES, &samples))
-        samples = INT32_MAX;
-    bool random =
-        arguments->data == NULL || strcmp(arguments->data, "random") == 0;
     *out = (Runs){
         .scratch = scratch,
         .folder = scratch.path,
-        .data = random ? arena_format(a, "synthetic:%" PRId64, samples)
-                       : arguments->data,
+        .data = runs_data(a, arguments, batch, DRAWN_BATCHES),
         .device = arguments->device ? arguments->device : "host",
         .steps = arguments->steps.given ? arguments->steps.value : STEPS,
         .batch = batch,

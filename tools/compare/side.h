@@ -55,6 +55,12 @@ int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 // that has been said on stderr.  Building trainers first would take minutes.
 bool runs_possible(const Arguments *arguments);
 
+// What to train on: where the command line names nothing, so many batches that
+// are drawn.
+enum { DRAWN_BATCHES = 32 };
+const char *runs_data(Arena *a, const Arguments *arguments, int64_t batch,
+                      int64_t batches);
+
 // Makes the folder; the rest is as the command line says, or as it mostly is.
 // false when there can be none, which has been said on stderr.
 bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out);
