@@ -13,6 +13,7 @@ typedef enum {
     COUNT,
     POSITIVE,  // a count of 1 or more
     POSITIVES, // one or more of them
+    RATE,      // a number above 0
     BYTES,
     SETTING,
     PASS
@@ -31,7 +32,7 @@ typedef struct {
 
 // clang-format off
 static const Option options[] = {
-    {"set", "KEY=VALUE", "check build show compare bisect reduce bench tune variant report", SETTING, 0,
+    {"set", "KEY=VALUE", "check build show compare bisect reduce bench lrfind tune variant report", SETTING, 0,
      "set a model parameter or a key of the recipe, or of its value an argument, "
      "as optimizer.lr=1e-2"},
     {"target", "cuda:sm_90,...", "build", WORD, AT(embed),
@@ -55,9 +56,9 @@ static const Option options[] = {
      "samples of a batch; by default the file's; of several, a table"},
     {"steps", "K", "compare bench", COUNT, AT(steps),
      "steps that are timed and whose losses are shown; 10 by default"},
-    {"data", "DIR|random", "compare bisect bench tune", WORD, AT(data),
+    {"data", "DIR|random", "compare bisect bench lrfind tune", WORD, AT(data),
      "what to train on; random by default, which is synthetic:N"},
-    {"device", "host|cuda:N", "compare bench", WORD, AT(device),
+    {"device", "host|cuda:N", "compare bench lrfind", WORD, AT(device),
      "what runs them; host by default"},
     {"device", "cuda:N", "tune", WORD, AT(device),
      "the GPU to measure on; cuda:0 by default"},
@@ -66,6 +67,12 @@ static const Option options[] = {
      "cache, where trainers find it"},
     {"runs", "R", "bench", COUNT, AT(runs),
      "how often the trainer is run; 6 by default"},
+    {"from", "RATE", "lrfind", RATE, AT(lowest),
+     "the rate of the first step; 1e-6 by default"},
+    {"to", "RATE", "lrfind", RATE, AT(highest),
+     "the rate of the last step; 10 by default"},
+    {"steps", "K", "lrfind", COUNT, AT(steps),
+     "steps of the run; 100 by default, or all that the recipe has"},
     {"ablate", NULL, "compare", FLAG, AT(ablate),
      "leave out each pass by itself instead, and say what that costs"},
     {"no-eval", NULL, "compare bisect", FLAG, AT(no_eval),
@@ -127,19 +134,19 @@ static const Option options[] = {
      "make only the first N rewrites of each graph"},
     {"without", "PASS", "check build show tune variant report", PASS, AT(without),
      "leave a pass out, which must be one that is not needed"},
-    {"memory", "BYTES", "check build show compare bisect bench opt tune variant report", BYTES, AT(memory),
+    {"memory", "BYTES", "check build show compare bisect bench lrfind opt tune variant report", BYTES, AT(memory),
      "what may be used, as 8GiB; values are made again instead of kept"},
     {"max-batch", NULL, "check", FLAG, AT(max_batch),
      "also the largest batch that fits into --memory or the device's"},
-    {"json", NULL, "check compare bench show doctor", FLAG, AT(json),
+    {"json", NULL, "check compare bench lrfind show doctor", FLAG, AT(json),
      "print one JSON object"},
     {"check", "CMD", "reduce", WORD, AT(failing),
      "what fails for the file, which is added to it or stands for {}"},
     {"check", NULL, "fmt", FLAG, AT(check),
      "change nothing; status 1 and the names of files that would change"},
-    {"diagnostics", "text|json", "check build show compare bisect reduce bench tune benchcmp fmt opt report", CHOICE, AT(diagnostics),
+    {"diagnostics", "text|json", "check build show compare bisect reduce bench lrfind tune benchcmp fmt opt report", CHOICE, AT(diagnostics),
      "how mistakes in the file are printed; text by default"},
-    {"help", NULL, "check build show compare bisect reduce bench tune benchcmp opt passes fmt explain report doctor", FLAG, AT(help),
+    {"help", NULL, "check build show compare bisect reduce bench lrfind tune benchcmp opt passes fmt explain report doctor", FLAG, AT(help),
      "this text"},
 };
 // clang-format on
@@ -170,21 +177,27 @@ static const Option *option_find(const Command *command, const char *name,
     return NULL;
 }
 
-static bool setting_add(Arguments *out, const char *value) {
+bool setting_add(Arguments *out, Setting set) {
+    if (out->num_settings == MAX_SETTINGS) {
+        complain(out, "more than %d times --set", MAX_SETTINGS);
+        return false;
+    }
+    out->set[out->num_settings++] = set;
+    return true;
+}
+
+static bool setting_parse(Arguments *out, const char *value) {
     const char *equals = strchr(value, '=');
     size_t length = equals ? (size_t)(equals - value) : 0;
     if (length == 0 || length >= MAX_KEY) {
         complain(out, "--set needs KEY=VALUE, not '%s'", value);
         return false;
     }
-    if (out->num_settings == MAX_SETTINGS) {
-        complain(out, "more than %d times --set", MAX_SETTINGS);
-        return false;
-    }
     char *key = out->key[out->num_settings];
+    if (!setting_add(out, (Setting){key, equals + 1}))
+        return false;
     memcpy(key, value, length);
     key[length] = 0;
-    out->set[out->num_settings++] = (Setting){key, equals + 1};
     return true;
 }
 
@@ -221,6 +234,17 @@ static bool counts_set(Arguments *out, const Option *o, const char *value) {
     }
     complain(out, "--%s needs a number from 1, or up to %d as 64,128, not '%s'",
              o->name, MAX_COUNTS, value);
+    return false;
+}
+
+static bool rate_set(Arguments *out, const Option *o, const char *value) {
+    double *rate = (double *)((char *)out + o->at);
+    char *end;
+    *rate = strtod(value, &end);
+    if (*rate >= 1e-30 && *rate <= 1e30 && *end == 0)
+        return true;
+    complain(out, "--%s needs a rate from 1e-30 to 1e30, not '%s'", o->name,
+             value);
     return false;
 }
 
@@ -264,11 +288,13 @@ static bool choice_refused(const Arguments *out, const Option *o,
 
 static bool option_set(Arguments *out, const Option *o, const char *value) {
     if (o->kind == SETTING)
-        return setting_add(out, value);
+        return setting_parse(out, value);
     if (o->kind == COUNT || o->kind == POSITIVE)
         return count_set(out, o, value);
     if (o->kind == POSITIVES)
         return counts_set(out, o, value);
+    if (o->kind == RATE)
+        return rate_set(out, o, value);
     if (o->kind == BYTES)
         return bytes_set(out, o, value);
     if (o->kind == PASS)

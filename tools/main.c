@@ -27,6 +27,8 @@ const Command commands[] = {
      "still fails for it.", 1, reduce_command},
     {"bench", "FILE.net", "Build a model and measure its step, over several "
      "runs.", 1, bench_command},
+    {"lrfind", "FILE.net", "Build a model, let its learning rate rise for some "
+     "steps, and say at which its loss falls.", 1, lrfind_command},
     {"tune",   "FILE", "Build a model, or take a trainer, and measure on a GPU "
      "how its step is done fastest.", 1, tune_command},
     {"benchcmp", "A.json B.json", "Compare two results of bench --json.",

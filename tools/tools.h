@@ -37,10 +37,11 @@ typedef struct {
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
         *kernel, *op, *arch, *at, *lineinfo, *embed, *compared;
     Count rewrite_limit, steps, batch, runs, line, samples;
-    Counts batches;   // of bench
-    int64_t memory;   // 0: no limit
-    uint32_t without; // as PassOptions has left_out
-    bool no_updates;  // as PassOptions has it; no option sets it
+    Counts batches;         // of bench
+    double lowest, highest; // rates of lrfind; 0: not given
+    int64_t memory;         // 0: no limit
+    uint32_t without;       // as PassOptions has left_out
+    bool no_updates;        // as PassOptions has it; no option sets it
     bool json, check, max_batch, no_eval, ablate, help;
 } Arguments;
 
@@ -63,6 +64,9 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
 // What is asked for of how mistakes are printed, wherever it stands: also
 // before a mistake, and if the other words are wrong.
 const char *diagnostics_wanted(int count, char **word);
+
+// Sets one more key; false when there are too many, which has been said.
+bool setting_add(Arguments *out, Setting set);
 
 // What a command accepts.
 void arguments_help(Text *t, const Command *command);
@@ -186,6 +190,7 @@ int compare_command(const Arguments *arguments);
 int reduce_command(const Arguments *arguments);
 int bisect_command(const Arguments *arguments);
 int bench_command(const Arguments *arguments);
+int lrfind_command(const Arguments *arguments);
 int tune_command(const Arguments *arguments);
 int benchcmp_command(const Arguments *arguments);
 int passes_command(const Arguments *arguments);

@@ -252,7 +252,7 @@ static int model_bench(Arena *a, const Arguments *arguments) {
 }
 
 int bench_command(const Arguments *arguments) {
-    if (!runs_possible(arguments))
+    if (!runs_possible(arguments, 1))
         return EXIT_USAGE;
     Arena *a = arena_new();
     if (arguments->runs.given &&

@@ -6,11 +6,12 @@
 
 enum { STEPS = 10, MOST_STEPS = 1000000 };
 
-bool runs_possible(const Arguments *arguments) {
+bool runs_possible(const Arguments *arguments, int fewest) {
     const Count *steps = &arguments->steps;
-    if (!steps->given || (steps->value >= 1 && steps->value <= MOST_STEPS))
+    if (!steps->given || (steps->value >= fewest && steps->value <= MOST_STEPS))
         return true;
-    complain(arguments, "--steps needs a number from 1 to %d", MOST_STEPS);
+    complain(arguments, "--steps needs a number from %d to %d", fewest,
+             MOST_STEPS);
     return false;
 }
 

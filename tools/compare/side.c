@@ -16,24 +16,15 @@ enum { MOST_LOG = 1 << 16, MOST_SERIES = 1 << 28 };
 
 // ---- building ----
 
-static bool setting_add(Side *s, Setting set) {
-    Arguments *own = &s->arguments;
-    if (own->num_settings == MAX_SETTINGS) {
-        complain(own, "more than %d times --set", MAX_SETTINGS);
-        return false;
-    }
-    own->set[own->num_settings++] = set;
-    return true;
-}
-
 // Those of both, and the batch, which is last so that it holds.
 static bool settings_add(Arena *a, Side *s, const Arguments *both,
                          const Runs *runs) {
     for (int i = 0; i < both->num_settings; i++)
-        if (!setting_add(s, both->set[i]))
+        if (!setting_add(&s->arguments, both->set[i]))
             return false;
     return setting_add(
-        s, (Setting){"batch", arena_format(a, "%" PRId64, runs->batch)});
+        &s->arguments,
+        (Setting){"batch", arena_format(a, "%" PRId64, runs->batch)});
 }
 
 static bool options_take(Arena *a, Side *s, const Arguments *both) {
@@ -100,7 +91,7 @@ static int run(Arena *a, const Side *s, const Runs *runs, const Words *w) {
     const char *why;
     const char *log = arena_format(a, "%s/%s.log", runs->folder, s->name);
     int status = program_wait(program_start(w, ".", log, log));
-    if (status == EXIT_GOOD)
+    if (status == EXIT_GOOD || (status == EXIT_DIVERGED && s->may_diverge))
         return status;
     const Source *said = source_read(a, log, MOST_LOG, &why);
     complain(&s->arguments, "%s, built with %s, ended with status %d: %s",
@@ -139,7 +130,8 @@ int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
 static Words words_from(Arena *a, const Side *s, const Runs *runs,
                         const char *start, int64_t steps) {
     Words w = words_begin(a, s, runs);
-    words_add(&w, arena_format(a, "--resume=%s", start));
+    if (start != NULL)
+        words_add(&w, arena_format(a, "--resume=%s", start));
     words_add(&w, arena_format(a, "--steps=%lld", (long long)steps));
     words_add(&w, arena_format(a, "--out=%s/%s.run", runs->folder, s->name));
     return w;
@@ -182,7 +174,9 @@ static Series series_read(Arena *a, const char *path, const char *start,
     for (const char *line = s ? s->text : ""; *line; line = line_after(line)) {
         const char *at = strstr(line, key);
         char *end;
-        if (at == NULL || strncmp(line, start, strlen(start)) != 0)
+        if (at == NULL) // nor is it in any line behind this
+            break;
+        if (at >= line_after(line) || strncmp(line, start, strlen(start)) != 0)
             continue;
         double value = strtod(at + strlen(key), &end);
         series_add(a, &series, end == at + strlen(key) ? (double)NAN : value);
@@ -191,6 +185,7 @@ static Series series_read(Arena *a, const char *path, const char *start,
 }
 
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start) {
+    static const char step[] = "{\"split\":\"step\"";
     const char *rows = arena_format(a, "%s/%s.rows", runs->folder, s->name);
     const char *times = arena_format(a, "%s/%s.times", runs->folder, s->name);
     Words w = words_from(a, s, runs, start, runs->steps);
@@ -198,7 +193,9 @@ int side_run(Arena *a, Side *s, const Runs *runs, const char *start) {
     words_add(&w, arena_format(a, "--metrics=%s", rows));
     words_add(&w, arena_format(a, "--times=%s", times));
     int status = run(a, s, runs, &w);
-    s->loss = series_read(a, rows, "{\"split\":\"step\"", "\"loss\":");
+    s->loss = series_read(a, rows, step, "\"loss\":");
+    s->rate = series_read(a, rows, step, "\"lr\":");
+    s->skipped = series_read(a, rows, step, "\"skipped\":");
     s->times = series_read(a, times, "", "");
     return status;
 }

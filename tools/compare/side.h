@@ -22,9 +22,11 @@ typedef struct {
     const Plan *plan; // of the device
     Cost cost;        // of a step, with all its batches
     const char *trainer;
+    bool may_diverge; // which is no failure
     Snapshot snapshot;
-    Series loss, times; // milliseconds
-    Series run_times;   // the median of each run; none where it ran once
+    Series loss, times;   // milliseconds
+    Series rate, skipped; // skipped: none where no loss is scaled
+    Series run_times;     // the median of each run; none where it ran once
 } Side;
 
 // How sides are run.
@@ -44,16 +46,18 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs);
 int side_start(Arena *a, Side *s, const Runs *runs, const char **path);
 
 // Looks at the first step from that state, of which all is read, or with the
-// snapshot of another side what both leave; then takes all steps.
+// snapshot of another side what both leave; then takes all steps.  Without a
+// state, `start` being NULL, a run begins as the recipe says.
 int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
               const Snapshot *beside);
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 
 // ---- runs.c ----
 
-// Whether the command line wants a number of steps that can be taken; if not,
-// that has been said on stderr.  Building trainers first would take minutes.
-bool runs_possible(const Arguments *arguments);
+// Whether the command line wants a number of steps that can be taken, and not
+// fewer than these; if not, that has been said on stderr.  Building trainers
+// first would take minutes.
+bool runs_possible(const Arguments *arguments, int fewest);
 
 // What to train on: where the command line names nothing, so many batches that
 // are drawn.

@@ -1,0 +1,103 @@
+#!/bin/sh
+# shellcheck disable=SC2154 # here and work are of expect.sh
+# sinter lrfind: the rate rises as it says, the losses are those of the steps that
+# were made, and what it suggests follows from them.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+export CFLAGS="${CFLAGS:-} -O0"
+tiny=$here/tiny.net
+micro=$here/micro.net
+
+find() {
+    want=$1
+    shift
+    expect "$want" "$SINTER" lrfind "$@"
+}
+
+# follows: the JSON in out is what its own losses make of it.
+follows() {
+    python3 - out <<'END' || fail "$* $(cat out)"
+import json, math, sys
+found = json.load(open(sys.argv[1]))
+points, keep, steps = found["points"], found["keep"], found["steps"]
+assert keep == min(0.98, 1 - 5 / steps) or abs(keep - 1 + 5 / steps) < 1e-8
+mean = 0
+for i, p in enumerate(points):
+    rate = found["from"] * (found["to"] / found["from"]) ** (
+        (p["step"] - 1) / (steps - 1))
+    assert abs(p["rate"] / rate - 1) < 1e-4, p
+    mean = keep * mean + (1 - keep) * p["loss"]
+    smooth = mean / (1 - keep ** (i + 1))
+    assert abs(p["smoothed"] / smooth - 1) < 1e-6, p
+    over = smooth > 4 * min(q["smoothed"] for q in points[:i + 1])
+    assert not over or i == len(points) - 1, p
+first = round(1 / (1 - keep))
+if found["least"] is not None:
+    least = min(points[first:], key=lambda p: p["smoothed"])
+    assert abs(found["least"] / least["rate"] - 1) < 1e-8
+    assert abs(found["tenth"] / found["least"] - 0.1) < 1e-8
+    assert points[first]["rate"] <= found["fastest"] <= found["least"]
+    half = min(first // 2, points.index(least) - first)
+    slope = [(points[i + half]["smoothed"] - points[i - half]["smoothed"]) /
+             math.log(points[i + half]["rate"] / points[i - half]["rate"])
+             for i in range(first, points.index(least) - half + 1)]
+    fastest = points[first + slope.index(min(slope))]["rate"]
+    assert abs(found["fastest"] / fastest - 1) < 1e-8
+END
+}
+
+# A network that learns, and is lost at the largest rates: the key lr is set.
+find 0 "$tiny"
+expect_says "^Tiny on host, data synthetic:2176, batch 64: lr rises from 1e-06 to 10 in 100 steps$"
+expect_says "^the smoothed loss keeps 0.95 of itself in each$"
+expect_says "^ *1  *1e-06  *[0-9.]*  *[0-9.]*$"
+expect_says "^it fell from [0-9.]*, fastest at 0\.00[0-9]*, to the least, "
+expect_says "^try 0\.00[0-9]*, where it fell fastest, or 0\.[0-9]*, a tenth of"
+expect_says "^this is one short run"
+lines=$(grep -c '^ *[0-9]' out)
+[ "$lines" -ge 18 ] || fail "$lines lines: $(cat out)"
+[ "$lines" -le 21 ] || fail "$lines lines: $(cat out)"
+find 0 "$tiny" --json --to=1e4 --steps=60
+grep -q '"key": "lr", .*"diverged": true, ' out || fail "1e4: $(head -n 1 out)"
+grep -q '"fastest": [0-9]' out || fail "nothing was found: $(head -n 1 out)"
+follows "with the key lr"
+
+# Where there is none it is the optimizer's, in an argument that is not there.
+find 0 "$micro" --json --from=1e-12 --to=1e-10 --steps=20 --set "optimizer=adam()"
+grep -q '"key": "optimizer.lr", .*"least": null, ' out ||
+    fail "rates of nothing: $(head -n 1 out)"
+follows "without a key lr"
+find 0 "$micro" --from=1e-12 --to=1e-10 --steps=20
+expect_says "^the loss fell at none of these rates by more than its noise$"
+
+# That the run diverges is no failure.
+find 0 "$micro" --from=1e20 --to=1e30 --steps=20
+expect_says "^the loss diverged in step [1-3]$"
+
+# The scale of the loss is too large for these gradients, and is halved step by
+# step: what that skips is no step of the test.
+find 0 "$micro" --json --steps=20 --set precision=f16 --set "clip=value(1)" \
+    --set "loss=mean(2e35 * cross_entropy(output, label))"
+skipped=$(sed -n 's/.*"skipped": \([0-9]*\), .*/\1/p' out)
+[ "$skipped" -ge 2 ] || fail "$skipped steps skipped: $(cat out)"
+[ "$(grep -c '^ {"step": ' out)" -eq $((20 - skipped)) ] ||
+    fail "not 20 steps: $(cat out)"
+! grep -q '{"step": 1,' out || fail "what was skipped: $(cat out)"
+follows "with steps that are skipped"
+
+# A run may be shorter than the test.
+idx_data data 128
+find 0 "$tiny" --data=data
+expect_says "^the run ended after 6 steps, as its recipe says"
+find 0 "$micro" --set steps=12 --json
+grep -q '"steps": 12, ' out || fail "12 steps: $(cat out)"
+follows "of a run of 12 steps"
+
+find 2 "$micro" --steps=9
+expect_says "^sinter: --steps needs a number from 10 to 1000000$"
+find 2 "$micro" --from=1 --to=1
+expect_says "^sinter: --from=1 must be below --to=1$"
+find 2 "$micro" --to=0
+expect_says "^sinter: --to needs a rate from 1e-30 to 1e30, not '0'$"
+sed 's/^  optimizer = \(.*\)/  params "*" { optimizer = \1 }/' "$micro" >groups.net
+find 1 groups.net
+expect_says "^error\[E0409\]: the train block has no key .optimizer.$"

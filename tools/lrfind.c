@@ -1,0 +1,293 @@
+// sinter lrfind: the range test of learning rates (Smith, "Cyclical Learning
+// Rates for Training Neural Networks", 2017).  A run begins as any other, but
+// its rate rises from step to step by one factor, until the loss does too:
+// where the loss falls fastest, and where it is least, say which rates to try.
+#include "base/exits.h"
+#include "tools/compare/side.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { STEPS = 100, FEWEST_STEPS = 10, LINES = 20 };
+static const double LOWEST = 1e-6, HIGHEST = 10;
+
+// How often the least loss is one that is lost.
+static const double DIVERGED = 4;
+
+typedef struct {
+    int64_t step; // from 1
+    double rate, loss, smooth;
+} Point;
+
+typedef struct {
+    const Arguments *arguments;
+    Side side;
+    Runs runs;
+    const char *key; // what is set
+    double lowest, highest;
+    double keep;        // of the mean, when a loss joins it
+    Point *point;       // of each step that was made, until the loss is lost
+    int count, skipped; // skipped: steps that were not, up to there
+    int64_t lost;       // the step in which the loss was lost; 0: none
+    int fastest, least; // -1: the loss never fell
+} Search;
+
+// ---- what the losses say ----
+
+// An exponential mean of the losses, without what it began with.
+static double smooth_next(const Search *s, double *mean, double loss) {
+    *mean = s->keep * *mean + (1 - s->keep) * loss;
+    return *mean / (1 - pow(s->keep, s->count + 1));
+}
+
+// A step that is skipped for the scale of the loss changes nothing, and what it
+// makes of the batch need not be finite.
+static bool is_skipped(const Side *side, int i) {
+    return i < side->skipped.count && side->skipped.value[i] > 0;
+}
+
+static void points_take(Arena *a, Search *s) {
+    const Side *side = &s->side;
+    double mean = 0, least = INFINITY;
+    s->point = ARENA_ARRAY(a, (size_t)side->loss.count + 1, Point);
+    for (int i = 0; i < side->loss.count && s->lost == 0; i++) {
+        double loss = side->loss.value[i];
+        if (is_skipped(side, i)) {
+            s->skipped++;
+        } else if (!isfinite(loss)) {
+            s->lost = i + 1;
+        } else {
+            double smooth = smooth_next(s, &mean, loss);
+            s->point[s->count++] =
+                (Point){i + 1, side->rate.value[i], loss, smooth};
+            least = fmin(least, smooth);
+            if (least > 0 && smooth > DIVERGED * least)
+                s->lost = i + 1;
+        }
+    }
+}
+
+// How many losses the mean is of, about.
+static int memory(const Search *s) {
+    return (int)lround(1 / (1 - s->keep));
+}
+
+// How the mean changes around a point, for a factor e of the rate.
+static double slope_at(const Point *p, int reach) {
+    return (p[reach].smooth - p[-reach].smooth) /
+           log(p[reach].rate / p[-reach].rate);
+}
+
+// How far a mean may be from the truth: five deviations, as the least of many
+// is looked for.  How one loss differs from the next tells what they vary by,
+// also where they fall (von Neumann, 1941).
+static double noise_of(const Search *s, int count) {
+    double sum = 0;
+    for (int i = 1; i < count; i++)
+        sum += pow(s->point[i].loss - s->point[i - 1].loss, 2);
+    double variance = sum / (2 * fmax(1, count - 1));
+    return 5 * sqrt(variance * (1 - s->keep) / (1 + s->keep));
+}
+
+// A mean of few losses jumps: what it does before it is of all that it can be
+// is left out.
+static void extremes_find(Search *s) {
+    int first = memory(s), least = first;
+    double steepest = 0;
+    s->fastest = s->least = -1;
+    for (int i = first; i < s->count; i++)
+        if (s->point[i].smooth < s->point[least].smooth)
+            least = i;
+    if (least == first || s->point[first].smooth - s->point[least].smooth <=
+                              noise_of(s, least + 1))
+        return;
+    int reach = least - first < first / 2 ? least - first : first / 2;
+    for (int i = first; i + reach <= least; i++) {
+        double slope = slope_at(&s->point[i], reach);
+        if (slope >= steepest)
+            continue;
+        steepest = slope;
+        s->fastest = i;
+        s->least = least;
+    }
+}
+
+// ---- the run ----
+
+static bool range_set(Search *s) {
+    const Arguments *arguments = s->arguments;
+    s->lowest = arguments->lowest > 0 ? arguments->lowest : LOWEST;
+    s->highest = arguments->highest > 0 ? arguments->highest : HIGHEST;
+    if (s->lowest < s->highest)
+        return true;
+    complain(arguments, "--from=%g must be below --to=%g", s->lowest,
+             s->highest);
+    return false;
+}
+
+// As many batches as keep the run from ending early.
+static int64_t batches_of(const Program *p, int64_t steps) {
+    const Recipe *r = &p->recipe;
+    double least = r->length.unit == IN_EPOCHS
+                       ? ceil((double)steps * r->accumulate / r->length.count)
+                       : 0;
+    return least > DRAWN_BATCHES ? (int64_t)least : DRAWN_BATCHES;
+}
+
+static bool run_open(Arena *a, Search *s, const Program *p) {
+    const Time *length = &p->recipe.length;
+    if (!runs_open(a, s->arguments, p->recipe.batch, &s->runs))
+        return false;
+    if (!s->arguments->steps.given)
+        s->runs.steps = STEPS;
+    if (length->unit == IN_STEPS && length->count < (double)s->runs.steps)
+        s->runs.steps = (int64_t)length->count;
+    s->runs.data = runs_data(a, s->arguments, p->recipe.batch,
+                             batches_of(p, s->runs.steps));
+    // A mean of about a fifth of the losses, or of 50.
+    s->keep = fmin(0.98, 1 - 5.0 / (double)s->runs.steps);
+    s->key = p->recipe.rate;
+    return true;
+}
+
+// The schedule comes last, so that it holds.
+static int run_build(Arena *a, Search *s) {
+    Arguments own = *s->arguments;
+    double factor =
+        pow(s->highest / s->lowest, 1 / fmax(1, (double)s->runs.steps - 1));
+    const char *schedule = arena_format(
+        a, "exponential(%.9g, %.17g, every=1 step)", s->lowest, factor);
+    if (!setting_add(&own, (Setting){s->key, schedule}))
+        return EXIT_USAGE;
+    return side_build(a, &s->side, &own, &s->runs);
+}
+
+static int search(Arena *a, Search *s) {
+    int status;
+    Diagnostics diags = diag_new(a);
+    const Program *p = model_load(a, s->arguments, &diags, &status);
+    if (p == NULL)
+        return status;
+    if (!run_open(a, s, p))
+        return EXIT_IO;
+    status = run_build(a, s);
+    if (status == EXIT_GOOD)
+        status = side_run(a, &s->side, &s->runs, NULL);
+    runs_close(&s->runs);
+    if (status != EXIT_GOOD && status != EXIT_DIVERGED)
+        return status;
+    points_take(a, s);
+    if (status == EXIT_DIVERGED && s->lost == 0)
+        s->lost = s->side.loss.count + 1;
+    extremes_find(s);
+    return EXIT_GOOD;
+}
+
+// ---- printing ----
+
+static void table_print(Text *t, const Search *s) {
+    int each = (s->count + LINES - 1) / LINES;
+    text_add(t, "%8s%12s%12s%12s\n", "step", "rate", "loss", "smoothed");
+    for (int i = 0; i < s->count; i++) {
+        const Point *p = &s->point[i];
+        if (i % each == 0 || i == s->count - 1)
+            text_add(t, "%8" PRId64 "%12.3g%12.5g%12.5g\n", p->step, p->rate,
+                     p->loss, p->smooth);
+    }
+}
+
+// Why the table ends, and what is not in it.
+static void end_print(Text *t, const Search *s) {
+    int64_t seen = s->count + s->skipped;
+    if (s->lost > 0)
+        text_add(t, "the loss diverged in step %" PRId64 "\n", s->lost);
+    else if (seen < s->runs.steps)
+        text_add(t,
+                 "the run ended after %" PRId64
+                 " steps, as its recipe says: --set epochs=N makes it longer\n",
+                 seen);
+    if (s->skipped > 0)
+        text_add(t, "left out: %d step%s that the scale of the loss skipped\n",
+                 s->skipped, s->skipped == 1 ? "" : "s");
+}
+
+static void suggestion_print(Text *t, const Search *s) {
+    if (s->least < 0) {
+        text_add(t, "the loss fell at none of these rates by more than its "
+                    "noise\n");
+        return;
+    }
+    const Point *fastest = &s->point[s->fastest], *least = &s->point[s->least];
+    text_add(t,
+             "it fell from %.4g, fastest at %.3g, to the least, %.4g, at %.3g%s"
+             "\ntry %.2g, where it fell fastest, or %.2g, a tenth of where it "
+             "was least\n"
+             "this is one short run from the start: noise, the batch and the "
+             "length of the run move it\n",
+             s->point[memory(s)].smooth, fastest->rate, least->smooth,
+             least->rate,
+             s->least == s->count - 1 ? ", where the test ends: see --to" : "",
+             fastest->rate, least->rate / 10);
+}
+
+static void search_print(Text *t, const Search *s) {
+    text_add(t,
+             "%s on %s, data %s, batch %" PRId64
+             ": %s rises from %g to %g in %" PRId64 " steps\n"
+             "the smoothed loss keeps %.3g of itself in each\n\n",
+             s->side.program->name, s->runs.device, s->runs.data, s->runs.batch,
+             s->key, s->lowest, s->highest, s->runs.steps, s->keep);
+    table_print(t, s);
+    text_add(t, "\n");
+    end_print(t, s);
+    suggestion_print(t, s);
+}
+
+static void rate_json(Text *t, const char *name, const Search *s, int i,
+                      double share) {
+    json_number(t, name, i < 0 ? (double)NAN : s->point[i].rate * share);
+}
+
+static void search_json(Text *t, const Search *s) {
+    text_add(t, "{\"schema\": 1");
+    json_text(t, "model", s->side.program->name);
+    json_count(t, "batch", s->runs.batch);
+    json_text(t, "data", s->runs.data);
+    json_text(t, "device", s->runs.device);
+    json_text(t, "key", s->key);
+    json_number(t, "from", s->lowest);
+    json_number(t, "to", s->highest);
+    json_count(t, "steps", s->runs.steps);
+    json_number(t, "keep", s->keep);
+    text_add(t, ", \"diverged\": %s", s->lost > 0 ? "true" : "false");
+    json_count(t, "skipped", s->skipped);
+    rate_json(t, "fastest", s, s->fastest, 1);
+    rate_json(t, "least", s, s->least, 1);
+    rate_json(t, "tenth", s, s->least, 0.1);
+    text_add(t, ", \"points\": [");
+    for (int i = 0; i < s->count; i++) {
+        const Point *p = &s->point[i];
+        text_add(t, "%s{\"step\": %" PRId64, i ? ",\n " : "\n ", p->step);
+        json_number(t, "rate", p->rate);
+        json_number(t, "loss", p->loss);
+        json_number(t, "smoothed", p->smooth);
+        text_add(t, "}");
+    }
+    text_add(t, "]}\n");
+}
+
+int lrfind_command(const Arguments *arguments) {
+    Search s = {
+        .arguments = arguments,
+        .side = {.name = "trainer", .options = "-O1", .may_diverge = true}};
+    if (!runs_possible(arguments, FEWEST_STEPS) || !range_set(&s))
+        return EXIT_USAGE;
+    Arena *a = arena_new();
+    int status = search(a, &s);
+    Text t = text_new(a);
+    if (status == EXIT_GOOD)
+        (arguments->json ? search_json : search_print)(&t, &s);
+    fputs(text_string(&t), stdout);
+    arena_free(a);
+    return status;
+}
