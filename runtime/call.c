@@ -1,4 +1,4 @@
-// Call: what a library call reads and leaves.
+// Call: what a library call reads and leaves, and how much it computes.
 
 #include "runtime/runtime.h"
 
@@ -42,4 +42,13 @@ bool rt_call_of_nothing(const RtCall *c) {
     rt_call_count(c, count);
     return c->kind <= RT_MATMUL &&
            (count[0] == 0 || count[1] == 0 || count[2] == 0);
+}
+
+double rt_call_flops(const RtCall *c) {
+    double n = c->n, k = c->k, channels = c->c;
+    if (c->kind == RT_MATMUL)
+        return 2 * (double)c->batch * n * k * channels;
+    if (c->kind > RT_MATMUL)
+        return 0;
+    return 2 * n * c->oh * c->ow * k * c->r * c->s * (channels / c->groups);
 }

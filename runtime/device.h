@@ -88,6 +88,9 @@ struct RtDevice {
                  struct RtError *e);
     // What was spent since the last call; waits like sync.
     void (*times)(RtDevice *d, RtTimes *t);
+    // Operations a second that it could do at most in contractions of that
+    // type, 0: not known.  NULL: of none.
+    double (*peak)(RtDevice *d, RtType type);
     // From now on gives the trace a span of each launch and copy; NULL: no
     // more.  Waits like sync, and until then may make launches one by one.
     void (*trace)(RtDevice *d, struct RtTrace *trace);

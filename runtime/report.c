@@ -286,8 +286,54 @@ static void print_start(FILE *f, const RtBudget *b) {
         fputc('\n', f);
 }
 
+// Per second of training.
+typedef struct {
+    double samples, flops;
+    double of_peak; // a share; 0: not known
+} Speed;
+
+// Operations of different types are compared by the time that they would take
+// at their peaks.
+static Speed speed_of(const RtBudget *b) {
+    double training = b->total - b->start - b->evaluation - b->checkpoints;
+    double seconds = fmax(training, 1e-9), least = 0;
+    Speed s = {.samples = b->trained / seconds};
+    bool known = true;
+    for (int i = 0; i < RT_NUM_FLOATS; i++) {
+        if (b->flops[i] == 0)
+            continue;
+        s.flops += b->flops[i] / seconds;
+        known = known && b->peak[i] > 0;
+        least += b->flops[i] / fmax(b->peak[i], 1);
+    }
+    s.of_peak = known ? least / seconds : 0;
+    return s;
+}
+
+static void print_flops(FILE *f, double flops) {
+    static const char *const unit[] = {"M", "G", "T", "P"};
+    int i = 0;
+    for (flops /= 1e6; flops >= 1000 && i < 3; i++)
+        flops /= 1000;
+    fprintf(f, "%.4g %sFLOP/s", flops, unit[i]);
+}
+
+static void print_speed(FILE *f, const Speed *s) {
+    fprintf(f, "%.*f samples/s in training\n", rate_digits(s->samples),
+            s->samples);
+    if (s->flops == 0)
+        return;
+    print_flops(f, s->flops);
+    fputs(" of library calls in training", f);
+    if (s->of_peak > 0) {
+        fprintf(f, ", %.3g %% of the GPU's peak, ", 100 * s->of_peak);
+        print_flops(f, s->flops / s->of_peak);
+    }
+    fputc('\n', f);
+}
+
 static void print_budget(FILE *f, const RtBudget *b, const Shares *s,
-                         double speed) {
+                         const Speed *speed) {
     const struct {
         const char *name;
         double seconds;
@@ -322,12 +368,12 @@ static void print_budget(FILE *f, const RtBudget *b, const Shares *s,
     if (b->held > 0.005)
         fprintf(f, "the host waited %.2f s for the device\n", b->held);
     if (b->trained > 0) // not where a run was resumed at its end
-        fprintf(f, "%.*f samples/s in training\n", rate_digits(speed), speed);
+        print_speed(f, speed);
     fflush(f);
 }
 
 static void write_budget(RtReport *r, const RtBudget *b, const Shares *s,
-                         double speed) {
+                         const Speed *speed) {
     const struct {
         const char *name;
         double seconds;
@@ -352,9 +398,13 @@ static void write_budget(RtReport *r, const RtBudget *b, const Shares *s,
     errno = 0;
     fprintf(r->metrics, "{\"split\":\"time\",\"step\":%lld",
             (long long)b->step);
-    put_number(r->metrics, "samples_per_second", speed);
+    put_number(r->metrics, "samples_per_second", speed->samples);
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         fprintf(r->metrics, ",\"%s\":%.6f", field[i].name, field[i].seconds);
+    if (speed->flops > 0)
+        put_number(r->metrics, "flops_per_second", speed->flops);
+    if (speed->of_peak > 0)
+        put_number(r->metrics, "of_peak", speed->of_peak);
     for (int i = 0; i < RT_NUM_STARTS; i++)
         fprintf(r->metrics, ",\"start_%s\":%.6f", start_name[i], b->started[i]);
     fputs("}\n", r->metrics);
@@ -363,12 +413,11 @@ static void write_budget(RtReport *r, const RtBudget *b, const Shares *s,
 
 void rt_report_budget(RtReport *r, const RtBudget *b) {
     Shares s = shares_of(b);
-    double training = b->total - b->start - b->evaluation - b->checkpoints;
-    double speed = b->trained / fmax(training, 1e-9);
+    Speed speed = speed_of(b);
     if (r->metrics != NULL)
-        write_budget(r, b, &s, speed);
+        write_budget(r, b, &s, &speed);
     if (!r->quiet)
-        print_budget(r->result, b, &s, speed);
+        print_budget(r->result, b, &s, &speed);
 }
 
 static double per_second(int64_t count, double seconds) {

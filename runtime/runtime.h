@@ -476,6 +476,8 @@ typedef struct {
     double seconds, waited;
 } RtRow;
 
+enum { RT_NUM_FLOATS = RT_BF16 + 1 }; // types that contractions have
+
 // Seconds of the run by what they went to.  What the device does and what the
 // host does may go on at the same time.
 typedef struct {
@@ -487,6 +489,9 @@ typedef struct {
     double loading;                // of all loading threads together
     int loaders;
     double trained; // samples
+    // Of library calls in training, by their type, and how many of them the
+    // device could do in a second at most; 0: not known.
+    double flops[RT_NUM_FLOATS], peak[RT_NUM_FLOATS];
     int64_t step;
 } RtBudget;
 
@@ -584,6 +589,9 @@ bool rt_time_averages(const RtTrainer *t, const RtProgress *p);
 
 // The step of that kind, NULL where the program has none.
 const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage);
+// Adds the operations of its library calls, by the type of their operands.
+void rt_step_flops(const RtPlan *plan, const RtStep *step,
+                   double to[RT_NUM_FLOATS]);
 // Runs it if there is one, and what must follow.
 void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage);
 size_t rt_input_bytes(const RtInput *in);
@@ -695,6 +703,8 @@ void rt_call_count(const RtCall *c, size_t count[3]);
 // Whether an operand or the result of a convolution or product has no values:
 // the result is 0, and libraries refuse it.
 bool rt_call_of_nothing(const RtCall *c);
+// Operations of a convolution or product, as passes/cost.c counts them.
+double rt_call_flops(const RtCall *c);
 
 // ---- join.c ----
 

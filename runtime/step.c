@@ -20,6 +20,15 @@ void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage) {
         rt_step_run(plan, d, RT_DERIVE, 0);
 }
 
+void rt_step_flops(const RtPlan *plan, const RtStep *step,
+                   double to[RT_NUM_FLOATS]) {
+    for (int i = 0; step->launch != NULL && i < step->num_launches; i++) {
+        int call = step->launch[i].call;
+        if (call >= 0 && plan->call[call].type <= RT_BF16)
+            to[plan->call[call].type] += rt_call_flops(&plan->call[call]);
+    }
+}
+
 size_t rt_input_bytes(const RtInput *in) {
     size_t bytes = rt_type_bytes(in->type);
     for (int i = 0; i < in->rank; i++)

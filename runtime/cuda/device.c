@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/lane.h"
 #include "runtime/cuda/notes.h"
+#include "runtime/cuda/peak.h"
 #include "runtime/cuda/trial.h"
 #include "runtime/nvtx.h"
 
@@ -242,6 +243,10 @@ static bool tell(RtDevice *d, float *to, bool wait) {
     RtError e;
     must(c, rt_notes_tell(&c->notes, to, wait, &there, &e), &e);
     return there;
+}
+
+static double peak(RtDevice *d, RtType type) {
+    return rt_peak(&cuda_of(d)->gpu, type);
 }
 
 // ---- steps ----
@@ -724,6 +729,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .sync = sync_stream,
         .tune = tune,
         .times = times,
+        .peak = peak,
         .trace = set_trace,
         .replays = true,
         .close = close_cuda,

@@ -36,6 +36,7 @@ static bool describe(RtGpu *g, RtError *e) {
         ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &g->major, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &g->minor, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &g->processors, e) &&
+        ask(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &g->clock, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &cache, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &cooperates, e) &&
         rt_driver_good(cu, cu->driver_version(&g->driver), e,

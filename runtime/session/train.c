@@ -178,6 +178,8 @@ static void say_goodbye(RtSession *s) {
     s->budget.loading = rt_loader_busy(s->train.loader);
     s->budget.loaders = rt_loader_threads(s->train.loader);
     s->budget.step = s->at.step;
+    for (int i = 0; s->device->peak != NULL && i < RT_NUM_FLOATS; i++)
+        s->budget.peak[i] = s->device->peak(s->device, (RtType)i);
     rt_report_budget(s->report, &s->budget);
 }
 

@@ -32,6 +32,20 @@ START_TEST(a_convolution_has_an_image_filters_and_a_result) {
 }
 END_TEST
 
+START_TEST(a_multiply_add_is_two_operations) {
+    RtCall c = convolution_of(RT_CONV, 2, 5, 12, 8);
+    RtCall m = {.kind = RT_MATMUL, .batch = 3, .n = 5, .c = 7, .k = 11};
+    RtCall factor = {.kind = RT_EIGH, .n = 9, .k = 9};
+    c.oh = 4, c.ow = 3, c.groups = 4;
+    for (int kind = RT_CONV; kind <= RT_CONV_GRAD_WEIGHT; kind++) {
+        c.kind = (RtCallKind)kind;
+        ck_assert(rt_call_flops(&c) == 2 * (2 * 4 * 3 * 8) * (3 * 3 * 3));
+    }
+    ck_assert(rt_call_flops(&m) == 2 * 3 * 5 * 7 * 11);
+    ck_assert(rt_call_flops(&factor) == 0);
+}
+END_TEST
+
 START_TEST(a_call_without_values_is_of_nothing) {
     RtCall images = convolution_of(RT_CONV, 0, 4, 8, 8);
     RtCall filters = convolution_of(RT_CONV_GRAD_WEIGHT, 4, 4, 8, 0);
@@ -59,6 +73,7 @@ Suite *call_suite(void) {
     Suite *suite = suite_create("call");
     TCase *cases = tcase_create("call");
     tcase_add_test(cases, a_convolution_has_an_image_filters_and_a_result);
+    tcase_add_test(cases, a_multiply_add_is_two_operations);
     tcase_add_test(cases, a_call_without_values_is_of_nothing);
     tcase_add_test(cases, a_call_of_powers_of_two_is_of_something);
     suite_add_tcase(suite, cases);
