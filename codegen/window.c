@@ -140,6 +140,24 @@ static const char *running(Emit *e, Scope *s, NodeId n, Place p,
     return element(e, name, p);
 }
 
+// The first row or column of a window that is inside of the image.
+static const char *first_inside(Emit *e, const char *index, int64_t stride,
+                                int64_t pad) {
+    return pad == 0 ? "0"
+                    : arena_format(e->a, "clamp(%lld - %s * %lld, %lld)",
+                                   (long long)pad, index, (long long)stride,
+                                   (long long)pad + 1);
+}
+
+// What a place is before any is compared: where all are -INF none is larger.
+static const char *first_place(Emit *e, Pool w, Place p) {
+    const char *r = first_inside(e, p.index[1], w.stride[0], w.pad[0]);
+    const char *q = first_inside(e, p.index[2], w.stride[1], w.pad[1]);
+    return w.pad[0] == 0 ? q
+                         : arena_format(e->a, "%s * %lld + %s", r,
+                                        (long long)w.columns, q);
+}
+
 static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     Type image = *e->g->node[d->arg[0]].type;
@@ -165,7 +183,7 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
                       real ? "-INF" : "INT_LEAST");
     }
     if (index != NO_NODE)
-        where = running(e, s, index, p, "0");
+        where = running(e, s, index, p, first_place(e, w, p));
     Place at;
     Scope *inner = window_open(e, s, w, p, image, &at);
     int loop = e->num_indices - 2; // r and q of window_open

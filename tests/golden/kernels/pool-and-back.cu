@@ -20,7 +20,7 @@ KERNEL(256, 2) k00_max_pool_index(
             float v3[VW];
             LANES_DO(k, VW) v3[k] = -INF;
             int v4[VW];
-            LANES_DO(k, VW) v4[k] = 0;
+            LANES_DO(k, VW) v4[k] = clamp(1 - h * 2, 2) * 3 + clamp(1 - w * 2, 2);
             for (int r1 = 0; r1 < 3; r1++)
                 for (int q1 = 0; q1 < 3; q1++) {
                     const int h2 = h * 2 + r1 - 1;
