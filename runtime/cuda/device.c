@@ -18,6 +18,7 @@ typedef struct {
     RtDevice device;
     const RtTrainer *trainer;
     const RtPlan *plan;
+    RtPlan unjoined; // it without its joins, for a GPU that cannot take any
     RtDriver cu;
     RtGpu gpu;
     RtKernels kernels;
@@ -503,9 +504,12 @@ static void set_trace(RtDevice *d, RtTrace *trace) {
 
 // ---- tuning ----
 
-// Kernels that no step launches as it was planned may be launched now.
+// Kernels that no step launches as it was planned may be launched now.  Where
+// blocks cannot wait those in phases are of joins, or the device had not
+// opened.
 static bool load_all_kernels(Cuda *c, RtError *e) {
-    memset(c->wanted, true, (size_t)c->plan->num_kernels);
+    for (int i = 0; i < c->plan->num_kernels; i++)
+        c->wanted[i] = c->gpu.cooperates || c->plan->kernel[i].phases <= 1;
     rt_kernels_close(&c->kernels);
     return rt_kernels_begin(&c->kernels, &c->gpu, c->trainer, c->plan,
                             c->wanted, &rt_system_files, e) &&
@@ -615,7 +619,16 @@ static bool take_lists(Cuda *c, RtError *e) {
            rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
-// Until launches are measured, all that may be joined are, on a GPU that can.
+// Blocks of a join wait for one another, which not all GPUs have them do.
+static void leave_joins(Cuda *c) {
+    if (c->gpu.cooperates)
+        return;
+    c->unjoined = *c->plan;
+    c->unjoined.num_joins = 0;
+    c->plan = &c->unjoined;
+}
+
+// Until launches are measured, all that may be joined are.
 static bool choose_joins(Cuda *c, RtError *e) {
     const RtPlan *p = c->plan;
     bool *fused = calloc((size_t)p->num_fusions + 1, sizeof *fused);
@@ -623,10 +636,8 @@ static bool choose_joins(Cuda *c, RtError *e) {
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < p->num_fusions; i++)
         fused[i] = is_saved(c, p->fusion[i].step, p->fusion[i].launch);
-    if (c->gpu.cooperates)
-        rt_joins_take(p, fused,
-                      c->calls.is_tuned ? c->calls.tuning.apart : NULL,
-                      c->joins);
+    rt_joins_take(p, fused, c->calls.is_tuned ? c->calls.tuning.apart : NULL,
+                  c->joins);
     free(fused);
     return true;
 }
@@ -677,9 +688,10 @@ static bool open_stream(Cuda *c, RtError *e) {
 // Kernels are compiled while the context is made and calls are planned.
 static bool open_gpu(Cuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
-    if (!rt_driver_open(&c->cu, e) ||
-        !rt_gpu_find(&c->gpu, &c->cu, ordinal, e) || !take_lists(c, e) ||
-        !take_arguments(c, e))
+    if (!rt_driver_open(&c->cu, e) || !rt_gpu_find(&c->gpu, &c->cu, ordinal, e))
+        return false;
+    leave_joins(c);
+    if (!take_lists(c, e) || !take_arguments(c, e))
         return false;
     rt_lap(laps, RT_START_DEVICE);
     if (!begin_kernels(c, e) || !begin_gather(c, o, e))

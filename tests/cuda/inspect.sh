@@ -57,12 +57,14 @@ mv plain tiny
 expect_equal own.losses lined.losses
 
 # On a GPU without cooperative launches none are joined.
-sed 's/"supportCoopLaunch": 1/"supportCoopLaunch": 0/' \
-    "$SINTER_SOURCE/devices/h200.json" >single.json
+small_cache h200 | sed 's/"supportCoopLaunch": 1/"supportCoopLaunch": 0/' >single.json
 export SINTER_DOUBLE_DEVICE="$work/single.json"
 train single
-unset SINTER_DOUBLE_DEVICE
 expect_equal own.losses single.losses
+# Nor are any tried.
+expect 0 ./tiny --tune --without=rides --device=cuda:0 --data=synthetic:128 \
+    --out=tuned --tuning=single.tuning
+unset SINTER_DOUBLE_DEVICE
 
 # Momentum is another now; the second step tells.
 sed 's/0\.9f/0.5f/' text/deep/kernels.cu >edited
