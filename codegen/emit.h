@@ -238,6 +238,8 @@ void emit_place(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 
 // What rows of the space are counted in: an int, unless there are too many.
 const char *row_type(Type space);
+// And columns, by a block or more at a time.
+const char *column_type(Type space);
 
 // Declares ROWS, C and `more`, and the rows lo .. hi-1 of the block.
 void emit_space(Text *t, Type space, const char *more);

@@ -46,6 +46,11 @@ const char *row_type(Type space) {
     return has_many_rows(space) ? "long long" : "int";
 }
 
+const char *column_type(Type space) {
+    enum { MOST_STEP = 16 * BLOCK_THREADS }; // vectors, for a gang of a block
+    return space_columns(&space) > INT32_MAX - MOST_STEP ? "long long" : "int";
+}
+
 void emit_space(Text *t, Type space, const char *more) {
     long long rows = (long long)space_rows(&space);
     long long columns = (long long)space_columns(&space);
@@ -437,19 +442,20 @@ static bool find_resident(Emit *e, const Walk *w) {
 
 // Opens the loop over groups of columns.  All threads of a block go round it
 // equally often where they have sums to add up at its end.
-static void open_columns(Emit *e, Text *t, const Walk *w) {
+static void open_columns(Emit *e, Text *t, const Walk *w, Type space) {
+    const char *type = column_type(space);
     bool used = mentions(text_string(&w->columns), "c") ||
                 mentions(text_string(&w->rows), "c");
     if (!has_sums(e)) {
-        text_line(t, "for (int g = tx; g < CG; g += TX) {");
+        text_line(t, "for (%s g = tx; g < CG; g += TX) {", type);
         t->indent++;
         if (used)
             text_line(t, "const int c = g * VW;");
         return;
     }
-    text_line(t, "for (int g0 = 0; g0 < CG; g0 += TX) {");
+    text_line(t, "for (%s g0 = 0; g0 < CG; g0 += TX) {", type);
     t->indent++;
-    text_line(t, "const int g = g0 + tx%s;", used ? ", c = g * VW" : "");
+    text_line(t, "const %s g = g0 + tx%s;", type, used ? ", c = g * VW" : "");
     Scope *arrays = scope_new(e, NULL, IN_COLUMN, "VW", t->indent);
     sums_declare(e, arrays, false, "VW");
     scope_close(arrays, t);
@@ -458,7 +464,7 @@ static void open_columns(Emit *e, Text *t, const Walk *w) {
 }
 
 static void emit_walk(Emit *e, Text *t, Type space, const Walk *w) {
-    open_columns(e, t, w);
+    open_columns(e, t, w, space);
     text_bytes(t, text_string(&w->columns), w->columns.length);
     text_line(t, "%sfor (%s i = lo + ty; i < hi; i += TY) {",
               find_resident(e, w) ? "TWO_AT_ONCE " : "", row_type(space));

@@ -152,8 +152,8 @@ static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end) {
     scope_close(pass, &body);
     if (body.length == 0)
         return;
-    text_line(&row->before, "for (int c = lane * VW; c < %s; c += GANG * VW) {",
-              end);
+    text_line(&row->before, "for (%s c = lane * VW; c < %s; c += GANG * VW) {",
+              column_type(*e->group->space), end);
     text_bytes(&row->before, text_string(&body), body.length);
     text_line(&row->before, "}");
 }

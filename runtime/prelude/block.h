@@ -53,11 +53,22 @@ DEVICE float gang_max(float v, int gang, float *shared) {
     return gang <= 32 ? warp_max(v, gang) : block_max(v, shared, gang);
 }
 
+// Numbers of at most 2^30 either way in the order of floats, and back: the bits
+// of their sizes are in that order too, and none of them is that of infinity.
+DEVICE float ranked(int i) {
+    return i < 0 ? -__int_as_float(-i) : __int_as_float(i);
+}
+
+DEVICE int rank_of(float v) {
+    return v < 0.0f ? -__float_as_int(-v) : __float_as_int(v);
+}
+
 // The smallest index at which the gang's largest value is.
 DEVICE int gang_argmax(float v, int index, int gang, float *shared) {
+    const int middle = 1 << 30;
     const float most = gang_max(v, gang, shared);
-    const float at = v == most || v != v ? (float)-index : -INF;
-    return gang == 1 ? index : (int)-gang_max(at, gang, shared);
+    const float at = v == most || v != v ? ranked(middle - index) : -INF;
+    return gang == 1 ? index : middle - rank_of(gang_max(at, gang, shared));
 }
 
 DEVICE float either(float a, float b, int largest) {

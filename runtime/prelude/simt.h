@@ -53,6 +53,18 @@ typedef struct {
 #define __threadfence() ((void)0)
 #define atomicAdd(p, v) simt_atomic_add(p, v)
 
+SINTER_INLINE float __int_as_float(int i) {
+    float v;
+    memcpy(&v, &i, sizeof v);
+    return v;
+}
+
+SINTER_INLINE int __float_as_int(float v) {
+    int i;
+    memcpy(&i, &v, sizeof i);
+    return i;
+}
+
 SINTER_INLINE float simt_exchange(float v, int lane, int line) {
     unsigned u;
     memcpy(&u, &v, sizeof u);

@@ -140,6 +140,49 @@ START_TEST(ptx_has_variables) {
 }
 END_TEST
 
+// Among numbers that are all the same, in a warp and in a block.
+static const char first_text[] =
+    "KERNEL(256) first(const int *at, int *place)\n"
+    "{\n"
+    "    SHARED float shared[256];\n"
+    "    const int i = at[threadIdx.x];\n"
+    "    place[threadIdx.x] = gang_argmax(1.0f, i, 32, shared);\n"
+    "    const int all = gang_argmax(1.0f, i, 256, shared);\n"
+    "    place[256 + threadIdx.x] = all;\n"
+    "}\n";
+
+// Whatever the smallest place is, it is found to the bit.
+static const int least_place[] = {0,          16777217,        33554435,
+                                  1073741823, 1 << 30,         1073741825,
+                                  2139095041, 2147483647 - 255};
+enum { NUM_LEAST = sizeof least_place / sizeof least_place[0] };
+
+START_TEST(places_are_exact_in_all_columns) {
+    enum { THREADS = 256 };
+    int place[2 * THREADS];
+    if (_i % 2 == 1)
+        ask_for_ptx();
+    double_open("2");
+    CUstream s = double_stream();
+    CUdeviceptr at = double_memory(sizeof place / 2),
+                found = double_memory(sizeof place);
+    for (int i = 0; i < THREADS; i++)
+        place[i] = least_place[_i / 2] + (i * 37 + 11) % THREADS;
+    GOOD(cuMemcpyHtoDAsync_v2(at, place, sizeof place / 2, s));
+    double_launch(double_kernel(first_text, "first"), 1, s,
+                  (void *[]){&at, &found});
+    int warp[THREADS / 32];
+    for (int i = 0; i < THREADS; i++)
+        if (i % 32 == 0 || place[i] < warp[i / 32])
+            warp[i / 32] = place[i];
+    GOOD(cuMemcpyDtoHAsync_v2(place, found, sizeof place, s));
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(place[i], warp[i / 32]);
+        ck_assert_int_eq(place[THREADS + i], least_place[_i / 2]);
+    }
+}
+END_TEST
+
 // Machine code first, then PTX.
 START_TEST(a_grid_can_wait_for_itself) {
     enum { BLOCKS = 8 };
@@ -393,6 +436,7 @@ Suite *kernel_suite(void) {
     TCase *c = tcase_create("kernel");
     tcase_set_timeout(c, 60);
     tcase_add_test(c, every_thread_runs);
+    tcase_add_loop_test(c, places_are_exact_in_all_columns, 0, 2 * NUM_LEAST);
     tcase_add_test_raise_signal(c, a_kernel_that_goes_astray_is_stopped,
                                 SIGSEGV);
     tcase_add_test_raise_signal(c, host_memory_is_no_argument, SIGABRT);
