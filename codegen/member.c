@@ -7,6 +7,8 @@
 
 #include "codegen/member.h"
 
+#include <stdlib.h>
+
 static bool is_scalar(const Emit *e, NodeId n) {
     return type_count(e->g->node[n].type) == 1;
 }
@@ -36,8 +38,60 @@ static void join(NodeId *parent, NodeId a, NodeId b) {
         parent[a] = b;
 }
 
+// What each member can read and compute for itself: tensors of other kernels
+// that this one does not assign, and what follows from them and scalars alone.
+static bool *find_free(const Emit *e) {
+    bool *is_free = ARENA_ARRAY(e->a, e->g->count, bool);
+    for (NodeId n = 0; n < e->g->count; n++)
+        is_free[n] = e->g->node[n].op != OP_assign;
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (!is_free[n] && !is_scalar(e, n))
+            is_free[node_base(e->g, e->g->node[n].arg[0])] = false;
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        for (int i = 0; i < e->g->node[n].num_args; i++) {
+            NodeId base = node_base(e->g, e->g->node[n].arg[i]);
+            is_free[n] &= is_scalar(e, base) || is_free[base];
+        }
+    return is_free;
+}
+
+// A member that asks for something free.
+typedef struct {
+    NodeId free, member;
+} Asking;
+
+static int by_free(const void *a, const void *b) {
+    const Asking *x = a, *y = b;
+    if (x->free != y->free)
+        return x->free < y->free ? -1 : 1;
+    return (x->member > y->member) - (x->member < y->member);
+}
+
+// A few members that read the same, as two biases one gradient, are one.  Many
+// would be a long text, and read it each for itself.
+static void join_few(NodeId *parent, Asking *asking, int count) {
+    enum { FEW = 8 };
+    for (int i = 0; i < count; i++)
+        asking[i] = (Asking){find(parent, asking[i].free),
+                             find(parent, asking[i].member)};
+    if (count > 0)
+        qsort(asking, (size_t)count, sizeof *asking, by_free);
+    for (int i = 0, own; i < count; i += own) {
+        int members = 0;
+        for (own = 0; i + own < count && asking[i + own].free == asking[i].free;
+             own++)
+            members += own == 0 ||
+                       asking[i + own].member != asking[i + own - 1].member;
+        for (int k = 0; k < own && members <= FEW; k++)
+            join(parent, asking[i + k].member, asking[i].free);
+    }
+}
+
 static NodeId *find_members(const Emit *e) {
     NodeId *parent = ARENA_ARRAY(e->a, e->g->count, NodeId);
+    bool *is_free = find_free(e);
+    Asking *asking = NULL;
+    int count = 0;
     for (NodeId n = 0; n < e->g->count; n++)
         parent[n] = n;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
@@ -45,10 +99,15 @@ static NodeId *find_members(const Emit *e) {
         bool apart = is_scalar(e, n) || d->op == OP_slice || stacks(e, n);
         for (int i = 0; i < d->num_args && !apart; i++) {
             NodeId base = node_base(e->g, d->arg[i]);
-            if (!is_scalar(e, base) && !node_immediate(&e->g->node[base]))
+            if (is_scalar(e, base) || node_immediate(&e->g->node[base]))
+                continue;
+            if (is_free[n] == is_free[base])
                 join(parent, n, base);
+            else
+                ARENA_APPEND(e->a, asking, count, ((Asking){base, n}));
         }
     }
+    join_few(parent, asking, count);
     return parent;
 }
 

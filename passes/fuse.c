@@ -185,6 +185,77 @@ static void store_deep(Fuse *f) {
     }
 }
 
+// Whether n is one number or tensor to what is computed from it: a number about
+// many tensors may be made in the kernel of updates, which has them as parts.
+static bool is_one_read(const Fuse *f, NodeId n) {
+    return in_memory(f, n) || !is_inline(f, n) || count_of(f, n) == 1;
+}
+
+// What a walk down from a node has seen.
+typedef struct {
+    NodeId *stack;
+    int *seen, walk; // the last walk that came by each node
+} Down;
+
+// How many tensors in memory a kernel reads for n, each counted once.
+static int count_reads(const Fuse *f, Down *down, NodeId n) {
+    int reads = 0, height = 0;
+    down->walk++;
+    down->stack[height++] = n;
+    while (height > 0) {
+        const Brief *d = brief(f, down->stack[--height]);
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId arg = d->arg[i];
+            if (down->seen[arg] == down->walk || brief(f, arg)->immediate)
+                continue;
+            down->seen[arg] = down->walk;
+            if (is_one_read(f, arg))
+                reads++;
+            else
+                down->stack[height++] = arg;
+        }
+    }
+    return reads;
+}
+
+// The operand of n for which the most is read that n reads too, or NO_NODE.
+static NodeId widest_operand(const Fuse *f, NodeId n, const int *below) {
+    NodeId most = NO_NODE;
+    for (int i = 0; i < brief(f, n)->num_args; i++) {
+        NodeId arg = brief(f, n)->arg[i];
+        while ((facts(f, arg) & VIEW) && !in_memory(f, arg))
+            arg = brief(f, arg)->arg[0];
+        if ((facts(f, arg) & POINTWISE) && !is_one_read(f, arg) &&
+            below[arg] > 1 && (most == NO_NODE || below[arg] > below[most]))
+            most = arg;
+    }
+    return most;
+}
+
+// The time that a compiler takes grows faster than what a kernel reads.  Reads
+// are added up, and counted only where that comes to too many.
+static void store_wide(Fuse *f) {
+    enum { MOST_READS = 128 };
+    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
+    Down down = {ARENA_ARRAY(f->scratch, f->old->count, NodeId),
+                 ARENA_ARRAY(f->scratch, f->old->count, int), 0};
+    for (NodeId n = 0; n < f->old->count; n++) {
+        NodeId most;
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i];
+            below[n] += is_one_read(f, arg) ? 1 : below[arg];
+        }
+        if (below[n] <= MOST_READS || !(facts(f, n) & POINTWISE))
+            continue;
+        below[n] = count_reads(f, &down, n);
+        if (below[n] <= MOST_READS ||
+            (most = widest_operand(f, n, below)) == NO_NODE)
+            continue;
+        store(f, most, REASON_wide);
+        below[n] = count_reads(f, &down, n);
+    }
+}
+
 // What is in memory because of what it is or who reads it.
 static void store_by_kind(Fuse *f) {
     for (NodeId n = 0; n < f->old->count; n++) {
@@ -659,6 +730,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     store_turned(&f);
     store_costly(&f);
     store_deep(&f);
+    store_wide(&f);
     settle(&f);
     store_by_cost(&f);
     g = place_groups(&f);

@@ -253,6 +253,41 @@ START_TEST(long_expressions_are_cut) {
 }
 END_TEST
 
+// The sum of 300 tensors, each as it is and squared, of which a kernel reads
+// 128.
+START_TEST(wide_expressions_are_cut) {
+    enum { TENSORS = 300 };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a, "eval");
+    NodeId sum = NO_NODE;
+    for (int i = 0; i < TENSORS; i++) {
+        NodeId x = graph_leaf(g, OP_input, arena_format(a, "x%d", i),
+                              type_of(F32, 1, (int64_t[]){64}));
+        NodeId square = graph_op2(g, OP_mul, x, x);
+        NodeId both = graph_op2(g, OP_add, square, graph_op1(g, OP_sin, x));
+        sum = i == 0 ? both : graph_op2(g, OP_add, sum, both);
+    }
+    Attr name = attr_text(ATTR_name, "y");
+    graph_add(g, (Node){.op = OP_output,
+                        .num_args = 1,
+                        .arg = &sum,
+                        .num_attrs = 1,
+                        .attr = &name,
+                        .group = -1});
+    g->facts = PRIMITIVE | TYPED;
+    g = fused(g, 1);
+    int groups, wide = 0;
+    Group *group = graph_groups(g, a, &groups);
+    for (NodeId m = 0; m < g->count; m++)
+        wide += g->node[m].why == REASON_wide;
+    ck_assert_int_eq(groups, 3);
+    ck_assert_int_eq(wide, 2);
+    for (int k = 0; k < groups; k++)
+        ck_assert_int_le(group[k].num_inputs, 128);
+    arena_free(a);
+}
+END_TEST
+
 Suite *fuse_suite(void) {
     Suite *s = suite_create("fuse");
     TCase *t = tcase_create("fuse");
@@ -270,6 +305,7 @@ Suite *fuse_suite(void) {
     tcase_add_test(t, limits_go_from_unfused_to_fused);
     tcase_add_test(t, network_has_few_kernels);
     tcase_add_test(t, long_expressions_are_cut);
+    tcase_add_test(t, wide_expressions_are_cut);
     suite_add_tcase(s, t);
     return s;
 }

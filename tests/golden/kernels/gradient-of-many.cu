@@ -1,0 +1,63 @@
+// k00_update:
+// %11..%29: mul sub assign sub assign sub assign sub assign sub assign sub ...
+// 4864 bytes read and written (host: 4864)
+typedef struct {
+    int kind, elements;
+    size_t at[2];
+} k00_update_member;
+LARGE_TABLE k00_update_member k00_update_members[9] = {
+    // p0
+    {0, 64, {AT(0, 0), AT(2304, 2304)}},
+    // p1
+    {0, 64, {AT(256, 256), AT(2304, 2304)}},
+    // p2
+    {0, 64, {AT(512, 512), AT(2304, 2304)}},
+    // p3
+    {0, 64, {AT(768, 768), AT(2304, 2304)}},
+    // p4
+    {0, 64, {AT(1024, 1024), AT(2304, 2304)}},
+    // p5
+    {0, 64, {AT(1280, 1280), AT(2304, 2304)}},
+    // p6
+    {0, 64, {AT(1536, 1536), AT(2304, 2304)}},
+    // p7
+    {0, 64, {AT(1792, 1792), AT(2304, 2304)}},
+    // p8
+    {0, 64, {AT(2048, 2048), AT(2304, 2304)}},
+};
+LARGE_TABLE int k00_update_first[9] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8,
+};
+KERNEL(256) k00_update(
+    char *arena)
+{
+    OWN_BLOCK;
+    enum { NT = THREADS(256), VW = PART_LANES };
+    for (int at = block; at < 9; at += blocks) {
+        const int j = part_owner(k00_update_first, 9, at);
+        const int first = k00_update_first[j];
+        const k00_update_member own = k00_update_members[j];
+        const int lo = (at - first) * 4096;
+        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+        switch (own.kind) {
+        case 0: {
+            float *const p_1 = (float *)(arena + own.at[0]);
+            float *const p_2 = (float *)(arena + own.at[1]);
+            for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                float v_1[VW];
+                load_f32(v_1, p_1 + i, VW);
+                float v_2[VW];
+                load_f32(v_2, p_2 + i, VW);
+                float out_1_1[VW];
+                LANES_DO(k, VW) {
+                    const float v_3 = v_2[k] * 0.1f;
+                    const float v_4 = v_1[k] - v_3;
+                    out_1_1[k] = v_4;
+                }
+                store_f32(p_1 + i, out_1_1, VW);
+            }
+            break;
+        }
+        }
+    }
+}
