@@ -149,6 +149,14 @@ static void say_enough(const RtSession *s) {
                   stop.above ? "least" : "most", stop.value);
 }
 
+// Whether the last evaluation has been made: a signal that comes after it ends
+// the program, and stops no run.
+static bool is_over(const RtSession *s) {
+    bool evaluated = s->test.samples > 0 && s->test.step == s->at.step;
+    bool last = s->at.step == s->at.steps || s->test.stops;
+    return evaluated && (last || s->run->options->eval_only);
+}
+
 static void say_goodbye(RtSession *s) {
     const RtOptions *o = s->run->options;
     bool evaluates = o->eval_only;
@@ -159,8 +167,7 @@ static void say_goodbye(RtSession *s) {
             rt_report_say(s->report, "saved in %s", s->shelf.folder);
         return;
     }
-    bool early = s->at.step < s->at.steps && !s->test.stops;
-    if (rt_signals_caught() != 0 || (early && !evaluates)) {
+    if (!is_over(s)) {
         if (evaluates || (rt_signals_caught() == 0 && o->quiet))
             return;
         rt_report_say(s->report,

@@ -176,6 +176,38 @@ START_TEST(a_stopped_run_finds_its_stage) {
 }
 END_TEST
 
+// Raises a signal when the device has been asked for its times so often since
+// the first test batch: once in the evaluation, and once behind it.
+static void (*true_times)(RtDevice *d, RtTimes *t);
+static int times_left;
+
+static void times_and_signal(RtDevice *d, RtTimes *t) {
+    true_times(d, t);
+    if (--times_left == 0)
+        raise(SIGTERM);
+}
+
+static void test_and_watch(RtDevice *d) {
+    test_quietly(d);
+    if (d->times != times_and_signal) {
+        true_times = d->times;
+        d->times = times_and_signal;
+    }
+}
+
+START_TEST(a_signal_behind_the_last_evaluation_leaves_its_result) {
+    Course c;
+    course_begin(&c);
+    c.step[c.plan.num_steps - 1].run = test_and_watch;
+    c.trainer.length = (RtTime){3, RT_STEPS};
+    bool behind = _i == 1;
+    times_left = 1 + behind;
+    ck_assert_int_eq(RUN(&c.trainer, "--out=r"), 128 + SIGTERM);
+    ck_assert_int_eq(run_times("out", "test accuracy "), behind);
+    ck_assert_int_eq(run_times("err", "stopped at step 3 of 3"), !behind);
+}
+END_TEST
+
 // Counts what is written to the device between updates.
 static void (*true_write)(RtDevice *d, size_t to, const void *from,
                           size_t bytes);
@@ -434,6 +466,8 @@ Suite *steps_suite(void) {
     tcase_set_timeout(t, 120);
     tcase_add_test(t, stages_follow_one_another);
     tcase_add_loop_test(t, a_stopped_run_finds_its_stage, 0, 7);
+    tcase_add_loop_test(
+        t, a_signal_behind_the_last_evaluation_leaves_its_result, 0, 2);
     tcase_add_test(t, a_switch_copies_and_compiles_nothing);
     tcase_add_test(t, an_update_takes_several_batches);
     tcase_add_test(t, drop_last_leaves_out_what_does_not_fill_an_update);
