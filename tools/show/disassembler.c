@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The code of all kernels of a model takes it a second or two.
-enum { MOST_BYTES = 1 << 30, MOST_SECONDS = 30 };
+// The code of all kernels of a model, four megabytes, takes it a second or two.
+enum { MOST_BYTES = 1 << 30, LEAST_SECONDS = 15, BYTES_IN_A_SECOND = 1 << 16 };
 
 static bool is_program(const char *path) {
     struct stat about;
@@ -65,10 +65,11 @@ static bool program_run(Arena *a, const Arguments *arguments,
         complain(arguments, "%s: %s", program, strerror(errno));
         return false;
     }
-    int status = program_wait_most(child, MOST_SECONDS);
+    int seconds = LEAST_SECONDS + (int)(code->length / BYTES_IN_A_SECOND);
+    int status = program_wait_most(child, seconds);
     if (status == LATE)
         complain(arguments, "%s was ended: it took more than %d seconds",
-                 program, MOST_SECONDS);
+                 program, seconds);
     else if (status != 0) {
         const char *words = words_of(a, log);
         complain(arguments, "%s cannot read code of %s: %s", program,
