@@ -1,45 +1,18 @@
-// Globs: names of parameters with `*` for any characters, dots included, and
-// `?` for one.  A parameter is known by its path and by the model's name before
-// it: `layer1.conv_1.weight` and `ResNet9.layer1.conv_1.weight`.
+// Globs of parameters.  A parameter is known by its path and by the model's
+// name before it: `layer1.conv_1.weight` and `ResNet9.layer1.conv_1.weight`.
 
+#include "base/glob.h"
 #include "frontend/train.h"
 
 #include <string.h>
-
-// Whether a glob fits the model's name, a dot and the path, or where the model
-// is "" the path alone.
-static bool match(Expansion *e, const char *glob, const char *model,
-                  const char *path) {
-    size_t length = strlen(model), before = length ? length + 1 : 0;
-    size_t end = before + strlen(path), at = 0, from = 0;
-    const char *star = NULL; // the last `*`; it took what is before `from`
-    for (; at < end; e->work++) {
-        char c = at < length   ? model[at]
-                 : at < before ? '.'
-                               : path[at - before];
-        if (*glob == '*') {
-            star = glob++;
-            from = at;
-        } else if (*glob == '?' || *glob == c) {
-            glob++;
-            at++;
-        } else if (star != NULL) {
-            glob = star + 1;
-            at = ++from;
-        } else {
-            return false;
-        }
-    }
-    return glob[strspn(glob, "*")] == '\0';
-}
 
 bool glob_matches(Expansion *e, const TrainBlock *t, const Entry *clause,
                   const char *name) {
     const char *model = t->model.closure.function->name;
     if (e->work > MOST_WORK && !within_limits(e, clause->glob_at))
         return false;
-    return match(e, clause->glob, "", name) ||
-           match(e, clause->glob, model, name);
+    return glob_fits(clause->glob, "", name, &e->work) ||
+           glob_fits(clause->glob, model, name, &e->work);
 }
 
 // ---- the nearest name ----

@@ -44,7 +44,7 @@ runtime=runtime/rt.h
     sees passes $base $ir $passes -- $frontend $codegen $runtime ir/shape/shape.h
     sees codegen $base $ir $codegen -- $frontend $passes $runtime $private
     sees replay $base $ir replay/replay.h -- $frontend $passes $runtime $private
-    sees runtime $runtime base/exits.h base/half.h replay/replay.h -- \
-        $base $ir $frontend $passes $codegen
+    sees runtime $runtime base/exits.h base/glob.h base/half.h \
+        replay/replay.h -- $base $ir $frontend $passes $codegen
 }
 exit $failed

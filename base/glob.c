@@ -1,0 +1,28 @@
+#include "base/glob.h"
+
+#include <string.h>
+
+bool glob_fits(const char *glob, const char *model, const char *path,
+               int64_t *work) {
+    size_t length = strlen(model), before = length ? length + 1 : 0;
+    size_t end = before + strlen(path), at = 0, from = 0;
+    const char *star = NULL; // the last `*`; it took what is before `from`
+    for (; at < end; ++*work) {
+        char c = at < length   ? model[at]
+                 : at < before ? '.'
+                               : path[at - before];
+        if (*glob == '*') {
+            star = glob++;
+            from = at;
+        } else if (*glob == '?' || *glob == c) {
+            glob++;
+            at++;
+        } else if (star != NULL) {
+            glob = star + 1;
+            at = ++from;
+        } else {
+            return false;
+        }
+    }
+    return glob[strspn(glob, "*")] == '\0';
+}
