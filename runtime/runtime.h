@@ -310,9 +310,10 @@ typedef struct {
 } RtNote;
 
 typedef struct {
-    RtTensor *tensor; // in the order of their data, without holes
+    RtTensor *tensor;       // in the order of their data, without holes
+    const RtTensor **named; // by name
     size_t num_tensors;
-    RtNote *note;
+    RtNote *note; // by key
     size_t num_notes;
 } RtHeader;
 

@@ -108,7 +108,9 @@ static bool take_type(Reader *r, RtTensor *t) {
         if (strcmp(r->string, type_names[i]) == 0)
             return true;
     }
-    return wrong(r, "a dtype that is not known here");
+    r->json.failed = true;
+    return rt_fail(r->error, EXIT_DATA, "%s is of %s, which is not known here",
+                   t->name, r->string);
 }
 
 static bool take_shape(Reader *r, RtTensor *t) {
@@ -199,25 +201,42 @@ static int by_begin(const void *a, const void *b) {
 }
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const RtTensor *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
 }
 
-static bool names_differ(Reader *r) {
-    const RtHeader *h = r->header;
+static int by_key(const void *a, const void *b) {
+    const RtNote *x = a, *y = b;
+    return strcmp(x->key, y->key);
+}
+
+// Orders notes by their keys: each is there once.
+static bool order_notes(const RtHeader *h, RtError *e) {
+    if (h->num_notes > 0)
+        qsort(h->note, h->num_notes, sizeof *h->note, by_key);
+    for (size_t i = 1; i < h->num_notes; i++)
+        if (by_key(&h->note[i - 1], &h->note[i]) == 0)
+            return rt_fail(e, EXIT_DATA, "its %s is there twice",
+                           h->note[i].key);
+    return true;
+}
+
+// Orders tensors by their data, and by name: each is there once.
+static bool order_tensors(RtHeader *h, RtError *e) {
     size_t n = h->num_tensors;
-    char **name = malloc((n + 1) * sizeof *name);
-    if (name == NULL)
-        return wrong(r, "out of memory");
+    h->named = malloc((n + 1) * sizeof *h->named);
+    if (h->named == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (n > 0)
+        qsort(h->tensor, n, sizeof *h->tensor, by_begin);
     for (size_t i = 0; i < n; i++)
-        name[i] = h->tensor[i].name;
-    qsort(name, n, sizeof *name, by_name);
-    bool good = true;
-    for (size_t i = 1; i < n && good; i++)
-        good =
-            strcmp(name[i - 1], name[i]) != 0 ||
-            rt_fail(r->error, EXIT_DATA, "tensor %s is there twice", name[i]);
-    free(name);
-    return good;
+        h->named[i] = &h->tensor[i];
+    qsort(h->named, n, sizeof *h->named, by_name);
+    for (size_t i = 1; i < n; i++)
+        if (by_name(&h->named[i - 1], &h->named[i]) == 0)
+            return rt_fail(e, EXIT_DATA, "tensor %s is there twice",
+                           h->named[i]->name);
+    return true;
 }
 
 static bool has_its_size(const RtTensor *t, RtError *e) {
@@ -256,22 +275,23 @@ void rt_header_free(RtHeader *h) {
         free(h->note[i].value);
     }
     free(h->tensor);
+    free(h->named);
     free(h->note);
     *h = (RtHeader){0};
 }
 
 const RtNote *rt_header_note(const RtHeader *h, const char *key) {
-    for (size_t i = 0; i < h->num_notes; i++)
-        if (strcmp(h->note[i].key, key) == 0)
-            return &h->note[i];
-    return NULL;
+    const RtNote wanted = {.key = (char *)key};
+    if (h->num_notes == 0)
+        return NULL;
+    return bsearch(&wanted, h->note, h->num_notes, sizeof wanted, by_key);
 }
 
 const RtTensor *rt_header_tensor(const RtHeader *h, const char *name) {
-    for (size_t i = 0; i < h->num_tensors; i++)
-        if (strcmp(h->tensor[i].name, name) == 0)
-            return &h->tensor[i];
-    return NULL;
+    const RtTensor wanted = {.name = (char *)name}, *key = &wanted;
+    const RtTensor **found =
+        bsearch(&key, h->named, h->num_tensors, sizeof *h->named, by_name);
+    return found == NULL ? NULL : *found;
 }
 
 bool rt_header_parse(RtHeader *h, const char *text, size_t length,
@@ -283,12 +303,9 @@ bool rt_header_parse(RtHeader *h, const char *text, size_t length,
         .error = e,
     };
     *h = (RtHeader){0};
-    if (take_all(&r) && names_differ(&r)) {
-        if (h->num_tensors > 0)
-            qsort(h->tensor, h->num_tensors, sizeof *h->tensor, by_begin);
-        if (covers(h, data_bytes, e))
-            return true;
-    }
+    if (take_all(&r) && order_notes(h, e) && order_tensors(h, e) &&
+        covers(h, data_bytes, e))
+        return true;
     rt_header_free(h);
     return false;
 }

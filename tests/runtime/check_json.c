@@ -62,6 +62,7 @@ static const struct {
     {"{\"__metadata__\":{\"a\":1}}", 0},
     {"{\"__metadata__\":{\"a\":\"b\",}}", 0},
     {"{\"__metadata__\":{},\"__metadata__\":{}}", 0},
+    {"{\"__metadata__\":{\"b\":\"\",\"a\":\"\",\"b\":\"\"}}", 0},
     {A("\"dtype\":\"F32\",\"shape\":[1]"), 4},
     {A("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],"), 4},
     {A("\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1]"), 4},
