@@ -1,4 +1,5 @@
-// Checkpoint: the states of a run in one safetensors file.
+// Checkpoint: the states of a run in one safetensors file, and the weights that
+// a run starts with from one that any program may have written.
 //
 // Metadata says which run it is of and where the run was, and has the XXH3-64
 // hash of every tensor and, under "header", of the length and header themselves
@@ -214,6 +215,16 @@ bool rt_checkpoint_write(RtCheckpoint *c, const char *path, const RtProgress *p,
 
 // ---- reading ----
 
+// A file that is open, and what its header says.
+typedef struct {
+    int fd;
+    RtHeader header;
+    char *text; // of the header
+    size_t length;
+    bool ours;  // a trainer wrote it: it has hashes, which must be right
+    bool fresh; // a run starts with it: all numbers must be finite
+} File;
+
 static bool header_is_whole(char *text, size_t length, const RtHeader *h) {
     const RtNote *n = rt_header_note(h, "header");
     char digits[DIGITS + 1];
@@ -309,94 +320,164 @@ static bool same_states(const RtPlan *plan, const RtHeader *h, RtError *e) {
                    h->num_tensors, saved);
 }
 
-static bool read_tensor(RtCheckpoint *c, int fd, const RtHeader *h,
-                        const RtTensor *t, RtError *e) {
-    const RtState *s = rt_state_find(c->plan, t->name);
+// Makes f32 of the halves at the end of a piece, from its start on: what is
+// written is behind what is read.
+static size_t widen(char *piece, RtType type, size_t bytes) {
+    const char *from = piece + PIECE / 2;
+    size_t count = bytes / rt_type_bytes(type);
+    for (size_t i = 0; i < count; i++) {
+        float f = (float)rt_number(from, type, (int64_t)i);
+        memcpy(piece + i * sizeof f, &f, sizeof f);
+    }
+    return count * sizeof(float);
+}
+
+// Gives a state the bytes of a tensor from `at` on that are in the piece.
+static bool put_piece(RtCheckpoint *c, const File *f, const RtTensor *t,
+                      const RtState *s, size_t at, size_t bytes, RtError *e) {
+    if (t->type != s->type) {
+        at *= rt_type_bytes(s->type) / rt_type_bytes(t->type);
+        bytes = widen(c->piece, t->type, bytes);
+    }
+    if (f->fresh && s->type == RT_F32 && !is_finite(c->piece, bytes))
+        return rt_fail(e, EXIT_DATA, "%s has numbers that are not finite",
+                       t->name);
+    c->device->write(c->device, s->offset + at, c->piece, bytes);
+    return true;
+}
+
+// Reads a tensor to its state; with NULL only its hash is looked at.
+static bool read_tensor(RtCheckpoint *c, const File *f, const RtTensor *t,
+                        const RtState *s, RtError *e) {
     char key[RT_MAX_KEY + 8];
     uint64_t expected = 0;
+    size_t room = s != NULL && s->type != t->type ? PIECE / 2 : PIECE;
+    char *to = c->piece + (PIECE - room);
     XXH3_state_t hash;
     XXH3_64bits_reset(&hash);
-    for (size_t at = 0, some, bytes = rt_state_bytes(s); at < bytes;
+    for (size_t at = 0, some, bytes = t->end - t->begin; at < bytes;
          at += some) {
-        some = bytes - at < PIECE ? bytes - at : PIECE;
-        if (!rt_read(c->files, fd, c->piece, some))
+        some = bytes - at < room ? bytes - at : room;
+        if (!rt_read(c->files, f->fd, to, some))
             return rt_fail(e, EXIT_DATA, "cannot read %s: %s", t->name,
                            errno ? strerror(errno) : "the file ends early");
-        XXH3_64bits_update(&hash, c->piece, some);
-        c->device->write(c->device, s->offset + at, c->piece, some);
+        XXH3_64bits_update(&hash, to, some);
+        if (s != NULL && !put_piece(c, f, t, s, at, some, e))
+            return false;
     }
     snprintf(key, sizeof key, "xxh3.%s", t->name);
-    if (note_hash(h, key, &expected) && expected == XXH3_64bits_digest(&hash))
+    if (!f->ours || (note_hash(&f->header, key, &expected) &&
+                     expected == XXH3_64bits_digest(&hash)))
         return true;
     return rt_fail(e, EXIT_DATA, "%s is damaged", t->name);
 }
 
-// The header's text, which the caller frees; NULL with *e filled.
-static char *read_header(const RtFiles *files, int fd, size_t bytes,
-                         size_t *length, RtError *e) {
+static bool read_header(const RtFiles *files, File *f, size_t bytes,
+                        RtError *e) {
     uint8_t size[8];
-    if (bytes < sizeof size || !rt_read(files, fd, size, sizeof size)) {
-        rt_fail(e, EXIT_DATA, "it is too short");
-        return NULL;
-    }
+    if (bytes < sizeof size || !rt_read(files, f->fd, size, sizeof size))
+        return rt_fail(e, EXIT_DATA, "it is too short");
     uint64_t n = get_length(size);
-    if (n > LARGEST_HEADER || n > bytes - sizeof size || n < DIGITS) {
-        rt_fail(e, EXIT_DATA, "its length does not fit its header");
-        return NULL;
-    }
-    char *text = malloc((size_t)n);
-    if (text == NULL || !rt_read(files, fd, text, (size_t)n)) {
-        rt_fail(e, EXIT_DATA, "its header cannot be read");
-        free(text);
-        return NULL;
-    }
-    *length = (size_t)n;
-    return text;
+    if (n > LARGEST_HEADER || n > bytes - sizeof size || n < 2)
+        return rt_fail(e, EXIT_DATA, "its length does not fit its header");
+    f->length = (size_t)n;
+    f->text = malloc(f->length);
+    if (f->text == NULL || !rt_read(files, f->fd, f->text, f->length))
+        return rt_fail(e, EXIT_DATA, "its header cannot be read");
+    return rt_header_parse(&f->header, f->text, f->length,
+                           bytes - sizeof size - f->length, e);
 }
 
-static RtLoad read_data(RtCheckpoint *c, int fd, const RtHeader *h,
-                        RtProgress *p, RtError *e) {
+// One of the two notes is left where a bit of the other has changed.
+static bool is_ours(const RtHeader *h) {
+    const RtNote *producer = rt_header_note(h, "producer");
+    return rt_header_note(h, "header") != NULL ||
+           (producer != NULL && strcmp(producer->value, "sinter") == 0);
+}
+
+static void file_close(const RtCheckpoint *c, File *f) {
+    rt_header_free(&f->header);
+    free(f->text);
+    c->files->close(f->fd);
+}
+
+static bool about(const char *path, RtError *e) {
+    RtError inner = *e;
+    return rt_fail(e, inner.status, "%s: %s", path, inner.text);
+}
+
+// Opens a file of any program, or of a trainer whose header is whole.
+static bool file_open(const RtCheckpoint *c, File *f, const char *path,
+                      RtError *e) {
+    size_t bytes;
+    *f = (File){.fd = rt_open_sized(c->files, path, &bytes, e)};
+    if (f->fd < 0)
+        return false;
+    bool good = read_header(c->files, f, bytes, e);
+    f->ours = good && is_ours(&f->header);
+    if (f->ours && !header_is_whole(f->text, f->length, &f->header))
+        good = rt_fail(e, EXIT_DATA, "its header is damaged");
+    if (good)
+        return true;
+    file_close(c, f);
+    return about(path, e);
+}
+
+static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
+                       RtError *e) {
+    const RtHeader *h = &f->header;
+    if (!f->ours) {
+        rt_fail(e, EXIT_DATA,
+                "it is no checkpoint; --init=FILE starts with its weights");
+        return RT_BROKEN;
+    }
     if (!same_trainer(c->trainer, h, e) || !same_states(c->plan, h, e))
         return RT_OTHER_RUN;
     if (!read_progress(h, p, e))
         return RT_BROKEN;
     for (size_t i = 0; i < h->num_tensors; i++)
-        if (!read_tensor(c, fd, h, &h->tensor[i], e))
+        if (!read_tensor(c, f, &h->tensor[i],
+                         rt_state_find(c->plan, h->tensor[i].name), e))
             return RT_BROKEN;
     return RT_GOOD;
 }
 
-static RtLoad read_open(RtCheckpoint *c, int fd, size_t bytes, RtProgress *p,
-                        RtError *e) {
-    RtHeader h;
-    size_t length = 0;
-    RtLoad load = RT_BROKEN;
-    char *text = read_header(c->files, fd, bytes, &length, e);
-    if (text == NULL)
+RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
+                          RtError *e) {
+    File f;
+    if (!file_open(c, &f, path, e))
         return RT_BROKEN;
-    if (rt_header_parse(&h, text, length, bytes - 8 - length, e)) {
-        if (header_is_whole(text, length, &h))
-            load = read_data(c, fd, &h, p, e);
-        else
-            rt_fail(e, EXIT_DATA, "its header is damaged");
-        rt_header_free(&h);
-    }
-    free(text);
+    RtLoad load = read_run(c, &f, p, e);
+    file_close(c, &f);
+    if (load != RT_GOOD)
+        about(path, e);
     return load;
 }
 
-RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
-                          RtError *e) {
-    size_t bytes;
-    int fd = rt_open_sized(c->files, path, &bytes, e);
-    if (fd < 0)
-        return RT_BROKEN;
-    RtError inner;
-    RtLoad load = read_open(c, fd, bytes, p, &inner);
-    c->files->close(fd);
-    if (load != RT_GOOD)
-        rt_fail(e, inner.status, "%s: %s", path, inner.text);
-    return load;
+// Of a checkpoint all is looked at, also what is not taken.
+static bool read_weights(RtCheckpoint *c, const File *f, const RtWeights *w,
+                         RtError *e) {
+    for (size_t i = 0; i < f->header.num_tensors; i++)
+        if (!read_tensor(c, f, &f->header.tensor[i], w->state[i], e))
+            return false;
+    return true;
+}
+
+bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
+                         char said[RT_MOST_LOADED], RtError *e) {
+    File f;
+    RtWeights w;
+    if (!file_open(c, &f, path, e))
+        return false;
+    f.fresh = true;
+    bool good = rt_weights_fit(&w, c->trainer, c->plan, &f.header, except, e);
+    if (good) {
+        good = read_weights(c, &f, &w, e);
+        memcpy(said, w.said, sizeof w.said);
+        rt_weights_free(&w);
+    }
+    file_close(c, &f);
+    return good || about(path, e);
 }
 
 // ---- the memory for both ----

@@ -38,6 +38,8 @@ static const Option options[] = {
     {"steps",     "N",      STEPS,   FIELD(steps),     "stop after N more steps and save; the run's length stays as it is"},
     {"seed",      "N",      SEED,    FIELD(seed),      "what all random numbers follow from"},
     {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "go on from the newest checkpoint in --out, or from PATH"},
+    {"init",      "FILE",   TEXT,    FIELD(init),      "start with the weights of FILE: a checkpoint, or another program's safetensors"},
+    {"init-except", "GLOBS", TEXT,   FIELD(init_except), "with --init, names to start without, commas between: drawn here, left in FILE"},
     {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write a JSON object per epoch and split to FILE, - for standard output"},
     {"log-every", "N",      STEPS,   FIELD(log_every), "write a JSON object for every N steps too"},
     {"init-only", NULL,     FLAG,    FIELD(init_only), "save what training would start from, and end"},
@@ -47,7 +49,7 @@ static const Option options[] = {
     {"tuning",    "FILE",   TEXT,    FIELD(tuning),    "run as FILE says that was measured; with --tune, keep it there"},
     {"repeat-batch", NULL,  FLAG,    FIELD(repeat_batch), "take the first batch for every step, to see what loading costs"},
     {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, do without some of graph,joins,marks,rides, to see what they are worth"},
-    {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, or that of --resume"},
+    {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, that of --resume, or what --init loads"},
     {"load-only", NULL,     FLAG,    FIELD(load_only), "load an epoch, or --epochs X, without a device, say how fast that was, and end"},
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
     {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},
@@ -221,6 +223,7 @@ static bool loads_alone(const RtOptions *o, RtError *e) {
         {o->init_only, "init-only"},
         {o->eval_only, "eval-only"},
         {o->resume, "resume"},
+        {o->init != NULL, "init"},
         {o->tune, "tune"},
         {o->steps > 0, "steps"},
         {o->log_every > 0, "log-every"},
@@ -269,6 +272,12 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     if (o->init_only && o->resume)
         return rt_fail(e, EXIT_USAGE,
                        "--init-only and --resume exclude each other");
+    if (o->init != NULL && o->resume)
+        return rt_fail(e, EXIT_USAGE,
+                       "--init and --resume exclude each other: a run that "
+                       "goes on has its weights in its checkpoint");
+    if (o->init_except != NULL && o->init == NULL)
+        return rt_fail(e, EXIT_USAGE, "--init-except needs --init=FILE");
     return loads_alone(o, e);
 }
 

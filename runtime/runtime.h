@@ -326,6 +326,24 @@ const RtTensor *rt_header_tensor(const RtHeader *h, const char *name);
 const char *rt_type_name(RtType t); // as safetensors writes it
 size_t rt_type_bytes(RtType t);
 
+// ---- weights.c ----
+
+enum { RT_MOST_LOADED = 2800 };
+
+// The state that each tensor of a file goes to, NULL for none, how many do, and
+// what is to be said of it, in lines.
+typedef struct {
+    const RtState **state;
+    size_t count;
+    char said[RT_MOST_LOADED];
+} RtWeights;
+
+// Holds a file against the model's parameters and statistics; false where they
+// differ in more than `except` names: globs with commas between, or NULL.
+bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
+                    const RtHeader *h, const char *except, RtError *e);
+void rt_weights_free(RtWeights *w);
+
 // ---- checkpoint.c ----
 
 // Where a run is, and what it must be to go on with the same bits.
@@ -348,6 +366,10 @@ bool rt_checkpoint_write(RtCheckpoint *c, const char *path, const RtProgress *p,
 // Every byte is checked.  RT_BROKEN: states may have been overwritten.
 RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
                           RtError *e);
+// Reads the weights that a run starts with, of any safetensors file.  False:
+// some of them may have been overwritten.
+bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
+                         char said[RT_MOST_LOADED], RtError *e);
 
 // ---- shelf.c ----
 
@@ -398,6 +420,8 @@ typedef struct {
     bool resume, eval_only, init_only, load_only, tune, nvtx, quiet, help,
         version;
     const char *resume_path; // NULL: the newest in the out folder
+    const char *init;        // a file of weights; NULL: they are drawn
+    const char *init_except; // names that are left out; NULL: none
     unsigned without;        // a bit for each; see without.c
 } RtOptions;
 

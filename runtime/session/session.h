@@ -35,6 +35,7 @@ typedef struct RtSession {
     int64_t asked, told;
     int64_t traced_from, traced_to; // the steps of a trace
     bool traces, traced;            // this is one of them; it is written
+    char loaded[RT_MOST_LOADED];    // what --init has loaded, in lines
 } RtSession;
 
 // All functions below that return bool are false with the reason in *e.

@@ -11,10 +11,25 @@ static void average(const RtSession *s) {
     s->device->phase(s->device, RT_OTHER);
 }
 
+// Takes the weights of a file in the place of those that are drawn, or that
+// follow from data.
+static bool load_weights(RtSession *s, RtError *e) {
+    const RtOptions *o = s->run->options;
+    if (o->init == NULL)
+        return true;
+    if (!rt_checkpoint_start(s->checkpoint, o->init, o->init_except, s->loaded,
+                             e))
+        return false;
+    rt_step_run(s->plan, s->device, RT_DERIVE, 0);
+    return true;
+}
+
 bool rt_session_begin(RtSession *s, RtError *e) {
     if (!rt_session_collect(s, e))
         return false;
     rt_step_run(s->plan, s->device, RT_INIT, 0);
+    if (!load_weights(s, e))
+        return false;
     average(s);
     return true;
 }

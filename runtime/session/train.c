@@ -124,6 +124,9 @@ static void say_hello(const RtSession *s) {
                   (double)s->plan->arena_bytes / mib);
     if (*run->data_is != '\0')
         rt_report_say(s->report, "%s", run->data_is);
+    if (*s->loaded != '\0')
+        rt_report_say(s->report, "starting with %s: %s", run->options->init,
+                      s->loaded);
 }
 
 // What lies in the folder is another run's, whoever forgot --out or --resume.
@@ -195,7 +198,7 @@ static void say_goodbye(RtSession *s) {
 static bool prepare(RtSession *s, RtError *e) {
     const RtRun *run = s->run;
     const RtOptions *o = run->options;
-    bool loads = o->resume || o->eval_only;
+    bool loads = o->resume || (o->eval_only && o->init == NULL);
     if (!rt_progress_plan(run->trainer, o, run->data, &s->at, e))
         return false;
     s->epoch_batches =

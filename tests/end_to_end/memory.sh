@@ -5,13 +5,15 @@
 
 [ -z "${SINTER_SANITIZED:-}" ] || exit 77 # they take terabytes of addresses
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+expect 0 ./tiny --data synthetic:64 --device=host --out start --init-only
+start=$(newest start)
 
 # run KIB THREADS: what its status is with so many addresses to use.
 run() {
     (
         ulimit -v "$1"
         exec ./tiny --data synthetic:64 --device=host --threads "$2" \
-            --epochs 1 --out run --quiet
+            --epochs 1 --out run --quiet --init "$start"
     ) >out 2>err
 }
 

@@ -1,5 +1,5 @@
-// Any bytes as a file that a trainer reads: data, an image, a checkpoint's
-// header or a tuning; it is used or refused with a message, never a crash.  The
+// Any bytes as a file that a trainer reads: data, an image, weights, a header
+// of them or a tuning; it is used or refused with a message, never a crash. The
 // first byte says what the others are taken for.
 #define _POSIX_C_SOURCE 200809L
 
@@ -181,9 +181,53 @@ static void read_tuning(const uint8_t *data, size_t size) {
         check_refusal(&e);
 }
 
+// ---- weights that a run starts with ----
+
+static const RtState states[] = {
+    {"a.weight", RT_PARAM, RT_F32, 2, {2, 3}, 0, 0},
+    {"a.mean", RT_STATISTIC, RT_F32, 1, {3}, 24, 0},
+    {"b", RT_PARAM, RT_F32, 0, {0}, 36, 0},
+    {"run.step", RT_RUN, RT_I32, 0, {0}, 40, 0},
+};
+enum { STATE_BYTES = 44 };
+
+// A write is to states that start, and no further.
+static void write_state(RtDevice *d, size_t to, const void *from,
+                        size_t bytes) {
+    static uint8_t arena[STATE_BYTES];
+    (void)d;
+    if (to > 40 || bytes > 40 - to)
+        abort();
+    memcpy(arena + to, from, bytes);
+}
+
+static void read_weights(const uint8_t *data, size_t size) {
+    static const RtPlan plan = {.device = "host",
+                                .arena_bytes = STATE_BYTES,
+                                .state = states,
+                                .num_states = sizeof states / sizeof states[0]};
+    static const RtTrainer trainer = {.model = "M", .version = "0"};
+    RtDevice device = {.write = write_state};
+    char said[RT_MOST_LOADED];
+    RtError e = {0};
+    RtProgress p;
+    RtCheckpoint *c =
+        rt_checkpoint_new(&trainer, &plan, &device, &rt_system_files, &e);
+    if (c == NULL)
+        abort();
+    write_file("weights", data, size);
+    if (!rt_checkpoint_start(c, "weights", NULL, said, &e))
+        check_refusal(&e);
+    if (!rt_checkpoint_start(c, "weights", "b*,*.mean", said, &e))
+        check_refusal(&e);
+    if (rt_checkpoint_read(c, "weights", &p, &e) != RT_GOOD)
+        check_refusal(&e);
+    rt_checkpoint_free(c);
+}
+
 static void (*const readers[])(const uint8_t *, size_t) = {
-    read_cifar10, read_idx,  read_npy,    read_tokens,
-    read_png,     read_jpeg, read_header, read_tuning,
+    read_cifar10, read_idx,    read_npy,    read_tokens,  read_png,
+    read_jpeg,    read_header, read_tuning, read_weights,
 };
 enum { NUM_READERS = sizeof readers / sizeof readers[0] };
 

@@ -61,6 +61,12 @@ static RtLoad load(const char *name, RtProgress *p) {
     return rt_checkpoint_read(checkpoint, name, p, &error);
 }
 
+// Whether a run would start with the weights of a file.
+static bool starts(const char *name) {
+    char said[RT_MOST_LOADED];
+    return rt_checkpoint_start(checkpoint, name, NULL, said, &error);
+}
+
 static void write_good(void) {
     ck_assert_msg(rt_checkpoint_write(checkpoint, "c", &where, &error), "%s",
                   error.text);
@@ -161,6 +167,7 @@ static void flip(FILE *f, const uint8_t *bytes, size_t at, int bit) {
     fflush(f);
     RtProgress p;
     ck_assert_msg(load("c", &p) != RT_GOOD, "byte %zu, bit %d", at, bit);
+    ck_assert_msg(!starts("c"), "a run starts with byte %zu, bit %d", at, bit);
     fseek(f, (long)at, SEEK_SET);
     fputc(bytes[at], f);
     fflush(f);
@@ -181,6 +188,7 @@ START_TEST(every_flipped_bit_is_seen) {
         flip(f, bytes, at, (int)(at % 8));
     fclose(f);
     ck_assert_int_eq(load("c", &p), RT_GOOD);
+    ck_assert(starts("c"));
     free(bytes);
 }
 END_TEST

@@ -57,6 +57,19 @@ START_TEST(resume_takes_a_path_after_the_sign_only) {
 }
 END_TEST
 
+START_TEST(weights_are_not_loaded_twice) {
+    RtOptions o;
+    RtError e;
+    ck_assert(PARSE(&o, &e, "--init=f", "--init-except", "a,b", "--init-only"));
+    ck_assert_str_eq(o.init, "f");
+    ck_assert_str_eq(o.init_except, "a,b");
+    ck_assert(PARSE(&o, &e, "--init", "f", "--eval-only"));
+    ck_assert(!PARSE(&o, &e, "--init=f", "--resume=c"));
+    ck_assert_int_eq(e.status, EXIT_USAGE);
+    ck_assert_ptr_nonnull(strstr(e.text, "--init and --resume exclude"));
+}
+END_TEST
+
 START_TEST(what_to_do_without_is_a_list) {
     RtOptions o;
     RtError e;
@@ -78,10 +91,10 @@ END_TEST
 
 START_TEST(loading_alone_takes_no_step) {
     static const char *const other[] = {
-        "--init-only",    "--eval-only",    "--resume",  "--tune",
-        "--steps=3",      "--log-every=2",  "--times=f", "--snapshot=f",
-        "--profile=f",    "--repeat-batch", "--nvtx",    "--load-cuda=d",
-        "--without=rides"};
+        "--init-only",     "--eval-only",    "--resume",  "--tune",
+        "--steps=3",       "--log-every=2",  "--times=f", "--snapshot=f",
+        "--profile=f",     "--repeat-batch", "--nvtx",    "--load-cuda=d",
+        "--without=rides", "--init=f"};
     RtOptions o;
     RtError e = {0};
     ck_assert(PARSE(&o, &e, "--load-only", "--device=cuda:0", "--epochs=2",
@@ -116,6 +129,8 @@ static const struct {
     {"--data=", "--data needs a value"},
     {"--quiet=yes", "--quiet takes no value"},
     {"--resume=", "--resume= needs a path"},
+    {"--init", "--init needs a value: FILE"},
+    {"--init-except=head.*", "--init-except needs --init=FILE"},
     {"--epochs=0", "expected a number above 0"},
     {"--epochs=-1", "expected a number above 0"},
     {"--epochs=nan", "expected a number above 0"},
@@ -150,6 +165,7 @@ Suite *options_suite(void) {
     tcase_add_test(t, both_forms);
     tcase_add_test(t, what_was_not_given);
     tcase_add_test(t, resume_takes_a_path_after_the_sign_only);
+    tcase_add_test(t, weights_are_not_loaded_twice);
     tcase_add_test(t, what_to_do_without_is_a_list);
     tcase_add_test(t, loading_alone_takes_no_step);
     tcase_add_loop_test(t, mistakes_are_named, 0,

@@ -446,6 +446,66 @@ START_TEST(a_run_can_start_from_what_init_only_saves) {
 }
 END_TEST
 
+// ---- weights of a file ----
+
+#define LAST "r/step-00000032.safetensors"
+
+// Whatever recipe they were trained by.
+START_TEST(a_run_starts_with_the_weights_of_a_file) {
+    size_t length;
+    RtTrainer t = tiny;
+    t.fingerprint++;
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1", "--quiet"), 0);
+    char *first = (char *)place_read("out", &length);
+    ck_assert_int_eq(RUN(&t, "--init=" LAST, "--eval-only", "--quiet"), 0);
+    char *second = (char *)place_read("out", &length);
+    ck_assert_str_eq(first, second);
+    free(first);
+    free(second);
+    ck_assert_int_eq(RUN(&t, "--init=" LAST, "--eval-only", "--out=none"), 0);
+    ck_assert(
+        run_says("err", "starting with " LAST ": 2 of 2 tensors of Tiny"));
+    ck_assert_int_ne(access("none", F_OK), 0);
+}
+END_TEST
+
+// The file is not asked for again; another one gives another run.
+START_TEST(a_run_with_weights_of_a_file_goes_on) {
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3", "--init=" LAST), 0);
+    ck_assert_int_eq(
+        RUN(&tiny, "--out=b", "--epochs=0.3", "--init=" LAST, "--steps=10"), 0);
+    ck_assert_int_eq(rename(LAST, "away"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=b", "--resume"), 0);
+    ck_assert(files_same("a/step-00000094.safetensors",
+                         "b/step-00000094.safetensors"));
+    ck_assert_int_eq(RUN(&tiny, "--out=c", "--epochs=0.3", "--init=away",
+                         "--init-except=linear.*"),
+                     0);
+    ck_assert(run_says("err", "starting with away: 1 of 2 tensors of Tiny\n"
+                              "drawn, not loaded: linear.weight\n"));
+    ck_assert(!files_same("a/step-00000094.safetensors",
+                          "c/step-00000094.safetensors"));
+}
+END_TEST
+
+// Nothing is left behind by a run that does not start.
+START_TEST(weights_that_do_not_fit_end_a_run) {
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--init=nowhere"), EXIT_DATA);
+    ck_assert(run_says("err", "cannot open nowhere"));
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--init=r"), EXIT_DATA);
+    ck_assert(run_says("err", "r is not a file"));
+    place_write("none", "\x02\0\0\0\0\0\0\0{}", 10);
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--init=none"), EXIT_DATA);
+    ck_assert(run_says("err", "it has no conv.weight, linear.weight"));
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--init=none", "--resume"),
+                     EXIT_USAGE);
+    ck_assert_int_eq(RUN(&tiny, "--out=x", "--resume=none"), EXIT_DATA);
+    ck_assert(run_says("err", "it is no checkpoint; --init=FILE starts with"));
+    ck_assert_int_eq(place_count("r", ""), 0);
+}
+END_TEST
+
 // ---- what goes wrong ----
 
 // A path would be passed over.
@@ -671,6 +731,9 @@ Suite *train_suite(void) {
     tcase_add_test(t, a_resumed_run_tells_all_steps_it_skipped);
     tcase_add_test(t, an_epoch_of_skipped_steps_is_warned_of);
     tcase_add_test(t, a_run_can_start_from_what_init_only_saves);
+    tcase_add_test(t, a_run_starts_with_the_weights_of_a_file);
+    tcase_add_test(t, a_run_with_weights_of_a_file_goes_on);
+    tcase_add_test(t, weights_that_do_not_fit_end_a_run);
     tcase_add_test(t, a_run_that_diverges_keeps_its_last_good_checkpoint);
     tcase_add_test(t, a_last_evaluation_may_find_that_it_diverged);
     tcase_add_test(t, mistakes_have_their_status);

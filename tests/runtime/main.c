@@ -22,6 +22,7 @@ int main(void) {
     srunner_add_suite(runner, rides_suite());
     srunner_add_suite(runner, onednn_suite());
     srunner_add_suite(runner, checkpoint_suite());
+    srunner_add_suite(runner, weights_suite());
     srunner_add_suite(runner, shelf_suite());
     srunner_add_suite(runner, train_suite());
     srunner_add_suite(runner, steps_suite());

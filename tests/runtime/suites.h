@@ -20,6 +20,7 @@ Suite *factor_suite(void);
 Suite *rides_suite(void);
 Suite *onednn_suite(void);
 Suite *checkpoint_suite(void);
+Suite *weights_suite(void);
 Suite *shelf_suite(void);
 Suite *train_suite(void);
 Suite *steps_suite(void);

@@ -1,0 +1,269 @@
+// Weights: which tensors of a file a run starts with.
+//
+// Every parameter and running statistic of the model is in the file with its
+// shape, and every tensor of the file is one of these, but for what the user
+// leaves out by name: a load that passes over what does not fit looks like one
+// that worked.  What a checkpoint keeps beside its weights is passed over.
+
+#include "base/glob.h"
+#include "runtime/runtime.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_NAMED = 3 };
+
+// The first few of what is to be told, and how many there are.
+typedef struct {
+    char text[1024];
+    size_t length, count;
+} Told;
+
+typedef struct {
+    const char *model;
+    const RtPlan *plan;
+    const RtHeader *header;
+    char *globs;   // of what is left out, each ends with a zero byte
+    size_t length; // of them all
+    RtWeights *out;
+    size_t all; // weights of the model
+    Told misshapen, missing, unknown, drawn, left;
+    bool averages; // are in the file, of what is taken
+} Fit;
+
+static void tell(Told *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void tell(Told *t, const char *format, ...) {
+    va_list list;
+    size_t left = sizeof t->text - t->length;
+    if (t->count++ >= MOST_NAMED)
+        return;
+    int n = snprintf(t->text + t->length, left, "%s", t->count > 1 ? ", " : "");
+    va_start(list, format);
+    n += vsnprintf(t->text + t->length + n, left - (size_t)n, format, list);
+    va_end(list);
+    t->length += (size_t)n;
+}
+
+static void tell_name(Told *t, const char *name) {
+    char text[128];
+    rt_json_escape(text, sizeof text, name);
+    tell(t, "%s", text);
+}
+
+// " and 4 more"
+static const char *others(char *to, size_t room, const Told *t) {
+    *to = '\0';
+    if (t->count > MOST_NAMED)
+        snprintf(to, room, " and %zu more", t->count - MOST_NAMED);
+    return to;
+}
+
+// ---- names ----
+
+static bool is_weight(const RtState *s) {
+    return s->kind == RT_PARAM || s->kind == RT_STATISTIC;
+}
+
+static bool names(const Fit *f, const char *glob, const char *name) {
+    int64_t ignored = 0;
+    return glob_fits(glob, "", name, &ignored) ||
+           glob_fits(glob, f->model, name, &ignored);
+}
+
+static bool is_left_out(const Fit *f, const char *name) {
+    for (size_t at = 0; at < f->length; at += strlen(f->globs + at) + 1)
+        if (names(f, f->globs + at, name))
+            return true;
+    return false;
+}
+
+// A glob that names nothing is a mistake.
+static bool check_glob(const Fit *f, const char *glob, RtError *e) {
+    for (int i = 0; i < f->plan->num_states; i++)
+        if (is_weight(&f->plan->state[i]) &&
+            names(f, glob, f->plan->state[i].name))
+            return true;
+    for (size_t i = 0; i < f->header->num_tensors; i++)
+        if (names(f, glob, f->header->tensor[i].name))
+            return true;
+    return rt_fail(e, EXIT_USAGE,
+                   "--init-except=%.100s names nothing in it nor in %.100s",
+                   glob, f->model);
+}
+
+static bool read_globs(Fit *f, const char *list, RtError *e) {
+    f->length = strlen(list) + 1;
+    f->globs = malloc(f->length);
+    if (f->globs == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    memcpy(f->globs, list, f->length);
+    for (char *at = f->globs; (at = strchr(at, ',')) != NULL;)
+        *at++ = '\0';
+    for (size_t at = 0; at < f->length; at += strlen(f->globs + at) + 1)
+        if (!check_glob(f, f->globs + at, e))
+            return false;
+    return true;
+}
+
+// ---- shapes ----
+
+static bool same_dims(const RtState *s, const RtTensor *t) {
+    return s->rank == t->rank &&
+           memcmp(s->dim, t->dim, (size_t)s->rank * sizeof s->dim[0]) == 0;
+}
+
+// Whether these are filters with their channels before rows and columns.
+static bool is_channels_first(const RtState *s, const RtTensor *t) {
+    return s->rank == 4 && t->rank == 4 && s->dim[0] == t->dim[0] &&
+           s->dim[1] == t->dim[2] && s->dim[2] == t->dim[3] &&
+           s->dim[3] == t->dim[1];
+}
+
+static const char *dims_text(char *to, size_t room, int rank,
+                             const int64_t *dim) {
+    size_t length = (size_t)snprintf(to, room, "[");
+    for (int i = 0; i < rank && length < room; i++)
+        length += (size_t)snprintf(to + length, room - length, "%s%lld",
+                                   i > 0 ? "," : "", (long long)dim[i]);
+    if (length < room)
+        snprintf(to + length, room - length, "]");
+    return to;
+}
+
+// Halves are widened; other numbers are what they are.
+static bool can_take(const RtState *s, const RtTensor *t) {
+    return s->type == t->type ||
+           (s->type == RT_F32 && (t->type == RT_F16 || t->type == RT_BF16));
+}
+
+static void tell_difference(Fit *f, const RtState *s, const RtTensor *t) {
+    char here[96], there[96];
+    if (!can_take(s, t)) {
+        tell(&f->misshapen, "%.80s is of %s", s->name, rt_type_name(t->type));
+        return;
+    }
+    tell(&f->misshapen, "%.80s is %s not %s%s", s->name,
+         dims_text(there, sizeof there, t->rank, t->dim),
+         dims_text(here, sizeof here, s->rank, s->dim),
+         is_channels_first(s, t) ? " with channels last" : "");
+}
+
+// ---- the fit ----
+
+static void take_state(Fit *f, const RtState *s) {
+    const RtTensor *t = rt_header_tensor(f->header, s->name);
+    f->all++;
+    if (is_left_out(f, s->name)) {
+        tell_name(&f->drawn, s->name);
+    } else if (t == NULL) {
+        tell_name(&f->missing, s->name);
+    } else if (!can_take(s, t) || !same_dims(s, t)) {
+        tell_difference(f, s, t);
+    } else {
+        f->out->state[t - f->header->tensor] = s;
+        f->out->count++;
+    }
+}
+
+// Whether a tensor is no weight of any model: a scalar of a run, or what an
+// optimizer keeps of another tensor of the file, or its average.
+static bool is_beside(Fit *f, const RtTensor *t) {
+    char name[RT_MAX_KEY];
+    const char *dot = strrchr(t->name, '.');
+    if (dot == NULL)
+        return false;
+    if (t->rank == 0 && (strncmp(t->name, "run.", 4) == 0 ||
+                         strncmp(t->name, "metric.", 7) == 0))
+        return true;
+    snprintf(name, sizeof name, "%.*s", (int)(dot - t->name), t->name);
+    const RtTensor *of = rt_header_tensor(f->header, name);
+    if (of != NULL && strcmp(dot, ".average") == 0)
+        f->averages |= f->out->state[of - f->header->tensor] != NULL;
+    return of != NULL;
+}
+
+static void look_at_tensor(Fit *f, const RtTensor *t) {
+    const RtState *s = rt_state_find(f->plan, t->name);
+    if (s != NULL && is_weight(s))
+        return;
+    if (is_beside(f, t))
+        return;
+    tell_name(is_left_out(f, t->name) ? &f->left : &f->unknown, t->name);
+}
+
+// ---- what is said ----
+
+static bool refuse(const Fit *f, RtError *e) {
+    const Told *kind[] = {&f->misshapen, &f->missing, &f->unknown};
+    const char *text[] = {"", "it has no ", " has no "};
+    char said[3 * sizeof kind[0]->text + 400], more[40];
+    size_t length = 0;
+    for (int i = 0; i < 3; i++)
+        if (kind[i]->count > 0)
+            length += (size_t)snprintf(said + length, sizeof said - length,
+                                       "%.100s%s%s%s; ", i == 2 ? f->model : "",
+                                       text[i], kind[i]->text,
+                                       others(more, sizeof more, kind[i]));
+    return rt_fail(e, EXIT_DATA,
+                   "it does not fit: %s--init-except=GLOB starts without what "
+                   "GLOB names",
+                   said);
+}
+
+static void say_some(RtWeights *w, const char *what, const Told *t) {
+    char more[40];
+    size_t length = strlen(w->said);
+    if (t->count > 0)
+        snprintf(w->said + length, sizeof w->said - length, "\n%s%s%s", what,
+                 t->text, others(more, sizeof more, t));
+}
+
+static void say(const Fit *f) {
+    RtWeights *w = f->out;
+    snprintf(w->said, sizeof w->said, "%zu of %zu tensors of %.100s", w->count,
+             f->all, f->model);
+    say_some(w, "drawn, not loaded: ", &f->drawn);
+    say_some(w, "left in the file: ", &f->left);
+    size_t length = strlen(w->said);
+    if (f->averages)
+        snprintf(w->said + length, sizeof w->said - length,
+                 "\nthe averages in the file are not loaded, but the weights "
+                 "that they are of");
+}
+
+static bool fit(Fit *f, const char *except, RtError *e) {
+    if (except != NULL && !read_globs(f, except, e))
+        return false;
+    for (int i = 0; i < f->plan->num_states; i++)
+        if (is_weight(&f->plan->state[i]))
+            take_state(f, &f->plan->state[i]);
+    for (size_t i = 0; i < f->header->num_tensors; i++)
+        look_at_tensor(f, &f->header->tensor[i]);
+    if (f->misshapen.count + f->missing.count + f->unknown.count > 0)
+        return refuse(f, e);
+    if (f->out->count == 0)
+        return rt_fail(e, EXIT_DATA, "--init-except leaves nothing to load");
+    say(f);
+    return true;
+}
+
+bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
+                    const RtHeader *h, const char *except, RtError *e) {
+    Fit f = {.model = t->model, .plan = plan, .header = h, .out = w};
+    *w = (RtWeights){.state = calloc(h->num_tensors + 1, sizeof *w->state)};
+    bool good = w->state != NULL ? fit(&f, except, e)
+                                 : rt_fail(e, EXIT_MEMORY, "out of memory");
+    free(f.globs);
+    if (!good)
+        rt_weights_free(w);
+    return good;
+}
+
+void rt_weights_free(RtWeights *w) {
+    free(w->state);
+    w->state = NULL;
+}

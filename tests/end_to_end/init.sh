@@ -1,0 +1,127 @@
+#!/bin/sh
+# A run starts with the weights of a file: of another recipe's checkpoint, or of
+# PyTorch's; what of them does not fit is said, and nothing is left out unasked.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+idx_data data 192
+
+# row FILE: loss and accuracy of the last evaluation.
+row() {
+    grep '"test"' "$1" | tail -n 1 |
+        sed 's/.*\("loss":.*"accuracy":[^,]*\).*/\1/'
+}
+
+# tensors FILE: the bytes behind the header.
+tensors() {
+    length=$(od -An -tu4 -N4 "$1")
+    tail -c +$((length + 9)) "$1"
+}
+
+# same_tensors A B
+same_tensors() {
+    tensors "$1" >first.bytes
+    tensors "$2" >second.bytes
+    cmp -s first.bytes second.bytes
+}
+
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+expect 0 ./tiny --data data --out a --metrics a.rows
+weights=$(newest a)
+
+# Recipes differ in what they keep beside the weights, and how they average.
+expect 0 "$SINTER" build "$here/tiny.net" \
+    --set "optimizer=adamw(lr=lr/50)" --set "average=ema(0.5)" -o other
+for average in "ema(0.5)" "ema(0.5, start=2 step)" "ema(0.5, every=2 step)" \
+    "lookahead(0.5)"; do
+    expect 0 "$SINTER" build "$here/tiny.net" --set "average=$average" -o ema
+    expect 0 ./ema --data data --eval-only "--init=$weights" --metrics e.rows
+    [ "$(row a.rows)" = "$(row e.rows)" ] || fail "$average: another evaluation"
+done
+expect 0 ./other --data data --out b --init "$weights" --metrics b.rows
+expect_says "^starting with $weights: 12 of 12 tensors of Tiny$"
+expect 0 ./other --data data --eval-only --init "$weights" --metrics b0.rows
+[ "$(row a.rows)" = "$(row b0.rows)" ] || fail "the first evaluation is another"
+[ "$(row a.rows)" = "$(row b.rows)" ] && fail "nothing is learnt"
+expect 0 ./tiny --data data --eval-only --init "$(newest b)"
+expect_says "^the averages in the file are not loaded, but the weights"
+
+# What it goes on with is in its checkpoints.
+expect 0 ./other --data data --out c --init "$weights" --steps 4
+mv a away
+expect 0 ./other --data data --out c --resume
+expect_equal "$(newest b)" "$(newest c)"
+mv away a
+expect 2 ./tiny --data data --out c --init "$weights" --resume
+expect_says "exclude each other"
+
+# What it starts with is the file's, to the bit.
+expect 0 ./tiny --data data --out d --init "$weights" --init-only
+expect 0 ./tiny --data data --out e --init "$(newest d)" --init-only
+expect_equal "$(newest d)" "$(newest e)"
+expect 0 ./tiny --data data --out e --init-only
+same_tensors "$(newest d)" "$(newest e)" && fail "nothing is loaded"
+
+# A head for other classes is named; all else is loaded.
+sed 's/linear(10)/linear(9)/; s/N, 10/N, 9/' "$here/tiny.net" >nine.net
+expect 0 "$SINTER" build nine.net -o nine
+expect 3 ./nine --data data --out n --init "$weights"
+expect_says "linear_1.weight is \[10,16\] not \[9,16\], "
+expect_says "linear_1.bias is \[10\] not \[9\]; --init-except=GLOB"
+[ -z "$(newest n)" ] || fail "a run that is refused leaves a checkpoint"
+expect 0 ./nine --data data --out n --init "$weights" --init-except 'linear_*'
+expect_says "10 of 12 tensors of Tiny$"
+expect_says "^drawn, not loaded: linear_1.weight, linear_1.bias$"
+expect 3 ./tiny --data data --out n --init "$weights" --init-except 'l*,f*,s*'
+expect_says "leaves nothing to load"
+
+# What follows from data is loaded like the rest, and not where it is left out.
+cat >white.net <<'NET'
+model White(image: u8[N, 12, 12, 1]) -> f32[N, 10] {
+  image
+    |> normalize(mean=[128], std=[64])
+    |> conv(8, 2, pad=0, init=whitening(images=64), bias=false) as whiten
+    |> relu |> global_max_pool
+    |> linear(10)
+}
+
+train White {
+  data      = idx("data")
+  batch     = 64, drop_last
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.1)
+  freeze "whiten.weight"
+}
+NET
+cp -r data others
+sed -i 's/a/b/g' others/train-images-idx3-ubyte
+expect 0 "$SINTER" build white.net -o white
+expect 0 ./white --data data --out w1 --init-only
+expect 0 ./white --data others --out w2 --init-only
+expect 0 ./white --data others --out w3 --init-only --init "$(newest w1)"
+expect 0 ./white --data others --out w4 --init-only --init "$(newest w1)" \
+    --init-except whiten.weight
+same_tensors "$(newest w1)" "$(newest w2)" && fail "data changes nothing"
+same_tensors "$(newest w1)" "$(newest w3)" || fail "filters are made anew"
+same_tensors "$(newest w2)" "$(newest w4)" || fail "filters are not made anew"
+
+# A run that diverges goes back to what it started with.
+expect 0 "$SINTER" build "$here/micro.net" -o micro
+expect 0 ./micro --data synthetic:64 --out m
+expect 0 "$SINTER" build "$here/micro.net" --set "optimizer=sgd(lr=1e30)" \
+    -o steep
+expect 6 ./steep --data synthetic:64 --out s --init "$(newest m)"
+expect_says "going back to step 0 to see where"
+expect_says "is the first"
+
+# What PyTorch has, turned as docs/trainer.md says; f16 and f32 in one file.
+golden=$SINTER_SOURCE/tests/golden/weights
+read -r samples loss right <"$golden/turned.txt"
+expect 0 "$SINTER" build "$golden/turned.net" -o turned
+expect 0 ./turned --device=host --data "synthetic:$samples" --eval-only \
+    --init "$golden/turned.safetensors" --metrics t.rows
+row t.rows | tr -d '":a-z' | awk -F , -v loss="$loss" -v right="$right" '{
+    d = $1 / loss - 1
+    exit !(d < 1e-5 && d > -1e-5 && $2 - right < 1e-6 && right - $2 < 1e-6)
+}' || fail "$(row t.rows); in PyTorch $loss, $right"
+exit 0
