@@ -31,6 +31,8 @@ const Command commands[] = {
      "steps, and say at which its loss falls.", 1, lrfind_command},
     {"tune",   "FILE", "Build a model, or take a trainer, and measure on a GPU "
      "how its step is done fastest.", 1, tune_command},
+    {"repeat", "FILE", "Build a model, or take a trainer, train it from several "
+     "seeds, and say how the results spread.", 1, repeat_command},
     {"benchcmp", "A.json B.json", "Compare two results of bench --json.",
      2, benchcmp_command},
     {"report", "FILE.net", "Write a page of HTML: a model, its kernels, memory "

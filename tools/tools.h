@@ -36,7 +36,7 @@ typedef struct {
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
         *kernel, *op, *arch, *at, *lineinfo, *embed, *compared;
-    Count rewrite_limit, steps, batch, runs, line, samples;
+    Count rewrite_limit, steps, batch, runs, line, samples, seed;
     Counts batches;         // of bench
     double lowest, highest; // rates of lrfind; 0: not given
     int64_t memory;         // 0: no limit
@@ -192,6 +192,7 @@ int bisect_command(const Arguments *arguments);
 int bench_command(const Arguments *arguments);
 int lrfind_command(const Arguments *arguments);
 int tune_command(const Arguments *arguments);
+int repeat_command(const Arguments *arguments);
 int benchcmp_command(const Arguments *arguments);
 int passes_command(const Arguments *arguments);
 int doctor_command(const Arguments *arguments);

@@ -23,6 +23,15 @@ TrainerText trainer_text(Arena *a, const Program *p,
 const Program *trainer_load(Arena *a, const Arguments *arguments,
                             TrainerText *out, int *status);
 
+// ---- taken.c ----
+
+// Whether a file is a program, and no text; how it is run from here; and
+// whether nothing was asked of it that only compiling could give, which else
+// has been said.
+bool trainer_is(const char *path);
+const char *trainer_path(Arena *a, const char *path);
+bool trainer_takes(const Arguments *arguments);
+
 // ---- build.c ----
 
 // Compiles it to the program `out`.  Returns an exit status; what went wrong

@@ -6,22 +6,6 @@
 
 #include <string.h>
 
-// Whether a file is a program, and no text.
-static bool is_program(const char *path) {
-    char magic[4] = "";
-    FILE *f = fopen(path, "rb");
-    if (f == NULL)
-        return false;
-    bool good = fread(magic, 1, sizeof magic, f) == sizeof magic;
-    fclose(f);
-    return good && memcmp(magic, "\177ELF", sizeof magic) == 0;
-}
-
-// A name without a folder would be looked for elsewhere.
-static const char *path_from_here(Arena *a, const char *path) {
-    return strchr(path, '/') != NULL ? path : arena_format(a, "./%s", path);
-}
-
 static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
                        const char *trainer, const char *data) {
     Words w = {.a = a};
@@ -46,23 +30,11 @@ static bool tuning_takes(const Arguments *arguments, const Program *p,
     return !arguments->out || out_takes(arguments, p, arguments->out, status);
 }
 
-// Whether an option asks how a model is to be compiled.
-static bool compiles(const Arguments *arguments) {
-    return arguments->num_settings > 0 || arguments->level != NULL ||
-           arguments->rewrite_limit.given || arguments->without != 0 ||
-           arguments->memory > 0;
-}
-
 static int trainer_tune(Arena *a, const Arguments *arguments) {
     Runs runs;
     int status;
-    if (compiles(arguments)) {
-        complain(arguments,
-                 "%s is a trainer: how a model is compiled is asked "
-                 "of a model file",
-                 arguments->operand[0]);
+    if (!trainer_takes(arguments))
         return EXIT_USAGE;
-    }
     if (!tuning_takes(arguments, NULL, &status))
         return status;
     if (!runs_open(a, arguments, 1, &runs))
@@ -71,7 +43,7 @@ static int trainer_tune(Arena *a, const Arguments *arguments) {
     if (data == NULL || strcmp(data, "random") == 0)
         data = "synthetic";
     status = trainer_run(a, arguments, &runs,
-                         path_from_here(a, arguments->operand[0]), data);
+                         trainer_path(a, arguments->operand[0]), data);
     runs_close(&runs);
     return status;
 }
@@ -98,7 +70,7 @@ int tune_command(const Arguments *arguments) {
     Arguments own = *arguments;
     if (own.device == NULL)
         own.device = "cuda:0";
-    int status = is_program(own.operand[0]) ? trainer_tune(a, &own)
+    int status = trainer_is(own.operand[0]) ? trainer_tune(a, &own)
                                             : model_tune(a, &own);
     arena_free(a);
     return status;

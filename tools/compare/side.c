@@ -164,10 +164,8 @@ static const char *line_after(const char *line) {
     return line + (*line == '\n');
 }
 
-// The number of each line that begins with `start`, behind `key`; one that is
-// not there, as in null, is NaN.
-static Series series_read(Arena *a, const char *path, const char *start,
-                          const char *key) {
+Series series_read(Arena *a, const char *path, const char *start,
+                   const char *key) {
     const char *why;
     const Source *s = source_read(a, path, MOST_SERIES, &why);
     Series series = {0};

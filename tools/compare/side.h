@@ -29,6 +29,11 @@ typedef struct {
     Series run_times;     // the median of each run; none where it ran once
 } Side;
 
+// The number of each line that begins with `start`, behind `key`; one that is
+// not there, as in null, is NaN.
+Series series_read(Arena *a, const char *path, const char *start,
+                   const char *key);
+
 // How sides are run.
 typedef struct {
     Scratch scratch;

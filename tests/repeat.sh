@@ -1,0 +1,69 @@
+#!/bin/sh
+# shellcheck disable=SC2154 # here is of expect.sh
+# sinter repeat: what it tells of a seed is what a trainer of that seed leaves,
+# and the rows below are of these numbers.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+export CFLAGS="${CFLAGS:-} -O0"
+micro=$here/micro.net
+
+expect 0 "$SINTER" build "$micro" -o micro
+expect 0 "$SINTER" repeat "$micro" --data=synthetic:64 --runs=3 --seed=4 -o kept
+mv out table
+expect_file() {
+    grep -q -e "$1" table || fail "the table does not say $1: $(cat table)"
+}
+expect_file "^Micro, 3 runs from seed 4$"
+for seed in 4 5 6; do
+    expect 0 ./micro --data=synthetic:64 --seed=$seed --quiet --out=$seed \
+        --metrics=$seed.rows
+    expect_equal "$(newest $seed)" "$(newest kept/$seed)"
+    sed -n 's/.*"split":"test".*"loss":\([^,]*\),"accuracy":\([^,]*\).*/\1 \2/p' \
+        $seed.rows | tail -n 1 >result
+    read -r loss accuracy <result
+    awk -v seed=$seed -v loss="$loss" -v accuracy="$accuracy" '
+        $1 == seed {
+            found = $2 == sprintf("%.2f", 100 * accuracy) &&
+                    $3 == sprintf("%.4f", loss) && $4 > 0 && $5 > $4
+        }
+        END { exit !found }' table || fail "seed $seed: $(cat table)"
+done
+# 0.005 and 0.00005 are the most that a printed number is off, and so is a mean
+# of them.
+awk '$1 ~ /^[456]$/ { n++; a[n] = $2; sum += $2; loss += $3 }
+     $1 == "mean" { mean = $2; mean_loss = $3 }
+     $1 == "deviation" { deviation = $2 }
+     $1 == "least" { least = $2 }
+     $1 == "most" { most = $2 }
+     function off(x, y) { return x > y ? x - y : y - x }
+     END {
+         for (i = 1; i <= n; i++) square += (a[i] - sum / n) ^ 2
+         exit !(n == 3 && off(mean, sum / n) < 0.011 &&
+                off(mean_loss, loss / n) < 0.00011 &&
+                off(deviation, sqrt(square / (n - 1))) < 0.011 &&
+                least <= mean && mean <= most && most > least)
+     }' table || fail "the rows below are of other numbers: $(cat table)"
+
+# A trainer that is there already, as one object; nothing of it is left.
+mkdir clean
+expect 0 env TMPDIR="$work/clean" "$SINTER" repeat micro --data=random --runs=2 \
+    --json
+expect_says '^{"schema": 1, "model": "micro", "device": "auto", "data": "synthetic", "runs": 2, "diverged": 0, "seeds": \[0, 1\], "accuracy": \['
+[ -z "$(ls clean)" ] || fail "it leaves $(ls clean)"
+expect 2 "$SINTER" repeat micro --set lr=1
+expect_says "is a trainer: how a model is compiled"
+
+# One that diverges is told of, and ends it with that status behind the others.
+expect 6 "$SINTER" repeat "$micro" --data=synthetic:64 --runs=2 \
+    --set "optimizer=sgd(lr=1e30)"
+expect_says "^0  *diverged"
+expect_says "^1  *diverged"
+
+expect 2 "$SINTER" repeat "$micro" --data=nowhere --runs=2
+expect_says "this trainer draws its data"
+expect 2 "$SINTER" repeat "$micro" --runs=0
+expect_says "runs needs a number from 1 to 1000"
+expect 2 "$SINTER" repeat "$micro" --seed=2147483647
+expect_says "seed needs a number from 0"
+expect 74 "$SINTER" repeat micro --data=random -o nowhere/else
+expect_says "nowhere/else"
+exit 0

@@ -1,0 +1,287 @@
+// sinter repeat: a whole training from one seed after the other, and how the
+// results spread: a single accuracy may be luck.
+#include "base/exits.h"
+#include "tools/compare/side.h"
+#include "tools/compare/spread.h"
+#include "tools/process.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { RUNS = 5, MOST_TRAININGS = 1000 };
+
+// What is told of a run, from the rows that it wrote.
+enum { ACCURACY, LOSS, TRAINING, WHOLE, NUM_RESULTS };
+
+static const struct {
+    const char *key, *title;
+    int width, digits;
+} column[NUM_RESULTS] = {{"accuracy", "accuracy %", 10, 2},
+                         {"loss", "loss", 9, 4},
+                         {"training_s", "training s", 11, 2},
+                         {"total_s", "whole run s", 12, 2}};
+
+typedef struct {
+    Scratch scratch;
+    const char *trainer, *name, *folder;
+    const char *device, *data; // data NULL: what the model file says
+    int64_t seed;              // the first
+    int wanted, diverged, ended;
+    int64_t *ended_seed;
+    Series result[NUM_RESULTS]; // of runs that ended; NAN: not measured
+} Repeat;
+
+// ---- a run ----
+
+// The number behind `key` in the last row of a kind; NAN: there is none.
+static double last_of(Arena *a, const char *rows, const char *kind,
+                      const char *key) {
+    Series s = series_read(a, rows, arena_format(a, "{\"split\":\"%s\"", kind),
+                           arena_format(a, "\"%s\":", key));
+    return s.count > 0 ? s.value[s.count - 1] : (double)NAN;
+}
+
+static void results_take(Arena *a, Repeat *r, const char *rows) {
+    double whole = last_of(a, rows, "time", "total");
+    const double result[NUM_RESULTS] = {
+        [ACCURACY] = 100 * last_of(a, rows, "test", "accuracy"),
+        [LOSS] = last_of(a, rows, "test", "loss"),
+        [TRAINING] = whole - last_of(a, rows, "time", "start") -
+                     last_of(a, rows, "time", "evaluation") -
+                     last_of(a, rows, "time", "checkpoints"),
+        [WHOLE] = whole,
+    };
+    for (int k = 0; k < NUM_RESULTS; k++)
+        r->result[k].value[r->result[k].count++] = result[k];
+}
+
+// Trains once.  What goes wrong the trainer says.
+static int run(Arena *a, Repeat *r, int64_t seed) {
+    const char *rows = arena_format(a, "%s/%" PRId64 ".rows", r->folder, seed);
+    Words w = {.a = a};
+    words_add(&w, r->trainer);
+    words_add(&w, "--quiet");
+    words_add(&w, arena_format(a, "--device=%s", r->device));
+    words_add(&w, arena_format(a, "--seed=%" PRId64, seed));
+    words_add(&w, arena_format(a, "--metrics=%s", rows));
+    words_add(&w, arena_format(a, "--out=%s/%" PRId64, r->folder, seed));
+    if (r->data != NULL)
+        words_add(&w, arena_format(a, "--data=%s", r->data));
+    const char *said = arena_format(a, "%s/said", r->scratch.path);
+    int status = program_wait(program_start(&w, ".", said, NULL));
+    if (status == EXIT_GOOD) {
+        r->ended_seed[r->ended++] = seed;
+        results_take(a, r, rows);
+    }
+    return status;
+}
+
+// ---- what came of all ----
+
+static double mean_of(const Series *s) {
+    double sum = 0;
+    for (int i = 0; i < s->count; i++)
+        sum += s->value[i];
+    return sum / s->count;
+}
+
+// The standard deviation of what the runs are a sample of.
+static double deviation_of(const Series *s) {
+    double mean = mean_of(s), sum = 0;
+    for (int i = 0; i < s->count; i++)
+        sum += (s->value[i] - mean) * (s->value[i] - mean);
+    return sqrt(sum / (s->count - 1));
+}
+
+static double median_of(Arena *a, const Series *s) {
+    return spread_of(a, s->value, s->count).median;
+}
+
+static double least_of(const Series *s) {
+    double least = s->value[0];
+    for (int i = 1; i < s->count; i++)
+        least = fmin(least, s->value[i]);
+    return least;
+}
+
+static double most_of(const Series *s) {
+    double most = s->value[0];
+    for (int i = 1; i < s->count; i++)
+        most = fmax(most, s->value[i]);
+    return most;
+}
+
+static void cell_print(int k, double value) {
+    if (isnan(value))
+        printf(" %*s", column[k].width, "-");
+    else
+        printf(" %*.*f", column[k].width, column[k].digits, value);
+}
+
+static void row_print(const char *name, const double *value) {
+    printf("%-9s", name);
+    for (int k = 0; k < NUM_RESULTS; k++)
+        cell_print(k, value[k]);
+    putchar('\n');
+}
+
+static void head_print(const Repeat *r) {
+    printf("%s, %d run%s from seed %" PRId64 "\n%-9s", r->name, r->wanted,
+           r->wanted == 1 ? "" : "s", r->seed, "seed");
+    for (int k = 0; k < NUM_RESULTS; k++)
+        printf(" %*s", column[k].width, column[k].title);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void seed_print(Arena *a, const Repeat *r, int64_t seed, int status) {
+    double value[NUM_RESULTS];
+    for (int k = 0; k < NUM_RESULTS; k++)
+        value[k] = status == EXIT_GOOD ? r->result[k].value[r->ended - 1]
+                                       : (double)NAN;
+    const char *name = arena_format(a, "%" PRId64, seed);
+    if (status == EXIT_GOOD)
+        row_print(name, value);
+    else
+        printf("%-9s diverged\n", name);
+    fflush(stdout);
+}
+
+static void summary_print(Arena *a, const Repeat *r) {
+    double mean[NUM_RESULTS], deviation[NUM_RESULTS], median[NUM_RESULTS],
+        least[NUM_RESULTS], most[NUM_RESULTS];
+    if (r->ended < 2)
+        return;
+    for (int k = 0; k < NUM_RESULTS; k++) {
+        const Series *s = &r->result[k];
+        mean[k] = mean_of(s);
+        deviation[k] = deviation_of(s);
+        median[k] = median_of(a, s);
+        least[k] = least_of(s);
+        most[k] = most_of(s);
+    }
+    row_print("mean", mean);
+    row_print("deviation", deviation);
+    row_print("median", median);
+    row_print("least", least);
+    row_print("most", most);
+}
+
+static void series_json(Text *t, const char *key, const Series *s) {
+    text_add(t, ", \"%s\": [", key);
+    for (int i = 0; i < s->count; i++)
+        text_add(t, isnan(s->value[i]) ? "%snull" : "%s%.9g", i > 0 ? ", " : "",
+                 s->value[i]);
+    text_add(t, "]");
+}
+
+static void repeat_json(Text *t, const Repeat *r) {
+    text_add(t, "{\"schema\": 1, \"model\": ");
+    json_string(t, r->name);
+    json_text(t, "device", r->device);
+    json_text(t, "data", r->data);
+    json_count(t, "runs", r->wanted);
+    json_count(t, "diverged", r->diverged);
+    text_add(t, ", \"seeds\": [");
+    for (int i = 0; i < r->ended; i++)
+        text_add(t, "%s%" PRId64, i > 0 ? ", " : "", r->ended_seed[i]);
+    text_add(t, "]");
+    for (int k = 0; k < NUM_RESULTS; k++)
+        series_json(t, column[k].key, &r->result[k]);
+    text_add(t, "}\n");
+}
+
+// ---- the command ----
+
+static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
+    int status = EXIT_GOOD;
+    r->ended_seed = ARENA_ARRAY(a, (size_t)r->wanted, int64_t);
+    for (int k = 0; k < NUM_RESULTS; k++)
+        r->result[k].value = ARENA_ARRAY(a, (size_t)r->wanted, double);
+    if (!arguments->json)
+        head_print(r);
+    for (int i = 0; i < r->wanted; i++) {
+        status = run(a, r, r->seed + i);
+        if (status < 0)
+            complain(arguments, "%s does not start", r->trainer);
+        if (status != EXIT_GOOD && status != EXIT_DIVERGED)
+            return status < 0 ? EXIT_IO : status;
+        r->diverged += status == EXIT_DIVERGED;
+        if (!arguments->json)
+            seed_print(a, r, r->seed + i, status);
+    }
+    if (arguments->json) {
+        Text t = text_new(a);
+        repeat_json(&t, r);
+        fputs(text_string(&t), stdout);
+    } else {
+        summary_print(a, r);
+    }
+    return r->diverged > 0 ? EXIT_DIVERGED : EXIT_GOOD;
+}
+
+static bool folder_make(const Arguments *arguments, const char *path) {
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return true;
+    complain(arguments, "%s: %s", path, strerror(errno));
+    return false;
+}
+
+// A trainer that is built already, or the model's.
+static int trainer_make(Arena *a, const Arguments *arguments, Repeat *r) {
+    int status;
+    TrainerText t;
+    if (trainer_is(arguments->operand[0])) {
+        r->trainer = trainer_path(a, arguments->operand[0]);
+        r->name = arguments->operand[0];
+        return trainer_takes(arguments) ? EXIT_GOOD : EXIT_USAGE;
+    }
+    const Program *p = trainer_load(a, arguments, &t, &status);
+    if (p == NULL)
+        return status;
+    r->name = p->name;
+    r->trainer = arena_format(a, "%s/trainer", r->scratch.path);
+    return trainer_build(a, arguments, &t, r->trainer);
+}
+
+static bool repeat_possible(const Arguments *arguments) {
+    const Count *runs = &arguments->runs, *seed = &arguments->seed;
+    if (runs->given && (runs->value < 1 || runs->value > MOST_TRAININGS)) {
+        complain(arguments, "--runs needs a number from 1 to %d",
+                 MOST_TRAININGS);
+        return false;
+    }
+    if (seed->given && seed->value > INT32_MAX - MOST_TRAININGS) {
+        complain(arguments, "--seed needs a number from 0 to %d",
+                 INT32_MAX - MOST_TRAININGS);
+        return false;
+    }
+    return true;
+}
+
+int repeat_command(const Arguments *arguments) {
+    if (!repeat_possible(arguments))
+        return EXIT_USAGE;
+    Arena *a = arena_new();
+    const char *data = arguments->data;
+    Repeat r = {
+        .device = arguments->device ? arguments->device : "auto",
+        .data = data && strcmp(data, "random") == 0 ? "synthetic" : data,
+        .seed = arguments->seed.given ? arguments->seed.value : 0,
+        .wanted = arguments->runs.given ? (int)arguments->runs.value : RUNS,
+    };
+    int status = EXIT_IO;
+    if (scratch_open(a, arguments, &r.scratch)) {
+        r.folder = arguments->out ? arguments->out : r.scratch.path;
+        if (folder_make(arguments, r.folder))
+            status = trainer_make(a, arguments, &r);
+        if (status == EXIT_GOOD)
+            status = runs_make(a, arguments, &r);
+        scratch_close(&r.scratch);
+    }
+    arena_free(a);
+    return status;
+}

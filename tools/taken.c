@@ -1,0 +1,32 @@
+// Taken: a trainer that is built already, where a command would take a model
+// file too.
+#include "tools/trainer.h"
+
+#include <string.h>
+
+bool trainer_is(const char *path) {
+    char magic[4] = "";
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return false;
+    bool good = fread(magic, 1, sizeof magic, f) == sizeof magic;
+    fclose(f);
+    return good && memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
+// A name without a folder would be looked for elsewhere.
+const char *trainer_path(Arena *a, const char *path) {
+    return strchr(path, '/') != NULL ? path : arena_format(a, "./%s", path);
+}
+
+bool trainer_takes(const Arguments *arguments) {
+    if (arguments->num_settings == 0 && arguments->level == NULL &&
+        !arguments->rewrite_limit.given && arguments->without == 0 &&
+        arguments->memory == 0)
+        return true;
+    complain(arguments,
+             "%s is a trainer: how a model is compiled is asked of a model "
+             "file",
+             arguments->operand[0]);
+    return false;
+}
