@@ -85,11 +85,14 @@ awk '/^a step takes/ { n = $4 * $6 / 1000 } END { exit !(n > 60 && n < 68) }' ou
 expect 2 "$SINTER" bench "$micro" --runs=0
 expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json
 mv out a.json
-# Of several batches each has a row, and so has one that is too large.
-expect 0 "$SINTER" bench "$micro" --batch=8,16,300000000 --steps=4 --runs=3
+# Of several batches each has a row, and so have those that are too large.
+expect 0 "$SINTER" bench "$micro" --batch=8,16,4096,3000000000 --steps=4 --runs=3 \
+    --memory=64KiB
 expect_says ": 3 runs of 4 steps of each batch, in turns; "
 expect_says "^ *8  *[0-9.]*  *[0-9.]* \.\. [0-9.]*  *[0-9]*  *[0-9.e-]*  *[0-9.]*$"
-expect_says "^ *300000000  does not fit$"
+expect_says "^ *4096  does not fit$"
+expect_says "^ *3000000000  does not compile$"
+expect_says "^error\[E0405\]: .batch. must be a whole number from 1 to 2147483647$"
 awk '$1 == 16 { n = $2 * $6 / 1000 } END { exit !(n > 15 && n < 17) }' out ||
     fail "16 samples: $(cat out)"
 expect 0 "$SINTER" bench "$micro" --batch=16,8 --steps=4 --runs=2 --json --memory=7KiB
