@@ -65,9 +65,15 @@ static bool is_its_own(const Benches *all, int status) {
            (all->count > 1 && (status == EXIT_MODEL || status == EXIT_MEMORY));
 }
 
+// What is told of a batch is of all its runs.
+static void series_keep(Bench *b) {
+    b->side.times = b->steps;
+    b->side.run_times = b->medians;
+}
+
 // Returns the status of what ends them all, or of the last where none is good.
 static int benches_run(Arena *a, Benches *all) {
-    int status = EXIT_GOOD;
+    int status = EXIT_MODEL;
     for (int i = 0; i < all->count; i++) {
         Bench *b = &all->bench[i];
         b->status = bench_build(a, all, b);
@@ -82,12 +88,9 @@ static int benches_run(Arena *a, Benches *all) {
             return b->status;
     }
     for (int i = 0; i < all->count; i++) {
-        Bench *b = &all->bench[i];
-        b->side.times = b->steps;
-        b->side.run_times = b->medians;
-        if (b->status == EXIT_GOOD)
-            return EXIT_GOOD;
-        status = b->status;
+        series_keep(&all->bench[i]);
+        if (status != EXIT_GOOD)
+            status = all->bench[i].status;
     }
     return status;
 }
