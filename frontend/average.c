@@ -11,14 +11,14 @@
 
 #include "frontend/train.h"
 
+#include <math.h>
+
 typedef struct {
     const Call *call; // NULL: none is kept
     bool writes_back; // lookahead: parameters become their averages
     Time every, from; // counts of from may be 0
     Value decay;      // what is kept of the old average, in the current graph
 } Average;
-
-#include <math.h>
 
 // An average is kept as its call until its graph is built.
 Value lower_average(Expansion *e, const Call *c) {
