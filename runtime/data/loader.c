@@ -166,14 +166,19 @@ static struct timespec later(double seconds) {
     return t;
 }
 
+static bool is_awaited(const RtLoader *l, const Slot *s) {
+    return s->done < l->parts && !l->failed;
+}
+
 // Waits for a batch.  A file that does not answer, as on a network, would
 // otherwise look like a step that takes long.
 static void await(RtLoader *l, const Slot *s) {
     const double patience = l->plan.patience > 0 ? l->plan.patience : PATIENCE;
     double said = 0;
     struct timespec until = later(patience);
-    while (s->done < l->parts && !l->failed) {
-        if (pthread_cond_timedwait(&l->ready, &l->lock, &until) != ETIMEDOUT)
+    while (is_awaited(l, s)) {
+        if (pthread_cond_timedwait(&l->ready, &l->lock, &until) != ETIMEDOUT ||
+            !is_awaited(l, s)) // it came with the time
             continue;
         said += patience;
         fprintf(stderr,
