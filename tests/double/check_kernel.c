@@ -16,7 +16,6 @@ static const char scale_text[] = "KERNEL(256) scale(\n"
                                  "    y[i] = 2 * x[i];\n"
                                  "}\n";
 
-// Every block adds to its number, then the sum of all in the second phase.
 // An argument so many bytes from where 1024 begin, of which a kernel uses none.
 static void launch_with(int from_start) {
     static const char text[] = "KERNEL(256) leave(float *x)\n"
@@ -39,6 +38,7 @@ START_TEST(an_argument_is_not_behind_memory) {
 }
 END_TEST
 
+// Every block adds to its number, then the sum of all in the second phase.
 static const char phases_text[] =
     "PHASED(256) sums(int *part, int *ticket)\n"
     "{\n"
