@@ -158,6 +158,25 @@ static void report_clause(Expansion *e, const Entry *setting) {
            "`%s` is a clause, and only keys can be set", setting->name);
 }
 
+static bool call_names(const Expr *call, Atom name) {
+    for (int i = 0; i < call->count; i++)
+        if (call->argument[i].name == name)
+            return true;
+    return false;
+}
+
+// The rate is most often an argument, and looked for as a key.
+static void note_argument(Diagnostic *d, const TrainBlock *t, Atom name) {
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *key = &t->entry[i];
+        if (key->value != NULL && key->value->kind == EXPR_CALL &&
+            call_names(key->value, name)) {
+            diag_note(d, "it is an argument: %s.%s=...", key->name, name);
+            return;
+        }
+    }
+}
+
 static void report_setting(Expansion *e, const TrainBlock *t,
                            const Entry *setting) {
     const Function *model = train_model(t).closure.function;
@@ -171,6 +190,7 @@ static void report_setting(Expansion *e, const TrainBlock *t,
             nearest_offer(&near, model->param[i].name);
     train_offer_keys(t, &near);
     nearest_note(&near, d);
+    note_argument(d, t, setting->name);
 }
 
 static void apply(Expansion *e, TrainBlock *t, const Entry *setting,
