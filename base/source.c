@@ -83,7 +83,9 @@ static Source *read_all(Arena *a, FILE *file, const char *path, size_t most,
     if (ferror(file))
         *error = arena_format(a, "it cannot be read (%s)", strerror(errno));
     else if (length > most)
-        *error = arena_format(a, "it is longer than %zu bytes", most);
+        *error = memchr(text, '\0', length) != NULL
+                     ? "it is no text"
+                     : arena_format(a, "it is longer than %zu bytes", most);
     else
         s = source_new(a, path, text, length);
     arena_free(scratch);

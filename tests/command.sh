@@ -185,7 +185,7 @@ done
 expect 1 '"line":2,' opt --diagnostics=json broken.ir
 expect 74 '"code":"E0105"' opt --diagnostics=json missing.ir
 
-# What is no file is answered at once, and a file that is too long.
+# What is no file is answered at once, a file that is too long, and a program.
 mkfifo pipe.net
 mkdir folder.net
 head -c 1048577 /dev/zero | tr '\0' ' ' >long.net
@@ -202,6 +202,7 @@ for command in check fmt; do
     expect_fault /dev/zero "it is no file, but a pipe or a device"
     expect_fault folder.net "it is a directory"
     expect_fault long.net "it is longer than 1048576 bytes"
+    expect_fault "$SINTER" "it is no text"
     expect_fault mac.net "mac.net:1:4"
 done
 expect 1 "error[E0105]: cannot read pipe.net" check pipe.net
