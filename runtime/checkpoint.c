@@ -291,7 +291,8 @@ static bool same_trainer(const RtTrainer *t, const RtHeader *h, RtError *e) {
         return true;
     return rt_fail(e, EXIT_DATA,
                    "it is of a %s with another model text or recipe "
-                   "(fingerprint %016" PRIx64 ", here %016" PRIx64 ")",
+                   "(fingerprint %016" PRIx64 ", here %016" PRIx64
+                   "); --init starts another run with its weights",
                    t->model, fingerprint, t->fingerprint);
 }
 
@@ -379,7 +380,8 @@ static bool read_header(const RtFiles *files, File *f, size_t bytes,
         return rt_fail(e, EXIT_DATA, "it is too short");
     uint64_t n = get_length(size);
     if (n > LARGEST_HEADER || n > bytes - sizeof size || n < 2)
-        return rt_fail(e, EXIT_DATA, "its length does not fit its header");
+        return rt_fail(e, EXIT_DATA,
+                       "it is no safetensors file, or is cut short");
     f->length = (size_t)n;
     f->text = malloc(f->length);
     if (f->text == NULL || !rt_read(files, f->fd, f->text, f->length))

@@ -56,7 +56,8 @@ static bool same_run(const RtSession *s, const RtProgress *asked,
     if (o->epochs > 0 && found->steps != asked->steps)
         return rt_fail(e, EXIT_DATA,
                        "%s is of a run of %lld steps, not %lld; its "
-                       "schedule cannot be changed on the way",
+                       "schedule cannot be changed on the way: --init starts "
+                       "another with its weights",
                        path, (long long)found->steps, (long long)asked->steps);
     return true;
 }

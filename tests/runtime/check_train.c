@@ -260,12 +260,15 @@ START_TEST(what_a_resumed_run_refuses) {
     ck_assert(run_says("err", "no whole checkpoint in r"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--epochs=0.2"), 3);
-    ck_assert(run_says("err", "is of a run of 32 steps, not 63"));
+    ck_assert(run_says("err", "is of a run of 32 steps, not 63; its "
+                              "schedule cannot be changed on the way: --init "
+                              "starts another with its weights"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--seed=5"), 3);
     ck_assert(run_says("err", "with seed 0, not 5"));
     t.fingerprint++;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
     ck_assert(run_says("err", "another model text or recipe"));
+    ck_assert(run_says("err", "); --init starts another run"));
     ck_assert_int_eq(RUN(&tiny, "--resume=r/step-00000031.safetensors"), 3);
     ck_assert_int_eq(
         RUN(&tiny, "--out=x", "--resume=r/step-00000032.safetensors"), 0);

@@ -394,6 +394,17 @@ START_TEST(every_length_but_its_own) {
 }
 END_TEST
 
+// As what torch.save writes, which is an archive.
+START_TEST(what_is_no_safetensors_file) {
+    const char archive[] = "PK\3\4 and what else an archive has";
+    place_write("f", archive, sizeof archive);
+    ck_assert(!start("f", NULL));
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_str_eq(error.text,
+                     "f: it is no safetensors file, or is cut short");
+}
+END_TEST
+
 // What has our name has our hashes; another program's notes are its own.
 START_TEST(notes_of_other_programs) {
     write_file("f", "\"__metadata__\":{\"format\":\"pt\"}",
@@ -471,6 +482,7 @@ Suite *weights_suite(void) {
     tcase_add_test(t, channels_that_are_not_last);
     tcase_add_test(t, numbers_that_are_not_finite);
     tcase_add_test(t, every_length_but_its_own);
+    tcase_add_test(t, what_is_no_safetensors_file);
     tcase_add_test(t, notes_of_other_programs);
     tcase_add_test(t, many_names_take_no_time);
     tcase_add_test(t, reads_that_fail);
