@@ -66,6 +66,18 @@ expect 6 "$SINTER" repeat "$micro" --data=synthetic:64 --runs=2 \
 expect_says "^0  *diverged"
 expect_says "^1  *diverged"
 
+# What ends it has ended the run, which writes its checkpoint, before.
+TMPDIR=$work/clean "$SINTER" repeat "$micro" --data=synthetic:64 \
+    --set epochs=100000 -o ended >out 2>&1 &
+until [ -s ended/0.rows ]; do
+    kill -0 $! || fail "there is nothing to end: $(cat out)"
+    sleep 0.1
+done
+kill $!
+wait $! && fail "it ends well"
+[ -e "$(newest ended/0)" ] || fail "the run goes on"
+! grep -q diverged out || fail "$(cat out)"
+
 expect 2 "$SINTER" repeat "$micro" --data=nowhere --runs=2
 expect_says "this trainer draws its data"
 expect 2 "$SINTER" repeat "$micro" --runs=0

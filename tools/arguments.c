@@ -82,8 +82,8 @@ static const Option options[] = {
     {"device", "auto|host|cuda:N", "repeat", WORD, AT(device),
      "what runs them; auto by default"},
     {"out", "DIR", "repeat", WORD, AT(out),
-     "keep checkpoints and rows of each seed there, also -o DIR; by default they "
-     "go"},
+     "keep checkpoints and rows of each seed there, also -o DIR; by default "
+     "nothing of them stays"},
     {"ablate", NULL, "compare", FLAG, AT(ablate),
      "leave out each pass by itself instead, and say what that costs"},
     {"no-eval", NULL, "compare bisect", FLAG, AT(no_eval),

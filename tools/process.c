@@ -74,6 +74,40 @@ int program_wait(pid_t child) {
     return status_of(status);
 }
 
+static volatile sig_atomic_t waited_for, interrupted;
+
+// A terminal has told the program itself, which takes a second signal to mean
+// that it is to end at once.
+static void pass_on(int number, siginfo_t *about, void *context) {
+    (void)context;
+    interrupted = number;
+    if (about->si_code == SI_USER)
+        kill(waited_for, number);
+}
+
+// What is ignored, as in a job in the background, stays so.
+int program_wait_long(pid_t child) {
+    enum { NUMBERS = 3 };
+    static const int numbers[NUMBERS] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction before[NUMBERS];
+    struct sigaction now = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
+    if (child < 0)
+        return -1;
+    waited_for = child;
+    sigemptyset(&now.sa_mask);
+    for (int i = 0; i < NUMBERS; i++) {
+        sigaction(numbers[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(numbers[i], &now, NULL);
+    }
+    int status = program_wait(child);
+    for (int i = 0; i < NUMBERS; i++)
+        sigaction(numbers[i], &before[i], NULL);
+    if (interrupted)
+        raise(interrupted);
+    return status;
+}
+
 int program_wait_most(pid_t child, int seconds) {
     enum { LOOKS = 100 }; // in a second
     const struct timespec pause = {.tv_nsec = 1000000000 / LOOKS};

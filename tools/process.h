@@ -26,6 +26,10 @@ pid_t program_start(const Words *words, const char *folder, const char *out,
 // -1 for what has not started, else its exit status.
 int program_wait(pid_t child);
 
+// The same of a program that may take hours: what interrupts us interrupts it,
+// and ends us once it has ended.
+int program_wait_long(pid_t child);
+
 // The exit status of one that has started.  LATE: it took longer, and was
 // ended.
 enum { LATE = -2 };
