@@ -6,6 +6,7 @@
 #include "runtime/nvtx.h"
 #include "runtime/runtime.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,13 +103,47 @@ static char *out_folder(const RtTrainer *t, const RtOptions *o, RtError *e) {
     return NULL;
 }
 
-static bool run_on(RtRun *run, int *caught, RtError *e) {
+// The data set.  A GPU is opened by waiting for its driver and libraries: it is
+// read then.  What the host's library does depends on the memory that is left,
+// so there it is read afterwards.
+typedef struct {
+    const RtRun *run;
     RtData data;
+    bool good;
+    RtError e;
+    bool aside;
+    pthread_t thread;
+} Reading;
+
+static void *read_data(void *arg) {
+    Reading *r = arg;
+    const RtRun *run = r->run;
+    r->good =
+        open_data(run->trainer, run->options, &r->data, run->files, &r->e);
+    return NULL;
+}
+
+static void reading_begin(Reading *r, const RtRun *run) {
+    RtError e;
+    const RtPlan *plan = rt_device_plan(run->trainer, run->options, &e);
+    *r = (Reading){.run = run};
+    r->aside = plan != NULL && strcmp(plan->device, "cuda") == 0 &&
+               pthread_create(&r->thread, NULL, read_data, r) == 0;
+}
+
+// False where it is not wanted, and *e stays, or where it cannot be read.
+static bool reading_end(Reading *r, bool wanted, RtError *e) {
+    if (r->aside)
+        pthread_join(r->thread, NULL);
+    else if (wanted)
+        read_data(r);
+    if (wanted && !r->good)
+        *e = r->e;
+    return wanted && r->good;
+}
+
+static bool run_on(RtRun *run, int *caught, RtError *e) {
     RtDevice *d = run->device;
-    if (!open_data(run->trainer, run->options, &data, run->files, e))
-        return false;
-    run->data = &data;
-    rt_lap(run->laps, RT_START_DATA);
     char *folder = NULL;
     bool good = fits(run->trainer, run->plan, d, e) &&
                 (folder = out_folder(run->trainer, run->options, e)) != NULL;
@@ -121,7 +156,6 @@ static bool run_on(RtRun *run, int *caught, RtError *e) {
         good = good && rt_run(run, caught, e);
     }
     free(folder);
-    rt_data_close(&data);
     return good;
 }
 
@@ -174,16 +208,26 @@ static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
     return rt_cuda_text_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 
+// What is wrong with the device is said before what is wrong with the data.
 static bool on_device(RtRun *run, int *caught, RtError *e) {
     const RtOptions *o = run->options;
+    Reading reading;
+    reading_begin(&reading, run);
     run->device = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
-    if (run->device == NULL)
-        return false;
-    rt_lap(run->laps, RT_START_DEVICE);
-    run->device->nvtx = run->nvtx;
     bool good =
-        rt_without_suits(o->without, run->device, e) && run_on(run, caught, e);
-    run->device->close(run->device);
+        run->device != NULL && rt_without_suits(o->without, run->device, e);
+    rt_lap(run->laps, RT_START_DEVICE);
+    good = reading_end(&reading, good, e);
+    rt_lap(run->laps, RT_START_DATA);
+    if (good) {
+        run->device->nvtx = run->nvtx;
+        run->data = &reading.data;
+        good = run_on(run, caught, e);
+    }
+    if (reading.good)
+        rt_data_close(&reading.data);
+    if (run->device != NULL)
+        run->device->close(run->device);
     return good;
 }
 

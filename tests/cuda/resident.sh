@@ -78,6 +78,12 @@ expect 5 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --resident=yes \
     --out=large
 expect_says "resident=yes: they are .* MiB are free"
+# Data are read while the GPU is opened; what the GPU lacks is said first.
+expect 3 ./tiny --device=cuda:0 --data=nowhere
+expect_says "there is no data in nowhere"
+expect 4 env SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46 \
+    ./tiny --device=cuda:0 --data=nowhere
+grep -q "no data" out && fail "$(cat out)"
 expect 2 ./tiny --device=host --data=synthetic:64 --resident=yes
 expect_says "reads images where they are"
 expect 2 ./tiny --device=host --resident=maybe
