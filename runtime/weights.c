@@ -81,8 +81,7 @@ static bool is_left_out(const Fit *f, const char *name) {
     return false;
 }
 
-// A glob that names nothing is a mistake.
-static bool check_glob(const Fit *f, const char *glob, RtError *e) {
+static bool names_some(const Fit *f, const char *glob) {
     for (int i = 0; i < f->plan->num_states; i++)
         if (is_weight(&f->plan->state[i]) &&
             names(f, glob, f->plan->state[i].name))
@@ -90,9 +89,20 @@ static bool check_glob(const Fit *f, const char *glob, RtError *e) {
     for (size_t i = 0; i < f->header->num_tensors; i++)
         if (names(f, glob, f->header->tensor[i].name))
             return true;
+    return false;
+}
+
+// A glob that names nothing is a mistake, such as the name of a layer.
+static bool check_glob(const Fit *f, const char *glob, RtError *e) {
+    char layer[128];
+    if (names_some(f, glob))
+        return true;
+    snprintf(layer, sizeof layer, "%.100s.*", glob);
+    bool is_layer = names_some(f, layer);
     return rt_fail(e, EXIT_USAGE,
-                   "--init-except=%.100s names nothing in it nor in %.100s",
-                   glob, f->model);
+                   "--init-except=%.100s names nothing in it nor in %.100s%s%s",
+                   glob, f->model, is_layer ? "; did you mean " : "",
+                   is_layer ? layer : "");
 }
 
 static bool read_globs(Fit *f, const char *list, RtError *e) {

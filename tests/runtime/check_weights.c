@@ -315,7 +315,8 @@ static const struct {
     {"linear",
      {CONV, LINEAR},
      EXIT_USAGE,
-     "f: --init-except=linear names nothing in it nor in Tiny"},
+     "f: --init-except=linear names nothing in it nor in Tiny; did you mean "
+     "linear.*"},
     {"linear.*,,", {CONV, LINEAR}, EXIT_USAGE, "--init-except= names nothing"},
     {"*.velocity", {CONV, LINEAR}, EXIT_USAGE, "names nothing"},
 };
