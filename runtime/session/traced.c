@@ -52,8 +52,8 @@ bool rt_session_trace_end(RtSession *s, RtError *e) {
         snprintf(note, sizeof note, "no steps: the run ended before");
     s->traces = false;
     if (!s->run->options->quiet)
-        rt_report_say(s->report, "a trace of %s is in %s", note,
-                      s->run->options->profile);
+        rt_report_say(s->report, "%s has a trace of %s",
+                      s->run->options->profile, note);
     if (!rt_trace_write(s->run->trace, title, note, e))
         return false;
     show_launched(s);
