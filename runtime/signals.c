@@ -1,20 +1,34 @@
-// Signals: the first one asks the run to stop after its step, the second ends
-// it at once.  A signal that was ignored when the program started (nohup, a
-// background job) stays ignored.  A reader that goes away or a limit on the
-// size of files is an error of the write that meets it, not the end of a long
-// run.
+// Signals: the first one asks the run to stop after its step, a later one ends
+// it at once.  Those of the same moment are one: timeout(1) and schedulers
+// signal a program and then its group.  A signal that was ignored when the
+// program started (nohup, a background job) stays ignored.  A reader that goes
+// away or a limit on the size of files is an error of the write that meets it,
+// not the end of a long run.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
+
+enum { MOMENT = 500000000 }; // nanoseconds
 
 // Any thread may take one, and two threads two at once.
 static atomic_int caught;
+static atomic_llong first; // when, 0: none was
+
+static long long nanoseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1000000000LL * t.tv_sec + t.tv_nsec;
+}
 
 static void catch (int number) {
-    if (atomic_exchange(&caught, number) != 0) {
+    long long now = nanoseconds(), before = 0;
+    if (atomic_compare_exchange_strong(&first, &before, now)) {
+        caught = number;
+    } else if (now - before >= MOMENT) {
         signal(number, SIG_DFL);
         raise(number);
     }
