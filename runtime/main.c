@@ -103,9 +103,9 @@ static char *out_folder(const RtTrainer *t, const RtOptions *o, RtError *e) {
     return NULL;
 }
 
-// The data set.  A GPU is opened by waiting for its driver and libraries: it is
-// read then.  What the host's library does depends on the memory that is left,
-// so there it is read afterwards.
+// Data.  A GPU is opened by waiting for its driver and libraries: they are read
+// then.  What the host's library does depends on the memory that is left,
+// so for the host they are read afterwards, unless it stands in for a GPU.
 typedef struct {
     const RtRun *run;
     RtData data;
