@@ -614,8 +614,9 @@ bool rt_time_averages(const RtTrainer *t, const RtProgress *p);
 
 // The step of that kind, NULL where the program has none.
 const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage);
-// Adds the operations of its library calls, by the type of their operands.
-void rt_step_flops(const RtPlan *plan, const RtStep *step,
+// Adds the operations of its library calls in so many runs, by the type of
+// their operands.
+void rt_step_flops(const RtPlan *plan, const RtStep *step, int64_t runs,
                    double to[RT_NUM_FLOATS]);
 // Runs it if there is one, and what must follow.
 void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage);

@@ -20,12 +20,13 @@ void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage) {
         rt_step_run(plan, d, RT_DERIVE, 0);
 }
 
-void rt_step_flops(const RtPlan *plan, const RtStep *step,
+void rt_step_flops(const RtPlan *plan, const RtStep *step, int64_t runs,
                    double to[RT_NUM_FLOATS]) {
     for (int i = 0; step->launch != NULL && i < step->num_launches; i++) {
         int call = step->launch[i].call;
         if (call >= 0 && plan->call[call].type <= RT_BF16)
-            to[plan->call[call].type] += rt_call_flops(&plan->call[call]);
+            to[plan->call[call].type] +=
+                (double)runs * rt_call_flops(&plan->call[call]);
     }
 }
 

@@ -17,6 +17,7 @@ typedef struct RtSession {
     int64_t epoch_batches;
     RtProgress at;
     RtBudget budget;
+    int64_t *batches;   // of training, that each step of the plan took
     RtRow test;         // the last evaluation
     int64_t saved;      // the step of the last checkpoint; -1: none yet
     int failures;       // of checkpoints, one after another

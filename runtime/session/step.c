@@ -64,7 +64,7 @@ static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     s->budget.held += fed.held;
     s->samples += fed.valid;
     s->budget.trained += fed.valid;
-    rt_step_flops(s->plan, rt_step_find(s->plan, kind, stage), s->budget.flops);
+    s->batches[rt_step_find(s->plan, kind, stage) - s->plan->step]++;
     if (!run_step(s, kind, stage, e))
         return false;
     s->device->phase(s->device, RT_OTHER);

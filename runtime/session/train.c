@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // A step whose time is asked for is waited for.
@@ -188,6 +189,9 @@ static void say_goodbye(RtSession *s) {
     s->budget.loading = rt_loader_busy(s->train.loader);
     s->budget.loaders = rt_loader_threads(s->train.loader);
     s->budget.step = s->at.step;
+    for (int i = 0; i < s->plan->num_steps; i++)
+        rt_step_flops(s->plan, &s->plan->step[i], s->batches[i],
+                      s->budget.flops);
     for (int i = 0; s->device->peak != NULL && i < RT_NUM_FLOATS; i++)
         s->budget.peak[i] = s->device->peak(s->device, (RtType)i);
     rt_report_budget(s->report, &s->budget);
@@ -207,6 +211,9 @@ static bool prepare(RtSession *s, RtError *e) {
         rt_checkpoint_new(run->trainer, s->plan, s->device, run->files, e);
     if (s->checkpoint == NULL)
         return false;
+    s->batches = calloc((size_t)s->plan->num_steps, sizeof *s->batches);
+    if (s->batches == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
     rt_states_start(s->plan, s->device, &s->at);
     if (!(loads ? rt_session_load(s, e) : rt_session_begin(s, e)))
         return false;
@@ -275,6 +282,7 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     rt_feeder_close(&s.train);
     rt_feeder_close(&s.eval);
     rt_checkpoint_free(s.checkpoint);
+    free(s.batches);
     rt_shelf_release(&s.shelf);
     return good;
 }
