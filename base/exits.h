@@ -10,7 +10,7 @@ enum {
     EXIT_DATA = 3,     // a data file or checkpoint is missing or invalid
     EXIT_DEVICE = 4,   // device or driver missing or too old
     EXIT_MEMORY = 5,   // does not fit
-    EXIT_DIVERGED = 6, // the loss is no longer finite
+    EXIT_DIVERGED = 6, // the loss or gradients are no longer finite
     EXIT_COMPARE = 7,  // a comparison failed
     EXIT_FAULT = 70,   // our mistake
     EXIT_IO = 74,      // reading or writing failed

@@ -16,10 +16,12 @@
 // Precision Training", ICLR 2018) by a state of the run.  A step with a
 // gradient that is not finite changes no parameter, optimizer state or
 // statistic, and halves the scale; after GROWTH_STEPS good steps it doubles.
-// The numbers are those of PyTorch's GradScaler, with bounds.
+// The numbers are those of PyTorch's GradScaler, with bounds; below 1 the scale
+// only says that a step was skipped at 1, which ends a run.
 #include "passes/passes.h"
 
 enum { SCALE_START = 65536, SCALE_MOST = 1 << 24, GROWTH_STEPS = 2000 };
+static const double SCALE_LEAST = 0.5;
 
 typedef struct {
     Graph *g;
@@ -239,7 +241,7 @@ static void place_scale_update(Precision *p, NodeId good) {
     NodeId twice = op2(p, OP_mul, p->scale, number(p, 2));
     NodeId half = op2(p, OP_mul, p->scale, number(p, 0.5));
     NodeId larger = op2(p, OP_minimum, twice, number(p, SCALE_MOST));
-    NodeId smaller = op2(p, OP_maximum, half, number(p, 1));
+    NodeId smaller = op2(p, OP_maximum, half, number(p, SCALE_LEAST));
     NodeId kept = choose(p, grows, larger, p->scale);
     NodeId restart = choose(p, grows, count(p, 0), next);
     graph_assign(p->g, p->scale, choose(p, good, kept, smaller));

@@ -160,7 +160,7 @@ static void print_row(const RtRow *row) {
     }
     fprintf(stderr, "  lr %-9.4g ", row->lr);
     if (!isnan(row->scale))
-        fprintf(stderr, "loss scale %-8.0f ", row->scale);
+        fprintf(stderr, "loss scale %-8.8g ", row->scale);
     if (row->skipped > 0)
         fprintf(stderr, "skipped %-4.0f ", row->skipped);
     fprintf(stderr, "%.*f samples/s", rate_digits(rate(row)), rate(row));

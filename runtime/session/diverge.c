@@ -1,5 +1,6 @@
-// Diverge: a run whose loss is not finite is taken again from where it last was
-// saved, up to the step, the launch and the operation that went wrong.
+// Diverge: a run whose loss is not finite, or whose loss scale has come to an
+// end, is taken again from where it last was saved, up to the step, the launch
+// and the operation that went wrong.
 
 #include "runtime/session/session.h"
 
@@ -72,17 +73,26 @@ static bool blame_step(RtSession *s, const char *before, RtError *e) {
     return good && (!blame.found || blame_members(s, &blame, before, e));
 }
 
+// All states after a step, and whether it was good: one that is skipped leaves
+// what is finite.
+static char *states_after(const RtSession *s, bool *good) {
+    char *copy = rt_states_copy(s->plan, s->device, good);
+    RtMetrics m = rt_metrics_read(s->plan, s->device);
+    *good = *good && (m.scale == 0 || m.scale >= 1);
+    return copy;
+}
+
 // A step is a function of its number and the states, so that those since the
 // last checkpoint come to the same again.
 static bool find_blame(RtSession *s, RtError *e) {
     int64_t last = s->at.step;
-    bool finite = true, good = go_back(s, e);
-    char *before = good ? rt_states_copy(s->plan, s->device, &finite) : NULL;
-    while (good && before != NULL && finite && s->at.step < last &&
+    bool well = true, good = go_back(s, e);
+    char *before = good ? states_after(s, &well) : NULL;
+    while (good && before != NULL && well && s->at.step < last &&
            rt_signals_caught() == 0) {
         good = rt_session_step(s, e);
-        char *after = rt_states_copy(s->plan, s->device, &finite);
-        if (good && after != NULL && !finite)
+        char *after = states_after(s, &well);
+        if (good && after != NULL && !well)
             good = blame_step(s, before, e);
         free(before);
         before = after;
@@ -91,8 +101,8 @@ static bool find_blame(RtSession *s, RtError *e) {
     return good;
 }
 
-// What comes of it is no part of what the run ends with.  Where steps that
-// overflow are skipped, and sums are cleared, all may be finite by now.
+// What comes of it is no part of what the run ends with.  Sums are cleared at
+// the end of an epoch, so that all may be finite by now.
 void rt_session_tell_blame(RtSession *s) {
     RtError ignored;
     int64_t at = s->at.step;

@@ -53,12 +53,20 @@ void rt_session_begin_row(RtSession *s) {
 }
 
 bool rt_session_diverged(const RtRow *row, RtError *e) {
-    if (isfinite(row->loss))
+    long long step = row->step;
+    if (!isfinite(row->loss))
+        rt_fail(e, EXIT_DIVERGED,
+                "the loss is %s: seen after step %lld, epoch %.2f",
+                isnan(row->loss) ? "not a number" : "infinite", step,
+                row->epoch);
+    else if (row->scale < 1)
+        rt_fail(e, EXIT_DIVERGED,
+                "a step was skipped whose loss scale was 1, as gradients were "
+                "not finite: seen after step %lld, epoch %.2f; build with "
+                "precision=bf16 or f32, which have the range that f16 lacks",
+                step, row->epoch);
+    else
         return false;
-    rt_fail(e, EXIT_DIVERGED,
-            "the loss is %s: seen after step %lld, epoch %.2f",
-            isnan(row->loss) ? "not a number" : "infinite",
-            (long long)row->step, row->epoch);
     return true;
 }
 
@@ -68,7 +76,7 @@ static void row_time(const RtSession *s, RtRow *row) {
     row->waited = s->waited;
 }
 
-// The row of the training so far; false if its loss is not finite.
+// The row of the training so far; false if it diverged.
 bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e) {
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     *row = rt_session_row(s, true, &m);
@@ -100,7 +108,7 @@ static void tell_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
 }
 
 // Tells the rows that are out, in their order, until at most `most` are left or
-// the numbers of the next are not there; false if a loss is not finite.
+// the numbers of the next are not there; false if it diverged.
 bool rt_session_tell_rows(RtSession *s, bool wait, int64_t most, RtError *e) {
     RtMetrics m;
     while (s->asked - s->told > most &&
@@ -146,16 +154,12 @@ static int64_t steps_of_epoch(const RtSession *s) {
 
 // An epoch that has changed nothing looks like one that learns slowly.
 static void warn_skipped(const RtSession *s, const RtRow *row) {
-    const char *how =
-        row->scale > 1 ? "with each of them"
-                       : "no further: build with precision=bf16 or f32, where "
-                         "a run that diverges says why";
-    if (row->skipped >= (double)steps_of_epoch(s))
+    if (row->scale >= 1 && row->skipped >= (double)steps_of_epoch(s))
         rt_report_say(s->report,
                       "warning: every step of this epoch was skipped, as "
                       "gradients were not finite; the loss scale is %.0f and "
-                      "falls %s",
-                      row->scale, how);
+                      "falls with each of them, below 1 the run ends",
+                      row->scale);
 }
 
 bool rt_session_end_epoch(RtSession *s, RtError *e) {

@@ -72,16 +72,17 @@ RtRow rt_session_row(const RtSession *s, bool train, const RtMetrics *m);
 // Begins the time and the samples of a row.
 void rt_session_begin_row(RtSession *s);
 
-// Whether the loss of a row is not finite: EXIT_DIVERGED in *e then.
+// Whether the loss of a row is not finite, or its scale has come to an end:
+// EXIT_DIVERGED in *e then.
 bool rt_session_diverged(const RtRow *row, RtError *e);
 
 // The row of the training so far, for which the device is waited for; false if
-// its loss is not finite.
+// it diverged.
 bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e);
 
 // Tells the rows that are out, in their order, until at most `most` are left or
-// the numbers of the next are not there, which `wait` waits for; false if a
-// loss is not finite.
+// the numbers of the next are not there, which `wait` waits for; false if it
+// diverged.
 bool rt_session_tell_rows(RtSession *s, bool wait, int64_t most, RtError *e);
 
 // After a step: asks for a row where --log-every has one due, or half a second

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Steps that overflow are counted on a GPU as on the host, fused and not, and
-# where a run stops within an epoch and goes on.
+# where a run stops within an epoch and goes on; and end it there as here.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export CFLAGS="${CFLAGS:-} -O0"
 
@@ -47,4 +47,13 @@ train fused cuda:0 parts --steps=10 --log-every=1
 train fused cuda:0 parts --resume --log-every=1
 expect_equal host.skipped parts.skipped
 expect_equal "$(newest cuda.run)" "$(newest parts.run)"
+
+# A gradient that is no number at any scale ends the run when it is 1.
+sed 's/relu as hidden/scale(0) |> sqrt/' "$here/micro.net" >root.net
+expect 0 "$SINTER" build root.net --set precision=f16 --act=recipe -o root
+for device in host cuda:0; do
+    expect 6 ./root --device=$device --data=synthetic:64 --out=root.run
+    expect_says "step 17 again, operation by operation: .* of sqrt_1, backward, root.net:3 is the first"
+    expect_says "whose loss scale was 1, .* after step 20"
+done
 exit 0

@@ -209,8 +209,9 @@ END_TEST
 START_TEST(scale_stays_in_bounds) {
     ck_assert_double_eq(step_once(1, 0x1p24, 1999).scale, 0x1p24);
     After after = step_once(NAN, 1, 0);
-    ck_assert_double_eq(after.scale, 1);
+    ck_assert_double_eq(after.scale, 0.5);
     ck_assert_double_eq(after.skipped, 7);
+    ck_assert_double_eq(step_once(NAN, 0.5, 0).scale, 0.5);
 }
 END_TEST
 

@@ -421,11 +421,12 @@ START_TEST(an_epoch_of_skipped_steps_is_warned_of) {
     RtState states[MOST_STATES];
     RtStep steps[TINY_STEPS];
     RtTrainer t = trainer_that_skips(&plan, states, steps, 1);
-    least_scale = 1;
-    ck_assert_int_eq(RUN(&t, SHORT, "--out=r"), 0);
-    ck_assert_int_eq(run_times("err", "warning: every step of this epoch"), 3);
-    ck_assert_int_eq(run_times("err", "is 64 and falls with each of them"), 1);
-    ck_assert_int_eq(run_times("err", "is 1 and falls no further"), 2);
+    least_scale = 0.5;
+    ck_assert_int_eq(RUN(&t, "--data=synthetic:256", "--epochs=2", "--out=r"),
+                     0);
+    ck_assert_int_eq(run_times("err", "warning: every step of this epoch"), 2);
+    ck_assert_int_eq(run_times("err", "is 256 and falls with each of them"), 1);
+    ck_assert_int_eq(run_times("err", "is 1 and falls with each of them"), 1);
     // A last epoch is short.
     ck_assert_int_eq(RUN(&t, "--data=synthetic:320", "--epochs=0.5", "--out=s"),
                      0);
@@ -433,6 +434,29 @@ START_TEST(an_epoch_of_skipped_steps_is_warned_of) {
     // Where there is no scale nothing is skipped.
     ck_assert_int_eq(RUN(&tiny, SHORT, "--out=t", "--metrics=m"), 0);
     ck_assert_int_eq(run_times("m", "skipped"), 0);
+}
+END_TEST
+
+// The 17th step is the first that is skipped at 1: what is left then is the
+// checkpoint of an epoch before.
+START_TEST(a_loss_scale_below_1_ends_a_run) {
+    RtPlan plan;
+    RtState states[MOST_STATES];
+    RtStep steps[TINY_STEPS];
+    RtTrainer t = trainer_that_skips(&plan, states, steps, 1);
+    least_scale = 0.5;
+    ck_assert_int_eq(RUN(&t, SHORT, "--out=a", "--steps=16"), 0);
+    ck_assert_int_eq(RUN(&t, SHORT, "--out=b", "--steps=17"), EXIT_DIVERGED);
+    ck_assert_int_eq(RUN(&t, SHORT, "--out=c", "--metrics=m"), EXIT_DIVERGED);
+    ck_assert(run_says("err", "a step was skipped whose loss scale was 1, as "
+                              "gradients were not finite: seen after step 20, "
+                              "epoch 2.00; build with precision=bf16 or f32"));
+    ck_assert(run_says("err", "going back to step 10 to see where"));
+    ck_assert(run_says("m", "\"step\":20,"));
+    ck_assert(run_says("m", "\"loss_scale\":0.5,"));
+    ck_assert_int_eq(run_times("m", "\"step\":30,"), 0);
+    ck_assert_int_eq(place_count("c", "step-00000010"), 1);
+    ck_assert_int_eq(place_count("c", ""), 1);
 }
 END_TEST
 
@@ -733,6 +757,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, skipped_steps_are_told_by_epoch);
     tcase_add_test(t, a_resumed_run_tells_all_steps_it_skipped);
     tcase_add_test(t, an_epoch_of_skipped_steps_is_warned_of);
+    tcase_add_test(t, a_loss_scale_below_1_ends_a_run);
     tcase_add_test(t, a_run_can_start_from_what_init_only_saves);
     tcase_add_test(t, a_run_starts_with_the_weights_of_a_file);
     tcase_add_test(t, a_run_with_weights_of_a_file_goes_on);
