@@ -35,7 +35,8 @@ static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
                        .label = t->label,
                        .classes = t->classes,
                        .setting = t->data_setting,
-                       .num_settings = t->num_data_settings};
+                       .num_settings = t->num_data_settings,
+                       .left_out = o->bad_samples};
     const char *path = o->data != NULL ? o->data : t->data_path;
     bool draws = strcmp(t->data_format, "synthetic") == 0;
     int64_t samples = synthetic_samples(o->data);
@@ -44,6 +45,11 @@ static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
                        "--data %s: this trainer draws its data, and takes "
                        "synthetic or synthetic:N",
                        path);
+    if (o->bad_samples > 0 && strcmp(t->data_format, "image_folder") != 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--bad-samples leaves files of images out; this trainer "
+                       "takes %s",
+                       t->data_format);
     if (draws || samples >= 0) {
         sample.synthetic = samples > 0 ? samples : 0;
         return rt_data_open(d, "synthetic", "", &sample, files, e);

@@ -18,6 +18,7 @@ typedef enum {
     LOADERS,
     EPOCHS,
     RESUME,
+    BAD_SAMPLES,
     WITHOUT
 } Kind;
 
@@ -62,6 +63,7 @@ static const Option options[] = {
     {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},
     {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
     {"loaders",   "N",      LOADERS, FIELD(loaders),   "threads that load data (default: few, but one for each core to decode images for a GPU)"},
+    {"bad-samples", "WORD", BAD_SAMPLES, FIELD(bad_samples), "stop, or skip:N to leave out up to N image files that cannot be decoded (default stop)"},
     {"help",      NULL,     FLAG,    FIELD(help),      "show this and end"},
     {"version",   NULL,     FLAG,    FIELD(version),   "show the version and end"},
 };
@@ -116,6 +118,20 @@ static bool whole(const char *text, int64_t most, int64_t *value) {
     *value = strtoll(text, &end, 10);
     return errno == 0 && end != text && *end == '\0' && *text != ' ' &&
            *value >= 0 && *value <= most;
+}
+
+// stop, which is none, or skip:N.
+static bool set_bad_samples(int64_t *most, const char *text, RtError *e) {
+    static const char skip[] = "skip:";
+    *most = 0;
+    if (strcmp(text, "stop") == 0 ||
+        (strncmp(text, skip, sizeof skip - 1) == 0 &&
+         whole(text + sizeof skip - 1, INT32_MAX, most) && *most > 0))
+        return true;
+    return rt_fail(e, EXIT_USAGE,
+                   "--bad-samples %.100s: expected stop, or skip:N with a "
+                   "number from 1",
+                   text);
 }
 
 static bool set_number(const Option *o, void *field, const char *text,
@@ -181,6 +197,8 @@ static bool set(RtOptions *to, const Option *o, const char *value,
                        o->value);
     if (o->kind == WITHOUT)
         return rt_without_parse(field, value, e);
+    if (o->kind == BAD_SAMPLES)
+        return set_bad_samples(field, value, e);
     if (o->kind != TEXT)
         return set_number(o, field, value, e);
     *(const char **)field = value;

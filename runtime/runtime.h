@@ -114,6 +114,8 @@ typedef struct {
     const RtSetting *setting;
     int num_settings;
     int64_t synthetic; // samples of synthetic data; 0: as the settings say
+    // Files that may be left out of each part, as they cannot be decoded.
+    int64_t left_out;
 } RtSample;
 
 // The value of a setting, or `otherwise` where it is not given.
@@ -411,6 +413,7 @@ typedef struct {
     int threads, loaders; // 0: not given
     int64_t log_every;    // steps; 0: not given
     int64_t steps;        // 0: not given
+    int64_t bad_samples;  // that may be left out of train, or of test
     const char *resident; // auto, yes, no
     const char *profile;
     int64_t profile_steps; // 0: not given

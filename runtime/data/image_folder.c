@@ -3,12 +3,18 @@
 // folders, in the order of their bytes.  Images stay in their files: the
 // loader's threads decode them and fit them to a square each time a sample is
 // wanted.
+//
+// Where a file that cannot be decoded may be left out, the next of its folder
+// is in its place: so a sample, and its label, stay a function of its number
+// and the files, whoever asks for it and when.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -23,12 +29,20 @@ typedef struct {
     int64_t count, room;
 } Names;
 
+// The files that were left out, of which each is named once.
+typedef struct {
+    int64_t most, count;
+    bool *named;
+    pthread_mutex_t lock; // guards both
+} LeftOut;
+
 typedef struct {
     const RtFiles *files;
     int size;
     Names image; // paths
     RtJpeg *jpeg;
     RtPng *png;
+    LeftOut left;
 } Source;
 
 // ---- names ----
@@ -127,37 +141,111 @@ static bool is_png(const uint8_t *bytes, size_t length) {
     return length >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
+static bool is_jpeg(const uint8_t *bytes, size_t length) {
+    return length >= 2 && bytes[0] == 0xff && bytes[1] == 0xd8;
+}
+
 // What a file is, its first bytes say, not its name.
 static bool decode(const Source *s, const uint8_t *bytes, size_t length,
                    RtImage *to, RtError *e) {
-    bool png = is_png(bytes, length);
-    if (!png && (length < 2 || bytes[0] != 0xff || bytes[1] != 0xd8))
-        return rt_fail(e, EXIT_DATA, "it is neither a JPEG nor a PNG file");
-    if (png ? s->png == NULL : s->jpeg == NULL)
-        return rt_fail(e, EXIT_DATA,
-                       "it is a %s file under another name, and "
-                       "the library for those is not installed",
-                       png ? "PNG" : "JPEG");
-    return png ? rt_png_decode(s->png, bytes, length, to, e)
-               : rt_jpeg_decode(s->jpeg, bytes, length, s->size, to, e);
+    if (is_png(bytes, length))
+        return rt_png_decode(s->png, bytes, length, to, e);
+    if (is_jpeg(bytes, length))
+        return rt_jpeg_decode(s->jpeg, bytes, length, s->size, to, e);
+    return rt_fail(e, EXIT_DATA, "it is neither a JPEG nor a PNG file");
 }
 
-static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
-                  RtError *e) {
-    const Source *s = split->source;
-    const char *path = s->image.name[sample];
+static bool has_library(const Source *s, const uint8_t *bytes, size_t length,
+                        RtError *e) {
+    bool png = is_png(bytes, length);
+    if (png ? s->png != NULL : s->jpeg != NULL || !is_jpeg(bytes, length))
+        return true;
+    return rt_fail(e, EXIT_DATA,
+                   "it is a %s file under another name, and the library for "
+                   "those is not installed",
+                   png ? "PNG" : "JPEG");
+}
+
+// Reads and decodes a file; *broken says that what is in it cannot be decoded,
+// here or elsewhere.
+static bool fetch_file(const Source *s, const char *path, uint8_t *to,
+                       bool *broken, RtError *e) {
     uint8_t *bytes;
     size_t length;
     RtImage image = {0};
     RtError why = {0};
+    *broken = false;
     if (!read_whole(s->files, path, &bytes, &length, e))
         return false;
-    bool good = decode(s, bytes, length, &image, &why) &&
-                rt_image_fit(&image, s->size, to, &why);
+    bool good = has_library(s, bytes, length, &why);
+    if (good) {
+        good = decode(s, bytes, length, &image, &why);
+        *broken = !good && why.status == EXIT_DATA;
+    }
+    good = good && rt_image_fit(&image, s->size, to, &why);
     free(bytes);
     free(image.pixel);
     return good ||
            rt_fail(e, why.status, "cannot decode %s: %s", path, why.text);
+}
+
+static bool same_class(const RtSplit *s, int64_t a, int64_t b) {
+    return memcmp(rt_column_at(&s->label, a), rt_column_at(&s->label, b),
+                  sizeof(int32_t)) == 0;
+}
+
+// The one after it in its class, and the first after the last.
+static int64_t next_of_class(const RtSplit *s, int64_t sample) {
+    if (sample + 1 < s->count && same_class(s, sample, sample + 1))
+        return sample + 1;
+    while (sample > 0 && same_class(s, sample - 1, sample))
+        sample--;
+    return sample;
+}
+
+// Leaves a file out of the run, with a warning, unless there are too many.
+static bool leave_out(Source *s, int64_t sample, int64_t next, RtError *e) {
+    LeftOut *l = &s->left;
+    char why[RT_MOST_SAID];
+    pthread_mutex_lock(&l->lock);
+    bool known = l->named[sample];
+    bool room = known || l->count < l->most;
+    if (room && !known) {
+        l->named[sample] = true;
+        l->count++;
+        fprintf(stderr,
+                "warning: %s: left out, in its place is %s (%lld of at most "
+                "%lld)\n",
+                e->text, s->image.name[next], (long long)l->count,
+                (long long)l->most);
+    }
+    pthread_mutex_unlock(&l->lock);
+    if (!room) {
+        snprintf(why, sizeof why, "%s", e->text);
+        rt_fail(e, EXIT_DATA, "%s, after %lld that %s left out", why,
+                (long long)l->most, l->most == 1 ? "was" : "were");
+    }
+    return room;
+}
+
+static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
+                  RtError *e) {
+    Source *s = split->source;
+    int64_t at = sample;
+    bool broken;
+    while (!fetch_file(s, s->image.name[at], to, &broken, e)) {
+        int64_t next = next_of_class(split, at);
+        if (!broken || s->left.most == 0)
+            return false;
+        if (next == sample)
+            return rt_fail(e, EXIT_DATA,
+                           "no file in the folder of %s can be decoded",
+                           s->image.name[sample]);
+        if (!leave_out(s, at, next, e))
+            return false;
+        at = next;
+    }
+    return true;
 }
 
 // ---- splits ----
@@ -167,6 +255,8 @@ static void release(void *source) {
     names_free(&s->image);
     rt_jpeg_close(s->jpeg);
     rt_png_close(s->png);
+    pthread_mutex_destroy(&s->left.lock);
+    free(s->left.named);
     free(s);
 }
 
@@ -239,19 +329,25 @@ static bool open_libraries(Source *s, RtError *e) {
 }
 
 static bool read_split(RtSplit *split, const char *folder, const Names *class,
-                       int size, const RtFiles *files, uint64_t *hash,
-                       RtError *e) {
+                       const RtSample *sample, const RtFiles *files,
+                       uint64_t *hash, RtError *e) {
+    size_t size = (size_t)rt_setting(sample, "size", 1);
     Source *s = calloc(1, sizeof *s);
     if (s == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    *s = (Source){.files = files, .size = size};
+    *s = (Source){.files = files, .size = (int)size};
+    pthread_mutex_init(&s->left.lock, NULL);
     *split = (RtSplit){.fetch = fetch,
                        .source = s,
                        .release = release,
-                       .image = {.values = (size_t)size * (size_t)size * 3},
+                       .image = {.values = size * size * 3},
                        .label = {RT_KEPT_I32, 1, 1, NULL, false}};
     if (!add_classes(split, s, folder, class, e))
         return false;
+    s->left.most = sample->left_out;
+    s->left.named = calloc((size_t)split->count, sizeof *s->left.named);
+    if (s->left.named == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int64_t i = 0; i < s->image.count; i++)
         *hash = XXH3_64bits_withSeed(s->image.name[i], strlen(s->image.name[i]),
                                      *hash);
@@ -274,7 +370,6 @@ static char *find_test(const char *path, RtError *e) {
 static bool read_both(RtData *d, const char *train, const char *test,
                       const RtSample *sample, const RtFiles *files,
                       RtError *e) {
-    int size = (int)rt_setting(sample, "size", 1);
     Names class = {0};
     bool good = list(train, true, &class, e);
     if (good && class.count > sample->classes)
@@ -283,8 +378,8 @@ static bool read_both(RtData *d, const char *train, const char *test,
                        "%d",
                        train, (long long)class.count, sample->classes);
     good = good &&
-           read_split(&d->train, train, &class, size, files, &d->hash, e) &&
-           read_split(&d->test, test, &class, size, files, &d->hash, e);
+           read_split(&d->train, train, &class, sample, files, &d->hash, e) &&
+           read_split(&d->test, test, &class, sample, files, &d->hash, e);
     names_free(&class);
     return good;
 }

@@ -169,7 +169,8 @@ bool rt_jpeg_decode(const RtJpeg *j, const uint8_t *bytes, size_t length,
         j->destroy(&d);
         free(to->pixel);
         *to = (RtImage){0};
-        return rt_fail(e, EXIT_DATA, "%s", trap.why);
+        bool room = trap.manager.msg_code != JERR_OUT_OF_MEMORY;
+        return rt_fail(e, room ? EXIT_DATA : EXIT_MEMORY, "%s", trap.why);
     }
     j->create(&d, JPEG_LIB_VERSION, sizeof d);
     decode(j, &d, bytes, length, wanted, to);

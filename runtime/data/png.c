@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <png.h>
 
@@ -53,6 +54,12 @@ RtPng *rt_png_open(RtError *e) {
     return NULL;
 }
 
+// What the library says, which tells only by its words that memory ran out.
+static bool refuse(const png_image *image, RtError *e) {
+    bool room = strstr(image->message, "memory") == NULL;
+    return rt_fail(e, room ? EXIT_DATA : EXIT_MEMORY, "%s", image->message);
+}
+
 static bool read_pixels(const RtPng *p, png_imagep image, RtImage *to,
                         RtError *e) {
     static const png_color black = {0, 0, 0};
@@ -66,7 +73,7 @@ static bool read_pixels(const RtPng *p, png_imagep image, RtImage *to,
     if (to->pixel == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     return p->finish(image, &black, to->pixel, 0, NULL) != 0 ||
-           rt_fail(e, EXIT_DATA, "%s", image->message);
+           refuse(image, e);
 }
 
 bool rt_png_decode(const RtPng *p, const uint8_t *bytes, size_t length,
@@ -74,7 +81,7 @@ bool rt_png_decode(const RtPng *p, const uint8_t *bytes, size_t length,
     png_image image = {.version = PNG_IMAGE_VERSION};
     *to = (RtImage){0};
     if (p->begin(&image, bytes, length) == 0)
-        return rt_fail(e, EXIT_DATA, "%s", image.message);
+        return refuse(&image, e);
     bool good = read_pixels(p, &image, to, e);
     if (!good) {
         p->release(&image);

@@ -41,4 +41,35 @@ loads 7 --device=host --threads=6 --loaders=7
 expect_equal one "$(newest out3)"
 loads 1 --device=cuda:0 --threads=6 --data=synthetic:40
 expect 2 ./trainer --loaders=65
+
+# What cannot be decoded is left out where that is asked for, whoever loads it
+# and when: the run is that of a folder that has the next file of its class in
+# its place, and the evaluation of both is.
+for split in train test; do
+    cp images/$split/same-png/same.png images/$split/same-png/good.png
+    cp images/$split/wide-png/wide.png images/$split/same-png/later.png
+done
+cp -r images whole
+mv images bad
+for split in train test; do
+    cp whole/$split/same-png/later.png whole/$split/same-png/good.png
+    head -c 60 bad/$split/same-jpg/same.jpg >bad/$split/same-png/good.png
+done
+for device in host cuda:0; do
+    ln -sfn whole images # a checkpoint knows its files by their paths
+    expect 0 ./trainer --device=$device --out=whole.$device
+    ln -sfn bad images
+    expect 3 ./trainer --device=$device --out=bad.$device
+    expect_says "^error: cannot decode images/train/same-png/good.png: "
+    expect 0 ./trainer --device=$device --out=bad.$device --bad-samples=skip:1 \
+        --loaders=3 --steps=3
+    expect 0 ./trainer --device=$device --out=bad.$device --bad-samples=skip:1 \
+        --resume
+    expect_says "^warning: cannot decode images/test/same-png/good.png: .*: left out, in its place is images/test/same-png/later.png (1 of at most 1)"
+    [ "$(grep -c '^warning' err)" -eq 2 ] || fail "not each is named once"
+    expect_equal "$(newest whole.$device)" "$(newest bad.$device)"
+done
+expect 3 ./trainer --load-only
+expect 0 ./trainer --load-only --bad-samples=skip:9
+expect 2 ./trainer --device=host --bad-samples=ignore
 exit 0

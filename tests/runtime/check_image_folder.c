@@ -18,6 +18,7 @@ enum { SIZE = 8 };
 
 static RtData data;
 static RtError error;
+static int64_t left_out; // files that may be
 
 // ---- files ----
 
@@ -92,7 +93,8 @@ static bool open_folder(int classes, int size) {
                              .label = {RT_I32, 0, {0}},
                              .classes = classes,
                              .setting = &setting,
-                             .num_settings = 1};
+                             .num_settings = 1,
+                             .left_out = left_out};
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, "image_folder", "d", &sample, &rt_system_files,
                         &error);
@@ -254,6 +256,86 @@ START_TEST(a_bad_file) {
 }
 END_TEST
 
+// What is written to standard error while every sample of a part is taken.
+static void fetch_loudly(const RtSplit *s, bool *good, char *said) {
+    enum { MOST = 2000 };
+    uint8_t pixel[SIZE * SIZE * 3];
+    int saved = dup(STDERR_FILENO);
+    FILE *heard = tmpfile();
+    ck_assert_ptr_nonnull(heard);
+    ck_assert_int_ge(dup2(fileno(heard), STDERR_FILENO), 0);
+    for (int64_t i = 0; i < s->count; i++)
+        good[i] = s->fetch(s, i, pixel, &error);
+    ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
+    close(saved);
+    rewind(heard);
+    said[fread(said, 1, MOST - 1, heard)] = '\0';
+    fclose(heard);
+}
+
+// The next one of its class is in the place of a file that cannot be decoded,
+// round and round, and each such file is named once.
+START_TEST(a_bad_file_may_be_left_out) {
+    bool good[6];
+    char said[2000];
+    write_good();
+    place_write("d/train/cat/c.png", "<html>", 6);
+    place_write("d/train/cat/d.jpg", "", 0);
+    left_out = 2;
+    ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+    ck_assert_int_eq(data.train.count, 6);
+    for (int i = 1; i < 5; i++)
+        check_sample(&data.train, i, 1, i == 2 ? 20 : 10);
+    check_sample(&data.train, 5, 2, 30);
+    fetch_loudly(&data.train, good, said);
+    ck_assert_str_eq(said, "");
+    rt_data_close(&data);
+    ck_assert(open_folder(3, SIZE));
+    fetch_loudly(&data.train, good, said);
+    ck_assert_str_eq(said,
+                     "warning: cannot decode d/train/cat/c.png: it is neither "
+                     "a JPEG nor a PNG file: left out, in its place is "
+                     "d/train/cat/d.jpg (1 of at most 2)\n"
+                     "warning: cannot decode d/train/cat/d.jpg: it is neither "
+                     "a JPEG nor a PNG file: left out, in its place is "
+                     "d/train/cat/a.png (2 of at most 2)\n");
+    rt_data_close(&data);
+    left_out = 0;
+}
+END_TEST
+
+START_TEST(more_bad_files_than_may_be_left_out) {
+    static const char *const name[] = {"d/train/cat/b.jpg",
+                                       "d/train/dog/a.JPG"};
+    uint8_t pixel[SIZE * SIZE * 3];
+    write_good();
+    for (int i = 0; i < 2; i++)
+        place_write(name[i], "GIF89a", 6);
+    left_out = 1;
+    ck_assert(open_folder(3, SIZE));
+    // Nothing can be in the place of the only one of its class.
+    ck_assert(!data.train.fetch(&data.train, 3, pixel, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "no file in the folder of d/train/"
+                                             "dog/a.JPG can be decoded"));
+    check_sample(&data.train, 2, 1, 10);
+    write_plain("d/train/dog/b.png", 8, 8, 70, 200);
+    rt_data_close(&data);
+    ck_assert(open_folder(3, SIZE));
+    check_sample(&data.train, 3, 2, 70);
+    ck_assert(!data.train.fetch(&data.train, 2, pixel, &error));
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_str_eq(error.text,
+                     "cannot decode d/train/cat/b.jpg: it is neither a JPEG "
+                     "nor a PNG file, after 1 that was left out");
+    // What cannot be read may be there again later.
+    ck_assert_int_eq(unlink("d/train/dog/b.png"), 0);
+    ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "cannot open d/train/dog/b.png"));
+    rt_data_close(&data);
+    left_out = 0;
+}
+END_TEST
+
 // A file with any one byte changed is decoded or refused, and named.
 START_TEST(any_byte_may_be_wrong) {
     static const char *const name[] = {"d/train/ant/a.png",
@@ -315,6 +397,8 @@ Suite *image_folder_suite(void) {
     tcase_add_test(t, a_slope_stays_a_slope);
     tcase_add_loop_test(t, a_bad_folder, 0, 5);
     tcase_add_loop_test(t, a_bad_file, 0, 7);
+    tcase_add_test(t, a_bad_file_may_be_left_out);
+    tcase_add_test(t, more_bad_files_than_may_be_left_out);
     tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 2);
     tcase_add_test(t, arithmetic_codes_may_be_wrong);
     suite_add_tcase(s, t);

@@ -32,6 +32,16 @@ START_TEST(both_forms) {
 }
 END_TEST
 
+START_TEST(bad_samples_stop_or_are_counted) {
+    RtOptions o;
+    RtError e;
+    ck_assert(PARSE(&o, &e, "--bad-samples=skip:12"));
+    ck_assert_int_eq(o.bad_samples, 12);
+    ck_assert(PARSE(&o, &e, "--bad-samples", "stop"));
+    ck_assert_int_eq(o.bad_samples, 0);
+}
+END_TEST
+
 START_TEST(what_was_not_given) {
     RtOptions o;
     RtError e;
@@ -143,6 +153,9 @@ static const struct {
     {"--without=", "--without needs a value: LIST"},
     {"--without=graph,", "--without graph,: expected some of graph, joins"},
     {"--without=grap", "--without grap: expected some of graph, joins"},
+    {"--bad-samples=skip", "expected stop, or skip:N with a number from 1"},
+    {"--bad-samples=skip:0", "--bad-samples skip:0: expected stop, or"},
+    {"--bad-samples=12", "--bad-samples 12: expected stop, or skip:N"},
     {"--threads=0", "from 1 to 1024"},
     {"--threads=1025", "from 1 to 1024"},
     {"--loaders=0", "from 1 to 64"},
@@ -163,6 +176,7 @@ Suite *options_suite(void) {
     Suite *s = suite_create("options");
     TCase *t = tcase_create("options");
     tcase_add_test(t, both_forms);
+    tcase_add_test(t, bad_samples_stop_or_are_counted);
     tcase_add_test(t, what_was_not_given);
     tcase_add_test(t, resume_takes_a_path_after_the_sign_only);
     tcase_add_test(t, weights_are_not_loaded_twice);
