@@ -247,7 +247,11 @@ int rt_matmuls_offers(const RtMatmuls *p, int call) {
 }
 
 void rt_matmuls_choose(RtMatmuls *p, int call, int offer) {
-    p->product[call].chosen = offer;
+    const RtCall *calls = p->plan->call;
+    for (int i = 0; i < p->plan->num_calls; i++)
+        if (p->product[i].offers > offer &&
+            rt_call_same(&calls[i], &calls[call]))
+            p->product[i].chosen = offer;
 }
 
 uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int offer) {
@@ -259,10 +263,7 @@ static bool follow(RtMatmuls *p, const RtTunedProduct *t) {
     if (t->candidate >= p->product[t->call].offers ||
         rt_matmuls_digest(p, t->call, t->candidate) != t->digest)
         return false;
-    for (int i = 0; i < p->plan->num_calls; i++)
-        if (p->product[i].offers > t->candidate &&
-            rt_call_same(&p->plan->call[i], &p->plan->call[t->call]))
-            p->product[i].chosen = t->candidate;
+    rt_matmuls_choose(p, t->call, t->candidate);
     return true;
 }
 
@@ -294,10 +295,10 @@ void rt_matmuls_place(RtMatmuls *p, uint64_t arena, uint64_t workspace) {
 }
 
 bool rt_matmuls_other(RtMatmuls *p, int call) {
-    Product *q = &p->product[call];
+    const Product *q = &p->product[call];
     for (int i = q->chosen + 1; i < q->offers; i++)
         if (q->offer[i].workspace <= p->room) {
-            q->chosen = i;
+            rt_matmuls_choose(p, call, i);
             return true;
         }
     return false;

@@ -32,6 +32,7 @@ size_t rt_matmuls_version(const RtMatmuls *p);
 
 // How many algorithms there are for a call of the plan; 0: it is not done here.
 int rt_matmuls_offers(const RtMatmuls *p, int call);
+// Chooses one for a call and those that are alike.
 void rt_matmuls_choose(RtMatmuls *p, int call, int offer);
 // Chooses the next that works in the room there is; false: there is none.
 bool rt_matmuls_other(RtMatmuls *p, int call);

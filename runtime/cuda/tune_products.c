@@ -38,14 +38,6 @@ static void find_products(Tune *u) {
     }
 }
 
-// Products that are alike have as many.
-static void choose(const Tune *u, const Tried *product, int candidate) {
-    const RtPlan *p = u->t->plan;
-    for (int i = 0; i < p->num_calls; i++)
-        if (rt_call_same(&p->call[i], &p->call[product->call]))
-            rt_matmuls_choose(u->t->matmuls, i, candidate);
-}
-
 static double mean_of(const Tune *u, const Tried *product) {
     double sum = 0;
     int count = 0;
@@ -82,7 +74,7 @@ static bool take_round(const Tune *u, int candidate, bool *any, RtError *e) {
     *any = false;
     for (int i = 0; i < u->count; i++)
         if (candidate < rt_matmuls_offers(u->t->matmuls, u->product[i].call)) {
-            choose(u, &u->product[i], candidate);
+            rt_matmuls_choose(u->t->matmuls, u->product[i].call, candidate);
             *any = true;
         }
     if (!*any)
@@ -99,7 +91,7 @@ static bool take_round(const Tune *u, int candidate, bool *any, RtError *e) {
 static void keep(const Tune *u, RtTuning *out) {
     for (int i = 0; i < u->count; i++) {
         const Tried *p = &u->product[i];
-        choose(u, p, p->candidate);
+        rt_matmuls_choose(u->t->matmuls, p->call, p->candidate);
         out->product[out->num_products++] = (RtTunedProduct){
             p->call, p->candidate,
             rt_matmuls_digest(u->t->matmuls, p->call, p->candidate)};

@@ -115,6 +115,11 @@ unable cudnnBackendExecute:1:3000,cudnnBackendExecute:2:3000 "cuDNN cannot" \
     --without=rides
 [ "$(grep -c 'trying others' err)" -eq 1 ] || fail "warned of more than once"
 unable cublasLtMatmul:1:15 "cuBLASLt cannot run it (status 15)"
+# Evaluation has a product like it, behind the two graphs of training.
+awk '/cuStreamEndCapture/ { graphs++ }
+     / cublasLtMatmul / && graphs == 2 { other = / bytes=0 /; exit }
+     END { exit !other }' other.log ||
+    fail "what will not run is asked for again"
 expect 4 env SINTER_DOUBLE_FAIL="$(seq -s , -f 'cudnnBackendExecute:%g:3000' 1 60)" \
     ./case --device=cuda:0 --data=synthetic:64 --out=run
 expect_says "^error: cuda:0: .*cuDNN cannot run a plan"
