@@ -60,7 +60,7 @@ typedef struct {
     int driver;       // version of CUDA that the driver knows, times 1000
     int major, minor; // compute capability
     int processors;   // multiprocessors
-    int clock;        // of them, in kHz
+    int clock;        // of them, in kHz; 0: not known
     bool cooperates;  // blocks of a launch can wait for one another
     size_t memory, cache;
 } RtGpu;

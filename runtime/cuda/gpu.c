@@ -29,14 +29,15 @@ static bool ask(const RtGpu *g, CUdevice_attribute attribute, int *value,
                           e, "ask GPU %d what it is", g->ordinal);
 }
 
+// Its clock is only told, so that one that is not known is no error.
 static bool describe(RtGpu *g, RtError *e) {
     const RtDriver *cu = g->cu;
+    RtError ignored;
     int cache = 0, cooperates = 0;
     bool good =
         ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &g->major, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &g->minor, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &g->processors, e) &&
-        ask(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &g->clock, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &cache, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &cooperates, e) &&
         rt_driver_good(cu, cu->driver_version(&g->driver), e,
@@ -50,6 +51,8 @@ static bool describe(RtGpu *g, RtError *e) {
                        "ask for the memory of GPU %d", g->ordinal);
     g->cache = (size_t)cache;
     g->cooperates = cooperates != 0;
+    if (!ask(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &g->clock, &ignored))
+        g->clock = 0;
     return good;
 }
 

@@ -33,4 +33,18 @@ share "$h200" $((132 * 4096 * 1830000))000 --set precision=bf16
 sed 's/"deviceVer": 900/"deviceVer": 870/' "$h200" >board.json
 share "$work/board.json" 0
 grep -q "peak" out && fail "a share of no peak"
+
+# A GPU that does not tell its clock trains as any other.
+export SINTER_DOUBLE_DEVICE="$h200"
+train() {
+    rm -rf run
+    expect 0 env "$1" ./tiny --device=cuda:0 --data=synthetic:128 --steps=2 \
+        --epochs=1 --out=run
+}
+train SINTER_DOUBLE_LOG=log
+clock=$(awk '/ cuDeviceGetAttribute / { asked++ }
+    / cuDeviceGetAttribute 13 / { print asked }' log)
+train "SINTER_DOUBLE_FAIL=cuDeviceGetAttribute:$clock:801"
+expect_says "FLOP/s of library calls in training"
+grep -q "peak" out && fail "a share of no peak"
 exit 0
