@@ -137,15 +137,14 @@ static void reading_begin(Reading *r, const RtRun *run) {
                pthread_create(&r->thread, NULL, read_data, r) == 0;
 }
 
-// False where it is not wanted, and *e stays, or where it cannot be read.
-static bool reading_end(Reading *r, bool wanted, RtError *e) {
+static bool reading_end(Reading *r, RtError *e) {
     if (r->aside)
         pthread_join(r->thread, NULL);
-    else if (wanted)
+    else
         read_data(r);
-    if (wanted && !r->good)
+    if (!r->good)
         *e = r->e;
-    return wanted && r->good;
+    return r->good;
 }
 
 static bool run_on(RtRun *run, int *caught, RtError *e) {
@@ -214,7 +213,9 @@ static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
     return rt_cuda_text_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 
-// What is wrong with the device is said before what is wrong with the data.
+// What is wrong with the device is said before what is wrong with the data, and
+// does not wait for them, as reading may take minutes: the program ends under
+// the thread that reads.
 static bool on_device(RtRun *run, int *caught, RtError *e) {
     const RtOptions *o = run->options;
     Reading reading;
@@ -223,7 +224,9 @@ static bool on_device(RtRun *run, int *caught, RtError *e) {
     bool good =
         run->device != NULL && rt_without_suits(o->without, run->device, e);
     rt_lap(run->laps, RT_START_DEVICE);
-    good = reading_end(&reading, good, e);
+    if (!good && reading.aside)
+        _Exit(rt_complain(e));
+    good = good && reading_end(&reading, e);
     rt_lap(run->laps, RT_START_DATA);
     if (good) {
         run->device->nvtx = run->nvtx;

@@ -84,6 +84,9 @@ expect_says "there is no data in nowhere"
 expect 4 env SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46 \
     ./tiny --device=cuda:0 --data=nowhere
 grep -q "no data" out && fail "$(cat out)"
+# And at once: drawing these images would take half a minute.
+expect 4 env SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46 timeout 15 \
+    ./tiny --device=cuda:0 --data=synthetic:10000000
 expect 2 ./tiny --device=host --data=synthetic:64 --resident=yes
 expect_says "reads images where they are"
 expect 2 ./tiny --device=host --resident=maybe
