@@ -51,11 +51,11 @@ bool rt_session_trace_end(RtSession *s, RtError *e) {
     if (!s->traces)
         snprintf(note, sizeof note, "no steps: the run ended before");
     s->traces = false;
+    if (!rt_trace_write(s->run->trace, title, note, e))
+        return false;
     if (!s->run->options->quiet)
         rt_report_say(s->report, "%s has a trace of %s",
                       s->run->options->profile, note);
-    if (!rt_trace_write(s->run->trace, title, note, e))
-        return false;
     show_launched(s);
     return true;
 }

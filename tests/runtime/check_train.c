@@ -677,6 +677,16 @@ START_TEST(lost_metrics_do_not_stop_a_run) {
 }
 END_TEST
 
+START_TEST(a_trace_that_is_lost_is_nowhere) {
+    if (access("/dev/full", W_OK) != 0)
+        return;
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--profile=/dev/full"), EXIT_IO);
+    ck_assert(run_says("err", "cannot write /dev/full"));
+    ck_assert(!run_says("out", "has a trace") &&
+              !run_says("err", "has a trace"));
+}
+END_TEST
+
 // What a file is given in the place of a closed descriptor would be written
 // into that file.
 START_TEST(files_take_no_closed_descriptors) {
@@ -773,6 +783,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, what_does_not_fit_is_not_started);
     tcase_add_test(t, checkpoints_that_cannot_be_written);
     tcase_add_test(t, lost_metrics_do_not_stop_a_run);
+    tcase_add_test(t, a_trace_that_is_lost_is_nowhere);
     tcase_add_test(t, rows_may_go_to_standard_output);
     tcase_add_test(t, files_take_no_closed_descriptors);
     tcase_add_test(t, a_resumed_run_reads_no_rows_from_a_pipe);
