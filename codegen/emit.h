@@ -182,12 +182,8 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p);
 
 // ---- sums over blocks: finish.c ----
 
-// Whether n is a reduction over columns or over everything: one whose result
-// is ready only when all blocks are done.
-bool sums_blocks(const Emit *e, NodeId n);
-
-// The first of n's numbers in a block's part of the scratch.
-int64_t scratch_place(const Emit *e, NodeId n);
+// Where what reduction n leaves begins in the scratch: see scratch_place.
+long long sums_place(const Emit *e, NodeId n);
 
 // Declares the accumulators of the group's sums over blocks, for lanes or one
 // element, and says how a value enters them.

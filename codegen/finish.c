@@ -12,20 +12,8 @@
 
 #include "codegen/emit.h"
 
-bool sums_blocks(const Emit *e, NodeId n) {
-    const Node *d = &e->g->node[n];
-    unsigned facts = op_info[d->op].facts;
-    if (!(facts & REDUCES) || (facts & OVERALL))
-        return false;
-    return reduce_extent(e->g, n) != OVER_ROW;
-}
-
-int64_t scratch_place(const Emit *e, NodeId n) {
-    int64_t at = 0;
-    for (NodeId m = e->group->first; m < n; m++)
-        if (sums_blocks(e, m))
-            at += reduce_slots(e->g, m) * type_count(e->g->node[m].type);
-    return at;
+long long sums_place(const Emit *e, NodeId n) {
+    return (long long)scratch_place(e->g, e->group, n);
 }
 
 static bool over_all(const Emit *e, NodeId n) {
@@ -44,7 +32,7 @@ static void declare(Scope *s, const char *name, const char *lanes,
 
 void sums_declare(Emit *e, Scope *s, bool all, const char *lanes) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!sums_blocks(e, n) || over_all(e, n) != all)
+        if (!sums_blocks(e->g, n) || over_all(e, n) != all)
             continue;
         bool largest = e->g->node[n].op == OP_max;
         declare(s, arena_format(e->a, "s%u", n), lanes,
@@ -86,7 +74,7 @@ void sums_total(const Emit *e, Text *t, NodeId n) {
                   "total_%s(part + (size_t)block * WIDTH + %lld, "
                   "%s%u, VW, shared, NT);",
                   e->g->node[n].op == OP_max ? "max" : "sum",
-                  (long long)(scratch_place(e, n) + i), i ? "q" : "s", n);
+                  sums_place(e, n) + i, i ? "q" : "s", n);
 }
 
 // A loop over the columns of n: what a team left becomes one part, or the parts
@@ -94,8 +82,7 @@ void sums_total(const Emit *e, Text *t, NodeId n) {
 static void finish_one(Emit *e, Text *t, NodeId n, bool team) {
     const Node *d = &e->g->node[n];
     bool all = over_all(e, n);
-    const char *part =
-        arena_format(e->a, "part + %lld + c", (long long)scratch_place(e, n));
+    const char *part = arena_format(e->a, "part + %lld + c", sums_place(e, n));
     long long count = (long long)type_count(d->type);
     const char *call =
         d->op == OP_var
@@ -119,7 +106,7 @@ static void finish_one(Emit *e, Text *t, NodeId n, bool team) {
 static void finish_all(Emit *e, Text *t, bool team) {
     t->indent++;
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e, n) && e->stored[n])
+        if (sums_blocks(e->g, n) && e->stored[n])
             finish_one(e, t, n, team);
     t->indent--;
 }
@@ -127,7 +114,7 @@ static void finish_all(Emit *e, Text *t, bool team) {
 void sums_finish(Emit *e, Text *t) {
     bool any = false;
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        any |= sums_blocks(e, n);
+        any |= sums_blocks(e->g, n);
     if (!any)
         return;
     text_line(t, "const int team = TEAM_OF(%d, blocks);", TEAM_BLOCKS);

@@ -182,7 +182,7 @@ const char *lanes_text(const Emit *e, Type space) {
 
 static bool any_sum(const Emit *e, bool all) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e, n) && (reduce_extent(e->g, n) == OVER_ALL) == all)
+        if (sums_blocks(e->g, n) && (reduce_extent(e->g, n) == OVER_ALL) == all)
             return true;
     return false;
 }
@@ -254,7 +254,7 @@ static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
     bool all = reduce_extent(e->g, n) == OVER_ALL;
     const char *to = arena_format(
         e->a, "part + (size_t)block * WIDTH + %lld",
-        (long long)(scratch_place(e, n) + 2 * type_count(e->g->node[n].type)));
+        sums_place(e, n) + 2 * (long long)type_count(e->g->node[n].type));
     emit_samples(e, s, space, n, all);
     if (all) {
         text_line(&s->before,
@@ -277,7 +277,7 @@ static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
 }
 
 static bool has_pivot(const Emit *e, NodeId n) {
-    return sums_blocks(e, n) && e->g->node[n].op == OP_var;
+    return sums_blocks(e->g, n) && e->g->node[n].op == OP_var;
 }
 
 static void emit_pivots(Emit *e, Scope *s, Type space) {
@@ -296,7 +296,7 @@ static bool is_unfolded(const Emit *e, NodeId n) {
 static void emit_row(Emit *e, Scope *row, Place p) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
-        if (sums_blocks(e, n)) {
+        if (sums_blocks(e->g, n)) {
             Place q = place_broadcast(p, *e->g->node[d->arg[0]].type);
             q.lanes = p.lanes;
             sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
@@ -313,23 +313,22 @@ static void emit_row(Emit *e, Scope *row, Place p) {
 // The sums of a block: over its threads, then into its part of the scratch.
 static void emit_columns_out(Emit *e, Text *t) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!sums_blocks(e, n) || reduce_extent(e->g, n) == OVER_ALL)
+        if (!sums_blocks(e->g, n) || reduce_extent(e->g, n) == OVER_ALL)
             continue;
-        int64_t count = type_count(e->g->node[n].type);
+        long long count = (long long)type_count(e->g->node[n].type);
         const char *over =
             e->g->node[n].op == OP_max ? "columns_max" : "columns_sum";
         for (int i = 0; i < sums_of(e, n); i++)
             text_line(t,
                       "%s(part + (size_t)block * WIDTH + %lld + g0 * VW, "
                       "%s%u, VW, C - g0 * VW, shared, TX, NT);",
-                      over, (long long)(scratch_place(e, n) + i * count),
-                      i ? "q" : "s", n);
+                      over, sums_place(e, n) + i * count, i ? "q" : "s", n);
     }
 }
 
 static void emit_totals_out(Emit *e, Text *t) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e, n) && reduce_extent(e->g, n) == OVER_ALL)
+        if (sums_blocks(e->g, n) && reduce_extent(e->g, n) == OVER_ALL)
             sums_total(e, t, n);
 }
 
@@ -355,7 +354,7 @@ static int64_t bytes_kept(const Emit *e, const Text *rows) {
             bytes += SUM_BYTES;
     }
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e, n))
+        if (sums_blocks(e->g, n))
             bytes += SUM_BYTES * reduce_slots(e->g, n);
     return bytes;
 }

@@ -14,7 +14,7 @@
 enum { MOST_BYTES = 448 };
 
 static bool reduces_row(const Emit *e, NodeId n) {
-    return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e, n);
+    return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e->g, n);
 }
 
 static int *find_levels(const Emit *e, int *most) {
@@ -131,7 +131,7 @@ static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
 }
 
 static bool sums_columns(const Emit *e, NodeId n) {
-    return sums_blocks(e, n) && reduce_extent(e->g, n) == OVER_COLUMN;
+    return sums_blocks(e->g, n) && reduce_extent(e->g, n) == OVER_COLUMN;
 }
 
 static bool any_columns(const Emit *e) {
@@ -275,7 +275,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
     Scope *first = scope_new(e, row, IN_WINDOW, "1", row->before.indent + 1);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
-        bool sum = sums_blocks(e, n);
+        bool sum = sums_blocks(e->g, n);
         if (!sum && (!e->stored[n] || d->op == OP_scratch))
             continue;
         NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
@@ -324,8 +324,8 @@ static void emit_totals_out(Emit *e, Text *t) {
                 "UNROLLED(j, PER) columns_sum(part + (size_t)block * WIDTH "
                 "+ %lld + j * GANG * VW, &s%u[j * VW], VW, "
                 "C - j * GANG * VW, shared, GANG, NT);",
-                (long long)scratch_place(e, n), n);
-        else if (sums_blocks(e, n))
+                sums_place(e, n), n);
+        else if (sums_blocks(e->g, n))
             sums_total(e, t, n);
     }
 }

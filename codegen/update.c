@@ -45,7 +45,7 @@ static void write_pointers(const Emit *e, Text *t) {
 const char *parts_value(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     bool finite = d->op == OP_all_finite;
-    long long place = (long long)part_place(e->g, e->group, n);
+    long long place = sums_place(e, n);
     long long count = (long long)parts_of(e->g, n);
     Text t = text_new(e->a);
     if (count > 0)

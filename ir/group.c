@@ -51,10 +51,6 @@ bool pads_columns(const Graph *g, NodeId n) {
     return d->op == OP_pad;
 }
 
-int reduce_slots(const Graph *g, NodeId n) {
-    return g->node[n].op == OP_var ? 3 : 1;
-}
-
 bool node_immediate(const Node *n) {
     return n->op == OP_constant || n->op == OP_iota;
 }
@@ -218,30 +214,12 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
         group_phases(g, a, group);
 }
 
-static bool needs_ticket(const Graph *g, const Group *group) {
+static int count_tickets(const Graph *g, const Brief *brief,
+                         const Group *group) {
+    Room s = {.kind = group->kind, .space = group->space};
     for (NodeId n = group->first; n <= group->last; n++)
-        if (g->node[n].op == OP_assign && type_count(g->node[n].type) == 1)
-            return true;
-    if (group->kind == GROUP_UPDATE && group->num_outputs > 0)
-        return true;
-    return group->scratch != NO_NODE;
-}
-
-int scratch_tickets(const Type *scratch) {
-    int64_t blocks = scratch->rank == 2 ? scratch->dim[0] : 1;
-    return blocks > TEAM_BLOCKS
-               ? 1 + (int)((blocks + TEAM_BLOCKS - 1) / TEAM_BLOCKS)
-               : 1;
-}
-
-static int count_tickets(const Graph *g, const Group *group) {
-    if (!needs_ticket(g, group))
-        return 0;
-    if (group->phases > 1) // a second one counts at the barrier
-        return 2;
-    return group->scratch != NO_NODE
-               ? scratch_tickets(g->node[group->scratch].type)
-               : 1;
+        scratch_add(&s, g, n, brief[n].stored || g->node[n].op == OP_assign);
+    return scratch_tickets(&s);
 }
 
 NodeId graph_tickets(const Graph *g) {
@@ -291,7 +269,7 @@ Group *graph_groups(const Graph *g, Arena *a, int *count) {
     for (int i = 0; i < found; i++) {
         describe(g, brief, &group[i]);
         collect(g, brief, a, seen, &group[i]);
-        group[i].num_tickets = count_tickets(g, &group[i]);
+        group[i].num_tickets = count_tickets(g, brief, &group[i]);
         group[i].ticket = group[i].num_tickets > 0 ? tickets : -1;
         tickets += group[i].num_tickets;
     }

@@ -48,9 +48,6 @@ NodeId pool_unfolded(const Graph *g, NodeId n);
 // Whether n does nothing but add columns of zeros behind its operand's rows.
 bool pads_columns(const Graph *g, NodeId n);
 
-// Numbers that a reduction carries of each block: 3 for var.
-int reduce_slots(const Graph *g, NodeId n);
-
 // Whether a value of this type is computed where it is used and never read
 // from memory: constants and indices.
 bool node_immediate(const Node *n);
@@ -97,6 +94,33 @@ typedef struct {
 Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
                   int *num_edges);
 
+// ---- scratch.c: what a kernel leaves in memory for itself ----
+
+// Numbers that a reduction carries of each block: 3 for var.
+int reduce_slots(const Graph *g, NodeId n);
+
+// Whether n is a reduction of rows and columns that is ready only when all
+// blocks are done: over columns or over everything.
+bool sums_blocks(const Graph *g, NodeId n);
+
+// The scratch of a kernel.  Fuse has the nodes that it is made of before they
+// are a group: so they are told one by one, in their order.
+typedef struct {
+    GroupKind kind;
+    const Type *space; // not of parts
+    int64_t numbers;   // of each block, or of all parts
+    bool any;          // there is one
+    bool scalar;       // an update's result is one number
+} Room;
+
+// Adds what node n needs; result: it is stored or assigned.
+void scratch_add(Room *s, const Graph *g, NodeId n, bool result);
+
+Type scratch_type(const Room *s);
+
+// Where what reduction n leaves begins: in the row of a block, or over parts.
+int64_t scratch_place(const Graph *g, const Group *group, NodeId n);
+
 // Tickets count the blocks of a launch that are done, so that the last one can
 // finish what the others began.  One i32 for each group that needs one, in a
 // state with this name and the graph's.
@@ -105,12 +129,10 @@ Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
 // launches has the last.
 #define TICKETS "run.tickets."
 enum { TEAM_BLOCKS = 24 }; // about the root of the most there are
+int scratch_tickets(const Room *s);
 
 // That state, or NO_NODE.
 NodeId graph_tickets(const Graph *g);
-
-// Tickets for sums in a scratch of this type.
-int scratch_tickets(const Type *scratch);
 
 // ---- parts.c: what UPDATE, CHECK and STACK walk over ----
 
@@ -124,9 +146,7 @@ int64_t part_count(int64_t elements);
 // Parts of all tensors that reduction n is about.
 int64_t parts_of(const Graph *g, NodeId n);
 
-// The places in the scratch of the first part of reduction n, and of each of
-// its operands.
-int64_t part_place(const Graph *g, const Group *group, NodeId n);
+// The place in the scratch of the first part of each operand of reduction n.
 const int64_t *part_places(const Graph *g, const Group *group, NodeId n,
                            Arena *a);
 

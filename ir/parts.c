@@ -39,18 +39,11 @@ static bool reduces(const Graph *g, NodeId n) {
     return op_info[g->node[n].op].facts & REDUCES;
 }
 
-int64_t part_place(const Graph *g, const Group *group, NodeId n) {
-    int64_t at = 0;
-    for (NodeId m = group->first; m < n; m++)
-        at += reduces(g, m) ? parts_of(g, m) : 0;
-    return at;
-}
-
 const int64_t *part_places(const Graph *g, const Group *group, NodeId n,
                            Arena *a) {
     int count = g->node[n].num_args;
     int64_t *place = ARENA_ARRAY(a, (size_t)count + 1, int64_t);
-    place[0] = part_place(g, group, n);
+    place[0] = scratch_place(g, group, n);
     for (int i = 0; i < count; i++)
         place[i + 1] = place[i] + operand_parts(g, n, i);
     return place;

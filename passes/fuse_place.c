@@ -58,70 +58,26 @@ static void find_members(Fuse *f) {
     }
 }
 
-// Reductions of a kernel over parts leave a number for each part in the
-// scratch.
-static int64_t scratch_parts(const Fuse *f, const Cluster *c) {
-    int64_t parts = 0;
-    for (int i = 0; i < c->num_members; i++) {
-        NodeId n = c->member[i];
-        if (f->joined[n] || (facts(f, n) & OVERALL))
-            parts += parts_of(f->old, n);
+// What each cluster leaves for itself.
+static const Room *find_rooms(const Fuse *f) {
+    Room *room = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, Room);
+    for (int k = 0; k < f->count; k++) {
+        const Cluster *c = &f->clusters[k];
+        room[k].kind = c->kind;
+        room[k].space = at(f, c->space)->type;
+        for (int i = 0; i < c->num_members; i++)
+            scratch_add(&room[k], f->old, c->member[i],
+                        f->cluster[c->member[i]] == k);
     }
-    return parts;
-}
-
-static bool has_joined(const Fuse *f, const Cluster *c) {
-    for (int i = 0; i < c->num_members; i++)
-        if (f->joined[c->member[i]])
-            return true;
-    return false;
-}
-
-static bool needs_scratch(const Fuse *f, const Cluster *c) {
-    if (c->kind == GROUP_CHECK)
-        return true;
-    if (group_has_parts(c->kind))
-        return has_joined(f, c);
-    for (int i = 0; i < c->num_roots; i++)
-        if ((facts(f, c->root[i]) & REDUCES) && !reduces_rows(f, c->root[i]))
-            return true;
-    return false;
-}
-
-// One number for each block, reduction and column, on whichever device.
-static Type scratch_type(const Fuse *f, const Cluster *c) {
-    if (group_has_parts(c->kind))
-        return type_of(F32, 1, (int64_t[]){scratch_parts(f, c)});
-    Type space = *at(f, c->space)->type;
-    int host = space_grid(&space, true), other = space_grid(&space, false);
-    int64_t dim[2] = {host > other ? host : other, 0};
-    for (int i = 0; i < c->num_roots; i++) {
-        NodeId n = c->root[i];
-        if ((facts(f, n) & REDUCES) && !reduces_rows(f, n))
-            dim[1] += reduce_slots(f->old, n) * count_of(f, n);
-    }
-    return type_of(F32, 2, dim);
-}
-
-// An update in phases counts blocks at its barriers too.
-static int num_tickets(const Fuse *f, const Cluster *c) {
-    if (has_joined(f, c))
-        return 2;
-    if (c->kind == GROUP_UPDATE)
-        for (int i = 0; i < c->num_roots; i++)
-            if (count_of(f, c->root[i]) == 1)
-                return 1;
-    if (!needs_scratch(f, c))
-        return 0;
-    Type scratch = scratch_type(f, c);
-    return scratch_tickets(&scratch);
+    return room;
 }
 
 typedef struct {
     Graph *g;
-    NodeId *shared; // leaves, views of memory, roots: what any group may use
-    NodeId *own;    // copies in the group being built
-    int *owner;     // the cluster own[n] belongs to
+    NodeId *shared;   // leaves, views of memory, roots: what any group may use
+    NodeId *own;      // copies in the group being built
+    int *owner;       // the cluster own[n] belongs to
+    const Room *room; // of each cluster
     int group;
 } Rebuild;
 
@@ -188,10 +144,10 @@ static void place_views(const Fuse *f, Rebuild *r, const Views *views,
 
 static void place_cluster(Fuse *f, Rebuild *r, const Views *views, int k) {
     Cluster *c = &f->clusters[k];
-    if (needs_scratch(f, c)) {
+    if (r->room[k].any) {
         r->g->at = at(f, c->root[0])->from;
         graph_add(r->g, (Node){.op = OP_scratch,
-                               .type = (Type[]){scratch_type(f, c)},
+                               .type = (Type[]){scratch_type(&r->room[k])},
                                .group = r->group,
                                .offset = -1});
     }
@@ -279,7 +235,7 @@ static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
         if (is_leaf(f, n))
             place_views(f, r, views, n);
     for (int k = 0; k < f->count; k++)
-        tickets += num_tickets(f, &f->clusters[k]);
+        tickets += scratch_tickets(&r->room[k]);
     tickets += any_joins(f);
     if (tickets > 0) {
         r->g->at = (Origin){0};
@@ -297,6 +253,7 @@ Graph *place_groups(Fuse *f) {
     for (NodeId n = 0; n < old->count; n++)
         r.owner[n] = NONE;
     find_members(f);
+    r.room = find_rooms(f);
     Views views = find_views(f);
     place_leaves(f, &r, &views);
     place_clusters(f, &r, &views);

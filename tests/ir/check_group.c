@@ -76,8 +76,8 @@ static const char step[] =
     "%2 = state {init = 0.0, kind = \"run\", name = \"run.step\"} : i32[]\n"
     "%3 = constant {values = [1.0]} : i32[]\n"
     "%4 = state {init = 0.0, kind = \"derived\", name = \"run.tickets.train\"} "
-    ": i32[3]\n"
-    "%5 = scratch : f32[8,24] !k0\n"
+    ": i32[7]\n"
+    "%5 = scratch : f32[64,32] !k0\n"
     "%6 = neg %0 : f32[64,8] !k0\n"
     "%7 = sum %6 {axes = [0]} : f32[8] !k0\n"
     "%8 = var %6 {axes = [0]} : f32[8] !k0\n"
@@ -86,7 +86,7 @@ static const char step[] =
     "%11 = reshape %10 : f32[32,16]\n"
     "%12 = max %11 {axes = [1]} : f32[32,1] !k2\n"
     "%13 = sub %11, %12 : f32[32,16] !k2\n"
-    "%14 = scratch : f32[1,1] !k3\n"
+    "%14 = scratch : f32[1] !k3\n"
     "%15 = all_finite %9 : f32[] !k3\n"
     "%16 = add %2, %3 : i32[] !k4\n"
     "%17 = assign %2, %16 : i32[] !k4\n"
@@ -171,7 +171,7 @@ START_TEST(spaces_scratch_and_tickets) {
     ck_assert(
         type_is(group[5].space, (Type[]){type_of(F32, 1, (int64_t[]){8})}));
     static const NodeId scratch[] = {5, NO_NODE, NO_NODE, 14, NO_NODE, NO_NODE};
-    static const int ticket[] = {0, -1, -1, 1, 2, -1};
+    static const int ticket[] = {0, -1, -1, 4, 5, -1};
     for (int i = 0; i < count; i++) {
         ck_assert_uint_eq(group[i].scratch, scratch[i]);
         ck_assert_int_eq(group[i].ticket, ticket[i]);
@@ -183,15 +183,42 @@ END_TEST
 // Sums of more blocks than a team has one for each team beside that of all.
 START_TEST(teams_have_tickets) {
     static const struct {
-        int64_t blocks;
+        int64_t rows, columns, blocks;
         int tickets;
-    } at[] = {{1, 1}, {24, 1}, {25, 3}, {48, 3}, {528, 23}};
+    } at[] = {{0, 8, 1, 1},   {1, 8, 1, 1},        {24, 8, 24, 1},
+              {25, 8, 25, 3}, {48, 8, 48, 3},      {999, 8, 64, 4},
+              {9, 9, 9, 1},   {100, 8192, 100, 6}, {999, 9999, 528, 23}};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-        Type scratch = type_of(F32, 2, (int64_t[]){at[i].blocks, 8});
-        ck_assert_int_eq(scratch_tickets(&scratch), at[i].tickets);
+        Type space = type_of(F32, 2, (int64_t[]){at[i].rows, at[i].columns});
+        Room s = {.kind = GROUP_GRID, .space = &space, .numbers = 5};
+        ck_assert_int_eq(scratch_tickets(&s), 0);
+        s.any = true;
+        ck_assert_int_eq(scratch_tickets(&s), at[i].tickets);
+        Type want = type_of(F32, 2, (int64_t[]){at[i].blocks, 5});
+        ck_assert(type_is((Type[]){scratch_type(&s)}, &want));
     }
-    Type parts = type_of(F32, 1, (int64_t[]){528});
-    ck_assert_int_eq(scratch_tickets(&parts), 1);
+}
+END_TEST
+
+// Over parts: one at the end, and one at a barrier.
+START_TEST(updates_have_tickets) {
+    static const struct {
+        GroupKind kind;
+        bool any, scalar;
+        int tickets;
+    } at[] = {{GROUP_UPDATE, false, false, 0}, {GROUP_UPDATE, false, true, 1},
+              {GROUP_UPDATE, true, true, 2},   {GROUP_UPDATE, true, false, 2},
+              {GROUP_STACK, false, false, 0},  {GROUP_STACK, true, false, 2},
+              {GROUP_CHECK, true, true, 1}};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        Room s = {.kind = at[i].kind,
+                  .numbers = 5,
+                  .any = at[i].any,
+                  .scalar = at[i].scalar};
+        ck_assert_int_eq(scratch_tickets(&s), at[i].tickets);
+        Type want = type_of(F32, 1, (int64_t[]){5});
+        ck_assert(type_is((Type[]){scratch_type(&s)}, &want));
+    }
 }
 END_TEST
 
@@ -294,6 +321,7 @@ Suite *group_suite(void) {
     tcase_add_test(t, owners_and_readers_are_groups);
     tcase_add_test(t, spaces_scratch_and_tickets);
     tcase_add_test(t, teams_have_tickets);
+    tcase_add_test(t, updates_have_tickets);
     tcase_add_test(t, views_have_a_base);
     tcase_add_test(t, stored_is_what_others_use);
     tcase_add_test(t, bytes_are_read_and_written);
