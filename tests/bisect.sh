@@ -94,7 +94,7 @@ expect_says "^ *4096  does not fit$"
 expect_says "^ *3000000000  does not compile$"
 expect_says "^error\[E0405\]: .batch. must be a whole number from 1 to 2147483647$"
 # Of some microseconds three digits behind the point tell little.
-awk '$1 == 16 { off = 16000 / $6 - $2; near = 0.0005 + 0.001 * $2 }
+awk '$1 == 16 { off = 16000 / $6 - $2; near = 0.0005 + 0.5 / ($6 - 0.5) * $2 }
     END { exit !(near && off < near && off > -near) }' out ||
     fail "16 samples: $(cat out)"
 expect 0 "$SINTER" bench "$micro" --batch=16,8,4 --steps=4 --runs=2 --json --memory=7KiB
