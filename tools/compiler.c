@@ -85,7 +85,7 @@ static Words words_begin(const Job *j) {
     return w;
 }
 
-static pid_t unit_start(const Job *j, int unit) {
+static Words unit_words(const Job *j, int unit) {
     Words w = words_begin(j);
     if (j->units > 1) {
         words_add(&w, arena_format(j->a, "-DSINTER_UNITS=%d", j->units));
@@ -95,19 +95,17 @@ static pid_t unit_start(const Job *j, int unit) {
     words_add(&w, "-o");
     words_add(&w, object_name(j, unit));
     words_add(&w, j->source);
-    return program_start(&w, j->folder, NULL, NULL);
+    return w;
 }
 
 static int units_compile(const Job *j) {
-    pid_t child[MAX_UNITS];
+    Process unit[MAX_UNITS];
     int status = 0;
     for (int i = 0; i < j->units; i++)
-        child[i] = unit_start(j, i);
-    for (int i = 0; i < j->units; i++) {
-        int own = program_wait(child[i]);
-        if (status == 0)
-            status = own;
-    }
+        unit[i] = (Process){.words = unit_words(j, i), .folder = j->folder};
+    processes_run(unit, j->units);
+    for (int i = 0; i < j->units && status == 0; i++)
+        status = unit[i].status;
     return status;
 }
 
@@ -119,7 +117,7 @@ static int units_link(const Job *j, const char *out) {
         words_add(&w, object_name(j, i));
     words_add(&w, j->where->library);
     words_add_all(&w, link_flags);
-    return program_wait(program_start(&w, j->folder, NULL, NULL));
+    return program_run(&w, j->folder, NULL, NULL);
 }
 
 static int job_run(const Job *j, const char *out) {

@@ -252,7 +252,7 @@ static const char *version_of(Arena *a, const char *folder,
     Words w = {.a = a};
     words_split(&w, program);
     words_add(&w, "--version");
-    if (program_wait(program_start(&w, ".", log, log)) != 0)
+    if (program_run(&w, ".", log, log) != 0)
         return NULL;
     const Source *said = source_read(a, log, MOST_BYTES, &why);
     size_t length = said ? strcspn(said->text, "\n") : 0;

@@ -127,6 +127,7 @@ int main(int argc, char **argv) {
     standard_take();
     keep_memory();
     signal(SIGXFSZ, SIG_IGN); // the write that is too long fails, and says so
+    signal(SIGCHLD, SIG_DFL); // or nobody is told how a program has ended
     if (argc < 2) {
         help_print(stderr);
         return EXIT_USAGE;

@@ -1,4 +1,8 @@
 // Process: programs that are run, without a shell.
+//
+// What interrupts us is blocked from before they start until they have ended,
+// and taken by the loop that waits for them: so there is no moment in which it
+// ends us and leaves them running, and nothing for a handler to be told.
 #define _GNU_SOURCE
 #include "tools/process.h"
 #include "base/exits.h"
@@ -41,83 +45,119 @@ static void open_at(posix_spawn_file_actions_t *actions, int descriptor,
                                          O_WRONLY | O_CREAT | O_TRUNC, 0666);
 }
 
-pid_t program_start(const Words *words, const char *folder, const char *out,
-                    const char *log) {
+static void process_start(Process *p, const sigset_t *mask) {
     posix_spawn_file_actions_t actions;
-    pid_t child;
+    posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
-    open_at(&actions, STDOUT_FILENO, out);
-    if (out != NULL && log != NULL && strcmp(out, log) == 0)
+    open_at(&actions, STDOUT_FILENO, p->out);
+    if (p->out != NULL && p->log != NULL && strcmp(p->out, p->log) == 0)
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO,
                                          STDERR_FILENO);
     else
-        open_at(&actions, STDERR_FILENO, log);
-    posix_spawn_file_actions_addchdir_np(&actions, folder);
-    int error = posix_spawnp(&child, words->word[0], &actions, NULL,
-                             (char *const *)words->word, environ);
+        open_at(&actions, STDERR_FILENO, p->log);
+    posix_spawn_file_actions_addchdir_np(&actions, p->folder);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, mask);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    int error = posix_spawnp(&p->id, p->words.word[0], &actions, &attributes,
+                             (char *const *)p->words.word, environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
+    if (error == 0)
+        return;
     errno = error;
-    return error ? -1 : child;
+    p->id = 0;
+    p->status = NOT_STARTED;
 }
 
-static int status_of(int status) {
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAULT;
-}
-
-int program_wait(pid_t child) {
+static bool process_runs(Process *p) {
     int status;
-    if (child < 0)
-        return -1;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return EXIT_IO;
-    return status_of(status);
+    pid_t ended = p->id > 0 ? waitpid(p->id, &status, WNOHANG) : -1;
+    if (p->id == 0 || ended == 0)
+        return p->id > 0;
+    if (p->status != ENDED)
+        p->status = ended < 0           ? EXIT_IO
+                    : WIFEXITED(status) ? WEXITSTATUS(status)
+                                        : EXIT_FAULT;
+    p->id = 0;
+    return false;
 }
 
-static volatile sig_atomic_t waited_for, interrupted;
+static bool some_run(Process *p, int count) {
+    int running = 0;
+    for (int i = 0; i < count; i++)
+        running += process_runs(&p[i]);
+    return running > 0;
+}
 
-// A terminal has told the program itself, which takes a second signal to mean
-// that it is to end at once.
-static void pass_on(int number, siginfo_t *about, void *context) {
-    (void)context;
-    interrupted = number;
-    if (about->si_code == SI_USER)
-        kill(waited_for, number);
+static void all_signal(const Process *p, int count, int number) {
+    for (int i = 0; i < count; i++)
+        if (p[i].id > 0)
+            kill(p[i].id, number);
 }
 
 // What is ignored, as in a job in the background, stays so.
-int program_wait_long(pid_t child) {
-    enum { NUMBERS = 3 };
-    static const int numbers[NUMBERS] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction before[NUMBERS];
-    struct sigaction now = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
-    if (child < 0)
-        return -1;
-    waited_for = child;
-    sigemptyset(&now.sa_mask);
-    for (int i = 0; i < NUMBERS; i++) {
-        sigaction(numbers[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN)
-            sigaction(numbers[i], &now, NULL);
+static sigset_t interruptions(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction now;
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        sigaction(numbers[i], NULL, &now);
+        if (now.sa_handler != SIG_IGN)
+            sigaddset(&set, numbers[i]);
     }
-    int status = program_wait(child);
-    for (int i = 0; i < NUMBERS; i++)
-        sigaction(numbers[i], &before[i], NULL);
-    if (interrupted)
-        raise(interrupted);
-    return status;
+    return set;
 }
 
-int program_wait_most(pid_t child, int seconds) {
-    enum { LOOKS = 100 }; // in a second
-    const struct timespec pause = {.tv_nsec = 1000000000 / LOOKS};
-    for (int left = seconds * LOOKS; left > 0; left--) {
-        int status;
-        if (waitpid(child, &status, WNOHANG) == child)
-            return status_of(status);
-        nanosleep(&pause, NULL);
+// Returns what has interrupted us meanwhile, or 0.  A terminal has told the
+// programs itself, and a trainer takes a second signal to mean that it is to
+// end at once.
+static int wait_for(Process *p, int count, const sigset_t *taken,
+                    Wanted *wanted, void *whose) {
+    const struct timespec pause = {.tv_nsec = 1000000000 / ASKED};
+    int interrupted = 0;
+    siginfo_t about;
+    while (some_run(p, count)) {
+        int number = sigtimedwait(taken, &about, wanted ? &pause : NULL);
+        if (number > 0 && number != SIGCHLD) {
+            interrupted = number;
+            if (about.si_code == SI_USER)
+                all_signal(p, count, number);
+        } else if (number < 0 && errno == EAGAIN && !wanted(whose)) {
+            all_signal(p, count, SIGKILL);
+            p->status = ENDED;
+        }
     }
-    kill(child, SIGKILL);
-    program_wait(child);
-    return LATE;
+    return interrupted;
+}
+
+static void run(Process *p, int count, Wanted *wanted, void *whose) {
+    sigset_t taken = interruptions(), before;
+    sigaddset(&taken, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &taken, &before);
+    for (int i = 0; i < count; i++)
+        process_start(&p[i], &before);
+    int error = errno;
+    int interrupted = wait_for(p, count, &taken, wanted, whose);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (interrupted)
+        raise(interrupted);
+    errno = error;
+}
+
+void processes_run(Process *p, int count) {
+    run(p, count, NULL, NULL);
+}
+
+int program_run_while(const Words *words, const char *folder, const char *out,
+                      const char *log, Wanted *wanted, void *whose) {
+    Process p = {.words = *words, .folder = folder, .out = out, .log = log};
+    run(&p, 1, wanted, whose);
+    return p.status;
+}
+
+int program_run(const Words *words, const char *folder, const char *out,
+                const char *log) {
+    return program_run_while(words, folder, out, log, NULL, NULL);
 }

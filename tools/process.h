@@ -1,9 +1,13 @@
 // Programs that are run, without a shell.
+//
+// What interrupts us while they run interrupts them, and ends us once all of
+// them have ended.
 #ifndef TOOLS_PROCESS_H
 #define TOOLS_PROCESS_H
 
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 // The words of a command line.
@@ -17,22 +21,30 @@ void words_add(Words *w, const char *word);
 void words_add_all(Words *w, const char *const *list); // ends with NULL
 void words_split(Words *w, const char *text);          // at its spaces
 
-// Starts a program in a folder, with stdout going to the file `out` and stderr
-// to the file `log`, which may be the same; NULL: to ours.  -1, and errno, when
-// it does not start.
-pid_t program_start(const Words *words, const char *folder, const char *out,
-                    const char *log);
+typedef struct {
+    Words words;
+    const char *folder;    // that it runs in
+    const char *out, *log; // the files of stdout and stderr, which may be the
+                           // same; NULL: ours
+    pid_t id;              // 0: it does not run
+    int status;            // that it exited with, or one of those below
+} Process;
 
-// -1 for what has not started, else its exit status.
-int program_wait(pid_t child);
+// It has not started, errno says why; nobody wanted more of it.
+enum { NOT_STARTED = -1, ENDED = -2 };
 
-// The same of a program that may take hours: what interrupts us interrupts it,
-// and ends us once it has ended.
-int program_wait_long(pid_t child);
+// Runs them side by side until all have ended.
+void processes_run(Process *p, int count);
 
-// The exit status of one that has started.  LATE: it took longer, and was
-// ended.
-enum { LATE = -2 };
-int program_wait_most(pid_t child, int seconds);
+// Runs one; returns its status.
+int program_run(const Words *words, const char *folder, const char *out,
+                const char *log);
+
+// The same as long as more of it is wanted, which is asked so often in a
+// second.
+enum { ASKED = 10 };
+typedef bool Wanted(void *whose);
+int program_run_while(const Words *words, const char *folder, const char *out,
+                      const char *log, Wanted *wanted, void *whose);
 
 #endif

@@ -17,7 +17,7 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
     words_add(&w, arena_format(a, "--out=%s/run", runs->folder));
     if (arguments->out != NULL)
         words_add(&w, arena_format(a, "--tuning=%s", arguments->out));
-    int status = program_wait(program_start(&w, ".", NULL, NULL));
+    int status = program_run(&w, ".", NULL, NULL);
     if (status >= 0)
         return status; // what went wrong it has said itself
     complain(arguments, "%s does not start", trainer);

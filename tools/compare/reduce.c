@@ -52,7 +52,7 @@ static int command_run(Arena *a, const Reduction *r) {
     }
     if (!named)
         words_add(&w, r->trying);
-    return program_wait(program_start(&w, ".", "/dev/null", "/dev/null"));
+    return program_run(&w, ".", "/dev/null", "/dev/null");
 }
 
 static bool still_fails(Reduction *r, const char *text) {

@@ -90,7 +90,7 @@ static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
 static int run(Arena *a, const Side *s, const Runs *runs, const Words *w) {
     const char *why;
     const char *log = arena_format(a, "%s/%s.log", runs->folder, s->name);
-    int status = program_wait(program_start(w, ".", log, log));
+    int status = program_run(w, ".", log, log);
     if (status == EXIT_GOOD || (status == EXIT_DIVERGED && s->may_diverge))
         return status;
     const Source *said = source_read(a, log, MOST_LOG, &why);

@@ -51,23 +51,25 @@ static const char *words_of(Arena *a, const char *log) {
     return length > 0 ? arena_string(a, start, length) : NULL;
 }
 
+static bool is_in_time(void *left) {
+    return --*(int *)left > 0;
+}
+
 // Whether it has read the code; if not, says why.
-static bool program_run(Arena *a, const Arguments *arguments,
-                        const char *program, const Code *code, const char *from,
-                        const char *to, const char *log) {
+static bool code_give(Arena *a, const Arguments *arguments, const char *program,
+                      const Code *code, const char *from, const char *to,
+                      const char *log) {
     Words w = {.a = a};
     words_add(&w, program);
     words_add(&w, "--print-code");
     words_add(&w, "--print-line-info-inline");
     words_add(&w, from);
-    pid_t child = program_start(&w, ".", to, log);
-    if (child < 0) {
-        complain(arguments, "%s: %s", program, strerror(errno));
-        return false;
-    }
     int seconds = LEAST_SECONDS + (int)(code->length / BYTES_IN_A_SECOND);
-    int status = program_wait_most(child, seconds);
-    if (status == LATE)
+    int left = seconds * ASKED;
+    int status = program_run_while(&w, ".", to, log, is_in_time, &left);
+    if (status == NOT_STARTED)
+        complain(arguments, "%s: %s", program, strerror(errno));
+    else if (status == ENDED)
         complain(arguments, "%s was ended: it took more than %d seconds",
                  program, seconds);
     else if (status != 0) {
@@ -90,7 +92,7 @@ static const char *folder_disassemble(Arena *a, const Arguments *arguments,
         return NULL;
     }
     *status = EXIT_DEVICE;
-    if (!program_run(a, arguments, program, code, from, to, log))
+    if (!code_give(a, arguments, program, code, from, to, log))
         return NULL;
     const Source *s = source_read(a, to, MOST_BYTES, &why);
     if (!s)
