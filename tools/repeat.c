@@ -266,10 +266,9 @@ int repeat_command(const Arguments *arguments) {
     if (!repeat_possible(arguments))
         return EXIT_USAGE;
     Arena *a = arena_new();
-    const char *data = arguments->data;
     Repeat r = {
         .device = arguments->device ? arguments->device : "auto",
-        .data = data && strcmp(data, "random") == 0 ? "synthetic" : data,
+        .data = arguments->data ? runs_data(a, arguments, 0, 0) : NULL,
         .seed = arguments->seed.given ? arguments->seed.value : 0,
         .wanted = arguments->runs.given ? (int)arguments->runs.value : RUNS,
     };

@@ -4,16 +4,14 @@
 #include "tools/compare/side.h"
 #include "tools/process.h"
 
-#include <string.h>
-
 static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
-                       const char *trainer, const char *data) {
+                       const char *trainer) {
     Words w = {.a = a};
     words_add(&w, trainer);
     words_add(&w, "--tune");
     words_add(&w, "--quiet");
     words_add(&w, arena_format(a, "--device=%s", runs->device));
-    words_add(&w, arena_format(a, "--data=%s", data));
+    words_add(&w, arena_format(a, "--data=%s", runs->data));
     words_add(&w, arena_format(a, "--out=%s/run", runs->folder));
     if (arguments->out != NULL)
         words_add(&w, arena_format(a, "--tuning=%s", arguments->out));
@@ -37,13 +35,10 @@ static int trainer_tune(Arena *a, const Arguments *arguments) {
         return EXIT_USAGE;
     if (!tuning_takes(arguments, NULL, &status))
         return status;
-    if (!runs_open(a, arguments, 1, &runs))
+    if (!runs_open(a, arguments, 0, &runs))
         return EXIT_IO;
-    const char *data = arguments->data;
-    if (data == NULL || strcmp(data, "random") == 0)
-        data = "synthetic";
     status = trainer_run(a, arguments, &runs,
-                         trainer_path(a, arguments->operand[0]), data);
+                         trainer_path(a, arguments->operand[0]));
     runs_close(&runs);
     return status;
 }
@@ -60,7 +55,7 @@ static int model_tune(Arena *a, const Arguments *arguments) {
     const char *trainer = arena_format(a, "%s/trainer", runs.folder);
     status = trainer_build(a, arguments, &t, trainer);
     if (status == EXIT_GOOD)
-        status = trainer_run(a, arguments, &runs, trainer, runs.data);
+        status = trainer_run(a, arguments, &runs, trainer);
     runs_close(&runs);
     return status;
 }

@@ -20,6 +20,8 @@ const char *runs_data(Arena *a, const Arguments *arguments, int64_t batch,
     int64_t samples;
     if (arguments->data != NULL && strcmp(arguments->data, "random") != 0)
         return arguments->data;
+    if (batch == 0)
+        return "synthetic";
     if (__builtin_mul_overflow(batch, batches, &samples) || samples > INT32_MAX)
         samples = INT32_MAX;
     return arena_format(a, "synthetic:%" PRId64, samples);
