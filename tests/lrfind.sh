@@ -46,7 +46,7 @@ END
 }
 
 # A network that learns, and is lost at the largest rates: the key lr is set.
-find 0 "$tiny"
+find 0 "$tiny" --data=random
 expect_says "^Tiny on host, data synthetic:2176, batch 64: lr rises from 1e-06 to 10 in 100 steps$"
 expect_says "^the smoothed loss keeps 0.95 of itself in each$"
 expect_says "^ *1  *1e-06  *[0-9.]*  *[0-9.]*$"
@@ -56,7 +56,7 @@ expect_says "^this is one short run"
 lines=$(grep -c '^ *[0-9]' out)
 [ "$lines" -ge 18 ] || fail "$lines lines: $(cat out)"
 [ "$lines" -le 21 ] || fail "$lines lines: $(cat out)"
-find 0 "$tiny" --json --to=1e4 --steps=60
+find 0 "$tiny" --data=random --json --to=1e4 --steps=60
 grep -q '"key": "lr", .*"diverged": true, ' out || fail "1e4: $(head -n 1 out)"
 grep -q '"fastest": [0-9]' out || fail "nothing was found: $(head -n 1 out)"
 follows "with the key lr"
@@ -71,7 +71,7 @@ expect_says "^the loss fell at none of these rates by more than its noise$"
 
 # That the run diverges is no failure.
 find 0 "$micro" --from=1e20 --to=1e30 --steps=20
-expect_says "^the loss diverged in step [1-3]$"
+expect_says "^the loss diverged in step [1-3], which ends the test$"
 
 # The scale of the loss is too large for these gradients, and is halved step by
 # step: what that skips is no step of the test.
@@ -91,6 +91,53 @@ expect_says "^the run ended after 6 steps, as its recipe says"
 find 0 "$micro" --set steps=12 --json
 grep -q '"steps": 12, ' out || fail "12 steps: $(cat out)"
 follows "of a run of 12 steps"
+
+# What the file says is trained on, or nothing; and nothing is evaluated or saved
+# on the way.
+mkdir elsewhere
+cat >keeps <<'END'
+#!/bin/sh
+cp ./*.c "$KEPT"
+exec "$COMPILER" "$@"
+END
+chmod +x keeps
+cd elsewhere || exit 1
+find 3 "$tiny"
+expect_says "there is no data in data; --data DIR says where it is"
+cd ..
+COMPILER="${CC:-cc}" KEPT="$work/kept.c" CC="$work/keeps" find 0 "$tiny"
+expect_says "^Tiny on host, data data, batch 64: "
+grep -q "eval_every = {0.0, " kept.c || fail "it evaluates"
+grep -q "checkpoint_every = {0.0, " kept.c || fail "it saves"
+
+# A run whose loss is lost is not waited for, nor what comes behind its last
+# step.
+cat >trainer <<'END'
+#!/bin/sh
+for word; do
+    case $word in --metrics=*) rows=${word#*=} ;; esac
+done
+for i in $(seq 20); do
+    loss=$((i <= 12 ? 1 : HIGHER))
+    echo "{\"split\":\"step\",\"step\":$i,\"loss\":$loss,\"lr\":0.$i}" >>"$rows"
+done
+printf '{"split":"step","loss":' >>"$rows"
+exec sleep 300
+END
+cat >builds <<'END'
+#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+cp "$TRAINER" "$2" && chmod +x "$2"
+END
+chmod +x builds
+export TRAINER="$work/trainer"
+for higher in 90 1; do
+    HIGHER=$higher CC="$work/builds" expect 0 timeout 60 "$SINTER" lrfind \
+        "$micro" --steps=20 --json
+    lost=$([ $higher = 90 ] && echo true || echo false)
+    grep -q "\"diverged\": $lost, " out || fail "diverged: $(head -n 1 out)"
+done
+expect_says '{"step": 20, '
 
 find 2 "$micro" --steps=9
 expect_says "^sinter: --steps needs a number from 10 to 1000000$"

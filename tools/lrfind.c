@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 enum { STEPS = 100, FEWEST_STEPS = 10, LINES = 20 };
 static const double LOWEST = 1e-6, HIGHEST = 10;
@@ -21,11 +22,16 @@ typedef struct {
 
 typedef struct {
     const Arguments *arguments;
+    Arena *a;
     Side side;
     Runs runs;
-    const char *key; // what is set
+    const char *key;  // what is set
+    const char *data; // what is trained on
     double lowest, highest;
     double keep;        // of the mean, when a loss joins it
+    double mean;        // of the losses so far, and of what it began with
+    double low;         // the least without
+    FILE *rows;         // that the trainer writes; NULL: none yet
     Point *point;       // of each step that was made, until the loss is lost
     int count, skipped; // skipped: steps that were not, up to there
     int64_t lost;       // the step in which the loss was lost; 0: none
@@ -35,36 +41,41 @@ typedef struct {
 // ---- what the losses say ----
 
 // An exponential mean of the losses, without what it began with.
-static double smooth_next(const Search *s, double *mean, double loss) {
-    *mean = s->keep * *mean + (1 - s->keep) * loss;
-    return *mean / (1 - pow(s->keep, s->count + 1));
+static double smooth_next(Search *s, double loss) {
+    s->mean = s->keep * s->mean + (1 - s->keep) * loss;
+    return s->mean / (1 - pow(s->keep, s->count + 1));
 }
 
 // A step that is skipped for the scale of the loss changes nothing, and what it
 // makes of the batch need not be finite.
-static bool is_skipped(const Side *side, int i) {
-    return i < side->skipped.count && side->skipped.value[i] > 0;
+static void row_take(Search *s, const char *row) {
+    double loss = line_number(row, "\"loss\":");
+    int64_t step = s->count + s->skipped + 1;
+    if (line_number(row, "\"skipped\":") > 0) {
+        s->skipped++;
+    } else if (!isfinite(loss)) {
+        s->lost = step;
+    } else {
+        double smooth = smooth_next(s, loss);
+        s->point[s->count++] =
+            (Point){step, line_number(row, "\"lr\":"), loss, smooth};
+        s->low = fmin(s->low, smooth);
+        if (s->low > 0 && smooth > DIVERGED * s->low)
+            s->lost = step;
+    }
 }
 
-static void points_take(Arena *a, Search *s) {
-    const Side *side = &s->side;
-    double mean = 0, least = INFINITY;
-    s->point = ARENA_ARRAY(a, (size_t)side->loss.count + 1, Point);
-    for (int i = 0; i < side->loss.count && s->lost == 0; i++) {
-        double loss = side->loss.value[i];
-        if (is_skipped(side, i)) {
-            s->skipped++;
-        } else if (!isfinite(loss)) {
-            s->lost = i + 1;
-        } else {
-            double smooth = smooth_next(s, &mean, loss);
-            s->point[s->count++] =
-                (Point){i + 1, side->rate.value[i], loss, smooth};
-            least = fmin(least, smooth);
-            if (least > 0 && smooth > DIVERGED * least)
-                s->lost = i + 1;
-        }
-    }
+// Whether there is more to learn from the run, once its rows so far are taken.
+static bool goes_on(void *whose) {
+    Search *s = whose;
+    char line[LINE_BYTES];
+    if (s->rows == NULL)
+        s->rows = fopen(side_rows(s->a, &s->side, &s->runs), "r");
+    while (s->rows != NULL && s->lost == 0 &&
+           s->count + s->skipped < s->runs.steps && line_next(s->rows, line))
+        if (strncmp(line, STEP_ROW, strlen(STEP_ROW)) == 0)
+            row_take(s, line);
+    return s->lost == 0 && s->count + s->skipped < s->runs.steps;
 }
 
 // How many losses the mean is of, about.
@@ -126,27 +137,34 @@ static bool range_set(Search *s) {
 }
 
 // As many batches as keep the run from ending early.
-static int64_t batches_of(const Program *p, int64_t steps) {
-    const Recipe *r = &p->recipe;
+static int64_t batches_of(const Recipe *r, int64_t steps) {
     double least = r->length.unit == IN_EPOCHS
                        ? ceil((double)steps * r->accumulate / r->length.count)
                        : 0;
     return least > DRAWN_BATCHES ? (int64_t)least : DRAWN_BATCHES;
 }
 
-static bool run_open(Arena *a, Search *s, const Program *p) {
-    const Time *length = &p->recipe.length;
-    if (!runs_open(a, s->arguments, p->recipe.batch, &s->runs))
+// Data that are drawn are none to learn rates from, so they are for who asks.
+static void data_set(Arena *a, Search *s, const Recipe *r) {
+    s->data = *r->data_path ? r->data_path : r->data_format;
+    s->runs.data = NULL;
+    if (s->arguments->data != NULL)
+        s->data = s->runs.data =
+            runs_data(a, s->arguments, r->batch, batches_of(r, s->runs.steps));
+}
+
+static bool run_open(Arena *a, Search *s, const Recipe *r) {
+    if (!runs_open(a, s->arguments, r->batch, &s->runs))
         return false;
     if (!s->arguments->steps.given)
         s->runs.steps = STEPS;
-    if (length->unit == IN_STEPS && length->count < (double)s->runs.steps)
-        s->runs.steps = (int64_t)length->count;
-    s->runs.data = runs_data(a, s->arguments, p->recipe.batch,
-                             batches_of(p, s->runs.steps));
+    if (r->length.unit == IN_STEPS && r->length.count < (double)s->runs.steps)
+        s->runs.steps = (int64_t)r->length.count;
+    data_set(a, s, r);
+    s->point = ARENA_ARRAY(a, (size_t)s->runs.steps, Point);
     // A mean of about a fifth of the losses, or of 50.
     s->keep = fmin(0.98, 1 - 5.0 / (double)s->runs.steps);
-    s->key = p->recipe.rate;
+    s->key = r->rate;
     return true;
 }
 
@@ -168,17 +186,18 @@ static int search(Arena *a, Search *s) {
     const Program *p = model_load(a, s->arguments, &diags, &status);
     if (p == NULL)
         return status;
-    if (!run_open(a, s, p))
+    if (!run_open(a, s, &p->recipe))
         return EXIT_IO;
     status = run_build(a, s);
     if (status == EXIT_GOOD)
-        status = side_run(a, &s->side, &s->runs, NULL);
+        status = side_watch(a, &s->side, &s->runs, goes_on, s);
+    if (goes_on(s) && status == EXIT_DIVERGED)
+        s->lost = s->count + s->skipped + 1;
+    if (s->rows != NULL)
+        fclose(s->rows);
     runs_close(&s->runs);
-    if (status != EXIT_GOOD && status != EXIT_DIVERGED)
+    if (status != EXIT_GOOD && status != EXIT_DIVERGED && status != ENDED)
         return status;
-    points_take(a, s);
-    if (status == EXIT_DIVERGED && s->lost == 0)
-        s->lost = s->side.loss.count + 1;
     extremes_find(s);
     return EXIT_GOOD;
 }
@@ -200,7 +219,9 @@ static void table_print(Text *t, const Search *s) {
 static void end_print(Text *t, const Search *s) {
     int64_t seen = s->count + s->skipped;
     if (s->lost > 0)
-        text_add(t, "the loss diverged in step %" PRId64 "\n", s->lost);
+        text_add(t,
+                 "the loss diverged in step %" PRId64 ", which ends the test\n",
+                 s->lost);
     else if (seen < s->runs.steps)
         text_add(t,
                  "the run ended after %" PRId64
@@ -235,7 +256,7 @@ static void search_print(Text *t, const Search *s) {
              "%s on %s, data %s, batch %" PRId64
              ": %s rises from %g to %g in %" PRId64 " steps\n"
              "the smoothed loss keeps %.3g of itself in each\n\n",
-             s->side.program->name, s->runs.device, s->runs.data, s->runs.batch,
+             s->side.program->name, s->runs.device, s->data, s->runs.batch,
              s->key, s->lowest, s->highest, s->runs.steps, s->keep);
     table_print(t, s);
     text_add(t, "\n");
@@ -252,7 +273,7 @@ static void search_json(Text *t, const Search *s) {
     text_add(t, "{\"schema\": 1");
     json_text(t, "model", s->side.program->name);
     json_count(t, "batch", s->runs.batch);
-    json_text(t, "data", s->runs.data);
+    json_text(t, "data", s->data);
     json_text(t, "device", s->runs.device);
     json_text(t, "key", s->key);
     json_number(t, "from", s->lowest);
@@ -277,12 +298,12 @@ static void search_json(Text *t, const Search *s) {
 }
 
 int lrfind_command(const Arguments *arguments) {
-    Search s = {
-        .arguments = arguments,
-        .side = {.name = "trainer", .options = "-O1", .may_diverge = true}};
+    Search s = {.arguments = arguments,
+                .side = {.name = "trainer", .options = "-O1"},
+                .low = INFINITY};
     if (!runs_possible(arguments, FEWEST_STEPS) || !range_set(&s))
         return EXIT_USAGE;
-    Arena *a = arena_new();
+    Arena *a = s.a = arena_new();
     int status = search(a, &s);
     Text t = text_new(a);
     if (status == EXIT_GOOD)

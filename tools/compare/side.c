@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LOG = 1 << 16, MOST_SERIES = 1 << 28 };
+enum { MOST_LOG = 1 << 16 };
 
 // ---- building ----
 
@@ -60,6 +60,9 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
         return EXIT_MODEL;
     }
     part_remove(s->program, s->part);
+    // Nobody looks at evaluations, nor at a state in the middle of a run.
+    s->program->recipe.eval_every = s->program->recipe.checkpoint_every =
+        (Time){0};
     s->arguments.no_updates = s->part == PART_UPDATES;
     s->text = trainer_text(a, s->program, &s->arguments);
     if (!plan_fits(a, &s->arguments, s->program, s->text.plan))
@@ -79,19 +82,23 @@ static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
     Words w = {.a = a};
     words_add(&w, s->trainer);
     words_add(&w, arena_format(a, "--device=%s", runs->device));
-    words_add(&w, arena_format(a, "--data=%s", runs->data));
+    if (runs->data != NULL)
+        words_add(&w, arena_format(a, "--data=%s", runs->data));
     words_add(&w, "--quiet");
     if (s->part == PART_LOADING)
         words_add(&w, "--repeat-batch");
     return w;
 }
 
-// Runs a trainer, and passes on what it says where it fails.
-static int run(Arena *a, const Side *s, const Runs *runs, const Words *w) {
+// Runs a trainer as long as it is wanted, and passes on what it says where it
+// fails.
+static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
+               Wanted *wanted, void *whose) {
     const char *why;
     const char *log = arena_format(a, "%s/%s.log", runs->folder, s->name);
-    int status = program_run(w, ".", log, log);
-    if (status == EXIT_GOOD || (status == EXIT_DIVERGED && s->may_diverge))
+    int status = program_run_while(w, ".", log, log, wanted, whose);
+    if (status == EXIT_GOOD ||
+        (wanted && (status == EXIT_DIVERGED || status == ENDED)))
         return status;
     const Source *said = source_read(a, log, MOST_LOG, &why);
     complain(&s->arguments, "%s, built with %s, ended with status %d: %s",
@@ -119,7 +126,7 @@ int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
     Words w = words_begin(a, s, runs);
     words_add(&w, "--steps=2");
     words_add(&w, arena_format(a, "--out=%s", folder));
-    int status = run(a, s, runs, &w);
+    int status = run(a, s, runs, &w, NULL, NULL);
     *path = checkpoint_in(a, folder);
     if (status != EXIT_GOOD || *path != NULL)
         return status;
@@ -142,7 +149,7 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
     const char *path = arena_format(a, "%s/%s.step", runs->folder, s->name);
     Words w = words_from(a, s, runs, start, 1);
     words_add(&w, arena_format(a, "--snapshot=%s", path));
-    int status = run(a, s, runs, &w);
+    int status = run(a, s, runs, &w, NULL, NULL);
     // That a loss is not finite is for the comparison to say.
     if (status != EXIT_GOOD && status != EXIT_DIVERGED)
         return status;
@@ -159,41 +166,60 @@ static void series_add(Arena *a, Series *s, double value) {
     ARENA_APPEND(a, s->value, s->count, value);
 }
 
-static const char *line_after(const char *line) {
-    line += strcspn(line, "\n");
-    return line + (*line == '\n');
+bool line_next(FILE *f, char line[LINE_BYTES]) {
+    long at = ftell(f);
+    if (fgets(line, LINE_BYTES, f) != NULL && strchr(line, '\n') != NULL)
+        return true;
+    fseek(f, at, SEEK_SET);
+    return false;
+}
+
+double line_number(const char *line, const char *key) {
+    const char *at = strstr(line, key);
+    char *end;
+    if (at == NULL)
+        return (double)NAN;
+    double value = strtod(at + strlen(key), &end);
+    return end == at + strlen(key) ? (double)NAN : value;
 }
 
 Series series_read(Arena *a, const char *path, const char *start,
                    const char *key) {
-    const char *why;
-    const Source *s = source_read(a, path, MOST_SERIES, &why);
+    char line[LINE_BYTES];
     Series series = {0};
-    for (const char *line = s ? s->text : ""; *line; line = line_after(line)) {
-        const char *at = strstr(line, key);
-        char *end;
-        if (at == NULL) // nor is it in any line behind this
-            break;
-        if (at >= line_after(line) || strncmp(line, start, strlen(start)) != 0)
-            continue;
-        double value = strtod(at + strlen(key), &end);
-        series_add(a, &series, end == at + strlen(key) ? (double)NAN : value);
-    }
+    FILE *f = fopen(path, "r");
+    while (f != NULL && line_next(f, line))
+        if (strncmp(line, start, strlen(start)) == 0 && strstr(line, key))
+            series_add(a, &series, line_number(line, key));
+    if (f != NULL)
+        fclose(f);
     return series;
 }
 
-int side_run(Arena *a, Side *s, const Runs *runs, const char *start) {
-    static const char step[] = "{\"split\":\"step\"";
-    const char *rows = arena_format(a, "%s/%s.rows", runs->folder, s->name);
-    const char *times = arena_format(a, "%s/%s.times", runs->folder, s->name);
+const char *side_rows(Arena *a, const Side *s, const Runs *runs) {
+    return arena_format(a, "%s/%s.rows", runs->folder, s->name);
+}
+
+static Words words_rows(Arena *a, const Side *s, const Runs *runs,
+                        const char *start) {
     Words w = words_from(a, s, runs, start, runs->steps);
     words_add(&w, "--log-every=1");
-    words_add(&w, arena_format(a, "--metrics=%s", rows));
+    words_add(&w, arena_format(a, "--metrics=%s", side_rows(a, s, runs)));
+    return w;
+}
+
+int side_run(Arena *a, Side *s, const Runs *runs, const char *start) {
+    const char *times = arena_format(a, "%s/%s.times", runs->folder, s->name);
+    Words w = words_rows(a, s, runs, start);
     words_add(&w, arena_format(a, "--times=%s", times));
-    int status = run(a, s, runs, &w);
-    s->loss = series_read(a, rows, step, "\"loss\":");
-    s->rate = series_read(a, rows, step, "\"lr\":");
-    s->skipped = series_read(a, rows, step, "\"skipped\":");
+    int status = run(a, s, runs, &w, NULL, NULL);
+    s->loss = series_read(a, side_rows(a, s, runs), STEP_ROW, "\"loss\":");
     s->times = series_read(a, times, "", "");
     return status;
+}
+
+int side_watch(Arena *a, Side *s, const Runs *runs, Wanted *wanted,
+               void *whose) {
+    Words w = words_rows(a, s, runs, NULL);
+    return run(a, s, runs, &w, wanted, whose);
 }

@@ -4,6 +4,7 @@
 
 #include "tools/compare/parts.h"
 #include "tools/compare/snapshot.h"
+#include "tools/process.h"
 #include "tools/scratch.h"
 #include "tools/trainer.h"
 
@@ -22,23 +23,31 @@ typedef struct {
     const Plan *plan; // of the device
     Cost cost;        // of a step, with all its batches
     const char *trainer;
-    bool may_diverge; // which is no failure
     Snapshot snapshot;
-    Series loss, times;   // milliseconds
-    Series rate, skipped; // skipped: none where no loss is scaled
-    Series run_times;     // the median of each run; none where it ran once
+    Series loss, times; // milliseconds
+    Series run_times;   // the median of each run; none where it ran once
 } Side;
 
-// The number of each line that begins with `start`, behind `key`; one that is
-// not there, as in null, is NaN.
+// Reads the next line that is whole; false, and none is passed over, where
+// there is none yet.
+enum { LINE_BYTES = 4096 };
+bool line_next(FILE *f, char line[LINE_BYTES]);
+
+// The number of a line behind `key`; one that is not there, as in null, is NaN.
+double line_number(const char *line, const char *key);
+
+// Rows of steps begin so.
+#define STEP_ROW "{\"split\":\"step\""
+
+// The numbers of all lines that begin with `start` and have the key.
 Series series_read(Arena *a, const char *path, const char *start,
                    const char *key);
 
 // How sides are run.
 typedef struct {
     Scratch scratch;
-    const char *folder; // its: for what they leave
-    const char *data, *device;
+    const char *folder;        // its: for what they leave
+    const char *data, *device; // data NULL: the model file's
     int64_t steps, batch;
 } Runs;
 
@@ -57,6 +66,12 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
               const Snapshot *beside);
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 
+// Begins a run of which as many rows of steps are wanted as `wanted` says, and
+// the file that they go to.  That it diverges is no failure.
+int side_watch(Arena *a, Side *s, const Runs *runs, Wanted *wanted,
+               void *whose);
+const char *side_rows(Arena *a, const Side *s, const Runs *runs);
+
 // ---- runs.c ----
 
 // Whether the command line wants a number of steps that can be taken, and not
@@ -65,7 +80,7 @@ int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 bool runs_possible(const Arguments *arguments, int fewest);
 
 // What to train on: where the command line names nothing, so many batches that
-// are drawn.
+// are drawn; with a batch of 0, as many as a trainer draws by itself.
 enum { DRAWN_BATCHES = 32 };
 const char *runs_data(Arena *a, const Arguments *arguments, int64_t batch,
                       int64_t batches);
