@@ -11,7 +11,8 @@ static const char *axis_name(int axis) {
     return name[axis];
 }
 
-// " ; stride=2 on line 12 halved one of them", where that explains it.
+// "; stride=2 on line 12 halved one of them", where that explains heights or
+// widths.
 static const char *stride_note(Expansion *e, Value v, int64_t small,
                                int64_t large) {
     const Expr *by = v.by;
@@ -86,9 +87,10 @@ static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
     const char *name = rank == 4   ? axis_name(3 - axis)
                        : axis == 0 ? "channels"
                                    : "sizes";
+    bool strides = rank == 4 && (axis == 1 || axis == 2);
     diag_note(d, "the %s differ: %lld and %lld%s", name, (long long)of_s,
               (long long)of_t,
-              stride_note(e, of_s < of_t ? a : b, small, large));
+              strides ? stride_note(e, of_s < of_t ? a : b, small, large) : "");
 }
 
 static bool is_joint(const Expansion *e, Type s, Type t) {
