@@ -470,6 +470,13 @@ static Expr *expression(Parser *p) {
 
 // ---- statements ----
 
+// Whether the line that begins here goes on with the one before.
+static bool continues(const Parser *p) {
+    TokenKind k = current(p)->kind;
+    return k == TOKEN_PIPE || k == TOKEN_POWER ||
+           (level_of(k) >= 0 && k != TOKEN_MINUS);
+}
+
 // Skips to where the next statement may begin: a new line outside brackets, or
 // the end of the block.  What begins a file's item ends the search anyhow.
 static void recover(Parser *p) {
@@ -478,7 +485,8 @@ static void recover(Parser *p) {
     int open = 0;
     for (bool moved = false; !is(p, TOKEN_END); moved = true) {
         TokenKind k = current(p)->kind;
-        if (at_item(p) || (current(p)->first && moved && open <= 0))
+        bool line = current(p)->first && !continues(p);
+        if (at_item(p) || (line && moved && open <= 0))
             return;
         if (k == TOKEN_CLOSE_BLOCK && open <= 0)
             return;
