@@ -101,6 +101,7 @@ typedef struct {
     int num_params;
     TypeExpr *result; // NULL: any
     Block body;
+    bool is_model;
 } Function;
 
 typedef enum {

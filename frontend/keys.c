@@ -68,14 +68,12 @@ int entry_find(const TrainBlock *t, const char *name) {
 
 // ---- which block ----
 
-static Value model_named(Expansion *e, const File *f, const Train *t) {
+static Value model_named(Expansion *e, const Train *t) {
     Nearest near = nearest_to(t->model);
     for (const Binding *b = e->scope; b != NULL; b = b->next) {
-        if (b->name == t->model && b->value.kind == VALUE_FUNCTION)
-            for (int i = 0; i < f->count; i++)
-                if (f->item[i].kind == ITEM_MODEL &&
-                    f->item[i].function == b->value.closure.function)
-                    return b->value;
+        if (b->name == t->model && b->value.kind == VALUE_FUNCTION &&
+            b->value.closure.function->is_model)
+            return b->value;
         if (b->name != t->model)
             nearest_offer(&near, b->name);
     }
@@ -224,7 +222,7 @@ TrainBlock *train_new(Expansion *e, const File *f) {
     TrainBlock *block = ARENA_NEW(e->arena, TrainBlock);
     *block = (TrainBlock){.file = f,
                           .at = t->model_at,
-                          .model = model_named(e, f, t),
+                          .model = model_named(e, t),
                           .num_entries = t->num_entries,
                           .scope = e->scope};
     // Room for a setting of every known key that the block leaves out.

@@ -709,6 +709,7 @@ static Function *function(Parser *p, bool is_model) {
     parameters(p, f);
     if (accept(p, TOKEN_ARROW))
         f->result = type(p);
+    f->is_model = is_model;
     f->body = is_model ? block(p) : body(p);
     return f;
 }
