@@ -56,6 +56,7 @@ static const struct {
     {TOKEN_TIMES, TOKEN_ASSIGN, "write it out, as in: h = h * x"},
     {TOKEN_DIVIDE, TOKEN_ASSIGN, "write it out, as in: h = h / x"},
     {TOKEN_ASSIGN, TOKEN_MORE, "a function has a name: fn NAME(x) = ..."},
+    {TOKEN_ASSIGN, TOKEN_TRAIN, "the training samples are data.train"},
     {TOKEN_COMMA, TOKEN_CLOSE_BLOCK, "a line needs no comma at its end"},
     {TOKEN_TRAIN, TOKEN_OPEN_BLOCK,
      "name the model that is trained, as in: train Net { ... }"},
@@ -141,6 +142,11 @@ static const char *token_note(const Around *a) {
                : !line                 ? NULL
                : a->t[a->at + 1].first ? "a line needs no comma at its end"
                                        : "between two of them stands a `;`";
+    case TOKEN_DOT:
+        return a->t[a->at].first ? "a function is applied by |>, as in: x |> f"
+                                 : NULL;
+    case TOKEN_AS:
+        return line ? "`as` names a stage of a chain: x |> f as NAME" : NULL;
     case TOKEN_CLOSE:
     case TOKEN_CLOSE_LIST:
         return line ? "no bracket is open here" : NULL;
@@ -151,6 +157,8 @@ static const char *token_note(const Around *a) {
     case TOKEN_NAME:
         return item && a->after == TOKEN_ASSIGN
                    ? "a constant is written let NAME = VALUE"
+               : line && a->after == TOKEN_ASSIGN
+                   ? "between two of them stands a `;`"
                : a->after == TOKEN_COLON &&
                        (a->t[a->at].first ||
                         strcmp(a->expected, "a key and `=`") == 0)
