@@ -192,8 +192,23 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     return good;
 }
 
+// The trainer, which sees how many samples there are, refuses to drop them all.
+static void warn_large_batch(Expansion *e, const TrainBlock *t) {
+    Diagnostic *d =
+        report(e->diags, D_short_batch, key_at(t, "batch"),
+               "a batch of %lld is more than the %lld images",
+               (long long)e->recipe.batch, (long long)e->data.samples);
+    diag_note(d, e->recipe.drop_last
+                     ? "`drop_last` leaves all of them out"
+                     : "each step costs as much as one with a full batch");
+}
+
 void train_warn_batch(Expansion *e, const TrainBlock *t) {
     int64_t samples = e->data.samples, batch = e->recipe.batch;
+    if (samples > 0 && batch > samples) {
+        warn_large_batch(e, t);
+        return;
+    }
     if (samples == 0 || e->recipe.drop_last || samples % batch == 0)
         return;
     Diagnostic *d = report(e->diags, D_short_batch, key_at(t, "batch"),
