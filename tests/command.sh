@@ -33,6 +33,15 @@ expect 5 "no batch would fit" check --memory=1KiB "$lenet"
 expect 0 "LeNet, batch 2 x 128, plan" check --set accumulate=2 "$lenet"
 expect 1 "a step of 2147483647 batches costs more than can be counted" \
     check --set accumulate=2147483647 "$SINTER_SOURCE/models/resnet50.net"
+
+# What is computed of parameters alone has sizes, too.
+{
+    printf 'model LeNet(image: u8[N, 28, 28, 1]) {\n  flatten(image)'
+    printf ' @ transpose(parameter([10, 784]), [1, 0])\n}\n'
+    sed '1,/^}/d' "$lenet"
+} >turned.net
+expect 0 "transpose_1  [784, 10] " check turned.net
+
 expect 74 "No such file or directory" build -o nowhere/lenet "$lenet"
 expect 2 "would be overwritten" build -o "$lenet" "$lenet"
 

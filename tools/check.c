@@ -10,7 +10,8 @@
 // A layer as the model's author sees it: the forward nodes of one path.
 typedef struct {
     const char *path;
-    Type type;    // of its last node with samples, else of its parameter
+    Type type;    // of its last node with samples, else of its parameter, and
+                  // where it has none of its last node
     bool samples; // whether the first dimension is the batch
     int64_t parameters, flops;
 } Layer;
@@ -96,7 +97,8 @@ static Layers layers_of(Arena *a, const Program *p) {
             continue;
         bool samples = batched[n] && node->op != OP_input &&
                        node->type->dim[0] == p->recipe.batch;
-        if (samples || (!layer->samples && node->op == OP_param))
+        if (samples || (!layer->samples &&
+                        (node->op == OP_param || layer->parameters == 0)))
             layer->type = *node->type;
         layer->samples |= samples;
     }
