@@ -81,7 +81,9 @@ cmp -s own.c own.net || fail "own.c was overwritten"
 
 mkfifo pipe
 expect 74 "it is no file" build -o pipe own.net
-expect 74 "it is no file" build -o . own.net
+mkdir own
+expect 74 "own is a folder; --out=PATH names what to write" build own.net
+rmdir own
 [ -p pipe ] || fail "build -o pipe: the pipe is gone"
 
 # What has the name of a part is somebody's.

@@ -35,6 +35,10 @@ bool out_takes(const Arguments *arguments, const Program *p, const char *out,
     if (stat(out, &there) != 0 || S_ISREG(there.st_mode))
         return true;
     *status = EXIT_IO;
-    complain(arguments, "%s: it is no file, so none takes its place", out);
+    if (S_ISDIR(there.st_mode))
+        complain(arguments, "%s is a folder; --out=PATH names what to write",
+                 out);
+    else
+        complain(arguments, "%s: it is no file, so none takes its place", out);
     return false;
 }
