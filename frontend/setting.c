@@ -158,7 +158,13 @@ static void report_clause(Expansion *e, const Entry *setting) {
            "`%s` is a clause, and only keys can be set", setting->name);
 }
 
-static bool call_names(const Expr *call, Atom name) {
+// Whether it takes such an argument, or has it anyway.
+static bool call_takes(const Expr *call, Atom name) {
+    const Builtin *b =
+        call->left->kind == EXPR_NAME ? builtin_find(call->left->text) : NULL;
+    for (int i = 0; b != NULL && i < builtin_num_params(b); i++)
+        if (strcmp(param_info[(int)b->first + i].name, name) == 0)
+            return true;
     for (int i = 0; i < call->count; i++)
         if (call->argument[i].name == name)
             return true;
@@ -170,7 +176,7 @@ static void note_argument(Diagnostic *d, const TrainBlock *t, Atom name) {
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *key = &t->entry[i];
         if (key->value != NULL && key->value->kind == EXPR_CALL &&
-            call_names(key->value, name)) {
+            call_takes(key->value, name)) {
             diag_note(d, "it is an argument: %s.%s=...", key->name, name);
             return;
         }
