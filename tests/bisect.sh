@@ -71,8 +71,8 @@ for repeat in "" --repeat-batch; do
         fail "$losses losses of eight steps $repeat"
 done
 expect 2 "$SINTER" bench "$micro" --batch=0
-expect_says "^sinter: --batch needs a number from 1, or up to 32 as 64,128, not '0'"
-for batch in 8, ,8 8,0 8,x 8,16x "$(seq -s, 33)"; do
+expect_says "^sinter: --batch needs a number from 1, or up to 32 different ones as 64,128, not '0'"
+for batch in 8, ,8 8,0 8,x 8,16x 8,4,8 "$(seq -s, 33)"; do
     expect 2 "$SINTER" bench "$micro" --batch="$batch"
 done
 expect 2 "$SINTER" compare --ablate -b -O0 "$micro"

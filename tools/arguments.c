@@ -235,15 +235,26 @@ static const char *count_end(const char *text, int64_t *count) {
     return good && (*end == ',' || *end == 0) ? end : NULL;
 }
 
+static bool repeats_last(const Counts *list) {
+    for (int i = 0; i < list->count - 1; i++)
+        if (list->value[i] == list->value[list->count - 1])
+            return true;
+    return false;
+}
+
 static bool counts_set(Arguments *out, const Option *o, const char *value) {
     Counts *list = (Counts *)((char *)out + o->at);
     list->count = 0;
     for (const char *at = value; at != NULL && list->count < MAX_COUNTS;) {
         at = count_end(at, &list->value[list->count++]);
+        if (repeats_last(list))
+            break;
         if (at != NULL && *at++ == 0)
             return true;
     }
-    complain(out, "--%s needs a number from 1, or up to %d as 64,128, not '%s'",
+    complain(out,
+             "--%s needs a number from 1, or up to %d different ones as "
+             "64,128, not '%s'",
              o->name, MAX_COUNTS, value);
     return false;
 }
