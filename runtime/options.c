@@ -39,7 +39,7 @@ static const Option options[] = {
     {"steps",     "N",      STEPS,   FIELD(steps),     "stop after N more steps and save; the run's length stays as it is"},
     {"seed",      "N",      SEED,    FIELD(seed),      "what all random numbers follow from"},
     {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "go on from the newest checkpoint in --out, or from PATH"},
-    {"init",      "FILE",   TEXT,    FIELD(init),      "start with the weights of FILE: a checkpoint, or another program's safetensors"},
+    {"init",      "FILE",   TEXT,    FIELD(init),      "start with the weights of FILE, or their averages: a checkpoint, or another program's safetensors"},
     {"init-except", "GLOBS", TEXT,   FIELD(init_except), "with --init, names to start without, commas between: drawn here, left in FILE"},
     {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write a JSON object per epoch and split to FILE, - for standard output"},
     {"log-every", "N",      STEPS,   FIELD(log_every), "write a JSON object for every N steps too"},

@@ -3,7 +3,9 @@
 // Every parameter and running statistic of the model is in the file with its
 // shape, and every tensor of the file is one of these, but for what the user
 // leaves out by name: a load that passes over what does not fit looks like one
-// that worked.  What a checkpoint keeps beside its weights is passed over.
+// that worked.  Where the file has an average of a weight, that is the weight,
+// as in the evaluations of the run that it is of.  What else a checkpoint keeps
+// beside its weights is passed over.
 
 #include "base/glob.h"
 #include "runtime/runtime.h"
@@ -30,7 +32,7 @@ typedef struct {
     RtWeights *out;
     size_t all; // weights of the model
     Told misshapen, missing, unknown, drawn, left;
-    bool averages; // are in the file, of what is taken
+    size_t averages; // that are taken
 } Fit;
 
 static void tell(Told *t, const char *format, ...)
@@ -153,10 +155,10 @@ static bool can_take(const RtState *s, const RtTensor *t) {
 static void tell_difference(Fit *f, const RtState *s, const RtTensor *t) {
     char here[96], there[96];
     if (!can_take(s, t)) {
-        tell(&f->misshapen, "%.80s is of %s", s->name, rt_type_name(t->type));
+        tell(&f->misshapen, "%.80s is of %s", t->name, rt_type_name(t->type));
         return;
     }
-    tell(&f->misshapen, "%.80s is %s not %s%s", s->name,
+    tell(&f->misshapen, "%.80s is %s not %s%s", t->name,
          dims_text(there, sizeof there, t->rank, t->dim),
          dims_text(here, sizeof here, s->rank, s->dim),
          is_channels_first(s, t) ? " with channels last" : "");
@@ -164,12 +166,28 @@ static void tell_difference(Fit *f, const RtState *s, const RtTensor *t) {
 
 // ---- the fit ----
 
+// What of the file a weight is, NULL: nothing.
+static const RtTensor *tensor_of(Fit *f, const RtState *s) {
+    char name[RT_MAX_KEY];
+    snprintf(name, sizeof name, "%s.average", s->name);
+    const RtTensor *average = rt_header_tensor(f->header, name);
+    if (average != NULL && !is_left_out(f, name)) {
+        f->averages++;
+        return average;
+    }
+    if (average != NULL)
+        tell_name(&f->left, name);
+    return rt_header_tensor(f->header, s->name);
+}
+
 static void take_state(Fit *f, const RtState *s) {
-    const RtTensor *t = rt_header_tensor(f->header, s->name);
     f->all++;
     if (is_left_out(f, s->name)) {
         tell_name(&f->drawn, s->name);
-    } else if (t == NULL) {
+        return;
+    }
+    const RtTensor *t = tensor_of(f, s);
+    if (t == NULL) {
         tell_name(&f->missing, s->name);
     } else if (!can_take(s, t) || !same_dims(s, t)) {
         tell_difference(f, s, t);
@@ -181,7 +199,7 @@ static void take_state(Fit *f, const RtState *s) {
 
 // Whether a tensor is no weight of any model: a scalar of a run, or what an
 // optimizer keeps of another tensor of the file, or its average.
-static bool is_beside(Fit *f, const RtTensor *t) {
+static bool is_beside(const Fit *f, const RtTensor *t) {
     char name[RT_MAX_KEY];
     const char *dot = strrchr(t->name, '.');
     if (dot == NULL)
@@ -190,17 +208,13 @@ static bool is_beside(Fit *f, const RtTensor *t) {
                          strncmp(t->name, "metric.", 7) == 0))
         return true;
     snprintf(name, sizeof name, "%.*s", (int)(dot - t->name), t->name);
-    const RtTensor *of = rt_header_tensor(f->header, name);
-    if (of != NULL && strcmp(dot, ".average") == 0)
-        f->averages |= f->out->state[of - f->header->tensor] != NULL;
-    return of != NULL;
+    return rt_header_tensor(f->header, name) != NULL;
 }
 
 static void look_at_tensor(Fit *f, const RtTensor *t) {
     const RtState *s = rt_state_find(f->plan, t->name);
-    if (s != NULL && is_weight(s))
-        return;
-    if (is_beside(f, t))
+    bool taken = f->out->state[t - f->header->tensor] != NULL;
+    if (taken || (s != NULL && is_weight(s)) || is_beside(f, t))
         return;
     tell_name(is_left_out(f, t->name) ? &f->left : &f->unknown, t->name);
 }
@@ -239,10 +253,11 @@ static void say(const Fit *f) {
     say_some(w, "drawn, not loaded: ", &f->drawn);
     say_some(w, "left in the file: ", &f->left);
     size_t length = strlen(w->said);
-    if (f->averages)
+    if (f->averages > 0)
         snprintf(w->said + length, sizeof w->said - length,
-                 "\nthe averages in the file are not loaded, but the weights "
-                 "that they are of");
+                 "\n%zu of them are averages that the file has; "
+                 "--init-except='*.average' takes the weights themselves",
+                 f->averages);
 }
 
 static bool fit(Fit *f, const char *except, RtError *e) {

@@ -42,13 +42,6 @@ static bool is_enough(const RtSession *s, const RtRow *row) {
     return stop.above ? value >= stop.value : value <= stop.value;
 }
 
-// Before averaging begins, averages are the weights.
-static void average_early(const RtSession *s) {
-    RtTime from = s->run->trainer->average_from;
-    if (s->at.step < rt_time_first(from, &s->at))
-        rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
-}
-
 // Evaluation adds up in the same states as training: what is there is put
 // back afterwards.  A signal leaves it without a row.
 bool rt_session_evaluate(RtSession *s, RtError *e) {
@@ -58,7 +51,7 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
     double since = rt_seconds();
     RtMetrics training = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
-    average_early(s);
+    rt_session_average_early(s);
     rt_nvtx_push(s->run->nvtx, "evaluation");
     rt_step_run(s->plan, s->device, RT_PREPARE, 0);
     bool good = run_batches(s, &waited, e);

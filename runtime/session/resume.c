@@ -12,6 +12,7 @@ bool rt_session_save(RtSession *s, bool last, RtError *e) {
     RtRow row;
     if (s->saved == s->at.step)
         return true;
+    rt_session_average_early(s);
     if (!rt_session_measure(s, &row, e)) // which waits for the steps
         return false;
     double since = rt_seconds();

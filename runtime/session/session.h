@@ -58,6 +58,9 @@ bool rt_session_collect(RtSession *s, RtError *e);
 
 // ---- step.c ----
 
+// Before averaging begins, averages are the weights, for who looks at them.
+void rt_session_average_early(const RtSession *s);
+
 // Makes the states that a run starts from.
 bool rt_session_begin(RtSession *s, RtError *e);
 

@@ -11,6 +11,12 @@ static void average(const RtSession *s) {
     s->device->phase(s->device, RT_OTHER);
 }
 
+void rt_session_average_early(const RtSession *s) {
+    RtTime from = s->run->trainer->average_from;
+    if (s->at.step < rt_time_first(from, &s->at))
+        rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
+}
+
 // Takes the weights of a file in the place of those that are drawn, or that
 // follow from data.
 static bool load_weights(RtSession *s, RtError *e) {

@@ -42,8 +42,31 @@ expect_says "^starting with $weights: 12 of 12 tensors of Tiny$"
 expect 0 ./other --data data --eval-only --init "$weights" --metrics b0.rows
 [ "$(row a.rows)" = "$(row b0.rows)" ] || fail "the first evaluation is another"
 [ "$(row a.rows)" = "$(row b.rows)" ] && fail "nothing is learnt"
-expect 0 ./tiny --data data --eval-only --init "$(newest b)"
-expect_says "^the averages in the file are not loaded, but the weights"
+
+# What has averages is they, as its own evaluations are, unless they are left.
+expect 0 ./tiny --data data --eval-only --init "$(newest b)" --metrics b1.rows
+expect_says "^12 of them are averages that the file has"
+[ "$(row b.rows)" = "$(row b1.rows)" ] || fail "not what was evaluated there"
+expect 0 ./tiny --data data --eval-only --init "$(newest b)" --metrics b2.rows \
+    --init-except '*.average'
+expect_says "^left in the file: first.conv_1.weight.average, .* and 9 more$"
+[ "$(row b.rows)" = "$(row b2.rows)" ] && fail "the averages are the weights"
+# Up to the step at which averaging begins they are the weights.
+for average in "ema(0.5, start=5 step)" "ema(0.5, start=5 step, every=2 step)" \
+    "lookahead(0.5, start=5 step, every=2 step)"; do
+    for how in "--steps 4" --init-only; do
+        expect 0 "$SINTER" build "$here/tiny.net" --set "average=$average" -o ema
+        # shellcheck disable=SC2086 # an option and its value
+        expect 0 ./ema --data data --out early $how
+        expect 0 ./tiny --data data --out early1 --init-only \
+            --init "$(newest early)"
+        expect 0 ./tiny --data data --out early2 --init-only \
+            --init "$(newest early)" --init-except '*.average'
+        same_tensors "$(newest early1)" "$(newest early2)" ||
+            fail "$average, $how: averages of nothing"
+        rm -r early early1 early2
+    done
+done
 
 # What it goes on with is in its checkpoints.
 expect 0 ./other --data data --out c --init "$weights" --steps 4

@@ -155,17 +155,31 @@ START_TEST(a_checkpoint_of_another_recipe) {
 }
 END_TEST
 
-// The average of a weight is another number than the weight.
-START_TEST(averages_are_spoken_of) {
-    write_file("f", "",
-               (Part[]){CONV,
-                        LINEAR,
-                        {"conv.weight.average", "F32", "8,3,3,3", 864},
-                        {"run.step", "I32", "", 4},
-                        {0}});
+// The average of a weight is another number than the weight, and what its run
+// was evaluated with.
+START_TEST(averages_are_the_weights) {
+    const Part part[] = {CONV,
+                         LINEAR,
+                         {"conv.weight.average", "F32", "8,3,3,3", 864},
+                         {"run.step", "I32", "", 4},
+                         {0}};
+    write_file("f", "", part);
     ck_assert_msg(start("f", NULL), "%s", error.text);
+    ck_assert(holds("conv.weight", 216 + 2048));
+    ck_assert(holds("linear.weight", 216));
+    ck_assert_ptr_nonnull(strstr(said, "Tiny\n1 of them are averages that"));
+    ck_assert_msg(start("f", "*.average"), "%s", error.text);
     ck_assert(holds("conv.weight", 0));
-    ck_assert_ptr_nonnull(strstr(said, "\nthe averages in the file are not"));
+    ck_assert_str_eq(said, "2 of 2 tensors of Tiny\n"
+                           "left in the file: conv.weight.average");
+    ck_assert_msg(start("f", "conv.*"), "%s", error.text);
+    ck_assert_str_eq(said, "1 of 2 tensors of Tiny\n"
+                           "drawn, not loaded: conv.weight");
+    write_file("g", "", part + 1);
+    ck_assert_msg(start("g", NULL), "%s", error.text);
+    ck_assert(holds("conv.weight", 2048));
+    ck_assert(!start("g", "*.average"));
+    ck_assert_ptr_nonnull(strstr(error.text, "it has no conv.weight; "));
 }
 END_TEST
 
@@ -481,7 +495,7 @@ Suite *weights_suite(void) {
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, a_file_of_another_program);
     tcase_add_test(t, a_checkpoint_of_another_recipe);
-    tcase_add_test(t, averages_are_spoken_of);
+    tcase_add_test(t, averages_are_the_weights);
     tcase_add_loop_test(t, what_does_not_fit, 0,
                         sizeof files / sizeof files[0]);
     tcase_add_test(t, channels_that_are_not_last);
