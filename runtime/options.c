@@ -55,7 +55,7 @@ static const Option options[] = {
     {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
     {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},
     {"resident",  "WORD",   TEXT,    FIELD(resident),  "auto, yes or no: whether a GPU keeps all images (default auto: if they fit)"},
-    {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, which Perfetto and chrome://tracing show, and print the launches that took longest"},
+    {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, - for standard output, which Perfetto and chrome://tracing show, and print the launches that took longest"},
     {"profile-steps", "N",  STEPS,   FIELD(profile_steps), "steps of that trace, after the first three (default 8)"},
     {"nvtx",      NULL,     FLAG,    FIELD(nvtx),      "tell a profiler what the run is doing, as is done where one starts it"},
     {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the kernels' CUDA text to DIR, and end"},
@@ -232,6 +232,25 @@ static bool parse_one(RtOptions *to, const char *before, const char *argument,
     return unknown(word, e);
 }
 
+// Only one of these can be standard output.
+static bool print_apart(const RtOptions *o, RtError *e) {
+    const struct {
+        const char *path, *name;
+    } to[] = {
+        {o->metrics, "metrics"}, {o->times, "times"}, {o->profile, "profile"}};
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
+        if (!rt_is_stdout(to[i].path))
+            continue;
+        if (name != NULL)
+            return rt_fail(e, EXIT_USAGE,
+                           "--%s=- and --%s=- exclude each other", name,
+                           to[i].name);
+        name = to[i].name;
+    }
+    return true;
+}
+
 // What asks for steps, or for something of a device, where there are none.
 static bool loads_alone(const RtOptions *o, RtError *e) {
     const struct {
@@ -273,9 +292,6 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     if (o->init_only && o->eval_only)
         return rt_fail(e, EXIT_USAGE,
                        "--init-only and --eval-only exclude each other");
-    if (rt_is_stdout(o->metrics) && rt_is_stdout(o->times))
-        return rt_fail(e, EXIT_USAGE,
-                       "--metrics=- and --times=- exclude each other");
     if (strcmp(o->resident, "auto") != 0 && strcmp(o->resident, "yes") != 0 &&
         strcmp(o->resident, "no") != 0)
         return rt_fail(e, EXIT_USAGE,
@@ -296,7 +312,7 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
                        "goes on has its weights in its checkpoint");
     if (o->init_except != NULL && o->init == NULL)
         return rt_fail(e, EXIT_USAGE, "--init-except needs --init=FILE");
-    return loads_alone(o, e);
+    return print_apart(o, e) && loads_alone(o, e);
 }
 
 void rt_options_help(const RtTrainer *t, const char *program) {

@@ -504,8 +504,9 @@ RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e) {
     r->quiet = o->quiet;
     r->terminal =
         isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
-    r->result =
-        rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ? stderr : stdout;
+    bool taken = rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ||
+                 rt_is_stdout(o->profile);
+    r->result = taken ? stderr : stdout;
     r->colour = wants_colour(r->result);
     r->path = rt_rows_name(o->metrics);
     if (o->metrics == NULL)

@@ -93,7 +93,8 @@ bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes);
 int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
                   RtError *e);
 
-// Whether rows that are written to this path go to standard output.
+// Whether rows, or a trace, that are written to this path go to standard
+// output.
 bool rt_is_stdout(const char *path);
 const char *rt_rows_name(const char *path); // for messages
 // A new file of rows, or standard output; NULL with errno set.

@@ -34,11 +34,11 @@ RtTrace *rt_trace_open(const char *path, RtError *e) {
         return NULL;
     }
     pthread_mutex_init(&t->lock, NULL);
-    t->path = path;
-    t->file = fopen(path, "w");
+    t->path = rt_rows_name(path);
+    t->file = rt_rows_open(path);
     if (t->file != NULL)
         return t;
-    rt_fail(e, EXIT_IO, "cannot open %s: %s", path, strerror(errno));
+    rt_fail(e, EXIT_IO, "cannot open %s: %s", t->path, strerror(errno));
     rt_trace_close(t);
     return NULL;
 }

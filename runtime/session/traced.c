@@ -55,7 +55,7 @@ bool rt_session_trace_end(RtSession *s, RtError *e) {
         return false;
     if (!s->run->options->quiet)
         rt_report_say(s->report, "%s has a trace of %s",
-                      s->run->options->profile, note);
+                      rt_rows_name(s->run->options->profile), note);
     show_launched(s);
     return true;
 }

@@ -29,6 +29,13 @@ profile() {
     sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >"$device.losses"
 }
 
+# A trace may go to standard output, and the rest to standard error then.
+expect 0 ./tiny --device=host $data --out=run --profile=-
+[ ! -e ./- ] || fail "there is a file -"
+expect_says "^standard output has a trace of steps 4 to"
+python3 -c 'import json; json.load(open("out"))["traceEvents"]' >&2 ||
+    fail "no trace: $(head -c 300 out)"
+
 # started DEVICE: whether the parts of the start are all of it, and those that
 # the device has are there.
 started() {

@@ -739,6 +739,8 @@ END_TEST
 START_TEST(rows_may_go_to_standard_output) {
     ck_assert_int_eq(RUN(&tiny, "--metrics=-", "--times=-"), EXIT_USAGE);
     ck_assert(run_says("err", "--metrics=- and --times=- exclude each other"));
+    ck_assert_int_eq(RUN(&tiny, "--times=-", "--profile=-"), EXIT_USAGE);
+    ck_assert(run_says("err", "--times=- and --profile=- exclude each other"));
     if (access("/dev/full", W_OK) != 0)
         return;
     ck_assert_int_eq(unlink("out"), 0);
