@@ -16,7 +16,7 @@ typedef enum {
     STEPS,
     THREADS,
     LOADERS,
-    EPOCHS,
+    ABOVE_0,
     RESUME,
     BAD_SAMPLES,
     WITHOUT
@@ -35,7 +35,7 @@ static const Option options[] = {
     {"data",      "DIR",    TEXT,    FIELD(data),      "data set to train on; synthetic draws one, synthetic:N of N samples"},
     {"out",       "DIR",    TEXT,    FIELD(out),       "folder of the checkpoints"},
     {"device",    "NAME",   TEXT,    FIELD(device),    "auto, host, or cuda:N (default auto)"},
-    {"epochs",    "X",      EPOCHS,  FIELD(epochs),    "length of the run; fractions are allowed"},
+    {"epochs",    "X",      ABOVE_0, FIELD(epochs),    "length of the run; fractions are allowed"},
     {"steps",     "N",      STEPS,   FIELD(steps),     "stop after N more steps and save; the run's length stays as it is"},
     {"seed",      "N",      SEED,    FIELD(seed),      "what all random numbers follow from"},
     {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "go on from the newest checkpoint in --out, or from PATH"},
@@ -64,6 +64,7 @@ static const Option options[] = {
     {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
     {"loaders",   "N",      LOADERS, FIELD(loaders),   "threads that load data (default: few, but one for each core to decode images for a GPU)"},
     {"bad-samples", "WORD", BAD_SAMPLES, FIELD(bad_samples), "stop, or skip:N to leave out up to N image files that cannot be decoded (default stop)"},
+    {"stall-timeout", "SECONDS", ABOVE_0, FIELD(stall_timeout), "save and end with status 74 when no batch comes for so long (default: wait on)"},
     {"help",      NULL,     FLAG,    FIELD(help),      "show this and end"},
     {"version",   NULL,     FLAG,    FIELD(version),   "show the version and end"},
 };
@@ -169,7 +170,8 @@ static bool set_number(const Option *o, void *field, const char *text,
         if (end == text || *end != '\0' || !(*(double *)field > 0) ||
             *(double *)field > 1e9)
             return rt_fail(e, EXIT_USAGE,
-                           "--epochs %.100s: expected a number above 0", text);
+                           "--%s %.100s: expected a number above 0", o->name,
+                           text);
         return true;
     }
 }

@@ -253,6 +253,7 @@ typedef struct {
     bool no_images;        // the device has them
     double patience;       // seconds until it is said that no batch comes;
                            // 0: a minute
+    double longest_wait;   // until a take gives up; 0: it does not
 } RtLoading;
 
 // A batch, which with all it points at is in memory of the device.  Samples
@@ -267,9 +268,15 @@ typedef struct RtLoader RtLoader;
 
 RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
 // The next batch, in order; it stays until it is released, as the oldest of at
-// most RT_MOST_HELD.  NULL: a worker failed.  Adds the seconds it waited to
-// *waited.
+// most RT_MOST_HELD.  NULL: a worker failed, or none comes.  Adds the seconds
+// it waited to *waited.
 const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e);
+// Whether a take gave up, as a file does not answer, or a signal came then.
+bool rt_loader_stalled(const RtLoader *l);
+// Asks its threads to end; false where one does not come back from a file: it
+// can be waited for no more than it can be stopped, so that closing leaves such
+// a loader as it is, and what it uses has to stay until the program ends.
+bool rt_loader_stop(RtLoader *l);
 void rt_loader_release(RtLoader *l);
 // Seconds in which its threads have loaded, added up, and how many there are.
 double rt_loader_busy(RtLoader *l);
@@ -410,6 +417,7 @@ bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
 typedef struct {
     const char *data, *out, *device, *metrics, *snapshot, *times;
     double epochs;        // 0: not given
+    double stall_timeout; // seconds; 0: not given
     int64_t seed;         // -1: not given
     int threads, loaders; // 0: not given
     int64_t log_every;    // steps; 0: not given

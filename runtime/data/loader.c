@@ -6,13 +6,13 @@
 // which samples batch b holds is a function of b: the ring runs across the ends
 // of epochs, a resumed run starts at any number, and the number of threads
 // changes nothing.  A part that fails stops the workers; the error is handed
-// out by the next take.
+// out by the next take.  A part that never ends, as its file does not answer,
+// cannot be stopped: the loader is then stalled, and is left as it is.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
 #include "runtime/trace.h"
 
-#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,6 +21,11 @@
 #include <time.h>
 
 enum { SLOTS = 4, MOST_PARTS = 16, ALIGN = 64, PATIENCE = 60 };
+
+// While it waits, it looks every so often whether it still should.  A run that
+// a signal asks to stop has so long to end the update that is under way, and so
+// have threads to come back from their files.
+static const double LOOK = 0.1, GRACE = 2;
 
 typedef struct {
     RtBatch *batch;
@@ -35,6 +40,7 @@ typedef struct {
 
 struct RtLoader {
     RtLoading plan;
+    RtSplit split;                   // a copy, which the plan points at
     int parts;                       // of a batch
     size_t image_bytes, label_bytes; // of a sample, as delivered
     Slot slot[SLOTS];
@@ -45,6 +51,8 @@ struct RtLoader {
     int64_t taken;       // the batch that the next take delivers
     int64_t released;    // batches before this one have left their slots
     bool stop, failed;
+    bool stalled; // nothing waits for its threads any more
+    int working;  // of its threads
     RtError error;
     double busy; // seconds of all threads together
 
@@ -149,6 +157,8 @@ static void *work(void *arg) {
         l->busy += end - begin;
         finish_part(l, s, good, &e);
     }
+    l->working--;
+    pthread_cond_signal(&l->ready);
     pthread_mutex_unlock(&l->lock);
     return NULL;
 }
@@ -170,38 +180,92 @@ static bool is_awaited(const RtLoader *l, const Slot *s) {
     return s->done < l->parts && !l->failed;
 }
 
+// How long a batch has been waited for, in seconds.
+typedef struct {
+    double now, said; // said: when there was last a warning
+    double signal;    // when a signal was first seen; 0: none was
+} Wait;
+
+static void warn(const RtLoader *l, const Slot *s, Wait *w) {
+    const double patience = l->plan.patience > 0 ? l->plan.patience : PATIENCE;
+    if (w->now < w->said + patience)
+        return;
+    w->said += patience;
+    fprintf(stderr,
+            "warning: waiting for data for %g s: %d of %d parts of batch "
+            "%lld are loaded; do its files answer?\n",
+            w->said, s->done, l->parts, (long long)l->taken);
+}
+
+static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
+    double most = l->plan.longest_wait;
+    if (most > 0 && w->now >= most) {
+        rt_fail(e, EXIT_IO,
+                "no batch came for %g s: %d of %d parts of batch %lld are "
+                "loaded; do its files answer?",
+                most, s->done, l->parts, (long long)l->taken);
+        return true;
+    }
+    if (rt_signals_caught() == 0)
+        return false;
+    if (w->signal == 0)
+        w->signal = w->now;
+    rt_fail(e, EXIT_IO, "a signal came while no batch did");
+    return w->now >= w->signal + GRACE;
+}
+
 // Waits for a batch.  A file that does not answer, as on a network, would
 // otherwise look like a step that takes long.
-static void await(RtLoader *l, const Slot *s) {
-    const double patience = l->plan.patience > 0 ? l->plan.patience : PATIENCE;
-    double said = 0;
-    struct timespec until = later(patience);
+static bool await(RtLoader *l, const Slot *s, RtError *e) {
+    const double began = rt_seconds();
+    Wait w = {0};
     while (is_awaited(l, s)) {
-        if (pthread_cond_timedwait(&l->ready, &l->lock, &until) != ETIMEDOUT ||
-            !is_awaited(l, s)) // it came with the time
-            continue;
-        said += patience;
-        fprintf(stderr,
-                "warning: waiting for data for %g s: %d of %d parts of batch "
-                "%lld are loaded; do its files answer?\n",
-                said, s->done, l->parts, (long long)l->taken);
-        until = later(patience);
+        struct timespec until = later(LOOK);
+        pthread_cond_timedwait(&l->ready, &l->lock, &until);
+        w.now = rt_seconds() - began;
+        if (!is_awaited(l, s)) // it came with the time
+            break;
+        warn(l, s, &w);
+        l->stalled = gives_up(l, s, &w, e);
+        if (l->stalled)
+            return false;
     }
+    if (l->failed)
+        *e = l->error;
+    return !l->failed;
 }
 
 const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e) {
     Slot *s = &l->slot[l->taken % SLOTS];
     double since = rt_seconds();
     pthread_mutex_lock(&l->lock);
-    await(l, s);
-    bool good = !l->failed;
-    if (!good)
-        *e = l->error;
+    bool good = await(l, s, e);
     pthread_mutex_unlock(&l->lock);
     *waited += rt_seconds() - since;
     if (good)
         l->taken++;
     return good ? s->batch : NULL;
+}
+
+bool rt_loader_stop(RtLoader *l) {
+    if (l == NULL)
+        return true;
+    const double until = rt_seconds() + GRACE;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_broadcast(&l->room);
+    while (l->working > 0 && !l->stalled) {
+        struct timespec look = later(LOOK);
+        pthread_cond_timedwait(&l->ready, &l->lock, &look);
+        l->stalled = l->working > 0 && rt_seconds() >= until;
+    }
+    bool ended = l->working == 0;
+    pthread_mutex_unlock(&l->lock);
+    return ended;
+}
+
+bool rt_loader_stalled(const RtLoader *l) {
+    return l->stalled;
 }
 
 void rt_loader_release(RtLoader *l) {
@@ -238,12 +302,8 @@ static void block_give(RtDevice *d, void *block) {
 }
 
 void rt_loader_close(RtLoader *l) {
-    if (l == NULL)
+    if (l == NULL || !rt_loader_stop(l))
         return;
-    pthread_mutex_lock(&l->lock);
-    l->stop = true;
-    pthread_cond_broadcast(&l->room);
-    pthread_mutex_unlock(&l->lock);
     for (int i = 0; i < l->threads; i++)
         pthread_join(l->thread[i], NULL);
     for (int i = 0; i < SLOTS; i++)
@@ -288,6 +348,7 @@ static bool reserve_slot(const RtLoader *l, Slot *s) {
 }
 
 static bool start_threads(RtLoader *l, int threads) {
+    pthread_mutex_lock(&l->lock); // none begins before all are counted
     while (l->threads < threads && l->threads < RT_MOST_LOADERS) {
         Worker *w = &l->worker[l->threads];
         *w = (Worker){l, l->threads};
@@ -295,6 +356,8 @@ static bool start_threads(RtLoader *l, int threads) {
             break;
         l->threads++;
     }
+    l->working = l->threads;
+    pthread_mutex_unlock(&l->lock);
     return l->threads > 0;
 }
 
@@ -305,6 +368,8 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
         return NULL;
     }
     l->plan = *plan;
+    l->split = *plan->split;
+    l->plan.split = &l->split;
     l->parts = plan->batch < MOST_PARTS ? (int)plan->batch : MOST_PARTS;
     l->image_bytes = plan->no_images ? 0
                                      : plan->split->image.values *

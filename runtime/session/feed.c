@@ -28,6 +28,7 @@ static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
         .threads = loader_threads(run, split),
         .device = run->device,
         .no_images = run->resident,
+        .longest_wait = run->options->stall_timeout,
     };
 }
 
@@ -66,11 +67,10 @@ bool rt_session_open_train(RtSession *s, RtError *e) {
     return true;
 }
 
-static bool collect_batches(RtSession *s, RtFeeder *feeder, int64_t count,
-                            RtError *e) {
+static bool collect_batches(RtSession *s, int64_t count, RtError *e) {
     RtFed fed;
     for (int64_t i = 0; i < count; i++) {
-        if (!rt_feeder_take(feeder, RT_COLLECT, 0, &fed, e))
+        if (!rt_feeder_take(&s->train, RT_COLLECT, 0, &fed, e))
             return false;
         rt_step_run(s->plan, s->device, RT_COLLECT, 0);
     }
@@ -86,9 +86,9 @@ bool rt_session_collect(RtSession *s, RtError *e) {
         first.count = s->run->trainer->collect_samples;
     RtLoading plan = plan_loading(s->run, &first);
     plan.last = plan.epoch_batches;
-    RtFeeder feeder;
-    bool good = open_feeder(s, &feeder, &plan, e) &&
-                collect_batches(s, &feeder, plan.last, e);
-    rt_feeder_close(&feeder);
+    bool good =
+        open_feeder(s, &s->train, &plan, e) && collect_batches(s, plan.last, e);
+    if (!rt_loader_stalled(s->train.loader))
+        rt_feeder_close(&s->train);
     return good;
 }

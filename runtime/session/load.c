@@ -6,6 +6,8 @@
 
 #include "runtime/session/session.h"
 
+#include <stdlib.h>
+
 // As long as --epochs says, but one epoch where a run is as long as its recipe.
 static bool plan_length(const RtRun *run, RtProgress *p, RtError *e) {
     RtOptions o = *run->options;
@@ -43,6 +45,8 @@ static bool load(const RtRun *run, RtLoaded *to, RtError *e) {
     if (l == NULL)
         return false;
     bool good = take_batches(l, &plan, to, e);
+    if (rt_loader_stalled(l))
+        _Exit(rt_complain(e)); // with no result
     to->seconds = rt_seconds() - began;
     to->busy = rt_loader_busy(l);
     to->threads = rt_loader_threads(l);

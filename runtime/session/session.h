@@ -21,6 +21,8 @@ typedef struct RtSession {
     RtRow test;         // the last evaluation
     int64_t saved;      // the step of the last checkpoint; -1: none yet
     int failures;       // of checkpoints, one after another
+    bool partly;        // some batches of an update have been taken
+    bool starved;       // its data have failed
     bool looked;        // a snapshot has been taken
     FILE *times;        // of steps; NULL: nobody asked
     RtBlame *blame;     // NULL: a step is not looked at

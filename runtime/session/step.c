@@ -62,8 +62,10 @@ static bool run_step(RtSession *s, RtStepKind kind, int stage, RtError *e) {
 static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     RtFed fed;
     double began = rt_seconds();
-    if (!rt_feeder_take(&s->train, kind, stage, &fed, e))
+    s->starved = !rt_feeder_take(&s->train, kind, stage, &fed, e);
+    if (s->starved)
         return false;
+    s->partly = kind == RT_GATHER;
     rt_session_trace_batch(s, began, &fed);
     began = rt_seconds();
     s->budget.copying += fed.copying;

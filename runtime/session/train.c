@@ -65,6 +65,38 @@ static int64_t last_step(const RtSession *s) {
     return most > 0 && most < left ? s->at.step + most : s->at.steps;
 }
 
+static bool take_steps(RtSession *s, int64_t last, RtError *e) {
+    while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops)
+        if (!rt_session_trace_step(s, e) || !take_timed_step(s, e) ||
+            !after_step(s, e))
+            return false;
+    return true;
+}
+
+// Data that fail are no fault of the steps so far, which are saved; not within
+// an update, whose batches have changed states already.
+static void save_steps(RtSession *s) {
+    RtError e;
+    int64_t step = s->at.step;
+    if (s->partly || step == 0)
+        return;
+    if (!rt_session_tell_rows(s, true, 0, &e) || !rt_session_save(s, true, &e))
+        rt_report_say(s->report, "warning: step %lld cannot be saved: %s",
+                      (long long)step, e.text);
+}
+
+// Whether a run whose data fail ends well after all, as a signal ends it.
+static bool end_starved(RtSession *s) {
+    save_steps(s);
+    if (s->saved >= 0)
+        rt_report_say(s->report,
+                      "stopped at step %lld of %lld; --resume goes on from "
+                      "step %lld",
+                      (long long)s->at.step, (long long)s->at.steps,
+                      (long long)s->saved);
+    return rt_loader_stalled(s->train.loader) && rt_signals_caught() != 0;
+}
+
 static bool train(RtSession *s, RtError *e) {
     int64_t last = last_step(s);
     rt_session_trace_plan(s);
@@ -75,10 +107,8 @@ static bool train(RtSession *s, RtError *e) {
         s->at.step == s->at.steps)
         if (!rt_session_evaluate(s, e))
             return false;
-    while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops)
-        if (!rt_session_trace_step(s, e) || !take_timed_step(s, e) ||
-            !after_step(s, e))
-            return false;
+    if (!take_steps(s, last, e))
+        return s->starved && end_starved(s);
     if (s->run->trace != NULL && !s->traced && !rt_session_trace_end(s, e))
         return false;
     if (!rt_session_tell_rows(s, true, 0, e))
@@ -164,7 +194,7 @@ static bool is_over(const RtSession *s) {
 static void say_goodbye(RtSession *s) {
     const RtOptions *o = s->run->options;
     bool evaluates = o->eval_only;
-    if (o->tune)
+    if (o->tune || s->starved)
         return;
     if (o->init_only) {
         if (!o->quiet)
@@ -256,6 +286,19 @@ static bool work(RtSession *s, RtError *e) {
     return good;
 }
 
+// Ends the program where a thread that loads may never come back, at once: at
+// its usual end a driver gives back memory that the thread may write to.
+static void leave_stalled(const RtSession *s, bool good, int caught,
+                          const RtError *e) {
+    if (rt_loader_stop(s->train.loader) && rt_loader_stop(s->eval.loader))
+        return;
+    int status = good ? EXIT_GOOD : rt_complain(e);
+    fflush(NULL);
+    if (good && caught != 0)
+        rt_signals_raise(caught);
+    _Exit(status);
+}
+
 bool rt_run(const RtRun *run, int *caught, RtError *e) {
     const RtTrainer *t = run->trainer;
     RtSession s = {
@@ -279,6 +322,7 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
         good = rt_fail(e, EXIT_IO, "the results are not complete");
     if (!close_times(&s, e))
         good = false;
+    leave_stalled(&s, good, *caught, e);
     rt_feeder_close(&s.train);
     rt_feeder_close(&s.eval);
     rt_checkpoint_free(s.checkpoint);

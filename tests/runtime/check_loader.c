@@ -4,6 +4,7 @@
 #include "runtime/runtime.h"
 #include "tests/runtime/suites.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ enum { SAMPLES = 103, VALUES = 6 };
 
 static int64_t broken = -1; // the sample that cannot be read
 static int64_t slow = -1;   // the one that comes when two warnings have
+static atomic_bool stands;  // a thread waits for it
 static FILE *heard;         // what is written to standard error then
 
 static int lines_heard(void) {
@@ -33,6 +35,7 @@ static void wait_for_lines(int lines) {
 static bool fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e) {
     for (size_t k = 0; k < s->image.values; k++)
         to[k] = (uint8_t)(sample * 7 + (int64_t)k);
+    stands = sample == slow;
     if (sample == slow)
         wait_for_lines(lines_heard() + 2);
     if (sample == broken)
@@ -227,6 +230,70 @@ START_TEST(a_batch_that_does_not_come_is_told_of) {
 }
 END_TEST
 
+// It is left as it is: its thread comes back only when the test is over.
+START_TEST(a_batch_may_be_waited_for_no_longer) {
+    uint16_t label[SAMPLES];
+    RtSplit split = split_of(label);
+    RtLoading p = {.split = &split,
+                   .image = RT_U8,
+                   .label = RT_I32,
+                   .batch = 10,
+                   .epoch_batches = 11,
+                   .last = 11,
+                   .threads = 2,
+                   .patience = 100,
+                   .longest_wait = 0.3};
+    RtError e;
+    double waited = 0;
+    heard = tmpfile(); // to which nothing is written
+    ck_assert_ptr_nonnull(heard);
+    slow = 24;
+    RtLoader *l = rt_loader_open(&p, &e);
+    ck_assert_ptr_nonnull(l);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ptr_nonnull(rt_loader_take(l, &waited, &e));
+        rt_loader_release(l);
+    }
+    ck_assert(!rt_loader_stalled(l));
+    ck_assert_ptr_null(rt_loader_take(l, &waited, &e));
+    ck_assert(rt_loader_stalled(l));
+    ck_assert(waited >= 0.3 && waited < 30);
+    ck_assert_int_eq(e.status, EXIT_IO);
+    ck_assert_ptr_nonnull(strstr(e.text, "no batch came for 0.3 s: 9 of 10 "
+                                         "parts of batch 2 are loaded"));
+    ck_assert(!rt_loader_stop(l));
+    rt_loader_close(l);
+}
+END_TEST
+
+// One that is stopped while a thread is in a file is left, too.
+START_TEST(a_thread_that_does_not_come_back_is_left) {
+    uint16_t label[SAMPLES];
+    RtSplit split = split_of(label);
+    RtLoading p = {.split = &split,
+                   .image = RT_U8,
+                   .label = RT_I32,
+                   .batch = 10,
+                   .epoch_batches = 11,
+                   .last = 11,
+                   .threads = 1};
+    RtError e;
+    double waited = 0;
+    heard = tmpfile();
+    ck_assert_ptr_nonnull(heard);
+    RtLoader *l = rt_loader_open(&p, &e);
+    ck_assert_ptr_nonnull(rt_loader_take(l, &waited, &e));
+    ck_assert(rt_loader_stop(l));
+    rt_loader_close(l);
+    slow = 14;
+    l = rt_loader_open(&p, &e);
+    while (!stands)
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    ck_assert(!rt_loader_stop(l));
+    rt_loader_close(l);
+}
+END_TEST
+
 // Closed at any moment: threads that wait, that work, and a batch in hand.
 START_TEST(closing_early) {
     uint16_t label[SAMPLES];
@@ -262,6 +329,8 @@ Suite *loader_suite(void) {
     tcase_add_test(t, in_file_order);
     tcase_add_loop_test(t, an_error_reaches_the_caller, 1, 5);
     tcase_add_test(t, a_batch_that_does_not_come_is_told_of);
+    tcase_add_test(t, a_batch_may_be_waited_for_no_longer);
+    tcase_add_test(t, a_thread_that_does_not_come_back_is_left);
     tcase_add_test(t, closing_early);
     suite_add_tcase(s, t);
     return s;

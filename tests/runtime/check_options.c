@@ -146,6 +146,7 @@ static const struct {
     {"--epochs=nan", "expected a number above 0"},
     {"--epochs=3x", "expected a number above 0"},
     {"--epochs=1e300", "expected a number above 0"},
+    {"--stall-timeout=0", "--stall-timeout 0: expected a number above 0"},
     {"--seed=-1", "expected a whole number"},
     {"--seed=1.5", "expected a whole number"},
     {"--seed=2147483648", "expected a whole number"},

@@ -1,0 +1,122 @@
+#!/bin/sh
+# A file that does not answer: the run waits for it, and is saved where it was to
+# wait no longer, or a signal comes, on the host and on a GPU; and where a file
+# cannot be opened.  It is the COUNTth of the training files that are.
+. "$SINTER_SOURCE/tests/cuda/double.sh"
+export CFLAGS="${CFLAGS:-} -O0"
+
+cat >stall.c <<'C'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static atomic_int opened;
+
+int open(const char *path, int flags, ...) {
+    const char *count = getenv("COUNT");
+    if (strstr(path, "train/") != NULL && count != NULL && ++opened == atoi(count)) {
+        while (getenv("FAILS") == NULL) {
+            close(creat("stands", 0666));
+            pause();
+        }
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0666);
+}
+
+int open64(const char *path, int flags, ...)
+    __attribute__((alias("open")));
+C
+expect 0 "${CC:-cc}" -shared -fPIC -w -o stall.so stall.c
+
+for split in train test; do
+    for class in a b; do
+        mkdir -p images/$split/$class
+        for file in 1 2 3 4; do
+            echo iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg== |
+                base64 -d >images/$split/$class/$file.png
+        done
+    done
+done
+
+cat >folder.net <<'NET'
+model Folder(image: u8[N, 4, 4, 3]) -> f32[N, 2] {
+  image |> normalize(mean=127, std=60) |> flatten |> linear(2)
+}
+
+train Folder {
+  data      = image_folder("images", size=4)
+  batch     = 4
+  epochs    = 8
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.1)
+}
+NET
+expect 0 "$SINTER" build folder.net -o trainer
+expect 0 "$SINTER" build folder.net --set accumulate=2 -o two
+
+# stalls NUMBER COMMAND...: the command's data stand still at that file.
+stalls() {
+    COUNT=$1
+    shift
+    expect 74 env LD_PRELOAD=./stall.so COUNT="$COUNT" "$@" --loaders=1 \
+        --stall-timeout=0.3
+}
+
+for device in host cuda:0; do
+    # The 25th is in the seventh batch.
+    expect 0 ./trainer --device=$device --out=whole.$device
+    stalls 25 ./trainer --device=$device --out=parts.$device
+    expect_says "^error: no batch came for 0.3 s: 0 of 4 parts of batch 6 are"
+    expect_says "stopped at step 6 of 16; --resume goes on from step 6"
+    expect 0 ./trainer --device=$device --out=parts.$device --resume
+    expect_equal "$(newest whole.$device)" "$(newest parts.$device)"
+
+    # Within an update states are not those of a step.
+    stalls 25 ./two --device=$device --out=two.$device
+    expect_says "stopped at step 3 of 8; --resume goes on from step 3"
+    stalls 5 ./two --device=$device --out=two.$device --resume
+    expect_says "stopped at step 3 of 8; --resume goes on from step 3"
+    expect_equal "$(newest two.$device)" two.$device/step-00000003.safetensors
+    expect 0 ./two --device=$device --out=two.$device --resume
+    expect 0 ./two --device=$device --out=one.$device
+    expect_equal "$(newest one.$device)" "$(newest two.$device)"
+
+    # One that cannot be opened is told of as soon as it is known.
+    expect 3 env LD_PRELOAD=./stall.so COUNT=50 FAILS=1 ./trainer \
+        --device=$device --loaders=1 --out=fails.$device
+    expect_says "^error: cannot open images/train/.*: Input/output error"
+    [ -n "$(newest fails.$device)" ] || fail "data that fail leave no checkpoint"
+    expect 0 ./trainer --device=$device --out=fails.$device --resume
+    expect_equal "$(newest whole.$device)" "$(newest fails.$device)"
+
+    # A signal ends a run that would wait on.
+    rm -f stands
+    env LD_PRELOAD=./stall.so COUNT=25 ./trainer --device=$device --loaders=1 \
+        --out=signal.$device >out 2>err &
+    tries=0
+    while [ ! -e stands ] && [ $tries -lt 1000 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+    sleep 0.5 # most often it waits by then
+    kill -TERM $!
+    wait $!
+    status=$?
+    [ $status -eq 143 ] || fail "TERM: exit status $status"
+    [ -n "$(newest signal.$device)" ] || fail "a signal leaves no checkpoint"
+    expect 0 ./trainer --device=$device --out=signal.$device --resume
+    expect_equal "$(newest whole.$device)" "$(newest signal.$device)"
+done
+
+# With no run there is nothing to save.
+stalls 5 ./trainer --load-only
+stalls 1 ./trainer --device=host --out=none --quiet
+[ -z "$(newest none)" ] || fail "a run without steps is saved"
+exit 0
