@@ -16,7 +16,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { LONGEST_HEADER = 1 << 16, MOST_DIMS = RT_MAX_RANK + 1 };
+enum {
+    LONGEST_HEADER = 1 << 16,
+    LONGEST_DESCR = 16, // that a message shows
+    MOST_DIMS = RT_MAX_RANK + 1
+};
 
 typedef enum { AS_IT_IS, FROM_I64, FROM_F64 } Conversion;
 
@@ -63,6 +67,21 @@ static bool find_kind(const char *text, int *kind) {
     return false;
 }
 
+static bool fail_kind(const char *text, const char *path, RtError *e) {
+    static const char plain[] = "<>|=abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    const char *descr = value_of(text, "'descr':");
+    if (descr == NULL || *descr != '\'')
+        descr = "'";
+    size_t length = strspn(descr + 1, plain);
+    return rt_fail(e, EXIT_DATA,
+                   "%s holds numbers of %s%.*s, not of u8, bool, u16, i32, "
+                   "i64, f32 or f64, little-endian",
+                   path, length > 0 ? "type " : "another type",
+                   (int)(length < LONGEST_DESCR ? length : LONGEST_DESCR),
+                   descr + 1);
+}
+
 // "(60000, 28, 28)", "(3,)"
 static bool read_dims(const char *at, Header *h) {
     if (at == NULL || *at++ != '(')
@@ -88,10 +107,7 @@ static bool parse_header(const char *text, Header *h, const char *path,
                          RtError *e) {
     const char *order = value_of(text, "'fortran_order':");
     if (!find_kind(text, &h->kind))
-        return rt_fail(e, EXIT_DATA,
-                       "%s holds numbers of another kind than u8, u16, i32, "
-                       "i64, f32 and f64, little-endian",
-                       path);
+        return fail_kind(text, path, e);
     if (order == NULL || strncmp(order, "False", 5) != 0)
         return rt_fail(e, EXIT_DATA,
                        "%s is in Fortran's order; numpy.ascontiguousarray "
