@@ -248,7 +248,7 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
         return NULL;
     Program *p = ARENA_NEW(e->arena, Program);
     *p = (Program){.name = model->name,
-                   .file = model->name_at.source->name,
+                   .file = t->at.source->name,
                    .imported = files_imported(e),
                    .recipe = e->recipe};
     if (!train_graphs(e, t, given, input, p))

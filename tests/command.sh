@@ -79,6 +79,20 @@ cp own.net own.c
 expect 2 "would be overwritten" build --emit=c -o . own.c
 cmp -s own.c own.net || fail "own.c was overwritten"
 
+# A copy, which would have nothing to build.
+cp "$SINTER_SOURCE/quickstart" .
+./quickstart nowhere 2>said
+[ $? -eq 3 ] && grep -q "there is no folder nowhere" said ||
+    fail "quickstart looks late whether its folder is there"
+
+# A recipe of another file's model has its own file's name.
+{
+    printf 'import "own.net" { LeNet }\n'
+    sed -n '/^train/,$p' "$lenet"
+} >recipe.net
+expect 0 "" build --emit=c -o written recipe.net
+[ -f written/recipe.c ] || fail "recipe.net is written by another name"
+
 mkfifo pipe
 expect 74 "it is no file" build -o pipe own.net
 mkdir own
