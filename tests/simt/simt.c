@@ -45,39 +45,38 @@ struct SimtThread *simt_self;
 // One launch at a time: a runtime may start its blocks from several threads.
 static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
 
-// The shared variables of each program and library that is loaded.
+// The shared variables of each program and library that is loaded.  Each access
+// is looked up in them, so there are no gaps.
 static struct { char *start, *stop; } shared[MAX_LIBRARIES];
+static int num_shared;
 
 void simt_shared_add(char *start, char *stop) {
-    for (int i = 0; i < MAX_LIBRARIES; i++)
-        if (shared[i].start == NULL) {
-            shared[i].start = start;
-            shared[i].stop = stop;
-            return;
-        }
-    fputs("simt: too many libraries are loaded\n", stderr);
-    abort();
+    if (num_shared == MAX_LIBRARIES) {
+        fputs("simt: too many libraries are loaded\n", stderr);
+        abort();
+    }
+    shared[num_shared].start = start;
+    shared[num_shared++].stop = stop;
 }
 
 void simt_shared_forget(const char *start) {
-    for (int i = 0; i < MAX_LIBRARIES; i++)
+    for (int i = num_shared; i-- > 0;)
         if (shared[i].start == start)
-            shared[i].start = NULL;
+            shared[i] = shared[--num_shared];
 }
 
 bool simt_is_shared(const void *p) {
     const char *at = p;
-    for (int i = 0; i < MAX_LIBRARIES; i++)
-        if (shared[i].start && at >= shared[i].start && at < shared[i].stop)
+    for (int i = 0; i < num_shared; i++)
+        if (at >= shared[i].start && at < shared[i].stop)
             return true;
     return false;
 }
 
 static void shared_poison(void) {
-    for (int i = 0; i < MAX_LIBRARIES; i++)
-        if (shared[i].start)
-            memset(shared[i].start, 0xff,
-                   (size_t)(shared[i].stop - shared[i].start));
+    for (int i = 0; i < num_shared; i++)
+        memset(shared[i].start, 0xff,
+               (size_t)(shared[i].stop - shared[i].start));
 }
 
 void simt_schedule(SimtSchedule s, unsigned seed) {
