@@ -2,8 +2,8 @@
 // each text once and some at a time.  It needs no GPU.  An error, a warning or
 // a register that spills is a failure, and so is a report that differs.
 //
-//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] [--golden=FOLDER |
-//         --known=FOLDER] FILE.cu...
+//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] [--golden=FOLDER]
+//         [--known=FOLDER] FILE.cu...
 //
 // With --joined it is those that join others, else those that do not.  With
 // --golden a report for each model is compared; with --known one for all of
@@ -194,16 +194,40 @@ static void *units_compile(void *argument) {
     return NULL;
 }
 
-// Kernels that are the first of their text, in units.
+// Whether a kernel is one to compile, which it is for all of its text.
+static bool is_first(const Kernels *all, int i) {
+    return all->kernel[i].twin == i && is_meant(all, &all->kernel[i]);
+}
+
+// What a compiler makes of a kernel depends on what else is in the text, so
+// where kernels go does not follow from what is known.
+static void units_number(Kernels *all) {
+    const Model *model = NULL;
+    int unit = -1, count = 0;
+    for (int i = 0; i < all->num_kernels; i++) {
+        Kernel *k = &all->kernel[i];
+        if (!is_first(all, i))
+            continue;
+        if (k->model != model || count == UNIT) {
+            unit++;
+            count = 0;
+        }
+        model = k->model;
+        k->unit = unit;
+        count++;
+    }
+}
+
+// Of each unit, the kernels that are not known.
 static void units_make(Work *w) {
     const Kernels *all = w->kernels;
     w->unit = memory_get((size_t)all->num_kernels * sizeof *w->unit);
     Unit *u = NULL;
     for (int i = 0; i < all->num_kernels; i++) {
         const Kernel *k = &all->kernel[i];
-        if (k->twin != i || k->known || !is_meant(all, k))
+        if (k->known || !is_first(all, i))
             continue;
-        if (u == NULL || u->model != k->model || u->count == UNIT) {
+        if (u == NULL || all->kernel[u->kernel[0]].unit != k->unit) {
             u = &w->unit[w->num_units++];
             u->model = k->model;
         }
@@ -222,7 +246,7 @@ static int twins_fill(const Kernels *all) {
         k->spilled = twin->spilled;
         k->instructions = twin->instructions;
         memcpy(k->widths, twin->widths, sizeof k->widths);
-        distinct += k->twin == i && is_meant(all, k);
+        distinct += is_first(all, i);
     }
     return distinct;
 }
@@ -275,17 +299,19 @@ int main(int argc, char **argv) {
     int first = 3;
     bool joined = argc > first && strcmp(argv[first], "--joined") == 0;
     first += joined;
-    if (argc > first && (option_read(argv[first], "--golden=", &golden) ||
-                         option_read(argv[first], "--known=", &known)))
+    while (argc > first && (option_read(argv[first], "--golden=", &golden) ||
+                            option_read(argv[first], "--known=", &known)))
         first++;
     if (argc <= first) {
         fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] "
-              "[--golden=FOLDER | --known=FOLDER] FILE.cu...\n",
+              "[--golden=FOLDER] [--known=FOLDER] FILE.cu...\n",
               stderr);
         return EXIT_FAILURE;
     }
     Kernels kernels = kernels_cut(argc - first, argv + first);
     kernels.joined = joined;
+    kernels.reported = golden != NULL;
+    units_number(&kernels);
     if (known != NULL)
         known_read(&kernels, argv[1], argv[2], known);
     Work work = {argv[1], argv[2], .kernels = &kernels};

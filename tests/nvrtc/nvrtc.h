@@ -24,6 +24,7 @@ typedef struct {
     char *text;               // with the tables that belong to it
     char *key;                // the same for kernels that do the same
     int twin;                 // the first kernel with this key
+    int unit;                 // of such, the text in which it is compiled
     int member[MOST_MEMBERS]; // kernels that this one joins
     int num_members;
     int num_parameters;
@@ -48,7 +49,8 @@ typedef struct {
     int num_models;
     Kernel *kernel;
     int num_kernels;
-    bool joined; // those that join others are meant, else those that do not
+    bool joined;   // those that join others are meant, else those that do not
+    bool reported; // what is known is all that reports tell
 } Kernels;
 
 static inline bool is_meant(const Kernels *kernels, const Kernel *k) {
