@@ -52,7 +52,7 @@ static RtDevice *open_any(const RtTrainer *t, const RtOptions *o,
         RtDevice *d = open_cuda(t, o, 0, plan, laps, e);
         if (d != NULL || o->tuning != NULL)
             return d;
-        fprintf(stderr, "warning: training on the host: %s\n", e->text);
+        rt_warn("training on the host: %s", e->text);
     }
     return open_host(t, o, plan, e);
 }

@@ -125,7 +125,7 @@ static void write_row(RtReport *r, const RtRow *row) {
 
 static void wipe(RtReport *r) {
     if (r->drawn)
-        fputs("\r\033[K", stderr);
+        fputs(rt_wiped(), stderr);
     r->drawn = false;
 }
 
@@ -500,10 +500,8 @@ RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
-    const char *term = getenv("TERM");
     r->quiet = o->quiet;
-    r->terminal =
-        isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+    r->terminal = *rt_wiped() != '\0';
     bool taken = rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ||
                  rt_is_stdout(o->profile);
     r->result = taken ? stderr : stdout;

@@ -26,6 +26,13 @@ bool rt_fail(RtError *e, int status, const char *format, ...)
 // Prints it to stderr; returns the status.
 int rt_complain(const RtError *e);
 
+// Prints a warning to stderr, from any thread.
+void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// What a line on stderr is to begin with, so that it does not stand behind the
+// progress that is drawn on a terminal.
+const char *rt_wiped(void);
+
 // ---- clock.c ----
 
 // Seconds since some fixed moment; never steps back.

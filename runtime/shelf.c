@@ -221,7 +221,7 @@ static RtLoad load_newest(const RtShelf *s, const char *start, RtCheckpoint *c,
             break;
         load = rt_checkpoint_read(c, *path, p, e);
         if (load == RT_BROKEN)
-            fprintf(stderr, "warning: %s; trying the one before\n", e->text);
+            rt_warn("%s; trying the one before", e->text);
     }
     free(steps.step);
     return load;

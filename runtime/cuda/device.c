@@ -87,7 +87,7 @@ static void tell_where(const Cuda *c) {
 static void must(const Cuda *c, bool good, const RtError *e) {
     if (good)
         return;
-    fprintf(stderr, "error: %s: %s", c->name, e->text);
+    fprintf(stderr, "%serror: %s: %s", rt_wiped(), c->name, e->text);
     if (c->step >= 0)
         tell_where(c);
     fputc('\n', stderr);
@@ -109,7 +109,7 @@ static void step_must(Cuda *c, bool good, const RtError *e) {
 static void refused(void *arg, bool marked, const RtError *why) {
     const Cuda *c = arg;
     const char *step = step_name(c->plan->step[c->step].kind);
-    fprintf(stderr, "warning: %s: step %s %s: %s\n", c->name, step,
+    rt_warn("%s: step %s %s: %s", c->name, step,
             marked ? "is not divided in the table of times"
                    : "is launched one by one, which is slower",
             why->text);
@@ -439,8 +439,7 @@ static bool try_others(Cuda *c, int call, size_t a, size_t b, size_t out,
                              c->cu.stream_sync(c->stream) == CUDA_SUCCESS;
     for (int i = 0; !good && can && rt_calls_other(&c->calls, call); i++) {
         if (i == 0)
-            fprintf(stderr, "warning: %s: %s; trying others\n", c->name,
-                    e->text);
+            rt_warn("%s: %s; trying others", c->name, e->text);
         good = rt_calls_run(&c->calls, call, a, b, out, e);
     }
     return good;

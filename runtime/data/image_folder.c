@@ -213,9 +213,7 @@ static bool leave_out(Source *s, int64_t sample, int64_t next, RtError *e) {
     if (room && !known) {
         l->named[sample] = true;
         l->count++;
-        fprintf(stderr,
-                "warning: %s: left out, in its place is %s (%lld of at most "
-                "%lld)\n",
+        rt_warn("%s: left out, in its place is %s (%lld of at most %lld)",
                 e->text, s->image.name[next], (long long)l->count,
                 (long long)l->most);
     }

@@ -15,7 +15,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -191,9 +190,8 @@ static void warn(const RtLoader *l, const Slot *s, Wait *w) {
     if (w->now < w->said + patience)
         return;
     w->said += patience;
-    fprintf(stderr,
-            "warning: waiting for data for %g s: %d of %d parts of batch "
-            "%lld are loaded; do its files answer?\n",
+    rt_warn("waiting for data for %g s: %d of %d parts of batch %lld are "
+            "loaded; do its files answer?",
             w->said, s->done, l->parts, (long long)l->taken);
 }
 

@@ -69,6 +69,12 @@ for device in host cuda:0; do
     [ "$(grep -c '^warning' err)" -eq 2 ] || fail "not each is named once"
     expect_equal "$(newest whole.$device)" "$(newest bad.$device)"
 done
+# On a terminal it is not behind the progress that is drawn there.
+expect 0 "$python" -c 'import pty, sys; pty.spawn(sys.argv[1:])' env TERM=xterm \
+    ./trainer --device=host --out=bad.screen --bad-samples=skip:1
+expect_says "warning: cannot decode images"
+tr '\r' '\n' <out | grep 'warning: ' | grep -v "^$(printf '\033')\[Kwarning: " &&
+    fail "a warning is no line of its own"
 expect 3 ./trainer --load-only
 expect 0 ./trainer --load-only --bad-samples=skip:9
 expect 2 ./trainer --device=host --bad-samples=ignore
