@@ -715,7 +715,6 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
               .host = ARENA_ARRAY(scratch, g->count, NodeId),
               .row = ARENA_ARRAY(scratch, g->count, NodeId),
               .cluster = ARENA_ARRAY(scratch, g->count, int),
-              .again = ARENA_ARRAY(scratch, g->count, int),
               .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
     f.brief = find_brief(g, scratch);
     f.users = graph_users(g, scratch);
@@ -733,7 +732,7 @@ Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     store_wide(&f);
     settle(&f);
     store_by_cost(&f);
-    g = place_groups(&f);
+    g = place_groups(&f, find_members(&f));
     arena_free(f.settled);
     return g;
 }

@@ -20,10 +20,14 @@ typedef struct {
     NodeId priority; // the last of its roots, in the order of the old graph
     NodeId *root;
     int num_roots;
-    NodeId *member; // roots and the inline nodes below them, in order
-    int num_members;
-    bool placed;
 } Cluster;
+
+// What the kernel of a cluster computes: its roots and what is inline below
+// them, in the order of the old graph.
+typedef struct {
+    NodeId *node;
+    int count;
+} Members;
 
 // What is asked of a node again and again, close together: walking over whole
 // nodes would mostly be waiting for memory.
@@ -65,7 +69,6 @@ typedef struct {
     bool *scattered; // pads that are assigned and nothing else
     bool *joined;    // reductions that the update makes: see fuse_update.c
     bool *late;      // scalars that the update leaves in memory
-    int *again;      // the last cluster that computes a stored node once more
     Cluster *clusters;
     int count;
 } Fuse;
@@ -144,12 +147,10 @@ bool *find_dear(const Fuse *f);
 // than they have when it is stored as one.
 bool can_narrow(const Fuse *f, NodeId n);
 
-// ---- fuse_recompute.c ----
+// ---- fuse_members.c ----
 
-// Marks in f->again what cluster k would read although it can compute it from
-// what else it reads or computes.  reader holds, for each node, the last
-// cluster that was found to read or compute it.  False where there is nothing.
-bool find_again(Fuse *f, int k, int *reader);
+// The members of each cluster.
+const Members *find_members(const Fuse *f);
 
 // ---- fuse_update.c ----
 
@@ -183,6 +184,6 @@ static inline bool fits_update(const Fuse *f, NodeId n) {
 // ---- fuse_place.c ----
 
 // The graph in groups, one for each cluster.
-Graph *place_groups(Fuse *f);
+Graph *place_groups(const Fuse *f, const Members *members);
 
 #endif

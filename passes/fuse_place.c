@@ -4,176 +4,125 @@
 #include "passes/fuse.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-static int by_number(const void *a, const void *b) {
-    NodeId x = *(const NodeId *)a, y = *(const NodeId *)b;
-    return (x > y) - (x < y);
-}
+typedef struct {
+    const Fuse *f;
+    const Members *members; // of each cluster
+    const Room *room;       // what it leaves for itself
+    bool *placed;           // it is in the new graph
+    NodeId *first, *next;   // views of a node in memory, as lists
+    Graph *g;
+    NodeId *shared; // leaves, views of memory, roots: what any group may use
+    NodeId *own;    // copies in the group being built
+    int *owner;     // the cluster own[n] belongs to
+    int group;
+} Rebuild;
 
-// Whether cluster k finds a value in memory.  A view of what it computes itself
-// is computed too: the update may read, as a scalar, the one element of a
-// vector that it leaves there.
-static bool is_read(const Fuse *f, NodeId n, int k) {
-    bool own = (facts(f, n) & VIEW) && f->cluster[memory_base(f, n)] == k;
-    return in_memory(f, n) && f->again[n] != k && !own;
-}
-
-// Lists the nodes that cluster k computes, in the order of the old graph.
-// mark[n] is the last list that n is in, and `list` the number of this one.
-static void list_members(Fuse *f, int k, int list, int *mark, NodeId *stack) {
-    Cluster *c = &f->clusters[k];
-    int height = 0, done = 0;
-    for (int i = 0; i < c->num_roots; i++) {
-        mark[c->root[i]] = list;
-        stack[height++] = c->root[i];
-    }
-    while (done < height) {
-        const Node *d = at(f, stack[done++]);
-        for (int i = 0; i < d->num_args; i++) {
-            NodeId arg = d->arg[i];
-            if (mark[arg] != list && !is_leaf(f, arg) && !is_read(f, arg, k)) {
-                mark[arg] = list;
-                stack[height++] = arg;
-            }
-        }
-    }
-    qsort(stack, (size_t)height, sizeof *stack, by_number);
-    c->member = ARENA_ARRAY(f->scratch, (size_t)height, NodeId);
-    memcpy(c->member, stack, (size_t)height * sizeof *stack);
-    c->num_members = height;
-}
-
-static void find_members(Fuse *f) {
-    NodeId count = f->old->count;
-    int *mark = ARENA_ARRAY(f->scratch, count, int);
-    int *reader = ARENA_ARRAY(f->scratch, count, int);
-    NodeId *stack = ARENA_ARRAY(f->scratch, (size_t)count + 1, NodeId);
-    for (NodeId n = 0; n < count; n++)
-        mark[n] = reader[n] = f->again[n] = NONE;
-    for (int k = 0; k < f->count; k++) {
-        list_members(f, k, 2 * k, mark, stack);
-        if (find_again(f, k, reader))
-            list_members(f, k, 2 * k + 1, mark, stack);
-    }
-}
-
-// What each cluster leaves for itself.
-static const Room *find_rooms(const Fuse *f) {
+static const Room *find_rooms(const Fuse *f, const Members *members) {
     Room *room = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, Room);
     for (int k = 0; k < f->count; k++) {
         const Cluster *c = &f->clusters[k];
-        room[k].kind = c->kind;
-        room[k].space = at(f, c->space)->type;
-        for (int i = 0; i < c->num_members; i++)
-            scratch_add(&room[k], f->old, c->member[i],
-                        f->cluster[c->member[i]] == k);
+        room[k] = (Room){.kind = c->kind, .space = at(f, c->space)->type};
+        for (int i = 0; i < members[k].count; i++) {
+            NodeId n = members[k].node[i];
+            scratch_add(&room[k], f->old, n, f->cluster[n] == k);
+        }
     }
     return room;
 }
 
-typedef struct {
-    Graph *g;
-    NodeId *shared;   // leaves, views of memory, roots: what any group may use
-    NodeId *own;      // copies in the group being built
-    int *owner;       // the cluster own[n] belongs to
-    const Room *room; // of each cluster
-    int group;
-} Rebuild;
+static void find_views(Rebuild *r) {
+    const Fuse *f = r->f;
+    r->first = graph_none(f->old, f->scratch);
+    r->next = graph_none(f->old, f->scratch);
+    for (NodeId n = f->old->count; n-- > 0;)
+        if ((facts(f, n) & VIEW) && in_memory(f, n)) {
+            NodeId base = brief(f, n)->arg[0];
+            r->next[n] = r->first[base];
+            r->first[base] = n;
+        }
+}
 
 // Casts a node of the new graph as one of the group.
-static NodeId place_cast(Rebuild *r, NodeId a, DType to, int group,
-                         Reason why) {
+static NodeId place_cast(Rebuild *r, NodeId a, DType to, Reason why) {
     Type type = *r->g->node[a].type;
     type.dtype = to;
     return graph_add(r->g, (Node){.op = OP_cast,
                                   .type = &type,
                                   .num_args = 1,
                                   .arg = &a,
-                                  .group = group,
+                                  .group = r->group,
                                   .why = why});
 }
 
 // What cluster k reads for old node n.
-static NodeId find_operand(const Fuse *f, Rebuild *r, NodeId n, int k,
-                           int group) {
-    if (group >= 0 && r->owner[n] == k)
+static NodeId find_operand(Rebuild *r, NodeId n, int k) {
+    if (k != NONE && r->owner[n] == k)
         return r->own[n];
-    if (group >= 0 && f->narrow[memory_base(f, n)])
-        return place_cast(r, r->shared[n], F32, group, REASON_none);
+    if (k != NONE && r->f->narrow[memory_base(r->f, n)])
+        return place_cast(r, r->shared[n], F32, REASON_none);
     return r->shared[n];
 }
 
-// Adds old node n to the group; -1 is no group.
-static NodeId place_node(const Fuse *f, Rebuild *r, NodeId n, int k,
-                         int group) {
+// Adds old node n to the group of cluster k, or to none.
+static NodeId place_node(Rebuild *r, NodeId n, int k) {
+    const Fuse *f = r->f;
     Node d = *at(f, n);
     NodeId *arg = ARENA_ARRAY(f->scratch, (size_t)d.num_args + 1, NodeId);
     r->g->at = d.from;
     for (int i = 0; i < d.num_args; i++)
-        arg[i] = find_operand(f, r, d.arg[i], k, group);
+        arg[i] = find_operand(r, d.arg[i], k);
     d.arg = arg;
-    d.group = group;
+    d.group = k == NONE ? -1 : r->group;
     d.why = f->cluster[n] == k && !f->narrow[n] ? f->why[n] : REASON_none;
     return graph_move(r->g, d);
 }
 
-typedef struct {
-    NodeId *first, *next; // views of a node in memory, as lists
-} Views;
-
-static Views find_views(const Fuse *f) {
-    Views v = {graph_none(f->old, f->scratch), graph_none(f->old, f->scratch)};
-    for (NodeId n = f->old->count; n-- > 0;)
-        if ((facts(f, n) & VIEW) && in_memory(f, n)) {
-            NodeId base = brief(f, n)->arg[0];
-            v.next[n] = v.first[base];
-            v.first[base] = n;
-        }
-    return v;
-}
-
 // The views of a root follow its group, so that later groups find them.
-static void place_views(const Fuse *f, Rebuild *r, const Views *views,
-                        NodeId n) {
-    for (NodeId v = views->first[n]; v != NO_NODE; v = views->next[v]) {
-        r->shared[v] = place_node(f, r, v, NONE, -1);
-        place_views(f, r, views, v);
+static void place_views(Rebuild *r, NodeId n) {
+    for (NodeId v = r->first[n]; v != NO_NODE; v = r->next[v]) {
+        r->shared[v] = place_node(r, v, NONE);
+        place_views(r, v);
     }
 }
 
-static void place_cluster(Fuse *f, Rebuild *r, const Views *views, int k) {
-    Cluster *c = &f->clusters[k];
-    if (r->room[k].any) {
-        r->g->at = at(f, c->root[0])->from;
-        graph_add(r->g, (Node){.op = OP_scratch,
-                               .type = (Type[]){scratch_type(&r->room[k])},
-                               .group = r->group,
-                               .offset = -1});
-    }
-    for (int i = 0; i < c->num_members; i++) {
-        NodeId n = c->member[i];
-        r->own[n] = place_node(f, r, n, k, r->group);
+static void place_scratch(Rebuild *r, const Room *room, NodeId root) {
+    r->g->at = at(r->f, root)->from;
+    graph_add(r->g, (Node){.op = OP_scratch,
+                           .type = (Type[]){scratch_type(room)},
+                           .group = r->group,
+                           .offset = -1});
+}
+
+static void place_cluster(Rebuild *r, int k) {
+    const Fuse *f = r->f;
+    const Cluster *c = &f->clusters[k];
+    if (r->room[k].any)
+        place_scratch(r, &r->room[k], c->root[0]);
+    for (int i = 0; i < r->members[k].count; i++) {
+        NodeId n = r->members[k].node[i];
+        r->own[n] = place_node(r, n, k);
         r->owner[n] = k;
         if (f->cluster[n] == k)
-            r->shared[n] = f->narrow[n] ? place_cast(r, r->own[n], ACT,
-                                                     r->group, f->why[n])
-                                        : r->own[n];
+            r->shared[n] = f->narrow[n]
+                               ? place_cast(r, r->own[n], ACT, f->why[n])
+                               : r->own[n];
     }
     for (int i = 0; i < c->num_roots; i++)
-        place_views(f, r, views, c->root[i]);
-    c->placed = true;
+        place_views(r, c->root[i]);
+    r->placed[k] = true;
     r->group++;
 }
 
-// A cluster that c reads from and that is not placed yet, or NONE.
-static int cluster_before(const Fuse *f, const Cluster *c) {
-    for (int i = 0; i < c->num_members; i++) {
-        const Node *d = at(f, c->member[i]);
+// A cluster that k reads from and that is not placed yet, or NONE.
+static int cluster_before(const Rebuild *r, int k) {
+    const Fuse *f = r->f;
+    for (int i = 0; i < r->members[k].count; i++) {
+        const Brief *d = brief(f, r->members[k].node[i]);
         for (int j = 0; j < d->num_args; j++) {
-            int k = f->cluster[memory_base(f, d->arg[j])];
-            if (k != NONE && &f->clusters[k] != c && !f->clusters[k].placed)
-                return k;
+            int from = f->cluster[memory_base(f, d->arg[j])];
+            if (from != NONE && from != k && !r->placed[from])
+                return from;
         }
     }
     return NONE;
@@ -192,7 +141,8 @@ static int by_priority(const void *a, const void *b) {
 }
 
 // In the order of their last roots, each after those it reads from.
-static void place_clusters(Fuse *f, Rebuild *r, const Views *views) {
+static void place_clusters(Rebuild *r) {
+    const Fuse *f = r->f;
     Turn *turn = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, Turn);
     int *stack = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, int);
     for (int k = 0; k < f->count; k++)
@@ -203,18 +153,26 @@ static void place_clusters(Fuse *f, Rebuild *r, const Views *views) {
         stack[height++] = turn[i].cluster;
         while (height > 0) {
             int k = stack[height - 1];
-            int before = f->clusters[k].placed
-                             ? NONE
-                             : cluster_before(f, &f->clusters[k]);
+            int before = r->placed[k] ? NONE : cluster_before(r, k);
             if (before != NONE) {
                 stack[height++] = before;
                 continue;
             }
-            if (!f->clusters[k].placed)
-                place_cluster(f, r, views, k);
+            if (!r->placed[k])
+                place_cluster(r, k);
             height--;
         }
     }
+}
+
+static void place_leaves(Rebuild *r) {
+    const Fuse *f = r->f;
+    for (NodeId n = 0; n < f->old->count; n++)
+        if (is_leaf(f, n))
+            r->shared[n] = place_node(r, n, NONE);
+    for (NodeId n = 0; n < f->old->count; n++)
+        if (is_leaf(f, n))
+            place_views(r, n);
 }
 
 // Whether launches may be joined, which have the last ticket: see ir/join.h.
@@ -226,40 +184,36 @@ static bool any_joins(const Fuse *f) {
     return count > 1 && f->options->level > 0;
 }
 
-static void place_leaves(const Fuse *f, Rebuild *r, const Views *views) {
-    int tickets = 0;
-    for (NodeId n = 0; n < f->old->count; n++)
-        if (is_leaf(f, n))
-            r->shared[n] = place_node(f, r, n, NONE, -1);
-    for (NodeId n = 0; n < f->old->count; n++)
-        if (is_leaf(f, n))
-            place_views(f, r, views, n);
-    for (int k = 0; k < f->count; k++)
+static void place_tickets(Rebuild *r) {
+    int64_t tickets = any_joins(r->f);
+    for (int k = 0; k < r->f->count; k++)
         tickets += scratch_tickets(&r->room[k]);
-    tickets += any_joins(f);
-    if (tickets > 0) {
-        r->g->at = (Origin){0};
-        graph_state(r->g, arena_format(r->g->arena, TICKETS "%s", r->g->name),
-                    STATE_DERIVED, type_of(I32, 1, (int64_t[]){tickets}), 0);
-    }
+    if (tickets == 0)
+        return;
+    r->g->at = (Origin){0};
+    graph_state(r->g, arena_format(r->g->arena, TICKETS "%s", r->g->name),
+                STATE_DERIVED, type_of(I32, 1, &tickets), 0);
 }
 
-Graph *place_groups(Fuse *f) {
+Graph *place_groups(const Fuse *f, const Members *members) {
     const Graph *old = f->old;
-    Rebuild r = {.g = graph_like(old),
+    Rebuild r = {.f = f,
+                 .members = members,
+                 .room = find_rooms(f, members),
+                 .placed = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, bool),
+                 .g = graph_like(old),
                  .shared = graph_none(old, f->scratch),
                  .own = ARENA_ARRAY(f->scratch, old->count, NodeId),
                  .owner = ARENA_ARRAY(f->scratch, old->count, int)};
     for (NodeId n = 0; n < old->count; n++)
         r.owner[n] = NONE;
-    find_members(f);
-    r.room = find_rooms(f);
-    Views views = find_views(f);
-    place_leaves(f, &r, &views);
-    place_clusters(f, &r, &views);
+    find_views(&r);
+    place_leaves(&r);
+    place_tickets(&r);
+    place_clusters(&r);
     for (NodeId n = 0; n < old->count; n++)
         if (brief(f, n)->op == OP_output)
-            place_node(f, &r, n, NONE, -1);
+            place_node(&r, n, NONE);
     r.g->facts |= GROUPED;
     return r.g;
 }

@@ -1,0 +1,178 @@
+// What a kernel computes: its roots, what lies between them and what it reads,
+// and once more what is in memory for a library but follows element by element
+// from what the kernel reads or computes anyway, as relu(x) in the gradient of
+// a batch_norm of x.
+
+#include "passes/fuse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The kernel that is looked at, and for each node the last one of which
+// something is known.
+typedef struct {
+    const Fuse *f;
+    int k;
+    Members *own;
+    int *again;  // it computes a value in memory once more
+    int *reader; // it reads it from memory or computes it
+    int *mark;   // the list of members that it is in, two for each kernel
+    NodeId *stack;
+} Reading;
+
+// ---- between roots and what is read ----
+
+static int by_number(const void *a, const void *b) {
+    NodeId x = *(const NodeId *)a, y = *(const NodeId *)b;
+    return (x > y) - (x < y);
+}
+
+// Whether the kernel finds a value in memory.  A view of what it computes
+// itself is computed too: the update may read, as a scalar, the one element of
+// a vector that it leaves there.
+static bool is_read(const Reading *r, NodeId n) {
+    const Fuse *f = r->f;
+    bool own = (facts(f, n) & VIEW) && f->cluster[memory_base(f, n)] == r->k;
+    return in_memory(f, n) && r->again[n] != r->k && !own;
+}
+
+// Lists the nodes that the kernel computes, in the order of the old graph.
+static void list_members(Reading *r, int list) {
+    const Fuse *f = r->f;
+    const Cluster *c = &f->clusters[r->k];
+    int height = 0, done = 0;
+    for (int i = 0; i < c->num_roots; i++) {
+        r->mark[c->root[i]] = list;
+        r->stack[height++] = c->root[i];
+    }
+    while (done < height) {
+        const Node *d = at(f, r->stack[done++]);
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId arg = d->arg[i];
+            if (r->mark[arg] == list || is_leaf(f, arg) || is_read(r, arg))
+                continue;
+            r->mark[arg] = list;
+            r->stack[height++] = arg;
+        }
+    }
+    qsort(r->stack, (size_t)height, sizeof *r->stack, by_number);
+    r->own->node = ARENA_ARRAY(f->scratch, (size_t)height, NodeId);
+    memcpy(r->own->node, r->stack, (size_t)height * sizeof *r->stack);
+    r->own->count = height;
+}
+
+// ---- once more ----
+
+enum { FEW = 32 }; // operations that are looked at for one value
+
+// Whether the kernel computes operand arg of n anyway, and of the same places.
+static bool is_computed(const Reading *r, NodeId n, NodeId arg) {
+    const Fuse *f = r->f;
+    return r->reader[arg] == r->k && !in_memory(f, arg) &&
+           type_has_shape(at(f, n)->type, at(f, arg)->type);
+}
+
+// Whether the kernel has all that n is computed from.  A value for each column
+// costs no more than reading it.
+static bool has_operands(const Reading *r, NodeId n, int *budget) {
+    const Fuse *f = r->f;
+    for (int i = 0; i < brief(f, n)->num_args; i++) {
+        NodeId arg = brief(f, n)->arg[i];
+        if (brief(f, arg)->immediate || f->cluster[arg] == r->k ||
+            r->again[arg] == r->k || is_computed(r, n, arg))
+            continue;
+        if (in_memory(f, arg)) {
+            NodeId base = memory_base(f, arg);
+            if (r->reader[base] != r->k && !is_small(f, base))
+                return false;
+            continue;
+        }
+        bool cheap = (facts(f, arg) & POINTWISE) &&
+                     (is_small(f, arg) || !(facts(f, arg) & COSTLY));
+        if (!cheap || --*budget < 0 || !has_operands(r, arg, budget))
+            return false;
+    }
+    return true;
+}
+
+static bool is_worth(const Reading *r, NodeId n) {
+    const Fuse *f = r->f;
+    int budget = FEW;
+    return f->called[n] && !f->apart[n] && (facts(f, n) & POINTWISE) &&
+           !(facts(f, n) & COSTLY) && !is_small(f, n) &&
+           has_operands(r, n, &budget);
+}
+
+// Whether all of the kernel that uses n, also under another shape, wants the
+// same elements as of the rest.
+static bool stays_in_place(const Reading *r, NodeId n) {
+    for (int i = 0; i < r->own->count; i++) {
+        const Brief *d = brief(r->f, r->own->node[i]);
+        for (int j = 0; j < d->num_args; j++)
+            if (memory_base(r->f, d->arg[j]) == n &&
+                !(d->facts & (POINTWISE | REDUCES)))
+                return false;
+    }
+    return true;
+}
+
+// What is in memory as n is computed, and its views with it.
+static void compute_again(Reading *r, NodeId n) {
+    const Fuse *f = r->f;
+    for (; (facts(f, n) & VIEW) && in_memory(f, n); n = brief(f, n)->arg[0])
+        r->again[n] = r->k;
+    r->again[n] = r->k;
+}
+
+static bool walks_elements(const Cluster *c) {
+    return c->kind == GROUP_GRID || c->kind == GROUP_ROWS;
+}
+
+// What the kernel would read although it can compute it from what else it reads
+// or computes: in the order of the graph, so that what follows from a value
+// that is computed again is found too.  False where there is nothing.
+static bool find_again(Reading *r) {
+    const Fuse *f = r->f;
+    bool any = false;
+    if (!walks_elements(&f->clusters[r->k]))
+        return false;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < r->own->count; i++) {
+            const Node *d = at(f, r->own->node[i]);
+            r->reader[r->own->node[i]] = r->k;
+            for (int j = 0; j < d->num_args; j++) {
+                NodeId arg = d->arg[j];
+                if (!in_memory(f, arg))
+                    continue;
+                NodeId base = memory_base(f, arg);
+                r->reader[base] = r->k;
+                if (pass == 0 || f->cluster[base] == r->k ||
+                    r->again[arg] == r->k || !is_worth(r, base) ||
+                    !stays_in_place(r, base))
+                    continue;
+                compute_again(r, arg);
+                any = true;
+            }
+        }
+    return any;
+}
+
+const Members *find_members(const Fuse *f) {
+    NodeId count = f->old->count;
+    Members *members = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, Members);
+    Reading r = {.f = f,
+                 .again = ARENA_ARRAY(f->scratch, count, int),
+                 .reader = ARENA_ARRAY(f->scratch, count, int),
+                 .mark = ARENA_ARRAY(f->scratch, count, int),
+                 .stack = ARENA_ARRAY(f->scratch, (size_t)count + 1, NodeId)};
+    for (NodeId n = 0; n < count; n++)
+        r.mark[n] = r.reader[n] = r.again[n] = NONE;
+    for (int k = 0; k < f->count; k++) {
+        r.k = k;
+        r.own = &members[k];
+        list_members(&r, 2 * k);
+        if (find_again(&r))
+            list_members(&r, 2 * k + 1);
+    }
+    return members;
+}
