@@ -134,52 +134,79 @@ static inline NodeId memory_base(const Fuse *f, NodeId n) {
     return n;
 }
 
+static inline bool fits_update(const Fuse *f, NodeId n) {
+    return f->fits[n];
+}
+
+// Whether the update leaves n in memory.
+static inline bool is_late(const Fuse *f, NodeId n) {
+    return f->late[n] && f->stored[n] && !f->apart[n];
+}
+
 // ---- fuse_brief.c ----
 
 const Brief *find_brief(const Graph *g, Arena *scratch);
 
-// ---- fuse_cost.c ----
-
-// Which nodes would cost less stored than computed by each of their users.
-bool *find_dear(const Fuse *f);
-
-// Whether n follows element by element from activations, and so loses no more
-// than they have when it is stored as one.
-bool can_narrow(const Fuse *f, NodeId n);
-
-// ---- fuse_members.c ----
-
-// The members of each cluster.
-const Members *find_members(const Fuse *f);
-
-// ---- fuse_update.c ----
-
-// The kernel that alone needs each node: a stack, or that of the update, which
-// is numbered as a node more than there are.  NO_NODE is none; a value in
-// memory is needed by many.
-NodeId *find_users(const Fuse *f);
-
-// Which scalars nothing but outputs and the update needs, so that it can leave
-// them in memory.
-bool *find_late(const Fuse *f, const NodeId *user);
-
-// Which pads are but stores to other addresses.
-bool *find_scattered(const Fuse *f);
-
-// Which reductions the kernel of the update or of a stack computes.
-bool *find_joined(const Fuse *f);
-
-// One of them that a value in memory needs as well by now, or that shares no
-// kernel, or NO_NODE.
-NodeId find_left(const Fuse *f, const NodeId *user);
+// What a normalisation over rows, or a soft-max, takes is kept in full.
+bool *find_in_rows(const Fuse *f);
 
 // Whether each node is computed element by element over its own shape, as what
 // is assigned or stacked.
 bool *find_fits(const Fuse *f);
 
-static inline bool fits_update(const Fuse *f, NodeId n) {
-    return f->fits[n];
-}
+// Which pads are but stores to other addresses.
+bool *find_scattered(const Fuse *f);
+
+// ---- fuse_store.c ----
+
+// Asks for n to be in memory.  A view of something computed asks for that.
+void store(Fuse *f, NodeId n, Reason why);
+
+// Stores what must be in memory whatever kernels there will be.
+void store_first(Fuse *f);
+
+// ---- fuse_update.c ----
+
+// Which numbers may be made by the kernel of the update or of a stack:
+// f->joined and f->late.
+void find_updated(Fuse *f);
+
+// Below an assignment, a stack or a number that its kernel computes, what is
+// neither such an element nor a scalar is stored first.
+void store_for_update(Fuse *f);
+
+// What is needed in memory before the update is not made there.  Returns who
+// needs each node in the end.
+NodeId *leave_update(Fuse *f);
+
+// Which scalars nothing but outputs and the update needs, so that it can leave
+// them in memory.
+void find_late(Fuse *f, const NodeId *user);
+
+// ---- fuse_rows.c ----
+
+// Finds the row reduction that decides the space of each node's kernel, and
+// stores those for which there is no one space.
+void find_rows(Fuse *f);
+
+// Whether a kernel over the rows of space can make the sum n besides.
+bool fits_sum(const Fuse *f, NodeId n, NodeId space);
+
+// ---- fuse_cluster.c ----
+
+// Divides what is stored among kernels.
+void find_clusters(Fuse *f);
+
+// ---- fuse_cost.c ----
+
+// Stores what costs more to recompute, given the clusters: the first such node
+// on each path, and each that has a multiple of `every` others below.
+void store_dear(Fuse *f, int every);
+
+// ---- fuse_members.c ----
+
+// The members of each cluster.
+const Members *find_members(const Fuse *f);
 
 // ---- fuse_place.c ----
 

@@ -65,3 +65,58 @@ const Brief *find_brief(const Graph *g, Arena *scratch) {
     }
     return brief;
 }
+
+bool *find_in_rows(const Fuse *f) {
+    bool *in_rows = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = f->old->count; n-- > 0;) {
+        bool same = (facts(f, n) & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
+        for (int i = 0; i < brief(f, n)->num_args; i++)
+            in_rows[brief(f, n)->arg[i]] |= same || reduces_rows(f, n);
+    }
+    return in_rows;
+}
+
+// A piece of what a library left is read where it lies.
+static bool is_piece(const Fuse *f, NodeId n) {
+    if (brief(f, n)->op != OP_slice)
+        return false;
+    return (facts(f, base_of(f, brief(f, n)->arg[0])) & CALLS) &&
+           count_of(f, n) > 1;
+}
+
+static bool is_in_place(const Fuse *f, NodeId n) {
+    if (is_piece(f, n))
+        return true;
+    if (!(facts(f, n) & (POINTWISE | VIEW)))
+        return false;
+    for (int i = 0; i < brief(f, n)->num_args; i++) {
+        int64_t count = count_of(f, brief(f, n)->arg[i]);
+        if (count != count_of(f, n) && count != 1)
+            return false;
+    }
+    return true;
+}
+
+bool *find_fits(const Fuse *f) {
+    bool *fits = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = 0; n < f->old->count; n++)
+        fits[n] = is_in_place(f, n);
+    return fits;
+}
+
+// Whether n assigns a derived state.  Nothing in the update reads one, and what
+// a pad leaves out stays as it began, 0.
+static bool assigns_derived(const Fuse *f, NodeId n) {
+    return brief(f, n)->op == OP_assign &&
+           state_is(at(f, brief(f, n)->arg[0]), STATE_DERIVED);
+}
+
+bool *find_scattered(const Fuse *f) {
+    bool *otherwise = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = 0; n < f->old->count; n++)
+        for (int i = 0; i < brief(f, n)->num_args; i++)
+            otherwise[brief(f, n)->arg[i]] |= !assigns_derived(f, n);
+    for (NodeId n = 0; n < f->old->count; n++)
+        otherwise[n] = brief(f, n)->op == OP_pad && !otherwise[n];
+    return otherwise;
+}

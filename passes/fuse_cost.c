@@ -80,7 +80,9 @@ static bool follows_state(const Fuse *f, NodeId n, const Tree *t) {
     return false;
 }
 
-bool can_narrow(const Fuse *f, NodeId n) {
+// Whether n follows element by element from activations, and so loses no more
+// than they have when it is stored as one.
+static bool can_narrow(const Fuse *f, NodeId n) {
     Tree tree;
     if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
         at(f, n)->type->dtype != F32 || at(f, n)->from.full ||
@@ -155,7 +157,8 @@ static bool costs_less_stored(const Fuse *f, const Makers *makers, NodeId n) {
     return all - least > (own->count + 1) * value;
 }
 
-bool *find_dear(const Fuse *f) {
+// Which nodes would cost less stored than computed by each of their users.
+static bool *find_dear(const Fuse *f) {
     const Graph *g = f->old;
     Makers *makers = ARENA_ARRAY(f->scratch, g->count, Makers);
     bool *dear = ARENA_ARRAY(f->scratch, g->count, bool);
@@ -178,4 +181,22 @@ bool *find_dear(const Fuse *f) {
         }
     }
     return dear;
+}
+
+// With some of them stored the rest may be cheap.
+void store_dear(Fuse *f, int every) {
+    const bool *dear = find_dear(f);
+    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        for (int i = 0; i < brief(f, n)->num_args && is_inline(f, n); i++) {
+            NodeId arg = brief(f, n)->arg[i];
+            int count = below[arg] + dear[arg];
+            if ((dear[arg] || !f->stored[arg]) && count > below[n])
+                below[n] = count;
+        }
+        if (dear[n] && below[n] % every == 0) {
+            store(f, n, REASON_traffic);
+            f->narrow[n] = can_narrow(f, n);
+        }
+    }
 }

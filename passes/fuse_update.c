@@ -7,34 +7,6 @@
 
 #include "passes/fuse.h"
 
-// A piece of what a library left is read where it lies.
-static bool is_piece(const Fuse *f, NodeId n) {
-    if (brief(f, n)->op != OP_slice)
-        return false;
-    return (facts(f, base_of(f, brief(f, n)->arg[0])) & CALLS) &&
-           count_of(f, n) > 1;
-}
-
-static bool is_in_place(const Fuse *f, NodeId n) {
-    if (is_piece(f, n))
-        return true;
-    if (!(facts(f, n) & (POINTWISE | VIEW)))
-        return false;
-    for (int i = 0; i < brief(f, n)->num_args; i++) {
-        int64_t count = count_of(f, brief(f, n)->arg[i]);
-        if (count != count_of(f, n) && count != 1)
-            return false;
-    }
-    return true;
-}
-
-bool *find_fits(const Fuse *f) {
-    bool *fits = ARENA_ARRAY(f->scratch, f->old->count, bool);
-    for (NodeId n = 0; n < f->old->count; n++)
-        fits[n] = is_in_place(f, n);
-    return fits;
-}
-
 static bool is_candidate(const Fuse *f, NodeId n) {
     const Brief *d = brief(f, n);
     if (d->facts & OVERALL)
@@ -43,24 +15,10 @@ static bool is_candidate(const Fuse *f, NodeId n) {
            at(f, n)->type->dtype == F32 && count_of(f, d->arg[0]) > 1;
 }
 
-// Whether n assigns a derived state.  Nothing in the update reads one, and what
-// a pad leaves out stays as it began, 0.
-static bool assigns_derived(const Fuse *f, NodeId n) {
-    return brief(f, n)->op == OP_assign &&
-           state_is(at(f, brief(f, n)->arg[0]), STATE_DERIVED);
-}
-
-bool *find_scattered(const Fuse *f) {
-    bool *otherwise = ARENA_ARRAY(f->scratch, f->old->count, bool);
-    for (NodeId n = 0; n < f->old->count; n++)
-        for (int i = 0; i < brief(f, n)->num_args; i++)
-            otherwise[brief(f, n)->arg[i]] |= !assigns_derived(f, n);
-    for (NodeId n = 0; n < f->old->count; n++)
-        otherwise[n] = brief(f, n)->op == OP_pad && !otherwise[n];
-    return otherwise;
-}
-
-NodeId *find_users(const Fuse *f) {
+// The kernel that alone needs each node: a stack, or that of the update, which
+// is numbered as a node more than there are.  NO_NODE is none; a value in
+// memory is needed by many.
+static NodeId *find_users(const Fuse *f) {
     NodeId update = f->old->count, many = f->old->count + 1;
     NodeId *user = graph_none(f->old, f->scratch);
     for (NodeId n = f->old->count; n-- > 0;) {
@@ -113,41 +71,79 @@ static bool *find_covered(const Fuse *f) {
     return covered;
 }
 
-bool *find_late(const Fuse *f, const NodeId *user) {
-    bool *late = ARENA_ARRAY(f->scratch, f->old->count, bool);
+void find_late(Fuse *f, const NodeId *user) {
     bool any = false;
-    for (NodeId n = 0; n < f->old->count; n++)
+    for (NodeId n = 0; n < f->old->count; n++) {
         any |= brief(f, n)->op == OP_assign;
+        f->late[n] = false;
+    }
     if (!any || f->options->level == 0)
-        return late;
+        return;
     for (NodeId n = 0; n < f->old->count; n++)
         if (brief(f, n)->op == OP_output)
-            late[brief(f, n)->arg[0]] = true;
+            f->late[brief(f, n)->arg[0]] = true;
     for (NodeId n = 0; n < f->old->count; n++)
-        late[n] &= (facts(f, n) & POINTWISE) && fits_update(f, n) &&
-                   count_of(f, n) == 1 &&
-                   (user[n] == NO_NODE || user[n] == f->old->count);
-    return late;
+        f->late[n] &= (facts(f, n) & POINTWISE) && fits_update(f, n) &&
+                      count_of(f, n) == 1 &&
+                      (user[n] == NO_NODE || user[n] == f->old->count);
 }
 
-bool *find_joined(const Fuse *f) {
-    bool *joined = ARENA_ARRAY(f->scratch, f->old->count, bool);
-    bool any = false;
-    for (NodeId n = 0; n < f->old->count; n++)
-        any |= is_candidate(f, n);
-    if (!any || f->options->level == 0)
-        return joined;
-    NodeId *user = find_users(f);
+static void find_joined(Fuse *f, const NodeId *user) {
     bool *covered = find_covered(f);
-    for (NodeId n = 0; n < f->old->count; n++)
-        joined[n] = is_candidate(f, n) && has_one_user(f, user, n) &&
-                    ((facts(f, n) & OVERALL) || covered[brief(f, n)->arg[0]]);
-    return joined;
+    for (NodeId n = 0; n < f->old->count && f->options->level > 0; n++)
+        f->joined[n] =
+            is_candidate(f, n) && has_one_user(f, user, n) &&
+            ((facts(f, n) & OVERALL) || covered[brief(f, n)->arg[0]]);
 }
 
-NodeId find_left(const Fuse *f, const NodeId *user) {
+void find_updated(Fuse *f) {
+    NodeId *user = find_users(f);
+    find_joined(f, user);
+    find_late(f, user);
+}
+
+// One of them that a value in memory needs as well by now, or that shares no
+// kernel, or NO_NODE.
+static NodeId find_left(const Fuse *f, const NodeId *user) {
     for (NodeId n = 0; n < f->old->count; n++)
         if (f->joined[n] && (!has_one_user(f, user, n) || f->apart[n]))
             return n;
     return NO_NODE;
+}
+
+// A pad directly below an assignment is a store to other addresses.
+void store_for_update(Fuse *f) {
+    bool *updating = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = f->old->count; n-- > 0;) {
+        const Brief *d = brief(f, n);
+        if (d->op == OP_assign) {
+            NodeId value = d->arg[1];
+            if (f->scattered[value] && !f->stored[value])
+                value = brief(f, value)->arg[0];
+            updating[value] = true;
+        }
+        bool walks = f->joined[n] || is_late(f, n) || (facts(f, n) & STACKS);
+        for (int i = 0; i < d->num_args && walks; i++)
+            updating[d->arg[i]] = true;
+        if (!updating[n] || !is_inline(f, n) || f->stored[n])
+            continue;
+        if (!fits_update(f, n))
+            store(f, n, REASON_update);
+        else
+            for (int i = 0; i < d->num_args; i++)
+                updating[d->arg[i]] = true;
+    }
+}
+
+NodeId *leave_update(Fuse *f) {
+    for (;;) {
+        NodeId *user = find_users(f), n = find_left(f, user);
+        if (n == NO_NODE)
+            return user;
+        f->joined[n] = false;
+        store(f, n, REASON_none);
+        for (int i = 0; i < brief(f, n)->num_args; i++)
+            if (facts(f, n) & OVERALL)
+                store(f, brief(f, n)->arg[i], REASON_none);
+    }
 }

@@ -1,0 +1,59 @@
+// Which nodes a kernel that walks over whole rows can compute: what reduces
+// rows, what is computed from that, and sums besides.
+
+#include "passes/fuse.h"
+
+// Of everything, or of each column, for which its threads keep what they have.
+// A variance over blocks needs pivots, for which whole rows would be reduced
+// first.
+bool fits_sum(const Fuse *f, NodeId n, NodeId space) {
+    enum { MOST_COLUMNS = 1024 };
+    const Brief *d = brief(f, n);
+    if (d->extent == OVER_ALL)
+        return d->op != OP_var;
+    return d->op == OP_sum && d->extent == OVER_COLUMN &&
+           same_shape(f, d->arg[0], space) &&
+           space_columns(at(f, space)->type) <= MOST_COLUMNS;
+}
+
+// Whether node n can be computed by a kernel that walks over the rows of row
+// reduction `row`, which is below its operand arg.
+static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
+    NodeId space = brief(f, row)->arg[0];
+    int64_t elements = count_of(f, space),
+            rows = space_rows(at(f, space)->type);
+    bool per_row = count_of(f, arg) == rows;
+    if (reduces_rows(f, n))
+        return same_shape(f, n, row) && count_of(f, arg) == elements;
+    if (facts(f, n) & REDUCES)
+        return fits_sum(f, n, space) &&
+               (count_of(f, arg) == elements ||
+                (per_row && brief(f, n)->extent == OVER_ALL));
+    if (pads_columns(f->old, n)) // rows are stored that far apart
+        return f->stored[n] && count_of(f, arg) == elements;
+    // Of as many elements, in as many columns: so its rows are the same rows.
+    bool by_row =
+        count_of(f, n) == elements &&
+        space_columns(at(f, n)->type) == space_columns(at(f, space)->type);
+    return (facts(f, n) & POINTWISE) && (by_row || count_of(f, n) == rows);
+}
+
+void find_rows(Fuse *f) {
+    for (NodeId n = 0; n < f->old->count; n++) {
+        f->row[n] = NO_NODE;
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i], row = f->row[arg];
+            if (row == NO_NODE || f->stored[arg])
+                continue;
+            bool same = f->row[n] == NO_NODE ||
+                        same_shape(f, brief(f, f->row[n])->arg[0],
+                                   brief(f, row)->arg[0]);
+            if (same && fits_rows(f, n, arg, row))
+                f->row[n] = row;
+            else
+                store(f, arg, REASON_rows);
+        }
+        if (reduces_rows(f, n) && f->row[n] == NO_NODE)
+            f->row[n] = n;
+    }
+}

@@ -1,0 +1,266 @@
+// Which values must be in memory: for what they are or who reads them, and
+// because many would compute them, or much, or too much at once.
+
+#include "passes/fuse.h"
+
+// Whether n is what is never in memory, or a view of it.
+static bool is_immediate(const Fuse *f, NodeId n) {
+    return brief(f, base_of(f, n))->immediate;
+}
+
+void store(Fuse *f, NodeId n, Reason why) {
+    if (is_immediate(f, n))
+        return;
+    while (!f->stored[n]) {
+        f->stored[n] = f->changed = true;
+        if (!(facts(f, n) & VIEW)) {
+            f->why[n] = why;
+            return;
+        }
+        n = brief(f, n)->arg[0];
+    }
+}
+
+// What an element takes that is computed.
+enum { LONG = 1, MUCH = 2 };
+
+// Whether a kernel that walks over the columns of n can keep operand arg from
+// row to row instead of computing it for each.
+static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
+    Type t = *at(f, n)->type, a = *at(f, arg)->type;
+    return (facts(f, n) & POINTWISE) && a.rank > 0 && is_small(f, arg) &&
+           a.dim[a.rank - 1] == t.dim[t.rank - 1];
+}
+
+// Whether an operation reads many elements for each of its own.
+static bool is_window(const Fuse *f, NodeId n) {
+    Op op = brief(f, n)->op;
+    return op == OP_max_pool || op == OP_max_pool_index || op == OP_avg_pool ||
+           op == OP_resize_grad;
+}
+
+// How many elements of its operand a kernel for node n asks for: a pool all of
+// each window, its gradient one for each window that an element is in; what is
+// scattered, or stored in wider rows, is asked for once.
+static int64_t demand(const Fuse *f, NodeId n) {
+    const Node *d = at(f, n);
+    if ((facts(f, n) & SCATTERS) || pads_columns(f->old, n))
+        return count_of(f, d->arg[0]);
+    int64_t count = count_of(f, n);
+    bool gradient = d->op == OP_max_pool_grad || d->op == OP_avg_pool_grad;
+    for (int i = 0; i < 2 && (facts(f, n) & WINDOW); i++) {
+        int64_t window = node_ints(d, ATTR_window, i, 1);
+        int64_t stride = gradient ? node_ints(d, ATTR_stride, i, 1) : 1;
+        count *= (window + stride - 1) / stride;
+    }
+    return count;
+}
+
+// How often at most a kernel for node n would compute an element of its operand
+// arg.
+static int64_t times(const Fuse *f, NodeId n, NodeId arg) {
+    int64_t count = count_of(f, arg);
+    bool once = !is_inline(f, arg) || f->scattered[n] || count <= 1 ||
+                count == space_rows(at(f, n)->type) || is_kept(f, n, arg);
+    return once ? 1 : (demand(f, n) + count - 1) / count;
+}
+
+// The gradient of a pool that one kernel stores and no other asks for, for each
+// node of the graph: that kernel computes each window's value once.
+static bool *find_unfolded(const Fuse *f) {
+    const Graph *g = f->old;
+    uint32_t *uses = graph_uses(g, f->scratch);
+    bool *unfolded = ARENA_ARRAY(f->scratch, g->count, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        NodeId pool = f->stored[n] ? brief(f, n)->pool : NO_NODE;
+        if (pool == NO_NODE)
+            continue;
+        unfolded[pool] = !f->apart[pool];
+        for (NodeId m = n; m != pool; m = brief(f, m)->arg[0])
+            unfolded[pool] &= uses[brief(f, m)->arg[0]] == 1 &&
+                              !f->apart[brief(f, m)->arg[0]];
+    }
+    return unfolded;
+}
+
+// Whether a value that takes long, or that reads much, is worth memory when
+// elements of it are computed so often.  Computing one twice takes no longer
+// than writing it and reading it twice.
+static bool is_worth(unsigned taken, int64_t often) {
+    return ((taken & LONG) && often > 2) || ((taken & MUCH) && often > 1);
+}
+
+// Of the costly values that would be computed repeatedly, those are stored
+// with which the others are costly no more.
+static void store_costly(Fuse *f) {
+    int64_t *often = ARENA_ARRAY(f->scratch, f->old->count, int64_t);
+    unsigned *taken = ARENA_ARRAY(f->scratch, f->old->count, unsigned);
+    bool *unfolded = find_unfolded(f);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        int last = brief(f, n)->num_args - unfolded[n];
+        for (int i = 0; i < last; i++) {
+            NodeId arg = brief(f, n)->arg[i];
+            int64_t count = times(f, n, arg);
+            often[arg] = count > often[arg] ? count : often[arg];
+        }
+    }
+    for (NodeId n = 0; n < f->old->count; n++) {
+        taken[n] =
+            (facts(f, n) & COSTLY ? LONG : 0) | (is_window(f, n) ? MUCH : 0);
+        for (int i = 0; i < brief(f, n)->num_args; i++)
+            taken[n] |= taken[brief(f, n)->arg[i]];
+        if (is_worth(taken[n], often[n]))
+            store(f, n, REASON_repeated);
+        if (!is_inline(f, n) || in_memory(f, n))
+            taken[n] = 0;
+    }
+}
+
+// What several nodes take pixels from is computed once for all of them: a
+// resized image that is resized again would double with each.
+static void store_taken(Fuse *f) {
+    bool *taken = ARENA_ARRAY(f->scratch, f->old->count, bool);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        if (brief(f, n)->op != OP_take)
+            continue;
+        NodeId image = brief(f, n)->arg[0];
+        if (taken[image] && is_inline(f, image))
+            store(f, image, REASON_repeated);
+        taken[image] = true;
+    }
+}
+
+// What is the same for all of a batch is turned once: threads that take
+// neighbours of it would each read them far apart.
+static void store_turned(Fuse *f) {
+    for (NodeId n = 0; n < f->old->count; n++) {
+        NodeId turned = at(f, n)->num_args ? at(f, n)->arg[0] : NO_NODE;
+        if (at(f, n)->op == OP_slice && at(f, turned)->op == OP_transpose &&
+            !f->batched[turned])
+            store(f, turned, REASON_repeated);
+    }
+}
+
+// Expressions are written, and compiled by others, from their ends on, which
+// takes memory for each operation on the way.
+static void store_deep(Fuse *f) {
+    enum { DEEPEST = 500 };
+    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i];
+            if (!in_memory(f, arg) && below[arg] >= below[n])
+                below[n] = below[arg] + 1;
+        }
+        if (below[n] >= DEEPEST && is_inline(f, n))
+            store(f, n, REASON_deep);
+    }
+}
+
+// Whether n is one number or tensor to what is computed from it: a number about
+// many tensors may be made in the kernel of updates, which has them as parts.
+static bool is_one_read(const Fuse *f, NodeId n) {
+    return in_memory(f, n) || !is_inline(f, n) || count_of(f, n) == 1;
+}
+
+// What a walk down from a node has seen.
+typedef struct {
+    NodeId *stack;
+    int *seen, walk; // the last walk that came by each node
+} Down;
+
+// How many tensors in memory a kernel reads for n, each counted once.
+static int count_reads(const Fuse *f, Down *down, NodeId n) {
+    int reads = 0, height = 0;
+    down->walk++;
+    down->stack[height++] = n;
+    while (height > 0) {
+        const Brief *d = brief(f, down->stack[--height]);
+        for (int i = 0; i < d->num_args; i++) {
+            NodeId arg = d->arg[i];
+            if (down->seen[arg] == down->walk || brief(f, arg)->immediate)
+                continue;
+            down->seen[arg] = down->walk;
+            if (is_one_read(f, arg))
+                reads++;
+            else
+                down->stack[height++] = arg;
+        }
+    }
+    return reads;
+}
+
+// The operand of n for which the most is read that n reads too, or NO_NODE.
+static NodeId widest_operand(const Fuse *f, NodeId n, const int *below) {
+    NodeId most = NO_NODE;
+    for (int i = 0; i < brief(f, n)->num_args; i++) {
+        NodeId arg = brief(f, n)->arg[i];
+        while ((facts(f, arg) & VIEW) && !in_memory(f, arg))
+            arg = brief(f, arg)->arg[0];
+        if ((facts(f, arg) & POINTWISE) && !is_one_read(f, arg) &&
+            below[arg] > 1 && (most == NO_NODE || below[arg] > below[most]))
+            most = arg;
+    }
+    return most;
+}
+
+// The time that a compiler takes grows faster than what a kernel reads.  Reads
+// are added up, and counted only where that comes to too many.
+static void store_wide(Fuse *f) {
+    enum { MOST_READS = 128 };
+    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
+    Down down = {ARENA_ARRAY(f->scratch, f->old->count, NodeId),
+                 ARENA_ARRAY(f->scratch, f->old->count, int), 0};
+    for (NodeId n = 0; n < f->old->count; n++) {
+        NodeId most;
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i];
+            below[n] += is_one_read(f, arg) ? 1 : below[arg];
+        }
+        if (below[n] <= MOST_READS || !(facts(f, n) & POINTWISE))
+            continue;
+        below[n] = count_reads(f, &down, n);
+        if (below[n] <= MOST_READS ||
+            (most = widest_operand(f, n, below)) == NO_NODE)
+            continue;
+        store(f, most, REASON_wide);
+        below[n] = count_reads(f, &down, n);
+    }
+}
+
+// What is in memory because of what it is or who reads it.
+static void store_by_kind(Fuse *f) {
+    for (NodeId n = 0; n < f->old->count; n++) {
+        const Node *d = at(f, n);
+        bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
+                       ((facts(f, n) & OVERALL) && !f->joined[n]);
+        for (int i = 0; i < d->num_args && library; i++) {
+            store(f, d->arg[i], REASON_none);
+            f->called[memory_base(f, d->arg[i])] = true;
+        }
+        if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !f->joined[n])
+            store(f, n, REASON_none);
+    }
+}
+
+// That a value shares a kernel with others is a rewrite, one for each value.
+static void keep_apart(Fuse *f) {
+    for (NodeId n = 0; n < f->old->count; n++) {
+        if (facts(f, n) & (LEAF | VIEW | CALLS | EFFECT))
+            continue;
+        f->apart[n] =
+            !rewrite_next(f->old, f->options) || f->options->level == 0;
+        if (f->apart[n] && is_inline(f, n))
+            store(f, n, REASON_unfused);
+    }
+}
+
+void store_first(Fuse *f) {
+    store_by_kind(f);
+    keep_apart(f);
+    store_taken(f);
+    store_turned(f);
+    store_costly(f);
+    store_deep(f);
+    store_wide(f);
+}
