@@ -27,79 +27,47 @@
 
 #include <limits.h>
 
-static void settle(Fuse *f) {
-    Arena *whole = f->scratch, *before = f->settled;
-    f->scratch = f->settled = arena_new();
+static void settle(const Facts *f, Stored *s, Clusters *c) {
+    Arena *a = arena_new();
     NodeId *user;
     do {
-        f->changed = false;
-        store_for_update(f);
-        find_rows(f);
-        user = leave_update(f);
-    } while (f->changed);
-    find_late(f, user); // of what is in memory by now
-    find_clusters(f);
-    f->scratch = whole;
-    arena_free(before);
-}
-
-// Stores some of what costs more to recompute.  What finding them takes is
-// given back, as there are many rounds.
-static void store_some(Fuse *f, int every) {
-    Arena *whole = f->scratch;
-    f->scratch = arena_new();
-    store_dear(f, every);
-    arena_free(f->scratch);
-    f->scratch = whole;
+        s->changed = false;
+        store_for_update(f, s, a);
+        find_rows(f, s);
+        user = leave_update(f, s, a);
+    } while (s->changed);
+    find_late(f, s, user); // of what is in memory by now
+    arena_free(a);
+    find_clusters(f, s, c);
 }
 
 // Round by round.  In a chain of many blocks a round for each would make the
 // cost quadratic: after a while, sooner where a round takes long, they are
 // looked at in runs of a few.
-static void store_by_cost(Fuse *f) {
+static void store_by_cost(const Facts *f, Stored *s, Clusters *c) {
     enum { ONE_BY_ONE = 8, LONG_TIME = 200000, RUN = 8, MOST_ROUNDS = 128 };
     int alone = (int)(LONG_TIME / (f->old->count + 1));
     alone = alone < ONE_BY_ONE ? alone : ONE_BY_ONE;
     for (int round = 0; round < MOST_ROUNDS; round++) {
-        f->changed = false;
-        store_some(f, round < alone ? INT_MAX : RUN);
-        if (!f->changed)
+        s->changed = false;
+        store_dear(f, s, c, round < alone ? INT_MAX : RUN);
+        if (!s->changed)
             return;
-        settle(f);
+        settle(f, s, c);
     }
-    store_some(f, 1);
-    settle(f);
+    store_dear(f, s, c, 1);
+    settle(f, s, c);
 }
 
 Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     g = graph_fit(g, scratch);
-    Fuse f = {.old = g,
-              .scratch = scratch,
-              .options = o,
-              .stored = ARENA_ARRAY(scratch, g->count, bool),
-              .called = ARENA_ARRAY(scratch, g->count, bool),
-              .why = ARENA_ARRAY(scratch, g->count, Reason),
-              .apart = ARENA_ARRAY(scratch, g->count, bool),
-              .batched = graph_batched(g, scratch),
-              .joined = ARENA_ARRAY(scratch, g->count, bool),
-              .late = ARENA_ARRAY(scratch, g->count, bool),
-              .narrow = ARENA_ARRAY(scratch, g->count, bool),
-              .depth = ARENA_ARRAY(scratch, g->count, int),
-              .source = ARENA_ARRAY(scratch, g->count, NodeId),
-              .host = ARENA_ARRAY(scratch, g->count, NodeId),
-              .row = ARENA_ARRAY(scratch, g->count, NodeId),
-              .cluster = ARENA_ARRAY(scratch, g->count, int),
-              .clusters = ARENA_ARRAY(scratch, (size_t)g->count + 1, Cluster)};
-    f.brief = find_brief(g, scratch);
-    f.users = graph_users(g, scratch);
-    f.in_rows = find_in_rows(&f);
-    f.fits = find_fits(&f);
-    f.scattered = find_scattered(&f);
-    find_updated(&f);
-    store_first(&f);
-    settle(&f);
-    store_by_cost(&f);
-    g = place_groups(&f, find_members(&f));
-    arena_free(f.settled);
+    Facts f = find_facts(g, scratch, o);
+    Stored s = store_first(&f, g, scratch);
+    Clusters c = {0};
+    settle(&f, &s, &c);
+    store_by_cost(&f, &s, &c);
+    const Members *members = find_members(&f, &s, &c, scratch);
+    g = place_groups(&f, &s, &c, members, scratch);
+    arena_free(c.own);
     return g;
 }

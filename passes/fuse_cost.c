@@ -46,7 +46,7 @@ static bool contains(const NodeId *list, int count, NodeId n) {
 }
 
 // False when the tree is larger than is looked at.
-static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
+static bool find_tree(const Facts *f, const Stored *s, NodeId n, Tree *t) {
     t->inner[0] = n;
     t->num_inner = 1;
     t->num_inputs = 0;
@@ -56,7 +56,7 @@ static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
             NodeId arg = d->arg[i];
             if (brief(f, arg)->immediate || is_small(f, arg))
                 continue;
-            bool stored = f->stored[arg] || is_leaf(f, arg);
+            bool stored = s->stored[arg] || is_leaf(f, arg);
             NodeId *list = stored ? t->input : t->inner;
             int *count = stored ? &t->num_inputs : &t->num_inner;
             if (contains(list, *count, arg))
@@ -71,7 +71,7 @@ static bool find_tree(const Fuse *f, NodeId n, Tree *t) {
 
 // Whether a parameter or a state of n's shape goes into it: then it updates
 // one.
-static bool follows_state(const Fuse *f, NodeId n, const Tree *t) {
+static bool follows_state(const Facts *f, NodeId n, const Tree *t) {
     for (int i = 0; i < t->num_inputs; i++) {
         Op op = brief(f, t->input[i])->op;
         if ((op == OP_param || op == OP_state) && same_shape(f, t->input[i], n))
@@ -82,22 +82,22 @@ static bool follows_state(const Fuse *f, NodeId n, const Tree *t) {
 
 // Whether n follows element by element from activations, and so loses no more
 // than they have when it is stored as one.
-static bool can_narrow(const Fuse *f, NodeId n) {
+static bool can_narrow(const Facts *f, const Stored *s, NodeId n) {
     Tree tree;
     if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
         at(f, n)->type->dtype != F32 || at(f, n)->from.full ||
-        f->row[n] != NO_NODE || f->called[n] || !(facts(f, n) & POINTWISE) ||
-        !find_tree(f, n, &tree) || follows_state(f, n, &tree))
+        s->row[n] != NO_NODE || s->called[n] || !(facts(f, n) & POINTWISE) ||
+        !find_tree(f, s, n, &tree) || follows_state(f, n, &tree))
         return false;
     for (int i = 0; i < tree.num_inputs; i++)
         if (at(f, tree.input[i])->type->dtype == ACT ||
-            f->narrow[tree.input[i]])
+            s->narrow[tree.input[i]])
             return true;
     return false;
 }
 
 // Bytes that n takes in memory.
-static int64_t bytes_of(const Fuse *f, NodeId n, bool narrow) {
+static int64_t bytes_of(const Facts *f, NodeId n, bool narrow) {
     Type t = *at(f, n)->type;
     if (narrow)
         t.dtype = ACT;
@@ -106,7 +106,7 @@ static int64_t bytes_of(const Fuse *f, NodeId n, bool narrow) {
 
 // Whether cluster k needs node m of the tree for something that is not in the
 // tree, or for a part of it that it needs anyway.
-static bool needed_anyway(const Fuse *f, const Makers *makers, const Tree *t,
+static bool needed_anyway(const Facts *f, const Makers *makers, const Tree *t,
                           const bool *anyway, NodeId m, int k) {
     const Users *users = &f->users;
     for (int i = users->first[m]; i != NONE; i = users->next[i]) {
@@ -125,56 +125,58 @@ static bool needed_anyway(const Fuse *f, const Makers *makers, const Tree *t,
 }
 
 // Bytes of the tree's inputs that cluster k would not read without it.
-static int64_t bytes_more(const Fuse *f, const Makers *makers, const Tree *t,
-                          int k) {
+static int64_t bytes_more(const Facts *f, const Stored *s, const Makers *makers,
+                          const Tree *t, int k) {
     bool anyway[NEAR] = {false};
     int64_t bytes = 0;
     for (int j = 1; j < t->num_inner; j++) // 0 is what would be stored
         anyway[j] = needed_anyway(f, makers, t, anyway, t->inner[j], k);
     for (int i = 0; i < t->num_inputs; i++)
         if (!needed_anyway(f, makers, t, anyway, t->input[i], k))
-            bytes += bytes_of(f, t->input[i], f->narrow[t->input[i]]);
+            bytes += bytes_of(f, t->input[i], s->narrow[t->input[i]]);
     return bytes;
 }
 
 // Recomputing a value reads its inputs in each cluster that needs it and does
 // not read them anyway.  Storing it reads them once, writes the value, and
 // reads that in each.
-static bool costs_less_stored(const Fuse *f, const Makers *makers, NodeId n) {
+static bool costs_less_stored(const Facts *f, const Stored *s,
+                              const Makers *makers, NodeId n) {
     Tree tree;
     const Makers *own = &makers[n];
     int64_t all = 0, least = INT64_MAX;
-    if (!find_tree(f, n, &tree))
+    if (!find_tree(f, s, n, &tree))
         return true;
     qsort(tree.inner, (size_t)tree.num_inner, sizeof tree.inner[0],
           users_first);
     for (int j = 0; j < own->count; j++) {
-        int64_t bytes = bytes_more(f, makers, &tree, own->cluster[j]);
+        int64_t bytes = bytes_more(f, s, makers, &tree, own->cluster[j]);
         all += bytes;
         least = bytes < least ? bytes : least;
     }
-    int64_t value = bytes_of(f, n, can_narrow(f, n));
+    int64_t value = bytes_of(f, n, can_narrow(f, s, n));
     return all - least > (own->count + 1) * value;
 }
 
 // Which nodes would cost less stored than computed by each of their users.
-static bool *find_dear(const Fuse *f) {
+static bool *find_dear(const Facts *f, const Stored *s, const Clusters *c,
+                       Arena *a) {
     const Graph *g = f->old;
-    Makers *makers = ARENA_ARRAY(f->scratch, g->count, Makers);
-    bool *dear = ARENA_ARRAY(f->scratch, g->count, bool);
+    Makers *makers = ARENA_ARRAY(a, g->count, Makers);
+    bool *dear = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
         Makers *own = &makers[n];
-        if (f->cluster[n] != NONE)
-            *own = (Makers){1, {f->cluster[n]}};
-        if (is_inline(f, n) && !f->stored[n] && own->count > 1 &&
+        if (c->of[n] != NONE)
+            *own = (Makers){1, {c->of[n]}};
+        if (is_inline(f, n) && !s->stored[n] && own->count > 1 &&
             !(facts(f, n) & VIEW) && !is_small(f, n) &&
-            costs_less_stored(f, makers, n)) {
+            costs_less_stored(f, s, makers, n)) {
             dear[n] = true;
-            *own = (Makers){1, {f->count + (int)n}}; // a cluster to come
+            *own = (Makers){1, {c->count + (int)n}}; // a cluster to come
         }
         for (int i = 0; i < brief(f, n)->num_args; i++) {
             NodeId arg = brief(f, n)->arg[i];
-            if (f->cluster[arg] != NONE || is_leaf(f, arg))
+            if (c->of[arg] != NONE || is_leaf(f, arg))
                 continue; // has its own, or is not computed
             for (int j = 0; j < own->count; j++)
                 maker_add(&makers[arg], own->cluster[j]);
@@ -184,19 +186,21 @@ static bool *find_dear(const Fuse *f) {
 }
 
 // With some of them stored the rest may be cheap.
-void store_dear(Fuse *f, int every) {
-    const bool *dear = find_dear(f);
-    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
+void store_dear(const Facts *f, Stored *s, const Clusters *c, int every) {
+    Arena *a = arena_new();
+    const bool *dear = find_dear(f, s, c, a);
+    int *below = ARENA_ARRAY(a, f->old->count, int);
     for (NodeId n = 0; n < f->old->count; n++) {
         for (int i = 0; i < brief(f, n)->num_args && is_inline(f, n); i++) {
             NodeId arg = brief(f, n)->arg[i];
             int count = below[arg] + dear[arg];
-            if ((dear[arg] || !f->stored[arg]) && count > below[n])
+            if ((dear[arg] || !s->stored[arg]) && count > below[n])
                 below[n] = count;
         }
         if (dear[n] && below[n] % every == 0) {
-            store(f, n, REASON_traffic);
-            f->narrow[n] = can_narrow(f, n);
+            store(f, s, n, REASON_traffic);
+            s->narrow[n] = can_narrow(f, s, n);
         }
     }
+    arena_free(a);
 }

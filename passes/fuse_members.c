@@ -11,7 +11,9 @@
 // The kernel that is looked at, and for each node the last one of which
 // something is known.
 typedef struct {
-    const Fuse *f;
+    const Facts *f;
+    const Stored *s;
+    const Clusters *c;
     int k;
     Members *own;
     int *again;  // it computes a value in memory once more
@@ -31,15 +33,16 @@ static int by_number(const void *a, const void *b) {
 // itself is computed too: the update may read, as a scalar, the one element of
 // a vector that it leaves there.
 static bool is_read(const Reading *r, NodeId n) {
-    const Fuse *f = r->f;
-    bool own = (facts(f, n) & VIEW) && f->cluster[memory_base(f, n)] == r->k;
-    return in_memory(f, n) && r->again[n] != r->k && !own;
+    const Facts *f = r->f;
+    bool own =
+        (facts(f, n) & VIEW) && r->c->of[memory_base(f, r->s, n)] == r->k;
+    return in_memory(f, r->s, n) && r->again[n] != r->k && !own;
 }
 
 // Lists the nodes that the kernel computes, in the order of the old graph.
-static void list_members(Reading *r, int list) {
-    const Fuse *f = r->f;
-    const Cluster *c = &f->clusters[r->k];
+static void list_members(Reading *r, int list, Arena *a) {
+    const Facts *f = r->f;
+    const Cluster *c = &r->c->cluster[r->k];
     int height = 0, done = 0;
     for (int i = 0; i < c->num_roots; i++) {
         r->mark[c->root[i]] = list;
@@ -56,7 +59,7 @@ static void list_members(Reading *r, int list) {
         }
     }
     qsort(r->stack, (size_t)height, sizeof *r->stack, by_number);
-    r->own->node = ARENA_ARRAY(f->scratch, (size_t)height, NodeId);
+    r->own->node = ARENA_ARRAY(a, (size_t)height, NodeId);
     memcpy(r->own->node, r->stack, (size_t)height * sizeof *r->stack);
     r->own->count = height;
 }
@@ -67,22 +70,22 @@ enum { FEW = 32 }; // operations that are looked at for one value
 
 // Whether the kernel computes operand arg of n anyway, and of the same places.
 static bool is_computed(const Reading *r, NodeId n, NodeId arg) {
-    const Fuse *f = r->f;
-    return r->reader[arg] == r->k && !in_memory(f, arg) &&
+    const Facts *f = r->f;
+    return r->reader[arg] == r->k && !in_memory(f, r->s, arg) &&
            type_has_shape(at(f, n)->type, at(f, arg)->type);
 }
 
 // Whether the kernel has all that n is computed from.  A value for each column
 // costs no more than reading it.
 static bool has_operands(const Reading *r, NodeId n, int *budget) {
-    const Fuse *f = r->f;
+    const Facts *f = r->f;
     for (int i = 0; i < brief(f, n)->num_args; i++) {
         NodeId arg = brief(f, n)->arg[i];
-        if (brief(f, arg)->immediate || f->cluster[arg] == r->k ||
+        if (brief(f, arg)->immediate || r->c->of[arg] == r->k ||
             r->again[arg] == r->k || is_computed(r, n, arg))
             continue;
-        if (in_memory(f, arg)) {
-            NodeId base = memory_base(f, arg);
+        if (in_memory(f, r->s, arg)) {
+            NodeId base = memory_base(f, r->s, arg);
             if (r->reader[base] != r->k && !is_small(f, base))
                 return false;
             continue;
@@ -96,9 +99,9 @@ static bool has_operands(const Reading *r, NodeId n, int *budget) {
 }
 
 static bool is_worth(const Reading *r, NodeId n) {
-    const Fuse *f = r->f;
+    const Facts *f = r->f;
     int budget = FEW;
-    return f->called[n] && !f->apart[n] && (facts(f, n) & POINTWISE) &&
+    return r->s->called[n] && !r->s->apart[n] && (facts(f, n) & POINTWISE) &&
            !(facts(f, n) & COSTLY) && !is_small(f, n) &&
            has_operands(r, n, &budget);
 }
@@ -109,7 +112,7 @@ static bool stays_in_place(const Reading *r, NodeId n) {
     for (int i = 0; i < r->own->count; i++) {
         const Brief *d = brief(r->f, r->own->node[i]);
         for (int j = 0; j < d->num_args; j++)
-            if (memory_base(r->f, d->arg[j]) == n &&
+            if (memory_base(r->f, r->s, d->arg[j]) == n &&
                 !(d->facts & (POINTWISE | REDUCES)))
                 return false;
     }
@@ -118,8 +121,9 @@ static bool stays_in_place(const Reading *r, NodeId n) {
 
 // What is in memory as n is computed, and its views with it.
 static void compute_again(Reading *r, NodeId n) {
-    const Fuse *f = r->f;
-    for (; (facts(f, n) & VIEW) && in_memory(f, n); n = brief(f, n)->arg[0])
+    const Facts *f = r->f;
+    for (; (facts(f, n) & VIEW) && in_memory(f, r->s, n);
+         n = brief(f, n)->arg[0])
         r->again[n] = r->k;
     r->again[n] = r->k;
 }
@@ -132,9 +136,9 @@ static bool walks_elements(const Cluster *c) {
 // or computes: in the order of the graph, so that what follows from a value
 // that is computed again is found too.  False where there is nothing.
 static bool find_again(Reading *r) {
-    const Fuse *f = r->f;
+    const Facts *f = r->f;
     bool any = false;
-    if (!walks_elements(&f->clusters[r->k]))
+    if (!walks_elements(&r->c->cluster[r->k]))
         return false;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < r->own->count; i++) {
@@ -142,11 +146,11 @@ static bool find_again(Reading *r) {
             r->reader[r->own->node[i]] = r->k;
             for (int j = 0; j < d->num_args; j++) {
                 NodeId arg = d->arg[j];
-                if (!in_memory(f, arg))
+                if (!in_memory(f, r->s, arg))
                     continue;
-                NodeId base = memory_base(f, arg);
+                NodeId base = memory_base(f, r->s, arg);
                 r->reader[base] = r->k;
-                if (pass == 0 || f->cluster[base] == r->k ||
+                if (pass == 0 || r->c->of[base] == r->k ||
                     r->again[arg] == r->k || !is_worth(r, base) ||
                     !stays_in_place(r, base))
                     continue;
@@ -157,22 +161,25 @@ static bool find_again(Reading *r) {
     return any;
 }
 
-const Members *find_members(const Fuse *f) {
+const Members *find_members(const Facts *f, const Stored *s, const Clusters *c,
+                            Arena *a) {
     NodeId count = f->old->count;
-    Members *members = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, Members);
+    Members *members = ARENA_ARRAY(a, (size_t)c->count + 1, Members);
     Reading r = {.f = f,
-                 .again = ARENA_ARRAY(f->scratch, count, int),
-                 .reader = ARENA_ARRAY(f->scratch, count, int),
-                 .mark = ARENA_ARRAY(f->scratch, count, int),
-                 .stack = ARENA_ARRAY(f->scratch, (size_t)count + 1, NodeId)};
+                 .s = s,
+                 .c = c,
+                 .again = ARENA_ARRAY(a, count, int),
+                 .reader = ARENA_ARRAY(a, count, int),
+                 .mark = ARENA_ARRAY(a, count, int),
+                 .stack = ARENA_ARRAY(a, (size_t)count + 1, NodeId)};
     for (NodeId n = 0; n < count; n++)
         r.mark[n] = r.reader[n] = r.again[n] = NONE;
-    for (int k = 0; k < f->count; k++) {
+    for (int k = 0; k < c->count; k++) {
         r.k = k;
         r.own = &members[k];
-        list_members(&r, 2 * k);
+        list_members(&r, 2 * k, a);
         if (find_again(&r))
-            list_members(&r, 2 * k + 1);
+            list_members(&r, 2 * k + 1, a);
     }
     return members;
 }

@@ -6,37 +6,40 @@
 #include <stdlib.h>
 
 typedef struct {
-    const Fuse *f;
+    const Facts *f;
+    const Stored *s;
+    const Clusters *c;
     const Members *members; // of each cluster
     const Room *room;       // what it leaves for itself
     bool *placed;           // it is in the new graph
     NodeId *first, *next;   // views of a node in memory, as lists
-    Graph *g;
+    Arena *a;
+    Graph *g;       // the new one
     NodeId *shared; // leaves, views of memory, roots: what any group may use
     NodeId *own;    // copies in the group being built
     int *owner;     // the cluster own[n] belongs to
     int group;
 } Rebuild;
 
-static const Room *find_rooms(const Fuse *f, const Members *members) {
-    Room *room = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, Room);
-    for (int k = 0; k < f->count; k++) {
-        const Cluster *c = &f->clusters[k];
-        room[k] = (Room){.kind = c->kind, .space = at(f, c->space)->type};
-        for (int i = 0; i < members[k].count; i++) {
-            NodeId n = members[k].node[i];
-            scratch_add(&room[k], f->old, n, f->cluster[n] == k);
+static const Room *find_rooms(const Rebuild *r) {
+    Room *room = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, Room);
+    for (int k = 0; k < r->c->count; k++) {
+        const Cluster *c = &r->c->cluster[k];
+        room[k] = (Room){.kind = c->kind, .space = at(r->f, c->space)->type};
+        for (int i = 0; i < r->members[k].count; i++) {
+            NodeId n = r->members[k].node[i];
+            scratch_add(&room[k], r->f->old, n, r->c->of[n] == k);
         }
     }
     return room;
 }
 
 static void find_views(Rebuild *r) {
-    const Fuse *f = r->f;
-    r->first = graph_none(f->old, f->scratch);
-    r->next = graph_none(f->old, f->scratch);
+    const Facts *f = r->f;
+    r->first = graph_none(f->old, r->a);
+    r->next = graph_none(f->old, r->a);
     for (NodeId n = f->old->count; n-- > 0;)
-        if ((facts(f, n) & VIEW) && in_memory(f, n)) {
+        if ((facts(f, n) & VIEW) && in_memory(f, r->s, n)) {
             NodeId base = brief(f, n)->arg[0];
             r->next[n] = r->first[base];
             r->first[base] = n;
@@ -59,22 +62,22 @@ static NodeId place_cast(Rebuild *r, NodeId a, DType to, Reason why) {
 static NodeId find_operand(Rebuild *r, NodeId n, int k) {
     if (k != NONE && r->owner[n] == k)
         return r->own[n];
-    if (k != NONE && r->f->narrow[memory_base(r->f, n)])
+    if (k != NONE && r->s->narrow[memory_base(r->f, r->s, n)])
         return place_cast(r, r->shared[n], F32, REASON_none);
     return r->shared[n];
 }
 
 // Adds old node n to the group of cluster k, or to none.
 static NodeId place_node(Rebuild *r, NodeId n, int k) {
-    const Fuse *f = r->f;
+    const Facts *f = r->f;
     Node d = *at(f, n);
-    NodeId *arg = ARENA_ARRAY(f->scratch, (size_t)d.num_args + 1, NodeId);
+    NodeId *arg = ARENA_ARRAY(r->a, (size_t)d.num_args + 1, NodeId);
     r->g->at = d.from;
     for (int i = 0; i < d.num_args; i++)
         arg[i] = find_operand(r, d.arg[i], k);
     d.arg = arg;
     d.group = k == NONE ? -1 : r->group;
-    d.why = f->cluster[n] == k && !f->narrow[n] ? f->why[n] : REASON_none;
+    d.why = r->c->of[n] == k && !r->s->narrow[n] ? r->s->why[n] : REASON_none;
     return graph_move(r->g, d);
 }
 
@@ -95,17 +98,16 @@ static void place_scratch(Rebuild *r, const Room *room, NodeId root) {
 }
 
 static void place_cluster(Rebuild *r, int k) {
-    const Fuse *f = r->f;
-    const Cluster *c = &f->clusters[k];
+    const Cluster *c = &r->c->cluster[k];
     if (r->room[k].any)
         place_scratch(r, &r->room[k], c->root[0]);
     for (int i = 0; i < r->members[k].count; i++) {
         NodeId n = r->members[k].node[i];
         r->own[n] = place_node(r, n, k);
         r->owner[n] = k;
-        if (f->cluster[n] == k)
-            r->shared[n] = f->narrow[n]
-                               ? place_cast(r, r->own[n], ACT, f->why[n])
+        if (r->c->of[n] == k)
+            r->shared[n] = r->s->narrow[n]
+                               ? place_cast(r, r->own[n], ACT, r->s->why[n])
                                : r->own[n];
     }
     for (int i = 0; i < c->num_roots; i++)
@@ -116,11 +118,11 @@ static void place_cluster(Rebuild *r, int k) {
 
 // A cluster that k reads from and that is not placed yet, or NONE.
 static int cluster_before(const Rebuild *r, int k) {
-    const Fuse *f = r->f;
+    const Facts *f = r->f;
     for (int i = 0; i < r->members[k].count; i++) {
         const Brief *d = brief(f, r->members[k].node[i]);
         for (int j = 0; j < d->num_args; j++) {
-            int from = f->cluster[memory_base(f, d->arg[j])];
+            int from = r->c->of[memory_base(f, r->s, d->arg[j])];
             if (from != NONE && from != k && !r->placed[from])
                 return from;
         }
@@ -142,13 +144,12 @@ static int by_priority(const void *a, const void *b) {
 
 // In the order of their last roots, each after those it reads from.
 static void place_clusters(Rebuild *r) {
-    const Fuse *f = r->f;
-    Turn *turn = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, Turn);
-    int *stack = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, int);
-    for (int k = 0; k < f->count; k++)
-        turn[k] = (Turn){f->clusters[k].priority, k};
-    qsort(turn, (size_t)f->count, sizeof *turn, by_priority);
-    for (int i = 0; i < f->count; i++) {
+    Turn *turn = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, Turn);
+    int *stack = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, int);
+    for (int k = 0; k < r->c->count; k++)
+        turn[k] = (Turn){r->c->cluster[k].priority, k};
+    qsort(turn, (size_t)r->c->count, sizeof *turn, by_priority);
+    for (int i = 0; i < r->c->count; i++) {
         int height = 0;
         stack[height++] = turn[i].cluster;
         while (height > 0) {
@@ -166,7 +167,7 @@ static void place_clusters(Rebuild *r) {
 }
 
 static void place_leaves(Rebuild *r) {
-    const Fuse *f = r->f;
+    const Facts *f = r->f;
     for (NodeId n = 0; n < f->old->count; n++)
         if (is_leaf(f, n))
             r->shared[n] = place_node(r, n, NONE);
@@ -176,17 +177,17 @@ static void place_leaves(Rebuild *r) {
 }
 
 // Whether launches may be joined, which have the last ticket: see ir/join.h.
-static bool any_joins(const Fuse *f) {
+static bool any_joins(const Rebuild *r) {
     int count = 0;
-    for (int k = 0; k < f->count; k++)
-        count += f->clusters[k].kind != GROUP_CALL &&
-                 !group_has_parts(f->clusters[k].kind);
-    return count > 1 && f->options->level > 0;
+    for (int k = 0; k < r->c->count; k++)
+        count += r->c->cluster[k].kind != GROUP_CALL &&
+                 !group_has_parts(r->c->cluster[k].kind);
+    return count > 1 && r->f->options->level > 0;
 }
 
 static void place_tickets(Rebuild *r) {
-    int64_t tickets = any_joins(r->f);
-    for (int k = 0; k < r->f->count; k++)
+    int64_t tickets = any_joins(r);
+    for (int k = 0; k < r->c->count; k++)
         tickets += scratch_tickets(&r->room[k]);
     if (tickets == 0)
         return;
@@ -195,23 +196,27 @@ static void place_tickets(Rebuild *r) {
                 STATE_DERIVED, type_of(I32, 1, &tickets), 0);
 }
 
-Graph *place_groups(const Fuse *f, const Members *members) {
-    const Graph *old = f->old;
+Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
+                    const Members *members, Arena *a) {
+    NodeId count = f->old->count;
     Rebuild r = {.f = f,
+                 .s = s,
+                 .c = c,
                  .members = members,
-                 .room = find_rooms(f, members),
-                 .placed = ARENA_ARRAY(f->scratch, (size_t)f->count + 1, bool),
-                 .g = graph_like(old),
-                 .shared = graph_none(old, f->scratch),
-                 .own = ARENA_ARRAY(f->scratch, old->count, NodeId),
-                 .owner = ARENA_ARRAY(f->scratch, old->count, int)};
-    for (NodeId n = 0; n < old->count; n++)
+                 .a = a,
+                 .placed = ARENA_ARRAY(a, (size_t)c->count + 1, bool),
+                 .g = graph_like(f->old),
+                 .shared = graph_none(f->old, a),
+                 .own = ARENA_ARRAY(a, count, NodeId),
+                 .owner = ARENA_ARRAY(a, count, int)};
+    for (NodeId n = 0; n < count; n++)
         r.owner[n] = NONE;
+    r.room = find_rooms(&r);
     find_views(&r);
     place_leaves(&r);
     place_tickets(&r);
     place_clusters(&r);
-    for (NodeId n = 0; n < old->count; n++)
+    for (NodeId n = 0; n < count; n++)
         if (brief(f, n)->op == OP_output)
             place_node(&r, n, NONE);
     r.g->facts |= GROUPED;

@@ -6,7 +6,7 @@
 // Of everything, or of each column, for which its threads keep what they have.
 // A variance over blocks needs pivots, for which whole rows would be reduced
 // first.
-bool fits_sum(const Fuse *f, NodeId n, NodeId space) {
+bool fits_sum(const Facts *f, NodeId n, NodeId space) {
     enum { MOST_COLUMNS = 1024 };
     const Brief *d = brief(f, n);
     if (d->extent == OVER_ALL)
@@ -18,7 +18,8 @@ bool fits_sum(const Fuse *f, NodeId n, NodeId space) {
 
 // Whether node n can be computed by a kernel that walks over the rows of row
 // reduction `row`, which is below its operand arg.
-static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
+static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
+                      NodeId row) {
     NodeId space = brief(f, row)->arg[0];
     int64_t elements = count_of(f, space),
             rows = space_rows(at(f, space)->type);
@@ -30,7 +31,7 @@ static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
                (count_of(f, arg) == elements ||
                 (per_row && brief(f, n)->extent == OVER_ALL));
     if (pads_columns(f->old, n)) // rows are stored that far apart
-        return f->stored[n] && count_of(f, arg) == elements;
+        return s->stored[n] && count_of(f, arg) == elements;
     // Of as many elements, in as many columns: so its rows are the same rows.
     bool by_row =
         count_of(f, n) == elements &&
@@ -38,22 +39,22 @@ static bool fits_rows(const Fuse *f, NodeId n, NodeId arg, NodeId row) {
     return (facts(f, n) & POINTWISE) && (by_row || count_of(f, n) == rows);
 }
 
-void find_rows(Fuse *f) {
+void find_rows(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
-        f->row[n] = NO_NODE;
+        s->row[n] = NO_NODE;
         for (int i = 0; i < brief(f, n)->num_args; i++) {
-            NodeId arg = brief(f, n)->arg[i], row = f->row[arg];
-            if (row == NO_NODE || f->stored[arg])
+            NodeId arg = brief(f, n)->arg[i], row = s->row[arg];
+            if (row == NO_NODE || s->stored[arg])
                 continue;
-            bool same = f->row[n] == NO_NODE ||
-                        same_shape(f, brief(f, f->row[n])->arg[0],
+            bool same = s->row[n] == NO_NODE ||
+                        same_shape(f, brief(f, s->row[n])->arg[0],
                                    brief(f, row)->arg[0]);
-            if (same && fits_rows(f, n, arg, row))
-                f->row[n] = row;
+            if (same && fits_rows(f, s, n, arg, row))
+                s->row[n] = row;
             else
-                store(f, arg, REASON_rows);
+                store(f, s, arg, REASON_rows);
         }
-        if (reduces_rows(f, n) && f->row[n] == NO_NODE)
-            f->row[n] = n;
+        if (reduces_rows(f, n) && s->row[n] == NO_NODE)
+            s->row[n] = n;
     }
 }

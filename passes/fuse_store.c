@@ -4,17 +4,17 @@
 #include "passes/fuse.h"
 
 // Whether n is what is never in memory, or a view of it.
-static bool is_immediate(const Fuse *f, NodeId n) {
+static bool is_immediate(const Facts *f, NodeId n) {
     return brief(f, base_of(f, n))->immediate;
 }
 
-void store(Fuse *f, NodeId n, Reason why) {
+void store(const Facts *f, Stored *s, NodeId n, Reason why) {
     if (is_immediate(f, n))
         return;
-    while (!f->stored[n]) {
-        f->stored[n] = f->changed = true;
+    while (!s->stored[n]) {
+        s->stored[n] = s->changed = true;
         if (!(facts(f, n) & VIEW)) {
-            f->why[n] = why;
+            s->why[n] = why;
             return;
         }
         n = brief(f, n)->arg[0];
@@ -26,14 +26,14 @@ enum { LONG = 1, MUCH = 2 };
 
 // Whether a kernel that walks over the columns of n can keep operand arg from
 // row to row instead of computing it for each.
-static bool is_kept(const Fuse *f, NodeId n, NodeId arg) {
+static bool is_kept(const Facts *f, NodeId n, NodeId arg) {
     Type t = *at(f, n)->type, a = *at(f, arg)->type;
     return (facts(f, n) & POINTWISE) && a.rank > 0 && is_small(f, arg) &&
            a.dim[a.rank - 1] == t.dim[t.rank - 1];
 }
 
 // Whether an operation reads many elements for each of its own.
-static bool is_window(const Fuse *f, NodeId n) {
+static bool is_window(const Facts *f, NodeId n) {
     Op op = brief(f, n)->op;
     return op == OP_max_pool || op == OP_max_pool_index || op == OP_avg_pool ||
            op == OP_resize_grad;
@@ -42,7 +42,7 @@ static bool is_window(const Fuse *f, NodeId n) {
 // How many elements of its operand a kernel for node n asks for: a pool all of
 // each window, its gradient one for each window that an element is in; what is
 // scattered, or stored in wider rows, is asked for once.
-static int64_t demand(const Fuse *f, NodeId n) {
+static int64_t demand(const Facts *f, NodeId n) {
     const Node *d = at(f, n);
     if ((facts(f, n) & SCATTERS) || pads_columns(f->old, n))
         return count_of(f, d->arg[0]);
@@ -58,7 +58,7 @@ static int64_t demand(const Fuse *f, NodeId n) {
 
 // How often at most a kernel for node n would compute an element of its operand
 // arg.
-static int64_t times(const Fuse *f, NodeId n, NodeId arg) {
+static int64_t times(const Facts *f, NodeId n, NodeId arg) {
     int64_t count = count_of(f, arg);
     bool once = !is_inline(f, arg) || f->scattered[n] || count <= 1 ||
                 count == space_rows(at(f, n)->type) || is_kept(f, n, arg);
@@ -67,18 +67,18 @@ static int64_t times(const Fuse *f, NodeId n, NodeId arg) {
 
 // The gradient of a pool that one kernel stores and no other asks for, for each
 // node of the graph: that kernel computes each window's value once.
-static bool *find_unfolded(const Fuse *f) {
+static bool *find_unfolded(const Facts *f, const Stored *s, Arena *a) {
     const Graph *g = f->old;
-    uint32_t *uses = graph_uses(g, f->scratch);
-    bool *unfolded = ARENA_ARRAY(f->scratch, g->count, bool);
+    uint32_t *uses = graph_uses(g, a);
+    bool *unfolded = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
-        NodeId pool = f->stored[n] ? brief(f, n)->pool : NO_NODE;
+        NodeId pool = s->stored[n] ? brief(f, n)->pool : NO_NODE;
         if (pool == NO_NODE)
             continue;
-        unfolded[pool] = !f->apart[pool];
+        unfolded[pool] = !s->apart[pool];
         for (NodeId m = n; m != pool; m = brief(f, m)->arg[0])
             unfolded[pool] &= uses[brief(f, m)->arg[0]] == 1 &&
-                              !f->apart[brief(f, m)->arg[0]];
+                              !s->apart[brief(f, m)->arg[0]];
     }
     return unfolded;
 }
@@ -92,10 +92,10 @@ static bool is_worth(unsigned taken, int64_t often) {
 
 // Of the costly values that would be computed repeatedly, those are stored
 // with which the others are costly no more.
-static void store_costly(Fuse *f) {
-    int64_t *often = ARENA_ARRAY(f->scratch, f->old->count, int64_t);
-    unsigned *taken = ARENA_ARRAY(f->scratch, f->old->count, unsigned);
-    bool *unfolded = find_unfolded(f);
+static void store_costly(const Facts *f, Stored *s, Arena *a) {
+    int64_t *often = ARENA_ARRAY(a, f->old->count, int64_t);
+    unsigned *taken = ARENA_ARRAY(a, f->old->count, unsigned);
+    bool *unfolded = find_unfolded(f, s, a);
     for (NodeId n = 0; n < f->old->count; n++) {
         int last = brief(f, n)->num_args - unfolded[n];
         for (int i = 0; i < last; i++) {
@@ -110,57 +110,57 @@ static void store_costly(Fuse *f) {
         for (int i = 0; i < brief(f, n)->num_args; i++)
             taken[n] |= taken[brief(f, n)->arg[i]];
         if (is_worth(taken[n], often[n]))
-            store(f, n, REASON_repeated);
-        if (!is_inline(f, n) || in_memory(f, n))
+            store(f, s, n, REASON_repeated);
+        if (!is_inline(f, n) || in_memory(f, s, n))
             taken[n] = 0;
     }
 }
 
 // What several nodes take pixels from is computed once for all of them: a
 // resized image that is resized again would double with each.
-static void store_taken(Fuse *f) {
-    bool *taken = ARENA_ARRAY(f->scratch, f->old->count, bool);
+static void store_taken(const Facts *f, Stored *s, Arena *a) {
+    bool *taken = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++) {
         if (brief(f, n)->op != OP_take)
             continue;
         NodeId image = brief(f, n)->arg[0];
         if (taken[image] && is_inline(f, image))
-            store(f, image, REASON_repeated);
+            store(f, s, image, REASON_repeated);
         taken[image] = true;
     }
 }
 
 // What is the same for all of a batch is turned once: threads that take
 // neighbours of it would each read them far apart.
-static void store_turned(Fuse *f) {
+static void store_turned(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         NodeId turned = at(f, n)->num_args ? at(f, n)->arg[0] : NO_NODE;
         if (at(f, n)->op == OP_slice && at(f, turned)->op == OP_transpose &&
             !f->batched[turned])
-            store(f, turned, REASON_repeated);
+            store(f, s, turned, REASON_repeated);
     }
 }
 
 // Expressions are written, and compiled by others, from their ends on, which
 // takes memory for each operation on the way.
-static void store_deep(Fuse *f) {
+static void store_deep(const Facts *f, Stored *s, Arena *a) {
     enum { DEEPEST = 500 };
-    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
+    int *below = ARENA_ARRAY(a, f->old->count, int);
     for (NodeId n = 0; n < f->old->count; n++) {
         for (int i = 0; i < brief(f, n)->num_args; i++) {
             NodeId arg = brief(f, n)->arg[i];
-            if (!in_memory(f, arg) && below[arg] >= below[n])
+            if (!in_memory(f, s, arg) && below[arg] >= below[n])
                 below[n] = below[arg] + 1;
         }
         if (below[n] >= DEEPEST && is_inline(f, n))
-            store(f, n, REASON_deep);
+            store(f, s, n, REASON_deep);
     }
 }
 
 // Whether n is one number or tensor to what is computed from it: a number about
 // many tensors may be made in the kernel of updates, which has them as parts.
-static bool is_one_read(const Fuse *f, NodeId n) {
-    return in_memory(f, n) || !is_inline(f, n) || count_of(f, n) == 1;
+static bool is_one_read(const Facts *f, const Stored *s, NodeId n) {
+    return in_memory(f, s, n) || !is_inline(f, n) || count_of(f, n) == 1;
 }
 
 // What a walk down from a node has seen.
@@ -170,7 +170,7 @@ typedef struct {
 } Down;
 
 // How many tensors in memory a kernel reads for n, each counted once.
-static int count_reads(const Fuse *f, Down *down, NodeId n) {
+static int count_reads(const Facts *f, const Stored *s, Down *down, NodeId n) {
     int reads = 0, height = 0;
     down->walk++;
     down->stack[height++] = n;
@@ -181,7 +181,7 @@ static int count_reads(const Fuse *f, Down *down, NodeId n) {
             if (down->seen[arg] == down->walk || brief(f, arg)->immediate)
                 continue;
             down->seen[arg] = down->walk;
-            if (is_one_read(f, arg))
+            if (is_one_read(f, s, arg))
                 reads++;
             else
                 down->stack[height++] = arg;
@@ -191,13 +191,14 @@ static int count_reads(const Fuse *f, Down *down, NodeId n) {
 }
 
 // The operand of n for which the most is read that n reads too, or NO_NODE.
-static NodeId widest_operand(const Fuse *f, NodeId n, const int *below) {
+static NodeId widest_operand(const Facts *f, const Stored *s, NodeId n,
+                             const int *below) {
     NodeId most = NO_NODE;
     for (int i = 0; i < brief(f, n)->num_args; i++) {
         NodeId arg = brief(f, n)->arg[i];
-        while ((facts(f, arg) & VIEW) && !in_memory(f, arg))
+        while ((facts(f, arg) & VIEW) && !in_memory(f, s, arg))
             arg = brief(f, arg)->arg[0];
-        if ((facts(f, arg) & POINTWISE) && !is_one_read(f, arg) &&
+        if ((facts(f, arg) & POINTWISE) && !is_one_read(f, s, arg) &&
             below[arg] > 1 && (most == NO_NODE || below[arg] > below[most]))
             most = arg;
     }
@@ -206,61 +207,71 @@ static NodeId widest_operand(const Fuse *f, NodeId n, const int *below) {
 
 // The time that a compiler takes grows faster than what a kernel reads.  Reads
 // are added up, and counted only where that comes to too many.
-static void store_wide(Fuse *f) {
+static void store_wide(const Facts *f, Stored *s, Arena *a) {
     enum { MOST_READS = 128 };
-    int *below = ARENA_ARRAY(f->scratch, f->old->count, int);
-    Down down = {ARENA_ARRAY(f->scratch, f->old->count, NodeId),
-                 ARENA_ARRAY(f->scratch, f->old->count, int), 0};
+    int *below = ARENA_ARRAY(a, f->old->count, int);
+    Down down = {ARENA_ARRAY(a, f->old->count, NodeId),
+                 ARENA_ARRAY(a, f->old->count, int), 0};
     for (NodeId n = 0; n < f->old->count; n++) {
         NodeId most;
         for (int i = 0; i < brief(f, n)->num_args; i++) {
             NodeId arg = brief(f, n)->arg[i];
-            below[n] += is_one_read(f, arg) ? 1 : below[arg];
+            below[n] += is_one_read(f, s, arg) ? 1 : below[arg];
         }
         if (below[n] <= MOST_READS || !(facts(f, n) & POINTWISE))
             continue;
-        below[n] = count_reads(f, &down, n);
+        below[n] = count_reads(f, s, &down, n);
         if (below[n] <= MOST_READS ||
-            (most = widest_operand(f, n, below)) == NO_NODE)
+            (most = widest_operand(f, s, n, below)) == NO_NODE)
             continue;
-        store(f, most, REASON_wide);
-        below[n] = count_reads(f, &down, n);
+        store(f, s, most, REASON_wide);
+        below[n] = count_reads(f, s, &down, n);
     }
 }
 
 // What is in memory because of what it is or who reads it.
-static void store_by_kind(Fuse *f) {
+static void store_by_kind(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
         bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
-                       ((facts(f, n) & OVERALL) && !f->joined[n]);
+                       ((facts(f, n) & OVERALL) && !s->joined[n]);
         for (int i = 0; i < d->num_args && library; i++) {
-            store(f, d->arg[i], REASON_none);
-            f->called[memory_base(f, d->arg[i])] = true;
+            store(f, s, d->arg[i], REASON_none);
+            s->called[memory_base(f, s, d->arg[i])] = true;
         }
-        if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !f->joined[n])
-            store(f, n, REASON_none);
+        if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !s->joined[n])
+            store(f, s, n, REASON_none);
     }
 }
 
 // That a value shares a kernel with others is a rewrite, one for each value.
-static void keep_apart(Fuse *f) {
+static void keep_apart(const Facts *f, Stored *s, Graph *g) {
     for (NodeId n = 0; n < f->old->count; n++) {
         if (facts(f, n) & (LEAF | VIEW | CALLS | EFFECT))
             continue;
-        f->apart[n] =
-            !rewrite_next(f->old, f->options) || f->options->level == 0;
-        if (f->apart[n] && is_inline(f, n))
-            store(f, n, REASON_unfused);
+        s->apart[n] = !rewrite_next(g, f->options) || f->options->level == 0;
+        if (s->apart[n] && is_inline(f, n))
+            store(f, s, n, REASON_unfused);
     }
 }
 
-void store_first(Fuse *f) {
-    store_by_kind(f);
-    keep_apart(f);
-    store_taken(f);
-    store_turned(f);
-    store_costly(f);
-    store_deep(f);
-    store_wide(f);
+Stored store_first(const Facts *f, Graph *g, Arena *a) {
+    size_t count = f->old->count;
+    Stored s = {.stored = ARENA_ARRAY(a, count, bool),
+                .why = ARENA_ARRAY(a, count, Reason),
+                .called = ARENA_ARRAY(a, count, bool),
+                .apart = ARENA_ARRAY(a, count, bool),
+                .narrow = ARENA_ARRAY(a, count, bool),
+                .joined = ARENA_ARRAY(a, count, bool),
+                .late = ARENA_ARRAY(a, count, bool),
+                .row = ARENA_ARRAY(a, count, NodeId)};
+    find_updated(f, &s, a);
+    store_by_kind(f, &s);
+    keep_apart(f, &s, g);
+    store_taken(f, &s, a);
+    store_turned(f, &s);
+    store_costly(f, &s, a);
+    store_deep(f, &s, a);
+    store_wide(f, &s, a);
+    return s;
 }

@@ -7,7 +7,7 @@
 
 #include "passes/fuse.h"
 
-static bool is_candidate(const Fuse *f, NodeId n) {
+static bool is_candidate(const Facts *f, NodeId n) {
     const Brief *d = brief(f, n);
     if (d->facts & OVERALL)
         return true;
@@ -18,14 +18,13 @@ static bool is_candidate(const Fuse *f, NodeId n) {
 // The kernel that alone needs each node: a stack, or that of the update, which
 // is numbered as a node more than there are.  NO_NODE is none; a value in
 // memory is needed by many.
-static NodeId *find_users(const Fuse *f) {
+static NodeId *find_users(const Facts *f, const Stored *s, Arena *a) {
     NodeId update = f->old->count, many = f->old->count + 1;
-    NodeId *user = graph_none(f->old, f->scratch);
+    NodeId *user = graph_none(f->old, a);
     for (NodeId n = f->old->count; n-- > 0;) {
         const Brief *d = brief(f, n);
-        bool stored = f->stored[n] && !is_leaf(f, n);
-        bool passes =
-            fits_update(f, n) || is_candidate(f, n) || f->scattered[n];
+        bool stored = s->stored[n] && !is_leaf(f, n);
+        bool passes = f->fits[n] || is_candidate(f, n) || f->scattered[n];
         if (d->op == OP_output && !is_candidate(f, base_of(f, d->arg[0])))
             continue; // it is read when all is done
         NodeId own = d->op == OP_assign       ? update
@@ -42,28 +41,28 @@ static NodeId *find_users(const Fuse *f) {
     return user;
 }
 
-static bool has_one_user(const Fuse *f, const NodeId *user, NodeId n) {
+static bool has_one_user(const Facts *f, const NodeId *user, NodeId n) {
     return user[n] != NO_NODE && user[n] <= f->old->count;
 }
 
 // Nodes that assignments and stacks are computed from, element by element.
-static bool *find_touched(const Fuse *f) {
-    bool *touched = ARENA_ARRAY(f->scratch, f->old->count, bool);
+static bool *find_touched(const Facts *f, Arena *a) {
+    bool *touched = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
         const Brief *d = brief(f, n);
         bool begins = d->op == OP_assign || (facts(f, n) & STACKS);
         for (int i = 0; i < d->num_args; i++)
-            touched[d->arg[i]] |= begins || (touched[n] && fits_update(f, n));
+            touched[d->arg[i]] |= begins || (touched[n] && f->fits[n]);
     }
     return touched;
 }
 
 // Whether computing a node reads no tensor that they do not read.
-static bool *find_covered(const Fuse *f) {
-    bool *covered = find_touched(f);
+static bool *find_covered(const Facts *f, Arena *a) {
+    bool *covered = find_touched(f, a);
     for (NodeId n = 0; n < f->old->count; n++) {
         const Brief *d = brief(f, n);
-        bool all = d->num_args > 0 && fits_update(f, n);
+        bool all = d->num_args > 0 && f->fits[n];
         for (int i = 0; i < d->num_args; i++)
             all &= covered[d->arg[i]];
         covered[n] |= all || count_of(f, n) == 1 || d->immediate;
@@ -71,79 +70,80 @@ static bool *find_covered(const Fuse *f) {
     return covered;
 }
 
-void find_late(Fuse *f, const NodeId *user) {
+void find_late(const Facts *f, Stored *s, const NodeId *user) {
     bool any = false;
     for (NodeId n = 0; n < f->old->count; n++) {
         any |= brief(f, n)->op == OP_assign;
-        f->late[n] = false;
+        s->late[n] = false;
     }
     if (!any || f->options->level == 0)
         return;
     for (NodeId n = 0; n < f->old->count; n++)
         if (brief(f, n)->op == OP_output)
-            f->late[brief(f, n)->arg[0]] = true;
+            s->late[brief(f, n)->arg[0]] = true;
     for (NodeId n = 0; n < f->old->count; n++)
-        f->late[n] &= (facts(f, n) & POINTWISE) && fits_update(f, n) &&
+        s->late[n] &= (facts(f, n) & POINTWISE) && f->fits[n] &&
                       count_of(f, n) == 1 &&
                       (user[n] == NO_NODE || user[n] == f->old->count);
 }
 
-static void find_joined(Fuse *f, const NodeId *user) {
-    bool *covered = find_covered(f);
+static void find_joined(const Facts *f, Stored *s, Arena *a,
+                        const NodeId *user) {
+    bool *covered = find_covered(f, a);
     for (NodeId n = 0; n < f->old->count && f->options->level > 0; n++)
-        f->joined[n] =
+        s->joined[n] =
             is_candidate(f, n) && has_one_user(f, user, n) &&
             ((facts(f, n) & OVERALL) || covered[brief(f, n)->arg[0]]);
 }
 
-void find_updated(Fuse *f) {
-    NodeId *user = find_users(f);
-    find_joined(f, user);
-    find_late(f, user);
+void find_updated(const Facts *f, Stored *s, Arena *a) {
+    NodeId *user = find_users(f, s, a);
+    find_joined(f, s, a, user);
+    find_late(f, s, user);
 }
 
 // One of them that a value in memory needs as well by now, or that shares no
 // kernel, or NO_NODE.
-static NodeId find_left(const Fuse *f, const NodeId *user) {
+static NodeId find_left(const Facts *f, const Stored *s, const NodeId *user) {
     for (NodeId n = 0; n < f->old->count; n++)
-        if (f->joined[n] && (!has_one_user(f, user, n) || f->apart[n]))
+        if (s->joined[n] && (!has_one_user(f, user, n) || s->apart[n]))
             return n;
     return NO_NODE;
 }
 
 // A pad directly below an assignment is a store to other addresses.
-void store_for_update(Fuse *f) {
-    bool *updating = ARENA_ARRAY(f->scratch, f->old->count, bool);
+void store_for_update(const Facts *f, Stored *s, Arena *a) {
+    bool *updating = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
         const Brief *d = brief(f, n);
         if (d->op == OP_assign) {
             NodeId value = d->arg[1];
-            if (f->scattered[value] && !f->stored[value])
+            if (f->scattered[value] && !s->stored[value])
                 value = brief(f, value)->arg[0];
             updating[value] = true;
         }
-        bool walks = f->joined[n] || is_late(f, n) || (facts(f, n) & STACKS);
+        bool walks = s->joined[n] || is_late(s, n) || (facts(f, n) & STACKS);
         for (int i = 0; i < d->num_args && walks; i++)
             updating[d->arg[i]] = true;
-        if (!updating[n] || !is_inline(f, n) || f->stored[n])
+        if (!updating[n] || !is_inline(f, n) || s->stored[n])
             continue;
-        if (!fits_update(f, n))
-            store(f, n, REASON_update);
+        if (!f->fits[n])
+            store(f, s, n, REASON_update);
         else
             for (int i = 0; i < d->num_args; i++)
                 updating[d->arg[i]] = true;
     }
 }
 
-NodeId *leave_update(Fuse *f) {
+NodeId *leave_update(const Facts *f, Stored *s, Arena *a) {
     for (;;) {
-        NodeId *user = find_users(f), n = find_left(f, user);
+        NodeId *user = find_users(f, s, a), n = find_left(f, s, user);
         if (n == NO_NODE)
             return user;
-        f->joined[n] = false;
-        store(f, n, REASON_none);
+        s->joined[n] = false;
+        store(f, s, n, REASON_none);
         for (int i = 0; i < brief(f, n)->num_args; i++)
             if (facts(f, n) & OVERALL)
-                store(f, brief(f, n)->arg[i], REASON_none);
+                store(f, s, brief(f, n)->arg[i], REASON_none);
     }
 }

@@ -1,4 +1,4 @@
-// What fuse asks of nodes again and again, found once.
+// What the old graph says, found once.
 
 #include "passes/fuse.h"
 
@@ -47,7 +47,7 @@ static bool is_column(const Type *t) {
     return t->rank == 0 || type_count(t) == t->dim[t->rank - 1];
 }
 
-const Brief *find_brief(const Graph *g, Arena *scratch) {
+static const Brief *find_brief(const Graph *g, Arena *scratch) {
     Brief *brief = ARENA_ARRAY(scratch, g->count, Brief);
     Shapes shapes = shapes_new(g, brief, scratch);
     for (NodeId n = 0; n < g->count; n++) {
@@ -66,8 +66,9 @@ const Brief *find_brief(const Graph *g, Arena *scratch) {
     return brief;
 }
 
-bool *find_in_rows(const Fuse *f) {
-    bool *in_rows = ARENA_ARRAY(f->scratch, f->old->count, bool);
+// What a normalisation over rows, or a soft-max, takes is kept in full.
+static bool *find_in_rows(const Facts *f, Arena *a) {
+    bool *in_rows = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
         bool same = (facts(f, n) & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
         for (int i = 0; i < brief(f, n)->num_args; i++)
@@ -77,14 +78,14 @@ bool *find_in_rows(const Fuse *f) {
 }
 
 // A piece of what a library left is read where it lies.
-static bool is_piece(const Fuse *f, NodeId n) {
+static bool is_piece(const Facts *f, NodeId n) {
     if (brief(f, n)->op != OP_slice)
         return false;
     return (facts(f, base_of(f, brief(f, n)->arg[0])) & CALLS) &&
            count_of(f, n) > 1;
 }
 
-static bool is_in_place(const Fuse *f, NodeId n) {
+static bool is_in_place(const Facts *f, NodeId n) {
     if (is_piece(f, n))
         return true;
     if (!(facts(f, n) & (POINTWISE | VIEW)))
@@ -97,8 +98,8 @@ static bool is_in_place(const Fuse *f, NodeId n) {
     return true;
 }
 
-bool *find_fits(const Fuse *f) {
-    bool *fits = ARENA_ARRAY(f->scratch, f->old->count, bool);
+static bool *find_fits(const Facts *f, Arena *a) {
+    bool *fits = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++)
         fits[n] = is_in_place(f, n);
     return fits;
@@ -106,17 +107,29 @@ bool *find_fits(const Fuse *f) {
 
 // Whether n assigns a derived state.  Nothing in the update reads one, and what
 // a pad leaves out stays as it began, 0.
-static bool assigns_derived(const Fuse *f, NodeId n) {
+static bool assigns_derived(const Facts *f, NodeId n) {
     return brief(f, n)->op == OP_assign &&
            state_is(at(f, brief(f, n)->arg[0]), STATE_DERIVED);
 }
 
-bool *find_scattered(const Fuse *f) {
-    bool *otherwise = ARENA_ARRAY(f->scratch, f->old->count, bool);
+static bool *find_scattered(const Facts *f, Arena *a) {
+    bool *otherwise = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++)
         for (int i = 0; i < brief(f, n)->num_args; i++)
             otherwise[brief(f, n)->arg[i]] |= !assigns_derived(f, n);
     for (NodeId n = 0; n < f->old->count; n++)
         otherwise[n] = brief(f, n)->op == OP_pad && !otherwise[n];
     return otherwise;
+}
+
+Facts find_facts(const Graph *g, Arena *a, const PassOptions *o) {
+    Facts f = {.old = g,
+               .options = o,
+               .brief = find_brief(g, a),
+               .users = graph_users(g, a),
+               .batched = graph_batched(g, a)};
+    f.in_rows = find_in_rows(&f, a);
+    f.fits = find_fits(&f, a);
+    f.scattered = find_scattered(&f, a);
+    return f;
 }
