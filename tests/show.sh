@@ -309,6 +309,22 @@ expect 2 "no line 48: " show kernels --line=48 "$cnn"
 expect 2 "no kernel is of line 1 of resnet9.net; line 14 is the nearest" \
     show kernels --line=1 "$cnn"
 expect 2 "; line 14 and line 18 are the nearest" show kernels --line=15 "$cnn"
+expect 2 "--line needs a number from 1, or FILE:N, not 'nets.net:'" \
+    show kernels --line=nets.net: "$cnn"
+
+# A line of another file is asked for with its name.
+{
+    printf 'import "resnet9.net" { ResNet9, mean }\n'
+    sed -n '/^train/,$p; /^import .*vision/p' "$cnn"
+} >recipe.net
+cp "$cnn" .
+"$SINTER" show launches --line=resnet9.net:27 recipe.net | grep '^ ' >theirs
+"$SINTER" show launches --line=27 "$cnn" | grep '^ ' | cmp -s - theirs ||
+    fail "line 27 of another file: $(cat theirs)"
+expect 2 "no kernel is of line 1 of resnet9.net; line 14 is the nearest" \
+    show kernels --line=resnet9.net:1 recipe.net
+expect 2 "no kernel is of line 1 of other.net; nor of any other line" \
+    show kernels --line=other.net:1 recipe.net
 expect 2 "no kernel is all of that at once" \
     show kernels --line=18 --op=prep.conv_1 "$cnn"
 expect 2 "no graph 'tain'" show kernels --graph=tain "$cnn"

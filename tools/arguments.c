@@ -13,6 +13,7 @@ typedef enum {
     COUNT,
     POSITIVE,  // a count of 1 or more
     POSITIVES, // one or more of them
+    LINE,      // N, or FILE:N
     RATE,      // a number above 0
     BYTES,
     SETTING,
@@ -117,8 +118,8 @@ static const Option options[] = {
      "write every stage into a folder, numbered"},
     {"kernel", "GLOB", "show", WORD, AT(kernel),
      "only the kernels whose names match, as 'k0*'"},
-    {"line", "N", "show", POSITIVE, AT(line),
-     "only the kernels that a line of the model file made"},
+    {"line", "N|FILE:N", "show", LINE, AT(line),
+     "only the kernels that a line of the model file made, or of one it imports"},
     {"op", "PATH", "show", WORD, AT(op),
      "only the kernels of a layer, as layer1.conv_1 or 'layer1.*'"},
     {"arch", "sm_90,...", "show", WORD, AT(arch),
@@ -212,17 +213,31 @@ static bool setting_parse(Arguments *out, const char *value) {
     return true;
 }
 
-static bool count_set(Arguments *out, const Option *o, const char *value) {
-    Count *count = (Count *)((char *)out + o->at);
+static bool count_read(Count *count, const char *text, int64_t least) {
     char *end;
     errno = 0;
-    count->value = strtoll(value, &end, 10);
-    count->given = *value >= '0' && *value <= '9' && *end == 0 && errno == 0 &&
-                   count->value >= (o->kind == POSITIVE);
-    if (!count->given)
+    count->value = strtoll(text, &end, 10);
+    count->given = *text >= '0' && *text <= '9' && *end == 0 && errno == 0 &&
+                   count->value >= least;
+    return count->given;
+}
+
+static bool count_set(Arguments *out, const Option *o, const char *value) {
+    Count *count = (Count *)((char *)out + o->at);
+    if (!count_read(count, value, o->kind == POSITIVE))
         complain(out, "--%s needs a number%s, not '%s'", o->name,
                  o->kind == POSITIVE ? " from 1" : "", value);
     return count->given;
+}
+
+static bool line_set(Arguments *out, const Option *o, const char *value) {
+    LineOf *line = (LineOf *)((char *)out + o->at);
+    const char *colon = strrchr(value, ':');
+    line->file = colon != NULL ? value : NULL;
+    if (!count_read(&line->number, colon != NULL ? colon + 1 : value, 1))
+        complain(out, "--%s needs a number from 1, or FILE:N, not '%s'",
+                 o->name, value);
+    return line->number.given;
 }
 
 // Reads what stands before a comma or the end; NULL when that is no count of 1
@@ -315,6 +330,8 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
         return count_set(out, o, value);
     if (o->kind == POSITIVES)
         return counts_set(out, o, value);
+    if (o->kind == LINE)
+        return line_set(out, o, value);
     if (o->kind == RATE)
         return rate_set(out, o, value);
     if (o->kind == BYTES)

@@ -20,6 +20,12 @@ typedef struct {
     int64_t value;
 } Count;
 
+// A line of a model.
+typedef struct {
+    const char *file; // that is imported; NULL: the one of the command line
+    Count number;
+} LineOf;
+
 // Numbers with commas between them.
 typedef struct {
     int count;
@@ -36,7 +42,8 @@ typedef struct {
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
         *kernel, *op, *arch, *at, *lineinfo, *embed, *compared;
-    Count rewrite_limit, steps, batch, runs, line, samples, seed;
+    Count rewrite_limit, steps, batch, runs, samples, seed;
+    LineOf line;
     Counts batches;         // of bench
     double lowest, highest; // rates of lrfind; 0: not given
     int64_t memory;         // 0: no limit

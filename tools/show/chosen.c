@@ -12,13 +12,21 @@ static bool has_name(const Inspected *l, const char *glob) {
     return fnmatch(glob, launch_name(l), 0) == 0;
 }
 
-static bool is_of_file(const ModelLine *line, const Program *p) {
-    return strcmp(line->file, p->file) == 0;
+// Whether a line is of the file that is asked for, which is FILE in FILE:N.
+static bool is_of_file(const ModelLine *line, const Program *p,
+                       const LineOf *asked) {
+    if (asked->file == NULL)
+        return strcmp(line->file, p->file) == 0;
+    size_t length = strlen(line->file);
+    return strncmp(line->file, asked->file, length) == 0 &&
+           asked->file[length] == ':';
 }
 
-static bool has_line(const Inspected *l, const Program *p, int64_t line) {
+static bool has_line(const Inspected *l, const Program *p,
+                     const LineOf *asked) {
     for (int i = 0; i < l->num_lines; i++)
-        if (l->line[i].line == line && is_of_file(&l->line[i], p))
+        if (l->line[i].line == asked->number.value &&
+            is_of_file(&l->line[i], p, asked))
             return true;
     return false;
 }
@@ -39,20 +47,22 @@ bool launch_is_chosen(const Inspected *l, const Program *p,
     if (l->joined && !l->taken && !arguments->kernel)
         return false;
     return (!arguments->kernel || has_name(l, arguments->kernel)) &&
-           (!arguments->line.given || has_line(l, p, arguments->line.value)) &&
+           (!arguments->line.number.given ||
+            has_line(l, p, &arguments->line)) &&
            (!arguments->op || has_path(l, arguments->op));
 }
 
 // ---- no line ----
 
-// The nearest lines of the model's file that launches come from: 0 for none.
-static void lines_around(const Inspection *in, int64_t line, int *before,
+// The nearest lines of the file that launches come from: 0 for none.
+static void lines_around(const Inspection *in, const LineOf *asked, int *before,
                          int *after) {
+    int64_t line = asked->number.value;
     *before = *after = 0;
     for (int i = 0; i < in->count; i++)
         for (int k = 0; k < in->launch[i].num_lines; k++) {
             const ModelLine *other = &in->launch[i].line[k];
-            if (!is_of_file(other, in->p))
+            if (!is_of_file(other, in->p, asked))
                 continue;
             if (other->line < line && other->line > *before)
                 *before = other->line;
@@ -72,21 +82,27 @@ static int lines_of(Arena *a, const char *path) {
 }
 
 static void complain_of_line(const Show *s, const Inspection *in) {
-    int64_t line = s->arguments->line.value;
-    int last = lines_of(s->a, s->file), before, after;
+    const LineOf *asked = &s->arguments->line;
+    int64_t line = asked->number.value;
+    int last = asked->file ? 0 : lines_of(s->a, s->file), before, after;
+    const char *file =
+        asked->file
+            ? arena_string(s->a, asked->file,
+                           (size_t)(strrchr(asked->file, ':') - asked->file))
+            : s->p->file;
     if (last > 0 && line > last) {
         complain(s->arguments, "no line %" PRId64 ": %s ends at line %d", line,
-                 s->p->file, last);
+                 file, last);
         return;
     }
     Text t = text_new(s->a);
-    lines_around(in, line, &before, &after);
+    lines_around(in, asked, &before, &after);
     if (before)
         text_add(&t, "line %d", before);
     if (after)
         text_add(&t, "%sline %d", before ? " and " : "", after);
     complain(s->arguments, "no kernel is of line %" PRId64 " of %s; %s%s", line,
-             s->p->file, text_string(&t),
+             file, text_string(&t),
              before && after   ? " are the nearest that have some"
              : before || after ? " is the nearest that has some"
                                : "nor of any other line");

@@ -8,7 +8,8 @@
 // when a list of devices is given, as it takes a tenth of a second for each.
 bool archs_parse(const Arguments *arguments, const Device *device,
                  Inspection *out) {
-    bool chosen = arguments->kernel || arguments->line.given || arguments->op;
+    bool chosen =
+        arguments->kernel || arguments->line.number.given || arguments->op;
     const char *list = arguments->arch;
     if (!list && chosen)
         out->arch[out->num_archs++] = device->sm;

@@ -115,7 +115,7 @@ static const char *said_in_vain(Arena *a, const Arguments *arguments,
         texts || stage->write == launches_write || stage->write == fusion_write;
     if (arguments->json && !kernels)
         return "--json is for show kernels of a model";
-    if ((arguments->kernel || arguments->line.given || arguments->op) &&
+    if ((arguments->kernel || arguments->line.number.given || arguments->op) &&
         !chooses)
         return "--kernel, --line and --op are for show kernels, launches, "
                "fusion, ptx, sass and lines of a model";
