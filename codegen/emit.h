@@ -251,8 +251,8 @@ Place space_place(Type space, const char *column, const char *lanes);
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number);
 
-// A file's name for a comment: letters, digits, dots, dashes and slashes of
-// it, and _ for anything else.
+// The name of a file or of a tensor for a comment: letters, digits, dots, dashes
+// and slashes of it, and _ for anything else.
 const char *file_text(Arena *a, const char *file);
 
 // Any text as a string of C.

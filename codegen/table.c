@@ -82,7 +82,7 @@ static int pointers(const Emit *e, const Member *m) {
 
 const char *tensor_label(const Emit *e, NodeId n) {
     const char *name = node_text(&e->g->node[n], ATTR_name);
-    return name != NULL ? name : "";
+    return name != NULL ? file_text(e->a, name) : "";
 }
 
 // The name of a member's param, or else of its first tensor that has one.

@@ -1,0 +1,46 @@
+// k00_update:
+// %2..%3: sub assign
+// 480 bytes read and written (host: 480)
+typedef struct {
+    int kind, elements;
+    size_t at[2];
+} k00_update_member;
+LARGE_TABLE k00_update_member k00_update_members[1] = {
+    // a_int_x__/___b_
+    {0, 40, {AT(0, 0), AT(256, 256)}},
+};
+LARGE_TABLE int k00_update_first[1] = {
+    0,
+};
+KERNEL(256) k00_update(
+    char *arena)
+{
+    OWN_BLOCK;
+    enum { NT = THREADS(256), VW = PART_LANES };
+    for (int at = block; at < 1; at += blocks) {
+        const int j = part_owner(k00_update_first, 1, at);
+        const int first = k00_update_first[j];
+        const k00_update_member own = k00_update_members[j];
+        const int lo = (at - first) * 4096;
+        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
+        switch (own.kind) {
+        case 0: {
+            float *const p_1 = (float *)(arena + own.at[0]);
+            float *const p_2 = (float *)(arena + own.at[1]);
+            for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
+                float v_1[VW];
+                load_f32(v_1, p_1 + i, VW);
+                float v_2[VW];
+                load_f32(v_2, p_2 + i, VW);
+                float out_1_1[VW];
+                LANES_DO(k, VW) {
+                    const float v_3 = v_1[k] - v_2[k];
+                    out_1_1[k] = v_3;
+                }
+                store_f32(p_1 + i, out_1_1, VW);
+            }
+            break;
+        }
+        }
+    }
+}
