@@ -17,7 +17,7 @@ typedef struct {
 
 // ---- kernel.c ----
 
-// The numbers that names such as v12 have in a kernel's own text, each once, in
+// The nodes that names such as v12 have in a kernel's own text, each once, in
 // the order in which they appear.  Where launches share a text, those of each
 // have the places of those of the first.
 typedef struct {
@@ -41,7 +41,7 @@ typedef struct Kernel {
     int grid[2];      // blocks, on the host and on the other device
     int num_args;
     const Parameter *arg;
-    const char *key;       // what share.c compares; NULL before it has
+    const char *key;       // the text that share.c compares, while it does
     Numbers numbers;       // none before share.c has compared it
     const char *on_host;   // the kernel whose function the host calls
     struct Kernel *head;   // of its family, whose function that one is

@@ -5,6 +5,73 @@
 #include "codegen/codegen.h"
 #include "ir/group.h"
 
+// ---- kernel.c ----
+
+// As codegen_kernels, with texts that have marks and are in scratch.
+Kernel *kernels_marked(const Graph *host, const Graph *device, Arena *a,
+                       Arena *scratch, int *number, int *count);
+
+// ---- mark.c ----
+
+// What a piece of a kernel's text is.  A mark is a byte of these, what is to be
+// written there, and a byte 2.
+typedef enum {
+    PLAIN,
+    OWN = '\003',         // the kernel's own name, which is filled in
+    NUMBER = '\004',      // of a node
+    SIZED = '\005',       // a size: a number, or a name that DEFINES one
+    SCALED = '\006',      // a number that something is multiplied by
+    DEFINES = '\016',     // a size under a name
+    REMARKS = '\017',     // what compilers leave out
+    NOT_ON_HOST = '\020', // what says nothing there
+    GIVEN = '\021',       // where sizes that a kernel is given are declared
+} Mark;
+
+// What marks are written as, in formats.  A size may differ between kernels of
+// one function: it is an offset, a stride, a bound or a factor.  It is no size
+// where the C compiler makes something of a constant, as in a division.
+#define OWN_NAME "\003\002"
+#define NODE "\004%u\002" // "v" NODE is v12
+#define SIZE "\005%lld\002"
+#define SCALE "\006%s\002"
+#define REMARK(text) "\017" text "\002"
+#define OFF_HOST(text) "\020" text "\002"
+#define GIVEN_SIZES "\021\002"
+
+// Rows and columns of the space, groups of columns, and a block's part of the
+// scratch.  All uses of a name that is defined as a size are marked.
+#define DEFINED(name) "\016" name " = %lld\002"
+#define ROWS "\005ROWS\002"
+#define COLUMNS "\005C\002"
+#define GROUPS "\005CG\002"
+#define WIDTH "\005WIDTH\002"
+
+// Appends a line in which # is the number of n, as in "s#[k]".
+void node_line(Text *t, NodeId n, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+typedef struct {
+    Mark mark;
+    const char *s; // not the mark itself
+    size_t length;
+} Piece;
+
+// Takes the next piece of a text; false at its end.
+bool piece_next(const char **text, Piece *p);
+
+// Appends it, with its mark.
+void piece_add(Text *t, Piece p);
+
+// What sizes of a text are called, in their order: NULL as they are written.
+typedef struct {
+    const char *declared; // statements that declare the names
+    const char **name;
+} Sizes;
+
+// A text without marks; sizes may be NULL.
+const char *text_named(Arena *a, const char *text, const char *name,
+                       const Sizes *sizes);
+
 // A place in a tensor: an index for each axis, as C expressions.  With lanes,
 // the last index is that of the first of `lanes` neighbours.
 typedef struct {
@@ -159,6 +226,9 @@ void names_clear(Emit *e);
 // The pointer parameter for a stored node.
 const char *pointer_name(Emit *e, NodeId n);
 
+// A float that something is multiplied by.
+const char *scale_text(Emit *e, double value);
+
 // A number that may differ between members of one text: as it is, or a mark.
 const char *number_text(Emit *e, const char *text);
 
@@ -214,9 +284,6 @@ void emit_rows(Emit *e, Text *t);
 void emit_scatter(Emit *e, Text *t);
 void emit_update(Emit *e, Text *t, int *grid);
 
-// Where texts hold the kernel's own name until it has one.
-#define OWN_NAME "\x03"
-
 // Whether d pads few channels to 8, which is done by lanes of their own.
 bool pad_widens(const Emit *e, const Node *d);
 
@@ -237,9 +304,13 @@ const char *row_type(Type space);
 // And columns, by a block or more at a time.
 const char *column_type(Type space);
 
-// Declares ROWS, C and `more`, and the rows lo .. hi-1 of the block.
-void emit_space(Text *t, Type space, const char *more);
+// Declares ROWS, C and `more`, and the rows lo .. hi-1 of the block.  Sized: on
+// the host nothing follows from C but how many vectors there are.
+void emit_space(Text *t, Type space, bool sized, const char *more);
 void emit_chunk(Text *t, Type space);
+
+// The same with groups of columns, and the threads that stand side by side.
+void emit_tiles(Emit *e, Text *t, Type space);
 
 // Declares the row indices that body mentions; row is the number of the row.
 void emit_row_indices(Text *t, Type space, const char *body);
@@ -251,8 +322,8 @@ Place space_place(Type space, const char *column, const char *lanes);
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number);
 
-// The name of a file or of a tensor for a comment: letters, digits, dots, dashes
-// and slashes of it, and _ for anything else.
+// The name of a file or of a tensor for a comment: letters, digits, dots,
+// dashes and slashes of it, and _ for anything else.
 const char *file_text(Arena *a, const char *file);
 
 // Any text as a string of C.
@@ -279,10 +350,23 @@ Text text_tidied(Arena *a, const Text *body);
 // Whether a character may be part of a name.
 bool is_word(char c);
 
+// ---- share.c ----
+
+// What has been seen before, by key.
+typedef struct {
+    struct Keyed *slot;
+    size_t size; // a power of two, at least twice the number of keys
+} Keys;
+
+Keys keys_new(Arena *a, int most);
+
+// What is kept under a key: NULL before there is something.
+void **keys_at(Keys *k, const char *key);
+
 // ---- family.c ----
 
-// Finds which of the kernels, of which no two do the same on the host, differ
-// in sizes alone.
+// Finds which kernels do the same on the host and which differ in sizes alone.
+// They have keys, and texts with marks.
 void kernels_gather(Kernel *const *kernel, int count, Arena *a);
 
 // ---- join.c ----

@@ -76,9 +76,8 @@ static const char *cast_text(Emit *e, DType to, DType from, const char *value) {
 
 // Whether integers can be divided by the operand as C does it: by 0 and by -1,
 // whose quotient may be too large, processors do not.
-static bool divides(const Node *d) {
-    double value;
-    return node_number(d, &value) && value >= 1;
+static bool divides(const Node *d, double *value) {
+    return node_number(d, value) && *value >= 1;
 }
 
 const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
@@ -89,22 +88,27 @@ const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
     if (d->op == OP_uniform)
         return arena_format(
             e->a, "uniform(%s, %s, %s, %s)", operand[0],
-            arena_format(e->a, "%lld", (long long)node_int(d, ATTR_stream, 0)),
+            arena_format(e->a, SIZE, (long long)node_int(d, ATTR_stream, 0)),
             operand[1], operand[2]);
     if (d->op == OP_variance)
         return arena_format(
             e->a, "variance_of(%s, %s, %s, %s)", operand[0], operand[1],
             operand[2],
-            arena_format(e->a, "%lld", (long long)node_int(d, ATTR_number, 0)));
+            arena_format(e->a, OFF_HOST("%lld"),
+                         (long long)node_int(d, ATTR_number, 0)));
     bool whole = d->op == OP_mod || (d->op == OP_div && d->type->dtype == I32);
-    if (whole && !divides(&e->g->node[d->arg[1]]))
+    double by;
+    if (whole && !divides(&e->g->node[d->arg[1]], &by))
         return arena_format(e->a, "%s(%s, %s)",
                             d->op == OP_div ? "quotient" : "remainder_of",
                             operand[0], operand[1]);
+    // A divisor is no size: a division by a constant is none.
+    const char *second =
+        whole && e->local == NULL ? literal(e->a, I32, by) : operand[1];
     Text t = text_new(e->a);
     for (const char *s = template[d->op]; *s != '\0'; s++)
         if (*s == '$')
-            text_add(&t, "%s", operand[*++s - '0']);
+            text_add(&t, "%s", *++s == '1' ? second : operand[*s - '0']);
         else
             text_bytes(&t, s, 1);
     return text_string(&t);

@@ -35,10 +35,10 @@ void sums_declare(Emit *e, Scope *s, bool all, const char *lanes) {
         if (!sums_blocks(e->g, n) || over_all(e, n) != all)
             continue;
         bool largest = e->g->node[n].op == OP_max;
-        declare(s, arena_format(e->a, "s%u", n), lanes,
+        declare(s, arena_format(e->a, "s" NODE, n), lanes,
                 largest ? "-INF" : "0.0f");
         if (e->g->node[n].op == OP_var)
-            declare(s, arena_format(e->a, "q%u", n), lanes, "0.0f");
+            declare(s, arena_format(e->a, "q" NODE, n), lanes, "0.0f");
     }
 }
 
@@ -47,19 +47,18 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
     const char *k = p.lanes != NULL ? "[k]" : "";
     switch (e->g->node[n].op) {
     case OP_max:
-        text_line(t, "s%u%s = %s > s%u%s ? %s : s%u%s;", n, k, value, n, k,
-                  value, n, k);
-        text_line(t, "s%u%s = %s != %s ? %s : s%u%s;", n, k, value, value,
-                  value, n, k);
+        node_line(t, n, "s#%s = %s > s#%s ? %s : s#%s;", k, value, k, value, k);
+        node_line(t, n, "s#%s = %s != %s ? %s : s#%s;", k, value, value, value,
+                  k);
         break;
     case OP_var:
-        text_line(t, "const float d%u = %s - pivot%u%s;", n, value, n,
+        node_line(t, n, "const float d# = %s - pivot#%s;", value,
                   over_all(e, n) ? "" : k);
-        text_line(t, "s%u%s += d%u;", n, k, n);
-        text_line(t, "q%u%s += d%u * d%u;", n, k, n, n);
+        node_line(t, n, "s#%s += d#;", k);
+        node_line(t, n, "q#%s += d# * d#;", k);
         break;
     default:
-        text_line(t, "s%u%s += %s;", n, k, value);
+        node_line(t, n, "s#%s += %s;", k, value);
     }
 }
 
@@ -70,11 +69,20 @@ int sums_of(const Emit *e, NodeId n) {
 
 void sums_total(const Emit *e, Text *t, NodeId n) {
     for (int i = 0; i < sums_of(e, n); i++)
-        text_line(t,
-                  "total_%s(part + (size_t)block * WIDTH + %lld, "
-                  "%s%u, VW, shared, NT);",
+        node_line(t, n,
+                  "total_%s(part + (size_t)block * " WIDTH " + " SIZE
+                  ", %s#, VW, shared, NT);",
                   e->g->node[n].op == OP_max ? "max" : "sum",
-                  sums_place(e, n) + i, i ? "q" : "s", n);
+                  sums_place(e, n) + i, i ? "q" : "s");
+}
+
+static const char *variance_call(Emit *e, const char *part, long long count,
+                                 bool team, bool all) {
+    return arena_format(e->a,
+                        "variance(%s, " SIZE ", " WIDTH ", %sblocks, team, "
+                        "(float)(" ROWS " / blocks), " ROWS " %% blocks, %s)",
+                        part, count, team ? "block, " : "",
+                        all ? COLUMNS : "1.0f");
 }
 
 // A loop over the columns of n: what a team left becomes one part, or the parts
@@ -82,19 +90,17 @@ void sums_total(const Emit *e, Text *t, NodeId n) {
 static void finish_one(Emit *e, Text *t, NodeId n, bool team) {
     const Node *d = &e->g->node[n];
     bool all = over_all(e, n);
-    const char *part = arena_format(e->a, "part + %lld + c", sums_place(e, n));
+    const char *part =
+        arena_format(e->a, "part + " SIZE " + c", sums_place(e, n));
     long long count = (long long)type_count(d->type);
+    const char *parts =
+        team ? WIDTH ", block, blocks, team" : "team * " WIDTH ", teams";
     const char *call =
         d->op == OP_var
-            ? arena_format(e->a,
-                           "variance(%s, %lld, WIDTH, %sblocks, team, "
-                           "(float)(ROWS / blocks), ROWS %% blocks, %s)",
-                           part, count, team ? "block, " : "",
-                           all ? "C" : "1.0f")
-            : arena_format(
-                  e->a, "%s(%s, %s)", d->op == OP_max ? "max" : "sum", part,
-                  team ? "WIDTH, block, blocks, team" : "team * WIDTH, teams");
-    text_line(t, "for (int c = threadIdx.x; c < %lld; c += NT)", count);
+            ? variance_call(e, part, count, team, all)
+            : arena_format(e->a, "%s(%s, %s)", d->op == OP_max ? "max" : "sum",
+                           part, parts);
+    text_line(t, "for (int c = threadIdx.x; c < " SIZE "; c += NT)", count);
     if (team)
         text_line(t, "    team_%s;", call);
     else

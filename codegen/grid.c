@@ -4,7 +4,6 @@
 
 #include "codegen/emit.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static const char *const axis_name[] = {"n",     "h",     "w",    "axis3",
@@ -27,10 +26,8 @@ static bool mentions(const char *text, const char *word) {
     size_t length = strlen(word);
     for (const char *s = strstr(text, word); s != NULL;
          s = strstr(s + 1, word)) {
-        bool starts = s == text || !(isalnum((unsigned char)s[-1]) ||
-                                     s[-1] == '_' || s[-1] == '.');
-        bool ends = !(isalnum((unsigned char)s[length]) || s[length] == '_');
-        if (starts && ends)
+        bool starts = s == text || !(is_word(s[-1]) || s[-1] == '.');
+        if (starts && !is_word(s[length]))
             return true;
     }
     return false;
@@ -51,22 +48,26 @@ const char *column_type(Type space) {
     return space_columns(&space) > INT32_MAX - MOST_STEP ? "long long" : "int";
 }
 
-void emit_space(Text *t, Type space, const char *more) {
+void emit_space(Text *t, Type space, bool sized, const char *more) {
+    enum { WHOLE = 64 }; // columns that are whole vectors, however wide
     long long rows = (long long)space_rows(&space);
     long long columns = (long long)space_columns(&space);
+    bool differ = sized && columns % WHOLE == 0;
+    const char *c =
+        arena_format(t->arena, differ ? DEFINED("C") : "C = %lld", columns);
     if (has_many_rows(space)) {
         text_line(t, "const long long ROWS = %lld;", rows);
-        text_line(t, "enum { C = %lld%s };", columns, more);
+        text_line(t, "enum { %s%s };", c, more);
     } else {
-        text_line(t, "enum { ROWS = %lld, C = %lld%s };", rows, columns, more);
+        text_line(t, "enum { " DEFINED("ROWS") ", %s%s };", rows, c, more);
     }
 }
 
 void emit_chunk(Text *t, Type space) {
     if (has_many_rows(space))
-        text_line(t, "CHUNK_OF(%s, lo, hi, ROWS);", row_type(space));
+        text_line(t, "CHUNK_OF(%s, lo, hi, " ROWS ");", row_type(space));
     else
-        text_line(t, "CHUNK(lo, hi, ROWS);");
+        text_line(t, "CHUNK(lo, hi, " ROWS ");");
 }
 
 void emit_row_indices(Text *t, Type space, const char *body) {
@@ -95,7 +96,7 @@ static void store_by(Emit *e, Scope *s, NodeId n, Place p, const char *value,
                   pointer_name(e, n), offset, value);
         return;
     }
-    const char *out = arena_format(e->a, "out%u", n);
+    const char *out = arena_format(e->a, "out" NODE, n);
     text_line(&s->before, "%s %s[%s];", held_type(d), out, p.lanes);
     text_line(&s->lanes, "%s[k] = %s;", out, value);
     text_line(&s->after, "%s_%s(%s + %s, %s, %s);", word, access_suffix(d),
@@ -115,7 +116,7 @@ void emit_place(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
 static void store_packed(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     const char *value = value_at(e, s, d->arg[0], p);
-    const char *out = arena_format(e->a, "out%u", n);
+    const char *out = arena_format(e->a, "out" NODE, n);
     text_line(&s->before, "int %s[%s];", out, p.lanes);
     text_line(&s->lanes, "%s[k] = %s;", out, value);
     text_line(&s->after, "store_bits(%s, %s, %s, %s, %lld);",
@@ -191,16 +192,19 @@ static bool has_sums(const Emit *e) {
     return any_sum(e, true) || any_sum(e, false);
 }
 
-static void emit_sizes(Emit *e, Text *t) {
-    Type space = *e->group->space;
+void emit_tiles(Emit *e, Text *t, Type space) {
     emit_space(
-        t, space,
+        t, space, true,
         arena_format(e->a, ", VW = %s, CG = C / VW", lanes_text(e, space)));
     text_line(t,
               "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
+}
+
+// A block's part of the scratch, and memory to add up in.
+static void emit_sums(Emit *e, Text *t) {
     if (!has_sums(e))
         return;
-    text_line(t, "enum { WIDTH = %lld };",
+    text_line(t, "enum { " DEFINED("WIDTH") " };",
               (long long)e->g->node[e->group->scratch].type->dim[1]);
     text_line(t, "SHARED float shared[%sNT];",
               any_sum(e, false) ? "AT_ONCE * " : "");
@@ -230,7 +234,7 @@ static Place row_place(Emit *e, Scope *s, Type space, bool all) {
 // first, the middle and the last.  One value of each is also of the first
 // column, the middle and the last, as there may be no other row.
 static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
-    text_line(&s->before, all ? "float near%u[3];" : "float near%u[3][VW];", n);
+    node_line(&s->before, n, all ? "float near#[3];" : "float near#[3][VW];");
     Scope *row = block_open(e, s, "VW", 1);
     text_line(&row->before, "for (int j = 0; j < 3; j++) {");
     row->before.indent++;
@@ -239,11 +243,11 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
               "(lo < hi);",
               row_type(space));
     if (all)
-        text_line(&row->before,
-                  "const int m = j == 0 ? 0 : j == 1 ? C / 2 : C - 1;");
+        text_line(&row->before, "const int m = j == 0 ? 0 : j == 1 ? " COLUMNS
+                                " / 2 : " COLUMNS " - 1;");
     Place p = row_place(e, row, space, all);
     const char *x = value_at(e, row, e->g->node[n].arg[0], p);
-    text_line(all ? &row->before : &row->lanes, "near%u[j]%s = %s;", n,
+    node_line(all ? &row->before : &row->lanes, n, "near#[j]%s = %s;",
               all ? "" : "[k]", x);
     scope_close(row, &s->before);
     text_line(&s->before, "}");
@@ -253,26 +257,22 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
 static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
     bool all = reduce_extent(e->g, n) == OVER_ALL;
     const char *to = arena_format(
-        e->a, "part + (size_t)block * WIDTH + %lld",
+        e->a, "part + (size_t)block * " WIDTH " + " SIZE,
         sums_place(e, n) + 2 * (long long)type_count(e->g->node[n].type));
     emit_samples(e, s, space, n, all);
     if (all) {
-        text_line(&s->before,
-                  "const float pivot%u = median(near%u[0], near%u[1], "
-                  "near%u[2]);",
-                  n, n, n, n);
-        text_line(&s->before, "if (threadIdx.x == 0) put_f32(%s, pivot%u);", to,
-                  n);
+        node_line(&s->before, n,
+                  "const float pivot# = median(near#[0], near#[1], near#[2]);");
+        node_line(&s->before, n, "if (threadIdx.x == 0) put_f32(%s, pivot#);",
+                  to);
     } else {
-        text_line(&s->before, "float pivot%u[VW];", n);
-        text_line(&s->before,
-                  "LANES_DO(k, VW) pivot%u[k] = median(near%u[0][k], "
-                  "near%u[1][k], near%u[2][k]);",
-                  n, n, n, n);
+        node_line(&s->before, n, "float pivot#[VW];");
+        node_line(&s->before, n,
+                  "LANES_DO(k, VW) pivot#[k] = median(near#[0][k], "
+                  "near#[1][k], near#[2][k]);");
         text_line(&s->before, "if (ty == 0)");
-        text_line(&s->before,
-                  "    LANES_DO(k, VW) put_f32(%s + c + k, pivot%u[k]);", to,
-                  n);
+        node_line(&s->before, n,
+                  "    LANES_DO(k, VW) put_f32(%s + c + k, pivot#[k]);", to);
     }
 }
 
@@ -319,10 +319,11 @@ static void emit_columns_out(Emit *e, Text *t) {
         const char *over =
             e->g->node[n].op == OP_max ? "columns_max" : "columns_sum";
         for (int i = 0; i < sums_of(e, n); i++)
-            text_line(t,
-                      "%s(part + (size_t)block * WIDTH + %lld + g0 * VW, "
-                      "%s%u, VW, C - g0 * VW, shared, TX, NT);",
-                      over, sums_place(e, n) + i * count, i ? "q" : "s", n);
+            node_line(t, n,
+                      "%s(part + (size_t)block * " WIDTH " + " SIZE
+                      " + g0 * VW, %s#, VW, " COLUMNS
+                      " - g0 * VW, shared, TX, NT);",
+                      over, sums_place(e, n) + i * count, i ? "q" : "s");
     }
 }
 
@@ -446,19 +447,19 @@ static void open_columns(Emit *e, Text *t, const Walk *w, Type space) {
     bool used = mentions(text_string(&w->columns), "c") ||
                 mentions(text_string(&w->rows), "c");
     if (!has_sums(e)) {
-        text_line(t, "for (%s g = tx; g < CG; g += TX) {", type);
+        text_line(t, "for (%s g = tx; g < " GROUPS "; g += TX) {", type);
         t->indent++;
         if (used)
             text_line(t, "const int c = g * VW;");
         return;
     }
-    text_line(t, "for (%s g0 = 0; g0 < CG; g0 += TX) {", type);
+    text_line(t, "for (%s g0 = 0; g0 < " GROUPS "; g0 += TX) {", type);
     t->indent++;
     text_line(t, "const %s g = g0 + tx%s;", type, used ? ", c = g * VW" : "");
     Scope *arrays = scope_new(e, NULL, IN_COLUMN, "VW", t->indent);
     sums_declare(e, arrays, false, "VW");
     scope_close(arrays, t);
-    text_line(t, "if (g < CG) {");
+    text_line(t, "if (g < " GROUPS ") {");
     t->indent++;
 }
 
@@ -487,7 +488,8 @@ void emit_grid(Emit *e, Text *t) {
     bool sums = has_sums(e);
     if (space.rank == 0)
         space = type_of(space.dtype, 1, (int64_t[]){1});
-    emit_sizes(e, t);
+    emit_tiles(e, t, *e->group->space);
+    emit_sums(e, t);
     text_line(t, "const int tx = threadIdx.x %% TX, ty = threadIdx.x / TX;");
     emit_chunk(t, space);
 

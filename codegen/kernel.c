@@ -50,26 +50,28 @@ static Parameters find_parameters(Emit *e) {
 
 // ---- the comment above a kernel ----
 
-static void write_comment(Emit *e, Text *t) {
+static void write_comment(Emit *e, Text *all, const char *name) {
     const Group *group = e->group;
     const char *lines = group_lines(e->g, e->a, group, ", ", INT_MAX);
-    text_add(t, "// " OWN_NAME ":%s%s", *lines != '\0' ? " " : "", lines);
-    text_add(t, "\n// %%%u..%%%u:", group->first, group->last);
+    Text t = text_new(e->a);
+    text_add(&t, "// %s:%s%s", name, *lines != '\0' ? " " : "", lines);
+    text_add(&t, "\n// %%%u..%%%u:", group->first, group->last);
     int length = 0;
     for (NodeId n = group->first; n <= group->last; n++) {
         const char *op = op_info[e->g->node[n].op].name;
         if (e->g->node[n].op == OP_scratch)
             continue;
         if (length > 60) {
-            text_add(t, " ...");
+            text_add(&t, " ...");
             break;
         }
         length += (int)strlen(op) + 1;
-        text_add(t, " %s", op);
+        text_add(&t, " %s", op);
     }
-    text_add(t, "\n// %lld bytes read and written (host: %lld)\n",
+    text_add(&t, "\n// %lld bytes read and written (host: %lld)\n",
              (long long)group_bytes(e->device, group),
              (long long)group_bytes(e->g, group));
+    text_add(all, REMARK("%s"), text_string(&t));
 }
 
 static void write_signature(const Emit *e, Text *t, const Parameters *p) {
@@ -84,37 +86,21 @@ static void write_signature(const Emit *e, Text *t, const Parameters *p) {
     text_add(t, ")\n{\n");
 }
 
-// A text with its own name filled in.
-static const char *named(Arena *a, const Text *text, const char *name) {
-    const char *s = text_string(text);
-    Text t = text_new(a);
-    while (*s != '\0') {
-        size_t length = strcspn(s, OWN_NAME);
-        text_bytes(&t, s, length);
-        s += length;
-        if (*s != '\0') {
-            text_add(&t, "%s", name);
-            s++;
-        }
-    }
-    return text_string(&t);
-}
-
 // What is kept of a kernel, in another arena than that of its making.
-static void keep(Arena *a, Kernel *k, const Text *text, const Parameters *p) {
+static void keep(Arena *a, Kernel *k, const Parameters *p) {
     Parameter *arg = ARENA_ARRAY(a, (size_t)p->count, Parameter);
     for (int i = 0; i < p->count; i++) {
         arg[i] = p->arg[i];
         arg[i].type = arena_string(a, arg[i].type, strlen(arg[i].type));
-        arg[i].name = arena_string(a, arg[i].name, strlen(arg[i].name));
+        arg[i].name = text_named(a, arg[i].name, k->name, NULL);
     }
-    k->text = named(a, text, k->name);
     k->num_args = p->count;
     k->arg = arg;
 }
 
 static void write_kernel(const Graph *host, const Graph *device, Arena *kept,
-                         Kernel *k, const bool *stored, int *names) {
+                         Arena *scratch, Kernel *k, const bool *stored,
+                         int *names) {
     Arena *a = arena_new();
     const Group *group = k->group;
     Emit e;
@@ -133,31 +119,42 @@ static void write_kernel(const Graph *host, const Graph *device, Arena *kept,
     else
         emit_update(&e, &body, grid);
     body = text_tidied(a, &body);
-    write_comment(&e, &all);
+    write_comment(&e, &all, k->name);
     text_bytes(&all, text_string(&e.tables), e.tables.length);
     write_signature(&e, &all, &p);
-    text_add(&all, "    OWN_BLOCK;\n");
+    text_add(&all, "    OWN_BLOCK;\n" GIVEN_SIZES);
     text_bytes(&all, text_string(&body), body.length);
     text_add(&all, "}\n");
     memcpy(k->grid, grid, sizeof grid);
-    keep(kept, k, &all, &p);
+    k->text = arena_string(scratch, text_string(&all), all.length);
+    keep(kept, k, &p);
     names_clear(&e);
     arena_free(a);
 }
 
-Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
-                        int *number, int *count) {
+Kernel *kernels_marked(const Graph *host, const Graph *device, Arena *a,
+                       Arena *scratch, int *number, int *count) {
     Group *group = graph_groups(host, a, count);
     bool *stored = graph_stored(host, a);
     Kernel *kernel = ARENA_ARRAY(a, (size_t)*count + 1, Kernel);
-    Arena *scratch = arena_new();
     int *names = ARENA_ARRAY(scratch, host->count, int);
     for (int i = 0; i < *count; i++) {
         kernel[i].group = &group[i];
         kernel[i].name = kernel_name(host, a, &group[i], (*number)++);
         if (group[i].kind != GROUP_CALL)
-            write_kernel(host, device, a, &kernel[i], stored, names);
+            write_kernel(host, device, a, scratch, &kernel[i], stored, names);
     }
+    return kernel;
+}
+
+Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
+                        int *number, int *count) {
+    Arena *scratch = arena_new();
+    Kernel *kernel = kernels_marked(host, device, a, scratch, number, count);
+    for (int i = 0; i < *count; i++)
+        if (kernel[i].text != NULL)
+            kernel[i].text =
+                text_named(a, kernel[i].text, kernel[i].name, NULL);
     arena_free(scratch);
     return kernel;
 }

@@ -274,8 +274,8 @@ static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Place p) {
     text_line(&s->before, "const int %s = inside%d ? r%d * %s + c%d : 0;",
               p.index[0], j, j, own, j);
     const char *x = value_at(e, s, d->arg[operand], p);
-    text_line(&s->after, "put_%s(p%u + %s + i, inside%d ? %s : 0.0f);",
-              access_suffix(d->type->dtype), n,
+    node_line(&s->after, n, "put_%s(p# + %s + i, inside%d ? %s : 0.0f);",
+              access_suffix(d->type->dtype),
               whole(e, operand * d->type->dim[1] * d->type->dim[2]), j, x);
 }
 
@@ -289,13 +289,13 @@ static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
     const char *suffix = access_suffix(d->type->dtype);
     const char *first = whole(e, operand * d->type->dim[1] * d->type->dim[2]);
     if (p.lanes == NULL) {
-        text_line(&s->after, "put_%s(p%u + %s + i, %s);", suffix, n, first, x);
+        node_line(&s->after, n, "put_%s(p# + %s + i, %s);", suffix, first, x);
         return;
     }
     const char *out = arena_format(e->a, "out%d", ++e->num_indices);
     text_line(&s->before, "float %s[VW];", out);
     text_line(&s->lanes, "%s[k] = %s;", out, x);
-    text_line(&s->after, "store_%s(p%u + %s + i, %s, VW);", suffix, n, first,
+    node_line(&s->after, n, "store_%s(p# + %s + i, %s, VW);", suffix, first,
               out);
 }
 

@@ -55,7 +55,8 @@ const char *place_offset(Emit *e, Place p) {
     if (p.flat)
         return p.rank == 0 ? "0" : p.index[0];
     if (p.whole && p.rank > 2 && has_rows(p))
-        return arena_format(e->a, "(size_t)i * C + %s", p.index[p.rank - 1]);
+        return arena_format(e->a, "(size_t)i * " COLUMNS " + %s",
+                            p.index[p.rank - 1]);
     for (int i = 0; i < p.rank; i++) {
         stride *= p.dim[i];
         if (is_zero(p.index[i]))
@@ -65,9 +66,9 @@ const char *place_offset(Emit *e, Place p) {
             text = i + 1 < p.rank ? arena_format(e->a, "(size_t)%s", index)
                                   : p.index[i];
         } else {
-            text =
-                arena_format(e->a, sum ? "(%s) * %lld + %s" : "%s * %lld + %s",
-                             text, (long long)stride, index);
+            text = arena_format(
+                e->a, sum ? "(%s) * " SIZE " + %s" : "%s * " SIZE " + %s", text,
+                (long long)stride, index);
             sum = true;
         }
         stride = 1;
@@ -75,7 +76,7 @@ const char *place_offset(Emit *e, Place p) {
     if (text == NULL)
         return "0";
     return stride == 1 ? text
-                       : arena_format(e->a, sum ? "(%s) * %lld" : "%s * %lld",
+                       : arena_format(e->a, sum ? "(%s) * " SIZE : "%s * " SIZE,
                                       text, (long long)stride);
 }
 
@@ -113,7 +114,7 @@ static const char *index_bounded(Emit *e, Scope *s, const char *index,
                                  int64_t count, const char *lanes,
                                  const char **inside) {
     require(e, inside,
-            arena_format(e->a, "%s >= 0 && %s < %lld", index, index,
+            arena_format(e->a, "%s >= 0 && %s < " SIZE, index, index,
                          (long long)count));
     const char *starts = arena_format(e->a, "%lld", (long long)count);
     if (lanes != NULL && e->step > 1)
@@ -133,7 +134,7 @@ static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
         if (low != 0)
             q.index[i] = index_new(
                 e, s, "i",
-                arena_format(e->a, "%s + %lld", p.index[i], (long long)low));
+                arena_format(e->a, "%s + " SIZE, p.index[i], (long long)low));
         if (sign < 0 && from.dim[i] != p.dim[i])
             q.index[i] =
                 index_bounded(e, s, q.index[i], from.dim[i],

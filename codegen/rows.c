@@ -36,8 +36,8 @@ static int *find_levels(const Emit *e, int *most) {
 
 static void declare_lanes(Text *t, const char *name, NodeId n,
                           const char *first) {
-    text_line(t, "float %s%u[VW];", name, n);
-    text_line(t, "LANES_DO(k, VW) %s%u[k] = %s;", name, n, first);
+    node_line(t, n, "float %s#[VW];", name);
+    node_line(t, n, "LANES_DO(k, VW) %s#[k] = %s;", name, first);
 }
 
 static void declare_row(Emit *e, Text *t, NodeId n) {
@@ -45,8 +45,8 @@ static void declare_row(Emit *e, Text *t, NodeId n) {
     bool largest = op == OP_max || op == OP_argmax;
     declare_lanes(t, "s", n, largest ? "-INF" : "0.0f");
     if (op == OP_argmax) {
-        text_line(t, "int at%u[VW];", n);
-        text_line(t, "LANES_DO(k, VW) at%u[k] = lane * VW + k;", n);
+        node_line(t, n, "int at#[VW];");
+        node_line(t, n, "LANES_DO(k, VW) at#[k] = lane * VW + k;");
     }
     if (op == OP_var)
         declare_lanes(t, "q", n, "0.0f");
@@ -68,27 +68,27 @@ static void add_element(Emit *e, Scope *pass, NodeId n, const char *x) {
     Op op = e->g->node[n].op;
     if (has_margin(e)) {
         bool largest = op == OP_max || op == OP_argmax;
-        text_line(t, "const float x%u = %s;", n,
+        node_line(t, n, "const float x# = %s;",
                   in_row(e, x, largest ? "-INF" : "0.0f"));
-        x = arena_format(e->a, "x%u", n);
+        x = arena_format(e->a, "x" NODE, n);
     }
     switch (op) {
     case OP_max:
-        text_line(t, "s%u[k] = (%s > s%u[k]) | (%s != %s) ? %s : s%u[k];", n, x,
-                  n, x, x, x, n);
+        node_line(t, n, "s#[k] = (%s > s#[k]) | (%s != %s) ? %s : s#[k];", x, x,
+                  x, x);
         break;
     case OP_argmax:
-        text_line(t, "const int more%u = beats(%s, s%u[k]);", n, x, n);
-        text_line(t, "at%u[k] = more%u ? c + k : at%u[k];", n, n, n);
-        text_line(t, "s%u[k] = more%u ? %s : s%u[k];", n, n, x, n);
+        node_line(t, n, "const int more# = beats(%s, s#[k]);", x);
+        node_line(t, n, "at#[k] = more# ? c + k : at#[k];");
+        node_line(t, n, "s#[k] = more# ? %s : s#[k];", x);
         break;
     case OP_var:
-        text_line(t, "const float d%u = %s - pivot%u;", n, x, n);
-        text_line(t, "s%u[k] += d%u;", n, n);
-        text_line(t, "q%u[k] += d%u * d%u;", n, n, n);
+        node_line(t, n, "const float d# = %s - pivot#;", x);
+        node_line(t, n, "s#[k] += d#;");
+        node_line(t, n, "q#[k] += d# * d#;");
         break;
     default:
-        text_line(t, "s%u[k] += %s;", n, x);
+        node_line(t, n, "s#[k] += %s;", x);
     }
 }
 
@@ -99,33 +99,30 @@ static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
     const char *name = value_name(e, "v", n);
     switch (d->op) {
     case OP_max:
-        text_line(
-            t, "const float %s = gang_max(lanes_max(s%u, VW), GANG, shared);",
-            name, n);
+        node_line(t, n,
+                  "const float %s = gang_max(lanes_max(s#, VW), GANG, shared);",
+                  name);
         break;
     case OP_argmax:
-        text_line(t,
-                  "const int %s = gang_argmax(lanes_max(s%u, VW), "
-                  "lanes_argmax(s%u, at%u, VW), GANG, shared);",
-                  name, n, n, n);
+        node_line(t, n,
+                  "const int %s = gang_argmax(lanes_max(s#, VW), "
+                  "lanes_argmax(s#, at#, VW), GANG, shared);",
+                  name);
         break;
     case OP_var:
-        text_line(t,
-                  "const float sum%u = gang_sum(lanes_sum(s%u, VW), GANG, "
-                  "shared);",
-                  n, n);
-        text_line(t,
-                  "const float squares%u = gang_sum(lanes_sum(q%u, VW), GANG, "
-                  "shared);",
-                  n, n);
-        text_line(t, "const float b%u = (squares%u - sum%u * sum%u / C) / C;",
-                  n, n, n, n);
-        text_line(t, "const float %s = b%u < 0.0f ? 0.0f : b%u;", name, n, n);
+        node_line(
+            t, n,
+            "const float sum# = gang_sum(lanes_sum(s#, VW), GANG, shared);");
+        node_line(t, n,
+                  "const float squares# = gang_sum(lanes_sum(q#, VW), GANG, "
+                  "shared);");
+        node_line(t, n, "const float b# = (squares# - sum# * sum# / C) / C;");
+        node_line(t, n, "const float %s = b# < 0.0f ? 0.0f : b#;", name);
         break;
     default:
-        text_line(
-            t, "const float %s = gang_sum(lanes_sum(s%u, VW), GANG, shared);",
-            name, n);
+        node_line(t, n,
+                  "const float %s = gang_sum(lanes_sum(s#, VW), GANG, shared);",
+                  name);
     }
     value_define(e, row, n, place_broadcast(p, *d->type), HELD_ONCE, name);
 }
@@ -192,7 +189,7 @@ static int64_t emit_level(Emit *e, Scope *row, Place p, int which) {
             first.lanes = NULL;
             first.index[p.rank - 1] = "0";
             const char *x = value_at(e, row, arg, first);
-            text_line(&row->before, "const float pivot%u = %s;", n, x);
+            node_line(&row->before, n, "const float pivot# = %s;", x);
         }
         declare_row(e, &row->before, n);
         add_element(e, pass, n, value_at(e, pass, arg, p));
@@ -232,7 +229,7 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
     Scope *added = pass_open(e, row);
     emit_store(e, added, n, p, dtype_float(type.dtype) ? "0.0f" : "0");
     text_line(&row->before,
-              "for (int c = C + lane; c < end + %lld; c += GANG) {",
+              "for (int c = C + lane; c < end + " SIZE "; c += GANG) {",
               (long long)(p.dim[p.rank - 1] - space_columns(e->group->space)));
     scope_close(added, &row->before);
     text_line(&row->before, "}");
@@ -284,7 +281,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
         bytes += s == pass && !sum ? vector_bytes(e, n) : 0;
         const char *x = value_at(e, s == pass ? pass : row, of, q);
         if (sums_columns(e, n))
-            text_line(&pass->lanes, "s%u[j * VW + k] += %s;", n, x);
+            node_line(&pass->lanes, n, "s#[j * VW + k] += %s;", x);
         else if (sum)
             sums_add(e, s, n, in_lanes(q),
                      s == pass ? in_row(e, x, "0.0f") : x);
@@ -319,12 +316,12 @@ static int64_t column_bytes(const Emit *e) {
 static void emit_totals_out(Emit *e, Text *t) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (sums_columns(e, n))
-            text_line(
-                t,
-                "UNROLLED(j, PER) columns_sum(part + (size_t)block * WIDTH "
-                "+ %lld + j * GANG * VW, &s%u[j * VW], VW, "
+            node_line(
+                t, n,
+                "UNROLLED(j, PER) columns_sum(part + (size_t)block * " WIDTH
+                " + " SIZE " + j * GANG * VW, &s#[j * VW], VW, "
                 "C - j * GANG * VW, shared, GANG, NT);",
-                sums_place(e, n), n);
+                sums_place(e, n));
         else if (sums_blocks(e->g, n))
             sums_total(e, t, n);
     }
@@ -336,12 +333,13 @@ void emit_rows(Emit *e, Text *t) {
     e->level = find_levels(e, &most);
     e->columns = group_columns(e->g, e->group);
     e->step = has_margin(e) ? e->columns : lanes_step(e, space);
-    emit_space(t, space, arena_format(e->a, ", VW = %s", lanes_text(e, space)));
+    emit_space(t, space, false,
+               arena_format(e->a, ", VW = %s", lanes_text(e, space)));
     text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(%s, VW, NT) };",
               has_margin(e) ? arena_format(e->a, "%lld", (long long)e->columns)
                             : "C");
     if (e->group->scratch != NO_NODE)
-        text_line(t, "enum { WIDTH = %lld };",
+        text_line(t, "enum { " DEFINED("WIDTH") " };",
                   (long long)e->g->node[e->group->scratch].type->dim[1]);
     if (any_columns(e))
         text_line(t, "enum { PER = (C / VW + GANG - 1) / GANG };");

@@ -11,7 +11,8 @@ static void write_zeros(Text *t, const char *table) {
     text_line(t, "float zero[VW];");
     text_line(t, "LANES_DO(k, VW) zero[k] = 0.0f;");
     text_line(t, "for (int i = lo + ty; i < hi; i += TY)");
-    text_line(t, "    store_f32(%s + (size_t)i * C + c, zero, VW);", table);
+    text_line(t, "    store_f32(%s + (size_t)i * " COLUMNS " + c, zero, VW);",
+              table);
 }
 
 // Adds row j of dy to the row of the table that element j of the index names.
@@ -21,18 +22,18 @@ static void write_sum(Emit *e, Scope *row, NodeId n, const char *table) {
     Place at = {.rank = 1, .dim = {index.dim[0]}, .index = {"j"}};
     const char *to = value_at(e, row, d->arg[1], at);
     Text *t = &row->before;
-    text_line(t, "const int i = clamp(%s, ROWS);", to);
+    text_line(t, "const int i = clamp(%s, " ROWS ");", to);
     text_line(t, "if (i < lo || i >= hi || (i - lo) %% TY != ty) continue;");
     text_line(t, "float sum[VW];");
-    text_line(t, "load_f32(sum, %s + (size_t)i * C + c, VW);", table);
+    text_line(t, "load_f32(sum, %s + (size_t)i * " COLUMNS " + c, VW);", table);
     at = (Place){.rank = 2,
                  .dim = {index.dim[0], d->type->dim[1]},
                  .index = {"j", "c"},
                  .lanes = "VW"};
     const char *x = value_at(e, row, d->arg[0], at);
     text_line(&row->lanes, "sum[k] += %s;", x);
-    text_line(&row->after, "store_f32(%s + (size_t)i * C + c, sum, VW);",
-              table);
+    text_line(&row->after,
+              "store_f32(%s + (size_t)i * " COLUMNS " + c, sum, VW);", table);
 }
 
 void emit_scatter(Emit *e, Text *t) {
@@ -40,23 +41,19 @@ void emit_scatter(Emit *e, Text *t) {
     Type space = *e->group->space;
     const char *table = pointer_name(e, n);
     e->step = lanes_step(e, space);
-    text_line(t, "enum { ROWS = %lld, C = %lld, VW = %s, CG = C / VW };",
-              (long long)space.dim[0], (long long)space.dim[1],
-              lanes_text(e, space));
-    text_line(t,
-              "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
+    emit_tiles(e, t, space);
     text_line(t, "const int tx = threadIdx.x %% TX, ty = threadIdx.x / TX;");
-    text_line(t, "CHUNK(lo, hi, ROWS);");
+    text_line(t, "CHUNK(lo, hi, " ROWS ");");
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
     Scope *column = scope_new(e, kernel, IN_COLUMN, "VW", t->indent + 1);
     Scope *row = scope_new(e, column, IN_ROW, "VW", t->indent + 2);
     write_sum(e, row, n, table);
     write_zeros(&column->before, table);
     scope_close(kernel, t);
-    text_line(t, "for (int g = tx; g < CG; g += TX) {");
+    text_line(t, "for (int g = tx; g < " GROUPS "; g += TX) {");
     text_line(t, "    const int c = g * VW;");
     scope_close(column, t);
-    text_line(t, "    for (int j = 0; j < %lld; j++) {",
+    text_line(t, "    for (int j = 0; j < " SIZE "; j++) {",
               (long long)type_count(e->g->node[e->g->node[n].arg[1]].type));
     scope_close(row, t);
     text_line(t, "    }");

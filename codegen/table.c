@@ -148,7 +148,7 @@ static void write_rows(Emit *e, const Members *m, const Kind *kind) {
     for (int i = 0; i < m->count; i++) {
         const Member *own = &m->member[i];
         if (*member_label(e, own) != '\0')
-            text_add(&e->tables, "    // %s\n", member_label(e, own));
+            text_add(&e->tables, REMARK("    // %s\n"), member_label(e, own));
         text_add(&e->tables, "    {%d, %lld, {", own->kind,
                  (long long)own->elements);
         write_addresses(e, own);

@@ -17,8 +17,10 @@ static bool is_scalar(const Emit *e, NodeId n) {
 static void write_pointer(const Emit *e, Text *t, NodeId n) {
     const Node *d = &e->g->node[n];
     const char *type = memory_type(d->type->dtype), *label = tensor_label(e, n);
-    text_line(t, "%s *const p%u = (%s *)(arena + AT(%lld, %lld)); // %s", type,
-              n, type, (long long)d->offset,
+    text_line(t,
+              "%s *const p" NODE
+              " = (%s *)(arena + AT(%lld, %lld));" REMARK(" // %s"),
+              type, n, type, (long long)d->offset,
               (long long)e->device->node[n].offset,
               *label ? label : op_info[d->op].name);
 }
@@ -70,9 +72,8 @@ static const char *scalar(Emit *e, Scope *s, NodeId n) {
 }
 
 static void put_scalar(Emit *e, Scope *kernel, Text *t, NodeId to, NodeId x) {
-    text_line(t, "    put_%s(p%u, %s);",
-              access_suffix(e->g->node[to].type->dtype), to,
-              scalar(e, kernel, x));
+    node_line(t, to, "    put_%s(p#, %s);",
+              access_suffix(e->g->node[to].type->dtype), scalar(e, kernel, x));
 }
 
 // What is assigned to scalars, and scalars that are results.
@@ -100,8 +101,8 @@ static void write_results(Emit *e, Scope *kernel, Text *t) {
         NodeId n = e->group->output[i];
         const char *x = scalar(e, done, n);
         text_line(&done->after, "if (threadIdx.x == 0)");
-        text_line(&done->after, "    put_%s(p%u, %s);",
-                  access_suffix(e->g->node[n].type->dtype), n, x);
+        node_line(&done->after, n, "    put_%s(p#, %s);",
+                  access_suffix(e->g->node[n].type->dtype), x);
     }
     text_line(t, "if (last_block(ticket, blocks)) {");
     scope_close(done, t);

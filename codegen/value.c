@@ -68,25 +68,22 @@ void names_clear(Emit *e) {
 }
 
 const char *value_name(Emit *e, const char *prefix, NodeId n) {
-    int number = (int)n;
-    const char *mark = "";
-    if (e->local != NULL &&
-        (type_count(e->g->node[n].type) > 1 || is_owned(e, n))) {
-        number = local_number(e, n);
-        mark = "_";
-    }
+    bool local = e->local != NULL &&
+                 (type_count(e->g->node[n].type) > 1 || is_owned(e, n));
+    const char *name =
+        local ? arena_format(e->a, "%s_%d", prefix, local_number(e, n))
+              : arena_format(e->a, "%s" NODE, prefix, n);
     int taken = e->names[n]++;
-    if (taken == 0)
-        ARENA_APPEND(e->a, e->named, e->num_named, n);
-    return taken == 0
-               ? arena_format(e->a, "%s%s%d", prefix, mark, number)
-               : arena_format(e->a, "%s%s%d_%d", prefix, mark, number, taken);
+    if (taken > 0)
+        return arena_format(e->a, "%s_%d", name, taken);
+    ARENA_APPEND(e->a, e->named, e->num_named, n);
+    return name;
 }
 
 const char *pointer_name(Emit *e, NodeId n) {
     NodeId base = node_base(e->g, n);
     if (e->local == NULL || type_count(e->g->node[base].type) == 1)
-        return arena_format(e->a, "p%u", base);
+        return arena_format(e->a, "p" NODE, base);
     return arena_format(e->a, "p_%d", local_number(e, base));
 }
 
@@ -210,12 +207,26 @@ const char *number_text(Emit *e, const char *text) {
     return arena_format(e->a, "\x01%d\x02", e->num_constants - 1);
 }
 
+const char *scale_text(Emit *e, double value) {
+    return arena_format(e->a, SCALE, literal(e->a, F32, value));
+}
+
+// A constant that is the same everywhere.
+static const char *constant_text(Emit *e, NodeId n) {
+    DType d = e->g->node[n].type->dtype;
+    double value = node_attr(&e->g->node[n], ATTR_values)->floats[0];
+    if (e->local != NULL)
+        return literal(e->a, d, value);
+    return dtype_float(d) ? scale_text(e, value)
+                          : arena_format(e->a, SIZE, (long long)value);
+}
+
 static const char *constant(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     const Attr *values = node_attr(d, ATTR_values);
     if (values->count == 1)
-        return literal(e->a, d->type->dtype, values->floats[0]);
-    const char *table = arena_format(e->a, OWN_NAME "_table%u", n);
+        return constant_text(e, n);
+    const char *table = arena_format(e->a, OWN_NAME "_table" NODE, n);
     if (strstr(text_string(&e->tables), arena_format(e->a, " %s[", table)) ==
         NULL) {
         text_add(&e->tables, "TABLE %s %s[%d] = {", held_type(d->type->dtype),
@@ -258,7 +269,7 @@ static const char *iota(Emit *e, NodeId n, Place p) {
         if (lanes && axis == d->type->rank - 1)
             index = arena_format(e->a, "%s + k", index);
     }
-    return from ? arena_format(e->a, "(%s + %lld)", index, from)
+    return from ? arena_format(e->a, "(%s + " SIZE ")", index, from)
                 : arena_format(e->a, "(%s)", index);
 }
 
@@ -418,8 +429,7 @@ static Place only_place(Type t, bool flat) {
 const char *value_at(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_constant && type_count(d->type) == 1)
-        return number_text(e, literal(e->a, d->type->dtype,
-                                      node_attr(d, ATTR_values)->floats[0]));
+        return number_text(e, constant_text(e, n));
     if (type_count(d->type) == 1) {
         p = only_place(*d->type, p.flat);
     } else if (!p.flat && d->type->dim[d->type->rank - 1] == 1) {

@@ -36,14 +36,14 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
 
 // What an average takes an element of a window times.
 static const char *share_of(Emit *e, Pool w) {
-    return literal(e->a, F32, 1.0 / (double)(w.rows * w.columns));
+    return scale_text(e, 1.0 / (double)(w.rows * w.columns));
 }
 
 static const char *axis_in_window(Emit *e, Scope *s, const char *stem,
                                   const char *index, int64_t stride,
                                   const char *offset, int64_t pad) {
-    const char *value =
-        arena_format(e->a, "%s * %lld + %s", index, (long long)stride, offset);
+    const char *value = arena_format(e->a, "%s * " SIZE " + %s", index,
+                                     (long long)stride, offset);
     if (pad)
         value = arena_format(e->a, "%s - %lld", value, (long long)pad);
     return index_new(e, s, stem, value);
@@ -75,11 +75,11 @@ static NodeId pool_twin(const Emit *e, NodeId n) {
 static Scope *loops_open(Emit *e, Scope *s, Pool w, const char *lanes,
                          int number) {
     Scope *inner = block_open(e, s, lanes, 2);
-    text_line(&inner->before, "for (int r%d = 0; r%d < %lld; r%d++)", number,
-              number, (long long)w.rows, number);
+    text_line(&inner->before, "for (int r%d = 0; r%d < " SIZE "; r%d++)",
+              number, number, (long long)w.rows, number);
     inner->before.indent++;
-    text_line(&inner->before, "for (int q%d = 0; q%d < %lld; q%d++) {", number,
-              number, (long long)w.columns, number);
+    text_line(&inner->before, "for (int q%d = 0; q%d < " SIZE "; q%d++) {",
+              number, number, (long long)w.columns, number);
     inner->before.indent++;
     return inner;
 }
@@ -154,7 +154,7 @@ static const char *first_place(Emit *e, Pool w, Place p) {
     const char *r = first_inside(e, p.index[1], w.stride[0], w.pad[0]);
     const char *q = first_inside(e, p.index[2], w.stride[1], w.pad[1]);
     return w.pad[0] == 0 ? q
-                         : arena_format(e->a, "%s * %lld + %s", r,
+                         : arena_format(e->a, "%s * " SIZE " + %s", r,
                                         (long long)w.columns, q);
 }
 
@@ -191,7 +191,7 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
     Text *t = lane_text(inner, p);
     // A value that is not a number wins, so that divergence shows.  Each
     // choice has one comparison, or gcc would not vectorise it.
-    const char *here = arena_format(e->a, "r%d * %lld + q%d", loop,
+    const char *here = arena_format(e->a, "r%d * " SIZE " + q%d", loop,
                                     (long long)w.columns, loop);
     for (int i = 0; i < 2; i++) {
         const char *wins = i == 0 ? arena_format(e->a, "%s > %s", x, most)
@@ -267,14 +267,15 @@ static const char *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
     const char *place = arena_format(e->a, "place%d", i);
     if (u.node->op == OP_max_pool_grad)
         text_line(&s->before,
-                  "const int %s = (%s - h%d * %lld) * %lld + %s - w%d * %lld;",
+                  "const int %s = (%s - h%d * " SIZE ") * " SIZE
+                  " + %s - w%d * " SIZE ";",
                   place, p.index[1], i, (long long)w.rows, (long long)w.columns,
                   p.index[2], i, (long long)w.columns);
     const char *term = pool_grad_term(e, s, u.node, w, u.at, place);
     if (!w.covers)
-        term = arena_format(e->a, "h%d < %lld && w%d < %lld ? (%s) : 0", i,
-                            (long long)u.at.dim[1], i, (long long)u.at.dim[2],
-                            term);
+        term = arena_format(e->a, "h%d < " SIZE " && w%d < " SIZE " ? (%s) : 0",
+                            i, (long long)u.at.dim[1], i,
+                            (long long)u.at.dim[2], term);
     return value_set(e, s, u.n, p, term);
 }
 
@@ -301,7 +302,7 @@ static const char *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
     window_matches(&inner->before, &u, i);
     u.at.index[1] = arena_format(e->a, "h%d", i);
     u.at.index[2] = arena_format(e->a, "w%d", i);
-    const char *place = arena_format(e->a, "r%d * %lld + q%d", i,
+    const char *place = arena_format(e->a, "r%d * " SIZE " + q%d", i,
                                      (long long)u.window.columns, i);
     const char *term = pool_grad_term(e, inner, u.node, u.window, u.at, place);
     text_line(lane_text(inner, u.p), "%s += %s;", sum, term);
@@ -337,12 +338,13 @@ static void unfold_open(Scope *s, const char *name, const char *index,
     int64_t rest = size - count * window;
     if (rest > 0)
         text_line(&s->before,
-                  "for (int %s = 0; %s < (%s < %lld ? %lld : %lld); %s++)%s",
+                  "for (int %s = 0; %s < (%s < " SIZE
+                  " ? %lld : %lld); %s++)%s",
                   name, name, index, (long long)count - 1, w,
                   w + (long long)rest, name, end);
     else
-        text_line(&s->before, "for (int %s = 0; %s < %lld; %s++)%s", name, name,
-                  w, name, end);
+        text_line(&s->before, "for (int %s = 0; %s < " SIZE "; %s++)%s", name,
+                  name, w, name, end);
     s->before.indent++;
 }
 
@@ -356,14 +358,15 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
     const char *r = arena_format(e->a, "r%d", i);
     const char *q = arena_format(e->a, "q%d", i);
     if (d->op == OP_max_pool_grad)
-        term = arena_format(e->a, "%s == %s * %lld + %s ? %s : 0",
+        term = arena_format(e->a, "%s == %s * " SIZE " + %s ? %s : 0",
                             keep(e, s, d->arg[0], p, "at"), r,
                             (long long)w.columns, q, term);
     else
         term = arena_format(e->a, "%s * %s", term, share_of(e, w));
     if (!w.covers)
-        term = arena_format(e->a, "%s < %lld && %s < %lld ? (%s) : 0", r,
-                            (long long)w.rows, q, (long long)w.columns, term);
+        term =
+            arena_format(e->a, "%s < " SIZE " && %s < " SIZE " ? (%s) : 0", r,
+                         (long long)w.rows, q, (long long)w.columns, term);
     Scope *inner = block_open(e, s, p.lanes, 2);
     unfold_open(inner, r, p.index[1], w.rows, p.dim[1], d->type->dim[1], "");
     unfold_open(inner, q, p.index[2], w.columns, p.dim[2], d->type->dim[2],
@@ -389,15 +392,15 @@ static void blend_open(Scope *inner, bool nearest, const char *name,
     long long f = (long long)from, t = (long long)to;
     if (nearest)
         text_line(&inner->before,
-                  "for (int %s = (%s * %lld + %lld) / %lld; "
-                  "%s < ((%s + 1) * %lld + %lld) / %lld; %s++)%s",
+                  "for (int %s = (%s * " SIZE " + " SIZE ") / %lld; "
+                  "%s < ((%s + 1) * " SIZE " + " SIZE ") / %lld; %s++)%s",
                   name, index, t, f - 1, f, name, index, t, f - 1, f, name,
                   end);
     else
         text_line(&inner->before,
-                  "for (int %s = clamp(((2 * %s - 1) * %lld - %lld) / %lld, "
-                  "%lld); %s <= clamp(((2 * %s + 3) * %lld + %lld) / %lld, "
-                  "%lld); %s++)%s",
+                  "for (int %s = clamp(((2 * %s - 1) * " SIZE
+                  " - %lld) / %lld, %lld); %s <= clamp(((2 * %s + 3) * " SIZE
+                  " + " SIZE ") / %lld, %lld); %s++)%s",
                   name, index, t, f, 2 * f, t, name, index, t, f - 1, 2 * f, t,
                   name, end);
     inner->before.indent++;
@@ -407,7 +410,7 @@ static void blend_open(Scope *inner, bool nearest, const char *name,
 static const char *blend_share(Emit *e, const char *name, const char *index,
                                int64_t from, int64_t to) {
     return arena_format(e->a, "blend_share(%s, %s, %s, %lld)", name, index,
-                        literal(e->a, F32, (double)from / (double)to),
+                        scale_text(e, (double)from / (double)to),
                         (long long)from);
 }
 

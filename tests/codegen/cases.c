@@ -70,6 +70,7 @@ const Named agree_cases[] = {
     {"optimizers unfused", {NET("optimizers"), AS_IS, F32, 0, FAST, false, 0}},
     {"shared gradient",  {NET("shared-gradient"), AS_IS, F32, 1, FAST, true, 0}},
     {"shared gradient in f16", {NET("shared-gradient"), WITH(as_half), F16, 1, FAST, false, 0}},
+    {"tables",           {NET("tables"), AS_IS,    F32,  1, FAST, true, 0}},
     {"steps",            {NET("steps"), AS_IS,     F32,  1, FAST, false, 0}},
     {"steps planned",    {NET("steps"), AS_IS,     F32,  1, FAST, true, 0}},
     {"steps in f16",     {NET("steps"), WITH(as_half), F16, 1, FAST, false, 0}},

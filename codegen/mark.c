@@ -1,0 +1,69 @@
+// Mark: what kernels that do the same may differ in.
+//
+// The text of a kernel is written once, for all that has to be done with it.
+// Where it says its own name, the number of a node, a size or what is for a
+// reader alone, that is marked where it is written.  So kernels are compared
+// and named by their marks, and no text is read as C again.
+
+#include "codegen/emit.h"
+
+#include <string.h>
+
+enum { MARK_ENDS = '\002' };
+
+bool piece_next(const char **text, Piece *p) {
+    static const char opening[] = {OWN,     NUMBER,      SIZED, SCALED, DEFINES,
+                                   REMARKS, NOT_ON_HOST, GIVEN, '\0'};
+    const char *s = *text;
+    size_t plain = strcspn(s, opening);
+    if (*s == '\0')
+        return false;
+    if (plain > 0) {
+        *p = (Piece){PLAIN, s, plain};
+        *text = s + plain;
+        return true;
+    }
+    const char *end = strchr(s, MARK_ENDS);
+    *p = (Piece){(Mark)*s, s + 1, (size_t)(end - s) - 1};
+    *text = end + 1;
+    return true;
+}
+
+void piece_add(Text *t, Piece p) {
+    bool marked = p.mark != PLAIN;
+    text_bytes(t, p.s - marked, p.length + 2 * marked);
+}
+
+const char *text_named(Arena *a, const char *text, const char *name,
+                       const Sizes *sizes) {
+    Text t = text_new(a);
+    Piece p;
+    for (int i = 0; piece_next(&text, &p);) {
+        const char *given = NULL;
+        if (p.mark == OWN)
+            given = name;
+        else if (p.mark == GIVEN && sizes != NULL)
+            given = sizes->declared;
+        else if ((p.mark == SIZED || p.mark == SCALED) && sizes != NULL)
+            given = sizes->name[i++];
+        if (given != NULL)
+            text_bytes(&t, given, strlen(given));
+        else
+            text_bytes(&t, p.s, p.length);
+    }
+    return text_string(&t);
+}
+
+void node_line(Text *t, NodeId n, const char *format, ...) {
+    Text named = text_new(t->arena), line = named;
+    va_list list;
+    for (const char *s = format; *s != '\0'; s++)
+        if (*s == '#')
+            text_add(&named, NODE, n);
+        else
+            text_bytes(&named, s, 1);
+    va_start(list, format);
+    text_addv(&line, text_string(&named), list);
+    va_end(list);
+    text_line(t, "%s", text_string(&line));
+}
