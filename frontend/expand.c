@@ -577,8 +577,14 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
     *c = (Call){
         .builtin = b, .by = by, .piped = num_given > by->count, .at = at};
     if (!belongs(b->class, e->phase)) {
-        report(e->diags, D_wrong_place, at, "`%s` is %s and belongs in %s",
-               b->name, class_name(b->class), class_place(b->class));
+        Diagnostic *d =
+            report(e->diags, D_wrong_place, at, "`%s` is %s and belongs in %s",
+                   b->name, class_name(b->class), class_place(b->class));
+        if (b->class == LOSS && e->phase == PHASE_KEYS)
+            diag_note(d,
+                      "a part of it is a function, as in: "
+                      "fn error(output, label) = %s(output, label)",
+                      b->name);
         return value_poison();
     }
     if (b->class == SCHEDULE && e->graph == NULL) {
