@@ -91,6 +91,7 @@ void trainer_write(const Writer *w, Text *t) {
     write_shape(p, t, "label");
     text_add(t, "    .classes = %d,\n", r->classes);
     text_add(t, "    .batch = %lld,\n", (long long)r->batch);
+    text_add(t, "    .precision = \"%s\",\n", dtype_name(r->precision));
     text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");
     write_time(t, "length", r->length);
     text_add(t, "    .seed = %lld,\n", (long long)r->seed);

@@ -66,11 +66,33 @@ static void add_string(Header *h, const char *key, const char *value) {
     add(h, "\"%s\":\"%s\",", key, text);
 }
 
+// What a recipe sets and a refusal can tell.
+typedef struct {
+    const char *key;
+    char value[16];
+} Told;
+
+enum { NUM_TOLD = 3 };
+
+static void tell(Told to[NUM_TOLD], const RtTrainer *t) {
+    to[0].key = "precision";
+    snprintf(to[0].value, sizeof to[0].value, "%s",
+             t->precision != NULL ? t->precision : "f32");
+    to[1].key = "batch";
+    snprintf(to[1].value, sizeof to[1].value, "%d", t->batch);
+    to[2].key = "accumulate";
+    snprintf(to[2].value, sizeof to[2].value, "%d", t->accumulate);
+}
+
 static void add_notes(RtCheckpoint *c, const RtProgress *p) {
     Header *h = &c->header;
+    Told told[NUM_TOLD];
     add_string(h, "producer", "sinter");
     add_string(h, "version", c->trainer->version);
     add_string(h, "model", c->trainer->model);
+    tell(told, c->trainer);
+    for (int i = 0; i < NUM_TOLD; i++)
+        add_string(h, told[i].key, told[i].value);
     add(h, "\"fingerprint\":\"%016" PRIx64 "\",", c->trainer->fingerprint);
     add(h, "\"step\":\"%" PRId64 "\",\"steps\":\"%" PRId64 "\",", p->step,
         p->steps);
@@ -280,22 +302,6 @@ static bool read_progress(const RtHeader *h, RtProgress *p, RtError *e) {
     return rt_fail(e, EXIT_DATA, "it does not say where its run was");
 }
 
-static bool same_trainer(const RtTrainer *t, const RtHeader *h, RtError *e) {
-    const RtNote *model = rt_header_note(h, "model");
-    uint64_t fingerprint = 0;
-    if (model == NULL || strcmp(model->value, t->model) != 0)
-        return rt_fail(e, EXIT_DATA, "it is of model %s, this trainer is of %s",
-                       model ? model->value : "(none)", t->model);
-    if (note_hash(h, "fingerprint", &fingerprint) &&
-        fingerprint == t->fingerprint)
-        return true;
-    return rt_fail(e, EXIT_DATA,
-                   "it is of a %s with another model text or recipe "
-                   "(fingerprint %016" PRIx64 ", here %016" PRIx64
-                   "); --init starts another run with its weights",
-                   t->model, fingerprint, t->fingerprint);
-}
-
 static bool same_shape(const RtState *s, const RtTensor *t) {
     if (s->type != t->type || s->rank != t->rank)
         return false;
@@ -319,6 +325,45 @@ static bool same_states(const RtPlan *plan, const RtHeader *h, RtError *e) {
     return saved == h->num_tensors ||
            rt_fail(e, EXIT_DATA, "it has %zu tensors, this trainer has %zu",
                    h->num_tensors, saved);
+}
+
+// What is known to differ; with the same tensors it may be anything else that
+// the graphs are made of, as the loss or a schedule.
+static void tell_difference(const RtCheckpoint *c, const RtHeader *h, char *to,
+                            size_t room) {
+    Told told[NUM_TOLD];
+    RtError e;
+    *to = '\0';
+    tell(told, c->trainer);
+    for (int i = 0; i < NUM_TOLD; i++) {
+        const RtNote *n = rt_header_note(h, told[i].key);
+        size_t used = strlen(to);
+        if (n != NULL && strcmp(n->value, told[i].value) != 0)
+            snprintf(to + used, room - used, ", %s %.20s, here %s", told[i].key,
+                     n->value, told[i].value);
+    }
+    size_t used = strlen(to);
+    if (!same_states(c->plan, h, &e))
+        snprintf(to + used, room - used, ", %.200s", e.text);
+}
+
+static bool same_trainer(const RtCheckpoint *c, const RtHeader *h, RtError *e) {
+    const RtTrainer *t = c->trainer;
+    const RtNote *model = rt_header_note(h, "model");
+    uint64_t fingerprint = 0;
+    char differs[400];
+    if (model == NULL || strcmp(model->value, t->model) != 0)
+        return rt_fail(e, EXIT_DATA, "it is of model %s, this trainer is of %s",
+                       model ? model->value : "(none)", t->model);
+    if (note_hash(h, "fingerprint", &fingerprint) &&
+        fingerprint == t->fingerprint)
+        return true;
+    tell_difference(c, h, differs, sizeof differs);
+    return rt_fail(e, EXIT_DATA,
+                   "it is of a %s with another model text or recipe%s "
+                   "(fingerprint %016" PRIx64 ", here %016" PRIx64
+                   "); --init starts another run with its weights",
+                   t->model, differs, fingerprint, t->fingerprint);
 }
 
 // Makes f32 of the halves at the end of a piece, from its start on: what is
@@ -433,7 +478,7 @@ static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
                 "it is no checkpoint; --init=FILE starts with its weights");
         return RT_BROKEN;
     }
-    if (!same_trainer(c->trainer, h, e) || !same_states(c->plan, h, e))
+    if (!same_trainer(c, h, e) || !same_states(c->plan, h, e))
         return RT_OTHER_RUN;
     if (!read_progress(h, p, e))
         return RT_BROKEN;

@@ -286,6 +286,7 @@ typedef struct {
     RtShape image, label; // of one sample; label.rank -1: labels are not used
     int classes;          // whole labels are below
     int batch;
+    const char *precision; // of the recipe; NULL: f32
     bool drop_last;
     RtTime length;
     int64_t seed;

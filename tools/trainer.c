@@ -32,7 +32,12 @@ static uint64_t fingerprint(const Program *p) {
     Arena *scratch = arena_new();
     uint64_t hash = 0xcbf29ce484222325u;
     hash = hash_bytes(hash, p->recipe.drop_last ? "d" : "a", 1);
-    // What decides which steps are taken when, and is in no graph.
+    // What activations are kept in, and what decides which steps are taken
+    // when, is in no graph.
+    if (p->recipe.precision != F32) {
+        const char *precision = dtype_name(p->recipe.precision);
+        hash = hash_bytes(hash, precision, strlen(precision));
+    }
     Text times = text_new(scratch);
     text_add(&times, "%d %g %d %g %d", p->recipe.accumulate,
              p->average_every.count, p->average_every.unit,

@@ -326,9 +326,9 @@ static bool open_libraries(Source *s, RtError *e) {
     return (s->jpeg != NULL || !jpeg) && (s->png != NULL || !png);
 }
 
-static bool read_split(RtSplit *split, const char *folder, const Names *class,
-                       const RtSample *sample, const RtFiles *files,
-                       uint64_t *hash, RtError *e) {
+static bool read_split(RtSplit *split, const char *root, const char *folder,
+                       const Names *class, const RtSample *sample,
+                       const RtFiles *files, uint64_t *hash, RtError *e) {
     size_t size = (size_t)rt_setting(sample, "size", 1);
     Source *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -346,9 +346,10 @@ static bool read_split(RtSplit *split, const char *folder, const Names *class,
     s->left.named = calloc((size_t)split->count, sizeof *s->left.named);
     if (s->left.named == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    for (int64_t i = 0; i < s->image.count; i++)
-        *hash = XXH3_64bits_withSeed(s->image.name[i], strlen(s->image.name[i]),
-                                     *hash);
+    for (int64_t i = 0; i < s->image.count; i++) {
+        const char *within = s->image.name[i] + strlen(root);
+        *hash = XXH3_64bits_withSeed(within, strlen(within), *hash);
+    }
     return open_libraries(s, e);
 }
 
@@ -365,9 +366,9 @@ static char *find_test(const char *path, RtError *e) {
     return NULL;
 }
 
-static bool read_both(RtData *d, const char *train, const char *test,
-                      const RtSample *sample, const RtFiles *files,
-                      RtError *e) {
+static bool read_both(RtData *d, const char *root, const char *train,
+                      const char *test, const RtSample *sample,
+                      const RtFiles *files, RtError *e) {
     Names class = {0};
     bool good = list(train, true, &class, e);
     if (good && class.count > sample->classes)
@@ -376,8 +377,9 @@ static bool read_both(RtData *d, const char *train, const char *test,
                        "%d",
                        train, (long long)class.count, sample->classes);
     good = good &&
-           read_split(&d->train, train, &class, sample, files, &d->hash, e) &&
-           read_split(&d->test, test, &class, sample, files, &d->hash, e);
+           read_split(&d->train, root, train, &class, sample, files, &d->hash,
+                      e) &&
+           read_split(&d->test, root, test, &class, sample, files, &d->hash, e);
     names_free(&class);
     return good;
 }
@@ -387,7 +389,8 @@ bool rt_image_folder_read(RtData *d, const char *path, const RtSample *sample,
     rt_fail(e, EXIT_MEMORY, "out of memory");
     char *train = rt_path("%s/train", path);
     char *test = train == NULL ? NULL : find_test(path, e);
-    bool good = test != NULL && read_both(d, train, test, sample, files, e);
+    bool good =
+        test != NULL && read_both(d, path, train, test, sample, files, e);
     free(train);
     free(test);
     return good;

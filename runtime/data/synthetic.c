@@ -245,5 +245,6 @@ bool rt_synthetic_draw(RtData *d, const char *path, const RtSample *sample,
         draw_part(&m, &d->test, "test", TEST_SAMPLES, UINT64_MAX - 1, e);
     rt_textures_free(m.textures);
     d->hash = rt_random(KEY, rt_shape_values(image) + (uint64_t)m.classes);
+    d->hash = rt_random(d->hash, (uint64_t)d->train.count);
     return good;
 }

@@ -44,15 +44,24 @@ static bool same_run(const RtSession *s, const RtProgress *asked,
     const RtOptions *o = s->run->options;
     if (o->eval_only)
         return true;
-    if (found->data_hash != asked->data_hash ||
-        found->epoch_steps != asked->epoch_steps)
+    if (found->epoch_steps != asked->epoch_steps)
         return rt_fail(e, EXIT_DATA,
                        "%s is of a run on other data (%lld steps in an "
-                       "epoch, here %lld)",
+                       "epoch, here %lld); --init starts another with its "
+                       "weights",
                        path, (long long)found->epoch_steps,
                        (long long)asked->epoch_steps);
+    if (found->data_hash != asked->data_hash)
+        return rt_fail(e, EXIT_DATA,
+                       "%s is of a run on other data, of as many steps in an "
+                       "epoch (hash %016llx, here %016llx); --init starts "
+                       "another with its weights",
+                       path, (unsigned long long)found->data_hash,
+                       (unsigned long long)asked->data_hash);
     if (o->seed >= 0 && found->seed != asked->seed)
-        return rt_fail(e, EXIT_DATA, "%s is of a run with seed %lld, not %lld",
+        return rt_fail(e, EXIT_DATA,
+                       "%s is of a run with seed %lld, not %lld; --init "
+                       "starts another with its weights",
                        path, (long long)found->seed, (long long)asked->seed);
     if (o->epochs > 0 && found->steps != asked->steps)
         return rt_fail(e, EXIT_DATA,

@@ -56,26 +56,26 @@ for split in train test; do
     head -c 60 bad/$split/same-jpg/same.jpg >bad/$split/same-png/good.png
 done
 for device in host cuda:0; do
-    ln -sfn whole images # a checkpoint knows its files by their paths
-    expect 0 ./trainer --device=$device --out=whole.$device
-    ln -sfn bad images
-    expect 3 ./trainer --device=$device --out=bad.$device
-    expect_says "^error: cannot decode images/train/same-png/good.png: "
-    expect 0 ./trainer --device=$device --out=bad.$device --bad-samples=skip:1 \
+    expect 0 ./trainer --device=$device --data=whole --out=whole.$device
+    expect 3 ./trainer --device=$device --data=bad --out=bad.$device
+    expect_says "^error: cannot decode bad/train/same-png/good.png: "
+    expect 0 ./trainer --device=$device --data=bad --out=bad.$device --bad-samples=skip:1 \
         --loaders=3 --steps=3
+    mv bad images # where a folder is makes no difference
     expect 0 ./trainer --device=$device --out=bad.$device --bad-samples=skip:1 \
         --resume
+    mv images bad
     expect_says "^warning: cannot decode images/test/same-png/good.png: .*: left out, in its place is images/test/same-png/later.png (1 of at most 1)"
     [ "$(grep -c '^warning' err)" -eq 2 ] || fail "not each is named once"
     expect_equal "$(newest whole.$device)" "$(newest bad.$device)"
 done
 # On a terminal it is not behind the progress that is drawn there.
 expect 0 "$python" -c 'import pty, sys; pty.spawn(sys.argv[1:])' env TERM=xterm \
-    ./trainer --device=host --out=bad.screen --bad-samples=skip:1
-expect_says "warning: cannot decode images"
+    ./trainer --device=host --data=bad --out=bad.screen --bad-samples=skip:1
+expect_says "warning: cannot decode bad"
 tr '\r' '\n' <out | grep 'warning: ' | grep -v "^$(printf '\033')\[Kwarning: " &&
     fail "a warning is no line of its own"
-expect 3 ./trainer --load-only
-expect 0 ./trainer --load-only --bad-samples=skip:9
+expect 3 ./trainer --data=bad --load-only
+expect 0 ./trainer --data=bad --load-only --bad-samples=skip:9
 expect 2 ./trainer --device=host --bad-samples=ignore
 exit 0

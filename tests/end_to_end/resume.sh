@@ -40,3 +40,9 @@ size=$(wc -c <"$checkpoint")
 head -c $((size / 2)) "$checkpoint" >half && mv half "$checkpoint"
 expect 0 ./tiny --data data --out broken --resume
 expect_equal "$(newest whole)" "$(newest broken)"
+
+# What a run is computed in is part of what it is.
+expect 0 "$SINTER" build "$here/tiny.net" --set epochs=60 \
+    --set "optimizer=lamb(lr=lr)" --set precision=bf16 -o half
+expect 3 ./half --data data --out whole --resume
+expect_says "with another model text or recipe, precision f32, here bf16 (finger"

@@ -264,11 +264,23 @@ START_TEST(what_a_resumed_run_refuses) {
                               "schedule cannot be changed on the way: --init "
                               "starts another with its weights"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--seed=5"), 3);
-    ck_assert(run_says("err", "with seed 0, not 5"));
+    ck_assert(run_says("err", "with seed 0, not 5; --init starts another"));
+    ck_assert_int_eq(RUN(&tiny, "--data=synthetic:320", "--out=r", "--resume"),
+                     3);
+    ck_assert(run_says("err", "is of a run on other data (313 steps in an "
+                              "epoch, here 10); --init starts another"));
+    ck_assert_int_eq(RUN(&tiny, "--data=synthetic:9999", "--out=r", "--resume"),
+                     3);
+    ck_assert(run_says("err", "on other data, of as many steps in an epoch ("));
     t.fingerprint++;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
-    ck_assert(run_says("err", "another model text or recipe"));
+    ck_assert(run_says("err", "another model text or recipe (fingerprint "));
     ck_assert(run_says("err", "); --init starts another run"));
+    t.precision = "bf16";
+    t.accumulate = 2;
+    ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
+    ck_assert(run_says("err", "recipe, precision f32, here bf16, accumulate "
+                              "1, here 2 (fingerprint "));
     ck_assert_int_eq(RUN(&tiny, "--resume=r/step-00000031.safetensors"), 3);
     ck_assert_int_eq(
         RUN(&tiny, "--out=x", "--resume=r/step-00000032.safetensors"), 0);
