@@ -17,6 +17,7 @@ Kernel *kernels_marked(const Graph *host, const Graph *device, Arena *a,
 // written there, and a byte 2.
 typedef enum {
     PLAIN,
+    OF_MEMBER = '\001',   // a number of a member: its place among them
     OWN = '\003',         // the kernel's own name, which is filled in
     NUMBER = '\004',      // of a node
     SIZED = '\005',       // a size: a number, or a name that DEFINES one
@@ -30,6 +31,7 @@ typedef enum {
 // What marks are written as, in formats.  A size may differ between kernels of
 // one function: it is an offset, a stride, a bound or a factor.  It is no size
 // where the C compiler makes something of a constant, as in a division.
+#define MEMBER_NUMBER "\001%d\002"
 #define OWN_NAME "\003\002"
 #define NODE "\004%u\002" // "v" NODE is v12
 #define SIZE "\005%lld\002"

@@ -12,8 +12,9 @@
 enum { MARK_ENDS = '\002' };
 
 bool piece_next(const char **text, Piece *p) {
-    static const char opening[] = {OWN,     NUMBER,      SIZED, SCALED, DEFINES,
-                                   REMARKS, NOT_ON_HOST, GIVEN, '\0'};
+    static const char opening[] = {OF_MEMBER, OWN,     NUMBER,  SIZED,
+                                   SCALED,    DEFINES, REMARKS, NOT_ON_HOST,
+                                   GIVEN,     '\0'};
     const char *s = *text;
     size_t plain = strcspn(s, opening);
     if (*s == '\0')

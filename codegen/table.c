@@ -193,17 +193,12 @@ static void write_text(Text *t, const Kind *kind) {
             spelled[j] = arena_format(t->arena, "own.%c[%d]", f ? 'f' : 'u',
                                       f ? real++ : whole++);
     }
-    for (const char *s = m->text; *s != '\0';) {
-        size_t plain = strcspn(s, "\x01");
-        text_bytes(t, s, plain);
-        s += plain;
-        if (*s == '\x01') {
-            char *end;
-            long j = strtol(s + 1, &end, 10);
-            text_add(t, "%s", spelled[j]);
-            s = end + 1;
-        }
-    }
+    Piece p;
+    for (const char *s = m->text; piece_next(&s, &p);)
+        if (p.mark == OF_MEMBER)
+            text_add(t, "%s", spelled[strtol(p.s, NULL, 10)]);
+        else
+            piece_add(t, p);
 }
 
 static void write_case(const Emit *e, Text *t, const Kind *kind) {

@@ -204,7 +204,7 @@ const char *number_text(Emit *e, const char *text) {
     if (e->local == NULL)
         return text;
     ARENA_APPEND(e->a, e->constant, e->num_constants, text);
-    return arena_format(e->a, "\x01%d\x02", e->num_constants - 1);
+    return arena_format(e->a, MEMBER_NUMBER, e->num_constants - 1);
 }
 
 const char *scale_text(Emit *e, double value) {
