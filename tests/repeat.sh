@@ -84,6 +84,10 @@ expect 2 "$SINTER" repeat "$micro" --runs=0
 expect_says "runs needs a number from 1 to 1000"
 expect 2 "$SINTER" repeat "$micro" --seed=2147483647
 expect_says "seed needs a number from 0"
+cp micro unable
+chmod -x unable
+expect 74 "$SINTER" repeat unable --data=random
+expect_says "^sinter: ./unable does not start: Permission denied$"
 expect 74 "$SINTER" repeat micro --data=random -o nowhere/else
 expect_says "nowhere/else"
 exit 0

@@ -240,6 +240,14 @@ static bool line_set(Arguments *out, const Option *o, const char *value) {
     return line->number.given;
 }
 
+bool count_within(const Arguments *arguments, const char *name,
+                  const Count *count, int least, int most) {
+    if (!count->given || (count->value >= least && count->value <= most))
+        return true;
+    complain(arguments, "--%s needs a number from %d to %d", name, least, most);
+    return false;
+}
+
 // Reads what stands before a comma or the end; NULL when that is no count of 1
 // or more.
 static const char *count_end(const char *text, int64_t *count) {

@@ -16,22 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int io_failed(const Arguments *arguments, const char *path) {
-    complain(arguments, "%s: %s", path, strerror(errno));
-    return EXIT_IO;
-}
-
-static int file_write(const Arguments *arguments, const char *path,
-                      const Text *text) {
-    FILE *f = fopen(path, "wb");
-    if (!f)
-        return io_failed(arguments, path);
-    bool good = fwrite(text_string(text), 1, text->length, f) == text->length;
-    if (fclose(f) != 0 || !good)
-        return io_failed(arguments, path);
-    return EXIT_GOOD;
-}
-
 // The files of a trainer; one that is empty is not written.
 enum { TRAINER_FILES = 4 };
 
@@ -62,7 +46,7 @@ static int trainer_write(Arena *a, const Arguments *arguments,
     int status = EXIT_GOOD;
     for (int i = 0; i < TRAINER_FILES && status == EXIT_GOOD; i++)
         if (file[i].text->length > 0)
-            status = file_write(arguments, file[i].path, file[i].text);
+            status = text_write(arguments, file[i].path, file[i].text);
     return status;
 }
 
@@ -72,9 +56,9 @@ static int trainer_emit(Arena *a, const Arguments *arguments, const Program *p,
     for (int i = 0; i < TRAINER_FILES; i++)
         if (out_is_read(arguments, p, file[i].path))
             return EXIT_USAGE;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return io_failed(arguments, folder);
-    return trainer_write(a, arguments, t, folder);
+    int status = folder_make(arguments, folder);
+    return status == EXIT_GOOD ? trainer_write(a, arguments, t, folder)
+                               : status;
 }
 
 // The path seen from everywhere.

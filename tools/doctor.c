@@ -311,10 +311,8 @@ static void text_print(const Doctor *d) {
 }
 
 static void member_add(Text *t, const char *key, const char *value) {
-    if (!value)
-        return;
-    text_add(t, ", \"%s\": ", key);
-    json_string(t, value);
+    if (value)
+        json_text(t, key, value);
 }
 
 static void json_print(const Doctor *d) {

@@ -1,10 +1,12 @@
-// Out: what a command writes must not take the place of what it has read, by
-// whatever name, nor of what is no file.
+// Out: what a command writes.  It must not take the place of what it has read,
+// by whatever name, nor of what is no file.
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/exits.h"
 #include "tools/tools.h"
 
+#include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static bool same_file(const char *path, const char *other) {
@@ -41,4 +43,27 @@ bool out_takes(const Arguments *arguments, const Program *p, const char *out,
     else
         complain(arguments, "%s: it is no file, so none takes its place", out);
     return false;
+}
+
+int io_failed(const Arguments *arguments, const char *path) {
+    complain(arguments, "%s: %s", path, strerror(errno));
+    return EXIT_IO;
+}
+
+bool file_write(const char *path, const void *bytes, size_t length) {
+    FILE *f = fopen(path, "wb");
+    bool good = f != NULL && fwrite(bytes, 1, length, f) == length;
+    return f != NULL && fclose(f) == 0 && good;
+}
+
+int text_write(const Arguments *arguments, const char *path, const Text *text) {
+    return file_write(path, text_string(text), text->length)
+               ? EXIT_GOOD
+               : io_failed(arguments, path);
+}
+
+int folder_make(const Arguments *arguments, const char *path) {
+    return mkdir(path, 0777) == 0 || errno == EEXIST
+               ? EXIT_GOOD
+               : io_failed(arguments, path);
 }

@@ -5,11 +5,9 @@
 #include "tools/compare/spread.h"
 #include "tools/process.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { RUNS = 5, MOST_TRAININGS = 1000 };
 
@@ -205,10 +203,10 @@ static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
         head_print(r);
     for (int i = 0; i < r->wanted; i++) {
         status = run(a, r, r->seed + i);
-        if (status < 0)
-            complain(arguments, "%s does not start", r->trainer);
+        if (status == NOT_STARTED)
+            return trainer_not_started(arguments, r->trainer);
         if (status != EXIT_GOOD && status != EXIT_DIVERGED)
-            return status < 0 ? EXIT_IO : status;
+            return status;
         r->diverged += status == EXIT_DIVERGED;
         if (!arguments->json)
             seed_print(a, r, r->seed + i, status);
@@ -221,13 +219,6 @@ static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
         summary_print(a, r);
     }
     return r->diverged > 0 ? EXIT_DIVERGED : EXIT_GOOD;
-}
-
-static bool folder_make(const Arguments *arguments, const char *path) {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
-        return true;
-    complain(arguments, "%s: %s", path, strerror(errno));
-    return false;
 }
 
 // A trainer that is built already, or the model's.
@@ -247,23 +238,10 @@ static int trainer_make(Arena *a, const Arguments *arguments, Repeat *r) {
     return trainer_build(a, arguments, &t, r->trainer);
 }
 
-static bool repeat_possible(const Arguments *arguments) {
-    const Count *runs = &arguments->runs, *seed = &arguments->seed;
-    if (runs->given && (runs->value < 1 || runs->value > MOST_TRAININGS)) {
-        complain(arguments, "--runs needs a number from 1 to %d",
-                 MOST_TRAININGS);
-        return false;
-    }
-    if (seed->given && seed->value > INT32_MAX - MOST_TRAININGS) {
-        complain(arguments, "--seed needs a number from 0 to %d",
-                 INT32_MAX - MOST_TRAININGS);
-        return false;
-    }
-    return true;
-}
-
 int repeat_command(const Arguments *arguments) {
-    if (!repeat_possible(arguments))
+    if (!count_within(arguments, "runs", &arguments->runs, 1, MOST_TRAININGS) ||
+        !count_within(arguments, "seed", &arguments->seed, 0,
+                      INT32_MAX - MOST_TRAININGS))
         return EXIT_USAGE;
     Arena *a = arena_new();
     Repeat r = {
@@ -275,7 +253,8 @@ int repeat_command(const Arguments *arguments) {
     int status = EXIT_IO;
     if (scratch_open(a, arguments, &r.scratch)) {
         r.folder = arguments->out ? arguments->out : r.scratch.path;
-        if (folder_make(arguments, r.folder))
+        status = folder_make(arguments, r.folder);
+        if (status == EXIT_GOOD)
             status = trainer_make(a, arguments, &r);
         if (status == EXIT_GOOD)
             status = runs_make(a, arguments, &r);

@@ -1,7 +1,11 @@
 // Taken: a trainer that is built already, where a command would take a model
 // file too.
+#define _POSIX_C_SOURCE 200809L // strerror
+
+#include "base/exits.h"
 #include "tools/trainer.h"
 
+#include <errno.h>
 #include <string.h>
 
 bool trainer_is(const char *path) {
@@ -29,4 +33,9 @@ bool trainer_takes(const Arguments *arguments) {
              "file",
              arguments->operand[0]);
     return false;
+}
+
+int trainer_not_started(const Arguments *arguments, const char *trainer) {
+    complain(arguments, "%s does not start: %s", trainer, strerror(errno));
+    return EXIT_IO;
 }

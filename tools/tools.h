@@ -68,6 +68,11 @@ extern const Command commands[]; // ends with a NULL name
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word);
 
+// Whether the number of an option, where it is given, is one of these; if not,
+// that has been said.
+bool count_within(const Arguments *arguments, const char *name,
+                  const Count *count, int least, int most);
+
 // What is asked for of how mistakes are printed, wherever it stands: also
 // before a mistake, and if the other words are wrong.
 const char *diagnostics_wanted(int count, char **word);
@@ -139,6 +144,15 @@ bool out_is_read(const Arguments *arguments, const Program *p, const char *out);
 // with an exit status in *status.
 bool out_takes(const Arguments *arguments, const Program *p, const char *out,
                int *status);
+
+// Writes a whole file; false, and errno, when that fails.
+bool file_write(const char *path, const void *bytes, size_t length);
+
+// These return an exit status; what went wrong has been said.  The last says
+// what errno is of a file, and returns EXIT_IO.
+int text_write(const Arguments *arguments, const char *path, const Text *text);
+int folder_make(const Arguments *arguments, const char *path); // or it is there
+int io_failed(const Arguments *arguments, const char *path);
 
 // ---- model.c ----
 

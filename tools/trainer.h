@@ -32,6 +32,9 @@ bool trainer_is(const char *path);
 const char *trainer_path(Arena *a, const char *path);
 bool trainer_takes(const Arguments *arguments);
 
+// Says that one does not start, for which errno has the reason; an exit status.
+int trainer_not_started(const Arguments *arguments, const char *trainer);
+
 // ---- build.c ----
 
 // Compiles it to the program `out`.  Returns an exit status; what went wrong

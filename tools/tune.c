@@ -16,10 +16,8 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
     if (arguments->out != NULL)
         words_add(&w, arena_format(a, "--tuning=%s", arguments->out));
     int status = program_run(&w, ".", NULL, NULL);
-    if (status >= 0)
-        return status; // what went wrong it has said itself
-    complain(arguments, "%s does not start", trainer);
-    return EXIT_IO;
+    return status == NOT_STARTED ? trainer_not_started(arguments, trainer)
+                                 : status;
 }
 
 // Whether the file of measurements may be written.

@@ -10,7 +10,6 @@
 #include "tools/process.h"
 #include "tools/scratch.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { MOST_BYTES = 1 << 20 };
@@ -23,13 +22,8 @@ typedef struct {
     int tried, made;
 } Reduction;
 
-static bool file_write(const char *path, const char *text) {
-    FILE *f = fopen(path, "wb");
-    if (f == NULL)
-        return false;
-    size_t length = strlen(text);
-    bool good = fwrite(text, 1, length, f) == length;
-    return fclose(f) == 0 && good;
+static bool try_write(const Reduction *r, const char *text) {
+    return file_write(r->trying, text, strlen(text));
 }
 
 // What a file is as a model; NULL: it is none.
@@ -57,7 +51,7 @@ static int command_run(Arena *a, const Reduction *r) {
 
 static bool still_fails(Reduction *r, const char *text) {
     Arena *a = arena_new();
-    bool good = file_write(r->trying, text) &&
+    bool good = try_write(r, text) &&
                 (!r->loads || model_of(a, r->arguments, r->trying));
     if (good) {
         r->tried++;
@@ -70,8 +64,7 @@ static bool still_fails(Reduction *r, const char *text) {
 // Whether the command fails for anything that is no model, as `sinter check`
 // does: then all would be cut away.
 static bool fails_for_nothing(Arena *a, const Reduction *r) {
-    return !r->loads && file_write(r->trying, "") &&
-           command_run(a, r) == r->status;
+    return !r->loads && try_write(r, "") && command_run(a, r) == r->status;
 }
 
 static void say_cut(const char *text, const Cut *cut) {
@@ -114,10 +107,8 @@ static const char *laid_out(Arena *a, const char *path, const char *text) {
 
 static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
     const Arguments *arguments = r->arguments;
-    if (!file_write(r->trying, text)) {
-        complain(arguments, "%s: %s", r->trying, strerror(errno));
-        return EXIT_IO;
-    }
+    if (!try_write(r, text))
+        return io_failed(arguments, r->trying);
     r->status = command_run(a, r);
     if (r->status <= 0) {
         complain(arguments,
@@ -136,10 +127,9 @@ static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
     size_t whole = strlen(text);
     for (const char *less = text; less; less = cut_one(a, r, text))
         text = less;
-    if (!file_write(out, laid_out(a, out, text))) {
-        complain(arguments, "%s: %s", out, strerror(errno));
-        return EXIT_IO;
-    }
+    const char *less = laid_out(a, out, text);
+    if (!file_write(out, less, strlen(less)))
+        return io_failed(arguments, out);
     printf("%s: %zu of %zu bytes, status %d as before; %d cuts of %d tried\n",
            out, strlen(text), whole, r->status, r->made, r->tried);
     return EXIT_GOOD;

@@ -8,11 +8,9 @@
 #include "codegen/codegen.h"
 #include "tools/compare/alone.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct {
     Arena *a;
@@ -261,20 +259,6 @@ static bool find_kernel(Repro *r) {
     return r->launch != NULL && r->kernel->text != NULL;
 }
 
-static int io_failed(const Arguments *arguments, const char *path) {
-    complain(arguments, "%s: %s", path, strerror(errno));
-    return EXIT_IO;
-}
-
-static int text_write(const Arguments *arguments, const char *path,
-                      const Text *text) {
-    FILE *f = fopen(path, "wb");
-    if (f == NULL)
-        return io_failed(arguments, path);
-    bool good = fwrite(text_string(text), 1, text->length, f) == text->length;
-    return fclose(f) == 0 && good ? EXIT_GOOD : io_failed(arguments, path);
-}
-
 int repro_write(Arena *a, const Arguments *arguments, const Side *s, NodeId n,
                 const char *folder) {
     Repro r = {.a = a,
@@ -291,8 +275,9 @@ int repro_write(Arena *a, const Arguments *arguments, const Side *s, NodeId n,
         return EXIT_COMPARE;
     }
     const char *bin = arena_format(a, "%s/kernel.bin", folder);
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return io_failed(arguments, folder);
+    int status = folder_make(arguments, folder);
+    if (status != EXIT_GOOD)
+        return status;
     r.bin = fopen(bin, "wb");
     if (r.bin == NULL)
         return io_failed(arguments, bin);

@@ -7,12 +7,8 @@
 enum { STEPS = 10, MOST_STEPS = 1000000 };
 
 bool runs_possible(const Arguments *arguments, int fewest) {
-    const Count *steps = &arguments->steps;
-    if (!steps->given || (steps->value >= fewest && steps->value <= MOST_STEPS))
-        return true;
-    complain(arguments, "--steps needs a number from %d to %d", fewest,
-             MOST_STEPS);
-    return false;
+    return count_within(arguments, "steps", &arguments->steps, fewest,
+                        MOST_STEPS);
 }
 
 const char *runs_data(Arena *a, const Arguments *arguments, int64_t batch,

@@ -100,11 +100,13 @@ static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
     if (status == EXIT_GOOD ||
         (wanted && (status == EXIT_DIVERGED || status == ENDED)))
         return status;
+    if (status == NOT_STARTED)
+        return trainer_not_started(&s->arguments, s->trainer);
     const Source *said = source_read(a, log, MOST_LOG, &why);
     complain(&s->arguments, "%s, built with %s, ended with status %d: %s",
              s->name, s->options, status,
              said != NULL ? said->text : "it said nothing");
-    return status < 0 ? EXIT_IO : status;
+    return status;
 }
 
 // The file of a checkpoint, of which the folder has one.

@@ -8,7 +8,6 @@
 #include "tools/show/memory.h"
 #include "tools/show/recipe.h"
 
-#include <errno.h>
 #include <string.h>
 
 extern const unsigned char report_page_html[], report_page_css[],
@@ -98,13 +97,7 @@ static int page_write(const Show *s, const char *path, const Text *page) {
         fwrite(text_string(page), 1, page->length, stdout);
         return EXIT_GOOD; // main says it where that failed
     }
-    FILE *f = fopen(path, "wb");
-    bool good =
-        f && fwrite(text_string(page), 1, page->length, f) == page->length;
-    if (f && fclose(f) == 0 && good)
-        return EXIT_GOOD;
-    complain(s->arguments, "%s: %s", path, strerror(errno));
-    return EXIT_IO;
+    return text_write(s->arguments, path, page);
 }
 
 static int model_report(Arena *a, const Arguments *arguments) {

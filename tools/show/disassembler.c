@@ -36,12 +36,6 @@ const char *disassembler_find(Arena *a, const Arguments *arguments) {
     return NULL;
 }
 
-static bool file_write(const char *path, const Code *code) {
-    FILE *f = fopen(path, "wb");
-    bool good = f && fwrite(code->bytes, 1, code->length, f) == code->length;
-    return f && fclose(f) == 0 && good;
-}
-
 // What a program said, as one line; NULL: nothing.
 static const char *words_of(Arena *a, const char *log) {
     const char *why;
@@ -87,8 +81,8 @@ static const char *folder_disassemble(Arena *a, const Arguments *arguments,
     const char *to = arena_format(a, "%s/kernels.sass", folder);
     const char *log = arena_format(a, "%s/log", folder), *why;
     *status = EXIT_IO;
-    if (!file_write(from, code)) {
-        complain(arguments, "%s: %s", from, strerror(errno));
+    if (!file_write(from, code->bytes, code->length)) {
+        io_failed(arguments, from);
         return NULL;
     }
     *status = EXIT_DEVICE;

@@ -4,9 +4,7 @@
 #include "base/source.h"
 #include "tools/show/inspect.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static ViewWriter tree_write, graph_write, plan_write, kernels_write,
     trainer_write, launches_write, fusion_write;
@@ -311,23 +309,9 @@ static int file_continue(Show *s, const View *to) {
 
 // ---- all stages ----
 
-static int file_write(const Show *s, const char *path, const Text *text) {
-    FILE *f = fopen(path, "wb");
-    bool good =
-        f && fwrite(text_string(text), 1, text->length, f) == text->length;
-    if (f && fclose(f) == 0 && good)
-        return EXIT_GOOD;
-    complain(s->arguments, "%s: %s", path, strerror(errno));
-    return EXIT_IO;
-}
-
 static int stages_dump(Show *s) {
     const char *folder = s->arguments->dump;
-    int status = EXIT_GOOD, number = 0;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        complain(s->arguments, "%s: %s", folder, strerror(errno));
-        return EXIT_IO;
-    }
+    int status = folder_make(s->arguments, folder), number = 0;
     for (const View *stage = stages;
          stage < stages + NUM_STAGES && status == EXIT_GOOD; stage++) {
         Text t = text_new(s->a);
@@ -339,7 +323,7 @@ static int stages_dump(Show *s) {
         const char *path = arena_format(s->a, "%s/%02d-%s.%s", folder, number,
                                         stage->name, stage->suffix);
         if (status == EXIT_GOOD)
-            status = file_write(s, path, &t);
+            status = text_write(s->arguments, path, &t);
         else if (status == EXIT_DEVICE) // which has been said
             status = EXIT_GOOD;
     }
