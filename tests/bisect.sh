@@ -82,6 +82,12 @@ expect 0 "$SINTER" bench "$micro" --steps=9 --runs=1 --set accumulate=4
 expect_says ", from 1 run of 9 steps$"
 awk '/^a step takes/ { n = $4 * $6 / 1000 } END { exit !(n > 60 && n < 68) }' out ||
     fail "64 samples: $(cat out)"
+# A run ends with its recipe: two of these thirty steps are before it, and two
+# do not count.
+expect 0 "$SINTER" bench "$micro" --steps=40 --runs=1 --set steps=30
+expect_says ", from 1 run of 26 steps$"
+expect 2 "$SINTER" bench "$micro" --runs=1 --set steps=4
+expect_says "the run ends before a step can be measured"
 expect 2 "$SINTER" bench "$micro" --runs=0
 expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json
 mv out a.json

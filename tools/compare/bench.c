@@ -33,14 +33,15 @@ typedef struct {
 // ---- running ----
 
 // The first steps of a process find caches and pages cold.
-static void steps_take(Arena *a, Bench *b, const Series *times) {
+static bool steps_take(Arena *a, Bench *b, const Series *times) {
     int count = times->count - WARM;
     if (count <= 0)
-        return;
+        return false;
     const double *step = times->value + WARM;
     memcpy(b->steps.value + b->steps.count, step, (size_t)count * sizeof *step);
     b->steps.count += count;
     b->medians.value[b->medians.count++] = spread_of(a, step, count).median;
+    return true;
 }
 
 static int bench_build(Arena *a, const Benches *all, Bench *b) {
@@ -53,10 +54,14 @@ static int bench_build(Arena *a, const Benches *all, Bench *b) {
     return status;
 }
 
-static int bench_run(Arena *a, Bench *b) {
+static int bench_run(Arena *a, const Benches *all, Bench *b) {
     int status = side_run(a, &b->side, &b->runs, b->start);
-    steps_take(a, b, &b->side.times);
-    return status;
+    if (status != EXIT_GOOD || steps_take(a, b, &b->side.times))
+        return status;
+    complain(all->arguments,
+             "the run ends before a step can be measured: --set epochs=N makes "
+             "it longer");
+    return EXIT_USAGE;
 }
 
 // Whether a batch that ends so says nothing of the others.
@@ -83,7 +88,7 @@ static int benches_run(Arena *a, Benches *all) {
     for (int i = 0; i < all->num_runs * all->count; i++) {
         Bench *b = &all->bench[i % all->count];
         if (b->status == EXIT_GOOD)
-            b->status = bench_run(a, b);
+            b->status = bench_run(a, all, b);
         if (!is_its_own(all, b->status))
             return b->status;
     }
@@ -97,18 +102,23 @@ static int benches_run(Arena *a, Benches *all) {
 
 // ---- printing ----
 
+// Of each run, which ends with its recipe where more were asked for.
+static int steps_of(const Bench *b) {
+    return b->steps.count / b->medians.count;
+}
+
 static int64_t samples_of(const Bench *b) {
     return b->runs.batch * b->side.program->recipe.accumulate;
 }
 
 static void bench_print(Text *t, const Benches *all, const Bench *b) {
     Spread s = spread_of(t->arena, b->medians.value, b->medians.count);
-    int64_t steps = b->runs.steps - WARM;
+    int steps = steps_of(b);
     text_add(t,
              "%s on %s, data %s, batch %" PRId64 ", %s\n"
              "a step takes %.3f ms, %.0f samples/s; the median is in %.3f .. "
-             "%.3f with %.1f%% confidence, from %d run%s of %" PRId64
-             " step%s\n",
+             "%.3f with %.1f%% confidence, from %d run%s of %d "
+             "step%s\n",
              b->side.program->name, b->runs.device, b->runs.data, b->runs.batch,
              b->side.options, s.median, (double)samples_of(b) / s.median * 1e3,
              s.low, s.high, 100 * s.confidence, all->num_runs,
@@ -144,10 +154,10 @@ static const Bench *first_good(const Benches *all) {
 static void table_print(Text *t, const Benches *all) {
     const Bench *b = first_good(all);
     Spread s = spread_of(t->arena, b->medians.value, b->medians.count);
-    int64_t steps = b->runs.steps - WARM;
+    int steps = steps_of(b);
     text_add(t,
-             "%s on %s, data %s, %s: %d run%s of %" PRId64
-             " step%s of each batch, in turns; the median is in its range with "
+             "%s on %s, data %s, %s: %d run%s of %d "
+             "step%s of each batch, in turns; the median is in its range with "
              "%.1f%% confidence\n\n"
              "%10s%12s%12s    %-10s%12s%12s%14s\n",
              b->side.program->name, b->runs.device,
@@ -255,15 +265,10 @@ static int model_bench(Arena *a, const Arguments *arguments) {
 }
 
 int bench_command(const Arguments *arguments) {
-    if (!runs_possible(arguments, 1))
+    if (!runs_possible(arguments, 1) ||
+        !count_within(arguments, "runs", &arguments->runs, 1, MOST_RUNS))
         return EXIT_USAGE;
     Arena *a = arena_new();
-    if (arguments->runs.given &&
-        (arguments->runs.value < 1 || arguments->runs.value > MOST_RUNS)) {
-        complain(arguments, "--runs needs a number from 1 to %d", MOST_RUNS);
-        arena_free(a);
-        return EXIT_USAGE;
-    }
     int status = model_bench(a, arguments);
     arena_free(a);
     return status;
