@@ -43,11 +43,42 @@ awk '$1 ~ /^[456]$/ { n++; a[n] = $2; sum += $2; loss += $3 }
                 least <= mean && mean <= most && most > least)
      }' table || fail "the rows below are of other numbers: $(cat table)"
 
+# What has ended is taken up by a call for the same, and by no other; what has
+# not is made again.  The same model is the same trainer.
+again() {
+    taken=$1
+    shift
+    expect 0 "$SINTER" repeat micro --data=synthetic:64 -o kept --json "$@"
+    expect_says "\"taken\": $taken, "
+}
+again 3 --runs=4 --seed=4
+mv out before
+cp kept/5.rows rows
+again 4 --runs=4 --seed=4
+sed 's/"taken": 3/"taken": 4/' before >right
+expect_equal right out
+expect_equal rows kept/5.rows
+rm kept/5.ended
+again 3 --runs=4 --seed=4
+cmp -s rows kept/5.rows && fail "a run that has not ended is taken up"
+: >kept/6.ended
+again 1 --runs=2 --seed=6
+rm kept/7.rows
+again 1 --runs=2 --seed=6
+cp micro same
+expect 0 "$SINTER" build "$micro" --set epochs=19 -o micro
+again 0 --runs=1 --seed=4
+mv same micro
+again 0 --runs=1 --seed=4
+again 0 --runs=1 --seed=4 --data=synthetic:32
+expect 0 "$SINTER" repeat micro --data=synthetic:64 -o kept --seed=6 --runs=2
+expect_says "^taken as they had ended before: 2$"
+
 # A trainer that is there already, as one object; nothing of it is left.
 mkdir clean
 expect 0 env TMPDIR="$work/clean" "$SINTER" repeat micro --data=random --runs=2 \
     --json
-expect_says '^{"schema": 1, "model": "micro", "device": "auto", "data": "synthetic", "runs": 2, "diverged": 0, "seeds": \[0, 1\], "accuracy": \['
+expect_says '^{"schema": 1, "model": "micro", "device": "auto", "data": "synthetic", "runs": 2, "diverged": 0, "taken": 0, "seeds": \[0, 1\], "accuracy": \['
 # Seconds with all their digits: in the table such a run takes none.
 python3 - out <<'END' || fail "seconds: $(cat out)"
 import json, sys

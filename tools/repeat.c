@@ -1,6 +1,12 @@
 // sinter repeat: a whole training from one seed after the other, and how the
 // results spread: a single accuracy may be luck.
+//
+// A run is a function of the trainer, its seed, data and device.  So one that
+// has ended is not made again where its folder says that it was of the same.
+#define _POSIX_C_SOURCE 200809L // getcwd
+
 #include "base/exits.h"
+#include "base/source.h"
 #include "tools/compare/side.h"
 #include "tools/compare/spread.h"
 #include "tools/process.h"
@@ -8,8 +14,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { RUNS = 5, MOST_TRAININGS = 1000 };
+enum { RUNS = 5, MOST_TRAININGS = 1000, PATH_BYTES = 4096 };
 
 // What is told of a run, from the rows that it wrote.
 enum { ACCURACY, LOSS, TRAINING, WHOLE, NUM_RESULTS };
@@ -26,8 +33,10 @@ typedef struct {
     Scratch scratch;
     const char *trainer, *name, *folder;
     const char *device, *data; // data NULL: what the model file says
+    const char *record;        // of what all runs are
     int64_t seed;              // the first
     int wanted, diverged, ended;
+    int taken; // of those that ended: they had before
     int64_t *ended_seed;
     Series result[NUM_RESULTS]; // of runs that ended; NAN: not measured
 } Repeat;
@@ -56,9 +65,24 @@ static void results_take(Arena *a, Repeat *r, const char *rows) {
         r->result[k].value[r->result[k].count++] = result[k];
 }
 
+// Data and trainers are named from the folder that we are in.
+static const char *record_make(Arena *a, const Repeat *r) {
+    char folder[PATH_BYTES] = "";
+    if (getcwd(folder, sizeof folder) == NULL)
+        return NULL;
+    return arena_format(a, "%016" PRIx64 " on %s, data %s, in %s\n",
+                        trainer_hash(r->trainer), r->device,
+                        r->data ? r->data : "of the file", folder);
+}
+
+static bool is_recorded(Arena *a, const Repeat *r, const char *path) {
+    const char *why;
+    const Source *s = source_read(a, path, 2 * PATH_BYTES, &why);
+    return s != NULL && strcmp(s->text, r->record) == 0;
+}
+
 // Trains once.  What goes wrong the trainer says.
-static int run(Arena *a, Repeat *r, int64_t seed) {
-    const char *rows = arena_format(a, "%s/%" PRId64 ".rows", r->folder, seed);
+static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     Words w = {.a = a};
     words_add(&w, r->trainer);
     words_add(&w, "--quiet");
@@ -69,11 +93,25 @@ static int run(Arena *a, Repeat *r, int64_t seed) {
     if (r->data != NULL)
         words_add(&w, arena_format(a, "--data=%s", r->data));
     const char *said = arena_format(a, "%s/said", r->scratch.path);
-    int status = program_run(&w, ".", said, NULL);
-    if (status == EXIT_GOOD) {
-        r->ended_seed[r->ended++] = seed;
-        results_take(a, r, rows);
-    }
+    return program_run(&w, ".", said, NULL);
+}
+
+// The record is written last, and whole or of no use.
+static int run(Arena *a, Repeat *r, int64_t seed) {
+    const char *name = arena_format(a, "%s/%" PRId64, r->folder, seed);
+    const char *rows = arena_format(a, "%s.rows", name);
+    const char *record = arena_format(a, "%s.ended", name);
+    bool taken = is_recorded(a, r, record) && access(rows, R_OK) == 0;
+    if (!taken)
+        unlink(record);
+    int status = taken ? EXIT_GOOD : train(a, r, seed, rows);
+    if (status != EXIT_GOOD)
+        return status;
+    if (!taken)
+        file_write(record, r->record, strlen(r->record));
+    r->taken += taken;
+    r->ended_seed[r->ended++] = seed;
+    results_take(a, r, rows);
     return status;
 }
 
@@ -149,6 +187,8 @@ static void seed_print(Arena *a, const Repeat *r, int64_t seed, int status) {
 }
 
 static void summary_print(Arena *a, const Repeat *r) {
+    if (r->taken > 0)
+        printf("taken as they had ended before: %d\n", r->taken);
     double mean[NUM_RESULTS], deviation[NUM_RESULTS], median[NUM_RESULTS],
         least[NUM_RESULTS], most[NUM_RESULTS];
     if (r->ended < 2)
@@ -183,6 +223,7 @@ static void repeat_json(Text *t, const Repeat *r) {
     json_text(t, "data", r->data);
     json_count(t, "runs", r->wanted);
     json_count(t, "diverged", r->diverged);
+    json_count(t, "taken", r->taken);
     text_add(t, ", \"seeds\": [");
     for (int i = 0; i < r->ended; i++)
         text_add(t, "%s%" PRId64, i > 0 ? ", " : "", r->ended_seed[i]);
@@ -256,6 +297,9 @@ int repeat_command(const Arguments *arguments) {
         status = folder_make(arguments, r.folder);
         if (status == EXIT_GOOD)
             status = trainer_make(a, arguments, &r);
+        r.record = status == EXIT_GOOD ? record_make(a, &r) : "";
+        if (r.record == NULL)
+            status = io_failed(arguments, ".");
         if (status == EXIT_GOOD)
             status = runs_make(a, arguments, &r);
         scratch_close(&r.scratch);

@@ -35,6 +35,19 @@ bool trainer_takes(const Arguments *arguments) {
     return false;
 }
 
+uint64_t trainer_hash(const char *path) {
+    char piece[1 << 16];
+    uint64_t hash = HASH_OF_NOTHING;
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return 0;
+    for (size_t some; (some = fread(piece, 1, sizeof piece, f)) > 0;)
+        hash = hash_bytes(hash, piece, some);
+    bool good = !ferror(f);
+    fclose(f);
+    return good ? hash : 0;
+}
+
 int trainer_not_started(const Arguments *arguments, const char *trainer) {
     complain(arguments, "%s does not start: %s", trainer, strerror(errno));
     return EXIT_IO;

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-// ---- fingerprint: FNV-1a, 64 bits ----
+// ---- fingerprint ----
 
-static uint64_t hash_bytes(uint64_t hash, const char *s, size_t length) {
+uint64_t hash_bytes(uint64_t hash, const char *s, size_t length) {
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ (unsigned char)s[i]) * 0x100000001b3u;
     return hash;
@@ -30,7 +30,7 @@ static uint64_t hash_graph(Arena *a, uint64_t hash, const Graph *g) {
 
 static uint64_t fingerprint(const Program *p) {
     Arena *scratch = arena_new();
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = HASH_OF_NOTHING;
     hash = hash_bytes(hash, p->recipe.drop_last ? "d" : "a", 1);
     // What activations are kept in, and what decides which steps are taken
     // when, is in no graph.

@@ -14,6 +14,10 @@ typedef struct {
     uint64_t fingerprint; // of model and recipe
 } TrainerText;
 
+// FNV-1a, 64 bits: the hash of what has been hashed and these bytes.
+#define HASH_OF_NOTHING 0xcbf29ce484222325u
+uint64_t hash_bytes(uint64_t hash, const char *s, size_t length);
+
 // Plans the program for both devices and writes its files.
 TrainerText trainer_text(Arena *a, const Program *p,
                          const Arguments *arguments);
@@ -31,6 +35,9 @@ const Program *trainer_load(Arena *a, const Arguments *arguments,
 bool trainer_is(const char *path);
 const char *trainer_path(Arena *a, const char *path);
 bool trainer_takes(const Arguments *arguments);
+
+// The hash of the whole program; 0: it cannot be read.
+uint64_t trainer_hash(const char *path);
 
 // Says that one does not start, for which errno has the reason; an exit status.
 int trainer_not_started(const Arguments *arguments, const char *trainer);
