@@ -154,7 +154,7 @@ expect_says "has no times of 1 to 1000 runs"
 # Only what is real has a colour.
 if command -v python3 >/dev/null; then
     coloured() {
-        NO_COLOR='' python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
+        NO_COLOR='' TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
             "$SINTER" benchcmp "$1.json" "$2.json" | grep -q "$(printf '\033')"
     }
     coloured one two || fail "what is real has no colour"

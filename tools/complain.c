@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 // Colours are for terminals, and for those who have not said NO_COLOR.
-static bool wants_color(void) {
+bool wants_color(int file) {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && !(no && *no) && term &&
-           strcmp(term, "dumb") != 0;
+    return isatty(file) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
 
 bool wants_json(const Arguments *arguments) {
@@ -24,7 +23,7 @@ bool wants_json(const Arguments *arguments) {
 void diagnostics_print(Arena *a, const Arguments *arguments,
                        Diagnostics *diags) {
     Text t = text_new(a);
-    diags->color = wants_color();
+    diags->color = wants_color(STDERR_FILENO);
     if (wants_json(arguments))
         diag_json(&t, diags);
     else

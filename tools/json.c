@@ -47,6 +47,14 @@ void json_number(Text *t, const char *name, double value) {
              value);
 }
 
+void json_numbers(Text *t, const char *name, const double *value, int count) {
+    text_add(t, ", \"%s\": [", name);
+    for (int i = 0; i < count; i++)
+        text_add(t, isfinite(value[i]) ? "%s%.9g" : "%snull", i ? ", " : "",
+                 value[i]);
+    text_add(t, "]");
+}
+
 // ---- whether a text is JSON ----
 
 // Each of these returns where what it is named for ends, or NULL.

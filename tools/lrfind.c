@@ -301,7 +301,9 @@ int lrfind_command(const Arguments *arguments) {
     Search s = {.arguments = arguments,
                 .side = {.name = "trainer", .options = "-O1"},
                 .low = INFINITY};
-    if (!runs_possible(arguments, FEWEST_STEPS) || !range_set(&s))
+    if (!count_within(arguments, "steps", &arguments->steps, FEWEST_STEPS,
+                      MOST_STEPS) ||
+        !range_set(&s))
         return EXIT_USAGE;
     Arena *a = s.a = arena_new();
     int status = search(a, &s);

@@ -208,17 +208,9 @@ static void summary_print(Arena *a, const Repeat *r) {
     row_print("most", most);
 }
 
-static void series_json(Text *t, const char *key, const Series *s) {
-    text_add(t, ", \"%s\": [", key);
-    for (int i = 0; i < s->count; i++)
-        text_add(t, isnan(s->value[i]) ? "%snull" : "%s%.9g", i > 0 ? ", " : "",
-                 s->value[i]);
-    text_add(t, "]");
-}
-
 static void repeat_json(Text *t, const Repeat *r) {
-    text_add(t, "{\"schema\": 1, \"model\": ");
-    json_string(t, r->name);
+    text_add(t, "{\"schema\": 1");
+    json_text(t, "model", r->name);
     json_text(t, "device", r->device);
     json_text(t, "data", r->data);
     json_count(t, "runs", r->wanted);
@@ -229,7 +221,7 @@ static void repeat_json(Text *t, const Repeat *r) {
         text_add(t, "%s%" PRId64, i > 0 ? ", " : "", r->ended_seed[i]);
     text_add(t, "]");
     for (int k = 0; k < NUM_RESULTS; k++)
-        series_json(t, column[k].key, &r->result[k]);
+        json_numbers(t, column[k].key, r->result[k].value, r->result[k].count);
     text_add(t, "}\n");
 }
 

@@ -102,6 +102,9 @@ Scaled flops_scaled(int64_t flops); // k, M or G
 
 bool wants_json(const Arguments *arguments);
 
+// Whether what is printed there is for a terminal, and may have colours.
+bool wants_color(int file);
+
 // Prints what was reported.
 void diagnostics_print(Arena *a, const Arguments *arguments,
                        Diagnostics *diags);
@@ -195,6 +198,7 @@ void json_bytes(Text *t, const char *s, size_t length);
 void json_text(Text *t, const char *name, const char *value);
 void json_count(Text *t, const char *name, int64_t value);
 void json_number(Text *t, const char *name, double value);
+void json_numbers(Text *t, const char *name, const double *value, int count);
 
 // Whether the text is one JSON object, and nothing else.
 bool json_is_object(const char *text);

@@ -20,42 +20,32 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
                                  : status;
 }
 
-// Whether the file of measurements may be written.
-static bool tuning_takes(const Arguments *arguments, const Program *p,
-                         int *status) {
-    return !arguments->out || out_takes(arguments, p, arguments->out, status);
-}
-
-static int trainer_tune(Arena *a, const Arguments *arguments) {
+// Builds the model, where p is not NULL, and runs the trainer.
+static int trainer_tune(Arena *a, const Arguments *arguments, const Program *p,
+                        const TrainerText *t) {
     Runs runs;
     int status;
-    if (!trainer_takes(arguments))
-        return EXIT_USAGE;
-    if (!tuning_takes(arguments, NULL, &status))
+    if (arguments->out && !out_takes(arguments, p, arguments->out, &status))
         return status;
-    if (!runs_open(a, arguments, 0, &runs))
+    if (!runs_open(a, arguments, p ? p->recipe.batch : 0, &runs))
         return EXIT_IO;
-    status = trainer_run(a, arguments, &runs,
-                         trainer_path(a, arguments->operand[0]));
-    runs_close(&runs);
-    return status;
-}
-
-static int model_tune(Arena *a, const Arguments *arguments) {
-    int status;
-    Runs runs;
-    TrainerText t;
-    const Program *p = trainer_load(a, arguments, &t, &status);
-    if (!p || !tuning_takes(arguments, p, &status))
-        return status;
-    if (!runs_open(a, arguments, p->recipe.batch, &runs))
-        return EXIT_IO;
-    const char *trainer = arena_format(a, "%s/trainer", runs.folder);
-    status = trainer_build(a, arguments, &t, trainer);
+    const char *trainer = p ? arena_format(a, "%s/trainer", runs.folder)
+                            : trainer_path(a, arguments->operand[0]);
+    status = p ? trainer_build(a, arguments, t, trainer) : EXIT_GOOD;
     if (status == EXIT_GOOD)
         status = trainer_run(a, arguments, &runs, trainer);
     runs_close(&runs);
     return status;
+}
+
+static int tune(Arena *a, const Arguments *arguments) {
+    int status;
+    TrainerText t;
+    if (trainer_is(arguments->operand[0]))
+        return trainer_takes(arguments) ? trainer_tune(a, arguments, NULL, NULL)
+                                        : EXIT_USAGE;
+    const Program *p = trainer_load(a, arguments, &t, &status);
+    return p ? trainer_tune(a, arguments, p, &t) : status;
 }
 
 int tune_command(const Arguments *arguments) {
@@ -63,8 +53,7 @@ int tune_command(const Arguments *arguments) {
     Arguments own = *arguments;
     if (own.device == NULL)
         own.device = "cuda:0";
-    int status = trainer_is(own.operand[0]) ? trainer_tune(a, &own)
-                                            : model_tune(a, &own);
+    int status = tune(a, &own);
     arena_free(a);
     return status;
 }

@@ -122,10 +122,10 @@ static void ablation_print(Text *t, const Ablation *b) {
 }
 
 static void ablation_json(Text *t, const Ablation *b) {
-    text_add(t, "{\"schema\": 1, \"model\": ");
-    json_string(t, b->side[0].program->name);
-    text_add(t, ", \"batch\": %" PRId64 ", \"device\": ", b->runs.batch);
-    json_string(t, b->runs.device);
+    text_add(t, "{\"schema\": 1");
+    json_text(t, "model", b->side[0].program->name);
+    json_count(t, "batch", b->runs.batch);
+    json_text(t, "device", b->runs.device);
     text_add(t, ", \"variants\": [");
     for (int i = 0; i < b->count; i++) {
         text_add(t, i ? ",\n {\"name\": \"%s\", " : "\n {\"name\": \"%s\", ",

@@ -265,7 +265,7 @@ static int model_bench(Arena *a, const Arguments *arguments) {
 }
 
 int bench_command(const Arguments *arguments) {
-    if (!runs_possible(arguments, 1) ||
+    if (!count_within(arguments, "steps", &arguments->steps, 1, MOST_STEPS) ||
         !count_within(arguments, "runs", &arguments->runs, 1, MOST_RUNS))
         return EXIT_USAGE;
     Arena *a = arena_new();

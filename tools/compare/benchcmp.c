@@ -3,8 +3,6 @@
 // Whether a difference is real is told by the medians of runs: how fast a
 // machine is changes from run to run, so that thousands of steps of two runs
 // are two measurements, not thousands.
-#define _POSIX_C_SOURCE 200809L // isatty
-
 #include "base/exits.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/ranks.h"
@@ -64,9 +62,8 @@ static int bench_read(Arena *a, const Arguments *arguments, const char *path,
 }
 
 static void change_print(Text *t, const Spread *a, const Spread *b, bool real) {
-    const char *no = getenv("NO_COLOR");
     bool less = b->median < a->median;
-    bool colour = real && isatty(STDOUT_FILENO) && !(no && *no);
+    bool colour = real && wants_color(STDOUT_FILENO);
     text_add(t, "B against A: %s%+.1f%%%s",
              colour ? less ? "\033[32m" : "\033[31m" : "",
              100 * (b->median / a->median - 1), colour ? "\033[0m" : "");

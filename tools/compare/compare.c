@@ -117,7 +117,7 @@ static int compare(Arena *a, const Arguments *arguments) {
 }
 
 int compare_command(const Arguments *arguments) {
-    if (!runs_possible(arguments, 1))
+    if (!count_within(arguments, "steps", &arguments->steps, 1, MOST_STEPS))
         return EXIT_USAGE;
     if (arguments->ablate && arguments->b) {
         complain(arguments, "--ablate leaves out of a: it takes no -b");

@@ -2,8 +2,6 @@
 #include "tools/compare/compare.h"
 #include "tools/compare/spread.h"
 
-#include <math.h>
-
 static const char *const verdict_word[] = {[VERDICT_SAME] = "same",
                                            [VERDICT_GOOD] = "good",
                                            [VERDICT_CARRIED] = "carried",
@@ -40,24 +38,14 @@ static void row_json(Text *t, const Comparison *c, const Row *r) {
 
 // ---- a side ----
 
-static void series_json(Text *t, const char *key, const Series *s) {
-    text_add(t, ", \"%s\": [", key);
-    for (int i = 0; i < s->count; i++)
-        if (isfinite(s->value[i]))
-            text_add(t, "%s%.9g", i ? ", " : "", s->value[i]);
-        else
-            text_add(t, "%snull", i ? ", " : "");
-    text_add(t, "]");
-}
-
 // Steps of one run depend on each other: where there are several runs, these
 // are what the interval is of.
 static void times_json(Text *t, const Side *side) {
     const Series *of = side->run_times.count ? &side->run_times : &side->times;
     Spread s = spread_of(t->arena, of->value, of->count);
-    series_json(t, "step_ms", &side->times);
+    json_numbers(t, "step_ms", side->times.value, side->times.count);
     if (of == &side->run_times)
-        series_json(t, "run_ms", of);
+        json_numbers(t, "run_ms", of->value, of->count);
     json_number(t, "median_ms", s.median);
     json_number(t, "low_ms", s.low);
     json_number(t, "high_ms", s.high);
@@ -71,7 +59,7 @@ void side_json(Text *t, const Side *s) {
     json_count(t, "bytes_moved", s->cost.bytes);
     json_count(t, "arena_bytes", s->plan->arena_bytes);
     times_json(t, s);
-    series_json(t, "loss", &s->loss);
+    json_numbers(t, "loss", s->loss.value, s->loss.count);
 }
 
 void comparison_json(Text *t, const Comparison *c) {

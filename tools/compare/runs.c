@@ -4,12 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { STEPS = 10, MOST_STEPS = 1000000 };
-
-bool runs_possible(const Arguments *arguments, int fewest) {
-    return count_within(arguments, "steps", &arguments->steps, fewest,
-                        MOST_STEPS);
-}
+enum { STEPS = 10 };
 
 const char *runs_data(Arena *a, const Arguments *arguments, int64_t batch,
                       int64_t batches) {

@@ -74,10 +74,7 @@ const char *side_rows(Arena *a, const Side *s, const Runs *runs);
 
 // ---- runs.c ----
 
-// Whether the command line wants a number of steps that can be taken, and not
-// fewer than these; if not, that has been said on stderr.  Building trainers
-// first would take minutes.
-bool runs_possible(const Arguments *arguments, int fewest);
+enum { MOST_STEPS = 1000000 };
 
 // What to train on: where the command line names nothing, so many batches that
 // are drawn; with a batch of 0, as many as a trainer draws by itself.
