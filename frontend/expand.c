@@ -132,14 +132,9 @@ static void note_name(Expansion *e, Atom name, Diagnostic *d) {
 }
 
 static Value report_name(Expansion *e, const Expr *x) {
-    const Builtin *b = builtin_find(x->text);
     Span later = defined_later(e, x->text);
-    if (b != NULL) {
-        Diagnostic *d = report(e->diags, D_not_imported, x->at,
-                               "`%s` is not imported", x->text);
-        diag_note(d, "begin the file with: import \"%s\" { %s }", b->module,
-                  x->text);
-    } else if (is_active(e, x->text)) {
+    const char *module = std_module_of(x->text);
+    if (is_active(e, x->text)) {
         report(e->diags, D_recursion, x->at,
                "`%s` cannot call itself: every model expands to a finite graph",
                x->text);
@@ -147,6 +142,11 @@ static Value report_name(Expansion *e, const Expr *x) {
         Diagnostic *d = report(e->diags, D_too_early, x->at,
                                "`%s` is used before its definition", x->text);
         diag_place(d, later, "it is defined here");
+    } else if (module != NULL) {
+        Diagnostic *d = report(e->diags, D_not_imported, x->at,
+                               "`%s` is not imported", x->text);
+        diag_note(d, "begin the file with: import \"%s\" { %s }", module,
+                  x->text);
     } else {
         Diagnostic *d = report(e->diags, D_unknown_name, x->at,
                                "nothing here is called `%s`", x->text);

@@ -37,4 +37,7 @@ const char *std_text(const char *path);
 // The path of module i; NULL after the last.
 const char *std_path(int i);
 
+// The path of the module that defines a function; NULL for none.
+const char *std_module_of(const char *function);
+
 #endif

@@ -26,3 +26,15 @@ const char *std_text(const char *path) {
             return (const char *)module[i].text;
     return NULL;
 }
+
+const char *std_module_of(const char *function) {
+    size_t length = strlen(function);
+    for (int i = 0; i < NUM_MODULES; i++)
+        for (const char *at = (const char *)module[i].text;
+             (at = strstr(at, "\nfn ")) != NULL;) {
+            at += strlen("\nfn ");
+            if (strncmp(at, function, length) == 0 && at[length] == '(')
+                return module[i].path;
+        }
+    return NULL;
+}
