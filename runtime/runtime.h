@@ -429,6 +429,7 @@ typedef struct {
     int threads, loaders; // 0: not given
     int64_t log_every;    // steps; 0: not given
     int64_t steps;        // 0: not given
+    int64_t verify_every; // steps; 0: not given
     int64_t bad_samples;  // that may be left out of train, or of test
     const char *resident; // auto, yes, no
     const char *profile;

@@ -33,14 +33,6 @@ static bool go_back(RtSession *s, RtError *e) {
     return good && rt_session_open_train(s, e);
 }
 
-// Takes the step before from the states that it had.
-static bool take_again(RtSession *s, const char *before, RtError *e) {
-    s->at.step--;
-    rt_states_restore(s->plan, s->device, before);
-    rt_feeder_close(&s->train);
-    return rt_session_open_train(s, e) && rt_session_step(s, e);
-}
-
 static void say_blame(const RtSession *s, const char *how, const char *what) {
     rt_report_say(s->report, "step %lld again, %s: %s", (long long)s->at.step,
                   how, what);
@@ -53,7 +45,7 @@ static bool blame_members(RtSession *s, const RtBlame *blame,
     bool good = true;
     if (rt_members_open(&members, s->run->trainer, s->plan, s->device, blame)) {
         s->members = &members;
-        good = take_again(s, before, e);
+        good = rt_session_step_again(s, before, e);
         s->members = NULL;
     }
     if (members.found)
@@ -68,7 +60,7 @@ static bool blame_members(RtSession *s, const RtBlame *blame,
 static bool blame_step(RtSession *s, const char *before, RtError *e) {
     RtBlame blame = {.found = false};
     s->blame = &blame;
-    bool good = take_again(s, before, e);
+    bool good = rt_session_step_again(s, before, e);
     s->blame = NULL;
     return good && (!blame.found || blame_members(s, &blame, before, e));
 }

@@ -69,6 +69,16 @@ bool rt_session_begin(RtSession *s, RtError *e);
 // Takes the batches of one update, and counts it.  The device may not be done.
 bool rt_session_step(RtSession *s, RtError *e);
 
+// Takes the step before from the states that it had.
+bool rt_session_step_again(RtSession *s, const char *before, RtError *e);
+
+// ---- verify.c ----
+
+// Whether the next step is one of those that are taken twice.
+bool rt_session_verifies(const RtSession *s);
+// Takes the step so; false too where the two differ.
+bool rt_session_verify(RtSession *s, RtError *e);
+
 // ---- rows.c: what a run tells of itself ----
 
 // A row of the steps so far, with the numbers of m; of training or evaluation.

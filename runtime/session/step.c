@@ -99,3 +99,15 @@ bool rt_session_step(RtSession *s, RtError *e) {
     rt_session_trace_since(s, "step", began, s->at.step);
     return true;
 }
+
+// A batch that is given again and again need not be loaded again.
+bool rt_session_step_again(RtSession *s, const char *before, RtError *e) {
+    s->at.step--;
+    rt_states_restore(s->plan, s->device, before);
+    if (!s->train.repeats) {
+        rt_feeder_close(&s->train);
+        if (!rt_session_open_train(s, e))
+            return false;
+    }
+    return rt_session_step(s, e);
+}

@@ -17,7 +17,8 @@
 static bool take_timed_step(RtSession *s, RtError *e) {
     double since = rt_seconds();
     rt_nvtx_push(s->run->nvtx, "step %lld", (long long)s->at.step + 1);
-    bool good = rt_session_step(s, e);
+    bool good = rt_session_verifies(s) ? rt_session_verify(s, e)
+                                       : rt_session_step(s, e);
     rt_nvtx_pop(s->run->nvtx);
     if (!good)
         return false;

@@ -21,6 +21,16 @@ for seed in 0 1 2 3 4 5; do
     expect_equal rows.0 rows.$seed
 done
 
+# A step that is taken twice leaves the same bits, before it is recorded and after,
+# from several batches and as one.
+expect 0 "$SINTER" build "$here/tiny.net" --set accumulate=2 -o two
+for trainer in tiny two; do
+    expect 0 ./$trainer --data synthetic:512 --epochs 2 --out $trainer.once --device=cuda:0
+    expect 0 ./$trainer --data synthetic:512 --epochs 2 --out $trainer.twice --device=cuda:0 \
+        --verify-every=1
+    expect_equal "$(newest $trainer.once)" "$(newest $trainer.twice)"
+done
+
 # Kernels are compiled by the first run only.
 grep -q nvrtcCompileProgram log.0 || fail "nothing was compiled"
 grep -q nvrtcCompileProgram log.1 && fail "kernels were compiled again"

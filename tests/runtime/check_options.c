@@ -101,10 +101,10 @@ END_TEST
 
 START_TEST(loading_alone_takes_no_step) {
     static const char *const other[] = {
-        "--init-only",     "--eval-only",    "--resume",  "--tune",
-        "--steps=3",       "--log-every=2",  "--times=f", "--snapshot=f",
-        "--profile=f",     "--repeat-batch", "--nvtx",    "--load-cuda=d",
-        "--without=rides", "--init=f"};
+        "--init-only",     "--eval-only",    "--resume",        "--tune",
+        "--steps=3",       "--log-every=2",  "--times=f",       "--snapshot=f",
+        "--profile=f",     "--repeat-batch", "--nvtx",          "--load-cuda=d",
+        "--without=rides", "--init=f",       "--verify-every=2"};
     RtOptions o;
     RtError e = {0};
     ck_assert(PARSE(&o, &e, "--load-only", "--device=cuda:0", "--epochs=2",

@@ -585,6 +585,61 @@ START_TEST(a_run_that_diverges_keeps_its_last_good_checkpoint) {
 }
 END_TEST
 
+// One bit of one weight.
+static void train_and_forget(RtDevice *d) {
+    static int steps;
+    size_t weight =
+        rt_state_find(tiny.plan, "linear.weight")->offset + 40 * sizeof(float);
+    char byte;
+    rt_step_run(tiny.plan, d, RT_TRAIN, 0);
+    if (++steps != stop_at)
+        return;
+    d->sync(d);
+    d->read(d, &byte, weight, 1);
+    byte ^= 1;
+    d->write(d, weight, &byte, 1);
+}
+
+// Every fourth step is taken twice, so that the eighth ends with the tenth run
+// of it; a bit that is lost elsewhere is not seen.
+START_TEST(a_step_that_leaves_other_bits_ends_a_run) {
+    RtTrainer t = tiny;
+    RtPlan plan = *tiny.plan;
+    RtStep steps[TINY_STEPS];
+    t.plan = &plan;
+    plan = plan_with(steps, RT_TRAIN, train_and_forget);
+    t.checkpoint_every = (RtTime){5, RT_STEPS};
+    for (stop_at = 8; stop_at <= 11; stop_at++) {
+        bool seen = stop_at == 9 || stop_at == 10;
+        ck_assert_int_eq(
+            RUN(&t, "--out=r", "--epochs=0.05", "--verify-every=4"),
+            seen ? EXIT_DEVICE : EXIT_GOOD);
+        if (!seen)
+            continue;
+        ck_assert(run_says("err", "error: host: step 8 was taken twice from "
+                                  "the same states and samples, and did not "
+                                  "leave the same bits, first of all in "
+                                  "linear.weight; it is not saved"));
+        ck_assert_int_eq(access("r/step-00000005.safetensors", F_OK), 0);
+        ck_assert_int_ne(access("r/step-00000010.safetensors", F_OK), 0);
+    }
+}
+END_TEST
+
+// Also where it is always the same batch.
+START_TEST(steps_that_are_verified_are_the_same) {
+    static const char *const repeats[] = {"--quiet", "--repeat-batch"};
+    char *again = (char *)repeats[_i];
+    ck_assert_int_eq(
+        RUN(&tiny, "--out=a", "--epochs=0.1", again, "--metrics=ma"), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", again,
+                         "--metrics=mb", "--verify-every=1"),
+                     0);
+    ck_assert(files_same("a/step-00000032.safetensors",
+                         "b/step-00000032.safetensors"));
+}
+END_TEST
+
 static void evaluate_and_break(RtDevice *d) {
     float bad = NAN;
     rt_step_run(tiny.plan, d, RT_EVAL, 0);
@@ -789,6 +844,8 @@ Suite *train_suite(void) {
     tcase_add_test(t, a_run_with_weights_of_a_file_goes_on);
     tcase_add_test(t, weights_that_do_not_fit_end_a_run);
     tcase_add_test(t, a_run_that_diverges_keeps_its_last_good_checkpoint);
+    tcase_add_test(t, a_step_that_leaves_other_bits_ends_a_run);
+    tcase_add_loop_test(t, steps_that_are_verified_are_the_same, 0, 2);
     tcase_add_test(t, a_last_evaluation_may_find_that_it_diverged);
     tcase_add_test(t, mistakes_have_their_status);
     tcase_add_test(t, a_trainer_that_draws_its_data_takes_no_other);
