@@ -179,7 +179,7 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
     return status;
 }
 
-static int model_build(Arena *a, const Arguments *arguments) {
+int build_command(Arena *a, const Arguments *arguments) {
     int status;
     TrainerText t;
     const Program *p = trainer_load(a, arguments, &t, &status);
@@ -196,11 +196,4 @@ static int model_build(Arena *a, const Arguments *arguments) {
     if (!out_takes(arguments, p, out, &status))
         return status;
     return trainer_build(a, arguments, &t, out);
-}
-
-int build_command(const Arguments *arguments) {
-    Arena *a = arena_new();
-    int status = model_build(a, arguments);
-    arena_free(a);
-    return status;
 }

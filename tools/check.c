@@ -352,7 +352,7 @@ static void checked_print(Arena *a, const Arguments *arguments,
     fputs(text_string(&t), stdout);
 }
 
-static int model_check(Arena *a, const Arguments *arguments) {
+int check_command(Arena *a, const Arguments *arguments) {
     int status;
     Device device;
     if (!device_find(a, arguments, &device, &status))
@@ -374,11 +374,4 @@ static int model_check(Arena *a, const Arguments *arguments) {
     }
     checked_print(a, arguments, p, plan, &c, &device, &diags);
     return EXIT_GOOD;
-}
-
-int check_command(const Arguments *arguments) {
-    Arena *a = arena_new();
-    int status = model_check(a, arguments);
-    arena_free(a);
-    return status;
 }

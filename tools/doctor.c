@@ -333,8 +333,7 @@ static void json_print(const Doctor *d) {
     fputs(text_string(&t), stdout);
 }
 
-int doctor_command(const Arguments *arguments) {
-    Arena *a = arena_new();
+int doctor_command(Arena *a, const Arguments *arguments) {
     Doctor d = {.a = a};
     driver_find(&d);
     each_cuda_find(&d, nvrtc_find);
@@ -347,7 +346,5 @@ int doctor_command(const Arguments *arguments) {
         json_print(&d);
     else
         text_print(&d);
-    int status = all_there(&d, true) ? EXIT_GOOD : EXIT_DEVICE;
-    arena_free(a);
-    return status;
+    return all_there(&d, true) ? EXIT_GOOD : EXIT_DEVICE;
 }

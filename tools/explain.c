@@ -34,8 +34,7 @@ static const char *page_find(Arena *a, const char *code, Nearest *near) {
     return NULL;
 }
 
-int explain_command(const Arguments *arguments) {
-    Arena *a = arena_new();
+int explain_command(Arena *a, const Arguments *arguments) {
     const char *code = code_of(a, arguments->operand[0]);
     Nearest near = nearest_to(code);
     const char *page = page_find(a, code, &near);
@@ -48,6 +47,5 @@ int explain_command(const Arguments *arguments) {
                  arguments->operand[0], near.best ? "; is it " : "",
                  near.best ? near.best : "", near.best ? "?" : "");
     }
-    arena_free(a);
     return page ? EXIT_GOOD : EXIT_USAGE;
 }

@@ -97,7 +97,9 @@ static int file_format(const Arguments *arguments, const char *path) {
     return status;
 }
 
-int fmt_command(const Arguments *arguments) {
+// Files are many, and each has an arena of its own.
+int fmt_command(Arena *a, const Arguments *arguments) {
+    (void)a;
     int status = EXIT_GOOD;
     for (int i = 0; i < arguments->num_operands; i++) {
         int one = file_format(arguments, arguments->operand[i]);

@@ -297,20 +297,19 @@ static void search_json(Text *t, const Search *s) {
     text_add(t, "]}\n");
 }
 
-int lrfind_command(const Arguments *arguments) {
+int lrfind_command(Arena *a, const Arguments *arguments) {
     Search s = {.arguments = arguments,
+                .a = a,
                 .side = {.name = "trainer", .options = "-O1"},
                 .low = INFINITY};
     if (!count_within(arguments, "steps", &arguments->steps, FEWEST_STEPS,
                       MOST_STEPS) ||
         !range_set(&s))
         return EXIT_USAGE;
-    Arena *a = s.a = arena_new();
     int status = search(a, &s);
     Text t = text_new(a);
     if (status == EXIT_GOOD)
         (arguments->json ? search_json : search_print)(&t, &s);
     fputs(text_string(&t), stdout);
-    arena_free(a);
     return status;
 }

@@ -80,14 +80,12 @@ static void help_print(FILE *to) {
           to);
 }
 
-static int command_help(const Command *command) {
-    Arena *a = arena_new();
+static int command_help(Arena *a, const Command *command) {
     Text t = text_new(a);
     arguments_help(&t, command);
     if (command->run == show_command)
         show_stages(&t);
     fputs(text_string(&t), stdout);
-    arena_free(a);
     return EXIT_GOOD;
 }
 
@@ -103,8 +101,10 @@ static int command_run(const Command *command, int count, char **word) {
     Arguments arguments = {0};
     if (!arguments_parse(&arguments, command, count, word))
         return EXIT_USAGE;
+    Arena *a = arena_new();
     int status =
-        arguments.help ? command_help(command) : command->run(&arguments);
+        arguments.help ? command_help(a, command) : command->run(a, &arguments);
+    arena_free(a);
     return output_end(&arguments, status);
 }
 

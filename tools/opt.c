@@ -48,7 +48,7 @@ static int kernels_print(Arena *a, const Arguments *arguments, const Graph *g) {
     return EXIT_GOOD;
 }
 
-static int graph_transform(Arena *a, const Arguments *arguments) {
+int opt_command(Arena *a, const Arguments *arguments) {
     int status;
     Graph *g = graph_load(a, arguments, &status);
     if (!g)
@@ -63,11 +63,4 @@ static int graph_transform(Arena *a, const Arguments *arguments) {
     graph_print(&t, g);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
-}
-
-int opt_command(const Arguments *arguments) {
-    Arena *a = arena_new();
-    int status = graph_transform(a, arguments);
-    arena_free(a);
-    return status;
 }

@@ -2,8 +2,8 @@
 #include "base/exits.h"
 #include "tools/tools.h"
 
-int passes_command(const Arguments *arguments) {
-    (void)arguments;
+int passes_command(Arena *a, const Arguments *arguments) {
+    (void)a, (void)arguments;
     for (const Pass *p = standard_passes; p->name; p++)
         printf("%-11s%s\n", p->name, p->what);
     return EXIT_GOOD;

@@ -132,24 +132,6 @@ static double deviation_of(const Series *s) {
     return sqrt(sum / (s->count - 1));
 }
 
-static double median_of(Arena *a, const Series *s) {
-    return spread_of(a, s->value, s->count).median;
-}
-
-static double least_of(const Series *s) {
-    double least = s->value[0];
-    for (int i = 1; i < s->count; i++)
-        least = fmin(least, s->value[i]);
-    return least;
-}
-
-static double most_of(const Series *s) {
-    double most = s->value[0];
-    for (int i = 1; i < s->count; i++)
-        most = fmax(most, s->value[i]);
-    return most;
-}
-
 static void cell_print(int k, double value) {
     if (isnan(value))
         printf(" %*s", column[k].width, "-");
@@ -187,25 +169,22 @@ static void seed_print(Arena *a, const Repeat *r, int64_t seed, int status) {
 }
 
 static void summary_print(Arena *a, const Repeat *r) {
+    enum { ROWS = 5 };
+    static const char *const name[ROWS] = {"mean", "deviation", "median",
+                                           "least", "most"};
+    double row[ROWS][NUM_RESULTS];
     if (r->taken > 0)
         printf("taken as they had ended before: %d\n", r->taken);
-    double mean[NUM_RESULTS], deviation[NUM_RESULTS], median[NUM_RESULTS],
-        least[NUM_RESULTS], most[NUM_RESULTS];
-    if (r->ended < 2)
-        return;
     for (int k = 0; k < NUM_RESULTS; k++) {
         const Series *s = &r->result[k];
-        mean[k] = mean_of(s);
-        deviation[k] = deviation_of(s);
-        median[k] = median_of(a, s);
-        least[k] = least_of(s);
-        most[k] = most_of(s);
+        Spread p = spread_of(a, s->value, s->count);
+        const double is[ROWS] = {mean_of(s), deviation_of(s), p.median, p.least,
+                                 p.most};
+        for (int i = 0; i < ROWS; i++)
+            row[i][k] = is[i];
     }
-    row_print("mean", mean);
-    row_print("deviation", deviation);
-    row_print("median", median);
-    row_print("least", least);
-    row_print("most", most);
+    for (int i = 0; i < ROWS && r->ended > 1; i++)
+        row_print(name[i], row[i]);
 }
 
 static void repeat_json(Text *t, const Repeat *r) {
@@ -271,12 +250,11 @@ static int trainer_make(Arena *a, const Arguments *arguments, Repeat *r) {
     return trainer_build(a, arguments, &t, r->trainer);
 }
 
-int repeat_command(const Arguments *arguments) {
+int repeat_command(Arena *a, const Arguments *arguments) {
     if (!count_within(arguments, "runs", &arguments->runs, 1, MOST_TRAININGS) ||
         !count_within(arguments, "seed", &arguments->seed, 0,
                       INT32_MAX - MOST_TRAININGS))
         return EXIT_USAGE;
-    Arena *a = arena_new();
     Repeat r = {
         .device = arguments->device ? arguments->device : "auto",
         .data = arguments->data ? runs_data(a, arguments, 0, 0) : NULL,
@@ -296,6 +274,5 @@ int repeat_command(const Arguments *arguments) {
             status = runs_make(a, arguments, &r);
         scratch_close(&r.scratch);
     }
-    arena_free(a);
     return status;
 }

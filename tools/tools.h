@@ -54,8 +54,9 @@ typedef struct {
 
 typedef struct {
     const char *name, *operands, *what;
-    int num_operands;                       // or AT_LEAST_ONE
-    int (*run)(const Arguments *arguments); // returns an exit status
+    int num_operands; // or AT_LEAST_ONE
+    // Returns an exit status; the arena is its own.
+    int (*run)(Arena *a, const Arguments *arguments);
 } Command;
 
 extern const Command commands[]; // ends with a NULL name
@@ -205,23 +206,23 @@ bool json_is_object(const char *text);
 
 // ---- one file each ----
 
-int check_command(const Arguments *arguments);
-int build_command(const Arguments *arguments);
-int show_command(const Arguments *arguments);
+int check_command(Arena *a, const Arguments *arguments);
+int build_command(Arena *a, const Arguments *arguments);
+int show_command(Arena *a, const Arguments *arguments);
 void show_stages(Text *t); // what each is
-int report_command(const Arguments *arguments);
-int opt_command(const Arguments *arguments);
-int compare_command(const Arguments *arguments);
-int reduce_command(const Arguments *arguments);
-int bisect_command(const Arguments *arguments);
-int bench_command(const Arguments *arguments);
-int lrfind_command(const Arguments *arguments);
-int tune_command(const Arguments *arguments);
-int repeat_command(const Arguments *arguments);
-int benchcmp_command(const Arguments *arguments);
-int passes_command(const Arguments *arguments);
-int doctor_command(const Arguments *arguments);
-int fmt_command(const Arguments *arguments);
-int explain_command(const Arguments *arguments);
+int report_command(Arena *a, const Arguments *arguments);
+int opt_command(Arena *a, const Arguments *arguments);
+int compare_command(Arena *a, const Arguments *arguments);
+int reduce_command(Arena *a, const Arguments *arguments);
+int bisect_command(Arena *a, const Arguments *arguments);
+int bench_command(Arena *a, const Arguments *arguments);
+int lrfind_command(Arena *a, const Arguments *arguments);
+int tune_command(Arena *a, const Arguments *arguments);
+int repeat_command(Arena *a, const Arguments *arguments);
+int benchcmp_command(Arena *a, const Arguments *arguments);
+int passes_command(Arena *a, const Arguments *arguments);
+int doctor_command(Arena *a, const Arguments *arguments);
+int fmt_command(Arena *a, const Arguments *arguments);
+int explain_command(Arena *a, const Arguments *arguments);
 
 #endif

@@ -48,12 +48,9 @@ static int tune(Arena *a, const Arguments *arguments) {
     return p ? trainer_tune(a, arguments, p, &t) : status;
 }
 
-int tune_command(const Arguments *arguments) {
-    Arena *a = arena_new();
+int tune_command(Arena *a, const Arguments *arguments) {
     Arguments own = *arguments;
     if (own.device == NULL)
         own.device = "cuda:0";
-    int status = tune(a, &own);
-    arena_free(a);
-    return status;
+    return tune(a, &own);
 }

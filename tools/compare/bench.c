@@ -264,12 +264,9 @@ static int model_bench(Arena *a, const Arguments *arguments) {
     return status;
 }
 
-int bench_command(const Arguments *arguments) {
+int bench_command(Arena *a, const Arguments *arguments) {
     if (!count_within(arguments, "steps", &arguments->steps, 1, MOST_STEPS) ||
         !count_within(arguments, "runs", &arguments->runs, 1, MOST_RUNS))
         return EXIT_USAGE;
-    Arena *a = arena_new();
-    int status = model_bench(a, arguments);
-    arena_free(a);
-    return status;
+    return model_bench(a, arguments);
 }

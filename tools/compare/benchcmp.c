@@ -98,7 +98,7 @@ static void difference_print(Text *t, const Measured *m) {
                  chance);
 }
 
-static int results_compare(Arena *a, const Arguments *arguments) {
+int benchcmp_command(Arena *a, const Arguments *arguments) {
     Measured m[2];
     Text t = text_new(a);
     for (int i = 0; i < 2; i++) {
@@ -117,11 +117,4 @@ static int results_compare(Arena *a, const Arguments *arguments) {
     difference_print(&t, m);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
-}
-
-int benchcmp_command(const Arguments *arguments) {
-    Arena *a = arena_new();
-    int status = results_compare(a, arguments);
-    arena_free(a);
-    return status;
 }

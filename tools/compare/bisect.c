@@ -114,7 +114,7 @@ static int search(Bisection *b) {
     return status == EXIT_GOOD ? tell(b, bad, all) : status;
 }
 
-static int bisect(Arena *a, const Arguments *arguments) {
+int bisect_command(Arena *a, const Arguments *arguments) {
     Size size;
     Bisection b = {
         .a = a,
@@ -136,12 +136,5 @@ static int bisect(Arena *a, const Arguments *arguments) {
     if (status == EXIT_GOOD)
         status = search(&b);
     runs_close(&c->runs);
-    return status;
-}
-
-int bisect_command(const Arguments *arguments) {
-    Arena *a = arena_new();
-    int status = bisect(a, arguments);
-    arena_free(a);
     return status;
 }

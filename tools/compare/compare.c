@@ -116,15 +116,12 @@ static int compare(Arena *a, const Arguments *arguments) {
     return c.rows.wrong ? EXIT_COMPARE : EXIT_GOOD;
 }
 
-int compare_command(const Arguments *arguments) {
+int compare_command(Arena *a, const Arguments *arguments) {
     if (!count_within(arguments, "steps", &arguments->steps, 1, MOST_STEPS))
         return EXIT_USAGE;
     if (arguments->ablate && arguments->b) {
         complain(arguments, "--ablate leaves out of a: it takes no -b");
         return EXIT_USAGE;
     }
-    Arena *a = arena_new();
-    int status = (arguments->ablate ? ablate : compare)(a, arguments);
-    arena_free(a);
-    return status;
+    return (arguments->ablate ? ablate : compare)(a, arguments);
 }

@@ -135,7 +135,7 @@ static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
     return EXIT_GOOD;
 }
 
-static int file_reduce(Arena *a, const Arguments *arguments) {
+int reduce_command(Arena *a, const Arguments *arguments) {
     const char *path = arguments->operand[0], *why = "";
     const Source *s = source_read(a, path, MOST_BYTES, &why);
     if (s == NULL) {
@@ -162,12 +162,5 @@ static int file_reduce(Arena *a, const Arguments *arguments) {
         .arguments = arguments, .trying = scratch.path, .loads = p != NULL};
     status = reduce(a, &r, s->text, out);
     scratch_close(&scratch);
-    return status;
-}
-
-int reduce_command(const Arguments *arguments) {
-    Arena *a = arena_new();
-    int status = file_reduce(a, arguments);
-    arena_free(a);
     return status;
 }

@@ -34,6 +34,8 @@ Spread spread_of(Arena *a, const double *value, int count) {
     while (2 * (k + 1) <= count && 1 - 2 * fewer_than(k + 1, count) >= 0.95)
         k++;
     s.median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    s.least = sorted[0];
+    s.most = sorted[count - 1];
     s.low = sorted[k - 1];
     s.high = sorted[count - k];
     s.confidence = fmax(0, 1 - 2 * fewer_than(k, count));

@@ -6,8 +6,8 @@
 
 typedef struct {
     int count;
-    double median, low,
-        high;          // low .. high has the true median, with confidence
+    double least, median, most;
+    double low, high;  // low .. high has the true median, with confidence
     double confidence; // of at least 0.95, or less where few are there
 } Spread;
 

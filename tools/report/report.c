@@ -100,7 +100,7 @@ static int page_write(const Show *s, const char *path, const Text *page) {
     return text_write(s->arguments, path, page);
 }
 
-static int model_report(Arena *a, const Arguments *arguments) {
+int report_command(Arena *a, const Arguments *arguments) {
     Show s = {.a = a, .arguments = arguments, .file = arguments->operand[0]};
     Diagnostics diags = diag_new(a);
     Device device;
@@ -128,11 +128,4 @@ static int model_report(Arena *a, const Arguments *arguments) {
     if (in.why)
         fprintf(stderr, "sinter: registers are left out: %s\n", in.why);
     return page_write(&s, out, &page);
-}
-
-int report_command(const Arguments *arguments) {
-    Arena *a = arena_new();
-    int status = model_report(a, arguments);
-    arena_free(a);
-    return status;
 }

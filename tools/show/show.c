@@ -379,7 +379,7 @@ static int all_show(Show *s) {
     return EXIT_USAGE;
 }
 
-static int file_show(Arena *a, const Arguments *arguments) {
+int show_command(Arena *a, const Arguments *arguments) {
     const char *file = arguments->operand[arguments->num_operands - 1];
     Show s = {.a = a, .arguments = arguments, .file = file};
     if (arguments->dump)
@@ -396,11 +396,4 @@ static int file_show(Arena *a, const Arguments *arguments) {
     if (stage == NULL || vain)
         return EXIT_USAGE;
     return arguments->from ? file_continue(&s, stage) : model_show(&s, stage);
-}
-
-int show_command(const Arguments *arguments) {
-    Arena *a = arena_new();
-    int status = file_show(a, arguments);
-    arena_free(a);
-    return status;
 }
