@@ -3,8 +3,6 @@
 
 #include "passes/fuse.h"
 
-#include <stdlib.h>
-
 typedef struct {
     const Facts *f;
     const Stored *s;
@@ -12,7 +10,6 @@ typedef struct {
     const Members *members; // of each cluster
     const Room *room;       // what it leaves for itself
     bool *placed;           // it is in the new graph
-    NodeId *first, *next;   // views of a node in memory, as lists
     Arena *a;
     Graph *g;       // the new one
     NodeId *shared; // leaves, views of memory, roots: what any group may use
@@ -32,18 +29,6 @@ static const Room *find_rooms(const Rebuild *r) {
         }
     }
     return room;
-}
-
-static void find_views(Rebuild *r) {
-    const Facts *f = r->f;
-    r->first = graph_none(f->old, r->a);
-    r->next = graph_none(f->old, r->a);
-    for (NodeId n = f->old->count; n-- > 0;)
-        if ((facts(f, n) & VIEW) && in_memory(f, r->s, n)) {
-            NodeId base = brief(f, n)->arg[0];
-            r->next[n] = r->first[base];
-            r->first[base] = n;
-        }
 }
 
 // Casts a node of the new graph as one of the group.
@@ -83,7 +68,11 @@ static NodeId place_node(Rebuild *r, NodeId n, int k) {
 
 // The views of a root follow its group, so that later groups find them.
 static void place_views(Rebuild *r, NodeId n) {
-    for (NodeId v = r->first[n]; v != NO_NODE; v = r->next[v]) {
+    const Users *users = &r->f->users;
+    for (int i = users->first[n]; i != NONE; i = users->next[i]) {
+        NodeId v = users->user[i];
+        if (!(facts(r->f, v) & VIEW) || !in_memory(r->f, r->s, v))
+            continue;
         r->shared[v] = place_node(r, v, NONE);
         place_views(r, v);
     }
@@ -130,40 +119,32 @@ static int cluster_before(const Rebuild *r, int k) {
     return NONE;
 }
 
-typedef struct {
-    NodeId priority;
-    int cluster;
-} Turn;
-
-static int by_priority(const void *a, const void *b) {
-    const Turn *x = a, *y = b;
-    if (x->priority != y->priority)
-        return x->priority < y->priority ? -1 : 1;
-    return (x->cluster > y->cluster) - (x->cluster < y->cluster);
+// After those that it reads from, which are stacked.
+static void place_after(Rebuild *r, int k, int *stack) {
+    int height = 0;
+    stack[height++] = k;
+    while (height > 0) {
+        int top = stack[height - 1];
+        int before = r->placed[top] ? NONE : cluster_before(r, top);
+        if (before != NONE) {
+            stack[height++] = before;
+            continue;
+        }
+        if (!r->placed[top])
+            place_cluster(r, top);
+        height--;
+    }
 }
 
-// In the order of their last roots, each after those it reads from.
+// In the order of their last roots, and then what is after all others.
 static void place_clusters(Rebuild *r) {
-    Turn *turn = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, Turn);
-    int *stack = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, int);
-    for (int k = 0; k < r->c->count; k++)
-        turn[k] = (Turn){r->c->cluster[k].priority, k};
-    qsort(turn, (size_t)r->c->count, sizeof *turn, by_priority);
-    for (int i = 0; i < r->c->count; i++) {
-        int height = 0;
-        stack[height++] = turn[i].cluster;
-        while (height > 0) {
-            int k = stack[height - 1];
-            int before = r->placed[k] ? NONE : cluster_before(r, k);
-            if (before != NONE) {
-                stack[height++] = before;
-                continue;
-            }
-            if (!r->placed[k])
-                place_cluster(r, k);
-            height--;
-        }
-    }
+    const Clusters *c = r->c;
+    int *stack = ARENA_ARRAY(r->a, (size_t)c->count + 1, int);
+    for (NodeId n = 0; n < r->f->old->count; n++)
+        if (c->of[n] != NONE && c->cluster[c->of[n]].priority == n)
+            place_after(r, c->of[n], stack);
+    for (int k = 0; k < c->count; k++)
+        place_after(r, k, stack);
 }
 
 static void place_leaves(Rebuild *r) {
@@ -212,7 +193,6 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
     for (NodeId n = 0; n < count; n++)
         r.owner[n] = NONE;
     r.room = find_rooms(&r);
-    find_views(&r);
     place_leaves(&r);
     place_tickets(&r);
     place_clusters(&r);
