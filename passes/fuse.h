@@ -1,5 +1,5 @@
-// What the files of fuse share: what its stages make, and questions about
-// nodes. A stage reads what those before it made:
+// What the files of fuse share: what its stages make and ask of nodes.  A stage
+// reads what those before it made:
 //
 //   Facts     fuse_facts.c                what the old graph says
 //   Stored    fuse_store.c, fuse_rows.c   which values are in memory
@@ -14,8 +14,6 @@
 
 #include "ir/group.h"
 #include "passes/passes.h"
-
-#include <assert.h>
 
 enum { NONE = -1 };
 
@@ -46,17 +44,19 @@ typedef struct {
     const bool *scattered; // pads that are assigned and nothing else
 } Facts;
 
-// Which values are in memory.  Once stored a value stays so.
+// Which values are in memory.  What store_first finds of called and apart
+// stays; stored and narrow grow, and joined shrinks, until clusters are final;
+// late and row are found again whenever they do.
 typedef struct {
     bool *stored; // is in memory; for views, asks the operand to be
-    bool *called; // is read by a library, a check or as an output
     Reason *why;  // ... although a kernel that uses it could compute it
+    bool changed; // something became stored
+    bool *called; // is read by a library, a check or as an output
     bool *apart;  // shares no kernel
     bool *narrow; // is stored as ACT although it is f32, see fuse_cost.c
     bool *joined; // reductions that the update makes: see fuse_update.c
     bool *late;   // scalars that the update leaves in memory
     NodeId *row;  // the row reduction in its inline tree, or NO_NODE
-    bool changed; // something became stored
 } Stored;
 
 // Roots that share a kernel.

@@ -2,7 +2,7 @@
 
 #include "passes/fuse.h"
 
-#include <string.h>
+#include <assert.h>
 
 // Shapes by their numbers: a hash of nodes that are the first of theirs.
 typedef struct {

@@ -33,10 +33,10 @@ static int by_number(const void *a, const void *b) {
 // itself is computed too: the update may read, as a scalar, the one element of
 // a vector that it leaves there.
 static bool is_read(const Reading *r, NodeId n) {
-    const Facts *f = r->f;
-    bool own =
-        (facts(f, n) & VIEW) && r->c->of[memory_base(f, r->s, n)] == r->k;
-    return in_memory(f, r->s, n) && r->again[n] != r->k && !own;
+    if (!in_memory(r->f, r->s, n) || r->again[n] == r->k)
+        return false;
+    NodeId base = memory_base(r->f, r->s, n);
+    return base == n || r->c->of[base] != r->k;
 }
 
 // Lists the nodes that the kernel computes, in the order of the old graph.
@@ -70,9 +70,8 @@ enum { FEW = 32 }; // operations that are looked at for one value
 
 // Whether the kernel computes operand arg of n anyway, and of the same places.
 static bool is_computed(const Reading *r, NodeId n, NodeId arg) {
-    const Facts *f = r->f;
-    return r->reader[arg] == r->k && !in_memory(f, r->s, arg) &&
-           type_has_shape(at(f, n)->type, at(f, arg)->type);
+    return r->reader[arg] == r->k && !in_memory(r->f, r->s, arg) &&
+           type_has_shape(at(r->f, n)->type, at(r->f, arg)->type);
 }
 
 // Whether the kernel has all that n is computed from.  A value for each column
@@ -128,17 +127,14 @@ static void compute_again(Reading *r, NodeId n) {
     r->again[n] = r->k;
 }
 
-static bool walks_elements(const Cluster *c) {
-    return c->kind == GROUP_GRID || c->kind == GROUP_ROWS;
-}
-
 // What the kernel would read although it can compute it from what else it reads
 // or computes: in the order of the graph, so that what follows from a value
 // that is computed again is found too.  False where there is nothing.
 static bool find_again(Reading *r) {
     const Facts *f = r->f;
+    GroupKind kind = r->c->cluster[r->k].kind;
     bool any = false;
-    if (!walks_elements(&r->c->cluster[r->k]))
+    if (kind != GROUP_GRID && kind != GROUP_ROWS)
         return false;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < r->own->count; i++) {

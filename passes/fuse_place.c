@@ -7,11 +7,11 @@ typedef struct {
     const Facts *f;
     const Stored *s;
     const Clusters *c;
+    Arena *a;
     const Members *members; // of each cluster
     const Room *room;       // what it leaves for itself
     bool *placed;           // it is in the new graph
-    Arena *a;
-    Graph *g;       // the new one
+    Graph *g;               // the new one
     NodeId *shared; // leaves, views of memory, roots: what any group may use
     NodeId *own;    // copies in the group being built
     int *owner;     // the cluster own[n] belongs to
@@ -78,18 +78,15 @@ static void place_views(Rebuild *r, NodeId n) {
     }
 }
 
-static void place_scratch(Rebuild *r, const Room *room, NodeId root) {
-    r->g->at = at(r->f, root)->from;
-    graph_add(r->g, (Node){.op = OP_scratch,
-                           .type = (Type[]){scratch_type(room)},
-                           .group = r->group,
-                           .offset = -1});
-}
-
 static void place_cluster(Rebuild *r, int k) {
     const Cluster *c = &r->c->cluster[k];
-    if (r->room[k].any)
-        place_scratch(r, &r->room[k], c->root[0]);
+    if (r->room[k].any) {
+        r->g->at = at(r->f, c->root[0])->from;
+        graph_add(r->g, (Node){.op = OP_scratch,
+                               .type = (Type[]){scratch_type(&r->room[k])},
+                               .group = r->group,
+                               .offset = -1});
+    }
     for (int i = 0; i < r->members[k].count; i++) {
         NodeId n = r->members[k].node[i];
         r->own[n] = place_node(r, n, k);
@@ -124,15 +121,13 @@ static void place_after(Rebuild *r, int k, int *stack) {
     int height = 0;
     stack[height++] = k;
     while (height > 0) {
-        int top = stack[height - 1];
-        int before = r->placed[top] ? NONE : cluster_before(r, top);
-        if (before != NONE) {
+        int top = stack[height - 1], before;
+        if (r->placed[top])
+            height--;
+        else if ((before = cluster_before(r, top)) != NONE)
             stack[height++] = before;
-            continue;
-        }
-        if (!r->placed[top])
+        else
             place_cluster(r, top);
-        height--;
     }
 }
 
@@ -183,8 +178,8 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
     Rebuild r = {.f = f,
                  .s = s,
                  .c = c,
-                 .members = members,
                  .a = a,
+                 .members = members,
                  .placed = ARENA_ARRAY(a, (size_t)c->count + 1, bool),
                  .g = graph_like(f->old),
                  .shared = graph_none(f->old, a),

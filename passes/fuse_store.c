@@ -3,13 +3,8 @@
 
 #include "passes/fuse.h"
 
-// Whether n is what is never in memory, or a view of it.
-static bool is_immediate(const Facts *f, NodeId n) {
-    return brief(f, base_of(f, n))->immediate;
-}
-
 void store(const Facts *f, Stored *s, NodeId n, Reason why) {
-    if (is_immediate(f, n))
+    if (brief(f, base_of(f, n))->immediate) // never in memory
         return;
     while (!s->stored[n]) {
         s->stored[n] = s->changed = true;

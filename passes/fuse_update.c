@@ -76,29 +76,23 @@ void find_late(const Facts *f, Stored *s, const NodeId *user) {
         any |= brief(f, n)->op == OP_assign;
         s->late[n] = false;
     }
-    if (!any || f->options->level == 0)
-        return;
-    for (NodeId n = 0; n < f->old->count; n++)
-        if (brief(f, n)->op == OP_output)
-            s->late[brief(f, n)->arg[0]] = true;
-    for (NodeId n = 0; n < f->old->count; n++)
-        s->late[n] &= (facts(f, n) & POINTWISE) && f->fits[n] &&
-                      count_of(f, n) == 1 &&
-                      (user[n] == NO_NODE || user[n] == f->old->count);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        if (!any || f->options->level == 0 || brief(f, n)->op != OP_output)
+            continue;
+        NodeId arg = brief(f, n)->arg[0];
+        s->late[arg] = (facts(f, arg) & POINTWISE) && f->fits[arg] &&
+                       count_of(f, arg) == 1 &&
+                       (user[arg] == NO_NODE || user[arg] == f->old->count);
+    }
 }
 
-static void find_joined(const Facts *f, Stored *s, Arena *a,
-                        const NodeId *user) {
-    bool *covered = find_covered(f, a);
+void find_updated(const Facts *f, Stored *s, Arena *a) {
+    const NodeId *user = find_users(f, s, a);
+    const bool *covered = find_covered(f, a);
     for (NodeId n = 0; n < f->old->count && f->options->level > 0; n++)
         s->joined[n] =
             is_candidate(f, n) && has_one_user(f, user, n) &&
             ((facts(f, n) & OVERALL) || covered[brief(f, n)->arg[0]]);
-}
-
-void find_updated(const Facts *f, Stored *s, Arena *a) {
-    NodeId *user = find_users(f, s, a);
-    find_joined(f, s, a, user);
     find_late(f, s, user);
 }
 
