@@ -282,6 +282,8 @@ const char *samples_text(Expansion *e, Type t);
 // Of a node, with N where its first axis runs over the samples.
 const char *tensor_text(Expansion *e, NodeId n);
 const char *joint_text(Expansion *e, Value v); // a number is f32[]
+// How many numbers a node has, "128 x 3072" where it has samples.
+const char *count_text(Expansion *e, NodeId n);
 
 // ---- tensor.c: adding to the graph on the user's behalf ----
 

@@ -92,6 +92,14 @@ const char *tensor_text(Expansion *e, NodeId n) {
     return shape_text(e, *node_type(e, n), has_samples(e, n));
 }
 
+const char *count_text(Expansion *e, NodeId n) {
+    const Type *t = node_type(e, n);
+    long long count = (long long)type_count(t), batch = e->recipe.batch;
+    if (!has_samples(e, n) || t->dim[0] != batch)
+        return arena_format(e->arena, "%lld", count);
+    return arena_format(e->arena, "%lld x %lld", batch, count / batch);
+}
+
 const char *joint_text(Expansion *e, Value v) {
     return v.kind == VALUE_TENSOR ? tensor_text(e, v.node)
                                   : type_text(e, type_scalar(F32));

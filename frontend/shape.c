@@ -87,7 +87,7 @@ Value lower_reshape(Expansion *e, const Call *c) {
     Diagnostic *d =
         report(e->diags, D_shapes, shape->at.source ? shape->at : c->at,
                "%s cannot be put into this shape", tensor_text(e, x->node));
-    diag_place(d, x->at, "it has %lld numbers", (long long)type_count(&t));
+    diag_place(d, x->at, "it has %s numbers", count_text(e, x->node));
     diag_note(d, "the sizes must multiply to that; one of them may be -1");
     return value_poison();
 }
