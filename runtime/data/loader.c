@@ -300,10 +300,16 @@ static void block_give(RtDevice *d, void *block) {
 }
 
 void rt_loader_close(RtLoader *l) {
-    if (l == NULL || !rt_loader_stop(l))
+    if (l == NULL)
         return;
+    bool ended = rt_loader_stop(l);
     for (int i = 0; i < l->threads; i++)
-        pthread_join(l->thread[i], NULL);
+        if (ended)
+            pthread_join(l->thread[i], NULL);
+        else
+            pthread_detach(l->thread[i]);
+    if (!ended)
+        return;
     for (int i = 0; i < SLOTS; i++)
         block_give(l->plan.device, l->slot[i].batch);
     pthread_mutex_destroy(&l->lock);
