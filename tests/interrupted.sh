@@ -94,7 +94,7 @@ begin 1 "$SINTER" reduce "$micro" --check="$SLOW"
 ends TERM 143
 
 # Each piece of a trainer has a compiler, where there are processors.
-pieces=$(nproc)
+pieces=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 [ "$pieces" -le 2 ] || pieces=2
 begin "$pieces" env CC="$SLOW" "$SINTER" build "$models/resnet9.net" -o trainer
 ends TERM 143

@@ -65,17 +65,20 @@ static void row_take(Search *s, const char *row) {
     }
 }
 
+static bool is_over(const Search *s) {
+    return s->lost > 0 || s->count + s->skipped >= s->runs.steps;
+}
+
 // Whether there is more to learn from the run, once its rows so far are taken.
 static bool goes_on(void *whose) {
     Search *s = whose;
     char line[LINE_BYTES];
     if (s->rows == NULL)
         s->rows = fopen(side_rows(s->a, &s->side, &s->runs), "r");
-    while (s->rows != NULL && s->lost == 0 &&
-           s->count + s->skipped < s->runs.steps && line_next(s->rows, line))
+    while (s->rows != NULL && !is_over(s) && line_next(s->rows, line))
         if (strncmp(line, STEP_ROW, strlen(STEP_ROW)) == 0)
             row_take(s, line);
-    return s->lost == 0 && s->count + s->skipped < s->runs.steps;
+    return !is_over(s);
 }
 
 // How many losses the mean is of, about.
