@@ -47,13 +47,14 @@ END
 chmod +x builds
 export SLOW="$work/slow" BEGUN="$work/begun" TMPDIR="$work/temporary"
 
-# begin COUNT COMMAND...: in the background, until so many programs run.
+# begin COUNT COMMAND...: in the background, until so many programs run.  What
+# ran the tests, as nohup, may have had signals ignored.
 begin() {
     count=$1
     shift
     rm -rf begun temporary
     mkdir begun temporary
-    "$@" >out 2>err &
+    env --default-signal=INT,TERM,HUP "$@" >out 2>err &
     until [ "$(find begun -type f | wc -l)" -ge "$count" ]; do
         kill -0 $! 2>err.none || fail "nothing runs of $*: $(cat out err)"
         sleep 0.05

@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,13 @@ static void redirect(int fd, const char *name) {
     close(to);
 }
 
+// What ran the tests, as nohup, may have had signals ignored.
+static void heed_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        signal(numbers[i], SIG_DFL);
+}
+
 pid_t run_start(const RtTrainer *t, char *const *arguments) {
     fflush(NULL);
     pid_t child = fork();
@@ -30,6 +38,7 @@ pid_t run_start(const RtTrainer *t, char *const *arguments) {
         argv[argc] = arguments[argc - 1];
     redirect(STDOUT_FILENO, "out");
     redirect(STDERR_FILENO, "err");
+    heed_signals();
     exit(rt_main(argc, argv, t));
 }
 
