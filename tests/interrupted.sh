@@ -61,12 +61,14 @@ begin() {
     done
 }
 
-# ends SIGNAL STATUS: what has begun, with the programs before it.
+# ends SIGNAL STATUS [OPTION...]: what has begun, with the programs before it.
 ends() {
-    kill "-$1" $!
+    signal=$1 status=$2
+    shift 2
+    env kill "$@" "-$signal" $!
     wait $!
     got=$?
-    [ "$got" -eq "$2" ] || fail "status $got, not $2: $count $(cat out err)"
+    [ "$got" -eq "$status" ] || fail "status $got: $count $(cat out err)"
     for ran in begun/*; do
         [ ! -e "/proc/${ran#begun/}" ] || fail "a program goes on"
         [ "$(cat "$ran")" = 1 ] || fail "it was told $(cat "$ran") times"
@@ -91,6 +93,8 @@ for command in tune repeat; do
     begin 1 "$SINTER" $command slow
     ends HUP 129
 done
+begin 1 "$SINTER" repeat slow
+ends TERM 143 -q 1 # in a queue
 begin 1 "$SINTER" reduce "$micro" --check="$SLOW"
 ends TERM 143
 

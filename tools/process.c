@@ -110,9 +110,9 @@ static sigset_t interruptions(void) {
     return set;
 }
 
-// Returns what has interrupted us meanwhile, or 0.  A terminal has told the
-// programs itself, and a trainer takes a second signal to mean that it is to
-// end at once.
+// Returns what has interrupted us meanwhile, or 0.  A terminal, for which the
+// kernel signals, has told the programs itself, and a trainer takes a second
+// signal to mean that it is to end at once.
 static int wait_for(Process *p, int count, const sigset_t *taken,
                     Wanted *wanted, void *whose) {
     const struct timespec pause = {.tv_nsec = 1000000000 / ASKED};
@@ -122,7 +122,7 @@ static int wait_for(Process *p, int count, const sigset_t *taken,
         int number = sigtimedwait(taken, &about, wanted ? &pause : NULL);
         if (number > 0 && number != SIGCHLD) {
             interrupted = number;
-            if (about.si_code == SI_USER)
+            if (about.si_code != SI_KERNEL)
                 all_signal(p, count, number);
         } else if (number < 0 && errno == EAGAIN && !wanted(whose)) {
             all_signal(p, count, SIGKILL);
