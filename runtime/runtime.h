@@ -288,7 +288,7 @@ void rt_loader_release(RtLoader *l);
 // Seconds in which its threads have loaded, added up, and how many there are.
 double rt_loader_busy(RtLoader *l);
 int rt_loader_threads(const RtLoader *l);
-void rt_loader_close(RtLoader *l);
+bool rt_loader_close(RtLoader *l); // false: it is left
 
 // ---- json.c ----
 
@@ -740,7 +740,7 @@ void rt_feeder_open(RtFeeder *f, const RtPlan *plan, RtDevice *d,
 // Gives the step of that kind the next batch.
 bool rt_feeder_take(RtFeeder *f, RtStepKind kind, int stage, RtFed *fed,
                     RtError *e);
-void rt_feeder_close(RtFeeder *f);
+bool rt_feeder_close(RtFeeder *f); // false: its loader is left
 
 // ---- call.c ----
 

@@ -14,9 +14,10 @@ void rt_feeder_open(RtFeeder *f, const RtPlan *plan, RtDevice *d,
     *f = (RtFeeder){.plan = plan, .device = d, .loader = loader};
 }
 
-void rt_feeder_close(RtFeeder *f) {
-    rt_loader_close(f->loader);
+bool rt_feeder_close(RtFeeder *f) {
+    bool ended = rt_loader_close(f->loader);
     *f = (RtFeeder){0};
+    return ended;
 }
 
 // What a batch has for an input; the names are those of ir/program.h.

@@ -299,9 +299,9 @@ static void block_give(RtDevice *d, void *block) {
         free(block);
 }
 
-void rt_loader_close(RtLoader *l) {
+bool rt_loader_close(RtLoader *l) {
     if (l == NULL)
-        return;
+        return true;
     bool ended = rt_loader_stop(l);
     for (int i = 0; i < l->threads; i++)
         if (ended)
@@ -309,13 +309,14 @@ void rt_loader_close(RtLoader *l) {
         else
             pthread_detach(l->thread[i]);
     if (!ended)
-        return;
+        return false;
     for (int i = 0; i < SLOTS; i++)
         block_give(l->plan.device, l->slot[i].batch);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->room);
     pthread_cond_destroy(&l->ready);
     free(l);
+    return true;
 }
 
 // Adds room for `batch` samples to a block; false where it is too large.

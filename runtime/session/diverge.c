@@ -14,7 +14,7 @@ static bool go_back(RtSession *s, RtError *e) {
     char *newest = NULL;
     RtProgress found = s->at;
     bool good;
-    rt_feeder_close(&s->train);
+    rt_session_close_train(s);
     if (saved < 0) {
         s->at.step = 0;
         rt_states_clear(s->plan, s->device);

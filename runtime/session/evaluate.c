@@ -18,10 +18,11 @@ static bool run_batches(RtSession *s, double *waited, RtError *e) {
             batch = s->run->trainer->batch;
     for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += batch) {
         RtFed fed;
-        s->starved = !rt_feeder_take(&s->eval, RT_EVAL, 0, &fed, e);
-        if (s->starved)
-            return rt_loader_stalled(s->eval.loader) &&
-                   rt_signals_caught() != 0;
+        if (!rt_feeder_take(&s->eval, RT_EVAL, 0, &fed, e)) {
+            s->starved =
+                !rt_loader_stalled(s->eval.loader) || rt_signals_caught() == 0;
+            return !s->starved;
+        }
         *waited += fed.waited;
         rt_step_run(s->plan, s->device, RT_EVAL, 0);
     }

@@ -67,6 +67,11 @@ bool rt_session_open_train(RtSession *s, RtError *e) {
     return true;
 }
 
+void rt_session_close_train(RtSession *s) {
+    if (!rt_feeder_close(&s->train))
+        s->left = true;
+}
+
 static bool collect_batches(RtSession *s, int64_t count, RtError *e) {
     RtFed fed;
     for (int64_t i = 0; i < count; i++) {
@@ -88,7 +93,6 @@ bool rt_session_collect(RtSession *s, RtError *e) {
     plan.last = plan.epoch_batches;
     bool good =
         open_feeder(s, &s->train, &plan, e) && collect_batches(s, plan.last, e);
-    if (!rt_loader_stalled(s->train.loader))
-        rt_feeder_close(&s->train);
+    rt_session_close_train(s);
     return good;
 }

@@ -23,6 +23,7 @@ typedef struct RtSession {
     int failures;       // of checkpoints, one after another
     bool partly;        // some batches of an update have been taken
     bool starved;       // its data have failed
+    bool left;          // a loader that was closed has threads in files
     bool looked;        // a snapshot has been taken
     FILE *times;        // of steps; NULL: nobody asked
     RtBlame *blame;     // NULL: a step is not looked at
@@ -53,6 +54,8 @@ RtLoading rt_session_plan_train(const RtRun *run, const RtProgress *p);
 
 // Opens the loader of the training data, from the batch of step s->at.step on.
 bool rt_session_open_train(RtSession *s, RtError *e);
+// Closes it, or leaves it, which is remembered.
+void rt_session_close_train(RtSession *s);
 
 // Takes the first samples through the step that collects what parameters start
 // from, if the plan has one.

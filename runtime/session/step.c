@@ -105,7 +105,8 @@ bool rt_session_step_again(RtSession *s, const char *before, RtError *e) {
     s->at.step--;
     rt_states_restore(s->plan, s->device, before);
     if (!s->train.repeats) {
-        rt_feeder_close(&s->train);
+        s->budget.loading += rt_loader_busy(s->train.loader);
+        rt_session_close_train(s);
         if (!rt_session_open_train(s, e))
             return false;
     }

@@ -217,7 +217,7 @@ static void say_goodbye(RtSession *s) {
     if (evaluates)
         return;
     s->budget.total = rt_seconds() - s->run->began;
-    s->budget.loading = rt_loader_busy(s->train.loader);
+    s->budget.loading += rt_loader_busy(s->train.loader);
     s->budget.loaders = rt_loader_threads(s->train.loader);
     s->budget.step = s->at.step;
     for (int i = 0; i < s->plan->num_steps; i++)
@@ -291,7 +291,8 @@ static bool work(RtSession *s, RtError *e) {
 // its usual end a driver gives back memory that the thread may write to.
 static void leave_stalled(const RtSession *s, bool good, int caught,
                           const RtError *e) {
-    if (rt_loader_stop(s->train.loader) && rt_loader_stop(s->eval.loader))
+    if (!s->left && rt_loader_stop(s->train.loader) &&
+        rt_loader_stop(s->eval.loader))
         return;
     int status = good ? EXIT_GOOD : rt_complain(e);
     fflush(NULL);

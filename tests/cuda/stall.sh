@@ -1,7 +1,8 @@
 #!/bin/sh
 # A file that does not answer: the run waits for it, and is saved where it was to
 # wait no longer, or a signal comes, on the host and on a GPU; and where a file
-# cannot be opened.  It is the COUNTth of the training files that are.
+# cannot be opened.  It is the COUNTth of the training files that are, or of
+# those of SPLIT.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export CFLAGS="${CFLAGS:-} -O0"
 
@@ -15,17 +16,30 @@ cat >stall.c <<'C'
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static atomic_int opened;
+static atomic_int opened, standing;
+
+__attribute__((destructor)) static void end(void) {
+    static const char said[] = "it ends under a thread\n";
+    if (standing > 0)
+        (void)write(STDERR_FILENO, said, sizeof said - 1);
+}
 
 int open(const char *path, int flags, ...) {
-    const char *count = getenv("COUNT");
-    if (strstr(path, "train/") != NULL && count != NULL && ++opened == atoi(count)) {
-        while (getenv("FAILS") == NULL) {
+    const char *count = getenv("COUNT"), *split = getenv("SPLIT");
+    const char *seconds = getenv("SECONDS_LATE");
+    if (strstr(path, split ? split : "train/") != NULL && count != NULL &&
+        ++opened == atoi(count)) {
+        standing++;
+        if (seconds != NULL)
+            sleep((unsigned)atoi(seconds));
+        while (seconds == NULL && getenv("FAILS") == NULL) {
             close(creat("stands", 0666));
             pause();
         }
+        standing--;
         errno = EIO;
-        return -1;
+        if (seconds == NULL)
+            return -1;
     }
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0666);
 }
@@ -96,24 +110,34 @@ for device in host cuda:0; do
     expect 0 ./trainer --device=$device --out=fails.$device --resume
     expect_equal "$(newest whole.$device)" "$(newest fails.$device)"
 
-    # A signal ends a run that would wait on.
-    rm -f stands
-    env LD_PRELOAD=./stall.so COUNT=25 ./trainer --device=$device --loaders=1 \
-        --out=signal.$device >out 2>err &
-    tries=0
-    while [ ! -e stands ] && [ $tries -lt 1000 ]; do
-        tries=$((tries + 1))
-        sleep 0.02
+    # A signal ends a run that would wait on, for either split.
+    for split in train test; do
+        rm -rf stands signal.$device
+        env LD_PRELOAD=./stall.so COUNT=25 SPLIT=$split/ ./trainer \
+            --device=$device --loaders=1 --out=signal.$device >out 2>err &
+        tries=0
+        while [ ! -e stands ] && [ $tries -lt 1000 ]; do
+            tries=$((tries + 1))
+            sleep 0.02
+        done
+        sleep 0.5 # most often it waits by then
+        kill -TERM $!
+        wait $!
+        status=$?
+        [ $status -eq 143 ] || fail "TERM: exit status $status"
+        expect_says "stopped at step [0-9]* of 16; --resume goes on from"
+        [ -n "$(newest signal.$device)" ] || fail "no checkpoint is left"
+        expect 0 ./trainer --device=$device --out=signal.$device --resume
+        expect_equal "$(newest whole.$device)" "$(newest signal.$device)"
     done
-    sleep 0.5 # most often it waits by then
-    kill -TERM $!
-    wait $!
-    status=$?
-    [ $status -eq 143 ] || fail "TERM: exit status $status"
-    [ -n "$(newest signal.$device)" ] || fail "a signal leaves no checkpoint"
-    expect 0 ./trainer --device=$device --out=signal.$device --resume
-    expect_equal "$(newest whole.$device)" "$(newest signal.$device)"
 done
+
+# What is left in a file, as the batches of a step are loaded again, is left
+# until the program ends.
+expect 0 env LD_PRELOAD=./stall.so COUNT=12 SECONDS_LATE=5 ./trainer \
+    --device=host --loaders=1 --out=late --verify-every=1
+grep -q "ends under a thread" err && fail "data are given back too early"
+expect_equal "$(newest whole.host)" "$(newest late)"
 
 # With no run there is nothing to save.
 stalls 5 ./trainer --load-only

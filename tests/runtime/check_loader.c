@@ -262,7 +262,7 @@ START_TEST(a_batch_may_be_waited_for_no_longer) {
     ck_assert_ptr_nonnull(strstr(e.text, "no batch came for 0.3 s: 9 of 10 "
                                          "parts of batch 2 are loaded"));
     ck_assert(!rt_loader_stop(l));
-    rt_loader_close(l);
+    ck_assert(!rt_loader_close(l));
 }
 END_TEST
 
@@ -284,13 +284,13 @@ START_TEST(a_thread_that_does_not_come_back_is_left) {
     RtLoader *l = rt_loader_open(&p, &e);
     ck_assert_ptr_nonnull(rt_loader_take(l, &waited, &e));
     ck_assert(rt_loader_stop(l));
-    rt_loader_close(l);
+    ck_assert(rt_loader_close(l));
     slow = 14;
     l = rt_loader_open(&p, &e);
     while (!stands)
         nanosleep(&(struct timespec){0, 10000000}, NULL);
     ck_assert(!rt_loader_stop(l));
-    rt_loader_close(l);
+    ck_assert(!rt_loader_close(l));
 }
 END_TEST
 
