@@ -526,10 +526,10 @@ void batch_norm_warn(Expansion *e);
 const Param *input_param(Expansion *e, const Function *model);
 
 // Sets e->image.  False after a report.
-bool input_type(Expansion *e, const Param *p);
+bool input_type(Expansion *e, Value model, const Param *p);
 
 // Whether the model takes what the key `input` gives.
-bool input_check(Expansion *e, const Param *p, Value input);
+bool input_check(Expansion *e, Value model, const Param *p, Value input);
 
 // ---- label.c: what `label` is in the loss ----
 

@@ -24,9 +24,12 @@ const Param *input_param(Expansion *e, const Function *model) {
     return found;
 }
 
-// The written type, where names of dimensions take their sizes from `found`.
-static bool written_type(Expansion *e, const Param *p, Type found, Type *out) {
+// The written type, where names of dimensions take their sizes from `found` and
+// other names are those of the model's file.
+static bool written_type(Expansion *e, Value model, const Param *p, Type found,
+                         Type *out) {
     Binding *scope = e->scope;
+    e->scope = model.closure.scope;
     bool good = type_expand(e, p->type, found, out);
     e->scope = scope;
     return good;
@@ -50,12 +53,12 @@ static bool dtype_suits(DType written, DType known) {
     return written == known || (written == F32 && known == U8);
 }
 
-static bool check_dtype(Expansion *e, const Param *p, Type *t) {
+static bool check_dtype(Expansion *e, Value model, const Param *p, Type *t) {
     Type written;
     if (e->data.typed) {
         t->dtype = e->data.batch.dtype;
         return dtype_suits(p->type->dtype, t->dtype) ||
-               (written_type(e, p, *t, &written) &&
+               (written_type(e, model, p, *t, &written) &&
                 report_data(e, p, *t, written));
     }
     t->dtype = p->type->dtype;
@@ -89,16 +92,16 @@ static void warn_order(Expansion *e, const Param *p, Type t) {
     diag_note(d, "the order is [N, height, width, channels]");
 }
 
-bool input_type(Expansion *e, const Param *p) {
+bool input_type(Expansion *e, Value model, const Param *p) {
     Type t = e->data.batch;
     t.dim[0] = e->recipe.batch;
     if (t.rank == 0) {
         t.rank = p->type->rank;
-        if (!written_type(e, p, t, &t))
+        if (!written_type(e, model, p, t, &t))
             return false;
     }
     e->image = t;
-    if (!check_dtype(e, p, &e->image) || !check_size(e, p, e->image))
+    if (!check_dtype(e, model, p, &e->image) || !check_size(e, p, e->image))
         return false;
     warn_order(e, p, e->image);
     return true;
@@ -106,9 +109,9 @@ bool input_type(Expansion *e, const Param *p) {
 
 // A chain may change the size of images, so that the model takes others than
 // the data has.
-bool input_check(Expansion *e, const Param *p, Value input) {
+bool input_check(Expansion *e, Value model, const Param *p, Value input) {
     Type found = *node_type(e, input.node), written;
-    if (!written_type(e, p, found, &written))
+    if (!written_type(e, model, p, found, &written))
         return false;
     if (type_has_shape(&found, &written))
         return true;

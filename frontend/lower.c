@@ -82,7 +82,8 @@ static Value expand_input(Expansion *e, TrainBlock *t, const Param *input) {
         return image;
     if (image.at.source == NULL)
         image.at = input->at;
-    return input_check(e, input, image) ? image : value_poison();
+    return input_check(e, train_model(t), input, image) ? image
+                                                        : value_poison();
 }
 
 // Input, model and loss.  The loss; poison after a report.
@@ -222,14 +223,14 @@ static bool input_is_written(const TrainBlock *t, const Param *input) {
 }
 
 void lower_doubtful(Expansion *e, TrainBlock *t, const Value *given) {
-    const Function *model = train_model(t).closure.function;
+    Value model = train_model(t);
     bool data = e->data.format != NULL;
     stand_in(&e->recipe);
     t->doubtful = true;
     graph_begin(e, t, "train", true);
-    const Param *input = input_param(e, model);
+    const Param *input = input_param(e, model.closure.function);
     bool known = input != NULL && (data || input_is_written(t, input)) &&
-                 input_type(e, input);
+                 input_type(e, model, input);
     if (known && data) {
         forward(e, t, given, input);
     } else {
@@ -242,12 +243,12 @@ void lower_doubtful(Expansion *e, TrainBlock *t, const Value *given) {
 }
 
 Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
-    const Function *model = train_model(t).closure.function;
-    const Param *input = input_param(e, model);
-    if (input == NULL || !input_type(e, input))
+    Value model = train_model(t);
+    const Param *input = input_param(e, model.closure.function);
+    if (input == NULL || !input_type(e, model, input))
         return NULL;
     Program *p = ARENA_NEW(e->arena, Program);
-    *p = (Program){.name = model->name,
+    *p = (Program){.name = model.closure.function->name,
                    .file = t->at.source->name,
                    .imported = files_imported(e),
                    .recipe = e->recipe};

@@ -139,16 +139,35 @@ static const Param *param_named(const Function *model, Atom name) {
     return NULL;
 }
 
-// A parameter's setting is of the same kind as its default.
-static void set_param(Expansion *e, const Param *p, const Entry *setting,
-                      Value *arg) {
+// A parameter's default, as in the model: after the parameters before it, of
+// which the image is not known yet.
+static Value usual_value(Expansion *e, Value model, const Param *p,
+                         const Value *arg) {
+    Binding *scope = e->scope, *frame = e->frame;
+    const Param *first = model.closure.function->param;
+    e->scope = e->frame = model.closure.scope;
+    for (const Param *q = first; q < p; q++) {
+        Value v = arg[q - first];
+        if (v.kind == VALUE_NOTHING)
+            v = q->otherwise ? expand(e, q->otherwise) : value_poison();
+        scope_bind(e, q->name, v);
+    }
     Value usual = expand(e, p->otherwise);
+    e->scope = scope;
+    e->frame = frame;
+    return usual;
+}
+
+// A parameter's setting is of the same kind as its default, where that is known
+// before there is an image.
+static void set_param(Expansion *e, Value model, const Param *p,
+                      const Entry *setting, Value *arg) {
+    Value usual = usual_value(e, model, p, arg);
     Value v = expand(e, setting->value);
     const char *what = arena_format(e->arena, "`%s`", p->name);
     if (usual.kind == VALUE_POISON ||
-        !expect_kind(e, v, usual.kind, setting->value->at, what))
-        return;
-    *arg = v;
+        expect_kind(e, v, usual.kind, setting->value->at, what))
+        arg[p - model.closure.function->param] = v;
 }
 
 // ---- one setting ----
@@ -201,11 +220,11 @@ static void report_setting(Expansion *e, const TrainBlock *t,
 
 static void apply(Expansion *e, TrainBlock *t, const Entry *setting,
                   Value *arg) {
-    const Function *model = train_model(t).closure.function;
-    const Param *p = param_named(model, setting->name);
+    Value model = train_model(t);
+    const Param *p = param_named(model.closure.function, setting->name);
     bool sets_argument = setting->argument != NULL;
     if (p != NULL && p->otherwise != NULL && !sets_argument)
-        set_param(e, p, setting, &arg[p - model->param]);
+        set_param(e, model, p, setting, arg);
     else if (train_is_clause(setting->name))
         report_clause(e, setting);
     else if (sets_argument)
