@@ -95,6 +95,11 @@ static bool end_starved(RtSession *s) {
                       "step %lld",
                       (long long)s->at.step, (long long)s->at.steps,
                       (long long)s->saved);
+    else if (s->partly)
+        rt_report_say(s->report,
+                      "stopped within the update after step %lld of %lld: "
+                      "nothing is saved",
+                      (long long)s->at.step, (long long)s->at.steps);
     return rt_loader_stalled(s->train.loader) && rt_signals_caught() != 0;
 }
 

@@ -99,6 +99,9 @@ for device in host cuda:0; do
     expect_says "stopped at step 3 of 8; --resume goes on from step 3"
     expect_equal "$(newest two.$device)" two.$device/step-00000003.safetensors
     expect 0 ./two --device=$device --out=two.$device --resume
+    stalls 29 ./two --device=$device --out=nothing.$device
+    expect_says "stopped within the update after step 3 of 8: nothing is saved"
+    [ -z "$(newest nothing.$device)" ] || fail "part of an update is saved"
     expect 0 ./two --device=$device --out=one.$device
     expect_equal "$(newest one.$device)" "$(newest two.$device)"
 
