@@ -21,7 +21,7 @@ typedef enum {
     OWN = '\003',         // the kernel's own name, which is filled in
     NUMBER = '\004',      // of a node
     SIZED = '\005',       // a size: a number, or a name that DEFINES one
-    SCALED = '\006',      // a number that something is multiplied by
+    SCALED = '\006',      // a number in f32, most often a factor
     DEFINES = '\016',     // a size under a name
     REMARKS = '\017',     // what compilers leave out
     NOT_ON_HOST = '\020', // what says nothing there

@@ -78,7 +78,7 @@ static Value model_named(Expansion *e, const Train *t) {
             nearest_offer(&near, b->name);
     }
     Diagnostic *d = report(e->diags, D_unknown_name, t->model_at,
-                           "there is no model `%s` in this file", t->model);
+                           "there is no model `%s`", t->model);
     nearest_note(&near, d);
     return value_poison();
 }
