@@ -55,6 +55,17 @@ static RtSplit split_of(uint16_t label[SAMPLES]) {
                      .fetch = fetch};
 }
 
+// An epoch in batches of ten.
+static RtLoading tens_of(const RtSplit *split, int threads) {
+    return (RtLoading){.split = split,
+                       .image = RT_U8,
+                       .label = RT_I32,
+                       .batch = 10,
+                       .epoch_batches = 11,
+                       .last = 11,
+                       .threads = threads};
+}
+
 static double number(const void *from, RtType type, int64_t i) {
     return type == RT_F32   ? ((const float *)from)[i]
            : type == RT_I32 ? ((const int32_t *)from)[i]
@@ -123,16 +134,11 @@ END_TEST
 START_TEST(from_the_middle) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = {.split = &split,
-                   .image = RT_U8,
-                   .label = RT_I32,
-                   .batch = 10,
-                   .epoch_batches = 11,
-                   .first = 17,
-                   .last = 40,
-                   .shuffle = true,
-                   .seed = 3,
-                   .threads = 2};
+    RtLoading p = tens_of(&split, 2);
+    p.first = 17;
+    p.last = 40;
+    p.shuffle = true;
+    p.seed = 3;
     check_run(&p);
 }
 END_TEST
@@ -156,13 +162,8 @@ END_TEST
 START_TEST(an_error_reaches_the_caller) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = {.split = &split,
-                   .image = RT_U8,
-                   .label = RT_I32,
-                   .batch = 10,
-                   .epoch_batches = 11,
-                   .last = 1000,
-                   .threads = _i};
+    RtLoading p = tens_of(&split, _i);
+    p.last = 1000;
     for (int i = 0; i < 400; i++) {
         broken = i * 17 % SAMPLES;
         RtError e = {0};
@@ -210,14 +211,9 @@ START_TEST(a_batch_that_does_not_come_is_told_of) {
     uint16_t label[SAMPLES];
     char said[2000];
     RtSplit split = split_of(label);
-    RtLoading p = {.split = &split,
-                   .image = RT_U8,
-                   .label = RT_I32,
-                   .batch = 10,
-                   .epoch_batches = 11,
-                   .first = 1,
-                   .last = 2,
-                   .threads = 1};
+    RtLoading p = tens_of(&split, 1);
+    p.first = 1;
+    p.last = 2;
     take_loudly(&p, said, sizeof said);
     ck_assert_str_eq(said, "");
     slow = 13;
@@ -234,15 +230,9 @@ END_TEST
 START_TEST(a_batch_may_be_waited_for_no_longer) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = {.split = &split,
-                   .image = RT_U8,
-                   .label = RT_I32,
-                   .batch = 10,
-                   .epoch_batches = 11,
-                   .last = 11,
-                   .threads = 2,
-                   .patience = 100,
-                   .longest_wait = 0.3};
+    RtLoading p = tens_of(&split, 2);
+    p.patience = 100;
+    p.longest_wait = 0.3;
     RtError e;
     double waited = 0;
     heard = tmpfile(); // to which nothing is written
@@ -270,13 +260,7 @@ END_TEST
 START_TEST(a_thread_that_does_not_come_back_is_left) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = {.split = &split,
-                   .image = RT_U8,
-                   .label = RT_I32,
-                   .batch = 10,
-                   .epoch_batches = 11,
-                   .last = 11,
-                   .threads = 1};
+    RtLoading p = tens_of(&split, 1);
     RtError e;
     double waited = 0;
     heard = tmpfile();
@@ -299,13 +283,8 @@ START_TEST(closing_early) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     for (int round = 0; round < 200; round++) {
-        RtLoading p = {.split = &split,
-                       .image = RT_U8,
-                       .label = RT_I32,
-                       .batch = 10,
-                       .epoch_batches = 11,
-                       .last = round % 3 == 0 ? 2 : INT64_MAX,
-                       .threads = 1 + round % 4};
+        RtLoading p = tens_of(&split, 1 + round % 4);
+        p.last = round % 3 == 0 ? 2 : INT64_MAX;
         RtError e;
         double waited = 0;
         RtLoader *l = rt_loader_open(&p, &e);
