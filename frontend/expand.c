@@ -197,10 +197,28 @@ static bool is_dimension_name(const Expr *x) {
     return x->kind == EXPR_NAME && x->text[0] >= 'A' && x->text[0] <= 'Z';
 }
 
+// Whether a size is a parameter that comes after the tensor; reported if so.
+static bool report_later(Expansion *e, const Function *f, const Expr *x) {
+    for (int i = 0; i < f->num_params; i++) {
+        if (f->param[i].name != x->text)
+            continue;
+        Diagnostic *d = report(e->diags, D_too_early, x->at,
+                               "`%s` is used before its definition", x->text);
+        diag_place(d, f->param[i].at, "it is defined here");
+        diag_note(d, "parameters are read in their order; one that is a size "
+                     "comes before the tensor");
+        return true;
+    }
+    return false;
+}
+
 // The size that a dimension of a type stands for.  A new name takes the size
 // that is found; -1 after a report.
-static int64_t expand_dimension(Expansion *e, const Expr *x, int64_t found) {
+static int64_t expand_dimension(Expansion *e, const Function *f, const Expr *x,
+                                int64_t found) {
     if (x->kind == EXPR_NAME && is_unknown(e, x) && !is_dimension_name(x)) {
+        if (report_later(e, f, x))
+            return -1;
         Diagnostic *d = report(e->diags, D_unknown_name, x->at,
                                "nothing here is called `%s`", x->text);
         diag_note(d, "a dimension's name begins with an upper-case letter, as "
@@ -226,11 +244,12 @@ static int64_t expand_dimension(Expansion *e, const Expr *x, int64_t found) {
     return -1;
 }
 
-bool type_expand(Expansion *e, const TypeExpr *t, Type found, Type *out) {
+bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
+                 Type *out) {
     *out = (Type){.dtype = t->dtype, .rank = t->rank};
     for (int i = 0; i < t->rank; i++) {
-        out->dim[i] =
-            expand_dimension(e, t->dim[i], i < found.rank ? found.dim[i] : 1);
+        out->dim[i] = expand_dimension(e, f, t->dim[i],
+                                       i < found.rank ? found.dim[i] : 1);
         if (out->dim[i] < 0)
             return false;
     }
@@ -249,9 +268,10 @@ static const char *declared_text(Expansion *e, const TypeExpr *t, Type type) {
     return named ? samples_text(e, type) : type_text(e, type);
 }
 
-// Whether v is what its type says; what is the subject of the report.
-static bool check_type(Expansion *e, const TypeExpr *t, Value v, Span at,
-                       const char *what) {
+// Whether v is what its type in a function says; what is the subject of the
+// report.
+static bool check_type(Expansion *e, const Function *f, const TypeExpr *t,
+                       Value v, Span at, const char *what) {
     if (t == NULL || v.kind == VALUE_POISON)
         return true;
     const char *advice =
@@ -259,7 +279,7 @@ static bool check_type(Expansion *e, const TypeExpr *t, Value v, Span at,
     if (!advise_kind(e, v, VALUE_TENSOR, at, what, advice))
         return false;
     Type found = *node_type(e, v.node), declared;
-    if (!type_expand(e, t, found, &declared))
+    if (!type_expand(e, f, t, found, &declared))
         return false;
     if (type_has_shape(&found, &declared) &&
         dtype_fits(declared.dtype, found.dtype))
@@ -444,7 +464,7 @@ static bool bind_params(Expansion *e, const Function *f, const Value *arg) {
             report(e->diags, D_kind, p->at, "`%s` has no value", p->name);
         const char *what = arena_format(e->arena, "`%s`", p->name);
         if (v.kind == VALUE_NOTHING || v.kind == VALUE_POISON ||
-            !check_type(e, p->type, v, p->at, what))
+            !check_type(e, f, p->type, v, p->at, what))
             return false;
         scope_bind(e, p->name, v);
     }
@@ -465,7 +485,7 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
         return value_poison();
     }
     const char *what = arena_format(e->arena, "the result of `%s`", f->name);
-    if (!check_type(e, f->result, v, v.at.source ? v.at : at, what))
+    if (!check_type(e, f, f->result, v, v.at.source ? v.at : at, what))
         return value_poison();
     return v;
 }

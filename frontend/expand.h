@@ -220,9 +220,11 @@ Value expand_function(Expansion *e, Value function, const Value *arg, Span at);
 bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
                  const char *what);
 
-// The type that is written, for a tensor of which `found` is known: names of
-// dimensions that are new take their sizes from it.  False after a report.
-bool type_expand(Expansion *e, const TypeExpr *t, Type found, Type *out);
+// The type that is written in a function, for a tensor of which `found` is
+// known: names of dimensions that are new take their sizes from it.  False
+// after a report.
+bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
+                 Type *out);
 
 // ---- argument.c: arguments meet parameters ----
 
@@ -519,17 +521,6 @@ bool data_set(Expansion *e, const Call *c, DataSet *d);
 // Warns of biases that batch_norm removes, when the whole model is there: it
 // does not where something else reads what they were added to.
 void batch_norm_warn(Expansion *e);
-
-// ---- input.c: what the model takes ----
-
-// The parameter that takes the data: the only one with a type.
-const Param *input_param(Expansion *e, const Function *model);
-
-// Sets e->image.  False after a report.
-bool input_type(Expansion *e, Value model, const Param *p);
-
-// Whether the model takes what the key `input` gives.
-bool input_check(Expansion *e, Value model, const Param *p, Value input);
 
 // ---- label.c: what `label` is in the loss ----
 

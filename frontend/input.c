@@ -1,7 +1,7 @@
 // Input: the parameter of the model that takes the data, and the type of what
 // it takes.
 
-#include "frontend/expand.h"
+#include "frontend/train.h"
 
 const Param *input_param(Expansion *e, const Function *model) {
     const Param *found = NULL;
@@ -24,13 +24,31 @@ const Param *input_param(Expansion *e, const Function *model) {
     return found;
 }
 
+// A parameter as a number that a size is made of: what is given, or the
+// default, computed if the type asks for it.
+static void bind_param(Expansion *e, const Param *p, Value given) {
+    if (given.kind == VALUE_NOTHING && p->otherwise != NULL) {
+        Entry *entry = ARENA_NEW(e->arena, Entry);
+        *entry = (Entry){.name = p->name, .at = p->at, .value = p->otherwise};
+        given = (Value){.kind = VALUE_LAZY, .lazy = ARENA_NEW(e->arena, Lazy)};
+        *given.lazy =
+            (Lazy){.entry = entry, .phase = PHASE_CONSTANTS, .scope = e->scope};
+    }
+    if (given.kind != VALUE_NOTHING)
+        scope_bind(e, p->name, given);
+}
+
 // The written type, where names of dimensions take their sizes from `found` and
-// other names are those of the model's file.
-static bool written_type(Expansion *e, Value model, const Param *p, Type found,
-                         Type *out) {
+// other names are those of the model's file, and of parameters before it.
+static bool written_type(Expansion *e, const TrainBlock *t, const Value *given,
+                         const Param *p, Type found, Type *out) {
+    Value model = train_model(t);
+    const Function *f = model.closure.function;
     Binding *scope = e->scope;
     e->scope = model.closure.scope;
-    bool good = type_expand(e, p->type, found, out);
+    for (int i = 0; &f->param[i] != p; i++)
+        bind_param(e, &f->param[i], given[i]);
+    bool good = type_expand(e, f, p->type, found, out);
     e->scope = scope;
     return good;
 }
@@ -53,12 +71,13 @@ static bool dtype_suits(DType written, DType known) {
     return written == known || (written == F32 && known == U8);
 }
 
-static bool check_dtype(Expansion *e, Value model, const Param *p, Type *t) {
+static bool check_dtype(Expansion *e, const TrainBlock *block,
+                        const Value *given, const Param *p, Type *t) {
     Type written;
     if (e->data.typed) {
         t->dtype = e->data.batch.dtype;
         return dtype_suits(p->type->dtype, t->dtype) ||
-               (written_type(e, model, p, *t, &written) &&
+               (written_type(e, block, given, p, *t, &written) &&
                 report_data(e, p, *t, written));
     }
     t->dtype = p->type->dtype;
@@ -92,16 +111,18 @@ static void warn_order(Expansion *e, const Param *p, Type t) {
     diag_note(d, "the order is [N, height, width, channels]");
 }
 
-bool input_type(Expansion *e, Value model, const Param *p) {
+bool input_type(Expansion *e, const TrainBlock *block, const Value *given,
+                const Param *p) {
     Type t = e->data.batch;
     t.dim[0] = e->recipe.batch;
     if (t.rank == 0) {
         t.rank = p->type->rank;
-        if (!written_type(e, model, p, t, &t))
+        if (!written_type(e, block, given, p, t, &t))
             return false;
     }
     e->image = t;
-    if (!check_dtype(e, model, p, &e->image) || !check_size(e, p, e->image))
+    if (!check_dtype(e, block, given, p, &e->image) ||
+        !check_size(e, p, e->image))
         return false;
     warn_order(e, p, e->image);
     return true;
@@ -109,9 +130,10 @@ bool input_type(Expansion *e, Value model, const Param *p) {
 
 // A chain may change the size of images, so that the model takes others than
 // the data has.
-bool input_check(Expansion *e, Value model, const Param *p, Value input) {
+bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
+                 const Param *p, Value input) {
     Type found = *node_type(e, input.node), written;
-    if (!written_type(e, model, p, found, &written))
+    if (!written_type(e, block, given, p, found, &written))
         return false;
     if (type_has_shape(&found, &written))
         return true;

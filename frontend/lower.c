@@ -73,7 +73,8 @@ static Value expand_output(Expansion *e, TrainBlock *t, const Value *given,
 }
 
 // What the model is given; poison after a report.
-static Value expand_input(Expansion *e, TrainBlock *t, const Param *input) {
+static Value expand_input(Expansion *e, TrainBlock *t, const Value *given,
+                          const Param *input) {
     e->phase = PHASE_INPUT;
     origin_set(e, input->at, NULL);
     input_node(e, INPUT_IMAGE);
@@ -82,14 +83,13 @@ static Value expand_input(Expansion *e, TrainBlock *t, const Param *input) {
         return image;
     if (image.at.source == NULL)
         image.at = input->at;
-    return input_check(e, train_model(t), input, image) ? image
-                                                        : value_poison();
+    return input_check(e, t, given, input, image) ? image : value_poison();
 }
 
 // Input, model and loss.  The loss; poison after a report.
 static Value forward(Expansion *e, TrainBlock *t, const Value *given,
                      const Param *input) {
-    Value image = expand_input(e, t, input);
+    Value image = expand_input(e, t, given, input);
     Value output = image.kind == VALUE_POISON
                        ? image
                        : expand_output(e, t, given, input, image);
@@ -198,7 +198,7 @@ static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
         return NULL;
     graph_begin(e, t, "collect", false);
     e->collecting = true;
-    Value image = expand_input(e, t, input);
+    Value image = expand_input(e, t, given, input);
     if (image.kind != VALUE_POISON)
         expand_model(e, t, given, input, image);
     e->collecting = false;
@@ -230,12 +230,12 @@ void lower_doubtful(Expansion *e, TrainBlock *t, const Value *given) {
     graph_begin(e, t, "train", true);
     const Param *input = input_param(e, model.closure.function);
     bool known = input != NULL && (data || input_is_written(t, input)) &&
-                 input_type(e, model, input);
+                 input_type(e, t, given, input);
     if (known && data) {
         forward(e, t, given, input);
     } else {
         if (known)
-            expand_model(e, t, given, input, expand_input(e, t, input));
+            expand_model(e, t, given, input, expand_input(e, t, given, input));
         e->phase = PHASE_LOSS;
         train_loss(e, t, value_poison());
     }
@@ -245,7 +245,7 @@ void lower_doubtful(Expansion *e, TrainBlock *t, const Value *given) {
 Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     Value model = train_model(t);
     const Param *input = input_param(e, model.closure.function);
-    if (input == NULL || !input_type(e, model, input))
+    if (input == NULL || !input_type(e, t, given, input))
         return NULL;
     Program *p = ARENA_NEW(e->arena, Program);
     *p = (Program){.name = model.closure.function->name,

@@ -76,6 +76,20 @@ bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
 bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
                int64_t *out);
 
+// ---- input.c: what the model takes ----
+
+// The parameter that takes the data: the only one with a type.
+const Param *input_param(Expansion *e, const Function *model);
+
+// Sets e->image; given has the value of each parameter of the model, NOTHING
+// where its default is meant.  False after a report.
+bool input_type(Expansion *e, const TrainBlock *block, const Value *given,
+                const Param *p);
+
+// Whether the model takes what the key `input` gives.
+bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
+                 const Param *p, Value input);
+
 // ---- moment.c: times ----
 
 // The time above 0 that is written; false after a report.
