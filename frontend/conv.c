@@ -73,15 +73,53 @@ static bool expect_groups(Expansion *e, const Call *c, int64_t in, int64_t out,
     return false;
 }
 
-static void warn_channels(Expansion *e, const Call *c, int64_t channels) {
+// A convolution whose channels are padded in 16 bits.
+struct Padded {
+    NodeId node;
+    Span at;
+    int64_t channels;
+    struct Padded *next;
+};
+
+// A single channel is a map and no choice of how wide a layer is.
+static void note_padded(Expansion *e, const Call *c, NodeId node,
+                        int64_t channels) {
     bool half = e->recipe.precision == F16 || e->recipe.precision == BF16;
-    if (!half || channels % 8 == 0)
+    if (!half || !e->training || channels % 8 == 0 || channels == 1)
         return;
-    Diagnostic *d =
-        report(e->diags, D_odd_channels, c->at,
-               "%lld channels are not a multiple of 8", (long long)channels);
-    diag_note(d, "in 16 bits the GPU computes them as %lld",
-              (long long)((channels + 7) / 8 * 8));
+    struct Padded *p = ARENA_NEW(e->arena, struct Padded);
+    *p = (struct Padded){node, c->at, channels, NULL};
+    if (e->padded == NULL)
+        e->padded = p;
+    else
+        e->last_padded->next = p;
+    e->last_padded = p;
+}
+
+// Which nodes another layer's product follows from; all others are in the end
+// what the model gives.
+static bool *find_inner(Expansion *e) {
+    const Graph *g = e->graph;
+    bool *inner = ARENA_ARRAY(e->arena, g->count, bool);
+    for (NodeId n = g->count; n-- > 0;) {
+        bool product = (op_info[g->node[n].op].facts & CONTRACTS) != 0;
+        for (int i = 0; i < g->node[n].num_args; i++)
+            inner[g->node[n].arg[i]] |= product || inner[n];
+    }
+    return inner;
+}
+
+void conv_warn(Expansion *e) {
+    const bool *inner = e->padded != NULL ? find_inner(e) : NULL;
+    for (const struct Padded *p = e->padded; p != NULL; p = p->next) {
+        if (!inner[p->node])
+            continue;
+        Diagnostic *d = report(e->diags, D_odd_channels, p->at,
+                               "%lld channels are not a multiple of 8",
+                               (long long)p->channels);
+        diag_note(d, "in 16 bits the GPU computes them as %lld",
+                  (long long)((p->channels + 7) / 8 * 8));
+    }
 }
 
 // The channels of the input, those of the result, and the size of the window,
@@ -142,7 +180,6 @@ Value lower_conv(Expansion *e, const Call *c) {
     int64_t in = node_type(e, x->node)->dim[3];
     if (!expect_groups(e, c, in, out, groups))
         return value_poison();
-    warn_channels(e, c, out);
     warn_order(e, c, &w, in);
     int64_t shape[] = {out, w.size[0], w.size[1], in / groups};
     Type type = type_of(F32, 4, shape);
@@ -156,6 +193,8 @@ Value lower_conv(Expansion *e, const Call *c) {
         !whitening_collect(e, c, image, type, &init))
         return value_poison();
     NodeId y = conv_node(e, c, image, weight, &w, groups);
+    if (y != NO_NODE)
+        note_padded(e, c, y, out);
     return add_bias(e, c, y, type, call_flag(c, P_conv_bias),
                     call_arg(c, P_conv_bias_init));
 }

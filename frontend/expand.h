@@ -474,6 +474,10 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
 // Top, bottom, left and right, from a number or a list of 2 or 4.
 void read_pads(const Value *v, int64_t pad[4]);
 
+// Warns of channels that 16 bits pad, when the whole model is there: how many
+// its output has is not for the model to choose.
+void conv_warn(Expansion *e);
+
 // ---- conv.c, norm.c, loss.c, optimizer.c, clip.c, schedule.c, augment.c,
 // data.c ----
 
@@ -717,6 +721,8 @@ struct Expansion {
     Value output;          // of the model; NOTHING before there is one
     struct Biased *biased; // batch_norms behind a bias, see norm.c
     struct Biased *last_biased;
+    struct Padded *padded; // convolutions that 16 bits pad, see conv.c
+    struct Padded *last_padded;
 
     // Where the walk is.
     const File *file;

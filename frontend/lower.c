@@ -93,6 +93,8 @@ static Value forward(Expansion *e, TrainBlock *t, const Value *given,
     Value output = image.kind == VALUE_POISON
                        ? image
                        : expand_output(e, t, given, input, image);
+    if (e->training)
+        conv_warn(e);
     e->phase = PHASE_LOSS;
     if (output.kind == VALUE_POISON) {
         train_loss(e, t, output);

@@ -210,6 +210,33 @@ START_TEST(warnings_do_not_stop) {
 }
 END_TEST
 
+// What a model is asked for is no choice of its own, nor is a single channel.
+static const struct {
+    const char *body, *codes;
+} padded[] = {
+    {"image |> conv(6, 1) |> conv(2, 1) |> global_avg_pool", "W0602"},
+    {"image |> conv(8, 1) |> conv(2, 1, bias=false) |> resize(4)\n"
+     "|> global_avg_pool",
+     ""},
+    {"h = image |> conv(8, 1)\n"
+     "h * sigmoid(conv(h, 1, 1)) |> conv(2, 1) |> global_avg_pool",
+     ""},
+    {"h = image |> conv(8, 1)\n"
+     "conv(h, 2, 1) + conv(h, 2, 3) |> global_max_pool",
+     ""},
+    {"h = image |> conv(2, 1)\n"
+     "h * h |> conv(8, 1) |> conv(2, 1) |> global_avg_pool",
+     "W0602"},
+};
+
+START_TEST(heads_have_their_channels) {
+    Loaded l = load_model(padded[_i].body, "precision = f16");
+    ck_assert_str_eq(codes_of(&l), padded[_i].codes);
+    ck_assert_ptr_nonnull(l.program);
+    arena_free(l.arena);
+}
+END_TEST
+
 Suite *expand_suite(void) {
     Suite *s = suite_create("expand");
     TCase *t = tcase_create("expand");
@@ -220,6 +247,8 @@ Suite *expand_suite(void) {
     tcase_add_loop_test(t, mistakes_have_codes, 0,
                         sizeof mistakes / sizeof mistakes[0]);
     tcase_add_test(t, warnings_do_not_stop);
+    tcase_add_loop_test(t, heads_have_their_channels, 0,
+                        sizeof padded / sizeof padded[0]);
     suite_add_tcase(s, t);
     return s;
 }
