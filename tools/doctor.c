@@ -167,7 +167,7 @@ static void nvrtc_find(Doctor *d, int gpu) {
     rt_nvrtc_close(&n);
 }
 
-static void cudnn_find(Doctor *d) {
+static void cudnn_find(Doctor *d, int gpu) {
     RtCudnn c;
     RtError e;
     Finding *f = finding_add(d, "cuDNN");
@@ -176,9 +176,13 @@ static void cudnn_find(Doctor *d) {
         return;
     }
     size_t version = c.version();
-    f->version = arena_format(d->a, "%zu.%zu.%zu", version / 10000,
-                              version % 10000 / 100, version % 100);
     f->path = path_of(d->a, address_in(&c.version));
+    if (rt_cudnn_suits(&c, gpu, driver_of(d), &e))
+        f->version =
+            arena_format(d->a, "%zu.%zu.%zu for CUDA %zu", version / 10000,
+                         version % 10000 / 100, version % 100, c.cuda() / 1000);
+    else
+        finding_miss(d, f, &e);
     rt_cudnn_close(&c);
 }
 
@@ -337,7 +341,7 @@ int doctor_command(Arena *a, const Arguments *arguments) {
     Doctor d = {.a = a};
     driver_find(&d);
     each_cuda_find(&d, nvrtc_find);
-    cudnn_find(&d);
+    each_cuda_find(&d, cudnn_find);
     each_cuda_find(&d, cublaslt_find);
     nvtx_find(&d);
     compiler_find(&d, arguments);

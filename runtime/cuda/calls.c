@@ -16,6 +16,8 @@ static bool open_matmuls(RtCalls *c, RtError *e) {
 static bool open_convolutions(RtCalls *c, RtError *e) {
     return !rt_convolutions_needed(c->plan) ||
            (rt_cudnn_open(&c->cudnn, e) &&
+            rt_cudnn_suits(&c->cudnn, rt_gpu_generation(c->gpu), c->gpu->driver,
+                           e) &&
             rt_cudnn_attach(&c->cudnn, c->stream, e));
 }
 

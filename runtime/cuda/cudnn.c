@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/cudnn.h"
 
+#include "runtime/cuda/generation.h"
 #include "runtime/library.h"
 
 #include <stddef.h>
@@ -15,13 +16,28 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
     };
     const RtLibrary wanted = {.needed = "convolutions on a GPU need",
                               .files = files,
-                              .remedy = "install cuDNN 9",
+                              .remedy = "install cuDNN 9 or the Python package "
+                                        "nvidia-cudnn-cu13, and have the "
+                                        "folder of its libraries on "
+                                        "LD_LIBRARY_PATH",
                               .status = EXIT_DEVICE,
                               .symbol = symbols,
                               .num_symbols = sizeof symbols / sizeof *symbols};
     *c = (RtCudnn){0};
     c->library = rt_library_open(&wanted, c, e);
     return c->library != NULL;
+}
+
+// Its builds for either CUDA have one name: which was found is for it to tell.
+bool rt_cudnn_suits(const RtCudnn *c, int gpu, int driver, RtError *e) {
+    int newest = rt_generation_cuda(gpu, driver), is = (int)c->cuda() / 1000;
+    return is <= newest ||
+           rt_fail(e, EXIT_DEVICE,
+                   "this cuDNN is for CUDA %d, and the GPU and its driver need "
+                   "that for CUDA %d: install it or the Python package "
+                   "nvidia-cudnn-cu%d, and have the folder of its libraries "
+                   "first on LD_LIBRARY_PATH",
+                   is, newest, newest);
 }
 
 void rt_cudnn_close(RtCudnn *c) {

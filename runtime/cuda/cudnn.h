@@ -25,6 +25,10 @@ typedef struct {
 
 // Opens the library; the device is still to be given.
 bool rt_cudnn_open(RtCudnn *c, RtError *e);
+// Whether it is of a CUDA that knows a GPU of this generation (0: any) and
+// works with a driver that knows CUDA up to `driver`, which is a version times
+// 1000.
+bool rt_cudnn_suits(const RtCudnn *c, int gpu, int driver, RtError *e);
 // Plans are for the device that a JSON object describes.
 bool rt_cudnn_describe(RtCudnn *c, const char *json, RtError *e);
 // Plans are for the device of the current context, and run on a stream of it.

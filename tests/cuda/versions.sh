@@ -1,11 +1,11 @@
 #!/bin/sh
 # Where the libraries of CUDA 12 and 13 are both there, a trainer opens the
 # newest that know its GPU and that its driver takes, and sinter doctor tells of
-# the same; where those are missing, both say which CUDA is needed.
+# the same; where those are missing, both say which CUDA is needed.  cuDNN has
+# one name for both: that which is found is refused where it is of the other.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1 CFLAGS="${CFLAGS-} -O0"
 
-both=$SINTER_DOUBLE:$SINTER_DOUBLE/12
 
 # Files that are no libraries keep those that are installed from being found.
 mkdir without
@@ -36,6 +36,7 @@ takes() {
     cuda=$1 folder=$2
     shift 2
     rm -f log
+    both=$folder:$SINTER_DOUBLE:$SINTER_DOUBLE/12
     expect 0 env LD_LIBRARY_PATH="$both" SINTER_DOUBLE_LOG="$work/log" "$@" \
         ./many --device=cuda:0 --data=synthetic:32 --out=run
     for call in nvrtcVersion cublasLtCreate; do
@@ -45,6 +46,7 @@ takes() {
     expect 0 env LD_LIBRARY_PATH="$both" "$@" "$SINTER" doctor
     expect_says "^NVRTC  *$cuda[.].*$folder/libnvrtc.so.$cuda"
     expect_says "^cuBLASLt  *$cuda[.].*$folder/libcublasLt.so.$cuda"
+    expect_says "^cuDNN .* for CUDA $cuda  $folder/libcudnn.so.9"
     expect_says "nothing is missing"
     rm -rf run
 }
@@ -53,15 +55,28 @@ takes 13 "$SINTER_DOUBLE" SINTER_DOUBLE_SEED=2
 takes 12 "$SINTER_DOUBLE/12" SINTER_DOUBLE_DRIVER=12080
 takes 12 "$SINTER_DOUBLE/12" SINTER_DOUBLE_DEVICE="$work/volta.json"
 
+# cuDNN of CUDA 13 where that of CUDA 12 is needed, and the other way round.
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+first_13=$SINTER_DOUBLE:$SINTER_DOUBLE/12
+for needs in DRIVER=12080 DEVICE="$work/volta.json"; do
+    expect 4 env LD_LIBRARY_PATH="$first_13" "SINTER_DOUBLE_$needs" ./tiny --device=cuda:0 \
+        --data=synthetic:64 --out=run
+    expect_says "this cuDNN is for CUDA 13, .*nvidia-cudnn-cu12"
+    expect 0 env LD_LIBRARY_PATH="$first_13" "SINTER_DOUBLE_$needs" "$SINTER" doctor
+    expect_says "^  cuDNN: this cuDNN is for CUDA 13"
+done
+expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE/12:$SINTER_DOUBLE" ./tiny \
+    --device=cuda:0 --data=synthetic:64 --out=run
+rm -rf run
+
 # Without those of CUDA 12.
 export SINTER_DOUBLE_DEVICE="$work/volta.json"
-export LD_LIBRARY_PATH="$work/without:$SINTER_DOUBLE"
+export LD_LIBRARY_PATH="$work/without:$SINTER_DOUBLE/12:$SINTER_DOUBLE"
 expect 4 ./many --device=cuda:0 --data=synthetic:32 --out=run
 expect_says "needs* libcublasLt.so.12.*install cuBLAS of CUDA 12$"
 expect 0 "$SINTER" doctor
 expect_says "NVRTC: .*libnvrtc.so.12.*needs CUDA 12.*nvidia-cuda-nvrtc-cu12"
 expect_says "cuBLASLt: .*install cuBLAS of CUDA 12$"
-expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 expect 4 ./tiny --device=cuda:0 --data=synthetic:64 --out=run
 expect_says "NVIDIA's compiler libnvrtc.so.12.*needs CUDA 12"
 
@@ -69,7 +84,7 @@ expect_says "NVIDIA's compiler libnvrtc.so.12.*needs CUDA 12"
 unset SINTER_DOUBLE_DEVICE
 expect 4 "$SINTER" build "$here/tiny.net" -o two --target=cuda:sm_70,sm_90
 expect_says "needs CUDA 12"
-LD_LIBRARY_PATH=$both
+LD_LIBRARY_PATH=$first_13
 rm -f log
 expect 0 env SINTER_DOUBLE_LOG="$work/log" "$SINTER" build "$here/tiny.net" \
     -o two --target=cuda:sm_90,sm_70,sm_80
@@ -78,7 +93,7 @@ expect 0 env SINTER_DOUBLE_LOG="$work/log" "$SINTER" build "$here/tiny.net" \
 for file in libnvrtc.so.13 libcublasLt.so.13; do
     echo none >without/$file
 done
-LD_LIBRARY_PATH=$work/without:$SINTER_DOUBLE
+LD_LIBRARY_PATH=$work/without:$SINTER_DOUBLE/12:$SINTER_DOUBLE
 for device in volta.json "$SINTER_SOURCE/devices/h200.json"; do
     expect 0 env SINTER_DOUBLE_DEVICE="$device" ./two --device=cuda:0 \
         --data=synthetic:64 --out=run

@@ -1,4 +1,4 @@
-// cuDNN: the library's functions.
+// cuDNN, of CUDA 13 or, with DOUBLE_CUDA=12, of that: the library's functions.
 #include "tests/double/dnn.h"
 
 #include <stdarg.h>
@@ -24,6 +24,10 @@ size_t cudnnGetVersion(void) {
     return CUDNN_VERSION;
 }
 
+size_t cudnnGetCudartVersion(void) {
+    return DOUBLE_CUDA == 12 ? 12090 : 13010;
+}
+
 void cudnnGetLastErrorString(char *text, size_t room) {
     snprintf(text, room, "%s", last_error);
 }
@@ -34,9 +38,13 @@ const char *cudnnGetErrorString(cudnnStatus_t status) {
 }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *to) {
-    DNN_CALL(" ");
+    DNN_CALL("%d", DOUBLE_CUDA);
     if (driver_refuses() != CUDA_SUCCESS || capture_forbids() != CUDA_SUCCESS)
         return dnn_fail(CUDNN_STATUS_NOT_INITIALIZED, "no device");
+    if (driver_version() / 1000 < DOUBLE_CUDA ||
+        (DOUBLE_CUDA == 13 && device_architecture() < 75))
+        return dnn_fail(CUDNN_STATUS_NOT_INITIALIZED,
+                        "cudaGetDeviceCount(&count) != cudaSuccess");
     *to = take(sizeof **to);
     return CUDNN_STATUS_SUCCESS;
 }
