@@ -29,8 +29,8 @@ static int64_t synthetic_samples(const char *path) {
     return *end == '\0' && samples <= INT32_MAX ? samples : -1;
 }
 
-static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
-                      const RtFiles *files, RtError *e) {
+static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
+                       const RtFiles *files, RtError *e) {
     RtSample sample = {.image = t->image,
                        .label = t->label,
                        .classes = t->classes,
@@ -65,6 +65,16 @@ static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
                        "is, --data synthetic needs none",
                        path);
     return rt_data_open(d, t->data_format, path, &sample, files, e);
+}
+
+static bool open_data(const RtTrainer *t, const RtOptions *o, RtData *d,
+                      const RtFiles *files, RtError *e) {
+    if (!read_parts(t, o, d, files, e))
+        return false;
+    if (rt_data_hold_out(d, &o->validation, e))
+        return true;
+    rt_data_close(d);
+    return false;
 }
 
 // States stay, and what remains grows with the batch: a guess, but from the

@@ -19,6 +19,7 @@ typedef enum {
     ABOVE_0,
     RESUME,
     BAD_SAMPLES,
+    VALIDATION,
     WITHOUT
 } Kind;
 
@@ -33,6 +34,7 @@ typedef struct {
 #define FIELD(name) offsetof(RtOptions, name)
 static const Option options[] = {
     {"data",      "DIR",    TEXT,    FIELD(data),      "data set to train on; synthetic draws one, synthetic:N of N samples"},
+    {"validation", "N",     VALIDATION, FIELD(validation), "hold N training samples out, or a share as 10%, and evaluate them in place of the test set"},
     {"out",       "DIR",    TEXT,    FIELD(out),       "folder of the checkpoints"},
     {"device",    "NAME",   TEXT,    FIELD(device),    "auto, host, or cuda:N (default auto)"},
     {"epochs",    "X",      ABOVE_0, FIELD(epochs),    "length of the run; fractions are allowed"},
@@ -200,6 +202,8 @@ static bool set(RtOptions *to, const Option *o, const char *value,
                        o->value);
     if (o->kind == WITHOUT)
         return rt_without_parse(field, value, e);
+    if (o->kind == VALIDATION)
+        return rt_validation_parse(field, value, e);
     if (o->kind == BAD_SAMPLES)
         return set_bad_samples(field, value, e);
     if (o->kind != TEXT)

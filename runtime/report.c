@@ -116,7 +116,9 @@ static void write_row(RtReport *r, const RtRow *row) {
         put_number(r->metrics, "samples_per_second", rate(row));
         put_number(r->metrics, "wait_ms", row->waited * 1e3);
     }
-    fputs(row->on_train ? ",\"on\":\"train\"" : "", r->metrics);
+    if (row->on != RT_ON_TEST)
+        fprintf(r->metrics, ",\"on\":\"%s\"",
+                row->on == RT_ON_TRAIN ? "train" : "validation");
     fputs(row->stops ? ",\"stops\":true}\n" : "}\n", r->metrics);
     end_row(r);
 }
@@ -147,10 +149,12 @@ static void print_more(FILE *f, const RtRow *row) {
 }
 
 static void print_row(const RtRow *row) {
+    static const char *const evaluated[] = {"   test", "   on train",
+                                            "   validation"};
     if (row->train)
         fprintf(stderr, "epoch %4.4g/%-5.4g ", row->epoch, row->epochs);
     else
-        fprintf(stderr, "%-16s ", row->on_train ? "   on train" : "   test");
+        fprintf(stderr, "%-16s ", evaluated[row->on]);
     fprintf(stderr, "loss %-8.4f", row->loss);
     if (!isnan(row->accuracy))
         fprintf(stderr, " accuracy %6.2f %%", 100 * row->accuracy);
@@ -190,7 +194,8 @@ void rt_report_row(RtReport *r, const RtRow *row) {
 void rt_report_result(RtReport *r, const RtRow *test) {
     const char *bold = r->colour ? "\033[1m" : "";
     const char *plain = r->colour ? "\033[0m" : "";
-    const char *on = test->on_train ? "training" : "test";
+    static const char *const named[] = {"test", "training", "validation"};
+    const char *on = named[test->on];
     wipe(r);
     if (isnan(test->accuracy))
         fprintf(r->result, "%s%s loss %.4f%s", bold, on, test->loss, plain);

@@ -153,10 +153,21 @@ typedef struct {
     bool lent; // the bytes belong to another column
 } RtColumn;
 
+// Which samples a split takes, of `all` that it could: the `held` ones, which
+// are the last ones or else are spread over all, or the rest.
+typedef enum { RT_TAKE_ALL, RT_TAKE_REST, RT_TAKE_HELD } RtTaken;
+typedef struct {
+    RtTaken taken;
+    bool at_end;
+    int64_t all, held;
+} RtHeld;
+
 // A part of a data set.  fetch copies the image of one sample as it is kept;
 // it is called from several threads at once.
 typedef struct RtSplit {
-    int64_t count;
+    int64_t count; // of samples that it takes
+    RtHeld held;
+    bool is_text; // its samples follow one another
     RtColumn image, label;
     bool (*fetch)(const struct RtSplit *s, int64_t sample, uint8_t *to,
                   RtError *e);
@@ -185,9 +196,29 @@ bool rt_split_reserve(RtSplit *s, int64_t count, RtKept image,
                       size_t image_values, RtKept label, size_t label_values,
                       RtError *e);
 bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e);
+void rt_split_close(RtSplit *s);
 // False, and a sentence, if a label is not below `classes`.
 bool rt_labels_check(const RtSplit *s, int classes, const char *path,
                      RtError *e);
+
+// ---- held.c ----
+
+// How many training samples are evaluated in the place of the test set, or of
+// a hundred; 0 of both: none.
+typedef struct {
+    double samples, percent;
+} RtValidation;
+
+bool rt_validation_parse(RtValidation *v, const char *text, RtError *e);
+// Holds them out: d->test is them afterwards, and d->hash is that of the files
+// with their number in its lowest bits.
+bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e);
+
+// The sample that the i-th one of a split is, whether the split takes it, and
+// how many there are for it to take from.
+int64_t rt_split_sample(const RtSplit *s, int64_t i);
+bool rt_split_takes(const RtSplit *s, int64_t sample);
+int64_t rt_split_all(const RtSplit *s);
 
 // ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, synthetic.c ----
 
@@ -431,6 +462,7 @@ typedef struct {
     int64_t steps;        // 0: not given
     int64_t verify_every; // steps; 0: not given
     int64_t bad_samples;  // that may be left out of train, or of test
+    RtValidation validation;
     const char *resident; // auto, yes, no
     const char *profile;
     int64_t profile_steps; // 0: not given
@@ -507,11 +539,13 @@ bool rt_list_plan(const RtPlan *plan, const char *resident);
 
 // ---- report.c ----
 
+typedef enum { RT_ON_TEST, RT_ON_TRAIN, RT_ON_VALIDATION } RtOn;
+
 typedef struct {
-    bool train;    // otherwise an evaluation
-    bool on_train; // an evaluation on the training data
-    bool stops;    // it ends the run
-    bool part;     // of an epoch's row: some steps of it
+    bool train; // otherwise an evaluation
+    RtOn on;    // what an evaluation is of
+    bool stops; // it ends the run
+    bool part;  // of an epoch's row: some steps of it
     double epoch, epochs;
     int64_t step, samples;
     double loss;
@@ -840,7 +874,8 @@ bool rt_load_only(const RtRun *run, RtError *e);
 
 // ---- resident.c ----
 
-// The split that is evaluated.
+// What is evaluated, and the split that it is.
+RtOn rt_eval_on(const RtRun *run);
 const RtSplit *rt_eval_split(const RtRun *run);
 
 // Decides whether the device keeps the images, and if so gives them to it.

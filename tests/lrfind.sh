@@ -88,6 +88,8 @@ follows "with steps that are skipped"
 idx_data data 128
 find 0 "$tiny" --data=data
 expect_says "^the run ended after 6 steps, as its recipe says"
+find 0 "$tiny" --data=data --validation=50%
+expect_says "^the run ended after 3 steps, as its recipe says"
 find 0 "$micro" --set steps=12 --json
 grep -q '"steps": 12, ' out || fail "12 steps: $(cat out)"
 follows "of a run of 12 steps"

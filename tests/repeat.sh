@@ -74,6 +74,18 @@ again 0 --runs=1 --seed=4 --data=synthetic:32
 expect 0 "$SINTER" repeat micro --data=synthetic:64 -o kept --seed=6 --runs=2
 expect_says "^taken as they had ended before: 2$"
 
+# What is held out is what is told of, and another run than one without.
+expect 0 "$SINTER" repeat micro --data=synthetic:64 --validation=16 -o kept \
+    --seed=6 --runs=2
+grep -q taken out && fail "a run that holds nothing out is taken up"
+mv out table
+expect_file "^micro, 2 runs from seed 6, on what is held out$"
+expect 0 ./micro --data=synthetic:64 --validation=16 --seed=6 --quiet --out=held
+expect_equal "$(newest held)" "$(newest kept/6)"
+expect 0 "$SINTER" repeat micro --data=synthetic:64 --validation=16 -o kept \
+    --seed=6 --runs=2 --json
+expect_says '"data": "synthetic:64", "validation": "16", "runs": 2, .*"taken": 2'
+
 # A trainer that is there already, as one object; nothing of it is left.
 mkdir clean
 expect 0 env TMPDIR="$work/clean" "$SINTER" repeat micro --data=random --runs=2 \

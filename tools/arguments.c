@@ -80,6 +80,9 @@ static const Option options[] = {
      "the first seed; 0 by default"},
     {"data", "DIR|random", "lrfind repeat", WORD, AT(data),
      "what to train on; by default what the file says"},
+    {"validation", "N", "lrfind repeat", WORD, AT(validation),
+     "hold N training samples out, or a share as 10%; repeat evaluates them and "
+     "not the test set"},
     {"device", "auto|host|cuda:N", "repeat", WORD, AT(device),
      "what runs them; auto by default"},
     {"out", "DIR", "repeat", WORD, AT(out),

@@ -151,6 +151,7 @@ static int64_t batches_of(const Recipe *r, int64_t steps) {
 static void data_set(Arena *a, Search *s, const Recipe *r) {
     s->data = *r->data_path ? r->data_path : r->data_format;
     s->runs.data = NULL;
+    s->runs.validation = s->arguments->validation;
     if (s->arguments->data != NULL)
         s->data = s->runs.data =
             runs_data(a, s->arguments, r->batch, batches_of(r, s->runs.steps));

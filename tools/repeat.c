@@ -33,6 +33,7 @@ typedef struct {
     Scratch scratch;
     const char *trainer, *name, *folder;
     const char *device, *data; // data NULL: what the model file says
+    const char *validation;    // what is held out; NULL: nothing
     const char *record;        // of what all runs are
     int64_t seed;              // the first
     int wanted, diverged, ended;
@@ -70,9 +71,11 @@ static const char *record_make(Arena *a, const Repeat *r) {
     char folder[PATH_BYTES] = "";
     if (getcwd(folder, sizeof folder) == NULL)
         return NULL;
-    return arena_format(a, "%016" PRIx64 " on %s, data %s, in %s\n",
+    const char *held =
+        r->validation ? arena_format(a, " without %s", r->validation) : "";
+    return arena_format(a, "%016" PRIx64 " on %s, data %s%s, in %s\n",
                         trainer_hash(r->trainer), r->device,
-                        r->data ? r->data : "of the file", folder);
+                        r->data ? r->data : "of the file", held, folder);
 }
 
 static bool is_recorded(Arena *a, const Repeat *r, const char *path) {
@@ -92,6 +95,8 @@ static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     words_add(&w, arena_format(a, "--out=%s/%" PRId64, r->folder, seed));
     if (r->data != NULL)
         words_add(&w, arena_format(a, "--data=%s", r->data));
+    if (r->validation != NULL)
+        words_add(&w, arena_format(a, "--validation=%s", r->validation));
     const char *said = arena_format(a, "%s/said", r->scratch.path);
     return program_run(&w, ".", said, NULL);
 }
@@ -147,8 +152,9 @@ static void row_print(const char *name, const double *value) {
 }
 
 static void head_print(const Repeat *r) {
-    printf("%s, %d run%s from seed %" PRId64 "\n%-9s", r->name, r->wanted,
-           r->wanted == 1 ? "" : "s", r->seed, "seed");
+    printf("%s, %d run%s from seed %" PRId64 "%s\n%-9s", r->name, r->wanted,
+           r->wanted == 1 ? "" : "s", r->seed,
+           r->validation ? ", on what is held out" : "", "seed");
     for (int k = 0; k < NUM_RESULTS; k++)
         printf(" %*s", column[k].width, column[k].title);
     putchar('\n');
@@ -192,6 +198,8 @@ static void repeat_json(Text *t, const Repeat *r) {
     json_text(t, "model", r->name);
     json_text(t, "device", r->device);
     json_text(t, "data", r->data);
+    if (r->validation != NULL)
+        json_text(t, "validation", r->validation);
     json_count(t, "runs", r->wanted);
     json_count(t, "diverged", r->diverged);
     json_count(t, "taken", r->taken);
@@ -258,6 +266,7 @@ int repeat_command(Arena *a, const Arguments *arguments) {
     Repeat r = {
         .device = arguments->device ? arguments->device : "auto",
         .data = arguments->data ? runs_data(a, arguments, 0, 0) : NULL,
+        .validation = arguments->validation,
         .seed = arguments->seed.given ? arguments->seed.value : 0,
         .wanted = arguments->runs.given ? (int)arguments->runs.value : RUNS,
     };

@@ -41,7 +41,7 @@ typedef struct {
     int num_settings;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
-        *kernel, *op, *arch, *at, *lineinfo, *embed, *compared;
+        *kernel, *op, *arch, *at, *lineinfo, *embed, *compared, *validation;
     Count rewrite_limit, steps, batch, runs, samples, seed;
     LineOf line;
     Counts batches;         // of bench

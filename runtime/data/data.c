@@ -163,7 +163,7 @@ bool rt_labels_check(const RtSplit *s, int classes, const char *path,
     return true;
 }
 
-static void close_split(RtSplit *s) {
+void rt_split_close(RtSplit *s) {
     if (!s->image.lent)
         free(s->image.bytes);
     if (!s->label.lent)
@@ -173,8 +173,8 @@ static void close_split(RtSplit *s) {
 }
 
 void rt_data_close(RtData *d) {
-    close_split(&d->train);
-    close_split(&d->test);
+    rt_split_close(&d->train);
+    rt_split_close(&d->test);
     *d = (RtData){0};
 }
 

@@ -194,12 +194,17 @@ static bool same_class(const RtSplit *s, int64_t a, int64_t b) {
                   sizeof(int32_t)) == 0;
 }
 
-// The one after it in its class, and the first after the last.
+// The one after it in its class, and the first after the last, that the split
+// takes.
 static int64_t next_of_class(const RtSplit *s, int64_t sample) {
-    if (sample + 1 < s->count && same_class(s, sample, sample + 1))
-        return sample + 1;
-    while (sample > 0 && same_class(s, sample - 1, sample))
-        sample--;
+    int64_t all = rt_split_all(s);
+    do
+        if (sample + 1 < all && same_class(s, sample, sample + 1))
+            sample++;
+        else
+            while (sample > 0 && same_class(s, sample - 1, sample))
+                sample--;
+    while (!rt_split_takes(s, sample));
     return sample;
 }
 

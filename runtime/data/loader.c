@@ -70,10 +70,11 @@ static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
     const RtLoading *p = &l->plan;
     int64_t epoch = batch / p->epoch_batches;
     int64_t position = batch % p->epoch_batches * p->batch + i % b->valid;
-    int64_t sample = p->shuffle
-                         ? rt_order(p->seed, epoch, position, p->split->count)
-                         : position;
     const RtSplit *split = p->split;
+    int64_t taken = p->shuffle
+                        ? rt_order(p->seed, epoch, position, split->count)
+                        : position;
+    int64_t sample = rt_split_sample(split, taken);
     uint8_t *image = (uint8_t *)b->image + (size_t)i * l->image_bytes;
     uint8_t *label = (uint8_t *)b->label + (size_t)i * l->label_bytes;
     b->index[i] = (int32_t)sample;

@@ -7,8 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
+RtOn rt_eval_on(const RtRun *run) {
+    return run->data->test.held.taken == RT_TAKE_HELD ? RT_ON_VALIDATION
+           : run->trainer->eval_train                 ? RT_ON_TRAIN
+                                                      : RT_ON_TEST;
+}
+
 const RtSplit *rt_eval_split(const RtRun *run) {
-    return run->trainer->eval_train ? &run->data->train : &run->data->test;
+    bool train = rt_eval_on(run) == RT_ON_TRAIN;
+    return train ? &run->data->train : &run->data->test;
+}
+
+// Whether what is evaluated lies among the training images.
+static bool is_shared(const RtRun *run) {
+    return rt_eval_on(run) != RT_ON_TEST;
 }
 
 // Bytes of an image as both sides have it; 0: they differ, or images are made
@@ -25,15 +37,16 @@ static size_t image_bytes(const RtRun *run, const RtSplit *s) {
 
 static bool all_bytes(const RtRun *run, size_t *bytes) {
     const RtSplit *train = &run->data->train, *eval = rt_eval_split(run);
-    size_t image = image_bytes(run, train), count = (size_t)train->count;
-    if (eval != train)
+    size_t image = image_bytes(run, train);
+    size_t count = (size_t)rt_split_all(train);
+    if (!is_shared(run))
         count += (size_t)eval->count;
     return image > 0 && image_bytes(run, eval) == image &&
            !__builtin_mul_overflow(image, count, bytes);
 }
 
 static bool keep(const RtRun *run, const RtSplit *s, RtError *e) {
-    RtRows rows = {s->image.bytes, image_bytes(run, s), s->count};
+    RtRows rows = {s->image.bytes, image_bytes(run, s), rt_split_all(s)};
     return run->device->keep(run->device, &rows, run->trainer->batch, e);
 }
 
@@ -74,7 +87,7 @@ bool rt_resident_keep(RtRun *run, RtError *e) {
     }
     const RtSplit *eval = rt_eval_split(run);
     if (!keep(run, &run->data->train, e) ||
-        (eval != &run->data->train && !keep(run, eval, e)))
+        (!is_shared(run) && !keep(run, eval, e)))
         return (e->status == EXIT_MEMORY || e->status == EXIT_DEVICE) &&
                !must && stream(run, false, e->text, e);
     run->resident = true;

@@ -40,6 +40,7 @@ static bool cut(RtSplit *s, const Form *f, uint8_t *bytes, size_t tokens,
     s->label.bytes += token_bytes(f);
     s->label.lent = true;
     s->fetch = rt_split_fetch;
+    s->is_text = true;
     s->count = (int64_t)samples;
     if (samples == 0 || samples > INT32_MAX)
         return rt_fail(e, EXIT_DATA,

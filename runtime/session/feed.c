@@ -37,7 +37,10 @@ static bool open_feeder(const RtSession *s, RtFeeder *f, const RtLoading *plan,
     RtLoader *loader = rt_loader_open(plan, e);
     rt_feeder_open(f, s->plan, s->device, loader);
     if (s->run->resident)
-        f->kept = plan->split == &s->run->data->test ? 2 : 1;
+        f->kept = plan->split == &s->run->data->test &&
+                          rt_eval_on(s->run) == RT_ON_TEST
+                      ? 2
+                      : 1;
     return loader != NULL;
 }
 

@@ -38,12 +38,35 @@ bool rt_session_save(RtSession *s, bool last, RtError *e) {
     return true;
 }
 
+// Whether a run on the same files held out as many samples: hashes then differ
+// in their number alone.
+static bool same_held(const RtSession *s, const RtProgress *found,
+                      const char *path, RtError *e) {
+    const RtHeld *h = &s->run->data->train.held;
+    int64_t here = h->taken == RT_TAKE_ALL ? 0 : h->held;
+    uint64_t files = s->run->data->hash ^ (uint64_t)here;
+    uint64_t held = found->data_hash ^ files;
+    if (held > INT32_MAX)
+        return true;
+    if (held == 0)
+        return rt_fail(e, EXIT_DATA,
+                       "%s is of a run that held no samples out: it goes on "
+                       "without --validation",
+                       path);
+    return rt_fail(e, EXIT_DATA,
+                   "%s is of a run that held %llu samples out: it goes on with "
+                   "--validation=%llu",
+                   path, (unsigned long long)held, (unsigned long long)held);
+}
+
 // What a user asked for must not contradict what the run is.
 static bool same_run(const RtSession *s, const RtProgress *asked,
                      const RtProgress *found, const char *path, RtError *e) {
     const RtOptions *o = s->run->options;
     if (o->eval_only)
         return true;
+    if (found->data_hash != asked->data_hash && !same_held(s, found, path, e))
+        return false;
     if (found->epoch_steps != asked->epoch_steps)
         return rt_fail(e, EXIT_DATA,
                        "%s is of a run on other data (%lld steps in an "

@@ -149,9 +149,10 @@ static void say_hello(const RtSession *s) {
                   s->device->name, s->device->describe(s->device));
     rt_report_say(
         s->report,
-        "%lld training and %lld test sample%s; %lld step%s of %s%d in "
+        "%lld training and %lld %s sample%s; %lld step%s of %s%d in "
         "an epoch, %lld in all",
         (long long)run->data->train.count, (long long)run->data->test.count,
+        rt_eval_on(run) == RT_ON_VALIDATION ? "validation" : "test",
         run->data->test.count == 1 ? "" : "s", (long long)s->at.epoch_steps,
         s->at.epoch_steps == 1 ? "" : "s", times, run->trainer->batch,
         (long long)s->at.steps);

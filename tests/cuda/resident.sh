@@ -70,6 +70,15 @@ expect 0 on_gpu --resident=yes --out=parts --steps=3
 expect 0 on_gpu --resident=no --out=parts --resume
 expect_equal "$(newest streamed)" "$(newest parts)"
 
+# What is held out lies among the images that are trained on.
+expect 0 on_gpu --resident=no --out=held --validation=50 --metrics=held.rows
+expect 0 on_gpu --resident=yes --out=apart --validation=50 --metrics=apart.rows
+expect_equal "$(newest held)" "$(newest apart)"
+for rows in held apart; do
+    sed 's/,"samples_per_second".*/}/' $rows.rows >$rows.loss
+done
+expect_equal held.loss apart.loss
+
 # Where they do not fit they are streamed, or that is said.
 expect 0 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --out=large

@@ -10,6 +10,7 @@ int main(void) {
     srunner_add_suite(runner, options_suite());
     srunner_add_suite(runner, json_suite());
     srunner_add_suite(runner, data_suite());
+    srunner_add_suite(runner, held_suite());
     srunner_add_suite(runner, npy_suite());
     srunner_add_suite(runner, tokens_suite());
     srunner_add_suite(runner, image_folder_suite());

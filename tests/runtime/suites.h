@@ -8,6 +8,7 @@ Suite *order_suite(void);
 Suite *options_suite(void);
 Suite *json_suite(void);
 Suite *data_suite(void);
+Suite *held_suite(void);
 Suite *npy_suite(void);
 Suite *tokens_suite(void);
 Suite *image_folder_suite(void);

@@ -84,6 +84,8 @@ static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
     words_add(&w, arena_format(a, "--device=%s", runs->device));
     if (runs->data != NULL)
         words_add(&w, arena_format(a, "--data=%s", runs->data));
+    if (runs->validation != NULL)
+        words_add(&w, arena_format(a, "--validation=%s", runs->validation));
     words_add(&w, "--quiet");
     if (s->part == PART_LOADING)
         words_add(&w, "--repeat-batch");

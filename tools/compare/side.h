@@ -48,6 +48,7 @@ typedef struct {
     Scratch scratch;
     const char *folder;        // its: for what they leave
     const char *data, *device; // data NULL: the model file's
+    const char *validation;    // what is held out; NULL: nothing
     int64_t steps, batch;
 } Runs;
 

@@ -1,0 +1,85 @@
+// Held: training samples that a run does not train on, but evaluates in the
+// place of the test set.
+//
+// Which they are follows from their number and that of all samples alone, so
+// that runs of any seed hold out the same, and neither part is copied: both
+// look at the samples where they are.  They are spread evenly over the files,
+// as those of a folder of images are sorted by their class; in a text, where
+// neighbours tell of one another, they are the last.
+
+#include "runtime/runtime.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// Sample i of n is held, of h, if floor(i h / n) grows behind it.
+static bool is_held(const RtHeld *h, int64_t sample) {
+    if (h->at_end)
+        return sample >= h->all - h->held;
+    return (sample + 1) * h->held / h->all > sample * h->held / h->all;
+}
+
+int64_t rt_split_all(const RtSplit *s) {
+    return s->held.taken == RT_TAKE_ALL ? s->count : s->held.all;
+}
+
+bool rt_split_takes(const RtSplit *s, int64_t sample) {
+    return s->held.taken == RT_TAKE_ALL ||
+           is_held(&s->held, sample) == (s->held.taken == RT_TAKE_HELD);
+}
+
+int64_t rt_split_sample(const RtSplit *s, int64_t i) {
+    const RtHeld *h = &s->held;
+    int64_t trained = h->all - h->held;
+    if (h->taken == RT_TAKE_ALL || (h->at_end && h->taken == RT_TAKE_REST))
+        return i;
+    if (h->at_end)
+        return trained + i;
+    return h->taken == RT_TAKE_HELD ? ((i + 1) * h->all - 1) / h->held
+                                    : i * h->all / trained;
+}
+
+bool rt_validation_parse(RtValidation *v, const char *text, RtError *e) {
+    char *end;
+    double number = strtod(text, &end);
+    bool share = *end == '%';
+    *v = (RtValidation){share ? 0 : number, share ? number : 0};
+    if (end != text && end[share] == '\0' &&
+        (share ? number > 0 && number < 100
+               : number >= 1 && number <= INT32_MAX && number == floor(number)))
+        return true;
+    return rt_fail(e, EXIT_USAGE,
+                   "--validation %.100s: expected a number of samples from 1, "
+                   "or a share of them, as 10%%",
+                   text);
+}
+
+static RtColumn lent(RtColumn c) {
+    c.lent = true;
+    return c;
+}
+
+bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e) {
+    RtSplit *train = &d->train;
+    int64_t all = train->count;
+    int64_t held =
+        (int64_t)(v->percent > 0 ? v->percent * (double)all / 100 : v->samples);
+    if (held == 0 && v->percent == 0)
+        return true;
+    if (held < 1 || held >= all)
+        return rt_fail(e, EXIT_USAGE,
+                       "--validation holds out %lld of %lld training samples, "
+                       "but some must be held out and some stay",
+                       (long long)held, (long long)all);
+    train->held = (RtHeld){RT_TAKE_REST, train->is_text, all, held};
+    train->count = all - held;
+    rt_split_close(&d->test);
+    d->test = *train;
+    d->test.held.taken = RT_TAKE_HELD;
+    d->test.count = held;
+    d->test.image = lent(train->image);
+    d->test.label = lent(train->label);
+    d->test.release = NULL;
+    d->hash ^= (uint64_t)held;
+    return true;
+}

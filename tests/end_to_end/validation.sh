@@ -1,0 +1,157 @@
+#!/bin/sh
+# --validation: what it holds out is evaluated and never trained on, by runs of
+# any seed and by one that goes on; and nobody looks at the test set.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+# values FILE SPLIT: losses and accuracies of the rows of a kind.
+values() {
+    sed -n "s/.*\"split\":\"$2\".*\"loss\":\([^,]*\),\"accuracy\":\([^,]*\).*/\1 \2/p" "$1"
+}
+
+# compares NAME A B: runs of both train to the same numbers.
+same_training() {
+    values "$1.rows" train >trained
+    [ -s trained ] || fail "$1: there is no row of training"
+    values "$2.rows" train | cmp -s - trained || fail "$2 trains as $1 does not"
+}
+
+same_evaluation() {
+    values "$1.rows" test >evaluated
+    grep -q '"split":"test".*"on":"validation"' "$1.rows" ||
+        fail "$1: its rows do not say what they are of"
+    values "$2.rows" test | cmp -s - evaluated
+}
+
+# An eighth of 192 samples: the last of each eight.
+idx_data data 192
+cp -r data other
+cp -r data untested
+i=7
+while [ $i -lt 192 ]; do
+    octet 3 | dd of=other/train-labels-idx1-ubyte bs=1 seek=$((8 + i)) \
+        conv=notrunc 2>/dev/null
+    i=$((i + 8))
+done
+head -c 192 /dev/zero | tr '\000' '\001' | dd of=untested/t10k-labels-idx1-ubyte \
+    bs=1 seek=8 conv=notrunc 2>/dev/null
+cp -r data touched
+octet 3 | dd of=touched/train-labels-idx1-ubyte bs=1 seek=$((8 + 6)) \
+    conv=notrunc 2>/dev/null
+
+expect 0 "$SINTER" build "$here/tiny.net" --set epochs=4 -o tiny
+for name in data other untested touched; do
+    expect 0 ./tiny --data $name --out $name.run --metrics=$name.rows \
+        --validation=24 --seed=3
+    expect_says "168 training and 24 validation samples"
+    expect_says "^validation accuracy .*, 24 samples$"
+done
+same_training data other
+same_training data untested
+same_evaluation data untested || fail "the test set is looked at"
+same_evaluation data other && fail "nothing is held out"
+values touched.rows train | cmp -s - trained && fail "nothing is trained on"
+
+# Another seed holds out the same, and so does a share.
+expect 0 ./tiny --data data --out again --metrics=data4.rows --seed=4 \
+    --validation=12.5%
+expect 0 ./tiny --data other --out again --metrics=other4.rows --seed=4 \
+    --validation=24
+same_training data4 other4
+
+# A run that goes on holds out what it did, or does not go on.
+expect 0 ./tiny --data data --out parts --validation=24 --seed=3 --steps=9
+expect 3 ./tiny --data data --out parts --resume
+expect_says "that held 24 samples out: it goes on with --validation=24"
+expect 3 ./tiny --data data --out parts --resume --validation=16
+expect_says "that held 24 samples out: it goes on with --validation=24"
+expect 0 ./tiny --data data --out parts --resume --validation=24
+expect_equal "$(newest data.run)" "$(newest parts)"
+expect 0 ./tiny --data data --out data.run --eval-only
+expect_says "^test accuracy .*, 192 samples$"
+expect 0 ./tiny --data data --out none
+expect 3 ./tiny --data data --out none --resume --validation=24
+expect_says "that held no samples out: it goes on without --validation"
+
+expect 2 ./tiny --data data --validation=192
+expect_says "holds out 192 of 192 training samples"
+expect 2 ./tiny --data data --validation=0.1%
+expect_says "holds out 0 of 192"
+for wrong in 0 -3 1.5 x 100% 10%% 10x; do
+    expect 2 ./tiny --data data --validation=$wrong
+    expect_says "expected a number of samples from 1, or a share"
+done
+
+# Of a text the last tokens are held out.
+cat >tokens.net <<'NET'
+model Tokens(x: i32[N, 8]) -> f32[N, 8, 256] {
+  x |> embedding(256, 8) |> linear(256)
+}
+
+train Tokens {
+  data      = tokens("text", length=8, vocabulary=256)
+  batch     = 8
+  epochs    = 3
+  loss      = mean(cross_entropy(output, label))
+  optimizer = adam(lr=1e-2)
+}
+NET
+expect 0 "$SINTER" build tokens.net -o tokens
+bytes 400 5 >text
+expect 0 ./tokens --out a --metrics=text.rows --validation=10
+head -c 281 text >last # samples are 44 of the first 360
+bytes 119 6 >>last
+expect 0 ./tokens --data last --out b --metrics=last.rows --validation=10
+same_training text last
+same_evaluation text last && fail "the last tokens are not held out"
+
+# Of a folder, whose images are sorted by their class, each class gives its
+# share; and where a file is broken no image that is held out stands in for it.
+cat >folder.net <<'NET'
+model Folder(image: u8[N, 8, 8, 3]) -> f32[N, 2] {
+  image |> normalize(mean=128, std=64) |> flatten |> linear(2)
+}
+
+train Folder {
+  data      = image_folder("images", size=8)
+  batch     = 4
+  epochs    = 3
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=1e-3)
+}
+NET
+expect 0 "$SINTER" build folder.net -o folder
+python3 - <<'END' || exit 77
+import os, random, struct, zlib
+
+def chunk(kind, data):
+    check = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+
+def image(path, seed):
+    draw = random.Random(seed)
+    rows = b"".join(b"\0" + bytes(draw.randrange(256) for _ in range(24))
+                    for _ in range(8))
+    open(path, "wb").write(
+        b"\x89PNG\r\n\x1a\n" +
+        chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) +
+        chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+# Of 16 images each fourth is held out: 3 and 7 of both classes.
+for folder, other in ("images", 0), ("replaced", 1000):
+    for k, name in enumerate(("cat", "dog")):
+        for split in "train", "test":
+            os.makedirs(f"{folder}/{split}/{name}", exist_ok=True)
+            for i in range(8):
+                held = split == "train" and i % 4 == 3
+                image(f"{folder}/{split}/{name}/{i}.png",
+                      16 * k + i + (other if held else 0))
+        open(f"{folder}/train/{name}/2.png", "wb").write(b"no image")
+END
+for name in images replaced; do
+    expect 0 ./folder --data $name --out $name.run --metrics=$name.rows \
+        --validation=4 --bad-samples=skip:2
+    expect_says "left out, in its place is $name/train/dog/4.png"
+done
+same_training images replaced
+same_evaluation images replaced && fail "nothing is held out of a folder"
+exit 0

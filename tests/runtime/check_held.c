@@ -1,0 +1,82 @@
+// Held: two parts of the training samples that are all of them, of which the
+// one that is held out lies evenly among the other, or behind it.
+#include "runtime/runtime.h"
+
+#include "tests/runtime/suites.h"
+
+#include <stdlib.h>
+
+static RtSplit part(RtTaken taken, bool at_end, int64_t all, int64_t held) {
+    return (RtSplit){.count = taken == RT_TAKE_HELD ? held : all - held,
+                     .held = {taken, at_end, all, held}};
+}
+
+static const struct {
+    int64_t all, held;
+} counts[] = {{2, 1},     {7, 1},     {7, 3},       {7, 6},
+              {10, 5},    {192, 24},  {1000, 13},   {1000, 987},
+              {1013, 97}, {50000, 1}, {50000, 5000}};
+
+START_TEST(parts_are_the_whole) {
+    int64_t all = counts[_i / 2].all, held = counts[_i / 2].held;
+    RtSplit rest = part(RT_TAKE_REST, _i % 2, all, held);
+    RtSplit out = part(RT_TAKE_HELD, _i % 2, all, held);
+    for (int64_t i = 0, r = 0, h = 0; i < all; i++) {
+        bool is_out = h < held && rt_split_sample(&out, h) == i;
+        ck_assert(is_out || rt_split_sample(&rest, r) == i);
+        ck_assert(rt_split_takes(&out, i) == is_out);
+        ck_assert(rt_split_takes(&rest, i) != is_out);
+        h += is_out;
+        r += !is_out;
+        if (_i % 2 == 0) // as many as their share of those before, rounded down
+            ck_assert_int_eq(h, (i + 1) * held / all);
+    }
+    ck_assert_int_eq(rt_split_all(&rest), all);
+    ck_assert_int_eq(rt_split_all(&out), all);
+}
+END_TEST
+
+START_TEST(the_last_are_held_of_a_text) {
+    RtSplit out = part(RT_TAKE_HELD, true, 100, 10);
+    for (int64_t i = 0; i < 10; i++)
+        ck_assert_int_eq(rt_split_sample(&out, i), 90 + i);
+}
+END_TEST
+
+// The most samples that there can be.
+START_TEST(large_sets_do_not_overflow) {
+    int64_t all = INT32_MAX, held = INT32_MAX / 2;
+    RtSplit rest = part(RT_TAKE_REST, false, all, held);
+    RtSplit out = part(RT_TAKE_HELD, false, all, held);
+    ck_assert_int_eq(rt_split_sample(&out, held - 1), all - 1);
+    ck_assert_int_eq(rt_split_sample(&rest, 0), 0);
+    for (int64_t i = rest.count - 1000; i < rest.count; i++) {
+        int64_t sample = rt_split_sample(&rest, i);
+        ck_assert(sample >= 0 && sample < all);
+        ck_assert(rt_split_takes(&rest, sample));
+        ck_assert(!rt_split_takes(&out, sample));
+    }
+}
+END_TEST
+
+START_TEST(all_are_taken_where_none_is_held) {
+    RtSplit s = {.count = 5};
+    for (int64_t i = 0; i < 5; i++) {
+        ck_assert_int_eq(rt_split_sample(&s, i), i);
+        ck_assert(rt_split_takes(&s, i));
+    }
+    ck_assert_int_eq(rt_split_all(&s), 5);
+}
+END_TEST
+
+Suite *held_suite(void) {
+    Suite *s = suite_create("held");
+    TCase *t = tcase_create("held");
+    tcase_add_loop_test(t, parts_are_the_whole, 0,
+                        2 * sizeof counts / sizeof counts[0]);
+    tcase_add_test(t, the_last_are_held_of_a_text);
+    tcase_add_test(t, large_sets_do_not_overflow);
+    tcase_add_test(t, all_are_taken_where_none_is_held);
+    suite_add_tcase(s, t);
+    return s;
+}
