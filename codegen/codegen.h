@@ -48,6 +48,9 @@ typedef struct Kernel {
     struct Kernel *family; // the next of the family
     const char *sizes;     // the sizes in which it differs
     struct Kernel *first;  // the first launch with its text; NULL before
+    size_t entry; // of the first: bytes of its text before what is launched,
+                  // which are comments and what others may call and read too
+    size_t body;  // and before the kernel's own statements
     struct Joined *joined; // of the first: joins that end with it
     bool is_split;         // the text has a function for joined launches
 } Kernel;
@@ -63,6 +66,7 @@ Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
 typedef struct Joined {
     Join join;
     const char *name, *text; // no text if an earlier one does the same
+    size_t entry;            // bytes of it before what is launched
     int num_args;
     const char **type;   // of what its arguments point to: those of its kernels
                          // in turn, and the barrier
@@ -82,12 +86,6 @@ typedef struct {
 
 // Of each step of a plan.  host and device are plans of the same graphs.
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
-
-// ---- kernels.c ----
-
-// Where what is launched begins in the text of a kernel or of joined launches:
-// before it are comments, and what others may call and read too.
-const char *text_entry(const char *text);
 
 // ---- graphs.c, program.c ----
 

@@ -25,7 +25,8 @@ typedef enum {
     DEFINES = '\016',     // a size under a name
     REMARKS = '\017',     // what compilers leave out
     NOT_ON_HOST = '\020', // what says nothing there
-    GIVEN = '\021',       // where sizes that a kernel is given are declared
+    BODY = '\021',        // where the body begins, with sizes that it is given
+    ENTRY = '\022',       // where what is launched does
 } Mark;
 
 // What marks are written as, in formats.  A size may differ between kernels of
@@ -38,7 +39,8 @@ typedef enum {
 #define SCALE "\006%s\002"
 #define REMARK(text) "\017" text "\002"
 #define OFF_HOST(text) "\020" text "\002"
-#define GIVEN_SIZES "\021\002"
+#define BODY_BEGINS "\021\002"
+#define ENTRY_BEGINS "\022\002"
 
 // Rows and columns of the space, groups of columns, and a block's part of the
 // scratch.  All uses of a name that is defined as a size are marked.
@@ -70,9 +72,11 @@ typedef struct {
     const char **name;
 } Sizes;
 
-// A text without marks; sizes may be NULL.
-const char *text_named(Arena *a, const char *text, const char *name,
-                       const Sizes *sizes);
+// What is written there, without the marks.
+const char *text_unmarked(Arena *a, const char *text);
+
+// Gives k its text for the one with marks; sizes may be NULL.
+void kernel_named(Arena *a, Kernel *k, const Sizes *sizes);
 
 // A place in a tensor: an index for each axis, as C expressions.  With lanes,
 // the last index is that of the first of `lanes` neighbours.

@@ -181,7 +181,7 @@ static void family_join(Arena *a, Arena *scratch, const Sized *first) {
         z->kernel->sizes = sizes_text(a, z, &given);
         z->kernel->family = z->next ? z->next->kernel : NULL;
     }
-    head->text = text_named(a, head->text, head->name, &sizes);
+    kernel_named(a, head, &sizes);
 }
 
 // ---- families ----
@@ -215,7 +215,6 @@ void kernels_gather(Kernel *const *kernel, int count, Arena *a) {
             family_join(a, scratch, all[i]);
     for (int k = 0; k < count; k++)
         if (kernel[k]->head != kernel[k])
-            kernel[k]->text =
-                text_named(a, kernel[k]->text, kernel[k]->name, NULL);
+            kernel_named(a, kernel[k], NULL);
     arena_free(scratch);
 }

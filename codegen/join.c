@@ -4,49 +4,31 @@
 
 #include "codegen/emit.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static const char opening[] = "KERNEL(256", own_block[] = "    OWN_BLOCK;\n";
-
-// The names of a kernel's parameters, each with a comma after it.
-static void add_names(Text *t, const Kernel *k) {
-    for (int i = 0; i < k->num_args; i++)
-        text_add(t, "%s, ", k->arg[i].name);
-}
-
-// Appends parameters without RESTRICT.  A joined launch writes what later
-// kernels of it read, and a compiler that were told otherwise would let them
-// read it past the cache that is kept up to date.
-static void add_plain(Text *t, const char *parameters, const char *end) {
-    static const char word[] = "RESTRICT ";
-    for (const char *s = parameters; s < end;) {
-        const char *found = strstr(s, word);
-        const char *stop = found != NULL && found < end ? found : end;
-        text_bytes(t, s, (size_t)(stop - s));
-        s = stop == end ? end : stop + strlen(word);
-    }
-}
-
-// The text of a kernel as a function, and a kernel that calls it.
-static const char *split(Arena *a, const Kernel *k) {
+// The text of a kernel as a function, and a kernel that calls it.  Parameters
+// of the function lack RESTRICT: a joined launch writes what later kernels of
+// it read, and a compiler that were told otherwise would let them read it past
+// the cache that is kept up to date.
+void kernel_split(Kernel *k, Arena *a) {
     Text t = text_new(a);
-    const char *signature = strstr(k->text, opening);
-    const char *parameters = strchr(signature, '(');
-    parameters = strchr(parameters + 1, '(');
-    const char *body = strstr(signature, own_block);
-    const char *end = body - strlen(")\n{\n");
-    text_bytes(&t, k->text, (size_t)(signature - k->text));
-    text_add(&t, "BODY %s_body", k->name);
-    add_plain(&t, parameters, end);
-    text_add(&t, "%s\n    const int block, const int blocks)\n{\n",
-             k->num_args > 0 ? "," : "");
-    text_add(&t, "%s", body + strlen(own_block));
-    text_bytes(&t, signature, (size_t)(body - signature));
-    text_add(&t, "%s    %s_body(", own_block, k->name);
-    add_names(&t, k);
+    if (k->is_split)
+        return;
+    text_bytes(&t, k->text, k->entry);
+    text_add(&t, "BODY %s_body(", k->name);
+    for (int i = 0; i < k->num_args; i++)
+        text_add(&t, "\n    %s *%s,", k->arg[i].type, k->arg[i].name);
+    text_add(&t, "\n    const int block, const int blocks)\n{\n%s",
+             k->text + k->body);
+    size_t entry = t.length;
+    text_bytes(&t, k->text + k->entry, k->body - k->entry);
+    text_add(&t, "    %s_body(", k->name);
+    for (int i = 0; i < k->num_args; i++)
+        text_add(&t, "%s, ", k->arg[i].name);
     text_add(&t, "block, blocks);\n}\n");
-    return text_string(&t);
+    k->text = text_string(&t);
+    k->entry = entry;
+    k->is_split = true;
 }
 
 // "j05_06_batch_norm_relu__prep": the numbers of all kernels, and the rest of
@@ -80,20 +62,22 @@ static void add_phase(Text *t, const Kernel *k, int phase) {
     text_add(t, "block, %s);\n", blocks);
 }
 
-static const char *joined_text(Arena *a, const char *name, const Kernel *kernel,
-                               int count) {
+static void joined_text(Arena *a, Joined *j, const Kernel *kernel) {
     Text t = text_new(a);
-    text_add(&t, "// %s:", name);
+    int count = j->join.count;
+    text_add(&t, "// %s:", j->name);
     for (int i = 0; i < count; i++)
         text_add(&t, "%s %s", i ? ",\n// then" : "", kernel[i].name);
-    text_add(&t, "\n#ifdef SINTER_JOINED\nJOINED(256) %s(", name);
+    text_add(&t, "\n");
+    j->entry = t.length;
+    text_add(&t, "#ifdef SINTER_JOINED\nJOINED(256) %s(", j->name);
     for (int i = 0; i < count; i++)
         add_parameters(&t, &kernel[i], i);
     text_add(&t, "\n    int *barrier)\n{\n");
     for (int i = 0; i < count; i++)
         add_phase(&t, &kernel[i], i);
     text_add(&t, "}\n#endif\n");
-    return text_string(&t);
+    j->text = text_string(&t);
 }
 
 // Equal joins have equal names: those of their kernels.
@@ -110,7 +94,7 @@ static void joined_write(Arena *a, Joined *j, const Kernel *kernel) {
     j->name = joined_name(a, kernel, count);
     if (is_written(last, j->name))
         return;
-    j->text = joined_text(a, j->name, kernel, count);
+    joined_text(a, j, kernel);
     j->next = last->joined;
     last->joined = j;
     j->type = ARENA_ARRAY(a, MOST_JOINED_POINTERS, const char *);
@@ -148,10 +132,4 @@ void joins_emit(Text *t, const Graph *device, const Launches *l, int step) {
                  step, j->join.first, j->join.count, j->blocks, barrier,
                  j->name);
     }
-}
-
-void kernel_split(Kernel *k, Arena *a) {
-    if (strstr(k->text, own_block) != NULL && !k->is_split)
-        k->text = split(a, k);
-    k->is_split = true;
 }

@@ -75,8 +75,8 @@ static void write_comment(Emit *e, Text *all, const char *name) {
 }
 
 static void write_signature(const Emit *e, Text *t, const Parameters *p) {
-    text_add(t, "%s(%d", e->group->phases > 1 ? "PHASED" : "KERNEL",
-             BLOCK_THREADS);
+    text_add(t, ENTRY_BEGINS "%s(%d",
+             e->group->phases > 1 ? "PHASED" : "KERNEL", BLOCK_THREADS);
     if (e->resident > 1)
         text_add(t, ", %d", e->resident);
     text_add(t, ") " OWN_NAME "(");
@@ -92,7 +92,7 @@ static void keep(Arena *a, Kernel *k, const Parameters *p) {
     for (int i = 0; i < p->count; i++) {
         arg[i] = p->arg[i];
         arg[i].type = arena_string(a, arg[i].type, strlen(arg[i].type));
-        arg[i].name = text_named(a, arg[i].name, k->name, NULL);
+        arg[i].name = text_unmarked(a, arg[i].name);
     }
     k->num_args = p->count;
     k->arg = arg;
@@ -122,7 +122,7 @@ static void write_kernel(const Graph *host, const Graph *device, Arena *kept,
     write_comment(&e, &all, k->name);
     text_bytes(&all, text_string(&e.tables), e.tables.length);
     write_signature(&e, &all, &p);
-    text_add(&all, "    OWN_BLOCK;\n" GIVEN_SIZES);
+    text_add(&all, "    OWN_BLOCK;\n" BODY_BEGINS);
     text_bytes(&all, text_string(&body), body.length);
     text_add(&all, "}\n");
     memcpy(k->grid, grid, sizeof grid);
@@ -153,8 +153,7 @@ Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
     Kernel *kernel = kernels_marked(host, device, a, scratch, number, count);
     for (int i = 0; i < *count; i++)
         if (kernel[i].text != NULL)
-            kernel[i].text =
-                text_named(a, kernel[i].text, kernel[i].name, NULL);
+            kernel_named(a, &kernel[i], NULL);
     arena_free(scratch);
     return kernel;
 }

@@ -2,8 +2,6 @@
 
 #include "codegen/program.h"
 
-#include <string.h>
-
 // How many statistics a library may take over, in all steps.
 static int count_statistics(const Writer *w) {
     int count = 0;
@@ -16,23 +14,13 @@ static int count_statistics(const Writer *w) {
     return count;
 }
 
-const char *text_entry(const char *text) {
-    static const char *const entry[] = {"\nKERNEL(", "\nPHASED(",
-                                        "\n#ifdef SINTER_JOINED"};
-    const char *start = NULL;
-    for (int i = 0; i < 3 && start == NULL; i++)
-        start = strstr(text, entry[i]);
-    return start + 1;
-}
-
 // A device may compile each kernel for itself, side by side, and leave out
 // those that it does not launch.  What a kernel calls and reads may be for
 // others too, and stays.
-static void write_kernel(Text *t, const char *text, int number) {
-    const char *entry = text_entry(text);
+static void write_kernel(Text *t, const char *text, size_t entry, int number) {
     text_add(t, "\n");
-    text_bytes(t, text, (size_t)(entry - text));
-    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", number, entry);
+    text_bytes(t, text, entry);
+    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", number, text + entry);
 }
 
 void kernels_write(const Writer *w, Text *t) {
@@ -57,9 +45,11 @@ void kernels_write(const Writer *w, Text *t) {
         text_add(t, "\n// ---- %s ----\n", s->name);
         for (int k = 0; k < s->count; k++)
             if (kernel_is_written(&s->kernel[k]))
-                write_kernel(t, s->kernel[k].text, number++);
+                write_kernel(t, s->kernel[k].text, s->kernel[k].entry,
+                             number++);
+        const Joined *j = s->launches->joined;
         for (int k = 0; k < s->launches->joins.count; k++)
-            if (s->launches->joined[k].text != NULL)
-                write_kernel(t, s->launches->joined[k].text, joined++);
+            if (j[k].text != NULL)
+                write_kernel(t, j[k].text, j[k].entry, joined++);
     }
 }

@@ -14,7 +14,7 @@ enum { MARK_ENDS = '\002' };
 bool piece_next(const char **text, Piece *p) {
     static const char opening[] = {OF_MEMBER, OWN,     NUMBER,  SIZED,
                                    SCALED,    DEFINES, REMARKS, NOT_ON_HOST,
-                                   GIVEN,     '\0'};
+                                   BODY,      ENTRY,   '\0'};
     const char *s = *text;
     size_t plain = strcspn(s, opening);
     if (*s == '\0')
@@ -35,24 +35,35 @@ void piece_add(Text *t, Piece p) {
     text_bytes(t, p.s - marked, p.length + 2 * marked);
 }
 
-const char *text_named(Arena *a, const char *text, const char *name,
-                       const Sizes *sizes) {
+const char *text_unmarked(Arena *a, const char *text) {
+    Text t = text_new(a);
+    for (Piece p; piece_next(&text, &p);)
+        text_bytes(&t, p.s, p.length);
+    return text_string(&t);
+}
+
+void kernel_named(Arena *a, Kernel *k, const Sizes *sizes) {
     Text t = text_new(a);
     Piece p;
-    for (int i = 0; piece_next(&text, &p);) {
+    int size = 0;
+    for (const char *s = k->text; piece_next(&s, &p);) {
         const char *given = NULL;
+        if (p.mark == ENTRY)
+            k->entry = t.length;
+        else if (p.mark == BODY)
+            k->body = t.length;
         if (p.mark == OWN)
-            given = name;
-        else if (p.mark == GIVEN && sizes != NULL)
+            given = k->name;
+        else if (p.mark == BODY && sizes != NULL)
             given = sizes->declared;
         else if ((p.mark == SIZED || p.mark == SCALED) && sizes != NULL)
-            given = sizes->name[i++];
+            given = sizes->name[size++];
         if (given != NULL)
             text_bytes(&t, given, strlen(given));
         else
             text_bytes(&t, p.s, p.length);
     }
-    return text_string(&t);
+    k->text = text_string(&t);
 }
 
 void node_line(Text *t, NodeId n, const char *format, ...) {

@@ -13,7 +13,7 @@ static Kernel *kernel(Arena *a, const char *name, long long rows,
     Text t = text_new(a);
     text_add(&t, "KERNEL(256) " OWN_NAME "(\n    const act *RESTRICT p" NODE,
              1u);
-    text_add(&t, ")\n{\n    OWN_BLOCK;\n" GIVEN_SIZES);
+    text_add(&t, ")\n{\n    OWN_BLOCK;\n" BODY_BEGINS);
     t.indent = 1;
     emit_space(&t, type_of(F32, 2, (int64_t[]){rows, columns}), true,
                ", VW = LANES(C), CG = C / VW");

@@ -28,12 +28,11 @@ static bool is_called(const Inspection *in, const Kernel *k) {
 
 static void kernel_choose(Arena *a, const Inspection *in, const Kernel *k,
                           const char *step, Code *out) {
-    size_t functions = (size_t)(text_entry(k->text) - k->text);
     if (is_chosen(in->launch, in->count, k->text))
         out->text[out->count++] = (CodeText){k->name, k->text, step};
     else if (is_called(in, k))
         out->text[out->count++] =
-            (CodeText){NULL, arena_string(a, k->text, functions), step};
+            (CodeText){NULL, arena_string(a, k->text, k->entry), step};
 }
 
 // What is chosen, each text once.  One that steps share may be that of a step

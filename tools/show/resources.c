@@ -37,7 +37,7 @@ static void functions_add(Text *t, const Inspected *l) {
         while (l->kernel[before].first != k)
             before++;
         if (before == i)
-            text_bytes(t, k->text, (size_t)(text_entry(k->text) - k->text));
+            text_bytes(t, k->text, k->entry);
     }
 }
 
