@@ -147,11 +147,10 @@ static const Type *output_space(const Graph *g, NodeId n) {
     return g->node[n].type;
 }
 
-// The kind and the space follow from the operations: a row reduction fixes the
-// space of a ROWS group, any other reduction or the first output that of GRID.
-static void describe(const Graph *g, const Brief *brief, Group *group) {
+// A row reduction fixes the space of a ROWS group, any other reduction or the
+// first output that of GRID.
+void group_describe(const Graph *g, Group *group) {
     group->kind = GROUP_GRID;
-    bool have_space = false;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         unsigned facts = op_info[d->op].facts;
@@ -171,17 +170,20 @@ static void describe(const Graph *g, const Brief *brief, Group *group) {
             bool row = reduce_extent(g, n) == OVER_ROW;
             if (row && group->kind == GROUP_GRID)
                 group->kind = GROUP_ROWS;
-            if (row || !have_space) {
+            if (row || group->space == NULL)
                 group->space = g->node[d->arg[0]].type;
-                have_space = true;
-            }
         }
     }
-    for (NodeId n = group->first; n <= group->last && !have_space; n++)
-        if (brief[n].stored && g->node[n].op != OP_scratch) {
+}
+
+// The space of a group that reduces nothing.
+static void find_space(const Graph *g, const Brief *brief, Group *group) {
+    static const Type nothing = {.dtype = F32};
+    for (NodeId n = group->first; n <= group->last && !group->space; n++)
+        if (brief[n].stored && g->node[n].op != OP_scratch)
             group->space = output_space(g, n);
-            have_space = true;
-        }
+    if (group->space == NULL)
+        group->space = &nothing;
 }
 
 // seen[n] holds the last group that listed n as an input.
@@ -240,7 +242,6 @@ static bool begins_group(const Graph *g, NodeId n, int *last) {
 
 // The runs of nodes, and nothing else about them yet.
 static Group *find_groups(const Graph *g, Arena *a, int *count) {
-    static const Type nothing = {.dtype = F32};
     int last = -1, found = 0;
     for (NodeId n = 0; n < g->count; n++)
         found += begins_group(g, n, &last);
@@ -250,10 +251,8 @@ static Group *find_groups(const Graph *g, Arena *a, int *count) {
     found = 0;
     for (NodeId n = 0; n < g->count; n++) {
         if (begins_group(g, n, &last))
-            group[found++] = (Group){.group = last,
-                                     .first = n,
-                                     .space = &nothing,
-                                     .scratch = NO_NODE};
+            group[found++] =
+                (Group){.group = last, .first = n, .scratch = NO_NODE};
         if (g->node[n].group >= 0)
             group[found - 1].last = n;
     }
@@ -267,7 +266,8 @@ Group *graph_groups(const Graph *g, Arena *a, int *count) {
     Group *group = find_groups(g, a, &found);
     int *seen = ARENA_ARRAY(scratch, (size_t)g->count + 1, int);
     for (int i = 0; i < found; i++) {
-        describe(g, brief, &group[i]);
+        group_describe(g, &group[i]);
+        find_space(g, brief, &group[i]);
         collect(g, brief, a, seen, &group[i]);
         group[i].num_tickets = count_tickets(g, brief, &group[i]);
         group[i].ticket = group[i].num_tickets > 0 ? tickets : -1;

@@ -62,6 +62,10 @@ bool *graph_stored(const Graph *g, Arena *a);
 // The groups in order of their nodes.  Leaves, views and outputs have none.
 Group *graph_groups(const Graph *g, Arena *a, int *count);
 
+// Finds kind and scratch of a run of nodes, of which one that reduces has its
+// space too; they follow from the operations.
+void group_describe(const Graph *g, Group *group);
+
 // For each node the index of its group among these, or -1.
 int *group_owners(const Graph *g, const Group *group, int count, Arena *a);
 

@@ -10,10 +10,12 @@
 //    8  a param or state is assigned once
 //    9  nodes have groups after `grouped` and only then; a group is one run
 //   10  offsets after `planned` and only then, aligned and inside the arena
+//   11  a group has one scratch, of the type that it needs, or needs none, and
+//       there are tickets for all groups
 //
 // Rules 1 to 3 are checked for a node before anything that relies on them.
 
-#include "ir/ir.h"
+#include "ir/group.h"
 
 #include <string.h>
 
@@ -31,6 +33,9 @@ typedef struct {
     Arena *arena;
     const char *message;
     Typing *known; // right ones, each where its hash says
+    NodeId first;  // of the group that is looked at
+    bool leaves;   // something in memory for itself, it may be
+    int tickets;   // that groups so far need
 } Verifier;
 
 __attribute__((format(printf, 4, 5))) static bool
@@ -50,6 +55,9 @@ static bool check_operands(Verifier *v, NodeId id) {
     for (int i = 0; i < n->num_args; i++)
         if (n->arg[i] >= id)
             return broken(v, 1, id, "operand %%%lu does not come before it",
+                          (unsigned long)n->arg[i]);
+        else if (v->g->node[n->arg[i]].op == OP_scratch)
+            return broken(v, 11, id, "operand %%%lu is a scratch",
                           (unsigned long)n->arg[i]);
     return true;
 }
@@ -228,9 +236,47 @@ static bool check_assigns(Verifier *v, Special s) {
     return true;
 }
 
-// Leaves, views and effects need no kernel of their own.
+// Other leaves, views and effects need no kernel of their own.
 static bool needs_group(const Node *n) {
-    return !(op_info[n->op].facts & (LEAF | VIEW | EFFECT));
+    return n->op == OP_scratch ||
+           !(op_info[n->op].facts & (LEAF | VIEW | EFFECT));
+}
+
+// Of a group whose last node was looked at.
+static bool check_scratch(Verifier *v, NodeId last) {
+    const Node *node = v->g->node;
+    Group group = {.first = v->first, .last = last, .scratch = NO_NODE};
+    group_describe(v->g, &group);
+    Room room = {.kind = group.kind, .space = group.space};
+    for (NodeId n = v->first; n <= last; n++) {
+        scratch_add(&room, v->g, n, node[n].op == OP_assign);
+        if (node[n].op == OP_scratch && n != group.scratch)
+            return broken(v, 11, n, "its group has another scratch");
+    }
+    v->tickets += scratch_tickets(&room);
+    if ((group.scratch != NO_NODE) != room.any)
+        return broken(v, 11, v->first, "its group %s",
+                      room.any ? "lacks a scratch" : "needs no scratch");
+    if (!room.any)
+        return true;
+    Type type = scratch_type(&room);
+    if (type_is(&type, node[group.scratch].type))
+        return true;
+    Text right = text_new(v->arena);
+    type_print(&right, &type);
+    return broken(v, 11, group.scratch, "its group needs %s",
+                  text_string(&right));
+}
+
+static bool check_tickets(Verifier *v) {
+    NodeId id = v->tickets > 0 ? graph_tickets(v->g) : NO_NODE;
+    if (v->tickets == 0)
+        return true;
+    if (id == NO_NODE)
+        return broken(v, 11, 0, "there are no tickets for groups");
+    const Type *type = v->g->node[id].type;
+    return (type->dtype == I32 && type_count(type) >= v->tickets) ||
+           broken(v, 11, id, "groups need %d tickets in i32", v->tickets);
 }
 
 // seen[k]: there were nodes of group k.
@@ -250,6 +296,21 @@ static bool check_group(Verifier *v, NodeId id, bool *seen) {
     return seen[group] = true;
 }
 
+// A group may leave something for itself where it reduces or assigns.
+static bool check_run(Verifier *v, NodeId id) {
+    const Node *n = &v->g->node[id];
+    if (n->group < 0)
+        return true;
+    if (id == 0 || n[-1].group != n->group) {
+        v->first = id;
+        v->leaves = false;
+    }
+    v->leaves |= n->op == OP_scratch || n->op == OP_assign ||
+                 (op_info[n->op].facts & REDUCES);
+    bool last = id + 1 == v->g->count || n[1].group != n->group;
+    return !last || !v->leaves || check_scratch(v, id);
+}
+
 // One walk: it takes longer to fetch a large graph than to look at it.
 const char *graph_verify(const Graph *g, Arena *a) {
     Verifier v = {
@@ -258,14 +319,15 @@ const char *graph_verify(const Graph *g, Arena *a) {
     NodeId *special = ARENA_ARRAY(a, g->count + 1, NodeId);
     size_t count = 0;
     for (NodeId id = 0; id < g->count; id++) {
-        if (!check_node(&v, id) || !check_group(&v, id, seen))
+        if (!check_node(&v, id) || !check_group(&v, id, seen) ||
+            !check_run(&v, id))
             return v.message;
         if (is_special(&g->node[id]))
             special[count++] = id;
     }
     Special s = {special, count};
     if (check_names(&v, s, false) && check_names(&v, s, true) &&
-        check_assigns(&v, s))
+        check_assigns(&v, s) && check_tickets(&v))
         return NULL;
     return v.message;
 }

@@ -113,9 +113,9 @@ START_TEST(what_frees_goes_first) {
         "%3 = neg %0 : " LARGE " !k1\n"
         "%4 = matmul %2, %1 : " LARGE " !k2\n"
         "%5 = matmul %3, %2 {ta = 1} : f32[64,64] !k3\n"
-        "%6 = sum %4 {axes = [0,1]} : f32[] !k4\n"
+        "%6 = sum %4 {axes = [1]} : f32[1024,1] !k4\n"
         "%7 = output %5 {name = \"dw\"} : f32[64,64]\n"
-        "%8 = output %6 {name = \"s\"} : f32[]\n"
+        "%8 = output %6 {name = \"s\"} : f32[1024,1]\n"
         "}\n";
     Arena *a = arena_new();
     Graph *g = run(graph_from(a, text), "schedule");
