@@ -445,6 +445,19 @@ static bool try_others(Cuda *c, int call, size_t a, size_t b, size_t out,
     return good;
 }
 
+// A library's code comes to the GPU when it first runs, and has no room of its
+// own there: a library need not say that this is what was missing.
+static void tell_memory(const Cuda *c, RtError *e) {
+    enum { LITTLE = 64 << 20 };
+    const RtError why = *e;
+    size_t left = 0, total = 0;
+    if (c->cu.memory_left(&left, &total) == CUDA_SUCCESS && left < LITTLE)
+        rt_fail(e, EXIT_MEMORY,
+                "%s; there are %.1f MiB of memory left, and code that runs for "
+                "the first time needs some: a smaller batch leaves more",
+                why.text, (double)left / (1 << 20));
+}
+
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     Cuda *c = cuda_of(d);
     RtError e;
@@ -461,10 +474,13 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     bool good = rt_calls_run(&c->calls, call, a, b, out, &e) ||
                 try_others(c, call, a, b, out, &e);
     end_launch(c);
-    if (!good && c->gauge != NULL)
+    if (!good && c->gauge != NULL) {
         c->gauge->failed[number] = true;
-    else
-        step_must(c, good, &e);
+        return;
+    }
+    if (!good)
+        tell_memory(c, &e);
+    step_must(c, good, &e);
 }
 
 // ---- waiting ----

@@ -57,6 +57,29 @@ static const char *remedy_of(CUresult result) {
     case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
         return "this libcuda.so.1 is the toolkit's for other GPUs: take its "
                "folder compat off LD_LIBRARY_PATH";
+    case CUDA_ERROR_MPS_CONNECTION_FAILED:
+    case CUDA_ERROR_MPS_RPC_FAILURE:
+    case CUDA_ERROR_MPS_SERVER_NOT_READY:
+    case CUDA_ERROR_MPS_MAX_CLIENTS_REACHED:
+    case CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+        return "MPS (nvidia-cuda-mps-control) lends the GPU: its logs in "
+               "CUDA_MPS_LOG_DIRECTORY say more";
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return "the line with Xid in the kernel's log (dmesg) says whether a "
+               "program or the GPU failed";
+    case CUDA_ERROR_OPERATING_SYSTEM:
+    case CUDA_ERROR_UNKNOWN:
+        return "the kernel's log (dmesg) says more; /dev/nvidia-uvm must be "
+               "there, in a container too";
     default:
         return NULL;
     }
@@ -74,8 +97,8 @@ bool rt_driver_good(const RtDriver *cu, CUresult result, RtError *e,
     va_end(list);
     cu->error_name(result, &name);
     cu->error_string(result, &text);
-    return rt_fail(e, EXIT_DEVICE, "cannot %s: the driver reports %s (%s)%s%s",
-                   what,
+    int status = result == CUDA_ERROR_OUT_OF_MEMORY ? EXIT_MEMORY : EXIT_DEVICE;
+    return rt_fail(e, status, "cannot %s: the driver reports %s (%s)%s%s", what,
                    name != NULL ? name : "an error that it has no name of",
                    text != NULL ? text : "no text", remedy != NULL ? "; " : "",
                    remedy != NULL ? remedy : "");

@@ -283,8 +283,15 @@ static const struct {
      "update the driver"},
     {"SINTER_DOUBLE_FAIL", "cuModuleLoadDataEx:1:221", 0, EXIT_DEVICE,
      "ptxjitcompiler"},
-    {"SINTER_DOUBLE_FAIL", "cuMemHostAlloc:1:2", 0, EXIT_DEVICE,
+    {"SINTER_DOUBLE_FAIL", "cuMemHostAlloc:1:2", 0, EXIT_MEMORY,
      "pinned memory"},
+    {"SINTER_DOUBLE_FAIL", "cuDevicePrimaryCtxRetain:1:2", 0, EXIT_MEMORY,
+     "nvidia-smi"},
+    {"SINTER_DOUBLE_FAIL", "cuDevicePrimaryCtxRetain:1:805", 0, EXIT_DEVICE,
+     "CUDA_MPS_LOG_DIRECTORY"},
+    {"SINTER_DOUBLE_FAIL", "cuInit:1:999", 0, EXIT_DEVICE, "/dev/nvidia-uvm"},
+    {"SINTER_DOUBLE_FAIL", "cuStreamCreateWithPriority:1:719", 0, EXIT_DEVICE,
+     "Xid"},
 };
 enum { NUM_REFUSALS = sizeof refusals / sizeof refusals[0] };
 

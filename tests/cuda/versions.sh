@@ -58,11 +58,12 @@ takes 12 "$SINTER_DOUBLE/12" SINTER_DOUBLE_DEVICE="$work/volta.json"
 # cuDNN of CUDA 13 where that of CUDA 12 is needed, and the other way round.
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 first_13=$SINTER_DOUBLE:$SINTER_DOUBLE/12
+LD_LIBRARY_PATH=$first_13
 for needs in DRIVER=12080 DEVICE="$work/volta.json"; do
-    expect 4 env LD_LIBRARY_PATH="$first_13" "SINTER_DOUBLE_$needs" ./tiny --device=cuda:0 \
+    expect 4 env "SINTER_DOUBLE_$needs" ./tiny --device=cuda:0 \
         --data=synthetic:64 --out=run
     expect_says "this cuDNN is for CUDA 13, .*nvidia-cudnn-cu12"
-    expect 0 env LD_LIBRARY_PATH="$first_13" "SINTER_DOUBLE_$needs" "$SINTER" doctor
+    expect 0 env "SINTER_DOUBLE_$needs" "$SINTER" doctor
     expect_says "^  cuDNN: this cuDNN is for CUDA 13"
 done
 expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE/12:$SINTER_DOUBLE" ./tiny \

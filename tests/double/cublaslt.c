@@ -360,7 +360,8 @@ static bool is_loaded(Product *p, const cublasLtMatmulAlgo_t *algorithm) {
     Algorithm a;
     memcpy(&a, algorithm, sizeof a);
     const uint32_t bit = 1u << (a.scheme & 31);
-    if ((p->has_run & bit) == 0 && capture_forbids() != CUDA_SUCCESS)
+    if ((p->has_run & bit) == 0 &&
+        (capture_forbids() != CUDA_SUCCESS || !code_take()))
         return false;
     p->has_run |= bit;
     return true;

@@ -62,6 +62,7 @@ void device_lose(int error) {
 bool error_loses_device(int error) {
     return error == CUDA_ERROR_ECC_UNCORRECTABLE ||
            error == CUDA_ERROR_NVLINK_UNCORRECTABLE ||
+           error == CUDA_ERROR_CONTAINED ||
            error == CUDA_ERROR_ILLEGAL_ADDRESS ||
            error == CUDA_ERROR_LAUNCH_TIMEOUT || error == CUDA_ERROR_ASSERT ||
            (error >= CUDA_ERROR_HARDWARE_STACK_ERROR &&

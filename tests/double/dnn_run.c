@@ -457,6 +457,9 @@ cudnnStatus_t dnn_run(cudnnHandle_t handle, Descriptor *plan,
     if (!plan->has_run && capture_forbids() != CUDA_SUCCESS)
         return dnn_fail(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER,
                         "code is loaded while a stream is being captured");
+    if (!plan->has_run && !code_take())
+        return dnn_fail(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER,
+                        "code cannot be loaded");
     plan->has_run = true;
     Job *j = job_new(plan);
     j->workspace = (char *)(uintptr_t)dnn_integer(

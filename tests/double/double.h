@@ -15,6 +15,8 @@
 //                              of a later CUDA's compiler
 //   SINTER_DOUBLE_BUSY=1       another process holds the device
 //   SINTER_DOUBLE_MEMORY=N     bytes of device memory
+//   SINTER_DOUBLE_CODE=N       of them that a library's code takes which runs
+//                              for the first time (0)
 //   SINTER_DOUBLE_FAIL=F:N:E   call number N of function F returns E; several
 //                              with commas.  F may be * for any call, or `run`
 //                              for what a stream runs
@@ -91,6 +93,8 @@ typedef enum { MEMORY_HOST, MEMORY_PINNED, MEMORY_DEVICE, MEMORY_NONE } Memory;
 Memory memory_of(const void *p, size_t bytes);
 // Ends the program unless the bytes are in one allocation of the device.
 void device_must_hold(const char *what, const void *p, size_t bytes);
+// Code comes to the device, for good; false where there is no room for it.
+bool code_take(void);
 size_t device_bytes_free(void);
 size_t device_bytes_total(void);
 // The program may touch device memory only while a stream runs something.

@@ -448,6 +448,7 @@ static const struct {
     ERROR(ERROR_CAPTURED_EVENT, "not permitted on a captured event"),
     ERROR(ERROR_SYSTEM_NOT_READY, "system not yet initialized"),
     ERROR(ERROR_SYSTEM_DRIVER_MISMATCH, "driver and library do not match"),
+    ERROR(ERROR_MPS_CONNECTION_FAILED, "no connection to the MPS server"),
     ERROR(ERROR_UNKNOWN, "unknown error"),
 #undef ERROR
 };

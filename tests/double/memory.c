@@ -115,6 +115,11 @@ void *device_take(size_t bytes) {
     return start;
 }
 
+bool code_take(void) {
+    long bytes = setting_number("SINTER_DOUBLE_CODE", 0);
+    return bytes == 0 || device_take((size_t)bytes) != NULL;
+}
+
 void *pinned_take(size_t bytes) {
     size_t mapped = up(bytes, PAGE);
     char *pages = mmap(NULL, mapped + PAGE, PROT_READ | PROT_WRITE,
