@@ -43,7 +43,8 @@ const char *text_unmarked(Arena *a, const char *text) {
 }
 
 void kernel_named(Arena *a, Kernel *k, const Sizes *sizes) {
-    Text t = text_new(a);
+    Arena *scratch = arena_new();
+    Text t = text_new(scratch);
     Piece p;
     int size = 0;
     for (const char *s = k->text; piece_next(&s, &p);) {
@@ -63,7 +64,8 @@ void kernel_named(Arena *a, Kernel *k, const Sizes *sizes) {
         else
             text_bytes(&t, p.s, p.length);
     }
-    k->text = text_string(&t);
+    k->text = arena_string(a, text_string(&t), t.length);
+    arena_free(scratch);
 }
 
 void node_line(Text *t, NodeId n, const char *format, ...) {
