@@ -129,16 +129,21 @@ char *arena_string(Arena *a, const char *s, size_t length) {
     return copy;
 }
 
+// Written where it goes if there is room, which is known only then.
 char *arena_format(Arena *a, const char *format, ...) {
     va_list list, again;
     va_start(list, format);
     va_copy(again, list);
-    int length = vsnprintf(NULL, 0, format, list);
+    Block *b = a->block;
+    size_t room = b != NULL ? b->size - b->used : 0;
+    char *end = room > 0 ? (char *)b->data + b->used : NULL;
+    int length = vsnprintf(end, room, format, list);
     va_end(list);
     if (length < 0)
         out_of_memory();
     char *s = take(a, (size_t)length + 1);
-    vsnprintf(s, (size_t)length + 1, format, again);
+    if (s != end)
+        vsnprintf(s, (size_t)length + 1, format, again);
     va_end(again);
     return s;
 }

@@ -31,16 +31,21 @@ void text_bytes(Text *t, const char *s, size_t length) {
     t->data[t->length] = '\0';
 }
 
+// Mostly there is room, and formatting is what an emitter spends its time with:
+// how long it becomes is not asked first.
 void text_addv(Text *t, const char *format, va_list list) {
     va_list again;
     va_copy(again, list);
-    int length = vsnprintf(NULL, 0, format, list);
-    if (length > 0) {
+    size_t room = t->capacity - t->length;
+    char *end = room > 0 ? t->data + t->length : NULL;
+    int length = vsnprintf(end, room, format, list);
+    if (length > 0 && (size_t)length >= room) {
         make_room(t, (size_t)length);
         vsnprintf(t->data + t->length, (size_t)length + 1, format, again);
-        t->length += (size_t)length;
     }
     va_end(again);
+    if (length > 0)
+        t->length += (size_t)length;
 }
 
 void text_add(Text *t, const char *format, ...) {
