@@ -2,13 +2,13 @@
 #include "tests/random/trial.h"
 
 #include "ir/error.h"
+#include "ir/noise.h"
 #include "runtime/device.h"
 #include "tests/codegen/joined.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/tensors.h"
 #include "tests/graphs/graphs.h"
 #include "tests/random/margin.h"
-#include "tests/random/noise.h"
 #include "tests/random/riding.h"
 #include "tests/random/slope.h"
 

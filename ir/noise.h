@@ -1,6 +1,6 @@
 // Noise: how far from right values are when roundings fall at random.
-#ifndef TESTS_RANDOM_NOISE_H
-#define TESTS_RANDOM_NOISE_H
+#ifndef IR_NOISE_H
+#define IR_NOISE_H
 
 #include "ir/ir.h"
 

@@ -10,7 +10,7 @@
 // only selects or moves has no error.  A kernel may also compute again what is
 // pointwise, from numbers that another had stored: each user has its own such
 // values too, as far as there is room.
-#include "tests/random/noise.h"
+#include "ir/noise.h"
 
 #include <math.h>
 #include <stdlib.h>
