@@ -198,8 +198,30 @@ train Small {
 END
 compare 0 small.net -a --act=recipe
 expect_says "^carried .*  1.00e+00 .*  matmul of linear_2"
-expect_says "^carried .*  linear_2.weight  f16\[8,8\]  gradient"
-expect_says "^carried .*  metric.skipped"
+expect_says "^skipped .*  linear_2.weight  f16\[8,8\]  gradient"
+expect_says "^skipped .*  linear_2.weight  f32\[8,8\]  param"
+expect_says "^skipped .*  metric.skipped"
+expect_says "^a skips the step, as gradients overflow; b takes it$"
+compare 0 small.net -a "--act=recipe" -b "-O0 --act=recipe"
+expect_says "^skipped   0.00e+00  0.00e+00 .*  linear_2.weight  f16\[8,8\]  gradient"
+expect_says "^both skip the step, as gradients overflow$"
+
+# What those that waited have overflowed is known before the step, so that the
+# model itself means it to be skipped.
+for other in -O0 "-O0 --act=recipe"; do
+    compare 0 small.net --set accumulate=2 -a --act=recipe -b "$other"
+    expect_says "linear_2.weight  f32\[8,8\]  param$"
+    expect_says "skips\{0,1\} the step, as gradients overflow"
+done
+
+# A scale that is not halved, and a step that is skipped without need.
+for setting in accumulate=1 accumulate=2; do
+    FAULT='s/ \* 0\.5f;/ * 0.4f;/' compare 7 small.net --set $setting -a --act=recipe
+    expect_says "^WRONG .*  run.loss_scale"
+    FAULT='s/= 0\.5f < \(v[0-9]*;\)/= 1.5f < \1/' compare 7 "$here/micro.net" \
+        --set $setting -a "$half" -b "--set precision=f16"
+    expect_says "^WRONG .*  metric.skipped"
+done
 
 # A library makes NaN of an infinity times the zeros around an image.
 cat >edges.net <<'END'
@@ -219,7 +241,7 @@ train Edges {
 }
 END
 compare 0 edges.net -a --act=recipe -b "-O0 --act=recipe"
-expect_says "^carried .*nan  conv_2.weight  f16\[24,2,2,8\]  gradient"
+expect_says "^skipped .*nan  conv_2.weight  f16\[24,2,2,8\]  gradient"
 
 # Numbers of which roundings leave little: where two of a window are all but
 # equal, either place is right.

@@ -9,6 +9,7 @@
 static const char *const verdict_name[] = {[VERDICT_SAME] = "same",
                                            [VERDICT_GOOD] = "good",
                                            [VERDICT_CARRIED] = "carried",
+                                           [VERDICT_SKIPPED] = "skipped",
                                            [VERDICT_WRONG] = "WRONG"};
 
 const char *row_stored_as(Arena *a, const Comparison *c, const Row *r) {
@@ -76,8 +77,18 @@ void first_print(Text *t, const Comparison *c) {
     text_add(t, "\n  it is made by group %d of `sinter show plan`\n", d->group);
 }
 
+static void skips_print(Text *t, const Rows *rows) {
+    static const char *const said[2][2] = {
+        {NULL, "b skips the step, as gradients overflow; a takes it\n"},
+        {"a skips the step, as gradients overflow; b takes it\n",
+         "both skip the step, as gradients overflow\n"}};
+    const char *what = said[rows->skips_a][rows->skips_b];
+    if (what != NULL)
+        text_add(t, "%s", what);
+}
+
 static void rows_print(Text *t, const Comparison *c) {
-    int verdict[4] = {0};
+    int verdict[VERDICT_WRONG + 1] = {0};
     text_add(t, "%-8s%10s%10s%s  tensor\n", "", "absolute", "relative",
              c->rows.judged ? "   error a   error b" : "");
     for (int i = 0; i < c->rows.count; i++) {
@@ -91,8 +102,11 @@ static void rows_print(Text *t, const Comparison *c) {
     if (verdict[VERDICT_CARRIED] > 0)
         text_add(t, ", %d off by what their kernels read",
                  verdict[VERDICT_CARRIED]);
+    if (verdict[VERDICT_SKIPPED] > 0)
+        text_add(t, ", %d by a skipped step", verdict[VERDICT_SKIPPED]);
     text_add(t, ", %d wrong; %d only in a, %d only in b\n", c->rows.wrong,
              c->rows.only_a, c->rows.only_b);
+    skips_print(t, &c->rows);
     first_print(t, c);
 }
 

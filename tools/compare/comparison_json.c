@@ -5,6 +5,7 @@
 static const char *const verdict_word[] = {[VERDICT_SAME] = "same",
                                            [VERDICT_GOOD] = "good",
                                            [VERDICT_CARRIED] = "carried",
+                                           [VERDICT_SKIPPED] = "skipped",
                                            [VERDICT_WRONG] = "wrong"};
 
 // ---- a tensor ----
@@ -78,6 +79,9 @@ void comparison_json(Text *t, const Comparison *c) {
     json_count(t, "wrong", c->rows.wrong);
     json_count(t, "only_a", c->rows.only_a);
     json_count(t, "only_b", c->rows.only_b);
+    text_add(t, ", \"skips_a\": %s, \"skips_b\": %s",
+             c->rows.skips_a ? "true" : "false",
+             c->rows.skips_b ? "true" : "false");
     text_add(t, ", \"tensors\": [");
     for (int i = 0; i < c->rows.count; i++) {
         text_add(t, i ? ",\n " : "\n ");

@@ -8,6 +8,7 @@
 #include "tools/compare/alike.h"
 #include "tools/compare/alone.h"
 #include "tools/compare/gradient.h"
+#include "tools/compare/skip.h"
 
 #include <math.h>
 #include <string.h>
@@ -133,6 +134,13 @@ static void measure_difference(Row *r, const double *a, const double *b) {
     }
 }
 
+static bool all_finite(const double *x, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(x[i]))
+            return false;
+    return true;
+}
+
 static void measure_errors(const Compare *c, Row *r, Arena *scratch,
                            const double *a, const double *b,
                            const double *right) {
@@ -143,6 +151,9 @@ static void measure_errors(const Compare *c, Row *r, Arena *scratch,
     r->size = error_size(clean, count);
     r->error_a = error_rms(mine, clean, count);
     r->error_b = error_rms(theirs, clean, count);
+    r->overflows = !all_finite(mine, count) || !all_finite(theirs, count);
+    // Where b overflows it tells of no roundings.
+    r->roundings = isfinite(r->error_b) ? r->error_b : 0;
     r->allowed = error_allowed(r->type, c->g->act, r->error_b, clean);
     // With nothing but b to go by, both may be off.
     if (!c->rows.judged && dtype_float(r->type.dtype))
@@ -172,6 +183,15 @@ typedef struct {
     double *value; // NULL: nothing
 } Meaning;
 
+// How far x is from y but where they are no numbers alike.
+static double apart(const double *x, const double *y, int64_t count) {
+    Arena *a = arena_new();
+    double size =
+        error_rms(settled(a, x, y, count), settled(a, y, y, count), count);
+    arena_free(a);
+    return size;
+}
+
 typedef struct {
     Compare *c;
     int *row;         // of each node that is wanted
@@ -186,7 +206,7 @@ static void value_measure(void *whose, NodeId n, double *const *value) {
     Meaning *meant = &m->meaning[i];
     if (meant->value == NULL)
         return;
-    r->meant = error_rms(value[n], meant->value, type_count(&r->type));
+    r->meant = apart(value[n], meant->value, type_count(&r->type));
     arena_free(meant->own);
     meant->value = NULL;
 }
@@ -208,20 +228,26 @@ static void meaning_keep(void *whose, NodeId n, double *const *value) {
 }
 
 // The step with its gradients and updates, and the averages that are part of
-// it, before passes rewrite it.
-static const Graph *step_meant(const Program *p, int stage) {
+// it, before passes rewrite it.  What nobody skipped is not meant to be.
+static const Graph *step_meant(const Compare *c) {
+    const Program *p = c->left->program;
+    int stage = c->left->snapshot.step->stage;
     PassOptions o = pass_options(&p->recipe, "host");
+    bool scaled = o.act == F16;
     o.act = F32;
     const Graph *g = passes_run(graph_clone(p->stage[stage].train), &o,
                                 "optimizer", NULL, NULL);
+    Arena *scratch = arena_new();
+    if (scaled && (c->rows.skips_a || c->rows.skips_b))
+        g = step_deciding(g, leaves_of(c, scratch, g));
+    arena_free(scratch);
     return program_averages_each_step(p) ? step_with_average(g, p->average) : g;
 }
 
 // What states become by it.
 static void meanings_find(const Measuring *m, Arena *a) {
     const Compare *c = m->c;
-    const Side *left = c->left;
-    const Graph *g = step_meant(left->program, left->snapshot.step->stage);
+    const Graph *g = step_meant(c);
     Arena *scratch = arena_new();
     Meanings all = {a, g, ARENA_ARRAY(scratch, (size_t)g->count + 1, int),
                     m->meaning};
@@ -239,6 +265,46 @@ static void meanings_find(const Measuring *m, Arena *a) {
     arena_free(scratch);
 }
 
+// Digits that a pass may reorder: of the tensor; and where what it is made of
+// cancels, as the mean of a convolution of numbers whose mean is 0 does, of
+// those numbers.  They are as large as the error of f32 tells, which rounds
+// 2^29 times as coarsely as double; a pass may choose another order at some
+// roundings.
+bool row_is_meant(const Row *r) {
+    static const double left = 1e-9, cancelled = 16 * 0x1p-29;
+    return r->meant <= left * r->size + cancelled * r->roundings + 1e-30;
+}
+
+typedef struct {
+    const Measuring *m;
+    double *const *right;
+} Roundings;
+
+static void roundings_measure(void *whose, NodeId n, double *const *value) {
+    const Roundings *of = whose;
+    Row *r = &of->m->c->rows.row[of->m->row[n]];
+    double apart = error_rms(value[n], of->right[n], type_count(&r->type));
+    r->roundings = isfinite(apart) ? fmax(r->roundings, apart) : r->roundings;
+}
+
+// Where b has skipped the step, what it left tells of no roundings: of what is
+// not meant as it seems, they are found by rounding each operation.
+static void roundings_find(const Measuring *m, const Graph *own,
+                           double *const *leaf) {
+    Arena *a = arena_new();
+    const Rows *rows = &m->c->rows;
+    bool *wanted = ARENA_ARRAY(a, (size_t)own->count + 1, bool), any = false;
+    for (int i = 0; i < rows->count; i++) {
+        wanted[rows->row[i].node] = !row_is_meant(&rows->row[i]);
+        any |= wanted[rows->row[i].node];
+    }
+    if (any) {
+        Roundings of = {m, graph_eval_kept(own, a, leaf, wanted)};
+        graph_eval_seen(own, leaf, true, wanted, roundings_measure, &of);
+    }
+    arena_free(a);
+}
+
 // Each row as soon as its value is there: all values of a step take gigabytes.
 static void evaluate(Compare *c, int first) {
     Arena *a = arena_new();
@@ -254,22 +320,20 @@ static void evaluate(Compare *c, int first) {
         meanings_find(&m, a);
     Graph *own = graph_clone(c->g);
     own->act = F32;
-    graph_eval_seen(own, leaves_meant(c, a), false, wanted, value_measure, &m);
+    double **leaf = leaves_meant(c, a);
+    graph_eval_seen(own, leaf, false, wanted, value_measure, &m);
+    if (first == 0 && c->rows.skips_b)
+        roundings_find(&m, own, leaf);
     arena_free(a);
 }
 
 // ---- verdicts ----
 
-// Digits that a pass may reorder: of the tensor; and where what it is made of
-// cancels, as the mean of a convolution of numbers whose mean is 0 does, of
-// those numbers.  They are as large as the error of f32 tells, which rounds
-// 2^29 times as coarsely as double; a pass may choose another order at some
-// roundings.
-bool row_is_meant(const Row *r) {
-    static const double left = 1e-9, cancelled = 16 * 0x1p-29;
-    // Where b overflows it tells of no roundings.
-    double roundings = isfinite(r->error_b) ? r->error_b : 0;
-    return r->meant <= left * r->size + cancelled * roundings + 1e-30;
+// Whether it differs as the step was skipped: what it would change is as it
+// was, and what overflowed is no number.
+static bool is_skipped(const Compare *c, const Row *r) {
+    return (c->rows.skips_a && skip_decides(r->name, r->kind)) ||
+           ((c->rows.skips_a || c->rows.skips_b) && r->overflows);
 }
 
 // Two sides may be wrong alike, so that being as near as b is not enough where
@@ -283,7 +347,9 @@ static Verdict row_verdict(const Compare *c, const Row *r) {
     Alone alone = node_alone(c->alones, r->node);
     if (alone == ALONE_WRONG || (alone == ALONE_UNKNOWN && !near))
         return VERDICT_WRONG;
-    return near ? VERDICT_GOOD : VERDICT_CARRIED;
+    if (near)
+        return VERDICT_GOOD;
+    return is_skipped(c, r) ? VERDICT_SKIPPED : VERDICT_CARRIED;
 }
 
 static void rows_judge(Compare *c, int first) {
@@ -384,7 +450,8 @@ static void compare_states(Compare *c) {
 
 static bool any_carried(const Rows *rows) {
     for (int i = 0; i < rows->count; i++)
-        if (rows->row[i].verdict == VERDICT_CARRIED)
+        if (rows->row[i].verdict == VERDICT_CARRIED ||
+            rows->row[i].verdict == VERDICT_SKIPPED)
             return true;
     return false;
 }
@@ -417,6 +484,8 @@ Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
                  .other = right->snapshot.step->graph,
                  .alones = alones_new(a, &left->snapshot),
                  .rows = {.judged = judged}};
+    c.rows.skips_a = step_skipped(&left->snapshot, &left->snapshot);
+    c.rows.skips_b = step_skipped(&left->snapshot, &right->snapshot);
     c.rows.row = ARENA_ARRAY(a, (size_t)c.g->count + 1, Row);
     c.pair = ARENA_ARRAY(a, (size_t)c.g->count + 1, Pair);
     compare_stored(&c);

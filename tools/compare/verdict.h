@@ -8,6 +8,7 @@ typedef enum {
     VERDICT_SAME,    // to the bit
     VERDICT_GOOD,    // as near to what is right as b is
     VERDICT_CARRIED, // not, but what its kernel read makes it so
+    VERDICT_SKIPPED, // so does what overflowed in a step that was skipped
     VERDICT_WRONG
 } Verdict;
 
@@ -19,7 +20,9 @@ typedef struct {
     double absolute, relative;     // largest differences of a from b
     double size, error_a, error_b; // root mean squares
     double allowed;                // of error_a
-    double meant; // how far a's plan is in double from what the model means
+    double meant;     // how far a's plan is in double from what the model means
+    double roundings; // what f32 costs, as far as is known
+    bool overflows;   // in a or b, and not in what is right
     Verdict verdict;
 } Row;
 
@@ -27,7 +30,8 @@ typedef struct {
     Row *row;
     int count, only_a, only_b; // tensors that one of them keeps
     int wrong;
-    bool judged; // against double; else a is measured by b
+    bool judged;           // against double; else a is measured by b
+    bool skips_a, skips_b; // the step, as a gradient is not finite
 } Rows;
 
 // Whether a's plan is in double what the model means.

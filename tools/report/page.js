@@ -670,7 +670,7 @@ function parametersDraw() {
 
 // ---- the comparison ----
 
-const verdicts = ["wrong", "carried", "good", "same"];
+const verdicts = ["wrong", "skipped", "carried", "good", "same"];
 
 // The launch that leaves what was compared: by operation and layer, since the
 // plans may be of different batches, and by the node only among several.
@@ -770,7 +770,8 @@ function comparisonDraw() {
   byId("comparison").replaceChildren(element("h2", {}, "Comparison"),
     element("p", { class: "hint" }, `${c.tensors.length} tensors: ${count("same")} the same to ` +
       `the bit, ${count("good")} as near to right as b, ${count("carried")} off by what their ` +
-      `kernels read, ${count("wrong")} wrong; ${c.only_a} only in a, ${c.only_b} only in b. ` +
+      `kernels read, ${count("skipped")} by a skipped step, ${count("wrong")} wrong; ` +
+      `${c.only_a} only in a, ${c.only_b} only in b. ` +
       `On ${c.device}, data ${c.data}, batch ${c.batch}. ` + (c.double
       ? "Errors are against double, relative to the tensor's root mean square."
       : "Not evaluated in double: a is measured by b.")),
