@@ -1,13 +1,17 @@
 // Draws: see draws.h.
 #include "tests/random/draws.h"
 
+#include "codegen/codegen.h"
+
 #include <stdio.h>
 #include <string.h>
 
-// A program: as it was grown, its setup, and the step that trains as planned.
+// A program: as it was grown, its setup, its plan, and the step of that which
+// trains.
 typedef struct {
     const Graph *grown;
     const Setup *setup;
+    const Plan *plan;
     const Graph *planned;
 } Drawn;
 
@@ -258,6 +262,20 @@ static bool has_again(const Drawn *d) {
     return d->setup->again;
 }
 
+// ---- of its kernels ----
+
+// Some that differ in sizes alone, and are one function on the host.
+static bool has_family(const Drawn *d) {
+    Arena *a = arena_new();
+    const Launches *launches = codegen_launches(d->plan, d->plan, a);
+    bool found = false;
+    for (int i = 0; i < d->plan->num_steps; i++)
+        for (int k = 0; k < launches[i].count; k++)
+            found |= launches[i].kernel[k].head != NULL;
+    arena_free(a);
+    return found;
+}
+
 // ---- the table ----
 
 static const struct {
@@ -302,6 +320,7 @@ static const struct {
     {"statistics that a library may take", has_statistics},
     {"values packed to bits", has_packed},
     {"a copy of a param", has_copy},
+    {"kernels that differ in sizes alone", has_family},
 };
 
 enum { THINGS = sizeof thing / sizeof *thing };
@@ -310,7 +329,8 @@ static void count_seed(uint32_t seed, int *had) {
     Arena *a = arena_new();
     Setup s = setup_of(seed);
     Graph *g = setup_graph(a, &s);
-    Drawn d = {g, &s, trial_planned(a, g, &s)};
+    const Plan *plan = trial_plan(a, g, &s);
+    Drawn d = {g, &s, plan, trial_step(plan)};
     for (int i = 0; i < THINGS; i++)
         had[i] += thing[i].has(&d);
     arena_free(a);

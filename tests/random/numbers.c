@@ -47,15 +47,15 @@ static void follow(const Graph *g, double **leaf, const Graph *other,
     }
 }
 
-Numbers *number_steps(const Plan *p, Arena *a, uint32_t seed, bool round) {
-    Numbers *numbers = ARENA_ARRAY(a, (size_t)p->num_steps, Numbers);
+Values *number_steps(const Plan *p, Arena *a, uint32_t seed, bool round) {
+    Values *numbers = ARENA_ARRAY(a, (size_t)p->num_steps, Values);
     for (int i = 0; i < p->num_steps; i++) {
         const Graph *g = p->step[i].graph;
         double **leaf = number_leaves(g, a, seed);
         for (int j = 0; j < i; j++)
             if (p->step[j].kind == STEP_DERIVE)
                 follow(g, leaf, p->step[j].graph, numbers[j].value);
-        numbers[i] = (Numbers){leaf, graph_eval(g, a, leaf, round)};
+        numbers[i] = (Values){leaf, graph_eval(g, a, leaf, round)};
     }
     return numbers;
 }

@@ -16,10 +16,10 @@ double **number_leaves(const Graph *g, Arena *a, uint32_t seed);
 // What a step starts from and comes to, for each node of its graph.
 typedef struct {
     double **leaf, **value;
-} Numbers;
+} Values;
 
 // Of each step of a plan, every node rounded as it is stored, or in double.
-Numbers *number_steps(const Plan *p, Arena *a, uint32_t seed, bool round);
+Values *number_steps(const Plan *p, Arena *a, uint32_t seed, bool round);
 
 bool number_finite(const Graph *g, double *const *value);
 

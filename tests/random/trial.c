@@ -140,10 +140,13 @@ static int train_step(const Plan *p) {
     return i;
 }
 
-const Graph *trial_planned(Arena *a, const Graph *g, const Setup *s) {
+Plan *trial_plan(Arena *a, const Graph *g, const Setup *s) {
     Trial t = {.a = a, .setup = *s};
-    Plan *plan = plan_of(&t, g, s->level);
-    return plan->step[train_step(plan)].graph;
+    return plan_of(&t, g, s->level);
+}
+
+const Graph *trial_step(const Plan *p) {
+    return p->step[train_step(p)].graph;
 }
 
 // Gradients that wait for an update do so with the scale of the loss.
@@ -183,7 +186,7 @@ static int count_unsure(const Graph *g, const bool *unsure) {
     return count;
 }
 
-static bool steps_finite(const Plan *p, const Numbers *numbers) {
+static bool steps_finite(const Plan *p, const Values *numbers) {
     for (int i = 0; i < p->num_steps; i++)
         if (!number_finite(p->step[i].graph, numbers[i].value))
             return false;
@@ -206,7 +209,7 @@ static bool find_numbers(Trial *t) {
         int count = count_unsure(t->meant, unsure);
         if (count >= least)
             continue;
-        Numbers *rough = number_steps(t->unfused, t->a, seed, true);
+        Values *rough = number_steps(t->unfused, t->a, seed, true);
         if (!steps_finite(t->unfused, rough))
             continue;
         least = count;
@@ -455,7 +458,7 @@ static void judge_plan(const Trial *t, const Plan *plan, Text *report) {
     static const double little = 1e-7;
     int step = train_step(plan);
     const Graph *g = plan->step[step].graph;
-    Numbers *exact = number_steps(plan, t->a, t->numbers, false);
+    Values *exact = number_steps(plan, t->a, t->numbers, false);
     for (NodeId n = 0; n < t->meant->count; n++) {
         const Node *d = &t->meant->node[n];
         NodeId at = d->op == OP_output || d->op == OP_assign

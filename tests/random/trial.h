@@ -40,7 +40,7 @@ typedef struct {
     double **right;
     bool *unsure; // of meant: whether a rounding may decide about the value
     Plan *unfused;
-    Numbers *rough;         // of each of its steps
+    Values *rough;          // of each of its steps
     uint32_t numbers;       // seed of the leaves
     unsigned char *squares; // of the compiled program, see riding.h; or NULL
 } Trial;
@@ -54,8 +54,9 @@ typedef struct {
 Setup setup_of(uint32_t seed);
 Graph *setup_graph(Arena *a, const Setup *s);
 
-// The step that trains, as it is planned.
-const Graph *trial_planned(Arena *a, const Graph *g, const Setup *s);
+// What is compiled, and the step of it that trains.
+Plan *trial_plan(Arena *a, const Graph *g, const Setup *s);
+const Graph *trial_step(const Plan *p);
 
 // Plans the graph, and finds numbers for which every value is finite and, if
 // there are any, for which no rounding decides about a value.  NULL when none
