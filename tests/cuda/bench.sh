@@ -160,6 +160,13 @@ finds tests status '^not run$'
 finds start status '^not run$'
 expect_says "start: not run: there is no GPU"
 
+# A case that hangs is stopped before its part is.
+printf '#!/bin/sh\nexec sleep 5\n' >bin/hangs
+chmod +x bin/hangs
+expect 1 env CC=hangs "$build/bin/gpu" --jobs=16 --limit=1 pool
+grep -q '^took longer than 1 s$' out || fail "nothing took too long: $(cat out)"
+grep -q '^0 passed, [1-9][0-9]* failed$' out || fail "$(cat out)"
+
 # What hangs is stopped when its time is over.
 began=$(date +%s)
 STUCK=600 bench 1 --seconds=10 sanitizer

@@ -1,8 +1,10 @@
 // The kernels on a GPU: every awkward network, and every model made narrow,
 // with activations in f32 and in f16, against the meaning of its graph.
 //
-//   gpu [--jobs=N] [PART]     those whose name has PART in it
+//   gpu [--jobs=N] [--limit=N] [PART]     those whose name has PART in it
 //
+// A case that takes longer than the limit, in seconds, has failed: where one
+// kernel hangs others may, and would keep the rest from being tried.
 // Each case is a process of its own, which says how it ends.  The last line
 // counts them; status 77: there is no GPU.
 #define _GNU_SOURCE
@@ -11,6 +13,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/rt.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +37,7 @@ typedef struct {
 typedef struct {
     const char *part; // of the names to run; NULL: all
     int jobs, running, passed, failed;
+    unsigned limit; // seconds; 0: none
     Job job[MOST_JOBS];
 } Session;
 
@@ -51,7 +55,9 @@ static void wait_for_one(Session *s) {
     Job *job = child > 0 ? job_of(s, child) : NULL;
     if (job == NULL)
         return;
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        printf("FAILED: %s\ntook longer than %u s\n", job->name, s->limit);
+    else if (WIFSIGNALED(status))
         printf("FAILED: %s\nended by signal %d\n", job->name, WTERMSIG(status));
     else if (WEXITSTATUS(status) > EXIT_FAILURE)
         printf("FAILED: %s\nended with status %d\n", job->name,
@@ -82,8 +88,10 @@ static void start(Session *s, Arena *a, const char *name, Case c) {
     c.how = ON_GPU;
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0)
+    if (child == 0) {
+        alarm(s->limit);
         judge(a, name, &c);
+    }
     if (child < 0) {
         printf("FAILED: %s\ncannot start a process\n", name);
         s->failed++;
@@ -122,6 +130,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++)
         if (strncmp(argv[i], "--jobs=", 7) == 0)
             s.jobs = atoi(argv[i] + 7);
+        else if (strncmp(argv[i], "--limit=", 8) == 0)
+            s.limit = (unsigned)atoi(argv[i] + 8);
         else
             s.part = argv[i];
     s.jobs = s.jobs < 1 ? 1 : s.jobs < MOST_JOBS ? s.jobs : MOST_JOBS;
