@@ -421,9 +421,10 @@ static bool columns_call(const Emit *e) {
 }
 
 // Finds for how many blocks there are registers; whether a thread is to read
-// two rows at a time, as blocks that keep much are too few to wait for one
-// each.  Beside a variance two rows take little more than what four blocks
-// leave a thread, and mostly no more.
+// two rows at a time.  Blocks that keep much are too few to wait for one each.
+// So are four of which each thread reads one vector, as beside a variance, and
+// with three of four on a multiprocessor the last would wait alone: there two
+// rows fit as well, since what is read for samples is not kept.
 static bool find_resident(Emit *e, const Walk *w) {
     int64_t kept = bytes_kept(e, &w->rows), row = bytes_of_row(e);
     bool calls = columns_call(e);
@@ -432,12 +433,13 @@ static bool find_resident(Emit *e, const Walk *w) {
         e->resident = kept + row <= TWO_BYTES / 2 ? 2 : 0;
         return false;
     }
-    if (kept + row <= FOUR_BYTES && !calls && !has_pivots(e) &&
+    if (kept + row <= FOUR_BYTES && !calls &&
         space_grid(e->group->space, false) == DEVICE_GRID)
         e->resident = 4;
     else if (kept + row <= most)
         e->resident = 2;
-    return e->resident == 2 && kept + 2 * row <= most;
+    return e->resident == 4 ? has_pivots(e)
+                            : e->resident == 2 && kept + 2 * row <= most;
 }
 
 // Opens the loop over groups of columns.  All threads of a block go round it

@@ -1,7 +1,7 @@
 // k00_var:
 // %2..%3: var
 // 68719476768 bytes read and written (host: 68719476768)
-KERNEL(256, 2) k00_var(
+KERNEL(256, 4) k00_var(
     const act *RESTRICT p0,
     float *RESTRICT p3,
     float *RESTRICT part,
