@@ -287,7 +287,7 @@ const char *piece_value(Emit *e, Scope *s, NodeId n, Place p);
 // ---- the skeletons: each writes the body of one kind of kernel ----
 void emit_grid(Emit *e, Text *t);
 void emit_rows(Emit *e, Text *t);
-void emit_scatter(Emit *e, Text *t);
+void emit_scatter(Emit *e, Text *t, int *grid);
 void emit_update(Emit *e, Text *t, int *grid);
 
 // Whether d pads few channels to 8, which is done by lanes of their own.

@@ -115,7 +115,7 @@ static void write_kernel(const Graph *host, const Graph *device, Arena *kept,
     else if (group->kind == GROUP_ROWS)
         emit_rows(&e, &body);
     else if (group->kind == GROUP_SCATTER)
-        emit_scatter(&e, &body);
+        emit_scatter(&e, &body, grid);
     else
         emit_update(&e, &body, grid);
     body = text_tidied(a, &body);

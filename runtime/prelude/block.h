@@ -156,6 +156,38 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
     return block_sum(sum, shared, threads);
 }
 
+// Notes, of the rows that the threads name, `per` each, those of lo .. hi-1 in
+// the order of the threads: pairs of a number, which counts up from `from`, and
+// the row.  Returns how many.
+DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
+                     int hi, int threads) {
+    SHARED float notes[32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int own = 0;
+    UNROLLED(m, per) own += named[m] >= lo && named[m] < hi;
+    float upto = (float)own;
+    for (int step = 1; step < 32; step *= 2) {
+        const float left = SHUFFLE(upto, (lane - step) & 31);
+        upto += lane >= step ? left : 0.0f;
+    }
+    BARRIER();
+    if (lane == 31)
+        notes[warp] = upto;
+    BARRIER();
+    int at = (int)upto - own, count = 0;
+    for (int w = 0; w < threads / 32; w++) {
+        at += w < warp ? (int)notes[w] : 0;
+        count += (int)notes[w];
+    }
+    UNROLLED(m, per)
+    if (named[m] >= lo && named[m] < hi) {
+        noted[2 * at] = from + threadIdx.x * per + m;
+        noted[2 * at++ + 1] = named[m];
+    }
+    BARRIER();
+    return count;
+}
+
 // Whether this is the last block of the launch to come here; what the others
 // wrote before is then visible to it.  The ticket is 0 again afterwards.
 DEVICE int last_block(int *ticket, int blocks) {

@@ -44,31 +44,58 @@ KERNEL(256) k01_gather_grad(
     OWN_BLOCK;
     enum { ROWS = 50, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
+    enum { PER = AT(1, 4), AHEAD = AT(1, 8) };
+    SHARED int noted[2 * PER * NT];
     const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        float v2[VW];
-        load_f32(v2, p2 + c, VW);
         float zero[VW];
         LANES_DO(k, VW) zero[k] = 0.0f;
         for (int i = lo + ty; i < hi; i += TY)
             store_f32(p10 + (size_t)i * C + c, zero, VW);
-        for (int j = 0; j < 32; j++) {
+    }
+    for (int from = 0; from < 32; from += PER * NT) {
+        int named[PER];
+        UNROLLED(m, PER) {
+            const int at = from + threadIdx.x * PER + m;
+            const int j = at < 32 ? at : 32 - 1;
             const int v4 = get_i32(p1 + j);
-            const int i = clamp(v4, ROWS);
-            if (i < lo || i >= hi || (i - lo) % TY != ty) continue;
+            named[m] = at < 32 ? clamp(v4, ROWS) : -1;
+        }
+        const int count = note_rows(noted, named, PER, from, lo, hi, NT);
+        for (int g = tx; g < CG; g += TX) {
+            const int c = g * VW;
+            float v2[VW];
+            load_f32(v2, p2 + c, VW);
             float sum[VW];
-            load_f32(sum, p10 + (size_t)i * C + c, VW);
-            const int i1 = j % 8;
-            const int i2 = j / 8;
-            float v3[VW];
-            load_act(v3, p3 + ((size_t)i2 * 8 + i1) * 16 + c, VW);
-            LANES_DO(k, VW) {
-                const float v8 = v2[k] * v3[k];
-                sum[k] += v8;
+            int held = -1;
+            for (int at = 0; at < count; at += AHEAD) {
+                float ahead[AHEAD][VW];
+                UNROLLED(m, AHEAD) {
+                    const int j = noted[2 * (at + m < count ? at + m : at)];
+                    const int i1 = j % 8;
+                    const int i2 = j / 8;
+                    float v3[VW];
+                    load_act(v3, p3 + ((size_t)i2 * 8 + i1) * 16 + c, VW);
+                    LANES_DO(k, VW) {
+                        const float v8 = v2[k] * v3[k];
+                        ahead[m][k] = v8;
+                    }
+                }
+                UNROLLED(m, AHEAD) {
+                    if (at + m >= count) continue;
+                    const int i = noted[2 * (at + m) + 1];
+                    if ((i - lo) % TY != ty) continue;
+                    if (i != held) {
+                        if (held >= 0) store_f32(p10 + (size_t)held * C + c, sum, VW);
+                        load_f32(sum, p10 + (size_t)i * C + c, VW);
+                        held = i;
+                    }
+                    LANES_DO(k, VW) sum[k] += ahead[m][k];
+                }
             }
-            store_f32(p10 + (size_t)i * C + c, sum, VW);
+            if (held >= 0) store_f32(p10 + (size_t)held * C + c, sum, VW);
         }
     }
 }
