@@ -221,21 +221,33 @@ static const char *constant_text(Emit *e, NodeId n) {
                           : arena_format(e->a, SIZE, (long long)value);
 }
 
-static const char *constant(Emit *e, Scope *s, NodeId n, Place p) {
+// The table of a constant that is not the same everywhere.  A module has 64 KiB
+// of constant memory for all tables of a kernel; vectors are read from where
+// their own size divides the address.
+static const char *table_of(Emit *e, NodeId n) {
+    enum { MOST_CONSTANT = 1024, VECTOR = 4 };
     const Node *d = &e->g->node[n];
     const Attr *values = node_attr(d, ATTR_values);
-    if (values->count == 1)
-        return constant_text(e, n);
     const char *table = arena_format(e->a, OWN_NAME "_table" NODE, n);
-    if (strstr(text_string(&e->tables), arena_format(e->a, " %s[", table)) ==
-        NULL) {
-        text_add(&e->tables, "TABLE %s %s[%d] = {", held_type(d->type->dtype),
-                 table, values->count);
-        for (int i = 0; i < values->count; i++)
-            text_add(&e->tables, "%s%s", i ? ", " : "",
-                     literal(e->a, d->type->dtype, values->floats[i]));
-        text_add(&e->tables, "};\n");
-    }
+    if (strstr(text_string(&e->tables), arena_format(e->a, " %s[", table)))
+        return table;
+    text_add(&e->tables, "%s %s %s[%d]%s = {",
+             values->count > MOST_CONSTANT ? "LARGE_TABLE" : "TABLE",
+             held_type(d->type->dtype), table, values->count,
+             values->count % VECTOR == 0 ? " __attribute__((aligned(16)))"
+                                         : "");
+    for (int i = 0; i < values->count; i++)
+        text_add(&e->tables, "%s%s", i ? ", " : "",
+                 literal(e->a, d->type->dtype, values->floats[i]));
+    text_add(&e->tables, "};\n");
+    return table;
+}
+
+static const char *constant(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    if (node_attr(d, ATTR_values)->count == 1)
+        return constant_text(e, n);
+    const char *table = table_of(e, n);
     const char *offset = place_offset(e, p);
     if (is_uniform(*d->type, p))
         return arena_format(e->a, "%s[%s]", table, offset);
