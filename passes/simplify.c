@@ -213,11 +213,16 @@ static NodeId twice_shape(Simplify *s, const Node *n) {
     return a == NO_NODE ? a : op1(s, n->op, a, n->type);
 }
 
+// The numbers of a constant have the order of rows in any shape.
 static NodeId reshape_known(Simplify *s, const Node *n) {
+    Node constant = *at(s, n->arg[0]);
     double value;
-    if (!known(s, n->arg[0], &value))
+    if (known(s, n->arg[0], &value))
+        return graph_constant(s->g, *n->type, value);
+    if (constant.op != OP_constant)
         return NO_NODE;
-    return graph_constant(s->g, *n->type, value);
+    constant.type = n->type;
+    return graph_add(s->g, constant);
 }
 
 // slice drops what pad added.
