@@ -186,6 +186,8 @@ static const char *kind_wanted(Expansion *e, const ParamInfo *p) {
         return "true or false";
     case NUMBERS:
         return "a number or a list of numbers";
+    case LISTS:
+        return "a list of numbers, or of such lists";
     case SCALAR:
         return "a number or a schedule";
     case TIME:
@@ -243,6 +245,10 @@ static bool all_items(Value v, bool (*good)(Value)) {
         if (!good(v.list.item[i]))
             return false;
     return v.list.count > 0;
+}
+
+static bool is_nested(Value v) {
+    return is_plain(v) || (v.kind == VALUE_LIST && all_items(v, is_nested));
 }
 
 static bool is_tensor(Value v) {
@@ -314,6 +320,8 @@ static bool suits(Expansion *e, const ParamInfo *p, Value v) {
         return v.kind == VALUE_TRUTH;
     case NUMBERS:
         return is_plain(v) || is_number_list(v);
+    case LISTS:
+        return v.kind == VALUE_LIST && all_items(v, is_nested);
     case SCALAR:
         return is_scalar(e, v);
     case TIME:

@@ -110,6 +110,7 @@ typedef enum {
     SIZES,   // a whole number from 1, or a list of whole numbers
     STARTS,  // an initialiser, or a number
     NUMBERS, // a number or a list of numbers
+    LISTS,   // a list of numbers, or of such lists
     SCALAR,  // a number or a schedule
     TIME,    // with the unit epoch or step, or a share of the run; its
              // default counts steps
@@ -279,6 +280,8 @@ NodeId add_joint(Expansion *e, const Call *c, Op op, Value a, Value b);
 // ---- samples.c: types as the user writes them ----
 
 const char *type_text(Expansion *e, Type t); // "f32[128, 3, 3, 64]"
+// Whether the first axis of node n runs over samples.
+bool has_samples(Expansion *e, NodeId n);
 // "f32[N, 16, 16, 128]": of what has a batch of samples.
 const char *samples_text(Expansion *e, Type t);
 // Of a node, with N where its first axis runs over the samples.

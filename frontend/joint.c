@@ -35,18 +35,17 @@ static Type joint_type(const Expansion *e, Value v) {
 }
 
 // Whether both have samples, which would not meet one another, as the last axes
-// do.  The loss is where labels meet outputs; in a model, parameters of as many
-// numbers as the batch has samples are no mistake.
-static bool crosses_samples(const Expansion *e, Type s, Type t) {
+// do.  The loss is where labels meet outputs; in a model that is no mistake.
+static bool crosses_samples(Expansion *e, Value a, Value b) {
+    Type s = joint_type(e, a), t = joint_type(e, b);
     return e->phase == PHASE_LOSS && s.rank != t.rank && s.rank > 0 &&
            t.rank > 0 && s.dim[0] == e->recipe.batch &&
-           t.dim[0] == e->recipe.batch;
+           t.dim[0] == e->recipe.batch && has_samples(e, a.node) &&
+           has_samples(e, b.node);
 }
 
 // How one number of each sample is put beside a tensor of type t.
-static void note_samples(Expansion *e, Diagnostic *d, Value v, Type t) {
-    if (!crosses_samples(e, joint_type(e, v), t))
-        return;
+static void note_samples(Expansion *e, Diagnostic *d, Type t) {
     Text shape = text_new(e->arena);
     for (int i = 1; i < t.rank; i++)
         text_add(&shape, ", 1");
@@ -76,8 +75,8 @@ static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
                             Type s, Type t) {
     if (s.rank != t.rank)
         diag_note(d, "one has %d dimensions, the other %d", s.rank, t.rank);
-    if (s.rank != t.rank && (s.rank == 1 || t.rank == 1))
-        note_samples(e, d, s.rank == 1 ? a : b, s.rank == 1 ? t : s);
+    if ((s.rank == 1 || t.rank == 1) && crosses_samples(e, a, b))
+        note_samples(e, d, s.rank == 1 ? t : s);
     int axis = differing_axis(s, t), rank = s.rank > t.rank ? s.rank : t.rank;
     if (axis < 0)
         return;
@@ -93,14 +92,14 @@ static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
               strides ? stride_note(e, of_s < of_t ? a : b, small, large) : "");
 }
 
-static bool is_joint(const Expansion *e, Type s, Type t) {
-    Type both;
-    return type_broadcast(&s, &t, &both) && !crosses_samples(e, s, t);
+static bool is_joint(Expansion *e, Value a, Value b) {
+    Type s = joint_type(e, a), t = joint_type(e, b), both;
+    return type_broadcast(&s, &t, &both) && !crosses_samples(e, a, b);
 }
 
 bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b) {
     Type s = joint_type(e, a), t = joint_type(e, b);
-    if (is_joint(e, s, t))
+    if (is_joint(e, a, b))
         return true;
     Diagnostic *d = report(e->diags, D_shapes, at,
                            "cannot %s tensors of different shapes", verb);
@@ -112,7 +111,7 @@ bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b) {
 
 bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b) {
     Type s = joint_type(e, a), t = joint_type(e, b);
-    if (is_joint(e, s, t))
+    if (is_joint(e, a, b))
         return true;
     Diagnostic *d =
         report(e->diags, D_shapes, c->at, "%s needs tensors of shapes that fit",

@@ -15,8 +15,8 @@ static Value bad_operands(Expansion *e, const Expr *x, Value a, Value b) {
     diag_place(d, x->left->at, "this is %s", value_kind_name(a.kind));
     diag_place(d, x->right->at, "this is %s", value_kind_name(b.kind));
     if (a.kind == VALUE_LIST || b.kind == VALUE_LIST)
-        diag_note(d, "a number for each channel is an argument of normalize("
-                     "mean, std), or a parameter([C]) of C channels");
+        diag_note(d, "a list becomes a tensor by tensor(list); what is learned "
+                     "is a parameter([C]) of C channels");
     return value_poison();
 }
 

@@ -59,8 +59,8 @@ static int axis_of(const Graph *g, const Node *d, const signed char *of) {
     return NO_AXIS;
 }
 
-// Whether the first axis of node n runs over samples.
-static bool has_samples(const Expansion *e, NodeId n) {
+bool has_samples(Expansion *e, NodeId n) {
+    e->work += n;
     signed char *of = ARENA_ARRAY(e->arena, (size_t)n + 1, signed char);
     for (NodeId i = 0; i <= n; i++)
         of[i] = (signed char)axis_of(e->graph, &e->graph->node[i], of);

@@ -150,6 +150,8 @@ static const struct {
     {"mish(x)", as_mish},
     {"hard_swish(x)", as_hard_swish},
     {"square(x)", as_square},
+    {"sin(x)", sin},
+    {"cos(x)", cos},
     {"clamp(x, -0.5, 1.5)", as_clamp},
     {"clamp(x, low=0.25)", as_floor},
     {"maximum(x, 0.25)", as_floor},
