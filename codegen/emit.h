@@ -27,6 +27,7 @@ typedef enum {
     NOT_ON_HOST = '\020', // what says nothing there
     BODY = '\021',        // where the body begins, with sizes that it is given
     ENTRY = '\022',       // where what is launched does
+    STREAMED = '\023',    // the stream of a draw, which is given as a size
 } Mark;
 
 // What marks are written as, in formats.  A size may differ between kernels of
@@ -37,6 +38,7 @@ typedef enum {
 #define NODE "\004%u\002" // "v" NODE is v12
 #define SIZE "\005%lld\002"
 #define SCALE "\006%s\002"
+#define STREAM "\023%lld\002"
 #define REMARK(text) "\017" text "\002"
 #define OFF_HOST(text) "\020" text "\002"
 #define BODY_BEGINS "\021\002"
@@ -65,6 +67,8 @@ bool piece_next(const char **text, Piece *p);
 
 // Appends it, with its mark.
 void piece_add(Text *t, Piece p);
+// Whether a piece is what kernels of one function may be given.
+bool is_given(Mark m);
 
 // What sizes of a text are called, in their order: NULL as they are written.
 typedef struct {

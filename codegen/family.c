@@ -19,7 +19,7 @@ enum {
 // A size that a kernel's text reads.
 typedef struct {
     const char *value;
-    bool real, groups; // groups: columns / VW
+    bool real, groups, stream; // groups: columns / VW
 } Size;
 
 // A kernel, and the sizes that it reads in their order.
@@ -67,7 +67,8 @@ static const char *value_of(const Sized *z, const char *written) {
 }
 
 static void size_take(Arena *a, Sized *z, Piece p) {
-    Size s = {arena_string(a, p.s, p.length), p.mark == SCALED, false};
+    Size s = {arena_string(a, p.s, p.length), p.mark == SCALED, false,
+              p.mark == STREAMED};
     const char *value = s.real ? s.value : value_of(z, s.value);
     s.groups = strcmp(s.value, "CG") == 0;
     if (value != NULL)
@@ -85,7 +86,7 @@ static Sized *sizes_take(Arena *a, Kernel *k) {
     for (const char *s = k->key; piece_next(&s, &p);)
         if (p.mark == DEFINES)
             name_take(a, z, p);
-        else if (p.mark == SIZED || p.mark == SCALED)
+        else if (is_given(p.mark))
             size_take(a, z, p);
         else if (p.mark != NOT_ON_HOST)
             piece_add(&z->key, p);
@@ -141,8 +142,13 @@ static Given find_given(Arena *a, const Sized *first) {
 
 // ---- what is written ----
 
-static const char *size_name(Size s) {
+// What it is given as, and what it is called.
+static const char *size_kind(Size s) {
     return s.real ? "scale" : "size";
+}
+
+static const char *size_name(Size s) {
+    return s.stream ? "stream" : size_kind(s);
 }
 
 static Sizes sizes_named(Arena *a, const Sized *z, const Given *g) {
@@ -167,7 +173,7 @@ static const char *sizes_text(Arena *a, const Sized *z, const Given *g) {
     Text t = text_new(a);
     for (int k = 0; k < g->count; k++) {
         Size s = z->size[g->place[k]];
-        text_add(&t, "%s{.%s = %s}", k ? ", " : "", size_name(s), s.value);
+        text_add(&t, "%s{.%s = %s}", k ? ", " : "", size_kind(s), s.value);
     }
     return text_string(&t);
 }

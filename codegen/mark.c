@@ -12,9 +12,9 @@
 enum { MARK_ENDS = '\002' };
 
 bool piece_next(const char **text, Piece *p) {
-    static const char opening[] = {OF_MEMBER, OWN,     NUMBER,  SIZED,
-                                   SCALED,    DEFINES, REMARKS, NOT_ON_HOST,
-                                   BODY,      ENTRY,   '\0'};
+    static const char opening[] = {OF_MEMBER, OWN,     NUMBER,   SIZED,
+                                   SCALED,    DEFINES, REMARKS,  NOT_ON_HOST,
+                                   BODY,      ENTRY,   STREAMED, '\0'};
     const char *s = *text;
     size_t plain = strcspn(s, opening);
     if (*s == '\0')
@@ -28,6 +28,10 @@ bool piece_next(const char **text, Piece *p) {
     *p = (Piece){(Mark)*s, s + 1, (size_t)(end - s) - 1};
     *text = end + 1;
     return true;
+}
+
+bool is_given(Mark m) {
+    return m == SIZED || m == SCALED || m == STREAMED;
 }
 
 void piece_add(Text *t, Piece p) {
@@ -57,7 +61,7 @@ void kernel_named(Arena *a, Kernel *k, const Sizes *sizes) {
             given = k->name;
         else if (p.mark == BODY && sizes != NULL)
             given = sizes->declared;
-        else if ((p.mark == SIZED || p.mark == SCALED) && sizes != NULL)
+        else if (is_given(p.mark) && sizes != NULL)
             given = sizes->name[size++];
         if (given != NULL)
             text_bytes(&t, given, strlen(given));

@@ -130,6 +130,23 @@ START_TEST(rows_differ_for_any_columns) {
 }
 END_TEST
 
+START_TEST(streams_are_given_by_their_name) {
+    Arena *a = arena_new();
+    Kernel *x =
+        kernel(a, "k1", 1000, 64, "u = uniform(s, \0237001\002, b, i);");
+    Kernel *y =
+        kernel(a, "k2", 1000, 64, "u = uniform(s, \0239002\002, b, i);");
+    gather(a, x, y);
+    ck_assert_ptr_eq(y->head, x);
+    ck_assert_str_eq(y->sizes, "{.size = 9002}");
+    ck_assert_ptr_nonnull(
+        strstr(x->text, "const int stream0 = SIZE(0, 7001);"));
+    ck_assert_ptr_nonnull(strstr(x->text, "u = uniform(s, stream0, b, i);"));
+    ck_assert_ptr_nonnull(strstr(y->text, "u = uniform(s, 9002, b, i);"));
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(some_say_the_same_on_the_host) {
     Arena *a = arena_new();
     Kernel *x = kernel(a, "k1", 1000, 64, "q = f(" OFF_HOST("7") ");");
@@ -151,6 +168,7 @@ Suite *family_suite(void) {
     tcase_add_loop_test(t, others_stay_apart, 0,
                         (int)(sizeof apart / sizeof *apart));
     tcase_add_test(t, rows_differ_for_any_columns);
+    tcase_add_test(t, streams_are_given_by_their_name);
     tcase_add_test(t, some_say_the_same_on_the_host);
     suite_add_tcase(s, t);
     return s;
