@@ -2,6 +2,8 @@
 
 #include "codegen/program.h"
 
+#include <string.h>
+
 // How many statistics a library may take over, in all steps.
 static int count_statistics(const Writer *w) {
     int count = 0;
@@ -14,13 +16,93 @@ static int count_statistics(const Writer *w) {
     return count;
 }
 
-// A device may compile each kernel for itself, side by side, and leave out
-// those that it does not launch.  What a kernel calls and reads may be for
-// others too, and stays.
-static void write_kernel(Text *t, const char *text, size_t entry, int number) {
+// ---- what a kernel is compiled with ----
+
+// Of those that a text begins with.
+static size_t comments_length(const char *text) {
+    size_t length = 0;
+    while (strncmp(text + length, "//", 2) == 0)
+        length += strcspn(text + length, "\n") + 1;
+    return length;
+}
+
+static bool calls(const Kernel *launch, const Joined *j, const Kernel *k) {
+    const Kernel *member = &launch[j->join.first];
+    for (int i = 0; i < j->join.count; i++)
+        if (member[i].first == k)
+            return true;
+    return false;
+}
+
+// For whom a text is, by their numbers: its kernel, and the joined launches
+// that call the kernel's function.
+typedef struct {
+    int own, *caller, callers;
+} Wanted;
+
+static void find_callers(const Writer *w, const Kernel *k, Wanted *r) {
+    int joined = w->num_written;
+    r->callers = 0;
+    for (int i = 0; i < w->num_steps; i++) {
+        const Launches *l = w->step[i].launches;
+        for (int j = 0; j < l->joins.count; j++) {
+            if (l->joined[j].text == NULL)
+                continue;
+            if (calls(l->kernel, &l->joined[j], k))
+                r->caller[r->callers++] = joined;
+            joined++;
+        }
+    }
+}
+
+static void write_shared(Text *t, const char *text, size_t length,
+                         const Wanted *r) {
+    enum { OF_LINE = 3 };
+    text_add(t, "#if IS_WANTED(%d)", r->own);
+    for (int i = 0; i < r->callers; i++)
+        text_add(t, "%sIS_WANTED(%d)",
+                 i % OF_LINE == OF_LINE - 1 ? " || \\\n    " : " || ",
+                 r->caller[i]);
     text_add(t, "\n");
-    text_bytes(t, text, entry);
-    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", number, text + entry);
+    text_bytes(t, text, length);
+    text_add(t, "#endif\n");
+}
+
+// A device may compile each kernel for itself, side by side, and leave out
+// those that it does not launch.  Its compiler goes through the whole text each
+// time, so that what other kernels call and read is left out too.
+static void write_kernel(Text *t, const char *text, size_t entry,
+                         const Wanted *r) {
+    size_t shared = comments_length(text);
+    text_add(t, "\n");
+    text_bytes(t, text, shared);
+    if (shared < entry)
+        write_shared(t, text + shared, entry - shared, r);
+    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", r->own, text + entry);
+}
+
+static void write_kernels(const Writer *w, Text *t, const Twin *s, Wanted *r) {
+    for (int k = 0; k < s->count; k++)
+        if (kernel_is_written(&s->kernel[k])) {
+            find_callers(w, &s->kernel[k], r);
+            write_kernel(t, s->kernel[k].text, s->kernel[k].entry, r);
+            r->own++;
+        }
+}
+
+static void write_joined(Text *t, const Twin *s, int *joined) {
+    const Joined *j = s->launches->joined;
+    for (int k = 0; k < s->launches->joins.count; k++)
+        if (j[k].text != NULL)
+            write_kernel(t, j[k].text, j[k].entry,
+                         &(Wanted){.own = (*joined)++});
+}
+
+static int count_joined(const Writer *w) {
+    int count = 0;
+    for (int i = 0; i < w->num_steps; i++)
+        count += w->step[i].launches->joins.count;
+    return count;
 }
 
 void kernels_write(const Writer *w, Text *t) {
@@ -39,17 +121,11 @@ void kernels_write(const Writer *w, Text *t) {
         text_add(t, "#define SINTER_STATISTICS %d // that a library may take\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
-    int number = 0, joined = w->num_written;
+    Wanted r = {.caller = ARENA_ARRAY(w->a, (size_t)count_joined(w) + 1, int)};
+    int joined = w->num_written;
     for (int i = 0; i < w->num_steps; i++) {
-        const Twin *s = &w->step[i];
-        text_add(t, "\n// ---- %s ----\n", s->name);
-        for (int k = 0; k < s->count; k++)
-            if (kernel_is_written(&s->kernel[k]))
-                write_kernel(t, s->kernel[k].text, s->kernel[k].entry,
-                             number++);
-        const Joined *j = s->launches->joined;
-        for (int k = 0; k < s->launches->joins.count; k++)
-            if (j[k].text != NULL)
-                write_kernel(t, j[k].text, j[k].entry, joined++);
+        text_add(t, "\n// ---- %s ----\n", w->step[i].name);
+        write_kernels(w, t, &w->step[i], &r);
+        write_joined(t, &w->step[i], &joined);
     }
 }

@@ -245,6 +245,52 @@ START_TEST(joined_launches_wait_between_kernels) {
 }
 END_TEST
 
+// The part of a text that is kernel `number` itself.
+static const char *own_part(Arena *a, const char *cu, int number) {
+    const char *only = arena_format(a, "\n#if IS_WANTED(%d)\n", number);
+    const char *begin = strstr(cu, only);
+    if (begin == NULL)
+        return NULL;
+    if (strstr(begin + 1, only) != NULL)
+        begin = strstr(begin + 1, only);
+    const char *end = strstr(begin + 1, "\n#if IS_WANTED(");
+    return end ? arena_string(a, begin, (size_t)(end - begin)) : begin;
+}
+
+// Whether a function is there for a kernel, by the directive before it.
+static bool is_there(Arena *a, const char *directive, const char *body,
+                     int number) {
+    return memmem(directive, (size_t)(body - directive),
+                  arena_format(a, "IS_WANTED(%d)", number),
+                  strlen(arena_format(a, "IS_WANTED(%d)", number))) != NULL;
+}
+
+// A kernel that is compiled for itself has what it calls, and nothing else.
+START_TEST(functions_are_there_for_who_calls_them) {
+    Arena *a = arena_new();
+    Output x = emit(a, model(a, "mobilenetv2.net"), "m");
+    int bodies = 0, wrapped = 0;
+    const char *directive = x.cu;
+    for (const char *s = x.cu; (s = strstr(s, "\nBODY ")) != NULL; bodies++) {
+        for (const char *next = directive; next && next < s;
+             next = strstr(next + 1, "\n#if "))
+            directive = next;
+        s += strlen("\nBODY ");
+        const char *call = arena_format(a, " %.*s(", (int)strcspn(s, "("), s);
+        const char *own;
+        for (int k = 0; (own = own_part(a, x.cu, k)) != NULL; k++)
+            ck_assert_msg((strstr(own, call) != NULL) ==
+                              is_there(a, directive, s, k),
+                          "kernel %d and%s", k, call);
+        wrapped +=
+            memmem(directive, (size_t)(s - directive), "\\\n", 2) != NULL;
+    }
+    ck_assert_int_gt(bodies, 50);
+    ck_assert_int_gt(wrapped, 1);
+    arena_free(a);
+}
+END_TEST
+
 // In C source a quoted string may not be what it looks like.
 START_TEST(strings_are_quoted) {
     Arena *a = arena_new();
@@ -266,6 +312,7 @@ Suite *program_suite(void) {
     tcase_add_test(t, kernel_names_are_plain);
     tcase_add_test(t, stages_share_kernels);
     tcase_add_test(t, joined_launches_wait_between_kernels);
+    tcase_add_test(t, functions_are_there_for_who_calls_them);
     tcase_add_test(t, strings_are_quoted);
     suite_add_tcase(s, t);
     return s;

@@ -100,9 +100,27 @@ static char *key_word(char *end, Words *w, const Kernel *k, const char *word,
     return end + length;
 }
 
-// What activations are is part of what a kernel does.
+// Over several lines, where all but the last end in a backslash.
+static size_t directive_length(const char *s) {
+    size_t length = strcspn(s, "\n");
+    while (s[length - 1] == '\\')
+        length += 1 + strcspn(s + length + 1, "\n");
+    return length;
+}
+
+size_t kernel_body(const Kernel *k) {
+    static const char entry[] = "\n#if IS_WANTED(";
+    const char *s = k->text, *last = NULL;
+    while ((s = strstr(s, entry)) != NULL)
+        last = ++s;
+    return last ? (size_t)(last - k->text) : strlen(k->text);
+}
+
+// What activations are is part of what a kernel does.  Directives before the
+// kernel itself only say who else calls what is there.
 static char *key_make(const Kernel *k) {
     static const char define[] = "#define SINTER_ACT ";
+    const char *entry = k->text + kernel_body(k);
     const char *act = strstr(k->model->head, define);
     size_t length = strlen(k->text) + sizeof define + 4;
     Words words = {memory_get(length * sizeof *words.word),
@@ -118,7 +136,9 @@ static char *key_make(const Kernel *k) {
             word++;
         if (word > 0)
             end = key_word(end, &words, k, s, word);
-        else if (s[0] == '#' || (s[0] == '/' && s[1] == '/'))
+        else if (s[0] == '#')
+            word = directive_length(s) + (s < entry);
+        else if (s[0] == '/' && s[1] == '/')
             word = strcspn(s, "\n");
         else
             *end++ = s[word++];
@@ -186,11 +206,6 @@ static void parameters_read(Kernel *k) {
 }
 
 // ---- kernels that join others ----
-
-size_t kernel_body(const Kernel *k) {
-    const char *s = strstr(k->text, "\n#if IS_WANTED(");
-    return s ? (size_t)(s + 1 - k->text) : strlen(k->text);
-}
 
 static void members_find(const Kernels *all, Kernel *k) {
     static const char end[] = "_body(";

@@ -59,10 +59,17 @@ static const char *cu_name(Show *s) {
     return arena_format(s->a, "%s.cu", show_trainer(s)->name);
 }
 
-// A text with the numbers of its lines in the file of all, where a line more
-// says which it is.
+// Past lines of the file that a text does not have, which say for which kernels
+// its parts are; how many they are.
+static int lines_skip(const char **at, const char *own, size_t length) {
+    int count = 0;
+    for (; strncmp(*at, own, length) != 0; count++)
+        *at += strcspn(*at, "\n") + 1;
+    return count;
+}
+
+// A text with the numbers of its lines in the file of all.
 static void numbered_add(Show *s, Text *t, const char *text) {
-    static const char more[] = "#if IS_WANTED(";
     const char *cu = text_string(&show_trainer(s)->cu_file);
     const char *begin =
         arena_format(s->a, "\n%.*s\n", (int)strcspn(text, "\n"), text);
@@ -73,10 +80,9 @@ static void numbered_add(Show *s, Text *t, const char *text) {
     text_add(t, "#line %d \"%s\"\n", line, cu_name(s));
     for (const char *own = text; *own; line++) {
         size_t length = strcspn(own, "\n") + 1;
-        if (strncmp(at, more, sizeof more - 1) == 0) {
-            at += strcspn(at, "\n") + 1;
-            text_add(t, "#line %d \"%s\"\n", ++line, cu_name(s));
-        }
+        int skipped = lines_skip(&at, own, length);
+        if (skipped > 0)
+            text_add(t, "#line %d \"%s\"\n", line += skipped, cu_name(s));
         text_bytes(t, own, length);
         own += length;
         at += length;
