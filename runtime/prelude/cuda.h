@@ -158,7 +158,8 @@ DEVICE void store_f32(float *p, const float *v, int n) {
     }
 }
 // As store_f32 for a vector that is one of several in a window: there the
-// compiler would store four bytes at a time.
+// compiler would store four bytes at a time.  It must be told that memory
+// changes: what a joined launch stores so, a later phase of it reads.
 #define SINTER_PLACES
 DEVICE void place_f32(float *p, const float *v, int n) {
     if (n % 4 == 0) {
@@ -166,7 +167,8 @@ DEVICE void place_f32(float *p, const float *v, int n) {
         asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};"
                      :
                      : "l"(__cvta_generic_to_global(p + 4 * k)), "f"(v[4 * k]),
-                       "f"(v[4 * k + 1]), "f"(v[4 * k + 2]), "f"(v[4 * k + 3]));
+                       "f"(v[4 * k + 1]), "f"(v[4 * k + 2]), "f"(v[4 * k + 3])
+                     : "memory");
     } else {
         store_f32(p, v, n);
     }
@@ -317,12 +319,14 @@ DEVICE void place_act(act *p, const float *v, int n) {
                      :
                      : "l"(__cvta_generic_to_global(p)),
                        "r"(narrow(v[0], v[1])), "r"(narrow(v[2], v[3])),
-                       "r"(narrow(v[4], v[5])), "r"(narrow(v[6], v[7])));
+                       "r"(narrow(v[4], v[5])), "r"(narrow(v[6], v[7]))
+                     : "memory");
     else if (n == 4)
         asm volatile("st.global.v2.u32 [%0], {%1, %2};"
                      :
                      : "l"(__cvta_generic_to_global(p)),
-                       "r"(narrow(v[0], v[1])), "r"(narrow(v[2], v[3])));
+                       "r"(narrow(v[0], v[1])), "r"(narrow(v[2], v[3]))
+                     : "memory");
     else
         store_act(p, v, n);
 }
