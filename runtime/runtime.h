@@ -306,9 +306,11 @@ typedef struct RtLoader RtLoader;
 
 RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
 // The next batch, in order; it stays until it is released, as the oldest of at
-// most RT_MOST_HELD.  NULL: a worker failed, or none comes.  Adds the seconds
-// it waited to *waited.
-const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e);
+// most RT_MOST_HELD.  NULL: a worker failed, or none comes; one that is needed
+// is waited for when a signal has come, too.  Adds the seconds it waited to
+// *waited.
+const RtBatch *rt_loader_take(RtLoader *l, bool needed, double *waited,
+                              RtError *e);
 // Whether a take gave up, as a file does not answer, or a signal came then.
 bool rt_loader_stalled(const RtLoader *l);
 // Asks its threads to end; false where one does not come back from a file: it
@@ -759,6 +761,7 @@ typedef struct {
     int held;
     int kept;     // the number of the images that the device keeps; 0: none
     bool repeats; // gives the first batch again and again
+    bool partly;  // some batches of an update have been taken
     const RtBatch *first;
 } RtFeeder;
 

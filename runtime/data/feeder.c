@@ -80,12 +80,13 @@ bool rt_feeder_take(RtFeeder *f, RtStepKind kind, int stage, RtFed *fed,
     double began = rt_seconds();
     release(f, RT_MOST_HELD - 1);
     fed->held = rt_seconds() - began;
-    const RtBatch *b = rt_loader_take(f->loader, &fed->waited, e);
+    const RtBatch *b = rt_loader_take(f->loader, f->partly, &fed->waited, e);
     if (b == NULL)
         return false;
     double since = rt_seconds();
     fed->valid = b->valid;
     f->first = f->repeats ? b : NULL;
+    f->partly = kind == RT_GATHER;
     f->number[(f->next + f->held++) % RT_MOST_HELD] = feed(f, step, b);
     fed->copying = rt_seconds() - since;
     release(f, RT_MOST_HELD);

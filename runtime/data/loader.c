@@ -22,8 +22,9 @@
 enum { SLOTS = 4, MOST_PARTS = 16, ALIGN = 64, PATIENCE = 60 };
 
 // While it waits, it looks every so often whether it still should.  A run that
-// a signal asks to stop has so long to end the update that is under way, and so
-// have threads to come back from their files.
+// a signal asks to stop waits so long for a batch, and so long for threads to
+// come back from their files; but for what an update lacks of its batches it
+// waits on, as the run could not be saved without.
 static const double LOOK = 0.1, GRACE = 2;
 
 typedef struct {
@@ -184,6 +185,8 @@ static bool is_awaited(const RtLoader *l, const Slot *s) {
 typedef struct {
     double now, said; // said: when there was last a warning
     double signal;    // when a signal was first seen; 0: none was
+    bool needed;      // an update has begun that lacks it
+    bool told;        // that it is waited for all the same
 } Wait;
 
 static void warn(const RtLoader *l, const Slot *s, Wait *w) {
@@ -209,15 +212,21 @@ static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
         return false;
     if (w->signal == 0)
         w->signal = w->now;
+    if (w->now < w->signal + GRACE)
+        return false;
     rt_fail(e, EXIT_IO, "a signal came while no batch did");
-    return w->now >= w->signal + GRACE;
+    if (w->needed && !w->told)
+        rt_warn("a signal came within an update, which is ended first: waiting "
+                "for its data; another signal ends the run at once");
+    w->told = true;
+    return !w->needed;
 }
 
 // Waits for a batch.  A file that does not answer, as on a network, would
 // otherwise look like a step that takes long.
-static bool await(RtLoader *l, const Slot *s, RtError *e) {
+static bool await(RtLoader *l, const Slot *s, bool needed, RtError *e) {
     const double began = rt_seconds();
-    Wait w = {0};
+    Wait w = {.needed = needed};
     while (is_awaited(l, s)) {
         struct timespec until = later(LOOK);
         pthread_cond_timedwait(&l->ready, &l->lock, &until);
@@ -234,11 +243,12 @@ static bool await(RtLoader *l, const Slot *s, RtError *e) {
     return !l->failed;
 }
 
-const RtBatch *rt_loader_take(RtLoader *l, double *waited, RtError *e) {
+const RtBatch *rt_loader_take(RtLoader *l, bool needed, double *waited,
+                              RtError *e) {
     Slot *s = &l->slot[l->taken % SLOTS];
     double since = rt_seconds();
     pthread_mutex_lock(&l->lock);
-    bool good = await(l, s, e);
+    bool good = await(l, s, needed, e);
     pthread_mutex_unlock(&l->lock);
     *waited += rt_seconds() - since;
     if (good)

@@ -25,7 +25,7 @@ static bool take_batches(RtLoader *l, const RtLoading *plan, RtLoaded *to,
                          RtError *e) {
     double waited = 0;
     for (int64_t i = plan->first; i < plan->last; i++) {
-        const RtBatch *b = rt_loader_take(l, &waited, e);
+        const RtBatch *b = rt_loader_take(l, false, &waited, e);
         if (b == NULL)
             return false;
         to->batches++;

@@ -21,7 +21,6 @@ typedef struct RtSession {
     RtRow test;         // the last evaluation
     int64_t saved;      // the step of the last checkpoint; -1: none yet
     int failures;       // of checkpoints, one after another
-    bool partly;        // some batches of an update have been taken
     bool starved;       // its data have failed
     bool left;          // a loader that was closed has threads in files
     bool looked;        // a snapshot has been taken

@@ -65,7 +65,6 @@ static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     s->starved = !rt_feeder_take(&s->train, kind, stage, &fed, e);
     if (s->starved)
         return false;
-    s->partly = kind == RT_GATHER;
     rt_session_trace_batch(s, began, &fed);
     began = rt_seconds();
     s->budget.copying += fed.copying;

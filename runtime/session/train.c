@@ -79,7 +79,7 @@ static bool take_steps(RtSession *s, int64_t last, RtError *e) {
 static void save_steps(RtSession *s) {
     RtError e;
     int64_t step = s->at.step;
-    if (s->partly || step == 0)
+    if (s->train.partly || step == 0)
         return;
     if (!rt_session_tell_rows(s, true, 0, &e) || !rt_session_save(s, true, &e))
         rt_report_say(s->report, "warning: step %lld cannot be saved: %s",
@@ -95,7 +95,7 @@ static bool end_starved(RtSession *s) {
                       "step %lld",
                       (long long)s->at.step, (long long)s->at.steps,
                       (long long)s->saved);
-    else if (s->partly)
+    else if (s->train.partly)
         rt_report_say(s->report,
                       "stopped within the update after step %lld of %lld: "
                       "nothing is saved",

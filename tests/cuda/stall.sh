@@ -26,19 +26,19 @@ __attribute__((destructor)) static void end(void) {
 
 int open(const char *path, int flags, ...) {
     const char *count = getenv("COUNT"), *split = getenv("SPLIT");
-    const char *seconds = getenv("SECONDS_LATE");
+    const char *seconds = getenv("SECONDS_LATE"), *fails = getenv("FAILS");
     if (strstr(path, split ? split : "train/") != NULL && count != NULL &&
         ++opened == atoi(count)) {
         standing++;
         if (seconds != NULL)
             sleep((unsigned)atoi(seconds));
-        while (seconds == NULL && getenv("FAILS") == NULL) {
+        while (!seconds && !fails && access("answers", F_OK) != 0) {
             close(creat("stands", 0666));
-            pause();
+            usleep(10000);
         }
         standing--;
         errno = EIO;
-        if (seconds == NULL)
+        if (fails)
             return -1;
     }
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0666);
@@ -83,6 +83,34 @@ stalls() {
         --stall-timeout=0.3
 }
 
+# stand TRAINER OPTION...: starts one whose data stand still at file COUNT of
+# SPLIT, until there is a file `answers`.
+stand() {
+    trainer=$1
+    shift
+    rm -rf stands answers
+    env LD_PRELOAD=./stall.so COUNT="$count" SPLIT="$split/" $trainer \
+        --device="$device" --loaders=1 "$@" >out 2>err &
+    await -e stands
+    sleep 0.5 # most often it waits by then
+}
+
+# await TEST: until that holds of the folder, or for some time.
+await() {
+    tries=0
+    until eval "[ $* ]" || [ $tries -ge 1000 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+}
+
+# ended_by NUMBER: the trainer that was started last ends by that signal.
+ended_by() {
+    wait $!
+    status=$?
+    [ $status -eq $((128 + $1)) ] || fail "signal $1: exit status $status"
+}
+
 for device in host cuda:0; do
     # The 25th is in the seventh batch.
     expect 0 ./trainer --device=$device --out=whole.$device
@@ -115,24 +143,35 @@ for device in host cuda:0; do
 
     # A signal ends a run that would wait on, for either split.
     for split in train test; do
-        rm -rf stands signal.$device
-        env LD_PRELOAD=./stall.so COUNT=25 SPLIT=$split/ ./trainer \
-            --device=$device --loaders=1 --out=signal.$device >out 2>err &
-        tries=0
-        while [ ! -e stands ] && [ $tries -lt 1000 ]; do
-            tries=$((tries + 1))
-            sleep 0.02
-        done
-        sleep 0.5 # most often it waits by then
+        rm -rf signal.$device
+        count=25
+        stand ./trainer --out=signal.$device
         kill -TERM $!
-        wait $!
-        status=$?
-        [ $status -eq 143 ] || fail "TERM: exit status $status"
+        ended_by 15
         expect_says "stopped at step [0-9]* of 16; --resume goes on from"
         [ -n "$(newest signal.$device)" ] || fail "no checkpoint is left"
         expect 0 ./trainer --device=$device --out=signal.$device --resume
         expect_equal "$(newest whole.$device)" "$(newest signal.$device)"
     done
+
+    # Within an update it waits for its end, which can be saved.
+    split=train
+    count=29
+    stand ./two --out=patient.$device
+    kill -TERM $!
+    await '"$(grep "^warning: a signal came within an update" err)"'
+    expect_says "another signal ends the run at once"
+    touch answers
+    ended_by 15
+    expect_says "stopped at step 4 of 8; --resume goes on from there"
+    expect 0 ./two --device=$device --out=patient.$device --resume
+    expect_equal "$(newest one.$device)" "$(newest patient.$device)"
+    stand ./two --out=hasty.$device
+    kill -TERM $!
+    sleep 1
+    kill -HUP $!
+    ended_by 1
+    [ -z "$(newest hasty.$device)" ] || fail "part of an update is saved"
 done
 
 # What is left in a file, as the batches of a step are loaded again, is left

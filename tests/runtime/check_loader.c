@@ -95,7 +95,7 @@ static void check_run(const RtLoading *p) {
     RtLoader *l = rt_loader_open(p, &e);
     ck_assert_ptr_nonnull(l);
     for (int64_t batch = p->first; batch < p->last; batch++) {
-        const RtBatch *b = rt_loader_take(l, &waited, &e);
+        const RtBatch *b = rt_loader_take(l, false, &waited, &e);
         ck_assert_ptr_nonnull(b);
         for (int64_t i = 0; i < p->batch; i++)
             check_sample(p, b, batch, i);
@@ -171,14 +171,14 @@ START_TEST(an_error_reaches_the_caller) {
         int taken = 0;
         RtLoader *l = rt_loader_open(&p, &e);
         ck_assert_ptr_nonnull(l);
-        while (rt_loader_take(l, &waited, &e) != NULL) {
+        while (rt_loader_take(l, false, &waited, &e) != NULL) {
             rt_loader_release(l);
             taken++;
         }
         ck_assert_int_le(taken, (int)broken / 10);
         ck_assert_int_eq(e.status, EXIT_DATA);
         ck_assert_ptr_nonnull(strstr(e.text, "is bad"));
-        ck_assert_ptr_null(rt_loader_take(l, &waited, &e));
+        ck_assert_ptr_null(rt_loader_take(l, false, &waited, &e));
         rt_loader_close(l);
     }
     broken = -1;
@@ -194,7 +194,7 @@ static void take_loudly(const RtLoading *p, char *said, size_t room) {
     ck_assert_ptr_nonnull(heard);
     ck_assert_int_ge(dup2(fileno(heard), STDERR_FILENO), 0);
     RtLoader *l = rt_loader_open(p, &e);
-    const RtBatch *b = l != NULL ? rt_loader_take(l, &waited, &e) : NULL;
+    const RtBatch *b = l != NULL ? rt_loader_take(l, false, &waited, &e) : NULL;
     ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
     close(saved);
     ck_assert_ptr_nonnull(b);
@@ -241,11 +241,11 @@ START_TEST(a_batch_may_be_waited_for_no_longer) {
     RtLoader *l = rt_loader_open(&p, &e);
     ck_assert_ptr_nonnull(l);
     for (int i = 0; i < 2; i++) {
-        ck_assert_ptr_nonnull(rt_loader_take(l, &waited, &e));
+        ck_assert_ptr_nonnull(rt_loader_take(l, false, &waited, &e));
         rt_loader_release(l);
     }
     ck_assert(!rt_loader_stalled(l));
-    ck_assert_ptr_null(rt_loader_take(l, &waited, &e));
+    ck_assert_ptr_null(rt_loader_take(l, false, &waited, &e));
     ck_assert(rt_loader_stalled(l));
     ck_assert(waited >= 0.3 && waited < 30);
     ck_assert_int_eq(e.status, EXIT_IO);
@@ -266,7 +266,7 @@ START_TEST(a_thread_that_does_not_come_back_is_left) {
     heard = tmpfile();
     ck_assert_ptr_nonnull(heard);
     RtLoader *l = rt_loader_open(&p, &e);
-    ck_assert_ptr_nonnull(rt_loader_take(l, &waited, &e));
+    ck_assert_ptr_nonnull(rt_loader_take(l, false, &waited, &e));
     ck_assert(rt_loader_stop(l));
     ck_assert(rt_loader_close(l));
     slow = 14;
@@ -290,7 +290,7 @@ START_TEST(closing_early) {
         RtLoader *l = rt_loader_open(&p, &e);
         ck_assert_ptr_nonnull(l);
         for (int i = 0; i < round % 3; i++) {
-            ck_assert_ptr_nonnull(rt_loader_take(l, &waited, &e));
+            ck_assert_ptr_nonnull(rt_loader_take(l, false, &waited, &e));
             if (i == 0)
                 rt_loader_release(l);
         }
