@@ -259,9 +259,10 @@ static bool open_and_run(RtRun *run, int *caught, RtError *e) {
         return false;
     run->nvtx = &nvtx;
     if (profile != NULL)
-        run->trace = rt_trace_open(profile, e);
-    bool good =
-        (profile == NULL || run->trace != NULL) && on_device(run, caught, e);
+        run->trace = rt_trace_new(profile);
+    bool good = profile == NULL || run->trace != NULL ||
+                rt_fail(e, EXIT_MEMORY, "out of memory");
+    good = good && on_device(run, caught, e);
     rt_trace_close(run->trace);
     rt_nvtx_close(&nvtx);
     return good;

@@ -14,7 +14,7 @@
 enum { MOST_SPANS = 1 << 17, PROCESS = 1 };
 
 struct RtTrace {
-    const char *path;
+    const char *path; // as options have it
     FILE *file;
     pthread_mutex_t lock; // guards what follows
     bool on;
@@ -24,23 +24,23 @@ struct RtTrace {
     long left_out;
 };
 
-RtTrace *rt_trace_open(const char *path, RtError *e) {
+RtTrace *rt_trace_new(const char *path) {
     RtTrace *t = calloc(1, sizeof *t);
     if (t != NULL)
         t->span = calloc(MOST_SPANS, sizeof *t->span);
     if (t == NULL || t->span == NULL) {
         free(t);
-        rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
     pthread_mutex_init(&t->lock, NULL);
-    t->path = rt_rows_name(path);
-    t->file = rt_rows_open(path);
-    if (t->file != NULL)
-        return t;
-    rt_fail(e, EXIT_IO, "cannot open %s: %s", t->path, strerror(errno));
-    rt_trace_close(t);
-    return NULL;
+    t->path = path;
+    return t;
+}
+
+bool rt_trace_open(RtTrace *t, RtError *e) {
+    t->file = rt_rows_open(t->path);
+    return t->file != NULL || rt_fail(e, EXIT_IO, "cannot open %s: %s",
+                                      rt_rows_name(t->path), strerror(errno));
 }
 
 void rt_trace_close(RtTrace *t) {
@@ -196,6 +196,7 @@ bool rt_trace_write(RtTrace *t, const char *title, const char *note,
     int error = errno;
     good = fclose(f) == 0 && good;
     t->file = NULL;
-    return good || rt_fail(e, EXIT_IO, "cannot write %s: %s", t->path,
-                           strerror(error != 0 ? error : errno));
+    return good ||
+           rt_fail(e, EXIT_IO, "cannot write %s: %s", rt_rows_name(t->path),
+                   strerror(error != 0 ? error : errno));
 }

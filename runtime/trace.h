@@ -32,8 +32,12 @@ typedef struct {
 
 typedef struct RtTrace RtTrace;
 
-// The file is made at once, so that a mistake is known before the run.
-RtTrace *rt_trace_open(const char *path, struct RtError *e);
+// NULL: no memory.
+RtTrace *rt_trace_new(const char *path);
+
+// Makes the file, so that a mistake is known before the first step; not sooner,
+// as a run that fails before it would leave an empty one.
+bool rt_trace_open(RtTrace *t, struct RtError *e);
 
 // Spans are kept from begin to end; several threads may add some.
 void rt_trace_begin(RtTrace *t);

@@ -131,8 +131,9 @@ bool rt_session_load(RtSession *s, RtError *e);
 
 // ---- traced.c: the steps that a trace shows ----
 
-// Says which steps they are, once it is known where the run begins.
-void rt_session_trace_plan(RtSession *s);
+// Says which steps they are, once it is known where the run begins, and makes
+// the file.
+bool rt_session_trace_plan(RtSession *s, RtError *e);
 
 // Before a step: the trace begins or ends there.
 bool rt_session_trace_step(RtSession *s, RtError *e);

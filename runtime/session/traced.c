@@ -69,10 +69,11 @@ bool rt_session_trace_step(RtSession *s, RtError *e) {
     return s->at.step != s->traced_to || rt_session_trace_end(s, e);
 }
 
-void rt_session_trace_plan(RtSession *s) {
+bool rt_session_trace_plan(RtSession *s, RtError *e) {
     int64_t steps = s->run->options->profile_steps;
     s->traced_from = s->at.step + WARM_STEPS;
     s->traced_to = s->traced_from + (steps > 0 ? steps : TRACED_STEPS);
+    return s->run->trace == NULL || rt_trace_open(s->run->trace, e);
 }
 
 // What taking a batch was, one after another.

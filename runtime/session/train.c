@@ -103,9 +103,15 @@ static bool end_starved(RtSession *s) {
     return rt_loader_stalled(s->train.loader) && rt_signals_caught() != 0;
 }
 
+// Of a run that fails there is a trace of what it did until then.
+static void end_trace(RtSession *s) {
+    RtError e;
+    if (s->run->trace != NULL && !s->traced && !rt_session_trace_end(s, &e))
+        rt_report_say(s->report, "warning: %s", e.text);
+}
+
 static bool train(RtSession *s, RtError *e) {
     int64_t last = last_step(s);
-    rt_session_trace_plan(s);
     rt_session_begin_row(s);
     s->shown = s->since;
     s->logged = rt_metrics_read(s->plan, s->device);
@@ -124,6 +130,14 @@ static bool train(RtSession *s, RtError *e) {
         return false;
     rt_session_spend(s);
     return true;
+}
+
+static bool train_traced(RtSession *s, RtError *e) {
+    if (!rt_session_trace_plan(s, e))
+        return false;
+    bool good = train(s, e);
+    end_trace(s);
+    return good;
 }
 
 // The first batch is as good as any other.
@@ -287,7 +301,7 @@ static bool work(RtSession *s, RtError *e) {
     bool good = o->tune        ? tune(s, e)
                 : o->init_only ? rt_session_save(s, true, e)
                 : o->eval_only ? rt_session_evaluate(s, e)
-                               : train(s, e);
+                               : train_traced(s, e);
     if (good)
         say_goodbye(s);
     return good;

@@ -578,8 +578,11 @@ START_TEST(a_run_that_diverges_keeps_its_last_good_checkpoint) {
     plan = plan_with(steps, RT_TRAIN, train_and_break);
     t.checkpoint_every.count = 0.5;
     stop_at = 200;
-    ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), EXIT_DIVERGED);
+    ck_assert_int_eq(
+        RUN(&t, "--out=r", "--profile=trace", "--profile-steps=1000"),
+        EXIT_DIVERGED);
     ck_assert(run_says("err", "the loss is not a number"));
+    ck_assert(run_says("trace", "\"note\":\"steps 4 to 313"));
     ck_assert_int_eq(place_count("r", ""), 1);
     ck_assert_int_eq(place_count("r", "step-00000157"), 1);
 }
@@ -664,6 +667,10 @@ START_TEST(mistakes_have_their_status) {
                      EXIT_DATA);
     ck_assert(run_says("err", "nowhere"));
     ck_assert(run_says("err", "--data synthetic needs none"));
+    ck_assert_int_eq(
+        run_whole(&tiny, (char *[]){"--data=nowhere", "--profile=trace", NULL}),
+        EXIT_DATA);
+    ck_assert_int_ne(access("trace", F_OK), 0);
     ck_assert_int_eq(run_whole(&tiny, (char *[]){NULL}), EXIT_DATA);
     ck_assert(run_says("err", "data/tiny"));
     ck_assert_int_eq(RUN(&tiny, "--epoch=1"), EXIT_USAGE);
