@@ -405,8 +405,7 @@ static bool read_tensor(RtCheckpoint *c, const File *f, const RtTensor *t,
          at += some) {
         some = bytes - at < room ? bytes - at : room;
         if (!rt_read(c->files, f->fd, to, some))
-            return rt_fail(e, EXIT_DATA, "cannot read %s: %s", t->name,
-                           errno ? strerror(errno) : "the file ends early");
+            return rt_fail_read(e, t->name);
         XXH3_64bits_update(&hash, to, some);
         if (s != NULL && !put_piece(c, f, t, s, at, some, e))
             return false;
@@ -421,16 +420,20 @@ static bool read_tensor(RtCheckpoint *c, const File *f, const RtTensor *t,
 static bool read_header(const RtFiles *files, File *f, size_t bytes,
                         RtError *e) {
     uint8_t size[8];
-    if (bytes < sizeof size || !rt_read(files, f->fd, size, sizeof size))
+    if (bytes < sizeof size)
         return rt_fail(e, EXIT_DATA, "it is too short");
+    if (!rt_read(files, f->fd, size, sizeof size))
+        return rt_fail_read(e, "its header");
     uint64_t n = get_length(size);
     if (n > LARGEST_HEADER || n > bytes - sizeof size || n < 2)
         return rt_fail(e, EXIT_DATA,
                        "it is no safetensors file, or is cut short");
     f->length = (size_t)n;
     f->text = malloc(f->length);
-    if (f->text == NULL || !rt_read(files, f->fd, f->text, f->length))
-        return rt_fail(e, EXIT_DATA, "its header cannot be read");
+    if (f->text == NULL)
+        return rt_fail(e, EXIT_MEMORY, "no memory for its header");
+    if (!rt_read(files, f->fd, f->text, f->length))
+        return rt_fail_read(e, "its header");
     return rt_header_parse(&f->header, f->text, f->length,
                            bytes - sizeof size - f->length, e);
 }

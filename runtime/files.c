@@ -61,12 +61,27 @@ bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes) {
     return true;
 }
 
+bool rt_fail_open(RtError *e, const char *path) {
+    static const int wrong[] = {ENOENT, ENOTDIR, EISDIR, EACCES,
+                                EPERM,  ELOOP,   ENXIO,  ENAMETOOLONG};
+    int status = EXIT_IO;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (errno == wrong[i])
+            status = EXIT_DATA;
+    return rt_fail(e, status, "cannot open %s: %s", path, strerror(errno));
+}
+
+bool rt_fail_read(RtError *e, const char *what) {
+    return rt_fail(e, EXIT_IO, "cannot read %s: %s", what,
+                   errno ? strerror(errno) : "the file ends early");
+}
+
 int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
                   RtError *e) {
     int fd = f->open(path, O_RDONLY | O_NONBLOCK, 0); // a pipe would wait
     struct stat s;
     if (fd < 0) {
-        rt_fail(e, EXIT_DATA, "cannot open %s: %s", path, strerror(errno));
+        rt_fail_open(e, path);
         return -1;
     }
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {

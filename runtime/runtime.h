@@ -96,6 +96,11 @@ extern const RtFiles rt_system_files;
 bool rt_read(const RtFiles *f, int fd, void *to, size_t bytes);
 bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes);
 
+// What could not be opened or read, for which errno has the reason: EXIT_IO,
+// but where the path is wrong EXIT_DATA.
+bool rt_fail_open(RtError *e, const char *path);
+bool rt_fail_read(RtError *e, const char *what);
+
 // A file opened for reading and its size; -1 with *e filled.
 int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
                   RtError *e);

@@ -230,6 +230,7 @@ static RtLoad load_newest(const RtShelf *s, const char *start, RtCheckpoint *c,
 bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
                    char **path, RtError *e) {
     *path = NULL;
+    e->status = EXIT_DATA;
     RtLoad load = load_newest(s, OURS, c, p, path, e);
     if (load == RT_BROKEN)
         load = load_newest(s, THEIRS, c, p, path, e);
@@ -237,6 +238,6 @@ bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
         rt_fail(e, EXIT_DATA, "no checkpoint can be read in %s: %s", s->folder,
                 strerror(errno));
     else if (load == RT_BROKEN)
-        rt_fail(e, EXIT_DATA, "no whole checkpoint in %s", s->folder);
+        rt_fail(e, e->status, "no whole checkpoint in %s", s->folder);
     return load == RT_GOOD;
 }

@@ -131,7 +131,7 @@ static bool read_records(const Part *p, int fd, uint8_t *chunk, RtError *e) {
     for (int64_t done = 0, some; done < p->count; done += some) {
         some = p->count - done < CHUNK ? p->count - done : CHUNK;
         if (!rt_read(p->files, fd, chunk, (size_t)some * record))
-            return rt_fail(e, EXIT_DATA, "cannot read %s near byte %lld: %s",
+            return rt_fail(e, EXIT_IO, "cannot read %s near byte %lld: %s",
                            p->path, (long long)done * (long long)record,
                            errno ? strerror(errno) : "the file ends early");
         *p->hash = XXH3_64bits_withSeed(chunk, (size_t)some * record, *p->hash);

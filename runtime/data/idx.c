@@ -75,8 +75,7 @@ static bool read_dims(const RtFiles *files, int fd, const char *path,
 static bool read_bytes(const RtFiles *files, int fd, const char *path,
                        uint8_t *to, size_t bytes, uint64_t *hash, RtError *e) {
     if (!rt_read(files, fd, to, bytes))
-        return rt_fail(e, EXIT_DATA, "cannot read %s: %s", path,
-                       errno ? strerror(errno) : "the file ends early");
+        return rt_fail_read(e, path);
     *hash = XXH3_64bits_withSeed(to, bytes, *hash);
     return true;
 }

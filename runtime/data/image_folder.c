@@ -106,8 +106,7 @@ static bool counts(const char *folder, const char *name, bool folders) {
 static bool list(const char *folder, bool folders, Names *n, RtError *e) {
     DIR *d = opendir(folder);
     if (d == NULL)
-        return rt_fail(e, EXIT_DATA, "cannot open %s: %s", folder,
-                       strerror(errno));
+        return rt_fail_open(e, folder);
     bool good = true;
     const struct dirent *entry;
     while (good && (entry = readdir(d)) != NULL)
@@ -121,16 +120,19 @@ static bool list(const char *folder, bool folders, Names *n, RtError *e) {
 
 // ---- samples ----
 
+// It was there when its folder was listed: that it is gone is no mistake of who
+// started the run.
 static bool read_whole(const RtFiles *files, const char *path, uint8_t **bytes,
                        size_t *length, RtError *e) {
     int fd = rt_open_sized(files, path, length, e);
-    if (fd < 0)
+    if (fd < 0) {
+        e->status = EXIT_IO;
         return false;
+    }
     *bytes = malloc(*length + 1);
     bool good = *bytes != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
     if (good && !rt_read(files, fd, *bytes, *length)) {
-        good = rt_fail(e, EXIT_DATA, "cannot read %s: %s", path,
-                       errno ? strerror(errno) : "the file ends early");
+        good = rt_fail_read(e, path);
         free(*bytes);
     }
     files->close(fd);

@@ -200,8 +200,7 @@ static bool read_values(const RtFiles *files, int fd, const char *path,
         uint8_t *at = rt_column_at(c, i);
         uint8_t *to = conversion == AS_IT_IS ? at : room;
         if (!rt_read(files, fd, to, bytes))
-            return rt_fail(e, EXIT_DATA, "cannot read %s: %s", path,
-                           errno ? strerror(errno) : "the file ends early");
+            return rt_fail_read(e, path);
         *hash = XXH3_64bits_withSeed(to, bytes, *hash);
         if (conversion != AS_IT_IS && !narrow(at, room, c->values, conversion))
             return rt_fail(e, EXIT_DATA,

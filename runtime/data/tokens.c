@@ -80,8 +80,7 @@ static uint8_t *read_tokens(const Form *f, const char *path, size_t *tokens,
                         path, bytes);
     good = good && rt_column_reserve(&all, f->kept, 1, (int64_t)*tokens, e);
     if (good && !rt_read(files, fd, all.bytes, bytes))
-        good = rt_fail(e, EXIT_DATA, "cannot read %s: %s", path,
-                       errno ? strerror(errno) : "the file ends early");
+        good = rt_fail_read(e, path);
     files->close(fd);
     good = good && check_tokens(f, all.bytes, *tokens, path, e);
     if (good) {

@@ -78,16 +78,27 @@ static bool take_steps(RtSession *s, int64_t last, RtError *e) {
 // an update, whose batches have changed states already.
 static void save_steps(RtSession *s) {
     RtError e;
-    int64_t step = s->at.step;
-    if (s->train.partly || step == 0)
-        return;
-    if (!rt_session_tell_rows(s, true, 0, &e) || !rt_session_save(s, true, &e))
+    if (!s->train.partly && s->at.step > 0 && !rt_session_save(s, true, &e))
         rt_report_say(s->report, "warning: step %lld cannot be saved: %s",
-                      (long long)step, e.text);
+                      (long long)s->at.step, e.text);
 }
 
-// Whether a run whose data fail ends well after all, as a signal ends it.
-static bool end_starved(RtSession *s) {
+// What the numbers of the steps so far say, which may not have been told yet.
+static bool has_diverged(RtSession *s, RtError *e) {
+    RtRow row;
+    return !rt_session_tell_rows(s, true, 0, e) ||
+           !rt_session_measure(s, &row, e);
+}
+
+// Whether a run whose data fail ends well after all, as a signal ends it.  One
+// that had diverged ends by that.
+static bool end_starved(RtSession *s, RtError *e) {
+    RtError found;
+    if (has_diverged(s, &found)) {
+        rt_report_say(s->report, "warning: its data failed, too: %s", e->text);
+        *e = found;
+        return false;
+    }
     save_steps(s);
     if (s->saved >= 0)
         rt_report_say(s->report,
@@ -120,7 +131,7 @@ static bool train(RtSession *s, RtError *e) {
         if (!rt_session_evaluate(s, e))
             return false;
     if (!take_steps(s, last, e))
-        return s->starved && end_starved(s);
+        return s->starved && end_starved(s, e);
     if (s->run->trace != NULL && !s->traced && !rt_session_trace_end(s, e))
         return false;
     if (!rt_session_tell_rows(s, true, 0, e))

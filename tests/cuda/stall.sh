@@ -74,6 +74,8 @@ train Folder {
 NET
 expect 0 "$SINTER" build folder.net -o trainer
 expect 0 "$SINTER" build folder.net --set accumulate=2 -o two
+sed 's/std=60/std=1e-38/' folder.net >lost.net
+expect 0 "$SINTER" build lost.net -o lost
 
 # stalls NUMBER COMMAND...: the command's data stand still at that file.
 stalls() {
@@ -133,9 +135,23 @@ for device in host cuda:0; do
     expect 0 ./two --device=$device --out=one.$device
     expect_equal "$(newest one.$device)" "$(newest two.$device)"
 
-    # One that cannot be opened is told of as soon as it is known.
-    expect 3 env LD_PRELOAD=./stall.so COUNT=50 FAILS=1 ./trainer \
-        --device=$device --loaders=1 --out=fails.$device
+    # Where the loss was lost before, that is what ends the run.
+    expect 6 env LD_PRELOAD=./stall.so COUNT=5 ./lost --device=$device \
+        --loaders=1 --stall-timeout=0.3 --out=lost.$device
+    expect_says "^warning: its data failed, too: no batch came for 0.3 s: "
+    expect_says "^error: the loss is not a number: seen after step 1, "
+    [ -z "$(newest lost.$device)" ] || fail "a loss that is lost is saved"
+
+    # One that cannot be opened is told of as soon as it is known; the trace is
+    # of what came before.
+    expect 74 env LD_PRELOAD=./stall.so COUNT=50 FAILS=1 ./trainer \
+        --device=$device --loaders=1 --out=fails.$device --profile=trace
+    python3 - trace <<'END' || fail "the trace: $(head -n 3 trace)"
+import json, sys
+found = json.load(open(sys.argv[1]))
+assert found["otherData"]["note"].startswith("steps 4 to "), found
+assert any(e["name"] == "step" for e in found["traceEvents"])
+END
     expect_says "^error: cannot open images/train/.*: Input/output error"
     [ -n "$(newest fails.$device)" ] || fail "data that fail leave no checkpoint"
     expect 0 ./trainer --device=$device --out=fails.$device --resume

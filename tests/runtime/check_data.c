@@ -351,7 +351,7 @@ START_TEST(a_read_that_fails) {
     for (fails_at = 1; fails_at <= 4; fails_at++) {
         calls = 0;
         ck_assert(!open_with("cifar10", &cifar, &files));
-        ck_assert_int_eq(error.status, EXIT_DATA);
+        ck_assert_int_eq(error.status, EXIT_IO);
         ck_assert_ptr_nonnull(strstr(error.text, strerror(EIO)));
     }
     calls = 0;

@@ -331,6 +331,7 @@ START_TEST(more_bad_files_than_may_be_left_out) {
     ck_assert_int_eq(unlink("d/train/dog/b.png"), 0);
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "cannot open d/train/dog/b.png"));
+    ck_assert_int_eq(error.status, EXIT_IO);
     rt_data_close(&data);
     left_out = 0;
 }

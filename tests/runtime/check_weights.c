@@ -481,7 +481,7 @@ START_TEST(reads_that_fail) {
         reads = failed + 1;
         if (start("f", NULL))
             break;
-        ck_assert_int_eq(error.status, EXIT_DATA);
+        ck_assert_int_eq(error.status, EXIT_IO);
     }
     ck_assert_int_eq(failed, 12); // length, header, and 1 and 9 of the data
     ck_assert(holds("conv.weight", 0) && holds("linear.weight", 216));
