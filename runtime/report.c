@@ -148,11 +148,25 @@ static void print_more(FILE *f, const RtRow *row) {
         fprintf(f, ", perplexity %.4g", row->perplexity);
 }
 
+static double hundredths(double x) {
+    return round(100 * x) / 100;
+}
+
+// Of a run shorter than an epoch the steps, as a part of one says little.
+static void print_place(const RtRow *row) {
+    if (row->epochs < 1)
+        fprintf(stderr, "step %5lld/%-5lld ", (long long)row->step,
+                (long long)row->steps);
+    else
+        fprintf(stderr, "epoch %4.4g/%-5.4g ", hundredths(row->epoch),
+                hundredths(row->epochs));
+}
+
 static void print_row(const RtRow *row) {
     static const char *const evaluated[] = {"   test", "   on train",
                                             "   validation"};
     if (row->train)
-        fprintf(stderr, "epoch %4.4g/%-5.4g ", row->epoch, row->epochs);
+        print_place(row);
     else
         fprintf(stderr, "%-16s ", evaluated[row->on]);
     fprintf(stderr, "loss %-8.4f", row->loss);
@@ -487,7 +501,8 @@ bool rt_report_close(RtReport *r) {
         lost = 1;
     }
     if (lost > 0)
-        fprintf(stderr, "error: %ld rows of %s were lost: %s\n", lost, r->path,
+        fprintf(stderr, "error: %ld row%s of %s %s lost: %s\n", lost,
+                lost == 1 ? "" : "s", r->path, lost == 1 ? "was" : "were",
                 strerror(r->reason));
     free(r);
     return good && lost == 0;

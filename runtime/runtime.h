@@ -554,7 +554,7 @@ typedef struct {
     bool stops; // it ends the run
     bool part;  // of an epoch's row: some steps of it
     double epoch, epochs;
-    int64_t step, samples;
+    int64_t step, steps, samples;
     double loss;
     double accuracy, top5, perplexity; // NAN: not measured
     double lr, scale;                  // of the loss; NAN: it has none

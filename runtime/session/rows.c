@@ -23,6 +23,7 @@ static RtRow row_begin(const RtSession *s, bool train) {
         .epoch = epoch_of(s, s->at.step),
         .epochs = epoch_of(s, s->at.steps),
         .step = s->at.step,
+        .steps = s->at.steps,
     };
 }
 

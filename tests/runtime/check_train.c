@@ -55,7 +55,8 @@ START_TEST(a_run_learns_and_reports) {
     ck_assert(run_says("out", "test accuracy"));
     ck_assert(run_says("out", "waiting for data"));
     ck_assert(run_says("out", "samples/s in training"));
-    ck_assert(run_says("err", "epoch    1/2.502"));
+    ck_assert(run_says("err", "epoch    1/2.5   loss"));
+    ck_assert(run_says("err", "epoch  2.5/2.5   loss"));
     FILE *f = fopen("m", "r");
     char split[8];
     double epoch, loss, accuracy, lr, rate, wait, best = 0;
@@ -700,6 +701,13 @@ START_TEST(too_few_samples_for_a_batch) {
 }
 END_TEST
 
+START_TEST(less_than_an_epoch_is_told_in_steps) {
+    ck_assert_int_eq(RUN(&tiny, "--epochs=0.1", "--out=r"), 0);
+    ck_assert(run_says("err", "step    32/32    loss "));
+    ck_assert(!run_says("err", "epoch  "));
+}
+END_TEST
+
 START_TEST(one_of_something_has_no_plural) {
     ck_assert_int_eq(RUN(&tiny, "--data=synthetic:1", "--epochs=1", "--out=r"),
                      0);
@@ -857,6 +865,7 @@ Suite *train_suite(void) {
     tcase_add_test(t, mistakes_have_their_status);
     tcase_add_test(t, a_trainer_that_draws_its_data_takes_no_other);
     tcase_add_test(t, too_few_samples_for_a_batch);
+    tcase_add_test(t, less_than_an_epoch_is_told_in_steps);
     tcase_add_test(t, one_of_something_has_no_plural);
     tcase_add_test(t, what_does_not_fit_is_not_started);
     tcase_add_test(t, checkpoints_that_cannot_be_written);
