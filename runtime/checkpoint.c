@@ -520,7 +520,8 @@ bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
     if (!file_open(c, &f, path, e))
         return false;
     f.fresh = true;
-    bool good = rt_weights_fit(&w, c->trainer, c->plan, &f.header, except, e);
+    bool good =
+        rt_weights_fit(&w, c->trainer, c->plan, &f.header, f.ours, except, e);
     if (good) {
         good = read_weights(c, &f, &w, e);
         memcpy(said, w.said, sizeof w.said);

@@ -383,7 +383,7 @@ size_t rt_type_bytes(RtType t);
 
 // ---- weights.c ----
 
-enum { RT_MOST_LOADED = 2800 };
+enum { RT_MOST_LOADED = 3900 };
 
 // The state that each tensor of a file goes to, NULL for none, how many do, and
 // what is to be said of it, in lines.
@@ -394,9 +394,11 @@ typedef struct {
 } RtWeights;
 
 // Holds a file against the model's parameters and statistics; false where they
-// differ in more than `except` names: globs with commas between, or NULL.
+// differ in more than `except` names: globs with commas between, or NULL. ours:
+// a trainer has written it.
 bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
-                    const RtHeader *h, const char *except, RtError *e);
+                    const RtHeader *h, bool ours, const char *except,
+                    RtError *e);
 void rt_weights_free(RtWeights *w);
 
 // ---- checkpoint.c ----

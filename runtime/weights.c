@@ -5,7 +5,8 @@
 // leaves out by name: a load that passes over what does not fit looks like one
 // that worked.  Where the file has an average of a weight, that is the weight,
 // as in the evaluations of the run that it is of.  What else a checkpoint keeps
-// beside its weights is passed over.
+// beside its weights is passed over, and in a file of another program what has
+// such a name, which is said.
 
 #include "base/glob.h"
 #include "runtime/runtime.h"
@@ -27,11 +28,12 @@ typedef struct {
     const char *model;
     const RtPlan *plan;
     const RtHeader *header;
+    bool ours;     // a trainer has written the file
     char *globs;   // of what is left out, each ends with a zero byte
     size_t length; // of them all
     RtWeights *out;
     size_t all; // weights of the model
-    Told misshapen, missing, unknown, drawn, left;
+    Told misshapen, missing, unknown, drawn, left, beside;
     size_t averages; // that are taken
 } Fit;
 
@@ -214,9 +216,12 @@ static bool is_beside(const Fit *f, const RtTensor *t) {
 static void look_at_tensor(Fit *f, const RtTensor *t) {
     const RtState *s = rt_state_find(f->plan, t->name);
     bool taken = f->out->state[t - f->header->tensor] != NULL;
-    if (taken || (s != NULL && is_weight(s)) || is_beside(f, t))
+    if (taken || (s != NULL && is_weight(s)))
         return;
-    tell_name(is_left_out(f, t->name) ? &f->left : &f->unknown, t->name);
+    bool beside = is_beside(f, t), left = is_left_out(f, t->name);
+    if (beside && (f->ours || left))
+        return;
+    tell_name(beside ? &f->beside : left ? &f->left : &f->unknown, t->name);
 }
 
 // ---- what is said ----
@@ -250,14 +255,16 @@ static void say(const Fit *f) {
     RtWeights *w = f->out;
     snprintf(w->said, sizeof w->said, "%zu of %zu tensors of %.100s", w->count,
              f->all, f->model);
-    say_some(w, "drawn, not loaded: ", &f->drawn);
-    say_some(w, "left in the file: ", &f->left);
     size_t length = strlen(w->said);
     if (f->averages > 0)
         snprintf(w->said + length, sizeof w->said - length,
-                 "\n%zu of them are averages that the file has; "
+                 "\n%zu of them %s that the file has; "
                  "--init-except='*.average' takes the weights themselves",
-                 f->averages);
+                 f->averages,
+                 f->averages == 1 ? "is an average" : "are averages");
+    say_some(w, "drawn, not loaded: ", &f->drawn);
+    say_some(w, "left in the file: ", &f->left);
+    say_some(w, "passed over, as what is kept beside weights: ", &f->beside);
 }
 
 static bool fit(Fit *f, const char *except, RtError *e) {
@@ -277,8 +284,10 @@ static bool fit(Fit *f, const char *except, RtError *e) {
 }
 
 bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
-                    const RtHeader *h, const char *except, RtError *e) {
-    Fit f = {.model = t->model, .plan = plan, .header = h, .out = w};
+                    const RtHeader *h, bool ours, const char *except,
+                    RtError *e) {
+    Fit f = {
+        .model = t->model, .plan = plan, .header = h, .ours = ours, .out = w};
     *w = (RtWeights){.state = calloc(h->num_tensors + 1, sizeof *w->state)};
     bool good = w->state != NULL ? fit(&f, except, e)
                                  : rt_fail(e, EXIT_MEMORY, "out of memory");

@@ -167,14 +167,18 @@ START_TEST(averages_are_the_weights) {
     ck_assert_msg(start("f", NULL), "%s", error.text);
     ck_assert(holds("conv.weight", 216 + 2048));
     ck_assert(holds("linear.weight", 216));
-    ck_assert_ptr_nonnull(strstr(said, "Tiny\n1 of them are averages that"));
+    ck_assert_ptr_nonnull(strstr(said, "Tiny\n1 of them is an average that"));
     ck_assert_msg(start("f", "*.average"), "%s", error.text);
     ck_assert(holds("conv.weight", 0));
     ck_assert_str_eq(said, "2 of 2 tensors of Tiny\n"
-                           "left in the file: conv.weight.average");
+                           "left in the file: conv.weight.average\n"
+                           "passed over, as what is kept beside weights: "
+                           "run.step");
     ck_assert_msg(start("f", "conv.*"), "%s", error.text);
     ck_assert_str_eq(said, "1 of 2 tensors of Tiny\n"
-                           "drawn, not loaded: conv.weight");
+                           "drawn, not loaded: conv.weight\n"
+                           "passed over, as what is kept beside weights: "
+                           "run.step");
     write_file("g", "", part + 1);
     ck_assert_msg(start("g", NULL), "%s", error.text);
     ck_assert(holds("conv.weight", 2048));
@@ -324,6 +328,16 @@ static const struct {
      0,
      "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight\n"
      "left in the file: fc.weight"},
+    // What another program has beside a weight is told, but to who named it.
+    {"linear.*",
+     {CONV, {"conv.weight.exp_avg", "F32", "2", 8}},
+     0,
+     "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight\n"
+     "passed over, as what is kept beside weights: conv.weight.exp_avg"},
+    {"linear.*,*.exp_avg",
+     {CONV, {"conv.weight.exp_avg", "F32", "2", 8}},
+     0,
+     "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight"},
     {"linear.*",
      {CONV, LINEAR, {"fc.weight", "F32", "1", 4}},
      EXIT_DATA,
