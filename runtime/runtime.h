@@ -180,9 +180,12 @@ typedef struct RtSplit {
     void (*release)(void *source);
 } RtSplit;
 
+enum { RT_MOST_PASSED = 560 };
+
 typedef struct {
     RtSplit train, test;
     uint64_t hash; // of what was read: what a resumed run must find again
+    char passed_over[RT_MOST_PASSED]; // files that are no data; "": none
 } RtData;
 
 // Reads the data set in folder `path`, checking every size and label.
@@ -224,6 +227,24 @@ bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e);
 int64_t rt_split_sample(const RtSplit *s, int64_t i);
 bool rt_split_takes(const RtSplit *s, int64_t sample);
 int64_t rt_split_all(const RtSplit *s);
+
+// ---- passed.c ----
+
+// Files of a folder that are no data, by how their names end.
+enum { RT_MOST_ENDINGS = 8, RT_ENDING_BYTES = 12 };
+typedef struct {
+    struct {
+        char name[RT_ENDING_BYTES];
+        int64_t count;
+    } ending[RT_MOST_ENDINGS];
+    int endings;
+    int64_t others;
+} RtPassed;
+
+void rt_pass_over(RtPassed *p, const char *name);
+// A line of what there is in `folder` beside what is wanted.
+void rt_passed_text(char to[RT_MOST_PASSED], RtPassed *p, const char *folder,
+                    const char *wanted);
 
 // ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, synthetic.c ----
 

@@ -43,6 +43,7 @@ typedef struct {
     RtJpeg *jpeg;
     RtPng *png;
     LeftOut left;
+    RtPassed *passed; // while it is opened: what is no image
 } Source;
 
 // ---- names ----
@@ -90,28 +91,29 @@ static bool is_folder(const char *path) {
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-// Whether an entry of a folder counts: a folder in it, or an image.
-static bool counts(const char *folder, const char *name, bool folders) {
-    if (name[0] == '.')
-        return false;
-    if (!folders)
-        return is_image(name);
+static bool is_folder_in(const char *folder, const char *name) {
     char *path = rt_path("%s/%s", folder, name);
     bool good = path != NULL && is_folder(path);
     free(path);
     return good;
 }
 
-// What a folder holds, in order: names of folders, or of images.
-static bool list(const char *folder, bool folders, Names *n, RtError *e) {
+// What a folder holds, in order: names of folders, or of images where what is
+// beside them is counted.
+static bool list(const char *folder, RtPassed *beside, Names *n, RtError *e) {
     DIR *d = opendir(folder);
     if (d == NULL)
         return rt_fail_open(e, folder);
     bool good = true;
     const struct dirent *entry;
     while (good && (entry = readdir(d)) != NULL)
-        if (counts(folder, entry->d_name, folders))
+        if (entry->d_name[0] == '.')
+            continue;
+        else if (beside != NULL ? is_image(entry->d_name)
+                                : is_folder_in(folder, entry->d_name))
             good = names_add(n, rt_path("%s", entry->d_name), e);
+        else if (beside != NULL)
+            rt_pass_over(beside, entry->d_name);
     closedir(d);
     if (good && n->count > 0)
         qsort(n->name, (size_t)n->count, sizeof *n->name, by_bytes);
@@ -271,7 +273,7 @@ static bool add_class(Source *s, const char *folder, const char *class,
     Names file = {0};
     char *path = rt_path("%s/%s", folder, class);
     bool good = path != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good && list(path, false, &file, e);
+    good = good && list(path, s->passed, &file, e);
     if (good && file.count == 0)
         good =
             rt_fail(e, EXIT_DATA, "%s holds no .jpg, .jpeg or .png file", path);
@@ -303,7 +305,7 @@ static bool set_labels(RtSplit *s, int64_t count, int32_t label, RtError *e) {
 static bool add_classes(RtSplit *split, Source *s, const char *folder,
                         const Names *class, RtError *e) {
     Names here = {0};
-    bool good = list(folder, true, &here, e);
+    bool good = list(folder, NULL, &here, e);
     for (int64_t i = 0; good && i < here.count; i++) {
         int64_t number = class_number(class, here.name[i]), found;
         good = number >= 0 ? add_class(s, folder, here.name[i], &found, e) &&
@@ -335,12 +337,13 @@ static bool open_libraries(Source *s, RtError *e) {
 
 static bool read_split(RtSplit *split, const char *root, const char *folder,
                        const Names *class, const RtSample *sample,
-                       const RtFiles *files, uint64_t *hash, RtError *e) {
+                       const RtFiles *files, RtPassed *passed, uint64_t *hash,
+                       RtError *e) {
     size_t size = (size_t)rt_setting(sample, "size", 1);
     Source *s = calloc(1, sizeof *s);
     if (s == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    *s = (Source){.files = files, .size = (int)size};
+    *s = (Source){.files = files, .size = (int)size, .passed = passed};
     pthread_mutex_init(&s->left.lock, NULL);
     *split = (RtSplit){.fetch = fetch,
                        .source = s,
@@ -377,16 +380,19 @@ static bool read_both(RtData *d, const char *root, const char *train,
                       const char *test, const RtSample *sample,
                       const RtFiles *files, RtError *e) {
     Names class = {0};
-    bool good = list(train, true, &class, e);
+    RtPassed passed = {.endings = 0};
+    bool good = list(train, NULL, &class, e);
     if (good && class.count > sample->classes)
         good = rt_fail(e, EXIT_DATA,
                        "%s holds folders of %lld classes, the trainer takes "
                        "%d",
                        train, (long long)class.count, sample->classes);
     good = good &&
-           read_split(&d->train, root, train, &class, sample, files, &d->hash,
-                      e) &&
-           read_split(&d->test, root, test, &class, sample, files, &d->hash, e);
+           read_split(&d->train, root, train, &class, sample, files, &passed,
+                      &d->hash, e) &&
+           read_split(&d->test, root, test, &class, sample, files, &passed,
+                      &d->hash, e);
+    rt_passed_text(d->passed_over, &passed, root, ".jpg, .jpeg or .png");
     names_free(&class);
     return good;
 }

@@ -187,6 +187,8 @@ static void say_hello(const RtSession *s) {
                   (double)s->plan->arena_bytes / mib);
     if (*run->data_is != '\0')
         rt_report_say(s->report, "%s", run->data_is);
+    if (*run->data->passed_over != '\0')
+        rt_report_say(s->report, "%s", run->data->passed_over);
     if (*s->loaded != '\0')
         rt_report_say(s->report, "starting with %s: %s", run->options->init,
                       s->loaded);

@@ -135,6 +135,48 @@ START_TEST(classes_are_in_the_order_of_their_names) {
 }
 END_TEST
 
+// Once for both parts: hidden files are nobody's.
+START_TEST(what_is_no_image_is_counted) {
+    write_good();
+    ck_assert(open_folder(3, SIZE));
+    ck_assert_str_eq(data.passed_over,
+                     "passed over in d, as no .jpg, .jpeg or .png: 1 .txt");
+    rt_data_close(&data);
+    place_write("d/train/cat/a.bmp", "BM", 2);
+    place_write("d/train/dog/b.BMP", "BM", 2);
+    place_write("d/val/cat/c.bmp", "BM", 2);
+    place_write("d/val/cat/README", "", 0);
+    place_write("d/val/cat/odd.\033[1m", "", 0);
+    ck_assert(open_folder(3, SIZE));
+    ck_assert_str_eq(data.passed_over,
+                     "passed over in d, as no .jpg, .jpeg or .png: 3 .bmp, "
+                     "1 .txt, 2 others");
+    rt_data_close(&data);
+    char name[] = "d/val/cat/a.ea";
+    for (char c = 'a'; c <= 'i'; c++) {
+        name[sizeof name - 2] = c;
+        place_write(name, "", 0);
+    }
+    ck_assert(open_folder(3, SIZE));
+    ck_assert_int_eq(data.train.count + data.test.count, 5);
+    ck_assert_ptr_nonnull(strstr(data.passed_over, " others"));
+    rt_data_close(&data);
+    for (char c = 'a'; c <= 'i'; c++) {
+        name[sizeof name - 2] = c;
+        unlink(name);
+    }
+    unlink("d/train/cat/notes.txt");
+    unlink("d/train/cat/a.bmp");
+    unlink("d/train/dog/b.BMP");
+    unlink("d/val/cat/c.bmp");
+    unlink("d/val/cat/README");
+    unlink("d/val/cat/odd.\033[1m");
+    ck_assert(open_folder(3, SIZE));
+    ck_assert_str_eq(data.passed_over, "");
+    rt_data_close(&data);
+}
+END_TEST
+
 // An image of the wanted size is not touched; of a longer one the middle is
 // kept.
 START_TEST(the_middle_is_kept) {
@@ -394,6 +436,7 @@ Suite *image_folder_suite(void) {
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, classes_are_in_the_order_of_their_names);
+    tcase_add_test(t, what_is_no_image_is_counted);
     tcase_add_test(t, the_middle_is_kept);
     tcase_add_test(t, a_slope_stays_a_slope);
     tcase_add_loop_test(t, a_bad_folder, 0, 5);
