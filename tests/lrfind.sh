@@ -141,6 +141,21 @@ for higher in 90 1; do
 done
 expect_says '{"step": 20, '
 
+# What a signal ends is told so.
+cat >trainer <<'END'
+#!/bin/sh
+kill -KILL $$
+END
+CC="$work/builds" find 137 "$micro" --steps=20
+expect_says "^sinter: trainer, built with -O1, was ended by signal 9, Killed: $"
+cat >killed <<'END'
+#!/bin/sh
+kill -SEGV $$
+END
+chmod +x killed
+CC="$work/killed" find 139 "$micro" --steps=20
+expect_says "^sinter: $work/killed was ended by signal 11, Segmentation fault, while it compiled$"
+
 find 2 "$micro" --steps=9
 expect_says "^sinter: --steps needs a number from 10 to 1000000$"
 find 2 "$micro" --from=1 --to=1

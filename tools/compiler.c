@@ -5,7 +5,6 @@
 #include "tools/process.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,9 +132,7 @@ static int job_run(const Job *j, const char *out) {
 // text for it.
 static int units_for(size_t bytes) {
     enum { UNIT_BYTES = 64 << 10 };
-    cpu_set_t set;
-    int most =
-        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    int most = processors();
     if (bytes / UNIT_BYTES + 1 < (size_t)most)
         most = (int)(bytes / UNIT_BYTES) + 1;
     return most < MAX_UNITS ? most : MAX_UNITS;
@@ -166,6 +163,11 @@ int compiler_run(Arena *a, const Arguments *arguments,
         int status = job_run(&j, out);
         if (status == 0)
             return EXIT_GOOD;
+        if (status > BY_SIGNAL) {
+            complain(arguments, "%s %s, while it compiled", candidate,
+                     ended_how(a, status));
+            return status;
+        }
         if (status > 0) {
             complain(arguments, "%s cannot compile %s/%s", candidate, folder,
                      source);

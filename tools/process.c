@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -17,6 +18,19 @@
 #include <unistd.h>
 
 extern char **environ;
+
+int processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+const char *ended_how(Arena *a, int status) {
+    int number = status - BY_SIGNAL;
+    if (number <= 0 || number >= NSIG)
+        return arena_format(a, "ended with status %d", status);
+    return arena_format(a, "was ended by signal %d, %s", number,
+                        strsignal(number));
+}
 
 void words_add(Words *w, const char *word) {
     ARENA_APPEND(w->a, w->word, w->count, word);
@@ -78,7 +92,7 @@ static bool process_runs(Process *p) {
     if (p->status != ENDED)
         p->status = ended < 0           ? EXIT_IO
                     : WIFEXITED(status) ? WEXITSTATUS(status)
-                                        : EXIT_FAULT;
+                                        : BY_SIGNAL + WTERMSIG(status);
     p->id = 0;
     return false;
 }

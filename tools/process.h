@@ -30,6 +30,14 @@ typedef struct {
     int status;            // that it exited with, or one of those below
 } Process;
 
+// What a signal ends has the status that a shell tells: 128 and its number.
+enum { BY_SIGNAL = 128 };
+// "ended with status 3", "was ended by signal 9, Killed".
+const char *ended_how(Arena *a, int status);
+
+// How many processors this process may use.
+int processors(void);
+
 // It has not started, errno says why; nobody wanted more of it.
 enum { NOT_STARTED = -1, ENDED = -2 };
 

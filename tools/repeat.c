@@ -223,10 +223,8 @@ static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
         head_print(r);
     for (int i = 0; i < r->wanted; i++) {
         status = run(a, r, r->seed + i);
-        if (status == NOT_STARTED)
-            return trainer_not_started(arguments, r->trainer);
         if (status != EXIT_GOOD && status != EXIT_DIVERGED)
-            return status;
+            return trainer_ended(arguments, r->trainer, status);
         r->diverged += status == EXIT_DIVERGED;
         if (!arguments->json)
             seed_print(a, r, r->seed + i, status);

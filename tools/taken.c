@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L // strerror
 
 #include "base/exits.h"
+#include "tools/process.h"
 #include "tools/trainer.h"
 
 #include <errno.h>
@@ -48,7 +49,15 @@ uint64_t trainer_hash(const char *path) {
     return good ? hash : 0;
 }
 
-int trainer_not_started(const Arguments *arguments, const char *trainer) {
-    complain(arguments, "%s does not start: %s", trainer, strerror(errno));
-    return EXIT_IO;
+int trainer_ended(const Arguments *arguments, const char *trainer, int status) {
+    if (status == NOT_STARTED) {
+        complain(arguments, "%s does not start: %s", trainer, strerror(errno));
+        return EXIT_IO;
+    }
+    if (status > BY_SIGNAL) {
+        Arena *a = arena_new();
+        complain(arguments, "%s %s", trainer, ended_how(a, status));
+        arena_free(a);
+    }
+    return status;
 }

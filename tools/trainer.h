@@ -39,8 +39,9 @@ bool trainer_takes(const Arguments *arguments);
 // The hash of the whole program; 0: it cannot be read.
 uint64_t trainer_hash(const char *path);
 
-// Says that one does not start, for which errno has the reason; an exit status.
-int trainer_not_started(const Arguments *arguments, const char *trainer);
+// Says how one ended that could not say so itself: it has not started, for
+// which errno has the reason, or a signal ended it.  Returns the exit status.
+int trainer_ended(const Arguments *arguments, const char *trainer, int status);
 
 // ---- build.c ----
 

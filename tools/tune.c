@@ -15,9 +15,7 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
     words_add(&w, arena_format(a, "--out=%s/run", runs->folder));
     if (arguments->out != NULL)
         words_add(&w, arena_format(a, "--tuning=%s", arguments->out));
-    int status = program_run(&w, ".", NULL, NULL);
-    return status == NOT_STARTED ? trainer_not_started(arguments, trainer)
-                                 : status;
+    return trainer_ended(arguments, trainer, program_run(&w, ".", NULL, NULL));
 }
 
 // Builds the model, where p is not NULL, and runs the trainer.

@@ -103,10 +103,10 @@ static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
         (wanted && (status == EXIT_DIVERGED || status == ENDED)))
         return status;
     if (status == NOT_STARTED)
-        return trainer_not_started(&s->arguments, s->trainer);
+        return trainer_ended(&s->arguments, s->trainer, status);
     const Source *said = source_read(a, log, MOST_LOG, &why);
-    complain(&s->arguments, "%s, built with %s, ended with status %d: %s",
-             s->name, s->options, status,
+    complain(&s->arguments, "%s, built with %s, %s: %s", s->name, s->options,
+             ended_how(a, status),
              said != NULL ? said->text : "it said nothing");
     return status;
 }
