@@ -71,6 +71,15 @@ again 0 --runs=1 --seed=4
 mv same micro
 again 0 --runs=1 --seed=4
 again 0 --runs=1 --seed=4 --data=synthetic:32
+# A trainer has a thread for each processor, and the bits are theirs.
+if [ "$(nproc)" -gt 1 ] && command -v taskset >/dev/null; then
+    again 0 --runs=1 --seed=4
+    again 1 --runs=1 --seed=4
+    first=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
+    taskset -c "$first" "$SINTER" repeat micro --data=synthetic:64 -o kept \
+        --json --runs=1 --seed=4 >out 2>err
+    expect_says "\"taken\": 0, "
+fi
 expect 0 "$SINTER" repeat micro --data=synthetic:64 -o kept --seed=6 --runs=2
 expect_says "^taken as they had ended before: 2$"
 
@@ -131,6 +140,15 @@ cp micro unable
 chmod -x unable
 expect 74 "$SINTER" repeat unable --data=random
 expect_says "^sinter: ./unable does not start: Permission denied$"
+# What is a program and no trainer ends well, too; what a signal ends could not
+# say so.
+expect 2 "$SINTER" repeat /bin/true
+expect_says "^sinter: /bin/true is no trainer: it ended well and told of no run$"
+echo '#include <signal.h>
+int main(void) { return raise(SIGKILL); }' >killed.c
+expect 0 "${CC:-cc}" -o killed killed.c
+expect 137 "$SINTER" repeat killed
+expect_says "^sinter: ./killed was ended by signal 9, Killed$"
 expect 74 "$SINTER" repeat micro --data=random -o nowhere/else
 expect_says "nowhere/else"
 exit 0

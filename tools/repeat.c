@@ -1,8 +1,9 @@
 // sinter repeat: a whole training from one seed after the other, and how the
 // results spread: a single accuracy may be luck.
 //
-// A run is a function of the trainer, its seed, data and device.  So one that
-// has ended is not made again where its folder says that it was of the same.
+// A run is a function of the trainer, its seed, data, device and number of
+// threads.  So one that has ended is not made again where its folder says that
+// it was of the same.
 #define _POSIX_C_SOURCE 200809L // getcwd
 
 #include "base/exits.h"
@@ -66,16 +67,22 @@ static void results_take(Arena *a, Repeat *r, const char *rows) {
         r->result[k].value[r->result[k].count++] = result[k];
 }
 
-// Data and trainers are named from the folder that we are in.
-static const char *record_make(Arena *a, const Repeat *r) {
+// Data and trainers are named from the folder that we are in, and a trainer has
+// a thread for each processor.
+static int record_make(Arena *a, const Arguments *arguments, Repeat *r) {
     char folder[PATH_BYTES] = "";
+    uint64_t hash = trainer_hash(r->trainer);
+    if (hash == 0)
+        return io_failed(arguments, r->trainer);
     if (getcwd(folder, sizeof folder) == NULL)
-        return NULL;
+        return io_failed(arguments, ".");
     const char *held =
         r->validation ? arena_format(a, " without %s", r->validation) : "";
-    return arena_format(a, "%016" PRIx64 " on %s, data %s%s, in %s\n",
-                        trainer_hash(r->trainer), r->device,
-                        r->data ? r->data : "of the file", held, folder);
+    r->record =
+        arena_format(a, "%016" PRIx64 " on %s, threads %d, data %s%s, in %s\n",
+                     hash, r->device, processors(),
+                     r->data ? r->data : "of the file", held, folder);
+    return EXIT_GOOD;
 }
 
 static bool is_recorded(Arena *a, const Repeat *r, const char *path) {
@@ -101,17 +108,31 @@ static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     return program_run(&w, ".", said, NULL);
 }
 
+// Whether the program tells of its run, as trainers do.
+static bool is_told(Arena *a, const Arguments *arguments, const Repeat *r,
+                    const char *rows) {
+    if (!isnan(last_of(a, rows, "time", "total")))
+        return true;
+    complain(arguments, "%s is no trainer: it ended well and told of no run",
+             r->trainer);
+    return false;
+}
+
 // The record is written last, and whole or of no use.
-static int run(Arena *a, Repeat *r, int64_t seed) {
+static int run(Arena *a, const Arguments *arguments, Repeat *r, int64_t seed) {
     const char *name = arena_format(a, "%s/%" PRId64, r->folder, seed);
     const char *rows = arena_format(a, "%s.rows", name);
     const char *record = arena_format(a, "%s.ended", name);
     bool taken = is_recorded(a, r, record) && access(rows, R_OK) == 0;
-    if (!taken)
+    if (!taken) {
         unlink(record);
+        unlink(rows);
+    }
     int status = taken ? EXIT_GOOD : train(a, r, seed, rows);
     if (status != EXIT_GOOD)
-        return status;
+        return trainer_ended(arguments, r->trainer, status);
+    if (!is_told(a, arguments, r, rows))
+        return EXIT_USAGE;
     if (!taken)
         file_write(record, r->record, strlen(r->record));
     r->taken += taken;
@@ -222,9 +243,9 @@ static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
     if (!arguments->json)
         head_print(r);
     for (int i = 0; i < r->wanted; i++) {
-        status = run(a, r, r->seed + i);
+        status = run(a, arguments, r, r->seed + i);
         if (status != EXIT_GOOD && status != EXIT_DIVERGED)
-            return trainer_ended(arguments, r->trainer, status);
+            return status;
         r->diverged += status == EXIT_DIVERGED;
         if (!arguments->json)
             seed_print(a, r, r->seed + i, status);
@@ -274,9 +295,8 @@ int repeat_command(Arena *a, const Arguments *arguments) {
         status = folder_make(arguments, r.folder);
         if (status == EXIT_GOOD)
             status = trainer_make(a, arguments, &r);
-        r.record = status == EXIT_GOOD ? record_make(a, &r) : "";
-        if (r.record == NULL)
-            status = io_failed(arguments, ".");
+        if (status == EXIT_GOOD)
+            status = record_make(a, arguments, &r);
         if (status == EXIT_GOOD)
             status = runs_make(a, arguments, &r);
         scratch_close(&r.scratch);
