@@ -59,7 +59,7 @@ static const Option options[] = {
      "steps that are timed and whose losses are shown; 10 by default"},
     {"data", "DIR|random", "compare bisect bench tune", WORD, AT(data),
      "what to train on; random by default, which is synthetic:N"},
-    {"device", "host|cuda:N", "compare bench lrfind", WORD, AT(device),
+    {"device", "host|cuda:N", "compare bench", WORD, AT(device),
      "what runs them; host by default"},
     {"device", "cuda:N", "tune", WORD, AT(device),
      "the GPU to measure on; cuda:0 by default"},
@@ -83,7 +83,7 @@ static const Option options[] = {
     {"validation", "N", "lrfind repeat", WORD, AT(validation),
      "hold N training samples out, or a share as 10%; repeat evaluates them and "
      "not the test set"},
-    {"device", "auto|host|cuda:N", "repeat", WORD, AT(device),
+    {"device", "auto|host|cuda:N", "lrfind repeat", WORD, AT(device),
      "what runs them; auto by default"},
     {"out", "DIR", "repeat", WORD, AT(out),
      "keep checkpoints and rows of each seed there, also -o DIR; by default "

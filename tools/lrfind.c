@@ -47,12 +47,15 @@ static double smooth_next(Search *s, double loss) {
 }
 
 // A step that is skipped for the scale of the loss changes nothing, and what it
-// makes of the batch need not be finite.
+// makes of the batch need not be finite.  One that is skipped at a scale of 1
+// leaves less, and ends the run.
 static void row_take(Search *s, const char *row) {
     double loss = line_number(row, "\"loss\":");
     int64_t step = s->count + s->skipped + 1;
     if (line_number(row, "\"skipped\":") > 0) {
         s->skipped++;
+        if (line_number(row, "\"loss_scale\":") < 1)
+            s->lost = step;
     } else if (!isfinite(loss)) {
         s->lost = step;
     } else {
@@ -162,6 +165,8 @@ static bool run_open(Arena *a, Search *s, const Recipe *r) {
         return false;
     if (!s->arguments->steps.given)
         s->runs.steps = STEPS;
+    if (s->arguments->device == NULL)
+        s->runs.device = "auto"; // as trainers have it
     if (r->length.unit == IN_STEPS && r->length.count < (double)s->runs.steps)
         s->runs.steps = (int64_t)r->length.count;
     data_set(a, s, r);
@@ -195,8 +200,8 @@ static int search(Arena *a, Search *s) {
     status = run_build(a, s);
     if (status == EXIT_GOOD)
         status = side_watch(a, &s->side, &s->runs, goes_on, s);
-    if (goes_on(s) && status == EXIT_DIVERGED)
-        s->lost = s->count + s->skipped + 1;
+    if (goes_on(s) && status == EXIT_DIVERGED) // in what no row tells
+        s->lost = s->count + s->skipped > 0 ? s->count + s->skipped : 1;
     if (s->rows != NULL)
         fclose(s->rows);
     runs_close(&s->runs);
@@ -256,12 +261,14 @@ static void suggestion_print(Text *t, const Search *s) {
 }
 
 static void search_print(Text *t, const Search *s) {
+    const char *device = s->arguments->device;
     text_add(t,
-             "%s on %s, data %s, batch %" PRId64
+             "%s%s%s, data %s, batch %" PRId64
              ": %s rises from %g to %g in %" PRId64 " steps\n"
              "the smoothed loss keeps %.3g of itself in each\n\n",
-             s->side.program->name, s->runs.device, s->data, s->runs.batch,
-             s->key, s->lowest, s->highest, s->runs.steps, s->keep);
+             s->side.program->name, device ? " on " : "", device ? device : "",
+             s->data, s->runs.batch, s->key, s->lowest, s->highest,
+             s->runs.steps, s->keep);
     table_print(t, s);
     text_add(t, "\n");
     end_print(t, s);
