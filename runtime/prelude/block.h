@@ -158,7 +158,8 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
 
 // Notes, of the rows that the threads name, `per` each, those of lo .. hi-1 in
 // the order of the threads: pairs of a number, which counts up from `from`, and
-// the row.  Returns how many.
+// the row.  Returns how many.  What was noted before may be read until the
+// first barrier, and the second is between two uses of the notes.
 DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
                      int hi, int threads) {
     SHARED float notes[32];
@@ -170,7 +171,6 @@ DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
         const float left = SHUFFLE(upto, (lane - step) & 31);
         upto += lane >= step ? left : 0.0f;
     }
-    BARRIER();
     if (lane == 31)
         notes[warp] = upto;
     BARRIER();
