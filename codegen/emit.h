@@ -141,14 +141,13 @@ typedef struct {
     int num_indices;    // index variables so far
     Index *index;       // those that move_* and windows declare
     int num_declared;
-    int64_t step;     // that lanes divide: C, or less where some access
-                      // is not in step with the columns
-    int64_t columns;  // ROWS: that the kernel walks over, C or more
-    const int *level; // ROWS: of the group's nodes, row reductions that
-                      // come one after the other before each value
-    NodeId parted;    // the reduction whose operands' places in the
-                      // scratch are known, or NO_NODE
-    const int64_t *part_place;
+    int64_t step;         // that lanes divide: C, or less where some access
+                          // is not in step with the columns
+    int64_t columns;      // ROWS: that the kernel walks over, C or more
+    const int *level;     // ROWS: of the group's nodes, row reductions that
+                          // come one after the other before each value
+    const int64_t *place; // in the scratch, of the group's nodes
+    const int64_t **parts_before; // of its reductions over parts, once asked
     int resident; // blocks that a multiprocessor is to have room for: more
                   // than one where their registers hold what a thread has
     Text tables;  // constants the kernel reads, before its text
@@ -262,7 +261,7 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p);
 
 // ---- sums over blocks: finish.c ----
 
-// Where what reduction n leaves begins in the scratch: see scratch_place.
+// Where what reduction n leaves begins in the scratch: see scratch.c.
 long long sums_place(const Emit *e, NodeId n);
 
 // Declares the accumulators of the group's sums over blocks, for lanes or one

@@ -157,6 +157,7 @@ NodeId *member_roots(Emit *e) {
         root[n] = find(root, n);
     size_t count = (size_t)(e->group->last - e->group->first) + 1;
     e->owner = ARENA_ARRAY(e->a, count, NodeId);
+    e->parts_before = ARENA_ARRAY(e->a, count, const int64_t *);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         e->owner[n - e->group->first] =
             is_scalar(e, n) ? find_owner(e, root, n) : NO_NODE;
@@ -215,11 +216,10 @@ static const char *whole(Emit *e, int64_t number) {
 
 // The place of operand i of reduction n.  Its operands come one after another.
 static int64_t operand_place(Emit *e, NodeId n, int i) {
-    if (e->parted != n) {
-        e->parted = n;
-        e->part_place = part_places(e->g, e->group, n, e->a);
-    }
-    return e->part_place[i];
+    const int64_t **before = &e->parts_before[n - e->group->first];
+    if (*before == NULL)
+        *before = parts_before(e->g, n, e->a);
+    return sums_place(e, n) + (*before)[i];
 }
 
 // Adds operand i of reduction n to what this part leaves in the scratch.

@@ -122,8 +122,9 @@ void scratch_add(Room *s, const Graph *g, NodeId n, bool result);
 
 Type scratch_type(const Room *s);
 
-// Where what reduction n leaves begins: in the row of a block, or over parts.
-int64_t scratch_place(const Graph *g, const Group *group, NodeId n);
+// Of a group's nodes, where what they leave begins: in the row of a block, or
+// over parts.
+const int64_t *scratch_places(const Graph *g, const Group *group, Arena *a);
 
 // Tickets count the blocks of a launch that are done, so that the last one can
 // finish what the others began.  One i32 for each group that needs one, in a
@@ -150,9 +151,8 @@ int64_t part_count(int64_t elements);
 // Parts of all tensors that reduction n is about.
 int64_t parts_of(const Graph *g, NodeId n);
 
-// The place in the scratch of the first part of each operand of reduction n.
-const int64_t *part_places(const Graph *g, const Group *group, NodeId n,
-                           Arena *a);
+// How many parts of reduction n come before those of each operand.
+const int64_t *parts_before(const Graph *g, NodeId n, Arena *a);
 
 // Finds the phases of such a group, and what they read.
 void group_phases(const Graph *g, Arena *a, Group *group);

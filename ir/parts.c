@@ -39,14 +39,12 @@ static bool reduces(const Graph *g, NodeId n) {
     return op_info[g->node[n].op].facts & REDUCES;
 }
 
-const int64_t *part_places(const Graph *g, const Group *group, NodeId n,
-                           Arena *a) {
+const int64_t *parts_before(const Graph *g, NodeId n, Arena *a) {
     int count = g->node[n].num_args;
-    int64_t *place = ARENA_ARRAY(a, (size_t)count + 1, int64_t);
-    place[0] = scratch_place(g, group, n);
+    int64_t *before = ARENA_ARRAY(a, (size_t)count + 1, int64_t);
     for (int i = 0; i < count; i++)
-        place[i + 1] = place[i] + operand_parts(g, n, i);
-    return place;
+        before[i + 1] = before[i] + operand_parts(g, n, i);
+    return before;
 }
 
 int parts_grid(int64_t parts, int phases, bool host) {

@@ -32,11 +32,15 @@ void scratch_add(Room *s, const Graph *g, NodeId n, bool result) {
     }
 }
 
-int64_t scratch_place(const Graph *g, const Group *group, NodeId n) {
+const int64_t *scratch_places(const Graph *g, const Group *group, Arena *a) {
     Room s = {.kind = group->kind};
-    for (NodeId m = group->first; m < n; m++)
-        scratch_add(&s, g, m, false);
-    return s.numbers;
+    int64_t *place =
+        ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, int64_t);
+    for (NodeId n = group->first; n <= group->last; n++) {
+        place[n - group->first] = s.numbers;
+        scratch_add(&s, g, n, false);
+    }
+    return place;
 }
 
 // Rows for the blocks of whichever device has more.
