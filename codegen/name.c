@@ -3,7 +3,6 @@
 #include "codegen/emit.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MOST_WORDS = 4, MOST_LENGTH = 64 };
@@ -36,12 +35,11 @@ static void add_plain(Text *t, const char *word) {
 }
 
 const char *file_text(Arena *a, const char *file) {
-    Text t = text_new(a);
-    for (; *file != '\0'; file++)
-        text_add(&t, "%c",
-                 isalnum((unsigned char)*file) || strchr(".-/", *file) ? *file
-                                                                       : '_');
-    return text_string(&t);
+    char *text = arena_string(a, file, strlen(file));
+    for (char *c = text; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && !strchr(".-/", *c))
+            *c = '_';
+    return text;
 }
 
 void quoted_add(Text *t, const char *s) {
@@ -76,7 +74,6 @@ static bool is_root(const Group *group, NodeId n) {
     return false;
 }
 
-// The name of a group without its number.
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number) {
     Words words = {{NULL}, 0};

@@ -90,9 +90,11 @@ static const char *member_label(const Emit *e, const Member *m) {
     const char *label = "";
     for (int j = 0; j < m->num_tensors; j++) {
         NodeId n = m->tensor[j];
-        if (is_pointer(e, n) &&
-            (*label == '\0' || e->g->node[n].op == OP_param))
-            label = *tensor_label(e, n) ? tensor_label(e, n) : label;
+        if (!is_pointer(e, n) ||
+            (*label != '\0' && e->g->node[n].op != OP_param))
+            continue;
+        const char *own = tensor_label(e, n);
+        label = *own != '\0' ? own : label;
     }
     return label;
 }
@@ -147,8 +149,9 @@ static void write_rows(Emit *e, const Members *m, const Kind *kind) {
               m->suffix, m->suffix, m->count);
     for (int i = 0; i < m->count; i++) {
         const Member *own = &m->member[i];
-        if (*member_label(e, own) != '\0')
-            text_add(&e->tables, REMARK("    // %s\n"), member_label(e, own));
+        const char *label = member_label(e, own);
+        if (*label != '\0')
+            text_add(&e->tables, REMARK("    // %s\n"), label);
         text_add(&e->tables, "    {%d, %lld, {", own->kind,
                  (long long)own->elements);
         write_addresses(e, own);

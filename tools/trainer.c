@@ -18,8 +18,9 @@ uint64_t hash_bytes(uint64_t hash, const char *s, size_t length) {
 // The nodes without their origins: a comment in the model file changes lines,
 // but not what a checkpoint fits.
 static uint64_t hash_graph(Arena *a, uint64_t hash, const Graph *g) {
+    Text t = text_new(a);
     for (NodeId n = 0; n < g->count; n++) {
-        Text t = text_new(a);
+        t.length = 0;
         node_print(&t, g, n);
         const char *text = text_string(&t), *origin = strstr(text, "  # ");
         hash =
