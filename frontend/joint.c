@@ -34,24 +34,39 @@ static Type joint_type(const Expansion *e, Value v) {
     return v.kind == VALUE_TENSOR ? *node_type(e, v.node) : type_scalar(F32);
 }
 
-// Whether both have samples, which would not meet one another, as the last axes
-// do.  The loss is where labels meet outputs; in a model that is no mistake.
+// Whether both have samples and not as many axes: the last axes meet, so that
+// samples would meet places, or other samples.
 static bool crosses_samples(Expansion *e, Value a, Value b) {
     Type s = joint_type(e, a), t = joint_type(e, b);
-    return e->phase == PHASE_LOSS && s.rank != t.rank && s.rank > 0 &&
-           t.rank > 0 && s.dim[0] == e->recipe.batch &&
-           t.dim[0] == e->recipe.batch && has_samples(e, a.node) &&
-           has_samples(e, b.node);
+    return s.rank != t.rank && s.rank > 0 && t.rank > 0 &&
+           s.dim[0] == e->recipe.batch && t.dim[0] == e->recipe.batch &&
+           has_samples(e, a.node) && has_samples(e, b.node);
 }
 
-// How one number of each sample is put beside a tensor of type t.
-static void note_samples(Expansion *e, Diagnostic *d, Type t) {
-    Text shape = text_new(e->arena);
-    for (int i = 1; i < t.rank; i++)
+// Whether the sizes of a sample are those of a larger one from its axis on.
+static bool fits_from(Type few, Type many, int axis) {
+    for (int i = 1; i < few.rank; i++)
+        if (few.dim[i] != many.dim[axis + i - 1])
+            return false;
+    return true;
+}
+
+// How the numbers of each sample are put beside a tensor of more axes: as its
+// first ones where only those have their sizes, else as its last.
+static void note_samples(Diagnostic *d, Arena *a, Type few, Type many) {
+    int more = many.rank - few.rank;
+    bool last = fits_from(few, many, 1 + more) || !fits_from(few, many, 1);
+    Text shape = text_new(a);
+    for (int i = 0; last && i < more; i++)
+        text_add(&shape, ", 1");
+    for (int i = 1; i < few.rank; i++)
+        text_add(&shape, ", %lld", (long long)few.dim[i]);
+    for (int i = 0; !last && i < more; i++)
         text_add(&shape, ", 1");
     diag_note(d,
-              "the last axes meet, so samples would meet other samples; "
-              "reshape([-1%s]) gives each sample's number its own row",
+              "the last axes meet, so samples would not meet their own, as "
+              "they do behind reshape([-1%s]); `keep` of a mean, sum or max "
+              "leaves its axes where they are",
               text_string(&shape));
 }
 
@@ -75,8 +90,11 @@ static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
                             Type s, Type t) {
     if (s.rank != t.rank)
         diag_note(d, "one has %d dimensions, the other %d", s.rank, t.rank);
-    if ((s.rank == 1 || t.rank == 1) && crosses_samples(e, a, b))
-        note_samples(e, d, s.rank == 1 ? t : s);
+    if (crosses_samples(e, a, b)) {
+        note_samples(d, e->arena, s.rank < t.rank ? s : t,
+                     s.rank < t.rank ? t : s);
+        return;
+    }
     int axis = differing_axis(s, t), rank = s.rank > t.rank ? s.rank : t.rank;
     if (axis < 0)
         return;

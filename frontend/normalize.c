@@ -8,10 +8,13 @@ static NodeId channel_numbers(Expansion *e, const Call *c, const Value *v,
                               int64_t channels, bool invert) {
     int count = v->kind == VALUE_LIST ? v->list.count : 1;
     if (v->kind == VALUE_LIST && count != channels) {
-        report(e->diags, D_length, v->at,
-               "this list has %d number%s and the image %lld channel%s", count,
-               count == 1 ? "" : "s", (long long)channels,
-               channels == 1 ? "" : "s");
+        Diagnostic *d =
+            report(e->diags, D_length, v->at,
+                   "this list has %d number%s and the image %lld channel%s",
+                   count, count == 1 ? "" : "s", (long long)channels,
+                   channels == 1 ? "" : "s");
+        if (count == 1)
+            diag_note(d, "a number without brackets is for all channels");
         return NO_NODE;
     }
     double *number = ARENA_ARRAY(e->arena, (size_t)count, double);

@@ -14,6 +14,10 @@ static Value bad_operands(Expansion *e, const Expr *x, Value a, Value b) {
                            value_kind_name(a.kind), value_kind_name(b.kind));
     diag_place(d, x->left->at, "this is %s", value_kind_name(a.kind));
     diag_place(d, x->right->at, "this is %s", value_kind_name(b.kind));
+    if (x->op == TOKEN_PRODUCT &&
+        (a.kind == VALUE_NUMBER || b.kind == VALUE_NUMBER))
+        diag_note(d, "it is the product of matrices; a number is multiplied "
+                     "by *, and parameter([1, C]) is a row that is learned");
     if (a.kind == VALUE_LIST || b.kind == VALUE_LIST)
         diag_note(d, "a list becomes a tensor by tensor(list); what is learned "
                      "is a parameter([C]) of C channels");
