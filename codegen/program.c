@@ -96,7 +96,7 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
                 .host = host,
                 .device = device,
                 .options = o,
-                .a = c->arena};
+                .a = arena_new()};
     find_steps(&w);
     kernels_write(&w, cu);
     write_header(&w, c);
@@ -115,4 +115,5 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
         stored_write(&w, c, which);
     }
     trainer_write(&w, c);
+    arena_free(w.a);
 }
