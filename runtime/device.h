@@ -45,7 +45,8 @@ struct RtDevice {
     size_t (*available)(RtDevice *d);
     size_t (*needed)(RtDevice *d);
     // Takes all memory the plan needs and zeroes it; prepares every kernel and
-    // library call.  Called once; nothing is allocated after it.
+    // library call.  Called once.  After it only keep and lend take memory, and
+    // libraries some for code that runs for the first time.
     void (*reserve)(RtDevice *d);
     // The bytes at `from` are free to change when write returns.
     void (*write)(RtDevice *d, size_t to, const void *from, size_t bytes);

@@ -161,19 +161,18 @@ static bool is_assembly(const RtSource *s) {
     return false;
 }
 
-static bool code_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
+// A text that the library has of a program, once that is compiled.
+typedef nvrtcResult SizeOf(nvrtcProgram program, size_t *size);
+typedef nvrtcResult Give(nvrtcProgram program, char *to);
+
+static bool text_take(SizeOf *size, Give *give, nvrtcProgram program,
                       RtCode *out, RtError *e) {
-    bool assembly = is_assembly(s);
-    nvrtcResult result = assembly ? n->assembly_size(program, &out->length)
-                                  : n->code_size(program, &out->length);
-    if (!good(result, "tell how long the code is", e))
+    if (!good(size(program, &out->length), "tell how long its work is", e))
         return false;
     out->bytes = malloc(out->length + 1);
     if (out->bytes == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    result = assembly ? n->assembly(program, out->bytes)
-                      : n->code(program, out->bytes);
-    if (good(result, "give the code", e))
+    if (good(give(program, out->bytes), "give its work", e))
         return true;
     free(out->bytes);
     out->bytes = NULL;
@@ -184,20 +183,17 @@ static bool code_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
 typedef bool Take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
                   RtCode *out, RtError *e);
 
+static bool code_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
+                      RtCode *out, RtError *e) {
+    return is_assembly(s)
+               ? text_take(n->assembly_size, n->assembly, program, out, e)
+               : text_take(n->code_size, n->code, program, out, e);
+}
+
 static bool remarks_take(const RtNvrtc *n, const RtSource *s,
                          nvrtcProgram program, RtCode *out, RtError *e) {
     (void)s;
-    if (!good(n->log_size(program, &out->length), "tell how long its log is",
-              e))
-        return false;
-    out->bytes = malloc(out->length + 1);
-    if (out->bytes == NULL)
-        return rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (good(n->log(program, out->bytes), "give its log", e))
-        return true;
-    free(out->bytes);
-    out->bytes = NULL;
-    return false;
+    return text_take(n->log_size, n->log, program, out, e);
 }
 
 static nvrtcResult run(const RtNvrtc *n, const RtSource *s,

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 8 }; // candidates of a call
-// What is not faster by so much may be no more than noise: the library's order
-// counts then.
-static const double CLEARLY = 0.99;
 
 typedef struct {
     RtCosts known;
@@ -107,7 +104,7 @@ static bool learn(Tune *u, const RtPlanned *p, double seconds, RtError *e) {
     if (!c->done && !add_row(u, p, c->group, seconds, e))
         return false;
     c->next = c->done ? c->next : p->plan->candidate + 1;
-    if (c->best < 0 || seconds < CLEARLY * c->best) {
+    if (c->best < 0 || rt_clearly_less(seconds, c->best)) {
         c->best = seconds;
         u->known.tuning->tuned[row].candidate = p->plan->candidate;
         u->known.tuning->tuned[row].engine = p->plan->engine;

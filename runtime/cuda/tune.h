@@ -35,6 +35,12 @@ typedef struct {
     RtTried *tried; // what is measured is added to it
 } RtTuner;
 
+// What is not less by so much may be no more than noise: what comes first is
+// kept then, of plans in the library's order, and a launch in place of several.
+static inline bool rt_clearly_less(double seconds, double than) {
+    return seconds < 0.99 * than;
+}
+
 // Fills a new tuning.  *before and *after are seconds of the step's launches.
 bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
              RtError *e);

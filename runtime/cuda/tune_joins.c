@@ -8,9 +8,6 @@
 
 #include <stdlib.h>
 
-// A launch that replaces others is taken unless they are faster by so much.
-static const double CLEARLY = 0.99;
-
 typedef struct {
     const RtTuner *t;
     RtConvolutions *v;
@@ -78,7 +75,7 @@ static bool learn(const Tune *u, int which, RtTuning *out, RtError *e) {
     const RtJoin *join = &p->join[which];
     double joined = u->joined_took[join->launch];
     double apart = u->apart_took[join->launch];
-    bool leave = apart < CLEARLY * joined;
+    bool leave = rt_clearly_less(apart, joined);
     int group = u->t->tried->count;
     for (int i = 0; i < p->num_joins; i++)
         if (i == which || (p->join[i].step != join->step &&

@@ -4,10 +4,6 @@
 
 #include <stdlib.h>
 
-// What is not faster by so much may be no more than noise: the library's order
-// counts then.
-static const double CLEARLY = 0.99;
-
 // A product of the step, of which others may be alike.
 typedef struct {
     int call, candidate, group;
@@ -63,7 +59,7 @@ static bool learn(const Tune *u, Tried *product, int candidate, RtError *e) {
     snprintf(row->way, sizeof row->way, "algorithm %d", candidate);
     row->number = candidate;
     row->seconds = seconds;
-    if (candidate == 0 || seconds < CLEARLY * product->best) {
+    if (candidate == 0 || rt_clearly_less(seconds, product->best)) {
         product->best = seconds;
         product->candidate = candidate;
     }
