@@ -247,10 +247,6 @@ static bool all_items(Value v, bool (*good)(Value)) {
     return v.list.count > 0;
 }
 
-static bool is_nested(Value v) {
-    return is_plain(v) || (v.kind == VALUE_LIST && all_items(v, is_nested));
-}
-
 static bool is_tensor(Value v) {
     return v.kind == VALUE_TENSOR;
 }
@@ -321,7 +317,7 @@ static bool suits(Expansion *e, const ParamInfo *p, Value v) {
     case NUMBERS:
         return is_plain(v) || is_number_list(v);
     case LISTS:
-        return v.kind == VALUE_LIST && all_items(v, is_nested);
+        return v.kind == VALUE_LIST; // items may be shared: see numbers.c
     case SCALAR:
         return is_scalar(e, v);
     case TIME:

@@ -6,8 +6,10 @@
 // many numbers.
 enum { MOST_NUMBERS = 4096 };
 
+// Work of a number: it takes memory.
+enum { WORK = 8 };
+
 Value lower_range(Expansion *e, const Call *c) {
-    enum { WORK = 8 }; // of an item: it takes memory
     int64_t count = call_count(c, P_range_count);
     if (count > MOST_NUMBERS) {
         report(e->diags, D_range, call_arg(c, P_range_count)->at,
@@ -22,13 +24,21 @@ Value lower_range(Expansion *e, const Call *c) {
 }
 
 // The sizes of a list: how many items it has, and those of its first one.
+// Lists may share items, so that all are looked at only where they are few.
 // False after a report.
-static bool sizes_of(Expansion *e, const Value *list, Type *t) {
+static bool sizes_of(Expansion *e, const Call *c, Type *t) {
+    const Value *list = call_arg(c, P_tensor_numbers);
     int64_t count = 1;
     *t = (Type){.dtype = F32};
     for (const Value *v = list; v->kind == VALUE_LIST; v = v->list.item) {
+        if (v->list.count == 0) {
+            Diagnostic *d =
+                report(e->diags, D_length, c->at, "a tensor needs numbers");
+            diag_place(d, v->at, "this list is empty");
+            return false;
+        }
         if (t->rank == MAX_RANK) {
-            report(e->diags, D_rank, list->at,
+            report(e->diags, D_rank, c->at,
                    "a tensor has at most %d axes, and these are lists in lists "
                    "of more",
                    MAX_RANK);
@@ -36,7 +46,7 @@ static bool sizes_of(Expansion *e, const Value *list, Type *t) {
         }
         t->dim[t->rank++] = v->list.count;
         if ((count *= v->list.count) > MOST_NUMBERS) {
-            report(e->diags, D_range, list->at,
+            report(e->diags, D_range, c->at,
                    "a tensor that is written has at most %d numbers",
                    MOST_NUMBERS);
             return false;
@@ -45,33 +55,42 @@ static bool sizes_of(Expansion *e, const Value *list, Type *t) {
     return true;
 }
 
-static bool report_uneven(Expansion *e, const Value *v, int axis, Type t) {
-    int there = v->kind == VALUE_LIST ? v->list.count : 0;
+// An item that is no number, or no list as the first one.
+static bool report_item(Expansion *e, const Call *c, const Value *v, int axis,
+                        Type t) {
+    bool list = v->kind == VALUE_LIST, number = v->kind == VALUE_NUMBER;
     int wanted = axis < t.rank ? (int)t.dim[axis] : 0;
     Diagnostic *d =
-        report(e->diags, D_length, v->at,
+        report(e->diags, list || (number && wanted) ? D_length : D_kind, c->at,
                "the items of a tensor are all numbers, or lists of one length");
-    if (there == 0)
-        diag_label(d, "this is a number, and the first is a list of %d",
+    if (!list && !number)
+        diag_place(d, v->at, "this is %s", value_kind_name(v->kind));
+    else if (number && wanted == 0)
+        diag_place(d, v->at, "this has a unit");
+    else if (number)
+        diag_place(d, v->at, "this is a number, and the first is a list of %d",
                    wanted);
     else if (wanted == 0)
-        diag_label(d, "this is a list of %d, and the first is a number", there);
+        diag_place(d, v->at, "this is a list of %d, and the first is a number",
+                   v->list.count);
     else
-        diag_label(d, "this has %d, and the first has %d", there, wanted);
+        diag_place(d, v->at, "this has %d, and the first has %d", v->list.count,
+                   wanted);
     return false;
 }
 
 // Writes the numbers of a list that is along an axis from *to on.  False after
 // a report.
-static bool numbers_of(Expansion *e, const Value *v, int axis, Type t,
-                       double **to) {
+static bool numbers_of(Expansion *e, const Call *c, const Value *v, int axis,
+                       Type t, double **to) {
     bool list = v->kind == VALUE_LIST;
-    if (list != (axis < t.rank) || (list && v->list.count != t.dim[axis]))
-        return report_uneven(e, v, axis, t);
-    if (!list)
+    bool number = v->kind == VALUE_NUMBER && v->unit == UNIT_NONE;
+    if (axis < t.rank ? !list || v->list.count != t.dim[axis] : !number)
+        return report_item(e, c, v, axis, t);
+    if (number)
         *(*to)++ = v->number;
     for (int i = 0; list && i < v->list.count; i++)
-        if (!numbers_of(e, &v->list.item[i], axis + 1, t, to))
+        if (!numbers_of(e, c, &v->list.item[i], axis + 1, t, to))
             return false;
     return true;
 }
@@ -87,12 +106,13 @@ Value lower_tensor(Expansion *e, const Call *c) {
                      "taps = [1, 2, 1], and tensor(taps) in the model");
         return value_poison();
     }
-    if (!sizes_of(e, list, &t))
+    if (!sizes_of(e, c, &t))
         return value_poison();
     int64_t count = type_count(&t);
+    e->work += WORK * count;
     double *number = ARENA_ARRAY(e->arena, (size_t)count, double);
     double *end = number;
-    if (!numbers_of(e, list, 0, t, &end))
+    if (!numbers_of(e, c, list, 0, t, &end))
         return value_poison();
     Attr attr = attr_floats(ATTR_values, (int)count, number);
     return value_tensor(graph_add(e->graph, (Node){.op = OP_constant,
