@@ -12,6 +12,11 @@
 // and that some contraction wants in ACT is ACT for all of its users, so that
 // only one copy need be stored.
 //
+// What is compared for equality, as a maximum with what it is of in its
+// gradient, is wanted in full, and so is what that is made of element by
+// element: one kernel may have it before it is rounded and another read it
+// after, and then nothing would be the maximum.
+//
 // f16 has a narrow range, so the loss is scaled (Micikevicius et al., "Mixed
 // Precision Training", ICLR 2018) by a state of the run.  A step with a
 // gradient that is not finite changes no parameter, optimizer state or
@@ -28,6 +33,7 @@ typedef struct {
     const Graph *old;
     NodeId *now;
     bool *narrow;    // old nodes that become ACT
+    bool *exact;     // old nodes that are wanted in full to be compared
     NodeId *raw;     // new nodes: gradients that still carry the loss scale
     NodeId *assigns; // old assign nodes that wait for the finite check
     int num_raw, num_assigns;
@@ -60,19 +66,38 @@ static bool *find_bulk(const Graph *g, Arena *scratch) {
     return bulk;
 }
 
-static bool is_full(const Graph *g, NodeId n) {
-    return g->node[n].from.full;
+// Which nodes are compared for equality, and what those are made of as far as
+// no library computes it.
+static bool *find_exact(const Graph *g, Arena *scratch) {
+    bool *exact = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = g->count; n-- > 0;) {
+        const Node *d = &g->node[n];
+        bool follows = op_info[d->op].facts & (POINTWISE | VIEW | STACKS);
+        if (d->op != OP_eq && !(exact[n] && follows))
+            continue;
+        for (int i = 0; i < d->num_args; i++) {
+            const Node *of = &g->node[d->arg[i]];
+            exact[d->arg[i]] |= dtype_float(of->type->dtype) &&
+                                !(op_info[of->op].facts & (LEAF | CALLS));
+        }
+    }
+    return exact;
+}
+
+static bool is_full(const Precision *p, NodeId n) {
+    return p->old->node[n].from.full || p->exact[n];
 }
 
 // Which nodes become ACT: what contractions read, also through views.
-static bool *find_narrow(const Graph *g, Arena *scratch) {
+static bool *find_narrow(const Precision *p, Arena *scratch) {
+    const Graph *g = p->old;
     bool *bulk = find_bulk(g, scratch);
     bool *narrow = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = g->count; n-- > 0;)
-        if (!is_full(g, n) && (contracts(g, n) || (is_same(g, n) && narrow[n])))
+        if (!is_full(p, n) && (contracts(g, n) || (is_same(g, n) && narrow[n])))
             for (int i = 0; i < g->node[n].num_args; i++) {
                 NodeId arg = g->node[n].arg[i];
-                narrow[arg] |= bulk[arg] && !is_full(g, arg);
+                narrow[arg] |= bulk[arg] && !is_full(p, arg);
             }
     return narrow;
 }
@@ -158,6 +183,7 @@ static NodeId place_scale(Precision *p) {
 
 static NodeId place(Precision *p, NodeId id) {
     Node n = p->old->node[id];
+    n.from.full |= p->exact[id];
     p->g->at = n.from;
     if (n.op == OP_loss_scale)
         return place_scale(p);
@@ -277,7 +303,8 @@ Graph *pass_precision(Graph *g, Arena *scratch, const PassOptions *o) {
                    .assigns = ARENA_ARRAY(scratch, g->count, NodeId),
                    .scaled = o->act == F16 && has_scale(g),
                    .guarded = o->act == F16 && has_unscaled(g)};
-    p.narrow = o->act == F32 ? nothing(g, scratch) : find_narrow(g, scratch);
+    p.exact = o->act == F32 ? nothing(g, scratch) : find_exact(g, scratch);
+    p.narrow = o->act == F32 ? nothing(g, scratch) : find_narrow(&p, scratch);
     p.g->act = o->act;
     walk(&p);
     if (p.guarded)
