@@ -11,7 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-// The loss alone, with what stop_gradient passes held fast.
+// The loss alone, with what stop_gradient passes held fast, and what is equal:
+// no gradient goes through that, and any step makes something else of it.
 typedef struct {
     Graph *g;
     NodeId loss;
@@ -52,7 +53,7 @@ static Frozen freeze(const Graph *g, Arena *a, NodeId loss, double **leaf,
     f.g->act = g->act;
     for (NodeId n = 0; n <= loss; n++) {
         const Node *d = &g->node[n];
-        bool held = d->op == OP_stop_gradient;
+        bool held = d->op == OP_stop_gradient || d->op == OP_eq;
         if (!held && n != loss && (op_info[d->op].facts & EFFECT))
             continue;
         f.now[n] = held ? graph_leaf(f.g, OP_input,
