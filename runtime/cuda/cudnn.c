@@ -29,9 +29,10 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
 }
 
 // Its builds for either CUDA have one name: which was found is for it to tell.
+// A later one than is known here is for later drivers, and knows what they do.
 bool rt_cudnn_suits(const RtCudnn *c, int gpu, int driver, RtError *e) {
     int newest = rt_generation_cuda(gpu, driver), is = (int)c->cuda() / 1000;
-    return is <= newest ||
+    return is <= newest || (newest == 13 && is <= driver / 1000) ||
            rt_fail(e, EXIT_DEVICE,
                    "this cuDNN is for CUDA %d, and the GPU and its driver need "
                    "that for CUDA %d: install it or the Python package "

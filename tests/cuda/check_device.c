@@ -432,6 +432,36 @@ START_TEST(a_library_that_was_used_stays) {
 }
 END_TEST
 
+static size_t cudnn_of;
+
+static size_t cudnn_tells(void) {
+    return cudnn_of;
+}
+
+START_TEST(cudnn_is_of_a_cuda_that_suits) {
+    static const struct {
+        size_t of;
+        int gpu, driver;
+        bool suits;
+    } list[] = {
+        {12090, 90, 12000, true},  {12090, 90, 13000, true},
+        {13010, 90, 13000, true},  {13010, 90, 12080, false},
+        {13010, 70, 13000, false}, {12090, 70, 13000, true},
+        {14000, 90, 13020, false}, {14000, 90, 14000, true},
+        {14000, 70, 14000, false}, {13010, 0, 13000, true},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        RtError e;
+        const RtCudnn c = {.cuda = cudnn_tells};
+        cudnn_of = list[i].of;
+        ck_assert_msg(rt_cudnn_suits(&c, list[i].gpu, list[i].driver, &e) ==
+                          list[i].suits,
+                      "CUDA %zu on %d with %d", list[i].of, list[i].gpu,
+                      list[i].driver);
+    }
+}
+END_TEST
+
 Suite *device_suite(void) {
     Suite *s = suite_create("device");
     TCase *c = tcase_create("steps");
@@ -448,6 +478,7 @@ Suite *device_suite(void) {
     tcase_add_test(c, phases_are_timed);
     tcase_add_test(c, few_runs_are_marked);
     tcase_add_test(c, a_library_that_was_used_stays);
+    tcase_add_test(c, cudnn_is_of_a_cuda_that_suits);
     suite_add_tcase(s, c);
     c = tcase_create("refusals");
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
