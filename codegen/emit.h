@@ -151,6 +151,8 @@ typedef struct {
     int resident; // blocks that a multiprocessor is to have room for: more
                   // than one where their registers hold what a thread has
     Text tables;  // constants the kernel reads, before its text
+    NodeId *tabled; // those of the graph that are there
+    int num_tabled;
     const char **constant; // with local: numbers that may differ
     int num_constants;
 } Emit;

@@ -2,8 +2,6 @@
 
 #include "codegen/program.h"
 
-#include <string.h>
-
 // How many statistics a library may take over, in all steps.
 static int count_statistics(const Writer *w) {
     int count = 0;
@@ -17,14 +15,6 @@ static int count_statistics(const Writer *w) {
 }
 
 // ---- what a kernel is compiled with ----
-
-// Of those that a text begins with.
-static size_t comments_length(const char *text) {
-    size_t length = 0;
-    while (strncmp(text + length, "//", 2) == 0)
-        length += strcspn(text + length, "\n") + 1;
-    return length;
-}
 
 static bool calls(const Kernel *launch, const Joined *j, const Kernel *k) {
     const Kernel *member = &launch[j->join.first];
@@ -71,31 +61,33 @@ static void write_shared(Text *t, const char *text, size_t length,
 // A device may compile each kernel for itself, side by side, and leave out
 // those that it does not launch.  Its compiler goes through the whole text each
 // time, so that what other kernels call and read is left out too.
-static void write_kernel(Text *t, const char *text, size_t entry,
-                         const Wanted *r) {
-    size_t shared = comments_length(text);
+static void write_kernel(Text *t, const Kernel *k, const Wanted *r) {
     text_add(t, "\n");
-    text_bytes(t, text, shared);
-    if (shared < entry)
-        write_shared(t, text + shared, entry - shared, r);
-    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", r->own, text + entry);
+    text_bytes(t, k->text, k->comment);
+    if (k->comment < k->entry)
+        write_shared(t, k->text + k->comment, k->entry - k->comment, r);
+    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", r->own, k->text + k->entry);
 }
 
 static void write_kernels(const Writer *w, Text *t, const Twin *s, Wanted *r) {
     for (int k = 0; k < s->count; k++)
         if (kernel_is_written(&s->kernel[k])) {
             find_callers(w, &s->kernel[k], r);
-            write_kernel(t, s->kernel[k].text, s->kernel[k].entry, r);
+            write_kernel(t, &s->kernel[k], r);
             r->own++;
         }
 }
 
 static void write_joined(Text *t, const Twin *s, int *joined) {
     const Joined *j = s->launches->joined;
-    for (int k = 0; k < s->launches->joins.count; k++)
-        if (j[k].text != NULL)
-            write_kernel(t, j[k].text, j[k].entry,
-                         &(Wanted){.own = (*joined)++});
+    for (int k = 0; k < s->launches->joins.count; k++) {
+        if (j[k].text == NULL)
+            continue;
+        text_add(t, "\n");
+        text_bytes(t, j[k].text, j[k].entry);
+        text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", (*joined)++,
+                 j[k].text + j[k].entry);
+    }
 }
 
 static int count_joined(const Writer *w) {

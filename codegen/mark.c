@@ -53,7 +53,9 @@ void kernel_named(Arena *a, Kernel *k, const Sizes *sizes) {
     int size = 0;
     for (const char *s = k->text; piece_next(&s, &p);) {
         const char *given = NULL;
-        if (p.mark == ENTRY)
+        if (p.mark == REMARKS && t.length == 0)
+            k->comment = p.length;
+        else if (p.mark == ENTRY)
             k->entry = t.length;
         else if (p.mark == BODY)
             k->body = t.length;

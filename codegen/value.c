@@ -221,6 +221,13 @@ static const char *constant_text(Emit *e, NodeId n) {
                           : arena_format(e->a, SIZE, (long long)value);
 }
 
+static bool has_table(const Emit *e, NodeId n) {
+    for (int i = 0; i < e->num_tabled; i++)
+        if (e->tabled[i] == n)
+            return true;
+    return false;
+}
+
 // The table of a constant that is not the same everywhere.  A module has 64 KiB
 // of constant memory for all tables of a kernel; vectors are read from where
 // their own size divides the address.
@@ -229,8 +236,9 @@ static const char *table_of(Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
     const Attr *values = node_attr(d, ATTR_values);
     const char *table = arena_format(e->a, OWN_NAME "_table" NODE, n);
-    if (strstr(text_string(&e->tables), arena_format(e->a, " %s[", table)))
+    if (has_table(e, n))
         return table;
+    ARENA_APPEND(e->a, e->tabled, e->num_tabled, n);
     text_add(&e->tables, "%s %s %s[%d]%s = {",
              values->count > MOST_CONSTANT ? "LARGE_TABLE" : "TABLE",
              held_type(d->type->dtype), table, values->count,
