@@ -24,8 +24,9 @@ options_of() {
 run_without() {
     name=$1.$2
     # shellcheck disable=SC2046 # words
-    timeout --foreground -k 1 $each "./$2" --device="$DEVICE" --data=synthetic:32 --steps=6 \
-        --log-every=1 --metrics="$name.metrics" --out="$name.run" --quiet \
+    timeout --foreground -k 1 $each \
+        "./$2" --device="$DEVICE" --data=synthetic:32 --steps=6 --log-every=1 \
+        --metrics="$name.metrics" --out="$name.run" --quiet \
         $(options_of "$1") >"$name.said" 2>&1
     status=$?
     case $status in

@@ -11,7 +11,8 @@ report() {
     row "cases that agree" "$(grep -c '^agrees: ' judged)"
     row "cases that differ" "$(grep -c '^FAILED: ' judged)"
 }
-"$BUILD/bin/gpu" --jobs="$JOBS" --limit=$((LIMIT / 2)) ${SMALL:+"pool"} >judged &
+"$BUILD/bin/gpu" --jobs="$JOBS" --limit=$((LIMIT / 2)) ${SMALL:+"pool"} \
+    >judged &
 wait $!
 status=$?
 [ $status -ne 77 ] || not_here "$(cat judged)"

@@ -142,7 +142,8 @@ judge memory:code
 [ "$status" = "$MEMORY" ] || broken "no memory for code: status $status"
 grep -q 'MiB of memory left, and code' err ||
     broken "no memory for code: $(cat err)"
-# A library that is not there is found out, too; NVIDIA's own cannot stand in for it.
+# A library that is not there is found out, too; NVIDIA's own cannot stand in
+# for it.
 for missing in libcuda.so.1 libnvrtc.so.13 libcudnn.so.9 libcublasLt.so.13; do
     rm -rf few
     cp -R "$SINTER_DOUBLE" few
