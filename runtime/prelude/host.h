@@ -78,7 +78,6 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define SIMD(...) _Pragma(#__VA_ARGS__)
 #define LANES_DO(k, n) SIMD(omp simd if ((n) > 4)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
-#define FIVES UNROLLED
 #define TWO_AT_ONCE
 #define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
 #define TEAM_OF(n, blocks) 1

@@ -167,7 +167,10 @@ DEVICE float variance_of(float left, float sum, float share, int number) {
 DEVICE float uniform(int seed, int stream, int epoch, int index) {
     unsigned k0 = (unsigned)seed, k1 = (unsigned)stream;
     unsigned c0 = (unsigned)index, c1 = (unsigned)epoch, c2 = 0, c3 = 0;
-    FIVES(round, 10) {
+#ifdef PHILOX_ROUNDS
+    PHILOX_ROUNDS(10, c0, c1, c2, c3, k0, k1);
+#else
+    UNROLLED(round, 10) {
         const unsigned long long p0 = 0xD2511F53ull * c0;
         const unsigned long long p1 = 0xCD9E8D57ull * c2;
         c0 = (unsigned)(p1 >> 32) ^ c1 ^ k0;
@@ -177,6 +180,7 @@ DEVICE float uniform(int seed, int stream, int epoch, int index) {
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
+#endif
     return (float)(c0 >> 8) * (1.0f / 16777216.0f);
 }
 

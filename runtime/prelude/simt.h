@@ -37,7 +37,6 @@ int simt_atomic_add(int *p, int v);
 #define PART_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
-#define FIVES UNROLLED
 #define TWO_AT_ONCE
 #define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
