@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/cache.h"
 #include "runtime/cuda/prelude.h"
+#include "runtime/cuda/wanted.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -35,8 +36,8 @@ struct RtCompiler {
 
 // ---- one kernel ----
 
-static bool kernel_compile(const RtCompiler *c, int kernel, RtCode *out,
-                           RtError *e) {
+static bool text_compile(const RtCompiler *c, const char *text, int kernel,
+                         RtCode *out, RtError *e) {
     const RtTrainer *t = c->trainer;
     char which[OPTION_BYTES];
     const char *option[RT_NVRTC_OPTIONS] = {c->target, which};
@@ -44,7 +45,7 @@ static bool kernel_compile(const RtCompiler *c, int kernel, RtCode *out,
     if (t->kernel_lines)
         option[num_options++] = "-lineinfo";
     RtSource s = {
-        .text = t->kernels,
+        .text = text,
         .num_headers = RT_PRELUDE_FILES,
         .header = t->prelude != NULL ? t->prelude : rt_prelude_text,
         .include = rt_prelude_name,
@@ -59,6 +60,18 @@ static bool kernel_compile(const RtCompiler *c, int kernel, RtCode *out,
         return false;
     rt_cache_write(&c->cache, key, out);
     return true;
+}
+
+// Of a text that someone has changed, and where lines are to be told, all is
+// compiled as it is.
+static bool kernel_compile(const RtCompiler *c, int kernel, RtCode *out,
+                           RtError *e) {
+    const RtTrainer *t = c->trainer;
+    bool whole = t->prelude != NULL || t->kernel_lines;
+    char *own = whole ? NULL : rt_wanted_text(t->kernels, kernel);
+    bool good = text_compile(c, own != NULL ? own : t->kernels, kernel, out, e);
+    free(own);
+    return good;
 }
 
 // ---- which first ----

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 
 #include "runtime/cuda/compile.h"
+#include "runtime/cuda/wanted.h"
 #include "tests/cuda/suites.h"
 
 #include <dirent.h>
@@ -19,16 +20,19 @@ static const RtGpu gpu = {.major = 9, .driver = 13000};
 static char calls[4200];
 
 // The double writes beside the cache what it is asked.
-static RtCompiler *compiler_new(void) {
+static RtCompiler *compiler_for(const RtTrainer *t) {
     RtError e;
     snprintf(calls, sizeof calls, "%s/calls-%d", getenv("XDG_CACHE_HOME"),
              (int)getpid());
     setenv("SINTER_DOUBLE_LOG", calls, 1);
-    RtCompiler *c =
-        rt_compiler_new(&gpu, &counter, counter.plan, &rt_system_files, &e);
+    RtCompiler *c = rt_compiler_new(&gpu, t, t->plan, &rt_system_files, &e);
     ck_assert_ptr_nonnull(c);
     ck_assert_msg(rt_compiler_open(c, &e), "%s", e.text);
     return c;
+}
+
+static RtCompiler *compiler_new(void) {
+    return compiler_for(&counter);
 }
 
 // How often it compiled, by how many threads.
@@ -158,6 +162,64 @@ START_TEST(what_fails_ahead_is_made_again) {
 }
 END_TEST
 
+// The counter with another number in its second kernel.
+START_TEST(what_has_not_changed_is_not_made_again) {
+    RtTrainer other = counter;
+    char *text = strdup(counter.kernels);
+    ck_assert_ptr_nonnull(text);
+    *strstr(text, "500") = '4';
+    other.kernels = text;
+    other.kernel_lines = _i == 1;
+    RtCompiler *c = compiler_new();
+    must_make(c, all);
+    ck_assert_int_eq(count_compiled(), 2);
+    rt_compiler_free(c);
+    c = compiler_for(&other);
+    must_make(c, all);
+    ck_assert_int_eq(count_compiled(), _i == 1 ? 4 : 3);
+    rt_compiler_free(c);
+    free(text);
+}
+END_TEST
+
+static const char conditions[] = "#define A 1\n"
+                                 "\n"
+                                 "// first\n"
+                                 "#if IS_WANTED(1) || IS_WANTED(30) || \\\n"
+                                 "    IS_WANTED(2)\n"
+                                 "one\n"
+                                 "#ifdef A\n"
+                                 "inner // 1\n"
+                                 "#endif\n"
+                                 "#endif\n"
+                                 "#if IS_WANTED(3)\n"
+                                 "three\n"
+                                 "#endif\n"
+                                 "#if IS_WANTED(30)\n"
+                                 "thirty";
+#define SHARED                                                                 \
+    "#if IS_WANTED(1) || IS_WANTED(30) || \\\n    IS_WANTED(2)\n"              \
+    "one\n#ifdef A\ninner // 1\n#endif\n#endif\n"
+
+static const struct {
+    int kernel;
+    const char *text;
+} wanted[] = {
+    {0, "#define A 1\n"},
+    {1, "#define A 1\n" SHARED},
+    {2, "#define A 1\n" SHARED},
+    {3, "#define A 1\n#if IS_WANTED(3)\nthree\n#endif\n"},
+    {30, "#define A 1\n" SHARED "#if IS_WANTED(30)\nthirty"},
+};
+enum { NUM_WANTED = sizeof wanted / sizeof wanted[0] };
+
+START_TEST(a_kernel_has_the_parts_that_name_it) {
+    char *text = rt_wanted_text(conditions, wanted[_i].kernel);
+    ck_assert_str_eq(text, wanted[_i].text);
+    free(text);
+}
+END_TEST
+
 // At once, and when it may have begun.
 START_TEST(what_was_begun_can_be_left) {
     RtCompiler *c = compiler_new();
@@ -177,6 +239,8 @@ Suite *compile_suite(void) {
     tcase_add_test(c, what_is_not_wanted_is_not_made);
     tcase_add_test(c, what_was_not_begun_is_made_side_by_side);
     tcase_add_test(c, what_fails_ahead_is_made_again);
+    tcase_add_loop_test(c, what_has_not_changed_is_not_made_again, 0, 2);
+    tcase_add_loop_test(c, a_kernel_has_the_parts_that_name_it, 0, NUM_WANTED);
     tcase_add_loop_test(c, what_was_begun_can_be_left, 0, 5);
     suite_add_tcase(s, c);
     return s;
