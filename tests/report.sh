@@ -33,6 +33,16 @@ done
 "$SINTER" report --compare=none.json "$tiny" 2>out
 [ $? -eq 74 ] || fail "a comparison that cannot be read: $(cat out)"
 
+# A model that is imported is on the page with its lines, and what it imports.
+mkdir lib
+sed -n '/^fn/p; /^model/,/^}/p' "$tiny" >lib/net.net
+{
+    echo 'import "lib/net.net" { Tiny }'
+    sed -n '/^import/p' "$tiny"
+    sed -n '/^train/,$p' "$tiny"
+} >two.net
+"$SINTER" report two.net || fail "report two"
+
 # Text of the model stays text.
 {
     printf '# </script><b id="injected">@DATA@</b><!-- " \0 \377 \342\200\250 \t\r\n'
@@ -75,6 +85,8 @@ check() {
 
 check gpt_nano
 check tiny
+check two
+grep -q '"file": "net.net", "text": ' two.html || fail "an import is not on the page"
 check hostile
 check resnet50
 check resnet9

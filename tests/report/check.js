@@ -29,20 +29,20 @@ function linksCheck(part) {
   }
 }
 
-async function lineCheck(line) {
-  await follow(placeOf(`line-${line}`));
+async function lineCheck(line, file) {
+  const name = file ? `line-${line}-of-${file}` : `line-${line}`;
+  await follow(placeOf(name));
   const wanted = launches.filter(l => l.step === step &&
-    l.lines.some(p => p.line === line && p.file === data.kernels.file));
-  expect(same(ids("#launches .marked"), wanted.map(idOf)), `line ${line} marks others`);
-  expect(same(ids("#source .chosen"), [`line-${line}`]), `line ${line} is not chosen`);
+    l.lines.some(p => p.line === line && p.file === data.sources[file].file));
+  expect(same(ids("#launches .marked"), wanted.map(idOf)), `${name} marks others`);
+  expect(same(ids("#source .chosen"), [name]), `${name} is not chosen`);
 }
 
 async function launchCheck(l) {
   if (l.step !== step)
     stepChoose(l.step);
   await follow(placeOf(idOf(l)));
-  const lines = l.lines.filter(p => p.file === data.kernels.file);
-  expect(same(ids("#source .marked"), lines.map(p => `line-${p.line}`)),
+  expect(same(ids("#source .marked").sort(), l.lines.map(lineOf).sort()),
     `${l.name} marks other lines`);
   const detail = byId("detail").textContent;
   expect(detail.includes(l.name), `${l.name} is not shown`);
@@ -148,8 +148,8 @@ function drawingsCheck() {
     data.memory.peak <= b.to), b => b.bytes);
   expect(peak === data.memory.live[data.memory.peak], "the peak is another");
   expect(document.querySelectorAll("#peak a").length === new Set(data.memory.buffers
-    .filter(b => b.from <= data.memory.peak && data.memory.peak <= b.to && isModel(b))
-    .map(b => b.line)).size, "lines of the peak are missing");
+    .filter(b => b.from <= data.memory.peak && data.memory.peak <= b.to && b.file)
+    .map(b => `${b.file}:${b.line}`)).size, "lines of the peak are missing");
   const moving = data.recipe.rows.filter(r => r.values.some(v => v !== r.values[0]));
   expect(document.querySelectorAll("#recipe .line").length === moving.length,
     "schedules are missing");
@@ -242,10 +242,12 @@ async function pageCheck() {
   costsCheck();
   comparisonCheck();
   expect(document.documentElement.scrollWidth <= window.innerWidth, "the page is too wide");
-  const lines = document.querySelectorAll("#source a").length;
-  expect(lines === data.source.replace(/\n$/, "").split("\n").length, "lines are missing");
-  for (let line = 1; line <= Math.min(lines, 60); line++)
-    await lineCheck(line);
+  const lines = data.sources.map(s => s.text.replace(/\n$/, "").split("\n").length);
+  expect(document.querySelectorAll("#source a").length === sum(lines, n => n),
+    "lines are missing");
+  for (let file = 0; file < lines.length; file++)
+    for (let line = 1; line <= Math.min(lines[file], 60); line++)
+      await lineCheck(line, file);
   const mine = launches.filter(l => l.step === step);
   for (const l of mine.filter((x, i) => i % Math.ceil(mine.length / 25) === 0))
     await launchCheck(l);

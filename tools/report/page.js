@@ -1,7 +1,8 @@
 // The report's page: everything is drawn from the JSON in it, which has what
 // `sinter show kernels --json` prints and beside it source, memory, schedules,
 // parameters and what sinter compare found, if that is given.  The address says
-// what is chosen (#line-9, #train-3), so every link is an ordinary one and the
+// what is chosen (#line-9, #line-9-of-1 in the first file that is imported,
+// #train-3), so every link is an ordinary one and the
 // browser's history works.  What it names has an id that begins with at-, or the
 // browser would move the page to it.  The panes are drawn at once, what is below
 // them when the browser has time, or when paper asks for it.
@@ -71,8 +72,12 @@ const joinOf = l => joins.find(j => j.step === l.step && j.name === l.joined_as 
 const steps = [...new Set(launches.map(l => l.step))];
 let step = steps.includes("train") ? "train" : steps[0];
 
-const isModel = place => place.file === data.kernels.file;
-const linesOf = l => l.lines.filter(isModel).map(place => place.line);
+// Files are known by their names alone, as launches have them.
+const fileOf = place => data.sources.findIndex(s => s.file === place.file);
+const isShown = place => fileOf(place) >= 0;
+const lineName = (line, file) => file > 0 ? `line-${line}-of-${file}` : `line-${line}`;
+const lineOf = place => lineName(place.line, fileOf(place));
+const linesOf = l => l.lines.filter(isShown).map(lineOf);
 
 // Update where a launch assigns to states, backward where all that it leaves is
 // part of the backward pass.
@@ -153,19 +158,20 @@ function lineBytes() {
 function sourceDraw() {
   const share = lineBytes();
   const most = Math.max(1, ...share.values());
-  const lines = data.source.replace(/\n$/, "").split("\n");
   byId("source").replaceChildren(element("div", { class: "code" },
-    ...lines.map((text, i) => {
-      const bytes = share.get(i + 1) || 0;
-      const heat = element("span", { class: "heat" });
-      if (bytes > 0)
-        heat.append(element("i", { style: `width:${(100 * bytes / most).toFixed(1)}%` }));
-      return element("a", {
-        id: `at-line-${i + 1}`, href: `#line-${i + 1}`, tabindex: i ? -1 : 0,
-        title: bytes ? `${bytesText(bytes)} in a step` : "",
-      }, element("span", { class: "number" }, String(i + 1)), heat,
-        element("span", {}, text || " "));
-    })));
+    ...data.sources.flatMap((source, file) => [
+      ...file ? [element("p", { class: "file" }, source.file)] : [],
+      ...source.text.replace(/\n$/, "").split("\n").map((text, i) => {
+        const name = lineName(i + 1, file), bytes = share.get(name) || 0;
+        const heat = element("span", { class: "heat" });
+        if (bytes > 0)
+          heat.append(element("i", { style: `width:${(100 * bytes / most).toFixed(1)}%` }));
+        return element("a", {
+          id: `at-${name}`, href: `#${name}`, tabindex: i || file ? -1 : 0,
+          title: bytes ? `${bytesText(bytes)} in a step` : "",
+        }, element("span", { class: "number" }, String(i + 1)), heat,
+          element("span", {}, text || " "));
+      })])));
 }
 
 // ---- the chain of launches ----
@@ -232,7 +238,10 @@ function fact(list, name, ...value) {
   list.append(element("dt", {}, name), element("dd", {}, ...value));
 }
 
-const lineLink = line => element("a", { href: `#line-${line}` }, `line ${line}`);
+const lineText = place => fileOf(place) ? `${place.file}:${place.line}` : `line ${place.line}`;
+const lineLink = place => !place.file ? ""
+  : isShown(place) ? element("a", { href: `#${lineOf(place)}` }, lineText(place))
+    : lineText(place);
 
 const launchLink = l => element("a", { href: `#${idOf(l)}` }, l.name);
 
@@ -252,8 +261,7 @@ const blocksText = l =>
 
 function factsDraw(l) {
   const list = element("dl", { class: "facts" });
-  fact(list, "from", ...listed(l.lines.map(place =>
-    isModel(place) ? lineLink(place.line) : `${place.file}:${place.line}`)));
+  fact(list, "from", ...listed(l.lines.map(lineLink)));
   fact(list, "bytes", bytesText(l.bytes));
   fact(list, "arithmetic", flopsText(l.flops));
   if (l.kind === "kernel")
@@ -302,7 +310,7 @@ function operationRow(o) {
   const row = element("tr", { "data-node": o.node },
     element("td", { class: "mono" }, element("button", { type: "button" }, `%${o.node}`)),
     element("td", { class: "mono" }, o.op), element("td", { class: "mono" }, o.type),
-    element("td", {}, o.file === data.kernels.file ? lineLink(o.line) : ""),
+    element("td", {}, lineLink(o)),
     element("td", {}, (o.path || "") + (o.backward ? " backward" : "")));
   row.addEventListener("click", e => e.target.closest("a") || nodeMark(o.node, "pre b"));
   return row;
@@ -423,11 +431,11 @@ function arcsMark(index) {
     e.classList.add("chosen");
 }
 
-function lineChoose(line) {
-  const mine = launches.filter(l => l.step === step && linesOf(l).includes(line));
-  placeOf(`line-${line}`).classList.add("chosen");
-  stopMove(byId("source"), placeOf(`line-${line}`));
-  paneShow(placeOf(`line-${line}`));
+function lineChoose(name) {
+  const mine = launches.filter(l => l.step === step && linesOf(l).includes(name));
+  placeOf(name).classList.add("chosen");
+  stopMove(byId("source"), placeOf(name));
+  paneShow(placeOf(name));
   for (const l of mine)
     placeOf(idOf(l)).classList.add("marked");
   if (mine.length) {
@@ -435,7 +443,7 @@ function lineChoose(line) {
     detailDraw(mine[0]);
   } else {
     byId("detail").replaceChildren(element("p", { class: "note" },
-      `No launch of ${step} comes from line ${line}.`));
+      `No launch of ${step} comes from this line.`));
   }
 }
 
@@ -446,7 +454,7 @@ function launchChoose(l) {
   stopMove(byId("launches"), placeOf(idOf(l)));
   paneShow(placeOf(idOf(l)));
   arcsMark(l.index);
-  const lines = linesOf(l).map(line => placeOf(`line-${line}`));
+  const lines = linesOf(l).map(placeOf);
   for (const e of lines)
     e.classList.add("marked");
   if (lines.length)
@@ -472,10 +480,9 @@ function chosenId() {
 
 function addressFollow() {
   const id = chosenId();
-  const line = /^line-(\d+)$/.exec(id);
-  if (line && placeOf(id)) {
+  if (id.startsWith("line-") && placeOf(id)) {
     marksClear();
-    lineChoose(Number(line[1]));
+    lineChoose(id);
     panesShow();
   } else if (launchAt.has(id)) {
     marksClear();
@@ -546,8 +553,7 @@ function peakDraw(m) {
     }
   const most = Math.max(1, ...[...lines.values()].map(x => x.bytes));
   const row = ({ place, bytes, count }) => element("tr", {},
-    element("td", {}, !place.file ? "no line" : isModel(place) ? lineLink(place.line)
-      : `${place.file}:${place.line}`),
+    element("td", {}, place.file ? lineLink(place) : "no line"),
     element("td", { class: "count" }, bytesText(bytes)),
     element("td", { class: "count" }, count === 1 ? "1 buffer" : `${count} buffers`),
     element("td", { style: "width:60%" }, element("span", { class: "bar",
@@ -635,7 +641,7 @@ function scheduleDraw(row) {
     drawn("text", { x: left + width, y: top + height + 18, "text-anchor": "end" },
       countText(data.recipe.updates - 1)));
   const of = !row.of ? "" : row.count > 1 ? ` of ${row.of} and ${row.count - 1} more` : ` of ${row.of}`;
-  const from = row.file === data.kernels.file ? [" ", lineLink(row.line)] : [];
+  const from = row.file ? [" ", lineLink(row)] : [];
   return element("div", {}, element("h3", {}, row.name + of, ...from), picture);
 }
 
@@ -665,7 +671,7 @@ function parametersDraw() {
       element("td", { class: "count" }, countText(p.count)),
       element("td", { class: "count" }, bytesText(p.states)),
       element("td", {}, p.optimizer || "fixed"),
-      element("td", {}, p.file === data.kernels.file ? lineLink(p.line) : p.file || "")))))));
+      element("td", {}, lineLink(p))))))));
 }
 
 // ---- the comparison ----
@@ -709,8 +715,7 @@ function comparedRow(r) {
     element("td", {}, r.kind), element("td", { class: "mono" }, r.type),
     ...[errorText(r.absolute), errorText(r.relative), error(r.error_a), error(r.error_b)]
       .map(text => element("td", { class: "count" }, text)),
-    element("td", {}, !r.line ? "" : r.file === data.kernels.file ? lineLink(r.line)
-      : `${r.file}:${r.line}`));
+    element("td", {}, r.line ? lineLink(r) : ""));
 }
 
 function comparedDraw() {

@@ -24,14 +24,36 @@ static void json_guarded(Text *t, const Text *json) {
     }
 }
 
-static bool source_json(Show *s, Text *t) {
+static bool source_json(Show *s, Text *t, const char *path) {
     const char *error = NULL;
-    const Source *source = source_read(s->a, s->file, MODEL_BYTES, &error);
-    if (source)
-        json_bytes(t, source->text, source->length);
-    else
-        file_report(s->a, s->arguments, s->file, error);
-    return source != NULL;
+    const Source *source = source_read(s->a, path, MODEL_BYTES, &error);
+    if (!source) {
+        file_report(s->a, s->arguments, path, error);
+        return false;
+    }
+    text_add(t, "{\"file\": ");
+    json_string(t, source->name);
+    text_add(t, ", \"text\": ");
+    json_bytes(t, source->text, source->length);
+    text_add(t, "}");
+    return true;
+}
+
+// The file that was given is the first; those that it imports follow in the
+// order in which they were read, of which the last is named first.
+static bool sources_json(Show *s, Text *t) {
+    const char *const *imported = s->p->imported;
+    int count = 0;
+    while (imported[count] != NULL)
+        count++;
+    text_add(t, "[");
+    bool good = source_json(s, t, s->file);
+    while (good && count-- > 0) {
+        text_add(t, ", ");
+        good = source_json(s, t, imported[count]);
+    }
+    text_add(t, "]");
+    return good;
 }
 
 // What --compare names, null without it.  Returns an exit status.
@@ -58,9 +80,9 @@ static bool data_json(Show *s, const Inspection *in, const char *comparison,
     const Plan *plan = show_trainer(s)->plan;
     const Step *step = plan_step(plan, s->p->stage[0].train->name);
     Recipes recipe = recipe_find(s->a, s->p, plan, s->arguments);
-    text_add(
-        t, "{\"schema\": 1, \"version\": \"%s\", \"source\": ", SINTER_VERSION);
-    if (!source_json(s, t))
+    text_add(t, "{\"schema\": 1, \"version\": \"%s\", \"sources\": ",
+             SINTER_VERSION);
+    if (!sources_json(s, t))
         return false;
     text_add(t, ", \"kernels\": ");
     kernels_json(s->a, t, in);
