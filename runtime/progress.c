@@ -21,14 +21,15 @@ bool rt_progress_plan(const RtTrainer *t, const RtOptions *o,
     p->epoch_steps = epoch_updates(t, samples);
     if (p->epoch_steps == 0 && t->accumulate > 1)
         return rt_fail(e, EXIT_DATA,
-                       "the training data has %lld samples, less than the %d "
+                       "the training data has %lld sample%s, less than the %d "
                        "batches of %d of an update",
-                       (long long)samples, t->accumulate, t->batch);
+                       (long long)samples, samples == 1 ? "" : "s",
+                       t->accumulate, t->batch);
     if (p->epoch_steps == 0)
         return rt_fail(e, EXIT_DATA,
-                       "the training data has %lld samples, less than one "
+                       "the training data has %lld sample%s, less than one "
                        "batch of %d",
-                       (long long)samples, t->batch);
+                       (long long)samples, samples == 1 ? "" : "s", t->batch);
     double steps = ceil(rt_time_steps(length, p) - 1e-9);
     if (!(steps <= INT32_MAX))
         return rt_fail(e, EXIT_USAGE,

@@ -88,10 +88,11 @@ static bool same_run(const RtSession *s, const RtProgress *asked,
                        path, (long long)found->seed, (long long)asked->seed);
     if (o->epochs > 0 && found->steps != asked->steps)
         return rt_fail(e, EXIT_DATA,
-                       "%s is of a run of %lld steps, not %lld; its "
+                       "%s is of a run of %lld step%s, not %lld; its "
                        "schedule cannot be changed on the way: --init starts "
                        "another with its weights",
-                       path, (long long)found->steps, (long long)asked->steps);
+                       path, (long long)found->steps,
+                       found->steps == 1 ? "" : "s", (long long)asked->steps);
     return true;
 }
 

@@ -716,10 +716,17 @@ START_TEST(one_of_something_has_no_plural) {
     ck_assert(run_says("err", " MiB on host, "));
     ck_assert(run_says("err", " of them in its arena\n"));
     ck_assert(run_says("out", ", 1 sample\n"));
+    ck_assert_int_eq(
+        RUN(&tiny, "--data=synthetic:1", "--epochs=2", "--out=r", "--resume"),
+        EXIT_DATA);
+    ck_assert(run_says("err", "is of a run of 1 step, not 2; "));
     RtTrainer t = tiny;
     t.length = (RtTime){1, RT_EPOCHS};
     ck_assert_int_eq(run_whole(&t, (char *[]){"--help", NULL}), EXIT_GOOD);
     ck_assert(run_says("out", ", 1 epoch, batch 32, "));
+    t.drop_last = true;
+    ck_assert_int_eq(RUN(&t, "--data=synthetic:1"), EXIT_DATA);
+    ck_assert(run_says("err", "data has 1 sample, less than one batch of 32"));
 }
 END_TEST
 
