@@ -48,10 +48,10 @@ typedef struct Kernel {
     struct Kernel *family; // the next of the family
     const char *sizes;     // the sizes in which it differs
     struct Kernel *first;  // the first launch with its text; NULL before
-    size_t comment; // of the first: bytes of its text that are a comment
-    size_t entry;   // and those before what is launched, between which is what
-                    // others may call and read too
-    size_t body;    // and those before the kernel's own statements
+    size_t comment;        // of the first: bytes of its text that are a comment
+    size_t entry; // and those before what is launched, between which is what
+                  // others may call and read too
+    size_t body;  // and those before the kernel's own statements
     struct Joined *joined; // of the first: joins that end with it
     bool is_split;         // the text has a function for joined launches
 } Kernel;

@@ -148,9 +148,9 @@ typedef struct {
                           // come one after the other before each value
     const int64_t *place; // in the scratch, of the group's nodes
     const int64_t **parts_before; // of its reductions over parts, once asked
-    int resident; // blocks that a multiprocessor is to have room for: more
-                  // than one where their registers hold what a thread has
-    Text tables;  // constants the kernel reads, before its text
+    int resident;   // blocks that a multiprocessor is to have room for: more
+                    // than one where their registers hold what a thread has
+    Text tables;    // constants the kernel reads, before its text
     NodeId *tabled; // those of the graph that are there
     int num_tabled;
     const char **constant; // with local: numbers that may differ
