@@ -9,6 +9,7 @@
 
 #include "runtime/runtime.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -59,11 +60,16 @@ static RtColumn lent(RtColumn c) {
     return c;
 }
 
+// Rounded down; but three roundings to double may leave what is whole below it.
+static int64_t share_of(int64_t all, double percent) {
+    return (int64_t)(percent * (double)all / 100 * (1 + 2 * DBL_EPSILON));
+}
+
 bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e) {
     RtSplit *train = &d->train;
     int64_t all = train->count;
     int64_t held =
-        (int64_t)(v->percent > 0 ? v->percent * (double)all / 100 : v->samples);
+        v->percent > 0 ? share_of(all, v->percent) : (int64_t)v->samples;
     if (held == 0 && v->percent == 0)
         return true;
     if (held < 1 || held >= all)

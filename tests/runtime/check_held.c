@@ -4,7 +4,7 @@
 
 #include "tests/runtime/suites.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 
 static RtSplit part(RtTaken taken, bool at_end, int64_t all, int64_t held) {
     return (RtSplit){.count = taken == RT_TAKE_HELD ? held : all - held,
@@ -59,6 +59,23 @@ START_TEST(large_sets_do_not_overflow) {
 }
 END_TEST
 
+// 4.1 of a hundred are 2,050 of 50,000, whatever 4.1 is in binary.
+START_TEST(a_share_is_rounded_down_once) {
+    for (int tenths = 1; tenths < 1000; tenths++)
+        for (int64_t all = 10000; all <= 60000; all += 10000) {
+            RtData d = {.train = {.count = all}};
+            RtValidation v;
+            RtError e;
+            char text[16];
+            snprintf(text, sizeof text, "%d.%d%%", tenths / 10, tenths % 10);
+            ck_assert(rt_validation_parse(&v, text, &e));
+            ck_assert(rt_data_hold_out(&d, &v, &e));
+            ck_assert_int_eq(d.test.count, tenths * all / 1000);
+            ck_assert_int_eq(d.train.count, all - d.test.count);
+        }
+}
+END_TEST
+
 START_TEST(all_are_taken_where_none_is_held) {
     RtSplit s = {.count = 5};
     for (int64_t i = 0; i < 5; i++) {
@@ -76,6 +93,7 @@ Suite *held_suite(void) {
                         2 * sizeof counts / sizeof counts[0]);
     tcase_add_test(t, the_last_are_held_of_a_text);
     tcase_add_test(t, large_sets_do_not_overflow);
+    tcase_add_test(t, a_share_is_rounded_down_once);
     tcase_add_test(t, all_are_taken_where_none_is_held);
     suite_add_tcase(s, t);
     return s;
