@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jpeglib.h>
@@ -374,6 +375,16 @@ START_TEST(more_bad_files_than_may_be_left_out) {
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "cannot open d/train/dog/b.png"));
     ck_assert_int_eq(error.status, EXIT_IO);
+    // What leads nowhere, or is no file, stays so.
+    ck_assert_int_eq(symlink("nowhere", "d/train/dog/b.png"), 0);
+    ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "cannot open d/train/dog/b.png"));
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_int_eq(unlink("d/train/dog/b.png"), 0);
+    ck_assert_int_eq(mkdir("d/train/dog/b.png", 0700), 0);
+    ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
+    ck_assert_str_eq(error.text, "d/train/dog/b.png is not a file");
+    ck_assert_int_eq(error.status, EXIT_DATA);
     rt_data_close(&data);
     left_out = 0;
 }
