@@ -63,10 +63,13 @@ static bool same_held(const RtSession *s, const RtProgress *found,
 static bool same_run(const RtSession *s, const RtProgress *asked,
                      const RtProgress *found, const char *path, RtError *e) {
     const RtOptions *o = s->run->options;
+    bool holds = s->run->data->train.held.taken != RT_TAKE_ALL;
+    // Of a run on the same files, others that are held out were trained on.
+    if ((holds || !o->eval_only) && found->data_hash != asked->data_hash &&
+        !same_held(s, found, path, e))
+        return false;
     if (o->eval_only)
         return true;
-    if (found->data_hash != asked->data_hash && !same_held(s, found, path, e))
-        return false;
     if (found->epoch_steps != asked->epoch_steps)
         return rt_fail(e, EXIT_DATA,
                        "%s is of a run on other data (%lld steps in an "

@@ -72,6 +72,16 @@ expect 0 ./tiny --data data --out none
 expect 3 ./tiny --data data --out none --resume --validation=24
 expect_says "that held no samples out: it goes on without --validation"
 
+
+# Nor is what a run was trained on evaluated as if it had been held out.
+expect 3 ./tiny --data data --out none --eval-only --validation=24
+expect_says "that held no samples out"
+expect 3 ./tiny --data data --out data.run --eval-only --validation=16
+expect_says "that held 24 samples out"
+expect 0 ./tiny --data data --out data.run --eval-only --validation=24
+expect_says "^validation accuracy .*, 24 samples$"
+expect 0 ./tiny --data untested --out none --eval-only --validation=24
+
 expect 2 ./tiny --data data --validation=192
 expect_says "holds out 192 of 192 training samples"
 expect 2 ./tiny --data data --validation=0.1%
