@@ -48,8 +48,8 @@ bool rt_session_trace_end(RtSession *s, RtError *e) {
                  ? ", whose launches were made one by one; without a trace "
                    "they are one CUDA graph"
                  : "");
-    if (!s->traces)
-        snprintf(note, sizeof note, "no steps: the run ended before");
+    if (s->at.step <= s->traced_from)
+        snprintf(note, sizeof note, "no whole step: the run ended before");
     s->traces = false;
     if (!rt_trace_write(s->run->trace, title, note, e))
         return false;

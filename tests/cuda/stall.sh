@@ -156,6 +156,9 @@ END
     [ -n "$(newest fails.$device)" ] || fail "data that fail leave no checkpoint"
     expect 0 ./trainer --device=$device --out=fails.$device --resume
     expect_equal "$(newest whole.$device)" "$(newest fails.$device)"
+    stalls 13 ./trainer --device=$device --out=early.$device --profile=trace
+    expect_says "^trace has a trace of no whole step: the run ended before$"
+    expect_says "stopped at step 3 of 16"
 
     # A signal ends a run that would wait on, for either split.
     for split in train test; do
