@@ -107,7 +107,7 @@ static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
     const Source *said = source_read(a, log, MOST_LOG, &why);
     complain(&s->arguments, "%s, built with %s, %s: %s", s->name, s->options,
              ended_how(a, status),
-             said != NULL ? said->text : "it said nothing");
+             said != NULL && said->length > 0 ? said->text : "it said nothing");
     return status;
 }
 
