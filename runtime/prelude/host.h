@@ -348,10 +348,14 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
 
 DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
                      int hi, int threads) {
-    (void)per, (void)threads;
-    noted[0] = from;
-    noted[1] = named[0];
-    return named[0] >= lo && named[0] < hi;
+    (void)threads;
+    int count = 0;
+    UNROLLED(m, per) {
+        noted[2 * count] = from + m;
+        noted[2 * count + 1] = named[m];
+        count += named[m] >= lo && named[m] < hi;
+    }
+    return count;
 }
 
 // Whether this block is the last of the launch to come here; the ticket is 0
