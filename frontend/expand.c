@@ -235,8 +235,8 @@ static int64_t expand_dimension(Expansion *e, const Function *f, const Expr *x,
         return found;
     }
     Value v = expand(e, x);
-    if (v.kind == VALUE_NUMBER && v.number >= 1 && v.number <= INT32_MAX &&
-        v.number == (double)(int64_t)v.number)
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE && v.number >= 1 &&
+        v.number <= INT32_MAX && v.number == (double)(int64_t)v.number)
         return (int64_t)v.number;
     if (v.kind != VALUE_POISON)
         report(e->diags, D_range, x->at,
