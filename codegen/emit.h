@@ -153,6 +153,7 @@ typedef struct {
     Text tables;    // constants the kernel reads, before its text
     NodeId *tabled; // those of the graph that are there
     int num_tabled;
+    int tabled_numbers;    // of those in constant memory
     const char **constant; // with local: numbers that may differ
     int num_constants;
 } Emit;

@@ -229,18 +229,19 @@ static bool has_table(const Emit *e, NodeId n) {
 }
 
 // The table of a constant that is not the same everywhere.  A module has 64 KiB
-// of constant memory for all tables of a kernel; vectors are read from where
-// their own size divides the address.
+// of constant memory, and it may be that of all kernels, so that each has
+// little there; vectors are read from where their own size divides the address.
 static const char *table_of(Emit *e, NodeId n) {
-    enum { MOST_CONSTANT = 1024, VECTOR = 4 };
+    enum { MOST_CONSTANT = 64, VECTOR = 4 };
     const Node *d = &e->g->node[n];
     const Attr *values = node_attr(d, ATTR_values);
     const char *table = arena_format(e->a, OWN_NAME "_table" NODE, n);
     if (has_table(e, n))
         return table;
     ARENA_APPEND(e->a, e->tabled, e->num_tabled, n);
-    text_add(&e->tables, "%s %s %s[%d]%s = {",
-             values->count > MOST_CONSTANT ? "LARGE_TABLE" : "TABLE",
+    bool fits = values->count <= MOST_CONSTANT - e->tabled_numbers;
+    e->tabled_numbers += fits ? values->count : 0;
+    text_add(&e->tables, "%s %s %s[%d]%s = {", fits ? "TABLE" : "LARGE_TABLE",
              held_type(d->type->dtype), table, values->count,
              values->count % VECTOR == 0 ? " __attribute__((aligned(16)))"
                                          : "");
