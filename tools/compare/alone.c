@@ -54,13 +54,6 @@ static bool is_input(const Cut *c, NodeId n) {
                       : d->group >= 0 && d->group != c->group;
 }
 
-static bool all_finite(const double *x, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(x[i]))
-            return false;
-    return true;
-}
-
 static NodeId input_add(Cut *c, NodeId n) {
     const Node *d = &c->g->node[n];
     char name[24];
@@ -70,7 +63,7 @@ static NodeId input_add(Cut *c, NodeId n) {
     c->leaf[at] = seen_of(c, n);
     c->unknown[at] = d->op != OP_scratch && c->leaf[at] == NULL;
     if (c->leaf[at] != NULL)
-        c->infinite |= !all_finite(c->leaf[at], type_count(d->type));
+        c->infinite |= !numbers_finite(c->leaf[at], type_count(d->type));
     return at;
 }
 

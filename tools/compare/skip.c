@@ -49,8 +49,8 @@ typedef struct {
 
 static void gradient_see(void *whose, NodeId n, double *const *value) {
     Gradients *all = whose;
-    for (int64_t i = 0; i < type_count(all->g->node[n].type); i++)
-        all->overflows |= !isfinite(value[n][i]);
+    all->overflows |=
+        !numbers_finite(value[n], type_count(all->g->node[n].type));
 }
 
 // A gradient is divided by the scale of the loss.

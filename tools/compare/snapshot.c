@@ -6,6 +6,7 @@
 #include "tools/compare/alike.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,6 +158,13 @@ static double *numbers(Arena *a, const Graph *g, NodeId n, const void *bytes) {
 double *snapshot_numbers(Arena *a, const Snapshot *s, NodeId n,
                          const void *bytes) {
     return bytes ? numbers(a, s->step->graph, n, bytes) : NULL;
+}
+
+bool numbers_finite(const double *x, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(x[i]))
+            return false;
+    return true;
 }
 
 // Every step has a state at the same address.

@@ -25,6 +25,9 @@ const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
 double *snapshot_numbers(Arena *a, const Snapshot *s, NodeId n,
                          const void *bytes);
 
+// Whether none of them is infinite, and all are numbers.
+bool numbers_finite(const double *x, int64_t count);
+
 // Those of the input, parameter or state of that name before the step, which
 // may be one that only other steps have, as weights whose copies this one
 // reads.

@@ -134,13 +134,6 @@ static void measure_difference(Row *r, const double *a, const double *b) {
     }
 }
 
-static bool all_finite(const double *x, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(x[i]))
-            return false;
-    return true;
-}
-
 static void measure_errors(const Compare *c, Row *r, Arena *scratch,
                            const double *a, const double *b,
                            const double *right) {
@@ -151,7 +144,8 @@ static void measure_errors(const Compare *c, Row *r, Arena *scratch,
     r->size = error_size(clean, count);
     r->error_a = error_rms(mine, clean, count);
     r->error_b = error_rms(theirs, clean, count);
-    r->overflows = !all_finite(mine, count) || !all_finite(theirs, count);
+    r->overflows =
+        !numbers_finite(mine, count) || !numbers_finite(theirs, count);
     // Where b overflows it tells of no roundings.
     r->roundings = isfinite(r->error_b) ? r->error_b : 0;
     r->allowed = error_allowed(r->type, c->g->act, r->error_b, clean);
