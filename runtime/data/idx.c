@@ -49,8 +49,10 @@ static bool read_dims(const RtFiles *files, int fd, const char *path,
                       uint32_t dim[MOST_DIMS], RtError *e) {
     uint8_t head[4 + 4 * MOST_DIMS];
     size_t length = 4 + 4 * (size_t)rank, product = 1;
-    if (bytes < length || !rt_read(files, fd, head, length))
+    if (bytes < length)
         return rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
+    if (!rt_read(files, fd, head, length))
+        return rt_fail_read(e, path);
     if (big_endian(head) != magic)
         return rt_fail(e, EXIT_DATA,
                        "%s is not an idx file of %s: it begins with 0x%08x, "

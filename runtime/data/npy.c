@@ -131,18 +131,22 @@ static size_t header_length(const uint8_t start[12]) {
 static bool read_header(const RtFiles *files, int fd, const char *path,
                         size_t *bytes, Header *h, RtError *e) {
     uint8_t start[12] = {0};
-    if (*bytes < sizeof start || !rt_read(files, fd, start, 10))
+    if (*bytes < sizeof start)
         return rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
+    if (!rt_read(files, fd, start, 10))
+        return rt_fail_read(e, path);
     size_t before = start[6] == 1 ? 10 : 12;
     if (before == 12 && !rt_read(files, fd, start + 10, 2))
-        return rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
+        return rt_fail_read(e, path);
     size_t length = header_length(start);
     if (length == 0 || length > LONGEST_HEADER)
         return rt_fail(e, EXIT_DATA, "%s is not an npy file", path);
     char *text = calloc(length + 1, 1);
     bool good = text != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (good && (length > *bytes - before || !rt_read(files, fd, text, length)))
+    if (good && length > *bytes - before)
         good = rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
+    if (good && !rt_read(files, fd, text, length))
+        good = rt_fail_read(e, path);
     good = good && parse_header(text, h, path, e);
     free(text);
     *bytes -= good ? before + length : 0;

@@ -344,19 +344,31 @@ static ssize_t halting_read(int fd, void *to, size_t bytes) {
     return read(fd, to, bytes < 1000 ? bytes : 1000);
 }
 
-START_TEST(a_read_that_fails) {
+// Each of so many reads fails in its turn.
+static void reads_fail(const char *format, const RtSample *sample, int reads) {
     RtFiles files = rt_system_files;
     files.read = failing_read;
-    good_cifar();
-    for (fails_at = 1; fails_at <= 4; fails_at++) {
+    for (fails_at = 1; fails_at <= reads; fails_at++) {
         calls = 0;
-        ck_assert(!open_with("cifar10", &cifar, &files));
+        ck_assert(!open_with(format, sample, &files));
         ck_assert_int_eq(error.status, EXIT_IO);
         ck_assert_ptr_nonnull(strstr(error.text, strerror(EIO)));
     }
     calls = 0;
-    ck_assert(open_with("cifar10", &cifar, &files));
+    ck_assert(open_with(format, sample, &files));
     rt_data_close(&data);
+}
+
+START_TEST(a_read_that_fails) {
+    good_cifar();
+    reads_fail("cifar10", &cifar, 4);
+}
+END_TEST
+
+// Headers and what follows them, of four files.
+START_TEST(a_read_of_idx_that_fails) {
+    good_idx();
+    reads_fail("idx", &mnist, 8);
 }
 END_TEST
 
@@ -535,6 +547,7 @@ Suite *data_suite(void) {
     tcase_add_loop_test(t, idx_is_refused, 0, 14);
     tcase_add_test(t, an_unknown_format);
     tcase_add_test(t, a_read_that_fails);
+    tcase_add_test(t, a_read_of_idx_that_fails);
     tcase_add_test(t, reads_that_are_short);
     tcase_add_test(t, synthetic_is_the_same_every_time);
     tcase_add_test(t, synthetic_is_balanced_and_grey);

@@ -5,6 +5,7 @@
 #include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +223,35 @@ START_TEST(any_byte_may_be_wrong) {
 }
 END_TEST
 
+static int calls, fails_at;
+
+static ssize_t failing_read(int fd, void *to, size_t bytes) {
+    if (++calls == fails_at) {
+        errno = EIO;
+        return -1;
+    }
+    return read(fd, to, bytes);
+}
+
+// The bytes before a header, two more of a later version, the header and each of
+// two samples, of four files.
+START_TEST(a_read_that_fails) {
+    RtSample sample = sample_of(RT_U8);
+    RtFiles files = rt_system_files;
+    files.read = failing_read;
+    write_good("|u1", u1, sizeof u1);
+    for (fails_at = 1; fails_at <= 18; fails_at++) {
+        calls = 0;
+        ck_assert(!rt_data_open(&data, "npy", "d", &sample, &files, &error));
+        ck_assert_int_eq(error.status, EXIT_IO);
+        ck_assert_ptr_nonnull(strstr(error.text, strerror(EIO)));
+    }
+    calls = 0;
+    ck_assert(rt_data_open(&data, "npy", "d", &sample, &files, &error));
+    rt_data_close(&data);
+}
+END_TEST
+
 Suite *npy_suite(void) {
     Suite *s = suite_create("npy");
     TCase *t = tcase_create("npy");
@@ -234,6 +264,7 @@ Suite *npy_suite(void) {
     tcase_add_test(t, what_is_no_npy_file_is_refused);
     tcase_add_test(t, the_order_of_fortran_is_refused);
     tcase_add_test(t, any_byte_may_be_wrong);
+    tcase_add_test(t, a_read_that_fails);
     suite_add_tcase(s, t);
     return s;
 }
