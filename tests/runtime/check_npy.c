@@ -233,8 +233,8 @@ static ssize_t failing_read(int fd, void *to, size_t bytes) {
     return read(fd, to, bytes);
 }
 
-// The bytes before a header, two more of a later version, the header and each of
-// two samples, of four files.
+// The bytes before a header, two more of a later version, the header and each
+// of two samples, of four files.
 START_TEST(a_read_that_fails) {
     RtSample sample = sample_of(RT_U8);
     RtFiles files = rt_system_files;
