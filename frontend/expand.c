@@ -197,10 +197,17 @@ static bool is_dimension_name(const Expr *x) {
     return x->kind == EXPR_NAME && x->text[0] >= 'A' && x->text[0] <= 'Z';
 }
 
-// Whether a size is a parameter that comes after the tensor; reported if so.
-static bool report_later(Expansion *e, const Function *f, const Expr *x) {
-    for (int i = 0; i < f->num_params; i++) {
-        if (f->param[i].name != x->text)
+// Whether a size of type t is, or is made of, a parameter that comes after the
+// tensor; reported if so.  It may be called as something else of the file is.
+static bool report_later(Expansion *e, const Function *f, const TypeExpr *t,
+                         const Expr *x) {
+    bool later = false;
+    if (x == NULL)
+        return false;
+    e->work += f->num_params;
+    for (int i = 0; x->kind == EXPR_NAME && i < f->num_params; i++) {
+        later |= f->param[i].type == t;
+        if (!later || f->param[i].name != x->text)
             continue;
         Diagnostic *d = report(e->diags, D_too_early, x->at,
                                "`%s` is used before its definition", x->text);
@@ -209,16 +216,17 @@ static bool report_later(Expansion *e, const Function *f, const Expr *x) {
                      "comes before the tensor");
         return true;
     }
-    return false;
+    return report_later(e, f, t, x->left) || report_later(e, f, t, x->right);
 }
 
 // The size that a dimension of a type stands for.  A new name takes the size
 // that is found; -1 after a report.
-static int64_t expand_dimension(Expansion *e, const Function *f, const Expr *x,
+static int64_t expand_dimension(Expansion *e, const Function *f,
+                                const TypeExpr *t, const Expr *x,
                                 int64_t found) {
+    if (report_later(e, f, t, x))
+        return -1;
     if (x->kind == EXPR_NAME && is_unknown(e, x) && !is_dimension_name(x)) {
-        if (report_later(e, f, x))
-            return -1;
         Diagnostic *d = report(e->diags, D_unknown_name, x->at,
                                "nothing here is called `%s`", x->text);
         diag_note(d, "a dimension's name begins with an upper-case letter, as "
@@ -248,7 +256,7 @@ bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
                  Type *out) {
     *out = (Type){.dtype = t->dtype, .rank = t->rank};
     for (int i = 0; i < t->rank; i++) {
-        out->dim[i] = expand_dimension(e, f, t->dim[i],
+        out->dim[i] = expand_dimension(e, f, t, t->dim[i],
                                        i < found.rank ? found.dim[i] : 1);
         if (out->dim[i] < 0)
             return false;
