@@ -54,6 +54,8 @@ static const struct {
     {"whitening", "compared with eigenvectors where losses are made"},
     {"height_of", "known before anything is computed"},
     {"width_of",  "known before anything is computed"},
+    {"range",     "known before anything is computed"},
+    {"tensor",    "known before anything is computed"},
 };
 // clang-format on
 
@@ -138,7 +140,6 @@ static const struct {
     const char *why;
 } idle[] = {
     {OP_scratch, "room for a kernel"},
-    {OP_sin, "only where a cosine trains"},
     {OP_finite, "only with f16"},
     {OP_all_finite, "only with f16"},
     {OP_variance, "a part of var, put in by a later pass"},

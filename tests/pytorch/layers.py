@@ -110,6 +110,8 @@ CASES = {
     "log": ("exp |> log", ROWS, lambda x, *_: x.exp().log()),
     "sqrt": ("exp |> sqrt", ROWS, lambda x, *_: x.exp().sqrt()),
     "rsqrt": ("exp |> rsqrt", ROWS, lambda x, *_: x.exp().rsqrt()),
+    "sin": ("scale(3) |> sin", ROWS, lambda x, *_: torch.sin(3 * x)),
+    "cos": ("scale(3) |> cos", ROWS, lambda x, *_: torch.cos(3 * x)),
     "abs": ("abs", ROWS, lambda x, *_: x.abs()),
     "square": ("square", ROWS, lambda x, *_: x.square()),
     "clamp": ("clamp(-0.5, 1)", ROWS, lambda x, *_: x.clamp(-0.5, 1)),
