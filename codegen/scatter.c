@@ -45,8 +45,7 @@ static void write_notes(Emit *e, Scope *piece, NodeId n) {
                  "NT);");
 }
 
-// Reads what is to be added to the rows that are noted; behind the last one the
-// first is read again.
+// Reads what is to be added to the rows that are noted.
 static void write_ahead(Emit *e, Scope *some, NodeId n) {
     const Node *d = &e->g->node[n];
     Place p = {.rank = 2,
@@ -58,8 +57,8 @@ static void write_ahead(Emit *e, Scope *some, NodeId n) {
     Scope *row = block_open(e, some, "VW", 1);
     text_line(&row->before, "UNROLLED(m, AHEAD) {");
     row->before.indent++;
-    text_line(&row->before,
-              "const int j = noted[2 * (at + m < count ? at + m : at)];");
+    text_line(&row->before, "if (at + m >= count) break;");
+    text_line(&row->before, "const int j = noted[2 * (at + m)];");
     text_line(&row->lanes, "ahead[m][k] = %s;", value_at(e, row, d->arg[0], p));
     scope_close(row, t);
     text_line(t, "}");

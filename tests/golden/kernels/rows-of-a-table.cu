@@ -73,7 +73,8 @@ KERNEL(256) k01_gather_grad(
             for (int at = 0; at < count; at += AHEAD) {
                 float ahead[AHEAD][VW];
                 UNROLLED(m, AHEAD) {
-                    const int j = noted[2 * (at + m < count ? at + m : at)];
+                    if (at + m >= count) break;
+                    const int j = noted[2 * (at + m)];
                     const int i1 = j % 8;
                     const int i2 = j / 8;
                     float v3[VW];
