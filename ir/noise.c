@@ -104,7 +104,7 @@ static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
     if (!(facts & (CONTRACTS | SCATTERS)) && d->op != OP_sum && !adds_window(d))
         return graph_op1(x->g, OP_abs, now);
     Node copy = x->g->node[now];
-    NodeId arg[2];
+    NodeId arg[3];
     for (int i = 0; i < copy.num_args; i++) {
         bool index = !dtype_float(x->g->node[copy.arg[i]].type->dtype);
         arg[i] = index ? copy.arg[i] : graph_op1(x->g, OP_abs, copy.arg[i]);

@@ -322,15 +322,15 @@ static NodeId keeper(const Graph *g, NodeId n) {
 }
 
 typedef struct {
-    NodeId meant, rough; // output or assignment of the two graphs
+    NodeId meant, at, rough; // output or assignment of the graphs
     Type type;
     const double *right, *found, *again;
-    bool squares;   // a library has left some in place of variances
-    double unfused; // how far from right that is
+    bool squares;    // a library has left some in place of variances
+    double rounding; // how far roundings take a plan from right
 } Result;
 
 static double allowed_error(const Trial *t, const Result *r) {
-    return error_allowed(r->type, t->setup.storage, r->unfused, r->right);
+    return error_allowed(r->type, t->setup.storage, r->rounding, r->right);
 }
 
 // Not if the error is no number.
@@ -339,19 +339,66 @@ static bool is_good(const Trial *t, const Result *r) {
            allowed_error(t, r);
 }
 
-// Measures a result by what random roundings do to the unfused plan.
-static void disturb(const Trial *t, Result *r) {
+// Whether nodes that follow from stored activations, and from no param or state
+// of its shape, are what a kernel stores as node n.
+static bool follows_from_act(const Graph *g, Arena *a, NodeId n) {
+    bool *part = ARENA_ARRAY(a, n + 1, bool), follows = false;
+    part[n] = true;
+    for (NodeId k = n + 1; k-- > 0;) {
+        const Node *d = &g->node[k];
+        bool state = d->op == OP_param || d->op == OP_state;
+        if (!part[k])
+            continue;
+        if (state && type_count(d->type) == type_count(g->node[n].type))
+            return false;
+        if (k != n && (d->offset >= 0 || d->type->dtype == ACT))
+            follows |= d->type->dtype == ACT;
+        else
+            for (int i = 0; i < d->num_args; i++)
+                part[d->arg[i]] = true;
+    }
+    return follows;
+}
+
+// Whether a kernel may store in 16 bits what the unfused plan does not, and its
+// own other users read unrounded: docs/numerics.md says of what.
+static bool narrows(const Graph *g, Arena *a) {
+    bool some = false;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if (g->act == F32 || d->op != OP_cast || d->type->dtype != ACT ||
+            d->why != REASON_traffic)
+            continue;
+        if (!follows_from_act(g, a, n))
+            return false;
+        some = true;
+    }
+    return some;
+}
+
+// Measures a result by what random roundings do to a plan.
+static void disturb(const Trial *t, Result *r, const Plan *plan,
+                    const Values *rough, NodeId at) {
     enum { SAMPLES = 4 };
-    int step = train_step(t->unfused);
+    int step = train_step(plan);
     for (uint32_t k = 0; k < SAMPLES; k++) {
         double **value =
-            noise_eval(t->unfused->step[step].graph, t->a, t->rough[step].leaf,
-                       t->rough[step].value, r->squares, k);
-        double error =
-            error_rms(value[r->rough], r->right, type_count(&r->type));
-        if (isfinite(error) && error > r->unfused)
-            r->unfused = error;
+            noise_eval(plan->step[step].graph, t->a, rough[step].leaf,
+                       rough[step].value, r->squares, k);
+        double error = error_rms(value[at], r->right, type_count(&r->type));
+        if (isfinite(error) && error > r->rounding)
+            r->rounding = error;
     }
+}
+
+static void disturb_plans(const Trial *t, Result *r) {
+    disturb(t, r, t->unfused, t->rough, r->rough);
+    if (is_good(t, r) || t->setup.level == 0 ||
+        !narrows(t->plan->step[train_step(t->plan)].graph, t->a))
+        return;
+    Values *rough = number_steps(t->plan, t->a, t->numbers, true);
+    if (steps_finite(t->plan, rough))
+        disturb(t, r, t->plan, rough, r->at);
 }
 
 static void report_result(const Trial *t, const Result *r, Text *report) {
@@ -360,9 +407,9 @@ static void report_result(const Trial *t, const Result *r, Text *report) {
     double allowed = allowed_error(t, r);
     Text line = text_new(t->a);
     node_print(&line, t->meant, r->meant);
-    text_add(report, "%s: error %.3e, allowed %.3e, unfused %.3e, size %.3e\n",
+    text_add(report, "%s: error %.3e, allowed %.3e, rounding %.3e, size %.3e\n",
              text_string(&line), error_rms(r->found, r->right, count), allowed,
-             r->unfused, error_size(r->right, count));
+             r->rounding, error_size(r->right, count));
     for (int64_t i = 0, shown = 0; i < count && shown < 3; i++)
         if (!(fabs(r->found[i] - r->right[i]) <= allowed) && ++shown)
             text_add(report, "    [%lld] is %.9g, should be %.9g (%.9g)\n",
@@ -371,14 +418,14 @@ static void report_result(const Trial *t, const Result *r, Text *report) {
 
 static void judge(const Trial *t, Result *r, Text *report) {
     size_t bytes = (size_t)type_count(&r->type) * sizeof(double);
-    r->unfused = error_rms(t->rough[train_step(t->unfused)].value[r->rough],
-                           r->right, type_count(&r->type));
+    r->rounding = error_rms(t->rough[train_step(t->unfused)].value[r->rough],
+                            r->right, type_count(&r->type));
     if (memcmp(r->found, r->again, bytes) != 0)
         text_add(report, "%%%u is not the same when run again\n", r->meant);
     if (is_good(t, r))
         return;
     if (dtype_float(r->type.dtype))
-        disturb(t, r);
+        disturb_plans(t, r);
     if (!is_good(t, r))
         report_result(t, r, report);
 }
@@ -486,6 +533,7 @@ static void judge_all(const Trial *t, const Wanted *wanted, int count,
             continue;
         }
         Result r = {.meant = n,
+                    .at = wanted[i].at,
                     .rough = wanted[i].rough,
                     .type = *t->meant->node[n].type,
                     .right = t->right[n],

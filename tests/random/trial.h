@@ -4,7 +4,9 @@
 // The graph as it was grown, with its gradients and updates but before every
 // other pass, is evaluated in double: that is right.  Its unfused plan is
 // evaluated with a rounding to the stored type at each operation: how far that
-// is from right is what the kernels are measured by.
+// is from right is what the kernels are measured by, and where that is too
+// little, what roundings at random do to it, and to the compiled plan if that
+// stores as activations what follows from them and is f32 in the other.
 #ifndef TESTS_RANDOM_TRIAL_H
 #define TESTS_RANDOM_TRIAL_H
 
