@@ -73,6 +73,11 @@ struct Expr {
     Link *stage;        // PIPE
 };
 
+// The expressions that one is made of, in no order of meaning; NULL in the
+// place of one that is absent.
+int expr_num_parts(const Expr *x);
+const Expr *expr_part(const Expr *x, int i);
+
 // u8[N, 28, 28, 1]
 typedef struct {
     DType dtype;

@@ -216,7 +216,10 @@ static bool report_later(Expansion *e, const Function *f, const TypeExpr *t,
                      "comes before the tensor");
         return true;
     }
-    return report_later(e, f, t, x->left) || report_later(e, f, t, x->right);
+    for (int i = 0; i < expr_num_parts(x); i++)
+        if (report_later(e, f, t, expr_part(x, i)))
+            return true;
+    return false;
 }
 
 // The size that a dimension of a type stands for.  A new name takes the size
@@ -692,7 +695,7 @@ static int count_layers(Expansion *e, const Expr *x) {
     enum { MANY = 2 };
     if (x == NULL || !within_limits(e, x->at))
         return 0;
-    int count = count_layers(e, x->left) + count_layers(e, x->right);
+    int count = 0;
     if (x->kind == EXPR_NAME) {
         const Binding *b = scope_find(e, x->text, NULL);
         const Builtin *builtin = b == NULL ? builtin_find(x->text)
@@ -703,12 +706,8 @@ static int count_layers(Expansion *e, const Expr *x) {
             return MANY;
         return builtin != NULL && builtin_trains(builtin);
     }
-    for (int i = 0; x->kind == EXPR_LIST && i < x->count; i++)
-        count += count_layers(e, x->item[i]);
-    for (int i = 0; x->kind == EXPR_CALL && i < x->count; i++)
-        count += count_layers(e, x->argument[i].value);
-    for (int i = 0; x->kind == EXPR_PIPE && i < x->count; i++)
-        count += count_layers(e, x->stage[i].call);
+    for (int i = 0; i < expr_num_parts(x); i++)
+        count += count_layers(e, expr_part(x, i));
     return count < MANY ? count : MANY;
 }
 

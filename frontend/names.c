@@ -98,14 +98,8 @@ static void walk_expr(Names *n, const Expr *x) {
         return;
     if (x->kind == EXPR_NAME)
         read_name(n, x->text);
-    walk_expr(n, x->left);
-    walk_expr(n, x->right);
-    for (int i = 0; x->kind == EXPR_LIST && i < x->count; i++)
-        walk_expr(n, x->item[i]);
-    for (int i = 0; x->kind == EXPR_CALL && i < x->count; i++)
-        walk_expr(n, x->argument[i].value);
-    for (int i = 0; x->kind == EXPR_PIPE && i < x->count; i++)
-        walk_expr(n, x->stage[i].call);
+    for (int i = 0; i < expr_num_parts(x); i++)
+        walk_expr(n, expr_part(x, i));
 }
 
 static void walk_type(Names *n, const TypeExpr *t) {

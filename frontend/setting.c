@@ -30,14 +30,8 @@ static void expr_replaced(Replaced *r, const Expr *x) {
         return;
     if (x->kind == EXPR_NAME)
         name_replaced(r, x->text);
-    expr_replaced(r, x->left);
-    expr_replaced(r, x->right);
-    for (int i = 0; x->kind == EXPR_LIST && i < x->count; i++)
-        expr_replaced(r, x->item[i]);
-    for (int i = 0; x->kind == EXPR_CALL && i < x->count; i++)
-        expr_replaced(r, x->argument[i].value);
-    for (int i = 0; x->kind == EXPR_PIPE && i < x->count; i++)
-        expr_replaced(r, x->stage[i].call);
+    for (int i = 0; i < expr_num_parts(x); i++)
+        expr_replaced(r, expr_part(x, i));
 }
 
 // The keys that a value reads, and those that they read, are not misspelt ones
