@@ -88,13 +88,35 @@ static bool check_dtype(Expansion *e, const TrainBlock *block,
     return false;
 }
 
+// A first size that is not the batch's is a number, or a name that has one.
+static bool report_batch(Expansion *e, const Param *p, Type t) {
+    const Expr *first = p->type->dim[0];
+    Diagnostic *d = report(e->diags, D_data, first->at,
+                           "the first size of an input is the batch's");
+    diag_label(d, "this is %lld, and the batch is %lld", (long long)t.dim[0],
+               (long long)e->recipe.batch);
+    if (first->kind == EXPR_NAME)
+        diag_note(d,
+                  "a name that nothing defines takes the size of the batch, "
+                  "and `%s` is defined",
+                  first->text);
+    else
+        diag_note(d, "as in u8[N, 32, 32, 3], where nothing defines `N`");
+    return false;
+}
+
 static bool check_size(Expansion *e, const Param *p, Type t) {
-    if (t.rank >= 2 && t.dim[0] == e->recipe.batch && fits_as_numbers(t))
+    if (t.rank >= 2 && t.dim[0] != e->recipe.batch)
+        return report_batch(e, p, t);
+    if (t.rank >= 2 && fits_as_numbers(t))
         return true;
-    report(
-        e->diags, t.rank < 2 ? D_rank : D_size, p->type->at,
-        "an input is a batch of samples, as u8[N, 32, 32, 3], below 64 TiB as "
-        "f32");
+    Diagnostic *d = t.rank < 2
+                        ? report(e->diags, D_rank, p->type->at,
+                                 "an input is a batch of samples, as "
+                                 "u8[N, 32, 32, 3]")
+                        : report(e->diags, D_size, p->type->at,
+                                 "a batch of inputs is below 64 TiB as f32");
+    diag_label(d, "this is %s", samples_text(e, t));
     return false;
 }
 
