@@ -351,6 +351,14 @@ const char *type_infer(const Graph *g, const Node *n, Type *out);
 int64_t window_count(int64_t in, int64_t pads, int64_t window, int64_t stride,
                      int64_t dilation);
 
+// ---- samples.c: the batch ----
+
+enum { NO_SAMPLES = -1 };
+
+// The axis of each of the first `count` nodes that runs over the samples of the
+// batch, or NO_SAMPLES.
+signed char *graph_samples(const Graph *g, NodeId count, Arena *a);
+
 // ---- print.c, read.c: the text form ----
 
 void graph_print(Text *t, const Graph *g);

@@ -42,6 +42,20 @@ expect 1 "a step of 2147483647 batches costs more than can be counted" \
 } >turned.net
 expect 0 "transpose_1  [784, 10] " check turned.net
 
+# A layer's row has what it gives: a mean over samples has none, and of halves
+# of two batches in one each is a batch.
+{
+    printf 'model LeNet(image: u8[N, 28, 28, 1]) {\n'
+    printf '  both = concat([image - mean(image, [batch, height]), image]'
+    printf ', axis=batch)\n'
+    printf '  slice(conv(both, 3, 3), batch, 0, 128) |> flatten |> linear(10)\n'
+    printf '}\n'
+    sed '1,/^}/d' "$lenet"
+} >halves.net
+expect 0 "mean_1     [28, 1] " check halves.net
+expect 0 "conv_1     [256, 28, 28, 3] " check halves.net
+expect 0 "slice_1    [N, 28, 28, 3] " check halves.net
+
 expect 74 "No such file or directory" build -o nowhere/lenet "$lenet"
 expect 2 "would be overwritten" build -o "$lenet" "$lenet"
 

@@ -7,12 +7,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+// How likely a node is what its layer gives: the least for what the loss does
+// not follow from, as statistics that are kept; a number that stands for itself
+// may be another layer's too.
+typedef enum { ASIDE, WRITTEN, RESULT } Role;
+
 // A layer as the model's author sees it: the forward nodes of one path.
 typedef struct {
     const char *path;
-    Type type;    // of its last node with samples, else of its parameter, and
-                  // where it has none of its last node
+    Type type;    // of the last node of the best role
     bool samples; // whether the first dimension is the batch
+    Role role;
     int64_t parameters, flops;
 } Layer;
 
@@ -55,20 +60,24 @@ static Layer *layer_at(Layers *l, const char *path) {
     return &l->layer[l->count++];
 }
 
-// Which nodes have numbers of each sample: those computed from the inputs,
-// unless they sum over samples.
-static bool *nodes_batched(Arena *a, const Graph *g) {
-    bool *batched = ARENA_ARRAY(a, g->count, bool);
+// What is computed of constants alone is one.
+static Role *roles_of(Arena *a, const Graph *g) {
+    Role *role = ARENA_ARRAY(a, g->count, Role);
+    for (NodeId n = g->count; n-- > 0;) {
+        const Node *node = &g->node[n];
+        for (int i = 0; i < node->num_args; i++)
+            if (role[n] != ASIDE || node->op == OP_output)
+                role[node->arg[i]] = RESULT;
+    }
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
-        bool sums = (op_info[node->op].facts & REDUCES) &&
-                    node_ints(node, ATTR_axes, 0, -1) == 0;
-        bool from_batch = node->op == OP_input;
+        bool written = node->op == OP_constant || node->num_args > 0;
         for (int i = 0; i < node->num_args; i++)
-            from_batch |= batched[node->arg[i]];
-        batched[n] = from_batch && !sums && node->type->rank > 0;
+            written &= role[node->arg[i]] == WRITTEN;
+        if (written && role[n] == RESULT)
+            role[n] = WRITTEN;
     }
-    return batched;
+    return role;
 }
 
 static void node_count(Layers *l, Layer *layer, const Program *p, NodeId n) {
@@ -86,21 +95,19 @@ static void node_count(Layers *l, Layer *layer, const Program *p, NodeId n) {
 
 static Layers layers_of(Arena *a, const Program *p) {
     const Graph *g = p->stage[0].train;
-    const bool *batched = nodes_batched(a, g);
+    const Role *role = roles_of(a, g);
+    const signed char *axis = graph_samples(g, g->count, a);
     Layers l = layers_new(a, g);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
         const char *path = layer_path(a, node);
         Layer *layer = path ? layer_at(&l, path) : NULL;
         node_count(&l, layer, p, n);
-        if (!layer)
+        if (!layer || role[n] < layer->role)
             continue;
-        bool samples = batched[n] && node->op != OP_input &&
-                       node->type->dim[0] == p->recipe.batch;
-        if (samples || (!layer->samples &&
-                        (node->op == OP_param || layer->parameters == 0)))
-            layer->type = *node->type;
-        layer->samples |= samples;
+        layer->type = *node->type;
+        layer->samples = axis[n] == 0 && node->type->dim[0] == p->recipe.batch;
+        layer->role = role[n];
     }
     return l;
 }
