@@ -89,6 +89,8 @@ expect 2 "would be overwritten" \
     report --device-file=own.json -o own.json imports.net
 expect 2 "would be overwritten" tune -o own.net own.net
 expect 2 "is a trainer: how a model is compiled" tune --set batch=2 "$SINTER"
+expect 2 "/bin/true is no trainer: it ended well and told of no tuning" \
+    tune /bin/true
 cp own.net own.c
 expect 2 "would be overwritten" build --emit=c -o . own.c
 cmp -s own.c own.net || fail "own.c was overwritten"

@@ -1,8 +1,30 @@
 // sinter tune: a model is built, or a trainer is there, and the trainer
 // measures on a GPU how its step is done fastest.
 #include "base/exits.h"
+#include "base/source.h"
 #include "tools/compare/side.h"
 #include "tools/process.h"
+
+#include <string.h>
+
+enum { TABLE_BYTES = 64 << 20 };
+
+// Passes on what the trainer printed, which ends with where the tuning is kept.
+static int table_pass(Arena *a, const Arguments *arguments, const char *trainer,
+                      const char *path) {
+    const char *why;
+    const Source *said = source_read(a, path, TABLE_BYTES, &why);
+    if (said == NULL) {
+        file_report(a, arguments, path, why);
+        return EXIT_IO;
+    }
+    fputs(said->text, stdout);
+    if (strstr(said->text, "; kept in ") != NULL)
+        return EXIT_GOOD;
+    complain(arguments, "%s is no trainer: it ended well and told of no tuning",
+             trainer);
+    return EXIT_USAGE;
+}
 
 static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
                        const char *trainer) {
@@ -15,7 +37,10 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
     words_add(&w, arena_format(a, "--out=%s/run", runs->folder));
     if (arguments->out != NULL)
         words_add(&w, arena_format(a, "--tuning=%s", arguments->out));
-    return trainer_ended(arguments, trainer, program_run(&w, ".", NULL, NULL));
+    const char *said = arena_format(a, "%s/said", runs->folder);
+    int status = program_run(&w, ".", said, NULL);
+    return status == EXIT_GOOD ? table_pass(a, arguments, trainer, said)
+                               : trainer_ended(arguments, trainer, status);
 }
 
 // Builds the model, where p is not NULL, and runs the trainer.
