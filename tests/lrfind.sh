@@ -88,7 +88,7 @@ follows "with steps that are skipped"
 # From 65536 it is 1 after 16 of them, and the step after ends the run.
 sed 's/relu as hidden/scale(0) |> sqrt/' "$micro" >root.net
 find 0 root.net --steps=20 --set precision=f16
-expect_says "^the loss diverged in step 17, which ends the test$"
+expect_says "^the loss scale came to its end in step 17, which ends the test$"
 
 # A run may be shorter than the test.
 idx_data data 128

@@ -35,6 +35,7 @@ typedef struct {
     Point *point;       // of each step that was made, until the loss is lost
     int count, skipped; // skipped: steps that were not, up to there
     int64_t lost;       // the step in which the loss was lost; 0: none
+    bool by_scale;      // as its scale had come to its end
     int fastest, least; // -1: the loss never fell
 } Search;
 
@@ -54,7 +55,8 @@ static void row_take(Search *s, const char *row) {
     int64_t step = s->count + s->skipped + 1;
     if (line_number(row, "\"skipped\":") > 0) {
         s->skipped++;
-        if (line_number(row, "\"loss_scale\":") < 1)
+        s->by_scale = line_number(row, "\"loss_scale\":") < 1;
+        if (s->by_scale)
             s->lost = step;
     } else if (!isfinite(loss)) {
         s->lost = step;
@@ -228,9 +230,8 @@ static void table_print(Text *t, const Search *s) {
 static void end_print(Text *t, const Search *s) {
     int64_t seen = s->count + s->skipped;
     if (s->lost > 0)
-        text_add(t,
-                 "the loss diverged in step %" PRId64 ", which ends the test\n",
-                 s->lost);
+        text_add(t, "the loss %s in step %" PRId64 ", which ends the test\n",
+                 s->by_scale ? "scale came to its end" : "diverged", s->lost);
     else if (seen < s->runs.steps)
         text_add(t,
                  "the run ended after %" PRId64
