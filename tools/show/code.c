@@ -3,6 +3,7 @@
 #include "tools/show/inspect.h"
 #include "tools/show/lineinfo.h"
 
+#include <assert.h>
 #include <string.h>
 
 // Where machine code is said to be from: nowhere, lines of the kernels' text,
@@ -60,11 +61,13 @@ static const char *cu_name(Show *s) {
 }
 
 // Past lines of the file that a text does not have, which say for which kernels
-// its parts are; how many they are.
+// its parts are; how many they are.  All of the text is in the file.
 static int lines_skip(const char **at, const char *own, size_t length) {
     int count = 0;
-    for (; strncmp(*at, own, length) != 0; count++)
+    for (; strncmp(*at, own, length) != 0; count++) {
+        assert(**at != '\0');
         *at += strcspn(*at, "\n") + 1;
+    }
     return count;
 }
 
