@@ -579,8 +579,8 @@ File *file_expand(Expansion *e, const Source *s);
 // Whether a function of a module of `std/` is one of the compiler's own.
 bool function_is_native(const Function *f);
 
-// The paths of files that were imported; ends with NULL.
-const char *const *files_imported(Expansion *e);
+// The files that were imported, without those of `std/`.
+const ImportedFile *files_imported(Expansion *e, int *count);
 
 // Checks the names of the main file and of all that it imports.
 void files_check(Expansion *e, NameCheck check);

@@ -16,6 +16,7 @@ enum { MOST_IMPORTS = 256, MOST_IMPORT_DEPTH = 32 };
 
 typedef struct Module {
     const char *path;
+    Source *source;
     const File *file;
     Binding *names;
     bool failed;             // not all of its names are there
@@ -26,13 +27,18 @@ typedef struct Module {
 
 static File *expand_file(Expansion *e, const Source *s);
 
+static size_t folder_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
 // ---- std/ ----
 
 static bool is_std(const char *path) {
     return strncmp(path, "std/", 4) == 0;
 }
 
-static const Source *read_std(Expansion *e, const Import *i) {
+static Source *read_std(Expansion *e, const Import *i) {
     const char *text = std_text(i->path);
     if (text != NULL)
         return source_new(e->arena, i->path, text, strlen(text));
@@ -85,9 +91,9 @@ static const char *plain(Expansion *e, const char *path) {
 }
 
 static const char *beside(Expansion *e, const Source *s, const char *path) {
-    int directory = (int)(strlen(s->path) - strlen(s->name));
     const char *all =
-        arena_format(e->arena, "%.*s%s", directory, s->path, plain(e, path));
+        arena_format(e->arena, "%.*s%s", (int)folder_length(s->path), s->path,
+                     plain(e, path));
     return *all != '\0' ? all : ".";
 }
 
@@ -118,12 +124,11 @@ static Module *module_find(Expansion *e, const char *path, int *count) {
     return NULL;
 }
 
-static const Source *read_import(Expansion *e, const Import *i,
-                                 const char *path) {
+static Source *read_import(Expansion *e, const Import *i, const char *path) {
     if (is_std(i->path))
         return read_std(e, i);
     const char *why = path_fault(i->path);
-    const Source *s = NULL;
+    Source *s = NULL;
     if (why == NULL)
         s = source_read(e->arena, path, MAX_FILE, &why);
     if (s != NULL && !is_below(e, i->at.source, path)) {
@@ -137,13 +142,13 @@ static const Source *read_import(Expansion *e, const Import *i,
 }
 
 // Expands the file of a new module, apart from what is being expanded now.
-static void module_load(Expansion *e, Module *m, const Source *s) {
+static void module_load(Expansion *e, Module *m) {
     Binding *scope = e->scope;
     const File *file = e->file;
     int errors = e->diags->errors;
     e->import_depth++;
     e->importing = m;
-    m->file = expand_file(e, s);
+    m->file = expand_file(e, m->source);
     m->names = e->scope;
     m->failed = e->diags->errors > errors;
     e->importing = m->importer;
@@ -195,16 +200,17 @@ static Module *module_of(Expansion *e, const Import *i) {
                MOST_IMPORTS, MOST_IMPORT_DEPTH);
         return NULL;
     }
-    const Source *s = read_import(e, i, path);
+    Source *s = read_import(e, i, path);
     if (s == NULL)
         return NULL;
     m = ARENA_NEW(e->arena, Module);
     *m = (Module){.path = path,
+                  .source = s,
                   .importer = e->importing,
                   .at = i->at,
                   .next = e->modules};
     e->modules = m;
-    module_load(e, m, s);
+    module_load(e, m);
     return m;
 }
 
@@ -270,21 +276,41 @@ static File *expand_file(Expansion *e, const Source *s) {
     return f;
 }
 
+// Whether another file than m's, of which s is the main one, is called as it is
+// without its folder.
+static bool shares_name(const Expansion *e, const Module *m, const Source *s) {
+    const char *name = m->path + folder_length(m->path);
+    bool shared = strcmp(name, s->name) == 0;
+    for (const Module *other = e->modules; other != NULL; other = other->next)
+        shared |= other != m &&
+                  strcmp(name, other->path + folder_length(other->path)) == 0;
+    return shared;
+}
+
+// Files of one name are told apart by their folders, from the main file's on.
+static void files_name(Expansion *e, const Source *s) {
+    for (Module *m = e->modules; m != NULL; m = m->next)
+        if (shares_name(e, m, s))
+            m->source->name = m->source->path +
+                              (is_std(m->path) ? 0 : folder_length(s->path));
+}
+
 File *file_expand(Expansion *e, const Source *s) {
     e->importing = ARENA_NEW(e->arena, Module);
     *e->importing = (Module){.path = s->path};
     File *f = expand_file(e, s);
     e->importing = NULL;
+    files_name(e, s);
     return f;
 }
 
-const char *const *files_imported(Expansion *e) {
-    const char **path = ARENA_ARRAY(e->arena, MOST_IMPORTS + 1, const char *);
-    int count = 0;
+const ImportedFile *files_imported(Expansion *e, int *count) {
+    ImportedFile *list = ARENA_ARRAY(e->arena, MOST_IMPORTS, ImportedFile);
+    *count = 0;
     for (const Module *m = e->modules; m != NULL; m = m->next)
         if (!is_std(m->path))
-            path[count++] = m->path;
-    return path;
+            list[(*count)++] = (ImportedFile){m->path, m->source->name};
+    return list;
 }
 
 void files_check(Expansion *e, NameCheck check) {

@@ -252,8 +252,8 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     Program *p = ARENA_NEW(e->arena, Program);
     *p = (Program){.name = model.closure.function->name,
                    .file = t->at.source->name,
-                   .imported = files_imported(e),
                    .recipe = e->recipe};
+    p->imported = files_imported(e, &p->num_imported);
     if (!train_graphs(e, t, given, input, p))
         return NULL;
     p->init = init_graph(e);

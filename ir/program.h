@@ -61,6 +61,11 @@ typedef struct {
                    // for all but the last batch of an update
 } Stage;
 
+// A file that a model imports, and what it is called where lines are from it.
+typedef struct {
+    const char *path, *name;
+} ImportedFile;
+
 // Graphs over the same inputs and states, which agree by name.
 //
 // Inputs (filled by the runtime): image u8, i32 or f32 [N,...], label i32 or
@@ -76,8 +81,8 @@ typedef struct {
 typedef struct {
     const char *name; // of the model
     const char *file; // the model file's base name, without directories
-    const char *const *imported; // paths of the files that it imports; ends
-                                 // with NULL
+    const ImportedFile *imported; // the first that was read is the last
+    int num_imported;
     Recipe recipe;
     Graph *collect; // NULL, or sums over a batch of training samples that init
                     // starts parameters from

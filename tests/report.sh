@@ -33,15 +33,20 @@ done
 "$SINTER" report --compare=none.json "$tiny" 2>out
 [ $? -eq 74 ] || fail "a comparison that cannot be read: $(cat out)"
 
-# A model that is imported is on the page with its lines, and what it imports.
-mkdir lib
-sed -n '/^fn/p; /^model/,/^}/p' "$tiny" >lib/net.net
+# A model that is imported is on the page with its lines, and what it imports, each
+# with its own where their names are alike.
+mkdir -p lib/own
+sed -n '/^fn/p' "$tiny" >lib/own/net.net
+{
+    echo 'import "own/net.net" { conv_bn }'
+    sed -n '/^model/,/^}/p' "$tiny"
+} >lib/net.net
 {
     echo 'import "lib/net.net" { Tiny }'
     sed -n '/^import/p' "$tiny"
     sed -n '/^train/,$p' "$tiny"
-} >two.net
-"$SINTER" report two.net || fail "report two"
+} >net.net
+"$SINTER" report -o two.html net.net || fail "report two"
 
 # Text of the model stays text.
 {
@@ -86,7 +91,10 @@ check() {
 check gpt_nano
 check tiny
 check two
-grep -q '"file": "net.net", "text": ' two.html || fail "an import is not on the page"
+for file in net lib/net lib/own/net; do
+    grep -q "\"file\": \"$file.net\", \"text\": " two.html ||
+        fail "$file.net is not on the page"
+done
 check hostile
 check resnet50
 check resnet9

@@ -325,6 +325,29 @@ expect 2 "no kernel is of line 1 of resnet9.net; line 14 is the nearest" \
     show kernels --line=resnet9.net:1 recipe.net
 expect 2 "no kernel is of line 1 of other.net; nor of any other line" \
     show kernels --line=other.net:1 recipe.net
+# Files of one name are told apart by their folders.
+mkdir -p same/lib same/other
+echo 'fn head(x) = x |> linear(30) |> relu' >same/lib/net.net
+printf '#\nfn tail(x) = x |> linear(10)\n' >same/other/net.net
+{
+    printf 'import "lib/net.net" { head }\nimport "other/net.net" { tail }\n'
+    sed '/|> conv\|> linear(120)/d; s/|> linear(10)/|> head |> tail/' \
+        "$models/lenet.net"
+} >same/net.net
+"$SINTER" show graph same/net.net >same.ir
+for file in net lib/net other/net; do
+    grep -q "# $file.net:[0-9]" same.ir || fail "nothing is of $file.net"
+done
+"$SINTER" show --from=graph --to=graph same.ir | cmp - same.ir || failed=1
+expect 0 "_linear_relu" show launches --line=lib/net.net:1 same/net.net
+expect 2 "no kernel is of line 1 of net.net; line" \
+    show launches --line=net.net:1 same/net.net
+# A kernel of lines of several files is of these, and of no file called after
+# all of them.
+"$SINTER" build --emit=c --lineinfo=model -o same same/net.net
+sed -n 's/^#line [0-9]* //p' same/net.cu | sort -u | tr '\n' ' ' >said
+[ "$(cat said)" = '"lib/net.net" "net.cu" "net.net" "other/net.net" ' ] ||
+    fail "files of the lines: $(cat said)"
 expect 2 "no kernel is all of that at once" \
     show kernels --line=18 --op=prep.conv_1 "$cnn"
 expect 2 "no graph 'tain'" show kernels --graph=tain "$cnn"
@@ -507,6 +530,10 @@ case $? in
         show ptx --kernel='k12*' --arch=sm_12 "$cnn"
     sass_shows
     sass_fails
+    "$SINTER" show lines same/net.net >out
+    sed -n 's/^ *[0-9]*  \(.*\):[0-9]*$/\1/p' out | sort -u | tr '\n' ' ' >said
+    [ "$(cat said)" = 'lib/net.net net.net other/net.net ' ] ||
+        fail "show lines: $(cat out)"
     ;;
 4)
     grep -q "NVIDIA's compiler" said || fail "no reason: $(cat said)"

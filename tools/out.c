@@ -21,8 +21,8 @@ bool out_is_read(const Arguments *arguments, const Program *p,
     bool read = same_file(out, arguments->operand[0]) ||
                 same_file(out, arguments->device_file) ||
                 same_file(out, arguments->compared);
-    for (int i = 0; p != NULL && p->imported[i] != NULL; i++)
-        read |= same_file(out, p->imported[i]);
+    for (int i = 0; p != NULL && i < p->num_imported; i++)
+        read |= same_file(out, p->imported[i].path);
     if (read)
         complain(arguments, "%s would be overwritten; see --out", out);
     return read;

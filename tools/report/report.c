@@ -24,7 +24,7 @@ static void json_guarded(Text *t, const Text *json) {
     }
 }
 
-static bool source_json(Show *s, Text *t, const char *path) {
+static bool source_json(Show *s, Text *t, const char *path, const char *name) {
     const char *error = NULL;
     const Source *source = source_read(s->a, path, MODEL_BYTES, &error);
     if (!source) {
@@ -32,7 +32,7 @@ static bool source_json(Show *s, Text *t, const char *path) {
         return false;
     }
     text_add(t, "{\"file\": ");
-    json_string(t, source->name);
+    json_string(t, name);
     text_add(t, ", \"text\": ");
     json_bytes(t, source->text, source->length);
     text_add(t, "}");
@@ -42,15 +42,12 @@ static bool source_json(Show *s, Text *t, const char *path) {
 // The file that was given is the first; those that it imports follow in the
 // order in which they were read, of which the last is named first.
 static bool sources_json(Show *s, Text *t) {
-    const char *const *imported = s->p->imported;
-    int count = 0;
-    while (imported[count] != NULL)
-        count++;
+    const ImportedFile *imported = s->p->imported;
     text_add(t, "[");
-    bool good = source_json(s, t, s->file);
-    while (good && count-- > 0) {
+    bool good = source_json(s, t, s->file, s->p->file);
+    for (int i = s->p->num_imported; good && i-- > 0;) {
         text_add(t, ", ");
-        good = source_json(s, t, imported[count]);
+        good = source_json(s, t, imported[i].path, imported[i].name);
     }
     text_add(t, "]");
     return good;

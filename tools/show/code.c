@@ -145,6 +145,37 @@ static bool code_make(Show *s, MachineForm form, Places places, Code *out,
     return out->bytes || say(s, why);
 }
 
+typedef struct {
+    const Source **source;
+    int count;
+} SourceList;
+
+// A file that cannot be read any more is left out.
+static void source_append(Arena *a, SourceList *list, const char *path,
+                          const char *name) {
+    const char *error;
+    Source *s = source_read(a, path, MODEL_BYTES, &error);
+    if (s == NULL)
+        return;
+    s->name = name;
+    ARENA_APPEND(a, list->source, list->count, s);
+}
+
+// What machine code may be from: the kernels' text, the model file and what it
+// imports; ends with NULL.
+static const Source *const *sources_of(Show *s) {
+    const Text *cu = &show_trainer(s)->cu_file;
+    SourceList list = {.count = 0};
+    ARENA_APPEND(s->a, list.source, list.count,
+                 source_new(s->a, cu_name(s), text_string(cu), cu->length));
+    source_append(s->a, &list, s->file, s->p->file);
+    for (int i = 0; i < s->p->num_imported; i++)
+        source_append(s->a, &list, s->p->imported[i].path,
+                      s->p->imported[i].name);
+    ARENA_APPEND(s->a, list.source, list.count, NULL);
+    return list.source;
+}
+
 int ptx_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     Code code;
@@ -159,18 +190,12 @@ int ptx_write(Show *s, const View *stage, Text *out) {
 static int code_list(Show *s, const Code *code, const char *disassembler,
                      Text *out) {
     int status;
-    const char *error;
     const char *said =
         disassembler_run(s->a, s->arguments, disassembler, code, &status);
     if (!said)
         return status;
-    const Text *cu = &show_trainer(s)->cu_file;
-    const Source *const source[] = {
-        source_new(s->a, cu_name(s), text_string(cu), cu->length),
-        source_read(s->a, s->file, MODEL_BYTES, &error)};
     text_add(out, "// %s\n", code->origin);
-    const char *missing =
-        listing_add(s->a, out, said, code, source, source[1] ? 2 : 1);
+    const char *missing = listing_add(s->a, out, said, code, sources_of(s));
     if (!missing)
         return EXIT_GOOD;
     complain(s->arguments, "%s does not print all code of %s", disassembler,
@@ -197,6 +222,6 @@ int lines_write(Show *s, const View *stage, Text *out) {
     int status;
     if (!code_make(s, PTX, PLACES_MODEL, &code, &status))
         return status;
-    linetable_print(s->a, out, code.bytes);
+    linetable_print(s->a, out, code.bytes, sources_of(s));
     return EXIT_GOOD;
 }

@@ -133,10 +133,10 @@ const char *disassembler_run(Arena *a, const Arguments *arguments,
 // ---- listing.c ----
 
 // Writes the instructions of each kernel, from what the disassembler printed,
-// below the lines of these sources that they are from.  The name of a kernel
+// below the lines of these sources, which end with NULL.  The name of a kernel
 // that it did not print to the end; NULL: there is none.
 const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
-                        const Source *const *source, int num_sources);
+                        const Source *const *source);
 
 // ---- memory.c, params.c, recipe.c ----
 

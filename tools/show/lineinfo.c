@@ -50,6 +50,17 @@ static bool section_read(Mapper *m, const char *line, size_t length) {
     return true;
 }
 
+// Where the first file's name ends in "lenet.net:8, 9 head.net:4"; NULL: there
+// is none.
+static const char *name_end(const char *places) {
+    for (const char *s = strchr(places, ':'); s; s = strchr(s + 1, ':')) {
+        size_t digits = strspn(s + 1, "0123456789");
+        if (digits > 0 && strchr(", ", s[1 + digits]))
+            return s;
+    }
+    return NULL;
+}
+
 // "// k01_normalize: lenet.net:8, 9" and "// %58..%60: ..." begin a kernel.
 static void comment_read(Mapper *m, const char *line, size_t length) {
     const char *text = arena_string(m->arena, line, length);
@@ -62,8 +73,8 @@ static void comment_read(Mapper *m, const char *line, size_t length) {
         return;
     }
     const char *colon = strstr(text, ": ");
-    const char *number = colon ? strrchr(colon + 2, ':') : NULL;
-    if (!number || !isdigit((unsigned char)number[1]))
+    const char *number = colon ? name_end(colon + 2) : NULL;
+    if (!number)
         return;
     m->file = arena_string(m->arena, colon + 2, (size_t)(number - colon - 2));
     m->line = atoi(number + 1);

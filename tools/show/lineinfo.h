@@ -2,6 +2,7 @@
 #ifndef TOOLS_LINEINFO_H
 #define TOOLS_LINEINFO_H
 
+#include "base/source.h"
 #include "base/text.h"
 #include "ir/program.h"
 
@@ -17,8 +18,13 @@ Text lineinfo_add(Arena *a, const Plan *plan, const char *name,
 // Whether a place in that file is the prelude's, and says nothing of a kernel.
 bool file_is_header(const char *path);
 
+// What a file is called that machine code names by a path: as it is among the
+// sources, which end with NULL, or without its folders.
+const char *place_file(const Source *const *source, const char *path);
+
 // Writes for each kernel of an assembly text how many instructions each line
 // of these files made, by the table of lines that NVRTC wrote.
-void linetable_print(Arena *a, Text *t, const char *ptx);
+void linetable_print(Arena *a, Text *t, const char *ptx,
+                     const Source *const *source);
 
 #endif

@@ -17,8 +17,8 @@ typedef struct {
 } Row;
 
 typedef struct {
-    const char *file[MAX_FILES]; // base names
-    Row *row;                    // of the kernel that is read
+    const char *file[MAX_FILES];
+    Row *row; // of the kernel that is read
     int count;
     Row *now; // of the instructions that follow
 } Table;
@@ -27,18 +27,35 @@ static const char *skip_blanks(const char *s) {
     return s + strspn(s, " \t");
 }
 
+// Whether a path ends with a name, which may have folders of its own.
+static bool is_called(const char *path, const char *name) {
+    size_t length = strlen(path), tail = strlen(name);
+    return tail <= length && strcmp(path + length - tail, name) == 0 &&
+           (tail == length || path[length - tail - 1] == '/');
+}
+
+// Of the names that a path ends with the longest tells the most.
+const char *place_file(const Source *const *source, const char *path) {
+    const char *slash = strrchr(path, '/'), *best = slash ? slash + 1 : path;
+    for (; *source != NULL; source++)
+        if (is_called(path, (*source)->name) &&
+            strlen((*source)->name) > strlen(best))
+            best = (*source)->name;
+    return best;
+}
+
 // `.file 2 "/home/me/lenet.net"` stands after all kernels.
-static void files_read(Arena *a, Table *t, const char *ptx) {
+static void files_read(Arena *a, Table *t, const char *ptx,
+                       const Source *const *source) {
     for (const char *s = ptx; (s = strstr(s, "\n\t.file\t")) != NULL; s++) {
         int number = atoi(s + 8);
         const char *quote = strchr(s, '"');
         const char *end = quote ? strchr(quote + 1, '"') : NULL;
         if (!end || number < 1 || number >= MAX_FILES)
             continue;
-        const char *base = end;
-        while (base > quote + 1 && base[-1] != '/')
-            base--;
-        t->file[number] = arena_string(a, base, (size_t)(end - base));
+        const char *path =
+            arena_string(a, quote + 1, (size_t)(end - quote - 1));
+        t->file[number] = place_file(source, path);
     }
 }
 
@@ -106,9 +123,10 @@ static void line_read(Arena *a, Text *out, Table *t, const char *line,
         t->now->count++;
 }
 
-void linetable_print(Arena *a, Text *out, const char *ptx) {
+void linetable_print(Arena *a, Text *out, const char *ptx,
+                     const Source *const *source) {
     Table t = {.row = NULL};
-    files_read(a, &t, ptx);
+    files_read(a, &t, ptx, source);
     for (const char *s = ptx; *s;) {
         size_t length = strcspn(s, "\n");
         line_read(a, out, &t, s, length);

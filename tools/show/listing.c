@@ -20,8 +20,7 @@ enum { MAX_PATH = 4095, CODE_LINE = 128 };
 
 typedef struct {
     Arena *arena;
-    const Source *const *source;
-    int num_sources;
+    const Source *const *source; // ends with NULL
     const char *file; // of the instructions that follow; NULL: not known
     int line;
     bool chosen; // it is that of the lines about places just above
@@ -42,7 +41,7 @@ static void place_read(Lister *l, const char *text) {
     if (l->chosen || sscanf(text, form, path, &line) != 2 ||
         file_is_header(path))
         return;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = place_file(l->source, path);
     l->chosen = true;
     if (l->file && strcmp(l->file, name) == 0 && l->line == line)
         return;
@@ -53,7 +52,7 @@ static void place_read(Lister *l, const char *text) {
 
 static void place_add(Lister *l) {
     text_add(&l->code, "        // %s:%d", l->file, l->line);
-    for (int i = 0; i < l->num_sources; i++) {
+    for (int i = 0; l->source[i] != NULL; i++) {
         const Source *s = l->source[i];
         if (strcmp(s->name, l->file) != 0 || l->line < 1 ||
             l->line > s->num_lines)
@@ -146,11 +145,8 @@ static bool kernel_add(Lister *l, Text *out, const char *said, const Code *code,
 }
 
 const char *listing_add(Arena *a, Text *out, const char *said, const Code *code,
-                        const Source *const *source, int num_sources) {
-    Lister l = {.arena = a,
-                .code = text_new(a),
-                .source = source,
-                .num_sources = num_sources};
+                        const Source *const *source) {
+    Lister l = {.arena = a, .code = text_new(a), .source = source};
     for (int i = 0; i < code->count; i++)
         if (code->text[i].name &&
             !kernel_add(&l, out, said, code, &code->text[i]))
