@@ -210,18 +210,22 @@ bool rt_shelf_save(RtShelf *s, RtCheckpoint *c, const RtProgress *p,
 
 // ---- loading ----
 
+// *e has what is wrong with the newest that is not whole.
 static RtLoad load_newest(const RtShelf *s, const char *start, RtCheckpoint *c,
                           RtProgress *p, char **path, RtError *e) {
     Steps steps = list(s, start);
     RtLoad load = RT_BROKEN;
     for (size_t i = 0; i < steps.count && load == RT_BROKEN; i++) {
+        RtError why = {0};
         free(*path);
         *path = name_of(s, start, steps.step[i]);
         if (*path == NULL)
             break;
-        load = rt_checkpoint_read(c, *path, p, e);
+        load = rt_checkpoint_read(c, *path, p, &why);
         if (load == RT_BROKEN)
-            rt_warn("%s; trying the one before", e->text);
+            rt_warn("%s; trying the one before", why.text);
+        if (load == RT_OTHER_RUN || e->status == EXIT_GOOD)
+            *e = why;
     }
     free(steps.step);
     return load;
@@ -229,15 +233,19 @@ static RtLoad load_newest(const RtShelf *s, const char *start, RtCheckpoint *c,
 
 bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
                    char **path, RtError *e) {
+    RtError why = {EXIT_GOOD, ""};
     *path = NULL;
-    e->status = EXIT_DATA;
-    RtLoad load = load_newest(s, OURS, c, p, path, e);
+    RtLoad load = load_newest(s, OURS, c, p, path, &why);
     if (load == RT_BROKEN)
-        load = load_newest(s, THEIRS, c, p, path, e);
-    if (load == RT_BROKEN && access(s->folder, R_OK | X_OK) != 0)
-        rt_fail(e, EXIT_DATA, "no checkpoint can be read in %s: %s", s->folder,
-                strerror(errno));
-    else if (load == RT_BROKEN)
-        rt_fail(e, e->status, "no whole checkpoint in %s", s->folder);
-    return load == RT_GOOD;
+        load = load_newest(s, THEIRS, c, p, path, &why);
+    if (load == RT_GOOD)
+        return true;
+    *e = why;
+    if (load == RT_OTHER_RUN)
+        return false;
+    if (access(s->folder, R_OK | X_OK) != 0)
+        return rt_fail(e, EXIT_DATA, "no checkpoint can be read in %s: %s",
+                       s->folder, strerror(errno));
+    return rt_fail(e, why.status != EXIT_GOOD ? why.status : EXIT_DATA,
+                   "no whole checkpoint in %s", s->folder);
 }

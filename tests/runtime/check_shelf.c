@@ -226,6 +226,21 @@ START_TEST(a_broken_one_is_passed_over) {
 }
 END_TEST
 
+// A disk that cannot be read is to be tried again, whatever is older on it.
+START_TEST(the_newest_says_how_loading_ends) {
+    restart_empty();
+    ck_assert_int_eq(truncate("r/step-00000002.safetensors", 100), 0);
+    RtShelf s = shelf_on(&faulty, -1);
+    RtProgress p;
+    char *path = NULL;
+    disk_set(FAILS_ONCE, 1, EIO);
+    ck_assert(!rt_shelf_load(&s, bad, &p, &path, &error));
+    ck_assert_int_eq(error.status, EXIT_IO);
+    ck_assert_str_eq(error.text, "no whole checkpoint in r");
+    free(path);
+}
+END_TEST
+
 // That there is no folder is another mistake than that nothing is in it.
 START_TEST(a_folder_that_cannot_be_read) {
     ck_assert_int_eq(rmdir("r"), 0);
@@ -419,6 +434,7 @@ Suite *shelf_suite(void) {
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, the_newest_two_are_kept);
     tcase_add_test(t, a_broken_one_is_passed_over);
+    tcase_add_test(t, the_newest_says_how_loading_ends);
     tcase_add_test(t, a_folder_that_cannot_be_read);
     tcase_add_test(t, other_files_are_left_alone);
     tcase_add_test(t, a_new_run_sets_the_old_one_aside);
