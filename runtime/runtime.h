@@ -230,7 +230,7 @@ int64_t rt_split_all(const RtSplit *s);
 
 // ---- passed.c ----
 
-// Files of a folder that are no data, by how their names end.
+// Files of a folder that are no data, by how their names end, in order.
 enum { RT_MOST_ENDINGS = 8, RT_ENDING_BYTES = 12 };
 typedef struct {
     struct {
@@ -243,8 +243,8 @@ typedef struct {
 
 void rt_pass_over(RtPassed *p, const char *name);
 // A line of what there is in `folder` beside what is wanted.
-void rt_passed_text(char to[RT_MOST_PASSED], RtPassed *p, const char *folder,
-                    const char *wanted);
+void rt_passed_text(char to[RT_MOST_PASSED], const RtPassed *p,
+                    const char *folder, const char *wanted);
 
 // ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, synthetic.c ----
 

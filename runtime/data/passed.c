@@ -1,12 +1,13 @@
 // Passed: what lies in a folder and is no data is counted by how its names end,
-// and told once: it may be data of a kind that is not known here.
+// and told once: it may be data of a kind that is not known here.  Of many
+// endings those are named that come first by name, in whichever order files are
+// listed.
 
 #include "runtime/runtime.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // Copies the ending of a name in small letters; false where it has none that
@@ -24,33 +25,40 @@ static bool ending_of(char to[RT_ENDING_BYTES], const char *name) {
     return true;
 }
 
+// Makes room for an ending at a place, behind which are those that come later
+// by name; there are so many at most, and the last of more is an other.
+static void insert(RtPassed *p, int at, const char *ending) {
+    if (p->endings == RT_MOST_ENDINGS)
+        p->others += p->ending[--p->endings].count;
+    memmove(&p->ending[at + 1], &p->ending[at],
+            (size_t)(p->endings++ - at) * sizeof p->ending[0]);
+    p->ending[at].count = 0;
+    memcpy(p->ending[at].name, ending, RT_ENDING_BYTES);
+}
+
 void rt_pass_over(RtPassed *p, const char *name) {
     char ending[RT_ENDING_BYTES];
+    int at = 0, order = 1;
     bool known = ending_of(ending, name);
-    int at = 0;
-    while (known && at < p->endings && strcmp(p->ending[at].name, ending) != 0)
+    while (known && at < p->endings &&
+           (order = strcmp(ending, p->ending[at].name)) > 0)
         at++;
     if (!known || at == RT_MOST_ENDINGS) {
         p->others++;
         return;
     }
-    if (at == p->endings)
-        memcpy(p->ending[p->endings++].name, ending, sizeof ending);
+    if (order != 0)
+        insert(p, at, ending);
     p->ending[at].count++;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(a, b); // it is what an ending begins with
-}
-
-void rt_passed_text(char to[RT_MOST_PASSED], RtPassed *p, const char *folder,
-                    const char *wanted) {
+void rt_passed_text(char to[RT_MOST_PASSED], const RtPassed *p,
+                    const char *folder, const char *wanted) {
     char some[RT_MOST_ENDINGS * (RT_ENDING_BYTES + 24)] = "";
     size_t length = 0;
     *to = '\0';
     if (p->endings == 0 && p->others == 0)
         return;
-    qsort(p->ending, (size_t)p->endings, sizeof p->ending[0], by_name);
     for (int i = 0; i < p->endings; i++)
         length += (size_t)snprintf(some + length, sizeof some - length,
                                    "%s%" PRId64 " %s", i > 0 ? ", " : "",

@@ -178,6 +178,24 @@ START_TEST(what_is_no_image_is_counted) {
 }
 END_TEST
 
+// Of ten endings, two of which two files have, eight are named.
+START_TEST(which_are_named_is_no_matter_of_their_order) {
+    static const char *const name[] = {"a.J", "a.b", "b.a", "a.c",
+                                       "a.i", "a.d", "b.i", "a.h",
+                                       "a.e", "a.a", "a.g", "a.f"};
+    enum { NAMES = sizeof name / sizeof *name };
+    for (int first = 0; first < NAMES; first++) {
+        RtPassed passed = {.endings = 0};
+        char text[RT_MOST_PASSED];
+        for (int i = 0; i < NAMES; i++)
+            rt_pass_over(&passed, name[(first + i) % NAMES]);
+        rt_passed_text(text, &passed, "d", "x");
+        ck_assert_str_eq(text, "passed over in d, as no x: 2 .a, 1 .b, 1 .c, "
+                               "1 .d, 1 .e, 1 .f, 1 .g, 1 .h, 3 others");
+    }
+}
+END_TEST
+
 // An image of the wanted size is not touched; of a longer one the middle is
 // kept.
 START_TEST(the_middle_is_kept) {
@@ -448,6 +466,7 @@ Suite *image_folder_suite(void) {
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, classes_are_in_the_order_of_their_names);
     tcase_add_test(t, what_is_no_image_is_counted);
+    tcase_add_test(t, which_are_named_is_no_matter_of_their_order);
     tcase_add_test(t, the_middle_is_kept);
     tcase_add_test(t, a_slope_stays_a_slope);
     tcase_add_loop_test(t, a_bad_folder, 0, 5);
