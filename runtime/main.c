@@ -36,7 +36,9 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        .classes = t->classes,
                        .setting = t->data_setting,
                        .num_settings = t->num_data_settings,
-                       .left_out = o->bad_samples};
+                       .left_out = o->bad_samples,
+                       .held_out = o->validation.samples > 0 ||
+                                   o->validation.percent > 0};
     const char *path = o->data != NULL ? o->data : t->data_path;
     bool draws = strcmp(t->data_format, "synthetic") == 0;
     int64_t samples = synthetic_samples(o->data);

@@ -4,6 +4,7 @@
 #include "runtime/runtime.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,30 @@ static bool whole(const char *text, int64_t most, int64_t *value) {
            *value >= 0 && *value <= most;
 }
 
+// A number in decimal digits; strtod takes other digits and words, too.
+static bool number(const char *text, char **end, double *value) {
+    size_t most = strspn(text, "0123456789+-.eE");
+    *value = strtod(text, end);
+    return *end != text && (size_t)(*end - text) <= most;
+}
+
+// Samples, or with a sign a share of them.
+static bool set_validation(RtValidation *v, const char *text, RtError *e) {
+    char *end;
+    double value;
+    bool good = number(text, &end, &value);
+    bool share = good && *end == '%';
+    *v = (RtValidation){share ? 0 : value, share ? value : 0};
+    if (good && end[share] == '\0' &&
+        (share ? value > 0 && value < 100
+               : value >= 1 && value <= INT32_MAX && value == floor(value)))
+        return true;
+    return rt_fail(e, EXIT_USAGE,
+                   "--validation %.100s: expected a number of samples from 1, "
+                   "or a share of them, as 10%%",
+                   text);
+}
+
 // stop, which is none, or skip:N.
 static bool set_bad_samples(int64_t *most, const char *text, RtError *e) {
     static const char skip[] = "skip:";
@@ -169,9 +194,8 @@ static bool set_number(const Option *o, void *field, const char *text,
         *(int *)field = (int)value;
         return true;
     default:
-        *(double *)field = strtod(text, &end);
-        if (end == text || *end != '\0' || !(*(double *)field > 0) ||
-            *(double *)field > 1e9)
+        if (!number(text, &end, field) || *end != '\0' ||
+            !(*(double *)field > 0) || *(double *)field > 1e9)
             return rt_fail(e, EXIT_USAGE,
                            "--%s %.100s: expected a number above 0", o->name,
                            text);
@@ -203,7 +227,7 @@ static bool set(RtOptions *to, const Option *o, const char *value,
     if (o->kind == WITHOUT)
         return rt_without_parse(field, value, e);
     if (o->kind == VALIDATION)
-        return rt_validation_parse(field, value, e);
+        return set_validation(field, value, e);
     if (o->kind == BAD_SAMPLES)
         return set_bad_samples(field, value, e);
     if (o->kind != TEXT)

@@ -129,6 +129,7 @@ typedef struct {
     int64_t synthetic; // samples of synthetic data; 0: as the settings say
     // Files that may be left out of each part, as they cannot be decoded.
     int64_t left_out;
+    bool held_out; // some are evaluated in place of a test set
 } RtSample;
 
 // The value of a setting, or `otherwise` where it is not given.
@@ -192,6 +193,10 @@ typedef struct {
 bool rt_data_open(RtData *d, const char *format, const char *path,
                   const RtSample *sample, const RtFiles *files, RtError *e);
 void rt_data_close(RtData *d);
+// Whether none of the files of a test set is there (names, to NULL), nor has to
+// be.
+bool rt_lacks_test(const RtSample *s, const char *folder,
+                   const char *const *name);
 
 // Room for numbers of `count` samples.
 bool rt_column_reserve(RtColumn *c, RtKept kept, size_t values, int64_t count,
@@ -217,7 +222,6 @@ typedef struct {
     double samples, percent;
 } RtValidation;
 
-bool rt_validation_parse(RtValidation *v, const char *text, RtError *e);
 // Holds them out: d->test is them afterwards, and d->hash is that of the files
 // with their number in its lowest bits.
 bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e);

@@ -196,12 +196,14 @@ static bool read_both(RtData *d, const Files *train, const Files *test,
 bool rt_cifar10_read(RtData *d, const char *path, const RtSample *sample,
                      const RtFiles *files, RtError *e) {
     static const Layout layout = {0, 1 + IMAGE};
+    static const char *const name[] = {"test_batch.bin", NULL};
     Files train = {0}, test = {0};
-    bool good = check_shape("cifar10", sample, e) &&
-                find_batches(&train, path, &layout, files, e) &&
-                add_file(&test, rt_path("%s/test_batch.bin", path), &layout,
-                         files, e) &&
-                read_both(d, &train, &test, &layout, sample->classes, files, e);
+    bool good =
+        check_shape("cifar10", sample, e) &&
+        find_batches(&train, path, &layout, files, e) &&
+        (rt_lacks_test(sample, path, name) ||
+         add_file(&test, rt_path("%s/%s", path, name[0]), &layout, files, e)) &&
+        read_both(d, &train, &test, &layout, sample->classes, files, e);
     files_free(&train);
     files_free(&test);
     return good;
@@ -210,11 +212,13 @@ bool rt_cifar10_read(RtData *d, const char *path, const RtSample *sample,
 bool rt_cifar100_read(RtData *d, const char *path, const RtSample *sample,
                       const RtFiles *files, RtError *e) {
     const Layout layout = {rt_setting(sample, "coarse", 0) ? 0 : 1, 2 + IMAGE};
+    static const char *const name[] = {"test.bin", NULL};
     Files train = {0}, test = {0};
     bool good =
         check_shape("cifar100", sample, e) &&
         add_file(&train, rt_path("%s/train.bin", path), &layout, files, e) &&
-        add_file(&test, rt_path("%s/test.bin", path), &layout, files, e) &&
+        (rt_lacks_test(sample, path, name) ||
+         add_file(&test, rt_path("%s/%s", path, name[0]), &layout, files, e)) &&
         read_both(d, &train, &test, &layout, sample->classes, files, e);
     files_free(&train);
     files_free(&test);

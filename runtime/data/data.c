@@ -2,11 +2,15 @@
 // they came from the file, sample after sample, and are made what the step's
 // inputs take when a batch is filled.
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "runtime/runtime.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
@@ -60,6 +64,17 @@ const char *rt_shape_text(char *to, size_t room, int rank, const int64_t *dim) {
                  (long long)dim[i]);
     }
     return to;
+}
+
+bool rt_lacks_test(const RtSample *s, const char *folder,
+                   const char *const *name) {
+    bool any = !s->held_out;
+    for (; !any && *name != NULL; name++) {
+        char *path = rt_path("%s/%s", folder, *name);
+        any = path == NULL || access(path, F_OK) == 0 || errno != ENOENT;
+        free(path);
+    }
+    return !any;
 }
 
 // ---- numbers ----

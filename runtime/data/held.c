@@ -10,8 +10,6 @@
 #include "runtime/runtime.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
 
 // Sample i of n is held, of h, if floor(i h / n) grows behind it.
 static bool is_held(const RtHeld *h, int64_t sample) {
@@ -38,21 +36,6 @@ int64_t rt_split_sample(const RtSplit *s, int64_t i) {
         return trained + i;
     return h->taken == RT_TAKE_HELD ? ((i + 1) * h->all - 1) / h->held
                                     : i * h->all / trained;
-}
-
-bool rt_validation_parse(RtValidation *v, const char *text, RtError *e) {
-    char *end;
-    double number = strtod(text, &end);
-    bool share = *end == '%';
-    *v = (RtValidation){share ? 0 : number, share ? number : 0};
-    if (end != text && end[share] == '\0' &&
-        (share ? number > 0 && number < 100
-               : number >= 1 && number <= INT32_MAX && number == floor(number)))
-        return true;
-    return rt_fail(e, EXIT_USAGE,
-                   "--validation %.100s: expected a number of samples from 1, "
-                   "or a share of them, as 10%%",
-                   text);
 }
 
 static RtColumn lent(RtColumn c) {

@@ -144,6 +144,10 @@ static bool read_split(RtSplit *s, const char *folder, const char *name,
 
 bool rt_idx_read(RtData *d, const char *path, const RtSample *sample,
                  const RtFiles *files, RtError *e) {
+    static const char *const test[] = {
+        "t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte",
+        "t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte", NULL};
     return read_split(&d->train, path, "train", sample, files, &d->hash, e) &&
-           read_split(&d->test, path, "t10k", sample, files, &d->hash, e);
+           (rt_lacks_test(sample, path, test) ||
+            read_split(&d->test, path, "t10k", sample, files, &d->hash, e));
 }

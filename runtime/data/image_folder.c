@@ -369,11 +369,12 @@ static bool read_split(RtSplit *split, const char *root, const char *folder,
     return open_libraries(s, e);
 }
 
+static const char *const test_name[] = {"test", "val", NULL};
+
 // The folder of evaluation; NULL with *e filled.
 static char *find_test(const char *path, RtError *e) {
-    static const char *const name[] = {"test", "val"};
-    for (int i = 0; i < 2; i++) {
-        char *folder = rt_path("%s/%s", path, name[i]);
+    for (const char *const *name = test_name; *name != NULL; name++) {
+        char *folder = rt_path("%s/%s", path, *name);
         if (folder == NULL || is_folder(folder))
             return folder;
         free(folder);
@@ -382,6 +383,7 @@ static char *find_test(const char *path, RtError *e) {
     return NULL;
 }
 
+// test: NULL where there is none.
 static bool read_both(RtData *d, const char *root, const char *train,
                       const char *test, const RtSample *sample,
                       const RtFiles *files, RtError *e) {
@@ -396,8 +398,8 @@ static bool read_both(RtData *d, const char *root, const char *train,
     good = good &&
            read_split(&d->train, root, train, &class, sample, files, &passed,
                       &d->hash, e) &&
-           read_split(&d->test, root, test, &class, sample, files, &passed,
-                      &d->hash, e);
+           (test == NULL || read_split(&d->test, root, test, &class, sample,
+                                       files, &passed, &d->hash, e));
     rt_passed_text(d->passed_over, &passed, root, ".jpg, .jpeg or .png");
     names_free(&class);
     return good;
@@ -407,9 +409,11 @@ bool rt_image_folder_read(RtData *d, const char *path, const RtSample *sample,
                           const RtFiles *files, RtError *e) {
     rt_fail(e, EXIT_MEMORY, "out of memory");
     char *train = rt_path("%s/train", path);
-    char *test = train == NULL ? NULL : find_test(path, e);
-    bool good =
-        test != NULL && read_both(d, path, train, test, sample, files, e);
+    char *test = NULL;
+    bool good = train != NULL &&
+                (rt_lacks_test(sample, path, test_name) ||
+                 (test = find_test(path, e)) != NULL) &&
+                read_both(d, path, train, test, sample, files, e);
     free(train);
     free(test);
     return good;

@@ -297,6 +297,8 @@ static bool read_split(RtSplit *s, const char *folder, const char *name,
 
 bool rt_npy_read(RtData *d, const char *path, const RtSample *sample,
                  const RtFiles *files, RtError *e) {
+    static const char *const test[] = {"test_x.npy", "test_y.npy", NULL};
     return read_split(&d->train, path, "train", sample, files, &d->hash, e) &&
-           read_split(&d->test, path, "test", sample, files, &d->hash, e);
+           (rt_lacks_test(sample, path, test) ||
+            read_split(&d->test, path, "test", sample, files, &d->hash, e));
 }

@@ -120,6 +120,7 @@ bool rt_tokens_read(RtData *d, const char *path, const RtSample *sample,
                     const RtFiles *files, RtError *e) {
     int64_t vocabulary = rt_setting(sample, "vocabulary", BYTE_WORDS);
     int64_t length = rt_setting(sample, "length", 0);
+    static const char *const test[] = {"val.bin", NULL};
     char text[100];
     struct stat s;
     const RtShape *image = &sample->image;
@@ -135,5 +136,6 @@ bool rt_tokens_read(RtData *d, const char *path, const RtSample *sample,
     if (stat(path, &s) == 0 && !S_ISDIR(s.st_mode))
         return read_file(d, &form, path, files, e);
     return read_part(&d->train, &form, path, "train", files, &d->hash, e) &&
-           read_part(&d->test, &form, path, "val", files, &d->hash, e);
+           (rt_lacks_test(sample, path, test) ||
+            read_part(&d->test, &form, path, "val", files, &d->hash, e));
 }

@@ -51,6 +51,16 @@ same_evaluation data untested || fail "the test set is looked at"
 same_evaluation data other && fail "nothing is held out"
 values touched.rows train | cmp -s - trained && fail "nothing is trained on"
 
+# Where there is no test set at all, none is asked for.
+cp -r data alone
+rm alone/t10k*
+expect 0 ./tiny --data alone --out alone.run --metrics=alone.rows \
+    --validation=24 --seed=3
+same_training data alone
+same_evaluation data alone || fail "without a test set others are held out"
+expect 3 ./tiny --data alone --out alone.run
+expect_says "there is no t10k-images-idx3-ubyte in alone"
+
 # Another seed holds out the same, and so does a share.
 expect 0 ./tiny --data data --out again --metrics=data4.rows --seed=4 \
     --validation=12.5%
@@ -86,7 +96,7 @@ expect 2 ./tiny --data data --validation=192
 expect_says "holds out 192 of 192 training samples"
 expect 2 ./tiny --data data --validation=0.1%
 expect_says "holds out 0 of 192"
-for wrong in 0 -3 1.5 x 100% 10%% 10x; do
+for wrong in 0 -3 1.5 x 100% 10%% 10x 0x4; do
     expect 2 ./tiny --data data --validation=$wrong
     expect_says "expected a number of samples from 1, or a share"
 done
@@ -113,6 +123,12 @@ bytes 119 6 >>last
 expect 0 ./tokens --data last --out b --metrics=last.rows --validation=10
 same_training text last
 same_evaluation text last && fail "the last tokens are not held out"
+mkdir parts.text
+cp text parts.text/train.bin
+expect 3 ./tokens --data parts.text --out c --quiet
+expect_says "cannot open parts.text/val.bin"
+expect 0 ./tokens --data parts.text --out c --validation=10
+expect_says "39 training and 10 validation samples"
 
 # Of a folder, whose images are sorted by their class, each class gives its
 # share; and where a file is broken no image that is held out stands in for it.
@@ -130,7 +146,8 @@ train Folder {
 }
 NET
 expect 0 "$SINTER" build folder.net -o folder
-python3 - <<'END' || exit 77
+command -v python3 >/dev/null || exit 77
+python3 - <<'END' || fail "there are no images"
 import os, random, struct, zlib
 
 def chunk(kind, data):
@@ -164,4 +181,10 @@ for name in images replaced; do
 done
 same_training images replaced
 same_evaluation images replaced && fail "nothing is held out of a folder"
+rm -r images/test
+expect 3 ./folder --data images --bad-samples=skip:2
+expect_says "there is no folder test or val in images"
+expect 0 ./folder --data images --out alone.folder --metrics=folder.rows \
+    --validation=4 --bad-samples=skip:2
+same_training images folder
 exit 0

@@ -318,6 +318,36 @@ START_TEST(idx_is_refused) {
 }
 END_TEST
 
+// Opens a set of which no file of the test set is there.
+static void lacks_test(const char *format, RtSample sample, const char *says) {
+    refused(format, &sample, says);
+    sample.held_out = true;
+    ck_assert_msg(open_data(format, &sample), "%s", error.text);
+    ck_assert(rt_data_hold_out(&data, &(RtValidation){.samples = 2}, &error));
+    ck_assert_int_eq(data.test.count, 2);
+    rt_data_close(&data);
+}
+
+START_TEST(no_test_set_is_needed_where_samples_are_held_out) {
+    good_cifar();
+    unlink("d/test_batch.bin");
+    lacks_test("cifar10", cifar, "d/test_batch.bin");
+    place_write("d/train.bin", (uint8_t[3 * 3074]){0}, 3 * 3074);
+    lacks_test("cifar100", cifar, "d/test.bin");
+}
+END_TEST
+
+START_TEST(no_file_of_a_test_set_is_there_or_all_are) {
+    RtSample sample = mnist;
+    good_idx();
+    unlink("d/t10k-images.idx3-ubyte");
+    sample.held_out = true;
+    refused("idx", &sample, "no t10k-images-idx3-ubyte"); // its labels are
+    unlink("d/t10k-labels.idx1-ubyte");
+    lacks_test("idx", mnist, "no t10k-images-idx3-ubyte in d");
+}
+END_TEST
+
 START_TEST(an_unknown_format) {
     refused("tar", &cifar, "cannot read tar data");
 }
@@ -545,6 +575,8 @@ Suite *data_suite(void) {
     tcase_add_test(t, cifar100_has_two_labels);
     tcase_add_test(t, idx_is_read);
     tcase_add_loop_test(t, idx_is_refused, 0, 14);
+    tcase_add_test(t, no_test_set_is_needed_where_samples_are_held_out);
+    tcase_add_test(t, no_file_of_a_test_set_is_there_or_all_are);
     tcase_add_test(t, an_unknown_format);
     tcase_add_test(t, a_read_that_fails);
     tcase_add_test(t, a_read_of_idx_that_fails);

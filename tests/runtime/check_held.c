@@ -64,12 +64,13 @@ START_TEST(a_share_is_rounded_down_once) {
     for (int tenths = 1; tenths < 1000; tenths++)
         for (int64_t all = 10000; all <= 60000; all += 10000) {
             RtData d = {.train = {.count = all}};
-            RtValidation v;
+            RtOptions o;
             RtError e;
-            char text[16];
-            snprintf(text, sizeof text, "%d.%d%%", tenths / 10, tenths % 10);
-            ck_assert(rt_validation_parse(&v, text, &e));
-            ck_assert(rt_data_hold_out(&d, &v, &e));
+            char text[32];
+            snprintf(text, sizeof text, "--validation=%d.%d%%", tenths / 10,
+                     tenths % 10);
+            ck_assert(rt_options_parse(&o, 2, (char *[]){NULL, text}, &e));
+            ck_assert(rt_data_hold_out(&d, &o.validation, &e));
             ck_assert_int_eq(d.test.count, tenths * all / 1000);
             ck_assert_int_eq(d.train.count, all - d.test.count);
         }

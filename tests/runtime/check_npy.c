@@ -134,6 +134,19 @@ START_TEST(labels_that_are_not_used) {
 }
 END_TEST
 
+START_TEST(no_test_set_is_needed_where_samples_are_held_out) {
+    RtSample sample = sample_of(RT_F32);
+    write_good("<f4", f4, sizeof f4);
+    unlink("d/test_x.npy");
+    unlink("d/test_y.npy");
+    refused(&sample, "d/test_x.npy");
+    sample.held_out = true;
+    ck_assert_msg(open_npy(&sample), "%s", error.text);
+    ck_assert_int_eq(data.test.count, 0);
+    rt_data_close(&data);
+}
+END_TEST
+
 #define X "d/train_x.npy"
 #define Y "d/train_y.npy"
 
@@ -259,6 +272,7 @@ Suite *npy_suite(void) {
     tcase_add_loop_test(t, every_kind_of_number, 0, 6);
     tcase_add_test(t, targets_are_numbers);
     tcase_add_test(t, labels_that_are_not_used);
+    tcase_add_test(t, no_test_set_is_needed_where_samples_are_held_out);
     tcase_add_loop_test(t, wrong_shapes_and_values_are_refused, 0,
                         sizeof wrong / sizeof *wrong);
     tcase_add_test(t, what_is_no_npy_file_is_refused);
