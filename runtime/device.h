@@ -99,6 +99,7 @@ struct RtDevice {
     void (*close)(RtDevice *d);
     RtWatch *watch; // NULL: nobody looks; else steps are not recorded
     const struct RtNvtx *nvtx; // is told of phases and launches; or NULL
+    struct RtTrace *profile; // written where a call fails; NULL: there is none
 };
 
 // Notes that may be asked for and not told yet, and numbers in each.

@@ -242,6 +242,7 @@ static bool on_device(RtRun *run, int *caught, RtError *e) {
     rt_lap(run->laps, RT_START_DATA);
     if (good) {
         run->device->nvtx = run->nvtx;
+        run->device->profile = run->trace;
         run->data = &reading.data;
         good = run_on(run, caught, e);
     }

@@ -200,3 +200,12 @@ bool rt_trace_write(RtTrace *t, const char *title, const char *note,
            rt_fail(e, EXIT_IO, "cannot write %s: %s", rt_rows_name(t->path),
                    strerror(error != 0 ? error : errno));
 }
+
+void rt_trace_abandon(RtTrace *t, const char *title, const char *why) {
+    RtError e;
+    if (t == NULL || t->file == NULL)
+        return;
+    rt_trace_end(t);
+    if (!rt_trace_write(t, title, why, &e))
+        rt_warn("%s", e.text);
+}

@@ -52,6 +52,9 @@ void rt_span_lines(char *to, size_t room, const RtSpan *span);
 // Writes the file: title is what was run, note what is to be known of it.
 bool rt_trace_write(RtTrace *t, const char *title, const char *note,
                     struct RtError *e);
+// The same where the program ends at once, of what there is; nothing where the
+// file is not open, or no longer.
+void rt_trace_abandon(RtTrace *t, const char *title, const char *why);
 void rt_trace_close(RtTrace *t);
 
 #endif

@@ -91,6 +91,7 @@ static void must(const Cuda *c, bool good, const RtError *e) {
     if (c->step >= 0)
         tell_where(c);
     fputc('\n', stderr);
+    rt_trace_abandon(c->device.profile, c->trainer->model, e->text);
     fflush(NULL);
     _Exit(e->status);
 }

@@ -94,8 +94,12 @@ static bool has_diverged(RtSession *s, RtError *e) {
 // that had diverged ends by that.
 static bool end_starved(RtSession *s, RtError *e) {
     RtError found;
+    bool interrupted =
+        rt_loader_stalled(s->train.loader) && rt_signals_caught() != 0;
     if (has_diverged(s, &found)) {
-        rt_report_say(s->report, "warning: its data failed, too: %s", e->text);
+        if (!interrupted)
+            rt_report_say(s->report, "warning: its data failed, too: %s",
+                          e->text);
         *e = found;
         return false;
     }
@@ -111,7 +115,7 @@ static bool end_starved(RtSession *s, RtError *e) {
                       "stopped within the update after step %lld of %lld: "
                       "nothing is saved",
                       (long long)s->at.step, (long long)s->at.steps);
-    return rt_loader_stalled(s->train.loader) && rt_signals_caught() != 0;
+    return interrupted;
 }
 
 // Of a run that fails there is a trace of what it did until then.

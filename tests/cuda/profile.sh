@@ -107,6 +107,16 @@ expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
     --profile=all.json --quiet
 grep -q "by time" out err && fail "--quiet has a table"
 
+# Where the GPU fails there is what the host did until then.
+expect 4 env SINTER_DOUBLE_FAIL=cuLaunchKernel:30:719 ./tiny --device=cuda:0 \
+    $data --out=failed --profile=failed.json
+python3 - failed.json <<'END' || fail "the trace: $(head -n 3 failed.json)"
+import json, sys
+found = json.load(open(sys.argv[1]))
+assert "CUDA_ERROR_LAUNCH_FAILED" in found["otherData"]["note"], found
+assert any(e["name"] == "step" for e in found["traceEvents"])
+END
+
 # A run that ends before there is anything to trace, and mistakes.
 expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --steps=2 \
     --out=short --profile=short.json

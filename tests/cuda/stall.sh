@@ -142,6 +142,16 @@ for device in host cuda:0; do
     expect_says "^error: the loss is not a number: seen after step 1, "
     [ -z "$(newest lost.$device)" ] || fail "a loss that is lost is saved"
 
+    split=train
+    count=5
+    stand ./lost --out=lost.$device
+    kill -TERM $!
+    wait $!
+    status=$?
+    [ $status -eq 6 ] || fail "a loss that is lost: exit status $status"
+    expect_says "^error: the loss is not a number: seen after step 1, "
+    grep "data failed" err && fail "data that a signal did not wait for failed"
+
     # One that cannot be opened is told of as soon as it is known; the trace is
     # of what came before.
     expect 74 env LD_PRELOAD=./stall.so COUNT=50 FAILS=1 ./trainer \
