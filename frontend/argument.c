@@ -166,7 +166,8 @@ static const char *kind_wanted(Expansion *e, const ParamInfo *p) {
     case SIZES:
         return "a whole number from 1, or a list of whole numbers";
     case STARTS:
-        return "an initialiser, as zeros or normal(0, 0.02), or a number";
+        return "an initialiser, as zeros or normal(0, 0.02), a number or a "
+               "list of numbers";
     case NUMBER:
         return "a number";
     case POSITIVE:
@@ -296,7 +297,7 @@ static bool suits(Expansion *e, const ParamInfo *p, Value v) {
         return is_whole(v, 1) ||
                (v.kind == VALUE_LIST && all_items(v, is_size));
     case STARTS:
-        return is_start(v);
+        return is_start(v) || v.kind == VALUE_LIST;
     case NUMBER:
         return is_plain(v);
     case POSITIVE:

@@ -108,7 +108,7 @@ typedef enum {
     AXIS,    // the name of an axis, or its number
     AXES,    // an axis, or a list of them
     SIZES,   // a whole number from 1, or a list of whole numbers
-    STARTS,  // an initialiser, or a number
+    STARTS,  // an initialiser, a number, or numbers as LISTS
     NUMBERS, // a number or a list of numbers
     LISTS,   // a list of numbers, or of such lists
     SCALAR,  // a number or a schedule
@@ -360,6 +360,18 @@ void path_enter(Expansion *e, Atom name, bool alone);
 void path_leave(Expansion *e);
 const char *path_layer(Expansion *e, const char *kind, bool trains);
 
+// ---- numbers.c: tensors that are written as lists ----
+
+typedef struct {
+    Type type;
+    const double *number;
+} Numbers;
+
+// False, with a report, unless a list is of numbers or of such lists; `at` is
+// where it is used.
+bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n);
+NodeId numbers_node(Graph *g, const Numbers *n);
+
 // ---- parameter.c: what is trained ----
 
 typedef enum {
@@ -370,6 +382,7 @@ typedef enum {
     INIT_ADD_DIRAC,
     INIT_ORTHOGONAL, // times high
     INIT_WHITENING,  // eps low, of the first `images` samples
+    INIT_NUMBERS,
 } InitKind;
 
 typedef struct {
@@ -377,6 +390,7 @@ typedef struct {
     double low, high;
     int64_t groups; // of a convolution; 0: of another layer
     int64_t images;
+    const Numbers *numbers; // broadcast to the parameter's shape
 } Init;
 
 typedef struct {

@@ -125,6 +125,24 @@ static bool expect_fans(Expansion *e, const Call *c, Type t, int64_t groups) {
     return false;
 }
 
+// Numbers that are written, which are repeated along axes of 1.
+static bool written(Expansion *e, const Value *list, Type t, Init *init) {
+    Numbers *n = ARENA_NEW(e->arena, Numbers);
+    Type both;
+    if (!expect_numbers(e, list->at, list, n))
+        return false;
+    init->kind = INIT_NUMBERS;
+    init->numbers = n;
+    if (type_broadcast(&n->type, &t, &both) && type_has_shape(&both, &t))
+        return true;
+    Diagnostic *d = report(e->diags, D_shapes, list->at,
+                           "numbers of this shape cannot be repeated to what "
+                           "they start");
+    diag_label(d, "this is %s, and starts %s", type_text(e, n->type),
+               type_text(e, t));
+    return false;
+}
+
 bool initial_given(Expansion *e, const Value *v, Type t, Init *init) {
     if (v->kind == VALUE_NOTHING)
         return true;
@@ -132,6 +150,8 @@ bool initial_given(Expansion *e, const Value *v, Type t, Init *init) {
         *init = (Init){INIT_CONSTANT, .low = v->number};
         return true;
     }
+    if (v->kind == VALUE_LIST)
+        return written(e, v, t, init);
     if (!expect_fans(e, v->call, t, init->groups))
         return false;
     int errors = e->diags->errors;
@@ -280,6 +300,8 @@ NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p) {
         return orthogonal_values(&s, high);
     case INIT_ADD_DIRAC:
         return add_dirac(&s, uniform_values(&s, low, high));
+    case INIT_NUMBERS:
+        return graph_broadcast(g, numbers_node(g, p->init.numbers), &p->type);
     }
     return graph_constant(g, p->type, low);
 }

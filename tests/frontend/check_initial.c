@@ -318,6 +318,35 @@ START_TEST(eigenvalues_below_0_count_as_0) {
 }
 END_TEST
 
+// A list is the weight's, [K, rows, columns, channels], or what it is repeated
+// from.
+START_TEST(written_numbers_are_the_start) {
+    static const struct {
+        const char *layers, *name;
+        double number[8];
+    } cases[] = {
+        {"conv(2, 2, init=[[[[1], [2]], [[3], [4]]], [[[5], [6]], [[7], "
+         "[8]]]])",
+         "conv_1.weight",
+         {1, 2, 3, 4, 5, 6, 7, 8}},
+        {"conv(2, 2, init=[[[1], [2]], [[3], [4]]])",
+         "conv_1.weight",
+         {1, 2, 3, 4, 1, 2, 3, 4}},
+        {"conv(8, 1, bias_init=[1, 2, 3, 4, 5, 6, 7, 8])",
+         "conv_1.bias",
+         {1, 2, 3, 4, 5, 6, 7, 8}},
+        {"flatten |> linear(8) |> linear(1, init=[[1, 2, 3, 4, 5, 6, 7, 8]])",
+         "linear_2.weight",
+         {1, 2, 3, 4, 5, 6, 7, 8}},
+    };
+    Started s = started(cases[_i].layers, cases[_i].name);
+    ck_assert_int_eq(s.count, 8);
+    for (int i = 0; i < 8; i++)
+        ck_assert_double_eq(s.number[i], cases[_i].number[i]);
+    arena_free(s.l.arena);
+}
+END_TEST
+
 START_TEST(nothing_is_collected_unasked) {
     Loaded l = load_model("image |> conv(4, 3) |> flatten |> linear(2)", "");
     ck_assert_ptr_null(l.program->collect);
@@ -337,6 +366,7 @@ Suite *initial_suite(void) {
     tcase_add_test(t, dirac_is_added_without_a_trace);
     tcase_add_loop_test(t, whitened_patches_are_uncorrelated, 0, 2);
     tcase_add_test(t, eigenvalues_below_0_count_as_0);
+    tcase_add_loop_test(t, written_numbers_are_the_start, 0, 4);
     tcase_add_test(t, nothing_is_collected_unasked);
     suite_add_tcase(s, t);
     return s;
