@@ -221,6 +221,20 @@ START_TEST(codes_are_documented) {
 }
 END_TEST
 
+// A row of a table is one line, however long.
+START_TEST(lines_are_a_page_wide) {
+    Arena *a = arena_new();
+    for (const char *s = read_text(a, "docs/language.md"); *s != '\0';) {
+        size_t length = strcspn(s, "\n");
+        ck_assert_msg(*s == '|' || length <= 80,
+                      "docs/language.md: %zu columns: %.*s", length,
+                      (int)length, s);
+        s += length + (s[length] == '\n');
+    }
+    arena_free(a);
+}
+END_TEST
+
 Suite *docs_suite(void) {
     Suite *s = suite_create("docs");
     TCase *t = tcase_create("docs");
@@ -228,6 +242,7 @@ Suite *docs_suite(void) {
     tcase_add_loop_test(t, functions_are_documented, 0, NUM_BUILTINS);
     tcase_add_test(t, keys_are_documented);
     tcase_add_loop_test(t, codes_are_documented, 0, NUM_DIAGS);
+    tcase_add_test(t, lines_are_a_page_wide);
     suite_add_tcase(s, t);
     return s;
 }
