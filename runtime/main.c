@@ -3,8 +3,8 @@
 
 #include "base/standard.h"
 #include "runtime/cuda/text.h"
-#include "runtime/nvtx.h"
-#include "runtime/runtime.h"
+#include "runtime/report/nvtx.h"
+#include "runtime/session/run.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -5,6 +5,14 @@
 #include <float.h>
 #include <string.h>
 
+size_t rt_type_bytes(RtType t) {
+    static const size_t bytes[] = {
+        [RT_F32] = 4, [RT_F16] = 2, [RT_BF16] = 2,
+        [RT_I32] = 4, [RT_U8] = 1,  [RT_BOOL] = 1,
+    };
+    return bytes[t];
+}
+
 double rt_number(const void *from, RtType type, int64_t i) {
     const char *at = (const char *)from + (size_t)i * rt_type_bytes(type);
     float f;

@@ -1,7 +1,7 @@
 // Open: the device that a command line asks for, and its plan.
 
+#include "runtime/cuda/device.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>

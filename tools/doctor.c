@@ -9,7 +9,7 @@
 #include "runtime/cuda/matmul.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/library.h"
-#include "runtime/nvtx.h"
+#include "runtime/report/nvtx.h"
 #include "tools/compiler.h"
 #include "tools/process.h"
 #include "tools/scratch.h"

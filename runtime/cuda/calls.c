@@ -3,6 +3,7 @@
 #include "runtime/cuda/calls.h"
 
 #include "runtime/cuda/cache.h"
+#include "runtime/host/host.h"
 
 #include <stdlib.h>
 

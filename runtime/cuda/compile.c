@@ -6,6 +6,7 @@
 #include "runtime/cuda/cache.h"
 #include "runtime/cuda/prelude.h"
 #include "runtime/cuda/wanted.h"
+#include "runtime/host/host.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,11 +1,13 @@
 // CUDA device: one GPU, one stream, one allocation for the arena and what the
 // libraries work in.  Steps are put on the stream and not waited for.
 
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/join.h"
 #include "runtime/cuda/lane.h"
 #include "runtime/cuda/notes.h"
 #include "runtime/cuda/peak.h"
 #include "runtime/cuda/trial.h"
-#include "runtime/nvtx.h"
+#include "runtime/report/nvtx.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define RUNTIME_CUDA_SPANS_H
 
 #include "runtime/cuda/driver.h"
-#include "runtime/trace.h"
+#include "runtime/report/trace.h"
 
 typedef struct {
     RtSpan span; // its times are not known yet

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/tune.h"
 
+#include "runtime/cuda/join.h"
 #include "runtime/device.h"
 
 #include <stdlib.h>

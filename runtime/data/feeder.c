@@ -5,7 +5,7 @@
 // is never without room, when MOST_HELD others are out.  That is the only wait
 // for the device in the loop of a run.
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 // or of the image where that is larger; so nothing is skipped when an image
 // shrinks.  One direction after the other, in f32.
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <math.h>
 #include <stdlib.h>

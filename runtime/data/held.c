@@ -7,7 +7,7 @@
 // as those of a folder of images are sorted by their class; in a text, where
 // neighbours tell of one another, they are the last.
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <float.h>
 

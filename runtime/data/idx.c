@@ -3,7 +3,7 @@
 // with a dot before idx, as some archives write them.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <errno.h>
 #include <stdlib.h>

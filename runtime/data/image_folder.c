@@ -9,7 +9,7 @@
 // and the files, whoever asks for it and when.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,6 +2,7 @@
 // that does not runs without it.  The library reports an error by a call that
 // must not return; it jumps back to where the decoding began.
 
+#include "runtime/data/data.h"
 #include "runtime/library.h"
 
 #include <setjmp.h>

@@ -10,8 +10,8 @@
 // cannot be stopped: the loader is then stalled, and is left as it is.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
-#include "runtime/trace.h"
+#include "runtime/data/data.h"
+#include "runtime/report/trace.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 // they fit, and f64 becomes f32.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <errno.h>
 #include <stdlib.h>

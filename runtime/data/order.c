@@ -6,7 +6,7 @@
 // most twice on average.  So any position of any epoch is known by itself:
 // nothing is shuffled, stored or saved, and a resumed run just goes on.
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 enum { ROUNDS = 6 };
 

@@ -3,7 +3,7 @@
 // endings those are named that come first by name, in whichever order files are
 // listed.
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <ctype.h>
 #include <inttypes.h>

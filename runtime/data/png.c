@@ -2,6 +2,7 @@
 // not runs without it.  Whatever a file holds becomes three bytes for each
 // pixel, what is transparent over black.
 
+#include "runtime/data/data.h"
 #include "runtime/library.h"
 
 #include <stddef.h>

@@ -8,7 +8,7 @@
 // class.  Every sample is a function of its number.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 // apart is local colour and direction, which a small convolutional net finds
 // and a linear model does not.
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <math.h>
 #include <stdlib.h>

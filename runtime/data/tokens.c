@@ -5,7 +5,7 @@
 // tenth is for evaluation.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <errno.h>
 #include <stdlib.h>

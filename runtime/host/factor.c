@@ -4,7 +4,7 @@
 // Computations", 8.5); orthonormal vectors by Householder's reflections (5.2).
 // One thread does it, as it is done once in a run.
 
-#include "runtime/runtime.h"
+#include "runtime/host/host.h"
 
 #include <math.h>
 #include <string.h>

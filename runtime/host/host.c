@@ -4,8 +4,8 @@
 // when it returns.
 #define _DEFAULT_SOURCE
 
-#include "runtime/runtime.h"
-#include "runtime/trace.h"
+#include "runtime/host/host.h"
+#include "runtime/report/trace.h"
 
 #include <errno.h>
 #include <stdio.h>

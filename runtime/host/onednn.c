@@ -14,7 +14,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/host/onednn.h"
-#include "runtime/runtime.h"
+#include "runtime/host/host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

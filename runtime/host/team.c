@@ -5,7 +5,7 @@
 // compiles to is called by its name (it is in the libgomp manual): with it a
 // build by clang, whose own pragma means another library, has the same team.
 
-#include "runtime/runtime.h"
+#include "runtime/host/host.h"
 
 #include <pthread.h>
 #include <stdio.h>

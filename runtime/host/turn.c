@@ -4,7 +4,7 @@
 // A step of one pixel makes it so: pixel y of the input got weight r of pixel
 // y + before - r * dilation of the result, so its gradient takes the weights
 // from the last to the first, and input and output channels change places.
-#include "runtime/runtime.h"
+#include "runtime/host/host.h"
 
 // A square of a matrix that is transposed while it is in the nearest cache.
 enum { SIDE = 16 };

@@ -1,5 +1,6 @@
 // Feed: where a run has its batches from.
 
+#include "runtime/host/host.h"
 #include "runtime/session/session.h"
 
 #include <string.h>

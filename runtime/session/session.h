@@ -2,7 +2,10 @@
 #ifndef RUNTIME_SESSION_H
 #define RUNTIME_SESSION_H
 
-#include "runtime/nvtx.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/report/nvtx.h"
+#include "runtime/session/run.h"
+#include "runtime/watch/watch.h"
 
 #include <stdio.h>
 

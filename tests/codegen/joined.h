@@ -3,7 +3,8 @@
 #ifndef TESTS_CODEGEN_JOINED_H
 #define TESTS_CODEGEN_JOINED_H
 
-#include "runtime/runtime.h"
+#include "runtime/cuda/join.h"
+#include "runtime/device.h"
 
 typedef struct {
     RtDevice device;

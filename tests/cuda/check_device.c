@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 
 #include "runtime/cuda/cudnn.h"
+#include "runtime/cuda/device.h"
 #include "tests/cuda/suites.h"
 
 #include <dlfcn.h>

@@ -3,6 +3,7 @@
 // as it may be.
 #define _XOPEN_SOURCE 700
 
+#include "runtime/cuda/device.h"
 #include "tests/cuda/suites.h"
 
 #include <stdio.h>

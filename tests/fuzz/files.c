@@ -3,8 +3,9 @@
 // first byte says what the others are taken for.
 #define _POSIX_C_SOURCE 200809L
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/cuda/tuning.h"
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 
 #include "frontend/frontend.h"
 #include "passes/passes.h"
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>

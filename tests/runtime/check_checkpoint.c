@@ -1,7 +1,7 @@
 // One checkpoint: what is read is what was written, or it is refused.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 #include "tests/runtime/tiny.h"

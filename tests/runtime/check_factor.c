@@ -1,5 +1,6 @@
 // Factors of a matrix against what they must satisfy.
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
+#include "runtime/host/host.h"
 #include "tests/runtime/suites.h"
 
 #include <math.h>

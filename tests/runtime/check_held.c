@@ -1,6 +1,6 @@
 // Held: two parts of the training samples that are all of them, of which the
 // one that is held out lies evenly among the other, or behind it.
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 #include "tests/runtime/suites.h"
 

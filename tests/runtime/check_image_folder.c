@@ -2,7 +2,7 @@
 // is said of a file that cannot be used.
 #define _GNU_SOURCE // memmem
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 #include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 

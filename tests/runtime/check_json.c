@@ -1,5 +1,5 @@
 // The headers of safetensors files, good and bad.
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "tests/runtime/suites.h"
 
 #include <stdlib.h>

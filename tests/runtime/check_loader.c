@@ -1,7 +1,7 @@
 // The loader delivers what the order says, however many threads fill it.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 #include "tests/runtime/suites.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 // NumPy files: which are read, as what, and which are refused.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 #include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 

@@ -1,5 +1,5 @@
 // Library calls against loops in double that follow their definition.
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 #include "tests/runtime/suites.h"
 
 #include <math.h>

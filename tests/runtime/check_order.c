@@ -1,5 +1,5 @@
 // The order of samples: a permutation, even, and different every time.
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 #include "tests/runtime/suites.h"
 
 #include <stdlib.h>

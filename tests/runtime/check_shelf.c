@@ -2,7 +2,7 @@
 // moment something whole can be loaded, and never a mixture.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 #include "tests/runtime/tiny.h"

@@ -1,7 +1,7 @@
 // Tokens: where samples begin and what their labels are.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 #include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 

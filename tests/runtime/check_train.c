@@ -2,7 +2,7 @@
 // would start it.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "tests/runtime/place.h"
 #include "tests/runtime/runs.h"
 #include "tests/runtime/suites.h"

@@ -1,7 +1,7 @@
 // Weights that a run starts with: what a file has is taken whole, or refused.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 #include "tests/runtime/tiny.h"

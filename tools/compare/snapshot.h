@@ -1,4 +1,5 @@
-// What a trainer wrote about a step that was looked at: runtime/snapshot.c.
+// What a trainer wrote about a step that was looked at:
+// runtime/watch/snapshot.c.
 #ifndef TOOLS_SNAPSHOT_H
 #define TOOLS_SNAPSHOT_H
 

@@ -1,6 +1,6 @@
 // Join: kernels that are made as one launch, gathered as they come.
 
-#include "runtime/runtime.h"
+#include "runtime/cuda/join.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // List: a plan in words, with no device to run it.  A device of its own notes
 // what the steps launch.
 
-#include "runtime/runtime.h"
+#include "runtime/report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

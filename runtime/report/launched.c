@@ -1,7 +1,7 @@
 // Launched: what launches of training took in the steps of a trace, each by
 // itself and the longest first, so that nobody has to look for them.
 
-#include "runtime/runtime.h"
+#include "runtime/report/report.h"
 
 #include <stdlib.h>
 

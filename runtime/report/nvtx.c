@@ -1,6 +1,6 @@
 // NVTX: two functions of a library.  Its tools say by the environment that they
 // want to hear.
-#include "runtime/nvtx.h"
+#include "runtime/report/nvtx.h"
 
 #include "runtime/library.h"
 

@@ -4,7 +4,7 @@
 // rows go to stdout, nothing else does.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/report/report.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 // depend on who draws it, or when.  The mixer is the finalizer of splitmix64
 // (Steele, Lea, Flood 2014), applied to key and counter in turn.
 
-#include "runtime/runtime.h"
+#include "runtime/data/data.h"
 
 static uint64_t mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;

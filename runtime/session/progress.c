@@ -1,6 +1,6 @@
 // Progress: how long a run is, and which batches its steps see.
 
-#include "runtime/runtime.h"
+#include "runtime/session/run.h"
 
 #include <math.h>
 

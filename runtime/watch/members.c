@@ -3,7 +3,7 @@
 // The step that is to blame is run once more, up to the launch that is.  What
 // that is about to read is in memory then, and its operations are evaluated
 // from it one by one (replay/replay.h).
-#include "runtime/runtime.h"
+#include "runtime/watch/watch.h"
 
 #include "replay/replay.h"
 

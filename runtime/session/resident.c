@@ -2,7 +2,7 @@
 // are in memory as the model's input takes them, and there is room for all that
 // the run reads; a batch is then given as numbers of samples.
 
-#include "runtime/runtime.h"
+#include "runtime/session/run.h"
 
 #include <stdio.h>
 #include <string.h>

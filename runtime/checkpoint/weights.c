@@ -9,7 +9,7 @@
 // such a name, which is said.
 
 #include "base/glob.h"
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 // addresses: what was last left there, or a state or an input.
 
 #include "replay/range.h"
-#include "runtime/runtime.h"
+#include "runtime/watch/watch.h"
 
 #include <stdarg.h>
 #include <stdio.h>

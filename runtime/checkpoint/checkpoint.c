@@ -7,7 +7,7 @@
 // Equal runs write equal files: there is no date in them.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // Trace: spans in an array, written in the trace event format.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/trace.h"
+#include "runtime/report/trace.h"
 
 #include "runtime/runtime.h"
 

@@ -4,7 +4,7 @@
 // anyone may have written: nothing in it is believed before it is held against
 // the file's size.
 
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +25,6 @@ static const char *const type_names[] = {
 
 const char *rt_type_name(RtType t) {
     return type_names[t];
-}
-
-size_t rt_type_bytes(RtType t) {
-    static const size_t bytes[] = {
-        [RT_F32] = 4, [RT_F16] = 2, [RT_BF16] = 2,
-        [RT_I32] = 4, [RT_U8] = 1,  [RT_BOOL] = 1,
-    };
-    return bytes[t];
 }
 
 static bool wrong(Reader *r, const char *what) {

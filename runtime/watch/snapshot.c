@@ -5,7 +5,7 @@
 // the same addresses: looking changes nothing but how long it takes.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/watch/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 // renamed to previous-..., which is looked at only when nothing else is left.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,0 +1,113 @@
+// Checkpoints: the states of a run in a file, the files of a run in a folder,
+// and the weights of any program's file.
+#ifndef RUNTIME_CHECKPOINT_H
+#define RUNTIME_CHECKPOINT_H
+
+#include "runtime/runtime.h"
+
+// ---- safetensors.c ----
+
+enum { RT_MAX_KEY = 1024, RT_MAX_TENSORS = 1000000 };
+
+typedef struct {
+    char *name;
+    RtType type;
+    int rank;
+    int64_t dim[RT_MAX_RANK];
+    uint64_t begin, end; // within the data
+} RtTensor;
+
+typedef struct {
+    char *key, *value;
+    size_t value_at; // where the value's text begins in the header
+} RtNote;
+
+typedef struct {
+    RtTensor *tensor;       // in the order of their data, without holes
+    const RtTensor **named; // by name
+    size_t num_tensors;
+    RtNote *note; // by key
+    size_t num_notes;
+} RtHeader;
+
+// Reads the JSON of a header and checks it against the size of the data.
+bool rt_header_parse(RtHeader *h, const char *text, size_t length,
+                     uint64_t data_bytes, RtError *e);
+void rt_header_free(RtHeader *h);
+const RtNote *rt_header_note(const RtHeader *h, const char *key);
+const RtTensor *rt_header_tensor(const RtHeader *h, const char *name);
+const char *rt_type_name(RtType t); // as safetensors writes it
+
+// ---- weights.c ----
+
+enum { RT_MOST_LOADED = 3900 };
+
+// The state that each tensor of a file goes to, NULL for none, how many do, and
+// what is to be said of it, in lines.
+typedef struct {
+    const RtState **state;
+    size_t count;
+    char said[RT_MOST_LOADED];
+} RtWeights;
+
+// Holds a file against the model's parameters and statistics; false where they
+// differ in more than `except` names: globs with commas between, or NULL. ours:
+// a trainer has written it.
+bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
+                    const RtHeader *h, bool ours, const char *except,
+                    RtError *e);
+void rt_weights_free(RtWeights *w);
+
+// ---- checkpoint.c ----
+
+typedef enum { RT_GOOD, RT_BROKEN, RT_OTHER_RUN } RtLoad;
+
+// Saves and loads the states of one device.  All its memory is taken at once.
+typedef struct RtCheckpoint RtCheckpoint;
+
+RtCheckpoint *rt_checkpoint_new(const RtTrainer *t, const RtPlan *plan,
+                                RtDevice *d, const RtFiles *files, RtError *e);
+void rt_checkpoint_free(RtCheckpoint *c);
+// Writes a new file and makes its bytes durable; a failure removes it.
+bool rt_checkpoint_write(RtCheckpoint *c, const char *path, const RtProgress *p,
+                         RtError *e);
+// Every byte is checked.  RT_BROKEN: states may have been overwritten.
+RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
+                          RtError *e);
+// Reads the weights that a run starts with, of any safetensors file.  False:
+// some of them may have been overwritten.
+bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
+                         char said[RT_MOST_LOADED], RtError *e);
+
+// ---- shelf.c ----
+
+// The checkpoints in one folder.
+typedef struct {
+    const char *folder;
+    const RtFiles *files;
+    int keep;
+    int64_t from;   // the step this run began at; -1: afresh
+    bool set_aside; // whether checkpoints of another run are out of the way
+    int claim;      // the folder, while no other trainer may write to it
+} RtShelf;
+
+// Keeps other trainers from the folder, where its file system can; until the
+// release, or the end of the process.
+bool rt_shelf_claim(RtShelf *s, RtError *e);
+void rt_shelf_release(RtShelf *s);
+
+// The newest step of another run whose checkpoints this one's first will set
+// aside, -1 for none; *drops says whether those of a run before that will go.
+int64_t rt_shelf_others(const RtShelf *s, bool *drops);
+
+// Removes what a run that was cut off left half written.
+void rt_shelf_sweep(const RtShelf *s);
+// Adds a checkpoint, then drops those beyond `keep`.
+bool rt_shelf_save(RtShelf *s, RtCheckpoint *c, const RtProgress *p,
+                   RtError *e);
+// Loads the newest checkpoint that is whole, with a warning for each that is
+// not; *path becomes its name.
+bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
+                   char **path, RtError *e);
+
+#endif

@@ -1,0 +1,43 @@
+// Host: what its device is made of.
+#ifndef RUNTIME_HOST_H
+#define RUNTIME_HOST_H
+
+#include "runtime/runtime.h"
+
+// ---- team.c ----
+
+// Runs work(arg, me, members) in each of `threads` members of the OpenMP team.
+void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
+                 void *arg);
+int rt_team_largest(void); // one member for each core that we may use
+// Makes the team; ends the program where the system does not give its threads.
+void rt_team_start(int threads);
+
+// ---- onednn.c ----
+
+typedef struct RtContractions RtContractions;
+
+// Plans the calls; rt_contractions_bytes is what reserve will take.
+RtContractions *rt_contractions_new(const RtPlan *plan, int threads);
+size_t rt_contractions_bytes(const RtContractions *c);
+void rt_contractions_reserve(RtContractions *c);
+void rt_contractions_run(RtContractions *c, int call, char *a, char *b,
+                         char *out);
+void rt_contractions_free(RtContractions *c);
+
+// ---- turn.c ----
+
+// Writes to *turned the convolution of its gradient that a convolution's
+// gradient with respect to its input is; false: there is none.  The weights of
+// that are the call's, turned.
+bool rt_turn_call(const RtCall *c, RtCall *turned);
+void rt_turn_weights(const RtCall *c, const float *from, float *to,
+                     int threads);
+
+// ---- factor.c ----
+
+// The calls that factor a matrix: bytes that they work in, and what they do.
+size_t rt_factor_bytes(const RtCall *c);
+void rt_factor(const RtCall *c, const float *a, float *out, void *work);
+
+#endif

@@ -1,0 +1,89 @@
+// Report: what a trainer tells of itself and of its run.
+#ifndef RUNTIME_REPORT_H
+#define RUNTIME_REPORT_H
+
+#include "runtime/report/trace.h"
+#include "runtime/runtime.h"
+
+// ---- launched.c ----
+
+// What a launch took in all the steps of a trace.
+typedef struct {
+    RtSpan span; // the first of them
+    double seconds;
+    int64_t times;
+} RtLaunched;
+
+// Those of training, longest first; the caller frees them.  NULL: no memory.
+RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count);
+
+// ---- list.c ----
+
+// Prints what each step of a plan launches, or all of the plan with what
+// --resident says; false where stdout cannot be written.
+bool rt_list_kernels(const RtPlan *plan);
+bool rt_list_plan(const RtPlan *plan, const char *resident);
+
+// ---- report.c ----
+
+typedef enum { RT_ON_TEST, RT_ON_TRAIN, RT_ON_VALIDATION } RtOn;
+
+typedef struct {
+    bool train; // otherwise an evaluation
+    RtOn on;    // what an evaluation is of
+    bool stops; // it ends the run
+    bool part;  // of an epoch's row: some steps of it
+    double epoch, epochs;
+    int64_t step, steps, samples;
+    double loss;
+    double accuracy, top5, perplexity; // NAN: not measured
+    double lr, scale;                  // of the loss; NAN: it has none
+    double skipped;                    // steps; NAN where there is no scale
+    double seconds, waited;
+} RtRow;
+
+// Seconds of the run by what they went to.  What the device does and what the
+// host does may go on at the same time.
+typedef struct {
+    double start, evaluation, checkpoints, total;
+    double started[RT_NUM_STARTS]; // what start went to
+    RtTimes device;                // its work in training
+    double waiting, copying, held; // of the host: for data, to give it, for
+                                   // the device
+    double loading;                // of all loading threads together
+    int loaders;
+    double trained; // samples
+    // Of library calls in training, by their type, and how many of them the
+    // device could do in a second at most; 0: not known.
+    double flops[RT_NUM_FLOATS], peak[RT_NUM_FLOATS];
+    int64_t step;
+} RtBudget;
+
+// What was loaded by a trainer that only loads.
+typedef struct {
+    int64_t step, batches, samples, bytes; // bytes: of samples, in their slots
+    double epochs, seconds;
+    double opening; // seconds before that in which the data set was opened
+    double busy;    // seconds of all threads together
+    int batch, threads;
+    bool from_files; // images are decoded when they are loaded
+} RtLoaded;
+
+typedef struct RtReport RtReport;
+
+RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e);
+void rt_report_say(RtReport *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void rt_report_progress(RtReport *r, const RtRow *row);
+void rt_report_row(RtReport *r, const RtRow *row);
+void rt_report_result(RtReport *r, const RtRow *test);
+// Prints the first of them, and what all others took.
+void rt_report_launched(RtReport *r, const RtLaunched *l, int count);
+// Prints it, and adds it to the metrics.
+void rt_report_budget(RtReport *r, const RtBudget *b);
+// The same of what was loaded.
+void rt_report_loaded(RtReport *r, const RtLoaded *l);
+// Closes the metrics file; false if a row or the result was lost.
+bool rt_report_close(RtReport *r);
+
+#endif

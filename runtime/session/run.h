@@ -1,0 +1,56 @@
+// Run: a trainer's run, as its main begins it.
+#ifndef RUNTIME_RUN_H
+#define RUNTIME_RUN_H
+
+#include "runtime/data/data.h"
+#include "runtime/report/report.h"
+
+// ---- train.c ----
+
+typedef struct {
+    const RtTrainer *trainer;
+    const RtPlan *plan;
+    RtDevice *device;
+    const RtData *data;
+    const RtOptions *options;
+    const RtFiles *files;
+    const char *folder; // of the checkpoints
+    double began;       // when the program started
+    RtLaps *laps;       // since then
+    RtTrace *trace;     // NULL: nothing is traced
+    const struct RtNvtx *nvtx;
+    bool resident; // the device keeps the images
+    // Where images are, in words; "": where all is.
+    char data_is[RT_MOST_SAID + 40];
+} RtRun;
+
+// Trains, or only evaluates.  False: *e has what stopped it.  *caught is the
+// signal that did, if one did.
+bool rt_run(const RtRun *run, int *caught, RtError *e);
+
+// ---- load.c ----
+
+// Loads the training data and does nothing else; the run has no device.
+bool rt_load_only(const RtRun *run, RtError *e);
+
+// ---- progress.c ----
+
+// Where a run begins that takes these samples.
+bool rt_progress_plan(const RtTrainer *t, const RtOptions *o,
+                      const RtData *data, RtProgress *p, RtError *e);
+// Batches of an epoch, and the first of a step, counted over all epochs.
+int64_t rt_epoch_batches(const RtTrainer *t, const RtProgress *p,
+                         int64_t samples);
+int64_t rt_first_batch(const RtTrainer *t, const RtProgress *p,
+                       int64_t epoch_batches, int64_t step);
+
+// ---- resident.c ----
+
+// What is evaluated, and the split that it is.
+RtOn rt_eval_on(const RtRun *run);
+const RtSplit *rt_eval_split(const RtRun *run);
+
+// Decides whether the device keeps the images, and if so gives them to it.
+bool rt_resident_keep(RtRun *run, RtError *e);
+
+#endif
