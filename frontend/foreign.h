@@ -3,7 +3,7 @@
 #ifndef FRONTEND_FOREIGN_H
 #define FRONTEND_FOREIGN_H
 
-#include "frontend/lex.h"
+#include "frontend/text/lex.h"
 
 // ---- foreign.c ----
 

@@ -2,7 +2,7 @@
 
 #include "frontend/frontend.h"
 
-#include "frontend/expand.h"
+#include "frontend/train/train.h"
 
 #include <string.h>
 

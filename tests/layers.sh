@@ -30,7 +30,7 @@ sees() {
 
 base=base/text.h
 ir='ir/ir.h ir/program.h ir/group.h'
-private='ir/shape/shape.h passes/gradients.h frontend/lex.h runtime/runtime.h'
+private='ir/shape/shape.h passes/gradients.h frontend/text/lex.h runtime/runtime.h'
 frontend=frontend/frontend.h
 passes=passes/passes.h
 codegen=codegen/codegen.h

@@ -1,8 +1,8 @@
 // docs/language.md against the parser and the tables: its grammar is the one
 // above the parse functions, and every function, argument, default, key and
 // code stands in it.
-#include "frontend/expand.h"
-#include "frontend/train.h"
+#include "frontend/functions/functions.h"
+#include "frontend/train/train.h"
 #include "tests/frontend/suites.h"
 
 #include <ctype.h>
@@ -81,9 +81,9 @@ START_TEST(grammar_is_the_parsers) {
     ck_assert(start != NULL && end != NULL);
     const char *section = arena_string(a, start, (size_t)(end - start));
     const char *written = rules_of(a, section, "    ");
-    const char *parsed = rules_of(a, read_text(a, "frontend/parse.c"), "// ");
+    const char *parsed = rules_of(a, read_text(a, "frontend/text/parse.c"), "// ");
     expect_rules(a, parsed, written, "docs/language.md");
-    expect_rules(a, written, parsed, "frontend/parse.c");
+    expect_rules(a, written, parsed, "frontend/text/parse.c");
     arena_free(a);
 }
 END_TEST

@@ -1,7 +1,7 @@
 // The editors' syntax files: their lines of words are those of the tables.
 // BLESS=1 in the environment rewrites them.
-#include "frontend/expand.h"
-#include "frontend/train.h"
+#include "frontend/functions/functions.h"
+#include "frontend/train/train.h"
 #include "tests/frontend/suites.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void add_word(Text *t, const char *word, const char *between) {
 static const char *keywords(Arena *a, const char *between) {
     static const char *const word[] = {
 #define KEYWORD(name, spelling) spelling,
-#include "frontend/tokens.def"
+#include "frontend/text/tokens.def"
     };
     Text t = text_new(a);
     for (size_t i = 0; i < sizeof word / sizeof word[0]; i++)

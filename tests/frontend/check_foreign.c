@@ -1,7 +1,7 @@
 // The words of other systems: what they lead to exists.
-#include "frontend/expand.h"
+#include "frontend/functions/functions.h"
 #include "frontend/foreign.h"
-#include "frontend/train.h"
+#include "frontend/train/train.h"
 #include "tests/frontend/suites.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // Tokens: kinds, values and places, and what is no token.
-#include "frontend/lex.h"
+#include "frontend/text/lex.h"
 #include "tests/frontend/suites.h"
 
 #include <string.h>

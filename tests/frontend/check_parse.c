@@ -1,5 +1,5 @@
 // Trees: precedence, where statements end, chains, and recovery.
-#include "frontend/ast.h"
+#include "frontend/text/ast.h"
 #include "tests/frontend/suites.h"
 #include "tests/frontend/tree.h"
 

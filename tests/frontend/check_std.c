@@ -1,6 +1,6 @@
 // The modules of std/: they parse, are laid out, and agree with the table of
 // builtins.
-#include "frontend/expand.h"
+#include "frontend/functions/functions.h"
 #include "tests/frontend/suites.h"
 
 #include <stdlib.h>

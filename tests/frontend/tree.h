@@ -2,7 +2,7 @@
 #ifndef TESTS_FRONTEND_TREE_H
 #define TESTS_FRONTEND_TREE_H
 
-#include "frontend/ast.h"
+#include "frontend/text/ast.h"
 
 // An expression with every operation in brackets.
 void tree_spell(Text *t, const Expr *x);

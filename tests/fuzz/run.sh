@@ -18,11 +18,11 @@ if [ "$name" = language ]; then
         "$root"/tests/golden/reject/*.net
     {
         sed -n 's/^\(BUILTIN\|PARAM\)([^,]*, *//; s/^\([a-z0-9_]*\),.*/"\1"/p' \
-            "$root/frontend/builtins.def"
+            "$root/frontend/functions/builtins.def"
         sed -n 's/^BUILTIN(\([a-z0-9_]*\),.*/"\1"/p' \
-            "$root/frontend/builtins.def"
+            "$root/frontend/functions/builtins.def"
         sed -n 's/^\(KEYWORD\|PUNCT\)([A-Z_]*, *\(".*"\)).*/\2/p' \
-            "$root/frontend/tokens.def"
+            "$root/frontend/text/tokens.def"
     } | grep -v '""' | sort -u >"$work/words"
 elif [ "$name" = graph ]; then
     set -- "$root"/tests/golden/accept/*.ir "$root"/tests/golden/kernels/*.ir \

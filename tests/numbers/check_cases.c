@@ -115,7 +115,7 @@ START_TEST(every_function_is_judged_or_excused) {
     } functions[] = {
 #define BUILTIN(name, class, lowering, module) {#name, #class},
 #define PARAM(function, name, kind, default, words)
-#include "frontend/builtins.def"
+#include "frontend/functions/builtins.def"
     };
     Arena *a = arena_new();
     const char *wrong = "";

@@ -1,0 +1,619 @@
+// Arguments meet parameters: by position, then by name, then by default; and
+// the values that builtins get are of the kind that their parameters ask for.
+
+#include "frontend/functions/functions.h"
+#include "frontend/foreign.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_KNOTS = 1000 };
+
+Given argument_given(const Argument *a) {
+    return (Given){.name = a->name,
+                   .at = a->name ? a->name_at : a->value->at,
+                   .expr = a->value,
+                   .replaces = a->replaces};
+}
+
+// ---- which argument is whose ----
+
+// "conv(x, channels, size, stride=..., ...)"
+static const char *usage(Expansion *e, const Signature *s) {
+    Text t = text_new(e->arena);
+    text_add(&t, "%s(", s->function);
+    for (int i = 0; i < s->num_params; i++)
+        text_add(&t, "%s%s%s", i ? ", " : "", s->name[i],
+                 s->optional[i] ? "=..." : "");
+    text_add(&t, ")");
+    return text_string(&t);
+}
+
+static void explain(Expansion *e, const Signature *s, Diagnostic *d) {
+    if (s->declared_at.source != NULL)
+        diag_place(d, s->declared_at, "it is defined here");
+    else
+        diag_note(d, "it is %s", usage(e, s));
+}
+
+static int param_named(const Signature *s, Atom name) {
+    for (int i = 0; i < s->num_params; i++)
+        if (strcmp(s->name[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static void report_unknown(Expansion *e, const Signature *s, const Given *g) {
+    Diagnostic *d = report(e->diags, D_unknown_argument, g->at,
+                           "%s has no argument `%s`", s->function, g->name);
+    Nearest near = nearest_to(g->name);
+    for (int i = 0; i < s->num_params; i++)
+        nearest_offer(&near, s->name[i]);
+    if (!foreign_argument_note(g->name, s->name, s->num_params, d))
+        nearest_note(&near, d);
+    explain(e, s, d);
+}
+
+// `0,5` is two numbers.
+static void note_comma(const Given *given, int index, Diagnostic *d) {
+    const Expr *a = index > 0 ? given[index - 1].expr : NULL;
+    const Expr *b = given[index].expr;
+    if (a && b && a->kind == EXPR_NUMBER && b->kind == EXPR_NUMBER &&
+        a->at.end + 1 == b->at.start)
+        diag_note(d, "a decimal point is a point: %g.%g", a->number, b->number);
+}
+
+// Puts the argument `index` into the slot of its parameter.
+static bool place(Expansion *e, const Signature *s, const Given *given,
+                  int index, int position, int *slot) {
+    const Given *g = &given[index];
+    int param = g->name ? param_named(s, g->name) : position;
+    if (param < 0) {
+        report_unknown(e, s, g);
+        return false;
+    }
+    if (param >= s->num_params) {
+        Diagnostic *d =
+            report(e->diags, D_surplus, g->at, "%s takes %d argument%s",
+                   s->function, s->num_params, s->num_params == 1 ? "" : "s");
+        note_comma(given, index, d);
+        if (s->list)
+            diag_note(d, "a list stands between [ and ]: %s(%s[...])",
+                      s->function, s->num_params > 1 ? "x, " : "");
+        explain(e, s, d);
+        return false;
+    }
+    if (slot[param] >= 0 && !g->replaces) {
+        Diagnostic *d =
+            report(e->diags, D_argument_twice, g->at,
+                   "`%s` of %s is given twice", s->name[param], s->function);
+        diag_place(d, given[slot[param]].at, "it was given here");
+        return false;
+    }
+    slot[param] = index;
+    return true;
+}
+
+static bool check_missing(Expansion *e, const Signature *s, const Given *given,
+                          const int *slot) {
+    for (int i = 0; i < s->num_params; i++) {
+        if (slot[i] >= 0 || s->optional[i])
+            continue;
+        Diagnostic *d = report(e->diags, D_missing, s->at, "%s needs `%s`",
+                               s->function, s->name[i]);
+        bool number = slot[0] >= 0 && given[slot[0]].expr != NULL &&
+                      given[slot[0]].expr->kind == EXPR_NUMBER;
+        if (i > 0 && number && strcmp(s->name[0], "x") == 0)
+            diag_note(d, "`x` comes first, or before a |>: x |> %s(...)",
+                      s->function);
+        explain(e, s, d);
+        return false;
+    }
+    return true;
+}
+
+bool match_arguments(Expansion *e, const Signature *s, const Given *given,
+                     int num_given, int *slot) {
+    int position = 0;
+    bool good = true;
+    for (int i = 0; i < s->num_params; i++)
+        slot[i] = -1;
+    for (int i = 0; i < num_given; i++) {
+        e->work += s->num_params;
+        if (!within_limits(e, s->at))
+            return false;
+        if (s->rest && !given[i].name && position == s->num_params)
+            continue;
+        good &= place(e, s, given, i, position, slot);
+        position += given[i].name == NULL;
+    }
+    return good && check_missing(e, s, given, slot);
+}
+
+// ---- what a builtin's parameters ask for ----
+
+// The next of words, which are separated by spaces; NULL after the last.
+static const char *next_word(Expansion *e, const char **words) {
+    const char *start = *words + strspn(*words, " ");
+    size_t length = strcspn(start, " ");
+    *words = start + length;
+    return length ? arena_string(e->arena, start, length) : NULL;
+}
+
+// "zero, edge, reflect"
+static const char *word_list(Expansion *e, const char *words) {
+    Text t = text_new(e->arena);
+    for (const char *w; (w = next_word(e, &words)) != NULL;)
+        text_add(&t, "%s%s", t.length ? ", " : "", w);
+    return text_string(&t);
+}
+
+static const char *kind_wanted(Expansion *e, const ParamInfo *p) {
+    switch (p->kind) {
+    case TENSOR:
+        return "a tensor";
+    case OPERAND:
+        return "a tensor or a number";
+    case TENSORS:
+        return "a list of tensors";
+    case AXIS:
+        return arena_format(e->arena, "one of: %s; or an axis's number",
+                            word_list(e, p->words));
+    case AXES:
+        return arena_format(e->arena, "of: %s; or axes' numbers; or a list",
+                            word_list(e, p->words));
+    case SIZES:
+        return "a whole number from 1, or a list of whole numbers";
+    case STARTS:
+        return "an initialiser, as zeros or normal(0, 0.02), a number or a "
+               "list of numbers";
+    case NUMBER:
+        return "a number";
+    case POSITIVE:
+        return "a number above 0";
+    case SHARE:
+        return "a number from 0 to 1";
+    case COUNT:
+        return "a whole number from 1";
+    case WHOLE:
+        return "a whole number from 0";
+    case PAIR:
+        return "a whole number from 1, or [rows, columns]";
+    case PADDING:
+        return "`same`, `valid`, a whole number, [rows, columns] or "
+               "[top, bottom, left, right]";
+    case FLAG:
+        return "true or false";
+    case NUMBERS:
+        return "a number or a list of numbers";
+    case LISTS:
+        return "a list of numbers, or of such lists";
+    case SCALAR:
+        return "a number or a schedule";
+    case TIME:
+        return "a time, as `2 epoch`, `5 step` or 10%";
+    case MOMENT:
+        return "a share of the run, `N epoch` or `N step`";
+    case MOMENTS:
+        return "times, as in [30 epoch, 60 epoch] or [50%, 75%]";
+    case STRING:
+        return "a string";
+    case WORD:
+        return arena_format(e->arena, "one of: %s", word_list(e, p->words));
+    case KNOTS:
+        return "knots, as in `0: 0, 1: 0.4`";
+    }
+    return "";
+}
+
+static bool is_plain(Value v) {
+    return v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
+}
+
+static bool is_whole(Value v, double least) {
+    return is_plain(v) && v.number >= least && v.number <= INT32_MAX &&
+           v.number == floor(v.number);
+}
+
+// A list of 2, or of 2 or 4, whole numbers.
+static bool is_whole_list(Value v, double least, bool four) {
+    if (v.kind != VALUE_LIST ||
+        !(v.list.count == 2 || (four && v.list.count == 4)))
+        return false;
+    for (int i = 0; i < v.list.count; i++)
+        if (!is_whole(v.list.item[i], least))
+            return false;
+    return true;
+}
+
+static bool is_number_list(Value v) {
+    if (v.kind != VALUE_LIST || v.list.count == 0)
+        return false;
+    for (int i = 0; i < v.list.count; i++)
+        if (!is_plain(v.list.item[i]))
+            return false;
+    return true;
+}
+
+// An axis counts from 0, or from the last, which is -1.
+static bool is_axis(Value v) {
+    return v.kind == VALUE_WORD || is_whole(v, -MAX_RANK);
+}
+
+static bool all_items(Value v, bool (*good)(Value)) {
+    for (int i = 0; i < v.list.count; i++)
+        if (!good(v.list.item[i]))
+            return false;
+    return v.list.count > 0;
+}
+
+static bool is_tensor(Value v) {
+    return v.kind == VALUE_TENSOR;
+}
+
+static bool is_size(Value v) {
+    return is_whole(v, -1);
+}
+
+static bool is_start(Value v) {
+    return is_plain(v) ||
+           (v.kind == VALUE_CALL && v.call->builtin->class == INITIAL);
+}
+
+static bool is_moment(Value v) {
+    return v.kind == VALUE_NUMBER && v.number >= 0 &&
+           (v.unit != UNIT_NONE || v.number <= 1);
+}
+
+static bool is_moment_list(Value v) {
+    if (v.kind != VALUE_LIST || v.list.count == 0)
+        return false;
+    for (int i = 0; i < v.list.count; i++)
+        if (!is_moment(v.list.item[i]))
+            return false;
+    return true;
+}
+
+static bool is_scalar(Expansion *e, Value v) {
+    return is_plain(v) ||
+           (v.kind == VALUE_TENSOR &&
+            type_is(node_type(e, v.node), (Type[]){type_scalar(F32)}));
+}
+
+static bool suits(Expansion *e, const ParamInfo *p, Value v) {
+    switch (p->kind) {
+    case TENSOR:
+        return is_tensor(v);
+    case OPERAND:
+        return is_tensor(v) || is_plain(v);
+    case TENSORS:
+        return v.kind == VALUE_LIST && all_items(v, is_tensor);
+    case AXIS:
+        return is_axis(v);
+    case AXES:
+        return is_axis(v) || (v.kind == VALUE_LIST && all_items(v, is_axis));
+    case SIZES:
+        return is_whole(v, 1) ||
+               (v.kind == VALUE_LIST && all_items(v, is_size));
+    case STARTS:
+        return is_start(v) || v.kind == VALUE_LIST;
+    case NUMBER:
+        return is_plain(v);
+    case POSITIVE:
+        return is_plain(v) && v.number > 0;
+    case SHARE:
+        return is_plain(v) && v.number >= 0 && v.number <= 1;
+    case COUNT:
+        return is_whole(v, 1);
+    case WHOLE:
+        return is_whole(v, 0);
+    case PAIR:
+        return is_whole(v, 1) || is_whole_list(v, 1, false);
+    case PADDING:
+        return v.kind == VALUE_WORD || is_whole(v, 0) ||
+               is_whole_list(v, 0, true);
+    case FLAG:
+        return v.kind == VALUE_TRUTH;
+    case NUMBERS:
+        return is_plain(v) || is_number_list(v);
+    case LISTS:
+        return v.kind == VALUE_LIST; // items may be shared: see numbers.c
+    case SCALAR:
+        return is_scalar(e, v);
+    case TIME:
+        return time_of_value(v, &(Time){0});
+    case MOMENT:
+        return is_moment(v);
+    case MOMENTS:
+        return is_moment(v) || is_moment_list(v);
+    case STRING:
+        return v.kind == VALUE_STRING;
+    case WORD:
+        return v.kind == VALUE_WORD;
+    case KNOTS:
+        return v.kind == VALUE_KNOT;
+    }
+    return false;
+}
+
+static const char *describe(Expansion *e, Value v) {
+    Text t = text_new(e->arena);
+    if (v.kind == VALUE_TENSOR) {
+        text_add(&t, "%s", tensor_text(e, v.node));
+    } else if (v.kind == VALUE_NUMBER) {
+        text_add(&t, "%.9g", v.number);
+        if (!is_plain(v))
+            text_add(&t, " with a unit");
+    } else {
+        text_add(&t, "%s", value_kind_name(v.kind));
+    }
+    return text_string(&t);
+}
+
+static Signature signature_of(Expansion *e, const Call *c) {
+    const ParamInfo *p = &param_info[c->builtin->first];
+    int count = builtin_num_params(c->builtin);
+    const char **name = ARENA_ARRAY(e->arena, (size_t)count + 1, const char *);
+    bool *optional = ARENA_ARRAY(e->arena, (size_t)count + 1, bool);
+    for (int i = 0; i < count; i++) {
+        name[i] = p[i].name;
+        optional[i] = p[i].otherwise != NULL;
+    }
+    return (Signature){.function = c->builtin->name,
+                       .at = c->at,
+                       .num_params = count,
+                       .name = name,
+                       .optional = optional,
+                       .rest = count > 0 && p[count - 1].kind == KNOTS,
+                       .list = count > 0 && p[count - 1].kind == SIZES};
+}
+
+static bool word_allowed(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *w = words; *w != '\0';) {
+        size_t end = strcspn(w, " ");
+        if (end == length && strncmp(w, word, length) == 0)
+            return true;
+        w += end + strspn(w + end, " ");
+    }
+    return false;
+}
+
+// What a value of another kind was meant to say.
+static void note_meant(const Call *c, const ParamInfo *p, Value v,
+                       Diagnostic *d) {
+    bool function = v.kind == VALUE_FUNCTION || v.kind == VALUE_BUILTIN;
+    if (function && p->kind != STARTS && c->builtin->class == LAYER)
+        diag_note(d,
+                  "an activation is a function of its own: `|> %s(...) |> "
+                  "relu`",
+                  c->builtin->name);
+    if (v.kind == VALUE_TENSOR && p->kind == TENSORS)
+        diag_note(d, "as in: %s([a, b])", c->builtin->name);
+    if (v.kind == VALUE_TENSOR && p->kind == AXES)
+        diag_note(d, "the larger of two is maximum(a, b), the smaller "
+                     "minimum(a, b), their sum a + b");
+    if (v.kind == VALUE_CALL && v.call->builtin->class == DATA)
+        diag_note(d, "an input begins with `data.train`");
+}
+
+static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
+                        Value v, Span at) {
+    bool range = v.kind == VALUE_NUMBER && p->kind != TENSOR &&
+                 p->kind != FLAG && p->kind != STRING && p->kind != WORD;
+    Diagnostic *d =
+        report(e->diags, range ? D_range : D_kind, at, "`%s` of %s must be %s",
+               p->name, c->builtin->name, kind_wanted(e, p));
+    diag_label(d, "this is %s", describe(e, v));
+    if (v.kind == VALUE_STRING && p->words && word_allowed(p->words, v.text))
+        diag_note(d, "a word stands without quotes: %s", v.text);
+    const Signature signature = signature_of(e, c);
+    if (v.kind == VALUE_NUMBER && p->kind == FLAG)
+        diag_note(d, "it is %s%s", usage(e, &signature),
+                  c->builtin->class == LAYER
+                      ? "; the channels of the input are known"
+                      : "");
+    note_meant(c, p, v, d);
+    if (p->kind == MOMENT && is_plain(v) && v.number > 1)
+        diag_note(d, "write `%.9g epoch` or `%.9g step` if that is meant",
+                  v.number, v.number);
+    if (v.at.source != NULL &&
+        (v.at.source != at.source || v.at.start != at.start))
+        diag_place(d, v.at, "it comes from here");
+}
+
+// A name that is meant as a word, such as `reflect`.
+static bool is_word(Expansion *e, const ParamInfo *p, const Expr *x) {
+    bool axis = p->kind == AXIS || p->kind == AXES;
+    return p->words != NULL && x != NULL && x->kind == EXPR_NAME &&
+           (p->kind == WORD || word_allowed(p->words, x->text) ||
+            (axis && !name_known(e, x->text)));
+}
+
+static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
+                        const Expr *x) {
+    Diagnostic *d =
+        report(e->diags, D_kind, x->at, "`%s` of %s must be one of: %s",
+               p->name, c->builtin->name, word_list(e, p->words));
+    Nearest near = nearest_to(x->text);
+    const char *rest = p->words;
+    for (const char *w; (w = next_word(e, &rest)) != NULL;)
+        nearest_offer(&near, w);
+    const char *ours = foreign_name(FOREIGN_WORD, x->text);
+    if (ours == NULL || !word_allowed(p->words, ours) ||
+        !foreign_note(FOREIGN_WORD, x->text, d))
+        nearest_note(&near, d);
+}
+
+static Value default_value(const ParamInfo *p) {
+    const char *text = p->otherwise;
+    if (*text == '\0')
+        return (Value){.kind = VALUE_NOTHING};
+    if (p->kind == FLAG)
+        return (Value){.kind = VALUE_TRUTH, .truth = *text == 't'};
+    if (p->words != NULL && word_allowed(p->words, text))
+        return (Value){.kind = VALUE_WORD, .text = text};
+    char *unit;
+    Value v = value_number(strtod(text, &unit), (Span){0});
+    if (strcmp(unit, " epoch") == 0)
+        v.unit = UNIT_EPOCH;
+    else if (p->kind == TIME)
+        v.unit = UNIT_STEP;
+    return v;
+}
+
+// A word, if it is one of those that are allowed.
+static Value word(Expansion *e, const Call *c, const ParamInfo *p,
+                  const Expr *x) {
+    if (word_allowed(p->words, x->text))
+        return (Value){.kind = VALUE_WORD, .text = x->text, .at = x->at};
+    report_word(e, c, p, x);
+    return value_poison();
+}
+
+// A list of axes, of which some may be words.
+static Value axis_list(Expansion *e, const Call *c, const ParamInfo *p,
+                       const Expr *x) {
+    Value *item = ARENA_ARRAY(e->arena, (size_t)x->count + 1, Value);
+    for (int i = 0; i < x->count; i++) {
+        item[i] = is_word(e, p, x->item[i]) ? word(e, c, p, x->item[i])
+                                            : expand(e, x->item[i]);
+        if (item[i].kind == VALUE_POISON)
+            return value_poison();
+    }
+    return (Value){.kind = VALUE_LIST, .at = x->at, .list = {item, x->count}};
+}
+
+// An initialiser's name alone is a call without arguments.
+static Value call_by_name(Expansion *e, Value v) {
+    if (v.kind != VALUE_BUILTIN || v.builtin->class != INITIAL)
+        return v;
+    Call *c = ARENA_NEW(e->arena, Call);
+    *c = (Call){.builtin = v.builtin, .at = v.at};
+    if (!bind_builtin(e, c, NULL, 0))
+        return value_poison();
+    return (Value){.kind = VALUE_CALL, .call = c, .at = v.at};
+}
+
+static Value argument_value(Expansion *e, const Call *c, const ParamInfo *p,
+                            const Given *g) {
+    if (g->value != NULL)
+        return *g->value;
+    if (is_word(e, p, g->expr))
+        return word(e, c, p, g->expr);
+    if (p->kind == AXES && g->expr->kind == EXPR_LIST)
+        return axis_list(e, c, p, g->expr);
+    Value v = expand(e, g->expr);
+    return p->kind == STARTS ? call_by_name(e, v) : v;
+}
+
+static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
+                    const Given *g, Value *out) {
+    *out = argument_value(e, c, p, g);
+    if (out->kind == VALUE_POISON)
+        return false;
+    if (out->kind == VALUE_LIST)
+        e->work += out->list.count;
+    if (suits(e, p, *out))
+        return true;
+    report_kind(e, c, p, *out, g->expr ? g->expr->at : g->at);
+    return false;
+}
+
+// All arguments by position from `first` on, as one list.
+static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
+                         const Given *given, int first, int num_given,
+                         Value *out) {
+    if (num_given - first > MOST_KNOTS) {
+        report(e->diags, D_length, given[first].at,
+               "%s has %d knots; at most %d are allowed", c->builtin->name,
+               num_given - first, MOST_KNOTS);
+        return false;
+    }
+    Value *item = ARENA_ARRAY(e->arena, (size_t)(num_given - first), Value);
+    int count = 0;
+    bool good = true;
+    for (int i = first; i < num_given && good; i++)
+        if (given[i].name == NULL)
+            good = convert(e, c, p, &given[i], &item[count++]);
+    *out = (Value){.kind = VALUE_LIST, .list = {item, count}};
+    return good;
+}
+
+// A variable with the name of a flag would say something else than the flag
+// unless it is true.
+static const Value *flag_value(Expansion *e, const Expr *x) {
+    static const Value yes = {.kind = VALUE_TRUTH, .truth = true},
+                       poison = {.kind = VALUE_POISON};
+    if (!name_defined(e, x->text))
+        return &yes;
+    Value v = expand(e, x);
+    if (v.kind == VALUE_POISON || (v.kind == VALUE_TRUTH && v.truth))
+        return v.kind == VALUE_POISON ? &poison : &yes;
+    Diagnostic *d =
+        report(e->diags, D_kind, x->at,
+               "`%s` alone means true, and is the name of something else here",
+               x->text);
+    diag_label(d, "this is %s",
+               v.kind == VALUE_TRUTH ? "false" : value_kind_name(v.kind));
+    diag_note(d, "write %s=%s for its value, or %s=true", x->text, x->text,
+              x->text);
+    return &poison;
+}
+
+// A name that is nothing else and is near that of a flag.
+static Given as_misspelt_flag(Expansion *e, const Signature *s,
+                              const Nearest *near, Given g) {
+    static const Value poison = {.kind = VALUE_POISON};
+    if (near->best == NULL || name_defined(e, g.expr->text))
+        return g;
+    Diagnostic *d = report(e->diags, D_unknown_argument, g.at,
+                           "%s has no flag `%s`", s->function, near->name);
+    nearest_note(near, d);
+    return (Given){.name = near->best, .at = g.at, .value = &poison};
+}
+
+// A flag may be given by its name alone, as `nesterov`.
+static Given as_flag(Expansion *e, const Call *c, const Signature *s, Given g) {
+    if (g.name != NULL || g.expr == NULL || g.expr->kind != EXPR_NAME)
+        return g;
+    Nearest near = nearest_to(g.expr->text);
+    for (int i = 0; i < builtin_num_params(c->builtin); i++) {
+        const ParamInfo *p = &param_info[(int)c->builtin->first + i];
+        if (p->kind == FLAG && strcmp(p->name, g.expr->text) == 0)
+            return (Given){
+                .name = p->name, .at = g.at, .value = flag_value(e, g.expr)};
+        if (p->kind == FLAG)
+            nearest_offer(&near, p->name);
+        else if (p->words != NULL && word_allowed(p->words, g.expr->text))
+            return g;
+    }
+    return as_misspelt_flag(e, s, &near, g);
+}
+
+bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
+    Signature s = signature_of(e, c);
+    const ParamInfo *p = &param_info[c->builtin->first];
+    Given *g = ARENA_ARRAY(e->arena, (size_t)num_given + 1, Given);
+    int *slot = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, int);
+    bool good = true;
+    for (int i = 0; i < num_given; i++)
+        g[i] = as_flag(e, c, &s, given[i]);
+    if (!match_arguments(e, &s, g, num_given, slot))
+        return false;
+    c->arg = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, Value);
+    for (int i = 0; i < s.num_params; i++) {
+        Value *out = &c->arg[i];
+        if (slot[i] < 0)
+            *out = default_value(&p[i]);
+        else if (p[i].kind == KNOTS)
+            good &= convert_rest(e, c, &p[i], g, slot[i], num_given, out);
+        else
+            good &= convert(e, c, &p[i], &g[slot[i]], out);
+        // Those behind tensors that are in no list are tensors too.
+        if (!good && p[i].kind == TENSORS)
+            return false;
+    }
+    return good;
+}

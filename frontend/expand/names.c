@@ -1,0 +1,219 @@
+// Names: what can be said before anything is expanded.  A parameter or a
+// variable that is never read, a value that goes nowhere, and a name that is
+// defined twice are mistakes wherever they stand.
+//
+// One walk over the tree keeps, for every name, the innermost declaration that
+// is in force; reading a name marks that.
+
+#include "frontend/expand/expand.h"
+
+#include <string.h>
+
+typedef struct Declared {
+    Atom name;
+    Span at;
+    const char *what; // "the parameter", "the variable"
+    bool used;
+    const Function *owner;    // NULL: the file
+    struct Declared *outer;   // the one of the same name that it hides
+    struct Declared *sibling; // declared before it by the same function
+} Declared;
+
+typedef struct {
+    Atom name;
+    Declared *declared;
+} Slot;
+
+typedef struct {
+    Arena *arena;
+    Diagnostics *diags;
+    NameCheck check;
+    Slot *slot; // a hash of names; its size is a power of two
+    size_t size, count;
+    const Function *owner; // the current function
+    Declared *latest;      // of it
+} Names;
+
+// ---- the table ----
+
+static Slot *slot_of(Slot *slot, size_t size, Atom name) {
+    size_t i = (size_t)(((uintptr_t)name >> 4) * 0x9e3779b1u);
+    while (slot[i & (size - 1)].name != NULL &&
+           slot[i & (size - 1)].name != name)
+        i++;
+    return &slot[i & (size - 1)];
+}
+
+static void grow(Names *n) {
+    size_t size = n->size * 2;
+    Slot *slot = ARENA_ARRAY(n->arena, size, Slot);
+    for (size_t i = 0; i < n->size; i++)
+        if (n->slot[i].name != NULL)
+            *slot_of(slot, size, n->slot[i].name) = n->slot[i];
+    n->slot = slot;
+    n->size = size;
+}
+
+static Slot *find(Names *n, Atom name) {
+    if (n->count * 2 >= n->size)
+        grow(n);
+    Slot *s = slot_of(n->slot, n->size, name);
+    if (s->name == NULL) {
+        s->name = name;
+        n->count++;
+    }
+    return s;
+}
+
+static Declared *declare(Names *n, Atom name, Span at, const char *what) {
+    Slot *s = find(n, name);
+    Declared *d = ARENA_NEW(n->arena, Declared);
+    *d = (Declared){name, at, what, false, n->owner, s->declared, n->latest};
+    s->declared = d;
+    n->latest = d;
+    return d;
+}
+
+static void read_name(Names *n, Atom name) {
+    Declared *d = find(n, name)->declared;
+    if (d != NULL)
+        d->used = true;
+}
+
+// Leaves a function: takes its declarations away and reports what it did not
+// use.
+static void retire(Names *n) {
+    for (Declared *d = n->latest; d != NULL; d = d->sibling) {
+        find(n, d->name)->declared = d->outer;
+        if (!d->used && n->check == NAMES_USED)
+            report(n->diags, D_unused, d->at, "%s `%s` is never used", d->what,
+                   d->name);
+    }
+}
+
+// ---- the walk ----
+
+static void walk_expr(Names *n, const Expr *x) {
+    if (x == NULL)
+        return;
+    if (x->kind == EXPR_NAME)
+        read_name(n, x->text);
+    for (int i = 0; i < expr_num_parts(x); i++)
+        walk_expr(n, expr_part(x, i));
+}
+
+static void walk_type(Names *n, const TypeExpr *t) {
+    for (int i = 0; t != NULL && i < t->rank; i++)
+        walk_expr(n, t->dim[i]);
+}
+
+static void walk_function(Names *n, const Function *f);
+static void walk_block(Names *n, const Block *b, bool has_value);
+
+static void walk_assign(Names *n, const Stmt *s) {
+    walk_expr(n, s->value);
+    Declared *known = find(n, s->name)->declared;
+    if (known == NULL || known->owner != n->owner)
+        declare(n, s->name, s->name_at, "the variable");
+}
+
+static void check_value_used(Names *n, const Stmt *s) {
+    if (n->check != NAMES_USED)
+        return;
+    Diagnostic *d = report(n->diags, D_unused, s->at, "this value is not used");
+    diag_note(d, "give it a name, or continue the chain with |>");
+}
+
+static void walk_stmt(Names *n, const Stmt *s, bool last) {
+    switch (s->kind) {
+    case STMT_ASSIGN:
+        walk_assign(n, s);
+        return;
+    case STMT_FUNCTION:
+        walk_function(n, s->function);
+        declare(n, s->name, s->name_at, "the function");
+        return;
+    case STMT_FOR:
+        walk_expr(n, s->value);
+        declare(n, s->name, s->name_at, "the variable")->used = true;
+        walk_block(n, &s->body, false);
+        return;
+    case STMT_IF:
+    case STMT_WITH:
+        walk_expr(n, s->value);
+        walk_block(n, &s->body, last);
+        walk_block(n, &s->otherwise, last);
+        return;
+    case STMT_VALUE:
+        walk_expr(n, s->value);
+        if (!last)
+            check_value_used(n, s);
+        return;
+    }
+}
+
+// has_value: the block's last statement is its value.
+static void walk_block(Names *n, const Block *b, bool has_value) {
+    for (int i = 0; i < b->count; i++)
+        walk_stmt(n, &b->stmt[i], has_value && i == b->count - 1);
+}
+
+static void check_params(Names *n, const Function *f) {
+    for (int i = 0; i < f->num_params; i++) {
+        const Param *p = &f->param[i];
+        walk_type(n, p->type);
+        walk_expr(n, p->otherwise);
+        Declared *known = find(n, p->name)->declared;
+        if (n->check == NAMES_ONCE && known != NULL &&
+            known->owner == n->owner) {
+            Diagnostic *d = report(n->diags, D_defined_twice, p->at,
+                                   "two parameters are called `%s`", p->name);
+            diag_place(d, known->at, "this is the first");
+        }
+        declare(n, p->name, p->at, "the parameter");
+    }
+}
+
+static void walk_function(Names *n, const Function *f) {
+    Declared *latest = n->latest;
+    const Function *owner = n->owner;
+    n->latest = NULL;
+    n->owner = f;
+    check_params(n, f);
+    walk_type(n, f->result);
+    walk_block(n, &f->body, true);
+    retire(n);
+    n->latest = latest;
+    n->owner = owner;
+}
+
+// ---- the file ----
+
+static void define(Names *n, Atom name, Span at) {
+    Declared *known = find(n, name)->declared;
+    if (known != NULL && n->check == NAMES_ONCE) {
+        Diagnostic *d = report(n->diags, D_defined_twice, at,
+                               "`%s` is defined twice", name);
+        diag_place(d, known->at, "this is the first");
+    }
+    declare(n, name, at, "the name");
+}
+
+void names_check(Arena *a, const File *f, NameCheck check, Diagnostics *d) {
+    Names n = {.arena = a, .diags = d, .check = check, .size = 256};
+    n.slot = ARENA_ARRAY(a, n.size, Slot);
+    for (int i = 0; i < f->count && !d->more; i++) {
+        const Item *item = &f->item[i];
+        for (int k = 0; k < item->import.num_names; k++)
+            define(&n, item->import.name[k].name, item->import.name[k].at);
+        if (item->kind == ITEM_LET) {
+            walk_expr(&n, item->let.value);
+            define(&n, item->let.name, item->let.name_at);
+        }
+        if (item->function != NULL) {
+            if (!function_is_native(item->function))
+                walk_function(&n, item->function);
+            define(&n, item->function->name, item->function->name_at);
+        }
+    }
+}

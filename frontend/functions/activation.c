@@ -1,0 +1,187 @@
+// Functions of each element.
+
+#include "frontend/functions/functions.h"
+
+#include <math.h>
+#include <string.h>
+
+static NodeId times(Expansion *e, NodeId x, double factor) {
+    return add_binary(e, OP_mul, x, number_node(e, factor));
+}
+
+static NodeId plus(Expansion *e, NodeId x, double term) {
+    return add_binary(e, OP_add, x, number_node(e, term));
+}
+
+// The first argument, which all of these functions call x.
+static NodeId argument(Expansion *e, const Call *c) {
+    return operand_node(e, &c->arg[0]);
+}
+
+static Value result(const Call *c, NodeId y) {
+    return value_tensor(y, c->at);
+}
+
+// Functions that are an operation of the same name.
+Value lower_pointwise(Expansion *e, const Call *c) {
+    Op op = OP_relu;
+    op_find(c->builtin->name, strlen(c->builtin->name), &op);
+    return result(c, add_unary(e, op, argument(e, c)));
+}
+
+// ---- made of relu and its kin ----
+
+// low where x is below it; at its ends a bound passes the gradient on.
+static NodeId bounded_below(Expansion *e, NodeId x, double low) {
+    NodeId bound = number_node(e, low);
+    NodeId below = add_binary(e, OP_lt, x, bound);
+    return graph_op3(e->graph, OP_select, below, bound, x);
+}
+
+static NodeId bounded_above(Expansion *e, NodeId x, double high) {
+    NodeId bound = number_node(e, high);
+    NodeId above = add_binary(e, OP_lt, bound, x);
+    return graph_op3(e->graph, OP_select, above, bound, x);
+}
+
+// At its ends it passes no gradient on.
+Value lower_relu6(Expansion *e, const Call *c) {
+    NodeId y = add_unary(e, OP_relu, argument(e, c)), most = number_node(e, 6);
+    NodeId above = add_binary(e, OP_le, most, y);
+    return result(c, graph_op3(e->graph, OP_select, above, most, y));
+}
+
+// x where it is above 0, else below.
+static NodeId bent(Expansion *e, NodeId x, NodeId below) {
+    NodeId positive = add_binary(e, OP_lt, number_node(e, 0), x);
+    return graph_op3(e->graph, OP_select, positive, x, below);
+}
+
+Value lower_leaky_relu(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    return result(c,
+                  bent(e, x, times(e, x, call_number(c, P_leaky_relu_slope))));
+}
+
+// x where it is above 0, else factor (exp(x / width) - 1).  The exponential is
+// of nothing above 0, whose gradient would be no number.
+static NodeId exponential_unit(Expansion *e, NodeId x, double factor,
+                               double width) {
+    NodeId below = times(e, bounded_above(e, x, 0), 1 / width);
+    NodeId curve = plus(e, add_unary(e, OP_exp, below), -1);
+    return bent(e, x, times(e, curve, factor));
+}
+
+Value lower_elu(Expansion *e, const Call *c) {
+    double alpha = call_number(c, P_elu_alpha);
+    return result(c, exponential_unit(e, argument(e, c), alpha, 1));
+}
+
+Value lower_celu(Expansion *e, const Call *c) {
+    double alpha = call_number(c, P_celu_alpha);
+    return result(c, exponential_unit(e, argument(e, c), alpha, alpha));
+}
+
+// x gate / 6, the gate x + 3 within 0 .. 6.
+Value lower_hard_swish(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    NodeId gate = bounded_above(e, bounded_below(e, plus(e, x, 3), 0), 6);
+    return result(c, times(e, add_binary(e, OP_mul, x, gate), 1.0 / 6));
+}
+
+// ---- smooth ones ----
+
+// x/2 (1 + erf(x / sqrt 2))
+static NodeId gelu_exact(Expansion *e, NodeId x) {
+    NodeId erf = add_unary(e, OP_erf, times(e, x, sqrt(0.5)));
+    NodeId cdf = plus(e, erf, 1);
+    return add_binary(e, OP_mul, times(e, x, 0.5), cdf);
+}
+
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+static NodeId gelu_tanh(Expansion *e, NodeId x) {
+    NodeId cube = add_binary(e, OP_mul, add_binary(e, OP_mul, x, x), x);
+    NodeId inner = add_binary(e, OP_add, x, times(e, cube, 0.044715));
+    NodeId tanh = add_unary(e, OP_tanh, times(e, inner, sqrt(2 / acos(-1))));
+    return add_binary(e, OP_mul, times(e, x, 0.5), plus(e, tanh, 1));
+}
+
+Value lower_gelu(Expansion *e, const Call *c) {
+    bool tanh = strcmp(call_arg(c, P_gelu_approximate)->text, "tanh") == 0;
+    NodeId x = argument(e, c);
+    return result(c, tanh ? gelu_tanh(e, x) : gelu_exact(e, x));
+}
+
+Value lower_silu(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    return result(c, add_binary(e, OP_mul, x, add_unary(e, OP_sigmoid, x)));
+}
+
+// x tanh(log(1 + exp x)) = x n / (n + 2) with n = exp(x) (exp(x) + 2), which
+// is x to the last bit of f32 from 20 on.
+Value lower_mish(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    NodeId most = add_binary(e, OP_minimum, x, number_node(e, 20));
+    NodeId exp = add_unary(e, OP_exp, most);
+    NodeId n = add_binary(e, OP_mul, exp, plus(e, exp, 2));
+    NodeId ratio = add_binary(e, OP_div, n, plus(e, n, 2));
+    return result(c, add_binary(e, OP_mul, x, ratio));
+}
+
+// ---- arithmetic ----
+
+Value lower_square(Expansion *e, const Call *c) {
+    NodeId x = argument(e, c);
+    return result(c, add_binary(e, OP_mul, x, x));
+}
+
+Value lower_scale(Expansion *e, const Call *c) {
+    return result(c, times(e, argument(e, c), call_number(c, P_scale_factor)));
+}
+
+Value lower_clamp(Expansion *e, const Call *c) {
+    const Value *low = call_arg(c, P_clamp_low);
+    const Value *high = call_arg(c, P_clamp_high);
+    NodeId x = argument(e, c);
+    if (low->kind == VALUE_NUMBER && high->kind == VALUE_NUMBER &&
+        low->number > high->number) {
+        report(e->diags, D_range, c->at,
+               "clamp goes from its lower end to its upper one");
+        return value_poison();
+    }
+    if (low->kind == VALUE_NUMBER)
+        x = bounded_below(e, x, low->number);
+    if (high->kind == VALUE_NUMBER)
+        x = bounded_above(e, x, high->number);
+    return result(c, x);
+}
+
+// ---- of several tensors ----
+
+// maximum and minimum.
+Value lower_extremum(Expansion *e, const Call *c) {
+    Op op = builtin_id(c->builtin) == B_maximum ? OP_maximum : OP_minimum;
+    return result(c, add_joint(e, c, op, c->arg[0], c->arg[1]));
+}
+
+Value lower_where(Expansion *e, const Call *c) {
+    const Value *condition = call_arg(c, P_where_condition);
+    Type t = *node_type(e, condition->node);
+    if (t.dtype != BOOL) {
+        Diagnostic *d = report(e->diags, D_kind, c->at,
+                               "the condition of where is a comparison");
+        diag_place(d, condition->at, "this is %s",
+                   tensor_text(e, condition->node));
+        diag_note(d, "as in: where(x > 0, x, 0.1 * x)");
+        return value_poison();
+    }
+    Value a = *call_arg(c, P_where_a), b = *call_arg(c, P_where_b);
+    if (!expect_joint_call(e, c, *condition, a) ||
+        !expect_joint_call(e, c, *condition, b) ||
+        !expect_joint_call(e, c, a, b))
+        return value_poison();
+    NodeId arg[] = {condition->node, operand_node(e, &a), operand_node(e, &b)};
+    return result(
+        c,
+        add_checked(e, c, (Node){.op = OP_select, .num_args = 3, .arg = arg}));
+}

@@ -1,0 +1,116 @@
+// The functions of the language: the tables that builtins.def expands to.
+
+#include "frontend/functions/functions.h"
+
+#include <string.h>
+
+const Builtin builtin_info[NUM_BUILTINS] = {
+#define BUILTIN(name, class, lowering, module)                                 \
+    [B_##name] = {#name, class, lower_##lowering, module, FIRST_##name},
+#include "frontend/functions/builtins.def"
+};
+
+const ParamInfo param_info[NUM_PARAMS] = {
+#define PARAM(function, name, kind, otherwise, words)                          \
+    [P_##function##_##name] = {#name, kind, otherwise, words},
+#include "frontend/functions/builtins.def"
+};
+
+const Builtin *builtin_find(const char *name) {
+    for (int i = 0; i < NUM_BUILTINS; i++)
+        if (strcmp(builtin_info[i].name, name) == 0)
+            return &builtin_info[i];
+    return NULL;
+}
+
+BuiltinId builtin_id(const Builtin *b) {
+    return (BuiltinId)(b - builtin_info);
+}
+
+int builtin_num_params(const Builtin *b) {
+    BuiltinId id = builtin_id(b);
+    int end = id + 1 < NUM_BUILTINS ? (int)builtin_info[id + 1].first
+                                    : (int)NUM_PARAMS;
+    return end - (int)b->first;
+}
+
+bool builtin_trains(const Builtin *b) {
+    switch (builtin_id(b)) {
+    case B_conv:
+    case B_linear:
+    case B_batch_norm:
+    case B_layer_norm:
+    case B_group_norm:
+    case B_embedding:
+    case B_attention:
+    case B_parameter:
+        return true;
+    default:
+        return false;
+    }
+}
+
+const char *class_name(Class c) {
+    static const char *const name[] = {
+        [ANYWHERE] = "a function",
+        [LAYER] = "a layer",
+        [FUNCTION] = "a function",
+        [IMAGE] = "a layer",
+        [INITIAL] = "an initialiser",
+        [AUGMENT] = "an augmentation",
+        [LOSS] = "a part of a loss",
+        [OPTIMIZER] = "an optimizer",
+        [CLIP] = "a limit of gradients",
+        [AVERAGE] = "an average of weights",
+        [EVAL_VIEW] = "a view of an image",
+        [SCHEDULE] = "a schedule",
+        [DATA] = "a data set",
+    };
+    return name[c];
+}
+
+const char *class_place(Class c) {
+    static const char *const place[] = {
+        [ANYWHERE] = "anywhere",
+        [LAYER] = "a model",
+        [FUNCTION] = "anywhere",
+        [INITIAL] = "a layer's init",
+        [IMAGE] = "a model or the input of a train block",
+        [AUGMENT] = "the input of a train block",
+        [LOSS] = "the loss of a train block",
+        [OPTIMIZER] = "a train block",
+        [CLIP] = "the key `clip` of a train block",
+        [AVERAGE] = "the key `average` of a train block",
+        [EVAL_VIEW] = "the views of an evaluation",
+        [SCHEDULE] = "a train block",
+        [DATA] = "a train block",
+    };
+    return place[c];
+}
+
+const Value *call_arg(const Call *c, ParamId p) {
+    return &c->arg[(int)p - (int)c->builtin->first];
+}
+
+double call_number(const Call *c, ParamId p) {
+    return call_arg(c, p)->number;
+}
+
+int64_t call_count(const Call *c, ParamId p) {
+    return (int64_t)call_arg(c, p)->number;
+}
+
+bool call_flag(const Call *c, ParamId p) {
+    return call_arg(c, p)->truth;
+}
+
+NodeId call_node(const Call *c, ParamId p) {
+    return call_arg(c, p)->node;
+}
+
+void call_pair(const Call *c, ParamId p, int64_t pair[2]) {
+    const Value *v = call_arg(c, p);
+    bool list = v->kind == VALUE_LIST;
+    for (int i = 0; i < 2; i++)
+        pair[i] = (int64_t)(list ? v->list.item[i].number : v->number);
+}

@@ -1,0 +1,262 @@
+// Windows over images: convolutions and pools.
+
+#include "frontend/functions/functions.h"
+
+#include <string.h>
+
+// ---- windows ----
+
+typedef struct {
+    int64_t size[2], stride[2], dilation[2], pad[4];
+} Window;
+
+// `same` keeps the size at stride 1; an even window has its extra row or
+// column of padding at the bottom or right.
+static void pad_same(Window *w) {
+    for (int i = 0; i < 2; i++) {
+        int64_t total = w->dilation[i] * (w->size[i] - 1);
+        w->pad[2 * i] = total / 2;
+        w->pad[2 * i + 1] = total - total / 2;
+    }
+}
+
+void read_pads(const Value *v, int64_t pad[4]) {
+    int count = v->kind == VALUE_LIST ? v->list.count : 1;
+    for (int i = 0; i < 4; i++) {
+        const Value *one =
+            count == 1 ? v : &v->list.item[count == 2 ? i / 2 : i];
+        pad[i] = (int64_t)one->number;
+    }
+}
+
+static void read_padding(const Value *v, Window *w) {
+    memset(w->pad, 0, sizeof w->pad);
+    if (v->kind == VALUE_WORD && strcmp(v->text, "same") == 0)
+        pad_same(w);
+    if (v->kind != VALUE_WORD)
+        read_pads(v, w->pad);
+}
+
+// False, and a report, when not even one window fits the image.
+static bool expect_window(Expansion *e, const Call *c, const Value *x,
+                          const Window *w) {
+    Type t = *node_type(e, x->node);
+    for (int i = 0; i < 2; i++) {
+        int64_t pads = w->pad[2 * i] + w->pad[2 * i + 1];
+        if (window_count(t.dim[1 + i], pads, w->size[i], w->stride[i],
+                         w->dilation[i]) > 0)
+            continue;
+        Diagnostic *d =
+            report(e->diags, D_window, c->at,
+                   "a window of %lld x %lld does not fit this image",
+                   (long long)w->size[0], (long long)w->size[1]);
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        if (t.dim[3] == t.dim[2] && t.dim[1] < t.dim[2])
+            diag_note(d, "images are [N, height, width, channels]");
+        return false;
+    }
+    return true;
+}
+
+// ---- conv ----
+
+static bool expect_groups(Expansion *e, const Call *c, int64_t in, int64_t out,
+                          int64_t groups) {
+    if (in % groups == 0 && out % groups == 0)
+        return true;
+    Diagnostic *d =
+        report(e->diags, D_groups, c->at,
+               "%lld channels in and %lld out do not divide into %lld groups",
+               (long long)in, (long long)out, (long long)groups);
+    diag_place(d, call_arg(c, P_conv_x)->at, "this is %s",
+               tensor_text(e, call_node(c, P_conv_x)));
+    return false;
+}
+
+// A convolution whose channels are padded in 16 bits.
+struct Padded {
+    NodeId node;
+    Span at;
+    int64_t channels;
+    struct Padded *next;
+};
+
+// A single channel is a map and no choice of how wide a layer is.
+static void note_padded(Expansion *e, const Call *c, NodeId node,
+                        int64_t channels) {
+    bool half = e->recipe.precision == F16 || e->recipe.precision == BF16;
+    if (!half || !e->training || channels % 8 == 0 || channels == 1)
+        return;
+    struct Padded *p = ARENA_NEW(e->arena, struct Padded);
+    *p = (struct Padded){node, c->at, channels, NULL};
+    if (e->padded == NULL)
+        e->padded = p;
+    else
+        e->last_padded->next = p;
+    e->last_padded = p;
+}
+
+// Which nodes another layer's product follows from; all others are in the end
+// what the model gives.
+static bool *find_inner(Expansion *e) {
+    const Graph *g = e->graph;
+    bool *inner = ARENA_ARRAY(e->arena, g->count, bool);
+    for (NodeId n = g->count; n-- > 0;) {
+        bool product = (op_info[g->node[n].op].facts & CONTRACTS) != 0;
+        for (int i = 0; i < g->node[n].num_args; i++)
+            inner[g->node[n].arg[i]] |= product || inner[n];
+    }
+    return inner;
+}
+
+void conv_warn(Expansion *e) {
+    const bool *inner = e->padded != NULL ? find_inner(e) : NULL;
+    for (const struct Padded *p = e->padded; p != NULL; p = p->next) {
+        if (!inner[p->node])
+            continue;
+        Diagnostic *d = report(e->diags, D_odd_channels, p->at,
+                               "%lld channels are not a multiple of 8",
+                               (long long)p->channels);
+        diag_note(d, "in 16 bits the GPU computes them as %lld",
+                  (long long)((p->channels + 7) / 8 * 8));
+    }
+}
+
+// The channels of the input, those of the result, and the size of the window,
+// as PyTorch has them: an odd stride below the window's size, where a stride is
+// rarely odd, or a large window that does not leap.  A stride that is meant can
+// be named.
+static void warn_order(Expansion *e, const Call *c, const Window *w,
+                       int64_t in) {
+    enum { LARGE = 16 };
+    const Expr *by = c->by;
+    int first = c->piped ? 0 : 1;
+    int64_t size = w->size[0], stride = w->stride[0];
+    bool odd = stride % 2 == 1 && stride < size;
+    if (by->count < first + 3 || by->argument[first + 2].name != NULL ||
+        call_count(c, P_conv_channels) != in || !odd ||
+        (stride == 1 && size < LARGE))
+        return;
+    Diagnostic *d =
+        report(e->diags, D_channels_in, c->at,
+               "this convolution has windows of %lld x %lld and a stride of "
+               "%lld",
+               (long long)size, (long long)w->size[1], (long long)stride);
+    diag_note(d,
+              "the channels of the input are known: conv(%lld, %lld); if the "
+              "stride is meant: stride=%lld",
+              (long long)size, (long long)stride, (long long)stride);
+}
+
+static NodeId conv_node(Expansion *e, const Call *c, NodeId x, NodeId weight,
+                        const Window *w, int64_t groups) {
+    if (weight == NO_NODE)
+        return NO_NODE;
+    Attr attr[] = {
+        attr_ints(ATTR_dilation, 2, w->dilation),
+        attr_int(ATTR_groups, groups),
+        attr_ints(ATTR_pad, 4, w->pad),
+        attr_ints(ATTR_stride, 2, w->stride),
+    };
+    return add_checked(e, c,
+                       (Node){.op = OP_conv,
+                              .num_args = 2,
+                              .arg = (NodeId[]){x, weight},
+                              .num_attrs = 4,
+                              .attr = attr});
+}
+
+Value lower_conv(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_conv_x);
+    int64_t out = call_count(c, P_conv_channels);
+    int64_t groups = call_count(c, P_conv_groups);
+    Window w;
+    call_pair(c, P_conv_size, w.size);
+    call_pair(c, P_conv_stride, w.stride);
+    call_pair(c, P_conv_dilation, w.dilation);
+    read_padding(call_arg(c, P_conv_pad), &w);
+    if (!expect_rank(e, c, x, 4) || !expect_window(e, c, x, &w))
+        return value_poison();
+    int64_t in = node_type(e, x->node)->dim[3];
+    if (!expect_groups(e, c, in, out, groups))
+        return value_poison();
+    warn_order(e, c, &w, in);
+    int64_t shape[] = {out, w.size[0], w.size[1], in / groups};
+    Type type = type_of(F32, 4, shape);
+    Init init = initial_default(type);
+    init.groups = groups;
+    if (!initial_given(e, call_arg(c, P_conv_init), type, &init))
+        return value_poison();
+    NodeId weight = parameter_new(e, c, "weight", type, init);
+    NodeId image = as_float(e, x->node);
+    if (e->collecting && init.kind == INIT_WHITENING &&
+        !whitening_collect(e, c, image, type, &init))
+        return value_poison();
+    NodeId y = conv_node(e, c, image, weight, &w, groups);
+    if (y != NO_NODE)
+        note_padded(e, c, y, out);
+    return add_bias(e, c, y, type, call_flag(c, P_conv_bias),
+                    call_arg(c, P_conv_bias_init));
+}
+
+// ---- pools ----
+
+static NodeId pool_node(Expansion *e, const Call *c, Op op, NodeId in,
+                        const Window *w) {
+    Attr attr[] = {
+        attr_ints(ATTR_pad, 4, w->pad),
+        attr_ints(ATTR_stride, 2, w->stride),
+        attr_ints(ATTR_window, 2, w->size),
+    };
+    return add_checked(
+        e, c,
+        (Node){
+            .op = op, .num_args = 1, .arg = &in, .num_attrs = 3, .attr = attr});
+}
+
+static Value pool(Expansion *e, const Call *c, Op op) {
+    // max_pool and avg_pool have the same parameters.
+    const Value *x = &c->arg[P_max_pool_x - FIRST_max_pool];
+    const Value *stride = &c->arg[P_max_pool_stride - FIRST_max_pool];
+    Window w = {.dilation = {1, 1}};
+    call_pair(c, c->builtin->first + (P_max_pool_size - FIRST_max_pool),
+              w.size);
+    memcpy(w.stride, w.size, sizeof w.stride);
+    if (stride->kind != VALUE_NOTHING)
+        call_pair(c, c->builtin->first + (P_max_pool_stride - FIRST_max_pool),
+                  w.stride);
+    read_padding(&c->arg[P_max_pool_pad - FIRST_max_pool], &w);
+    if (!expect_rank(e, c, x, 4) || !expect_window(e, c, x, &w))
+        return value_poison();
+    return value_tensor(pool_node(e, c, op, as_float(e, x->node), &w), c->at);
+}
+
+Value lower_max_pool(Expansion *e, const Call *c) {
+    return pool(e, c, OP_max_pool);
+}
+
+Value lower_avg_pool(Expansion *e, const Call *c) {
+    return pool(e, c, OP_avg_pool);
+}
+
+// A pool whose one window is the whole image: [N, channels].
+static Value global_pool(Expansion *e, const Call *c, Op op) {
+    const Value *x = &c->arg[0];
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    Type t = *node_type(e, x->node);
+    Window w = {.dilation = {1, 1},
+                .size = {t.dim[1], t.dim[2]},
+                .stride = {t.dim[1], t.dim[2]}};
+    NodeId y = pool_node(e, c, op, as_float(e, x->node), &w);
+    y = graph_reshape(e->graph, y, 2, (int64_t[]){t.dim[0], t.dim[3]});
+    return value_tensor(y, c->at);
+}
+
+Value lower_global_max_pool(Expansion *e, const Call *c) {
+    return global_pool(e, c, OP_max_pool);
+}
+
+Value lower_global_avg_pool(Expansion *e, const Call *c) {
+    return global_pool(e, c, OP_avg_pool);
+}

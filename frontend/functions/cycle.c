@@ -1,0 +1,63 @@
+// Cycles: schedules that rise and fall.
+
+#include "frontend/functions/schedule.h"
+
+#include <string.h>
+
+// A value that is given, or `other` divided by a number.
+static Value value_or(Expansion *e, const Call *c, ParamId p, Value other,
+                      double divisor) {
+    const Value *given = call_arg(c, p);
+    if (given->kind != VALUE_NOTHING)
+        return *given;
+    return scalar_operate(e, TOKEN_DIVIDE, other, value_number(divisor, c->at),
+                          c->at);
+}
+
+static Value leg(Expansion *e, const Call *c, Value from, Value to, Value way) {
+    bool wave = strcmp(call_arg(c, P_one_cycle_shape)->text, "cosine") == 0;
+    return schedule_blend(e, from, to,
+                          wave ? schedule_wave(e, way, c->at) : way, c->at);
+}
+
+// OneCycleLR: up until one step before `warmup`, down until the last step.
+Value lower_one_cycle(Expansion *e, const Call *c) {
+    Value max = *call_arg(c, P_one_cycle_max);
+    Value start = value_or(e, c, P_one_cycle_start, max, 25);
+    Value end = value_or(e, c, P_one_cycle_end, start, 1e4);
+    Value zero = value_number(0, c->at), one = value_number(1, c->at);
+    Value warmup = moment_of(e, *call_arg(c, P_one_cycle_warmup), c->at);
+    Value peak = scalar_operate(e, TOKEN_MINUS, warmup, one, c->at);
+    Value steps = run_value(e, RUN_STEPS, c->at);
+    Value last = scalar_operate(e, TOKEN_MINUS, steps, one, c->at);
+    Value rise = leg(e, c, start, max, moment_way(e, zero, peak, c->at));
+    Value fall = leg(e, c, max, end, moment_way(e, peak, last, c->at));
+    return schedule_choose(e, run_value(e, RUN_STEP, c->at), peak, rise, fall,
+                           c->at);
+}
+
+// CyclicLR, triangular: low to high in a share of each period, and back.
+Value lower_cyclic(Expansion *e, const Call *c) {
+    if (!moment_check_period(e, c, P_cyclic_period))
+        return value_poison();
+    Value now = run_value(e, RUN_STEP, c->at);
+    Value period = period_of(e, *call_arg(c, P_cyclic_period), c->at);
+    Value done = scalar_operate(e, TOKEN_DIVIDE, now, period, c->at);
+    done.node = add_unary(e, OP_floor, done.node);
+    Value before = scalar_operate(e, TOKEN_TIMES, done, period, c->at);
+    Value gone = scalar_operate(e, TOKEN_MINUS, now, before, c->at);
+    Value up = scalar_operate(e, TOKEN_TIMES, *call_arg(c, P_cyclic_rise),
+                              period, c->at);
+    Value left = scalar_operate(e, TOKEN_MINUS, period, gone, c->at);
+    Value down = scalar_operate(e, TOKEN_MINUS, period, up, c->at);
+    Value rising = scalar_operate(e, TOKEN_DIVIDE, gone, up, c->at);
+    Value falling = scalar_operate(e, TOKEN_DIVIDE, left, down, c->at);
+    // There is no way back after a rise of all of a period, nor up in none.
+    double rise = call_number(c, P_cyclic_rise);
+    Value share = rise == 1 ? rising
+                  : rise == 0
+                      ? falling
+                      : schedule_choose(e, gone, up, rising, falling, c->at);
+    return schedule_blend(e, *call_arg(c, P_cyclic_low),
+                          *call_arg(c, P_cyclic_high), share, c->at);
+}

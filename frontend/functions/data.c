@@ -1,0 +1,139 @@
+// Data sets: what the train block names, and what is known of them here.
+
+#include "frontend/functions/functions.h"
+
+#include <math.h>
+
+// A data set is kept as its call.
+Value lower_data(Expansion *e, const Call *c) {
+    (void)e;
+    return (Value){.kind = VALUE_CALL, .call = c};
+}
+
+static Type samples(DType d, int rank, int64_t a, int64_t b, int64_t c) {
+    return (Type){.dtype = d, .rank = rank, .dim = {0, a, b, c}};
+}
+
+static const Type images = {.dtype = U8}, whole = {.dtype = I32},
+                  whole_each = {.dtype = I32, .rank = 1},
+                  targets = {.dtype = F32};
+
+// ---- settings that the trainer gets ----
+
+static void add_setting(Expansion *e, DataSet *d, const char *name,
+                        int64_t value) {
+    DataSetting *more =
+        ARENA_ARRAY(e->arena, (size_t)d->num_settings + 1, DataSetting);
+    for (int i = 0; i < d->num_settings; i++)
+        more[i] = d->setting[i];
+    more[d->num_settings++] = (DataSetting){name, value};
+    d->setting = more;
+}
+
+static void add_count(Expansion *e, DataSet *d, const Call *c, ParamId p) {
+    if (call_arg(c, p)->kind == VALUE_NUMBER)
+        add_setting(e, d, param_info[p].name, call_count(c, p));
+}
+
+// ---- arguments ----
+
+// The dimensions of a sample, where they are given.  False after a report.
+static bool read_shape(Expansion *e, DataSet *d, const Call *c, ParamId p) {
+    const Value *v = call_arg(c, p);
+    if (v->kind == VALUE_NOTHING)
+        return true;
+    Value one = *v;
+    const Value *item = v->kind == VALUE_LIST ? v->list.item : &one;
+    int count = v->kind == VALUE_LIST ? v->list.count : 1;
+    bool good = count < MAX_RANK;
+    d->batch.rank = 1 + count;
+    for (int i = 0; good && i < count; i++) {
+        double size = item[i].number;
+        good = size >= 1 && size <= INT32_MAX && size == floor(size);
+        d->batch.dim[1 + i] = good ? (int64_t)size : 1;
+    }
+    if (!good)
+        report(e->diags, D_range, v->at,
+               "`shape` of %s must be up to %d whole numbers from 1",
+               c->builtin->name, MAX_RANK - 1);
+    return good;
+}
+
+static void set_labels(DataSet *d, const Call *c, ParamId p) {
+    d->label = call_flag(c, p) ? targets : whole;
+}
+
+// ---- the data sets ----
+
+static void cifar100(Expansion *e, DataSet *d, const Call *c) {
+    bool coarse = call_flag(c, P_cifar100_coarse);
+    d->classes = coarse ? 20 : 100;
+    add_setting(e, d, "coarse", coarse);
+}
+
+static void tokens(Expansion *e, DataSet *d, const Call *c) {
+    d->batch = samples(I32, 2, call_count(c, P_tokens_length), 0, 0);
+    d->label = d->batch;
+    d->classes = call_count(c, P_tokens_vocabulary);
+    add_count(e, d, c, P_tokens_length);
+    add_count(e, d, c, P_tokens_vocabulary);
+}
+
+static bool check_vocabulary(Expansion *e, const Call *c) {
+    enum { MOST_WORDS = 65536 };
+    if (call_count(c, P_tokens_vocabulary) <= MOST_WORDS)
+        return true;
+    report(e->diags, D_range, call_arg(c, P_tokens_vocabulary)->at,
+           "`vocabulary` of tokens is at most %d, as a token has 16 bits",
+           MOST_WORDS);
+    return false;
+}
+
+static bool synthetic(Expansion *e, DataSet *d, const Call *c) {
+    d->typed = false;
+    set_labels(d, c, P_synthetic_targets);
+    add_count(e, d, c, P_synthetic_samples);
+    add_count(e, d, c, P_synthetic_test);
+    add_count(e, d, c, P_synthetic_vocabulary);
+    return read_shape(e, d, c, P_synthetic_shape);
+}
+
+bool data_set(Expansion *e, const Call *c, DataSet *d) {
+    int64_t size;
+    *d = (DataSet){.at = c->at,
+                   .format = c->builtin->name,
+                   .path = "",
+                   .batch = images,
+                   .typed = true,
+                   .label = whole_each};
+    if (builtin_id(c->builtin) != B_synthetic)
+        d->path = c->arg[0].text;
+    switch (builtin_id(c->builtin)) {
+    case B_cifar10:
+        d->classes = 10;
+        d->samples = 50000;
+        d->batch = samples(U8, 4, 32, 32, 3);
+        return true;
+    case B_cifar100:
+        cifar100(e, d, c);
+        d->samples = 50000;
+        d->batch = samples(U8, 4, 32, 32, 3);
+        return true;
+    case B_idx:
+        return read_shape(e, d, c, P_idx_shape);
+    case B_image_folder:
+        size = call_count(c, P_image_folder_size);
+        d->batch = samples(U8, 4, size, size, 3);
+        add_count(e, d, c, P_image_folder_size);
+        return true;
+    case B_npy:
+        d->typed = false;
+        set_labels(d, c, P_npy_targets);
+        return read_shape(e, d, c, P_npy_shape);
+    case B_tokens:
+        tokens(e, d, c);
+        return check_vocabulary(e, c);
+    default:
+        return synthetic(e, d, c);
+    }
+}

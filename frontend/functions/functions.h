@@ -1,0 +1,395 @@
+// The functions of the language: the table of them, and what they share.
+#ifndef FRONTEND_FUNCTIONS_H
+#define FRONTEND_FUNCTIONS_H
+
+#include "frontend/expand/expand.h"
+
+// ---- builtin.c: the functions of the language ----
+
+typedef enum {
+    ANYWHERE,
+    LAYER,     // in models
+    FUNCTION,  // of tensors or numbers, anywhere
+    IMAGE,     // in models and in the input of the train block
+    INITIAL,   // what an `init` may be, anywhere
+    AUGMENT,   // in the input of the train block
+    LOSS,      // in its loss
+    OPTIMIZER, // in its other keys
+    CLIP,
+    AVERAGE,
+    EVAL_VIEW, // in the views of an evaluation
+    SCHEDULE,
+    DATA,
+} Class;
+
+typedef enum {
+    TENSOR,
+    OPERAND, // a tensor or a number
+    TENSORS, // a list of tensors
+    NUMBER,
+    POSITIVE, // a number above 0
+    SHARE,    // 0 .. 1
+    COUNT,    // a whole number from 1
+    WHOLE,    // a whole number from 0
+    PAIR,     // a count, or [rows, columns]
+    PADDING,  // a word, a whole number, [rows, columns] or
+              // [top, bottom, left, right]
+    FLAG,
+    AXIS,    // the name of an axis, or its number
+    AXES,    // an axis, or a list of them
+    SIZES,   // a whole number from 1, or a list of whole numbers
+    STARTS,  // an initialiser, a number, or numbers as LISTS
+    NUMBERS, // a number or a list of numbers
+    LISTS,   // a list of numbers, or of such lists
+    SCALAR,  // a number or a schedule
+    TIME,    // with the unit epoch or step, or a share of the run; its
+             // default counts steps
+    MOMENT,  // of a schedule: a share of the run, epochs or steps
+    MOMENTS, // one or a list of them
+    STRING,
+    WORD,
+    KNOTS, // all that follow, each `where: value`
+} ParamKind;
+
+typedef enum {
+#define BUILTIN(name, ...) B_##name,
+#include "frontend/functions/builtins.def"
+    NUM_BUILTINS
+} BuiltinId;
+
+// Parameters are numbered through all functions; FIRST_f is the first of f.
+typedef enum {
+#define BUILTIN(name, ...) FIRST_##name, BEFORE_##name = FIRST_##name - 1,
+#define PARAM(function, name, ...) P_##function##_##name,
+#include "frontend/functions/builtins.def"
+    NUM_PARAMS
+} ParamId;
+
+typedef struct {
+    const char *name;
+    ParamKind kind;
+    const char *otherwise, *words;
+} ParamInfo;
+
+// Makes the value of a call whose arguments have been checked.
+typedef Value Lowering(Expansion *e, const Call *c);
+
+struct Builtin {
+    const char *name;
+    Class class;
+    Lowering *lower;
+    const char *module; // what it is imported from; NULL: nothing
+    ParamId first;
+};
+
+struct Call {
+    const Builtin *builtin;
+    Value *arg; // of each parameter
+    const Expr *by;
+    bool piped; // the first argument stands before a |>
+    Span at;
+    const char *path; // of the layer: "layer1.conv_1"
+};
+
+extern const Builtin builtin_info[NUM_BUILTINS];
+extern const ParamInfo param_info[NUM_PARAMS];
+
+// The builtin of that name, or NULL.
+const Builtin *builtin_find(const char *name);
+BuiltinId builtin_id(const Builtin *b);
+int builtin_num_params(const Builtin *b);
+
+// Whether it is a layer with parameters.
+bool builtin_trains(const Builtin *b);
+
+// "an optimizer", "the train block": what a class is and where it belongs.
+const char *class_name(Class c);
+const char *class_place(Class c);
+
+// The value of an argument, and readings of it.
+const Value *call_arg(const Call *c, ParamId p);
+double call_number(const Call *c, ParamId p);
+int64_t call_count(const Call *c, ParamId p);
+bool call_flag(const Call *c, ParamId p);
+NodeId call_node(const Call *c, ParamId p);
+void call_pair(const Call *c, ParamId p, int64_t pair[2]);
+
+// ---- every file: what calls become ----
+
+#define BUILTIN(name, class, lowering, module) Lowering lower_##lowering;
+#include "frontend/functions/builtins.def"
+
+// ---- samples.c: types as the user writes them ----
+
+const char *type_text(Expansion *e, Type t); // "f32[128, 3, 3, 64]"
+// Whether the first axis of node n runs over samples.
+bool has_samples(Expansion *e, NodeId n);
+// "f32[N, 16, 16, 128]": of what has a batch of samples.
+const char *samples_text(Expansion *e, Type t);
+// Of a node, with N where its first axis runs over the samples.
+const char *tensor_text(Expansion *e, NodeId n);
+const char *joint_text(Expansion *e, Value v); // a number is f32[]
+// How many numbers a node has, "128 x 3072" where it has samples.
+const char *count_text(Expansion *e, NodeId n);
+
+// ---- tensor.c: adding to the graph on the user's behalf ----
+
+// Where the nodes that follow come from.
+void origin_set(Expansion *e, Span at, const char *path);
+
+const Type *node_type(const Expansion *e, NodeId n);
+
+// The nodes as numbers: u8 and i32 become f32.
+NodeId as_float(Expansion *e, NodeId n);
+
+// A number or scalar as f32[].
+NodeId scalar_node(Expansion *e, Value v);
+NodeId number_node(Expansion *e, double value);
+NodeId whole_node(Expansion *e, int64_t value); // i32[]
+// A tensor as numbers, or a number as f32[].
+NodeId operand_node(Expansion *e, const Value *v);
+
+// Whether a tensor of that shape is still below the limit when bytes and truths
+// become numbers, which may happen to any.
+bool fits_as_numbers(Type t);
+
+// Whether a tensor can be taken as rows of its last dimension: their number is
+// a dimension then.  A report where not.
+bool expect_rows(Expansion *e, const Call *c, NodeId x);
+
+// Adds n unless the user's sizes forbid it; NO_NODE after a report.
+NodeId add_checked(Expansion *e, const Call *c, Node n);
+NodeId add_at(Expansion *e, Span at, const char *what, Node n);
+NodeId add_unary(Expansion *e, Op op, NodeId a);
+NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b);
+
+// False, and a report, unless the tensor has that rank.
+bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank);
+
+// False, and a report, unless n is a tensor's axis; *axis is its number.
+bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis);
+
+// Inputs and states of the run, each once in a graph.
+NodeId input_node(Expansion *e, InputId id);
+NodeId run_node(Expansion *e, RunState s);
+
+// The number of this batch, counted over the whole run.
+NodeId batch_node(Expansion *e);
+
+// ---- joint.c: tensors that meet element by element ----
+
+// False, with a report, unless the shapes of two tensors or numbers broadcast;
+// verb is what cannot be done, as "add".
+bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b);
+bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b);
+
+// a op b; NO_NODE after a report.
+NodeId add_joint(Expansion *e, const Call *c, Op op, Value a, Value b);
+
+// ---- operator.c: + - * / ^ and comparisons ----
+
+Value expand_unary(Expansion *e, const Expr *x, Value v);
+Value expand_binary(Expansion *e, const Expr *x, Value a, Value b);
+
+// a op b for numbers and scalars, op being +, -, * or /.
+Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at);
+
+// ---- numbers.c: tensors that are written as lists ----
+
+typedef struct {
+    Type type;
+    const double *number;
+} Numbers;
+
+// False, with a report, unless a list is of numbers or of such lists; `at` is
+// where it is used.
+bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n);
+NodeId numbers_node(Graph *g, const Numbers *n);
+
+// ---- parameter.c: what is trained ----
+
+typedef enum {
+    INIT_CONSTANT, // low
+    INIT_UNIFORM,  // low .. high
+    INIT_NORMAL,   // mean low, standard deviation high
+    INIT_DIRAC,    // as INIT_UNIFORM, its first filters the identity
+    INIT_ADD_DIRAC,
+    INIT_ORTHOGONAL, // times high
+    INIT_WHITENING,  // eps low, of the first `images` samples
+    INIT_NUMBERS,
+} InitKind;
+
+typedef struct {
+    InitKind kind;
+    double low, high;
+    int64_t groups; // of a convolution; 0: of another layer
+    int64_t images;
+    const Numbers *numbers; // broadcast to the parameter's shape
+} Init;
+
+struct Parameter {
+    const char *name;
+    Type type;
+    Init init;
+    Span at;
+    NodeId node; // in the train graph
+};
+
+// A new parameter of the layer that c is: NAME is added to its path.  NO_NODE
+// after a report.
+NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
+                     Init init);
+NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
+                     double init);
+
+// The graph that fills parameters with random numbers.
+Graph *init_graph(Expansion *e);
+
+// ---- initial.c: how parameters start ----
+
+// PyTorch's default for the weights of a layer, and for its bias: uniform
+// within 1 / sqrt(fan_in).
+Init initial_default(Type weight);
+
+// Uniform within sqrt(6 / (fan_in + fan_out)).
+Init initial_xavier(Type weight);
+
+// Replaces *init by what an argument asks for, if it was given, for a
+// parameter of type t.  False after a report.
+bool initial_given(Expansion *e, const Value *v, Type t, Init *init);
+
+// What a parameter starts with, as a node of an init graph.
+NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p);
+
+// ---- linear.c: matrix products ----
+
+// x weight' along the last axis of x, whatever its rank.
+NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight);
+
+// a @ b
+Value matrix_product(Expansion *e, const Expr *x, Value a, Value b);
+
+// What follows a product with weights of a type: a bias for each of its rows,
+// unless it is left out.
+Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
+               const Value *given);
+
+// ---- shape.c: other shapes ----
+
+// x with an axis and the last one exchanged.
+NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
+
+// ---- join.c: tensors cut up and put together ----
+
+// Places from .. to - 1 of an axis.
+NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);
+
+// The parts one after the other along an axis.  Their other sizes are equal, or
+// 1, which is repeated.
+NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis);
+
+// ---- whitening.c: filters from the data ----
+
+// False, with a report, unless weights of that type can be whitened.
+bool whitening_check(Expansion *e, const Call *c, Type weight, int64_t groups);
+
+// Adds the sums over the patches of x to the collect graph.  False after a
+// report.
+bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
+                       const Init *init);
+
+// The filters, as a node of the init graph.
+NodeId whitening_values(Graph *g, const Parameter *p);
+
+// ---- dropout.c ----
+
+// False, with a report, unless p leaves something.
+bool expect_dropout(Expansion *e, const Call *c, double p);
+
+// x with numbers left out; `what` tells two uses of one layer apart.
+NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
+                    double p);
+
+// ---- conv.c: windows ----
+
+// Top, bottom, left and right, from a number or a list of 2 or 4.
+void read_pads(const Value *v, int64_t pad[4]);
+
+// Warns of channels that 16 bits pad, when the whole model is there: how many
+// its output has is not for the model to choose.
+void conv_warn(Expansion *e);
+
+// ---- norm.c ----
+
+// Warns of biases that batch_norm removes, when the whole model is there: it
+// does not where something else reads what they were added to.
+void batch_norm_warn(Expansion *e);
+
+// ---- draw.c: random numbers of augmentations ----
+
+// The epoch: i32[].
+NodeId draw_epoch(Expansion *e);
+
+// Numbers for each sample, anew in each epoch, which `what` tells from others
+// of the same call: from 0 to 1, without 1; the same ones in all epochs; whole
+// ones below count; from least to most.
+NodeId draw_share(Expansion *e, const Call *c, const char *what);
+NodeId draw_once(Expansion *e, const Call *c, const char *what);
+NodeId draw_place(Expansion *e, const Call *c, const char *what, int64_t count);
+NodeId draw_range(Expansion *e, const Call *c, const char *what, double least,
+                  double most);
+
+// A number of each sample as [N, 1, ...] of that rank; a scalar stays one.
+NodeId draw_along(Expansion *e, NodeId x, int rank);
+
+// ---- label.c: what `label` is in the loss ----
+
+// Of the run's input of that name.
+Type label_type(const Expansion *e);
+
+// From here on each sample is `share`, f32[N] or f32[], of itself and for the
+// rest the sample of the batch at `partner`, i32[N].
+void labels_mix(Expansion *e, NodeId partner, NodeId share);
+
+// i32[N], i32[N, ...]; or f32 of the output's shape, if they are targets or
+// samples of training are mixed.
+NodeId label_node(Expansion *e);
+
+// ---- loss.c: losses, and how they are reduced ----
+
+// sum(x) or mean(x) without axes: the loss, over the samples that count.
+Value reduce_loss(Expansion *e, const Call *c, bool mean);
+
+// How many samples count, f32[]; the sum over them of f32[N, 1]; and of other
+// shapes the mean over all but the batch, f32[N, 1].
+NodeId sample_count(Expansion *e);
+NodeId sum_samples(Expansion *e, NodeId x);
+NodeId sample_means(Expansion *e, NodeId x);
+
+// ---- metric.c ----
+
+// Adds the sums that the runtime reads, after a loss was reduced.
+void metrics_add(Expansion *e, NodeId output);
+
+// ---- optimizer.c ----
+
+// Adds the update of a parameter.
+void optimizer_apply(Expansion *e, const Call *c, const Parameter *p);
+Value optimizer_rate(const Call *c);
+
+// ---- clip.c ----
+
+// Limits the gradients of the train graph, by a call of class CLIP.
+void clip_apply(Expansion *e, const Call *c);
+
+// ---- schedule.c ----
+
+// Names that the train block's expressions may use: step, epoch, progress.
+Value schedule_variable(Expansion *e, const char *name);
+
+// ---- data.c ----
+
+// What a call of class DATA says; false after a report.
+bool data_set(Expansion *e, const Call *c, DataSet *d);
+
+#endif

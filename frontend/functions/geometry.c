@@ -1,0 +1,248 @@
+// Geometry: augmentations that move pixels.  They are operations of the train
+// graph, random by sample and epoch; the evaluation graph leaves them out, or
+// keeps the middle where they change an image's size.
+
+#include "frontend/functions/functions.h"
+
+#include <math.h>
+
+// ---- crops ----
+
+// The first `size` rows and columns from (top, left) on.
+static NodeId cut(Expansion *e, NodeId x, const int64_t size[2],
+                  const int64_t first[2]) {
+    Type t = *node_type(e, x);
+    int64_t low[4] = {0, first[0], first[1], 0}, high[4] = {0};
+    for (int i = 0; i < 2; i++)
+        high[1 + i] = t.dim[1 + i] - size[i] - first[i];
+    return graph_slice(e->graph, x, low, high);
+}
+
+static NodeId cut_middle(Expansion *e, NodeId x, const int64_t size[2]) {
+    Type t = *node_type(e, x);
+    const int64_t first[] = {(t.dim[1] - size[0]) / 2,
+                             (t.dim[2] - size[1]) / 2};
+    return cut(e, x, size, first);
+}
+
+// A place that is random in the padded image.
+static NodeId cut_anywhere(Expansion *e, const Call *c, NodeId x,
+                           const int64_t size[2], int64_t pad,
+                           const char *mode) {
+    static const char *const axis[] = {"y", "x"};
+    static const int64_t start[2] = {0, 0};
+    Type t = *node_type(e, x);
+    NodeId arg[] = {x, NO_NODE, NO_NODE};
+    for (int i = 0; i < 2; i++) {
+        int64_t places = t.dim[1 + i] + 2 * pad - size[i] + 1;
+        NodeId place = draw_place(e, c, axis[i], places);
+        arg[1 + i] = graph_op2(e->graph, OP_sub, place, whole_node(e, pad));
+    }
+    Attr attr = attr_text(ATTR_mode, mode);
+    NodeId moved = add_checked(e, c,
+                               (Node){.op = OP_shift,
+                                      .num_args = 3,
+                                      .arg = arg,
+                                      .num_attrs = 1,
+                                      .attr = &attr});
+    return moved == NO_NODE ? NO_NODE : cut(e, moved, size, start);
+}
+
+static bool check_fits(Expansion *e, const Call *c, Type t, int64_t size) {
+    if (size <= t.dim[1] && size <= t.dim[2])
+        return true;
+    report(e->diags, D_window, c->at,
+           "%s to %lld x %lld does not fit an image of %lld x %lld",
+           c->builtin->name, (long long)size, (long long)size,
+           (long long)t.dim[1], (long long)t.dim[2]);
+    return false;
+}
+
+// A mirrored edge is shorter than the image, and than what is cut out of it.
+// Places are drawn in f32, of which more would not all be as likely.
+static bool check_pad(Expansion *e, const Call *c, Type t, int64_t size,
+                      int64_t pad, const char *mode) {
+    enum { MOST = 1 << 16 };
+    bool image = pad >= t.dim[1] || pad >= t.dim[2];
+    if (pad > MOST) {
+        report(e->diags, D_range, c->at, "%s moves by %d pixels at most",
+               c->builtin->name, MOST);
+        return false;
+    }
+    if (*mode != 'r' || (!image && pad < size))
+        return true;
+    report(e->diags, D_range, c->at, "mode=reflect needs a pad smaller than %s",
+           image ? "the image" : "`size`");
+    return false;
+}
+
+Value lower_random_crop(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_random_crop_x);
+    int64_t size = call_count(c, P_random_crop_size);
+    int64_t pad = call_count(c, P_random_crop_pad);
+    const char *mode = call_arg(c, P_random_crop_mode)->text;
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    Type t = *node_type(e, x->node);
+    if (!check_fits(e, c, t, size) || !check_pad(e, c, t, size, pad, mode))
+        return value_poison();
+    const int64_t square[] = {size, size};
+    NodeId y = e->training ? cut_anywhere(e, c, x->node, square, pad, mode)
+                           : cut_middle(e, x->node, square);
+    return y == NO_NODE ? value_poison() : value_tensor(y, c->at);
+}
+
+Value lower_random_translate(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_random_translate_x);
+    int64_t most = call_count(c, P_random_translate_most);
+    const char *mode = call_arg(c, P_random_translate_mode)->text;
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    Type t = *node_type(e, x->node);
+    if (!check_pad(e, c, t, INT32_MAX, most, mode))
+        return value_poison();
+    if (!e->training)
+        return *x;
+    NodeId y = cut_anywhere(e, c, x->node, &t.dim[1], most, mode);
+    return y == NO_NODE ? value_poison() : value_tensor(y, c->at);
+}
+
+// ---- random_resized_crop ----
+
+// Where the pixels of the result lie along one axis: from `first` on, `length`
+// pixels of the image in all.
+typedef struct {
+    NodeId before, after; // i32[N, size]: the pixels around each place
+    NodeId share;         // f32[N, size]: of the one after
+} Places;
+
+static Places places(Expansion *e, NodeId first, NodeId length, int64_t size) {
+    Graph *g = e->graph;
+    NodeId i = as_float(e, graph_iota(g, type_of(I32, 1, &size), 0));
+    NodeId centre =
+        graph_op2(g, OP_mul, graph_op2(g, OP_add, i, number_node(e, 0.5)),
+                  number_node(e, 1.0 / (double)size));
+    NodeId far = graph_op2(g, OP_mul, draw_along(e, length, 2), centre);
+    NodeId at = graph_op2(g, OP_add, draw_along(e, first, 2), far);
+    at = graph_op2(g, OP_sub, at, number_node(e, 0.5));
+    NodeId before = graph_op1(g, OP_floor, at);
+    NodeId after = graph_op2(g, OP_add, before, number_node(e, 1));
+    return (Places){graph_cast(g, before, I32), graph_cast(g, after, I32),
+                    graph_op2(g, OP_sub, at, before)};
+}
+
+// (1 - share) a + share b
+static NodeId blend(Expansion *e, NodeId a, NodeId b, NodeId share) {
+    Graph *g = e->graph;
+    NodeId change = graph_op2(g, OP_mul, share, graph_op2(g, OP_sub, b, a));
+    return graph_op2(g, OP_add, a, change);
+}
+
+// Bilinear: two pixels along each axis; beyond the edge, the edge's.
+static NodeId sample(Expansion *e, NodeId x, const Places *y, const Places *w) {
+    Graph *g = e->graph;
+    Type rows = *node_type(e, y->share), columns = *node_type(e, w->share);
+    NodeId down = graph_reshape(g, y->share, 4,
+                                (int64_t[]){rows.dim[0], rows.dim[1], 1, 1});
+    NodeId across = graph_reshape(
+        g, w->share, 4, (int64_t[]){columns.dim[0], 1, columns.dim[1], 1});
+    NodeId row[2];
+    for (int i = 0; i < 2; i++) {
+        NodeId at = i == 0 ? y->before : y->after;
+        NodeId left = graph_op3(g, OP_take, x, at, w->before);
+        NodeId right = graph_op3(g, OP_take, x, at, w->after);
+        row[i] = blend(e, as_float(e, left), as_float(e, right), across);
+    }
+    return blend(e, row[0], row[1], down);
+}
+
+// A pair of numbers, least and most; false after a report.
+static bool read_range(Expansion *e, const Call *c, ParamId p, double most,
+                       double range[2]) {
+    const Value *v = call_arg(c, p);
+    if (v->kind == VALUE_NOTHING)
+        return true;
+    bool good = v->kind == VALUE_LIST && v->list.count == 2;
+    for (int i = 0; good && i < 2; i++)
+        range[i] = v->list.item[i].number;
+    good = good && range[0] > 0 && range[0] <= range[1] && range[1] <= most;
+    if (!good)
+        report(e->diags, D_range, v->at,
+               "`%s` of %s must be [least, most], both above 0%s",
+               param_info[p].name, c->builtin->name,
+               most == 1 ? " and at most 1" : "");
+    return good;
+}
+
+// The length of the crop along an axis, f32[N], and where it begins.
+static Places crop_axis(Expansion *e, const Call *c, NodeId area, NodeId ratio,
+                        bool rows, int64_t from, int64_t size) {
+    Graph *g = e->graph;
+    NodeId square = graph_op2(g, rows ? OP_div : OP_mul, area, ratio);
+    NodeId whole = number_node(e, (double)from);
+    NodeId length =
+        graph_op2(g, OP_minimum, graph_op1(g, OP_sqrt, square), whole);
+    NodeId rest = graph_op2(g, OP_sub, whole, length);
+    NodeId first =
+        graph_op2(g, OP_mul, draw_share(e, c, rows ? "y" : "x"), rest);
+    return places(e, first, length, size);
+}
+
+Value lower_random_resized_crop(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_random_resized_crop_x);
+    int64_t size = call_count(c, P_random_resized_crop_size);
+    double scale[2] = {0.08, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};
+    if (!expect_rank(e, c, x, 4) ||
+        !check_fits(e, c, *node_type(e, x->node), size) ||
+        !read_range(e, c, P_random_resized_crop_scale, 1, scale) ||
+        !read_range(e, c, P_random_resized_crop_ratio, HUGE_VAL, ratio))
+        return value_poison();
+    Type t = *node_type(e, x->node);
+    const int64_t square[] = {size, size};
+    if (!e->training)
+        return value_tensor(cut_middle(e, x->node, square), c->at);
+    double pixels = (double)t.dim[1] * (double)t.dim[2];
+    NodeId area =
+        draw_range(e, c, "area", scale[0] * pixels, scale[1] * pixels);
+    NodeId shape =
+        graph_op1(e->graph, OP_exp,
+                  draw_range(e, c, "ratio", log(ratio[0]), log(ratio[1])));
+    Places rows = crop_axis(e, c, area, shape, true, t.dim[1], size);
+    Places columns = crop_axis(e, c, area, shape, false, t.dim[2], size);
+    return value_tensor(sample(e, x->node, &rows, &columns), c->at);
+}
+
+// ---- flips ----
+
+static Value mirror(Expansion *e, const Call *c, const Value *x,
+                    NodeId mirrored) {
+    return value_tensor(graph_op2(e->graph, OP_flip, x->node, mirrored), c->at);
+}
+
+Value lower_flip_lr(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_flip_lr_x);
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    if (!e->training)
+        return *x;
+    NodeId p = number_node(e, call_number(c, P_flip_lr_p));
+    NodeId u = draw_share(e, c, "flip");
+    return mirror(e, c, x, graph_op2(e->graph, OP_lt, u, p));
+}
+
+// A sample is seen mirrored every other epoch; which come first is drawn once.
+Value lower_alternating_flip(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_alternating_flip_x);
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    if (!e->training)
+        return *x;
+    Graph *g = e->graph;
+    NodeId u = draw_once(e, c, "flip");
+    NodeId first =
+        graph_cast(g, graph_op2(g, OP_lt, u, number_node(e, 0.5)), I32);
+    NodeId turn =
+        graph_op2(g, OP_mod, graph_op2(g, OP_add, draw_epoch(e), first),
+                  whole_node(e, 2));
+    return mirror(e, c, x, graph_op2(g, OP_eq, turn, whole_node(e, 1)));
+}

@@ -1,0 +1,307 @@
+// How parameters start: what a layer's `init` asks for, and the nodes of the
+// init graph that give it.  Fans are those of PyTorch: of a weight [K, ..., C]
+// what one output reads, and what one input goes to.
+
+#include "frontend/functions/functions.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- what is asked for ----
+
+// All dimensions but one; those of a weight that is about to be refused may
+// multiply to more than an integer holds.
+static double count_without(const Type *t, int dim) {
+    double count = 1;
+    for (int i = 0; i < t->rank; i++)
+        count *= i == dim ? 1 : (double)t->dim[i];
+    return count;
+}
+
+static double fan_in(Type t) {
+    return count_without(&t, 0);
+}
+
+static double fan_out(Type t) {
+    return count_without(&t, t.rank - 1);
+}
+
+static Init uniform(double bound) {
+    return (Init){INIT_UNIFORM, .low = -bound, .high = bound};
+}
+
+Init initial_default(Type weight) {
+    return uniform(1 / sqrt(fan_in(weight)));
+}
+
+static Init spread(bool normal, double std) {
+    if (!normal)
+        return uniform(sqrt(3) * std);
+    return (Init){INIT_NORMAL, .low = 0, .high = std};
+}
+
+static bool is_text(const Call *c, ParamId p, const char *text) {
+    return strcmp(call_arg(c, p)->text, text) == 0;
+}
+
+static Init kaiming(const Call *c, Type t) {
+    bool in = is_text(c, P_kaiming_mode, "fan_in");
+    bool normal = is_text(c, P_kaiming_distribution, "normal");
+    double fan = in ? fan_in(t) : fan_out(t);
+    return spread(normal, call_number(c, P_kaiming_gain) / sqrt(fan));
+}
+
+Init initial_xavier(Type weight) {
+    return spread(false, sqrt(2 / (fan_in(weight) + fan_out(weight))));
+}
+
+static Init xavier(const Call *c, Type t) {
+    bool normal = is_text(c, P_xavier_distribution, "normal");
+    double fans = fan_in(t) + fan_out(t);
+    return spread(normal, call_number(c, P_xavier_gain) * sqrt(2 / fans));
+}
+
+static Init interval(Expansion *e, const Call *c) {
+    Init i = {INIT_UNIFORM, .low = call_number(c, P_uniform_low),
+              .high = call_number(c, P_uniform_high)};
+    if (i.low > i.high)
+        report(e->diags, D_range, c->at,
+               "uniform goes from its lower end to its upper one");
+    return i;
+}
+
+static Init called(Expansion *e, const Call *c, Type t, const Init *old) {
+    Init i = *old;
+    switch (builtin_id(c->builtin)) {
+    case B_ones:
+        return (Init){INIT_CONSTANT, .low = 1};
+    case B_uniform:
+        return interval(e, c);
+    case B_normal:
+        return (Init){INIT_NORMAL, .low = call_number(c, P_normal_mean),
+                      .high = call_number(c, P_normal_std)};
+    case B_kaiming:
+        return kaiming(c, t);
+    case B_xavier:
+        return xavier(c, t);
+    case B_orthogonal:
+        return (Init){INIT_ORTHOGONAL,
+                      .high = call_number(c, P_orthogonal_gain)};
+    case B_dirac:
+        i.kind = is_text(c, P_dirac_mode, "add") ? INIT_ADD_DIRAC : INIT_DIRAC;
+        return i;
+    case B_whitening:
+        return (Init){INIT_WHITENING, .low = call_number(c, P_whitening_eps),
+                      .images = call_count(c, P_whitening_images)};
+    default:
+        return (Init){INIT_CONSTANT, .low = 0};
+    }
+}
+
+// The least rank of a parameter that an initialiser makes sense for.
+static int least_rank(const Call *c) {
+    switch (builtin_id(c->builtin)) {
+    case B_kaiming:
+    case B_xavier:
+    case B_orthogonal:
+        return 2;
+    case B_dirac:
+    case B_whitening:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+static bool expect_fans(Expansion *e, const Call *c, Type t, int64_t groups) {
+    if (t.rank >= least_rank(c) && (least_rank(c) < 4 || groups > 0))
+        return builtin_id(c->builtin) != B_whitening ||
+               whitening_check(e, c, t, groups);
+    Diagnostic *d =
+        report(e->diags, D_rank, c->at, "%s is for %s", c->builtin->name,
+               least_rank(c) == 4 ? "the weights of a convolution"
+                                  : "weights of two dimensions or more");
+    diag_label(d, "and this starts %s", type_text(e, t));
+    return false;
+}
+
+// Numbers that are written, which are repeated along axes of 1.
+static bool written(Expansion *e, const Value *list, Type t, Init *init) {
+    Numbers *n = ARENA_NEW(e->arena, Numbers);
+    Type both;
+    if (!expect_numbers(e, list->at, list, n))
+        return false;
+    init->kind = INIT_NUMBERS;
+    init->numbers = n;
+    if (type_broadcast(&n->type, &t, &both) && type_has_shape(&both, &t))
+        return true;
+    Diagnostic *d = report(e->diags, D_shapes, list->at,
+                           "numbers of this shape cannot be repeated to what "
+                           "they start");
+    diag_label(d, "this is %s, and starts %s", type_text(e, n->type),
+               type_text(e, t));
+    return false;
+}
+
+bool initial_given(Expansion *e, const Value *v, Type t, Init *init) {
+    if (v->kind == VALUE_NOTHING)
+        return true;
+    if (v->kind == VALUE_NUMBER) {
+        *init = (Init){INIT_CONSTANT, .low = v->number};
+        return true;
+    }
+    if (v->kind == VALUE_LIST)
+        return written(e, v, t, init);
+    if (!expect_fans(e, v->call, t, init->groups))
+        return false;
+    int errors = e->diags->errors;
+    *init = called(e, v->call, t, init);
+    return e->diags->errors == errors;
+}
+
+Value lower_initial(Expansion *e, const Call *c) {
+    (void)e;
+    return (Value){.kind = VALUE_CALL, .call = c, .at = c->at};
+}
+
+// ---- the nodes that give it ----
+
+typedef struct {
+    Graph *g;
+    NodeId seed, epoch;
+    const Parameter *p;
+} Start;
+
+static NodeId number(const Start *s, double value) {
+    return graph_number(s->g, value);
+}
+
+// Numbers in 0 .. 1, a function of the seed, the parameter's name and the
+// element's place; of another stream for each `what`.
+static NodeId random_numbers(const Start *s, const char *what) {
+    int64_t count = type_count(&s->p->type);
+    NodeId place = graph_iota(s->g, type_of(I32, 1, &count), 0);
+    const char *name = arena_format(s->g->arena, "init/%s%s", s->p->name, what);
+    Attr stream = attr_int(ATTR_stream, stream_of(name));
+    NodeId u =
+        graph_add(s->g, (Node){.op = OP_uniform,
+                               .num_args = 3,
+                               .arg = (NodeId[]){s->seed, s->epoch, place},
+                               .num_attrs = 1,
+                               .attr = &stream,
+                               .group = -1});
+    return graph_reshape(s->g, u, s->p->type.rank, s->p->type.dim);
+}
+
+static NodeId uniform_values(const Start *s, double low, double high) {
+    NodeId wide =
+        graph_op2(s->g, OP_mul, random_numbers(s, ""), number(s, high - low));
+    return graph_op2(s->g, OP_sub, wide, number(s, -low));
+}
+
+// Box-Muller: sqrt(-2 log u) cos(2 pi v), u above 0.
+static NodeId normal_values(const Start *s, double mean, double std) {
+    Graph *g = s->g;
+    NodeId u = graph_op2(g, OP_sub, number(s, 1), random_numbers(s, ""));
+    NodeId radius =
+        graph_op1(g, OP_sqrt,
+                  graph_op2(g, OP_mul, graph_op1(g, OP_log, u), number(s, -2)));
+    NodeId angle = graph_op2(g, OP_mul, random_numbers(s, "/angle"),
+                             number(s, 2 * acos(-1)));
+    NodeId z = graph_op2(g, OP_mul, radius, graph_op1(g, OP_cos, angle));
+    NodeId scaled = graph_op2(g, OP_mul, z, number(s, std));
+    return graph_op2(g, OP_add, scaled, number(s, mean));
+}
+
+// An axis of a weight [K,R,S,C], as numbers that broadcast.
+static NodeId along(const Start *s, int axis) {
+    Type t = {.dtype = I32, .rank = 4, .dim = {1, 1, 1, 1}};
+    t.dim[axis] = s->p->type.dim[axis];
+    return graph_iota(s->g, t, axis);
+}
+
+static NodeId whole(const Start *s, int64_t value) {
+    return graph_constant(s->g, type_scalar(I32), (double)value);
+}
+
+// Which filters are the identity's, bool [K,1,1,1], and where such a filter
+// is 1, bool [1,R,S,1] by [K,1,1,C]: at its centre, for its own channel.
+static NodeId dirac_filter(const Start *s) {
+    const int64_t *dim = s->p->type.dim;
+    int64_t out = dim[0] / s->p->init.groups;
+    int64_t count = out < dim[3] ? out : dim[3];
+    NodeId in_group = graph_op2(s->g, OP_mod, along(s, 0), whole(s, out));
+    return graph_op2(s->g, OP_lt, in_group, whole(s, count));
+}
+
+static NodeId dirac_values(const Start *s) {
+    Graph *g = s->g;
+    const int64_t *dim = s->p->type.dim;
+    int64_t out = dim[0] / s->p->init.groups;
+    NodeId at =
+        graph_op2(g, OP_eq, graph_op2(g, OP_mod, along(s, 0), whole(s, out)),
+                  along(s, 3));
+    for (int axis = 1; axis <= 2; axis++)
+        at = graph_op2(
+            g, OP_and, at,
+            graph_op2(g, OP_eq, along(s, axis), whole(s, dim[axis] / 2)));
+    return graph_cast(g, at, F32);
+}
+
+static NodeId reduced(const Start *s, Op op, NodeId x) {
+    static const int64_t all[] = {0, 1, 2, 3};
+    return graph_reduce(s->g, op, x, 4, all);
+}
+
+static NodeId mean_of(const Start *s, NodeId x) {
+    double count = (double)type_count(&s->p->type);
+    return graph_op2(s->g, OP_div, reduced(s, OP_sum, x), number(s, count));
+}
+
+// The default's numbers plus the identity, brought back to the mean and the
+// standard deviation that they had without it.
+static NodeId add_dirac(const Start *s, NodeId random) {
+    Graph *g = s->g;
+    NodeId sum = graph_op2(g, OP_add, random, dirac_values(s));
+    NodeId ratio = graph_op2(g, OP_div, reduced(s, OP_var, random),
+                             reduced(s, OP_var, sum));
+    NodeId centred = graph_op2(g, OP_sub, sum, mean_of(s, sum));
+    NodeId scaled = graph_op2(g, OP_mul, centred, graph_op1(g, OP_sqrt, ratio));
+    return graph_op2(g, OP_add, scaled, mean_of(s, random));
+}
+
+// Orthonormal rows, or columns where there are more rows, of a matrix that
+// every direction is as likely for; a weight [K, ...] is K rows.
+static NodeId orthogonal_values(const Start *s, double gain) {
+    Type t = s->p->type;
+    int64_t view[] = {t.dim[0], type_count(&t) / t.dim[0]};
+    NodeId random = graph_reshape(s->g, normal_values(s, 0, 1), 2, view);
+    NodeId q = graph_op1(s->g, OP_orthogonal, random);
+    q = graph_reshape(s->g, q, t.rank, t.dim);
+    return graph_op2(s->g, OP_mul, q, number(s, gain));
+}
+
+NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p) {
+    Start s = {g, seed, epoch, p};
+    double low = p->init.low, high = p->init.high;
+    switch (p->init.kind) {
+    case INIT_CONSTANT:
+        break;
+    case INIT_UNIFORM:
+        return uniform_values(&s, low, high);
+    case INIT_NORMAL:
+        return normal_values(&s, low, high);
+    case INIT_DIRAC:
+        return graph_op3(g, OP_select, dirac_filter(&s), dirac_values(&s),
+                         uniform_values(&s, low, high));
+    case INIT_WHITENING:
+        return whitening_values(g, p);
+    case INIT_ORTHOGONAL:
+        return orthogonal_values(&s, high);
+    case INIT_ADD_DIRAC:
+        return add_dirac(&s, uniform_values(&s, low, high));
+    case INIT_NUMBERS:
+        return graph_broadcast(g, numbers_node(g, p->init.numbers), &p->type);
+    }
+    return graph_constant(g, p->type, low);
+}

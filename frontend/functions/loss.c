@@ -1,0 +1,278 @@
+// Losses: numbers for each sample, and how they are reduced.
+//
+// A last batch that is short is filled up with repeated samples, which must
+// not count: in training unless drop_last leaves such batches out, in
+// evaluation always.
+
+#include "frontend/functions/functions.h"
+
+#include <string.h>
+
+// ---- the samples that count ----
+
+static bool all_count(const Expansion *e) {
+    return e->training && e->recipe.drop_last;
+}
+
+// 1 for samples that count and 0 for the others: f32[N, 1].
+static NodeId sample_mask(Expansion *e) {
+    Graph *g = e->graph;
+    int64_t n = e->recipe.batch;
+    NodeId place = graph_iota(g, type_of(I32, 2, (int64_t[]){n, 1}), 0);
+    return as_float(e, graph_op2(g, OP_lt, place, input_node(e, INPUT_VALID)));
+}
+
+NodeId sample_count(Expansion *e) {
+    if (all_count(e))
+        return number_node(e, (double)e->recipe.batch);
+    return as_float(e, input_node(e, INPUT_VALID));
+}
+
+NodeId sum_samples(Expansion *e, NodeId x) {
+    if (!all_count(e))
+        x = graph_op2(e->graph, OP_mul, x, sample_mask(e));
+    return graph_reduce(e->graph, OP_sum, x, 2, (int64_t[]){0, 1});
+}
+
+// ---- outputs and labels ----
+
+static bool is_label(const Expansion *e, const Value *v) {
+    return e->label == v->node;
+}
+
+// The first two arguments of every loss are an output and its label.
+static bool expect_order(Expansion *e, const Call *c) {
+    if (!is_label(e, &c->arg[0]))
+        return true;
+    const Value *label = &c->arg[1];
+    Diagnostic *d =
+        report(e->diags, D_kind, label->at.source ? label->at : c->at,
+               "the second argument of %s must be `label`", c->builtin->name);
+    diag_note(d, "the output comes first: %s(output, label)", c->builtin->name);
+    return false;
+}
+
+static Value report_pair(Expansion *e, const Call *c, const char *what,
+                         const char *note) {
+    Diagnostic *d = report(e->diags, D_shapes, c->at, "%s", what);
+    for (int i = 0; i < 2; i++)
+        diag_place(d, c->arg[i].at, "%s %s", i ? "and this is" : "this is",
+                   tensor_text(e, c->arg[i].node));
+    if (note != NULL)
+        diag_note(d, "%s", note);
+    return value_poison();
+}
+
+static Type without_last(Type t) {
+    t.rank--;
+    return t;
+}
+
+// ---- cross_entropy ----
+
+// Whether the output has all classes of the data set.  Where that leaves their
+// number open, labels must fit each cross_entropy, also of a part of the
+// output.
+static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
+    Type t = *node_type(e, output->node);
+    int64_t classes = t.dim[t.rank - 1];
+    bool of_data = is_label(e, &c->arg[1]) &&
+                   node_type(e, e->input[INPUT_LABEL])->dtype == I32;
+    bool open = e->data.classes == 0;
+    if (of_data && open && classes < e->recipe.classes)
+        e->recipe.classes = (int)classes;
+    if (!of_data || open || classes >= e->data.classes)
+        return true;
+    Diagnostic *d = report(e->diags, D_data, c->at,
+                           "the data has %lld classes and the output %lld",
+                           (long long)e->data.classes, (long long)classes);
+    diag_place(d, output->at, "this is %s", tensor_text(e, output->node));
+    diag_place(d, e->data.at, "the classes are those of %s", e->data.format);
+    return false;
+}
+
+// Labels as the operation takes them: i32[M], or shares of classes f32[M,K].
+// What nothing has mixed is read as the data set has it.
+static NodeId class_labels(Expansion *e, Type output, NodeId label) {
+    if (label == e->label && e->mixing == NULL)
+        label = e->input[INPUT_LABEL];
+    Type t = *node_type(e, label);
+    int64_t classes = output.dim[output.rank - 1];
+    int64_t shape[] = {type_count(&output) / classes, classes};
+    bool whole = t.dtype == I32 || t.dtype == U8;
+    if (whole && type_has_shape(&t, (Type[]){without_last(output)}))
+        return graph_reshape(e->graph, graph_cast(e->graph, label, I32), 1,
+                             shape);
+    if (!whole && type_has_shape(&t, &output))
+        return graph_reshape(e->graph, as_float(e, label), 2, shape);
+    return NO_NODE;
+}
+
+// What a loss does to the output itself is not to be done before it.
+static void warn_twice(Expansion *e, const Call *c, DiagId id,
+                       const Value *output, const char *what, const char *why) {
+    Diagnostic *d =
+        report(e->diags, id, c->at, "%s takes what comes before the %s",
+               c->builtin->name, what);
+    diag_place(d, output->at, "this is behind one");
+    diag_note(d, "leave the %s out%s", what, why);
+}
+
+static void warn_softmax(Expansion *e, const Call *c, const Value *output) {
+    Op op = e->graph->node[output->node].op;
+    if (op == OP_softmax || op == OP_log_softmax)
+        warn_twice(e, c, D_softmax_twice, output, "softmax",
+                   "; accuracy is the same without it");
+}
+
+static void warn_sigmoid(Expansion *e, const Call *c, const Value *output) {
+    if (e->graph->node[output->node].op == OP_sigmoid)
+        warn_twice(e, c, D_sigmoid_twice, output, "sigmoid", "");
+}
+
+// One number for each row of the output; [N, 1] where it has one for each
+// sample.
+Value lower_cross_entropy(Expansion *e, const Call *c) {
+    const Value *output = call_arg(c, P_cross_entropy_output);
+    Type t = *node_type(e, output->node);
+    if (!expect_order(e, c) || (t.rank < 2 && !expect_rank(e, c, output, 2)) ||
+        !expect_classes(e, c, output) || !expect_rows(e, c, output->node))
+        return value_poison();
+    warn_softmax(e, c, output);
+    NodeId label = class_labels(e, t, call_node(c, P_cross_entropy_label));
+    if (label == NO_NODE)
+        return report_pair(e, c, "the labels do not fit the output",
+                           "labels are whole numbers, one for each row of the "
+                           "output, or shares of its classes");
+    double smoothing = call_number(c, P_cross_entropy_smoothing);
+    Attr attr = attr_float(ATTR_smoothing, smoothing);
+    int64_t rows[] = {type_count(&t) / t.dim[t.rank - 1], t.dim[t.rank - 1]};
+    NodeId logits = graph_reshape(e->graph, as_float(e, output->node), 2, rows);
+    NodeId loss = graph_add(e->graph, (Node){.op = OP_cross_entropy,
+                                             .num_args = 2,
+                                             .arg = (NodeId[]){logits, label},
+                                             .num_attrs = smoothing != 0,
+                                             .attr = &attr,
+                                             .group = -1});
+    if (t.rank > 2)
+        loss = graph_reshape(e->graph, loss, t.rank - 1, t.dim);
+    return value_tensor(loss, c->at);
+}
+
+// ---- losses of each number ----
+
+// For data whose labels may be either.
+static const char *target_note(Expansion *e) {
+    return arena_format(e->arena,
+                        "labels are classes unless the data set says "
+                        "`targets`: %s(..., targets)",
+                        e->data.format);
+}
+
+// The label as numbers of the output's shape, which may have further axes of
+// one place; NO_NODE after a report.
+static NodeId target_of(Expansion *e, const Call *c) {
+    Type t = *node_type(e, c->arg[0].node), l = *node_type(e, c->arg[1].node);
+    Type bare = t, least = l;
+    if (!expect_order(e, c))
+        return NO_NODE;
+    while (bare.rank > 1 && bare.dim[bare.rank - 1] == 1)
+        bare.rank--;
+    while (least.rank > 1 && least.dim[least.rank - 1] == 1)
+        least.rank--;
+    if (type_has_shape(&bare, &least))
+        return as_float(e,
+                        graph_reshape(e->graph, c->arg[1].node, t.rank, t.dim));
+    const char *note = NULL;
+    bool classes = is_label(e, &c->arg[1]) && l.dtype == I32;
+    if (classes && e->data.label.rank == 0)
+        note = target_note(e);
+    else if (classes)
+        note = arena_format(e->arena,
+                            "cross_entropy is the loss for classes; "
+                            "one_hot(label, %lld) makes numbers of them",
+                            (long long)(t.rank ? t.dim[t.rank - 1] : 1));
+    report_pair(e, c,
+                arena_format(e->arena,
+                             "%s needs a label for each number of the output",
+                             c->builtin->name),
+                note);
+    return NO_NODE;
+}
+
+// mse and l1: the square or the size of what lies between.
+Value lower_distance(Expansion *e, const Call *c) {
+    NodeId y = target_of(e, c);
+    if (y == NO_NODE)
+        return value_poison();
+    NodeId error = graph_op2(e->graph, OP_sub, as_float(e, c->arg[0].node), y);
+    bool square = builtin_id(c->builtin) == B_mse;
+    return value_tensor(square ? graph_op2(e->graph, OP_mul, error, error)
+                               : graph_op1(e->graph, OP_abs, error),
+                        c->at);
+}
+
+// max(x, 0) - x y + log(1 + exp(-|x|)), which is -y log p - (1 - y) log(1 - p)
+// for p = sigmoid(x).  At 0, where a head of zeros starts, only the half that
+// maximum gives at a tie makes the gradient sigmoid(x) - y; relu gives nothing.
+Value lower_bce_with_logits(Expansion *e, const Call *c) {
+    NodeId y = target_of(e, c);
+    if (y == NO_NODE)
+        return value_poison();
+    warn_sigmoid(e, c, &c->arg[0]);
+    Graph *g = e->graph;
+    NodeId x = as_float(e, c->arg[0].node);
+    NodeId above = graph_op2(g, OP_maximum, x, number_node(e, 0));
+    NodeId linear = graph_op2(g, OP_sub, above, graph_op2(g, OP_mul, x, y));
+    NodeId small =
+        graph_op1(g, OP_exp, graph_op1(g, OP_neg, graph_op1(g, OP_abs, x)));
+    NodeId curve =
+        graph_op1(g, OP_log, graph_op2(g, OP_add, small, number_node(e, 1)));
+    return value_tensor(graph_op2(g, OP_add, linear, curve), c->at);
+}
+
+// ---- reductions ----
+
+NodeId sample_means(Expansion *e, NodeId x) {
+    Type t = *node_type(e, x);
+    int64_t axes[MAX_RANK], column[] = {t.dim[0], 1};
+    for (int i = 1; i < t.rank; i++)
+        axes[i - 1] = i;
+    double count = (double)(type_count(&t) / t.dim[0]);
+    if (count == 1)
+        return graph_reshape(e->graph, x, 2, column);
+    NodeId sum = graph_reduce(e->graph, OP_sum, x, t.rank - 1, axes);
+    sum = graph_reshape(e->graph, sum, 2, column);
+    return graph_op2(e->graph, OP_div, sum, number_node(e, count));
+}
+
+Value reduce_loss(Expansion *e, const Call *c, bool mean) {
+    const Value *x = &c->arg[0];
+    Type t = *node_type(e, x->node);
+    if (e->phase != PHASE_LOSS) {
+        Diagnostic *d = report(e->diags, D_missing, c->at, "%s needs `axes`",
+                               c->builtin->name);
+        diag_note(d, "as in: %s(x, axes=[height, width])", c->builtin->name);
+        return value_poison();
+    }
+    if (t.rank == 0 || t.dim[0] != e->recipe.batch) {
+        Diagnostic *d = report(e->diags, D_rank, c->at,
+                               "%s needs numbers for each sample, f32[N, ...]",
+                               c->builtin->name);
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        return value_poison();
+    }
+    double each = (double)(type_count(&t) / t.dim[0]);
+    e->loss.is_mean = mean;
+    e->loss.samples = sample_means(e, as_float(e, x->node));
+    NodeId total = sum_samples(e, e->loss.samples);
+    if (!mean && each != 1)
+        total = graph_op2(e->graph, OP_mul, total, number_node(e, each));
+    else if (mean && all_count(e))
+        total = graph_op2(e->graph, OP_mul, total,
+                          number_node(e, 1.0 / (double)e->recipe.batch));
+    else if (mean)
+        total = graph_op2(e->graph, OP_div, total, sample_count(e));
+    e->loss.total = total;
+    return value_tensor(total, c->at);
+}

@@ -1,0 +1,79 @@
+// Metrics: sums over the samples that count, which the runtime reads and
+// clears.
+
+#include "frontend/functions/functions.h"
+
+static void accumulate(Expansion *e, const char *name, NodeId value) {
+    NodeId state =
+        graph_state(e->graph, name, STATE_METRIC, type_scalar(F32), 0);
+    graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
+}
+
+// Whether the loss is of labels, and the data has a whole one for each row of
+// the output, which has a column for each class.
+static bool has_classes(Expansion *e, Type output) {
+    if (e->label == NO_NODE)
+        return false;
+    Type label = *node_type(e, input_node(e, INPUT_LABEL));
+    output.rank--;
+    return label.dtype == I32 && output.rank >= 1 &&
+           output.dim[output.rank] > 1 && type_has_shape(&label, &output);
+}
+
+// The labels with a last axis of one place, beside the output's classes.
+static NodeId label_column(Expansion *e, Type output) {
+    output.dim[output.rank - 1] = 1;
+    return graph_reshape(e->graph, input_node(e, INPUT_LABEL), output.rank,
+                         output.dim);
+}
+
+// How many samples have their largest output at their label; of a sample with
+// several rows, the share of them.
+static NodeId count_correct(Expansion *e, NodeId output) {
+    Graph *g = e->graph;
+    Type t = *node_type(e, output);
+    int64_t classes = t.dim[t.rank - 1];
+    Attr last = attr_int(ATTR_axis, 1);
+    // One row after the other, as the loss takes them.
+    NodeId rows = graph_reshape(g, output, 2,
+                                (int64_t[]){type_count(&t) / classes, classes});
+    NodeId best = graph_add(g, (Node){.op = OP_argmax,
+                                      .num_args = 1,
+                                      .arg = &rows,
+                                      .num_attrs = 1,
+                                      .attr = &last,
+                                      .group = -1});
+    t.dim[t.rank - 1] = 1;
+    best = graph_reshape(g, best, t.rank, t.dim);
+    NodeId hit = graph_op2(g, OP_eq, best, label_column(e, t));
+    return sum_samples(e, sample_means(e, as_float(e, hit)));
+}
+
+// How many samples have fewer than five outputs above the one of their label.
+// An output that is no number counts as above it.
+static NodeId count_top5(Expansion *e, NodeId output) {
+    enum { PLACES = 5 };
+    Graph *g = e->graph;
+    Type t = *node_type(e, output);
+    int64_t last = t.rank - 1;
+    Type along = type_of(I32, 1, &t.dim[last]);
+    NodeId own =
+        graph_op2(g, OP_eq, label_column(e, t), graph_iota(g, along, 0));
+    NodeId score = graph_reduce(
+        g, OP_sum, graph_op3(g, OP_select, own, output, number_node(e, 0)), 1,
+        &last);
+    NodeId above = graph_op1(g, OP_not, graph_op2(g, OP_le, output, score));
+    NodeId rank = graph_reduce(g, OP_sum, as_float(e, above), 1, &last);
+    NodeId hit = graph_op2(g, OP_lt, rank, number_node(e, PLACES));
+    return sum_samples(e, sample_means(e, as_float(e, hit)));
+}
+
+void metrics_add(Expansion *e, NodeId output) {
+    bool classes = has_classes(e, *node_type(e, output));
+    accumulate(e, "metric.loss", sum_samples(e, e->loss.samples));
+    if (classes)
+        accumulate(e, "metric.correct", count_correct(e, output));
+    if (classes && e->recipe.top5 && !e->training)
+        accumulate(e, "metric.top5", count_top5(e, output));
+    accumulate(e, "metric.count", sample_count(e));
+}

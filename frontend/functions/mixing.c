@@ -1,0 +1,298 @@
+// Mixing: augmentations that replace a part of each sample, or a share of all
+// of it: cutout by a colour; cutmix and mixup by the next sample of the batch,
+// whose order is random, and labels are mixed alike.
+
+#include "frontend/functions/schedule.h"
+
+#include <math.h>
+
+// ---- boxes ----
+
+// Whether a pixel's place along an axis lies in first .. end-1, which are
+// i32[N,1,1,1]: bool, [N,H,1,1] for axis 1 and [N,1,W,1] for axis 2.
+static NodeId between(Expansion *e, Type t, int axis, NodeId first,
+                      NodeId end) {
+    Graph *g = e->graph;
+    Type along = type_of(I32, 4, (int64_t[]){1, 1, 1, 1});
+    along.dim[axis] = t.dim[axis];
+    NodeId place = graph_iota(g, along, axis);
+    NodeId behind = graph_op2(g, OP_le, first, place);
+    NodeId before = graph_op2(g, OP_lt, place, end);
+    return graph_op2(g, OP_and, behind, before);
+}
+
+static const char *axis_name(int axis) {
+    return axis == 1 ? "y" : "x";
+}
+
+// A square at a random place inside the image.
+static NodeId in_square(Expansion *e, const Call *c, Type t, int64_t size) {
+    NodeId in[2];
+    for (int axis = 1; axis <= 2; axis++) {
+        NodeId first =
+            draw_place(e, c, axis_name(axis), t.dim[axis] - size + 1);
+        first = draw_along(e, first, 4);
+        NodeId end = graph_op2(e->graph, OP_add, first, whole_node(e, size));
+        in[axis - 1] = between(e, t, axis, first, end);
+    }
+    return graph_op2(e->graph, OP_and, in[0], in[1]);
+}
+
+static bool check_square(Expansion *e, const Call *c, Type t, int64_t size) {
+    if (size <= t.dim[1] && size <= t.dim[2])
+        return true;
+    report(e->diags, D_window, c->at,
+           "a square of %lld does not fit an image of %lld x %lld",
+           (long long)size, (long long)t.dim[1], (long long)t.dim[2]);
+    return false;
+}
+
+// ---- cutout ----
+
+static NodeId fill_node(Expansion *e, const Call *c, const Value *fill,
+                        int64_t channels) {
+    if (fill->kind == VALUE_NUMBER)
+        return number_node(e, fill->number);
+    if (fill->list.count != channels) {
+        report(e->diags, D_length, fill->at.source ? fill->at : c->at,
+               "this list has %d numbers and the image %lld channels",
+               fill->list.count, (long long)channels);
+        return NO_NODE;
+    }
+    double *number = ARENA_ARRAY(e->arena, (size_t)channels, double);
+    for (int i = 0; i < fill->list.count; i++)
+        number[i] = fill->list.item[i].number;
+    return graph_vector(e->graph, number, fill->list.count);
+}
+
+Value lower_cutout(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_cutout_x);
+    int64_t size = call_count(c, P_cutout_size);
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    Type t = *node_type(e, x->node);
+    if (!check_square(e, c, t, size))
+        return value_poison();
+    if (!e->training)
+        return *x;
+    NodeId fill = fill_node(e, c, call_arg(c, P_cutout_fill), t.dim[3]);
+    if (fill == NO_NODE)
+        return value_poison();
+    return value_tensor(graph_op3(e->graph, OP_select, in_square(e, c, t, size),
+                                  fill, as_float(e, x->node)),
+                        c->at);
+}
+
+// ---- when, and with whom ----
+
+// The number of steps until a time, as a node.
+static NodeId steps_until(Expansion *e, const Call *c, Value time) {
+    return scalar_node(e, moment_of(e, time, c->at));
+}
+
+// Whether samples are mixed, bool[N] or bool[]; NO_NODE: all are, always.
+static NodeId is_mixed(Expansion *e, const Call *c, double p, const Value *from,
+                       const Value *until) {
+    Graph *g = e->graph;
+    NodeId mixed = NO_NODE, step = as_float(e, run_node(e, RUN_STEP));
+    NodeId all[3] = {NO_NODE, NO_NODE, NO_NODE};
+    if (p < 1)
+        all[0] = graph_op2(g, OP_lt, draw_share(e, c, "p"), number_node(e, p));
+    if (from->kind == VALUE_NUMBER)
+        all[1] = graph_op2(g, OP_le, steps_until(e, c, *from), step);
+    if (until->kind == VALUE_NUMBER)
+        all[2] = graph_op2(g, OP_lt, step, steps_until(e, c, *until));
+    for (int i = 0; i < 3; i++)
+        mixed = all[i] == NO_NODE  ? mixed
+                : mixed == NO_NODE ? all[i]
+                                   : graph_op2(g, OP_and, mixed, all[i]);
+    return mixed;
+}
+
+// The place of the next sample of the batch: i32[N].
+static NodeId next_sample(Expansion *e) {
+    Graph *g = e->graph;
+    NodeId i = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
+    NodeId next = graph_op2(g, OP_add, i, whole_node(e, 1));
+    return graph_op2(g, OP_mod, next, whole_node(e, e->recipe.batch));
+}
+
+// ---- the share that a sample keeps ----
+
+enum { TABLE = 1024, GRID = 8192 };
+
+// Entry k is the value below which a share (k + 0.5) / TABLE of the
+// distribution Beta(alpha, alpha) lies.  Its density is (x (1 - x))^(alpha -
+// 1), up to a factor, and symmetric.  For alpha below 1 it is infinite at 0, so
+// there the lower half is summed in steps of x^alpha.
+static void beta_table(double alpha, double value[TABLE]) {
+    double below[GRID + 1], x[GRID + 1], power = alpha < 1 ? 1 / alpha : 1;
+    for (int i = 0; i <= GRID; i++) {
+        x[i] = 0.5 * pow((double)i / GRID, power);
+        double middle = 0.5 * pow(fmax(i - 0.5, 0) / GRID, power);
+        double density = alpha < 1 ? pow(1 - middle, alpha - 1)
+                                   : pow(4 * middle * (1 - middle), alpha - 1);
+        below[i] = i == 0 ? 0 : below[i - 1] + density;
+    }
+    for (int k = 0, i = 1; k < TABLE / 2; k++) {
+        double wanted = below[GRID] * (k + 0.5) / (TABLE / 2.0);
+        while (i < GRID && below[i] <= wanted)
+            i++;
+        double part = (wanted - below[i - 1]) / (below[i] - below[i - 1]);
+        value[k] = x[i - 1] + part * (x[i] - x[i - 1]);
+        value[TABLE - 1 - k] = 1 - value[k];
+    }
+}
+
+// Shares from Beta(alpha, alpha), f32[N]: straight lines between the entries of
+// the table, and the entry itself beyond its ends, where gather stays inside.
+static NodeId draw_beta(Expansion *e, const Call *c, double alpha) {
+    Graph *g = e->graph;
+    NodeId u = draw_share(e, c, "share");
+    if (alpha == 1)
+        return u;
+    double value[TABLE];
+    beta_table(alpha, value);
+    NodeId table = graph_vector(g, value, TABLE);
+    NodeId at =
+        graph_op2(g, OP_sub, graph_op2(g, OP_mul, u, number_node(e, TABLE)),
+                  number_node(e, 0.5));
+    NodeId entry = graph_op1(g, OP_floor, at);
+    NodeId index = graph_cast(g, entry, I32);
+    NodeId next = graph_op2(g, OP_add, index, whole_node(e, 1));
+    NodeId low = graph_op2(g, OP_gather, table, index);
+    NodeId high = graph_op2(g, OP_gather, table, next);
+    NodeId part = graph_op2(g, OP_sub, at, entry);
+    NodeId rise = graph_op2(g, OP_sub, high, low);
+    return graph_op2(g, OP_add, low, graph_op2(g, OP_mul, part, rise));
+}
+
+static bool check_alpha(Expansion *e, const Call *c, ParamId p) {
+    enum { LARGEST = 1000 };
+    const Value *alpha = call_arg(c, p);
+    if (alpha->kind != VALUE_NUMBER ||
+        (alpha->number >= 0.01 && alpha->number <= LARGEST))
+        return true;
+    report(e->diags, D_range, alpha->at,
+           "`alpha` of %s must be from 0.01 to %d", c->builtin->name, LARGEST);
+    return false;
+}
+
+// ---- mixup ----
+
+static NodeId rest_of(Expansion *e, NodeId share) {
+    return graph_op2(e->graph, OP_sub, number_node(e, 1), share);
+}
+
+// The share where a sample is mixed, else 1.
+static NodeId share_if(Expansion *e, NodeId mixed, NodeId share) {
+    if (mixed == NO_NODE)
+        return share;
+    return graph_op3(e->graph, OP_select, mixed, share, number_node(e, 1));
+}
+
+Value lower_mixup(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_mixup_x);
+    if (!check_alpha(e, c, P_mixup_alpha))
+        return value_poison();
+    if (!e->training)
+        return *x;
+    Graph *g = e->graph;
+    NodeId mixed =
+        is_mixed(e, c, call_number(c, P_mixup_p), call_arg(c, P_mixup_from),
+                 call_arg(c, P_mixup_until));
+    NodeId share =
+        share_if(e, mixed, draw_beta(e, c, call_number(c, P_mixup_alpha)));
+    NodeId partner = next_sample(e), own = as_float(e, x->node);
+    NodeId other = as_float(e, graph_op2(g, OP_gather, x->node, partner));
+    NodeId part = draw_along(e, share, node_type(e, own)->rank);
+    labels_mix(e, partner, share);
+    return value_tensor(
+        graph_op2(g, OP_add, graph_op2(g, OP_mul, part, own),
+                  graph_op2(g, OP_mul, rest_of(e, part), other)),
+        c->at);
+}
+
+// ---- cutmix ----
+
+// Half the side of a box that has a share of the image's area, times an axis.
+static NodeId half_side(Expansion *e, NodeId area, int64_t size) {
+    Graph *g = e->graph;
+    NodeId half = graph_op2(g, OP_mul, graph_op1(g, OP_sqrt, area),
+                            number_node(e, 0.5 * (double)size));
+    return graph_cast(g, graph_op1(g, OP_floor, half), I32);
+}
+
+// A box of a random share of the image's area around a random pixel, as far as
+// it lies in the image; *share is what remains.
+static NodeId in_box(Expansion *e, const Call *c, Type t, NodeId *share) {
+    Graph *g = e->graph;
+    NodeId area = rest_of(e, draw_along(e, *share, 4)), in[2], length[2];
+    for (int axis = 1; axis <= 2; axis++) {
+        int64_t size = t.dim[axis];
+        NodeId centre =
+            draw_along(e, draw_place(e, c, axis_name(axis), size), 4);
+        NodeId half = half_side(e, area, size);
+        NodeId first =
+            graph_op2(g, OP_maximum, graph_op2(g, OP_sub, centre, half),
+                      whole_node(e, 0));
+        NodeId end =
+            graph_op2(g, OP_minimum, graph_op2(g, OP_add, centre, half),
+                      whole_node(e, size));
+        in[axis - 1] = between(e, t, axis, first, end);
+        length[axis - 1] = as_float(e, graph_op2(g, OP_sub, end, first));
+    }
+    double pixel = 1 / ((double)t.dim[1] * (double)t.dim[2]);
+    NodeId pixels = graph_op2(g, OP_mul, length[0], length[1]);
+    NodeId part = graph_op2(g, OP_mul, pixels, number_node(e, pixel));
+    *share = graph_reshape(g, rest_of(e, part), 1, t.dim);
+    return graph_op2(g, OP_and, in[0], in[1]);
+}
+
+// One of size and alpha says how large the box is.
+static bool check_cutmix(Expansion *e, const Call *c, Type t) {
+    const Value *size = call_arg(c, P_cutmix_size);
+    bool sized = size->kind == VALUE_NUMBER;
+    if (sized == (call_arg(c, P_cutmix_alpha)->kind == VALUE_NUMBER)) {
+        Diagnostic *d = report(e->diags, D_missing, c->at,
+                               "cutmix needs either `size` or `alpha`");
+        diag_note(d, "size is the side of a square in pixels; alpha makes the "
+                     "share of the image random");
+        return false;
+    }
+    return check_alpha(e, c, P_cutmix_alpha) &&
+           (!sized || check_square(e, c, t, call_count(c, P_cutmix_size)));
+}
+
+static NodeId pasted(Expansion *e, const Call *c, Type t, NodeId *share) {
+    if (call_arg(c, P_cutmix_size)->kind == VALUE_NOTHING) {
+        *share = draw_beta(e, c, call_number(c, P_cutmix_alpha));
+        return in_box(e, c, t, share);
+    }
+    double size = call_number(c, P_cutmix_size);
+    double area = size * size / ((double)t.dim[1] * (double)t.dim[2]);
+    *share = number_node(e, 1 - area);
+    return in_square(e, c, t, (int64_t)size);
+}
+
+Value lower_cutmix(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_cutmix_x);
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    Type t = *node_type(e, x->node);
+    if (!check_cutmix(e, c, t))
+        return value_poison();
+    if (!e->training)
+        return *x;
+    Graph *g = e->graph;
+    NodeId share, inside = pasted(e, c, t, &share);
+    NodeId mixed =
+        is_mixed(e, c, call_number(c, P_cutmix_p), call_arg(c, P_cutmix_from),
+                 call_arg(c, P_cutmix_until));
+    if (mixed != NO_NODE)
+        inside = graph_op2(g, OP_and, inside, draw_along(e, mixed, 4));
+    NodeId partner = next_sample(e);
+    NodeId other = graph_op2(g, OP_gather, x->node, partner);
+    labels_mix(e, partner, share_if(e, mixed, share));
+    return value_tensor(graph_op3(g, OP_select, inside, other, x->node), c->at);
+}

@@ -1,0 +1,129 @@
+// Numbers: the list of the first ones, and tensors that are written as lists.
+
+#include "frontend/functions/functions.h"
+
+// Constants are tables in the kernels that read them, and are folded up to as
+// many numbers.
+enum { MOST_NUMBERS = 4096 };
+
+// Work of a number: it takes memory.
+enum { WORK = 8 };
+
+Value lower_range(Expansion *e, const Call *c) {
+    int64_t count = call_count(c, P_range_count);
+    if (count > MOST_NUMBERS) {
+        report(e->diags, D_range, call_arg(c, P_range_count)->at,
+               "a range has at most %d numbers", MOST_NUMBERS);
+        return value_poison();
+    }
+    Value *item = ARENA_ARRAY(e->arena, (size_t)count, Value);
+    e->work += WORK * count;
+    for (int i = 0; i < count; i++)
+        item[i] = value_number(i, c->at);
+    return (Value){.kind = VALUE_LIST, .at = c->at, .list = {item, (int)count}};
+}
+
+// The sizes of a list: how many items it has, and those of its first one.
+// Lists may share items, so that all are looked at only where they are few.
+// False after a report.
+static bool sizes_of(Expansion *e, Span at, const Value *list, Type *t) {
+    int64_t count = 1;
+    *t = (Type){.dtype = F32};
+    for (const Value *v = list; v->kind == VALUE_LIST; v = v->list.item) {
+        if (v->list.count == 0) {
+            Diagnostic *d =
+                report(e->diags, D_length, at, "a tensor needs numbers");
+            diag_place(d, v->at, "this list is empty");
+            return false;
+        }
+        if (t->rank == MAX_RANK) {
+            report(e->diags, D_rank, at,
+                   "a tensor has at most %d axes, and these are lists in lists "
+                   "of more",
+                   MAX_RANK);
+            return false;
+        }
+        t->dim[t->rank++] = v->list.count;
+        if ((count *= v->list.count) > MOST_NUMBERS) {
+            report(e->diags, D_range, at,
+                   "a tensor that is written has at most %d numbers",
+                   MOST_NUMBERS);
+            return false;
+        }
+    }
+    return true;
+}
+
+// An item that is no number, or no list as the first one.
+static bool report_item(Expansion *e, Span at, const Value *v, int axis,
+                        Type t) {
+    bool list = v->kind == VALUE_LIST, number = v->kind == VALUE_NUMBER;
+    int wanted = axis < t.rank ? (int)t.dim[axis] : 0;
+    Diagnostic *d =
+        report(e->diags, list || (number && wanted) ? D_length : D_kind, at,
+               "the items of a tensor are all numbers, or lists of one length");
+    if (!list && !number)
+        diag_place(d, v->at, "this is %s", value_kind_name(v->kind));
+    else if (number && wanted == 0)
+        diag_place(d, v->at, "this has a unit");
+    else if (number)
+        diag_place(d, v->at, "this is a number, and the first is a list of %d",
+                   wanted);
+    else if (wanted == 0)
+        diag_place(d, v->at, "this is a list of %d, and the first is a number",
+                   v->list.count);
+    else
+        diag_place(d, v->at, "this has %d, and the first has %d", v->list.count,
+                   wanted);
+    return false;
+}
+
+// Writes the numbers of a list that is along an axis from *to on.  False after
+// a report.
+static bool numbers_of(Expansion *e, Span at, const Value *v, int axis, Type t,
+                       double **to) {
+    bool list = v->kind == VALUE_LIST;
+    bool number = v->kind == VALUE_NUMBER && v->unit == UNIT_NONE;
+    if (axis < t.rank ? !list || v->list.count != t.dim[axis] : !number)
+        return report_item(e, at, v, axis, t);
+    if (number)
+        *(*to)++ = v->number;
+    for (int i = 0; list && i < v->list.count; i++)
+        if (!numbers_of(e, at, &v->list.item[i], axis + 1, t, to))
+            return false;
+    return true;
+}
+
+bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n) {
+    if (!sizes_of(e, at, list, &n->type))
+        return false;
+    int64_t count = type_count(&n->type);
+    e->work += WORK * count;
+    double *end = ARENA_ARRAY(e->arena, (size_t)count, double);
+    n->number = end;
+    return numbers_of(e, at, list, 0, n->type, &end);
+}
+
+NodeId numbers_node(Graph *g, const Numbers *n) {
+    Attr attr = attr_floats(ATTR_values, (int)type_count(&n->type), n->number);
+    return graph_add(g, (Node){.op = OP_constant,
+                               .type = &n->type,
+                               .num_attrs = 1,
+                               .attr = &attr,
+                               .group = -1});
+}
+
+Value lower_tensor(Expansion *e, const Call *c) {
+    if (e->graph == NULL || e->phase == PHASE_KEYS) {
+        Diagnostic *d = report(e->diags, D_wrong_place, c->at,
+                               "`tensor` belongs in a model, an input or a "
+                               "loss");
+        diag_note(d, "a name for its list can stand anywhere, as in: let "
+                     "taps = [1, 2, 1], and tensor(taps) in the model");
+        return value_poison();
+    }
+    Numbers n;
+    if (!expect_numbers(e, c->at, call_arg(c, P_tensor_numbers), &n))
+        return value_poison();
+    return value_tensor(numbers_node(e->graph, &n), c->at);
+}

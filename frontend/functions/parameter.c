@@ -1,0 +1,100 @@
+// Parameters: what is trained, how it starts, and the graph that starts it.
+
+#include "frontend/train/train.h"
+
+#include <string.h>
+
+static void remember(Expansion *e, Parameter **list, int *count, Parameter p) {
+    ARENA_APPEND(e->arena, *list, *count, p);
+}
+
+// The kernel that updates parameters counts the numbers of each in an int, and
+// goes on by less than two parts behind the last.
+static bool expect_size(Expansion *e, const Call *c, const char *name,
+                        Type type) {
+    const int64_t most = (INT64_C(1) << 31) - (1 << 13);
+    if (type_valid(&type) && type_count(&type) <= most)
+        return true;
+    Diagnostic *d = report(e->diags, D_size, c->at, "the %s of %s is too large",
+                           name, c->path);
+    diag_label(d, "this is %s", type_text(e, type));
+    return false;
+}
+
+// The leaf of that name that another view of the same image has made.
+static NodeId leaf_once(Expansion *e, const char *name) {
+    if (e->num_views == 0 || e->training)
+        return NO_NODE;
+    return graph_find(e->graph, e->averaged ? average_name(e, name) : name);
+}
+
+NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
+                     Init init) {
+    if (!expect_size(e, c, name, type))
+        return NO_NODE;
+    const char *full = arena_format(e->arena, "%s.%s", c->path, name);
+    NodeId node = leaf_once(e, full);
+    if (node == NO_NODE)
+        node = e->averaged ? average_node(e, full, type, 0)
+                           : graph_leaf(e->graph, OP_param, full, type);
+    if (e->training)
+        remember(e, &e->parameter, &e->num_parameters,
+                 (Parameter){full, type, init, c->at, node});
+    return node;
+}
+
+NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
+                     double init) {
+    if (!expect_size(e, c, name, type))
+        return NO_NODE;
+    const char *full = arena_format(e->arena, "%s.%s", c->path, name);
+    NodeId node = leaf_once(e, full);
+    if (node == NO_NODE)
+        node = e->averaged
+                   ? average_node(e, full, type, init)
+                   : graph_state(e->graph, full, STATE_STATISTIC, type, init);
+    if (e->training)
+        remember(e, &e->statistic, &e->num_statistics,
+                 (Parameter){.name = full,
+                             .type = type,
+                             .init = {.low = init},
+                             .at = c->at,
+                             .node = node});
+    return node;
+}
+
+// A parameter of its own, as positions that are learned.
+Value lower_parameter(Expansion *e, const Call *c) {
+    const Value *shape = call_arg(c, P_parameter_shape);
+    bool list = shape->kind == VALUE_LIST;
+    Type t = {.dtype = F32, .rank = list ? shape->list.count : 1};
+    bool good = t.rank <= MAX_RANK;
+    for (int i = 0; good && i < t.rank; i++) {
+        t.dim[i] = (int64_t)(list ? shape->list.item[i].number : shape->number);
+        good = t.dim[i] >= 1;
+    }
+    if (!good) {
+        report(e->diags, D_range, shape->at.source ? shape->at : c->at,
+               "a parameter has 1 to %d sizes from 1", MAX_RANK);
+        return value_poison();
+    }
+    Init init = {INIT_CONSTANT, .low = 0};
+    if (!expect_size(e, c, "value", t) ||
+        !initial_given(e, call_arg(c, P_parameter_init), t, &init))
+        return value_poison();
+    return value_tensor(parameter_new(e, c, "value", t, init), c->at);
+}
+
+Graph *init_graph(Expansion *e) {
+    Graph *g = graph_new(e->arena, "init");
+    NodeId seed = graph_state(g, "run.seed", STATE_RUN, type_scalar(I32),
+                              (double)e->recipe.seed);
+    NodeId epoch = graph_constant(g, type_scalar(I32), 0);
+    for (int i = 0; i < e->num_parameters; i++) {
+        const Parameter *p = &e->parameter[i];
+        g->at = e->graph->node[p->node].from;
+        NodeId leaf = graph_leaf(g, OP_param, p->name, p->type);
+        graph_assign(g, leaf, initial_values(g, seed, epoch, p));
+    }
+    return g;
+}

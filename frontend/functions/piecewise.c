@@ -1,0 +1,94 @@
+// Piecewise: straight lines between knots, each a moment and a value.
+
+#include "frontend/functions/schedule.h"
+
+static bool is_value(Expansion *e, Value v) {
+    return (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE) ||
+           (v.kind == VALUE_TENSOR && node_type(e, v.node)->rank == 0);
+}
+
+static Value place_of(const Value *knots, int i) {
+    return knots->list.item[i].list.item[0];
+}
+
+static Value value_of(const Value *knots, int i) {
+    return knots->list.item[i].list.item[1];
+}
+
+static bool check_knot(Expansion *e, const Value *knot) {
+    Value where = knot->list.item[0], what = knot->list.item[1];
+    if (where.kind != VALUE_NUMBER || where.number < 0) {
+        report(e->diags, D_knots, where.at.source ? where.at : knot->at,
+               "a knot's place must be a share of the run, `N epoch` or "
+               "`N step`");
+        return false;
+    }
+    if (!is_value(e, what)) {
+        report(e->diags, D_knots, knot->at,
+               "a knot's value must be a number or a schedule");
+        return false;
+    }
+    if (where.unit == UNIT_NONE && where.number > 1) {
+        Diagnostic *d = report(e->diags, D_knots, where.at,
+                               "%g is past the end of the run", where.number);
+        diag_note(d,
+                  "places are shares of the run; write `%g epoch` or "
+                  "`%g step` if that is meant",
+                  where.number, where.number);
+        return false;
+    }
+    return true;
+}
+
+// Whether it can be seen now that b does not come after a.
+static bool is_disordered(const Expansion *e, Value a, Value b) {
+    double first, second;
+    if (a.unit == b.unit)
+        return b.number <= a.number;
+    return moment_share(e, a, &first) && moment_share(e, b, &second) &&
+           second <= first;
+}
+
+static bool check_order(Expansion *e, const Value *knots) {
+    for (int i = 1; i < knots->list.count; i++) {
+        Value before = place_of(knots, i - 1), where = place_of(knots, i);
+        if (!is_disordered(e, before, where))
+            continue;
+        Diagnostic *d = report(e->diags, D_knots, where.at,
+                               "knots must come one after the other");
+        diag_place(d, before.at, "this one is not before it");
+        return false;
+    }
+    return true;
+}
+
+// The line that the run has come to.  The first value holds before the first
+// knot, the last after the last.
+static Value choose_line(Expansion *e, const Value *knots, Span at) {
+    int last = knots->list.count - 1;
+    Value now = run_value(e, RUN_STEP, at), result = value_of(knots, last);
+    Value end = moment_of(e, place_of(knots, last), at);
+    for (int i = last - 1; i >= 0; i--) {
+        Value start = moment_of(e, place_of(knots, i), at);
+        Value way = moment_way(e, start, end, at);
+        Value line = schedule_blend(e, value_of(knots, i),
+                                    value_of(knots, i + 1), way, at);
+        result = schedule_choose(e, now, end, line, result, at);
+        end = start;
+    }
+    return result;
+}
+
+Value lower_piecewise(Expansion *e, const Call *c) {
+    const Value *knots = call_arg(c, P_piecewise_knots);
+    if (knots->list.count < 2) {
+        report(e->diags, D_knots, c->at, "a line needs two knots at least");
+        return value_poison();
+    }
+    for (int i = 0; i < knots->list.count; i++)
+        if (!check_knot(e, &knots->list.item[i]))
+            return value_poison();
+    if (!check_order(e, knots))
+        return value_poison();
+    return choose_line(e, knots, c->at);
+}

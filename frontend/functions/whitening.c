@@ -1,0 +1,161 @@
+// whitening: filters that make the patches of a convolution's input
+// uncorrelated, from the first training samples.
+//
+// The collect graph adds up X'X over all patches X of the images as they are
+// before padding.  The init graph divides by their number and takes filter i
+// as v_i / sqrt(l_i + eps), where l_i descend and v_i are the eigenvectors;
+// with twice as many filters as a patch has numbers, the second half is the
+// first one's negation.
+
+#include "frontend/functions/functions.h"
+
+static int64_t patch_size(Type weight) {
+    return type_count(&weight) / weight.dim[0];
+}
+
+static const char *state_name(Arena *a, const char *weight, const char *what) {
+    return arena_format(a, "%s.%s", weight, what);
+}
+
+bool whitening_check(Expansion *e, const Call *c, Type weight, int64_t groups) {
+    int64_t patch = patch_size(weight), filters = weight.dim[0];
+    if (groups == 1 && (filters <= patch || filters == 2 * patch))
+        return true;
+    Diagnostic *d = report(e->diags, D_range, c->at,
+                           "whitening cannot start %s", type_text(e, weight));
+    if (groups != 1)
+        diag_note(d, "it is for convolutions without groups");
+    else
+        diag_note(d,
+                  "a patch has %lld numbers: there can be up to %lld filters, "
+                  "or %lld with their negations",
+                  (long long)patch, (long long)patch, (long long)(2 * patch));
+    return false;
+}
+
+// ---- the collect graph ----
+
+// The patches of x, f32[N, OH, OW, patch]; the numbers of a patch in the order
+// of a filter's: row, column, channel.
+static NodeId patches(Expansion *e, const Call *c, NodeId x, Type weight) {
+    int64_t dilation[2], reach[2];
+    Type t = *node_type(e, x);
+    call_pair(c, P_conv_dilation, dilation);
+    for (int i = 0; i < 2; i++) {
+        reach[i] = t.dim[1 + i] - dilation[i] * (weight.dim[1 + i] - 1);
+        if (reach[i] < 1) {
+            report(e->diags, D_window, c->at,
+                   "whitening needs images larger than the filters");
+            return NO_NODE;
+        }
+    }
+    const int64_t nodes_per_part = 6;
+    if (!has_room(e, c->at, nodes_per_part * weight.dim[1] * weight.dim[2]))
+        return NO_NODE;
+    int count = 0;
+    NodeId *part =
+        ARENA_ARRAY(e->arena, (size_t)(weight.dim[1] * weight.dim[2]), NodeId);
+    for (int64_t r = 0; r < weight.dim[1]; r++)
+        for (int64_t s = 0; s < weight.dim[2]; s++) {
+            int64_t top = r * dilation[0], left = s * dilation[1];
+            NodeId rows = axis_cut(e, x, 1, top, top + reach[0]);
+            part[count++] = axis_cut(e, rows, 2, left, left + reach[1]);
+        }
+    return axis_joined(e, part, count, 3);
+}
+
+// 1 for the samples that count, which are the first `images`: f32[N,1,1,1].
+static NodeId counted(Expansion *e, int64_t images) {
+    Graph *g = e->graph;
+    NodeId place = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
+    NodeId most = graph_constant(g, type_scalar(I32), (double)images);
+    NodeId valid = graph_op2(g, OP_lt, place, input_node(e, INPUT_VALID));
+    NodeId among = graph_op2(g, OP_lt, input_node(e, INPUT_INDEX), most);
+    NodeId weight = as_float(e, graph_op2(g, OP_and, valid, among));
+    int64_t shape[] = {e->recipe.batch, 1, 1, 1};
+    return graph_reshape(g, weight, 4, shape);
+}
+
+static void add_up(Expansion *e, const char *name, NodeId value) {
+    NodeId state =
+        graph_state(e->graph, name, STATE_START, *node_type(e, value), 0);
+    graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
+}
+
+// X'X of f32[N, OH, OW, patch], and the number of its rows that count.
+static bool add_sums(Expansion *e, const Call *c, NodeId all, NodeId count) {
+    Graph *g = e->graph;
+    Type t = *node_type(e, all);
+    int64_t rows[] = {type_count(&t) / t.dim[3], t.dim[3]};
+    NodeId kept = graph_reshape(g, graph_op2(g, OP_mul, all, count), 2, rows);
+    Attr transposed = attr_int(ATTR_ta, 1);
+    NodeId products = add_checked(e, c,
+                                  (Node){.op = OP_matmul,
+                                         .num_args = 2,
+                                         .arg = (NodeId[]){kept, kept},
+                                         .num_attrs = 1,
+                                         .attr = &transposed});
+    if (products == NO_NODE)
+        return false;
+    NodeId samples = graph_reduce(g, OP_sum, count, 4, (int64_t[]){0, 1, 2, 3});
+    NodeId each = number_node(e, (double)t.dim[1] * (double)t.dim[2]);
+    const char *name = arena_format(e->arena, "%s.weight", c->path);
+    add_up(e, state_name(e->arena, name, "products"), products);
+    add_up(e, state_name(e->arena, name, "patches"),
+           graph_op2(g, OP_mul, samples, each));
+    return true;
+}
+
+bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
+                       const Init *init) {
+    bool full = e->full;
+    e->full = e->graph->at.full = true;
+    NodeId all = patches(e, c, x, weight);
+    bool good = all != NO_NODE && add_sums(e, c, all, counted(e, init->images));
+    e->full = e->graph->at.full = full;
+    return good;
+}
+
+// ---- the init graph ----
+
+static NodeId rows_of(Graph *g, NodeId x, int64_t from, int64_t to) {
+    Type t = *g->node[x].type;
+    return graph_slice(g, x, (int64_t[]){from, 0},
+                       (int64_t[]){t.dim[0] - to, 0});
+}
+
+// v_i / sqrt(l_i + eps), f32[patch, patch].
+static NodeId filters(Graph *g, NodeId covariance, int64_t patch, double eps) {
+    NodeId parts = graph_op1(g, OP_eigh, covariance);
+    NodeId zero = graph_number(g, 0);
+    NodeId value =
+        graph_reshape(g, rows_of(g, parts, 0, 1), 2, (int64_t[]){patch, 1});
+    NodeId power = graph_op2(g, OP_add, graph_op2(g, OP_maximum, value, zero),
+                             graph_number(g, eps));
+    return graph_op2(g, OP_div, rows_of(g, parts, 1, patch + 1),
+                     graph_op1(g, OP_sqrt, power));
+}
+
+// Row k mod patch, negated from row `patch` on.
+static NodeId with_negations(Graph *g, NodeId rows, int64_t patch,
+                             int64_t count) {
+    NodeId k = graph_iota(g, type_of(I32, 1, &count), 0);
+    NodeId size = graph_constant(g, type_scalar(I32), (double)patch);
+    NodeId chosen =
+        graph_op2(g, OP_gather, rows, graph_op2(g, OP_mod, k, size));
+    NodeId first = graph_reshape(g, graph_op2(g, OP_lt, k, size), 2,
+                                 (int64_t[]){count, 1});
+    return graph_op3(g, OP_select, first, chosen, graph_op1(g, OP_neg, chosen));
+}
+
+NodeId whitening_values(Graph *g, const Parameter *p) {
+    int64_t patch = patch_size(p->type), square[] = {patch, patch};
+    NodeId products = graph_state(g, state_name(g->arena, p->name, "products"),
+                                  STATE_START, type_of(F32, 2, square), 0);
+    NodeId count = graph_state(g, state_name(g->arena, p->name, "patches"),
+                               STATE_START, type_scalar(F32), 0);
+    NodeId rows =
+        filters(g, graph_op2(g, OP_div, products, count), patch, p->init.low);
+    rows = with_negations(g, rows, patch, p->type.dim[0]);
+    return graph_reshape(g, rows, p->type.rank, p->type.dim);
+}

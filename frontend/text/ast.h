@@ -1,0 +1,199 @@
+// The tree that the parser builds.
+//
+// Every part keeps its place in the text.  No tree is deeper than MAX_DEPTH, so
+// that walking it by recursion is safe.
+#ifndef FRONTEND_AST_H
+#define FRONTEND_AST_H
+
+#include "frontend/text/lex.h"
+#include "ir/ir.h"
+
+enum { MAX_NESTING = 200, MAX_DEPTH = 1000 };
+
+typedef struct Expr Expr;
+typedef struct Stmt Stmt;
+
+typedef enum {
+    EXPR_BAD, // what could not be parsed
+    EXPR_NUMBER,
+    EXPR_STRING,
+    EXPR_TRUTH,
+    EXPR_NAME,
+    EXPR_LIST,
+    EXPR_KNOT, // left : right
+    EXPR_CALL,
+    EXPR_PIPE,
+    EXPR_UNARY, // right
+    EXPR_BINARY,
+    EXPR_MEMBER, // left . name
+    EXPR_INDEX,  // left [ right ]
+    EXPR_UNIT,   // left, counted in unit
+} ExprKind;
+
+typedef enum {
+    UNIT_NONE,
+    UNIT_EPOCH,
+    UNIT_STEP,
+    UNIT_PERCENT,
+    UNIT_KIB,
+    UNIT_MIB,
+    UNIT_GIB
+} Unit;
+
+// Of a call.  name is NULL where the argument is given by its position.
+typedef struct {
+    Atom name;
+    Span name_at;
+    Expr *value;
+    bool replaces; // what the call gives it besides
+} Argument;
+
+// Of a chain: `|> call as name`.  name is NULL where none is given.
+typedef struct {
+    Expr *call;
+    Atom name;
+    Span name_at;
+} Link;
+
+struct Expr {
+    ExprKind kind;
+    int depth;
+    Span at;
+    Span op_at;    // UNARY, BINARY: the operator
+    TokenKind op;  // UNARY, BINARY
+    Unit unit;     // UNIT
+    Atom text;     // STRING, NAME, MEMBER
+    double number; // NUMBER
+    bool truth;    // TRUTH
+    Expr *left;    // CALL: what is called; PIPE: what it begins with
+    Expr *right;
+    int count;          // of item, argument or stage
+    Expr **item;        // LIST
+    Argument *argument; // CALL
+    Link *stage;        // PIPE
+};
+
+// The expressions that one is made of, in no order of meaning; NULL in the
+// place of one that is absent.
+int expr_num_parts(const Expr *x);
+const Expr *expr_part(const Expr *x, int i);
+
+// u8[N, 28, 28, 1]
+typedef struct {
+    DType dtype;
+    Span at;
+    int rank;
+    Expr *dim[MAX_RANK];
+} TypeExpr;
+
+typedef struct {
+    Atom name;
+    Span at;
+    TypeExpr *type;  // NULL: any value
+    Expr *otherwise; // NULL: must be given
+} Param;
+
+typedef struct {
+    Stmt *stmt;
+    int count;
+    Span at;
+} Block;
+
+typedef struct {
+    Atom name;
+    Span name_at;
+    Param *param;
+    int num_params;
+    TypeExpr *result; // NULL: any
+    Block body;
+    bool is_model;
+} Function;
+
+typedef enum {
+    STMT_ASSIGN, // name = value
+    STMT_FUNCTION,
+    STMT_FOR, // name in value
+    STMT_IF,  // value
+    STMT_WITH,
+    STMT_VALUE,
+} StmtKind;
+
+struct Stmt {
+    StmtKind kind;
+    Span at;
+    Atom name;
+    Span name_at;
+    Expr *value;
+    Function *function;
+    Block body, otherwise; // FOR, IF, WITH; otherwise: IF
+};
+
+// A line of a train block: NAME = value, flags; or a clause, which its first
+// word names.
+typedef struct Entry Entry;
+struct Entry {
+    Atom name;
+    Span at;     // of the name
+    Expr *value; // NULL: a clause
+    Atom *flag;  // words after the value
+    Span *flag_at;
+    int num_flags;
+    Expr *every, *on, *keep; // of a clause, NULL where absent
+    Expr *after, *when;      // freeze, stop
+    Atom glob;               // params, freeze: which parameters
+    Span glob_at;
+    Entry *key; // the block of a clause
+    int num_keys;
+    Atom argument; // of a setting of NAME.argument, else NULL
+    Span argument_at;
+    bool idle; // a setting may have replaced what used it
+};
+
+typedef struct {
+    Atom model;
+    Span model_at, at;
+    Entry *entry;
+    int num_entries;
+} Train;
+
+typedef struct {
+    Atom name;
+    Span at;
+} ImportedName;
+
+typedef struct {
+    Atom path;
+    Span at;
+    ImportedName *name;
+    int num_names;
+} Import;
+
+typedef enum {
+    ITEM_IMPORT,
+    ITEM_LET,
+    ITEM_FUNCTION,
+    ITEM_MODEL,
+    ITEM_TRAIN
+} ItemKind;
+
+typedef struct {
+    ItemKind kind;
+    Import import;
+    Stmt let;
+    Function *function; // also of a model
+    Train train;
+} Item;
+
+typedef struct {
+    Item *item;
+    int count;
+} File;
+
+// Parses a file.  What is wrong is reported; then the tree has holes and must
+// not be used.
+File *parse(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d);
+
+// Parses a setting, NAME = expression or NAME.NAME = expression.
+Entry parse_setting(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d);
+
+#endif

@@ -1,0 +1,203 @@
+// Averages of the weights: ema is what an evaluation uses in their place,
+// lookahead writes them back.
+//
+// The statistics of batch_norm are averaged too.  An average becomes
+//
+//     decay * average + (1 - decay) * weight
+//
+// with decay 0 up to the moment at which averaging begins, so that it begins
+// with the weights of then, and 1 after the last step, unless averaging is due
+// there anyway: lookahead then ends with the averages.
+
+#include "frontend/train/train.h"
+
+#include <math.h>
+
+typedef struct {
+    const Call *call; // NULL: none is kept
+    bool writes_back; // lookahead: parameters become their averages
+    Time every, from; // counts of from may be 0
+    Value decay;      // what is kept of the old average, in the current graph
+} Average;
+
+// An average is kept as its call until its graph is built.
+Value lower_average(Expansion *e, const Call *c) {
+    (void)e;
+    return (Value){.kind = VALUE_CALL, .call = c};
+}
+
+// ema and lookahead have the same parameters.
+static const Value *argument(const Call *c, ParamId ema) {
+    return &c->arg[(int)ema - (int)FIRST_ema];
+}
+
+static Time time_argument(const Call *c, ParamId ema) {
+    Time time = {0};
+    time_of_value(*argument(c, ema), &time);
+    return time;
+}
+
+static bool check_call(Expansion *e, const Call *c) {
+    const Value *decay = argument(c, P_ema_decay);
+    if (decay->kind == VALUE_NUMBER &&
+        !(decay->number >= 0 && decay->number <= 1)) {
+        Diagnostic *d = report(e->diags, D_range, decay->at,
+                               "`decay` of %s must be a number from 0 to 1",
+                               c->builtin->name);
+        diag_note(d, "it is the share of the old average that is kept");
+        return false;
+    }
+    if (time_argument(c, P_ema_every).count > 0)
+        return true;
+    report(e->diags, D_range, argument(c, P_ema_every)->at,
+           "`every` of %s must be more than 0", c->builtin->name);
+    return false;
+}
+
+// False after a report.
+static bool average_read(Expansion *e, TrainBlock *t, Average *out) {
+    Value v = key_value(e, t, "average");
+    *out = (Average){0};
+    if (v.kind == VALUE_NOTHING)
+        return true;
+    if (v.kind == VALUE_POISON)
+        return false;
+    if (v.kind != VALUE_CALL || v.call->builtin->class != AVERAGE) {
+        diag_note(key_report(e, key_at(t, "average"), "`average`",
+                             "ema(...) or lookahead(...)"),
+                  "as in: average = ema(0.999)");
+        return false;
+    }
+    const Call *c = v.call;
+    *out = (Average){.call = c,
+                     .writes_back = builtin_id(c->builtin) == B_lookahead,
+                     .every = time_argument(c, P_ema_every),
+                     .from = time_argument(c, P_ema_start),
+                     .decay = *argument(c, P_ema_decay)};
+    time_warn_late(e, out->from, argument(c, P_ema_start)->at);
+    return check_call(e, c);
+}
+
+// ---- the graph ----
+
+const char *average_name(Expansion *e, const char *name) {
+    return arena_format(e->arena, "%s.average", name);
+}
+
+NodeId average_node(Expansion *e, const char *name, Type type, double init) {
+    return graph_state(e->graph, average_name(e, name), STATE_AVERAGE, type,
+                       init);
+}
+
+static NodeId op2(Expansion *e, Op op, NodeId a, NodeId b) {
+    return graph_op2(e->graph, op, a, b);
+}
+
+static NodeId choose(Expansion *e, NodeId condition, NodeId yes, NodeId no) {
+    return graph_op3(e->graph, OP_select, condition, yes, no);
+}
+
+static NodeId whole(Expansion *e, double value) {
+    return graph_constant(e->graph, type_scalar(I32), value);
+}
+
+// A time in steps, f32[].
+static NodeId time_node(Expansion *e, Time time) {
+    NodeId count = number_node(e, time.count);
+    if (time.unit == IN_STEPS)
+        return count;
+    RunState all = time.unit == IN_EPOCHS ? RUN_EPOCH_STEPS : RUN_STEPS;
+    return op2(e, OP_mul, count, as_float(e, run_node(e, all)));
+}
+
+// Whether averaging is due after the steps so far.  Whole periods are counted
+// exactly, as the runtime counts them.
+static NodeId is_due(Expansion *e, Time every) {
+    NodeId step = run_node(e, RUN_STEP);
+    if (every.unit != IN_SHARES && every.count == floor(every.count) &&
+        every.count <= INT32_MAX) {
+        NodeId period = whole(e, every.count);
+        if (every.unit == IN_EPOCHS)
+            period = op2(e, OP_mul, period, run_node(e, RUN_EPOCH_STEPS));
+        return op2(e, OP_eq, op2(e, OP_mod, step, period), whole(e, 0));
+    }
+    // The runtime counts in double; here a quotient may be a little less than
+    // the whole number that it should be.
+    NodeId slack = number_node(e, 1 + 4e-7);
+    NodeId period = op2(e, OP_div, time_node(e, every), slack);
+    NodeId now = op2(e, OP_div, as_float(e, step), period);
+    NodeId before =
+        op2(e, OP_div, as_float(e, op2(e, OP_sub, step, whole(e, 1))), period);
+    return op2(e, OP_lt, add_unary(e, OP_floor, before),
+               add_unary(e, OP_floor, now));
+}
+
+static NodeId decay_node(Expansion *e, const Average *a) {
+    NodeId step = run_node(e, RUN_STEP);
+    NodeId decay = scalar_node(e, a->decay);
+    if (!time_is_each_step(a->every)) {
+        NodeId end = op2(e, OP_le, run_node(e, RUN_STEPS), step);
+        NodeId idle = graph_op1(e->graph, OP_not, is_due(e, a->every));
+        decay = choose(e, op2(e, OP_and, end, idle), number_node(e, 1), decay);
+    }
+    // The first step that is not before the moment is less than one after it.
+    NodeId begun = op2(e, OP_add, time_node(e, a->from), number_node(e, 0.999));
+    NodeId early = op2(e, OP_lt, as_float(e, step), begun);
+    return choose(e, early, number_node(e, 0), decay);
+}
+
+// torch.lerp, which gives either end exactly.
+static NodeId mix(Expansion *e, NodeId old, NodeId new, NodeId decay) {
+    NodeId share = op2(e, OP_sub, number_node(e, 1), decay);
+    NodeId way = op2(e, OP_sub, new, old);
+    NodeId near = op2(e, OP_add, old, op2(e, OP_mul, share, way));
+    NodeId far = op2(e, OP_sub, new, op2(e, OP_mul, decay, way));
+    NodeId is_near = op2(e, OP_lt, share, number_node(e, 0.5));
+    return choose(e, is_near, near, far);
+}
+
+// init: what the average of a statistic starts with, as in an evaluation.
+static void add_average(Expansion *e, const Average *a, NodeId weight,
+                        NodeId decay, double init) {
+    Node w = e->graph->node[weight];
+    NodeId average = average_node(e, node_text(&w, ATTR_name), *w.type, init);
+    NodeId mixed = mix(e, average, weight, decay);
+    graph_assign(e->graph, average, mixed);
+    if (a->writes_back)
+        graph_assign(e->graph, weight, mixed);
+}
+
+static void add_averages(Expansion *e, const Average *a, const Graph *model) {
+    NodeId decay = decay_node(e, a);
+    for (int i = 0; i < e->num_parameters; i++) {
+        const Parameter *p = &e->parameter[i];
+        e->graph->at = model->node[p->node].from;
+        NodeId leaf = graph_leaf(e->graph, OP_param, p->name, p->type);
+        add_average(e, a, leaf, decay, 0);
+    }
+    for (int i = 0; i < e->num_statistics; i++) {
+        const Parameter *p = &e->statistic[i];
+        e->graph->at = model->node[p->node].from;
+        NodeId leaf = graph_state(e->graph, p->name, STATE_STATISTIC, p->type,
+                                  p->init.low);
+        add_average(e, a, leaf, decay, p->init.low);
+    }
+}
+
+bool average_build(Expansion *e, TrainBlock *t, Program *p) {
+    const Graph *model = e->graph;
+    Average a;
+    graph_begin(e, t, "average", true);
+    e->phase = PHASE_KEYS;
+    if (!average_read(e, t, &a))
+        return false;
+    if (a.call == NULL)
+        return true;
+    origin_set(e, a.call->at, NULL);
+    add_averages(e, &a, model);
+    p->average = e->graph;
+    p->average_every = a.every;
+    p->average_from = a.from;
+    e->eval_averages = !a.writes_back && !e->raw_weights;
+    return true;
+}

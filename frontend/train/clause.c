@@ -1,0 +1,229 @@
+// The clauses of the train block: when to evaluate and how, when to write a
+// checkpoint, when to stop.
+
+#include "frontend/foreign.h"
+#include "frontend/train/train.h"
+
+#include <string.h>
+
+// ---- times ----
+
+// `every epoch`, for `every 1 epoch`.
+static bool is_unit_alone(const Expr *x) {
+    return x->kind == EXPR_NAME &&
+           (strcmp(x->text, "epoch") == 0 || strcmp(x->text, "step") == 0);
+}
+
+bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *what,
+               Time *out) {
+    e->scope = t->lazy[0].scope;
+    e->phase = PHASE_KEYS;
+    Value v = is_unit_alone(x) ? value_number(0, x->at) : expand(e, x);
+    if (v.kind == VALUE_POISON)
+        return false;
+    if (time_of_value(v, out) && out->count > 0)
+        return true;
+    Diagnostic *d = report(e->diags, D_key_value, x->at,
+                           "%s needs a time with its unit", what);
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE && v.number >= 1)
+        diag_note(d, "write `%g epoch` or `%g step`", v.number, v.number);
+    else
+        diag_note(d, "as in: 1 epoch, 500 step, or 10%% of the run");
+    return false;
+}
+
+// ---- eval ----
+
+static const char *const metric_name[] = {"accuracy", "top5", "loss",
+                                          "perplexity"};
+enum { NUM_METRICS = sizeof metric_name / sizeof metric_name[0] };
+
+static bool is_metric(const Expr *x) {
+    for (int i = 0; x->kind == EXPR_NAME && i < NUM_METRICS; i++)
+        if (strcmp(x->text, metric_name[i]) == 0)
+            return true;
+    return false;
+}
+
+static void report_metric(Expansion *e, const Expr *x) {
+    Diagnostic *d = report(e->diags, D_key_value, x->at,
+                           "a metric is accuracy, top5, loss or perplexity");
+    if (x->kind == EXPR_NAME && foreign_note(FOREIGN_WORD, x->text, d))
+        return;
+    Nearest near = nearest_to(x->kind == EXPR_NAME ? x->text : "");
+    for (int i = 0; i < NUM_METRICS; i++)
+        nearest_offer(&near, metric_name[i]);
+    nearest_note(&near, d);
+}
+
+static bool read_metrics(Expansion *e, const Entry *k) {
+    bool list = k->value->kind == EXPR_LIST, good = list;
+    if (!list)
+        key_report(e, k->value->at, "`metrics`", "a list, as [accuracy, loss]");
+    for (int i = 0; list && i < k->value->count; i++) {
+        const Expr *x = k->value->item[i];
+        if (!is_metric(x)) {
+            report_metric(e, x);
+            good = false;
+            continue;
+        }
+        e->recipe.top5 |= strcmp(x->text, "top5") == 0;
+        e->recipe.perplexity |= strcmp(x->text, "perplexity") == 0;
+    }
+    return good;
+}
+
+// averaged or raw: words, not names.
+static bool read_weights(Expansion *e, const Entry *k) {
+    const Expr *x = k->value;
+    e->raw_weights = x->kind == EXPR_NAME && strcmp(x->text, "raw") == 0;
+    if (e->raw_weights ||
+        (x->kind == EXPR_NAME && strcmp(x->text, "averaged") == 0))
+        return true;
+    key_report(e, x->at, "`weights`", "averaged or raw");
+    return false;
+}
+
+static bool read_eval_key(Expansion *e, TrainBlock *t, const Entry *k) {
+    if (strcmp(k->name, "metrics") == 0)
+        return read_metrics(e, k);
+    if (strcmp(k->name, "weights") == 0)
+        return read_weights(e, k);
+    if (strcmp(k->name, "views") == 0)
+        return views_read(e, t, k->value);
+    Diagnostic *d =
+        report(e->diags, D_unknown_key, k->at, "eval has no key `%s`", k->name);
+    Nearest near = nearest_to(k->name);
+    nearest_offer(&near, "metrics");
+    nearest_offer(&near, "views");
+    nearest_offer(&near, "weights");
+    nearest_note(&near, d);
+    return false;
+}
+
+static bool read_eval_keys(Expansion *e, TrainBlock *t, const Entry *eval) {
+    bool good = keys_check(e, eval->at, eval->key, eval->num_keys) &&
+                keys_check_bare(e, eval->key, eval->num_keys);
+    for (int i = 0; i < eval->num_keys; i++)
+        good &= read_eval_key(e, t, &eval->key[i]);
+    return good;
+}
+
+// data.test or data.train
+static bool read_on(Expansion *e, const Expr *on) {
+    bool data =
+        on == NULL || (on->kind == EXPR_MEMBER && on->left->kind == EXPR_NAME &&
+                       strcmp(on->left->text, "data") == 0);
+    e->recipe.eval_train = on != NULL && data && strcmp(on->text, "train") == 0;
+    if (on == NULL || e->recipe.eval_train ||
+        (data && strcmp(on->text, "test") == 0))
+        return true;
+    Diagnostic *d =
+        key_report(e, on->at, "what eval is on", "data.test or data.train");
+    if (data && strncmp(on->text, "val", 3) == 0)
+        diag_note(d, "training samples are held out and evaluated by an option "
+                     "of the trainer: --validation=5000, or 10%%");
+    return false;
+}
+
+static bool read_eval(Expansion *e, TrainBlock *t) {
+    int i = entry_find(t, "eval");
+    e->recipe.eval_every = (Time){1, IN_EPOCHS};
+    if (i < 0)
+        return true;
+    const Entry *eval = &t->entry[i];
+    bool good = read_on(e, eval->on);
+    good &= read_eval_keys(e, t, eval);
+    if (eval->every == NULL) {
+        e->recipe.eval_every.count = 0;
+        return good;
+    }
+    return time_read(e, t, eval->every, "eval", &e->recipe.eval_every) && good;
+}
+
+// ---- checkpoint ----
+
+static bool read_checkpoint(Expansion *e, TrainBlock *t) {
+    int i = entry_find(t, "checkpoint");
+    int64_t keep = 1;
+    e->recipe.checkpoint_keep = 1;
+    if (i < 0)
+        return true;
+    const Entry *c = &t->entry[i];
+    if (!time_read(e, t, c->every, "checkpoint", &e->recipe.checkpoint_every))
+        return false;
+    if (c->keep != NULL &&
+        !key_whole(e, expand(e, c->keep), c->keep->at, "keep", 1, &keep))
+        return false;
+    e->recipe.checkpoint_keep = (int)keep;
+    return true;
+}
+
+// ---- stop ----
+
+static bool is_measured(const Expansion *e, const char *metric) {
+    if (strcmp(metric, "top5") == 0)
+        return e->recipe.top5;
+    return strcmp(metric, "perplexity") != 0 || e->recipe.perplexity;
+}
+
+static bool check_metric(Expansion *e, const Expr *x) {
+    if (!is_metric(x)) {
+        report_metric(e, x);
+        return false;
+    }
+    if (is_measured(e, x->text))
+        return true;
+    Diagnostic *d = report(e->diags, D_unmeasured, x->at,
+                           "`%s` is not among the metrics of eval", x->text);
+    diag_note(d, "as in: eval every 1 epoch { metrics = [accuracy, %s] }",
+              x->text);
+    return false;
+}
+
+// Accuracies are shares.
+static bool check_level(Expansion *e, const Expr *x, const char *metric,
+                        Value v) {
+    bool number = v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
+    bool share = strcmp(metric, "accuracy") == 0 || strcmp(metric, "top5") == 0;
+    if (v.kind == VALUE_POISON)
+        return false;
+    if (number && (!share || (v.number >= 0 && v.number <= 1)))
+        return true;
+    Diagnostic *d =
+        report(e->diags, D_key_value, x->at, "%s is compared with %s", metric,
+               share ? "a share, 0 to 100%" : "a number");
+    if (number && v.number > 1 && v.number <= 100)
+        diag_note(d, "write `%g%%`", v.number);
+    return false;
+}
+
+static bool read_stop(Expansion *e, TrainBlock *t) {
+    int i = entry_find(t, "stop");
+    if (i < 0)
+        return true;
+    const Expr *x = t->entry[i].when;
+    if (x->kind != EXPR_BINARY ||
+        (x->op != TOKEN_AT_LEAST && x->op != TOKEN_AT_MOST)) {
+        Diagnostic *d = report(e->diags, D_key_value, x->at,
+                               "stop needs a metric, `>=` or `<=`, and a "
+                               "number");
+        diag_note(d, "as in: stop when accuracy >= 94%%");
+        return false;
+    }
+    if (!check_metric(e, x->left))
+        return false;
+    e->scope = t->lazy[0].scope;
+    e->phase = PHASE_KEYS;
+    Value v = expand(e, x->right);
+    e->recipe.stop = (Stop){.metric = x->left->text,
+                            .above = x->op == TOKEN_AT_LEAST,
+                            .value = v.number};
+    return check_level(e, x->right, x->left->text, v);
+}
+
+bool clauses_read(Expansion *e, TrainBlock *t) {
+    bool good = read_eval(e, t);
+    good &= read_checkpoint(e, t);
+    return good && read_stop(e, t);
+}

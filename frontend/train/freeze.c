@@ -1,0 +1,123 @@
+// Freezing: parameters that do not train, from the start or after a time.
+//
+// No gradient is computed for what is frozen, nor for what only it needed, as
+// no optimizer asks for one.  Every moment at which something is frozen begins
+// another stage of the run.
+
+#include "frontend/train/train.h"
+
+#include <string.h>
+
+static bool is_freeze(const Entry *entry) {
+    return strcmp(entry->name, "freeze") == 0 && entry->glob != NULL;
+}
+
+// ---- moments ----
+
+// Moments in different units have no order that is known before the run.
+static bool check_unit(Expansion *e, const TrainBlock *t, int entry) {
+    for (int i = 0; i < entry; i++) {
+        if (t->freeze_at[i].count == 0 ||
+            t->freeze_at[i].unit == t->freeze_at[entry].unit)
+            continue;
+        Diagnostic *d =
+            report(e->diags, D_key_value, t->entry[entry].after->at,
+                   "the times of freezing must all have the same unit");
+        diag_place(d, t->entry[i].after->at, "this one has another");
+        return false;
+    }
+    return true;
+}
+
+enum { MOST_MOMENTS = 16 };
+
+// False, with a report, when there are too many.
+static bool add_moment(Expansion *e, TrainBlock *t, Time moment, Span at) {
+    int i = t->num_moments;
+    for (int k = 0; k < i; k++)
+        if (t->moment[k].count == moment.count)
+            return true;
+    if (i == MOST_MOMENTS) {
+        report(e->diags, D_too_much, at,
+               "parameters are frozen at %d moments at most", MOST_MOMENTS);
+        return false;
+    }
+    for (; i > 0 && t->moment[i - 1].count > moment.count; i--)
+        t->moment[i] = t->moment[i - 1];
+    t->moment[i] = moment;
+    t->num_moments++;
+    return true;
+}
+
+bool freezes_read(Expansion *e, TrainBlock *t) {
+    bool good = true;
+    size_t count = (size_t)t->num_entries + 1;
+    t->freeze_at = ARENA_ARRAY(e->arena, count, Time);
+    t->moment = ARENA_ARRAY(e->arena, count, Time);
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *entry = &t->entry[i];
+        if (!is_freeze(entry) || entry->after == NULL)
+            continue;
+        if (!time_read(e, t, entry->after, "freeze", &t->freeze_at[i]) ||
+            !check_unit(e, t, i) ||
+            !add_moment(e, t, t->freeze_at[i], entry->after->at))
+            good = false;
+        else
+            time_warn_late(e, t->freeze_at[i], entry->after->at);
+    }
+    return good;
+}
+
+const Time *freeze_moments(const TrainBlock *t, int *count) {
+    *count = t->num_moments;
+    return t->moment;
+}
+
+// ---- parameters ----
+
+// Whether what an entry freezes is frozen in a stage.
+static bool has_begun(const TrainBlock *t, int entry, int stage) {
+    double at = t->freeze_at[entry].count;
+    return at == 0 || (stage > 0 && at <= t->moment[stage - 1].count);
+}
+
+bool freeze_holds(Expansion *e, const TrainBlock *t, const Parameter *p,
+                  int stage) {
+    for (int i = 0; i < t->num_entries; i++)
+        if (is_freeze(&t->entry[i]) && has_begun(t, i, stage) &&
+            glob_matches(e, t, &t->entry[i], p->name))
+            return true;
+    return false;
+}
+
+// The last entry that freezes something in a stage.
+static const Entry *last_freeze(const TrainBlock *t, int stage) {
+    const Entry *last = NULL;
+    for (int i = 0; i < t->num_entries; i++)
+        if (is_freeze(&t->entry[i]) && has_begun(t, i, stage))
+            last = &t->entry[i];
+    return last;
+}
+
+static bool check_left(Expansion *e, const TrainBlock *t, int stage) {
+    for (int i = 0; i < e->num_parameters; i++)
+        if (!freeze_holds(e, t, &e->parameter[i], stage))
+            return true;
+    const Entry *last = last_freeze(t, stage);
+    if (last == NULL)
+        return true;
+    report(e->diags, D_all_frozen, last->at,
+           "every parameter is frozen%s, so there is nothing to train",
+           last->after ? " then" : "");
+    return false;
+}
+
+bool freezes_check(Expansion *e, const TrainBlock *t) {
+    bool good = true;
+    for (int i = 0; i < t->num_entries; i++)
+        if (is_freeze(&t->entry[i]))
+            good &= glob_check(e, t, &t->entry[i]);
+    for (int stage = 0; good && stage <= t->num_moments; stage++)
+        good = check_left(e, t, stage);
+    return good;
+}

@@ -1,0 +1,123 @@
+// Globs of parameters.  A parameter is known by its path and by the model's
+// name before it: `layer1.conv_1.weight` and `ResNet9.layer1.conv_1.weight`.
+
+#include "base/glob.h"
+#include "frontend/train/train.h"
+
+#include <string.h>
+
+bool glob_matches(Expansion *e, const TrainBlock *t, const Entry *clause,
+                  const char *name) {
+    const char *model = t->model.closure.function->name;
+    if (e->work > MOST_WORK && !within_limits(e, clause->glob_at))
+        return false;
+    return glob_fits(clause->glob, "", name, &e->work) ||
+           glob_fits(clause->glob, model, name, &e->work);
+}
+
+// ---- the nearest name ----
+
+enum { LONGEST_COMPARED = 120, MOST_NAMES = 500 };
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+static const char *with_model(Expansion *e, const TrainBlock *t,
+                              const char *name) {
+    return arena_format(e->arena, "%s.%s", t->model.closure.function->name,
+                        name);
+}
+
+// How many characters of the glob and of the name do not fit one another.
+static int distance(Expansion *e, const char *glob, const char *name) {
+    size_t width = strlen(name) + 1;
+    int *last = ARENA_ARRAY(e->arena, width, int);
+    int *row = ARENA_ARRAY(e->arena, width, int);
+    for (size_t j = 0; j < width; j++)
+        last[j] = (int)j;
+    for (; *glob != '\0'; glob++) {
+        bool star = *glob == '*';
+        row[0] = last[0] + !star;
+        for (size_t j = 1; j < width; j++) {
+            bool same = star || *glob == '?' || *glob == name[j - 1];
+            row[j] = least(least(last[j] + !star, row[j - 1] + !star),
+                           last[j - 1] + !same);
+        }
+        int *oldest = last;
+        last = row;
+        row = oldest;
+    }
+    return last[width - 1];
+}
+
+// How far the name is from the glob, or from it with a layer left out before
+// its last part or before all of it.
+static int nearest_form(Expansion *e, const char *glob, const char *name) {
+    const char *dot = strrchr(glob, '.');
+    const char *within =
+        dot ? arena_format(e->arena, "%.*s.*%s", (int)(dot - glob), glob, dot)
+            : glob;
+    const char *below = arena_format(e->arena, "*.%s", glob);
+    return least(distance(e, glob, name),
+                 least(distance(e, within, name), distance(e, below, name)));
+}
+
+// Notes the parameter whose name is nearest to the glob, else what parameters
+// are called.
+static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
+                         Diagnostic *d) {
+    int best = -1, allowed = ((int)strlen(glob) + 1) / 3;
+    for (int i = 0; i < least(e->num_parameters, MOST_NAMES); i++) {
+        const char *name = e->parameter[i].name;
+        if (strlen(glob) > LONGEST_COMPARED || strlen(name) > LONGEST_COMPARED)
+            continue;
+        int far = least(nearest_form(e, glob, name),
+                        distance(e, glob, with_model(e, t, name)));
+        if (far > allowed || (best >= 0 && far == allowed))
+            continue;
+        best = i;
+        allowed = far;
+    }
+    if (best >= 0)
+        diag_note(d, "the nearest parameter is `%s`", e->parameter[best].name);
+    else if (e->num_parameters > 0)
+        diag_note(d, "parameters have names such as `%s`",
+                  e->parameter[0].name);
+}
+
+static bool names_any(Expansion *e, const TrainBlock *t, const Entry *clause) {
+    for (int i = 0; i < e->num_parameters; i++)
+        if (glob_matches(e, t, clause, e->parameter[i].name))
+            return true;
+    return false;
+}
+
+// Whether names of parameters end as the glob says; the glob that matches them.
+static bool ends_a_name(Expansion *e, const TrainBlock *t, const Entry *clause,
+                        Entry *ending) {
+    *ending = *clause;
+    ending->glob = arena_format(e->arena, "*.%s", clause->glob);
+    return names_any(e, t, ending);
+}
+
+bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
+    if (names_any(e, t, clause))
+        return true;
+    if (e->stopped || e->diags->more)
+        return false;
+    Diagnostic *d = report(e->diags, D_dead_glob, clause->glob_at,
+                           "no parameter is called \"%s\"", clause->glob);
+    Entry layer = *clause;
+    layer.glob = arena_format(e->arena, "%s.*", clause->glob);
+    if (names_any(e, t, &layer))
+        diag_note(d, "that is a layer; \"%s\" are its parameters", layer.glob);
+    else if (ends_a_name(e, t, clause, &layer))
+        diag_note(d,
+                  "it is compared with the whole name; \"%s\" are those "
+                  "that end so",
+                  layer.glob);
+    else
+        note_nearest(e, t, clause->glob, d);
+    return false;
+}

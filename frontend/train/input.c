@@ -1,0 +1,170 @@
+// Input: the parameter of the model that takes the data, and the type of what
+// it takes.
+
+#include "frontend/train/train.h"
+
+const Param *input_param(Expansion *e, const Function *model) {
+    const Param *found = NULL;
+    for (int i = 0; i < model->num_params; i++) {
+        const Param *p = &model->param[i];
+        if (p->type == NULL)
+            continue;
+        if (found != NULL) {
+            report(e->diags, D_not_built, p->at,
+                   "a model with several inputs is not supported yet");
+            return NULL;
+        }
+        found = p;
+    }
+    if (found == NULL) {
+        Diagnostic *d = report(e->diags, D_data, model->name_at,
+                               "the model `%s` has no input", model->name);
+        diag_note(d, "an input has a type, as in: image: u8[N, 32, 32, 3]");
+    }
+    return found;
+}
+
+// A parameter as a number that a size is made of: what is given, or the
+// default, computed if the type asks for it.
+static void bind_param(Expansion *e, const Param *p, Value given) {
+    if (given.kind == VALUE_NOTHING && p->otherwise != NULL) {
+        Entry *entry = ARENA_NEW(e->arena, Entry);
+        *entry = (Entry){.name = p->name, .at = p->at, .value = p->otherwise};
+        given = (Value){.kind = VALUE_LAZY, .lazy = ARENA_NEW(e->arena, Lazy)};
+        *given.lazy =
+            (Lazy){.entry = entry, .phase = PHASE_CONSTANTS, .scope = e->scope};
+    }
+    if (given.kind != VALUE_NOTHING)
+        scope_bind(e, p->name, given);
+}
+
+// The written type, where names of dimensions take their sizes from `found` and
+// other names are those of the model's file, and of parameters before it.
+static bool written_type(Expansion *e, const TrainBlock *t, const Value *given,
+                         const Param *p, Type found, Type *out) {
+    Value model = train_model(t);
+    const Function *f = model.closure.function;
+    Binding *scope = e->scope;
+    e->scope = model.closure.scope;
+    for (int i = 0; &f->param[i] != p; i++)
+        bind_param(e, &f->param[i], given[i]);
+    bool good = type_expand(e, f, p->type, found, out);
+    e->scope = scope;
+    return good;
+}
+
+static bool report_data(Expansion *e, const Param *p, Type known,
+                        Type written) {
+    Diagnostic *d =
+        report(e->diags, D_data, p->type->at, "the samples of %s are %s",
+               e->data.format, samples_text(e, known));
+    diag_label(d, "and this is %s", samples_text(e, written));
+    diag_place(d, e->data.at, "these are %s", samples_text(e, known));
+    if (written.rank == 4 && known.rank == 4 &&
+        written.dim[1] == known.dim[3] && written.dim[3] == known.dim[2])
+        diag_note(d, "the order is [N, height, width, channels]");
+    return false;
+}
+
+// Pixels become numbers when they are used, so that either may be written.
+static bool dtype_suits(DType written, DType known) {
+    return written == known || (written == F32 && known == U8);
+}
+
+static bool check_dtype(Expansion *e, const TrainBlock *block,
+                        const Value *given, const Param *p, Type *t) {
+    Type written;
+    if (e->data.typed) {
+        t->dtype = e->data.batch.dtype;
+        return dtype_suits(p->type->dtype, t->dtype) ||
+               (written_type(e, block, given, p, *t, &written) &&
+                report_data(e, p, *t, written));
+    }
+    t->dtype = p->type->dtype;
+    if (t->dtype == U8 || t->dtype == I32 || t->dtype == F32)
+        return true;
+    report(e->diags, D_data, p->type->at,
+           "a model's input is u8, i32 or f32, not %s", dtype_name(t->dtype));
+    return false;
+}
+
+// A first size that is not the batch's is a number, or a name that has one.
+static bool report_batch(Expansion *e, const Param *p, Type t) {
+    const Expr *first = p->type->dim[0];
+    Diagnostic *d = report(e->diags, D_data, first->at,
+                           "the first size of an input is the batch's");
+    diag_label(d, "this is %lld, and the batch is %lld", (long long)t.dim[0],
+               (long long)e->recipe.batch);
+    if (first->kind == EXPR_NAME)
+        diag_note(d,
+                  "a name that nothing defines takes the size of the batch, "
+                  "and `%s` is defined",
+                  first->text);
+    else
+        diag_note(d, "as in u8[N, 32, 32, 3], where nothing defines `N`");
+    return false;
+}
+
+static bool check_size(Expansion *e, const Param *p, Type t) {
+    if (t.rank >= 2 && t.dim[0] != e->recipe.batch)
+        return report_batch(e, p, t);
+    if (t.rank >= 2 && fits_as_numbers(t))
+        return true;
+    Diagnostic *d = t.rank < 2
+                        ? report(e->diags, D_rank, p->type->at,
+                                 "an input is a batch of samples, as "
+                                 "u8[N, 32, 32, 3]")
+                        : report(e->diags, D_size, p->type->at,
+                                 "a batch of inputs is below 64 TiB as f32");
+    diag_label(d, "this is %s", samples_text(e, t));
+    return false;
+}
+
+// A square of pixels behind 1 or 3: most likely channels, height and width.
+static void warn_order(Expansion *e, const Param *p, Type t) {
+    if (t.rank != 4 || (t.dim[1] != 1 && t.dim[1] != 3) ||
+        t.dim[2] != t.dim[3] || t.dim[3] <= 4)
+        return;
+    Diagnostic *d =
+        report(e->diags, D_channels_first, p->type->at,
+               "these are images of %lld x %lld pixels with %lld "
+               "channels",
+               (long long)t.dim[1], (long long)t.dim[2], (long long)t.dim[3]);
+    diag_note(d, "the order is [N, height, width, channels]");
+}
+
+bool input_type(Expansion *e, const TrainBlock *block, const Value *given,
+                const Param *p) {
+    Type t = e->data.batch;
+    t.dim[0] = e->recipe.batch;
+    if (t.rank == 0) {
+        t.rank = p->type->rank;
+        if (!written_type(e, block, given, p, t, &t))
+            return false;
+    }
+    e->image = t;
+    if (!check_dtype(e, block, given, p, &e->image) ||
+        !check_size(e, p, e->image))
+        return false;
+    warn_order(e, p, e->image);
+    return true;
+}
+
+// A chain may change the size of images, so that the model takes others than
+// the data has.
+bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
+                 const Param *p, Value input) {
+    Type found = *node_type(e, input.node), written;
+    if (!written_type(e, block, given, p, found, &written))
+        return false;
+    if (type_has_shape(&found, &written))
+        return true;
+    if (input.node == e->input[INPUT_IMAGE])
+        return report_data(e, p, found, written);
+    Diagnostic *d = report(e->diags, D_data, p->type->at,
+                           "the model takes another input than the train "
+                           "block gives it");
+    diag_label(d, "this is %s", samples_text(e, written));
+    diag_place(d, input.at, "and this is %s", samples_text(e, found));
+    return false;
+}

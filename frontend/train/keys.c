@@ -1,0 +1,472 @@
+// The keys of the train block.
+//
+// A key is computed when something uses it, so keys may use one another in any
+// order; and again for each graph, as schedules become nodes of it.
+
+#include "frontend/foreign.h"
+#include "frontend/train/train.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_KEYS = 1000 };
+
+// The entries that the language has; other keys are the user's own.
+static const struct {
+    const char *name;
+    Phase phase;
+    const char *flags;  // words that may follow the value
+    const char *clause; // how it is written; NULL for a key
+} known_key[] = {
+    {"data", PHASE_KEYS, "", NULL},
+    {"input", PHASE_INPUT, "", NULL},
+    {"batch", PHASE_KEYS, "drop_last", NULL},
+    {"epochs", PHASE_KEYS, "", NULL},
+    {"precision", PHASE_KEYS, "", NULL},
+    {"loss", PHASE_LOSS, "", NULL},
+    {"optimizer", PHASE_KEYS, "", NULL},
+    {"seed", PHASE_KEYS, "", NULL},
+    {"average", PHASE_KEYS, "", NULL},
+    {"accumulate", PHASE_KEYS, "", NULL},
+    {"clip", PHASE_KEYS, "", NULL},
+    {"recompute", PHASE_KEYS, "", NULL},
+    {"steps", PHASE_KEYS, "", NULL},
+    {"eval", PHASE_KEYS, "", "eval every 1 epoch"},
+    {"checkpoint", PHASE_KEYS, "", "checkpoint every 1 epoch"},
+    {"params", PHASE_KEYS, "", "params \"*.bias\" { weight_decay = 0 }"},
+    {"freeze", PHASE_KEYS, "", "freeze \"*.bias\""},
+    {"stop", PHASE_KEYS, "", "stop when accuracy >= 94%"},
+};
+enum { NUM_KNOWN = sizeof known_key / sizeof known_key[0] };
+
+// What keys can read that nobody has written.
+static const char *const variables[] = {"step", "epoch", "progress", "output",
+                                        "label"};
+enum { NUM_VARIABLES = sizeof variables / sizeof variables[0] };
+
+int key_find(const char *name) {
+    for (int i = 0; i < NUM_KNOWN; i++)
+        if (strcmp(known_key[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+const char *key_name(int known) {
+    return known < NUM_KNOWN ? known_key[known].name : NULL;
+}
+
+const char *key_flags(int known) {
+    return known_key[known].flags;
+}
+
+int entry_find(const TrainBlock *t, const char *name) {
+    for (int i = 0; i < t->num_entries; i++)
+        if (t->entry[i].name != NULL && strcmp(t->entry[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+// ---- which block ----
+
+static Value model_named(Expansion *e, const Train *t) {
+    Nearest near = nearest_to(t->model);
+    for (const Binding *b = e->scope; b != NULL; b = b->next) {
+        if (b->name == t->model && b->value.kind == VALUE_FUNCTION &&
+            b->value.closure.function->is_model)
+            return b->value;
+        if (b->name != t->model)
+            nearest_offer(&near, b->name);
+    }
+    Diagnostic *d = report(e->diags, D_unknown_name, t->model_at,
+                           "there is no model `%s`", t->model);
+    nearest_note(&near, d);
+    return value_poison();
+}
+
+static void report_no_train(Expansion *e, const File *f) {
+    Span at = {0};
+    const char *model = NULL;
+    for (int i = 0; i < f->count; i++)
+        if (f->item[i].kind == ITEM_MODEL) {
+            at = f->item[i].function->name_at;
+            model = f->item[i].function->name;
+        }
+    Diagnostic *d =
+        report(e->diags, D_no_train, at, "this file does not say how to train");
+    diag_note(d, "add a block: train %s { data = ... }",
+              model ? model : "NAME");
+}
+
+static const Train *train_find(Expansion *e, const File *f) {
+    const Train *found = NULL;
+    for (int i = 0; i < f->count; i++) {
+        const Train *t = &f->item[i].train;
+        if (f->item[i].kind != ITEM_TRAIN)
+            continue;
+        if (found != NULL) {
+            Diagnostic *d = report(e->diags, D_defined_twice, t->model_at,
+                                   "a file has one train block");
+            diag_place(d, found->model_at, "this is the first");
+            return NULL;
+        }
+        found = t;
+    }
+    if (found == NULL)
+        report_no_train(e, f);
+    return found;
+}
+
+static bool is_variable(const char *name) {
+    for (int i = 0; i < NUM_VARIABLES; i++)
+        if (strcmp(name, variables[i]) == 0)
+            return true;
+    return false;
+}
+
+// The known key nearest to a name; NULL for none.
+static const char *known_near(const char *name) {
+    const char *ours = foreign_name(FOREIGN_KEY, name);
+    if (ours != NULL)
+        return ours;
+    Nearest near = nearest_to(name);
+    for (int k = 0; k < NUM_KNOWN; k++)
+        nearest_offer(&near, known_key[k].name);
+    return near.best;
+}
+
+bool key_means(const char *key, const char *name) {
+    const char *right = known_near(key);
+    return key_find(key) < 0 && right != NULL && strcmp(right, name) == 0;
+}
+
+// A key of the user's own would hide a variable from those who mean it.
+static bool key_is_free(Expansion *e, const Entry *key) {
+    if (key->value == NULL || !is_variable(key->name))
+        return true;
+    const char *right = known_near(key->name);
+    if (right != NULL) {
+        Diagnostic *d = report(e->diags, D_unknown_key, key->at,
+                               "there is no key `%s`", key->name);
+        diag_note(d, "did you mean `%s`?", right);
+        return false;
+    }
+    Diagnostic *d =
+        report(e->diags, D_defined_twice, key->at,
+               "`%s` is what the run calls one of its own values", key->name);
+    diag_note(d, "a key needs another name than step, epoch, progress, output "
+                 "and label");
+    return false;
+}
+
+bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
+    if (count > MOST_KEYS) {
+        report(e->diags, D_too_much, at, "a block has at most %d keys",
+               MOST_KEYS);
+        return false;
+    }
+    bool good = true;
+    for (int i = 0; i < count; i++) {
+        good &= key_is_free(e, &entry[i]);
+        for (int k = 0; k < i; k++) {
+            if (entry[i].name != entry[k].name || entry[i].glob != NULL)
+                continue;
+            Diagnostic *d = report(e->diags, D_key_twice, entry[i].at,
+                                   "`%s` is given twice", entry[i].name);
+            diag_place(d, entry[k].at, "this is the first");
+            good = false;
+            break;
+        }
+    }
+    return good;
+}
+
+bool keys_check_bare(Expansion *e, const Entry *key, int count) {
+    bool good = true;
+    for (int i = 0; i < count; i++) {
+        if (key[i].num_flags == 0)
+            continue;
+        Diagnostic *d = report(e->diags, D_unknown_key, key[i].flag_at[0],
+                               "`%s` has no `%s`", key[i].name, key[i].flag[0]);
+        diag_note(d,
+                  "another key has a value of its own, and a line or a `;` "
+                  "before it: %s = ...",
+                  key[i].flag[0]);
+        good = false;
+    }
+    return good;
+}
+
+// A clause is never a key.
+static bool check_forms(Expansion *e, const Train *t) {
+    bool good = true;
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *entry = &t->entry[i];
+        int k = key_find(entry->name);
+        if (k < 0 || known_key[k].clause == NULL || entry->value == NULL)
+            continue;
+        Diagnostic *d = report(e->diags, D_key_value, entry->at,
+                               "`%s` takes no value", entry->name);
+        diag_note(d, "as in: %s", known_key[k].clause);
+        good = false;
+    }
+    return good;
+}
+
+TrainBlock *train_new(Expansion *e, const File *f) {
+    const Train *t = train_find(e, f);
+    if (t == NULL ||
+        (!keys_check(e, t->model_at, t->entry, t->num_entries) &&
+         t->num_entries > MOST_KEYS) ||
+        !check_forms(e, t))
+        return NULL;
+    TrainBlock *block = ARENA_NEW(e->arena, TrainBlock);
+    *block = (TrainBlock){.file = f,
+                          .at = t->model_at,
+                          .model = model_named(e, t),
+                          .num_entries = t->num_entries,
+                          .scope = e->scope};
+    // Room for a setting of every known key that the block leaves out.
+    size_t room = (size_t)t->num_entries + NUM_KNOWN;
+    block->entry = ARENA_ARRAY(e->arena, room, Entry);
+    if (t->num_entries)
+        memcpy(block->entry, t->entry,
+               (size_t)t->num_entries * sizeof *t->entry);
+    return block->model.kind == VALUE_POISON ? NULL : block;
+}
+
+Value train_model(const TrainBlock *t) {
+    return t->model;
+}
+
+bool train_is_clause(const char *name) {
+    int known = key_find(name);
+    return known >= 0 && known_key[known].clause != NULL;
+}
+
+void train_offer_keys(const TrainBlock *t, Nearest *n) {
+    for (int i = 0; i < NUM_KNOWN; i++)
+        if (known_key[i].clause == NULL)
+            nearest_offer(n, known_key[i].name);
+    for (int i = 0; i < t->num_entries; i++)
+        if (t->entry[i].value != NULL)
+            nearest_offer(n, t->entry[i].name);
+}
+
+// ---- names ----
+
+static void bind_lazy(Expansion *e, Atom name, Lazy *lazy) {
+    scope_bind(e, name, (Value){.kind = VALUE_LAZY, .lazy = lazy});
+}
+
+static void bind_variables(Expansion *e) {
+    for (int i = 0; i < NUM_VARIABLES; i++) {
+        Atom name = atom_of(e->atoms, variables[i], strlen(variables[i]));
+        Lazy *lazy = ARENA_NEW(e->arena, Lazy);
+        *lazy = (Lazy){.variable = variables[i],
+                       .phase = PHASE_KEYS,
+                       .hides = name_defined(e, name)};
+        bind_lazy(e, name, lazy);
+    }
+}
+
+// Whether the value of a key is none to rest on.
+static bool is_doubtful(const TrainBlock *t, const Lazy *lazy) {
+    bool read = lazy->phase == PHASE_KEYS && key_find(lazy->entry->name) >= 0;
+    return is_variable(lazy->entry->name) ||
+           (t->doubtful && read && strcmp(lazy->entry->name, "data") != 0);
+}
+
+// Names of keys that are missing stand for values that are not known.
+static void bind_missing(Expansion *e, const TrainBlock *t) {
+    for (int k = 0; k < NUM_KNOWN; k++)
+        if (t->doubtful && entry_find(t, known_key[k].name) < 0)
+            scope_bind(
+                e,
+                atom_of(e->atoms, known_key[k].name, strlen(known_key[k].name)),
+                value_poison());
+}
+
+void train_begin(Expansion *e, TrainBlock *t) {
+    e->scope = t->scope;
+    e->frame = t->scope;
+    bind_variables(e);
+    bind_missing(e, t);
+    // What was used stays used: the keys are read before there is a graph.
+    const Lazy *before = t->lazy;
+    t->lazy = ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, Lazy);
+    t->regrouped = NULL;
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *entry = &t->entry[i];
+        int known = key_find(entry->name);
+        Phase phase = known < 0 ? PHASE_KEYS : known_key[known].phase;
+        t->lazy[i] = (Lazy){.entry = entry,
+                            .phase = phase,
+                            .used = before != NULL && before[i].used};
+        if (entry->value != NULL && is_doubtful(t, &t->lazy[i]))
+            scope_bind(e, entry->name, value_poison());
+        else if (entry->value != NULL)
+            bind_lazy(e, entry->name, &t->lazy[i]);
+    }
+    for (int i = 0; i < t->num_entries; i++)
+        t->lazy[i].scope = e->scope;
+}
+
+static Value misplaced(const Lazy *lazy, Diagnostic *d) {
+    if (lazy->hides)
+        diag_note(d,
+                  "in a train block `%s` is the run's; what the file defines "
+                  "needs another name to be read here",
+                  lazy->variable);
+    return value_poison();
+}
+
+static Value variable(Expansion *e, const Lazy *lazy, Span at) {
+    bool output = strcmp(lazy->variable, "output") == 0;
+    if (output || strcmp(lazy->variable, "label") == 0) {
+        if (e->phase == PHASE_LOSS) {
+            origin_set(e, at, NULL);
+            return output || e->output.kind == VALUE_POISON
+                       ? e->output
+                       : value_tensor(label_node(e), at);
+        }
+        return misplaced(lazy, report(e->diags, D_wrong_place, at,
+                                      "`%s` is there in the loss only",
+                                      lazy->variable));
+    }
+    if (e->graph == NULL) {
+        return misplaced(
+            lazy, report(e->diags, D_wrong_place, at,
+                         "`%s` changes during the run and cannot be used here",
+                         lazy->variable));
+    }
+    return schedule_variable(e, lazy->variable);
+}
+
+static Value force_entry(Expansion *e, Lazy *lazy) {
+    Binding *scope = e->scope, *frame = e->frame;
+    Phase phase = e->phase;
+    Path *path = e->path;
+    e->scope = e->frame = lazy->scope;
+    e->phase = lazy->phase;
+    e->path = NULL;
+    if (lazy->phase == PHASE_INPUT)
+        path_begin(e, "input.");
+    lazy->progress = IN_PROGRESS;
+    lazy->value = expand(e, lazy->entry->value);
+    lazy->progress = DONE;
+    e->scope = scope;
+    e->frame = frame;
+    e->phase = phase;
+    e->path = path;
+    return lazy->value;
+}
+
+Value lazy_force(Expansion *e, Lazy *lazy, Span at) {
+    lazy->used = true;
+    if (lazy->entry == NULL)
+        return variable(e, lazy, at);
+    if (lazy->progress == IN_PROGRESS) {
+        Diagnostic *d = report(e->diags, D_key_cycle, at,
+                               "`%s` depends on itself", lazy->entry->name);
+        diag_place(d, lazy->entry->at, "it is given here");
+        if (strcmp(lazy->entry->name, "data") == 0)
+            diag_note(d, "a path stands between quotes: \"data/cifar10\"");
+        return value_poison();
+    }
+    if (lazy->progress == DONE)
+        return lazy->value;
+    return force_entry(e, lazy);
+}
+
+// The value of a key; NOTHING where it is not given.
+Value key_value(Expansion *e, TrainBlock *t, const char *name) {
+    int i = entry_find(t, name);
+    if (i < 0 || t->entry[i].value == NULL)
+        return (Value){.kind = VALUE_NOTHING};
+    return lazy_force(e, &t->lazy[i], t->entry[i].at);
+}
+
+static void report_key(Expansion *e, const Entry *entry, const char *right) {
+    Diagnostic *d =
+        report(e->diags, D_unknown_key, entry->at,
+               "there is no key `%s`, and no other key uses it", entry->name);
+    if (!foreign_note(FOREIGN_KEY, entry->name, d) && right != NULL)
+        diag_note(d, "did you mean `%s`?", right);
+}
+
+// Whether a key that is missing is there but misspelt; reported if so.
+static bool is_misspelt(Expansion *e, const TrainBlock *t, const char *name) {
+    for (int i = 0; i < t->num_entries; i++) {
+        if (!key_means(t->entry[i].name, name))
+            continue;
+        report_key(e, &t->entry[i], name);
+        return true;
+    }
+    return false;
+}
+
+Value key_needed(Expansion *e, TrainBlock *t, const char *name,
+                 const char *example) {
+    Value v = key_value(e, t, name);
+    if (v.kind != VALUE_NOTHING)
+        return v;
+    bool length = strcmp(name, "epochs") == 0; // for which `steps` does too
+    if (is_misspelt(e, t, name) || (length && is_misspelt(e, t, "steps")))
+        return value_poison();
+    Diagnostic *d =
+        report(e->diags, D_missing_key, t->at, "`%s` is missing", name);
+    diag_note(d, "as in: %s", example);
+    return value_poison();
+}
+
+// Where the value of a key stands.
+Span key_at(const TrainBlock *t, const char *name) {
+    int i = entry_find(t, name);
+    return i >= 0 && t->entry[i].value ? t->entry[i].value->at : t->at;
+}
+
+Diagnostic *key_report(Expansion *e, Span at, const char *what,
+                       const char *wanted) {
+    return report(e->diags, D_key_value, at, "%s must be %s", what, wanted);
+}
+
+// A name alone is no call, though no argument may be missing.
+bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
+              const char *wanted) {
+    if (v.kind == VALUE_CALL && v.call->builtin->class == class)
+        return true;
+    if (v.kind == VALUE_POISON)
+        return false;
+    Diagnostic *d = key_report(e, at, what, wanted);
+    if (v.kind == VALUE_BUILTIN && v.builtin->class == class)
+        diag_note(d, "it is written as a call: %s(...)", v.builtin->name);
+    return false;
+}
+
+// A whole number from least to INT32_MAX in *out.
+bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
+               int64_t *out) {
+    if (v.kind == VALUE_POISON)
+        return false;
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE &&
+        v.number >= (double)least && v.number <= INT32_MAX &&
+        v.number == floor(v.number)) {
+        *out = (int64_t)v.number;
+        return true;
+    }
+    bool large = v.kind == VALUE_NUMBER && v.number > INT32_MAX;
+    const char *most = large ? " to 2147483647" : "";
+    key_report(e, at, what,
+               arena_format(e->arena, "a whole number from %lld%s",
+                            (long long)least, most));
+    return false;
+}
+
+// A key of the user's own that no other key used is a known one misspelt.
+void train_check_used(Expansion *e, const TrainBlock *t) {
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *entry = &t->entry[i];
+        if (!t->lazy[i].used && !entry->idle && key_find(entry->name) < 0)
+            report_key(e, entry, known_near(entry->name));
+    }
+}

@@ -1,0 +1,266 @@
+// Lowering: the graphs of a program.  The model is expanded once for training
+// and once for evaluation; init follows from the parameters.
+
+#include "frontend/train/train.h"
+
+#include <string.h>
+
+// ---- one graph ----
+
+void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
+    e->graph = graph_new(e->arena, name);
+    e->training = training;
+    e->averaged = false;
+    e->path = NULL;
+    e->mixing = NULL;
+    e->label = NO_NODE;
+    for (int i = 0; i < NUM_INPUTS; i++)
+        e->input[i] = NO_NODE;
+    for (int i = 0; i < NUM_RUN; i++)
+        e->run[i] = NO_NODE;
+    train_begin(e, t);
+}
+
+static Value expand_model(Expansion *e, TrainBlock *t, const Value *given,
+                          const Param *input, Value image) {
+    Value model = train_model(t);
+    const Function *f = model.closure.function;
+    Value *arg = ARENA_ARRAY(e->arena, (size_t)f->num_params + 1, Value);
+    for (int i = 0; i < f->num_params; i++)
+        arg[i] = &f->param[i] == input ? image : given[i];
+    e->phase = PHASE_MODEL;
+    Path *outer = path_begin(e, "");
+    Value v = expand_function(e, model, arg, f->name_at);
+    e->path = outer;
+    if (v.kind == VALUE_POISON)
+        return v;
+    if (!expect_kind(e, v, VALUE_TENSOR, f->name_at, "what a model gives"))
+        return value_poison();
+    v.node = as_float(e, v.node);
+    return v;
+}
+
+// How many values labels have: those of the data set where it is known, else
+// one for each column of the output; a single column has a loss for which a
+// label is any byte.
+static int64_t label_classes(const Expansion *e, Type output) {
+    enum { BYTES = 256 };
+    int64_t columns = output.rank ? output.dim[output.rank - 1] : 1;
+    if (e->data.classes > 0)
+        return e->data.classes;
+    return columns > 1 ? columns : BYTES;
+}
+
+// The model's output: in an evaluation with views the weighted mean over them.
+static Value expand_output(Expansion *e, TrainBlock *t, const Value *given,
+                           const Param *input, Value image) {
+    if (e->training || e->num_views == 0)
+        return expand_model(e, t, given, input, image);
+    NodeId sum = NO_NODE;
+    for (int i = 0; i < e->num_views; i++) {
+        Value seen = view_apply(e, &e->view[i], image);
+        if (seen.kind == VALUE_POISON)
+            return seen;
+        Value v = expand_model(e, t, given, input, seen);
+        if (v.kind == VALUE_POISON)
+            return v;
+        origin_set(e, e->view[i].chain->at, NULL);
+        NodeId part = graph_op2(e->graph, OP_mul, v.node,
+                                number_node(e, e->view[i].weight));
+        sum = i == 0 ? part : graph_op2(e->graph, OP_add, sum, part);
+    }
+    return value_tensor(sum, input->at);
+}
+
+// What the model is given; poison after a report.
+static Value expand_input(Expansion *e, TrainBlock *t, const Value *given,
+                          const Param *input) {
+    e->phase = PHASE_INPUT;
+    origin_set(e, input->at, NULL);
+    input_node(e, INPUT_IMAGE);
+    Value image = train_input(e, t);
+    if (image.kind == VALUE_POISON)
+        return image;
+    if (image.at.source == NULL)
+        image.at = input->at;
+    return input_check(e, t, given, input, image) ? image : value_poison();
+}
+
+// Input, model and loss.  The loss; poison after a report.
+static Value forward(Expansion *e, TrainBlock *t, const Value *given,
+                     const Param *input) {
+    Value image = expand_input(e, t, given, input);
+    Value output = image.kind == VALUE_POISON
+                       ? image
+                       : expand_output(e, t, given, input, image);
+    if (e->training)
+        conv_warn(e);
+    e->phase = PHASE_LOSS;
+    if (output.kind == VALUE_POISON) {
+        train_loss(e, t, output);
+        return output;
+    }
+    e->recipe.classes = (int)label_classes(e, *node_type(e, output.node));
+    Value loss = train_loss(e, t, output);
+    if (loss.kind != VALUE_POISON)
+        metrics_add(e, output.node);
+    return loss;
+}
+
+static void add_output(Expansion *e, const char *name, NodeId value) {
+    Attr attr = attr_text(ATTR_name, name);
+    graph_add(e->graph, (Node){.op = OP_output,
+                               .num_args = 1,
+                               .arg = &value,
+                               .num_attrs = 1,
+                               .attr = &attr,
+                               .group = -1});
+}
+
+// ---- training ----
+
+// Whether a node hands a gradient on to an operand: not to what is chosen or
+// counted, which has whole numbers.
+static bool passes_on(const Graph *g, const Node *n, int i) {
+    return n->op != OP_stop_gradient &&
+           dtype_float(g->node[n->arg[i]].type->dtype);
+}
+
+// Reports parameters that the loss does not depend on and that should train.
+static void check_trained(Expansion *e, const TrainBlock *t, const Graph *g,
+                          NodeId loss) {
+    bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
+    needed[loss] = true;
+    for (NodeId n = loss + 1; n-- > 0;)
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] |= passes_on(g, &g->node[n], i);
+    for (int i = 0; i < e->num_parameters; i++) {
+        const Parameter *p = &e->parameter[i];
+        if (!needed[p->node] && !freeze_holds(e, t, p, 0))
+            report(e->diags, D_untrained, p->at,
+                   "the loss does not depend on `%s`, so nothing trains it",
+                   p->name);
+    }
+}
+
+// The stages and the average; false after a report.
+static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
+                         const Param *input, Program *p) {
+    graph_begin(e, t, "train", true);
+    Value loss = forward(e, t, given, input);
+    if (loss.kind == VALUE_POISON) {
+        train_optimizer(e, t);
+        return false;
+    }
+    batch_norm_warn(e);
+    if (e->num_parameters == 0)
+        report(e->diags, D_untrained, train_model(t).at,
+               "this model has no parameters, so there is nothing to train");
+    add_output(e, "loss", loss.node);
+    Graph *model = e->graph;
+    bool good = stages_build(e, t, p);
+    e->graph = model;
+    if (good && average_build(e, t, p))
+        train_check_used(e, t);
+    e->graph = model;
+    // What is never used is told last: a misspelt use makes it so.
+    if (e->diags->errors == 0)
+        files_check(e, NAMES_USED);
+    if (e->diags->errors == 0)
+        check_trained(e, t, model, loss.node);
+    return e->diags->errors == 0;
+}
+
+// Some metrics need an output of classes.
+static void check_metrics(Expansion *e) {
+    const Recipe *r = &e->recipe;
+    const char *name = r->top5 ? "top5" : r->stop.metric;
+    if (name == NULL || graph_find(e->graph, "metric.correct") != NO_NODE ||
+        (strcmp(name, "accuracy") != 0 && strcmp(name, "top5") != 0))
+        return;
+    Diagnostic *d = report(e->diags, D_unmeasured, e->output.at,
+                           "`%s` needs an output of classes and labels", name);
+    diag_label(d, "this is %s", tensor_text(e, e->output.node));
+}
+
+static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
+                         const Param *input) {
+    graph_begin(e, t, "eval", false);
+    e->averaged = e->eval_averages;
+    if (forward(e, t, given, input).kind != VALUE_POISON)
+        check_metrics(e);
+    return e->graph;
+}
+
+// What parameters start from, of samples without augmentation; NULL where
+// nothing does.
+static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
+                            const Param *input) {
+    if (!collect_wanted(e))
+        return NULL;
+    graph_begin(e, t, "collect", false);
+    e->collecting = true;
+    Value image = expand_input(e, t, given, input);
+    if (image.kind != VALUE_POISON)
+        expand_model(e, t, given, input, image);
+    e->collecting = false;
+    return e->diags->errors == 0 ? collect_finish(e) : NULL;
+}
+
+// What stands in for a key that is wrong: a batch that most numbers of ghosts
+// divide, and a run in which no moment is beyond its end.
+static void stand_in(Recipe *r) {
+    if (r->batch == 0)
+        r->batch = 960;
+    if (r->length.count == 0)
+        r->length = (Time){9e15, IN_EPOCHS};
+}
+
+// Whether the model says itself what it is given.
+static bool input_is_written(const TrainBlock *t, const Param *input) {
+    bool written = entry_find(t, "input") < 0;
+    for (int i = 1; i < input->type->rank; i++)
+        written &= input->type->dim[i]->kind == EXPR_NUMBER;
+    return written;
+}
+
+void lower_doubtful(Expansion *e, TrainBlock *t, const Value *given) {
+    Value model = train_model(t);
+    bool data = e->data.format != NULL;
+    stand_in(&e->recipe);
+    t->doubtful = true;
+    graph_begin(e, t, "train", true);
+    const Param *input = input_param(e, model.closure.function);
+    bool known = input != NULL && (data || input_is_written(t, input)) &&
+                 input_type(e, t, given, input);
+    if (known && data) {
+        forward(e, t, given, input);
+    } else {
+        if (known)
+            expand_model(e, t, given, input, expand_input(e, t, given, input));
+        e->phase = PHASE_LOSS;
+        train_loss(e, t, value_poison());
+    }
+    train_optimizer(e, t);
+}
+
+Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
+    Value model = train_model(t);
+    const Param *input = input_param(e, model.closure.function);
+    if (input == NULL || !input_type(e, t, given, input))
+        return NULL;
+    Program *p = ARENA_NEW(e->arena, Program);
+    *p = (Program){.name = model.closure.function->name,
+                   .file = t->at.source->name,
+                   .recipe = e->recipe};
+    p->imported = files_imported(e, &p->num_imported);
+    if (!train_graphs(e, t, given, input, p))
+        return NULL;
+    p->init = init_graph(e);
+    p->collect = collect_graph(e, t, given, input);
+    p->eval = eval_graph(e, t, given, input);
+    p->recipe.collect_samples = e->recipe.collect_samples;
+    p->recipe.classes = e->recipe.classes;
+    p->recipe.rate = e->recipe.rate;
+    return e->diags->errors ? NULL : p;
+}

@@ -1,0 +1,296 @@
+// What the train block says about the run: what must be known before a graph
+// is built, and what becomes a part of one.
+
+#include "frontend/foreign.h"
+#include "frontend/train/train.h"
+
+#include <string.h>
+
+static bool read_batch(Expansion *e, TrainBlock *t) {
+    Value v = key_needed(e, t, "batch", "batch = 128");
+    return key_whole(e, v, key_at(t, "batch"), "`batch`", 1, &e->recipe.batch);
+}
+
+static bool read_epochs(Expansion *e, TrainBlock *t) {
+    Value v = key_needed(e, t, "epochs", "epochs = 10");
+    if (v.kind == VALUE_POISON)
+        return false;
+    if (v.kind != VALUE_NUMBER || !(v.number > 0) || v.number > 9e15 ||
+        v.unit == UNIT_STEP) {
+        bool large = v.kind == VALUE_NUMBER && v.number > 9e15;
+        Diagnostic *d = key_report(e, key_at(t, "epochs"), "`epochs`",
+                                   large ? "at most 9e15" : "a number above 0");
+        if (v.kind == VALUE_NUMBER && v.unit == UNIT_STEP)
+            diag_note(d, "the length in steps is `steps = %g`", v.number);
+        return false;
+    }
+    e->recipe.length = (Time){v.number, IN_EPOCHS};
+    return true;
+}
+
+static bool read_steps(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "steps");
+    int64_t steps;
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_STEP)
+        v.unit = UNIT_NONE;
+    if (v.kind == VALUE_NUMBER && v.unit == UNIT_EPOCH) {
+        Diagnostic *d =
+            key_report(e, key_at(t, "steps"), "`steps`", "a count of steps");
+        diag_note(d, "the length in epochs is `epochs = %g`", v.number);
+        return false;
+    }
+    if (!key_whole(e, v, key_at(t, "steps"), "`steps`", 1, &steps))
+        return false;
+    e->recipe.length = (Time){(double)steps, IN_STEPS};
+    return true;
+}
+
+// Exactly one of epochs and steps.
+static bool read_length(Expansion *e, TrainBlock *t) {
+    int epochs = entry_find(t, "epochs"), steps = entry_find(t, "steps");
+    if (steps < 0)
+        return read_epochs(e, t);
+    if (epochs < 0)
+        return read_steps(e, t);
+    bool later = steps > epochs;
+    Diagnostic *d =
+        report(e->diags, D_key_twice, t->entry[later ? steps : epochs].at,
+               "the length of the run is given twice");
+    diag_place(d, t->entry[later ? epochs : steps].at, "this is the first");
+    diag_note(d, "`epochs` or `steps`, not both");
+    return false;
+}
+
+static bool read_accumulate(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "accumulate");
+    int64_t count = 1;
+    if (v.kind != VALUE_NOTHING &&
+        !key_whole(e, v, key_at(t, "accumulate"), "`accumulate`", 1, &count))
+        return false;
+    e->recipe.accumulate = (int)count;
+    return true;
+}
+
+static bool read_seed(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "seed");
+    return v.kind == VALUE_NOTHING ||
+           key_whole(e, v, key_at(t, "seed"), "`seed`", 0, &e->recipe.seed);
+}
+
+static bool has_flag(const char *flags, const char *flag) {
+    return *flags != '\0' && strcmp(flags, flag) == 0;
+}
+
+static bool read_flags(Expansion *e, const TrainBlock *t) {
+    bool good = true;
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *entry = &t->entry[i];
+        int k = key_find(entry->name);
+        const char *allowed = k < 0 ? "" : key_flags(k);
+        // A misspelt batch is reported, and its flag is right.
+        if (entry_find(t, "batch") < 0 && key_means(entry->name, "batch"))
+            continue;
+        for (int f = 0; f < entry->num_flags; f++) {
+            if (has_flag(allowed, entry->flag[f])) {
+                e->recipe.drop_last = true;
+                continue;
+            }
+            Diagnostic *d =
+                report(e->diags, D_unknown_key, entry->flag_at[f],
+                       "`%s` has no `%s`", entry->name, entry->flag[f]);
+            Nearest near = nearest_to(entry->flag[f]);
+            nearest_offer(&near, allowed);
+            nearest_note(&near, d);
+            good = false;
+        }
+    }
+    return good;
+}
+
+// ---- precision ----
+
+// f32, f16, bf16, mixed(f16), mixed(bf16): words, not names.
+static bool read_precision(Expansion *e, TrainBlock *t) {
+    int i = entry_find(t, "precision");
+    if (i < 0)
+        return true;
+    const Expr *x = t->entry[i].value, *word = x;
+    bool mixed = x->kind == EXPR_CALL && x->left->kind == EXPR_NAME &&
+                 strcmp(x->left->text, "mixed") == 0 && x->count == 1;
+    if (mixed)
+        word = x->argument[0].value;
+    DType d;
+    if (word->kind == EXPR_NAME &&
+        dtype_find(word->text, strlen(word->text), &d) &&
+        (d == F16 || d == BF16 || (d == F32 && !mixed))) {
+        e->recipe.precision = d;
+        return true;
+    }
+    Diagnostic *bad = key_report(e, x->at, "`precision`",
+                                 "f32, f16, bf16, mixed(f16) or "
+                                 "mixed(bf16)");
+    if (word->kind == EXPR_STRING)
+        diag_note(bad, "a word stands without quotes");
+    if (word->kind == EXPR_NAME && foreign_note(FOREIGN_WORD, word->text, bad))
+        return false;
+    Nearest near = nearest_to(word->kind == EXPR_NAME ? word->text : "");
+    nearest_offer(&near, "f32");
+    nearest_offer(&near, "f16");
+    nearest_offer(&near, "bf16");
+    nearest_note(&near, bad);
+    return false;
+}
+
+// none or auto: words, not names.
+static bool read_recompute(Expansion *e, TrainBlock *t) {
+    int i = entry_find(t, "recompute");
+    if (i < 0)
+        return true;
+    const Expr *x = t->entry[i].value;
+    const char *word = x->kind == EXPR_NAME ? x->text : "";
+    if (strcmp(word, "none") == 0)
+        e->recipe.recompute = RECOMPUTE_NONE;
+    else if (strcmp(word, "auto") == 0)
+        e->recipe.recompute = RECOMPUTE_AUTO;
+    else
+        key_report(e, x->at, "`recompute`", "none or auto");
+    return e->recipe.recompute != RECOMPUTE_FOR_LIMIT;
+}
+
+// ---- data ----
+
+static bool read_data(Expansion *e, TrainBlock *t) {
+    Value v = key_needed(e, t, "data", "data = cifar10(\"data/cifar10\")");
+    if (!key_call(e, v, key_at(t, "data"), DATA, "`data`",
+                  "a data set, as cifar10(\"data/cifar10\")"))
+        return false;
+    if (!data_set(e, v.call, &e->data)) {
+        e->data = (DataSet){0};
+        return false;
+    }
+    e->recipe.data_format = e->data.format;
+    e->recipe.data_path = e->data.path;
+    e->recipe.data_setting = e->data.setting;
+    e->recipe.num_data_settings = e->data.num_settings;
+    return true;
+}
+
+bool train_constants(Expansion *e, TrainBlock *t) {
+    train_begin(e, t);
+    e->phase = PHASE_KEYS;
+    // All of them are read even when one is wrong, so that all are reported.
+    bool good = read_data(e, t);
+    good &= read_batch(e, t);
+    good &= read_length(e, t);
+    good &= read_accumulate(e, t);
+    good &= read_recompute(e, t);
+    good &= read_seed(e, t);
+    good &= read_precision(e, t);
+    good &= read_flags(e, t);
+    good &= clauses_read(e, t);
+    good &= freezes_read(e, t);
+    return good;
+}
+
+// The trainer, which sees how many samples there are, refuses to drop them all.
+static void warn_large_batch(Expansion *e, const TrainBlock *t) {
+    Diagnostic *d =
+        report(e->diags, D_short_batch, key_at(t, "batch"),
+               "a batch of %lld is more than the %lld images",
+               (long long)e->recipe.batch, (long long)e->data.samples);
+    diag_note(d, e->recipe.drop_last
+                     ? "`drop_last` leaves all of them out"
+                     : "each step costs as much as one with a full batch");
+}
+
+void train_warn_batch(Expansion *e, const TrainBlock *t) {
+    int64_t samples = e->data.samples, batch = e->recipe.batch;
+    if (samples > 0 && batch > samples) {
+        warn_large_batch(e, t);
+        return;
+    }
+    if (samples == 0 || e->recipe.drop_last || samples % batch == 0)
+        return;
+    Diagnostic *d = report(e->diags, D_short_batch, key_at(t, "batch"),
+                           "a batch of %lld does not divide the %lld images",
+                           (long long)batch, (long long)samples);
+    diag_note(d,
+              "the last batch of an epoch holds %lld and costs as much as the "
+              "others; `drop_last` leaves it out",
+              (long long)(samples % batch));
+}
+
+// ---- values of a graph ----
+
+Value train_input(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "input");
+    if (v.kind == VALUE_NOTHING)
+        return value_tensor(input_node(e, INPUT_IMAGE), (Span){0});
+    if (!expect_kind(e, v, VALUE_TENSOR, key_at(t, "input"), "`input`"))
+        return value_poison();
+    return v;
+}
+
+static Value report_not_reduced(Expansion *e, TrainBlock *t) {
+    bool reduced = e->loss.total != NO_NODE;
+    Diagnostic *d = report(e->diags, D_not_reduced, key_at(t, "loss"),
+                           reduced ? "a loss ends with its one reduction"
+                                   : "a loss says how it is reduced");
+    diag_note(d, reduced ? "mean(a) + 0.1 * mean(b) is written "
+                           "mean(a + 0.1 * b), and 0.5 * sum(a) is sum(0.5 * a)"
+                         : "as in: loss = mean(cross_entropy(output, label)), "
+                           "or sum(...)");
+    return value_poison();
+}
+
+Value train_loss(Expansion *e, TrainBlock *t, Value output) {
+    e->output = output;
+    e->loss.total = NO_NODE;
+    Value v =
+        key_needed(e, t, "loss", "loss = mean(cross_entropy(output, label))");
+    if (v.kind == VALUE_POISON)
+        return v;
+    if (v.kind != VALUE_TENSOR) {
+        Diagnostic *d = report(e->diags, D_kind, key_at(t, "loss"),
+                               "`loss` must be a tensor, and this is %s",
+                               value_kind_name(v.kind));
+        diag_note(d, "as in: loss = mean(cross_entropy(output, label))");
+        return value_poison();
+    }
+    return v.node == e->loss.total ? v : report_not_reduced(e, t);
+}
+
+Value train_optimizer(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "optimizer");
+    if (v.kind == VALUE_NOTHING && groups_have_optimizer(t))
+        return v;
+    if (v.kind == VALUE_NOTHING)
+        v = key_needed(e, t, "optimizer",
+                       "optimizer = sgd(lr=0.1, momentum=0.9)");
+    bool called = key_call(e, v, key_at(t, "optimizer"), OPTIMIZER,
+                           "`optimizer`", "an optimizer, as adamw(lr=1e-3)");
+    return called ? v : value_poison();
+}
+
+// Whether the command line sets the optimizer's own rate.
+static bool rate_is_set(const TrainBlock *t) {
+    int i = entry_find(t, "optimizer");
+    const Expr *x = i >= 0 ? t->entry[i].value : NULL;
+    for (int k = 0; x != NULL && x->kind == EXPR_CALL && k < x->count; k++)
+        if (x->argument[k].replaces && strcmp(x->argument[k].name, "lr") == 0)
+            return true;
+    return false;
+}
+
+// What is shown as the learning rate: the key `lr` where something uses it, or
+// the optimizer's.
+Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer) {
+    int i = entry_find(t, "lr");
+    Value v = {.kind = VALUE_NOTHING};
+    if (i >= 0 && t->lazy[i].used && !rate_is_set(t))
+        v = key_value(e, t, "lr");
+    bool scalar = v.kind == VALUE_NUMBER ||
+                  (v.kind == VALUE_TENSOR && node_type(e, v.node)->rank == 0);
+    e->recipe.rate = scalar ? "lr" : "optimizer.lr";
+    return scalar ? v : optimizer_rate(optimizer);
+}

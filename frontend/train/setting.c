@@ -1,0 +1,241 @@
+// Settings: KEY=VALUE of the command line takes the place of a parameter's
+// default or of a key of the train block; KEY.ARGUMENT=VALUE, of an argument of
+// the call that the key is.
+//
+// Such an argument is added to the call as one that replaces what is given
+// already, so that it is matched, checked and reported as any other.
+
+#include "frontend/train/train.h"
+
+#include <string.h>
+
+// ---- keys that were used by what is replaced ----
+
+// Entries whose values are still to be looked at.
+typedef struct {
+    TrainBlock *block;
+    int *entry, count;
+} Replaced;
+
+static void name_replaced(Replaced *r, Atom name) {
+    int i = entry_find(r->block, name);
+    if (i < 0 || r->block->entry[i].idle)
+        return;
+    r->block->entry[i].idle = true;
+    r->entry[r->count++] = i;
+}
+
+static void expr_replaced(Replaced *r, const Expr *x) {
+    if (x == NULL)
+        return;
+    if (x->kind == EXPR_NAME)
+        name_replaced(r, x->text);
+    for (int i = 0; i < expr_num_parts(x); i++)
+        expr_replaced(r, expr_part(x, i));
+}
+
+// The keys that a value reads, and those that they read, are not misspelt ones
+// where nothing reads them any more.
+static void value_replaced(Expansion *e, TrainBlock *t, const Expr *value) {
+    Replaced r = {t, ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, int), 0};
+    expr_replaced(&r, value);
+    while (r.count > 0)
+        expr_replaced(&r, t->entry[r.entry[--r.count]].value);
+}
+
+// ---- keys ----
+
+// The entry that a setting takes the place of, -1 for none: a run has one
+// length.
+static int entry_replaced(const TrainBlock *t, const char *name) {
+    int i = entry_find(t, name);
+    if (i < 0 && strcmp(name, "steps") == 0)
+        return entry_find(t, "epochs");
+    if (i < 0 && strcmp(name, "epochs") == 0)
+        return entry_find(t, "steps");
+    return i;
+}
+
+// False when the block has no such key, and can have none.
+static bool set_key(Expansion *e, TrainBlock *t, const Entry *setting) {
+    int i = entry_replaced(t, setting->name);
+    if (i < 0 && key_find(setting->name) < 0)
+        return false;
+    if (i < 0) {
+        t->entry[t->num_entries++] = *setting;
+        return true;
+    }
+    Entry old = t->entry[i];
+    value_replaced(e, t, old.value);
+    t->entry[i] = *setting;
+    t->entry[i].idle = old.idle;
+    if (setting->num_flags == 0) {
+        t->entry[i].flag = old.flag;
+        t->entry[i].flag_at = old.flag_at;
+        t->entry[i].num_flags = old.num_flags;
+    }
+    return true;
+}
+
+// ---- arguments ----
+
+static void report_no_key(Expansion *e, const TrainBlock *t,
+                          const Entry *setting) {
+    Diagnostic *d = report(e->diags, D_setting, setting->at,
+                           "the train block has no key `%s`", setting->name);
+    Nearest near = nearest_to(setting->name);
+    for (int i = 0; i < t->num_entries; i++)
+        if (t->entry[i].value != NULL && t->entry[i].value->kind == EXPR_CALL)
+            nearest_offer(&near, t->entry[i].name);
+    nearest_note(&near, d);
+}
+
+static void report_no_call(Expansion *e, const TrainBlock *t,
+                           const Entry *setting, const Expr *value) {
+    Diagnostic *d =
+        report(e->diags, D_setting, setting->at,
+               "`%s` is no call, so that it has no arguments", setting->name);
+    diag_place(d, value->at, "this is its value");
+    if (value->kind == EXPR_NAME && entry_find(t, value->text) >= 0)
+        diag_note(d, "it is another key: %s.%s=...", value->text,
+                  setting->argument);
+}
+
+static void set_argument(Expansion *e, TrainBlock *t, const Entry *setting) {
+    int i = entry_find(t, setting->name);
+    if (i < 0) {
+        report_no_key(e, t, setting);
+        return;
+    }
+    Entry *key = &t->entry[i];
+    if (key->value->kind != EXPR_CALL) {
+        report_no_call(e, t, setting, key->value);
+        return;
+    }
+    value_replaced(e, t, key->value);
+    Expr *call = ARENA_NEW(e->arena, Expr);
+    *call = *key->value;
+    call->argument = ARENA_ARRAY(e->arena, (size_t)call->count + 1, Argument);
+    if (call->count > 0)
+        memcpy(call->argument, key->value->argument,
+               (size_t)call->count * sizeof *call->argument);
+    call->argument[call->count++] = (Argument){
+        setting->argument, setting->argument_at, setting->value, true};
+    key->value = call;
+}
+
+// ---- parameters of the model ----
+
+static const Param *param_named(const Function *model, Atom name) {
+    for (int i = 0; i < model->num_params; i++)
+        if (model->param[i].name == name)
+            return &model->param[i];
+    return NULL;
+}
+
+// A parameter's default, as in the model: after the parameters before it, of
+// which the image is not known yet.
+static Value usual_value(Expansion *e, Value model, const Param *p,
+                         const Value *arg) {
+    Binding *scope = e->scope, *frame = e->frame;
+    const Param *first = model.closure.function->param;
+    e->scope = e->frame = model.closure.scope;
+    for (const Param *q = first; q < p; q++) {
+        Value v = arg[q - first];
+        if (v.kind == VALUE_NOTHING)
+            v = q->otherwise ? expand(e, q->otherwise) : value_poison();
+        scope_bind(e, q->name, v);
+    }
+    Value usual = expand(e, p->otherwise);
+    e->scope = scope;
+    e->frame = frame;
+    return usual;
+}
+
+// A parameter's setting is of the same kind as its default, where that is known
+// before there is an image.
+static void set_param(Expansion *e, Value model, const Param *p,
+                      const Entry *setting, Value *arg) {
+    Value usual = usual_value(e, model, p, arg);
+    Value v = expand(e, setting->value);
+    const char *what = arena_format(e->arena, "`%s`", p->name);
+    if (usual.kind == VALUE_POISON ||
+        expect_kind(e, v, usual.kind, setting->value->at, what))
+        arg[p - model.closure.function->param] = v;
+}
+
+// ---- one setting ----
+
+static void report_clause(Expansion *e, const Entry *setting) {
+    report(e->diags, D_setting, setting->at,
+           "`%s` is a clause, and only keys can be set", setting->name);
+}
+
+// Whether it takes such an argument, or has it anyway.
+static bool call_takes(const Expr *call, Atom name) {
+    const Builtin *b =
+        call->left->kind == EXPR_NAME ? builtin_find(call->left->text) : NULL;
+    for (int i = 0; b != NULL && i < builtin_num_params(b); i++)
+        if (strcmp(param_info[(int)b->first + i].name, name) == 0)
+            return true;
+    for (int i = 0; i < call->count; i++)
+        if (call->argument[i].name == name)
+            return true;
+    return false;
+}
+
+// The rate is most often an argument, and looked for as a key.
+static void note_argument(Diagnostic *d, const TrainBlock *t, Atom name) {
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *key = &t->entry[i];
+        if (key->value != NULL && key->value->kind == EXPR_CALL &&
+            call_takes(key->value, name)) {
+            diag_note(d, "it is an argument: %s.%s=...", key->name, name);
+            return;
+        }
+    }
+}
+
+static void report_setting(Expansion *e, const TrainBlock *t,
+                           const Entry *setting) {
+    const Function *model = train_model(t).closure.function;
+    Diagnostic *d = report(e->diags, D_setting, setting->at,
+                           "`%s` is neither a parameter of the model with a "
+                           "default nor a key",
+                           setting->name);
+    Nearest near = nearest_to(setting->name);
+    for (int i = 0; i < model->num_params; i++)
+        if (model->param[i].otherwise != NULL)
+            nearest_offer(&near, model->param[i].name);
+    train_offer_keys(t, &near);
+    nearest_note(&near, d);
+    note_argument(d, t, setting->name);
+}
+
+static void apply(Expansion *e, TrainBlock *t, const Entry *setting,
+                  Value *arg) {
+    Value model = train_model(t);
+    const Param *p = param_named(model.closure.function, setting->name);
+    bool sets_argument = setting->argument != NULL;
+    if (p != NULL && p->otherwise != NULL && !sets_argument)
+        set_param(e, model, p, setting, arg);
+    else if (train_is_clause(setting->name))
+        report_clause(e, setting);
+    else if (sets_argument)
+        set_argument(e, t, setting);
+    else if (!set_key(e, t, setting))
+        report_setting(e, t, setting);
+}
+
+void settings_apply(Expansion *e, TrainBlock *t, const Setting *setting,
+                    int num_settings, Value *arg) {
+    for (int i = 0; i < num_settings; i++) {
+        const char *text =
+            arena_format(e->arena, "%s=%s", setting[i].key, setting[i].value);
+        const Source *s = source_new(e->arena, "--set", text, strlen(text));
+        int errors = e->diags->errors;
+        Entry entry = parse_setting(e->arena, e->atoms, s, e->diags);
+        if (e->diags->errors == errors)
+            apply(e, t, &entry, arg);
+    }
+}

@@ -1,0 +1,95 @@
+// Stages: the train graphs of a program.
+//
+// The model is expanded once.  Each stage is a copy of that with the updates of
+// the parameters that train then; where an update takes several batches, there
+// is another copy that only adds its gradients to those that wait.
+
+#include "frontend/train/train.h"
+
+#include <string.h>
+
+// The model and its loss, without updates, and the leaves it has.
+typedef struct {
+    const Graph *graph;
+    NodeId input[NUM_INPUTS], run[NUM_RUN];
+} Forward;
+
+static void begin_copy(Expansion *e, TrainBlock *t, const Forward *f,
+                       const char *name, int stage) {
+    e->graph = graph_clone(f->graph);
+    e->graph->name =
+        stage == 0 ? name : arena_format(e->arena, "%s_%d", name, stage + 1);
+    e->graph->at = f->graph->at;
+    memcpy(e->input, f->input, sizeof e->input);
+    memcpy(e->run, f->run, sizeof e->run);
+    train_begin(e, t);
+    e->phase = PHASE_KEYS;
+}
+
+static NodeId one_more(Expansion *e, NodeId count) {
+    NodeId one = graph_constant(e->graph, type_scalar(I32), 1);
+    return graph_op2(e->graph, OP_add, count, one);
+}
+
+static void add_effect(Expansion *e, Op op, NodeId operand) {
+    graph_add(e->graph,
+              (Node){.op = op, .num_args = 1, .arg = &operand, .group = -1});
+}
+
+// Gradients of means are averaged over the batches of an update, those of sums
+// are added.
+static void use_gathered(Expansion *e) {
+    NodeId share = number_node(e, 1), gathered = run_node(e, RUN_GATHERED);
+    if (e->loss.is_mean)
+        share = graph_op2(e->graph, OP_div, share,
+                          as_float(e, one_more(e, gathered)));
+    add_effect(e, OP_accumulated, share);
+    graph_assign(e->graph, gathered,
+                 graph_constant(e->graph, type_scalar(I32), 0));
+}
+
+static Graph *gather_graph(Expansion *e, TrainBlock *t, const Forward *f,
+                           int stage) {
+    begin_copy(e, t, f, "gather", stage);
+    for (int i = 0; i < e->num_parameters; i++) {
+        const Parameter *p = &e->parameter[i];
+        if (freeze_holds(e, t, p, stage))
+            continue;
+        e->graph->at = e->graph->node[p->node].from;
+        add_effect(e, OP_accumulate, p->node);
+    }
+    NodeId gathered = run_node(e, RUN_GATHERED);
+    graph_assign(e->graph, gathered, one_more(e, gathered));
+    return e->graph;
+}
+
+static bool stage_build(Expansion *e, TrainBlock *t, const Forward *f, int i,
+                        Stage *stage) {
+    begin_copy(e, t, f, "train", i);
+    if (e->recipe.accumulate > 1)
+        use_gathered(e);
+    if (!update_add(e, t, i) || !has_room(e, train_model(t).at, 0))
+        return false;
+    stage->train = e->graph;
+    if (e->recipe.accumulate > 1)
+        stage->gather = gather_graph(e, t, f, i);
+    return true;
+}
+
+bool stages_build(Expansion *e, TrainBlock *t, Program *p) {
+    Forward f = {.graph = e->graph};
+    memcpy(f.input, e->input, sizeof e->input);
+    memcpy(f.run, e->run, sizeof e->run);
+    int moments;
+    const Time *moment = freeze_moments(t, &moments);
+    Stage *stage = ARENA_ARRAY(e->arena, (size_t)moments + 1, Stage);
+    for (int i = 0; i <= moments; i++) {
+        if (i > 0)
+            stage[i].from = moment[i - 1];
+        if (!stage_build(e, t, &f, i, &stage[i]))
+            return false;
+    }
+    p->stage = stage;
+    p->num_stages = moments + 1;
+    return true;
+}

@@ -1,0 +1,65 @@
+// What a step does to the parameters: each one's optimizer, the learning rate
+// that is shown, and the count of steps.
+
+#include "frontend/train/train.h"
+
+static void count_step(Expansion *e) {
+    NodeId step = run_node(e, RUN_STEP);
+    NodeId one = graph_constant(e->graph, type_scalar(I32), 1);
+    graph_assign(e->graph, step, graph_op2(e->graph, OP_add, step, one));
+}
+
+static void show_rate(Expansion *e, Value rate) {
+    NodeId state =
+        graph_state(e->graph, "metric.lr", STATE_METRIC, type_scalar(F32), 0);
+    graph_assign(e->graph, state, scalar_node(e, rate));
+}
+
+// The learning rate is that of the first optimizer where there is no common
+// one.
+static bool add_updates(Expansion *e, TrainBlock *t, const Call *base,
+                        int stage) {
+    const Call *shown = base;
+    Value rate = {0};
+    if (shown != NULL)
+        rate = train_rate(e, t, shown);
+    for (int i = 0; i < e->num_parameters; i++) {
+        const Parameter *p = &e->parameter[i];
+        if (freeze_holds(e, t, p, stage))
+            continue;
+        const Call *optimizer = group_optimizer(e, t, base, p);
+        if (optimizer == NULL)
+            return false;
+        if (shown == NULL)
+            rate = train_rate(e, t, shown = optimizer);
+        optimizer_apply(e, optimizer, p);
+    }
+    origin_set(e, shown->at, NULL);
+    show_rate(e, rate);
+    return true;
+}
+
+// clip = norm(1) or value(1)
+static bool add_clip(Expansion *e, TrainBlock *t) {
+    Value v = key_value(e, t, "clip");
+    if (v.kind == VALUE_CALL && v.call->builtin->class == CLIP)
+        clip_apply(e, v.call);
+    else if (v.kind != VALUE_NOTHING && v.kind != VALUE_POISON)
+        diag_note(key_report(e, key_at(t, "clip"), "`clip`",
+                             "norm(...) or value(...)"),
+                  "as in: clip = norm(1)");
+    return v.kind == VALUE_CALL || v.kind == VALUE_NOTHING;
+}
+
+bool update_add(Expansion *e, TrainBlock *t, int stage) {
+    e->phase = PHASE_KEYS;
+    Value base = train_optimizer(e, t);
+    bool good = groups_check(e, t);
+    good &= freezes_check(e, t);
+    good &= add_clip(e, t);
+    if (!good || base.kind == VALUE_POISON ||
+        !add_updates(e, t, base.kind == VALUE_CALL ? base.call : NULL, stage))
+        return false;
+    count_step(e);
+    return true;
+}
