@@ -245,17 +245,9 @@ NodeId family_view(Garden *b) {
     return graph_reshape(b->g, x, to.rank, to.dim);
 }
 
-// A library call on x and y, in f32 or in act.
 static NodeId contract(Garden *b, Op op, NodeId x, NodeId y, int count,
                        const Attr *attr) {
-    DType dtype = !b->source && garden_draw(b, 2) ? ACT : F32;
-    NodeId arg[] = {graph_cast(b->g, x, dtype), graph_cast(b->g, y, dtype)};
-    NodeId z = garden_plant(b, (Node){.op = op,
-                                      .num_args = 2,
-                                      .arg = arg,
-                                      .num_attrs = count,
-                                      .attr = attr});
-    return z == NO_NODE ? z : garden_op1(b, OP_tanh, graph_cast(b->g, z, F32));
+    return garden_op1(b, OP_tanh, garden_contract(b, op, x, y, count, attr));
 }
 
 // A matrix or several by as many, each as it is or transposed.
@@ -291,7 +283,7 @@ NodeId family_convolution(Garden *b) {
     for (int i = 0; i < 4; i++)
         pad[i] = garden_draw(b, (uint32_t)shape[1 + i / 2]);
     for (int i = 0; i < 2; i++) {
-        stride[i] = garden_draw(b, 4) ? 1 : 2;
+        stride[i] = garden_draw(b, 4) ? 1 : 2 + garden_draw(b, 2);
         dilation[i] = garden_draw(b, 6) ? 1 : 2;
     }
     NodeId w = garden_leaf(b, OP_param, F32, 4, shape);

@@ -56,6 +56,20 @@ NodeId garden_with(Garden *b, Op op, NodeId x, int count, const Attr *attr) {
                                   .attr = attr});
 }
 
+NodeId garden_contract(Garden *b, Op op, NodeId x, NodeId y, int count,
+                       const Attr *attr) {
+    DType dtype = !b->source && garden_draw(b, 2) ? ACT : F32;
+    if (x == NO_NODE || y == NO_NODE)
+        return NO_NODE;
+    NodeId arg[] = {graph_cast(b->g, x, dtype), graph_cast(b->g, y, dtype)};
+    NodeId z = garden_plant(b, (Node){.op = op,
+                                      .num_args = 2,
+                                      .arg = arg,
+                                      .num_attrs = count,
+                                      .attr = attr});
+    return z == NO_NODE ? z : graph_cast(b->g, z, F32);
+}
+
 NodeId garden_any(Garden *b, DType dtype, int rank) {
     for (int i = 0; i < TRIES; i++) {
         int back = (int)garden_draw(b, 2) ? 12 : b->count;
@@ -77,6 +91,13 @@ NodeId garden_leaf(Garden *b, Op op, DType dtype, int rank,
                    const int64_t *dim) {
     return garden_keep(b, graph_leaf(b->g, op, garden_name(b, "leaf"),
                                      type_of(dtype, rank, dim)));
+}
+
+NodeId garden_run(Garden *b, const char *name) {
+    NodeId n = graph_find(b->g, name);
+    return n == NO_NODE
+               ? graph_state(b->g, name, STATE_RUN, type_scalar(I32), 0)
+               : n;
 }
 
 NodeId garden_number(Garden *b, double value) {

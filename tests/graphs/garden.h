@@ -32,6 +32,10 @@ NodeId garden_op3(Garden *b, Op op, NodeId x, NodeId y, NodeId z);
 // x with attributes.
 NodeId garden_with(Garden *b, Op op, NodeId x, int count, const Attr *attr);
 
+// A library call on x and y, in f32 or in act.
+NodeId garden_contract(Garden *b, Op op, NodeId x, NodeId y, int count,
+                       const Attr *attr);
+
 // A value of this type and rank (-1: any), the newer the likelier, or NO_NODE.
 NodeId garden_any(Garden *b, DType dtype, int rank);
 
@@ -39,9 +43,16 @@ NodeId garden_any(Garden *b, DType dtype, int rank);
 const char *garden_name(Garden *b, const char *stem);
 
 NodeId garden_leaf(Garden *b, Op op, DType dtype, int rank, const int64_t *dim);
+// A number of the run, as run.step, i32[].
+NodeId garden_run(Garden *b, const char *name);
 NodeId garden_number(Garden *b, double value);
 
-// ---- families.c, functions.c, layers.c ----
+// ---- layers.c ----
+
+// The softmax of the rows of x.
+NodeId garden_shares(Garden *b, NodeId x);
+
+// ---- families.c, functions.c, layers.c, sequences.c ----
 
 // Adds operations of one family, and returns the last of them, or NO_NODE
 // where no operands were found that fit.
@@ -53,6 +64,7 @@ Family family_unary, family_binary, family_choice, family_reduction,
     family_product, family_convolution, family_uniform, family_best;
 Family family_guarded, family_truth, family_whole, family_narrowed;
 Family family_normalized, family_exponents, family_composite, family_costs,
-    family_layer, family_tail;
+    family_layer, family_tail, family_separable;
+Family family_embedded, family_placed, family_dropped, family_attention;
 
 #endif

@@ -19,7 +19,8 @@ static void plant_leaves(Garden *b) {
     static const int64_t channels[] = {1, 3, 8, 10, 17, 24, 2, 64};
     bool large = b->most > 2000 && garden_draw(b, 3) == 0;
     int64_t n = draw_size(b, large ? 70 : 3), c = channels[garden_draw(b, 8)];
-    int64_t image[] = {n, draw_size(b, 6), draw_size(b, 6), c};
+    uint32_t most = garden_draw(b, 4) ? 6 : 12;
+    int64_t image[] = {n, draw_size(b, most), draw_size(b, most), c};
     garden_leaf(b, OP_input, F32, 4, image);
     if (garden_draw(b, 2))
         garden_leaf(b, OP_input, F32, 4, image);
@@ -54,10 +55,15 @@ static void grow(Garden *b, int steps) {
         family_narrowed,  family_normalized, family_exponents,
         family_composite, family_composite,  family_costs,
         family_layer,     family_layer,      family_tail,
+        family_embedded,  family_placed,     family_dropped,
+        family_attention, family_separable,
     };
     enum { FAMILIES = sizeof family / sizeof *family };
-    for (int i = 0; i < steps; i++)
+    for (int i = 0; i < steps; i++) {
+        b->g->at.full = b->source && garden_draw(b, 16) == 0;
         garden_keep(b, family[garden_draw(b, FAMILIES)](b));
+    }
+    b->g->at.full = false;
     garden_keep(b, family_best(b));
 }
 
@@ -73,8 +79,9 @@ static NodeId follower(const Garden *b, NodeId n) {
 }
 
 static bool is_updated(const Garden *b, NodeId n) {
-    return b->g->node[n].op == OP_state ||
-           (b->g->node[n].op == OP_param && !b->source);
+    const Node *d = &b->g->node[n];
+    bool state = d->op == OP_state && d->type->dtype == F32;
+    return state || (d->op == OP_param && !b->source);
 }
 
 // Params and states follow values of their shape, and scalars count.
@@ -118,7 +125,7 @@ static void plant_outputs(Garden *b) {
 // ---- the whole ----
 
 Graph *random_graph_of(Arena *a, uint32_t seed, const Habit *habit) {
-    size_t room = 8 * (size_t)habit->steps + 16;
+    size_t room = 16 * (size_t)habit->steps + 16;
     Garden b = {.g = graph_new(a, "train"),
                 .state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15),
                 .pick = ARENA_ARRAY(a, room, NodeId),

@@ -28,11 +28,7 @@ NodeId family_normalized(Garden *b) {
 }
 
 // Shares of a row that add up to 1.
-NodeId family_exponents(Garden *b) {
-    NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x)->rank == 0 ||
-        type_count(garden_type(b, x)) == 0)
-        return NO_NODE;
+static NodeId exponents(Garden *b, NodeId x) {
     int64_t axis = garden_type(b, x)->rank - 1;
     NodeId most = graph_reduce(b->g, OP_max, x, 1, &axis);
     NodeId power = garden_op1(b, OP_exp, garden_op2(b, OP_sub, x, most));
@@ -40,6 +36,18 @@ NodeId family_exponents(Garden *b) {
         return NO_NODE;
     return garden_op2(b, OP_div, power,
                       graph_reduce(b->g, OP_sum, power, 1, &axis));
+}
+
+NodeId family_exponents(Garden *b) {
+    NodeId x = garden_any(b, F32, -1);
+    if (x == NO_NODE || garden_type(b, x)->rank == 0 ||
+        type_count(garden_type(b, x)) == 0)
+        return NO_NODE;
+    return exponents(b, x);
+}
+
+NodeId garden_shares(Garden *b, NodeId x) {
+    return b->source ? garden_op1(b, OP_softmax, x) : exponents(b, x);
 }
 
 static NodeId batch_norm(Garden *b, NodeId x) {
@@ -123,6 +131,41 @@ NodeId family_layer(Garden *b) {
     if (y != NO_NODE && garden_draw(b, 4))
         y = garden_op1(b, OP_relu, y);
     return y == NO_NODE || garden_draw(b, 3) ? y : max_pool(b, y);
+}
+
+// A convolution of each channel by itself, one or two filters for each, with
+// strides and holes, and one over its channels behind it.
+NodeId family_separable(Garden *b) {
+    NodeId x = garden_any(b, F32, 4);
+    if (x == NO_NODE || garden_type(b, x)->dim[3] == 0)
+        return NO_NODE;
+    int64_t channels = garden_type(b, x)->dim[3];
+    int64_t size[] = {1 + garden_draw(b, 5), 1 + garden_draw(b, 5)};
+    int64_t stride[] = {1 + garden_draw(b, 3), 1 + garden_draw(b, 3)};
+    int64_t holes[] = {1 + garden_draw(b, 2), 1 + garden_draw(b, 2)};
+    int64_t each = channels * (1 + garden_draw(b, 2)), one[] = {1, 1};
+    int64_t pad[4];
+    for (int i = 0; i < 4; i++) // so that some place of the window is inside
+        pad[i] =
+            garden_draw(b, (uint32_t)((size[i / 2] - 1) * holes[i / 2]) + 1);
+    Attr deep[] = {attr_ints(ATTR_dilation, 2, holes),
+                   attr_int(ATTR_groups, channels), attr_ints(ATTR_pad, 4, pad),
+                   attr_ints(ATTR_stride, 2, stride)};
+    Attr wide[] = {attr_ints(ATTR_dilation, 2, one), attr_int(ATTR_groups, 1),
+                   attr_ints(ATTR_pad, 4, (int64_t[4]){0}),
+                   attr_ints(ATTR_stride, 2, one)};
+    NodeId w = garden_leaf(b, OP_param, F32, 4,
+                           (int64_t[]){each, size[0], size[1], 1});
+    NodeId y = garden_contract(b, OP_conv, x, w, 4, deep);
+    if (y != NO_NODE && b->source && garden_draw(b, 2))
+        y = batch_norm(b, y);
+    if (y == NO_NODE || garden_draw(b, 3) == 0)
+        return y == NO_NODE ? y : garden_op1(b, OP_tanh, y);
+    int64_t shape[] = {1 + garden_draw(b, 17), 1, 1, each};
+    NodeId z =
+        garden_contract(b, OP_conv, garden_op1(b, OP_relu, y),
+                        garden_leaf(b, OP_param, F32, 4, shape), 4, wide);
+    return garden_op1(b, OP_tanh, z);
 }
 
 // The last batch of an evaluation: rows from a number on count for nothing, and

@@ -108,6 +108,26 @@ static void plant_muon(Garden *b, NodeId param, NodeId rate) {
     plant_optimizer(b, OP_muon, 4, arg, 5, attr);
 }
 
+// A rate that falls with the step, or stays.
+static NodeId rate_of(Garden *b) {
+    NodeId most = garden_number(b, garden_draw(b, 2) ? 0.125 : 0.5);
+    if (garden_draw(b, 2))
+        return most;
+    NodeId step = garden_run(b, "run.step");
+    NodeId done = garden_op2(b, OP_mul, graph_cast(b->g, step, F32),
+                             garden_number(b, 0.05));
+    return garden_op2(b, OP_mul, most,
+                      garden_op2(b, OP_sub, garden_number(b, 1), done));
+}
+
+// Counted from 1.
+static NodeId updates_of(Garden *b) {
+    NodeId one = graph_constant(b->g, type_scalar(I32), 1);
+    if (garden_draw(b, 2))
+        return graph_constant(b->g, type_scalar(I32), 3);
+    return garden_op2(b, OP_add, garden_run(b, "run.step"), one);
+}
+
 static void plant_update(Garden *b, NodeId param, NodeId rate, NodeId updates) {
     int rank = garden_type(b, param)->rank;
     uint32_t kind = garden_draw(b, 7);
@@ -123,8 +143,7 @@ static void plant_update(Garden *b, NodeId param, NodeId rate, NodeId updates) {
 void training_plant(Garden *b) {
     plant_loss(b);
     NodeId count = b->g->count;
-    NodeId rate = garden_number(b, 0.125);
-    NodeId updates = graph_constant(b->g, type_scalar(I32), 3);
+    NodeId rate[] = {rate_of(b), rate_of(b)}, updates = updates_of(b);
     bool gathers = garden_draw(b, 10) == 0, some = false;
     for (NodeId n = 0; n < count; n++) {
         if (b->g->node[n].op != OP_param)
@@ -132,7 +151,7 @@ void training_plant(Garden *b) {
         if (gathers)
             plant_optimizer(b, OP_accumulate, 1, &n, 0, NULL);
         else
-            plant_update(b, n, rate, updates);
+            plant_update(b, n, rate[garden_draw(b, 2)], updates);
         some = true;
     }
     if (!some || gathers)

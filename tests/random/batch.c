@@ -62,6 +62,7 @@ static RtDevice *open_device(Batch *b, void *library, const char *name,
     return host_open(*plan, b->mode == MODE_FAITHFUL || library_tiny() ? 1 : 2);
 }
 
+// One step of a trial.
 static bool judge(Batch *b, void *library, int i, bool quiet) {
     Trial *t = b->trial[i];
     const RtPlan *plan;
@@ -73,12 +74,23 @@ static bool judge(Batch *b, void *library, int i, bool quiet) {
         why = trial_judge(t, plan, d, b->counts);
     if (why == NULL)
         return true;
-    b->counts->failed++;
     size_t length = strlen(why);
     bool ends = length > 0 && why[length - 1] == '\n';
     if (!quiet)
-        printf("seed %u:\n%s%s", t->setup.seed, why, ends ? "" : "\n");
+        printf("seed %u, %s:\n%s%s", t->setup.seed, t->turn[t->now].name, why,
+               ends ? "" : "\n");
     return false;
+}
+
+// The first has its numbers already.
+static bool judge_turns(Batch *b, void *library, int i, bool quiet) {
+    Trial *t = b->trial[i];
+    bool good = judge(b, library, i, quiet);
+    for (int turn = 1; turn < t->num_turns; turn++)
+        if (trial_turn(t, turn))
+            good &= judge(b, library, i, quiet);
+    b->counts->failed += !good;
+    return good;
 }
 
 // Compiles what was added and runs it.
@@ -95,7 +107,7 @@ static BatchResult compile_and_judge(Batch *b, bool quiet) {
         return BATCH_UNCOMPILED;
     }
     for (int i = 0; i < b->count; i++)
-        good &= judge(b, library, i, quiet);
+        good &= judge_turns(b, library, i, quiet);
     return good ? BATCH_GOOD : BATCH_WRONG;
 }
 

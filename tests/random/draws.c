@@ -157,6 +157,142 @@ static bool has_gather(const Drawn *d) {
     return has_op(d->grown, OP_gather);
 }
 
+// A table of which several indices want rows.
+static bool has_several(const Drawn *d) {
+    const Graph *g = d->grown;
+    for (NodeId n = 0; n < g->count; n++)
+        for (NodeId m = 0; m < n && g->node[n].op == OP_gather; m++)
+            if (g->node[m].op == OP_gather &&
+                g->node[m].arg[0] == g->node[n].arg[0])
+                return true;
+    return false;
+}
+
+static bool has_list(const Drawn *d) {
+    for (NodeId n = 0; n < d->grown->count; n++)
+        if (d->grown->node[n].op == OP_constant &&
+            type_count(d->grown->node[n].type) > 1)
+            return true;
+    return false;
+}
+
+// Sine or cosine of something that is an index.
+static bool has_places(const Drawn *d) {
+    const Graph *g = d->grown;
+    bool *follows = ARENA_ARRAY(g->arena, g->count + 1, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        follows[n] = node->op == OP_iota;
+        for (int i = 0; i < node->num_args && i < 2; i++)
+            follows[n] |= follows[node->arg[i]];
+        if (follows[n] && (node->op == OP_sin || node->op == OP_cos))
+            return true;
+    }
+    return false;
+}
+
+// What is left out by numbers that are drawn.
+static bool has_mask(const Drawn *d) {
+    const Graph *g = d->grown;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *test = &g->node[n];
+        if (test->op == OP_lt &&
+            g->node[node_base(g, test->arg[0])].op == OP_uniform)
+            return true;
+    }
+    return false;
+}
+
+// Scores of all by all, in heads.
+static bool has_attention(const Drawn *d) {
+    const Graph *g = d->grown;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        if (node->op == OP_matmul && node->type->rank == 4 &&
+            g->node[node->arg[0]].op == OP_transpose &&
+            g->node[node->arg[1]].op == OP_transpose)
+            return true;
+    }
+    return false;
+}
+
+static bool has_conv(const Drawn *d, bool (*is)(const Node *conv)) {
+    for (NodeId n = 0; n < d->grown->count; n++)
+        if (d->grown->node[n].op == OP_conv && is(&d->grown->node[n]))
+            return true;
+    return false;
+}
+
+static bool is_grouped(const Node *conv) {
+    return node_int(conv, ATTR_groups, 1) > 1;
+}
+
+static bool is_strided(const Node *conv) {
+    return node_ints(conv, ATTR_stride, 0, 1) > 1;
+}
+
+static bool is_dilated(const Node *conv) {
+    return node_ints(conv, ATTR_dilation, 0, 1) > 1;
+}
+
+static bool is_all(const Node *conv) {
+    return is_grouped(conv) && is_strided(conv) && is_dilated(conv);
+}
+
+static bool has_grouped(const Drawn *d) {
+    return has_conv(d, is_grouped);
+}
+
+static bool has_strided(const Drawn *d) {
+    return has_conv(d, is_strided);
+}
+
+static bool has_dilated(const Drawn *d) {
+    return has_conv(d, is_dilated);
+}
+
+static bool has_all(const Drawn *d) {
+    return has_conv(d, is_all);
+}
+
+static bool has_full(const Drawn *d) {
+    for (NodeId n = 0; n < d->grown->count; n++)
+        if (d->grown->node[n].from.full && d->setup->precision != F32)
+            return true;
+    return false;
+}
+
+// ---- of its program ----
+
+static bool has_step(const Drawn *d, StepKind kind, int stage) {
+    for (int i = 0; i < d->plan->num_steps; i++)
+        if (d->plan->step[i].kind == kind && d->plan->step[i].stage == stage)
+            return true;
+    return false;
+}
+
+static bool has_stages(const Drawn *d) {
+    return has_step(d, STEP_TRAIN, 1);
+}
+
+static bool has_third(const Drawn *d) {
+    return has_step(d, STEP_TRAIN, 2);
+}
+
+static bool has_gathering(const Drawn *d) {
+    return has_step(d, STEP_GATHER, 0);
+}
+
+static bool has_average(const Drawn *d) {
+    return has_step(d, STEP_AVERAGE, 0) &&
+           d->setup->average == AVERAGE_SOMETIMES;
+}
+
+static bool has_average_each(const Drawn *d) {
+    return has_step(d, STEP_AVERAGE, 0) &&
+           d->setup->average == AVERAGE_EACH_STEP;
+}
+
 // ---- of its setup ----
 
 static bool has_f16(const Drawn *d) {
@@ -298,6 +434,21 @@ static const struct {
     {"batch_norm", has_norm},
     {"pools", has_pool},
     {"rows of a table", has_gather},
+    {"a table of which several indices want rows", has_several},
+    {"numbers that the model has", has_list},
+    {"sine or cosine of a place", has_places},
+    {"a mask of numbers that are drawn", has_mask},
+    {"attention", has_attention},
+    {"convolutions in groups", has_grouped},
+    {"convolutions with strides", has_strided},
+    {"convolutions with holes", has_dilated},
+    {"all three at once", has_all},
+    {"values in full among 16 bits", has_full},
+    {"stages", has_stages},
+    {"three of them", has_third},
+    {"steps that gather gradients", has_gathering},
+    {"an average in each step", has_average_each},
+    {"an average of its own", has_average},
     {"muon", has_muon},
     {"clipped gradients", has_clip},
     {"activations in f16", has_f16},
@@ -325,7 +476,14 @@ static const struct {
 
 enum { THINGS = sizeof thing / sizeof *thing };
 
-static void count_seed(uint32_t seed, int *had) {
+// What no program has: matrices are taken apart for starting values alone, and
+// the others are gone before and after all passes.
+static bool is_elsewhere(Op op) {
+    return op == OP_eigh || op == OP_orthogonal || op == OP_gradient ||
+           op == OP_loss_scale;
+}
+
+static void count_seed(uint32_t seed, int *had, int *ops) {
     Arena *a = arena_new();
     Setup s = setup_of(seed);
     Graph *g = setup_graph(a, &s);
@@ -333,20 +491,28 @@ static void count_seed(uint32_t seed, int *had) {
     Drawn d = {g, &s, plan, trial_step(plan)};
     for (int i = 0; i < THINGS; i++)
         had[i] += thing[i].has(&d);
+    for (int op = 0; op < NUM_OPS; op++)
+        ops[op] += has_op(g, (Op)op) || has_op(d.planned, (Op)op);
     arena_free(a);
 }
 
 bool draws_print(uint32_t first, int count) {
     enum { RARE = 100 }; // one in so many
-    int had[THINGS] = {0};
+    int had[THINGS] = {0}, ops[NUM_OPS] = {0};
     bool good = true;
     for (int i = 0; i < count; i++)
-        count_seed(first + (uint32_t)i, had);
+        count_seed(first + (uint32_t)i, had, ops);
     for (int i = 0; i < THINGS; i++) {
         bool rare = had[i] < count / RARE;
         printf("%5.1f %%  %s%s\n", 100.0 * had[i] / count, thing[i].what,
                rare ? ": rare" : "");
         good &= !rare;
+    }
+    for (int op = 0; op < NUM_OPS; op++) {
+        if ((ops[op] == 0) == is_elsewhere((Op)op))
+            continue;
+        printf("%s is in %d programs\n", op_info[op].name, ops[op]);
+        good = false;
     }
     return good;
 }

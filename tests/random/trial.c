@@ -11,6 +11,7 @@
 #include "tests/random/margin.h"
 #include "tests/random/riding.h"
 #include "tests/random/slope.h"
+#include "tests/random/stages.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,7 +40,10 @@ enum {
     READS,
     WITHOUT,
     MEMORY,
-    PLAIN
+    PLAIN,
+    STAGES,
+    FROZEN,
+    AVERAGE
 };
 
 // Each pass that may be missing, by chance; of half of the seeds none is.
@@ -70,6 +74,14 @@ Setup setup_of(uint32_t seed) {
     s.again = memory % 4 == 0;
     s.memory = memory / 4 % 3 ? (int)(20 + memory / 12 % 80) : 0;
     s.plain = scatter(seed, PLAIN) % 16 == 0;
+    uint32_t stages = scatter(seed, STAGES), average = scatter(seed, AVERAGE);
+    s.stages = stages % 6 ? 1 : 2 + (int)(stages / 6 % 2);
+    s.frozen = scatter(seed, FROZEN);
+    s.gathers = stages / 12 % 8 == 0;
+    s.average = average % 8 == 0   ? AVERAGE_EACH_STEP
+                : average % 8 == 1 ? AVERAGE_SOMETIMES
+                                   : AVERAGE_NEVER;
+    s.back = average / 8 % 3 == 0;
     return s;
 }
 
@@ -99,19 +111,26 @@ static Graph *run_before(Graph *g, const PassOptions *o, uint32_t order) {
 
 // Unfused too, it is what the same passes come to before their turn: which
 // values are activations depends on what simplify has made of views.
-static Plan *plan_with(Trial *t, const Graph *g, const PassOptions *o) {
-    t->program = library_program(t->a, NULL, t->setup.precision);
-    Stage *stage = ARENA_NEW(t->a, Stage);
-    stage->train = run_before(graph_clone(g), o, t->setup.before);
-    t->program->stage = stage;
-    return program_plan(t->program, o);
+static Plan *plan_with(Trial *t, const PassOptions *o) {
+    Program *p = stages_program(t->a, t->grown, &t->setup);
+    Stage *stage = ARENA_ARRAY(t->a, (size_t)p->num_stages, Stage);
+    for (int i = 0; i < p->num_stages; i++) {
+        stage[i] = p->stage[i];
+        stage[i].train = run_before(stage[i].train, o, t->setup.before);
+        if (stage[i].gather != NULL)
+            stage[i].gather = run_before(stage[i].gather, o, t->setup.before);
+    }
+    p->stage = stage;
+    t->program = p;
+    return program_plan(p, o);
 }
 
-static Plan *plan_of(Trial *t, const Graph *g, int level) {
+static Plan *plan_of(Trial *t, int level) {
     const Setup *s = &t->setup;
     Recipe recipe = {.precision = s->precision};
     PassOptions o = pass_options(&recipe, s->gpu ? "cuda" : "host");
-    o.storage = o.measured = s->storage;
+    o.storage = s->storage;
+    o.measured = s->precision;
     o.level = level;
     o.reuse = s->reuse;
     o.deep_verify = s->reads;
@@ -120,33 +139,38 @@ static Plan *plan_of(Trial *t, const Graph *g, int level) {
     if (level == 0 && s->limit < INT64_MAX)
         o.left_out = 1u << (pass_find("direct") - standard_passes);
     if (level == 0)
-        return plan_with(t, g, &o);
+        return plan_with(t, &o);
     if (s->limit < INT64_MAX)
         o.rewrite_limit = &s->limit;
     o.left_out = s->without;
     o.recompute = s->again && s->memory == 0;
-    Plan *plan = plan_with(t, g, &o);
+    Plan *plan = plan_with(t, &o);
     if (!s->again || s->memory == 0)
         return plan;
     o.recompute = true;
     o.memory = plan->arena_bytes * s->memory / 100;
-    return plan_with(t, g, &o);
+    return plan_with(t, &o);
 }
 
-static int train_step(const Plan *p) {
+// The step of a plan that is judged now.
+static int judged_step(const Trial *t, const Plan *p) {
+    const Step *turn = &t->turn[t->now];
     int i = 0;
-    while (p->step[i].kind != STEP_TRAIN)
+    while (p->step[i].kind != turn->kind || p->step[i].stage != turn->stage)
         i++;
     return i;
 }
 
 Plan *trial_plan(Arena *a, const Graph *g, const Setup *s) {
-    Trial t = {.a = a, .setup = *s};
-    return plan_of(&t, g, s->level);
+    Trial t = {.a = a, .setup = *s, .grown = g};
+    return plan_of(&t, s->level);
 }
 
 const Graph *trial_step(const Plan *p) {
-    return p->step[train_step(p)].graph;
+    int i = 0;
+    while (p->step[i].kind != STEP_TRAIN)
+        i++;
+    return p->step[i].graph;
 }
 
 // Gradients that wait for an update do so with the scale of the loss.
@@ -168,6 +192,9 @@ static Graph *meaning(Trial *t, Graph *g) {
     if (g->facts & UPDATES)
         return g;
     g = passes_run(g, &o, "optimizer", NULL, NULL);
+    if (t->turn[t->now].kind == STEP_TRAIN &&
+        program_averages_each_step(t->source))
+        g = step_with_average(g, t->source->average);
     return t->setup.precision == F16 ? scale_loss(g, t->a) : g;
 }
 
@@ -221,15 +248,33 @@ static bool find_numbers(Trial *t) {
     return least < INT32_MAX;
 }
 
+bool trial_turn(Trial *t, int turn) {
+    t->now = turn;
+    t->meant = meaning(t, graph_clone(t->turn[turn].graph));
+    return find_numbers(t);
+}
+
+static const Step *find_turns(const Program *p, Arena *a, int *count) {
+    int steps;
+    Step *step = program_steps(p, a, &steps);
+    *count = 0;
+    for (int i = 0; i < steps; i++)
+        if (step[i].kind == STEP_TRAIN || step[i].kind == STEP_GATHER ||
+            (step[i].kind == STEP_AVERAGE && !program_averages_each_step(p)))
+            step[(*count)++] = step[i];
+    return step;
+}
+
 Trial *trial_new(Arena *a, const Graph *g, const Setup *s) {
     Trial *t = ARENA_NEW(a, Trial);
     t->a = a;
     t->setup = *s;
     t->grown = g;
-    t->unfused = plan_of(t, g, 0);
-    t->plan = plan_of(t, g, s->level);
-    t->meant = meaning(t, graph_clone(g));
-    return find_numbers(t) ? t : NULL;
+    t->unfused = plan_of(t, 0);
+    t->plan = plan_of(t, s->level);
+    t->source = stages_program(a, g, s);
+    t->turn = find_turns(t->source, a, &t->num_turns);
+    return trial_turn(t, 0) ? t : NULL;
 }
 
 // ---- running ----
@@ -268,15 +313,15 @@ static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
 // derived for it.
 static void run_before_step(const Trial *t, RtDevice *d, const RtPlan *rt) {
     fill_leaves(t, d);
-    for (int i = 0; i < train_step(t->plan); i++)
-        if (t->plan->step[i].kind >= STEP_DERIVE)
+    for (int i = 0; i < judged_step(t, t->plan); i++)
+        if (t->plan->step[i].kind == STEP_DERIVE)
             run_step(t, d, rt, i);
-    fill_inputs(t, d, train_step(t->plan));
+    fill_inputs(t, d, judged_step(t, t->plan));
 }
 
 static void run_once(const Trial *t, RtDevice *d, const RtPlan *rt) {
     run_before_step(t, d, rt);
-    d->run(d, &rt->step[train_step(t->plan)]);
+    d->run(d, &rt->step[judged_step(t, t->plan)]);
     d->sync(d);
 }
 
@@ -287,7 +332,7 @@ static void run_again(const Trial *t, RtDevice *d, const RtPlan *rt) {
         return;
     }
     JoinedDevice joined = joined_device(d, rt);
-    int step = train_step(t->plan);
+    int step = judged_step(t, t->plan);
     run_before_step(t, d, rt);
     joined_begin(&joined, step);
     rt->step[step].run(&joined.device);
@@ -380,7 +425,7 @@ static bool narrows(const Graph *g, Arena *a) {
 static void disturb(const Trial *t, Result *r, const Plan *plan,
                     const Values *rough, NodeId at) {
     enum { SAMPLES = 4 };
-    int step = train_step(plan);
+    int step = judged_step(t, plan);
     for (uint32_t k = 0; k < SAMPLES; k++) {
         double **value =
             noise_eval(plan->step[step].graph, t->a, rough[step].leaf,
@@ -394,7 +439,7 @@ static void disturb(const Trial *t, Result *r, const Plan *plan,
 static void disturb_plans(const Trial *t, Result *r) {
     disturb(t, r, t->unfused, t->rough, r->rough);
     if (is_good(t, r) || t->setup.level == 0 ||
-        !narrows(t->plan->step[train_step(t->plan)].graph, t->a))
+        !narrows(t->plan->step[judged_step(t, t->plan)].graph, t->a))
         return;
     Values *rough = number_steps(t->plan, t->a, t->numbers, true);
     if (steps_finite(t->plan, rough))
@@ -402,7 +447,7 @@ static void disturb_plans(const Trial *t, Result *r) {
 }
 
 static void report_result(const Trial *t, const Result *r, Text *report) {
-    const double *rough = t->rough[train_step(t->unfused)].value[r->rough];
+    const double *rough = t->rough[judged_step(t, t->unfused)].value[r->rough];
     int64_t count = type_count(&r->type);
     double allowed = allowed_error(t, r);
     Text line = text_new(t->a);
@@ -418,8 +463,9 @@ static void report_result(const Trial *t, const Result *r, Text *report) {
 
 static void judge(const Trial *t, Result *r, Text *report) {
     size_t bytes = (size_t)type_count(&r->type) * sizeof(double);
-    r->rounding = error_rms(t->rough[train_step(t->unfused)].value[r->rough],
-                            r->right, type_count(&r->type));
+    r->rounding =
+        error_rms(t->rough[judged_step(t, t->unfused)].value[r->rough],
+                  r->right, type_count(&r->type));
     if (memcmp(r->found, r->again, bytes) != 0)
         text_add(report, "%%%u is not the same when run again\n", r->meant);
     if (is_good(t, r))
@@ -437,8 +483,8 @@ typedef struct {
 } Wanted;
 
 static Wanted *find_wanted(const Trial *t, int *count) {
-    const Graph *g = t->plan->step[train_step(t->plan)].graph;
-    const Graph *plain = t->unfused->step[train_step(t->unfused)].graph;
+    const Graph *g = t->plan->step[judged_step(t, t->plan)].graph;
+    const Graph *plain = t->unfused->step[judged_step(t, t->unfused)].graph;
     Wanted *wanted = ARENA_ARRAY(t->a, t->meant->count + 1, Wanted);
     *count = 0;
     for (NodeId n = 0; n < t->meant->count; n++) {
@@ -454,7 +500,7 @@ static Wanted *find_wanted(const Trial *t, int *count) {
 // What the results are now.
 static double **read_results(const Trial *t, RtDevice *d, const Wanted *wanted,
                              int count) {
-    const Graph *g = t->plan->step[train_step(t->plan)].graph;
+    const Graph *g = t->plan->step[judged_step(t, t->plan)].graph;
     double **found = ARENA_ARRAY(t->a, (size_t)count + 1, double *);
     for (int i = 0; i < count; i++)
         if (wanted[i].at != NO_NODE && keeper(g, wanted[i].at) != NO_NODE)
@@ -476,12 +522,12 @@ static bool is_derived(const Graph *g, NodeId n) {
 // derives them would make of the params as they are now.
 static void judge_derived(const Trial *t, RtDevice *d, const RtPlan *rt,
                           Text *report) {
-    const Graph *g = t->plan->step[train_step(t->plan)].graph;
+    const Graph *g = t->plan->step[judged_step(t, t->plan)].graph;
     double **left = ARENA_ARRAY(t->a, g->count + 1, double *);
     for (NodeId n = 0; n < g->count; n++)
         if (is_derived(g, n))
             left[n] = tensor_read(d, t->a, g, g->node[n].arg[0]);
-    for (int i = 0; i < train_step(t->plan); i++)
+    for (int i = 0; i < judged_step(t, t->plan); i++)
         if (t->plan->step[i].kind == STEP_DERIVE)
             run_step(t, d, rt, i);
     for (NodeId n = 0; n < g->count; n++) {
@@ -503,7 +549,7 @@ static void judge_derived(const Trial *t, RtDevice *d, const RtPlan *rt,
 // common is taken for an error of the unfused one.
 static void judge_plan(const Trial *t, const Plan *plan, Text *report) {
     static const double little = 1e-7;
-    int step = train_step(plan);
+    int step = judged_step(t, plan);
     const Graph *g = plan->step[step].graph;
     Values *exact = number_steps(plan, t->a, t->numbers, false);
     for (NodeId n = 0; n < t->meant->count; n++) {
@@ -550,7 +596,7 @@ static void judge_riding(const Trial *t, RtDevice *d, const RtPlan *rt,
                          const Wanted *wanted, int count, Counts *counts,
                          Text *report) {
     RidingDevice riding;
-    int step = train_step(t->plan);
+    int step = judged_step(t, t->plan);
     if (t->squares == NULL ||
         !riding_device(&riding, t->a, d, rt + 1, t->squares,
                        t->plan->step[step].graph, step))
@@ -580,7 +626,7 @@ const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
     judge_all(t, wanted, count, found, again, false, &report);
     judge_riding(t, d, rt, wanted, count, counts, &report);
     d->close(d);
-    if (!(t->grown->facts & UPDATES) && t->setup.level > 0)
+    if (!(t->grown->facts & UPDATES) && t->setup.level > 0 && t->now == 0)
         slope_judge(t->grown, t->numbers, &report);
     judge_plan(t, t->plan, &report);
     if (t->setup.level > 0)

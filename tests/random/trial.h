@@ -15,6 +15,9 @@
 #include "runtime/rt.h"
 #include "tests/random/numbers.h"
 
+// Whether weights are averaged: as part of each step, or in one of its own.
+typedef enum { AVERAGE_NEVER, AVERAGE_EACH_STEP, AVERAGE_SOMETIMES } Averaged;
+
 // What a program is made of, and how it is planned.
 typedef struct {
     uint32_t seed; // of the graph, if grown, and of its numbers
@@ -28,14 +31,22 @@ typedef struct {
     int memory;       // percent of what keeping everything takes; 0: any
     bool again;       // values are made again to take so little
     bool plain;       // the unfused plan is compiled as well
-    bool gpu;         // it runs on GPU 0
-    bool faithful;    // every thread of a kernel exists
+    int stages;       // of a program that trains
+    uint32_t frozen;  // which params train in which stage
+    bool gathers;     // there are steps that only gather gradients
+    Averaged average;
+    bool back;     // averages are written back to params
+    bool gpu;      // it runs on GPU 0
+    bool faithful; // every thread of a kernel exists
 } Setup;
 
 typedef struct {
     Arena *a;
     Setup setup;
     const Graph *grown;
+    const Program *source; // before all passes
+    const Step *turn;      // of it: a step that trains, gathers or averages
+    int num_turns, now;    // which of them is judged
     Program *program;
     Plan *plan;   // what is compiled
     Graph *meant; // what is right
@@ -60,13 +71,17 @@ Graph *setup_graph(Arena *a, const Setup *s);
 Plan *trial_plan(Arena *a, const Graph *g, const Setup *s);
 const Graph *trial_step(const Plan *p);
 
-// Plans the graph, and finds numbers for which every value is finite and, if
-// there are any, for which no rounding decides about a value.  NULL when none
-// are finite.
+// Plans the program, and takes the first turn.  NULL when no numbers are
+// finite.
 Trial *trial_new(Arena *a, const Graph *g, const Setup *s);
 
-// Runs the compiled plan twice on a device, which it closes, and compares:
-// NULL, or what is wrong.
+// Turns to one of the steps: finds numbers for which every value is finite and,
+// if there are any, for which no rounding decides about a value.  False when
+// none are finite.
+bool trial_turn(Trial *t, int turn);
+
+// Runs that step of the compiled plan twice on a device, which it closes, and
+// compares: NULL, or what is wrong.
 const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
                         Counts *counts);
 
