@@ -19,16 +19,23 @@ report() {
     row "models that agree" "$(grep -c '^agrees ' models)"
     row "models that differ" "$(grep -c '^differs ' models)" "" \
         "$(sed -n 's/^differs //p' models | paste -sd ' ')"
+    row "models that were stopped" "$(grep -c '^stopped ' models)" "" \
+        "$(sed -n 's/^stopped //p' models | paste -sd ' ')"
 }
 
 # shellcheck disable=SC2016 # the inner shell expands
 names |
     xargs -P "$JOBS" -I NAME sh -c '
-        CUDA_MODEL=NAME "$0/tests/cuda/models.sh" "" >NAME.log 2>&1 &&
-            grep -q ": " NAME.log && echo "agrees NAME" || {
-            echo "differs NAME"
-            tail -n 5 NAME.log
-        }' "$ROOT" >models &
+        CUDA_MODEL=NAME sh "$0/bench/gpu/piece.sh" $((LIMIT * 3 / 4)) \
+            "$0/tests/cuda/models.sh" "" >NAME.log 2>&1
+        status=$?
+        said=differs
+        [ $status -ne 0 ] || ! grep -q ": " NAME.log || said=agrees
+        case $status in
+        124 | 137) said=stopped ;;
+        esac
+        echo "$said NAME"
+        [ $said = agrees ] || tail -n 5 NAME.log' "$ROOT" >models &
 wait $!
 report
-! grep -q '^differs ' models && grep -q '^agrees ' models
+! grep -q '^differs \|^stopped ' models && grep -q '^agrees ' models

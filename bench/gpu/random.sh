@@ -17,14 +17,19 @@ report() {
         END { print n + 0 }' said)" "" "of $most"
     row "random programs that differ" "$(awk '/ failed$/ { n += $(NF - 1) }
         END { print n + 0 }' said)"
+    row "pieces that were stopped" "$(grep -c ' stopped after ' said)"
 }
 # shellcheck disable=SC2016 # the inner shell expands
 seq 0 "$piece" $((most - 1)) |
     xargs -P "$JOBS" -I FIRST sh -c '
         count=$(($2 - FIRST < $1 ? $2 - FIRST : $1))
-        "$0/bin/random" --gpu FIRST $count >FIRST.log 2>&1
+        sh "$ROOT/bench/gpu/piece.sh" $((LIMIT / 4)) \
+            "$0/bin/random" --gpu FIRST $count >FIRST.log 2>&1
         status=$?
         cat FIRST.log
+        case $status in
+        124 | 137) echo "seeds from FIRST on: stopped after $((LIMIT / 4)) s" ;;
+        esac
         exit $status' "$BUILD" "$piece" "$most" >said 2>&1 &
 wait $!
 status=$?

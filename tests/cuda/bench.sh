@@ -173,6 +173,26 @@ STUCK=600 bench 1 --seconds=10 sanitizer
 finds sanitizer status '^stopped after '
 [ $(($(date +%s) - began)) -lt 60 ] || fail "a part went on for too long"
 
+# So is a piece of a part, which leaves time to the others: here it compiles until
+# the first is stopped.
+cat >bin/hangs_once <<'END'
+#!/bin/sh
+[ -n "${PART:-}" ] && mkdir "$HUNG" 2>/dev/null || exec cc "$@"
+echo $$ >"$HUNG/id"
+exec sleep 600
+END
+chmod +x bin/hangs_once
+CC=hangs_once HUNG=$work/hung.random bench 1 --seconds=160 random
+finds random status '^failed$'
+finds random "random programs" '^3$'
+finds random "pieces that were stopped" '^1$'
+CC=hangs_once HUNG=$work/hung.model bench 1 --seconds=10 models
+finds models status '^failed$'
+finds models "models that were stopped" '^1$'
+for id in hung.*/id; do
+    ! kill -0 "$(cat "$id")" 2>/dev/null || fail "what hangs goes on: $id"
+done
+
 bench 1 --seconds=0 start
 finds start status "^not run$"
 expect_says "start: not run: too little time"
