@@ -1,10 +1,9 @@
 // Arguments meet parameters: by position, then by name, then by default; and
 // the values that builtins get are of the kind that their parameters ask for.
 
-#include "frontend/functions/functions.h"
+#include "frontend/expand/walk.h"
 #include "frontend/foreign.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,224 +130,15 @@ bool match_arguments(Expansion *e, const Signature *s, const Given *given,
     return good && check_missing(e, s, given, slot);
 }
 
-// ---- what a builtin's parameters ask for ----
-
-// The next of words, which are separated by spaces; NULL after the last.
-static const char *next_word(Expansion *e, const char **words) {
-    const char *start = *words + strspn(*words, " ");
-    size_t length = strcspn(start, " ");
-    *words = start + length;
-    return length ? arena_string(e->arena, start, length) : NULL;
-}
-
-// "zero, edge, reflect"
-static const char *word_list(Expansion *e, const char *words) {
-    Text t = text_new(e->arena);
-    for (const char *w; (w = next_word(e, &words)) != NULL;)
-        text_add(&t, "%s%s", t.length ? ", " : "", w);
-    return text_string(&t);
-}
-
-static const char *kind_wanted(Expansion *e, const ParamInfo *p) {
-    switch (p->kind) {
-    case TENSOR:
-        return "a tensor";
-    case OPERAND:
-        return "a tensor or a number";
-    case TENSORS:
-        return "a list of tensors";
-    case AXIS:
-        return arena_format(e->arena, "one of: %s; or an axis's number",
-                            word_list(e, p->words));
-    case AXES:
-        return arena_format(e->arena, "of: %s; or axes' numbers; or a list",
-                            word_list(e, p->words));
-    case SIZES:
-        return "a whole number from 1, or a list of whole numbers";
-    case STARTS:
-        return "an initialiser, as zeros or normal(0, 0.02), a number or a "
-               "list of numbers";
-    case NUMBER:
-        return "a number";
-    case POSITIVE:
-        return "a number above 0";
-    case SHARE:
-        return "a number from 0 to 1";
-    case COUNT:
-        return "a whole number from 1";
-    case WHOLE:
-        return "a whole number from 0";
-    case PAIR:
-        return "a whole number from 1, or [rows, columns]";
-    case PADDING:
-        return "`same`, `valid`, a whole number, [rows, columns] or "
-               "[top, bottom, left, right]";
-    case FLAG:
-        return "true or false";
-    case NUMBERS:
-        return "a number or a list of numbers";
-    case LISTS:
-        return "a list of numbers, or of such lists";
-    case SCALAR:
-        return "a number or a schedule";
-    case TIME:
-        return "a time, as `2 epoch`, `5 step` or 10%";
-    case MOMENT:
-        return "a share of the run, `N epoch` or `N step`";
-    case MOMENTS:
-        return "times, as in [30 epoch, 60 epoch] or [50%, 75%]";
-    case STRING:
-        return "a string";
-    case WORD:
-        return arena_format(e->arena, "one of: %s", word_list(e, p->words));
-    case KNOTS:
-        return "knots, as in `0: 0, 1: 0.4`";
-    }
-    return "";
-}
-
-static bool is_plain(Value v) {
-    return v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
-}
-
-static bool is_whole(Value v, double least) {
-    return is_plain(v) && v.number >= least && v.number <= INT32_MAX &&
-           v.number == floor(v.number);
-}
-
-// A list of 2, or of 2 or 4, whole numbers.
-static bool is_whole_list(Value v, double least, bool four) {
-    if (v.kind != VALUE_LIST ||
-        !(v.list.count == 2 || (four && v.list.count == 4)))
-        return false;
-    for (int i = 0; i < v.list.count; i++)
-        if (!is_whole(v.list.item[i], least))
-            return false;
-    return true;
-}
-
-static bool is_number_list(Value v) {
-    if (v.kind != VALUE_LIST || v.list.count == 0)
-        return false;
-    for (int i = 0; i < v.list.count; i++)
-        if (!is_plain(v.list.item[i]))
-            return false;
-    return true;
-}
-
-// An axis counts from 0, or from the last, which is -1.
-static bool is_axis(Value v) {
-    return v.kind == VALUE_WORD || is_whole(v, -MAX_RANK);
-}
-
-static bool all_items(Value v, bool (*good)(Value)) {
-    for (int i = 0; i < v.list.count; i++)
-        if (!good(v.list.item[i]))
-            return false;
-    return v.list.count > 0;
-}
-
-static bool is_tensor(Value v) {
-    return v.kind == VALUE_TENSOR;
-}
-
-static bool is_size(Value v) {
-    return is_whole(v, -1);
-}
-
-static bool is_start(Value v) {
-    return is_plain(v) ||
-           (v.kind == VALUE_CALL && v.call->builtin->class == INITIAL);
-}
-
-static bool is_moment(Value v) {
-    return v.kind == VALUE_NUMBER && v.number >= 0 &&
-           (v.unit != UNIT_NONE || v.number <= 1);
-}
-
-static bool is_moment_list(Value v) {
-    if (v.kind != VALUE_LIST || v.list.count == 0)
-        return false;
-    for (int i = 0; i < v.list.count; i++)
-        if (!is_moment(v.list.item[i]))
-            return false;
-    return true;
-}
-
-static bool is_scalar(Expansion *e, Value v) {
-    return is_plain(v) ||
-           (v.kind == VALUE_TENSOR &&
-            type_is(node_type(e, v.node), (Type[]){type_scalar(F32)}));
-}
-
-static bool suits(Expansion *e, const ParamInfo *p, Value v) {
-    switch (p->kind) {
-    case TENSOR:
-        return is_tensor(v);
-    case OPERAND:
-        return is_tensor(v) || is_plain(v);
-    case TENSORS:
-        return v.kind == VALUE_LIST && all_items(v, is_tensor);
-    case AXIS:
-        return is_axis(v);
-    case AXES:
-        return is_axis(v) || (v.kind == VALUE_LIST && all_items(v, is_axis));
-    case SIZES:
-        return is_whole(v, 1) ||
-               (v.kind == VALUE_LIST && all_items(v, is_size));
-    case STARTS:
-        return is_start(v) || v.kind == VALUE_LIST;
-    case NUMBER:
-        return is_plain(v);
-    case POSITIVE:
-        return is_plain(v) && v.number > 0;
-    case SHARE:
-        return is_plain(v) && v.number >= 0 && v.number <= 1;
-    case COUNT:
-        return is_whole(v, 1);
-    case WHOLE:
-        return is_whole(v, 0);
-    case PAIR:
-        return is_whole(v, 1) || is_whole_list(v, 1, false);
-    case PADDING:
-        return v.kind == VALUE_WORD || is_whole(v, 0) ||
-               is_whole_list(v, 0, true);
-    case FLAG:
-        return v.kind == VALUE_TRUTH;
-    case NUMBERS:
-        return is_plain(v) || is_number_list(v);
-    case LISTS:
-        return v.kind == VALUE_LIST; // items may be shared: see numbers.c
-    case SCALAR:
-        return is_scalar(e, v);
-    case TIME:
-        return time_of_value(v, &(Time){0});
-    case MOMENT:
-        return is_moment(v);
-    case MOMENTS:
-        return is_moment(v) || is_moment_list(v);
-    case STRING:
-        return v.kind == VALUE_STRING;
-    case WORD:
-        return v.kind == VALUE_WORD;
-    case KNOTS:
-        return v.kind == VALUE_KNOT;
-    }
-    return false;
-}
+// ---- values that do not suit ----
 
 static const char *describe(Expansion *e, Value v) {
-    Text t = text_new(e->arena);
-    if (v.kind == VALUE_TENSOR) {
-        text_add(&t, "%s", tensor_text(e, v.node));
-    } else if (v.kind == VALUE_NUMBER) {
-        text_add(&t, "%.9g", v.number);
-        if (!is_plain(v))
-            text_add(&t, " with a unit");
-    } else {
-        text_add(&t, "%s", value_kind_name(v.kind));
-    }
-    return text_string(&t);
+    if (v.kind == VALUE_TENSOR)
+        return tensor_text(e, v.node);
+    if (v.kind == VALUE_NUMBER)
+        return arena_format(e->arena, "%.9g%s", v.number,
+                            is_plain(v) ? "" : " with a unit");
+    return value_kind_name(v.kind);
 }
 
 static Signature signature_of(Expansion *e, const Call *c) {
@@ -367,17 +157,6 @@ static Signature signature_of(Expansion *e, const Call *c) {
                        .optional = optional,
                        .rest = count > 0 && p[count - 1].kind == KNOTS,
                        .list = count > 0 && p[count - 1].kind == SIZES};
-}
-
-static bool word_allowed(const char *words, const char *word) {
-    size_t length = strlen(word);
-    for (const char *w = words; *w != '\0';) {
-        size_t end = strcspn(w, " ");
-        if (end == length && strncmp(w, word, length) == 0)
-            return true;
-        w += end + strspn(w + end, " ");
-    }
-    return false;
 }
 
 // What a value of another kind was meant to say.
@@ -515,7 +294,7 @@ static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
         return false;
     if (out->kind == VALUE_LIST)
         e->work += out->list.count;
-    if (suits(e, p, *out))
+    if (kind_suits(e, p, *out))
         return true;
     report_kind(e, c, p, *out, g->expr ? g->expr->at : g->at);
     return false;

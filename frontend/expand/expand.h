@@ -73,7 +73,35 @@ Value value_tensor(NodeId node, Span at);
 // "a number", "a tensor"
 const char *value_kind_name(ValueKind k);
 
-// ---- expand.c: expressions, statements, calls ----
+// Whether v, which stands at a place, is of a kind; a report about `what` if
+// not.
+bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *what);
+
+// ---- scope.c: names ----
+
+// Whether a name stands for something here, and whether the file says for what.
+bool name_known(Expansion *e, Atom name);
+bool name_defined(Expansion *e, Atom name);
+
+// Defines a name from here on.
+void scope_bind(Expansion *e, Atom name, Value v);
+
+// ---- type.c: types of parameters and results ----
+
+// The type that is written in a function, for a tensor of which `found` is
+// known: names of dimensions that are new take their sizes from it.  False
+// after a report.
+bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
+                 Type *out);
+
+// ---- call.c ----
+
+// Calls a user's function or model with a value for each parameter, NOTHING
+// where the default is meant.
+Value expand_function(Expansion *e, Value function, const Value *arg, Span at);
+
+// ---- expand.c: expressions and statements ----
 
 typedef enum {
     PHASE_CONSTANTS,
@@ -93,28 +121,6 @@ bool within_limits(Expansion *e, Span at);
 bool has_room(Expansion *e, Span at, int64_t nodes);
 
 Value expand(Expansion *e, const Expr *x);
-
-// Whether a name stands for something here, and whether the file says for what.
-bool name_known(Expansion *e, Atom name);
-bool name_defined(Expansion *e, Atom name);
-
-// Defines a name from here on.
-void scope_bind(Expansion *e, Atom name, Value v);
-
-// Calls a user's function or model with a value for each parameter, NOTHING
-// where the default is meant.
-Value expand_function(Expansion *e, Value function, const Value *arg, Span at);
-
-// Whether v, which stands at a place, is of a kind; a report about `what` if
-// not.
-bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
-                 const char *what);
-
-// The type that is written in a function, for a tensor of which `found` is
-// known: names of dimensions that are new take their sizes from it.  False
-// after a report.
-bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
-                 Type *out);
 
 // ---- argument.c: arguments meet parameters ----
 

@@ -1,6 +1,6 @@
 // Values of the language while a model is expanded.
 
-#include "frontend/expand/expand.h"
+#include "frontend/expand/walk.h"
 
 #include <float.h>
 #include <math.h>
@@ -50,4 +50,23 @@ const char *value_kind_name(ValueKind k) {
         return "a part of the train block";
     }
     return "nothing";
+}
+
+bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *what, const char *advice) {
+    if (v.kind == kind)
+        return true;
+    if (v.kind == VALUE_POISON)
+        return false;
+    Diagnostic *d =
+        report(e->diags, D_kind, at, "%s must be %s, and this is %s", what,
+               value_kind_name(kind), value_kind_name(v.kind));
+    if (advice != NULL)
+        diag_note(d, "%s", advice);
+    return false;
+}
+
+bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *what) {
+    return advise_kind(e, v, kind, at, what, NULL);
 }

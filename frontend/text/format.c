@@ -11,8 +11,8 @@
 // line, so the tree stays what it is.
 
 #include "frontend/text/format.h"
-#include "frontend/text/ast.h"
 #include "frontend/frontend.h"
+#include "frontend/text/ast.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 // After a mistake the parser is in panic: it consumes nothing and reports
 // nothing until the statement's caller has skipped to the next statement.
 
-#include "frontend/text/ast.h"
 #include "frontend/foreign.h"
+#include "frontend/text/ast.h"
 
 #include <string.h>
 

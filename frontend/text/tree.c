@@ -4,8 +4,8 @@
 // A part stands two columns to the right of what it belongs to.  No tree is
 // deeper than MAX_DEPTH, so recursion is safe.
 
-#include "frontend/text/ast.h"
 #include "frontend/frontend.h"
+#include "frontend/text/ast.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -81,7 +81,8 @@ START_TEST(grammar_is_the_parsers) {
     ck_assert(start != NULL && end != NULL);
     const char *section = arena_string(a, start, (size_t)(end - start));
     const char *written = rules_of(a, section, "    ");
-    const char *parsed = rules_of(a, read_text(a, "frontend/text/parse.c"), "// ");
+    const char *parsed =
+        rules_of(a, read_text(a, "frontend/text/parse.c"), "// ");
     expect_rules(a, parsed, written, "docs/language.md");
     expect_rules(a, written, parsed, "frontend/text/parse.c");
     arena_free(a);

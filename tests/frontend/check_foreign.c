@@ -1,6 +1,6 @@
 // The words of other systems: what they lead to exists.
-#include "frontend/functions/functions.h"
 #include "frontend/foreign.h"
+#include "frontend/functions/functions.h"
 #include "frontend/train/train.h"
 #include "tests/frontend/suites.h"
 

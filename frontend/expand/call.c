@@ -1,0 +1,281 @@
+// Calls: of the file's functions, whose bodies are expanded in the scope of
+// their definition, and of the compiler's.
+
+#include "frontend/expand/walk.h"
+
+enum { MOST_CALLS = 100 };
+
+// A function that is being expanded.
+struct Active {
+    const Function *function;
+    const struct Active *outer;
+    int depth;
+};
+
+bool call_is_active(const Expansion *e, Atom name) {
+    for (const struct Active *a = e->active; a != NULL; a = a->outer)
+        if (a->function->name == name)
+            return true;
+    return false;
+}
+
+// ---- functions of the file ----
+
+static bool can_call(Expansion *e, const Function *f, Span at) {
+    int depth = e->active ? e->active->depth : 0;
+    if (depth < MOST_CALLS)
+        return true;
+    expand_stop(e, D_recursion, at,
+                arena_format(e->arena, "`%s` is called more than %d calls deep",
+                             f->name, MOST_CALLS));
+    return false;
+}
+
+static bool match_function(Expansion *e, const Function *f, const Given *given,
+                           int num_given, Span at, int *slot) {
+    size_t count = (size_t)f->num_params + 1;
+    const char **name = ARENA_ARRAY(e->arena, count, const char *);
+    bool *optional = ARENA_ARRAY(e->arena, count, bool);
+    for (int i = 0; i < f->num_params; i++) {
+        name[i] = f->param[i].name;
+        optional[i] = f->param[i].otherwise != NULL;
+    }
+    Signature s = {.function = f->name,
+                   .at = at,
+                   .declared_at = f->name_at,
+                   .num_params = f->num_params,
+                   .name = name,
+                   .optional = optional};
+    return match_arguments(e, &s, given, num_given, slot);
+}
+
+// The values of the arguments, in the scope of the caller; NOTHING where the
+// default is to be taken.  False when one of them is poison.
+static bool expand_given(Expansion *e, const Function *f, const Given *given,
+                         const int *slot, Value *arg) {
+    bool good = true;
+    for (int i = 0; i < f->num_params; i++) {
+        const Given *g = slot[i] < 0 ? NULL : &given[slot[i]];
+        arg[i] = g == NULL  ? (Value){.kind = VALUE_NOTHING}
+                 : g->value ? *g->value
+                            : expand(e, g->expr);
+        good &= arg[i].kind != VALUE_POISON;
+    }
+    return good;
+}
+
+static bool bind_params(Expansion *e, const Function *f, const Value *arg) {
+    for (int i = 0; i < f->num_params; i++) {
+        const Param *p = &f->param[i];
+        Value v = arg[i];
+        if (v.kind == VALUE_NOTHING && p->otherwise != NULL)
+            v = expand(e, p->otherwise);
+        if (v.kind == VALUE_NOTHING)
+            report(e->diags, D_kind, p->at, "`%s` has no value", p->name);
+        const char *what = arena_format(e->arena, "`%s`", p->name);
+        if (v.kind == VALUE_NOTHING || v.kind == VALUE_POISON ||
+            !type_check(e, f, p->type, v, p->at, what))
+            return false;
+        scope_bind(e, p->name, v);
+    }
+    return true;
+}
+
+static Value expand_body(Expansion *e, const Function *f, const Value *arg,
+                         Span at) {
+    if (!bind_params(e, f, arg))
+        return value_poison();
+    Value v = expand_block(e, &f->body);
+    if (e->stopped)
+        return value_poison();
+    if (v.kind == VALUE_NOTHING) {
+        Diagnostic *d = report(e->diags, D_kind, f->name_at,
+                               "`%s` gives no value", f->name);
+        diag_note(d, "its last line must be a value");
+        return value_poison();
+    }
+    const char *what = arena_format(e->arena, "the result of `%s`", f->name);
+    if (!type_check(e, f, f->result, v, v.at.source ? v.at : at, what))
+        return value_poison();
+    return v;
+}
+
+Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
+    const Function *f = function.closure.function;
+    if (!can_call(e, f, at))
+        return value_poison();
+    Binding *scope = e->scope, *frame = e->frame;
+    struct Active active = {f, e->active, e->active ? e->active->depth + 1 : 1};
+    e->active = &active;
+    e->scope = e->frame = function.closure.scope;
+    Value v = expand_body(e, f, arg, at);
+    e->scope = scope;
+    e->frame = frame;
+    e->active = active.outer;
+    return v;
+}
+
+static Value call_function(Expansion *e, Value function, const Expr *by,
+                           const Given *given, int num_given, Span at) {
+    const Function *f = function.closure.function;
+    size_t count = (size_t)f->num_params + 1;
+    int *slot = ARENA_ARRAY(e->arena, count, int);
+    Value *arg = ARENA_ARRAY(e->arena, count, Value);
+    if (!match_function(e, f, given, num_given, at, slot) ||
+        !expand_given(e, f, given, slot, arg))
+        return value_poison();
+    Value v = expand_function(e, function, arg, at);
+    if (v.kind == VALUE_TENSOR) {
+        v.at = at;
+        v.by = by;
+    }
+    return v;
+}
+
+// ---- builtins ----
+
+static bool belongs(Class c, Phase p) {
+    switch (c) {
+    case ANYWHERE:
+    case FUNCTION:
+    case INITIAL:
+        return true;
+    case LAYER:
+        return p == PHASE_MODEL;
+    case IMAGE:
+        return p == PHASE_MODEL || p == PHASE_INPUT;
+    case AUGMENT:
+        return p == PHASE_INPUT;
+    case LOSS:
+        return p == PHASE_LOSS;
+    case OPTIMIZER:
+    case CLIP:
+    case AVERAGE:
+    case SCHEDULE:
+    case DATA:
+        return p == PHASE_KEYS;
+    case EVAL_VIEW: // called by views.c alone
+        return false;
+    }
+    return false;
+}
+
+static bool has_tensor(Value v) {
+    bool some = v.kind == VALUE_TENSOR;
+    for (int i = 0; v.kind == VALUE_LIST && i < v.list.count; i++)
+        some |= has_tensor(v.list.item[i]);
+    return some;
+}
+
+static bool takes_tensor(const Call *c) {
+    bool some = false;
+    for (int i = 0; i < builtin_num_params(c->builtin); i++)
+        some |= has_tensor(c->arg[i]);
+    return some;
+}
+
+static Value computed(Expansion *e, const Call *c, bool truth, double x) {
+    if (truth)
+        return (Value){.kind = VALUE_TRUTH, .truth = x != 0, .at = c->at};
+    if (number_fits(x))
+        return value_number(x, c->at);
+    report(e->diags, D_range, c->at, "the result is not finite in f32");
+    return value_poison();
+}
+
+// A function of numbers is a number: a graph of its own is computed at once.
+static Value compute(Expansion *e, const Call *c) {
+    enum { WORK = 5000 };
+    Graph *outer = e->graph;
+    Arena *scratch = arena_new();
+    e->work += WORK;
+    e->graph = graph_new(scratch, "constant");
+    Value v = c->builtin->lower(e, c);
+    if (v.kind == VALUE_TENSOR) {
+        double **all = graph_eval(e->graph, scratch, NULL, false);
+        bool truth = node_type(e, v.node)->dtype == BOOL;
+        v = computed(e, c, truth, *all[v.node]);
+    }
+    e->graph = outer;
+    arena_free(scratch);
+    return v;
+}
+
+static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
+                          const Given *given, int num_given, Span at) {
+    Call *c = ARENA_NEW(e->arena, Call);
+    *c = (Call){
+        .builtin = b, .by = by, .piped = num_given > by->count, .at = at};
+    if (!belongs(b->class, e->phase)) {
+        Diagnostic *d =
+            report(e->diags, D_wrong_place, at, "`%s` is %s and belongs in %s",
+                   b->name, class_name(b->class), class_place(b->class));
+        if (b->class == LOSS && e->phase == PHASE_KEYS)
+            diag_note(d,
+                      "a part of it is a function, as in: "
+                      "fn error(output, label) = %s(output, label)",
+                      b->name);
+        return value_poison();
+    }
+    if (b->class == SCHEDULE && e->graph == NULL) {
+        report(e->diags, D_wrong_place, at,
+               "what is needed here must not change during the run");
+        return value_poison();
+    }
+    if (!bind_builtin(e, c, given, num_given) || !within_limits(e, at))
+        return value_poison();
+    if (b->class == FUNCTION && !takes_tensor(c))
+        return compute(e, c);
+    if (e->path != NULL && b->class != ANYWHERE && b->class != INITIAL)
+        c->path = path_layer(e, b->name, builtin_trains(b));
+    origin_set(e, at, c->path);
+    Value v = b->lower(e, c);
+    if (v.kind != VALUE_POISON) {
+        v.at = at;
+        v.by = by;
+    }
+    return v;
+}
+
+// ---- either ----
+
+static Value call_value(Expansion *e, Value f, const Expr *by,
+                        const Given *given, int num_given, Span at) {
+    switch (f.kind) {
+    case VALUE_POISON:
+        return f;
+    case VALUE_FUNCTION:
+        return call_function(e, f, by, given, num_given, at);
+    case VALUE_BUILTIN:
+        return call_builtin(e, f.builtin, by, given, num_given, at);
+    default:
+        report(e->diags, D_not_a_function, at, "this is %s and no function",
+               value_kind_name(f.kind));
+        return value_poison();
+    }
+}
+
+// The function that a call names.  Keys and variables of a train block are no
+// functions, so one may have the name of a schedule: step(0.1, every=5 epoch).
+static Value expand_callee(Expansion *e, const Expr *x) {
+    const Builtin *b = x->kind == EXPR_NAME ? builtin_find(x->text) : NULL;
+    if (b == NULL || b->class != SCHEDULE)
+        return expand(e, x);
+    const Binding *other = scope_find(e, x->text, NULL);
+    if (other == NULL || other->value.kind != VALUE_LAZY)
+        return expand(e, x);
+    return (Value){.kind = VALUE_BUILTIN, .builtin = b, .at = x->at};
+}
+
+Value expand_call(Expansion *e, const Expr *x, const Value *piped) {
+    bool call = x->kind == EXPR_CALL;
+    const Expr *callee = call ? x->left : x;
+    int count = call ? x->count : 0, first = piped != NULL;
+    Given *given = ARENA_ARRAY(e->arena, (size_t)count + 1, Given);
+    if (piped != NULL)
+        given[0] = (Given){.at = x->at, .value = piped};
+    for (int i = 0; i < count; i++)
+        given[first + i] = argument_given(&x->argument[i]);
+    Value f = expand_callee(e, callee);
+    return call_value(e, f, x, given, first + count, x->at);
+}
