@@ -258,15 +258,21 @@ static void bind_lazy(Expansion *e, Atom name, Lazy *lazy) {
     scope_bind(e, name, (Value){.kind = VALUE_LAZY, .lazy = lazy});
 }
 
-static void bind_variables(Expansion *e) {
-    for (int i = 0; i < NUM_VARIABLES; i++) {
-        Atom name = atom_of(e->atoms, variables[i], strlen(variables[i]));
-        Lazy *lazy = ARENA_NEW(e->arena, Lazy);
-        *lazy = (Lazy){.variable = variables[i],
-                       .phase = PHASE_KEYS,
-                       .hides = name_defined(e, name)};
-        bind_lazy(e, name, lazy);
-    }
+static void bind_variable(Expansion *e, const char *variable) {
+    Atom name = atom_of(e->atoms, variable, strlen(variable));
+    Lazy *lazy = ARENA_NEW(e->arena, Lazy);
+    *lazy = (Lazy){.variable = variable,
+                   .phase = PHASE_KEYS,
+                   .hides = name_defined(e, name)};
+    bind_lazy(e, name, lazy);
+}
+
+// `input` is one where it is no key: either way it is what the model is given.
+static void bind_variables(Expansion *e, const TrainBlock *t) {
+    for (int i = 0; i < NUM_VARIABLES; i++)
+        bind_variable(e, variables[i]);
+    if (entry_find(t, "input") < 0)
+        bind_variable(e, "input");
 }
 
 // Whether the value of a key is none to rest on.
@@ -289,7 +295,7 @@ static void bind_missing(Expansion *e, const TrainBlock *t) {
 void train_begin(Expansion *e, TrainBlock *t) {
     e->scope = t->scope;
     e->frame = t->scope;
-    bind_variables(e);
+    bind_variables(e, t);
     bind_missing(e, t);
     // What was used stays used: the keys are read before there is a graph.
     const Lazy *before = t->lazy;
@@ -320,15 +326,24 @@ static Value misplaced(const Lazy *lazy, Diagnostic *d) {
     return value_poison();
 }
 
+// What there is for each sample, and not for the run.
+static bool is_of_samples(const char *variable) {
+    return strcmp(variable, "output") == 0 || strcmp(variable, "label") == 0 ||
+           strcmp(variable, "input") == 0;
+}
+
+static Value sample_variable(Expansion *e, const char *variable, Span at) {
+    origin_set(e, at, NULL);
+    if (strcmp(variable, "output") == 0 || e->output.kind == VALUE_POISON)
+        return e->output;
+    bool label = strcmp(variable, "label") == 0;
+    return value_tensor(label ? label_node(e) : input_node(e, INPUT_IMAGE), at);
+}
+
 static Value variable(Expansion *e, const Lazy *lazy, Span at) {
-    bool output = strcmp(lazy->variable, "output") == 0;
-    if (output || strcmp(lazy->variable, "label") == 0) {
-        if (e->phase == PHASE_LOSS) {
-            origin_set(e, at, NULL);
-            return output || e->output.kind == VALUE_POISON
-                       ? e->output
-                       : value_tensor(label_node(e), at);
-        }
+    if (is_of_samples(lazy->variable)) {
+        if (e->phase == PHASE_LOSS)
+            return sample_variable(e, lazy->variable, at);
         return misplaced(lazy, report(e->diags, D_wrong_place, at,
                                       "`%s` is there in the loss only",
                                       lazy->variable));

@@ -9,7 +9,7 @@ typedef enum { UNTOUCHED, IN_PROGRESS, DONE } Progress;
 // A name of the train block: one of its keys, or a variable of the run.
 struct Lazy {
     const Entry *entry;   // NULL: a variable
-    const char *variable; // step, epoch, progress, output, label
+    const char *variable; // step, epoch, progress, output, label, input
     bool hides;           // the file gives the variable's name to another
     Phase phase;
     Binding *scope;
