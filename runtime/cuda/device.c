@@ -37,6 +37,7 @@ typedef struct {
     bool is_captured;           // it is being recorded
     bool is_refused;            // and cannot be
     RtError why;                // as this says
+    RtError error;              // of the last call that failed
     bool is_marked;             // its phases are
     RtPhase phase;              // that now is
     bool names_phase;           // a range of it is open for a profiler
@@ -86,7 +87,8 @@ static void tell_where(const Cuda *c) {
 
 // Ends the program, but not by exit: threads that load may be writing to pinned
 // memory, which the driver takes away there.
-static void must(const Cuda *c, bool good, const RtError *e) {
+static void must(const Cuda *c, bool good) {
+    const RtError *e = &c->error;
     if (good)
         return;
     fprintf(stderr, "%serror: %s: %s", rt_wiped(), c->name, e->text);
@@ -100,12 +102,12 @@ static void must(const Cuda *c, bool good, const RtError *e) {
 
 // What a step does must succeed, but while it is recorded, which may be refused
 // in many ways: what is left of it is not asked for then.
-static void step_must(Cuda *c, bool good, const RtError *e) {
+static void step_must(Cuda *c, bool good) {
     if (!c->is_captured) {
-        must(c, good, e);
+        must(c, good);
     } else if (!good && !c->is_refused) {
         c->is_refused = true;
-        c->why = *e;
+        c->why = c->error;
     }
 }
 
@@ -128,7 +130,7 @@ static size_t arena_bytes(const Cuda *c) {
 }
 
 static size_t needed(RtDevice *d) {
-    const Cuda *c = cuda_of(d);
+    Cuda *c = cuda_of(d);
     size_t bytes;
     if (__builtin_add_overflow(arena_bytes(c), rt_lane_bytes(&c->lane),
                                &bytes) ||
@@ -138,13 +140,10 @@ static size_t needed(RtDevice *d) {
 }
 
 static size_t available(RtDevice *d) {
-    const Cuda *c = cuda_of(d);
+    Cuda *c = cuda_of(d);
     size_t left = 0, total = 0;
-    RtError e;
-    must(c,
-         rt_driver_good(&c->cu, c->cu.memory_left(&left, &total), &e,
-                        "find out how much memory is left"),
-         &e);
+    must(c, rt_driver_good(&c->cu, c->cu.memory_left(&left, &total), &c->error,
+                           "find out how much memory is left"));
     return left;
 }
 
@@ -167,51 +166,44 @@ static bool take_memory(Cuda *c, RtError *e) {
 
 static void reserve(RtDevice *d) {
     Cuda *c = cuda_of(d);
-    RtError e;
-    must(c, take_memory(c, &e), &e);
+    must(c, take_memory(c, &c->error));
     CUdeviceptr slots = c->arena + arena_bytes(c);
-    must(c, rt_lane_place(&c->lane, slots, &e), &e);
+    must(c, rt_lane_place(&c->lane, slots, &c->error));
     rt_calls_place(&c->calls, c->arena, slots + rt_lane_bytes(&c->lane));
-    must(c, rt_calls_tell(&c->calls, &c->kernels, &e), &e);
+    must(c, rt_calls_tell(&c->calls, &c->kernels, &c->error));
 }
 
 static void write_bytes(RtDevice *d, size_t to, const void *from,
                         size_t bytes) {
     Cuda *c = cuda_of(d);
-    RtError e;
-    must(c, rt_staging_write(&c->staging, c->arena + to, from, bytes, &e), &e);
+    must(c,
+         rt_staging_write(&c->staging, c->arena + to, from, bytes, &c->error));
 }
 
 static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
     Cuda *c = cuda_of(d);
-    RtError e;
-    must(c, rt_staging_read(&c->staging, to, c->arena + from, bytes, &e), &e);
+    must(c,
+         rt_staging_read(&c->staging, to, c->arena + from, bytes, &c->error));
 }
 
 // ---- batches ----
 
 static void *lend(RtDevice *d, size_t bytes) {
-    const Cuda *c = cuda_of(d);
+    Cuda *c = cuda_of(d);
     void *lent = NULL;
-    RtError e;
     CUresult result = c->cu.pinned_take(&lent, bytes, 0);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return NULL;
-    must(c,
-         rt_driver_good(&c->cu, result, &e, "take %zu bytes of pinned memory",
-                        bytes),
-         &e);
+    must(c, rt_driver_good(&c->cu, result, &c->error,
+                           "take %zu bytes of pinned memory", bytes));
     return lent;
 }
 
 static void take_back(RtDevice *d, void *lent) {
-    const Cuda *c = cuda_of(d);
-    RtError e;
-    must(c, rt_lane_finish(&c->lane, &e), &e);
-    must(c,
-         rt_driver_good(&c->cu, c->cu.pinned_free(lent), &e,
-                        "give pinned memory back"),
-         &e);
+    Cuda *c = cuda_of(d);
+    must(c, rt_lane_finish(&c->lane, &c->error));
+    must(c, rt_driver_good(&c->cu, c->cu.pinned_free(lent), &c->error,
+                           "give pinned memory back"));
 }
 
 static bool keep(RtDevice *d, const RtRows *rows, int64_t taken, RtError *e) {
@@ -221,15 +213,13 @@ static bool keep(RtDevice *d, const RtRows *rows, int64_t taken, RtError *e) {
 
 static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
     Cuda *c = cuda_of(d);
-    RtError e;
-    must(c, rt_lane_give(&c->lane, c->arena, piece, count, &e), &e);
+    must(c, rt_lane_give(&c->lane, c->arena, piece, count, &c->error));
     return c->lane.given;
 }
 
 static int64_t fed(RtDevice *d, int64_t least) {
     Cuda *c = cuda_of(d);
-    RtError e;
-    must(c, rt_lane_done(&c->lane, least, &e), &e);
+    must(c, rt_lane_done(&c->lane, least, &c->error));
     return c->lane.done;
 }
 
@@ -237,15 +227,13 @@ static int64_t fed(RtDevice *d, int64_t least) {
 
 static void ask(RtDevice *d, const size_t *from, int count) {
     Cuda *c = cuda_of(d);
-    RtError e;
-    must(c, rt_notes_ask(&c->notes, c->arena, from, count, &e), &e);
+    must(c, rt_notes_ask(&c->notes, c->arena, from, count, &c->error));
 }
 
 static bool tell(RtDevice *d, float *to, bool wait) {
     Cuda *c = cuda_of(d);
     bool there;
-    RtError e;
-    must(c, rt_notes_tell(&c->notes, to, wait, &there, &e), &e);
+    must(c, rt_notes_tell(&c->notes, to, wait, &there, &c->error));
     return there;
 }
 
@@ -256,14 +244,11 @@ static double peak(RtDevice *d, RtType type) {
 // ---- steps ----
 
 static void mark(Cuda *c, RtPhase phase, RtWork work) {
-    RtError e;
     c->phase = phase;
     c->work = work;
     if (c->is_marked)
-        step_must(c,
-                  rt_marks_add(&c->replay[c->step].marks, phase, work,
-                               c->stream, c->is_captured, &e),
-                  &e);
+        step_must(c, rt_marks_add(&c->replay[c->step].marks, phase, work,
+                                  c->stream, c->is_captured, &c->error));
 }
 
 static void name_phase(Cuda *c, RtPhase phase) {
@@ -293,18 +278,16 @@ static void begin_launch(Cuda *c, const char *name, int first, int last,
                    .launch = launch,
                    .launches = launch != NULL ? last - first + 1 : 0,
                    .number = -1};
-    RtError e;
     rt_nvtx_push(c->device.nvtx, "%s  %s  %s", name,
                  launch != NULL ? launch->lines : "",
                  launch != NULL ? launch->path : "");
     if (work != c->work)
         mark(c, c->phase, work);
-    must(c, rt_spans_begin(&c->spans, &span, c->stream, &e), &e);
+    must(c, rt_spans_begin(&c->spans, &span, c->stream, &c->error));
 }
 
 static void end_launch(Cuda *c) {
-    RtError e;
-    must(c, rt_spans_end(&c->spans, c->stream, &e), &e);
+    must(c, rt_spans_end(&c->spans, c->stream, &c->error));
     rt_nvtx_pop(c->device.nvtx);
 }
 
@@ -329,14 +312,13 @@ static bool make_step(void *arg, bool captured, bool marked, RtError *e) {
 static void run(RtDevice *d, const RtStep *step) {
     Cuda *c = cuda_of(d);
     RtMaker maker = {&c->cu, c->stream, make_step, refused, c};
-    RtError e;
     c->step = (int)(step - c->plan->step);
     if (d->watch == NULL && c->spans.trace == NULL) {
-        must(c, rt_replay_run(&c->replay[c->step], &maker, &e), &e);
+        must(c, rt_replay_run(&c->replay[c->step], &maker, &c->error));
         return;
     }
     c->replay[c->step].runs++;
-    must(c, make_step(c, false, false, &e), &e);
+    must(c, make_step(c, false, false, &c->error));
 }
 
 static void note(Cuda *c, const char *launch) {
@@ -377,9 +359,8 @@ static CUresult launch_kernel(const Cuda *c, int kernel, int grid,
 
 // Before launch number `launch`, of a kernel (-1) or a call.
 static void gauge(Cuda *c, int launch, int call) {
-    RtError e;
     if (c->gauge != NULL)
-        must(c, rt_gauge_note(c->gauge, launch, call, &e), &e);
+        must(c, rt_gauge_note(c->gauge, launch, call, &c->error));
 }
 
 static void leave_out(RtDevice *d) {
@@ -421,16 +402,13 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     if (c->is_listing || c->is_refused)
         return;
     const RtKernel *k = &c->plan->kernel[kernel];
-    RtError e;
     for (int i = 0; i < k->args; i++)
         c->at[i] = c->arena + arg[i];
     note(c, k->name);
     begin_launch(c, k->name, c->first, last, false);
-    step_must(c,
-              rt_driver_good(&c->cu,
-                             launch_kernel(c, kernel, grid, c->argument), &e,
-                             "launch kernel %s", k->name),
-              &e);
+    step_must(c, rt_driver_good(&c->cu,
+                                launch_kernel(c, kernel, grid, c->argument),
+                                &c->error, "launch kernel %s", k->name));
     end_launch(c);
 }
 
@@ -463,7 +441,6 @@ static void tell_memory(const Cuda *c, RtError *e) {
 
 static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     Cuda *c = cuda_of(d);
-    RtError e;
     int number = c->joining.launch;
     gauge(c, number, call);
     rt_joining_pass(&c->joining);
@@ -474,50 +451,45 @@ static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
         c->replay[c->step].one_by_one = true;
     begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
                  true);
-    bool good = rt_calls_run(&c->calls, call, a, b, out, &e) ||
-                try_others(c, call, a, b, out, &e);
+    bool good = rt_calls_run(&c->calls, call, a, b, out, &c->error) ||
+                try_others(c, call, a, b, out, &c->error);
     end_launch(c);
     if (!good && c->gauge != NULL) {
         c->gauge->failed[number] = true;
         return;
     }
     if (!good)
-        tell_memory(c, &e);
-    step_must(c, good, &e);
+        tell_memory(c, &c->error);
+    step_must(c, good);
 }
 
 // ---- waiting ----
 
 static void sync_stream(RtDevice *d) {
-    const Cuda *c = cuda_of(d);
-    RtError e;
-    must(c,
-         rt_driver_good(&c->cu, c->cu.stream_sync(c->stream), &e,
-                        "run what it was given"),
-         &e);
+    Cuda *c = cuda_of(d);
+    must(c, rt_driver_good(&c->cu, c->cu.stream_sync(c->stream), &c->error,
+                           "run what it was given"));
 }
 
 static void times(RtDevice *d, RtTimes *t) {
     Cuda *c = cuda_of(d);
-    RtError e;
     *t = (RtTimes){0};
     sync_stream(d);
     for (int i = 0; i < c->plan->num_steps; i++) {
-        must(c, rt_marks_read(&c->replay[i].marks, &e), &e);
+        must(c, rt_marks_read(&c->replay[i].marks, &c->error));
         rt_marks_times(&c->replay[i].marks, t);
     }
 }
 
 static void set_trace(RtDevice *d, RtTrace *trace) {
     Cuda *c = cuda_of(d);
-    RtError e;
     sync_stream(d);
-    must(c, rt_lane_finish(&c->lane, &e), &e);
+    must(c, rt_lane_finish(&c->lane, &c->error));
     if (c->spans.trace != NULL)
-        must(c, rt_spans_read(&c->spans, &e), &e);
+        must(c, rt_spans_read(&c->spans, &c->error));
     rt_spans_close(&c->spans);
     if (trace != NULL)
-        must(c, rt_spans_open(&c->spans, &c->cu, c->stream, trace, &e), &e);
+        must(c, rt_spans_open(&c->spans, &c->cu, c->stream, trace, &c->error));
 }
 
 // ---- tuning ----
