@@ -2,6 +2,7 @@
 
 #include "runtime/runtime.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,4 +125,11 @@ size_t rt_json_escape(char *to, size_t room, const char *s) {
     }
     to[length] = '\0';
     return length;
+}
+
+void rt_json_number(FILE *f, const char *key, double value) {
+    if (isfinite(value))
+        fprintf(f, ",\"%s\":%.9g", key, value);
+    else
+        fprintf(f, ",\"%s\":null", key);
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/report/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static bool holds(const RtStep *s, const RtLaunch *launch) {
@@ -67,4 +68,44 @@ RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count) {
     *count = merge(l, *count);
     qsort(l, (size_t)*count, sizeof *l, time_order);
     return l;
+}
+
+// ---- the table ----
+
+static void print_launched(FILE *f, const RtLaunched *l, double whole,
+                           const char *what) {
+    fprintf(f, "%10.1f %6.1f %%  %s", 1e6 * l->seconds / (double)l->times,
+            100 * l->seconds / fmax(whole, 1e-9), what);
+}
+
+static void print_origin(FILE *f, const RtSpan *s) {
+    const char *path = s->launch[s->launches - 1].path;
+    char lines[512];
+    rt_span_lines(lines, sizeof lines, s);
+    fprintf(f, "%s%s%s%s\n", *lines != '\0' ? "  " : "", lines,
+            *path != '\0' ? "  " : "", path);
+}
+
+void rt_launched_print(FILE *f, const RtLaunched *l, int count) {
+    enum { SHOWN = 10 };
+    RtLaunched others = {0};
+    double whole = 0;
+    char words[32];
+    for (int i = 0; i < count; i++)
+        whole += l[i].seconds;
+    fprintf(f, "\n   mean us   share  launches by time\n");
+    for (int i = 0; i < count && i < SHOWN; i++) {
+        print_launched(f, &l[i], whole, l[i].span.name);
+        print_origin(f, &l[i].span);
+    }
+    for (int i = SHOWN; i < count; i++) {
+        others.seconds += l[i].seconds;
+        others.times += l[i].times;
+    }
+    snprintf(words, sizeof words, "%d other%s\n", count - SHOWN,
+             count == SHOWN + 1 ? "" : "s");
+    if (count > SHOWN)
+        print_launched(f, &others, whole, words);
+    fputc('\n', f);
+    fflush(f);
 }

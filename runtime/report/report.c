@@ -65,20 +65,8 @@ static FILE *open_metrics(const char *path, int64_t from) {
     return f;
 }
 
-static void put_number(FILE *f, const char *key, double value) {
-    if (isfinite(value))
-        fprintf(f, ",\"%s\":%.9g", key, value);
-    else
-        fprintf(f, ",\"%s\":null", key); // JSON has no word for it
-}
-
 static double rate(const RtRow *row) {
     return row->seconds > 0 ? (double)row->samples / row->seconds : 0;
-}
-
-// Of slow steps a digit more, so that they are not none.
-static int rate_digits(double rate) {
-    return rate < 9.95 ? 1 : 0;
 }
 
 // A row is lost where it cannot be written; the next may be written again.
@@ -99,22 +87,22 @@ static void write_row(RtReport *r, const RtRow *row) {
             row->part    ? "step"
             : row->train ? "train"
                          : "test");
-    put_number(r->metrics, "epoch", row->epoch);
+    rt_json_number(r->metrics, "epoch", row->epoch);
     fprintf(r->metrics, ",\"step\":%lld", (long long)row->step);
-    put_number(r->metrics, "loss", row->loss);
-    put_number(r->metrics, "accuracy", row->accuracy);
+    rt_json_number(r->metrics, "loss", row->loss);
+    rt_json_number(r->metrics, "accuracy", row->accuracy);
     if (!isnan(row->top5))
-        put_number(r->metrics, "top5", row->top5);
+        rt_json_number(r->metrics, "top5", row->top5);
     if (!isnan(row->perplexity))
-        put_number(r->metrics, "perplexity", row->perplexity);
-    put_number(r->metrics, "lr", row->lr);
+        rt_json_number(r->metrics, "perplexity", row->perplexity);
+    rt_json_number(r->metrics, "lr", row->lr);
     if (!isnan(row->scale)) {
-        put_number(r->metrics, "loss_scale", row->scale);
-        put_number(r->metrics, "skipped", row->skipped);
+        rt_json_number(r->metrics, "loss_scale", row->scale);
+        rt_json_number(r->metrics, "skipped", row->skipped);
     }
     if (!row->part) {
-        put_number(r->metrics, "samples_per_second", rate(row));
-        put_number(r->metrics, "wait_ms", row->waited * 1e3);
+        rt_json_number(r->metrics, "samples_per_second", rate(row));
+        rt_json_number(r->metrics, "wait_ms", row->waited * 1e3);
     }
     if (row->on != RT_ON_TEST)
         fprintf(r->metrics, ",\"on\":\"%s\"",
@@ -181,7 +169,7 @@ static void print_row(const RtRow *row) {
         fprintf(stderr, "loss scale %-8.8g ", row->scale);
     if (row->skipped > 0)
         fprintf(stderr, "skipped %-4.0f ", row->skipped);
-    fprintf(stderr, "%.*f samples/s", rate_digits(rate(row)), rate(row));
+    fprintf(stderr, "%.*f samples/s", rt_rate_digits(rate(row)), rate(row));
 }
 
 void rt_report_progress(RtReport *r, const RtRow *row) {
@@ -222,221 +210,21 @@ void rt_report_result(RtReport *r, const RtRow *test) {
     fflush(r->result);
 }
 
-static void print_launched(FILE *f, const RtLaunched *l, double whole,
-                           const char *what) {
-    fprintf(f, "%10.1f %6.1f %%  %s", 1e6 * l->seconds / (double)l->times,
-            100 * l->seconds / fmax(whole, 1e-9), what);
-}
-
-static void print_origin(FILE *f, const RtSpan *s) {
-    const char *path = s->launch[s->launches - 1].path;
-    char lines[512];
-    rt_span_lines(lines, sizeof lines, s);
-    fprintf(f, "%s%s%s%s\n", *lines != '\0' ? "  " : "", lines,
-            *path != '\0' ? "  " : "", path);
-}
-
 void rt_report_launched(RtReport *r, const RtLaunched *l, int count) {
-    enum { SHOWN = 10 };
-    RtLaunched others = {0};
-    double whole = 0;
-    char words[32];
     if (r->quiet || count == 0)
         return;
-    for (int i = 0; i < count; i++)
-        whole += l[i].seconds;
     wipe(r);
-    fprintf(r->result, "\n   mean us   share  launches by time\n");
-    for (int i = 0; i < count && i < SHOWN; i++) {
-        print_launched(r->result, &l[i], whole, l[i].span.name);
-        print_origin(r->result, &l[i].span);
-    }
-    for (int i = SHOWN; i < count; i++) {
-        others.seconds += l[i].seconds;
-        others.times += l[i].times;
-    }
-    snprintf(words, sizeof words, "%d other%s\n", count - SHOWN,
-             count == SHOWN + 1 ? "" : "s");
-    if (count > SHOWN)
-        print_launched(r->result, &others, whole, words);
-    fputc('\n', r->result);
-    fflush(r->result);
-}
-
-// The shares of a run add up to its time.  Where the device works beside the
-// host, what the host did meanwhile is no part of them: of its waiting for data
-// and of copies, only what the device had no work for counts.
-typedef struct {
-    double idle, waiting, copies, other;
-} Shares;
-
-static Shares shares_of(const RtBudget *b) {
-    Shares s;
-    double working = 0;
-    for (int i = 0; i < RT_NUM_WORKS; i++)
-        working += b->device.work[i];
-    s.idle =
-        fmax(0, b->total - b->start - b->evaluation - b->checkpoints - working);
-    s.waiting = fmin(b->waiting, s.idle);
-    s.copies = fmin(b->copying, s.idle - s.waiting);
-    s.other = s.idle - s.waiting - s.copies;
-    return s;
-}
-
-static const char *const start_name[RT_NUM_STARTS] = {
-    [RT_START_DEVICE] = "device",       [RT_START_CONTEXT] = "context",
-    [RT_START_LIBRARIES] = "libraries", [RT_START_PLANS] = "plans",
-    [RT_START_COMPILING] = "compiling", [RT_START_LOADING] = "loading",
-    [RT_START_DATA] = "data",           [RT_START_MEMORY] = "memory",
-    [RT_START_IMAGES] = "images",       [RT_START_STATES] = "states",
-    [RT_START_LOADERS] = "loaders",
-};
-
-// What start went to, without what is nothing in the table's digits.
-static void print_start(FILE *f, const RtBudget *b) {
-    const char *before = "start:";
-    for (int i = 0; i < RT_NUM_STARTS; i++) {
-        if (b->started[i] < 0.005)
-            continue;
-        fprintf(f, "%s %.2f s %s", before, b->started[i], start_name[i]);
-        before = ",";
-    }
-    if (*before == ',')
-        fputc('\n', f);
-}
-
-// Per second of training.
-typedef struct {
-    double samples, flops;
-    double of_peak; // a share; 0: not known
-} Speed;
-
-// Operations of different types are compared by the time that they would take
-// at their peaks.
-static Speed speed_of(const RtBudget *b) {
-    double training = b->total - b->start - b->evaluation - b->checkpoints;
-    double seconds = fmax(training, 1e-9), least = 0;
-    Speed s = {.samples = b->trained / seconds};
-    bool known = true;
-    for (int i = 0; i < RT_NUM_FLOATS; i++) {
-        if (b->flops[i] == 0)
-            continue;
-        s.flops += b->flops[i] / seconds;
-        known = known && b->peak[i] > 0;
-        least += b->flops[i] / fmax(b->peak[i], 1);
-    }
-    s.of_peak = known ? least / seconds : 0;
-    return s;
-}
-
-static void print_flops(FILE *f, double flops) {
-    static const char *const unit[] = {"M", "G", "T", "P"};
-    int i = 0;
-    for (flops /= 1e6; flops >= 1000 && i < 3; i++)
-        flops /= 1000;
-    fprintf(f, "%.4g %sFLOP/s", flops, unit[i]);
-}
-
-static void print_speed(FILE *f, const Speed *s) {
-    fprintf(f, "%.*f samples/s in training\n", rate_digits(s->samples),
-            s->samples);
-    if (s->flops == 0)
-        return;
-    print_flops(f, s->flops);
-    fputs(" of library calls in training", f);
-    if (s->of_peak > 0) {
-        fprintf(f, ", %.3g %% of the GPU's peak, ", 100 * s->of_peak);
-        print_flops(f, s->flops / s->of_peak);
-    }
-    fputc('\n', f);
-}
-
-static void print_budget(FILE *f, const RtBudget *b, const Shares *s,
-                         const Speed *speed) {
-    const struct {
-        const char *name;
-        double seconds;
-    } line[] = {
-        {"start", b->start},
-        {"waiting for data", s->waiting},
-        {"copies", s->copies},
-        {"augmentation", b->device.work[RT_AUGMENTATION]},
-        {"kernels", b->device.work[RT_KERNELS]},
-        {"library calls", b->device.work[RT_CALLS]},
-        {"evaluation", b->evaluation},
-        {"checkpoints", b->checkpoints},
-        {"other", s->other},
-        {"total", b->total},
-    };
-    const double *phase = b->device.phase;
-    double phases =
-        fmax(phase[RT_FORWARD] + phase[RT_BACKWARD] + phase[RT_UPDATE], 1e-9);
-    fprintf(f, "\ntime               seconds   share\n");
-    for (size_t i = 0; i < sizeof line / sizeof line[0]; i++)
-        fprintf(f, "%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
-                100 * line[i].seconds / fmax(b->total, 1e-9));
-    fputc('\n', f);
-    print_start(f, b);
-    fprintf(f, "steps: %.1f %% forward, %.1f %% backward, %.1f %% update\n",
-            100 * phase[RT_FORWARD] / phases, 100 * phase[RT_BACKWARD] / phases,
-            100 * phase[RT_UPDATE] / phases);
-    fprintf(f,
-            "loading beside them: %.2f s of %d thread%s; the run waited %.2f s "
-            "for it\n",
-            b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
-    if (b->held > 0.005)
-        fprintf(f, "the host waited %.2f s for the device\n", b->held);
-    if (b->trained > 0) // not where a run was resumed at its end
-        print_speed(f, speed);
-    fflush(f);
-}
-
-static void write_budget(RtReport *r, const RtBudget *b, const Shares *s,
-                         const Speed *speed) {
-    const struct {
-        const char *name;
-        double seconds;
-    } field[] = {
-        {"total", b->total},
-        {"start", b->start},
-        {"waiting", s->waiting},
-        {"copies", s->copies},
-        {"augmentation", b->device.work[RT_AUGMENTATION]},
-        {"kernels", b->device.work[RT_KERNELS]},
-        {"calls", b->device.work[RT_CALLS]},
-        {"evaluation", b->evaluation},
-        {"checkpoints", b->checkpoints},
-        {"other", s->other},
-        {"forward", b->device.phase[RT_FORWARD]},
-        {"backward", b->device.phase[RT_BACKWARD]},
-        {"update", b->device.phase[RT_UPDATE]},
-        {"loading", b->loading},
-        {"waited_for_data", b->waiting},
-        {"waited_for_device", b->held},
-    };
-    errno = 0;
-    fprintf(r->metrics, "{\"split\":\"time\",\"step\":%lld",
-            (long long)b->step);
-    put_number(r->metrics, "samples_per_second", speed->samples);
-    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
-        fprintf(r->metrics, ",\"%s\":%.6f", field[i].name, field[i].seconds);
-    if (speed->flops > 0)
-        put_number(r->metrics, "flops_per_second", speed->flops);
-    if (speed->of_peak > 0)
-        put_number(r->metrics, "of_peak", speed->of_peak);
-    for (int i = 0; i < RT_NUM_STARTS; i++)
-        fprintf(r->metrics, ",\"start_%s\":%.6f", start_name[i], b->started[i]);
-    fputs("}\n", r->metrics);
-    end_row(r);
+    rt_launched_print(r->result, l, count);
 }
 
 void rt_report_budget(RtReport *r, const RtBudget *b) {
-    Shares s = shares_of(b);
-    Speed speed = speed_of(b);
-    if (r->metrics != NULL)
-        write_budget(r, b, &s, &speed);
+    if (r->metrics != NULL) {
+        errno = 0;
+        rt_budget_write(r->metrics, b);
+        end_row(r);
+    }
     if (!r->quiet)
-        print_budget(r->result, b, &s, &speed);
+        rt_budget_print(r->result, b);
 }
 
 static double per_second(int64_t count, double seconds) {
@@ -446,13 +234,13 @@ static double per_second(int64_t count, double seconds) {
 static void write_loaded(RtReport *r, const RtLoaded *l) {
     errno = 0;
     fprintf(r->metrics, "{\"split\":\"load\"");
-    put_number(r->metrics, "epoch", l->epochs);
+    rt_json_number(r->metrics, "epoch", l->epochs);
     fprintf(r->metrics, ",\"step\":%lld,\"batches\":%lld,\"samples\":%lld",
             (long long)l->step, (long long)l->batches, (long long)l->samples);
-    put_number(r->metrics, "samples_per_second",
-               per_second(l->samples, l->seconds));
-    put_number(r->metrics, "bytes_per_second",
-               per_second(l->bytes, l->seconds));
+    rt_json_number(r->metrics, "samples_per_second",
+                   per_second(l->samples, l->seconds));
+    rt_json_number(r->metrics, "bytes_per_second",
+                   per_second(l->bytes, l->seconds));
     fprintf(r->metrics,
             ",\"threads\":%d,\"total\":%.6f,\"loading\":%.6f,"
             "\"start_data\":%.6f}\n",
@@ -477,7 +265,7 @@ void rt_report_loaded(RtReport *r, const RtLoaded *l) {
             "samples/s, %.1f MB/s, %d thread%s\n",
             (long long)l->samples, l->samples == 1 ? "" : "s",
             (long long)l->batches, l->batches == 1 ? "" : "es", l->batch,
-            l->seconds, rate_digits(speed), speed,
+            l->seconds, rt_rate_digits(speed), speed,
             1e-6 * per_second(l->bytes, l->seconds), l->threads,
             l->threads == 1 ? "" : "s");
     if (!r->quiet)

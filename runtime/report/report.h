@@ -16,6 +16,8 @@ typedef struct {
 
 // Those of training, longest first; the caller frees them.  NULL: no memory.
 RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count);
+// Prints the first of them, and what all others took.
+void rt_launched_print(FILE *f, const RtLaunched *l, int count);
 
 // ---- list.c ----
 
@@ -23,6 +25,32 @@ RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count);
 // --resident says; false where stdout cannot be written.
 bool rt_list_kernels(const RtPlan *plan);
 bool rt_list_plan(const RtPlan *plan, const char *resident);
+
+// ---- budget.c ----
+
+// Seconds of the run by what they went to.  What the device does and what the
+// host does may go on at the same time.
+typedef struct {
+    double start, evaluation, checkpoints, total;
+    double started[RT_NUM_STARTS]; // what start went to
+    RtTimes device;                // its work in training
+    double waiting, copying, held; // of the host: for data, to give it, for
+                                   // the device
+    double loading;                // of all loading threads together
+    int loaders;
+    double trained; // samples
+    // Of library calls in training, by their type, and how many of them the
+    // device could do in a second at most; 0: not known.
+    double flops[RT_NUM_FLOATS], peak[RT_NUM_FLOATS];
+    int64_t step;
+} RtBudget;
+
+// Prints it as a table, and writes it as a row.
+void rt_budget_print(FILE *f, const RtBudget *b);
+void rt_budget_write(FILE *f, const RtBudget *b);
+// Digits that a rate is told with: of slow steps one more, so that they are not
+// none.
+int rt_rate_digits(double rate);
 
 // ---- report.c ----
 
@@ -42,23 +70,6 @@ typedef struct {
     double seconds, waited;
 } RtRow;
 
-// Seconds of the run by what they went to.  What the device does and what the
-// host does may go on at the same time.
-typedef struct {
-    double start, evaluation, checkpoints, total;
-    double started[RT_NUM_STARTS]; // what start went to
-    RtTimes device;                // its work in training
-    double waiting, copying, held; // of the host: for data, to give it, for
-                                   // the device
-    double loading;                // of all loading threads together
-    int loaders;
-    double trained; // samples
-    // Of library calls in training, by their type, and how many of them the
-    // device could do in a second at most; 0: not known.
-    double flops[RT_NUM_FLOATS], peak[RT_NUM_FLOATS];
-    int64_t step;
-} RtBudget;
-
 // What was loaded by a trainer that only loads.
 typedef struct {
     int64_t step, batches, samples, bytes; // bytes: of samples, in their slots
@@ -77,7 +88,6 @@ void rt_report_say(RtReport *r, const char *format, ...)
 void rt_report_progress(RtReport *r, const RtRow *row);
 void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);
-// Prints the first of them, and what all others took.
 void rt_report_launched(RtReport *r, const RtLaunched *l, int count);
 // Prints it, and adds it to the metrics.
 void rt_report_budget(RtReport *r, const RtBudget *b);

@@ -1,0 +1,175 @@
+// Budget: the time of a run by what it went to, as a table and as a row.
+
+#include "runtime/report/report.h"
+
+#include <math.h>
+
+int rt_rate_digits(double rate) {
+    return rate < 9.95 ? 1 : 0;
+}
+
+// The shares of a run add up to its time.  Where the device works beside the
+// host, what the host did meanwhile is no part of them: of its waiting for data
+// and of copies, only what the device had no work for counts.
+typedef struct {
+    double idle, waiting, copies, other;
+} Shares;
+
+static Shares shares_of(const RtBudget *b) {
+    Shares s;
+    double working = 0;
+    for (int i = 0; i < RT_NUM_WORKS; i++)
+        working += b->device.work[i];
+    s.idle =
+        fmax(0, b->total - b->start - b->evaluation - b->checkpoints - working);
+    s.waiting = fmin(b->waiting, s.idle);
+    s.copies = fmin(b->copying, s.idle - s.waiting);
+    s.other = s.idle - s.waiting - s.copies;
+    return s;
+}
+
+static const char *const start_name[RT_NUM_STARTS] = {
+    [RT_START_DEVICE] = "device",       [RT_START_CONTEXT] = "context",
+    [RT_START_LIBRARIES] = "libraries", [RT_START_PLANS] = "plans",
+    [RT_START_COMPILING] = "compiling", [RT_START_LOADING] = "loading",
+    [RT_START_DATA] = "data",           [RT_START_MEMORY] = "memory",
+    [RT_START_IMAGES] = "images",       [RT_START_STATES] = "states",
+    [RT_START_LOADERS] = "loaders",
+};
+
+// What start went to, without what is nothing in the table's digits.
+static void print_start(FILE *f, const RtBudget *b) {
+    const char *before = "start:";
+    for (int i = 0; i < RT_NUM_STARTS; i++) {
+        if (b->started[i] < 0.005)
+            continue;
+        fprintf(f, "%s %.2f s %s", before, b->started[i], start_name[i]);
+        before = ",";
+    }
+    if (*before == ',')
+        fputc('\n', f);
+}
+
+// Per second of training.
+typedef struct {
+    double samples, flops;
+    double of_peak; // a share; 0: not known
+} Speed;
+
+// Operations of different types are compared by the time that they would take
+// at their peaks.
+static Speed speed_of(const RtBudget *b) {
+    double training = b->total - b->start - b->evaluation - b->checkpoints;
+    double seconds = fmax(training, 1e-9), least = 0;
+    Speed s = {.samples = b->trained / seconds};
+    bool known = true;
+    for (int i = 0; i < RT_NUM_FLOATS; i++) {
+        if (b->flops[i] == 0)
+            continue;
+        s.flops += b->flops[i] / seconds;
+        known = known && b->peak[i] > 0;
+        least += b->flops[i] / fmax(b->peak[i], 1);
+    }
+    s.of_peak = known ? least / seconds : 0;
+    return s;
+}
+
+static void print_flops(FILE *f, double flops) {
+    static const char *const unit[] = {"M", "G", "T", "P"};
+    int i = 0;
+    for (flops /= 1e6; flops >= 1000 && i < 3; i++)
+        flops /= 1000;
+    fprintf(f, "%.4g %sFLOP/s", flops, unit[i]);
+}
+
+static void print_speed(FILE *f, const Speed *s) {
+    fprintf(f, "%.*f samples/s in training\n", rt_rate_digits(s->samples),
+            s->samples);
+    if (s->flops == 0)
+        return;
+    print_flops(f, s->flops);
+    fputs(" of library calls in training", f);
+    if (s->of_peak > 0) {
+        fprintf(f, ", %.3g %% of the GPU's peak, ", 100 * s->of_peak);
+        print_flops(f, s->flops / s->of_peak);
+    }
+    fputc('\n', f);
+}
+
+void rt_budget_print(FILE *f, const RtBudget *b) {
+    const Shares s = shares_of(b);
+    const Speed speed = speed_of(b);
+    const struct {
+        const char *name;
+        double seconds;
+    } line[] = {
+        {"start", b->start},
+        {"waiting for data", s.waiting},
+        {"copies", s.copies},
+        {"augmentation", b->device.work[RT_AUGMENTATION]},
+        {"kernels", b->device.work[RT_KERNELS]},
+        {"library calls", b->device.work[RT_CALLS]},
+        {"evaluation", b->evaluation},
+        {"checkpoints", b->checkpoints},
+        {"other", s.other},
+        {"total", b->total},
+    };
+    const double *phase = b->device.phase;
+    double phases =
+        fmax(phase[RT_FORWARD] + phase[RT_BACKWARD] + phase[RT_UPDATE], 1e-9);
+    fprintf(f, "\ntime               seconds   share\n");
+    for (size_t i = 0; i < sizeof line / sizeof line[0]; i++)
+        fprintf(f, "%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
+                100 * line[i].seconds / fmax(b->total, 1e-9));
+    fputc('\n', f);
+    print_start(f, b);
+    fprintf(f, "steps: %.1f %% forward, %.1f %% backward, %.1f %% update\n",
+            100 * phase[RT_FORWARD] / phases, 100 * phase[RT_BACKWARD] / phases,
+            100 * phase[RT_UPDATE] / phases);
+    fprintf(f,
+            "loading beside them: %.2f s of %d thread%s; the run waited %.2f s "
+            "for it\n",
+            b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
+    if (b->held > 0.005)
+        fprintf(f, "the host waited %.2f s for the device\n", b->held);
+    if (b->trained > 0) // not where a run was resumed at its end
+        print_speed(f, &speed);
+    fflush(f);
+}
+
+void rt_budget_write(FILE *f, const RtBudget *b) {
+    const Shares s = shares_of(b);
+    const Speed speed = speed_of(b);
+    const struct {
+        const char *name;
+        double seconds;
+    } field[] = {
+        {"total", b->total},
+        {"start", b->start},
+        {"waiting", s.waiting},
+        {"copies", s.copies},
+        {"augmentation", b->device.work[RT_AUGMENTATION]},
+        {"kernels", b->device.work[RT_KERNELS]},
+        {"calls", b->device.work[RT_CALLS]},
+        {"evaluation", b->evaluation},
+        {"checkpoints", b->checkpoints},
+        {"other", s.other},
+        {"forward", b->device.phase[RT_FORWARD]},
+        {"backward", b->device.phase[RT_BACKWARD]},
+        {"update", b->device.phase[RT_UPDATE]},
+        {"loading", b->loading},
+        {"waited_for_data", b->waiting},
+        {"waited_for_device", b->held},
+    };
+    fprintf(f, "{\"split\":\"time\",\"step\":%lld", (long long)b->step);
+    rt_json_number(f, "samples_per_second", speed.samples);
+    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
+        fprintf(f, ",\"%s\":%.6f", field[i].name, field[i].seconds);
+    if (speed.flops > 0)
+        rt_json_number(f, "flops_per_second", speed.flops);
+    if (speed.of_peak > 0)
+        rt_json_number(f, "of_peak", speed.of_peak);
+    for (int i = 0; i < RT_NUM_STARTS; i++)
+        fprintf(f, ",\"start_%s\":%.6f", start_name[i], b->started[i]);
+    fputs("}\n", f);
+}
