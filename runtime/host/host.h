@@ -9,6 +9,9 @@
 // Runs work(arg, me, members) in each of `threads` members of the OpenMP team.
 void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
                  void *arg);
+// The part of so many things that is a member's.
+void rt_team_share(size_t count, int me, int members, size_t *first,
+                   size_t *last);
 int rt_team_largest(void); // one member for each core that we may use
 // Makes the team; ends the program where the system does not give its threads.
 void rt_team_start(int threads);
@@ -24,6 +27,20 @@ void rt_contractions_reserve(RtContractions *c);
 void rt_contractions_run(RtContractions *c, int call, char *a, char *b,
                          char *out);
 void rt_contractions_free(RtContractions *c);
+
+// ---- copy.c ----
+
+// A tensor of the arena, and its numbers as f32.
+typedef struct {
+    RtType type;
+    bool adds; // to what the tensor holds, on the way back
+    char *tensor;
+    float *copy;
+    size_t count;
+} RtCopy;
+
+void rt_copy_in(RtCopy *c, int threads);
+void rt_copy_out(RtCopy *c, int threads);
 
 // ---- turn.c ----
 

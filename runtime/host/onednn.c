@@ -335,114 +335,7 @@ void rt_contractions_reserve(RtContractions *o) {
             make_primitives(o, &o->step[i]);
 }
 
-// ---- element types ----
-
-static float bits_to_float(uint32_t bits) {
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static uint32_t float_to_bits(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
-static float half_to_float(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16;
-    uint32_t exponent = h >> 10 & 31, fraction = h & 0x3ff;
-    if (exponent == 31)
-        return bits_to_float(sign | 0x7f800000 | fraction << 13);
-    if (exponent == 0) {
-        float f = (float)fraction * 0x1p-24f;
-        return sign ? -f : f;
-    }
-    return bits_to_float(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
-// Rounds the magnitude to a multiple of 2^bits, ties to even.
-static uint32_t round_bits(uint32_t magnitude, int bits) {
-    uint32_t odd = magnitude >> bits & 1;
-    return (magnitude + ((uint32_t)1 << (bits - 1)) - 1 + odd) >> bits;
-}
-
-static uint16_t float_to_half(float f) {
-    uint32_t bits = float_to_bits(f), magnitude = bits & 0x7fffffff;
-    uint32_t sign = bits >> 16 & 0x8000;
-    if (magnitude > 0x7f800000)
-        return (uint16_t)(sign | 0x7e00);
-    if (magnitude >= 0x47800000)
-        return (uint16_t)(sign | 0x7c00);
-    if (magnitude < 0x38800000) { // adding 0.5 rounds at 2^-24, as halves do
-        float shifted = bits_to_float(magnitude) + 0.5f;
-        return (uint16_t)(sign | (float_to_bits(shifted) - 0x3f000000));
-    }
-    return (uint16_t)(sign | round_bits(magnitude - 0x38000000, 13));
-}
-
-static uint16_t float_to_brain(float f) {
-    uint32_t bits = float_to_bits(f);
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)round_bits(bits, 16);
-}
-
-static float load(RtType type, const char *from, size_t i) {
-    float f;
-    uint16_t half;
-    if (type == RT_F32) {
-        memcpy(&f, from + 4 * i, sizeof f);
-        return f;
-    }
-    memcpy(&half, from + 2 * i, sizeof half);
-    return type == RT_F16 ? half_to_float(half)
-                          : bits_to_float((uint32_t)half << 16);
-}
-
-static void store(RtType type, char *to, size_t i, float f) {
-    if (type == RT_F32) {
-        memcpy(to + 4 * i, &f, sizeof f);
-        return;
-    }
-    uint16_t half = type == RT_F16 ? float_to_half(f) : float_to_brain(f);
-    memcpy(to + 2 * i, &half, sizeof half);
-}
-
 // ---- running ----
-
-typedef struct {
-    RtType type;
-    bool adds; // to what the tensor holds, on the way back
-    char *tensor;
-    float *copy;
-    size_t count;
-} Move;
-
-static void share(size_t count, int me, int members, size_t *first,
-                  size_t *last) {
-    *first = count * (size_t)me / (size_t)members;
-    *last = count * ((size_t)me + 1) / (size_t)members;
-}
-
-static void copy_in(void *arg, int me, int members) {
-    const Move *m = arg;
-    size_t first, last;
-    share(m->count, me, members, &first, &last);
-    for (size_t i = first; i < last; i++)
-        m->copy[i] = load(m->type, m->tensor, i);
-}
-
-// What adds by itself had the result's old values copied in.
-static void copy_out(void *arg, int me, int members) {
-    const Move *m = arg;
-    size_t first, last;
-    share(m->count, me, members, &first, &last);
-    for (size_t i = first; i < last; i++) {
-        float old = m->adds ? load(m->type, m->tensor, i) : 0;
-        store(m->type, m->tensor, i, m->adds ? old + m->copy[i] : m->copy[i]);
-    }
-}
 
 static void execute(RtContractions *o, dnnl_primitive_t primitive,
                     const dnnl_exec_arg_t *args, int count) {
@@ -513,7 +406,7 @@ static void multiply(const Products *p, int64_t i) {
 static void multiply_share(void *arg, int me, int members) {
     const Products *p = arg;
     size_t first, last;
-    share((size_t)p->step->call->batch, me, members, &first, &last);
+    rt_team_share((size_t)p->step->call->batch, me, members, &first, &last);
     for (size_t i = first; i < last; i++)
         multiply(p, (int64_t)i);
 }
@@ -529,11 +422,6 @@ static void run_matmul(const RtContractions *o, const Step *s, void *at[3]) {
         rt_team_run(o->threads, multiply_share, &p);
 }
 
-static void zero(float *out, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        out[i] = 0;
-}
-
 void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
                          char *out) {
     Step *s = &o->step[call];
@@ -541,25 +429,26 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
     char *tensor[3] = {a, b, out};
     void *at[3] = {a, b, out};
     for (int i = 0; i < 3; i++) {
-        Move m = {c->type, false, tensor[i], o->copy[i], s->count[i]};
+        RtCopy copy = {c->type, false, tensor[i], o->copy[i], s->count[i]};
         if (!is_copied(s, i))
             continue;
         at[i] = o->copy[i];
         if (i < 2 || adds_itself(s))
-            rt_team_run(o->threads, copy_in, &m);
+            rt_copy_in(&copy, o->threads);
     }
     if (is_planned(s))
         run_conv(o, s, at[0], at[1], at[2]);
     else if (is_conv(c))
-        zero(at[2], s->count[2]);
+        memset(at[2], 0, s->count[2] * sizeof(float));
     else if (is_factor(c))
         rt_factor(c, at[0], at[2], o->work);
     else
         run_matmul(o, s, at);
+    // What adds by itself had the result's old values copied in.
     bool adds = c->accumulate && !adds_itself(s);
-    Move m = {c->type, adds, out, o->copy[2], s->count[2]};
+    RtCopy copy = {c->type, adds, out, o->copy[2], s->count[2]};
     if (is_copied(s, 2))
-        rt_team_run(o->threads, copy_out, &m);
+        rt_copy_out(&copy, o->threads);
 }
 
 // ---- the end ----

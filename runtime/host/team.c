@@ -58,6 +58,12 @@ void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
     __tsan_acquire(&job);
 }
 
+void rt_team_share(size_t count, int me, int members, size_t *first,
+                   size_t *last) {
+    *first = count * (size_t)me / (size_t)members;
+    *last = count * ((size_t)me + 1) / (size_t)members;
+}
+
 int rt_team_largest(void) {
     return omp_get_num_procs();
 }
