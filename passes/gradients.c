@@ -166,12 +166,13 @@ static void grad_tanh(Backward *b) {
     give(b, 0, op2(b, OP_mul, b->dy, slope));
 }
 
-// 2 / sqrt(pi) * exp(-x^2).
-static void grad_erf(Backward *b) {
-    NodeId square = op2(b, OP_mul, x(b, 0), x(b, 0));
-    NodeId bell = op1(b, OP_exp, op1(b, OP_neg, square));
-    NodeId scale = number(b, 1.1283791670955126);
-    give(b, 0, op2(b, OP_mul, b->dy, op2(b, OP_mul, scale, bell)));
+static void grad_cdf(Backward *b) {
+    give(b, 0, op2(b, OP_mul, b->dy, op1(b, OP_pdf, x(b, 0))));
+}
+
+static void grad_pdf(Backward *b) {
+    NodeId slope = op1(b, OP_neg, op2(b, OP_mul, x(b, 0), b->id));
+    give(b, 0, op2(b, OP_mul, b->dy, slope));
 }
 
 static void grad_sigmoid(Backward *b) {

@@ -91,11 +91,8 @@ Value lower_hard_swish(Expansion *e, const Call *c) {
 
 // ---- smooth ones ----
 
-// x/2 (1 + erf(x / sqrt 2))
 static NodeId gelu_exact(Expansion *e, NodeId x) {
-    NodeId erf = add_unary(e, OP_erf, times(e, x, sqrt(0.5)));
-    NodeId cdf = plus(e, erf, 1);
-    return add_binary(e, OP_mul, times(e, x, 0.5), cdf);
+    return add_binary(e, OP_mul, x, add_unary(e, OP_cdf, x));
 }
 
 // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))

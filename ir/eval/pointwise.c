@@ -54,8 +54,10 @@ INLINED double of_one(Op op, double a, DType d) {
         return sin(a);
     case OP_tanh:
         return tanh(a);
-    case OP_erf:
-        return erf(a);
+    case OP_cdf:
+        return 0.5 * erfc(-sqrt(0.5) * a);
+    case OP_pdf:
+        return sqrt(0.5 / acos(-1)) * exp(-0.5 * a * a);
     case OP_sigmoid:
         return 1 / (1 + exp(-a));
     case OP_floor:

@@ -350,6 +350,25 @@ DEVICE int whole(float x) {
     return __float2int_rz(x);
 }
 
+// A product and a sum that are rounded once, where nobody asks for the bits of
+// the host, and 1 / x to a unit of the last place.
+#define PRODUCT_SUM(a, b, c) __fmaf_rn(a, b, c)
+DEVICE float inverse(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// A power of 2, whose exponent has the logarithm of the factor too; 0 where
+// that is less than 2^-126.
+DEVICE float normal_pdf(float x) {
+    const float root = 0.8493218f * x;
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;"
+        : "=f"(y) : "f"(__fmaf_rn(-root, root, -1.3257481f)));
+    return y;
+}
+
 #define SHUFFLE(v, lane) __shfl_sync(0xffffffffu, v, lane)
 #define BARRIER() __syncthreads()
 #include "runtime/prelude/block.h"

@@ -120,6 +120,13 @@ __attribute__((simd("notinbranch"))) float logf(float);
 __attribute__((simd("notinbranch"))) float tanhf(float);
 #endif
 
+#define PRODUCT_SUM(a, b, c) ((a) * (b) + (c))
+#define inverse(x) (1.0f / (x))
+
+DEVICE float normal_pdf(float x) {
+    return 0.3989423f * expf(-0.5f * x * x);
+}
+
 // ---- memory ----
 
 // The widest vector of the processor, at any address.  A plain loop of copies

@@ -144,6 +144,23 @@ DEVICE int is_finite(float x) {
     return x - x == 0.0f;
 }
 
+// What of the normal distribution lies below x.  The tail beyond |x| is the
+// density, which a kernel with both computes once, times what goes as 1 / |x|: a
+// polynomial in t.  It makes the tail 3e-8 wrong at most, and as a share 7e-8
+// up to an |x| of 1, 3e-7 to 3, 1.4e-6 to 5, 4e-5 to 13.
+DEVICE float normal_cdf(float x) {
+    const float t = inverse(PRODUCT_SUM(0.34f, fabsf(x), 1.0f));
+    float tail = 0.11329754f;
+    tail = PRODUCT_SUM(tail, t, -0.50659825f);
+    tail = PRODUCT_SUM(tail, t, 0.66878087f);
+    tail = PRODUCT_SUM(tail, t, -0.083193998f);
+    tail = PRODUCT_SUM(tail, t, 0.39554495f);
+    tail = PRODUCT_SUM(tail, t, 0.32444287f);
+    tail = PRODUCT_SUM(tail, t, 0.34104015f);
+    tail = tail * (t * normal_pdf(x));
+    return x < 0.0f ? tail : 1.0f - tail;
+}
+
 // The variance of statistics, of which the program has SINTER_STATISTICS: what
 // a kernel left, or what a library's sum of squares makes of it.
 #ifdef SINTER_STATISTICS

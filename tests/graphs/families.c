@@ -6,7 +6,7 @@ enum { TRIES = 20 };
 
 NodeId family_unary(Garden *b) {
     static const Op op[] = {OP_neg,  OP_abs,     OP_relu, OP_tanh,
-                            OP_tanh, OP_sigmoid, OP_cos,  OP_erf};
+                            OP_tanh, OP_sigmoid, OP_cos,  OP_cdf};
     NodeId x = garden_any(b, F32, -1);
     return x == NO_NODE ? x : garden_op1(b, op[garden_draw(b, 8)], x);
 }

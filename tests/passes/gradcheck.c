@@ -36,7 +36,8 @@ static const Sample samples[] = {
     {OP_cos,     {"f32[7]"},   "", "f32[7]", 0, 0},
     {OP_sin,     {"f32[7]"},   "", "f32[7]", 0, 0},
     {OP_tanh,    {"f32[7]"},   "", "f32[7]", 0, 0},
-    {OP_erf,     {"f32[7]"},   "", "f32[7]", 0, 0},
+    {OP_cdf,     {"f32[7]"},   "", "f32[7]", 0, 0},
+    {OP_pdf,     {"f32[7]"},   "", "f32[7]", 0, 0},
     {OP_sigmoid, {"f32[7]"},   "", "f32[7]", 0, 0},
     {OP_relu,    {"f32[3,5]"}, "", "f32[3,5]", 0, 0},
     {OP_relu,    {"f32[]"},    "", "f32[]", 0, 0},
@@ -323,7 +324,7 @@ static uint32_t draw(uint32_t *state, uint32_t below) {
 
 // One smooth operation on nodes that are there already.
 static NodeId grow(Graph *g, uint32_t *state) {
-    static const Op unary[] = {OP_neg, OP_tanh, OP_sigmoid, OP_sin, OP_erf};
+    static const Op unary[] = {OP_neg, OP_tanh, OP_sigmoid, OP_sin, OP_cdf};
     static const Op binary[] = {OP_add, OP_sub, OP_mul};
     NodeId a = draw(state, g->count), b = draw(state, g->count);
     Type both = *g->node[a].type;

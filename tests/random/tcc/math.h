@@ -2,7 +2,7 @@
 #ifndef TESTS_RANDOM_TCC_MATH_H
 #define TESTS_RANDOM_TCC_MATH_H
 
-float cosf(float), erff(float), expf(float), fabsf(float), floorf(float),
+float cosf(float), expf(float), fabsf(float), floorf(float),
     logf(float), sinf(float), sqrtf(float), tanhf(float);
 float fmaxf(float, float), fminf(float, float), fmodf(float, float),
     powf(float, float);
