@@ -4,19 +4,9 @@
 #include "runtime/cuda/convolution.h"
 
 #include "runtime/cuda/matmul.h"
+#include "runtime/cuda/plans.h"
 
 #include <stdlib.h>
-
-// What is planned once for all calls that are alike.
-typedef struct {
-    RtCall call;
-    unsigned with;
-    RtTuned asked; // what a tuning named; its call is -1: nothing
-    bool compiles; // what must be compiled would have done
-    bool strayed;  // it is not what was asked for
-    bool good;     // there is a plan
-    RtCudnnPlan plan;
-} Planned;
 
 // A plan at addresses.
 typedef struct Pack {
@@ -25,7 +15,7 @@ typedef struct Pack {
     void *pack;
 } Pack;
 
-enum { NUM_KINDS = RT_FUSED_BACKWARD + 1, LITTLE_ROOM = 512 << 20 };
+enum { NUM_KINDS = RT_FUSED_BACKWARD + 1 };
 
 typedef struct {
     bool mine;
@@ -39,11 +29,7 @@ typedef struct {
 struct RtConvolutions {
     const RtCudnn *c;
     const RtPlan *plan;
-    const RtTuning *tuning;        // while they are planned
-    bool strayed;                  // from it
-    struct RtConvolutions *before; // whose plans may be taken meanwhile
-    Planned *planned;
-    int num_planned, room;
+    RtPlans plans;
     Call *call;     // of each of the plan's calls
     bool *taken;    // for each of its fusions
     RtForms *forms; // of its norms
@@ -51,125 +37,11 @@ struct RtConvolutions {
     int64_t room_bytes; // of the workspace
 };
 
-// ---- plans ----
-
-static const RtTuned *tuned_for(const RtConvolutions *v, const RtCall *call,
-                                unsigned with) {
-    const RtTuning *t = v->tuning;
-    for (int i = 0; t != NULL && i < t->num_tuned; i++)
-        if (t->tuned[i].with == with &&
-            rt_call_same(&v->call[t->tuned[i].call].as, call))
-            return &t->tuned[i];
-    return NULL;
-}
-
-// The plan that was measured, if it is what it was.
-static bool plan_tuned(const RtCudnn *c, Planned *p, const RtTuned *t,
-                       RtError *e) {
-    const RtCudnnWish wish = {.within = LITTLE_ROOM, .first = t->candidate};
-    if (!rt_cudnn_plan(c, &p->call, p->with, wish, &p->plan, e))
-        return false;
-    if (t->engine < 0 ||
-        (p->plan.candidate == t->candidate && p->plan.engine == t->engine))
-        return true;
-    rt_cudnn_plan_free(&p->plan);
-    return false;
-}
-
-// A plan that is ready and works in little room is wanted before one that must
-// be compiled: a trainer should start at once, and which is faster is for
-// measuring to say.  What can be done without a fusion does not wait for it.
-static bool plan_call(const RtCudnn *c, Planned *p, bool compiles, RtError *e) {
-    const RtCudnnWish wish[] = {
-        {.only_ready = true, .within = LITTLE_ROOM},
-        {.within = LITTLE_ROOM},
-        {0},
-    };
-    const size_t wishes = p->with == 0 ? 3 : compiles ? 2 : 1;
-    for (size_t i = 0; i < wishes; i++)
-        if (rt_cudnn_plan(c, &p->call, p->with, wish[i], &p->plan, e))
-            return true;
-    return false;
-}
-
-static bool asked_same(const Planned *p, const Planned *q) {
-    return p->asked.call == q->asked.call &&
-           p->asked.candidate == q->asked.candidate &&
-           p->asked.engine == q->asked.engine &&
-           (p->with == 0 || p->compiles == q->compiles);
-}
-
-static void plan_new(const RtConvolutions *v, Planned *p, RtError *e) {
-    const bool named = p->asked.call >= 0;
-    p->good = named && plan_tuned(v->c, p, &p->asked, e);
-    p->strayed = named && !p->good;
-    p->good = p->good || plan_call(v->c, p, p->compiles, e);
-}
-
-static int planned_of(const RtConvolutions *v, const RtCall *call,
-                      unsigned with) {
-    for (int i = 0; i < v->num_planned; i++)
-        if (v->planned[i].with == with &&
-            rt_call_same(&v->planned[i].call, call))
-            return i;
-    return -1;
-}
-
-// Takes over what was planned before, also that there is no plan.
-static bool plan_before(const RtConvolutions *v, Planned *p) {
-    int known =
-        v->before == NULL ? -1 : planned_of(v->before, &p->call, p->with);
-    if (known < 0 || !asked_same(&v->before->planned[known], p))
-        return false;
-    Planned *old = &v->before->planned[known];
-    p->good = old->good;
-    p->strayed = old->strayed;
-    p->plan = old->plan;
-    old->plan = (RtCudnnPlan){0};
-    return true;
-}
-
-static bool planned_grow(RtConvolutions *v) {
-    int room = v->room > 0 ? 2 * v->room : 64;
-    if (v->num_planned < v->room)
-        return true;
-    Planned *more = realloc(v->planned, (size_t)room * sizeof *more);
-    if (more == NULL)
-        return false;
-    v->planned = more;
-    v->room = room;
-    return true;
-}
-
-// The number of the plan for a call, made when it is first asked for; -1 where
-// there is none.
-static int plan_for(RtConvolutions *v, const RtCall *call, unsigned with,
-                    RtError *e) {
-    int known = planned_of(v, call, with);
-    if (known < 0 && !planned_grow(v)) {
-        rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
-        return -1;
-    }
-    if (known < 0) {
-        known = v->num_planned++;
-        Planned *p = &v->planned[known];
-        const RtTuned *t = tuned_for(v, call, with);
-        *p = (Planned){.call = *call,
-                       .with = with,
-                       .asked = t != NULL ? *t : (RtTuned){.call = -1},
-                       .compiles = v->tuning != NULL && v->tuning->compiles};
-        if (!plan_before(v, p))
-            plan_new(v, p, e);
-        v->strayed |= p->strayed;
-    }
-    return v->planned[known].good ? known : -1;
-}
-
 static bool can_ride(void *arg, int call, unsigned with) {
     RtConvolutions *v = arg;
     RtError ignored;
     return v->call[call].mine &&
-           plan_for(v, &v->call[call].as, with, &ignored) >= 0;
+           rt_plans_for(&v->plans, &v->call[call].as, with, &ignored) >= 0;
 }
 
 static bool can_form(void *arg, int norm) {
@@ -214,7 +86,7 @@ static bool plan_calls(RtConvolutions *v, RtError *e) {
         for (int k = 0; k < NUM_KINDS; k++)
             if (call->ride[k] != NULL)
                 with |= 1u << k;
-        call->planned = plan_for(v, &call->as, with, e);
+        call->planned = rt_plans_for(&v->plans, &call->as, with, e);
         if (call->planned < 0)
             return complain(&v->plan->call[i], e);
     }
@@ -246,8 +118,9 @@ bool rt_convolutions_needed(const RtPlan *plan) {
 static bool plan_all(RtConvolutions *v, RtError *e) {
     for (int i = 0; i < v->plan->num_calls; i++)
         v->call[i].mine = is_mine(v->plan, i, &v->call[i].as);
-    rt_rides_choose(v->plan, v->tuning != NULL ? v->tuning->wanted : NULL,
-                    can_ride, can_form, v, v->taken);
+    const RtTuning *tuning = v->plans.tuning;
+    rt_rides_choose(v->plan, tuning != NULL ? tuning->wanted : NULL, can_ride,
+                    can_form, v, v->taken);
     take_rides(v);
     return plan_calls(v, e);
 }
@@ -260,10 +133,15 @@ RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
                 rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
     if (good) {
         *v = (RtConvolutions){
-            .c = c, .plan = plan, .tuning = tuning, .before = before};
+            .c = c,
+            .plan = plan,
+            .plans = {.c = c,
+                      .plan = plan,
+                      .tuning = tuning,
+                      .before = before != NULL ? &before->plans : NULL}};
         good = memory_take(v, e) && plan_all(v, e);
-        v->tuning = NULL;
-        v->before = NULL;
+        v->plans.tuning = NULL;
+        v->plans.before = NULL;
     }
     rt_convolutions_free(before);
     if (good)
@@ -278,7 +156,7 @@ RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
 }
 
 bool rt_convolutions_follow(const RtConvolutions *v) {
-    return !v->strayed;
+    return !v->plans.strayed;
 }
 
 static void packs_free(const RtCudnn *c, Pack *p) {
@@ -296,16 +174,18 @@ void rt_convolutions_free(RtConvolutions *v) {
         return;
     for (int i = 0; v->call != NULL && i < v->plan->num_calls; i++)
         packs_free(v->c, v->call[i].pack);
-    for (int i = 0; i < v->num_planned; i++)
-        rt_cudnn_plan_free(&v->planned[i].plan);
+    rt_plans_free(&v->plans);
     rt_forms_free(v->forms);
-    free(v->planned);
     free(v->call);
     free(v->taken);
     free(v);
 }
 
 // ---- what the device asks ----
+
+static RtCudnnPlan *plan_of(const RtConvolutions *v, const Call *call) {
+    return &v->plans.made[call->planned].plan;
+}
 
 bool rt_convolutions_have(const RtConvolutions *v, int call) {
     return v->call[call].mine;
@@ -314,9 +194,8 @@ bool rt_convolutions_have(const RtConvolutions *v, int call) {
 size_t rt_convolutions_workspace(const RtConvolutions *v) {
     int64_t most = rt_forms_workspace(v->forms);
     for (int i = 0; i < v->plan->num_calls; i++)
-        if (v->call[i].mine &&
-            v->planned[v->call[i].planned].plan.workspace > most)
-            most = v->planned[v->call[i].planned].plan.workspace;
+        if (v->call[i].mine && plan_of(v, &v->call[i])->workspace > most)
+            most = plan_of(v, &v->call[i])->workspace;
     return (size_t)most;
 }
 
@@ -427,8 +306,7 @@ static void *pack_make(const RtConvolutions *v, const Call *call, size_t a,
     for (int k = 0; k < NUM_KINDS; k++)
         if (call->ride[k] != NULL)
             rides[k](v, call->ride[k], address);
-    return rt_cudnn_pack(&v->planned[call->planned].plan, address, v->workspace,
-                         e);
+    return rt_cudnn_pack(plan_of(v, call), address, v->workspace, e);
 }
 
 static Pack *pack_at(const RtConvolutions *v, Call *call, size_t a, size_t b,
@@ -454,32 +332,21 @@ bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
                          size_t out, RtError *e) {
     Call *call = &v->call[number];
     Pack *pack = pack_at(v, call, a, b, out, e);
-    if (pack != NULL &&
-        rt_cudnn_run(&v->planned[call->planned].plan, pack->pack, e) &&
+    if (pack != NULL && rt_cudnn_run(plan_of(v, call), pack->pack, e) &&
         (call->forms < 0 ||
          rt_forms_run(v->forms, call->forms, v->arena, v->workspace, e)))
         return true;
     return complain(&v->plan->call[number], e);
 }
 
-// Packs are of a graph's tensors, whatever plan runs it.  The plan before
-// stays: a step that was recorded may run its code.
+// Packs are of a graph's tensors, whatever plan runs it.
 bool rt_convolutions_other(RtConvolutions *v, int call) {
     const int before = v->call[call].planned;
-    if (!planned_grow(v))
-        return false;
-    Planned *p = &v->planned[v->num_planned];
-    RtError ignored;
-    *p = v->planned[before];
-    const RtCudnnWish wish = {.within = v->room_bytes > 0 ? v->room_bytes : 1,
-                              .first = p->plan.candidate + 1};
-    if (!rt_cudnn_plan(v->c, &p->call, p->with, wish, &p->plan, &ignored))
-        return false;
-    for (int i = 0; i < v->plan->num_calls; i++)
+    int other = rt_plans_other(&v->plans, before, v->room_bytes);
+    for (int i = 0; other >= 0 && i < v->plan->num_calls; i++)
         if (v->call[i].mine && v->call[i].planned == before)
-            v->call[i].planned = v->num_planned;
-    v->num_planned++;
-    return true;
+            v->call[i].planned = other;
+    return other >= 0;
 }
 
 int rt_convolutions_of(const RtConvolutions *v, int call) {
@@ -491,9 +358,9 @@ bool rt_convolutions_forms(const RtConvolutions *v, int call) {
 }
 
 bool rt_convolutions_planned(const RtConvolutions *v, int i, RtPlanned *out) {
-    if (i >= v->num_planned)
+    if (i >= v->plans.count)
         return false;
-    const Planned *p = &v->planned[i];
+    const RtMade *p = &v->plans.made[i];
     *out = (RtPlanned){.call = &p->call,
                        .with = p->with,
                        .plan = p->good ? &p->plan : NULL,
