@@ -113,7 +113,11 @@ static void report_export(Expansion *e, const Import *i, const ImportedName *n,
                           Nearest near) {
     Diagnostic *d = report(e->diags, D_import, n->at, "`%s` defines no `%s`",
                            i->path, n->name);
-    nearest_note(&near, d);
+    if (builtin_find(n->name) != NULL)
+        diag_note(d, "`%s` is part of the language and needs no import",
+                  n->name);
+    else
+        nearest_note(&near, d);
 }
 
 static Module *module_find(Expansion *e, const char *path, int *count) {

@@ -48,8 +48,10 @@ static int64_t expand_dimension(Expansion *e, const Function *f,
     }
     if (is_dimension_name(x) && scope_find(e, x->text, NULL) == NULL) {
         if (found < 1) {
-            report(e->diags, D_data, x->at, "nothing says how large `%s` is",
-                   x->text);
+            Diagnostic *d = report(e->diags, D_data, x->at,
+                                   "nothing says how large `%s` is", x->text);
+            diag_note(d, "a number in its place does, or the data's `shape`, "
+                         "as in: npy(\"data\", shape=[64, 3])");
             return -1;
         }
         scope_bind(e, x->text, value_number((double)found, x->at));

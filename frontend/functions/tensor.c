@@ -77,6 +77,18 @@ NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b) {
                                         : graph_op2(e->graph, op, a, b);
 }
 
+// Three dimensions are images without channels, or a sequence.
+static void note_images(Type t, Diagnostic *d) {
+    if (t.dtype == U8 || t.dim[1] == t.dim[2])
+        diag_note(d, "reshape([-1, %lld, %lld, 1]) gives images a channel",
+                  (long long)t.dim[1], (long long)t.dim[2]);
+    else
+        diag_note(d,
+                  "a sequence is an image of one column: "
+                  "reshape([-1, %lld, 1, %lld]), and its windows are as [3, 1]",
+                  (long long)t.dim[1], (long long)t.dim[2]);
+}
+
 bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank) {
     Type t = *node_type(e, x->node);
     if (t.rank == rank)
@@ -89,6 +101,8 @@ bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank) {
     if (rank == 2 && t.rank > 2)
         diag_note(d, "flatten makes rows of it: `|> flatten |> %s`",
                   c->builtin->name);
+    if (rank == 4 && t.rank == 3)
+        note_images(t, d);
     return false;
 }
 

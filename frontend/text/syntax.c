@@ -99,6 +99,18 @@ static bool ends_stage(const Around *a) {
     return false;
 }
 
+// What stands instead of a comma between two entries, names or values.
+static const char *separator_note(const Around *a) {
+    bool begins = a->at > 0 && a->t[a->at - 1].first;
+    if (a->t[a->at + 1].first)
+        return "a line needs no comma at its end";
+    if (begins && a->before == TOKEN_NAME && a->after == TOKEN_NAME)
+        return "a list has one name, as in: part = split(x, 2), then part[0]";
+    if (a->before == TOKEN_STRING && a->after == TOKEN_STRING)
+        return "each has an entry of its own: freeze \"a.*\"; freeze \"b.*\"";
+    return "between two of them stands a `;`";
+}
+
 // Advice that follows from one token where it stands.
 static const char *token_note(const Around *a) {
     bool line = strcmp(a->expected, "a new line") == 0;
@@ -139,9 +151,8 @@ static const char *token_note(const Around *a) {
     case TOKEN_COMMA:
         return strcmp(a->expected, "`)`") == 0
                    ? "a list stands between [ and ], as in [3, 3]"
-               : !line                 ? NULL
-               : a->t[a->at + 1].first ? "a line needs no comma at its end"
-                                       : "between two of them stands a `;`";
+               : line ? separator_note(a)
+                      : NULL;
     case TOKEN_DOT:
         return a->t[a->at].first ? "a function is applied by |>, as in: x |> f"
                                  : NULL;

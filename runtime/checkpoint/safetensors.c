@@ -101,7 +101,9 @@ static bool take_type(Reader *r, RtTensor *t) {
             return true;
     }
     r->json.failed = true;
-    return rt_fail(r->error, EXIT_DATA, "%s is of %s, which is not known here",
+    return rt_fail(r->error, EXIT_DATA,
+                   "%s is of %s, which is not known here; write weights as "
+                   "F32, and no counters",
                    t->name, r->string);
 }
 

@@ -276,7 +276,8 @@ static const struct {
     {NULL,
      {{"conv.weight", "F64", "8,3,3,3", 1728}, LINEAR},
      EXIT_DATA,
-     "f: conv.weight is of F64, which is not known here"},
+     "f: conv.weight is of F64, which is not known here; write weights as "
+     "F32, and no counters"},
     {NULL,
      {{"conv.\\u001b[1m", "\\u007f\\u000aF32", "1", 4}, LINEAR},
      EXIT_DATA,
