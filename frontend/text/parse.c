@@ -90,6 +90,13 @@ static bool expect(Parser *p, TokenKind k) {
     return false;
 }
 
+// Reads a name into *text, and where it stands.
+static bool name(Parser *p, Atom *text, Span *at) {
+    *text = current(p)->text;
+    *at = current(p)->at;
+    return expect(p, TOKEN_NAME);
+}
+
 static Span last_at(const Parser *p) {
     return p->token[p->at > 0 ? p->at - 1 : 0].at;
 }
@@ -144,6 +151,18 @@ static bool at_item(const Parser *p) {
     }
 }
 
+// ---- items between brackets, with commas between them ----
+
+// Whether another item comes, of which there are `count` already.
+static bool next_item(Parser *p, TokenKind close, int count) {
+    return !p->panic && (count == 0 || accept(p, TOKEN_COMMA)) && !is(p, close);
+}
+
+static void end_items(Parser *p, TokenKind close) {
+    if (!accept(p, close))
+        expected(p, arena_format(p->arena, "`,` or %s", token_name(close)));
+}
+
 // ---- expressions ----
 
 static Expr *new_expr(Parser *p, ExprKind kind, Span at) {
@@ -185,16 +204,13 @@ static Expr *knot(Parser *p) {
 static Expr *list(Parser *p) {
     Expr *e = new_expr(p, EXPR_LIST, advance(p)->at);
     p->brackets++;
-    while (!p->panic && !is(p, TOKEN_CLOSE_LIST)) {
+    while (next_item(p, TOKEN_CLOSE_LIST, e->count)) {
         Expr *item = knot(p);
         ARENA_APPEND(p->arena, e->item, e->count, item);
         deepen(p, e, item);
-        if (!accept(p, TOKEN_COMMA))
-            break;
     }
     p->brackets--;
-    if (!accept(p, TOKEN_CLOSE_LIST))
-        expected(p, "`,` or `]`");
+    end_items(p, TOKEN_CLOSE_LIST);
     e->at = span_join(e->at, last_at(p));
     return e;
 }
@@ -259,16 +275,13 @@ static Expr *call(Parser *p, Expr *callee) {
     deepen(p, e, callee);
     advance(p);
     p->brackets++;
-    while (!p->panic && !is(p, TOKEN_CLOSE)) {
+    while (next_item(p, TOKEN_CLOSE, e->count)) {
         Argument a = argument(p);
         ARENA_APPEND(p->arena, e->argument, e->count, a);
         deepen(p, e, a.value);
-        if (!accept(p, TOKEN_COMMA))
-            break;
     }
     p->brackets--;
-    if (!accept(p, TOKEN_CLOSE))
-        expected(p, "`,` or `)`");
+    end_items(p, TOKEN_CLOSE);
     e->at = span_join(e->at, last_at(p));
     return e;
 }
@@ -443,11 +456,8 @@ static Expr *unary(Parser *p) {
 static Link stage(Parser *p) {
     advance(p);
     Link s = {.call = postfix(p)};
-    if (accept(p, TOKEN_AS)) {
-        s.name = current(p)->text;
-        s.name_at = current(p)->at;
-        expect(p, TOKEN_NAME);
-    }
+    if (accept(p, TOKEN_AS))
+        name(p, &s.name, &s.name_at);
     return s;
 }
 
@@ -510,6 +520,26 @@ static void end_statement(Parser *p) {
         p->misused = TOKEN_COMMA;
 }
 
+// Whether what is in a block goes on here.
+static bool in_block(const Parser *p) {
+    return !is(p, TOKEN_CLOSE_BLOCK) && !is(p, TOKEN_END) && !at_item(p) &&
+           !p->diags->more;
+}
+
+static void next_statement(Parser *p) {
+    end_statement(p);
+    if (p->panic)
+        recover(p);
+}
+
+static void close_block(Parser *p, Span open) {
+    if (accept(p, TOKEN_CLOSE_BLOCK))
+        return;
+    Diagnostic *d = expected(p, "`}`");
+    if (d != NULL)
+        diag_place(d, open, "this block is still open");
+}
+
 static Block block(Parser *p);
 static Function *function(Parser *p, bool is_model);
 
@@ -518,12 +548,8 @@ static Function *function(Parser *p, bool is_model);
 static Stmt assignment(Parser *p) {
     Stmt s = {.kind = STMT_ASSIGN, .at = current(p)->at};
     accept(p, TOKEN_LET);
-    s.name = current(p)->text;
-    s.name_at = current(p)->at;
-    if (expect(p, TOKEN_NAME) && expect(p, TOKEN_ASSIGN))
-        s.value = expression(p);
-    else
-        s.value = p->bad;
+    bool good = name(p, &s.name, &s.name_at) && expect(p, TOKEN_ASSIGN);
+    s.value = good ? expression(p) : p->bad;
     s.at = span_join(s.at, last_at(p));
     return s;
 }
@@ -531,9 +557,7 @@ static Stmt assignment(Parser *p) {
 // for = "for" NAME "in" expression block
 static Stmt for_statement(Parser *p) {
     Stmt s = {.kind = STMT_FOR, .at = advance(p)->at};
-    s.name = current(p)->text;
-    s.name_at = current(p)->at;
-    expect(p, TOKEN_NAME);
+    name(p, &s.name, &s.name_at);
     expect(p, TOKEN_IN);
     s.value = expression(p);
     s.body = block(p);
@@ -597,14 +621,10 @@ static Stmt statement(Parser *p) {
 
 // The statements of a block, up to its closing bracket.
 static void statements(Parser *p, Block *b) {
-    while (!is(p, TOKEN_CLOSE_BLOCK) && !is(p, TOKEN_END) && !at_item(p)) {
-        if (p->diags->more)
-            return;
+    while (in_block(p)) {
         Stmt s = statement(p);
         ARENA_APPEND(p->arena, b->stmt, b->count, s);
-        end_statement(p);
-        if (p->panic)
-            recover(p);
+        next_statement(p);
     }
 }
 
@@ -621,11 +641,7 @@ static Block block(Parser *p) {
     p->brackets = brackets;
     Span open = b.at;
     b.at = span_join(open, current(p)->at);
-    if (!accept(p, TOKEN_CLOSE_BLOCK)) {
-        Diagnostic *d = expected(p, "`}`");
-        if (d != NULL)
-            diag_place(d, open, "this block is still open");
-    }
+    close_block(p, open);
     return b;
 }
 
@@ -644,14 +660,11 @@ static TypeExpr *type(Parser *p) {
     advance(p);
     p->brackets++;
     expect(p, TOKEN_OPEN_LIST);
-    while (!p->panic && !is(p, TOKEN_CLOSE_LIST)) {
-        if (t->rank == MAX_RANK) {
+    while (next_item(p, TOKEN_CLOSE_LIST, t->rank)) {
+        if (t->rank == MAX_RANK)
             expected(p, "at most 8 dimensions");
-            break;
-        }
-        t->dim[t->rank++] = expression(p);
-        if (!accept(p, TOKEN_COMMA))
-            break;
+        else
+            t->dim[t->rank++] = expression(p);
     }
     p->brackets--;
     expect(p, TOKEN_CLOSE_LIST);
@@ -661,8 +674,8 @@ static TypeExpr *type(Parser *p) {
 
 // parameter = NAME [ ":" type ] [ "=" expression ]
 static Param parameter(Parser *p) {
-    Param param = {.name = current(p)->text, .at = current(p)->at};
-    expect(p, TOKEN_NAME);
+    Param param = {0};
+    name(p, &param.name, &param.at);
     if (accept(p, TOKEN_COLON))
         param.type = type(p);
     if (accept(p, TOKEN_ASSIGN))
@@ -674,15 +687,12 @@ static Param parameter(Parser *p) {
 static void parameters(Parser *p, Function *f) {
     expect(p, TOKEN_OPEN);
     p->brackets++;
-    while (!p->panic && !is(p, TOKEN_CLOSE)) {
+    while (next_item(p, TOKEN_CLOSE, f->num_params)) {
         Param param = parameter(p);
         ARENA_APPEND(p->arena, f->param, f->num_params, param);
-        if (!accept(p, TOKEN_COMMA))
-            break;
     }
     p->brackets--;
-    if (!accept(p, TOKEN_CLOSE))
-        expected(p, "`,` or `)`");
+    end_items(p, TOKEN_CLOSE);
 }
 
 // body = "=" expression | block
@@ -702,9 +712,7 @@ static Block body(Parser *p) {
 static Function *function(Parser *p, bool is_model) {
     Function *f = ARENA_NEW(p->arena, Function);
     advance(p);
-    f->name = current(p)->text;
-    f->name_at = current(p)->at;
-    if (!expect(p, TOKEN_NAME))
+    if (!name(p, &f->name, &f->name_at))
         return f;
     parameters(p, f);
     if (accept(p, TOKEN_ARROW))
@@ -725,9 +733,15 @@ static bool at_flag(const Parser *p) {
            after->kind == TOKEN_SEMICOLON || after->kind == TOKEN_CLOSE_BLOCK;
 }
 
+// The word that an entry begins with.
+static Entry entry_named(Parser *p) {
+    const Token *word = advance(p);
+    return (Entry){.name = word->text, .at = word->at};
+}
+
 // key = NAME "=" expression { "," NAME }
 static Entry key(Parser *p) {
-    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    Entry e = entry_named(p);
     advance(p);
     e.value = expression(p);
     int num_places = 0;
@@ -753,7 +767,7 @@ static Entry setting(Parser *p) {
 // eval = "eval" ( "every" expression | "at" "end" ) [ "on" expression ]
 //        [ "{" { setting } "}" ]
 static Entry eval_clause(Parser *p) {
-    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    Entry e = entry_named(p);
     if (accept_word(p, "every"))
         e.every = expression(p);
     else if (!accept_word(p, "at") || !accept_word(p, "end"))
@@ -767,7 +781,7 @@ static Entry eval_clause(Parser *p) {
 
 // checkpoint = "checkpoint" "every" expression [ "keep" expression ]
 static Entry checkpoint_clause(Parser *p) {
-    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    Entry e = entry_named(p);
     if (accept_word(p, "every"))
         e.every = expression(p);
     else
@@ -787,7 +801,7 @@ static void glob(Parser *p, Entry *e) {
 
 // params = "params" STRING "{" { setting } "}"
 static Entry params_clause(Parser *p) {
-    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    Entry e = entry_named(p);
     glob(p, &e);
     keys(p, &e, setting);
     return e;
@@ -795,7 +809,7 @@ static Entry params_clause(Parser *p) {
 
 // freeze = "freeze" STRING [ "after" expression ]
 static Entry freeze_clause(Parser *p) {
-    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    Entry e = entry_named(p);
     glob(p, &e);
     if (accept_word(p, "after"))
         e.after = expression(p);
@@ -804,7 +818,7 @@ static Entry freeze_clause(Parser *p) {
 
 // stop = "stop" "when" expression
 static Entry stop_clause(Parser *p) {
-    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    Entry e = entry_named(p);
     if (accept_word(p, "when"))
         e.when = expression(p);
     else
@@ -837,27 +851,18 @@ static void keys(Parser *p, Entry *owner, Entry (*parse_entry)(Parser *)) {
     Span open = current(p)->at;
     if (!expect(p, TOKEN_OPEN_BLOCK))
         return;
-    while (!is(p, TOKEN_CLOSE_BLOCK) && !is(p, TOKEN_END) && !at_item(p) &&
-           !p->diags->more) {
+    while (in_block(p)) {
         Entry e = parse_entry(p);
         ARENA_APPEND(p->arena, owner->key, owner->num_keys, e);
-        end_statement(p);
-        if (p->panic)
-            recover(p);
+        next_statement(p);
     }
-    if (accept(p, TOKEN_CLOSE_BLOCK))
-        return;
-    Diagnostic *d = expected(p, "`}`");
-    if (d != NULL)
-        diag_place(d, open, "this block is still open");
+    close_block(p, open);
 }
 
 // train = "train" NAME "{" { entry } "}"
 static Train train(Parser *p) {
     Train t = {.at = advance(p)->at};
-    t.model = current(p)->text;
-    t.model_at = current(p)->at;
-    expect(p, TOKEN_NAME);
+    name(p, &t.model, &t.model_at);
     Entry all = {0};
     keys(p, &all, entry);
     t.entry = all.key;
@@ -873,16 +878,12 @@ static Import import(Parser *p) {
     Import i = {.path = current(p)->text, .at = current(p)->at};
     expect(p, TOKEN_STRING);
     expect(p, TOKEN_OPEN_BLOCK);
-    while (!p->panic && !is(p, TOKEN_CLOSE_BLOCK)) {
-        ImportedName n = {current(p)->text, current(p)->at};
-        if (!expect(p, TOKEN_NAME))
-            break;
-        ARENA_APPEND(p->arena, i.name, i.num_names, n);
-        if (!accept(p, TOKEN_COMMA))
-            break;
+    while (next_item(p, TOKEN_CLOSE_BLOCK, i.num_names)) {
+        ImportedName n;
+        if (name(p, &n.name, &n.at))
+            ARENA_APPEND(p->arena, i.name, i.num_names, n);
     }
-    if (!accept(p, TOKEN_CLOSE_BLOCK))
-        expected(p, "`,` or `}`");
+    end_items(p, TOKEN_CLOSE_BLOCK);
     return i;
 }
 
@@ -922,11 +923,9 @@ static Parser parser_new(Arena *a, const Source *s, Diagnostics *d,
 
 // What is set of an argument: a key, a point, and then as for a key.
 static Entry argument_setting(Parser *p) {
-    Entry e = {.name = current(p)->text, .at = advance(p)->at};
+    Entry e = entry_named(p);
     advance(p);
-    e.argument = current(p)->text;
-    e.argument_at = current(p)->at;
-    bool good = expect(p, TOKEN_NAME) && expect(p, TOKEN_ASSIGN);
+    bool good = name(p, &e.argument, &e.argument_at) && expect(p, TOKEN_ASSIGN);
     e.value = good ? expression(p) : p->bad;
     return e;
 }
