@@ -1,12 +1,12 @@
-// Graph: adding nodes and asking about them.
+// Graph: adding nodes, finding equal ones, and asking about them.
 //
 // Equal nodes are found through an open-addressing hash of operation,
 // attributes and operands.  Types and groups are compared but not hashed, so a
 // pass may set them on a node that is there already.
 
 #include "base/exits.h"
+#include "ir/attr.h"
 #include "ir/form.h"
-#include "ir/ir.h"
 #include "ir/types.h"
 
 #include <stdio.h>
@@ -32,119 +32,6 @@ Graph *graph_new(Arena *a, const char *name) {
 void graph_free(Graph *g) {
     arena_free(g->own);
     *g = (Graph){.arena = g->arena, .types = g->types, .name = g->name};
-}
-
-// ---- attributes ----
-
-Attr attr_int(AttrKey key, int64_t value) {
-    return (Attr){.key = key, .i = value};
-}
-
-Attr attr_float(AttrKey key, double value) {
-    return (Attr){.key = key, .f = value};
-}
-
-Attr attr_text(AttrKey key, const char *value) {
-    return (Attr){.key = key, .count = (int)strlen(value), .s = value};
-}
-
-Attr attr_ints(AttrKey key, int count, const int64_t *value) {
-    return (Attr){.key = key, .count = count, .ints = value};
-}
-
-Attr attr_floats(AttrKey key, int count, const double *value) {
-    return (Attr){.key = key, .count = count, .floats = value};
-}
-
-const Attr *node_attr(const Node *n, AttrKey key) {
-    for (int i = 0; i < n->num_attrs; i++)
-        if (n->attr[i].key == key)
-            return &n->attr[i];
-    return NULL;
-}
-
-int64_t node_int(const Node *n, AttrKey key, int64_t otherwise) {
-    const Attr *attr = node_attr(n, key);
-    return attr ? attr->i : otherwise;
-}
-
-double node_float(const Node *n, AttrKey key, double otherwise) {
-    const Attr *attr = node_attr(n, key);
-    return attr ? attr->f : otherwise;
-}
-
-const char *node_text(const Node *n, AttrKey key) {
-    const Attr *attr = node_attr(n, key);
-    return attr ? attr->s : NULL;
-}
-
-bool state_is(const Node *n, const char *kind) {
-    const char *own = n->op == OP_state ? node_text(n, ATTR_kind) : NULL;
-    return own != NULL && strcmp(own, kind) == 0;
-}
-
-int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise) {
-    const Attr *attr = node_attr(n, key);
-    return attr && i >= 0 && i < attr->count ? attr->ints[i] : otherwise;
-}
-
-bool node_number(const Node *n, double *value) {
-    const Attr *values =
-        n->op == OP_constant ? node_attr(n, ATTR_values) : NULL;
-    if (values == NULL || values->count != 1)
-        return false;
-    *value = values->floats[0];
-    return true;
-}
-
-// What an attribute holds, as bytes: two are equal when these are.
-static const void *attr_bytes(const Attr *attr, size_t *size) {
-    switch (attr_info[attr->key].kind) {
-    case INT:
-        *size = sizeof attr->i;
-        return &attr->i;
-    case FLOAT:
-        *size = sizeof attr->f;
-        return &attr->f;
-    case TEXT:
-        *size = (size_t)attr->count;
-        return attr->s;
-    case INTS:
-        *size = (size_t)attr->count * sizeof attr->ints[0];
-        return attr->ints;
-    case FLOATS:
-        *size = (size_t)attr->count * sizeof attr->floats[0];
-        return attr->floats;
-    }
-    die("attribute", "unknown kind");
-}
-
-static bool attr_equal(const Attr *a, const Attr *b) {
-    if (a->key != b->key)
-        return false;
-    size_t size, other;
-    const void *x = attr_bytes(a, &size), *y = attr_bytes(b, &other);
-    return size == other && (size == 0 || memcmp(x, y, size) == 0);
-}
-
-static Attr attr_copy(Arena *a, Attr attr) {
-    AttrKind kind = attr_info[attr.key].kind;
-    if (kind == INT || kind == FLOAT)
-        return attr;
-    if (kind == TEXT) {
-        attr.s = arena_string(a, attr.s, (size_t)attr.count);
-        return attr;
-    }
-    size_t size;
-    const void *from = attr_bytes(&attr, &size);
-    void *to = arena_room(a, size ? size : 1, 1);
-    if (size)
-        memcpy(to, from, size);
-    if (kind == INTS)
-        attr.ints = to;
-    else
-        attr.floats = to;
-    return attr;
 }
 
 // ---- the hash of nodes ----
@@ -364,13 +251,6 @@ static void make_room(Graph *g) {
     nodes_resize(g, g->capacity ? 2 * g->capacity : 64);
 }
 
-static const Attr *attrs_copy(Arena *a, const Node *n) {
-    Attr *attr = ARENA_ROOM(a, n->num_attrs, Attr);
-    for (int i = 0; i < n->num_attrs; i++)
-        attr[i] = attr_copy(a, n->attr[i]);
-    return attr;
-}
-
 // The attributes are in the arena already.
 static NodeId append(Graph *g, const Node *n, uint32_t hash) {
     NodeId *arg = ARENA_ROOM(g->own, n->num_args, NodeId);
@@ -522,137 +402,6 @@ Node node_mapped(const Node *old, const NodeId *now, Arena *a) {
     Node n = *old;
     n.arg = arg;
     return n;
-}
-
-// ---- nodes by kind ----
-
-static NodeId add_plain(Graph *g, Op op, int count, const NodeId *arg) {
-    return graph_add(
-        g, (Node){.op = op, .num_args = count, .arg = arg, .group = -1});
-}
-
-NodeId graph_op1(Graph *g, Op op, NodeId a) {
-    return add_plain(g, op, 1, &a);
-}
-
-NodeId graph_op2(Graph *g, Op op, NodeId a, NodeId b) {
-    return add_plain(g, op, 2, (NodeId[]){a, b});
-}
-
-NodeId graph_op3(Graph *g, Op op, NodeId a, NodeId b, NodeId c) {
-    return add_plain(g, op, 3, (NodeId[]){a, b, c});
-}
-
-static NodeId add_leaf(Graph *g, Op op, Type type, int count,
-                       const Attr *attr) {
-    return graph_add(g, (Node){.op = op,
-                               .type = &type,
-                               .num_attrs = count,
-                               .attr = attr,
-                               .group = -1});
-}
-
-NodeId graph_leaf(Graph *g, Op op, const char *name, Type type) {
-    Attr attr = attr_text(ATTR_name, name);
-    return add_leaf(g, op, type, 1, &attr);
-}
-
-NodeId graph_state(Graph *g, const char *name, const char *kind, Type type,
-                   double init) {
-    Attr attr[] = {attr_float(ATTR_init, init), attr_text(ATTR_kind, kind),
-                   attr_text(ATTR_name, name)};
-    return add_leaf(g, OP_state, type, 3, attr);
-}
-
-NodeId graph_constant(Graph *g, Type type, double value) {
-    Attr attr = attr_floats(ATTR_values, 1, &value);
-    return add_leaf(g, OP_constant, type, 1, &attr);
-}
-
-NodeId graph_number(Graph *g, double value) {
-    return graph_constant(g, type_scalar(F32), value);
-}
-
-NodeId graph_vector(Graph *g, const double *value, int count) {
-    Attr attr = attr_floats(ATTR_values, count, value);
-    return add_leaf(g, OP_constant, type_of(F32, 1, (int64_t[]){count}), 1,
-                    &attr);
-}
-
-NodeId graph_iota(Graph *g, Type type, int axis) {
-    Attr attr = attr_int(ATTR_axis, axis);
-    return add_leaf(g, OP_iota, type, 1, &attr);
-}
-
-// Of operations whose type is declared.
-static NodeId add_declared(Graph *g, Op op, NodeId a, const Type *type) {
-    return graph_add(
-        g,
-        (Node){.op = op, .type = type, .num_args = 1, .arg = &a, .group = -1});
-}
-
-NodeId graph_cast(Graph *g, NodeId a, DType to) {
-    if (g->node[a].type->dtype == to)
-        return a;
-    return add_declared(g, OP_cast, a, (Type[]){type_scalar(to)});
-}
-
-NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim) {
-    Type type = type_of(g->node[a].type->dtype, rank, dim);
-    if (type_is(&type, g->node[a].type))
-        return a;
-    return add_declared(g, OP_reshape, a, &type);
-}
-
-NodeId graph_broadcast(Graph *g, NodeId a, const Type *to) {
-    return add_declared(g, OP_broadcast, a, to);
-}
-
-static NodeId add_with(Graph *g, Op op, NodeId a, int count, const Attr *attr) {
-    return graph_add(g, (Node){.op = op,
-                               .num_args = 1,
-                               .num_attrs = count,
-                               .arg = &a,
-                               .attr = attr,
-                               .group = -1});
-}
-
-NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes) {
-    Attr attr = attr_ints(ATTR_axes, count, axes);
-    return add_with(g, op, a, 1, &attr);
-}
-
-NodeId graph_transpose(Graph *g, NodeId a, const int64_t *order) {
-    int rank = g->node[a].type->rank;
-    bool same = true;
-    for (int i = 0; i < rank; i++)
-        same &= order[i] == i;
-    Attr attr = attr_ints(ATTR_order, rank, order);
-    return same ? a : add_with(g, OP_transpose, a, 1, &attr);
-}
-
-static NodeId add_ends(Graph *g, Op op, NodeId a, const int64_t *low,
-                       const int64_t *high) {
-    int rank = g->node[a].type->rank;
-    bool none = true;
-    for (int i = 0; i < rank; i++)
-        none &= low[i] == 0 && high[i] == 0;
-    Attr attr[] = {attr_ints(ATTR_high, rank, high),
-                   attr_ints(ATTR_low, rank, low)};
-    return none ? a : add_with(g, op, a, 2, attr);
-}
-
-NodeId graph_pad(Graph *g, NodeId a, const int64_t *low, const int64_t *high) {
-    return add_ends(g, OP_pad, a, low, high);
-}
-
-NodeId graph_slice(Graph *g, NodeId a, const int64_t *low,
-                   const int64_t *high) {
-    return add_ends(g, OP_slice, a, low, high);
-}
-
-NodeId graph_assign(Graph *g, NodeId state, NodeId value) {
-    return graph_op2(g, OP_assign, state, value);
 }
 
 // ---- questions ----

@@ -233,48 +233,6 @@ NodeId graph_add(Graph *g, Node n);
 // operands, another type or group: its attributes are shared, not copied.
 NodeId graph_move(Graph *g, Node n);
 
-// As graph_add for operations without attributes.
-NodeId graph_op1(Graph *g, Op op, NodeId a);
-NodeId graph_op2(Graph *g, Op op, NodeId a, NodeId b);
-NodeId graph_op3(Graph *g, Op op, NodeId a, NodeId b, NodeId c);
-
-// Leaves and often-used nodes.
-NodeId graph_leaf(Graph *g, Op op, const char *name, Type type);
-NodeId graph_state(Graph *g, const char *name, const char *kind, Type type,
-                   double init);
-NodeId graph_constant(Graph *g, Type type, double value);
-NodeId graph_number(Graph *g, double value);                   // f32[]
-NodeId graph_vector(Graph *g, const double *value, int count); // f32[count]
-NodeId graph_iota(Graph *g, Type type, int axis); // i32: index along axis
-NodeId graph_cast(Graph *g, NodeId a, DType to);  // a itself if it is `to`
-NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim);
-NodeId graph_broadcast(Graph *g, NodeId a, const Type *to);
-NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes);
-
-// Axis i of the result is axis order[i] of a; each axis with low[i] zeros
-// before and high[i] behind it; or without so many places there.  Where that is
-// nothing, a itself.
-NodeId graph_transpose(Graph *g, NodeId a, const int64_t *order);
-NodeId graph_pad(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
-NodeId graph_slice(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
-
-NodeId graph_assign(Graph *g, NodeId state, NodeId value);
-
-// Attributes.  node_* give the value, or the default where absent.
-Attr attr_int(AttrKey key, int64_t value);
-Attr attr_float(AttrKey key, double value);
-Attr attr_text(AttrKey key, const char *value);
-Attr attr_ints(AttrKey key, int count, const int64_t *value);
-Attr attr_floats(AttrKey key, int count, const double *value);
-const Attr *node_attr(const Node *n, AttrKey key); // NULL: not there
-int64_t node_int(const Node *n, AttrKey key, int64_t otherwise);
-double node_float(const Node *n, AttrKey key, double otherwise);
-const char *node_text(const Node *n, AttrKey key); // NULL: not there
-int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
-
-// Whether n is a constant of one number, and which.
-bool node_number(const Node *n, double *value);
-
 // The first node of that name (a param, state, input, output or scratch), or
 // NO_NODE.  Costs the same however large the graph is.
 NodeId graph_find(const Graph *g, const char *name);
@@ -323,6 +281,23 @@ NodeId graph_copy(Graph *g, const Graph *old, NodeId n, const NodeId *now);
 // A node of old with operands mapped through now[], which are in a.
 Node node_mapped(const Node *old, const NodeId *now, Arena *a);
 
+// ---- attr.c: attributes of nodes ----
+
+// node_* give the value, or the default where absent.
+Attr attr_int(AttrKey key, int64_t value);
+Attr attr_float(AttrKey key, double value);
+Attr attr_text(AttrKey key, const char *value);
+Attr attr_ints(AttrKey key, int count, const int64_t *value);
+Attr attr_floats(AttrKey key, int count, const double *value);
+const Attr *node_attr(const Node *n, AttrKey key); // NULL: not there
+int64_t node_int(const Node *n, AttrKey key, int64_t otherwise);
+double node_float(const Node *n, AttrKey key, double otherwise);
+const char *node_text(const Node *n, AttrKey key); // NULL: not there
+int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
+
+// Whether n is a constant of one number, and which.
+bool node_number(const Node *n, double *value);
+
 // Kinds of state.  Derived state is not part of a checkpoint: it is made again,
 // and what parameters start from is not needed again.
 // Nor are gradients that wait: between updates there are none.
@@ -338,6 +313,36 @@ Node node_mapped(const Node *old, const NodeId *now, Arena *a);
 // Whether n is a state of that kind.  A graph from a file may have some of
 // none.
 bool state_is(const Node *n, const char *kind);
+
+// ---- build.c: nodes by what they are ----
+
+// Of operations without attributes.
+NodeId graph_op1(Graph *g, Op op, NodeId a);
+NodeId graph_op2(Graph *g, Op op, NodeId a, NodeId b);
+NodeId graph_op3(Graph *g, Op op, NodeId a, NodeId b, NodeId c);
+
+// Leaves and often-used nodes.
+NodeId graph_leaf(Graph *g, Op op, const char *name, Type type);
+NodeId graph_state(Graph *g, const char *name, const char *kind, Type type,
+                   double init);
+NodeId graph_constant(Graph *g, Type type, double value);
+NodeId graph_number(Graph *g, double value);                   // f32[]
+NodeId graph_vector(Graph *g, const double *value, int count); // f32[count]
+NodeId graph_values(Graph *g, Type type, const double *value);
+NodeId graph_iota(Graph *g, Type type, int axis); // i32: index along axis
+NodeId graph_cast(Graph *g, NodeId a, DType to);  // a itself if it is `to`
+NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim);
+NodeId graph_broadcast(Graph *g, NodeId a, const Type *to);
+NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes);
+
+// Axis i of the result is axis order[i] of a; each axis with low[i] zeros
+// before and high[i] behind it; or without so many places there.  Where that is
+// nothing, a itself.
+NodeId graph_transpose(Graph *g, NodeId a, const int64_t *order);
+NodeId graph_pad(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
+NodeId graph_slice(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
+
+NodeId graph_assign(Graph *g, NodeId state, NodeId value);
 
 // ---- shape: infer.c, window.c ----
 

@@ -204,7 +204,6 @@ typedef struct {
 // False, with a report, unless a list is of numbers or of such lists; `at` is
 // where it is used.
 bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n);
-NodeId numbers_node(Graph *g, const Numbers *n);
 
 // ---- parameter.c: what is trained ----
 

@@ -301,7 +301,9 @@ NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p) {
     case INIT_ADD_DIRAC:
         return add_dirac(&s, uniform_values(&s, low, high));
     case INIT_NUMBERS:
-        return graph_broadcast(g, numbers_node(g, p->init.numbers), &p->type);
+        return graph_broadcast(
+            g, graph_values(g, p->init.numbers->type, p->init.numbers->number),
+            &p->type);
     }
     return graph_constant(g, p->type, low);
 }

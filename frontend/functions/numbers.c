@@ -104,15 +104,6 @@ bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n) {
     return numbers_of(e, at, list, 0, n->type, &end);
 }
 
-NodeId numbers_node(Graph *g, const Numbers *n) {
-    Attr attr = attr_floats(ATTR_values, (int)type_count(&n->type), n->number);
-    return graph_add(g, (Node){.op = OP_constant,
-                               .type = &n->type,
-                               .num_attrs = 1,
-                               .attr = &attr,
-                               .group = -1});
-}
-
 Value lower_tensor(Expansion *e, const Call *c) {
     if (e->graph == NULL || e->phase == PHASE_KEYS) {
         Diagnostic *d = report(e->diags, D_wrong_place, c->at,
@@ -125,5 +116,5 @@ Value lower_tensor(Expansion *e, const Call *c) {
     Numbers n;
     if (!expect_numbers(e, c->at, call_arg(c, P_tensor_numbers), &n))
         return value_poison();
-    return value_tensor(numbers_node(e->graph, &n), c->at);
+    return value_tensor(graph_values(e->graph, n.type, n.number), c->at);
 }
