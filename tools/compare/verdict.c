@@ -1,13 +1,13 @@
 // Verdict: compares what two sides keep in memory, tensor by tensor.
 //
-// Right is what a's graph comes to in double.  What is left in states is right
-// if it is what the model's graph means before any pass has rewritten it.
+// What is right is asked of right.c.
 #include "tools/compare/verdict.h"
 
 #include "ir/error.h"
 #include "tools/compare/alike.h"
 #include "tools/compare/alone.h"
 #include "tools/compare/gradient.h"
+#include "tools/compare/right.h"
 #include "tools/compare/skip.h"
 
 #include <math.h>
@@ -28,84 +28,6 @@ typedef struct {
     Rows rows;
     Pair *pair; // of each row
 } Compare;
-
-// ---- what is right ----
-
-static bool is_leaf(const Node *d) {
-    return d->op == OP_input || d->op == OP_param || d->op == OP_state;
-}
-
-// The name of what a leaf is in memory, or NULL.  What the loss is multiplied
-// by is a state where gradients that wait carry it.
-static const char *leaf_name(const Node *d) {
-    if (d->op == OP_loss_scale)
-        return "run.loss_scale";
-    return is_leaf(d) ? node_text(d, ATTR_name) : NULL;
-}
-
-// The leaves of another graph over the same inputs and states.
-static double **leaves_of(const Compare *c, Arena *a, const Graph *other) {
-    const Snapshot *s = &c->left->snapshot;
-    double **leaf = ARENA_ARRAY(a, (size_t)other->count + 1, double *);
-    for (NodeId n = 0; n < other->count; n++) {
-        const char *name = leaf_name(&other->node[n]);
-        if (name != NULL)
-            leaf[n] = snapshot_before(a, s, name);
-    }
-    return leaf;
-}
-
-static bool *assignments_of(Arena *a, const Graph *g) {
-    bool *is = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
-    for (NodeId n = 0; n < g->count; n++)
-        is[n] = g->node[n].op == OP_assign;
-    return is;
-}
-
-// Has the leaves of the step be what its derived states are derived from, and
-// not what is in memory, where the snapshot has that.
-static void leaves_derive(const Compare *c, Arena *a, const Graph *planned,
-                          double **leaf) {
-    Graph *g = graph_clone(planned);
-    g->act = F32;
-    Arena *scratch = arena_new();
-    double **own_leaf = leaves_of(c, scratch, g);
-    double **value = graph_eval_kept(g, a, own_leaf, assignments_of(a, g));
-    bool *known = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
-    for (NodeId n = 0; n < g->count; n++) {
-        const Node *d = &g->node[n];
-        known[n] = !is_leaf(d) || own_leaf[n] != NULL;
-        for (int i = d->op == OP_assign; i < d->num_args; i++)
-            known[n] &= known[d->arg[i]];
-        if (d->op != OP_assign || !known[n])
-            continue;
-        NodeId own =
-            graph_find(c->g, node_text(&g->node[d->arg[0]], ATTR_name));
-        if (own != NO_NODE)
-            leaf[own] = value[n];
-    }
-    arena_free(scratch);
-}
-
-// Copies of weights in 16 bits are rounded, which the model knows nothing of.
-static double **leaves_meant(const Compare *c, Arena *a) {
-    const Plan *plan = c->left->plan;
-    double **leaf = leaves_of(c, a, c->g);
-    for (int i = 0; i < plan->num_steps; i++)
-        if (plan->step[i].kind == STEP_DERIVE)
-            leaves_derive(c, a, plan->step[i].graph, leaf);
-    return leaf;
-}
-
-// The assignment to the state of that name.
-static NodeId assignment_of(const Graph *g, const char *name) {
-    for (NodeId n = 0; n < g->count; n++)
-        if (g->node[n].op == OP_assign &&
-            strcmp(node_text(&g->node[g->node[n].arg[0]], ATTR_name), name) ==
-                0)
-            return n;
-    return NO_NODE;
-}
 
 // ---- a row ----
 
@@ -169,14 +91,6 @@ static void row_measure(Compare *c, int i, const double *right) {
     arena_free(a);
 }
 
-// ---- all of them, in double ----
-
-// What the model means by a row, in an arena of its own.
-typedef struct {
-    Arena *own;
-    double *value; // NULL: nothing
-} Meaning;
-
 // How far x is from y but where they are no numbers alike.
 static double apart(const double *x, const double *y, int64_t count) {
     Arena *a = arena_new();
@@ -186,77 +100,13 @@ static double apart(const double *x, const double *y, int64_t count) {
     return size;
 }
 
-typedef struct {
-    Compare *c;
-    int *row;         // of each node that is wanted
-    Meaning *meaning; // of each row
-} Measuring;
-
-static void value_measure(void *whose, NodeId n, double *const *value) {
-    const Measuring *m = whose;
-    int i = m->row[n];
-    Row *r = &m->c->rows.row[i];
-    row_measure(m->c, i, value[n]);
-    Meaning *meant = &m->meaning[i];
-    if (meant->value == NULL)
-        return;
-    r->meant = apart(value[n], meant->value, type_count(&r->type));
-    arena_free(meant->own);
-    meant->value = NULL;
-}
-
-typedef struct {
-    Arena *a;
-    const Graph *g;
-    int *row; // of each node that is wanted
-    Meaning *meaning;
-} Meanings;
-
-static void meaning_keep(void *whose, NodeId n, double *const *value) {
-    const Meanings *m = whose;
-    Meaning *to = &m->meaning[m->row[n]];
-    size_t count = (size_t)type_count(m->g->node[n].type);
-    to->own = arena_within(m->a);
-    to->value = ARENA_ROOM(to->own, count + 1, double);
-    memcpy(to->value, value[n], count * sizeof *value[n]);
-}
-
-// The step with its gradients and updates, and the averages that are part of
-// it, before passes rewrite it.  What nobody skipped is not meant to be.
-static const Graph *step_meant(const Compare *c) {
-    const Program *p = c->left->program;
-    int stage = c->left->snapshot.step->stage;
-    PassOptions o = pass_options(&p->recipe, "host");
-    bool scaled = o.act == F16;
-    o.act = F32;
-    const Graph *g = passes_run(graph_clone(p->stage[stage].train), &o,
-                                "optimizer", NULL, NULL);
-    Arena *scratch = arena_new();
-    if (scaled && (c->rows.skips_a || c->rows.skips_b))
-        g = step_deciding(g, leaves_of(c, scratch, g));
-    arena_free(scratch);
-    return program_averages_each_step(p) ? step_with_average(g, p->average) : g;
-}
-
-// What states become by it.
-static void meanings_find(const Measuring *m, Arena *a) {
-    const Compare *c = m->c;
-    const Graph *g = step_meant(c);
-    Arena *scratch = arena_new();
-    Meanings all = {a, g, ARENA_ARRAY(scratch, (size_t)g->count + 1, int),
-                    m->meaning};
-    bool *wanted = ARENA_ARRAY(scratch, (size_t)g->count + 1, bool);
-    for (int i = 0; i < c->rows.count; i++) {
-        bool state = c->g->node[c->rows.row[i].node].op == OP_assign;
-        NodeId n = state ? assignment_of(g, c->rows.row[i].name) : NO_NODE;
-        if (n == NO_NODE)
-            continue;
-        wanted[n] = true;
-        all.row[n] = i;
-    }
-    graph_eval_seen(g, leaves_of(c, scratch, g), false, wanted, meaning_keep,
-                    &all);
-    arena_free(scratch);
+static void row_see(void *whose, int i, const double *right,
+                    const double *meant) {
+    Compare *c = whose;
+    Row *r = &c->rows.row[i];
+    row_measure(c, i, right);
+    if (meant != NULL)
+        r->meant = apart(right, meant, type_count(&r->type));
 }
 
 // Digits that a pass may reorder: of the tensor; and where what it is made of
@@ -269,56 +119,24 @@ bool row_is_meant(const Row *r) {
     return r->meant <= left * r->size + cancelled * r->roundings + 1e-30;
 }
 
-typedef struct {
-    const Measuring *m;
-    double *const *right;
-} Roundings;
-
-static void roundings_measure(void *whose, NodeId n, double *const *value) {
-    const Roundings *of = whose;
-    Row *r = &of->m->c->rows.row[of->m->row[n]];
-    double apart = error_rms(value[n], of->right[n], type_count(&r->type));
+static void roundings_see(void *whose, int i, const double *rounded,
+                          const double *right) {
+    Compare *c = whose;
+    Row *r = &c->rows.row[i];
+    double apart = error_rms(rounded, right, type_count(&r->type));
     r->roundings = isfinite(apart) ? fmax(r->roundings, apart) : r->roundings;
 }
 
 // Where b has skipped the step, what it left tells of no roundings: of what is
 // not meant as it seems, they are found by rounding each operation.
-static void roundings_find(const Measuring *m, const Graph *own,
-                           double *const *leaf) {
-    Arena *a = arena_new();
-    const Rows *rows = &m->c->rows;
-    bool *wanted = ARENA_ARRAY(a, (size_t)own->count + 1, bool), any = false;
-    for (int i = 0; i < rows->count; i++) {
-        wanted[rows->row[i].node] = !row_is_meant(&rows->row[i]);
-        any |= wanted[rows->row[i].node];
-    }
-    if (any) {
-        Roundings of = {m, graph_eval_kept(own, a, leaf, wanted)};
-        graph_eval_seen(own, leaf, true, wanted, roundings_measure, &of);
-    }
-    arena_free(a);
-}
-
-// Each row as soon as its value is there: all values of a step take gigabytes.
 static void evaluate(Compare *c, int first) {
-    Arena *a = arena_new();
-    size_t count = (size_t)c->g->count + 1;
-    bool *wanted = ARENA_ARRAY(a, count, bool);
-    Measuring m = {c, ARENA_ARRAY(a, count, int),
-                   ARENA_ARRAY(a, count, Meaning)};
-    for (int i = first; i < c->rows.count; i++) {
-        m.row[c->rows.row[i].node] = i;
-        wanted[c->rows.row[i].node] = true;
-    }
-    if (first == 0)
-        meanings_find(&m, a);
-    Graph *own = graph_clone(c->g);
-    own->act = F32;
-    double **leaf = leaves_meant(c, a);
-    graph_eval_seen(own, leaf, false, wanted, value_measure, &m);
-    if (first == 0 && c->rows.skips_b)
-        roundings_find(&m, own, leaf);
-    arena_free(a);
+    rows_right(c->left, &c->rows, first, row_see, c);
+    if (first > 0 || !c->rows.skips_b)
+        return;
+    bool *wanted = ARENA_ARRAY(c->a, (size_t)c->rows.count + 1, bool);
+    for (int i = 0; i < c->rows.count; i++)
+        wanted[i] = !row_is_meant(&c->rows.row[i]);
+    rows_rounded(c->left, &c->rows, wanted, roundings_see, c);
 }
 
 // ---- verdicts ----

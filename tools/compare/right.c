@@ -1,0 +1,188 @@
+// Right: see right.h.
+#include "tools/compare/right.h"
+
+#include "tools/compare/skip.h"
+
+#include <string.h>
+
+// ---- leaves ----
+
+static bool is_leaf(const Node *d) {
+    return d->op == OP_input || d->op == OP_param || d->op == OP_state;
+}
+
+// The name of what a leaf is in memory, or NULL.  What the loss is multiplied
+// by is a state where gradients that wait carry it.
+static const char *leaf_name(const Node *d) {
+    if (d->op == OP_loss_scale)
+        return "run.loss_scale";
+    return is_leaf(d) ? node_text(d, ATTR_name) : NULL;
+}
+
+// The leaves of a graph over the inputs and states of a side.
+static double **leaves_of(const Side *side, Arena *a, const Graph *g) {
+    double **leaf = ARENA_ARRAY(a, (size_t)g->count + 1, double *);
+    for (NodeId n = 0; n < g->count; n++) {
+        const char *name = leaf_name(&g->node[n]);
+        if (name != NULL)
+            leaf[n] = snapshot_before(a, &side->snapshot, name);
+    }
+    return leaf;
+}
+
+static bool *assignments_of(Arena *a, const Graph *g) {
+    bool *is = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
+    for (NodeId n = 0; n < g->count; n++)
+        is[n] = g->node[n].op == OP_assign;
+    return is;
+}
+
+// Has the leaves of step g be what its derived states are derived from, and not
+// what is in memory, where the snapshot has that.
+static void leaves_derive(const Side *side, Arena *a, const Graph *planned,
+                          const Graph *g, double **leaf) {
+    Graph *derive = graph_clone(planned);
+    derive->act = F32;
+    Arena *scratch = arena_new();
+    double **own_leaf = leaves_of(side, scratch, derive);
+    double **value =
+        graph_eval_kept(derive, a, own_leaf, assignments_of(a, derive));
+    bool *known = ARENA_ARRAY(a, (size_t)derive->count + 1, bool);
+    for (NodeId n = 0; n < derive->count; n++) {
+        const Node *d = &derive->node[n];
+        known[n] = !is_leaf(d) || own_leaf[n] != NULL;
+        for (int i = d->op == OP_assign; i < d->num_args; i++)
+            known[n] &= known[d->arg[i]];
+        if (d->op != OP_assign || !known[n])
+            continue;
+        NodeId own =
+            graph_find(g, node_text(&derive->node[d->arg[0]], ATTR_name));
+        if (own != NO_NODE)
+            leaf[own] = value[n];
+    }
+    arena_free(scratch);
+}
+
+// Copies of weights in 16 bits are rounded, which the model knows nothing of.
+static double **leaves_meant(const Side *side, Arena *a, const Graph *g) {
+    double **leaf = leaves_of(side, a, g);
+    for (int i = 0; i < side->plan->num_steps; i++)
+        if (side->plan->step[i].kind == STEP_DERIVE)
+            leaves_derive(side, a, side->plan->step[i].graph, g, leaf);
+    return leaf;
+}
+
+NodeId assignment_of(const Graph *g, const char *name) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_assign &&
+            strcmp(node_text(&g->node[g->node[n].arg[0]], ATTR_name), name) ==
+                0)
+            return n;
+    return NO_NODE;
+}
+
+// ---- the model ----
+
+// The step with its gradients and updates, and the averages that are part of
+// it, before passes rewrite it.  What nobody skipped is not meant to be.
+static const Graph *step_meant(const Side *side, const Rows *rows) {
+    const Program *p = side->program;
+    int stage = side->snapshot.step->stage;
+    PassOptions o = pass_options(&p->recipe, "host");
+    bool scaled = o.act == F16;
+    o.act = F32;
+    const Graph *g = passes_run(graph_clone(p->stage[stage].train), &o,
+                                "optimizer", NULL, NULL);
+    Arena *scratch = arena_new();
+    if (scaled && (rows->skips_a || rows->skips_b))
+        g = step_deciding(g, leaves_of(side, scratch, g));
+    arena_free(scratch);
+    return program_averages_each_step(p) ? step_with_average(g, p->average) : g;
+}
+
+// Rows that are shown as the nodes of a graph that they are.
+typedef struct {
+    const Graph *g;
+    bool *wanted;    // nodes
+    int *row;        // of a node that is wanted
+    double **beside; // of each row, or NULL
+    RowSeen *seen;
+    void *whose;
+} Shown;
+
+static Shown shown_new(Arena *a, const Graph *g, const Rows *rows,
+                       RowSeen *seen, void *whose) {
+    return (Shown){g,
+                   ARENA_ARRAY(a, (size_t)g->count + 1, bool),
+                   ARENA_ARRAY(a, (size_t)g->count + 1, int),
+                   ARENA_ARRAY(a, (size_t)rows->count + 1, double *),
+                   seen,
+                   whose};
+}
+
+static void show(void *whose, NodeId n, double *const *value) {
+    const Shown *s = whose;
+    s->seen(s->whose, s->row[n], value[n], s->beside[s->row[n]]);
+}
+
+static void want(Shown *s, NodeId n, int row) {
+    s->wanted[n] = true;
+    s->row[n] = row;
+}
+
+// Wants what states become by the model.
+static void want_states(Shown *s, const Graph *plan, const Rows *rows) {
+    for (int i = 0; i < rows->count; i++) {
+        const Row *r = &rows->row[i];
+        bool state = plan->node[r->node].op == OP_assign;
+        NodeId n = state ? assignment_of(s->g, r->name) : NO_NODE;
+        if (n != NO_NODE)
+            want(s, n, i);
+    }
+}
+
+static void keep(Shown *s, Arena *a, double *const *leaf) {
+    double **value = graph_eval_kept(s->g, a, leaf, s->wanted);
+    for (NodeId n = 0; n < s->g->count; n++)
+        if (s->wanted[n])
+            s->beside[s->row[n]] = value[n];
+}
+
+// ---- all of them, in double ----
+
+static const Graph *plan_of(const Side *side) {
+    Graph *g = graph_clone(side->snapshot.step->graph);
+    g->act = F32;
+    return g;
+}
+
+void rows_right(const Side *side, const Rows *rows, int first, RowSeen *seen,
+                void *whose) {
+    Arena *a = arena_new();
+    const Graph *g = plan_of(side);
+    Shown s = shown_new(a, g, rows, seen, whose);
+    for (int i = first; i < rows->count; i++)
+        want(&s, rows->row[i].node, i);
+    if (first == 0) {
+        Shown model = shown_new(a, step_meant(side, rows), rows, seen, whose);
+        want_states(&model, g, rows);
+        keep(&model, a, leaves_of(side, a, model.g));
+        s.beside = model.beside;
+    }
+    graph_eval_seen(g, leaves_meant(side, a, g), false, s.wanted, show, &s);
+    arena_free(a);
+}
+
+void rows_rounded(const Side *side, const Rows *rows, const bool *row,
+                  RowSeen *seen, void *whose) {
+    Arena *a = arena_new();
+    const Graph *g = plan_of(side);
+    double **leaf = leaves_meant(side, a, g);
+    Shown s = shown_new(a, g, rows, seen, whose);
+    for (int i = 0; i < rows->count; i++)
+        if (row[i])
+            want(&s, rows->row[i].node, i);
+    keep(&s, a, leaf);
+    graph_eval_seen(g, leaf, true, s.wanted, show, &s);
+    arena_free(a);
+}
