@@ -11,6 +11,7 @@
 // pointwise, from numbers that another had stored: each user has its own such
 // values too, as far as there is room.
 #include "ir/noise.h"
+#include "ir/error.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -114,21 +115,23 @@ static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
     return graph_add(x->g, copy);
 }
 
-// An input with errors of -size .. size for the numbers of node n.  Equal ones
-// are rounded alike.
+// Between -1 and 1 for a number.  Equal ones are rounded alike.
+static double draw(uint32_t seed, NodeId n, double x) {
+    float number = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return 2 * random_uniform(seed, n, 0, bits) - 1;
+}
+
+// An input with errors of -size .. size for the numbers of node n.
 static NodeId errors(Noise *x, const Graph *old, NodeId n, double size) {
     Type t = *old->node[n].type;
     NodeId input = graph_leaf(x->g, OP_input,
                               arena_format(x->a, "noise %u", x->g->count), t);
     int64_t count = type_count(&t);
     x->leaf[input] = ARENA_ARRAY(x->a, (size_t)count + 1, double);
-    for (int64_t i = 0; i < count; i++) {
-        float number = (float)x->value[n][i];
-        uint32_t bits;
-        memcpy(&bits, &number, sizeof bits);
-        x->leaf[input][i] =
-            size * (2 * random_uniform(x->seed, input, 0, bits) - 1);
-    }
+    for (int64_t i = 0; i < count; i++)
+        x->leaf[input][i] = size * draw(x->seed, input, x->value[n][i]);
     return input;
 }
 
@@ -228,4 +231,61 @@ double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
     for (NodeId n = 0; n < g->count; n++)
         disturbed[n] = computed[now[n]];
     return disturbed;
+}
+
+// ---- errors that all users see ----
+
+typedef struct {
+    const Graph *g;
+    const bool *updates, *wanted;
+    double unit, units;
+    uint32_t seed;
+    NodeSeen *seen;
+    void *whose;
+} Shaken;
+
+// Which nodes are made of a param or state of their shape element by element.
+static bool *find_updates(const Graph *g, Arena *a) {
+    bool *updates = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        updates[n] = d->op == OP_param || d->op == OP_state;
+        for (int i = 0; i < d->num_args; i++)
+            updates[n] |=
+                updates[d->arg[i]] &&
+                (op_info[d->op].facts & (POINTWISE | VIEW)) &&
+                type_count(g->node[d->arg[i]].type) == type_count(d->type);
+    }
+    return updates;
+}
+
+static void shake(void *whose, NodeId n, double *const *value) {
+    const Shaken *s = whose;
+    const Node *d = &s->g->node[n];
+    int64_t count = type_count(d->type);
+    if (rounds(s->g, d)) {
+        double unit = s->units * (s->updates[n] ? 0x1p-24 : s->unit);
+        double sum = s->units * 0x1p-24 * sqrt(terms_of(s->g, d)) *
+                     error_terms(s->g, n, value) /
+                     sqrt((double)(count ? count : 1));
+        for (int64_t i = 0; i < count; i++)
+            value[n][i] += (unit * fabs(value[n][i]) + sum) *
+                           draw(s->seed, n, value[n][i]);
+    }
+    if (s->wanted[n])
+        s->seen(s->whose, n, value);
+}
+
+void noise_seen(const Graph *g, double *const *leaf, DType activations,
+                double units, uint32_t seed, const bool *wanted, NodeSeen *seen,
+                void *whose) {
+    Arena *a = arena_new();
+    bool *all = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
+    memset(all, true, g->count);
+    Shaken s = {g,      find_updates(g, a),
+                wanted, unit_of(g, activations),
+                units,  seed,
+                seen,   whose};
+    graph_eval_seen(g, leaf, false, all, shake, &s);
+    arena_free(a);
 }

@@ -11,4 +11,12 @@
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                     double *const *value, bool squares, uint32_t seed);
 
+// As graph_eval_seen for a graph in f32, where each operation that rounds is
+// off by up to so many units, of which all that read it see the same: so what
+// is equal stays equal.  What would be stored as activations has their units,
+// all but params, states and what is made of one element by element.
+void noise_seen(const Graph *g, double *const *leaf, DType activations,
+                double units, uint32_t seed, const bool *wanted, NodeSeen *seen,
+                void *whose);
+
 #endif

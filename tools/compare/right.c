@@ -1,6 +1,7 @@
 // Right: see right.h.
 #include "tools/compare/right.h"
 
+#include "ir/noise.h"
 #include "tools/compare/skip.h"
 
 #include <string.h>
@@ -131,12 +132,13 @@ static void want(Shown *s, NodeId n, int row) {
 }
 
 // Wants what states become by the model.
-static void want_states(Shown *s, const Graph *plan, const Rows *rows) {
+static void want_states(Shown *s, const Graph *plan, const Rows *rows,
+                        const bool *row) {
     for (int i = 0; i < rows->count; i++) {
         const Row *r = &rows->row[i];
         bool state = plan->node[r->node].op == OP_assign;
         NodeId n = state ? assignment_of(s->g, r->name) : NO_NODE;
-        if (n != NO_NODE)
+        if (n != NO_NODE && (row == NULL || row[i]))
             want(s, n, i);
     }
 }
@@ -165,7 +167,7 @@ void rows_right(const Side *side, const Rows *rows, int first, RowSeen *seen,
         want(&s, rows->row[i].node, i);
     if (first == 0) {
         Shown model = shown_new(a, step_meant(side, rows), rows, seen, whose);
-        want_states(&model, g, rows);
+        want_states(&model, g, rows, NULL);
         keep(&model, a, leaves_of(side, a, model.g));
         s.beside = model.beside;
     }
@@ -184,5 +186,17 @@ void rows_rounded(const Side *side, const Rows *rows, const bool *row,
             want(&s, rows->row[i].node, i);
     keep(&s, a, leaf);
     graph_eval_seen(g, leaf, true, s.wanted, show, &s);
+    arena_free(a);
+}
+
+void rows_disturbed(const Side *side, const Rows *rows, const bool *row,
+                    double units, uint32_t seed, RowSeen *seen, void *whose) {
+    Arena *a = arena_new();
+    const Graph *g = step_meant(side, rows);
+    double **leaf = leaves_of(side, a, g);
+    Shown s = shown_new(a, g, rows, seen, whose);
+    want_states(&s, side->snapshot.step->graph, rows, row);
+    keep(&s, a, leaf);
+    noise_seen(g, leaf, side->plan->act, units, seed, s.wanted, show, &s);
     arena_free(a);
 }

@@ -24,4 +24,9 @@ void rows_right(const Side *side, const Rows *rows, int first, RowSeen *seen,
 void rows_rounded(const Side *side, const Rows *rows, const bool *row,
                   RowSeen *seen, void *whose);
 
+// States among those rows as the model has them with roundings of so many units
+// at random, drawn by the seed, beside what it means by them.
+void rows_disturbed(const Side *side, const Rows *rows, const bool *row,
+                    double units, uint32_t seed, RowSeen *seen, void *whose);
+
 #endif

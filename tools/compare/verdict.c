@@ -1,6 +1,7 @@
 // Verdict: compares what two sides keep in memory, tensor by tensor.
 //
-// What is right is asked of right.c.
+// Right is what right.c says.  What is carried into a state from elsewhere has
+// to be what roundings can do.
 #include "tools/compare/verdict.h"
 
 #include "ir/error.h"
@@ -105,7 +106,8 @@ static void row_see(void *whose, int i, const double *right,
     Compare *c = whose;
     Row *r = &c->rows.row[i];
     row_measure(c, i, right);
-    if (meant != NULL)
+    r->of_model = meant != NULL;
+    if (r->of_model)
         r->meant = apart(right, meant, type_count(&r->type));
 }
 
@@ -288,6 +290,64 @@ static void find_source(Compare *c) {
         rows_judge(c, first);
 }
 
+// ---- what is carried into states ----
+
+// Whether a state of the model is further off than a kernel alone may be, and
+// than roundings make it as far as is known.
+static bool is_open(const Compare *c, const Row *r) {
+    return r->verdict != VERDICT_WRONG && dtype_float(r->type.dtype) &&
+           r->of_model &&
+           r->error_a > error_alone(c->g->act) * r->size + 2 * r->explained;
+}
+
+typedef struct {
+    Compare *c;
+    bool *open; // rows that nothing explains yet
+} Carried;
+
+static bool find_open(Carried *all) {
+    bool some = false;
+    for (int i = 0; i < all->c->rows.count; i++) {
+        all->open[i] = is_open(all->c, &all->c->rows.row[i]);
+        some |= all->open[i];
+    }
+    return some;
+}
+
+static void carried_see(void *whose, int i, const double *disturbed,
+                        const double *meant) {
+    const Carried *all = whose;
+    Row *r = &all->c->rows.row[i];
+    double away = error_rms(disturbed, meant, type_count(&r->type));
+    r->explained = isfinite(away) ? fmax(r->explained, away) : r->explained;
+}
+
+// A rounding may decide where the gradient of a maximum goes, and a kernel that
+// reads a maximum beside numbers that were rounded may find it nowhere.  Each
+// is right about what it read, with a as with b; so what a state is left with
+// has to be what roundings can make of the model, in which all that read a
+// value see the same.
+static void carried_judge(Compare *c) {
+    enum { SAMPLES = 8 };
+    // Errors add up on their way, and libraries make more of those in f32.
+    double units = c->left->plan->act == F32 ? 32 : 4;
+    Carried all = {c, ARENA_ARRAY(c->a, (size_t)c->rows.count + 1, bool)};
+    bool some = find_open(&all);
+    for (uint32_t k = 0; k < SAMPLES && some; k++) {
+        rows_disturbed(c->left, &c->rows, all.open, units, k, carried_see,
+                       &all);
+        some = find_open(&all);
+    }
+    for (int i = 0; i < c->rows.count && some; i++) {
+        Row *r = &c->rows.row[i];
+        if (!all.open[i])
+            continue;
+        r->allowed = error_alone(c->g->act) * r->size + 2 * r->explained;
+        r->verdict = VERDICT_WRONG;
+        c->rows.wrong++;
+    }
+}
+
 Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
     Compare c = {.a = a,
                  .left = left,
@@ -305,5 +365,7 @@ Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
     rows_judge(&c, 0);
     if (c.rows.wrong == 0 && any_carried(&c.rows))
         find_source(&c);
+    if (c.rows.wrong == 0 && judged && !c.rows.skips_a && !c.rows.skips_b)
+        carried_judge(&c);
     return c.rows;
 }

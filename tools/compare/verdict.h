@@ -20,8 +20,10 @@ typedef struct {
     double absolute, relative;     // largest differences of a from b
     double size, error_a, error_b; // root mean squares
     double allowed;                // of error_a
+    bool of_model;                 // a state that the model has as well
     double meant;     // how far a's plan is in double from what the model means
     double roundings; // what f32 costs, as far as is known
+    double explained; // how far roundings at random take it, where asked
     bool overflows;   // in a or b, and not in what is right
     Verdict verdict;
 } Row;
