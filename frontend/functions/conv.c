@@ -148,6 +148,37 @@ static void warn_order(Expansion *e, const Call *c, const Window *w,
               (long long)size, (long long)stride, (long long)stride);
 }
 
+static bool pad_is_written(const Call *c) {
+    const Expr *by = c->by;
+    int place = P_conv_pad - P_conv_x - (c->piped ? 1 : 0), position = 0;
+    for (int i = 0; i < by->count; i++) {
+        const char *name = by->argument[i].name;
+        if (name != NULL ? strcmp(name, "pad") == 0 : position++ == place)
+            return true;
+    }
+    return false;
+}
+
+// Windows that lie side by side and would cover the image exactly: patches,
+// which the padding that nobody asked for moves by a part of one.
+static void warn_patches(Expansion *e, const Call *c, const Window *w, Type t) {
+    bool side_by_side = true, moved = false;
+    for (int i = 0; i < 2; i++) {
+        side_by_side &= w->stride[i] == w->size[i] && w->dilation[i] == 1 &&
+                        t.dim[1 + i] % w->size[i] == 0;
+        moved |= w->pad[2 * i] > 0;
+    }
+    if (!side_by_side || !moved || pad_is_written(c))
+        return;
+    Diagnostic *d =
+        report(e->diags, D_moved_patches, c->at,
+               "padding moves these patches of %lld x %lld by %lld x %lld",
+               (long long)w->size[0], (long long)w->size[1],
+               (long long)w->pad[0], (long long)w->pad[2]);
+    diag_note(d, "pad=0 cuts the image into patches, as PyTorch does; if the "
+                 "padding is meant: pad=same");
+}
+
 static NodeId conv_node(Expansion *e, const Call *c, NodeId x, NodeId weight,
                         const Window *w, int64_t groups) {
     if (weight == NO_NODE)
@@ -181,6 +212,7 @@ Value lower_conv(Expansion *e, const Call *c) {
     if (!expect_groups(e, c, in, out, groups))
         return value_poison();
     warn_order(e, c, &w, in);
+    warn_patches(e, c, &w, *node_type(e, x->node));
     int64_t shape[] = {out, w.size[0], w.size[1], in / groups};
     Type type = type_of(F32, 4, shape);
     Init init = initial_default(type);
