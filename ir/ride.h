@@ -11,22 +11,13 @@
 
 #include "ir/group.h"
 
+// ---- ride.c: what could ride ----
+
 typedef enum {
 #define FUSION(name, ...) FUSION_##name,
 #include "ir/library.def"
     NUM_FUSIONS
 } Fusion;
-
-typedef enum { NO, READY, COMPILED, VARIES } Support;
-
-extern const struct FusionInfo {
-    const char *name;
-    Support support[4]; // of sm_80, sm_90, sm_100, sm_120 and what follows each
-    const char *result; // how results differ from those of the kernels
-} fusion_info[NUM_FUSIONS];
-
-// What the library has for devices of compute capability sm, as 90.
-Support fusion_support(Fusion f, int sm);
 
 // A batch_norm of what a convolution computes, by its tensors.  With a finalize
 // step after the convolution, the library has its mean, deviation, scale and
@@ -79,6 +70,19 @@ int64_t form_bytes(int64_t channels);
 // The rides of a graph whose activations are f16, none of another.
 Rides graph_rides(const Graph *g, Arena *a);
 Rides groups_rides(const Graph *g, const Group *group, int count, Arena *a);
+
+// ---- taken.c: what a device takes ----
+
+typedef enum { NO, READY, COMPILED, VARIES } Support;
+
+extern const struct FusionInfo {
+    const char *name;
+    Support support[4]; // of sm_80, sm_90, sm_100, sm_120 and what follows each
+    const char *result; // how results differ from those of the kernels
+} fusion_info[NUM_FUSIONS];
+
+// What the library has for devices of compute capability sm, as 90.
+Support fusion_support(Fusion f, int sm);
 
 // What a device that takes all that it has saves.
 typedef struct {
