@@ -86,7 +86,9 @@ DEVICE int lane_place(int k, int x, int tx) {
 // tx that stand side by side, and stores the results from `out` on, where there
 // are so many columns.  A warp has several rows of threads or a row several
 // warps: the rows of a warp come first, then what is left of all warps, so that
-// threads wait but twice for AT_ONCE lanes.
+// threads wait but twice for AT_ONCE lanes.  How often a thread goes round at the
+// end is a number, as NVRTC would write four turns out, and three before them,
+// where it did not know.
 DEVICE void columns_join(float *out, const float *v, int n, int columns,
                          float *shared, int tx, int threads, int largest) {
     const int wide = tx < 32 ? 32 : tx, line = tx * AT_ONCE;
@@ -104,8 +106,11 @@ DEVICE void columns_join(float *out, const float *v, int n, int columns,
         if (x < tx)
             shared[row * line + lane_place(k, x, tx)] = u[k];
         BARRIER();
-        for (int t = threadIdx.x; t < line; t += threads) {
+        UNROLLED(turn, (line + threads - 1) / threads) {
+            const int t = threadIdx.x + turn * threads;
             const int k = t % AT_ONCE, from = t / AT_ONCE;
+            if (line < threads && t >= line)
+                break;
             const int at = from * n + AT_ONCE * q + k;
             const float *const first = shared + lane_place(k, from, tx);
             float a = *first;
