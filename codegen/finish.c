@@ -76,45 +76,41 @@ void sums_total(const Emit *e, Text *t, NodeId n) {
                   sums_place(e, n) + i, i ? "q" : "s");
 }
 
-static const char *variance_call(Emit *e, const char *part, long long count,
-                                 bool team, bool all) {
-    return arena_format(e->a,
-                        "variance(%s, " SIZE ", " WIDTH ", %sblocks, team, "
-                        "(float)(" ROWS " / blocks), " ROWS " %% blocks, %s)",
-                        part, count, team ? "block, " : "",
-                        all ? COLUMNS : "1.0f");
-}
-
-// A loop over the columns of n: what a team left becomes one part, or the parts
-// of all teams become the result.
-static void finish_one(Emit *e, Text *t, NodeId n, bool team) {
-    const Node *d = &e->g->node[n];
-    bool all = over_all(e, n);
+// What n is of what a level's blocks left in column c.
+static const char *level_value(Emit *e, NodeId n, long long count) {
     const char *part =
-        arena_format(e->a, "part + " SIZE " + c", sums_place(e, n));
-    long long count = (long long)type_count(d->type);
-    const char *parts =
-        team ? WIDTH ", block, blocks, team" : "team * " WIDTH ", teams";
-    const char *call =
-        d->op == OP_var
-            ? variance_call(e, part, count, team, all)
-            : arena_format(e->a, "%s(%s, %s)", d->op == OP_max ? "max" : "sum",
-                           part, parts);
-    text_line(t, "for (int c = threadIdx.x; c < " SIZE "; c += NT)", count);
-    if (team)
-        text_line(t, "    team_%s;", call);
-    else
-        text_line(t, "    put_%s(%s + %s, grid_%s);",
-                  access_suffix(d->type->dtype), pointer_name(e, n),
-                  all ? "0" : "c", call);
+        arena_format(e->a, "left + " SIZE " + c", sums_place(e, n));
+    Op op = e->g->node[n].op;
+    if (op == OP_var)
+        return arena_format(e->a,
+                            "level_variance(%s, " SIZE ", " WIDTH
+                            ", all, of, blocks, (float)(" ROWS
+                            " / blocks), " ROWS " %% blocks, %s)",
+                            part, count, over_all(e, n) ? COLUMNS : "1.0f");
+    return arena_format(e->a, "grid_%s(%s, of.step * " WIDTH ", of.parts)",
+                        op == OP_max ? "max" : "sum", part);
 }
 
-static void finish_all(Emit *e, Text *t, bool team) {
+// A loop over the columns of n, whose result is stored in one place where it is
+// such a number as the parts: of two NVRTC would make two loops.
+static void finish_one(Emit *e, Text *t, NodeId n) {
+    Type type = *e->g->node[n].type;
+    long long count = (long long)type_count(&type);
+    long long at = sums_place(e, n) + (sums_of(e, n) - 1) * count;
+    const char *to = pointer_name(e, n), *value = level_value(e, n, count);
+    text_line(t, "for (int c = threadIdx.x; c < " SIZE "; c += NT) {", count);
     t->indent++;
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e->g, n) && e->stored[n])
-            finish_one(e, t, n, team);
+    if (type.dtype == F32) {
+        text_line(t, "put_f32((all ? %s : left + " SIZE ") + c,", to, at);
+        text_line(t, "        %s);", value);
+    } else {
+        text_line(t, "const float x = %s;", value);
+        text_line(t, "if (all) put_%s(%s + c, x);", access_suffix(type.dtype),
+                  to);
+        text_line(t, "else put_f32(left + " SIZE " + c, x);", at);
+    }
     t->indent--;
+    text_line(t, "}");
 }
 
 void sums_finish(Emit *e, Text *t) {
@@ -124,13 +120,14 @@ void sums_finish(Emit *e, Text *t) {
     if (!any)
         return;
     text_line(t, "const int team = TEAM_OF(%d, blocks);", TEAM_BLOCKS);
-    text_line(t, "const int teams = (blocks + team - 1) / team;");
-    text_line(t,
-              "const int whole = last_of_team(ticket, block, blocks, team);");
-    text_line(t, "if (whole && team > 1) {");
-    finish_all(e, t, true);
-    text_line(t, "}");
-    text_line(t, "if (whole && last_block(ticket, teams)) {");
-    finish_all(e, t, false);
+    text_line(t, "LEVELS(all, team) {");
+    t->indent++;
+    text_line(t, "const Level of = level_of(all, block, blocks, team);");
+    text_line(t, "float *const left = part + (size_t)of.first * " WIDTH ";");
+    text_line(t, "if (!last_block(ticket + of.ticket, of.parts)) break;");
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_blocks(e->g, n) && e->stored[n])
+            finish_one(e, t, n);
+    t->indent--;
     text_line(t, "}");
 }

@@ -86,9 +86,9 @@ DEVICE int lane_place(int k, int x, int tx) {
 // tx that stand side by side, and stores the results from `out` on, where there
 // are so many columns.  A warp has several rows of threads or a row several
 // warps: the rows of a warp come first, then what is left of all warps, so that
-// threads wait but twice for AT_ONCE lanes.  How often a thread goes round at the
-// end is a number, as NVRTC would write four turns out, and three before them,
-// where it did not know.
+// threads wait but twice for AT_ONCE lanes.  How often a thread goes round at
+// the end is a number, as NVRTC would write four turns out, and three before
+// them, where it did not know.
 DEVICE void columns_join(float *out, const float *v, int n, int columns,
                          float *shared, int tx, int threads, int largest) {
     const int wide = tx < 32 ? 32 : tx, line = tx * AT_ONCE;
@@ -207,14 +207,6 @@ DEVICE int last_block(int *ticket, int blocks) {
     }
     BARRIER();
     return last;
-}
-
-// Whether this is the last of a team of blocks to come here, or no team.
-DEVICE int last_of_team(int *ticket, int block, int blocks, int team) {
-    const int first = block / team * team;
-    return team == 1 ||
-           last_block(ticket + 1 + block / team,
-                      blocks - first < team ? blocks - first : team);
 }
 
 #endif

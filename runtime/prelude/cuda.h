@@ -63,9 +63,15 @@
 #define TWO_AT_ONCE _Pragma("unroll 2")
 // By eights, of which one is not mixed with the next.
 #define EIGHTS(from, n)                                                        \
-    _Pragma("unroll 1") for (int from = 0; from < (n); from += 8)
+    _Pragma("unroll 1") for (int from = 0; from == 0 || from < (n); from += 8)
+// What is not known to stay the same in a loop: of a condition that does NVRTC
+// would make two loops.
+#define VARYING(i) asm volatile("" : "+r"(i))
 // Where there are more blocks than n, so many are a team.
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
+// Teams, then all of them; where a team is one block, all at once.
+#define LEVELS(all, team)                                                      \
+    _Pragma("unroll 1") for (int all = (team) == 1; all < 2; all++)
 #define INF __int_as_float(0x7f800000)
 #define INT_LEAST (-2147483647 - 1)
 

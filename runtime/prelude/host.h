@@ -80,7 +80,9 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
 #define TWO_AT_ONCE
 #define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
+#define VARYING(i)
 #define TEAM_OF(n, blocks) 1
+#define LEVELS(all, team) for (int all = (team) == 1; all < 2; all++)
 
 typedef struct {
     int x;
@@ -373,12 +375,6 @@ DEVICE int last_block(int *ticket, int blocks) {
     if (last)
         *ticket = 0;
     return last;
-}
-
-// Blocks are no teams here: TEAM_OF is 1.
-DEVICE int last_of_team(int *ticket, int block, int blocks, int team) {
-    (void)ticket, (void)block, (void)blocks;
-    return team == 1;
 }
 
 // Blocks first .. last-1 of a grid.

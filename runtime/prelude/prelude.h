@@ -214,8 +214,11 @@ DEVICE int part_owner(const int *first, int count, int at) {
 DEVICE float grid_sum(const float *part, int width, int parts) {
     float sum = 0.0f;
     EIGHTS(from, parts)
-    UNROLLED(k, 8)
-    sum += from + k < parts ? part[(size_t)(from + k) * width] : 0.0f;
+    UNROLLED(k, 8) {
+        const int is = from + k < parts;
+        const float x = part[(size_t)(is ? from + k : 0) * width];
+        sum += is ? x : 0.0f;
+    }
     return sum;
 }
 
@@ -223,9 +226,9 @@ DEVICE float grid_max(const float *part, int width, int parts) {
     float most = part[0];
     EIGHTS(from, parts)
     UNROLLED(k, 8) {
-        const float x =
-            from + k < parts ? part[(size_t)(from + k) * width] : -INF;
-        most = x > most || x != x ? x : most;
+        const int is = from + k < parts;
+        const float x = part[(size_t)(is ? from + k : 0) * width];
+        most = is && (x > most || x != x) ? x : most;
     }
     return most;
 }
@@ -244,73 +247,74 @@ DEVICE float elements_of(int b, int team, int blocks, float each, int rest,
     return (each * (float)own + (float)longer) * columns;
 }
 
-// The mean and the squares around it of what the blocks first .. last-1 left,
-// which took so many steps: the sums of d and of d^2, d being the distance from
-// a pivot of its own, and the pivot, at part[0], part[next] and part[2 * next].
+// What a block adds up of what blocks left: every step-th of first .. last-1,
+// so many parts.  A team has those of its blocks, and after that one block has
+// what is left of all teams.  The blocks that share a ticket are counted there.
+typedef struct {
+    int first, last, step, parts, ticket;
+} Level;
+
+DEVICE Level level_of(int all, int block, int blocks, int team) {
+    const int first = all ? 0 : block / team * team;
+    const int last = all || blocks - first < team ? blocks : first + team;
+    Level of;
+    of.first = first;
+    of.last = last;
+    of.step = all ? team : 1;
+    of.parts = all ? (blocks + team - 1) / team : last - first;
+    of.ticket = all ? 0 : 1 + block / team;
+    return of;
+}
+
+// The mean and the squares around it of what a level's blocks left: the sums of
+// d and of d^2, d being the distance from a pivot of its own, and the pivot, at
+// left[0], left[next] and left[2 * next], where `left` is what the first has.
 // The mean is taken from the first pivot.
-DEVICE float grid_squares(const float *part, int next, int width, int first,
-                          int last, int step, int blocks, float each, int rest,
-                          float columns, float *mean_out) {
-    const float near = part[(size_t)first * width + 2 * next];
-    const int parts = (last - first + step - 1) / step;
+DEVICE float grid_squares(const float *left, int next, int width, Level of,
+                          int blocks, float each, int rest, float columns,
+                          float *mean_out) {
+    const float near = left[2 * next];
     float sum = 0.0f, square = 0.0f;
-    EIGHTS(from, parts)
+    EIGHTS(from, of.parts)
     UNROLLED(k, 8) {
-        const int b = first + (from + k) * step, is = from + k < parts;
-        const float *p = part + (size_t)b * width;
-        const float n = elements_of(b, step, blocks, each, rest, columns);
-        const float pivot = is ? p[2 * next] - near : 0.0f;
-        sum += n * pivot + (is ? p[0] : 0.0f);
+        const int is = from + k < of.parts, at = is ? (from + k) * of.step : 0;
+        const float *p = left + (size_t)at * width;
+        const float n =
+            elements_of(of.first + at, of.step, blocks, each, rest, columns);
+        const float by = n * (p[2 * next] - near) + p[0];
+        sum += is ? by : 0.0f;
     }
-    const float mean =
-        sum / elements_of(first, last - first, blocks, each, rest, columns);
-    EIGHTS(from, parts)
+    const float mean = sum / elements_of(of.first, of.last - of.first, blocks,
+                                         each, rest, columns);
+    EIGHTS(from, of.parts)
     UNROLLED(k, 8) {
-        const int b = first + (from + k) * step, is = from + k < parts;
-        const float *p = part + (size_t)b * width;
-        const float n = elements_of(b, step, blocks, each, rest, columns);
-        const float d = is ? p[2 * next] - near - mean : 0.0f;
-        square +=
-            (is ? p[next] : 0.0f) + d * (2.0f * (is ? p[0] : 0.0f) + n * d);
+        const int is = from + k < of.parts, at = is ? (from + k) * of.step : 0;
+        const float *p = left + (size_t)at * width;
+        const float n =
+            elements_of(of.first + at, of.step, blocks, each, rest, columns);
+        const float d = p[2 * next] - near - mean;
+        const float by = p[next] + d * (2.0f * p[0] + n * d);
+        square += is ? by : 0.0f;
     }
     *mean_out = mean;
     return square;
 }
 
-DEVICE float grid_variance(const float *part, int next, int width, int blocks,
-                           int team, float each, int rest, float columns) {
-    const float count = elements_of(0, blocks, blocks, each, rest, columns);
+// The variance, or the squares that a team leaves in its first block's place: its
+// pivot is the mean then, from which the distances add up to nothing.
+DEVICE float level_variance(float *left, int next, int width, int all, Level of,
+                            int blocks, float each, int rest, float columns) {
     float mean;
-    const float square = grid_squares(part, next, width, 0, blocks, team,
-                                      blocks, each, rest, columns, &mean);
-    return square < 0.0f ? 0.0f : square / count;
-}
-
-// What a team of blocks left becomes what its first block left.
-DEVICE void team_sum(float *part, int width, int block, int blocks, int team) {
-    const int first = block / team * team;
-    float *const p = part + (size_t)first * width;
-    *p = grid_sum(p, width, blocks - first < team ? blocks - first : team);
-}
-
-DEVICE void team_max(float *part, int width, int block, int blocks, int team) {
-    const int first = block / team * team;
-    float *const p = part + (size_t)first * width;
-    *p = grid_max(p, width, blocks - first < team ? blocks - first : team);
-}
-
-// Its pivot is the mean then, from which the distances add up to nothing.
-DEVICE void team_variance(float *part, int next, int width, int block,
-                          int blocks, int team, float each, int rest,
-                          float columns) {
-    const int first = block / team * team;
-    const int last = blocks - first < team ? blocks : first + team;
-    float *const p = part + (size_t)first * width;
-    float mean;
-    p[next] = grid_squares(part, next, width, first, last, 1, blocks, each,
-                           rest, columns, &mean);
-    p[0] = 0.0f;
-    p[2 * next] += mean;
+    const float square =
+        grid_squares(left, next, width, of, blocks, each, rest, columns, &mean);
+    VARYING(all);
+    if (all)
+        return square < 0.0f ? 0.0f
+                             : square / elements_of(0, blocks, blocks, each,
+                                                    rest, columns);
+    left[0] = 0.0f;
+    left[2 * next] += mean;
+    return square;
 }
 
 #endif

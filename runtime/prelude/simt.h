@@ -39,7 +39,9 @@ int simt_atomic_add(int *p, int v);
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
 #define TWO_AT_ONCE
 #define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
+#define VARYING(i)
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
+#define LEVELS(all, team) for (int all = (team) == 1; all < 2; all++)
 
 typedef struct {
     int x;

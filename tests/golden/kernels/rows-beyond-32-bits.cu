@@ -51,15 +51,14 @@ KERNEL(256, 4) k00_var(
         columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, q3, VW, C - g0 * VW, shared, TX, NT);
     }
     const int team = TEAM_OF(24, blocks);
-    const int teams = (blocks + team - 1) / team;
-    const int whole = last_of_team(ticket, block, blocks, team);
-    if (whole && team > 1) {
-        for (int c = threadIdx.x; c < 8; c += NT)
-            team_variance(part + 0 + c, 8, WIDTH, block, blocks, team, (float)(ROWS / blocks), ROWS % blocks, 1.0f);
-    }
-    if (whole && last_block(ticket, teams)) {
-        for (int c = threadIdx.x; c < 8; c += NT)
-            put_f32(p3 + c, grid_variance(part + 0 + c, 8, WIDTH, blocks, team, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+    LEVELS(all, team) {
+        const Level of = level_of(all, block, blocks, team);
+        float *const left = part + (size_t)of.first * WIDTH;
+        if (!last_block(ticket + of.ticket, of.parts)) break;
+        for (int c = threadIdx.x; c < 8; c += NT) {
+            put_f32((all ? p3 : left + 8) + c,
+                    level_variance(left + 0 + c, 8, WIDTH, all, of, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+        }
     }
 }
 // k01_cast:

@@ -64,14 +64,13 @@ KERNEL(256, 2) k00_sum(
     }
     total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
     const int team = TEAM_OF(24, blocks);
-    const int teams = (blocks + team - 1) / team;
-    const int whole = last_of_team(ticket, block, blocks, team);
-    if (whole && team > 1) {
-        for (int c = threadIdx.x; c < 1; c += NT)
-            team_sum(part + 0 + c, WIDTH, block, blocks, team);
-    }
-    if (whole && last_block(ticket, teams)) {
-        for (int c = threadIdx.x; c < 1; c += NT)
-            put_f32(p9 + 0, grid_sum(part + 0 + c, team * WIDTH, teams));
+    LEVELS(all, team) {
+        const Level of = level_of(all, block, blocks, team);
+        float *const left = part + (size_t)of.first * WIDTH;
+        if (!last_block(ticket + of.ticket, of.parts)) break;
+        for (int c = threadIdx.x; c < 1; c += NT) {
+            put_f32((all ? p9 : left + 0) + c,
+                    grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
+        }
     }
 }
