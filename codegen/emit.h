@@ -146,6 +146,9 @@ typedef struct {
     int64_t columns;      // ROWS: that the kernel walks over, C or more
     const int *level;     // ROWS: of the group's nodes, row reductions that
                           // come one after the other before each value
+    const bool *kept;     // ROWS: of the group's nodes, those whose elements a
+    const int *kept_in;   // pass leaves for later ones, and which does
+    int num_kept;
     const int64_t *place; // in the scratch, of the group's nodes
     const int64_t **parts_before; // of its reductions over parts, once asked
     int resident;   // blocks that a multiprocessor is to have room for: more
@@ -289,6 +292,18 @@ const char *parts_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // The value of a slice of a tensor in memory, in such a kernel.
 const char *piece_value(Emit *e, Scope *s, NodeId n, Place p);
+
+// ---- rows.c, keep.c ----
+
+// Whether n is over the columns of a row, and not over blocks.
+bool reduces_row(const Emit *e, NodeId n);
+
+// Finds what passes keep in a kernel of so many that reduce.
+void keep_find(Emit *e, int passes);
+
+// Writes how this pass keeps it, behind all that it computes, for those after
+// it to find.
+void keep_write(Emit *e, Scope *row, Scope *pass, Place p, int number);
 
 // ---- the skeletons: each writes the body of one kind of kernel ----
 void emit_grid(Emit *e, Text *t);

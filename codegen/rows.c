@@ -13,7 +13,7 @@
 // multiprocessor, those that vectors may take without others being spilled.
 enum { MOST_BYTES = 448 };
 
-static bool reduces_row(const Emit *e, NodeId n) {
+bool reduces_row(const Emit *e, NodeId n) {
     return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e->g, n);
 }
 
@@ -144,25 +144,33 @@ static Scope *pass_open(Emit *e, Scope *row) {
 
 // A pass over the columns up to C, or for what is stored up to `end`, which is
 // 0 for a gang without a row.
-static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end) {
+static void loop_close(Emit *e, Scope *row, const Text *body, const char *end) {
+    text_line(&row->before, "for (%s c = lane * VW; c < %s; c += GANG * VW) {",
+              column_type(*e->group->space), end);
+    text_bytes(&row->before, text_string(body), body->length);
+    text_line(&row->before, "}");
+}
+
+// The same with a number for each of the thread's columns: loops of known
+// length keep what is indexed by it in registers.
+static void columns_close(Scope *row, const Text *body, const char *end) {
+    text_line(&row->before, "UNROLLED(j, PER) {");
+    text_line(&row->before, "    const int c = (lane + j * GANG) * VW;");
+    text_line(&row->before, "    if (c >= %s) break;", end);
+    text_bytes(&row->before, text_string(body), body->length);
+    text_line(&row->before, "}");
+}
+
+static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end,
+                       bool numbered) {
     Text body = text_new(e->a);
     scope_close(pass, &body);
     if (body.length == 0)
         return;
-    text_line(&row->before, "for (%s c = lane * VW; c < %s; c += GANG * VW) {",
-              column_type(*e->group->space), end);
-    text_bytes(&row->before, text_string(&body), body.length);
-    text_line(&row->before, "}");
-}
-
-// As pass_close, with a number for each of the thread's columns: loops of known
-// length keep what is indexed by it in registers.
-static void columns_close(Scope *row, Scope *pass) {
-    text_line(&row->before, "UNROLLED(j, PER) {");
-    text_line(&row->before, "    const int c = (lane + j * GANG) * VW;");
-    text_line(&row->before, "    if (c >= end) break;");
-    scope_close(pass, &row->before);
-    text_line(&row->before, "}");
+    if (numbered)
+        columns_close(row, &body, end);
+    else
+        loop_close(e, row, &body, end);
 }
 
 // Bytes of the vectors that a thread reads in a pass, as they are in memory.
@@ -195,8 +203,9 @@ static int64_t emit_level(Emit *e, Scope *row, Place p, int which) {
         add_element(e, pass, n, value_at(e, pass, arg, p));
         bytes += e->g->node[n].op == OP_var ? 2 * SUM_BYTES : SUM_BYTES;
     }
+    keep_write(e, row, pass, p, which);
     bytes += bytes_read(e, pass);
-    pass_close(e, row, pass, "C");
+    pass_close(e, row, pass, "C", e->num_kept > 0);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (reduces_row(e, n) && e->level[n - e->group->first] == which)
             join_row(e, row, n, p);
@@ -289,10 +298,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
             emit_output(e, s, row, n, q, x);
     }
     bytes += bytes_read(e, pass);
-    if (any_columns(e))
-        columns_close(row, pass);
-    else
-        pass_close(e, row, pass, "end");
+    pass_close(e, row, pass, "end", any_columns(e) || e->num_kept > 0);
     Text body = text_new(e->a);
     scope_close(first, &body);
     if (body.length > 0) {
@@ -341,7 +347,8 @@ void emit_rows(Emit *e, Text *t) {
     if (e->group->scratch != NO_NODE)
         text_line(t, "enum { " DEFINED("WIDTH") " };",
                   (long long)e->g->node[e->group->scratch].type->dim[1]);
-    if (any_columns(e))
+    keep_find(e, most);
+    if (any_columns(e) || e->num_kept > 0)
         text_line(t, "enum { PER = (C / VW + GANG - 1) / GANG };");
     text_line(t, "SHARED float shared[%sNT];",
               any_columns(e) ? "AT_ONCE * " : "");
@@ -360,7 +367,8 @@ void emit_rows(Emit *e, Text *t) {
         bytes = level > bytes ? level : bytes;
     }
     int64_t stored = emit_outputs(e, row, p);
-    bytes = (stored > bytes ? stored : bytes) + column_bytes(e);
+    bytes = (stored > bytes ? stored : bytes) + column_bytes(e) +
+            e->num_kept * SUM_BYTES;
     e->resident = bytes <= MOST_BYTES ? 2 : 1;
     Text rows = text_new(e->a);
     rows.indent = t->indent + 1;

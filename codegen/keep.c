@@ -1,0 +1,119 @@
+// Keep: elements of a row that a pass over it computes with random numbers, and
+// that a later pass asks for too, stay in registers, as each draw is ten rounds
+// of Philox.  Only where a thread has no more of a row than a vector: for
+// others a pass would be written out once for each, and registers would not do.
+
+#include "codegen/emit.h"
+
+// Whether a gang of a warp has a row at once.
+static bool has_few(const Emit *e) {
+    enum { GANG = 32, LANES = 8 };
+    int64_t columns = space_columns(e->group->space);
+    return columns > 0 && e->columns == columns &&
+           columns <= GANG * (e->step % LANES == 0 ? LANES : 1);
+}
+
+// The nodes that passes ask for at their own elements: of those that follow
+// from a draw which is not kept, the operands of what is wanted.
+typedef struct {
+    const Emit *e;
+    int *pass; // that computes a node first, 0: none yet
+    bool *draws, *wanted, *kept;
+} Keep;
+
+static bool follows_draw(const Keep *k, NodeId n) {
+    const Group *group = k->e->group;
+    const Node *d = &k->e->g->node[n];
+    if (k->kept[n - group->first] || (op_info[d->op].facts & REDUCES))
+        return false;
+    for (int i = 0; i < d->num_args; i++)
+        if (group_has(group, d->arg[i]) && k->draws[d->arg[i] - group->first])
+            return true;
+    return d->op == OP_uniform;
+}
+
+static void want(const Keep *k, NodeId n) {
+    const Group *group = k->e->group;
+    if (group_has(group, n) && k->draws[n - group->first] &&
+        type_has_shape(k->e->g->node[n].type, group->space))
+        k->wanted[n - group->first] = true;
+}
+
+// Operands come before users, so that one way back finds all.
+static void pass_follow(const Keep *k, int pass) {
+    const Group *group = k->e->group;
+    for (NodeId n = group->last + 1; n-- > group->first;) {
+        int at = (int)(n - group->first);
+        const Node *d = &k->e->g->node[n];
+        if (!k->wanted[at])
+            continue;
+        k->wanted[at] = false;
+        if (k->pass[at] > 0) {
+            k->kept[at] = true;
+            continue;
+        }
+        k->pass[at] = pass;
+        for (int i = 0; i < d->num_args && (op_info[d->op].facts & POINTWISE);
+             i++)
+            want(k, d->arg[i]);
+    }
+}
+
+// What the pass after the last reduction stores and adds up.
+static bool is_output(const Emit *e, NodeId n) {
+    return sums_blocks(e->g, n) ||
+           (e->stored[n] && e->g->node[n].op != OP_scratch);
+}
+
+static NodeId wanted_of(const Emit *e, NodeId n) {
+    bool operand = sums_blocks(e->g, n) || pads_columns(e->g, n);
+    return operand ? e->g->node[n].arg[0] : n;
+}
+
+// Of n, what the pass computes: the operand of a reduction, or what is stored
+// after all of them.
+static void pass_want(const Keep *k, NodeId n, int pass, int passes) {
+    const Emit *e = k->e;
+    if (pass > passes
+            ? is_output(e, n)
+            : reduces_row(e, n) && e->level[n - e->group->first] == pass)
+        want(k, pass > passes ? wanted_of(e, n) : e->g->node[n].arg[0]);
+}
+
+void keep_find(Emit *e, int passes) {
+    const Group *group = e->group;
+    size_t count = group->last - group->first + 1;
+    if (!has_few(e))
+        return;
+    Keep k = {.e = e,
+              .pass = ARENA_ARRAY(e->a, count, int),
+              .draws = ARENA_ARRAY(e->a, count, bool),
+              .wanted = ARENA_ARRAY(e->a, count, bool),
+              .kept = ARENA_ARRAY(e->a, count, bool)};
+    for (int pass = 1; pass <= passes + 1; pass++) {
+        for (NodeId n = group->first; n <= group->last; n++)
+            k.draws[n - group->first] = follows_draw(&k, n);
+        for (NodeId n = group->first; n <= group->last; n++)
+            pass_want(&k, n, pass, passes);
+        pass_follow(&k, pass);
+    }
+    for (NodeId n = group->first; n <= group->last; n++)
+        e->num_kept += k.kept[n - group->first];
+    e->kept = k.kept;
+    e->kept_in = k.pass;
+}
+
+void keep_write(Emit *e, Scope *row, Scope *pass, Place p, int number) {
+    const Group *group = e->group;
+    for (NodeId n = group->first; n <= group->last && e->num_kept > 0; n++) {
+        int at = (int)(n - group->first);
+        if (!e->kept[at] || e->kept_in[at] != number)
+            continue;
+        node_line(&row->before, n, "%s kept#[PER][VW];",
+                  held_type(e->g->node[n].type->dtype));
+        node_line(&pass->lanes, n, "kept#[j][k] = %s;",
+                  value_at(e, pass, n, p));
+        value_define(e, row, n, p, HELD_ARRAY,
+                     arena_format(e->a, "kept" NODE "[j]", n));
+    }
+}

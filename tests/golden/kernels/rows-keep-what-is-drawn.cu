@@ -1,0 +1,52 @@
+// k00_sub:
+// %6..%11: uniform reshape lt select sum sub
+// 1032 bytes read and written (host: 1032)
+KERNEL(256, 2) k00_sub(
+    const int *RESTRICT p1,
+    const int *RESTRICT p2,
+    const float *RESTRICT p0,
+    float *RESTRICT p11)
+{
+    OWN_BLOCK;
+    enum { ROWS = 16, C = 8, VW = LANES(C) };
+    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
+    enum { PER = (C / VW + GANG - 1) / GANG };
+    SHARED float shared[NT];
+    const int lane = threadIdx.x % GANG;
+    CHUNK(lo, hi, ROWS);
+    const int v1 = get_i32(p1 + 0);
+    const int v2 = get_i32(p2 + 0);
+    for (int first = lo; first < hi; first += NT / GANG) {
+        const int own = first + threadIdx.x / GANG;
+        const int i = own < hi ? own : hi - 1;
+        const int end = own < hi ? C : 0;
+        float s10[VW];
+        LANES_DO(k, VW) s10[k] = 0.0f;
+        float kept9[PER][VW];
+        UNROLLED(j, PER) {
+            const int c = (lane + j * GANG) * VW;
+            if (c >= C) break;
+            const int i1 = (size_t)i * 8 + c;
+            float v0[VW];
+            load_f32(v0, p0 + (size_t)i * 8 + c, VW);
+            LANES_DO(k, VW) {
+                const float v6 = uniform(v1, 7, v2, (i1 + k));
+                const int v8 = v6 < 0.1f;
+                const float v9 = v8 ? 0.0f : v0[k];
+                s10[k] += v9;
+                kept9[j][k] = v9;
+            }
+        }
+        const float v10 = gang_sum(lanes_sum(s10, VW), GANG, shared);
+        UNROLLED(j, PER) {
+            const int c = (lane + j * GANG) * VW;
+            if (c >= end) break;
+            float out11[VW];
+            LANES_DO(k, VW) {
+                const float v11 = kept9[j][k] - v10;
+                out11[k] = v11;
+            }
+            store_f32(p11 + (size_t)i * 8 + c, out11, VW);
+        }
+    }
+}
