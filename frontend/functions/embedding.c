@@ -9,7 +9,8 @@ static bool expect_index(Expansion *e, const Call *c, const Value *x) {
     Diagnostic *d =
         report(e->diags, D_kind, c->at, "embedding needs whole numbers");
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-    diag_note(d, "as a model's input has them: tokens: i32[N, 64]");
+    diag_note(d, "as a model's input has them: tokens: i32[N, 64]; of a column "
+                 "of f32 it is (x == tensor(range(20))) @ parameter([20, 4])");
     return false;
 }
 
