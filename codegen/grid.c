@@ -70,13 +70,16 @@ void emit_chunk(Text *t, Type space) {
         text_line(t, "CHUNK(lo, hi, " ROWS ");");
 }
 
-void emit_row_indices(Text *t, Type space, const char *body) {
+// The indices of axes up to `last` of a row that is number `row` of them.
+static void emit_indices_of(Text *t, Type space, int last, const char *row,
+                            const char *body) {
     int64_t stride = 1;
     if (space.rank < 3)
         return;
-    for (int i = space.rank - 2; i >= 0; i--) {
+    for (int i = last; i >= 0; i--) {
         if (space.dim[i] != 1 && mentions(body, axis_name[i])) {
-            text_add(t, "%*sconst int %s = i", 4 * t->indent, "", axis_name[i]);
+            text_add(t, "%*sconst int %s = %s", 4 * t->indent, "", axis_name[i],
+                     row);
             if (stride != 1)
                 text_add(t, " / %lld", (long long)stride);
             if (i > 0)
@@ -85,6 +88,10 @@ void emit_row_indices(Text *t, Type space, const char *body) {
         }
         stride *= space.dim[i];
     }
+}
+
+void emit_row_indices(Text *t, Type space, const char *body) {
+    emit_indices_of(t, space, space.rank - 2, "i", body);
 }
 
 static void store_by(Emit *e, Scope *s, NodeId n, Place p, const char *value,
@@ -333,10 +340,29 @@ static void emit_totals_out(Emit *e, Text *t) {
             sums_total(e, t, n);
 }
 
+// Whether rows are pairs, of which one or the other value is stored: a thread
+// that has both computes once what they follow from.
+static bool has_pairs(const Emit *e) {
+    Type space = *e->group->space;
+    int last = space.rank - 2;
+    if (last < 1 || space.dim[last] != 2 || has_many_rows(space) || has_sums(e))
+        return false;
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        const Node *d = &e->g->node[n];
+        if (d->op != OP_select || !type_has_shape(d->type, &space))
+            continue;
+        const Type *which = e->g->node[d->arg[0]].type;
+        if (which->rank == 2 && which->dim[0] == 2 && which->dim[1] == 1)
+            return true;
+    }
+    return false;
+}
+
 // What is done for each group of columns, and in each of its rows.
 typedef struct {
     Text columns, rows;
     const Scope *row;
+    bool pairs;
 } Walk;
 
 // A launch has four blocks for each multiprocessor, so that all are resident at
@@ -465,14 +491,32 @@ static void open_columns(Emit *e, Text *t, const Walk *w, Type space) {
     t->indent++;
 }
 
+// Opens the loop over the rows of a pair.
+static void open_pair(Text *t, Type space, const char *rows) {
+    int last = space.rank - 2;
+    emit_indices_of(t, space, last - 1, "pair", rows);
+    text_line(t, "UNROLLED(%s, 2) {", axis_name[last]);
+    t->indent++;
+    text_line(t, "const int i = 2 * pair + %s;", axis_name[last]);
+}
+
 static void emit_walk(Emit *e, Text *t, Type space, const Walk *w) {
     open_columns(e, t, w, space);
     text_bytes(t, text_string(&w->columns), w->columns.length);
-    text_line(t, "%sfor (%s i = lo + ty; i < hi; i += TY) {",
-              find_resident(e, w) ? "TWO_AT_ONCE " : "", row_type(space));
+    const char *rows = text_string(&w->rows), *i = w->pairs ? "pair" : "i";
+    text_line(t, "%sfor (%s %s = lo + ty; %s < hi; %s += TY) {",
+              find_resident(e, w) ? "TWO_AT_ONCE " : "", row_type(space), i, i,
+              i);
     t->indent++;
-    emit_row_indices(t, space, text_string(&w->rows));
-    text_bytes(t, text_string(&w->rows), w->rows.length);
+    if (w->pairs)
+        open_pair(t, space, rows);
+    else
+        emit_row_indices(t, space, rows);
+    text_bytes(t, rows, w->rows.length);
+    if (w->pairs) {
+        t->indent--;
+        text_line(t, "}");
+    }
     t->indent--;
     text_line(t, "}");
     t->indent--;
@@ -493,20 +537,27 @@ void emit_grid(Emit *e, Text *t) {
     emit_tiles(e, t, *e->group->space);
     emit_sums(e, t);
     text_line(t, "const int tx = threadIdx.x %% TX, ty = threadIdx.x / TX;");
-    emit_chunk(t, space);
+    bool pairs = has_pairs(e);
+    if (pairs)
+        text_line(t, "CHUNK(lo, hi, " ROWS " / 2);");
+    else
+        emit_chunk(t, space);
 
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
     int inner = t->indent + (sums ? 2 : 1);
     Scope *column = scope_new(e, kernel, IN_COLUMN, "VW", inner);
-    Scope *row = scope_new(e, column, IN_ROW, "VW", inner + 1);
+    Scope *row = scope_new(e, column, IN_ROW, "VW", inner + 1 + pairs);
     sums_declare(e, kernel, true, "VW");
     emit_pivots(e, column, space);
     Place p = space_place(space, "c", "VW");
     emit_row(e, row, p);
 
-    Walk w = {.columns = text_new(e->a), .rows = text_new(e->a), .row = row};
+    Walk w = {.columns = text_new(e->a),
+              .rows = text_new(e->a),
+              .row = row,
+              .pairs = pairs};
     w.columns.indent = inner;
-    w.rows.indent = inner + 1;
+    w.rows.indent = inner + 1 + pairs;
     scope_close(column, &w.columns);
     scope_close(row, &w.rows);
     scope_close(kernel, t);
