@@ -53,8 +53,10 @@ static Source *read_std(Expansion *e, const Import *i) {
 
 bool function_is_native(const Function *f) {
     const Expr *x = f->body.count == 1 ? f->body.stmt[0].value : NULL;
-    return x != NULL && x->kind == EXPR_NAME && is_std(x->at.source->path) &&
-           strcmp(x->text, "native") == 0;
+    const Builtin *b = builtin_find(f->name);
+    return x != NULL && x->kind == EXPR_NAME &&
+           strcmp(x->text, "native") == 0 && b != NULL && b->module != NULL &&
+           strcmp(b->module, x->at.source->path) == 0;
 }
 
 // ---- other files ----
@@ -90,10 +92,14 @@ static const char *plain(Expansion *e, const char *path) {
     return all;
 }
 
+// A path beside a file.  What begins with std/ is the compiler's, so that a
+// folder of that name does not.
 static const char *beside(Expansion *e, const Source *s, const char *path) {
     const char *all =
         arena_format(e->arena, "%.*s%s", (int)folder_length(s->path), s->path,
                      plain(e, path));
+    if (is_std(all))
+        return arena_format(e->arena, "./%s", all);
     return *all != '\0' ? all : ".";
 }
 
@@ -293,15 +299,15 @@ static bool shares_name(const Expansion *e, const Module *m, const Source *s) {
 
 // Files of one name are told apart by their folders, from the main file's on.
 static void files_name(Expansion *e, const Source *s) {
+    size_t folder = folder_length(beside(e, s, ""));
     for (Module *m = e->modules; m != NULL; m = m->next)
         if (shares_name(e, m, s))
-            m->source->name = m->source->path +
-                              (is_std(m->path) ? 0 : folder_length(s->path));
+            m->source->name = m->source->path + (is_std(m->path) ? 0 : folder);
 }
 
 File *file_expand(Expansion *e, const Source *s) {
     e->importing = ARENA_NEW(e->arena, Module);
-    *e->importing = (Module){.path = s->path};
+    *e->importing = (Module){.path = beside(e, s, s->name)};
     File *f = expand_file(e, s);
     e->importing = NULL;
     files_name(e, s);
