@@ -340,14 +340,16 @@ static Value sample_variable(Expansion *e, const char *variable, Span at) {
     return value_tensor(label ? label_node(e) : input_node(e, INPUT_IMAGE), at);
 }
 
+static Diagnostic *report_samples(Expansion *e, const char *name, Span at) {
+    return report(e->diags, D_wrong_place, at, "`%s` is there in the loss only",
+                  name);
+}
+
 static Value variable(Expansion *e, const Lazy *lazy, Span at) {
-    if (is_of_samples(lazy->variable)) {
-        if (e->phase == PHASE_LOSS)
-            return sample_variable(e, lazy->variable, at);
-        return misplaced(lazy, report(e->diags, D_wrong_place, at,
-                                      "`%s` is there in the loss only",
-                                      lazy->variable));
-    }
+    if (is_of_samples(lazy->variable))
+        return e->phase == PHASE_LOSS
+                   ? sample_variable(e, lazy->variable, at)
+                   : misplaced(lazy, report_samples(e, lazy->variable, at));
     if (e->graph == NULL) {
         return misplaced(
             lazy, report(e->diags, D_wrong_place, at,
@@ -386,6 +388,10 @@ Value lazy_force(Expansion *e, Lazy *lazy, Span at) {
         diag_place(d, lazy->entry->at, "it is given here");
         if (strcmp(lazy->entry->name, "data") == 0)
             diag_note(d, "a path stands between quotes: \"data/cifar10\"");
+        return value_poison();
+    }
+    if (lazy->phase == PHASE_INPUT && e->phase == PHASE_KEYS) {
+        report_samples(e, lazy->entry->name, at);
         return value_poison();
     }
     if (lazy->progress == DONE)
