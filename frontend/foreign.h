@@ -9,6 +9,7 @@
 
 typedef enum {
     FOREIGN_FUNCTION,
+    FOREIGN_LOSS,
     FOREIGN_ARGUMENT,
     FOREIGN_KEY,
     FOREIGN_WORD,

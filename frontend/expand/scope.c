@@ -68,7 +68,9 @@ void name_note(Expansion *e, Atom name, Diagnostic *d) {
         diag_note(d, "it names layers; a value is named by %s = ...", name);
         return;
     }
-    if (foreign_note(FOREIGN_FUNCTION, name, d))
+    bool trains = e->phase == PHASE_LOSS || e->phase == PHASE_KEYS;
+    if ((trains && foreign_note(FOREIGN_LOSS, name, d)) ||
+        foreign_note(FOREIGN_FUNCTION, name, d))
         return;
     Nearest near = nearest_to(name);
     for (const Binding *n = e->scope; n != NULL; n = n->next)
