@@ -270,6 +270,7 @@ struct Expansion {
     struct {
         NodeId samples, total; // the loss of each sample, and reduced
         bool is_mean;          // how it is
+        bool of_sides;         // it takes bce_with_logits of the output
     } loss;
     Value output;          // of the model; NOTHING before there is one
     struct Biased *biased; // batch_norms behind a bias, see norm.c

@@ -365,6 +365,10 @@ NodeId sample_count(Expansion *e);
 NodeId sum_samples(Expansion *e, NodeId x);
 NodeId sample_means(Expansion *e, NodeId x);
 
+// Whether labels are one for each number of an output, but for axes of one
+// place at the end.
+bool labels_each(Type label, Type output);
+
 // ---- metric.c ----
 
 // Adds the sums that the runtime reads, after a loss was reduced.

@@ -169,18 +169,25 @@ static const char *target_note(Expansion *e) {
                         e->data.format);
 }
 
+static Type without_ones(Type t) {
+    while (t.rank > 1 && t.dim[t.rank - 1] == 1)
+        t.rank--;
+    return t;
+}
+
+bool labels_each(Type label, Type output) {
+    label = without_ones(label);
+    output = without_ones(output);
+    return type_has_shape(&label, &output);
+}
+
 // The label as numbers of the output's shape, which may have further axes of
 // one place; NO_NODE after a report.
 static NodeId target_of(Expansion *e, const Call *c) {
     Type t = *node_type(e, c->arg[0].node), l = *node_type(e, c->arg[1].node);
-    Type bare = t, least = l;
     if (!expect_order(e, c))
         return NO_NODE;
-    while (bare.rank > 1 && bare.dim[bare.rank - 1] == 1)
-        bare.rank--;
-    while (least.rank > 1 && least.dim[least.rank - 1] == 1)
-        least.rank--;
-    if (type_has_shape(&bare, &least))
+    if (labels_each(l, t))
         return as_float(e,
                         graph_reshape(e->graph, c->arg[1].node, t.rank, t.dim));
     const char *note = NULL;
@@ -212,6 +219,12 @@ Value lower_distance(Expansion *e, const Call *c) {
                         c->at);
 }
 
+static NodeId without_shape(const Expansion *e, NodeId n) {
+    while (e->graph->node[n].op == OP_reshape)
+        n = e->graph->node[n].arg[0];
+    return n;
+}
+
 // max(x, 0) - x y + log(1 + exp(-|x|)), which is -y log p - (1 - y) log(1 - p)
 // for p = sigmoid(x).  At 0, where a head of zeros starts, only the half that
 // maximum gives at a tie makes the gradient sigmoid(x) - y; relu gives nothing.
@@ -220,6 +233,8 @@ Value lower_bce_with_logits(Expansion *e, const Call *c) {
     if (y == NO_NODE)
         return value_poison();
     warn_sigmoid(e, c, &c->arg[0]);
+    e->loss.of_sides |=
+        without_shape(e, c->arg[0].node) == without_shape(e, e->output.node);
     Graph *g = e->graph;
     NodeId x = as_float(e, c->arg[0].node);
     NodeId above = graph_op2(g, OP_maximum, x, number_node(e, 0));

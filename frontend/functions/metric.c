@@ -9,12 +9,9 @@ static void accumulate(Expansion *e, const char *name, NodeId value) {
     graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
 }
 
-// Whether the loss is of labels, and the data has a whole one for each row of
-// the output, which has a column for each class.
-static bool has_classes(Expansion *e, Type output) {
-    if (e->label == NO_NODE)
-        return false;
-    Type label = *node_type(e, input_node(e, INPUT_LABEL));
+// Whether labels are whole, one for each row of an output that has a column for
+// each class.
+static bool has_classes(Type label, Type output) {
     output.rank--;
     return label.dtype == I32 && output.rank >= 1 &&
            output.dim[output.rank] > 1 && type_has_shape(&label, &output);
@@ -49,6 +46,22 @@ static NodeId count_correct(Expansion *e, NodeId output) {
     return sum_samples(e, sample_means(e, as_float(e, hit)));
 }
 
+// How many samples have an output above 0 just where their label is above 1/2;
+// of a sample with several labels, the share of them.  An output that is no
+// number is on no side.
+static NodeId count_sides(Expansion *e, NodeId output) {
+    Graph *g = e->graph;
+    Type t = *node_type(e, output);
+    NodeId zero = number_node(e, 0);
+    NodeId label = graph_reshape(g, as_float(e, input_node(e, INPUT_LABEL)),
+                                 t.rank, t.dim);
+    NodeId above = as_float(e, graph_op2(g, OP_lt, zero, output));
+    NodeId below = as_float(e, graph_op2(g, OP_le, output, zero));
+    NodeId wanted = graph_op2(g, OP_lt, number_node(e, 0.5), label);
+    NodeId hit = graph_op3(g, OP_select, wanted, above, below);
+    return sum_samples(e, sample_means(e, hit));
+}
+
 // How many samples have fewer than five outputs above the one of their label.
 // An output that is no number counts as above it.
 static NodeId count_top5(Expansion *e, NodeId output) {
@@ -68,12 +81,23 @@ static NodeId count_top5(Expansion *e, NodeId output) {
     return sum_samples(e, sample_means(e, as_float(e, hit)));
 }
 
-void metrics_add(Expansion *e, NodeId output) {
-    bool classes = has_classes(e, *node_type(e, output));
-    accumulate(e, "metric.loss", sum_samples(e, e->loss.samples));
+// What outputs are right is known where the loss is of labels: by their class,
+// else by their side.
+static void count_right(Expansion *e, NodeId output) {
+    Type t = *node_type(e, output);
+    Type label = *node_type(e, input_node(e, INPUT_LABEL));
+    bool classes = has_classes(label, t);
     if (classes)
         accumulate(e, "metric.correct", count_correct(e, output));
+    else if (e->loss.of_sides && labels_each(label, t))
+        accumulate(e, "metric.correct", count_sides(e, output));
     if (classes && e->recipe.top5 && !e->training)
         accumulate(e, "metric.top5", count_top5(e, output));
+}
+
+void metrics_add(Expansion *e, NodeId output) {
+    accumulate(e, "metric.loss", sum_samples(e, e->loss.samples));
+    if (e->label != NO_NODE)
+        count_right(e, output);
     accumulate(e, "metric.count", sample_count(e));
 }

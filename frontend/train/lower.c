@@ -171,16 +171,21 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
     return e->diags->errors == 0;
 }
 
-// Some metrics need an output of classes.
+// Some metrics need an output of classes, or of logits.
 static void check_metrics(Expansion *e) {
     const Recipe *r = &e->recipe;
     const char *name = r->top5 ? "top5" : r->stop.metric;
-    if (name == NULL || graph_find(e->graph, "metric.correct") != NO_NODE ||
-        (strcmp(name, "accuracy") != 0 && strcmp(name, "top5") != 0))
+    bool accuracy = name != NULL && strcmp(name, "accuracy") == 0;
+    if (name == NULL || (!accuracy && strcmp(name, "top5") != 0) ||
+        graph_find(e->graph, accuracy ? "metric.correct" : "metric.top5") !=
+            NO_NODE)
         return;
     Diagnostic *d = report(e->diags, D_unmeasured, e->output.at,
                            "`%s` needs an output of classes and labels", name);
     diag_label(d, "this is %s", tensor_text(e, e->output.node));
+    if (accuracy)
+        diag_note(d, "or logits, as in: loss = mean(bce_with_logits(output, "
+                     "label))");
 }
 
 static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,

@@ -246,6 +246,7 @@ static Value report_not_reduced(Expansion *e, TrainBlock *t) {
 Value train_loss(Expansion *e, TrainBlock *t, Value output) {
     e->output = output;
     e->loss.total = NO_NODE;
+    e->loss.of_sides = false;
     Value v =
         key_needed(e, t, "loss", "loss = mean(cross_entropy(output, label))");
     if (v.kind == VALUE_POISON)

@@ -251,6 +251,67 @@ START_TEST(correct_rows_are_shares_of_a_sample) {
 }
 END_TEST
 
+// Targets for each output, or one whole number; as numbers of a sample, or
+// behind an axis of one place.
+static const struct {
+    const char *shape, *targets, *loss;
+    bool whole;
+} sides[] = {
+    {"12", ", targets", "bce_with_logits(output, label)", false},
+    {"12", ", targets", "3 * bce_with_logits(output, 0.9 * label)", false},
+    {"2, 6, 1", ", targets", "bce_with_logits(output, label)", false},
+    {"12, 1", "", "bce_with_logits(reshape(output, [-1, 12]), label)", true},
+};
+
+START_TEST(sides_are_shares_of_a_sample) {
+    for (int training = 0; training < 2; training++) {
+        Arena *a = arena_new();
+        Sums s = sums_of(sides[_i].shape, sides[_i].targets,
+                         arena_format(a, "mean(%s)", sides[_i].loss),
+                         "stop when accuracy >= 99%", training);
+        arena_free(a);
+        double right = 0;
+        for (int i = 0; i < VALID * NUMBERS; i++) {
+            double label = sides[_i].whole ? class_of(i) : target(i);
+            right += (output(i) > 0) == (label > 0.5);
+        }
+        ck_assert_double_gt(right, 0);
+        ck_assert_double_lt(right, VALID * NUMBERS);
+        ck_assert_double_eq_tol(sum_named(&s, "metric.correct"),
+                                right / NUMBERS, 1e-9);
+        arena_free(s.l.arena);
+    }
+}
+END_TEST
+
+// Shares of classes are still classes, and what is not the output is not it.
+START_TEST(sides_are_those_of_the_output) {
+    Sums s =
+        sums_of("4, 3", "", "mean(bce_with_logits(output, one_hot(label, 3)))",
+                "", false);
+    Sums t =
+        sums_of("4, 3", "", "mean(cross_entropy(output, label))", "", false);
+    ck_assert_double_eq(sum_named(&s, "metric.correct"),
+                        sum_named(&t, "metric.correct"));
+    arena_free(s.l.arena);
+    arena_free(t.l.arena);
+    s = sums_of("12", ", targets", "mean(bce_with_logits(output - 1, label))",
+                "", false);
+    ck_assert_int_eq(graph_find(s.graph, "metric.correct"), NO_NODE);
+    arena_free(s.l.arena);
+}
+END_TEST
+
+START_TEST(no_number_is_on_no_side) {
+    Sums s =
+        sums_of("12]) * (0 / parameter([1])) + reshape(x, [N, 12", ", targets",
+                "mean(bce_with_logits(output, label))", "", false);
+    ck_assert(isnan(sum_named(&s, "metric.loss")));
+    ck_assert_double_eq(sum_named(&s, "metric.correct"), 0);
+    arena_free(s.l.arena);
+}
+END_TEST
+
 START_TEST(five_places_count) {
     Sums s = sums_of("12", "", "mean(cross_entropy(output, label))",
                      "eval at end { metrics = [top5] }", false);
@@ -299,6 +360,10 @@ Suite *loss_suite(void) {
     tcase_add_test(t, losses_may_follow_the_run);
     tcase_add_test(t, losses_without_labels_need_none);
     tcase_add_test(t, correct_rows_are_shares_of_a_sample);
+    tcase_add_loop_test(t, sides_are_shares_of_a_sample, 0,
+                        sizeof sides / sizeof sides[0]);
+    tcase_add_test(t, sides_are_those_of_the_output);
+    tcase_add_test(t, no_number_is_on_no_side);
     tcase_add_test(t, five_places_count);
     tcase_add_test(t, targets_have_no_accuracy);
     suite_add_tcase(s, t);

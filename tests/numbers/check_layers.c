@@ -127,9 +127,21 @@ END_TEST
 
 // ---- what a trainer computes ----
 
+static char *file_bytes(Arena *a, const char *path, size_t *length) {
+    enum { MOST = 1 << 22 };
+    FILE *f = fopen(path, "rb");
+    ck_assert_ptr_nonnull(f);
+    char *bytes = arena_alloc(a, MOST);
+    *length = fread(bytes, 1, MOST - 1, f);
+    ck_assert(*length > 8 && *length < MOST - 1);
+    bytes[*length] = 0;
+    fclose(f);
+    return bytes;
+}
+
 // Builds the model's trainer and takes one step in a folder of its own, which
-// is gone afterwards.  The bytes of the checkpoint it leaves.
-static char *train(Arena *a, const char *model, size_t *length) {
+// is gone afterwards.  The bytes of the checkpoint it leaves, and its rows.
+static char *train(Arena *a, const char *model, size_t *length, char **rows) {
     static const char step[] = "step-00000001.safetensors";
     const char *sinter = getenv("SINTER");
     char folder[] = "/tmp/sinter-numbers-XXXXXX";
@@ -137,16 +149,11 @@ static char *train(Arena *a, const char *model, size_t *length) {
     const char *command = arena_format(
         a,
         "cd %s && %s build %s -o trainer && ./trainer --data=synthetic:%d "
-        "--device=host --quiet --out=. >out",
+        "--device=host --quiet --out=. --metrics=rows >out",
         folder, sinter ? sinter : "sinter", model, BATCH);
     ck_assert_msg(system(command) == 0, "failed: %s", command);
-    FILE *f = fopen(arena_format(a, "%s/%s", folder, step), "rb");
-    ck_assert_ptr_nonnull(f);
-    enum { MOST = 1 << 22 };
-    char *bytes = arena_alloc(a, MOST);
-    *length = fread(bytes, 1, MOST, f);
-    ck_assert(*length > 8 && *length < MOST);
-    fclose(f);
+    *rows = file_bytes(a, arena_format(a, "%s/rows", folder), length);
+    char *bytes = file_bytes(a, arena_format(a, "%s/%s", folder, step), length);
     ck_assert_int_eq(system(arena_format(a, "rm -r %s", folder)), 0);
     return bytes;
 }
@@ -166,12 +173,20 @@ static const double *tensor(Arena *a, const RtHeader *h, const char *data,
     return value;
 }
 
+// The sum over the samples of the step, whose first row has the mean.
+static double correct(const char *rows) {
+    double mean = -1;
+    const char *at = strstr(rows, "\"accuracy\":");
+    ck_assert(at != NULL && sscanf(at, "\"accuracy\":%lf", &mean) == 1);
+    return BATCH * mean;
+}
+
 // A gradient is the first momentum of sgd.
 START_TEST(trainers_compute_what_pytorch_does) {
     Arena *a = arena_new();
     Judged j = judged_read(a, names[_i]);
     size_t length;
-    char *bytes = train(a, j.model, &length);
+    char *rows, *bytes = train(a, j.model, &length, &rows);
     uint64_t header;
     memcpy(&header, bytes, 8);
     RtHeader h;
@@ -180,6 +195,10 @@ START_TEST(trainers_compute_what_pytorch_does) {
     for (int i = 0; i < j.count; i++) {
         const Line *l = &j.line[i];
         const char *name = l->name;
+        if (strcmp(name, "metric.correct") == 0) {
+            judged_compare(l, (double[]){correct(rows)}, in_f32);
+            continue;
+        }
         if (strcmp(l->kind, "gradient") == 0)
             name = arena_format(a, "%s.momentum", l->name);
         else if (strcmp(l->kind, "state") != 0)

@@ -271,6 +271,11 @@ LOSSES = {
 }
 
 
+def right(y, t):
+    """How many samples are, each by the share of its labels."""
+    return ((y > 0) == (t > 0.5)).double().mean(1).sum()
+
+
 def train_block(loss, data_set, more=""):
     return f"""
 train Numbers {{
@@ -336,7 +341,7 @@ def numbers_text(values):
     return " ".join(f"{v:.11g}" for v in values.detach().reshape(-1).tolist())
 
 
-def write(folder, name, model, net, loss, inputs=()):
+def write(folder, name, model, net, loss, inputs=(), states={}):
     """The model, and what one step of it comes to."""
     loss.backward()
     with open(os.path.join(folder, name + ".net"), "w") as f:
@@ -347,7 +352,7 @@ def write(folder, name, model, net, loss, inputs=()):
             f.write(f"input {key} {numbers_text(value)}\n")
         for key, value in net.gradients().items():
             f.write(f"gradient {key} {numbers_text(value)}\n")
-        for key, value in net.statistics.items():
+        for key, value in {**net.statistics, **states}.items():
             f.write(f"state {key} {numbers_text(value)}\n")
 
 
@@ -384,8 +389,14 @@ def judge_loss(sinter, folder, scratch, name):
     model = loss_model(data_set, loss)
     net = weights.Net(start(sinter, model, scratch))
     label = labels(data_set)
-    value = forward(net.parameter("parameter_1.value"), label)
-    write(folder, "loss-" + name, model, net, value, [("label", label)])
+    output = net.parameter("parameter_1.value")
+    states = {}
+    if name == "bce":
+        states["metric.correct"] = right(output, label)
+    value = forward(output, label)
+    write(
+        folder, "loss-" + name, model, net, value, [("label", label)], states
+    )
 
 
 def main(sinter, source):
