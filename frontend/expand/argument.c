@@ -81,6 +81,8 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
             diag_note(d, "a list stands between [ and ]: %s(%s[...])",
                       s->function, s->num_params > 1 ? "x, " : "");
         explain(e, s, d);
+        if (s->declared_at.source == NULL)
+            foreign_note(FOREIGN_SURPLUS, s->function, d);
         return false;
     }
     if (slot[param] >= 0 && !g->replaces) {

@@ -194,7 +194,7 @@ Value expand_binary(Expansion *e, const Expr *x, Value a, Value b);
 // a op b for numbers and scalars, op being +, -, * or /.
 Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at);
 
-// ---- numbers.c: tensors that are written as lists ----
+// ---- numbers.c: tensors that are written out ----
 
 typedef struct {
     Type type;
@@ -204,6 +204,11 @@ typedef struct {
 // False, with a report, unless a list is of numbers or of such lists; `at` is
 // where it is used.
 bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n);
+
+// False, with a report, unless sizes are those of a tensor, which is called
+// `what`: 1 to MAX_RANK of them, from 1.
+bool expect_sizes(Expansion *e, const Call *c, const Value *sizes,
+                  const char *what, Type *t);
 
 // ---- parameter.c: what is trained ----
 

@@ -1,4 +1,5 @@
-// Numbers: the list of the first ones, and tensors that are written as lists.
+// Numbers: the list of the first ones, and tensors that are written as lists or
+// as one value.
 
 #include "frontend/functions/functions.h"
 
@@ -104,17 +105,53 @@ bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n) {
     return numbers_of(e, at, list, 0, n->type, &end);
 }
 
+// Whether tensors are computed here; a report with a note if not.
+static bool expect_graph(Expansion *e, const Call *c, const char *note) {
+    if (e->graph != NULL && e->phase != PHASE_KEYS)
+        return true;
+    Diagnostic *d =
+        report(e->diags, D_wrong_place, c->at,
+               "`%s` belongs in a model, an input or a loss", c->builtin->name);
+    diag_note(d, "%s", note);
+    return false;
+}
+
 Value lower_tensor(Expansion *e, const Call *c) {
-    if (e->graph == NULL || e->phase == PHASE_KEYS) {
-        Diagnostic *d = report(e->diags, D_wrong_place, c->at,
-                               "`tensor` belongs in a model, an input or a "
-                               "loss");
-        diag_note(d, "a name for its list can stand anywhere, as in: let "
-                     "taps = [1, 2, 1], and tensor(taps) in the model");
-        return value_poison();
-    }
     Numbers n;
-    if (!expect_numbers(e, c->at, call_arg(c, P_tensor_numbers), &n))
+    if (!expect_graph(e, c,
+                      "a name for its list can stand anywhere, as in: let "
+                      "taps = [1, 2, 1], and tensor(taps) in the model") ||
+        !expect_numbers(e, c->at, call_arg(c, P_tensor_numbers), &n))
         return value_poison();
     return value_tensor(graph_values(e->graph, n.type, n.number), c->at);
+}
+
+// ---- one value ----
+
+bool expect_sizes(Expansion *e, const Call *c, const Value *sizes,
+                  const char *what, Type *t) {
+    bool list = sizes->kind == VALUE_LIST;
+    *t = (Type){.dtype = F32, .rank = list ? sizes->list.count : 1};
+    bool good = t->rank <= MAX_RANK;
+    for (int i = 0; good && i < t->rank; i++) {
+        const Value *size = list ? &sizes->list.item[i] : sizes;
+        t->dim[i] = (int64_t)size->number;
+        good = t->dim[i] >= 1;
+    }
+    if (!good)
+        report(e->diags, D_range, sizes->at.source ? sizes->at : c->at,
+               "a %s has 1 to %d sizes from 1", what, MAX_RANK);
+    return good;
+}
+
+Value lower_full(Expansion *e, const Call *c) {
+    Type t;
+    if (!expect_graph(e, c, "elsewhere the value alone is enough") ||
+        !expect_sizes(e, c, call_arg(c, P_full_shape), "tensor", &t))
+        return value_poison();
+    if (fits_as_numbers(t))
+        return value_tensor(
+            graph_constant(e->graph, t, call_number(c, P_full_value)), c->at);
+    report(e->diags, D_size, c->at, "full: the result is too large");
+    return value_poison();
 }

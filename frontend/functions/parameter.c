@@ -65,21 +65,10 @@ NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
 
 // A parameter of its own, as positions that are learned.
 Value lower_parameter(Expansion *e, const Call *c) {
-    const Value *shape = call_arg(c, P_parameter_shape);
-    bool list = shape->kind == VALUE_LIST;
-    Type t = {.dtype = F32, .rank = list ? shape->list.count : 1};
-    bool good = t.rank <= MAX_RANK;
-    for (int i = 0; good && i < t.rank; i++) {
-        t.dim[i] = (int64_t)(list ? shape->list.item[i].number : shape->number);
-        good = t.dim[i] >= 1;
-    }
-    if (!good) {
-        report(e->diags, D_range, shape->at.source ? shape->at : c->at,
-               "a parameter has 1 to %d sizes from 1", MAX_RANK);
-        return value_poison();
-    }
+    Type t;
     Init init = {INIT_CONSTANT, .low = 0};
-    if (!expect_size(e, c, "value", t) ||
+    if (!expect_sizes(e, c, call_arg(c, P_parameter_shape), "parameter", &t) ||
+        !expect_size(e, c, "value", t) ||
         !initial_given(e, call_arg(c, P_parameter_init), t, &init))
         return value_poison();
     return value_tensor(parameter_new(e, c, "value", t, init), c->at);

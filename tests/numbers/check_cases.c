@@ -56,6 +56,7 @@ static const struct {
     {"width_of",  "known before anything is computed"},
     {"range",     "known before anything is computed"},
     {"tensor",    "known before anything is computed"},
+    {"full",      "known before anything is computed"},
 };
 // clang-format on
 
