@@ -292,12 +292,17 @@ static void find_source(Compare *c) {
 
 // ---- what is carried into states ----
 
-// Whether a state of the model is further off than a kernel alone may be, and
-// than roundings make it as far as is known.
+// How far off a state may be: as a kernel alone, and as far as roundings are
+// known to make it.
+static double carried_error(const Compare *c, const Row *r) {
+    return error_alone(c->g->act) * r->size + 2 * r->explained;
+}
+
+// Whether a state of the model is further off than that, or its error is no
+// number.
 static bool is_open(const Compare *c, const Row *r) {
     return r->verdict != VERDICT_WRONG && dtype_float(r->type.dtype) &&
-           r->of_model &&
-           r->error_a > error_alone(c->g->act) * r->size + 2 * r->explained;
+           r->of_model && !(r->error_a <= carried_error(c, r));
 }
 
 typedef struct {
@@ -342,7 +347,7 @@ static void carried_judge(Compare *c) {
         Row *r = &c->rows.row[i];
         if (!all.open[i])
             continue;
-        r->allowed = error_alone(c->g->act) * r->size + 2 * r->explained;
+        r->allowed = carried_error(c, r);
         r->verdict = VERDICT_WRONG;
         c->rows.wrong++;
     }
