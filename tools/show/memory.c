@@ -3,13 +3,24 @@
 #include "tools/show/memory.h"
 #include "base/exits.h"
 #include "codegen/codegen.h"
+#include "passes/lifetime.h"
 #include "tools/show/inspect.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-MemoryUse memory_use(Arena *a, const Plan *plan, const Step *step) {
+typedef struct {
+    const Graph *graph;
+    const Launches *launches;
+    Buffer *buffer; // in the order in which they are written
+    int count;
+    int64_t states, inputs, beside; // beside: for fusions of the library
+    int64_t *live;                  // of each launch: bytes of buffers
+    int peak;                       // the launch where most is live
+} MemoryUse;
+
+static MemoryUse memory_use(Arena *a, const Plan *plan, const Step *step) {
     const Graph *g = step->graph;
     MemoryUse m = {.graph = g};
     m.launches = &codegen_launches(plan, plan, a)[step - plan->step];

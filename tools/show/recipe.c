@@ -147,7 +147,8 @@ Recipes recipe_find(Arena *a, const Program *p, const Plan *plan,
 
 // ---- numbers ----
 
-double *recipe_at(Arena *a, const Recipes *r, int64_t update) {
+// The numbers of all rows at an update, in a.
+static double *recipe_at(Arena *a, const Recipes *r, int64_t update) {
     Arena *scratch = arena_new();
     double **leaf = ARENA_ARRAY(scratch, r->graph->count, double *);
     const struct {

@@ -31,9 +31,6 @@ const char *optimizer_name(const Node *n);
 Recipes recipe_find(Arena *a, const Program *p, const Plan *plan,
                     const Arguments *arguments);
 
-// The numbers of all rows at an update, in a.
-double *recipe_at(Arena *a, const Recipes *r, int64_t update);
-
 // Writes the run, and the numbers of all rows at up to 200 updates.
 void recipe_json(Arena *a, Text *t, const Recipes *r);
 

@@ -141,7 +141,8 @@ static const char *said_in_vain(Arena *a, const Arguments *arguments,
 
 // ---- what is made of a model, once ----
 
-const char *graph_wanted(const Arguments *arguments) {
+// The graph that --graph names, train by default.
+static const char *graph_wanted(const Arguments *arguments) {
     return arguments->graph ? arguments->graph : "train";
 }
 

@@ -32,9 +32,6 @@ struct View {
 
 // ---- show.c ----
 
-// The graph that --graph names, train by default.
-const char *graph_wanted(const Arguments *arguments);
-
 const Plan *show_plan(Show *s);
 const TrainerText *show_trainer(Show *s);
 
