@@ -15,14 +15,17 @@ static void show_rate(Expansion *e, Value rate) {
     graph_assign(e->graph, state, scalar_node(e, rate));
 }
 
-// The learning rate is that of the first optimizer where there is no common
-// one.
+static bool has_rate_of(const Call *c, const Call *base) {
+    Value a = optimizer_rate(c), b = optimizer_rate(base);
+    return a.kind == b.kind &&
+           (a.kind == VALUE_NUMBER ? a.number == b.number : a.node == b.node);
+}
+
+// The learning rate is the common one where a parameter that trains has it,
+// else that of the first optimizer.
 static bool add_updates(Expansion *e, TrainBlock *t, const Call *base,
                         int stage) {
-    const Call *shown = base;
-    Value rate = {0};
-    if (shown != NULL)
-        rate = train_rate(e, t, shown);
+    const Call *shown = NULL;
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
         if (freeze_holds(e, t, p, stage))
@@ -30,10 +33,13 @@ static bool add_updates(Expansion *e, TrainBlock *t, const Call *base,
         const Call *optimizer = group_optimizer(e, t, base, p);
         if (optimizer == NULL)
             return false;
+        if (base != NULL && has_rate_of(optimizer, base))
+            shown = base;
         if (shown == NULL)
-            rate = train_rate(e, t, shown = optimizer);
+            shown = optimizer;
         optimizer_apply(e, optimizer, p);
     }
+    Value rate = train_rate(e, t, shown);
     origin_set(e, shown->at, NULL);
     show_rate(e, rate);
     return true;

@@ -409,8 +409,8 @@ START_TEST(settings_replace_keys_and_parameters) {
 }
 END_TEST
 
-static double shown_rate(const Loaded *l) {
-    const Graph *g = l->program->stage[0].train;
+static double shown_rate(const Loaded *l, int stage) {
+    const Graph *g = l->program->stage[stage].train;
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_assign &&
             strcmp(node_text(&g->node[g->node[n].arg[0]], ATTR_name),
@@ -429,10 +429,47 @@ START_TEST(settings_replace_arguments) {
     Loaded l = load_with("image |> flatten |> linear(2)", "half = 0.5", s, 4);
     ck_assert_str_eq(codes_of(&l), "");
     ck_assert_str_eq(l.program->recipe.rate, "optimizer.lr");
-    ck_assert_double_eq(shown_rate(&l), 0.25);
+    ck_assert_double_eq(shown_rate(&l, 0), 0.25);
     arena_free(l.arena);
     l = load_with("image |> flatten |> linear(2)", "hlf = 0.5", s, 1);
     ck_assert_str_eq(codes_of(&l), "E0402");
+    arena_free(l.arena);
+}
+END_TEST
+
+static const struct {
+    const char *keys;
+    double first, later; // in the first stage and the last
+} shown[] = {
+    {"", 0.02, 0.02},
+    {"params \"head.*\" { lr = 0.1 }", 0.02, 0.02},
+    {"params \"body.*\" { lr = 0.1 }", 0.02, 0.02},
+    {"params \"*\" { lr = 0.1 }", 0.1, 0.1},
+    {"params \"head.*\" { lr = 0.1 }; freeze \"body.*\"", 0.1, 0.1},
+    {"params \"head.*\" { lr = 0.1 }; freeze \"body.*\" after 1 epoch", 0.02,
+     0.1},
+    {"params \"head.weight\" { lr = 0.1 }\nparams \"head.*\" { weight_decay = "
+     "1 }"
+     "\nfreeze \"body.*\"",
+     0.02, 0.02},
+};
+
+// The common rate is shown as long as something trains with it.
+START_TEST(the_rate_of_what_trains_is_shown) {
+    Arena *a = arena_new();
+    Loaded l = load_text(arena_format(
+        a,
+        "model M(x: f32[N, 4]) -> f32[N, 2] {\n"
+        "x |> linear(3) as body |> linear(2) as head\n}\n"
+        "train M { data = synthetic(shape=[4]); batch = 4; epochs = 2\n"
+        "loss = mean(cross_entropy(output, label)); optimizer = sgd(lr=0.02)\n"
+        "%s }\n",
+        shown[_i].keys));
+    arena_free(a);
+    ck_assert_str_eq(codes_of(&l), "");
+    int last = l.program->num_stages - 1;
+    ck_assert_double_eq_tol(shown_rate(&l, 0), shown[_i].first, 1e-6);
+    ck_assert_double_eq_tol(shown_rate(&l, last), shown[_i].later, 1e-6);
     arena_free(l.arena);
 }
 END_TEST
@@ -441,11 +478,11 @@ START_TEST(a_key_that_is_replaced_reads_nothing) {
     Setting s[] = {{"optimizer", "adam(lr=0.5)"}, {"lr", "0.25"}};
     Loaded l = load_with("image |> flatten |> linear(2)", "", s, 1);
     ck_assert_str_eq(codes_of(&l), "");
-    ck_assert_double_eq(shown_rate(&l), 0.5);
+    ck_assert_double_eq(shown_rate(&l, 0), 0.5);
     arena_free(l.arena);
     l = load_with("image |> flatten |> linear(2)", "", s + 1, 1);
     ck_assert_str_eq(l.program->recipe.rate, "lr");
-    ck_assert_double_eq(shown_rate(&l), 0.25);
+    ck_assert_double_eq(shown_rate(&l, 0), 0.25);
     arena_free(l.arena);
 }
 END_TEST
@@ -530,6 +567,8 @@ Suite *lower_suite(void) {
     tcase_add_test(t, recipe_defaults);
     tcase_add_test(t, settings_replace_keys_and_parameters);
     tcase_add_test(t, settings_replace_arguments);
+    tcase_add_loop_test(t, the_rate_of_what_trains_is_shown, 0,
+                        sizeof shown / sizeof shown[0]);
     tcase_add_test(t, a_key_that_is_replaced_reads_nothing);
     tcase_add_loop_test(t, settings_are_checked, 0,
                         sizeof bad_settings / sizeof bad_settings[0]);
