@@ -145,9 +145,9 @@ DEVICE int is_finite(float x) {
 }
 
 // What of the normal distribution lies below x.  The tail beyond |x| is the
-// density, which a kernel with both computes once, times what goes as 1 / |x|: a
-// polynomial in t.  It makes the tail 3e-8 wrong at most, and as a share 7e-8
-// up to an |x| of 1, 3e-7 to 3, 1.4e-6 to 5, 4e-5 to 13.
+// density, which a kernel with both computes once, times what goes as 1 / |x|:
+// a polynomial in t.  It makes the tail 3e-8 wrong at most, and as a share 7e-8
+// up to an |x| of 1, 3.3e-7 to 3, 1.4e-6 to 5, 4e-5 to 13.
 DEVICE float normal_cdf(float x) {
     const float t = inverse(PRODUCT_SUM(0.34f, fabsf(x), 1.0f));
     float tail = 0.11329754f;
@@ -300,8 +300,8 @@ DEVICE float grid_squares(const float *left, int next, int width, Level of,
     return square;
 }
 
-// The variance, or the squares that a team leaves in its first block's place: its
-// pivot is the mean then, from which the distances add up to nothing.
+// The variance, or the squares that a team leaves in its first block's place:
+// its pivot is the mean then, from which the distances add up to nothing.
 DEVICE float level_variance(float *left, int next, int width, int all, Level of,
                             int blocks, float each, int rest, float columns) {
     float mean;

@@ -62,9 +62,7 @@ static void add_average(Graph *g, Arena *a, const Graph *model, NodeId n,
                         bool back) {
     const Node *d = &model->node[n];
     const char *name = node_text(d, ATTR_name);
-    NodeId leaf = d->op == OP_param
-                      ? graph_leaf(g, OP_param, name, *d->type)
-                      : graph_state(g, name, STATE_STATISTIC, *d->type, 0);
+    NodeId leaf = graph_leaf(g, OP_param, name, *d->type);
     NodeId average = graph_state(g, arena_format(a, "%s.average", name),
                                  STATE_AVERAGE, *d->type, 0);
     NodeId way = graph_op2(g, OP_sub, leaf, average);
