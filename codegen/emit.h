@@ -141,15 +141,15 @@ typedef struct {
     int num_indices;    // index variables so far
     Index *index;       // those that move_* and windows declare
     int num_declared;
-    int64_t step;         // that lanes divide: C, or less where some access
-                          // is not in step with the columns
-    int64_t columns;      // ROWS: that the kernel walks over, C or more
-    const int *level;     // ROWS: of the group's nodes, row reductions that
-                          // come one after the other before each value
-    const bool *kept;     // ROWS: of the group's nodes, those whose elements a
-    const int *kept_in;   // pass leaves for later ones, and which does
+    int64_t step;       // that lanes divide: C, or less where some access
+                        // is not in step with the columns
+    int64_t columns;    // ROWS: that the kernel walks over, C or more
+    const int *level;   // ROWS: of the group's nodes, row reductions that
+                        // come one after the other before each value
+    const bool *kept;   // ROWS: of the group's nodes, those whose elements a
+    const int *kept_in; // pass leaves for later ones, and which does
     int num_kept;
-    const int64_t *place; // in the scratch, of the group's nodes
+    const int64_t *place;         // in the scratch, of the group's nodes
     const int64_t **parts_before; // of its reductions over parts, once asked
     int resident;   // blocks that a multiprocessor is to have room for: more
                     // than one where their registers hold what a thread has
