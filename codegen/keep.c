@@ -1,40 +1,40 @@
-// Keep: elements of a row that a pass over it computes with random numbers, and
-// that a later pass asks for too, stay in registers, as each draw is ten rounds
-// of Philox.  Only where a thread has no more of a row than a vector: for
-// others a pass would be written out once for each, and registers would not do.
+// Keep: elements of a row that a pass over it computes at some cost, as with an
+// exponential or a draw's ten rounds of Philox, and that a later pass asks for
+// too, stay in registers.  Only where a thread has no more of a row than a
+// vector: for others a pass would be written out once for each, and registers
+// would not do.
 
 #include "codegen/emit.h"
 
 // Whether a gang of a warp has a row at once.
 static bool has_few(const Emit *e) {
     enum { GANG = 32, LANES = 8 };
-    int64_t columns = space_columns(e->group->space);
-    return columns > 0 && e->columns == columns &&
-           columns <= GANG * (e->step % LANES == 0 ? LANES : 1);
+    return space_columns(e->group->space) > 0 &&
+           e->columns <= GANG * (e->step % LANES == 0 ? LANES : 1);
 }
 
 // The nodes that passes ask for at their own elements: of those that follow
-// from a draw which is not kept, the operands of what is wanted.
+// from something costly that is not kept, the operands of what is wanted.
 typedef struct {
     const Emit *e;
     int *pass; // that computes a node first, 0: none yet
-    bool *draws, *wanted, *kept;
+    bool *costs, *wanted, *kept;
 } Keep;
 
-static bool follows_draw(const Keep *k, NodeId n) {
+static bool follows_cost(const Keep *k, NodeId n) {
     const Group *group = k->e->group;
     const Node *d = &k->e->g->node[n];
     if (k->kept[n - group->first] || (op_info[d->op].facts & REDUCES))
         return false;
     for (int i = 0; i < d->num_args; i++)
-        if (group_has(group, d->arg[i]) && k->draws[d->arg[i] - group->first])
+        if (group_has(group, d->arg[i]) && k->costs[d->arg[i] - group->first])
             return true;
-    return d->op == OP_uniform;
+    return (op_info[d->op].facts & COSTLY) != 0;
 }
 
 static void want(const Keep *k, NodeId n) {
     const Group *group = k->e->group;
-    if (group_has(group, n) && k->draws[n - group->first] &&
+    if (group_has(group, n) && k->costs[n - group->first] &&
         type_has_shape(k->e->g->node[n].type, group->space))
         k->wanted[n - group->first] = true;
 }
@@ -87,12 +87,12 @@ void keep_find(Emit *e, int passes) {
         return;
     Keep k = {.e = e,
               .pass = ARENA_ARRAY(e->a, count, int),
-              .draws = ARENA_ARRAY(e->a, count, bool),
+              .costs = ARENA_ARRAY(e->a, count, bool),
               .wanted = ARENA_ARRAY(e->a, count, bool),
               .kept = ARENA_ARRAY(e->a, count, bool)};
     for (int pass = 1; pass <= passes + 1; pass++) {
         for (NodeId n = group->first; n <= group->last; n++)
-            k.draws[n - group->first] = follows_draw(&k, n);
+            k.costs[n - group->first] = follows_cost(&k, n);
         for (NodeId n = group->first; n <= group->last; n++)
             pass_want(&k, n, pass, passes);
         pass_follow(&k, pass);

@@ -349,7 +349,7 @@ void emit_rows(Emit *e, Text *t) {
                   (long long)e->g->node[e->group->scratch].type->dim[1]);
     keep_find(e, most);
     if (any_columns(e) || e->num_kept > 0)
-        text_line(t, "enum { PER = (C / VW + GANG - 1) / GANG };");
+        text_line(t, "enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };");
     text_line(t, "SHARED float shared[%sNT];",
               any_columns(e) ? "AT_ONCE * " : "");
     text_line(t, "const int lane = threadIdx.x %% GANG;");

@@ -137,7 +137,8 @@ static Exponents exponents(const Expansion *e) {
 
 static NodeId expand_softmax(const Expansion *e) {
     Exponents p = exponents(e);
-    return graph_op2(e->g, OP_div, p.exp, p.sum);
+    NodeId share = graph_op2(e->g, OP_div, graph_number(e->g, 1), p.sum);
+    return graph_op2(e->g, OP_mul, p.exp, share);
 }
 
 static NodeId expand_log_softmax(const Expansion *e) {

@@ -10,7 +10,7 @@ KERNEL(256, 2) k00_sub(
     OWN_BLOCK;
     enum { ROWS = 16, C = 8, VW = LANES(C) };
     enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
-    enum { PER = (C / VW + GANG - 1) / GANG };
+    enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK(lo, hi, ROWS);

@@ -13,6 +13,7 @@ KERNEL(256, 2) k00_sum(
     enum { ROWS = 16, C = 10, VW = LANES(16) };
     enum { NT = THREADS(256), GANG = GANG_OF(16, VW, NT) };
     enum { WIDTH = 1 };
+    enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK(lo, hi, ROWS);
@@ -28,7 +29,9 @@ KERNEL(256, 2) k00_sum(
         LANES_DO(k, VW) s8[k] = -INF;
         int at8[VW];
         LANES_DO(k, VW) at8[k] = lane * VW + k;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        UNROLLED(j, PER) {
+            const int c = (lane + j * GANG) * VW;
+            if (c >= C) break;
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 16 + c, VW);
             LANES_DO(k, VW) {
@@ -44,7 +47,10 @@ KERNEL(256, 2) k00_sum(
         const int v8 = gang_argmax(lanes_max(s8, VW), lanes_argmax(s8, at8, VW), GANG, shared);
         float s7[VW];
         LANES_DO(k, VW) s7[k] = 0.0f;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        float kept6[PER][VW];
+        UNROLLED(j, PER) {
+            const int c = (lane + j * GANG) * VW;
+            if (c >= C) break;
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * 16 + c, VW);
             LANES_DO(k, VW) {
@@ -52,19 +58,21 @@ KERNEL(256, 2) k00_sum(
                 const float v6 = expf(v5);
                 const float x7 = c + k < C ? v6 : 0.0f;
                 s7[k] += x7;
+                kept6[j][k] = v6;
             }
         }
         const float v7 = gang_sum(lanes_sum(s7, VW), GANG, shared);
-        for (int c = lane * VW; c < end; c += GANG * VW) {
+        UNROLLED(j, PER) {
+            const int c = (lane + j * GANG) * VW;
+            if (c >= end) break;
+            float out11[VW];
             float v0_2[VW];
             load_act(v0_2, p0 + (size_t)i * 16 + c, VW);
-            float out11[VW];
             LANES_DO(k, VW) {
-                const float v5_1 = v0_2[k] - v4;
-                const float v6_1 = expf(v5_1);
-                const float v9 = v6_1 / v7;
+                const float v9 = kept6[j][k] / v7;
                 const float v10 = v9;
                 out11[k] = c + k < C ? v10 : 0;
+                const float v5_1 = v0_2[k] - v4;
                 s12[k] += c + k < C ? v5_1 : 0.0f;
             }
             place_act(p11 + (size_t)i * 16 + c, out11, VW);

@@ -12,6 +12,7 @@ KERNEL(256, 2) k00_sum(
     enum { ROWS = 16, C = 10, VW = LANES(C) };
     enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
     enum { WIDTH = 1 };
+    enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK(lo, hi, ROWS);
@@ -23,7 +24,9 @@ KERNEL(256, 2) k00_sum(
         const int end = own < hi ? C : 0;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = -INF;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        UNROLLED(j, PER) {
+            const int c = (lane + j * GANG) * VW;
+            if (c >= C) break;
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 10 + c, VW);
             LANES_DO(k, VW) {
@@ -33,25 +36,27 @@ KERNEL(256, 2) k00_sum(
         const float v3 = gang_max(lanes_max(s3, VW), GANG, shared);
         float s6[VW];
         LANES_DO(k, VW) s6[k] = 0.0f;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        float kept5[PER][VW];
+        UNROLLED(j, PER) {
+            const int c = (lane + j * GANG) * VW;
+            if (c >= C) break;
             float v0_1[VW];
             load_f32(v0_1, p0 + (size_t)i * 10 + c, VW);
             LANES_DO(k, VW) {
                 const float v4 = v0_1[k] - v3;
                 const float v5 = expf(v4);
                 s6[k] += v5;
+                kept5[j][k] = v5;
             }
         }
         const float v6 = gang_sum(lanes_sum(s6, VW), GANG, shared);
         const float v8 = logf(v6);
-        for (int c = lane * VW; c < end; c += GANG * VW) {
-            float v0_2[VW];
-            load_f32(v0_2, p0 + (size_t)i * 10 + c, VW);
+        UNROLLED(j, PER) {
+            const int c = (lane + j * GANG) * VW;
+            if (c >= end) break;
             float out7[VW];
             LANES_DO(k, VW) {
-                const float v4_1 = v0_2[k] - v3;
-                const float v5_1 = expf(v4_1);
-                const float v7 = v5_1 / v6;
+                const float v7 = kept5[j][k] / v6;
                 out7[k] = v7;
             }
             store_f32(p7 + (size_t)i * 10 + c, out7, VW);
