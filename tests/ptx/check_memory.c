@@ -231,6 +231,27 @@ START_TEST(atomics_add_one_after_another) {
 }
 END_TEST
 
+// Each thread copies a constant to beside it.
+START_TEST(constants_may_lie_beside_what_is_written) {
+    enum { GRID = 64, THREADS = 96, COUNT = GRID * THREADS };
+    static _Alignas(32) uint32_t to[COUNT][2];
+    for (uint32_t i = 0; i < COUNT; i++)
+        to[i][0] = i;
+    program_run(&(Program){.body = "\tmov.u32 \t%r1, %ctaid.x;\n"
+                                   "\tmad.lo.s32 \t%r2, %r1, 96, %r0;\n"
+                                   "\tmul.wide.u32 \t%rd1, %r2, 8;\n"
+                                   "\tadd.s64 \t%rd2, %rd12, %rd1;\n"
+                                   "\tld.global.nc.u32 \t%r3, [%rd2];\n"
+                                   "\tst.global.u32 \t[%rd2+4], %r3;",
+                           .grid = GRID,
+                           .threads = THREADS,
+                           .seed = (unsigned)_i},
+                NULL, to);
+    for (uint32_t i = 0; i < COUNT; i++)
+        ck_assert_uint_eq(to[i][1], i);
+}
+END_TEST
+
 Suite *memory_suite(void) {
     Suite *s = suite_create("memory");
     TCase *c = tcase_create("memory");
@@ -243,6 +264,7 @@ Suite *memory_suite(void) {
     tcase_add_test(c, what_a_table_leaves_out_is_zero);
     tcase_add_test(c, variables_can_be_written_from_outside);
     tcase_add_loop_test(c, atomics_add_one_after_another, 0, 4);
+    tcase_add_loop_test(c, constants_may_lie_beside_what_is_written, 0, 2);
     suite_add_tcase(s, c);
     return s;
 }

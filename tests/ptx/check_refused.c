@@ -85,6 +85,24 @@ static const Refused cases[] = {
               "\t@%p1 bra \t$L__BB0_1;",
       .grid = 2, .threads = 1},
      "k: blocks wait for one another", NULL},
+    // What another block has written, and what is behind a wider store.
+    {{.body = "\tmov.u32 \t%r1, %ctaid.x;\n"
+              "\tsetp.eq.u32 \t%p1, %r1, 1;\n"
+              "\t@%p1 bra \t$L__BB0_1;\n"
+              "\tst.global.u32 \t[%rd12+4], %r0;\n"
+              "\tret;\n"
+              "$L__BB0_1:\n"
+              "\tld.global.nc.u32 \t%r2, [%rd12+4];",
+      .grid = 2, .threads = 1},
+     "a constant is loaded that the launch has written", "ld.global.nc"},
+    {{.body = "\tst.global.v4.u32 \t[%rd12+16], {%r0, %r0, %r0, %r0};\n"
+              "\tld.global.nc.u8 \t%rs1, [%rd12+31];",
+      .grid = 1, .threads = 1},
+     "a constant is loaded that the launch has written", "ld.global.nc"},
+    {{.body = "\tatom.global.add.u32 \t%r1, [%rd12], 1;\n"
+              "\tld.global.nc.u8 \t%rs1, [%rd12+3];",
+      .grid = 1, .threads = 1},
+     "a constant is loaded that the launch has written", "ld.global.nc"},
     {{.body = "\twmma.load.a %r1, %r2;", .grid = 1, .threads = 1},
      "'wmma' is not known here", "wmma"},
     // What nobody writes now must not be taken for something like it.

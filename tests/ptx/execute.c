@@ -527,9 +527,13 @@ static uint64_t place(const Thread *t, const Instruction *i) {
     return value(t, i->from[0]) + (uint64_t)i->offset;
 }
 
+static int bytes_of(const Instruction *i) {
+    return type_bytes(i->type) * i->vector;
+}
+
 static char *within(const Instruction *i, const char *kind, char *from,
                     size_t room, uint64_t at) {
-    size_t bytes = (size_t)(type_bytes(i->type) * i->vector);
+    size_t bytes = (size_t)bytes_of(i);
     if (at > room || bytes > room - at)
         ptx_fail(i->line, "%s memory is left", kind);
     return from + at;
@@ -538,7 +542,7 @@ static char *within(const Instruction *i, const char *kind, char *from,
 static char *address(const Kernel *k, const Memory *m, const Thread *t,
                      const Instruction *i) {
     uint64_t at = place(t, i);
-    size_t bytes = (size_t)(type_bytes(i->type) * i->vector);
+    size_t bytes = (size_t)bytes_of(i);
     if (at % bytes != 0)
         ptx_fail(i->line, "%zu bytes at an address that they do not divide",
                  bytes);
@@ -563,12 +567,27 @@ static uint64_t loaded(Type type, const char *p) {
     return type_signed(type) ? (uint64_t)extended(type, bits) : bits;
 }
 
-static void load(Thread *t, const Instruction *i, const char *p) {
+static bool is_global(const Instruction *i) {
+    return i->space == GLOBAL || i->space == GENERIC;
+}
+
+// A multiprocessor may keep constants in its cache from before they were
+// written.
+static void load(const Memory *m, Thread *t, const Instruction *i,
+                 const char *p) {
+    if (i->is_constant && written_has(m->written, (uintptr_t)p, bytes_of(i)))
+        ptx_fail(i->line, "a constant is loaded that the launch has written");
     for (int v = 0; v < i->num_to; v++)
         t->r[i->to[v]] = loaded(i->type, p + v * type_bytes(i->type));
 }
 
-static void store(Thread *t, const Instruction *i, char *p) {
+static void take_note(const Memory *m, const Instruction *i, const char *p) {
+    if (m->written != NULL && is_global(i))
+        written_add(m->written, (uintptr_t)p, bytes_of(i));
+}
+
+static void store(const Memory *m, Thread *t, const Instruction *i, char *p) {
+    take_note(m, i, p);
     for (int v = 1; v < i->num_from; v++) {
         uint64_t bits = value(t, i->from[v]);
         memcpy(p + (v - 1) * type_bytes(i->type), &bits,
@@ -576,7 +595,9 @@ static void store(Thread *t, const Instruction *i, char *p) {
     }
 }
 
-static void add_atomically(Thread *t, const Instruction *i, char *p) {
+static void add_atomically(const Memory *m, Thread *t, const Instruction *i,
+                           char *p) {
+    take_note(m, i, p);
     uint64_t old = loaded(i->type, p), by = value(t, i->from[1]), sum;
     if (i->type == F64 || is_real(i->type) != (i->type == F32))
         unknown(i);
@@ -632,7 +653,7 @@ static void step(const Kernel *k, const Memory *m, Thread *t,
                  const Instruction *i) {
     switch (i->op) {
     case OP_ATOM:
-        add_atomically(t, i, address(k, m, t, i));
+        add_atomically(m, t, i, address(k, m, t, i));
         break;
     case OP_BAR:
         if (value(t, i->from[0]) != 0)
@@ -656,7 +677,7 @@ static void step(const Kernel *k, const Memory *m, Thread *t,
     case OP_LD:
         if (i->is_volatile && i->space == SHARED)
             unknown(i); // threads of one block would have to take turns
-        load(t, i, address(k, m, t, i));
+        load(m, t, i, address(k, m, t, i));
         t->state = i->is_volatile ? LOOKED : RUNS;
         break;
     case OP_SELP:
@@ -669,7 +690,7 @@ static void step(const Kernel *k, const Memory *m, Thread *t,
         t->state = AT_SHUFFLE;
         break;
     case OP_ST:
-        store(t, i, address(k, m, t, i));
+        store(m, t, i, address(k, m, t, i));
         break;
     default:
         arithmetic(t, i);

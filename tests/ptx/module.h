@@ -120,7 +120,8 @@ typedef struct {
     Compare compare;
     Shuffle shuffle;
     bool saturates, flushes, is_whole, is_volatile, is_negated;
-    int guard; // register of a predicate, or NOWHERE
+    bool is_constant; // what is loaded: nobody writes it during the launch
+    int guard;        // register of a predicate, or NOWHERE
     int vector;
     int to[MOST_TO], num_to;
     Operand from[MOST_FROM];
@@ -141,6 +142,7 @@ typedef struct {
     int count, max_count;
     int num_registers;
     size_t shared_bytes, local_bytes;
+    bool loads_constants;
 } Kernel;
 
 typedef struct {
@@ -164,6 +166,16 @@ struct PtxModule {
 _Noreturn void ptx_fail(int line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// ---- written.c ----
+
+// Bytes of global memory.
+typedef struct Written Written;
+
+Written *written_new(void);
+void written_free(Written *w);
+void written_add(Written *w, uint64_t address, int bytes);
+bool written_has(const Written *w, uint64_t address, int bytes);
+
 // ---- execute.c ----
 
 typedef struct {
@@ -175,6 +187,8 @@ typedef struct {
 // Where a thread's addresses lead.
 typedef struct {
     char *shared, *parameters;
+    Written
+        *written; // by the launch; NULL: nothing that it loads depends on it
 } Memory;
 
 // Executes instructions until the thread waits, has read what other blocks may

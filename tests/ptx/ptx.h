@@ -9,10 +9,11 @@
 //
 // A thread runs until it has to wait for others, so that what depends on the
 // order of threads without saying so is seen: an order can be asked for.  What
-// a GPU would refuse or could hang on ends the program: an access that is not
-// aligned, a shuffle that lanes of its mask do not reach together, a barrier
-// that some threads of a block never reach, a block that waits for another
-// which need not be there.
+// a GPU would refuse, could hang on or do by luck ends the program: an access
+// that is not aligned, a shuffle that lanes of its mask do not reach together, a
+// barrier that some threads of a block never reach, a block that waits for
+// another which need not be there, a constant (ld.global.nc) that the launch has
+// written.
 #ifndef TESTS_PTX_PTX_H
 #define TESTS_PTX_PTX_H
 

@@ -362,8 +362,8 @@ static const char *const op_names[] = {
 // anyway.
 static bool is_indifferent(const Instruction *i, const char *part) {
     static const char *const parts[] = {
-        "nc",  "uni",    "sync", "aligned", "cta",     "gpu", "gl",
-        "sys", "approx", "to",   "full",    "acq_rel", "sc",  NULL};
+        "uni",    "sync", "aligned", "cta",     "gpu", "gl", "sys",
+        "approx", "to",   "full",    "acq_rel", "sc",  NULL};
     return place_in(parts, part) >= 0 ||
            (i->op == OP_ATOM && strcmp(part, "add") == 0);
 }
@@ -425,6 +425,8 @@ static bool flag_part(Instruction *i, const char *part) {
         i->saturates = true;
     else if (strcmp(part, "volatile") == 0)
         i->is_volatile = true;
+    else if (strcmp(part, "nc") == 0)
+        i->is_constant = true;
     else if (part[0] == 'v' && isdigit((unsigned char)part[1]))
         i->vector = atoi(part + 1);
     else
@@ -496,6 +498,7 @@ static void code_add(Kernel *k, Instruction i) {
         k->code = grown(k->code, (size_t)k->max_count * sizeof *k->code);
     }
     k->code[k->count++] = i;
+    k->loads_constants |= i.is_constant;
 }
 
 // ---- variables ----

@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     const Kernel *kernel;
     char *parameters;
+    Written *written; // NULL: the kernel does not depend on it
     int grid, threads;
     uint64_t seed;
     PtxCount *count; // or NULL
@@ -61,7 +62,8 @@ static void block_begin(Block *b, Launch *l, int number) {
     size_t threads = (size_t)l->threads, each = (size_t)k->num_registers;
     size_t local = (k->local_bytes + 15) / 16 * 16;
     *b = (Block){.kernel = k, .num_threads = l->threads, .count = l->count};
-    b->memory = (Memory){room(k->shared_bytes, GARBAGE), l->parameters};
+    b->memory =
+        (Memory){room(k->shared_bytes, GARBAGE), l->parameters, l->written};
     b->thread = room(threads * sizeof *b->thread, 0);
     b->registers = room(threads * each * sizeof *b->registers, GARBAGE);
     b->local = room(threads * local, GARBAGE);
@@ -276,6 +278,7 @@ static void blocks_together(Launch *l, const int *order) {
 static void launch_run(Launch *l, const PtxKernel *is, void *const *argument) {
     const Kernel *k = l->kernel;
     l->parameters = room((size_t)k->parameter_bytes, 0);
+    l->written = k->loads_constants ? written_new() : NULL;
     if (l->threads > is->threads)
         ptx_fail(0, "%s: %d threads are more than it has", is->name,
                  l->threads);
@@ -287,6 +290,7 @@ static void launch_run(Launch *l, const PtxKernel *is, void *const *argument) {
     else
         blocks_alone(l, order);
     free(order);
+    written_free(l->written);
     free(l->parameters);
 }
 
@@ -296,12 +300,12 @@ static const Kernel *kernel_of(const PtxKernel *k) {
 
 void ptx_run(const PtxKernel *k, void *const *argument, int grid, int threads,
              unsigned seed) {
-    Launch l = {kernel_of(k), NULL, grid, threads, seed, NULL};
+    Launch l = {kernel_of(k), NULL, NULL, grid, threads, seed, NULL};
     launch_run(&l, k, argument);
 }
 
 void ptx_run_counted(const PtxKernel *k, void *const *argument, int grid,
                      int threads, PtxCount *count) {
-    Launch l = {kernel_of(k), NULL, grid, threads, 0, count};
+    Launch l = {kernel_of(k), NULL, NULL, grid, threads, 0, count};
     launch_run(&l, k, argument);
 }
