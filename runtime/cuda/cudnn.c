@@ -128,3 +128,18 @@ void rt_descriptors_free(RtDescriptors *d) {
     while (d->count > 0)
         d->c->destroy(d->made[--d->count]);
 }
+
+// It does so where the first descriptor of any kind is finalized, and where the
+// first question for plans is made.
+void rt_cudnn_load(const RtCudnn *c) {
+    RtError ignored;
+    RtDescriptors d = {.c = c, .error = &ignored};
+    void *any = rt_descriptor(&d, DNN_BACKEND_POINTWISE_DESCRIPTOR);
+    rt_descriptor_enum(&d, any, DNN_ATTR_POINTWISE_MODE,
+                       DNN_TYPE_POINTWISE_MODE, DNN_POINTWISE_RELU_FWD);
+    rt_descriptor_enum(&d, any, DNN_ATTR_POINTWISE_MATH_PREC,
+                       DNN_TYPE_DATA_TYPE, DNN_DATA_FLOAT);
+    rt_descriptor_finalize(&d, any, "a descriptor");
+    rt_descriptor(&d, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    rt_descriptors_free(&d);
+}

@@ -25,6 +25,8 @@ typedef struct {
 
 // Opens the library; the device is still to be given.
 bool rt_cudnn_open(RtCudnn *c, RtError *e);
+// Has it open its own parts and what they need, for which it needs no device.
+void rt_cudnn_load(const RtCudnn *c);
 // Whether it is of a CUDA that knows a GPU of this generation (0: any) and
 // works with a driver that knows CUDA up to `driver`, which is a version times
 // 1000.

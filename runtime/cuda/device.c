@@ -2,6 +2,7 @@
 // libraries work in.  Steps are put on the stream and not waited for.
 
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/ahead.h"
 #include "runtime/cuda/join.h"
 #include "runtime/cuda/lane.h"
 #include "runtime/cuda/notes.h"
@@ -675,9 +676,11 @@ static bool open_stream(Cuda *c, RtError *e) {
            rt_notes_open(&c->notes, &c->cu, c->stream, e);
 }
 
-// Kernels are compiled while the context is made and calls are planned.
+// Kernels are compiled while the context is made and calls are planned, and
+// what plans them is opened while the context is made.
 static bool open_gpu(Cuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
+    RtAhead ahead;
     if (!rt_driver_open(&c->cu, e) || !rt_gpu_find(&c->gpu, &c->cu, ordinal, e))
         return false;
     leave_joins(c);
@@ -687,9 +690,11 @@ static bool open_gpu(Cuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
     if (!begin_kernels(c, e) || !begin_gather(c, o, e))
         return false;
     rt_lap(laps, RT_START_COMPILING);
+    rt_ahead_begin(&ahead, &c->gpu, c->plan);
     bool good =
         rt_gpu_open(&c->gpu, e) && open_stream(c, e) && open_replays(c, e);
     rt_lap(laps, RT_START_CONTEXT);
+    rt_ahead_end(&ahead);
     return good;
 }
 

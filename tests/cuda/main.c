@@ -7,6 +7,7 @@
 
 int main(void) {
     SRunner *runner = srunner_create(feed_suite());
+    srunner_add_suite(runner, ahead_suite());
     srunner_add_suite(runner, cache_suite());
     srunner_add_suite(runner, compile_suite());
     srunner_add_suite(runner, device_suite());

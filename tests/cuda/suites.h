@@ -6,6 +6,7 @@
 
 #include <check.h>
 
+Suite *ahead_suite(void);
 Suite *feed_suite(void);
 Suite *cache_suite(void);
 Suite *compile_suite(void);
