@@ -96,7 +96,8 @@ places_find "$packages"
 OUT=$(absolute "${out:-$ROOT/bench/results/$(gpu_slug)}")
 mkdir -p "$OUT" || exit 2
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/sinter-gpu-XXXXXX") || exit 2
-trap 'rm -rf "$WORK"' EXIT
+reader=''
+trap 'kill $reader 2>/dev/null; rm -rf "$WORK"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 ROWS=$OUT/rows.tsv LOG=$OUT/log
@@ -191,6 +192,9 @@ limit_of() {
 PART=machine
 describe_machine "$packages"
 [ -z "$SMALL" ] || row small "" "" "little of everything: no figure tells anything"
+# The first parts wait for no cold disk: it is read while the compiler is built.
+libraries_read >/dev/null 2>&1 &
+reader=$!
 if [ -n "$BUILD" ]; then
     BUILD=$(absolute "$BUILD")
 else

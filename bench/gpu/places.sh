@@ -81,6 +81,37 @@ places_find() {
     export PYTHON SANITIZER LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
 }
 
+# library_files: the libraries that trainers open, where the loader finds the
+# first of each, with those that are beside it.
+library_files() {
+    {
+        for folder in $(echo "$LD_LIBRARY_PATH" | tr : ' '); do
+            ls "$folder"/lib* 2>/dev/null
+        done
+        ldconfig -p | sed -n 's/.* => //p'
+    } | grep -E '/lib(cudnn|nvrtc|cublasLt)[^/]*[.]so[.0-9]*$' | awk '
+        match($0, /[^\/]*$/) {
+            folder = substr($0, 1, RSTART - 1)
+            name = substr($0, RSTART + 3, 4)
+            if (!(name in first))
+                first[name] = folder
+            if (first[name] == folder)
+                print
+        }' | xargs -r realpath -e -q | sort -u
+}
+
+# libraries_read: a row of how much they are and how long it took to read them,
+# after which they are in memory; then PyTorch is.
+libraries_read() {
+    files=$(library_files)
+    [ -n "$files" ] || return
+    from=$(date +%s%N)
+    bytes=$(echo "$files" | xargs cat | wc -c)
+    row "libraries read" $((bytes >> 20)) MiB \
+        "in $((($(date +%s%N) - from) / 1000000)) ms"
+    [ -z "$PYTHON" ] || "$PYTHON" -c 'import torch' 2>/dev/null
+}
+
 # smi FIELD: what nvidia-smi says of the GPU.
 smi() {
     ordinal=${DEVICE#cuda}

@@ -56,6 +56,7 @@ number='^[0-9]+[.]?[0-9]*$'
 bench 0 first tests models sanitizer steps accuracy start memory costs tune graph joins
 finds machine name '^Stand-in GPU$'
 finds machine cores "$number"
+finds machine "libraries read" "$number"
 finds data from '^drawn$'
 finds first "lenet as it is" '^runs$'
 finds first "lenet without joins" '^runs$'
