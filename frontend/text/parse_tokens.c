@@ -1,0 +1,138 @@
+// Where the parser is in the tokens, what it takes of them, and what it says of
+// those that it cannot take.
+
+#include "frontend/foreign.h"
+#include "frontend/text/parse.h"
+
+#include <string.h>
+
+const Token *token_current(const Parser *p) {
+    return &p->token[p->at];
+}
+
+const Token *token_following(const Parser *p) {
+    return &p->token[p->at + 1 < p->count ? p->at + 1 : p->at];
+}
+
+bool token_is(const Parser *p, TokenKind k) {
+    return !p->panic && token_current(p)->kind == k;
+}
+
+const Token *token_take(Parser *p) {
+    const Token *t = token_current(p);
+    if (p->at + 1 < p->count)
+        p->at++;
+    return t;
+}
+
+bool token_accept(Parser *p, TokenKind k) {
+    if (!token_is(p, k))
+        return false;
+    token_take(p);
+    return true;
+}
+
+static const char *found(Parser *p) {
+    const Token *t = token_current(p);
+    if (t->kind == TOKEN_NAME)
+        return arena_format(p->arena, "`%s`", t->text);
+    return token_name(t->kind);
+}
+
+static bool is_keyword(TokenKind k) {
+    return k >= TOKEN_IMPORT && k <= TOKEN_NOT;
+}
+
+// What is missing may be what the lexer could not read.
+Diagnostic *token_expected(Parser *p, const char *what) {
+    if (p->panic)
+        return NULL;
+    p->panic = true;
+    TokenKind here = token_current(p)->kind;
+    bool misused = here == p->misused && here != TOKEN_END;
+    if (misused || token_current(p)->skipped ||
+        (p->at > 0 && p->token[p->at - 1].broken))
+        return NULL;
+    if (is_keyword(here) && token_following(p)->kind == TOKEN_ASSIGN)
+        p->misused = here;
+    Diagnostic *d = report(p->diags, D_syntax, token_current(p)->at,
+                           "expected %s, found %s", what, found(p));
+    syntax_note(p->token, p->at, what, d);
+    return d;
+}
+
+bool token_expect(Parser *p, TokenKind k) {
+    if (token_accept(p, k))
+        return true;
+    token_expected(p, token_name(k));
+    return false;
+}
+
+bool name_parse(Parser *p, Atom *text, Span *at) {
+    *text = token_current(p)->text;
+    *at = token_current(p)->at;
+    return token_expect(p, TOKEN_NAME);
+}
+
+Span token_last_at(const Parser *p) {
+    return p->token[p->at > 0 ? p->at - 1 : 0].at;
+}
+
+bool word_is(const Parser *p, const char *word) {
+    return token_is(p, TOKEN_NAME) && strcmp(token_current(p)->text, word) == 0;
+}
+
+bool word_accept(Parser *p, const char *word) {
+    if (!word_is(p, word))
+        return false;
+    token_take(p);
+    return true;
+}
+
+bool token_on_line(const Parser *p) {
+    return p->brackets > 0 || !token_current(p)->first;
+}
+
+// What is inside all levels enters too, and is no level.
+bool nesting_enter(Parser *p) {
+    if (++p->nesting <= MAX_NESTING + 1)
+        return true;
+    if (!p->panic)
+        report(p->diags, D_nesting, token_current(p)->at,
+               "this is nested deeper than %d levels", MAX_NESTING);
+    p->panic = true;
+    return false;
+}
+
+void nesting_leave(Parser *p) {
+    p->nesting--;
+}
+
+bool item_begins(const Parser *p) {
+    TokenKind next = token_following(p)->kind;
+    if (!token_current(p)->first)
+        return false;
+    switch (token_current(p)->kind) {
+    case TOKEN_IMPORT:
+        return next == TOKEN_STRING || next == TOKEN_NAME;
+    case TOKEN_MODEL:
+    case TOKEN_TRAIN:
+        return next == TOKEN_NAME || next == TOKEN_OPEN_BLOCK ||
+               next == TOKEN_COLON;
+    default:
+        return false;
+    }
+}
+
+// ---- items between brackets, with commas between them ----
+
+bool items_next(Parser *p, TokenKind close, int count) {
+    return !p->panic && (count == 0 || token_accept(p, TOKEN_COMMA)) &&
+           !token_is(p, close);
+}
+
+void items_end(Parser *p, TokenKind close) {
+    if (!token_accept(p, close))
+        token_expected(p,
+                       arena_format(p->arena, "`,` or %s", token_name(close)));
+}

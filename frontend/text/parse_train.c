@@ -1,0 +1,166 @@
+// The train block: keys, and clauses whose words are names elsewhere.
+
+#include "frontend/text/parse.h"
+
+// Whether a comma and a word come next that end the key, and no other key.
+static bool at_flag(const Parser *p) {
+    if (!token_is(p, TOKEN_COMMA) || token_following(p)->kind != TOKEN_NAME)
+        return false;
+    const Token *after = &p->token[p->at + 2];
+    return after->first || after->kind == TOKEN_COMMA ||
+           after->kind == TOKEN_SEMICOLON || after->kind == TOKEN_CLOSE_BLOCK;
+}
+
+// The word that an entry begins with.
+static Entry entry_named(Parser *p) {
+    const Token *word = token_take(p);
+    return (Entry){.name = word->text, .at = word->at};
+}
+
+// key = NAME "=" expression { "," NAME }
+static Entry key(Parser *p) {
+    Entry e = entry_named(p);
+    token_take(p);
+    e.value = expression_parse(p);
+    int num_places = 0;
+    while (at_flag(p)) {
+        token_take(p);
+        const Token *t = token_take(p);
+        ARENA_APPEND(p->arena, e.flag, e.num_flags, t->text);
+        ARENA_APPEND(p->arena, e.flag_at, num_places, t->at);
+    }
+    return e;
+}
+
+static void keys(Parser *p, Entry *owner, Entry (*entry)(Parser *));
+
+// setting = NAME "=" expression, in the block of a clause
+static Entry setting(Parser *p) {
+    if (token_is(p, TOKEN_NAME) && token_following(p)->kind == TOKEN_ASSIGN)
+        return key(p);
+    token_expected(p, "a key and `=`");
+    return (Entry){.at = token_current(p)->at, .value = p->bad};
+}
+
+// eval = "eval" ( "every" expression | "at" "end" ) [ "on" expression ]
+//        [ "{" { setting } "}" ]
+static Entry eval_clause(Parser *p) {
+    Entry e = entry_named(p);
+    if (word_accept(p, "every"))
+        e.every = expression_parse(p);
+    else if (!word_accept(p, "at") || !word_accept(p, "end"))
+        token_expected(p, "`every` or `at end`");
+    if (word_accept(p, "on"))
+        e.on = expression_parse(p);
+    if (token_is(p, TOKEN_OPEN_BLOCK))
+        keys(p, &e, setting);
+    return e;
+}
+
+// checkpoint = "checkpoint" "every" expression [ "keep" expression ]
+static Entry checkpoint_clause(Parser *p) {
+    Entry e = entry_named(p);
+    if (word_accept(p, "every"))
+        e.every = expression_parse(p);
+    else
+        token_expected(p, "`every`");
+    if (word_accept(p, "keep"))
+        e.keep = expression_parse(p);
+    return e;
+}
+
+// The names of parameters that a clause is about.
+static void glob(Parser *p, Entry *e) {
+    e->glob = token_current(p)->text;
+    e->glob_at = token_current(p)->at;
+    if (!token_accept(p, TOKEN_STRING))
+        token_expected(p, "names of parameters in quotes, as \"*.bias\"");
+}
+
+// params = "params" STRING "{" { setting } "}"
+static Entry params_clause(Parser *p) {
+    Entry e = entry_named(p);
+    glob(p, &e);
+    keys(p, &e, setting);
+    return e;
+}
+
+// freeze = "freeze" STRING [ "after" expression ]
+static Entry freeze_clause(Parser *p) {
+    Entry e = entry_named(p);
+    glob(p, &e);
+    if (word_accept(p, "after"))
+        e.after = expression_parse(p);
+    return e;
+}
+
+// stop = "stop" "when" expression
+static Entry stop_clause(Parser *p) {
+    Entry e = entry_named(p);
+    if (word_accept(p, "when"))
+        e.when = expression_parse(p);
+    else
+        token_expected(p, "`when`, as in `stop when accuracy >= 94%`");
+    return e;
+}
+
+// entry = key | eval | checkpoint | params | freeze | stop
+static Entry entry(Parser *p) {
+    static const struct {
+        const char *word;
+        Entry (*parse)(Parser *);
+    } clause[] = {
+        {"eval", eval_clause},     {"checkpoint", checkpoint_clause},
+        {"params", params_clause}, {"freeze", freeze_clause},
+        {"stop", stop_clause},
+    };
+    if (token_is(p, TOKEN_NAME) && token_following(p)->kind == TOKEN_ASSIGN)
+        return key(p);
+    for (size_t i = 0; i < sizeof clause / sizeof clause[0]; i++)
+        if (word_is(p, clause[i].word))
+            return clause[i].parse(p);
+    token_expected(p,
+                   "a key such as `batch = 128`, or eval, checkpoint, params, "
+                   "freeze or stop");
+    return (Entry){.at = token_current(p)->at, .value = p->bad};
+}
+
+// A block of entries, which become owner's.
+static void keys(Parser *p, Entry *owner, Entry (*parse_entry)(Parser *)) {
+    Span open = token_current(p)->at;
+    if (!token_expect(p, TOKEN_OPEN_BLOCK))
+        return;
+    while (block_goes_on(p)) {
+        Entry e = parse_entry(p);
+        ARENA_APPEND(p->arena, owner->key, owner->num_keys, e);
+        statement_next(p);
+    }
+    block_close(p, open);
+}
+
+// train = "train" NAME "{" { entry } "}"
+Train train_parse(Parser *p) {
+    Train t = {.at = token_take(p)->at};
+    name_parse(p, &t.model, &t.model_at);
+    Entry all = {0};
+    keys(p, &all, entry);
+    t.entry = all.key;
+    t.num_entries = all.num_keys;
+    return t;
+}
+
+// What is set of an argument: a key, a point, and then as for a key.
+static Entry argument_setting(Parser *p) {
+    Entry e = entry_named(p);
+    token_take(p);
+    bool good = name_parse(p, &e.argument, &e.argument_at) &&
+                token_expect(p, TOKEN_ASSIGN);
+    e.value = good ? expression_parse(p) : p->bad;
+    return e;
+}
+
+Entry setting_parse(Parser *p) {
+    bool dotted =
+        token_is(p, TOKEN_NAME) && token_following(p)->kind == TOKEN_DOT;
+    return dotted ? argument_setting(p) : setting(p);
+}
