@@ -60,8 +60,6 @@ void rt_weights_free(RtWeights *w);
 
 // ---- checkpoint.c ----
 
-typedef enum { RT_GOOD, RT_BROKEN, RT_OTHER_RUN } RtLoad;
-
 // Saves and loads the states of one device.  All its memory is taken at once.
 typedef struct RtCheckpoint RtCheckpoint;
 
@@ -71,6 +69,11 @@ void rt_checkpoint_free(RtCheckpoint *c);
 // Writes a new file and makes its bytes durable; a failure removes it.
 bool rt_checkpoint_write(RtCheckpoint *c, const char *path, const RtProgress *p,
                          RtError *e);
+
+// ---- load.c ----
+
+typedef enum { RT_GOOD, RT_BROKEN, RT_OTHER_RUN } RtLoad;
+
 // Every byte is checked.  RT_BROKEN: states may have been overwritten.
 RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
                           RtError *e);

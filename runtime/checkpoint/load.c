@@ -1,0 +1,317 @@
+// Checkpoints are read: to go on with a run, or for the weights that one starts
+// with, of a file that any program may have written.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/checkpoint/format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { LARGEST_HEADER = 100000000 }; // as other readers of safetensors allow
+
+// A file that is open, and what its header says.
+typedef struct {
+    int fd;
+    RtHeader header;
+    char *text; // of the header
+    size_t length;
+    bool ours;  // a trainer wrote it: it has hashes, which must be right
+    bool fresh; // a run starts with it: all numbers must be finite
+} File;
+
+static bool header_is_whole(char *text, size_t length, const RtHeader *h) {
+    const RtNote *n = rt_header_note(h, "header");
+    char digits[DIGITS + 1];
+    if (n == NULL || strlen(n->value) != DIGITS ||
+        n->value_at > length - DIGITS)
+        return false;
+    memset(text + n->value_at, '0', DIGITS);
+    XXH3_state_t hash;
+    char size[8];
+    rt_length_put(size, length);
+    XXH3_64bits_reset(&hash);
+    XXH3_64bits_update(&hash, size, sizeof size);
+    XXH3_64bits_update(&hash, text, length);
+    snprintf(digits, sizeof digits, "%016" PRIx64,
+             (uint64_t)XXH3_64bits_digest(&hash));
+    return strcmp(digits, n->value) == 0;
+}
+
+static bool note_number(const RtHeader *h, const char *key, int64_t *value) {
+    const RtNote *n = rt_header_note(h, key);
+    char *end;
+    if (n == NULL)
+        return false;
+    errno = 0;
+    *value = strtoll(n->value, &end, 10);
+    return errno == 0 && end != n->value && *end == '\0';
+}
+
+static bool note_hash(const RtHeader *h, const char *key, uint64_t *value) {
+    const RtNote *n = rt_header_note(h, key);
+    char *end;
+    if (n == NULL || strlen(n->value) != DIGITS)
+        return false;
+    *value = strtoull(n->value, &end, 16);
+    return *end == '\0';
+}
+
+// Whether a run may have been there: steps and seeds of runs are numbers of 31
+// bits.
+static bool is_place(const RtProgress *p) {
+    return p->step >= 0 && p->step <= p->steps && p->steps <= INT32_MAX &&
+           p->epoch_steps > 0 && p->epoch_steps <= INT32_MAX && p->seed >= 0 &&
+           p->seed <= INT32_MAX;
+}
+
+static bool read_progress(const RtHeader *h, RtProgress *p, RtError *e) {
+    if (note_number(h, "step", &p->step) &&
+        note_number(h, "steps", &p->steps) &&
+        note_number(h, "epoch_steps", &p->epoch_steps) &&
+        note_number(h, "seed", &p->seed) &&
+        note_hash(h, "data", &p->data_hash) && is_place(p))
+        return true;
+    return rt_fail(e, EXIT_DATA, "it does not say where its run was");
+}
+
+static bool same_shape(const RtState *s, const RtTensor *t) {
+    if (s->type != t->type || s->rank != t->rank)
+        return false;
+    return memcmp(s->dim, t->dim, (size_t)s->rank * sizeof s->dim[0]) == 0;
+}
+
+static bool same_states(const RtPlan *plan, const RtHeader *h, RtError *e) {
+    size_t saved = 0;
+    for (int i = 0; i < plan->num_states; i++) {
+        const RtState *s = &plan->state[i];
+        if (!rt_state_saved(s))
+            continue;
+        const RtTensor *t = rt_header_tensor(h, s->name);
+        if (t == NULL)
+            return rt_fail(e, EXIT_DATA, "it has no %s", s->name);
+        if (!same_shape(s, t))
+            return rt_fail(e, EXIT_DATA, "%s has another type or shape in it",
+                           s->name);
+        saved++;
+    }
+    return saved == h->num_tensors ||
+           rt_fail(e, EXIT_DATA, "it has %zu tensors, this trainer has %zu",
+                   h->num_tensors, saved);
+}
+
+// What is known to differ; with the same tensors it may be anything else that
+// the graphs are made of, as the loss or a schedule.
+static void tell_difference(const RtCheckpoint *c, const RtHeader *h, char *to,
+                            size_t room) {
+    RtTold told[NUM_TOLD];
+    RtError e;
+    *to = '\0';
+    rt_told_of(told, c->trainer);
+    for (int i = 0; i < NUM_TOLD; i++) {
+        const RtNote *n = rt_header_note(h, told[i].key);
+        size_t used = strlen(to);
+        if (n != NULL && strcmp(n->value, told[i].value) != 0)
+            snprintf(to + used, room - used, ", %s %.20s, here %s", told[i].key,
+                     n->value, told[i].value);
+    }
+    size_t used = strlen(to);
+    if (!same_states(c->plan, h, &e))
+        snprintf(to + used, room - used, ", %.200s", e.text);
+}
+
+static bool same_trainer(const RtCheckpoint *c, const RtHeader *h, RtError *e) {
+    const RtTrainer *t = c->trainer;
+    const RtNote *model = rt_header_note(h, "model");
+    uint64_t fingerprint = 0;
+    char differs[400];
+    if (model == NULL || strcmp(model->value, t->model) != 0)
+        return rt_fail(e, EXIT_DATA, "it is of model %s, this trainer is of %s",
+                       model ? model->value : "(none)", t->model);
+    if (note_hash(h, "fingerprint", &fingerprint) &&
+        fingerprint == t->fingerprint)
+        return true;
+    tell_difference(c, h, differs, sizeof differs);
+    return rt_fail(e, EXIT_DATA,
+                   "it is of a %s with another model text or recipe%s "
+                   "(fingerprint %016" PRIx64 ", here %016" PRIx64
+                   "); --init starts another run with its weights",
+                   t->model, differs, fingerprint, t->fingerprint);
+}
+
+// Makes f32 of the halves at the end of a piece, from its start on: what is
+// written is behind what is read.
+static size_t widen(char *piece, RtType type, size_t bytes) {
+    const char *from = piece + PIECE / 2;
+    size_t count = bytes / rt_type_bytes(type);
+    for (size_t i = 0; i < count; i++) {
+        float f = (float)rt_number(from, type, (int64_t)i);
+        memcpy(piece + i * sizeof f, &f, sizeof f);
+    }
+    return count * sizeof(float);
+}
+
+// Gives a state the bytes of a tensor from `at` on that are in the piece.
+static bool put_piece(RtCheckpoint *c, const File *f, const RtTensor *t,
+                      const RtState *s, size_t at, size_t bytes, RtError *e) {
+    if (t->type != s->type) {
+        at *= rt_type_bytes(s->type) / rt_type_bytes(t->type);
+        bytes = widen(c->piece, t->type, bytes);
+    }
+    if (f->fresh && s->type == RT_F32 && !rt_bits_finite(c->piece, bytes))
+        return rt_fail(e, EXIT_DATA, "%s has numbers that are not finite",
+                       t->name);
+    c->device->write(c->device, s->offset + at, c->piece, bytes);
+    return true;
+}
+
+// Reads a tensor to its state; with NULL only its hash is looked at.
+static bool read_tensor(RtCheckpoint *c, const File *f, const RtTensor *t,
+                        const RtState *s, RtError *e) {
+    char key[RT_MAX_KEY + 8];
+    uint64_t expected = 0;
+    size_t room = s != NULL && s->type != t->type ? PIECE / 2 : PIECE;
+    char *to = c->piece + (PIECE - room);
+    XXH3_state_t hash;
+    XXH3_64bits_reset(&hash);
+    for (size_t at = 0, some, bytes = t->end - t->begin; at < bytes;
+         at += some) {
+        some = bytes - at < room ? bytes - at : room;
+        if (!rt_read(c->files, f->fd, to, some))
+            return rt_fail_read(e, t->name);
+        XXH3_64bits_update(&hash, to, some);
+        if (s != NULL && !put_piece(c, f, t, s, at, some, e))
+            return false;
+    }
+    snprintf(key, sizeof key, "xxh3.%s", t->name);
+    if (!f->ours || (note_hash(&f->header, key, &expected) &&
+                     expected == XXH3_64bits_digest(&hash)))
+        return true;
+    return rt_fail(e, EXIT_DATA, "%s is damaged", t->name);
+}
+
+static uint64_t get_length(const uint8_t from[8]) {
+    uint64_t length = 0;
+    for (int i = 0; i < 8; i++)
+        length |= (uint64_t)from[i] << 8 * i;
+    return length;
+}
+
+static bool read_header(const RtFiles *files, File *f, size_t bytes,
+                        RtError *e) {
+    uint8_t size[8];
+    if (bytes < sizeof size)
+        return rt_fail(e, EXIT_DATA, "it is too short");
+    if (!rt_read(files, f->fd, size, sizeof size))
+        return rt_fail_read(e, "its header");
+    uint64_t n = get_length(size);
+    if (n > LARGEST_HEADER || n > bytes - sizeof size || n < 2)
+        return rt_fail(e, EXIT_DATA,
+                       "it is no safetensors file, or is cut short");
+    f->length = (size_t)n;
+    f->text = malloc(f->length);
+    if (f->text == NULL)
+        return rt_fail(e, EXIT_MEMORY, "no memory for its header");
+    if (!rt_read(files, f->fd, f->text, f->length))
+        return rt_fail_read(e, "its header");
+    return rt_header_parse(&f->header, f->text, f->length,
+                           bytes - sizeof size - f->length, e);
+}
+
+// One of the two notes is left where a bit of the other has changed.
+static bool is_ours(const RtHeader *h) {
+    const RtNote *producer = rt_header_note(h, "producer");
+    return rt_header_note(h, "header") != NULL ||
+           (producer != NULL && strcmp(producer->value, "sinter") == 0);
+}
+
+static void file_close(const RtCheckpoint *c, File *f) {
+    rt_header_free(&f->header);
+    free(f->text);
+    c->files->close(f->fd);
+}
+
+static bool about(const char *path, RtError *e) {
+    RtError inner = *e;
+    return rt_fail(e, inner.status, "%s: %s", path, inner.text);
+}
+
+// Opens a file of any program, or of a trainer whose header is whole.
+static bool file_open(const RtCheckpoint *c, File *f, const char *path,
+                      RtError *e) {
+    size_t bytes;
+    *f = (File){.fd = rt_open_sized(c->files, path, &bytes, e)};
+    if (f->fd < 0)
+        return false;
+    bool good = read_header(c->files, f, bytes, e);
+    f->ours = good && is_ours(&f->header);
+    if (f->ours && !header_is_whole(f->text, f->length, &f->header))
+        good = rt_fail(e, EXIT_DATA, "its header is damaged");
+    if (good)
+        return true;
+    file_close(c, f);
+    return about(path, e);
+}
+
+static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
+                       RtError *e) {
+    const RtHeader *h = &f->header;
+    if (!f->ours) {
+        rt_fail(e, EXIT_DATA,
+                "it is no checkpoint; --init=FILE starts with its weights");
+        return RT_BROKEN;
+    }
+    if (!same_trainer(c, h, e) || !same_states(c->plan, h, e))
+        return RT_OTHER_RUN;
+    if (!read_progress(h, p, e))
+        return RT_BROKEN;
+    for (size_t i = 0; i < h->num_tensors; i++)
+        if (!read_tensor(c, f, &h->tensor[i],
+                         rt_state_find(c->plan, h->tensor[i].name), e))
+            return RT_BROKEN;
+    return RT_GOOD;
+}
+
+RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
+                          RtError *e) {
+    File f;
+    if (!file_open(c, &f, path, e))
+        return RT_BROKEN;
+    RtLoad load = read_run(c, &f, p, e);
+    file_close(c, &f);
+    if (load != RT_GOOD)
+        about(path, e);
+    return load;
+}
+
+// Of a checkpoint all is looked at, also what is not taken.
+static bool read_weights(RtCheckpoint *c, const File *f, const RtWeights *w,
+                         RtError *e) {
+    for (size_t i = 0; i < f->header.num_tensors; i++)
+        if (!read_tensor(c, f, &f->header.tensor[i], w->state[i], e))
+            return false;
+    return true;
+}
+
+bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
+                         char said[RT_MOST_LOADED], RtError *e) {
+    File f;
+    RtWeights w;
+    if (!file_open(c, &f, path, e))
+        return false;
+    f.fresh = true;
+    bool good =
+        rt_weights_fit(&w, c->trainer, c->plan, &f.header, f.ours, except, e);
+    if (good) {
+        good = read_weights(c, &f, &w, e);
+        memcpy(said, w.said, sizeof w.said);
+        rt_weights_free(&w);
+    }
+    file_close(c, &f);
+    return good || about(path, e);
+}
