@@ -18,21 +18,48 @@ typedef struct {
     Expr *bad;
 } Parser;
 
+// ---- the tokens that are next, which every rule asks for again and again ----
+
+static inline const Token *token_current(const Parser *p) {
+    return &p->token[p->at];
+}
+
+static inline const Token *token_following(const Parser *p) {
+    return &p->token[p->at + 1 < p->count ? p->at + 1 : p->at];
+}
+
+// Whether the current token is of that kind; no token is while in panic.
+static inline bool token_is(const Parser *p, TokenKind k) {
+    return !p->panic && token_current(p)->kind == k;
+}
+
+// Whether it is on the line that the statement has reached.
+static inline bool token_on_line(const Parser *p) {
+    return p->brackets > 0 || !token_current(p)->first;
+}
+
+// Goes on to the next token, and returns the one that was current.
+static inline const Token *token_take(Parser *p) {
+    const Token *t = token_current(p);
+    if (p->at + 1 < p->count)
+        p->at++;
+    return t;
+}
+
+// Takes the current token if it is of that kind.
+static inline bool token_accept(Parser *p, TokenKind k) {
+    if (!token_is(p, k))
+        return false;
+    token_take(p);
+    return true;
+}
+
 // ---- parse_tokens.c ----
 
-const Token *token_current(const Parser *p);
-const Token *token_following(const Parser *p);
 // Where the token before the current one stands.
 Span token_last_at(const Parser *p);
 
-// Whether the current token is of that kind; no token is while in panic.
-bool token_is(const Parser *p, TokenKind k);
-// Whether it is on the line that the statement has reached.
-bool token_on_line(const Parser *p);
-// Goes on to the next token, and returns the one that was current.
-const Token *token_take(Parser *p);
-// Takes the current token if it is of that kind; `expect` reports it if not.
-bool token_accept(Parser *p, TokenKind k);
+// As token_accept, but reports a token of another kind.
 bool token_expect(Parser *p, TokenKind k);
 // Reports that something else was expected here, and panics.  NULL where there
 // is nothing to report: in panic, or after what the lexer could not read.

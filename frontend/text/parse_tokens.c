@@ -6,32 +6,6 @@
 
 #include <string.h>
 
-const Token *token_current(const Parser *p) {
-    return &p->token[p->at];
-}
-
-const Token *token_following(const Parser *p) {
-    return &p->token[p->at + 1 < p->count ? p->at + 1 : p->at];
-}
-
-bool token_is(const Parser *p, TokenKind k) {
-    return !p->panic && token_current(p)->kind == k;
-}
-
-const Token *token_take(Parser *p) {
-    const Token *t = token_current(p);
-    if (p->at + 1 < p->count)
-        p->at++;
-    return t;
-}
-
-bool token_accept(Parser *p, TokenKind k) {
-    if (!token_is(p, k))
-        return false;
-    token_take(p);
-    return true;
-}
-
 static const char *found(Parser *p) {
     const Token *t = token_current(p);
     if (t->kind == TOKEN_NAME)
@@ -87,10 +61,6 @@ bool word_accept(Parser *p, const char *word) {
         return false;
     token_take(p);
     return true;
-}
-
-bool token_on_line(const Parser *p) {
-    return p->brackets > 0 || !token_current(p)->first;
 }
 
 // What is inside all levels enters too, and is no level.
