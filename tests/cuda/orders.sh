@@ -51,6 +51,11 @@ loaded=$(grep -c cuModuleLoadDataEx again)
     fail "not $loaded kernels were compiled"
 grep -q nvrtcCompileProgram again && fail "what is not launched was compiled"
 
+# A thread of its own has had cuDNN open its parts before it is given the GPU.
+awk '$2 == "cudnnBackendFinalize" { by = by ? by : $1 }
+     $2 == "cudnnCreate" { exit !(by && by != $1) }' again ||
+    fail "cuDNN is not opened ahead"
+
 # Of a graph cuDNN is asked for one configuration (kind 3) by the first question
 # (kind 4): for more it would look at each.
 awk '/ kind=15$/ { fresh = 1 }
