@@ -62,8 +62,10 @@ static RtDevice *open_device(Batch *b, void *library, const char *name,
     return host_open(*plan, b->mode == MODE_FAITHFUL || library_tiny() ? 1 : 2);
 }
 
-// One step of a trial.
-static bool judge(Batch *b, void *library, int i, bool quiet) {
+typedef const char *Judge(Trial *t, const RtPlan *rt, RtDevice *d,
+                          Counts *counts);
+
+static bool judge(Batch *b, void *library, int i, Judge *judges, bool quiet) {
     Trial *t = b->trial[i];
     const RtPlan *plan;
     const char *why = NULL;
@@ -71,7 +73,7 @@ static bool judge(Batch *b, void *library, int i, bool quiet) {
     if (b->mode == MODE_FAST)
         t->squares = library_squares(b->a, library, b->name[i]);
     if (d != NULL)
-        why = trial_judge(t, plan, d, b->counts);
+        why = judges(t, plan, d, b->counts);
     if (why == NULL)
         return true;
     size_t length = strlen(why);
@@ -82,13 +84,16 @@ static bool judge(Batch *b, void *library, int i, bool quiet) {
     return false;
 }
 
-// The first has its numbers already.
+// Each step by itself, the first of which has its numbers already, and then
+// some in a row.
 static bool judge_turns(Batch *b, void *library, int i, bool quiet) {
     Trial *t = b->trial[i];
-    bool good = judge(b, library, i, quiet);
+    bool good = judge(b, library, i, trial_judge, quiet);
     for (int turn = 1; turn < t->num_turns; turn++)
         if (trial_turn(t, turn))
-            good &= judge(b, library, i, quiet);
+            good &= judge(b, library, i, trial_judge, quiet);
+    if (t->setup.row > 0)
+        good &= judge(b, library, i, trial_row, quiet);
     b->counts->failed += !good;
     return good;
 }

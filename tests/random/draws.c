@@ -288,6 +288,28 @@ static bool has_average(const Drawn *d) {
            d->setup->average == AVERAGE_SOMETIMES;
 }
 
+static bool has_row(const Drawn *d) {
+    return d->setup->row > 0;
+}
+
+static bool has_eval(const Drawn *d) {
+    return d->setup->evaluates;
+}
+
+static bool has_eval_average(const Drawn *d) {
+    const Graph *g = plan_graph(d->plan, "eval");
+    for (NodeId n = 0; n < g->count; n++) {
+        const char *kind = node_text(&g->node[n], ATTR_kind);
+        if (g->node[n].op == OP_state && strcmp(kind, STATE_AVERAGE) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_prepare(const Drawn *d) {
+    return has_step(d, STEP_PREPARE, 0);
+}
+
 static bool has_average_each(const Drawn *d) {
     return has_step(d, STEP_AVERAGE, 0) &&
            d->setup->average == AVERAGE_EACH_STEP;
@@ -449,6 +471,10 @@ static const struct {
     {"steps that gather gradients", has_gathering},
     {"an average in each step", has_average_each},
     {"an average of its own", has_average},
+    {"several steps in a row", has_row},
+    {"an evaluation", has_eval},
+    {"an evaluation of averages", has_eval_average},
+    {"something that batches of an evaluation share", has_prepare},
     {"muon", has_muon},
     {"clipped gradients", has_clip},
     {"activations in f16", has_f16},

@@ -134,9 +134,10 @@ static void print_counts(const Session *session) {
     const Counts *c = session->counts;
     printf("%ld programs and %ld unfused, of %ld nodes: %ld values, of which a "
            "rounding decides about %ld; %ld programs with statistics of a "
-           "library; %ld without finite numbers; %d failed\n",
+           "library; %ld steps in a row; %ld without finite numbers; "
+           "%d failed\n",
            c->graphs, c->unfused, c->nodes, c->results, c->unsure, c->riding,
-           c->infinite, session->failures);
+           c->row, c->infinite, session->failures);
 }
 
 static uint32_t number_of(const char *text) {

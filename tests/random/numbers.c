@@ -3,6 +3,7 @@
 #include "tests/random/numbers.h"
 #include "tests/codegen/tensors.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@ static bool is_leaf(const Node *d) {
     return d->op == OP_input || d->op == OP_param || d->op == OP_state;
 }
 
-double *number_leaf(const Graph *g, Arena *a, NodeId n, uint32_t seed) {
+static double *draw_leaf(const Graph *g, Arena *a, NodeId n, uint32_t seed) {
     enum { CLASSES = 5 };
     double *value = tensor_leaf(g, a, n, seed, CLASSES);
     const char *name = node_text(&g->node[n], ATTR_name);
@@ -26,11 +27,23 @@ double *number_leaf(const Graph *g, Arena *a, NodeId n, uint32_t seed) {
     return value;
 }
 
-double **number_leaves(const Graph *g, Arena *a, uint32_t seed) {
+double *number_leaf(const Graph *g, Arena *a, NodeId n, const Start *s) {
+    double *value = draw_leaf(g, a, n, s->seed);
+    for (int i = 0; i < s->num_given; i++) {
+        const Given *given = &s->given[i];
+        if (strcmp(given->name, node_text(&g->node[n], ATTR_name)) != 0)
+            continue;
+        assert(given->count == type_count(g->node[n].type));
+        memcpy(value, given->value, (size_t)given->count * sizeof *value);
+    }
+    return value;
+}
+
+double **number_leaves(const Graph *g, Arena *a, const Start *s) {
     double **leaf = ARENA_ARRAY(a, g->count + 1, double *);
     for (NodeId n = 0; n < g->count; n++)
         if (is_leaf(&g->node[n]))
-            leaf[n] = number_leaf(g, a, n, seed);
+            leaf[n] = number_leaf(g, a, n, s);
     return leaf;
 }
 
@@ -47,17 +60,20 @@ static void follow(const Graph *g, double **leaf, const Graph *other,
     }
 }
 
-Values *number_steps(const Plan *p, Arena *a, uint32_t seed, bool round) {
-    Values *numbers = ARENA_ARRAY(a, (size_t)p->num_steps, Values);
-    for (int i = 0; i < p->num_steps; i++) {
-        const Graph *g = p->step[i].graph;
-        double **leaf = number_leaves(g, a, seed);
-        for (int j = 0; j < i; j++)
-            if (p->step[j].kind == STEP_DERIVE)
-                follow(g, leaf, p->step[j].graph, numbers[j].value);
-        numbers[i] = (Values){leaf, graph_eval(g, a, leaf, round)};
-    }
-    return numbers;
+bool number_derives(StepKind kind, StepKind before) {
+    return (kind == STEP_DERIVE && before != STEP_DERIVE) ||
+           (kind == STEP_PREPARE && before == STEP_EVAL);
+}
+
+Values number_step(const Plan *p, int step, Arena *a, const Start *s,
+                   bool round) {
+    const Graph *g = p->step[step].graph;
+    double **leaf = number_leaves(g, a, s);
+    for (int i = 0; i < step; i++)
+        if (number_derives(p->step[i].kind, p->step[step].kind))
+            follow(g, leaf, p->step[i].graph,
+                   number_step(p, i, a, s, round).value);
+    return (Values){leaf, graph_eval(g, a, leaf, round)};
 }
 
 bool number_finite(const Graph *g, double *const *value) {

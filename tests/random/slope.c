@@ -32,7 +32,7 @@ static NodeId find_loss(const Graph *g) {
 // equal, a maximum of both and a minimum may each give half of a gradient that
 // the whole has not.
 static double **draw_leaves(const Graph *g, Arena *a, uint32_t seed) {
-    double **leaf = number_leaves(g, a, seed);
+    double **leaf = number_leaves(g, a, &(Start){.seed = seed});
     for (NodeId n = 0; n < g->count; n++) {
         if (leaf[n] == NULL || !dtype_float(g->node[n].type->dtype))
             continue;

@@ -7,6 +7,8 @@
 
 #include "tests/codegen/library.h"
 
+#include <string.h>
+
 static bool has_op(const Graph *g, Op op) {
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == op)
@@ -82,6 +84,61 @@ static Graph *average_graph(Arena *a, const Graph *model, bool back) {
     return g;
 }
 
+// batch_norm with its running statistics, as the front end has it.
+static NodeId add_norm(Graph *out, Arena *a, const Graph *g, NodeId n,
+                       const NodeId *now) {
+    const Node *d = &g->node[n];
+    Type channels = *g->node[d->arg[1]].type;
+    NodeId mean = graph_state(out, arena_format(a, "mean%u", n),
+                              STATE_STATISTIC, channels, 0);
+    NodeId var = graph_state(out, arena_format(a, "var%u", n), STATE_STATISTIC,
+                             channels, 0);
+    NodeId eps = graph_number(out, node_float(d, ATTR_eps, 0));
+    NodeId root = graph_op1(out, OP_rsqrt, graph_op2(out, OP_add, var, eps));
+    NodeId centred = graph_op2(out, OP_sub, now[d->arg[0]], mean);
+    NodeId factor = graph_op2(out, OP_mul, root, now[d->arg[1]]);
+    NodeId scaled = graph_op2(out, OP_mul, centred, factor);
+    return graph_op2(out, OP_add, scaled, now[d->arg[2]]);
+}
+
+// The mean of the losses of several batches follows from their sum.
+static void add_metric(Graph *out, NodeId loss) {
+    NodeId sum =
+        graph_state(out, "metric.loss", STATE_METRIC, type_scalar(F32), 0);
+    graph_assign(out, sum, graph_op2(out, OP_add, sum, loss));
+}
+
+static NodeId evaluate_node(Graph *out, Arena *a, const Graph *g, NodeId n,
+                            bool of_averages, const NodeId *now) {
+    const Node *d = &g->node[n];
+    if (d->op == OP_batch_norm)
+        return add_norm(out, a, g, n, now);
+    if (d->op == OP_param && of_averages)
+        return graph_state(
+            out, arena_format(a, "%s.average", node_text(d, ATTR_name)),
+            STATE_AVERAGE, *d->type, 0);
+    return graph_copy(out, g, n, now);
+}
+
+// What is computed with nothing that trains.
+static Graph *eval_graph(Arena *a, const Graph *g, bool of_averages) {
+    Graph *out = graph_like(g);
+    NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        bool trains = optimizes(g, n) || d->op == OP_clip ||
+                      d->op == OP_accumulated ||
+                      (d->op == OP_assign && g->node[d->arg[0]].op == OP_param);
+        if (trains)
+            continue;
+        now[n] = evaluate_node(out, a, g, n, of_averages, now);
+        if (d->op == OP_output && strcmp(node_text(d, ATTR_name), "loss") == 0)
+            add_metric(out, now[d->arg[0]]);
+    }
+    out->name = "eval";
+    return out;
+}
+
 Program *stages_program(Arena *a, const Graph *g, const Setup *s) {
     Program *p = library_program(a, NULL, s->precision);
     bool trains = !(g->facts & UPDATES);
@@ -96,7 +153,11 @@ Program *stages_program(Arena *a, const Graph *g, const Setup *s) {
         use_gathered(stage[i].train);
     }
     p->stage = stage;
-    if (!trains || s->average == AVERAGE_NEVER || !has_op(g, OP_param))
+    bool averages =
+        trains && s->average != AVERAGE_NEVER && has_op(g, OP_param);
+    if (s->evaluates)
+        p->eval = eval_graph(a, g, averages && s->of_averages);
+    if (!averages)
         return p;
     p->average = average_graph(a, g, s->back);
     p->average_every =

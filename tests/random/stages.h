@@ -5,7 +5,8 @@
 #include "tests/random/trial.h"
 
 // A program whose first stage is g.  One that trains may have later stages in
-// which fewer params do, steps that only gather gradients, and averages.
+// which fewer params do, steps that only gather gradients, and averages; any
+// may have an evaluation.
 Program *stages_program(Arena *a, const Graph *g, const Setup *s);
 
 #endif

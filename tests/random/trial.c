@@ -43,7 +43,10 @@ enum {
     PLAIN,
     STAGES,
     FROZEN,
-    AVERAGE
+    AVERAGE,
+    EVALUATES,
+    ROW,
+    TURN
 };
 
 // Each pass that may be missing, by chance; of half of the seeds none is.
@@ -82,6 +85,10 @@ Setup setup_of(uint32_t seed) {
                 : average % 8 == 1 ? AVERAGE_SOMETIMES
                                    : AVERAGE_NEVER;
     s.back = average / 8 % 3 == 0;
+    uint32_t evaluates = scatter(seed, EVALUATES), row = scatter(seed, ROW);
+    s.evaluates = evaluates % 4 == 0;
+    s.of_averages = evaluates / 4 % 4;
+    s.row = row % 4 ? 0 : 2 + (int)(row / 4 % 3);
     return s;
 }
 
@@ -188,7 +195,8 @@ static Graph *scale_loss(const Graph *g, Arena *a) {
 static Graph *meaning(Trial *t, Graph *g) {
     PassOptions o = pass_options(&t->program->recipe, "host");
     o.act = F32;
-    o.left_out = 1u << (pass_find("early") - standard_passes);
+    o.left_out = 1u << (pass_find("early") - standard_passes) |
+                 1u << (pass_find("fold") - standard_passes);
     if (g->facts & UPDATES)
         return g;
     g = passes_run(g, &o, "optimizer", NULL, NULL);
@@ -213,11 +221,31 @@ static int count_unsure(const Graph *g, const bool *unsure) {
     return count;
 }
 
-static bool steps_finite(const Plan *p, const Values *numbers) {
-    for (int i = 0; i < p->num_steps; i++)
-        if (!number_finite(p->step[i].graph, numbers[i].value))
-            return false;
-    return true;
+static bool step_finite(const Plan *p, int step, const Values *numbers) {
+    return number_finite(p->step[step].graph, numbers->value);
+}
+
+// Starts the step from other numbers if every value is finite and fewer than so
+// many are unsure, and returns how many are then.
+static int try_numbers(Trial *t, Start start, int least) {
+    double **leaf = number_leaves(t->meant, t->a, &start);
+    double **right = graph_eval(t->meant, t->a, leaf, false);
+    if (!number_finite(t->meant, right))
+        return least;
+    bool *unsure =
+        margin_unsure(t->meant, right, unit_of(t->setup.storage), t->a);
+    int count = count_unsure(t->meant, unsure);
+    if (count >= least)
+        return least;
+    int step = judged_step(t, t->unfused);
+    Values rough = number_step(t->unfused, step, t->a, &start, true);
+    if (!step_finite(t->unfused, step, &rough))
+        return least;
+    t->right = right;
+    t->unsure = unsure;
+    t->rough = rough;
+    t->start = start;
+    return count;
 }
 
 // Tries some seeds and stays with the one that leaves the fewest values
@@ -226,41 +254,31 @@ static bool find_numbers(Trial *t) {
     enum { TRIES = 8 };
     int least = INT32_MAX;
     for (uint32_t k = 0; k < TRIES && least > 0; k++) {
-        uint32_t seed = scatter(t->setup.seed + k, NUMBERS);
-        double **leaf = number_leaves(t->meant, t->a, seed);
-        double **right = graph_eval(t->meant, t->a, leaf, false);
-        if (!number_finite(t->meant, right))
-            continue;
-        bool *unsure =
-            margin_unsure(t->meant, right, unit_of(t->setup.storage), t->a);
-        int count = count_unsure(t->meant, unsure);
-        if (count >= least)
-            continue;
-        Values *rough = number_steps(t->unfused, t->a, seed, true);
-        if (!steps_finite(t->unfused, rough))
-            continue;
-        least = count;
-        t->right = right;
-        t->unsure = unsure;
-        t->rough = rough;
-        t->numbers = seed;
+        Start start = {.seed = scatter(t->setup.seed + k, NUMBERS)};
+        least = try_numbers(t, start, least);
     }
     return least < INT32_MAX;
 }
 
-bool trial_turn(Trial *t, int turn) {
+static void take_turn(Trial *t, int turn) {
     t->now = turn;
     t->meant = meaning(t, graph_clone(t->turn[turn].graph));
+}
+
+bool trial_turn(Trial *t, int turn) {
+    take_turn(t, turn);
     return find_numbers(t);
 }
 
-static const Step *find_turns(const Program *p, Arena *a, int *count) {
+static const Step *find_turns(const Program *p, const Setup *s, Arena *a,
+                              int *count) {
     int steps;
     Step *step = program_steps(p, a, &steps);
     *count = 0;
     for (int i = 0; i < steps; i++)
         if (step[i].kind == STEP_TRAIN || step[i].kind == STEP_GATHER ||
-            (step[i].kind == STEP_AVERAGE && !program_averages_each_step(p)))
+            (step[i].kind == STEP_AVERAGE && !program_averages_each_step(p)) ||
+            (step[i].kind == STEP_EVAL && s->evaluates))
             step[(*count)++] = step[i];
     return step;
 }
@@ -273,7 +291,7 @@ Trial *trial_new(Arena *a, const Graph *g, const Setup *s) {
     t->unfused = plan_of(t, 0);
     t->plan = plan_of(t, s->level);
     t->source = stages_program(a, g, s);
-    t->turn = find_turns(t->source, a, &t->num_turns);
+    t->turn = find_turns(t->source, s, a, &t->num_turns);
     return trial_turn(t, 0) ? t : NULL;
 }
 
@@ -291,8 +309,7 @@ static void fill_leaves(const Trial *t, RtDevice *d) {
         const Graph *g = t->plan->step[i].graph;
         for (NodeId n = 0; n < g->count; n++)
             if (g->node[n].op == OP_state || g->node[n].op == OP_param)
-                tensor_write(d, t->a, g, n,
-                             number_leaf(g, t->a, n, t->numbers));
+                tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, &t->start));
     }
 }
 
@@ -300,7 +317,7 @@ static void fill_inputs(const Trial *t, RtDevice *d, int i) {
     const Graph *g = t->plan->step[i].graph;
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_input)
-            tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, t->numbers));
+            tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, &t->start));
 }
 
 static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
@@ -309,13 +326,18 @@ static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
     d->sync(d);
 }
 
-// Gives the step that trains what it starts from, also the states that are
-// derived for it.
+// Runs the steps that derive states for one of a kind.
+static void run_deriving(const Trial *t, RtDevice *d, const RtPlan *rt,
+                         StepKind before) {
+    for (int i = 0; i < t->plan->num_steps; i++)
+        if (number_derives(t->plan->step[i].kind, before))
+            run_step(t, d, rt, i);
+}
+
+// Gives the step what it starts from, also the states that are derived for it.
 static void run_before_step(const Trial *t, RtDevice *d, const RtPlan *rt) {
     fill_leaves(t, d);
-    for (int i = 0; i < judged_step(t, t->plan); i++)
-        if (t->plan->step[i].kind == STEP_DERIVE)
-            run_step(t, d, rt, i);
+    run_deriving(t, d, rt, t->turn[t->now].kind);
     fill_inputs(t, d, judged_step(t, t->plan));
 }
 
@@ -427,9 +449,8 @@ static void disturb(const Trial *t, Result *r, const Plan *plan,
     enum { SAMPLES = 4 };
     int step = judged_step(t, plan);
     for (uint32_t k = 0; k < SAMPLES; k++) {
-        double **value =
-            noise_eval(plan->step[step].graph, t->a, rough[step].leaf,
-                       rough[step].value, r->squares, k);
+        double **value = noise_eval(plan->step[step].graph, t->a, rough->leaf,
+                                    rough->value, r->squares, k);
         double error = error_rms(value[at], r->right, type_count(&r->type));
         if (isfinite(error) && error > r->rounding)
             r->rounding = error;
@@ -437,17 +458,18 @@ static void disturb(const Trial *t, Result *r, const Plan *plan,
 }
 
 static void disturb_plans(const Trial *t, Result *r) {
-    disturb(t, r, t->unfused, t->rough, r->rough);
+    int step = judged_step(t, t->plan);
+    disturb(t, r, t->unfused, &t->rough, r->rough);
     if (is_good(t, r) || t->setup.level == 0 ||
-        !narrows(t->plan->step[judged_step(t, t->plan)].graph, t->a))
+        !narrows(t->plan->step[step].graph, t->a))
         return;
-    Values *rough = number_steps(t->plan, t->a, t->numbers, true);
-    if (steps_finite(t->plan, rough))
-        disturb(t, r, t->plan, rough, r->at);
+    Values rough = number_step(t->plan, step, t->a, &t->start, true);
+    if (step_finite(t->plan, step, &rough))
+        disturb(t, r, t->plan, &rough, r->at);
 }
 
 static void report_result(const Trial *t, const Result *r, Text *report) {
-    const double *rough = t->rough[judged_step(t, t->unfused)].value[r->rough];
+    const double *rough = t->rough.value[r->rough];
     int64_t count = type_count(&r->type);
     double allowed = allowed_error(t, r);
     Text line = text_new(t->a);
@@ -464,8 +486,7 @@ static void report_result(const Trial *t, const Result *r, Text *report) {
 static void judge(const Trial *t, Result *r, Text *report) {
     size_t bytes = (size_t)type_count(&r->type) * sizeof(double);
     r->rounding =
-        error_rms(t->rough[judged_step(t, t->unfused)].value[r->rough],
-                  r->right, type_count(&r->type));
+        error_rms(t->rough.value[r->rough], r->right, type_count(&r->type));
     if (memcmp(r->found, r->again, bytes) != 0)
         text_add(report, "%%%u is not the same when run again\n", r->meant);
     if (is_good(t, r))
@@ -527,9 +548,7 @@ static void judge_derived(const Trial *t, RtDevice *d, const RtPlan *rt,
     for (NodeId n = 0; n < g->count; n++)
         if (is_derived(g, n))
             left[n] = tensor_read(d, t->a, g, g->node[n].arg[0]);
-    for (int i = 0; i < judged_step(t, t->plan); i++)
-        if (t->plan->step[i].kind == STEP_DERIVE)
-            run_step(t, d, rt, i);
+    run_deriving(t, d, rt, STEP_TRAIN);
     for (NodeId n = 0; n < g->count; n++) {
         if (left[n] == NULL)
             continue;
@@ -551,7 +570,7 @@ static void judge_plan(const Trial *t, const Plan *plan, Text *report) {
     static const double little = 1e-7;
     int step = judged_step(t, plan);
     const Graph *g = plan->step[step].graph;
-    Values *exact = number_steps(plan, t->a, t->numbers, false);
+    Values exact = number_step(plan, step, t->a, &t->start, false);
     for (NodeId n = 0; n < t->meant->count; n++) {
         const Node *d = &t->meant->node[n];
         NodeId at = d->op == OP_output || d->op == OP_assign
@@ -560,7 +579,7 @@ static void judge_plan(const Trial *t, const Plan *plan, Text *report) {
         if (at == NO_NODE || t->unsure[n])
             continue;
         int64_t count = type_count(d->type);
-        double error = error_rms(exact[step].value[at], t->right[n], count);
+        double error = error_rms(exact.value[at], t->right[n], count);
         if (!(error <= little * (error_size(t->right[n], count) + 1e-3)))
             text_add(report, "%%%u: in double the %s plan is %.3e off\n", n,
                      plan == t->unfused ? "unfused" : "compiled", error);
@@ -627,7 +646,7 @@ const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
     judge_riding(t, d, rt, wanted, count, counts, &report);
     d->close(d);
     if (!(t->grown->facts & UPDATES) && t->setup.level > 0 && t->now == 0)
-        slope_judge(t->grown, t->numbers, &report);
+        slope_judge(t->grown, t->start.seed, &report);
     judge_plan(t, t->plan, &report);
     if (t->setup.level > 0)
         judge_plan(t, t->unfused, &report);
@@ -635,5 +654,103 @@ const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
         counts->results += found[i] != NULL;
         counts->unsure += found[i] != NULL && t->unsure[wanted[i].meant];
     }
+    return report.length ? text_string(&report) : NULL;
+}
+
+// ---- several steps in a row ----
+
+// What steps leave to each other, and is not derived from it.
+static bool is_kept(const Node *d) {
+    const char *kind = node_text(d, ATTR_kind);
+    return d->op == OP_param ||
+           (d->op == OP_state && strcmp(kind, STATE_DERIVED) != 0);
+}
+
+static bool is_given(const Given *given, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(given[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// The states of all steps, as they are in memory.
+static Given *read_states(const Trial *t, RtDevice *d, int *count) {
+    const Plan *p = t->plan;
+    NodeId most = 1;
+    for (int i = 0; i < p->num_steps; i++)
+        most += p->step[i].graph->count;
+    Given *given = ARENA_ARRAY(t->a, most, Given);
+    *count = 0;
+    for (int i = 0; i < p->num_steps; i++) {
+        const Graph *g = p->step[i].graph;
+        for (NodeId n = 0; n < g->count; n++) {
+            const char *name = node_text(&g->node[n], ATTR_name);
+            if (is_kept(&g->node[n]) && !is_given(given, *count, name))
+                given[(*count)++] = (Given){name, type_count(g->node[n].type),
+                                            tensor_read(d, t->a, g, n)};
+        }
+    }
+    return given;
+}
+
+static bool assigns(const Graph *g, const char *name) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_assign &&
+            strcmp(node_text(&g->node[g->node[n].arg[0]], ATTR_name), name) ==
+                0)
+            return true;
+    return false;
+}
+
+// A step leaves alone what it does not assign.
+static void judge_others(const Trial *t, const Given *now, Text *report) {
+    const Graph *g = t->plan->step[judged_step(t, t->plan)].graph;
+    for (int i = 0; i < t->start.num_given; i++) {
+        const Given *was = &t->start.given[i];
+        if (!assigns(g, was->name) &&
+            memcmp(was->value, now[i].value,
+                   (size_t)was->count * sizeof *was->value) != 0)
+            text_add(report, "%s is changed and not assigned\n", was->name);
+    }
+}
+
+// From the states as they are and other inputs.  False where what follows from
+// them is not finite.
+static bool start_from(Trial *t, RtDevice *d, int k) {
+    uint32_t draw = scatter(t->setup.seed + (uint32_t)k, TURN);
+    Start start = {.seed = scatter(draw, NUMBERS)};
+    start.given = read_states(t, d, &start.num_given);
+    take_turn(t, (int)(draw % (uint32_t)t->num_turns));
+    return try_numbers(t, start, INT32_MAX) < INT32_MAX;
+}
+
+static void judge_next(Trial *t, const RtPlan *rt, RtDevice *d, Text *report) {
+    int step = judged_step(t, t->plan), count, others;
+    Wanted *wanted = find_wanted(t, &count);
+    if (t->turn[t->now].kind == STEP_EVAL)
+        run_deriving(t, d, rt, STEP_EVAL);
+    run_step(t, d, rt, step);
+    double **found = read_results(t, d, wanted, count);
+    judge_all(t, wanted, count, found, found, false, report);
+    judge_others(t, read_states(t, d, &others), report);
+    if (rt->step[step].then_derive)
+        run_deriving(t, d, rt, STEP_TRAIN);
+}
+
+const char *trial_row(Trial *t, const RtPlan *rt, RtDevice *d, Counts *counts) {
+    Text report = text_new(t->a);
+    d->reserve(d);
+    fill_garbage(d, t->a, rt->arena_bytes);
+    fill_leaves(t, d);
+    run_deriving(t, d, rt, STEP_TRAIN);
+    for (int k = 0; k < t->setup.row && report.length == 0; k++) {
+        if (!start_from(t, d, k))
+            break;
+        judge_next(t, rt, d, &report);
+        counts->row++;
+        if (report.length > 0)
+            text_add(&report, "as step %d in a row\n", k + 1);
+    }
+    d->close(d);
     return report.length ? text_string(&report) : NULL;
 }

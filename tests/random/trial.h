@@ -35,9 +35,12 @@ typedef struct {
     uint32_t frozen;  // which params train in which stage
     bool gathers;     // there are steps that only gather gradients
     Averaged average;
-    bool back;     // averages are written back to params
-    bool gpu;      // it runs on GPU 0
-    bool faithful; // every thread of a kernel exists
+    bool back;        // averages are written back to params
+    bool evaluates;   // there is an evaluation
+    bool of_averages; // in which they stand for params, if there are any
+    int row;          // steps in a row after each by itself; 0: none
+    bool gpu;         // it runs on GPU 0
+    bool faithful;    // every thread of a kernel exists
 } Setup;
 
 typedef struct {
@@ -45,7 +48,7 @@ typedef struct {
     Setup setup;
     const Graph *grown;
     const Program *source; // before all passes
-    const Step *turn;      // of it: a step that trains, gathers or averages
+    const Step *turn;      // of it: trains, gathers, averages or evaluates
     int num_turns, now;    // which of them is judged
     Program *program;
     Plan *plan;   // what is compiled
@@ -53,14 +56,14 @@ typedef struct {
     double **right;
     bool *unsure; // of meant: whether a rounding may decide about the value
     Plan *unfused;
-    Values *rough;          // of each of its steps
-    uint32_t numbers;       // seed of the leaves
+    Values rough;           // of its step
+    Start start;            // of the step
     unsigned char *squares; // of the compiled program, see riding.h; or NULL
 } Trial;
 
 // How many values were compared, and how many could not be.
 typedef struct {
-    long graphs, unfused, nodes, results, unsure, infinite, riding, failed;
+    long graphs, unfused, nodes, results, unsure, infinite, riding, row, failed;
 } Counts;
 
 // The setup and the graph of a seed.
@@ -84,5 +87,9 @@ bool trial_turn(Trial *t, int turn);
 // compares: NULL, or what is wrong.
 const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
                         Counts *counts);
+
+// Runs as many steps in a row as the setup says, in an order that is drawn, and
+// compares what each leaves with what it should make of what it found.
+const char *trial_row(Trial *t, const RtPlan *rt, RtDevice *d, Counts *counts);
 
 #endif
