@@ -180,7 +180,15 @@ const Graph *trial_step(const Plan *p) {
     return p->step[i].graph;
 }
 
-// Gradients that wait for an update do so with the scale of the loss.
+// Gradients that wait for an update do so with the scale of the loss.  No other
+// follows from it, and in what they mean it is 1.
+static bool waits(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_accumulate || g->node[n].op == OP_accumulated)
+            return true;
+    return false;
+}
+
 static Graph *scale_loss(const Graph *g, Arena *a) {
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
@@ -199,11 +207,12 @@ static Graph *meaning(Trial *t, Graph *g) {
                  1u << (pass_find("fold") - standard_passes);
     if (g->facts & UPDATES)
         return g;
+    bool scaled = t->setup.precision == F16 && waits(g);
     g = passes_run(g, &o, "optimizer", NULL, NULL);
     if (t->turn[t->now].kind == STEP_TRAIN &&
         program_averages_each_step(t->source))
         g = step_with_average(g, t->source->average);
-    return t->setup.precision == F16 ? scale_loss(g, t->a) : g;
+    return scaled ? scale_loss(g, t->a) : g;
 }
 
 // ---- numbers ----
