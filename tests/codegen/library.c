@@ -87,21 +87,28 @@ bool library_tiny(void) {
     return length >= 3 && strcmp(cc + length - 3, "tcc") == 0;
 }
 
+// The faithful mode is that of a whole compiler: see library.h.
+static bool is_faithful(const char *flags) {
+    return strstr(flags, "-DSINTER_SIMT") != NULL;
+}
+
 static const char *command_of(Arena *a, const char *units, const char *objects,
                               const char *flags) {
     const char *include = getenv("SINTER_INCLUDE");
+    bool tiny = library_tiny() && !is_faithful(flags);
+    const char *cc = library_tiny() && !tiny ? "cc" : compiler();
     if (include == NULL)
         include = library_source(a, ".");
-    if (library_tiny())
+    if (tiny)
         return arena_format(
             a, "%s -w -shared -include %s/prepare.h -I%s -I%s -o model.so%s",
-            compiler(), library_source(a, "tests/random/tcc"),
+            cc, library_source(a, "tests/random/tcc"),
             library_source(a, "tests/random/tcc"), include, units);
     return arena_format(a,
                         "%s -std=gnu11 -fPIC -march=native -fopenmp-simd "
                         "-ffp-contract=off %s -I%s -c%s && "
                         "%s -shared%s -o model.so -lm",
-                        compiler(), flags, include, units, compiler(), objects);
+                        cc, flags, include, units, cc, objects);
 }
 
 const char *library_compile(Arena *a, const char *folder, int count,

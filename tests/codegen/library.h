@@ -25,8 +25,8 @@ const char *library_folder(Arena *a);
 void library_write(Arena *a, const char *folder, const char *name,
                    const Program *p, const Plan *plan);
 
-// Whether $CC is the Tiny C Compiler.  What it compiles is fast mode, whatever
-// the flags say, and for one thread.
+// Whether $CC is the Tiny C Compiler.  What it compiles is fast mode for one
+// thread; it has no faithful mode, and where flags ask for that cc compiles.
 bool library_tiny(void);
 
 // Compiles those programs with $CC and the flags into one library.  NULL, or
