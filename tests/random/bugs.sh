@@ -42,8 +42,6 @@ bug 'max: its gradient goes to all but the largest' passes/gradients.c \
     '/^static void grad_max(/,/^}/ s/OP_eq, x(b, 0)/OP_lt, x(b, 0)/'
 bug 'the loss scale stays in the gradients' passes/optimizer.c \
     's/loss_scale != NO_NODE && !waits/loss_scale == NO_NODE \&\& !waits/'
-bug 'momentum of the gradient, not of the velocity' passes/update.c \
-    's/OP_mul, momentum, old), d)/OP_mul, momentum, d), old)/'
 bug 'norms: one lane too many at the end' codegen/member.c \
     's/+ k < hi ? %s : 0.0f/+ k <= hi ? %s : 0.0f/'
 bug 'broadcasts align the first axes' codegen/place.c \
@@ -54,8 +52,8 @@ bug 'statistics of blocks as if all were as long' codegen/finish.c \
     's/blocks), " ROWS " %% blocks/blocks), 0 * " ROWS " %% blocks/'
 bug 'statistics stored as activations' passes/fuse_cost.c \
     's/f->in_rows\[n\] ||/false ||/'
-bug 'states are assigned before all have read them' passes/fuse_cluster.c \
-    's/cluster\[update\].priority = f->old->count/cluster[update].priority = 0/'
+bug 'states are assigned before all have read them' passes/schedule.c \
+    's/updates(&s->group\[ready\[i\]\]) && num_ready > 1/updates(\&s->group[ready[i]]) \&\& num_ready < 1/'
 bug 'places of a window in a bit too few' passes/bits.c \
     's/places <= 2 ? 1 : places <= 4/places <= 3 ? 1 : places <= 6/'
 bug 'bits answer the opposite comparison' passes/bits.c \
