@@ -238,7 +238,9 @@ double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
 typedef struct {
     const Graph *g;
     const bool *updates, *wanted;
-    double unit, units;
+    double unit;   // an activation's
+    double single; // of f32 and of sums
+    bool alike;    // numbers are that are equal in f32
     uint32_t seed;
     NodeSeen *seen;
     void *whose;
@@ -259,33 +261,65 @@ static bool *find_updates(const Graph *g, Arena *a) {
     return updates;
 }
 
+// As draw, of all digits of x.
+static double draw_double(uint32_t seed, NodeId n, double x) {
+    uint32_t bits[2];
+    memcpy(bits, &x, sizeof bits);
+    return 2 * random_uniform(seed, n, bits[1], bits[0]) - 1;
+}
+
 static void shake(void *whose, NodeId n, double *const *value) {
     const Shaken *s = whose;
     const Node *d = &s->g->node[n];
     int64_t count = type_count(d->type);
     if (rounds(s->g, d)) {
-        double unit = s->units * (s->updates[n] ? 0x1p-24 : s->unit);
-        double sum = s->units * 0x1p-24 * sqrt(terms_of(s->g, d)) *
+        double unit = s->updates[n] ? s->single : s->unit;
+        double sum = s->single * sqrt(terms_of(s->g, d)) *
                      error_terms(s->g, n, value) /
                      sqrt((double)(count ? count : 1));
-        for (int64_t i = 0; i < count; i++)
-            value[n][i] += (unit * fabs(value[n][i]) + sum) *
-                           draw(s->seed, n, value[n][i]);
+        for (int64_t i = 0; i < count; i++) {
+            double x = value[n][i];
+            value[n][i] +=
+                (unit * fabs(x) + sum) *
+                (s->alike ? draw(s->seed, n, x) : draw_double(s->seed, n, x));
+        }
     }
     if (s->wanted[n])
         s->seen(s->whose, n, value);
 }
 
-void noise_seen(const Graph *g, double *const *leaf, DType activations,
-                double units, uint32_t seed, const bool *wanted, NodeSeen *seen,
-                void *whose) {
+// Shakes the graph with what s says of errors.
+static void shake_all(Shaken s, const Graph *g, double *const *leaf) {
     Arena *a = arena_new();
     bool *all = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
     memset(all, true, g->count);
-    Shaken s = {g,      find_updates(g, a),
-                wanted, unit_of(g, activations),
-                units,  seed,
-                seen,   whose};
+    s.g = g;
+    s.updates = find_updates(g, a);
     graph_eval_seen(g, leaf, false, all, shake, &s);
     arena_free(a);
+}
+
+void noise_seen(const Graph *g, double *const *leaf, DType activations,
+                double units, uint32_t seed, const bool *wanted, NodeSeen *seen,
+                void *whose) {
+    Shaken s = {.wanted = wanted,
+                .unit = units * unit_of(g, activations),
+                .single = units * 0x1p-24,
+                .alike = true,
+                .seed = seed,
+                .seen = seen,
+                .whose = whose};
+    shake_all(s, g, leaf);
+}
+
+void noise_seen_double(const Graph *g, double *const *leaf, uint32_t seed,
+                       const bool *wanted, NodeSeen *seen, void *whose) {
+    static const double units = 8 * 0x1p-53;
+    Shaken s = {.wanted = wanted,
+                .unit = units,
+                .single = units,
+                .seed = seed,
+                .seen = seen,
+                .whose = whose};
+    shake_all(s, g, leaf);
 }

@@ -19,4 +19,9 @@ void noise_seen(const Graph *g, double *const *leaf, DType activations,
                 double units, uint32_t seed, const bool *wanted, NodeSeen *seen,
                 void *whose);
 
+// The same of a few roundings of double, of which numbers that are all but
+// equal have others.
+void noise_seen_double(const Graph *g, double *const *leaf, uint32_t seed,
+                       const bool *wanted, NodeSeen *seen, void *whose);
+
 #endif

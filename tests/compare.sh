@@ -310,6 +310,26 @@ END
 compare 0 places.net
 expect_says "^good .* max_pool_index of max_pool_1, backward  u8"
 
+# What a resize makes of the same pixels is a number twice but for a rounding of
+# double, which decides which is the first of the largest.
+cat >ties.net <<'END'
+model Ties(image: u8[N, 4, 4, 1]) -> f32[N, 3] {
+  x = image |> normalize(120, 60) |> conv(2, 3) |> pad(2, mode=edge)
+  best = x |> resize([8, 15], mode=bilinear) |> argmax(axis=width)
+  concat([best |> one_hot(15) |> flatten, x |> flatten]) |> linear(3)
+}
+
+train Ties {
+  data      = synthetic(samples=64, test=16)
+  batch     = 16
+  epochs    = 2
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.05)
+}
+END
+compare 0 ties.net --steps=1
+expect_says "as near to right as b, 0 wrong;"
+
 # A step that reads only copies of a frozen parameter does not have it.
 sed 's/^    |> thin(8)/    |> conv(11, 3, bias=false) as fixed\n&/
     s/^  epochs .*/&\n  precision = mixed(f16)\n  freeze "fixed.weight"/' means.net >frozen.net

@@ -189,6 +189,27 @@ void rows_rounded(const Side *side, const Rows *rows, const bool *row,
     arena_free(a);
 }
 
+static void decide(Arena *a, const Graph *g, double *const *leaf, Shown *s,
+                   uint32_t seed) {
+    keep(s, a, leaf);
+    noise_seen_double(g, leaf, seed, s->wanted, show, s);
+}
+
+void rows_decided(const Side *side, const Rows *rows, const bool *row,
+                  uint32_t seed, RowSeen *seen, void *whose) {
+    Arena *a = arena_new();
+    const Graph *g = plan_of(side), *meant = step_meant(side, rows);
+    Shown plan = shown_new(a, g, rows, seen, whose);
+    Shown model = shown_new(a, meant, rows, seen, whose);
+    for (int i = 0; i < rows->count; i++)
+        if (row[i])
+            want(&plan, rows->row[i].node, i);
+    want_states(&model, g, rows, row);
+    decide(a, g, leaves_meant(side, a, g), &plan, seed);
+    decide(a, meant, leaves_of(side, a, meant), &model, seed);
+    arena_free(a);
+}
+
 void rows_disturbed(const Side *side, const Rows *rows, const bool *row,
                     double units, uint32_t seed, RowSeen *seen, void *whose) {
     Arena *a = arena_new();

@@ -24,6 +24,11 @@ void rows_right(const Side *side, const Rows *rows, int first, RowSeen *seen,
 void rows_rounded(const Side *side, const Rows *rows, const bool *row,
                   RowSeen *seen, void *whose);
 
+// Rows that are states of the model, with roundings of double at random as the
+// model has them and as the plan does, each beside what that is without.
+void rows_decided(const Side *side, const Rows *rows, const bool *row,
+                  uint32_t seed, RowSeen *seen, void *whose);
+
 // States among those rows as the model has them with roundings of so many units
 // at random, drawn by the seed, beside what it means by them.
 void rows_disturbed(const Side *side, const Rows *rows, const bool *row,

@@ -23,6 +23,7 @@ typedef struct {
     bool of_model;                 // a state that the model has as well
     double meant;     // how far a's plan is in double from what the model means
     double roundings; // what f32 costs, as far as is known
+    double decided;   // how far roundings of double take either, where asked
     double explained; // how far roundings at random take it, where asked
     bool overflows;   // in a or b, and not in what is right
     Verdict verdict;
