@@ -332,6 +332,11 @@ START_TEST(no_test_set_is_needed_where_samples_are_held_out) {
     good_cifar();
     unlink("d/test_batch.bin");
     lacks_test("cifar10", cifar, "d/test_batch.bin");
+    RtSample held_out = cifar;
+    held_out.held_out = true;
+    ck_assert_int_eq(symlink("nowhere", "d/test_batch.bin"), 0);
+    refused("cifar10", &held_out, "d/test_batch.bin"); // a link is there
+    unlink("d/test_batch.bin");
     place_write("d/train.bin", (uint8_t[3 * 3074]){0}, 3 * 3074);
     lacks_test("cifar100", cifar, "d/test.bin");
 }
