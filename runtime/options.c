@@ -163,6 +163,9 @@ static bool set_bad_samples(int64_t *most, const char *text, RtError *e) {
                    text);
 }
 
+// Epochs of a run, or seconds.
+enum { MOST = 1000000000 };
+
 static bool set_number(const Option *o, void *field, const char *text,
                        RtError *e) {
     int64_t value;
@@ -180,8 +183,9 @@ static bool set_number(const Option *o, void *field, const char *text,
     case STEPS:
         if (!whole(text, INT32_MAX, &value) || value == 0)
             return rt_fail(e, EXIT_USAGE,
-                           "--%s %.100s: expected a number of steps from 1",
-                           o->name, text);
+                           "--%s %.100s: expected a number of steps from 1 "
+                           "to %d",
+                           o->name, text, INT32_MAX);
         *(int64_t *)field = value;
         return true;
     case THREADS:
@@ -195,10 +199,10 @@ static bool set_number(const Option *o, void *field, const char *text,
         return true;
     default:
         if (!number(text, &end, field) || *end != '\0' ||
-            !(*(double *)field > 0) || *(double *)field > 1e9)
+            !(*(double *)field > 0) || *(double *)field > MOST)
             return rt_fail(e, EXIT_USAGE,
-                           "--%s %.100s: expected a number above 0", o->name,
-                           text);
+                           "--%s %.100s: expected a number above 0, at most %d",
+                           o->name, text, MOST);
         return true;
     }
 }

@@ -33,8 +33,9 @@ bool rt_progress_plan(const RtTrainer *t, const RtOptions *o,
     double steps = ceil(rt_time_steps(length, p) - 1e-9);
     if (!(steps <= INT32_MAX))
         return rt_fail(e, EXIT_USAGE,
-                       "%g %s are more steps than can be counted", length.count,
-                       length.unit == RT_STEPS ? "steps" : "epochs");
+                       "%g %s are more steps than can be counted, %d",
+                       length.count,
+                       length.unit == RT_STEPS ? "steps" : "epochs", INT32_MAX);
     p->step = 0;
     p->steps = steps < 1 ? 1 : (int64_t)steps;
     p->seed = o->seed >= 0 ? o->seed : t->seed;

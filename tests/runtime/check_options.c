@@ -149,7 +149,10 @@ static const struct {
     {"--epochs= 4", "expected a number above 0"},
     {"--validation=0x4", "--validation 0x4: expected a number of samples"},
     {"--validation=0xap1%", "expected a number of samples from 1, or a share"},
-    {"--epochs=1e300", "expected a number above 0"},
+    {"--epochs=1e300", "--epochs 1e300: expected a number above 0, at most "
+                       "1000000000"},
+    {"--epochs=1000000001", "at most 1000000000"},
+    {"--steps=2147483648", "expected a number of steps from 1 to 2147483647"},
     {"--stall-timeout=0", "--stall-timeout 0: expected a number above 0"},
     {"--seed=-1", "expected a whole number"},
     {"--seed=1.5", "expected a whole number"},
