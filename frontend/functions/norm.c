@@ -1,6 +1,6 @@
 // batch_norm: in training one composite node and the running statistics'
-// updates, in evaluation the running statistics themselves.  Of ghost batches
-// each has statistics of its own.
+// updates, in evaluation, or where it is frozen, the running statistics
+// themselves.  Of ghost batches each has statistics of its own.
 
 #include "frontend/functions/functions.h"
 
@@ -157,7 +157,7 @@ static NodeId over_splits(Expansion *e, const Norm *n, NodeId statistic) {
     return add_binary(e, OP_div, sum, number_node(e, (double)n->splits));
 }
 
-static NodeId norm_eval(Expansion *e, const Norm *n) {
+static NodeId norm_running(Expansion *e, const Norm *n) {
     bool ghost = n->splits > 1;
     return normalized(e, n, n->x, ghost ? over_splits(e, n, n->mean) : n->mean,
                       ghost ? over_splits(e, n, n->var) : n->var);
@@ -178,6 +178,9 @@ static bool expect_splits(Expansion *e, const Call *c, const Value *x,
 static bool expect_statistics(Expansion *e, const Call *c, const Value *x,
                               int64_t splits) {
     Type t = *node_type(e, x->node);
+    bool frozen = call_flag(c, P_batch_norm_frozen);
+    if (t.rank >= 2 && frozen)
+        return true;
     if (t.rank >= 2 && !expect_splits(e, c, x, splits))
         return false;
     if (t.rank >= 2 && type_count(&t) / t.dim[t.rank - 1] / splits > 1)
@@ -225,8 +228,8 @@ Value lower_batch_norm(Expansion *e, const Call *c) {
     if (n.scale == NO_NODE || n.bias == NO_NODE || n.mean == NO_NODE ||
         n.var == NO_NODE)
         return value_poison();
-    if (!e->training)
-        return value_tensor(norm_eval(e, &n), c->at);
+    if (!e->training || call_flag(c, P_batch_norm_frozen))
+        return value_tensor(norm_running(e, &n), c->at);
     NodeId y = splits > 1 ? ghost_train(e, &n) : norm_train(e, &n);
     note_biased(e, c, x, first);
     return value_tensor(y, c->at);

@@ -48,6 +48,16 @@ newest() {
     find "$1" -name '*.safetensors' | sort | tail -n 1
 }
 
+# tensor FILE NAME: its bytes in a checkpoint.
+tensor() {
+    length=$(od -An -tu8 -N8 "$1" | tr -d ' ')
+    range=$(head -c $((length + 8)) "$1" | tail -c "$length" | sed -n \
+        "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p")
+    [ -n "$range" ] || fail "$1 has no $2"
+    tail -c +$((length + 9 + ${range% *})) "$1" |
+        head -c $((${range#* } - ${range% *}))
+}
+
 # bytes COUNT SEED: pseudo-random bytes on stdout (Lehmer's generator).
 bytes() {
     # shellcheck disable=SC2059 # the format is what awk makes of the numbers

@@ -147,4 +147,28 @@ row t.rows | tr -d '":a-z' | awk -F , -v loss="$loss" -v right="$right" '{
     d = $1 / loss - 1
     exit !(d < 1e-5 && d > -1e-5 && $2 - right < 1e-6 && right - $2 < 1e-6)
 }' || fail "$(row t.rows); in PyTorch $loss, $right"
+
+# A batch_norm that is frozen trains by the statistics of the file, as
+# PyTorch's does in eval(), and leaves them.
+sed -n 2p "$golden/turned.txt" >tuned
+read -r batch steps rate <tuned
+expect 0 "$SINTER" build "$golden/turned.net" --set frozen=true \
+    --set "batch=$batch" --set "steps=$steps" --set "optimizer.lr=$rate" -o tuned
+expect 0 ./tuned --device=host --data "synthetic:$batch" --out tuned.out \
+    --init "$golden/turned.safetensors" --log-every=1 --metrics tuned.rows
+grep '"split":"step"' tuned.rows | sed 's/.*"loss":\([^,]*\),.*/\1/' >losses
+tail -n "+3" "$golden/turned.txt" | paste losses - | awk -v steps="$steps" '{
+    d = $1 / $2 - 1
+    bad = bad || NF != 2 || d > 1e-4 || d < -1e-4
+    if (NR == 1) first = $1
+}
+END { exit bad || NR != steps || !($1 < 0.9 * first) }' ||
+    fail "$(tail -n "+3" "$golden/turned.txt" | paste losses -)"
+expect 0 ./tuned --device=host --data "synthetic:$batch" --out tuned0.out \
+    --init "$golden/turned.safetensors" --init-only
+for name in running_mean running_var; do
+    tensor "$(newest tuned.out)" "stem.batch_norm_1.$name" >after
+    tensor "$(newest tuned0.out)" "stem.batch_norm_1.$name" >before
+    [ -s before ] && cmp -s before after || fail "$name moves"
+done
 exit 0

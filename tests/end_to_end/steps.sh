@@ -8,16 +8,6 @@ file() {
     printf '%s/step-%08d.safetensors' "$1" "$2"
 }
 
-# tensor FILE NAME: its bytes.
-tensor() {
-    length=$(od -An -tu8 -N8 "$1" | tr -d ' ')
-    range=$(head -c $((length + 8)) "$1" | tail -c "$length" | sed -n \
-        "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p")
-    [ -n "$range" ] || fail "$1 has no $2"
-    tail -c +$((length + 9 + ${range% *})) "$1" |
-        head -c $((${range#* } - ${range% *}))
-}
-
 numbers() {
     tensor "$1" "$2" | od -An -v -w4 -tf4
 }

@@ -234,11 +234,22 @@ START_TEST(batch_norm_follows_statistics) {
 }
 END_TEST
 
+static bool assigns(const Graph *g, NodeId state) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_assign && g->node[n].arg[0] == state)
+            return true;
+    return false;
+}
+
+// In an evaluation, and where it is frozen in training.
 START_TEST(batch_norm_evaluates_by_statistics) {
-    Loaded l = load_model("image |> batch_norm(eps=0.5) |> flatten\n"
-                          "|> linear(2)",
+    bool training = _i == 1;
+    Loaded l = load_model(training ? "image |> batch_norm(eps=0.5, frozen)\n"
+                                     "|> flatten |> linear(2)"
+                                   : "image |> batch_norm(eps=0.5) |> flatten\n"
+                                     "|> linear(2)",
                           "");
-    Run r = run_new(&l, l.program->eval);
+    Run r = run_new(&l, training ? l.program->stage[0].train : l.program->eval);
     set(&r, "batch_norm_1.running_mean", 5);
     set(&r, "batch_norm_1.running_var", 7);
     set(&r, "batch_norm_1.scale", 3);
@@ -250,6 +261,8 @@ START_TEST(batch_norm_evaluates_by_statistics) {
     for (int i = 0; i < 64; i++)
         ck_assert_double_eq_tol(y[i], (i * 37 % 251 - 5) / sqrt(7.5) * 3 + 2,
                                 1e-9);
+    ck_assert(!assigns(r.graph, named(&r, "batch_norm_1.running_mean")));
+    ck_assert(!assigns(r.graph, named(&r, "batch_norm_1.running_var")));
     arena_free(l.arena);
 }
 END_TEST
@@ -556,7 +569,7 @@ Suite *lower_suite(void) {
     tcase_add_test(t, correct_samples_are_counted);
     tcase_add_test(t, mse_is_a_loss);
     tcase_add_test(t, batch_norm_follows_statistics);
-    tcase_add_test(t, batch_norm_evaluates_by_statistics);
+    tcase_add_loop_test(t, batch_norm_evaluates_by_statistics, 0, 2);
     tcase_add_test(t, crops_cover_their_range);
     tcase_add_test(t, cutout_fills_a_square);
     tcase_add_test(t, uses_draw_different_numbers);

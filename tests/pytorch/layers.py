@@ -76,6 +76,16 @@ def ghost(x, net, path):
     return y.view(n, c, h, w)
 
 
+def frozen(x, net, path):
+    """Batch norm in eval(), which leaves its statistics alone."""
+    path += ".batch_norm_1"
+    return F.batch_norm(
+        x, net.tensors[path + ".running_mean"],
+        net.tensors[path + ".running_var"], net.parameter(path + ".scale"),
+        net.parameter(path + ".bias"), False, 0.1, 0.5,
+    )  # fmt: skip
+
+
 def conv(**options):
     return images(
         lambda x, net, path: net.conv(x, path + ".conv_1", **options)
@@ -198,6 +208,7 @@ CASES = {
         "batch_norm(eps=0.1, momentum=0.4, scale=false)", ROWS,
         lambda x, net, p: net.batch_norm(x, p + ".batch_norm_1", 0.1, 0.4)),
     "ghost": ("batch_norm(ghost=2)", IMAGE, images(ghost)),
+    "frozen": ("batch_norm(eps=0.5, frozen)", IMAGE, images(frozen)),
     "layer_norm": ("layer_norm", SEQUENCE, layer_norm),
     "group_norm": ("group_norm(2)", IMAGE, images(group_norm)),
     "attention": ("attention(2)", SEQUENCE, attention(False)),

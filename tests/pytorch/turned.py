@@ -4,7 +4,8 @@
 
 writes turned.safetensors to tests/golden/weights, by the recipe of
 docs/trainer.md, and turned.txt: the loss of the test split in double, and the
-share that is right.  Filters are in f16, statistics in f32.
+share that is right; then the losses of training on, on one batch, while
+batch_norm stays in eval().  Filters are in f16, statistics in f32.
 """
 
 import json
@@ -19,6 +20,7 @@ from torch import nn
 import data
 
 SAMPLES, SHAPE, CLASSES = 192, (6, 6, 3), 10
+BATCH, STEPS, RATE = 64, 10, 0.05
 
 
 class Net(nn.Module):
@@ -88,7 +90,7 @@ def trained():
     samples = data.Synthetic(SHAPE, CLASSES, SAMPLES)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     for step in range(30):
-        x, labels = as_tensors(*samples.batch(step, 64))
+        x, labels = as_tensors(*samples.batch(step, BATCH))
         optimizer.zero_grad()
         nn.functional.cross_entropy(net(x), labels).backward()
         optimizer.step()
@@ -101,6 +103,19 @@ def trained():
 def as_tensors(images, labels):
     x = torch.from_numpy(images).permute(0, 3, 1, 2).float()
     return (x - 128) / 64, torch.from_numpy(labels.astype(np.int64))
+
+
+def tuned(net):
+    """The losses of more steps on one batch, whose statistics do not count."""
+    samples = data.Synthetic(SHAPE, CLASSES, BATCH)
+    x, labels = as_tensors(*samples.batch(0, BATCH))
+    optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x.double()), labels)
+        loss.backward()
+        optimizer.step()
+        yield loss.item()
 
 
 def main():
@@ -120,6 +135,9 @@ def main():
     right = (output.argmax(1) == labels).double().mean().item()
     with open(os.path.join(folder, "turned.txt"), "w") as f:
         f.write(f"{SAMPLES} {loss:.9g} {right:.9g}\n")
+        f.write(f"{BATCH} {STEPS} {RATE}\n")
+        for loss in tuned(net):
+            f.write(f"{loss:.9g}\n")
 
 
 main()
