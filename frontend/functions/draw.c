@@ -1,20 +1,50 @@
-// Draws: random numbers of augmentations, one for each sample.  They are
-// functions of the seed, the epoch and the sample's index, and other ones for
-// every use in a model, so they depend neither on order nor on threads.
+// Draws: random numbers, one for each element of a tensor, or in augmentations
+// for each sample.  They are functions of the seed, an epoch and the number of
+// the element or sample, and other ones for every use in a model, so they
+// depend neither on order nor on threads.
 
 #include "frontend/functions/functions.h"
 
-static NodeId uniform(Expansion *e, const Call *c, const char *what,
-                      NodeId epoch) {
+#include <math.h>
+
+static NodeId uniform(Graph *g, const char *name, const NodeId arg[3]) {
+    Attr stream = attr_int(ATTR_stream, stream_of(name));
+    return graph_add(g, (Node){.op = OP_uniform,
+                               .num_args = 3,
+                               .arg = arg,
+                               .num_attrs = 1,
+                               .attr = &stream,
+                               .group = -1});
+}
+
+NodeId draw_elements(Graph *g, const char *name, NodeId seed, NodeId epoch,
+                     Type t) {
+    int64_t count = type_count(&t);
+    NodeId place = graph_iota(g, type_of(I32, 1, &count), 0);
+    NodeId u = uniform(g, name, (NodeId[]){seed, epoch, place});
+    return graph_reshape(g, u, t.rank, t.dim);
+}
+
+// Box-Muller: sqrt(-2 log u) cos(2 pi v), u above 0.
+NodeId draw_normal(Graph *g, const char *name, NodeId seed, NodeId epoch,
+                   Type t) {
+    NodeId u = draw_elements(g, name, seed, epoch, t);
+    u = graph_op2(g, OP_sub, graph_number(g, 1), u);
+    NodeId factor = graph_number(g, -2);
+    NodeId square = graph_op2(g, OP_mul, factor, graph_op1(g, OP_log, u));
+    NodeId radius = graph_op1(g, OP_sqrt, square);
+    NodeId turn = graph_number(g, 2 * acos(-1));
+    name = arena_format(g->arena, "%s/angle", name);
+    NodeId v = draw_elements(g, name, seed, epoch, t);
+    NodeId angle = graph_op2(g, OP_mul, turn, v);
+    return graph_op2(g, OP_mul, radius, graph_op1(g, OP_cos, angle));
+}
+
+static NodeId of_samples(Expansion *e, const Call *c, const char *what,
+                         NodeId epoch) {
     const char *name = arena_format(e->arena, "%s.%s", c->path, what);
     NodeId arg[] = {run_node(e, RUN_SEED), epoch, input_node(e, INPUT_INDEX)};
-    Attr stream = attr_int(ATTR_stream, stream_of(name));
-    return graph_add(e->graph, (Node){.op = OP_uniform,
-                                      .num_args = 3,
-                                      .arg = arg,
-                                      .num_attrs = 1,
-                                      .attr = &stream,
-                                      .group = -1});
+    return uniform(e->graph, name, arg);
 }
 
 NodeId draw_epoch(Expansion *e) {
@@ -23,11 +53,11 @@ NodeId draw_epoch(Expansion *e) {
 }
 
 NodeId draw_share(Expansion *e, const Call *c, const char *what) {
-    return uniform(e, c, what, draw_epoch(e));
+    return of_samples(e, c, what, draw_epoch(e));
 }
 
 NodeId draw_once(Expansion *e, const Call *c, const char *what) {
-    return uniform(e, c, what, whole_node(e, 0));
+    return of_samples(e, c, what, whole_node(e, 0));
 }
 
 NodeId draw_place(Expansion *e, const Call *c, const char *what,

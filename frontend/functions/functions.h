@@ -329,8 +329,16 @@ void conv_warn(Expansion *e);
 // does not where something else reads what they were added to.
 void batch_norm_warn(Expansion *e);
 
-// ---- draw.c: random numbers of augmentations ----
+// ---- draw.c: random numbers ----
 
+// For each element of a type, of the stream of that name: from 0 to 1, without
+// 1; standard normal ones.
+NodeId draw_elements(Graph *g, const char *name, NodeId seed, NodeId epoch,
+                     Type t);
+NodeId draw_normal(Graph *g, const char *name, NodeId seed, NodeId epoch,
+                   Type t);
+
+// Of augmentations, from here on.
 // The epoch: i32[].
 NodeId draw_epoch(Expansion *e);
 

@@ -176,41 +176,22 @@ static NodeId number(const Start *s, double value) {
     return graph_number(s->g, value);
 }
 
-// Numbers in 0 .. 1, a function of the seed, the parameter's name and the
-// element's place; of another stream for each `what`.
-static NodeId random_numbers(const Start *s, const char *what) {
-    int64_t count = type_count(&s->p->type);
-    NodeId place = graph_iota(s->g, type_of(I32, 1, &count), 0);
-    const char *name = arena_format(s->g->arena, "init/%s%s", s->p->name, what);
-    Attr stream = attr_int(ATTR_stream, stream_of(name));
-    NodeId u =
-        graph_add(s->g, (Node){.op = OP_uniform,
-                               .num_args = 3,
-                               .arg = (NodeId[]){s->seed, s->epoch, place},
-                               .num_attrs = 1,
-                               .attr = &stream,
-                               .group = -1});
-    return graph_reshape(s->g, u, s->p->type.rank, s->p->type.dim);
+static const char *stream_name(const Start *s) {
+    return arena_format(s->g->arena, "init/%s", s->p->name);
 }
 
 static NodeId uniform_values(const Start *s, double low, double high) {
-    NodeId wide =
-        graph_op2(s->g, OP_mul, random_numbers(s, ""), number(s, high - low));
+    NodeId width = number(s, high - low);
+    NodeId u =
+        draw_elements(s->g, stream_name(s), s->seed, s->epoch, s->p->type);
+    NodeId wide = graph_op2(s->g, OP_mul, width, u);
     return graph_op2(s->g, OP_sub, wide, number(s, -low));
 }
 
-// Box-Muller: sqrt(-2 log u) cos(2 pi v), u above 0.
 static NodeId normal_values(const Start *s, double mean, double std) {
-    Graph *g = s->g;
-    NodeId u = graph_op2(g, OP_sub, number(s, 1), random_numbers(s, ""));
-    NodeId radius =
-        graph_op1(g, OP_sqrt,
-                  graph_op2(g, OP_mul, graph_op1(g, OP_log, u), number(s, -2)));
-    NodeId angle = graph_op2(g, OP_mul, random_numbers(s, "/angle"),
-                             number(s, 2 * acos(-1)));
-    NodeId z = graph_op2(g, OP_mul, radius, graph_op1(g, OP_cos, angle));
-    NodeId scaled = graph_op2(g, OP_mul, z, number(s, std));
-    return graph_op2(g, OP_add, scaled, number(s, mean));
+    NodeId z = draw_normal(s->g, stream_name(s), s->seed, s->epoch, s->p->type);
+    NodeId scaled = graph_op2(s->g, OP_mul, z, number(s, std));
+    return graph_op2(s->g, OP_add, scaled, number(s, mean));
 }
 
 // An axis of a weight [K,R,S,C], as numbers that broadcast.

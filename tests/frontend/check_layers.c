@@ -3,6 +3,7 @@
 #include "tests/frontend/suites.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // Images are u8[4, 4, 4, 1], and a pixel's place in the batch decides its
@@ -132,6 +133,10 @@ static double as_differs(double x) {
 static double as_itself(double x) {
     return x;
 }
+static double as_nothing(double x) {
+    (void)x;
+    return 0;
+}
 static double as_number(double x) {
     return x * 8;
 }
@@ -166,6 +171,7 @@ static const struct {
     {"stop_gradient(x)", as_itself},
     {"x * square(maximum(2, sqrt(8)))", as_number},
     {"dropout(x, 0.9)", as_itself},
+    {"noise(x)", as_nothing},
 };
 
 START_TEST(elements_follow_formulas) {
@@ -475,6 +481,38 @@ START_TEST(dropout_scales_what_stays) {
 }
 END_TEST
 
+// What noise is by definition, where the batch's counter is `epoch`.
+static double normal_number(const char *stream, uint32_t epoch, uint32_t i) {
+    char angle[64];
+    snprintf(angle, sizeof angle, "%s/angle", stream);
+    double u = random_uniform(3, (uint32_t)stream_of(stream), epoch, i);
+    double v = random_uniform(3, (uint32_t)stream_of(angle), epoch, i);
+    return sqrt(-2 * log(1 - u)) * cos(2 * acos(-1) * v);
+}
+
+// In step 7, or in an evaluation of a batch that begins with sample 7.
+static void noise_is(const char *expression, bool training,
+                     const char *stream) {
+    Result r = result_in(expression, training);
+    double **leaf = leaves_of(r.graph, r.l.arena);
+    *leaf[graph_find(r.graph, "run.seed")] = 3;
+    *leaf[graph_find(r.graph, training ? "run.step" : "index")] = 7;
+    double **all = graph_eval(r.graph, r.l.arena, leaf, false);
+    for (NodeId n = 0; n < r.graph->count; n++)
+        for (uint32_t i = 0; r.all[n] == r.y && i < 64; i++)
+            ck_assert_double_eq_tol(all[n][i], normal_number(stream, 7, i),
+                                    1e-9);
+    arena_free(r.l.arena);
+}
+
+START_TEST(noise_follows_its_definition) {
+    noise_is("noise(x)", true, "noise_1");
+    noise_is("noise(x, always)", true, "noise_1");
+    noise_is("noise(x, always)", false, "noise_1/evaluation");
+    noise_is("noise(image)", true, "noise_1");
+}
+END_TEST
+
 // Split i mod 2 of the batch has statistics of its own.
 START_TEST(ghosts_have_their_own_statistics) {
     Result r =
@@ -534,6 +572,7 @@ Suite *layers_suite(void) {
     tcase_add_test(t, parameters_stand_alone);
     tcase_add_loop_test(t, attention_follows_its_formula, 0, 2);
     tcase_add_test(t, dropout_scales_what_stays);
+    tcase_add_test(t, noise_follows_its_definition);
     tcase_add_test(t, ghosts_have_their_own_statistics);
     tcase_add_test(t, ghosts_are_averaged_in_evaluation);
     suite_add_tcase(s, t);

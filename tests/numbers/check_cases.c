@@ -51,6 +51,7 @@ static const struct {
     {"AUGMENT",   "drawn, by a generator that PyTorch does not have"},
     {"DATA",      "read, not computed"},
     {"dropout",   "drawn"},
+    {"noise",     "drawn"},
     {"whitening", "compared with eigenvectors where losses are made"},
     {"height_of", "known before anything is computed"},
     {"width_of",  "known before anything is computed"},

@@ -1,0 +1,41 @@
+// noise: standard normal numbers of a tensor's shape, other ones in each batch
+// of training.  An evaluation is without, or where it is asked to has the same
+// for its samples each time.
+
+#include "frontend/functions/functions.h"
+
+// What tells batches apart: in an evaluation, which has no number, its first
+// sample.
+static NodeId batch_counter(Expansion *e) {
+    if (e->training)
+        return batch_node(e);
+    NodeId first = axis_cut(e, input_node(e, INPUT_INDEX), 0, 0, 1);
+    return graph_reshape(e->graph, first, 0, NULL);
+}
+
+static NodeId normal_numbers(Expansion *e, const Call *c, Type t) {
+    const char *name = arena_format(e->arena, "%s%s", c->path,
+                                    e->training ? "" : "/evaluation");
+    NodeId seed = run_node(e, RUN_SEED);
+    return draw_normal(e->graph, name, seed, batch_counter(e), t);
+}
+
+// Numbers of the shape of x and for its samples: the comparison is of no
+// consequence, and simplify leaves it out.
+static NodeId shaped_as(Expansion *e, NodeId x, NodeId numbers) {
+    NodeId held = graph_op1(e->graph, OP_stop_gradient, x);
+    NodeId chosen = graph_op2(e->graph, OP_lt, held, held);
+    return graph_op3(e->graph, OP_select, chosen, numbers, numbers);
+}
+
+Value lower_noise(Expansion *e, const Call *c) {
+    NodeId x = call_node(c, P_noise_x);
+    Type t = *node_type(e, x);
+    bool drawn = e->training || call_flag(c, P_noise_always);
+    if (drawn && type_count(&t) > INT32_MAX) {
+        report(e->diags, D_size, c->at, "noise has fewer than 2^31 numbers");
+        return value_poison();
+    }
+    NodeId z = drawn ? normal_numbers(e, c, t) : number_node(e, 0);
+    return value_tensor(shaped_as(e, x, z), c->at);
+}
