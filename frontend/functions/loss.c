@@ -207,6 +207,26 @@ static NodeId target_of(Expansion *e, const Call *c) {
     return NO_NODE;
 }
 
+// A truth has labels 0 and 1; those of more classes would drive the loss below
+// any number.
+static bool expect_truths(Expansion *e, const Call *c) {
+    bool classes =
+        is_label(e, &c->arg[1]) && node_type(e, c->arg[1].node)->dtype == I32;
+    if (!classes || e->data.classes <= 2)
+        return true;
+    Diagnostic *d = report(
+        e->diags, D_data, c->at,
+        "%s takes labels from 0 to 1, and those of %s are classes from "
+        "0 to %lld",
+        c->builtin->name, e->data.format, (long long)e->data.classes - 1);
+    diag_place(d, e->data.at, "the labels are from here");
+    diag_note(d,
+              "cross_entropy is the loss for classes; one_hot(label, %lld) "
+              "makes numbers of them",
+              (long long)e->data.classes);
+    return false;
+}
+
 // mse and l1: the square or the size of what lies between.
 Value lower_distance(Expansion *e, const Call *c) {
     NodeId y = target_of(e, c);
@@ -230,7 +250,7 @@ static NodeId without_shape(const Expansion *e, NodeId n) {
 // maximum gives at a tie makes the gradient sigmoid(x) - y; relu gives nothing.
 Value lower_bce_with_logits(Expansion *e, const Call *c) {
     NodeId y = target_of(e, c);
-    if (y == NO_NODE)
+    if (y == NO_NODE || !expect_truths(e, c))
         return value_poison();
     warn_sigmoid(e, c, &c->arg[0]);
     e->loss.of_sides |=
