@@ -140,7 +140,15 @@ static const char *describe(Expansion *e, Value v) {
     if (v.kind == VALUE_NUMBER)
         return arena_format(e->arena, "%.9g%s", v.number,
                             is_plain(v) ? "" : " with a unit");
-    return value_kind_name(v.kind);
+    return value_described(v);
+}
+
+// The first item of a list that is no tensor; the list where all are.
+static Value odd_item(Value list) {
+    for (int i = 0; i < list.list.count; i++)
+        if (list.list.item[i].kind != VALUE_TENSOR)
+            return list.list.item[i];
+    return list;
 }
 
 static Signature signature_of(Expansion *e, const Call *c) {
@@ -175,6 +183,13 @@ static void note_meant(const Call *c, const ParamInfo *p, Value v,
     if (v.kind == VALUE_TENSOR && p->kind == AXES)
         diag_note(d, "the larger of two is maximum(a, b), the smaller "
                      "minimum(a, b), their sum a + b");
+    if (p->kind == TENSOR || p->kind == OPERAND)
+        note_initialiser(v, d);
+    if (v.kind == VALUE_LIST && p->kind == TENSORS) {
+        Value odd = odd_item(v);
+        diag_place(d, odd.at, "this is %s", value_described(odd));
+        note_initialiser(odd, d);
+    }
     if (v.kind == VALUE_CALL && v.call->builtin->class == DATA)
         diag_note(d, "an input begins with `data.train`");
 }

@@ -72,6 +72,11 @@ Value value_tensor(NodeId node, Span at);
 
 // "a number", "a tensor"
 const char *value_kind_name(ValueKind k);
+// The same, or "an initialiser", "a data set".
+const char *value_described(Value v);
+
+// Says what was meant by an initialiser in the place of a tensor.
+void note_initialiser(Value v, Diagnostic *d);
 
 // Whether v, which stands at a place, is of a kind; a report about `what` if
 // not.

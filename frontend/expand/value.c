@@ -1,6 +1,7 @@
 // Values of the language while a model is expanded.
 
 #include "frontend/expand/walk.h"
+#include "frontend/foreign.h"
 
 #include <float.h>
 #include <math.h>
@@ -52,6 +53,30 @@ const char *value_kind_name(ValueKind k) {
     return "nothing";
 }
 
+// The initialiser that a value is, called or by its name alone; NULL: none.
+static const Builtin *initialiser(Value v) {
+    const Builtin *b = v.kind == VALUE_CALL      ? v.call->builtin
+                       : v.kind == VALUE_BUILTIN ? v.builtin
+                                                 : NULL;
+    return b != NULL && b->class == INITIAL ? b : NULL;
+}
+
+const char *value_described(Value v) {
+    if (initialiser(v) != NULL)
+        return class_name(INITIAL);
+    return v.kind == VALUE_CALL ? class_name(v.call->builtin->class)
+                                : value_kind_name(v.kind);
+}
+
+void note_initialiser(Value v, Diagnostic *d) {
+    const Builtin *b = initialiser(v);
+    if (b != NULL && !foreign_note(FOREIGN_SURPLUS, b->name, d))
+        diag_note(d,
+                  "it is what a parameter starts with, as in: parameter([1, "
+                  "8], init=%s); what each step draws is noise(x)",
+                  b->name);
+}
+
 bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
                  const char *what, const char *advice) {
     if (v.kind == kind)
@@ -60,9 +85,11 @@ bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
         return false;
     Diagnostic *d =
         report(e->diags, D_kind, at, "%s must be %s, and this is %s", what,
-               value_kind_name(kind), value_kind_name(v.kind));
+               value_kind_name(kind), value_described(v));
     if (advice != NULL)
         diag_note(d, "%s", advice);
+    if (kind == VALUE_TENSOR)
+        note_initialiser(v, d);
     return false;
 }
 

@@ -9,11 +9,13 @@ static const char *op_text(TokenKind op) {
 }
 
 static Value bad_operands(Expansion *e, const Expr *x, Value a, Value b) {
-    Diagnostic *d = report(e->diags, D_operator, x->op_at,
-                           "%s does not apply to %s and %s", op_text(x->op),
-                           value_kind_name(a.kind), value_kind_name(b.kind));
-    diag_place(d, x->left->at, "this is %s", value_kind_name(a.kind));
-    diag_place(d, x->right->at, "this is %s", value_kind_name(b.kind));
+    Diagnostic *d =
+        report(e->diags, D_operator, x->op_at, "%s does not apply to %s and %s",
+               op_text(x->op), value_described(a), value_described(b));
+    diag_place(d, x->left->at, "this is %s", value_described(a));
+    diag_place(d, x->right->at, "this is %s", value_described(b));
+    note_initialiser(a, d);
+    note_initialiser(b, d);
     if (x->op == TOKEN_PRODUCT &&
         (a.kind == VALUE_NUMBER || b.kind == VALUE_NUMBER))
         diag_note(d, "it is the product of matrices; a number is multiplied "
@@ -313,6 +315,6 @@ Value expand_unary(Expansion *e, const Expr *x, Value v) {
         return value_tensor(graph_op1(e->graph, OP_neg, as_float(e, v.node)),
                             x->at);
     report(e->diags, D_operator, x->at, "%s does not apply to %s",
-           op_text(x->op), value_kind_name(v.kind));
+           op_text(x->op), value_described(v));
     return value_poison();
 }
