@@ -215,6 +215,9 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
                       "a part of it is a function, as in: "
                       "fn error(output, label) = %s(output, label)",
                       b->name);
+        if (builtin_id(b) == B_norm)
+            diag_note(d, "the length of rows is sqrt(sum(square(x), channels, "
+                         "keep))");
         return value_poison();
     }
     if (b->class == SCHEDULE && e->graph == NULL) {

@@ -49,7 +49,8 @@ static bool expect_channels(Expansion *e, const Call *c, const Value *x) {
         Diagnostic *d =
             report(e->diags, D_rank, c->at, "linear needs rows, [N, channels]");
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-        diag_note(d, "flatten makes rows of it: `|> flatten |> linear`");
+        diag_note(d, "flatten makes rows of it: `|> flatten |> linear`; the "
+                     "product at each pixel is conv(channels, 1)");
         return false;
     }
     return t.rank >= 2 || expect_rank(e, c, x, 2);
