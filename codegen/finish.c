@@ -47,9 +47,7 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
     const char *k = p.lanes != NULL ? "[k]" : "";
     switch (e->g->node[n].op) {
     case OP_max:
-        node_line(t, n, "s#%s = %s > s#%s ? %s : s#%s;", k, value, k, value, k);
-        node_line(t, n, "s#%s = %s != %s ? %s : s#%s;", k, value, value, value,
-                  k);
+        node_line(t, n, "s#%s = larger(s#%s, %s);", k, k, value);
         break;
     case OP_var:
         node_line(t, n, "const float d# = %s - pivot#%s;", value,

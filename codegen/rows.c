@@ -74,8 +74,7 @@ static void add_element(Emit *e, Scope *pass, NodeId n, const char *x) {
     }
     switch (op) {
     case OP_max:
-        node_line(t, n, "s#[k] = (%s > s#[k]) | (%s != %s) ? %s : s#[k];", x, x,
-                  x, x);
+        node_line(t, n, "s#[k] = larger(s#[k], %s);", x);
         break;
     case OP_argmax:
         node_line(t, n, "const int more# = beats(%s, s#[k]);", x);

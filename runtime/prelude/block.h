@@ -4,10 +4,6 @@
 #ifndef SINTER_BLOCK_H
 #define SINTER_BLOCK_H
 
-DEVICE float larger(float a, float b) {
-    return b > a || b != b ? b : a;
-}
-
 // Sums over neighbours of a warp, a power of two, in a tree.  All threads of
 // the warp call it.
 DEVICE float warp_sum(float v, int neighbours) {

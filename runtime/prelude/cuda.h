@@ -375,6 +375,18 @@ DEVICE float normal_pdf(float x) {
     return y;
 }
 
+// The larger of two, of zeros that without a sign; what is no number is larger
+// than any.
+DEVICE float larger(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+    float most;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+    return most;
+#else
+    return (b > a) | (b != b) ? b : a;
+#endif
+}
+
 #define SHUFFLE(v, lane) __shfl_sync(0xffffffffu, v, lane)
 #define BARRIER() __syncthreads()
 #include "runtime/prelude/block.h"

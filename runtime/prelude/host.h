@@ -99,6 +99,10 @@ static _Thread_local const SinterSize *sinter_sizes;
 #define SCALE(i, own) sinter_sizes[i].scale
 #endif
 #define ALIGNED(p, bytes) ((void)0)
+
+// A macro, since gcc 12 does not make vectors of some loops over lanes where it
+// is a function.
+#define larger(a, b) (((b) > (a)) | ((b) != (b)) ? (b) : (a))
 #endif
 
 // CUDA has it; there it takes no subroutine, which a division and a root do.
@@ -342,7 +346,7 @@ DEVICE void total_max(float *out, const float *v, int n, float *shared,
     float most = -INF;
     (void)shared, (void)threads;
     for (int k = 0; k < n; k++)
-        most = v[k] > most || v[k] != v[k] ? v[k] : most;
+        most = larger(most, v[k]);
     *out = most;
 }
 

@@ -92,7 +92,7 @@ DEVICE float lanes_sum(const float *v, int n) {
 
 DEVICE float lanes_max(const float *v, int n) {
     float most = -INF;
-    UNROLLED(k, n) most = v[k] > most || v[k] != v[k] ? v[k] : most;
+    UNROLLED(k, n) most = larger(most, v[k]);
     return most;
 }
 
@@ -228,7 +228,7 @@ DEVICE float grid_max(const float *part, int width, int parts) {
     UNROLLED(k, 8) {
         const int is = from + k < parts;
         const float x = part[(size_t)(is ? from + k : 0) * width];
-        most = is && (x > most || x != x) ? x : most;
+        most = is ? larger(most, x) : most;
     }
     return most;
 }

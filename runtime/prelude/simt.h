@@ -75,6 +75,11 @@ SINTER_INLINE float simt_exchange(float v, int lane, int line) {
 }
 #define SHUFFLE(v, lane) simt_exchange(v, lane, __LINE__)
 
+// As a GPU of sm_80 or later has it, zeros too.
+SINTER_INLINE float larger(float a, float b) {
+    return b > a || b != b || (b == a && signbit(a)) ? b : a;
+}
+
 // A GPU refuses a vector at an address that is not a multiple of its size.
 #define ALIGNED(p, bytes)                                                      \
     do {                                                                       \

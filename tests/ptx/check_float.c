@@ -60,6 +60,10 @@ static const NumberCase cases[] = {
     {"max.f32 \t%f4, %f1, %f2;", {0, -0.0}, 0},
     {"max.f32 \t%f4, %f1, %f2;", {-0.0, 0}, 0},
     {"max.f32 \t%f4, %f1, %f2;", {NAN, NAN}, NAN},
+    {"max.NaN.f32 \t%f4, %f1, %f2;", {-1, 2}, 2},
+    {"max.NaN.f32 \t%f4, %f1, %f2;", {NAN, -2}, NAN},
+    {"max.NaN.f32 \t%f4, %f1, %f2;", {-2, NAN}, NAN},
+    {"max.NaN.f32 \t%f4, %f1, %f2;", {-0.0, 0}, 0},
     // The sign is of the first.
     {"copysign.f32 \t%f4, %f1, %f2;", {-1, 3}, -3},
     {"copysign.f32 \t%f4, %f1, %f2;", {0, -3}, 3},
@@ -132,10 +136,10 @@ END_TEST
 // No number has bits of its own where the ISA says which.
 START_TEST(what_is_no_number_is_always_the_same) {
     static const uint64_t from[NUM_FROM] = {0x7f800001, 0xffc00000};
-    ck_assert_uint_eq(instructions_run(_i == 0 ? "min.f32 \t%f4, %f1, %f2;"
-                                               : "max.f32 \t%f4, %f1, %f2;",
-                                       from),
-                      0x7fffffff);
+    static const char *const text[] = {"min.f32 \t%f4, %f1, %f2;",
+                                       "max.f32 \t%f4, %f1, %f2;",
+                                       "max.NaN.f32 \t%f4, %f1, %f2;"};
+    ck_assert_uint_eq(instructions_run(text[_i], from), 0x7fffffff);
 }
 END_TEST
 
@@ -144,7 +148,7 @@ Suite *float_suite(void) {
     TCase *c = tcase_create("float");
     tcase_add_loop_test(c, the_number_is_right, 0,
                         sizeof cases / sizeof cases[0]);
-    tcase_add_loop_test(c, what_is_no_number_is_always_the_same, 0, 2);
+    tcase_add_loop_test(c, what_is_no_number_is_always_the_same, 0, 3);
     suite_add_tcase(s, c);
     return s;
 }

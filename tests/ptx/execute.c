@@ -226,9 +226,9 @@ static float saturated(const Instruction *i, float x) {
 }
 
 // Of numbers that are equal but for their sign, -0 is less.
-static float larger(float a, float b) {
+static float larger(const Instruction *i, float a, float b) {
     if (a != a || b != b)
-        return a != a ? b : a;
+        return (a != a) == i->passes_nan ? a : b;
     return a > b || (a == b && !signbit(a)) ? a : b;
 }
 
@@ -282,9 +282,9 @@ static float computed(const Instruction *i, float a, float b, float c) {
     case OP_LG2:
         return (float)log2((double)a);
     case OP_MAX:
-        return larger(a, b);
+        return larger(i, a, b);
     case OP_MIN:
-        return -larger(-a, -b);
+        return -larger(i, -a, -b);
     case OP_MUL:
         return a * b;
     case OP_NEG:

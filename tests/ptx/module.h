@@ -121,7 +121,8 @@ typedef struct {
     Shuffle shuffle;
     bool saturates, flushes, is_whole, is_volatile, is_negated;
     bool is_constant; // what is loaded: nobody writes it during the launch
-    int guard;        // register of a predicate, or NOWHERE
+    bool passes_nan;
+    int guard; // register of a predicate, or NOWHERE
     int vector;
     int to[MOST_TO], num_to;
     Operand from[MOST_FROM];

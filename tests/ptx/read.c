@@ -423,6 +423,8 @@ static bool flag_part(Instruction *i, const char *part) {
         i->flushes = true;
     else if (strcmp(part, "sat") == 0)
         i->saturates = true;
+    else if (i->op == OP_MAX && strcmp(part, "NaN") == 0)
+        i->passes_nan = true;
     else if (strcmp(part, "volatile") == 0)
         i->is_volatile = true;
     else if (strcmp(part, "nc") == 0)

@@ -85,7 +85,7 @@ KERNEL(256, 2) k01_cast(
             float v0[VW];
             load_act(v0, p0 + (size_t)i * C + c, VW);
             LANES_DO(k, VW) {
-                s4[k] = (v0[k] > s4[k]) | (v0[k] != v0[k]) ? v0[k] : s4[k];
+                s4[k] = larger(s4[k], v0[k]);
             }
         }
         const float v4 = gang_max(lanes_max(s4, VW), GANG, shared);

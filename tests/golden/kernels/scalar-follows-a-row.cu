@@ -21,7 +21,7 @@ KERNEL(256, 2) k00_exp(
             float v0[VW];
             load_f32(v0, p0 + c, VW);
             LANES_DO(k, VW) {
-                s1[k] = (v0[k] > s1[k]) | (v0[k] != v0[k]) ? v0[k] : s1[k];
+                s1[k] = larger(s1[k], v0[k]);
             }
         }
         const float v1 = gang_max(lanes_max(s1, VW), GANG, shared);

@@ -30,7 +30,7 @@ KERNEL(256, 2) k00_sum(
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 10 + c, VW);
             LANES_DO(k, VW) {
-                s3[k] = (v0[k] > s3[k]) | (v0[k] != v0[k]) ? v0[k] : s3[k];
+                s3[k] = larger(s3[k], v0[k]);
             }
         }
         const float v3 = gang_max(lanes_max(s3, VW), GANG, shared);
