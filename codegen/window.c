@@ -279,30 +279,40 @@ static const char *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
     return value_set(e, s, u.n, p, term);
 }
 
-// Goes on to the next window where this place of it does not lie on the pixel.
-static void window_matches(Text *t, const Unpooled *u, int i) {
+// How many windows hold a pixel at most, along each axis.
+static Pool windows_near(Pool w) {
+    w.rows = (w.rows + w.stride[0] - 1) / w.stride[0];
+    w.columns = (w.columns + w.stride[1] - 1) / w.stride[1];
+    return w;
+}
+
+// Which window it is, from the last that may hold the pixel backwards, and the
+// pixel's place in it; goes on to the next where there is no such window.
+static void window_holds(Text *t, const Unpooled *u, int i) {
     const Pool *w = &u->window;
-    text_line(t, "const int a%d = %s + %lld - r%d, b%d = %s + %lld - q%d;", i,
-              u->p.index[1], (long long)w->pad[0], i, i, u->p.index[2],
-              (long long)w->pad[1], i);
+    text_line(t, "const int h%d = (%s + %lld) / %lld - r%d;", i, u->p.index[1],
+              (long long)w->pad[0], (long long)w->stride[0], i);
+    text_line(t, "const int w%d = (%s + %lld) / %lld - q%d;", i, u->p.index[2],
+              (long long)w->pad[1], (long long)w->stride[1], i);
+    text_line(t, "const int a%d = %s + %lld - h%d * %lld;", i, u->p.index[1],
+              (long long)w->pad[0], i, (long long)w->stride[0]);
+    text_line(t, "const int b%d = %s + %lld - w%d * %lld;", i, u->p.index[2],
+              (long long)w->pad[1], i, (long long)w->stride[1]);
     text_line(t,
-              "if (a%d < 0 || a%d %% %lld || a%d / %lld >= %lld || b%d < 0 || "
-              "b%d %% %lld || b%d / %lld >= %lld) continue;",
-              i, i, (long long)w->stride[0], i, (long long)w->stride[0],
-              (long long)u->pooled.dim[1], i, i, (long long)w->stride[1], i,
-              (long long)w->stride[1], (long long)u->pooled.dim[2]);
-    text_line(t, "const int h%d = a%d / %lld;", i, i, (long long)w->stride[0]);
-    text_line(t, "const int w%d = b%d / %lld;", i, i, (long long)w->stride[1]);
+              "if (h%d < 0 || h%d >= %lld || a%d >= %lld || w%d < 0 || w%d >= "
+              "%lld || b%d >= %lld) continue;",
+              i, i, (long long)u->pooled.dim[1], i, (long long)w->rows, i, i,
+              (long long)u->pooled.dim[2], i, (long long)w->columns);
 }
 
 static const char *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
     const char *sum = running(e, s, u.n, u.p, "0.0f");
     int i = ++e->num_indices;
-    Scope *inner = loops_open(e, s, u.window, u.p.lanes, i);
-    window_matches(&inner->before, &u, i);
+    Scope *inner = loops_open(e, s, windows_near(u.window), u.p.lanes, i);
+    window_holds(&inner->before, &u, i);
     u.at.index[1] = arena_format(e->a, "h%d", i);
     u.at.index[2] = arena_format(e->a, "w%d", i);
-    const char *place = arena_format(e->a, "r%d * " SIZE " + q%d", i,
+    const char *place = arena_format(e->a, "a%d * " SIZE " + b%d", i,
                                      (long long)u.window.columns, i);
     const char *term = pool_grad_term(e, inner, u.node, u.window, u.at, place);
     text_line(lane_text(inner, u.p), "%s += %s;", sum, term);

@@ -67,18 +67,19 @@ KERNEL(256, 2) k01_max_pool_grad(
             const int n = i / 25;
             float v5[VW];
             LANES_DO(k, VW) v5[k] = 0.0f;
-            for (int r1 = 0; r1 < 3; r1++)
-                for (int q1 = 0; q1 < 3; q1++) {
-                    const int a1 = h + 1 - r1, b1 = w + 1 - q1;
-                    if (a1 < 0 || a1 % 2 || a1 / 2 >= 3 || b1 < 0 || b1 % 2 || b1 / 2 >= 3) continue;
-                    const int h1 = a1 / 2;
-                    const int w1 = b1 / 2;
+            for (int r1 = 0; r1 < 2; r1++)
+                for (int q1 = 0; q1 < 2; q1++) {
+                    const int h1 = (h + 1) / 2 - r1;
+                    const int w1 = (w + 1) / 2 - q1;
+                    const int a1 = h + 1 - h1 * 2;
+                    const int b1 = w + 1 - w1 * 2;
+                    if (h1 < 0 || h1 >= 3 || a1 >= 3 || w1 < 0 || w1 >= 3 || b1 >= 3) continue;
                     float v1[VW];
                     load_f32(v1, p1 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
                     int v4[VW];
                     load_u8(v4, p4 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
                     LANES_DO(k, VW) {
-                        v5[k] += v4[k] == r1 * 3 + q1 ? v1[k] : 0;
+                        v5[k] += v4[k] == a1 * 3 + b1 ? v1[k] : 0;
                     }
                 }
             float out5[VW];
