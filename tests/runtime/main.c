@@ -26,6 +26,9 @@ int main(void) {
     srunner_add_suite(runner, weights_suite());
     srunner_add_suite(runner, shelf_suite());
     srunner_add_suite(runner, train_suite());
+    srunner_add_suite(runner, resume_suite());
+    srunner_add_suite(runner, skipped_suite());
+    srunner_add_suite(runner, failures_suite());
     srunner_add_suite(runner, steps_suite());
     srunner_add_suite(runner, signals_suite());
     place_open();

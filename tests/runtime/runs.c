@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "tests/runtime/runs.h"
+#include "runtime/runtime.h"
 #include "tests/runtime/place.h"
 
 #include <check.h>
@@ -79,4 +80,36 @@ bool files_same(const char *a, const char *b) {
     free(first);
     free(second);
     return same;
+}
+
+void run_rows(const char *name, char *to, size_t room) {
+    size_t length;
+    char *bytes = (char *)place_read(name, &length), *at = bytes;
+    *to = '\0';
+    for (char *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+        char *rate = strstr(at, ",\"samples_per_second\"");
+        ck_assert(rate != NULL && rate < end);
+        *rate = '\0';
+        strncat(to, at, room - strlen(to) - 1);
+        strncat(to, "\n", room - strlen(to) - 1);
+    }
+    free(bytes);
+}
+
+RtPlan plan_with(const RtPlan *plan, RtStep *steps, RtStepKind kind,
+                 void (*run)(RtDevice *d)) {
+    RtPlan with = *plan;
+    for (int i = 0; i < plan->num_steps; i++) {
+        steps[i] = plan->step[i];
+        if (steps[i].kind == kind)
+            steps[i].run = run;
+    }
+    with.step = steps;
+    return with;
+}
+
+int32_t run_state(const RtPlan *plan, RtDevice *d, const char *name) {
+    int32_t value;
+    d->read(d, &value, rt_state_find(plan, name)->offset, sizeof value);
+    return value;
 }

@@ -23,6 +23,17 @@ int run_whole(const RtTrainer *t, char *const *arguments);
 bool run_says(const char *file, const char *text);
 int run_times(const char *file, const char *text);
 
+// The loss and accuracy of every row of a file, without what depends on time.
+void run_rows(const char *name, char *to, size_t room);
+
 bool files_same(const char *a, const char *b);
+
+// A plan with another step in the place of those of a kind; steps[] is for as
+// many as it has.
+RtPlan plan_with(const RtPlan *plan, RtStep *steps, RtStepKind kind,
+                 void (*run)(RtDevice *d));
+
+// A state that is a whole number.
+int32_t run_state(const RtPlan *plan, RtDevice *d, const char *name);
 
 #endif

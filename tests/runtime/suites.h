@@ -24,6 +24,9 @@ Suite *checkpoint_suite(void);
 Suite *weights_suite(void);
 Suite *shelf_suite(void);
 Suite *train_suite(void);
+Suite *resume_suite(void);
+Suite *skipped_suite(void);
+Suite *failures_suite(void);
 Suite *steps_suite(void);
 Suite *signals_suite(void);
 

@@ -287,6 +287,8 @@ static const RtStep steps[] = {
     {.kind = RT_TRAIN, .run = train, .input = inputs, .num_inputs = 3},
     {.kind = RT_EVAL, .run = forward, .input = inputs, .num_inputs = 3},
 };
+_Static_assert(sizeof steps / sizeof steps[0] == TINY_STEPS,
+               "tiny.h has another number of steps");
 
 static const RtPlan plan = {
     .device = "host",
