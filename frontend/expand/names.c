@@ -20,62 +20,31 @@ typedef struct Declared {
 } Declared;
 
 typedef struct {
-    Atom name;
-    Declared *declared;
-} Slot;
-
-typedef struct {
     Arena *arena;
     Diagnostics *diags;
     NameCheck check;
-    Slot *slot; // a hash of names; its size is a power of two
-    size_t size, count;
+    AtomMap declared;      // the innermost Declared of each name
     const Function *owner; // the current function
     Declared *latest;      // of it
 } Names;
 
-// ---- the table ----
+// ---- declarations ----
 
-static Slot *slot_of(Slot *slot, size_t size, Atom name) {
-    size_t i = (size_t)(((uintptr_t)name >> 4) * 0x9e3779b1u);
-    while (slot[i & (size - 1)].name != NULL &&
-           slot[i & (size - 1)].name != name)
-        i++;
-    return &slot[i & (size - 1)];
-}
-
-static void grow(Names *n) {
-    size_t size = n->size * 2;
-    Slot *slot = ARENA_ARRAY(n->arena, size, Slot);
-    for (size_t i = 0; i < n->size; i++)
-        if (n->slot[i].name != NULL)
-            *slot_of(slot, size, n->slot[i].name) = n->slot[i];
-    n->slot = slot;
-    n->size = size;
-}
-
-static Slot *find(Names *n, Atom name) {
-    if (n->count * 2 >= n->size)
-        grow(n);
-    Slot *s = slot_of(n->slot, n->size, name);
-    if (s->name == NULL) {
-        s->name = name;
-        n->count++;
-    }
-    return s;
+static Declared *declared(Names *n, Atom name) {
+    return *atom_value(n->arena, &n->declared, name);
 }
 
 static Declared *declare(Names *n, Atom name, Span at, const char *what) {
-    Slot *s = find(n, name);
+    void **innermost = atom_value(n->arena, &n->declared, name);
     Declared *d = ARENA_NEW(n->arena, Declared);
-    *d = (Declared){name, at, what, false, n->owner, s->declared, n->latest};
-    s->declared = d;
+    *d = (Declared){name, at, what, false, n->owner, *innermost, n->latest};
+    *innermost = d;
     n->latest = d;
     return d;
 }
 
 static void read_name(Names *n, Atom name) {
-    Declared *d = find(n, name)->declared;
+    Declared *d = declared(n, name);
     if (d != NULL)
         d->used = true;
 }
@@ -84,7 +53,7 @@ static void read_name(Names *n, Atom name) {
 // use.
 static void retire(Names *n) {
     for (Declared *d = n->latest; d != NULL; d = d->sibling) {
-        find(n, d->name)->declared = d->outer;
+        *atom_value(n->arena, &n->declared, d->name) = d->outer;
         if (!d->used && n->check == NAMES_USED)
             report(n->diags, D_unused, d->at, "%s `%s` is never used", d->what,
                    d->name);
@@ -112,7 +81,7 @@ static void walk_block(Names *n, const Block *b, bool has_value);
 
 static void walk_assign(Names *n, const Stmt *s) {
     walk_expr(n, s->value);
-    Declared *known = find(n, s->name)->declared;
+    Declared *known = declared(n, s->name);
     if (known == NULL || known->owner != n->owner)
         declare(n, s->name, s->name_at, "the variable");
 }
@@ -163,7 +132,7 @@ static void check_params(Names *n, const Function *f) {
         const Param *p = &f->param[i];
         walk_type(n, p->type);
         walk_expr(n, p->otherwise);
-        Declared *known = find(n, p->name)->declared;
+        Declared *known = declared(n, p->name);
         if (n->check == NAMES_ONCE && known != NULL &&
             known->owner == n->owner) {
             Diagnostic *d = report(n->diags, D_defined_twice, p->at,
@@ -190,7 +159,7 @@ static void walk_function(Names *n, const Function *f) {
 // ---- the file ----
 
 static void define(Names *n, Atom name, Span at) {
-    Declared *known = find(n, name)->declared;
+    Declared *known = declared(n, name);
     if (known != NULL && n->check == NAMES_ONCE) {
         Diagnostic *d = report(n->diags, D_defined_twice, at,
                                "`%s` is defined twice", name);
@@ -200,8 +169,7 @@ static void define(Names *n, Atom name, Span at) {
 }
 
 void names_check(Arena *a, const File *f, NameCheck check, Diagnostics *d) {
-    Names n = {.arena = a, .diags = d, .check = check, .size = 256};
-    n.slot = ARENA_ARRAY(a, n.size, Slot);
+    Names n = {.arena = a, .diags = d, .check = check};
     for (int i = 0; i < f->count && !d->more; i++) {
         const Item *item = &f->item[i];
         for (int k = 0; k < item->import.num_names; k++)

@@ -8,46 +8,19 @@
 
 #include "frontend/expand/expand.h"
 
-typedef struct {
-    Atom name; // NULL: free
-    int count;
-} Count;
-
 struct Path {
     const char *prefix; // "" or "layer1."
     const char *own; // of the one layer with parameters; NULL: there are more
-    Count *slot;     // a hash of names; its size is a power of two or 0
-    size_t size, used;
+    AtomMap count;   // an int for each name
     Path *outer;
 };
 
-static Count *slot_of(Count *slot, size_t size, Atom name) {
-    size_t i = (size_t)(((uintptr_t)name >> 4) * 0x9e3779b1u);
-    while (slot[i & (size - 1)].name != NULL &&
-           slot[i & (size - 1)].name != name)
-        i++;
-    return &slot[i & (size - 1)];
-}
-
-static void grow(Expansion *e, Path *p) {
-    size_t size = p->size ? 2 * p->size : 8;
-    Count *slot = ARENA_ARRAY(e->arena, size, Count);
-    for (size_t i = 0; i < p->size; i++)
-        if (p->slot[i].name != NULL)
-            *slot_of(slot, size, p->slot[i].name) = p->slot[i];
-    p->slot = slot;
-    p->size = size;
-}
-
-// The count of a name within the innermost path.
-static Count *count_of(Expansion *e, Atom name) {
-    Path *p = e->path;
-    if (2 * p->used >= p->size)
-        grow(e, p);
-    Count *c = slot_of(p->slot, p->size, name);
-    p->used += c->name == NULL;
-    c->name = name;
-    return c;
+// How often a name was given within the innermost path.
+static int *count_of(Expansion *e, Atom name) {
+    void **count = atom_value(e->arena, &e->path->count, name);
+    if (*count == NULL)
+        *count = ARENA_NEW(e->arena, int);
+    return *count;
 }
 
 static Atom numbered(Expansion *e, Atom name, int number) {
@@ -59,9 +32,9 @@ static Atom numbered(Expansion *e, Atom name, int number) {
 // name, or name_2 and so on where that is taken.
 static Atom untaken(Expansion *e, Atom name) {
     Atom unique = name;
-    while (count_of(e, name)->count++ > 0) {
-        unique = numbered(e, name, count_of(e, name)->count);
-        if (count_of(e, unique)->count++ == 0)
+    while ((*count_of(e, name))++ > 0) {
+        unique = numbered(e, name, *count_of(e, name));
+        if ((*count_of(e, unique))++ == 0)
             break;
     }
     return unique;
@@ -92,9 +65,9 @@ const char *path_layer(Expansion *e, const char *kind, bool trains) {
         return e->path->own;
     Text t = text_new(e->arena);
     text_add(&t, "%s", kind);
-    Count *count = count_of(e, atom_of(e->atoms, text_string(&t), t.length));
-    Atom name = numbered(e, kind, ++count->count);
-    while (trains && count_of(e, name)->count++ > 0)
-        name = numbered(e, kind, ++count->count);
+    int *count = count_of(e, atom_of(e->atoms, text_string(&t), t.length));
+    Atom name = numbered(e, kind, ++*count);
+    while (trains && (*count_of(e, name))++ > 0)
+        name = numbered(e, kind, ++*count);
     return arena_format(e->arena, "%s%s", e->path->prefix, name);
 }

@@ -9,61 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- atoms: a hash table of names ----
-
-struct Atoms {
-    Arena *arena;
-    Atom *slot;
-    size_t count, size; // size is a power of two
-};
-
-Atoms *atoms_new(Arena *a) {
-    Atoms *atoms = ARENA_NEW(a, Atoms);
-    *atoms = (Atoms){.arena = a, .size = 256};
-    atoms->slot = ARENA_ARRAY(a, atoms->size, Atom);
-    return atoms;
-}
-
-static size_t hash_of(const char *s, size_t length) {
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)s[i]) * 1099511628211u;
-    return (size_t)(h ^ h >> 29);
-}
-
-// The slot that holds the name, or the free one where it belongs.
-static Atom *slot_of(const Atoms *atoms, const char *s, size_t length) {
-    size_t i = hash_of(s, length);
-    for (;; i++) {
-        Atom *slot = &atoms->slot[i & (atoms->size - 1)];
-        if (*slot == NULL ||
-            (strncmp(*slot, s, length) == 0 && (*slot)[length] == '\0'))
-            return slot;
-    }
-}
-
-static void grow(Atoms *atoms) {
-    Atoms old = *atoms;
-    atoms->size *= 2;
-    atoms->slot = ARENA_ARRAY(atoms->arena, atoms->size, Atom);
-    for (size_t i = 0; i < old.size; i++)
-        if (old.slot[i] != NULL)
-            *slot_of(atoms, old.slot[i], strlen(old.slot[i])) = old.slot[i];
-}
-
-Atom atom_of(Atoms *atoms, const char *s, size_t length) {
-    Atom *slot = slot_of(atoms, s, length);
-    if (*slot != NULL)
-        return *slot;
-    Atom new = arena_string(atoms->arena, s, length);
-    *slot = new;
-    if (++atoms->count * 2 > atoms->size)
-        grow(atoms);
-    return new;
-}
-
-// ---- the scan ----
-
 typedef struct {
     Arena *arena;
     Atoms *atoms;

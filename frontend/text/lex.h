@@ -1,4 +1,4 @@
-// Characters become tokens.
+// Characters become tokens, and names atoms.
 #ifndef FRONTEND_LEX_H
 #define FRONTEND_LEX_H
 
@@ -7,12 +7,31 @@
 
 #include <stdbool.h>
 
+// ---- atoms.c ----
+
 // A name as a unique string: equal names are equal pointers.
 typedef const char *Atom;
 
 typedef struct Atoms Atoms;
 Atoms *atoms_new(Arena *a);
 Atom atom_of(Atoms *atoms, const char *s, size_t length);
+
+typedef struct {
+    Atom name; // NULL: free
+    void *value;
+} AtomSlot;
+
+// A map from names to pointers; one of zeroes is empty.
+typedef struct {
+    AtomSlot *slot;
+    size_t size, count;
+} AtomMap;
+
+// The value of a name, NULL at first; it stays in its place until another name
+// is asked for.
+void **atom_value(Arena *a, AtomMap *m, Atom name);
+
+// ---- lex.c ----
 
 typedef enum {
     TOKEN_END, // of the file
