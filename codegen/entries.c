@@ -4,8 +4,12 @@
 
 #include <string.h>
 
-static void write_arguments(const Writer *w, Text *t, const Kernel *k) {
-    Wrap wrap = {t, 12, 12, 0};
+// Below what stands behind the opening bracket of a macro of that name.
+static void write_arguments(const Writer *w, Text *t, const char *macro,
+                            const Kernel *k) {
+    int margin = (int)strlen(macro) + 1;
+    Wrap wrap = {t, margin, margin, 0};
+    text_add(t, "%*s", margin, "");
     for (int j = 0; j < k->num_args; j++)
         wrap_add(&wrap,
                  k->arg[j].node == NO_NODE
@@ -17,12 +21,12 @@ static void write_arguments(const Writer *w, Text *t, const Kernel *k) {
 // Those of a family call one function with their sizes.
 static void write_entry(const Writer *w, Text *t, const Kernel *head) {
     const char *kind = head->head ? "HOST_SIZED" : "HOST_KERNEL";
-    text_add(t, "%s(%s,\n            ", kind, head->name);
-    write_arguments(w, t, head);
+    text_add(t, "%s(%s,\n", kind, head->name);
+    write_arguments(w, t, kind, head);
     for (const Kernel *k = head; k != NULL && k->head; k = k->family) {
-        text_add(t, "HOST_LIKE(%s, %s,\n          SIZES(%s),\n            ",
-                 k->name, head->name, k->sizes);
-        write_arguments(w, t, k);
+        text_add(t, "HOST_LIKE(%s, %s,\n          SIZES(%s),\n", k->name,
+                 head->name, k->sizes);
+        write_arguments(w, t, "HOST_LIKE", k);
     }
 }
 

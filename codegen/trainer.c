@@ -61,27 +61,9 @@ static void write_stop(const Recipe *r, Text *t) {
     text_add(t, "},\n");
 }
 
-void trainer_write(const Writer *w, Text *t) {
-    const Program *p = w->program;
+// What the model file says of the run.
+static void write_recipe(const Program *p, Text *t) {
     const Recipe *r = &p->recipe;
-    write_stages(p, t);
-    text_add(t, "\nstatic const RtPlan plans[] = {\n");
-    plan_write(w, t, 0);
-    plan_write(w, t, 1);
-    text_add(t, "};\n\nRT_EMBED(kernels_text, \"%s.cu\");\n\n",
-             w->options->base);
-    if (w->options->embeds)
-        text_add(t, "RT_EMBED(kernels_code, \"%s.bin\");\n\n",
-                 w->options->base);
-    if (w->options->graphs)
-        text_add(t, "RT_EMBED(graphs_text, \"%s.ir\");\n\n", w->options->base);
-    text_add(t, "const RtTrainer sinter_trainer = {\n");
-    text_add(t, "    .model = \"%s\",\n", p->name);
-    text_add(t, "    .file = ");
-    quoted_add(t, p->file);
-    text_add(t, ",\n    .version = \"%s\",\n", w->options->version);
-    text_add(t, "    .fingerprint = 0x%016llxu,\n",
-             (unsigned long long)w->options->fingerprint);
     text_add(t, "    .data_format = \"%s\",\n", r->data_format);
     text_add(t, "    .data_path = ");
     quoted_add(t, r->data_path != NULL ? r->data_path : "");
@@ -111,6 +93,29 @@ void trainer_write(const Writer *w, Text *t) {
     text_add(t, "    .perplexity = %s,\n", r->perplexity ? "true" : "false");
     text_add(t, "    .checkpoint_keep = %d,\n", r->checkpoint_keep);
     write_stop(r, t);
+}
+
+void trainer_write(const Writer *w, Text *t) {
+    const Program *p = w->program;
+    write_stages(p, t);
+    text_add(t, "\nstatic const RtPlan plans[] = {\n");
+    plan_write(w, t, 0);
+    plan_write(w, t, 1);
+    text_add(t, "};\n\nRT_EMBED(kernels_text, \"%s.cu\");\n\n",
+             w->options->base);
+    if (w->options->embeds)
+        text_add(t, "RT_EMBED(kernels_code, \"%s.bin\");\n\n",
+                 w->options->base);
+    if (w->options->graphs)
+        text_add(t, "RT_EMBED(graphs_text, \"%s.ir\");\n\n", w->options->base);
+    text_add(t, "const RtTrainer sinter_trainer = {\n");
+    text_add(t, "    .model = \"%s\",\n", p->name);
+    text_add(t, "    .file = ");
+    quoted_add(t, p->file);
+    text_add(t, ",\n    .version = \"%s\",\n", w->options->version);
+    text_add(t, "    .fingerprint = 0x%016llxu,\n",
+             (unsigned long long)w->options->fingerprint);
+    write_recipe(p, t);
     text_add(t, "    .plan = plans,\n");
     text_add(t, "    .num_plans = COUNT(plans),\n");
     text_add(t, "    .kernels = kernels_text,\n");

@@ -124,17 +124,26 @@ static void need_packed(Type from, Type to, const Box *box, Box *need) {
     need->loose |= !covers(box, from.rank - 1, from);
 }
 
+// A window along rows (0) or columns (1).
+typedef struct {
+    int64_t size, stride, pad;
+} Window;
+
+static Window window_of(const Node *d, int axis) {
+    return (Window){node_ints(d, ATTR_window, axis, 1),
+                    node_ints(d, ATTR_stride, axis, 1),
+                    node_ints(d, ATTR_pad, axis == 0 ? 0 : 2, 0)};
+}
+
 // Rows and columns of an image that a window has.
 static void need_windows(const Node *d, const Box *box, Box *need) {
     memcpy(need->low, box->low, sizeof need->low);
     memcpy(need->high, box->high, sizeof need->high);
     for (int i = 0; i < 2; i++) {
-        int64_t window = node_ints(d, ATTR_window, i, 1);
-        int64_t stride = node_ints(d, ATTR_stride, i, 1);
-        int64_t pad = node_ints(d, ATTR_pad, i == 0 ? 0 : 2, 0);
-        need->low[1 + i] = box->low[1 + i] * stride - pad;
-        need->high[1 + i] = (box->high[1 + i] - 1) * stride - pad + window;
-        need->loose |= stride > window;
+        Window w = window_of(d, i);
+        need->low[1 + i] = box->low[1 + i] * w.stride - w.pad;
+        need->high[1 + i] = (box->high[1 + i] - 1) * w.stride - w.pad + w.size;
+        need->loose |= w.stride > w.size;
     }
 }
 
@@ -143,12 +152,10 @@ static void need_gradients(const Node *d, const Box *box, Box *need) {
     memcpy(need->low, box->low, sizeof need->low);
     memcpy(need->high, box->high, sizeof need->high);
     for (int i = 0; i < 2; i++) {
-        int64_t window = node_ints(d, ATTR_window, i, 1);
-        int64_t stride = node_ints(d, ATTR_stride, i, 1);
-        int64_t pad = node_ints(d, ATTR_pad, i == 0 ? 0 : 2, 0);
-        int64_t before = box->low[1 + i] + pad - window; // its last row
-        need->low[1 + i] = before < 0 ? 0 : before / stride + 1;
-        need->high[1 + i] = (box->high[1 + i] - 1 + pad) / stride + 1;
+        Window w = window_of(d, i);
+        int64_t before = box->low[1 + i] + w.pad - w.size; // its last row
+        need->low[1 + i] = before < 0 ? 0 : before / w.stride + 1;
+        need->high[1 + i] = (box->high[1 + i] - 1 + w.pad) / w.stride + 1;
     }
 }
 
