@@ -1,6 +1,6 @@
 // docs/language.md against the parser and the tables: its grammar is the one
 // above the parse functions, and every function, argument, default, key and
-// code stands in it.
+// code stands in it.  Tables of all documents are whole.
 #include "frontend/functions/functions.h"
 #include "frontend/train/train.h"
 #include "tests/frontend/suites.h"
@@ -247,6 +247,33 @@ START_TEST(lines_are_a_page_wide) {
 }
 END_TEST
 
+static const char *const documents[] = {
+    "README.md",        "ARCHITECTURE.md",
+    "CHANGELOG.md",     "bench/README.md",
+    "docs/compare.md",  "docs/diagnostics.md",
+    "docs/hacking.md",  "docs/inspect.md",
+    "docs/ir.md",       "docs/language.md",
+    "docs/numerics.md", "docs/results.md",
+    "docs/style.md",    "docs/tips.md",
+    "docs/trainer.md",  "tests/pytorch/README.md"};
+
+enum { NUM_DOCUMENTS = sizeof documents / sizeof documents[0] };
+
+// A row that was wrapped as prose is a table no more.  What is indented by four
+// is an example.
+START_TEST(rows_of_tables_are_lines) {
+    Arena *a = arena_new();
+    for (const char *s = read_text(a, documents[_i]); *s != '\0';) {
+        size_t length = strcspn(s, "\n"), margin = strspn(s, " ");
+        bool row = margin < 4 && s[margin] == '|';
+        ck_assert_msg(!row || s[length - 1] == '|', "%s: no row: %.*s",
+                      documents[_i], (int)length, s);
+        s += length + (s[length] == '\n');
+    }
+    arena_free(a);
+}
+END_TEST
+
 Suite *docs_suite(void) {
     Suite *s = suite_create("docs");
     TCase *t = tcase_create("docs");
@@ -255,6 +282,7 @@ Suite *docs_suite(void) {
     tcase_add_test(t, keys_are_documented);
     tcase_add_loop_test(t, codes_are_documented, 0, NUM_DIAGS);
     tcase_add_test(t, lines_are_a_page_wide);
+    tcase_add_loop_test(t, rows_of_tables_are_lines, 0, NUM_DOCUMENTS);
     suite_add_tcase(s, t);
     return s;
 }
