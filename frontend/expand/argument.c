@@ -36,6 +36,12 @@ static void explain(Expansion *e, const Signature *s, Diagnostic *d) {
         diag_note(d, "it is %s", usage(e, s));
 }
 
+// What a function of ours is asked for that has its name elsewhere.
+static void note_surplus(const Signature *s, Diagnostic *d) {
+    if (s->declared_at.source == NULL)
+        foreign_note(FOREIGN_SURPLUS, s->function, d);
+}
+
 static int param_named(const Signature *s, Atom name) {
     for (int i = 0; i < s->num_params; i++)
         if (strcmp(s->name[i], name) == 0)
@@ -52,6 +58,7 @@ static void report_unknown(Expansion *e, const Signature *s, const Given *g) {
     if (!foreign_argument_note(g->name, s->name, s->num_params, d))
         nearest_note(&near, d);
     explain(e, s, d);
+    note_surplus(s, d);
 }
 
 // `0,5` is two numbers.
@@ -81,8 +88,7 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
             diag_note(d, "a list stands between [ and ]: %s(%s[...])",
                       s->function, s->num_params > 1 ? "x, " : "");
         explain(e, s, d);
-        if (s->declared_at.source == NULL)
-            foreign_note(FOREIGN_SURPLUS, s->function, d);
+        note_surplus(s, d);
         return false;
     }
     if (slot[param] >= 0 && !g->replaces) {
@@ -192,6 +198,11 @@ static void note_meant(const Call *c, const ParamInfo *p, Value v,
     }
     if (v.kind == VALUE_CALL && v.call->builtin->class == DATA)
         diag_note(d, "an input begins with `data.train`");
+    if (v.kind == VALUE_TENSOR && c->builtin->class == INITIAL)
+        diag_note(d, "it is what a parameter starts with; what each step draws "
+                     "is noise(x)");
+    if (v.kind == VALUE_NUMBER || v.kind == VALUE_LIST)
+        foreign_note(FOREIGN_SURPLUS, c->builtin->name, d);
 }
 
 static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
@@ -207,7 +218,7 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
     const Signature signature = signature_of(e, c);
     if (v.kind == VALUE_NUMBER && p->kind == FLAG)
         diag_note(d, "it is %s%s", usage(e, &signature),
-                  c->builtin->class == LAYER
+                  param_named(&signature, "channels") >= 0
                       ? "; the channels of the input are known"
                       : "");
     note_meant(c, p, v, d);

@@ -101,6 +101,13 @@ static bool ends_a_name(Expansion *e, const TrainBlock *t, const Entry *clause,
     return names_any(e, t, ending);
 }
 
+// Whether a glob was written for what a batch_norm keeps beside its parameters.
+static bool names_statistic(const char *glob) {
+    const char *dot = strrchr(glob, '.');
+    const char *last = dot ? dot + 1 : glob;
+    return strncmp(last, "running_", strlen("running_")) == 0;
+}
+
 bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
     if (names_any(e, t, clause))
         return true;
@@ -117,6 +124,9 @@ bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
                   "it is compared with the whole name; \"%s\" are those "
                   "that end so",
                   layer.glob);
+    else if (names_statistic(clause->glob))
+        diag_note(d, "running statistics are no parameters; those of "
+                     "batch_norm(frozen) stay as they are");
     else
         note_nearest(e, t, clause->glob, d);
     return false;
