@@ -231,6 +231,9 @@ void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
 // "v12", or "v12_1" when that is taken.
 const char *value_name(Emit *e, const char *prefix, NodeId n);
 
+// Declares the array in s that lanes of node n at p are kept in.
+const char *array_new(Emit *e, Scope *s, NodeId n, Place p);
+
 // Bytes that 8 lanes of n take on the device, and 8 lanes of a sum.
 int64_t vector_bytes(const Emit *e, NodeId n);
 enum { SUM_BYTES = 32 };
@@ -253,6 +256,11 @@ Scope *block_open(Emit *e, Scope *s, const char *lanes, int depth);
 
 // Whether the type has at p but one element in the direction of the lanes.
 bool is_uniform(Type t, Place p);
+
+// ---- draw.c ----
+
+// As value_at for a random number.
+const char *draw_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // ---- window.c ----
 

@@ -85,11 +85,6 @@ const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
     if (d->op == OP_cast)
         return cast_text(e, d->type->dtype, e->g->node[d->arg[0]].type->dtype,
                          operand[0]);
-    if (d->op == OP_uniform)
-        return arena_format(
-            e->a, "uniform(%s, %s, %s, %s)", operand[0],
-            arena_format(e->a, STREAM, (long long)node_int(d, ATTR_stream, 0)),
-            operand[1], operand[2]);
     if (d->op == OP_variance)
         return arena_format(
             e->a, "variance_of(%s, %s, %s, %s)", operand[0], operand[1],

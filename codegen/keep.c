@@ -1,8 +1,8 @@
 // Keep: elements of a row that a pass over it computes at some cost, as with an
-// exponential or a draw's ten rounds of Philox, and that a later pass asks for
-// too, stay in registers.  Only where a thread has no more of a row than a
-// vector: for others a pass would be written out once for each, and registers
-// would not do.
+// exponential or a draw's rounds of Philox, and that a later pass asks for too,
+// stay in registers.  Only where a thread has no more of a row than a vector:
+// for others a pass would be written out once for each, and registers would not
+// do.
 
 #include "codegen/emit.h"
 

@@ -176,7 +176,8 @@ static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end,
 static int64_t bytes_read(const Emit *e, const Scope *pass) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++)
-        if (e->value[i].scope == pass && e->value[i].form == HELD_ARRAY)
+        if (e->value[i].scope == pass && e->value[i].form == HELD_ARRAY &&
+            e->g->node[e->value[i].node].op != OP_uniform)
             bytes += vector_bytes(e, e->value[i].node);
     return bytes;
 }

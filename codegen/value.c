@@ -173,8 +173,7 @@ static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
 
 // ---- one node ----
 
-// Declares the array that lanes of node n are kept in.
-static const char *array_new(Emit *e, Scope *s, NodeId n, Place p) {
+const char *array_new(Emit *e, Scope *s, NodeId n, Place p) {
     const char *name = value_name(e, "v", n);
     text_line(&s->before, "%s %s[%s];", held_type(e->g->node[n].type->dtype),
               name, p.lanes);
@@ -336,15 +335,6 @@ static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
                                       operand[0], operand[1], operand[2],
                                       which));
     }
-    if (d->op == OP_uniform && e->local != NULL) {
-        const char *stream = number_text(
-            e,
-            arena_format(e->a, "%lld", (long long)node_int(d, ATTR_stream, 0)));
-        return value_set(e, s, n, p,
-                         arena_format(e->a, "uniform(%s, %s, %s, %s)",
-                                      operand[0], stream, operand[1],
-                                      operand[2]));
-    }
     return value_set(e, s, n, p, expr_text(e, n, operand));
 }
 
@@ -424,6 +414,8 @@ static const char *compute(Emit *e, Scope *at, NodeId n, Place p) {
         return constant(e, at, n, p);
     if (n < e->group->first || n > e->group->last)
         return load(e, at, n, p);
+    if (d->op == OP_uniform)
+        return draw_value(e, at, n, p);
     if (facts & POINTWISE)
         return pointwise(e, at, n, p);
     if ((facts & REDUCES) && e->owner != NULL)

@@ -424,6 +424,11 @@ double scalar_eval(const Node *n, double a, double b, double c);
 double random_uniform(uint32_t seed, uint32_t stream, uint32_t epoch,
                       uint32_t index);
 
+// The same where four neighbours share a block: of block index / 4 the word
+// index % 4.
+double random_shared(uint32_t seed, uint32_t stream, uint32_t epoch,
+                     uint32_t index);
+
 // A number for a name: FNV-1a, 31 bits.  What `stream` attributes hold.
 int64_t stream_of(const char *name);
 

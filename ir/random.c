@@ -10,15 +10,25 @@ static void philox_round(uint32_t x[4], uint32_t key0, uint32_t key1) {
     x[3] = (uint32_t)a;
 }
 
-double random_uniform(uint32_t seed, uint32_t stream, uint32_t epoch,
-                      uint32_t index) {
-    uint32_t x[4] = {index, epoch, 0, 0};
+static double number(uint32_t seed, uint32_t stream, uint32_t epoch,
+                     uint32_t block, uint32_t word) {
+    uint32_t x[4] = {block, epoch, 0, 0};
     for (int i = 0; i < 10; i++) {
         philox_round(x, seed, stream);
         seed += UINT32_C(0x9e3779b9);
         stream += UINT32_C(0xbb67ae85);
     }
-    return (x[0] >> 8) * 0x1p-24;
+    return (x[word] >> 8) * 0x1p-24;
+}
+
+double random_uniform(uint32_t seed, uint32_t stream, uint32_t epoch,
+                      uint32_t index) {
+    return number(seed, stream, epoch, index, 0);
+}
+
+double random_shared(uint32_t seed, uint32_t stream, uint32_t epoch,
+                     uint32_t index) {
+    return number(seed, stream, epoch, index / 4, index % 4);
 }
 
 int64_t stream_of(const char *name) {

@@ -7,35 +7,34 @@
 
 #include <math.h>
 
-static NodeId uniform(Graph *g, const char *name, const NodeId arg[3]) {
-    Attr stream = attr_int(ATTR_stream, stream_of(name));
+static NodeId uniform(Graph *g, const char *name, Draws d, NodeId place) {
+    Attr attr[] = {attr_int(ATTR_stream, stream_of(name)),
+                   attr_int(ATTR_words, d.words)};
     return graph_add(g, (Node){.op = OP_uniform,
                                .num_args = 3,
-                               .arg = arg,
-                               .num_attrs = 1,
-                               .attr = &stream,
+                               .arg = (NodeId[]){d.seed, d.epoch, place},
+                               .num_attrs = d.words == 1 ? 1 : 2,
+                               .attr = attr,
                                .group = -1});
 }
 
-NodeId draw_elements(Graph *g, const char *name, NodeId seed, NodeId epoch,
-                     Type t) {
+NodeId draw_elements(Graph *g, const char *name, Draws d, Type t) {
     int64_t count = type_count(&t);
     NodeId place = graph_iota(g, type_of(I32, 1, &count), 0);
-    NodeId u = uniform(g, name, (NodeId[]){seed, epoch, place});
+    NodeId u = uniform(g, name, d, place);
     return graph_reshape(g, u, t.rank, t.dim);
 }
 
 // Box-Muller: sqrt(-2 log u) cos(2 pi v), u above 0.
-NodeId draw_normal(Graph *g, const char *name, NodeId seed, NodeId epoch,
-                   Type t) {
-    NodeId u = draw_elements(g, name, seed, epoch, t);
+NodeId draw_normal(Graph *g, const char *name, Draws d, Type t) {
+    NodeId u = draw_elements(g, name, d, t);
     u = graph_op2(g, OP_sub, graph_number(g, 1), u);
     NodeId factor = graph_number(g, -2);
     NodeId square = graph_op2(g, OP_mul, factor, graph_op1(g, OP_log, u));
     NodeId radius = graph_op1(g, OP_sqrt, square);
     NodeId turn = graph_number(g, 2 * acos(-1));
     name = arena_format(g->arena, "%s/angle", name);
-    NodeId v = draw_elements(g, name, seed, epoch, t);
+    NodeId v = draw_elements(g, name, d, t);
     NodeId angle = graph_op2(g, OP_mul, turn, v);
     return graph_op2(g, OP_mul, radius, graph_op1(g, OP_cos, angle));
 }
@@ -43,8 +42,8 @@ NodeId draw_normal(Graph *g, const char *name, NodeId seed, NodeId epoch,
 static NodeId of_samples(Expansion *e, const Call *c, const char *what,
                          NodeId epoch) {
     const char *name = arena_format(e->arena, "%s.%s", c->path, what);
-    NodeId arg[] = {run_node(e, RUN_SEED), epoch, input_node(e, INPUT_INDEX)};
-    return uniform(e->graph, name, arg);
+    Draws d = {run_node(e, RUN_SEED), epoch, 1};
+    return uniform(e->graph, name, d, input_node(e, INPUT_INDEX));
 }
 
 NodeId draw_epoch(Expansion *e) {

@@ -7,26 +7,17 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
                     double p) {
     Graph *g = e->graph;
     Type t = *node_type(e, x);
-    int64_t count = type_count(&t);
     if (!e->training || p == 0)
         return x;
-    if (count > INT32_MAX) {
+    if (type_count(&t) > INT32_MAX) {
         report(e->diags, D_size, c->at,
                "dropout takes fewer than 2^31 numbers");
         return NO_NODE;
     }
-    NodeId place = graph_iota(g, type_of(I32, 1, &count), 0);
     const char *name = arena_format(e->arena, "%s%s", c->path, what);
-    Attr stream = attr_int(ATTR_stream, stream_of(name));
-    NodeId arg[] = {run_node(e, RUN_SEED), batch_node(e), place};
-    NodeId u = graph_add(g, (Node){.op = OP_uniform,
-                                   .num_args = 3,
-                                   .arg = arg,
-                                   .num_attrs = 1,
-                                   .attr = &stream,
-                                   .group = -1});
-    NodeId out = graph_op2(g, OP_lt, graph_reshape(g, u, t.rank, t.dim),
-                           number_node(e, p));
+    Draws d = {run_node(e, RUN_SEED), batch_node(e), 4};
+    NodeId u = draw_elements(g, name, d, t);
+    NodeId out = graph_op2(g, OP_lt, u, number_node(e, p));
     NodeId scaled = graph_op2(g, OP_mul, x, number_node(e, 1 / (1 - p)));
     return graph_op3(g, OP_select, out, number_node(e, 0), scaled);
 }

@@ -331,12 +331,16 @@ void batch_norm_warn(Expansion *e);
 
 // ---- draw.c: random numbers ----
 
+// What numbers follow from, beside their stream and place.
+typedef struct {
+    NodeId seed, epoch; // i32[]
+    int words;          // neighbours that share a block of Philox: 1 or 4
+} Draws;
+
 // For each element of a type, of the stream of that name: from 0 to 1, without
 // 1; standard normal ones.
-NodeId draw_elements(Graph *g, const char *name, NodeId seed, NodeId epoch,
-                     Type t);
-NodeId draw_normal(Graph *g, const char *name, NodeId seed, NodeId epoch,
-                   Type t);
+NodeId draw_elements(Graph *g, const char *name, Draws d, Type t);
+NodeId draw_normal(Graph *g, const char *name, Draws d, Type t);
 
 // Of augmentations, from here on.
 // The epoch: i32[].

@@ -180,16 +180,19 @@ static const char *stream_name(const Start *s) {
     return arena_format(s->g->arena, "init/%s", s->p->name);
 }
 
+static Draws draws(const Start *s) {
+    return (Draws){s->seed, s->epoch, 1};
+}
+
 static NodeId uniform_values(const Start *s, double low, double high) {
     NodeId width = number(s, high - low);
-    NodeId u =
-        draw_elements(s->g, stream_name(s), s->seed, s->epoch, s->p->type);
+    NodeId u = draw_elements(s->g, stream_name(s), draws(s), s->p->type);
     NodeId wide = graph_op2(s->g, OP_mul, width, u);
     return graph_op2(s->g, OP_sub, wide, number(s, -low));
 }
 
 static NodeId normal_values(const Start *s, double mean, double std) {
-    NodeId z = draw_normal(s->g, stream_name(s), s->seed, s->epoch, s->p->type);
+    NodeId z = draw_normal(s->g, stream_name(s), draws(s), s->p->type);
     NodeId scaled = graph_op2(s->g, OP_mul, z, number(s, std));
     return graph_op2(s->g, OP_add, scaled, number(s, mean));
 }

@@ -16,8 +16,8 @@ static NodeId batch_counter(Expansion *e) {
 static NodeId normal_numbers(Expansion *e, const Call *c, Type t) {
     const char *name = arena_format(e->arena, "%s%s", c->path,
                                     e->training ? "" : "/evaluation");
-    NodeId seed = run_node(e, RUN_SEED);
-    return draw_normal(e->graph, name, seed, batch_counter(e), t);
+    Draws d = {run_node(e, RUN_SEED), batch_counter(e), 4};
+    return draw_normal(e->graph, name, d, t);
 }
 
 // Numbers of the shape of x and for its samples: the comparison is of no

@@ -24,9 +24,10 @@ INLINED double divide(double a, double b, DType d) {
 }
 
 static double draw(const Node *n, double seed, double epoch, double index) {
-    return random_uniform((uint32_t)(int64_t)seed,
-                          (uint32_t)node_int(n, ATTR_stream, 0),
-                          (uint32_t)(int64_t)epoch, (uint32_t)(int64_t)index);
+    bool shared = node_int(n, ATTR_words, 1) == 4;
+    return (shared ? random_shared : random_uniform)(
+        (uint32_t)(int64_t)seed, (uint32_t)node_int(n, ATTR_stream, 0),
+        (uint32_t)(int64_t)epoch, (uint32_t)(int64_t)index);
 }
 
 static double convert(DType to, double v) {

@@ -138,6 +138,9 @@ const char *shape_uniform(const Graph *g, const Node *n, Type *out) {
         if (why)
             return why;
     }
+    int64_t words = node_int(n, ATTR_words, 1);
+    if (words != 1 && words != 4)
+        return "words must be 1 or 4";
     *out = *operand(g, n, 2);
     if (out->dtype != I32)
         return unfit(g, "its index must be i32", out);

@@ -43,10 +43,11 @@
 #define PART_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
+#define BLOCKS_DO(b, n) UNROLLED(b, n)
 // Rounds of Philox, whose state and key these are.  Five are one statement, of
 // which the optimiser need not see the inside: NVRTC takes a third less time for
 // a kernel that draws for every lane, and its code is as long.  No more than
-// five are written out: one lane then comes after the other and their registers
+// five are written out: one block then comes after the other and their registers
 // are the same.
 #define PHILOX_ROUND                                                           \
     "mul.wide.u32 p, %0, 0xD2511F53; mul.wide.u32 q, %2, 0xCD9E8D57;"          \

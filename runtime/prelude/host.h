@@ -78,6 +78,9 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define SIMD(...) _Pragma(#__VA_ARGS__)
 #define LANES_DO(k, n) SIMD(omp simd if ((n) > 4)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
+// Of random numbers: from four on they are a vector.
+#define BLOCKS_DO(b, n)                                                        \
+    SIMD(omp simd if ((n) > 3)) for (int b = 0; b < (n); b++)
 #define TWO_AT_ONCE
 #define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
 #define VARYING(i)

@@ -179,26 +179,71 @@ DEVICE float variance_of(float left, float sum, float share, int number) {
 #endif
 #endif
 
-// A number in 0 .. 1, in steps of 2^-24: Philox4x32-10 (Salmon et al., SC11),
-// key (seed, stream), counter (index, epoch, 0, 0), upper bits of word 0.
-DEVICE float uniform(int seed, int stream, int epoch, int index) {
+// Words of a block of Philox4x32-10 (Salmon et al., SC11): key (seed, stream),
+// counter (block, epoch, 0, 0).
+typedef struct {
+    unsigned w0, w1, w2, w3;
+} Words;
+
+DEVICE Words philox(int seed, int stream, int epoch, unsigned block) {
     unsigned k0 = (unsigned)seed, k1 = (unsigned)stream;
-    unsigned c0 = (unsigned)index, c1 = (unsigned)epoch, c2 = 0, c3 = 0;
+    Words c = {block, (unsigned)epoch, 0, 0};
 #ifdef PHILOX_ROUNDS
-    PHILOX_ROUNDS(10, c0, c1, c2, c3, k0, k1);
+    PHILOX_ROUNDS(10, c.w0, c.w1, c.w2, c.w3, k0, k1);
 #else
     UNROLLED(round, 10) {
-        const unsigned long long p0 = 0xD2511F53ull * c0;
-        const unsigned long long p1 = 0xCD9E8D57ull * c2;
-        c0 = (unsigned)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (unsigned)p1;
-        c2 = (unsigned)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (unsigned)p0;
+        const unsigned long long p0 = 0xD2511F53ull * c.w0;
+        const unsigned long long p1 = 0xCD9E8D57ull * c.w2;
+        c.w0 = (unsigned)(p1 >> 32) ^ c.w1 ^ k0;
+        c.w1 = (unsigned)p1;
+        c.w2 = (unsigned)(p0 >> 32) ^ c.w3 ^ k1;
+        c.w3 = (unsigned)p0;
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
 #endif
-    return (float)(c0 >> 8) * (1.0f / 16777216.0f);
+    return c;
+}
+
+// The upper bits of word at % 4 as a number in 0 .. 1, in steps of 2^-24.
+DEVICE float share_of(Words c, int at) {
+    const unsigned even = at & 2 ? c.w2 : c.w0, odd = at & 2 ? c.w3 : c.w1;
+    return (float)((at & 1 ? odd : even) >> 8) * (1.0f / 16777216.0f);
+}
+
+// Number `index` of a stream in which each has a block to itself.
+DEVICE float uniform(int seed, int stream, int epoch, int index) {
+    return share_of(philox(seed, stream, epoch, (unsigned)index), 0);
+}
+
+// Number `index` of one in which four share a block.
+DEVICE float draw_one(int seed, int stream, int epoch, int index) {
+    return share_of(philox(seed, stream, epoch, (unsigned)index / 4), index);
+}
+
+// Numbers index .. index+n-1 of it; n divides index.  Unless 4 divides n, of
+// the blocks at both ends only some words may be taken.
+DEVICE void draw_lanes(float *v, int n, int seed, int stream, int epoch,
+                       int index) {
+    const unsigned block = (unsigned)index / 4;
+    const int most = n % 2 == 0 ? 2 : 3, first = index & most;
+    if (n % 4 == 0) {
+        BLOCKS_DO(b, n / 4) {
+            const Words c = philox(seed, stream, epoch, block + (unsigned)b);
+            v[4 * b] = share_of(c, 0);
+            v[4 * b + 1] = share_of(c, 1);
+            v[4 * b + 2] = share_of(c, 2);
+            v[4 * b + 3] = share_of(c, 3);
+        }
+        return;
+    }
+    UNROLLED(b, (n + most + 3) / 4) {
+        const Words c = philox(seed, stream, epoch, block + (unsigned)b);
+        UNROLLED(k, n) {
+            if ((first + k) / 4 == b)
+                v[k] = share_of(c, first + k);
+        }
+    }
 }
 
 // Of members that begin at these parts, the one that part `at` belongs to.

@@ -37,6 +37,7 @@ int simt_atomic_add(int *p, int v);
 #define PART_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
+#define BLOCKS_DO(b, n) UNROLLED(b, n)
 #define TWO_AT_ONCE
 #define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
 #define VARYING(i)

@@ -485,8 +485,8 @@ END_TEST
 static double normal_number(const char *stream, uint32_t epoch, uint32_t i) {
     char angle[64];
     snprintf(angle, sizeof angle, "%s/angle", stream);
-    double u = random_uniform(3, (uint32_t)stream_of(stream), epoch, i);
-    double v = random_uniform(3, (uint32_t)stream_of(angle), epoch, i);
+    double u = random_shared(3, (uint32_t)stream_of(stream), epoch, i);
+    double v = random_shared(3, (uint32_t)stream_of(angle), epoch, i);
     return sqrt(-2 * log(1 - u)) * cos(2 * acos(-1) * v);
 }
 

@@ -72,12 +72,13 @@ static NodeId dropped(Garden *b, NodeId x) {
     NodeId place = graph_iota(b->g, type_of(I32, 1, &count), 0);
     NodeId seed = garden_run(b, "run.seed");
     NodeId step = garden_run(b, "run.step");
-    Attr stream = attr_int(ATTR_stream, garden_draw(b, 1000));
+    Attr attr[] = {attr_int(ATTR_stream, garden_draw(b, 1000)),
+                   attr_int(ATTR_words, 4)};
     NodeId drawn = garden_plant(b, (Node){.op = OP_uniform,
                                           .num_args = 3,
                                           .arg = (NodeId[]){seed, step, place},
-                                          .num_attrs = 1,
-                                          .attr = &stream});
+                                          .num_attrs = 2,
+                                          .attr = attr});
     if (drawn == NO_NODE)
         return NO_NODE;
     NodeId out = garden_op2(b, OP_lt, graph_reshape(b->g, drawn, t.rank, t.dim),

@@ -107,6 +107,9 @@ static const struct {
     {CONST(0, "i32[]", "1") CONST(1, "i32[]", "3") CONST(2, "i32[2]", "4,4")
      "%3 = uniform %0, %1, %2 {stream = 2} : f32[2]\n",
      2, {0x6d79a9 * 0x1p-24, 0x6d79a9 * 0x1p-24}},
+    {CONST(0, "i32[]", "0") CONST(1, "i32[]", "0") CONST(2, "i32[3]", "3,0,1")
+     "%3 = uniform %0, %1, %2 {stream = 0, words = 4} : f32[3]\n",
+     3, {0x9b00db * 0x1p-24, 0x6627e8 * 0x1p-24, 0xe169c5 * 0x1p-24}},
 
     {INPUT(0, "f32[2,3]") "%1 = sum %0 {axes = [0]} : f32[3]\n",
      3, {5, 7, 9}},
@@ -564,6 +567,16 @@ START_TEST(random_numbers_are_philox) {
 }
 END_TEST
 
+// The words of the authors' first vector, and a first word that is given above.
+START_TEST(four_numbers_share_a_block) {
+    static const double words[] = {0x6627e8, 0xe169c5, 0xbc57ac, 0x9b00db};
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_double_eq(random_shared(0, 0, 0, i), words[i] * 0x1p-24);
+    ck_assert_double_eq(random_shared(1, 2, 3, 16), 0x6d79a9 * 0x1p-24);
+    ck_assert_double_ne(random_shared(1, 2, 3, 17), 0x6d79a9 * 0x1p-24);
+}
+END_TEST
+
 START_TEST(streams_are_fnv) {
     ck_assert_int_eq(stream_of(""), 0x011c9dc5);
     ck_assert_int_eq(stream_of("a"), 0x640c292c);
@@ -581,6 +594,7 @@ Suite *eval_suite(void) {
     tcase_add_test(c, empty_tensors_are_computed);
     tcase_add_test(c, rounding_is_to_nearest_even);
     tcase_add_test(c, random_numbers_are_philox);
+    tcase_add_test(c, four_numbers_share_a_block);
     tcase_add_test(c, streams_are_fnv);
     suite_add_tcase(s, c);
     return s;

@@ -193,6 +193,8 @@ static const struct {
      "%2 = uniform %0, %1, %1 : f32[]\n", "operand 1 must be i32[], not i32[1]"},
     {INPUT(0, "i32[]") INPUT(1, "f32[3]")
      "%2 = uniform %0, %0, %1 : f32[3]\n", "its index must be i32"},
+    {INPUT(0, "i32[]") INPUT(1, "i32[3]")
+     "%2 = uniform %0, %0, %1 {words = 2} : f32[3]\n", "words must be 1 or 4"},
     {INPUT(0, "f32[2]") "%1 = sum %0 : f32[]\n", "it has no axes"},
     {INPUT(0, "f32[2]") "%1 = sum %0 {axes = [1]} : f32[]\n",
      "f32[2] has no axis 1"},

@@ -1,0 +1,45 @@
+// Draws: random numbers.  Where four neighbours share a block of Philox and
+// lanes are neighbours, a vector of them is drawn at once, as one is read: at a
+// multiple of its length.
+
+#include "codegen/emit.h"
+
+static const char *operand(Emit *e, Scope *s, NodeId n, int i, Place p) {
+    NodeId arg = e->g->node[n].arg[i];
+    return value_at(e, s, arg, place_broadcast(p, *e->g->node[arg].type));
+}
+
+static const char *stream_text(Emit *e, NodeId n) {
+    long long stream = (long long)node_int(&e->g->node[n], ATTR_stream, 0);
+    return e->local != NULL ? number_text(e, arena_format(e->a, "%lld", stream))
+                            : arena_format(e->a, STREAM, stream);
+}
+
+static bool share_blocks(const Node *d) {
+    return node_int(d, ATTR_words, 1) == 4;
+}
+
+// Whether the indices of lanes at p count on from a place of a vector: they are
+// the numbers of the elements.
+static bool are_neighbours(const Emit *e, NodeId n, Place p) {
+    const Node *index = &e->g->node[e->g->node[n].arg[2]];
+    return p.lanes != NULL && index->op == OP_iota && index->type->rank == 1 &&
+           node_int(index, ATTR_from, 0) == 0;
+}
+
+const char *draw_value(Emit *e, Scope *s, NodeId n, Place p) {
+    const Node *d = &e->g->node[n];
+    const char *seed = operand(e, s, n, 0, p), *epoch = operand(e, s, n, 1, p);
+    const char *stream = stream_text(e, n);
+    if (!share_blocks(d) || !are_neighbours(e, n, p)) {
+        const char *one = share_blocks(d) ? "draw_one" : "uniform";
+        return value_set(e, s, n, p,
+                         arena_format(e->a, "%s(%s, %s, %s, %s)", one, seed,
+                                      stream, epoch, operand(e, s, n, 2, p)));
+    }
+    const char *name = array_new(e, s, n, p);
+    text_line(&s->before, "draw_lanes(%s, %s, %s, %s, %s, %s);", name, p.lanes,
+              seed, stream, epoch, p.index[0]);
+    value_define(e, s, n, p, HELD_ARRAY, name);
+    return arena_format(e->a, "%s[k]", name);
+}

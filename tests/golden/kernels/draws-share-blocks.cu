@@ -1,0 +1,74 @@
+// k00_neg:
+// %6..%8: uniform reshape neg
+// 456 bytes read and written (host: 456)
+KERNEL(256, 2) k00_neg(
+    const int *RESTRICT p0,
+    const int *RESTRICT p1,
+    float *RESTRICT p8)
+{
+    OWN_BLOCK;
+    enum { ROWS = 16, C = 7, VW = LANES(C), CG = C / VW };
+    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
+    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    CHUNK(lo, hi, ROWS);
+    const int v0 = get_i32(p0 + 0);
+    const int v1 = get_i32(p1 + 0);
+    for (int g = tx; g < CG; g += TX) {
+        const int c = g * VW;
+        for (int i = lo + ty; i < hi; i += TY) {
+            const int i1 = (size_t)i * 7 + c;
+            float v6[VW];
+            draw_lanes(v6, VW, v0, 8, v1, i1);
+            float out8[VW];
+            LANES_DO(k, VW) {
+                const float v8 = -v6[k];
+                out8[k] = v8;
+            }
+            store_f32(p8 + (size_t)i * 7 + c, out8, VW);
+        }
+    }
+}
+// k01_abs:
+// %9..%17: uniform reshape neg uniform reshape exp uniform reshape abs
+// 1544 bytes read and written (host: 1544)
+KERNEL(256, 2) k01_abs(
+    const int *RESTRICT p0,
+    const int *RESTRICT p1,
+    float *RESTRICT p11,
+    float *RESTRICT p14,
+    float *RESTRICT p17)
+{
+    OWN_BLOCK;
+    enum { ROWS = 16, C = 8, VW = LANES(C), CG = C / VW };
+    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
+    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    CHUNK(lo, hi, ROWS);
+    const int v0 = get_i32(p0 + 0);
+    const int v1 = get_i32(p1 + 0);
+    for (int g = tx; g < CG; g += TX) {
+        const int c = g * VW;
+        for (int i = lo + ty; i < hi; i += TY) {
+            const int i1 = (size_t)i * 8 + c;
+            float v9[VW];
+            draw_lanes(v9, VW, v0, 7, v1, i1);
+            float out11[VW];
+            const int i2 = (size_t)i * 8 + c;
+            float out14[VW];
+            const int i3 = (size_t)i * 8 + c;
+            float out17[VW];
+            LANES_DO(k, VW) {
+                const float v11 = -v9[k];
+                out11[k] = v11;
+                const float v12 = draw_one(v0, 9, v1, (i2 + k + 3));
+                const float v14 = expf(v12);
+                out14[k] = v14;
+                const float v15 = uniform(v0, 7, v1, (i3 + k));
+                const float v17 = v15 < 0 ? -v15 : v15;
+                out17[k] = v17;
+            }
+            store_f32(p11 + (size_t)i * 8 + c, out11, VW);
+            store_f32(p14 + (size_t)i * 8 + c, out14, VW);
+            store_f32(p17 + (size_t)i * 8 + c, out17, VW);
+        }
+    }
+}
