@@ -190,6 +190,11 @@ bool has_rows(Place p);
 // Elements from the tensor's start to the place, as a C expression.
 const char *place_offset(Emit *e, Place p);
 
+// Whether an index is a name or a number, and needs no parentheses; and the
+// index as an operand of any operator.
+bool is_name(const char *index);
+const char *index_operand(Emit *e, const char *index);
+
 // Declares an int in s, named by a stem and a number, and returns its name.
 const char *index_new(Emit *e, Scope *s, const char *stem, const char *value);
 

@@ -41,10 +41,10 @@ bool is_pointer(const Emit *e, NodeId n);
 // Whether a slice can only be read one element at a time.
 bool piece_is_awkward(const Emit *e, NodeId n);
 
-// Where element `index` of a tensor of type `inner` is in one of type `outer`
+// Where element `number` of a tensor of type `inner` is in one of type `outer`
 // that has `low` elements before it along each axis.
 const char *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
-                         const Node *low, const char *index);
+                         const Node *low, const char *number);
 
 // ---- table.c ----
 

@@ -31,17 +31,30 @@ bool piece_is_awkward(const Emit *e, NodeId n) {
     return before != 1 || start_of(e, n) % MOST_LANES != 0;
 }
 
+// The index on axis i, from `low` on, of the element of that number; behind one
+// of the axis are `stride` elements.
+static const char *index_of(Emit *e, Type inner, int i, int64_t stride,
+                            int64_t low, const char *number) {
+    if (inner.dim[i] == 1)
+        return arena_format(e->a, "%lld", (long long)low);
+    if (stride > 1)
+        number = arena_format(e->a, "%s / %lld", number, (long long)stride);
+    if (stride * inner.dim[i] < type_count(&inner))
+        number =
+            arena_format(e->a, "%s %% %lld", number, (long long)inner.dim[i]);
+    return low == 0 ? number
+                    : arena_format(e->a, "%s + %lld", number, (long long)low);
+}
+
 const char *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
-                         const Node *low, const char *index) {
+                         const Node *low, const char *number) {
     Place p = {.rank = inner.rank};
     int64_t stride = 1;
     for (int i = inner.rank - 1; i >= 0; i--) {
-        const char *name = arena_format(e->a, "x%d", ++e->num_indices);
-        text_line(&s->before, "const int %s = %s / %lld %% %lld + %lld;", name,
-                  index, (long long)stride, (long long)inner.dim[i],
-                  (long long)node_ints(low, ATTR_low, i, 0));
+        const char *index = index_of(e, inner, i, stride,
+                                     node_ints(low, ATTR_low, i, 0), number);
         p.dim[i] = outer.dim[i];
-        p.index[i] = name;
+        p.index[i] = is_name(index) ? index : index_new(e, s, "x", index);
         stride *= inner.dim[i];
     }
     return place_offset(e, p);

@@ -29,15 +29,14 @@ Place place_broadcast(Place p, Type operand) {
     return q;
 }
 
-static bool is_name(const char *index) {
+bool is_name(const char *index) {
     for (const char *s = index; *s != '\0'; s++)
         if (!isalnum((unsigned char)*s) && *s != '_')
             return false;
     return true;
 }
 
-// An index as an operand of * and +.
-static const char *factor(Emit *e, const char *index) {
+const char *index_operand(Emit *e, const char *index) {
     return is_name(index) ? index : arena_format(e->a, "(%s)", index);
 }
 
@@ -61,7 +60,7 @@ const char *place_offset(Emit *e, Place p) {
         stride *= p.dim[i];
         if (is_zero(p.index[i]))
             continue;
-        const char *index = factor(e, p.index[i]);
+        const char *index = index_operand(e, p.index[i]);
         if (text == NULL) {
             text = i + 1 < p.rank ? arena_format(e->a, "(size_t)%s", index)
                                   : p.index[i];

@@ -279,10 +279,10 @@ static const char *iota(Emit *e, NodeId n, Place p) {
         int64_t stride = 1;
         for (int i = axis + 1; i < d->type->rank; i++)
             stride *= d->type->dim[i];
-        index = lanes ? arena_format(e->a, "(%s + k)", p.index[0]) : p.index[0];
+        index = lanes ? arena_format(e->a, "%s + k", p.index[0]) : p.index[0];
         if (d->type->rank > 1)
             index =
-                arena_format(e->a, "%s / %lld %% %lld", index,
+                arena_format(e->a, "%s / %lld %% %lld", index_operand(e, index),
                              (long long)stride, (long long)d->type->dim[axis]);
     } else {
         index = p.index[axis];
@@ -290,7 +290,7 @@ static const char *iota(Emit *e, NodeId n, Place p) {
             index = arena_format(e->a, "%s + k", index);
     }
     return from ? arena_format(e->a, "(%s + " SIZE ")", index, from)
-                : arena_format(e->a, "(%s)", index);
+                : index_operand(e, index);
 }
 
 int64_t vector_bytes(const Emit *e, NodeId n) {

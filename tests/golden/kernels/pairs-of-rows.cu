@@ -17,7 +17,7 @@ KERNEL(256, 2) k00_select(
             const int n = pair / 5;
             UNROLLED(w, 2) {
                 const int i = 2 * pair + w;
-                const int v5 = (w) == 0;
+                const int v5 = w == 0;
                 float v0[VW];
                 load_f32(v0, p0 + ((size_t)n * 5 + h) * 24 + c, VW);
                 float out8[VW];

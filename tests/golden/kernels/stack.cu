@@ -174,10 +174,9 @@ KERNEL(256) k03_update(
             act *const p_2 = (act *)(arena + own.at[1]);
             for (int i = lo + threadIdx.x; i < hi; i += NT) {
                 const float v_1 = get_f32(p_1 + i);
-                const int x1 = i / 1 % 9 + 0;
-                const int x2 = i / 9 % 5 + 0;
-                const int x3 = i / 45 % 1 + 1;
-                const float v_3 = get_act(p_2 + ((size_t)x3 * 8 + x2) * 16 + x1);
+                const int x1 = i % 9;
+                const int x2 = i / 9;
+                const float v_3 = get_act(p_2 + ((size_t)1 * 8 + x2) * 16 + x1);
                 const float v_4 = v_1 - v_3;
                 put_f32(p_1 + i, v_4);
             }
