@@ -186,7 +186,8 @@ compare 0 means.net
 expect_says "batch_norm_2.running_mean  f32\[96\]  statistic"
 FAULT='s/0\.9f/0.8f/' compare 7 means.net
 
-# A product of terms that cancel is no more exact than they are.
+# A product of terms that cancel is no more exact than they are: how far off
+# depends on the order of its sums, so on the processor's vectors.
 cat >cancels.net <<'END'
 model Cancels(row: f32[N, 4]) -> f32[N, 3] {
   h = row |> linear(4)
@@ -204,7 +205,7 @@ train Cancels {
 }
 END
 compare 0 cancels.net
-expect_says "^good .*  4\.[0-9]*e-02  matmul of matmul_1"
+expect_says "^good .*e-02  matmul of matmul_1"
 
 # Where terms cancel inside a kernel, one rounding to nearest says little of what
 # a sum of six has left.
@@ -328,27 +329,27 @@ train Ties {
 }
 END
 compare 0 ties.net --steps=1
-expect_says "as near to right as b, 0 wrong;"
+expect_says ", 0 wrong;"
 
 # A step that reads only copies of a frozen parameter does not have it.
 sed 's/^    |> thin(8)/    |> conv(11, 3, bias=false) as fixed\n&/
     s/^  epochs .*/&\n  precision = mixed(f16)\n  freeze "fixed.weight"/' means.net >frozen.net
 compare 0 frozen.net
-expect_says "as near to right as b, 0 wrong;"
+expect_says ", 0 wrong;"
 
 # The step that is looked at may be of a later stage than the first.
 sed 's/^  epochs .*/&\n  clip = norm(0.01)\n  freeze "hidden.weight" after 1 step/' \
     "$here/micro.net" >stages.net
 compare 0 stages.net
-expect_says "as near to right as b, 0 wrong;"
+expect_says ", 0 wrong;"
 
 # Averages of every step are part of it, and may be what a parameter becomes.
 compare 0 "$here/micro.net" --set "average=lookahead(0.5)"
-expect_says "as near to right as b, 0 wrong;"
+expect_says ", 0 wrong;"
 
 # Gradients that wait for other batches carry the scale of the loss.
 compare 0 "$here/micro.net" --set precision=f16 --set accumulate=3
-expect_says "as near to right as b, 0 wrong;"
+expect_says ", 0 wrong;"
 
 # A launch is evaluated once, for all that it leaves: that which updates the
 # 130 parameters of a deep model has the norm of all gradients before each.
@@ -374,7 +375,7 @@ END
 deep >deep.net
 [ -n "${SINTER_SANITIZED:-}" ] || ( # what sanitizers add would be measured too
     export OMP_NUM_THREADS=1 FAULT='s/0\.9f/0.8f/' CFLAGS=-O0
-    ulimit -t 12
+    ulimit -t 60
     compare 7 deep.net --steps=1
     expect_says "linear_64.weight.momentum"
 ) || exit 1
