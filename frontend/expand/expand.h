@@ -226,6 +226,15 @@ typedef struct {
     const Expr *chain;
 } View;
 
+// What a view does to the image in one step: mirror it, or move it down and to
+// the right.
+typedef struct ViewStep ViewStep;
+struct ViewStep {
+    bool mirrors;
+    int64_t by[2];
+    const ViewStep *before;
+};
+
 // Inputs and states of the run.
 typedef enum {
     INPUT_IMAGE,
@@ -244,7 +253,7 @@ typedef enum {
     NUM_RUN
 } RunState;
 
-typedef struct Mixing Mixing;       // of labels, see label.c
+typedef struct Transform Transform; // of images, see transform.c
 typedef struct Parameter Parameter; // see parameter.c
 
 struct Expansion {
@@ -265,10 +274,16 @@ struct Expansion {
     bool eval_averages; // an evaluation does
     const View *view;   // of the test images; none: as they are
     int num_views;
+    const ViewStep *view_step; // of the view that is expanded, the last first
     Type image;
-    const Mixing *mixing; // of samples, the last first
-    bool mixes;           // training does; an evaluation has such labels too
-    NodeId label;         // that the loss was given
+    const Transform *transform; // of the input, the last first
+    NodeId shown;               // the image that the model is given
+    Span shown_at;
+    int places;       // of labels: LabelPlaces
+    bool mixes;       // training mixes labels; an evaluation has such, too
+    NodeId label;     // that the loss was given
+    NodeId own_label; // the same before samples were blended
+    NodeId inside;    // places of labels that count, bool[N,H,W,1]
     NodeId input[NUM_INPUTS], run[NUM_RUN];
     Parameter *parameter, *statistic;
     int num_parameters, num_statistics;

@@ -358,17 +358,102 @@ NodeId draw_range(Expansion *e, const Call *c, const char *what, double least,
 // A number of each sample as [N, 1, ...] of that rank; a scalar stays one.
 NodeId draw_along(Expansion *e, NodeId x, int rank);
 
+// ---- sampling.c: pixels at places between those of an image ----
+
+// Along one axis, for each sample.
+typedef struct {
+    NodeId before, after; // i32[N, size]: the pixels around each place
+    NodeId share;         // f32[N, size]: of the one after
+} AxisSample;
+
+// `size` places in the middle of as many equal parts of a stretch of the image,
+// which is f32[N] pixels long and begins f32[N] pixels behind the edge.
+AxisSample sample_axis(Expansion *e, NodeId first, NodeId length, int64_t size);
+
+// Rows and columns of x, [N,H,W,C]: weighted by nearness, f32, or the nearest.
+NodeId sample_bilinear(Expansion *e, NodeId x, const AxisSample axis[2]);
+NodeId sample_nearest(Expansion *e, NodeId x, const AxisSample axis[2]);
+
+// ---- geometry.c ----
+
+// So many rows and columns of x from a fixed first row and column on.
+NodeId image_cut(Expansion *e, NodeId x, const int64_t size[2],
+                 const int64_t first[2]);
+
+// ---- transform.c: labels with the places of the image follow it ----
+
+typedef enum {
+    TRANSFORM_FLIP,     // mirrored left and right
+    TRANSFORM_SHIFT,    // cut out at a place of each sample
+    TRANSFORM_CUT,      // cut out at one place
+    TRANSFORM_RESAMPLE, // a rectangle of each sample, brought to one size
+    TRANSFORM_RESIZE,
+    TRANSFORM_PASTE, // a rectangle is another sample's
+    TRANSFORM_BLEND, // a weighted mean with another sample
+} TransformKind;
+
+// One step of the chain of `input`.
+struct Transform {
+    TransformKind kind;
+    const Call *call;
+    NodeId from, to;  // the images before and after it
+    NodeId mirrored;  // FLIP: bool[N]
+    NodeId offset[2]; // first row and column; SHIFT: i32[N], may lie outside,
+                      // where `mode` decides; RESAMPLE: f32[N]
+    NodeId length[2]; // RESAMPLE: rows and columns, f32[N]
+    int64_t first[2]; // CUT: first row and column
+    const char *mode; // SHIFT: zero, edge, reflect; RESIZE: nearest, bilinear
+    NodeId inside;    // PASTE: bool[N,H,W,1], pixels of the other sample
+    NodeId partner;   // PASTE, BLEND: the other sample, i32[N]
+    NodeId share;     // of the sample itself, f32[N] or f32[]
+    const Transform *before;
+    int number; // from 1
+};
+
+// Adds a step of call c to e->transform, unless it does nothing.
+void transform_add(Expansion *e, const Call *c, NodeId from, NodeId to,
+                   Transform t);
+
+// Whether some step mixes labels: those of places, or of samples.
+bool transforms_mix(const Expansion *e, bool places);
+
+// How many places a label, or an output, has for each pixel along both axes, or
+// pixels for each place.  False where that is no whole number.
+bool places_match(Type label, Type image, int64_t *up, int64_t *down);
+
+typedef enum { LABEL_OF_SAMPLES, LABEL_FOLLOWS, LABEL_LOST } LabelPlaces;
+
+// Whether labels of that type have places that the list moves; LOST after a
+// report.
+LabelPlaces label_places(Expansion *e, Type label);
+
+// Brings the sizes of a label back to those in the files; false where there are
+// none.
+bool transforms_undo(const Expansion *e, Type *label);
+
+typedef struct {
+    NodeId label;  // i32[N,H,W] with -1 outside the image, or f32[N,H,W,C]
+    NodeId inside; // bool[N,H,W,1], places that count; NO_NODE: all do
+} Followed;
+
+// A label of the files after all steps, or after all but BLEND.  False after a
+// report.
+bool label_follow(Expansion *e, NodeId label, bool blend, Followed *f);
+
 // ---- label.c: what `label` is in the loss ----
 
-// Of the run's input of that name.
+// Of `label`, where nothing mixes samples, and of the run's input of that name.
 Type label_type(const Expansion *e);
+Type label_type_in_files(const Expansion *e);
 
-// From here on each sample is `share`, f32[N] or f32[], of itself and for the
-// rest the sample of the batch at `partner`, i32[N].
-void labels_mix(Expansion *e, NodeId partner, NodeId share);
+// Whole labels as shares of the output's classes, [..., K]: 1 for the label's.
+NodeId label_shares(Expansion *e, NodeId label);
+
+// A label mixed with that of another sample.
+NodeId label_blend(Expansion *e, const Transform *t, NodeId label);
 
 // i32[N], i32[N, ...]; or f32 of the output's shape, if they are targets or
-// samples of training are mixed.
+// samples of training are mixed.  NO_NODE after a report.
 NodeId label_node(Expansion *e);
 
 // ---- loss.c: losses, and how they are reduced ----

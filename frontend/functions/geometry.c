@@ -8,9 +8,8 @@
 
 // ---- crops ----
 
-// The first `size` rows and columns from (top, left) on.
-static NodeId cut(Expansion *e, NodeId x, const int64_t size[2],
-                  const int64_t first[2]) {
+NodeId image_cut(Expansion *e, NodeId x, const int64_t size[2],
+                 const int64_t first[2]) {
     Type t = *node_type(e, x);
     int64_t low[4] = {0, first[0], first[1], 0}, high[4] = {0};
     for (int i = 0; i < 2; i++)
@@ -18,11 +17,15 @@ static NodeId cut(Expansion *e, NodeId x, const int64_t size[2],
     return graph_slice(e->graph, x, low, high);
 }
 
-static NodeId cut_middle(Expansion *e, NodeId x, const int64_t size[2]) {
+static NodeId cut_middle(Expansion *e, const Call *c, NodeId x,
+                         const int64_t size[2]) {
     Type t = *node_type(e, x);
-    const int64_t first[] = {(t.dim[1] - size[0]) / 2,
-                             (t.dim[2] - size[1]) / 2};
-    return cut(e, x, size, first);
+    Transform cut = {
+        .kind = TRANSFORM_CUT,
+        .first = {(t.dim[1] - size[0]) / 2, (t.dim[2] - size[1]) / 2}};
+    NodeId y = image_cut(e, x, size, cut.first);
+    transform_add(e, c, x, y, cut);
+    return y;
 }
 
 // A place that is random in the padded image.
@@ -45,7 +48,14 @@ static NodeId cut_anywhere(Expansion *e, const Call *c, NodeId x,
                                       .arg = arg,
                                       .num_attrs = 1,
                                       .attr = &attr});
-    return moved == NO_NODE ? NO_NODE : cut(e, moved, size, start);
+    if (moved == NO_NODE)
+        return NO_NODE;
+    NodeId y = image_cut(e, moved, size, start);
+    transform_add(e, c, x, y,
+                  (Transform){.kind = TRANSFORM_SHIFT,
+                              .offset = {arg[1], arg[2]},
+                              .mode = mode});
+    return y;
 }
 
 static bool check_fits(Expansion *e, const Call *c, Type t, int64_t size) {
@@ -88,7 +98,7 @@ Value lower_random_crop(Expansion *e, const Call *c) {
         return value_poison();
     const int64_t square[] = {size, size};
     NodeId y = e->training ? cut_anywhere(e, c, x->node, square, pad, mode)
-                           : cut_middle(e, x->node, square);
+                           : cut_middle(e, c, x->node, square);
     return y == NO_NODE ? value_poison() : value_tensor(y, c->at);
 }
 
@@ -109,53 +119,6 @@ Value lower_random_translate(Expansion *e, const Call *c) {
 
 // ---- random_resized_crop ----
 
-// Where the pixels of the result lie along one axis: from `first` on, `length`
-// pixels of the image in all.
-typedef struct {
-    NodeId before, after; // i32[N, size]: the pixels around each place
-    NodeId share;         // f32[N, size]: of the one after
-} Places;
-
-static Places places(Expansion *e, NodeId first, NodeId length, int64_t size) {
-    Graph *g = e->graph;
-    NodeId i = as_float(e, graph_iota(g, type_of(I32, 1, &size), 0));
-    NodeId centre =
-        graph_op2(g, OP_mul, graph_op2(g, OP_add, i, number_node(e, 0.5)),
-                  number_node(e, 1.0 / (double)size));
-    NodeId far = graph_op2(g, OP_mul, draw_along(e, length, 2), centre);
-    NodeId at = graph_op2(g, OP_add, draw_along(e, first, 2), far);
-    at = graph_op2(g, OP_sub, at, number_node(e, 0.5));
-    NodeId before = graph_op1(g, OP_floor, at);
-    NodeId after = graph_op2(g, OP_add, before, number_node(e, 1));
-    return (Places){graph_cast(g, before, I32), graph_cast(g, after, I32),
-                    graph_op2(g, OP_sub, at, before)};
-}
-
-// (1 - share) a + share b
-static NodeId blend(Expansion *e, NodeId a, NodeId b, NodeId share) {
-    Graph *g = e->graph;
-    NodeId change = graph_op2(g, OP_mul, share, graph_op2(g, OP_sub, b, a));
-    return graph_op2(g, OP_add, a, change);
-}
-
-// Bilinear: two pixels along each axis; beyond the edge, the edge's.
-static NodeId sample(Expansion *e, NodeId x, const Places *y, const Places *w) {
-    Graph *g = e->graph;
-    Type rows = *node_type(e, y->share), columns = *node_type(e, w->share);
-    NodeId down = graph_reshape(g, y->share, 4,
-                                (int64_t[]){rows.dim[0], rows.dim[1], 1, 1});
-    NodeId across = graph_reshape(
-        g, w->share, 4, (int64_t[]){columns.dim[0], 1, columns.dim[1], 1});
-    NodeId row[2];
-    for (int i = 0; i < 2; i++) {
-        NodeId at = i == 0 ? y->before : y->after;
-        NodeId left = graph_op3(g, OP_take, x, at, w->before);
-        NodeId right = graph_op3(g, OP_take, x, at, w->after);
-        row[i] = blend(e, as_float(e, left), as_float(e, right), across);
-    }
-    return blend(e, row[0], row[1], down);
-}
-
 // A pair of numbers, least and most; false after a report.
 static bool read_range(Expansion *e, const Call *c, ParamId p, double most,
                        double range[2]) {
@@ -175,17 +138,17 @@ static bool read_range(Expansion *e, const Call *c, ParamId p, double most,
 }
 
 // The length of the crop along an axis, f32[N], and where it begins.
-static Places crop_axis(Expansion *e, const Call *c, NodeId area, NodeId ratio,
-                        bool rows, int64_t from, int64_t size) {
+static void crop_axis(Expansion *e, const Call *c, Transform *crop, int axis,
+                      NodeId area, NodeId ratio, int64_t from) {
     Graph *g = e->graph;
-    NodeId square = graph_op2(g, rows ? OP_div : OP_mul, area, ratio);
+    NodeId square = graph_op2(g, axis == 0 ? OP_div : OP_mul, area, ratio);
     NodeId whole = number_node(e, (double)from);
     NodeId length =
         graph_op2(g, OP_minimum, graph_op1(g, OP_sqrt, square), whole);
     NodeId rest = graph_op2(g, OP_sub, whole, length);
-    NodeId first =
-        graph_op2(g, OP_mul, draw_share(e, c, rows ? "y" : "x"), rest);
-    return places(e, first, length, size);
+    crop->offset[axis] =
+        graph_op2(g, OP_mul, draw_share(e, c, axis == 0 ? "y" : "x"), rest);
+    crop->length[axis] = length;
 }
 
 Value lower_random_resized_crop(Expansion *e, const Call *c) {
@@ -200,23 +163,32 @@ Value lower_random_resized_crop(Expansion *e, const Call *c) {
     Type t = *node_type(e, x->node);
     const int64_t square[] = {size, size};
     if (!e->training)
-        return value_tensor(cut_middle(e, x->node, square), c->at);
+        return value_tensor(cut_middle(e, c, x->node, square), c->at);
     double pixels = (double)t.dim[1] * (double)t.dim[2];
     NodeId area =
         draw_range(e, c, "area", scale[0] * pixels, scale[1] * pixels);
     NodeId shape =
         graph_op1(e->graph, OP_exp,
                   draw_range(e, c, "ratio", log(ratio[0]), log(ratio[1])));
-    Places rows = crop_axis(e, c, area, shape, true, t.dim[1], size);
-    Places columns = crop_axis(e, c, area, shape, false, t.dim[2], size);
-    return value_tensor(sample(e, x->node, &rows, &columns), c->at);
+    Transform crop = {.kind = TRANSFORM_RESAMPLE};
+    AxisSample sample[2];
+    for (int i = 0; i < 2; i++) {
+        crop_axis(e, c, &crop, i, area, shape, t.dim[1 + i]);
+        sample[i] = sample_axis(e, crop.offset[i], crop.length[i], size);
+    }
+    NodeId y = sample_bilinear(e, x->node, sample);
+    transform_add(e, c, x->node, y, crop);
+    return value_tensor(y, c->at);
 }
 
 // ---- flips ----
 
 static Value mirror(Expansion *e, const Call *c, const Value *x,
                     NodeId mirrored) {
-    return value_tensor(graph_op2(e->graph, OP_flip, x->node, mirrored), c->at);
+    NodeId y = graph_op2(e->graph, OP_flip, x->node, mirrored);
+    transform_add(e, c, x->node, y,
+                  (Transform){.kind = TRANSFORM_FLIP, .mirrored = mirrored});
+    return value_tensor(y, c->at);
 }
 
 Value lower_flip_lr(Expansion *e, const Call *c) {

@@ -2,16 +2,11 @@
 //
 // Labels are whole numbers, one for each sample or for each place of the
 // output that has classes, or targets, numbers of the output's own shape.
-// Where an augmentation mixes samples, they become shares of classes, or the
-// same mix of targets; and shares in evaluation too, so that one loss serves.
+// Those with the places of the image go where augmentation moves these.  Where
+// samples are mixed, labels become shares of classes, or the same mix of
+// targets; and shares in evaluation too, so that one loss serves.
 
 #include "frontend/functions/functions.h"
-
-struct Mixing {
-    NodeId partner; // i32[N]: places in the batch
-    NodeId share;   // f32[N] or f32[]: of the sample itself
-    const Mixing *before;
-};
 
 // Of the data set where it has them, else they follow from the output.
 Type label_type(const Expansion *e) {
@@ -27,15 +22,14 @@ Type label_type(const Expansion *e) {
     return t;
 }
 
-void labels_mix(Expansion *e, NodeId partner, NodeId share) {
-    Mixing *m = ARENA_NEW(e->arena, Mixing);
-    *m = (Mixing){partner, share, e->mixing};
-    e->mixing = m;
-    e->mixes = true;
+Type label_type_in_files(const Expansion *e) {
+    Type t = label_type(e);
+    if (e->places == LABEL_FOLLOWS)
+        transforms_undo(e, &t);
+    return t;
 }
 
-// Whole labels as shares of the output's classes: 1 for the label's.
-static NodeId one_hot(Expansion *e, NodeId label) {
+NodeId label_shares(Expansion *e, NodeId label) {
     Type t = *node_type(e, label), output = *node_type(e, e->output.node);
     int64_t classes = output.dim[output.rank - 1];
     t.dim[t.rank++] = 1;
@@ -45,24 +39,59 @@ static NodeId one_hot(Expansion *e, NodeId label) {
     return as_float(e, graph_op2(e->graph, OP_eq, label, class));
 }
 
-// The mixes in the order in which they were made.
-static NodeId mix(Expansion *e, const Mixing *m, NodeId label) {
-    if (m == NULL)
-        return label;
-    label = mix(e, m->before, label);
+NodeId label_blend(Expansion *e, const Transform *t, NodeId label) {
     Graph *g = e->graph;
-    NodeId other = graph_op2(g, OP_gather, label, m->partner);
-    NodeId share = draw_along(e, m->share, node_type(e, label)->rank);
+    NodeId other = graph_op2(g, OP_gather, label, t->partner);
+    NodeId share = draw_along(e, t->share, node_type(e, label)->rank);
     NodeId rest = graph_op2(g, OP_sub, number_node(e, 1), share);
     return graph_op2(g, OP_add, graph_op2(g, OP_mul, share, label),
                      graph_op2(g, OP_mul, rest, other));
 }
 
-NodeId label_node(Expansion *e) {
-    NodeId label = input_node(e, INPUT_LABEL);
-    if (!e->mixes || e->output.kind != VALUE_TENSOR)
-        return e->label = label;
+// The mixes of samples in the order in which they were made.
+static NodeId mixed(Expansion *e, const Transform *t, NodeId label) {
+    if (t == NULL)
+        return label;
+    label = mixed(e, t->before, label);
+    bool mixes = t->kind == TRANSFORM_PASTE || t->kind == TRANSFORM_BLEND;
+    return mixes ? label_blend(e, t, label) : label;
+}
+
+// A label of each sample.
+static NodeId sample_label(Expansion *e, NodeId label) {
+    e->own_label = label;
+    e->mixes |= transforms_mix(e, false);
+    if (!e->mixes)
+        return label;
     if (node_type(e, label)->dtype == I32)
-        label = one_hot(e, label);
-    return e->label = mix(e, e->mixing, label);
+        label = label_shares(e, label);
+    return mixed(e, e->transform, label);
+}
+
+// A label of each place of the image.
+static NodeId place_label(Expansion *e, NodeId label) {
+    Followed own, all;
+    if (!label_follow(e, label, false, &own))
+        return NO_NODE;
+    e->own_label = own.label;
+    e->inside = own.inside;
+    e->mixes |= transforms_mix(e, true);
+    if (!e->mixes || !label_follow(e, label, true, &all))
+        return own.label;
+    e->inside = all.inside;
+    return node_type(e, all.label)->dtype == I32 ? label_shares(e, all.label)
+                                                 : all.label;
+}
+
+NodeId label_node(Expansion *e) {
+    if (e->output.kind == VALUE_TENSOR)
+        e->places = label_places(e, label_type(e));
+    if (e->places == LABEL_LOST)
+        return NO_NODE;
+    NodeId label = input_node(e, INPUT_LABEL);
+    e->own_label = label;
+    if (e->output.kind != VALUE_TENSOR)
+        return e->label = label;
+    return e->label = e->places == LABEL_FOLLOWS ? place_label(e, label)
+                                                 : sample_label(e, label);
 }

@@ -76,8 +76,8 @@ static Type without_last(Type t) {
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Type t = *node_type(e, output->node);
     int64_t classes = t.dim[t.rank - 1];
-    bool of_data = is_label(e, &c->arg[1]) &&
-                   node_type(e, e->input[INPUT_LABEL])->dtype == I32;
+    bool of_data =
+        is_label(e, &c->arg[1]) && node_type(e, e->own_label)->dtype == I32;
     bool open = e->data.classes == 0;
     if (of_data && open && classes < e->recipe.classes)
         e->recipe.classes = (int)classes;
@@ -94,8 +94,8 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
 // Labels as the operation takes them: i32[M], or shares of classes f32[M,K].
 // What nothing has mixed is read as the data set has it.
 static NodeId class_labels(Expansion *e, Type output, NodeId label) {
-    if (label == e->label && e->mixing == NULL)
-        label = e->input[INPUT_LABEL];
+    if (label == e->label && !transforms_mix(e, e->places == LABEL_FOLLOWS))
+        label = e->own_label;
     Type t = *node_type(e, label);
     int64_t classes = output.dim[output.rank - 1];
     int64_t shape[] = {type_count(&output) / classes, classes};
@@ -266,19 +266,92 @@ Value lower_bce_with_logits(Expansion *e, const Call *c) {
     return value_tensor(graph_op2(g, OP_add, linear, curve), c->at);
 }
 
-// ---- reductions ----
+// ---- the places that count ----
 
-NodeId sample_means(Expansion *e, NodeId x) {
+static bool has_inside(const Expansion *e, Type t) {
+    if (e->inside == NO_NODE || t.rank < 3)
+        return false;
+    Type inside = *node_type(e, e->inside);
+    return t.dim[1] == inside.dim[1] && t.dim[2] == inside.dim[2];
+}
+
+// x with zeros at the places that do not count.
+static NodeId without_outside(Expansion *e, NodeId x) {
+    Type t = *node_type(e, x), inside = *node_type(e, e->inside);
+    for (int i = 3; i < t.rank; i++)
+        inside.dim[i] = 1;
+    NodeId mask = graph_reshape(e->graph, e->inside, t.rank, inside.dim);
+    return graph_op3(e->graph, OP_select, mask, x, number_node(e, 0));
+}
+
+// Numbers of each sample added up, f32[N, 1].
+static NodeId sum_each(Expansion *e, NodeId x) {
     Type t = *node_type(e, x);
     int64_t axes[MAX_RANK], column[] = {t.dim[0], 1};
     for (int i = 1; i < t.rank; i++)
         axes[i - 1] = i;
-    double count = (double)(type_count(&t) / t.dim[0]);
-    if (count == 1)
-        return graph_reshape(e->graph, x, 2, column);
-    NodeId sum = graph_reduce(e->graph, OP_sum, x, t.rank - 1, axes);
-    sum = graph_reshape(e->graph, sum, 2, column);
-    return graph_op2(e->graph, OP_div, sum, number_node(e, count));
+    NodeId sum = type_count(&t) == t.dim[0]
+                     ? x
+                     : graph_reduce(e->graph, OP_sum, x, t.rank - 1, axes);
+    return graph_reshape(e->graph, sum, 2, column);
+}
+
+// How many places of each sample count, f32[N, 1].
+static NodeId count_inside(Expansion *e) {
+    return sum_each(e, as_float(e, e->inside));
+}
+
+static NodeId at_least_one(Expansion *e, NodeId count) {
+    return graph_op2(e->graph, OP_maximum, count, number_node(e, 1));
+}
+
+// Numbers of each sample in the place of one.
+static double per_sample(Type t) {
+    return (double)(type_count(&t) / t.dim[0]);
+}
+
+static double per_place(Type t) {
+    return per_sample(t) / (double)(t.dim[1] * t.dim[2]);
+}
+
+// ---- reductions ----
+
+NodeId sample_means(Expansion *e, NodeId x) {
+    Type t = *node_type(e, x);
+    Graph *g = e->graph;
+    bool leaves = has_inside(e, t);
+    NodeId sum = sum_each(e, leaves ? without_outside(e, x) : x);
+    if (!leaves && per_sample(t) == 1)
+        return sum;
+    if (!leaves)
+        return graph_op2(g, OP_div, sum, number_node(e, per_sample(t)));
+    NodeId count = at_least_one(e, count_inside(e));
+    return graph_op2(g, OP_div, sum,
+                     graph_op2(g, OP_mul, count, number_node(e, per_place(t))));
+}
+
+// The mean over all places of the batch that count, times the samples: so much
+// is a sample's part in it.  [N, 1]
+static NodeId parts_of_mean(Expansion *e, NodeId x) {
+    Graph *g = e->graph;
+    NodeId each = number_node(e, per_place(*node_type(e, x)));
+    NodeId count = at_least_one(e, sum_samples(e, count_inside(e)));
+    NodeId scale = graph_op2(g, OP_div, sample_count(e),
+                             graph_op2(g, OP_mul, count, each));
+    return graph_op2(g, OP_mul, sum_each(e, without_outside(e, x)), scale);
+}
+
+static bool expect_inside(Expansion *e, const Call *c, const Value *x) {
+    if (e->inside == NO_NODE || has_inside(e, *node_type(e, x->node)))
+        return true;
+    Diagnostic *d = report(e->diags, D_left_behind, c->at,
+                           "%s must leave out the places from outside the "
+                           "image, but its operand has no places any more",
+                           c->builtin->name);
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_note(d, "with mode=reflect or mode=edge in the augmentation there are "
+                 "none of these");
+    return false;
 }
 
 Value reduce_loss(Expansion *e, const Call *c, bool mean) {
@@ -297,12 +370,18 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean) {
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
-    double each = (double)(type_count(&t) / t.dim[0]);
+    if (!expect_inside(e, c, x))
+        return value_poison();
+    NodeId each = as_float(e, x->node);
+    double numbers = per_sample(t);
     e->loss.is_mean = mean;
-    e->loss.samples = sample_means(e, as_float(e, x->node));
+    e->loss.samples = e->inside != NO_NODE && mean ? parts_of_mean(e, each)
+                                                   : sample_means(e, each);
     NodeId total = sum_samples(e, e->loss.samples);
-    if (!mean && each != 1)
-        total = graph_op2(e->graph, OP_mul, total, number_node(e, each));
+    if (!mean && e->inside != NO_NODE)
+        total = sum_samples(e, sum_each(e, without_outside(e, each)));
+    else if (!mean && numbers != 1)
+        total = graph_op2(e->graph, OP_mul, total, number_node(e, numbers));
     else if (mean && all_count(e))
         total = graph_op2(e->graph, OP_mul, total,
                           number_node(e, 1.0 / (double)e->recipe.batch));

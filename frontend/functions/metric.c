@@ -20,8 +20,7 @@ static bool has_classes(Type label, Type output) {
 // The labels with a last axis of one place, beside the output's classes.
 static NodeId label_column(Expansion *e, Type output) {
     output.dim[output.rank - 1] = 1;
-    return graph_reshape(e->graph, input_node(e, INPUT_LABEL), output.rank,
-                         output.dim);
+    return graph_reshape(e->graph, e->own_label, output.rank, output.dim);
 }
 
 // How many samples have their largest output at their label; of a sample with
@@ -53,8 +52,7 @@ static NodeId count_sides(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = *node_type(e, output);
     NodeId zero = number_node(e, 0);
-    NodeId label = graph_reshape(g, as_float(e, input_node(e, INPUT_LABEL)),
-                                 t.rank, t.dim);
+    NodeId label = graph_reshape(g, as_float(e, e->own_label), t.rank, t.dim);
     NodeId above = as_float(e, graph_op2(g, OP_lt, zero, output));
     NodeId below = as_float(e, graph_op2(g, OP_le, output, zero));
     NodeId wanted = graph_op2(g, OP_lt, number_node(e, 0.5), label);
@@ -85,7 +83,7 @@ static NodeId count_top5(Expansion *e, NodeId output) {
 // else by their side.
 static void count_right(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
-    Type label = *node_type(e, input_node(e, INPUT_LABEL));
+    Type label = *node_type(e, e->own_label);
     bool classes = has_classes(label, t);
     if (classes)
         accumulate(e, "metric.correct", count_correct(e, output));

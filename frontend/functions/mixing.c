@@ -206,11 +206,13 @@ Value lower_mixup(Expansion *e, const Call *c) {
     NodeId partner = next_sample(e), own = as_float(e, x->node);
     NodeId other = as_float(e, graph_op2(g, OP_gather, x->node, partner));
     NodeId part = draw_along(e, share, node_type(e, own)->rank);
-    labels_mix(e, partner, share);
-    return value_tensor(
-        graph_op2(g, OP_add, graph_op2(g, OP_mul, part, own),
-                  graph_op2(g, OP_mul, rest_of(e, part), other)),
-        c->at);
+    NodeId y = graph_op2(g, OP_add, graph_op2(g, OP_mul, part, own),
+                         graph_op2(g, OP_mul, rest_of(e, part), other));
+    transform_add(e, c, x->node, y,
+                  (Transform){.kind = TRANSFORM_BLEND,
+                              .partner = partner,
+                              .share = share});
+    return value_tensor(y, c->at);
 }
 
 // ---- cutmix ----
@@ -293,6 +295,12 @@ Value lower_cutmix(Expansion *e, const Call *c) {
         inside = graph_op2(g, OP_and, inside, draw_along(e, mixed, 4));
     NodeId partner = next_sample(e);
     NodeId other = graph_op2(g, OP_gather, x->node, partner);
-    labels_mix(e, partner, share_if(e, mixed, share));
-    return value_tensor(graph_op3(g, OP_select, inside, other, x->node), c->at);
+    share = share_if(e, mixed, share);
+    NodeId y = graph_op3(g, OP_select, inside, other, x->node);
+    transform_add(e, c, x->node, y,
+                  (Transform){.kind = TRANSFORM_PASTE,
+                              .inside = inside,
+                              .partner = partner,
+                              .share = share});
+    return value_tensor(y, c->at);
 }

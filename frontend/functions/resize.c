@@ -36,13 +36,16 @@ Value lower_resize(Expansion *e, const Call *c) {
         !read_size(e, c, *node_type(e, x->node), size))
         return value_poison();
     NodeId in = as_float(e, x->node);
-    Attr attr[] = {attr_text(ATTR_mode, call_arg(c, P_resize_mode)->text),
-                   attr_ints(ATTR_size, 2, size)};
-    return value_tensor(add_checked(e, c,
-                                    (Node){.op = OP_resize,
-                                           .num_args = 1,
-                                           .arg = &in,
-                                           .num_attrs = 2,
-                                           .attr = attr}),
-                        c->at);
+    const char *mode = call_arg(c, P_resize_mode)->text;
+    Attr attr[] = {attr_text(ATTR_mode, mode), attr_ints(ATTR_size, 2, size)};
+    NodeId y = add_checked(e, c,
+                           (Node){.op = OP_resize,
+                                  .num_args = 1,
+                                  .arg = &in,
+                                  .num_attrs = 2,
+                                  .attr = attr});
+    if (y != NO_NODE && e->phase == PHASE_INPUT)
+        transform_add(e, c, x->node, y,
+                      (Transform){.kind = TRANSFORM_RESIZE, .mode = mode});
+    return value_tensor(y, c->at);
 }

@@ -119,7 +119,7 @@ NodeId input_node(Expansion *e, InputId id) {
     if (id == INPUT_IMAGE)
         type = e->image;
     if (id == INPUT_LABEL)
-        type = label_type(e);
+        type = label_type_in_files(e);
     return e->input[id] = graph_leaf(e->graph, OP_input, name[id], type);
 }
 

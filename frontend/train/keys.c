@@ -337,7 +337,8 @@ static Value sample_variable(Expansion *e, const char *variable, Span at) {
     if (strcmp(variable, "output") == 0 || e->output.kind == VALUE_POISON)
         return e->output;
     bool label = strcmp(variable, "label") == 0;
-    return value_tensor(label ? label_node(e) : input_node(e, INPUT_IMAGE), at);
+    NodeId n = label ? label_node(e) : input_node(e, INPUT_IMAGE);
+    return n == NO_NODE ? value_poison() : value_tensor(n, at);
 }
 
 static Diagnostic *report_samples(Expansion *e, const char *name, Span at) {

@@ -12,8 +12,9 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     e->training = training;
     e->averaged = false;
     e->path = NULL;
-    e->mixing = NULL;
-    e->label = NO_NODE;
+    e->transform = NULL;
+    e->label = e->own_label = e->inside = NO_NODE;
+    e->places = LABEL_OF_SAMPLES;
     for (int i = 0; i < NUM_INPUTS; i++)
         e->input[i] = NO_NODE;
     for (int i = 0; i < NUM_RUN; i++)
@@ -21,13 +22,20 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     train_begin(e, t);
 }
 
-static Value expand_model(Expansion *e, TrainBlock *t, const Value *given,
-                          const Param *input, Value image) {
-    Value model = train_model(t);
+// What a model is expanded with.
+typedef struct {
+    TrainBlock *block;
+    const Value *given;
+    const Param *input;
+} Model;
+
+static Value expand_model(Expansion *e, void *whose, Value image) {
+    const Model *m = whose;
+    Value model = train_model(m->block);
     const Function *f = model.closure.function;
     Value *arg = ARENA_ARRAY(e->arena, (size_t)f->num_params + 1, Value);
     for (int i = 0; i < f->num_params; i++)
-        arg[i] = &f->param[i] == input ? image : given[i];
+        arg[i] = &f->param[i] == m->input ? image : m->given[i];
     e->phase = PHASE_MODEL;
     Path *outer = path_begin(e, "");
     Value v = expand_function(e, model, arg, f->name_at);
@@ -52,24 +60,13 @@ static int64_t label_classes(const Expansion *e, Type output) {
 }
 
 // The model's output: in an evaluation with views the weighted mean over them.
-static Value expand_output(Expansion *e, TrainBlock *t, const Value *given,
-                           const Param *input, Value image) {
+static Value expand_output(Expansion *e, Model *m, Value image) {
+    NodeId mean;
     if (e->training || e->num_views == 0)
-        return expand_model(e, t, given, input, image);
-    NodeId sum = NO_NODE;
-    for (int i = 0; i < e->num_views; i++) {
-        Value seen = view_apply(e, &e->view[i], image);
-        if (seen.kind == VALUE_POISON)
-            return seen;
-        Value v = expand_model(e, t, given, input, seen);
-        if (v.kind == VALUE_POISON)
-            return v;
-        origin_set(e, e->view[i].chain->at, NULL);
-        NodeId part = graph_op2(e->graph, OP_mul, v.node,
-                                number_node(e, e->view[i].weight));
-        sum = i == 0 ? part : graph_op2(e->graph, OP_add, sum, part);
-    }
-    return value_tensor(sum, input->at);
+        return expand_model(e, m, image);
+    return views_mean(e, expand_model, m, image, &mean)
+               ? value_tensor(mean, m->input->at)
+               : value_poison();
 }
 
 // What the model is given; poison after a report.
@@ -83,6 +80,8 @@ static Value expand_input(Expansion *e, TrainBlock *t, const Value *given,
         return image;
     if (image.at.source == NULL)
         image.at = input->at;
+    e->shown = image.node;
+    e->shown_at = image.at;
     return input_check(e, t, given, input, image) ? image : value_poison();
 }
 
@@ -92,7 +91,7 @@ static Value forward(Expansion *e, TrainBlock *t, const Value *given,
     Value image = expand_input(e, t, given, input);
     Value output = image.kind == VALUE_POISON
                        ? image
-                       : expand_output(e, t, given, input, image);
+                       : expand_output(e, &(Model){t, given, input}, image);
     if (e->training)
         conv_warn(e);
     e->phase = PHASE_LOSS;
@@ -207,7 +206,7 @@ static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
     e->collecting = true;
     Value image = expand_input(e, t, given, input);
     if (image.kind != VALUE_POISON)
-        expand_model(e, t, given, input, image);
+        expand_model(e, &(Model){t, given, input}, image);
     e->collecting = false;
     return e->diags->errors == 0 ? collect_finish(e) : NULL;
 }
@@ -242,7 +241,8 @@ void lower_doubtful(Expansion *e, TrainBlock *t, const Value *given) {
         forward(e, t, given, input);
     } else {
         if (known)
-            expand_model(e, t, given, input, expand_input(e, t, given, input));
+            expand_model(e, &(Model){t, given, input},
+                         expand_input(e, t, given, input));
         e->phase = PHASE_LOSS;
         train_loss(e, t, value_poison());
     }

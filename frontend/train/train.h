@@ -96,8 +96,13 @@ bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
 
 // ---- views.c: how evaluation looks at an image ----
 
-// The images as a view shows them; poison after a report.
-Value view_apply(Expansion *e, const View *view, Value image);
+// What the model gives for images; poison after a report.
+typedef Value ViewOutput(Expansion *e, void *whose, Value image);
+
+// The weighted mean of what the model gives over e's views of the images. False
+// after a report.
+bool views_mean(Expansion *e, ViewOutput *output_of, void *whose, Value image,
+                NodeId *mean);
 
 // Reads the list of views into e.  False after a report.
 bool views_read(Expansion *e, TrainBlock *t, const Expr *list);

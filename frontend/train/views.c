@@ -1,6 +1,8 @@
 // Views: what an evaluation shows of each test image.  The model is expanded
 // once for each view, with the same parameters, and the outputs are averaged by
 // the weights.
+// An output with the places of the image is turned back before: then a place
+// has a say in the mean where it is in the view.
 //
 // A view is a chain of fixed changes of the image.  `flip_lr` is the language's
 // own here: it mirrors every image, whereas in the input it is a matter of
@@ -89,13 +91,40 @@ Value lower_identity(Expansion *e, const Call *c) {
     return *call_arg(c, P_identity_x);
 }
 
+static void step_add(Expansion *e, ViewStep step) {
+    ViewStep *added = ARENA_NEW(e->arena, ViewStep);
+    *added = step;
+    added->before = e->view_step;
+    e->view_step = added;
+}
+
+static NodeId mirrored(Expansion *e, NodeId x) {
+    Type each = type_of(BOOL, 1, &e->recipe.batch);
+    NodeId always = graph_constant(e->graph, each, 1);
+    return graph_op2(e->graph, OP_flip, x, always);
+}
+
 static Value mirror(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_flip_lr_x);
     if (!expect_rank(e, c, x, 4))
         return value_poison();
-    Type each = type_of(BOOL, 1, &e->recipe.batch);
-    NodeId always = graph_constant(e->graph, each, 1);
-    return value_tensor(graph_op2(e->graph, OP_flip, x->node, always), c->at);
+    step_add(e, (ViewStep){.mirrors = true});
+    return value_tensor(mirrored(e, x->node), c->at);
+}
+
+// x moved down and to the right.
+static NodeId moved(Expansion *e, NodeId x, const int64_t by[2],
+                    const char *mode) {
+    Type each = type_of(I32, 1, &e->recipe.batch);
+    NodeId arg[] = {x, graph_constant(e->graph, each, (double)-by[0]),
+                    graph_constant(e->graph, each, (double)-by[1])};
+    Attr attr = attr_text(ATTR_mode, mode);
+    return graph_add(e->graph, (Node){.op = OP_shift,
+                                      .num_args = 3,
+                                      .arg = arg,
+                                      .num_attrs = 1,
+                                      .attr = &attr,
+                                      .group = -1});
 }
 
 // How far to move along an axis, if that is a whole number and, where images
@@ -116,29 +145,20 @@ static bool read_distance(Expansion *e, const Call *c, ParamId p, int64_t size,
     return false;
 }
 
-// The image moved down and to the right.
 Value lower_shift(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_shift_x);
-    int64_t dy = 0;
+    ViewStep step = {0};
     if (!expect_rank(e, c, x, 4))
         return value_poison();
     Type t = *node_type(e, x->node);
-    if (!read_distance(e, c, P_shift_dy, t.dim[1], &dy))
+    if (!read_distance(e, c, P_shift_dy, t.dim[1], &step.by[0]))
         return value_poison();
-    int64_t dx = dy;
-    if (!read_distance(e, c, P_shift_dx, t.dim[2], &dx))
+    step.by[1] = step.by[0];
+    if (!read_distance(e, c, P_shift_dx, t.dim[2], &step.by[1]))
         return value_poison();
-    Type each = type_of(I32, 1, &t.dim[0]);
-    NodeId arg[] = {x->node, graph_constant(e->graph, each, (double)-dy),
-                    graph_constant(e->graph, each, (double)-dx)};
-    Attr mode = attr_text(ATTR_mode, call_arg(c, P_shift_mode)->text);
-    return value_tensor(graph_add(e->graph, (Node){.op = OP_shift,
-                                                   .num_args = 3,
-                                                   .arg = arg,
-                                                   .num_attrs = 1,
-                                                   .attr = &mode,
-                                                   .group = -1}),
-                        c->at);
+    step_add(e, step);
+    return value_tensor(
+        moved(e, x->node, step.by, call_arg(c, P_shift_mode)->text), c->at);
 }
 
 // ---- chains ----
@@ -185,9 +205,107 @@ static Value apply(Expansion *e, const Expr *x, Value image) {
 
 Value view_apply(Expansion *e, const View *view, Value image) {
     const Expr *x = view->chain;
+    e->view_step = NULL;
     bool chain = x->kind == EXPR_PIPE;
     Value v = apply(e, chain ? x->left : x, image);
     for (int i = 0; chain && i < x->count && v.kind != VALUE_POISON; i++)
         v = apply(e, x->stage[i].call, v);
     return v;
+}
+
+// ---- the mean over the views ----
+
+typedef struct {
+    NodeId output; // f32[N,OH,OW,C], or without places f32[N,...]
+    NodeId inside; // f32[N,OH,OW,1], 1 where the view has the place; NO_NODE:
+                   // everywhere
+} Seen;
+
+// Whether an output has the places of the images that the model is given, and
+// how many for each pixel.  False after a report.
+static bool read_places(Expansion *e, const View *view, Type output, bool *has,
+                        int64_t *up) {
+    Type image = *node_type(e, e->shown);
+    int64_t down = 1, pixels = image.dim[1] * image.dim[2];
+    bool one = output.rank == 4 && output.dim[1] == 1 && output.dim[2] == 1;
+    bool rows = output.rank == 2 && pixels > 1 &&
+                output.dim[1] == pixels * image.dim[3];
+    *has = output.rank == 4 && !one;
+    bool match = output.rank > 2 && places_match(output, image, up, &down);
+    bool moves = e->view_step->before != NULL || !e->view_step->mirrors;
+    if (*has ? match && (down == 1 || !moves) : !rows && !match)
+        return true;
+    Diagnostic *d = report(e->diags, D_left_behind, view->chain->at,
+                           "the output cannot be turned back from this view");
+    diag_place(d, e->shown_at, "the images are %s", samples_text(e, image));
+    diag_note(d,
+              "it is %s; outputs [N, height, width, channels] are turned back "
+              "if they have a whole number of places for each pixel",
+              samples_text(e, output));
+    return false;
+}
+
+// Undoes the steps of the view, the last first.
+static bool turn_back(Expansion *e, const View *view, Seen *s) {
+    bool has;
+    int64_t up = 1;
+    if (e->view_step == NULL)
+        return true;
+    Type t = *node_type(e, s->output);
+    if (!read_places(e, view, t, &has, &up))
+        return false;
+    for (const ViewStep *v = e->view_step; has && v != NULL; v = v->before) {
+        int64_t back[] = {-v->by[0] * up, -v->by[1] * up};
+        if (v->mirrors) {
+            s->output = mirrored(e, s->output);
+            if (s->inside != NO_NODE)
+                s->inside = mirrored(e, s->inside);
+            continue;
+        }
+        t.dim[3] = 1;
+        if (s->inside == NO_NODE)
+            s->inside = graph_constant(e->graph, t, 1);
+        s->output = moved(e, s->output, back, "zero");
+        s->inside = moved(e, s->inside, back, "zero");
+    }
+    return true;
+}
+
+// Adds a part to a sum, which is NO_NODE before the first.
+static NodeId added(Expansion *e, NodeId sum, NodeId part) {
+    return sum == NO_NODE ? part : graph_op2(e->graph, OP_add, sum, part);
+}
+
+static bool report_unseen(Expansion *e) {
+    Diagnostic *d = report(e->diags, D_left_behind, e->view[0].chain->at,
+                           "each view moves a part of the image out");
+    diag_note(d, "an output for each place needs a view without `shift`, as "
+                 "identity");
+    return false;
+}
+
+bool views_mean(Expansion *e, ViewOutput *output_of, void *whose, Value image,
+                NodeId *mean) {
+    NodeId sum = NO_NODE, weights = NO_NODE, weight[MOST_VIEWS];
+    int whole = 0;
+    Graph *g = e->graph;
+    for (int i = 0; i < e->num_views; i++) {
+        const View *view = &e->view[i];
+        Value seen = view_apply(e, view, image);
+        if (seen.kind != VALUE_POISON)
+            seen = output_of(e, whose, seen);
+        Seen s = {seen.node, NO_NODE};
+        if (seen.kind == VALUE_POISON || !turn_back(e, view, &s))
+            return false;
+        origin_set(e, view->chain->at, NULL);
+        weight[i] = number_node(e, view->weight);
+        whole += s.inside == NO_NODE;
+        if (s.inside != NO_NODE)
+            weight[i] = graph_op2(g, OP_mul, s.inside, weight[i]);
+        sum = added(e, sum, graph_op2(g, OP_mul, s.output, weight[i]));
+    }
+    for (int i = 0; whole < e->num_views && i < e->num_views; i++)
+        weights = added(e, weights, weight[i]);
+    *mean = weights == NO_NODE ? sum : graph_op2(g, OP_div, sum, weights);
+    return whole > 0 || report_unseen(e);
 }

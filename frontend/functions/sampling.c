@@ -1,0 +1,56 @@
+// Sampling: pixels of an image at places between its own, along two axes that
+// are independent of each other, with half-pixel centres and the edge's pixels
+// beyond the edge.
+
+#include "frontend/functions/functions.h"
+
+AxisSample sample_axis(Expansion *e, NodeId first, NodeId length,
+                       int64_t size) {
+    Graph *g = e->graph;
+    NodeId i = as_float(e, graph_iota(g, type_of(I32, 1, &size), 0));
+    NodeId centre =
+        graph_op2(g, OP_mul, graph_op2(g, OP_add, i, number_node(e, 0.5)),
+                  number_node(e, 1.0 / (double)size));
+    NodeId far = graph_op2(g, OP_mul, draw_along(e, length, 2), centre);
+    NodeId at = graph_op2(g, OP_add, draw_along(e, first, 2), far);
+    at = graph_op2(g, OP_sub, at, number_node(e, 0.5));
+    NodeId before = graph_op1(g, OP_floor, at);
+    NodeId after = graph_op2(g, OP_add, before, number_node(e, 1));
+    return (AxisSample){graph_cast(g, before, I32), graph_cast(g, after, I32),
+                        graph_op2(g, OP_sub, at, before)};
+}
+
+// (1 - share) a + share b
+static NodeId blend(Expansion *e, NodeId a, NodeId b, NodeId share) {
+    Graph *g = e->graph;
+    NodeId change = graph_op2(g, OP_mul, share, graph_op2(g, OP_sub, b, a));
+    return graph_op2(g, OP_add, a, change);
+}
+
+NodeId sample_bilinear(Expansion *e, NodeId x, const AxisSample axis[2]) {
+    Graph *g = e->graph;
+    const AxisSample *y = &axis[0], *w = &axis[1];
+    Type rows = *node_type(e, y->share), columns = *node_type(e, w->share);
+    NodeId down = graph_reshape(g, y->share, 4,
+                                (int64_t[]){rows.dim[0], rows.dim[1], 1, 1});
+    NodeId across = graph_reshape(
+        g, w->share, 4, (int64_t[]){columns.dim[0], 1, columns.dim[1], 1});
+    NodeId row[2];
+    for (int i = 0; i < 2; i++) {
+        NodeId at = i == 0 ? y->before : y->after;
+        NodeId left = graph_op3(g, OP_take, x, at, w->before);
+        NodeId right = graph_op3(g, OP_take, x, at, w->after);
+        row[i] = blend(e, as_float(e, left), as_float(e, right), across);
+    }
+    return blend(e, row[0], row[1], down);
+}
+
+NodeId sample_nearest(Expansion *e, NodeId x, const AxisSample axis[2]) {
+    Graph *g = e->graph;
+    NodeId at[2];
+    for (int i = 0; i < 2; i++) {
+        NodeId first = graph_op2(g, OP_lt, axis[i].share, number_node(e, 0.5));
+        at[i] = graph_op3(g, OP_select, first, axis[i].before, axis[i].after);
+    }
+    return graph_op3(g, OP_take, x, at[0], at[1]);
+}

@@ -1,0 +1,465 @@
+// Transforms: what the chain of `input` does to the places of an image, kept in
+// a list so that a label with a class or a target for each place follows.
+//
+// The list is replayed on the label with the same random numbers.  A label may
+// have a whole number of places for each pixel along both axes, as the target
+// of super-resolution has, or one place for a whole number of pixels.  Classes
+// take the nearest place; targets are sampled as the image is.  Places that
+// come from outside the image do not count: see Followed.
+
+#include "frontend/functions/functions.h"
+
+#include <string.h>
+
+// ---- the list ----
+
+void transform_add(Expansion *e, const Call *c, NodeId from, NodeId to,
+                   Transform t) {
+    if (from == to)
+        return;
+    Transform *added = ARENA_NEW(e->arena, Transform);
+    *added = t;
+    added->call = c;
+    added->from = from;
+    added->to = to;
+    added->before = e->transform;
+    added->number = e->transform == NULL ? 1 : e->transform->number + 1;
+    e->transform = added;
+}
+
+static bool moves(const Transform *t) {
+    return t->kind != TRANSFORM_BLEND;
+}
+
+// The last one that moves places, or NULL.
+static const Transform *last_move(const Expansion *e) {
+    const Transform *t = e->transform;
+    while (t != NULL && !moves(t))
+        t = t->before;
+    return t;
+}
+
+bool transforms_mix(const Expansion *e, bool places) {
+    for (const Transform *t = e->transform; t != NULL; t = t->before)
+        if (t->kind == TRANSFORM_BLEND ||
+            (!places && t->kind == TRANSFORM_PASTE))
+            return true;
+    return false;
+}
+
+// ---- whether the list is all that happens to the places ----
+
+enum { NO_PLACES = -1, OTHER_PLACES = -2 };
+
+static bool is_spread(Type t) {
+    return t.rank == 4 && (t.dim[1] > 1 || t.dim[2] > 1);
+}
+
+// The number of transforms that each pixel of node n has been through, if that
+// is the same for all of its operands.
+static int joined(const Graph *g, const Node *n, const int *at) {
+    int found = NO_PLACES;
+    bool pointwise = op_info[n->op].facts & POINTWISE;
+    for (int i = 0; i < n->num_args; i++) {
+        int of = at[n->arg[i]];
+        if (of == NO_PLACES || !is_spread(*g->node[n->arg[i]].type))
+            continue;
+        if (!pointwise || of == OTHER_PLACES ||
+            (found != NO_PLACES && found != of))
+            return is_spread(*n->type) ? OTHER_PLACES : NO_PLACES;
+        found = of;
+    }
+    return found;
+}
+
+// Whether the image has been through the list from its first transform to its
+// last, and through nothing else that moves pixels.
+static bool is_complete(Expansion *e) {
+    int *at = ARENA_ARRAY(e->arena, (size_t)e->shown + 1, int);
+    for (NodeId n = 0; n <= e->shown; n++) {
+        const Transform *t = e->transform;
+        while (t != NULL && t->to != n)
+            t = t->before;
+        if (n == e->input[INPUT_IMAGE])
+            at[n] = 0;
+        else if (t != NULL)
+            at[n] = at[t->from] == t->number - 1 ? t->number : OTHER_PLACES;
+        else
+            at[n] = joined(e->graph, &e->graph->node[n], at);
+    }
+    e->work += e->shown;
+    return at[e->shown] == e->transform->number;
+}
+
+// ---- sizes ----
+
+static bool ratio_is(Type a, Type b, int64_t up, int64_t down) {
+    return a.dim[1] * down == b.dim[1] * up && a.dim[2] * down == b.dim[2] * up;
+}
+
+bool places_match(Type label, Type image, int64_t *up, int64_t *down) {
+    *up = label.dim[1] / image.dim[1];
+    *down = image.dim[1] / label.dim[1];
+    *up = *up > 0 ? *up : 1;
+    *down = *down > 0 ? *down : 1;
+    return ratio_is(label, image, *up, *down);
+}
+
+// Sizes of a label before transform t, of one that has these behind it: false
+// where they are no whole numbers.
+static bool size_before(const Expansion *e, const Transform *t, Type *label) {
+    Type from = *node_type(e, t->from), to = *node_type(e, t->to);
+    for (int i = 1; i <= 2; i++) {
+        int64_t size = label->dim[i] * from.dim[i];
+        if (size % to.dim[i] != 0)
+            return false;
+        label->dim[i] = size / to.dim[i];
+    }
+    return true;
+}
+
+// The sizes of the label in the files; resized: resize is done to it, too.
+static bool size_in_files(const Expansion *e, bool resized, Type *label) {
+    for (const Transform *t = e->transform; t != NULL; t = t->before)
+        if ((resized || t->kind != TRANSFORM_RESIZE) &&
+            !size_before(e, t, label))
+            return false;
+    return true;
+}
+
+// A model that undoes what resize did to its input, as one for
+// super-resolution, has targets of the size of the files.
+static bool is_resized(const Expansion *e, Type label) {
+    Type seen = *node_type(e, e->shown), files = label;
+    return ratio_is(label, seen, 1, 1) || !size_in_files(e, false, &files) ||
+           !ratio_is(files, e->image, 1, 1);
+}
+
+bool transforms_undo(const Expansion *e, Type *label) {
+    return size_in_files(e, is_resized(e, *label), label);
+}
+
+// ---- which labels have places ----
+
+static Diagnostic *report_left(Expansion *e, const Transform *t,
+                               const char *why) {
+    Diagnostic *d = report(e->diags, D_left_behind, t->call->at,
+                           "the labels cannot follow what %s does to the image",
+                           t->call->builtin->name);
+    diag_note(d, "%s", why);
+    return d;
+}
+
+// Whether an image has so many squares of one size, with a whole number of them
+// along each axis.
+static bool is_squares(int64_t count, Type image) {
+    for (int64_t k = 1; k <= image.dim[1] && k <= image.dim[2]; k++)
+        if (image.dim[1] % k == 0 && image.dim[2] % k == 0 && count > 1 &&
+            image.dim[1] / k * (image.dim[2] / k) == count)
+            return true;
+    return false;
+}
+
+// What a label's type says of its places.  Numbers that may be those of pixels
+// or patches, without the axes of an image, are taken for lost.
+static LabelPlaces places_of(Type label, Type image) {
+    int64_t up, down, pixels = image.dim[1] * image.dim[2];
+    bool classes = label.dtype == I32;
+    int axes = classes ? label.rank - 1 : label.rank - 2;
+    int64_t first = label.rank > 1 ? label.dim[1] : 1;
+    bool match = label.rank > 2 && places_match(label, image, &up, &down);
+    switch (axes) {
+    case 2:
+        return first == 1 && label.dim[2] == 1 ? LABEL_OF_SAMPLES
+               : match                         ? LABEL_FOLLOWS
+                                               : LABEL_LOST;
+    case 1:
+        return is_squares(first, image) || (!classes && match)
+                   ? LABEL_LOST
+                   : LABEL_OF_SAMPLES;
+    case 0:
+        return !classes && pixels > 1 &&
+                       (first == pixels || first == pixels * image.dim[3])
+                   ? LABEL_LOST
+                   : LABEL_OF_SAMPLES;
+    default:
+        return axes > 2 ? LABEL_LOST : LABEL_OF_SAMPLES;
+    }
+}
+
+static void report_places(Expansion *e, const Transform *t, Type label) {
+    Diagnostic *d = report_left(
+        e, t,
+        "labels follow as [N, height, width], or as targets [N, height, width, "
+        "channels]; height and width are those of the image, times or divided "
+        "by one whole number");
+    diag_place(d, e->output.at, "with this output labels are %s",
+               samples_text(e, label));
+    diag_place(d, e->shown_at, "and the images are %s",
+               samples_text(e, *node_type(e, e->shown)));
+}
+
+LabelPlaces label_places(Expansion *e, Type label) {
+    const Transform *t = last_move(e);
+    if (t == NULL || e->data.label.rank > 0)
+        return LABEL_OF_SAMPLES;
+    Type files = label;
+    LabelPlaces p = places_of(label, *node_type(e, e->shown));
+    if (p == LABEL_FOLLOWS && !is_complete(e)) {
+        report_left(e, t,
+                    "something else in `input` moves pixels, too; labels "
+                    "follow resize and the augmentations of std/vision.net, "
+                    "one after the other");
+        return LABEL_LOST;
+    }
+    if (p == LABEL_FOLLOWS && !transforms_undo(e, &files))
+        p = LABEL_LOST;
+    if (p == LABEL_LOST)
+        report_places(e, t, label);
+    return p;
+}
+
+// ---- replaying the list ----
+
+typedef struct {
+    Expansion *e;
+    bool classes;  // the label is numbers of classes
+    bool blend;    // samples are blended, too
+    bool resized;  // the label is resized as the image is
+    NodeId label;  // [N,H,W,C]
+    NodeId inside; // bool[N,H,W,1]; NO_NODE: all of it
+    bool lost;
+} Replay;
+
+// How many places of the label lie along a pixel, and how many pixels along a
+// place; one of them is 1.
+static void scale_of(const Replay *r, const Transform *t, int64_t *up,
+                     int64_t *down) {
+    places_match(*node_type(r->e, r->label), *node_type(r->e, t->from), up,
+                 down);
+}
+
+static NodeId all_inside(Replay *r) {
+    Type t = *node_type(r->e, r->label);
+    t.dtype = BOOL;
+    t.dim[3] = 1;
+    return graph_constant(r->e->graph, t, 1);
+}
+
+// A number of pixels, i32[N], as places of the label.
+static NodeId scaled(Replay *r, NodeId pixels, int64_t up) {
+    return up == 1
+               ? pixels
+               : graph_op2(r->e->graph, OP_mul, pixels, whole_node(r->e, up));
+}
+
+static void lose(Replay *r, const Transform *t) {
+    report_left(r->e, t,
+                "a place of the label is several pixels, and what is moved by "
+                "single pixels may split it");
+    r->lost = true;
+}
+
+static NodeId shifted(Replay *r, NodeId x, const NodeId offset[2],
+                      const char *mode, const int64_t size[2]) {
+    static const int64_t start[2] = {0, 0};
+    Attr attr = attr_text(ATTR_mode, mode);
+    NodeId moved = graph_add(r->e->graph,
+                             (Node){.op = OP_shift,
+                                    .num_args = 3,
+                                    .arg = (NodeId[]){x, offset[0], offset[1]},
+                                    .num_attrs = 1,
+                                    .attr = &attr,
+                                    .group = -1});
+    return image_cut(r->e, moved, size, start);
+}
+
+// What a place outside repeats is a place of the image at the scale of pixels
+// alone.
+static void replay_shift(Replay *r, const Transform *t, const int64_t size[2]) {
+    int64_t up, down;
+    scale_of(r, t, &up, &down);
+    if (down > 1) {
+        lose(r, t);
+        return;
+    }
+    NodeId offset[] = {scaled(r, t->offset[0], up),
+                       scaled(r, t->offset[1], up)};
+    bool leaves = up > 1 || strcmp(t->mode, "zero") == 0;
+    if (leaves && r->inside == NO_NODE)
+        r->inside = all_inside(r);
+    if (r->inside != NO_NODE)
+        r->inside =
+            shifted(r, r->inside, offset, leaves ? "zero" : t->mode, size);
+    r->label = shifted(r, r->label, offset, t->mode, size);
+}
+
+static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
+    int64_t up, down, first[2];
+    scale_of(r, t, &up, &down);
+    for (int i = 0; i < 2; i++) {
+        first[i] = t->first[i] * up / down;
+        if (t->first[i] * up % down != 0) {
+            lose(r, t);
+            return;
+        }
+    }
+    r->label = image_cut(r->e, r->label, size, first);
+    if (r->inside != NO_NODE)
+        r->inside = image_cut(r->e, r->inside, size, first);
+}
+
+// Where a mask is 1 after it was sampled, so that all that a place was made of
+// is inside: (1 - s) 1 + s 1 is computed as 1 + s (1 - 1).
+static NodeId whole(Expansion *e, NodeId mask) {
+    return graph_op2(e->graph, OP_le, number_node(e, 1), mask);
+}
+
+static void replay_resample(Replay *r, const Transform *t,
+                            const int64_t size[2]) {
+    Expansion *e = r->e;
+    int64_t up, down;
+    scale_of(r, t, &up, &down);
+    NodeId scale = number_node(e, (double)up / (double)down);
+    AxisSample sample[2];
+    for (int i = 0; i < 2; i++)
+        sample[i] = sample_axis(
+            e, graph_op2(e->graph, OP_mul, t->offset[i], scale),
+            graph_op2(e->graph, OP_mul, t->length[i], scale), size[i]);
+    r->label = r->classes ? sample_nearest(e, r->label, sample)
+                          : sample_bilinear(e, r->label, sample);
+    if (r->inside == NO_NODE)
+        return;
+    r->inside = r->classes ? sample_nearest(e, r->inside, sample)
+                           : whole(e, sample_bilinear(e, r->inside, sample));
+}
+
+// x at another size, f32.
+static NodeId resized(Replay *r, NodeId x, const char *mode,
+                      const int64_t size[2]) {
+    NodeId in = as_float(r->e, x);
+    Attr attr[] = {attr_text(ATTR_mode, mode), attr_ints(ATTR_size, 2, size)};
+    return graph_add(r->e->graph, (Node){.op = OP_resize,
+                                         .num_args = 1,
+                                         .arg = &in,
+                                         .num_attrs = 2,
+                                         .attr = attr,
+                                         .group = -1});
+}
+
+static void replay_resize(Replay *r, const Transform *t,
+                          const int64_t size[2]) {
+    if (!r->resized)
+        return;
+    const char *mode = r->classes ? "nearest" : t->mode;
+    DType type = node_type(r->e, r->label)->dtype;
+    r->label = graph_cast(r->e->graph, resized(r, r->label, mode, size), type);
+    if (r->inside != NO_NODE)
+        r->inside = whole(r->e, resized(r, r->inside, mode, size));
+}
+
+// The pixels of a mask as places of the label, `up` of which lie along each.
+static NodeId spread(Replay *r, NodeId mask, int64_t up) {
+    Type t = *node_type(r->e, mask);
+    const int64_t size[] = {t.dim[1] * up, t.dim[2] * up};
+    return up == 1 ? mask : whole(r->e, resized(r, mask, "nearest", size));
+}
+
+static NodeId of_partner(Replay *r, const Transform *t, NodeId x) {
+    return graph_op2(r->e->graph, OP_gather, x, t->partner);
+}
+
+static void replay_paste(Replay *r, const Transform *t) {
+    int64_t up, down;
+    scale_of(r, t, &up, &down);
+    if (down > 1) {
+        lose(r, t);
+        return;
+    }
+    Graph *g = r->e->graph;
+    NodeId pasted = spread(r, t->inside, up);
+    r->label =
+        graph_op3(g, OP_select, pasted, of_partner(r, t, r->label), r->label);
+    if (r->inside != NO_NODE)
+        r->inside = graph_op3(g, OP_select, pasted, of_partner(r, t, r->inside),
+                              r->inside);
+}
+
+// A place that one of two blended samples lacks does not count.
+static void replay_blend(Replay *r, const Transform *t) {
+    Expansion *e = r->e;
+    Graph *g = e->graph;
+    if (!r->blend)
+        return;
+    if (node_type(e, r->label)->dtype == I32)
+        r->label = label_shares(
+            e, graph_reshape(g, r->label, 3, node_type(e, r->label)->dim));
+    r->label = label_blend(e, t, r->label);
+    if (r->inside == NO_NODE)
+        return;
+    NodeId alone = graph_op2(g, OP_le, number_node(e, 1), t->share);
+    NodeId other = graph_op2(g, OP_or, of_partner(r, t, r->inside),
+                             draw_along(e, alone, 4));
+    r->inside = graph_op2(g, OP_and, r->inside, other);
+}
+
+static void replay(Replay *r, const Transform *t) {
+    if (t == NULL)
+        return;
+    replay(r, t->before);
+    if (r->lost)
+        return;
+    Expansion *e = r->e;
+    Type from = *node_type(e, t->from), to = *node_type(e, t->to);
+    Type label = *node_type(e, r->label);
+    int64_t size[2];
+    for (int i = 0; i < 2; i++)
+        size[i] = label.dim[1 + i] * to.dim[1 + i] / from.dim[1 + i];
+    switch (t->kind) {
+    case TRANSFORM_FLIP:
+        r->label = graph_op2(e->graph, OP_flip, r->label, t->mirrored);
+        if (r->inside != NO_NODE)
+            r->inside = graph_op2(e->graph, OP_flip, r->inside, t->mirrored);
+        break;
+    case TRANSFORM_SHIFT:
+        replay_shift(r, t, size);
+        break;
+    case TRANSFORM_CUT:
+        replay_cut(r, t, size);
+        break;
+    case TRANSFORM_RESAMPLE:
+        replay_resample(r, t, size);
+        break;
+    case TRANSFORM_RESIZE:
+        replay_resize(r, t, size);
+        break;
+    case TRANSFORM_PASTE:
+        replay_paste(r, t);
+        break;
+    case TRANSFORM_BLEND:
+        replay_blend(r, t);
+        break;
+    }
+}
+
+bool label_follow(Expansion *e, NodeId label, bool blend, Followed *f) {
+    Type t = *node_type(e, label), seen = label_type(e);
+    Replay r = {.e = e,
+                .classes = t.dtype == I32,
+                .blend = blend,
+                .resized = is_resized(e, seen),
+                .inside = NO_NODE};
+    int64_t column[] = {t.dim[0], t.dim[1], t.dim[2], 1};
+    r.label = r.classes ? graph_reshape(e->graph, label, 4, column) : label;
+    replay(&r, e->transform);
+    if (r.lost)
+        return false;
+    bool whole = node_type(e, r.label)->dtype == I32;
+    if (whole && r.inside != NO_NODE)
+        r.label = graph_op3(e->graph, OP_select, r.inside, r.label,
+                            whole_node(e, -1));
+    if (whole)
+        r.label = graph_reshape(e->graph, r.label, 3, seen.dim);
+    *f = (Followed){r.label, r.inside};
+    return true;
+}
