@@ -7,6 +7,9 @@ sees the same batches.
 
 import numpy as np
 
+import augment
+import scenes
+
 MASK = (1 << 64) - 1
 KEY = 0x73796E7468657469
 TEXTURES, WAVES, TILE = 2, 3, 32
@@ -75,7 +78,10 @@ class Samples:
             order(seed, epoch, position * size + i, self.count)
             for i in range(size)
         ]
-        return self.chosen(numbers)
+        return self.augmented(epoch, numbers, *self.chosen(numbers))
+
+    def augmented(self, epoch, numbers, samples, labels):
+        return samples, labels
 
     def whole(self):
         return self.chosen(range(self.count))
@@ -181,3 +187,27 @@ class Sequences(Samples):
         for i in range(self.length):
             tokens.append(self.follow(tokens[-1], random(key, 16 + i)))
         return np.array(tokens[:-1]), np.array(tokens[1:])
+
+
+class Scenes(Samples):
+    """Those of scenes.py, through the steps of a chain of `input`, and in an
+    evaluation through those of `test_steps`."""
+
+    def __init__(self, kind, steps, test_steps, count, test=False):
+        super().__init__(None, count, test)
+        self.steps, self.test_steps = steps, test_steps
+        self.images, self.labels = scenes.samples(kind, count, test)
+        if kind == "masks":
+            self.labels = self.labels.astype(np.int64)
+        else:
+            self.labels = self.labels.astype(np.float64)
+
+    def chosen(self, numbers):
+        numbers = list(numbers)
+        return self.images[numbers], self.labels[numbers]
+
+    def augmented(self, epoch, numbers, samples, labels):
+        return augment.applied(self.steps, epoch, numbers, samples, labels)
+
+    def whole(self):
+        return augment.applied(self.test_steps, 0, [], *super().whole())

@@ -2,7 +2,8 @@
 
     losses.py SINTER SOURCE NAME...
 
-builds models/NAME.net, saves what it would start from, trains the same network
+builds models/NAME.net, or tests/end_to_end/NAME.net where the data is that of
+scenes.py, saves what it would start from, trains the same network
 in PyTorch on the same batches, and writes tests/golden/losses/NAME.losses: how
 to build and run the trainer, the loss of each step, and the loss of the test
 split after the last one with the least and the largest share that is right, as
@@ -22,6 +23,7 @@ from torch.nn.utils import clip_grad_norm_
 
 import data
 import evaluation
+import scenes
 import weights
 import whitening
 from recipes import RECIPES, STEPS
@@ -39,7 +41,8 @@ def build_options(recipe):
 
 
 def build(sinter, source, name, recipe, folder):
-    model = os.path.join(source, "models", name.split("-")[0] + ".net")
+    where = "tests/end_to_end" if recipe.scenes else "models"
+    model = os.path.join(source, where, name.split("-")[0] + ".net")
     trainer = os.path.join(folder, name)
     subprocess.run(
         [sinter, "build", model, *build_options(recipe), "-o", trainer],
@@ -49,8 +52,12 @@ def build(sinter, source, name, recipe, folder):
 
 
 def run(trainer, recipe, folder, *options):
+    files = f"synthetic:{recipe.samples}"
+    if recipe.scenes:
+        files = os.path.join(folder, "scenes")
+        scenes.write(files, recipe.scenes, recipe.samples, recipe.samples)
     subprocess.run(
-        [trainer, f"--data=synthetic:{recipe.samples}", "--device=host",
+        [trainer, f"--data={files}", "--device=host",
          "--quiet", f"--out={folder}", *options],
         check=True,
         stdout=subprocess.DEVNULL,
@@ -124,16 +131,23 @@ def check_whitening(recipe, weight):
         raise ValueError("the whitening filters are wrong")
 
 
+def data_line(recipe):
+    if recipe.scenes:
+        return f"# scenes: {recipe.scenes} {recipe.samples} {recipe.samples}\n"
+    return f"# run: --data=synthetic:{recipe.samples}\n"
+
+
 def write(source, name, recipe, losses, loss, right):
     folder = os.path.join(source, "tests", "golden", "losses")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, name + ".losses"), "w") as f:
         f.write(f"# build: {' '.join(build_options(recipe))}\n")
-        f.write(f"# run: --data=synthetic:{recipe.samples}\n")
+        f.write(data_line(recipe))
         if recipe.samples == recipe.batch:
             f.write("# the same batch in each step\n")
         f.writelines(f"{loss:.7g}\n" for loss in losses)
-        f.write(f"# evaluation: {loss:.7g} {right[0]:.6g} {right[1]:.6g}\n")
+        shares = f" {right[0]:.6g} {right[1]:.6g}" if right else ""
+        f.write(f"# evaluation: {loss:.7g}{shares}\n")
 
 
 def trained(trainer, recipe, folder):
@@ -143,7 +157,7 @@ def trained(trainer, recipe, folder):
         rows = list(map(json.loads, f))
     tests = [row for row in rows if row["split"] == "test"]
     steps = [row["loss"] for row in rows if row["split"] == "step"]
-    return steps, (tests[-1]["loss"], tests[-1]["accuracy"])
+    return steps, (tests[-1]["loss"], tests[-1].get("accuracy"))
 
 
 def apart(a, b):

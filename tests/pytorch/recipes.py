@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 
+import augment
 import data
 import imagenet
 import nets
 import records
 import transformers
 import unet
-from evaluation import MIRRORED, PLAIN, SHIFTED
+from evaluation import MIRRORED, PLAIN, SHIFTED, TURNED
 from groups import Orthogonal, Sgd, by_group, ema, lookahead
 
 STEPS = 20
@@ -39,6 +40,7 @@ class Recipe:
     average: callable = None  # of the weights
     views: tuple = PLAIN  # of an image in an evaluation
     whitening: tuple = ()  # of the first layer: normalization, eps
+    scenes: str = None  # labels of scenes.py
 
 
 def mean_loss(logits, labels):
@@ -51,6 +53,15 @@ def smoothed_loss(logits, labels):
 
 def mean_loss_of_places(logits, labels):
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+def loss_of_pixels(logits, labels):
+    return F.cross_entropy(logits, labels, ignore_index=augment.OUT)
+
+
+def loss_of_targets(output, labels):
+    error = output.permute(0, 2, 3, 1) - labels.to(output.dtype)
+    return error[~error.isnan()].square().mean()
 
 
 def sum_loss(logits, labels):
@@ -186,6 +197,24 @@ def muon_groups(batch, share):
             renormalize=True,
             iterations=3,
         ),
+    )
+
+
+def on_scenes(kind, chain, steps, forward, test_steps=(), **more):
+    """Two batches of 16 an epoch, under the chain of `input`."""
+    settings = {"input": f"data.train |> {chain}", **more.pop("settings", {})}
+    return Recipe(
+        forward=forward,
+        loss=loss_of_pixels if kind == "masks" else loss_of_targets,
+        update=sgd(lambda p: 0.05, decay=0),
+        samples=32,
+        data=lambda shape, classes, count, test=False: data.Scenes(
+            kind, steps, test_steps, count, test
+        ),
+        settings=settings,
+        scenes=kind,
+        views=TURNED if kind == "masks" else PLAIN,
+        **more,
     )
 
 
@@ -379,5 +408,70 @@ RECIPES = {
         whitening=(records.normalize, 5e-4),
         average=lookahead(cubed),
         views=SHIFTED,
+    ),
+    "segment-zero": on_scenes(
+        "masks",
+        "flip_lr(p=0.4) |> random_crop(20, pad=5)",
+        (augment.flip_lr(0.4), augment.random_crop(20, 5)),
+        unet.segment,
+        (augment.middle(20, 20),),
+    ),
+    "segment-reflect": on_scenes(
+        "masks",
+        "alternating_flip |> random_translate(3, mode=reflect) "
+        "|> resize([24, 40], mode=bilinear) |> random_crop(24, pad=2, mode=edge)",
+        (
+            augment.alternating_flip,
+            augment.random_translate(3, "reflect"),
+            augment.resize(24, 40),
+            augment.random_crop(24, 2, "edge"),
+        ),
+        unet.segment,
+        (augment.resize(24, 40), augment.middle(24, 24)),
+    ),
+    "segment-resized": on_scenes(
+        "masks",
+        "cutmix(9) |> random_translate(4) "
+        "|> random_resized_crop(20, scale=[0.1, 0.5])",
+        (
+            augment.cutmix(9),
+            augment.random_translate(4),
+            # No side is the image's, where pixels would be equally near.
+            augment.random_resized_crop(20, (0.1, 0.5)),
+        ),
+        unet.segment,
+        (augment.middle(20, 20),),
+    ),
+    "restore-zero": on_scenes(
+        "clean",
+        "random_crop(22, pad=6) |> flip_lr",
+        (augment.random_crop(22, 6), augment.flip_lr(0.5)),
+        unet.restore(1),
+        (augment.middle(22, 22),),
+    ),
+    "restore-resized": on_scenes(
+        "clean",
+        "mixup(1) |> random_resized_crop(18, scale=[0.3, 0.9]) |> cutmix(6)",
+        (
+            augment.mixup_evenly,
+            augment.random_resized_crop(18, (0.3, 0.9)),
+            augment.cutmix(6),
+        ),
+        unet.restore(1),
+        (augment.middle(18, 18),),
+    ),
+    "restore-large": on_scenes(
+        "large",
+        "random_translate(3, mode=reflect) |> flip_lr |> cutmix(7) "
+        "|> random_resized_crop(21)",
+        (
+            augment.random_translate(3, "reflect"),
+            augment.flip_lr(0.5),
+            augment.cutmix(7),
+            augment.random_resized_crop(21),
+        ),
+        unet.restore(2),
+        (augment.middle(21, 21),),
+        settings={"factor": "2"},
     ),
 }

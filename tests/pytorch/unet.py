@@ -1,4 +1,5 @@
-"""The U-Net of models/unet_small.net: what a forward pass computes."""
+"""Networks whose output has the places of the image: the U-Net of
+models/unet_small.net, and those of tests/end_to_end/segment.net and restore.net."""
 
 import torch
 import torch.nn.functional as F
@@ -26,3 +27,22 @@ def unet_small(net, x):
     for path in ("up3", "up2", "up1"):
         x = up(PreactStage(net, path), x, across.pop())
     return net.conv(x, "head")
+
+
+SCENES = [90] * 3, [60] * 3
+
+
+def segment(net, x):
+    stage = normalize(x, *SCENES)
+    for path in ("one", "two"):
+        layer = PreactStage(net, path)
+        stage = layer.norm(layer.conv(stage))
+    return net.conv(stage, "head")
+
+
+def restore(factor):
+    def forward(net, x):
+        y = F.relu(net.conv(normalize(x, *SCENES), "one"))
+        return net.conv(F.interpolate(y, scale_factor=factor), "head")
+
+    return forward

@@ -1,0 +1,20 @@
+#!/bin/sh
+# A U-Net learns masks while flips and crops move them: 99 % of the pixels of
+# images that it has not seen are right.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+python=
+for candidate in /usr/bin/python3 python3; do
+    $candidate -c 'import numpy' 2>/dev/null && python=$candidate && break
+done
+[ -n "$python" ] || exit 77
+expect 0 "$python" "$SINTER_SOURCE/tests/pytorch/scenes.py" \
+    scenes masks 2000 400 32 32
+expect 0 "$SINTER" build "$models/unet_small.net" --set size=32 --set width=8 \
+    --set classes=4 --set epochs=8 -o trainer
+expect 0 ./trainer --device=host --threads=1 --data=scenes --quiet \
+    --metrics=rows
+grep '"split":"test"' rows | tail -n 1 |
+    sed 's/.*"accuracy":\([^,}]*\).*/\1/' >accuracy
+awk '{ exit !($1 >= 0.99) }' accuracy ||
+    fail "the share of pixels that are right is $(cat accuracy)"
