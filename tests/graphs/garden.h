@@ -52,7 +52,7 @@ NodeId garden_number(Garden *b, double value);
 // The softmax of the rows of x.
 NodeId garden_shares(Garden *b, NodeId x);
 
-// ---- families.c, functions.c, layers.c, sequences.c ----
+// ---- families.c, functions.c, layers.c, pixels.c, sequences.c ----
 
 // Adds operations of one family, and returns the last of them, or NO_NODE
 // where no operands were found that fit.
@@ -64,7 +64,7 @@ Family family_unary, family_binary, family_choice, family_reduction,
     family_product, family_convolution, family_uniform, family_best;
 Family family_guarded, family_truth, family_whole, family_narrowed;
 Family family_normalized, family_exponents, family_composite, family_costs,
-    family_layer, family_tail, family_separable;
+    family_layer, family_tail, family_separable, family_pixels;
 Family family_embedded, family_placed, family_dropped, family_attention;
 
 #endif

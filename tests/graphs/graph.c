@@ -56,7 +56,7 @@ static void grow(Garden *b, int steps) {
         family_composite, family_composite,  family_costs,
         family_layer,     family_layer,      family_tail,
         family_embedded,  family_placed,     family_dropped,
-        family_attention, family_separable,
+        family_attention, family_separable,  family_pixels,
     };
     enum { FAMILIES = sizeof family / sizeof *family };
     for (int i = 0; i < steps; i++) {

@@ -124,6 +124,21 @@ static bool has_tail(const Drawn *d) {
     return false;
 }
 
+// A label of each place that is moved.
+static bool has_pixels(const Drawn *d) {
+    const Graph *g = d->grown;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *node = &g->node[n];
+        const char *name = node->num_args
+                               ? node_text(&g->node[node->arg[0]], ATTR_name)
+                               : NULL;
+        if ((op_info[node->op].facts & INDEXES) && name != NULL &&
+            strncmp(name, "label", 5) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool has_training(const Drawn *d) {
     return has_facts(d->grown, OPTIMIZES);
 }
@@ -451,6 +466,7 @@ static const struct {
     {"broadcast", has_broadcast},
     {"a reduction to one element", has_number},
     {"the tail of a batch", has_tail},
+    {"labels that move with their image", has_pixels},
     {"mixed precision within the graph", has_precision},
     {"convolution or product", has_call},
     {"batch_norm", has_norm},
