@@ -1,11 +1,10 @@
-// Transforms: what the chain of `input` does to the places of an image, kept in
-// a list so that a label with a class or a target for each place follows.
+// Transforms: the geometric steps of the chain of `input`, recorded in a list
+// and replayed on labels that have a class or a target for each pixel.
 //
-// The list is replayed on the label with the same random numbers.  A label may
-// have a whole number of places for each pixel along both axes, as the target
-// of super-resolution has, or one place for a whole number of pixels.  Classes
-// take the nearest place; targets are sampled as the image is.  Places that
-// come from outside the image do not count: see Followed.
+// Image and label share the random numbers.  A label may have several places
+// for a pixel, as the target of super-resolution has, or one place for several
+// pixels.  Classes are sampled by the nearest place, targets as the image is.
+// Places that come from outside the image do not count: see Followed.
 
 #include "frontend/functions/functions.h"
 
@@ -196,7 +195,7 @@ static void report_places(Expansion *e, const Transform *t, Type label) {
     diag_place(d, e->output.at, "with this output labels are %s",
                samples_text(e, label));
     diag_place(d, e->shown_at, "and the images are %s",
-               samples_text(e, *node_type(e, e->shown)));
+               samples_text(e, *node_type(e, t->to)));
 }
 
 LabelPlaces label_places(Expansion *e, Type label) {
@@ -204,7 +203,7 @@ LabelPlaces label_places(Expansion *e, Type label) {
     if (t == NULL || e->data.label.rank > 0)
         return LABEL_OF_SAMPLES;
     Type files = label;
-    LabelPlaces p = places_of(label, *node_type(e, e->shown));
+    LabelPlaces p = places_of(label, *node_type(e, t->to));
     if (p == LABEL_FOLLOWS && !is_complete(e)) {
         report_left(e, t,
                     "something else in `input` moves pixels, too; labels "
