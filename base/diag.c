@@ -40,7 +40,7 @@ static Diagnostic *left_out(Diagnostics *d) {
 Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
                       Span at, const char *format, va_list list) {
     bool error = severity == DIAG_ERROR;
-    if ((error ? d->errors : d->warnings) == MAX_DIAGNOSTICS) {
+    if ((error ? d->errors : d->warnings) == MAX_COUNTED) {
         d->more |= error;
         return left_out(d);
     }
@@ -94,6 +94,23 @@ void diag_note(Diagnostic *d, const char *format, ...) {
     va_start(list, format);
     d->note[d->num_notes++] = format_list(d->arena, format, list);
     va_end(list);
+}
+
+typedef struct {
+    const Diagnostic *list[2 * MAX_SHOWN];
+    int count;
+} Shown;
+
+// The first errors, then the first warnings.
+static Shown shown_of(const Diagnostics *d) {
+    Shown s = {.count = 0};
+    for (int severity = DIAG_ERROR; severity <= DIAG_WARNING; severity++)
+        for (int i = 0, n = 0; i < d->count && n < MAX_SHOWN; i++)
+            if ((int)d->list[i]->severity == severity) {
+                s.list[s.count++] = d->list[i];
+                n++;
+            }
+    return s;
 }
 
 // ---- for people ----
@@ -270,11 +287,29 @@ static void print_one(Text *t, const Diagnostic *d, bool color) {
     text_add(t, "\n");
 }
 
+// "1 error", "25 errors (20 shown)"
+static void print_count(Text *t, Severity s, int count) {
+    text_add(t, "%s%d %s%s", count == MAX_COUNTED ? "at least " : "", count,
+             severity_name(s), count == 1 ? "" : "s");
+    if (count > MAX_SHOWN)
+        text_add(t, " (%d shown)", MAX_SHOWN);
+}
+
+static void print_counts(Text *t, const Diagnostics *d) {
+    if (d->errors)
+        print_count(t, DIAG_ERROR, d->errors);
+    if (d->errors && d->warnings)
+        text_add(t, ", ");
+    if (d->warnings)
+        print_count(t, DIAG_WARNING, d->warnings);
+    text_add(t, d->count ? "\n" : "");
+}
+
 void diag_print(Text *t, const Diagnostics *d) {
-    for (int i = 0; i < d->count; i++)
-        print_one(t, d->list[i], d->color);
-    if (d->more)
-        text_add(t, "only the first %d errors are shown\n", MAX_DIAGNOSTICS);
+    const Shown shown = shown_of(d);
+    for (int i = 0; i < shown.count; i++)
+        print_one(t, shown.list[i], d->color);
+    print_counts(t, d);
 }
 
 // ---- for programs ----
@@ -330,6 +365,7 @@ static void json_one(Text *t, const Diagnostic *d) {
 }
 
 void diag_json(Text *t, const Diagnostics *d) {
-    for (int i = 0; i < d->count; i++)
-        json_one(t, d->list[i]);
+    const Shown shown = shown_of(d);
+    for (int i = 0; i < shown.count; i++)
+        json_one(t, shown.list[i]);
 }

@@ -1,9 +1,9 @@
 // Diagnostics: the user's mistakes, each with the places that explain it.
 //
 // A diagnostic has a code, a message, a primary place, other places with
-// labels, and notes.  At most MAX_DIAGNOSTICS errors are kept and as many
-// warnings; what comes after, and what repeats an earlier one, is counted
-// nowhere and shown nowhere.
+// labels, and notes.  Errors are shown before warnings, the first MAX_SHOWN of
+// each; up to MAX_COUNTED of each are counted.  A repetition of an earlier one
+// is neither counted nor shown.
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H
 
@@ -14,7 +14,7 @@
 
 typedef enum { DIAG_ERROR, DIAG_WARNING } Severity;
 
-enum { MAX_DIAGNOSTICS = 20, MAX_LABELS = 4, MAX_NOTES = 4 };
+enum { MAX_SHOWN = 20, MAX_COUNTED = 100, MAX_LABELS = 4, MAX_NOTES = 4 };
 
 typedef struct {
     Span at;
@@ -34,10 +34,10 @@ typedef struct {
 
 typedef struct {
     Arena *arena;
-    Diagnostic *list[2 * MAX_DIAGNOSTICS];
+    Diagnostic *list[2 * MAX_COUNTED]; // in the order of their reports
     int count;
     int errors, warnings;
-    bool more;        // errors were left out
+    bool more;        // errors were left out; readers of a file give up
     bool color;       // diag_print marks with the colours of terminals
     Diagnostic spare; // stands for what is left out
 } Diagnostics;
@@ -64,10 +64,10 @@ void diag_place(Diagnostic *d, Span at, const char *format, ...)
 void diag_note(Diagnostic *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// All of them for people, each followed by an empty line.
+// For people: each followed by an empty line, and a last line that counts them.
 void diag_print(Text *t, const Diagnostics *d);
 
-// All of them for programs, one JSON object on a line.
+// For programs: one JSON object on a line for each that diag_print shows.
 void diag_json(Text *t, const Diagnostics *d);
 
 #endif

@@ -1,5 +1,5 @@
-// Diagnostics: their look is the language's promise; repetitions and the
-// twenty-first are not shown.
+// Diagnostics: their look is the language's promise; errors come before
+// warnings; repetitions and the twenty-first are not shown.
 #include "base/diag.h"
 #include "tests/base/suites.h"
 
@@ -42,7 +42,8 @@ START_TEST(shows_both_places) {
                      "  |       ^ and this is f32[N, 32, 32, 128]\n"
                      "  |\n"
                      "  = the heights differ: 16 and 32\n"
-                     "\n");
+                     "\n"
+                     "1 error\n");
     arena_free(a);
 }
 END_TEST
@@ -84,14 +85,78 @@ START_TEST(repetition_is_dropped) {
 }
 END_TEST
 
-START_TEST(twenty_are_kept) {
+// Adds `errors` and `warnings`, by turns while there are both.
+static Diagnostics mixed(Arena *a, const Source *s, int errors, int warnings) {
+    Diagnostics d = diag_new(a);
+    for (int i = 0; i < errors || i < warnings; i++) {
+        Span at = {s, (uint32_t)i, (uint32_t)i + 1};
+        if (i < warnings)
+            diag_add(&d, DIAG_WARNING, "W0001", at, "warning %d", i);
+        if (i < errors)
+            diag_add(&d, DIAG_ERROR, "E0001", at, "error %d", i);
+    }
+    return d;
+}
+
+static int occurrences(const char *text, const char *word) {
+    int count = 0;
+    for (; (text = strstr(text, word)) != NULL; text++)
+        count++;
+    return count;
+}
+
+START_TEST(errors_come_before_warnings) {
     Arena *a = arena_new();
     Source *s = source_new(a, "m.net", model, strlen(model));
+    Diagnostics d = mixed(a, s, 2, 3);
+    Text people = text_new(a), programs = text_new(a);
+    diag_print(&people, &d);
+    diag_json(&programs, &d);
+    ck_assert(strstr(text_string(&people), "error 1") <
+              strstr(text_string(&people), "warning 0"));
+    ck_assert(strstr(text_string(&programs), "error 1") <
+              strstr(text_string(&programs), "warning 0"));
+    ck_assert_int_eq(occurrences(text_string(&programs), "\n"), 5);
+    arena_free(a);
+}
+END_TEST
+
+static const struct {
+    int errors, warnings;
+    const char *last; // line
+} counts[] = {
+    {1, 0, "\n1 error\n"},
+    {2, 1, "\n2 errors, 1 warning\n"},
+    {0, 3, "\n3 warnings\n"},
+    {MAX_SHOWN, 0, "\n20 errors\n"},
+    {MAX_SHOWN + 5, 1, "\n25 errors (20 shown), 1 warning\n"},
+    {MAX_COUNTED + 5, MAX_SHOWN + 1,
+     "\nat least 100 errors (20 shown), 21 warnings (20 shown)\n"},
+};
+
+START_TEST(last_line_counts) {
+    Arena *a = arena_new();
+    static const char text[2 * MAX_COUNTED] = "";
+    Source *s = source_new(a, "m.net", text, sizeof text);
+    Diagnostics d = mixed(a, s, counts[_i].errors, counts[_i].warnings);
+    Text t = text_new(a);
+    diag_print(&t, &d);
+    const char *last = counts[_i].last, *all = text_string(&t);
+    ck_assert_str_eq(all + t.length - strlen(last), last);
+    int errors = counts[_i].errors;
+    ck_assert_int_eq(occurrences(all, "error[E0001]"),
+                     errors < MAX_SHOWN ? errors : MAX_SHOWN);
+    ck_assert_int_eq(d.more, errors > MAX_COUNTED);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(nothing_counts_nothing) {
+    Arena *a = arena_new();
     Diagnostics d = diag_new(a);
-    for (uint32_t i = 0; i < MAX_DIAGNOSTICS + 5; i++)
-        diag_add(&d, DIAG_ERROR, "E0001", (Span){s, i, i + 1}, "no");
-    ck_assert_int_eq(d.count, MAX_DIAGNOSTICS);
-    ck_assert(d.more);
+    Text t = text_new(a);
+    diag_print(&t, &d);
+    ck_assert_uint_eq(t.length, 0);
     arena_free(a);
 }
 END_TEST
@@ -121,7 +186,10 @@ Suite *diag_suite(void) {
     tcase_add_test(t, shows_both_places);
     tcase_add_test(t, colours_change_no_text);
     tcase_add_test(t, repetition_is_dropped);
-    tcase_add_test(t, twenty_are_kept);
+    tcase_add_test(t, errors_come_before_warnings);
+    tcase_add_loop_test(t, last_line_counts, 0,
+                        sizeof counts / sizeof counts[0]);
+    tcase_add_test(t, nothing_counts_nothing);
     tcase_add_test(t, json_is_one_line_each);
     suite_add_tcase(s, t);
     return s;
