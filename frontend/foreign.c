@@ -18,8 +18,7 @@ static char folded(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-// Whether two words are the same but for case and underscores.
-static bool same_word(const char *a, const char *b) {
+bool foreign_same(const char *a, const char *b) {
     for (;; a++, b++) {
         a += strspn(a, "_");
         b += strspn(b, "_");
@@ -32,7 +31,7 @@ static bool same_word(const char *a, const char *b) {
 
 static int foreign_find(Foreign where, const char *word) {
     for (int i = 0; i < NUM_FOREIGN; i++)
-        if (table[i].where == where && same_word(table[i].word, word))
+        if (table[i].where == where && foreign_same(table[i].word, word))
             return i;
     return -1;
 }
@@ -67,7 +66,7 @@ bool foreign_argument_note(const char *word, const char *const *name, int count,
                            Diagnostic *d) {
     for (int i = 0; i < NUM_FOREIGN; i++)
         if (table[i].where == FOREIGN_ARGUMENT &&
-            same_word(table[i].word, word) &&
+            foreign_same(table[i].word, word) &&
             (table[i].ours == NULL || among(table[i].ours, name, count))) {
             note_row(i, d);
             return true;

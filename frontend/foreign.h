@@ -9,6 +9,8 @@
 
 typedef enum {
     FOREIGN_FUNCTION,
+    FOREIGN_MODULE,
+    FOREIGN_METHOD,
     FOREIGN_LOSS,
     FOREIGN_SURPLUS,
     FOREIGN_ARGUMENT,
@@ -16,6 +18,9 @@ typedef enum {
     FOREIGN_WORD,
     FOREIGN_SYNTAX
 } Foreign;
+
+// Whether two words are the same but for case and underscores.
+bool foreign_same(const char *a, const char *b);
 
 // What a word of another system is called here; NULL where nothing is known.
 const char *foreign_name(Foreign where, const char *word);

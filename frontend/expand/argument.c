@@ -70,6 +70,18 @@ static void note_comma(const Given *given, int index, Diagnostic *d) {
         diag_note(d, "a decimal point is a point: %g.%g", a->number, b->number);
 }
 
+// An argument by position that takes the place of another: the parameters for
+// an optimizer, the channels of the input for a layer.
+static void note_twice(const Signature *s, const Given *first, Diagnostic *d) {
+    const Expr *x = first->expr;
+    if (first->name != NULL || s->declared_at.source != NULL)
+        return;
+    if (x != NULL && x->kind == EXPR_CALL && x->left->kind == EXPR_MEMBER)
+        foreign_note(FOREIGN_METHOD, x->left->text, d);
+    else if (param_named(s, "channels") >= 0)
+        diag_note(d, "the channels of the input are known; leave them out");
+}
+
 // Puts the argument `index` into the slot of its parameter.
 static bool place(Expansion *e, const Signature *s, const Given *given,
                   int index, int position, int *slot) {
@@ -79,7 +91,9 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
         report_unknown(e, s, g);
         return false;
     }
-    if (param >= s->num_params) {
+    if (param > s->num_params)
+        return false; // the first of them was reported
+    if (param == s->num_params) {
         Diagnostic *d =
             report(e->diags, D_surplus, g->at, "%s takes %d argument%s",
                    s->function, s->num_params, s->num_params == 1 ? "" : "s");
@@ -96,6 +110,7 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
             report(e->diags, D_argument_twice, g->at,
                    "`%s` of %s is given twice", s->name[param], s->function);
         diag_place(d, given[slot[param]].at, "it was given here");
+        note_twice(s, &given[slot[param]], d);
         return false;
     }
     slot[param] = index;
@@ -191,6 +206,9 @@ static void note_meant(const Call *c, const ParamInfo *p, Value v,
                      "minimum(a, b), their sum a + b");
     if (p->kind == TENSOR || p->kind == OPERAND)
         note_initialiser(v, d);
+    if (v.kind == VALUE_TRUTH && p->kind == TENSOR)
+        diag_note(d, "`if` chooses before the run, as in: fn either(a, b) { if "
+                     "deep { a } else { b } }");
     if (v.kind == VALUE_LIST && p->kind == TENSORS) {
         Value odd = odd_item(v);
         diag_place(d, odd.at, "this is %s", value_described(odd));

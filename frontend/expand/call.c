@@ -91,6 +91,10 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
     if (v.kind == VALUE_NOTHING) {
         Diagnostic *d = report(e->diags, D_kind, f->name_at,
                                "`%s` gives no value", f->name);
+        const Stmt *last =
+            f->body.count ? &f->body.stmt[f->body.count - 1] : NULL;
+        if (last != NULL && last->kind == STMT_ASSIGN)
+            diag_place(d, last->at, "an assignment has no value");
         diag_note(d, "its last line must be a value");
         return value_poison();
     }

@@ -256,6 +256,8 @@ static Value expand_index(Expansion *e, const Expr *x) {
     Diagnostic *d = report(e->diags, D_range, x->right->at,
                            "this list has no item %g", at.number);
     diag_note(d, "it has %d, counted from 0", count);
+    if (x->left->kind == EXPR_LIST)
+        diag_note(d, "a comma is missing between two lists");
     return value_poison();
 }
 
@@ -292,36 +294,22 @@ static Value expand_unit(Expansion *e, const Expr *x) {
     return v;
 }
 
-static void report_member(Expansion *e, const Expr *x) {
-    bool module = name_unknown(e, x->left);
-    Diagnostic *d = module ? report(e->diags, D_unknown_name, x->at,
-                                    "nothing here is called `%s.%s`",
-                                    x->left->text, x->text)
-                           : report(e->diags, D_unknown_name, x->at,
-                                    "`.%s` has no meaning here", x->text);
-    if (!module && builtin_find(x->text) != NULL)
-        diag_note(d, "a function is applied by |>, as in: x |> %s", x->text);
-    else
-        name_note(e, x->text, d);
-}
-
 // data.train, the only member there is.
 static Value expand_member(Expansion *e, const Expr *x) {
     Value v = {.kind = VALUE_NOTHING};
-    if (!name_unknown(e, x->left))
+    if (!name_unknown(e, path_root(x)))
         v = expand(e, x->left);
     if (v.kind == VALUE_POISON)
         return v;
     bool data = v.kind == VALUE_CALL && v.call->builtin->class == DATA;
     if (data && strcmp(x->text, "train") == 0 && e->phase == PHASE_INPUT)
         return value_tensor(input_node(e, INPUT_IMAGE), x->at);
-    if (data)
-        report(e->diags, D_unknown_name, x->at,
-               "`data.%s` has no meaning here; `data.train` is what an input "
-               "begins with, `data.test` what eval is on",
-               x->text);
-    else
-        report_member(e, x);
+    if (!data)
+        return unknown_member(e, x, v);
+    report(e->diags, D_unknown_name, x->at,
+           "`data.%s` has no meaning here; `data.train` is what an input "
+           "begins with, `data.test` what eval is on",
+           x->text);
     return value_poison();
 }
 

@@ -23,8 +23,17 @@ Value expand_name(Expansion *e, const Expr *x);
 // Whether x is a name that nothing has, as of a module of another language.
 bool name_unknown(Expansion *e, const Expr *x);
 
-// What a name that nothing defines was meant to be.
-void name_note(Expansion *e, Atom name, Diagnostic *d);
+// ---- unknown.c ----
+
+// Reports a name that nothing defines.
+Value unknown_name(Expansion *e, const Expr *x);
+
+// Reports left.name where there is no such member; where left has a value, it
+// is not NOTHING.
+Value unknown_member(Expansion *e, const Expr *x, Value left);
+
+// The name at which a path such as torch.optim.SGD begins.
+const Expr *path_root(const Expr *x);
 
 // ---- type.c ----
 

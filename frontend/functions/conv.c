@@ -37,25 +37,44 @@ static void read_padding(const Value *v, Window *w) {
         read_pads(v, w->pad);
 }
 
+static void note_window(const Call *c, const Window *w, Diagnostic *d) {
+    enum { LARGE = 16 };
+    const char *pool = c->builtin->name;
+    if (builtin_id(c->builtin) == B_conv)
+        diag_note(d, "pad=same keeps the size of the image");
+    else if (w->size[0] >= LARGE)
+        diag_note(d,
+                  "the first argument of %s is the size of its window, as in "
+                  "%s(2); the channels stay",
+                  pool, pool);
+    else
+        diag_note(d, "global_%s pools the whole image", pool);
+}
+
 // False, and a report, when not even one window fits the image.
 static bool expect_window(Expansion *e, const Call *c, const Value *x,
                           const Window *w) {
     Type t = *node_type(e, x->node);
+    int64_t pads[2], image[2], window[2];
+    bool fits = true;
     for (int i = 0; i < 2; i++) {
-        int64_t pads = w->pad[2 * i] + w->pad[2 * i + 1];
-        if (window_count(t.dim[1 + i], pads, w->size[i], w->stride[i],
-                         w->dilation[i]) > 0)
-            continue;
-        Diagnostic *d =
-            report(e->diags, D_window, c->at,
-                   "a window of %lld x %lld does not fit this image",
-                   (long long)w->size[0], (long long)w->size[1]);
-        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-        if (t.dim[3] == t.dim[2] && t.dim[1] < t.dim[2])
-            diag_note(d, "images are [N, height, width, channels]");
-        return false;
+        pads[i] = w->pad[2 * i] + w->pad[2 * i + 1];
+        image[i] = t.dim[1 + i] + pads[i];
+        window[i] = w->dilation[i] * (w->size[i] - 1) + 1;
+        fits &= window[i] <= image[i];
     }
-    return true;
+    if (fits)
+        return true;
+    Diagnostic *d = report(
+        e->diags, D_window, c->at,
+        "a window of %lld x %lld is larger than the image, %lld x %lld%s",
+        (long long)window[0], (long long)window[1], (long long)image[0],
+        (long long)image[1], pads[0] + pads[1] ? " with its padding" : "");
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    note_window(c, w, d);
+    if (t.dim[3] == t.dim[2] && t.dim[1] < t.dim[2])
+        diag_note(d, "images are [N, height, width, channels]");
+    return false;
 }
 
 // ---- conv ----

@@ -20,6 +20,8 @@ static Value bad_operands(Expansion *e, const Expr *x, Value a, Value b) {
         (a.kind == VALUE_NUMBER || b.kind == VALUE_NUMBER))
         diag_note(d, "it is the product of matrices; a number is multiplied "
                      "by *, and parameter([1, C]) is a row that is learned");
+    if (x->op == TOKEN_POWER && a.kind == VALUE_NUMBER)
+        diag_note(d, "write exp(x * log(%.9g))", a.number);
     if (a.kind == VALUE_LIST || b.kind == VALUE_LIST)
         diag_note(d, "a list becomes a tensor by tensor(list); what is learned "
                      "is a parameter([C]) of C channels");
@@ -238,15 +240,27 @@ static Value join_conditions(Expansion *e, const Expr *x, Value a, Value b) {
     return value_tensor(apply(e, op, a.node, b.node, x->at), x->at);
 }
 
+static Value bad_power(Expansion *e, const Expr *x, Value b) {
+    bool number = b.kind == VALUE_NUMBER;
+    Diagnostic *d = report(
+        e->diags, D_operator, x->op_at,
+        "the power of a tensor or schedule is a whole number from 1 to 64, and "
+        "this is %s",
+        number ? arena_format(e->arena, "%.9g", b.number) : value_described(b));
+    if (number && fabs(b.number) == 0.5)
+        diag_note(d, "write %s(x)", b.number > 0 ? "sqrt" : "rsqrt");
+    else if (number && b.number < 0 && b.number == floor(b.number))
+        diag_note(d, "write 1 / x ^ %.9g", -b.number);
+    else
+        diag_note(d, "write exp(p * log(x)) for the power p of x above 0");
+    return value_poison();
+}
+
 // a ^ n for a whole n, by squaring.
 static Value power(Expansion *e, const Expr *x, Value a, Value b) {
     if (b.kind != VALUE_NUMBER || b.number != floor(b.number) || b.number < 1 ||
-        b.number > 64) {
-        report(e->diags, D_operator, x->op_at,
-               "a tensor or schedule can be raised to whole powers from 1 to "
-               "64 only");
-        return value_poison();
-    }
+        b.number > 64)
+        return bad_power(e, x, b);
     NodeId square = as_float(e, a.node), result = NO_NODE;
     for (int n = (int)b.number; n > 0; n /= 2) {
         if (n % 2)

@@ -287,7 +287,8 @@ static void lex_punct(Lexer *l) {
         l->at += 2;
         Diagnostic *d = report(l->diags, D_character, span_from(l, start),
                                "`//` has no meaning here");
-        diag_note(d, "a comment begins with #");
+        diag_note(d, l->first ? "a comment begins with #"
+                              : "a comment begins with #; a quotient is a / b");
         skip_line(l);
         return;
     }

@@ -148,7 +148,9 @@ static Expr *index_of(Parser *p, Expr *list) {
     if (!token_accept(p, TOKEN_CLOSE_LIST)) {
         Diagnostic *d = token_expected(p, "`]`");
         if (d != NULL)
-            diag_note(d, "`slice` takes a part of a tensor");
+            diag_note(d, list->kind == EXPR_LIST
+                             ? "a comma is missing between two lists"
+                             : "`slice` takes a part of a tensor");
     }
     e->at = span_join(e->at, token_last_at(p));
     deepen(p, e, list);
@@ -193,7 +195,8 @@ static Expr *postfix(Parser *p) {
             e = member(p, e);
         else if (token_is(p, TOKEN_OPEN_LIST))
             e = index_of(p, e);
-        else if (unit_of(token_current(p)) != UNIT_NONE)
+        else if (unit_of(token_current(p)) != UNIT_NONE &&
+                 token_following(p)->kind != TOKEN_ASSIGN) // a key `epochs`
             e = unit(p, e);
         else
             break;

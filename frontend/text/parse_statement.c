@@ -192,7 +192,7 @@ static TypeExpr *type(Parser *p) {
             t->dim[t->rank++] = expression_parse(p);
     }
     p->brackets--;
-    token_expect(p, TOKEN_CLOSE_LIST);
+    items_end(p, TOKEN_CLOSE_LIST);
     t->at = span_join(t->at, token_last_at(p));
     return t;
 }

@@ -17,6 +17,23 @@ static bool is_keyword(TokenKind k) {
     return k >= TOKEN_IMPORT && k <= TOKEN_NOT;
 }
 
+static bool is_infix(TokenKind k) {
+    return k == TOKEN_PIPE || k == TOKEN_POWER || k == TOKEN_ASSIGN ||
+           operator_is_binary(k);
+}
+
+// The operator at the end of a line behind which a value is missing: what
+// follows ends the block, or is an assignment.  NULL: there is none.
+static const Token *hanging(Parser *p, const char *what) {
+    const Token *next = token_current(p);
+    if (next->kind == TOKEN_ASSIGN && p->at > 0)
+        next--;
+    else if (strcmp(what, "a value") != 0)
+        return NULL;
+    bool behind = next > p->token && is_infix(next[-1].kind);
+    return behind && (next->first || next->kind == TOKEN_END) ? next - 1 : NULL;
+}
+
 // What is missing may be what the lexer could not read.
 Diagnostic *token_expected(Parser *p, const char *what) {
     if (p->panic)
@@ -29,6 +46,11 @@ Diagnostic *token_expected(Parser *p, const char *what) {
         return NULL;
     if (is_keyword(here) && token_following(p)->kind == TOKEN_ASSIGN)
         p->misused = here;
+    const Token *operator= hanging(p, what);
+    if (operator!= NULL)
+        return report(p->diags, D_syntax, operator->at,
+                      "expected a value behind %s, found the end of its line",
+                      token_name(operator->kind));
     Diagnostic *d = report(p->diags, D_syntax, token_current(p)->at,
                            "expected %s, found %s", what, found(p));
     syntax_note(p->token, p->at, what, d);

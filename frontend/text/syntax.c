@@ -57,6 +57,12 @@ static const struct {
     {TOKEN_DIVIDE, TOKEN_ASSIGN, "write it out, as in: h = h / x"},
     {TOKEN_ASSIGN, TOKEN_MORE, "a function has a name: fn NAME(x) = ..."},
     {TOKEN_ASSIGN, TOKEN_TRAIN, "the training samples are data.train"},
+    {TOKEN_ASSIGN, TOKEN_FN, "a function has a name: fn NAME(x) = ..."},
+    {TOKEN_ASSIGN, TOKEN_OPEN_BLOCK,
+     "there are no dictionaries: each value has a name of its own"},
+    {TOKEN_MODEL, TOKEN_DOT,
+     "an optimizer trains all parameters; leave the argument out"},
+    {TOKEN_PERCENT, TOKEN_NUMBER, "% divides by 100; there is no remainder"},
     {TOKEN_COMMA, TOKEN_CLOSE_BLOCK, "a line needs no comma at its end"},
     {TOKEN_TRAIN, TOKEN_OPEN_BLOCK,
      "name the model that is trained, as in: train Net { ... }"},
@@ -108,7 +114,33 @@ static const char *separator_note(const Around *a) {
         return "a list has one name, as in: part = split(x, 2), then part[0]";
     if (a->before == TOKEN_STRING && a->after == TOKEN_STRING)
         return "each has an entry of its own: freeze \"a.*\"; freeze \"b.*\"";
-    return "between two of them stands a `;`";
+    return "entries are separated by a `;` or a new line";
+}
+
+// Whether a token stands directly behind the one before.
+static bool is_adjacent(const Around *a) {
+    return a->at > 0 && a->t[a->at - 1].at.end == a->t[a->at].at.start;
+}
+
+static const char *string_note(const Around *a) {
+    if (!is_adjacent(a))
+        return NULL;
+    return a->before == TOKEN_STRING ? "a comment begins with #"
+           : a->before == TOKEN_NAME ? "a string has no prefix and is written "
+                                       "out, as in: \"data/cifar10\""
+                                     : NULL;
+}
+
+// Where a separator is missing between two items on one line.
+static const char *missing_comma(const Around *a) {
+    bool begins_item = a->here == TOKEN_NAME || a->here == TOKEN_NUMBER ||
+                       a->here == TOKEN_STRING || a->here == TOKEN_OPEN_LIST ||
+                       a->here == TOKEN_OPEN || a->here == TOKEN_TRUE ||
+                       a->here == TOKEN_FALSE || a->here == TOKEN_NOT;
+    return begins_item && !a->t[a->at].first &&
+                   strncmp(a->expected, "`,` or", 6) == 0
+               ? "a comma is missing before it"
+               : NULL;
 }
 
 // Advice that follows from one token where it stands.
@@ -127,8 +159,16 @@ static const char *token_note(const Around *a) {
         return ends_stage(a)
                    ? "a chain stands in parentheses: (x |> f) + (y |> g)"
                    : NULL;
+    case TOKEN_STRING:
+        return string_note(a);
+    case TOKEN_FOR:
+        return strcmp(a->expected, "`,` or `]`") == 0
+                   ? "a list is written with all its items; a `for` repeats "
+                     "statements: for i in range(3) { x = x |> relu }"
+                   : NULL;
     case TOKEN_IF:
-        return ends_value(a) ? "where(condition, a, b) chooses between numbers"
+        return ends_value(a) ? "where(x > 0, a, b) chooses between elements; a "
+                               "choice before the run is if c { a } else { b }"
                              : NULL;
     case TOKEN_COLON:
         return strcmp(a->expected, "`{`") == 0
@@ -169,7 +209,7 @@ static const char *token_note(const Around *a) {
         return item && a->after == TOKEN_ASSIGN
                    ? "a constant is written let NAME = VALUE"
                : line && a->after == TOKEN_ASSIGN
-                   ? "between two of them stands a `;`"
+                   ? "a `;` or a new line is missing before it"
                : a->after == TOKEN_COLON &&
                        (a->t[a->at].first ||
                         strcmp(a->expected, "a key and `=`") == 0)
@@ -189,6 +229,14 @@ static bool word_note(const Around *a, Diagnostic *d) {
         return true;
     return a->before == TOKEN_NAME && !here->first &&
            foreign_note(FOREIGN_SYNTAX, here[-1].text, d);
+}
+
+// A word of the language before a `=`.
+static const char *keyword_note(const Around *a) {
+    return a->here == TOKEN_TRAIN && open_bracket(a->t, a->at) >= 0
+               ? "a data set has both parts, data.train and data.test; leave "
+                 "it out"
+               : "it is a word of the language; use another name";
 }
 
 static void bracket_note(const Around *a, Diagnostic *d) {
@@ -211,9 +259,11 @@ void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d) {
         return;
     if (note == NULL && a.here >= TOKEN_IMPORT && a.here <= TOKEN_NOT &&
         a.after == TOKEN_ASSIGN)
-        note = "it is a word of the language; use another name";
+        note = keyword_note(&a);
     if (note == NULL)
         note = token_note(&a);
+    if (note == NULL)
+        note = missing_comma(&a);
     if (note == NULL && strstr(expected, "`{`") && at > 1 &&
         t[at - 2].kind == TOKEN_IMPORT)
         note = "names are imported one by one: import \"std/vision.net\" "

@@ -1,0 +1,195 @@
+// Unknown names: the report of one that nothing defines, alone or behind
+// points as in torch.optim.SGD, and the name that was meant.
+
+#include "frontend/expand/walk.h"
+#include "frontend/foreign.h"
+
+#include <string.h>
+
+// ---- the name that was meant ----
+
+// "x |> conv(channels, size, stride=..., ...)": how a function is called.
+static const char *call_form(Arena *a, const Builtin *b) {
+    const ParamInfo *p = &param_info[b->first];
+    int count = builtin_num_params(b);
+    int first = count > 0 && strcmp(p[0].name, "x") == 0;
+    Text t = text_new(a);
+    if (first && count == 1)
+        return arena_format(a, "x |> %s, or %s(x)", b->name, b->name);
+    text_add(&t, "%s%s(", first ? "x |> " : "", b->name);
+    for (int i = first; i < count; i++)
+        text_add(&t, "%s%s%s", i > first ? ", " : "", p[i].name,
+                 p[i].otherwise != NULL ? "=..." : "");
+    text_add(&t, ")");
+    return text_string(&t);
+}
+
+static void note_import(const char *module, const char *name, Diagnostic *d) {
+    diag_note(d, "begin the file with: import \"%s\" { %s }", module, name);
+}
+
+// A function of the language that is spelt so but for case and underscores.
+static const Builtin *builtin_spelt(const char *word) {
+    for (int i = 0; i < NUM_BUILTINS; i++)
+        if (foreign_same(builtin_info[i].name, word))
+            return &builtin_info[i];
+    return NULL;
+}
+
+// Where another system's function is one of ours under a name of our own.
+static bool note_ours(Expansion *e, const char *word, Diagnostic *d) {
+    const char *ours = foreign_name(FOREIGN_FUNCTION, word);
+    const Builtin *b = ours ? builtin_find(ours) : builtin_spelt(word);
+    if (b == NULL)
+        return false;
+    diag_note(d, "it is called `%s` here: %s", b->name, call_form(e->arena, b));
+    Atom name = atom_of(e->atoms, b->name, strlen(b->name));
+    if (b->module != NULL && !name_defined(e, name))
+        note_import(b->module, b->name, d);
+    foreign_note(FOREIGN_SURPLUS, b->name, d);
+    return true;
+}
+
+static bool note_word(Expansion *e, const char *word, Diagnostic *d) {
+    bool advice = foreign_name(FOREIGN_FUNCTION, word) == NULL &&
+                  foreign_note(FOREIGN_FUNCTION, word, d);
+    return advice || note_ours(e, word, d) ||
+           foreign_note(FOREIGN_FUNCTION, word, d);
+}
+
+// "an optimizer is one of: sgd, adam, ..."
+static void note_class(Expansion *e, Class class, Diagnostic *d) {
+    Text t = text_new(e->arena);
+    for (int i = 0; i < NUM_BUILTINS; i++)
+        if (builtin_info[i].class == class)
+            text_add(&t, "%s%s", t.length ? ", " : "", builtin_info[i].name);
+    diag_note(d, "%s is one of: %s", class_name(class), text_string(&t));
+}
+
+// A module of another system has functions of one class, or advice.
+static bool note_module(Expansion *e, const char *word, Diagnostic *d) {
+    const char *one = foreign_name(FOREIGN_MODULE, word);
+    if (one == NULL)
+        return foreign_note(FOREIGN_MODULE, word, d);
+    note_class(e, builtin_find(one)->class, d);
+    return true;
+}
+
+static void note_nearest(Expansion *e, Atom name, Diagnostic *d) {
+    Nearest near = nearest_to(name);
+    for (const Binding *n = e->scope; n != NULL; n = n->next)
+        nearest_offer(&near, n->name);
+    for (int i = 0; i < NUM_BUILTINS; i++)
+        nearest_offer(&near, builtin_info[i].name);
+    nearest_note(&near, d);
+    if (near.best == NULL && e->phase == PHASE_INPUT)
+        note_class(e, AUGMENT, d);
+    if (near.best == NULL && e->phase == PHASE_LOSS)
+        note_class(e, LOSS, d);
+}
+
+// Whether `as` has given the name to layers with parameters.
+static bool names_layers(const Expansion *e, const char *name) {
+    size_t length = strlen(name);
+    for (int i = 0; i < e->num_parameters; i++)
+        if (strncmp(e->parameter[i].name, name, length) == 0 &&
+            e->parameter[i].name[length] == '.')
+            return true;
+    return false;
+}
+
+static void note_name(Expansion *e, Atom name, Diagnostic *d) {
+    bool trains = e->phase == PHASE_LOSS || e->phase == PHASE_KEYS;
+    if (names_layers(e, name))
+        diag_note(d, "it names layers; a value is named by %s = ...", name);
+    else if (!(trains && foreign_note(FOREIGN_LOSS, name, d)) &&
+             !note_word(e, name, d) && !note_module(e, name, d))
+        note_nearest(e, name, d);
+}
+
+// ---- a name ----
+
+// Where the file defines a name at its top level; no source where it does not.
+static Span defined_later(const Expansion *e, Atom name) {
+    for (int i = 0; e->file != NULL && i < e->file->count; i++) {
+        const Item *item = &e->file->item[i];
+        if (item->kind == ITEM_LET && item->let.name == name)
+            return item->let.name_at;
+        if (item->function != NULL && item->function->name == name)
+            return item->function->name_at;
+    }
+    return (Span){0};
+}
+
+Value unknown_name(Expansion *e, const Expr *x) {
+    Span later = defined_later(e, x->text);
+    const char *module = std_module_of(x->text);
+    if (call_is_active(e, x->text)) {
+        report(e->diags, D_recursion, x->at,
+               "`%s` cannot call itself: every model expands to a finite graph",
+               x->text);
+    } else if (later.source != NULL) {
+        Diagnostic *d = report(e->diags, D_too_early, x->at,
+                               "`%s` is used before its definition", x->text);
+        diag_place(d, later, "it is defined here");
+    } else if (module != NULL) {
+        Diagnostic *d = report(e->diags, D_not_imported, x->at,
+                               "`%s` is not imported", x->text);
+        note_import(module, x->text, d);
+    } else {
+        Diagnostic *d = report(e->diags, D_unknown_name, x->at,
+                               "nothing here is called `%s`", x->text);
+        note_name(e, x->text, d);
+    }
+    return value_poison();
+}
+
+// ---- a name behind points ----
+
+const Expr *path_root(const Expr *x) {
+    while (x->kind == EXPR_MEMBER)
+        x = x->left;
+    return x;
+}
+
+// The innermost module of a path that is known speaks for it.
+static void note_path(Expansion *e, const Expr *x, Diagnostic *d) {
+    if (note_word(e, x->text, d))
+        return;
+    const Expr *part = x;
+    do {
+        part = part->left;
+        if (note_module(e, part->text, d))
+            return;
+    } while (part->kind == EXPR_MEMBER);
+    note_nearest(e, x->text, d);
+}
+
+// A function that another system has as a method of tensors.
+static void note_method(Expansion *e, const char *word, Diagnostic *d) {
+    const Builtin *b = builtin_find(word);
+    if (foreign_note(FOREIGN_METHOD, word, d))
+        return;
+    if (b != NULL) {
+        diag_note(d, "a function is applied by |>, as in: %s",
+                  call_form(e->arena, b));
+        foreign_note(FOREIGN_SURPLUS, word, d);
+    } else if (!note_word(e, word, d)) {
+        note_nearest(e, word, d);
+    }
+}
+
+Value unknown_member(Expansion *e, const Expr *x, Value left) {
+    if (left.kind != VALUE_NOTHING) {
+        Diagnostic *d = report(e->diags, D_unknown_name, x->at,
+                               "`.%s` has no meaning here", x->text);
+        note_method(e, x->text, d);
+        return value_poison();
+    }
+    const char *path = arena_string(e->arena, x->at.source->text + x->at.start,
+                                    x->at.end - x->at.start);
+    Diagnostic *d = report(e->diags, D_unknown_name, x->at,
+                           "nothing here is called `%s`", path);
+    note_path(e, x, d);
+    return value_poison();
+}
