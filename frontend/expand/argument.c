@@ -190,6 +190,19 @@ static Signature signature_of(Expansion *e, const Call *c) {
                        .list = count > 0 && p[count - 1].kind == SIZES};
 }
 
+// The name of a function in quotes, or a schedule without its call.
+static void note_spelt(const ParamInfo *p, Value v, Diagnostic *d) {
+    const char *ours =
+        v.kind == VALUE_STRING ? foreign_name(FOREIGN_FUNCTION, v.text) : NULL;
+    const Builtin *b = ours                     ? builtin_find(ours)
+                       : v.kind == VALUE_STRING ? builtin_spelt(v.text)
+                                                : NULL;
+    if (b != NULL && p->kind == STARTS)
+        diag_note(d, "a function stands without quotes: %s", b->name);
+    if (v.kind == VALUE_BUILTIN && p->kind == SCALAR)
+        diag_note(d, "it is written as a call: %s(...)", v.builtin->name);
+}
+
 // What a value of another kind was meant to say.
 static void note_meant(const Call *c, const ParamInfo *p, Value v,
                        Diagnostic *d) {
@@ -206,6 +219,7 @@ static void note_meant(const Call *c, const ParamInfo *p, Value v,
                      "minimum(a, b), their sum a + b");
     if (p->kind == TENSOR || p->kind == OPERAND)
         note_initialiser(v, d);
+    note_spelt(p, v, d);
     if (v.kind == VALUE_TRUTH && p->kind == TENSOR)
         diag_note(d, "`if` chooses before the run, as in: fn either(a, b) { if "
                      "deep { a } else { b } }");

@@ -28,14 +28,6 @@ static void note_import(const char *module, const char *name, Diagnostic *d) {
     diag_note(d, "begin the file with: import \"%s\" { %s }", module, name);
 }
 
-// A function of the language that is spelt so but for case and underscores.
-static const Builtin *builtin_spelt(const char *word) {
-    for (int i = 0; i < NUM_BUILTINS; i++)
-        if (foreign_same(builtin_info[i].name, word))
-            return &builtin_info[i];
-    return NULL;
-}
-
 // Where another system's function is one of ours under a name of our own.
 static bool note_ours(Expansion *e, const char *word, Diagnostic *d) {
     const char *ours = foreign_name(FOREIGN_FUNCTION, word);

@@ -1,5 +1,6 @@
 // The functions of the language: the tables that builtins.def expands to.
 
+#include "frontend/foreign.h"
 #include "frontend/functions/functions.h"
 
 #include <string.h>
@@ -19,6 +20,13 @@ const ParamInfo param_info[NUM_PARAMS] = {
 const Builtin *builtin_find(const char *name) {
     for (int i = 0; i < NUM_BUILTINS; i++)
         if (strcmp(builtin_info[i].name, name) == 0)
+            return &builtin_info[i];
+    return NULL;
+}
+
+const Builtin *builtin_spelt(const char *word) {
+    for (int i = 0; i < NUM_BUILTINS; i++)
+        if (foreign_same(builtin_info[i].name, word))
             return &builtin_info[i];
     return NULL;
 }

@@ -96,6 +96,8 @@ extern const ParamInfo param_info[NUM_PARAMS];
 
 // The builtin of that name, or NULL.
 const Builtin *builtin_find(const char *name);
+// The same, but for case and underscores.
+const Builtin *builtin_spelt(const char *word);
 BuiltinId builtin_id(const Builtin *b);
 int builtin_num_params(const Builtin *b);
 

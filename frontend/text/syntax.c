@@ -150,13 +150,15 @@ static const char *token_note(const Around *a) {
     switch (a->here) {
     case TOKEN_ARROW:
         return line ? "layers are chained by |>" : NULL;
+    case TOKEN_PRODUCT:
     case TOKEN_PLUS:
     case TOKEN_MINUS:
     case TOKEN_TIMES:
     case TOKEN_DIVIDE:
-    case TOKEN_PRODUCT:
     case TOKEN_POWER:
-        return ends_stage(a)
+        return item && a->here == TOKEN_PRODUCT
+                   ? "there are no decorators; leave it out"
+               : ends_stage(a)
                    ? "a chain stands in parentheses: (x |> f) + (y |> g)"
                    : NULL;
     case TOKEN_STRING:
@@ -176,6 +178,8 @@ static const char *token_note(const Around *a) {
                    : NULL;
     case TOKEN_ASSIGN:
         return strcmp(a->expected, "`{`") == 0 ? "a comparison is written =="
+               : a->before == TOKEN_TRAIN || a->before == TOKEN_MODEL
+                   ? "it begins a block, as in: train Net { batch = 128 }"
                : line && a->before == TOKEN_NAME
                    ? "only a name can be given a value"
                    : NULL;
@@ -187,10 +191,14 @@ static const char *token_note(const Around *a) {
     case TOKEN_OPEN:
         return strcmp(a->expected, "`[`") == 0
                    ? "dimensions stand between [ and ], as in u8[N, 32, 32, 3]"
+               : strcmp(a->expected, "`{`") == 0
+                   ? "keys stand in a block: train Net { batch = 128 }"
                    : NULL;
     case TOKEN_COMMA:
         return strcmp(a->expected, "`)`") == 0
                    ? "a list stands between [ and ], as in [3, 3]"
+               : strcmp(a->expected, "`in`") == 0
+                   ? "a `for` has one name: for i in range(2) { w = widths[i] }"
                : line ? separator_note(a)
                       : NULL;
     case TOKEN_DOT:
@@ -206,6 +214,9 @@ static const char *token_note(const Around *a) {
                    ? "a model has an input, as in: (image: u8[N, 32, 32, 3])"
                    : NULL;
     case TOKEN_NAME:
+        if (a->before == TOKEN_NUMBER && is_adjacent(a))
+            return "a number has digits, a point and an exponent, as 1000000, "
+                   "0.5 or 1e6";
         return item && a->after == TOKEN_ASSIGN
                    ? "a constant is written let NAME = VALUE"
                : line && a->after == TOKEN_ASSIGN
@@ -220,14 +231,19 @@ static const char *token_note(const Around *a) {
     }
 }
 
-// A word of another language here or just before.
+// A word of another language here or just before; a name in capitals is a
+// model's.
 static bool word_note(const Around *a, Diagnostic *d) {
     const Token *here = &a->t[a->at];
-    if (a->here == TOKEN_NAME && (foreign_note(FOREIGN_SYNTAX, here->text, d) ||
-                                  (strncmp(a->expected, "a type", 6) == 0 &&
-                                   foreign_note(FOREIGN_WORD, here->text, d))))
+    bool type = strncmp(a->expected, "a type", 6) == 0;
+    bool tensor = type && a->after == TOKEN_OPEN_LIST;
+    if (a->here == TOKEN_NAME &&
+        ((tensor && foreign_note(FOREIGN_WORD, here->text, d)) ||
+         foreign_note(FOREIGN_SYNTAX, here->text, d) ||
+         (type && foreign_note(FOREIGN_WORD, here->text, d))))
         return true;
     return a->before == TOKEN_NAME && !here->first &&
+           !(here[-1].text[0] >= 'A' && here[-1].text[0] <= 'Z') &&
            foreign_note(FOREIGN_SYNTAX, here[-1].text, d);
 }
 
@@ -244,6 +260,18 @@ static void bracket_note(const Around *a, Diagnostic *d) {
     bool closes = strstr(a->expected, "`)`") || strstr(a->expected, "`]`");
     if (closes && open >= 0 && a->t[a->at].first)
         diag_place(d, a->t[open].at, "this bracket is still open");
+}
+
+// Advice that follows from the place alone.
+static const char *place_note(const char *expected) {
+    return strncmp(expected, "a key such as", 13) == 0
+               ? "a train block has keys, no statements; the trainer runs "
+                 "epochs, steps and updates"
+           : strncmp(expected, "`import`", 8) == 0
+               ? "statements stand in a function or a model"
+           : strcmp(expected, "`[`") == 0
+               ? "a type has its dimensions: f32[N, 10]"
+               : NULL;
 }
 
 void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d) {
@@ -264,6 +292,8 @@ void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d) {
         note = token_note(&a);
     if (note == NULL)
         note = missing_comma(&a);
+    if (note == NULL)
+        note = place_note(expected);
     if (note == NULL && strstr(expected, "`{`") && at > 1 &&
         t[at - 2].kind == TOKEN_IMPORT)
         note = "names are imported one by one: import \"std/vision.net\" "

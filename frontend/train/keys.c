@@ -408,12 +408,29 @@ Value key_value(Expansion *e, TrainBlock *t, const char *name) {
     return lazy_force(e, &t->lazy[i], t->entry[i].at);
 }
 
+// "data, input, batch, ..."
+static const char *known_keys(Arena *a) {
+    Text t = text_new(a);
+    for (int i = 0; i < NUM_KNOWN; i++)
+        text_add(&t, "%s%s", i ? ", " : "", known_key[i].name);
+    return text_string(&t);
+}
+
 static void report_key(Expansion *e, const Entry *entry, const char *right) {
     Diagnostic *d =
         report(e->diags, D_unknown_key, entry->at,
                "there is no key `%s`, and no other key uses it", entry->name);
-    if (!foreign_note(FOREIGN_KEY, entry->name, d) && right != NULL)
+    const Builtin *b = builtin_spelt(entry->name);
+    if (foreign_note(FOREIGN_KEY, entry->name, d))
+        return;
+    if (b != NULL && (b->class == AUGMENT || b->class == IMAGE))
+        diag_note(d, "it is part of the input: input = data.train |> %s(...)",
+                  b->name);
+    else if (right != NULL)
         diag_note(d, "did you mean `%s`?", right);
+    else
+        diag_note(d, "keys are %s; a trainer's --help lists its options",
+                  known_keys(e->arena));
 }
 
 // Whether a key that is missing is there but misspelt; reported if so.
@@ -460,8 +477,11 @@ bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
     if (v.kind == VALUE_POISON)
         return false;
     Diagnostic *d = key_report(e, at, what, wanted);
-    if (v.kind == VALUE_BUILTIN && v.builtin->class == class)
-        diag_note(d, "it is written as a call: %s(...)", v.builtin->name);
+    const Builtin *b = v.kind == VALUE_BUILTIN  ? v.builtin
+                       : v.kind == VALUE_STRING ? builtin_spelt(v.text)
+                                                : NULL;
+    if (b != NULL && b->class == class)
+        diag_note(d, "it is written as a call: %s(...)", b->name);
     return false;
 }
 
