@@ -25,6 +25,13 @@ Attr attr_floats(AttrKey key, int count, const double *value) {
     return (Attr){.key = key, .count = count, .floats = value};
 }
 
+void attr_insert(Attr *attr, int count, Attr own) {
+    int i = count;
+    for (; i > 0 && attr[i - 1].key > own.key; i--)
+        attr[i] = attr[i - 1];
+    attr[i] = own;
+}
+
 const Attr *node_attr(const Node *n, AttrKey key) {
     for (int i = 0; i < n->num_attrs; i++)
         if (n->attr[i].key == key)

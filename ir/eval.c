@@ -130,9 +130,8 @@ static void (*const rules[NUM_OPS])(const Eval *) = {
     [OP_accumulated] = eval_copy,
     [OP_clip] = eval_clip,
     [OP_accumulate] = eval_update,
-    [OP_sgd] = eval_update,
-    [OP_adam] = eval_update,
-    [OP_muon] = eval_update,
+#define OPTIMIZER(name, ...) [OP_##name] = eval_update,
+#include "ir/optimizers.def"
 };
 
 void node_eval(const Graph *g, NodeId n, double *const *value, double *out,

@@ -1,6 +1,6 @@
 // First update: what optimizer and clip nodes mean.
 //
-// An optimizer node is its parameter after one update from states that are 0.
+// An optimizer node is its parameter after one update from initial states.
 // Gradients are those that the graph's gradient nodes give, clipped.  The
 // optimizer pass writes the same formulas as nodes; docs/numerics.md names
 // their sources.
@@ -17,12 +17,18 @@ typedef struct {
     Arena *a;
     int64_t count;
     const double *param;
+    double rate;
     double *gradient; // clipped
     double *out;
 } Update;
 
-static double scalar(const Update *u, int i) {
-    return u->value[u->n->arg[i]][0];
+static double scalar(const Update *u, const char *name) {
+    return u->value[optimizer_in(u->n, name)][0];
+}
+
+// The number of the update, from 1.
+static double count_of(const Update *u) {
+    return u->value[optimizer_count(u->n)][0];
 }
 
 static bool flag(const Update *u, AttrKey key) {
@@ -92,10 +98,14 @@ static bool find_gradient(Update *u) {
     return false;
 }
 
-// ---- sgd, adam ----
+// ---- what rules are made of ----
 
 static double *array(const Update *u) {
     return ARENA_ARRAY(u->a, (size_t)u->count + 1, double);
+}
+
+static double attribute(const Update *u, AttrKey key) {
+    return node_float(u->n, key, 0);
 }
 
 // a / b, or 1 where either is 0.
@@ -104,51 +114,78 @@ static double ratio(double a, double b) {
 }
 
 // The parameter less rate * direction, after a decay outside the gradient.
-static void descend(const Update *u, double decay, double rate,
+static void descend(Update *u, double decay, double rate,
                     const double *direction) {
-    double kept = 1 - scalar(u, 1) * decay;
+    double kept = 1 - u->rate * decay;
     for (int64_t i = 0; i < u->count; i++)
         u->out[i] = u->param[i] * kept - rate * direction[i];
 }
 
-// What multiplies the rate of LARS (You et al., 2017).
-static double layer_rate(const Update *u, double decay) {
-    double w = norm(u->param, u->count), g = norm(u->gradient, u->count);
-    double trust = node_float(u->n, ATTR_trust, 0);
-    double eps = node_float(u->n, ATTR_eps, 0);
-    if (trust == 0 || g == 0)
-        return 1;
-    return ratio(trust * w, g + decay * w + eps);
-}
+// ---- sgd, lars ----
 
-static void sgd(const Update *u) {
-    double momentum = scalar(u, 2), decay = scalar(u, 3), *d = array(u);
-    bool outside = flag(u, ATTR_decoupled);
+// The direction of a velocity that starts with 0, with so much of the parameter
+// in the gradient.
+static double *velocity(const Update *u, double decay) {
+    double momentum = scalar(u, "momentum"), *d = array(u);
     for (int64_t i = 0; i < u->count; i++) {
-        d[i] = u->gradient[i] + (outside ? 0 : decay * u->param[i]);
+        d[i] = u->gradient[i] + decay * u->param[i];
         if (flag(u, ATTR_nesterov))
             d[i] += momentum * d[i];
     }
-    descend(u, outside ? decay : 0, scalar(u, 1) * layer_rate(u, decay), d);
+    return d;
 }
 
-static void adam(const Update *u) {
-    double beta1 = scalar(u, 2), beta2 = scalar(u, 3), decay = scalar(u, 4);
-    double t = scalar(u, 5), eps = node_float(u->n, ATTR_eps, 1e-8);
-    double trust = node_float(u->n, ATTR_trust, 0), rate = scalar(u, 1);
-    bool lamb = trust != 0, outside = lamb || flag(u, ATTR_decoupled);
-    double *d = array(u);
+static void sgd(Update *u) {
+    double decay = scalar(u, "weight_decay");
+    bool outside = flag(u, ATTR_decoupled);
+    double *d = velocity(u, outside ? 0 : decay);
+    descend(u, outside ? decay : 0, u->rate, d);
+}
+
+// You et al., 2017.
+static void lars(Update *u) {
+    double decay = scalar(u, "weight_decay");
+    double w = norm(u->param, u->count), g = norm(u->gradient, u->count);
+    double above = g != 0 ? attribute(u, ATTR_trust) * w : 0;
+    double below = g + decay * w + attribute(u, ATTR_eps);
+    descend(u, 0, u->rate * ratio(above, below), velocity(u, decay));
+}
+
+// ---- adam, adamw, lamb ----
+
+// The first step's moment of x, corrected as in update t.
+static double moment(double beta, double t, double x) {
+    return (1 - beta) * x / (1 - pow(beta, t));
+}
+
+// The direction of Adam for the gradient and so much of the parameter.
+static double *adam_direction(const Update *u, double decay) {
+    double beta1 = scalar(u, "beta1"), beta2 = scalar(u, "beta2");
+    double t = count_of(u), *d = array(u);
     for (int64_t i = 0; i < u->count; i++) {
-        double g = u->gradient[i] + (outside ? 0 : decay * u->param[i]);
-        double first = (1 - beta1) * g / (1 - pow(beta1, t));
-        double second = (1 - beta2) * g * g / (1 - pow(beta2, t));
-        d[i] = first / (sqrt(second) + eps);
-        if (lamb)
-            d[i] += decay * u->param[i];
+        double g = u->gradient[i] + decay * u->param[i];
+        double root = sqrt(moment(beta2, t, g * g));
+        d[i] = moment(beta1, t, g) / (root + attribute(u, ATTR_eps));
     }
-    if (lamb)
-        rate *= trust * ratio(norm(u->param, u->count), norm(d, u->count));
-    descend(u, outside && !lamb ? decay : 0, rate, d);
+    return d;
+}
+
+static void adam(Update *u) {
+    double decay = scalar(u, "weight_decay");
+    descend(u, 0, u->rate, adam_direction(u, decay));
+}
+
+static void adamw(Update *u) {
+    double decay = scalar(u, "weight_decay");
+    descend(u, decay, u->rate, adam_direction(u, 0));
+}
+
+static void lamb(Update *u) {
+    double decay = scalar(u, "weight_decay"), *d = adam_direction(u, 0);
+    for (int64_t i = 0; i < u->count; i++)
+        d[i] += decay * u->param[i];
+    double length = ratio(norm(u->param, u->count), norm(d, u->count));
+    descend(u, 0, u->rate * length, d);
 }
 
 // ---- muon ----
@@ -181,7 +218,7 @@ static void iterate(const Update *u, double *x, int64_t rows, int64_t columns) {
 // d with all singular values near 1.
 static void orthogonalize(const Update *u, double *d) {
     int64_t rows = u->n->type->dim[0], columns = rows ? u->count / rows : 0;
-    double size = norm(d, u->count) + node_float(u->n, ATTR_eps, 1e-7);
+    double size = norm(d, u->count) + attribute(u, ATTR_eps);
     for (int64_t i = 0; i < u->count; i++)
         d[i] /= size;
     for (int64_t i = 0; i < node_int(u->n, ATTR_iterations, 5); i++)
@@ -189,18 +226,27 @@ static void orthogonalize(const Update *u, double *d) {
 }
 
 static void muon(Update *u) {
-    double momentum = scalar(u, 2), *d = array(u), *w = array(u);
-    bool nesterov = flag(u, ATTR_nesterov);
+    double *d = velocity(u, 0), *w = array(u);
     double size =
         ratio(sqrt((double)u->n->type->dim[0]), norm(u->param, u->count));
-    for (int64_t i = 0; i < u->count; i++) {
-        d[i] = u->gradient[i] * (nesterov ? 1 + momentum : 1);
+    for (int64_t i = 0; i < u->count; i++)
         w[i] = u->param[i] * (flag(u, ATTR_renormalize) ? size : 1);
-    }
     u->param = w;
     orthogonalize(u, d);
-    descend(u, scalar(u, 3), scalar(u, 1), d);
+    descend(u, scalar(u, "weight_decay"), u->rate, d);
 }
+
+// ---- all ----
+
+static void accumulate(Update *u) {
+    memcpy(u->out, u->gradient, (size_t)u->count * sizeof *u->out);
+}
+
+static void (*const rule[NUM_OPS])(Update *) = {
+    [OP_accumulate] = accumulate,
+#define OPTIMIZER(name, ...) [OP_##name] = name,
+#include "ir/optimizers.def"
+};
 
 void update_eval(const Graph *g, const Node *n, double *const *value, Arena *a,
                  double *out) {
@@ -210,15 +256,10 @@ void update_eval(const Graph *g, const Node *n, double *const *value, Arena *a,
                 .a = a,
                 .count = type_count(n->type),
                 .param = value[n->arg[0]],
+                .rate = n->num_args > 1 ? value[n->arg[1]][0] : 0,
                 .out = out};
     if (!find_gradient(&u) && n->op != OP_accumulate)
         memcpy(out, u.param, (size_t)u.count * sizeof *out);
-    else if (n->op == OP_accumulate)
-        memcpy(out, u.gradient, (size_t)u.count * sizeof *out);
-    else if (n->op == OP_sgd)
-        sgd(&u);
-    else if (n->op == OP_adam)
-        adam(&u);
     else
-        muon(&u);
+        rule[n->op](&u);
 }

@@ -289,6 +289,8 @@ Attr attr_float(AttrKey key, double value);
 Attr attr_text(AttrKey key, const char *value);
 Attr attr_ints(AttrKey key, int count, const int64_t *value);
 Attr attr_floats(AttrKey key, int count, const double *value);
+// Puts an attribute among so many others, where its key belongs.
+void attr_insert(Attr *attr, int count, Attr own);
 const Attr *node_attr(const Node *n, AttrKey key); // NULL: not there
 int64_t node_int(const Node *n, AttrKey key, int64_t otherwise);
 double node_float(const Node *n, AttrKey key, double otherwise);
@@ -343,6 +345,34 @@ NodeId graph_pad(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
 NodeId graph_slice(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
 
 NodeId graph_assign(Graph *g, NodeId state, NodeId value);
+
+// ---- optimizer.c: the optimizers, from optimizers.def ----
+
+// A state of an optimizer, of the parameter's shape.
+typedef struct {
+    Op op;
+    const char *name;
+    double (*initial)(const Node *n);
+} Slot;
+
+extern const Slot optimizer_slots[];
+extern const int num_optimizer_slots;
+
+// Whether op is in the table; accumulate is not.
+bool is_optimizer(Op op);
+
+// The operands are the parameter, scalars, and where it counts the number of
+// the update.
+int optimizer_num_scalars(Op op);
+bool optimizer_counts(Op op);
+
+// The name of operand i, from 1; NULL behind the last scalar.
+const char *optimizer_scalar(Op op, int i);
+
+// What has a name, which it must have: a scalar, the count of updates, a slot.
+NodeId optimizer_in(const Node *n, const char *scalar);
+NodeId optimizer_count(const Node *n);
+const Slot *optimizer_slot(Op op, const char *name);
 
 // ---- shape: infer.c, window.c ----
 

@@ -177,9 +177,8 @@ static void find_batches(Muon *m, int updates) {
 
 // The matrix with norm 1.
 static NodeId normalized(Update *u, NodeId d) {
-    double eps = node_float(&u->from, ATTR_eps, 1e-7);
     NodeId size = update_norm(u, d);
-    size = update_op2(u, OP_add, size, update_number(u, eps));
+    size = update_op2(u, OP_add, size, update_setting(u, ATTR_eps));
     return update_op2(u, OP_div, d, size);
 }
 
@@ -232,12 +231,12 @@ static void update_batch(const Muon *m, const Batch *b) {
         u = &m->u[i];
         u->g->at = u->from.from;
         NodeId d = unstack(u->g, x, place++, *u->g->node[u->param].type);
-        update_descend(u, update_shrink(u, renormalized(u), u->from.arg[3]),
-                       u->rate, d);
+        NodeId decay = update_in(u, "weight_decay");
+        update_descend(u, update_shrink(u, renormalized(u), decay), u->rate, d);
     }
 }
 
-void update_together(Update *u, int count, Arena *scratch) {
+void update_muon(Update *u, int count, Arena *scratch) {
     Muon m = {.u = u,
               .matrix = ARENA_ARRAY(scratch, (size_t)count + 1, NodeId),
               .next = ARENA_ARRAY(scratch, (size_t)count + 1, int),

@@ -3,17 +3,18 @@
 //   needs   gradient(param, value) nodes whose values carry the loss scale
 //   keeps   every other node and its value
 //   leaves  assign nodes at the end, in the order of the optimizer nodes but
-//           for muon's, which come last, and states of kind "optimizer" named
-//           for their parameter; no optimizer, accumulated, clip or gradient
+//           for those updated together, which come last, and states of kind
+//           "optimizer" named for their parameter; no optimizer, accumulated,
+//           clip or gradient
 //
 // Gradients are added to those that wait, divided by the loss scale, multiplied
-// by their share, then clipped, then used; each rule has a file for its family.
+// by their share, then clipped, then used by the rule of ir/optimizers.def.
 // A decay or momentum that is the constant 0 costs nothing.  A parameter
 // without a gradient keeps its value.
 #include "passes/passes.h"
 #include "passes/update.h"
 
-static bool is_optimizer(const Graph *g, NodeId n) {
+static bool is_update(const Graph *g, NodeId n) {
     return op_info[g->node[n].op].facts & OPTIMIZES;
 }
 
@@ -21,7 +22,7 @@ static bool is_optimizer(const Graph *g, NodeId n) {
 static void copy_rest(Graph *out, const Graph *g, NodeId *now) {
     for (NodeId n = 0; n < g->count; n++) {
         Op op = g->node[n].op;
-        if (!is_optimizer(g, n) && op != OP_gradient && op != OP_clip &&
+        if (!is_update(g, n) && op != OP_gradient && op != OP_clip &&
             op != OP_accumulated)
             now[n] = graph_copy(out, g, n, now);
     }
@@ -63,7 +64,7 @@ static void unscale(Graph *out, const Graph *g, NodeId *gradient,
     NodeId loss_scale = find_loss_scale(out), share = find_share(g);
     bool *wanted = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
-        if (!is_optimizer(g, n))
+        if (!is_update(g, n))
             continue;
         NodeId param = g->node[n].arg[0], *raw = &gradient[param];
         out->at = g->node[n].from;
@@ -90,13 +91,39 @@ static void clip(Graph *out, const Graph *g, NodeId *gradient,
                            gradient, g->count);
 }
 
-static UpdateRule *rule_of(Op op) {
-    static UpdateRule *const rule[NUM_OPS] = {
-        [OP_accumulate] = update_accumulate,
-        [OP_sgd] = update_sgd,
-        [OP_adam] = update_adam,
-    };
-    return rule[op];
+// ---- rules ----
+
+static const struct {
+    UpdateEach *each;
+    UpdateTogether *together;
+} rules[NUM_OPS] = {
+    [OP_accumulate] = {.each = update_accumulate},
+#define OPTIMIZER(name, shape, rule, check)                                    \
+    [OP_##name] = {.rule = update_##name},
+#include "ir/optimizers.def"
+};
+
+// Those of all parameters that one optimizer updates together.
+static void update_together(Op op, const Update *all, int count,
+                            Arena *scratch) {
+    Update *own = ARENA_ARRAY(scratch, (size_t)count + 1, Update);
+    int owned = 0;
+    for (int i = 0; i < count; i++)
+        if (all[i].from.op == op)
+            own[owned++] = all[i];
+    if (owned > 0)
+        rules[op].together(own, owned, scratch);
+}
+
+static void update_all(Update *u, int count, Arena *scratch) {
+    for (int i = 0; i < count; i++) {
+        u[i].g->at = u[i].from.from;
+        if (rules[u[i].from.op].each != NULL)
+            rules[u[i].from.op].each(&u[i]);
+    }
+    for (int op = 0; op < NUM_OPS; op++)
+        if (rules[op].together != NULL)
+            update_together((Op)op, u, count, scratch);
 }
 
 // What is an output is computed, and left in memory.
@@ -116,7 +143,7 @@ static void gradient_leave(Graph *out, NodeId param, NodeId gradient) {
 static void gradients_leave(Graph *out, const Graph *g, const NodeId *now,
                             const NodeId *gradient) {
     for (NodeId n = 0; n < g->count; n++) {
-        NodeId param = is_optimizer(g, n) ? g->node[n].arg[0] : NO_NODE;
+        NodeId param = is_update(g, n) ? g->node[n].arg[0] : NO_NODE;
         if (param != NO_NODE && gradient[param] != NO_NODE)
             gradient_leave(out, now[param], gradient[param]);
     }
@@ -133,23 +160,18 @@ Graph *pass_optimizer(Graph *g, Arena *scratch, const PassOptions *o) {
     }
     unscale(out, g, gradient, now, scratch);
     clip(out, g, gradient, now, scratch);
-    Update *together = ARENA_ARRAY(scratch, g->count, Update);
+    Update *u = ARENA_ARRAY(scratch, g->count, Update);
     int count = 0;
     for (NodeId n = 0; n < g->count; n++) {
-        if (!is_optimizer(g, n) || gradient[g->node[n].arg[0]] == NO_NODE)
+        if (!is_update(g, n) || gradient[g->node[n].arg[0]] == NO_NODE)
             continue;
         Node from = node_mapped(&g->node[n], now, scratch);
-        Update u = {.g = out,
-                    .from = from,
-                    .param = from.arg[0],
-                    .rate = from.num_args > 1 ? from.arg[1] : NO_NODE,
-                    .gradient = gradient[g->node[n].arg[0]]};
-        out->at = from.from;
-        if (from.op == OP_muon)
-            together[count++] = u;
-        else
-            rule_of(from.op)(&u);
+        u[count++] = (Update){.g = out,
+                              .from = from,
+                              .param = from.arg[0],
+                              .rate = from.num_args > 1 ? from.arg[1] : NO_NODE,
+                              .gradient = gradient[g->node[n].arg[0]]};
     }
-    update_together(together, count, scratch);
+    update_all(u, count, scratch);
     return out;
 }

@@ -10,16 +10,30 @@ NodeId update_op2(Update *u, Op op, NodeId a, NodeId b) {
     return graph_op2(u->g, op, a, b);
 }
 
+NodeId update_in(const Update *u, const char *scalar) {
+    return optimizer_in(&u->from, scalar);
+}
+
+NodeId update_count(Update *u) {
+    return graph_cast(u->g, optimizer_count(&u->from), F32);
+}
+
+NodeId update_setting(Update *u, AttrKey key) {
+    return update_number(u, node_float(&u->from, key, 0));
+}
+
 bool update_is_zero(const Update *u, NodeId n) {
     double value;
     return node_number(&u->g->node[n], &value) && value == 0;
 }
 
-NodeId update_slot(Update *u, const char *what) {
-    const char *param = node_text(&u->g->node[u->param], ATTR_name);
-    const char *name = arena_format(u->g->arena, "%s.%s", param, what);
-    return graph_state(u->g, name, STATE_OPTIMIZER, *u->g->node[u->param].type,
-                       0);
+NodeId update_slot(Update *u, const char *name) {
+    const Slot *slot = optimizer_slot(u->from.op, name);
+    const Node *param = &u->g->node[u->param];
+    name =
+        arena_format(u->g->arena, "%s.%s", node_text(param, ATTR_name), name);
+    return graph_state(u->g, name, STATE_OPTIMIZER, *param->type,
+                       slot->initial(&u->from));
 }
 
 NodeId update_average(Update *u, NodeId a, NodeId x, NodeId y) {
@@ -42,8 +56,27 @@ NodeId update_shrink(Update *u, NodeId x, NodeId decay) {
     return update_op2(u, OP_mul, x, rest);
 }
 
+NodeId update_moment(Update *u, const char *slot, NodeId a, NodeId x) {
+    NodeId old = update_slot(u, slot);
+    NodeId next = update_average(u, a, old, x);
+    graph_assign(u->g, old, next);
+    return next;
+}
+
+// Written as -2 h / (1 - h) with h = tanh(t log(beta) / 2): the direct form
+// loses four digits in f32 when beta is 0.999 and t is 1.
+NodeId update_correction(Update *u, NodeId beta) {
+    NodeId t = update_count(u);
+    NodeId log_beta = graph_op1(u->g, OP_log, beta);
+    NodeId half = update_op2(u, OP_mul, log_beta, update_number(u, 0.5));
+    NodeId h = graph_op1(u->g, OP_tanh, update_op2(u, OP_mul, t, half));
+    NodeId rest = update_op2(u, OP_sub, update_number(u, 1), h);
+    NodeId twice = update_op2(u, OP_mul, update_number(u, -2), h);
+    return update_op2(u, OP_div, twice, rest);
+}
+
 NodeId update_accelerate(Update *u, NodeId d) {
-    NodeId momentum = u->from.arg[2];
+    NodeId momentum = update_in(u, "momentum");
     if (update_is_zero(u, momentum))
         return d;
     NodeId old = update_slot(u, "momentum");

@@ -17,11 +17,18 @@ typedef struct {
 NodeId update_number(Update *u, double value);
 NodeId update_op2(Update *u, Op op, NodeId a, NodeId b);
 
+// The operand of that name, and the number of this update as f32.
+NodeId update_in(const Update *u, const char *scalar);
+NodeId update_count(Update *u);
+
+// An attribute as a constant.
+NodeId update_setting(Update *u, AttrKey key);
+
 // Whether n is the constant 0, so that what it scales need not be computed.
 bool update_is_zero(const Update *u, NodeId n);
 
-// A state of the parameter's shape that starts with 0, named PARAM.WHAT.
-NodeId update_slot(Update *u, const char *what);
+// The parameter's own slot of that name in ir/optimizers.def.
+NodeId update_slot(Update *u, const char *name);
 
 // a x + (1 - a) y
 NodeId update_average(Update *u, NodeId a, NodeId x, NodeId y);
@@ -32,7 +39,13 @@ NodeId update_add_decay(Update *u, NodeId x, NodeId decay);
 // x as a decay outside the gradient leaves it: times 1 - rate * decay.
 NodeId update_shrink(Update *u, NodeId x, NodeId decay);
 
-// d, or what momentum, operand 2, makes of it in the state PARAM.momentum.
+// The slot's value after this update: a slot + (1 - a) x.
+NodeId update_moment(Update *u, const char *slot, NodeId a, NodeId x);
+
+// 1 - beta^t
+NodeId update_correction(Update *u, NodeId beta);
+
+// d, or what the momentum makes of it in the slot of that name.
 NodeId update_accelerate(Update *u, NodeId d);
 
 // The root of the sum of squares, a scalar.
@@ -44,15 +57,17 @@ NodeId update_unless_zero(Update *u, NodeId a, NodeId b, NodeId ratio);
 // The parameter becomes from - rate * direction.
 void update_descend(Update *u, NodeId from, NodeId rate, NodeId direction);
 
-// ---- one file for each family ----
+// ---- the rules, in a file for each family ----
 
-typedef void UpdateRule(Update *u);
-UpdateRule update_accumulate, update_sgd, update_adam;
+// For one parameter, or for all of an optimizer's.
+typedef void UpdateEach(Update *u);
+typedef void UpdateTogether(Update *u, int count, Arena *scratch);
 
-// ---- muon.c ----
-
-// All updates by muon: matrices are made orthogonal together.
-void update_together(Update *u, int count, Arena *scratch);
+#define RULE_each UpdateEach
+#define RULE_together UpdateTogether
+#define OPTIMIZER(name, shape, rule, check) RULE_##rule update_##name;
+#include "ir/optimizers.def"
+UpdateEach update_accumulate;
 
 // ---- accumulate.c ----
 

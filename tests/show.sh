@@ -387,7 +387,7 @@ expect 0 "18 parameters, 6571609 numbers" show params "$models/resnet9_tricks.ne
 expect 0 "  fixed  " show params "$models/resnet9_tricks.net"
 "$SINTER" check --json "$models/resnet9_tricks.net" 2>said |
     grep -q '"parameters": 6571609,' || fail "check counts other parameters"
-expect 0 "adamw rate" show recipe --samples=1000 "$models/lenet.net"
+expect 0 "adamw lr" show recipe --samples=1000 "$models/lenet.net"
 expect 0 "lars momentum" show recipe --samples=1000 \
     --set "optimizer=lars(lr=1)" "$models/lenet.net"
 expect 0 "  lamb " show params --set "optimizer=lamb(lr=1e-3)" "$models/lenet.net"
@@ -397,7 +397,7 @@ expect 0 "2345 updates of 128 samples, 469 in an epoch" \
 "$SINTER" show recipe --at=0,485,2328 "$cnn" >out
 # The rate rises to 0.4 in five epochs of 97, and falls to 0.
 grep -qE '^lr +0 +0\.4 +0 ' out || fail "show recipe: $(cat out)"
-grep -qE '^sgd rate +0 +0\.00078125 .* prep.conv_1.weight and 24 more' out ||
+grep -qE '^sgd lr +0 +0\.00078125 .* prep.conv_1.weight and 24 more' out ||
     fail "show recipe: $(cat out)"
 expect 2 "--at needs numbers such as 0,10,100" show recipe --at=x "$cnn"
 expect 2 "--at needs numbers such as 0,10,100" show recipe --at= "$cnn"

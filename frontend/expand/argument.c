@@ -285,10 +285,22 @@ static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
         nearest_note(&near, d);
 }
 
-static Value default_value(const ParamInfo *p) {
+// [1, 2, 3]
+static Value default_list(Expansion *e, const char *text) {
+    Value *item = NULL;
+    int count = 0;
+    for (char *end; *text != ']'; text = end)
+        ARENA_APPEND(e->arena, item, count,
+                     value_number(strtod(text + 1, &end), (Span){0}));
+    return (Value){.kind = VALUE_LIST, .list = {item, count}};
+}
+
+static Value default_value(Expansion *e, const ParamInfo *p) {
     const char *text = p->otherwise;
     if (*text == '\0')
         return (Value){.kind = VALUE_NOTHING};
+    if (*text == '[')
+        return default_list(e, text);
     if (p->kind == FLAG)
         return (Value){.kind = VALUE_TRUTH, .truth = *text == 't'};
     if (p->words != NULL && word_allowed(p->words, text))
@@ -445,7 +457,7 @@ bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
     for (int i = 0; i < s.num_params; i++) {
         Value *out = &c->arg[i];
         if (slot[i] < 0)
-            *out = default_value(&p[i]);
+            *out = default_value(e, &p[i]);
         else if (p[i].kind == KNOTS)
             good &= convert_rest(e, c, &p[i], g, slot[i], num_given, out);
         else

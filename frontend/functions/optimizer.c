@@ -3,6 +3,7 @@
 
 #include "frontend/functions/functions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // An optimizer is kept as its call until the parameters are known.
@@ -25,43 +26,82 @@ static bool is_reported(const Expansion *e, Span at) {
     return false;
 }
 
-// ---- numbers that no optimizer works with ----
+// ---- the table ----
 
-// What a number must be, by the name of its parameter.
+typedef enum { RANGE_any, RANGE_from_0, RANGE_below_1, RANGE_to_100 } Range;
+
+// Whether no mistake was found that the ranges do not show.
+typedef bool Check(Expansion *e, const Call *c, const Parameter *p);
+static Check check_none, check_sgd, check_muon;
+
 static const struct {
-    const char *name;
-    bool below_one;
-    const char *what;
-} bound[] = {
-    {"lr", false, "0 or more"},
-    {"weight_decay", false, "0 or more"},
-    {"momentum", true, "from 0 to below 1"},
-    {"beta1", true, "from 0 to below 1"},
-    {"beta2", true, "from 0 to below 1"},
+    Op op;
+    Check *check;
+} optimizers[NUM_BUILTINS] = {
+#define OPTIMIZER(name, shape, rule, check)                                    \
+    [B_##name] = {OP_##name, check_##check},
+#include "ir/optimizers.def"
 };
 
-static bool check_number(Expansion *e, const Call *c, const char *name,
-                         const Value *v) {
-    for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
-        if (strcmp(bound[i].name, name) != 0 || v->kind != VALUE_NUMBER ||
-            (v->number >= 0 && (!bound[i].below_one || v->number < 1)))
-            continue;
-        Span at = v->at.source ? v->at : c->at;
-        if (!is_reported(e, at))
-            report(e->diags, D_range, at, "`%s` of %s must be %s, and not %.9g",
-                   name, c->builtin->name, bound[i].what, v->number);
-        return false;
+// A setting's attribute; a scalar is an operand.
+static const struct {
+    Range range;
+    AttrKey key;
+} arguments[NUM_PARAMS] = {
+#define SCALAR(optimizer, name, default, range)                                \
+    [P_##optimizer##_##name] = {RANGE_##range, NUM_ATTRS},
+#define SETTING(optimizer, name, kind, default, range)                         \
+    [P_##optimizer##_##name] = {RANGE_##range, ATTR_##name},
+#include "ir/optimizers.def"
+};
+
+// ---- mistakes ----
+
+// What a number must be and is not, or NULL.
+static const char *outside(Range range, double x) {
+    switch (range) {
+    case RANGE_any:
+        return NULL;
+    case RANGE_from_0:
+        return x >= 0 ? NULL : "0 or more";
+    case RANGE_below_1:
+        return x >= 0 && x < 1 ? NULL : "from 0 to below 1";
+    case RANGE_to_100:
+        return x <= 100 ? NULL : "at most 100";
     }
+    abort();
+}
+
+static bool check_number(Expansion *e, const Call *c, int i) {
+    ParamId p = c->builtin->first + (ParamId)i;
+    const Value *v = &c->arg[i];
+    if (v->kind != VALUE_NUMBER)
+        return true;
+    const char *want = outside(arguments[p].range, v->number);
+    Span at = v->at.source ? v->at : c->at;
+    if (want != NULL && !is_reported(e, at))
+        report(e->diags, D_range, at, "`%s` of %s must be %s, and not %.9g",
+               param_info[p].name, c->builtin->name, want, v->number);
+    return want == NULL;
+}
+
+static bool check_numbers(Expansion *e, const Call *c) {
+    bool good = true;
+    for (int i = 0; i < builtin_num_params(c->builtin); i++)
+        good &= check_number(e, c, i);
+    return good;
+}
+
+static bool check_none(Expansion *e, const Call *c, const Parameter *p) {
+    (void)e, (void)c, (void)p;
     return true;
 }
 
-static bool is_zero(const Value *v) {
-    return v->kind == VALUE_NUMBER && v->number == 0;
-}
-
-static bool check_nesterov(Expansion *e, const Call *c) {
-    if (builtin_id(c->builtin) != B_sgd || !call_flag(c, P_sgd_nesterov) ||
-        !is_zero(call_arg(c, P_sgd_momentum)))
+static bool check_sgd(Expansion *e, const Call *c, const Parameter *p) {
+    (void)p;
+    const Value *momentum = call_arg(c, P_sgd_momentum);
+    if (!call_flag(c, P_sgd_nesterov) || momentum->kind != VALUE_NUMBER ||
+        momentum->number != 0)
         return true;
     if (!is_reported(e, c->at)) {
         Diagnostic *d = report(e->diags, D_missing, c->at,
@@ -71,65 +111,37 @@ static bool check_nesterov(Expansion *e, const Call *c) {
     return false;
 }
 
-static bool check_numbers(Expansion *e, const Call *c) {
-    const ParamInfo *p = &param_info[c->builtin->first];
-    bool good = true;
-    for (int i = 0; i < builtin_num_params(c->builtin); i++)
-        good &= check_number(e, c, p[i].name, &c->arg[i]);
-    return good && check_nesterov(e, c);
+static bool check_coefficients(Expansion *e, const Call *c) {
+    const Value *list = call_arg(c, P_muon_coefficients);
+    if (list->kind == VALUE_LIST && list->list.count == 3)
+        return true;
+    if (!is_reported(e, c->at))
+        report(e->diags, D_length, c->at,
+               "`coefficients` of muon must be three numbers, as in "
+               "[3.4445, -4.775, 2.0315]");
+    return false;
+}
+
+static bool check_muon(Expansion *e, const Call *c, const Parameter *p) {
+    if (!check_coefficients(e, c))
+        return false;
+    if (p->type.rank == 2 || p->type.rank == 4)
+        return true;
+    const char *last = strrchr(p->name, '.');
+    if (is_reported(e, c->at))
+        return false;
+    Diagnostic *d = report(e->diags, D_rank, c->at,
+                           "muon needs matrices or filters, and `%s` is %s",
+                           p->name, type_text(e, p->type));
+    diag_place(d, p->at, "it belongs to this layer");
+    diag_note(d,
+              "give it and its like another optimizer: params \"*%s\" { "
+              "optimizer = adamw() }",
+              last ? last : p->name);
+    return false;
 }
 
 // ---- nodes ----
-
-// What follows comes from the parameter's layer; the numbers that all updates
-// share come from the optimizer.
-static void blame(Expansion *e, NodeId param) {
-    e->graph->at = e->graph->node[param].from;
-}
-
-static NodeId scalar(Expansion *e, const Call *c, ParamId p) {
-    return scalar_node(e, *call_arg(c, p));
-}
-
-static void add(Expansion *e, Op op, const NodeId *arg, int num_args,
-                const Attr *attr, int num_attrs) {
-    blame(e, arg[0]);
-    graph_add(e->graph, (Node){.op = op,
-                               .num_args = num_args,
-                               .arg = arg,
-                               .num_attrs = num_attrs,
-                               .attr = attr,
-                               .group = -1});
-}
-
-static void sgd(Expansion *e, const Call *c, NodeId param) {
-    NodeId arg[4] = {param};
-    arg[1] = scalar(e, c, P_sgd_lr);
-    arg[2] = scalar(e, c, P_sgd_momentum);
-    arg[3] = scalar(e, c, P_sgd_weight_decay);
-    Attr attr[3];
-    int count = 0;
-    if (call_flag(c, P_sgd_decoupled))
-        attr[count++] = attr_int(ATTR_decoupled, 1);
-    attr[count++] = attr_int(ATTR_nesterov, call_flag(c, P_sgd_nesterov));
-    if (call_flag(c, P_sgd_rate_in_velocity))
-        attr[count++] = attr_int(ATTR_rate_in_velocity, 1);
-    add(e, OP_sgd, arg, 4, attr, count);
-}
-
-static void lars(Expansion *e, const Call *c, NodeId param) {
-    NodeId arg[4] = {param};
-    arg[1] = scalar(e, c, P_lars_lr);
-    arg[2] = scalar(e, c, P_lars_momentum);
-    arg[3] = scalar(e, c, P_lars_weight_decay);
-    Attr attr[] = {
-        attr_float(ATTR_eps, call_number(c, P_lars_eps)),
-        attr_int(ATTR_nesterov, call_flag(c, P_lars_nesterov)),
-        attr_int(ATTR_rate_in_velocity, 1),
-        attr_float(ATTR_trust, call_number(c, P_lars_trust)),
-    };
-    add(e, OP_sgd, arg, 4, attr, 4);
-}
 
 // The number of this update, from 1.  A step that is skipped does not count,
 // so this is not the run's step; the state is advanced where it is made.
@@ -143,107 +155,55 @@ static NodeId update_count(Expansion *e) {
     return count;
 }
 
-// adam, adamw and lamb have the same parameters.
-static void adam(Expansion *e, const Call *c, NodeId param) {
-    BuiltinId id = builtin_id(c->builtin);
-    ParamId first = c->builtin->first - FIRST_adam;
-    NodeId arg[6] = {param};
-    arg[1] = scalar(e, c, first + P_adam_lr);
-    arg[2] = scalar(e, c, first + P_adam_beta1);
-    arg[3] = scalar(e, c, first + P_adam_beta2);
-    arg[4] = scalar(e, c, first + P_adam_weight_decay);
-    arg[5] = update_count(e);
-    Attr attr[] = {
-        attr_int(ATTR_decoupled, id != B_adam),
-        attr_float(ATTR_eps, call_number(c, first + P_adam_eps)),
-        attr_float(ATTR_trust, 1),
-    };
-    add(e, OP_adam, arg, 6, attr, id == B_lamb ? 3 : 2);
+static Attr list_attr(Expansion *e, AttrKey key, const Value *list) {
+    int count = list->list.count;
+    double *number = ARENA_ARRAY(e->arena, (size_t)count + 1, double);
+    for (int i = 0; i < count; i++)
+        number[i] = list->list.item[i].number;
+    return attr_floats(key, count, number);
 }
 
-static void report_vector(Expansion *e, const Call *c, const Parameter *p) {
-    const char *last = strrchr(p->name, '.');
-    if (is_reported(e, c->at))
-        return;
-    Diagnostic *d = report(e->diags, D_rank, c->at,
-                           "muon needs matrices or filters, and `%s` is %s",
-                           p->name, type_text(e, p->type));
-    diag_place(d, p->at, "it belongs to this layer");
-    diag_note(d,
-              "give it and its like another optimizer: params \"*%s\" { "
-              "optimizer = adamw() }",
-              last ? last : p->name);
+static Attr setting(Expansion *e, AttrKey key, const Value *v) {
+    if (v->kind == VALUE_TRUTH)
+        return attr_int(key, v->truth);
+    if (v->kind == VALUE_LIST)
+        return list_attr(e, key, v);
+    return attr_info[key].kind == INT ? attr_int(key, (int64_t)v->number)
+                                      : attr_float(key, v->number);
 }
 
-// Jordan's, unless others are given.
-static bool read_coefficients(Expansion *e, const Call *c,
-                              double coefficient[3]) {
-    static const double usual[] = {3.4445, -4.7750, 2.0315};
-    const Value *list = call_arg(c, P_muon_coefficients);
-    bool given = list->kind != VALUE_NOTHING;
-    if (given && (list->kind != VALUE_LIST || list->list.count != 3)) {
-        if (!is_reported(e, c->at))
-            report(e->diags, D_length, c->at,
-                   "`coefficients` of muon must be three numbers, as in "
-                   "[3.4445, -4.775, 2.0315]");
-        return false;
+static bool is_off(const Value *v) {
+    return v->kind == VALUE_TRUTH && !v->truth;
+}
+
+// It comes from the parameter's layer; the numbers that all updates share come
+// from the optimizer.  A flag that is off is left out.
+static void update_node(Expansion *e, const Call *c, NodeId param) {
+    int count = builtin_num_params(c->builtin);
+    Node n = {.op = optimizers[builtin_id(c->builtin)].op, .group = -1};
+    NodeId *arg = ARENA_ARRAY(e->arena, (size_t)count + 2, NodeId);
+    Attr *attr = ARENA_ARRAY(e->arena, (size_t)count + 1, Attr);
+    arg[n.num_args++] = param;
+    for (int i = 0; i < count; i++) {
+        ParamId p = c->builtin->first + (ParamId)i;
+        if (param_info[p].kind == SCALAR)
+            arg[n.num_args++] = scalar_node(e, c->arg[i]);
+        else if (!is_off(&c->arg[i]))
+            attr_insert(attr, n.num_attrs++,
+                        setting(e, arguments[p].key, &c->arg[i]));
     }
-    for (int i = 0; i < 3; i++)
-        coefficient[i] = given ? list->list.item[i].number : usual[i];
-    return true;
-}
-
-// Each iteration is three products in the graph of every parameter.
-static bool check_iterations(Expansion *e, const Call *c) {
-    enum { MOST = 100 };
-    const Value *v = call_arg(c, P_muon_iterations);
-    if (v->number <= MOST)
-        return true;
-    Span at = v->at.source ? v->at : c->at;
-    if (!is_reported(e, at))
-        report(e->diags, D_range, at,
-               "`iterations` of muon must be at most %d, and not %.9g", MOST,
-               v->number);
-    return false;
-}
-
-static void muon(Expansion *e, const Call *c, const Parameter *p) {
-    double coefficient[3];
-    if (!read_coefficients(e, c, coefficient) || !check_iterations(e, c))
-        return;
-    if (p->type.rank != 2 && p->type.rank != 4) {
-        report_vector(e, c, p);
-        return;
-    }
-    NodeId arg[4] = {p->node};
-    arg[1] = scalar(e, c, P_muon_lr);
-    arg[2] = scalar(e, c, P_muon_momentum);
-    arg[3] = scalar(e, c, P_muon_weight_decay);
-    Attr attr[] = {
-        attr_floats(ATTR_coefficients, 3, coefficient),
-        attr_float(ATTR_eps, call_number(c, P_muon_eps)),
-        attr_int(ATTR_iterations, call_count(c, P_muon_iterations)),
-        attr_int(ATTR_nesterov, call_flag(c, P_muon_nesterov)),
-        attr_int(ATTR_renormalize, call_flag(c, P_muon_renormalize)),
-    };
-    add(e, OP_muon, arg, 4, attr, 5);
+    if (optimizer_counts(n.op))
+        arg[n.num_args++] = update_count(e);
+    n.arg = arg;
+    n.attr = attr;
+    e->graph->at = e->graph->node[param].from;
+    graph_add(e->graph, n);
 }
 
 void optimizer_apply(Expansion *e, const Call *c, const Parameter *p) {
-    if (!check_numbers(e, c))
+    if (!check_numbers(e, c) ||
+        !optimizers[builtin_id(c->builtin)].check(e, c, p))
         return;
     origin_set(e, c->at, NULL);
-    switch (builtin_id(c->builtin)) {
-    case B_sgd:
-        sgd(e, c, p->node);
-        return;
-    case B_lars:
-        lars(e, c, p->node);
-        return;
-    case B_muon:
-        muon(e, c, p);
-        return;
-    default:
-        adam(e, c, p->node);
-    }
+    update_node(e, c, p->node);
 }

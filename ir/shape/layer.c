@@ -62,12 +62,17 @@ const char *shape_gradient(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
-// sgd's operands after the param are scalars of the run; adam's last one
-// counts updates.
+// The operands after the param are scalars of the run, and perhaps the count
+// of updates.
 const char *shape_optimizer(const Graph *g, const Node *n, Type *out) {
+    int scalars = optimizer_num_scalars(n->op);
+    int want = 1 + scalars + optimizer_counts(n->op);
+    if (n->num_args != want)
+        return arena_format(g->arena, "it takes %d operands, not %d", want,
+                            n->num_args);
     const char *why = want_param(g, n);
     for (int i = 1; !why && i < n->num_args; i++)
-        why = want_scalar(g, n, i, n->op == OP_adam && i == 5 ? I32 : F32);
+        why = want_scalar(g, n, i, i <= scalars ? F32 : I32);
     if (!why)
         *out = *operand(g, n, 0);
     return why;
@@ -76,8 +81,8 @@ const char *shape_optimizer(const Graph *g, const Node *n, Type *out) {
 const char *shape_muon(const Graph *g, const Node *n, Type *out) {
     const char *why = shape_optimizer(g, n, out);
     const Attr *c = node_attr(n, ATTR_coefficients);
-    if (!why && out->rank != 2 && out->rank != 4)
-        why = "it needs a matrix or filters";
+    if (!why && ((out->rank != 2 && out->rank != 4) || type_count(out) == 0))
+        why = "it needs a matrix or filters with elements";
     if (!why && (!c || c->count != 3))
         why = "it needs three coefficients";
     return why;

@@ -12,7 +12,7 @@ static const char body[] =
 // ---- parameters ----
 
 static bool is_update(const Node *n) {
-    return n->op == OP_sgd || n->op == OP_adam;
+    return is_optimizer(n->op);
 }
 
 static const char *param_of(const Graph *g, const Node *update) {

@@ -4,10 +4,6 @@
 
 #include <limits.h>
 
-static NodeId zero_or(Garden *b, double value) {
-    return garden_number(b, garden_draw(b, 2) ? 0 : value);
-}
-
 // The mean of x, or of its square.
 static NodeId cost_of(Garden *b, NodeId x) {
     Type t = *garden_type(b, x);
@@ -57,55 +53,75 @@ static void plant_loss(Garden *b) {
 
 // ---- optimizers ----
 
-static void plant_optimizer(Garden *b, Op op, int num_args, const NodeId *arg,
-                            int count, const Attr *attr) {
-    graph_add(b->g, (Node){.op = op,
-                           .num_args = num_args,
-                           .arg = arg,
-                           .num_attrs = count,
-                           .attr = attr,
-                           .group = -1});
+static const Op optimizers[] = {
+#define OPTIMIZER(name, ...) OP_##name,
+#include "ir/optimizers.def"
+};
+
+enum { NUM_OPTIMIZERS = sizeof optimizers / sizeof optimizers[0] };
+
+typedef enum { RANGE_any, RANGE_from_0, RANGE_below_1, RANGE_to_100 } Range;
+
+static const struct {
+    Op op;
+    Range range;
+} scalars[] = {
+#define SCALAR(optimizer, name, default, range) {OP_##optimizer, RANGE_##range},
+#include "ir/optimizers.def"
+};
+
+static const struct {
+    Op op;
+    AttrKey key;
+    Range range;
+} settings[] = {
+#define SETTING(optimizer, name, kind, default, range)                         \
+    {OP_##optimizer, ATTR_##name, RANGE_##range},
+#include "ir/optimizers.def"
+};
+
+// A number of a range, most often the first.
+static double number_in(Garden *b, Range range) {
+    static const double some[][3] = {[RANGE_any] = {1e-3, 0.5, 1e-3},
+                                     [RANGE_from_0] = {0, 0.05, 0},
+                                     [RANGE_below_1] = {0.9, 0.99, 0},
+                                     [RANGE_to_100] = {1, 2, 3}};
+    return some[range][garden_draw(b, 3)];
 }
 
-static void plant_sgd(Garden *b, NodeId param, NodeId rate) {
-    NodeId arg[] = {param, rate, zero_or(b, 0.9), zero_or(b, 0.05)};
-    Attr attr[] = {attr_int(ATTR_decoupled, garden_draw(b, 2)),
-                   attr_float(ATTR_eps, 1e-3),
-                   attr_int(ATTR_nesterov, garden_draw(b, 2)),
-                   attr_int(ATTR_rate_in_velocity, garden_draw(b, 2)),
-                   attr_float(ATTR_trust, 0.5)};
-    // LARS has a form of its own.
-    bool trust = garden_draw(b, 6) == 0;
-    if (trust) {
-        attr[0].i = attr[2].i = attr[3].i = 0;
-        plant_optimizer(b, OP_sgd, 4, arg, 5, attr);
-        return;
+static Attr attr_in(Garden *b, AttrKey key, Range range) {
+    static const double list[] = {3, -3.2, 1.2};
+    if (attr_info[key].kind == FLOATS)
+        return attr_floats(key, 3, list);
+    if (attr_info[key].kind == FLOAT)
+        return attr_float(key, number_in(b, range));
+    return attr_int(key, range == RANGE_any ? garden_draw(b, 2)
+                                            : (int64_t)number_in(b, range));
+}
+
+// Adds the update of a param by an optimizer, unless its shape rule refuses.
+static void plant_optimizer(Garden *b, Op op, NodeId param, NodeId rate,
+                            NodeId updates) {
+    enum { MOST = 16 };
+    NodeId arg[MOST] = {param, rate};
+    Attr attr[MOST];
+    Node n = {.op = op, .num_args = 1, .arg = arg, .attr = attr, .group = -1};
+    for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; i++) {
+        if (scalars[i].op != op)
+            continue;
+        if (n.num_args > 1)
+            arg[n.num_args] = garden_number(b, number_in(b, scalars[i].range));
+        n.num_args++;
     }
-    Attr plain[] = {attr[0], attr[2], attr[3]};
-    plant_optimizer(b, OP_sgd, 4, arg, 3, plain);
-}
-
-static void plant_adam(Garden *b, NodeId param, NodeId rate, NodeId updates) {
-    NodeId arg[] = {param,
-                    rate,
-                    garden_number(b, 0.9),
-                    garden_number(b, 0.99),
-                    zero_or(b, 0.05),
-                    updates};
-    Attr attr[] = {attr_int(ATTR_decoupled, garden_draw(b, 2)),
-                   attr_float(ATTR_eps, 1e-3), attr_float(ATTR_trust, 1)};
-    plant_optimizer(b, OP_adam, 6, arg, garden_draw(b, 6) ? 2 : 3, attr);
-}
-
-static void plant_muon(Garden *b, NodeId param, NodeId rate) {
-    static const double coefficients[] = {3, -3.2, 1.2};
-    NodeId arg[] = {param, rate, garden_number(b, 0.6), zero_or(b, 0.05)};
-    Attr attr[] = {attr_floats(ATTR_coefficients, 3, coefficients),
-                   attr_float(ATTR_eps, 1e-3),
-                   attr_int(ATTR_iterations, 1 + garden_draw(b, 3)),
-                   attr_int(ATTR_nesterov, garden_draw(b, 2)),
-                   attr_int(ATTR_renormalize, garden_draw(b, 2))};
-    plant_optimizer(b, OP_muon, 4, arg, 5, attr);
+    if (optimizer_counts(op))
+        arg[n.num_args++] = updates;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (settings[i].op == op)
+            attr_insert(attr, n.num_attrs++,
+                        attr_in(b, settings[i].key, settings[i].range));
+    Type t = *garden_type(b, param);
+    if (type_infer(b->g, &n, &t) == NULL)
+        graph_add(b->g, n);
 }
 
 // A rate that falls with the step, or stays.
@@ -128,16 +144,11 @@ static NodeId updates_of(Garden *b) {
     return garden_op2(b, OP_add, garden_run(b, "run.step"), one);
 }
 
+// Mostly: some params stay as they are.
 static void plant_update(Garden *b, NodeId param, NodeId rate, NodeId updates) {
-    int rank = garden_type(b, param)->rank;
-    uint32_t kind = garden_draw(b, 7);
-    if (kind == 0 && (rank == 2 || rank == 4) &&
-        type_count(garden_type(b, param)) > 0)
-        plant_muon(b, param, rate);
-    else if (kind < 3)
-        plant_adam(b, param, rate, updates);
-    else if (kind < 6)
-        plant_sgd(b, param, rate);
+    uint32_t kind = garden_draw(b, NUM_OPTIMIZERS + 1);
+    if (kind < NUM_OPTIMIZERS)
+        plant_optimizer(b, optimizers[kind], param, rate, updates);
 }
 
 void training_plant(Garden *b) {
@@ -149,7 +160,7 @@ void training_plant(Garden *b) {
         if (b->g->node[n].op != OP_param)
             continue;
         if (gathers)
-            plant_optimizer(b, OP_accumulate, 1, &n, 0, NULL);
+            garden_op1(b, OP_accumulate, n);
         else
             plant_update(b, n, rate[garden_draw(b, 2)], updates);
         some = true;

@@ -149,6 +149,12 @@ static const char *const good[] = {
     INPUT(0, "f32[]") "%1 = accumulated %0 : f32[]\n",
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
     "%3 = adam %0, %1, %1, %1, %1, %2 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
+    "%3 = adamw %0, %1, %1, %1, %1, %2 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
+    "%3 = lamb %0, %1, %1, %1, %1, %2 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
+    "%2 = lars %0, %1, %1, %1 : f32[3]\n",
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[3]")
     "%2 = assign %0, %1 : f32[3]\n",
     INPUT(0, "f32[3]") "%1 = output %0 {name = \"y\"} : f32[3]\n",
@@ -382,6 +388,8 @@ static const struct {
     {"%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
      "%2 = adam %0, %1, %1, %1, %1, %1 : f32[3]\n",
      "operand 6 must be i32[], not f32[]"},
+    {"%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
+     "%2 = sgd %0, %1, %1 : f32[3]\n", "it takes 4 operands, not 3"},
     {INPUT(0, "f32[3]") "%1 = assign %0, %0 : f32[3]\n",
      "its first operand must be a param or a state"},
     {"%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "act[3]")

@@ -109,15 +109,33 @@ static void check_line(const Run *r, const char *model, const char *line,
                       i, got[i], want[i], model);
 }
 
+static bool is_state_of(const Node *n, const Slot *slot) {
+    const char *name = node_text(n, ATTR_name);
+    return state_is(n, STATE_OPTIMIZER) && strstr(name, slot->name) != NULL;
+}
+
+// Marks the slots of the model's optimizer that its graph has.
+static void note_slots(const Graph *g, const char *model, bool *had) {
+    const char *name = strstr(model, "optimizer = ") + strlen("optimizer = ");
+    Op op;
+    ck_assert(op_find(name, strcspn(name, "("), &op));
+    for (NodeId n = 0; n < g->count; n++)
+        for (int i = 0; i < num_optimizer_slots; i++)
+            had[i] |= optimizer_slots[i].op == op &&
+                      is_state_of(&g->node[n], &optimizer_slots[i]);
+}
+
 // A model, up to its last line, a brace; then lines of parameters up to the
 // next model.  Returns where that begins.
-static const char *check_case(const char *text, int updates, bool round) {
+static const char *check_case(const char *text, int updates, bool round,
+                              bool *had) {
     Arena *a = arena_new();
     const char *end = strstr(text, "\n}\nlinear");
     ck_assert_ptr_nonnull(end);
     size_t length = (size_t)(end - text) + 3;
     const char *model = arena_string(a, text, length);
     Run r = run_new(a, read_model(a, text, length));
+    note_slots(r.g, model, had);
     for (int i = 0; i < updates; i++)
         run_update(&r, i, round);
     const char *line = text + length;
@@ -131,13 +149,17 @@ START_TEST(optimizers_are_pytorchs) {
     Arena *a = arena_new();
     const char *text = numbers_read(a, "optimizers.txt"), *begin = "model\n";
     int updates = 0, cases = 0;
+    bool *had = ARENA_ARRAY(a, (size_t)num_optimizer_slots, bool);
     text = strchr(text, '\n') + 1;
     ck_assert_int_eq(sscanf(text, "updates %d", &updates), 1);
     text = strchr(text, '\n') + 1;
     for (; strncmp(text, begin, strlen(begin)) == 0; cases++)
-        text = check_case(text + strlen(begin), updates, _i == 1);
+        text = check_case(text + strlen(begin), updates, _i == 1, had);
     ck_assert_msg(*text == '\0', "this is no model: %.40s", text);
-    ck_assert_int_ge(cases, 15);
+    for (int i = 0; i < num_optimizer_slots; i++)
+        ck_assert_msg(had[i], "no case has a state %s of %s",
+                      optimizer_slots[i].name,
+                      op_info[optimizer_slots[i].op].name);
     arena_free(a);
 }
 END_TEST

@@ -12,20 +12,22 @@ enum { COUNT = 3, STEPS = 3 };
 static const double rate = 0.1, beta2 = 0.99, eps = 1e-8;
 
 typedef struct {
-    const char *attributes;
+    const char *update; // of %0 with rate %6, momentum %7, decay %8
     bool adam, nesterov, decoupled;
     double momentum, decay; // momentum is adam's beta1
 } Recipe3;
 
 static const Recipe3 recipes[] = {
-    {"", false, false, false, 0, 0},
-    {"", false, false, false, 0, 0.3},
-    {"", false, false, false, 0.9, 0},
-    {"", false, false, false, 0.9, 0.3},
-    {"{nesterov = 1}", false, true, false, 0.9, 0.3},
-    {"", true, false, false, 0.9, 0},
-    {"{eps = 1e-08}", true, false, false, 0.9, 0.3},
-    {"{decoupled = 1}", true, false, true, 0.9, 0.3},
+    {"sgd %0, %6, %7, %8", false, false, false, 0, 0},
+    {"sgd %0, %6, %7, %8", false, false, false, 0, 0.3},
+    {"sgd %0, %6, %7, %8", false, false, false, 0.9, 0},
+    {"sgd %0, %6, %7, %8", false, false, false, 0.9, 0.3},
+    {"sgd %0, %6, %7, %8 {nesterov = 1}", false, true, false, 0.9, 0.3},
+    {"adam %0, %6, %7, %9, %8, %12 {eps = 1e-08}", true, false, false, 0.9, 0},
+    {"adam %0, %6, %7, %9, %8, %12 {eps = 1e-08}", true, false, false, 0.9,
+     0.3},
+    {"adamw %0, %6, %7, %9, %8, %12 {eps = 1e-08}", true, false, true, 0.9,
+     0.3},
 };
 
 static Graph *recipe_graph(Arena *a, const Recipe3 *r) {
@@ -48,9 +50,7 @@ static Graph *recipe_graph(Arena *a, const Recipe3 *r) {
              "%%12 = add %%10, %%11 : i32[]\n"
              "%%13 = assign %%10, %%12 : i32[]\n",
              rate, r->momentum, r->decay, beta2);
-    text_add(&t, "%%14 = %s %s : f32[3]\n}\n",
-             r->adam ? "adam %0, %6, %7, %9, %8, %12" : "sgd %0, %6, %7, %8",
-             r->attributes);
+    text_add(&t, "%%14 = %s : f32[3]\n}\n", r->update);
     return graph_from(a, text_string(&t));
 }
 
@@ -142,7 +142,7 @@ START_TEST(first_step_is_the_definition) {
     Moments got = {.w = {1, -0.5, 0.25}};
     run_step(after, &got, x, 0);
     NodeId n = 0;
-    while (before->node[n].op != OP_sgd && before->node[n].op != OP_adam)
+    while (!is_optimizer(before->node[n].op))
         n++;
     for (int i = 0; i < COUNT; i++)
         ck_assert_double_eq_tol(got.w[i], value[n][i], 1e-12);
@@ -154,8 +154,10 @@ END_TEST
 static const char *const updates[] = {
     "sgd %0, %6, %7, %8 {decoupled = 1}",
     "sgd %0, %6, %7, %8 {nesterov = 1, rate_in_velocity = 1}",
-    "sgd %0, %6, %7, %8 {eps = 0.01, rate_in_velocity = 1, trust = 0.02}",
-    "adam %0, %6, %7, %9, %8, %12 {eps = 1e-06, trust = 1.0}",
+    "adam %0, %6, %7, %9, %8, %12 {eps = 1e-06}",
+    "adamw %0, %6, %7, %9, %8, %12 {eps = 1e-06}",
+    "lamb %0, %6, %7, %9, %8, %12 {eps = 1e-06}",
+    "lars %0, %6, %7, %8 {eps = 0.01, trust = 0.02}",
     "muon %0, %6, %7, %8 {coefficients = [3.4445,-4.775,2.0315]}",
     ("muon %0, %6, %7, %8 {coefficients = [1.5,-0.5,0.0], iterations = 3, "
      "nesterov = 1, renormalize = 1}"),
@@ -202,7 +204,7 @@ START_TEST(every_first_update_is_the_definition) {
     const double *want = NULL;
     double **value = graph_eval(before, a, leaf, false);
     for (NodeId n = 0; n < before->count; n++)
-        if (op_info[before->node[n].op].facts & OPTIMIZES)
+        if (is_optimizer(before->node[n].op))
             want = value[n];
     leaf = ARENA_ARRAY(a, after->count, double *);
     set_leaf(after, leaf, "w", w);
@@ -212,6 +214,27 @@ START_TEST(every_first_update_is_the_definition) {
     for (int i = 0; i < (_i % 2 ? 8 : 15); i++)
         ck_assert_double_eq_tol(got[i], want[i], 1e-12);
     arena_free(a);
+}
+END_TEST
+
+// What the table says of an optimizer, its cases show.
+START_TEST(every_optimizer_has_a_first_update) {
+    bool seen[NUM_OPS] = {false};
+    for (int i = 0; i < NUM_UPDATES; i++) {
+        Op op;
+        ck_assert(op_find(updates[i], strcspn(updates[i], " "), &op));
+        seen[op] = true;
+    }
+    for (int op = 0; op < NUM_OPS; op++)
+        ck_assert_msg(seen[op] == is_optimizer((Op)op), "%s is not in updates",
+                      op_info[op].name);
+}
+END_TEST
+
+START_TEST(the_first_scalar_is_the_rate) {
+    for (int op = 0; op < NUM_OPS; op++)
+        if (is_optimizer((Op)op))
+            ck_assert_str_eq(optimizer_scalar((Op)op, 1), "lr");
 }
 END_TEST
 
@@ -262,6 +285,8 @@ Suite *optimizer_suite(void) {
     tcase_add_loop_test(t, first_step_is_the_definition, 0, count);
     tcase_add_loop_test(t, every_first_update_is_the_definition, 0,
                         2 * NUM_UPDATES);
+    tcase_add_test(t, every_optimizer_has_a_first_update);
+    tcase_add_test(t, the_first_scalar_is_the_rate);
     tcase_add_test(t, zero_momentum_and_decay_cost_nothing);
     tcase_add_test(t, correction_is_accurate_in_f32);
     suite_add_tcase(s, t);

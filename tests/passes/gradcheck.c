@@ -170,7 +170,8 @@ static const struct {
     {OP_conv_grad_weight, "made by autodiff"},
     {OP_gradient, "an effect"}, {OP_clip, "an effect"},
     {OP_accumulate, "an effect"}, {OP_accumulated, "an effect"},
-    {OP_sgd, "an effect"}, {OP_adam, "an effect"}, {OP_muon, "an effect"},
+#define OPTIMIZER(name, ...) {OP_##name, "an effect"},
+#include "ir/optimizers.def"
     {OP_assign, "an effect"}, {OP_output, "an effect"},
 };
 // clang-format on

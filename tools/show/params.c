@@ -12,9 +12,8 @@ static const char *optimizer_of(const Program *p, const char *name) {
     const Graph *g = p->stage[0].train;
     NodeId param = graph_find(g, name);
     for (NodeId n = param; param != NO_NODE && n < g->count; n++)
-        if ((op_info[g->node[n].op].facts & OPTIMIZES) &&
-            g->node[n].op != OP_accumulate && g->node[n].arg[0] == param)
-            return optimizer_name(&g->node[n]);
+        if (is_optimizer(g->node[n].op) && g->node[n].arg[0] == param)
+            return op_info[g->node[n].op].name;
     return NULL;
 }
 

@@ -44,30 +44,14 @@ static void run_find(Recipes *out, const Recipe *r,
 
 // ---- rows ----
 
-// The operands of optimizers behind the parameter; NULL after the last.
-static const char *const *operands_of(Op op) {
-    static const char *const sgd[] = {"rate", "momentum", "decay", NULL};
-    static const char *const adam[] = {"rate", "beta1", "beta2", "decay", NULL};
-    static const char *const none[] = {NULL};
-    return op == OP_adam ? adam : op == OP_sgd || op == OP_muon ? sgd : none;
-}
-
-static RecipeRow *row_add(Recipes *r, const char *name, const Node *from,
-                          NodeId node) {
-    r->row[r->count] = (RecipeRow){.name = name,
-                                   .node = node,
-                                   .file = from->from.file,
-                                   .line = from->from.line};
-    return &r->row[r->count++];
-}
-
-const char *optimizer_name(const Node *n) {
-    bool trusts = node_float(n, ATTR_trust, 0) != 0;
-    if (n->op == OP_adam)
-        return trusts                           ? "lamb"
-               : node_int(n, ATTR_decoupled, 0) ? "adamw"
-                                                : "adam";
-    return n->op == OP_sgd && trusts ? "lars" : op_info[n->op].name;
+static RecipeRow *row_add(Arena *a, Recipes *r, const char *name,
+                          const Node *from, NodeId node) {
+    ARENA_APPEND(a, r->row, r->count,
+                 ((RecipeRow){.name = name,
+                              .node = node,
+                              .file = from->from.file,
+                              .line = from->from.line}));
+    return &r->row[r->count - 1];
 }
 
 // Whether an optimizer has the same numbers as one before it: where from.
@@ -76,7 +60,6 @@ static const Node *same_before(const Graph *g, NodeId n) {
     for (NodeId i = 0; i < n; i++) {
         const Node *other = &g->node[i];
         if (other->op == d->op &&
-            strcmp(optimizer_name(other), optimizer_name(d)) == 0 &&
             memcmp(other->arg + 1, d->arg + 1,
                    (size_t)(d->num_args - 1) * sizeof *d->arg) == 0)
             return other;
@@ -86,12 +69,12 @@ static const Node *same_before(const Graph *g, NodeId n) {
 
 static void optimizer_rows(Arena *a, Recipes *r, const Graph *g, NodeId n) {
     const Node *d = &g->node[n], *first = same_before(g, n);
-    const char *const *operand = operands_of(d->op);
-    for (int i = 0; !first && operand[i]; i++) {
-        const char *name =
-            arena_format(a, "%s %s", optimizer_name(d), operand[i]);
+    int scalars = first ? 0 : optimizer_num_scalars(d->op);
+    for (int i = 1; i <= scalars; i++) {
+        const char *name = arena_format(a, "%s %s", op_info[d->op].name,
+                                        optimizer_scalar(d->op, i));
         // A constant may stand elsewhere too; the rate is where it is said.
-        RecipeRow *row = row_add(r, name, &g->node[d->arg[1]], d->arg[1 + i]);
+        RecipeRow *row = row_add(a, r, name, &g->node[d->arg[1]], d->arg[i]);
         row->first = d;
         row->of = node_text(&g->node[d->arg[0]], ATTR_name);
     }
@@ -100,16 +83,15 @@ static void optimizer_rows(Arena *a, Recipes *r, const Graph *g, NodeId n) {
 }
 
 static void rows_find(Arena *a, Recipes *r, const Graph *g) {
-    r->row = ARENA_ARRAY(a, 4 * (size_t)g->count + 4, RecipeRow);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         if (d->op == OP_assign) {
             const char *name = node_text(&g->node[d->arg[0]], ATTR_name);
             if (strcmp(name, "metric.lr") == 0)
-                row_add(r, "lr", d, d->arg[1]);
+                row_add(a, r, "lr", d, d->arg[1]);
         } else if (d->op == OP_clip) {
-            row_add(r, arena_format(a, "clip %s", node_text(d, ATTR_mode)), d,
-                    d->arg[0]);
+            row_add(a, r, arena_format(a, "clip %s", node_text(d, ATTR_mode)),
+                    d, d->arg[0]);
         } else if (op_info[d->op].facts & OPTIMIZES) {
             optimizer_rows(a, r, g, n);
         }
@@ -246,16 +228,16 @@ static void run_print(Text *t, const Program *p, const Recipes *r) {
 
 static void rows_print(Text *t, const Recipes *r, const int64_t *at, int count,
                        double *const *value) {
-    text_add(t, "\n%-16s", "update");
+    text_add(t, "\n%-20s", "update");
     for (int i = 0; i < count; i++)
         text_add(t, " %10" PRId64, at[i]);
-    text_add(t, "\n%-16s", "epoch");
+    text_add(t, "\n%-20s", "epoch");
     for (int i = 0; i < count; i++)
         text_add(t, " %10.4g", (double)at[i] / (double)r->epoch_updates);
     text_add(t, "\n");
     for (int k = 0; k < r->count; k++) {
         const RecipeRow *row = &r->row[k];
-        text_add(t, "%-16s", row->name);
+        text_add(t, "%-20s", row->name);
         for (int i = 0; i < count; i++)
             text_add(t, " %10.6g", value[i][k]);
         if (row->file)

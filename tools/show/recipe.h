@@ -24,9 +24,6 @@ typedef struct {
     double loss_scale; // that a run starts with; 0: it has none
 } Recipes;
 
-// What the language calls the optimizer that a node is.
-const char *optimizer_name(const Node *n);
-
 // What the numbers of the run's first stage are made of.
 Recipes recipe_find(Arena *a, const Program *p, const Plan *plan,
                     const Arguments *arguments);
