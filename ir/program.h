@@ -75,9 +75,10 @@ typedef struct {
 // States of the run (kind run): run.step i32[] (updates done), run.steps i32[]
 // (updates in the whole run), run.epoch_steps i32[] (in one epoch), run.seed
 // i32[].  States that the runtime reads and clears (kind metric): metric.loss,
-// metric.correct, metric.top5, metric.count f32[] (sums over samples),
-// metric.lr f32[] (the learning rate of the last update), metric.skipped f32[]
-// (updates that were not made, where the loss is scaled).
+// metric.correct, metric.top5, metric.count f32[] (sums over samples, each
+// compensated by a NAME.low f32[]), metric.lr f32[] (the learning rate of the
+// last update), metric.skipped f32[] (updates that were not made, where the
+// loss is scaled).
 typedef struct {
     const char *name; // of the model
     const char *file; // the model file's base name, without directories

@@ -226,11 +226,17 @@ void rt_states_clear(const RtPlan *plan, RtDevice *d);
 // device's memory is still what reserve left: zero.
 void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p);
 
+// A compensated sum, as the step keeps it: its value is high + low.
+typedef struct {
+    float high, low;
+} RtSum;
+
 // Sums over samples since they were cleared, the last learning rate, and the
 // loss scale, which only a step changes.  What the program does not keep stays
 // zero.
 typedef struct {
-    float loss, correct, top5, count, lr, scale, skipped;
+    RtSum loss, correct, top5, count;
+    float lr, scale, skipped;
 } RtMetrics;
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);

@@ -74,15 +74,21 @@ static const struct {
     size_t field;
     bool only_read; // not a metric, though it is told with them
 } metrics[] = {
-    {"metric.loss", offsetof(RtMetrics, loss), false},
-    {"metric.correct", offsetof(RtMetrics, correct), false},
-    {"metric.top5", offsetof(RtMetrics, top5), false},
-    {"metric.count", offsetof(RtMetrics, count), false},
+    {"metric.loss", offsetof(RtMetrics, loss.high), false},
+    {"metric.loss.low", offsetof(RtMetrics, loss.low), false},
+    {"metric.correct", offsetof(RtMetrics, correct.high), false},
+    {"metric.correct.low", offsetof(RtMetrics, correct.low), false},
+    {"metric.top5", offsetof(RtMetrics, top5.high), false},
+    {"metric.top5.low", offsetof(RtMetrics, top5.low), false},
+    {"metric.count", offsetof(RtMetrics, count.high), false},
+    {"metric.count.low", offsetof(RtMetrics, count.low), false},
     {"metric.lr", offsetof(RtMetrics, lr), false},
     {"metric.skipped", offsetof(RtMetrics, skipped), false},
     {"run.loss_scale", offsetof(RtMetrics, scale), true},
 };
 enum { NUM_METRICS = sizeof metrics / sizeof metrics[0] };
+_Static_assert(sizeof metrics / sizeof metrics[0] <= RT_MOST_NOTED,
+               "more numbers than a note has room for");
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d) {
     RtMetrics m = {0};

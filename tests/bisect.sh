@@ -103,7 +103,7 @@ expect_says "^error\[E0405\]: .batch. must be a whole number from 1 to 214748364
 awk '$1 == 16 { off = 16000 / $6 - $2; near = 0.0005 + 0.5 / ($6 - 0.5) * $2 }
     END { exit !(near && off < near && off > -near) }' out ||
     fail "16 samples: $(cat out)"
-expect 0 "$SINTER" bench "$micro" --batch=16,8,4 --steps=4 --runs=2 --json --memory=7KiB
+expect 0 "$SINTER" bench "$micro" --batch=16,8,4 --steps=4 --runs=2 --json --memory=8KiB
 python3 - out <<'END' || fail "a list of batches: $(cat out)"
 import json, sys
 found = json.load(open(sys.argv[1]))

@@ -1,12 +1,34 @@
 // Metrics: sums over the samples that count, which the runtime reads and
 // clears.
+//
+// Each is a compensated sum (Kahan, 1965): two states of f32, of which NAME.low
+// is what the last addition to NAME has rounded off.  The runtime reads their
+// sum, in double.  No pass reorders the four operations, since none reorders
+// sums and there is no x - x = 0; nor does a compiler, as neither the flags in
+// tools/compiler.c nor those in runtime/cuda/nvrtc.def let it.
+// docs/numerics.md derives the error.
 
 #include "frontend/functions/functions.h"
 
-static void accumulate(Expansion *e, const char *name, NodeId value) {
-    NodeId state =
-        graph_state(e->graph, name, STATE_METRIC, type_scalar(F32), 0);
-    graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
+static NodeId metric(Expansion *e, const char *name) {
+    return graph_state(e->graph, name, STATE_METRIC, type_scalar(F32), 0);
+}
+
+static void accumulate(Expansion *e, const char *name, NodeId value,
+                       bool overflows) {
+    Graph *g = e->graph;
+    NodeId high = metric(e, name);
+    NodeId low = metric(e, arena_format(e->arena, "%s.low", name));
+    NodeId more = graph_op2(g, OP_add, value, low);
+    NodeId sum = graph_op2(g, OP_add, high, more);
+    NodeId added = graph_op2(g, OP_sub, sum, high);
+    NodeId lost = graph_op2(g, OP_sub, more, added);
+    // infinity - infinity would make an infinite sum NaN in the next step.
+    if (overflows)
+        lost = graph_op3(g, OP_select, graph_op1(g, OP_finite, sum), lost,
+                         number_node(e, 0));
+    graph_assign(g, high, sum);
+    graph_assign(g, low, lost);
 }
 
 // Whether labels are whole, one for each row of an output that has a column for
@@ -86,16 +108,16 @@ static void count_right(Expansion *e, NodeId output) {
     Type label = *node_type(e, e->own_label);
     bool classes = has_classes(label, t);
     if (classes)
-        accumulate(e, "metric.correct", count_correct(e, output));
+        accumulate(e, "metric.correct", count_correct(e, output), false);
     else if (e->loss.of_sides && labels_each(label, t))
-        accumulate(e, "metric.correct", count_sides(e, output));
+        accumulate(e, "metric.correct", count_sides(e, output), false);
     if (classes && e->recipe.top5 && !e->training)
-        accumulate(e, "metric.top5", count_top5(e, output));
+        accumulate(e, "metric.top5", count_top5(e, output), false);
 }
 
 void metrics_add(Expansion *e, NodeId output) {
-    accumulate(e, "metric.loss", sum_samples(e, e->loss.samples));
+    accumulate(e, "metric.loss", sum_samples(e, e->loss.samples), true);
     if (e->label != NO_NODE)
         count_right(e, output);
-    accumulate(e, "metric.count", sample_count(e));
+    accumulate(e, "metric.count", sample_count(e), false);
 }

@@ -6,10 +6,20 @@
 
 static const double SHOW_EVERY = 0.5; // seconds between progress lines
 
+static double value_of(RtSum sum) {
+    return (double)sum.high + (double)sum.low;
+}
+
 // The sign of a NaN says nothing, and would be printed.
-static double mean_of(float sum, float count) {
-    double mean = (double)sum / (double)count;
+static double mean_of(RtSum sum, RtSum count) {
+    double mean = value_of(sum) / value_of(count);
     return isnan(mean) ? (double)NAN : mean;
+}
+
+static RtSum sum_since(RtSum now, RtSum then) {
+    double since = value_of(now) - value_of(then);
+    float high = (float)since;
+    return (RtSum){high, isinf(high) ? 0 : (float)(since - (double)high)};
 }
 
 static double epoch_of(const RtSession *s, int64_t step) {
@@ -82,7 +92,7 @@ bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e) {
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     *row = rt_session_row(s, true, &m);
     row_time(s, row);
-    return m.count == 0 || !rt_session_diverged(row, e);
+    return m.count.high == 0 || !rt_session_diverged(row, e);
 }
 
 // ---- rows that the device is not waited for ----
@@ -90,7 +100,7 @@ bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e) {
 static bool tell_progress(const RtSession *s, RtRow *row, const RtMetrics *m,
                           RtError *e) {
     row_fill(s, row, m);
-    if (m->count != 0 && rt_session_diverged(row, e))
+    if (m->count.high != 0 && rt_session_diverged(row, e))
         return false;
     rt_report_progress(s->report, row);
     return true;
@@ -99,9 +109,9 @@ static bool tell_progress(const RtSession *s, RtRow *row, const RtMetrics *m,
 // Of the steps since the last row of its kind.
 static void tell_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
     RtMetrics since = *m;
-    since.loss -= s->logged.loss;
-    since.correct -= s->logged.correct;
-    since.count -= s->logged.count;
+    since.loss = sum_since(m->loss, s->logged.loss);
+    since.correct = sum_since(m->correct, s->logged.correct);
+    since.count = sum_since(m->count, s->logged.count);
     since.skipped -= s->logged.skipped;
     row_fill(s, row, &since);
     rt_report_row(s->report, row);

@@ -9,6 +9,7 @@ int main(void) {
     srunner_add_suite(runner, family_suite());
     srunner_add_suite(runner, given_suite());
     srunner_add_suite(runner, program_suite());
+    srunner_add_suite(runner, sums_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -9,5 +9,6 @@ Suite *expr_suite(void);
 Suite *family_suite(void);
 Suite *given_suite(void);
 Suite *program_suite(void);
+Suite *sums_suite(void);
 
 #endif

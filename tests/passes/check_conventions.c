@@ -382,8 +382,11 @@ static void evaluate(const Graph *g, Arena *a, double fourth, double *to) {
     for (int i = 6; i < 8; i++)
         leaf[graph_find(g, "image")][i] = fourth;
     double **value = graph_eval(g, a, leaf, false);
-    for (int i = 0; i < 3; i++)
-        to[i] = *value_named(g, value, sums[i]) - *leaf[graph_find(g, sums[i])];
+    for (int i = 0; i < 3; i++) {
+        const char *low = arena_format(a, "%s.low", sums[i]);
+        to[i] = *value_named(g, value, sums[i]) + *value_named(g, value, low) -
+                *leaf[graph_find(g, sums[i])] - *leaf[graph_find(g, low)];
+    }
 }
 
 START_TEST(repeated_samples_change_no_evaluation) {

@@ -1,0 +1,28 @@
+#!/bin/sh
+# The rows of a hundred thousand steps have the loss of one, to the digits that
+# they show, and a run that was interrupted tells the same.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+expect 0 "$SINTER" build "$here/flat.net" -o flat
+
+# train NAME OPTION...: its rows, without what time depends on.
+train() {
+    name=$1
+    shift
+    expect 0 ./flat --device=host --data=synthetic:100000 --out="$name.run" \
+        --metrics="$name.jsonl" --log-every=10000 --threads=1 --quiet "$@"
+    sed -n '/"split":"time"/d; s/,"samples_per_second.*//p; /"step",/p' \
+        "$name.jsonl" >"$name.rows"
+}
+
+# 1.44 as f32 has it, and exp of that.
+train whole --loaders=1
+[ "$(grep -c '"loss":1.44000006,' whole.rows)" -eq 12 ] ||
+    fail "not all rows have the loss: $(cat whole.rows)"
+grep -q '"split":"test".*"perplexity":4.22069606,' whole.rows ||
+    fail "another perplexity: $(cat whole.rows)"
+
+train parts --loaders=1 --steps=33333
+train parts --loaders=3 --resume
+expect_equal whole.rows parts.rows
+expect_equal "$(newest whole.run)" "$(newest parts.run)"
