@@ -68,7 +68,7 @@ typedef struct {
     const char *compiler;
     const Installation *where;
     const char *folder, *source;
-    int units; // the text is compiled in so many pieces at once
+    int units; // pieces that the text is compiled in
 } Job;
 
 static const char *object_name(const Job *j, int unit) {
@@ -128,14 +128,13 @@ static int job_run(const Job *j, const char *out) {
     return status;
 }
 
-// A piece for each processor that this process may use, where there is enough
-// text for it.
+// The number of pieces depends on the text alone: the linker puts the kernels
+// where their pieces are, and the same model must become the same program on
+// any number of processors.
 static int units_for(size_t bytes) {
     enum { UNIT_BYTES = 64 << 10 };
-    int most = processors();
-    if (bytes / UNIT_BYTES + 1 < (size_t)most)
-        most = (int)(bytes / UNIT_BYTES) + 1;
-    return most < MAX_UNITS ? most : MAX_UNITS;
+    size_t units = bytes / UNIT_BYTES + 1;
+    return units < MAX_UNITS ? (int)units : MAX_UNITS;
 }
 
 // NULL: it is not set, or empty.

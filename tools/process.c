@@ -59,7 +59,7 @@ static void open_at(posix_spawn_file_actions_t *actions, int descriptor,
                                          O_WRONLY | O_CREAT | O_TRUNC, 0666);
 }
 
-static void process_start(Process *p, const sigset_t *mask) {
+static bool process_start(Process *p, const sigset_t *mask) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
@@ -78,10 +78,11 @@ static void process_start(Process *p, const sigset_t *mask) {
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error == 0)
-        return;
+        return true;
     errno = error;
     p->id = 0;
     p->status = NOT_STARTED;
+    return false;
 }
 
 static bool process_runs(Process *p) {
@@ -97,17 +98,31 @@ static bool process_runs(Process *p) {
     return false;
 }
 
-static bool some_run(Process *p, int count) {
+// Processes of which at most `most` run at a time.
+typedef struct {
+    Process *process;
+    int count, started, most;
+    sigset_t mask; // that they run with
+    int error;     // why the last that did not start did not
+} Batch;
+
+// Starts the next ones in the place of those that have ended.
+static bool some_run(Batch *b) {
     int running = 0;
-    for (int i = 0; i < count; i++)
-        running += process_runs(&p[i]);
+    for (int i = 0; i < b->started; i++)
+        running += process_runs(&b->process[i]);
+    while (running < b->most && b->started < b->count)
+        if (process_start(&b->process[b->started++], &b->mask))
+            running++;
+        else
+            b->error = errno;
     return running > 0;
 }
 
-static void all_signal(const Process *p, int count, int number) {
-    for (int i = 0; i < count; i++)
-        if (p[i].id > 0)
-            kill(p[i].id, number);
+static void all_signal(const Batch *b, int number) {
+    for (int i = 0; i < b->started; i++)
+        if (b->process[i].id > 0)
+            kill(b->process[i].id, number);
 }
 
 // What is ignored, as in a job in the background, stays so.
@@ -127,47 +142,46 @@ static sigset_t interruptions(void) {
 // Returns what has interrupted us meanwhile, or 0.  A terminal, for which the
 // kernel signals, has told the programs itself, and a trainer takes a second
 // signal to mean that it is to end at once.
-static int wait_for(Process *p, int count, const sigset_t *taken,
-                    Wanted *wanted, void *whose) {
+static int wait_for(Batch *b, const sigset_t *taken, Wanted *wanted,
+                    void *whose) {
     const struct timespec pause = {.tv_nsec = 1000000000 / ASKED};
     int interrupted = 0;
     siginfo_t about;
-    while (some_run(p, count)) {
+    while (some_run(b)) {
         int number = sigtimedwait(taken, &about, wanted ? &pause : NULL);
         if (number > 0 && number != SIGCHLD) {
             interrupted = number;
+            b->count = b->started;
             if (about.si_code != SI_KERNEL)
-                all_signal(p, count, number);
+                all_signal(b, number);
         } else if (number < 0 && errno == EAGAIN && !wanted(whose)) {
-            all_signal(p, count, SIGKILL);
-            p->status = ENDED;
+            all_signal(b, SIGKILL);
+            b->process->status = ENDED;
         }
     }
     return interrupted;
 }
 
-static void run(Process *p, int count, Wanted *wanted, void *whose) {
-    sigset_t taken = interruptions(), before;
+static void run(Process *p, int count, int most, Wanted *wanted, void *whose) {
+    Batch b = {.process = p, .count = count, .most = most};
+    sigset_t taken = interruptions();
     sigaddset(&taken, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &taken, &before);
-    for (int i = 0; i < count; i++)
-        process_start(&p[i], &before);
-    int error = errno;
-    int interrupted = wait_for(p, count, &taken, wanted, whose);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_BLOCK, &taken, &b.mask);
+    int interrupted = wait_for(&b, &taken, wanted, whose);
+    sigprocmask(SIG_SETMASK, &b.mask, NULL);
     if (interrupted)
         raise(interrupted);
-    errno = error;
+    errno = b.error;
 }
 
 void processes_run(Process *p, int count) {
-    run(p, count, NULL, NULL);
+    run(p, count, processors(), NULL, NULL);
 }
 
 int program_run_while(const Words *words, const char *folder, const char *out,
                       const char *log, Wanted *wanted, void *whose) {
     Process p = {.words = *words, .folder = folder, .out = out, .log = log};
-    run(&p, 1, wanted, whose);
+    run(&p, 1, 1, wanted, whose);
     return p.status;
 }
 

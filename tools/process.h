@@ -41,7 +41,8 @@ int processors(void);
 // It has not started, errno says why; nobody wanted more of it.
 enum { NOT_STARTED = -1, ENDED = -2 };
 
-// Runs them side by side until all have ended.
+// Runs them until all have ended, as many at a time as there are processors
+// that this process may use.
 void processes_run(Process *p, int count);
 
 // Runs one; returns its status.
