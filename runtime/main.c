@@ -37,6 +37,7 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        .setting = t->data_setting,
                        .num_settings = t->num_data_settings,
                        .left_out = o->bad_samples,
+                       .most_pixels = o->max_image_pixels,
                        .held_out = o->validation.samples > 0 ||
                                    o->validation.percent > 0};
     const char *path = o->data != NULL ? o->data : t->data_path;
@@ -47,10 +48,11 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        "--data %s: this trainer draws its data, and takes "
                        "synthetic or synthetic:N",
                        path);
-    if (o->bad_samples > 0 && strcmp(t->data_format, "image_folder") != 0)
+    if ((o->bad_samples > 0 || o->max_image_pixels > 0) &&
+        strcmp(t->data_format, "image_folder") != 0)
         return rt_fail(e, EXIT_USAGE,
-                       "--bad-samples leaves files of images out; this trainer "
-                       "takes %s",
+                       "--%s is for files of images; this trainer takes %s",
+                       o->bad_samples > 0 ? "bad-samples" : "max-image-pixels",
                        t->data_format);
     if (draws || samples >= 0) {
         sample.synthetic = samples > 0 ? samples : 0;
@@ -105,6 +107,26 @@ static bool fits(const RtTrainer *t, const RtPlan *plan, RtDevice *d,
                    "%.0f MiB; %s",
                    t->batch, (double)need / mib, d->name, (double)have / mib,
                    advice);
+}
+
+// Memory of the host for the threads that load, beside what the plan takes
+// there.
+static bool loading_fits(const RtRun *run, RtError *e) {
+    const double mib = 1 << 20;
+    const RtDevice *d = run->device;
+    bool shares = d != NULL && strcmp(d->name, "host") == 0;
+    size_t plan = shares ? d->needed(run->device) : 0;
+    size_t need = rt_loading_bytes(run), have = rt_memory_available();
+    have = have > plan ? have - plan : 0;
+    if (need <= have)
+        return true;
+    return rt_fail(e, EXIT_MEMORY,
+                   "loading needs %.0f MiB of memory, there are %.0f MiB%s%s",
+                   (double)need / mib, (double)have / mib,
+                   shares ? " beside the plan" : "",
+                   run->data->shared != NULL
+                       ? "; lower --loaders or --max-image-pixels"
+                       : "");
 }
 
 // The folder that checkpoints go to; the caller frees it.
@@ -162,7 +184,7 @@ static bool reading_end(Reading *r, RtError *e) {
 static bool run_on(RtRun *run, int *caught, RtError *e) {
     RtDevice *d = run->device;
     char *folder = NULL;
-    bool good = fits(run->trainer, run->plan, d, e) &&
+    bool good = fits(run->trainer, run->plan, d, e) && loading_fits(run, e) &&
                 (folder = out_folder(run->trainer, run->options, e)) != NULL;
     if (good) {
         run->folder = folder;
@@ -186,7 +208,7 @@ static bool load_only(RtRun *run, RtError *e) {
         return false;
     run->data = &data;
     rt_lap(run->laps, RT_START_DATA);
-    bool good = rt_load_only(run, e);
+    bool good = loading_fits(run, e) && rt_load_only(run, e);
     rt_data_close(&data);
     return good;
 }

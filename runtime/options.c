@@ -20,6 +20,7 @@ typedef enum {
     ABOVE_0,
     RESUME,
     BAD_SAMPLES,
+    PIXELS,
     VALIDATION,
     WITHOUT
 } Kind;
@@ -67,6 +68,7 @@ static const Option options[] = {
     {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
     {"loaders",   "N",      LOADERS, FIELD(loaders),   "threads that load data (default: few, but one for each core to decode images for a GPU)"},
     {"bad-samples", "WORD", BAD_SAMPLES, FIELD(bad_samples), "stop, or skip:N to leave out up to N image files that cannot be decoded (default stop)"},
+    {"max-image-pixels", "N", PIXELS, FIELD(max_image_pixels), "an image file of more pixels is one that cannot be decoded (default 89478485)"},
     {"verify-every", "N",   STEPS,   FIELD(verify_every), "take every Nth step twice, and end with status 4 where it leaves other bits"},
     {"stall-timeout", "SECONDS", ABOVE_0, FIELD(stall_timeout), "save and end with status 74 when no batch comes for so long (default: wait on)"},
     {"help",      NULL,     FLAG,    FIELD(help),      "show this and end"},
@@ -184,6 +186,14 @@ static bool set_number(const Option *o, void *field, const char *text,
         if (!whole(text, INT32_MAX, &value) || value == 0)
             return rt_fail(e, EXIT_USAGE,
                            "--%s %.100s: expected a number of steps from 1 "
+                           "to %d",
+                           o->name, text, INT32_MAX);
+        *(int64_t *)field = value;
+        return true;
+    case PIXELS:
+        if (!whole(text, INT32_MAX, &value) || value == 0)
+            return rt_fail(e, EXIT_USAGE,
+                           "--%s %.100s: expected a number of pixels from 1 "
                            "to %d",
                            o->name, text, INT32_MAX);
         *(int64_t *)field = value;

@@ -124,7 +124,8 @@ typedef struct {
     int64_t verify_every; // steps; 0: not given
     int64_t bad_samples;  // that may be left out of train, or of test
     RtValidation validation;
-    const char *resident; // auto, yes, no
+    int64_t max_image_pixels; // 0: not given
+    const char *resident;     // auto, yes, no
     const char *profile;
     int64_t profile_steps; // 0: not given
     const char *dump_cuda, *load_cuda;

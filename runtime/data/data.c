@@ -192,6 +192,7 @@ void rt_split_close(RtSplit *s) {
 void rt_data_close(RtData *d) {
     rt_split_close(&d->train);
     rt_split_close(&d->test);
+    rt_shared_free(d->shared);
     *d = (RtData){0};
 }
 

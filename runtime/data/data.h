@@ -7,6 +7,10 @@
 
 // ---- data.c ----
 
+// An image of three bytes for each pixel is 256 MiB then, as where Pillow
+// warns.
+enum { RT_MOST_PIXELS = 89478485 };
+
 // What a trainer takes of a data set.
 typedef struct {
     RtShape image, label; // label.rank -1: labels are not used
@@ -16,7 +20,8 @@ typedef struct {
     int64_t synthetic; // samples of synthetic data; 0: as the settings say
     // Files that may be left out of each part, as they cannot be decoded.
     int64_t left_out;
-    bool held_out; // some are evaluated in place of a test set
+    int64_t most_pixels; // of an image in a file; 0: RT_MOST_PIXELS
+    bool held_out;       // some are evaluated in place of a test set
 } RtSample;
 
 // The value of a setting, or `otherwise` where it is not given.
@@ -73,6 +78,7 @@ enum { RT_MOST_PASSED = 560 };
 typedef struct {
     RtSplit train, test;
     uint64_t hash; // of what was read: what a resumed run must find again
+    struct RtShared *shared; // in which images are decoded; NULL: they are not
     char passed_over[RT_MOST_PASSED]; // files that are no data; "": none
 } RtData;
 
@@ -138,15 +144,7 @@ typedef bool RtFormat(RtData *d, const char *path, const RtSample *sample,
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
     rt_tokens_read, rt_synthetic_draw, rt_image_folder_read;
 
-// ---- jpeg.c, png.c, fit.c: images in files ----
-
-enum { RT_MOST_PIXELS = 1 << 27 };
-
-// Rows of pixels of three bytes; the caller frees them.
-typedef struct {
-    int h, w;
-    uint8_t *pixel;
-} RtImage;
+// ---- decode.c, jpeg.c, png.c, fit.c: images in files ----
 
 // The libraries that decode; NULL: not installed.
 typedef struct RtJpeg RtJpeg;
@@ -156,15 +154,30 @@ typedef struct RtPng RtPng;
 RtPng *rt_png_open(RtError *e);
 void rt_png_close(RtPng *p);
 
-// The image may be smaller than the file's, but its sides at least twice as
-// long as wanted, or as they are.
-bool rt_jpeg_decode(const RtJpeg *j, const uint8_t *bytes, size_t length,
-                    int wanted, RtImage *to, RtError *e);
-bool rt_png_decode(const RtPng *p, const uint8_t *bytes, size_t length,
-                   RtImage *to, RtError *e);
+typedef struct RtFit RtFit;
 
-// The image as size x size pixels.
-bool rt_image_fit(const RtImage *image, int size, uint8_t *to, RtError *e);
+// Memory for decoding that all loaders share.  NULL: no memory.
+typedef struct RtShared RtShared;
+RtShared *rt_shared_new(int64_t most_pixels);
+void rt_shared_free(RtShared *s);
+size_t rt_shared_bytes(const RtShared *s);
+// What each thread that loads may take for itself.
+enum { RT_LOADER_OWN = 4 << 20 };
+
+// How images are decoded: to squares of size x size pixels of three bytes.
+typedef struct {
+    const RtFiles *files;
+    int size;
+    int64_t most_pixels; // of a file
+    RtJpeg *jpeg;        // NULL: there is none
+    RtPng *png;
+    RtShared *shared;
+} RtImages;
+
+// Reads a file into a square; *broken says that what is in it cannot be
+// decoded, here or elsewhere.
+bool rt_image_read(const RtImages *by, const char *path, uint8_t *to,
+                   bool *broken, RtError *e);
 
 // ---- textures.c ----
 
@@ -227,6 +240,8 @@ typedef struct {
 
 typedef struct RtLoader RtLoader;
 
+// The memory that its batches take.
+size_t rt_loader_bytes(const RtLoading *plan);
 RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
 // The next batch, in order; it stays until it is released, as the oldest of at
 // most RT_MOST_HELD.  NULL: a worker failed, or none comes; one that is needed

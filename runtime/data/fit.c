@@ -3,11 +3,15 @@
 // of those around its place, by a triangle as wide as two pixels of the result,
 // or of the image where that is larger; so nothing is skipped when an image
 // shrinks.  One direction after the other, in f32.
+//
+// Rows of the image come one by one.  Each is scaled to the width of the result
+// and kept in a ring of as many as one row of the result is made of.
 
 #include "runtime/data/data.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 // What a pixel of the result is made of along one side: `count` pixels of the
 // image from `first` on.
@@ -21,6 +25,14 @@ typedef struct {
     Tap *tap;
     float *weight; // of all
 } Side;
+
+struct RtFit {
+    Side down, across;
+    int come, made; // rows of the image, of the result
+    float *ring;    // of down.most rows
+    float *sum;     // of a row of the result
+    uint8_t *to;
+};
 
 // Half of the triangle's width, in pixels of the image.
 static double support(double scale) {
@@ -42,12 +54,16 @@ static Tap tap_at(double centre, double half, int length, float *weight) {
     return (Tap){first, end - first, weight};
 }
 
+static int most_of(double scale) {
+    return (int)(2 * support(scale)) + 3;
+}
+
 // A side of `length` pixels where `shorter` become `size`.  False: no memory.
 static bool side_new(Side *s, int length, int shorter, int size) {
     double scale = (double)shorter / size, half = support(scale);
     double outside = floor((round(length / scale) - size) / 2);
     s->size = size;
-    s->most = (int)(2 * half) + 3;
+    s->most = most_of(scale);
     s->tap = calloc((size_t)size, sizeof *s->tap);
     s->weight = calloc((size_t)size * (size_t)s->most, sizeof *s->weight);
     for (int i = 0; s->tap != NULL && s->weight != NULL && i < size; i++)
@@ -75,40 +91,75 @@ static void fit_row(const uint8_t *from, const Side *across, float *to) {
     }
 }
 
-static void mix_rows(const float *row, const Tap *t, size_t values,
-                     uint8_t *to) {
-    for (size_t i = 0; i < values; i++) {
-        float sum = 0;
-        for (int k = 0; k < t->count; k++)
-            sum += t->weight[k] * row[(size_t)k * values + i];
-        to[i] = (uint8_t)(sum + 0.5f);
+static size_t row_values(const RtFit *f) {
+    return 3 * (size_t)f->across.size;
+}
+
+static float *ring_at(const RtFit *f, int row) {
+    return f->ring + (size_t)(row % f->down.most) * row_values(f);
+}
+
+// The next row of the result, of which the last row has come.
+static void make_row(RtFit *f) {
+    const Tap *t = &f->down.tap[f->made];
+    size_t values = row_values(f);
+    uint8_t *to = f->to + (size_t)f->made++ * values;
+    memset(f->sum, 0, values * sizeof *f->sum);
+    for (int k = 0; k < t->count; k++) {
+        const float *row = ring_at(f, t->first + k);
+        for (size_t i = 0; i < values; i++)
+            f->sum[i] += t->weight[k] * row[i];
     }
+    for (size_t i = 0; i < values; i++)
+        to[i] = (uint8_t)(f->sum[i] + 0.5f);
+}
+
+static int last_row(const RtFit *f, int made) {
+    return f->down.tap[made].first + f->down.tap[made].count - 1;
 }
 
 // Rows above and below the square are left out.
-static void fit(const RtImage *image, const Side *down, const Side *across,
-                float *row, uint8_t *to) {
-    const Tap *last = &down->tap[down->size - 1];
-    int top = down->tap[0].first, bottom = last->first + last->count;
-    size_t values = 3 * (size_t)across->size;
-    for (int y = top; y < bottom; y++)
-        fit_row(image->pixel + (size_t)y * (size_t)image->w * 3, across,
-                row + (size_t)(y - top) * values);
-    for (int y = 0; y < down->size; y++)
-        mix_rows(row + (size_t)(down->tap[y].first - top) * values,
-                 &down->tap[y], values, to + (size_t)y * values);
+void rt_fit_row(RtFit *f, const uint8_t *pixel) {
+    int row = f->come++;
+    if (f->made == f->down.size || row < f->down.tap[f->made].first)
+        return;
+    fit_row(pixel, &f->across, ring_at(f, row));
+    while (f->made < f->down.size && row >= last_row(f, f->made))
+        make_row(f);
 }
 
-bool rt_image_fit(const RtImage *image, int size, uint8_t *to, RtError *e) {
-    int shorter = image->h < image->w ? image->h : image->w;
-    Side down = {0}, across = {0};
-    float *row = calloc((size_t)image->h * (size_t)size, 3 * sizeof *row);
-    bool good = side_new(&down, image->h, shorter, size) &&
-                side_new(&across, image->w, shorter, size) && row != NULL;
-    if (good)
-        fit(image, &down, &across, row, to);
-    side_free(&down);
-    side_free(&across);
-    free(row);
-    return good || rt_fail(e, EXIT_MEMORY, "out of memory");
+void rt_fit_free(RtFit *f) {
+    if (f == NULL)
+        return;
+    side_free(&f->down);
+    side_free(&f->across);
+    free(f->ring);
+    free(f->sum);
+    free(f);
+}
+
+RtFit *rt_fit_new(int h, int w, int size, uint8_t *to) {
+    int shorter = h < w ? h : w;
+    RtFit *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return NULL;
+    f->to = to;
+    bool good = side_new(&f->down, h, shorter, size) &&
+                side_new(&f->across, w, shorter, size);
+    f->ring =
+        good ? calloc((size_t)f->down.most * row_values(f), sizeof *f->ring)
+             : NULL;
+    f->sum = good ? calloc(row_values(f), sizeof *f->sum) : NULL;
+    if (f->ring != NULL && f->sum != NULL)
+        return f;
+    rt_fit_free(f);
+    return NULL;
+}
+
+size_t rt_fit_bytes(int h, int w, int size) {
+    int shorter = h < w ? h : w;
+    size_t values = (size_t)size,
+           most = (size_t)most_of((double)shorter / size);
+    size_t side = values * (sizeof(Tap) + most * sizeof(float));
+    return sizeof(RtFit) + 2 * side + (most + 1) * 3 * values * sizeof(float);
 }

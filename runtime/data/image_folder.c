@@ -37,11 +37,8 @@ typedef struct {
 } LeftOut;
 
 typedef struct {
-    const RtFiles *files;
-    int size;
     Names image; // paths
-    RtJpeg *jpeg;
-    RtPng *png;
+    RtImages by;
     LeftOut left;
     RtPassed *passed; // while it is opened: what is no image
 } Source;
@@ -91,9 +88,14 @@ static bool is_folder(const char *path) {
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-static bool is_folder_in(const char *folder, const char *name) {
+// A link that leads nowhere, or to itself, may have been meant as a class.
+static bool look_in(const char *folder, const char *name, bool *is_folder,
+                    RtError *e) {
+    struct stat s;
     char *path = rt_path("%s/%s", folder, name);
-    bool good = path != NULL && is_folder(path);
+    bool good = path == NULL ? rt_fail(e, EXIT_MEMORY, "out of memory")
+                             : stat(path, &s) == 0 || rt_fail_open(e, path);
+    *is_folder = good && S_ISDIR(s.st_mode);
     free(path);
     return good;
 }
@@ -106,14 +108,18 @@ static bool list(const char *folder, RtPassed *beside, Names *n, RtError *e) {
         return rt_fail_open(e, folder);
     bool good = true;
     const struct dirent *entry;
-    while (good && (entry = readdir(d)) != NULL)
+    while (good && (errno = 0, entry = readdir(d)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
-        else if (beside != NULL ? is_image(entry->d_name)
-                                : is_folder_in(folder, entry->d_name))
+        bool wanted = beside != NULL && is_image(entry->d_name);
+        if (beside == NULL)
+            good = look_in(folder, entry->d_name, &wanted, e);
+        if (good && wanted)
             good = names_add(n, rt_path("%s", entry->d_name), e);
-        else if (beside != NULL)
+        else if (good && beside != NULL)
             rt_pass_over(beside, entry->d_name);
+    }
+    good = good && (errno == 0 || rt_fail_read(e, folder));
     closedir(d);
     if (good && n->count > 0)
         qsort(n->name, (size_t)n->count, sizeof *n->name, by_bytes);
@@ -129,74 +135,12 @@ static bool is_gone(const char *path) {
     return lstat(path, &s) != 0 && errno == ENOENT;
 }
 
-static bool read_whole(const RtFiles *files, const char *path, uint8_t **bytes,
-                       size_t *length, RtError *e) {
-    int fd = rt_open_sized(files, path, length, e);
-    if (fd < 0) {
-        if (is_gone(path))
-            e->status = EXIT_IO;
-        return false;
-    }
-    *bytes = malloc(*length + 1);
-    bool good = *bytes != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (good && !rt_read(files, fd, *bytes, *length)) {
-        good = rt_fail_read(e, path);
-        free(*bytes);
-    }
-    files->close(fd);
-    return good;
-}
-
-static bool is_png(const uint8_t *bytes, size_t length) {
-    return length >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0;
-}
-
-static bool is_jpeg(const uint8_t *bytes, size_t length) {
-    return length >= 2 && bytes[0] == 0xff && bytes[1] == 0xd8;
-}
-
-// What a file is, its first bytes say, not its name.
-static bool decode(const Source *s, const uint8_t *bytes, size_t length,
-                   RtImage *to, RtError *e) {
-    if (is_png(bytes, length))
-        return rt_png_decode(s->png, bytes, length, to, e);
-    if (is_jpeg(bytes, length))
-        return rt_jpeg_decode(s->jpeg, bytes, length, s->size, to, e);
-    return rt_fail(e, EXIT_DATA, "it is neither a JPEG nor a PNG file");
-}
-
-static bool has_library(const Source *s, const uint8_t *bytes, size_t length,
-                        RtError *e) {
-    bool png = is_png(bytes, length);
-    if (png ? s->png != NULL : s->jpeg != NULL || !is_jpeg(bytes, length))
-        return true;
-    return rt_fail(e, EXIT_DATA,
-                   "it is a %s file under another name, and the library for "
-                   "those is not installed",
-                   png ? "PNG" : "JPEG");
-}
-
-// Reads and decodes a file; *broken says that what is in it cannot be decoded,
-// here or elsewhere.
 static bool fetch_file(const Source *s, const char *path, uint8_t *to,
                        bool *broken, RtError *e) {
-    uint8_t *bytes;
-    size_t length;
-    RtImage image = {0};
-    RtError why = {0};
-    *broken = false;
-    if (!read_whole(s->files, path, &bytes, &length, e))
-        return false;
-    bool good = has_library(s, bytes, length, &why);
-    if (good) {
-        good = decode(s, bytes, length, &image, &why);
-        *broken = !good && why.status == EXIT_DATA;
-    }
-    good = good && rt_image_fit(&image, s->size, to, &why);
-    free(bytes);
-    free(image.pixel);
-    return good ||
-           rt_fail(e, why.status, "cannot decode %s: %s", path, why.text);
+    bool good = rt_image_read(&s->by, path, to, broken, e);
+    if (!good && !*broken && e->status == EXIT_DATA && is_gone(path))
+        e->status = EXIT_IO;
+    return good;
 }
 
 static bool same_class(const RtSplit *s, int64_t a, int64_t b) {
@@ -266,8 +210,8 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
 static void release(void *source) {
     Source *s = source;
     names_free(&s->image);
-    rt_jpeg_close(s->jpeg);
-    rt_png_close(s->png);
+    rt_jpeg_close(s->by.jpeg);
+    rt_png_close(s->by.png);
     pthread_mutex_destroy(&s->left.lock);
     free(s->left.named);
     free(s);
@@ -336,20 +280,28 @@ static bool open_libraries(Source *s, RtError *e) {
         png = png || strcasecmp(dot, ".png") == 0;
         jpeg = jpeg || strcasecmp(dot, ".png") != 0;
     }
-    s->jpeg = rt_jpeg_open(jpeg ? e : &ignored);
-    s->png = rt_png_open(png ? e : &ignored);
-    return (s->jpeg != NULL || !jpeg) && (s->png != NULL || !png);
+    s->by.jpeg = rt_jpeg_open(jpeg ? e : &ignored);
+    s->by.png = rt_png_open(png ? e : &ignored);
+    return (s->by.jpeg != NULL || !jpeg) && (s->by.png != NULL || !png);
 }
 
-static bool read_split(RtSplit *split, const char *root, const char *folder,
-                       const Names *class, const RtSample *sample,
-                       const RtFiles *files, RtPassed *passed, uint64_t *hash,
-                       RtError *e) {
+static int64_t most_pixels(const RtSample *sample) {
+    return sample->most_pixels > 0 ? sample->most_pixels : RT_MOST_PIXELS;
+}
+
+static bool read_split(RtData *d, RtSplit *split, const char *root,
+                       const char *folder, const Names *class,
+                       const RtSample *sample, const RtFiles *files,
+                       RtPassed *passed, RtError *e) {
     size_t size = (size_t)rt_setting(sample, "size", 1);
     Source *s = calloc(1, sizeof *s);
     if (s == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    *s = (Source){.files = files, .size = (int)size, .passed = passed};
+    *s = (Source){.by = {.files = files,
+                         .size = (int)size,
+                         .most_pixels = most_pixels(sample),
+                         .shared = d->shared},
+                  .passed = passed};
     pthread_mutex_init(&s->left.lock, NULL);
     *split = (RtSplit){.fetch = fetch,
                        .source = s,
@@ -364,7 +316,7 @@ static bool read_split(RtSplit *split, const char *root, const char *folder,
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int64_t i = 0; i < s->image.count; i++) {
         const char *within = s->image.name[i] + strlen(root);
-        *hash = XXH3_64bits_withSeed(within, strlen(within), *hash);
+        d->hash = XXH3_64bits_withSeed(within, strlen(within), d->hash);
     }
     return open_libraries(s, e);
 }
@@ -395,11 +347,14 @@ static bool read_both(RtData *d, const char *root, const char *train,
                        "%s holds folders of %lld classes, the trainer takes "
                        "%d",
                        train, (long long)class.count, sample->classes);
+    d->shared = rt_shared_new(most_pixels(sample));
+    if (good && d->shared == NULL)
+        good = rt_fail(e, EXIT_MEMORY, "out of memory");
     good = good &&
-           read_split(&d->train, root, train, &class, sample, files, &passed,
-                      &d->hash, e) &&
-           (test == NULL || read_split(&d->test, root, test, &class, sample,
-                                       files, &passed, &d->hash, e));
+           read_split(d, &d->train, root, train, &class, sample, files, &passed,
+                      e) &&
+           (test == NULL || read_split(d, &d->test, root, test, &class, sample,
+                                       files, &passed, e));
     rt_passed_text(d->passed_over, &passed, root, ".jpg, .jpeg or .png");
     names_free(&class);
     return good;

@@ -2,7 +2,7 @@
 // that does not runs without it.  The library reports an error by a call that
 // must not return; it jumps back to where the decoding began.
 
-#include "runtime/data/data.h"
+#include "runtime/data/decode.h"
 #include "runtime/library.h"
 
 #include <setjmp.h>
@@ -26,8 +26,10 @@
 #define FUNCTIONS(F) \
     F(struct jpeg_error_mgr *, std_error, "jpeg_std_error", (struct jpeg_error_mgr *)) \
     F(void, create, "jpeg_CreateDecompress", (j_decompress_ptr, int, size_t)) \
-    F(void, mem_src, "jpeg_mem_src", (j_decompress_ptr, const unsigned char *, unsigned long)) \
+    F(boolean, resync, "jpeg_resync_to_restart", (j_decompress_ptr, int)) \
     F(int, read_header, "jpeg_read_header", (j_decompress_ptr, boolean)) \
+    F(boolean, has_scans, "jpeg_has_multiple_scans", (j_decompress_ptr)) \
+    F(void, calculate, "jpeg_calc_output_dimensions", (j_decompress_ptr)) \
     F(boolean, start, "jpeg_start_decompress", (j_decompress_ptr)) \
     F(JDIMENSION, read_scanlines, "jpeg_read_scanlines", (j_decompress_ptr, JSAMPARRAY, JDIMENSION)) \
     F(boolean, finish, "jpeg_finish_decompress", (j_decompress_ptr)) \
@@ -73,17 +75,35 @@ RtJpeg *rt_jpeg_open(RtError *e) {
     return NULL;
 }
 
-// ---- one image ----
+// ---- mistakes ----
+
+// A JPEG on its way.  What the library gets pointers to comes first in each.
+typedef struct {
+    struct jpeg_error_mgr manager;
+    jmp_buf back;
+    RtError *e;
+} Trap;
 
 typedef struct {
-    struct jpeg_error_mgr manager; // first: what the library knows
-    jmp_buf back;
-    char why[JMSG_LENGTH_MAX];
-} Trap;
+    struct jpeg_source_mgr manager;
+    RtDecoding *d;
+} Bytes;
+
+typedef struct {
+    struct jpeg_decompress_struct jpeg;
+    Trap trap;
+    Bytes bytes;
+    struct jpeg_progress_mgr progress;
+    RtDecoding *d;
+    uint8_t *row;
+} Reading;
 
 static void jump_back(j_common_ptr common) {
     Trap *t = (Trap *)common->err;
-    t->manager.format_message(common, t->why);
+    char why[JMSG_LENGTH_MAX];
+    bool room = t->manager.msg_code != JERR_OUT_OF_MEMORY;
+    t->manager.format_message(common, why);
+    rt_fail(t->e, room ? EXIT_DATA : EXIT_MEMORY, "%s", why);
     longjmp(t->back, 1);
 }
 
@@ -109,6 +129,46 @@ static void take_message(j_common_ptr common, int level) {
         jump_back(common);
 }
 
+// ---- bytes ----
+
+static void no_call(j_decompress_ptr j) {
+    (void)j;
+}
+
+static boolean fill(j_decompress_ptr j) {
+    Bytes *b = (Bytes *)j->src;
+    if (!rt_image_fill(b->d))
+        ERREXIT(j, JWRN_JPEG_EOF);
+    b->manager.next_input_byte = b->d->next;
+    b->manager.bytes_in_buffer = b->d->ready;
+    return TRUE;
+}
+
+static void skip(j_decompress_ptr j, long bytes) {
+    struct jpeg_source_mgr *m = j->src;
+    for (; bytes > (long)m->bytes_in_buffer; fill(j))
+        bytes -= (long)m->bytes_in_buffer;
+    if (bytes > 0) {
+        m->next_input_byte += bytes;
+        m->bytes_in_buffer -= (size_t)bytes;
+    }
+}
+
+// ---- what it takes ----
+
+// Encoders write eighteen scans at most.  Each costs a pass over the image, but
+// can be a few bytes of the file.
+enum { MOST_SCANS = 100 };
+
+static void count_scans(j_common_ptr common) {
+    j_decompress_ptr j = (j_decompress_ptr)common;
+    Trap *t = (Trap *)common->err;
+    if (j->input_scan_number <= MOST_SCANS)
+        return;
+    rt_fail(t->e, EXIT_DATA, "it has more than %d scans", MOST_SCANS);
+    longjmp(t->back, 1);
+}
+
 // The largest reduction while decoding that leaves twice the wanted side.
 static unsigned reduction(unsigned shorter, int wanted) {
     unsigned by = 8;
@@ -116,6 +176,31 @@ static unsigned reduction(unsigned shorter, int wanted) {
         by /= 2;
     return by;
 }
+
+static size_t rounded(size_t n, int to) {
+    return (n + (size_t)to - 1) / (size_t)to * (size_t)to;
+}
+
+// The most that the library takes for an image: of all colours two bytes for
+// each coefficient where they come in several scans, rows of blocks with those
+// above and below them, and rows at full size.
+static size_t bytes_for(const RtJpeg *library, j_decompress_ptr j) {
+    enum { FIXED = 256 << 10, CONTEXT = 12, FULL = 4 };
+    bool all = library->has_scans(j);
+    size_t bytes = FIXED + (size_t)j->output_width * 4;
+    for (int i = 0; i < j->num_components; i++) {
+        const jpeg_component_info *c = &j->comp_info[i];
+        size_t w = rounded(c->width_in_blocks, c->h_samp_factor);
+        size_t h = rounded(c->height_in_blocks, c->v_samp_factor);
+        if (all)
+            bytes += w * h * sizeof(JBLOCK) + h * sizeof(JBLOCKROW);
+        bytes += w * DCTSIZE * (size_t)(CONTEXT * c->v_samp_factor);
+        bytes += (size_t)j->image_width * FULL;
+    }
+    return bytes;
+}
+
+// ---- rows ----
 
 // Four inks, which files store inverted, to three colours in place.
 static void mix_inks(uint8_t *pixel, size_t count) {
@@ -125,56 +210,79 @@ static void mix_inks(uint8_t *pixel, size_t count) {
                 (uint8_t)(pixel[4 * i + c] * pixel[4 * i + 3] / 255);
 }
 
-static bool read_rows(const RtJpeg *j, j_decompress_ptr d, RtImage *to) {
-    bool inks = d->out_color_space == JCS_CMYK;
-    size_t room = (size_t)d->output_width * (inks ? 4 : 3);
-    to->h = (int)d->output_height;
-    to->w = (int)d->output_width;
-    to->pixel = malloc((size_t)to->h * (size_t)to->w * 3 + room);
-    while (to->pixel != NULL && d->output_scanline < d->output_height) {
-        uint8_t *row = to->pixel + (size_t)d->output_scanline * to->w * 3;
-        j->read_scanlines(d, &row, 1);
-        if (inks)
-            mix_inks(row, d->output_width);
+static void read_rows(const RtJpeg *library, Reading *r) {
+    j_decompress_ptr j = &r->jpeg;
+    while (j->output_scanline < j->output_height) {
+        library->read_scanlines(j, &r->row, 1);
+        if (j->out_color_space == JCS_CMYK)
+            mix_inks(r->row, j->output_width);
+        rt_fit_row(r->d->fit, r->row);
     }
-    return to->pixel != NULL;
 }
 
-static void decode(const RtJpeg *j, j_decompress_ptr d, const uint8_t *bytes,
-                   size_t length, int wanted, RtImage *to) {
-    j->mem_src(d, bytes, (unsigned long)length);
-    j->read_header(d, TRUE);
-    if ((uint64_t)d->image_width * d->image_height > RT_MOST_PIXELS)
-        ERREXIT1(d, JERR_IMAGE_TOO_BIG, 16384);
-    unsigned w = d->image_width, h = d->image_height;
-    d->scale_num = 1;
-    d->scale_denom = reduction(w < h ? w : h, wanted);
+// Asks for an image whose sides are at least twice as long as wanted, or as
+// they are, and for memory.
+static bool prepare(const RtJpeg *library, Reading *r, RtError *e) {
+    j_decompress_ptr j = &r->jpeg;
+    unsigned w = j->image_width, h = j->image_height;
+    if (!rt_image_begin(r->d, h, w, e))
+        return false;
+    j->scale_num = 1;
+    j->scale_denom = reduction(w < h ? w : h, r->d->by->size);
     bool inks =
-        d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
-    d->out_color_space = inks ? JCS_CMYK : JCS_RGB;
-    j->start(d);
-    if (!read_rows(j, d, to))
-        ERREXIT1(d, JERR_OUT_OF_MEMORY, 0);
-    j->finish(d);
+        j->jpeg_color_space == JCS_CMYK || j->jpeg_color_space == JCS_YCCK;
+    j->out_color_space = inks ? JCS_CMYK : JCS_RGB;
+    library->calculate(j);
+    size_t bytes = bytes_for(library, j);
+    j->mem->max_memory_to_use = (long)bytes;
+    if (!rt_image_reserve(r->d, (int)j->output_height, (int)j->output_width,
+                          bytes, e))
+        return false;
+    r->row = malloc((size_t)j->output_width * 4);
+    return r->row != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
-bool rt_jpeg_decode(const RtJpeg *j, const uint8_t *bytes, size_t length,
-                    int wanted, RtImage *to, RtError *e) {
-    struct jpeg_decompress_struct d = {0};
-    Trap trap;
-    *to = (RtImage){0};
-    d.err = j->std_error(&trap.manager);
-    trap.manager.error_exit = jump_back;
-    trap.manager.emit_message = take_message;
-    if (setjmp(trap.back) != 0) {
-        j->destroy(&d);
-        free(to->pixel);
-        *to = (RtImage){0};
-        bool room = trap.manager.msg_code != JERR_OUT_OF_MEMORY;
-        return rt_fail(e, room ? EXIT_DATA : EXIT_MEMORY, "%s", trap.why);
-    }
-    j->create(&d, JPEG_LIB_VERSION, sizeof d);
-    decode(j, &d, bytes, length, wanted, to);
-    j->destroy(&d);
+static void open_bytes(Reading *r, const RtJpeg *library) {
+    r->bytes = (Bytes){{.next_input_byte = r->d->next,
+                        .bytes_in_buffer = r->d->ready,
+                        .init_source = no_call,
+                        .fill_input_buffer = fill,
+                        .skip_input_data = skip,
+                        .resync_to_restart = library->resync,
+                        .term_source = no_call},
+                       r->d};
+    r->jpeg.src = &r->bytes.manager;
+}
+
+static bool decode(const RtJpeg *library, Reading *r, RtError *e) {
+    j_decompress_ptr j = &r->jpeg;
+    library->create(j, JPEG_LIB_VERSION, sizeof *j);
+    r->progress.progress_monitor = count_scans;
+    j->progress = &r->progress;
+    open_bytes(r, library);
+    library->read_header(j, TRUE);
+    if (!prepare(library, r, e))
+        return false;
+    library->start(j);
+    read_rows(library, r);
+    library->finish(j);
     return true;
+}
+
+static bool decode_or_return(const RtJpeg *library, Reading *r, RtError *e) {
+    if (setjmp(r->trap.back) != 0)
+        return false;
+    return decode(library, r, e);
+}
+
+bool rt_jpeg_decode(const RtJpeg *library, RtDecoding *d, RtError *e) {
+    Reading r = {.d = d};
+    r.jpeg.err = library->std_error(&r.trap.manager);
+    r.trap.e = e;
+    r.trap.manager.error_exit = jump_back;
+    r.trap.manager.emit_message = take_message;
+    bool good = decode_or_return(library, &r, e);
+    library->destroy(&r.jpeg);
+    free(r.row);
+    return good;
 }

@@ -330,6 +330,18 @@ bool rt_loader_close(RtLoader *l) {
     return true;
 }
 
+size_t rt_loader_bytes(const RtLoading *p) {
+    size_t bytes = p->split->label.values * rt_type_bytes(p->label) +
+                   sizeof *((RtBatch *)NULL)->index;
+    if (!p->no_images)
+        bytes += p->split->image.values * rt_type_bytes(p->image);
+    if (__builtin_mul_overflow(bytes, (size_t)p->batch, &bytes) ||
+        __builtin_add_overflow(bytes, sizeof(RtBatch) + 4 * ALIGN, &bytes) ||
+        __builtin_mul_overflow(bytes, SLOTS, &bytes))
+        return SIZE_MAX;
+    return bytes;
+}
+
 // Adds room for `batch` samples to a block; false where it is too large.
 static bool room_add(size_t *bytes, size_t batch, size_t sample_bytes) {
     size_t room;

@@ -33,6 +33,33 @@ static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
     };
 }
 
+// What a loader takes of the host's memory: its batches, where the device does
+// not lend memory for them, and what its threads decode in.
+static size_t loader_bytes(const RtRun *run, const RtSplit *split) {
+    RtLoading plan = plan_loading(run, split);
+    size_t bytes = 0;
+    if (run->device == NULL || run->device->lend == NULL)
+        bytes = rt_loader_bytes(&plan);
+    if (run->data->shared != NULL &&
+        __builtin_add_overflow(bytes, (size_t)plan.threads * RT_LOADER_OWN,
+                               &bytes))
+        return SIZE_MAX;
+    return bytes;
+}
+
+size_t rt_loading_bytes(const RtRun *run) {
+    const RtOptions *o = run->options;
+    const RtData *d = run->data;
+    size_t bytes = d->shared != NULL ? rt_shared_bytes(d->shared) : 0;
+    if ((!o->eval_only &&
+         __builtin_add_overflow(bytes, loader_bytes(run, &d->train), &bytes)) ||
+        (!o->load_only &&
+         __builtin_add_overflow(bytes, loader_bytes(run, rt_eval_split(run)),
+                                &bytes)))
+        return SIZE_MAX;
+    return bytes;
+}
+
 static bool open_feeder(const RtSession *s, RtFeeder *f, const RtLoading *plan,
                         RtError *e) {
     RtLoader *loader = rt_loader_open(plan, e);

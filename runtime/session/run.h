@@ -28,6 +28,11 @@ typedef struct {
 // signal that did, if one did.
 bool rt_run(const RtRun *run, int *caught, RtError *e);
 
+// ---- feed.c ----
+
+// The host's memory that loading takes.
+size_t rt_loading_bytes(const RtRun *run);
+
 // ---- load.c ----
 
 // Loads the training data and does nothing else; the run has no device.

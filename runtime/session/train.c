@@ -189,6 +189,12 @@ static void say_hello(const RtSession *s) {
                   "the plan takes %.1f MiB on %s, %.1f of them in its arena",
                   (double)s->device->needed(s->device) / mib, s->device->name,
                   (double)s->plan->arena_bytes / mib);
+    if (run->data->shared != NULL)
+        rt_report_say(s->report,
+                      "loading takes %.1f MiB at most, %.1f of them for images "
+                      "that are decoded whole",
+                      (double)rt_loading_bytes(run) / mib,
+                      (double)rt_shared_bytes(run->data->shared) / mib);
     if (*run->data_is != '\0')
         rt_report_say(s->report, "%s", run->data_is);
     if (*run->data->passed_over != '\0')

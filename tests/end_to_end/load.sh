@@ -112,6 +112,18 @@ expect_says "6 threads worked"
 expect 0 ./Images --load-only --threads=6 --device=host
 expect_says "1 thread worked"
 loads 10 2 $((16 * 16 * 3 + 4)) ./Images --epochs=2
+# Their pixels are limited, and the memory for them is counted before.
+expect 3 ./Images --load-only --max-image-pixels=255
+expect_says "16 x 16 pixels are more than the 255 of --max-image-pixels"
+if [ -z "${SINTER_SANITIZED:-}" ]; then
+    # shellcheck disable=SC2016 # what is after -c is for that shell
+    expect 5 sh -c 'ulimit -v 700000 && exec ./Images --load-only --loaders=60'
+    expect_says 'loading needs 784 MiB of memory, there are'
+    expect 5 sh -c 'ulimit -v 500000 && exec ./Images --device=host --out=none'
+    expect_says 'loading needs 55[0-9] MiB of memory, .* beside the plan'
+    expect 0 sh -c 'ulimit -v 500000 &&
+        exec ./Images --load-only --max-image-pixels=4096'
+fi
 # They are: one that is no longer whole is told.
 find images/train -name 'same.jpg' | while read -r file; do
     head -c 100 "$file" >part

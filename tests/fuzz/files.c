@@ -125,33 +125,22 @@ static void read_tokens(const uint8_t *data, size_t size) {
 
 // ---- images ----
 
-static void use_image(bool good, RtImage *image, const RtError *e) {
+static void read_image(const uint8_t *data, size_t size) {
+    static RtImages by = {
+        .files = &rt_system_files, .size = SIDE, .most_pixels = 1 << 22};
     uint8_t square[PIXELS * 3];
-    RtError why = {0};
-    if (!good)
-        check_refusal(e);
-    else if (!rt_image_fit(image, SIDE, square, &why))
-        check_refusal(&why);
-    free(image->pixel);
-}
-
-static void read_png(const uint8_t *data, size_t size) {
-    static RtPng *library;
-    RtImage image = {0};
+    bool broken;
     RtError e = {0};
-    if (library == NULL && (library = rt_png_open(&e)) == NULL)
+    if (by.shared == NULL) {
+        by.shared = rt_shared_new(by.most_pixels);
+        by.jpeg = rt_jpeg_open(&e);
+        by.png = rt_png_open(&e);
+    }
+    if (by.shared == NULL || by.jpeg == NULL || by.png == NULL)
         abort();
-    use_image(rt_png_decode(library, data, size, &image, &e), &image, &e);
-}
-
-static void read_jpeg(const uint8_t *data, size_t size) {
-    static RtJpeg *library;
-    RtImage image = {0};
-    RtError e = {0};
-    if (library == NULL && (library = rt_jpeg_open(&e)) == NULL)
-        abort();
-    use_image(rt_jpeg_decode(library, data, size, SIDE, &image, &e), &image,
-              &e);
+    write_file("image", data, size);
+    if (!rt_image_read(&by, "image", square, &broken, &e))
+        check_refusal(&e);
 }
 
 // ---- what trainers leave ----
@@ -227,8 +216,8 @@ static void read_weights(const uint8_t *data, size_t size) {
 }
 
 static void (*const readers[])(const uint8_t *, size_t) = {
-    read_cifar10, read_idx,    read_npy,    read_tokens,  read_png,
-    read_jpeg,    read_header, read_tuning, read_weights,
+    read_cifar10, read_idx,    read_npy,    read_tokens,  read_image,
+    read_image,   read_header, read_tuning, read_weights,
 };
 enum { NUM_READERS = sizeof readers / sizeof readers[0] };
 

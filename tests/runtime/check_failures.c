@@ -29,7 +29,10 @@ START_TEST(mistakes_have_their_status) {
     ck_assert_int_eq(RUN(&tiny, "--device=cuda:0"), EXIT_DEVICE);
     ck_assert_int_eq(RUN(&tiny, "--device=toaster"), EXIT_USAGE);
     ck_assert_int_eq(RUN(&tiny, "--bad-samples=skip:2"), EXIT_USAGE);
-    ck_assert(run_says("err", "of images out; this trainer takes cifar10"));
+    ck_assert(run_says("err", "--bad-samples is for files of images; this "
+                              "trainer takes cifar10"));
+    ck_assert_int_eq(RUN(&tiny, "--max-image-pixels=2"), EXIT_USAGE);
+    ck_assert(run_says("err", "--max-image-pixels is for files of images"));
     ck_assert_int_eq(RUN(&tiny, "--metrics=no/such/file"), EXIT_IO);
     place_write("file", "", 0);
     ck_assert_int_eq(RUN(&tiny, "--out=file"), EXIT_IO);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ enum { SIZE = 8 };
 static RtData data;
 static RtError error;
 static int64_t left_out; // files that may be
+static int64_t most_pixels;
 
 // ---- files ----
 
@@ -31,8 +33,63 @@ static void write_png(const char *name, int h, int w, const uint8_t *pixel) {
     ck_assert(png_image_write_to_file(&image, name, 0, pixel, 0, NULL));
 }
 
-static void write_jpeg(const char *name, int h, int w, uint8_t *pixel,
-                       bool arithmetic) {
+// Grey, of so many bits, and as many lines of text as are asked for, each of
+// which becomes 7 MB when it is unpacked.
+static void write_grey(const char *name, int h, int w, int bits, int interlace,
+                       int texts) {
+    enum { LETTERS = 7000000 };
+    FILE *f = fopen(name, "wb");
+    png_structp png =
+        png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    char *letters = calloc(1, LETTERS + 1);
+    uint8_t *row = malloc((size_t)(w * bits / 8));
+    ck_assert(f != NULL && info != NULL && letters != NULL && row != NULL);
+    png_init_io(png, f);
+    png_set_IHDR(png, info, (png_uint_32)w, (png_uint_32)h, bits,
+                 PNG_COLOR_TYPE_GRAY, interlace, 0, 0);
+    png_text text = {.compression = PNG_TEXT_COMPRESSION_zTXt,
+                     .key = (char[]){"key"},
+                     .text = letters,
+                     .text_length = LETTERS};
+    memset(letters, 'a', LETTERS);
+    for (int i = 0; i < texts; i++)
+        png_set_text(png, info, &text, 1);
+    png_write_info(png, info);
+    int passes = png_set_interlace_handling(png);
+    for (int i = 0; i < passes * h; i++) {
+        for (int x = 0; x < w * bits / 8; x++)
+            row[x] = (uint8_t)(3 * x + 5 * (i % h) + i % h * x);
+        png_write_row(png, row);
+    }
+    png_write_end(png, NULL);
+    png_destroy_write_struct(&png, &info);
+    free(letters);
+    free(row);
+    fclose(f);
+}
+
+// One scan for the means of blocks, and one for each of other coefficients, of
+// one colour after the other; none: a file that is not progressive.
+static void set_scans(struct jpeg_compress_struct *c, jpeg_scan_info *scan,
+                      int scans) {
+    for (int i = 0; i < scans; i++) {
+        int k = i == 0 ? 0 : 1 + (i - 1) % (DCTSIZE2 - 1);
+        scan[i] =
+            (jpeg_scan_info){.comps_in_scan = i == 0 ? 3 : 1, .Ss = k, .Se = k};
+        for (int colour = 0; i == 0 && colour < 3; colour++)
+            scan[i].component_index[colour] = colour;
+        if (i > 0)
+            scan[i].component_index[0] = (i - 1) / (DCTSIZE2 - 1);
+    }
+    c->scan_info = scans > 0 ? scan : NULL;
+    c->num_scans = scans;
+}
+
+static void write_jpeg_in(const char *name, int h, int w, uint8_t *pixel,
+                          bool arithmetic, int scans) {
+    enum { MOST_SCANS = 190 };
+    jpeg_scan_info scan[MOST_SCANS];
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr manager;
     unsigned char *bytes = NULL;
@@ -48,6 +105,7 @@ static void write_jpeg(const char *name, int h, int w, uint8_t *pixel,
     jpeg_set_quality(&c, 95, TRUE);
     c.restart_in_rows = 1;
     c.arith_code = arithmetic;
+    set_scans(&c, scan, scans);
     jpeg_start_compress(&c, TRUE);
     while (c.next_scanline < c.image_height) {
         JSAMPROW row = pixel + (size_t)c.next_scanline * (size_t)w * 3;
@@ -57,6 +115,11 @@ static void write_jpeg(const char *name, int h, int w, uint8_t *pixel,
     jpeg_destroy_compress(&c);
     place_write(name, bytes, length);
     free(bytes);
+}
+
+static void write_jpeg(const char *name, int h, int w, uint8_t *pixel,
+                       bool arithmetic) {
+    write_jpeg_in(name, h, w, pixel, arithmetic, 0);
 }
 
 // An image that is of one colour.
@@ -95,7 +158,8 @@ static bool open_folder(int classes, int size) {
                              .classes = classes,
                              .setting = &setting,
                              .num_settings = 1,
-                             .left_out = left_out};
+                             .left_out = left_out,
+                             .most_pixels = most_pixels};
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, "image_folder", "d", &sample, &rt_system_files,
                         &error);
@@ -256,6 +320,14 @@ START_TEST(a_bad_folder) {
         ck_assert_int_eq(rename("d/train", "d/other"), 0);
         refused(3, "cannot open d/train");
         break;
+    case 5: // it might be a class
+        ck_assert_int_eq(symlink("loop", "d/train/loop"), 0);
+        refused(3, "cannot open d/train/loop: Too many levels");
+        break;
+    case 6:
+        ck_assert_int_eq(symlink("nowhere", "d/val/cow"), 0);
+        refused(3, "cannot open d/val/cow: No such file");
+        break;
     }
 }
 END_TEST
@@ -314,6 +386,143 @@ START_TEST(a_bad_file) {
         rt_data_close(&data);
         break;
     }
+}
+END_TEST
+
+// ---- what an image may take ----
+
+static void check_first(const char *says) {
+    uint8_t pixel[SIZE * SIZE * 3];
+    ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+    bool good = data.train.fetch(&data.train, 0, pixel, &error);
+    ck_assert_msg(good == (says == NULL), "%s", error.text);
+    if (says != NULL) {
+        ck_assert_int_eq(error.status, EXIT_DATA);
+        ck_assert_str_eq(error.text, says);
+    }
+    rt_data_close(&data);
+}
+
+START_TEST(pixels_are_counted) {
+    static const char *const name[] = {"d/train/ant/a.png",
+                                       "d/train/ant/a.jpg"};
+    char says[200];
+    write_good();
+    unlink(name[0]);
+    write_plain(name[_i], 30, 40, 10, 200);
+    most_pixels = 1200;
+    check_first(NULL);
+    most_pixels = 1199;
+    snprintf(says, sizeof says,
+             "cannot decode %s: its 40 x 30 pixels are more than the 1199 of "
+             "--max-image-pixels",
+             name[_i]);
+    check_first(says);
+    most_pixels = 0;
+}
+END_TEST
+
+// So many bytes of addresses are left from now on.
+static void limit_memory(size_t bytes) {
+    enum { PAGE = 4096 };
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    ck_assert(f != NULL && fscanf(f, "%lu", &pages) == 1);
+    fclose(f);
+    struct rlimit limit = {pages * PAGE + bytes, RLIM_INFINITY};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+// The most memory that this process has had, in bytes, since it was cleared.
+static size_t peak(void) {
+    char line[200];
+    size_t kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    ck_assert_ptr_nonnull(f);
+    while (kib == 0 && fgets(line, sizeof line, f) != NULL)
+        sscanf(line, "VmHWM: %zu", &kib);
+    fclose(f);
+    return kib << 10;
+}
+
+static void peak_clear(void) {
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+    ck_assert(f != NULL && fputs("5", f) != EOF && fclose(f) == 0);
+}
+
+// 140 MB of text in 140 KB are not unpacked.
+START_TEST(text_is_not_read) {
+    static const char png[] = "d/train/ant/a.png";
+    uint8_t square[SIZE * SIZE * 3];
+    write_good();
+    write_grey(png, SIZE, SIZE, 8, PNG_INTERLACE_NONE, 20);
+    ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+    ck_assert(data.train.fetch(&data.train, 1, square, &error));
+    peak_clear();
+    size_t before = peak();
+    ck_assert_msg(data.train.fetch(&data.train, 0, square, &error), "%s",
+                  error.text);
+    ck_assert_uint_le(peak() - before, RT_LOADER_OWN);
+    rt_data_close(&data);
+}
+END_TEST
+
+// In the memory that is counted for it an image is decoded: of some rows what
+// each loader has, of one that needs all of its pixels at once what is shared.
+START_TEST(an_image_fits_in_what_is_counted) {
+    enum { SIDE = 2400 };
+    static const char png[] = "d/train/ant/a.png", jpeg[] = "d/train/ant/a.jpg";
+    write_good();
+    unlink(png);
+    most_pixels = SIDE * SIDE;
+    uint8_t *pixel = calloc(SIDE * SIDE, 3);
+    if (_i == 0)
+        write_grey(png, SIDE, SIDE, 8, PNG_INTERLACE_NONE, 0);
+    else if (_i == 1)
+        write_jpeg(jpeg, SIDE, SIDE, pixel, false);
+    else if (_i == 2)
+        write_grey(png, SIDE, SIDE, 16, PNG_INTERLACE_ADAM7, 0);
+    else
+        write_jpeg_in(jpeg, SIDE, SIDE, pixel, false, 9);
+    free(pixel);
+    uint8_t square[SIZE * SIZE * 3];
+    ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
+    if (getenv("SINTER_SANITIZED") == NULL)
+        limit_memory(_i < 2 ? RT_LOADER_OWN : rt_shared_bytes(data.shared));
+    ck_assert_msg(data.train.fetch(&data.train, 0, square, &error), "%s",
+                  error.text);
+    rt_data_close(&data);
+    most_pixels = 0;
+}
+END_TEST
+
+START_TEST(scans_are_counted) {
+    enum { SIDE = 24 };
+    static const char name[] = "d/train/ant/a.jpg";
+    uint8_t pixel[SIDE * SIDE * 3];
+    for (size_t i = 0; i < sizeof pixel; i++)
+        pixel[i] = (uint8_t)(i * i / 7);
+    write_good();
+    unlink("d/train/ant/a.png");
+    write_jpeg_in(name, SIDE, SIDE, pixel, false, 100);
+    check_first(NULL);
+    write_jpeg_in(name, SIDE, SIDE, pixel, false, 101);
+    check_first("cannot decode d/train/ant/a.jpg: it has more than 100 scans");
+}
+END_TEST
+
+START_TEST(interlaced_pixels_are_the_same) {
+    enum { SIDE = 16 };
+    uint8_t plain[SIDE * SIDE * 3], laced[SIDE * SIDE * 3];
+    int bits = _i == 0 ? 8 : 16;
+    write_good();
+    write_grey("d/train/ant/a.png", SIDE, SIDE, bits, PNG_INTERLACE_NONE, 0);
+    write_grey("d/train/ant/b.png", SIDE, SIDE, bits, PNG_INTERLACE_ADAM7, 0);
+    ck_assert_msg(open_folder(3, SIDE), "%s", error.text);
+    ck_assert(data.train.fetch(&data.train, 0, plain, &error));
+    ck_assert(data.train.fetch(&data.train, 1, laced, &error));
+    ck_assert_int_eq(memcmp(plain, laced, sizeof plain), 0);
+    rt_data_close(&data);
 }
 END_TEST
 
@@ -403,6 +612,11 @@ START_TEST(more_bad_files_than_may_be_left_out) {
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
     ck_assert_str_eq(error.text, "d/train/dog/b.png is not a file");
     ck_assert_int_eq(error.status, EXIT_DATA);
+    // A pipe without a writer is not waited for.
+    ck_assert_int_eq(rmdir("d/train/dog/b.png"), 0);
+    ck_assert_int_eq(mkfifo("d/train/dog/b.png", 0700), 0);
+    ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
+    ck_assert_str_eq(error.text, "d/train/dog/b.png is not a file");
     rt_data_close(&data);
     left_out = 0;
 }
@@ -469,8 +683,13 @@ Suite *image_folder_suite(void) {
     tcase_add_test(t, which_are_named_is_no_matter_of_their_order);
     tcase_add_test(t, the_middle_is_kept);
     tcase_add_test(t, a_slope_stays_a_slope);
-    tcase_add_loop_test(t, a_bad_folder, 0, 5);
+    tcase_add_loop_test(t, a_bad_folder, 0, 7);
     tcase_add_loop_test(t, a_bad_file, 0, 7);
+    tcase_add_loop_test(t, pixels_are_counted, 0, 2);
+    tcase_add_loop_test(t, an_image_fits_in_what_is_counted, 0, 4);
+    tcase_add_test(t, text_is_not_read);
+    tcase_add_test(t, scans_are_counted);
+    tcase_add_loop_test(t, interlaced_pixels_are_the_same, 0, 2);
     tcase_add_test(t, a_bad_file_may_be_left_out);
     tcase_add_test(t, more_bad_files_than_may_be_left_out);
     tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 2);

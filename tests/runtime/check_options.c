@@ -39,6 +39,9 @@ START_TEST(bad_samples_stop_or_are_counted) {
     ck_assert_int_eq(o.bad_samples, 12);
     ck_assert(PARSE(&o, &e, "--bad-samples", "stop"));
     ck_assert_int_eq(o.bad_samples, 0);
+    ck_assert_int_eq(o.max_image_pixels, 0);
+    ck_assert(PARSE(&o, &e, "--max-image-pixels", "1000"));
+    ck_assert_int_eq(o.max_image_pixels, 1000);
 }
 END_TEST
 
@@ -164,6 +167,8 @@ static const struct {
     {"--bad-samples=skip", "expected stop, or skip:N with a number from 1"},
     {"--bad-samples=skip:0", "--bad-samples skip:0: expected stop, or"},
     {"--bad-samples=12", "--bad-samples 12: expected stop, or skip:N"},
+    {"--max-image-pixels=0", "expected a number of pixels from 1 to"},
+    {"--max-image-pixels=2147483648", "from 1 to 2147483647"},
     {"--threads=0", "from 1 to 1024"},
     {"--threads=1025", "from 1 to 1024"},
     {"--loaders=0", "from 1 to 64"},

@@ -1,0 +1,164 @@
+// Decode: an image file becomes a square of pixels, in bounded memory.
+//
+// A file is read through a small buffer while it is decoded, and rows are
+// scaled as they come.  So an image takes the memory of some of its rows,
+// unless its form asks for all of it at once: a progressive JPEG for its
+// coefficients, an interlaced PNG for its pixels.  The header says how much it
+// will be.  Each loader may take a little at any time; who needs more waits
+// for its part of what all share, so that the sum is known before the run.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/data/decode.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct RtShared {
+    size_t all, left;
+    pthread_mutex_t lock; // guards left
+    pthread_cond_t given;
+};
+
+// ---- memory ----
+
+// Coefficients of three colours at full size take six bytes a pixel; rows of
+// the widest image fit in the rest.
+RtShared *rt_shared_new(int64_t most_pixels) {
+    enum { PIXEL_BYTES = 6, ROWS = 32 << 20 };
+    RtShared *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->all = s->left = (size_t)most_pixels * PIXEL_BYTES + ROWS;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->given, NULL);
+    return s;
+}
+
+void rt_shared_free(RtShared *s) {
+    if (s == NULL)
+        return;
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->given);
+    free(s);
+}
+
+size_t rt_shared_bytes(const RtShared *s) {
+    return s->all;
+}
+
+// Takes all that an image needs at once, so that none waits while it holds a
+// part.
+static void shared_take(RtShared *s, size_t bytes) {
+    pthread_mutex_lock(&s->lock);
+    while (s->left < bytes)
+        pthread_cond_wait(&s->given, &s->lock);
+    s->left -= bytes;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void shared_give(RtShared *s, size_t bytes) {
+    pthread_mutex_lock(&s->lock);
+    s->left += bytes;
+    pthread_cond_broadcast(&s->given);
+    pthread_mutex_unlock(&s->lock);
+}
+
+// ---- bytes ----
+
+bool rt_image_fill(RtDecoding *d) {
+    size_t most = d->left < sizeof d->buffer ? d->left : sizeof d->buffer;
+    d->next = d->buffer;
+    d->ready = 0;
+    if (most == 0)
+        return false;
+    d->failed = !rt_read(d->files, d->file, d->buffer, most);
+    d->reason = errno;
+    if (d->failed)
+        return false;
+    d->ready = most;
+    d->left -= most;
+    return true;
+}
+
+// ---- one image ----
+
+bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e) {
+    if ((uint64_t)h * w <= (uint64_t)d->by->most_pixels)
+        return true;
+    return rt_fail(e, EXIT_DATA,
+                   "its %" PRIu32 " x %" PRIu32 " pixels are more than the "
+                   "%" PRId64 " of --max-image-pixels",
+                   w, h, d->by->most_pixels);
+}
+
+bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e) {
+    const RtImages *by = d->by;
+    const double mib = 1 << 20;
+    bytes += rt_fit_bytes(h, w, by->size);
+    if (bytes > by->shared->all)
+        return rt_fail(e, EXIT_DATA,
+                       "it takes %.0f MiB to decode, and %.0f MiB are for "
+                       "that; see --max-image-pixels",
+                       (double)bytes / mib, (double)by->shared->all / mib);
+    if (bytes > RT_LOADER_OWN) {
+        shared_take(by->shared, bytes);
+        d->shared = bytes;
+    }
+    d->fit = rt_fit_new(h, w, by->size, d->to);
+    return d->fit != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+static bool is_png(const RtDecoding *d) {
+    return d->ready >= 8 && memcmp(d->next, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+static bool is_jpeg(const RtDecoding *d) {
+    return d->ready >= 2 && d->next[0] == 0xff && d->next[1] == 0xd8;
+}
+
+// What a file is, its first bytes say, not its name.
+static bool decode(RtDecoding *d, RtError *e) {
+    bool png = is_png(d);
+    if (!png && !is_jpeg(d))
+        return rt_fail(e, EXIT_DATA, "it is neither a JPEG nor a PNG file");
+    if (png ? d->by->png == NULL : d->by->jpeg == NULL) {
+        d->unknown = true;
+        return rt_fail(e, EXIT_DATA,
+                       "it is a %s file under another name, and the library "
+                       "for those is not installed",
+                       png ? "PNG" : "JPEG");
+    }
+    return png ? rt_png_decode(d->by->png, d, e)
+               : rt_jpeg_decode(d->by->jpeg, d, e);
+}
+
+static bool read_open(RtDecoding *d, const char *path, bool *broken,
+                      RtError *e) {
+    RtError why = {0};
+    bool good = (rt_image_fill(d) || !d->failed) && decode(d, &why);
+    rt_fit_free(d->fit);
+    if (d->shared > 0)
+        shared_give(d->by->shared, d->shared);
+    if (d->failed) {
+        errno = d->reason;
+        return rt_fail_read(e, path);
+    }
+    *broken = !good && !d->unknown && why.status == EXIT_DATA;
+    return good ||
+           rt_fail(e, why.status, "cannot decode %s: %s", path, why.text);
+}
+
+bool rt_image_read(const RtImages *by, const char *path, uint8_t *to,
+                   bool *broken, RtError *e) {
+    RtDecoding d = {.by = by, .files = by->files, .to = to};
+    *broken = false;
+    d.file = rt_open_sized(by->files, path, &d.left, e);
+    if (d.file < 0)
+        return false;
+    bool good = read_open(&d, path, broken, e);
+    by->files->close(d.file);
+    return good;
+}
