@@ -262,11 +262,10 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
         .close = close_host,
     };
     h->plan = plan;
-    h->threads = threads > 0 ? threads : rt_team_largest();
     h->phase = RT_OTHER;
     h->since = rt_seconds();
     // oneDNN plans for the team that there is when it is asked.
-    rt_team_start(h->threads);
+    h->threads = rt_team_start(threads);
     h->contractions = rt_contractions_new(plan, h->threads);
     write_description(h);
     return &h->device;

@@ -13,8 +13,10 @@ void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
 void rt_team_share(size_t count, int me, int members, size_t *first,
                    size_t *last);
 int rt_team_largest(void); // one member for each core that we may use
-// Makes the team; ends the program where the system does not give its threads.
-void rt_team_start(int threads);
+// Makes the team of so many threads, 0: of the largest, and returns its size,
+// with a warning where OpenMP's limits leave fewer.  Ends the program where the
+// system does not give them.
+int rt_team_start(int asked);
 
 // ---- onednn.c ----
 

@@ -13,9 +13,12 @@
 
 void GOMP_parallel(void (*work)(void *), void *arg, unsigned threads,
                    unsigned flags);
+int omp_get_max_active_levels(void);
 int omp_get_num_procs(void);
 int omp_get_num_threads(void);
+int omp_get_thread_limit(void);
 int omp_get_thread_num(void);
+void omp_set_dynamic(int dynamic);
 void omp_set_num_threads(int threads);
 
 // ThreadSanitizer does not know libgomp's barriers: it is told what they order.
@@ -92,14 +95,38 @@ static int threads_given(int threads) {
     return given;
 }
 
-static void rest(void *arg, int me, int members) {
-    (void)arg, (void)me, (void)members;
+static void count_members(void *arg, int me, int members) {
+    if (me == 0)
+        *(int *)arg = members;
 }
 
-// libgomp ends the program where it lacks a thread, with a status that says
-// something else; so they are asked for before it does.
-void rt_team_start(int threads) {
+// How many of so many threads OpenMP's own limits leave.
+static int threads_allowed(int threads) {
+    int limit = omp_get_thread_limit();
+    if (omp_get_max_active_levels() < 1)
+        return 1;
+    return threads < limit ? threads : limit;
+}
+
+static void warn_fewer(int asked, int had) {
+    char why[48] = "libgomp gives no more";
+    if (omp_get_max_active_levels() < 1)
+        snprintf(why, sizeof why, "OMP_MAX_ACTIVE_LEVELS is 0");
+    else if (omp_get_thread_limit() == had)
+        snprintf(why, sizeof why, "OMP_THREAD_LIMIT is %d", had);
+    rt_warn("--threads asks for %d threads, %d compute%s: %s", asked, had,
+            had == 1 ? "s" : "", why);
+}
+
+// oneDNN divides its work by omp_get_max_threads() and waits for that many
+// members, for ever where the team has fewer, so the two must be equal.  A team
+// of dynamic size changes with the load of the machine, and results with it.
+// libgomp ends the program where the system lacks a thread, with a status that
+// says something else; so threads are made before it does.
+int rt_team_start(int asked) {
+    int threads = threads_allowed(asked > 0 ? asked : rt_team_largest());
     int given = 1 + (threads > 1 ? threads_given(threads - 1) : 0);
+    int members = 0;
     if (given < threads) {
         fprintf(stderr,
                 "error: there is room for %d of %d threads; --threads says how "
@@ -107,6 +134,10 @@ void rt_team_start(int threads) {
                 given, threads);
         exit(EXIT_MEMORY);
     }
-    omp_set_num_threads(threads);
-    rt_team_run(threads, rest, NULL);
+    omp_set_dynamic(0);
+    rt_team_run(threads, count_members, &members);
+    omp_set_num_threads(members);
+    if (members < asked)
+        warn_fewer(asked, members);
+    return members;
 }
