@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int system_open(const char *path, int flags, mode_t mode) {
@@ -101,11 +102,31 @@ const char *rt_rows_name(const char *path) {
     return rt_is_stdout(path) ? "standard output" : path;
 }
 
+// To open a pipe that nothing reads would wait for ever.
+static int open_rows(const char *path) {
+    const struct timespec shortly = {.tv_nsec = 20000000};
+    const double since = rt_seconds();
+    int fd;
+    while (
+        (fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC,
+                   0666)) < 0 &&
+        errno == ENXIO) {
+        if (rt_signals_caught() != 0 || rt_seconds() - since >= RT_PATIENCE) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        nanosleep(&shortly, NULL);
+    }
+    return fd;
+}
+
+// Standard output is closed like any other, and so is a copy.
 FILE *rt_rows_open(const char *path) {
-    if (!rt_is_stdout(path))
-        return fopen(path, "w");
-    int own = dup(STDOUT_FILENO); // as it is closed like any other
-    return own < 0 ? NULL : fdopen(own, "w");
+    struct stat s;
+    int fd = rt_is_stdout(path) ? dup(STDOUT_FILENO) : open_rows(path);
+    if (fd < 0 || fstat(fd, &s) != 0)
+        return NULL;
+    return S_ISREG(s.st_mode) ? fdopen(fd, "w") : rt_output_open(fd);
 }
 
 char *rt_path(const char *format, ...) {

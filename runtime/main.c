@@ -259,7 +259,7 @@ static bool on_device(RtRun *run, int *caught, RtError *e) {
         run->device != NULL && rt_without_suits(o->without, run->device, e);
     rt_lap(run->laps, RT_START_DEVICE);
     if (!good && reading.aside)
-        _Exit(rt_complain(e));
+        rt_leave(rt_complain(e));
     good = good && reading_end(&reading, e);
     rt_lap(run->laps, RT_START_DATA);
     if (good) {
@@ -315,6 +315,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     RtLesser lesser;
     if (o.without != 0)
         trainer = rt_without_trainer(&lesser, trainer, o.without);
+    rt_output_begin();
     RtRun run = {.trainer = trainer,
                  .options = &o,
                  .files = &rt_system_files,

@@ -32,6 +32,24 @@ void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // progress that is drawn on a terminal.
 const char *rt_wiped(void);
 
+// ---- output.c ----
+
+enum { RT_PATIENCE = 10 }; // seconds in which a reader must take something
+
+// From now on no reader of stdout or stderr stops the program for longer than a
+// moment.  At exit what is left is waited for some seconds.
+void rt_output_begin(void);
+// Whether all that was printed to stdout has been taken, soon at the latest.
+bool rt_output_whole(void);
+// Waits until all has been taken, for some seconds at most.
+void rt_output_end(void);
+// The same, then _Exit.
+_Noreturn void rt_leave(int status);
+// Such a stream to a descriptor, which it closes; NULL: no memory.  Rows that
+// its reader does not take in time are lost with ETIMEDOUT.
+FILE *rt_output_open(int fd);
+const char *rt_output_reason(int reason); // strerror, but for that
+
 // ---- files.c ----
 
 // The system calls that touch data and checkpoints, as a table so that tests
@@ -65,7 +83,8 @@ int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,
 // output.
 bool rt_is_stdout(const char *path);
 const char *rt_rows_name(const char *path); // for messages
-// A new file of rows, or standard output; NULL with errno set.
+// A new file of rows, a pipe or standard output; NULL with errno set.  A pipe
+// without a reader is waited for some seconds: ETIMEDOUT.
 FILE *rt_rows_open(const char *path);
 
 // Makes a folder and those above it.

@@ -53,6 +53,7 @@ int rt_signals_caught(void) {
 }
 
 void rt_signals_raise(int number) {
+    rt_output_end();
     signal(number, SIG_DFL);
     raise(number);
 }

@@ -43,8 +43,7 @@ void rt_cuda_must(const RtCuda *c, bool good) {
         tell_where(c);
     fputc('\n', stderr);
     rt_trace_abandon(c->device.profile, c->trainer->model, e->text);
-    fflush(NULL);
-    _Exit(e->status);
+    rt_leave(e->status);
 }
 
 // What a step does must succeed, but while it is recorded, which may be refused

@@ -21,7 +21,7 @@ struct RtReport {
     FILE *result;     // where it goes
     const char *path; // of the metrics
     FILE *metrics;
-    long lost; // rows that could not be written
+    bool lost; // rows that could not be written
     int reason;
 };
 
@@ -73,10 +73,11 @@ static double rate(const RtRow *row) {
 static void end_row(RtReport *r) {
     if (fflush(r->metrics) == 0 && !ferror(r->metrics))
         return;
-    if (r->lost++ == 0) {
+    if (!r->lost) {
+        r->lost = true;
         r->reason = errno;
         rt_report_say(r, "warning: cannot write to %s: %s; training goes on",
-                      r->path, strerror(errno));
+                      r->path, rt_output_reason(r->reason));
     }
     clearerr(r->metrics);
 }
@@ -114,8 +115,10 @@ static void write_row(RtReport *r, const RtRow *row) {
 // ---- the screen ----
 
 static void wipe(RtReport *r) {
-    if (r->drawn)
-        fputs(rt_wiped(), stderr);
+    if (!r->drawn)
+        return;
+    fputs(rt_wiped(), stderr);
+    fflush(stderr); // before what stdout is given
     r->drawn = false;
 }
 
@@ -274,7 +277,7 @@ void rt_report_loaded(RtReport *r, const RtLoaded *l) {
 }
 
 static bool close_result(void) {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (rt_output_whole())
         return true;
     fputs("error: cannot write the result to stdout\n", stderr);
     return false;
@@ -283,22 +286,21 @@ static bool close_result(void) {
 bool rt_report_close(RtReport *r) {
     wipe(r);
     bool good = close_result();
-    long lost = r->lost;
-    if (r->metrics != NULL && fclose(r->metrics) != 0 && lost == 0) {
+    bool lost = r->lost;
+    if (r->metrics != NULL && fclose(r->metrics) != 0 && !lost) {
         r->reason = errno;
-        lost = 1;
+        lost = true;
     }
-    if (lost > 0)
-        fprintf(stderr, "error: %ld row%s of %s %s lost: %s\n", lost,
-                lost == 1 ? "" : "s", r->path, lost == 1 ? "was" : "were",
-                strerror(r->reason));
+    if (lost)
+        fprintf(stderr, "error: rows of %s were lost: %s\n", r->path,
+                rt_output_reason(r->reason));
     free(r);
-    return good && lost == 0;
+    return good && !lost;
 }
 
-static bool wants_colour(FILE *f) {
+static bool wants_colour(int fd) {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fileno(f)) && (no == NULL || *no == '\0') && term != NULL &&
+    return isatty(fd) && (no == NULL || *no == '\0') && term != NULL &&
            strcmp(term, "dumb") != 0;
 }
 
@@ -313,14 +315,14 @@ RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e) {
     bool taken = rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ||
                  rt_is_stdout(o->profile);
     r->result = taken ? stderr : stdout;
-    r->colour = wants_colour(r->result);
+    r->colour = wants_colour(taken ? STDERR_FILENO : STDOUT_FILENO);
     r->path = rt_rows_name(o->metrics);
     if (o->metrics == NULL)
         return r;
     r->metrics = open_metrics(o->metrics, from);
     if (r->metrics != NULL)
         return r;
-    rt_fail(e, EXIT_IO, "cannot open %s: %s", r->path, strerror(errno));
+    rt_fail(e, EXIT_IO, "cannot open %s: %s", r->path, rt_output_reason(errno));
     free(r);
     return NULL;
 }

@@ -39,8 +39,9 @@ RtTrace *rt_trace_new(const char *path) {
 
 bool rt_trace_open(RtTrace *t, RtError *e) {
     t->file = rt_rows_open(t->path);
-    return t->file != NULL || rt_fail(e, EXIT_IO, "cannot open %s: %s",
-                                      rt_rows_name(t->path), strerror(errno));
+    return t->file != NULL ||
+           rt_fail(e, EXIT_IO, "cannot open %s: %s", rt_rows_name(t->path),
+                   rt_output_reason(errno));
 }
 
 void rt_trace_close(RtTrace *t) {
@@ -198,7 +199,7 @@ bool rt_trace_write(RtTrace *t, const char *title, const char *note,
     t->file = NULL;
     return good ||
            rt_fail(e, EXIT_IO, "cannot write %s: %s", rt_rows_name(t->path),
-                   strerror(error != 0 ? error : errno));
+                   rt_output_reason(error != 0 ? error : errno));
 }
 
 void rt_trace_abandon(RtTrace *t, const char *title, const char *why) {

@@ -46,7 +46,7 @@ static bool load(const RtRun *run, RtLoaded *to, RtError *e) {
         return false;
     bool good = take_batches(l, &plan, to, e);
     if (rt_loader_stalled(l))
-        _Exit(rt_complain(e)); // with no result
+        rt_leave(rt_complain(e)); // with no result
     to->seconds = rt_seconds() - began;
     to->busy = rt_loader_busy(l);
     to->threads = rt_loader_threads(l);

@@ -28,6 +28,7 @@ typedef struct RtSession {
     bool left;          // a loader that was closed has threads in files
     bool looked;        // a snapshot has been taken
     FILE *times;        // of steps; NULL: nobody asked
+    int times_lost;     // errno where one could not be written
     RtBlame *blame;     // NULL: a step is not looked at
     RtMembers *members; // NULL: nor is a kernel of it
     // Since the last row:

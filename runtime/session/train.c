@@ -25,23 +25,25 @@ static bool take_timed_step(RtSession *s, RtError *e) {
     if (s->times == NULL)
         return true;
     s->device->sync(s->device);
-    return fprintf(s->times, "%.6f\n", (rt_seconds() - since) * 1e3) > 0 ||
-           rt_fail(e, EXIT_IO, "%s: %s", rt_rows_name(s->run->options->times),
-                   strerror(errno));
+    if (fprintf(s->times, "%.6f\n", (rt_seconds() - since) * 1e3) < 0)
+        s->times_lost = errno;
+    return true;
 }
 
 static bool open_times(RtSession *s, RtError *e) {
     const char *path = s->run->options->times;
     if (path == NULL || (s->times = rt_rows_open(path)) != NULL)
         return true;
-    return rt_fail(e, EXIT_IO, "%s: %s", rt_rows_name(path), strerror(errno));
+    return rt_fail(e, EXIT_IO, "%s: %s", rt_rows_name(path),
+                   rt_output_reason(errno));
 }
 
 static bool close_times(RtSession *s, RtError *e) {
-    if (s->times == NULL || fclose(s->times) == 0)
-        return true;
-    return rt_fail(e, EXIT_IO, "%s: %s", rt_rows_name(s->run->options->times),
-                   strerror(errno));
+    if (s->times != NULL && fclose(s->times) != 0)
+        s->times_lost = errno;
+    return s->times_lost == 0 ||
+           rt_fail(e, EXIT_IO, "%s: %s", rt_rows_name(s->run->options->times),
+                   rt_output_reason(s->times_lost));
 }
 
 static bool after_step(RtSession *s, RtError *e) {
@@ -338,14 +340,24 @@ static void leave_stalled(const RtSession *s, bool good, int caught,
         rt_loader_stop(s->eval.loader))
         return;
     int status = good ? EXIT_GOOD : rt_complain(e);
-    fflush(NULL);
     if (good && caught != 0)
         rt_signals_raise(caught);
-    _Exit(status);
+    rt_leave(status);
+}
+
+// What cannot be printed changes nothing of a run that a signal ends.
+static bool close_rows(RtSession *s, int caught, RtError *e) {
+    bool good = s->report == NULL || rt_report_close(s->report) ||
+                rt_fail(e, EXIT_IO, "the results are not complete");
+    good = close_times(s, e) && good;
+    if (!good && caught != 0)
+        rt_complain(e);
+    return good || caught != 0;
 }
 
 bool rt_run(const RtRun *run, int *caught, RtError *e) {
     const RtTrainer *t = run->trainer;
+    RtError ignored;
     RtSession s = {
         .run = run,
         .plan = run->plan,
@@ -363,10 +375,7 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     if (!good && e->status == EXIT_DIVERGED && !run->options->eval_only)
         rt_session_tell_blame(&s);
     *caught = rt_signals_caught();
-    if (s.report != NULL && !rt_report_close(s.report) && good)
-        good = rt_fail(e, EXIT_IO, "the results are not complete");
-    if (!close_times(&s, e))
-        good = false;
+    good = close_rows(&s, *caught, good ? e : &ignored) && good;
     leave_stalled(&s, good, *caught, e);
     rt_feeder_close(&s.train);
     rt_feeder_close(&s.eval);

@@ -31,6 +31,7 @@ int main(void) {
     srunner_add_suite(runner, failures_suite());
     srunner_add_suite(runner, steps_suite());
     srunner_add_suite(runner, signals_suite());
+    srunner_add_suite(runner, output_suite());
     place_open();
     srunner_run_all(runner, CK_ENV);
     place_close();

@@ -29,5 +29,6 @@ Suite *skipped_suite(void);
 Suite *failures_suite(void);
 Suite *steps_suite(void);
 Suite *signals_suite(void);
+Suite *output_suite(void);
 
 #endif

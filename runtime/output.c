@@ -1,0 +1,295 @@
+// Output: streams whose reader cannot stop a run.
+//
+// A paused pager, a terminal that hangs or a full pipe blocks a write, and with
+// it the thread that prints, which then takes no step and sees no signal.  So
+// each stream has a thread that writes, and a buffer between the two.  Who
+// prints waits for the write as long as the reader keeps up, so that lines come
+// in their order, also between stdout and stderr, and before the next step.  A
+// reader that takes nothing for a moment is waited for no longer: what is
+// printed stays in the buffer, and what the buffer has no room for is left out.
+// A line of the log is then counted; rows and results are waited for longer,
+// and lost with an error.
+#define _GNU_SOURCE // fopencookie
+
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROOM = 1 << 18, STACK = 1 << 18, NOTICE = 100 };
+static const double MOMENT = 1; // in seconds, as RT_PATIENCE
+
+typedef struct {
+    int fd;
+    bool rows; // what is left out is an error
+    pthread_t thread;
+    pthread_mutex_t lock; // of all below
+    pthread_cond_t changed;
+    bool closes;
+    double since;  // when the reader took something, or text began to wait
+    int reason;    // errno of what was lost last; 0: nothing was
+    bool failed;   // a write has, which lost all that waited: not yet reported
+    long left_out; // lines, since the last that went out
+    size_t kept;
+    char text[ROOM];
+} Output;
+
+// ---- the thread that writes ----
+
+static ssize_t write_some(int fd, const char *from, size_t bytes) {
+    ssize_t n;
+    while ((n = write(fd, from, bytes)) < 0 &&
+           (errno == EINTR || errno == EAGAIN))
+        if (errno == EAGAIN)
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+    if (n == 0)
+        errno = ENOSPC;
+    return n;
+}
+
+// The text before o->kept stays where it is meanwhile.
+static void write_first(Output *o) {
+    enum { MOST = 4096 }; // which a pipe takes at once
+    size_t some = o->kept < MOST ? o->kept : MOST;
+    pthread_mutex_unlock(&o->lock);
+    ssize_t n = write_some(o->fd, o->text, some);
+    int reason = errno;
+    pthread_mutex_lock(&o->lock);
+    if (n <= 0) {
+        o->reason = reason;
+        o->failed = true;
+    }
+    o->kept -= n > 0 ? (size_t)n : o->kept;
+    memmove(o->text, o->text + (n > 0 ? n : 0), o->kept);
+    o->since = rt_seconds();
+    pthread_cond_broadcast(&o->changed);
+}
+
+static void *write_all(void *arg) {
+    Output *o = arg;
+    pthread_mutex_lock(&o->lock);
+    while (o->kept > 0 || !o->closes)
+        if (o->kept > 0)
+            write_first(o);
+        else
+            pthread_cond_wait(&o->changed, &o->lock);
+    pthread_mutex_unlock(&o->lock);
+    return NULL;
+}
+
+// ---- who prints ----
+
+static void wait_shortly(Output *o) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += 50000000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&o->changed, &o->lock, &t);
+}
+
+// Waits until no more than `most` bytes are kept; false: the reader has taken
+// nothing for so many seconds.
+static bool wait_for(Output *o, size_t most, double patience) {
+    while (o->kept > most) {
+        bool hurries = rt_signals_caught() != 0 && patience > MOMENT;
+        if (rt_seconds() - o->since >= (hurries ? MOMENT : patience))
+            return false;
+        wait_shortly(o);
+    }
+    return true;
+}
+
+static void keep(Output *o, const char *from, size_t bytes) {
+    if (o->kept == 0)
+        o->since = rt_seconds();
+    memcpy(o->text + o->kept, from, bytes);
+    o->kept += bytes;
+    pthread_cond_broadcast(&o->changed);
+}
+
+static void tell_left_out(Output *o) {
+    char text[NOTICE];
+    if (o->left_out == 0)
+        return;
+    int length = snprintf(text, sizeof text,
+                          "warning: %ld line%s left out here: no reader took "
+                          "them in time\n",
+                          o->left_out, o->left_out == 1 ? "" : "s");
+    keep(o, text, (size_t)length);
+    o->left_out = 0;
+}
+
+// Reports once that a write has failed, with errno set.
+static bool has_failed(Output *o) {
+    bool failed = o->failed;
+    o->failed = false;
+    errno = o->reason;
+    return failed;
+}
+
+// One line or more; 0 with errno set: a row is lost.
+static size_t put_lines(Output *o, const char *from, size_t bytes) {
+    bool keeps_up = o->kept == 0;
+    if (has_failed(o) && o->rows)
+        return 0;
+    if (!wait_for(o, ROOM - NOTICE - bytes, o->rows ? RT_PATIENCE : 0)) {
+        o->left_out++;
+        errno = o->reason = ETIMEDOUT;
+        return o->rows ? 0 : bytes;
+    }
+    if (!o->rows)
+        tell_left_out(o);
+    keep(o, from, bytes);
+    if (keeps_up)
+        wait_for(o, 0, MOMENT);
+    return has_failed(o) ? 0 : bytes;
+}
+
+static ssize_t put(void *cookie, const char *from, size_t bytes) {
+    Output *o = cookie;
+    size_t done = 0, now = 1;
+    pthread_mutex_lock(&o->lock);
+    for (; done < bytes && now > 0; done += now) {
+        now = bytes - done < ROOM / 2 ? bytes - done : ROOM / 2;
+        now = put_lines(o, from + done, now);
+    }
+    pthread_mutex_unlock(&o->lock);
+    return (ssize_t)done;
+}
+
+// ---- its end ----
+
+// Whether all was taken that was ever put, now or soon; else errno has the
+// reason.
+static bool finish(Output *o) {
+    pthread_mutex_lock(&o->lock);
+    bool taken = wait_for(o, ROOM - NOTICE, RT_PATIENCE);
+    if (taken && !o->rows)
+        tell_left_out(o);
+    taken = wait_for(o, 0, RT_PATIENCE);
+    int reason = taken ? o->reason : ETIMEDOUT;
+    pthread_mutex_unlock(&o->lock);
+    errno = reason;
+    return reason == 0;
+}
+
+// A thread that is still in its write stays there, with what it writes.
+static int end(void *cookie) {
+    Output *o = cookie;
+    bool good = finish(o);
+    int reason = errno;
+    pthread_mutex_lock(&o->lock);
+    bool left = o->kept > 0;
+    o->closes = true;
+    pthread_cond_broadcast(&o->changed);
+    pthread_mutex_unlock(&o->lock);
+    if (left) {
+        pthread_detach(o->thread);
+    } else {
+        pthread_join(o->thread, NULL);
+        close(o->fd);
+        free(o);
+    }
+    errno = reason;
+    return good ? 0 : -1;
+}
+
+// ---- its beginning ----
+
+// Signals are for the threads that compute; one of a pipe whose reader is gone
+// is left to the error of the write.
+static bool start(Output *o) {
+    sigset_t all, before;
+    pthread_attr_t attr;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool good = pthread_create(&o->thread, &attr, write_all, o) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return good;
+}
+
+static Output *output_new(int fd, bool rows) {
+    Output *o = calloc(1, sizeof *o);
+    pthread_condattr_t attr;
+    if (o == NULL)
+        return NULL;
+    o->fd = fd;
+    o->rows = rows;
+    pthread_mutex_init(&o->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&o->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    if (start(o))
+        return o;
+    free(o);
+    return NULL;
+}
+
+static FILE *stream_of(Output *o) {
+    return fopencookie(o, "w",
+                       (cookie_io_functions_t){.write = put, .close = end});
+}
+
+FILE *rt_output_open(int fd) {
+    Output *o = output_new(fd, true);
+    return o != NULL ? stream_of(o) : NULL;
+}
+
+// ---- stdout and stderr ----
+
+static Output *out, *err;
+
+// In the GNU C library these are variables that may be set.  Where a thread
+// cannot be had, all stays as it is.
+static Output *replace(FILE **standard, int fd, bool rows) {
+    Output *o = output_new(fd, rows);
+    FILE *f = o != NULL ? stream_of(o) : NULL;
+    if (f == NULL)
+        return NULL;
+    fflush(*standard);
+    setvbuf(f, NULL, !rows || isatty(fd) ? _IOLBF : _IOFBF, BUFSIZ);
+    *standard = f;
+    return o;
+}
+
+void rt_output_begin(void) {
+    out = replace(&stdout, STDOUT_FILENO, true);
+    err = replace(&stderr, STDERR_FILENO, false);
+    atexit(rt_output_end);
+}
+
+bool rt_output_whole(void) {
+    bool good = fflush(stdout) == 0 && !ferror(stdout);
+    return (out == NULL || finish(out)) && good;
+}
+
+void rt_output_end(void) {
+    fflush(stdout);
+    fflush(stderr);
+    if (out != NULL)
+        finish(out);
+    if (err != NULL)
+        finish(err);
+}
+
+void rt_leave(int status) {
+    fflush(NULL);
+    rt_output_end();
+    _Exit(status);
+}
+
+const char *rt_output_reason(int reason) {
+    return reason == ETIMEDOUT ? "nothing read it in time" : strerror(reason);
+}
