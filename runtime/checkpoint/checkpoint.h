@@ -95,13 +95,17 @@ typedef struct {
 } RtShelf;
 
 // Keeps other trainers from the folder, where its file system can; until the
-// release, or the end of the process.
+// release, or the end of the process.  What is saved where another folder is in
+// its place claims that.
 bool rt_shelf_claim(RtShelf *s, RtError *e);
 void rt_shelf_release(RtShelf *s);
 
 // The newest step of another run whose checkpoints this one's first will set
 // aside, -1 for none; *drops says whether those of a run before that will go.
 int64_t rt_shelf_others(const RtShelf *s, bool *drops);
+
+// Whether it has that checkpoint of this run.
+bool rt_shelf_has(const RtShelf *s, int64_t step);
 
 // Removes what a run that was cut off left half written.
 void rt_shelf_sweep(const RtShelf *s);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define OURS "step-"
@@ -101,6 +102,33 @@ void rt_shelf_release(RtShelf *s) {
     s->claim = -1;
 }
 
+// The folder may have been removed, renamed or made again since it was claimed;
+// what is in another one is not this run's.
+static bool claim_again(RtShelf *s, RtError *e) {
+    struct stat held, there;
+    RtShelf again = *s;
+    if (s->claim < 0 || fstat(s->claim, &held) != 0)
+        return true;
+    if (stat(s->folder, &there) != 0)
+        return rt_fail(e, EXIT_IO, "%s is gone: %s", s->folder,
+                       strerror(errno));
+    if (there.st_dev == held.st_dev && there.st_ino == held.st_ino)
+        return true;
+    if (!rt_shelf_claim(&again, e)) {
+        rt_shelf_release(&again);
+        e->status = EXIT_IO; // it may be free later
+        return false;
+    }
+    rt_shelf_release(s);
+    *s = again;
+    s->from = -1;
+    s->set_aside = false;
+    rt_warn("%s is another folder than the run began with; its checkpoints go "
+            "there from now on",
+            s->folder);
+    return true;
+}
+
 int64_t rt_shelf_others(const RtShelf *s, bool *drops) {
     Steps ours = list(s, OURS), theirs = list(s, THEIRS);
     int64_t newest = ours.count > 0 ? ours.step[0] : -1;
@@ -108,6 +136,13 @@ int64_t rt_shelf_others(const RtShelf *s, bool *drops) {
     free(ours.step);
     free(theirs.step);
     return newest > s->from ? newest : -1;
+}
+
+bool rt_shelf_has(const RtShelf *s, int64_t step) {
+    char *path = name_of(s, OURS, step);
+    bool has = path != NULL && access(path, R_OK) == 0;
+    free(path);
+    return has;
 }
 
 void rt_shelf_sweep(const RtShelf *s) {
@@ -199,7 +234,7 @@ bool rt_shelf_save(RtShelf *s, RtCheckpoint *c, const RtProgress *p,
     bool good = path != NULL && partial != NULL;
     if (!good)
         rt_fail(e, EXIT_IO, "out of memory");
-    good = good && rt_checkpoint_write(c, partial, p, e) &&
+    good = good && claim_again(s, e) && rt_checkpoint_write(c, partial, p, e) &&
            put_in_place(s, partial, path, e);
     if (good)
         drop_old(s);
@@ -222,6 +257,12 @@ static RtLoad load_newest(const RtShelf *s, const char *start, RtCheckpoint *c,
         if (*path == NULL)
             break;
         load = rt_checkpoint_read(c, *path, p, &why);
+        if (load == RT_GOOD && p->step != steps.step[i]) {
+            rt_fail(&why, EXIT_DATA,
+                    "%s is of step %" PRId64 ", not of its name", *path,
+                    p->step);
+            load = RT_BROKEN;
+        }
         if (load == RT_BROKEN)
             rt_warn("%s; trying the one before", why.text);
         if (load == RT_OTHER_RUN || e->status == EXIT_GOOD)

@@ -1,20 +1,25 @@
 // Resume: a run is saved, and goes on from what was saved.
+//
+// A disk may be full, read-only or away for a while.  So a checkpoint that
+// fails is tried again after a time that doubles, and a run ends by it only
+// where several tries over a minute have failed.
+#define _POSIX_C_SOURCE 200809L
 
 #include "runtime/session/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { MOST_FAILURES = 3 };
+enum {
+    LEAST_FAILURES = 3, // with which a run ends,
+    LEAST_SECONDS = 60, // over so long
+    LONGEST_WAIT = 32,  // seconds
+    LAST_TRIES = 4      // of a checkpoint after which there is none
+};
 
-bool rt_session_save(RtSession *s, bool last, RtError *e) {
-    RtRow row;
-    if (s->saved == s->at.step)
-        return true;
-    rt_session_average_early(s);
-    if (!rt_session_measure(s, &row, e)) // which waits for the steps
-        return false;
+static bool save_once(RtSession *s, RtError *e) {
     double since = rt_seconds();
     rt_nvtx_push(s->run->nvtx, "checkpoint");
     bool good = rt_shelf_save(&s->shelf, s->checkpoint, &s->at, e);
@@ -23,19 +28,60 @@ bool rt_session_save(RtSession *s, bool last, RtError *e) {
     s->paused += seconds;
     s->budget.checkpoints += seconds;
     rt_session_trace_since(s, "checkpoint", since, s->at.step);
-    if (good) {
+    return good;
+}
+
+// Another signal may end the waiting, and then the run.
+static bool save_last(RtSession *s, RtError *e) {
+    struct timespec wait = {.tv_sec = 1};
+    for (int tries = 1; !save_once(s, e); tries++, wait.tv_sec *= 2) {
+        if (tries == LAST_TRIES || e->status != EXIT_IO)
+            return false;
+        rt_report_say(s->report, "warning: %s\nwarning: trying again in %d s",
+                      e->text, (int)wait.tv_sec);
+        nanosleep(&wait, NULL);
+    }
+    return true;
+}
+
+// After a failure: whether training goes on, and when a checkpoint is tried
+// again.
+static bool go_on_unsaved(RtSession *s, const RtError *e) {
+    double now = rt_seconds();
+    if (s->failures++ == 0) {
+        s->failing_since = now;
+        s->wait = 1;
+    }
+    if (s->failures >= LEAST_FAILURES &&
+        now - s->failing_since >= LEAST_SECONDS)
+        return false;
+    s->try_at = now + s->wait;
+    char left[60] = "no checkpoint of this run";
+    if (s->saved >= 0 && rt_shelf_has(&s->shelf, s->saved))
+        snprintf(left, sizeof left, "this run's checkpoint of step %lld",
+                 (long long)s->saved);
+    rt_report_say(s->report,
+                  "warning: %s\nwarning: training goes on, the next checkpoint "
+                  "is tried in %d s at the earliest; %s has %s",
+                  e->text, s->wait, s->shelf.folder, left);
+    s->wait = 2 * s->wait < LONGEST_WAIT ? 2 * s->wait : LONGEST_WAIT;
+    return true;
+}
+
+bool rt_session_save(RtSession *s, bool last, RtError *e) {
+    RtRow row;
+    if (s->saved == s->at.step ||
+        (!last && s->failures > 0 && rt_seconds() < s->try_at))
+        return true;
+    rt_session_average_early(s);
+    if (!rt_session_measure(s, &row, e)) // which waits for the steps
+        return false;
+    if (last ? save_last(s, e) : save_once(s, e)) {
         s->failures = 0;
         s->saved = s->at.step;
         return true;
     }
-    s->failures++;
-    if (last || s->failures == MOST_FAILURES || e->status != EXIT_IO)
-        return false;
-    rt_report_say(s->report,
-                  "warning: %s\nwarning: training goes on, earlier checkpoints "
-                  "are untouched; failure %d of %d in a row",
-                  e->text, s->failures, MOST_FAILURES);
-    return true;
+    return !last && e->status == EXIT_IO && go_on_unsaved(s, e);
 }
 
 // Whether a run on the same files held out as many samples: hashes then differ

@@ -20,11 +20,13 @@ typedef struct RtSession {
     int64_t epoch_batches;
     RtProgress at;
     RtBudget budget;
-    int64_t *batches;   // of training, that each step of the plan took
-    RtRow test;         // the last evaluation
-    int64_t saved;      // the step of the last checkpoint; -1: none yet
-    int failures;       // of checkpoints, one after another
-    bool starved;       // its data have failed
+    int64_t *batches; // of training, that each step of the plan took
+    RtRow test;       // the last evaluation
+    int64_t saved;    // the step of the last checkpoint; -1: none yet
+    int failures;     // of checkpoints, one after another
+    double failing_since, try_at; // the first of them, and when the next may be
+    int wait;                     // seconds from a failure to try_at
+    bool starved;                 // its data have failed
     bool left;          // a loader that was closed has threads in files
     bool looked;        // a snapshot has been taken
     FILE *times;        // of steps; NULL: nobody asked
@@ -126,8 +128,8 @@ bool rt_session_evaluate(RtSession *s, RtError *e);
 
 // ---- resume.c ----
 
-// Saves a checkpoint unless this step has one.  A few failures in a row are
-// warnings, but not of the last.
+// Saves a checkpoint unless this step has one, or one has failed a moment ago.
+// Failures are warnings for a minute; the last is tried a few times.
 bool rt_session_save(RtSession *s, bool last, RtError *e);
 
 // Reads the states and the progress of the checkpoint that options ask for.

@@ -152,7 +152,8 @@ static void end(void) {
 }
 
 static RtShelf shelf_on(const RtFiles *files, int64_t from) {
-    return (RtShelf){.folder = "r", .files = files, .keep = 2, .from = from};
+    return (RtShelf){
+        .folder = "r", .files = files, .keep = 2, .from = from, .claim = -1};
 }
 
 // Every state has the step's number in all its bytes.
@@ -316,6 +317,49 @@ START_TEST(one_trainer_writes_to_a_folder) {
 }
 END_TEST
 
+// A trainer that begins in a folder made anew knows of no other.
+START_TEST(a_folder_made_anew_is_claimed_anew) {
+    restart_empty();
+    RtShelf a = shelf_on(&rt_system_files, 3), b = a;
+    ck_assert(rt_shelf_claim(&a, &error));
+    ck_assert_int_eq(rename("r", "moved"), 0);
+    ck_assert(!save(&a, 4));
+    ck_assert_int_eq(error.status, EXIT_IO);
+    ck_assert_str_eq(error.text, "r is gone: No such file or directory");
+    ck_assert(!rt_shelf_has(&a, 3));
+    place_folder("r");
+    ck_assert(rt_shelf_claim(&b, &error));
+    for (int tries = 0; tries < 2; tries++) {
+        ck_assert(!save(&a, 4));
+        ck_assert_int_eq(error.status, EXIT_IO);
+        ck_assert_ptr_nonnull(strstr(error.text, "another trainer writes"));
+    }
+    ck_assert(save(&b, 2));
+    rt_shelf_release(&b);
+    ck_assert(save(&a, 4));
+    ck_assert(!rt_shelf_claim(&b, &error));
+    rt_shelf_release(&b);
+    ck_assert_int_eq(place_count("r", "previous-00000002"), 1);
+    ck_assert_int_eq(place_count("r", "step-00000004"), 1);
+    ck_assert(rt_shelf_has(&a, 4) && !rt_shelf_has(&a, 2));
+    rt_shelf_release(&a);
+    place_clear("moved");
+    ck_assert_int_eq(rmdir("moved"), 0);
+}
+END_TEST
+
+// As of a copy: its step decides what older ones are.
+START_TEST(one_that_has_the_name_of_another_is_passed_over) {
+    restart_empty();
+    ck_assert_int_eq(
+        link("r/step-00000002.safetensors", "r/step-00000007.safetensors"), 0);
+    ck_assert_int_eq(loaded(), 3);
+    ck_assert_int_eq(unlink("r/step-00000003.safetensors"), 0);
+    ck_assert_int_eq(unlink("r/step-00000002.safetensors"), 0);
+    ck_assert_int_eq(loaded(), -1);
+}
+END_TEST
+
 START_TEST(a_run_from_an_earlier_step_goes_on_from_there) {
     restart_empty();
     RtShelf s = shelf_on(&rt_system_files, 2);
@@ -440,6 +484,8 @@ Suite *shelf_suite(void) {
     tcase_add_test(t, a_new_run_sets_the_old_one_aside);
     tcase_add_test(t, another_run_is_seen_before_it_is_set_aside);
     tcase_add_test(t, one_trainer_writes_to_a_folder);
+    tcase_add_test(t, a_folder_made_anew_is_claimed_anew);
+    tcase_add_test(t, one_that_has_the_name_of_another_is_passed_over);
     tcase_add_test(t, a_run_from_an_earlier_step_goes_on_from_there);
     tcase_add_loop_test(t, a_call_that_fails, 0,
                         sizeof faults / sizeof faults[0]);
