@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,53 @@ static int system_open(const char *path, int flags, mode_t mode) {
 
 const RtFiles rt_system_files = {
     .open = system_open,
+    .read = read,
+    .write = write,
+    .sync = fsync,
+    .close = close,
+    .rename = rename,
+    .unlink = unlink,
+};
+
+// ---- files of the user's own ----
+
+void rt_warn_unused(const char *path, const char *why) {
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&warned))
+        rt_warn("%s is not used: %s", path, why);
+}
+
+// Why others may have written a file or folder that is open; NULL: they cannot.
+static const char *why_foreign(int fd) {
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        return strerror(errno);
+    if (s.st_uid != geteuid())
+        return "it belongs to another user; XDG_CACHE_HOME names another "
+               "folder";
+    if ((s.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return "others may write to it; chmod go-w mends that";
+    return NULL;
+}
+
+static int private_open(const char *path, int flags, mode_t mode) {
+    int fd = system_open(path, flags | O_NOFOLLOW, mode & 0600);
+    // A link to a folder is no folder.
+    bool links = fd < 0 && (errno == ELOOP || errno == ENOTDIR);
+    struct stat s;
+    if (links && lstat(path, &s) == 0 && S_ISLNK(s.st_mode))
+        rt_warn_unused(path, "it is a symbolic link");
+    const char *why = fd < 0 ? NULL : why_foreign(fd);
+    if (why == NULL)
+        return fd;
+    rt_warn_unused(path, why);
+    close(fd);
+    errno = EPERM;
+    return -1;
+}
+
+const RtFiles rt_private_files = {
+    .open = private_open,
     .read = read,
     .write = write,
     .sync = fsync,
@@ -142,9 +190,9 @@ char *rt_path(const char *format, ...) {
     return path;
 }
 
-static bool make_one(const char *path, RtError *e) {
+static bool make_one(const char *path, mode_t mode, RtError *e) {
     struct stat s;
-    bool made = mkdir(path, 0777) == 0;
+    bool made = mkdir(path, mode) == 0;
     int reason = errno;
     if (made || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
         return true;
@@ -152,17 +200,17 @@ static bool make_one(const char *path, RtError *e) {
                    strerror(reason));
 }
 
-bool rt_make_folder(const char *path, RtError *e) {
+bool rt_make_folder(const char *path, mode_t mode, RtError *e) {
     char *part = rt_path("%s", path);
     bool good = part != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
     for (char *p = part; good && *p != '\0'; p++) {
         if (*p != '/' || p == part)
             continue;
         *p = '\0';
-        good = make_one(part, e);
+        good = make_one(part, mode, e);
         *p = '/';
     }
-    good = good && make_one(part, e);
+    good = good && make_one(part, mode, e);
     free(part);
     return good;
 }

@@ -137,7 +137,7 @@ static char *out_folder(const RtTrainer *t, const RtOptions *o, RtError *e) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
-    if (o->eval_only || rt_make_folder(path, e))
+    if (o->eval_only || rt_make_folder(path, 0777, e))
         return path;
     free(path);
     return NULL;

@@ -66,6 +66,14 @@ typedef struct {
 
 extern const RtFiles rt_system_files;
 
+// The same for what is looked for without being named, and loaded as code or
+// decides what is: a file or folder is opened only where no other user may have
+// written it, and is made for this one alone.  The first that is not gets a
+// warning.
+extern const RtFiles rt_private_files;
+// That warning.
+void rt_warn_unused(const char *path, const char *why);
+
 // All the bytes asked for, or false with errno set (0: the file ended).
 bool rt_read(const RtFiles *f, int fd, void *to, size_t bytes);
 bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes);
@@ -88,7 +96,7 @@ const char *rt_rows_name(const char *path); // for messages
 FILE *rt_rows_open(const char *path);
 
 // Makes a folder and those above it.
-bool rt_make_folder(const char *path, RtError *e);
+bool rt_make_folder(const char *path, mode_t mode, RtError *e);
 
 // A path from printf's arguments; the caller frees it.  NULL: no memory.
 char *rt_path(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -38,7 +38,7 @@ Machine *machine_open(Arena *a, int sm, const char **why) {
     m->arena = a;
     if (!compiler_open(m, sm, why))
         return NULL;
-    rt_cache_open(&m->cache, &rt_system_files);
+    rt_cache_open(&m->cache, &rt_private_files);
     return m;
 }
 

@@ -1,12 +1,15 @@
 // Cache: a file is a header, which says what follows and has its hash, and the
-// code.  It appears under its name whole, by a rename.
-#define _POSIX_C_SOURCE 200809L
+// code.  It appears under its name whole, by a rename.  The hash is no secret:
+// what keeps others from giving a program code is who may write to the folder
+// and its files, which is asked of each that has been opened.
+#define _GNU_SOURCE // O_DIRECTORY
 
 #include "runtime/cuda/cache.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -21,11 +24,22 @@ typedef struct {
     RtCacheKey key;
 } Header;
 
+// A program that runs as another user, as root by sudo, would leave files there
+// that the owner cannot use.
+static bool is_own_home(const char *home) {
+    struct stat s;
+    if (stat(home, &s) != 0 || s.st_uid == geteuid())
+        return true;
+    rt_warn_unused(home, "it belongs to another user; XDG_CACHE_HOME names "
+                         "another folder for compiled kernels");
+    return false;
+}
+
 static char *folder_name(void) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache != NULL && cache[0] == '/')
         return rt_path("%s/sinter", cache);
-    if (home != NULL && home[0] == '/')
+    if (home != NULL && home[0] == '/' && is_own_home(home))
         return rt_path("%s/.cache/sinter", home);
     return NULL;
 }
@@ -33,9 +47,12 @@ static char *folder_name(void) {
 void rt_cache_open(RtCache *c, const RtFiles *files) {
     RtError ignored;
     *c = (RtCache){folder_name(), files};
-    if (c->folder == NULL || rt_make_folder(c->folder, &ignored))
-        return;
-    rt_cache_close(c);
+    bool made = c->folder != NULL && rt_make_folder(c->folder, 0700, &ignored);
+    int fd = made ? files->open(c->folder, O_RDONLY | O_DIRECTORY, 0) : -1;
+    if (fd >= 0)
+        files->close(fd);
+    else
+        rt_cache_close(c);
 }
 
 void rt_cache_close(RtCache *c) {
@@ -112,7 +129,7 @@ bool rt_cache_read(const RtCache *c, RtCacheKey key, RtCode *out) {
 
 static bool write_entry(const RtCache *c, const char *path, const Header *h,
                         const RtCode *code) {
-    int fd = c->files->open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    int fd = c->files->open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return false;
     bool good = rt_write(c->files, fd, h, sizeof *h) &&

@@ -3,7 +3,7 @@
 //
 // A cache is a folder of files that are named after their keys.  Nothing
 // depends on it: what cannot be read is compiled again, and what cannot be
-// written is not kept.
+// written is not kept.  What another user may have written is not read.
 #ifndef RUNTIME_CUDA_CACHE_H
 #define RUNTIME_CUDA_CACHE_H
 
@@ -18,7 +18,8 @@ typedef struct {
     const RtFiles *files;
 } RtCache;
 
-// The user's cache, by the environment; its folder is made.
+// The user's cache, by the environment; its folder is made.  files:
+// rt_private_files.
 void rt_cache_open(RtCache *c, const RtFiles *files);
 void rt_cache_close(RtCache *c);
 

@@ -38,11 +38,12 @@ static void find_key(RtCalls *c) {
 // Where it is kept of this plan on such a GPU.
 static void find_path(RtCalls *c, const char *given) {
     RtCache cache;
+    c->files = given != NULL ? &rt_system_files : &rt_private_files;
     if (given != NULL) {
         c->path = rt_path("%s", given);
         return;
     }
-    rt_cache_open(&cache, &rt_system_files);
+    rt_cache_open(&cache, c->files);
     if (cache.folder != NULL)
         c->path = rt_tuning_path(cache.folder, &c->key);
     rt_cache_close(&cache);
@@ -57,8 +58,7 @@ static bool find_tuning(RtCalls *c, const RtOptions *o, RtError *e) {
         return given == NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
     if (o != NULL && o->tune)
         return true;
-    c->is_tuned =
-        rt_tuning_read(&c->tuning, c->path, &c->key, &rt_system_files, &own);
+    c->is_tuned = rt_tuning_read(&c->tuning, c->path, &c->key, c->files, &own);
     if (!c->is_tuned && given != NULL)
         *e = own;
     return c->is_tuned || given == NULL;

@@ -21,9 +21,10 @@ typedef struct {
     RtConvolutions *convolutions; // NULL: the plan has none
     RtMatmuls *matmuls;           // NULL: none of its own
     RtTuningKey key;
-    char *path;      // of the file that says how; NULL: none can be
-    bool is_tuned;   // it was there
-    RtTuning tuning; // what it says
+    char *path;           // of the file that says how; NULL: none can be
+    const RtFiles *files; // how it is opened
+    bool is_tuned;        // it was there
+    RtTuning tuning;      // what it says
 } RtCalls;
 
 // Prepares all calls; what they need of the GPU beside the arena is known then.

@@ -175,7 +175,7 @@ static bool load_all_kernels(RtCuda *c, RtError *e) {
         c->wanted[i] = c->gpu.cooperates || c->plan->kernel[i].phases <= 1;
     rt_kernels_close(&c->kernels);
     return rt_kernels_begin(&c->kernels, &c->gpu, c->trainer, c->plan,
-                            c->wanted, &rt_system_files, e) &&
+                            c->wanted, &rt_private_files, e) &&
            rt_kernels_open(&c->kernels, c->wanted, NULL, e);
 }
 
@@ -326,7 +326,7 @@ static bool begin_kernels(RtCuda *c, RtError *e) {
     bool good = list_kernels(c, e);
     c->is_ahead = false;
     return good && rt_kernels_begin(&c->kernels, &c->gpu, c->trainer, c->plan,
-                                    c->wanted, &rt_system_files, e);
+                                    c->wanted, &rt_private_files, e);
 }
 
 // Images are likely to be kept unless they are not to be.

@@ -39,7 +39,7 @@ static bool kernel_begin(RtGather *g, int kernel, RtError *e) {
     bool likely[RT_GATHER_WORDS] = {false};
     likely[kernel] = true;
     return rt_kernels_begin(&g->kernels[kernel], g->gpu, &g->trainer, &plan,
-                            likely, &rt_system_files, e);
+                            likely, &rt_private_files, e);
 }
 
 bool rt_gather_begin(RtGather *g, size_t row, RtError *e) {

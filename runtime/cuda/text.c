@@ -42,7 +42,7 @@ static bool prelude_folder(const char *folder, RtError *e) {
     const char *name = rt_prelude_name[0];
     char *path =
         rt_path("%s/%.*s", folder, (int)(strrchr(name, '/') - name), name);
-    bool good = path != NULL ? rt_make_folder(path, e) : no_memory(e);
+    bool good = path != NULL ? rt_make_folder(path, 0777, e) : no_memory(e);
     free(path);
     return good;
 }

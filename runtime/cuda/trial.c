@@ -104,7 +104,7 @@ static bool tune_within(Trials *t, RtTried *tried, char **said, RtError *e) {
     if (!rt_tune(&tuner, &tuning, &before, &after, e))
         return false;
     bool good = rt_tuning_write(&tuning, b->calls->path, &b->calls->key,
-                                &rt_system_files, e);
+                                b->calls->files, e);
     rt_tuning_free(&tuning);
     if (good)
         *said = table_of(tried, before, after, b->calls->path);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char code_bytes[] = "not what a GPU would run, but bytes all the same";
@@ -42,7 +43,7 @@ static bool holds(const RtCache *c, RtCacheKey k) {
 
 START_TEST(what_is_written_is_read) {
     RtCache c;
-    rt_cache_open(&c, &rt_system_files);
+    rt_cache_open(&c, &rt_private_files);
     ck_assert_ptr_nonnull(c.folder);
     ck_assert(!holds(&c, key));
     rt_cache_write(&c, key, &code);
@@ -67,7 +68,7 @@ static void damage(const char *path, long at, bool cut) {
 
 START_TEST(a_broken_entry_is_none) {
     RtCache c;
-    rt_cache_open(&c, &rt_system_files);
+    rt_cache_open(&c, &rt_private_files);
     rt_cache_write(&c, key, &code);
     char *path = entry_of(&c);
     long length = 40 + (long)sizeof code_bytes;
@@ -86,11 +87,90 @@ START_TEST(without_a_folder_nothing_is_kept) {
     RtCache c;
     setenv("XDG_CACHE_HOME", _i == 0 ? "/dev/null" : "relative", 1);
     setenv("HOME", "/dev/null", 1);
-    rt_cache_open(&c, &rt_system_files);
+    rt_cache_open(&c, &rt_private_files);
     ck_assert_ptr_null(c.folder);
     rt_cache_write(&c, key, &code);
     ck_assert(!holds(&c, key));
     rt_cache_close(&c);
+}
+END_TEST
+
+// ---- what others may have written ----
+
+typedef enum { GROUP_WRITES, OTHERS_WRITE, LINK, FOREIGN } Hazard;
+
+// Makes a file or folder what it is not to be; false where this user cannot.
+static bool expose(const char *path, Hazard hazard) {
+    char *moved = rt_path("%s.moved", path);
+    mode_t mode = hazard == GROUP_WRITES ? 0720 : 0702;
+    int failed = hazard == LINK ? rename(path, moved) || symlink(moved, path)
+                 : hazard == FOREIGN ? chown(path, 12345, (gid_t)-1)
+                                     : chmod(path, mode);
+    free(moved);
+    ck_assert(failed == 0 || hazard == FOREIGN);
+    return failed == 0;
+}
+
+START_TEST(a_cache_is_for_one_user) {
+    RtCache c;
+    struct stat folder, file;
+    umask(0);
+    rt_cache_open(&c, &rt_private_files);
+    rt_cache_write(&c, key, &code);
+    char *path = entry_of(&c);
+    ck_assert(stat(c.folder, &folder) == 0 && stat(path, &file) == 0);
+    ck_assert_int_eq(folder.st_mode & 0777, 0700);
+    ck_assert_int_eq(file.st_mode & 0777, 0600);
+    free(path);
+    rt_cache_close(&c);
+}
+END_TEST
+
+START_TEST(an_entry_that_others_may_have_written_is_none) {
+    RtCache c;
+    rt_cache_open(&c, &rt_private_files);
+    rt_cache_write(&c, key, &code);
+    char *path = entry_of(&c);
+    if (expose(path, (Hazard)_i)) {
+        ck_assert(!holds(&c, key));
+        rt_cache_write(&c, key, &code);
+        ck_assert(holds(&c, key));
+    }
+    free(path);
+    rt_cache_close(&c);
+}
+END_TEST
+
+START_TEST(a_folder_that_others_may_write_to_is_no_cache) {
+    RtCache c, again;
+    rt_cache_open(&c, &rt_private_files);
+    rt_cache_write(&c, key, &code);
+    if (expose(c.folder, (Hazard)_i)) {
+        rt_cache_open(&again, &rt_private_files);
+        ck_assert_ptr_null(again.folder);
+        ck_assert(!holds(&again, key));
+    }
+    rt_cache_close(&c);
+}
+END_TEST
+
+// As root's of a user who has become root.
+START_TEST(the_home_of_another_user_is_left_alone) {
+    RtCache c;
+    char *place = strdup(getenv("XDG_CACHE_HOME")), home[300];
+    struct stat s;
+    snprintf(home, sizeof home, "%s/home", place);
+    ck_assert_int_eq(mkdir(home, 0700), 0);
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", home, 1);
+    bool foreign = expose(home, FOREIGN);
+    rt_cache_open(&c, &rt_private_files);
+    ck_assert(foreign == (c.folder == NULL));
+    strcat(home, "/.cache");
+    ck_assert(foreign == (stat(home, &s) != 0));
+    rt_cache_close(&c);
+    setenv("XDG_CACHE_HOME", place, 1);
+    free(place);
 }
 END_TEST
 
@@ -104,28 +184,28 @@ static bool fails(void) {
 }
 
 static int failing_open(const char *path, int flags, mode_t mode) {
-    return fails() ? -1 : rt_system_files.open(path, flags, mode);
+    return fails() ? -1 : rt_private_files.open(path, flags, mode);
 }
 
 static ssize_t failing_read(int fd, void *to, size_t bytes) {
-    return fails() ? -1 : rt_system_files.read(fd, to, bytes);
+    return fails() ? -1 : rt_private_files.read(fd, to, bytes);
 }
 
 static ssize_t failing_write(int fd, const void *from, size_t bytes) {
-    return fails() ? -1 : rt_system_files.write(fd, from, bytes);
+    return fails() ? -1 : rt_private_files.write(fd, from, bytes);
 }
 
 static int failing_close(int fd) {
-    int result = rt_system_files.close(fd);
+    int result = rt_private_files.close(fd);
     return fails() ? -1 : result;
 }
 
 static int failing_rename(const char *from, const char *to) {
-    return fails() ? -1 : rt_system_files.rename(from, to);
+    return fails() ? -1 : rt_private_files.rename(from, to);
 }
 
 START_TEST(a_disk_that_fails_costs_no_more_than_time) {
-    RtFiles failing = rt_system_files;
+    RtFiles failing = rt_private_files;
     RtCache c;
     failing.open = failing_open;
     failing.read = failing_read;
@@ -178,6 +258,12 @@ Suite *cache_suite(void) {
     tcase_add_checked_fixture(c, cache_begin, cache_end);
     tcase_add_test(c, what_is_written_is_read);
     tcase_add_loop_test(c, a_broken_entry_is_none, 0, 2);
+    tcase_add_test(c, a_cache_is_for_one_user);
+    tcase_add_loop_test(c, an_entry_that_others_may_have_written_is_none,
+                        GROUP_WRITES, FOREIGN + 1);
+    tcase_add_loop_test(c, a_folder_that_others_may_write_to_is_no_cache,
+                        GROUP_WRITES, FOREIGN + 1);
+    tcase_add_test(c, the_home_of_another_user_is_left_alone);
     tcase_add_test(c, a_disk_that_fails_costs_no_more_than_time);
     tcase_add_loop_test(c, everything_that_is_compiled_counts, 0, 5);
     suite_add_tcase(s, c);

@@ -25,7 +25,7 @@ static RtCompiler *compiler_for(const RtTrainer *t) {
     snprintf(calls, sizeof calls, "%s/calls-%d", getenv("XDG_CACHE_HOME"),
              (int)getpid());
     setenv("SINTER_DOUBLE_LOG", calls, 1);
-    RtCompiler *c = rt_compiler_new(&gpu, t, t->plan, &rt_system_files, &e);
+    RtCompiler *c = rt_compiler_new(&gpu, t, t->plan, &rt_private_files, &e);
     ck_assert_ptr_nonnull(c);
     ck_assert_msg(rt_compiler_open(c, &e), "%s", e.text);
     return c;

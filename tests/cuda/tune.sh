@@ -188,6 +188,13 @@ expect_equal found "$kept"
 train cached
 expect_equal tuned.loss cached.loss
 
+# One that others may have written is not followed.
+chmod g+w "$kept"
+train exposed
+expect_says '.tuning is not used: others may write to it'
+expect_equal first.loss exposed.loss
+chmod g-w "$kept"
+
 # Nothing rides, so that no forms of a batch_norm are made; nothing is joined.
 sed '/"fusions"/s/1/0/g' "$kept" >none && mv none "$kept"
 train apart
