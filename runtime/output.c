@@ -32,7 +32,7 @@ typedef struct {
     pthread_t thread;
     pthread_mutex_t lock; // of all below
     pthread_cond_t changed;
-    bool closes;
+    bool closes;   // who prints writes
     double since;  // when the reader took something, or text began to wait
     int reason;    // errno of what was lost last; 0: nothing was
     bool failed;   // a write has, which lost all that waited: not yet reported
@@ -153,13 +153,19 @@ static size_t put_lines(Output *o, const char *from, size_t bytes) {
     return has_failed(o) ? 0 : bytes;
 }
 
+static size_t put_now(const Output *o, const char *from, size_t bytes) {
+    ssize_t n = write_some(o->fd, from, bytes);
+    return n > 0 ? (size_t)n : 0;
+}
+
 static ssize_t put(void *cookie, const char *from, size_t bytes) {
     Output *o = cookie;
     size_t done = 0, now = 1;
     pthread_mutex_lock(&o->lock);
     for (; done < bytes && now > 0; done += now) {
         now = bytes - done < ROOM / 2 ? bytes - done : ROOM / 2;
-        now = put_lines(o, from + done, now);
+        now = o->closes ? put_now(o, from + done, now)
+                        : put_lines(o, from + done, now);
     }
     pthread_mutex_unlock(&o->lock);
     return (ssize_t)done;
@@ -181,20 +187,23 @@ static bool finish(Output *o) {
     return reason == 0;
 }
 
-// A thread that is still in its write stays there, with what it writes.
+// Ends the thread; false: it is still in its write, and stays there.
+static bool stop(Output *o) {
+    pthread_mutex_lock(&o->lock);
+    bool stops = o->kept == 0;
+    o->closes = stops;
+    pthread_cond_broadcast(&o->changed);
+    pthread_mutex_unlock(&o->lock);
+    if (stops)
+        pthread_join(o->thread, NULL);
+    return stops;
+}
+
 static int end(void *cookie) {
     Output *o = cookie;
     bool good = finish(o);
     int reason = errno;
-    pthread_mutex_lock(&o->lock);
-    bool left = o->kept > 0;
-    o->closes = true;
-    pthread_cond_broadcast(&o->changed);
-    pthread_mutex_unlock(&o->lock);
-    if (left) {
-        pthread_detach(o->thread);
-    } else {
-        pthread_join(o->thread, NULL);
+    if (stop(o)) {
         close(o->fd);
         free(o);
     }
@@ -244,7 +253,11 @@ static FILE *stream_of(Output *o) {
 
 FILE *rt_output_open(int fd) {
     Output *o = output_new(fd, true);
-    return o != NULL ? stream_of(o) : NULL;
+    if (o != NULL)
+        return stream_of(o);
+    close(fd);
+    errno = ENOMEM;
+    return NULL;
 }
 
 // ---- stdout and stderr ----
@@ -264,17 +277,6 @@ static Output *replace(FILE **standard, int fd, bool rows) {
     return o;
 }
 
-void rt_output_begin(void) {
-    out = replace(&stdout, STDOUT_FILENO, true);
-    err = replace(&stderr, STDERR_FILENO, false);
-    atexit(rt_output_end);
-}
-
-bool rt_output_whole(void) {
-    bool good = fflush(stdout) == 0 && !ferror(stdout);
-    return (out == NULL || finish(out)) && good;
-}
-
 void rt_output_end(void) {
     fflush(stdout);
     fflush(stderr);
@@ -282,6 +284,26 @@ void rt_output_end(void) {
         finish(out);
     if (err != NULL)
         finish(err);
+}
+
+// At exit a GPU's driver takes memory back, which no thread may use then.
+static void leave(void) {
+    rt_output_end();
+    if (out != NULL)
+        stop(out);
+    if (err != NULL)
+        stop(err);
+}
+
+void rt_output_begin(void) {
+    out = replace(&stdout, STDOUT_FILENO, true);
+    err = replace(&stderr, STDERR_FILENO, false);
+    atexit(leave);
+}
+
+bool rt_output_whole(void) {
+    bool good = fflush(stdout) == 0 && !ferror(stdout);
+    return (out == NULL || finish(out)) && good;
 }
 
 void rt_leave(int status) {
