@@ -231,7 +231,7 @@ typedef struct {
 } RtLoading;
 
 // A batch, which with all it points at is in memory of the device.  Samples
-// from `valid` on repeat earlier ones of the same batch.
+// from `valid` on are the first of the epoch again.
 typedef struct {
     void *image, *label;
     int32_t *index;

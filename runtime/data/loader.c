@@ -3,11 +3,13 @@
 // Batches go round a ring of SLOTS.  A batch is cut into parts; a thread takes
 // the next part of the oldest batch that has room, so several threads fill one
 // batch and none waits for another.  Batches are numbered over all epochs, and
-// which samples batch b holds is a function of b: the ring runs across the ends
-// of epochs, a resumed run starts at any number, and the number of threads
-// changes nothing.  A part that fails stops the workers; the error is handed
-// out by the next take.  A part that never ends, as its file does not answer,
-// cannot be stopped: the loader is then stalled, and is left as it is.
+// which samples batch b holds is a function of b (a last one that is short is
+// filled up with the first of its epoch, as far as there are others): the ring
+// runs across the ends of epochs, a resumed run starts at any number, and the
+// number of threads changes nothing.  A part that fails stops the workers; the
+// error is handed out by the next take.  A part that never ends, as its file
+// does not answer, cannot be stopped: the loader is then stalled, and is left
+// as it is.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -70,8 +72,8 @@ static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
                         RtError *e) {
     const RtLoading *p = &l->plan;
     int64_t epoch = batch / p->epoch_batches;
-    int64_t position = batch % p->epoch_batches * p->batch + i % b->valid;
     const RtSplit *split = p->split;
+    int64_t position = (batch % p->epoch_batches * p->batch + i) % split->count;
     int64_t taken = p->shuffle
                         ? rt_order(p->seed, epoch, position, split->count)
                         : position;

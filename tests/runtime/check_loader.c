@@ -76,7 +76,7 @@ static void check_sample(const RtLoading *p, const RtBatch *b, int64_t batch,
                          int64_t i) {
     int64_t first = batch % p->epoch_batches * p->batch;
     int64_t valid = SAMPLES - first < p->batch ? SAMPLES - first : p->batch;
-    int64_t position = first + i % valid;
+    int64_t position = (first + i) % SAMPLES;
     int64_t sample = p->shuffle ? rt_order(p->seed, batch / p->epoch_batches,
                                            position, SAMPLES)
                                 : position;
