@@ -52,6 +52,14 @@ static void write_stages(const Program *p, Text *t) {
     text_add(t, "};\n");
 }
 
+static void write_text(Text *t, const char *name, const char *text) {
+    if (text == NULL)
+        return;
+    text_add(t, "    .%s = ", name);
+    quoted_add(t, text);
+    text_add(t, ",\n");
+}
+
 static void write_stop(const Recipe *r, Text *t) {
     if (r->stop.metric == NULL)
         return;
@@ -75,6 +83,10 @@ static void write_recipe(const Program *p, Text *t) {
     text_add(t, "    .batch = %lld,\n", (long long)r->batch);
     text_add(t, "    .precision = \"%s\",\n", dtype_name(r->precision));
     text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");
+    write_text(t, "whole_train", r->whole_train);
+    write_text(t, "whole_eval", r->whole_eval);
+    write_text(t, "whole_collect", r->whole_collect);
+    write_text(t, "statistics", r->statistics);
     write_time(t, "length", r->length);
     text_add(t, "    .seed = %lld,\n", (long long)r->seed);
     text_add(t, "    .accumulate = %d,\n", r->accumulate);

@@ -41,7 +41,7 @@ static Program *load(Arena *a, const Source *s, const Setting *setting,
     }
     Program *p = lower(&e, t, arg);
     train_warn_batch(&e, t);
-    return p;
+    return p != NULL && train_check_batch(&e, t) ? p : NULL;
 }
 
 Program *frontend_parse(Arena *a, const char *path, const char *text,

@@ -388,11 +388,23 @@ int64_t window_count(int64_t in, int64_t pads, int64_t window, int64_t stride,
 
 // ---- samples.c: the batch ----
 
-enum { NO_SAMPLES = -1 };
+// How a node has the samples.
+typedef struct {
+    int32_t apart[MAX_RANK]; // 0: the axis does not run over samples; else its
+                             // place i is of sample i / apart mod N
+    int64_t parted; // numbers of a sample that lie side by side, where its
+                    // axis became several, as for ghost batches; 0: it did not
+    uint8_t masked; // axes at whose places of samples that do not count the
+                    // numbers are neutral
+    bool fixed;     // follows from constants and the states of the run
+    bool of_valid;  // follows from those and the input `valid`
+    bool mixed;     // a batch of fewer samples would give other numbers
+} Samples;
 
-// The axis of each of the first `count` nodes that runs over the samples of the
-// batch, or NO_SAMPLES.
-signed char *graph_samples(const Graph *g, NodeId count, Arena *a);
+// Of the first `count` nodes; of those from `from` on, where `of` has the
+// others.
+Samples *graph_samples(const Graph *g, NodeId count, Arena *a);
+void samples_extend(const Graph *g, Samples *of, NodeId from, NodeId count);
 
 // ---- print.c, read.c: the text form ----
 

@@ -51,6 +51,11 @@ typedef struct {
     Stop stop;
     int64_t collect_samples; // that the collect graph sees
     const char *rate;        // what a setting calls the rate that is shown
+    // The first node of each graph that mixes the samples of a short batch with
+    // those that fill it up, in words; NULL: none does.
+    const char *whole_train, *whole_eval, *whole_collect;
+    // The first batch_norm whose statistics have those too; NULL: none.
+    const char *statistics;
 } Recipe;
 
 // A part of the run with a set of trained parameters of its own.
@@ -70,7 +75,7 @@ typedef struct {
 //
 // Inputs (filled by the runtime): image u8, i32 or f32 [N,...], label i32 or
 // f32 [N,...], index i32[N] (the sample's number in its data set), valid i32[]
-// (how many of the N samples count; the rest are repetitions).
+// (how many of the N samples count; the rest are of earlier batches).
 //
 // States of the run (kind run): run.step i32[] (updates done), run.steps i32[]
 // (updates in the whole run), run.epoch_steps i32[] (in one epoch), run.seed

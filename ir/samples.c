@@ -1,68 +1,376 @@
-// Which axis of a tensor runs over the samples of the batch: a size that merely
-// equals the batch does not.
+// Samples: which axes of a tensor run over the samples of the batch, and where
+// a batch with fewer valid samples would give other numbers.
+//
+// Place i of such an axis belongs to sample i / apart mod N.  So [N, T] as rows
+// [N T] has an axis with T places of a sample side by side, and two batches
+// one after the other have an axis of 2 N places.  A size that merely equals
+// the batch is no axis of samples.
+//
+// Invariant: where no node mixes, the places that belong to the first `valid`
+// samples hold what a batch of only those would give.  Pointwise operations
+// keep it; constants with a place for each sample count by their first places.
+// A reduction over samples keeps it if its operand is masked: if the places of
+// all other samples hold the neutral number.  The front end masks, and this
+// finds whether it has.
 
 #include "ir/ir.h"
 
-static int transposed_axis(const Node *d, int axis) {
-    for (int i = 0; i < d->type->rank; i++)
-        if (node_ints(d, ATTR_order, i, i) == axis)
-            return i;
-    return NO_SAMPLES;
+#include <string.h>
+
+static bool is_sampled(const Samples *s, int axis) {
+    return s->apart[axis] != 0;
 }
 
-// Samples stay first where rows are made of them and taken apart again.
-static int reshaped_axis(Type from, Type to, int axis) {
-    int64_t before = 1, now = 1;
-    if (axis == 0)
-        return 0;
-    for (int i = 0; i < axis; i++)
-        before *= from.dim[i];
-    for (int i = 0; i < to.rank; now *= to.dim[i++])
-        if (now == before && to.dim[i] == from.dim[axis])
-            return i;
-    return NO_SAMPLES;
+static bool is_masked(const Samples *s, int axis) {
+    return s->masked >> axis & 1;
 }
 
-// Shapes are aligned by their last axes; an axis that is summed over is gone.
-static int kept_axis(Type from, Type to, int axis) {
-    int now = axis + to.rank - from.rank;
-    bool kept = now >= 0 && to.dim[now] == from.dim[axis];
-    return kept ? now : NO_SAMPLES;
+// Whether an axis runs over samples of which all would count.
+static bool is_open(const Samples *s, int axis) {
+    return is_sampled(s, axis) && !is_masked(s, axis);
 }
 
-static int moved_axis(const Graph *g, const Node *d, int arg, int axis) {
-    Type from = *g->node[d->arg[arg]].type;
-    switch (d->op) {
-    case OP_transpose:
-        return transposed_axis(d, axis);
-    case OP_reshape:
-        return reshaped_axis(from, *d->type, axis);
-    case OP_pad:
-    case OP_slice: // of samples, too: others or fewer, as two batches in one
-        return axis;
-    case OP_gather: // rows of the table for each place of the index
-        return arg == 1 ? axis : NO_SAMPLES;
-    default:
-        return kept_axis(from, *d->type, axis);
+static void set_axis(Samples *to, int axis, const Samples *from, int of) {
+    to->apart[axis] = from->apart[of];
+    if (is_masked(from, of))
+        to->masked |= 1u << axis;
+}
+
+// ---- element by element ----
+
+// Whether an operand has all places of an axis, and not one that is repeated.
+// Shapes are aligned by their last axes.
+static bool is_whole(const Node *n, const Node *arg, int axis) {
+    int of = axis - n->type->rank + arg->type->rank;
+    return of >= 0 && arg->type->dim[of] == n->type->dim[axis];
+}
+
+static int32_t apart_of(const Node *n, const Node *arg, const Samples *from,
+                        int axis) {
+    int of = axis - n->type->rank + arg->type->rank;
+    return is_whole(n, arg, axis) ? from->apart[of] : 0;
+}
+
+// One axis of what operands give that meet there.
+static void join(const Graph *g, const Node *n, Samples *to, const Samples *of,
+                 int axis) {
+    for (int i = 0; i < n->num_args && !is_sampled(to, axis); i++)
+        to->apart[axis] =
+            apart_of(n, &g->node[n->arg[i]], &of[n->arg[i]], axis);
+    for (int i = 0; i < n->num_args; i++) {
+        const Node *arg = &g->node[n->arg[i]];
+        const Samples *from = &of[n->arg[i]];
+        to->mixed |= is_whole(n, arg, axis) && !from->fixed &&
+                     !from->of_valid &&
+                     apart_of(n, arg, from, axis) != to->apart[axis];
     }
 }
 
-static int axis_of(const Graph *g, const Node *d, const signed char *of) {
-    if (d->op == OP_input)
-        return d->type->rank > 0 ? 0 : NO_SAMPLES;
-    for (int i = 0; i < d->num_args; i++) {
-        int axis = of[d->arg[i]];
-        if (axis != NO_SAMPLES)
-            axis = moved_axis(g, d, i, axis);
-        if (axis != NO_SAMPLES)
-            return axis;
-    }
-    return NO_SAMPLES;
+// What a mask is applied to has its neutral number at the places of others.
+static void mask(const Node *n, Samples *to, const Node *by) {
+    int shift = n->type->rank - by->type->rank;
+    for (int i = 0; i < by->type->rank; i++)
+        if (by->type->dim[i] > 1)
+            to->masked |= 1u << (i + shift);
 }
 
-signed char *graph_samples(const Graph *g, NodeId count, Arena *a) {
-    signed char *axis = ARENA_ARRAY(a, count, signed char);
+static void pointwise(const Graph *g, const Node *n, Samples *to,
+                      const Samples *of) {
+    for (int i = 0; i < n->type->rank; i++)
+        join(g, n, to, of, i);
+    for (int i = 0; i < n->num_args; i++)
+        if (type_has_shape(n->type, g->node[n->arg[i]].type) && to->parted == 0)
+            to->parted = of[n->arg[i]].parted;
+    if (n->op == OP_cast)
+        to->masked = of[n->arg[0]].masked;
+    // A mask over another: the number is the same.
+    if (n->op == OP_select && of[n->arg[0]].of_valid)
+        to->masked = of[n->arg[1]].masked;
+    int masks = n->op == OP_mul ? 2 : n->op == OP_select ? 1 : 0;
+    for (int i = 0; i < masks; i++)
+        if (of[n->arg[i]].of_valid)
+            mask(n, to, &g->node[n->arg[i]]);
+}
+
+// ---- reductions ----
+
+static unsigned reduced_axes(const Node *n, int rank) {
+    const Attr *axes = node_attr(n, ATTR_axes);
+    unsigned set = 0;
+    if (axes == NULL) // argmax: the last
+        return 1u << (rank - 1);
+    for (int i = 0; i < axes->count; i++)
+        set |= 1u << axes->ints[i];
+    return set;
+}
+
+static void reduce(const Graph *g, const Node *n, Samples *to,
+                   const Samples *of) {
+    const Samples *from = &of[n->arg[0]];
+    int rank = g->node[n->arg[0]].type->rank, shift = n->type->rank - rank;
+    unsigned reduced = rank > 0 ? reduced_axes(n, rank) : 0;
+    for (int i = 0; i < rank; i++)
+        if (reduced >> i & 1)
+            to->mixed |= is_open(from, i);
+        else
+            set_axis(to, i + shift, from, i);
+}
+
+// Of the last axis, which stays: softmax and its kin.
+static void rows(const Graph *g, const Node *n, Samples *to,
+                 const Samples *of) {
+    const Samples *from = &of[n->arg[0]];
+    int last = g->node[n->arg[0]].type->rank - 1;
+    to->mixed = is_open(from, last);
+    for (int i = 0; i <= last; i++)
+        to->apart[i] = from->apart[i];
+}
+
+static void cross_entropy(const Graph *g, const Node *n, Samples *to,
+                          const Samples *of) {
+    for (int i = 0; i < 2; i++) {
+        const Samples *from = &of[n->arg[i]];
+        if (g->node[n->arg[i]].type->rank == 2)
+            to->mixed |= is_open(from, 1);
+        if (is_sampled(from, 0))
+            to->apart[0] = from->apart[0];
+    }
+}
+
+// Statistics over all axes but the last.
+static void batch_norm(const Node *n, Samples *to, const Samples *of) {
+    for (int i = 0; i < n->type->rank; i++) {
+        to->apart[i] = of[n->arg[0]].apart[i];
+        to->mixed |= i < n->type->rank - 1 && is_sampled(to, i);
+    }
+}
+
+// ---- other places ----
+
+static int64_t places_after(const Type *t, int axis) {
+    int64_t count = 1;
+    for (int i = axis + 1; i < t->rank; i++)
+        count *= t->dim[i];
+    return count;
+}
+
+// The axis on which numbers of one sample are so many places apart, counted
+// through the whole tensor; -1 where its samples are on several.
+static int axis_apart(const Type *t, int64_t apart, int64_t samples) {
+    for (int i = 0; i < t->rank; i++) {
+        int64_t after = places_after(t, i);
+        if (apart % after == 0 && t->dim[i] % (apart / after * samples) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static void reshape(const Graph *g, const Node *n, Samples *to,
+                    const Samples *of, int64_t samples) {
+    const Samples *from = &of[n->arg[0]];
+    const Type *t = g->node[n->arg[0]].type;
+    for (int i = 0; i < t->rank; i++) {
+        if (!is_sampled(from, i))
+            continue;
+        int64_t apart = from->apart[i] * places_after(t, i);
+        int axis = axis_apart(n->type, apart, samples);
+        if (axis < 0 || is_sampled(to, axis)) {
+            to->mixed = true;
+            to->parted = apart;
+            continue;
+        }
+        set_axis(to, axis, from, i);
+        to->apart[axis] = (int32_t)(apart / places_after(n->type, axis));
+    }
+    int axis = from->parted ? axis_apart(n->type, from->parted, samples) : -1;
+    if (axis >= 0)
+        to->apart[axis] = (int32_t)(from->parted / places_after(n->type, axis));
+}
+
+static void transpose(const Node *n, Samples *to, const Samples *of) {
+    for (int i = 0; i < n->type->rank; i++)
+        set_axis(to, i, &of[n->arg[0]], (int)node_ints(n, ATTR_order, i, i));
+}
+
+// Whole batches of an axis may be cut off, or put before and behind it.
+static void cut(const Node *n, Samples *to, const Samples *of,
+                int64_t samples) {
+    const Samples *from = &of[n->arg[0]];
+    for (int i = 0; i < n->type->rank; i++) {
+        int64_t whole = from->apart[i] * samples;
+        if (!is_sampled(from, i))
+            continue;
+        if (node_ints(n, ATTR_low, i, 0) % whole == 0 &&
+            n->type->dim[i] % whole == 0)
+            to->apart[i] = from->apart[i];
+        else
+            to->mixed = true;
+    }
+}
+
+// Rows for each place of an index.  One that follows from `valid` alone names
+// samples that count.
+static void gather(const Graph *g, const Node *n, Samples *to,
+                   const Samples *of) {
+    const Samples *table = &of[n->arg[0]], *index = &of[n->arg[1]];
+    int rank = g->node[n->arg[1]].type->rank;
+    for (int i = 0; i < rank; i++)
+        to->apart[i] = index->apart[i];
+    for (int i = rank; i < n->type->rank; i++)
+        to->apart[i] = table->apart[i - rank + 1];
+    to->mixed = is_sampled(table, 0) && !index->of_valid;
+    if (index->of_valid && rank == 1)
+        to->apart[0] = table->apart[0];
+}
+
+// ---- windows and products ----
+
+// Samples are on the first axis of images and of nothing else.
+static void images(const Graph *g, const Node *n, Samples *to,
+                   const Samples *of) {
+    to->apart[0] = of[n->arg[0]].apart[0];
+    for (int i = 1; i < g->node[n->arg[0]].type->rank; i++)
+        to->mixed |= is_sampled(&of[n->arg[0]], i);
+    for (int k = 1; k < n->num_args; k++)
+        for (int i = 0; i < g->node[n->arg[k]].type->rank; i++)
+            to->mixed |=
+                is_sampled(&of[n->arg[k]], i) && (i > 0 || n->op == OP_conv);
+}
+
+// Of [M,K] and [K,N] the first axis of one stays, and the last of the other.
+// What is not masked along K must be constant there.
+static void matmul(const Graph *g, const Node *n, Samples *to,
+                   const Samples *of) {
+    const AttrKey turned[] = {ATTR_ta, ATTR_tb};
+    int last = n->type->rank - 1;
+    int32_t summed[2];
+    bool constant = false;
+    for (int i = 0; i < 2; i++) {
+        const Samples *from = &of[n->arg[i]];
+        int own = g->node[n->arg[i]].type->rank - 1;
+        bool first = (i == 0) != (node_int(n, turned[i], 0) != 0);
+        int stays = first ? own - 1 : own, sum = first ? own : own - 1;
+        summed[i] = from->apart[sum];
+        constant |= from->fixed;
+        to->mixed |= is_open(from, sum);
+        to->apart[last - 1 + i] = from->apart[stays];
+        for (int k = 0; k < own - 1; k++)
+            if (is_sampled(from, k))
+                to->apart[k] = from->apart[k];
+    }
+    to->mixed |= summed[0] != summed[1] && !constant;
+}
+
+// ---- all ----
+
+// The number of samples of a batch; 0 where no input has any.
+static int64_t batch_of(const Graph *g, NodeId count) {
     for (NodeId n = 0; n < count; n++)
-        axis[n] = (signed char)axis_of(g, &g->node[n], axis);
-    return axis;
+        if (g->node[n].op == OP_input && g->node[n].type->rank > 0)
+            return g->node[n].type->dim[0];
+    return 0;
+}
+
+static void leaf(const Node *n, Samples *to) {
+    const char *name = node_text(n, ATTR_name);
+    bool input = n->op == OP_input, state = n->op == OP_state;
+    if (input && n->type->rank > 0)
+        to->apart[0] = 1;
+    to->of_valid = input && name != NULL && strcmp(name, "valid") == 0;
+    to->fixed = !input && n->op != OP_param && !(state && n->type->rank > 0);
+}
+
+// What follows from constants and the step of the run, and what from those and
+// `valid`.
+static void origin(const Node *n, Samples *to, const Samples *of) {
+    to->fixed = true;
+    bool valid = false, all = true;
+    for (int i = 0; i < n->num_args; i++) {
+        const Samples *from = &of[n->arg[i]];
+        to->fixed &= from->fixed;
+        valid |= from->of_valid;
+        all &= from->fixed || from->of_valid;
+    }
+    to->of_valid = valid && all;
+}
+
+static bool has_any(const Graph *g, const Node *n, const Samples *of) {
+    for (int i = 0; i < n->num_args; i++)
+        for (int k = 0; k < g->node[n->arg[i]].type->rank; k++)
+            if (is_sampled(&of[n->arg[i]], k))
+                return true;
+    return false;
+}
+
+static void other(const Graph *g, const Node *n, Samples *to, const Samples *of,
+                  int64_t samples) {
+    switch (n->op) {
+    case OP_reshape:
+        reshape(g, n, to, of, samples);
+        return;
+    case OP_transpose:
+        transpose(n, to, of);
+        return;
+    case OP_slice:
+    case OP_pad:
+        cut(n, to, of, samples);
+        return;
+    case OP_gather:
+        gather(g, n, to, of);
+        return;
+    case OP_matmul:
+        matmul(g, n, to, of);
+        return;
+    case OP_softmax:
+    case OP_log_softmax:
+        rows(g, n, to, of);
+        return;
+    case OP_cross_entropy:
+        cross_entropy(g, n, to, of);
+        return;
+    case OP_batch_norm:
+        batch_norm(n, to, of);
+        return;
+    case OP_stop_gradient:
+        *to = of[n->arg[0]];
+        return;
+    case OP_conv:
+    case OP_resize:
+    case OP_shift:
+    case OP_flip:
+    case OP_take:
+    case OP_max_pool:
+    case OP_max_pool_index:
+    case OP_avg_pool:
+        images(g, n, to, of);
+        return;
+    default:
+        to->mixed = has_any(g, n, of);
+    }
+}
+
+void samples_extend(const Graph *g, Samples *of, NodeId from, NodeId count) {
+    const int64_t samples = batch_of(g, count);
+    for (NodeId n = from; n < count; n++) {
+        const Node *d = &g->node[n];
+        Samples *to = &of[n];
+        *to = (Samples){0};
+        if (op_info[d->op].facts & LEAF) {
+            leaf(d, to);
+            continue;
+        }
+        origin(d, to, of);
+        if (op_info[d->op].facts & POINTWISE)
+            pointwise(g, d, to, of);
+        else if ((op_info[d->op].facts & (REDUCES | OVERALL)) == REDUCES)
+            reduce(g, d, to, of);
+        else
+            other(g, d, to, of, samples);
+    }
+}
+
+Samples *graph_samples(const Graph *g, NodeId count, Arena *a) {
+    Samples *of = ARENA_ARRAY(a, count, Samples);
+    samples_extend(g, of, 0, count);
+    return of;
 }

@@ -288,6 +288,10 @@ typedef struct {
     int batch;
     const char *precision; // of the recipe; NULL: f32
     bool drop_last;
+    // What needs whole batches when training, evaluating and collecting, and
+    // which batch_norm includes what fills up a short one, in words of the
+    // model; NULL: nothing does.
+    const char *whole_train, *whole_eval, *whole_collect, *statistics;
     RtTime length;
     int64_t seed;
     int accumulate; // batches of an update

@@ -96,7 +96,7 @@ static void node_count(Layers *l, Layer *layer, const Program *p, NodeId n) {
 static Layers layers_of(Arena *a, const Program *p) {
     const Graph *g = p->stage[0].train;
     const Role *role = roles_of(a, g);
-    const signed char *axis = graph_samples(g, g->count, a);
+    const Samples *samples = graph_samples(g, g->count, a);
     Layers l = layers_new(a, g);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
@@ -106,7 +106,8 @@ static Layers layers_of(Arena *a, const Program *p) {
         if (!layer || role[n] < layer->role)
             continue;
         layer->type = *node->type;
-        layer->samples = axis[n] == 0 && node->type->dim[0] == p->recipe.batch;
+        layer->samples =
+            samples[n].apart[0] != 0 && node->type->dim[0] == p->recipe.batch;
         layer->role = role[n];
     }
     return l;

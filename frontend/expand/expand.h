@@ -217,7 +217,7 @@ typedef struct {
     Type batch; // of samples; rank 0: as the model takes them
     bool typed; // whether its element type is known
     Type label; // of a batch; rank 0: as the output has them
-    int64_t classes, samples;
+    int64_t classes, samples, tests;
 } DataSet;
 
 // How an evaluation sees an image, of the mean over several.
@@ -285,6 +285,8 @@ struct Expansion {
     NodeId own_label; // the same before samples were blended
     NodeId inside;    // places of labels that count, bool[N,H,W,1]
     NodeId input[NUM_INPUTS], run[NUM_RUN];
+    Samples *samples; // how the first num_samples nodes have them
+    NodeId num_samples, samples_room;
     Parameter *parameter, *statistic;
     int num_parameters, num_statistics;
     struct {

@@ -61,12 +61,11 @@ static NodeId heads_of(Expansion *e, const Attention *a, NodeId qkv, int i) {
 
 // No position sees a later one: their scores are as good as minus infinity.
 static NodeId without_future(Expansion *e, const Attention *a, NodeId scores) {
-    const double never = -1e30;
     int64_t shape[] = {a->positions, a->positions};
     NodeId row = graph_iota(e->graph, type_of(I32, 2, shape), 0);
     NodeId column = graph_iota(e->graph, type_of(I32, 2, shape), 1);
     NodeId seen = graph_op2(e->graph, OP_le, column, row);
-    return graph_op3(e->graph, OP_select, seen, scores, number_node(e, never));
+    return graph_op3(e->graph, OP_select, seen, scores, number_node(e, NEVER));
 }
 
 // softmax(q k' / sqrt(size)) v

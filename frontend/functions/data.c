@@ -112,11 +112,13 @@ bool data_set(Expansion *e, const Call *c, DataSet *d) {
     case B_cifar10:
         d->classes = 10;
         d->samples = 50000;
+        d->tests = 10000;
         d->batch = samples(U8, 4, 32, 32, 3);
         return true;
     case B_cifar100:
         cifar100(e, d, c);
         d->samples = 50000;
+        d->tests = 10000;
         d->batch = samples(U8, 4, 32, 32, 3);
         return true;
     case B_idx:

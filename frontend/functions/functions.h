@@ -121,7 +121,31 @@ void call_pair(const Call *c, ParamId p, int64_t pair[2]);
 #define BUILTIN(name, class, lowering, module) Lowering lower_##lowering;
 #include "frontend/functions/builtins.def"
 
-// ---- samples.c: types as the user writes them ----
+// ---- samples.c: the samples of a batch, and types as the user writes them
+// ----
+
+// Whether all samples of a batch count, always.
+bool all_count(const Expansion *e);
+// Whether the places of an axis are of samples that count, with so many places
+// of a sample side by side: bool, of one place along the other axes of t.
+NodeId places_count(Expansion *e, Type t, int axis, int64_t apart);
+// Whether one of a set of axes runs over samples not all of which may count.
+bool samples_vary(Expansion *e, NodeId x, unsigned axes);
+// x with a number at the places of samples that do not count, along those axes
+// of `like`, a tensor of its shape.
+NodeId samples_only(Expansion *e, NodeId x, NodeId like, unsigned axes,
+                    double otherwise);
+// The product of the sizes of axes, of samples only those that count: f32[].
+NodeId samples_among(Expansion *e, NodeId x, unsigned axes);
+// What softmax does not see, as good as minus infinity; and max.
+#define NEVER (-1e30)
+#define LOWEST (-3.4028234663852886e38)
+
+// The nodes from `first` on may mix samples: y, or NO_NODE, has those of x.
+void samples_excuse(Expansion *e, NodeId first, NodeId y, NodeId x);
+// The first of the needed nodes that mixes samples with those that do not
+// count, in words; NULL: none does.
+const char *samples_mixed(Expansion *e, const bool *needed);
 
 const char *type_text(Expansion *e, Type t); // "f32[128, 3, 3, 64]"
 // Whether the first axis of node n runs over samples.
@@ -458,9 +482,9 @@ NodeId label_blend(Expansion *e, const Transform *t, NodeId label);
 // samples of training are mixed.  NO_NODE after a report.
 NodeId label_node(Expansion *e);
 
-// ---- loss.c: losses, and how they are reduced ----
+// ---- counted.c: how a loss and its metrics are reduced ----
 
-// sum(x) or mean(x) without axes: the loss, over the samples that count.
+// sum(x) or mean(x) without axes: the loss, over samples and places that count.
 Value reduce_loss(Expansion *e, const Call *c, bool mean);
 
 // How many samples count, f32[]; the sum over them of f32[N, 1]; and of other
@@ -468,6 +492,8 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean);
 NodeId sample_count(Expansion *e);
 NodeId sum_samples(Expansion *e, NodeId x);
 NodeId sample_means(Expansion *e, NodeId x);
+
+// ---- loss.c: losses ----
 
 // Whether labels are one for each number of an output, but for axes of one
 // place at the end.

@@ -1,38 +1,8 @@
-// Losses: numbers for each sample, and how they are reduced.
-//
-// A last batch that is short is filled up with repeated samples, which must
-// not count: in training unless drop_last leaves such batches out, in
-// evaluation always.
+// Losses: numbers for each sample or place, from an output and its label.
 
 #include "frontend/functions/functions.h"
 
 #include <string.h>
-
-// ---- the samples that count ----
-
-static bool all_count(const Expansion *e) {
-    return e->training && e->recipe.drop_last;
-}
-
-// 1 for samples that count and 0 for the others: f32[N, 1].
-static NodeId sample_mask(Expansion *e) {
-    Graph *g = e->graph;
-    int64_t n = e->recipe.batch;
-    NodeId place = graph_iota(g, type_of(I32, 2, (int64_t[]){n, 1}), 0);
-    return as_float(e, graph_op2(g, OP_lt, place, input_node(e, INPUT_VALID)));
-}
-
-NodeId sample_count(Expansion *e) {
-    if (all_count(e))
-        return number_node(e, (double)e->recipe.batch);
-    return as_float(e, input_node(e, INPUT_VALID));
-}
-
-NodeId sum_samples(Expansion *e, NodeId x) {
-    if (!all_count(e))
-        x = graph_op2(e->graph, OP_mul, x, sample_mask(e));
-    return graph_reduce(e->graph, OP_sum, x, 2, (int64_t[]){0, 1});
-}
 
 // ---- outputs and labels ----
 
@@ -130,6 +100,17 @@ static void warn_sigmoid(Expansion *e, const Call *c, const Value *output) {
         warn_twice(e, c, D_sigmoid_twice, output, "sigmoid", "");
 }
 
+// Classes that are samples, as in contrastive losses: those that do not count
+// have no share.  Smoothing would give them one, and is left unmasked.
+static void mask_classes(Expansion *e, NodeId *logits, NodeId *label) {
+    const unsigned classes = 1u << 1;
+    if (!samples_vary(e, *logits, classes))
+        return;
+    if (node_type(e, *label)->rank == 2)
+        *label = samples_only(e, *label, *logits, classes, 0);
+    *logits = samples_only(e, *logits, *logits, classes, NEVER);
+}
+
 // One number for each row of the output; [N, 1] where it has one for each
 // sample.
 Value lower_cross_entropy(Expansion *e, const Call *c) {
@@ -148,6 +129,8 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
     Attr attr = attr_float(ATTR_smoothing, smoothing);
     int64_t rows[] = {type_count(&t) / t.dim[t.rank - 1], t.dim[t.rank - 1]};
     NodeId logits = graph_reshape(e->graph, as_float(e, output->node), 2, rows);
+    if (smoothing == 0)
+        mask_classes(e, &logits, &label);
     NodeId loss = graph_add(e->graph, (Node){.op = OP_cross_entropy,
                                              .num_args = 2,
                                              .arg = (NodeId[]){logits, label},
@@ -264,129 +247,4 @@ Value lower_bce_with_logits(Expansion *e, const Call *c) {
     NodeId curve =
         graph_op1(g, OP_log, graph_op2(g, OP_add, small, number_node(e, 1)));
     return value_tensor(graph_op2(g, OP_add, linear, curve), c->at);
-}
-
-// ---- the places that count ----
-
-static bool has_inside(const Expansion *e, Type t) {
-    if (e->inside == NO_NODE || t.rank < 3)
-        return false;
-    Type inside = *node_type(e, e->inside);
-    return t.dim[1] == inside.dim[1] && t.dim[2] == inside.dim[2];
-}
-
-// x with zeros at the places that do not count.
-static NodeId without_outside(Expansion *e, NodeId x) {
-    Type t = *node_type(e, x), inside = *node_type(e, e->inside);
-    for (int i = 3; i < t.rank; i++)
-        inside.dim[i] = 1;
-    NodeId mask = graph_reshape(e->graph, e->inside, t.rank, inside.dim);
-    return graph_op3(e->graph, OP_select, mask, x, number_node(e, 0));
-}
-
-// Numbers of each sample added up, f32[N, 1].
-static NodeId sum_each(Expansion *e, NodeId x) {
-    Type t = *node_type(e, x);
-    int64_t axes[MAX_RANK], column[] = {t.dim[0], 1};
-    for (int i = 1; i < t.rank; i++)
-        axes[i - 1] = i;
-    NodeId sum = type_count(&t) == t.dim[0]
-                     ? x
-                     : graph_reduce(e->graph, OP_sum, x, t.rank - 1, axes);
-    return graph_reshape(e->graph, sum, 2, column);
-}
-
-// How many places of each sample count, f32[N, 1].
-static NodeId count_inside(Expansion *e) {
-    return sum_each(e, as_float(e, e->inside));
-}
-
-static NodeId at_least_one(Expansion *e, NodeId count) {
-    return graph_op2(e->graph, OP_maximum, count, number_node(e, 1));
-}
-
-// Numbers of each sample in the place of one.
-static double per_sample(Type t) {
-    return (double)(type_count(&t) / t.dim[0]);
-}
-
-static double per_place(Type t) {
-    return per_sample(t) / (double)(t.dim[1] * t.dim[2]);
-}
-
-// ---- reductions ----
-
-NodeId sample_means(Expansion *e, NodeId x) {
-    Type t = *node_type(e, x);
-    Graph *g = e->graph;
-    bool leaves = has_inside(e, t);
-    NodeId sum = sum_each(e, leaves ? without_outside(e, x) : x);
-    if (!leaves && per_sample(t) == 1)
-        return sum;
-    if (!leaves)
-        return graph_op2(g, OP_div, sum, number_node(e, per_sample(t)));
-    NodeId count = at_least_one(e, count_inside(e));
-    return graph_op2(g, OP_div, sum,
-                     graph_op2(g, OP_mul, count, number_node(e, per_place(t))));
-}
-
-// The mean over all places of the batch that count, times the samples: so much
-// is a sample's part in it.  [N, 1]
-static NodeId parts_of_mean(Expansion *e, NodeId x) {
-    Graph *g = e->graph;
-    NodeId each = number_node(e, per_place(*node_type(e, x)));
-    NodeId count = at_least_one(e, sum_samples(e, count_inside(e)));
-    NodeId scale = graph_op2(g, OP_div, sample_count(e),
-                             graph_op2(g, OP_mul, count, each));
-    return graph_op2(g, OP_mul, sum_each(e, without_outside(e, x)), scale);
-}
-
-static bool expect_inside(Expansion *e, const Call *c, const Value *x) {
-    if (e->inside == NO_NODE || has_inside(e, *node_type(e, x->node)))
-        return true;
-    Diagnostic *d = report(e->diags, D_left_behind, c->at,
-                           "%s must leave out the places from outside the "
-                           "image, but its operand has no places any more",
-                           c->builtin->name);
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-    diag_note(d, "with mode=reflect or mode=edge in the augmentation there are "
-                 "none of these");
-    return false;
-}
-
-Value reduce_loss(Expansion *e, const Call *c, bool mean) {
-    const Value *x = &c->arg[0];
-    Type t = *node_type(e, x->node);
-    if (e->phase != PHASE_LOSS) {
-        Diagnostic *d = report(e->diags, D_missing, c->at, "%s needs `axes`",
-                               c->builtin->name);
-        diag_note(d, "as in: %s(x, axes=[height, width])", c->builtin->name);
-        return value_poison();
-    }
-    if (t.rank == 0 || t.dim[0] != e->recipe.batch) {
-        Diagnostic *d = report(e->diags, D_rank, c->at,
-                               "%s needs numbers for each sample, f32[N, ...]",
-                               c->builtin->name);
-        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-        return value_poison();
-    }
-    if (!expect_inside(e, c, x))
-        return value_poison();
-    NodeId each = as_float(e, x->node);
-    double numbers = per_sample(t);
-    e->loss.is_mean = mean;
-    e->loss.samples = e->inside != NO_NODE && mean ? parts_of_mean(e, each)
-                                                   : sample_means(e, each);
-    NodeId total = sum_samples(e, e->loss.samples);
-    if (!mean && e->inside != NO_NODE)
-        total = sum_samples(e, sum_each(e, without_outside(e, each)));
-    else if (!mean && numbers != 1)
-        total = graph_op2(e->graph, OP_mul, total, number_node(e, numbers));
-    else if (mean && all_count(e))
-        total = graph_op2(e->graph, OP_mul, total,
-                          number_node(e, 1.0 / (double)e->recipe.batch));
-    else if (mean)
-        total = graph_op2(e->graph, OP_div, total, sample_count(e));
-    e->loss.total = total;
-    return value_tensor(total, c->at);
 }

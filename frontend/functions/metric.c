@@ -107,6 +107,8 @@ static void count_right(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
     Type label = *node_type(e, e->own_label);
     bool classes = has_classes(label, t);
+    if (classes) // samples may be the classes
+        output = samples_only(e, output, output, 1u << (t.rank - 1), LOWEST);
     if (classes)
         accumulate(e, "metric.correct", count_correct(e, output), false);
     else if (e->loss.of_sides && labels_each(label, t))

@@ -109,12 +109,14 @@ static NodeId is_mixed(Expansion *e, const Call *c, double p, const Value *from,
     return mixed;
 }
 
-// The place of the next sample of the batch: i32[N].
+// The place of the next sample of the batch that counts: i32[N].
 static NodeId next_sample(Expansion *e) {
     Graph *g = e->graph;
     NodeId i = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
     NodeId next = graph_op2(g, OP_add, i, whole_node(e, 1));
-    return graph_op2(g, OP_mod, next, whole_node(e, e->recipe.batch));
+    return graph_op2(g, OP_mod, next,
+                     all_count(e) ? whole_node(e, e->recipe.batch)
+                                  : input_node(e, INPUT_VALID));
 }
 
 // ---- the share that a sample keeps ----

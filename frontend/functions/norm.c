@@ -163,6 +163,18 @@ static NodeId norm_running(Expansion *e, const Norm *n) {
                       ghost ? over_splits(e, n, n->var) : n->var);
 }
 
+// The samples that fill up a short batch are part of its statistics.
+static void note_statistics(Expansion *e, NodeId first, NodeId y, NodeId x) {
+    unsigned channels = 1u << (node_type(e, x)->rank - 1);
+    if (all_count(e) || samples_vary(e, x, channels))
+        return;
+    samples_excuse(e, first, y, x);
+    const Origin *from = &e->graph->at;
+    if (e->recipe.statistics == NULL)
+        e->recipe.statistics = arena_format(e->arena, "%s, %s:%d", from->path,
+                                            from->file, from->line);
+}
+
 static bool expect_splits(Expansion *e, const Call *c, const Value *x,
                           int64_t splits) {
     Type t = *node_type(e, x->node);
@@ -232,6 +244,7 @@ Value lower_batch_norm(Expansion *e, const Call *c) {
         return value_tensor(norm_running(e, &n), c->at);
     NodeId y = splits > 1 ? ghost_train(e, &n) : norm_train(e, &n);
     note_biased(e, c, x, first);
+    note_statistics(e, first, y, n.x);
     return value_tensor(y, c->at);
 }
 

@@ -67,24 +67,19 @@ typedef struct {
     NodeId x;
     unsigned axes;
     bool keep;
-    double count; // of the numbers that become one
 } Reduction;
 
 // sum, mean, max and var have x, axes and keep in the same places.
 static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
-    Type t = *node_type(e, c->arg[0].node);
     *r = (Reduction){.x = as_float(e, c->arg[0].node),
                      .axes = read_axes(e, c, &c->arg[1], c->arg[0].node),
-                     .keep = c->arg[2].truth,
-                     .count = 1};
-    for (int i = 0; i < t.rank; i++)
-        if (r->axes >> i & 1)
-            r->count *= (double)t.dim[i];
+                     .keep = c->arg[2].truth};
     return r->axes != 0;
 }
 
-static NodeId reduce(Expansion *e, const Reduction *r, Op op) {
-    Type t = *node_type(e, r->x), left = {.dtype = F32};
+// Of numbers that are all there is to reduce.
+static NodeId reduce_all(Expansion *e, const Reduction *r, NodeId x, Op op) {
+    Type t = *node_type(e, x), left = {.dtype = F32};
     int64_t axis[MAX_RANK];
     int count = 0;
     for (int i = 0; i < t.rank; i++) {
@@ -94,8 +89,14 @@ static NodeId reduce(Expansion *e, const Reduction *r, Op op) {
         if (!reduced || r->keep)
             left.dim[left.rank++] = reduced ? 1 : t.dim[i];
     }
-    NodeId y = graph_reduce(e->graph, op, r->x, count, axis);
+    NodeId y = graph_reduce(e->graph, op, x, count, axis);
     return graph_reshape(e->graph, y, left.rank, left.dim);
+}
+
+// Of x, among samples that count.
+static NodeId reduce(Expansion *e, const Reduction *r, NodeId x, Op op) {
+    double neutral = op == OP_max ? LOWEST : 0;
+    return reduce_all(e, r, samples_only(e, x, r->x, r->axes, neutral), op);
 }
 
 Value lower_sum(Expansion *e, const Call *c) {
@@ -104,7 +105,7 @@ Value lower_sum(Expansion *e, const Call *c) {
         return reduce_loss(e, c, false);
     if (!read_reduction(e, c, &r))
         return value_poison();
-    return value_tensor(reduce(e, &r, OP_sum), c->at);
+    return value_tensor(reduce(e, &r, r.x, OP_sum), c->at);
 }
 
 Value lower_mean(Expansion *e, const Call *c) {
@@ -113,33 +114,58 @@ Value lower_mean(Expansion *e, const Call *c) {
         return reduce_loss(e, c, true);
     if (!read_reduction(e, c, &r))
         return value_poison();
-    NodeId count = number_node(e, r.count);
-    return value_tensor(add_binary(e, OP_div, reduce(e, &r, OP_sum), count),
-                        c->at);
+    NodeId count = samples_among(e, r.x, r.axes);
+    NodeId sum = reduce(e, &r, r.x, OP_sum);
+    return value_tensor(add_binary(e, OP_div, sum, count), c->at);
 }
 
 Value lower_max(Expansion *e, const Call *c) {
     Reduction r;
     if (!read_reduction(e, c, &r))
         return value_poison();
-    return value_tensor(reduce(e, &r, OP_max), c->at);
+    return value_tensor(reduce(e, &r, r.x, OP_max), c->at);
+}
+
+// The sum of squared distances from the mean, by a count.
+static NodeId var_among(Expansion *e, const Reduction *r, NodeId count) {
+    Reduction kept = *r;
+    kept.keep = true;
+    NodeId mean = add_binary(e, OP_div, reduce(e, &kept, r->x, OP_sum),
+                             samples_among(e, r->x, r->axes));
+    NodeId error = add_binary(e, OP_sub, r->x, mean);
+    NodeId square = add_binary(e, OP_mul, error, error);
+    return add_binary(e, OP_div, reduce(e, r, square, OP_sum), count);
+}
+
+static double numbers_of(Type t, unsigned axes) {
+    double count = 1;
+    for (int i = 0; i < t.rank; i++)
+        count *= axes >> i & 1 ? (double)t.dim[i] : 1;
+    return count;
 }
 
 Value lower_var(Expansion *e, const Call *c) {
     Reduction r;
     if (!read_reduction(e, c, &r))
         return value_poison();
-    NodeId var = reduce(e, &r, OP_var);
-    if (!call_flag(c, P_var_unbiased))
-        return value_tensor(var, c->at);
-    if (r.count < 2) {
+    bool unbiased = call_flag(c, P_var_unbiased);
+    double count = numbers_of(*node_type(e, r.x), r.axes);
+    if (unbiased && count < 2) {
         Diagnostic *d = report(e->diags, D_range, c->at,
                                "one number has no unbiased variance");
         diag_note(d, "unbiased=false gives 0");
         return value_poison();
     }
-    NodeId factor = number_node(e, r.count / (r.count - 1));
-    return value_tensor(add_binary(e, OP_mul, var, factor), c->at);
+    if (samples_vary(e, r.x, r.axes)) {
+        NodeId among = samples_among(e, r.x, r.axes);
+        if (unbiased)
+            among = add_binary(e, OP_sub, among, number_node(e, 1));
+        return value_tensor(var_among(e, &r, among), c->at);
+    }
+    NodeId var = reduce_all(e, &r, r.x, OP_var);
+    if (unbiased)
+        var = add_binary(e, OP_mul, var, number_node(e, count / (count - 1)));
+    return value_tensor(var, c->at);
 }
 
 // The place of the largest along an axis, the first of several.
@@ -150,6 +176,7 @@ Value lower_argmax(Expansion *e, const Call *c) {
     if (!expect_axis(e, c, *call_arg(c, P_argmax_axis), x->node, &axis))
         return value_poison();
     NodeId last = axis_exchanged(e, as_float(e, x->node), axis);
+    last = samples_only(e, last, last, 1u << (t.rank - 1), LOWEST);
     Attr attr = attr_int(ATTR_axis, t.rank - 1);
     NodeId y = graph_add(e->graph, (Node){.op = OP_argmax,
                                           .num_args = 1,
@@ -177,7 +204,11 @@ Value lower_softmax(Expansion *e, const Call *c) {
     if (!expect_axis(e, c, c->arg[1], c->arg[0].node, &axis))
         return value_poison();
     NodeId x = axis_exchanged(e, as_float(e, c->arg[0].node), axis);
+    unsigned last = 1u << (node_type(e, x)->rank - 1);
+    x = samples_only(e, x, x, last, NEVER);
     NodeId y = add_unary(e, logs ? OP_log_softmax : OP_softmax, x);
+    if (logs)
+        y = samples_only(e, y, y, last, 0);
     return value_tensor(axis_exchanged(e, y, axis), c->at);
 }
 

@@ -1,11 +1,121 @@
-// Types as people read them: N is the axis of the samples.
+// Samples: types as people read them, N being the axis of the samples, and the
+// samples of a short last batch that count.
+//
+// The others are masked where samples meet, by the input `valid`: unless
+// drop_last leaves such batches out of training, and in evaluation always.
 
 #include "frontend/functions/functions.h"
 
-bool has_samples(Expansion *e, NodeId n) {
-    e->work += n;
-    return graph_samples(e->graph, n + 1, e->arena)[n] == 0;
+// ---- which axes run over samples ----
+
+static const Samples *samples_of(Expansion *e, NodeId n) {
+    if (n >= e->samples_room) {
+        NodeId room = 2 * (n + 1);
+        Samples *more = ARENA_ROOM(e->arena, room, Samples);
+        for (NodeId i = 0; i < e->num_samples; i++)
+            more[i] = e->samples[i];
+        e->samples = more;
+        e->samples_room = room;
+    }
+    if (n >= e->num_samples) {
+        samples_extend(e->graph, e->samples, e->num_samples, n + 1);
+        e->num_samples = n + 1;
+    }
+    return &e->samples[n];
 }
+
+bool has_samples(Expansion *e, NodeId n) {
+    return samples_of(e, n)->apart[0] != 0;
+}
+
+// ---- the samples that count ----
+
+bool all_count(const Expansion *e) {
+    return e->training && e->recipe.drop_last;
+}
+
+NodeId places_count(Expansion *e, Type t, int axis, int64_t apart) {
+    Graph *g = e->graph;
+    int64_t batch = e->recipe.batch * apart;
+    Type along = {.dtype = I32, .rank = t.rank};
+    for (int i = 0; i < t.rank; i++)
+        along.dim[i] = i == axis ? t.dim[i] : 1;
+    NodeId place = graph_iota(g, along, axis);
+    if (t.dim[axis] > batch)
+        place = graph_op2(g, OP_mod, place, whole_node(e, batch));
+    NodeId end = input_node(e, INPUT_VALID);
+    if (apart > 1)
+        end = graph_op2(g, OP_mul, end, whole_node(e, apart));
+    return graph_op2(g, OP_lt, place, end);
+}
+
+static bool is_open(Expansion *e, NodeId x, int axis) {
+    return !all_count(e) && samples_of(e, x)->apart[axis] != 0;
+}
+
+bool samples_vary(Expansion *e, NodeId x, unsigned axes) {
+    for (int i = 0; i < node_type(e, x)->rank; i++)
+        if ((axes >> i & 1) && is_open(e, x, i))
+            return true;
+    return false;
+}
+
+NodeId samples_only(Expansion *e, NodeId x, NodeId like, unsigned axes,
+                    double otherwise) {
+    Type t = *node_type(e, like);
+    const Samples s = *samples_of(e, like);
+    for (int i = 0; i < t.rank; i++)
+        if ((axes >> i & 1) && is_open(e, like, i))
+            x = graph_op3(e->graph, OP_select,
+                          places_count(e, t, i, s.apart[i]), x,
+                          number_node(e, otherwise));
+    return x;
+}
+
+NodeId samples_among(Expansion *e, NodeId x, unsigned axes) {
+    Type t = *node_type(e, x);
+    NodeId valid = NO_NODE;
+    double all = 1;
+    for (int i = 0; i < t.rank; i++) {
+        if (!(axes >> i & 1))
+            continue;
+        bool open = is_open(e, x, i);
+        all *= (double)(open ? t.dim[i] / e->recipe.batch : t.dim[i]);
+        if (open)
+            valid = valid == NO_NODE
+                        ? sample_count(e)
+                        : graph_op2(e->graph, OP_mul, valid, sample_count(e));
+    }
+    if (valid == NO_NODE || all == 1)
+        return valid == NO_NODE ? number_node(e, all) : valid;
+    return graph_op2(e->graph, OP_mul, valid, number_node(e, all));
+}
+
+// ---- nodes that need whole batches ----
+
+static const char *node_place(Expansion *e, NodeId n) {
+    Text t = text_new(e->arena);
+    node_tell(&t, &e->graph->node[n]);
+    return text_string(&t);
+}
+
+void samples_excuse(Expansion *e, NodeId first, NodeId y, NodeId x) {
+    samples_of(e, e->graph->count - 1);
+    for (NodeId n = first; n < e->graph->count; n++)
+        e->samples[n].mixed = false;
+    for (int i = 0; y != NO_NODE && i < node_type(e, y)->rank; i++)
+        e->samples[y].apart[i] = e->samples[x].apart[i];
+}
+
+const char *samples_mixed(Expansion *e, const bool *needed) {
+    samples_of(e, e->graph->count - 1);
+    for (NodeId n = 0; n < e->graph->count; n++)
+        if (needed[n] && e->samples[n].mixed)
+            return node_place(e, n);
+    return NULL;
+}
+
+// ---- types ----
 
 static const char *shape_text(Expansion *e, Type t, bool samples) {
     Text text = text_new(e->arena);

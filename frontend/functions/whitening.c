@@ -111,7 +111,9 @@ bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
     bool full = e->full;
     e->full = e->graph->at.full = true;
     NodeId all = patches(e, c, x, weight);
+    NodeId first = e->graph->count;
     bool good = all != NO_NODE && add_sums(e, c, all, counted(e, init->images));
+    samples_excuse(e, first, NO_NODE, NO_NODE);
     e->full = e->graph->at.full = full;
     return good;
 }

@@ -3,8 +3,7 @@
 
 #include "frontend/train/train.h"
 
-// The nodes that an effect needs.
-static bool *needed_nodes(Expansion *e, const Graph *g) {
+bool *effects_needed(Expansion *e, const Graph *g) {
     bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
         needed[n] |= (op_info[g->node[n].op].facts & EFFECT) != 0;
@@ -46,9 +45,10 @@ bool collect_wanted(Expansion *e) {
 
 Graph *collect_finish(Expansion *e) {
     const Graph *g = e->graph;
-    const bool *needed = needed_nodes(e, g);
+    const bool *needed = effects_needed(e, g);
     if (!check_leaves(e, g, needed))
         return NULL;
+    e->recipe.whole_collect = samples_mixed(e, needed);
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(e->arena, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++)

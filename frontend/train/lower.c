@@ -15,6 +15,7 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     e->transform = NULL;
     e->label = e->own_label = e->inside = NO_NODE;
     e->places = LABEL_OF_SAMPLES;
+    e->num_samples = 0;
     for (int i = 0; i < NUM_INPUTS; i++)
         e->input[i] = NO_NODE;
     for (int i = 0; i < NUM_RUN; i++)
@@ -156,6 +157,8 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
         report(e->diags, D_untrained, train_model(t).at,
                "this model has no parameters, so there is nothing to train");
     add_output(e, "loss", loss.node);
+    if (!e->recipe.drop_last)
+        e->recipe.whole_train = samples_mixed(e, effects_needed(e, e->graph));
     Graph *model = e->graph;
     bool good = stages_build(e, t, p);
     e->graph = model;
@@ -191,8 +194,10 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
                          const Param *input) {
     graph_begin(e, t, "eval", false);
     e->averaged = e->eval_averages;
-    if (forward(e, t, given, input).kind != VALUE_POISON)
-        check_metrics(e);
+    if (forward(e, t, given, input).kind == VALUE_POISON)
+        return e->graph;
+    check_metrics(e);
+    e->recipe.whole_eval = samples_mixed(e, effects_needed(e, e->graph));
     return e->graph;
 }
 
@@ -267,5 +272,9 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->recipe.collect_samples = e->recipe.collect_samples;
     p->recipe.classes = e->recipe.classes;
     p->recipe.rate = e->recipe.rate;
+    p->recipe.whole_train = e->recipe.whole_train;
+    p->recipe.whole_eval = e->recipe.whole_eval;
+    p->recipe.whole_collect = e->recipe.whole_collect;
+    p->recipe.statistics = e->recipe.statistics;
     return e->diags->errors ? NULL : p;
 }

@@ -203,6 +203,24 @@ static void warn_large_batch(Expansion *e, const TrainBlock *t) {
                      : "each step costs as much as one with a full batch");
 }
 
+// Training needs whole batches only where evaluation does, and may drop others.
+bool train_check_batch(Expansion *e, const TrainBlock *t) {
+    const Recipe *r = &e->recipe;
+    int64_t samples = r->eval_train ? e->data.samples : e->data.tests;
+    if (r->whole_eval == NULL || samples % r->batch == 0)
+        return true;
+    Diagnostic *d = report(e->diags, D_whole_batches, key_at(t, "batch"),
+                           "a batch of %lld does not divide the %lld %s images",
+                           (long long)r->batch, (long long)samples,
+                           r->eval_train ? "training" : "test");
+    diag_note(d,
+              "%s, mixes the samples of a batch, and the last one has %lld: "
+              "take a batch that divides %lld",
+              r->whole_eval, (long long)(samples % r->batch),
+              (long long)samples);
+    return false;
+}
+
 void train_warn_batch(Expansion *e, const TrainBlock *t) {
     int64_t samples = e->data.samples, batch = e->recipe.batch;
     if (samples > 0 && batch > samples) {
@@ -218,6 +236,9 @@ void train_warn_batch(Expansion *e, const TrainBlock *t) {
               "the last batch of an epoch holds %lld and costs as much as the "
               "others; `drop_last` leaves it out",
               (long long)(samples % batch));
+    if (e->recipe.statistics != NULL)
+        diag_note(d, "the statistics of %s, include the %lld that fill it up",
+                  e->recipe.statistics, (long long)(batch - samples % batch));
 }
 
 // ---- values of a graph ----

@@ -20,6 +20,7 @@ static void begin_copy(Expansion *e, TrainBlock *t, const Forward *f,
     e->graph->name =
         stage == 0 ? name : arena_format(e->arena, "%s_%d", name, stage + 1);
     e->graph->at = f->graph->at;
+    e->num_samples = 0;
     memcpy(e->input, f->input, sizeof e->input);
     memcpy(e->run, f->run, sizeof e->run);
     train_begin(e, t);

@@ -177,6 +177,10 @@ bool train_constants(Expansion *e, TrainBlock *t);
 // from that.
 void train_warn_batch(Expansion *e, const TrainBlock *t);
 
+// False, with a report, where an evaluation needs whole batches and the size of
+// the data is known and leaves a short one.
+bool train_check_batch(Expansion *e, const TrainBlock *t);
+
 // Values of the graph that is being built.  train_begin comes first.
 void train_begin(Expansion *e, TrainBlock *t);
 Value train_input(Expansion *e, TrainBlock *t);
@@ -208,6 +212,9 @@ NodeId average_node(Expansion *e, const char *name, Type type, double init);
 bool average_build(Expansion *e, TrainBlock *t, Program *p);
 
 // ---- collect.c: before parameters start ----
+
+// The nodes of a graph that its effects need.
+bool *effects_needed(Expansion *e, const Graph *g);
 
 // Whether some parameter starts from the data, and from how many samples: that
 // is left in e->recipe.

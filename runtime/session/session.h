@@ -114,6 +114,12 @@ bool rt_session_log_steps(RtSession *s, RtError *e);
 bool rt_session_show_progress(RtSession *s, RtError *e);
 bool rt_session_end_epoch(RtSession *s, RtError *e);
 
+// ---- whole.c ----
+
+// False where a last batch is short and the model needs whole ones; warns where
+// the statistics of batch_norm include what fills it up.
+bool rt_session_check_whole(const RtRun *run, bool collects, RtError *e);
+
 // ---- evaluate.c ----
 
 // Waits for the device and adds what it spent to the time budget.

@@ -279,7 +279,8 @@ static bool prepare(RtSession *s, RtError *e) {
     const RtRun *run = s->run;
     const RtOptions *o = run->options;
     bool loads = o->resume || (o->eval_only && o->init == NULL);
-    if (!rt_progress_plan(run->trainer, o, run->data, &s->at, e))
+    if (!rt_progress_plan(run->trainer, o, run->data, &s->at, e) ||
+        !rt_session_check_whole(run, !loads, e))
         return false;
     s->epoch_batches =
         rt_epoch_batches(run->trainer, &s->at, run->data->train.count);

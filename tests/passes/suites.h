@@ -31,6 +31,7 @@ Suite *ride_suite(void);
 Suite *rules_suite(void);
 Suite *join_suite(void);
 Suite *schedule_suite(void);
+Suite *short_suite(void);
 Suite *simplify_suite(void);
 Suite *sums_suite(void);
 

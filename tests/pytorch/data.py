@@ -72,12 +72,10 @@ class Samples:
         self.key = random(KEY, MASK - test)
 
     def batch(self, step, size, seed=0):
-        """Samples and labels of a step; epochs leave out a short batch."""
-        epoch, position = divmod(step, self.count // size)
-        numbers = [
-            order(seed, epoch, position * size + i, self.count)
-            for i in range(size)
-        ]
+        """Samples and labels of a step; the last of an epoch may be short."""
+        epoch, batch = divmod(step, -(-self.count // size))
+        places = range(batch * size, min((batch + 1) * size, self.count))
+        numbers = [order(seed, epoch, place, self.count) for place in places]
         return self.augmented(epoch, numbers, *self.chosen(numbers))
 
     def augmented(self, epoch, numbers, samples, labels):

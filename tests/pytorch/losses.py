@@ -87,7 +87,11 @@ def evaluate(recipe, net, dtype):
     output, right = evaluation.evaluated(
         lambda x: recipe.forward(net, x), recipe.views, x, labels
     )
-    return one_loss(recipe, output, labels), right
+    if not recipe.interacts:
+        return one_loss(recipe, output, labels), right
+    batches = zip(output.split(recipe.batch), labels.split(recipe.batch))
+    losses = [one_loss(recipe, *batch) * len(batch[1]) for batch in batches]
+    return sum(losses) / len(labels), right
 
 
 def judged(recipe, tensors, dtype):

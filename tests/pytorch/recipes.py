@@ -41,6 +41,7 @@ class Recipe:
     views: tuple = PLAIN  # of an image in an evaluation
     whitening: tuple = ()  # of the first layer: normalization, eps
     scenes: str = None  # labels of scenes.py
+    interacts: bool = False  # the loss is of a batch, also in evaluation
 
 
 def mean_loss(logits, labels):
@@ -76,6 +77,13 @@ def sum_smooth_loss(logits, labels):
 
 def sum_half_smooth_loss(logits, labels):
     return sum_smooth_loss(logits, labels) / 2
+
+
+def contrastive_loss(logits, labels):
+    """Beside that of classes InfoNCE: each sample among those of its batch."""
+    scores = logits @ logits.T / 10
+    own = F.cross_entropy(scores, torch.arange(len(scores)))
+    return F.cross_entropy(logits, labels) + own / 2
 
 
 def piecewise(*knots):
@@ -239,6 +247,29 @@ RECIPES = {
         update=with_rate(torch.optim.Adam, lambda p: 1e-3),
         samples=80,
         shape=(28, 28, 1),
+    ),
+    "mlp-tails": Recipe(  # the last batch of an epoch has 8 samples
+        forward=nets.mlp,
+        loss=mean_loss,
+        update=with_rate(torch.optim.Adam, lambda p: 1e-3),
+        samples=72,
+        shape=(28, 28, 1),
+        settings={"epochs": "4"},
+    ),
+    "mlp-contrast": Recipe(  # samples interact, and the last batch has 8
+        forward=nets.mlp,
+        loss=contrastive_loss,
+        update=with_rate(torch.optim.Adam, lambda p: 1e-3),
+        samples=72,
+        shape=(28, 28, 1),
+        settings={
+            "epochs": "4",
+            "loss": "mean(cross_entropy(output, label) + 0.5 * "
+            "cross_entropy(output @ transpose(output, [1, 0]) / 10, "
+            "where(reshape(tensor(range(16)), [16, 1]) "
+            "== tensor(range(16)), 1, 0)))",
+        },
+        interacts=True,
     ),
     "resnet9": Recipe(
         forward=nets.resnet9,

@@ -1,0 +1,182 @@
+// Counted: how a loss and its metrics are reduced, over the samples and the
+// places that count.
+//
+// A short last batch is filled up with other samples, which do not count: in
+// training unless drop_last leaves such batches out, in evaluation always.
+// Augmentation may bring places from outside the image into labels that follow
+// it, and these do not count either (transform.c).
+
+#include "frontend/functions/functions.h"
+
+// ---- the samples that count ----
+
+// 1 for samples that count and 0 for the others: f32[N, 1].
+static NodeId sample_mask(Expansion *e) {
+    Type rows = type_of(F32, 2, (int64_t[]){e->recipe.batch, 1});
+    return as_float(e, places_count(e, rows, 0, 1));
+}
+
+NodeId sample_count(Expansion *e) {
+    if (all_count(e))
+        return number_node(e, (double)e->recipe.batch);
+    return as_float(e, input_node(e, INPUT_VALID));
+}
+
+NodeId sum_samples(Expansion *e, NodeId x) {
+    if (!all_count(e))
+        x = graph_op2(e->graph, OP_mul, x, sample_mask(e));
+    return graph_reduce(e->graph, OP_sum, x, 2, (int64_t[]){0, 1});
+}
+
+// All axes but the first.
+static unsigned inner_axes(Type t) {
+    return (1u << t.rank) - 2;
+}
+
+// Numbers of each sample added up, f32[N, 1].
+static NodeId sum_each(Expansion *e, NodeId x) {
+    Type t = *node_type(e, x);
+    int64_t axes[MAX_RANK], column[] = {t.dim[0], 1};
+    for (int i = 1; i < t.rank; i++)
+        axes[i - 1] = i;
+    NodeId sum = type_count(&t) == t.dim[0]
+                     ? x
+                     : graph_reduce(e->graph, OP_sum, x, t.rank - 1, axes);
+    return graph_reshape(e->graph, sum, 2, column);
+}
+
+// ---- the places that count ----
+
+static bool has_inside(const Expansion *e, Type t) {
+    if (e->inside == NO_NODE || t.rank < 3)
+        return false;
+    Type inside = *node_type(e, e->inside);
+    return t.dim[1] == inside.dim[1] && t.dim[2] == inside.dim[2];
+}
+
+// x with zeros at the places that do not count.
+static NodeId without_outside(Expansion *e, NodeId x) {
+    Type t = *node_type(e, x), inside = *node_type(e, e->inside);
+    for (int i = 3; i < t.rank; i++)
+        inside.dim[i] = 1;
+    NodeId mask = graph_reshape(e->graph, e->inside, t.rank, inside.dim);
+    return graph_op3(e->graph, OP_select, mask, x, number_node(e, 0));
+}
+
+// How many places of each sample count, f32[N, 1].
+static NodeId count_inside(Expansion *e) {
+    return sum_each(e, as_float(e, e->inside));
+}
+
+static NodeId at_least_one(Expansion *e, NodeId count) {
+    return graph_op2(e->graph, OP_maximum, count, number_node(e, 1));
+}
+
+// Numbers of a sample at each place.
+static double per_place(Type t) {
+    return (double)(type_count(&t) / (t.dim[0] * t.dim[1] * t.dim[2]));
+}
+
+static NodeId means_inside(Expansion *e, NodeId x) {
+    Graph *g = e->graph;
+    NodeId each = number_node(e, per_place(*node_type(e, x)));
+    NodeId count = at_least_one(e, count_inside(e));
+    return graph_op2(g, OP_div, sum_each(e, without_outside(e, x)),
+                     graph_op2(g, OP_mul, count, each));
+}
+
+// The mean over all places of the batch that count, times the samples: so much
+// is a sample's part in it.  [N, 1]
+static NodeId parts_of_mean(Expansion *e, NodeId x) {
+    Graph *g = e->graph;
+    NodeId each = number_node(e, per_place(*node_type(e, x)));
+    NodeId count = at_least_one(e, sum_samples(e, count_inside(e)));
+    NodeId scale = graph_op2(g, OP_div, sample_count(e),
+                             graph_op2(g, OP_mul, count, each));
+    return graph_op2(g, OP_mul, sum_each(e, without_outside(e, x)), scale);
+}
+
+// ---- reductions ----
+
+NodeId sample_means(Expansion *e, NodeId x) {
+    Type t = *node_type(e, x);
+    if (has_inside(e, t))
+        return means_inside(e, x);
+    if (type_count(&t) == t.dim[0])
+        return sum_each(e, x);
+    NodeId sum = sum_each(e, samples_only(e, x, x, inner_axes(t), 0));
+    return graph_op2(e->graph, OP_div, sum, samples_among(e, x, inner_axes(t)));
+}
+
+// The loss of each sample.  What does not run over samples is the same for all:
+// the mean of it.
+static NodeId loss_samples(Expansion *e, NodeId x, bool mean) {
+    if (mean && e->inside != NO_NODE)
+        return parts_of_mean(e, x);
+    NodeId means = sample_means(e, x);
+    if (all_count(e) || has_samples(e, x))
+        return means;
+    Type t = *node_type(e, means);
+    NodeId sum = graph_reduce(e->graph, OP_sum, means, 1, (int64_t[]){0});
+    NodeId of = graph_op2(e->graph, OP_div, sum,
+                          number_node(e, (double)e->recipe.batch));
+    return graph_broadcast(e->graph, of, &t);
+}
+
+// The sum over all numbers of x, of which `means` are those of each sample.
+static NodeId loss_sum(Expansion *e, NodeId x, NodeId means) {
+    Type t = *node_type(e, x);
+    if (e->inside != NO_NODE)
+        return sum_samples(e, sum_each(e, without_outside(e, x)));
+    NodeId total = sum_samples(e, means);
+    if (type_count(&t) == t.dim[0])
+        return total;
+    return graph_op2(e->graph, OP_mul, total,
+                     samples_among(e, x, inner_axes(t)));
+}
+
+static NodeId loss_mean(Expansion *e, NodeId means) {
+    NodeId total = sum_samples(e, means);
+    if (!all_count(e))
+        return graph_op2(e->graph, OP_div, total, sample_count(e));
+    return graph_op2(e->graph, OP_mul, total,
+                     number_node(e, 1.0 / (double)e->recipe.batch));
+}
+
+static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
+    Type t = *node_type(e, x->node);
+    if (e->phase != PHASE_LOSS) {
+        Diagnostic *d = report(e->diags, D_missing, c->at, "%s needs `axes`",
+                               c->builtin->name);
+        diag_note(d, "as in: %s(x, axes=[height, width])", c->builtin->name);
+        return false;
+    }
+    if (t.rank == 0 || t.dim[0] != e->recipe.batch) {
+        Diagnostic *d = report(e->diags, D_rank, c->at,
+                               "%s needs numbers for each sample, f32[N, ...]",
+                               c->builtin->name);
+        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        return false;
+    }
+    if (e->inside == NO_NODE || has_inside(e, t))
+        return true;
+    Diagnostic *d = report(e->diags, D_left_behind, c->at,
+                           "%s must leave out the places from outside the "
+                           "image, but its operand has no places any more",
+                           c->builtin->name);
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_note(d, "with mode=reflect or mode=edge in the augmentation there are "
+                 "none of these");
+    return false;
+}
+
+Value reduce_loss(Expansion *e, const Call *c, bool mean) {
+    if (!expect_reduced(e, c, &c->arg[0]))
+        return value_poison();
+    NodeId x = as_float(e, c->arg[0].node);
+    e->loss.is_mean = mean;
+    e->loss.samples = loss_samples(e, x, mean);
+    e->loss.total = mean ? loss_mean(e, e->loss.samples)
+                         : loss_sum(e, x, e->loss.samples);
+    return value_tensor(e->loss.total, c->at);
+}
