@@ -135,9 +135,15 @@ static NodeId loss_sum(Expansion *e, NodeId x, NodeId means) {
                      samples_among(e, x, inner_axes(t)));
 }
 
+// Whether a mean divides by the batch whatever counts: if several batches make
+// an update, its end weighs them by their samples (train/stage.c).
+static bool counts_whole(const Expansion *e) {
+    return all_count(e) || (e->training && e->recipe.accumulate > 1);
+}
+
 static NodeId loss_mean(Expansion *e, NodeId means) {
     NodeId total = sum_samples(e, means);
-    if (!all_count(e))
+    if (!counts_whole(e))
         return graph_op2(e->graph, OP_div, total, sample_count(e));
     return graph_op2(e->graph, OP_mul, total,
                      number_node(e, 1.0 / (double)e->recipe.batch));

@@ -37,13 +37,23 @@ static void add_effect(Expansion *e, Op op, NodeId operand) {
               (Node){.op = op, .num_args = 1, .arg = &operand, .group = -1});
 }
 
-// Gradients of means are averaged over the batches of an update, those of sums
+// The batches of an update, of which only the last may be short: it counts for
+// its share of the samples.
+static NodeId batches_of_update(Expansion *e, NodeId gathered) {
+    if (all_count(e))
+        return as_float(e, one_more(e, gathered));
+    NodeId last = graph_op2(e->graph, OP_div, sample_count(e),
+                            number_node(e, (double)e->recipe.batch));
+    return graph_op2(e->graph, OP_add, as_float(e, gathered), last);
+}
+
+// Gradients of means are averaged over the samples of an update, those of sums
 // are added.
 static void use_gathered(Expansion *e) {
     NodeId share = number_node(e, 1), gathered = run_node(e, RUN_GATHERED);
     if (e->loss.is_mean)
-        share = graph_op2(e->graph, OP_div, share,
-                          as_float(e, one_more(e, gathered)));
+        share =
+            graph_op2(e->graph, OP_div, share, batches_of_update(e, gathered));
     add_effect(e, OP_accumulated, share);
     graph_assign(e->graph, gathered,
                  graph_constant(e->graph, type_scalar(I32), 0));

@@ -271,6 +271,14 @@ RECIPES = {
         },
         interacts=True,
     ),
+    "mlp-gathered": Recipe(  # two batches of 8 are one of 16, also 8 and 4
+        forward=nets.mlp,
+        loss=mean_loss,
+        update=with_rate(torch.optim.Adam, lambda p: 1e-3),
+        samples=60,
+        shape=(28, 28, 1),
+        settings={"batch": "8", "accumulate": "2", "epochs": "5"},
+    ),
     "resnet9": Recipe(
         forward=nets.resnet9,
         loss=sum_loss,
