@@ -396,9 +396,10 @@ typedef struct {
                     // axis became several, as for ghost batches; 0: it did not
     uint8_t masked; // axes at whose places of samples that do not count the
                     // numbers are neutral
-    bool fixed;     // follows from constants and the states of the run
-    bool of_valid;  // follows from those and the input `valid`
-    bool mixed;     // a batch of fewer samples would give other numbers
+    uint8_t constant; // axes whose places differ by constants alone
+    bool fixed;       // follows from constants and the states of the run
+    bool of_valid;    // follows from those and the input `valid`
+    bool mixed;       // a batch of fewer samples would give other numbers
 } Samples;
 
 // Of the first `count` nodes; of those from `from` on, where `of` has the

@@ -30,8 +30,16 @@ static bool is_open(const Samples *s, int axis) {
     return is_sampled(s, axis) && !is_masked(s, axis);
 }
 
+// Whether the places of an axis differ by constants alone, so that a batch of
+// fewer samples has the first of them.
+static bool is_constant(const Samples *s, int axis) {
+    return s->fixed || s->of_valid || (s->constant >> axis & 1);
+}
+
 static void set_axis(Samples *to, int axis, const Samples *from, int of) {
     to->apart[axis] = from->apart[of];
+    if (is_constant(from, of))
+        to->constant |= 1u << axis;
     if (is_masked(from, of))
         to->masked |= 1u << axis;
 }
@@ -57,12 +65,15 @@ static void join(const Graph *g, const Node *n, Samples *to, const Samples *of,
     for (int i = 0; i < n->num_args && !is_sampled(to, axis); i++)
         to->apart[axis] =
             apart_of(n, &g->node[n->arg[i]], &of[n->arg[i]], axis);
+    to->constant |= 1u << axis;
     for (int i = 0; i < n->num_args; i++) {
         const Node *arg = &g->node[n->arg[i]];
         const Samples *from = &of[n->arg[i]];
-        to->mixed |= is_whole(n, arg, axis) && !from->fixed &&
-                     !from->of_valid &&
-                     apart_of(n, arg, from, axis) != to->apart[axis];
+        int own = axis - n->type->rank + arg->type->rank;
+        if (!is_whole(n, arg, axis) || is_constant(from, own))
+            continue;
+        to->constant &= ~(1u << axis);
+        to->mixed |= from->apart[own] != to->apart[axis];
     }
 }
 
@@ -251,7 +262,7 @@ static void matmul(const Graph *g, const Node *n, Samples *to,
         bool first = (i == 0) != (node_int(n, turned[i], 0) != 0);
         int stays = first ? own - 1 : own, sum = first ? own : own - 1;
         summed[i] = from->apart[sum];
-        constant |= from->fixed;
+        constant |= is_constant(from, sum);
         to->mixed |= is_open(from, sum);
         to->apart[last - 1 + i] = from->apart[stays];
         for (int k = 0; k < own - 1; k++)

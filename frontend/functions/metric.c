@@ -52,6 +52,8 @@ static NodeId count_correct(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
     int64_t classes = t.dim[t.rank - 1];
     Attr last = attr_int(ATTR_axis, 1);
+    // Classes may be samples.
+    output = samples_only(e, output, output, 1u << (t.rank - 1), LOWEST);
     // One row after the other, as the loss takes them.
     NodeId rows = graph_reshape(g, output, 2,
                                 (int64_t[]){type_count(&t) / classes, classes});
@@ -82,21 +84,26 @@ static NodeId count_sides(Expansion *e, NodeId output) {
     return sum_samples(e, sample_means(e, hit));
 }
 
+// Over the last axis, as long as its classes count.
+static NodeId sum_classes(Expansion *e, NodeId x) {
+    int64_t last = node_type(e, x)->rank - 1;
+    x = samples_only(e, x, x, 1u << last, 0);
+    return graph_reduce(e->graph, OP_sum, x, 1, &last);
+}
+
 // How many samples have fewer than five outputs above the one of their label.
 // An output that is no number counts as above it.
 static NodeId count_top5(Expansion *e, NodeId output) {
     enum { PLACES = 5 };
     Graph *g = e->graph;
     Type t = *node_type(e, output);
-    int64_t last = t.rank - 1;
-    Type along = type_of(I32, 1, &t.dim[last]);
+    Type along = type_of(I32, 1, &t.dim[t.rank - 1]);
     NodeId own =
         graph_op2(g, OP_eq, label_column(e, t), graph_iota(g, along, 0));
-    NodeId score = graph_reduce(
-        g, OP_sum, graph_op3(g, OP_select, own, output, number_node(e, 0)), 1,
-        &last);
+    NodeId score =
+        sum_classes(e, graph_op3(g, OP_select, own, output, number_node(e, 0)));
     NodeId above = graph_op1(g, OP_not, graph_op2(g, OP_le, output, score));
-    NodeId rank = graph_reduce(g, OP_sum, as_float(e, above), 1, &last);
+    NodeId rank = sum_classes(e, as_float(e, above));
     NodeId hit = graph_op2(g, OP_lt, rank, number_node(e, PLACES));
     return sum_samples(e, sample_means(e, as_float(e, hit)));
 }
@@ -107,8 +114,6 @@ static void count_right(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
     Type label = *node_type(e, e->own_label);
     bool classes = has_classes(label, t);
-    if (classes) // samples may be the classes
-        output = samples_only(e, output, output, 1u << (t.rank - 1), LOWEST);
     if (classes)
         accumulate(e, "metric.correct", count_correct(e, output), false);
     else if (e->loss.of_sides && labels_each(label, t))

@@ -108,7 +108,7 @@ static void check_program(const char *input, const char *body,
         program_of(a, program_text(a, input, body, loss, SMALL, true));
     ck_assert_msg(large->recipe.whole_train == NULL, "%s in\n%s",
                   large->recipe.whole_train, text);
-    ck_assert_ptr_null(large->recipe.whole_eval);
+    ck_assert_pstr_eq(large->recipe.whole_eval, NULL);
     for (int training = 0; training < 2; training++) {
         Valued l = valued(large, a, 7, training);
         Valued s = valued(small, a, 7, training);
@@ -172,9 +172,14 @@ static const struct {
      "y = reshape(x, [-1, 1]) |> linear(1)\n"
      "reshape(softmax(y, batch) * centred(y), [-1, 4])",
      "sum(output * max(output, batch, keep))"},
-    // A head that is scored among all of a batch.
+    // A head that is scored among all of a batch, and what is measured of it.
     {"", "z = x |> linear(3)\nz @ turned(z)",
-     "mean(cross_entropy(output, label))"},
+     "mean(cross_entropy(output, label))\n"
+     "eval at end { metrics = [accuracy, top5, perplexity] }"},
+    // Images from several views.
+    {" |> cutmix(1)", "z = x |> flatten |> linear(3)\nsoftmax(z, batch)",
+     "mean(cross_entropy(output, label))\n"
+     "eval at end { views = [0.75: identity, 0.25: flip_lr] }"},
     // The next sample that counts.
     {" |> mixup(1)", "x |> flatten |> linear(3)",
      "mean(cross_entropy(output, label))"},
