@@ -473,6 +473,7 @@ Type label_type(const Expansion *e);
 Type label_type_in_files(const Expansion *e);
 
 // Whole labels as shares of the output's classes, [..., K]: 1 for the label's.
+// As numbers, of their own shape, if the output has one for each.
 NodeId label_shares(Expansion *e, NodeId label);
 
 // A label mixed with that of another sample.

@@ -3,8 +3,9 @@
 // Labels are whole numbers, one for each sample or for each place of the
 // output that has classes, or targets, numbers of the output's own shape.
 // Those with the places of the image go where augmentation moves these.  Where
-// samples are mixed, labels become shares of classes, or the same mix of
-// targets; and shares in evaluation too, so that one loss serves.
+// samples are mixed, labels become shares of classes, or the same mix of targets
+// and of numbers that a single output is for; and shares in evaluation too, so
+// that one loss serves.
 
 #include "frontend/functions/functions.h"
 
@@ -31,6 +32,8 @@ Type label_type_in_files(const Expansion *e) {
 
 NodeId label_shares(Expansion *e, NodeId label) {
     Type t = *node_type(e, label), output = *node_type(e, e->output.node);
+    if (labels_each(t, output))
+        return as_float(e, label);
     int64_t classes = output.dim[output.rank - 1];
     t.dim[t.rank++] = 1;
     label = graph_reshape(e->graph, label, t.rank, t.dim);

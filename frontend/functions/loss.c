@@ -193,8 +193,9 @@ static NodeId target_of(Expansion *e, const Call *c) {
 // A truth has labels 0 and 1; those of more classes would drive the loss below
 // any number.
 static bool expect_truths(Expansion *e, const Call *c) {
-    bool classes =
-        is_label(e, &c->arg[1]) && node_type(e, c->arg[1].node)->dtype == I32;
+    Type label = *node_type(e, e->input[INPUT_LABEL]);
+    bool classes = is_label(e, &c->arg[1]) && label.dtype == I32 &&
+                   labels_each(label, *node_type(e, c->arg[0].node));
     if (!classes || e->data.classes <= 2)
         return true;
     Diagnostic *d = report(

@@ -390,9 +390,11 @@ static void replay_blend(Replay *r, const Transform *t) {
     Graph *g = e->graph;
     if (!r->blend)
         return;
-    if (node_type(e, r->label)->dtype == I32)
-        r->label = label_shares(
-            e, graph_reshape(g, r->label, 3, node_type(e, r->label)->dim));
+    Type label = *node_type(e, r->label);
+    if (label.dtype == I32)
+        r->label = label_shares(e, graph_reshape(g, r->label, 3, label.dim));
+    if (node_type(e, r->label)->rank == 3) // numbers, and no shares
+        r->label = graph_reshape(g, r->label, 4, label.dim);
     r->label = label_blend(e, t, r->label);
     if (r->inside == NO_NODE)
         return;
