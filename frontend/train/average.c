@@ -132,6 +132,13 @@ static NodeId is_due(Expansion *e, Time every) {
                add_unary(e, OP_floor, now));
 }
 
+// Whether the steps so far are none after a moment.  The first step that is not
+// before it is less than one after it.
+static NodeId is_before(Expansion *e, Time moment) {
+    NodeId end = op2(e, OP_add, time_node(e, moment), number_node(e, 0.999));
+    return op2(e, OP_lt, as_float(e, run_node(e, RUN_STEP)), end);
+}
+
 static NodeId decay_node(Expansion *e, const Average *a) {
     NodeId step = run_node(e, RUN_STEP);
     NodeId decay = scalar_node(e, a->decay);
@@ -140,10 +147,23 @@ static NodeId decay_node(Expansion *e, const Average *a) {
         NodeId idle = graph_op1(e->graph, OP_not, is_due(e, a->every));
         decay = choose(e, op2(e, OP_and, end, idle), number_node(e, 1), decay);
     }
-    // The first step that is not before the moment is less than one after it.
-    NodeId begun = op2(e, OP_add, time_node(e, a->from), number_node(e, 0.999));
-    NodeId early = op2(e, OP_lt, as_float(e, step), begun);
+    NodeId early = is_before(e, a->from);
     return choose(e, early, number_node(e, 0), decay);
+}
+
+// lookahead writes to no parameter that is frozen by now: its average becomes
+// what it is.
+static NodeId decay_of(Expansion *e, const TrainBlock *t, const Average *a,
+                       const Parameter *p, NodeId decay) {
+    int moments;
+    const Time *moment = freeze_moments(t, &moments);
+    for (int i = 0; a->writes_back && i < moments; i++) {
+        if (!freeze_holds(e, t, p, i + 1))
+            continue;
+        NodeId trains = is_before(e, moment[i]);
+        return choose(e, trains, decay, number_node(e, 0));
+    }
+    return decay;
 }
 
 // torch.lerp, which gives either end exactly.
@@ -167,13 +187,14 @@ static void add_average(Expansion *e, const Average *a, NodeId weight,
         graph_assign(e->graph, weight, mixed);
 }
 
-static void add_averages(Expansion *e, const Average *a, const Graph *model) {
+static void add_averages(Expansion *e, const TrainBlock *t, const Average *a,
+                         const Graph *model) {
     NodeId decay = decay_node(e, a);
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
         e->graph->at = model->node[p->node].from;
         NodeId leaf = graph_leaf(e->graph, OP_param, p->name, p->type);
-        add_average(e, a, leaf, decay, 0);
+        add_average(e, a, leaf, decay_of(e, t, a, p, decay), 0);
     }
     for (int i = 0; i < e->num_statistics; i++) {
         const Parameter *p = &e->statistic[i];
@@ -194,7 +215,7 @@ bool average_build(Expansion *e, TrainBlock *t, Program *p) {
     if (a.call == NULL)
         return true;
     origin_set(e, a.call->at, NULL);
-    add_averages(e, &a, model);
+    add_averages(e, t, &a, model);
     p->average = e->graph;
     p->average_every = a.every;
     p->average_from = a.from;

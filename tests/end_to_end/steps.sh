@@ -156,6 +156,25 @@ for step in 7 8; do
     goes_on ahead ahead-run $step 9
 done
 
+# A parameter that is frozen between two averages keeps its value at the next.
+with kept 'average = lookahead(decay=0.7, every=4 step)' \
+    'freeze "second.*" after 6 step'
+build kept
+expect 0 ./kept --data data --out kept-run --quiet
+tensor "$(file kept-run 5)" second.weight >before
+tensor "$(file kept-run 6)" second.weight >frozen
+cmp -s before frozen && fail "second.weight did not train"
+for step in 7 8 10; do
+    tensor "$(file kept-run $step)" second.weight >weight
+    expect_equal frozen weight
+done
+tensor "$(file kept-run 8)" second.weight.average >average
+expect_equal frozen average
+tensor "$(file kept-run 7)" first.weight >before
+tensor "$(file kept-run 8)" first.weight.average >average
+cmp -s before average && fail "first.weight is not averaged"
+goes_on kept kept-run 7 10
+
 # What is averaged every step is part of the step, which has the same bits as
 # with averages after it: those of every tenth of ten steps.
 for every in '1 step' '10%'; do
