@@ -64,26 +64,34 @@ static NodeId patches(Expansion *e, const Call *c, NodeId x, Type weight) {
     return axis_joined(e, part, count, 3);
 }
 
-// 1 for the samples that count, which are the first `images`: f32[N,1,1,1].
-static NodeId counted(Expansion *e, int64_t images) {
-    Graph *g = e->graph;
-    NodeId place = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
-    NodeId most = graph_constant(g, type_scalar(I32), (double)images);
-    NodeId valid = graph_op2(g, OP_lt, place, input_node(e, INPUT_VALID));
-    NodeId among = graph_op2(g, OP_lt, input_node(e, INPUT_INDEX), most);
-    NodeId weight = as_float(e, graph_op2(g, OP_and, valid, among));
-    int64_t shape[] = {e->recipe.batch, 1, 1, 1};
-    return graph_reshape(g, weight, 4, shape);
-}
-
-static void add_up(Expansion *e, const char *name, NodeId value) {
+// Adds to a state, of which the old value is given.
+static NodeId add_up(Expansion *e, const char *name, NodeId value) {
     NodeId state =
         graph_state(e->graph, name, STATE_START, *node_type(e, value), 0);
     graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
+    return state;
+}
+
+// 1 for the samples that count, which are the first `images`: f32[N,1,1,1].
+// They are counted, as a sample's number is that in its file, of which some may
+// be held out.
+static NodeId counted(Expansion *e, const char *weight, int64_t images) {
+    Graph *g = e->graph;
+    NodeId place = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
+    NodeId most = graph_constant(g, type_scalar(I32), (double)images);
+    NodeId count = input_node(e, INPUT_VALID);
+    NodeId valid = graph_op2(g, OP_lt, place, count);
+    NodeId before = add_up(e, state_name(e->arena, weight, "samples"), count);
+    NodeId number = graph_op2(g, OP_add, before, place);
+    NodeId among = graph_op2(g, OP_lt, number, most);
+    NodeId chosen = as_float(e, graph_op2(g, OP_and, valid, among));
+    int64_t shape[] = {e->recipe.batch, 1, 1, 1};
+    return graph_reshape(g, chosen, 4, shape);
 }
 
 // X'X of f32[N, OH, OW, patch], and the number of its rows that count.
-static bool add_sums(Expansion *e, const Call *c, NodeId all, NodeId count) {
+static bool add_sums(Expansion *e, const Call *c, const char *name, NodeId all,
+                     NodeId count) {
     Graph *g = e->graph;
     Type t = *node_type(e, all);
     int64_t rows[] = {type_count(&t) / t.dim[3], t.dim[3]};
@@ -99,7 +107,6 @@ static bool add_sums(Expansion *e, const Call *c, NodeId all, NodeId count) {
         return false;
     NodeId samples = graph_reduce(g, OP_sum, count, 4, (int64_t[]){0, 1, 2, 3});
     NodeId each = number_node(e, (double)t.dim[1] * (double)t.dim[2]);
-    const char *name = arena_format(e->arena, "%s.weight", c->path);
     add_up(e, state_name(e->arena, name, "products"), products);
     add_up(e, state_name(e->arena, name, "patches"),
            graph_op2(g, OP_mul, samples, each));
@@ -110,9 +117,11 @@ bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
                        const Init *init) {
     bool full = e->full;
     e->full = e->graph->at.full = true;
+    const char *name = arena_format(e->arena, "%s.weight", c->path);
     NodeId all = patches(e, c, x, weight);
     NodeId first = e->graph->count;
-    bool good = all != NO_NODE && add_sums(e, c, all, counted(e, init->images));
+    bool good = all != NO_NODE &&
+                add_sums(e, c, name, all, counted(e, name, init->images));
     samples_excuse(e, first, NO_NODE, NO_NODE);
     e->full = e->graph->at.full = full;
     return good;

@@ -101,6 +101,42 @@ for wrong in 0 -3 1.5 x 100% 10%% 10x 0x4; do
     expect_says "expected a number of samples from 1, or a share"
 done
 
+# Filters that whiten start from the first samples that are trained on: 24 of
+# them are 27 of the file, of which 7, 15 and 23 are held out.
+cat >white.net <<'NET'
+model White(image: u8[N, 12, 12, 1]) -> f32[N, 10] {
+  image
+    |> conv(4, 2, pad=0, init=whitening(images=24), bias=false) as whiten
+    |> relu |> global_max_pool
+    |> linear(10)
+}
+
+train White {
+  data      = idx("data")
+  batch     = 16
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.1)
+  freeze "whiten.weight"
+}
+NET
+expect 0 "$SINTER" build white.net -o white
+expect 0 ./white --data data --out white.run --init-only --validation=24
+for sample in 23 26 27; do
+    rm -rf painted && cp -r data painted
+    head -c 144 /dev/zero | dd of=painted/train-images-idx3-ubyte bs=1 \
+        seek=$((16 + 144 * sample)) conv=notrunc 2>/dev/null
+    expect 0 ./white --data painted --out painted.run --init-only \
+        --validation=24
+    tensor "$(newest white.run)" whiten.weight >before
+    tensor "$(newest painted.run)" whiten.weight >after
+    if [ $sample -eq 26 ]; then
+        cmp -s before after && fail "the last of the first 24 is left out"
+    else
+        expect_equal before after
+    fi
+done
+
 # Of a text the last tokens are held out.
 cat >tokens.net <<'NET'
 model Tokens(x: i32[N, 8]) -> f32[N, 8, 256] {
