@@ -93,6 +93,17 @@ for step in 2 3 6; do
     goes_on twice twice-run $step 10
 done
 
+# A short batch counts by its samples: 36 and 12 are 48.
+for settings in 'batch=72 accumulate=1' 'batch=36 accumulate=2'; do
+    name=short-${settings##*=}
+    sed 's/, drop_last//' "$here/steps.net" >"$name.net"
+    # shellcheck disable=SC2086 # two settings
+    build "$name" $settings
+    expect 0 "./$name" --data data --out "$name-run" --quiet
+    numbers "$(file "$name-run" 3)" second.weight >"$name-numbers"
+done
+near short-2-numbers short-1-numbers second.weight
+
 # ---- averages ----
 
 # recompute DIR FIRST LAST DECAY NAME: what averages every step must be.
