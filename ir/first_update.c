@@ -188,6 +188,98 @@ static void lamb(Update *u) {
     descend(u, 0, u->rate * length, d);
 }
 
+// ---- rmsprop, adagrad, lion ----
+
+static void rmsprop(Update *u) {
+    double alpha = scalar(u, "alpha"), *d = array(u);
+    for (int64_t i = 0; i < u->count; i++) {
+        double g = u->gradient[i] + scalar(u, "weight_decay") * u->param[i];
+        double v = (1 - alpha) * g * g, mean = (1 - alpha) * g;
+        if (flag(u, ATTR_centered))
+            v -= mean * mean;
+        d[i] = g / (sqrt(v) + attribute(u, ATTR_eps));
+    }
+    descend(u, 0, u->rate, d);
+}
+
+static void adagrad(Update *u) {
+    double t = count_of(u), decay = scalar(u, "weight_decay"), *d = array(u);
+    double rate = u->rate / (1 + (t - 1) * attribute(u, ATTR_lr_decay));
+    for (int64_t i = 0; i < u->count; i++) {
+        double g = u->gradient[i] + decay * u->param[i];
+        double sum = attribute(u, ATTR_initial_accumulator_value) + g * g;
+        d[i] = g / (sqrt(sum) + attribute(u, ATTR_eps));
+    }
+    descend(u, 0, rate, d);
+}
+
+static double sign(double x) {
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
+static void lion(Update *u) {
+    double *d = array(u);
+    for (int64_t i = 0; i < u->count; i++)
+        d[i] = sign((1 - scalar(u, "beta1")) * u->gradient[i]);
+    descend(u, scalar(u, "weight_decay"), u->rate, d);
+}
+
+// ---- nadam, radam, adan ----
+
+// The momentum of update t.
+static double nadam_momentum(const Update *u, double t) {
+    double decay = attribute(u, ATTR_momentum_decay);
+    return attribute(u, ATTR_beta1) * (1 - 0.5 * pow(0.96, t * decay));
+}
+
+static void nadam(Update *u) {
+    double t = count_of(u), *d = array(u);
+    double now = nadam_momentum(u, t), next = nadam_momentum(u, t + 1);
+    double beta1 = attribute(u, ATTR_beta1), beta2 = scalar(u, "beta2");
+    for (int64_t i = 0; i < u->count; i++) {
+        double g = u->gradient[i] + scalar(u, "weight_decay") * u->param[i];
+        double m = (1 - beta1) * g, root = sqrt(moment(beta2, t, g * g));
+        double up = g + next / (1 - now * next) * m;
+        d[i] = up / (root + attribute(u, ATTR_eps));
+    }
+    descend(u, 0, u->rate, d);
+}
+
+// What multiplies Adam's direction, or 0 where the second moment is of too few
+// gradients.
+static double rectification(double beta, double t) {
+    double power = pow(beta, t), most = 2 / (1 - beta) - 1;
+    double length = most - 2 * t * power / (1 - power);
+    return length > 5 ? sqrt((length - 4) * (length - 2) * most /
+                             ((most - 4) * (most - 2) * length))
+                      : 0;
+}
+
+static void radam(Update *u) {
+    double t = count_of(u), beta2 = scalar(u, "beta2"), *d = array(u);
+    double by = rectification(beta2, t) * sqrt(1 - pow(beta2, t));
+    for (int64_t i = 0; i < u->count; i++) {
+        double g = u->gradient[i] + scalar(u, "weight_decay") * u->param[i];
+        double root = sqrt((1 - beta2) * g * g) + attribute(u, ATTR_eps);
+        d[i] = moment(scalar(u, "beta1"), t, g) * (by > 0 ? by / root : 1);
+    }
+    descend(u, 0, u->rate, d);
+}
+
+static void adan(Update *u) {
+    double t = count_of(u), beta2 = scalar(u, "beta2");
+    double kept = 1 + u->rate * scalar(u, "weight_decay");
+    for (int64_t i = 0; i < u->count; i++) {
+        double g = u->gradient[i], change = t > 1 ? g : 0;
+        double ahead = g + beta2 * change;
+        double root = sqrt(moment(scalar(u, "beta3"), t, ahead * ahead));
+        double up =
+            moment(scalar(u, "beta1"), t, g) + beta2 * moment(beta2, t, change);
+        double step = u->rate * up / (root + attribute(u, ATTR_eps));
+        u->out[i] = (u->param[i] - step) / kept;
+    }
+}
+
 // ---- muon ----
 
 // One iteration of Newton and Schulz, x := a x + b A x + c A A x with A = x x'.

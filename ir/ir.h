@@ -348,10 +348,12 @@ NodeId graph_assign(Graph *g, NodeId state, NodeId value);
 
 // ---- optimizer.c: the optimizers, from optimizers.def ----
 
-// A state of an optimizer, of the parameter's shape.
+// A state of an optimizer: each parameter's own, of its shape, or a scalar that
+// all updates with equal settings share.
 typedef struct {
     Op op;
     const char *name;
+    enum { SLOT_own, SLOT_shared } scope;
     double (*initial)(const Node *n);
 } Slot;
 

@@ -21,7 +21,7 @@ static const bool counts[NUM_OPS] = {
 #include "ir/optimizers.def"
 };
 
-#define SLOT(optimizer, name, initial)                                         \
+#define SLOT(optimizer, name, scope, initial)                                  \
     static double initial_##optimizer##_##name(const Node *n) {                \
         (void)n;                                                               \
         return initial;                                                        \
@@ -29,8 +29,8 @@ static const bool counts[NUM_OPS] = {
 #include "ir/optimizers.def"
 
 const Slot optimizer_slots[] = {
-#define SLOT(optimizer, name, initial)                                         \
-    {OP_##optimizer, #name, initial_##optimizer##_##name},
+#define SLOT(optimizer, name, scope, initial)                                  \
+    {OP_##optimizer, #name, SLOT_##scope, initial_##optimizer##_##name},
 #include "ir/optimizers.def"
 };
 

@@ -7,26 +7,20 @@
 
 #include "passes/update.h"
 
-// sqrt of the corrected second moment, and eps.
-static NodeId root_of(Update *u, NodeId v) {
-    NodeId beta2 = update_in(u, "beta2");
-    NodeId scale = graph_op1(u->g, OP_sqrt, update_correction(u, beta2));
-    NodeId root = update_op2(u, OP_div, graph_op1(u->g, OP_sqrt, v), scale);
-    return update_op2(u, OP_add, root, update_setting(u, ATTR_eps));
-}
-
 static NodeId first_moment(Update *u, NodeId d) {
     return update_moment(u, "adam_m", update_in(u, "beta1"), d);
 }
 
-static NodeId second_moment(Update *u, NodeId d) {
-    NodeId square = update_op2(u, OP_mul, d, d);
-    return update_moment(u, "adam_v", update_in(u, "beta2"), square);
+// sqrt of the corrected second moment, and eps.
+static NodeId root_of(Update *u, NodeId d) {
+    NodeId beta2 = update_in(u, "beta2"), square = update_op2(u, OP_mul, d, d);
+    NodeId v = update_moment(u, "adam_v", beta2, square);
+    return update_root_corrected(u, v, beta2);
 }
 
 // from - rate / (1 - beta1^t) * m / root
 static void descend(Update *u, NodeId from, NodeId d) {
-    NodeId m = first_moment(u, d), root = root_of(u, second_moment(u, d));
+    NodeId m = first_moment(u, d), root = root_of(u, d);
     NodeId correction = update_correction(u, update_in(u, "beta1"));
     NodeId rate = update_op2(u, OP_div, u->rate, correction);
     update_descend(u, from, rate, update_op2(u, OP_div, m, root));
@@ -45,7 +39,7 @@ void update_adamw(Update *u) {
 // The direction is m / (1 - beta1^t) / root with its decay.
 void update_lamb(Update *u) {
     NodeId m = first_moment(u, u->gradient);
-    NodeId root = root_of(u, second_moment(u, u->gradient));
+    NodeId root = root_of(u, u->gradient);
     NodeId correction = update_correction(u, update_in(u, "beta1"));
     NodeId d =
         update_op2(u, OP_div, update_op2(u, OP_div, m, correction), root);

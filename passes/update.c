@@ -2,6 +2,8 @@
 
 #include "passes/update.h"
 
+#include <assert.h>
+
 NodeId update_number(Update *u, double value) {
     return graph_number(u->g, value);
 }
@@ -29,11 +31,25 @@ bool update_is_zero(const Update *u, NodeId n) {
 
 NodeId update_slot(Update *u, const char *name) {
     const Slot *slot = optimizer_slot(u->from.op, name);
+    assert(slot->scope == SLOT_own);
     const Node *param = &u->g->node[u->param];
     name =
         arena_format(u->g->arena, "%s.%s", node_text(param, ATTR_name), name);
     return graph_state(u->g, name, STATE_OPTIMIZER, *param->type,
                        slot->initial(&u->from));
+}
+
+NodeId update_shared(Update *u, const char *name, const char *settings,
+                     bool *first) {
+    const Slot *slot = optimizer_slot(u->from.op, name);
+    assert(slot->scope == SLOT_shared);
+    name = arena_format(u->g->arena, "run.%s_%s", name, settings);
+    NodeId state = graph_find(u->g, name);
+    *first = state == NO_NODE;
+    if (*first)
+        state = graph_state(u->g, name, STATE_OPTIMIZER, type_scalar(F32),
+                            slot->initial(&u->from));
+    return state;
 }
 
 NodeId update_average(Update *u, NodeId a, NodeId x, NodeId y) {
@@ -73,6 +89,17 @@ NodeId update_correction(Update *u, NodeId beta) {
     NodeId rest = update_op2(u, OP_sub, update_number(u, 1), h);
     NodeId twice = update_op2(u, OP_mul, update_number(u, -2), h);
     return update_op2(u, OP_div, twice, rest);
+}
+
+NodeId update_root(Update *u, NodeId v) {
+    return update_op2(u, OP_add, graph_op1(u->g, OP_sqrt, v),
+                      update_setting(u, ATTR_eps));
+}
+
+NodeId update_root_corrected(Update *u, NodeId v, NodeId beta) {
+    NodeId scale = graph_op1(u->g, OP_sqrt, update_correction(u, beta));
+    NodeId root = update_op2(u, OP_div, graph_op1(u->g, OP_sqrt, v), scale);
+    return update_op2(u, OP_add, root, update_setting(u, ATTR_eps));
 }
 
 NodeId update_accelerate(Update *u, NodeId d) {

@@ -30,6 +30,11 @@ bool update_is_zero(const Update *u, NodeId n);
 // The parameter's own slot of that name in ir/optimizers.def.
 NodeId update_slot(Update *u, const char *name);
 
+// The slot of that name that all updates with equal settings share.  *first is
+// whether this is the first that asks; it is the one to assign.
+NodeId update_shared(Update *u, const char *name, const char *settings,
+                     bool *first);
+
 // a x + (1 - a) y
 NodeId update_average(Update *u, NodeId a, NodeId x, NodeId y);
 
@@ -44,6 +49,10 @@ NodeId update_moment(Update *u, const char *slot, NodeId a, NodeId x);
 
 // 1 - beta^t
 NodeId update_correction(Update *u, NodeId beta);
+
+// sqrt(v) + eps, and sqrt(v / (1 - beta^t)) + eps.
+NodeId update_root(Update *u, NodeId v);
+NodeId update_root_corrected(Update *u, NodeId v, NodeId beta);
 
 // d, or what the momentum makes of it in the slot of that name.
 NodeId update_accelerate(Update *u, NodeId d);

@@ -155,6 +155,18 @@ static const char *const good[] = {
     "%3 = lamb %0, %1, %1, %1, %1, %2 : f32[3]\n",
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
     "%2 = lars %0, %1, %1, %1 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
+    "%3 = adagrad %0, %1, %1, %2 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
+    "%3 = nadam %0, %1, %1, %1, %2 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
+    "%3 = radam %0, %1, %1, %1, %1, %2 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]") INPUT(2, "i32[]")
+    "%3 = adan %0, %1, %1, %1, %1, %1, %2 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
+    "%2 = rmsprop %0, %1, %1, %1, %1 : f32[3]\n",
+    "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[]")
+    "%2 = lion %0, %1, %1, %1, %1 : f32[3]\n",
     "%0 = param {name = \"p\"} : f32[3]\n" INPUT(1, "f32[3]")
     "%2 = assign %0, %1 : f32[3]\n",
     INPUT(0, "f32[3]") "%1 = output %0 {name = \"y\"} : f32[3]\n",

@@ -109,9 +109,14 @@ static void check_line(const Run *r, const char *model, const char *line,
                       i, got[i], want[i], model);
 }
 
-static bool is_state_of(const Node *n, const Slot *slot) {
-    const char *name = node_text(n, ATTR_name);
-    return state_is(n, STATE_OPTIMIZER) && strstr(name, slot->name) != NULL;
+// Whether a name is PARAM.SLOT or run.SLOT_SETTINGS.
+static bool names_slot(const char *name, const Slot *slot) {
+    size_t length = strlen(slot->name);
+    if (slot->scope == SLOT_shared)
+        return strncmp(name, "run.", 4) == 0 &&
+               strncmp(name + 4, slot->name, length) == 0 &&
+               name[4 + length] == '_';
+    return strcmp(strrchr(name, '.') + 1, slot->name) == 0;
 }
 
 // Marks the slots of the model's optimizer that its graph has.
@@ -122,7 +127,9 @@ static void note_slots(const Graph *g, const char *model, bool *had) {
     for (NodeId n = 0; n < g->count; n++)
         for (int i = 0; i < num_optimizer_slots; i++)
             had[i] |= optimizer_slots[i].op == op &&
-                      is_state_of(&g->node[n], &optimizer_slots[i]);
+                      state_is(&g->node[n], STATE_OPTIMIZER) &&
+                      names_slot(node_text(&g->node[n], ATTR_name),
+                                 &optimizer_slots[i]);
 }
 
 // A model, up to its last line, a brace; then lines of parameters up to the

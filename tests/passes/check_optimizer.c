@@ -158,6 +158,16 @@ static const char *const updates[] = {
     "adamw %0, %6, %7, %9, %8, %12 {eps = 1e-06}",
     "lamb %0, %6, %7, %9, %8, %12 {eps = 1e-06}",
     "lars %0, %6, %7, %8 {eps = 0.01, trust = 0.02}",
+    "rmsprop %0, %6, %7, %8, %9 {centered = 1, eps = 0.01}",
+    "rmsprop %0, %6, %7, %8, %9 {eps = 0.01}",
+    ("adagrad %0, %6, %8, %12 {eps = 0.01, initial_accumulator_value = 0.3, "
+     "lr_decay = 0.2}"),
+    "lion %0, %6, %7, %9, %8",
+    "nadam %0, %6, %9, %8, %12 {beta1 = 0.8, eps = 0.01, momentum_decay = 0.4}",
+    "radam %0, %6, %7, %9, %8, %12 {eps = 0.01}",
+    "radam %0, %6, %7, %9, %8, %13 {eps = 0.01}",
+    "adan %0, %6, %7, %10, %9, %8, %12 {eps = 0.01}",
+    "adan %0, %6, %7, %10, %9, %8, %13 {eps = 0.01}",
     "muon %0, %6, %7, %8 {coefficients = [3.4445,-4.775,2.0315]}",
     ("muon %0, %6, %7, %8 {coefficients = [1.5,-0.5,0.0], iterations = 3, "
      "nesterov = 1, renormalize = 1}"),
@@ -183,7 +193,8 @@ static Graph *update_graph(Arena *a, const char *rule, const char *shape) {
              "%%10 = constant {values = [0.7]} : f32[]\n"
              "%%11 = clip %%10 {mode = \"norm\"} : f32[]\n"
              "%%12 = constant {values = [1.0]} : i32[]\n"
-             "%%13 = %s : f32[%s]\n}\n",
+             "%%13 = constant {values = [9.0]} : i32[]\n"
+             "%%14 = %s : f32[%s]\n}\n",
              rule, shape);
     return graph_from(a, text_string(&t));
 }
@@ -214,6 +225,65 @@ START_TEST(every_first_update_is_the_definition) {
     for (int i = 0; i < (_i % 2 ? 8 : 15); i++)
         ck_assert_double_eq_tol(got[i], want[i], 1e-12);
     arena_free(a);
+}
+END_TEST
+
+// A step whose gradient is no number leaves every parameter and state.
+START_TEST(a_skipped_step_leaves_all_states) {
+    Arena *a = arena_new();
+    Graph *g = update_graph(a, updates[_i], "3,5");
+    g = run_pass(run_pass(g, "autodiff", F32), "optimizer", F32);
+    g = run_pass(run_pass(g, "expand", F32), "precision", F16);
+    double **leaf = leaf_values(g, a, 1, 0.1, 0.9);
+    leaf[graph_find(g, "x")][7] = NAN;
+    double **value = graph_eval(g, a, leaf, false);
+    int states = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        NodeId to = d->op == OP_assign ? d->arg[0] : NO_NODE;
+        if (to == NO_NODE || !(g->node[to].op == OP_param ||
+                               state_is(&g->node[to], STATE_OPTIMIZER)))
+            continue;
+        states++;
+        for (int64_t i = 0; i < type_count(d->type); i++)
+            ck_assert_double_eq(value[n][i], leaf[to][i]);
+    }
+    ck_assert_int_gt(states, 0);
+    arena_free(a);
+}
+END_TEST
+
+// How far RAdam's update t moves a parameter whose gradient is 1.
+static double radam_step(double beta, double t, bool round) {
+    static const char rest[] =
+        "%2 = output %0 {name = \"loss\"} : f32[]\n"
+        "%3 = constant {values = [0.1]} : f32[]\n"
+        "%4 = constant {values = [0.9]} : f32[]\n"
+        "%5 = constant {values = [0.0]} : f32[]\n"
+        "%6 = input {name = \"t\"} : i32[]\n"
+        "%7 = radam %0, %3, %4, %1, %5, %6 {eps = 1e-08} : f32[]\n}\n";
+    Arena *a = arena_new();
+    Text text = text_new(a);
+    text_add(&text, "graph train {\n%%0 = param {name = \"w\"} : f32[]\n");
+    text_add(&text, "%%1 = constant {values = [%.17g]} : f32[]\n%s", beta,
+             rest);
+    Graph *g = run_pass(graph_from(a, text_string(&text)), "autodiff", F32);
+    g = run_pass(run_pass(g, "optimizer", F32), "simplify", F32);
+    double **leaf = ARENA_ARRAY(a, g->count, double *);
+    set_leaf(g, leaf, "t", &t);
+    double step = *value_named(g, graph_eval(g, a, leaf, round), "w");
+    arena_free(a);
+    return step;
+}
+
+// What it compares with 5 is right however near 1 beta2 is.
+START_TEST(rectification_is_accurate_in_f32) {
+    static const double beta[] = {0.9, 0.99, 0.999, 0.9999, 0.99999};
+    for (int t = 1; t < 40; t++) {
+        double exact = radam_step(beta[_i], t, false);
+        double rounded = radam_step(beta[_i], t, true);
+        ck_assert_double_eq_tol(rounded, exact, 1e-6 * fabs(exact));
+    }
 }
 END_TEST
 
@@ -285,6 +355,8 @@ Suite *optimizer_suite(void) {
     tcase_add_loop_test(t, first_step_is_the_definition, 0, count);
     tcase_add_loop_test(t, every_first_update_is_the_definition, 0,
                         2 * NUM_UPDATES);
+    tcase_add_loop_test(t, a_skipped_step_leaves_all_states, 0, NUM_UPDATES);
+    tcase_add_loop_test(t, rectification_is_accurate_in_f32, 0, 5);
     tcase_add_test(t, every_optimizer_has_a_first_update);
     tcase_add_test(t, the_first_scalar_is_the_rate);
     tcase_add_test(t, zero_momentum_and_decay_cost_nothing);

@@ -84,6 +84,49 @@ class Lamb:
             w.sub_(self.lr(update) * norm_or_one(w.norm(), u.norm()) * u)
 
 
+class Lion:
+    """Chen et al., 2023, algorithm 2."""
+
+    def __init__(self, params, beta1=0.9, beta2=0.99, decay=0):
+        self.params, self.decay = list(params), decay
+        self.beta1, self.beta2 = beta1, beta2
+        self.m = [torch.zeros_like(p) for p in self.params]
+
+    def step(self, update):
+        for w, m in zip(self.params, self.m):
+            c = self.beta1 * m + (1 - self.beta1) * w.grad
+            w.sub_(rate(update) * (c.sign() + self.decay * w))
+            m.mul_(self.beta2).add_((1 - self.beta2) * w.grad)
+
+
+class Adan:
+    """Xie et al., 2022, algorithm 1, with the authors' betas, shares of what
+    was there, and their corrections of the moments' start at 0."""
+
+    def __init__(self, params, betas=(0.98, 0.92, 0.99), eps=1e-8, decay=0):
+        self.params, self.betas = list(params), betas
+        self.eps, self.decay = eps, decay
+        self.m, self.d, self.v = (
+            [torch.zeros_like(p) for p in self.params] for _ in range(3))
+        self.before = [None] * len(self.params)
+
+    def step(self, update):
+        lr, rest = rate(update), [1 - b ** (update + 1) for b in self.betas]
+        for i, w in enumerate(self.params):
+            m, d, v, g = self.m[i], self.d[i], self.v[i], w.grad.clone()
+            change = torch.zeros_like(g)
+            if self.before[i] is not None:
+                change = g - self.before[i]
+            self.before[i] = g
+            b1, b2, b3 = self.betas
+            m.mul_(b1).add_((1 - b1) * g)
+            d.mul_(b2).add_((1 - b2) * change)
+            v.mul_(b3).add_((1 - b3) * (g + b2 * change) ** 2)
+            size = lr / ((v / rest[2]).sqrt() + self.eps)
+            w.sub_(size * (m / rest[0] + b2 * d / rest[1]))
+            w.div_(1 + lr * self.decay)
+
+
 class Torch:
     """An optimizer of PyTorch, with the rate of each update."""
 
@@ -189,6 +232,36 @@ case(f"muon({LR}, momentum=0.6, nesterov=false, weight_decay=0.2, "
 case(f"muon({LR}, momentum=0.6, renormalize, iterations=3)",
      lambda p: Muon(p, rate, momentum=0.6, renormalize=True, iterations=3),
      bias=False)
+case(f"rmsprop({LR})", Torch(lambda p: optim.RMSprop(p)))
+case(f"rmsprop({LR}, alpha=0.8, eps=1e-3, weight_decay=0.2, momentum=0.7, "
+     "centered)",
+     Torch(lambda p: optim.RMSprop(p, alpha=0.8, eps=1e-3, weight_decay=0.2,
+                                   momentum=0.7, centered=True)))
+case(f"adagrad({LR})", Torch(lambda p: optim.Adagrad(p)))
+case(f"adagrad({LR}, lr_decay=0.3, weight_decay=0.2, "
+     "initial_accumulator_value=0.01, eps=1e-3)",
+     Torch(lambda p: optim.Adagrad(p, lr_decay=0.3, weight_decay=0.2,
+                                   initial_accumulator_value=0.01, eps=1e-3)))
+case(f"lion({LR})", Lion)
+case(f"lion({LR}, beta1=0.7, beta2=0.8, weight_decay=0.2)",
+     lambda p: Lion(p, beta1=0.7, beta2=0.8, decay=0.2))
+# Without foreach PyTorch 1.13 has one momentum too many in the second product;
+# its documentation and later versions have not.
+case(f"nadam({LR})", Torch(lambda p: optim.NAdam(p, foreach=True)))
+case(f"nadam({LR}, beta1=0.8, beta2=0.95, eps=1e-3, weight_decay=0.2, "
+     "momentum_decay=3)",
+     Torch(lambda p: optim.NAdam(p, betas=(0.8, 0.95), eps=1e-3,
+                                 weight_decay=0.2, momentum_decay=3,
+                                 foreach=True)))
+# The sixth update is the first that averages more than 5 gradients.
+case(f"radam({LR})", Torch(lambda p: optim.RAdam(p)))
+case(f"radam({LR}, beta1=0.8, beta2=0.9, eps=1e-3, weight_decay=0.2)",
+     Torch(lambda p: optim.RAdam(p, betas=(0.8, 0.9), eps=1e-3,
+                                 weight_decay=0.2)))
+case(f"adan({LR})", Adan)
+case(f"adan({LR}, beta1=0.9, beta2=0.7, beta3=0.8, eps=1e-3, "
+     "weight_decay=0.2)",
+     lambda p: Adan(p, betas=(0.9, 0.7, 0.8), eps=1e-3, decay=0.2))
 case(f"sgd({LR}, momentum=0.9)",
      Torch(lambda p: optim.SGD(p, lr=1, momentum=0.9)),
      lambda p: clip_grad_norm_(p, 0.3), "  clip      = norm(0.3)\n")
