@@ -42,6 +42,7 @@ static bool note_ours(Expansion *e, const char *word, Diagnostic *d) {
     return true;
 }
 
+// Advice, a function of ours, or a word that is none, as `true`.
 static bool note_word(Expansion *e, const char *word, Diagnostic *d) {
     bool advice = foreign_name(FOREIGN_FUNCTION, word) == NULL &&
                   foreign_note(FOREIGN_FUNCTION, word, d);
@@ -144,6 +145,14 @@ const Expr *path_root(const Expr *x) {
     return x;
 }
 
+static void path_add(Text *t, const Expr *x) {
+    if (x->kind == EXPR_MEMBER) {
+        path_add(t, x->left);
+        text_add(t, ".");
+    }
+    text_add(t, "%s", x->text);
+}
+
 // The innermost module of a path that is known speaks for it.
 static void note_path(Expansion *e, const Expr *x, Diagnostic *d) {
     if (note_word(e, x->text, d))
@@ -178,10 +187,10 @@ Value unknown_member(Expansion *e, const Expr *x, Value left) {
         note_method(e, x->text, d);
         return value_poison();
     }
-    const char *path = arena_string(e->arena, x->at.source->text + x->at.start,
-                                    x->at.end - x->at.start);
+    Text path = text_new(e->arena);
+    path_add(&path, x);
     Diagnostic *d = report(e->diags, D_unknown_name, x->at,
-                           "nothing here is called `%s`", path);
+                           "nothing here is called `%s`", text_string(&path));
     note_path(e, x, d);
     return value_poison();
 }

@@ -58,11 +58,6 @@ static const struct {
     {TOKEN_ASSIGN, TOKEN_MORE, "a function has a name: fn NAME(x) = ..."},
     {TOKEN_ASSIGN, TOKEN_TRAIN, "the training samples are data.train"},
     {TOKEN_ASSIGN, TOKEN_FN, "a function has a name: fn NAME(x) = ..."},
-    {TOKEN_ASSIGN, TOKEN_OPEN_BLOCK,
-     "there are no dictionaries: each value has a name of its own"},
-    {TOKEN_MODEL, TOKEN_DOT,
-     "an optimizer trains all parameters; leave the argument out"},
-    {TOKEN_PERCENT, TOKEN_NUMBER, "% divides by 100; there is no remainder"},
     {TOKEN_COMMA, TOKEN_CLOSE_BLOCK, "a line needs no comma at its end"},
     {TOKEN_TRAIN, TOKEN_OPEN_BLOCK,
      "name the model that is trained, as in: train Net { ... }"},
@@ -131,6 +126,15 @@ static const char *string_note(const Around *a) {
                                      : NULL;
 }
 
+// A dictionary, or a block, behind a `=`.
+static const char *brace_note(const Around *a) {
+    bool named = a->after == TOKEN_NAME || a->after == TOKEN_STRING;
+    bool pair = named && a->t[a->at + 2].kind == TOKEN_COLON;
+    return pair || a->after == TOKEN_CLOSE_BLOCK
+               ? "there are no dictionaries: each value has a name of its own"
+               : "a block needs no `=` before it";
+}
+
 // Where a separator is missing between two items on one line.
 static const char *missing_comma(const Around *a) {
     bool begins_item = a->here == TOKEN_NAME || a->here == TOKEN_NUMBER ||
@@ -160,6 +164,10 @@ static const char *token_note(const Around *a) {
                    ? "there are no decorators; leave it out"
                : ends_stage(a)
                    ? "a chain stands in parentheses: (x |> f) + (y |> g)"
+                   : NULL;
+    case TOKEN_NUMBER:
+        return line && a->before == TOKEN_PERCENT
+                   ? "% divides by 100; there is no remainder"
                    : NULL;
     case TOKEN_STRING:
         return string_note(a);
@@ -212,7 +220,8 @@ static const char *token_note(const Around *a) {
     case TOKEN_OPEN_BLOCK:
         return strcmp(a->expected, "`(`") == 0
                    ? "a model has an input, as in: (image: u8[N, 32, 32, 3])"
-                   : NULL;
+               : a->before == TOKEN_ASSIGN ? brace_note(a)
+                                           : NULL;
     case TOKEN_NAME:
         if (a->before == TOKEN_NUMBER && is_adjacent(a))
             return "a number has digits, a point and an exponent, as 1000000, "
@@ -242,6 +251,9 @@ static bool word_note(const Around *a, Diagnostic *d) {
          foreign_note(FOREIGN_SYNTAX, here->text, d) ||
          (type && foreign_note(FOREIGN_WORD, here->text, d))))
         return true;
+    if (a->here == TOKEN_MODEL && a->after == TOKEN_DOT &&
+        here[2].kind == TOKEN_NAME) // model.parameters()
+        return foreign_note(FOREIGN_METHOD, here[2].text, d);
     return a->before == TOKEN_NAME && !here->first &&
            !(here[-1].text[0] >= 'A' && here[-1].text[0] <= 'Z') &&
            foreign_note(FOREIGN_SYNTAX, here[-1].text, d);
