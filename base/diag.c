@@ -1,6 +1,7 @@
 // Diagnostics: see diag.h.
 
 #include "base/diag.h"
+#include "base/terminal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -115,7 +116,7 @@ static Shown shown_of(const Diagnostics *d) {
 
 // ---- for people ----
 
-enum { TAB = 4, LONGEST_LINE = 200 };
+enum { LONGEST_LINE = 200 };
 
 // How a terminal shows a part of a message.
 #define STYLE_ERROR "\033[1;31m"
@@ -133,17 +134,24 @@ static const char *severity_style(Severity s) {
     return s == DIAG_ERROR ? STYLE_ERROR : STYLE_WARNING;
 }
 
-// One character of a source line as it is shown: a tab becomes spaces, what
-// cannot be shown a question mark.  Returns how many columns it takes.
+// One character of a source line as it is shown: a tab becomes spaces.  Returns
+// how many columns it takes.
 static int show_character(Text *t, const char *s, size_t length) {
-    if (*s == '\t') {
-        text_bytes(t, "    ", TAB);
-        return TAB;
+    char shown[TERMINAL_ROOM] = "    ";
+    bool plain = terminal_shows(s, length);
+    if (*s != '\t')
+        terminal_character(shown, s, length);
+    text_bytes(t, shown, strlen(shown));
+    return plain ? 1 : (int)strlen(shown);
+}
+
+// What others have named is in words, too.
+static void show_words(Text *t, const char *s) {
+    char shown[TERMINAL_ROOM];
+    for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {
+        step = terminal_character(shown, s, left);
+        text_bytes(t, shown, strlen(shown));
     }
-    bool hidden = (unsigned char)*s < 32 || *s == 127 ||
-                  (length == 1 && (unsigned char)*s >= 128);
-    text_bytes(t, hidden ? "?" : s, hidden ? 1 : length);
-    return 1;
 }
 
 // The part of a line from which a long line is shown, so that the first mark
@@ -188,7 +196,9 @@ static void show_marks(Text *t, const Label *l, const char *line, size_t length,
     text_add(t, "%*s", before, "");
     for (int i = 0; i < (width > 0 ? width : 1); i++)
         text_bytes(t, &mark, 1);
-    text_add(t, *l->text ? " %s\n" : "\n", l->text);
+    text_add(t, *l->text ? " " : "");
+    show_words(t, l->text);
+    text_add(t, "\n");
 }
 
 static int line_of(const Label *l) {
@@ -222,8 +232,9 @@ static int gutter_width(const Diagnostic *d) {
 
 static void show_place(Text *t, const char *arrow, const Label *l, int gutter) {
     Place p = source_place(l->at.source, l->at.start);
-    text_add(t, "%*s%s %s:%d:%d\n", gutter, "", arrow, l->at.source->path,
-             p.line, p.column);
+    text_add(t, "%*s%s ", gutter, "", arrow);
+    show_words(t, l->at.source->path);
+    text_add(t, ":%d:%d\n", p.line, p.column);
 }
 
 static bool same_line(const Label *a, const Label *b) {
@@ -263,6 +274,12 @@ static const char *severity_name(Severity s) {
     return s == DIAG_ERROR ? "error" : "warning";
 }
 
+static void show_note(Text *t, int gutter, const char *note) {
+    text_add(t, "%*s = ", gutter, "");
+    show_words(t, note);
+    text_add(t, "\n");
+}
+
 static void print_one(Text *t, const Diagnostic *d, bool color) {
     style(t, color, severity_style(d->severity));
     text_add(t, "%s", severity_name(d->severity));
@@ -270,7 +287,9 @@ static void print_one(Text *t, const Diagnostic *d, bool color) {
         text_add(t, "[%s]", d->code);
     style(t, color, STYLE_END);
     style(t, color, STYLE_MESSAGE);
-    text_add(t, ": %s\n", d->message);
+    text_add(t, ": ");
+    show_words(t, d->message);
+    text_add(t, "\n");
     style(t, color, STYLE_END);
     int gutter = 1, order[MAX_LABELS];
     if (d->label[0].at.source != NULL) {
@@ -283,7 +302,7 @@ static void print_one(Text *t, const Diagnostic *d, bool color) {
             text_add(t, "%*s |\n", gutter, "");
     }
     for (int i = 0; i < d->num_notes; i++)
-        text_add(t, "%*s = %s\n", gutter, "", d->note[i]);
+        show_note(t, gutter, d->note[i]);
     text_add(t, "\n");
 }
 
@@ -315,17 +334,11 @@ void diag_print(Text *t, const Diagnostics *d) {
 // ---- for programs ----
 
 static void json_string(Text *t, const char *s) {
+    char shown[TERMINAL_ROOM];
     text_bytes(t, "\"", 1);
     for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {
-        step = utf8_length(s, left);
-        if (*s == '"' || *s == '\\')
-            text_add(t, "\\%c", *s);
-        else if ((unsigned char)*s < 32 || *s == 127)
-            text_add(t, "\\u%04x", (unsigned)*s);
-        else if (step == 1 && (unsigned char)*s >= 128)
-            text_add(t, "\\ufffd");
-        else
-            text_bytes(t, s, step);
+        step = terminal_json(shown, s, left);
+        text_bytes(t, shown, strlen(shown));
     }
     text_bytes(t, "\"", 1);
 }

@@ -11,15 +11,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// The least byte that may follow, so that no character is written longer than
+// it need be, and the most, so that it is none of UTF-16's halves and there is
+// one.
+static bool may_follow(unsigned char first, unsigned char second) {
+    unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    return second >= least && second <= most;
+}
+
 size_t utf8_length(const char *s, size_t left) {
     unsigned char c = (unsigned char)*s;
-    size_t length = c >= 0xf0 && c < 0xf8 ? 4
+    size_t length = c >= 0xf0 && c < 0xf5 ? 4
                     : c >= 0xe0           ? 3
                     : c >= 0xc2           ? 2
                                           : 1;
-    if (c >= 0xf8 || length > left)
+    if (length == 1 || c >= 0xf5 || length > left ||
+        !may_follow(c, (unsigned char)s[1]))
         return 1;
-    for (size_t i = 1; i < length; i++)
+    for (size_t i = 2; i < length; i++)
         if (((unsigned char)s[i] & 0xc0) != 0x80)
             return 1;
     return length;

@@ -8,20 +8,28 @@
 // After the type come the group, the offset in the arena, and where the node
 // is from: a line of a file, a layer's path, the words full and backward.
 
+#include "base/source.h"
+#include "base/terminal.h"
 #include "ir/form.h"
 
 #include <ctype.h>
 #include <string.h>
 
+// What a terminal is not given as it is, is written byte by byte.
 static void print_quoted(Text *t, const char *s) {
     text_bytes(t, "\"", 1);
-    for (; *s; s++)
+    for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {
+        step = utf8_length(s, left);
         if (*s == '\n')
             text_bytes(t, "\\n", 2);
         else if (*s == '"' || *s == '\\')
             text_add(t, "\\%c", *s);
+        else if (terminal_shows(s, step))
+            text_bytes(t, s, step);
         else
-            text_bytes(t, s, 1);
+            for (size_t i = 0; i < step; i++)
+                text_add(t, "\\x%02x", (unsigned char)s[i]);
+    }
     text_bytes(t, "\"", 1);
 }
 

@@ -155,7 +155,29 @@ static size_t quoted_length(const Reader *r) {
     return s < r->end && *s == '"' ? (size_t)(s - r->at) + 1 : 0;
 }
 
-// string = '"' (any byte | '\"' | '\\' | '\n')* '"'
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
+}
+
+// The byte that stands behind a backslash; r->at is at the last of its letters
+// afterwards.
+static bool read_escape(Reader *r, char *byte) {
+    r->at++;
+    *byte = *r->at == 'n' ? '\n' : *r->at;
+    if (*r->at == 'n' || *r->at == '"' || *r->at == '\\')
+        return true;
+    int high = *r->at == 'x' ? hex_digit(r->at[1]) : -1;
+    int low = high >= 0 ? hex_digit(r->at[2]) : -1;
+    if (low < 0 || high + low == 0)
+        return fail(r, "unknown escape in a string");
+    *byte = (char)(16 * high + low);
+    r->at += 2;
+    return true;
+}
+
+// string = '"' (any byte | '\"' | '\\' | '\n' | '\x' digit digit)* '"'
 static bool read_quoted(Reader *r, const char **string, int *length) {
     if (!expect(r, '"'))
         return false;
@@ -167,14 +189,10 @@ static bool read_quoted(Reader *r, const char **string, int *length) {
     char *to = arena_alloc(r->arena, most);
     *length = 0;
     for (; *r->at != '"'; r->at++) {
-        if (*r->at == '\\') {
-            r->at++;
-            if (*r->at != 'n' && *r->at != '"' && *r->at != '\\')
-                return fail(r, "unknown escape in a string");
-            to[(*length)++] = *r->at == 'n' ? '\n' : *r->at;
-        } else {
-            to[(*length)++] = *r->at;
-        }
+        to[*length] = *r->at;
+        if (*r->at == '\\' && !read_escape(r, &to[*length]))
+            return false;
+        ++*length;
     }
     r->at++;
     *string = to;

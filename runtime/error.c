@@ -2,6 +2,7 @@
 // which are said at once.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/terminal.h"
 #include "runtime/runtime.h"
 
 #include <stdarg.h>
@@ -12,19 +13,14 @@
 
 // A name of a file or of what is in it may be part of the text, and is not to
 // steer a terminal.
-static void make_plain(char *text) {
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
-
 bool rt_fail(RtError *e, int status, const char *format, ...) {
-    e->status = status;
+    char text[sizeof e->text];
     va_list list;
     va_start(list, format);
-    vsnprintf(e->text, sizeof e->text, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    make_plain(e->text);
+    e->status = status;
+    terminal_text(e->text, sizeof e->text, text);
     return false;
 }
 
@@ -39,12 +35,25 @@ int rt_complain(const RtError *e) {
     return e->status;
 }
 
-void rt_warn(const char *format, ...) {
-    char text[2 * RT_MOST_SAID];
+void rt_sayv(const char *before, const char *format, va_list list) {
+    char text[2 * RT_MOST_SAID], shown[2 * sizeof text];
+    vsnprintf(text, sizeof text, format, list);
+    terminal_text(shown, sizeof shown, text);
+    fprintf(stderr, "%s%s\n", before, shown);
+}
+
+void rt_say(const char *format, ...) {
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    rt_sayv("", format, list);
     va_end(list);
-    make_plain(text);
-    fprintf(stderr, "%swarning: %s\n", rt_wiped(), text);
+}
+
+void rt_warn(const char *format, ...) {
+    char before[24];
+    va_list list;
+    snprintf(before, sizeof before, "%swarning: ", rt_wiped());
+    va_start(list, format);
+    rt_sayv(before, format, list);
+    va_end(list);
 }

@@ -1,5 +1,6 @@
 // JSON, as much of it as a safetensors header and a metrics row need.
 
+#include "base/terminal.h"
 #include "runtime/runtime.h"
 
 #include <math.h>
@@ -110,18 +111,14 @@ bool rt_json_string(RtJson *j, char *to, size_t room) {
 }
 
 size_t rt_json_escape(char *to, size_t room, const char *s) {
+    char shown[TERMINAL_ROOM];
     size_t length = 0;
-    for (; *s != '\0' && length + 7 < room; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') {
-            to[length++] = '\\';
-            to[length++] = *s;
-        } else if (c < 0x20) {
-            length +=
-                (size_t)snprintf(to + length, room - length, "\\u%04x", c);
-        } else {
-            to[length++] = *s;
-        }
+    for (size_t left = strlen(s); left > 0 && length + TERMINAL_ROOM < room;) {
+        size_t step = terminal_json(shown, s, left);
+        memcpy(to + length, shown, strlen(shown));
+        length += strlen(shown);
+        s += step;
+        left -= step;
     }
     to[length] = '\0';
     return length;

@@ -1,6 +1,7 @@
 // Options: one table for the parser and for --help.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/terminal.h"
 #include "runtime/runtime.h"
 
 #include <errno.h>
@@ -361,10 +362,18 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     return print_apart(o, e) && loads_alone(o, e);
 }
 
+enum { MOST_SHOWN = 1000 };
+
+static const char *shown(char to[MOST_SHOWN], const char *s) {
+    terminal_text(to, MOST_SHOWN, s);
+    return to;
+}
+
 void rt_options_help(const RtTrainer *t, const char *program) {
-    printf("%s trains %s (%s, compiled by sinter %s)\n\n", program, t->model,
-           t->file, t->version);
-    printf("usage: %s [options]\n\n", program);
+    char name[MOST_SHOWN], file[MOST_SHOWN], data[MOST_SHOWN];
+    printf("%s trains %s (%s, compiled by sinter %s)\n\n", shown(name, program),
+           t->model, shown(file, t->file), t->version);
+    printf("usage: %s [options]\n\n", name);
     for (int i = 0; i < NUM_OPTIONS; i++) {
         const Option *o = &options[i];
         char left[40];
@@ -375,7 +384,7 @@ void rt_options_help(const RtTrainer *t, const char *program) {
     }
     printf("\nWithout options: data %s:%s, %g %s%s, batch %d, seed %lld, "
            "out runs/%s.\n",
-           t->data_format, t->data_path, t->length.count,
+           t->data_format, shown(data, t->data_path), t->length.count,
            t->length.unit == RT_STEPS ? "step" : "epoch",
            t->length.count == 1 ? "" : "s", t->batch, (long long)t->seed,
            t->model);

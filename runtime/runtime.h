@@ -6,6 +6,7 @@
 #include "base/exits.h"
 #include "runtime/device.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -27,6 +28,11 @@ int rt_complain(const RtError *e);
 
 // Prints a warning to stderr, from any thread.
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// Prints a line to stderr, in which nothing steers a terminal but `before`.
+void rt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void rt_sayv(const char *before, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
 
 // What a line on stderr is to begin with, so that it does not stand behind the
 // progress that is drawn on a terminal.

@@ -357,7 +357,7 @@ static void checked_print(Arena *a, const Arguments *arguments,
         if (has_more_steps(p))
             steps_print(&t, plan, device);
     }
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
 }
 
 int check_command(Arena *a, const Arguments *arguments) {

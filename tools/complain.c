@@ -41,7 +41,7 @@ void complain(const Arguments *arguments, const char *format, ...) {
     if (wants_json(arguments))
         diagnostics_print(a, arguments, &diags);
     else
-        fprintf(stderr, "sinter: %s\n", d->message);
+        fprintf(stderr, "sinter: %s\n", text_shown(a, d->message));
     arena_free(a);
 }
 

@@ -41,7 +41,9 @@ int explain_command(Arena *a, const Arguments *arguments) {
     if (page) {
         const char *next = strstr(page, heading);
         size_t length = next ? (size_t)(next - page) : strlen(page);
-        fwrite(page, 1, length, stdout);
+        Text t = text_new(a);
+        text_bytes(&t, page, length);
+        lines_print(&t);
     } else {
         complain(arguments, "no diagnostic has the code '%s'%s%s%s",
                  arguments->operand[0], near.best ? "; is it " : "",

@@ -30,8 +30,8 @@ static Span line_span(const Source *s, long line) {
 static void graph_report(Arena *a, const Arguments *arguments, const Source *s,
                          const char *read, const char *broken) {
     if (!wants_json(arguments)) {
-        fprintf(stderr, "%s: error: %s%s\n", s->path, read ? "line " : "",
-                read ? read : broken);
+        fprintf(stderr, "%s: error: %s%s\n", text_shown(a, s->path),
+                read ? "line " : "", text_shown(a, read ? read : broken));
         return;
     }
     Diagnostics diags = diag_new(a);

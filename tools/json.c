@@ -1,4 +1,5 @@
 // JSON: how strings are written in it, and whether a text is JSON.
+#include "base/terminal.h"
 #include "tools/tools.h"
 
 #include <ctype.h>
@@ -6,22 +7,24 @@
 #include <math.h>
 #include <string.h>
 
+// Mostly all of it is plain.
 static bool is_plain(char c) {
-    return c != '"' && c != '\\' && (unsigned char)c >= 0x20;
+    return c != '"' && c != '\\' && c >= 0x20 && c < 0x7f;
 }
 
 void json_bytes(Text *t, const char *s, size_t length) {
     const char *end = s + length;
+    char shown[TERMINAL_ROOM];
     text_add(t, "\"");
     while (s < end) {
         const char *plain = s;
         while (s < end && is_plain(*s))
             s++;
         text_bytes(t, plain, (size_t)(s - plain));
-        if (s < end && (unsigned char)*s < 0x20)
-            text_add(t, "\\u%04x", *s++);
-        else if (s < end)
-            text_add(t, "\\%c", *s++);
+        if (s < end) {
+            s += terminal_json(shown, s, (size_t)(end - s));
+            text_bytes(t, shown, strlen(shown));
+        }
     }
     text_add(t, "\"");
 }

@@ -322,6 +322,6 @@ int lrfind_command(Arena *a, const Arguments *arguments) {
     Text t = text_new(a);
     if (status == EXIT_GOOD)
         (arguments->json ? search_json : search_print)(&t, &s);
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
     return status;
 }

@@ -44,7 +44,7 @@ static int kernels_print(Arena *a, const Arguments *arguments, const Graph *g) {
     }
     Text t = text_new(a);
     kernels_add(a, &t, g);
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
     return EXIT_GOOD;
 }
 
@@ -61,6 +61,6 @@ int opt_command(Arena *a, const Arguments *arguments) {
         return kernels_print(a, arguments, g);
     Text t = text_new(a);
     graph_print(&t, g);
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
     return EXIT_GOOD;
 }

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/exits.h"
+#include "base/terminal.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -48,6 +49,29 @@ bool out_takes(const Arguments *arguments, const Program *p, const char *out,
 int io_failed(const Arguments *arguments, const char *path) {
     complain(arguments, "%s: %s", path, strerror(errno));
     return EXIT_IO;
+}
+
+const char *text_shown(Arena *a, const char *s) {
+    enum { MOST = TERMINAL_ROOM - 1 }; // of what one byte becomes
+    size_t room = strlen(s) * MOST + 1;
+    char *shown = arena_alloc(a, room);
+    terminal_text(shown, room, s);
+    return shown;
+}
+
+void lines_print(const Text *t) {
+    const char *s = text_string(t), *end = s + t->length;
+    char shown[TERMINAL_ROOM];
+    while (s < end) {
+        const char *plain = s;
+        while (s < end && ((*s >= 0x20 && *s < 0x7f) || *s == '\n'))
+            s++;
+        fwrite(plain, 1, (size_t)(s - plain), stdout);
+        if (s < end) {
+            s += terminal_character(shown, s, (size_t)(end - s));
+            fputs(shown, stdout);
+        }
+    }
 }
 
 bool file_write(const char *path, const void *bytes, size_t length) {

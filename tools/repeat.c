@@ -172,9 +172,9 @@ static void row_print(const char *name, const double *value) {
     putchar('\n');
 }
 
-static void head_print(const Repeat *r) {
-    printf("%s, %d run%s from seed %" PRId64 "%s\n%-9s", r->name, r->wanted,
-           r->wanted == 1 ? "" : "s", r->seed,
+static void head_print(Arena *a, const Repeat *r) {
+    printf("%s, %d run%s from seed %" PRId64 "%s\n%-9s", text_shown(a, r->name),
+           r->wanted, r->wanted == 1 ? "" : "s", r->seed,
            r->validation ? ", on what is held out" : "", "seed");
     for (int k = 0; k < NUM_RESULTS; k++)
         printf(" %*s", column[k].width, column[k].title);
@@ -241,7 +241,7 @@ static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
     for (int k = 0; k < NUM_RESULTS; k++)
         r->result[k].value = ARENA_ARRAY(a, (size_t)r->wanted, double);
     if (!arguments->json)
-        head_print(r);
+        head_print(a, r);
     for (int i = 0; i < r->wanted; i++) {
         status = run(a, arguments, r, r->seed + i);
         if (status != EXIT_GOOD && status != EXIT_DIVERGED)

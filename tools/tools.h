@@ -149,6 +149,10 @@ bool out_is_read(const Arguments *arguments, const Program *p, const char *out);
 bool out_takes(const Arguments *arguments, const Program *p, const char *out,
                int *status);
 
+// A line of text, or lines, in which nothing steers a terminal.
+const char *text_shown(Arena *a, const char *s);
+void lines_print(const Text *t); // to stdout
+
 // Writes a whole file; false, and errno, when that fails.
 bool file_write(const char *path, const void *bytes, size_t length);
 

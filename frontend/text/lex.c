@@ -2,6 +2,7 @@
 // statement ends with its line.
 
 #include "frontend/text/lex.h"
+#include "base/terminal.h"
 
 #include <errno.h>
 #include <float.h>
@@ -139,8 +140,33 @@ static void lex_number(Lexer *l) {
     add_token(l, TOKEN_NUMBER, start)->number = value;
 }
 
+// Warns of the first character from `start` on that moves what follows it to
+// another place of the line when the line is shown.
+static void check_order(Lexer *l, size_t start) {
+    const char *text = l->source->text;
+    for (size_t at = start, step; at < l->at; at += step) {
+        step = utf8_length(text + at, l->at - at);
+        if (!terminal_reorders(text + at, step))
+            continue;
+        Span span = {l->source, (uint32_t)at, (uint32_t)(at + step)};
+        Diagnostic *d = report(l->diags, D_text_order, span,
+                               "`%.*s` changes the order in which this line is "
+                               "shown",
+                               (int)step, text + at);
+        diag_note(d, "delete it, unless the line has a script that is written "
+                     "from right to left");
+        return;
+    }
+}
+
 static void bad_string(Lexer *l, size_t start, const char *why) {
     report(l->diags, D_string, span_from(l, start), "%s", why);
+}
+
+// One of the 32 and the 32 that Unicode adds, or what deletes.
+static bool is_control(const char *s) {
+    unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
+    return c < 32 || c == 127 || (c == 0xc2 && next >= 0x80 && next < 0xa0);
 }
 
 // Copies the string's characters with \" and \\ resolved; l->at is behind the
@@ -161,7 +187,7 @@ static bool copy_string(Lexer *l, Text *t) {
                 c = '\\';
             }
         }
-        if ((unsigned char)c < 32 || c == 127)
+        if (is_control(text + l->at))
             bad_string(l, l->at, "a string cannot hold a control character");
         text_bytes(t, &c, 1);
     }
@@ -175,6 +201,7 @@ static void lex_string(Lexer *l) {
         l->at++;
     else
         bad_string(l, start, "this string does not end on its line");
+    check_order(l, start);
     Token *token = add_token(l, TOKEN_STRING, start);
     token->broken = !closed;
     token->text = atom_of(l->atoms, text_string(&t), strlen(text_string(&t)));
@@ -276,8 +303,10 @@ static void lex_unknown(Lexer *l) {
 }
 
 static void skip_line(Lexer *l) {
+    size_t start = l->at;
     while (l->at < l->source->length && l->source->text[l->at] != '\n')
         l->at++;
+    check_order(l, start);
 }
 
 static void lex_punct(Lexer *l) {

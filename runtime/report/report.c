@@ -126,9 +126,8 @@ void rt_report_say(RtReport *r, const char *format, ...) {
     va_list list;
     wipe(r);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    rt_sayv("", format, list);
     va_end(list);
-    fputc('\n', stderr);
 }
 
 // What a recipe asked for beside loss and accuracy.

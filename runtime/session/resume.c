@@ -160,12 +160,11 @@ static bool load_named(RtSession *s, const char *path, RtProgress *found,
 // trainer was compiled for.
 static void say_where(const RtSession *s, const RtProgress *found,
                       const char *path) {
-    fprintf(stderr, "going on from %s, step %lld of %lld\n", path,
-            (long long)found->step, (long long)found->steps);
+    rt_say("going on from %s, step %lld of %lld", path, (long long)found->step,
+           (long long)found->steps);
     if (found->steps != s->at.steps)
-        fprintf(stderr,
-                "the run keeps its length; a new one would have %lld steps\n",
-                (long long)s->at.steps);
+        rt_say("the run keeps its length; a new one would have %lld steps",
+               (long long)s->at.steps);
 }
 
 bool rt_session_load(RtSession *s, RtError *e) {

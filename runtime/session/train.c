@@ -170,6 +170,18 @@ static bool tune(RtSession *s, RtError *e) {
            rt_fail(e, EXIT_IO, "standard output: %s", strerror(errno));
 }
 
+// Of several lines.
+static void say_loaded(const RtSession *s) {
+    const char *line = s->loaded;
+    size_t length = strcspn(line, "\n");
+    rt_report_say(s->report, "starting with %s: %.*s", s->run->options->init,
+                  (int)length, line);
+    for (line += length; *line != '\0'; line += length) {
+        length = strcspn(++line, "\n");
+        rt_report_say(s->report, "%.*s", (int)length, line);
+    }
+}
+
 static void say_hello(const RtSession *s) {
     const double mib = 1 << 20;
     const RtRun *run = s->run;
@@ -202,8 +214,7 @@ static void say_hello(const RtSession *s) {
     if (*run->data->passed_over != '\0')
         rt_report_say(s->report, "%s", run->data->passed_over);
     if (*s->loaded != '\0')
-        rt_report_say(s->report, "starting with %s: %s", run->options->init,
-                      s->loaded);
+        say_loaded(s);
 }
 
 // What lies in the folder is another run's, whoever forgot --out or --resume.

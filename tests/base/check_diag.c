@@ -180,6 +180,36 @@ START_TEST(json_is_one_line_each) {
 }
 END_TEST
 
+// Whatever stands in a file and in its name; marks stay below what they mark.
+START_TEST(nothing_steers_the_terminal) {
+    static const char odd[] = "a\xc2\x9b\x1b = \xe2\x80\xae\xff here";
+    Arena *a = arena_new();
+    Source *s = source_new(a, "m\x1b.net", odd, strlen(odd));
+    Diagnostics d = diag_new(a);
+    uint32_t at = (uint32_t)(strstr(odd, "here") - odd);
+    Diagnostic *e =
+        diag_add(&d, DIAG_ERROR, "E0001", (Span){s, at, at + 4}, "no \xc2\x9b");
+    diag_place(e, (Span){s, at - 5, at - 2}, "\x07");
+    diag_note(e, "a\nb");
+    Text t = text_new(a), json = text_new(a);
+    diag_print(&t, &d);
+    ck_assert_str_eq(text_string(&t), "error[E0001]: no \\u009b\n"
+                                      " --> m\\x1b.net:1:10\n"
+                                      "  |\n"
+                                      "1 | a\\u009b\\x1b = \\u202e\\xff here\n"
+                                      "  |                          ^^^^\n"
+                                      "  |               ------ \\x07\n"
+                                      "  |\n"
+                                      "  = a\\x0ab\n"
+                                      "\n");
+    diag_json(&json, &d);
+    ck_assert_ptr_nonnull(strstr(text_string(&json), "\"no \\u009b\""));
+    ck_assert_ptr_nonnull(strstr(text_string(&json), "\"m\\u001b.net\""));
+    ck_assert_ptr_nonnull(strstr(text_string(&json), "\"a\\u000ab\""));
+    arena_free(a);
+}
+END_TEST
+
 Suite *diag_suite(void) {
     Suite *s = suite_create("diag");
     TCase *t = tcase_create("diag");
@@ -191,6 +221,7 @@ Suite *diag_suite(void) {
                         sizeof counts / sizeof counts[0]);
     tcase_add_test(t, nothing_counts_nothing);
     tcase_add_test(t, json_is_one_line_each);
+    tcase_add_test(t, nothing_steers_the_terminal);
     suite_add_tcase(s, t);
     return s;
 }

@@ -8,5 +8,6 @@ Suite *arena_suite(void);
 Suite *text_suite(void);
 Suite *source_suite(void);
 Suite *diag_suite(void);
+Suite *terminal_suite(void);
 
 #endif

@@ -193,6 +193,10 @@ static const struct {
     {"graph g {\n%0 = neg {name = \"x\\", "2: the string does not end"},
     {"graph g {\n%0 = neg {name = \"\\t\"} : f32[]\n}\n",
      "2: unknown escape in a string"},
+    {"graph g {\n%0 = neg {name = \"\\x1\"} : f32[]\n}\n",
+     "2: unknown escape in a string"},
+    {"graph g {\n%0 = neg {name = \"\\x00\"} : f32[]\n}\n",
+     "2: unknown escape in a string"},
     {"graph g {\n%0 = neg {axis = 1 : f32[]\n}\n", "2: expected '}'"},
     {"graph g {\n%0 = neg\n}\n", "2: expected ':'"},
     {"graph g {\n%0 = neg : f64[]\n}\n", "2: unknown element type 'f64'"},
@@ -229,7 +233,8 @@ END_TEST
 
 static const char *const whole =
     "graph train (backward, updates; act = f16) {\n"
-    "  %0 = input {name = \"im\\\"age\"} : u8[5,3]  # \"a b\":8 x.y backward\n"
+    "  %0 = input {name = \"im\\\"age\\x1b\"} : u8[5,3]  # \"a b\":8 x.y "
+    "backward\n"
     "  %1 = constant {values = [1.5,2e3]} : f32[2] !k3 @65536\n"
     "  %2 = add %0, %1 {axes = [1,-2], eps = nan} : f32[5,3]\n"
     "}\n";

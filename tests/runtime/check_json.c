@@ -131,6 +131,8 @@ START_TEST(escapes) {
     char to[64];
     rt_json_escape(to, sizeof to, "a\"b\\c\n\x01");
     ck_assert_str_eq(to, "a\\\"b\\\\c\\u000a\\u0001");
+    rt_json_escape(to, sizeof to, "\x7f\xc2\x9b\xe2\x80\xae\xff\xc3\xa9");
+    ck_assert_str_eq(to, "\\u007f\\u009b\\u202e\\ufffd\xc3\xa9");
 }
 END_TEST
 

@@ -281,7 +281,7 @@ static const struct {
     {NULL,
      {{"conv.\\u001b[1m", "\\u007f\\u000aF32", "1", 4}, LINEAR},
      EXIT_DATA,
-     "f: conv.?[1m is of ??F32, which is not known here"},
+     "f: conv.\\x1b[1m is of \\x7f\\x0aF32, which is not known here"},
     {NULL, {{0}}, EXIT_DATA, "it has no conv.weight, linear.weight;"},
     {NULL,
      {{"a", "F32", "", 4}, {"b.c", "F32", "", 4}},

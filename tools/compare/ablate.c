@@ -163,6 +163,6 @@ int ablate(Arena *a, const Arguments *arguments) {
         ablation_json(&t, b);
     else if (status == EXIT_GOOD)
         ablation_print(&t, b);
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
     return status;
 }

@@ -260,7 +260,7 @@ static int model_bench(Arena *a, const Arguments *arguments) {
     Text t = text_new(a);
     if (status == EXIT_GOOD)
         benches_print(&t, &all);
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
     return status;
 }
 

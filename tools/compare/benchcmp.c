@@ -56,8 +56,9 @@ static int bench_read(Arena *a, const Arguments *arguments, const char *path,
         return EXIT_DATA;
     }
     out->spread = spread_of(a, out->runs.value, out->runs.count);
-    out->what = arena_format(a, "%s, batch %" PRId64 ", on %s", r.model,
-                             r.batch, r.device);
+    const char *what = arena_format(a, "%s, batch %" PRId64 ", on %s", r.model,
+                                    r.batch, r.device);
+    out->what = text_shown(a, what);
     return EXIT_GOOD;
 }
 

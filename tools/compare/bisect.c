@@ -89,7 +89,7 @@ static int tell(Bisection *b, int64_t bad, int64_t all) {
     if (status == EXIT_GOOD)
         text_add(&t, "  %s/kernel.c is that kernel with what it read\n",
                  folder);
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
     return status == EXIT_GOOD ? EXIT_COMPARE : status;
 }
 

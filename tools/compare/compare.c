@@ -112,7 +112,7 @@ static int compare(Arena *a, const Arguments *arguments) {
         return status;
     Text t = text_new(a);
     (arguments->json ? comparison_json : comparison_print)(&t, &c);
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
     return c.rows.wrong ? EXIT_COMPARE : EXIT_GOOD;
 }
 

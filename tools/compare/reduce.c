@@ -131,7 +131,8 @@ static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
     if (!file_write(out, less, strlen(less)))
         return io_failed(arguments, out);
     printf("%s: %zu of %zu bytes, status %d as before; %d cuts of %d tried\n",
-           out, strlen(text), whole, r->status, r->made, r->tried);
+           text_shown(a, out), strlen(text), whole, r->status, r->made,
+           r->tried);
     return EXIT_GOOD;
 }
 

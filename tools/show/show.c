@@ -289,7 +289,7 @@ static int graph_continue(Show *s, const View *from, const View *to) {
         graph_print(&t, g);
     else
         kernels_add(s->a, &t, g);
-    fputs(text_string(&t), stdout);
+    lines_print(&t);
     return EXIT_GOOD;
 }
 
@@ -337,7 +337,7 @@ static int stage_print(Show *s, const View *stage) {
     Text t = text_new(s->a);
     int status = stage->write(s, stage, &t);
     if (status == EXIT_GOOD)
-        fputs(text_string(&t), stdout);
+        lines_print(&t);
     return status;
 }
 
