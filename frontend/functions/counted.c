@@ -33,16 +33,42 @@ static unsigned inner_axes(Type t) {
     return (1u << t.rank) - 2;
 }
 
+// ---- sums over the places of a sample ----
+
+// The sum over axes first ... last - 1, which stay as 1.
+static NodeId sum_axes(Expansion *e, NodeId x, int first, int last) {
+    Type t = *node_type(e, x);
+    int64_t axes[MAX_RANK];
+    for (int i = first; i < last; i++) {
+        axes[i - first] = i;
+        t.dim[i] = 1;
+    }
+    NodeId sum = graph_reduce(e->graph, OP_sum, x, last - first, axes);
+    return graph_reshape(e->graph, sum, t.rank, t.dim);
+}
+
+// A thread that adds many numbers one by one loses digits, so that axes whose
+// product is large are summed one after the other.
+static NodeId sum_places(Expansion *e, NodeId x) {
+    enum { MOST_TERMS = 1024 };
+    Type t = *node_type(e, x);
+    int64_t terms = 1;
+    int last = t.rank;
+    for (int i = t.rank; --i > 0; terms *= t.dim[i])
+        if (last > i + 1 && terms > MOST_TERMS / t.dim[i]) {
+            x = sum_axes(e, x, i + 1, last);
+            last = i + 1;
+            terms = 1;
+        }
+    return sum_axes(e, x, 1, last);
+}
+
 // Numbers of each sample added up, f32[N, 1].
 static NodeId sum_each(Expansion *e, NodeId x) {
     Type t = *node_type(e, x);
-    int64_t axes[MAX_RANK], column[] = {t.dim[0], 1};
-    for (int i = 1; i < t.rank; i++)
-        axes[i - 1] = i;
-    NodeId sum = type_count(&t) == t.dim[0]
-                     ? x
-                     : graph_reduce(e->graph, OP_sum, x, t.rank - 1, axes);
-    return graph_reshape(e->graph, sum, 2, column);
+    bool one = type_count(&t) == t.dim[0];
+    return graph_reshape(e->graph, one ? x : sum_places(e, x), 2,
+                         (int64_t[]){t.dim[0], 1});
 }
 
 // ---- the places that count ----
