@@ -201,7 +201,8 @@ START_TEST(nothing_steers_the_terminal) {
                                       "  |               ------ \\x07\n"
                                       "  |\n"
                                       "  = a\\x0ab\n"
-                                      "\n");
+                                      "\n"
+                                      "1 error\n");
     diag_json(&json, &d);
     ck_assert_ptr_nonnull(strstr(text_string(&json), "\"no \\u009b\""));
     ck_assert_ptr_nonnull(strstr(text_string(&json), "\"m\\u001b.net\""));
