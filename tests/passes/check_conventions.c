@@ -269,6 +269,13 @@ static const struct {
     {"lamb(lr=0.5, weight_decay=0)", "", {3, 4}, {0, 0}, {3, 4}},
     // eps is added to the corrected root: 3 / (3 + 1), 1 / (1 + 1).
     {"adam(lr=1, eps=1)", "", {0, 0}, {3, 1}, {-0.75, -0.5}},
+    // And to the root, where the first sum or change is of one gradient.
+    {"adagrad(lr=1, eps=1)", "", {0, 0}, {3, 1}, {-0.75, -0.5}},
+    {"adan(lr=1, eps=1)", "", {0, 0}, {3, 1}, {-0.75, -0.5}},
+    // One gradient rectifies nothing.
+    {"radam(lr=0.5)", "", {0, 0}, {3, -4}, {-1.5, 2}},
+    {"lion(lr=0.5)", "", {1, 1}, {1e-30, -5}, {0.5, 1.5}},
+    {"lion(lr=0.5)", "", {3, 4}, {0, NAN}, {3, NAN}},
     // Gradients whose norm is not a number of f32.
     {"sgd(lr=0.5)", "clip = norm(1)", {3, 4}, {1e30, -1e30}, {3, 4}},
     {"sgd(lr=0.5)", "clip = value(1)", {3, 4}, {NAN, 1e30}, {NAN, 3.5}},
@@ -326,6 +333,19 @@ START_TEST(a_bias_before_batch_norm_stays) {
         ck_assert_ptr_nonnull(after(&m, "conv_1.weight", true));
         arena_free(m.arena);
     }
+}
+END_TEST
+
+// As rounding can leave them: a mean whose square is above the mean square.
+START_TEST(a_variance_is_not_below_0) {
+    Model m = update_model("rmsprop(lr=0.5, alpha=0.5, eps=1, centered)", "");
+    double w[] = {3, 4}, x[] = {0, 6}, mean[] = {10, 10};
+    set(&m, "linear_1.weight", 2, w);
+    set(&m, "image", 2, x);
+    set(&m, "linear_1.weight.rmsprop_mean", 2, mean);
+    check_equal("rmsprop", 2, after(&m, "linear_1.weight", false),
+                (double[]){3, 1}, 1e-12);
+    arena_free(m.arena);
 }
 END_TEST
 
@@ -410,6 +430,7 @@ Suite *conventions_suite(void) {
     tcase_add_loop_test(t, updates_at_their_ends, 0,
                         sizeof updates / sizeof updates[0]);
     tcase_add_test(t, a_bias_before_batch_norm_stays);
+    tcase_add_test(t, a_variance_is_not_below_0);
     tcase_add_test(t, every_parameter_decays);
     tcase_add_test(t, statistics_see_repeated_samples);
     tcase_add_test(t, repeated_samples_change_no_evaluation);
