@@ -35,6 +35,7 @@ typedef enum {
 struct Value {
     ValueKind kind;
     Unit unit;      // NUMBER
+    bool of_batch;  // NUMBER: a size that a smaller batch would have smaller
     Span at;        // the expression that made it
     const Expr *by; // TENSOR: the call that made it, if one did
     union {
@@ -287,6 +288,7 @@ struct Expansion {
     NodeId input[NUM_INPUTS], run[NUM_RUN];
     Samples *samples; // how the first num_samples nodes have them
     NodeId num_samples, samples_room;
+    const char *sized; // where a node first has a number of the batch's size
     Parameter *parameter, *statistic;
     int num_parameters, num_statistics;
     struct {

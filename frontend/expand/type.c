@@ -54,7 +54,9 @@ static int64_t expand_dimension(Expansion *e, const Function *f,
                          "as in: npy(\"data\", shape=[64, 3])");
             return -1;
         }
-        scope_bind(e, x->text, value_number((double)found, x->at));
+        Value size = value_number((double)found, x->at);
+        size.of_batch = x == t->dim[0] && found == e->recipe.batch;
+        scope_bind(e, x->text, size);
         return found;
     }
     Value v = expand(e, x);

@@ -133,6 +133,7 @@ Value lower_square(Expansion *e, const Call *c) {
 }
 
 Value lower_scale(Expansion *e, const Call *c) {
+    note_size(e, call_arg(c, P_scale_factor));
     return result(c, times(e, argument(e, c), call_number(c, P_scale_factor)));
 }
 

@@ -141,10 +141,14 @@ NodeId samples_among(Expansion *e, NodeId x, unsigned axes);
 #define NEVER (-1e30)
 #define LOWEST (-3.4028234663852886e38)
 
+// Notes a number that becomes part of a graph: as a size of the batch it would
+// be smaller in a short one.
+void note_size(Expansion *e, const Value *v);
+
 // The nodes from `first` on may mix samples: y, or NO_NODE, has those of x.
 void samples_excuse(Expansion *e, NodeId first, NodeId y, NodeId x);
 // The first of the needed nodes that mixes samples with those that do not
-// count, in words; NULL: none does.
+// count, or a number that has their size, in words; NULL: none does.
 const char *samples_mixed(Expansion *e, const bool *needed);
 
 const char *type_text(Expansion *e, Type t); // "f32[128, 3, 3, 64]"

@@ -16,7 +16,10 @@ static Value dimension_of(Expansion *e, const Call *c, int axis, int rank) {
                    tensor_text(e, c->arg[0].node));
         return value_poison();
     }
-    return value_number((double)t.dim[axis < 0 ? t.rank - 1 : axis], c->at);
+    axis = axis < 0 ? t.rank - 1 : axis;
+    Value v = value_number((double)t.dim[axis], c->at);
+    v.of_batch = samples_vary(e, c->arg[0].node, 1u << axis);
+    return v;
 }
 
 Value lower_channels_of(Expansion *e, const Call *c) {

@@ -33,8 +33,10 @@ NodeId scalar_node(Expansion *e, Value v) {
 }
 
 NodeId operand_node(Expansion *e, const Value *v) {
-    return v->kind == VALUE_NUMBER ? number_node(e, v->number)
-                                   : as_float(e, v->node);
+    if (v->kind != VALUE_NUMBER)
+        return as_float(e, v->node);
+    note_size(e, v);
+    return number_node(e, v->number);
 }
 
 bool fits_as_numbers(Type t) {

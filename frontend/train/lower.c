@@ -16,6 +16,7 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     e->label = e->own_label = e->inside = NO_NODE;
     e->places = LABEL_OF_SAMPLES;
     e->num_samples = 0;
+    e->sized = NULL;
     for (int i = 0; i < NUM_INPUTS; i++)
         e->input[i] = NO_NODE;
     for (int i = 0; i < NUM_RUN; i++)

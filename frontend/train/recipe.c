@@ -214,8 +214,8 @@ bool train_check_batch(Expansion *e, const TrainBlock *t) {
                            (long long)r->batch, (long long)samples,
                            r->eval_train ? "training" : "test");
     diag_note(d,
-              "%s, mixes the samples of a batch, and the last one has %lld: "
-              "take a batch that divides %lld",
+              "%s, needs whole batches, and the last one has %lld: take a "
+              "batch that divides %lld",
               r->whole_eval, (long long)(samples % r->batch),
               (long long)samples);
     return false;

@@ -358,6 +358,13 @@ static const struct {
     {"z = x |> linear(2)\nreshape(z, [-1, 1, 2]) - reshape(z, [1, -1, 2])\n"
      "|> linear(1) |> mean([1, 2])",
      "mean(output)", "reshape of linear_2, short.net:11"},
+    // A size that a smaller batch would have smaller, which may be a shape's.
+    {"z = x |> linear(3) |> reshape([N, 3])\nz / channels_of(z @ turned(z))",
+     "mean(square(output))", "the batch's size as a number, short.net:10"},
+    {"x |> linear(3) |> scale(1 / N)", "mean(square(output))",
+     "the batch's size as a number, short.net:9"},
+    {"z = x |> linear(3)\nz - sum(z, batch, keep) / (N - 1)",
+     "mean(square(output))", "the batch's size as a number, short.net:10"},
     // Smoothing gives all classes a share.
     {"x |> linear(3)",
      "mean(cross_entropy(output @ turned(output), where(eye(n), 1, 0), "
