@@ -135,10 +135,24 @@ static bool decode(RtDecoding *d, RtError *e) {
                : rt_jpeg_decode(d->by->jpeg, d, e);
 }
 
+// No file is larger than its pixels, of eight bytes at most, and what else may
+// stand in it: one that is would take long to read, whatever it is.
+static bool is_small(const RtDecoding *d, RtError *e) {
+    enum { PIXEL_BYTES = 8, BESIDE = 64 << 20 };
+    size_t most = (size_t)d->by->most_pixels * PIXEL_BYTES + BESIDE;
+    return d->left <= most ||
+           rt_fail(
+               e, EXIT_DATA,
+               "its %zu bytes are more than the %zu that --max-image-pixels "
+               "allows",
+               d->left, most);
+}
+
 static bool read_open(RtDecoding *d, const char *path, bool *broken,
                       RtError *e) {
     RtError why = {0};
-    bool good = (rt_image_fill(d) || !d->failed) && decode(d, &why);
+    bool good = is_small(d, &why) && (rt_image_fill(d) || !d->failed) &&
+                decode(d, &why);
     rt_fit_free(d->fit);
     if (d->shared > 0)
         shared_give(d->by->shared, d->shared);

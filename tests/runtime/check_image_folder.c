@@ -378,7 +378,13 @@ START_TEST(a_bad_file) {
         free(bytes);
         check_broken("d/train/dog/a.JPG", 3, "instead of RST1");
         break;
-    case 6: // a name says nothing
+    case 6: // of which most would have to be skipped
+        ck_assert_int_eq(truncate("d/train/dog/a.JPG", (off_t)1 << 36), 0);
+        check_broken("d/train/dog/a.JPG", 3,
+                     "its 68719476736 bytes are more than the 782936744 that "
+                     "--max-image-pixels allows");
+        break;
+    case 7: // a name says nothing
         write_plain("d/train/dog/a.png", 8, 8, 70, 200);
         ck_assert_int_eq(rename("d/train/dog/a.png", "d/train/dog/a.JPG"), 0);
         ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
@@ -684,7 +690,7 @@ Suite *image_folder_suite(void) {
     tcase_add_test(t, the_middle_is_kept);
     tcase_add_test(t, a_slope_stays_a_slope);
     tcase_add_loop_test(t, a_bad_folder, 0, 7);
-    tcase_add_loop_test(t, a_bad_file, 0, 7);
+    tcase_add_loop_test(t, a_bad_file, 0, 8);
     tcase_add_loop_test(t, pixels_are_counted, 0, 2);
     tcase_add_loop_test(t, an_image_fits_in_what_is_counted, 0, 4);
     tcase_add_test(t, text_is_not_read);
