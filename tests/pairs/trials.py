@@ -17,6 +17,12 @@ OPTIMIZERS = {
     "lamb": "lamb(lr=0.1 * rate, eps=1e-3)",
     "lars": "lars(lr=rate, trust=0.1, weight_decay=0.01)",
     "muon": "muon(lr=0.1 * rate)",
+    "rmsprop": "rmsprop(lr=0.01 * rate, eps=1e-2, momentum=0.9, centered)",
+    "adagrad": "adagrad(lr=0.1 * rate, eps=1e-2, lr_decay=0.01)",
+    "lion": "lion(lr=0.01 * rate, weight_decay=0.01)",
+    "nadam": "nadam(lr=0.1 * rate, eps=1e-3)",
+    "radam": "radam(lr=0.1 * rate, eps=1e-3)",
+    "adan": "adan(lr=0.1 * rate, eps=1e-3, weight_decay=0.01)",
 }
 LOSSES = {
     "cross_entropy": "cross_entropy(output, label)",
