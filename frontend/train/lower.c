@@ -161,7 +161,7 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
     if (!e->recipe.drop_last)
         e->recipe.whole_train = samples_mixed(e, effects_needed(e, e->graph));
     Graph *model = e->graph;
-    bool good = stages_build(e, t, p);
+    bool good = e->num_parameters > 0 && stages_build(e, t, p);
     e->graph = model;
     if (good && average_build(e, t, p))
         train_check_used(e, t);
