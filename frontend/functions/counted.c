@@ -208,7 +208,7 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean) {
     NodeId x = as_float(e, c->arg[0].node);
     e->loss.is_mean = mean;
     e->loss.samples = loss_samples(e, x, mean);
-    e->loss.total = mean ? loss_mean(e, e->loss.samples)
-                         : loss_sum(e, x, e->loss.samples);
+    e->loss.total =
+        mean ? loss_mean(e, e->loss.samples) : loss_sum(e, x, e->loss.samples);
     return value_tensor(e->loss.total, c->at);
 }
