@@ -145,7 +145,7 @@ static int show_character(Text *t, const char *s, size_t length) {
     return plain ? 1 : (int)strlen(shown);
 }
 
-// What others have named is in words, too.
+// Prints words that may hold names from files, with escapes.
 static void show_words(Text *t, const char *s) {
     char shown[TERMINAL_ROOM];
     for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {

@@ -245,7 +245,7 @@ static void nadam(Update *u) {
     descend(u, 0, u->rate, d);
 }
 
-// What multiplies Adam's direction, or 0 where the second moment is of too few
+// The factor of Adam's direction, or 0 if the second moment is of too few
 // gradients.
 static double rectification(double beta, double t) {
     double power = pow(beta, t), most = 2 / (1 - beta) - 1;

@@ -371,7 +371,7 @@ bool optimizer_counts(Op op);
 // The name of operand i, from 1; NULL behind the last scalar.
 const char *optimizer_scalar(Op op, int i);
 
-// What has a name, which it must have: a scalar, the count of updates, a slot.
+// A scalar by its name, the count of updates, a slot; each must exist.
 NodeId optimizer_in(const Node *n, const char *scalar);
 NodeId optimizer_count(const Node *n);
 const Slot *optimizer_slot(Op op, const char *name);
@@ -404,8 +404,8 @@ typedef struct {
     bool mixed;       // a batch of fewer samples would give other numbers
 } Samples;
 
-// Of the first `count` nodes; of those from `from` on, where `of` has the
-// others.
+// The samples of the first `count` nodes; of the nodes from `from` on, if `of`
+// has the others.
 Samples *graph_samples(const Graph *g, NodeId count, Arena *a);
 void samples_extend(const Graph *g, Samples *of, NodeId from, NodeId count);
 

@@ -15,7 +15,7 @@
 #include <ctype.h>
 #include <string.h>
 
-// What a terminal is not given as it is, is written byte by byte.
+// Writes characters that may control a terminal byte by byte.
 static void print_quoted(Text *t, const char *s) {
     text_bytes(t, "\"", 1);
     for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {

@@ -77,7 +77,7 @@ static void join(const Graph *g, const Node *n, Samples *to, const Samples *of,
     }
 }
 
-// What a mask is applied to has its neutral number at the places of others.
+// A mask leaves its neutral number at the places of samples that do not count.
 static void mask(const Node *n, Samples *to, const Node *by) {
     int shift = n->type->rank - by->type->rank;
     for (int i = 0; i < by->type->rank; i++)
@@ -127,7 +127,7 @@ static void reduce(const Graph *g, const Node *n, Samples *to,
             set_axis(to, i + shift, from, i);
 }
 
-// Of the last axis, which stays: softmax and its kin.
+// Softmax and its kin, over the last axis, which stays.
 static void rows(const Graph *g, const Node *n, Samples *to,
                  const Samples *of) {
     const Samples *from = &of[n->arg[0]];
@@ -249,7 +249,7 @@ static void images(const Graph *g, const Node *n, Samples *to,
 }
 
 // Of [M,K] and [K,N] the first axis of one stays, and the last of the other.
-// What is not masked along K must be constant there.
+// An operand that is not masked along K must be constant there.
 static void matmul(const Graph *g, const Node *n, Samples *to,
                    const Samples *of) {
     const AttrKey turned[] = {ATTR_ta, ATTR_tb};
@@ -291,8 +291,8 @@ static void leaf(const Node *n, Samples *to) {
     to->fixed = !input && n->op != OP_param && !(state && n->type->rank > 0);
 }
 
-// What follows from constants and the step of the run, and what from those and
-// `valid`.
+// Finds nodes that follow from constants and the step of the run, and nodes
+// that follow from these and `valid`.
 static void origin(const Node *n, Samples *to, const Samples *of) {
     to->fixed = true;
     bool valid = false, all = true;

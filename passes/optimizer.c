@@ -103,7 +103,7 @@ static const struct {
 #include "ir/optimizers.def"
 };
 
-// Those of all parameters that one optimizer updates together.
+// Updates all parameters that one optimizer updates together.
 static void update_together(Op op, const Update *all, int count,
                             Arena *scratch) {
     Update *own = ARENA_ARRAY(scratch, (size_t)count + 1, Update);

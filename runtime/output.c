@@ -28,7 +28,7 @@ static const double MOMENT = 1; // in seconds, as RT_PATIENCE
 
 typedef struct {
     int fd;
-    bool rows; // what is left out is an error
+    bool rows; // leaving any out is an error
     pthread_t thread;
     pthread_mutex_t lock; // of all below
     pthread_cond_t changed;

@@ -288,9 +288,9 @@ typedef struct {
     int batch;
     const char *precision; // of the recipe; NULL: f32
     bool drop_last;
-    // What needs whole batches when training, evaluating and collecting, and
-    // which batch_norm includes what fills up a short one, in words of the
-    // model; NULL: nothing does.
+    // The operation that needs whole batches when training, evaluating and
+    // collecting, and the batch_norm whose statistics include the samples that
+    // fill up a short one, in words of the model; NULL: there is none.
     const char *whole_train, *whole_eval, *whole_collect, *statistics;
     RtTime length;
     int64_t seed;

@@ -227,7 +227,7 @@ typedef struct {
     const Expr *chain;
 } View;
 
-// What a view does to the image in one step: mirror it, or move it down and to
+// One step of a view: it mirrors the image, or moves it down and to
 // the right.
 typedef struct ViewStep ViewStep;
 struct ViewStep {

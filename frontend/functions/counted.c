@@ -134,8 +134,8 @@ NodeId sample_means(Expansion *e, NodeId x) {
     return graph_op2(e->graph, OP_div, sum, samples_among(e, x, inner_axes(t)));
 }
 
-// The loss of each sample.  What does not run over samples is the same for all:
-// the mean of it.
+// The loss of each sample.  A loss that does not run over samples gives each of
+// them its mean.
 static NodeId loss_samples(Expansion *e, NodeId x, bool mean) {
     if (mean && e->inside != NO_NODE)
         return parts_of_mean(e, x);

@@ -137,7 +137,8 @@ NodeId samples_only(Expansion *e, NodeId x, NodeId like, unsigned axes,
                     double otherwise);
 // The product of the sizes of axes, of samples only those that count: f32[].
 NodeId samples_among(Expansion *e, NodeId x, unsigned axes);
-// What softmax does not see, as good as minus infinity; and max.
+// Neutral numbers of softmax, where it is as good as minus infinity, and of
+// max.
 #define NEVER (-1e30)
 #define LOWEST (-3.4028234663852886e38)
 

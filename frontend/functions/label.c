@@ -2,8 +2,8 @@
 //
 // Labels are whole numbers, one for each sample or for each place of the
 // output that has classes, or targets, numbers of the output's own shape.
-// Those with the places of the image go where augmentation moves these.  Where
-// samples are mixed, labels become shares of classes, or the same mix of
+// Labels of pixels follow the image through augmentation.  If samples are
+// mixed, labels become shares of classes, or the same mix of
 // targets and of numbers that a single output is for; and shares in evaluation
 // too, so that one loss serves.
 

@@ -57,7 +57,7 @@ static const struct {
 
 // ---- mistakes ----
 
-// What a number must be and is not, or NULL.
+// The condition that a number breaks, or NULL.
 static const char *outside(Range range, double x) {
     switch (range) {
     case RANGE_any:

@@ -77,7 +77,7 @@ static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
     return r->axes != 0;
 }
 
-// Of numbers that are all there is to reduce.
+// Reduces all numbers of x.
 static NodeId reduce_all(Expansion *e, const Reduction *r, NodeId x, Op op) {
     Type t = *node_type(e, x), left = {.dtype = F32};
     int64_t axis[MAX_RANK];
@@ -93,7 +93,7 @@ static NodeId reduce_all(Expansion *e, const Reduction *r, NodeId x, Op op) {
     return graph_reshape(e->graph, y, left.rank, left.dim);
 }
 
-// Of x, among samples that count.
+// Reduces x over the samples that count.
 static NodeId reduce(Expansion *e, const Reduction *r, NodeId x, Op op) {
     double neutral = op == OP_max ? LOWEST : 0;
     return reduce_all(e, r, samples_only(e, x, r->x, r->axes, neutral), op);

@@ -159,8 +159,8 @@ static bool is_squares(int64_t count, Type image) {
     return false;
 }
 
-// What a label's type says of its places.  Numbers that may be those of pixels
-// or patches, without the axes of an image, are taken for lost.
+// Whether a label of that type has places, by its axes.  Numbers that may be
+// those of pixels or patches, without the axes of an image, are taken for lost.
 static LabelPlaces places_of(Type label, Type image) {
     int64_t up, down, pixels = image.dim[1] * image.dim[2];
     bool classes = label.dtype == I32;
@@ -273,8 +273,8 @@ static NodeId shifted(Replay *r, NodeId x, const NodeId offset[2],
     return image_cut(r->e, moved, size, start);
 }
 
-// What a place outside repeats is a place of the image at the scale of pixels
-// alone.
+// `edge` and `reflect` repeat pixels; a label of other places than pixels has
+// no place to repeat, so those outside do not count.
 static void replay_shift(Replay *r, const Transform *t, const int64_t size[2]) {
     int64_t up, down;
     scale_of(r, t, &up, &down);

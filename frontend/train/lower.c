@@ -24,7 +24,7 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     train_begin(e, t);
 }
 
-// What a model is expanded with.
+// A model, and the values that it is expanded with.
 typedef struct {
     TrainBlock *block;
     const Value *given;

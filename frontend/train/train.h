@@ -96,7 +96,7 @@ bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
 
 // ---- views.c: how evaluation looks at an image ----
 
-// What the model gives for images; poison after a report.
+// The output of the model for images; poison after a report.
 typedef Value ViewOutput(Expansion *e, void *whose, Value image);
 
 // The weighted mean of what the model gives over e's views of the images. False

@@ -95,8 +95,8 @@ typedef struct {
 } RtShelf;
 
 // Keeps other trainers from the folder, where its file system can; until the
-// release, or the end of the process.  What is saved where another folder is in
-// its place claims that.
+// release, or the end of the process.  If another folder is in its
+// place, saving claims that one.
 bool rt_shelf_claim(RtShelf *s, RtError *e);
 void rt_shelf_release(RtShelf *s);
 

@@ -3,7 +3,8 @@
 //
 // A cache is a folder of files that are named after their keys.  Nothing
 // depends on it: what cannot be read is compiled again, and what cannot be
-// written is not kept.  What another user may have written is not read.
+// written is not kept.  A file that another user may have
+// written is not read.
 #ifndef RUNTIME_CUDA_CACHE_H
 #define RUNTIME_CUDA_CACHE_H
 

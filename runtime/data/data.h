@@ -161,7 +161,7 @@ typedef struct RtShared RtShared;
 RtShared *rt_shared_new(int64_t most_pixels);
 void rt_shared_free(RtShared *s);
 size_t rt_shared_bytes(const RtShared *s);
-// What each thread that loads may take for itself.
+// Bytes that each loading thread may take for itself.
 enum { RT_LOADER_OWN = 4 << 20 };
 
 // How images are decoded: to squares of size x size pixels of three bytes.

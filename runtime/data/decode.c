@@ -119,7 +119,7 @@ static bool is_jpeg(const RtDecoding *d) {
     return d->ready >= 2 && d->next[0] == 0xff && d->next[1] == 0xd8;
 }
 
-// What a file is, its first bytes say, not its name.
+// The first bytes of a file decide on its format, not its name.
 static bool decode(RtDecoding *d, RtError *e) {
     bool png = is_png(d);
     if (!png && !is_jpeg(d))

@@ -1,4 +1,4 @@
-// What the files that decode images share.
+// Shared by the files that decode images.
 #ifndef RUNTIME_DECODE_H
 #define RUNTIME_DECODE_H
 

@@ -77,7 +77,7 @@ RtJpeg *rt_jpeg_open(RtError *e) {
 
 // ---- mistakes ----
 
-// A JPEG on its way.  What the library gets pointers to comes first in each.
+// A JPEG that is being decoded.  The library has pointers to the first members.
 typedef struct {
     struct jpeg_error_mgr manager;
     jmp_buf back;

@@ -93,7 +93,7 @@ typedef struct {
     jmp_buf back;
 } Reading;
 
-// That this thread is at: what the library calls is not told.
+// The file that this thread reads: the library's callbacks do not get it.
 static _Thread_local Reading *current;
 
 // ---- what the library calls ----
@@ -106,7 +106,7 @@ static PNG_FUNCTION(void, jump_back, (png_structp png, png_const_charp why),
     longjmp(r->back, 1);
 }
 
-// What is merely unusual is no error.
+// Warnings of the library are no errors.
 static void pass_over(png_structp png, png_const_charp what) {
     (void)png, (void)what;
 }
@@ -146,7 +146,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t bytes) {
 enum { TABLES = 1 << 20, ROW_BYTES = 16, MOST_SIDE = 1000000 };
 
 static bool open_png(Reading *r) {
-    // What no pixel depends on is not read, as it may be large.
+    // Skips chunks that no pixel depends on, as they may be large.
     static const png_byte skipped[] = "tEXt\0zTXt\0iTXt\0eXIf\0sPLT\0hIST\0"
                                       "pCAL\0sCAL\0tIME\0oFFs\0pHYs";
     const RtPng *l = r->library;

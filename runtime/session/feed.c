@@ -33,8 +33,8 @@ static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
     };
 }
 
-// What a loader takes of the host's memory: its batches, where the device does
-// not lend memory for them, and what its threads decode in.
+// Bytes of the host's memory that a loader takes: its batches, if the device
+// does not lend memory for them, and those its threads decode in.
 static size_t loader_bytes(const RtRun *run, const RtSplit *split) {
     RtLoading plan = plan_loading(run, split);
     size_t bytes = 0;

@@ -170,7 +170,7 @@ static bool tune(RtSession *s, RtError *e) {
            rt_fail(e, EXIT_IO, "standard output: %s", strerror(errno));
 }
 
-// Of several lines.
+// Prints the lines of a message one by one.
 static void say_loaded(const RtSession *s) {
     const char *line = s->loaded;
     size_t length = strcspn(line, "\n");
@@ -357,7 +357,7 @@ static void leave_stalled(const RtSession *s, bool good, int caught,
     rt_leave(status);
 }
 
-// What cannot be printed changes nothing of a run that a signal ends.
+// A row that cannot be printed changes nothing of a run that a signal ends.
 static bool close_rows(RtSession *s, int caught, RtError *e) {
     bool good = s->report == NULL || rt_report_close(s->report) ||
                 rt_fail(e, EXIT_IO, "the results are not complete");

@@ -1,4 +1,4 @@
-// What a terminal is given of a text that may be anything.
+// Text from anywhere, as it is printed on a terminal.
 #include "base/terminal.h"
 #include "tests/base/suites.h"
 
@@ -30,7 +30,7 @@ START_TEST(nothing_steers_it) {
     char shown[100];
     terminal_text(shown, sizeof shown, cases[_i].text);
     ck_assert_str_eq(shown, cases[_i].shown);
-    // What is shown is shown as it is.
+    // Escaped text is printed as it is.
     terminal_text(shown, sizeof shown, cases[_i].shown);
     ck_assert_str_eq(shown, cases[_i].shown);
 }

@@ -9,7 +9,7 @@
 
 enum { N = 16, ROWS = 12, COLUMNS = 8 };
 
-// What a label is of an image.
+// How a label follows from an image.
 typedef enum {
     CLASSES, // its first channel, whole numbers
     TARGETS, // all of it
@@ -37,8 +37,8 @@ static const struct {
 
 // ---- the image and its label ----
 
-// What a pixel's number is: mixed up, its row or column, or the same
-// everywhere, where the label's is another.
+// A pixel's number: mixed up, its row or column, or the same everywhere, where
+// the label's is another.
 typedef enum { MIXED, ROW, COLUMN, EVEN } Picture;
 enum { EVEN_PIXEL = 3, EVEN_LABEL = 0 };
 

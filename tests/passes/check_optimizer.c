@@ -276,7 +276,7 @@ static double radam_step(double beta, double t, bool round) {
     return step;
 }
 
-// What it compares with 5 is right however near 1 beta2 is.
+// The number that is compared with 5 is right however near 1 beta2 is.
 START_TEST(rectification_is_accurate_in_f32) {
     static const double beta[] = {0.9, 0.99, 0.999, 0.9999, 0.99999};
     for (int t = 1; t < 40; t++) {
@@ -287,7 +287,7 @@ START_TEST(rectification_is_accurate_in_f32) {
 }
 END_TEST
 
-// What the table says of an optimizer, its cases show.
+// Each row of the table has its cases.
 START_TEST(every_optimizer_has_a_first_update) {
     bool seen[NUM_OPS] = {false};
     for (int i = 0; i < NUM_UPDATES; i++) {

@@ -195,7 +195,7 @@ END_TEST
 
 // ---- programs that are drawn ----
 
-// What a value is, by its shape: of the features [N, 3], of each sample with
+// Kinds of values, by shape: of the features [N, 3], of each sample with
 // each [N, N], of samples [N, 1] and turned [1, N], of features [1, 3] and of
 // each with each [3, 3].
 typedef enum { FEATURES, PAIRS, COLUMN, ROW, CHANNELS, SQUARE, NUM_KINDS } Kind;
