@@ -159,7 +159,7 @@ static int open_rows(const char *path) {
         (fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC,
                    0666)) < 0 &&
         errno == ENXIO) {
-        if (rt_signals_caught() != 0 || rt_seconds() - since >= RT_PATIENCE) {
+        if (rt_seconds() - since >= RT_PATIENCE) {
             errno = ETIMEDOUT;
             return -1;
         }

@@ -131,7 +131,8 @@ static void tell_left_out(Output *o) {
 static bool has_failed(Output *o) {
     bool failed = o->failed;
     o->failed = false;
-    errno = o->reason;
+    if (failed)
+        errno = o->reason;
     return failed;
 }
 

@@ -119,6 +119,9 @@ static bool claim_again(RtShelf *s, RtError *e) {
         e->status = EXIT_IO; // it may be free later
         return false;
     }
+    if (again.claim < 0) // the lock of the other folder is kept meanwhile
+        return rt_fail(e, EXIT_IO, "cannot open %s: %s", s->folder,
+                       strerror(errno));
     rt_shelf_release(s);
     *s = again;
     s->from = -1;
@@ -233,7 +236,7 @@ bool rt_shelf_save(RtShelf *s, RtCheckpoint *c, const RtProgress *p,
     char *partial = partial_name(s, p->step);
     bool good = path != NULL && partial != NULL;
     if (!good)
-        rt_fail(e, EXIT_IO, "out of memory");
+        rt_fail(e, EXIT_IO, "out of memory"); // tried again, as a disk is
     good = good && claim_again(s, e) && rt_checkpoint_write(c, partial, p, e) &&
            put_in_place(s, partial, path, e);
     if (good)

@@ -37,8 +37,9 @@ static bool save_last(RtSession *s, RtError *e) {
     for (int tries = 1; !save_once(s, e); tries++, wait.tv_sec *= 2) {
         if (tries == LAST_TRIES || e->status != EXIT_IO)
             return false;
-        rt_report_say(s->report, "warning: %s\nwarning: trying again in %d s",
-                      e->text, (int)wait.tv_sec);
+        rt_report_say(s->report, "warning: %s", e->text);
+        rt_report_say(s->report, "warning: trying again in %d s",
+                      (int)wait.tv_sec);
         nanosleep(&wait, NULL);
     }
     return true;
@@ -60,10 +61,11 @@ static bool go_on_unsaved(RtSession *s, const RtError *e) {
     if (s->saved >= 0 && rt_shelf_has(&s->shelf, s->saved))
         snprintf(left, sizeof left, "this run's checkpoint of step %lld",
                  (long long)s->saved);
+    rt_report_say(s->report, "warning: %s", e->text);
     rt_report_say(s->report,
-                  "warning: %s\nwarning: training goes on, the next checkpoint "
-                  "is tried in %d s at the earliest; %s has %s",
-                  e->text, s->wait, s->shelf.folder, left);
+                  "warning: training goes on, the next checkpoint is tried in "
+                  "%d s at the earliest; %s has %s",
+                  s->wait, s->shelf.folder, left);
     s->wait = 2 * s->wait < LONGEST_WAIT ? 2 * s->wait : LONGEST_WAIT;
     return true;
 }

@@ -150,8 +150,6 @@ static bool train(RtSession *s, RtError *e) {
 }
 
 static bool train_traced(RtSession *s, RtError *e) {
-    if (!rt_session_trace_plan(s, e))
-        return false;
     bool good = train(s, e);
     end_trace(s);
     return good;
@@ -329,6 +327,10 @@ static bool work(RtSession *s, RtError *e) {
         say_others(s);
     if (leaves_checkpoints(o))
         rt_shelf_sweep(&s->shelf);
+    // A trace may wait for its reader, which a signal ends like any program.
+    if (!o->tune && !o->init_only && !o->eval_only &&
+        !rt_session_trace_plan(s, e))
+        return false;
     rt_signals_catch();
     RtTimes ignored;
     s->device->times(s->device, &ignored);
