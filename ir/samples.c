@@ -236,10 +236,15 @@ static void gather(const Graph *g, const Node *n, Samples *to,
 
 // ---- windows and products ----
 
-// Samples are on the first axis of images and of nothing else.
+// Samples are on the first axis of images and of nothing else.  Where images
+// are constant, they differ by how each sample moves them.
 static void images(const Graph *g, const Node *n, Samples *to,
                    const Samples *of) {
-    to->apart[0] = of[n->arg[0]].apart[0];
+    const Samples *x = &of[n->arg[0]];
+    bool moved = n->op != OP_conv && !is_sampled(x, 0) && is_constant(x, 0);
+    to->apart[0] = x->apart[0];
+    for (int k = 1; k < n->num_args && moved && !is_sampled(to, 0); k++)
+        to->apart[0] = of[n->arg[k]].apart[0];
     for (int i = 1; i < g->node[n->arg[0]].type->rank; i++)
         to->mixed |= is_sampled(&of[n->arg[0]], i);
     for (int k = 1; k < n->num_args; k++)
