@@ -73,6 +73,7 @@ static NodeId sum_each(Expansion *e, NodeId x) {
 
 // ---- the places that count ----
 
+// Whether x has the places of a label that follows its image, by its sizes.
 static bool has_inside(const Expansion *e, Type t) {
     if (e->inside == NO_NODE || t.rank < 3)
         return false;
@@ -122,6 +123,65 @@ static NodeId parts_of_mean(Expansion *e, NodeId x) {
     return graph_op2(g, OP_mul, sum_each(e, without_outside(e, x)), scale);
 }
 
+// Whether an operation moves places along rows or columns.
+static bool is_move(const Graph *g, const Node *n) {
+    switch (n->op) {
+    case OP_flip:
+    case OP_shift:
+    case OP_take:
+    case OP_resize:
+        return true;
+    case OP_transpose:
+        return node_ints(n, ATTR_order, 1, 1) != 1 ||
+               (n->type->rank > 2 && node_ints(n, ATTR_order, 2, 2) != 2);
+    case OP_pad:
+    case OP_slice:
+        for (int i = 1; i <= 2; i++)
+            if (node_ints(n, ATTR_low, i, 0) || node_ints(n, ATTR_high, i, 0))
+                return g->node[n->arg[0]].type->rank > 2;
+        return false;
+    default:
+        return false;
+    }
+}
+
+// Whether something between the output and the label on the one side and x on
+// the other moves places.
+static bool moves_places(Expansion *e, NodeId x) {
+    const Graph *g = e->graph;
+    bool *needed = ARENA_ARRAY(e->arena, (size_t)x + 1, bool);
+    needed[x] = true;
+    for (NodeId n = x + 1; n-- > 0;) {
+        const Node *d = &g->node[n];
+        bool end = n == e->output.node || n == e->label || n == e->own_label;
+        if (!needed[n] || end)
+            continue;
+        if (is_move(g, d))
+            return true;
+        for (int i = 0; i < d->num_args; i++)
+            needed[d->arg[i]] = true;
+    }
+    return false;
+}
+
+static bool report_outside(Expansion *e, const Call *c, const Value *x) {
+    Diagnostic *d = report(e->diags, D_left_behind, c->at,
+                           "%s cannot leave out the places from outside the "
+                           "image",
+                           c->builtin->name);
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_note(d, "mean(x) and sum(x) do, where x is computed of the output and "
+                 "the label place by place; with mode=reflect or mode=edge in "
+                 "the augmentation all places count");
+    return false;
+}
+
+bool expect_places(Expansion *e, const Call *c, const Value *x, unsigned axes) {
+    bool among = e->phase == PHASE_LOSS && (axes & 6) != 0 &&
+                 has_inside(e, *node_type(e, x->node));
+    return !among || report_outside(e, c, x);
+}
+
 // ---- reductions ----
 
 NodeId sample_means(Expansion *e, NodeId x) {
@@ -154,6 +214,10 @@ static NodeId loss_sum(Expansion *e, NodeId x, NodeId means) {
     Type t = *node_type(e, x);
     if (e->inside != NO_NODE)
         return sum_samples(e, sum_each(e, without_outside(e, x)));
+    if (!all_count(e) && !has_samples(e, x)) {
+        NodeId each = sum_each(e, samples_only(e, x, x, inner_axes(t), 0));
+        return graph_reduce(e->graph, OP_sum, each, 2, (int64_t[]){0, 1});
+    }
     NodeId total = sum_samples(e, means);
     if (type_count(&t) == t.dim[0])
         return total;
@@ -190,16 +254,9 @@ static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return false;
     }
-    if (e->inside == NO_NODE || has_inside(e, t))
-        return true;
-    Diagnostic *d = report(e->diags, D_left_behind, c->at,
-                           "%s must leave out the places from outside the "
-                           "image, but its operand has no places any more",
-                           c->builtin->name);
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-    diag_note(d, "with mode=reflect or mode=edge in the augmentation there are "
-                 "none of these");
-    return false;
+    bool counts =
+        e->inside == NO_NODE || (has_inside(e, t) && !moves_places(e, x->node));
+    return counts || report_outside(e, c, x);
 }
 
 Value reduce_loss(Expansion *e, const Call *c, bool mean) {

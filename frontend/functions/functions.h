@@ -493,6 +493,10 @@ NodeId label_node(Expansion *e);
 // sum(x) or mean(x) without axes: the loss, over samples and places that count.
 Value reduce_loss(Expansion *e, const Call *c, bool mean);
 
+// False, with a report, if a reduction of x over a set of axes in a loss would
+// take in places from outside the image.
+bool expect_places(Expansion *e, const Call *c, const Value *x, unsigned axes);
+
 // How many samples count, f32[]; the sum over them of f32[N, 1]; and of other
 // shapes the mean over all but the batch, f32[N, 1].
 NodeId sample_count(Expansion *e);

@@ -61,6 +61,14 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     return false;
 }
 
+// A label outside the image is -1, and does not count: any class does.
+static NodeId whole_class(Expansion *e, NodeId label) {
+    label = graph_cast(e->graph, label, I32);
+    return e->inside == NO_NODE
+               ? label
+               : graph_op2(e->graph, OP_maximum, label, whole_node(e, 0));
+}
+
 // Labels as the operation takes them: i32[M], or shares of classes f32[M,K].
 // What nothing has mixed is read as the data set has it.
 static NodeId class_labels(Expansion *e, Type output, NodeId label) {
@@ -71,8 +79,7 @@ static NodeId class_labels(Expansion *e, Type output, NodeId label) {
     int64_t shape[] = {type_count(&output) / classes, classes};
     bool whole = t.dtype == I32 || t.dtype == U8;
     if (whole && type_has_shape(&t, (Type[]){without_last(output)}))
-        return graph_reshape(e->graph, graph_cast(e->graph, label, I32), 1,
-                             shape);
+        return graph_reshape(e->graph, whole_class(e, label), 1, shape);
     if (!whole && type_has_shape(&t, &output))
         return graph_reshape(e->graph, as_float(e, label), 2, shape);
     return NO_NODE;

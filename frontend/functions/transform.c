@@ -159,9 +159,28 @@ static bool is_squares(int64_t count, Type image) {
     return false;
 }
 
+// Whether an output is made from all of a sample at once, so that its axes are
+// none of the image: the last product before it has one row for each sample.
+static bool is_of_sample(const Expansion *e) {
+    const Graph *g = e->graph;
+    for (NodeId n = e->output.node; g->node[n].num_args > 0;) {
+        const Node *d = &g->node[n];
+        const Type *left = g->node[d->arg[0]].type;
+        if (op_info[d->op].facts & CONTRACTS)
+            return d->op == OP_matmul && left->rank == 2 &&
+                   left->dim[0] == e->recipe.batch;
+        n = d->arg[0];
+        for (int i = 1; i < d->num_args; i++)
+            if (type_count(g->node[d->arg[i]].type) >
+                type_count(g->node[n].type))
+                n = d->arg[i];
+    }
+    return false;
+}
+
 // Whether a label of that type has places, by its axes.  Numbers that may be
 // those of pixels or patches, without the axes of an image, are taken for lost.
-static LabelPlaces places_of(Type label, Type image) {
+static LabelPlaces places_of(const Expansion *e, Type label, Type image) {
     int64_t up, down, pixels = image.dim[1] * image.dim[2];
     bool classes = label.dtype == I32;
     int axes = classes ? label.rank - 1 : label.rank - 2;
@@ -173,7 +192,8 @@ static LabelPlaces places_of(Type label, Type image) {
                : match                         ? LABEL_FOLLOWS
                                                : LABEL_LOST;
     case 1:
-        return is_squares(first, image) || (!classes && match)
+        return (is_squares(first, image) && !is_of_sample(e)) ||
+                       (!classes && match)
                    ? LABEL_LOST
                    : LABEL_OF_SAMPLES;
     case 0:
@@ -203,7 +223,7 @@ LabelPlaces label_places(Expansion *e, Type label) {
     if (t == NULL || e->data.label.rank > 0)
         return LABEL_OF_SAMPLES;
     Type files = label;
-    LabelPlaces p = places_of(label, *node_type(e, t->to));
+    LabelPlaces p = places_of(e, label, *node_type(e, t->to));
     if (p == LABEL_FOLLOWS && !is_complete(e)) {
         report_left(e, t,
                     "something else in `input` moves pixels, too; labels "
@@ -230,12 +250,37 @@ typedef struct {
     bool lost;
 } Replay;
 
+static bool lose(Replay *r, const Transform *t, const char *why) {
+    report_left(r->e, t, why);
+    r->lost = true;
+    return false;
+}
+
 // How many places of the label lie along a pixel, and how many pixels along a
-// place; one of them is 1.
-static void scale_of(const Replay *r, const Transform *t, int64_t *up,
-                     int64_t *down) {
-    places_match(*node_type(r->e, r->label), *node_type(r->e, t->from), up,
-                 down);
+// place; one of them is 1.  False after a report: a step before has brought
+// image and label to sizes of which neither is a multiple of the other.
+static bool read_scale(Replay *r, const Transform *t, int64_t *up,
+                       int64_t *down) {
+    Type label = *node_type(r->e, r->label), image = *node_type(r->e, t->from);
+    if (places_match(label, image, up, down))
+        return true;
+    return lose(r, t,
+                arena_format(r->e->arena,
+                             "the label is %lld x %lld there and the image "
+                             "%lld x %lld, not a multiple or a part of it",
+                             (long long)label.dim[1], (long long)label.dim[2],
+                             (long long)image.dim[1], (long long)image.dim[2]));
+}
+
+// The same where a place must not be several pixels.
+static bool read_multiple(Replay *r, const Transform *t, int64_t *up) {
+    int64_t down;
+    if (!read_scale(r, t, up, &down))
+        return false;
+    return down == 1 ||
+           lose(r, t,
+                "a place of the label is several pixels, and what is moved by "
+                "single pixels may split it");
 }
 
 static NodeId all_inside(Replay *r) {
@@ -250,13 +295,6 @@ static NodeId scaled(Replay *r, NodeId pixels, int64_t up) {
     return up == 1
                ? pixels
                : graph_op2(r->e->graph, OP_mul, pixels, whole_node(r->e, up));
-}
-
-static void lose(Replay *r, const Transform *t) {
-    report_left(r->e, t,
-                "a place of the label is several pixels, and what is moved by "
-                "single pixels may split it");
-    r->lost = true;
 }
 
 static NodeId shifted(Replay *r, NodeId x, const NodeId offset[2],
@@ -276,12 +314,9 @@ static NodeId shifted(Replay *r, NodeId x, const NodeId offset[2],
 // `edge` and `reflect` repeat pixels; a label of other places than pixels has
 // no place to repeat, so those outside do not count.
 static void replay_shift(Replay *r, const Transform *t, const int64_t size[2]) {
-    int64_t up, down;
-    scale_of(r, t, &up, &down);
-    if (down > 1) {
-        lose(r, t);
+    int64_t up;
+    if (!read_multiple(r, t, &up))
         return;
-    }
     NodeId offset[] = {scaled(r, t->offset[0], up),
                        scaled(r, t->offset[1], up)};
     bool leaves = up > 1 || strcmp(t->mode, "zero") == 0;
@@ -290,19 +325,20 @@ static void replay_shift(Replay *r, const Transform *t, const int64_t size[2]) {
     if (r->inside != NO_NODE)
         r->inside =
             shifted(r, r->inside, offset, leaves ? "zero" : t->mode, size);
-    r->label = shifted(r, r->label, offset, t->mode, size);
+    r->label = shifted(r, r->label, offset, leaves ? "edge" : t->mode, size);
 }
 
 static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
     int64_t up, down, first[2];
-    scale_of(r, t, &up, &down);
-    for (int i = 0; i < 2; i++) {
+    if (!read_scale(r, t, &up, &down))
+        return;
+    for (int i = 0; i < 2; i++)
         first[i] = t->first[i] * up / down;
-        if (t->first[i] * up % down != 0) {
-            lose(r, t);
-            return;
-        }
-    }
+    if ((t->first[0] * up % down || t->first[1] * up % down) &&
+        !lose(r, t,
+              "a place of the label is several pixels, and a cut of "
+              "single pixels splits it"))
+        return;
     r->label = image_cut(r->e, r->label, size, first);
     if (r->inside != NO_NODE)
         r->inside = image_cut(r->e, r->inside, size, first);
@@ -318,7 +354,8 @@ static void replay_resample(Replay *r, const Transform *t,
                             const int64_t size[2]) {
     Expansion *e = r->e;
     int64_t up, down;
-    scale_of(r, t, &up, &down);
+    if (!read_scale(r, t, &up, &down))
+        return;
     NodeId scale = number_node(e, (double)up / (double)down);
     AxisSample sample[2];
     for (int i = 0; i < 2; i++)
@@ -369,12 +406,9 @@ static NodeId of_partner(Replay *r, const Transform *t, NodeId x) {
 }
 
 static void replay_paste(Replay *r, const Transform *t) {
-    int64_t up, down;
-    scale_of(r, t, &up, &down);
-    if (down > 1) {
-        lose(r, t);
+    int64_t up;
+    if (!read_multiple(r, t, &up))
         return;
-    }
     Graph *g = r->e->graph;
     NodeId pasted = spread(r, t->inside, up);
     r->label =

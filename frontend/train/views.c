@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_VIEWS = 64 };
+enum { MOST_VIEWS = 64, MOST_SHIFTED = 1 << 16 };
 
 // ---- the list ----
 
@@ -127,21 +127,26 @@ static NodeId moved(Expansion *e, NodeId x, const int64_t by[2],
                                       .group = -1});
 }
 
-// How far to move along an axis, if that is a whole number and, where images
-// are mirrored at their edge, less than their size.
+// How far to move along an axis, a whole number up to a limit: where images are
+// mirrored at their edge, less than their size.
 static bool read_distance(Expansion *e, const Call *c, ParamId p, int64_t size,
                           int64_t *out) {
     const Value *v = call_arg(c, p);
     bool reflect = strcmp(call_arg(c, P_shift_mode)->text, "reflect") == 0;
-    int64_t most = reflect ? size - 1 : INT32_MAX;
+    int64_t most = reflect ? size - 1 : MOST_SHIFTED;
     if (v->kind == VALUE_NOTHING)
         return true;
     if (v->number == floor(v->number) && fabs(v->number) <= (double)most) {
         *out = (int64_t)v->number;
         return true;
     }
-    report(e->diags, D_range, v->at, "shift needs a whole number of pixels%s",
-           reflect ? ", less than the image has" : "");
+    Diagnostic *d =
+        report(e->diags, D_range, v->at,
+               "shift moves by whole pixels, %lld at most", (long long)most);
+    diag_label(d, "this is %g", v->number);
+    if (reflect)
+        diag_note(d, "mode=reflect needs fewer than the %lld of the image",
+                  (long long)size);
     return false;
 }
 
@@ -156,6 +161,8 @@ Value lower_shift(Expansion *e, const Call *c) {
     step.by[1] = step.by[0];
     if (!read_distance(e, c, P_shift_dx, t.dim[2], &step.by[1]))
         return value_poison();
+    if (step.by[0] == 0 && step.by[1] == 0)
+        return *x;
     step_add(e, step);
     return value_tensor(
         moved(e, x->node, step.by, call_arg(c, P_shift_mode)->text), c->at);

@@ -18,3 +18,11 @@ grep '"split":"test"' rows | tail -n 1 |
     sed 's/.*"accuracy":\([^,}]*\).*/\1/' >accuracy
 awk '{ exit !($1 >= 0.99) }' accuracy ||
     fail "the share of pixels that are right is $(cat accuracy)"
+
+# A loss that is infinite for a target of 0 trains where no target is 0: places
+# from outside the image have one of the edge.
+expect 0 "$python" "$SINTER_SOURCE/tests/pytorch/scenes.py" clean clean 64 16
+expect 0 "$SINTER" build "$here/restore.net" -o trainer \
+    --set 'loss=mean(abs(output - label) / label)' \
+    --set 'input=data.train |> random_crop(24, pad=8)' --set optimizer.lr=1e-3
+expect 0 ./trainer --device=host --threads=1 --data=clean --quiet --epochs=2

@@ -2,6 +2,7 @@
 #include "tests/frontend/suites.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char head[] = "image |> flatten |> linear(2)";
@@ -149,6 +150,32 @@ START_TEST(mean_counts_valid_samples) {
     ck_assert_double_eq_tol(*assigned(&r, "metric.loss"), 10 + sum, 1e-12);
     ck_assert_double_eq(*assigned(&r, "metric.count"), 23);
     arena_free(l.arena);
+}
+END_TEST
+
+// Also along another axis than the first, which is as long as the batch.
+START_TEST(sum_counts_valid_samples_on_any_axis) {
+    static const char *const loss[] = {
+        "sum(square(output))", "sum(transpose(square(output), [1, 0]))"};
+    double total[2];
+    for (int i = 0; i < 2; i++) {
+        static char text[500];
+        snprintf(text, sizeof text,
+                 "model M(image: u8[N, 2, 2, 1]) -> f32[N, 4] {\n"
+                 "image |> flatten |> normalize(128, 100) |> linear(4)\n}\n"
+                 "train M { data = synthetic(); batch = 4; epochs = 1\n"
+                 "loss = %s; optimizer = sgd(lr=1) }\n",
+                 loss[i]);
+        Loaded l = load_text(text);
+        ck_assert_str_eq(codes_of(&l), "");
+        Run r = run_new(&l, l.program->stage[0].train);
+        set(&r, "valid", 3);
+        run(&r);
+        total[i] = loss_of(&r);
+        arena_free(l.arena);
+    }
+    ck_assert_double_gt(total[0], 0);
+    ck_assert_double_eq_tol(total[1], total[0], 1e-12 * total[0]);
 }
 END_TEST
 
@@ -565,6 +592,7 @@ Suite *lower_suite(void) {
     tcase_add_loop_test(t, schedule_values, 0,
                         sizeof schedules / sizeof schedules[0]);
     tcase_add_test(t, mean_counts_valid_samples);
+    tcase_add_test(t, sum_counts_valid_samples_on_any_axis);
     tcase_add_test(t, drop_last_counts_all);
     tcase_add_test(t, correct_samples_are_counted);
     tcase_add_test(t, mse_is_a_loss);

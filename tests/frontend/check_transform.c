@@ -269,17 +269,32 @@ START_TEST(what_is_resized_back_keeps_its_label) {
 }
 END_TEST
 
+// Several labels of a sample that are as many as squares of its image.
+START_TEST(labels_of_samples_stay) {
+    Loaded l = load_text(
+        "import \"std/vision.net\" { random_translate }\n"
+        "model M(image: u8[N, 8, 8, 1]) -> f32[N, 4, 10] {\n"
+        "image |> flatten |> linear(40) |> reshape([-1, 4, 10])\n}\n"
+        "train M { data = npy(\"x\"); batch = 4; epochs = 1\n"
+        "input = data.train |> random_translate(2)\n"
+        "loss = mean(cross_entropy(output, label)); optimizer = sgd(lr=1) }\n");
+    ck_assert_str_eq(codes_of(&l), "");
+    arena_free(l.arena);
+}
+END_TEST
+
 static const char *const views[] = {
     "[identity, flip_lr]",
     "[flip_lr]",
     "[0.5: identity, 0.25: shift(1), 0.25: shift(-2, 3)]",
+    "[shift(0)]",
     "[identity, flip_lr |> shift(2, 1), shift(1, mode=zero) |> flip_lr]",
 };
 
 START_TEST(views_are_turned_back) {
     static const Kind kind[] = {CLASSES, TARGETS, DOUBLED, HALVED};
     for (int k = 0; k < 4; k++) {
-        if (kind[k] == HALVED && _i > 1)
+        if (kind[k] == HALVED && strstr(views[_i], "shift(1") != NULL)
             continue; // half a place is not turned back
         char eval[200];
         snprintf(eval, sizeof eval, "eval every 1 epoch { views = %s }",
@@ -302,6 +317,7 @@ Suite *transform_suite(void) {
     tcase_add_test(t, places_from_outside_do_not_count);
     tcase_add_test(t, classes_are_the_nearest);
     tcase_add_test(t, what_is_resized_back_keeps_its_label);
+    tcase_add_test(t, labels_of_samples_stay);
     tcase_add_loop_test(t, views_are_turned_back, 0,
                         sizeof views / sizeof views[0]);
     suite_add_tcase(s, t);

@@ -59,7 +59,7 @@ static bool all_there(const Type *t) {
 static NodeId cost_of(Garden *b, NodeId x, Followed f) {
     Type t = *garden_type(b, x);
     int64_t rows[] = {t.dim[0] * t.dim[1] * t.dim[2], t.dim[3]};
-    NodeId none = graph_constant(b->g, type_scalar(I32), -1);
+    NodeId none = graph_constant(b->g, type_scalar(I32), 0);
     NodeId label = garden_op3(b, OP_select, f.inside, f.label, none);
     NodeId arg[] = {graph_reshape(b->g, x, 2, rows),
                     graph_reshape(b->g, label, 1, rows)};
