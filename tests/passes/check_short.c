@@ -314,8 +314,8 @@ static const char *const drawn_loss[] = {
     "mean(cross_entropy(output @ turned(output), where(eye(n), 1, 0)))",
     "mean(tanh(output @ turned(output)))",
     "sum(softmax(output, batch) * reshape(label, [-1, 1]))",
-    "mean(cross_entropy(concat([output, 1 - output]), where(reshape(label, "
-    "[-1, 1]) > 0, tensor([1, 0]), tensor([0, 1]))))",
+    ("mean(cross_entropy(concat([output, 1 - output]), where(reshape(label, "
+     "[-1, 1]) > 0, tensor([1, 0]), tensor([0, 1]))))"),
 };
 enum { NUM_LOSSES = sizeof drawn_loss / sizeof drawn_loss[0] };
 
