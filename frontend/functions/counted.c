@@ -145,15 +145,16 @@ static bool is_move(const Graph *g, const Node *n) {
     }
 }
 
-// Whether something between the output and the label on the one side and x on
-// the other moves places.
+// Whether something between the output, the label and the input on the one side
+// and x on the other moves places.
 static bool moves_places(Expansion *e, NodeId x) {
     const Graph *g = e->graph;
     bool *needed = ARENA_ARRAY(e->arena, (size_t)x + 1, bool);
     needed[x] = true;
     for (NodeId n = x + 1; n-- > 0;) {
         const Node *d = &g->node[n];
-        bool end = n == e->output.node || n == e->label || n == e->own_label;
+        bool end = n == e->output.node || n == e->label || n == e->own_label ||
+                   n == e->shown;
         if (!needed[n] || end)
             continue;
         if (is_move(g, d))

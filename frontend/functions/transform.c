@@ -334,11 +334,12 @@ static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
         return;
     for (int i = 0; i < 2; i++)
         first[i] = t->first[i] * up / down;
-    if ((t->first[0] * up % down || t->first[1] * up % down) &&
-        !lose(r, t,
-              "a place of the label is several pixels, and a cut of "
-              "single pixels splits it"))
+    if (t->first[0] * up % down || t->first[1] * up % down) {
+        lose(r, t,
+             "a place of the label is several pixels, and a cut of single "
+             "pixels splits it");
         return;
+    }
     r->label = image_cut(r->e, r->label, size, first);
     if (r->inside != NO_NODE)
         r->inside = image_cut(r->e, r->inside, size, first);
@@ -346,7 +347,7 @@ static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
 
 // Where a mask is 1 after it was sampled, so that all that a place was made of
 // is inside: (1 - s) 1 + s 1 is computed as 1 + s (1 - 1).
-static NodeId whole(Expansion *e, NodeId mask) {
+static NodeId fully_inside(Expansion *e, NodeId mask) {
     return graph_op2(e->graph, OP_le, number_node(e, 1), mask);
 }
 
@@ -366,8 +367,9 @@ static void replay_resample(Replay *r, const Transform *t,
                           : sample_bilinear(e, r->label, sample);
     if (r->inside == NO_NODE)
         return;
-    r->inside = r->classes ? sample_nearest(e, r->inside, sample)
-                           : whole(e, sample_bilinear(e, r->inside, sample));
+    r->inside = r->classes
+                    ? sample_nearest(e, r->inside, sample)
+                    : fully_inside(e, sample_bilinear(e, r->inside, sample));
 }
 
 // x at another size, f32.
@@ -391,14 +393,15 @@ static void replay_resize(Replay *r, const Transform *t,
     DType type = node_type(r->e, r->label)->dtype;
     r->label = graph_cast(r->e->graph, resized(r, r->label, mode, size), type);
     if (r->inside != NO_NODE)
-        r->inside = whole(r->e, resized(r, r->inside, mode, size));
+        r->inside = fully_inside(r->e, resized(r, r->inside, mode, size));
 }
 
 // The pixels of a mask as places of the label, `up` of which lie along each.
 static NodeId spread(Replay *r, NodeId mask, int64_t up) {
     Type t = *node_type(r->e, mask);
     const int64_t size[] = {t.dim[1] * up, t.dim[2] * up};
-    return up == 1 ? mask : whole(r->e, resized(r, mask, "nearest", size));
+    return up == 1 ? mask
+                   : fully_inside(r->e, resized(r, mask, "nearest", size));
 }
 
 static NodeId of_partner(Replay *r, const Transform *t, NodeId x) {

@@ -15,6 +15,7 @@ typedef enum {
     TARGETS, // all of it
     DOUBLED, // twice as many rows and columns
     HALVED,  // of each square of four pixels the mean
+    BESIDE,  // all of it, in a loss that reads the input, too
     WHOLE,   // the image before the chain, which the model enlarges again
 } Kind;
 
@@ -31,6 +32,8 @@ static const struct {
                  "square(output - label)", 2, 1},
     [HALVED] = {"|> avg_pool(2)", "[N, H / 2, W / 2, 2]",
                 "square(output - label)", 1, 2},
+    [BESIDE] = {"", "[N, H, W, 2]",
+                "square(output - label) + square(output - input)", 1, 1},
     [WHOLE] = {"|> resize(factor=2)", "[N, 2 * H, 2 * W, 2]",
                "square(output - label)", 1, 1},
 };
@@ -168,6 +171,7 @@ static const struct {
     {TARGETS, "|> mixup(1, p=0.5) |> flip_lr |> cutmix(4) |> mixup(1)"},
     {TARGETS, MOVE ") |> random_resized_crop(7) |> flip_lr"},
     {TARGETS, MOVE ", mode=edge) |> mixup(1) " CROP ", mode=edge)"},
+    {BESIDE, MOVE ") |> flip_lr"},
     {DOUBLED, "|> flip_lr"},
     {DOUBLED, CROP ")"},
     {DOUBLED, CROP ", mode=edge)"},
