@@ -248,13 +248,11 @@ START_TEST(lines_are_a_page_wide) {
 END_TEST
 
 static const char *const documents[] = {
-    "README.md",        "ARCHITECTURE.md",
-    "CHANGELOG.md",     "bench/README.md",
-    "docs/compare.md",  "docs/diagnostics.md",
-    "docs/hacking.md",  "docs/inspect.md",
-    "docs/ir.md",       "docs/language.md",
-    "docs/numerics.md", "docs/results.md",
-    "docs/style.md",    "docs/tips.md",
+    "README.md",        "ARCHITECTURE.md",        "CHANGELOG.md",
+    "bench/README.md",  "docs/compare.md",        "docs/diagnostics.md",
+    "docs/glossary.md", "docs/hacking.md",        "docs/inspect.md",
+    "docs/ir.md",       "docs/language.md",       "docs/numerics.md",
+    "docs/results.md",  "docs/style.md",          "docs/tips.md",
     "docs/trainer.md",  "tests/pytorch/README.md"};
 
 enum { NUM_DOCUMENTS = sizeof documents / sizeof documents[0] };
