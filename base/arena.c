@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Arena: a list of growing blocks; the newest serves requests.
 
 #define _DEFAULT_SOURCE // madvise

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Arena: memory that is released all at once.
 //
 // The compiler's only allocator.  An arena is passed, never global, so a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Diagnostics: the user's mistakes, each with the places that explain it.
 //
 // A diagnostic has a code, a message, a primary place, other places with

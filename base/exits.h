@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Exit statuses of sinter and of every trainer it writes.  What a signal stops
 // ends by that signal, which a shell tells as 128 and its number.
 #ifndef BASE_EXITS_H

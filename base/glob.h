@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Glob: names with `*` for any characters, dots included, and `?` for one.
 #ifndef BASE_GLOB_H
 #define BASE_GLOB_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Nearest: see nearest.h.
 
 #include "base/nearest.h"

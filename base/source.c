@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Source: see source.h.
 #define _POSIX_C_SOURCE 200809L // fdopen, O_CLOEXEC
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Source: a text with a name; an offset in it is a line and a column.
 #ifndef BASE_SOURCE_H
 #define BASE_SOURCE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Standard: the three descriptors that every program begins with are taken.
 //
 // Where one was closed, the next file to be opened would get its number, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Terminal: text of others, such as names of files, as a terminal may have it.
 //
 // Characters that steer a terminal, and those that change in which order text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Text: a growing string in an arena; every printer and emitter writes into
 // one.
 #ifndef BASE_TEXT_H

@@ -99,7 +99,7 @@ static int count_joined(const Writer *w) {
 
 void kernels_write(const Writer *w, Text *t) {
     const Program *p = w->program;
-    text_add(t, "// Kernels of %s, from %s.\n//\n", p->name,
+    text_add(t, "// Kernels of %s, from %s.\n" EMITTED_LICENCE, p->name,
              file_text(w->a, p->file));
     text_add(t, "// One text for CUDA and for C: the prelude says what its "
                 "words mean.  v12 is\n// %%12 of the graph that `sinter show "

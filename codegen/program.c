@@ -66,7 +66,7 @@ static bool any_family(const Writer *w) {
 
 static void write_header(const Writer *w, Text *t) {
     const Program *p = w->program;
-    text_add(t, "// %s: a trainer, from %s.\n//\n", p->name,
+    text_add(t, "// %s: a trainer, from %s.\n" EMITTED_LICENCE "//\n", p->name,
              file_text(w->a, p->file));
     text_add(t, "//   batch %lld, %lld parameters\n",
              (long long)p->recipe.batch,

@@ -5,6 +5,10 @@
 
 #include "codegen/emit.h"
 
+// The line of both files by which their licence is found.
+#define EMITTED_LICENCE                                                        \
+    "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
+
 // A step of both plans, which differ in addresses alone.
 typedef struct {
     const Step *step;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attributes: what a node has besides its operands.
 
 #include "ir/attr.h"

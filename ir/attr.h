@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attributes as graph.c compares, hashes and keeps them.
 #ifndef IR_ATTR_H
 #define IR_ATTR_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Building: nodes that are often added, by what they are.  Where nothing would
 // change, a node is its operand.
 

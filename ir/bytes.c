@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Bytes: numbers as memory holds them.
 #include "ir/bytes.h"
 #include "base/half.h"

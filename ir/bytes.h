@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Numbers as memory holds them.
 #ifndef IR_BYTES_H
 #define IR_BYTES_H

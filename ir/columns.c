@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Columns: how far a kernel over rows walks along them.
 //
 // Tensors of 197 columns, as the scores of attention, are padded to 200 for

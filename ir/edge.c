@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Edges: what goes from one kernel to another through memory, and why.
 
 #include "ir/group.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Error: how far numbers are from right, and how far they may be.
 #ifndef IR_ERROR_H
 #define IR_ERROR_H

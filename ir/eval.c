@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Eval: what every operation means, slowly and exactly, in double.
 //
 // It folds constants and judges every kernel, so each rule is the operation's

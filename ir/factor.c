@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Factors of matrices: their definitions, for matrices of a test's size.
 //
 // Eigenvectors come from Jacobi's method (1846), which turns the largest

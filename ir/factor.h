@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Factors of matrices in double, for eval.c.
 #ifndef IR_FACTOR_H
 #define IR_FACTOR_H

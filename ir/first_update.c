@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // First update: what optimizer and clip nodes mean.
 //
 // An optimizer node is its parameter after one update from initial states.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What optimizer and clip nodes mean, for ir/eval.c.
 #ifndef IR_FIRST_UPDATE_H
 #define IR_FIRST_UPDATE_H

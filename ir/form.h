@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What graph.c and print.c lend to read.c.
 #ifndef IR_FORM_H
 #define IR_FORM_H

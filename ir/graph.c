@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Graph: adding nodes, finding equal ones, and asking about them.
 //
 // Equal nodes are found through an open-addressing hash of operation,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Groups: what can be read off the nodes of a kernel.
 
 #include "ir/group.h"

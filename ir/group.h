@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A group of a graph after fuse: what its kernel iterates over, reads and
 // writes.  Passes ask it for cost and memory, codegen prints it.
 #ifndef IR_GROUP_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The graph: one form from the front end to the emitted program.  Read this
 // first.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Joins: see join.h.
 //
 // A run ends where the library is called, where the backward pass begins, since

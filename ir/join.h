@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Joins: kernels that follow each other and may be one launch.
 //
 // What lies between two library calls, as the statistics of a batch_norm and

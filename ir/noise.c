@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Noise: stochastic arithmetic (Vignes, "A stochastic arithmetic for reliable
 // scientific computation", 1993).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Noise: how far from right values are when roundings fall at random.
 #ifndef IR_NOISE_H
 #define IR_NOISE_H

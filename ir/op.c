@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the tables ops.def, attrs.def and reasons.def expand to.
 
 #include "ir/ir.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Optimizers: what the table optimizers.def says of an operation.
 
 #include "ir/ir.h"

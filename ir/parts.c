@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Parts: what UPDATE, CHECK and STACK groups walk over, and when.
 //
 // A number about tensors, as the norm of all gradients, is ready only when all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Print: a graph as text, one node on a line, which read.c reads back.
 //
 //   graph train (backward, updates; act = f16) {

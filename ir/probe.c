@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Probe: what an expression of a group comes to, at a few points.
 //
 // Two expressions of a few tensors are taken to be the same when they agree at

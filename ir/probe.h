@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Probe: what an expression of a group comes to, at a few points.
 #ifndef IR_PROBE_H
 #define IR_PROBE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Products: convolutions and matrix products in double.
 //
 // A convolution is y[n,oh,ow,k] = sum of x[n,h,v,c] * w[k,r,s,c] over r, s and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Convolutions and matrix products in double.
 #ifndef IR_PRODUCTS_H
 #define IR_PRODUCTS_H

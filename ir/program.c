@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Program: its graphs as a list of steps.
 
 #include "ir/program.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program: what the front end makes of a model file and codegen prints.
 #ifndef IR_PROGRAM_H
 #define IR_PROGRAM_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random: numbers that are a function of where they are wanted.
 #include "ir/ir.h"
 

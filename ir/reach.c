@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reach: see reach.h.
 //
 // From what a group stores back to what it reads, each node has the box of its

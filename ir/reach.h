@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reach: which part of a tensor a kernel touches.
 #ifndef IR_REACH_H
 #define IR_REACH_H

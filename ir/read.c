@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Read: text as a graph; print.c describes the form.
 //
 // Each function reads what the rule above it says, at r->at, and answers

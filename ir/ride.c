@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Rides: which kernels a library call can take over, read off the groups.
 //
 // A search starts at the statistics of what a convolution computes.  That what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Rides: kernels whose work a library call can do on the way.
 //
 // A convolution of cuDNN can take the statistics of what it computes, read its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Round: numbers as an element type can hold them.
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Samples: which axes of a tensor run over the samples of the batch, and where
 // a batch with fewer valid samples would give other numbers.
 //

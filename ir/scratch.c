@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The scratch: what a kernel leaves in memory for itself, and its tickets.
 //
 // Where blocks have a share in a reduction each leaves numbers of its own, a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a device takes of the rides that there are, and what that saves.
 
 #include "ir/ride.h"

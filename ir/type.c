@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Types: element types, shapes, and how shapes broadcast.
 
 #include "ir/ir.h"

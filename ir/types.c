@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Types of a graph, each once, through a hash of what they say.
 
 #include "ir/types.h"

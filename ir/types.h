@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The types that the nodes of graphs have, each once: nodes point to them, and
 // are compared and copied the faster for it.
 #ifndef IR_TYPES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Verify: what holds between passes, as numbered rules.
 //
 //    1  operands come before their users

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Range: between what the numbers of a tensor are, of which some may be
 // infinite or none.
 #ifndef REPLAY_RANGE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Replay: see replay.h.
 #include "replay/replay.h"
 #include "replay/range.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Replay: what a kernel computes, one operation after another, to see which of
 // them makes the first number that is not finite.
 //

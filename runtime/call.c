@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Call: what a library call reads and leaves, and how much it computes.
 
 #include "runtime/runtime.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What an emitted step calls, passed on to the device.
 
 #include "runtime/device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Device: where the arena lives and kernels run.  host.c and cuda/device.c fill
 // one.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Errors: one sentence and an exit status, carried up to main; and warnings,
 // which are said at once.
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Files: the seam to the operating system, and the loops around it that make a
 // short or interrupted call whole.
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // JSON, as much of it as a safetensors header and a metrics row need.
 
 #include "base/terminal.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shared libraries: dlopen, and the addresses of a table of functions.
 //
 // A library stays in memory once it was opened: those for a GPU have given

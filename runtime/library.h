@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shared libraries that are opened when they are needed, so that a trainer
 // that does not need one runs without it.
 //

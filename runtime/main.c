@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Main of every trainer: options, device, data and memory, then the run.
 #define _POSIX_C_SOURCE 200809L
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Memory: how much this process may still take, by what the machine has left,
 // the limits of the control groups it is in, and its address space limit.
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Number: an element of a tensor, whatever its type.
 #include "base/half.h"
 #include "runtime/runtime.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Open: the device that a command line asks for, and its plan.
 
 #include "runtime/cuda/device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Options: one table for the parser and for --help.
 #define _POSIX_C_SOURCE 200809L
 

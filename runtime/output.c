@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Output: streams whose reader cannot stop a run.
 //
 // A paused pager, a terminal that hangs or a full pipe blocks a write, and with

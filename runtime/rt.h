@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // All that an emitted trainer includes: the tables that describe it, what its
 // steps may call, and the main that does the rest.
 #ifndef RUNTIME_RT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the runtime's own files share; a section for each file, and a header of
 // its own for each folder.  Emitted programs see rt.h only.
 #ifndef RUNTIME_RUNTIME_H

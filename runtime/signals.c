@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Signals: the first one asks the run to stop after its step, a later one ends
 // it at once.  Those of the same moment are one: timeout(1) and schedulers
 // signal a program and then its group.  A signal that was ignored when the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // State: what the runtime itself writes into the tensors that live from step to
 // step, and reads from them.
 

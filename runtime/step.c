@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Step: which of a plan's steps is meant.
 
 #include "runtime/runtime.h"

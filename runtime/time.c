@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Time: lengths of a run and moments in it, and what is due when.
 //
 // Each is a function of the step alone, so that a run that goes on from a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Without: what a GPU's step has that does not change what it computes, left
 // out by name, so that what it is worth, or costs, can be measured.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Composite: operations that stand for several simpler ones, at once.
 #include "ir/eval/rule.h"
 

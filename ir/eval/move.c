@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Move: operations that have the same numbers at other places.
 #include "ir/eval/rule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Places: the axes that a walk over a broadcast tensor needs.
 #include "ir/eval/places.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where the elements of a large tensor, one after the other, are in a small
 // one, which broadcasts to it.  As a reduction's result broadcasts back to its
 // operand, this is also where they are reduced to.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Pointwise: operations that make an element from one of each operand.
 //
 // What they mean is said of numbers, once; for tensors the C compiler makes a

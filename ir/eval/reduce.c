@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reduce: operations that make one number of many.
 #include "ir/eval/places.h"
 #include "ir/eval/rule.h"

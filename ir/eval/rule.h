@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A node being computed, and the rules of the operations, for eval.c.
 #ifndef IR_EVAL_RULE_H
 #define IR_EVAL_RULE_H

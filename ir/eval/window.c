@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Window: operations that look at a window of an image at a time.
 #include "ir/eval/rule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The type of any node: its operands are counted and its rule is asked.
 
 #include "ir/shape/rule.h"

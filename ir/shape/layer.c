@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shape rules of composite operations and of those that train.
 
 #include "ir/shape/rule.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shape rules of products and factors of matrices.
 
 #include "ir/shape/rule.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shape rules of what puts the same numbers in other places.
 
 #include "ir/shape/rule.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shape rules of leaves, and of what is computed element by element.
 
 #include "ir/shape/rule.h"

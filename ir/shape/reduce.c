@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shape rules of reductions, which keep a reduced axis as 1 and drop leading
 // ones.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the shape rules share: operands and the phrases of their complaints.
 //
 // A rule gives the type of a node from its operands and attributes.  It answers

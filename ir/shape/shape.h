@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The shape rules that ops.def names.
 #ifndef IR_SHAPE_SHAPE_H
 #define IR_SHAPE_SHAPE_H

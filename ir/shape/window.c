@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shape rules of what moves a window over images [N,H,W,C]: pooling, resizing,
 // convolutions.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Checkpoint: the states of a run are written to a file.  They come from the
 // device in pieces, and twice: their hashes stand in the header, before them.
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Checkpoints: the states of a run in a file, the files of a run in a folder,
 // and the weights of any program's file.
 #ifndef RUNTIME_CHECKPOINT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The format of a checkpoint: what its writer and its reader share.
 //
 // One safetensors file.  Metadata says which run it is of and where the run

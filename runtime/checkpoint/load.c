@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Checkpoints are read: to go on with a run, or for the weights that one starts
 // with, of a file that any program may have written.
 #define _POSIX_C_SOURCE 200809L

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Safetensors: eight bytes with the length of a header, the header as JSON,
 // then the tensors' bytes.  The header maps names to dtype, shape and
 // data_offsets, and __metadata__ to strings.  A header comes from a file that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shelf: the checkpoints of a run, in the folder of its results.
 //
 // A checkpoint is step-00001234.safetensors.  It is written under a name that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Weights: which tensors of a file a run starts with.
 //
 // Every parameter and running statistic of the model is in the file with its

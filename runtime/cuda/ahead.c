@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Ahead: what was opened stays in memory once it is closed (runtime/library.c).
 
 #include "runtime/cuda/ahead.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Ahead: libraries for the calls of a plan, opened by a thread of its own.
 //
 // They are large: cuDNN and cuBLASLt, which it opens too, have 1.2 GB, and to

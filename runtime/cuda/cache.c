@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cache: a file is a header, which says what follows and has its hash, and the
 // code.  It appears under its name whole, by a rename.  The hash is no secret:
 // what keeps others from giving a program code is who may write to the folder

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cache: compiled kernels on disk, so that a trainer starts at once when it
 // has run on this machine before.
 //

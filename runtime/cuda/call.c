@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Calls: what is the same for all libraries that may do one.
 
 #include "runtime/cuda/convolution.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Calls: who does which.
 
 #include "runtime/cuda/calls.h"

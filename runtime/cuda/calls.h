@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Calls: the library calls of a plan on a GPU, each given to what does it.
 //
 // Convolutions are cuDNN's, which may do the work of some kernels on the way,

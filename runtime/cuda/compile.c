@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Compiling: each thread takes the next kernel that is wanted, those that take
 // long before others, so that none of them is begun when the others are done.
 

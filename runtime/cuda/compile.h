@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Compiling: the code of a plan's kernels, made by threads of its own.
 //
 // Each kernel is compiled for itself, several side by side, for the GPU that is

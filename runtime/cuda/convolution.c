@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Convolutions: a plan of cuDNN for each call and what rides on it, and the
 // addresses that it runs at.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Convolutions on a CUDA device: which plan of cuDNN each call of a trainer
 // runs, and which kernels ride on it.
 //

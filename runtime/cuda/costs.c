@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Costs: what a fusion saves is the kernel and the calls without it less the
 // calls with it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Costs: what is known of a step's calls and kernels while it is tuned, and
 // what follows from it for what rides.
 #ifndef RUNTIME_CUDA_COSTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cuDNN: the library's functions and its descriptors.
 
 #include "runtime/cuda/cudnn.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cuDNN: plans for library calls, alone or with the kernels that ride on them.
 //
 // The library is opened when it is needed.  A device may be one that is only

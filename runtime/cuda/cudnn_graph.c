@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cuDNN graphs: a call, and what rides on it, as the library's operations.
 //
 // A tensor's identifier is its role.  What lies between two operations and is

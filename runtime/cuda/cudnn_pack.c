@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cuDNN packs: plans at addresses.
 
 #include "runtime/cuda/cudnn.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cuDNN plans: the first of those that the library's heuristics offer that can
 // be had.
 

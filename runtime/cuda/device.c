@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // CUDA device: one GPU, one stream, one allocation for the arena and what the
 // libraries work in.  Steps are put on the stream and not waited for.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // CUDA device: runtime/device.h's on one of NVIDIA's GPUs.
 #ifndef RUNTIME_CUDA_DEVICE_H
 #define RUNTIME_CUDA_DEVICE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Driver: libcuda's functions, and what is said when one of them fails.
 
 #include "runtime/cuda/driver.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The CUDA driver: its functions, the GPU that is trained on, and what is said
 // when one of them fails.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Embedded: a walk over the headers.
 
 #include "runtime/cuda/embedded.h"

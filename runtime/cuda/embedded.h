@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Embedded: machine code and assembly that a trainer was built with.
 //
 // They are one after another, each behind a header.  Machine code is for the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Forms: what prologues and backward fusions read of a batch_norm, made of its
 // statistics by a plan of cuDNN.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Gather: a thread takes a word at a time.
 
 #include "runtime/cuda/gather.h"

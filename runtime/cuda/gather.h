@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Gather: the text of the kernels that take rows by their numbers to where a
 // step reads them, for rows of words of 8, 4 and 1 bytes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Gauge: events.
 
 #include "runtime/cuda/gauge.h"

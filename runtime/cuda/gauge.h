@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Gauge: how long each launch of a step takes, by events between them.
 //
 // Before each library call a buffer larger than the GPU's cache is written, so

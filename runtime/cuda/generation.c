@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Generations: machine code runs on GPUs of its major number from its minor
 // number on.  GPUs on one chip with a processor (Tegra) are apart: theirs runs
 // on no other, and they run no other's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Generation: a GPU's compute capability as one number, 10 * major + minor, and
 // what that says of code and libraries.
 #ifndef RUNTIME_CUDA_GENERATION_H

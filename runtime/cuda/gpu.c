@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // GPU: the device that is trained on, what is known of it, and its context.
 
 #include "runtime/cuda/driver.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Join: kernels that are made as one launch, gathered as they come.
 
 #include "runtime/cuda/join.h"

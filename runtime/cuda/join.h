@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Joins: launches of a step on their way to a GPU that makes several of them
 // one.
 #ifndef RUNTIME_CUDA_JOIN_H

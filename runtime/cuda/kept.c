@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Kept: one of the kernels that gather, by the length of a row.
 
 #include "runtime/cuda/kept.h"

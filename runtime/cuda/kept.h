@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Kept: rows that stay in the GPU's memory, and their gathering by an index.
 //
 // A data set that fits is copied once; a batch is then a list of numbers, and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Kernels: code that the trainer carries, or that is compiled, is loaded in
 // order, and its functions are found.
 

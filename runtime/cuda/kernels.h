@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Kernels: the functions of a plan on a GPU, compiled from the text that the
 // trainer carries.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Lane: slots of device memory that are filled in turn.
 
 #include "runtime/cuda/lane.h"

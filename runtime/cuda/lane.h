@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Lane: batches into the inputs of steps, by a stream of their own.
 //
 // The inputs are in use by the step before, so a batch goes into a slot of

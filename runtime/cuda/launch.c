@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launches of a step: kernels, joined ones and library calls are put on the
 // stream, recorded or one by one, with what is told of them to profilers,
 // traces and measurements, and by the error that one of them ends with.

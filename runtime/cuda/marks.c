@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Marks: events in a step.
 
 #include "runtime/cuda/marks.h"

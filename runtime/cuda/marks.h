@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Marks: how long the phases of a step and the kinds of its work take on a GPU,
 // by events at where one ends and the next begins.
 //

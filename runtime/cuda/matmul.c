@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Matmuls: algorithms of cuBLASLt for each, the best that can be had first.
 //
 // The library's matrices lie by columns.  A matrix that lies by rows is its

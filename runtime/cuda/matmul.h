@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Products of matrices on a CUDA device, by cuBLASLt.
 //
 // That library has 542 MB, takes half a second to open and needs a GPU to plan

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: rows of pinned memory that are filled in turn.
 
 #include "runtime/cuda/notes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Notes: a few numbers from a GPU, read some steps later without waiting.
 #ifndef RUNTIME_CUDA_NOTES_H
 #define RUNTIME_CUDA_NOTES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // NVRTC: the library's functions, and one text compiled.
 
 #include "runtime/cuda/nvrtc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // NVRTC: NVIDIA's compiler as a library, for the kernels' text.
 #ifndef RUNTIME_CUDA_NVRTC_H
 #define RUNTIME_CUDA_NVRTC_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the files of the CUDA device share: the device once it is open.
 #ifndef RUNTIME_CUDA_OPENED_H
 #define RUNTIME_CUDA_OPENED_H

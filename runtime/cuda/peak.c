@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Peak: operations of a multiprocessor in each of its clocks, times how many
 // there are of both.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Peak: what a GPU could do at most.
 #ifndef RUNTIME_CUDA_PEAK_H
 #define RUNTIME_CUDA_PEAK_H

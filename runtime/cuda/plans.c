@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Plans: what a tuning names, what was planned before, or what the library
 // offers first that can be had at once.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Plans of cuDNN, each made once for all calls that are alike.
 #ifndef RUNTIME_CUDA_PLANS_H
 #define RUNTIME_CUDA_PLANS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prelude: what CMake makes of the files in runtime/prelude that CUDA's text
 // includes.
 

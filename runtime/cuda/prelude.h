@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The texts that kernels include, which every trainer carries.
 #ifndef RUNTIME_CUDA_PRELUDE_H
 #define RUNTIME_CUDA_PRELUDE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Replay: steps are recorded by capturing a stream.
 
 #include "runtime/cuda/replay.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Replay: a step as one CUDA graph.
 //
 // The first run of a step makes its launches one by one, since libraries

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Rides: which fusions of a plan a device takes.
 
 #include "runtime/cuda/convolution.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Spans: a pair of events for each span.  A GPU's clock is tied to the host's
 // by an event that the host waits for: the difference is that wait, some
 // microseconds, by which spans of the GPU come late.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Spans: events around all that streams are given, for a trace.
 #ifndef RUNTIME_CUDA_SPANS_H
 #define RUNTIME_CUDA_SPANS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Staging: pinned slots that are filled in turn.
 
 #include "runtime/cuda/staging.h"

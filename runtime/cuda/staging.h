@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Staging: copies between a GPU and memory that its owner wants back at once.
 //
 // They go through pinned memory, which the GPU reads while the host goes on.

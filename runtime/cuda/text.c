@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Text: written so that nvcc takes it as it is with -I FOLDER.
 #define _POSIX_C_SOURCE 200809L
 

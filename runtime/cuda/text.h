@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Text: the kernels' CUDA text and what it includes as files in a folder, for
 // people to read, to compile and to edit.
 #ifndef RUNTIME_CUDA_TEXT_H

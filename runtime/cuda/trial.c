@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Trials: the least of some runs, in a workspace of their own.
 #define _POSIX_C_SOURCE 200809L
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Trials: the step of a device, run with one candidate or another and timed.
 #ifndef RUNTIME_CUDA_TRIAL_H
 #define RUNTIME_CUDA_TRIAL_H

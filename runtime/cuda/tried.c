@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tried: rows, and columns as wide as what is in them.
 
 #include "runtime/cuda/tried.h"

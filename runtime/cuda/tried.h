@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tried: what was measured of a step's launches, as a table for people.
 #ifndef RUNTIME_CUDA_TRIED_H
 #define RUNTIME_CUDA_TRIED_H

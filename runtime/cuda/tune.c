@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tune: products first, then three times over, with nothing riding, with
 // statistics alone and with all that there are plans for, the step is run with
 // one candidate after another of every convolution at once; joins last, beside

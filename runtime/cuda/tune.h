@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tuning, the measuring: which of the libraries' plans is fastest for each
 // call, which kernels ride, and which are joined, found by running a step with
 // each.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tune: joins are run as they would be taken, then the same launches one by one
 // with nothing timed between them.  Where that is faster a join is left, and
 // parts of it may be joined: so again until none is taken that was not tried.

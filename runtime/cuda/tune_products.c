@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tune: in each round all products run with their next algorithm.
 
 #include "runtime/cuda/tune.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tuning: its memory, and what it is named after.
 
 #include "runtime/cuda/tuning.h"

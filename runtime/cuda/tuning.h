@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tuning: which plan of cuDNN and which algorithm of cuBLASLt each call takes,
 // what rides on calls and which kernels are joined, as measured on one GPU,
 // kept in a file so that later runs do the same at once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tuning: a file of it is a JSON object,
 //
 //   {"tuning": 2, "gpu": "NVIDIA H200", "capability": 90, "processors": 132,

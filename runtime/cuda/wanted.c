@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Wanted: the text line by line, as codegen/kernels.c writes it.
 
 #include "runtime/cuda/wanted.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Wanted: what of the kernels' text one kernel is compiled from.  Other kernels
 // may change then, and what a cache has of this one still holds.
 #ifndef RUNTIME_CUDA_WANTED_H

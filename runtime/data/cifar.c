@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The binary formats of CIFAR: records of one label byte (CIFAR-100: a coarse
 // and a fine one) and 3,072 bytes of image, a red plane, a green and a blue
 // one.  CIFAR-10's folder holds data_batch_1.bin and on up to five, and

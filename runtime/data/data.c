@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Data: opens a data set by the name of its format.  Numbers stay in memory as
 // they came from the file, sample after sample, and are made what the step's
 // inputs take when a batch is filled.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Data: what a trainer learns from, from the files of a data set to batches in
 // memory that a device lends.
 #ifndef RUNTIME_DATA_H

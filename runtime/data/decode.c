@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Decode: an image file becomes a square of pixels, in bounded memory.
 //
 // A file is read through a small buffer while it is decoded, and rows are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shared by the files that decode images.
 #ifndef RUNTIME_DECODE_H
 #define RUNTIME_DECODE_H

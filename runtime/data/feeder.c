@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Feeder: batches on their way from a loader to a device.
 //
 // A device may read a batch after feed has returned, so that its slot goes back

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fit: an image of any size to a square.  Its shorter side becomes the square's
 // and the middle of the longer one is kept.  A pixel of the result is the mean
 // of those around its place, by a triangle as wide as two pixels of the result,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Held: training samples that a run does not train on, but evaluates in the
 // place of the test set.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The idx format of MNIST and its kin: big-endian headers, images and labels in
 // files of their own.  Names are the authors' (train-images-idx3-ubyte), also
 // with a dot before idx, as some archives write them.

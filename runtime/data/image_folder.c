@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Image folder: train/CLASS/*.jpg and *.png, and test/CLASS/... or
 // val/CLASS/... A class's number is its place among the names of train's
 // folders, in the order of their bytes.  Images stay in their files: the

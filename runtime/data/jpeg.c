@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // JPEG, by libjpeg-turbo: opened when a data set needs it, so that a trainer
 // that does not runs without it.  The library reports an error by a call that
 // must not return; it jumps back to where the decoding began.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Loader: threads that gather batches ahead of the step that will use them.
 //
 // Batches go round a ring of SLOTS.  A batch is cut into parts; a thread takes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // NumPy's files: a magic word, a version, the length of a header, the header (a
 // Python dictionary in a fixed form), and the numbers.  A folder holds
 // train_x.npy and test_x.npy, of which the first dimension counts the samples,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Order: in which order an epoch visits its samples.
 //
 // A Feistel network over the smallest power of two that holds the samples is a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Passed: what lies in a folder and is no data is counted by how its names end,
 // and told once: it may be data of a kind that is not known here.  Of many
 // endings those are named that come first by name, in whichever order files are

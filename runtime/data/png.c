@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // PNG, by libpng: opened when a data set needs it, so that a trainer that does
 // not runs without it.  Whatever a file holds becomes three bytes for each
 // pixel in sRGB, what is transparent over black.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random numbers as a function: no generator state, so what is drawn does not
 // depend on who draws it, or when.  The mixer is the finalizer of splitmix64
 // (Steele, Lea, Flood 2014), applied to key and counter in turn.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Synthetic: a learnable data set that needs no file, of any shape.
 //
 // Images of pixels or numbers are textures of their class.  Whole numbers are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Textures: images of classes that need no file.
 //
 // Each class has a few textures, sums of slow waves of colour on a tile.  A

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tokens: numbered words of a text, one after another: bytes where there are at
 // most 256 words, else 16 bits, little-endian.  A sample is `length` tokens,
 // and its labels are the tokens that come next, so both are places of the same

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Copy: tensors of any element type as the f32 that oneDNN takes.  What has 16
 // bits is rounded to the nearest, ties to even.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Factors of a matrix, on the host and in double: what starting values need.
 //
 // Eigenvectors by Jacobi's method, cyclic by rows (Golub and Van Loan, "Matrix

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Host device: the arena is ordinary memory, kernels run on the team of
 // threads, each thread a contiguous range of a grid's blocks.  The grid does
 // not depend on the threads, so neither do the results.  Every call has ended

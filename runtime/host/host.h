@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Host: what its device is made of.
 #ifndef RUNTIME_HOST_H
 #define RUNTIME_HOST_H

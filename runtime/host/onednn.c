@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // oneDNN: the contractions of the host device.
 //
 // Images are plain NHWC and stay so: oneDNN is as fast on them as on its own

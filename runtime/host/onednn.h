@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What oneDNN is asked for to make a convolution.  Versions 2 and 3 differ in
 // how it is asked.
 #ifndef RUNTIME_ONEDNN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A convolution as oneDNN is asked for it.
 //
 // Of its ways to do one oneDNN offers small matrix products ("brgconv") first,

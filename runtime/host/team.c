@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Team: the threads that compute.
 //
 // oneDNN's threads are those of libgomp, and a second team beside them would

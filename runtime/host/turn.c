@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Turn: the gradient of a convolution with respect to its input as a
 // convolution.
 //

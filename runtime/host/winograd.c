@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Winograd: which convolutions are quicker by Winograd's method.
 //
 // oneDNN's computes four by four pixels from six by six with 36 products where

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the threads of a block do together, in terms of SHUFFLE and BARRIER.
 // The same text for CUDA and for its faithful execution on the host.  Every
 // thread of the block calls each of these.

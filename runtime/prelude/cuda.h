@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The prelude on CUDA.  It needs no header, so that NVRTC compiles a kernel
 // without an include path: halves are converted by inline PTX.
 #ifndef SINTER_CUDA_H

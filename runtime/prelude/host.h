@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The prelude on the host, as C.  Fast mode: a block has one thread and is a
 // run of rows; barriers vanish, lanes become vectors of the processor.  With
 // SINTER_SIMT every thread of a block exists: see simt.h.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The prelude: what kernels' text means.  The text is the same everywhere;
 // this picks the words for it.
 //

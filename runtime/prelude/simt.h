@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The prelude in faithful mode: every CUDA thread of a block exists, with
 // barriers and exchanges between the threads of a warp.  For tests: the
 // functions are in tests/simt.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Budget: the time of a run by what it went to, as a table and as a row.
 
 #include "runtime/report/report.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launched: what launches of training took in the steps of a trace, each by
 // itself and the longest first, so that nobody has to look for them.
 

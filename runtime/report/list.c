@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // List: a plan in words, with no device to run it.  A device of its own notes
 // what the steps launch.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // NVTX: two functions of a library.  Its tools say by the environment that they
 // want to hear.
 #include "runtime/report/nvtx.h"

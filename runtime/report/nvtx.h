@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // NVTX: what a run is doing, in the model's words, for a profiler of NVIDIA's
 // that has started the trainer.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Report: what a run shows and writes down.  The result goes to stdout, the
 // course of the run to stderr: one line that is drawn over on a terminal, one
 // line for each epoch elsewhere.  Metrics are rows of JSON in a file.  Where

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Report: what a trainer tells of itself and of its run.
 #ifndef RUNTIME_REPORT_H
 #define RUNTIME_REPORT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Trace: spans in an array, written in the trace event format.
 #define _POSIX_C_SOURCE 200809L
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Trace: what a few steps of a run did when, as a file that chrome://tracing
 // and Perfetto show.
 //

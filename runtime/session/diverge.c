@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Diverge: a run whose loss is not finite, or whose loss scale has come to an
 // end, is taken again from where it last was saved, up to the step, the launch
 // and the operation that went wrong.

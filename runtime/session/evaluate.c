@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Evaluate: a look at the test data, and whether it is good enough.
 
 #include "runtime/session/session.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Feed: where a run has its batches from.
 
 #include "runtime/host/host.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Load: all batches of an epoch or more through the trainer's own loader, and
 // nothing else, to see how fast loading alone is.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Progress: how long a run is, and which batches its steps see.
 
 #include "runtime/session/run.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Resident: images that a device keeps.  A data set is held so where its images
 // are in memory as the model's input takes them, and there is room for all that
 // the run reads; a batch is then given as numbers of samples.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Resume: a run is saved, and goes on from what was saved.
 //
 // A disk may be full, read-only or away for a while.  So a checkpoint that

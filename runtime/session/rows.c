@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Rows: what a run tells of itself after steps and epochs.
 
 #include "runtime/session/session.h"

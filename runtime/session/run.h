@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Run: a trainer's run, as its main begins it.
 #ifndef RUNTIME_RUN_H
 #define RUNTIME_RUN_H

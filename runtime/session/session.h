@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Session: a run under way, which the files of this folder share.
 #ifndef RUNTIME_SESSION_H
 #define RUNTIME_SESSION_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Step: what begins a run, and each step of it.
 
 #include "runtime/session/session.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Traced: the steps of a run that a trace shows, and what the loop does in
 // them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Train: the run.  Steps are numbered from 0 over all epochs, and all that
 // depends on where the run is depends on that number alone: so a run that goes
 // on from a checkpoint takes the same steps as one that never stopped.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Verify: a step is taken twice, from the same states and samples, and has to
 // leave the same bits.  A device that computes something else the second time
 // is broken, or has a kernel whose result depends on the order of its work;

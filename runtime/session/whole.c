@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whole: refuses data whose last batch is short where the model needs whole
 // batches, before the first step.
 

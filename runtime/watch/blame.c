@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Blame: the first value of a step that is not finite.
 //
 // The step is run again, launch by launch, and what each leaves is looked at

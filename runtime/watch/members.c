@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Members: which operation of a kernel is the first whose result is not finite.
 //
 // The step that is to blame is run once more, up to the launch that is.  What

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Snapshot: a step that is looked at.
 //
 // Memory is used again and again within a step, so that what a launch has left

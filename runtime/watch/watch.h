@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Watch: those who look at a step while it runs, launch by launch.
 #ifndef RUNTIME_WATCH_H
 #define RUNTIME_WATCH_H

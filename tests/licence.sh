@@ -1,0 +1,34 @@
+#!/bin/sh
+# LICENSE is Apache 2.0 with the LLVM exceptions, word for word, and files that
+# go into a trainer name it: the sources that it links, the headers of its
+# kernels, the modules of std, and the emitted text.
+. "$SINTER_SOURCE/tests/folder.sh"
+identifier='SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception'
+
+expect 0 '' build --emit=c "$models/mlp.net" -o .
+for file in mlp.c mlp.cu; do
+    [ "$(sed -n 2p "$file")" = "// $identifier" ] ||
+        fail "$file: no licence in the second line"
+done
+
+cd "$SINTER_SOURCE" || exit 1
+sum=$(sha256sum <LICENSE)
+[ "${sum%% *}" = 'e4abf9cd071e2e784ff04751fdf566ec4f1fe339bbef8bdcf6f56133f609a516' ] ||
+    fail "LICENSE has another text"
+
+# named_by MARK FILE...: the first line is the identifier's, behind a mark.
+named_by() {
+    mark=$1
+    shift
+    for file in "$@"; do
+        [ "$(head -n 1 "$file")" = "$mark $identifier" ] ||
+            fail "$file: the first line is not '$mark $identifier'"
+    done
+}
+for folder in base ir replay runtime; do
+    # shellcheck disable=SC2046 # no name has a space
+    named_by // $(find "$folder" -name '*.[ch]' -o -name '*.def')
+done
+named_by '#' std/*.net
+
+exit $failed
