@@ -58,33 +58,16 @@ static RtDevice *open_any(const RtTrainer *t, const RtOptions *o,
     return open_host(t, o, plan, e);
 }
 
-// The number in cuda:N, 0 for cuda alone, -1 for any other word.
-static int cuda_ordinal(const char *name) {
-    if (strcmp(name, "cuda") == 0)
-        return 0;
-    if (strncmp(name, "cuda:", 5) != 0 || name[5] < '0' || name[5] > '9' ||
-        strlen(name) > 7)
-        return -1;
-    char *end;
-    long ordinal = strtol(name + 5, &end, 10);
-    return *end == '\0' ? (int)ordinal : -1;
-}
-
-static void refuse(const RtOptions *o, RtError *e) {
-    rt_fail(e, EXIT_USAGE, "--device %.100s: expected auto, host or cuda:N",
-            o->device);
-}
-
 RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
                          const RtPlan **plan, RtLaps *laps, RtError *e) {
-    int ordinal = cuda_ordinal(o->device);
+    int ordinal = rt_cuda_ordinal(o->device);
     if (strcmp(o->device, "auto") == 0)
         return open_any(t, o, plan, laps, e);
     if (strcmp(o->device, "host") == 0)
         return open_host(t, o, plan, e);
     if (ordinal >= 0)
         return open_cuda(t, o, ordinal, plan, laps, e);
-    refuse(o, e);
+    rt_device_named(o->device, e);
     return NULL;
 }
 
@@ -92,12 +75,10 @@ const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
                              RtError *e) {
     const RtPlan *cuda = plan_for(t, "cuda"), *host = plan_for(t, "host");
     bool any = strcmp(o->device, "auto") == 0;
-    if (!any && strcmp(o->device, "host") != 0 && cuda_ordinal(o->device) < 0) {
-        refuse(o, e);
+    if (!rt_device_named(o->device, e))
         return NULL;
-    }
     bool wants_cuda = any ? cuda != NULL && rt_driver_has_gpu()
-                          : cuda_ordinal(o->device) >= 0;
+                          : rt_cuda_ordinal(o->device) >= 0;
     const RtPlan *plan = wants_cuda ? cuda : host;
     if (plan == NULL)
         no_plan(wants_cuda ? "CUDA devices" : "the host", e);

@@ -363,6 +363,13 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
     return print_apart(o, e) && loads_alone(o, e);
 }
 
+bool rt_option_text(int i, RtOptionText *out) {
+    if (i < 0 || i >= NUM_OPTIONS)
+        return false;
+    *out = (RtOptionText){options[i].name, options[i].value, options[i].help};
+    return true;
+}
+
 enum { MOST_SHOWN = 1000 };
 
 static const char *shown(char to[MOST_SHOWN], const char *s) {

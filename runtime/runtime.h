@@ -147,7 +147,7 @@ typedef struct {
     double samples, percent;
 } RtValidation;
 
-typedef struct {
+typedef struct RtOptions {
     const char *data, *out, *device, *metrics, *snapshot, *times;
     double epochs;        // 0: not given
     double stall_timeout; // seconds; 0: not given
@@ -174,6 +174,12 @@ typedef struct {
 } RtOptions;
 
 bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e);
+// Option i of every trainer.  `value` is as --help shows it: NULL where the
+// option takes none, in brackets where it may go without.  False: no more.
+typedef struct {
+    const char *name, *value, *help;
+} RtOptionText;
+bool rt_option_text(int i, RtOptionText *out);
 void rt_options_help(const RtTrainer *t, const char *program);
 
 // ---- without.c ----
@@ -203,6 +209,16 @@ void rt_signals_catch(void);
 int rt_signals_caught(void);
 // Ends the program as that signal would have.
 void rt_signals_raise(int number);
+
+// ---- device_name.c ----
+
+// The number in cuda:N, 0 for cuda alone, -1 for any other word.
+int rt_cuda_ordinal(const char *name);
+// Whether it is auto, host or cuda:N.
+bool rt_device_named(const char *name, RtError *e);
+// Whether the device is there, in a word that names one.  Opens the driver, but
+// makes no context.
+bool rt_device_found(const char *name, RtError *e);
 
 // ---- open.c ----
 

@@ -36,7 +36,7 @@ static bool is_own_home(const char *home) {
     return false;
 }
 
-static char *folder_name(void) {
+char *rt_cache_folder(void) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache != NULL && cache[0] == '/')
         return rt_path("%s/sinter", cache);
@@ -47,7 +47,7 @@ static char *folder_name(void) {
 
 void rt_cache_open(RtCache *c, const RtFiles *files) {
     RtError ignored;
-    *c = (RtCache){folder_name(), files};
+    *c = (RtCache){rt_cache_folder(), files};
     bool made = c->folder != NULL && rt_make_folder(c->folder, 0700, &ignored);
     int fd = made ? files->open(c->folder, O_RDONLY | O_DIRECTORY, 0) : -1;
     if (fd >= 0)

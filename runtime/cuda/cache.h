@@ -20,7 +20,11 @@ typedef struct {
     const RtFiles *files;
 } RtCache;
 
-// The user's cache, by the environment; its folder is made.  files:
+// The path of the user's cache, by the environment; the caller frees it.  NULL:
+// there is none, or it is another user's, which has been said.
+char *rt_cache_folder(void);
+
+// That cache; its folder is made.  files:
 // rt_private_files.
 void rt_cache_open(RtCache *c, const RtFiles *files);
 void rt_cache_close(RtCache *c);

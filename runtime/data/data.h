@@ -108,6 +108,13 @@ void rt_split_close(RtSplit *s);
 bool rt_labels_check(const RtSplit *s, int classes, const char *path,
                      RtError *e);
 
+// ---- find.c ----
+
+// Opens the data set that --data names, or else the model file, and holds out
+// the samples that --validation asks for.
+bool rt_data_find(const RtTrainer *t, const RtOptions *o, RtData *d,
+                  const RtFiles *files, RtError *e);
+
 // ---- held.c ----
 
 // Holds them out: d->test is them afterwards, and d->hash is that of the files

@@ -1,0 +1,77 @@
+// Find: the data set that the options or the model file name, opened.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/data/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// How many samples `synthetic:N` asks for, 0 for `synthetic` alone, -1 for any
+// other path.
+static int64_t synthetic_samples(const char *path) {
+    static const char word[] = "synthetic";
+    size_t length = sizeof word - 1;
+    if (path == NULL || strncmp(path, word, length) != 0)
+        return -1;
+    const char *number = path + length + 1;
+    if (path[length] == '\0')
+        return 0;
+    char *end;
+    if (path[length] != ':' || *number < '1' || *number > '9')
+        return -1;
+    long samples = strtol(number, &end, 10);
+    return *end == '\0' && samples <= INT32_MAX ? samples : -1;
+}
+
+static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
+                       const RtFiles *files, RtError *e) {
+    RtSample sample = {.image = t->image,
+                       .label = t->label,
+                       .classes = t->classes,
+                       .setting = t->data_setting,
+                       .num_settings = t->num_data_settings,
+                       .left_out = o->bad_samples,
+                       .most_pixels = o->max_image_pixels,
+                       .held_out = o->validation.samples > 0 ||
+                                   o->validation.percent > 0};
+    const char *path = o->data != NULL ? o->data : t->data_path;
+    bool draws = strcmp(t->data_format, "synthetic") == 0;
+    int64_t samples = synthetic_samples(o->data);
+    if (draws && o->data != NULL && samples < 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--data %s: this trainer draws its data, and takes "
+                       "synthetic or synthetic:N",
+                       path);
+    if ((o->bad_samples > 0 || o->max_image_pixels > 0) &&
+        strcmp(t->data_format, "image_folder") != 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--%s is for files of images; this trainer takes %s",
+                       o->bad_samples > 0 ? "bad-samples" : "max-image-pixels",
+                       t->data_format);
+    if (draws || samples >= 0) {
+        sample.synthetic = samples > 0 ? samples : 0;
+        return rt_data_open(d, "synthetic", "", &sample, files, e);
+    }
+    if (access(path, F_OK) != 0 && strncmp(path, "synthetic:", 10) == 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--data %s: expected a number of samples from 1, as "
+                       "in synthetic:1000",
+                       path);
+    if (access(path, F_OK) != 0)
+        return rt_fail(e, EXIT_DATA,
+                       "there is no data in %s; --data DIR says where it "
+                       "is, --data synthetic needs none",
+                       path);
+    return rt_data_open(d, t->data_format, path, &sample, files, e);
+}
+
+bool rt_data_find(const RtTrainer *t, const RtOptions *o, RtData *d,
+                  const RtFiles *files, RtError *e) {
+    if (!read_parts(t, o, d, files, e))
+        return false;
+    if (rt_data_hold_out(d, &o->validation, e))
+        return true;
+    rt_data_close(d);
+    return false;
+}
