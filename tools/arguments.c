@@ -33,10 +33,10 @@ typedef struct {
 
 // clang-format off
 static const Option options[] = {
-    {"set", "KEY=VALUE", "check build show compare bisect reduce bench lrfind repeat tune variant report", SETTING, 0,
+    {"set", "KEY=VALUE", "check build train show compare bisect reduce bench lrfind repeat tune variant report", SETTING, 0,
      "set a model parameter or a key of the recipe, or of its value an argument, "
      "as optimizer.lr=1e-2"},
-    {"target", "cuda:sm_90,...", "build", WORD, AT(embed),
+    {"target", "cuda:sm_90,...", "build train", WORD, AT(embed),
      "make machine code for these GPUs now; the trainer needs no NVRTC for them"},
     {"target", "cuda|host", "check show", CHOICE, AT(target),
      "the device that is planned for; cuda by default"},
@@ -135,21 +135,21 @@ static const Option options[] = {
      "how many samples an epoch has, for show recipe"},
     {"samples", "N", "report", POSITIVE, AT(samples),
      "how many samples an epoch has, for the schedules"},
-    {"lineinfo", "model", "build show", CHOICE, AT(lineinfo),
+    {"lineinfo", "model", "build train show", CHOICE, AT(lineinfo),
      "let profilers and debuggers show lines of the model file"},
     {"act", "f32|f16|bf16", "opt", CHOICE, AT(act),
      "what activations are; f32 by default"},
     {"act", "f32|f16|bf16", "show", CHOICE, AT(act),
      "what activations of a graph --from a file are; f32 by default"},
-    {"act", "recipe", "build variant", CHOICE, AT(act),
+    {"act", "recipe", "build train variant", CHOICE, AT(act),
      "store activations on the host as the recipe says; slower"},
-    {"level", "0|1", "check build show opt repeat tune variant report", CHOICE, AT(level),
+    {"level", "0|1", "check build train show opt repeat tune variant report", CHOICE, AT(level),
      "1: fuse what can be fused, 0: nothing, also -O0; 1 by default"},
-    {"rewrite-limit", "N", "check build show opt repeat tune variant report", COUNT, AT(rewrite_limit),
+    {"rewrite-limit", "N", "check build train show opt repeat tune variant report", COUNT, AT(rewrite_limit),
      "make only the first N rewrites of each graph"},
-    {"without", "PASS", "check build show repeat tune variant report", PASS, AT(without),
+    {"without", "PASS", "check build train show repeat tune variant report", PASS, AT(without),
      "leave a pass out, which must be one that is not needed"},
-    {"memory", "BYTES", "check build show compare bisect bench lrfind repeat opt tune variant report", BYTES, AT(memory),
+    {"memory", "BYTES", "check build train show compare bisect bench lrfind repeat opt tune variant report", BYTES, AT(memory),
      "what may be used, as 8GiB; values are made again instead of kept"},
     {"max-batch", NULL, "check", FLAG, AT(max_batch),
      "also the largest batch that fits into --memory or the device's"},
@@ -159,9 +159,9 @@ static const Option options[] = {
      "what fails for the file, which is added to it or stands for {}"},
     {"check", NULL, "fmt", FLAG, AT(check),
      "change nothing; status 1 and the names of files that would change"},
-    {"diagnostics", "text|json", "check build show compare bisect reduce bench lrfind repeat tune benchcmp fmt opt report", CHOICE, AT(diagnostics),
+    {"diagnostics", "text|json", "check build train show compare bisect reduce bench lrfind repeat tune benchcmp fmt opt report", CHOICE, AT(diagnostics),
      "how mistakes in the file are printed; text by default"},
-    {"help", NULL, "check build show compare bisect reduce bench lrfind repeat tune benchcmp opt passes fmt explain report doctor", FLAG, AT(help),
+    {"help", NULL, "check build train show compare bisect reduce bench lrfind repeat tune benchcmp opt passes fmt explain report doctor", FLAG, AT(help),
      "this text"},
 };
 // clang-format on
@@ -364,6 +364,23 @@ static const char *called(const Command *command) {
     return command->run ? command->name : "-a or -b";
 }
 
+static bool command_trains(const Command *command) {
+    return command->run == train_command;
+}
+
+// Leaves an option that only trainers have, and its value, to the trainer.
+static bool option_pass(Arguments *out, const Command *command, int count,
+                        char **word, int *at) {
+    int words = 1;
+    if (!command_trains(command) ||
+        !trainer_option_is(word[*at], *at + 1 < count, &words))
+        return false;
+    for (int i = 0; i < words && out->num_passed < MAX_PASSED; i++)
+        out->passed[out->num_passed++] = word[*at + i];
+    *at += words - 1;
+    return true;
+}
+
 static void option_unknown(const Arguments *out, const Command *command,
                            const char *word, const char *name, size_t length) {
     char text[MAX_KEY] = "";
@@ -377,6 +394,8 @@ static void option_unknown(const Arguments *out, const Command *command,
             nearest_offer(&near, options[i].name);
             sets |= options[i].kind == SETTING;
         }
+    if (command_trains(command))
+        trainer_options_offer(&near);
     if (near.best)
         complain(out, "%s has no option '%s'; did you mean --%s?", who, word,
                  near.best);
@@ -409,6 +428,8 @@ static bool option_parse(Arguments *out, const Command *command, int count,
     const char *name = text + (text[1] == '-' ? 2 : 1);
     size_t length = strcspn(name, "=");
     const Option *o = option_find(command, name, length);
+    if (!o && option_pass(out, command, count, word, at))
+        return true;
     if (!o) {
         option_unknown(out, command, word[*at], name, length);
         return false;
@@ -445,7 +466,10 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
     *out = (Arguments){.operand = word,
                        .diagnostics = wanted ? wanted : out->diagnostics};
     for (int i = 0; i < count; i++) {
-        if (word[i][0] == '-' && word[i][1]) {
+        if (command_trains(command) && strcmp(word[i], "--") == 0) {
+            while (++i < count && out->num_passed < MAX_PASSED)
+                out->passed[out->num_passed++] = word[i];
+        } else if (word[i][0] == '-' && word[i][1]) {
             if (!option_parse(out, command, count, word, &i))
                 return false;
         } else if (command->num_operands == AT_LEAST_ONE ||

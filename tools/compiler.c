@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tools/compiler.h"
 #include "base/exits.h"
+#include "base/source.h"
 #include "tools/process.h"
 
 #include <errno.h>
@@ -149,6 +150,35 @@ const char *compiler_candidate(size_t i) {
     if (compiler_named())
         return i == 0 ? compiler_named() : NULL;
     return usual[i];
+}
+
+const char *compiler_version(Arena *a, const char *folder,
+                             const char *program) {
+    enum { MOST_BYTES = 1 << 16 };
+    const char *log = arena_format(a, "%s/version", folder), *why;
+    Words w = {.a = a};
+    words_split(&w, program);
+    words_add(&w, "--version");
+    if (program_run(&w, ".", log, log) != 0)
+        return NULL;
+    const Source *said = source_read(a, log, MOST_BYTES, &why);
+    size_t length = said ? strcspn(said->text, "\n") : 0;
+    return length > 0 ? arena_string(a, said->text, length) : NULL;
+}
+
+void compiler_describe(Arena *a, const char *folder, Text *t) {
+    const char *version = NULL, *added = getenv("CFLAGS");
+    for (size_t i = 0; i < COMPILER_CANDIDATES && !version; i++) {
+        const char *program = compiler_candidate(i);
+        version = program ? compiler_version(a, folder, program) : NULL;
+        if (version)
+            text_add(t, "%s\n%s\n", program, version);
+    }
+    for (const char *const *flag = compile_flags; *flag; flag++)
+        text_add(t, "%s ", *flag);
+    for (const char *const *flag = link_flags; *flag; flag++)
+        text_add(t, "%s ", *flag);
+    text_add(t, "%s\n", added ? added : "");
 }
 
 int compiler_run(Arena *a, const Arguments *arguments,

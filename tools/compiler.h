@@ -18,6 +18,14 @@ bool installation_find(Arena *a, const Arguments *arguments, Installation *out);
 enum { COMPILER_CANDIDATES = 3 };
 const char *compiler_candidate(size_t i);
 
+// The first line that a program prints when it is asked for its version; NULL:
+// it does not start.  A file in `folder` is written for that.
+const char *compiler_version(Arena *a, const char *folder, const char *program);
+
+// Adds what decides, beside the source, which program compiler_run makes: the
+// compiler, its version and all its flags.
+void compiler_describe(Arena *a, const char *folder, Text *t);
+
 // Compiles source, a file in folder with so many bytes of kernels, to the
 // program out, which is an absolute path.  Returns an exit status; what went
 // wrong has been said.

@@ -2,7 +2,6 @@
 // run with, opened as a trainer opens it, and what to install.
 #define _GNU_SOURCE
 #include "base/exits.h"
-#include "base/source.h"
 #include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/generation.h"
@@ -11,7 +10,6 @@
 #include "runtime/library.h"
 #include "runtime/report/nvtx.h"
 #include "tools/compiler.h"
-#include "tools/process.h"
 #include "tools/scratch.h"
 
 #include <dlfcn.h>
@@ -247,22 +245,6 @@ static void onednn_find(Doctor *d) {
 
 // ---- the C compiler ----
 
-// The first line that a program prints when it is asked for its version; NULL:
-// it does not start.
-static const char *version_of(Arena *a, const char *folder,
-                              const char *program) {
-    enum { MOST_BYTES = 1 << 16 };
-    const char *log = arena_format(a, "%s/version", folder), *why;
-    Words w = {.a = a};
-    words_split(&w, program);
-    words_add(&w, "--version");
-    if (program_run(&w, ".", log, log) != 0)
-        return NULL;
-    const Source *said = source_read(a, log, MOST_BYTES, &why);
-    size_t length = said ? strcspn(said->text, "\n") : 0;
-    return length > 0 ? arena_string(a, said->text, length) : NULL;
-}
-
 static void compiler_find(Doctor *d, const Arguments *arguments) {
     Finding *f = finding_add(d, "C compiler");
     Scratch scratch;
@@ -274,7 +256,7 @@ static void compiler_find(Doctor *d, const Arguments *arguments) {
     }
     for (size_t i = 0; i < COMPILER_CANDIDATES && !f->version; i++) {
         const char *program = compiler_candidate(i);
-        f->version = program ? version_of(d->a, scratch.path, program) : NULL;
+        f->version = program ? compiler_version(d->a, scratch.path, program) : NULL;
         f->path = f->version ? program : NULL;
     }
     if (!f->version)

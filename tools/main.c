@@ -15,6 +15,8 @@ const Command commands[] = {
      1, check_command},
     {"build",  "FILE.net", "Compile a model file to a trainer.",
      1, build_command},
+    {"train",  "FILE.net", "Build a model, where it has changed, and train it.",
+     1, train_command},
     {"show",   "STAGE FILE.net", "Print a model at a stage on its way to a "
      "trainer, or what is known of its launches, memory and recipe; or a module "
      "such as std/vision.net.",
@@ -85,6 +87,8 @@ static int command_help(Arena *a, const Command *command) {
     arguments_help(&t, command);
     if (command->run == show_command)
         show_stages(&t);
+    if (command->run == train_command)
+        trainer_options_help(&t);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
 }

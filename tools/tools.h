@@ -12,7 +12,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { MAX_SETTINGS = 64, MAX_KEY = 64, MAX_COUNTS = 32, AT_LEAST_ONE = -1 };
+enum {
+    MAX_SETTINGS = 64,
+    MAX_KEY = 64,
+    MAX_COUNTS = 32,
+    MAX_PASSED = 128,
+    AT_LEAST_ONE = -1
+};
 
 // A number on the command line.
 typedef struct {
@@ -39,6 +45,8 @@ typedef struct {
     Setting set[MAX_SETTINGS];
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
+    char *passed[MAX_PASSED]; // of train: the words that are the trainer's
+    int num_passed;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
         *kernel, *op, *arch, *at, *lineinfo, *embed, *compared, *validation;
@@ -83,6 +91,14 @@ bool setting_add(Arguments *out, Setting set);
 
 // What a command accepts.
 void arguments_help(Text *t, const Command *command);
+
+// ---- trainer_options.c: options of the trainers that train runs ----
+
+// Whether the word is an option of trainers; *words: 2 where its value is the
+// next word, which there is if `more`.
+bool trainer_option_is(const char *word, bool more, int *words);
+void trainer_options_offer(Nearest *near);
+void trainer_options_help(Text *t);
 
 // ---- bytes.c ----
 
@@ -212,6 +228,8 @@ bool json_is_object(const char *text);
 
 int check_command(Arena *a, const Arguments *arguments);
 int build_command(Arena *a, const Arguments *arguments);
+int train_command(Arena *a, const Arguments *arguments);
+int new_command(Arena *a, const Arguments *arguments);
 int show_command(Arena *a, const Arguments *arguments);
 void show_stages(Text *t); // what each is
 int report_command(Arena *a, const Arguments *arguments);

@@ -50,4 +50,27 @@ int trainer_ended(const Arguments *arguments, const char *trainer, int status);
 int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
                   const char *out);
 
+// ---- inputs.c ----
+
+struct RtOptions;
+
+// Whether the device and the data that a trainer of the program would be given
+// are there, as the trainer itself finds them; if not, says so in the trainer's
+// words, and returns its exit status.  Data that are generated are not.
+int inputs_check(const Arguments *arguments, const Program *p,
+                 const struct RtOptions *o);
+
+// ---- trainer_cache.c: trainers that were built, in the user's cache ----
+
+// The path of the trainer of this text, by its content and all that compiles
+// it, whether it is there or not.  NULL: the user has no folder for it that
+// nobody else can write to.
+const char *trainer_cache_path(Arena *a, const Arguments *arguments,
+                               const TrainerText *t);
+// Whether it is there, and nobody else may have written it; it counts as used
+// now.
+bool trainer_cache_has(const char *path);
+// Removes those beside it that were not used for long, or are too many.
+void trainer_cache_trim(Arena *a, const char *path);
+
 #endif

@@ -1,0 +1,62 @@
+// Inputs: the device and the data of a trainer, looked for before it is
+// compiled.  What reads them is the runtime's own, so that it says the same.
+#include "base/exits.h"
+#include "runtime/data/data.h"
+#include "tools/trainer.h"
+
+#include <string.h>
+
+// A sample of an input, as codegen/trainer.c writes it; rank -1: no graph has
+// the input.
+static RtShape shape_of(const Program *p, const char *input) {
+    const Graph *g = p->eval;
+    NodeId n = graph_find(g, input);
+    if (n == NO_NODE) {
+        g = p->stage[0].train;
+        n = graph_find(g, input);
+    }
+    RtShape s = {.rank = -1};
+    if (n == NO_NODE)
+        return s;
+    const Type *type = g->node[n].type;
+    s.type = type->dtype == U8 ? RT_U8 : type->dtype == I32 ? RT_I32 : RT_F32;
+    s.rank = type->rank - 1;
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = type->dim[i + 1];
+    return s;
+}
+
+static bool is_generated(const Recipe *r, const RtOptions *o) {
+    static const char word[] = "synthetic";
+    return strncmp(o->data ? o->data : r->data_format, word, sizeof word - 1) ==
+           0;
+}
+
+static bool data_found(const Program *p, const RtOptions *o, RtError *e) {
+    const Recipe *r = &p->recipe;
+    RtSetting setting[MAX_SETTINGS];
+    RtTrainer t = {.data_format = r->data_format,
+                   .data_path = r->data_path ? r->data_path : "",
+                   .data_setting = setting,
+                   .image = shape_of(p, "image"),
+                   .label = shape_of(p, "label"),
+                   .classes = r->classes};
+    for (int i = 0; i < r->num_data_settings && i < MAX_SETTINGS; i++)
+        setting[t.num_data_settings++] =
+            (RtSetting){r->data_setting[i].name, r->data_setting[i].value};
+    RtData data;
+    bool good = rt_data_find(&t, o, &data, &rt_system_files, e);
+    if (good)
+        rt_data_close(&data);
+    return good;
+}
+
+int inputs_check(const Arguments *arguments, const Program *p,
+                 const RtOptions *o) {
+    RtError e;
+    if ((o->load_only || rt_device_found(o->device, &e)) &&
+        (is_generated(&p->recipe, o) || data_found(p, o, &e)))
+        return EXIT_GOOD;
+    complain(arguments, "%s", e.text);
+    return e.status;
+}

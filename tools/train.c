@@ -1,0 +1,116 @@
+// sinter train: builds the trainer of a model, where that has not been done
+// before, and becomes it: signals, output and exit status are the trainer's.
+#define _POSIX_C_SOURCE 200809L // execv
+
+#include "base/exits.h"
+#include "runtime/runtime.h"
+#include "tools/embed.h"
+#include "tools/scratch.h"
+#include "tools/tools.h"
+#include "tools/trainer.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+// The command line of the trainer, which execv may not change but asks for so.
+static char **trainer_words(Arena *a, const Arguments *arguments,
+                            const char *trainer) {
+    size_t count = (size_t)arguments->num_passed;
+    char **word = ARENA_ARRAY(a, count + 2, char *);
+    word[0] = arena_string(a, trainer, strlen(trainer));
+    memcpy(word + 1, arguments->passed, count * sizeof *word);
+    return word;
+}
+
+static int trainer_become(Arena *a, const Arguments *arguments,
+                          const char *trainer) {
+    fflush(NULL);
+    signal(SIGXFSZ, SIG_DFL);
+    execv(trainer, trainer_words(a, arguments, trainer));
+    return trainer_ended(arguments, trainer, -1);
+}
+
+// Whether the trainer only tells of itself, and reads nothing.
+static bool only_tells(const RtOptions *o) {
+    return o->help || o->version || o->list_kernels || o->print_plan ||
+           o->dump_cuda != NULL;
+}
+
+// One line, which begins before the C compiler and ends after it.
+static int build_told(Arena *a, const Arguments *arguments,
+                      const TrainerText *t, const RtOptions *o,
+                      const char *path) {
+    double began = rt_seconds();
+    if (!o->quiet)
+        fprintf(stderr, "sinter: building %s ... ", t->name);
+    int status = trainer_build(a, arguments, t, path);
+    if (status == EXIT_GOOD && !o->quiet)
+        fprintf(stderr, "%.1f s\n", rt_seconds() - began);
+    return status;
+}
+
+// Without a cache the trainer is gone when it has ended: its folder has a
+// guard.
+static const char *path_aside(Arena *a, const Arguments *arguments,
+                              const TrainerText *t) {
+    Scratch scratch;
+    return scratch_open(a, arguments, &scratch)
+               ? arena_format(a, "%s/%s", scratch.path, t->name)
+               : NULL;
+}
+
+static int trainer_make(Arena *a, const Arguments *arguments, const Program *p,
+                        const TrainerText *t, const RtOptions *o,
+                        const char *path) {
+    int status = only_tells(o) ? EXIT_GOOD : inputs_check(arguments, p, o);
+    return status == EXIT_GOOD ? build_told(a, arguments, t, o, path) : status;
+}
+
+// Builds it if it is not in the cache; NULL, and an exit status, when that
+// fails.
+static const char *trainer_get(Arena *a, const Arguments *arguments,
+                               const Program *p, const TrainerText *t,
+                               const RtOptions *o, int *status) {
+    const char *path = trainer_cache_path(a, arguments, t);
+    if (path != NULL && trainer_cache_has(path)) {
+        if (!o->quiet)
+            fprintf(stderr, "sinter: %s is up to date\n", t->name);
+        return path;
+    }
+    const char *out = path != NULL ? path : path_aside(a, arguments, t);
+    *status = EXIT_IO;
+    if (out != NULL)
+        *status = trainer_make(a, arguments, p, t, o, out);
+    if (*status == EXIT_GOOD && path != NULL)
+        trainer_cache_trim(a, path);
+    return *status == EXIT_GOOD ? out : NULL;
+}
+
+// Whether the trainer will take its options.
+static bool options_good(Arena *a, const Arguments *arguments, RtOptions *o,
+                         int *status) {
+    RtError e;
+    if (rt_options_parse(o, arguments->num_passed + 1,
+                         trainer_words(a, arguments, "trainer"), &e))
+        return true;
+    complain(arguments, "%s", e.text);
+    *status = e.status;
+    return false;
+}
+
+int train_command(Arena *a, const Arguments *arguments) {
+    int status;
+    RtOptions o;
+    TrainerText t;
+    if (!options_good(a, arguments, &o, &status))
+        return status;
+    const Program *p = trainer_load(a, arguments, &t, &status);
+    if (p == NULL || (arguments->embed && (!embed_wanted(arguments, &status) ||
+                                           !embed_make(a, arguments, &t.cu_file,
+                                                       &t.code, &status))))
+        return status;
+    const char *trainer = trainer_get(a, arguments, p, &t, &o, &status);
+    return trainer ? trainer_become(a, arguments, trainer) : status;
+}
