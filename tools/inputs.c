@@ -60,3 +60,23 @@ int inputs_check(const Arguments *arguments, const Program *p,
     complain(arguments, "%s", e.text);
     return e.status;
 }
+
+// As the trainer itself reads the words.
+int inputs_named_check(Arena *a, const Arguments *arguments, const Program *p,
+                       const char *device, const char *data,
+                       const char *validation) {
+    enum { MOST_WORDS = 4 };
+    char *word[MOST_WORDS] = {arena_string(a, "trainer", strlen("trainer")),
+                              arena_format(a, "--device=%s", device)};
+    int count = 2;
+    RtOptions o;
+    RtError e;
+    if (data != NULL)
+        word[count++] = arena_format(a, "--data=%s", data);
+    if (validation != NULL)
+        word[count++] = arena_format(a, "--validation=%s", validation);
+    if (rt_options_parse(&o, count, word, &e))
+        return inputs_check(arguments, p, &o);
+    complain(arguments, "%s", e.text);
+    return e.status;
+}

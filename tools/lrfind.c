@@ -199,7 +199,10 @@ static int search(Arena *a, Search *s) {
         return status;
     if (!run_open(a, s, &p->recipe))
         return EXIT_IO;
-    status = run_build(a, s);
+    status = inputs_named_check(a, s->arguments, p, s->runs.device,
+                                s->runs.data, s->runs.validation);
+    if (status == EXIT_GOOD)
+        status = run_build(a, s);
     if (status == EXIT_GOOD)
         status = side_watch(a, &s->side, &s->runs, goes_on, s);
     if (goes_on(s) && status == EXIT_DIVERGED) // in what no row tells

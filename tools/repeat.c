@@ -274,7 +274,10 @@ static int trainer_make(Arena *a, const Arguments *arguments, Repeat *r) {
         return status;
     r->name = p->name;
     r->trainer = arena_format(a, "%s/trainer", r->scratch.path);
-    return trainer_build(a, arguments, &t, r->trainer);
+    status =
+        inputs_named_check(a, arguments, p, r->device, r->data, r->validation);
+    return status != EXIT_GOOD ? status
+                               : trainer_build(a, arguments, &t, r->trainer);
 }
 
 int repeat_command(Arena *a, const Arguments *arguments) {

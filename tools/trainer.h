@@ -60,6 +60,11 @@ struct RtOptions;
 int inputs_check(const Arguments *arguments, const Program *p,
                  const struct RtOptions *o);
 
+// The same of a trainer with these options; data and validation may be NULL.
+int inputs_named_check(Arena *a, const Arguments *arguments, const Program *p,
+                       const char *device, const char *data,
+                       const char *validation);
+
 // ---- trainer_cache.c: trainers that were built, in the user's cache ----
 
 // The path of the trainer of this text, by its content and all that compiles

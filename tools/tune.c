@@ -54,7 +54,11 @@ static int trainer_tune(Arena *a, const Arguments *arguments, const Program *p,
         return EXIT_IO;
     const char *trainer = p ? arena_format(a, "%s/trainer", runs.folder)
                             : trainer_path(a, arguments->operand[0]);
-    status = p ? trainer_build(a, arguments, t, trainer) : EXIT_GOOD;
+    status =
+        p ? inputs_named_check(a, arguments, p, runs.device, runs.data, NULL)
+          : EXIT_GOOD;
+    if (status == EXIT_GOOD && p)
+        status = trainer_build(a, arguments, t, trainer);
     if (status == EXIT_GOOD)
         status = trainer_run(a, arguments, &runs, trainer);
     runs_close(&runs);

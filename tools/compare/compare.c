@@ -30,7 +30,9 @@ int model_size(const Arguments *arguments, Size *size) {
         const Graph *g = plan_graph(program_plan(p, &o), "train");
         *size = (Size){p->recipe.batch, graph_cost(g).flops, 0};
         size->bytes = stored_bytes(g);
-        status = EXIT_GOOD;
+        status = inputs_named_check(
+            a, arguments, p, arguments->device ? arguments->device : "host",
+            runs_data(a, arguments, p->recipe.batch, DRAWN_BATCHES), NULL);
     }
     arena_free(a);
     return status;

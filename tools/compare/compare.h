@@ -19,7 +19,8 @@ typedef struct {
     Rows rows;
 } Comparison;
 
-// Returns an exit status; what went wrong has been said.
+// Looks at the model, and for the data and the device.  Returns an exit status;
+// what went wrong has been said.
 int model_size(const Arguments *arguments, Size *size);
 
 // The batch of a comparison: what the command line says, or so few that double
