@@ -11,6 +11,8 @@
 
 // clang-format off
 const Command commands[] = {
+    {"new",    "DIR", "Make a folder with a model file to start from, for images, "
+     "a table or a text.", 1, new_command},
     {"check",  "FILE.net", "Print each layer of a model, and what it costs.",
      1, check_command},
     {"build",  "FILE.net", "Compile a model file to a trainer.",

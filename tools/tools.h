@@ -57,6 +57,7 @@ typedef struct {
     int64_t memory;         // 0: no limit
     uint32_t without;       // as PassOptions has left_out
     bool no_updates;        // as PassOptions has it; no option sets it
+    bool images, table, text; // of new
     bool json, check, max_batch, no_eval, ablate, help;
 } Arguments;
 

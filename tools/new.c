@@ -1,0 +1,95 @@
+// sinter new: a folder to start from: a model file and a page that says where
+// the data go, for images, a table or a text.
+#define _POSIX_C_SOURCE 200809L // strerror
+#include "base/exits.h"
+#include "tools/tools.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+extern const unsigned char new_images_net[], new_images_md[], new_table_net[],
+    new_table_md[], new_table_py[], new_text_net[], new_text_md[];
+
+enum { MOST_FILES = 3 };
+
+typedef struct {
+    const char *trains_on;
+    struct {
+        const char *name;
+        const unsigned char *text; // NULL: no more
+    } file[MOST_FILES];
+} Start;
+
+static const Start images = {
+    "images", {{"model.net", new_images_net}, {"README.md", new_images_md}}};
+static const Start table = {"a table",
+                            {{"model.net", new_table_net},
+                             {"README.md", new_table_md},
+                             {"from-csv.py", new_table_py}}};
+static const Start text = {
+    "a text", {{"model.net", new_text_net}, {"README.md", new_text_md}}};
+
+// NULL: several are asked for, which has been said.
+static const Start *start_of(const Arguments *arguments) {
+    if (arguments->images + arguments->table + arguments->text > 1) {
+        complain(arguments,
+                 "--images, --table and --text exclude each other: give one");
+        return NULL;
+    }
+    return arguments->table ? &table : arguments->text ? &text : &images;
+}
+
+// Whether nothing is there, or an empty folder; if not, that has been said.
+static bool folder_free(const Arguments *arguments, const char *path,
+                        int *status) {
+    DIR *d = opendir(path);
+    int error = errno;
+    if (d == NULL && error != ENOENT) {
+        complain(arguments, "%s: %s; name a new folder", path, strerror(error));
+        *status = error == ENOTDIR ? EXIT_USAGE : EXIT_IO;
+    }
+    if (d == NULL)
+        return error == ENOENT;
+    bool empty = true;
+    for (struct dirent *e; empty && (e = readdir(d)) != NULL;)
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    closedir(d);
+    if (!empty) {
+        complain(arguments, "%s is not empty; name a new folder", path);
+        *status = EXIT_USAGE;
+    }
+    return empty;
+}
+
+static int files_write(Arena *a, const Arguments *arguments, const Start *s,
+                       const char *folder) {
+    int status = folder_make(arguments, folder);
+    for (int i = 0; i < MOST_FILES && status == EXIT_GOOD; i++) {
+        if (s->file[i].text == NULL)
+            break;
+        Text t = text_new(a);
+        text_add(&t, "%s", (const char *)s->file[i].text);
+        status = text_write(
+            arguments, arena_format(a, "%s/%s", folder, s->file[i].name), &t);
+    }
+    return status;
+}
+
+int new_command(Arena *a, const Arguments *arguments) {
+    const char *folder = arguments->operand[0];
+    const Start *s = start_of(arguments);
+    int status = EXIT_USAGE;
+    if (s == NULL || !folder_free(arguments, folder, &status))
+        return status;
+    status = files_write(a, arguments, s, folder);
+    if (status != EXIT_GOOD)
+        return status;
+    const char *shown = text_shown(a, folder);
+    printf("%s/model.net trains on %s; %s/README.md says where yours go. "
+           "Start with:\n\n"
+           "    cd %s\n"
+           "    sinter train model.net --data synthetic --steps=50\n",
+           shown, s->trains_on, shown, shown);
+    return EXIT_GOOD;
+}
