@@ -57,8 +57,12 @@ static int trainer_emit(Arena *a, const Arguments *arguments, const Program *p,
         if (out_is_read(arguments, p, file[i].path))
             return EXIT_USAGE;
     int status = folder_make(arguments, folder);
-    return status == EXIT_GOOD ? trainer_write(a, arguments, t, folder)
-                               : status;
+    if (status == EXIT_GOOD)
+        status = trainer_write(a, arguments, t, folder);
+    if (status == EXIT_GOOD)
+        wrote_print(arguments, file->path, "the kernels are in %s.cu beside it",
+                    t->name);
+    return status;
 }
 
 // The path seen from everywhere.
@@ -195,5 +199,9 @@ int build_command(Arena *a, const Arguments *arguments) {
     const char *out = arguments->out ? arguments->out : t.name;
     if (!out_takes(arguments, p, out, &status))
         return status;
-    return trainer_build(a, arguments, &t, out);
+    status = trainer_build(a, arguments, &t, out);
+    if (status == EXIT_GOOD)
+        wrote_print(arguments, out, "train with %s, whose options --help lists",
+                    trainer_path(a, out));
+    return status;
 }

@@ -86,6 +86,23 @@ int text_write(const Arguments *arguments, const char *path, const Text *text) {
                : io_failed(arguments, path);
 }
 
+void wrote_print(const Arguments *arguments, const char *path,
+                 const char *format, ...) {
+    Arena *a = arena_new();
+    struct stat s;
+    va_list list;
+    if (!wants_json(arguments) && stat(path, &s) == 0) {
+        Scaled size = bytes_scaled(s.st_size);
+        Text t = text_new(a);
+        va_start(list, format);
+        text_addv(&t, format, list);
+        va_end(list);
+        fprintf(stderr, "sinter: wrote %s, %.1f %s; %s\n", text_shown(a, path),
+                size.count, size.unit, text_shown(a, text_string(&t)));
+    }
+    arena_free(a);
+}
+
 int folder_make(const Arguments *arguments, const char *path) {
     return mkdir(path, 0777) == 0 || errno == EEXIST
                ? EXIT_GOOD

@@ -179,6 +179,11 @@ int text_write(const Arguments *arguments, const char *path, const Text *text);
 int folder_make(const Arguments *arguments, const char *path); // or it is there
 int io_failed(const Arguments *arguments, const char *path);
 
+// Says on stderr, in one line, that a file was written, how large it is, and
+// what to do with it.  Nothing where only diagnostics in JSON are wanted there.
+void wrote_print(const Arguments *arguments, const char *path,
+                 const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 // ---- model.c ----
 
 // Loads the model file and prints its diagnostics on stderr, as JSON if asked

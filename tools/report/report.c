@@ -116,7 +116,10 @@ static int page_write(const Show *s, const char *path, const Text *page) {
         fwrite(text_string(page), 1, page->length, stdout);
         return EXIT_GOOD; // main says it where that failed
     }
-    return text_write(s->arguments, path, page);
+    int status = text_write(s->arguments, path, page);
+    if (status == EXIT_GOOD)
+        wrote_print(s->arguments, path, "open it in a browser");
+    return status;
 }
 
 int report_command(Arena *a, const Arguments *arguments) {
