@@ -13,7 +13,7 @@ expect 2 "did you mean fused?" show fusd x.net
 expect 2 "-a or -b has no option '-O7'; see sinter compare --help" \
     compare -a -O7 "$SINTER_SOURCE/models/lenet.net"
 expect 2 "no diagnostic has the code 'foo'" explain foo
-expect 0 "E0312: tensors of shapes that do not go together" explain e0312
+expect 0 "E0312: incompatible shapes" explain e0312
 expect 2 "no diagnostic has the code 'E9'" explain E9
 expect 0 "fn flip_lr(x, p=0.5) = native" show std/vision.net
 expect 2 "usage: sinter show" show graph

@@ -231,8 +231,8 @@ static void note_meant(const Call *c, const ParamInfo *p, Value v,
     if (v.kind == VALUE_CALL && v.call->builtin->class == DATA)
         diag_note(d, "an input begins with `data.train`");
     if (v.kind == VALUE_TENSOR && c->builtin->class == INITIAL)
-        diag_note(d, "it is what a parameter starts with; what each step draws "
-                     "is noise(x)");
+        diag_note(d, "an initializer sets a parameter's start value; noise(x) "
+                     "draws new numbers in each step");
     if (v.kind == VALUE_NUMBER || v.kind == VALUE_LIST)
         foreign_note(FOREIGN_SURPLUS, c->builtin->name, d);
 }
@@ -255,8 +255,8 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
                       : "");
     note_meant(c, p, v, d);
     if (p->kind == MOMENT && is_plain(v) && v.number > 1)
-        diag_note(d, "write `%.9g epoch` or `%.9g step` if that is meant",
-                  v.number, v.number);
+        diag_note(d, "for a time, write `%.9g epoch` or `%.9g step`", v.number,
+                  v.number);
     if (v.at.source != NULL &&
         (v.at.source != at.source || v.at.start != at.start))
         diag_place(d, v.at, "it comes from here");
@@ -404,7 +404,7 @@ static const Value *flag_value(Expansion *e, const Expr *x) {
         return v.kind == VALUE_POISON ? &poison : &yes;
     Diagnostic *d =
         report(e->diags, D_kind, x->at,
-               "`%s` alone means true, and is the name of something else here",
+               "`%s` alone means true, but it is also the name of a value here",
                x->text);
     diag_label(d, "this is %s",
                v.kind == VALUE_TRUTH ? "false" : value_kind_name(v.kind));

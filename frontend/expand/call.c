@@ -216,8 +216,8 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
                    b->name, class_name(b->class), class_place(b->class));
         if (b->class == LOSS && e->phase == PHASE_KEYS)
             diag_note(d,
-                      "a part of it is a function, as in: "
-                      "fn error(output, label) = %s(output, label)",
+                      "write a part of it as a function, as in: fn "
+                      "error(output, label) = %s(output, label)",
                       b->name);
         if (builtin_id(b) == B_norm)
             diag_note(d, "the length of rows is sqrt(sum(square(x), channels, "
@@ -226,7 +226,7 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
     }
     if (b->class == SCHEDULE && e->graph == NULL) {
         report(e->diags, D_wrong_place, at,
-               "what is needed here must not change during the run");
+               "this value must stay constant during the run");
         return value_poison();
     }
     if (!bind_builtin(e, c, given, num_given) || !within_limits(e, at))
@@ -256,7 +256,7 @@ static Value call_value(Expansion *e, Value f, const Expr *by,
     case VALUE_BUILTIN:
         return call_builtin(e, f.builtin, by, given, num_given, at);
     default:
-        report(e->diags, D_not_a_function, at, "this is %s and no function",
+        report(e->diags, D_not_a_function, at, "this is %s, not a function",
                value_kind_name(f.kind));
         return value_poison();
     }

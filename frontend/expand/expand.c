@@ -60,7 +60,7 @@ static void poison_block(Expansion *e, const Block *b) {
 
 static Value expand_for(Expansion *e, const Stmt *s) {
     Value list = expand(e, s->value);
-    if (!advise_kind(e, list, VALUE_LIST, s->value->at, "what `for` goes over",
+    if (!advise_kind(e, list, VALUE_LIST, s->value->at, "the operand of `for`",
                      "as in: for i in [0, 1, 2] { ... }")) {
         poison_block(e, &s->body);
         return value_poison();
@@ -81,10 +81,10 @@ static Value poison_if(Expansion *e, const Stmt *s) {
 static Value expand_if(Expansion *e, const Stmt *s) {
     Value v = expand(e, s->value);
     if (v.kind == VALUE_TENSOR) {
-        Diagnostic *d = report(e->diags, D_kind, s->value->at,
-                               "a condition must be true or false, and this "
-                               "is a tensor");
-        diag_note(d, "where(condition, a, b) chooses for each of its numbers");
+        Diagnostic *d =
+            report(e->diags, D_kind, s->value->at,
+                   "a condition must be true or false, but this is a tensor");
+        diag_note(d, "where(condition, a, b) chooses element by element");
         return poison_if(e, s);
     }
     if (!expect_kind(e, v, VALUE_TRUTH, s->value->at, "a condition"))
@@ -239,14 +239,14 @@ static Value expand_index(Expansion *e, const Expr *x) {
     Value list = expand(e, x->left), at = expand(e, x->right);
     if (list.kind == VALUE_TENSOR) {
         Diagnostic *d =
-            report(e->diags, D_kind, x->at, "a tensor has no index");
+            report(e->diags, D_kind, x->at, "a tensor cannot be indexed");
         diag_note(d, "`slice` takes a part of it, as in: "
                      "slice(x, channels, 0, 3)");
         return value_poison();
     }
     if (at.kind == VALUE_POISON ||
-        !expect_kind(e, list, VALUE_LIST, x->left->at, "what has items") ||
-        !expect_kind(e, at, VALUE_NUMBER, x->right->at, "the place of an item"))
+        !expect_kind(e, list, VALUE_LIST, x->left->at, "an indexed value") ||
+        !expect_kind(e, at, VALUE_NUMBER, x->right->at, "an index"))
         return value_poison();
     int count = list.list.count;
     double place = at.number < 0 ? at.number + count : at.number;
@@ -255,7 +255,7 @@ static Value expand_index(Expansion *e, const Expr *x) {
         return list.list.item[(int)place];
     Diagnostic *d = report(e->diags, D_range, x->right->at,
                            "this list has no item %g", at.number);
-    diag_note(d, "it has %d, counted from 0", count);
+    diag_note(d, "it has %d items, counted from 0", count);
     if (x->left->kind == EXPR_LIST)
         diag_note(d, "a comma is missing between two lists");
     return value_poison();
@@ -272,7 +272,7 @@ static Value expand_knot(Expansion *e, const Expr *x) {
 
 static Value expand_unit(Expansion *e, const Expr *x) {
     Value v = expand(e, x->left);
-    if (!expect_kind(e, v, VALUE_NUMBER, x->left->at, "what carries a unit"))
+    if (!expect_kind(e, v, VALUE_NUMBER, x->left->at, "a value with a unit"))
         return value_poison();
     v.at = x->at;
     switch (x->unit) {
@@ -307,8 +307,8 @@ static Value expand_member(Expansion *e, const Expr *x) {
     if (!data)
         return unknown_member(e, x, v);
     report(e->diags, D_unknown_name, x->at,
-           "`data.%s` has no meaning here; `data.train` is what an input "
-           "begins with, `data.test` what eval is on",
+           "`data.%s` is unknown; an input begins with `data.train`, and eval "
+           "reads `data.test`",
            x->text);
     return value_poison();
 }

@@ -51,7 +51,7 @@ const char *kind_wanted(Expansion *e, const ParamInfo *p) {
     case SIZES:
         return "a whole number from 1, or a list of whole numbers";
     case STARTS:
-        return "an initialiser, as zeros or normal(0, 0.02), a number or a "
+        return "an initializer, as zeros or normal(0, 0.02), a number or a "
                "list of numbers";
     case NUMBER:
         return "a number";

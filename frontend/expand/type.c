@@ -22,8 +22,8 @@ static bool report_later(Expansion *e, const Function *f, const TypeExpr *t,
         Diagnostic *d = report(e->diags, D_too_early, x->at,
                                "`%s` is used before its definition", x->text);
         diag_place(d, f->param[i].at, "it is defined here");
-        diag_note(d, "parameters are read in their order; one that is a size "
-                     "comes before the tensor");
+        diag_note(d, "parameters are read in order; write a size before the "
+                     "tensor that uses it");
         return true;
     }
     for (int i = 0; i < expr_num_parts(x); i++)
@@ -41,7 +41,7 @@ static int64_t expand_dimension(Expansion *e, const Function *f,
         return -1;
     if (x->kind == EXPR_NAME && name_unknown(e, x) && !is_dimension_name(x)) {
         Diagnostic *d = report(e->diags, D_unknown_name, x->at,
-                               "nothing here is called `%s`", x->text);
+                               "`%s` is not defined", x->text);
         diag_note(d, "a dimension's name begins with an upper-case letter, as "
                      "`N`");
         return -1;
@@ -49,8 +49,8 @@ static int64_t expand_dimension(Expansion *e, const Function *f,
     if (is_dimension_name(x) && scope_find(e, x->text, NULL) == NULL) {
         if (found < 1) {
             Diagnostic *d = report(e->diags, D_data, x->at,
-                                   "nothing says how large `%s` is", x->text);
-            diag_note(d, "a number in its place does, or the data's `shape`, "
+                                   "the size of `%s` is unknown", x->text);
+            diag_note(d, "write a number in its place, or the data's `shape`, "
                          "as in: npy(\"data\", shape=[64, 3])");
             return -1;
         }
@@ -98,7 +98,7 @@ bool type_check(Expansion *e, const Function *f, const TypeExpr *t, Value v,
     if (t == NULL || v.kind == VALUE_POISON)
         return true;
     const char *advice =
-        v.kind == VALUE_LIST ? "`concat` makes one of several" : NULL;
+        v.kind == VALUE_LIST ? "`concat` joins several tensors into one" : NULL;
     if (!advise_kind(e, v, VALUE_TENSOR, at, what, advice))
         return false;
     Type found = *node_type(e, v.node), declared;
@@ -107,15 +107,15 @@ bool type_check(Expansion *e, const Function *f, const TypeExpr *t, Value v,
     if (type_has_shape(&found, &declared) &&
         dtype_fits(declared.dtype, found.dtype))
         return true;
-    Diagnostic *d = report(e->diags, D_annotation, at,
-                           "%s is not what its type says", what);
+    Diagnostic *d =
+        report(e->diags, D_annotation, at, "%s does not match its type", what);
     diag_label(d, "this is %s", tensor_text(e, v.node));
-    diag_place(d, t->at, "the type says %s", declared_text(e, t, declared));
+    diag_place(d, t->at, "the type is %s", declared_text(e, t, declared));
     if (declared.rank > 0 && declared.dim[0] == e->recipe.batch &&
         (found.rank == 0 || found.dim[0] != e->recipe.batch))
-        diag_note(d, "the batch is no longer its first axis; axes count from "
-                     "0, which is the batch, and the larger of two is "
-                     "maximum(a, b)");
+        diag_note(d,
+                  "the batch must stay the first axis; axes count from 0, the "
+                  "batch, and maximum(a, b) is the larger of two tensors");
     if (v.at.start != at.start || v.at.source != at.source)
         diag_place(d, v.at, "it comes from here");
     return false;

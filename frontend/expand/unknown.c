@@ -131,7 +131,7 @@ Value unknown_name(Expansion *e, const Expr *x) {
         note_import(module, x->text, d);
     } else {
         Diagnostic *d = report(e->diags, D_unknown_name, x->at,
-                               "nothing here is called `%s`", x->text);
+                               "`%s` is not defined", x->text);
         note_name(e, x->text, d);
     }
     return value_poison();
@@ -190,7 +190,7 @@ Value unknown_member(Expansion *e, const Expr *x, Value left) {
     Text path = text_new(e->arena);
     path_add(&path, x);
     Diagnostic *d = report(e->diags, D_unknown_name, x->at,
-                           "nothing here is called `%s`", text_string(&path));
+                           "`%s` is not defined", text_string(&path));
     note_path(e, x, d);
     return value_poison();
 }

@@ -72,8 +72,9 @@ void note_initialiser(Value v, Diagnostic *d) {
     const Builtin *b = initialiser(v);
     if (b != NULL && !foreign_note(FOREIGN_SURPLUS, b->name, d))
         diag_note(d,
-                  "it is what a parameter starts with, as in: parameter([1, "
-                  "8], init=%s); what each step draws is noise(x)",
+                  "an initializer sets a parameter's start value, as in: "
+                  "parameter([1, 8], init=%s); noise(x) draws new numbers in "
+                  "each step",
                   b->name);
 }
 
@@ -84,7 +85,7 @@ bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
     if (v.kind == VALUE_POISON)
         return false;
     Diagnostic *d =
-        report(e->diags, D_kind, at, "%s must be %s, and this is %s", what,
+        report(e->diags, D_kind, at, "%s must be %s, but this is %s", what,
                value_kind_name(kind), value_described(v));
     if (advice != NULL)
         diag_note(d, "%s", advice);

@@ -144,7 +144,7 @@ Value lower_clamp(Expansion *e, const Call *c) {
     if (low->kind == VALUE_NUMBER && high->kind == VALUE_NUMBER &&
         low->number > high->number) {
         report(e->diags, D_range, c->at,
-               "clamp goes from its lower end to its upper one");
+               "the lower bound of clamp must not be above its upper bound");
         return value_poison();
     }
     if (low->kind == VALUE_NUMBER)

@@ -167,13 +167,12 @@ static bool moves_places(Expansion *e, NodeId x) {
 
 static bool report_outside(Expansion *e, const Call *c, const Value *x) {
     Diagnostic *d = report(e->diags, D_left_behind, c->at,
-                           "%s cannot leave out the places from outside the "
-                           "image",
+                           "%s cannot leave out pixels from outside the image",
                            c->builtin->name);
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-    diag_note(d, "mean(x) and sum(x) do, where x is computed of the output and "
-                 "the label place by place; with mode=reflect or mode=edge in "
-                 "the augmentation all places count");
+    diag_note(d, "use mean(x) or sum(x) with an x that is computed from output "
+                 "and label pixel by pixel, or mode=reflect or mode=edge in "
+                 "the augmentation, with which all pixels count");
     return false;
 }
 

@@ -11,7 +11,7 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
         return x;
     if (type_count(&t) > INT32_MAX) {
         report(e->diags, D_size, c->at,
-               "dropout takes fewer than 2^31 numbers");
+               "dropout is limited to 2^31 - 1 numbers");
         return NO_NODE;
     }
     const char *name = arena_format(e->arena, "%s%s", c->path, what);

@@ -66,7 +66,7 @@ static Init interval(Expansion *e, const Call *c) {
               .high = call_number(c, P_uniform_high)};
     if (i.low > i.high)
         report(e->diags, D_range, c->at,
-               "uniform goes from its lower end to its upper one");
+               "the lower bound of uniform must not be above its upper bound");
     return i;
 }
 
@@ -121,7 +121,7 @@ static bool expect_fans(Expansion *e, const Call *c, Type t, int64_t groups) {
         report(e->diags, D_rank, c->at, "%s is for %s", c->builtin->name,
                least_rank(c) == 4 ? "the weights of a convolution"
                                   : "weights of two dimensions or more");
-    diag_label(d, "and this starts %s", type_text(e, t));
+    diag_label(d, "the parameter is %s", type_text(e, t));
     return false;
 }
 
@@ -135,10 +135,10 @@ static bool written(Expansion *e, const Value *list, Type t, Init *init) {
     init->numbers = n;
     if (type_broadcast(&n->type, &t, &both) && type_has_shape(&both, &t))
         return true;
-    Diagnostic *d = report(e->diags, D_shapes, list->at,
-                           "numbers of this shape cannot be repeated to what "
-                           "they start");
-    diag_label(d, "this is %s, and starts %s", type_text(e, n->type),
+    Diagnostic *d =
+        report(e->diags, D_shapes, list->at,
+               "numbers of this shape do not broadcast to the parameter");
+    diag_label(d, "this is %s, and the parameter is %s", type_text(e, n->type),
                type_text(e, t));
     return false;
 }

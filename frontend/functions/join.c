@@ -26,10 +26,10 @@ Value lower_slice(Expansion *e, const Call *c) {
         return value_tensor(axis_cut(e, x->node, axis, from, to), c->at);
     Diagnostic *d =
         report(e->diags, D_range, c->at,
-               "places %lld to %lld are not within 0 to %lld", (long long)from,
-               (long long)to, (long long)t.dim[axis]);
+               "the range %lld to %lld is not within 0 to %lld",
+               (long long)from, (long long)to, (long long)t.dim[axis]);
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-    diag_note(d, "`from` is the first place and `to` the one after the last");
+    diag_note(d, "`from` is the first index and `to` the one after the last");
     return value_poison();
 }
 

@@ -64,9 +64,9 @@ static void note_samples(Diagnostic *d, Arena *a, Type few, Type many) {
     for (int i = 0; !last && i < more; i++)
         text_add(&shape, ", 1");
     diag_note(d,
-              "the last axes meet, so samples would not meet their own, as "
-              "they do behind reshape([-1%s]); `keep` of a mean, sum or max "
-              "leaves its axes where they are",
+              "shapes are aligned at the last axis, so each sample would meet "
+              "other samples; use reshape([-1%s]), or `keep` in a mean, sum or "
+              "max, which keeps the axes in place",
               text_string(&shape));
 }
 

@@ -6,7 +6,7 @@ Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
                const Value *given) {
     if (!wanted && given->kind != VALUE_NOTHING) {
         report(e->diags, D_unused, given->at.source ? given->at : c->at,
-               "bias_init has no use where bias is false");
+               "bias_init has no effect with bias=false");
         return value_poison();
     }
     if (y == NO_NODE || !wanted)

@@ -89,9 +89,9 @@ static NodeId class_labels(Expansion *e, Type output, NodeId label) {
 static void warn_twice(Expansion *e, const Call *c, DiagId id,
                        const Value *output, const char *what, const char *why) {
     Diagnostic *d =
-        report(e->diags, id, c->at, "%s takes what comes before the %s",
+        report(e->diags, id, c->at, "%s takes logits, not the result of %s",
                c->builtin->name, what);
-    diag_place(d, output->at, "this is behind one");
+    diag_place(d, output->at, "the %s is here", what);
     diag_note(d, "leave the %s out%s", what, why);
 }
 

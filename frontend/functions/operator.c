@@ -18,13 +18,13 @@ static Value bad_operands(Expansion *e, const Expr *x, Value a, Value b) {
     note_initialiser(b, d);
     if (x->op == TOKEN_PRODUCT &&
         (a.kind == VALUE_NUMBER || b.kind == VALUE_NUMBER))
-        diag_note(d, "it is the product of matrices; a number is multiplied "
-                     "by *, and parameter([1, C]) is a row that is learned");
+        diag_note(d, "@ multiplies matrices; use * for a number, and "
+                     "parameter([1, C]) for a trained row");
     if (x->op == TOKEN_POWER && a.kind == VALUE_NUMBER)
         diag_note(d, "write exp(x * log(%.9g))", a.number);
     if (a.kind == VALUE_LIST || b.kind == VALUE_LIST)
-        diag_note(d, "a list becomes a tensor by tensor(list); what is learned "
-                     "is a parameter([C]) of C channels");
+        diag_note(d, "tensor(list) makes a tensor; parameter([C]) is a trained "
+                     "value for C channels");
     return value_poison();
 }
 
@@ -96,7 +96,7 @@ static Value operate_numbers(Expansion *e, TokenKind op, Value a, Value b,
     v.of_batch = a.of_batch || b.of_batch;
     if (!join_units(op, a, b, &v.unit)) {
         report(e->diags, D_operator, op_at,
-               "the units of these two do not go together");
+               "these two units cannot be combined");
         return value_poison();
     }
     if (!known) {

@@ -135,7 +135,7 @@ static bool check_muon(Expansion *e, const Call *c, const Parameter *p) {
                            p->name, type_text(e, p->type));
     diag_place(d, p->at, "it belongs to this layer");
     diag_note(d,
-              "give it and its like another optimizer: params \"*%s\" { "
+              "give such parameters another optimizer: params \"*%s\" { "
               "optimizer = adamw() }",
               last ? last : p->name);
     return false;

@@ -19,21 +19,22 @@ static bool check_knot(Expansion *e, const Value *knot) {
     Value where = knot->list.item[0], what = knot->list.item[1];
     if (where.kind != VALUE_NUMBER || where.number < 0) {
         report(e->diags, D_knots, where.at.source ? where.at : knot->at,
-               "a knot's place must be a share of the run, `N epoch` or "
-               "`N step`");
+               "the position of a knot must be a share of the run, `N epoch` "
+               "or `N step`");
         return false;
     }
     if (!is_value(e, what)) {
         report(e->diags, D_knots, knot->at,
-               "a knot's value must be a number or a schedule");
+               "the value of a knot must be a number or a schedule");
         return false;
     }
     if (where.unit == UNIT_NONE && where.number > 1) {
-        Diagnostic *d = report(e->diags, D_knots, where.at,
-                               "%g is past the end of the run", where.number);
+        Diagnostic *d =
+            report(e->diags, D_knots, where.at,
+                   "%g is past the end of the run", where.number);
         diag_note(d,
-                  "places are shares of the run; write `%g epoch` or "
-                  "`%g step` if that is meant",
+                  "positions are shares of the run; for a time, write `%g "
+                  "epoch` or `%g step`",
                   where.number, where.number);
         return false;
     }
@@ -55,8 +56,8 @@ static bool check_order(Expansion *e, const Value *knots) {
         if (!is_disordered(e, before, where))
             continue;
         Diagnostic *d = report(e->diags, D_knots, where.at,
-                               "knots must come one after the other");
-        diag_place(d, before.at, "this one is not before it");
+                               "the positions of knots must ascend");
+        diag_place(d, before.at, "this one is not earlier");
         return false;
     }
     return true;
@@ -82,7 +83,7 @@ static Value choose_line(Expansion *e, const Value *knots, Span at) {
 Value lower_piecewise(Expansion *e, const Call *c) {
     const Value *knots = call_arg(c, P_piecewise_knots);
     if (knots->list.count < 2) {
-        report(e->diags, D_knots, c->at, "a line needs two knots at least");
+        report(e->diags, D_knots, c->at, "piecewise needs at least two knots");
         return value_poison();
     }
     for (int i = 0; i < knots->list.count; i++)

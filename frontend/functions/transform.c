@@ -142,9 +142,10 @@ bool transforms_undo(const Expansion *e, Type *label) {
 
 static Diagnostic *report_left(Expansion *e, const Transform *t,
                                const char *why) {
-    Diagnostic *d = report(e->diags, D_left_behind, t->call->at,
-                           "the labels cannot follow what %s does to the image",
-                           t->call->builtin->name);
+    Diagnostic *d =
+        report(e->diags, D_left_behind, t->call->at,
+               "the labels cannot follow the change that %s makes to the image",
+               t->call->builtin->name);
     diag_note(d, "%s", why);
     return d;
 }
@@ -226,7 +227,7 @@ LabelPlaces label_places(Expansion *e, Type label) {
     LabelPlaces p = places_of(e, label, *node_type(e, t->to));
     if (p == LABEL_FOLLOWS && !is_complete(e)) {
         report_left(e, t,
-                    "something else in `input` moves pixels, too; labels "
+                    "another function in `input` moves pixels, too; labels can "
                     "follow resize and the augmentations of std/vision.net, "
                     "one after the other");
         return LABEL_LOST;
@@ -277,10 +278,9 @@ static bool read_multiple(Replay *r, const Transform *t, int64_t *up) {
     int64_t down;
     if (!read_scale(r, t, up, &down))
         return false;
-    return down == 1 ||
-           lose(r, t,
-                "a place of the label is several pixels, and what is moved by "
-                "single pixels may split it");
+    return down == 1 || lose(r, t,
+                             "one element of the label covers several pixels, "
+                             "and a move by single pixels may split it");
 }
 
 static NodeId all_inside(Replay *r) {
@@ -336,8 +336,8 @@ static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
         first[i] = t->first[i] * up / down;
     if (t->first[0] * up % down || t->first[1] * up % down) {
         lose(r, t,
-             "a place of the label is several pixels, and a cut of single "
-             "pixels splits it");
+             "one element of the label covers several pixels, and a cut of "
+             "single pixels splits it");
         return;
     }
     r->label = image_cut(r->e, r->label, size, first);

@@ -153,8 +153,8 @@ static void check_order(Lexer *l, size_t start) {
                                "`%.*s` changes the order in which this line is "
                                "shown",
                                (int)step, text + at);
-        diag_note(d, "delete it, unless the line has a script that is written "
-                     "from right to left");
+        diag_note(d, "delete it, unless the line has text that is written from "
+                     "right to left");
         return;
     }
 }
@@ -239,8 +239,8 @@ static const Misspelling *misspelling_at(const char *s) {
         {"\xe2\x80\x8b", "this is a space without width; delete it", TOKEN_END,
          NULL},
         {"\xef\xbb\xbf",
-         "this is a byte order mark, which is not seen; save the file as UTF-8 "
-         "without one",
+         "this is an invisible byte order mark; save the file as UTF-8 without "
+         "one",
          TOKEN_END, NULL},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)

@@ -119,7 +119,7 @@ static bool read_on(Expansion *e, const Expr *on) {
         (data && strcmp(on->text, "test") == 0))
         return true;
     Diagnostic *d =
-        key_report(e, on->at, "what eval is on", "data.test or data.train");
+        key_report(e, on->at, "the data of eval", "data.test or data.train");
     if (data && strncmp(on->text, "val", 3) == 0)
         diag_note(d, "training samples are held out and evaluated by an option "
                      "of the trainer: --validation=5000, or 10%%");

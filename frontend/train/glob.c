@@ -113,15 +113,16 @@ bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
         return true;
     if (e->stopped || e->diags->more)
         return false;
-    Diagnostic *d = report(e->diags, D_dead_glob, clause->glob_at,
-                           "no parameter is called \"%s\"", clause->glob);
+    Diagnostic *d =
+        report(e->diags, D_dead_glob, clause->glob_at,
+               "the pattern \"%s\" matches no parameter", clause->glob);
     Entry layer = *clause;
     layer.glob = arena_format(e->arena, "%s.*", clause->glob);
     if (names_any(e, t, &layer))
         diag_note(d, "that is a layer; \"%s\" are its parameters", layer.glob);
     else if (ends_a_name(e, t, clause, &layer))
         diag_note(d,
-                  "it is compared with the whole name; \"%s\" are those "
+                  "a pattern matches whole names; \"%s\" matches the names "
                   "that end so",
                   layer.glob);
     else if (names_statistic(clause->glob))

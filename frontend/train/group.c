@@ -113,7 +113,7 @@ static bool check_trains(Expansion *e, const TrainBlock *t,
             return true;
     if (!e->stopped)
         report(e->diags, D_dead_glob, group->glob_at,
-               "every parameter called \"%s\" is frozen, so no optimizer "
+               "every parameter that \"%s\" matches is frozen, so no optimizer "
                "updates it",
                group->glob);
     return false;
@@ -152,9 +152,8 @@ const Call *group_optimizer(Expansion *e, TrainBlock *t, const Call *base,
     }
     if (c != NULL)
         return c;
-    Diagnostic *d =
-        report(e->diags, D_no_optimizer, p->at,
-               "`%s` is in no group that has an optimizer", p->name);
+    Diagnostic *d = report(e->diags, D_no_optimizer, p->at,
+                           "no optimizer updates `%s`", p->name);
     diag_note(d, "the key `optimizer` is for all parameters that no `params` "
                  "block gives another one");
     return NULL;

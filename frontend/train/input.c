@@ -92,14 +92,14 @@ static bool check_dtype(Expansion *e, const TrainBlock *block,
 static bool report_batch(Expansion *e, const Param *p, Type t) {
     const Expr *first = p->type->dim[0];
     Diagnostic *d = report(e->diags, D_data, first->at,
-                           "the first size of an input is the batch's");
-    diag_label(d, "this is %lld, and the batch is %lld", (long long)t.dim[0],
+                           "the first size of an input must be the batch size");
+    diag_label(d, "this is %lld, but the batch is %lld", (long long)t.dim[0],
                (long long)e->recipe.batch);
     if (first->kind == EXPR_NAME)
-        diag_note(d,
-                  "a name that nothing defines takes the size of the batch, "
-                  "and `%s` is defined",
-                  first->text);
+        diag_note(
+            d,
+            "an undefined name stands for the batch size, but `%s` is defined",
+            first->text);
     else
         diag_note(d, "as in u8[N, 32, 32, 3], where nothing defines `N`");
     return false;
@@ -161,9 +161,9 @@ bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
         return true;
     if (input.node == e->input[INPUT_IMAGE])
         return report_data(e, p, found, written);
-    Diagnostic *d = report(e->diags, D_data, p->type->at,
-                           "the model takes another input than the train "
-                           "block gives it");
+    Diagnostic *d =
+        report(e->diags, D_data, p->type->at,
+               "the input of the model does not match that of the train block");
     diag_label(d, "this is %s", samples_text(e, written));
     diag_place(d, input.at, "and this is %s", samples_text(e, found));
     return false;

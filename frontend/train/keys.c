@@ -92,7 +92,7 @@ static void report_no_train(Expansion *e, const File *f) {
             model = f->item[i].function->name;
         }
     Diagnostic *d =
-        report(e->diags, D_no_train, at, "this file does not say how to train");
+        report(e->diags, D_no_train, at, "this file has no train block");
     diag_note(d, "add a block: train %s { data = ... }",
               model ? model : "NAME");
 }
@@ -150,11 +150,10 @@ static bool key_is_free(Expansion *e, const Entry *key) {
         diag_note(d, "did you mean `%s`?", right);
         return false;
     }
-    Diagnostic *d =
-        report(e->diags, D_defined_twice, key->at,
-               "`%s` is what the run calls one of its own values", key->name);
-    diag_note(d, "a key needs another name than step, epoch, progress, output "
-                 "and label");
+    Diagnostic *d = report(e->diags, D_defined_twice, key->at,
+                           "`%s` is the name of a value of the run", key->name);
+    diag_note(
+        d, "rename the key; step, epoch, progress, output and label are taken");
     return false;
 }
 
@@ -320,8 +319,8 @@ void train_begin(Expansion *e, TrainBlock *t) {
 static Value misplaced(const Lazy *lazy, Diagnostic *d) {
     if (lazy->hides)
         diag_note(d,
-                  "in a train block `%s` is the run's; what the file defines "
-                  "needs another name to be read here",
+                  "in a train block `%s` is a value of the run; rename the "
+                  "definition of this file to read it here",
                   lazy->variable);
     return value_poison();
 }
@@ -342,7 +341,7 @@ static Value sample_variable(Expansion *e, const char *variable, Span at) {
 }
 
 static Diagnostic *report_samples(Expansion *e, const char *name, Span at) {
-    return report(e->diags, D_wrong_place, at, "`%s` is there in the loss only",
+    return report(e->diags, D_wrong_place, at, "`%s` exists only in the loss",
                   name);
 }
 

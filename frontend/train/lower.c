@@ -44,7 +44,7 @@ static Value expand_model(Expansion *e, void *whose, Value image) {
     e->path = outer;
     if (v.kind == VALUE_POISON)
         return v;
-    if (!expect_kind(e, v, VALUE_TENSOR, f->name_at, "what a model gives"))
+    if (!expect_kind(e, v, VALUE_TENSOR, f->name_at, "the output of a model"))
         return value_poison();
     v.node = as_float(e, v.node);
     return v;
@@ -139,7 +139,7 @@ static void check_trained(Expansion *e, const TrainBlock *t, const Graph *g,
         const Parameter *p = &e->parameter[i];
         if (!needed[p->node] && !freeze_holds(e, t, p, 0))
             report(e->diags, D_untrained, p->at,
-                   "the loss does not depend on `%s`, so nothing trains it",
+                   "no gradient reaches `%s`: the loss does not depend on it",
                    p->name);
     }
 }

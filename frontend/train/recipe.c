@@ -255,10 +255,10 @@ Value train_input(Expansion *e, TrainBlock *t) {
 static Value report_not_reduced(Expansion *e, TrainBlock *t) {
     bool reduced = e->loss.total != NO_NODE;
     Diagnostic *d = report(e->diags, D_not_reduced, key_at(t, "loss"),
-                           reduced ? "a loss ends with its one reduction"
-                                   : "a loss says how it is reduced");
-    diag_note(d, reduced ? "mean(a) + 0.1 * mean(b) is written "
-                           "mean(a + 0.1 * b), and 0.5 * sum(a) is sum(0.5 * a)"
+                           reduced ? "a loss must end with its only reduction"
+                                   : "a loss needs a reduction, mean or sum");
+    diag_note(d, reduced ? "write mean(a + 0.1 * b) for mean(a) + 0.1 * "
+                           "mean(b), and sum(0.5 * a) for 0.5 * sum(a)"
                          : "as in: loss = mean(cross_entropy(output, label)), "
                            "or sum(...)");
     return value_poison();

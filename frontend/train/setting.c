@@ -94,7 +94,7 @@ static void report_no_call(Expansion *e, const TrainBlock *t,
                            const Entry *setting, const Expr *value) {
     Diagnostic *d =
         report(e->diags, D_setting, setting->at,
-               "`%s` is no call, so that it has no arguments", setting->name);
+               "`%s` is not a call and has no arguments", setting->name);
     diag_place(d, value->at, "this is its value");
     if (value->kind == EXPR_NAME && entry_find(t, value->text) >= 0)
         diag_note(d, "it is another key: %s.%s=...", value->text,

@@ -40,7 +40,7 @@ static bool check_sum(Expansion *e, const Expr *list, const View *view) {
     Diagnostic *d = report(e->diags, D_key_value, list->at,
                            "the weights of the views must sum to 1");
     diag_label(d, "they sum to %.6g", sum);
-    diag_note(d, "without weights all views count alike");
+    diag_note(d, "without weights all views count the same");
     return false;
 }
 
@@ -55,8 +55,8 @@ static bool check_list(Expansion *e, const Expr *list) {
         if ((item->kind == EXPR_KNOT) == (first->kind == EXPR_KNOT))
             continue;
         Diagnostic *d = report(e->diags, D_key_value, item->at,
-                               "either all views have a weight, or none has");
-        diag_place(d, first->at, "as here");
+                               "give all views a weight, or none");
+        diag_place(d, first->at, "this is the first");
         return false;
     }
     if (list->count <= MOST_VIEWS)
@@ -195,7 +195,7 @@ static Value apply(Expansion *e, const Expr *x, Value image) {
         return value_poison();
     if (builtin_id(b) == B_flip_lr && count > 0) {
         report(e->diags, D_surplus, x->at,
-               "as a view flip_lr mirrors each image, and takes no argument");
+               "as a view flip_lr mirrors every image and takes no argument");
         return value_poison();
     }
     Given *given = ARENA_ARRAY(e->arena, (size_t)count + 1, Given);
@@ -243,11 +243,11 @@ static bool read_places(Expansion *e, const View *view, Type output, bool *has,
     if (*has ? match && (down == 1 || !moves) : !rows && !match)
         return true;
     Diagnostic *d = report(e->diags, D_left_behind, view->chain->at,
-                           "the output cannot be turned back from this view");
+                           "this view cannot be undone in the output");
     diag_place(d, e->shown_at, "the images are %s", samples_text(e, image));
     diag_note(d,
-              "it is %s; outputs [N, height, width, channels] are turned back "
-              "if they have a whole number of places for each pixel",
+              "it is %s; a view can be undone in an output [N, height, width, "
+              "channels] that has a whole number of elements for each pixel",
               samples_text(e, output));
     return false;
 }
@@ -285,9 +285,10 @@ static NodeId added(Expansion *e, NodeId sum, NodeId part) {
 
 static bool report_unseen(Expansion *e) {
     Diagnostic *d = report(e->diags, D_left_behind, e->view[0].chain->at,
-                           "each view moves a part of the image out");
-    diag_note(d, "an output for each place needs a view without `shift`, as "
-                 "identity");
+                           "every view moves a part of the image out");
+    diag_note(
+        d,
+        "an output for each pixel needs a view without `shift`, as identity");
     return false;
 }
 
