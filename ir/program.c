@@ -3,6 +3,7 @@
 
 #include "ir/program.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void add(Step *step, int *count, StepKind kind, int stage,
@@ -23,6 +24,20 @@ Step *program_steps(const Program *p, Arena *a, int *count) {
     add(step, count, STEP_AVERAGE, 0, p->average);
     add(step, count, STEP_EVAL, 0, p->eval);
     return step;
+}
+
+static int by_path(const void *path, const void *site) {
+    return strcmp(path, ((const CallSite *)site)->path);
+}
+
+CallSite program_site(const Program *p, const Origin *from) {
+    CallSite own = {from->path, from->file, from->line};
+    const CallSite *site =
+        from->path == NULL || p->num_sites == 0
+            ? NULL
+            : bsearch(from->path, p->site, (size_t)p->num_sites,
+                      sizeof *p->site, by_path);
+    return site != NULL ? *site : own;
 }
 
 int64_t recipe_epoch_updates(const Recipe *r, int64_t samples) {

@@ -72,6 +72,13 @@ typedef struct {
     const char *path, *name;
 } ImportedFile;
 
+// The line of the model's body or the train block whose call of a function
+// adds a layer.
+typedef struct {
+    const char *path, *file;
+    int line;
+} CallSite;
+
 // Graphs over the same inputs and states, which agree by name.
 //
 // Inputs (filled by the runtime): image u8, i32 or f32 [N,...], label i32 or
@@ -90,6 +97,8 @@ typedef struct {
     const char *file; // the model file's base name, without directories
     const ImportedFile *imported; // the first that was read is the last
     int num_imported;
+    const CallSite *site; // of layers that functions add, sorted by path
+    int num_sites;
     Recipe recipe;
     Graph *collect; // NULL, or sums over a batch of training samples that init
                     // starts parameters from
@@ -130,6 +139,10 @@ int64_t recipe_epoch_updates(const Recipe *r, int64_t samples);
 
 // Whether that is 1 step.
 bool time_is_each_step(Time t);
+
+// The line that a node's cost is charged to: the call site of its layer, else
+// its own line.  .file is NULL where it has neither.
+CallSite program_site(const Program *p, const Origin *from);
 
 // The graphs that there are, in the order of StepKind; no derive.
 Step *program_steps(const Program *p, Arena *a, int *count);

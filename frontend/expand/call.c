@@ -10,6 +10,7 @@ struct Active {
     const Function *function;
     const struct Active *outer;
     int depth;
+    Span at; // the call
 };
 
 bool call_is_active(const Expansion *e, Atom name) {
@@ -17,6 +18,16 @@ bool call_is_active(const Expansion *e, Atom name) {
         if (a->function->name == name)
             return true;
     return false;
+}
+
+// The model itself is called by the train block, so calls in its body are one
+// level down.
+Span call_site(const Expansion *e) {
+    const struct Active *a = e->active;
+    int depth = e->phase == PHASE_MODEL ? 2 : 1;
+    while (a != NULL && a->depth > depth)
+        a = a->outer;
+    return a != NULL && a->depth == depth ? a->at : (Span){0};
 }
 
 // ---- functions of the file ----
@@ -109,7 +120,8 @@ Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
     if (!can_call(e, f, at))
         return value_poison();
     Binding *scope = e->scope, *frame = e->frame;
-    struct Active active = {f, e->active, e->active ? e->active->depth + 1 : 1};
+    struct Active active = {f, e->active, e->active ? e->active->depth + 1 : 1,
+                            at};
     e->active = &active;
     e->scope = e->frame = function.closure.scope;
     Value v = expand_body(e, f, arg, at);

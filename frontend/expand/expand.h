@@ -107,6 +107,19 @@ bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
 // where the default is meant.
 Value expand_function(Expansion *e, Value function, const Value *arg, Span at);
 
+// The outermost call that is being expanded of those in the model's body or
+// the train block; no source where there is none.
+Span call_site(const Expansion *e);
+
+// ---- sites.c: call sites of layers ----
+
+// Records the call site of the layer at this path, if a function of the file
+// adds it.
+void site_add(Expansion *e, const char *path);
+
+// The recorded sites, sorted by path.
+const CallSite *sites_list(const Expansion *e, int *count);
+
 // ---- expand.c: expressions and statements ----
 
 typedef enum {
@@ -289,6 +302,7 @@ struct Expansion {
     Samples *samples; // how the first num_samples nodes have them
     NodeId num_samples, samples_room;
     const char *sized; // where a node first has a number of the batch's size
+    AtomMap site;      // a CallSite for each path that has one
     Parameter *parameter, *statistic;
     int num_parameters, num_statistics;
     struct {

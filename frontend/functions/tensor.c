@@ -6,6 +6,8 @@
 void origin_set(Expansion *e, Span at, const char *path) {
     if (e->graph == NULL || at.source == NULL)
         return;
+    if (path != NULL)
+        site_add(e, path);
     e->graph->at = (Origin){.file = at.source->name,
                             .line = source_line_of(at.source, at.start),
                             .path = path,

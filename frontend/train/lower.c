@@ -270,6 +270,7 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->init = init_graph(e);
     p->collect = collect_graph(e, t, given, input);
     p->eval = eval_graph(e, t, given, input);
+    p->site = sites_list(e, &p->num_sites);
     p->recipe.collect_samples = e->recipe.collect_samples;
     p->recipe.classes = e->recipe.classes;
     p->recipe.rate = e->recipe.rate;

@@ -84,7 +84,7 @@ static bool data_json(Show *s, const Inspection *in, const char *comparison,
     text_add(t, ", \"kernels\": ");
     kernels_json(s->a, t, in);
     text_add(t, ", \"memory\": ");
-    memory_json(s->a, t, plan, step);
+    memory_json(s->a, t, s->p, plan, step);
     text_add(t, ", \"recipe\": ");
     recipe_json(s->a, t, &recipe);
     text_add(t, ", \"parameters\": ");

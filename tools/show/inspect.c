@@ -81,7 +81,7 @@ static void lines_find(Arena *a, Inspected *l) {
 
 // ---- the roofline ----
 
-static int64_t operation_flops(const Graph *g, NodeId n) {
+int64_t operation_flops(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     unsigned facts = op_info[d->op].facts;
     if (facts & CALLS)
@@ -181,6 +181,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
                          .count = 1};
         lines_find(s->a, l);
         roofline(l, in->device);
+        charges_find(s->a, s->p, l);
         l->chosen = launch_is_chosen(l, s->p, s->arguments);
     }
     Judged j = step_judge(s->a, in->plan, step, in->device);

@@ -15,6 +15,13 @@ typedef struct {
     int line;
 } ModelLine;
 
+// A share of a launch: its bytes and flops that belong to one line and layer.
+typedef struct {
+    const Origin *from;
+    CallSite site; // the line that it is charged to: see program_site
+    int64_t bytes, flops;
+} Charge;
+
 // Launch `index` of a step: a kernel or, where kernel->text is NULL, a call of
 // a library.  Of launches that are joined the first.
 typedef struct {
@@ -24,6 +31,8 @@ typedef struct {
     int index, count;     // launches: 1, or those that are joined
     ModelLine *line;
     int num_lines;
+    Charge *charge; // of a launch of its own, in order of lines
+    int num_charges;
     int64_t bytes, flops;
     double seconds;                // on the described device, by the roofline
     bool by_memory;                // whether memory is what takes so long
@@ -66,6 +75,9 @@ bool inspect_step(Show *s, const Device *device, Inspection *out, int *status);
 // after the last, starting with from = NO_NODE.
 NodeId launch_operation(const Inspected *l, NodeId from);
 
+// Floating point operations of one operation.
+int64_t operation_flops(const Graph *g, NodeId n);
+
 // What it is called in listings and by profilers.
 const char *launch_name(const Inspected *l);
 
@@ -80,6 +92,11 @@ const char *launch_new_text(const Inspection *in, const Inspected *l);
 
 // What a tensor is called: a parameter's name, else its layer's path, or "".
 const char *tensor_name(const Node *n);
+
+// ---- charges.c ----
+
+// Finds the charges of a launch of its own.
+void charges_find(Arena *a, const Program *p, Inspected *l);
 
 // ---- chosen.c ----
 

@@ -19,6 +19,22 @@ static void lines_json(Text *t, const Inspected *l) {
     text_add(t, "]");
 }
 
+static void charges_json(Text *t, const Inspected *l) {
+    text_add(t, ", \"charges\": [");
+    for (int i = 0; i < l->num_charges; i++) {
+        const Charge *c = &l->charge[i];
+        text_add(t, "%s{\"line\": %d", i ? ", " : "", c->site.line);
+        json_text(t, "file", c->site.file);
+        json_count(t, "own_line", c->from->line);
+        json_text(t, "own_file", c->from->file);
+        json_text(t, "path", c->from->path);
+        json_count(t, "bytes", c->bytes);
+        json_count(t, "flops", c->flops);
+        text_add(t, "}");
+    }
+    text_add(t, "]");
+}
+
 static void operations_json(Arena *a, Text *t, const Inspected *l) {
     const char *comma = "";
     text_add(t, ", \"operations\": [");
@@ -124,6 +140,7 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
     json_count(t, "index", l->index);
     json_text(t, "kind", k->text ? "kernel" : "call");
     lines_json(t, l);
+    charges_json(t, l);
     operations_json(a, t, l);
     tensors_json(a, t, "reads", l, k->group->input, k->group->num_inputs);
     tensors_json(a, t, "writes", l, k->group->output, k->group->num_outputs);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 typedef struct {
+    const Program *program;
     const Graph *graph;
     const Launches *launches;
     Buffer *buffer; // in the order in which they are written
@@ -20,9 +21,10 @@ typedef struct {
     int peak;                       // the launch where most is live
 } MemoryUse;
 
-static MemoryUse memory_use(Arena *a, const Plan *plan, const Step *step) {
+static MemoryUse memory_use(Arena *a, const Program *p, const Plan *plan,
+                            const Step *step) {
     const Graph *g = step->graph;
-    MemoryUse m = {.graph = g};
+    MemoryUse m = {.program = p, .graph = g};
     m.launches = &codegen_launches(plan, plan, a)[step - plan->step];
     m.buffer = graph_buffers(g, a, &m.count, &m.beside);
     m.states = plan->state_bytes;
@@ -76,13 +78,17 @@ static int by_bytes(const void *a, const void *b) {
                                 : (x->line > y->line) - (x->line < y->line);
 }
 
-static LineBytes *line_at(LineBytes *list, int *count, const Origin *from) {
-    const char *file = from->file ? from->file : "(no line)";
+static LineBytes *line_at(LineBytes *list, int *count, CallSite site) {
+    const char *file = site.file ? site.file : "(no line)";
     for (int i = 0; i < *count; i++)
-        if (list[i].line == from->line && strcmp(list[i].file, file) == 0)
+        if (list[i].line == site.line && strcmp(list[i].file, file) == 0)
             return &list[i];
-    list[*count] = (LineBytes){file, from->line, 0};
+    list[*count] = (LineBytes){file, site.line, 0};
     return &list[(*count)++];
+}
+
+static CallSite buffer_site(const MemoryUse *m, const Buffer *b) {
+    return program_site(m->program, &m->graph->node[b->node].from);
 }
 
 static void peak_print(Arena *a, Text *t, const MemoryUse *m) {
@@ -90,10 +96,11 @@ static void peak_print(Arena *a, Text *t, const MemoryUse *m) {
     int count = 0;
     for (int i = 0; i < m->count; i++)
         if (is_live(&m->buffer[i], m->peak))
-            line_at(list, &count, &m->graph->node[m->buffer[i].node].from)
-                ->bytes += m->buffer[i].bytes;
+            line_at(list, &count, buffer_site(m, &m->buffer[i]))->bytes +=
+                m->buffer[i].bytes;
     qsort(list, (size_t)count, sizeof *list, by_bytes);
-    text_add(t, "\nlive at the peak, by line\n");
+    text_add(t, "\nlive at the peak, by line; a layer counts for the line that "
+                "calls its function\n");
     for (int i = 0; i < count; i++)
         text_add(t, "%14" PRId64 "  %s:%d\n", list[i].bytes, list[i].file,
                  list[i].line);
@@ -104,8 +111,10 @@ static void size_print(Text *t, const char *what, int64_t bytes) {
     text_add(t, "%-22s%10.1f %s\n", what, s.count, s.unit);
 }
 
-static void buffer_json(Arena *a, Text *t, const Graph *g, const Buffer *b) {
-    const Node *d = &g->node[b->node];
+static void buffer_json(Arena *a, Text *t, const MemoryUse *m,
+                        const Buffer *b) {
+    const Node *d = &m->graph->node[b->node];
+    CallSite site = buffer_site(m, b);
     Text type = text_new(a);
     type_print(&type, d->type);
     text_add(t,
@@ -116,12 +125,15 @@ static void buffer_json(Arena *a, Text *t, const Graph *g, const Buffer *b) {
              d->from.file ? d->from.line : 0,
              d->from.backward ? "true" : "false");
     json_text(t, "file", d->from.file);
+    json_count(t, "call_line", site.file ? site.line : 0);
+    json_text(t, "call_file", site.file);
     json_text(t, "name", tensor_name(d));
     text_add(t, "}");
 }
 
-void memory_json(Arena *a, Text *t, const Plan *plan, const Step *step) {
-    MemoryUse m = memory_use(a, plan, step);
+void memory_json(Arena *a, Text *t, const Program *p, const Plan *plan,
+                 const Step *step) {
+    MemoryUse m = memory_use(a, p, plan, step);
     text_add(t,
              "{\"step\": \"%s\", \"launches\": %d, \"arena_bytes\": %" PRId64
              ", \"states\": %" PRId64 ", \"inputs\": %" PRId64
@@ -133,7 +145,7 @@ void memory_json(Arena *a, Text *t, const Plan *plan, const Step *step) {
     text_add(t, "], \"buffers\": [");
     for (int i = 0; i < m.count; i++) {
         text_add(t, "%s", i ? ", " : "");
-        buffer_json(a, t, m.graph, &m.buffer[i]);
+        buffer_json(a, t, &m, &m.buffer[i]);
     }
     text_add(t, "]}");
 }
@@ -144,7 +156,7 @@ int memory_write(Show *s, const View *stage, Text *out) {
     const Step *step = show_step(s, &status);
     if (step == NULL)
         return status;
-    MemoryUse m = memory_use(s->a, show_plan(s), step);
+    MemoryUse m = memory_use(s->a, s->p, show_plan(s), step);
     text_add(out, "memory of %s, plan for %s\n", step->name,
              show_plan(s)->device);
     size_print(out, "arena", step->graph->arena_bytes);

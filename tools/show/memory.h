@@ -7,6 +7,7 @@
 
 // ---- memory.c ----
 
-void memory_json(Arena *a, Text *t, const Plan *plan, const Step *step);
+void memory_json(Arena *a, Text *t, const Program *p, const Plan *plan,
+                 const Step *step);
 
 #endif
