@@ -4,6 +4,7 @@
 
 #include "base/standard.h"
 #include "runtime/cuda/text.h"
+#include "runtime/host/host.h"
 #include "runtime/report/nvtx.h"
 #include "runtime/session/run.h"
 
@@ -237,6 +238,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
         return show(trainer, &o, argc > 0 ? argv[0] : "trainer");
     if (o.list_kernels || o.print_plan || o.dump_cuda != NULL)
         return inspect(trainer, &o);
+    rt_team_spin_briefly(argv);
     RtCudaText text;
     if (o.load_cuda != NULL) {
         if (!load_text(&text, trainer, &o, &e))

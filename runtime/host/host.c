@@ -32,6 +32,7 @@ typedef struct {
     RtTimes spent;
     const RtStep *step; // that runs
     int launches;       // of it, so far
+    RtTeamSize **size;  // of each launch of each step
     RtTrace *trace;     // NULL: launches leave no spans
     char description[128];
 } Host;
@@ -163,13 +164,25 @@ static void spend(Host *h, const char *name, bool is_call, double begin) {
                                          .number = -1});
 }
 
+// NULL: the launch is in no list of its step.
+static RtTeamSize *size_of(const Host *h) {
+    bool listed = rt_launch_of(h->step, h->launches) != NULL;
+    return listed ? &h->size[h->step - h->plan->step][h->launches] : NULL;
+}
+
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     Host *h = host_of(d);
     const RtKernel *k = &h->plan->kernel[kernel];
     Launch l = {k->host, h->arena, arg, grid, 0};
+    RtTeamSize *size = grid > 1 ? size_of(h) : NULL;
+    int threads = grid == 1      ? 1
+                  : size == NULL ? h->threads
+                                 : rt_team_size(size, h->threads);
     double begin = rt_seconds();
     for (; l.phase < k->phases; l.phase++)
-        rt_team_run(grid == 1 ? 1 : h->threads, run_blocks, &l);
+        rt_team_run(threads, run_blocks, &l);
+    if (size != NULL)
+        rt_team_measure(size, threads, rt_seconds() - begin);
     spend(h, k->name, false, begin);
 }
 
@@ -207,6 +220,9 @@ static void set_trace(RtDevice *d, RtTrace *trace) {
 static void close_host(RtDevice *d) {
     Host *h = host_of(d);
     rt_contractions_free(h->contractions);
+    for (int i = 0; i < h->plan->num_steps; i++)
+        free(h->size[i]);
+    free(h->size);
     if (h->mapping != NULL)
         munmap(h->mapping, h->mapped);
     free(h);
@@ -235,12 +251,24 @@ static void write_description(Host *h) {
              processor, h->threads, h->threads == 1 ? "" : "s");
 }
 
-RtDevice *host_open(const RtPlan *plan, int threads) {
-    Host *h = calloc(1, sizeof *h);
-    if (h == NULL) {
+static void *zeroed(size_t count, size_t bytes) {
+    void *p = calloc(count + 1, bytes);
+    if (p == NULL) {
         fputs("error: out of memory\n", stderr);
         exit(EXIT_MEMORY);
     }
+    return p;
+}
+
+static RtTeamSize **sizes_new(const RtPlan *plan) {
+    RtTeamSize **size = zeroed((size_t)plan->num_steps, sizeof *size);
+    for (int i = 0; i < plan->num_steps; i++)
+        size[i] = zeroed((size_t)plan->step[i].num_launches, sizeof **size);
+    return size;
+}
+
+RtDevice *host_open(const RtPlan *plan, int threads) {
+    Host *h = zeroed(1, sizeof *h);
     h->device = (RtDevice){
         .name = "host",
         .describe = describe,
@@ -263,6 +291,7 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
         .close = close_host,
     };
     h->plan = plan;
+    h->size = sizes_new(plan);
     h->phase = RT_OTHER;
     h->since = rt_seconds();
     // oneDNN plans for the team that there is when it is asked.

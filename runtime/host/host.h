@@ -18,6 +18,29 @@ int rt_team_largest(void); // one member for each core that we may use
 // with a warning where OpenMP's limits leave fewer.  Ends the program where the
 // system does not give them.
 int rt_team_start(int asked);
+// The members that oneDNN's next primitive is planned for, or runs on.
+void rt_team_use(int threads);
+// Where libgomp's variables are not set, sets how long members spin before they
+// sleep, and starts the program again with its arguments: libgomp reads them
+// before main.
+void rt_team_spin_briefly(char **argv);
+
+// ---- team_size.c ----
+
+// Of `threads` and 1 the members for a library call.  The choice follows from
+// the call's flops alone, as the members decide the last bits of its result.
+int rt_call_threads(const RtCall *c, int threads);
+
+// The times of a launch of one of our kernels, whose result is the same for any
+// number of threads; all 0 before its first run.
+typedef struct {
+    int runs;
+    float alone, team; // seconds of the fastest run; 0: none yet
+} RtTeamSize;
+
+// Of `threads` and 1 the members for the next run.
+int rt_team_size(const RtTeamSize *t, int threads);
+void rt_team_measure(RtTeamSize *t, int threads, double seconds);
 
 // ---- onednn.c ----
 

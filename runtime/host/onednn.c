@@ -63,6 +63,7 @@ typedef struct {
 
 typedef struct {
     const RtCall *call;
+    int threads;
     size_t count[3]; // values of a, b and the result
     RtCall conv;     // what is made of it where it is of a window
     bool turned;     // that is its gradient as a convolution
@@ -73,7 +74,7 @@ typedef struct {
 } Step;
 
 struct RtContractions {
-    int threads, num_steps;
+    int num_steps;
     Step *step;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
@@ -232,7 +233,6 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
     RtContractions *o = calloc(1, sizeof *o);
     Step *step = calloc((size_t)plan->num_calls + 1, sizeof *step);
     rt_dnnl_check(o && step ? dnnl_success : dnnl_out_of_memory, "start");
-    o->threads = threads;
     o->step = step;
     o->num_steps = plan->num_calls;
     rt_dnnl_check(dnnl_engine_create(&o->engine, dnnl_cpu, 0), "start");
@@ -244,6 +244,8 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
     bool multiplies = false;
     for (int i = 0; i < plan->num_calls; i++) {
         step[i].call = &plan->call[i];
+        step[i].threads = rt_call_threads(step[i].call, threads);
+        rt_team_use(step[i].threads);
         multiplies = multiplies || is_product(step[i].call);
         rt_call_count(step[i].call, step[i].count);
         if (is_planned(&step[i]))
@@ -331,9 +333,11 @@ void rt_contractions_reserve(RtContractions *o) {
     for (int i = 0; i < 3; i++)
         o->copy[i] = take(o->copy_bytes[i]);
     o->room = 0; // the arena and the buffers are from what was found
-    for (int i = 0; i < o->num_steps; i++)
+    for (int i = 0; i < o->num_steps; i++) {
+        rt_team_use(o->step[i].threads);
         if (is_planned(&o->step[i]))
             make_primitives(o, &o->step[i]);
+    }
 }
 
 // ---- running ----
@@ -370,7 +374,7 @@ static void run_conv(RtContractions *o, Step *s, void *a, void *b, void *out) {
     place(s, uses[kind].b, s->turned ? o->turned : b);
     place(s, uses[kind].out, out);
     if (s->turned)
-        rt_turn_weights(s->call, b, o->turned, o->threads);
+        rt_turn_weights(s->call, b, o->turned, s->threads);
     run_pack(o, s, uses[kind].a);
     run_pack(o, s, uses[kind].b);
     dnnl_exec_arg_t args[NUM_ROLES + 1] = {{DNNL_ARG_SCRATCHPAD, s->scratch}};
@@ -415,12 +419,12 @@ static void multiply_share(void *arg, int me, int members) {
 // One product is oneDNN's to divide between threads; of several each thread
 // takes whole ones, which also makes them independent of how many threads
 // there are.
-static void run_matmul(const RtContractions *o, const Step *s, void *at[3]) {
+static void run_matmul(const Step *s, void *at[3]) {
     Products p = {s, at[0], at[1], at[2]};
     if (s->call->batch == 1)
         multiply(&p, 0);
     else
-        rt_team_run(o->threads, multiply_share, &p);
+        rt_team_run(s->threads, multiply_share, &p);
 }
 
 void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
@@ -429,13 +433,14 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
     const RtCall *c = s->call;
     char *tensor[3] = {a, b, out};
     void *at[3] = {a, b, out};
+    rt_team_use(s->threads);
     for (int i = 0; i < 3; i++) {
         RtCopy copy = {c->type, false, tensor[i], o->copy[i], s->count[i]};
         if (!is_copied(s, i))
             continue;
         at[i] = o->copy[i];
         if (i < 2 || adds_itself(s))
-            rt_copy_in(&copy, o->threads);
+            rt_copy_in(&copy, s->threads);
     }
     if (is_planned(s))
         run_conv(o, s, at[0], at[1], at[2]);
@@ -444,12 +449,12 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
     else if (is_factor(c))
         rt_factor(c, at[0], at[2], o->work);
     else
-        run_matmul(o, s, at);
+        run_matmul(s, at);
     // What adds by itself had the result's old values copied in.
     bool adds = c->accumulate && !adds_itself(s);
     RtCopy copy = {c->type, adds, out, o->copy[2], s->count[2]};
     if (is_copied(s, 2))
-        rt_copy_out(&copy, o->threads);
+        rt_copy_out(&copy, s->threads);
 }
 
 // ---- the end ----

@@ -1,7 +1,7 @@
 // The host device: memory, launches and times.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/runtime.h"
+#include "runtime/host/host.h"
 #include "tests/runtime/suites.h"
 
 #include <stdlib.h>
@@ -121,6 +121,63 @@ START_TEST(phases_have_their_times) {
 }
 END_TEST
 
+// Runs a launch that takes so long alone and with a team of 4, and returns how
+// many of the runs the team made.
+static int team_runs(RtTeamSize *t, int runs, double alone, double team) {
+    int by_team = 0;
+    for (int i = 0; i < runs; i++) {
+        int threads = rt_team_size(t, 4);
+        ck_assert(threads == 1 || threads == 4);
+        by_team += threads == 4;
+        rt_team_measure(t, threads, threads == 1 ? alone : team);
+    }
+    return by_team;
+}
+
+START_TEST(a_short_launch_never_has_the_team) {
+    RtTeamSize t = {0};
+    ck_assert_int_eq(team_runs(&t, 5000, 10e-6, 5e-6), 0);
+}
+END_TEST
+
+START_TEST(the_team_is_chosen_where_it_is_faster) {
+    RtTeamSize faster = {0}, slower = {0};
+    ck_assert_int_eq(team_runs(&faster, 5, 1e-3, 0.3e-3), 2);
+    ck_assert_int_eq(team_runs(&faster, 5000, 1e-3, 0.3e-3), 5000);
+    ck_assert_int_eq(team_runs(&slower, 5, 1e-3, 10e-3), 2);
+    ck_assert_int_eq(team_runs(&slower, 5000, 1e-3, 10e-3), 0);
+}
+END_TEST
+
+START_TEST(close_times_are_measured_again) {
+    RtTeamSize t = {0};
+    team_runs(&t, 1000, 1e-3, 1.1e-3);
+    ck_assert_int_eq(rt_team_size(&t, 4), 1);
+    team_runs(&t, 1000, 1e-3, 0.8e-3);
+    ck_assert_int_eq(rt_team_size(&t, 4), 4);
+}
+END_TEST
+
+START_TEST(small_calls_run_on_one_thread) {
+    RtCall product = {.kind = RT_MATMUL, .n = 64, .k = 32, .c = 16, .batch = 1};
+    ck_assert_int_eq(rt_call_threads(&product, 4), 1);
+    product.batch = 100; // 6.5 Mflop
+    ck_assert_int_eq(rt_call_threads(&product, 4), 4);
+    RtCall conv = {.kind = RT_CONV,
+                   .n = 16,
+                   .oh = 8,
+                   .ow = 8,
+                   .k = 16,
+                   .c = 16,
+                   .r = 3,
+                   .s = 3,
+                   .groups = 1}; // 4.7 Mflop
+    ck_assert_int_eq(rt_call_threads(&conv, 4), 4);
+    conv.groups = 16;
+    ck_assert_int_eq(rt_call_threads(&conv, 4), 1);
+}
+END_TEST
+
 Suite *host_suite(void) {
     Suite *s = suite_create("host");
     TCase *t = tcase_create("host");
@@ -131,6 +188,10 @@ Suite *host_suite(void) {
     tcase_add_test(t, memory_is_zero_then_what_was_written);
     tcase_add_test(t, needed_and_available);
     tcase_add_test(t, phases_have_their_times);
+    tcase_add_test(t, a_short_launch_never_has_the_team);
+    tcase_add_test(t, the_team_is_chosen_where_it_is_faster);
+    tcase_add_test(t, close_times_are_measured_again);
+    tcase_add_test(t, small_calls_run_on_one_thread);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,58 @@
+// Team size: whether a launch runs on one thread or on the whole team.
+//
+// The team costs a launch two barriers, a few microseconds on idle cores and
+// milliseconds on busy ones.  Between two sizes other than one, libgomp ends
+// threads and creates them again, so there are no sizes between.
+#include "runtime/host/host.h"
+
+// ---- library calls ----
+
+// A core does so many operations in some 50 us.
+static const double TEAM_FLOPS = 2e6;
+
+static double flops_of(const RtCall *c) {
+    double products = (double)c->n * c->k * c->c;
+    if (c->kind == RT_MATMUL)
+        return 2 * products * (double)c->batch;
+    return 2 * products * c->oh * c->ow * c->r * c->s / c->groups;
+}
+
+int rt_call_threads(const RtCall *c, int threads) {
+    bool factors = c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL;
+    return factors || flops_of(c) < TEAM_FLOPS ? 1 : threads;
+}
+
+// ---- kernels ----
+
+enum {
+    COLD = 2,     // first runs, on one thread: caches and pages are cold
+    TRIALS = 5,   // runs before the choice: of the last three two by the team
+    AGAIN = 1024, // runs after which two close times are taken again
+};
+
+// A launch that takes no longer on one thread is not tried with the team.
+static const float SHORT_SECONDS = 20e-6F;
+
+static bool is_short(const RtTeamSize *t) {
+    return t->alone > 0 && t->alone <= SHORT_SECONDS;
+}
+
+int rt_team_size(const RtTeamSize *t, int threads) {
+    bool alone = t->runs < COLD     ? true
+                 : t->runs < TRIALS ? t->runs % 2 == 1
+                                    : t->alone <= t->team;
+    return alone || is_short(t) ? 1 : threads;
+}
+
+static bool are_close(const RtTeamSize *t) {
+    return t->alone < 2 * t->team && t->team < 2 * t->alone;
+}
+
+void rt_team_measure(RtTeamSize *t, int threads, double seconds) {
+    float *fastest = threads == 1 ? &t->alone : &t->team;
+    if (*fastest == 0 || seconds < *fastest)
+        *fastest = (float)seconds;
+    if (++t->runs == AGAIN)
+        *t = are_close(t) ? (RtTeamSize){0}
+                          : (RtTeamSize){TRIALS, t->alone, t->team};
+}

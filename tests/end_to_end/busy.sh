@@ -1,0 +1,40 @@
+#!/bin/sh
+# On busy cores a team of threads costs a small network next to nothing: its
+# launches run on one thread, and members of the team sleep while they wait.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+expect 0 "$SINTER" build "$here/tiny.net" -o tiny
+
+# seconds COMMAND...: the processor time that it takes.
+seconds() {
+    LC_ALL=C bash -c 'TIMEFORMAT="%U %S"; time "$@" >/dev/null 2>err' sh "$@" 2>&1 |
+        awk '{ print $1 + $2 }'
+}
+
+# busy COMMAND...: runs it beside three programs for each core that only compute.
+busy() {
+    pids=
+    for _ in $(seq $((3 * $(nproc)))); do
+        (while :; do :; done) &
+        pids="$pids $!"
+    done
+    "$@"
+    # shellcheck disable=SC2086
+    kill $pids
+    wait
+}
+
+train() {
+    seconds env -u OMP_WAIT_POLICY ./tiny --data synthetic:512 --device=host \
+        --epochs 4 --threads "$1" --out "run-$1" --quiet
+}
+
+both() {
+    one=$(train 1)
+    team=$(train 2)
+}
+busy both
+echo "processor time: $one s on one thread, $team s on two"
+[ -n "$(newest run-2)" ] || fail "no run"
+awk "BEGIN { exit !($team < 3 * $one + 0.3) }" ||
+    fail "two threads take $team s, one takes $one s"
