@@ -10,6 +10,7 @@
 #include "base/source.h"
 #include "tools/compare/side.h"
 #include "tools/compare/spread.h"
+#include "tools/load.h"
 #include "tools/process.h"
 
 #include <inttypes.h>
@@ -237,6 +238,7 @@ static void repeat_json(Text *t, const Repeat *r) {
 
 static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
     int status = EXIT_GOOD;
+    Load load = load_begin();
     r->ended_seed = ARENA_ARRAY(a, (size_t)r->wanted, int64_t);
     for (int k = 0; k < NUM_RESULTS; k++)
         r->result[k].value = ARENA_ARRAY(a, (size_t)r->wanted, double);
@@ -257,6 +259,10 @@ static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
     } else {
         summary_print(a, r);
     }
+    // Of runs that had ended before, the machine's load is not known.
+    const Series *whole = &r->result[WHOLE];
+    if (r->taken < r->ended)
+        load_report(&load, spread_range(a, whole->value, whole->count));
     return r->diverged > 0 ? EXIT_DIVERGED : EXIT_GOOD;
 }
 

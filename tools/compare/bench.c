@@ -6,6 +6,7 @@
 #include "base/exits.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/spread.h"
+#include "tools/load.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -221,6 +222,19 @@ static void benches_print(Text *t, const Benches *all) {
 
 // ---- the command ----
 
+// The widest of the batches' ranges, as a share of its median.
+static double differ(Arena *a, const Benches *all) {
+    double most = 0;
+    for (int i = 0; i < all->count; i++) {
+        const Series *m = &all->bench[i].medians;
+        if (all->bench[i].status != EXIT_GOOD)
+            continue;
+        double range = spread_range(a, m->value, m->count);
+        most = range > most ? range : most;
+    }
+    return most;
+}
+
 // Those of the command line, or else the model file's.
 static void benches_set(Arena *a, Benches *all, const Runs *runs,
                         const Counts *batches) {
@@ -254,6 +268,7 @@ static int model_bench(Arena *a, const Arguments *arguments) {
         .num_runs = arguments->runs.given ? (int)arguments->runs.value : RUNS};
     if (!runs_open(a, arguments, size.batch, &runs))
         return EXIT_IO;
+    Load load = load_begin();
     benches_set(a, &all, &runs, batches);
     status = benches_run(a, &all);
     runs_close(&runs);
@@ -261,6 +276,8 @@ static int model_bench(Arena *a, const Arguments *arguments) {
     if (status == EXIT_GOOD)
         benches_print(&t, &all);
     lines_print(&t);
+    if (status == EXIT_GOOD)
+        load_report(&load, differ(a, &all));
     return status;
 }
 

@@ -2,6 +2,8 @@
 // the same batches, and compares all that both keep in memory.
 #include "tools/compare/compare.h"
 #include "base/exits.h"
+#include "tools/compare/spread.h"
+#include "tools/load.h"
 
 #include <math.h>
 
@@ -105,16 +107,24 @@ int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
     return EXIT_GOOD;
 }
 
+static double differ(Arena *a, const Comparison *c) {
+    double of_a = spread_range(a, c->a.times.value, c->a.times.count);
+    double of_b = spread_range(a, c->b.times.value, c->b.times.count);
+    return of_a > of_b ? of_a : of_b;
+}
+
 static int compare(Arena *a, const Arguments *arguments) {
     Comparison c = {
         .a = {.name = "a", .options = arguments->a ? arguments->a : "-O1"},
         .b = {.name = "b", .options = arguments->b ? arguments->b : "-O0"}};
+    Load load = load_begin();
     int status = sides_compare(a, arguments, &c);
     if (status != EXIT_GOOD)
         return status;
     Text t = text_new(a);
     (arguments->json ? comparison_json : comparison_print)(&t, &c);
     lines_print(&t);
+    load_report(&load, differ(a, &c));
     return c.rows.wrong ? EXIT_COMPARE : EXIT_GOOD;
 }
 

@@ -41,3 +41,8 @@ Spread spread_of(Arena *a, const double *value, int count) {
     s.confidence = fmax(0, 1 - 2 * fewer_than(k, count));
     return s;
 }
+
+double spread_range(Arena *a, const double *value, int count) {
+    Spread s = spread_of(a, value, count);
+    return s.median > 0 ? (s.high - s.low) / s.median : 0;
+}

@@ -12,5 +12,7 @@ typedef struct {
 } Spread;
 
 Spread spread_of(Arena *a, const double *value, int count);
+// The width of low .. high, as a share of the median.
+double spread_range(Arena *a, const double *value, int count);
 
 #endif
