@@ -5,6 +5,11 @@
 #include "ir/join.h"
 #include "ir/program.h"
 
+// A file, or a setting.
+typedef struct {
+    const char *name, *text;
+} NamedText;
+
 // What is written about the program beside its plans.
 typedef struct {
     const char *version;  // of sinter
@@ -13,6 +18,10 @@ typedef struct {
     bool lines;           // GPU code keeps a table of the kernels' lines
     bool embeds;          // the trainer carries GPU code, in base.bin
     bool graphs;          // and its graphs, in base.ir
+    // The model file and those that it imports, and the settings it was changed
+    // by: a run's folder has them.
+    const NamedText *source, *set;
+    int num_sources, num_sets;
 } CodegenOptions;
 
 // ---- kernel.c ----

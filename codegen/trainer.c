@@ -2,6 +2,8 @@
 
 #include "codegen/program.h"
 
+#include <string.h>
+
 static const Graph *graph_with(const Program *p, const char *input) {
     return graph_find(p->eval, input) != NO_NODE ? p->eval : p->stage[0].train;
 }
@@ -107,6 +109,42 @@ static void write_recipe(const Program *p, Text *t) {
     write_stop(r, t);
 }
 
+// A string for each line, so that the text reads as it is.
+static void write_lines(Text *t, const char *text) {
+    do {
+        size_t length = strcspn(text, "\n");
+        length += text[length] == '\n';
+        text_add(t, "\n        ");
+        quoted_add(t, arena_format(t->arena, "%.*s", (int)length, text));
+        text += length;
+    } while (*text != '\0');
+}
+
+// What the trainer was compiled from.
+static void write_named(Text *t, const char *table, const NamedText *n,
+                        int count) {
+    if (count == 0)
+        return;
+    text_add(t, "static const RtNamed %s[] = {\n", table);
+    for (int i = 0; i < count; i++) {
+        text_add(t, "    {");
+        quoted_add(t, n[i].name);
+        text_add(t, ",");
+        write_lines(t, n[i].text);
+        text_add(t, "},\n");
+    }
+    text_add(t, "};\n\n");
+}
+
+static void write_origin(const CodegenOptions *o, Text *t) {
+    if (o->num_sources > 0)
+        text_add(t, "    .source = sources,\n"
+                    "    .num_sources = COUNT(sources),\n");
+    if (o->num_sets > 0)
+        text_add(t, "    .set = settings,\n"
+                    "    .num_sets = COUNT(settings),\n");
+}
+
 void trainer_write(const Writer *w, Text *t) {
     const Program *p = w->program;
     write_stages(p, t);
@@ -120,6 +158,8 @@ void trainer_write(const Writer *w, Text *t) {
                  w->options->base);
     if (w->options->graphs)
         text_add(t, "RT_EMBED(graphs_text, \"%s.ir\");\n\n", w->options->base);
+    write_named(t, "sources", w->options->source, w->options->num_sources);
+    write_named(t, "settings", w->options->set, w->options->num_sets);
     text_add(t, "const RtTrainer sinter_trainer = {\n");
     text_add(t, "    .model = \"%s\",\n", p->name);
     text_add(t, "    .file = ");
@@ -127,6 +167,7 @@ void trainer_write(const Writer *w, Text *t) {
     text_add(t, ",\n    .version = \"%s\",\n", w->options->version);
     text_add(t, "    .fingerprint = 0x%016llxu,\n",
              (unsigned long long)w->options->fingerprint);
+    write_origin(w->options, t);
     write_recipe(p, t);
     text_add(t, "    .plan = plans,\n");
     text_add(t, "    .num_plans = COUNT(plans),\n");

@@ -39,6 +39,7 @@ struct RtWatch {
 
 struct RtDevice {
     const char *name; // "host", "cuda:0"
+    int threads;      // of the host that compute; 0: a GPU does
     // What the device is, for people: processor and threads, or GPU and memory.
     const char *(*describe)(RtDevice *d);
     // Bytes that reserve could get now, and that it will need for the plan:

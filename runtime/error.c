@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 // A name of a file or of what is in it may be part of the text, and is not to
 // steer a terminal.
@@ -25,22 +24,22 @@ bool rt_fail(RtError *e, int status, const char *format, ...) {
     return false;
 }
 
-const char *rt_wiped(void) {
-    const char *term = getenv("TERM");
-    bool can = isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb");
-    return can ? "\r\033[K" : "";
-}
-
 int rt_complain(const RtError *e) {
-    fprintf(stderr, "%serror: %s\n", rt_wiped(), e->text);
+    char text[sizeof e->text + 40];
+    snprintf(text, sizeof text, "%s%serror:%s %s\n", rt_wiped(),
+             rt_colour(stderr, "\033[1;31m"), rt_colour(stderr, "\033[0m"),
+             e->text);
+    rt_print(stderr, text);
     return e->status;
 }
 
 void rt_sayv(const char *before, const char *format, va_list list) {
     char text[2 * RT_MOST_SAID], shown[2 * sizeof text];
+    char line[sizeof shown + 64];
     vsnprintf(text, sizeof text, format, list);
     terminal_text(shown, sizeof shown, text);
-    fprintf(stderr, "%s%s\n", before, shown);
+    snprintf(line, sizeof line, "%s%s\n", before, shown);
+    rt_print(stderr, line);
 }
 
 void rt_say(const char *format, ...) {
@@ -50,11 +49,16 @@ void rt_say(const char *format, ...) {
     va_end(list);
 }
 
-void rt_warn(const char *format, ...) {
-    char before[24];
-    va_list list;
-    snprintf(before, sizeof before, "%swarning: ", rt_wiped());
-    va_start(list, format);
+void rt_warnv(const char *format, va_list list) {
+    char before[64];
+    snprintf(before, sizeof before, "%s%swarning:%s ", rt_wiped(),
+             rt_colour(stderr, "\033[1;33m"), rt_colour(stderr, "\033[0m"));
     rt_sayv(before, format, list);
+}
+
+void rt_warn(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    rt_warnv(format, list);
     va_end(list);
 }

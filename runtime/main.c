@@ -61,20 +61,6 @@ static bool loading_fits(const RtRun *run, RtError *e) {
                        : "");
 }
 
-// The folder that checkpoints go to; the caller frees it.
-static char *out_folder(const RtTrainer *t, const RtOptions *o, RtError *e) {
-    char *path =
-        o->out != NULL ? rt_path("%s", o->out) : rt_path("runs/%s", t->model);
-    if (path == NULL) {
-        rt_fail(e, EXIT_MEMORY, "out of memory");
-        return NULL;
-    }
-    if (o->eval_only || rt_make_folder(path, 0777, e))
-        return path;
-    free(path);
-    return NULL;
-}
-
 // Data.  A GPU is opened by waiting for its driver and libraries: they are read
 // then.  What the host's library does depends on the memory that is left,
 // so for the host they are read afterwards, unless it stands in for a GPU.
@@ -113,21 +99,17 @@ static bool reading_end(Reading *r, RtError *e) {
     return r->good;
 }
 
-static bool run_on(RtRun *run, int *caught, RtError *e) {
+static bool run_on(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     RtDevice *d = run->device;
-    char *folder = NULL;
-    bool good = fits(run->trainer, run->plan, d, e) && loading_fits(run, e) &&
-                (folder = out_folder(run->trainer, run->options, e)) != NULL;
-    if (good) {
-        run->folder = folder;
-        d->reserve(d);
-        rt_lap(run->laps, RT_START_MEMORY);
-        good = rt_resident_keep(run, e);
-        rt_lap(run->laps, RT_START_IMAGES);
-        good = good && rt_run(run, caught, e);
-    }
-    free(folder);
-    return good;
+    if (!fits(run->trainer, run->plan, d, e) || !loading_fits(run, e) ||
+        !rt_folder_make(folder, run->trainer, run->options, e))
+        return false;
+    run->folder = folder->path;
+    d->reserve(d);
+    rt_lap(run->laps, RT_START_MEMORY);
+    bool good = rt_resident_keep(run, e);
+    rt_lap(run->laps, RT_START_IMAGES);
+    return good && rt_run(run, caught, e);
 }
 
 // No device is opened, whichever was asked for: it only says how many threads
@@ -182,7 +164,7 @@ static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
 // What is wrong with the device is said before what is wrong with the data, and
 // does not wait for them, as reading may take minutes: the program ends under
 // the thread that reads.
-static bool on_device(RtRun *run, int *caught, RtError *e) {
+static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     const RtOptions *o = run->options;
     Reading reading;
     reading_begin(&reading, run);
@@ -198,7 +180,7 @@ static bool on_device(RtRun *run, int *caught, RtError *e) {
         run->device->nvtx = run->nvtx;
         run->device->profile = run->trace;
         run->data = &reading.data;
-        good = run_on(run, caught, e);
+        good = run_on(run, folder, caught, e);
     }
     if (reading.good)
         rt_data_close(&reading.data);
@@ -207,7 +189,8 @@ static bool on_device(RtRun *run, int *caught, RtError *e) {
     return good;
 }
 
-static bool open_and_run(RtRun *run, int *caught, RtError *e) {
+static bool open_and_run(RtRun *run, RtFolder *folder, int *caught,
+                         RtError *e) {
     const char *profile = run->options->profile;
     RtNvtx nvtx;
     if (run->options->load_only)
@@ -219,7 +202,7 @@ static bool open_and_run(RtRun *run, int *caught, RtError *e) {
         run->trace = rt_trace_new(profile);
     bool good = profile == NULL || run->trace != NULL ||
                 rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good && on_device(run, caught, e);
+    good = good && on_device(run, folder, caught, e);
     rt_trace_close(run->trace);
     rt_nvtx_close(&nvtx);
     return good;
@@ -253,8 +236,14 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
                  .options = &o,
                  .files = &rt_system_files,
                  .began = began,
+                 .word = argv + 1,
+                 .num_words = argc > 1 ? argc - 1 : 0,
                  .laps = &laps};
-    int status = open_and_run(&run, &caught, &e) ? EXIT_GOOD : rt_complain(&e);
+    RtFolder folder;
+    bool good = rt_folder_find(&folder, trainer, &o, &e) &&
+                open_and_run(&run, &folder, &caught, &e);
+    int status = good ? EXIT_GOOD : rt_complain(&e);
+    rt_folder_close(&folder);
     if (status == EXIT_GOOD && caught != 0)
         rt_signals_raise(caught);
     return status;

@@ -37,42 +37,43 @@ typedef struct {
 // clang-format off
 #define FIELD(name) offsetof(RtOptions, name)
 static const Option options[] = {
-    {"data",      "DIR",    TEXT,    FIELD(data),      "data set to train on; synthetic draws one, synthetic:N of N samples"},
-    {"validation", "N",     VALIDATION, FIELD(validation), "hold N training samples out, or a share as 10%, and evaluate them in place of the test set"},
-    {"out",       "DIR",    TEXT,    FIELD(out),       "folder of the checkpoints"},
+    {"data",      "DIR",    TEXT,    FIELD(data),      "the data set; synthetic generates one, synthetic:N one of N samples"},
+    {"validation", "N",     VALIDATION, FIELD(validation), "hold out N training samples, or a share as 10%, and evaluate on them instead of the test set"},
+    {"out",       "DIR",    TEXT,    FIELD(out),       "folder of this run (default: the next of runs/MODEL/001, 002, ...)"},
     {"device",    "NAME",   TEXT,    FIELD(device),    "auto, host, or cuda:N (default auto)"},
-    {"epochs",    "X",      ABOVE_0, FIELD(epochs),    "length of the run; fractions are allowed"},
-    {"steps",     "N",      STEPS,   FIELD(steps),     "stop after N more steps and save; the run's length stays as it is"},
-    {"seed",      "N",      SEED,    FIELD(seed),      "what all random numbers follow from"},
-    {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "go on from the newest checkpoint in --out, or from PATH"},
-    {"init",      "FILE",   TEXT,    FIELD(init),      "start with the weights of FILE, or their averages: a checkpoint, or another program's safetensors"},
-    {"init-except", "GLOBS", TEXT,   FIELD(init_except), "with --init, names to start without, commas between: drawn here, left in FILE"},
-    {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write a JSON object per epoch and split to FILE, - for standard output"},
-    {"log-every", "N",      STEPS,   FIELD(log_every), "write a JSON object for every N steps too"},
-    {"init-only", NULL,     FLAG,    FIELD(init_only), "save what training would start from, and end"},
-    {"times",     "FILE",   TEXT,    FIELD(times),     "write the milliseconds of each step to FILE, - for standard output; every step is waited for"},
-    {"snapshot",  "FILE",   TEXT,    FIELD(snapshot),  "write all that the first update reads and leaves to FILE"},
-    {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans, fusions and joins are fastest, keep them, and end"},
-    {"tuning",    "FILE",   TEXT,    FIELD(tuning),    "run as FILE says that was measured; with --tune, keep it there"},
-    {"repeat-batch", NULL,  FLAG,    FIELD(repeat_batch), "take the first batch for every step, to see what loading costs"},
-    {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, do without some of graph,joins,marks,rides, to see what they are worth"},
-    {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, that of --resume, or what --init loads"},
-    {"load-only", NULL,     FLAG,    FIELD(load_only), "load an epoch, or --epochs X, without a device, say how fast that was, and end"},
-    {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list what each step launches, with the model's lines, and end"},
-    {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print where tensors live and what is launched with which, and end"},
-    {"resident",  "WORD",   TEXT,    FIELD(resident),  "auto, yes or no: whether a GPU keeps all images (default auto: if they fit)"},
-    {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, - for standard output, which Perfetto and chrome://tracing show, and print the launches that took longest"},
+    {"epochs",    "X",      ABOVE_0, FIELD(epochs),    "length of the run in epochs, whole or not"},
+    {"steps",     "N",      STEPS,   FIELD(steps),     "stop after N more steps and save; --resume continues the same run"},
+    {"seed",      "N",      SEED,    FIELD(seed),      "seed of all random numbers"},
+    {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "continue the newest run, the one in --out, or the one in folder PATH; of a file PATH, start a new run from its step"},
+    {"init",      "PATH",   TEXT,    FIELD(init),      "start with the weights, or their averages, of a checkpoint, a run's folder or another program's safetensors file"},
+    {"init-except", "GLOBS", TEXT,   FIELD(init_except), "with --init, names to leave out, separated by commas: these are initialized as in any run"},
+    {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write the rows of metrics.jsonl also to FILE, - for standard output"},
+    {"log-every", "N",      STEPS,   FIELD(log_every), "write a row of metrics for every N steps, too"},
+    {"init-only", NULL,     FLAG,    FIELD(init_only), "save the initial state of the run, and end"},
+    {"times",     "FILE",   TEXT,    FIELD(times),     "write the milliseconds of each step to FILE, - for standard output; waits for each step"},
+    {"snapshot",  "FILE",   TEXT,    FIELD(snapshot),  "write all tensors that the first update reads and writes to FILE"},
+    {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans, fusions and joined launches are fastest, store the result, and end"},
+    {"tuning",    "FILE",   TEXT,    FIELD(tuning),    "use the tuning result in FILE; with --tune, write it there"},
+    {"repeat-batch", NULL,  FLAG,    FIELD(repeat_batch), "use the first batch for every step, which shows the cost of loading"},
+    {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, switch off some of graph,joins,marks,rides, to measure their effect"},
+    {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, the one of --resume, or the weights of --init, and end"},
+    {"load-only", NULL,     FLAG,    FIELD(load_only), "load one epoch, or --epochs X, without a device, print the speed, and end"},
+    {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list the launches of each step, with the model's lines, and end"},
+    {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print the offset of each tensor and the arguments of each launch, and end"},
+    {"resident",  "WORD",   TEXT,    FIELD(resident),  "auto, yes or no: keep all images in GPU memory (default auto: if they fit)"},
+    {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, - for standard output, for Perfetto or chrome://tracing, and print the longest launches"},
     {"profile-steps", "N",  STEPS,   FIELD(profile_steps), "steps of that trace, after the first three (default 8)"},
-    {"nvtx",      NULL,     FLAG,    FIELD(nvtx),      "tell a profiler what the run is doing, as is done where one starts it"},
-    {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the kernels' CUDA text to DIR, and end"},
-    {"load-cuda", "DIR",    TEXT,    FIELD(load_cuda), "on a GPU, compile the kernels' CUDA text from DIR, not the trainer's own"},
-    {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print the result and nothing else"},
+    {"nvtx",      NULL,     FLAG,    FIELD(nvtx),      "emit NVTX ranges; automatic under a profiler"},
+    {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the CUDA text of the kernels to DIR, and end"},
+    {"load-cuda", "DIR",    TEXT,    FIELD(load_cuda), "on a GPU, compile the CUDA text in DIR instead of the trainer's own"},
+    {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print only errors, warnings, the result and the weights' file"},
+    {"time",      NULL,     FLAG,    FIELD(time),      "at the end, print a table of where the time went"},
     {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
-    {"loaders",   "N",      LOADERS, FIELD(loaders),   "threads that load data (default: few, but one for each core to decode images for a GPU)"},
-    {"bad-samples", "WORD", BAD_SAMPLES, FIELD(bad_samples), "stop, or skip:N to leave out up to N image files that cannot be decoded (default stop)"},
-    {"max-image-pixels", "N", PIXELS, FIELD(max_image_pixels), "an image file of more pixels is one that cannot be decoded (default 89478485)"},
-    {"verify-every", "N",   STEPS,   FIELD(verify_every), "take every Nth step twice, and end with status 4 where it leaves other bits"},
-    {"stall-timeout", "SECONDS", ABOVE_0, FIELD(stall_timeout), "save and end with status 74 when no batch comes for so long (default: wait on)"},
+    {"loaders",   "N",      LOADERS, FIELD(loaders),   "threads that load data (default: few; one for each core to decode images for a GPU)"},
+    {"bad-samples", "WORD", BAD_SAMPLES, FIELD(bad_samples), "stop, or skip:N to skip up to N image files that cannot be decoded (default stop)"},
+    {"max-image-pixels", "N", PIXELS, FIELD(max_image_pixels), "treat an image file of more pixels as one that cannot be decoded (default 89478485)"},
+    {"verify-every", "N",   STEPS,   FIELD(verify_every), "run every Nth step twice, and end with status 4 if the results differ"},
+    {"stall-timeout", "SECONDS", ABOVE_0, FIELD(stall_timeout), "save and end with status 74 if no batch arrives for so long (default: wait)"},
     {"help",      NULL,     FLAG,    FIELD(help),      "show this and end"},
     {"version",   NULL,     FLAG,    FIELD(version),   "show the version and end"},
 };
@@ -391,14 +392,14 @@ void rt_options_help(const RtTrainer *t, const char *program) {
         printf("  %-18s %s\n", left, o->help);
     }
     printf("\nWithout options: data %s:%s, %g %s%s, batch %d, seed %lld, "
-           "out runs/%s.\n",
+           "out runs/%s/001, 002, ...\n",
            t->data_format, shown(data, t->data_path), t->length.count,
            t->length.unit == RT_STEPS ? "step" : "epoch",
            t->length.count == 1 ? "" : "s", t->batch, (long long)t->seed,
            t->model);
     printf(
-        "Exit status: 0 good, 2 usage, 3 data or checkpoint, 4 device, "
-        "5 memory,\n6 diverged, 70 our fault, 74 input or output; a run that "
-        "Ctrl-C, SIGTERM or\nSIGHUP stops writes its checkpoint and ends by "
+        "Exit status: 0 success, 2 usage, 3 data or checkpoint, 4 device, "
+        "5 memory,\n6 diverged, 70 internal error, 74 input or output. Ctrl-C, "
+        "SIGTERM and SIGHUP\nwrite a checkpoint; then the trainer ends by "
         "that signal: 130, 143 or 129.\n");
 }

@@ -276,9 +276,18 @@ typedef struct {
     RtTimeUnit unit;
 } RtTime;
 
+// A file of the user's that the model is in, or a --set that changes it.
 typedef struct {
-    const char *model;    // "ResNet9"
-    const char *file;     // "resnet9.net"
+    const char *name, *text;
+} RtNamed;
+
+typedef struct {
+    const char *model;     // "ResNet9"
+    const char *file;      // "resnet9.net"
+    const RtNamed *source; // the model file, then the files that it imports
+    int num_sources;
+    const RtNamed *set; // KEY and VALUE of each --set
+    int num_sets;
     const char *version;  // of sinter
     uint64_t fingerprint; // of model and recipe: what a checkpoint must match
     const char *data_format, *data_path;

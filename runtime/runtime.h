@@ -29,14 +29,28 @@ int rt_complain(const RtError *e);
 
 // Prints a warning to stderr, from any thread.
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void rt_warnv(const char *format, va_list list)
+    __attribute__((format(printf, 1, 0)));
 
 // Prints a line to stderr, in which nothing steers a terminal but `before`.
 void rt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rt_sayv(const char *before, const char *format, va_list list)
     __attribute__((format(printf, 2, 0)));
 
-// What a line on stderr is to begin with, so that it does not stand behind the
-// progress that is drawn on a terminal.
+// ---- log.c ----
+
+// Prints text to stdout or stderr, and to the run's log without its colours.
+void rt_print(FILE *to, const char *text);
+// From now on lines are added to this file, too; false with errno set.
+bool rt_log_open(const char *path);
+int rt_log_lost(void); // errno of the first line that could not be written; 0
+
+// The escape sequence `code` where `to` is a terminal that shows colours and
+// NO_COLOR is not set, else "".
+const char *rt_colour(FILE *to, const char *code);
+bool rt_coloured(FILE *to);
+
+// The start of a line on stderr: it erases the progress bar of a terminal.
 const char *rt_wiped(void);
 
 // ---- output.c ----
@@ -165,7 +179,7 @@ typedef struct RtOptions {
     const char *dump_cuda, *load_cuda;
     const char *tuning; // the file; NULL: in the user's cache
     bool list_kernels, print_plan, repeat_batch;
-    bool resume, eval_only, init_only, load_only, tune, nvtx, quiet, help,
+    bool resume, eval_only, init_only, load_only, tune, nvtx, quiet, time, help,
         version;
     const char *resume_path; // NULL: the newest in the out folder
     const char *init;        // a file of weights; NULL: they are drawn

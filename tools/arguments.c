@@ -159,7 +159,7 @@ static const Option options[] = {
      "rows of numbers in classes: a perceptron"},
     {"text", NULL, "new", FLAG, AT(text),
      "a text: a small GPT"},
-    {"json", NULL, "check compare bench lrfind repeat show doctor", FLAG, AT(json),
+    {"json", NULL, "check compare bench lrfind repeat runs show doctor", FLAG, AT(json),
      "print one JSON object"},
     {"check", "CMD", "reduce", WORD, AT(failing),
      "what fails for the file, which is added to it or stands for {}"},
@@ -471,6 +471,9 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
     const char *wanted = diagnostics_wanted(count, word);
     *out = (Arguments){.operand = word,
                        .diagnostics = wanted ? wanted : out->diagnostics};
+    int given = command->num_operands;
+    int least = given == AT_LEAST_ONE ? 1 : given == AT_MOST_TWO ? 0 : given;
+    int most = given == AT_LEAST_ONE ? count : given == AT_MOST_TWO ? 2 : given;
     for (int i = 0; i < count; i++) {
         if (command_trains(command) && strcmp(word[i], "--") == 0) {
             while (++i < count && out->num_passed < MAX_PASSED)
@@ -478,16 +481,13 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
         } else if (word[i][0] == '-' && word[i][1]) {
             if (!option_parse(out, command, count, word, &i))
                 return false;
-        } else if (command->num_operands == AT_LEAST_ONE ||
-                   out->num_operands < command->num_operands) {
+        } else if (out->num_operands < most) {
             out->operand[out->num_operands++] = word[i];
         } else {
             complain(out, "%s: unexpected '%s'", called(command), word[i]);
             return false;
         }
     }
-    int least =
-        command->num_operands == AT_LEAST_ONE ? 1 : command->num_operands;
     if (out->num_operands < least && !out->help) {
         complain(out, "%s needs more; usage: sinter %s [option...] %s",
                  command->name, command->name, command->operands);

@@ -37,6 +37,8 @@ const Command commands[] = {
      "how its step is done fastest.", 1, tune_command},
     {"repeat", "FILE", "Build a model, or take a trainer, train it from several "
      "seeds, and say how the results spread.", 1, repeat_command},
+    {"runs",   "[DIR | RUN RUN]", "List the runs in a folder, runs by default, "
+     "or compare two.", AT_MOST_TWO, runs_command},
     {"benchcmp", "A.json B.json", "Compare two results of bench --json.",
      2, benchcmp_command},
     {"report", "FILE.net", "Write a page of HTML: a model, its kernels, memory "

@@ -92,6 +92,14 @@ static bool is_recorded(Arena *a, const Repeat *r, const char *path) {
     return s != NULL && strcmp(s->text, r->record) == 0;
 }
 
+// A folder for the run: what an earlier one of the seed has left there stays.
+static const char *folder_free(Arena *a, const Repeat *r, int64_t seed) {
+    const char *path = arena_format(a, "%s/%" PRId64, r->folder, seed);
+    for (int i = 2; access(path, F_OK) == 0; i++)
+        path = arena_format(a, "%s/%" PRId64 "-%d", r->folder, seed, i);
+    return path;
+}
+
 // Trains once.  What goes wrong the trainer says.
 static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     Words w = {.a = a};
@@ -100,7 +108,7 @@ static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     words_add(&w, arena_format(a, "--device=%s", r->device));
     words_add(&w, arena_format(a, "--seed=%" PRId64, seed));
     words_add(&w, arena_format(a, "--metrics=%s", rows));
-    words_add(&w, arena_format(a, "--out=%s/%" PRId64, r->folder, seed));
+    words_add(&w, arena_format(a, "--out=%s", folder_free(a, r, seed)));
     if (r->data != NULL)
         words_add(&w, arena_format(a, "--data=%s", r->data));
     if (r->validation != NULL)

@@ -18,11 +18,15 @@ static int remove_one(const char *path, const struct stat *about, int kind,
     return remove(path);
 }
 
+void folder_remove(const char *path) {
+    enum { OPEN_FOLDERS = 8 };
+    nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+}
+
 // A folder that somebody has put in a file's place is not ours.
 static void scratch_remove(const Scratch *s) {
-    enum { OPEN_FOLDERS = 8 };
     if (s->is_folder)
-        nftw(s->path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+        folder_remove(s->path);
     else
         unlink(s->path);
 }

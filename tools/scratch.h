@@ -20,6 +20,9 @@ bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out);
 bool scratch_file(Arena *a, const Arguments *arguments, const char *beside,
                   const char *end, Scratch *out);
 
+// Removes a folder in one, and all that it holds; there may be none.
+void folder_remove(const char *path);
+
 void scratch_close(const Scratch *s); // removes it
 void scratch_keep(const Scratch *s);  // leaves it to be looked at
 

@@ -17,7 +17,8 @@ enum {
     MAX_KEY = 64,
     MAX_COUNTS = 32,
     MAX_PASSED = 128,
-    AT_LEAST_ONE = -1
+    AT_LEAST_ONE = -1,
+    AT_MOST_TWO = -2
 };
 
 // A number on the command line.
@@ -63,7 +64,7 @@ typedef struct {
 
 typedef struct {
     const char *name, *operands, *what;
-    int num_operands; // or AT_LEAST_ONE
+    int num_operands; // or AT_LEAST_ONE, AT_MOST_TWO
     // Returns an exit status; the arena is its own.
     int (*run)(Arena *a, const Arguments *arguments);
 } Command;
@@ -248,6 +249,7 @@ int lrfind_command(Arena *a, const Arguments *arguments);
 int tune_command(Arena *a, const Arguments *arguments);
 int repeat_command(Arena *a, const Arguments *arguments);
 int benchcmp_command(Arena *a, const Arguments *arguments);
+int runs_command(Arena *a, const Arguments *arguments);
 int passes_command(Arena *a, const Arguments *arguments);
 int doctor_command(Arena *a, const Arguments *arguments);
 int fmt_command(Arena *a, const Arguments *arguments);

@@ -1,6 +1,7 @@
 // Trainer: plans a program for the host and for CUDA and has both printed.
 #include "tools/trainer.h"
 #include "base/exits.h"
+#include "base/source.h"
 #include "codegen/codegen.h"
 #include "tools/show/lineinfo.h"
 #include "tools/tools.h"
@@ -72,6 +73,32 @@ static const char *name_of(Arena *a, const Program *p) {
     return name;
 }
 
+// ---- what it is compiled from ----
+
+static void source_add(Arena *a, CodegenOptions *o, NamedText *to,
+                       const char *path, const char *name) {
+    const char *why;
+    const Source *s = source_read(a, path, UINT32_MAX - 1, &why);
+    if (s != NULL) // a file that is gone by now was read before
+        to[o->num_sources++] = (NamedText){name, s->text};
+}
+
+// The first file that was imported is the last of the list.
+static void origin_set(Arena *a, CodegenOptions *o, const Program *p,
+                       const Arguments *arguments) {
+    NamedText *source = ARENA_ARRAY(a, (size_t)p->num_imported + 1, NamedText);
+    NamedText *set =
+        ARENA_ARRAY(a, (size_t)arguments->num_settings + 1, NamedText);
+    o->source = source;
+    o->set = set;
+    source_add(a, o, source, arguments->operand[0], p->file);
+    for (int i = p->num_imported; i-- > 0;)
+        source_add(a, o, source, p->imported[i].path, p->imported[i].name);
+    for (int i = 0; i < arguments->num_settings; i++)
+        set[o->num_sets++] =
+            (NamedText){arguments->set[i].key, arguments->set[i].value};
+}
+
 TrainerText trainer_text(Arena *a, const Program *p,
                          const Arguments *arguments) {
     TrainerText t = {.name = name_of(a, p),
@@ -90,6 +117,7 @@ TrainerText trainer_text(Arena *a, const Program *p,
                         .lines = arguments->lineinfo != NULL,
                         .embeds = arguments->embed != NULL,
                         .graphs = true};
+    origin_set(a, &o, p, arguments);
     t.plan = program_plan(p, &cuda);
     t.host = plan_elsewhere(t.plan, &host);
     codegen_program(p, t.host, t.plan, &o, &t.c_file, &t.cu_file);

@@ -34,7 +34,6 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
     words_add(&w, "--quiet");
     words_add(&w, arena_format(a, "--device=%s", runs->device));
     words_add(&w, arena_format(a, "--data=%s", runs->data));
-    words_add(&w, arena_format(a, "--out=%s/run", runs->folder));
     if (arguments->out != NULL)
         words_add(&w, arena_format(a, "--tuning=%s", arguments->out));
     const char *said = arena_format(a, "%s/said", runs->folder);

@@ -105,6 +105,11 @@ void rt_shelf_release(RtShelf *s);
 // aside, -1 for none; *drops says whether those of a run before that will go.
 int64_t rt_shelf_others(const RtShelf *s, bool *drops);
 
+// The file of a folder's newest checkpoint, whole or not; of a step.  The
+// caller frees it; NULL: there is none, or no memory.
+char *rt_shelf_newest(const char *folder);
+char *rt_shelf_path(const RtShelf *s, int64_t step);
+
 // Whether it has that checkpoint of this run.
 bool rt_shelf_has(const RtShelf *s, int64_t step);
 

@@ -142,6 +142,23 @@ int64_t rt_shelf_others(const RtShelf *s, bool *drops) {
     return newest > s->from ? newest : -1;
 }
 
+char *rt_shelf_path(const RtShelf *s, int64_t step) {
+    return name_of(s, OURS, step);
+}
+
+static char *newest_of(const RtShelf *s, const char *start) {
+    Steps found = list(s, start);
+    char *path = found.count > 0 ? name_of(s, start, found.step[0]) : NULL;
+    free(found.step);
+    return path;
+}
+
+char *rt_shelf_newest(const char *folder) {
+    const RtShelf s = {.folder = folder};
+    char *path = newest_of(&s, OURS);
+    return path != NULL ? path : newest_of(&s, THEIRS);
+}
+
 bool rt_shelf_has(const RtShelf *s, int64_t step) {
     char *path = name_of(s, OURS, step);
     bool has = path != NULL && access(path, R_OK) == 0;

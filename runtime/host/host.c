@@ -296,6 +296,7 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
     h->since = rt_seconds();
     // oneDNN plans for the team that there is when it is asked.
     h->threads = rt_team_start(threads);
+    h->device.threads = h->threads;
     h->contractions = rt_contractions_new(plan, h->threads);
     write_description(h);
     return &h->device;

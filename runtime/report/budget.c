@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Budget: the time of a run by what it went to, as a table and as a row.
+// Budget: where the time of a run went, as a line, a table and a row.
 
 #include "runtime/report/report.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 int rt_rate_digits(double rate) {
     return rate < 9.95 ? 1 : 0;
@@ -83,9 +85,9 @@ static void print_flops(FILE *f, double flops) {
     fprintf(f, "%.4g %sFLOP/s", flops, unit[i]);
 }
 
-static void print_speed(FILE *f, const Speed *s) {
-    fprintf(f, "%.*f samples/s in training\n", rt_rate_digits(s->samples),
-            s->samples);
+static void print_speed(FILE *f, const Speed *s, const char *unit) {
+    fprintf(f, "%.*f %s/s in training\n", rt_rate_digits(s->samples),
+            s->samples, unit);
     if (s->flops == 0)
         return;
     print_flops(f, s->flops);
@@ -97,13 +99,16 @@ static void print_speed(FILE *f, const Speed *s) {
     fputc('\n', f);
 }
 
-void rt_budget_print(FILE *f, const RtBudget *b) {
+enum { NUM_LINES = 10, WAITING = 1, TOTAL = NUM_LINES - 1 };
+
+typedef struct {
+    const char *name;
+    double seconds;
+} TimeLine;
+
+static void lines_of(const RtBudget *b, TimeLine to[NUM_LINES]) {
     const Shares s = shares_of(b);
-    const Speed speed = speed_of(b);
-    const struct {
-        const char *name;
-        double seconds;
-    } line[] = {
+    const TimeLine line[NUM_LINES] = {
         {"start", b->start},
         {"waiting for data", s.waiting},
         {"copies", s.copies},
@@ -115,11 +120,45 @@ void rt_budget_print(FILE *f, const RtBudget *b) {
         {"other", s.other},
         {"total", b->total},
     };
+    memcpy(to, line, sizeof line);
+}
+
+static int longest_first(const void *a, const void *b) {
+    double x = ((const TimeLine *)a)->seconds,
+           y = ((const TimeLine *)b)->seconds;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+// The largest parts, and always the time in which the device had no data.
+void rt_budget_line(FILE *f, const RtBudget *b, const char *unit) {
+    enum { SHOWN = 3 };
+    TimeLine line[NUM_LINES];
+    lines_of(b, line);
+    double waiting = line[WAITING].seconds, total = fmax(b->total, 1e-9);
+    line[WAITING].seconds = -1;
+    qsort(line, TOTAL, sizeof *line, longest_first);
+    fprintf(f, "time: %.1f s", b->total);
+    for (int i = 0; i < SHOWN; i++)
+        if (line[i].seconds >= 0.005 * total)
+            fprintf(f, ", %.0f %% %s", 100 * line[i].seconds / total,
+                    line[i].name);
+    fprintf(f, ", %.1f %% waiting for data", 100 * waiting / total);
+    if (b->trained > 0) {
+        double rate = speed_of(b).samples;
+        fprintf(f, "; %.*f %s/s in training", rt_rate_digits(rate), rate, unit);
+    }
+    fputc('\n', f);
+}
+
+void rt_budget_print(FILE *f, const RtBudget *b, const char *unit) {
+    const Speed speed = speed_of(b);
+    TimeLine line[NUM_LINES];
+    lines_of(b, line);
     const double *phase = b->device.phase;
     double phases =
         fmax(phase[RT_FORWARD] + phase[RT_BACKWARD] + phase[RT_UPDATE], 1e-9);
     fprintf(f, "\ntime               seconds   share\n");
-    for (size_t i = 0; i < sizeof line / sizeof line[0]; i++)
+    for (int i = 0; i < NUM_LINES; i++)
         fprintf(f, "%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
                 100 * line[i].seconds / fmax(b->total, 1e-9));
     fputc('\n', f);
@@ -128,14 +167,13 @@ void rt_budget_print(FILE *f, const RtBudget *b) {
             100 * phase[RT_FORWARD] / phases, 100 * phase[RT_BACKWARD] / phases,
             100 * phase[RT_UPDATE] / phases);
     fprintf(f,
-            "loading beside them: %.2f s of %d thread%s; the run waited %.2f s "
-            "for it\n",
+            "loading data: %.2f s in %d thread%s; the run waited %.2f s for "
+            "data\n",
             b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
     if (b->held > 0.005)
         fprintf(f, "the host waited %.2f s for the device\n", b->held);
     if (b->trained > 0) // not where a run was resumed at its end
-        print_speed(f, &speed);
-    fflush(f);
+        print_speed(f, &speed, unit);
 }
 
 void rt_budget_write(FILE *f, const RtBudget *b) {

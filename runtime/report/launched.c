@@ -108,5 +108,4 @@ void rt_launched_print(FILE *f, const RtLaunched *l, int count) {
     if (count > SHOWN)
         print_launched(f, &others, whole, words);
     fputc('\n', f);
-    fflush(f);
 }

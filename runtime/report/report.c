@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Report: what a run shows and writes down.  The result goes to stdout, the
-// course of the run to stderr: one line that is drawn over on a terminal, one
-// line for each epoch elsewhere.  Metrics are rows of JSON in a file.  Where
-// rows go to stdout, nothing else does.
-#define _POSIX_C_SOURCE 200809L
+// course of the run to stderr: a line for each epoch and evaluation, and on a
+// terminal a progress bar within the epoch.  All of it but the bar goes to the
+// folder's log, too.  Metrics are rows of JSON: in the folder of the run, and
+// in the file that --metrics names.  Where rows go to stdout, nothing else
+// does.
+#define _DEFAULT_SOURCE // winsize
 
 #include "runtime/report/report.h"
+#include "base/terminal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,17 +16,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+// A file of metrics.  Of the user's a row that is lost is an error.
+typedef struct {
+    char *path; // for messages
+    FILE *file; // NULL: there is none
+    bool lost;
+    int reason;
+} Rows;
+
+enum { OF_USER, OF_RUN, NUM_ROWS };
+
 struct RtReport {
-    bool quiet, terminal, colour;
+    bool quiet, terminal, table;
     bool drawn;       // a progress line is on the screen
     FILE *result;     // where it goes
-    const char *path; // of the metrics
-    FILE *metrics;
-    bool lost; // rows that could not be written
-    int reason;
+    const char *unit; // what a sample is called
+    Rows rows[NUM_ROWS];
 };
 
 // ---- the metrics file ----
@@ -71,49 +83,67 @@ static double rate(const RtRow *row) {
 }
 
 // A row is lost where it cannot be written; the next may be written again.
-static void end_row(RtReport *r) {
-    if (fflush(r->metrics) == 0 && !ferror(r->metrics))
+static void end_row(RtReport *r, Rows *rows) {
+    if (fflush(rows->file) == 0 && !ferror(rows->file))
         return;
-    if (!r->lost) {
-        r->lost = true;
-        r->reason = errno;
-        rt_report_say(r, "warning: cannot write to %s: %s; training goes on",
-                      r->path, rt_output_reason(r->reason));
+    if (!rows->lost) {
+        rows->lost = true;
+        rows->reason = errno;
+        rt_report_warn(r, "cannot write to %s: %s; training goes on",
+                       rows->path, rt_output_reason(rows->reason));
     }
-    clearerr(r->metrics);
+    clearerr(rows->file);
 }
 
-static void write_row(RtReport *r, const RtRow *row) {
-    errno = 0;
-    fprintf(r->metrics, "{\"split\":\"%s\"",
+static void write_row(FILE *f, const RtRow *row) {
+    fprintf(f, "{\"split\":\"%s\"",
             row->part    ? "step"
             : row->train ? "train"
                          : "test");
-    rt_json_number(r->metrics, "epoch", row->epoch);
-    fprintf(r->metrics, ",\"step\":%lld", (long long)row->step);
-    rt_json_number(r->metrics, "loss", row->loss);
-    rt_json_number(r->metrics, "accuracy", row->accuracy);
+    rt_json_number(f, "epoch", row->epoch);
+    fprintf(f, ",\"step\":%lld", (long long)row->step);
+    rt_json_number(f, "loss", row->loss);
+    rt_json_number(f, "accuracy", row->accuracy);
     if (!isnan(row->top5))
-        rt_json_number(r->metrics, "top5", row->top5);
+        rt_json_number(f, "top5", row->top5);
     if (!isnan(row->perplexity))
-        rt_json_number(r->metrics, "perplexity", row->perplexity);
-    rt_json_number(r->metrics, "lr", row->lr);
+        rt_json_number(f, "perplexity", row->perplexity);
+    rt_json_number(f, "lr", row->lr);
     if (!isnan(row->scale)) {
-        rt_json_number(r->metrics, "loss_scale", row->scale);
-        rt_json_number(r->metrics, "skipped", row->skipped);
+        rt_json_number(f, "loss_scale", row->scale);
+        rt_json_number(f, "skipped", row->skipped);
     }
     if (!row->part) {
-        rt_json_number(r->metrics, "samples_per_second", rate(row));
-        rt_json_number(r->metrics, "wait_ms", row->waited * 1e3);
+        rt_json_number(f, "samples_per_second", rate(row));
+        rt_json_number(f, "wait_ms", row->waited * 1e3);
+        rt_json_number(f, "elapsed", row->elapsed);
     }
     if (row->on != RT_ON_TEST)
-        fprintf(r->metrics, ",\"on\":\"%s\"",
+        fprintf(f, ",\"on\":\"%s\"",
                 row->on == RT_ON_TRAIN ? "train" : "validation");
-    fputs(row->stops ? ",\"stops\":true}\n" : "}\n", r->metrics);
-    end_row(r);
+    fputs(row->stops ? ",\"stops\":true}\n" : "}\n", f);
 }
 
 // ---- the screen ----
+
+// Text of a message, which is printed and logged as a whole.
+typedef struct {
+    char *text;
+    size_t length;
+    FILE *file; // NULL: no memory
+} Lines;
+
+static FILE *lines_begin(Lines *l) {
+    *l = (Lines){0};
+    l->file = open_memstream(&l->text, &l->length);
+    return l->file;
+}
+
+static void lines_end(Lines *l, FILE *to) {
+    if (fclose(l->file) == 0)
+        rt_print(to, l->text);
+    free(l->text);
+}
 
 static void wipe(RtReport *r) {
     if (!r->drawn)
@@ -131,6 +161,14 @@ void rt_report_say(RtReport *r, const char *format, ...) {
     va_end(list);
 }
 
+void rt_report_warn(RtReport *r, const char *format, ...) {
+    va_list list;
+    wipe(r);
+    va_start(list, format);
+    rt_warnv(format, list);
+    va_end(list);
+}
+
 // What a recipe asked for beside loss and accuracy.
 static void print_more(FILE *f, const RtRow *row) {
     if (!isnan(row->top5))
@@ -143,115 +181,210 @@ static double hundredths(double x) {
     return round(100 * x) / 100;
 }
 
+// Minutes and seconds, as 3:07, or hours too.
+static void print_duration(FILE *f, double seconds) {
+    long long s = llround(fmax(0, fmin(seconds, 1e9)));
+    if (s >= 3600)
+        fprintf(f, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    else
+        fprintf(f, "%lld:%02lld", s / 60, s % 60);
+}
+
+static void print_left(FILE *f, const RtRow *row) {
+    if (isnan(row->left))
+        return;
+    fputs("  left ", f);
+    print_duration(f, row->left);
+}
+
 // Of a run shorter than an epoch the steps, as a part of one says little.
-static void print_place(const RtRow *row) {
+static void print_place(FILE *f, const RtRow *row) {
     if (row->epochs < 1)
-        fprintf(stderr, "step %5lld/%-5lld ", (long long)row->step,
+        fprintf(f, "step %5lld/%-5lld ", (long long)row->step,
                 (long long)row->steps);
     else
-        fprintf(stderr, "epoch %4.4g/%-5.4g ", hundredths(row->epoch),
+        fprintf(f, "epoch %4.4g/%-5.4g ", hundredths(row->epoch),
                 hundredths(row->epochs));
 }
 
-static void print_row(const RtRow *row) {
-    static const char *const evaluated[] = {"   test", "   on train",
-                                            "   validation"};
-    if (row->train)
-        print_place(row);
-    else
-        fprintf(stderr, "%-16s ", evaluated[row->on]);
-    fprintf(stderr, "loss %-8.4f", row->loss);
+static void print_numbers(FILE *f, const RtRow *row) {
+    fprintf(f, "loss %-8.4f", row->loss);
     if (!isnan(row->accuracy))
-        fprintf(stderr, " accuracy %6.2f %%", 100 * row->accuracy);
-    if (!row->train) {
-        print_more(stderr, row);
-        return;
-    }
-    fprintf(stderr, "  lr %-9.4g ", row->lr);
-    if (!isnan(row->scale))
-        fprintf(stderr, "loss scale %-8.8g ", row->scale);
-    if (row->skipped > 0)
-        fprintf(stderr, "skipped %-4.0f ", row->skipped);
-    fprintf(stderr, "%.*f samples/s", rt_rate_digits(rate(row)), rate(row));
+        fprintf(f, " accuracy %6.2f %%", 100 * row->accuracy);
 }
 
-void rt_report_progress(RtReport *r, const RtRow *row) {
-    if (r->quiet || !r->terminal)
+static void print_test(FILE *f, const RtRow *row) {
+    static const char *const evaluated[] = {"   test", "   on train",
+                                            "   validation"};
+    fprintf(f, "%-16s %s", evaluated[row->on],
+            rt_colour(stderr, "\033[1m")); // bold
+    print_numbers(f, row);
+    print_more(f, row);
+    fputs(rt_colour(stderr, "\033[0m"), f);
+}
+
+static void print_train(const RtReport *r, FILE *f, const RtRow *row) {
+    print_place(f, row);
+    print_numbers(f, row);
+    fprintf(f, "  lr %-9.4g ", row->lr);
+    if (!isnan(row->scale))
+        fprintf(f, "loss scale %-8.8g ", row->scale);
+    if (row->skipped > 0)
+        fprintf(f, "skipped %-4.0f ", row->skipped);
+    fprintf(f, "%.*f %s/s  elapsed ", rt_rate_digits(rate(row)), rate(row),
+            r->unit);
+    print_duration(f, row->elapsed);
+    print_left(f, row);
+}
+
+// ---- the progress bar ----
+
+enum { BAR = 20, FEWEST_COLUMNS = 20, MOST_COLUMNS = 512 };
+
+static int columns(void) {
+    struct winsize w;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col < FEWEST_COLUMNS)
+        return 80;
+    return w.ws_col < MOST_COLUMNS ? w.ws_col : MOST_COLUMNS;
+}
+
+// How much of the epoch is done, beside its number.
+static void print_bar(FILE *f, const RtRow *row) {
+    int done = (int)(fmax(0, fmin(row->within, 1)) * BAR);
+    if (row->epochs < 1)
+        fprintf(f, "step %lld/%lld [", (long long)row->step,
+                (long long)row->steps);
+    else
+        fprintf(f, "epoch %.0f/%.4g [", ceil(row->epoch),
+                hundredths(row->epochs));
+    for (int i = 0; i < BAR; i++)
+        fputc(i < done ? '=' : i == done ? '>' : ' ', f);
+    fprintf(f, "] %2.0f %%", floor(100 * row->within));
+}
+
+// On one line of the screen, whose last column stays free: some terminals go on
+// to the next line once that is written.
+static void draw(RtReport *r, const RtRow *row) {
+    char text[MOST_COLUMNS] = "";
+    FILE *f = fmemopen(text, sizeof text, "w");
+    if (f == NULL)
         return;
-    RtRow shown = *row;
-    shown.epoch = floor(100 * row->epoch) / 100;
-    wipe(r);
-    print_row(&shown);
+    print_bar(f, row);
+    print_left(f, row);
+    fprintf(f, "  loss %.4f", row->loss);
+    if (!isnan(row->accuracy))
+        fprintf(f, "  accuracy %.2f %%", 100 * row->accuracy);
+    fprintf(f, "  %.*f %s/s", rt_rate_digits(rate(row)), rate(row), r->unit);
+    fclose(f);
+    text[columns() - 1] = '\0';
+    fprintf(stderr, "%s%s%s%s", rt_wiped(), rt_colour(stderr, "\033[36m"),
+            text, rt_colour(stderr, "\033[0m"));
     fflush(stderr);
     r->drawn = true;
 }
 
+void rt_report_progress(RtReport *r, const RtRow *row) {
+    if (!r->quiet && r->terminal)
+        draw(r, row);
+}
+
 void rt_report_row(RtReport *r, const RtRow *row) {
-    if (r->metrics != NULL)
-        write_row(r, row);
-    if (r->quiet || row->part)
+    Lines l;
+    for (int i = 0; i < NUM_ROWS; i++) {
+        if (r->rows[i].file == NULL)
+            continue;
+        errno = 0;
+        write_row(r->rows[i].file, row);
+        end_row(r, &r->rows[i]);
+    }
+    if (r->quiet || row->part || lines_begin(&l) == NULL)
         return;
     wipe(r);
-    print_row(row);
-    fputc('\n', stderr);
+    if (row->train)
+        print_train(r, l.file, row);
+    else
+        print_test(l.file, row);
+    fputc('\n', l.file);
+    lines_end(&l, stderr);
+}
+
+static void print_result(FILE *f, FILE *to, const RtRow *test) {
+    const char *bold = rt_colour(to, "\033[1m");
+    const char *plain = rt_colour(to, "\033[0m");
+    static const char *const named[] = {"test", "training", "validation"};
+    const char *on = named[test->on];
+    if (isnan(test->accuracy))
+        fprintf(f, "%s%s loss %.4f%s", bold, on, test->loss, plain);
+    else
+        fprintf(f, "%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
+                100 * test->accuracy, plain, test->loss);
+    print_more(f, test);
+    fprintf(f, ", %lld sample%s\n", (long long)test->samples,
+            test->samples == 1 ? "" : "s");
 }
 
 void rt_report_result(RtReport *r, const RtRow *test) {
-    const char *bold = r->colour ? "\033[1m" : "";
-    const char *plain = r->colour ? "\033[0m" : "";
-    static const char *const named[] = {"test", "training", "validation"};
-    const char *on = named[test->on];
+    Lines l;
     wipe(r);
-    if (isnan(test->accuracy))
-        fprintf(r->result, "%s%s loss %.4f%s", bold, on, test->loss, plain);
-    else
-        fprintf(r->result, "%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
-                100 * test->accuracy, plain, test->loss);
-    print_more(r->result, test);
-    fprintf(r->result, ", %lld sample%s\n", (long long)test->samples,
-            test->samples == 1 ? "" : "s");
-    fflush(r->result);
+    if (lines_begin(&l) == NULL)
+        return;
+    print_result(l.file, r->result, test);
+    lines_end(&l, r->result);
 }
 
-void rt_report_launched(RtReport *r, const RtLaunched *l, int count) {
-    if (r->quiet || count == 0)
+void rt_report_weights(RtReport *r, const char *path) {
+    Lines l;
+    char shown[RT_MOST_SAID];
+    wipe(r);
+    if (lines_begin(&l) == NULL)
+        return;
+    terminal_text(shown, sizeof shown, path);
+    fprintf(l.file, "weights in %s\n", shown);
+    lines_end(&l, r->result);
+}
+
+void rt_report_launched(RtReport *r, const RtLaunched *launched, int count) {
+    Lines l;
+    if (r->quiet || count == 0 || lines_begin(&l) == NULL)
         return;
     wipe(r);
-    rt_launched_print(r->result, l, count);
+    rt_launched_print(l.file, launched, count);
+    lines_end(&l, r->result);
 }
 
 void rt_report_budget(RtReport *r, const RtBudget *b) {
-    if (r->metrics != NULL) {
+    Lines l;
+    for (int i = 0; i < NUM_ROWS; i++) {
+        if (r->rows[i].file == NULL)
+            continue;
         errno = 0;
-        rt_budget_write(r->metrics, b);
-        end_row(r);
+        rt_budget_write(r->rows[i].file, b);
+        end_row(r, &r->rows[i]);
     }
-    if (!r->quiet)
-        rt_budget_print(r->result, b);
+    if ((r->quiet && !r->table) || lines_begin(&l) == NULL)
+        return;
+    (r->table ? rt_budget_print : rt_budget_line)(l.file, b, r->unit);
+    lines_end(&l, r->result);
 }
 
 static double per_second(int64_t count, double seconds) {
     return (double)count / fmax(seconds, 1e-9);
 }
 
-static void write_loaded(RtReport *r, const RtLoaded *l) {
-    errno = 0;
-    fprintf(r->metrics, "{\"split\":\"load\"");
-    rt_json_number(r->metrics, "epoch", l->epochs);
-    fprintf(r->metrics, ",\"step\":%lld,\"batches\":%lld,\"samples\":%lld",
+static void write_loaded(FILE *f, const RtLoaded *l) {
+    fprintf(f, "{\"split\":\"load\"");
+    rt_json_number(f, "epoch", l->epochs);
+    fprintf(f, ",\"step\":%lld,\"batches\":%lld,\"samples\":%lld",
             (long long)l->step, (long long)l->batches, (long long)l->samples);
-    rt_json_number(r->metrics, "samples_per_second",
-                   per_second(l->samples, l->seconds));
-    rt_json_number(r->metrics, "bytes_per_second",
-                   per_second(l->bytes, l->seconds));
-    fprintf(r->metrics,
+    rt_json_number(f, "samples_per_second", per_second(l->samples, l->seconds));
+    rt_json_number(f, "bytes_per_second", per_second(l->bytes, l->seconds));
+    fprintf(f,
             ",\"threads\":%d,\"total\":%.6f,\"loading\":%.6f,"
             "\"start_data\":%.6f}\n",
             l->threads, l->seconds, l->busy, l->opening);
-    end_row(r);
 }
 
-// What was read before is not in the time, and so is said beside it.
+// The time in which the data set was opened is not part of the speed.
 static void print_loading(FILE *f, const RtLoaded *l) {
     fprintf(f, "%d thread%s worked %.2f s; the data set was opened in %.2f s",
             l->threads, l->threads == 1 ? "" : "s", l->busy, l->opening);
@@ -261,14 +394,18 @@ static void print_loading(FILE *f, const RtLoaded *l) {
 
 void rt_report_loaded(RtReport *r, const RtLoaded *l) {
     double speed = per_second(l->samples, l->seconds);
-    if (r->metrics != NULL)
-        write_loaded(r, l);
+    Rows *rows = &r->rows[OF_USER];
+    if (rows->file != NULL) {
+        errno = 0;
+        write_loaded(rows->file, l);
+        end_row(r, rows);
+    }
     fprintf(r->result,
             "loaded %lld sample%s in %lld batch%s of %d in %.2f s: %.*f "
-            "samples/s, %.1f MB/s, %d thread%s\n",
+            "%s/s, %.1f MB/s, %d thread%s\n",
             (long long)l->samples, l->samples == 1 ? "" : "s",
             (long long)l->batches, l->batches == 1 ? "" : "es", l->batch,
-            l->seconds, rt_rate_digits(speed), speed,
+            l->seconds, rt_rate_digits(speed), speed, r->unit,
             1e-6 * per_second(l->bytes, l->seconds), l->threads,
             l->threads == 1 ? "" : "s");
     if (!r->quiet)
@@ -279,50 +416,78 @@ void rt_report_loaded(RtReport *r, const RtLoaded *l) {
 static bool close_result(void) {
     if (rt_output_whole())
         return true;
-    fputs("error: cannot write the result to stdout\n", stderr);
+    rt_print(stderr, "error: cannot write the result to stdout\n");
     return false;
+}
+
+static bool rows_close(Rows *rows) {
+    if (rows->file != NULL && fclose(rows->file) != 0 && !rows->lost) {
+        rows->reason = errno;
+        rows->lost = true;
+    }
+    return !rows->lost;
 }
 
 bool rt_report_close(RtReport *r) {
     wipe(r);
     bool good = close_result();
-    bool lost = r->lost;
-    if (r->metrics != NULL && fclose(r->metrics) != 0 && !lost) {
-        r->reason = errno;
-        lost = true;
+    rows_close(&r->rows[OF_RUN]); // a warning has reported a loss
+    if (rt_log_lost() != 0)
+        rt_warn("lines of log.txt were lost: %s", strerror(rt_log_lost()));
+    if (!rows_close(&r->rows[OF_USER])) {
+        fprintf(stderr, "error: rows of %s were lost: %s\n",
+                r->rows[OF_USER].path,
+                rt_output_reason(r->rows[OF_USER].reason));
+        good = false;
     }
-    if (lost)
-        fprintf(stderr, "error: rows of %s were lost: %s\n", r->path,
-                rt_output_reason(r->reason));
+    free(r->rows[OF_RUN].path);
+    free(r->rows[OF_USER].path);
     free(r);
-    return good && !lost;
+    return good;
 }
 
-static bool wants_colour(int fd) {
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fd) && (no == NULL || *no == '\0') && term != NULL &&
-           strcmp(term, "dumb") != 0;
+// The metrics and the log of the run's own folder: to lose them is a warning.
+static void open_own(RtReport *r, const char *folder, int64_t from) {
+    Rows *rows = &r->rows[OF_RUN];
+    char *log = rt_path("%s/log.txt", folder);
+    rows->path = rt_path("%s/metrics.jsonl", folder);
+    if (rows->path != NULL && log != NULL) {
+        if (!rt_log_open(log))
+            rt_warn("cannot open %s: %s", log, strerror(errno));
+        rows->file = open_metrics(rows->path, from);
+        if (rows->file == NULL)
+            rt_warn("cannot open %s: %s", rows->path, strerror(errno));
+    }
+    free(log);
 }
 
-RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e) {
+RtReport *rt_report_open(const RtOptions *o, const char *folder,
+                         const char *unit, int64_t from, RtError *e) {
     RtReport *r = calloc(1, sizeof *r);
+    Rows *rows = r != NULL ? &r->rows[OF_USER] : NULL;
     if (r == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
     r->quiet = o->quiet;
+    r->table = o->time;
     r->terminal = *rt_wiped() != '\0';
+    r->unit = unit;
     bool taken = rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ||
                  rt_is_stdout(o->profile);
     r->result = taken ? stderr : stdout;
-    r->colour = wants_colour(taken ? STDERR_FILENO : STDOUT_FILENO);
-    r->path = rt_rows_name(o->metrics);
-    if (o->metrics == NULL)
-        return r;
-    r->metrics = open_metrics(o->metrics, from);
-    if (r->metrics != NULL)
-        return r;
-    rt_fail(e, EXIT_IO, "cannot open %s: %s", r->path, rt_output_reason(errno));
-    free(r);
-    return NULL;
+    if (o->metrics != NULL) {
+        rows->path = rt_path("%s", rt_rows_name(o->metrics));
+        rows->file = rows->path != NULL ? open_metrics(o->metrics, from) : NULL;
+        if (rows->file == NULL) {
+            rt_fail(e, EXIT_IO, "cannot open %s: %s", rt_rows_name(o->metrics),
+                    rt_output_reason(errno));
+            free(rows->path);
+            free(r);
+            return NULL;
+        }
+    }
+    if (folder != NULL)
+        open_own(r, folder, from);
+    return r;
 }

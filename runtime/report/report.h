@@ -46,8 +46,10 @@ typedef struct {
     int64_t step;
 } RtBudget;
 
-// Prints it as a table, and writes it as a row.
-void rt_budget_print(FILE *f, const RtBudget *b);
+// Prints it as one line, or as a table, and writes it as a row.  unit: what a
+// sample is called, "images".
+void rt_budget_line(FILE *f, const RtBudget *b, const char *unit);
+void rt_budget_print(FILE *f, const RtBudget *b, const char *unit);
 void rt_budget_write(FILE *f, const RtBudget *b);
 // Digits that a rate is told with: of slow steps one more, so that they are not
 // none.
@@ -69,6 +71,9 @@ typedef struct {
     double lr, scale;                  // of the loss; NAN: it has none
     double skipped;                    // steps; NAN where there is no scale
     double seconds, waited;
+    double elapsed, left; // seconds: since the program started; to the end of
+                          // the run, NAN: not known yet
+    double within; // the share of the epoch, or of a run shorter than one
 } RtRow;
 
 // What was loaded by a trainer that only loads.
@@ -83,18 +88,26 @@ typedef struct {
 
 typedef struct RtReport RtReport;
 
-RtReport *rt_report_open(const RtOptions *o, int64_t from, RtError *e);
+// folder: of the run, for metrics.jsonl and log.txt; NULL: they are not
+// written. from: the step that it resumes at, whose later rows are replaced;
+// -1: none.
+RtReport *rt_report_open(const RtOptions *o, const char *folder,
+                         const char *unit, int64_t from, RtError *e);
 void rt_report_say(RtReport *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void rt_report_warn(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rt_report_progress(RtReport *r, const RtRow *row);
 void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);
 void rt_report_launched(RtReport *r, const RtLaunched *l, int count);
-// Prints it, and adds it to the metrics.
+// Prints the file that has the weights: a run's last line.
+void rt_report_weights(RtReport *r, const char *path);
+// Prints it, as --time asks, and adds it to the metrics.
 void rt_report_budget(RtReport *r, const RtBudget *b);
 // The same of what was loaded.
 void rt_report_loaded(RtReport *r, const RtLoaded *l);
-// Closes the metrics file; false if a row or the result was lost.
+// Closes the metrics files; false if a row of --metrics or the result was lost.
 bool rt_report_close(RtReport *r);
 
 #endif

@@ -64,7 +64,9 @@ bool rt_load_only(const RtRun *run, RtError *e) {
         .opening = run->laps->part[RT_START_DATA],
         .from_files = run->data->train.source != NULL,
     };
-    RtReport *r = rt_report_open(run->options, -1, e);
+    RtReport *r = rt_report_open(
+        run->options, NULL,
+        run->trainer->image.rank == 3 ? "images" : "samples", -1, e);
     if (r == NULL)
         return false;
     bool good = load(run, &loaded, e);

@@ -38,9 +38,8 @@ static bool save_last(RtSession *s, RtError *e) {
     for (int tries = 1; !save_once(s, e); tries++, wait.tv_sec *= 2) {
         if (tries == LAST_TRIES || e->status != EXIT_IO)
             return false;
-        rt_report_say(s->report, "warning: %s", e->text);
-        rt_report_say(s->report, "warning: trying again in %d s",
-                      (int)wait.tv_sec);
+        rt_report_warn(s->report, "%s", e->text);
+        rt_report_warn(s->report, "trying again in %d s", (int)wait.tv_sec);
         nanosleep(&wait, NULL);
     }
     return true;
@@ -62,11 +61,11 @@ static bool go_on_unsaved(RtSession *s, const RtError *e) {
     if (s->saved >= 0 && rt_shelf_has(&s->shelf, s->saved))
         snprintf(left, sizeof left, "this run's checkpoint of step %lld",
                  (long long)s->saved);
-    rt_report_say(s->report, "warning: %s", e->text);
-    rt_report_say(s->report,
-                  "warning: training goes on, the next checkpoint is tried in "
-                  "%d s at the earliest; %s has %s",
-                  s->wait, s->shelf.folder, left);
+    rt_report_warn(s->report, "%s", e->text);
+    rt_report_warn(s->report,
+                   "training goes on, the next checkpoint is tried in "
+                   "%d s at the earliest; %s has %s",
+                   s->wait, s->shelf.folder, left);
     s->wait = 2 * s->wait < LONGEST_WAIT ? 2 * s->wait : LONGEST_WAIT;
     return true;
 }
@@ -153,8 +152,8 @@ static bool load_named(RtSession *s, const char *path, RtProgress *found,
     struct stat is;
     if (stat(path, &is) == 0 && S_ISDIR(is.st_mode))
         return rt_fail(e, EXIT_DATA,
-                       "%s is a folder; --resume --out %s goes on from "
-                       "its newest checkpoint",
+                       "%s is a folder; --resume=%s without --out continues "
+                       "its run",
                        path, path);
     return rt_checkpoint_read(s->checkpoint, path, found, e) == RT_GOOD;
 }
@@ -163,10 +162,14 @@ static bool load_named(RtSession *s, const char *path, RtProgress *found,
 // trainer was compiled for.
 static void say_where(const RtSession *s, const RtProgress *found,
                       const char *path) {
-    rt_say("going on from %s, step %lld of %lld", path, (long long)found->step,
-           (long long)found->steps);
+    if (s->run->options->eval_only)
+        rt_say("evaluating %s, step %lld of %lld", path, (long long)found->step,
+               (long long)found->steps);
+    else
+        rt_say("resuming from %s, step %lld of %lld", path,
+               (long long)found->step, (long long)found->steps);
     if (found->steps != s->at.steps)
-        rt_say("the run keeps its length; a new one would have %lld steps",
+        rt_say("the run keeps its length; a new run would take %lld steps",
                (long long)s->at.steps);
 }
 

@@ -27,9 +27,29 @@ static double epoch_of(const RtSession *s, int64_t step) {
     return (double)step / (double)s->at.epoch_steps;
 }
 
+// Seconds to the end of the run at the speed so far, evaluations and
+// checkpoints included; NAN before the first step.
+static double seconds_left(const RtSession *s) {
+    int64_t taken = s->at.step - s->began_at;
+    if (taken <= 0 || s->began == 0)
+        return (double)NAN;
+    return (rt_seconds() - s->began) / (double)taken *
+           (double)(s->at.steps - s->at.step);
+}
+
+static double share_of_epoch(const RtSession *s) {
+    double epoch = epoch_of(s, s->at.step);
+    return s->at.steps < s->at.epoch_steps
+               ? (double)s->at.step / (double)s->at.steps
+               : epoch - floor(epoch);
+}
+
 // A row of the steps so far, without its numbers.
 static RtRow row_begin(const RtSession *s, bool train) {
     return (RtRow){
+        .elapsed = rt_seconds() - s->run->began,
+        .left = seconds_left(s),
+        .within = share_of_epoch(s),
         .train = train,
         .epoch = epoch_of(s, s->at.step),
         .epochs = epoch_of(s, s->at.steps),
@@ -167,11 +187,11 @@ static int64_t steps_of_epoch(const RtSession *s) {
 // An epoch that has changed nothing looks like one that learns slowly.
 static void warn_skipped(const RtSession *s, const RtRow *row) {
     if (row->scale >= 1 && row->skipped >= (double)steps_of_epoch(s))
-        rt_report_say(s->report,
-                      "warning: every step of this epoch was skipped, as "
-                      "gradients were not finite; the loss scale is %.0f and "
-                      "falls with each of them, below 1 the run ends",
-                      row->scale);
+        rt_report_warn(s->report,
+                       "every step of this epoch was skipped, as "
+                       "gradients were not finite; the loss scale is %.0f and "
+                       "falls with each of them, below 1 the run ends",
+                       row->scale);
 }
 
 bool rt_session_end_epoch(RtSession *s, RtError *e) {

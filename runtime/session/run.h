@@ -6,6 +6,29 @@
 #include "runtime/data/data.h"
 #include "runtime/report/report.h"
 
+// ---- folder.c ----
+
+#define RT_SETTINGS "settings.json"
+
+// Where a run keeps its files.
+typedef struct {
+    char *path; // NULL: not known yet, or there is none
+    bool made;  // by this run
+    char *init; // the file of weights that --init=DIR stands for; or NULL
+} RtFolder;
+
+// Finds the folder that the options name, before anything is opened: false
+// where it holds another run, or where there is none to resume.  A new run has
+// none yet.
+bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e);
+// Makes it; a new run takes the next number.
+bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
+                    RtError *e);
+// Whether the run may write to that folder.
+bool rt_folder_free_for(const char *path, const RtOptions *o, RtError *e);
+// Removes a new one that has stayed empty.
+void rt_folder_close(RtFolder *f);
+
 // ---- train.c ----
 
 typedef struct {
@@ -15,10 +38,12 @@ typedef struct {
     const RtData *data;
     const RtOptions *options;
     const RtFiles *files;
-    const char *folder; // of the checkpoints
+    const char *folder; // of the run; NULL: it has none
     double began;       // when the program started
-    RtLaps *laps;       // since then
-    RtTrace *trace;     // NULL: nothing is traced
+    char *const *word;  // of its command line, without its name
+    int num_words;
+    RtLaps *laps;   // since then
+    RtTrace *trace; // NULL: nothing is traced
     const struct RtNvtx *nvtx;
     bool resident; // the device keeps the images
     // Where images are, in words; "": where all is.

@@ -15,6 +15,7 @@ typedef struct RtSession {
     const RtPlan *plan;
     RtDevice *device;
     RtReport *report;
+    const char *report_folder; // of the run's files; NULL: it writes none
     RtCheckpoint *checkpoint;
     RtShelf shelf;
     RtFeeder train, eval; // what gives them batches
@@ -28,12 +29,16 @@ typedef struct RtSession {
     double failing_since, try_at; // the first of them, and when the next may be
     int wait;                     // seconds from a failure to try_at
     bool starved;                 // its data have failed
-    bool left;          // a loader that was closed has threads in files
-    bool looked;        // a snapshot has been taken
-    FILE *times;        // of steps; NULL: nobody asked
-    int times_lost;     // errno where one could not be written
-    RtBlame *blame;     // NULL: a step is not looked at
-    RtMembers *members; // NULL: nor is a kernel of it
+    bool left;             // a loader that was closed has threads in files
+    bool looked;           // a snapshot has been taken
+    FILE *times;           // of steps; NULL: nobody asked
+    int times_lost;        // errno where one could not be written
+    RtBlame *blame;        // NULL: a step is not looked at
+    RtMembers *members;    // NULL: nor is a kernel of it
+    double began;          // when the first step was taken, in this program
+    int64_t began_at;      // the step before
+    int64_t resumes;       // how often the run has resumed
+    double elapsed_before; // seconds until it resumed
     // Since the last row:
     double since, waited, paused; // when it began; seconds lost
     int64_t samples;
@@ -159,6 +164,14 @@ void rt_session_trace_since(const RtSession *s, const char *name, double begin,
 
 // What taking a batch was, one after another.
 void rt_session_trace_batch(const RtSession *s, double begin, const RtFed *fed);
+
+// ---- record.c ----
+
+// Writes the model file and settings.json into the run's folder.
+void rt_record_begin(RtSession *s);
+// Writes settings.json again, with how the run has ended: "finished",
+// "interrupted", "diverged", "failed" or "initialized".
+void rt_record_end(const RtSession *s, const char *state);
 
 // ---- diverge.c ----
 

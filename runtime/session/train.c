@@ -82,8 +82,8 @@ static bool take_steps(RtSession *s, int64_t last, RtError *e) {
 static void save_steps(RtSession *s) {
     RtError e;
     if (!s->train.partly && s->at.step > 0 && !rt_session_save(s, true, &e))
-        rt_report_say(s->report, "warning: step %lld cannot be saved: %s",
-                      (long long)s->at.step, e.text);
+        rt_report_warn(s->report, "step %lld cannot be saved: %s",
+                       (long long)s->at.step, e.text);
 }
 
 // What the numbers of the steps so far say, which may not have been told yet.
@@ -101,15 +101,14 @@ static bool end_starved(RtSession *s, RtError *e) {
         rt_loader_stalled(s->train.loader) && rt_signals_caught() != 0;
     if (has_diverged(s, &found)) {
         if (!interrupted)
-            rt_report_say(s->report, "warning: its data failed, too: %s",
-                          e->text);
+            rt_report_warn(s->report, "its data failed, too: %s", e->text);
         *e = found;
         return false;
     }
     save_steps(s);
     if (s->saved >= 0)
         rt_report_say(s->report,
-                      "stopped at step %lld of %lld; --resume goes on from "
+                      "stopped at step %lld of %lld; --resume continues from "
                       "step %lld",
                       (long long)s->at.step, (long long)s->at.steps,
                       (long long)s->saved);
@@ -125,13 +124,14 @@ static bool end_starved(RtSession *s, RtError *e) {
 static void end_trace(RtSession *s) {
     RtError e;
     if (s->run->trace != NULL && !s->traced && !rt_session_trace_end(s, &e))
-        rt_report_say(s->report, "warning: %s", e.text);
+        rt_report_warn(s->report, "%s", e.text);
 }
 
 static bool train(RtSession *s, RtError *e) {
     int64_t last = last_step(s);
     rt_session_begin_row(s);
-    s->shown = s->since;
+    s->shown = s->began = s->since;
+    s->began_at = s->at.step;
     s->logged = rt_metrics_read(s->plan, s->device);
     if (rt_time_due(s->run->trainer->eval_every, &s->at) ||
         s->at.step == s->at.steps)
@@ -181,52 +181,70 @@ static void say_loaded(const RtSession *s) {
     }
 }
 
-static void say_hello(const RtSession *s) {
-    const double mib = 1 << 20;
+// What a sample is called.
+static const char *unit_of(const RtTrainer *t) {
+    return t->image.rank == 3 ? "images" : "samples";
+}
+
+static void say_data(const RtSession *s) {
     const RtRun *run = s->run;
+    const RtData *d = run->data;
     char times[24] = "";
     if (run->trainer->accumulate > 1)
         snprintf(times, sizeof times, "%d x ", run->trainer->accumulate);
-    rt_report_say(s->report, "%s on %s: %s", run->trainer->model,
-                  s->device->name, s->device->describe(s->device));
-    rt_report_say(
-        s->report,
-        "%lld training and %lld %s sample%s; %lld step%s of %s%d in "
-        "an epoch, %lld in all",
-        (long long)run->data->train.count, (long long)run->data->test.count,
-        rt_eval_on(run) == RT_ON_VALIDATION ? "validation" : "test",
-        run->data->test.count == 1 ? "" : "s", (long long)s->at.epoch_steps,
-        s->at.epoch_steps == 1 ? "" : "s", times, run->trainer->batch,
-        (long long)s->at.steps);
     rt_report_say(s->report,
-                  "the plan takes %.1f MiB on %s, %.1f of them in its arena",
+                  "%lld training and %lld %s sample%s; %lld step%s of %s%d in "
+                  "an epoch, %lld in all",
+                  (long long)d->train.count, (long long)d->test.count,
+                  rt_eval_on(run) == RT_ON_VALIDATION ? "validation" : "test",
+                  d->test.count == 1 ? "" : "s", (long long)s->at.epoch_steps,
+                  s->at.epoch_steps == 1 ? "" : "s", times, run->trainer->batch,
+                  (long long)s->at.steps);
+    if (*run->data_is != '\0')
+        rt_report_say(s->report, "%s", run->data_is);
+    if (*d->passed_over != '\0')
+        rt_report_say(s->report, "%s", d->passed_over);
+}
+
+static void say_memory(const RtSession *s) {
+    const double mib = 1 << 20;
+    const RtRun *run = s->run;
+    rt_report_say(s->report, "memory: %.1f MiB on %s, %.1f MiB of it the arena",
                   (double)s->device->needed(s->device) / mib, s->device->name,
                   (double)s->plan->arena_bytes / mib);
     if (run->data->shared != NULL)
         rt_report_say(s->report,
-                      "loading takes %.1f MiB at most, %.1f of them for images "
-                      "that are decoded whole",
+                      "loading takes at most %.1f MiB, %.1f MiB of it for "
+                      "decoded images",
                       (double)rt_loading_bytes(run) / mib,
                       (double)rt_shared_bytes(run->data->shared) / mib);
-    if (*run->data_is != '\0')
-        rt_report_say(s->report, "%s", run->data_is);
-    if (*run->data->passed_over != '\0')
-        rt_report_say(s->report, "%s", run->data->passed_over);
-    if (*s->loaded != '\0')
-        say_loaded(s);
 }
 
-// What lies in the folder is another run's, whoever forgot --out or --resume.
+// A run that resumes from an earlier step takes its place.
 static void say_others(const RtSession *s) {
     bool drops;
     int64_t newest = rt_shelf_others(&s->shelf, &drops);
     if (newest < 0)
         return;
     rt_report_say(s->report,
-                  "%s has checkpoints of another run, the newest of step %lld: "
-                  "the first of this one renames them to previous-*%s",
+                  "%s has newer checkpoints, up to step %lld: the first one of "
+                  "this run renames them to previous-*%s",
                   s->shelf.folder, (long long)newest,
                   drops ? " and removes those called so" : "");
+}
+
+static void say_hello(const RtSession *s) {
+    const RtRun *run = s->run;
+    rt_report_say(s->report, "%s on %s: %s", run->trainer->model,
+                  s->device->name, s->device->describe(s->device));
+    say_data(s);
+    say_memory(s);
+    if (*s->loaded != '\0')
+        say_loaded(s);
+    if (s->report_folder == NULL)
+        return;
+    rt_report_say(s->report, "run folder: %s", s->report_folder);
+    say_others(s);
 }
 
 static void say_enough(const RtSession *s) {
@@ -247,21 +265,28 @@ static bool is_over(const RtSession *s) {
     return evaluated && (last || s->run->options->eval_only);
 }
 
+static void report_budget(RtSession *s) {
+    RtBudget *b = &s->budget;
+    b->total = rt_seconds() - s->run->began;
+    b->loading += rt_loader_busy(s->train.loader);
+    b->loaders = rt_loader_threads(s->train.loader);
+    b->step = s->at.step;
+    for (int i = 0; i < s->plan->num_steps; i++)
+        rt_step_flops(s->plan, &s->plan->step[i], s->batches[i], b->flops);
+    for (int i = 0; s->device->peak != NULL && i < RT_NUM_FLOATS; i++)
+        b->peak[i] = s->device->peak(s->device, (RtType)i);
+    rt_report_budget(s->report, b);
+}
+
 static void say_goodbye(RtSession *s) {
     const RtOptions *o = s->run->options;
-    bool evaluates = o->eval_only;
-    if (o->tune || s->starved)
+    if (o->tune || o->init_only || s->starved)
         return;
-    if (o->init_only) {
-        if (!o->quiet)
-            rt_report_say(s->report, "saved in %s", s->shelf.folder);
-        return;
-    }
     if (!is_over(s)) {
-        if (evaluates || (rt_signals_caught() == 0 && o->quiet))
+        if (o->eval_only || (rt_signals_caught() == 0 && o->quiet))
             return;
         rt_report_say(s->report,
-                      "stopped at step %lld of %lld; --resume goes on from "
+                      "stopped at step %lld of %lld; --resume continues from "
                       "there",
                       (long long)s->at.step, (long long)s->at.steps);
         return;
@@ -269,18 +294,24 @@ static void say_goodbye(RtSession *s) {
     if (s->test.stops && !o->quiet)
         say_enough(s);
     rt_report_result(s->report, &s->test);
-    if (evaluates)
+    if (!o->eval_only)
+        report_budget(s);
+}
+
+// The last line: the newest checkpoint of this run.
+static void say_weights(RtSession *s) {
+    if (s->report_folder == NULL || s->saved < 0)
         return;
-    s->budget.total = rt_seconds() - s->run->began;
-    s->budget.loading += rt_loader_busy(s->train.loader);
-    s->budget.loaders = rt_loader_threads(s->train.loader);
-    s->budget.step = s->at.step;
-    for (int i = 0; i < s->plan->num_steps; i++)
-        rt_step_flops(s->plan, &s->plan->step[i], s->batches[i],
-                      s->budget.flops);
-    for (int i = 0; s->device->peak != NULL && i < RT_NUM_FLOATS; i++)
-        s->budget.peak[i] = s->device->peak(s->device, (RtType)i);
-    rt_report_budget(s->report, &s->budget);
+    char *path = rt_shelf_path(&s->shelf, s->saved);
+    if (path != NULL && rt_shelf_has(&s->shelf, s->saved))
+        rt_report_weights(s->report, path);
+    else if (s->saved == s->shelf.from && s->run->options->resume_path != NULL)
+        rt_report_weights(s->report, s->run->options->resume_path);
+    free(path);
+}
+
+static bool leaves_checkpoints(const RtOptions *o) {
+    return !o->eval_only && !o->tune;
 }
 
 // States first, since a checkpoint says where the loader starts; everything
@@ -312,22 +343,21 @@ static bool prepare(RtSession *s, RtError *e) {
         !rt_session_open_eval(s, e))
         return false;
     int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
-    s->report = rt_report_open(o, from, e);
+    if (leaves_checkpoints(o))
+        s->report_folder = run->folder;
+    s->report =
+        rt_report_open(o, s->report_folder, unit_of(run->trainer), from, e);
     return s->report != NULL;
-}
-
-static bool leaves_checkpoints(const RtOptions *o) {
-    return !o->eval_only && !o->tune;
 }
 
 static bool work(RtSession *s, RtError *e) {
     const RtOptions *o = s->run->options;
     if (!o->quiet)
         say_hello(s);
-    if (!o->quiet && leaves_checkpoints(o))
-        say_others(s);
-    if (leaves_checkpoints(o))
+    if (s->report_folder != NULL) {
         rt_shelf_sweep(&s->shelf);
+        rt_record_begin(s);
+    }
     // A trace may wait for its reader, which a signal ends like any program.
     if (!o->tune && !o->init_only && !o->eval_only &&
         !rt_session_trace_plan(s, e))
@@ -370,6 +400,30 @@ static bool close_rows(RtSession *s, int caught, RtError *e) {
     return good || caught != 0;
 }
 
+// How the run has ended, in the words of settings.json.
+static const char *end_state(const RtSession *s, bool good, const RtError *e) {
+    if (!good)
+        return e->status == EXIT_DIVERGED ? "diverged" : "failed";
+    if (s->run->options->init_only)
+        return "initialized";
+    return is_over(s) ? "finished" : "interrupted";
+}
+
+static void end_record(RtSession *s, bool good, const RtError *e) {
+    if (s->report == NULL || s->report_folder == NULL)
+        return;
+    rt_record_end(s, end_state(s, good, e));
+    say_weights(s);
+}
+
+// The folder may have been taken since the program began.
+static bool claim_folder(RtSession *s, RtError *e) {
+    const RtRun *run = s->run;
+    return !leaves_checkpoints(run->options) ||
+           (rt_shelf_claim(&s->shelf, e) &&
+            rt_folder_free_for(run->folder, run->options, e));
+}
+
 bool rt_run(const RtRun *run, int *caught, RtError *e) {
     const RtTrainer *t = run->trainer;
     RtError ignored;
@@ -384,11 +438,11 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
                   .claim = -1},
         .saved = -1,
     };
-    bool good =
-        (!leaves_checkpoints(run->options) || rt_shelf_claim(&s.shelf, e)) &&
-        open_times(&s, e) && prepare(&s, e) && work(&s, e);
+    bool good = claim_folder(&s, e) && open_times(&s, e) && prepare(&s, e) &&
+                work(&s, e);
     if (!good && e->status == EXIT_DIVERGED && !run->options->eval_only)
         rt_session_tell_blame(&s);
+    end_record(&s, good, e);
     *caught = rt_signals_caught();
     good = close_rows(&s, *caught, good ? e : &ignored) && good;
     leave_stalled(&s, good, *caught, e);

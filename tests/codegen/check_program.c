@@ -17,7 +17,7 @@ typedef struct {
 static Output emit(Arena *a, const Program *p, const char *base) {
     PassOptions host = pass_options(&p->recipe, "host");
     PassOptions cuda = pass_options(&p->recipe, "cuda");
-    CodegenOptions o = {"1.2.3", base, 42, false, false, false};
+    CodegenOptions o = {.version = "1.2.3", .base = base, .fingerprint = 42};
     Text c = text_new(a), cu = text_new(a);
     codegen_program(p, program_plan(p, &host), program_plan(p, &cuda), &o, &c,
                     &cu);

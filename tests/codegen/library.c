@@ -61,7 +61,8 @@ static void write_file(const char *path, const Text *text) {
 void library_write(Arena *a, const char *folder, const char *name,
                    const Program *p, const Plan *plan) {
     Text c = text_new(a), cu = text_new(a), unit = text_new(a);
-    CodegenOptions options = {"test", name, 1, false, false, false};
+    CodegenOptions options = {
+        .version = "test", .base = name, .fingerprint = 1};
     codegen_program(p, plan, plan, &options, &c, &cu);
     text_add(&unit,
              "#define sinter_trainer %s_trainer\n#define main %s_main\n"

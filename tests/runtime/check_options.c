@@ -142,7 +142,7 @@ static const struct {
     {"--data=", "--data needs a value"},
     {"--quiet=yes", "--quiet takes no value"},
     {"--resume=", "--resume= needs a path"},
-    {"--init", "--init needs a value: FILE"},
+    {"--init", "--init needs a value: PATH"},
     {"--init-except=head.*", "--init-except needs --init=FILE"},
     {"--epochs=0", "expected a number above 0"},
     {"--epochs=-1", "expected a number above 0"},

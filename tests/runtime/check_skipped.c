@@ -149,7 +149,7 @@ START_TEST(a_loss_scale_below_1_ends_a_run) {
     ck_assert(run_says("m", "\"loss_scale\":0.5,"));
     ck_assert_int_eq(run_times("m", "\"step\":30,"), 0);
     ck_assert_int_eq(place_count("c", "step-00000010"), 1);
-    ck_assert_int_eq(place_count("c", ""), 1);
+    ck_assert_int_eq(place_count("c", "step-"), 1);
 }
 END_TEST
 

@@ -48,6 +48,10 @@ void place_close(void) {
     remove_all(all);
 }
 
+void place_forget(const char *name) {
+    remove_all(name);
+}
+
 void place_folder(const char *name) {
     ck_assert_int_eq(mkdir(name, 0777), 0);
 }

@@ -20,6 +20,8 @@ void place_write(const char *name, const void *bytes, size_t length);
 uint8_t *place_read(const char *name, size_t *length);
 // Removes every file of a folder.
 void place_clear(const char *name);
+// Removes a folder, if it is there, and every file of it.
+void place_forget(const char *name);
 // The files of a folder whose names contain `part`.
 int place_count(const char *name, const char *part);
 

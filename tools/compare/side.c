@@ -5,6 +5,7 @@
 #include "base/exits.h"
 #include "base/source.h"
 #include "tools/process.h"
+#include "tools/scratch.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -128,6 +129,7 @@ static const char *checkpoint_in(Arena *a, const char *folder) {
 int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
     const char *folder = arena_format(a, "%s/%s.start", runs->folder, s->name);
     Words w = words_begin(a, s, runs);
+    folder_remove(folder);
     words_add(&w, "--steps=2");
     words_add(&w, arena_format(a, "--out=%s", folder));
     int status = run(a, s, runs, &w, NULL, NULL);
@@ -138,13 +140,16 @@ int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
     return EXIT_IO;
 }
 
+// Each run takes the folder of the one before, whose state nothing reads.
 static Words words_from(Arena *a, const Side *s, const Runs *runs,
                         const char *start, int64_t steps) {
+    const char *out = arena_format(a, "%s/%s.run", runs->folder, s->name);
     Words w = words_begin(a, s, runs);
+    folder_remove(out);
     if (start != NULL)
         words_add(&w, arena_format(a, "--resume=%s", start));
     words_add(&w, arena_format(a, "--steps=%lld", (long long)steps));
-    words_add(&w, arena_format(a, "--out=%s/%s.run", runs->folder, s->name));
+    words_add(&w, arena_format(a, "--out=%s", out));
     return w;
 }
 

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Folder: where a run keeps its files.
+//
+// Each run has a folder of its own, runs/MODEL/001, 002 and so on, unless --out
+// names one.  The number is taken by making the folder, which only one program
+// can do, so trainers that start at once get different ones.  A folder that
+// holds a run is written to only by --resume.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/session/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static bool has_checkpoint(const char *folder) {
+    char *newest = rt_shelf_newest(folder);
+    free(newest);
+    return newest != NULL;
+}
+
+static bool holds_run(const char *folder) {
+    char *settings = rt_path("%s/" RT_SETTINGS, folder);
+    bool holds = settings != NULL && access(settings, F_OK) == 0;
+    free(settings);
+    return holds || has_checkpoint(folder);
+}
+
+// ---- numbers ----
+
+// The number in a name such as 007; -1: it is no number.
+static int64_t number_of(const char *name) {
+    size_t digits = strspn(name, "0123456789");
+    if (digits == 0 || digits > 9 || name[digits] != '\0')
+        return -1;
+    return strtoll(name, NULL, 10);
+}
+
+static char *numbered(const char *model, int64_t number) {
+    return rt_path("runs/%s/%03" PRId64, model, number);
+}
+
+// The highest number below `below`; 0: there is none.
+static int64_t highest(const char *model, int64_t below) {
+    char *path = rt_path("runs/%s", model);
+    DIR *d = path != NULL ? opendir(path) : NULL;
+    int64_t found = 0;
+    for (struct dirent *f; d != NULL && (f = readdir(d)) != NULL;) {
+        int64_t number = number_of(f->d_name);
+        if (number > found && number < below)
+            found = number;
+    }
+    if (d != NULL)
+        closedir(d);
+    free(path);
+    return found;
+}
+
+// The newest run that has a checkpoint.
+static char *newest_run(const char *model) {
+    int64_t number = INT64_MAX;
+    while ((number = highest(model, number)) > 0) {
+        char *path = numbered(model, number);
+        if (path == NULL || has_checkpoint(path))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
+static bool claim_number(RtFolder *f, const char *model, RtError *e) {
+    char *above = rt_path("runs/%s", model);
+    bool good = above != NULL ? rt_make_folder(above, 0777, e)
+                              : rt_fail(e, EXIT_MEMORY, "out of memory");
+    int64_t number = highest(model, INT64_MAX);
+    while (good && !f->made) {
+        free(f->path);
+        f->path = numbered(model, ++number);
+        if (f->path == NULL)
+            good = rt_fail(e, EXIT_MEMORY, "out of memory");
+        else if (mkdir(f->path, 0777) == 0)
+            f->made = true;
+        else if (errno != EEXIST)
+            good = rt_fail(e, EXIT_IO, "cannot make folder %s: %s", f->path,
+                           strerror(errno));
+    }
+    free(above);
+    return good;
+}
+
+// ---- where a run goes ----
+
+static bool writes(const RtOptions *o) {
+    return !o->eval_only && !o->load_only && !o->tune;
+}
+
+// --resume=DIR is --resume --out=DIR.
+static void take_folder(RtOptions *o) {
+    if (o->resume_path == NULL || o->out != NULL || !is_folder(o->resume_path))
+        return;
+    o->out = o->resume_path;
+    o->resume_path = NULL;
+}
+
+// --init=DIR starts with the newest checkpoint of a run.
+static bool take_weights(RtFolder *f, RtOptions *o, RtError *e) {
+    if (o->init == NULL || !is_folder(o->init))
+        return true;
+    f->init = rt_shelf_newest(o->init);
+    if (f->init == NULL)
+        return rt_fail(e, EXIT_DATA, "--init: %s has no checkpoint", o->init);
+    o->init = f->init;
+    return true;
+}
+
+// Whether a file is in a folder.
+static bool lies_in(const char *file, const char *folder) {
+    const char *slash = strrchr(file, '/');
+    struct stat a, b;
+    char *above = slash == NULL
+                      ? rt_path(".")
+                      : rt_path("%.*s", (int)(slash - file) + 1, file);
+    bool same = above != NULL && stat(above, &a) == 0 &&
+                stat(folder, &b) == 0 && a.st_dev == b.st_dev &&
+                a.st_ino == b.st_ino;
+    free(above);
+    return same;
+}
+
+bool rt_folder_free_for(const char *path, const RtOptions *o, RtError *e) {
+    bool own =
+        o->resume && (o->resume_path == NULL || lies_in(o->resume_path, path));
+    if (own || !holds_run(path))
+        return true;
+    return rt_fail(e, EXIT_DATA,
+                   "%s already holds a run; --resume --out=%s continues it, "
+                   "another --out starts a new run",
+                   path, path);
+}
+
+bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
+    *f = (RtFolder){0};
+    take_folder(o);
+    if (!take_weights(f, o, e))
+        return false;
+    if (o->out != NULL) {
+        f->path = rt_path("%s", o->out);
+        return f->path != NULL ? !writes(o) || rt_folder_free_for(f->path, o, e)
+                               : rt_fail(e, EXIT_MEMORY, "out of memory");
+    }
+    bool reads = (o->resume && o->resume_path == NULL) ||
+                 (o->eval_only && o->init == NULL && o->resume_path == NULL);
+    if (reads && (f->path = newest_run(t->model)) == NULL)
+        return rt_fail(e, EXIT_DATA,
+                       "no run in runs/%s has a checkpoint; --resume=PATH "
+                       "names a checkpoint or the folder of a run",
+                       t->model);
+    return true;
+}
+
+bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
+                    RtError *e) {
+    if (!writes(o))
+        return true;
+    if (f->path == NULL)
+        return claim_number(f, t->model, e);
+    f->made = access(f->path, F_OK) != 0;
+    return rt_make_folder(f->path, 0777, e);
+}
+
+void rt_folder_close(RtFolder *f) {
+    if (f->made)
+        rmdir(f->path); // which keeps one that has files
+    free(f->path);
+    free(f->init);
+}

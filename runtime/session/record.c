@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Record: the files that say what a run is, beside its checkpoints: the model
+// file that the trainer was compiled from, model.net, and settings.json, which
+// is written when the run starts and again when it ends.
+//
+// A run that resumes keeps the model file, the options and the date that it
+// began with.  To lose a record is a warning, as the run itself goes well.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OPTIONS "  \"options\": "
+#define STARTED "  \"started\": "
+
+// ---- files ----
+
+static bool write_whole(const RtFiles *files, const char *path,
+                        const char *text, size_t length) {
+    int fd = files->open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0)
+        return false;
+    bool good = rt_write(files, fd, text, length) && files->sync(fd) == 0;
+    return files->close(fd) == 0 && good;
+}
+
+// The file of that name in the run's folder is this text or what it was.
+static void replace(const RtSession *s, const char *name, const char *text,
+                    size_t length) {
+    const RtFiles *files = s->run->files;
+    char *path = rt_path("%s/%s", s->run->folder, name);
+    char *partial = rt_path("%s/.%s.partial", s->run->folder, name);
+    if (path == NULL || partial == NULL)
+        errno = ENOMEM;
+    if (path == NULL || partial == NULL ||
+        !write_whole(files, partial, text, length) ||
+        files->rename(partial, path) != 0) {
+        rt_report_warn(s->report, "cannot write %s in %s: %s", name,
+                       s->run->folder, strerror(errno));
+        if (partial != NULL)
+            files->unlink(partial);
+    }
+    free(path);
+    free(partial);
+}
+
+// The model file is called model.net.  Imported files keep their names, so that
+// it finds them beside it; where two have one name, ours have their folders.
+static char *source_name(const RtNamed *source, bool first) {
+    bool taken = strcmp(source->name, "model.net") == 0;
+    if (first)
+        return rt_path("model.net");
+    char *name = rt_path("%s%s", taken ? "imported-" : "", source->name);
+    for (char *c = name; c != NULL && *c != '\0'; c++)
+        if (*c == '/')
+            *c = '_';
+    return name;
+}
+
+static void write_sources(const RtSession *s) {
+    const RtTrainer *t = s->run->trainer;
+    for (int i = 0; i < t->num_sources; i++) {
+        char *name = source_name(&t->source[i], i == 0);
+        if (name != NULL)
+            replace(s, name, t->source[i].text, strlen(t->source[i].text));
+        free(name);
+    }
+}
+
+// ---- what an earlier part of the run wrote ----
+
+typedef struct {
+    char options[4096], started[64]; // lines; "": there are none
+    double elapsed;
+    int64_t resumed; // how often; -1: the run has just begun
+} Before;
+
+static void keep_line(char *to, size_t room, const char *line) {
+    size_t length = strcspn(line, "\n");
+    if (length < room && to[0] == '\0') {
+        memcpy(to, line, length);
+        to[length] = '\0';
+    }
+}
+
+static Before read_before(const RtSession *s) {
+    static const char elapsed[] = "  \"elapsed\": ",
+                      resumed[] = "  \"resumed\": ";
+    Before b = {.resumed = -1};
+    char line[sizeof b.options + 64];
+    char *path = rt_path("%s/" RT_SETTINGS, s->run->folder);
+    FILE *f = path != NULL ? fopen(path, "r") : NULL;
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (strncmp(line, OPTIONS, strlen(OPTIONS)) == 0)
+            keep_line(b.options, sizeof b.options, line);
+        if (strncmp(line, STARTED, strlen(STARTED)) == 0)
+            keep_line(b.started, sizeof b.started, line);
+        if (strncmp(line, elapsed, strlen(elapsed)) == 0)
+            b.elapsed = strtod(line + strlen(elapsed), NULL);
+        if (strncmp(line, resumed, strlen(resumed)) == 0)
+            b.resumed = strtoll(line + strlen(resumed), NULL, 10);
+    }
+    if (f != NULL)
+        fclose(f);
+    free(path);
+    return b;
+}
+
+// ---- settings.json ----
+
+static void put_string(FILE *f, const char *s) {
+    char text[RT_MOST_SAID];
+    rt_json_escape(text, sizeof text, s != NULL ? s : "");
+    fprintf(f, "\"%s\"", text);
+}
+
+static void put_text(FILE *f, const char *key, const char *s) {
+    fprintf(f, "  \"%s\": ", key);
+    put_string(f, s);
+    fputs(",\n", f);
+}
+
+static void put_count(FILE *f, const char *key, int64_t value) {
+    fprintf(f, "  \"%s\": %" PRId64 ",\n", key, value);
+}
+
+static void put_number(FILE *f, const char *key, double value) {
+    if (isfinite(value))
+        fprintf(f, "  \"%s\": %.9g,\n", key, value);
+}
+
+static void put_now(FILE *f, const char *key) {
+    char text[40];
+    time_t now = time(NULL);
+    struct tm local;
+    localtime_r(&now, &local);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &local);
+    put_text(f, key, text);
+}
+
+static void put_sets(FILE *f, const RtTrainer *t) {
+    fputs("  \"set\": {", f);
+    for (int i = 0; i < t->num_sets; i++) {
+        fputs(i > 0 ? ", " : "", f);
+        put_string(f, t->set[i].name);
+        fputs(": ", f);
+        put_string(f, t->set[i].text);
+    }
+    fputs("},\n", f);
+}
+
+static void put_words(FILE *f, const RtRun *run) {
+    for (int i = 0; i < run->num_words; i++) {
+        fputs(i > 0 ? ", " : "[", f);
+        put_string(f, run->word[i]);
+    }
+    fputs(run->num_words > 0 ? "],\n" : "[],\n", f);
+}
+
+// What was compiled, and what it was started with.
+static void put_start(const RtSession *s, FILE *f) {
+    const RtRun *run = s->run;
+    const RtTrainer *t = run->trainer;
+    const RtOptions *o = run->options;
+    Before b = read_before(s);
+    fputs("{\n", f);
+    put_count(f, "schema", 1);
+    put_text(f, "model", t->model);
+    put_text(f, "file", t->file);
+    put_text(f, "sinter", t->version);
+    put_sets(f, t);
+    if (s->resumes > 0 && *b.options != '\0') {
+        fprintf(f, "%s\n  \"resume_options\": ", b.options);
+    } else {
+        fputs(OPTIONS, f);
+    }
+    put_words(f, run);
+    put_count(f, "seed", s->at.seed);
+    put_text(f, "device", s->device->name);
+    put_text(f, "device_description", s->device->describe(s->device));
+    if (s->device->threads > 0)
+        put_count(f, "threads", s->device->threads);
+    put_text(f, "data", o->data != NULL ? o->data : t->data_path);
+    put_count(f, "training_samples", run->data->train.count);
+    put_count(f, "test_samples", run->data->test.count);
+    put_count(f, "batch", t->batch);
+    put_number(f, "epochs", (double)s->at.steps / (double)s->at.epoch_steps);
+    put_count(f, "steps", s->at.steps);
+    if (*b.started != '\0')
+        fprintf(f, "%s\n", b.started);
+    else
+        put_now(f, "started");
+    put_count(f, "resumed", s->resumes);
+}
+
+static void put_test(FILE *f, const RtRow *test) {
+    static const char *const on[] = {"test", "train", "validation"};
+    if (test->samples == 0)
+        return;
+    put_text(f, "on", on[test->on]);
+    put_number(f, "loss", test->loss);
+    put_number(f, "accuracy", test->accuracy);
+    put_number(f, "top5", test->top5);
+    put_number(f, "perplexity", test->perplexity);
+}
+
+static void put_end(const RtSession *s, FILE *f) {
+    char *path = s->saved >= 0 ? rt_shelf_path(&s->shelf, s->saved) : NULL;
+    put_number(f, "epochs_done",
+               (double)s->at.step / (double)s->at.epoch_steps);
+    put_count(f, "steps_done", s->at.step);
+    put_test(f, &s->test);
+    if (path != NULL && access(path, R_OK) == 0)
+        put_text(f, "checkpoint", strrchr(path, '/') + 1);
+    free(path);
+}
+
+static void write_settings(const RtSession *s, const char *state) {
+    char *text = NULL;
+    size_t length;
+    FILE *f = open_memstream(&text, &length);
+    if (f == NULL)
+        return;
+    put_start(s, f);
+    put_end(s, f);
+    put_now(f, "written");
+    put_number(f, "elapsed", s->elapsed_before + rt_seconds() - s->run->began);
+    fprintf(f, "  \"state\": \"%s\"\n}\n", state);
+    if (fclose(f) == 0)
+        replace(s, RT_SETTINGS, text, length);
+    free(text);
+}
+
+void rt_record_begin(RtSession *s) {
+    Before b = read_before(s);
+    s->resumes = b.resumed + 1;
+    s->elapsed_before = b.elapsed;
+    if (b.resumed < 0)
+        write_sources(s);
+    write_settings(s, "running");
+}
+
+void rt_record_end(const RtSession *s, const char *state) {
+    write_settings(s, state);
+}
