@@ -1,0 +1,185 @@
+// Reads what a trainer leaves in the folder of a run: settings.json, and the
+// rows of metrics.jsonl.
+#define _POSIX_C_SOURCE 200809L
+
+#include "tools/runs/runs.h"
+
+#include "base/source.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 1 << 20, DEEPEST = 2 };
+
+// ---- settings.json ----
+
+const char *record_value(Arena *a, const char *text, const char *key) {
+    const char *word = arena_format(a, "\n  \"%s\": ", key);
+    const char *at = strstr(text, word);
+    if (at == NULL)
+        return NULL;
+    at += strlen(word);
+    size_t length = strcspn(at, "\n");
+    return arena_string(a, at, length - (length > 0 && at[length - 1] == ','));
+}
+
+// A string as it is written in JSON, without its quotes.
+static const char *text_of(Arena *a, const char *text, const char *key) {
+    const char *value = record_value(a, text, key);
+    size_t length = value != NULL ? strlen(value) : 0;
+    return length < 2 ? "" : arena_string(a, value + 1, length - 2);
+}
+
+static double number_of(Arena *a, const char *text, const char *key) {
+    const char *value = record_value(a, text, key);
+    return value != NULL ? strtod(value, NULL) : (double)NAN;
+}
+
+// The end of a string of JSON that begins at s.
+static const char *string_end(const char *s) {
+    for (s++; *s != '"' && *s != '\0'; s++)
+        s += *s == '\\' && s[1] != '\0';
+    return s + (*s == '"');
+}
+
+// Adds each string of an object or array, behind a space or, of the second of a
+// pair, a =.
+static void strings_add(Text *t, const char *value, bool pairs) {
+    int count = 0;
+    for (const char *s = value; s != NULL && (s = strchr(s, '"')); count++) {
+        const char *end = string_end(s);
+        if (pairs && count % 2 == 1)
+            text_add(t, "=");
+        else if (t->length > 0)
+            text_add(t, " ");
+        if (end - s >= 2)
+            text_bytes(t, s + 1, (size_t)(end - s - 2));
+        s = end;
+    }
+}
+
+// What distinguishes it from another run of the model: --set, and the options
+// of the trainer.
+static const char *settings_of(Arena *a, const char *text) {
+    Text t = text_new(a);
+    strings_add(&t, record_value(a, text, "set"), true);
+    strings_add(&t, record_value(a, text, "options"), false);
+    return text_string(&t);
+}
+
+// A trainer locks its folder.  One that was killed has left "running" behind.
+static bool is_locked(const char *folder) {
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
+    if (fd >= 0)
+        close(fd);
+    return locked;
+}
+
+static const char *state_of(Arena *a, const Run *r) {
+    const char *state = text_of(a, r->text, "state");
+    if (strcmp(state, "running") != 0)
+        return state;
+    return is_locked(r->path) ? "running" : "interrupted";
+}
+
+// ---- files ----
+
+// Of the files in it, and not of folders.
+static int64_t bytes_in(Arena *a, const char *folder) {
+    struct stat s;
+    int64_t bytes = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (lstat(arena_format(a, "%s/%s", folder, e->d_name), &s) == 0 &&
+            S_ISREG(s.st_mode))
+            bytes += (int64_t)s.st_size;
+    if (d != NULL)
+        closedir(d);
+    return bytes;
+}
+
+// The newest row of a kind in metrics.jsonl.
+static bool last_row(Arena *a, const char *folder, const char *start,
+                     char row[MOST_ROW]) {
+    char line[MOST_ROW];
+    FILE *f = fopen(arena_format(a, "%s/metrics.jsonl", folder), "r");
+    bool found = false;
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, start, strlen(start)) == 0) {
+            strcpy(row, line);
+            found = true;
+        }
+    if (f != NULL)
+        fclose(f);
+    return found;
+}
+
+double row_number(const char *row, const char *key) {
+    const char *at = strstr(row, key);
+    char *end;
+    if (at == NULL)
+        return (double)NAN;
+    double value = strtod(at + strlen(key), &end);
+    return end == at + strlen(key) ? (double)NAN : value;
+}
+
+// A run that goes on, or was killed, has its numbers in its rows only.
+static void rows_take(Arena *a, Run *r) {
+    char row[MOST_ROW];
+    if (last_row(a, r->path, "{\"split\":\"train\"", row)) {
+        r->epochs_done = row_number(row, "\"epoch\":");
+        r->elapsed = fmax(r->elapsed, row_number(row, "\"elapsed\":"));
+    }
+    if (last_row(a, r->path, "{\"split\":\"test\"", row)) {
+        r->loss = row_number(row, "\"loss\":");
+        r->accuracy = row_number(row, "\"accuracy\":");
+    }
+}
+
+bool run_read(Arena *a, const char *path, const char *name, Run *r) {
+    const char *why;
+    const Source *s = source_read(a, arena_format(a, "%s/settings.json", path),
+                                  MOST_BYTES, &why);
+    if (s == NULL || !json_is_object(s->text))
+        return false;
+    *r = (Run){.path = path,
+               .name = name,
+               .text = s->text,
+               .settings = settings_of(a, s->text),
+               .started = text_of(a, s->text, "started"),
+               .epochs = number_of(a, s->text, "epochs"),
+               .epochs_done = number_of(a, s->text, "epochs_done"),
+               .loss = number_of(a, s->text, "loss"),
+               .accuracy = number_of(a, s->text, "accuracy"),
+               .elapsed = number_of(a, s->text, "elapsed"),
+               .bytes = bytes_in(a, path)};
+    r->state = state_of(a, r);
+    if (strcmp(text_of(a, s->text, "state"), "running") == 0)
+        rows_take(a, r);
+    return true;
+}
+
+void runs_find(Arena *a, const char *path, const char *name, int depth,
+               Runs *to) {
+    Run r;
+    if (run_read(a, path, name, &r)) {
+        ARENA_APPEND(a, to->run, to->count, r);
+        return;
+    }
+    DIR *d = depth < DEEPEST ? opendir(path) : NULL;
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.')
+            runs_find(a, arena_format(a, "%s/%s", path, e->d_name),
+                      depth == 0 ? arena_format(a, "%s", e->d_name)
+                                 : arena_format(a, "%s/%s", name, e->d_name),
+                      depth + 1, to);
+    if (d != NULL)
+        closedir(d);
+}

@@ -1,0 +1,160 @@
+// sinter runs A B: compares two runs: settings that differ, the evaluations of
+// both side by side, and how each ended.
+#define _POSIX_C_SOURCE 200809L
+
+#include "tools/runs/runs.h"
+
+#include "base/exits.h"
+#include "base/source.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 20 };
+
+// Keys that differ between any two runs, or that the end of the table shows.
+static bool is_own(const char *key) {
+    static const char *const own[] = {
+        "started", "written",  "elapsed",       "checkpoint",
+        "loss",    "accuracy", "epochs_done",   "steps_done",
+        "state",   "resumed",  "resume_options"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(key, own[i]) == 0)
+            return true;
+    return false;
+}
+
+// The key of a line of settings.json; NULL: it has none.
+static const char *key_at(Arena *a, const char *line) {
+    const char *quote = strchr(line, '"');
+    if (strncmp(line, "  \"", 3) != 0)
+        return NULL;
+    return arena_string(a, quote + 1, strcspn(quote + 1, "\""));
+}
+
+static void difference_print(Arena *a, Text *t, const Run *x, const Run *y,
+                             const char *key) {
+    const char *left = record_value(a, x->text, key);
+    const char *right = record_value(a, y->text, key);
+    if (strcmp(left ? left : "", right ? right : "") != 0)
+        text_add(t, "%-20s  %s | %s\n", key, left ? left : "-",
+                 right ? right : "-");
+}
+
+static void differences_print(Arena *a, Text *t, const Run *x, const Run *y) {
+    const Run *run[2] = {x, y};
+    size_t before = t->length;
+    for (int i = 0; i < 2; i++)
+        for (const char *line = run[i]->text; *line != '\0';
+             line += strcspn(line, "\n"), line += *line == '\n') {
+            const char *key = key_at(a, line);
+            bool seen = i == 1 && key && record_value(a, x->text, key) != NULL;
+            if (key != NULL && !seen && !is_own(key))
+                difference_print(a, t, x, y, key);
+        }
+    if (t->length == before)
+        text_add(t, "the settings are equal\n");
+}
+
+// The model files, which a run's folder has.
+static void models_print(Arena *a, Text *t, const Run *x, const Run *y) {
+    const char *why;
+    const Source *left = source_read(
+        a, arena_format(a, "%s/model.net", x->path), MOST_BYTES, &why);
+    const Source *right = source_read(
+        a, arena_format(a, "%s/model.net", y->path), MOST_BYTES, &why);
+    if (left && right && strcmp(left->text, right->text) != 0)
+        text_add(t,
+                 "model.net             differs: diff %s/model.net "
+                 "%s/model.net\n",
+                 x->path, y->path);
+}
+
+// Rows of both runs, of the same epoch beside each other.
+typedef struct {
+    double epoch, loss, accuracy;
+} Point;
+
+typedef struct {
+    Point *point;
+    int count;
+} Points;
+
+static Points points_read(Arena *a, const Run *r) {
+    static const char start[] = "{\"split\":\"test\"";
+    char line[MOST_ROW];
+    Points p = {0};
+    FILE *f = fopen(arena_format(a, "%s/metrics.jsonl", r->path), "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, start, strlen(start)) == 0) {
+            const Point point = {row_number(line, "\"epoch\":"),
+                                 row_number(line, "\"loss\":"),
+                                 row_number(line, "\"accuracy\":")};
+            ARENA_APPEND(a, p.point, p.count, point);
+        }
+    if (f != NULL)
+        fclose(f);
+    return p;
+}
+
+static void point_print(Arena *a, Text *t, const Point *p) {
+    text_add(t, "  %8s %9s", number_shown(a, "4", p ? p->loss : (double)NAN),
+             number_shown(a, "2 %", p ? 100 * p->accuracy : (double)NAN));
+}
+
+static void points_print(Arena *a, Text *t, const Run *x, const Run *y) {
+    Points left = points_read(a, x), right = points_read(a, y);
+    text_add(t, "\n%7s  %8s %9s  %8s %9s\n", "epoch", "loss", "accuracy",
+             "loss", "accuracy");
+    for (int i = 0, k = 0; i < left.count || k < right.count;) {
+        const Point *l = i < left.count ? &left.point[i] : NULL;
+        const Point *r = k < right.count ? &right.point[k] : NULL;
+        if (l && r && l->epoch != r->epoch)
+            *(l->epoch < r->epoch ? &r : &l) = NULL;
+        text_add(t, "%7.4g", l ? l->epoch : r->epoch);
+        point_print(a, t, l);
+        point_print(a, t, r);
+        text_add(t, "\n");
+        i += l != NULL;
+        k += r != NULL;
+    }
+}
+
+static void end_print(Arena *a, Text *t, char letter, const Run *r) {
+    text_add(t, "%c  %s: %s, %s epochs, accuracy %s, loss %s, elapsed %s\n",
+             letter, r->path, r->state, epochs_shown(a, r),
+             number_shown(a, "2 %", 100 * r->accuracy),
+             number_shown(a, "4", r->loss), time_shown(a, r->elapsed));
+}
+
+// A run may be named from here, or from runs/.
+static bool run_named(Arena *a, const Arguments *arguments, const char *name,
+                      Run *r) {
+    if (run_read(a, name, name, r) ||
+        run_read(a, arena_format(a, "runs/%s", name), name, r))
+        return true;
+    complain(arguments, "%s holds no run: it has no settings.json", name);
+    return false;
+}
+
+int runs_compare(Arena *a, const Arguments *arguments) {
+    Text t = text_new(a);
+    Run x, y;
+    if (!run_named(a, arguments, arguments->operand[0], &x) ||
+        !run_named(a, arguments, arguments->operand[1], &y))
+        return EXIT_DATA;
+    if (arguments->json) {
+        Run both[2] = {x, y};
+        runs_json(&t, &(Runs){both, 2});
+    } else {
+        end_print(a, &t, 'A', &x);
+        end_print(a, &t, 'B', &y);
+        text_add(&t, "\n%-20s  A | B\n", "setting");
+        differences_print(a, &t, &x, &y);
+        models_print(a, &t, &x, &y);
+        points_print(a, &t, &x, &y);
+    }
+    lines_print(&t);
+    return EXIT_GOOD;
+}
