@@ -1,0 +1,47 @@
+#!/bin/sh
+# README.md does what it says: its blocks run from the first to the last in a
+# clone, its model is the file's, its error is one that the compiler prints.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+page=$SINTER_SOURCE/README.md
+
+# block LANGUAGE: the blocks of the page in that language.
+block() {
+    sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$page" | grep -v '^```'
+}
+
+block net | while IFS= read -r line; do
+    grep -qxF -e "$line" "$models/resnet9.net" ||
+        fail "models/resnet9.net lacks: $line"
+done || exit 1
+
+block text >message
+found=
+for file in "$SINTER_SOURCE"/tests/golden/reject/*.err; do
+    head -n "$(wc -l <message)" "$file" | cmp -s message - && found=$file
+done
+[ -n "$found" ] || fail "no golden error has the page's"
+
+# 1,000 images in CIFAR-10's binary format, and folders of images.
+cat >prepare <<'END'
+#!/usr/bin/env python3
+import os
+import random
+from PIL import Image
+
+chance = random.Random(0)
+os.makedirs("data/cifar10")
+for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+    with open(f"data/cifar10/{name}.bin", "wb") as out:
+        for i in range(200):
+            out.write(bytes([i % 10]) + chance.randbytes(3072))
+for split, count in ("train", 40), ("test", 8):
+    for k, kind in enumerate(("bird", "cat", "dog")):
+        folder = f"build/images/{split}/{kind}"
+        os.makedirs(folder)
+        for i in range(count):
+            Image.new("RGB", (48, 40), (80 * k, i, 90)).save(f"{folder}/{i}.png")
+END
+chmod +x prepare
+sed "s|YOUR_IMAGES|build/images|" "$page" | sed '/^```text$/,/^```$/d' >page.md
+PATH=/usr/bin:$PATH python3 "$SINTER_SOURCE/tests/walk.py" page.md ./prepare
