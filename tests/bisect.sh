@@ -63,6 +63,7 @@ expect_says "^no updates .*[0-9]  *-[0-9.]*%"
 expect 0 "$SINTER" build "$micro" --set "optimizer=sgd(lr=0)" -o still
 for repeat in "" --repeat-batch; do
     # shellcheck disable=SC2086 # none or one
+    rm -rf still.run
     expect 0 ./still --data=synthetic:128 --epochs=1 --log-every=1 \
         --metrics=rows --out=still.run $repeat
     losses=$(sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' rows |

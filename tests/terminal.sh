@@ -69,7 +69,7 @@ named 3 "./$odd" --data synthetic:256 --epochs 1 --init "$odd" --out run
 named 74 "./$odd" --data synthetic:256 --epochs 1 --metrics "$odd/rows" \
     --out run
 plain 0 "./$odd" --data synthetic:256 --epochs 1 --out "$odd.run"
-named 0 "./$odd" --data synthetic:256 --epochs 1 --out "$odd.run" --init-only
+named 0 "./$odd" --data synthetic:256 --epochs 1 --out "$odd.init" --init-only
 named 0 "./$odd" --data synthetic:256 --out "$odd.run" --resume --eval-only
 plain 0 "./$odd" --list-kernels
 # Nor does a name begin a line of its own.

@@ -92,11 +92,15 @@ static bool is_recorded(Arena *a, const Repeat *r, const char *path) {
     return s != NULL && strcmp(s->text, r->record) == 0;
 }
 
-// A folder for the run: what an earlier one of the seed has left there stays.
+// The folder of a seed's run.  An earlier run in its place is kept under another
+// name: SEED-1, SEED-2 and so on.
 static const char *folder_free(Arena *a, const Repeat *r, int64_t seed) {
     const char *path = arena_format(a, "%s/%" PRId64, r->folder, seed);
-    for (int i = 2; access(path, F_OK) == 0; i++)
-        path = arena_format(a, "%s/%" PRId64 "-%d", r->folder, seed, i);
+    const char *other = path;
+    for (int i = 1; access(other, F_OK) == 0; i++)
+        other = arena_format(a, "%s-%d", path, i);
+    if (other != path)
+        rename(path, other); // if not, the trainer refuses the folder
     return path;
 }
 

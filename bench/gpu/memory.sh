@@ -15,7 +15,7 @@ used() {
 
 # planned: in MiB, by what the trainer has said.
 planned() {
-    sed -n 's/^the plan takes \([0-9.]*\) MiB on.*/\1/p
+    sed -n 's/^memory: \([0-9.]*\) MiB on.*/\1/p
             s/^images stay on [^ ]*: \([0-9.]*\) MiB.*/\1/p' said |
         awk '{ sum += $1 } END { if (NR == 0) exit 1; printf "%.1f", sum }'
 }

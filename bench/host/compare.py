@@ -19,6 +19,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -66,6 +67,7 @@ def trainer_step(args, path, folder):
     """Seconds and processor seconds of a step of the second epoch."""
     metrics = folder / "metrics.json"
     metrics.unlink(missing_ok=True)
+    shutil.rmtree(folder / "out", ignore_errors=True)
     command = [path, "--data", folder, "--epochs", "2", "--threads",
                args.threads, "--metrics", metrics, "--quiet", "--device",
                "host", "--out", folder / "out"]

@@ -37,6 +37,7 @@ runs=0
 # train NAME=VALUE...: the trainer with these variables; out, err and status.
 train() {
     runs=$((runs + 1))
+    rm -rf run
     env "$@" timeout 60 ./much --out run --device=cuda:0 >out 2>err
     status=$?
 }

@@ -12,7 +12,7 @@ share() {
     expect 0 "$SINTER" build "$here/tiny.net" "$@" -o tiny
     rm -rf run
     expect 0 ./tiny --device=cuda:0 --data=synthetic:128 --steps=2 \
-        --epochs=1 --out=run --metrics=rows
+        --epochs=1 --out=run --metrics=rows --time
     expect_says "FLOP/s of library calls in training"
     grep '"split":"time"' rows | tr -d '"}' | tr ',:' '\n ' |
         awk -v peak="$peak" '{ is[$1] = $2 }

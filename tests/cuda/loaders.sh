@@ -30,8 +30,9 @@ expect 0 "$SINTER" build folder.net -o trainer
 loads() {
     threads=$1
     shift
-    expect 0 ./trainer --out "out$#" "$@"
-    expect_says "loading beside them: .* s of $threads thread"
+    rm -rf "out$#"
+    expect 0 ./trainer --out "out$#" --time "$@"
+    expect_says "loading data: .* s in $threads thread"
 }
 
 loads 6 --device=cuda:0 --threads=6

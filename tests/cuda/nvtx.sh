@@ -69,6 +69,7 @@ done
 echo "no library" >some/libnvtx3interop.so.1
 expect 4 env LD_LIBRARY_PATH="$work/some" ./tiny --device=cuda:0 --nvtx
 expect_says "ranges for a profiler need libnvtx3interop.so.1"
+rm -rf run
 expect 0 env LD_LIBRARY_PATH="$work/some" NVTX_INJECTION64_PATH=/nowhere.so \
     ./tiny --device=cuda:0 --data=synthetic:64 --steps=1 --out=run
 exit 0

@@ -18,7 +18,7 @@ profile() {
     shift 2
     rm -rf run
     began=$(date +%s.%N)
-    expect 0 ./tiny --device="$device" $data --threads=1 --out=run \
+    expect 0 ./tiny --device="$device" $data --threads=1 --out=run --time \
         --metrics=rows --profile="$device.json" "$@"
     seconds=$(echo "$(date +%s.%N) $began" | awk '{ print $1 - $2 }')
     expect_says "a trace of steps 4 to $((3 + steps))"

@@ -30,6 +30,7 @@ compiled() {
 expect 0 env XDG_CACHE_HOME=/dev/null SINTER_DOUBLE_LOG="$work/none.log" \
     ./tiny --device=cuda:0 --data=synthetic:150 --steps=1 --resident=no \
     --out=cold
+rm -rf cold
 expect 0 env XDG_CACHE_HOME=/dev/null SINTER_DOUBLE_LOG="$work/cold.log" \
     ./tiny --device=cuda:0 --data=synthetic:150 --steps=1 --out=cold
 expect_says "images stay on cuda:0"

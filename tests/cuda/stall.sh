@@ -118,15 +118,15 @@ for device in host cuda:0; do
     expect 0 ./trainer --device=$device --out=whole.$device
     stalls 25 ./trainer --device=$device --out=parts.$device
     expect_says "^error: no batch came for 0.3 s: 0 of 4 parts of batch 6 are"
-    expect_says "stopped at step 6 of 16; --resume goes on from step 6"
+    expect_says "stopped at step 6 of 16; --resume continues from step 6"
     expect 0 ./trainer --device=$device --out=parts.$device --resume
     expect_equal "$(newest whole.$device)" "$(newest parts.$device)"
 
     # Within an update states are not those of a step.
     stalls 25 ./two --device=$device --out=two.$device
-    expect_says "stopped at step 3 of 8; --resume goes on from step 3"
+    expect_says "stopped at step 3 of 8; --resume continues from step 3"
     stalls 5 ./two --device=$device --out=two.$device --resume
-    expect_says "stopped at step 3 of 8; --resume goes on from step 3"
+    expect_says "stopped at step 3 of 8; --resume continues from step 3"
     expect_equal "$(newest two.$device)" two.$device/step-00000003.safetensors
     expect 0 ./two --device=$device --out=two.$device --resume
     stalls 29 ./two --device=$device --out=nothing.$device
@@ -144,6 +144,7 @@ for device in host cuda:0; do
 
     split=train
     count=5
+    rm -rf lost.$device
     stand ./lost --out=lost.$device
     kill -TERM $!
     wait $!
@@ -177,7 +178,7 @@ END
         stand ./trainer --out=signal.$device
         kill -TERM $!
         ended_by 15
-        expect_says "stopped at step [0-9]* of 16; --resume goes on from"
+        expect_says "stopped at step [0-9]* of 16; --resume continues from"
         [ -n "$(newest signal.$device)" ] || fail "no checkpoint is left"
         expect 0 ./trainer --device=$device --out=signal.$device --resume
         expect_equal "$(newest whole.$device)" "$(newest signal.$device)"
@@ -192,7 +193,7 @@ END
     expect_says "another signal ends the run at once"
     touch answers
     ended_by 15
-    expect_says "stopped at step 4 of 8; --resume goes on from there"
+    expect_says "stopped at step 4 of 8; --resume continues from there"
     expect 0 ./two --device=$device --out=patient.$device --resume
     expect_equal "$(newest one.$device)" "$(newest patient.$device)"
     stand ./two --out=hasty.$device

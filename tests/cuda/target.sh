@@ -55,6 +55,7 @@ expect_equal plain.losses losses
 # Where it refuses that, as code of a newer CUDA or as it cannot compile now,
 # NVRTC does it.  Without NVRTC it is the driver's reason that is told.
 for error in 200 209 218 221 222 223; do
+    rm -rf older.run2
     expect 0 env SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:$error ./older \
         --device=cuda:0 --data=synthetic:128 --steps=2 --out=older.run2
 done

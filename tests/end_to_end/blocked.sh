@@ -90,6 +90,6 @@ expect 0 ./tiny --data data --out pipe.run --steps 900 --log-every=1 \
 wait $!
 rows pipe.rows >b
 expect_equal a b
-expect 74 ./tiny --data data --out pipe.run --steps 1 --metrics=pipe
+expect 74 ./tiny --data data --out closed.run --steps 1 --metrics=pipe
 expect_says 'cannot open pipe: nothing read it in time'
 exit 0

@@ -61,6 +61,6 @@ expect 3 ./targets --out targets.run
 expect_says 'there is no data in nowhere'
 expect 0 ./targets --data synthetic:16 --out targets.run --metrics=t.jsonl
 falls t.jsonl
-expect 2 ./targets --data synthetic:0 --out targets.run
+expect 2 ./targets --data synthetic:0 --out none.run
 expect_says 'synthetic:0: expected a number of samples from 1'
 exit 0

@@ -11,7 +11,7 @@ flops() {
     step=$(sed -n 's/.*"flops_step": \([0-9]*\).*/\1/p' out)
     [ "${step:-0}" -gt 0 ] || fail "$model: no flops"
     expect 0 "$SINTER" build "$model" "$@" -o trainer
-    expect 0 ./trainer --device=host --data=synthetic:192 --out=run \
+    expect 0 ./trainer --device=host --data=synthetic:192 --out=run --time \
         --metrics=rows
     expect_says "FLOP/s of library calls in training$"
     grep '"split":"time"' rows | tr -d '"}' | tr ',:' '\n ' |

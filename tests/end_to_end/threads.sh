@@ -20,7 +20,7 @@ for model in tiny mlp; do
     train $model one 1
     one=$(newest one)
     for limit in OMP_THREAD_LIMIT=1 OMP_MAX_ACTIVE_LEVELS=0; do
-        rm -rf few
+        rm -rf few default
         train $model few 2 $limit
         expect_says "warning: --threads asks for 2 threads, 1 computes: ${limit%=*} is ${limit#*=}"
         expect_equal "$one" "$(newest few)"

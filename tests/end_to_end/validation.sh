@@ -58,13 +58,13 @@ expect 0 ./tiny --data alone --out alone.run --metrics=alone.rows \
     --validation=24 --seed=3
 same_training data alone
 same_evaluation data alone || fail "without a test set others are held out"
-expect 3 ./tiny --data alone --out alone.run
+expect 3 ./tiny --data alone --out none.run
 expect_says "there is no t10k-images-idx3-ubyte in alone"
 
 # Another seed holds out the same, and so does a share.
 expect 0 ./tiny --data data --out again --metrics=data4.rows --seed=4 \
     --validation=12.5%
-expect 0 ./tiny --data other --out again --metrics=other4.rows --seed=4 \
+expect 0 ./tiny --data other --out again2 --metrics=other4.rows --seed=4 \
     --validation=24
 same_training data4 other4
 

@@ -10,6 +10,7 @@ parameter of its own, whose gradient therefore is the value of the case.
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -333,15 +334,17 @@ def start(sinter, text, folder):
     """The parameters that a trainer of this model starts from, in double."""
     model = os.path.join(folder, "numbers.net")
     trainer = os.path.join(folder, "numbers")
+    out = os.path.join(folder, "start")
+    shutil.rmtree(out, ignore_errors=True)
     with open(model, "w") as f:
         f.write(text)
     subprocess.run([sinter, "build", model, "-o", trainer], check=True)
     subprocess.run(
         [trainer, f"--data=synthetic:{BATCH}", "--device=host", "--init-only",
-         "--quiet", f"--out={folder}"],
+         "--quiet", f"--out={out}"],
         check=True,
     )  # fmt: skip
-    tensors = weights.load(f"{folder}/step-00000000.safetensors")
+    tensors = weights.load(f"{out}/step-00000000.safetensors")
     return {
         name: t.double() if t.is_floating_point() else t
         for name, t in tensors.items()
