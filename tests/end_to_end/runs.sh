@@ -187,7 +187,7 @@ assert first["run"] == "runs/Tiny/001" and first["state"] == "finished", first
 assert first["bytes"] > 10000 and first["settings"]["model"] == "Tiny", first
 END
 expect 0 "$SINTER" runs Tiny/001 runs/Tiny/006
-expect_says '^A  Tiny/001: finished, 2/2 epochs, accuracy .* %, loss '
+expect_says '^A  runs/Tiny/001: finished, 2/2 epochs, accuracy .* %, loss '
 expect_says '^epochs  *2 | 3$'
 expect_says '^      3         -         -  '
 grep -q '^model' out && fail "settings that are equal are listed"

@@ -69,7 +69,7 @@ def in_parts(trainer, data, *options):
     first = [o for o in options if "--init=" not in o]
     run = Run(trainer, data, "--steps", "1", *options)
     rows = run.rows
-    while "--resume goes on" in run.said:
+    while "--resume continues" in run.said:
         run = Run(trainer, data, "--resume", "--steps", "1", *first,
                   folder=run.folder)
         rows = run.rows
