@@ -1,0 +1,234 @@
+#!/bin/sh
+# shellcheck disable=SC2154 # here and work are of expect.sh
+# sinter train: builds once, then runs what it has built; output, status and
+# signals are the trainer's.  Commands that compile look for data and device
+# first.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+unset HOME
+export XDG_CACHE_HOME="$work/cache" TMPDIR="$work/tmp"
+mkdir tmp changed
+cache=$XDG_CACHE_HOME/sinter/trainers
+cp "$here/micro.net" micro.net
+
+# A C compiler that counts what it compiles; sinter asks it for its version too.
+cat >counted <<'END'
+#!/bin/sh
+[ "$*" = --version ] || echo "$*" >>"$COUNTED"
+exec "$REAL_CC" "$@"
+END
+chmod +x counted
+export REAL_CC="${CC:-cc}" CC="$work/counted" COUNTED="$work/calls"
+: >calls
+
+# compiles yes|no: whether the C compiler has run since it was asked last.
+compiles() {
+    ran=no
+    [ -s calls ] && ran=yes
+    : >calls
+    [ $ran = "$1" ] || fail "compiled: $ran, not $1: $(cat out err)"
+}
+
+train() {
+    want=$1
+    shift
+    expect "$want" "$SINTER" train "$@"
+}
+
+# ---- the same run as by hand ----
+
+expect 0 "$SINTER" build micro.net -o micro
+expect 0 ./micro --data synthetic --steps 3 --out by-hand --threads=1
+compiles yes
+train 0 micro.net --data synthetic --steps 3 --out first --threads=1
+compiles yes
+expect_says "^sinter: building micro \.\.\. [0-9.]* s$"
+expect_equal "$(newest by-hand)" "$(newest first)"
+train 0 micro.net --data=synthetic --out=again --threads=1 --steps 3 \
+    --metrics=-
+compiles no
+expect_says "^sinter: micro is up to date$"
+expect_equal "$(newest by-hand)" "$(newest again)"
+grep -qv '^{' out && fail "not the trainer's rows alone: $(cat out)"
+train 0 micro.net --data synthetic --steps=1 --quiet --out quiet
+grep -q sinter err && fail "--quiet: $(cat err)"
+compiles no
+
+# ---- each thing that decides what is built ----
+
+# anew WORD...: is built, and then no more.
+anew() {
+    train 0 "$@" --version
+    compiles yes
+    train 0 "$@" --version
+    compiles no
+}
+
+anew micro.net --set batch=8
+anew micro.net -O0
+anew micro.net --memory=1GiB --set seed=3
+sed 's/linear(8)/linear(9)/' micro.net >changed/micro.net
+anew changed/micro.net
+CFLAGS=-DNOTHING anew micro.net
+ln -s counted counted-2
+CC=$work/counted-2 anew micro.net
+mkdir part
+printf 'fn head(x) = x |> flatten |> linear(10)\n' >part/head.net
+{
+    printf 'import "part/head.net" { head }\n'
+    sed 's/|> flatten$/|> head/; /|> linear/d' "$models/lenet.net"
+} >imports.net
+anew imports.net
+sed -i 's/linear(10)/linear(10, bias=false)/' part/head.net
+anew imports.net
+train 0 micro.net --version
+compiles no
+
+# ---- a cache that others can write to is not read ----
+
+rm -rf "$cache"
+train 0 micro.net --version
+compiles yes
+kept=$(find "$cache" -type f)
+chmod g+w "$kept"
+train 0 micro.net --version
+expect_says "others may write to it"
+compiles yes
+[ "$(find "$cache" -type f -perm -g+w)" = "" ] || fail "it is still there"
+mv "$kept" elsewhere
+ln -s "$work/elsewhere" "$kept"
+train 0 micro.net --version
+expect_says "it is a symbolic link"
+compiles yes
+[ ! -L "$kept" ] || fail "it is still a link"
+chmod g+w "$cache"
+for time in 1 2; do
+    train 0 micro.net --version
+    expect_says "others may write to it"
+    compiles yes
+done
+chmod g-w "$cache"
+: >"$kept"
+train 0 micro.net --version
+compiles yes
+
+# Without a cache it is built each time, and nothing stays.
+for time in 1 2; do
+    XDG_CACHE_HOME=/dev/null train 0 micro.net --data synthetic --steps=1 \
+        --out none
+    compiles yes
+done
+waited=0
+while [ -n "$(ls tmp)" ] && [ $waited -lt 50 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+done
+[ -z "$(ls tmp)" ] || fail "tmp has $(ls tmp)"
+
+# ---- the cache has an end ----
+
+i=0
+while [ $i -lt 40 ]; do
+    touch -d "$((i + 1)) hours ago" "$cache/old-$i"
+    i=$((i + 1))
+done
+touch -d "31 days ago" "$cache/ancient"
+touch -d "32 days ago" "$kept"
+train 0 micro.net --version # is used now
+compiles no
+[ "$(find "$cache" -type f | wc -l)" -eq 42 ] || fail "trimmed for nothing"
+anew micro.net --set seed=5
+[ "$(find "$cache" -type f | wc -l)" -eq 32 ] || fail "$(ls "$cache")"
+[ -e "$kept" ] || fail "what was used last is gone"
+[ -e "$cache/old-29" ] || fail "the newest are gone"
+[ ! -e "$cache/old-30" ] || fail "the oldest are there"
+rm "$cache"/old-*
+touch -d "31 days ago" "$cache/ancient"
+anew micro.net --set seed=6
+[ ! -e "$cache/ancient" ] || fail "what nobody used for a month is there"
+
+# ---- options ----
+
+train 2 micro.net --batch=64
+expect_says "train has no option '--batch=64'; see sinter train --help, and --set KEY=VALUE"
+train 2 micro.net --dat=x
+expect_says "did you mean --data?"
+train 2 micro.net --seed=x
+expect_says "^sinter: --seed x: expected a whole number"
+train 2 micro.net --data
+expect_says "data needs a value: DIR"
+train 2 micro.net --data synthetic -- --nothing
+expect_says "unknown option --nothing"
+train 2 micro.net -- --without=nothing
+expect_says "expected some of graph, joins"
+train 2 micro.net --without=nothing
+expect_says "no pass 'nothing'"
+compiles no
+train 0 --help
+expect_says "^  --set=KEY=VALUE "
+expect_says "^  --epochs=X "
+expect_says "^  --resume\[=PATH\] "
+train 1 micro.net --set nothing=1
+train 74 nowhere.net
+
+# ---- status and signals ----
+
+train 3 micro.net --data synthetic --init=/nowhere
+expect_says "^error: .*/nowhere"
+"$SINTER" train micro.net --data synthetic --epochs 100000 --out long \
+    >long.out 2>&1 &
+trainer=$!
+waited=0
+until [ -n "$(find long -name '.*' -o -name '*lock*' 2>/dev/null)" ] ||
+    [ $waited -gt 100 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+done
+sleep 1
+[ "$(readlink "/proc/$trainer/exe")" != "$SINTER" ] ||
+    fail "sinter has not become the trainer"
+kill -TERM $trainer
+wait $trainer
+got=$?
+[ $got -eq 143 ] || fail "SIGTERM: status $got: $(cat long.out)"
+[ -n "$(newest long)" ] || fail "SIGTERM: no checkpoint"
+: >calls
+
+# ---- data and device are looked for first ----
+
+idx_data digits 64
+mkdir empty
+lenet=$models/lenet.net
+for command in train lrfind repeat bench compare "compare --ablate" bisect; do
+    # shellcheck disable=SC2086 # it may be two words
+    expect 3 "$SINTER" $command "$lenet" --data=/nowhere
+    expect_says "^sinter: there is no data in /nowhere; --data DIR says"
+    # shellcheck disable=SC2086
+    expect 3 "$SINTER" $command "$lenet" --data=empty
+    expect_says "^sinter: there is no train-images-idx3-ubyte in empty"
+    # shellcheck disable=SC2086
+    expect 3 "$SINTER" $command "$lenet" --data=digits
+    expect_says "digits/.* 12x12"
+    compiles no
+done
+expect 3 "$SINTER" lrfind "$lenet"
+expect_says "there is no data in data/mnist"
+expect 3 "$SINTER" repeat "$lenet"
+expect 2 "$SINTER" repeat "$lenet" --data=random --validation=x
+expect_says "validation x: expected a number of samples"
+expect 2 "$SINTER" lrfind "$lenet" --data=random --device=gpu
+expect_says "device gpu: expected auto, host or cuda:N"
+expect 2 "$SINTER" tune "$lenet" --device=gpu
+compiles no
+
+# In the words of the trainer itself.
+if ! ls /dev/nvidia* >/dev/null 2>&1; then
+    expect 0 "$SINTER" build "$lenet" -o lenet
+    : >calls
+    expect 4 ./lenet --data synthetic --device=cuda:0
+    said=$(sed 's/^error: //' err)
+    for command in train lrfind repeat bench compare tune; do
+        expect 4 "$SINTER" $command "$lenet" --data=synthetic --device=cuda:0
+        [ "$(sed 's/^sinter: //' err)" = "$said" ] || fail "$(cat err)"
+        compiles no
+    done
+fi
