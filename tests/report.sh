@@ -11,6 +11,21 @@ for model in resnet9 gpt_nano resnet50; do
     grep -oE '(https?:)?//[a-z0-9.]+\.[a-z]+/?' $model.html |
         grep -v '^http://www.w3.org/' && fail "$model.html names an address"
 done
+# Launches are those that check counts.
+for model in resnet9 gpt_nano; do
+    "$SINTER" check --json "$models/$model.net" >check.json
+    python3 - $model.html check.json <<'END' || fail "launches of $model"
+import json, re, sys
+page = open(sys.argv[1]).read()
+data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+check = json.load(open(sys.argv[2]))
+steps = {s["name"]: s for s in data["steps"]}
+assert {n: s["launches"] for n, s in steps.items()} == {
+    s["name"]: s["launches"] for s in check["steps"]}
+assert steps["train"]["launches"] == check["launches"]
+assert steps["train"]["launches_without_joins"] == check["launches_without_joins"]
+END
+done
 "$SINTER" report "$models/none.net" 2>out && fail "a report of nothing"
 "$SINTER" report -o none/x.html "$models/lenet.net" 2>out
 [ $? -eq 74 ] || fail "a page that cannot be written: $(cat out)"

@@ -17,7 +17,8 @@ typedef enum {
     RATE,      // a number above 0
     BYTES,
     SETTING,
-    PASS
+    PASS,
+    RUNS // a file or folder; may be given several times
 } OptionKind;
 
 typedef struct {
@@ -104,6 +105,18 @@ static const Option options[] = {
     {"out", "PATH", "report", WORD, AT(out),
      "what to write, also -o PATH, - for standard output; by default the file's "
      "name with .html"},
+    {"metrics", "RUN", "report", RUNS, 0,
+     "draw the curves of a run, a file of --metrics or a folder with "
+     "metrics.jsonl; may be given several times"},
+    {"x", "epoch|step|time", "plot report", CHOICE, AT(axis),
+     "the x axis of curves; epoch by default"},
+    {"out", "PATH", "plot", WORD, AT(out),
+     "the file to write, also -o PATH, - for standard output; plot.svg by "
+     "default"},
+    {"diagnostics", "text|json", "plot", CHOICE, AT(diagnostics),
+     "how mistakes are printed; text by default"},
+    {"help", NULL, "plot", FLAG, AT(help),
+     "this text"},
     {"emit", "c", "build", CHOICE, AT(emit),
      "write the trainer's text into folder PATH instead"},
     {"emit", "cu", "opt", CHOICE, AT(emit),
@@ -330,6 +343,15 @@ static bool pass_add(Arguments *out, const Option *o, const char *value) {
     return false;
 }
 
+static bool run_add(Arguments *out, const char *path) {
+    if (out->num_metrics == MAX_RUNS) {
+        complain(out, "more than %d times --metrics", MAX_RUNS);
+        return false;
+    }
+    out->metrics[out->num_metrics++] = path;
+    return true;
+}
+
 static bool choice_refused(const Arguments *out, const Option *o,
                            const char *value) {
     if (strchr(o->value, '|'))
@@ -355,6 +377,8 @@ static bool option_set(Arguments *out, const Option *o, const char *value) {
         return bytes_set(out, o, value);
     if (o->kind == PASS)
         return pass_add(out, o, value);
+    if (o->kind == RUNS)
+        return run_add(out, value);
     if (o->kind == FLAG) {
         *(bool *)((char *)out + o->at) = true;
         return true;

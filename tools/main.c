@@ -43,6 +43,9 @@ const Command commands[] = {
      2, benchcmp_command},
     {"report", "FILE.net", "Write a page of HTML: a model, its kernels, memory "
      "and schedules.", 1, report_command},
+    {"plot",   "RUN... [METRIC...]", "Draw the curves of runs, which are files "
+     "of --metrics or folders with metrics.jsonl, as one SVG file.",
+     AT_LEAST_ONE, plot_command},
     {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
      "standard input.", AT_LEAST_ONE, fmt_command},
     {"explain", "CODE", "Say what a diagnostic such as E0312 means, with an "

@@ -17,6 +17,7 @@ enum {
     MAX_KEY = 64,
     MAX_COUNTS = 32,
     MAX_PASSED = 128,
+    MAX_RUNS = 12,
     AT_LEAST_ONE = -1,
     AT_MOST_TWO = -2
 };
@@ -50,7 +51,9 @@ typedef struct {
     int num_passed;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
-        *kernel, *op, *arch, *at, *lineinfo, *embed, *compared, *validation;
+        *kernel, *op, *arch, *at, *lineinfo, *embed, *compared, *validation, *axis;
+    const char *metrics[MAX_RUNS]; // files or folders of runs
+    int num_metrics;
     Count rewrite_limit, steps, batch, runs, samples, seed;
     LineOf line;
     Counts batches;         // of bench
@@ -240,6 +243,7 @@ int new_command(Arena *a, const Arguments *arguments);
 int show_command(Arena *a, const Arguments *arguments);
 void show_stages(Text *t); // what each is
 int report_command(Arena *a, const Arguments *arguments);
+int plot_command(Arena *a, const Arguments *arguments);
 int opt_command(Arena *a, const Arguments *arguments);
 int compare_command(Arena *a, const Arguments *arguments);
 int reduce_command(Arena *a, const Arguments *arguments);

@@ -32,8 +32,8 @@ function linksCheck(part) {
 async function lineCheck(line, file) {
   const name = file ? `line-${line}-of-${file}` : `line-${line}`;
   await follow(placeOf(name));
-  const wanted = launches.filter(l => l.step === step &&
-    l.lines.some(p => p.line === line && p.file === data.sources[file].file));
+  const wanted = launches.filter(l => l.step === step && [...l.lines, ...l.charges]
+    .some(p => p.line === line && p.file === data.sources[file].file));
   expect(same(ids("#launches .marked"), wanted.map(idOf)), `${name} marks others`);
   expect(same(ids("#source .chosen"), [name]), `${name} is not chosen`);
 }
@@ -42,7 +42,8 @@ async function launchCheck(l) {
   if (l.step !== step)
     stepChoose(l.step);
   await follow(placeOf(idOf(l)));
-  expect(same(ids("#source .marked").sort(), l.lines.map(lineOf).sort()),
+  const lines = [...l.lines, ...l.charges].filter(isShown).map(lineOf);
+  expect(same(ids("#source .marked").sort(), [...new Set(lines)].sort()),
     `${l.name} marks other lines`);
   const detail = byId("detail").textContent;
   expect(detail.includes(l.name), `${l.name} is not shown`);
@@ -147,9 +148,10 @@ function drawingsCheck() {
   const peak = sum(data.memory.buffers.filter(b => b.from <= data.memory.peak &&
     data.memory.peak <= b.to), b => b.bytes);
   expect(peak === data.memory.live[data.memory.peak], "the peak is another");
-  expect(document.querySelectorAll("#peak a").length === new Set(data.memory.buffers
-    .filter(b => b.from <= data.memory.peak && data.memory.peak <= b.to && b.file)
-    .map(b => `${b.file}:${b.line}`)).size, "lines of the peak are missing");
+  const live = data.memory.buffers.filter(b => b.from <= data.memory.peak &&
+    data.memory.peak <= b.to && b.call_file);
+  expect(document.querySelectorAll("#peak tr").length >= new Set(live.map(b =>
+    `${b.call_file}:${b.call_line}`)).size, "lines of the peak are missing");
   const moving = data.recipe.rows.filter(r => r.values.some(v => v !== r.values[0]));
   expect(document.querySelectorAll("#recipe .line").length === moving.length,
     "schedules are missing");
@@ -160,9 +162,60 @@ function drawingsCheck() {
       expect(!a.value.includes("NaN"), `${shape.tagName} has ${a.name} ${a.value}`);
 }
 
+// Every launch of the step has a dot within the drawing, which links to it; its
+// place is on or below every roof.
+function rooflineCheck() {
+  const mine = launches.filter(l => l.step === step);
+  const dots = [...document.querySelectorAll("#roofline a")];
+  expect(same(dots.map(a => a.getAttribute("href").slice(1)).sort(), mine.map(idOf).sort()),
+    "the roofline has other launches");
+  const box = byId("roofline").viewBox.baseVal;
+  for (const a of dots) {
+    const l = launchAt.get(a.getAttribute("href").slice(1)), dot = a.querySelector("circle");
+    const x = Number(dot.getAttribute("cx")), y = Number(dot.getAttribute("cy"));
+    expect(x > 0 && x < box.width && y > 0 && y < box.height, `${l.name} is outside the roofline`);
+    expect(dot.textContent.startsWith(`${l.name}\n`), `${l.name} has another name`);
+    expect(rateOf(l) <= intensityOf(l) * device.bytes_per_second * (1 + 1e-6) &&
+      rateOf(l) <= device.f16_flops * (1 + 1e-6), `${l.name} is above its roof`);
+  }
+  expect(document.querySelectorAll("#roofline .roof").length === 3, "roofs are missing");
+}
+
+// Costs are charged once: to lines of the body, or to layers, they add up to
+// those of the step.
+function chargesCheck() {
+  const mine = launches.filter(l => l.step === step), bytes = sum(mine, l => l.bytes);
+  for (const l of mine)
+    expect(sum(l.charges, c => c.bytes) === l.bytes && sum(l.charges, c => c.flops) === l.flops,
+      `the charges of ${l.name} do not add up`);
+  expect(sum(layersOf(mine), x => x.bytes) === bytes, "layers have other bytes");
+  const shown = sum(mine, l => sum(l.charges.filter(isShown), c => c.bytes));
+  expect(sum([...lineBytes().values()], of => of.charged) === shown, "lines have other bytes");
+  expect(document.querySelectorAll("#layers tbody tr").length === layersOf(mine).length,
+    "layers are missing");
+}
+
+// Each name of a launch is there to its last letter, and each colour has a key.
+function wholeCheck() {
+  for (const row of document.querySelectorAll("#launches .row")) {
+    const name = row.querySelector(".name"), l = launchAt.get(row.id.slice(3));
+    expect(name.textContent === l.name && name.scrollWidth <= name.clientWidth + 1,
+      `${l.name} is cut off`);
+  }
+  const keys = kind => [...document.querySelectorAll(`.legend .key.${kind}`)];
+  for (const kind of ["charged", "called"])
+    expect(keys(kind).length === 1 && (!document.querySelector(`.heat .${kind}`) ||
+      getComputedStyle(keys(kind)[0]).backgroundColor ===
+      getComputedStyle(document.querySelector(`.heat .${kind}`)).backgroundColor),
+    `bars of bytes ${kind} have no key`);
+  for (const dot of document.querySelectorAll("#launches circle"))
+    expect(keys(dot.getAttribute("class")).some(e =>
+      getComputedStyle(e).backgroundColor === getComputedStyle(dot).fill), "a dot has no key");
+}
+
 function costsCheck() {
-  [...document.querySelectorAll("#costs th button")][1].click();
-  const rows = [...document.querySelectorAll("#costs tbody a")].map(a => a.hash.slice(1));
+  [...document.querySelectorAll("#launch-costs th button")][1].click();
+  const rows = [...document.querySelectorAll("#launch-costs tbody a")].map(a => a.hash.slice(1));
   const bytes = rows.map(id => launchAt.get(id).bytes);
   expect(bytes.length > 0 && bytes.every((b, i) => i === 0 || b <= bytes[i - 1]),
     "the table is not in order of bytes");
@@ -240,6 +293,9 @@ async function pageCheck() {
   contrastCheck();
   drawingsCheck();
   costsCheck();
+  rooflineCheck();
+  chargesCheck();
+  wholeCheck();
   comparisonCheck();
   expect(document.documentElement.scrollWidth <= window.innerWidth, "the page is too wide");
   const lines = data.sources.map(s => s.text.replace(/\n$/, "").split("\n").length);

@@ -1,17 +1,17 @@
-// The report's page: everything is drawn from the JSON in it, which has what
-// `sinter show kernels --json` prints and beside it source, memory, schedules,
-// parameters and what sinter compare found, if that is given.  The address says
-// what is chosen (#line-9, #line-9-of-1 in the first file that is imported,
-// #train-3), so every link is an ordinary one and the
-// browser's history works.  What it names has an id that begins with at-, or the
-// browser would move the page to it.  The panes are drawn at once, what is below
-// them when the browser has time, or when paper asks for it.
+// The report's page.  Everything is drawn from the JSON in it: the output of
+// `sinter show kernels --json`, source, memory, schedules, parameters and the
+// result of `sinter compare`, if that is given.  The address holds the choice
+// (#line-9, #line-9-of-1 in the first imported file, #train-3), so every link is
+// an ordinary one and the browser's history works.  The chosen elements have ids
+// that begin with at-, or the browser would move the page to them.  The panes are
+// drawn at once; the sections below follow when the browser is idle, or before
+// printing.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const launches = data.kernels.launches;
 const device = data.kernels.device;
-const ROW = 22, MANY = 24, ROWS = 200;
+const ROW = 22, MANY = 24, ROWS = 200, NAMED = 6;
 
 // ---- making elements ----
 
@@ -77,7 +77,17 @@ const fileOf = place => data.sources.findIndex(s => s.file === place.file);
 const isShown = place => fileOf(place) >= 0;
 const lineName = (line, file) => file > 0 ? `line-${line}-of-${file}` : `line-${line}`;
 const lineOf = place => lineName(place.line, fileOf(place));
-const linesOf = l => l.lines.filter(isShown).map(lineOf);
+// A launch comes from the lines of its operations.  Its costs are charged to the
+// lines of the model's body that call the functions with those operations.
+const linesOf = l => [...new Set([...l.lines, ...l.charges].filter(isShown).map(lineOf))];
+const ownPlace = c => ({ file: c.own_file, line: c.own_line });
+const isCall = c => c.own_line !== c.line || c.own_file !== c.file;
+
+// The seconds of a launch that belong to a charge.
+function secondsOf(l, c) {
+  const [part, all] = l.bound_by === "memory" ? [c.bytes, l.bytes] : [c.flops, l.flops];
+  return all > 0 ? l.roofline_seconds * part / all : 0;
+}
 
 // Update where a launch assigns to states, backward where all that it leaves is
 // part of the backward pass.
@@ -119,65 +129,99 @@ function sourcesOf(list) {
 
 // ---- the head ----
 
+// As sinter check counts them: kernels that are merged are one launch.
+const countedOf = name => data.steps.find(s => s.name === name);
+
+function launchesText() {
+  const { launches: merged, launches_without_joins: all } = countedOf(step);
+  return countText(merged) + (merged < all ? ` (${countText(all)} unmerged)` : "");
+}
+
 function headDraw() {
   const list = launches.filter(l => l.step === step);
   document.title = `${data.kernels.model} – sinter report`;
   byId("model").textContent = data.kernels.model;
   byId("about").textContent =
-    `${data.kernels.file}, planned for CUDA and judged for ${device.name} ` +
-    `(${device.arch}) by its description`;
+    `${data.kernels.file}, planned for CUDA; times are bounds for ${device.name} ` +
+    `(${device.arch}) from its description`;
   const figures = [
-    ["launches in a step", countText(list.length)],
-    ["read and written in a step", bytesText(sum(list, l => l.bytes))],
-    ["arithmetic in a step", flopsText(sum(list, l => l.flops))],
-    ["arena", bytesText(data.kernels.arena_bytes)],
+    [`launches in ${step}`, launchesText()],
+    [`bytes moved in ${step}`, bytesText(sum(list, l => l.bytes))],
+    [`arithmetic in ${step}`, flopsText(sum(list, l => l.flops))],
+    ["arena (planned memory)", bytesText(data.kernels.arena_bytes)],
     ["parameters", countText(sum(data.parameters, p => p.count))],
-    ["roofline of a step", timeText(sum(list, l => l.roofline_seconds))],
+    [`roofline time of ${step}`, timeText(sum(list, l => l.roofline_seconds))],
   ];
   byId("figures").replaceChildren(...figures.map(([name, value]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, value))));
   byId("end").textContent =
-    `Made by sinter ${data.version}. Bytes and flops are those of the plan; the ` +
-    "roofline is the longer of bytes / bandwidth and flops / peak of each " +
-    "launch: a bound, not a measurement.";
+    `Written by sinter ${data.version}. Bytes and flops come from the plan. The ` +
+    "roofline time of a launch is the longer of bytes / bandwidth and flops / " +
+    "peak: a lower bound, not a measurement.";
 }
 
 // ---- the source ----
 
-// The share of each line in the bytes of the step; those of a launch are
-// divided evenly among its lines.
+// The bytes of the step for each line: those charged to it, and those of the
+// operations in it that are charged to its callers.
 function lineBytes() {
   const share = new Map();
-  for (const l of launches)
-    if (l.step === step)
-      for (const line of linesOf(l))
-        share.set(line, (share.get(line) || 0) + l.bytes / l.lines.length);
+  const add = (place, key, bytes) => {
+    if (!isShown(place))
+      return;
+    const name = lineOf(place), of = share.get(name) || { charged: 0, called: 0 };
+    of[key] += bytes;
+    share.set(name, of);
+  };
+  for (const l of launches.filter(x => x.step === step))
+    for (const c of l.charges) {
+      add(c, "charged", c.bytes);
+      if (isCall(c))
+        add(ownPlace(c), "called", c.bytes);
+    }
   return share;
+}
+
+function lineTitle(of) {
+  if (!of)
+    return "";
+  const charged = of.charged ? [`${bytesText(of.charged)} in ${step}`] : [];
+  const called = of.called
+    ? [`${bytesText(of.called)} in ${step}, charged to the lines that call this function`] : [];
+  return [...charged, ...called].join("\n");
+}
+
+function heatDraw(of, most) {
+  const heat = element("span", { class: "heat" });
+  for (const key of ["charged", "called"])
+    if (of && of[key] > 0)
+      heat.append(element("i", { class: key,
+        style: `width:${(100 * Math.min(1, of[key] / most)).toFixed(1)}%` }));
+  return heat;
+}
+
+function lineDraw(text, number, file, of, most) {
+  const name = lineName(number, file);
+  return element("a", { id: `at-${name}`, href: `#${name}`,
+    tabindex: number > 1 || file ? -1 : 0, title: lineTitle(of) },
+  element("span", { class: "number" }, String(number)), heatDraw(of, most),
+  element("span", {}, text || " "));
 }
 
 function sourceDraw() {
   const share = lineBytes();
-  const most = Math.max(1, ...share.values());
+  const most = Math.max(1, ...[...share.values()].map(of => of.charged));
   byId("source").replaceChildren(element("div", { class: "code" },
     ...data.sources.flatMap((source, file) => [
       ...file ? [element("p", { class: "file" }, source.file)] : [],
-      ...source.text.replace(/\n$/, "").split("\n").map((text, i) => {
-        const name = lineName(i + 1, file), bytes = share.get(name) || 0;
-        const heat = element("span", { class: "heat" });
-        if (bytes > 0)
-          heat.append(element("i", { style: `width:${(100 * bytes / most).toFixed(1)}%` }));
-        return element("a", {
-          id: `at-${name}`, href: `#${name}`, tabindex: i || file ? -1 : 0,
-          title: bytes ? `${bytesText(bytes)} in a step` : "",
-        }, element("span", { class: "number" }, String(i + 1)), heat,
-          element("span", {}, text || " "));
-      })])));
+      ...source.text.replace(/\n$/, "").split("\n").map((text, i) =>
+        lineDraw(text, i + 1, file, share.get(lineName(i + 1, file)), most))])));
 }
 
 // ---- the chain of launches ----
 
 function arcsDraw(list) {
-  const width = 88, dot = width - 8;
+  const width = 74, dot = width - 8;
   const picture = drawn("svg", { width, height: ROW * list.length });
   const middle = i => ROW * i + ROW / 2;
   sourcesOf(list).forEach((from, i) => from.forEach(j => {
@@ -194,16 +238,6 @@ function arcsDraw(list) {
   return picture;
 }
 
-// What is done may be cut where there is no room, the layer behind it not.
-function nameDraw(l) {
-  const at = l.name.lastIndexOf("__");
-  const name = element("span", { class: l.kind === "call" ? "name call" : "name" },
-    element("span", {}, at < 0 ? l.name : l.name.slice(0, at)));
-  if (at >= 0)
-    name.append(element("span", { class: "layer" }, l.name.slice(at)));
-  return name;
-}
-
 function rowDraw(l, longest, first) {
   const bar = element("span", {
     class: `bar ${l.bound_by}`,
@@ -212,7 +246,8 @@ function rowDraw(l, longest, first) {
   return element("a", {
     class: "row", id: `at-${idOf(l)}`, href: `#${idOf(l)}`, tabindex: first ? 0 : -1,
     title: `${l.name}\n${timeText(l.roofline_seconds)} by ${l.bound_by}, ${bytesText(l.bytes)}`,
-  }, nameDraw(l), element("span", { class: "rate" }, bar));
+  }, element("span", { class: "rate" }, bar),
+  element("span", { class: l.kind === "call" ? "name call" : "name" }, l.name));
 }
 
 function stepChooser() {
@@ -227,7 +262,7 @@ function launchesDraw() {
   const longest = Math.max(1e-12, ...list.map(l => l.roofline_seconds));
   byId("launches").replaceChildren(
     element("div", { class: "toolbar" }, "step ", stepChooser(),
-      ` · ${list.length} launch${list.length === 1 ? "" : "es"} · bars: roofline`),
+      ` · ${launchesText()} launches · bars: roofline time`),
     element("div", { class: "chain" }, ...list.map((l, i) => rowDraw(l, longest, i === 0)),
       arcsDraw(list)));
 }
@@ -259,25 +294,39 @@ function resourcesDraw(list, l) {
 const blocksText = l =>
   `${countText(l.blocks)} block${l.blocks === 1 ? "" : "s"} of ${l.threads} threads`;
 
+// The lines that pay for a launch, the largest share first.
+function chargedDraw(l) {
+  const at = new Map();
+  for (const c of l.charges) {
+    const of = at.get(lineOf(c)) || { place: c, bytes: 0 };
+    of.bytes += c.bytes;
+    at.set(lineOf(c), of);
+  }
+  return inOrder([...at.values()], x => x.bytes).map(({ place, bytes }) =>
+    element("span", {}, lineLink(place), ` ${bytesText(bytes)}`));
+}
+
 function factsDraw(l) {
   const list = element("dl", { class: "facts" });
-  fact(list, "from", ...listed(l.lines.map(lineLink)));
-  fact(list, "bytes", bytesText(l.bytes));
+  fact(list, "lines", ...listed(l.lines.map(lineLink)));
+  if (l.charges.some(isCall))
+    fact(list, "charged to", ...listed(chargedDraw(l)));
+  fact(list, "bytes moved", bytesText(l.bytes));
   fact(list, "arithmetic", flopsText(l.flops));
   if (l.kind === "kernel")
     fact(list, "launch", blocksText(l));
   resourcesDraw(list, l);
-  fact(list, "roofline", `${timeText(l.roofline_seconds)}, by ${l.bound_by}`);
+  fact(list, "roofline time", `${timeText(l.roofline_seconds)}, bound by ${l.bound_by}`);
   if (l.rides_on)
-    fact(list, "saved by", launchLink(launches.find(x =>
-      x.step === l.step && x.name === l.rides_on)), " where the library can");
+    fact(list, "fused into", launchLink(launches.find(x =>
+      x.step === l.step && x.name === l.rides_on)), " where the library supports it");
   const join = joinOf(l);
   if (join)
-    fact(list, "joined as", `${join.name}, one launch of `, ...listed(partsOf(join).map(launchLink)));
+    fact(list, "merged into", `${join.name}, one launch of `, ...listed(partsOf(join).map(launchLink)));
   return list;
 }
 
-// The launches that a joined one makes.
+// The kernels of a merged launch.
 const partsOf = join => Array.from({ length: join.count },
   (_, i) => launchAt.get(`${join.step}-${join.index + i}`));
 
@@ -297,9 +346,12 @@ function tableDraw(list, row) {
 // What a launch reads or writes, with the launches at the other end.
 function tensorsDraw(l, name, list) {
   const other = name === "reads" ? "writes" : "reads";
-  const ends = t => element("div", { class: "ends" },
-    ...listed(endsOf(t.node)[other].filter(x => x !== l).slice(0, 6).map(launchLink)),
-    ...(t.because ? [`, because ${t.because}`] : []));
+  const ends = t => {
+    const all = endsOf(t.node)[other].filter(x => x !== l);
+    return element("div", { class: "ends" }, ...listed(all.slice(0, NAMED).map(launchLink)),
+      all.length > NAMED ? ` and ${all.length - NAMED} more` : "",
+      ...(t.because ? [`, because ${t.because}`] : []));
+  };
   const row = t => element("tr", {}, element("td", { class: "mono" }, `%${t.node}`),
     element("td", { class: "mono" }, t.type), element("td", {}, t.name, ends(t)),
     element("td", { class: "count" }, bytesText(t.bytes)));
@@ -311,7 +363,7 @@ function operationRow(o) {
     element("td", { class: "mono" }, element("button", { type: "button" }, `%${o.node}`)),
     element("td", { class: "mono" }, o.op), element("td", { class: "mono" }, o.type),
     element("td", {}, lineLink(o)),
-    element("td", {}, (o.path || "") + (o.backward ? " backward" : "")));
+    element("td", { class: "path" }, (o.path || "") + (o.backward ? " backward" : "")));
   row.addEventListener("click", e => e.target.closest("a") || nodeMark(o.node, "pre b"));
   return row;
 }
@@ -365,13 +417,13 @@ function nodeMark(node, other) {
 function ownTextDraw(l) {
   const own = textAt.get(l.text_of);
   if (!own)
-    return [element("p", { class: "note" }, "A call of a library.")];
-  const head = own === l ? [] : [" that it shares with ", element("a",
+    return [element("p", { class: "note" }, "A library call has no text here.")];
+  const head = own === l ? [] : [" shared with ", element("a",
     { href: `#${idOf(own)}` }, `launch ${own.index} of ${own.step}`)];
   return [element("h3", {}, "CUDA text", ...head), textDraw(own.text, l)];
 }
 
-// The text of what launches it and others as one, which calls those of each.
+// The text of the merged launch, which calls the functions of its kernels.
 function joinTextDraw(l) {
   const join = joinOf(l), facts = element("dl", { class: "facts" });
   if (!join)
@@ -493,6 +545,12 @@ function addressFollow() {
 
 // ---- charts ----
 
+// Entries of a legend: a field of a colour, or a line as it is drawn.
+const key = (name, text) =>
+  [element("span", { class: "key", style: `background:var(--${name})` }), text];
+const lineKey = (name, text) => [drawn("svg", { class: "chart-key", width: 24, height: 10 },
+  drawn("line", { class: name, x1: 0, x2: 24, y1: 5, y2: 5 })), text];
+
 function axis(picture, x, y, height, width, most, text) {
   for (let i = 0; i <= 4; i++) {
     const at = y + height * (1 - i / 4);
@@ -532,35 +590,50 @@ function memoryDraw() {
   picture.append(drawn("line", { class: "peak", x1: x(m.peak + 0.5), x2: x(m.peak + 0.5),
     y1: top, y2: top + height }));
   picture.append(drawn("text", { x: left, y: top + height + 22 },
-    `launches of ${m.step}, 0 to ${m.launches - 1}`));
-  const key = (name, text) => [element("span", { class: "key", style: `background:var(--${name})` }), text];
+    `time: launches 0 to ${m.launches - 1} of ${m.step}; height: address in the arena`));
   byId("memory").replaceChildren(element("h2", {}, "Memory"), picture,
-    element("p", { class: "note" }, ...key("forward", "forward"), ...key("backward", "backward"),
-      ...key("update", "states and inputs"), " · line: bytes that are live · peak at ",
+    element("p", { class: "note" }, ...key("forward", "buffer of the forward pass"),
+      ...key("backward", "of the backward pass"), ...key("update", "states and inputs"),
+      ...lineKey("live", "bytes that are live"), ...lineKey("peak", "peak, at "),
       names.length ? element("a", { href: `#${idOf(names[m.peak])}` }, names[m.peak].name) : "none"),
     ...peakDraw(m));
 }
 
-// Which lines put there what is live when most is.
+const callPlace = b => ({ file: b.call_file, line: b.call_line });
+const keyOf = place => `${place.file}:${place.line}`;
+
+// Bytes and number of buffers for each place, the largest first.
+function totalsOf(buffers, placeOfBuffer) {
+  const totals = new Map();
+  for (const b of buffers) {
+    const place = placeOfBuffer(b);
+    const of = totals.get(keyOf(place)) || { place, bytes: 0, buffers: [] };
+    of.bytes += b.bytes;
+    of.buffers.push(b);
+    totals.set(keyOf(place), of);
+  }
+  return inOrder([...totals.values()], x => x.bytes);
+}
+
+// The lines inside functions, below the line that calls them.
+function insideDraw({ place, buffers }) {
+  const inside = totalsOf(buffers, b => b).filter(x => keyOf(x.place) !== keyOf(place));
+  return inside.length === 0 ? [] : [element("div", { class: "ends" }, "inside: ",
+    ...listed(inside.map(x => element("span", {}, lineLink(x.place), ` ${bytesText(x.bytes)}`))))];
+}
+
+// The lines whose layers own the buffers that are live at the peak.
 function peakDraw(m) {
-  const lines = new Map();
-  for (const b of m.buffers)
-    if (b.from <= m.peak && m.peak <= b.to) {
-      const key = `${b.file}:${b.line}`, of = lines.get(key) || { place: b, bytes: 0, count: 0 };
-      of.bytes += b.bytes;
-      of.count++;
-      lines.set(key, of);
-    }
-  const most = Math.max(1, ...[...lines.values()].map(x => x.bytes));
-  const row = ({ place, bytes, count }) => element("tr", {},
-    element("td", {}, place.file ? lineLink(place) : "no line"),
-    element("td", { class: "count" }, bytesText(bytes)),
-    element("td", { class: "count" }, count === 1 ? "1 buffer" : `${count} buffers`),
-    element("td", { style: "width:60%" }, element("span", { class: "bar",
-      style: `width:${(100 * bytes / most).toFixed(2)}%` })));
-  return lines.size === 0 ? [] : [element("h3", {}, "Live at the peak, by line"),
-    element("table", { id: "peak" }, element("tbody", {},
-      ...inOrder([...lines.values()], x => x.bytes).map(row)))];
+  const totals = totalsOf(m.buffers.filter(b => b.from <= m.peak && m.peak <= b.to), callPlace);
+  const most = Math.max(1, ...totals.map(x => x.bytes));
+  const row = x => element("tr", {},
+    element("td", {}, x.place.file ? lineLink(x.place) : "no line", ...insideDraw(x)),
+    element("td", { class: "count" }, bytesText(x.bytes)),
+    element("td", { class: "count" }, x.buffers.length === 1 ? "1 buffer" : `${x.buffers.length} buffers`),
+    element("td", { style: "width:50%" }, element("span", { class: "bar",
+      style: `width:${(100 * x.bytes / most).toFixed(2)}%` })));
+  return totals.length === 0 ? [] : [element("h3", {}, "Live at the peak, by line of the model body"),
+    element("table", { id: "peak" }, element("tbody", {}, ...totals.map(row)))];
 }
 
 // ---- tables that can be put in order ----
@@ -582,14 +655,140 @@ function inOrder(list, value) {
     ? value(a).localeCompare(value(b)) : value(b) - value(a));
 }
 
-// ---- the table of costs ----
+// ---- the roofline ----
+
+const intensityOf = l => l.bytes ? l.flops / l.bytes : 0;
+const rateOf = l => l.roofline_seconds > 0 ? l.flops / l.roofline_seconds : 0;
+
+// The powers of ten around some numbers above 0.
+function decadesOf(values) {
+  const powers = values.filter(v => v > 0).map(Math.log10);
+  const low = Math.floor(Math.min(...powers));
+  return [low, Math.max(low + 1, Math.ceil(Math.max(...powers)))];
+}
+
+const powerText = i => i < 0 ? (10 ** i).toFixed(-i) : countText(10 ** i);
+
+// Scales of a chart with two logarithmic axes; launches without arithmetic have a
+// column of their own at the left.
+function rooflineScales(list) {
+  const [x0, x1] = decadesOf([1, ...list.map(intensityOf), device.f16_flops / device.bytes_per_second]);
+  const roof = x => Math.min(device.f16_flops, x * device.bytes_per_second);
+  const [y0, y1] = decadesOf([...list.map(rateOf), roof(10 ** x0), device.f16_flops]);
+  const left = 120, top = 14, width = 920, height = 360;
+  const across = v => left + width * (Math.log10(v) - x0) / (x1 - x0);
+  const up = v => top + height * (1 - (Math.log10(v) - y0) / (y1 - y0));
+  return { x0, x1, y0, y1, left, top, width, height, roof, x: across, y: up };
+}
+
+function rooflineAxes(picture, s) {
+  for (let i = s.x0; i <= s.x1; i++)
+    picture.append(drawn("line", { class: "grid", x1: s.x(10 ** i), x2: s.x(10 ** i), y1: s.top,
+      y2: s.top + s.height }), drawn("text", { x: s.x(10 ** i), y: s.top + s.height + 16,
+      "text-anchor": "middle" }, powerText(i)));
+  for (let i = s.y0; i <= s.y1; i++)
+    picture.append(drawn("line", { class: "grid", x1: s.left, x2: s.left + s.width,
+      y1: s.y(10 ** i), y2: s.y(10 ** i) }), drawn("text", { x: s.left - 56, y: s.y(10 ** i) + 4,
+      "text-anchor": "end" }, scaled(10 ** i, ["", "k", "M", "G", "T", "P"], 1000)));
+  picture.append(
+    drawn("text", { x: s.left - 32, y: s.top + s.height + 16, "text-anchor": "middle" }, "0"),
+    drawn("text", { x: s.left + s.width / 2, y: s.top + s.height + 34, "text-anchor": "middle" },
+      "arithmetic intensity (flop/byte)"),
+    drawn("text", { x: 12, y: s.top + s.height / 2, "text-anchor": "middle",
+      transform: `rotate(-90 12 ${s.top + s.height / 2})` }, "attainable rate (flop/s)"));
+}
+
+// The machine: bandwidth, and the peaks of the two kinds of arithmetic.
+function rooflineRoofs(picture, s) {
+  const most = 10 ** s.x1;
+  const roofs = [["bandwidth", 1 / device.bytes_per_second * 10 ** s.y0, device.f16_flops / device.bytes_per_second,
+    x => x * device.bytes_per_second, `bandwidth ${rateText(device.bytes_per_second)}`],
+  ...[["f32", device.f32_flops], ["f16", device.f16_flops]].map(([name, peak]) =>
+    [name, peak / device.bytes_per_second, most, () => peak, `peak ${name} ${flopsText(peak)}/s`])];
+  for (const [name, from, to, rate, text] of roofs) {
+    const x = Math.max(10 ** s.x0, from);
+    picture.append(titled(drawn("line", { class: `roof ${name}`, x1: s.x(x), y1: s.y(rate(x)),
+      x2: s.x(to), y2: s.y(rate(to)) }), text));
+  }
+}
+
+const kindOf = l => l.kind === "call" ? `${passOf(l)} call` : passOf(l);
+
+function rooflineDot(s, l, longest) {
+  const none = !(l.flops > 0) || !(l.bytes > 0);
+  const dot = titled(drawn("circle", { class: `dot ${kindOf(l)}`,
+    cx: none ? s.left - 32 : s.x(intensityOf(l)), cy: none ? s.top + s.height : s.y(rateOf(l)),
+    r: 2.5 + 11 * Math.sqrt(l.roofline_seconds / longest) }),
+  `${l.name}\n${timeText(l.roofline_seconds)}, bound by ${l.bound_by}\n` +
+    `${bytesText(l.bytes)}, ${flopsText(l.flops)}, ${intensityOf(l).toFixed(2)} flop/byte`);
+  return drawn("a", { href: `#${idOf(l)}` }, dot);
+}
+
+// Large dots are drawn first, so that each can be pointed at.
+function rooflineDraw(list) {
+  const s = rooflineScales(list), longest = Math.max(1e-12, ...list.map(l => l.roofline_seconds));
+  const picture = drawn("svg", { viewBox: `0 0 ${s.left + s.width + 30} ${s.top + s.height + 44}`,
+    class: "chart", id: "roofline", role: "img", "aria-label": "roofline of the launches" });
+  rooflineAxes(picture, s);
+  rooflineRoofs(picture, s);
+  for (const l of inOrder(list, x => x.roofline_seconds))
+    picture.append(rooflineDot(s, l, longest));
+  return [picture, element("p", { class: "note", id: "roofline-legend" },
+    ...key("forward", "forward kernel"), ...key("backward", "backward kernel"),
+    ...key("update", "update"), ...key("pane", "library call (black edge)"),
+    ...lineKey("roof bandwidth", `bandwidth ${rateText(device.bytes_per_second)}`),
+    ...lineKey("roof f32", `peak f32 ${flopsText(device.f32_flops)}/s`),
+    ...lineKey("roof f16", `peak f16 tensor cores ${flopsText(device.f16_flops)}/s`),
+    ` · The area of a dot is its roofline time; point at one for its name. Launches ` +
+    `without arithmetic stand at 0. Dots lie on a roof because they are bounds from bytes ` +
+    `and flops alone: the rate at which instructions issue is not part of the bound.`)];
+}
+
+// ---- tables of costs ----
+
+// The name given by `as`, or the layer itself.
+const layerOf = path => !path ? "no layer"
+  : path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : path;
+
+// What each layer costs in the step, the longest first.
+function layersOf(list) {
+  const layers = new Map();
+  for (const l of list)
+    for (const c of l.charges) {
+      const name = layerOf(c.path);
+      const of = layers.get(name) || { name, places: new Map(), bytes: 0, flops: 0, seconds: 0 };
+      of.bytes += c.bytes;
+      of.flops += c.flops;
+      of.seconds += secondsOf(l, c);
+      if (c.file)
+        of.places.set(keyOf(c), c);
+      layers.set(name, of);
+    }
+  return inOrder([...layers.values()], x => x.seconds);
+}
+
+function layersDraw(list) {
+  const layers = layersOf(list), longest = Math.max(1e-12, ...layers.map(x => x.seconds));
+  const row = x => element("tr", {}, element("td", { class: "mono" }, x.name),
+    element("td", {}, ...listed([...x.places.values()].sort((a, b) => a.line - b.line).map(lineLink))),
+    element("td", { class: "count" }, bytesText(x.bytes)),
+    element("td", { class: "count" }, flopsText(x.flops)),
+    element("td", { class: "count" }, timeText(x.seconds)),
+    element("td", { style: "width:30%" }, element("span", { class: "bar time",
+      style: `width:${(100 * x.seconds / longest).toFixed(2)}%` })));
+  const heads = [["layer", ""], ["called in", ""], ["bytes", "count"], ["flops", "count"],
+    ["roofline time", "count"], ["", ""]];
+  return element("div", { class: "scroll" }, element("table", { id: "layers" },
+    element("thead", {}, element("tr", {}, ...heads.map(([name, kind]) =>
+      element("th", { class: kind }, name)))), element("tbody", {}, ...layers.map(row))));
+}
 
 const columns = [
   ["launch", l => l.name, ""],
   ["bytes", l => l.bytes, "count"],
   ["flops", l => l.flops, "count"],
-  ["flops / byte", l => l.bytes ? l.flops / l.bytes : 0, "count"],
-  ["roofline", l => l.roofline_seconds, "count"],
+  ["flop/byte", intensityOf, "count"],
+  ["roofline time", l => l.roofline_seconds, "count"],
   ["bound by", l => l.bound_by, ""],
 ];
 let sorted = 4;
@@ -599,29 +798,32 @@ function costRow(l, longest) {
     element("td", { class: "mono" }, element("a", { href: `#${idOf(l)}` }, l.name)),
     element("td", { class: "count" }, bytesText(l.bytes)),
     element("td", { class: "count" }, flopsText(l.flops)),
-    element("td", { class: "count" }, columns[3][1](l).toFixed(1)),
+    element("td", { class: "count" }, intensityOf(l).toFixed(1)),
     element("td", { class: "count" }, timeText(l.roofline_seconds)),
     element("td", {}, l.bound_by),
     element("td", { style: "width:30%" }, element("span", { class: `bar ${l.bound_by}`,
       style: `width:${(100 * l.roofline_seconds / longest).toFixed(2)}%` })));
 }
 
-function costsDraw() {
-  const list = inOrder(launches.filter(l => l.step === step), columns[sorted][1]);
+function launchTableDraw(list) {
   const longest = Math.max(1e-12, ...list.map(l => l.roofline_seconds));
   const heads = headsDraw(columns, sorted, i => {
     sorted = i;
     costsDraw();
   });
-  byId("costs").replaceChildren(element("h2", {}, "Bytes and roofline"),
-    element("div", { class: "scroll" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...heads, element("th", {}))),
-      element("tbody", {}, ...list.map(l => costRow(l, longest))))),
-    element("p", { class: "note" },
-      element("span", { class: "key", style: "background:var(--memory)" }), "by memory",
-      element("span", { class: "key", style: "background:var(--arithmetic)" }), "by arithmetic",
-      ` · ${device.name}: ${rateText(device.bytes_per_second)}, ` +
-      `${flopsText(device.f16_flops)}/s in 16 bits, ${flopsText(device.f32_flops)}/s in 32`));
+  return element("div", { class: "scroll" }, element("table", { id: "launch-costs" },
+    element("thead", {}, element("tr", {}, ...heads, element("th", {}))),
+    element("tbody", {}, ...inOrder(list, columns[sorted][1]).map(l => costRow(l, longest)))));
+}
+
+function costsDraw() {
+  const list = launches.filter(l => l.step === step);
+  byId("costs").replaceChildren(element("h2", {}, `Costs of ${step}`),
+    element("h3", {}, "Roofline"), ...rooflineDraw(list),
+    element("h3", {}, "By layer"), layersDraw(list),
+    element("h3", {}, "By launch"), launchTableDraw(list),
+    element("p", { class: "note" }, ...key("memory", "bound by memory"),
+      ...key("arithmetic", "bound by arithmetic"), ...key("forward", "roofline time of a layer")));
 }
 
 // ---- schedules ----
@@ -645,7 +847,7 @@ function scheduleDraw(row) {
   return element("div", {}, element("h3", {}, row.name + of, ...from), picture);
 }
 
-// Numbers that stay the same are said, not drawn.
+// Numbers that stay the same are in a table below the curves.
 function recipeDraw() {
   const r = data.recipe;
   const moves = row => row.values.some(v => v !== row.values[0]);
@@ -664,7 +866,7 @@ function recipeDraw() {
 
 function parametersDraw() {
   byId("parameters").append(element("div", { class: "scroll" }, element("table", {},
-    element("thead", {}, element("tr", {}, ...["name", "type", "numbers", "kept beside", "update", "from"]
+    element("thead", {}, element("tr", {}, ...["name", "type", "elements", "bytes of states", "optimizer", "line"]
       .map((name, i) => element("th", { class: i === 2 || i === 3 ? "count" : "" }, name)))),
     element("tbody", {}, ...data.parameters.map(p => element("tr", {},
       element("td", { class: "mono" }, p.name), element("td", { class: "mono" }, p.type),
@@ -821,6 +1023,10 @@ function stepChoose(name) {
 }
 
 panesDraw();
+if (!byId("curves").querySelector("svg")) {
+  byId("curves").remove();
+  document.querySelector('nav a[href="#curves"]').remove();
+}
 if (!data.comparison) {
   waiting.delete("comparison");
   byId("comparison").remove();

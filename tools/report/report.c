@@ -4,6 +4,7 @@
 #include "base/exits.h"
 #include "base/source.h"
 #include "tools/compare/result.h"
+#include "tools/plot/plot.h"
 #include "tools/show/inspect.h"
 #include "tools/show/memory.h"
 #include "tools/show/recipe.h"
@@ -72,6 +73,21 @@ static int comparison_find(const Show *s, const char **json) {
     return status;
 }
 
+// Launches of each step as sinter check counts them.
+static void steps_json(Show *s, Text *t, const Inspection *in) {
+    const Plan *plan = in->plan;
+    text_add(t, ", \"steps\": [");
+    for (int i = 0; i < plan->num_steps; i++) {
+        Judged j = step_judge(s->a, plan, &plan->step[i], in->device);
+        int64_t all = graph_cost(plan->step[i].graph).launches;
+        text_add(t, "%s{\"name\": \"%s\"", i ? ", " : "", plan->step[i].name);
+        json_count(t, "launches", all - j.joins_alone);
+        json_count(t, "launches_without_joins", all);
+        text_add(t, "}");
+    }
+    text_add(t, "]");
+}
+
 static bool data_json(Show *s, const Inspection *in, const char *comparison,
                       Text *t) {
     const Plan *plan = show_trainer(s)->plan;
@@ -83,6 +99,7 @@ static bool data_json(Show *s, const Inspection *in, const char *comparison,
         return false;
     text_add(t, ", \"kernels\": ");
     kernels_json(s->a, t, in);
+    steps_json(s, t, in);
     text_add(t, ", \"memory\": ");
     memory_json(s->a, t, s->p, plan, step);
     text_add(t, ", \"recipe\": ");
@@ -94,7 +111,7 @@ static bool data_json(Show *s, const Inspection *in, const char *comparison,
 }
 
 // Fills the places of the page, which are words between two @.
-static Text page_filled(Arena *a, const Text *data) {
+static Text page_filled(Arena *a, const Text *data, const Text *curves) {
     Text t = text_new(a);
     for (const char *s = (const char *)report_page_html; *s;) {
         size_t length = strcspn(s, "@");
@@ -106,6 +123,8 @@ static Text page_filled(Arena *a, const Text *data) {
             text_add(&t, "%s", (const char *)report_page_js);
         else if (strncmp(s, "@DATA@", 6) == 0)
             json_guarded(&t, data);
+        else if (strncmp(s, "@CURVES@", 8) == 0)
+            text_add(&t, "%s", text_string(curves));
         s += *s ? strcspn(s + 1, "@") + 2 : 0;
     }
     return t;
@@ -137,15 +156,21 @@ int report_command(Arena *a, const Arguments *arguments) {
     status = comparison_find(&s, &comparison);
     if (status != EXIT_GOOD)
         return status;
+    Text curves = text_new(a);
+    status = plot_add(a, arguments, &curves);
+    if (status != EXIT_GOOD)
+        return status;
     resources_find(a, &in);
     Text data = text_new(a);
     if (!data_json(&s, &in, comparison, &data))
         return EXIT_IO;
-    Text page = page_filled(a, &data);
+    Text page = page_filled(a, &data, &curves);
     const char *out = arguments->out
                           ? arguments->out
                           : arena_format(a, "%s.html", show_trainer(&s)->name);
-    if (out_is_read(arguments, s.p, out))
+    if (out_is_read(arguments, s.p, out) ||
+        run_is_out(a, arguments, arguments->metrics, arguments->num_metrics,
+                   out))
         return EXIT_USAGE;
     if (in.why)
         fprintf(stderr, "sinter: registers are left out: %s\n", in.why);

@@ -1,0 +1,68 @@
+// Curves of runs: rows of metrics become drawings in SVG.
+#ifndef TOOLS_PLOT_H
+#define TOOLS_PLOT_H
+
+#include "tools/tools.h"
+
+// ---- rows.c ----
+
+typedef struct {
+    double x, y; // y: NaN where the row has no finite number
+} Point;
+
+// The numbers under one key of the rows of one split, in the order of the rows.
+typedef struct {
+    const char *metric; // loss, accuracy, lr ...
+    const char *split;  // train, test, validation, step
+    Point *point;
+    int count, room;
+} Series;
+
+// The rows of one run.
+typedef struct {
+    const char *name; // the path, without what every run's path ends in
+    Series *series;
+    int count, room;
+} Run;
+
+// Reads the rows that a trainer's --metrics wrote; a folder stands for its
+// metrics.jsonl.  x is epoch, step or time.  Returns an exit status; what is
+// wrong has been said, also that rows were left out.
+int run_read(Arena *a, const Arguments *arguments, const char *path,
+             const char *x, Run *out);
+
+// The file that holds the rows of a run.
+const char *run_file(Arena *a, const char *path);
+
+// Whether `out` is a file of one of these runs, which is said.
+bool run_is_out(Arena *a, const Arguments *arguments, const char *const *path,
+                int count, const char *out);
+
+// The series of a metric and a split; NULL for none.
+const Series *run_series(const Run *r, const char *metric, const char *split);
+bool run_has(const Run *r, const char *metric);
+
+// ---- curves.c ----
+
+// A drawing that is asked for: a chart for each metric, below one another.
+typedef struct {
+    const Run *run;
+    int num_runs;
+    const char *const *metric;
+    int num_metrics;
+    const char *x;
+} Curves;
+
+// Adds an <svg> element.  Its colours suit light and dark pages.
+void curves_add(Text *t, const Curves *c);
+
+// Adds text as it may stand in XML: what no XML file can hold becomes '?'.
+void xml_add(Text *t, const char *s);
+
+// ---- plot.c ----
+
+// Adds the curves of the runs that --metrics names, of loss, accuracy and
+// learning rate; nothing where there is no --metrics.  Returns an exit status.
+int plot_add(Arena *a, const Arguments *arguments, Text *t);
+
+#endif
