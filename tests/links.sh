@@ -98,7 +98,7 @@ same_names() {
     diff "$work/$1" "$work/told" >&2 || complain "docs/ir.md: other $1"
 }
 first_column() {
-    cut -d'|' -f2 | tr -d ' '
+    cut -d'|' -f2 | tr -d ' `'
 }
 all_in_backticks() {
     grep -o '`[a-z_]*`' | tr -d '`' | sort
