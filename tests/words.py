@@ -14,7 +14,7 @@ import tempfile
 SOURCE = os.environ["SINTER_SOURCE"]
 SINTER = os.environ["SINTER"]
 EMITTED = ["resnet9", "gpt_nano"]
-FOLDERS = ["frontend", "passes", "codegen", "tools", "runtime"]
+FOLDERS = ["base", "ir", "frontend", "passes", "codegen", "tools", "runtime"]
 
 
 class Rules:
@@ -108,19 +108,20 @@ def of_help(text):
 
 
 STRING = r'"((?:[^"\\\n]|\\.)*)"'
+CODE = re.compile(r"[{}]|;$|; *\n|\w\(|#\w|->|==|SINTER")
 
 
 def of_strings(path):
     """The sentences among the strings of C; neighbours are one."""
-    text = re.sub(r"(?<![\"\w])//.*", "", open(path).read())
+    text = re.sub(r"(?<![\"\w:])//.*|#include.*", "", open(path).read())
     for run in re.finditer(STRING + r"(?:\s*" + STRING + ")*", text):
         string = "".join(m.group(1) for m in re.finditer(STRING, run.group()))
         string = re.sub(r"\\n|\\t", "\n", string).replace('\\"', '"')
-        if re.search(r"[;{}]|#\w|SINTER|\w\(", string) or \
-                len(re.findall(r"\b[a-z]{2,}\b", string)) < 3:
+        string = without_names(string)
+        if CODE.search(string) or len(re.findall(r"\b[a-z]{2,}\b", string)) < 3:
             continue
         line = text.count("\n", 0, run.start()) + 1
-        yield from sentences([(line, without_names(string))])
+        yield from sentences([(line, string)])
 
 
 def of_comments(path):
