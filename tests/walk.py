@@ -1,11 +1,12 @@
-"""Follows a page as a reader does: walk.py PAGE [PREPARATION].
+"""Follows a page as a reader does: walk.py PAGE [PREPARATION [JUDGE]].
 
 In a clone of the sources, with sinter in PATH, it takes the fenced blocks of
 PAGE from the first to the last: "sh" is run, and must end with status 0; a
 block whose first line names a language and a file is written to that file;
 "text" is printed by the "sh" before it, "..." standing for any characters or
-lines.  PREPARATION is a script that first makes files that the reader has.  No
-step may leave anything in the clone that git would show as untracked.
+lines.  PREPARATION is a script that first makes files that the reader has, JUDGE
+one that looks at what is there in the end.  Nothing may be left in the clone
+that git would show as untracked.
 """
 import os
 import re
@@ -87,9 +88,12 @@ def main():
         except subprocess.CalledProcessError as failed:
             print(failed.stderr, file=sys.stderr)
             return 77  # no git, or sources without it
-        for script in sys.argv[2:]:
-            subprocess.run([os.path.abspath(script)], cwd=folder, check=True)
+        preparation, judge = (sys.argv[2:] + [None, None])[:2]
+        if preparation:
+            subprocess.run([preparation], cwd=folder, check=True)
         wrong = walk(page, folder)
+        if judge and not wrong:
+            subprocess.run([judge], cwd=folder, check=True)
     if wrong:
         print(f"{sys.argv[1]}: {wrong}", file=sys.stderr)
     return 1 if wrong else 0
