@@ -1,7 +1,8 @@
 #!/bin/sh
 # LICENSE is Apache 2.0 with the LLVM exceptions, word for word, and files that
 # go into a trainer name it: the sources that it links, the headers of its
-# kernels, the modules of std, and the emitted text.
+# kernels, the modules of std, and the emitted text.  The version of CHANGELOG.md
+# is that of the compiler.
 . "$SINTER_SOURCE/tests/folder.sh"
 identifier='SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception'
 
@@ -12,6 +13,7 @@ for file in mlp.c mlp.cu; do
 done
 
 cd "$SINTER_SOURCE" || exit 1
+
 sum=$(sha256sum <LICENSE)
 [ "${sum%% *}" = 'e4abf9cd071e2e784ff04751fdf566ec4f1fe339bbef8bdcf6f56133f609a516' ] ||
     fail "LICENSE has another text"
@@ -31,4 +33,7 @@ for folder in base ir replay runtime; do
 done
 named_by '#' std/*.net
 
+"$SINTER" --version >"$work/version"
+grep -q "^sinter $(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)$" \
+    "$work/version" || fail "CHANGELOG.md is not of $(cat "$work/version")"
 exit $failed

@@ -42,7 +42,7 @@ START_TEST(mistakes_have_their_status) {
     ck_assert(run_says("out", " ends by that signal: 130, 143 or 129."));
     ck_assert_int_eq(run_whole(&tiny, (char *[]){"--version", NULL}),
                      EXIT_GOOD);
-    ck_assert(run_says("out", "0.1.0"));
+    ck_assert(run_says("out", "0.2.0"));
 }
 END_TEST
 
