@@ -95,7 +95,7 @@ static Source *read_all(Arena *a, FILE *file, const char *path, size_t most,
         *error = arena_format(a, "it cannot be read (%s)", strerror(errno));
     else if (length > most)
         *error = memchr(text, '\0', length) != NULL
-                     ? "it is no text"
+                     ? "it is not text"
                      : arena_format(a, "it is longer than %zu bytes", most);
     else
         s = source_new(a, path, text, length);
@@ -110,7 +110,7 @@ static const char *kind_fault(int file, const char *path) {
     if (S_ISDIR(status.st_mode))
         return "it is a directory";
     if (!S_ISREG(status.st_mode) && strcmp(path, "/dev/stdin") != 0)
-        return "it is no file, but a pipe or a device";
+        return "it is a pipe or a device, not a file";
     return NULL;
 }
 

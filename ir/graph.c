@@ -236,8 +236,7 @@ static void nodes_resize(Graph *g, NodeId capacity) {
 _Noreturn void graph_refuse(const Graph *g) {
     if (g->full)
         g->full(g);
-    fprintf(stderr,
-            "error[E0318]: the model becomes more than %lu operations\n",
+    fprintf(stderr, "error[E0318]: the model has more than %lu operations\n",
             (unsigned long)g->most);
     if (g->at.file)
         fprintf(stderr, "  --> %s:%d\n", g->at.file, g->at.line);

@@ -450,7 +450,7 @@ static bool read_fact(Reader *r) {
         if (!expect(r, '=') || !read_dtype(r, &r->g->act))
             return false;
         return r->g->act == F32 || r->g->act == F16 || r->g->act == BF16 ||
-               fail(r, "act stands for f32, f16 or bf16");
+               fail(r, "act must be f32, f16 or bf16");
     }
     for (int i = 0; i < NUM_FACTS; i++)
         if (word_is(word, length, fact_name[i])) {

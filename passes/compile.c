@@ -11,7 +11,8 @@ static void check_memory(const Graph *g) {
     Arena *a = arena_new();
     const char *why = memory_verify(g, a);
     if (why != NULL) {
-        fprintf(stderr, "sinter: memory plan of %s: %s\n", g->name, why);
+        fprintf(stderr, "sinter: internal error: memory plan of %s: %s\n",
+                g->name, why);
         abort();
     }
     arena_free(a);

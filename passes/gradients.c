@@ -98,7 +98,8 @@ static NodeId with_attributes(Backward *b, Op op, Type type, int num_args,
 static void grad_none(Backward *b) {
     if (b->node.num_args == 0)
         return;
-    fprintf(stderr, "sinter: autodiff: %%%u: %s has no gradient\n",
+    fprintf(stderr,
+            "sinter: internal error: autodiff: %%%u: %s has no gradient\n",
             (unsigned)b->id, op_info[b->node.op].name);
     abort();
 }

@@ -15,51 +15,54 @@
 const Pass standard_passes[] = {
     // What it leaves out has no gradient.
     {"early",     pass_early,     0,               0,         false,
-     "a pool before its relu, no bias before batch_norm"},
+     "canonicalization before autodiff: pool before relu, no bias before "
+     "batch_norm"},
     {"fold",      pass_fold,      0,               0,         false,
-     "batch_norm of an evaluation goes into the convolution"},
+     "fold batch_norm into the convolution, for evaluation"},
     // Composite operations have gradients of their own, so that expand follows.
     {"autodiff",  pass_autodiff,  0,               BACKWARD,  true,
      "append the backward graph"},
     {"optimizer", pass_optimizer, BACKWARD,        UPDATES,   true,
-     "optimizers become assignments"},
+     "lower optimizers to assignments"},
     {"expand",    pass_expand,    0,               PRIMITIVE, false,
-     "composite operations become primitive ones"},
+     "lower composite operations to primitive ones"},
     // What has a gradient is known only now.
     {"direct",    pass_direct,    PRIMITIVE,       0,         false,
-     "a convolution of few numbers is computed where it is used"},
+     "direct (im2col-free) computation of small convolutions inside their "
+     "consumers"},
     {"sums",      pass_sums,      PRIMITIVE,       0,         false,
-     "sums of a gradient come with the gradient of the filters"},
+     "conv-backward reduction rewrite: bias gradients from the weight "
+     "gradient's call"},
     // The finite check covers what the assignments store.
     {"precision", pass_precision, PRIMITIVE,       TYPED,     false,
-     "casts, and the dynamic loss scale"},
+     "insert casts and the dynamic loss scale"},
     {"layout",    pass_layout,    TYPED,           0,         false,
-     "pads channels for tensor cores"},
+     "pad channels for tensor cores"},
     // Casts and pads of weights exist only now.
     {"hoist",     pass_hoist,     TYPED,           0,         false,
-     "what depends on weights alone becomes state"},
+     "hoist computations on weights alone out of the step"},
     {"prepare",   pass_prepare,   TYPED,           0,         false,
-     "what all batches of an evaluation share becomes state"},
+     "hoist computations that all batches of an evaluation share"},
     {"simplify",  pass_simplify,  0,               0,         false,
-     "identities and constants"},
+     "algebraic simplification, constant folding"},
     {"prune",     pass_prune,     0,               0,         false,
-     "drops what nothing needs"},
+     "dead code elimination"},
     {"statistics", pass_statistics, PRIMITIVE|TYPED, 0,       false,
-     "lets a library leave sums of squares for a variance"},
+     "let a library call compute sums of squares for a variance"},
     {"fuse",      pass_fuse,      PRIMITIVE|TYPED, GROUPED,   false,
-     "decides which nodes share a kernel"},
+     "fuse nodes into kernels"},
     // What is read of a tensor by which kernel is known only now.
     {"inplace",   pass_inplace,   GROUPED,         0,         false,
-     "a library call adds to what is in memory"},
+     "accumulate in place: a library call adds to its output buffer"},
     {"bits",      pass_bits,      GROUPED,         0,         false,
-     "what has few values takes few bits in memory"},
+     "bit-packed masks and indices"},
     {"schedule",  pass_schedule,  GROUPED,         0,         false,
-     "orders the launches"},
+     "order the launches"},
     // What lives when is known only now.
     {"recompute", pass_recompute, GROUPED,         0,         false,
-     "values that are made again instead of kept"},
+     "rematerialization below a memory limit"},
     {"memory",    pass_memory,    GROUPED,         PLANNED,   false,
-     "gives every buffer its place"},
+     "offset assignment: liveness and packing of buffers"},
     {NULL, NULL, 0, 0, false, NULL},
 };
 // clang-format on
@@ -88,7 +91,8 @@ bool rewrite_next(Graph *g, const PassOptions *o) {
 }
 
 static _Noreturn void fault(const Pass *pass, const char *what) {
-    fprintf(stderr, "sinter: after %s: %s\n", pass->name, what);
+    fprintf(stderr, "sinter: internal error: after pass %s: %s\n", pass->name,
+            what);
     abort();
 }
 
@@ -127,9 +131,10 @@ static const char *reread(const Graph *g, Arena *scratch) {
     const char *error = NULL;
     Graph *again = graph_read(scratch, before, strlen(before), &error);
     if (again == NULL)
-        return arena_format(scratch, "its text cannot be read: line %s", error);
+        return arena_format(
+            scratch, "the printed graph cannot be read back: line %s", error);
     if (strcmp(before, printed(again, scratch)) != 0)
-        return "its text reads back as another graph";
+        return "the printed graph reads back as a different graph";
     return NULL;
 }
 
@@ -144,7 +149,7 @@ static void check(const Graph *g, const PassOptions *o, const Pass *pass,
 
 Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass) {
     if ((g->facts & pass->needs) != pass->needs)
-        fault(pass, "the graph lacks what the pass needs");
+        fault(pass, "the graph lacks a fact that the pass needs");
     if (is_left_out(o, pass))
         return g;
     Arena *scratch = arena_new();

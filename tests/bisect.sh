@@ -12,7 +12,7 @@ micro=$here/micro.net
 # whose values are of several lanes.
 relu='s/= \(v[0-9]*\) < 0 ? 0 : \1;/= \1 < 0 ? 1 : \1;/'
 FAULT=$relu expect 7 "$SINTER" bisect "$micro" --out=found
-expect_says "is the first with which something is wrong"
+expect_says "is the first that breaks the result"
 expect_says "of hidden.*micro.net:3"
 include=${SINTER_INCLUDE:?}
 kernel() {
@@ -42,7 +42,7 @@ if [ -x "$nvcc" ]; then
 fi
 
 expect 0 "$SINTER" bisect "$micro" -a "--rewrite-limit=0"
-expect_says "nothing is wrong"
+expect_says "the result is right with all rewrites"
 
 expect 0 "$SINTER" compare --ablate "$here/tiny.net" --steps=3 --set batch=16
 expect_says "^without bits .*%"
@@ -118,7 +118,7 @@ for b in small:
 END
 mv out batches.json
 expect 3 "$SINTER" benchcmp a.json batches.json
-expect_says "batches.json has several batches: give sinter bench one --batch"
+expect_says "batches.json has results for several batch sizes: run sinter bench with one --batch"
 expect 5 "$SINTER" bench "$micro" --batch=16,32 --memory=1KiB
 # runs NAME MILLISECONDS: a result of runs with these medians.
 runs() {
@@ -127,28 +127,28 @@ runs() {
 runs one "1, 1, 1.1, 1.1"
 runs two "2, 2, 2.2, 2.2"
 expect 0 "$SINTER" benchcmp one.json two.json
-expect_says "B against A: +100.0%, real: p = 0.029 by ranks of runs$"
+expect_says "B relative to A: +100.0%, significant: p = 0.029 (rank test)$"
 expect 0 "$SINTER" benchcmp one.json one.json
-expect_says "+0.0%, not beyond what measuring leaves open: p = 1 "
+expect_says "+0.0%, within the noise: p = 1 "
 # Each run is steady, and runs differ: all steps of B but one run's are slower,
 # which a thousand steps make no surer.
 runs drift "0.9, 2, 2.2, 2.3"
 expect 0 "$SINTER" benchcmp one.json drift.json
-expect_says "+100.0%, not beyond what measuring leaves open: p = 0.34 "
+expect_says "+100.0%, within the noise: p = 0.34 "
 # With five of each two pairs may be the other way, and three may not.
 runs five "3, 1, 5, 2, 4"
 runs later "7, 3.5, 9, 6, 8"
 expect 0 "$SINTER" benchcmp five.json later.json
-expect_says ", real: p = 0.032 "
+expect_says ", significant: p = 0.032 "
 runs early "7, 2.5, 9, 6, 8"
 expect 0 "$SINTER" benchcmp five.json early.json
-expect_says ", not beyond .*: p = 0.056 "
+expect_says ", within the noise: p = 0.056 "
 # A machine that becomes slower makes B seem so.
 runs rising "1, 2, 3, 4, 5"
 expect 0 "$SINTER" benchcmp rising.json later.json
-expect_says ", unsure: from run to run of A the machine changed"
+expect_says ", inconclusive: the times of A drift from run to run"
 expect 0 "$SINTER" benchcmp a.json a.json
-expect_says ", from too few runs to tell: 4 and 4 can be enough$"
+expect_says ", too few runs for a verdict: take at least 4 of each$"
 runs none "0"
 expect 3 "$SINTER" benchcmp none.json a.json
 expect_says "has no times of 1 to 1000 runs"
@@ -165,7 +165,7 @@ fi
 expect 3 "$SINTER" benchcmp a.json "$micro"
 echo '{"schema": 1, "a": {"step_ms": [1.0]}, "tensors": []}' >compared.json
 expect 3 "$SINTER" benchcmp a.json compared.json
-expect_says "is no result of sinter bench"
+expect_says "is not a result of sinter bench"
 
 # The least of a model that has a pool; 9 stands for a failure.
 cat >pools <<'END'

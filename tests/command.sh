@@ -20,18 +20,18 @@ expect 2 "usage: sinter show" show graph
 expect 2 "usage: sinter check [option...] FILE.net" check
 expect 2 "unexpected 'y.net'" check x.net y.net
 expect 2 "no pass 'fus'" opt --run=fus "$SINTER_SOURCE/tests/random/barriers.ir"
-expect 2 "needs a graph that pass memory has left" \
+expect 2 "needs a graph after pass memory" \
     opt --emit=cu "$SINTER_SOURCE/tests/random/barriers.ir"
 expect 2 "--rewrite-limit needs a number, not '-1'" check --rewrite-limit=-1 x
 lenet=$SINTER_SOURCE/models/lenet.net
-expect 0 "because a sum over blocks is complete when its launch ends" \
+expect 0 "because a reduction over blocks is complete only when its launch ends" \
     show fusion "$lenet"
-expect 0 "because the level or the limit of rewrites leaves it unfused" \
+expect 0 "because the optimization level or the rewrite limit leaves it unfused" \
     show fusion -O0 "$lenet"
 expect 2 "no graph 'tain'" show fusion --graph=tain "$lenet"
 expect 5 "no batch would fit" check --memory=1KiB "$lenet"
 expect 0 "LeNet, batch 2 x 128, plan" check --set accumulate=2 "$lenet"
-expect 1 "a step of 2147483647 batches costs more than can be counted" \
+expect 1 "the cost of a step of 2147483647 batches overflows a counter" \
     check --set accumulate=2147483647 "$SINTER_SOURCE/models/resnet50.net"
 
 # What is computed of parameters alone has sizes, too.
@@ -88,8 +88,8 @@ cp "$SINTER_SOURCE/devices/h200.json" own.json
 expect 2 "would be overwritten" \
     report --device-file=own.json -o own.json imports.net
 expect 2 "would be overwritten" tune -o own.net own.net
-expect 2 "is a trainer: how a model is compiled" tune --set batch=2 "$SINTER"
-expect 2 "/bin/true is no trainer: it ended well and told of no tuning" \
+expect 2 "is a trainer, but compiler options" tune --set batch=2 "$SINTER"
+expect 2 "/bin/true is not a trainer: it exited with status 0 but reported no tuning" \
     tune /bin/true
 cp own.net own.c
 expect 2 "would be overwritten" build --emit=c -o . own.c
@@ -110,9 +110,9 @@ expect 0 "" build --emit=c -o written recipe.net
 [ -f written/recipe.c ] || fail "recipe.net is written by another name"
 
 mkfifo pipe
-expect 74 "it is no file" build -o pipe own.net
+expect 74 "is not a regular file" build -o pipe own.net
 mkdir own
-expect 74 "own is a folder; --out=PATH names what to write" build own.net
+expect 74 "own is a folder; name a file with --out=PATH" build own.net
 rmdir own
 [ -p pipe ] || fail "build -o pipe: the pipe is gone"
 
@@ -127,7 +127,7 @@ expect 0 "" build -o lenet own.net
 # A compiler that is named is the one that is meant.
 named=${CC:-}
 export CC=./nowhere
-expect 4 "CC is ./nowhere, which cannot be run" build -o by-nowhere own.net
+expect 4 "CC=./nowhere cannot be run" build -o by-nowhere own.net
 CC=$named
 
 # Fusing twice would assign twice.
@@ -138,7 +138,7 @@ graph train (primitive, typed, grouped; act = f32) {
   %2 = assign %0, %1 : f32[8] !k0
 }
 END
-expect 2 "a pass that gives a fact is not run twice" opt --run=fuse grouped.ir
+expect 2 "has already run on this graph" opt --run=fuse grouped.ir
 
 # The C compiler has nothing to say about the emitted text; build says what it
 # wrote, in one line.
@@ -160,7 +160,7 @@ fi
         printf "  %%%d = output %%%d {name = \"y\"} : f32[8,8]\n}\n", i, i - 1
     }'
 } >many.ir
-expect 1 "error[E0318]: the model becomes more than 1000000 operations" \
+expect 1 "error[E0318]: the model has more than 1000000 operations" \
     opt --run=expand many.ir
 expect 1 '"code":"E0318"' opt --run=expand --diagnostics=json many.ir
 
@@ -190,14 +190,14 @@ expect 2 'no "multiProcessorCount", the number of multiprocessors, from 1' \
 sed 's/NVIDIA/\xff/' "$described" >device.json
 expect 2 'no "deviceName"' check --device-file=device.json "$lenet"
 grep -v '}' "$described" >device.json
-expect 2 "not one JSON object" check --device-file=device.json "$lenet"
+expect 2 "not a JSON object" check --device-file=device.json "$lenet"
 mkfifo device.fifo
-expect 74 "no file, but a pipe" check --device-file=device.fifo "$lenet"
+expect 74 "a pipe or a device, not a file" check --device-file=device.fifo "$lenet"
 expect 74 "is a directory" check --device-file=. "$lenet"
 expect 2 "give only one" \
     check --device=h200 --device-file="$described" "$lenet"
 expect 2 "level is one of 0|1, not '2'" check -O2 "$lenet"
-expect 2 "no --act=f16, only --act=recipe: store activations on the host as" \
+expect 2 "no --act=f16, only --act=recipe: store activations on the host in" \
     build --act=f16 "$lenet"
 expect 0 '"device": "NVIDIA H200"' \
     check --json --device-file="$SINTER_SOURCE/devices/h200.json" "$lenet"
@@ -241,11 +241,11 @@ for command in check fmt; do
         *) echo "sinter $command $1: $got" >&2 && failed=1 ;;
         esac
     }
-    expect_fault pipe.net "it is no file, but a pipe or a device"
-    expect_fault /dev/zero "it is no file, but a pipe or a device"
+    expect_fault pipe.net "it is a pipe or a device, not a file"
+    expect_fault /dev/zero "it is a pipe or a device, not a file"
     expect_fault folder.net "it is a directory"
     expect_fault long.net "it is longer than 1048576 bytes"
-    expect_fault "$SINTER" "it is no text"
+    expect_fault "$SINTER" "it is not text"
     expect_fault mac.net "mac.net:1:4"
 done
 expect 1 "error[E0105]: cannot read pipe.net" check pipe.net

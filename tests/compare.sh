@@ -15,7 +15,7 @@ compare() {
 }
 
 compare 0 "$tiny"
-expect_says "as near to right as b, 0 wrong;"
+expect_says "as close to the reference as b, 0 wrong;"
 expect_says "^step 2 "
 expect_says "  sum, tiny.net:[0-9]*  f32\[\]$"
 expect_says "second.conv_1.weight  f32\[16,3,3,8\]  gradient"
@@ -25,7 +25,7 @@ expect_says "second.conv_1.weight.momentum  f32\[16,3,3,8\]  optimizer"
 # In 16 bits, on both sides and on one.
 half="--set precision=f16 --act=recipe"
 compare 0 "$here/micro.net" -a "$half" -b "-O0 $half"
-expect_says "as near to right as b, 0 wrong;"
+expect_says "as close to the reference as b, 0 wrong;"
 expect_says "matmul of hidden  f16\[16,8\]"
 compare 0 "$here/micro.net" -a "$half" -b "--set precision=f16"
 expect_says "matmul of hidden  f16\[16,8\]"
@@ -39,12 +39,12 @@ python3 "$SINTER_SOURCE/tests/schema.py" "$SINTER_SOURCE/docs/compare.schema.jso
 expect_says '"tensor": "linear_1.bias.momentum", .*"verdict": "wrong"'
 expect_says '"tensor": "conv of first.conv_1", .*"verdict": "same"'
 FAULT='s/< 0 ? 0 :/< 0 ? 1 :/' compare 7 "$tiny" --no-eval
-expect_says "the first that is wrong: %.*, max_pool of first.max_pool_1, tiny.net:9"
-expect_says "not evaluated in double"
+expect_says "first wrong tensor: %.*, max_pool of first.max_pool_1, tiny.net:9"
+expect_says "no reference in double"
 
 # Where both make it, neither is right.
 FAULT='s/< 0 ? 0 :/< 0 ? 1 :/' compare 7 "$tiny" -b "--without=bits"
-expect_says "its error is .*: the kernel that made it is not right about what it read"
+expect_says "error of a .*: replayed alone, its kernel computes a wrong result from its inputs"
 
 # A maximum that is off by less than a kernel may be equals none of its numbers,
 # so that its gradient is lost: by kernels that are right about what they read.
@@ -111,7 +111,7 @@ exec "$FAULTY" "$@"
 END
 chmod +x served
 FAULTY=$CC CC=$PWD/served compare 2 "$tiny" -a "--set width=4"
-expect_says "cannot start from the same state"
+expect_says "cannot share a start state"
 : >"$TEXTS/stop"
 [ ! -e "$TEXTS/ended" ] || fail "the compiler's server was waited for"
 
@@ -123,7 +123,7 @@ expect_says "\"a\": {\"options\": \"-O1\", $launches,"
 
 # What is made again is decided for CUDA, so a limit is one of that plan.
 compare 5 "$tiny" --memory=1KiB
-expect_says "KiB of memory in the plan for cuda even when values are made again"
+expect_says "KiB of memory in the plan for cuda, even with rematerialization"
 
 compare 2 "$tiny" -a "--lvel=0"
 expect_says "did you mean --level?"
@@ -249,17 +249,17 @@ expect_says "^carried .*  1.00e+00 .*  matmul of linear_2"
 expect_says "^skipped .*  linear_2.weight  f16\[8,8\]  gradient"
 expect_says "^skipped .*  linear_2.weight  f32\[8,8\]  param"
 expect_says "^skipped .*  metric.skipped"
-expect_says "^a skips the step, as gradients overflow; b takes it$"
+expect_says "^a skips the step because gradients overflow; b takes it$"
 compare 0 small.net -a "--act=recipe" -b "-O0 --act=recipe"
 expect_says "^skipped   0.00e+00  0.00e+00 .*  linear_2.weight  f16\[8,8\]  gradient"
-expect_says "^both skip the step, as gradients overflow$"
+expect_says "^both skip the step because gradients overflow$"
 
 # What those that waited have overflowed is known before the step, so that the
 # model itself means it to be skipped.
 for other in -O0 "-O0 --act=recipe"; do
     compare 0 small.net --set accumulate=2 -a --act=recipe -b "$other"
     expect_says "linear_2.weight  f32\[8,8\]  param$"
-    expect_says "skips\{0,1\} the step, as gradients overflow"
+    expect_says "skips\{0,1\} the step because gradients overflow"
 done
 
 # A scale that is not halved, and a step that is skipped without need.

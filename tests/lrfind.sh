@@ -48,10 +48,10 @@ END
 # A network that learns, and is lost at the largest rates: the key lr is set.
 find 0 "$tiny" --data=random --device=host
 expect_says "^Tiny on host, data synthetic:2176, batch 64: lr rises from 1e-06 to 10 in 100 steps$"
-expect_says "^the smoothed loss keeps 0.95 of itself in each$"
+expect_says "^the loss is smoothed by an exponential average with factor 0.95$"
 expect_says "^ *1  *1e-06  *[0-9.]*  *[0-9.]*$"
-expect_says "^it fell from [0-9.]*, fastest at 0\.00[0-9]*, to the least, "
-expect_says "^try 0\.00[0-9]*, where it fell fastest, or 0\.[0-9]*, a tenth of"
+expect_says "^the loss fell from [0-9.]*, fastest at rate 0\.00[0-9]*, to its minimum, "
+expect_says "^try 0\.00[0-9]*, the rate of the fastest fall, or 0\.[0-9]*, a tenth of"
 expect_says "^this is one short run"
 lines=$(grep -c '^ *[0-9]' out)
 [ "$lines" -ge 18 ] || fail "$lines lines: $(cat out)"
@@ -68,7 +68,7 @@ grep -q '"key": "optimizer.lr", .*"least": null, ' out ||
     fail "rates of nothing: $(head -n 1 out)"
 follows "without a key lr"
 find 0 "$micro" --from=1e-12 --to=1e-10 --steps=20
-expect_says "^the loss fell at none of these rates by more than its noise$"
+expect_says "^at no rate did the loss fall by more than its noise$"
 
 # That the run diverges is no failure.
 find 0 "$micro" --from=1e20 --to=1e30 --steps=20
@@ -88,14 +88,14 @@ follows "with steps that are skipped"
 # From 65536 it is 1 after 16 of them, and the step after ends the run.
 sed 's/relu as hidden/scale(0) |> sqrt/' "$micro" >root.net
 find 0 root.net --steps=20 --set precision=f16
-expect_says "^the loss scale came to its end in step 17, which ends the test$"
+expect_says "^the loss scale reached its minimum in step 17, which ends the test$"
 
 # A run may be shorter than the test.
 idx_data data 128
 find 0 "$tiny" --data=data
-expect_says "^the run ended after 6 steps, as its recipe says"
+expect_says "^the recipe ends the run after 6 steps; --set"
 find 0 "$tiny" --data=data --validation=50%
-expect_says "^the run ended after 3 steps, as its recipe says"
+expect_says "^the recipe ends the run after 3 steps"
 find 0 "$micro" --set steps=12 --json
 grep -q '"steps": 12, ' out || fail "12 steps: $(cat out)"
 follows "of a run of 12 steps"
@@ -153,14 +153,14 @@ cat >trainer <<'END'
 kill -KILL $$
 END
 CC="$work/builds" find 137 "$micro" --steps=20
-expect_says "^sinter: trainer, built with -O1, was ended by signal 9, Killed: it said nothing$"
+expect_says "^sinter: trainer, built with -O1, was killed by signal 9, Killed: it printed no message$"
 cat >killed <<'END'
 #!/bin/sh
 kill -SEGV $$
 END
 chmod +x killed
 CC="$work/killed" find 139 "$micro" --steps=20
-expect_says "^sinter: $work/killed was ended by signal 11, Segmentation fault, while it compiled$"
+expect_says "^sinter: $work/killed was killed by signal 11, Segmentation fault while compiling$"
 
 find 2 "$micro" --steps=9
 expect_says "^sinter: --steps needs a number from 10 to 1000000$"

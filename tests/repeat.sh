@@ -81,14 +81,14 @@ if [ "$(nproc)" -gt 1 ] && command -v taskset >/dev/null; then
     expect_says "\"taken\": 0, "
 fi
 expect 0 "$SINTER" repeat micro --data=synthetic:64 -o kept --seed=6 --runs=2
-expect_says "^taken as they had ended before: 2$"
+expect_says "^results reused from an earlier call: 2$"
 
 # What is held out is what is told of, and another run than one without.
 expect 0 "$SINTER" repeat micro --data=synthetic:64 --validation=16 -o kept \
     --seed=6 --runs=2
 grep -q taken out && fail "a run that holds nothing out is taken up"
 mv out table
-expect_file "^micro, 2 runs from seed 6, on what is held out$"
+expect_file "^micro, 2 runs from seed 6, evaluated on held-out samples$"
 expect 0 ./micro --data=synthetic:64 --validation=16 --seed=6 --quiet --out=held
 expect_equal "$(newest held)" "$(newest kept/6)"
 expect 0 "$SINTER" repeat micro --data=synthetic:64 --validation=16 -o kept \
@@ -110,7 +110,7 @@ for part, whole in zip(found["training_s"], found["total_s"]):
 END
 [ -z "$(ls clean)" ] || fail "it leaves $(ls clean)"
 expect 2 "$SINTER" repeat micro --set lr=1
-expect_says "is a trainer: how a model is compiled"
+expect_says "is a trainer, but compiler options"
 
 # One that diverges is told of, and ends it with that status behind the others.
 expect 6 "$SINTER" repeat "$micro" --data=synthetic:64 --runs=2 \
@@ -139,16 +139,16 @@ expect_says "seed needs a number from 0"
 cp micro unable
 chmod -x unable
 expect 74 "$SINTER" repeat unable --data=random
-expect_says "^sinter: ./unable does not start: Permission denied$"
+expect_says "^sinter: cannot start ./unable: Permission denied$"
 # What is a program and no trainer ends well, too; what a signal ends could not
 # say so.
 expect 2 "$SINTER" repeat /bin/true
-expect_says "^sinter: /bin/true is no trainer: it ended well and told of no run$"
+expect_says "^sinter: /bin/true is not a trainer: it exited with status 0 but reported no run$"
 echo '#include <signal.h>
 int main(void) { return raise(SIGKILL); }' >killed.c
 expect 0 "${CC:-cc}" -o killed killed.c
 expect 137 "$SINTER" repeat killed
-expect_says "^sinter: ./killed was ended by signal 9, Killed$"
+expect_says "^sinter: ./killed was killed by signal 9, Killed$"
 expect 74 "$SINTER" repeat micro --data=random -o nowhere/else
 expect_says "nowhere/else"
 exit 0

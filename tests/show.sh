@@ -72,8 +72,8 @@ expect 0 "|> call " show ast "$models/lenet.net"
 printf 'model A(image: u8[N, 28, 28, 1]) -> {\n' >broken.net
 expect 1 "broken.net:1:37" show ast broken.net
 expect 74 "No such file" show ast none.net
-expect 2 "not from fused to grad" show --from=fused --to=grad resnet9/07-fused.ir
-expect 2 "not from ast to plan" show --from=ast --to=plan resnet9/07-fused.ir
+expect 2 "not fused and grad" show --from=fused --to=grad resnet9/07-fused.ir
+expect 2 "not ast and plan" show --from=ast --to=plan resnet9/07-fused.ir
 expect 2 "did you mean fused?" show --from=fusd resnet9/07-fused.ir
 expect 2 "the stage comes before the file" show "$models/lenet.net" plan
 # All that --help lists is shown, or said not to be there.
@@ -91,7 +91,7 @@ expect 2 "--json is for show kernels" show memory --json "$models/lenet.net"
 expect 2 "are for show kernels, launches," show plan --line=14 "$models/lenet.net"
 expect 2 "are for show kernels, launches," \
     show --from=fused --to=kernels --kernel='k*' resnet9/07-fused.ir
-expect 2 "show sass is of one GPU: give it one --arch" \
+expect 2 "show sass takes one GPU: give one --arch" \
     show sass --arch=sm_80,sm_90 "$models/lenet.net"
 expect 2 "--at and --samples are for show recipe" show params --at=1 "$models/lenet.net"
 for vain in plan --from=plan --to=plan --json --at=1; do
@@ -106,11 +106,11 @@ expect 0 "LeNet: 1 update of 1 sample, 1 in an epoch" show recipe --samples=1 \
 expect 2 "--at and --samples are for" show memory --samples=9 "$models/lenet.net"
 expect 2 "--arch is for show kernels," show plan --arch=sm_80 "$models/lenet.net"
 expect 2 "--lineinfo is for show kernels," show fused --lineinfo=model "$models/lenet.net"
-expect 2 "show recipe is of all graphs: it takes no --graph" \
+expect 2 "show recipe shows all graphs: it takes no --graph" \
     show recipe --graph=eval "$models/lenet.net"
-expect 2 "--act is for a graph from a file" show fused --act=f32 "$cnn"
+expect 2 "--act applies to a graph --from a file" show fused --act=f32 "$cnn"
 for option in --set=batch=2 --without=bits --graph=eval; do
-    expect 2 "are for a model, and --from is a graph" \
+    expect 2 "apply to a model, but --from reads a graph" \
         show --from=fused --to=plan $option resnet9/07-fused.ir
 done
 expect 2 "show launches takes --target=host" show kernels --target=host "$models/lenet.net"
@@ -197,7 +197,7 @@ for shown in airbench94/train airbench94/train_2 vit_tiny/train; do
     "$SINTER" show kernels --json --graph=${shown#*/} "$models/${shown%/*}.net" |
         python3 texts.py || fail "texts of $shown"
 done
-expect 0 "// the text is above" show kernels "$models/airbench94.net"
+expect 0 "// source: see above" show kernels "$models/airbench94.net"
 
 # A name in a text stands for an operation that is the same in each launch that
 # shares it.
@@ -232,7 +232,7 @@ for l in shared:
     block = text.split(f"\n// {l['name']}\n")[1].split("\n\n")[0]
     first = next(f for f in launches if f["text_of"] == l["text_of"])
     layer = first["operations"][0]["path"]
-    assert (f"// numbers    those of launch {first['index']} of {first['step']}, "
+    assert (f"// numbers    from launch {first['index']} of {first['step']}, "
             f"{layer}; here\n") in block, block[:2000]
     rows = re.findall(r"^//  +(\d+) is %(\d+) (\w+) ", block, re.M)
     assert [[int(a), int(b)] for a, b, _ in rows] == l["text_nodes"], l["name"]
@@ -249,10 +249,10 @@ python3 own.py || fail "numbers of a shared text"
 
 expect 0 "// roofline   78.14 us on NVIDIA H200, by arithmetic" \
     show kernels --kernel=c07_conv__layer1 "$cnn"
-expect 0 "not launched where NVIDIA H200 has statistics of c07_conv__layer1" \
+expect 0 "on NVIDIA H200 fused as statistics into c07_conv__layer1" \
     show kernels --line=14 --kernel='k08*' "$cnn"
 expect 0 "// lines      resnet9.net:14, 27" show kernels --line=27 --kernel='k09*' "$cnn"
-expect 0 "  joined as j40_41_batch_norm_" show launches "$cnn"
+expect 0 "  merged as j40_41_batch_norm_" show launches "$cnn"
 
 # shown OPTION...: the names of what is shown, without the rest of them.
 shown() {
@@ -286,9 +286,9 @@ grep -q '^  leaves .* to k57_' out && fail "said twice: $(cat out)"
 expect 2 "; line 14 is the nearest" show fusion --line=1 "$cnn"
 expect 2 "no graph 'tain'" show launches --graph=tain --line=1 "$cnn"
 # Those of devices that take other fusions are there by name.
-expect 0 "// for other devices than NVIDIA H200" show kernels --kernel='j08_09*' "$cnn"
+expect 0 "// not used on NVIDIA H200" show kernels --kernel='j08_09*' "$cnn"
 "$SINTER" show kernels --kernel='j40*' "$cnn" >out
-grep -q '^// joins      k40_batch_norm_.*__layer3$' out && grep -q '^//            then k41_' out &&
+grep -q '^// merges     k40_batch_norm_.*__layer3$' out && grep -q '^//            then k41_' out &&
     grep -q '^// lines      resnet9.net:14, 29, 30$' out && grep -q ', 2 phases$' out ||
     fail "joined: $(cat out)"
 expect 2 "did you mean j05_06_batch_norm_relu__prep?" \
@@ -300,13 +300,13 @@ grep -q '^"name": "k08.*__layer1' out || fail "--op=layer1.* finds nothing"
 grep -qE '^"name": "[kc][0-9]+_.*__layer[23]' out && fail "--op=layer1.* finds others"
 expect 2 "did you mean layer1.*?" show kernels --op=layer9 "$cnn"
 expect 2 "did you mean layer1.conv_1?" show kernels --op=layer1.cnv_1 "$cnn"
-expect 2 "no operation is of 'nosuch'; sinter" show kernels --op=nosuch "$cnn"
+expect 2 "no operation has the path 'nosuch'; sinter" show kernels --op=nosuch "$cnn"
 expect 2 "did you mean c07_conv__layer1?" show kernels --kernel=c7_conv__layer1 "$cnn"
 expect 2 "no kernel is called 'x*'; see sinter show launches" \
     show kernels --kernel='x*' "$cnn"
 expect 2 "no line 9999: resnet9.net ends at line 47" show kernels --line=9999 "$cnn"
 expect 2 "no line 48: " show kernels --line=48 "$cnn"
-expect 2 "no kernel is of line 1 of resnet9.net; line 14 is the nearest" \
+expect 2 "no kernel comes from line 1 of resnet9.net; line 14 is the nearest" \
     show kernels --line=1 "$cnn"
 expect 2 "; line 14 and line 18 are the nearest" show kernels --line=15 "$cnn"
 expect 2 "--line needs a number from 1, or FILE:N, not 'nets.net:'" \
@@ -321,9 +321,9 @@ cp "$cnn" .
 "$SINTER" show launches --line=resnet9.net:27 recipe.net | grep '^ ' >theirs
 "$SINTER" show launches --line=27 "$cnn" | grep '^ ' | cmp -s - theirs ||
     fail "line 27 of another file: $(cat theirs)"
-expect 2 "no kernel is of line 1 of resnet9.net; line 14 is the nearest" \
+expect 2 "no kernel comes from line 1 of resnet9.net; line 14 is the nearest" \
     show kernels --line=resnet9.net:1 recipe.net
-expect 2 "no kernel is of line 1 of other.net; nor of any other line" \
+expect 2 "no kernel comes from line 1 of other.net; nor from any other line" \
     show kernels --line=other.net:1 recipe.net
 # Files of one name are told apart by their folders.
 mkdir -p same/lib same/other
@@ -340,7 +340,7 @@ for file in net lib/net other/net; do
 done
 "$SINTER" show --from=graph --to=graph same.ir | cmp - same.ir || failed=1
 expect 0 "_linear_relu" show launches --line=lib/net.net:1 same/net.net
-expect 2 "no kernel is of line 1 of net.net; line" \
+expect 2 "no kernel comes from line 1 of net.net; line" \
     show launches --line=net.net:1 same/net.net
 # A kernel of lines of several files is of these, and of no file called after
 # all of them.
@@ -348,7 +348,7 @@ expect 2 "no kernel is of line 1 of net.net; line" \
 sed -n 's/^#line [0-9]* //p' same/net.cu | sort -u | tr '\n' ' ' >said
 [ "$(cat said)" = '"lib/net.net" "net.cu" "net.net" "other/net.net" ' ] ||
     fail "files of the lines: $(cat said)"
-expect 2 "no kernel is all of that at once" \
+expect 2 "no kernel matches all of --line, --kernel and --op" \
     show kernels --line=18 --op=prep.conv_1 "$cnn"
 expect 2 "no graph 'tain'" show kernels --graph=tain "$cnn"
 expect 2 "--arch needs a list such as sm_80,sm_90" show kernels --arch=90 "$cnn"
@@ -391,7 +391,7 @@ expect 0 "adamw lr" show recipe --samples=1000 "$models/lenet.net"
 expect 0 "lars momentum" show recipe --samples=1000 \
     --set "optimizer=lars(lr=1)" "$models/lenet.net"
 expect 0 "  lamb " show params --set "optimizer=lamb(lr=1e-3)" "$models/lenet.net"
-expect 0 "as is assumed: --samples=N" show recipe "$models/lenet.net"
+expect 0 "(assumed; give the number of samples with --samples=N)" show recipe "$models/lenet.net"
 expect 0 "2345 updates of 128 samples, 469 in an epoch" \
     show recipe --samples=60000 "$models/lenet.net"
 "$SINTER" show recipe --at=0,485,2328 "$cnn" >out
@@ -401,7 +401,7 @@ grep -qE '^sgd lr +0 +0\.00078125 .* prep.conv_1.weight and 24 more' out ||
     fail "show recipe: $(cat out)"
 expect 2 "--at needs numbers such as 0,10,100" show recipe --at=x "$cnn"
 expect 2 "--at needs numbers such as 0,10,100" show recipe --at= "$cnn"
-expect 2 "2329 is past the end, which is after 2328 updates" \
+expect 2 "2329 is past the end of the run, 2328 updates" \
     show recipe --at=0,2329 "$cnn"
 
 # ---- machine code ----
@@ -451,13 +451,13 @@ sass_fails() {
     wrong 4 "cannot read code of sm_90 by NVRTC"
     wrong 4 ": nvdisasm fatal   : Cannot decode SM90"
     printf '#!/bin/sh\nexit 3\n' >wrong/nvdisasm
-    wrong 4 "it does not say why"
+    wrong 4 "it gives no reason"
     printf '#!/bin/sh\necho hello\n' >wrong/nvdisasm
-    wrong 4 "nvdisasm does not print all code of k12_batch_norm_relu__layer1"
+    wrong 4 "nvdisasm printed only a part of the code of k12_batch_norm_relu__layer1"
     # Of what is cut off, the last kernel is not whole.
     printf '#!/bin/sh\n%s/nvdisasm "$@" | sed "/NOP/,\$d"\n' "$work" \
         >wrong/nvdisasm
-    wrong 4 "nvdisasm does not print all code of k12_batch_norm_relu__layer1"
+    wrong 4 "nvdisasm printed only a part of the code of k12_batch_norm_relu__layer1"
     printf 'hello\n' >wrong/nvdisasm
     wrong 4 "wrong/nvdisasm: Exec format error"
     (PATH=$work:$PATH TMPDIR=$work/none expect 74 "none/sinter-" \
@@ -486,7 +486,7 @@ sass_fails() {
     [ -z "$(ls empty)" ] || fail "left behind: $(ls empty)"
     wait $late
     status=$?
-    grep -q 'late/nvdisasm was ended: it took more than' out.late &&
+    grep -q 'late/nvdisasm was stopped after' out.late &&
         [ $status -eq 4 ] || fail "late: $status, $(cat out.late)"
 }
 
@@ -519,7 +519,7 @@ case $? in
     "$SINTER" show ptx --graph=train_2 --kernel='*_max_pool_batch_norm' \
         "$models/airbench94.net" >out
     [ "$(grep -c '\.entry' out)" -eq 3 ] || fail "shared: $(grep '\.entry' out)"
-    expect 2 "what is chosen are calls of a library" \
+    expect 2 "the selected launches are library calls" \
         show ptx --kernel='c07*' "$cnn"
     (PATH=/bin expect 4 "install it and have its folder" \
         show sass --kernel='k12*' "$cnn"; exit $failed) || failed=1

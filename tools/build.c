@@ -112,7 +112,7 @@ static int compiler_failed(Arena *a, const Arguments *arguments,
     int64_t bytes, text = (int64_t)(t->c_file.length + t->cu_file.length);
     if (!memory_takes(MEMORY)) {
         complain(arguments,
-                 "a C compiler needs memory, and there is less than %d MiB",
+                 "the C compiler needs memory, but less than %d MiB are free",
                  MEMORY >> 20);
         return EXIT_MEMORY;
     }
@@ -134,8 +134,9 @@ static int program_made(const Arguments *arguments, const char *path) {
         return io_failed(arguments, path);
     if (s.st_size > 0)
         return EXIT_GOOD;
-    complain(arguments,
-             "the C compiler has made no program: see CC and CFLAGS");
+    complain(
+        arguments,
+        "the C compiler exited well but wrote no program: check CC and CFLAGS");
     return EXIT_DEVICE;
 }
 

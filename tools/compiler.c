@@ -193,7 +193,7 @@ int compiler_run(Arena *a, const Arguments *arguments,
         if (status == 0)
             return EXIT_GOOD;
         if (status > BY_SIGNAL) {
-            complain(arguments, "%s %s, while it compiled", candidate,
+            complain(arguments, "%s %s while compiling", candidate,
                      ended_how(a, status));
             return status;
         }
@@ -204,12 +204,12 @@ int compiler_run(Arena *a, const Arguments *arguments,
         }
     }
     if (compiler_named())
-        complain(arguments,
-                 "building a trainer needs a C compiler: CC is %s, which "
-                 "cannot be run",
-                 compiler_named());
+        complain(
+            arguments,
+            "building a trainer needs a C compiler, and CC=%s cannot be run",
+            compiler_named());
     else
-        complain(arguments, "building a trainer needs a C compiler: gcc, or "
-                            "clang, or what CC names");
+        complain(arguments, "building a trainer needs a C compiler: install "
+                            "gcc or clang, or name one in CC");
     return EXIT_DEVICE;
 }

@@ -63,10 +63,10 @@ static void report_full(const Graph *g) {
     Arena *a = arena_new();
     Diagnostics diags = diag_new(a);
     Diagnostic *d = diag_add(&diags, DIAG_ERROR, "E0318", (Span){0},
-                             "the model becomes more than %lu operations",
+                             "the model has more than %lu operations",
                              (unsigned long)g->most);
     if (g->at.file)
-        diag_note(d, "those of %s:%d are the last", g->at.file, g->at.line);
+        diag_note(d, "%s:%d adds the last of them", g->at.file, g->at.line);
     diagnostics_print(a, &arguments, &diags);
     exit(EXIT_MODEL);
 }
@@ -77,6 +77,8 @@ void complain_when_full(const Arguments *arguments, Graph *g) {
 }
 
 void complain_uncounted(const Arguments *arguments, const Program *p) {
-    complain(arguments, "a step of %d batches costs more than can be counted",
+    complain(arguments,
+             "the cost of a step of %d batches overflows a counter: lower "
+             "`accumulate`",
              p->recipe.accumulate);
 }

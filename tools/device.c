@@ -139,15 +139,15 @@ static bool description_read(Arena *a, const Arguments *arguments,
     *out = (Device){.text = text};
     if (!object_stands(text)) {
         complain(arguments,
-                 "%s: not one JSON object of names and values; "
-                 "devices/h200.json is a description",
+                 "%s: not a JSON object of names and values; devices/h200.json "
+                 "is an example",
                  from);
         return false;
     }
     out->name = string_read(a, text, "deviceName");
     if (!out->name)
         return lacks(arguments, from, "deviceName",
-                     "a string; devices/h200.json is a description");
+                     "a string; devices/h200.json is an example");
     if (!number_read(text, "deviceVer", &version) || version < 100 ||
         version > 9990)
         return lacks(arguments, from, "deviceVer",
@@ -164,7 +164,7 @@ static const char *file_read(Arena *a, const Arguments *arguments) {
     const char *error = NULL;
     Source *s = source_read(a, path, MAX_BYTES, &error);
     if (s && memchr(s->text, 0, s->length))
-        error = "it has a byte of zero, so it is no text";
+        error = "it contains a zero byte, so it is not text";
     if (error)
         complain(arguments, "--device-file=%s: %s", path, error);
     return error ? NULL : s->text;
@@ -182,7 +182,9 @@ static const char *known_text(const Arguments *arguments, const char *name) {
                  near.best);
     else
         complain(arguments,
-                 "no device '%s'; --device-file=FILE describes another", name);
+                 "no device '%s'; --device-file=FILE reads the description of "
+                 "another",
+                 name);
     return NULL;
 }
 

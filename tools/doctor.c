@@ -73,24 +73,24 @@ static void device_find(Doctor *d, const RtDriver *cu, int ordinal,
     if (rt_driver_good(cu, cu->device_get(&device, ordinal), e, "find GPU %d",
                        ordinal) &&
         rt_driver_good(cu, cu->device_name(name, (int)sizeof name, device), e,
-                       "ask for the name of GPU %d", ordinal) &&
+                       "read the name of GPU %d", ordinal) &&
         rt_driver_good(cu, cu->device_memory(&memory, device), e,
-                       "ask for the memory of GPU %d", ordinal) &&
+                       "read the memory size of GPU %d", ordinal) &&
         rt_driver_good(
             cu,
             cu->device_attribute(
                 &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
-            e, "ask GPU %d what it is", ordinal) &&
+            e, "read the properties of GPU %d", ordinal) &&
         rt_driver_good(
             cu,
             cu->device_attribute(
                 &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device),
-            e, "ask GPU %d what it is", ordinal) &&
+            e, "read the properties of GPU %d", ordinal) &&
         rt_driver_good(
             cu,
             cu->device_attribute(
                 &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
-            e, "ask GPU %d what it is", ordinal)) {
+            e, "read the properties of GPU %d", ordinal)) {
         f->version = arena_format(
             d->a, "%s, compute capability %d.%d, %d multiprocessors, %zu MiB",
             name, major, minor, processors, memory >> 20);
@@ -107,7 +107,7 @@ static void driver_find(Doctor *d) {
     Finding *f = finding_add(d, "driver");
     if (!rt_driver_open(&cu, &e) ||
         !rt_driver_good(&cu, cu.driver_version(&d->driver), &e,
-                        "ask for the driver's version")) {
+                        "read the driver's version")) {
         finding_miss(d, f, &e);
         return;
     }
@@ -205,10 +205,10 @@ static void nvtx_find(Doctor *d) {
     RtNvtx n;
     RtError ignored;
     Finding *f = finding_add(d, "NVTX");
-    f->version = "absent: profilers are not told of a run's steps and launches";
+    f->version = "absent: profilers show no ranges for steps and launches";
     if (!rt_nvtx_open(&n, true, &ignored))
         return;
-    f->version = "steps and launches are ranges where a profiler asks";
+    f->version = "profilers show ranges for steps and launches";
     f->path = path_of(d->a, address_in(&n.push));
     rt_nvtx_close(&n);
 }
@@ -250,8 +250,8 @@ static void compiler_find(Doctor *d, const Arguments *arguments) {
     Scratch scratch;
     f->needed = true;
     if (!scratch_open(d->a, arguments, &scratch)) {
-        f->missing = "a trainer is compiled in a temporary folder: name one in "
-                     "TMPDIR that can be written to";
+        f->missing = "compiling a trainer needs a writable temporary folder: "
+                     "name one in TMPDIR";
         return;
     }
     for (size_t i = 0; i < COMPILER_CANDIDATES && !f->version; i++) {
@@ -276,12 +276,12 @@ static bool all_there(const Doctor *d, bool needed) {
 
 static const char *verdict(const Doctor *d) {
     if (!all_there(d, true))
-        return "no trainer can be built here until this is there";
+        return "no trainer can be built here until this is installed";
     if (d->devices > 0 && all_there(d, false))
-        return "nothing is missing: trainers run on a GPU and on the host";
+        return "complete: trainers run on a GPU and on the host";
     if (d->driver != 0 && d->devices == 0 && all_there(d, false))
         return "NVIDIA's driver finds no GPU; trainers run on the host";
-    return "trainers run on the host; a GPU needs this too";
+    return "trainers run on the host; a GPU needs this, too";
 }
 
 static void text_print(const Doctor *d) {

@@ -234,42 +234,42 @@ static void end_print(Text *t, const Search *s) {
     int64_t seen = s->count + s->skipped;
     if (s->lost > 0)
         text_add(t, "the loss %s in step %" PRId64 ", which ends the test\n",
-                 s->by_scale ? "scale came to its end" : "diverged", s->lost);
+                 s->by_scale ? "scale reached its minimum" : "diverged",
+                 s->lost);
     else if (seen < s->runs.steps)
         text_add(t,
-                 "the run ended after %" PRId64
-                 " steps, as its recipe says: --set epochs=N makes it longer\n",
+                 "the recipe ends the run after %" PRId64
+                 " steps; --set epochs=N makes it longer\n",
                  seen);
     if (s->skipped > 0)
-        text_add(t, "left out: %d step%s that the scale of the loss skipped\n",
+        text_add(t, "left out: %d step%s skipped because of the loss scale\n",
                  s->skipped, s->skipped == 1 ? "" : "s");
 }
 
 static void suggestion_print(Text *t, const Search *s) {
     if (s->least < 0) {
-        text_add(t, "the loss fell at none of these rates by more than its "
-                    "noise\n");
+        text_add(t, "at no rate did the loss fall by more than its noise\n");
         return;
     }
     const Point *fastest = &s->point[s->fastest], *least = &s->point[s->least];
-    text_add(t,
-             "it fell from %.4g, fastest at %.3g, to the least, %.4g, at %.3g%s"
-             "\ntry %.2g, where it fell fastest, or %.2g, a tenth of where it "
-             "was least\n"
-             "this is one short run from the start: noise, the batch and the "
-             "length of the run move it\n",
-             s->point[memory(s)].smooth, fastest->rate, least->smooth,
-             least->rate,
-             s->least == s->count - 1 ? ", where the test ends: see --to" : "",
-             fastest->rate, least->rate / 10);
+    text_add(
+        t,
+        "the loss fell from %.4g, fastest at rate %.3g, to its minimum, %.4g, "
+        "at %.3g%s\ntry %.2g, the rate of the fastest fall, or %.2g, a tenth "
+        "of the rate at the minimum\nthis is one short run from the start: "
+        "noise, batch size and length of the run change the result\n",
+        s->point[memory(s)].smooth, fastest->rate, least->smooth, least->rate,
+        s->least == s->count - 1 ? ", the end of the test: see --to" : "",
+        fastest->rate, least->rate / 10);
 }
 
 static void search_print(Text *t, const Search *s) {
     const char *device = s->arguments->device;
     text_add(t,
              "%s%s%s, data %s, batch %" PRId64
-             ": %s rises from %g to %g in %" PRId64 " steps\n"
-             "the smoothed loss keeps %.3g of itself in each\n\n",
+             ": %s rises from %g to %g in %" PRId64
+             " steps\nthe loss is smoothed by an exponential average with "
+             "factor %.3g\n\n",
              s->side.program->name, device ? " on " : "", device ? device : "",
              s->data, s->runs.batch, s->key, s->lowest, s->highest,
              s->runs.steps, s->keep);

@@ -18,16 +18,13 @@ static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
         }
         if (pass->needs & ~(*g)->facts) {
             complain(arguments,
-                     "pass %s needs what earlier passes leave; see sinter "
-                     "passes",
+                     "pass %s must run after an earlier pass; see sinter "
+                     "passes for the order",
                      name);
             return false;
         }
         if (pass->gives && !(pass->gives & ~(*g)->facts)) {
-            complain(arguments,
-                     "the graph has what pass %s leaves: a pass that gives a "
-                     "fact is not run twice",
-                     name);
+            complain(arguments, "pass %s has already run on this graph", name);
             return false;
         }
         *g = pass_run(*g, o, pass);
@@ -38,8 +35,7 @@ static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
 
 static int kernels_print(Arena *a, const Arguments *arguments, const Graph *g) {
     if (!(g->facts & PLANNED)) {
-        complain(arguments,
-                 "--emit=cu needs a graph that pass memory has left");
+        complain(arguments, "--emit=cu needs a graph after pass memory");
         return EXIT_USAGE;
     }
     Text t = text_new(a);

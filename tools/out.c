@@ -25,7 +25,9 @@ bool out_is_read(const Arguments *arguments, const Program *p,
     for (int i = 0; p != NULL && i < p->num_imported; i++)
         read |= same_file(out, p->imported[i].path);
     if (read)
-        complain(arguments, "%s would be overwritten; see --out", out);
+        complain(arguments,
+                 "%s would be overwritten; choose another file with --out",
+                 out);
     return read;
 }
 
@@ -39,10 +41,10 @@ bool out_takes(const Arguments *arguments, const Program *p, const char *out,
         return true;
     *status = EXIT_IO;
     if (S_ISDIR(there.st_mode))
-        complain(arguments, "%s is a folder; --out=PATH names what to write",
-                 out);
+        complain(arguments, "%s is a folder; name a file with --out=PATH", out);
     else
-        complain(arguments, "%s: it is no file, so none takes its place", out);
+        complain(arguments, "%s is not a regular file and is not replaced",
+                 out);
     return false;
 }
 

@@ -27,8 +27,8 @@ int processors(void) {
 const char *ended_how(Arena *a, int status) {
     int number = status - BY_SIGNAL;
     if (number <= 0 || number >= NSIG)
-        return arena_format(a, "ended with status %d", status);
-    return arena_format(a, "was ended by signal %d, %s", number,
+        return arena_format(a, "exited with status %d", status);
+    return arena_format(a, "was killed by signal %d, %s", number,
                         strsignal(number));
 }
 

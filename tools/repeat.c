@@ -126,7 +126,8 @@ static bool is_told(Arena *a, const Arguments *arguments, const Repeat *r,
                     const char *rows) {
     if (!isnan(last_of(a, rows, "time", "total")))
         return true;
-    complain(arguments, "%s is no trainer: it ended well and told of no run",
+    complain(arguments,
+             "%s is not a trainer: it exited with status 0 but reported no run",
              r->trainer);
     return false;
 }
@@ -188,7 +189,7 @@ static void row_print(const char *name, const double *value) {
 static void head_print(Arena *a, const Repeat *r) {
     printf("%s, %d run%s from seed %" PRId64 "%s\n%-9s", text_shown(a, r->name),
            r->wanted, r->wanted == 1 ? "" : "s", r->seed,
-           r->validation ? ", on what is held out" : "", "seed");
+           r->validation ? ", evaluated on held-out samples" : "", "seed");
     for (int k = 0; k < NUM_RESULTS; k++)
         printf(" %*s", column[k].width, column[k].title);
     putchar('\n');
@@ -214,7 +215,7 @@ static void summary_print(Arena *a, const Repeat *r) {
                                            "least", "most"};
     double row[ROWS][NUM_RESULTS];
     if (r->taken > 0)
-        printf("taken as they had ended before: %d\n", r->taken);
+        printf("results reused from an earlier call: %d\n", r->taken);
     for (int k = 0; k < NUM_RESULTS; k++) {
         const Series *s = &r->result[k];
         Spread p = spread_of(a, s->value, s->count);

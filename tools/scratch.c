@@ -82,7 +82,7 @@ bool scratch_file(Arena *a, const Arguments *arguments, const char *beside,
                               stem_of(a, beside), end);
     int file = mkstemps(path, (int)strlen(end));
     if (file < 0) {
-        complain(arguments, "no file can be made beside %s: %s", beside,
+        complain(arguments, "cannot create a file beside %s: %s", beside,
                  strerror(errno));
         return false;
     }

@@ -23,8 +23,8 @@ bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
     const char *place =
         from->file ? arena_format(a, " (%s:%d)", from->file, from->line) : "";
     complain(arguments,
-             "%s%s: the libraries have no %s in bf16 for %s, of compute "
-             "capability %d.%d; they begin with 8.0, and f16 with 7.5",
+             "%s%s: the libraries have no %s in bf16 for %s with compute "
+             "capability %d.%d; bf16 needs 8.0, f16 needs 7.5",
              from->path ? from->path : "a layer", place,
              op_info[g->node[call].op].name, device->name, device->sm / 10,
              device->sm % 10);

@@ -30,8 +30,7 @@ bool trainer_takes(const Arguments *arguments) {
         arguments->memory == 0)
         return true;
     complain(arguments,
-             "%s is a trainer: how a model is compiled is asked of a model "
-             "file",
+             "%s is a trainer, but compiler options need a model file",
              arguments->operand[0]);
     return false;
 }
@@ -51,7 +50,7 @@ uint64_t trainer_hash(const char *path) {
 
 int trainer_ended(const Arguments *arguments, const char *trainer, int status) {
     if (status == NOT_STARTED) {
-        complain(arguments, "%s does not start: %s", trainer, strerror(errno));
+        complain(arguments, "cannot start %s: %s", trainer, strerror(errno));
         return EXIT_IO;
     }
     if (status > BY_SIGNAL) {

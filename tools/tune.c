@@ -19,10 +19,12 @@ static int table_pass(Arena *a, const Arguments *arguments, const char *trainer,
         return EXIT_IO;
     }
     fputs(said->text, stdout);
-    if (strstr(said->text, "; kept in ") != NULL)
+    if (strstr(said->text, "; written to ") != NULL)
         return EXIT_GOOD;
-    complain(arguments, "%s is no trainer: it ended well and told of no tuning",
-             trainer);
+    complain(
+        arguments,
+        "%s is not a trainer: it exited with status 0 but reported no tuning",
+        trainer);
     return EXIT_USAGE;
 }
 

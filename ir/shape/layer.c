@@ -15,7 +15,7 @@ const char *shape_batch_norm(const Graph *g, const Node *n, Type *out) {
             return differ(g, "scale and bias must be the first", &channels,
                           operand(g, n, i));
     if (type_count(&x) == 0 && type_count(&channels) > 0)
-        return unfit(g, "nothing has no mean", &x);
+        return unfit(g, "the mean of no elements is undefined", &x);
     *out = x;
     return NULL;
 }
@@ -41,7 +41,7 @@ const char *shape_rows(const Graph *g, const Node *n, Type *out) {
     if (node_int(n, ATTR_axis, x.rank - 1) != x.rank - 1)
         return unfit(g, "it works along the last axis only", &x);
     if (x.dim[x.rank - 1] == 0)
-        return unfit(g, "the largest of nothing is not a number", &x);
+        return unfit(g, "the maximum of no elements is undefined", &x);
     *out = x;
     return NULL;
 }

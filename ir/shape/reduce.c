@@ -40,7 +40,7 @@ const char *shape_reduce(const Graph *g, const Node *n, Type *out) {
     for (int i = 0; i < axes->count; i++) {
         reduced |= 1u << axes->ints[i];
         if (n->op == OP_max && t.dim[axes->ints[i]] == 0)
-            return unfit(g, "the largest of nothing is not a number", &t);
+            return unfit(g, "the maximum of no elements is undefined", &t);
     }
     *out = reduced_type(t, reduced);
     out->dtype = dtype_float(t.dtype) ? F32 : I32;
@@ -55,7 +55,7 @@ const char *shape_argmax(const Graph *g, const Node *n, Type *out) {
     if (t.dtype == BOOL)
         return unfit(g, "it needs numbers", &t);
     if (t.dim[axis] == 0)
-        return unfit(g, "nothing has no largest element", &t);
+        return unfit(g, "the maximum of no elements is undefined", &t);
     *out = reduced_type(t, 1u << axis);
     out->dtype = I32;
     return NULL;

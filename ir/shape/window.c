@@ -200,8 +200,7 @@ static const char *check_conv_grad(const Graph *g, const Node *n, Type x,
 const char *shape_conv_grad_input(const Graph *g, const Node *n, Type *out) {
     out->dtype = operand(g, n, 0)->dtype;
     if (call_adds_to(n) != NO_NODE && !type_is(operand(g, n, 2), out))
-        return differ(g,
-                      "what it adds to is the first, the gradient the second",
+        return differ(g, "the addend is the first, the gradient the second",
                       operand(g, n, 2), out);
     return check_conv_grad(g, n, *out, *operand(g, n, 1));
 }

@@ -13,7 +13,7 @@ compare() {
 
 compare 0 "$micro" --set precision=f16
 expect_says "on cuda:0"
-expect_says "as near to right as b, 0 wrong;"
+expect_says "as close to the reference as b, 0 wrong;"
 expect_says "matmul of hidden  f16\[8,8\]"
 expect_says "hidden.weight.momentum  f32\[8,6\]  optimizer"
 expect_says "^step 2 "

@@ -13,7 +13,7 @@ expect_says "^cuDNN  *9[.].*$SINTER_DOUBLE/libcudnn.so.9"
 expect_says "^cuBLASLt .*$SINTER_DOUBLE/libcublasLt.so.13"
 expect_says "^NVTX .*$SINTER_DOUBLE/libnvtx3interop.so.1"
 expect_says "^oneDNN  *[0-9]"
-expect_says "nothing is missing: trainers run on a GPU and on the host"
+expect_says "complete: trainers run on a GPU and on the host"
 
 expect 0 env SINTER_DOUBLE_DEVICES=0 "$SINTER" doctor
 expect_says "driver: .*NO_DEVICE.*CUDA_VISIBLE_DEVICES"
@@ -24,7 +24,7 @@ expect 0 env SINTER_DOUBLE_FAIL=nvrtcCompileProgram:1:7 "$SINTER" doctor
 expect_says "NVRTC: .*libnvrtc-builtins"
 
 expect 4 env LD_LIBRARY_PATH= CC=/nowhere PATH=/nowhere "$SINTER" doctor
-expect_says "no trainer can be built here until this is there:"
+expect_says "no trainer can be built here until this is installed:"
 expect_says "  C compiler: .*install gcc or clang"
 
 expect 4 env LD_LIBRARY_PATH= TMPDIR=/nowhere "$SINTER" doctor

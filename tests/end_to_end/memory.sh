@@ -38,7 +38,7 @@ done
 # shellcheck disable=SC2016 # what is after -c is for that shell
 expect 5 sh -c 'ulimit -v 40000 && exec "$0" build "$1" -o small' \
     "$SINTER" "$here/micro.net"
-expect_says 'a C compiler needs memory'
+expect_says 'the C compiler needs memory'
 
 # Threads that there cannot be are no fault of the model.
 run 100000 200 && got=0 || got=$?

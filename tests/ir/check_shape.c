@@ -223,19 +223,19 @@ static const struct {
     {INPUT(0, "i32[2]") "%1 = var %0 {axes = [0]} : f32[]\n",
      "it needs numbers"},
     {INPUT(0, "f32[0]") "%1 = max %0 {axes = [0]} : f32[]\n",
-     "the largest of nothing"},
+     "the maximum of no elements"},
     {INPUT(0, "f32[2,0]") "%1 = argmax %0 : i32[2,1]\n",
-     "nothing has no largest element, not f32[2,0]"},
+     "the maximum of no elements is undefined, not f32[2,0]"},
     {INPUT(0, "f32[2,0]") "%1 = softmax %0 : f32[2,0]\n",
-     "the largest of nothing is not a number, not f32[2,0]"},
+     "the maximum of no elements is undefined, not f32[2,0]"},
     {INPUT(0, "f32[2,0]") "%1 = log_softmax %0 : f32[2,0]\n",
-     "the largest of nothing is not a number, not f32[2,0]"},
+     "the maximum of no elements is undefined, not f32[2,0]"},
     {INPUT(0, "f32[2,0]") INPUT(1, "i32[2]")
      "%2 = cross_entropy %0, %1 : f32[2,1]\n",
      "its logits need a class, not f32[2,0]"},
     {INPUT(0, "f32[0,3]") INPUT(1, "f32[3]")
      "%2 = batch_norm %0, %1, %1 : f32[0,3]\n",
-     "nothing has no mean, not f32[0,3]"},
+     "the mean of no elements is undefined, not f32[0,3]"},
     {INPUT(0, "f32[2,3]") "%1 = argmax %0 {axis = 0} : i32[3]\n",
      "it searches the last axis only"},
     {INPUT(0, "f32[2]") "%1 = accumulated %0 : f32[]\n",
@@ -276,7 +276,7 @@ static const struct {
      "%2 = flip %0, %1 : f32[2,4,4]\n", "it needs images [N,H,W,C]"},
     {INPUT(0, "f32[2,3,3,8]") INPUT(1, "f32[8,1,1,4]") INPUT(2, "f32[2,3,3,8]")
      "%3 = conv_grad_input %0, %1, %2 {accumulate = 1} : f32[2,3,3,4]\n",
-     "what it adds to is the first, the gradient the second: f32[2,3,3,8] and "
+     "the addend is the first, the gradient the second: f32[2,3,3,8] and "
      "f32[2,3,3,4]"},
     {INPUT(0, "f32[2,3,3,8]") INPUT(1, "f32[8,1,1,4]") INPUT(2, "f32[2,3,3,4]")
      "%3 = conv_grad_input %0, %1, %2 : f32[2,3,3,4]\n",

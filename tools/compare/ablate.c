@@ -106,17 +106,18 @@ static void variant_print(Text *t, const Ablation *b, int i) {
 static void ablation_print(Text *t, const Ablation *b) {
     text_add(t,
              "%s on %s, data %s, batch %" PRId64
-             "; each is compared with everything\n\n"
-             "%-20s%12s%9s%12s%9s%12s%9s%11s  of 95%%\n",
+             "; changes are relative to the first "
+             "row\n\n%-20s%12s%9s%12s%9s%12s%9s%11s  95%% interval\n",
              b->side[0].program->name, b->runs.device, b->runs.data,
              b->runs.batch, "", "launches", "", "MiB moved", "", "MiB arena",
              "", "ms, median");
     for (int i = 0; i < b->count; i++) {
         bool first =
             b->side[i].part != PART_NONE && b->side[i - 1].part == PART_NONE;
-        text_add(t, first ? "\nparts of a step; what is left computes "
-                            "something else, and is not judged\n"
-                          : "");
+        text_add(t, first
+                        ? "\nvariants without a part of the step: they compute "
+                          "a different result, so only their cost counts\n"
+                        : "");
         variant_print(t, b, i);
     }
 }

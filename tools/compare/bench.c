@@ -59,9 +59,8 @@ static int bench_run(Arena *a, const Benches *all, Bench *b) {
     int status = side_run(a, &b->side, &b->runs, b->start);
     if (status != EXIT_GOOD || steps_take(a, b, &b->side.times))
         return status;
-    complain(all->arguments,
-             "the run ends before a step can be measured: --set epochs=N makes "
-             "it longer");
+    complain(all->arguments, "the run ends before a step can be measured; "
+                             "--set epochs=N makes it longer");
     return EXIT_USAGE;
 }
 

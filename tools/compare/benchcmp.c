@@ -45,7 +45,9 @@ static int bench_read(Arena *a, const Arguments *arguments, const char *path,
         return status;
     if (result_behind(a, r.text, "batches") != NULL) {
         complain(arguments,
-                 "%s has several batches: give sinter bench one --batch", path);
+                 "%s has results for several batch sizes: run sinter bench "
+                 "with one --batch",
+                 path);
         return EXIT_DATA;
     }
     if (!times_read(a, r.text, &out->runs)) {
@@ -65,7 +67,7 @@ static int bench_read(Arena *a, const Arguments *arguments, const char *path,
 static void change_print(Text *t, const Spread *a, const Spread *b, bool real) {
     bool less = b->median < a->median;
     bool colour = real && wants_color(STDOUT_FILENO);
-    text_add(t, "B against A: %s%+.1f%%%s",
+    text_add(t, "B relative to A: %s%+.1f%%%s",
              colour ? less ? "\033[32m" : "\033[31m" : "",
              100 * (b->median / a->median - 1), colour ? "\033[0m" : "");
 }
@@ -87,16 +89,15 @@ static void difference_print(Text *t, const Measured *m) {
     bool apart = chance <= LEVEL;
     change_print(t, &m[0].spread, &m[1].spread, apart && !changing);
     if (ranks_least_chance(t->arena, a->count, b->count) > LEVEL)
-        text_add(t, ", from too few runs to tell: 4 and 4 can be enough\n");
+        text_add(t, ", too few runs for a verdict: take at least 4 of each\n");
     else if (apart && changing)
         text_add(t,
-                 ", unsure: from run to run of %c the machine changed; measure "
-                 "both again\n",
+                 ", inconclusive: the times of %c drift from run to run; "
+                 "measure both again\n",
                  changing);
     else
-        text_add(t, ", %s: p = %.2g by ranks of runs\n",
-                 apart ? "real" : "not beyond what measuring leaves open",
-                 chance);
+        text_add(t, ", %s: p = %.2g (rank test)\n",
+                 apart ? "significant" : "within the noise", chance);
 }
 
 int benchcmp_command(Arena *a, const Arguments *arguments) {
@@ -108,7 +109,8 @@ int benchcmp_command(Arena *a, const Arguments *arguments) {
             return status;
     }
     if (strcmp(m[0].what, m[1].what) != 0)
-        text_add(&t, "these are not the same: %s; %s\n", m[0].what, m[1].what);
+        text_add(&t, "the results are for different settings: %s; %s\n",
+                 m[0].what, m[1].what);
     for (int i = 0; i < 2; i++) {
         const Spread *s = &m[i].spread;
         text_add(&t, "%c %10.3f ms  %.3f .. %.3f (%.1f%%, %d run%s)\n", 'A' + i,

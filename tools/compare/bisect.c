@@ -78,17 +78,16 @@ static int tell(Bisection *b, int64_t bad, int64_t all) {
     const char *folder = folder_of(b);
     const Row *row = row_first_wrong(&b->c.rows);
     if (bad == 0)
-        text_add(&t, "wrong without any rewrite");
+        text_add(&t, "the result is wrong without any rewrite");
     else
         text_add(&t,
                  "rewrite %" PRId64 " of %" PRId64
-                 " is the first with which something is wrong",
+                 " is the first that breaks the result",
                  bad, all);
     first_print(&t, &b->c);
     int status = repro_write(b->a, b->arguments, &b->c.a, row->node, folder);
     if (status == EXIT_GOOD)
-        text_add(&t, "  %s/kernel.c is that kernel with what it read\n",
-                 folder);
+        text_add(&t, "  %s/kernel.c has that kernel and its inputs\n", folder);
     lines_print(&t);
     return status == EXIT_GOOD ? EXIT_COMPARE : status;
 }
@@ -100,7 +99,7 @@ static int search(Bisection *b) {
     if (status != EXIT_GOOD)
         return status;
     if (wrong == 0) {
-        puts("nothing is wrong with all rewrites");
+        puts("the result is right with all rewrites");
         return EXIT_GOOD;
     }
     bad = all = rewrites_of(b->c.a.text.host);

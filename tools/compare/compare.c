@@ -70,8 +70,8 @@ static int sides_run(Arena *a, Comparison *c) {
     int status = side_start(a, &c->b, &c->runs, &start);
     if (status == EXIT_GOOD && c->a.text.fingerprint != c->b.text.fingerprint) {
         complain(&c->a.arguments,
-                 "-a and -b make two models of %s, which cannot start from the "
-                 "same state: let them differ in how they are compiled",
+                 "-a and -b make different models of %s, which cannot share a "
+                 "start state: use options that change only how it is compiled",
                  c->a.arguments.operand[0]);
         return EXIT_USAGE;
     }
@@ -132,7 +132,8 @@ int compare_command(Arena *a, const Arguments *arguments) {
     if (!count_within(arguments, "steps", &arguments->steps, 1, MOST_STEPS))
         return EXIT_USAGE;
     if (arguments->ablate && arguments->b) {
-        complain(arguments, "--ablate leaves out of a: it takes no -b");
+        complain(arguments,
+                 "--ablate makes its own variants of a: it takes no -b");
         return EXIT_USAGE;
     }
     return (arguments->ablate ? ablate : compare)(a, arguments);

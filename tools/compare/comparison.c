@@ -57,31 +57,30 @@ void first_print(Text *t, const Comparison *c) {
     if (r == NULL)
         return;
     const Node *d = &c->a.snapshot.step->graph->node[r->node];
-    text_add(t, "\nthe first that is wrong: %%%u, %s", r->node, r->name);
+    text_add(t, "\nfirst wrong tensor: %%%u, %s", r->node, r->name);
     if (d->from.file != NULL)
         text_add(t, ", %s:%d", d->from.file, d->from.line);
     if (r->error_a > r->allowed)
-        text_add(t,
-                 "\n  its error is %.3e, that of b %.3e, and %.3e is allowed",
-                 r->error_a, r->error_b, r->allowed);
+        text_add(t, "\n  error of a %.3e, of b %.3e, allowed %.3e", r->error_a,
+                 r->error_b, r->allowed);
     else if (row_is_meant(r))
         text_add(t,
-                 "\n  its error is %.3e, that of b %.3e: the kernel that made "
-                 "it is not right about what it read",
+                 "\n  error of a %.3e, of b %.3e: replayed alone, its kernel "
+                 "computes a wrong result from its inputs",
                  r->error_a, r->error_b);
     else
         text_add(t,
-                 "\n  in double the plan of a is %.3e away from what the "
-                 "model means: a pass is to blame",
+                 "\n  evaluated in double, the graph of a differs from the "
+                 "reference by %.3e: a pass is wrong",
                  r->meant);
-    text_add(t, "\n  it is made by group %d of `sinter show plan`\n", d->group);
+    text_add(t, "\n  computed by group %d of `sinter show plan`\n", d->group);
 }
 
 static void skips_print(Text *t, const Rows *rows) {
     static const char *const said[2][2] = {
-        {NULL, "b skips the step, as gradients overflow; a takes it\n"},
-        {"a skips the step, as gradients overflow; b takes it\n",
-         "both skip the step, as gradients overflow\n"}};
+        {NULL, "b skips the step because gradients overflow; a takes it\n"},
+        {"a skips the step because gradients overflow; b takes it\n",
+         "both skip the step because gradients overflow\n"}};
     const char *what = said[rows->skips_a][rows->skips_b];
     if (what != NULL)
         text_add(t, "%s", what);
@@ -96,14 +95,14 @@ static void rows_print(Text *t, const Comparison *c) {
         verdict[c->rows.row[i].verdict]++;
     }
     text_add(t,
-             "\n%d tensors compared: %d the same to the bit, %d as near "
-             "to right as b",
+             "\n%d tensors compared: %d equal bit by bit, %d as close to the "
+             "reference as b",
              c->rows.count, verdict[VERDICT_SAME], verdict[VERDICT_GOOD]);
     if (verdict[VERDICT_CARRIED] > 0)
-        text_add(t, ", %d off by what their kernels read",
+        text_add(t, ", %d with an error from their inputs",
                  verdict[VERDICT_CARRIED]);
     if (verdict[VERDICT_SKIPPED] > 0)
-        text_add(t, ", %d by a skipped step", verdict[VERDICT_SKIPPED]);
+        text_add(t, ", %d because of a skipped step", verdict[VERDICT_SKIPPED]);
     text_add(t, ", %d wrong; %d only in a, %d only in b\n", c->rows.wrong,
              c->rows.only_a, c->rows.only_b);
     skips_print(t, &c->rows);
@@ -161,12 +160,14 @@ void comparison_print(Text *t, const Comparison *c) {
     text_add(t, "%s on %s, data %s, batch %" PRId64, c->a.program->name,
              c->runs.device, c->runs.data, c->runs.batch);
     if (c->runs.batch != c->own_batch)
-        text_add(t, " (of %" PRId64 ", so that double takes seconds)",
+        text_add(t,
+                 " (reduced from %" PRId64
+                 ", so that the reference takes seconds)",
                  c->own_batch);
     text_add(t, "\n%s\n\n",
-             c->rows.judged
-                 ? "errors are against double, relative to the tensor"
-                 : "not evaluated in double: a is measured by b");
+             c->rows.judged ? "reference: evaluation in double; errors are "
+                              "relative to the tensor"
+                            : "no reference in double: a is compared with b");
     rows_print(t, c);
     figures_print(t, c);
     losses_print(t, c);

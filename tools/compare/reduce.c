@@ -119,8 +119,9 @@ static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
     }
     if (fails_for_nothing(a, r)) {
         complain(arguments,
-                 "'%s' ends with status %d for an empty file too, so that "
-                 "nothing would be left; it has to look for what is wrong",
+                 "'%s' exits with status %d for an empty file, too, so the "
+                 "result would be empty: let it test for the one error, for "
+                 "instance with grep",
                  arguments->failing, r->status);
         return EXIT_USAGE;
     }
@@ -130,7 +131,8 @@ static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
     const char *less = laid_out(a, out, text);
     if (!file_write(out, less, strlen(less)))
         return io_failed(arguments, out);
-    printf("%s: %zu of %zu bytes, status %d as before; %d cuts of %d tried\n",
+    printf("%s: %zu of %zu bytes, status %d as before; %d of %d attempted "
+           "deletions kept\n",
            text_shown(a, out), strlen(text), whole, r->status, r->made,
            r->tried);
     return EXIT_GOOD;

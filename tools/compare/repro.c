@@ -270,7 +270,8 @@ int repro_write(Arena *a, const Arguments *arguments, const Side *s, NodeId n,
     const double *right = node_meant(a, r.s, n);
     if (!find_kernel(&r) || right == NULL) {
         complain(arguments,
-                 "%%%u is made by a library call, which has no text of its own",
+                 "%%%u is the result of a library call, which has no source to "
+                 "write",
                  n);
         return EXIT_COMPARE;
     }

@@ -38,7 +38,7 @@ int result_read(Arena *a, const Arguments *arguments, const char *command,
     if (!json_is_object(s->text) || number_behind(a, s->text, "schema") != 1 ||
         result_behind(a, s->text, key) == NULL) {
         complain(arguments,
-                 "%s is no result of sinter %s --json, whose \"schema\" is 1",
+                 "%s is not a result of sinter %s --json with \"schema\": 1",
                  path, command);
         return EXIT_DATA;
     }

@@ -108,7 +108,8 @@ static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
     const Source *said = source_read(a, log, MOST_LOG, &why);
     complain(&s->arguments, "%s, built with %s, %s: %s", s->name, s->options,
              ended_how(a, status),
-             said != NULL && said->length > 0 ? said->text : "it said nothing");
+             said != NULL && said->length > 0 ? said->text
+                                              : "it printed no message");
     return status;
 }
 
@@ -136,7 +137,7 @@ int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
     *path = checkpoint_in(a, folder);
     if (status != EXIT_GOOD || *path != NULL)
         return status;
-    complain(&s->arguments, "%s has left no state in %s", s->name, folder);
+    complain(&s->arguments, "%s wrote no state to %s", s->name, folder);
     return EXIT_IO;
 }
 

@@ -142,7 +142,7 @@ const char *snapshot_read(Arena *a, const char *path, const Plan *plan,
         good = at.bytes <= (uint64_t)plan->arena_bytes && read_record(&r, &at);
     good = good && feof(r.file);
     fclose(r.file);
-    return good ? NULL : "this is no snapshot of this trainer, or not whole";
+    return good ? NULL : "the snapshot is incomplete or of another trainer";
 }
 
 static double *numbers(Arena *a, const Graph *g, NodeId n, const void *bytes) {

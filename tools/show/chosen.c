@@ -101,11 +101,11 @@ static void complain_of_line(const Show *s, const Inspection *in) {
         text_add(&t, "line %d", before);
     if (after)
         text_add(&t, "%sline %d", before ? " and " : "", after);
-    complain(s->arguments, "no kernel is of line %" PRId64 " of %s; %s%s", line,
-             file, text_string(&t),
-             before && after   ? " are the nearest that have some"
-             : before || after ? " is the nearest that has some"
-                               : "nor of any other line");
+    complain(s->arguments, "no kernel comes from line %" PRId64 " of %s; %s%s",
+             line, file, text_string(&t),
+             before && after   ? " are the nearest lines with kernels"
+             : before || after ? " is the nearest line with kernels"
+                               : "nor from any other line");
 }
 
 // ---- no name, no path ----
@@ -153,12 +153,13 @@ static void complain_of_path(const Show *s, const Inspection *in) {
     for (int i = 0; i < in->count && near.best; i++)
         whole |= has_path(&in->launch[i], near.best);
     if (near.best)
-        complain(s->arguments, "no operation is of '%s'; did you mean %s%s?",
+        complain(s->arguments,
+                 "no operation has the path '%s'; did you mean %s%s?",
                  near.name, near.best, whole ? "" : ".*");
     else
         complain(s->arguments,
-                 "no operation is of '%s'; sinter show fusion has the paths of "
-                 "all",
+                 "no operation has the path '%s'; sinter show fusion lists all "
+                 "paths",
                  near.name);
 }
 
@@ -183,6 +184,6 @@ void complain_of_choice(const Show *s, const Inspection *in) {
     else if (!is_met(in, &(Arguments){.op = all->op}))
         complain_of_path(s, in);
     else
-        complain(all, "no kernel is all of that at once, though some is each; "
-                      "see sinter show launches");
+        complain(all, "no kernel matches all of --line, --kernel and --op "
+                      "together; see sinter show launches");
 }

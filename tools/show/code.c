@@ -130,8 +130,8 @@ static bool code_make(Show *s, MachineForm form, Places places, Code *out,
     texts_choose(s, &in, out);
     *status = EXIT_USAGE;
     if (out->count == 0)
-        return say(s, "what is chosen are calls of a library, which brings "
-                      "their code; see sinter show launches");
+        return say(s, "the selected launches are library calls, whose code is "
+                      "in the library; see sinter show launches");
     Text t = chosen_text(s, &in, out, places);
     int sm = in.num_archs ? in.arch[0] : device.sm;
     Machine *m = machine_open(s->a, sm, &why);
@@ -198,8 +198,8 @@ static int code_list(Show *s, const Code *code, const char *disassembler,
     const char *missing = listing_add(s->a, out, said, code, sources_of(s));
     if (!missing)
         return EXIT_GOOD;
-    complain(s->arguments, "%s does not print all code of %s", disassembler,
-             missing);
+    complain(s->arguments, "%s printed only a part of the code of %s",
+             disassembler, missing);
     return EXIT_DEVICE;
 }
 

@@ -64,12 +64,12 @@ static bool code_give(Arena *a, const Arguments *arguments, const char *program,
     if (status == NOT_STARTED)
         complain(arguments, "%s: %s", program, strerror(errno));
     else if (status == ENDED)
-        complain(arguments, "%s was ended: it took more than %d seconds",
-                 program, seconds);
+        complain(arguments, "%s was stopped after %d seconds", program,
+                 seconds);
     else if (status != 0) {
         const char *words = words_of(a, log);
         complain(arguments, "%s cannot read code of %s: %s", program,
-                 code->origin, words ? words : "it does not say why");
+                 code->origin, words ? words : "it gives no reason");
     }
     return status == 0;
 }

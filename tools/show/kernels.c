@@ -66,18 +66,18 @@ static void resources_add(Text *t, const Inspection *in, const Inspected *l) {
 // The kernels of joined launches, each in a line.
 static void parts_add(Text *t, const Inspected *l) {
     for (int i = 0; l->joined && i < l->count; i++)
-        text_add(t, "%s%s\n", i ? "//            then " : "// joins      ",
+        text_add(t, "%s%s\n", i ? "//            then " : "// merges     ",
                  l->kernel[i].name);
 }
 
 static void fusion_add(Text *t, const Inspected *l, const Device *d) {
     if (l->rides_on)
-        text_add(t, "// not launched where %s has %s of %s\n", d->name,
-                 l->fusion, l->rides_on);
+        text_add(t, "// on %s fused as %s into %s\n", d->name, l->fusion,
+                 l->rides_on);
     if (l->joined_as)
-        text_add(t, "// joined as  %s\n", l->joined_as);
+        text_add(t, "// merged as  %s\n", l->joined_as);
     if (l->joined && !l->taken)
-        text_add(t, "// for other devices than %s\n", d->name);
+        text_add(t, "// not used on %s\n", d->name);
 }
 
 // The launch whose numbers a text has: which it is, and of which layer.
@@ -108,7 +108,7 @@ static void numbers_add(Text *t, const Inspection *in, const Inspected *l) {
             if (of == own)
                 continue;
             if (!begun) {
-                text_add(t, "// numbers    those of ");
+                text_add(t, "// numbers    from ");
                 whose_add(t, in, first);
                 text_add(t, "; here\n");
             }
@@ -143,9 +143,9 @@ static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
     fusion_add(t, l, in->device);
     numbers_add(t, in, l);
     if (!launch_text(l))
-        text_add(t, "// a call of a library\n");
+        text_add(t, "// library call\n");
     else if (!text)
-        text_add(t, "// the text is above\n");
+        text_add(t, "// source: see above\n");
     else
         text_add(t, "%s", text_behind_comment(text));
 }
@@ -165,7 +165,7 @@ static void launch_print(Text *t, const Inspection *in, const Inspected *l) {
 void kernels_print(Arena *a, Text *t, const Inspection *in) {
     text_add(t, "%s", in->header);
     if (in->why)
-        text_add(t, "\n// Registers and spills are not known: %s.\n", in->why);
+        text_add(t, "\n// Registers and spills are unknown: %s.\n", in->why);
     const Step *step = NULL;
     for (int i = 0; i < in->count; i++) {
         Text own = text_new(a);

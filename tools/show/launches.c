@@ -24,16 +24,14 @@ static void saving_print(Text *t, const Judged *j, int launches,
                          int64_t bytes) {
     const Saving *saving = &j->saving;
     if (j->joins_alone > 0)
-        text_add(t, "%12" PRId64 "  by %d where %s joins launches\n", bytes,
+        text_add(t, "%12" PRId64 "  by %d if %s merges launches\n", bytes,
                  launches - j->joins_alone, j->device->name);
     if (saving->taken > 0)
-        text_add(t,
-                 "%12" PRId64 "  by %d where %s takes %d %s of the "
-                 "library%s\n",
+        text_add(t, "%12" PRId64 "  by %d if %s takes %d library %s%s\n",
                  bytes - saving->bytes,
                  launches - saving->launches - j->joins_beside, j->device->name,
                  saving->taken, saving->taken == 1 ? "fusion" : "fusions",
-                 j->joins_beside > 0 ? ", and joins launches" : "");
+                 j->joins_beside > 0 ? ", and merges launches" : "");
 }
 
 void launches_print(Arena *a, Text *t, const Inspection *in) {
@@ -48,7 +46,7 @@ void launches_print(Arena *a, Text *t, const Inspection *in) {
         text_add(t, "%12" PRId64 "  %s", l->bytes, launch_name(l));
         ride_print(t, launches, &j.rides, j.ridden, i);
         if (l->joined_as)
-            text_add(t, "  joined as %s", l->joined_as);
+            text_add(t, "  merged as %s", l->joined_as);
         text_add(t, "\n");
         all += l->bytes;
         chosen++;

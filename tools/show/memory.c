@@ -165,7 +165,7 @@ int memory_write(Show *s, const View *stage, Text *out) {
         size_print(out, "arena of all steps", show_plan(s)->arena_bytes);
     size_print(out, "states", m.states);
     size_print(out, "inputs", m.inputs);
-    size_print(out, "beside calls", m.beside);
+    size_print(out, "library workspace", m.beside);
     if (m.count == 0)
         return EXIT_GOOD;
     size_print(out, "live at the peak", m.live[m.peak]);

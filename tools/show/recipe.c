@@ -182,9 +182,9 @@ static bool update_parse(const Show *s, const Recipes *r, const char **list,
     if (n > r->updates) {
         complain(
             s->arguments,
-            "--at: %lld is past the end, which is after %" PRId64 " update%s%s",
-            n, r->updates, r->updates == 1 ? "" : "s",
-            r->known ? "" : "; --samples=N says how many samples there are");
+            "--at: %lld is past the end of the run, %" PRId64 " update%s%s", n,
+            r->updates, r->updates == 1 ? "" : "s",
+            r->known ? "" : "; give the number of samples with --samples=N");
         return false;
     }
     *at = n;
@@ -216,13 +216,13 @@ static void run_print(Text *t, const Program *p, const Recipes *r) {
              " in an epoch%s\n",
              p->name, r->updates, r->updates == 1 ? "" : "s", samples,
              samples == 1 ? "" : "s", r->epoch_updates,
-             r->known ? ""
-                      : ", as is assumed: --samples=N says how many samples "
-                        "there are");
+             r->known
+                 ? ""
+                 : " (assumed; give the number of samples with --samples=N)");
     if (r->loss_scale > 0)
         text_add(t,
-                 "the loss is scaled by %g at first; the scale is halved when "
-                 "a gradient is not finite\n",
+                 "the loss scale starts at %g and is halved when a gradient is "
+                 "not finite\n",
                  r->loss_scale);
 }
 

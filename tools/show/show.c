@@ -15,43 +15,43 @@ static const View stages[] = {
     // name        suffix  last pass     whether it is dumped, what prints it,
     // and below that what it is
     {"ast",        "txt",  NULL,         true,  tree_write,
-     "the tree that the parser made"},
+     "the syntax tree"},
     {"graph",      "ir",   NULL,         true,  graph_write,
-     "what the front end made: layers, loss and optimizer as operations"},
+     "the graph from the front end: layers, loss and optimizer as operations"},
     {"grad",       "ir",   "autodiff",   true,  graph_write,
      "with the backward pass"},
     {"typed",      "ir",   "precision",  true,  graph_write,
-     "with updates, each operation of a decided type"},
+     "with updates and a type for each operation"},
     {"layout",     "ir",   "layout",     true,  graph_write,
      "with channels padded where tensor cores need it"},
     {"simplified", "ir",   "prune",      true,  graph_write,
-     "after identities and constants"},
+     "after algebraic simplification and dead code elimination"},
     {"fused",      "ir",   "fuse",       true,  graph_write,
      "each operation with its kernel"},
     {"plan",       "ir",   "memory",     true,  plan_write,
-     "and each with its place in memory"},
+     "with the offset of each buffer in memory"},
     {"kernels",    "cu",   NULL,         true,  kernels_write,
-     "the CUDA text, with what is known of each launch"},
+     "the CUDA source, with the costs of each launch"},
     {"kernels",    "json", NULL,         true,  kernels_write,
      NULL},
     {"trainer",    "c",    NULL,         true,  trainer_write,
-     "the C text beside them"},
+     "the C source of the trainer"},
     {"ptx",        "ptx",  NULL,         true,  ptx_write,
-     "what NVRTC makes of kernels, as assembly"},
+     "the PTX that NVRTC compiles kernels to"},
     {"sass",       "sass", NULL,         true,  sass_write,
-     "the same as machine code; needs nvdisasm"},
+     "the machine code of kernels, disassembled; needs nvdisasm"},
     {"lines",      "txt",  NULL,         false, lines_write,
-     "how many instructions each line of the model became"},
+     "the number of machine instructions for each line of the model"},
     {"launches",   "txt",  NULL,         false, launches_write,
      "a line for each kernel and library call of a step"},
     {"fusion",     "txt",  NULL,         false, fusion_write,
-     "which operations share a kernel, and why others do not"},
+     "fusion: the operations of each kernel, and why others are separate"},
     {"memory",     "txt",  NULL,         false, memory_write,
-     "every buffer of a step, and what is live at the peak"},
+     "live range of every buffer of a step, and the buffers live at the peak"},
     {"params",     "txt",  NULL,         false, params_write,
-     "parameters, and what is kept beside each"},
+     "parameters and their optimizer states"},
     {"recipe",     "txt",  NULL,         false, recipe_write,
-     "rates and other schedules at some updates"},
+     "learning rates and other schedules at some updates"},
 };
 // clang-format on
 
@@ -92,12 +92,12 @@ static const View *stage_find(const Arguments *arguments, const char *name) {
 // is.
 static const char *model_said_in_vain(const Arguments *arguments) {
     if (!arguments->from)
-        return arguments->act ? "--act is for a graph from a file: what a "
-                                "model's activations are its recipe says"
+        return arguments->act ? "--act applies to a graph --from a file; a "
+                                "model's recipe has `precision`"
                               : NULL;
     if (arguments->num_settings > 0 || arguments->without || arguments->graph)
-        return "--set, --without and --graph are for a model, and --from is a "
-               "graph";
+        return "--set, --without and --graph apply to a model, but --from "
+               "reads a graph";
     return NULL;
 }
 
@@ -118,7 +118,7 @@ static const char *said_in_vain(Arena *a, const Arguments *arguments,
         return "--kernel, --line and --op are for show kernels, launches, "
                "fusion, ptx, sass and lines of a model";
     if (texts && !kernels && arguments->arch && strchr(arguments->arch, ','))
-        return arena_format(a, "show %s is of one GPU: give it one --arch",
+        return arena_format(a, "show %s takes one GPU: give one --arch",
                             stage->name);
     if ((arguments->at || arguments->samples.given) &&
         stage->write != recipe_write)
@@ -131,11 +131,11 @@ static const char *said_in_vain(Arena *a, const Arguments *arguments,
     if (arguments->graph &&
         (stage->write == tree_write || stage->write == trainer_write ||
          stage->write == recipe_write))
-        return arena_format(a, "show %s is of all graphs: it takes no --graph",
+        return arena_format(a, "show %s shows all graphs: it takes no --graph",
                             stage->name);
     if (texts && strcmp(target_of(arguments), "host") == 0)
-        return "kernels have one text for both devices, and what is said of "
-               "them is for a GPU; show launches takes --target=host";
+        return "kernels have one source for both devices, and their costs here "
+               "are for a GPU; show launches takes --target=host";
     return model_said_in_vain(arguments);
 }
 
@@ -300,8 +300,8 @@ static int file_continue(Show *s, const View *to) {
     if (!is_graph(from) || to < from ||
         !(is_graph(to) || to->write == kernels_write)) {
         complain(s->arguments,
-                 "a graph is read at a graph stage, and carried on to a later "
-                 "one or to kernels: not from %s to %s",
+                 "--from and --to need a graph stage and a later one, or "
+                 "kernels: not %s and %s",
                  from->name, to->name);
         return EXIT_USAGE;
     }
@@ -376,7 +376,7 @@ static int all_show(Show *s) {
         !own->at && !own->samples.given && !own->act)
         return model_show(s, NULL);
     complain(own, "--dump-to writes every stage of a model: it takes no stage, "
-                  "--from, --to, --json, --at, --samples or --act");
+                  "no --from, --to, --json, --at, --samples or --act");
     return EXIT_USAGE;
 }
 
