@@ -67,8 +67,8 @@ static int runs_read(Arena *a, const Arguments *arguments,
         return EXIT_USAGE;
     }
     while (c->num_runs < count && status == EXIT_GOOD) {
-        status =
-            run_read(a, arguments, path[c->num_runs], c->x, &run[c->num_runs]);
+        status = curves_read(a, arguments, path[c->num_runs], c->x,
+                             &run[c->num_runs]);
         c->num_runs++;
     }
     return status;

@@ -28,8 +28,8 @@ typedef struct {
 // Reads the rows that a trainer's --metrics wrote; a folder stands for its
 // metrics.jsonl.  x is epoch, step or time.  Returns an exit status; what is
 // wrong has been said, also that rows were left out.
-int run_read(Arena *a, const Arguments *arguments, const char *path,
-             const char *x, Run *out);
+int curves_read(Arena *a, const Arguments *arguments, const char *path,
+                const char *x, Run *out);
 
 // The file that holds the rows of a run.
 const char *run_file(Arena *a, const char *path);

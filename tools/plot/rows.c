@@ -282,8 +282,8 @@ static int rows_judge(Arena *a, const Arguments *arguments, const char *file,
     return EXIT_GOOD;
 }
 
-int run_read(Arena *a, const Arguments *arguments, const char *path,
-             const char *x, Run *out) {
+int curves_read(Arena *a, const Arguments *arguments, const char *path,
+                const char *x, Run *out) {
     const char *file = run_file(a, path), *why = "";
     const char *axis = strcmp(x, "time") == 0 ? "elapsed" : x;
     const Source *s = source_read(a, file, MOST_BYTES, &why);
