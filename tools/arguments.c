@@ -108,17 +108,13 @@ static const Option options[] = {
      "write this file, also -o PATH, - for standard output; by default the "
      "file's name with .html"},
     {"metrics", "RUN", "report", RUNS, 0,
-     "draw the curves of a run, a file of --metrics or a folder with "
-     "metrics.jsonl; may be given several times"},
+     "draw the curves of a run: a file of --metrics, or a folder with "
+     "metrics.jsonl; may be repeated"},
     {"x", "epoch|step|time", "plot report", CHOICE, AT(axis),
      "the x axis of curves; epoch by default"},
     {"out", "PATH", "plot", WORD, AT(out),
-     "the file to write, also -o PATH, - for standard output; plot.svg by "
+     "write this file, also -o PATH, - for standard output; plot.svg by "
      "default"},
-    {"diagnostics", "text|json", "plot", CHOICE, AT(diagnostics),
-     "how mistakes are printed; text by default"},
-    {"help", NULL, "plot", FLAG, AT(help),
-     "this text"},
     {"emit", "c", "build", CHOICE, AT(emit),
      "write the trainer's source into folder PATH instead"},
     {"emit", "cu", "opt", CHOICE, AT(emit),
@@ -185,9 +181,9 @@ static const Option options[] = {
     {"check", NULL, "fmt", FLAG, AT(check),
      "change nothing; print the files that would change and exit with status "
      "1"},
-    {"diagnostics", "text|json", "new check build train show compare bisect reduce bench lrfind repeat tune benchcmp fmt opt report", CHOICE, AT(diagnostics),
+    {"diagnostics", "text|json", "new check build train show compare bisect reduce bench lrfind repeat tune benchcmp fmt opt report plot runs", CHOICE, AT(diagnostics),
      "format of diagnostics; text by default"},
-    {"help", NULL, "new check build train show compare bisect reduce bench lrfind repeat tune benchcmp opt passes fmt explain report doctor", FLAG, AT(help),
+    {"help", NULL, "new check build train show compare bisect reduce bench lrfind repeat tune benchcmp opt passes fmt explain report plot runs doctor", FLAG, AT(help),
      "print this text"},
 };
 // clang-format on
