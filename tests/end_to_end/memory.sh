@@ -10,6 +10,7 @@ start=$(newest start)
 
 # run KIB THREADS: what its status is with so many addresses to use.
 run() {
+    rm -rf run
     (
         ulimit -v "$1"
         exec ./tiny --data synthetic:64 --device=host --threads "$2" \
