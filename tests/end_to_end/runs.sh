@@ -189,7 +189,7 @@ END
 expect 0 "$SINTER" runs Tiny/001 runs/Tiny/006
 expect_says '^A  runs/Tiny/001: finished, 2/2 epochs, accuracy .* %, loss '
 expect_says '^epochs  *2 | 3$'
-expect_says '^      3         -         -  '
+expect_says '^      3              -        -         -  '
 grep -q '^model' out && fail "settings that are equal are listed"
 expect 3 "$SINTER" runs none Tiny/001
 expect_says "none holds no run"

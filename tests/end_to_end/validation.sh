@@ -123,7 +123,7 @@ NET
 expect 0 "$SINTER" build white.net -o white
 expect 0 ./white --data data --out white.run --init-only --validation=24
 for sample in 23 26 27; do
-    rm -rf painted && cp -r data painted
+    rm -rf painted painted.run && cp -r data painted
     head -c 144 /dev/zero | dd of=painted/train-images-idx3-ubyte bs=1 \
         seek=$((16 + 144 * sample)) conv=notrunc 2>/dev/null
     expect 0 ./white --data painted --out painted.run --init-only \

@@ -133,11 +133,11 @@ double row_number(const char *row, const char *key) {
 // A run that goes on, or was killed, has its numbers in its rows only.
 static void rows_take(Arena *a, Run *r) {
     char row[MOST_ROW];
-    if (last_row(a, r->path, "{\"split\":\"train\"", row)) {
+    if (last_row(a, r->path, TRAIN_ROW, row)) {
         r->epochs_done = row_number(row, "\"epoch\":");
         r->elapsed = fmax(r->elapsed, row_number(row, "\"elapsed\":"));
     }
-    if (last_row(a, r->path, "{\"split\":\"test\"", row)) {
+    if (last_row(a, r->path, TEST_ROW, row)) {
         r->loss = row_number(row, "\"loss\":");
         r->accuracy = row_number(row, "\"accuracy\":");
     }

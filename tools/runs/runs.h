@@ -22,6 +22,10 @@ typedef struct {
 
 enum { MOST_ROW = 4096 };
 
+// How rows of metrics begin.
+#define TRAIN_ROW "{\"split\":\"train\""
+#define TEST_ROW "{\"split\":\"test\""
+
 // Whether the folder holds a run, which is then in *r.
 bool run_read(Arena *a, const char *path, const char *name, Run *r);
 

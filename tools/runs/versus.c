@@ -71,9 +71,9 @@ static void models_print(Arena *a, Text *t, const Run *x, const Run *y) {
                  x->path, y->path);
 }
 
-// Rows of both runs, of the same epoch beside each other.
+// An epoch, or a part of one, of which there are rows: NAN is what has none.
 typedef struct {
-    double epoch, loss, accuracy;
+    double epoch, training_loss, loss, accuracy;
 } Point;
 
 typedef struct {
@@ -81,32 +81,53 @@ typedef struct {
     int count;
 } Points;
 
+// The point of an epoch, to which training and evaluation each add a row.
+static Point *point_at(Arena *a, Points *p, double epoch) {
+    const Point none = {epoch, (double)NAN, (double)NAN, (double)NAN};
+    if (p->count == 0 || p->point[p->count - 1].epoch != epoch)
+        ARENA_APPEND(a, p->point, p->count, none);
+    return &p->point[p->count - 1];
+}
+
+static void row_take(Arena *a, Points *p, const char *row) {
+    bool trains = strncmp(row, TRAIN_ROW, strlen(TRAIN_ROW)) == 0;
+    bool tests = strncmp(row, TEST_ROW, strlen(TEST_ROW)) == 0;
+    if (!trains && !tests)
+        return;
+    Point *point = point_at(a, p, row_number(row, "\"epoch\":"));
+    *(trains ? &point->training_loss : &point->loss) =
+        row_number(row, "\"loss\":");
+    if (tests)
+        point->accuracy = row_number(row, "\"accuracy\":");
+}
+
 static Points points_read(Arena *a, const Run *r) {
-    static const char start[] = "{\"split\":\"test\"";
-    char line[MOST_ROW];
+    char row[MOST_ROW];
     Points p = {0};
     FILE *f = fopen(arena_format(a, "%s/metrics.jsonl", r->path), "r");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, start, strlen(start)) == 0) {
-            const Point point = {row_number(line, "\"epoch\":"),
-                                 row_number(line, "\"loss\":"),
-                                 row_number(line, "\"accuracy\":")};
-            ARENA_APPEND(a, p.point, p.count, point);
-        }
+    while (f != NULL && fgets(row, sizeof row, f) != NULL)
+        row_take(a, &p, row);
     if (f != NULL)
         fclose(f);
     return p;
 }
 
 static void point_print(Arena *a, Text *t, const Point *p) {
-    text_add(t, "  %8s %9s", number_shown(a, "4", p ? p->loss : (double)NAN),
-             number_shown(a, "2 %", p ? 100 * p->accuracy : (double)NAN));
+    const Point none = {0, (double)NAN, (double)NAN, (double)NAN};
+    if (p == NULL)
+        p = &none;
+    text_add(t, "  %13s %8s %9s", number_shown(a, "4", p->training_loss),
+             number_shown(a, "4", p->loss),
+             number_shown(a, "2 %", 100 * p->accuracy));
 }
 
 static void points_print(Arena *a, Text *t, const Run *x, const Run *y) {
     Points left = points_read(a, x), right = points_read(a, y);
-    text_add(t, "\n%7s  %8s %9s  %8s %9s\n", "epoch", "loss", "accuracy",
-             "loss", "accuracy");
+    text_add(t, "\n%7s  %-32s  B\n", "", "A");
+    text_add(t, "%7s", "epoch");
+    for (int i = 0; i < 2; i++)
+        text_add(t, "  %13s %8s %9s", "training loss", "loss", "accuracy");
+    text_add(t, "\n");
     for (int i = 0, k = 0; i < left.count || k < right.count;) {
         const Point *l = i < left.count ? &left.point[i] : NULL;
         const Point *r = k < right.count ? &right.point[k] : NULL;
