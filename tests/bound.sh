@@ -32,10 +32,10 @@ bounded() {
 # check STATUS: what is refused is so before anything is written; the text of
 # what is not is written for two devices.
 check() {
-    bounded "$1" 512 3 check
+    bounded "$1" 512 3 check --target=cuda
     if [ "$1" -eq 0 ]; then
         bounded 0 640 15 build --emit=c --out=text
-        bounded 5 512 20 check --memory=1KiB
+        bounded 5 512 20 check --target=cuda --memory=1KiB
     fi
 }
 
@@ -144,11 +144,11 @@ done
 staged="$sgd\n  accumulate = 4\n  average = ema(0.99)$stages"
 what='sixteen stages'
 each 160 'x = x |> conv(8, 3)' | model 0 "$staged"
-bounded 0 512 20 check --memory=3MiB
+bounded 0 512 20 check --target=cuda --memory=3MiB
 what='sixteen stages of a small model, and the largest batch'
 each 40 'x = x |> conv(8, 3)' | model 0 "$staged"
-bounded 5 512 20 check --memory=500KiB
-bounded 0 512 20 check --memory=500KiB --max-batch
+bounded 5 512 20 check --target=cuda --memory=500KiB
+bounded 0 512 20 check --target=cuda --memory=500KiB --max-batch
 
 what='functions that double'
 {
@@ -162,8 +162,8 @@ check 1
 
 what='a ResNet of 1202 layers'
 sh "$SINTER_SOURCE/bench/compile/resnet.sh" 1202 >bad.net
-bounded 0 512 3 check
-bounded 5 512 20 check --memory=500MiB
+bounded 0 512 3 check --target=cuda
+bounded 5 512 20 check --target=cuda --memory=500MiB
 others
 
 for command in check 'check --memory=1KiB' fmt 'show plan'; do

@@ -11,7 +11,7 @@
 //                             stdout is what stands after it
 //   golden/kernels/X.ir       opt --emit=cu: stdout is X.cu
 //   golden/launches/X.net     show launches: stdout is X.launches
-//   golden/models/X.report    check models/X.net: stdout is the file
+//   golden/models/X.report    check --device=h200 models/X.net: stdout is it
 //   golden/models/X.launches  show launches models/X.net: stdout is the file
 //
 // A file may ask for more options in a line "# options: ...".  With BLESS=1 in
@@ -58,7 +58,7 @@ static const Kind kinds[] = {
     {"golden/passes/*/*.ir",   {"opt", "--run=%s"},  NULL,  0, OUT, AFTER},
     {"golden/kernels/*.ir",    {"opt", "--emit=cu"}, "cu",  0, OUT, WHOLE},
     {"golden/launches/*.net",  {"show", "launches"}, "launches", 0, OUT, WHOLE},
-    {"golden/models/*.report", {"check"},            NULL,  0, OUT, WHOLE},
+    {"golden/models/*.report", {"check", "--device=h200"}, NULL,  0, OUT, WHOLE},
     {"golden/models/*.launches", {"show", "launches"}, NULL, 0, OUT, WHOLE},
 };
 // clang-format on

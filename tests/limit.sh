@@ -16,7 +16,7 @@ status() {
     want=$1
     text=$2
     shift 2
-    found=$("$SINTER" check "$@" 2>&1)
+    found=$("$SINTER" check --target=cuda "$@" 2>&1)
     got=$?
     if [ $got -ne "$want" ]; then
         fail "status $got, not $want: check $*"
@@ -38,7 +38,7 @@ done
 number() {
     key=$1
     shift
-    "$SINTER" check --json "$@" 2>/dev/null |
+    "$SINTER" check --target=cuda --json "$@" 2>/dev/null |
         grep -o "\"$key\": [0-9]*" | head -n 1 | sed 's/.* //'
 }
 

@@ -39,11 +39,11 @@ linear() {
 
 # Arrays of a power of two, and orders of buffers that are tried up to a limit,
 # may add a quarter; in the text they are little.
-linear 125 98 check
+linear 125 98 check --target=cuda
 linear 110 62 build --emit=c --out="$work/text"
 
 # 212 M in a release build, 0.04 s; with 600 M it would be near 0.1 s.
-large=$(instructions check "$SINTER_SOURCE/models/resnet50.net")
+large=$(instructions check --target=cuda "$SINTER_SOURCE/models/resnet50.net")
 echo "resnet50: $large M instructions"
 if ! [ "$large" -le 600 ]; then
     echo "linear: check of resnet50 takes $large M instructions" >&2

@@ -142,7 +142,7 @@ for name, step in steps.items():
     assert calls == step["flops"], name
 END
 "$SINTER" show kernels --json "$cnn" >kernels.json
-"$SINTER" check --json "$cnn" >check.json
+"$SINTER" check --json --target=cuda "$cnn" >check.json
 python3 sum.py kernels.json check.json || fail "kernels.json and check differ"
 
 # A step is all of its batches, of which the last one trains.
@@ -163,8 +163,8 @@ traffic = re.search(r"^memory traffic +(\S+) KiB per sample$", text, re.M).group
 assert traffic == f"{check['bytes_moved_per_sample'] / 1024:.1f}"
 END
 for n in 1 2 5; do
-    "$SINTER" check --json --max-batch --set accumulate=$n "$cnn" >check.json
-    "$SINTER" check --set accumulate=$n "$cnn" >out
+    "$SINTER" check --target=cuda --json --max-batch --set accumulate=$n "$cnn" >check.json
+    "$SINTER" check --target=cuda --set accumulate=$n "$cnn" >out
     python3 step.py $n || fail "check of $n batches"
     python3 "$SINTER_SOURCE/tests/schema.py" \
         "$SINTER_SOURCE/docs/check.schema.json" check.json || fail "check.json"
@@ -377,7 +377,7 @@ for i, (offset, size, first, last) in enumerate(rows):
 END
 done
 # The largest step is not always the one that is shown.
-"$SINTER" check "$models/airbench94.net" | sed -n 's/^arena *//p' >arena
+"$SINTER" check --target=cuda "$models/airbench94.net" | sed -n 's/^arena *//p' >arena
 expect 0 "arena of all steps         $(cat arena)" show memory "$models/airbench94.net"
 expect 0 "10 parameters, 61706 numbers" show params "$models/lenet.net"
 expect 0 "conv_1.bias                      f32[6]" show params "$models/lenet.net"
@@ -385,7 +385,7 @@ expect 0 "ResNet9: 2328 updates of 512 samples, 97 in an epoch" show recipe "$cn
 # What is frozen is a parameter too, also where a step reads a copy of it alone.
 expect 0 "18 parameters, 6571609 numbers" show params "$models/resnet9_tricks.net"
 expect 0 "  fixed  " show params "$models/resnet9_tricks.net"
-"$SINTER" check --json "$models/resnet9_tricks.net" 2>said |
+"$SINTER" check --target=cuda --json "$models/resnet9_tricks.net" 2>said |
     grep -q '"parameters": 6571609,' || fail "check counts other parameters"
 expect 0 "adamw lr" show recipe --samples=1000 "$models/lenet.net"
 expect 0 "lars momentum" show recipe --samples=1000 \

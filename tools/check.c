@@ -5,6 +5,7 @@
 #include "tools/tools.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 // How likely a node is what its layer gives: the least for what the loss does
@@ -236,14 +237,89 @@ static void batches_json(Text *t, const Batches *b) {
              b->largest, b->kept, b->room);
 }
 
+// ---- time ----
+
+// What a step takes, and an epoch.
+typedef struct {
+    double step, epoch;       // seconds; 0: not known
+    int64_t samples, updates; // of an epoch; 0: not known
+} Duration;
+
+static Duration duration_of(const Arguments *arguments, const Program *p,
+                            const Plan *plan, const Device *device) {
+    Duration d = {.step = step_seconds(plan, p, device),
+                  .samples = arguments->samples.given
+                                 ? arguments->samples.value
+                                 : epoch_samples(&p->recipe)};
+    d.updates = recipe_epoch_updates(&p->recipe, d.samples);
+    d.epoch = (double)d.updates * d.step;
+    return d;
+}
+
+static void seconds_add(Text *t, double seconds) {
+    if (seconds < 1e-3)
+        text_add(t, "%.3g us", 1e6 * seconds);
+    else if (seconds < 1)
+        text_add(t, "%.3g ms", 1e3 * seconds);
+    else if (seconds < 120)
+        text_add(t, "%.3g s", seconds);
+    else
+        text_add(t, "%.1f minutes", seconds / 60);
+}
+
+// Of the type that the plan's products have.
+static double peak_of(const Plan *plan, const Device *device) {
+    bool half = plan->act == F16 || plan->act == BF16;
+    return half ? device->f16_flops : device->f32_flops;
+}
+
+static void duration_print(Text *t, const Duration *d, const Plan *plan,
+                           const Device *device) {
+    const char *how = device->lanes > 0 ? "estimated" : "by the roofline";
+    if (d->step <= 0)
+        return;
+    text_add(t, "%-18s", "time of a step");
+    seconds_add(t, d->step);
+    text_add(t, " %s, at %.0f Gflop/s and %.0f GB/s, %s\n", how,
+             1e-9 * peak_of(plan, device), 1e-9 * device->bandwidth,
+             device->lanes > 0 ? "which were measured"
+                               : "which no step reaches");
+    text_add(t, "%-18s", "time of an epoch");
+    if (d->updates > 0) {
+        seconds_add(t, d->epoch);
+        text_add(t, " %s: %" PRId64 " steps, without data and evaluation\n",
+                 how, d->updates);
+    } else {
+        text_add(t, "unknown: --samples=N says how many samples there are\n");
+    }
+}
+
+// Nothing is known where it is null.
+static void known_json(Text *t, const char *name, double seconds) {
+    json_number(t, name, seconds > 0 ? seconds : (double)NAN);
+}
+
+static void duration_json(Text *t, const Duration *d, const Plan *plan,
+                          const Device *device) {
+    text_add(t, "\"estimate\": \"%s\"",
+             device->lanes > 0 ? "shares of measured peaks"
+                               : "roofline of described peaks");
+    known_json(t, "seconds_per_step", d->step);
+    known_json(t, "seconds_per_epoch", d->epoch);
+    json_count(t, "samples_per_epoch", d->samples);
+    known_json(t, "peak_flops", peak_of(plan, device));
+    known_json(t, "peak_bandwidth", device->bandwidth);
+    text_add(t, ", ");
+}
+
 static void totals_print(Text *t, const Program *p, const Layers *l,
                          const Plan *plan, const StepCost *c,
                          const Device *device) {
     text_add(t, "\n%s, batch ", p->name);
     if (p->recipe.accumulate > 1)
         text_add(t, "%d x ", p->recipe.accumulate);
-    text_add(t, "%" PRId64 ", plan for %s in %s\n", p->recipe.batch,
-             plan->device, dtype_name(plan->act));
+    text_add(t, "%" PRId64 ", plan for %s in %s: %s\n", p->recipe.batch,
+             plan->device, dtype_name(plan->act), device->name);
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
     flops_print(t, "flops, forward", l->flops, "sample");
     flops_print(t, "flops", c->cost.flops, "step");
@@ -322,8 +398,8 @@ static void library_json(Text *t, const StepCost *c, const Device *device) {
 
 static void check_json(Text *t, const Program *p, const Layers *l,
                        const Plan *plan, const StepCost *c,
-                       const Device *device, const Batches *b,
-                       const Diagnostics *diags) {
+                       const Device *device, const Duration *d,
+                       const Batches *b, const Diagnostics *diags) {
     text_add(t, "{\"schema\": 1, \"model\": ");
     json_string(t, p->name);
     text_add(t, ", \"parameters\": %" PRId64, l->parameters);
@@ -336,6 +412,7 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
              c->cost.batch_bytes / c->samples);
     batches_json(t, b);
+    duration_json(t, d, plan, device);
     library_json(t, c, device);
     steps_json(t, plan, device);
     warnings_json(t, diags);
@@ -347,12 +424,14 @@ static void checked_print(Arena *a, const Arguments *arguments,
                           const Device *device, const Diagnostics *diags) {
     Layers l = layers_of(a, p);
     Batches b = batches_of(arguments, p, device);
+    Duration d = duration_of(arguments, p, plan, device);
     Text t = text_new(a);
     if (arguments->json) {
-        check_json(&t, p, &l, plan, c, device, &b, diags);
+        check_json(&t, p, &l, plan, c, device, &d, &b, diags);
     } else {
         layers_print(a, &t, &l);
         totals_print(&t, p, &l, plan, c, device);
+        duration_print(&t, &d, plan, device);
         batches_print(&t, &b);
         if (has_more_steps(p))
             steps_print(&t, plan, device);
@@ -360,26 +439,54 @@ static void checked_print(Arena *a, const Arguments *arguments,
     lines_print(&t);
 }
 
-int check_command(Arena *a, const Arguments *arguments) {
+// The device that is named, or else the one that the plan would run on here: a
+// GPU, if there is one.  false, and an exit status, when that has been refused.
+static bool device_choose(Arena *a, Arguments *arguments, Device *out,
+                          int *status) {
+    bool named = arguments->device || arguments->device_file;
+    bool host = arguments->target && strcmp(arguments->target, "host") == 0;
+    if (named || (arguments->target && !host)) {
+        if (!device_find(a, arguments, out, status))
+            return false;
+    } else if (!host && gpu_here(a, out)) {
+        arguments->target = "cuda";
+    } else {
+        host = true;
+        arguments->target = "host";
+    }
+    if (host)
+        *out = (Device){.name = "host"};
+    return true;
+}
+
+static int check(Arena *a, const Arguments *arguments, Device *device) {
     int status;
-    Device device;
-    if (!device_find(a, arguments, &device, &status))
-        return status;
     Diagnostics diags = diag_new(a);
     Program *p = model_load(a, arguments, &diags, &status);
     if (!p)
         return status;
     PassOptions o = plan_options(p, arguments, target_of(arguments));
     Plan *plan = program_plan(p, &o);
-    if (!plan_supported(a, arguments, plan, &device))
+    bool host = strcmp(plan->device, "host") == 0;
+    if (!host && !plan_supported(a, arguments, plan, device))
         return EXIT_MODEL;
     if (!arguments->max_batch && !plan_fits(a, arguments, p, plan))
         return EXIT_MEMORY;
     StepCost c;
-    if (!step_cost(p, plan, &device, &c)) {
+    if (!step_cost(p, plan, device, &c)) {
         complain_uncounted(arguments, p);
         return EXIT_MODEL;
     }
-    checked_print(a, arguments, p, plan, &c, &device, &diags);
+    if (host)
+        *device = host_here(a);
+    checked_print(a, arguments, p, plan, &c, device, &diags);
     return EXIT_GOOD;
+}
+
+int check_command(Arena *a, const Arguments *arguments) {
+    int status;
+    Device device;
+    Arguments own = *arguments;
+    return device_choose(a, &own, &device, &status) ? check(a, &own, &device)
+                                                    : status;
 }

@@ -12,13 +12,42 @@ typedef struct Device {
     int sm;           // deviceVer / 10: the compute capability, as 90
     bool cooperative; // unless supportCoopLaunch is 0: launches with a barrier
     double multiprocessors, memory, cache, bandwidth, f16_flops, f32_flops;
-    const char *text; // the whole description
+    const char *text; // the whole description; NULL: a device that is here
+    int lanes;        // floats of a vector of a processor; 0: it is a GPU
 } Device;
 
 // The device that --device or --device-file names, by default an H200.  false
 // and an exit status when there is none, which has been said on stderr.
 bool device_find(Arena *a, const Arguments *arguments, Device *out,
                  int *status);
+
+// ---- host_speed.c ----
+
+// What all processors that this process may use do together, measured.
+typedef struct {
+    int threads; // 0: nothing could be measured
+    int lanes;   // floats of a vector
+    double flops, bandwidth;
+} HostSpeed;
+
+HostSpeed host_speed(void);
+
+// ---- here.c ----
+
+// The first GPU of this machine, as its driver describes it; false: there is
+// none.  A peak that is not known is 0.
+bool gpu_here(Arena *a, Device *out);
+
+// The processors that this process may use, measured.
+Device host_here(Arena *a);
+
+// ---- estimate.c ----
+
+// Seconds that a step of the plan takes on the device; 0: not known.
+double step_seconds(const Plan *plan, const Program *p, const Device *device);
+
+// Samples of an epoch where the data set's format has a certain number; else 0.
+int64_t epoch_samples(const Recipe *r);
 
 // ---- support.c ----
 

@@ -5,6 +5,7 @@
 // as a step of the whole model would take long.
 #include "tools/show/recipe.h"
 #include "base/exits.h"
+#include "tools/device.h"
 #include "tools/show/inspect.h"
 
 #include <inttypes.h>
@@ -17,20 +18,10 @@ static const double MOST_UPDATES = 0x1p53; // that numbers tell apart
 
 // ---- the run ----
 
-// Samples of an epoch where the format has a certain number; else 0.
-static int64_t samples_of(const Recipe *r) {
-    if (strncmp(r->data_format, "cifar", 5) == 0)
-        return 50000;
-    for (int i = 0; i < r->num_data_settings; i++)
-        if (strcmp(r->data_setting[i].name, "samples") == 0)
-            return r->data_setting[i].value;
-    return 0;
-}
-
 static void run_find(Recipes *out, const Recipe *r,
                      const Arguments *arguments) {
     out->samples =
-        arguments->samples.given ? arguments->samples.value : samples_of(r);
+        arguments->samples.given ? arguments->samples.value : epoch_samples(r);
     out->known = out->samples > 0;
     out->epoch_updates = recipe_epoch_updates(r, out->samples);
     if (out->epoch_updates < 1)

@@ -1,0 +1,55 @@
+#!/bin/sh
+# sinter check: the machine that is planned for, and the times of a step and an
+# epoch: of a described GPU the roofline of its launches, of the processors here
+# from what was measured.
+set -u
+
+. "$SINTER_SOURCE/tests/folder.sh"
+schema="python3 $SINTER_SOURCE/tests/schema.py $SINTER_SOURCE/docs/check.schema.json"
+resnet9=$models/resnet9.net
+
+"$SINTER" check --json --device=h200 "$resnet9" >h200.json
+"$SINTER" check --json --device=h200 --samples=5120 "$models/mlp.net" >mlp.json
+"$SINTER" show kernels --json --device=h200 --graph=train "$resnet9" >kernels.json
+for batch in 64 256; do
+    "$SINTER" check --json --target=host --set width=8 --set batch=$batch \
+        "$resnet9" >host-$batch.json
+done
+for file in h200 mlp host-64 host-256; do
+    $schema $file.json || fail "$file.json is not as its schema says"
+done
+cat >times.py <<'END'
+import json
+read = lambda name: json.load(open(name + ".json"))
+h200, mlp, kernels = read("h200"), read("mlp"), read("kernels")
+assert h200["device"] == "NVIDIA H200"
+assert h200["estimate"] == "roofline of described peaks"
+launches = sum(l["roofline_seconds"] for l in kernels["launches"])
+assert 0.98 < h200["seconds_per_step"] / launches < 1.1, launches
+# 512 of 50,000 samples, and the last ones are dropped.
+assert abs(h200["seconds_per_epoch"] / h200["seconds_per_step"] - 97) < 1e-6
+assert h200["samples_per_epoch"] == 50000
+assert abs(mlp["seconds_per_epoch"] / mlp["seconds_per_step"] - 40) < 1e-6
+small, large = read("host-64"), read("host-256")
+assert small["estimate"] == "shares of measured peaks"
+assert "thread" in small["device"], small["device"]
+assert 1e9 < small["peak_flops"] < 1e15
+assert 1e8 < small["peak_bandwidth"] < 1e14
+# Peaks are measured each time, and four times the batch is about four times the
+# work.
+times = large["seconds_per_step"] / small["seconds_per_step"]
+assert 2 < times < 8, times
+# No step is faster than its multiply-adds at the peak.
+assert small["seconds_per_step"] > small["flops_step"] / small["peak_flops"]
+END
+python3 times.py || fail "the times are wrong"
+
+# Without a GPU, this machine is the host.
+if ! ls /dev/nvidia* >/dev/null 2>&1; then
+    expect 0 "plan for host in f32: " check "$models/mlp.net"
+    expect 0 "s estimated, at " check "$models/mlp.net"
+fi
+expect 0 "plan for cuda in f32: NVIDIA H200" check --target=cuda "$models/mlp.net"
+expect 0 "plan for cuda in f32: Tesla T4" check --device=t4 "$models/mlp.net"
+expect 0 "unknown: --samples=N says how many" check --device=t4 "$models/mlp.net"
+exit $failed

@@ -1,0 +1,106 @@
+// Estimate: how long a step takes, by the roofline of each launch (Williams,
+// Waterman and Patterson, 2009).
+//
+// Of a GPU the peaks are those of its description, and no launch reaches them:
+// the sum is the least time.  Of a processor they are measured, and each kind
+// of work is given the share that it reaches.  The shares were fitted on one
+// machine, two cores of an EPYC with AVX-512, to the launches of lenet, mlp,
+// resnet9 and gpt_nano.
+#include "ir/reach.h"
+#include "tools/device.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double LIBRARY_SHARE = 0.8; // of the peak, in calls of oneDNN
+static const double KERNEL_SHARE =
+    0.12;                               // of the peak, in operations of kernels
+static const double HOST_LAUNCH = 5e-6; // seconds, to start all threads
+
+// ---- arithmetic ----
+
+// Operations of one element, counted as simple ones are.
+static double element_flops(const Node *n) {
+    enum { DRAW = 150, FUNCTION = 6 };
+    unsigned facts = op_info[n->op].facts;
+    if (n->op == OP_uniform)
+        return DRAW;
+    return facts & MATH ? FUNCTION : 1;
+}
+
+// Of a library call: in vectors of the result's channels, of which the last is
+// filled up.
+static double call_flops(const Graph *g, NodeId n, const Device *d) {
+    const Type *t = g->node[n].type;
+    double flops = (double)node_flops(g, n);
+    if (d->lanes == 0 || t->rank == 0)
+        return flops;
+    bool filter = g->node[n].op == OP_conv_grad_weight;
+    double channels = (double)t->dim[filter ? 0 : t->rank - 1];
+    return channels > 0
+               ? flops * d->lanes * ceil(channels / d->lanes) / channels
+               : flops;
+}
+
+static double kernel_flops(const Graph *g, const Group *group) {
+    double flops = 0;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *node = &g->node[n];
+        unsigned facts = op_info[node->op].facts;
+        if (facts & REDUCES)
+            flops += (double)type_count(g->node[node->arg[0]].type);
+        else if ((facts & POINTWISE) && node->num_args > 0)
+            flops += element_flops(node) * (double)type_count(node->type);
+    }
+    return flops;
+}
+
+static double arithmetic_seconds(const Graph *g, const Group *group,
+                                 const Device *d) {
+    bool host = d->lanes > 0;
+    if (group->kind != GROUP_CALL)
+        return kernel_flops(g, group) /
+               (d->f32_flops * (host ? KERNEL_SHARE : 1));
+    NodeId call = group_first(g, group, CALLS);
+    DType type = g->node[g->node[call].arg[0]].type->dtype;
+    DType stored = type == ACT ? g->act : type;
+    bool half = stored == F16 || stored == BF16;
+    return call_flops(g, call, d) / (half ? d->f16_flops : d->f32_flops) /
+           (host ? LIBRARY_SHARE : 1);
+}
+
+// ---- a step ----
+
+static double graph_seconds(const Graph *g, const Device *d) {
+    Arena *a = arena_new();
+    int count;
+    const Group *group = graph_groups(g, a, &count);
+    double seconds = 0;
+    for (int i = 0; i < count; i++) {
+        double memory = (double)group_bytes(g, &group[i]) / d->bandwidth;
+        seconds += fmax(memory, arithmetic_seconds(g, &group[i], d)) +
+                   (d->lanes > 0 ? HOST_LAUNCH : 0);
+    }
+    arena_free(a);
+    return seconds;
+}
+
+double step_seconds(const Plan *plan, const Program *p, const Device *d) {
+    const Stage *stage = &p->stage[0];
+    if (d->bandwidth <= 0 || d->f32_flops <= 0 || d->f16_flops <= 0)
+        return 0;
+    double seconds = graph_seconds(plan_graph(plan, stage->train->name), d);
+    if (stage->gather != NULL)
+        seconds += (p->recipe.accumulate - 1) *
+                   graph_seconds(plan_graph(plan, stage->gather->name), d);
+    return seconds;
+}
+
+int64_t epoch_samples(const Recipe *r) {
+    if (strncmp(r->data_format, "cifar", 5) == 0)
+        return 50000;
+    for (int i = 0; i < r->num_data_settings; i++)
+        if (strcmp(r->data_setting[i].name, "samples") == 0)
+            return r->data_setting[i].value;
+    return 0;
+}

@@ -1,0 +1,66 @@
+// Here: the device of this machine, described as those are that are elsewhere.
+#include "runtime/cuda/peak.h"
+#include "tools/device.h"
+
+#include <string.h>
+
+bool gpu_here(Arena *a, Device *out) {
+    RtDriver cu;
+    RtGpu gpu;
+    RtError e;
+    int clock = 0, width = 0;
+    if (!rt_driver_has_gpu() || !rt_driver_open(&cu, &e) ||
+        !rt_gpu_find(&gpu, &cu, 0, &e))
+        return false;
+    if (cu.device_attribute(&clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE,
+                            gpu.device) != 0 ||
+        cu.device_attribute(&width, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
+                            gpu.device) != 0)
+        clock = width = 0;
+    *out = (Device){
+        .name = arena_string(a, gpu.name, strlen(gpu.name)),
+        .sm = rt_gpu_generation(&gpu),
+        .cooperative = gpu.cooperates,
+        .multiprocessors = gpu.processors,
+        .memory = (double)gpu.memory,
+        .cache = (double)gpu.cache,
+        // kHz, at both edges, and bits.
+        .bandwidth = 2e3 * clock * width / 8,
+        .f16_flops = rt_peak(&gpu, RT_F16),
+        .f32_flops = rt_peak(&gpu, RT_F32),
+    };
+    return true;
+}
+
+// The processor's name, as the system has it.
+static const char *processor_name(Arena *a) {
+    static const char key[] = "model name";
+    char line[256];
+    const char *name = "this processor";
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, key, sizeof key - 1) != 0 || value == NULL)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        name = arena_string(a, value, strcspn(value, "\n"));
+        break;
+    }
+    if (f != NULL)
+        fclose(f);
+    return name;
+}
+
+Device host_here(Arena *a) {
+    HostSpeed s = host_speed();
+    return (Device){
+        .name = arena_format(a, "%s, %d thread%s", processor_name(a), s.threads,
+                             s.threads == 1 ? "" : "s"),
+        .multiprocessors = s.threads,
+        .memory = (double)rt_memory_available(),
+        .bandwidth = s.bandwidth,
+        .f16_flops = s.flops,
+        .f32_flops = s.flops,
+        .lanes = s.lanes,
+    };
+}
