@@ -140,6 +140,16 @@ graph train (primitive, typed, grouped; act = f32) {
 END
 expect 2 "has already run on this graph" opt --run=fuse grouped.ir
 
+# The page of commands has those of --help, each once, and --help has no line
+# that is wider than a terminal.
+"$SINTER" --help >help
+sed -n 's/^  \([a-z]*\)  *[A-Z].*/\1/p' help | grep -v '^version$' | sort >known
+sed -n 's/^| \[\{0,1\}`\([a-z]*\)[ `].*/\1/p' \
+    "$SINTER_SOURCE/docs/commands.md" | sort >paged
+[ "$(wc -l <known)" -ge 19 ] || fail "--help: $(cat help)"
+diff known paged >&2 || fail "docs/commands.md and --help differ"
+awk 'length($0) > 80 || / $/ { exit 1 }' help || fail "--help: $(cat help)"
+
 # The C compiler has nothing to say about the emitted text; build says what it
 # wrote, in one line.
 expect 0 "MiB; train with ./mlp, whose options --help lists" \
@@ -204,7 +214,7 @@ expect 0 '"device": "NVIDIA H200"' \
 
 sed 's/"supportCoopLaunch": 1/"supportCoopLaunch": 0/' "$described" >device.json
 resnet9=$SINTER_SOURCE/models/resnet9.net
-expect 0 "with none joined" check "$resnet9"
+expect 0 "with none joined" check --target=cuda "$resnet9"
 for without in "--device-file=device.json" "--target=host"; do
     "$SINTER" check "$without" "$resnet9" | grep -q joined && failed=1
 done

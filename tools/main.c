@@ -13,12 +13,12 @@
 const Command commands[] = {
     {"new",    "DIR", "Make a folder with a model file to start from, for images, "
      "a table or a text.", 1, new_command},
+    {"train",  "FILE.net", "Build the trainer of a model, if that has changed, and run it.",
+     1, train_command},
     {"check",  "FILE.net", "Print each layer of a model, and what it costs.",
      1, check_command},
     {"build",  "FILE.net", "Compile a model file to a trainer.",
      1, build_command},
-    {"train",  "FILE.net", "Build a model, where it has changed, and train it.",
-     1, train_command},
     {"show",   "STAGE FILE.net", "Print a model at a stage on its way to a "
      "trainer, or what is known of its launches, memory and recipe; or a module "
      "such as std/vision.net.",
@@ -78,15 +78,55 @@ static void command_unknown(const Arguments *arguments, const char *name) {
         complain(arguments, "no command '%s'; see sinter help", name);
 }
 
+// What commands are for, in the order in which one meets them.
+static const struct {
+    const char *title, *commands;
+} groups[] = {
+    {"Start", " new train build check runs "},
+    {"Look", " show report plot explain fmt "},
+    {"Compare, and find a fault", " compare bisect reduce "},
+    {"Measure", " bench benchcmp lrfind repeat tune "},
+    {"Tools", " doctor passes opt "},
+};
+enum { NUM_GROUPS = sizeof groups / sizeof groups[0] };
+
+// The group of a command; one that no group names is a tool.
+static int group_of(const Command *c) {
+    char word[32];
+    snprintf(word, sizeof word, " %s ", c->name);
+    for (int i = 0; i < NUM_GROUPS; i++)
+        if (strstr(groups[i].commands, word))
+            return i;
+    return NUM_GROUPS - 1;
+}
+
+// A command and a sentence, in lines of 80 columns.
+static void help_line(FILE *to, const char *name, const char *what) {
+    enum { INDENT = 12, WIDTH = 80 };
+    int column = fprintf(to, "  %-*s", INDENT - 2, name);
+    for (const char *word = what; *word; word += strspn(word, " ")) {
+        int length = (int)strcspn(word, " ");
+        if (column > INDENT && column + 1 + length > WIDTH)
+            column = fprintf(to, "\n%*s", INDENT, "") - 1;
+        column +=
+            fprintf(to, "%s%.*s", column > INDENT ? " " : "", length, word);
+        word += length;
+    }
+    fputc('\n', to);
+}
+
 static void help_print(FILE *to) {
     fputs("usage: sinter COMMAND ...\n\n"
-          "A compiler for training: a model file becomes a trainer.\n\n",
+          "A compiler for training: a model file becomes a trainer.\n",
           to);
-    for (const Command *c = commands; c->name; c++)
-        fprintf(to, "  %-9s%s\n", c->name, c->what);
-    fputs("  version  Print the version.\n\n"
-          "sinter COMMAND --help lists a command's options.\n",
-          to);
+    for (int i = 0; i < NUM_GROUPS; i++) {
+        fprintf(to, "\n%s\n", groups[i].title);
+        for (const Command *c = commands; c->name; c++)
+            if (group_of(c) == i)
+                help_line(to, c->name, c->what);
+    }
+    help_line(to, "version", "Print the version.");
+    fputs("\nsinter COMMAND --help lists a command's options.\n", to);
 }
 
 static int command_help(Arena *a, const Command *command) {
