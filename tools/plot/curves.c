@@ -36,7 +36,7 @@ static const struct {
               {"test", "", 2.2}};
 enum { NUM_STYLES = sizeof styles / sizeof styles[0] };
 
-// What a chart shows, and where.
+// The ranges of a chart, and its place in the drawing.
 typedef struct {
     double x0, x1, y0, y1;
     double left, top, width, height;
@@ -150,7 +150,7 @@ static Frame frame_of(const Curves *c, const char *metric) {
 
 // ---- lines ----
 
-// The pen of a path: whether it is down, and what it has drawn.
+// The pen of a path: whether it is down, and how many points it has drawn.
 typedef struct {
     Text *t;
     bool down;
@@ -209,6 +209,7 @@ static void series_add(Text *t, const Frame *f, const Run *r, const Series *s,
                        int run, int style) {
     Text d = text_new(t->arena);
     Pen pen = {.t = &d};
+    style = one_is_enough(s->metric) ? NUM_STYLES - 1 : style;
     series_path(&pen, f, s);
     if (pen.count == 0)
         return;
@@ -296,7 +297,8 @@ static void key_add(Text *t, double x, double y, const char *stroke, int style,
 static bool style_drawn(const Curves *c, int style) {
     for (int i = 0; i < c->num_metrics; i++)
         for (int r = 0; r < c->num_runs; r++)
-            if (series_drawn(&c->run[r], c->metric[i], style) != NULL)
+            if (!one_is_enough(c->metric[i]) &&
+                series_drawn(&c->run[r], c->metric[i], style) != NULL)
                 return true;
     return false;
 }

@@ -32,19 +32,19 @@ static void metric_unknown(const Arguments *arguments, const Curves *c,
                  metric);
 }
 
-// The metrics that were asked for, or else those of the usual ones that there
-// are.  Returns an exit status.
+// Takes the given metrics, or else the usual ones that the rows have.  Returns
+// an exit status.
 static int metrics_choose(Arena *a, const Arguments *arguments,
-                          const char *const *asked, int count, Curves *c) {
+                          const char *const *given, int count, Curves *c) {
     const char **metric =
         ARENA_ARRAY(a, (size_t)count + NUM_USUAL, const char *);
     c->metric = metric;
     for (int i = 0; i < count; i++) {
-        if (!any_has(c, asked[i])) {
-            metric_unknown(arguments, c, asked[i]);
+        if (!any_has(c, given[i])) {
+            metric_unknown(arguments, c, given[i]);
             return EXIT_USAGE;
         }
-        metric[c->num_metrics++] = asked[i];
+        metric[c->num_metrics++] = given[i];
     }
     for (int i = 0; count == 0 && i < NUM_USUAL; i++)
         if (any_has(c, usual[i]))

@@ -20,21 +20,21 @@ typedef struct {
 
 // The rows of one run.
 typedef struct {
-    const char *name; // the path, without what every run's path ends in
+    const char *name; // the path, without /metrics.jsonl or .jsonl
     Series *series;
     int count, room;
 } Run;
 
 // Reads the rows that a trainer's --metrics wrote; a folder stands for its
-// metrics.jsonl.  x is epoch, step or time.  Returns an exit status; what is
-// wrong has been said, also that rows were left out.
+// metrics.jsonl.  x is epoch, step or time.  Returns an exit status, after a
+// message for a mistake; warns of lines that are no rows.
 int curves_read(Arena *a, const Arguments *arguments, const char *path,
                 const char *x, Run *out);
 
 // The file that holds the rows of a run.
 const char *run_file(Arena *a, const char *path);
 
-// Whether `out` is a file of one of these runs, which is said.
+// Whether `out` is a file of one of these runs, after a message if it is.
 bool run_is_out(Arena *a, const Arguments *arguments, const char *const *path,
                 int count, const char *out);
 
@@ -44,7 +44,7 @@ bool run_has(const Run *r, const char *metric);
 
 // ---- curves.c ----
 
-// A drawing that is asked for: a chart for each metric, below one another.
+// A drawing: a chart for each metric, below one another.
 typedef struct {
     const Run *run;
     int num_runs;
@@ -56,7 +56,7 @@ typedef struct {
 // Adds an <svg> element.  Its colours suit light and dark pages.
 void curves_add(Text *t, const Curves *c);
 
-// Adds text as it may stand in XML: what no XML file can hold becomes '?'.
+// Adds text escaped for XML; control characters and broken UTF-8 become '?'.
 void xml_add(Text *t, const char *s);
 
 // ---- plot.c ----

@@ -1,6 +1,6 @@
-// Rows: what a trainer wrote with --metrics, one JSON object on each line.
-// Rows of splits without curves (load, time) are passed over in silence, lines
-// that are no row with a warning: a run that was killed ends in one.
+// Rows of a trainer's --metrics, one JSON object on each line.  Rows of splits
+// without curves (load, time) are skipped silently.  Lines that are no rows are
+// skipped with a warning: the file of a killed run may end in one.
 #include "base/exits.h"
 #include "base/source.h"
 #include "tools/plot/plot.h"
@@ -124,7 +124,7 @@ static bool field_is(const Field *f, const char *text) {
 
 // ---- series ----
 
-// What the row's numbers are of; NULL where they are of no split with curves.
+// The split of a row; NULL for one without curves.
 static const char *row_split(const Row *row) {
     const Field *split = row_field(row, "split"), *on = row_field(row, "on");
     if (field_is(split, "test"))

@@ -113,7 +113,7 @@ function endsOf(node) {
   return { writes: ends.writes.get(node) || [], reads: ends.reads.get(node) || [] };
 }
 
-// For each launch of a step, those that leave what it reads.
+// For each launch of a step, the launches that write the tensors it reads.
 function sourcesOf(list) {
   const writer = new Map();
   return list.map((l, i) => {
@@ -343,7 +343,7 @@ function tableDraw(list, row) {
   return table;
 }
 
-// What a launch reads or writes, with the launches at the other end.
+// The tensors that a launch reads or writes, with the launches at the other end.
 function tensorsDraw(l, name, list) {
   const other = name === "reads" ? "writes" : "reads";
   const ends = t => {
@@ -442,7 +442,7 @@ function detailDraw(l) {
     ...tensorsDraw(l, "writes", l.writes), ...text);
 }
 
-// ---- what is chosen ----
+// ---- the choice ----
 
 // Scrolls within the pane alone: the page stays where it is.
 function paneShow(e) {
@@ -521,7 +521,7 @@ function panesShow() {
     byId("workbench").scrollIntoView();
 }
 
-// What the address chooses; "" where somebody has written half an escape.
+// The choice in the address; "" where an escape is incomplete.
 function chosenId() {
   try {
     return decodeURIComponent(location.hash.slice(1));
@@ -750,7 +750,7 @@ function rooflineDraw(list) {
 const layerOf = path => !path ? "no layer"
   : path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : path;
 
-// What each layer costs in the step, the longest first.
+// The costs of each layer in the step, the longest first.
 function layersOf(list) {
   const layers = new Map();
   for (const l of list)
@@ -987,7 +987,7 @@ function comparisonDraw() {
 
 // ---- all of it ----
 
-// What is below the panes and not drawn yet.
+// The sections below the panes that are not drawn yet.
 const waiting = new Map([["memory", memoryDraw], ["costs", costsDraw],
   ["recipe", recipeDraw], ["parameters", parametersDraw], ["comparison", comparisonDraw]]);
 
