@@ -1,8 +1,7 @@
 #!/bin/sh
 # What the documents point at is there: links to files and headings, and files
 # that are named in backticks; a table whose last column is called `test` names
-# for each row tests or golden files that are there; and the model that README.md
-# shows is the one in models/.
+# for each row tests or golden files that are there.
 set -u
 
 cd "$SINTER_SOURCE" || exit 1
@@ -81,11 +80,6 @@ for document in *.md docs/*.md tests/pytorch/*.md; do
         done <"$work/tests"
     done <"$work/cells"
 done
-
-sed -n '/^# lenet.net /,/^```$/p' README.md | sed '$d' >"$work/readme"
-[ -s "$work/readme" ] || complain "README.md: no lenet.net"
-diff models/lenet.net "$work/readme" >&2 ||
-    complain "README.md: not models/lenet.net"
 
 # Names that tables of the sources give, and those that docs/ir.md has in the
 # rows behind a heading.
