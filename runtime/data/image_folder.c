@@ -332,7 +332,23 @@ static char *find_test(const char *path, RtError *e) {
             return folder;
         free(folder);
     }
-    rt_fail(e, EXIT_DATA, "there is no folder test or val in %s", path);
+    rt_fail(e, EXIT_DATA,
+            "%s has no folder test or val: make one, or hold images out with "
+            "--validation=10%%",
+            path);
+    return NULL;
+}
+
+// The folder of training.  Often the classes lie where it should be.
+static char *find_train(const char *path, RtError *e) {
+    char *folder = rt_path("%s/train", path);
+    if (folder == NULL || is_folder(folder) || !is_folder(path))
+        return folder;
+    free(folder);
+    rt_fail(e, EXIT_DATA,
+            "%s has no folder train: move or link the folders of the classes "
+            "into %s/train",
+            path, path);
     return NULL;
 }
 
@@ -364,7 +380,7 @@ static bool read_both(RtData *d, const char *root, const char *train,
 bool rt_image_folder_read(RtData *d, const char *path, const RtSample *sample,
                           const RtFiles *files, RtError *e) {
     rt_fail(e, EXIT_MEMORY, "out of memory");
-    char *train = rt_path("%s/train", path);
+    char *train = find_train(path, e);
     char *test = NULL;
     bool good = train != NULL &&
                 (rt_lacks_test(sample, path, test_name) ||

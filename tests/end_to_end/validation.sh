@@ -219,7 +219,7 @@ same_training images replaced
 same_evaluation images replaced && fail "nothing is held out of a folder"
 rm -r images/test
 expect 3 ./folder --data images --bad-samples=skip:2
-expect_says "there is no folder test or val in images"
+expect_says "images has no folder test or val"
 expect 0 ./folder --data images --out alone.folder --metrics=folder.rows \
     --validation=4 --bad-samples=skip:2
 same_training images folder

@@ -314,11 +314,11 @@ START_TEST(a_bad_folder) {
         break;
     case 3:
         ck_assert_int_eq(rename("d/val", "d/other"), 0);
-        refused(3, "no folder test or val in d");
+        refused(3, "d has no folder test or val: make one");
         break;
     case 4:
         ck_assert_int_eq(rename("d/train", "d/other"), 0);
-        refused(3, "cannot open d/train");
+        refused(3, "d has no folder train: move or link");
         break;
     case 5: // it might be a class
         ck_assert_int_eq(symlink("loop", "d/train/loop"), 0);
