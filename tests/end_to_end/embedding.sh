@@ -27,6 +27,12 @@ for flag in $(sed 's/^cc //' commands | grep -o ' -[fmW][^ ]*'); do
     esac
 done
 
+# An installation has all that a trainer needs, and the licence.
+expect 0 cmake --install "${SINTER%/bin/sinter}" --prefix "$work/installed"
+[ -s installed/share/doc/sinter/LICENSE ] || fail "no licence is installed"
+expect 0 installed/bin/sinter build "$models/mlp.net" -o installed/mlp
+expect 0 installed/mlp --version
+
 expect 0 "$SINTER" build "$models/mlp.net" --emit=c -o emitted
 expect 0 "$SINTER" build "$models/mlp.net" -o linked
 for unit in 0 1; do
