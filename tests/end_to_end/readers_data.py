@@ -84,15 +84,15 @@ def photos(folder, count):
 
 
 def table(path, rows):
-    """Flowers of two kinds, told apart by length and colour."""
+    """Flowers of two kinds that differ in their length."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
-        out.writerow(["length", "width", "colour", "kind"])
+        out.writerow(["length", "width", "petals", "kind"])
         for _ in range(rows):
             tall = random.integers(0, 2)
             out.writerow([round(random.normal(3 + 2 * tall, 0.7), 2),
                           round(random.normal(1, 0.2), 2),
-                          random.choice(["red", "white"]),
+                          random.integers(5, 9),
                           ["anemone", "tulip"][tall]])
 
 

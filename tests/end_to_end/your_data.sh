@@ -24,9 +24,10 @@ else
     page=$work/without.md
 fi
 mkdir bin
-ln -s "$python" bin/python3
+printf '#!/bin/sh\nexec %s "$@"\n' "$python" >bin/python3
+chmod +x bin/python3
 
-# The reader's data, and at the end what came of it.
+# The reader's data, and at the end the metrics of three runs.
 cat >prepare <<PREPARE
 #!/bin/sh -e
 python3 '$here/readers_data.py'
@@ -34,29 +35,35 @@ python3 '$here/readers_data.py'
 PREPARE
 cat >judge <<JUDGE
 #!/bin/sh -e
-tar -cf '$work/rows.tar' build/*.jsonl data/logits/variance
+cp runs/Images/001/metrics.jsonl '$work/images'
+cp build/flowers/runs/Table/001/metrics.jsonl '$work/table'
+[ $torch = 1 ] || exit 0
+cp runs/Photos/001/metrics.jsonl '$work/photos'
+cp build/logits.jsonl '$work/logits'
+cp data/logits/variance '$work'
 JUDGE
 chmod +x prepare judge
 export FETCH_TABLE=build/mirror/table PATH="$work/bin:$PATH"
-[ $torch = 1 ] || sed -i 's, data/logits/variance,,' judge
-python3 "$SINTER_SOURCE/tests/walk.py" "$page" "$work/prepare" "$work/judge" || exit $?
+python3 "$SINTER_SOURCE/tests/walk.py" "$page" "$work/prepare" "$work/judge" ||
+    exit $?
 
-# value KEY FILE SPLIT: that of the last row.
-value() {
-    grep "\"split\":\"$3\"" "$2" | tail -n 1 |
-        sed "s/.*\"$1\":\([^,]*\),.*/\1/"
+# values KEY FILE SPLIT: those of its rows, in their order.
+values() {
+    grep "\"split\":\"$3\"" "$2" | sed "s/.*\"$1\":\([^,]*\),.*/\1/"
 }
-tar -xf rows.tar
+# learnt FILE SPLIT LEAST: the last accuracy, where chance has 1/3 or 1/2.
 learnt() {
-    accuracy=$(value accuracy "$1" test)
-    awk -v a="$accuracy" -v least="$2" 'BEGIN { exit !(a >= least && a <= 1) }' ||
-        fail "$1: accuracy $accuracy, not $2"
+    values accuracy "$1" "$2" | awk -v name="$1" -v least="$3" '
+    END { print name ": accuracy", $1; exit !($1 >= least && $1 <= 1) }' ||
+        fail "$1: accuracy below $3"
 }
-learnt build/photos.jsonl 0.5
+learnt images test 0.5
+learnt table test 0.7
 [ $torch = 1 ] || exit 0
-learnt build/fine-tune.jsonl 0.5
-awk -v error="$(value loss build/logits.jsonl test)" \
-    -v variance="$(cat data/logits/variance)" 'BEGIN {
+# Its 48 images of validation say less than those that it trains on.
+learnt photos test 0.4
+learnt photos train 0.65
+awk -v error="$(values loss logits test)" -v variance="$(cat variance)" 'BEGIN {
     ratio = sqrt(error / variance)
     print "logits differ by", ratio, "of their spread"
     exit !(error > 0 && ratio < 1e-4)
