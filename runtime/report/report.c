@@ -332,7 +332,7 @@ void rt_report_result(RtReport *r, const RtRow *test) {
     lines_end(&l, r->result);
 }
 
-void rt_report_weights(RtReport *r, const char *path) {
+void rt_report_weights(RtReport *r, const char *path, bool behind_result) {
     Lines l;
     char shown[RT_MOST_SAID];
     wipe(r);
@@ -340,7 +340,7 @@ void rt_report_weights(RtReport *r, const char *path) {
         return;
     terminal_text(shown, sizeof shown, path);
     fprintf(l.file, "weights in %s\n", shown);
-    lines_end(&l, r->result);
+    lines_end(&l, behind_result ? r->result : stderr);
 }
 
 void rt_report_launched(RtReport *r, const RtLaunched *launched, int count) {

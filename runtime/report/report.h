@@ -101,8 +101,9 @@ void rt_report_progress(RtReport *r, const RtRow *row);
 void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);
 void rt_report_launched(RtReport *r, const RtLaunched *l, int count);
-// Prints the file that has the weights: a run's last line.
-void rt_report_weights(RtReport *r, const char *path);
+// Prints the file that has the weights: a run's last line, behind its result,
+// or to the log where it has none.
+void rt_report_weights(RtReport *r, const char *path, bool behind_result);
 // Prints it, as --time asks, and adds it to the metrics.
 void rt_report_budget(RtReport *r, const RtBudget *b);
 // The same of what was loaded.

@@ -299,14 +299,15 @@ static void say_goodbye(RtSession *s) {
 }
 
 // The last line: the newest checkpoint of this run.
-static void say_weights(RtSession *s) {
+static void say_weights(RtSession *s, bool good) {
     if (s->report_folder == NULL || s->saved < 0)
         return;
+    const char *resumed = s->run->options->resume_path;
     char *path = rt_shelf_path(&s->shelf, s->saved);
     if (path != NULL && rt_shelf_has(&s->shelf, s->saved))
-        rt_report_weights(s->report, path);
-    else if (s->saved == s->shelf.from && s->run->options->resume_path != NULL)
-        rt_report_weights(s->report, s->run->options->resume_path);
+        rt_report_weights(s->report, path, good && is_over(s));
+    else if (s->saved == s->shelf.from && resumed != NULL)
+        rt_report_weights(s->report, resumed, good && is_over(s));
     free(path);
 }
 
@@ -413,7 +414,7 @@ static void end_record(RtSession *s, bool good, const RtError *e) {
     if (s->report == NULL || s->report_folder == NULL)
         return;
     rt_record_end(s, end_state(s, good, e));
-    say_weights(s);
+    say_weights(s, good);
 }
 
 // The folder may have been taken since the program began.

@@ -39,7 +39,7 @@ export SINTER_DOUBLE_DEVICE="$h200"
 train() {
     rm -rf run
     expect 0 env "$1" ./tiny --device=cuda:0 --data=synthetic:128 --steps=2 \
-        --epochs=1 --out=run
+        --epochs=1 --out=run --time
 }
 train SINTER_DOUBLE_LOG=log
 clock=$(awk '/ cuDeviceGetAttribute / { asked++ }

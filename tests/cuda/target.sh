@@ -67,7 +67,7 @@ expect_says "INVALID_IMAGE.*update the driver"
 # loads DEVICE COUNT [FAULTS]: a run there, without NVRTC, in which so much code
 # is given to the driver.
 loads() {
-    rm -f log
+    rm -rf log board
     expect 0 env SINTER_DOUBLE_DEVICE="$1" SINTER_DOUBLE_FAIL="${3-}" \
         SINTER_DOUBLE_LOG="$work/log" LD_LIBRARY_PATH="$work/without" ./boards \
         --device=cuda:0 --data=synthetic:128 --steps=2 --resident=no --out=board

@@ -72,7 +72,8 @@ expect 0 ./tiny --data data --out back --resume --steps 1 --quiet
 begin first
 until_newer first ''
 mv first second # whose lock is held
-begin second
+./tiny --data data --out second --resume 2>second.log &
+second=$!
 ends second 3
 grep -q 'another trainer writes its checkpoints to second' second.log ||
     fail "second: $(cat second.log)"

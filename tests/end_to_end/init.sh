@@ -95,7 +95,7 @@ expect_says "linear_1.bias is \[10\] not \[9\]; --init-except=GLOB"
 expect 0 ./nine --data data --out n --init "$weights" --init-except 'linear_*'
 expect_says "10 of 12 tensors of Tiny$"
 expect_says "^drawn, not loaded: linear_1.weight, linear_1.bias$"
-expect 3 ./tiny --data data --out n --init "$weights" --init-except 'l*,f*,s*'
+expect 3 ./tiny --data data --out m --init "$weights" --init-except 'l*,f*,s*'
 expect_says "leaves nothing to load"
 
 # What follows from data is loaded like the rest, and not where it is left out.

@@ -121,7 +121,7 @@ END_TEST
 START_TEST(a_run_can_start_from_what_init_only_saves) {
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", "--init-only"), 0);
-    ck_assert(run_says("out", "weights in b/step-00000000.safetensors\n"));
+    ck_assert(run_says("err", "weights in b/step-00000000.safetensors\n"));
     ck_assert_int_eq(
         RUN(&tiny, "--out=c", "--resume=b/step-00000000.safetensors"), 0);
     ck_assert(files_same("a/step-00000032.safetensors",
