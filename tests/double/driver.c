@@ -167,6 +167,10 @@ static CUresult attribute(int *to, CUdevice_attribute name) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
         *to = architecture % 10;
         return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: // bits, at both edges
+        *to = (int)(8 * device_number("bandwidthBytesPerSecond") /
+                    (2e3 * device_number("memClockRateKHz")));
+        return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE:
     case CU_DEVICE_ATTRIBUTE_INTEGRATED:
     case CU_DEVICE_ATTRIBUTE_ECC_ENABLED:
