@@ -13,6 +13,7 @@ import xml.etree.ElementTree as xml
 SVG = "{http://www.w3.org/2000/svg}"
 KNOWN = {SVG + name for name in ("svg", "title", "text", "line", "g", "path", "circle")}
 CHART = 170  # its height
+LETTER = 6  # the width of most
 
 path, *wanted = sys.argv[1:]
 with open(path, "rb") as file:
@@ -28,6 +29,9 @@ for curve in points:
     for x, y in curve:
         if not (0 <= x <= width and 0 <= y <= height):
             faults.append(f"a point {x}, {y} is outside {width} by {height}")
+for e in root.iter(SVG + "text"):
+    if e.get("text-anchor") == "start" and float(e.get("x")) + LETTER * len(e.text) > width:
+        faults.append(f"{e.text!r} is cut off")
 for e in root.iter():
     if e.tag not in KNOWN:
         faults.append(f"there is a {e.tag}")

@@ -55,7 +55,7 @@ expect 3 'no row has a number "elapsed"' plot old.jsonl --x=time
     echo 'Traceback (most recent call last):'
     echo '{"split":"train","epoch":2'
     echo '{"split":"train","epoch":[2,"loss":1}'
-    printf '{"split":"train"\0,"epoch":2,"loss":1}\n'
+    printf '{"split":"train","epoch":2,"loss":1}\0\n'
     row train 3 0.4 0.5
     printf '{"split":"train","epoch":4,"lo'
 } >bad.jsonl

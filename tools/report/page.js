@@ -852,11 +852,11 @@ function recipeDraw() {
   const r = data.recipe;
   const moves = row => row.values.some(v => v !== row.values[0]);
   const still = r.rows.filter(row => !moves(row));
-  const assumed = r.known ? "" : " (assumed: the data set does not say how many samples it has)";
+  const assumed = r.known ? "" : " (assumed: the data set gives no number of samples)";
   byId("recipe").replaceChildren(element("h2", {}, "Schedules"),
     element("p", { class: "hint" }, `${countText(r.updates)} updates, ` +
       `${countText(r.epoch_updates)} in an epoch${assumed}` +
-      (r.loss_scale ? `; the loss is scaled by ${countText(r.loss_scale)} at first` : "")),
+      (r.loss_scale ? `; initial loss scale ${countText(r.loss_scale)}` : "")),
     element("div", { class: "schedules" }, ...r.rows.filter(moves).map(scheduleDraw)),
     element("table", {}, ...still.map(row => element("tr", {},
       element("td", {}, row.name), element("td", { class: "count" }, shortText(row.values[0])),
@@ -948,7 +948,7 @@ function sidesDraw(c) {
     element("tbody", {}, row(["built with", c.a.options, c.b.options, ""]),
       ...figures.map(([name, of, text]) => row([name, text(of(c.a)), text(of(c.b)),
         of(c.b) > 0 ? (of(c.a) / of(c.b)).toFixed(3) : ""])),
-      row([`it is in, ${(100 * (c.a.confidence || 0)).toFixed(1)}% sure`, ranges(c.a),
+      row([`${(100 * (c.a.confidence || 0)).toFixed(1)}% confidence interval`, ranges(c.a),
         ranges(c.b), ""])));
 }
 
@@ -975,13 +975,13 @@ function comparisonDraw() {
   const c = data.comparison;
   const count = verdict => c.tensors.filter(r => r.verdict === verdict).length;
   byId("comparison").replaceChildren(element("h2", {}, "Comparison"),
-    element("p", { class: "hint" }, `${c.tensors.length} tensors: ${count("same")} the same to ` +
-      `the bit, ${count("good")} as near to right as b, ${count("carried")} off by what their ` +
-      `kernels read, ${count("skipped")} by a skipped step, ${count("wrong")} wrong; ` +
+    element("p", { class: "hint" }, `${c.tensors.length} tensors: ${count("same")} equal to ` +
+      `the bit, ${count("good")} as accurate as b, ${count("carried")} with errors of their ` +
+      `kernel's inputs, ${count("skipped")} with those of a skipped step, ${count("wrong")} wrong; ` +
       `${c.only_a} only in a, ${c.only_b} only in b. ` +
-      `On ${c.device}, data ${c.data}, batch ${c.batch}. ` + (c.double
+      `Device ${c.device}, data ${c.data}, batch ${c.batch}. ` + (c.double
       ? "Errors are against double, relative to the tensor's root mean square."
-      : "Not evaluated in double: a is measured by b.")),
+      : "No evaluation in double: errors of a are differences from b.")),
     element("div", { class: "sides" }, sidesDraw(c), lossesDraw(c)), comparedDraw());
 }
 

@@ -1,6 +1,6 @@
-// sinter report: one page of HTML that shows a model, what it became and what
-// that costs.  The page is tools/report, with what it shows as JSON inside it;
-// it loads nothing.
+// sinter report: one page of HTML with a model's source, kernels and costs.  The
+// page is tools/report/page.*, with its data as JSON inside it.  It loads
+// nothing from elsewhere.
 #include "base/exits.h"
 #include "base/source.h"
 #include "tools/compare/result.h"

@@ -1,5 +1,5 @@
-// Memory: lifetimes and places of what a step keeps, and which lines of the
-// model put there what is live when most is.
+// Memory: live ranges and offsets of a step's buffers, and the lines of the
+// model that own the buffers that are live at the peak.
 #include "tools/show/memory.h"
 #include "base/exits.h"
 #include "codegen/codegen.h"
