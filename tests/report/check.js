@@ -191,6 +191,9 @@ function chargesCheck() {
   expect(sum(layersOf(mine), x => x.bytes) === bytes, "layers have other bytes");
   const shown = sum(mine, l => sum(l.charges.filter(isShown), c => c.bytes));
   expect(sum([...lineBytes().values()], of => of.charged) === shown, "lines have other bytes");
+  const inside = sum(mine, l => sum(l.charges.filter(c => isCall(c) && isShown(ownPlace(c))),
+    c => c.bytes));
+  expect(sum([...lineBytes().values()], of => of.called) === inside, "functions have other bytes");
   expect(document.querySelectorAll("#layers tbody tr").length === layersOf(mine).length,
     "layers are missing");
 }
