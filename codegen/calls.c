@@ -132,7 +132,7 @@ void ride_tables_write(Writer *w, Text *t) {
         rides_emit(&w->rides, w->step[i].device, w->step[i].launches, i);
     if (w->rides.num_fusions > 0)
         text_add(t,
-                 "\n// Kernels that a library call can save on CUDA.\n"
+                 "\n// Prologues and epilogues of library calls on CUDA.\n"
                  "static const RtNorm norms[] = {\n%s};\n\n"
                  "static const RtFusion fusions[] = {\n%s};\n",
                  text_string(&w->rides.norms), text_string(&w->rides.fusions));
@@ -145,7 +145,7 @@ void join_tables_write(Writer *w, Text *t) {
     w->joins = rows.length > 0;
     if (w->joins)
         text_add(t,
-                 "\n// Kernels that may be one cooperative launch on CUDA.\n"
+                 "\n// Merged cooperative launches on CUDA.\n"
                  "static const RtJoin joins[] = {\n%s};\n",
                  text_string(&rows));
 }

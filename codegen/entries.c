@@ -132,14 +132,15 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
     int count, begin[PIECES + 1];
     const Kernel **kernel = host_kernels(w, all, num_all, &count);
     pieces_begin(w, kernel, count, begin);
-    text_add(t, "// Compiled as a whole, or in SINTER_UNITS pieces, of which "
-                "this is SINTER_UNIT.\n"
-                "#ifdef SINTER_UNITS\n"
-                "#define IN_UNIT(piece) "
-                "((piece) %% SINTER_UNITS == SINTER_UNIT)\n"
-                "#else\n"
-                "#define IN_UNIT(piece) 1\n"
-                "#endif\n");
+    text_add(t,
+             "// With SINTER_UNITS, the file is compiled in that many units: "
+             "this is\n"
+             "// number SINTER_UNIT.\n"
+             "#ifdef SINTER_UNITS\n"
+             "#define IN_UNIT(piece) ((piece) %% SINTER_UNITS == SINTER_UNIT)\n"
+             "#else\n"
+             "#define IN_UNIT(piece) 1\n"
+             "#endif\n");
     for (int p = 0; p < PIECES; p++) {
         int first = begin[p], last = begin[p + 1];
         if (first == last)
@@ -152,7 +153,7 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
             write_declarations(t, kernel[k]);
         text_add(t, "#endif\n");
     }
-    text_add(t, "\n// ---- the first piece has the rest ----\n\n"
+    text_add(t, "\n// ---- tables and steps, in unit 0 ----\n\n"
                 "#if IN_UNIT(0)\n");
 }
 
@@ -160,7 +161,7 @@ void entries_write(const Writer *w, Text *t) {
     int count, joins;
     const Kernel **kernel = written_kernels(w, &count);
     const Joined **joined = written_joins(w, &joins);
-    text_add(t, "// ---- kernels, as the host calls them ----\n\n");
+    text_add(t, "// ---- kernels: entry points for the host ----\n\n");
     write_pieces(w, t, kernel, count);
     for (int k = 0; k < joins; k++)
         write_joined_entry(w, t, joined[k]);

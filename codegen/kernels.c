@@ -101,16 +101,17 @@ void kernels_write(const Writer *w, Text *t) {
     const Program *p = w->program;
     text_add(t, "// Kernels of %s, from %s.\n" EMITTED_LICENCE, p->name,
              file_text(w->a, p->file));
-    text_add(t, "// One text for CUDA and for C: the prelude says what its "
-                "words mean.  v12 is\n// %%12 of the graph that `sinter show "
-                "plan` prints, p12 its address.\n\n");
+    text_add(t, "// One source for CUDA and C: the prelude defines its words "
+                "for both.  v12 is\n"
+                "// %%12 of the graph that `sinter show plan` prints, p12 its "
+                "address.\n\n");
     text_add(t,
              "#ifndef SINTER_ACT\n"
              "#define SINTER_ACT %d // of activations on CUDA\n"
              "#endif\n",
              act_bits(w->device->act));
     if (count_statistics(w) > 0)
-        text_add(t, "#define SINTER_STATISTICS %d // that a library may take\n",
+        text_add(t, "#define SINTER_STATISTICS %d // for library calls\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
     Wanted r = {.caller = ARENA_ARRAY(w->a, (size_t)count_joined(w) + 1, int)};

@@ -52,8 +52,8 @@ void launches_write(Text *t, const char *name, const Graph *host,
     if (count == 0)
         return;
     text_add(t,
-             "\n// What each launch is for, and the bytes that it reads and "
-             "writes on the host\n// and on CUDA.\n"
+             "\n// Launches, and the bytes that they access on the host and on "
+             "CUDA.\n"
              "static const RtLaunch %s_launches[] = {\n",
              name);
     for (int i = 0; i < count; i++)

@@ -131,7 +131,7 @@ void stored_write(Writer *w, Text *t, int which) {
     w->stored = rows.length > 0;
     if (w->stored)
         text_add(t,
-                 "\n// What launches leave in memory, for who looks at it.\n"
+                 "\n// Tensors that launches store, for snapshots.\n"
                  "static const RtStored stored_%s[] = {\n%s};\n",
                  on_device[which], text_string(&rows));
 }

@@ -75,7 +75,7 @@ static void write_header(const Writer *w, Text *t) {
              (long long)w->host->arena_bytes,
              (long long)w->device->arena_bytes);
     text_add(t, "//   a step: %d launches, ", train_step(w)->count);
-    text_add(t, "%d fewer where CUDA joins them\n//\n",
+    text_add(t, "%d fewer with merged launches on CUDA\n//\n",
              joins_saving(&train_step(w)->launches->joins,
                           &train_step(w)->launches->rides, 0));
     text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
@@ -84,7 +84,8 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "#define SINTER_ACT %d // of activations on the host\n",
              act_bits(w->host->act));
     if (any_family(w))
-        text_add(t, "#define SINTER_SIZES // that kernels are given\n");
+        text_add(t,
+                 "#define SINTER_SIZES // kernels take sizes as arguments\n");
     text_add(t, "#include \"%s.cu\"\n\n", w->options->base);
     text_add(t, "#define COUNT(table) ((int)(sizeof(table) / "
                 "sizeof *(table)))\n\n");

@@ -45,7 +45,7 @@ static void write_time(Text *t, const char *name, Time time) {
 }
 
 static void write_stages(const Program *p, Text *t) {
-    text_add(t, "\n// When each stage of the run begins.\n"
+    text_add(t, "\n// Start times of the stages of the run.\n"
                 "static const RtTime stages[] = {\n");
     for (int i = 0; i < p->num_stages; i++) {
         text_add(t, "    ");

@@ -198,19 +198,24 @@ static const char main_text[] =
 static void begin_add(Repro *r, Text *t) {
     bool cuda = strcmp(r->side->plan->device, "cuda") == 0;
     text_add(t,
-             "// One kernel of %s, with what it read, in kernel.bin, and what "
-             "that should make\n// of %%%u.  It ends with status 1 where that "
-             "is wrong.\n//\n"
-             "//   cc -O2 -march=native -fopenmp-simd -ffp-contract=off "
-             "-I INCLUDE kernel.c -lm\n"
+             "// One kernel of %s, to run alone.  kernel.bin has its inputs "
+             "and the right values\n"
+             "// of %%%u.  The program exits with status 1 if the kernel "
+             "computes others.\n"
+             "//\n"
+             "//   cc -O2 -march=native -fopenmp-simd -ffp-contract=off -I "
+             "INCLUDE kernel.c -lm\n"
              "//   nvcc -x cu -fmad=false -I INCLUDE kernel.c    on a GPU\n"
-             "//   ./a.out\n//\n"
+             "//   ./a.out\n"
+             "//\n"
              "// INCLUDE is include/sinter of an installation.\n\n"
              "#define SINTER_ACT %d\n"
              "#include \"runtime/prelude/prelude.h\"\n"
              "#undef AT\n"
              "#define AT(host, device) (%s)\n\n"
-             "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n"
+             "#include <math.h>\n"
+             "#include <stdint.h>\n"
+             "#include <stdio.h>\n"
              "#include <stdlib.h>\n\n",
              r->side->program->name, r->node, act_bits(r->g->act),
              cuda ? "device" : "host");
