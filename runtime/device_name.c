@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Device names: which device --device names, and whether it is there.
 
 #include "runtime/cuda/driver.h"

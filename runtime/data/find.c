@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Find: the data set that the options or the model file name, opened.
 #define _POSIX_C_SOURCE 200809L
 

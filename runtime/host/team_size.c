@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Team size: whether a launch runs on one thread or on the whole team.
 //
 // The team costs a launch two barriers, a few microseconds on idle cores and
