@@ -2,7 +2,8 @@
 
 Texts are the pages, the help of sinter and of a trainer, the messages in the
 sources, and the comments that are emitted.  A finding names the file, the line,
-the rule and the sentence.  Names in backticks and examples are left out.
+the rule and the sentence.  Names in backticks and examples are left out.  A
+question may begin with What.
 """
 import glob
 import os
@@ -177,14 +178,15 @@ def findings(rules, sources):
         for line, sentence in found:
             words += len(sentence.split())
             place = f"{where}:{line}"
-            if rules.begins.match(sentence.lstrip("\"'(* ")):
+            asks = sentence.endswith("?")
+            if not asks and rules.begins.match(sentence.lstrip("\"'(* ")):
                 broken.append((place, "begins with this word", sentence))
             for pattern, advice in rules.rule:
                 if pattern.search(sentence):
                     broken.append((place, advice, sentence))
             relatives += [(place, "free relative", sentence)
                           for pattern in rules.relative
-                          for _ in pattern.finditer(sentence)]
+                          for _ in pattern.finditer(sentence) if not asks]
     return broken, relatives, words
 
 
