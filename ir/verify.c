@@ -274,10 +274,11 @@ static bool check_tickets(Verifier *v) {
     if (v->tickets == 0)
         return true;
     if (id == NO_NODE)
-        return broken(v, 11, 0, "there are no tickets for groups");
+        return broken(v, 11, 0, "there are no block counters for groups");
     const Type *type = v->g->node[id].type;
     return (type->dtype == I32 && type_count(type) >= v->tickets) ||
-           broken(v, 11, id, "groups need %d tickets in i32", v->tickets);
+           broken(v, 11, id, "groups need %d block counters in i32",
+                  v->tickets);
 }
 
 // seen[k]: there were nodes of group k.
