@@ -80,7 +80,7 @@ def page_data(sinter, model):
 
 def facts(sinter, model):
     """The figures at the head of the report, as text."""
-    check = json.loads(said(sinter, "check", "--json", model))
+    check = json.loads(said(sinter, "check", "--json", "--device=h200", model))
     moved = next(s for s in check["steps"] if s["name"] == "train")["bytes_moved"]
     return (f"{check['model']}: {check['launches']} launches "
             f"({check['launches_without_joins']} unmerged), {bytes_text(moved)} moved, "
@@ -280,7 +280,7 @@ def box(p, x, y, width, height, title, lines, colour):
 
 def pipeline_picture(sinter, model, out):
     names = passes_of(sinter)
-    check = json.loads(said(sinter, "check", "--json", model))
+    check = json.loads(said(sinter, "check", "--json", "--device=h200", model))
     counts = {s: nodes_of(sinter, model, s) for pair in STAGES for s in pair}
     columns, row, top = 5, 26, 214
     rows = math.ceil(len(names) / columns)
