@@ -60,6 +60,7 @@ for device in host cuda:0; do
     expect 0 ./trainer --device=$device --data=whole --out=whole.$device
     expect 3 ./trainer --device=$device --data=bad --out=bad.$device
     expect_says "^error: cannot decode bad/train/same-png/good.png: "
+    rm -r bad.$device
     expect 0 ./trainer --device=$device --data=bad --out=bad.$device --bad-samples=skip:1 \
         --loaders=3 --steps=3
     mv bad images # where a folder is makes no difference

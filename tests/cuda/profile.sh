@@ -103,6 +103,7 @@ for name in evaluation checkpoint; do
 done
 
 expect_says "^ .* %  10 others"
+rm -r run
 expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
     --profile=all.json --quiet
 grep -q "by time" out err && fail "--quiet has a table"

@@ -86,7 +86,7 @@ expect 0 env SINTER_DOUBLE_MEMORY=5500000 \
 expect_says "images are streamed: they are"
 expect 5 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --resident=yes \
-    --out=large
+    --out=none
 expect_says "resident=yes: they are .* MiB are free"
 # Data are read while the GPU is opened; what the GPU lacks is said first.
 expect 3 ./tiny --device=cuda:0 --data=nowhere

@@ -160,7 +160,10 @@ fi
 # A signal ends with the weights, and the list says so.
 ./tiny --data synthetic:60000 --epochs 50 >stopped 2>&1 &
 child=$!
-while ! grep -q '^epoch' stopped; do sleep 0.1; done
+while ! grep -q "^epoch" stopped; do
+    kill -0 $child || fail "it has ended: $(cat stopped)"
+    sleep 0.1
+done
 expect 0 "$SINTER" runs --json
 grep -q '"state": "running", "epochs_done": [1-9]' out ||
     fail "a run that goes on is not running: $(cat out)"
