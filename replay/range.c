@@ -26,8 +26,8 @@ const char *range_text(char *to, const Range *r) {
         snprintf(to, RANGE_TEXT, "%s", r->count == 0 ? "empty" : "not finite");
     else if (r->bad > 0)
         snprintf(to, RANGE_TEXT,
-                 "%.6g .. %.6g and not finite in %" PRId64 " place%s", r->least,
-                 r->most, r->bad, r->bad == 1 ? "" : "s");
+                 "%.6g .. %.6g and not finite in %" PRId64 " element%s",
+                 r->least, r->most, r->bad, r->bad == 1 ? "" : "s");
     else if (r->least == r->most)
         snprintf(to, RANGE_TEXT, "%.6g", r->least);
     else

@@ -226,18 +226,18 @@ static bool culprit_tell(const Walk *w, Text *t) {
     char range[RANGE_TEXT];
     node_tell(t, &w->g->node[n]);
     if (r->bad > 0 && w->given[n])
-        text_add(t, " is not finite when it is read");
+        text_add(t, " is an input that is not finite");
     else if (r->bad > 0)
-        text_add(t, " is the first that is not finite");
+        text_add(t, " is the first tensor that is not finite");
     else if (r->most > most || r->least < -most)
         text_add(t,
-                 " is %s, and in memory it is of a type whose numbers end at "
-                 "%.6g",
+                 " is %s, but the largest number of its type in memory is %.6g",
                  range_text(range, r), most);
     else
         return false;
     if (r->bad > 0)
-        text_add(t, ", in %" PRId64 " of %" PRId64 " places", r->bad, r->count);
+        text_add(t, ", in %" PRId64 " of %" PRId64 " elements", r->bad,
+                 r->count);
     operands_tell(w, t, n);
     return true;
 }

@@ -44,10 +44,10 @@ static const char *why_foreign(int fd) {
     if (fstat(fd, &s) != 0)
         return strerror(errno);
     if (s.st_uid != geteuid())
-        return "it belongs to another user; XDG_CACHE_HOME names another "
+        return "it belongs to another user; set XDG_CACHE_HOME to another "
                "folder";
     if ((s.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return "others may write to it; chmod go-w mends that";
+        return "others can write to it; run chmod go-w on it";
     return NULL;
 }
 
@@ -123,7 +123,7 @@ bool rt_fail_open(RtError *e, const char *path) {
 
 bool rt_fail_read(RtError *e, const char *what) {
     return rt_fail(e, EXIT_IO, "cannot read %s: %s", what,
-                   errno ? strerror(errno) : "the file ends early");
+                   errno ? strerror(errno) : "the file is truncated");
 }
 
 int rt_open_sized(const RtFiles *f, const char *path, size_t *bytes,

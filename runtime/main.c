@@ -35,8 +35,8 @@ static bool fits(const RtTrainer *t, const RtPlan *plan, RtDevice *d,
     if (batch > 0)
         snprintf(advice, sizeof advice, "a batch of about %d would fit", batch);
     return rt_fail(e, EXIT_MEMORY,
-                   "a batch of %d needs %.0f MiB of memory on %s, there are "
-                   "%.0f MiB; %s",
+                   "a batch of %d needs %.0f MiB of memory on %s, but only "
+                   "%.0f MiB are free; %s",
                    t->batch, (double)need / mib, d->name, (double)have / mib,
                    advice);
 }
@@ -52,13 +52,13 @@ static bool loading_fits(const RtRun *run, RtError *e) {
     have = have > plan ? have - plan : 0;
     if (need <= have)
         return true;
-    return rt_fail(e, EXIT_MEMORY,
-                   "loading needs %.0f MiB of memory, there are %.0f MiB%s%s",
-                   (double)need / mib, (double)have / mib,
-                   shares ? " beside the plan" : "",
-                   run->data->shared != NULL
-                       ? "; lower --loaders or --max-image-pixels"
-                       : "");
+    return rt_fail(
+        e, EXIT_MEMORY,
+        "loading needs %.0f MiB of memory, but only %.0f MiB are free%s%s",
+        (double)need / mib, (double)have / mib,
+        shares ? " beside the plan" : "",
+        run->data->shared != NULL ? "; lower --loaders or --max-image-pixels"
+                                  : "");
 }
 
 // Data.  A GPU is opened by waiting for its driver and libraries: they are read
@@ -155,9 +155,9 @@ static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
         return false;
     if (strcmp(plan->device, "cuda") != 0)
         return rt_fail(e, EXIT_USAGE,
-                       "--load-cuda: the host's kernels were compiled with the "
-                       "trainer; --device=cuda compiles a text when it starts, "
-                       "for the host edit what sinter build --emit=c writes");
+                       "--load-cuda needs --device=cuda; kernels of the host "
+                       "are compiled with the trainer: edit the output of "
+                       "sinter build --emit=c for them");
     return rt_cuda_text_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 

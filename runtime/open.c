@@ -16,8 +16,7 @@ static const RtPlan *plan_for(const RtTrainer *t, const char *device) {
 }
 
 static void no_plan(const char *what, RtError *e) {
-    rt_fail(e, EXIT_DEVICE, "this trainer was built without a plan for %s",
-            what);
+    rt_fail(e, EXIT_DEVICE, "this trainer has no plan for %s", what);
 }
 
 static RtDevice *open_cuda(const RtTrainer *t, const RtOptions *o, int ordinal,
@@ -34,8 +33,8 @@ static RtDevice *open_host(const RtTrainer *t, const RtOptions *o,
     *plan = plan_for(t, "host");
     if (o->tuning != NULL || o->tune) {
         rt_fail(e, EXIT_USAGE,
-                "--%s: the host device has nothing to tune; --device says "
-                "which GPU to train on",
+                "--%s: the host device has nothing to tune; choose a GPU with "
+                "--device=cuda:N",
                 o->tune ? "tune" : "tuning");
         return NULL;
     }

@@ -120,10 +120,10 @@ static void tell_left_out(Output *o) {
     char text[NOTICE];
     if (o->left_out == 0)
         return;
-    int length = snprintf(text, sizeof text,
-                          "warning: %ld line%s left out here: no reader took "
-                          "them in time\n",
-                          o->left_out, o->left_out == 1 ? "" : "s");
+    int length = snprintf(
+        text, sizeof text,
+        "warning: %ld line%s dropped: the reader of the output was too slow\n",
+        o->left_out, o->left_out == 1 ? "" : "s");
     keep(o, text, (size_t)length);
     o->left_out = 0;
 }
@@ -315,5 +315,5 @@ void rt_leave(int status) {
 }
 
 const char *rt_output_reason(int reason) {
-    return reason == ETIMEDOUT ? "nothing read it in time" : strerror(reason);
+    return reason == ETIMEDOUT ? "its reader was too slow" : strerror(reason);
 }

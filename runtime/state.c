@@ -89,7 +89,7 @@ static const struct {
 };
 enum { NUM_METRICS = sizeof metrics / sizeof metrics[0] };
 _Static_assert(sizeof metrics / sizeof metrics[0] <= RT_MOST_NOTED,
-               "more numbers than a note has room for");
+               "too many metrics for one asynchronous read");
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d) {
     RtMetrics m = {0};

@@ -28,8 +28,8 @@ bool rt_without_parse(unsigned *without, const char *list, RtError *e) {
         int i = named(word, length);
         if (i < 0)
             return rt_fail(e, EXIT_USAGE,
-                           "--without %.100s: expected some of graph, "
-                           "joins, marks and rides, with commas",
+                           "--without %.100s: expected a comma-separated list "
+                           "of graph, joins, marks, rides",
                            list);
         *without |= 1u << i;
         word += length;
@@ -50,7 +50,8 @@ void rt_without_apply(unsigned without, RtPlan *plan) {
 bool rt_without_suits(unsigned without, const RtDevice *d, RtError *e) {
     return without == 0 || strcmp(d->name, "host") != 0 ||
            rt_fail(e, EXIT_USAGE,
-                   "--without: the host has no graph, joins, marks or rides");
+                   "--without: the host device has no graph, joins, marks or "
+                   "rides");
 }
 
 const RtTrainer *rt_without_trainer(RtLesser *to, const RtTrainer *from,

@@ -131,7 +131,7 @@ wait $! && fail "it ends well"
 ! grep -q diverged out || fail "$(cat out)"
 
 expect 2 "$SINTER" repeat "$micro" --data=nowhere --runs=2
-expect_says "this trainer draws its data"
+expect_says "this trainer generates its data"
 expect 2 "$SINTER" repeat "$micro" --runs=0
 expect_says "runs needs a number from 1 to 1000"
 expect 2 "$SINTER" repeat "$micro" --seed=2147483647

@@ -78,7 +78,7 @@ static bool read_progress(const RtHeader *h, RtProgress *p, RtError *e) {
         note_number(h, "seed", &p->seed) &&
         note_hash(h, "data", &p->data_hash) && is_place(p))
         return true;
-    return rt_fail(e, EXIT_DATA, "it does not say where its run was");
+    return rt_fail(e, EXIT_DATA, "it has no position of its run");
 }
 
 static bool same_shape(const RtState *s, const RtTensor *t) {
@@ -95,14 +95,14 @@ static bool same_states(const RtPlan *plan, const RtHeader *h, RtError *e) {
             continue;
         const RtTensor *t = rt_header_tensor(h, s->name);
         if (t == NULL)
-            return rt_fail(e, EXIT_DATA, "it has no %s", s->name);
+            return rt_fail(e, EXIT_DATA, "it has no tensor %s", s->name);
         if (!same_shape(s, t))
-            return rt_fail(e, EXIT_DATA, "%s has another type or shape in it",
-                           s->name);
+            return rt_fail(e, EXIT_DATA,
+                           "%s has a different type or shape in it", s->name);
         saved++;
     }
     return saved == h->num_tensors ||
-           rt_fail(e, EXIT_DATA, "it has %zu tensors, this trainer has %zu",
+           rt_fail(e, EXIT_DATA, "it has %zu tensors, but this trainer has %zu",
                    h->num_tensors, saved);
 }
 
@@ -132,16 +132,17 @@ static bool same_trainer(const RtCheckpoint *c, const RtHeader *h, RtError *e) {
     uint64_t fingerprint = 0;
     char differs[400];
     if (model == NULL || strcmp(model->value, t->model) != 0)
-        return rt_fail(e, EXIT_DATA, "it is of model %s, this trainer is of %s",
+        return rt_fail(e, EXIT_DATA,
+                       "it is for model %s, but this trainer is for %s",
                        model ? model->value : "(none)", t->model);
     if (note_hash(h, "fingerprint", &fingerprint) &&
         fingerprint == t->fingerprint)
         return true;
     tell_difference(c, h, differs, sizeof differs);
     return rt_fail(e, EXIT_DATA,
-                   "it is of a %s with another model text or recipe%s "
+                   "it is for a %s with a different model text or recipe%s "
                    "(fingerprint %016" PRIx64 ", here %016" PRIx64
-                   "); --init starts another run with its weights",
+                   "); --init starts a new run with its weights",
                    t->model, differs, fingerprint, t->fingerprint);
 }
 
@@ -213,11 +214,11 @@ static bool read_header(const RtFiles *files, File *f, size_t bytes,
     uint64_t n = get_length(size);
     if (n > LARGEST_HEADER || n > bytes - sizeof size || n < 2)
         return rt_fail(e, EXIT_DATA,
-                       "it is no safetensors file, or is cut short");
+                       "it is not a safetensors file, or it is truncated");
     f->length = (size_t)n;
     f->text = malloc(f->length);
     if (f->text == NULL)
-        return rt_fail(e, EXIT_MEMORY, "no memory for its header");
+        return rt_fail(e, EXIT_MEMORY, "out of memory for its header");
     if (!rt_read(files, f->fd, f->text, f->length))
         return rt_fail_read(e, "its header");
     return rt_header_parse(&f->header, f->text, f->length,
@@ -264,7 +265,7 @@ static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
     const RtHeader *h = &f->header;
     if (!f->ours) {
         rt_fail(e, EXIT_DATA,
-                "it is no checkpoint; --init=FILE starts with its weights");
+                "it is not a checkpoint; --init=FILE loads its weights");
         return RT_BROKEN;
     }
     if (!same_trainer(c, h, e) || !same_states(c->plan, h, e))

@@ -103,8 +103,8 @@ static bool take_type(Reader *r, RtTensor *t) {
     }
     r->json.failed = true;
     return rt_fail(r->error, EXIT_DATA,
-                   "%s is of %s, which is not known here; write weights as "
-                   "F32, and no counters",
+                   "%s has the unsupported type %s; write weights as F32, "
+                   "without counters",
                    t->name, r->string);
 }
 
@@ -211,8 +211,7 @@ static bool order_notes(const RtHeader *h, RtError *e) {
         qsort(h->note, h->num_notes, sizeof *h->note, by_key);
     for (size_t i = 1; i < h->num_notes; i++)
         if (by_key(&h->note[i - 1], &h->note[i]) == 0)
-            return rt_fail(e, EXIT_DATA, "its %s is there twice",
-                           h->note[i].key);
+            return rt_fail(e, EXIT_DATA, "its %s occurs twice", h->note[i].key);
     return true;
 }
 
@@ -229,7 +228,7 @@ static bool order_tensors(RtHeader *h, RtError *e) {
     qsort(h->named, n, sizeof *h->named, by_name);
     for (size_t i = 1; i < n; i++)
         if (by_name(&h->named[i - 1], &h->named[i]) == 0)
-            return rt_fail(e, EXIT_DATA, "tensor %s is there twice",
+            return rt_fail(e, EXIT_DATA, "tensor %s occurs twice",
                            h->named[i]->name);
     return true;
 }
@@ -238,7 +237,7 @@ static bool has_its_size(const RtTensor *t, RtError *e) {
     uint64_t bytes = rt_type_bytes(t->type);
     for (int i = 0; i < t->rank; i++)
         if (__builtin_mul_overflow(bytes, (uint64_t)t->dim[i], &bytes))
-            return rt_fail(e, EXIT_DATA, "the shape of %s is absurd", t->name);
+            return rt_fail(e, EXIT_DATA, "the shape of %s overflows", t->name);
     return (t->begin <= t->end && t->end - t->begin == bytes) ||
            rt_fail(e, EXIT_DATA, "the offsets of %s do not fit its shape",
                    t->name);
@@ -257,8 +256,7 @@ static bool covers(const RtHeader *h, uint64_t data_bytes, RtError *e) {
         at = t->end;
     }
     return at == data_bytes ||
-           rt_fail(e, EXIT_DATA,
-                   "its tensors need %llu bytes, but there are %llu",
+           rt_fail(e, EXIT_DATA, "its tensors need %llu bytes, but it has %llu",
                    (unsigned long long)at, (unsigned long long)data_bytes);
 }
 

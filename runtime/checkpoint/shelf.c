@@ -280,8 +280,8 @@ static RtLoad load_newest(const RtShelf *s, const char *start, RtCheckpoint *c,
         load = rt_checkpoint_read(c, *path, p, &why);
         if (load == RT_GOOD && p->step != steps.step[i]) {
             rt_fail(&why, EXIT_DATA,
-                    "%s is of step %" PRId64 ", not of its name", *path,
-                    p->step);
+                    "%s is of step %" PRId64 ", which its name contradicts",
+                    *path, p->step);
             load = RT_BROKEN;
         }
         if (load == RT_BROKEN)

@@ -104,10 +104,10 @@ static bool check_glob(const Fit *f, const char *glob, RtError *e) {
         return true;
     snprintf(layer, sizeof layer, "%.100s.*", glob);
     bool is_layer = names_some(f, layer);
-    return rt_fail(e, EXIT_USAGE,
-                   "--init-except=%.100s names nothing in it nor in %.100s%s%s",
-                   glob, f->model, is_layer ? "; did you mean " : "",
-                   is_layer ? layer : "");
+    return rt_fail(
+        e, EXIT_USAGE,
+        "--init-except=%.100s matches no tensor in it nor in %.100s%s%s", glob,
+        f->model, is_layer ? "; did you mean " : "", is_layer ? layer : "");
 }
 
 static bool read_globs(Fit *f, const char *list, RtError *e) {
@@ -158,7 +158,8 @@ static bool can_take(const RtState *s, const RtTensor *t) {
 static void tell_difference(Fit *f, const RtState *s, const RtTensor *t) {
     char here[96], there[96];
     if (!can_take(s, t)) {
-        tell(&f->misshapen, "%.80s is of %s", t->name, rt_type_name(t->type));
+        tell(&f->misshapen, "%.80s has type %s", t->name,
+             rt_type_name(t->type));
         return;
     }
     tell(&f->misshapen, "%.80s is %s not %s%s", t->name,
@@ -239,8 +240,8 @@ static bool refuse(const Fit *f, RtError *e) {
                                        text[i], kind[i]->text,
                                        others(more, sizeof more, kind[i]));
     return rt_fail(e, EXIT_DATA,
-                   "it does not fit: %s--init-except=GLOB starts without what "
-                   "GLOB names",
+                   "it does not fit: %s--init-except=GLOB leaves out the "
+                   "tensors that GLOB matches",
                    said);
 }
 
@@ -259,13 +260,14 @@ static void say(const Fit *f) {
     size_t length = strlen(w->said);
     if (f->averages > 0)
         snprintf(w->said + length, sizeof w->said - length,
-                 "\n%zu of them %s that the file has; "
-                 "--init-except='*.average' takes the weights themselves",
+                 "\n%zu of them %s from the file; --init-except='*.average' "
+                 "loads the weights themselves",
                  f->averages,
-                 f->averages == 1 ? "is an average" : "are averages");
-    say_some(w, "drawn, not loaded: ", &f->drawn);
-    say_some(w, "left in the file: ", &f->left);
-    say_some(w, "passed over, as what is kept beside weights: ", &f->beside);
+                 f->averages == 1 ? "is a weight average"
+                                  : "are weight averages");
+    say_some(w, "initialized, not loaded: ", &f->drawn);
+    say_some(w, "in the file, not loaded: ", &f->left);
+    say_some(w, "ignored optimizer states and counters: ", &f->beside);
 }
 
 static bool fit(Fit *f, const char *except, RtError *e) {

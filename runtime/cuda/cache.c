@@ -31,7 +31,7 @@ static bool is_own_home(const char *home) {
     struct stat s;
     if (stat(home, &s) != 0 || s.st_uid == geteuid())
         return true;
-    rt_warn_unused(home, "it belongs to another user; XDG_CACHE_HOME names "
+    rt_warn_unused(home, "it belongs to another user; set XDG_CACHE_HOME to "
                          "another folder for compiled kernels");
     return false;
 }

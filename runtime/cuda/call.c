@@ -51,18 +51,18 @@ bool rt_call_same(const RtCall *a, const RtCall *b) {
 const char *rt_call_text(char *to, size_t room, const RtCall *c) {
     static const char *const kind[] = {
         [RT_CONV] = "convolution",
-        [RT_CONV_GRAD_INPUT] = "gradient of the images of a convolution",
-        [RT_CONV_GRAD_WEIGHT] = "gradient of the weight of a convolution",
+        [RT_CONV_GRAD_INPUT] = "input gradient of a convolution",
+        [RT_CONV_GRAD_WEIGHT] = "weight gradient of a convolution",
         [RT_MATMUL] = "product",
         [RT_EIGH] = "eigenvectors",
-        [RT_ORTHOGONAL] = "orthonormal vectors"};
+        [RT_ORTHOGONAL] = "orthonormalization"};
     const char *type = c->type == RT_F32   ? "f32"
                        : c->type == RT_F16 ? "f16"
                                            : "bf16";
     if (c->kind > RT_CONV_GRAD_WEIGHT)
-        snprintf(
-            to, room, "%s: %s %s [%d, %d] by [%d, %d], %" PRId64 " of them",
-            c->layer, type, kind[c->kind], c->n, c->c, c->c, c->k, c->batch);
+        snprintf(to, room, "%s: %s %s [%d, %d] by [%d, %d], batch of %" PRId64,
+                 c->layer, type, kind[c->kind], c->n, c->c, c->c, c->k,
+                 c->batch);
     else
         snprintf(to, room,
                  "%s: %s %s, images [%d, %d, %d, %d], weight [%d, %d, %d, %d], "

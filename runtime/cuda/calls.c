@@ -77,8 +77,8 @@ static bool plan_calls(RtCalls *c, bool must, RtError *e) {
     }
     return follows || !must ||
            rt_fail(e, EXIT_DATA,
-                   "%s has choices that the libraries do not offer: "
-                   "measure again with --tune",
+                   "%s has plans that the libraries do not offer: measure "
+                   "again with --tune",
                    c->path);
 }
 

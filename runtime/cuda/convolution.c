@@ -98,7 +98,7 @@ static bool memory_take(RtConvolutions *v, RtError *e) {
     v->call = calloc((size_t)v->plan->num_calls + 1, sizeof *v->call);
     v->taken = calloc((size_t)v->plan->num_fusions + 1, sizeof *v->taken);
     if (v->call == NULL || v->taken == NULL)
-        return rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
+        return rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
     v->forms = rt_forms_new(v->c, v->plan, e);
     return v->forms != NULL;
 }
@@ -131,7 +131,7 @@ RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
                                      RtError *e) {
     RtConvolutions *v = calloc(1, sizeof *v);
     bool good = v != NULL ||
-                rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
+                rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
     if (good) {
         *v = (RtConvolutions){
             .c = c,
@@ -317,7 +317,8 @@ static Pack *pack_at(const RtConvolutions *v, Call *call, size_t a, size_t b,
             return p;
     Pack *p = calloc(1, sizeof *p);
     if (p == NULL) {
-        rt_fail(e, EXIT_MEMORY, "no memory for the addresses of a convolution");
+        rt_fail(e, EXIT_MEMORY,
+                "out of memory for the addresses of a convolution");
         return NULL;
     }
     *p = (Pack){.a = a, .b = b, .out = out, .next = call->pack};

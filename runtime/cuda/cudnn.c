@@ -15,15 +15,14 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
 #define CUDNN(type, member, name, arguments) {name, offsetof(RtCudnn, member)},
 #include "runtime/cuda/cudnn.def"
     };
-    const RtLibrary wanted = {.needed = "convolutions on a GPU need",
-                              .files = files,
-                              .remedy = "install cuDNN 9 or the Python package "
-                                        "nvidia-cudnn-cu13, and have the "
-                                        "folder of its libraries on "
-                                        "LD_LIBRARY_PATH",
-                              .status = EXIT_DEVICE,
-                              .symbol = symbols,
-                              .num_symbols = sizeof symbols / sizeof *symbols};
+    const RtLibrary wanted = {
+        .needed = "convolutions on a GPU need",
+        .files = files,
+        .remedy = "install cuDNN 9 or the Python package nvidia-cudnn-cu13, "
+                  "and put the folder of its libraries on LD_LIBRARY_PATH",
+        .status = EXIT_DEVICE,
+        .symbol = symbols,
+        .num_symbols = sizeof symbols / sizeof *symbols};
     *c = (RtCudnn){0};
     c->library = rt_library_open(&wanted, c, e);
     return c->library != NULL;
@@ -35,9 +34,9 @@ bool rt_cudnn_suits(const RtCudnn *c, int gpu, int driver, RtError *e) {
     int newest = rt_generation_cuda(gpu, driver), is = (int)c->cuda() / 1000;
     return is <= newest || (newest == 13 && is <= driver / 1000) ||
            rt_fail(e, EXIT_DEVICE,
-                   "this cuDNN is for CUDA %d, and the GPU and its driver need "
-                   "that for CUDA %d: install it or the Python package "
-                   "nvidia-cudnn-cu%d, and have the folder of its libraries "
+                   "this cuDNN is for CUDA %d, but the GPU and its driver need "
+                   "cuDNN for CUDA %d: install it or the Python package "
+                   "nvidia-cudnn-cu%d, and put the folder of its libraries "
                    "first on LD_LIBRARY_PATH",
                    is, newest, newest);
 }

@@ -275,7 +275,7 @@ static void add_backward(Builder *b, void *gradient) {
                        DNN_TYPE_DATA_TYPE, f32);
     for (size_t i = 0; i < sizeof link / sizeof link[0]; i++)
         rt_descriptor_link(d, op, link[i].name, link[i].to);
-    op_add(b, op, "the sums of batch_norm's gradient");
+    op_add(b, op, "the reductions of batch_norm's gradient");
 }
 
 // ---- whole graphs ----
@@ -366,6 +366,6 @@ bool rt_cudnn_finalize_graph(RtDescriptors *d, int channels,
     rt_descriptor_link(d, op,
                        DNN_ATTR_OPERATION_BN_FINALIZE_EXP_AVERATE_FACTOR_DESC,
                        scalar(&b, RT_ROLE_FACTOR, DNN_DATA_FLOAT));
-    op_add(&b, op, "the forms of a batch_norm");
+    op_add(&b, op, "bn_finalize of a batch_norm");
     return graph_close(&b);
 }

@@ -97,7 +97,7 @@ static int offered(const RtCudnn *c, const RtCudnnPlan *p, int mode, int most,
                        mode);
     if (c->device != NULL)
         rt_descriptor_link(&d, look, DNN_ATTR_ENGINEHEUR_DEVICEPROP, c->device);
-    rt_descriptor_finalize(&d, look, "a question for plans");
+    rt_descriptor_finalize(&d, look, "a query for plans");
     if (!d.failed &&
         c->get(look, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR,
                0, &count, NULL) == 0) {
@@ -185,7 +185,7 @@ bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
     if (rt_cudnn_finalize_graph(&out->own, channels, &out->graph) &&
         (plan_choose(c, RT_F16, true, (RtCudnnWish){0}, out) ||
          rt_fail(e, EXIT_DEVICE,
-                 "cuDNN has no plan for the forms of a batch_norm")))
+                 "cuDNN has no plan for bn_finalize of a batch_norm")))
         return true;
     rt_cudnn_plan_free(out);
     return false;

@@ -36,9 +36,8 @@ static size_t needed(RtDevice *d) {
 static size_t available(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     size_t left = 0, total = 0;
-    rt_cuda_must(c,
-                 rt_driver_good(&c->cu, c->cu.memory_left(&left, &total),
-                                &c->error, "find out how much memory is left"));
+    rt_cuda_must(c, rt_driver_good(&c->cu, c->cu.memory_left(&left, &total),
+                                   &c->error, "query free memory"));
     return left;
 }
 
@@ -48,12 +47,11 @@ static bool take_memory(RtCuda *c, RtError *e) {
     CUresult result = c->cu.memory_take(&c->arena, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return rt_fail(e, EXIT_MEMORY,
-                       "there are no %.0f MiB of memory in one piece, of the "
-                       "%.0f MiB that %s has; nvidia-smi shows what else takes "
-                       "it",
+                       "cannot allocate %.0f MiB in one piece of the %.0f MiB "
+                       "of %s; nvidia-smi lists other users of its memory",
                        (double)bytes / mib, (double)c->gpu.memory / mib,
                        c->gpu.name);
-    return rt_driver_good(&c->cu, result, e, "take %zu bytes of memory",
+    return rt_driver_good(&c->cu, result, e, "allocate %zu bytes of memory",
                           bytes) &&
            rt_driver_good(&c->cu, c->cu.fill(c->arena, 0, bytes, c->stream), e,
                           "clear the memory");
@@ -89,8 +87,9 @@ static void *lend(RtDevice *d, size_t bytes) {
     CUresult result = c->cu.pinned_take(&lent, bytes, 0);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return NULL;
-    rt_cuda_must(c, rt_driver_good(&c->cu, result, &c->error,
-                                   "take %zu bytes of pinned memory", bytes));
+    rt_cuda_must(c,
+                 rt_driver_good(&c->cu, result, &c->error,
+                                "allocate %zu bytes of pinned memory", bytes));
     return lent;
 }
 
@@ -98,7 +97,7 @@ static void take_back(RtDevice *d, void *lent) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_must(c, rt_lane_finish(&c->lane, &c->error));
     rt_cuda_must(c, rt_driver_good(&c->cu, c->cu.pinned_free(lent), &c->error,
-                                   "give pinned memory back"));
+                                   "free pinned memory"));
 }
 
 static bool keep(RtDevice *d, const RtRows *rows, int64_t taken, RtError *e) {
@@ -141,7 +140,7 @@ static double peak(RtDevice *d, RtType type) {
 static void sync_stream(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_must(c, rt_driver_good(&c->cu, c->cu.stream_sync(c->stream),
-                                   &c->error, "run what it was given"));
+                                   &c->error, "finish its queued work"));
 }
 
 static void times(RtDevice *d, RtTimes *t) {
@@ -343,7 +342,7 @@ static bool begin_gather(RtCuda *c, const RtOptions *o, RtError *e) {
 static bool open_stream(RtCuda *c, RtError *e) {
     return rt_driver_good(
                &c->cu, c->cu.stream_new(&c->stream, CU_STREAM_NON_BLOCKING, 0),
-               e, "make a stream") &&
+               e, "create a stream") &&
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
            rt_lane_open(&c->lane, &c->cu, c->stream, c->plan, &c->spans, e) &&
            rt_notes_open(&c->notes, &c->cu, c->stream, e);

@@ -28,17 +28,17 @@ static const RtLibrary library = {
 static const char *remedy_of(CUresult result) {
     switch (result) {
     case CUDA_ERROR_OUT_OF_MEMORY:
-        return "nvidia-smi shows what else takes the GPU's memory";
+        return "nvidia-smi lists other users of the GPU's memory";
     case CUDA_ERROR_STUB_LIBRARY:
-        return "this libcuda.so.1 is the toolkit's stand-in: take its folder "
-               "off LD_LIBRARY_PATH";
+        return "this libcuda.so.1 is the stub of the CUDA toolkit: remove its "
+               "folder from LD_LIBRARY_PATH";
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
-        return "another program has the GPU to itself; nvidia-smi names it";
+        return "another program uses the GPU exclusively; nvidia-smi names it";
     case CUDA_ERROR_NO_DEVICE:
-        return "nvidia-smi lists the GPUs, and CUDA_VISIBLE_DEVICES which of "
-               "them may be seen";
+        return "nvidia-smi lists the GPUs, and CUDA_VISIBLE_DEVICES selects "
+               "the visible ones";
     case CUDA_ERROR_ECC_UNCORRECTABLE:
-        return "the GPU's memory is faulty: nvidia-smi -q -d ECC says more";
+        return "the GPU's memory is faulty: see nvidia-smi -q -d ECC";
     case CUDA_ERROR_INVALID_IMAGE:
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
     case CUDA_ERROR_INVALID_PTX:
@@ -48,24 +48,24 @@ static const char *remedy_of(CUresult result) {
     case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
         return "libnvidia-ptxjitcompiler.so.1 of the driver must be installed";
     case CUDA_ERROR_JIT_COMPILATION_DISABLED:
-        return "CUDA_DISABLE_JIT keeps the driver from compiling them";
+        return "CUDA_DISABLE_JIT forbids the driver to compile them";
     case CUDA_ERROR_SYSTEM_NOT_READY:
         return "the GPU's fabric manager must run";
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-        return "libcuda.so.1 and the kernel's driver are of different "
-               "versions: restart the machine, or take a toolkit's folder "
-               "compat off LD_LIBRARY_PATH";
+        return "libcuda.so.1 and the kernel driver have different versions: "
+               "restart the machine, or remove a toolkit's folder compat from "
+               "LD_LIBRARY_PATH";
     case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
-        return "this libcuda.so.1 is the toolkit's for other GPUs: take its "
-               "folder compat off LD_LIBRARY_PATH";
+        return "this libcuda.so.1 is the toolkit's for other GPUs: remove its "
+               "folder compat from LD_LIBRARY_PATH";
     case CUDA_ERROR_MPS_CONNECTION_FAILED:
     case CUDA_ERROR_MPS_RPC_FAILURE:
     case CUDA_ERROR_MPS_SERVER_NOT_READY:
     case CUDA_ERROR_MPS_MAX_CLIENTS_REACHED:
     case CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED:
     case CUDA_ERROR_MPS_CLIENT_TERMINATED:
-        return "MPS (nvidia-cuda-mps-control) lends the GPU: its logs in "
-               "CUDA_MPS_LOG_DIRECTORY say more";
+        return "MPS (nvidia-cuda-mps-control) manages the GPU: see its logs in "
+               "CUDA_MPS_LOG_DIRECTORY";
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:
     case CUDA_ERROR_CONTAINED:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
@@ -75,12 +75,12 @@ static const char *remedy_of(CUresult result) {
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
     case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_LAUNCH_FAILED:
-        return "the line with Xid in the kernel's log (dmesg) says whether a "
-               "program or the GPU failed";
+        return "see the line with Xid in the kernel log (dmesg): it shows "
+               "whether a program or the GPU failed";
     case CUDA_ERROR_OPERATING_SYSTEM:
     case CUDA_ERROR_UNKNOWN:
-        return "the kernel's log (dmesg) says more; /dev/nvidia-uvm must be "
-               "there, in a container too";
+        return "see the kernel log (dmesg); /dev/nvidia-uvm must exist, also "
+               "in a container";
     default:
         return NULL;
     }
@@ -100,7 +100,7 @@ bool rt_driver_good(const RtDriver *cu, CUresult result, RtError *e,
     cu->error_string(result, &text);
     int status = result == CUDA_ERROR_OUT_OF_MEMORY ? EXIT_MEMORY : EXIT_DEVICE;
     return rt_fail(e, status, "cannot %s: the driver reports %s (%s)%s%s", what,
-                   name != NULL ? name : "an error that it has no name of",
+                   name != NULL ? name : "an unknown error",
                    text != NULL ? text : "no text", remedy != NULL ? "; " : "",
                    remedy != NULL ? remedy : "");
 }

@@ -37,7 +37,7 @@ RtForms *rt_forms_new(const RtCudnn *c, const RtPlan *plan, RtError *e) {
         f->form = calloc(norms + 1, sizeof *f->form);
     }
     if (f == NULL || f->planned == NULL || f->form == NULL) {
-        rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
+        rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
         rt_forms_free(f);
         return NULL;
     }

@@ -10,7 +10,7 @@ static bool events_new(const RtGauge *g, CUevent *event, size_t count,
                        RtError *e) {
     for (size_t i = 0; i < count; i++)
         if (!rt_driver_good(g->cu, g->cu->event_new(&event[i], 0), e,
-                            "make an event"))
+                            "create an event"))
             return false;
     return true;
 }
@@ -20,11 +20,11 @@ bool rt_gauge_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
     CUresult result = cu->memory_take(at, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return rt_fail(e, EXIT_MEMORY,
-                       "there are no %.1f MiB of memory in one piece to tune "
-                       "with; --resident=no leaves more, as does a smaller "
-                       "batch",
+                       "cannot allocate %.1f MiB in one piece for tuning; use "
+                       "--resident=no or a smaller batch",
                        (double)bytes / (1 << 20));
-    return rt_driver_good(cu, result, e, "take %zu bytes for tuning", bytes);
+    return rt_driver_good(cu, result, e, "allocate %zu bytes for tuning",
+                          bytes);
 }
 
 static bool cold_take(RtGauge *g, const RtGpu *gpu, RtError *e) {
@@ -77,7 +77,7 @@ static bool cool(const RtGauge *g, RtError *e) {
     return g->cold == 0 ||
            rt_driver_good(g->cu,
                           g->cu->fill(g->cold, 0, g->cold_bytes, g->stream), e,
-                          "write over the cache");
+                          "flush the L2 cache");
 }
 
 static bool is_within(const RtGauge *g, int launch) {
@@ -102,7 +102,7 @@ static bool read_launch(const RtGauge *g, int launch, double *seconds,
     CUevent end = cooled ? g->end[next] : g->begin[next];
     if (!rt_driver_good(g->cu,
                         g->cu->event_time(&milliseconds, g->begin[launch], end),
-                        e, "read how long a launch took"))
+                        e, "read the time of a launch"))
         return false;
     *seconds = g->failed[launch] ? HUGE_VAL : (double)milliseconds / 1000;
     return true;

@@ -14,12 +14,12 @@ static bool find_device(RtGpu *g, RtError *e) {
         return rt_driver_good(cu, cu->device_get(&g->device, g->ordinal), e,
                               "find GPU %d", g->ordinal);
     if (count == 0)
-        return rt_fail(e, EXIT_DEVICE,
-                       "NVIDIA's driver finds no GPU: nvidia-smi lists them, "
-                       "and CUDA_VISIBLE_DEVICES which of them may be seen");
+        return rt_fail(
+            e, EXIT_DEVICE,
+            "NVIDIA's driver finds no GPU: nvidia-smi lists the GPUs, and "
+            "CUDA_VISIBLE_DEVICES selects the visible ones");
     return rt_fail(e, EXIT_DEVICE,
-                   "there is no GPU %d: the driver finds %d, from cuda:0 to "
-                   "cuda:%d",
+                   "no GPU %d: the driver finds %d, from cuda:0 to cuda:%d",
                    g->ordinal, count, count - 1);
 }
 
@@ -27,7 +27,7 @@ static bool ask(const RtGpu *g, CUdevice_attribute attribute, int *value,
                 RtError *e) {
     return rt_driver_good(g->cu,
                           g->cu->device_attribute(value, attribute, g->device),
-                          e, "ask GPU %d what it is", g->ordinal);
+                          e, "read the properties of GPU %d", g->ordinal);
 }
 
 // Its clock is only told, so that one that is not known is no error.
@@ -42,14 +42,14 @@ static bool describe(RtGpu *g, RtError *e) {
         ask(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &cache, e) &&
         ask(g, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &cooperates, e) &&
         rt_driver_good(cu, cu->driver_version(&g->driver), e,
-                       "ask for the driver's version") &&
+                       "read the driver's version") &&
         rt_driver_good(cu,
                        cu->device_name(g->name, (int)sizeof g->name, g->device),
-                       e, "ask for the name of GPU %d", g->ordinal) &&
+                       e, "read the name of GPU %d", g->ordinal) &&
         rt_driver_good(cu, cu->device_uuid(&g->uuid, g->device), e,
-                       "ask for the number of GPU %d", g->ordinal) &&
+                       "read the UUID of GPU %d", g->ordinal) &&
         rt_driver_good(cu, cu->device_memory(&g->memory, g->device), e,
-                       "ask for the memory of GPU %d", g->ordinal);
+                       "read the memory size of GPU %d", g->ordinal);
     g->cache = (size_t)cache;
     g->cooperates = cooperates != 0;
     if (!ask(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &g->clock, &ignored))
@@ -60,7 +60,7 @@ static bool describe(RtGpu *g, RtError *e) {
 static bool is_new_enough(const RtGpu *g, RtError *e) {
     return g->driver >= OLDEST_DRIVER ||
            rt_fail(e, EXIT_DEVICE,
-                   "NVIDIA's driver knows CUDA up to %d.%d, and 12.0 is "
+                   "NVIDIA's driver supports CUDA up to %d.%d, but 12.0 is "
                    "needed: install version 525 or later, 580 for CUDA 13",
                    g->driver / 1000, g->driver % 1000 / 10);
 }
@@ -72,8 +72,8 @@ static bool may_be_used(const RtGpu *g, RtError *e) {
         return false;
     return mode != CU_COMPUTEMODE_PROHIBITED ||
            rt_fail(e, EXIT_DEVICE,
-                   "GPU %d, %s, is set to compute nothing; `nvidia-smi -i %d "
-                   "-c DEFAULT` allows it",
+                   "GPU %d, %s, is in compute mode PROHIBITED; `nvidia-smi -i "
+                   "%d -c DEFAULT` changes it",
                    g->ordinal, g->name, g->ordinal);
 }
 

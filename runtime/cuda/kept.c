@@ -71,10 +71,10 @@ static bool copy_rows(RtRowset *r, RtStaging *staging, const RtRows *rows,
     CUresult result = r->cu->memory_take(&r->at, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return rt_fail(e, EXIT_MEMORY,
-                       "there are no %.0f MiB of memory in one piece for the "
-                       "data; --resident=no streams it",
+                       "cannot allocate %.0f MiB in one piece for the data; "
+                       "--resident=no streams it",
                        (double)bytes / (1 << 20));
-    return rt_driver_good(r->cu, result, e, "take %zu bytes of memory",
+    return rt_driver_good(r->cu, result, e, "allocate %zu bytes of memory",
                           bytes) &&
            rt_staging_write(staging, r->at, rows->from, bytes, e);
 }
@@ -89,8 +89,8 @@ bool rt_rowset_open(RtRowset *r, RtGather *g, RtStaging *staging,
     if (__builtin_mul_overflow(rows->bytes / word, taken, &all) ||
         all > INT_MAX / 2)
         return rt_fail(e, EXIT_MEMORY,
-                       "a batch of %lld rows of %zu bytes is too large to be "
-                       "gathered; --resident=no streams it",
+                       "a batch of %lld rows of %zu bytes is too large for the "
+                       "gather kernel; --resident=no streams it",
                        (long long)taken, rows->bytes);
     r->taken = (int)taken;
     r->words = (int)(rows->bytes / word);

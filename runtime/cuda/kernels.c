@@ -22,11 +22,11 @@ static bool entry_find(RtKernels *k, int kernel, RtError *e) {
         !rt_driver_good(cu,
                         cu->function_occupancy(&entry->resident,
                                                entry->function, is->threads, 0),
-                        e, "find out how many blocks of %s fit", is->name))
+                        e, "query the occupancy of %s", is->name))
         return false;
     entry->resident *= g->processors;
     return entry->resident > 0 ||
-           rt_fail(e, EXIT_DEVICE, "%s has no room for a block of kernel %s",
+           rt_fail(e, EXIT_DEVICE, "%s cannot hold one block of kernel %s",
                    g->name, is->name);
 }
 
@@ -123,7 +123,7 @@ static bool no_compiler(const RtKernels *k, RtError *e) {
         return false;
     rt_embedded_names(t, names, sizeof names);
     return rt_fail(e, own.status,
-                   "the trainer was built for compute capability %s, and the "
+                   "the trainer was built for compute capability %s, but the "
                    "GPU has %d.%d: %s",
                    names, k->gpu->major, k->gpu->minor, own.text);
 }
@@ -181,9 +181,8 @@ static bool waits_possible(const RtKernels *k, const bool *wanted, RtError *e) {
     for (int i = 0; i < k->plan->num_kernels; i++)
         if (wanted[i] && k->plan->kernel[i].phases > 1 && !k->gpu->cooperates)
             return rt_fail(e, EXIT_DEVICE,
-                           "GPU %d, %s, has no cooperative launches, in which "
-                           "blocks wait for one another, and kernel %s needs "
-                           "one",
+                           "GPU %d, %s, does not support cooperative launches, "
+                           "but kernel %s needs one",
                            k->gpu->ordinal, k->gpu->name,
                            k->plan->kernel[i].name);
     return true;

@@ -31,15 +31,15 @@ bool rt_lane_open(RtLane *f, const RtDriver *cu, CUstream steps,
     }
     bool good = rt_driver_good(
         cu, cu->stream_new(&f->copies, CU_STREAM_NON_BLOCKING, 0), e,
-        "make a stream");
+        "create a stream");
     for (int i = 0; good && i < RT_LANE_SLOTS; i++)
         good =
             rt_driver_good(
                 cu, cu->event_new(&f->slot[i].full, CU_EVENT_DISABLE_TIMING), e,
-                "make an event") &&
+                "create an event") &&
             rt_driver_good(
                 cu, cu->event_new(&f->slot[i].empty, CU_EVENT_DISABLE_TIMING),
-                e, "make an event");
+                e, "create an event");
     if (!good)
         rt_lane_close(f);
     return good;
@@ -89,7 +89,7 @@ static bool fill(const RtLane *f, int slot, const RtPiece *piece, int count,
     RtSpan copy = span(f, RT_TRACK_COPIES, "copy batch");
     bool good =
         rt_driver_good(cu, cu->stream_wait(f->copies, f->slot[slot].empty, 0),
-                       e, "wait for a slot to be empty") &&
+                       e, "wait for an empty slot") &&
         rt_spans_begin(f->spans, &copy, f->copies, e);
     for (int i = 0; good && i < count; i++) {
         good = rt_driver_good(
@@ -99,7 +99,7 @@ static bool fill(const RtLane *f, int slot, const RtPiece *piece, int count,
     }
     return good && rt_spans_end(f->spans, f->copies, e) &&
            rt_driver_good(cu, cu->event_record(f->slot[slot].full, f->copies),
-                          e, "mark the end of a copy");
+                          e, "record the end of a copy");
 }
 
 // One piece from its place in a slot.
@@ -109,7 +109,7 @@ static bool take(const RtLane *f, CUdeviceptr at, CUdeviceptr arena,
     if (piece->kept > 0)
         return rt_rowset_gather(&f->rows[piece->kept - 1], at, to, f->steps, e);
     return rt_driver_good(f->cu, f->cu->copy(to, at, piece->bytes, f->steps), e,
-                          "take %zu bytes to an input", piece->bytes);
+                          "copy %zu bytes to an input", piece->bytes);
 }
 
 static bool use(const RtLane *f, int slot, CUdeviceptr arena,
@@ -133,7 +133,7 @@ static bool use(const RtLane *f, int slot, CUdeviceptr arena,
 bool rt_lane_keep(RtLane *f, RtGather *g, RtStaging *staging,
                   const RtRows *rows, int64_t taken, RtError *e) {
     if (f->num_rows == RT_MOST_ROWSETS)
-        return rt_fail(e, EXIT_FAULT, "more data is kept than there can be");
+        return rt_fail(e, EXIT_FAULT, "too many resident data sets");
     return rt_rowset_open(&f->rows[f->num_rows++], g, staging, rows, taken, e);
 }
 

@@ -62,8 +62,8 @@ static void refused(void *arg, bool marked, const RtError *why) {
     const RtCuda *c = arg;
     const char *step = step_name(c->plan->step[c->step].kind);
     rt_warn("%s: step %s %s: %s", c->name, step,
-            marked ? "is not divided in the table of times"
-                   : "is launched one by one, which is slower",
+            marked ? "has no per-phase timing"
+                   : "runs without a CUDA graph, which is slower",
             why->text);
 }
 
@@ -250,7 +250,7 @@ static bool try_others(RtCuda *c, int call, size_t a, size_t b, size_t out,
                              c->cu.stream_sync(c->stream) == CUDA_SUCCESS;
     for (int i = 0; !good && can && rt_calls_other(&c->calls, call); i++) {
         if (i == 0)
-            rt_warn("%s: %s; trying others", c->name, e->text);
+            rt_warn("%s: %s; trying other plans", c->name, e->text);
         good = rt_calls_run(&c->calls, call, a, b, out, e);
     }
     return good;
@@ -264,8 +264,8 @@ static void tell_memory(const RtCuda *c, RtError *e) {
     size_t left = 0, total = 0;
     if (c->cu.memory_left(&left, &total) == CUDA_SUCCESS && left < LITTLE)
         rt_fail(e, EXIT_MEMORY,
-                "%s; there are %.1f MiB of memory left, and code that runs for "
-                "the first time needs some: a smaller batch leaves more",
+                "%s; only %.1f MiB of memory are free, and the library needs "
+                "some to load a kernel: use a smaller batch",
                 why.text, (double)left / (1 << 20));
 }
 

@@ -13,10 +13,10 @@ bool rt_marks_open(RtMarks *m, const RtDriver *cu, int most, RtError *e) {
     for (; m->most < most; m->most++)
         if (!rt_driver_good(
                 cu, cu->event_new(&m->mark[m->most].event, CU_EVENT_DEFAULT), e,
-                "make an event"))
+                "create an event"))
             return false;
     return rt_driver_good(cu, cu->event_new(&m->end, CU_EVENT_DISABLE_TIMING),
-                          e, "make an event");
+                          e, "create an event");
 }
 
 void rt_marks_close(RtMarks *m) {
@@ -46,13 +46,13 @@ bool rt_marks_add(RtMarks *m, RtPhase phase, RtWork work, CUstream stream,
         captured
             ? m->cu->event_record_with(event, stream, CU_EVENT_RECORD_EXTERNAL)
             : m->cu->event_record(event, stream),
-        e, "mark a phase of a step");
+        e, "record the event of a phase");
 }
 
 bool rt_marks_end(RtMarks *m, CUstream stream, RtError *e) {
     m->pending = true;
     return rt_driver_good(m->cu, m->cu->event_record(m->end, stream), e,
-                          "mark the end of a step");
+                          "record the end of a step");
 }
 
 static bool intervals_add(RtMarks *m, RtError *e) {
@@ -62,7 +62,7 @@ static bool intervals_add(RtMarks *m, RtError *e) {
         if (!rt_driver_good(
                 m->cu,
                 m->cu->event_time(&milliseconds, mark[0].event, mark[1].event),
-                e, "read how long a phase took"))
+                e, "read the time of a phase"))
             return false;
         double seconds = 1e-3 * (double)milliseconds;
         m->spent.phase[mark->phase] += seconds;

@@ -43,7 +43,7 @@ typedef struct {
 typedef enum { LEFT, RIGHT, RESULT, NUM_MATRICES } Matrix;
 enum { MOST_OFFERED = 8 };
 
-_Static_assert(sizeof(RtLtOffer) == 96, "as the library has it");
+_Static_assert(sizeof(RtLtOffer) == 96, "the library's default");
 
 // A product and its algorithms.
 typedef struct {
@@ -68,7 +68,7 @@ static RtLibrary library_for(int gpu, int driver, const RtSymbol *symbol,
     static const char *const files[] = {"libcublasLt.so.13",
                                         "libcublasLt.so.12", NULL};
     bool newest = rt_generation_cuda(gpu, driver) == 13;
-    return (RtLibrary){.needed = "products of matrices on a GPU need",
+    return (RtLibrary){.needed = "matrix products on a GPU need",
                        .files = newest ? files : files + 1,
                        .remedy = newest ? "install cuBLAS of CUDA 13 or 12"
                                         : "install cuBLAS of CUDA 12",
@@ -99,8 +99,8 @@ static bool library_open(RtMatmuls *p, const RtGpu *gpu, RtError *e) {
         return false;
     int status = p->lt.open(&p->handle);
     return status == 0 ||
-           rt_fail(e, EXIT_DEVICE, "cuBLASLt cannot use this GPU (status %d)",
-                   status);
+           rt_fail(e, EXIT_DEVICE,
+                   "cuBLASLt does not support this GPU (status %d)", status);
 }
 
 // ---- one product ----
@@ -213,7 +213,7 @@ RtMatmuls *rt_matmuls_new(const RtPlan *plan, const RtGpu *gpu, void *stream,
         p->product = calloc((size_t)plan->num_calls + 1, sizeof *p->product);
     }
     if (p == NULL || p->product == NULL)
-        rt_fail(e, EXIT_MEMORY, "no memory for plans of products");
+        rt_fail(e, EXIT_MEMORY, "out of memory for plans of matrix products");
     else if (library_open(p, gpu, e) && plan_products(p, e))
         return p;
     rt_matmuls_free(p);

@@ -11,12 +11,12 @@ bool rt_notes_open(RtNotes *n, const RtDriver *cu, CUstream stream,
     *n = (RtNotes){.cu = cu, .stream = stream};
     bool good = rt_driver_good(
         cu, cu->pinned_take(&taken, RT_MOST_ASKED * sizeof *n->value, 0), e,
-        "take pinned memory for metrics");
+        "allocate pinned memory for metrics");
     n->value = taken;
     for (int i = 0; good && i < RT_MOST_ASKED; i++)
         good = rt_driver_good(
             cu, cu->event_new(&n->there[i], CU_EVENT_DISABLE_TIMING), e,
-            "make an event");
+            "create an event");
     if (!good)
         rt_notes_close(n);
     return good;
@@ -46,7 +46,7 @@ bool rt_notes_ask(RtNotes *n, CUdeviceptr arena, const size_t *from, int count,
     n->count[slot] = count;
     n->asked++;
     return rt_driver_good(cu, cu->event_record(n->there[slot], n->stream), e,
-                          "mark the end of a copy");
+                          "record the end of a copy");
 }
 
 bool rt_notes_tell(RtNotes *n, float *to, bool wait, bool *there, RtError *e) {

@@ -26,13 +26,13 @@ static const RtSymbol symbols[] = {
 static const char *remedy_for(int gpu, int driver) {
     if (rt_generation_cuda(gpu, driver) == 13)
         return "install the CUDA toolkit 12 or 13 or the Python package "
-               "nvidia-cuda-nvrtc, and have the folder of its libraries on "
+               "nvidia-cuda-nvrtc, and put the folder of its libraries on "
                "LD_LIBRARY_PATH";
     if (rt_generation_cuda(gpu, 13000) == 13)
-        return "install the CUDA toolkit 12, or for that of CUDA 13 an NVIDIA "
-               "driver of version 580 or later";
-    return "what is before compute capability 7.5 needs CUDA 12: install that "
-           "toolkit or the Python package nvidia-cuda-nvrtc-cu12, and have the "
+        return "install the CUDA toolkit 12, or for CUDA 13 an NVIDIA driver "
+               "of version 580 or later";
+    return "GPUs before compute capability 7.5 need CUDA 12: install its "
+           "toolkit or the Python package nvidia-cuda-nvrtc-cu12, and put the "
            "folder of its libraries on LD_LIBRARY_PATH";
 }
 
@@ -52,8 +52,8 @@ static const char *reason_of(nvrtcResult result) {
     case NVRTC_ERROR_OUT_OF_MEMORY:
         return "it is out of memory";
     case NVRTC_ERROR_BUILTIN_OPERATION_FAILURE:
-        return "libnvrtc-builtins.so of the same version must be installed, "
-               "and its folder be on LD_LIBRARY_PATH";
+        return "install libnvrtc-builtins.so of the same version, and put its "
+               "folder on LD_LIBRARY_PATH";
     default:
         return "it gives no reason";
     }
@@ -72,7 +72,7 @@ bool rt_nvrtc_open(RtNvrtc *n, int gpu, int driver, RtError *e) {
     n->library = rt_library_open(&library, n, e);
     if (n->library == NULL)
         return false;
-    if (good(n->version(&n->major, &n->minor), "tell its version", e))
+    if (good(n->version(&n->major, &n->minor), "report its version", e))
         return true;
     rt_nvrtc_close(n);
     return false;
@@ -88,13 +88,12 @@ void rt_nvrtc_close(RtNvrtc *n) {
 // The generations that it compiles for, in ascending order, as 10 * major +
 // minor.
 static int *generations_of(const RtNvrtc *n, int *count, RtError *e) {
-    if (!good(n->num_generations(count), "tell which GPUs it knows", e))
+    if (!good(n->num_generations(count), "list its GPUs", e))
         return NULL;
     int *list = calloc((size_t)*count + 1, sizeof *list);
     if (list == NULL)
         rt_fail(e, EXIT_MEMORY, "out of memory");
-    else if (*count > 0 &&
-             good(n->generations(list), "tell which GPUs it knows", e))
+    else if (*count > 0 && good(n->generations(list), "list its GPUs", e))
         return list;
     free(list);
     return NULL;
@@ -125,7 +124,7 @@ bool rt_nvrtc_target(const RtNvrtc *n, int gpu, char option[RT_NVRTC_OPTION],
     free(list);
     if (best == 0)
         return rt_fail(e, EXIT_DEVICE,
-                       "the GPU has compute capability %d.%d, and NVRTC %d.%d "
+                       "the GPU has compute capability %d.%d, but NVRTC %d.%d "
                        "compiles for %d.%d and later",
                        gpu / 10, gpu % 10, n->major, n->minor, oldest / 10,
                        oldest % 10);
@@ -143,13 +142,13 @@ static void log_tell(const RtNvrtc *n, nvrtcProgram program, RtError *e) {
     if (n->log_size(program, &size) == NVRTC_SUCCESS)
         log = calloc(size + 1, 1);
     if (log == NULL || n->log(program, log) != NVRTC_SUCCESS) {
-        rt_fail(e, EXIT_FAULT, "NVRTC refuses the kernels, and has no log");
+        rt_fail(e, EXIT_FAULT, "NVRTC rejects the kernels without a log");
     } else {
         char *line = strstr(log, "error");
         while (line != NULL && line > log && line[-1] != '\n')
             line--;
         line = line != NULL ? line : log;
-        rt_fail(e, EXIT_FAULT, "NVRTC refuses the kernels: %.*s",
+        rt_fail(e, EXIT_FAULT, "NVRTC rejects the kernels: %.*s",
                 (int)strcspn(line, "\n"), line);
     }
     free(log);
@@ -168,12 +167,12 @@ typedef nvrtcResult Give(nvrtcProgram program, char *to);
 
 static bool text_take(SizeOf *size, Give *give, nvrtcProgram program,
                       RtCode *out, RtError *e) {
-    if (!good(size(program, &out->length), "tell how long its work is", e))
+    if (!good(size(program, &out->length), "report the size of its output", e))
         return false;
     out->bytes = malloc(out->length + 1);
     if (out->bytes == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (good(give(program, out->bytes), "give its work", e))
+    if (good(give(program, out->bytes), "return its output", e))
         return true;
     free(out->bytes);
     out->bytes = NULL;
@@ -213,7 +212,7 @@ static bool compile(const RtNvrtc *n, const RtSource *s, Take *take,
     nvrtcProgram program;
     if (!good(n->create(&program, s->text, "kernels.cu", s->num_headers,
                         s->header, s->include),
-              "take the kernels", e))
+              "create a program of the kernels", e))
         return false;
     nvrtcResult result = run(n, s, program);
     bool refused = result == NVRTC_ERROR_COMPILATION ||

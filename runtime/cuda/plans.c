@@ -100,7 +100,7 @@ static bool grow(RtPlans *p) {
 
 static int make(RtPlans *p, const RtCall *call, unsigned with, RtError *e) {
     if (!grow(p)) {
-        rt_fail(e, EXIT_MEMORY, "no memory for plans of convolutions");
+        rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
         return -1;
     }
     const RtTuned *t = tuned_for(p, call, with);

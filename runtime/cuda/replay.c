@@ -32,18 +32,18 @@ static bool capture(const RtMaker *maker, bool marked, CUgraph *graph,
     if (!rt_driver_good(cu,
                         cu->capture_begin(maker->stream,
                                           CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-                        e, "begin to record a step"))
+                        e, "begin to capture a step"))
         return false;
     bool made = maker->make(maker->arg, true, marked, e);
     return rt_driver_good(cu, cu->capture_end(maker->stream, graph),
-                          made ? e : &later, "record a step") &&
+                          made ? e : &later, "capture a step") &&
            made;
 }
 
 static bool upload(const RtMaker *maker, CUgraphExec made, RtError *e) {
     const RtDriver *cu = maker->cu;
     if (rt_driver_good(cu, cu->graph_upload(made, maker->stream), e,
-                       "take the graph of a step to the GPU"))
+                       "upload the graph of a step to the GPU"))
         return true;
     cu->graph_made_free(made);
     return false;
@@ -56,7 +56,7 @@ static bool record(const RtMaker *maker, bool marked, CUgraphExec *out,
     CUgraphExec made = NULL;
     bool good = capture(maker, marked, &graph, e) &&
                 rt_driver_good(cu, cu->graph_instantiate(&made, graph, 0), e,
-                               "make a graph of a step") &&
+                               "instantiate the graph of a step") &&
                 upload(maker, made, e);
     if (graph != NULL)
         cu->graph_free(graph);

@@ -11,11 +11,11 @@ bool rt_spans_open(RtSpans *w, const RtDriver *cu, CUstream stream,
                    RtTrace *trace, RtError *e) {
     *w = (RtSpans){.cu = cu, .trace = trace};
     bool good = rt_driver_good(cu, cu->event_new(&w->zero, CU_EVENT_DEFAULT), e,
-                               "make an event") &&
+                               "create an event") &&
                 rt_driver_good(cu, cu->event_record(w->zero, stream), e,
-                               "mark the start of a trace") &&
+                               "record the start of a trace") &&
                 rt_driver_good(cu, cu->event_sync(w->zero), e,
-                               "mark the start of a trace");
+                               "record the start of a trace");
     w->began = rt_seconds();
     return good;
 }
@@ -46,9 +46,9 @@ static bool grow(RtSpans *w, RtError *e) {
 static bool record(const RtSpans *w, CUevent *event, CUstream stream,
                    RtError *e) {
     return rt_driver_good(w->cu, w->cu->event_new(event, CU_EVENT_DEFAULT), e,
-                          "make an event") &&
+                          "create an event") &&
            rt_driver_good(w->cu, w->cu->event_record(*event, stream), e,
-                          "mark a launch");
+                          "record the event of a launch");
 }
 
 bool rt_spans_begin(RtSpans *w, const RtSpan *span, CUstream stream,
@@ -71,7 +71,7 @@ static bool read_time(const RtSpans *w, CUevent event, double *seconds,
     float milliseconds = 0;
     bool good =
         rt_driver_good(w->cu, w->cu->event_time(&milliseconds, w->zero, event),
-                       e, "read when a launch was");
+                       e, "read the time of a launch");
     *seconds = w->began + 1e-3 * (double)milliseconds;
     return good;
 }

@@ -11,7 +11,7 @@ static bool pinned_take(const RtStaging *s, char **at, RtError *e) {
     void *taken = NULL;
     bool good =
         rt_driver_good(s->cu, s->cu->pinned_take(&taken, SLOT_BYTES, 0), e,
-                       "take %d MiB of pinned memory", SLOT_BYTES >> 20);
+                       "allocate %d MiB of pinned memory", SLOT_BYTES >> 20);
     *at = taken;
     return good;
 }
@@ -25,7 +25,7 @@ bool rt_staging_open(RtStaging *s, const RtDriver *cu, CUstream stream,
             pinned_take(s, &s->slot[i].at, e) &&
             rt_driver_good(
                 cu, cu->event_new(&s->slot[i].arrived, CU_EVENT_DISABLE_TIMING),
-                e, "make an event");
+                e, "create an event");
     if (!good)
         rt_staging_close(s);
     return good;
@@ -50,7 +50,7 @@ static bool slot_turn(RtStaging *s, RtError *e) {
     const RtDriver *cu = s->cu;
     RtSlot *full = &s->slot[s->now];
     if (!rt_driver_good(cu, cu->event_record(full->arrived, s->stream), e,
-                        "mark the end of a copy"))
+                        "record the end of a copy"))
         return false;
     full->left = true;
     s->now = (s->now + 1) % RT_STAGING_SLOTS;

@@ -71,7 +71,7 @@ static char *file_read(const char *path, const RtFiles *files, RtError *e) {
         no_memory(e);
     else if (!(good = rt_read(files, fd, text, bytes)))
         rt_fail(e, EXIT_IO, "cannot read %s: %s", path,
-                errno != 0 ? strerror(errno) : "it ended early");
+                errno != 0 ? strerror(errno) : "it is truncated");
     files->close(fd);
     if (good) {
         text[bytes] = '\0';

@@ -79,8 +79,8 @@ static char *table_of(const RtTried *tried, double before, double after,
         return NULL;
     rt_tried_print(f, tried);
     fprintf(f,
-            "\nthe launches of a step take %.3f ms one after the other, calls "
-            "with a cold cache; tuned %.3f ms; kept in %s\n",
+            "\nthe launches of a step take %.3f ms one after the other, "
+            "library calls with a cold cache; tuned %.3f ms; written to %s\n",
             1000 * before, 1000 * after, path);
     if (fclose(f) == 0)
         return text;
@@ -118,8 +118,8 @@ static bool is_possible(const RtBench *b, RtError *e) {
         return rt_fail(e, EXIT_USAGE, "this trainer has nothing to tune");
     return b->calls->path != NULL ||
            rt_fail(e, EXIT_IO,
-                   "a tuning has no place: neither XDG_CACHE_HOME nor HOME is "
-                   "a folder that can be written; --tuning=FILE names one");
+                   "no place for the tuning result: neither XDG_CACHE_HOME nor "
+                   "HOME is a writable folder; name a file with --tuning=FILE");
 }
 
 bool rt_bench_tune(const RtBench *b, char **said, RtError *e) {

@@ -285,7 +285,7 @@ bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
     bool good =
         u.known.cost != NULL && u.seconds != NULL && u.known.kernel != NULL
             ? tune(&u, before, after, e)
-            : rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
+            : rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
     rt_convolutions_free(u.last);
     free(u.known.cost);
     free(u.seconds);

@@ -124,7 +124,7 @@ bool rt_tune_joins(const RtTuner *t, RtConvolutions *v, RtTuning *out,
     bool good = u.known != NULL && u.joined != NULL && u.within != NULL &&
                         u.joined_took != NULL && u.apart_took != NULL
                     ? tune(&u, out, e)
-                    : rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
+                    : rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
     free(u.known);
     free(u.joined);
     free(u.within);

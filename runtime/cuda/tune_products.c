@@ -107,7 +107,7 @@ bool rt_tune_products(const RtTuner *t, RtTuning *out, RtError *e) {
               .seconds = calloc(launches, sizeof *u.seconds)};
     bool any = true;
     bool good = (u.product != NULL && u.seconds != NULL) ||
-                rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
+                rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
     if (good)
         find_products(&u);
     for (int i = 0; good && any; i++)

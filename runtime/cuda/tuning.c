@@ -26,7 +26,7 @@ bool rt_tuning_new(RtTuning *t, const RtPlan *plan, RtError *e) {
         t->apart != NULL)
         return true;
     rt_tuning_free(t);
-    return rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
+    return rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
 }
 
 void rt_tuning_free(RtTuning *t) {

@@ -110,11 +110,11 @@ static bool is_good_for(const Reader *r, const Found *found) {
     char there[200], here[200];
     const Found own = found_of(r->key);
     if (!same_place(found, &own))
-        return rt_fail(r->error, EXIT_DEVICE,
-                       "%s was measured on %s; here is %s: measure again "
-                       "with --tune",
-                       r->path, place_text(there, sizeof there, found),
-                       place_text(here, sizeof here, &own));
+        return rt_fail(
+            r->error, EXIT_DEVICE,
+            "%s was measured on %s, but this is %s: measure again with --tune",
+            r->path, place_text(there, sizeof there, found),
+            place_text(here, sizeof here, &own));
     return strcmp(found->plan, own.plan) == 0 ||
            rt_fail(r->error, EXIT_DATA,
                    "%s was measured for another model, batch, version of "
@@ -192,7 +192,8 @@ static bool choices_take(Reader *r) {
 static bool tuning_take(Reader *r) {
     Found found;
     if (!found_take(&r->json, &found))
-        return rt_fail(r->error, EXIT_DATA, "%s is not a tuning", r->path);
+        return rt_fail(r->error, EXIT_DATA, "%s is not a tuning result",
+                       r->path);
     if (!is_good_for(r, &found) || !rt_tuning_new(r->t, r->key->plan, r->error))
         return false;
     if (choices_take(r))
@@ -288,7 +289,7 @@ bool rt_tuning_write(const RtTuning *t, const char *path,
     char *part = rt_path("%s.%ld", path, (long)getpid());
     bool good = text != NULL && part != NULL;
     if (!good)
-        rt_fail(e, EXIT_MEMORY, "no memory for a tuning");
+        rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
     else if (!write_file(part, text, length, files) ||
              files->rename(part, path) != 0) {
         good = rt_fail(e, EXIT_IO, "%s: %s", path, strerror(errno));

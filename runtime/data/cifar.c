@@ -44,12 +44,10 @@ static void files_free(Files *f) {
 // Both data sets have a version for Python too, and unpack to a folder inside
 // the one that is often named.
 static bool absent(const char *path, size_t record, RtError *e) {
-    return rt_fail(e, EXIT_DATA,
-                   "there is no %s; the folder to name is %s, of CIFAR's "
-                   "binary version",
-                   path,
-                   record == 1 + IMAGE ? "cifar-10-batches-bin"
-                                       : "cifar-100-binary");
+    return rt_fail(
+        e, EXIT_DATA,
+        "%s does not exist; name the folder %s of CIFAR's binary version", path,
+        record == 1 + IMAGE ? "cifar-10-batches-bin" : "cifar-100-binary");
 }
 
 // The size of one file, in records, without reading it.
@@ -63,10 +61,10 @@ static bool count_records(const char *path, size_t record, const RtFiles *files,
         return false;
     files->close(fd);
     if (bytes == 0 || bytes % record != 0)
-        return rt_fail(e, EXIT_DATA,
-                       "%s has %zu bytes, which is not a whole number of "
-                       "records of %zu bytes",
-                       path, bytes, record);
+        return rt_fail(
+            e, EXIT_DATA,
+            "%s has %zu bytes, not a multiple of the record size, %zu bytes",
+            path, bytes, record);
     *records = (int64_t)(bytes / record);
     return true;
 }
@@ -115,11 +113,10 @@ static bool take_records(const Part *p, const uint8_t *record, int64_t done,
     for (int64_t i = 0; i < count; i++, record += l->record) {
         int64_t sample = p->at + done + i;
         if (record[l->label] >= p->classes)
-            return rt_fail(e, EXIT_DATA,
-                           "%s: record %lld has label %d, but there are %d "
-                           "classes",
-                           p->path, (long long)(done + i), record[l->label],
-                           p->classes);
+            return rt_fail(
+                e, EXIT_DATA,
+                "%s: record %lld has label %d, but the model has %d classes",
+                p->path, (long long)(done + i), record[l->label], p->classes);
         *rt_column_at(&p->split->label, sample) = record[l->label];
         interleave(record + l->record - IMAGE,
                    rt_column_at(&p->split->image, sample));
@@ -134,7 +131,7 @@ static bool read_records(const Part *p, int fd, uint8_t *chunk, RtError *e) {
         if (!rt_read(p->files, fd, chunk, (size_t)some * record))
             return rt_fail(e, EXIT_IO, "cannot read %s near byte %lld: %s",
                            p->path, (long long)done * (long long)record,
-                           errno ? strerror(errno) : "the file ends early");
+                           errno ? strerror(errno) : "the file is truncated");
         *p->hash = XXH3_64bits_withSeed(chunk, (size_t)some * record, *p->hash);
         if (!take_records(p, chunk, done, some, e))
             return false;
@@ -183,8 +180,9 @@ static bool check_shape(const char *format, const RtSample *sample,
     char text[100];
     const RtShape *s = &sample->image;
     return rt_shape_same(s, 3, dim) ||
-           rt_fail(e, EXIT_DATA, "%s images are 32x32x3, the trainer takes %s",
-                   format, rt_shape_text(text, sizeof text, s->rank, s->dim));
+           rt_fail(e, EXIT_DATA,
+                   "%s images are 32x32x3, but the trainer takes %s", format,
+                   rt_shape_text(text, sizeof text, s->rank, s->dim));
 }
 
 static bool read_both(RtData *d, const Files *train, const Files *test,

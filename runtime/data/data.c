@@ -136,13 +136,14 @@ bool rt_column_reserve(RtColumn *c, RtKept kept, size_t values, int64_t count,
         return rt_fail(e, EXIT_MEMORY, "the data set is too large");
     if (bytes > rt_memory_available())
         return rt_fail(e, EXIT_MEMORY,
-                       "%lld samples of %zu bytes need %zu MiB of memory, "
-                       "there are %zu MiB",
+                       "%lld samples of %zu bytes need %zu MiB of memory, but "
+                       "only %zu MiB are free",
                        (long long)count, sample, bytes >> 20,
                        rt_memory_available() >> 20);
     c->bytes = malloc(bytes > 0 ? bytes : 1);
     return c->bytes != NULL ||
-           rt_fail(e, EXIT_MEMORY, "no memory for %lld samples of %zu bytes",
+           rt_fail(e, EXIT_MEMORY,
+                   "out of memory for %lld samples of %zu bytes",
                    (long long)count, sample);
 }
 
@@ -174,8 +175,8 @@ bool rt_labels_check(const RtSplit *s, int classes, const char *path,
             double label = kept_at(rt_column_at(c, i), k, c->kept);
             if (label < 0 || label >= classes)
                 return rt_fail(e, EXIT_DATA,
-                               "%s: sample %lld has label %.0f, but there are "
-                               "%d classes",
+                               "%s: sample %lld has label %.0f, but the model "
+                               "has %d classes",
                                path, (long long)i, label, classes);
         }
     return true;

@@ -101,8 +101,8 @@ bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e) {
     bytes += rt_fit_bytes(h, w, by->size);
     if (bytes > by->shared->all)
         return rt_fail(e, EXIT_DATA,
-                       "it takes %.0f MiB to decode, and %.0f MiB are for "
-                       "that; see --max-image-pixels",
+                       "decoding takes %.0f MiB, but the limit is %.0f MiB; "
+                       "see --max-image-pixels",
                        (double)bytes / mib, (double)by->shared->all / mib);
     if (bytes > RT_LOADER_OWN) {
         shared_take(by->shared, bytes);
@@ -128,8 +128,8 @@ static bool decode(RtDecoding *d, RtError *e) {
     if (png ? d->by->png == NULL : d->by->jpeg == NULL) {
         d->unknown = true;
         return rt_fail(e, EXIT_DATA,
-                       "it is a %s file under another name, and the library "
-                       "for those is not installed",
+                       "it is a %s file by content, but the library for that "
+                       "format is not installed",
                        png ? "PNG" : "JPEG");
     }
     return png ? rt_png_decode(d->by->png, d, e)

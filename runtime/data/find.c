@@ -41,13 +41,13 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
     int64_t samples = synthetic_samples(o->data);
     if (draws && o->data != NULL && samples < 0)
         return rt_fail(e, EXIT_USAGE,
-                       "--data %s: this trainer draws its data, and takes "
-                       "synthetic or synthetic:N",
+                       "--data %s: this trainer generates its data and takes "
+                       "only synthetic or synthetic:N",
                        path);
     if ((o->bad_samples > 0 || o->max_image_pixels > 0) &&
         strcmp(t->data_format, "image_folder") != 0)
         return rt_fail(e, EXIT_USAGE,
-                       "--%s is for files of images; this trainer takes %s",
+                       "--%s applies to image files, but this trainer takes %s",
                        o->bad_samples > 0 ? "bad-samples" : "max-image-pixels",
                        t->data_format);
     if (draws || samples >= 0) {
@@ -61,8 +61,8 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        path);
     if (access(path, F_OK) != 0)
         return rt_fail(e, EXIT_DATA,
-                       "there is no data in %s; --data DIR says where it "
-                       "is, --data synthetic needs none",
+                       "no data in %s; name its folder with --data DIR, or use "
+                       "--data synthetic",
                        path);
     return rt_data_open(d, t->data_format, path, &sample, files, e);
 }

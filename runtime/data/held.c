@@ -58,8 +58,8 @@ bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e) {
         return true;
     if (held < 1 || held >= all)
         return rt_fail(e, EXIT_USAGE,
-                       "--validation holds out %lld of %lld training samples, "
-                       "but some must be held out and some stay",
+                       "--validation holds out %lld of %lld training samples; "
+                       "both parts need at least one",
                        (long long)held, (long long)all);
     train->held = (RtHeld){RT_TAKE_REST, train->is_text, all, held};
     train->count = all - held;

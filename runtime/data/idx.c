@@ -35,10 +35,11 @@ static char *find(const char *folder, const char *split, const char *what,
         rt_path("%s/%s-%s-idx%d-ubyte.gz", folder, split, what, dims);
     bool is_packed = packed != NULL && access(packed, F_OK) == 0;
     if (is_packed)
-        rt_fail(e, EXIT_DATA, "%s must be unpacked first: gunzip it", packed);
+        rt_fail(e, EXIT_DATA, "%s is compressed: unpack it with gunzip",
+                packed);
     else
-        rt_fail(e, EXIT_DATA, "there is no %s-%s-idx%d-ubyte in %s", split,
-                what, dims, folder);
+        rt_fail(e, EXIT_DATA, "no file %s-%s-idx%d-ubyte in %s", split, what,
+                dims, folder);
     free(packed);
     return NULL;
 }
@@ -63,14 +64,14 @@ static bool read_dims(const RtFiles *files, int fd, const char *path,
     for (int i = 0; i < rank; i++) {
         dim[i] = big_endian(head + 4 + 4 * i);
         if (__builtin_mul_overflow(product, dim[i], &product))
-            return rt_fail(e, EXIT_DATA, "%s: its sizes are absurd", path);
+            return rt_fail(e, EXIT_DATA, "%s: the sizes in its header overflow",
+                           path);
     }
     if (product == 0)
-        return rt_fail(e, EXIT_DATA, "%s holds no samples", path);
+        return rt_fail(e, EXIT_DATA, "%s has no samples", path);
     if (product != bytes - length)
         return rt_fail(e, EXIT_DATA,
-                       "%s should hold %zu bytes after its header, but holds "
-                       "%zu",
+                       "%s should have %zu bytes after its header, but has %zu",
                        path, product, bytes - length);
     return true;
 }
@@ -89,7 +90,7 @@ static bool check_images(const char *path, const uint32_t dim[MOST_DIMS],
     char text[100];
     return (dim[0] <= INT32_MAX && rt_shape_same(s, 3, size)) ||
            rt_fail(e, EXIT_DATA,
-                   "%s has images of %ux%ux1, the trainer takes %s", path,
+                   "%s has images of %ux%ux1, but the trainer takes %s", path,
                    dim[1], dim[2],
                    rt_shape_text(text, sizeof text, s->rank, s->dim));
 }

@@ -173,14 +173,14 @@ static bool leave_out(Source *s, int64_t sample, int64_t next, RtError *e) {
     if (room && !known) {
         l->named[sample] = true;
         l->count++;
-        rt_warn("%s: left out, in its place is %s (%lld of at most %lld)",
+        rt_warn("%s: skipped and replaced by %s (%lld of at most %lld)",
                 e->text, s->image.name[next], (long long)l->count,
                 (long long)l->most);
     }
     pthread_mutex_unlock(&l->lock);
     if (!room) {
         snprintf(why, sizeof why, "%s", e->text);
-        rt_fail(e, EXIT_DATA, "%s, after %lld that %s left out", why,
+        rt_fail(e, EXIT_DATA, "%s, after %lld that %s skipped", why,
                 (long long)l->most, l->most == 1 ? "was" : "were");
     }
     return room;
@@ -227,7 +227,7 @@ static bool add_class(Source *s, const char *folder, const char *class,
     good = good && list(path, s->passed, &file, e);
     if (good && file.count == 0)
         good =
-            rt_fail(e, EXIT_DATA, "%s holds no .jpg, .jpeg or .png file", path);
+            rt_fail(e, EXIT_DATA, "%s has no .jpg, .jpeg or .png file", path);
     for (int64_t i = 0; good && i < file.count; i++)
         good = names_add(&s->image, rt_path("%s/%s", path, file.name[i]), e);
     *found = file.count;
@@ -262,14 +262,12 @@ static bool add_classes(RtSplit *split, Source *s, const char *folder,
         good = number >= 0 ? add_class(s, folder, here.name[i], &found, e) &&
                                  set_labels(split, found, (int32_t)number, e)
                            : rt_fail(e, EXIT_DATA,
-                                     "%s/%s is a class that train does not "
-                                     "have",
+                                     "%s/%s is a class that is not in train",
                                      folder, here.name[i]);
     }
     names_free(&here);
-    return good &&
-           (split->count > 0 ||
-            rt_fail(e, EXIT_DATA, "%s holds no folders of classes", folder));
+    return good && (split->count > 0 ||
+                    rt_fail(e, EXIT_DATA, "%s has no class folders", folder));
 }
 
 // A library must be there if a name asks for it; the other one is welcome.
@@ -360,10 +358,10 @@ static bool read_both(RtData *d, const char *root, const char *train,
     RtPassed passed = {.endings = 0};
     bool good = list(train, NULL, &class, e);
     if (good && class.count > sample->classes)
-        good = rt_fail(e, EXIT_DATA,
-                       "%s holds folders of %lld classes, the trainer takes "
-                       "%d",
-                       train, (long long)class.count, sample->classes);
+        good =
+            rt_fail(e, EXIT_DATA,
+                    "%s has folders of %lld classes, but the trainer takes %d",
+                    train, (long long)class.count, sample->classes);
     d->shared = rt_shared_new(most_pixels(sample));
     if (good && d->shared == NULL)
         good = rt_fail(e, EXIT_MEMORY, "out of memory");

@@ -198,7 +198,7 @@ static void warn(const RtLoader *l, const Slot *s, Wait *w) {
         return;
     w->said += patience;
     rt_warn("waiting for data for %g s: %d of %d parts of batch %lld are "
-            "loaded; do its files answer?",
+            "loaded; check the file system of its files",
             w->said, s->done, l->parts, (long long)l->taken);
 }
 
@@ -206,8 +206,8 @@ static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
     double most = l->plan.longest_wait;
     if (most > 0 && w->now >= most) {
         rt_fail(e, EXIT_IO,
-                "no batch came for %g s: %d of %d parts of batch %lld are "
-                "loaded; do its files answer?",
+                "no batch for %g s: %d of %d parts of batch %lld are loaded; "
+                "check the file system of its files",
                 most, s->done, l->parts, (long long)l->taken);
         return true;
     }
@@ -217,10 +217,10 @@ static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
         w->signal = w->now;
     if (w->now < w->signal + GRACE)
         return false;
-    rt_fail(e, EXIT_IO, "a signal came while no batch did");
+    rt_fail(e, EXIT_IO, "a signal arrived while the loader was stalled");
     if (w->needed && !w->told)
-        rt_warn("a signal came within an update, which is ended first: waiting "
-                "for its data; another signal ends the run at once");
+        rt_warn("a signal arrived within an update: waiting for data to finish "
+                "it; another signal ends the run at once");
     w->told = true;
     return !w->needed;
 }
@@ -418,7 +418,7 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
     for (int i = 0; i < SLOTS; i++)
         good = good && reserve_slot(l, &l->slot[i]);
     if (!good)
-        rt_fail(e, EXIT_MEMORY, "no memory for batches of %lld samples",
+        rt_fail(e, EXIT_MEMORY, "out of memory for batches of %lld samples",
                 (long long)plan->batch);
     else if (!(good = start_threads(l, plan->threads)))
         rt_fail(e, EXIT_MEMORY, "cannot start a thread that loads data");

@@ -76,9 +76,9 @@ static bool fail_kind(const char *text, const char *path, RtError *e) {
         descr = "'";
     size_t length = strspn(descr + 1, plain);
     return rt_fail(e, EXIT_DATA,
-                   "%s holds numbers of %s%.*s, not of u8, bool, u16, i32, "
+                   "%s has numbers of type %s%.*s, not u8, bool, u16, i32, "
                    "i64, f32 or f64, little-endian",
-                   path, length > 0 ? "type " : "another type",
+                   path, length > 0 ? "type " : "an unsupported type",
                    (int)(length < LONGEST_DESCR ? length : LONGEST_DESCR),
                    descr + 1);
 }
@@ -110,10 +110,10 @@ static bool parse_header(const char *text, Header *h, const char *path,
     if (!find_kind(text, &h->kind))
         return fail_kind(text, path, e);
     if (order == NULL || strncmp(order, "False", 5) != 0)
-        return rt_fail(e, EXIT_DATA,
-                       "%s is in Fortran's order; numpy.ascontiguousarray "
-                       "puts it right",
-                       path);
+        return rt_fail(
+            e, EXIT_DATA,
+            "%s is in Fortran order; convert it with numpy.ascontiguousarray",
+            path);
     return read_dims(value_of(text, "'shape':"), h) ||
            rt_fail(e, EXIT_DATA, "%s has no shape of 1 to %d dimensions", path,
                    MOST_DIMS);
@@ -169,11 +169,11 @@ static bool count_values(const Header *h, size_t bytes, size_t *values,
             *values = fits ? *values * dim : 0;
     }
     if (fits && all == 0)
-        return rt_fail(e, EXIT_DATA, "%s holds no samples", path);
+        return rt_fail(e, EXIT_DATA, "%s has no samples", path);
     if (fits && all == bytes)
         return true;
     return rt_fail(e, EXIT_DATA,
-                   "%s should hold %zu bytes after its header, but holds %zu",
+                   "%s should have %zu bytes after its header, but has %zu",
                    path, fits ? all : SIZE_MAX, bytes);
 }
 
@@ -209,8 +209,8 @@ static bool read_values(const RtFiles *files, int fd, const char *path,
         *hash = XXH3_64bits_withSeed(to, bytes, *hash);
         if (conversion != AS_IT_IS && !narrow(at, room, c->values, conversion))
             return rt_fail(e, EXIT_DATA,
-                           "%s: sample %lld has a number beyond 32 bits", path,
-                           (long long)i);
+                           "%s: sample %lld has a number outside of 32 bits",
+                           path, (long long)i);
     }
     return true;
 }
@@ -224,14 +224,13 @@ static bool check_fits(const Header *h, const RtShape *shape, const char *path,
     char found[100], wanted[100];
     if (!rt_shape_same(shape, h->rank - 1, h->dim + 1))
         return rt_fail(
-            e, EXIT_DATA, "%s has samples of %s, the trainer takes %s", path,
-            rt_shape_text(found, sizeof found, h->rank - 1, h->dim + 1),
+            e, EXIT_DATA, "%s has samples of %s, but the trainer takes %s",
+            path, rt_shape_text(found, sizeof found, h->rank - 1, h->dim + 1),
             rt_shape_text(wanted, sizeof wanted, shape->rank, shape->dim));
     return rt_kept_fits(kinds[h->kind].kept, shape->type) ||
            rt_fail(e, EXIT_DATA,
-                   "%s has numbers of type %s, the trainer takes "
-                   "%s",
-                   path, kinds[h->kind].descr, type_word(shape->type));
+                   "%s has numbers of type %s, but the trainer takes %s", path,
+                   kinds[h->kind].descr, type_word(shape->type));
 }
 
 static bool read_open(const RtFiles *files, int fd, const char *path,

@@ -67,6 +67,6 @@ void rt_passed_text(char to[RT_MOST_PASSED], const RtPassed *p,
     if (p->others > 0)
         snprintf(some + length, sizeof some - length, "%s%" PRId64 " other%s",
                  length > 0 ? ", " : "", p->others, p->others == 1 ? "" : "s");
-    snprintf(to, RT_MOST_PASSED, "passed over in %.200s, as no %s: %s", folder,
+    snprintf(to, RT_MOST_PASSED, "ignored in %.200s, not %s: %s", folder,
              wanted, some);
 }

@@ -132,7 +132,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t bytes) {
     RtDecoding *d = current->d;
     while (bytes > 0) {
         if (d->ready == 0 && !rt_image_fill(d))
-            jump_back(png, "the file ends early");
+            jump_back(png, "the file is truncated");
         size_t part = bytes < d->ready ? bytes : d->ready;
         memcpy(to, d->next, part);
         to += part;
@@ -195,7 +195,8 @@ static bool reserve(Reading *r, png_uint_32 h, png_uint_32 w, size_t pixels) {
     r->room += rows;
     l->update(r->png, r->info);
     if (l->row_bytes(r->png, r->info) != (size_t)w * 3)
-        return rt_fail(r->e, EXIT_DATA, "its pixels do not become three bytes");
+        return rt_fail(r->e, EXIT_DATA,
+                       "its pixels cannot be converted to three bytes");
     r->pixel = malloc(3 * pixels);
     return r->pixel != NULL || rt_fail(r->e, EXIT_MEMORY, "out of memory");
 }

@@ -235,12 +235,14 @@ bool rt_synthetic_draw(RtData *d, const char *path, const RtSample *sample,
     m.next = image->type == RT_I32 && label->type == RT_I32 &&
              label->rank > 0 && same_shape(image, label);
     if (m.classes < 2)
-        return rt_fail(e, EXIT_DATA,
-                       "synthetic data has two classes or more, the model %d",
-                       m.classes);
+        return rt_fail(
+            e, EXIT_DATA,
+            "synthetic data needs at least two classes, but the model has %d",
+            m.classes);
     if (image->type != RT_I32 &&
         (m.textures = rt_textures_new(m.size, m.classes)) == NULL)
-        return rt_fail(e, EXIT_MEMORY, "no memory to draw the data set");
+        return rt_fail(e, EXIT_MEMORY,
+                       "out of memory for the synthetic data set");
     bool good =
         draw_part(&m, &d->train, "samples", TRAIN_SAMPLES, UINT64_MAX, e) &&
         draw_part(&m, &d->test, "test", TEST_SAMPLES, UINT64_MAX - 1, e);

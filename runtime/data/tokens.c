@@ -44,10 +44,10 @@ static bool cut(RtSplit *s, const Form *f, uint8_t *bytes, size_t tokens,
     s->is_text = true;
     s->count = (int64_t)samples;
     if (samples == 0 || samples > INT32_MAX)
-        return rt_fail(e, EXIT_DATA,
-                       "%s has %zu tokens%s; one sample takes %zu and the one "
-                       "that follows",
-                       path, tokens, lent ? " for evaluation" : "", f->length);
+        return rt_fail(
+            e, EXIT_DATA,
+            "%s has %zu tokens%s; one sample needs %zu and the next token",
+            path, tokens, lent ? " for evaluation" : "", f->length);
     return true;
 }
 
@@ -74,11 +74,11 @@ static uint8_t *read_tokens(const Form *f, const char *path, size_t *tokens,
         return NULL;
     RtColumn all = {0};
     *tokens = bytes / token_bytes(f);
-    bool good = bytes % token_bytes(f) == 0 ||
-                rt_fail(e, EXIT_DATA,
-                        "%s has %zu bytes, which is not a whole number of "
-                        "tokens of 2 bytes",
-                        path, bytes);
+    bool good =
+        bytes % token_bytes(f) == 0 ||
+        rt_fail(e, EXIT_DATA,
+                "%s has %zu bytes, not a multiple of the token size, 2 bytes",
+                path, bytes);
     good = good && rt_column_reserve(&all, f->kept, 1, (int64_t)*tokens, e);
     if (good && !rt_read(files, fd, all.bytes, bytes))
         good = rt_fail_read(e, path);
@@ -127,7 +127,7 @@ bool rt_tokens_read(RtData *d, const char *path, const RtSample *sample,
     const RtShape *image = &sample->image;
     if (!rt_shape_same(image, 1, &length) || image->type == RT_U8)
         return rt_fail(
-            e, EXIT_DATA, "samples are %lld tokens, the trainer takes %s",
+            e, EXIT_DATA, "samples are %lld tokens, but the trainer takes %s",
             (long long)length,
             rt_shape_text(text, sizeof text, image->rank, image->dim));
     Form form = {.length = (size_t)length,

@@ -69,7 +69,7 @@ static void reserve(RtDevice *d) {
     h->mapping = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (h->mapping == MAP_FAILED) {
-        fprintf(stderr, "error: cannot take %zu bytes of memory: %s\n",
+        fprintf(stderr, "error: cannot allocate %zu bytes of memory: %s\n",
                 h->mapped, strerror(errno));
         exit(EXIT_MEMORY);
     }

@@ -127,7 +127,7 @@ static void plan_pack(RtContractions *o, Step *s, Role role) {
                       &p->plan, back ? wanted : p->plain, o->engine,
                       back ? p->plain : wanted, o->engine,
                       back && s->call->accumulate ? o->adding : o->attr),
-                  "plan a reordering");
+                  "plan a layout conversion");
     plan_work(o, p->plan);
 }
 
@@ -206,8 +206,8 @@ static void leave_room(RtContractions *o, const char *what) {
         o->room = rt_memory_available();
     if (o->room < MOST_CODE) {
         fprintf(stderr,
-                "error: oneDNN needs up to %d MiB of memory to %s, there are "
-                "%zu MiB\n",
+                "error: oneDNN needs up to %d MiB of memory to %s, but only "
+                "%zu MiB are free\n",
                 MOST_CODE >> 20, what, o->room >> 20);
         exit(EXIT_MEMORY);
     }
@@ -275,7 +275,7 @@ size_t rt_contractions_bytes(const RtContractions *o) {
 static void *take(size_t bytes) {
     void *p = bytes > 0 ? aligned_alloc(ALIGN, bytes) : NULL;
     rt_dnnl_check(p || bytes == 0 ? dnnl_success : dnnl_out_of_memory,
-                  "take its buffers");
+                  "allocate its buffers");
     if (p != NULL)
         memset(p, 0, bytes);
     return p;
@@ -286,7 +286,7 @@ static dnnl_memory_t memory_for(const RtContractions *o, Layout layout,
     dnnl_memory_t m;
     rt_dnnl_check(
         dnnl_memory_create(&m, layout, o->engine, at ? at : DNNL_MEMORY_NONE),
-        "make a tensor");
+        "create a tensor");
     return m;
 }
 
@@ -309,7 +309,7 @@ static dnnl_primitive_t primitive_new(RtContractions *o,
 static void make_pack(RtContractions *o, Pack *p) {
     p->memory = memory_for(o, p->plain, NULL);
     p->scratch = scratch_for(o, p->plan);
-    p->primitive = primitive_new(o, p->plan, "make a reordering");
+    p->primitive = primitive_new(o, p->plan, "create a layout conversion");
 }
 
 static void make_primitives(RtContractions *o, Step *s) {
@@ -322,7 +322,7 @@ static void make_primitives(RtContractions *o, Step *s) {
             make_pack(o, &s->pack[i]);
     }
     s->scratch = scratch_for(o, s->plan);
-    s->primitive = primitive_new(o, s->plan, "make a convolution");
+    s->primitive = primitive_new(o, s->plan, "create a convolution");
 }
 
 void rt_contractions_reserve(RtContractions *o) {
@@ -365,7 +365,7 @@ static void place(Step *s, Role role, void *at) {
     const Pack *p = &s->pack[role];
     rt_dnnl_check(dnnl_memory_set_data_handle(
                       p->primitive != NULL ? p->memory : s->memory[role], at),
-                  "place a tensor");
+                  "bind a tensor");
 }
 
 static void run_conv(RtContractions *o, Step *s, void *a, void *b, void *out) {

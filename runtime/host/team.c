@@ -132,12 +132,12 @@ static int threads_allowed(int threads) {
 }
 
 static void warn_fewer(int asked, int had) {
-    char why[48] = "libgomp gives no more";
+    char why[48] = "libgomp creates no more";
     if (omp_get_max_active_levels() < 1)
         snprintf(why, sizeof why, "OMP_MAX_ACTIVE_LEVELS is 0");
     else if (omp_get_thread_limit() == had)
         snprintf(why, sizeof why, "OMP_THREAD_LIMIT is %d", had);
-    rt_warn("--threads asks for %d threads, %d compute%s: %s", asked, had,
+    rt_warn("--threads requests %d threads, but %d compute%s: %s", asked, had,
             had == 1 ? "s" : "", why);
 }
 
@@ -152,8 +152,7 @@ int rt_team_start(int asked) {
     int members = 0;
     if (given < threads) {
         fprintf(stderr,
-                "error: there is room for %d of %d threads; --threads says how "
-                "many compute\n",
+                "error: the system allows %d of %d threads; lower --threads\n",
                 given, threads);
         exit(EXIT_MEMORY);
     }

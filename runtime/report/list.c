@@ -112,8 +112,8 @@ static void print_step(Lister *l, const RtStep *s) {
 }
 
 static void print_joins(const RtPlan *p) {
-    printf("\nlaunches that CUDA may join, in longest runs and parts of "
-           "them: %d\n",
+    printf("\nmerged cooperative launches that CUDA can choose, longest runs "
+           "and parts of them: %d\n",
            p->num_joins);
     for (int i = 0; i < p->num_joins; i++)
         printf("  step %s, launches %d to %d: %s\n",
@@ -126,17 +126,16 @@ static void print_fusions(const RtPlan *p) {
     static const char *const kind[] = {
         [RT_FUSED_STATISTICS] = "statistics",
         [RT_FUSED_PROLOGUE] = "prologue",
-        [RT_FUSED_PROLOGUE_WEIGHT] = "prologue of the weight's gradient",
+        [RT_FUSED_PROLOGUE_WEIGHT] = "prologue of the weight gradient",
         [RT_FUSED_BACKWARD] = "backward",
     };
-    printf("\nkernels that a library call may do on the way: %d\n",
-           p->num_fusions);
+    printf("\nlibrary fusions, prologues and epilogues: %d\n", p->num_fusions);
     for (int i = 0; i < p->num_fusions; i++) {
         const RtFusion *f = &p->fusion[i];
         printf("  step %s, %s by %s", p->step[f->step].name, kind[f->kind],
                p->call[f->call].layer);
         if (f->launch >= 0)
-            printf(", saves launch %d", f->launch);
+            printf(", replaces launch %d", f->launch);
         printf("\n");
     }
 }
@@ -170,13 +169,13 @@ static void print_images(const RtPlan *p, const char *resident) {
     if (strcmp(resident, "no") == 0)
         printf(" are streamed: a batch is %zu bytes\n", streamed);
     else if (strcmp(resident, "yes") == 0)
-        printf(" stay on the GPU: a batch is %zu bytes of numbers\n", numbers);
+        printf(" stay on the GPU: a batch is %zu bytes of indices\n", numbers);
     else
-        printf(" stay on the GPU if all fit beside the arena with a tenth of "
-               "what is free to spare, and are in memory as they are here: a "
-               "batch is then %zu bytes of numbers, and %zu where they are "
-               "streamed\n",
-               numbers, streamed);
+        printf(
+            " stay on the GPU if all fit beside the arena with a tenth of free "
+            "memory to spare and are in memory in the model's type: a batch is "
+            "then %zu bytes of indices, and %zu if they are streamed\n",
+            numbers, streamed);
 }
 
 static bool list(const RtPlan *plan, const char *resident, bool whole) {

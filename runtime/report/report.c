@@ -89,7 +89,7 @@ static void end_row(RtReport *r, Rows *rows) {
     if (!rows->lost) {
         rows->lost = true;
         rows->reason = errno;
-        rt_report_warn(r, "cannot write to %s: %s; training goes on",
+        rt_report_warn(r, "cannot write to %s: %s; training continues",
                        rows->path, rt_output_reason(rows->reason));
     }
     clearerr(rows->file);
@@ -277,8 +277,8 @@ static void draw(RtReport *r, const RtRow *row) {
     fprintf(f, "  %.*f %s/s", rt_rate_digits(rate(row)), rate(row), r->unit);
     fclose(f);
     text[columns() - 1] = '\0';
-    fprintf(stderr, "%s%s%s%s", rt_wiped(), rt_colour(stderr, "\033[36m"),
-            text, rt_colour(stderr, "\033[0m"));
+    fprintf(stderr, "%s%s%s%s", rt_wiped(), rt_colour(stderr, "\033[36m"), text,
+            rt_colour(stderr, "\033[0m"));
     fflush(stderr);
     r->drawn = true;
 }
@@ -388,8 +388,8 @@ static void write_loaded(FILE *f, const RtLoaded *l) {
 static void print_loading(FILE *f, const RtLoaded *l) {
     fprintf(f, "%d thread%s worked %.2f s; the data set was opened in %.2f s",
             l->threads, l->threads == 1 ? "" : "s", l->busy, l->opening);
-    fprintf(f, l->from_files ? ", images were read from their files\n"
-                             : ", images were in memory then\n");
+    fprintf(f, l->from_files ? ", with images read from their files\n"
+                             : ", with images in memory\n");
 }
 
 void rt_report_loaded(RtReport *r, const RtLoaded *l) {
@@ -435,7 +435,7 @@ bool rt_report_close(RtReport *r) {
     if (rt_log_lost() != 0)
         rt_warn("lines of log.txt were lost: %s", strerror(rt_log_lost()));
     if (!rows_close(&r->rows[OF_USER])) {
-        fprintf(stderr, "error: rows of %s were lost: %s\n",
+        fprintf(stderr, "error: metrics in %s were lost: %s\n",
                 r->rows[OF_USER].path,
                 rt_output_reason(r->rows[OF_USER].reason));
         good = false;

@@ -35,8 +35,8 @@ static bool go_back(RtSession *s, RtError *e) {
 }
 
 static void say_blame(const RtSession *s, const char *how, const char *what) {
-    rt_report_say(s->report, "step %lld again, %s: %s", (long long)s->at.step,
-                  how, what);
+    rt_report_say(s->report, "replay of step %lld, %s: %s",
+                  (long long)s->at.step, how, what);
 }
 
 // Looks into the kernel that is to blame, where that can be done.
@@ -107,10 +107,10 @@ void rt_session_tell_blame(RtSession *s) {
     if (finite && !isfinite(s->test.loss)) // but for an evaluation
         return;
     rt_report_say(s->report,
-                  "it diverged: going back to step %lld to see where",
+                  "the loss diverged: replaying from step %lld to find the "
+                  "first operation that is not finite",
                   (long long)(s->saved < 0 ? 0 : s->saved));
     if (!find_blame(s, &ignored))
-        rt_report_say(s->report, "where it did cannot be seen: %s",
-                      ignored.text);
+        rt_report_say(s->report, "the replay found no cause: %s", ignored.text);
     s->at.step = at;
 }

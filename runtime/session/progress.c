@@ -22,19 +22,18 @@ bool rt_progress_plan(const RtTrainer *t, const RtOptions *o,
     p->epoch_steps = epoch_updates(t, samples);
     if (p->epoch_steps == 0 && t->accumulate > 1)
         return rt_fail(e, EXIT_DATA,
-                       "the training data has %lld sample%s, less than the %d "
-                       "batches of %d of an update",
+                       "the training data has %lld sample%s, fewer than the %d "
+                       "batches of %d of one update",
                        (long long)samples, samples == 1 ? "" : "s",
                        t->accumulate, t->batch);
     if (p->epoch_steps == 0)
-        return rt_fail(e, EXIT_DATA,
-                       "the training data has %lld sample%s, less than one "
-                       "batch of %d",
-                       (long long)samples, samples == 1 ? "" : "s", t->batch);
+        return rt_fail(
+            e, EXIT_DATA,
+            "the training data has %lld sample%s, fewer than one batch of %d",
+            (long long)samples, samples == 1 ? "" : "s", t->batch);
     double steps = ceil(rt_time_steps(length, p) - 1e-9);
     if (!(steps <= INT32_MAX))
-        return rt_fail(e, EXIT_USAGE,
-                       "%g %s are more steps than can be counted, %d",
+        return rt_fail(e, EXIT_USAGE, "%g %s exceed the limit of %d steps",
                        length.count,
                        length.unit == RT_STEPS ? "steps" : "epochs", INT32_MAX);
     p->step = 0;

@@ -72,17 +72,18 @@ bool rt_resident_keep(RtRun *run, RtError *e) {
     size_t bytes = 0, have = 0;
     char why[80];
     if (run->device->keep == NULL)
-        return !must || rt_fail(e, EXIT_USAGE,
-                                "--resident=yes: the %s device reads images "
-                                "where they are",
-                                run->device->name);
+        return !must ||
+               rt_fail(e, EXIT_USAGE,
+                       "--resident=yes: the %s device reads images in place",
+                       run->device->name);
     if (strcmp(asked, "no") == 0)
         return stream(run, false, "--resident=no", e);
     if (!all_bytes(run, &bytes))
-        return stream(run, must, "they are not in memory as the model's input",
+        return stream(run, must,
+                      "they are not in memory in the type of the model's input",
                       e);
     if (!has_room(run, bytes, &have)) {
-        snprintf(why, sizeof why, "they are %.0f MiB, and %.0f MiB are free",
+        snprintf(why, sizeof why, "they need %.0f MiB, but %.0f MiB are free",
                  (double)bytes / mib, (double)have / mib);
         return stream(run, must, why, e);
     }
@@ -93,7 +94,7 @@ bool rt_resident_keep(RtRun *run, RtError *e) {
                !must && stream(run, false, e->text, e);
     run->resident = true;
     snprintf(run->data_is, sizeof run->data_is,
-             "images stay on %s: %.1f MiB; a batch is %d numbers",
+             "images stay on %s: %.1f MiB; a batch is %d indices",
              run->device->name, (double)bytes / mib, run->trainer->batch);
     return true;
 }

@@ -63,8 +63,8 @@ static bool go_on_unsaved(RtSession *s, const RtError *e) {
                  (long long)s->saved);
     rt_report_warn(s->report, "%s", e->text);
     rt_report_warn(s->report,
-                   "training goes on, the next checkpoint is tried in "
-                   "%d s at the earliest; %s has %s",
+                   "training continues, with the next try of a checkpoint in "
+                   "%d s or later; %s has %s",
                    s->wait, s->shelf.folder, left);
     s->wait = 2 * s->wait < LONGEST_WAIT ? 2 * s->wait : LONGEST_WAIT;
     return true;
@@ -98,12 +98,12 @@ static bool same_held(const RtSession *s, const RtProgress *found,
         return true;
     if (held == 0)
         return rt_fail(e, EXIT_DATA,
-                       "%s is of a run that held no samples out: it goes on "
+                       "%s is of a run without held-out samples: continue it "
                        "without --validation",
                        path);
     return rt_fail(e, EXIT_DATA,
-                   "%s is of a run that held %llu samples out: it goes on with "
-                   "--validation=%llu",
+                   "%s is of a run with %llu held-out samples: continue it "
+                   "with --validation=%llu",
                    path, (unsigned long long)held, (unsigned long long)held);
 }
 
@@ -120,30 +120,29 @@ static bool same_run(const RtSession *s, const RtProgress *asked,
         return true;
     if (found->epoch_steps != asked->epoch_steps)
         return rt_fail(e, EXIT_DATA,
-                       "%s is of a run on other data (%lld steps in an "
-                       "epoch, here %lld); --init starts another with its "
-                       "weights",
+                       "%s is of a run on other data (%lld steps in an epoch, "
+                       "here %lld); --init starts a new run with its weights",
                        path, (long long)found->epoch_steps,
                        (long long)asked->epoch_steps);
     if (found->data_hash != asked->data_hash)
-        return rt_fail(e, EXIT_DATA,
-                       "%s is of a run on other data, of as many steps in an "
-                       "epoch (hash %016llx, here %016llx); --init starts "
-                       "another with its weights",
-                       path, (unsigned long long)found->data_hash,
-                       (unsigned long long)asked->data_hash);
+        return rt_fail(
+            e, EXIT_DATA,
+            "%s is of a run on other data with as many steps in an epoch (hash "
+            "%016llx, here %016llx); --init starts a new run with its weights",
+            path, (unsigned long long)found->data_hash,
+            (unsigned long long)asked->data_hash);
     if (o->seed >= 0 && found->seed != asked->seed)
         return rt_fail(e, EXIT_DATA,
-                       "%s is of a run with seed %lld, not %lld; --init "
-                       "starts another with its weights",
+                       "%s is of a run with seed %lld, not %lld; --init starts "
+                       "a new run with its weights",
                        path, (long long)found->seed, (long long)asked->seed);
     if (o->epochs > 0 && found->steps != asked->steps)
-        return rt_fail(e, EXIT_DATA,
-                       "%s is of a run of %lld step%s, not %lld; its "
-                       "schedule cannot be changed on the way: --init starts "
-                       "another with its weights",
-                       path, (long long)found->steps,
-                       found->steps == 1 ? "" : "s", (long long)asked->steps);
+        return rt_fail(
+            e, EXIT_DATA,
+            "%s is of a run of %lld step%s, not %lld, and the schedule of a "
+            "run is fixed; --init starts a new run with its weights",
+            path, (long long)found->steps, found->steps == 1 ? "" : "s",
+            (long long)asked->steps);
     return true;
 }
 

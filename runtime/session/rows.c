@@ -87,15 +87,14 @@ void rt_session_begin_row(RtSession *s) {
 bool rt_session_diverged(const RtRow *row, RtError *e) {
     long long step = row->step;
     if (!isfinite(row->loss))
-        rt_fail(e, EXIT_DIVERGED,
-                "the loss is %s: seen after step %lld, epoch %.2f",
+        rt_fail(e, EXIT_DIVERGED, "the loss is %s after step %lld, epoch %.2f",
                 isnan(row->loss) ? "not a number" : "infinite", step,
                 row->epoch);
     else if (row->scale < 1)
         rt_fail(e, EXIT_DIVERGED,
-                "a step was skipped whose loss scale was 1, as gradients were "
-                "not finite: seen after step %lld, epoch %.2f; build with "
-                "precision=bf16 or f32, which have the range that f16 lacks",
+                "gradients are not finite at the smallest loss scale, 1, after "
+                "step %lld, epoch %.2f; build with precision=bf16 or f32, "
+                "which have a larger range than f16",
                 step, row->epoch);
     else
         return false;
@@ -188,9 +187,9 @@ static int64_t steps_of_epoch(const RtSession *s) {
 static void warn_skipped(const RtSession *s, const RtRow *row) {
     if (row->scale >= 1 && row->skipped >= (double)steps_of_epoch(s))
         rt_report_warn(s->report,
-                       "every step of this epoch was skipped, as "
-                       "gradients were not finite; the loss scale is %.0f and "
-                       "falls with each of them, below 1 the run ends",
+                       "every step of this epoch was skipped because gradients "
+                       "were not finite; the loss scale is %.0f and is halved "
+                       "by each of them, and below 1 the run ends",
                        row->scale);
 }
 

@@ -43,14 +43,14 @@ bool rt_session_trace_end(RtSession *s, RtError *e) {
     s->traced = true;
     snprintf(title, sizeof title, "%s on %s", s->run->trainer->model,
              s->device->name);
-    snprintf(note, sizeof note, "steps %lld to %lld%s",
-             (long long)s->traced_from + 1, (long long)s->at.step,
-             s->device->replays
-                 ? ", whose launches were made one by one; without a trace "
-                   "they are one CUDA graph"
-                 : "");
+    snprintf(
+        note, sizeof note, "steps %lld to %lld%s",
+        (long long)s->traced_from + 1, (long long)s->at.step,
+        s->device->replays
+            ? ", launched one by one; without a trace they are one CUDA graph"
+            : "");
     if (s->at.step <= s->traced_from)
-        snprintf(note, sizeof note, "no whole step: the run ended before");
+        snprintf(note, sizeof note, "no complete step: the run ended before");
     s->traces = false;
     if (!rt_trace_write(s->run->trace, title, note, e))
         return false;

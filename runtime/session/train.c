@@ -230,7 +230,7 @@ static void say_others(const RtSession *s) {
                   "%s has newer checkpoints, up to step %lld: the first one of "
                   "this run renames them to previous-*%s",
                   s->shelf.folder, (long long)newest,
-                  drops ? " and removes those called so" : "");
+                  drops ? " and removes older ones of that name" : "");
 }
 
 static void say_hello(const RtSession *s) {

@@ -31,11 +31,11 @@ static bool same_bits(const RtSession *s, const char *first, const char *second,
         const RtState *state = &s->plan->state[i];
         size_t bytes = rt_state_bytes(state);
         if (memcmp(first + at, second + at, bytes) != 0)
-            return rt_fail(e, EXIT_DEVICE,
-                           "%s: step %lld was taken twice from the same states "
-                           "and samples, and did not leave the same bits, "
-                           "first of all in %s; it is not saved",
-                           s->device->name, (long long)s->at.step, state->name);
+            return rt_fail(
+                e, EXIT_DEVICE,
+                "%s: step %lld, repeated from the same states and samples, "
+                "gave different bits, first in %s; it is not saved",
+                s->device->name, (long long)s->at.step, state->name);
         at += bytes;
     }
     return true;
@@ -53,7 +53,8 @@ bool rt_session_verify(RtSession *s, RtError *e) {
     if (second != NULL)
         good = same_bits(s, first, second, e);
     else if (good || before == NULL)
-        good = rt_fail(e, EXIT_MEMORY, "no memory for the states of two steps");
+        good = rt_fail(e, EXIT_MEMORY,
+                       "out of memory for the states of two steps");
     free(before);
     free(first);
     free(second);

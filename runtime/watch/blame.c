@@ -107,7 +107,8 @@ static void look(RtBlame *b, const RtStored *t, int kernel, const size_t *arg) {
         return;
     b->found = true;
     b->stored = t;
-    say(b, "%s is the first that is not finite, in %lld of %lld places",
+    say(b,
+        "%s is the first tensor that is not finite, in %lld of %lld elements",
         t->what, (long long)r.bad, (long long)t->count);
     say_inputs(b, kernel, arg);
 }
@@ -147,8 +148,8 @@ void rt_blame_end(RtBlame *b) {
             continue;
         b->state = s;
         say(b,
-            "all that its kernels leave is finite but %s, in %lld of %lld "
-            "places",
+            "all results of its kernels are finite except %s, in %lld of %lld "
+            "elements",
             s->name, (long long)r.bad, (long long)state_count(s));
     }
 }

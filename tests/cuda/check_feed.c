@@ -106,8 +106,8 @@ START_TEST(a_batch_of_too_many_words_is_not_gathered) {
     RtDevice *d = open_device(2);
     ck_assert(!d->keep(d, &rows, 1126, &e));
     ck_assert_int_eq(e.status, EXIT_MEMORY);
-    ck_assert_msg(strstr(e.text, "too large to be gathered") != NULL, "%s",
-                  e.text);
+    ck_assert_msg(strstr(e.text, "too large for the gather kernel") != NULL,
+                  "%s", e.text);
     d->close(d);
     free(from);
 }

@@ -365,7 +365,7 @@ static const struct {
     {{&plan, "NVIDIA H100", 90, 132, 13000, 91900, 0},
      EXIT_DEVICE,
      "measured on NVIDIA H200 (9.0, 132 multiprocessors), driver for CUDA "
-     "13.0, cuDNN 9.19.0; here is NVIDIA H100"},
+     "13.0, cuDNN 9.19.0, but this is NVIDIA H100"},
     {{&plan, "NVIDIA H200", 90, 114, 13000, 91900, 0}, EXIT_DEVICE, "114 mul"},
     {{&plan, "NVIDIA H200", 90, 132, 12080, 91900, 0}, EXIT_DEVICE, "12.8"},
     {{&plan, "NVIDIA H200", 90, 132, 13000, 91800, 0}, EXIT_DEVICE, "9.18.0"},

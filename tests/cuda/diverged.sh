@@ -20,7 +20,7 @@ train Half {
 END
 expect 0 "$SINTER" build half.net -o half --set precision=f16
 expect 6 ./half --device=cuda:0 --data=synthetic:64 --out=half.run --quiet
-expect_says "operation by operation: in k[0-9a-z_]*, cast of big.*half.net:2 is [0-9.e+]* \.\. [0-9.e+]*, and in memory it is of a type whose numbers end at 65504; "
+expect_says "operation by operation: in k[0-9a-z_]*, cast of big.*half.net:2 is [0-9.e+]* \.\. [0-9.e+]*, but the largest number of its type in memory is 65504; "
 
 # Launches that a GPU joins, and those that ride on a call, are left out of what
 # has been left in memory.
@@ -28,6 +28,6 @@ sed 's/|> scale(1000) |> square as big/|> batch_norm |> relu |> log as big/' hal
 expect 0 "$SINTER" build log.net -o log
 for device in cuda:0 host; do
     expect 6 ./log --device=$device --data=synthetic:64 --out=$device --quiet
-    expect_says "operation by operation: in k[0-9a-z_]*, log of big.log_1, log.net:2 is the first that is not finite, "
+    expect_says "operation by operation: in k[0-9a-z_]*, log of big.log_1, log.net:2 is the first tensor that is not finite, "
 done
 exit 0

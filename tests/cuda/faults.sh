@@ -141,7 +141,7 @@ judge memory:enough
 train SINTER_DOUBLE_MEMORY=$((needed + 65536)) SINTER_DOUBLE_CODE=16384
 judge memory:code
 [ "$status" = "$MEMORY" ] || broken "no memory for code: status $status"
-grep -q 'MiB of memory left, and code' err ||
+grep -q 'MiB of memory are free, and the library' err ||
     broken "no memory for code: $(cat err)"
 # A library that is not there is found out, too; NVIDIA's own cannot stand in
 # for it.

@@ -22,7 +22,7 @@ done
 expect 0 ./tiny --print-plan --device=cuda
 expect_says "param linear_1.weight f32\[10,16\] @"
 expect_says "input image u8\[64,12,12,1\] @"
-expect_says "launches that CUDA may join"
+expect_says "merged cooperative launches that CUDA can choose"
 
 # The bytes are those that the compiler tells.
 "$SINTER" show launches "$here/tiny.net" --graph=train >launches

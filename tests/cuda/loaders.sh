@@ -67,7 +67,7 @@ for device in host cuda:0; do
     expect 0 ./trainer --device=$device --out=bad.$device --bad-samples=skip:1 \
         --resume
     mv images bad
-    expect_says "^warning: cannot decode images/test/same-png/good.png: .*: left out, in its place is images/test/same-png/later.png (1 of at most 1)"
+    expect_says "^warning: cannot decode images/test/same-png/good.png: .*: skipped and replaced by images/test/same-png/later.png (1 of at most 1)"
     [ "$(grep -c '^warning' err)" -eq 2 ] || fail "not each is named once"
     expect_equal "$(newest whole.$device)" "$(newest bad.$device)"
 done

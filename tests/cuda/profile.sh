@@ -121,7 +121,7 @@ END
 # A run that ends before there is anything to trace, and mistakes.
 expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --steps=2 \
     --out=short --profile=short.json
-expect_says "^short.json has a trace of no whole step: the run ended before$"
+expect_says "^short.json has a trace of no complete step: the run ended before$"
 grep -q "by time" out && fail "a table of no steps"
 python3 -c 'import json; json.load(open("short.json"))' || fail "short.json"
 expect 74 ./tiny --device=host --data=synthetic:192 --profile=no/where.json

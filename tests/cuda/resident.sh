@@ -61,7 +61,7 @@ awk '/cuGraphInstantiate/ { graphs = gathers = 0 }
 
 # Which it would be, without a GPU.
 expect 0 env LD_LIBRARY_PATH= ./tiny --device=cuda --print-plan
-expect_says "^images u8\[64,12,12,1\] stay on the GPU if .* 256 bytes of numbers, and 9216 where"
+expect_says "^images u8\[64,12,12,1\] stay on the GPU if .* 256 bytes of indices, and 9216 if"
 expect 0 env LD_LIBRARY_PATH= ./tiny --device=cuda --print-plan --resident=no
 expect_says "^images u8\[64,12,12,1\] are streamed: a batch is 9216 bytes"
 
@@ -90,7 +90,7 @@ expect 5 env SINTER_DOUBLE_MEMORY=5500000 \
 expect_says "resident=yes: they are .* MiB are free"
 # Data are read while the GPU is opened; what the GPU lacks is said first.
 expect 3 ./tiny --device=cuda:0 --data=nowhere
-expect_says "there is no data in nowhere"
+expect_says "no data in nowhere"
 expect 4 env SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46 \
     ./tiny --device=cuda:0 --data=nowhere
 grep -q "no data" out && fail "$(cat out)"
@@ -98,7 +98,7 @@ grep -q "no data" out && fail "$(cat out)"
 expect 4 env SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46 timeout 15 \
     ./tiny --device=cuda:0 --data=synthetic:10000000
 expect 2 ./tiny --device=host --data=synthetic:64 --resident=yes
-expect_says "reads images where they are"
+expect_says "reads images in place"
 expect 2 ./tiny --device=host --resident=maybe
 expect_says "expected auto, yes or no"
 exit 0

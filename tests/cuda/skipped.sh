@@ -53,7 +53,7 @@ sed 's/relu as hidden/scale(0) |> sqrt/' "$here/micro.net" >root.net
 expect 0 "$SINTER" build root.net --set precision=f16 --act=recipe -o root
 for device in host cuda:0; do
     expect 6 ./root --device=$device --data=synthetic:64 --out=root.$device
-    expect_says "step 17 again, operation by operation: .* of sqrt_1, backward, root.net:3 is the first"
+    expect_says "replay of step 17, operation by operation: .* of sqrt_1, backward, root.net:3 is the first"
     expect_says "whose loss scale was 1, .* after step 20"
 done
 exit 0

@@ -117,7 +117,7 @@ for device in host cuda:0; do
     # The 25th is in the seventh batch.
     expect 0 ./trainer --device=$device --out=whole.$device
     stalls 25 ./trainer --device=$device --out=parts.$device
-    expect_says "^error: no batch came for 0.3 s: 0 of 4 parts of batch 6 are"
+    expect_says "^error: no batch for 0.3 s: 0 of 4 parts of batch 6 are"
     expect_says "stopped at step 6 of 16; --resume continues from step 6"
     expect 0 ./trainer --device=$device --out=parts.$device --resume
     expect_equal "$(newest whole.$device)" "$(newest parts.$device)"
@@ -138,8 +138,8 @@ for device in host cuda:0; do
     # Where the loss was lost before, that is what ends the run.
     expect 6 env LD_PRELOAD=./stall.so COUNT=5 ./lost --device=$device \
         --loaders=1 --stall-timeout=0.3 --out=lost.$device
-    expect_says "^warning: its data failed, too: no batch came for 0.3 s: "
-    expect_says "^error: the loss is not a number: seen after step 1, "
+    expect_says "^warning: its data failed, too: no batch for 0.3 s: "
+    expect_says "^error: the loss is not a number after step 1, "
     [ -z "$(newest lost.$device)" ] || fail "a loss that is lost is saved"
 
     split=train
@@ -150,7 +150,7 @@ for device in host cuda:0; do
     wait $!
     status=$?
     [ $status -eq 6 ] || fail "a loss that is lost: exit status $status"
-    expect_says "^error: the loss is not a number: seen after step 1, "
+    expect_says "^error: the loss is not a number after step 1, "
     grep "data failed" err && fail "data that a signal did not wait for failed"
 
     # One that cannot be opened is told of as soon as it is known; the trace is
@@ -168,7 +168,7 @@ END
     expect 0 ./trainer --device=$device --out=fails.$device --resume
     expect_equal "$(newest whole.$device)" "$(newest fails.$device)"
     stalls 13 ./trainer --device=$device --out=early.$device --profile=trace
-    expect_says "^trace has a trace of no whole step: the run ended before$"
+    expect_says "^trace has a trace of no complete step: the run ended before$"
     expect_says "stopped at step 3 of 16"
 
     # A signal ends a run that would wait on, for either split.
@@ -189,7 +189,7 @@ END
     count=29
     stand ./two --out=patient.$device
     kill -TERM $!
-    await '"$(grep "^warning: a signal came within an update" err)"'
+    await '"$(grep "^warning: a signal arrived within an update" err)"'
     expect_says "another signal ends the run at once"
     touch answers
     ended_by 15

@@ -44,7 +44,7 @@ expect_equal plain.losses losses
 # A GPU that none of it is for.
 expect 0 "$SINTER" build "$here/tiny.net" -o other --target=cuda:sm_100
 expect 4 run "$work/without" ./other --out=none
-expect_says "built for compute capability 10.0, and the GPU has 9.0"
+expect_says "built for compute capability 10.0, but the GPU has 9.0"
 expect 0 run "$SINTER_DOUBLE" ./other --out=other.run
 expect_equal plain.losses losses
 

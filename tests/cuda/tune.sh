@@ -86,15 +86,15 @@ refused() {
 before=$(sed '/cuStreamBeginCapture/q' first.log | grep -c cudnnBackendExecute)
 for fault in cuStreamBeginCapture_v2:1:900 cuStreamEndCapture:1:901 \
     cuGraphInstantiateWithFlags:1:2 cuGraphUpload:1:801; do
-    refused $fault "is launched one by one, which is slower"
+    refused $fault "runs without a CUDA graph, which is slower"
     [ "$(graphs refused)" -lt "$(graphs first)" ] || fail "$fault: a graph"
 done
-refused cuEventRecordWithFlags:1:801 "is not divided in the table of times"
+refused cuEventRecordWithFlags:1:801 "has no per-phase timing"
 [ "$(graphs refused)" -eq "$(graphs first)" ] || fail "marks: no graph"
 rm -f refused.log
 expect 0 env SINTER_DOUBLE_FAIL=cudnnBackendExecute:$((before + 1)):5001 ./case \
     --device=cuda:0 --data=synthetic:64 --out=run
-expect_says "step train is launched one by one.*: cuDNN cannot run a plan"
+expect_says "step train runs without a CUDA graph.*: cuDNN cannot run a plan"
 rm -rf run
 # What a library will not run after all is done in the next way that it has,
 # until there is none.
@@ -106,7 +106,7 @@ unable() {
     train other "$@"
     unset SINTER_DOUBLE_FAIL
     alike first other
-    expect_says "^warning: cuda:0: .*$why.*; trying others$"
+    expect_says "^warning: cuda:0: .*$why.*; trying other plans$"
 }
 unable cudnnBackendExecute:1:5001 "cuDNN cannot run a plan"
 [ "$(calls other)" -eq $(($(calls first) + 1)) ] ||
@@ -129,15 +129,15 @@ alike first unaided
 [ "$(calls unaided)" -lt "$(calls first)" ] ||
     fail "$(calls first) calls with what rides, $(calls unaided) without"
 expect 2 ./case --device=host --without=graph
-expect_says "the host has no graph"
+expect_says "the host device has no graph"
 
 # What a call returns while it measures, and how that ends.
 expect 5 env SINTER_DOUBLE_FAIL=cuMemAlloc_v2:4:2 ./case --tune \
     --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
-expect_says "no 0.1 MiB of memory in one piece to tune with"
+expect_says "no 0.1 MiB in one piece for tuning"
 expect 4 env SINTER_DOUBLE_FAIL=cuEventElapsedTime:300:999 ./case \
     --tune --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
-expect_says "read how long a launch took"
+expect_says "read the time of a launch"
 [ -e none ] && fail "a tuning of a run that failed"
 
 # The table: what the double's clock says is fastest is chosen.
@@ -191,7 +191,7 @@ expect_equal tuned.loss cached.loss
 # One that others may have written is not followed.
 chmod g+w "$kept"
 train exposed
-expect_says '.tuning is not used: others may write to it'
+expect_says '.tuning is not used: others can write to it'
 expect_equal first.loss exposed.loss
 chmod g-w "$kept"
 
@@ -223,15 +223,15 @@ refused 3 nowhere "cannot open nowhere"
 refused 3 "$kept" "$kept is not a tuning"
 refused 3 case.net "case.net is not a tuning"
 sed 's/"products": \[\[\([0-9]*\), 1, /&1/' found >edited
-refused 3 edited "edited has choices that the libraries do not offer"
+refused 3 edited "edited has plans that the libraries do not offer"
 sed 's/\[\[0, 0, 5, 45\]/[[0, 0, 5, 46]/' found >edited
-refused 3 edited "edited has choices that the libraries do not offer"
+refused 3 edited "edited has plans that the libraries do not offer"
 head -c 600 found >edited
 refused 3 edited "edited is damaged"
 expect 3 ./case --device=cuda:0 --without=rides --tuning=found --out=run
 expect_says "found was measured for another model, batch, version"
 SINTER_DOUBLE_DEVICE=$work/other.json
-refused 4 found "found was measured on NVIDIA H200 (9.0, 132 .*; here is NVIDIA H100 "
+refused 4 found "found was measured on NVIDIA H200 (9.0, 132 .*, but this is NVIDIA H100 "
 expect 2 ./case --device=host --tuning=found
 expect_says "the host device has nothing to tune"
 echo "model" >wrong.net

@@ -58,7 +58,7 @@ train Targets {
 NET
 expect 0 "$SINTER" build targets.net -o targets
 expect 3 ./targets --out targets.run
-expect_says 'there is no data in nowhere'
+expect_says 'no data in nowhere'
 expect 0 ./targets --data synthetic:16 --out targets.run --metrics=t.jsonl
 falls t.jsonl
 expect 2 ./targets --data synthetic:0 --out none.run

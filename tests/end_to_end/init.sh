@@ -45,11 +45,11 @@ expect 0 ./other --data data --eval-only --init "$weights" --metrics b0.rows
 
 # What has averages is they, as its own evaluations are, unless they are left.
 expect 0 ./tiny --data data --eval-only --init "$(newest b)" --metrics b1.rows
-expect_says "^12 of them are averages that the file has"
+expect_says "^12 of them are weight averages from the file"
 [ "$(row b.rows)" = "$(row b1.rows)" ] || fail "not what was evaluated there"
 expect 0 ./tiny --data data --eval-only --init "$(newest b)" --metrics b2.rows \
     --init-except '*.average'
-expect_says "^left in the file: first.conv_1.weight.average, .* and 9 more$"
+expect_says "^in the file, not loaded: first.conv_1.weight.average, .* and 9 more$"
 [ "$(row b.rows)" = "$(row b2.rows)" ] && fail "the averages are the weights"
 # Up to the step at which averaging begins they are the weights.
 for average in "ema(0.5, start=5 step)" "ema(0.5, start=5 step, every=2 step)" \
@@ -94,7 +94,7 @@ expect_says "linear_1.bias is \[10\] not \[9\]; --init-except=GLOB"
 [ -z "$(newest n)" ] || fail "a run that is refused leaves a checkpoint"
 expect 0 ./nine --data data --out n --init "$weights" --init-except 'linear_*'
 expect_says "10 of 12 tensors of Tiny$"
-expect_says "^drawn, not loaded: linear_1.weight, linear_1.bias$"
+expect_says "^initialized, not loaded: linear_1.weight, linear_1.bias$"
 expect 3 ./tiny --data data --out m --init "$weights" --init-except 'l*,f*,s*'
 expect_says "leaves nothing to load"
 
@@ -135,7 +135,7 @@ expect 0 ./micro --data synthetic:64 --out m
 expect 0 "$SINTER" build "$here/micro.net" --set "optimizer=sgd(lr=1e30)" \
     -o steep
 expect 6 ./steep --data synthetic:64 --out s --init "$(newest m)"
-expect_says "going back to step 0 to see where"
+expect_says "replaying from step 0 to find the first operation"
 expect_says "is the first"
 
 # What PyTorch has, turned as docs/trainer.md says; f16 and f32 in one file.

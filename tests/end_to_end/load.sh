@@ -51,7 +51,7 @@ NET
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 idx_data data 200
 loads 192 3 148 ./tiny
-expect_says "images were in memory then"
+expect_says "with images in memory"
 loads 384 6 148 ./tiny --epochs=2
 loads 64 1 148 ./tiny --epochs=0.1
 loads 960 15 148 ./tiny --data=synthetic:960
@@ -106,7 +106,7 @@ loads 70 3 28 ./Npy
 expect 0 "$python" "$SINTER_SOURCE/tests/pytorch/readers.py" make
 model Images "u8[N, 16, 16, 3]" 'image_folder("images", size=16)'
 loads 5 1 $((16 * 16 * 3 + 4)) ./Images
-expect_says "images were read from their files"
+expect_says "with images read from their files"
 loads 5 1 $((16 * 16 * 3 + 4)) ./Images --threads=6
 expect_says "6 threads worked"
 expect 0 ./Images --load-only --threads=6 --device=host
@@ -118,7 +118,7 @@ expect_says "16 x 16 pixels are more than the 255 of --max-image-pixels"
 if [ -z "${SINTER_SANITIZED:-}" ]; then
     # shellcheck disable=SC2016 # what is after -c is for that shell
     expect 5 sh -c 'ulimit -v 700000 && exec ./Images --load-only --loaders=60'
-    expect_says 'loading needs 784 MiB of memory, there are'
+    expect_says 'loading needs 784 MiB of memory, but only'
     expect 5 sh -c 'ulimit -v 500000 && exec ./Images --device=host --out=none'
     expect_says 'loading needs 55[0-9] MiB of memory, .* beside the plan'
     expect 0 sh -c 'ulimit -v 500000 &&

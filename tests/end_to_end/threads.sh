@@ -22,7 +22,7 @@ for model in tiny mlp; do
     for limit in OMP_THREAD_LIMIT=1 OMP_MAX_ACTIVE_LEVELS=0; do
         rm -rf few default
         train $model few 2 $limit
-        expect_says "warning: --threads asks for 2 threads, 1 computes: ${limit%=*} is ${limit#*=}"
+        expect_says "warning: --threads requests 2 threads, but 1 computes: ${limit%=*} is ${limit#*=}"
         expect_equal "$one" "$(newest few)"
         expect 0 env $limit ./$model --data synthetic:256 --device=host \
             --init-only --out default --quiet

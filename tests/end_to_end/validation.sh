@@ -71,21 +71,21 @@ same_training data4 other4
 # A run that goes on holds out what it did, or does not go on.
 expect 0 ./tiny --data data --out parts --validation=24 --seed=3 --steps=9
 expect 3 ./tiny --data data --out parts --resume
-expect_says "that held 24 samples out: it goes on with --validation=24"
+expect_says "with 24 held-out samples: continue it with --validation=24"
 expect 3 ./tiny --data data --out parts --resume --validation=16
-expect_says "that held 24 samples out: it goes on with --validation=24"
+expect_says "with 24 held-out samples: continue it with --validation=24"
 expect 0 ./tiny --data data --out parts --resume --validation=24
 expect_equal "$(newest data.run)" "$(newest parts)"
 expect 0 ./tiny --data data --out data.run --eval-only
 expect_says "^test accuracy .*, 192 samples$"
 expect 0 ./tiny --data data --out none
 expect 3 ./tiny --data data --out none --resume --validation=24
-expect_says "that held no samples out: it goes on without --validation"
+expect_says "without held-out samples: continue it without --validation"
 
 
 # Nor is what a run was trained on evaluated as if it had been held out.
 expect 3 ./tiny --data data --out none --eval-only --validation=24
-expect_says "that held no samples out"
+expect_says "without held-out samples"
 expect 3 ./tiny --data data --out data.run --eval-only --validation=16
 expect_says "that held 24 samples out"
 expect 0 ./tiny --data data --out data.run --eval-only --validation=24
@@ -213,7 +213,7 @@ END
 for name in images replaced; do
     expect 0 ./folder --data $name --out $name.run --metrics=$name.rows \
         --validation=4 --bad-samples=skip:2
-    expect_says "left out, in its place is $name/train/dog/4.png"
+    expect_says "skipped and replaced by $name/train/dog/4.png"
 done
 same_training images replaced
 same_evaluation images replaced && fail "nothing is held out of a folder"

@@ -72,9 +72,10 @@ START_TEST(the_first_operation_of_a_kernel_is_named) {
     static const double first[] = {1, 2, 0, 3};
     Numbers n = usual;
     n.first = first;
-    ck_assert_str_eq(said_of(&n, 8, LARGEST, ROOM),
-                     "log of two, a.net:5 is the first that is not finite, in "
-                     "1 of 4 places; relu of one, a.net:4 is 0 .. 3");
+    ck_assert_str_eq(
+        said_of(&n, 8, LARGEST, ROOM),
+        "log of two, a.net:5 is the first tensor that is not finite, in "
+        "1 of 4 elements; relu of one, a.net:4 is 0 .. 3");
 }
 END_TEST
 
@@ -82,13 +83,14 @@ START_TEST(a_nan_comes_before_an_infinity) {
     static const double first[] = {-1, 2, NAN, 3};
     Numbers n = usual;
     n.first = first;
-    ck_assert_str_eq(said_of(&n, 12, LARGEST, ROOM),
-                     "log of eight, a.net:12 is the first that is not finite, "
-                     "in 1 of 4 places; image is 0 .. 4");
+    ck_assert_str_eq(
+        said_of(&n, 12, LARGEST, ROOM),
+        "log of eight, a.net:12 is the first tensor that is not finite, "
+        "in 1 of 4 elements; image is 0 .. 4");
     ck_assert_str_eq(
         said_of(&n, 13, LARGEST, ROOM),
-        "mul of first, a.net:3 is not finite when it is read, in 1 of 4 "
-        "places");
+        "mul of first, a.net:3 is an input that is not finite, in 1 of 4 "
+        "elements");
 }
 END_TEST
 
@@ -97,9 +99,10 @@ START_TEST(what_f32_cannot_hold_is_infinite) {
     static const double first[] = {1, 2, 200, 3};
     Numbers n = usual;
     n.first = first;
-    ck_assert_str_eq(said_of(&n, 9, LARGEST, ROOM),
-                     "exp of four, a.net:7 is the first that is not finite, in "
-                     "1 of 4 places; mul of first, a.net:3 is 1 .. 200");
+    ck_assert_str_eq(
+        said_of(&n, 9, LARGEST, ROOM),
+        "exp of four, a.net:7 is the first tensor that is not finite, in "
+        "1 of 4 elements; mul of first, a.net:3 is 1 .. 200");
 }
 END_TEST
 
@@ -108,9 +111,9 @@ START_TEST(what_is_stored_may_be_too_large_for_its_type) {
     Numbers n = usual;
     n.first = first;
     const char *said = said_of(&n, 9, HALF, ROOM);
-    ck_assert_str_eq(said, "mul of six, a.net:9 is 7.38906 .. 162755, and in "
-                           "memory it is of a type whose numbers end at "
-                           "65504; exp of four, a.net:7 is 2.71828 .. 403.429");
+    ck_assert_str_eq(said, "mul of six, a.net:9 is 7.38906 .. 162755, but the "
+                           "largest number of its type in memory is 65504; "
+                           "exp of four, a.net:7 is 2.71828 .. 403.429");
     ck_assert_str_eq(said_of(&n, 9, LARGEST, ROOM), "");
 }
 END_TEST
@@ -120,12 +123,13 @@ START_TEST(what_is_not_in_memory_is_computed_from_what_is) {
     Numbers n = usual;
     n.w[1] = INFINITY;
     ck_assert_str_eq(said_of(&n, 7, LARGEST, ROOM),
-                     "w is not finite when it is read, in 1 of 4 places");
+                     "w is an input that is not finite, in 1 of 4 elements");
     n.w[1] = 1e30;
     n.image[1] = 1e30;
-    ck_assert_str_eq(said_of(&n, 7, LARGEST, ROOM),
-                     "mul of first, a.net:3 is the first that is not finite, "
-                     "in 1 of 4 places; image is 0 .. 1e+30; w is 1 .. 1e+30");
+    ck_assert_str_eq(
+        said_of(&n, 7, LARGEST, ROOM),
+        "mul of first, a.net:3 is the first tensor that is not finite, "
+        "in 1 of 4 elements; image is 0 .. 1e+30; w is 1 .. 1e+30");
 }
 END_TEST
 
@@ -162,12 +166,13 @@ START_TEST(ranges_are_said_shortly) {
     range_add(&r, NAN);
     ck_assert_str_eq(range_text(said, &r), "not finite");
     range_add(&r, 2);
-    ck_assert_str_eq(range_text(said, &r), "2 .. 2 and not finite in 1 place");
+    ck_assert_str_eq(range_text(said, &r),
+                     "2 .. 2 and not finite in 1 element");
     ck_assert_int_eq(r.nans, 1);
     range_add(&r, -INFINITY);
     range_add(&r, -1.5);
     ck_assert_str_eq(range_text(said, &r),
-                     "-1.5 .. 2 and not finite in 2 places");
+                     "-1.5 .. 2 and not finite in 2 elements");
     ck_assert_int_eq(r.nans, 1);
 }
 END_TEST

@@ -102,7 +102,7 @@ START_TEST(no_run_was_there) {
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         ck_assert(rt_checkpoint_write(checkpoint, "c", &places[i], &error));
         ck_assert_msg(load("c", &p) == RT_BROKEN, "place %zu is taken", i);
-        ck_assert_str_eq(error.text, "c: it does not say where its run was");
+        ck_assert_str_eq(error.text, "c: it has no position of its run");
     }
 }
 END_TEST
@@ -209,20 +209,20 @@ START_TEST(another_trainer_is_named) {
     RtState states[16];
     write_good();
     t.model = "Large";
-    refused_by(&t, "of model Tiny, this trainer is of Large");
+    refused_by(&t, "for model Tiny, but this trainer is for Large");
     t = tiny;
     t.fingerprint++;
-    refused_by(&t, "another model text or recipe");
+    refused_by(&t, "different model text or recipe");
     t = tiny;
     t.plan = &plan;
     plan.num_states--;
-    refused_by(&t, "tensors, this trainer has");
+    refused_by(&t, "tensors, but this trainer has");
     plan.num_states++;
     plan.state = states;
     memcpy(states, tiny.plan->state,
            sizeof states[0] * (size_t)plan.num_states);
     states[0].dim[0]--;
-    refused_by(&t, "conv.weight has another type or shape");
+    refused_by(&t, "conv.weight has a different type or shape");
     states[0].dim[0]++;
     states[0].name = "conv_1.weight";
     refused_by(&t, "it has no conv_1.weight");

@@ -133,7 +133,7 @@ START_TEST(cifar10_is_refused) {
     case 0:
         unlink("d/data_batch_1.bin");
         refused("cifar10", &sample,
-                "no d/data_batch_1.bin; the folder to name is cifar-10-"
+                "no d/data_batch_1.bin; name the folder cifar-10-"
                 "batches-bin");
         break;
     case 1:
@@ -284,7 +284,7 @@ START_TEST(idx_is_refused) {
         break;
     case 6:
         ck_assert_int_eq(truncate(IMAGES, 16 + 239), 0);
-        refused("idx", &sample, "should hold 240 bytes");
+        refused("idx", &sample, "should have 240 bytes");
         break;
     case 7:
         write_idx(IMAGES, 0x803, 3, dim, 241, false);
@@ -296,11 +296,11 @@ START_TEST(idx_is_refused) {
         break;
     case 9:
         write_idx(IMAGES, 0x803, 3, wide, 240, false);
-        refused("idx", &sample, "images of 4x5x1, the trainer takes 5x4x1");
+        refused("idx", &sample, "images of 4x5x1, but the trainer takes 5x4x1");
         break;
     case 10:
         write_idx(IMAGES, 0x803, 3, none, 0, false);
-        refused("idx", &sample, IMAGES " holds no samples");
+        refused("idx", &sample, IMAGES " has no samples");
         break;
     case 11:
         write_idx(IMAGES, 0x803, 3, huge, 240, false);

@@ -29,10 +29,10 @@ START_TEST(mistakes_have_their_status) {
     ck_assert_int_eq(RUN(&tiny, "--device=cuda:0"), EXIT_DEVICE);
     ck_assert_int_eq(RUN(&tiny, "--device=toaster"), EXIT_USAGE);
     ck_assert_int_eq(RUN(&tiny, "--bad-samples=skip:2"), EXIT_USAGE);
-    ck_assert(run_says("err", "--bad-samples is for files of images; this "
+    ck_assert(run_says("err", "--bad-samples applies to image files, but this "
                               "trainer takes cifar10"));
     ck_assert_int_eq(RUN(&tiny, "--max-image-pixels=2"), EXIT_USAGE);
-    ck_assert(run_says("err", "--max-image-pixels is for files of images"));
+    ck_assert(run_says("err", "--max-image-pixels applies to image files"));
     ck_assert_int_eq(RUN(&tiny, "--metrics=no/such/file"), EXIT_IO);
     place_write("file", "", 0);
     ck_assert_int_eq(RUN(&tiny, "--out=file"), EXIT_IO);
@@ -52,7 +52,7 @@ START_TEST(a_trainer_that_draws_its_data_takes_no_other) {
     t.data_format = "synthetic";
     ck_assert_int_eq(run_whole(&t, (char *[]){"--data=nowhere", NULL}),
                      EXIT_USAGE);
-    ck_assert(run_says("err", "draws its data"));
+    ck_assert(run_says("err", "generates its data"));
     ck_assert_int_eq(run_whole(&t, (char *[]){"--data=synthetic:0", NULL}),
                      EXIT_USAGE);
     ck_assert_int_eq(
@@ -66,7 +66,7 @@ START_TEST(too_few_samples_for_a_batch) {
     t.drop_last = true;
     t.batch = 20000;
     ck_assert_int_eq(RUN(&t, "--out=r"), EXIT_DATA);
-    ck_assert(run_says("err", "10000 samples, less than one batch of 20000"));
+    ck_assert(run_says("err", "10000 samples, fewer than one batch of 20000"));
 }
 END_TEST
 
@@ -145,10 +145,10 @@ START_TEST(a_step_that_leaves_other_bits_ends_a_run) {
             seen ? EXIT_DEVICE : EXIT_GOOD);
         if (!seen)
             continue;
-        ck_assert(run_says("err", "error: host: step 8 was taken twice from "
-                                  "the same states and samples, and did not "
-                                  "leave the same bits, first of all in "
-                                  "linear.weight; it is not saved"));
+        ck_assert(run_says("err", "error: host: step 8, repeated from the "
+                                  "same states and samples, gave different "
+                                  "bits, first in linear.weight; it is not "
+                                  "saved"));
         ck_assert_int_eq(access("r/step-00000005.safetensors", F_OK), 0);
         ck_assert_int_ne(access("r/step-00000010.safetensors", F_OK), 0);
     }
@@ -198,8 +198,8 @@ START_TEST(checkpoints_that_cannot_be_written) {
     t.checkpoint_every.count = 0.1;
     ck_assert_int_eq(RUN(&t, "--out=r", "--epochs=1"), EXIT_IO);
     ck_assert(run_says(
-        "err", "training goes on, the next checkpoint is tried "
-               "in 1 s at the earliest; r has no checkpoint of this run"));
+        "err", "training continues, with the next try of a checkpoint in 1 s "
+               "or later; r has no checkpoint of this run"));
     ck_assert_int_eq(run_times("err", "warning: trying again in "), 3);
     ck_assert_int_eq(place_count("r", "step-"), 0);
 }

@@ -205,7 +205,7 @@ START_TEST(what_is_no_image_is_counted) {
     write_good();
     ck_assert(open_folder(3, SIZE));
     ck_assert_str_eq(data.passed_over,
-                     "passed over in d, as no .jpg, .jpeg or .png: 1 .txt");
+                     "ignored in d, not .jpg, .jpeg or .png: 1 .txt");
     rt_data_close(&data);
     place_write("d/train/cat/a.bmp", "BM", 2);
     place_write("d/train/dog/b.BMP", "BM", 2);
@@ -214,7 +214,7 @@ START_TEST(what_is_no_image_is_counted) {
     place_write("d/val/cat/odd.\033[1m", "", 0);
     ck_assert(open_folder(3, SIZE));
     ck_assert_str_eq(data.passed_over,
-                     "passed over in d, as no .jpg, .jpeg or .png: 3 .bmp, "
+                     "ignored in d, not .jpg, .jpeg or .png: 3 .bmp, "
                      "1 .txt, 2 others");
     rt_data_close(&data);
     char name[] = "d/val/cat/a.ea";
@@ -302,15 +302,15 @@ START_TEST(a_bad_folder) {
     write_good();
     switch (_i) {
     case 0:
-        refused(2, "d/train holds folders of 3 classes, the trainer takes 2");
+        refused(2, "d/train has folders of 3 classes, but the trainer takes 2");
         break;
     case 1:
         unlink("d/train/ant/a.png");
-        refused(3, "d/train/ant holds no .jpg, .jpeg or .png file");
+        refused(3, "d/train/ant has no .jpg, .jpeg or .png file");
         break;
     case 2:
         place_folder("d/val/cow");
-        refused(3, "d/val/cow is a class that train does not have");
+        refused(3, "d/val/cow is a class that is not in train");
         break;
     case 3:
         ck_assert_int_eq(rename("d/val", "d/other"), 0);
@@ -570,10 +570,10 @@ START_TEST(a_bad_file_may_be_left_out) {
     fetch_loudly(&data.train, good, said);
     ck_assert_str_eq(said,
                      "warning: cannot decode d/train/cat/c.png: it is neither "
-                     "a JPEG nor a PNG file: left out, in its place is "
+                     "a JPEG nor a PNG file: skipped and replaced by "
                      "d/train/cat/d.jpg (1 of at most 2)\n"
                      "warning: cannot decode d/train/cat/d.jpg: it is neither "
-                     "a JPEG nor a PNG file: left out, in its place is "
+                     "a JPEG nor a PNG file: skipped and replaced by "
                      "d/train/cat/a.png (2 of at most 2)\n");
     rt_data_close(&data);
     left_out = 0;

@@ -249,7 +249,7 @@ START_TEST(a_batch_may_be_waited_for_no_longer) {
     ck_assert(rt_loader_stalled(l));
     ck_assert(waited >= 0.3 && waited < 30);
     ck_assert_int_eq(e.status, EXIT_IO);
-    ck_assert_ptr_nonnull(strstr(e.text, "no batch came for 0.3 s: 9 of 10 "
+    ck_assert_ptr_nonnull(strstr(e.text, "no batch for 0.3 s: 9 of 10 "
                                          "parts of batch 2 are loaded"));
     ck_assert(!rt_loader_stop(l));
     ck_assert(!rt_loader_close(l));

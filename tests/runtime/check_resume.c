@@ -81,7 +81,7 @@ START_TEST(what_a_resumed_run_refuses) {
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--epochs=0.2"), 3);
     ck_assert(run_says("err", "is of a run of 32 steps, not 63; its "
                               "schedule cannot be changed on the way: --init "
-                              "starts another with its weights"));
+                              "starts a new run with its weights"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--seed=5"), 3);
     ck_assert(run_says("err", "with seed 0, not 5; --init starts another"));
     ck_assert_int_eq(RUN(&tiny, "--data=synthetic:320", "--out=r", "--resume"),
@@ -93,7 +93,7 @@ START_TEST(what_a_resumed_run_refuses) {
     ck_assert(run_says("err", "on other data, of as many steps in an epoch ("));
     t.fingerprint++;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
-    ck_assert(run_says("err", "another model text or recipe (fingerprint "));
+    ck_assert(run_says("err", "different model text or recipe (fingerprint "));
     ck_assert(run_says("err", "); --init starts another run"));
     t.precision = "bf16";
     t.accumulate = 2;
@@ -169,7 +169,7 @@ START_TEST(a_run_with_weights_of_a_file_goes_on) {
                          "--init-except=linear.*"),
                      0);
     ck_assert(run_says("err", "starting with away: 1 of 2 tensors of Tiny\n"
-                              "drawn, not loaded: linear.weight\n"));
+                              "initialized, not loaded: linear.weight\n"));
     ck_assert(!files_same("a/step-00000094.safetensors",
                           "c/step-00000094.safetensors"));
 }
@@ -189,7 +189,7 @@ START_TEST(weights_that_do_not_fit_end_a_run) {
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--init=none", "--resume"),
                      EXIT_USAGE);
     ck_assert_int_eq(RUN(&tiny, "--out=x", "--resume=none"), EXIT_DATA);
-    ck_assert(run_says("err", "it is no checkpoint; --init=FILE starts with"));
+    ck_assert(run_says("err", "it is not a checkpoint; --init=FILE loads"));
     ck_assert_int_eq(place_count("r", ""), 0);
 }
 END_TEST

@@ -104,11 +104,11 @@ START_TEST(tokens_are_refused) {
         break;
     case 2:
         write_bytes("d/val.bin", 0, 4);
-        refused("d", 4, 100, "d/val.bin has 4 tokens; one sample takes 4");
+        refused("d", 4, 100, "d/val.bin has 4 tokens; one sample needs 4");
         break;
     case 3:
         write_bytes("d/train.bin", 0, 91);
-        refused("d", 4, 300, "91 bytes, which is not a whole number");
+        refused("d", 4, 300, "91 bytes, not a multiple of the token size");
         break;
     case 4:
         place_write("d/train.bin", "", 0);

@@ -226,7 +226,7 @@ START_TEST(one_of_something_has_no_plural) {
     ck_assert(run_says("out", ", 1 epoch, batch 32, "));
     t.drop_last = true;
     ck_assert_int_eq(RUN(&t, "--data=synthetic:1"), EXIT_DATA);
-    ck_assert(run_says("err", "data has 1 sample, less than one batch of 32"));
+    ck_assert(run_says("err", "data has 1 sample, fewer than one batch of 32"));
 }
 END_TEST
 

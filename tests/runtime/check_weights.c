@@ -167,17 +167,18 @@ START_TEST(averages_are_the_weights) {
     ck_assert_msg(start("f", NULL), "%s", error.text);
     ck_assert(holds("conv.weight", 216 + 2048));
     ck_assert(holds("linear.weight", 216));
-    ck_assert_ptr_nonnull(strstr(said, "Tiny\n1 of them is an average that"));
+    ck_assert_ptr_nonnull(
+        strstr(said, "Tiny\n1 of them is a weight average from"));
     ck_assert_msg(start("f", "*.average"), "%s", error.text);
     ck_assert(holds("conv.weight", 0));
     ck_assert_str_eq(said, "2 of 2 tensors of Tiny\n"
-                           "left in the file: conv.weight.average\n"
-                           "passed over, as what is kept beside weights: "
+                           "in the file, not loaded: conv.weight.average\n"
+                           "ignored optimizer states and counters: "
                            "run.step");
     ck_assert_msg(start("f", "conv.*"), "%s", error.text);
     ck_assert_str_eq(said, "1 of 2 tensors of Tiny\n"
-                           "drawn, not loaded: conv.weight\n"
-                           "passed over, as what is kept beside weights: "
+                           "initialized, not loaded: conv.weight\n"
+                           "ignored optimizer states and counters: "
                            "run.step");
     write_file("g", "", part + 1);
     ck_assert_msg(start("g", NULL), "%s", error.text);
@@ -246,7 +247,7 @@ END_TEST
 
 // ---- files that are refused ----
 
-#define SAYS_HOW "; --init-except=GLOB starts without what GLOB names"
+#define SAYS_HOW "; --init-except=GLOB leaves out the tensors that GLOB matches"
 static const struct {
     const char *except;
     Part part[MOST_PARTS];
@@ -276,8 +277,8 @@ static const struct {
     {NULL,
      {{"conv.weight", "F64", "8,3,3,3", 1728}, LINEAR},
      EXIT_DATA,
-     "f: conv.weight is of F64, which is not known here; write weights as "
-     "F32, and no counters"},
+     "f: conv.weight has the unsupported type F64; write weights as F32, "
+     "without counters"},
     {NULL,
      {{"conv.\\u001b[1m", "\\u007f\\u000aF32", "1", 4}, LINEAR},
      EXIT_DATA,
@@ -315,30 +316,30 @@ static const struct {
     {"linear.*",
      {CONV, {"linear.weight", "F32", "512,5", 10240}},
      0,
-     "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight"},
+     "1 of 2 tensors of Tiny\ninitialized, not loaded: linear.weight"},
     {"linear.*",
      {CONV},
      0,
-     "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight"},
+     "1 of 2 tensors of Tiny\ninitialized, not loaded: linear.weight"},
     {"Tiny.linear.weight",
      {CONV},
      0,
-     "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight"},
+     "1 of 2 tensors of Tiny\ninitialized, not loaded: linear.weight"},
     {"fc.*,linear.weigh?",
      {CONV, {"fc.weight", "I32", "1", 4}},
      0,
-     "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight\n"
-     "left in the file: fc.weight"},
+     "1 of 2 tensors of Tiny\ninitialized, not loaded: linear.weight\n"
+     "in the file, not loaded: fc.weight"},
     // What another program has beside a weight is told, but to who named it.
     {"linear.*",
      {CONV, {"conv.weight.exp_avg", "F32", "2", 8}},
      0,
-     "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight\n"
-     "passed over, as what is kept beside weights: conv.weight.exp_avg"},
+     "1 of 2 tensors of Tiny\ninitialized, not loaded: linear.weight\n"
+     "ignored optimizer states and counters: conv.weight.exp_avg"},
     {"linear.*,*.exp_avg",
      {CONV, {"conv.weight.exp_avg", "F32", "2", 8}},
      0,
-     "1 of 2 tensors of Tiny\ndrawn, not loaded: linear.weight"},
+     "1 of 2 tensors of Tiny\ninitialized, not loaded: linear.weight"},
     {"linear.*",
      {CONV, LINEAR, {"fc.weight", "F32", "1", 4}},
      EXIT_DATA,
@@ -348,7 +349,8 @@ static const struct {
     {"linear",
      {CONV, LINEAR},
      EXIT_USAGE,
-     "f: --init-except=linear names nothing in it nor in Tiny; did you mean "
+     "f: --init-except=linear matches no tensor in it nor in Tiny; did you "
+     "mean "
      "linear.*"},
     {"linear.*,,", {CONV, LINEAR}, EXIT_USAGE, "--init-except= names nothing"},
     {"*.velocity", {CONV, LINEAR}, EXIT_USAGE, "names nothing"},
@@ -435,7 +437,7 @@ START_TEST(what_is_no_safetensors_file) {
     ck_assert(!start("f", NULL));
     ck_assert_int_eq(error.status, EXIT_DATA);
     ck_assert_str_eq(error.text,
-                     "f: it is no safetensors file, or is cut short");
+                     "f: it is not a safetensors file, or it is truncated");
 }
 END_TEST
 
