@@ -1,7 +1,7 @@
 """Runs the examples of a page and compares what they print: pages.py PAGE.
 
-An example is an indented block: a line that begins with "sinter", "$ sinter" or
-"./" is a command, run where models/ is; the lines below one with a $ are
+An example is an indented block: a line that begins with "sinter" or "$ sinter" is
+a command, run where models/ is; the lines below one with a $ are
 what it prints, and "..." stands for any lines.  Numbers of machine code are
 those of the version of NVRTC that the page names; with another, or none, they
 are not compared, and what needs a program that is not here is left out.  Lines
@@ -34,7 +34,7 @@ def examples(page):
         command, prints = None, None
         for line in block:
             shown = line.removeprefix("$ ")
-            if shown.startswith(("sinter ", "./")):
+            if shown.startswith("sinter "):
                 if command:
                     yield command, prints
                 command, prints = shown, [] if shown != line else None

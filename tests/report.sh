@@ -13,7 +13,7 @@ for model in resnet9 gpt_nano resnet50; do
 done
 # Launches are those that check counts.
 for model in resnet9 gpt_nano; do
-    "$SINTER" check --json "$models/$model.net" >check.json
+    "$SINTER" check --json --target=cuda "$models/$model.net" >check.json
     python3 - $model.html check.json <<'END' || fail "launches of $model"
 import json, re, sys
 page = open(sys.argv[1]).read()

@@ -78,9 +78,14 @@ def page_data(sinter, model):
     return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
 
 
+def checked(sinter, model):
+    """The totals of sinter check for the plan that the page shows."""
+    return json.loads(said(sinter, "check", "--json", "--target=cuda", model))
+
+
 def facts(sinter, model):
     """The figures at the head of the report, as text."""
-    check = json.loads(said(sinter, "check", "--json", "--device=h200", model))
+    check = checked(sinter, model)
     moved = next(s for s in check["steps"] if s["name"] == "train")["bytes_moved"]
     return (f"{check['model']}: {check['launches']} launches "
             f"({check['launches_without_joins']} unmerged), {bytes_text(moved)} moved, "
@@ -280,7 +285,7 @@ def box(p, x, y, width, height, title, lines, colour):
 
 def pipeline_picture(sinter, model, out):
     names = passes_of(sinter)
-    check = json.loads(said(sinter, "check", "--json", "--device=h200", model))
+    check = checked(sinter, model)
     counts = {s: nodes_of(sinter, model, s) for pair in STAGES for s in pair}
     columns, row, top = 5, 26, 214
     rows = math.ceil(len(names) / columns)

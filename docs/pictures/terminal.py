@@ -11,7 +11,7 @@ import re
 import sys
 import time
 
-COLUMNS, ROWS = 96, 46
+COLUMNS, ROWS = 124, 46
 LETTER, LINE = 7.25, 17
 COLOURS = {"31": "#e06c75", "32": "#7fb86e", "33": "#d4a24c", "34": "#6aa6e8", "35": "#c08bd0",
            "36": "#56b6c2", "90": "#8b949e", "91": "#e06c75", "92": "#7fb86e", "93": "#d4a24c",
