@@ -52,7 +52,7 @@ static const Option options[] = {
     {"init-only", NULL,     FLAG,    FIELD(init_only), "save the initial state of the run, and end"},
     {"times",     "FILE",   TEXT,    FIELD(times),     "write the milliseconds of each step to FILE, - for standard output; waits for each step"},
     {"snapshot",  "FILE",   TEXT,    FIELD(snapshot),  "write all tensors that the first update reads and writes to FILE"},
-    {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans, fusions and joined launches are fastest, store the result, and end"},
+    {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans, fusions and merged launches are fastest, store the result, and end"},
     {"tuning",    "FILE",   TEXT,    FIELD(tuning),    "use the tuning result in FILE; with --tune, write it there"},
     {"repeat-batch", NULL,  FLAG,    FIELD(repeat_batch), "use the first batch for every step, which shows the cost of loading"},
     {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, switch off some of graph,joins,marks,rides, to measure their effect"},
@@ -114,9 +114,9 @@ static bool unknown(const char *name, RtError *e) {
     }
     if (nearest == NULL)
         return rt_fail(e, EXIT_USAGE,
-                       "unknown option --%.100s; see --help. What the recipe "
-                       "says is set by the compiler: sinter build FILE.net "
-                       "--set KEY=VALUE",
+                       "unknown option --%.100s; see --help. The compiler sets "
+                       "keys of the recipe: sinter build FILE.net --set "
+                       "KEY=VALUE",
                        name);
     return rt_fail(e, EXIT_USAGE, "unknown option --%.100s; did you mean --%s?",
                    name, nearest);

@@ -198,8 +198,8 @@ static double kibibytes(int64_t bytes, const StepCost *c) {
 static void library_print(Text *t, const StepCost *c, const Device *device) {
     if (c->fusions > 0)
         text_add(t,
-                 "%-18s%" PRId64 " launches, %.1f KiB per sample, with what %s "
-                 "can fuse\n",
+                 "%-18s%" PRId64 " launches, %.1f KiB per sample, with the "
+                 "fusions of %s\n",
                  "with the library", c->fused_launches,
                  kibibytes(c->fused_bytes, c), device->name);
 }

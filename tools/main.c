@@ -11,49 +11,48 @@
 
 // clang-format off
 const Command commands[] = {
-    {"new",    "DIR", "Make a folder with a model file to start from, for images, "
-     "a table or a text.", 1, new_command},
-    {"train",  "FILE.net", "Build the trainer of a model, if that has changed, and run it.",
-     1, train_command},
-    {"check",  "FILE.net", "Print each layer of a model, and what it costs.",
+    {"new",    "DIR", "Create a folder with a model file to start from, for "
+     "images, a table or a text.", 1, new_command},
+    {"train",  "FILE.net", "Build the trainer of a model, if it has changed, and "
+     "run it.", 1, train_command},
+    {"check",  "FILE.net", "Print the layers of a model and the cost of a step.",
      1, check_command},
     {"build",  "FILE.net", "Compile a model file to a trainer.",
      1, build_command},
-    {"show",   "STAGE FILE.net", "Print a model at a stage on its way to a "
-     "trainer, or what is known of its launches, memory and recipe; or a module "
-     "such as std/vision.net.",
+    {"show",   "STAGE FILE.net", "Print the graph of a model at any stage, its "
+     "kernels, launches, memory or recipe; or a module such as std/vision.net.",
      AT_LEAST_ONE, show_command},
-    {"compare", "FILE.net", "Build a model in two ways, run both, and compare "
-     "all that both keep.", 1, compare_command},
-    {"bisect", "FILE.net", "Find the first rewrite with which compare fails, "
-     "and write the kernel that it makes wrong.", 1, bisect_command},
-    {"reduce", "FILE.net", "Take away from a model file as long as a command "
-     "still fails for it.", 1, reduce_command},
-    {"bench", "FILE.net", "Build a model and measure its step, over several "
-     "runs.", 1, bench_command},
-    {"lrfind", "FILE.net", "Build a model, let its learning rate rise for some "
-     "steps, and say at which its loss falls.", 1, lrfind_command},
-    {"tune",   "FILE", "Build a model, or take a trainer, and measure on a GPU "
-     "how its step is done fastest.", 1, tune_command},
-    {"repeat", "FILE", "Build a model, or take a trainer, train it from several "
-     "seeds, and say how the results spread.", 1, repeat_command},
+    {"compare", "FILE.net", "Build a model in two variants, run both, and "
+     "compare every tensor that both store.", 1, compare_command},
+    {"bisect", "FILE.net", "Find the first rewrite that breaks a result, and "
+     "write its kernel to a folder.", 1, bisect_command},
+    {"reduce", "FILE.net", "Shrink a model file while a command still fails for "
+     "it.", 1, reduce_command},
+    {"bench", "FILE.net", "Measure the step of a model in several runs.",
+     1, bench_command},
+    {"lrfind", "FILE.net", "Raise the learning rate from step to step, and "
+     "print the rates at which the loss falls.", 1, lrfind_command},
+    {"tune",   "FILE", "Measure on a GPU which library plans and fusions are "
+     "fastest, for a model or a trainer.", 1, tune_command},
+    {"repeat", "FILE", "Train from several seeds, a model or a trainer, and "
+     "print the spread of the results.", 1, repeat_command},
     {"runs",   "[DIR | RUN RUN]", "List the runs in a folder, runs by default, "
      "or compare two.", AT_MOST_TWO, runs_command},
     {"benchcmp", "A.json B.json", "Compare two results of bench --json.",
      2, benchcmp_command},
-    {"report", "FILE.net", "Write a page of HTML: a model, its kernels, memory "
-     "and schedules.", 1, report_command},
-    {"plot",   "RUN... [METRIC...]", "Draw the curves of runs, which are files "
-     "of --metrics or folders with metrics.jsonl, as one SVG file.",
+    {"report", "FILE.net", "Write a page of HTML: a model, its kernels, memory, "
+     "roofline and schedules.", 1, report_command},
+    {"plot",   "RUN... [METRIC...]", "Draw the curves of runs as one SVG file. A "
+     "run is a folder with metrics.jsonl, or a file of --metrics.",
      AT_LEAST_ONE, plot_command},
-    {"fmt",    "FILE.net...", "Lay out model files in the one way there is; - is "
-     "standard input.", AT_LEAST_ONE, fmt_command},
-    {"explain", "CODE", "Say what a diagnostic such as E0312 means, with an "
-     "example.", 1, explain_command},
+    {"fmt",    "FILE.net...", "Format model files; - is standard input.",
+     AT_LEAST_ONE, fmt_command},
+    {"explain", "CODE", "Explain a diagnostic such as E0312, with an example.",
+     1, explain_command},
     {"opt",    "FILE.ir", "Read a graph, run passes, print the graph.",
      1, opt_command},
-    {"doctor", "", "Say what is on this machine of what trainers need, and what to "
-     "install.", 0, doctor_command},
+    {"doctor", "", "List the libraries, GPUs and compilers on this machine, and "
+     "missing packages.", 0, doctor_command},
     {"passes", "", "List the passes in their order.",
      0, passes_command},
     {NULL, NULL, NULL, 0, NULL},
