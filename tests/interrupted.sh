@@ -83,12 +83,16 @@ ends() {
 }
 
 micro=$here/micro.net
-for command in bench compare "compare --ablate" bisect lrfind tune repeat \
+for command in bench compare "compare --ablate" bisect lrfind repeat \
     "repeat -o kept"; do
     # shellcheck disable=SC2086 # a command and its options
     begin 1 env CC="$work/builds" "$SINTER" $command "$micro"
     ends TERM 143
 done
+# train has become the trainer, which here ends well.
+begin 1 env CC="$work/builds" XDG_CACHE_HOME="$work/cache" \
+    "$SINTER" train "$micro"
+ends TERM 0
 for command in tune repeat; do
     begin 1 "$SINTER" $command slow
     ends HUP 129
