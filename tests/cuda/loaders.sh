@@ -72,7 +72,7 @@ for device in host cuda:0; do
     expect_equal "$(newest whole.$device)" "$(newest bad.$device)"
 done
 # On a terminal it is not behind the progress that is drawn there.
-expect 0 "$python" -c 'import pty, sys; pty.spawn(sys.argv[1:])' env TERM=xterm \
+expect 0 "$python" -c 'import pty, sys; pty.spawn(sys.argv[1:])' env TERM=xterm NO_COLOR=1 \
     ./trainer --device=host --data=bad --out=bad.screen --bad-samples=skip:1
 expect_says "warning: cannot decode bad"
 tr '\r' '\n' <out | grep 'warning: ' | grep -v "^$(printf '\033')\[Kwarning: " &&
