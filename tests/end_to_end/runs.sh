@@ -107,9 +107,26 @@ expect_equal whole/step-00000012.safetensors \
 expect 0 ./tiny --data synthetic:256 --threads 2 --resume=half
 expect_equal whole/step-00000012.safetensors half/step-00000012.safetensors
 
-# Trainers that start at once get different numbers.
+# Trainers that start at once get different numbers: each waits before it makes
+# its folder, so that all have chosen the same.
+cat >slow.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int mkdir(const char *path, mode_t mode) {
+    int (*make)(const char *, mode_t) = dlsym(RTLD_NEXT, "mkdir");
+    sleep(1);
+    return make(path, mode);
+}
+END
+expect 0 "${CC:-cc}" -shared -fPIC -o slow.so slow.c -ldl
+preload=$PWD/slow.so
+[ -z "${SINTER_SANITIZED:-}" ] || preload= # its library must be the first
 for i in 1 2 3 4 5 6; do
-    ./tiny --data synthetic:64 --epochs 0.1 --threads 1 --quiet >said.$i 2>&1 &
+    LD_PRELOAD=$preload ./tiny --data synthetic:64 --epochs 0.1 --threads 1 \
+        --quiet >said.$i 2>&1 &
 done
 wait
 [ "$(cat said.* | grep -c '^weights in runs/Tiny/0')" -eq 6 ] ||
@@ -160,7 +177,7 @@ fi
 # A signal ends with the weights, and the list says so.
 ./tiny --data synthetic:60000 --epochs 50 >stopped 2>&1 &
 child=$!
-while ! grep -q "^epoch" stopped; do
+while ! grep -q "^epoch" stopped 2>/dev/null; do
     kill -0 $child || fail "it has ended: $(cat stopped)"
     sleep 0.1
 done
