@@ -114,7 +114,7 @@ compiles yes
 # Without a cache it is built each time, and nothing stays.
 for time in 1 2; do
     XDG_CACHE_HOME=/dev/null train 0 micro.net --data synthetic --steps=1 \
-        --out none
+        --out none.$time
     compiles yes
 done
 waited=0
