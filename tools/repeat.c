@@ -92,8 +92,8 @@ static bool is_recorded(Arena *a, const Repeat *r, const char *path) {
     return s != NULL && strcmp(s->text, r->record) == 0;
 }
 
-// The folder of a seed's run.  An earlier run in its place is kept under another
-// name: SEED-1, SEED-2 and so on.
+// The folder of a seed's run.  An earlier run in its place is kept under
+// another name: SEED-1, SEED-2 and so on.
 static const char *folder_free(Arena *a, const Repeat *r, int64_t seed) {
     const char *path = arena_format(a, "%s/%" PRId64, r->folder, seed);
     const char *other = path;
