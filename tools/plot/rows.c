@@ -227,7 +227,9 @@ bool run_is_out(Arena *a, const Arguments *arguments, const char *const *path,
     for (int i = 0; i < count; i++)
         if (stat(run_file(a, path[i]), &s) == 0 && s.st_dev == of_out.st_dev &&
             s.st_ino == of_out.st_ino) {
-            complain(arguments, "%s would be overwritten; see --out", out);
+            complain(arguments,
+                     "%s would be overwritten; choose another file with --out",
+                     out);
             return true;
         }
     return false;

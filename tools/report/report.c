@@ -1,4 +1,4 @@
-// sinter report: one page of HTML with a model's source, kernels and costs.  The
+// sinter report: one page of HTML with a model's source, kernels and costs. The
 // page is tools/report/page.*, with its data as JSON inside it.  It loads
 // nothing from elsewhere.
 #include "base/exits.h"
@@ -64,7 +64,7 @@ static int comparison_find(const Show *s, const char **json) {
     int status =
         result_read(s->a, s->arguments, "compare", "tensors", path, &r);
     if (status == EXIT_GOOD && strcmp(r.model, s->p->name) != 0) {
-        complain(s->arguments, "%s compares %s, and this model is %s", path,
+        complain(s->arguments, "%s compares %s, but this model is %s", path,
                  r.model, s->p->name);
         status = EXIT_DATA;
     }
@@ -173,6 +173,6 @@ int report_command(Arena *a, const Arguments *arguments) {
                    out))
         return EXIT_USAGE;
     if (in.why)
-        fprintf(stderr, "sinter: registers are left out: %s\n", in.why);
+        fprintf(stderr, "sinter: no register counts: %s\n", in.why);
     return page_write(&s, out, &page);
 }
