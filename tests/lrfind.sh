@@ -111,7 +111,7 @@ END
 chmod +x keeps
 cd elsewhere || exit 1
 find 3 "$tiny"
-expect_says "no data in data; --data DIR says where it is"
+expect_says "no data in data; name its folder with --data DIR"
 cd ..
 COMPILER="${CC:-cc}" KEPT="$work/kept.c" CC="$work/keeps" find 0 "$tiny"
 expect_says "^Tiny, data data, batch 64: "

@@ -38,7 +38,7 @@ start() {
     expect 0 sinter check model.net
     expect 0 sinter train model.net --data synthetic --steps=2 --out at-once
     expect 3 sinter train model.net
-    expect_says "there is no data in data"
+    expect_says "no data in data"
     # What the page offers to set is there.
     grep -o -e '--set [a-z.]*=[^`]*' README.md | sort -u >settings
     [ -s settings ] || fail "$kind: no settings"

@@ -201,7 +201,7 @@ lenet=$models/lenet.net
 for command in train lrfind repeat bench compare "compare --ablate" bisect; do
     # shellcheck disable=SC2086 # it may be two words
     expect 3 "$SINTER" $command "$lenet" --data=/nowhere
-    expect_says "^sinter: there is no data in /nowhere; --data DIR says"
+    expect_says "^sinter: no data in /nowhere; name its folder"
     # shellcheck disable=SC2086
     expect 3 "$SINTER" $command "$lenet" --data=empty
     expect_says "^sinter: there is no train-images-idx3-ubyte in empty"
@@ -211,7 +211,7 @@ for command in train lrfind repeat bench compare "compare --ablate" bisect; do
     compiles no
 done
 expect 3 "$SINTER" lrfind "$lenet"
-expect_says "there is no data in data/mnist"
+expect_says "no data in data/mnist"
 expect 3 "$SINTER" repeat "$lenet"
 expect 2 "$SINTER" repeat "$lenet" --data=random --validation=x
 expect_says "validation x: expected a number of samples"

@@ -76,7 +76,7 @@ static bool fail_kind(const char *text, const char *path, RtError *e) {
         descr = "'";
     size_t length = strspn(descr + 1, plain);
     return rt_fail(e, EXIT_DATA,
-                   "%s has numbers of type %s%.*s, not u8, bool, u16, i32, "
+                   "%s has numbers of %s%.*s, not u8, bool, u16, i32, "
                    "i64, f32 or f64, little-endian",
                    path, length > 0 ? "type " : "an unsupported type",
                    (int)(length < LONGEST_DESCR ? length : LONGEST_DESCR),

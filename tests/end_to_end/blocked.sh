@@ -48,7 +48,7 @@ begin log.run 2>full
 stops
 begin rows.run --metrics=- --log-every=1 >full 2>log
 stops
-grep -q 'rows of standard output were lost: its reader was too slow' log ||
+grep -q 'metrics in standard output were lost: its reader was too slow' log ||
     fail "rows are lost unsaid: $(cat log)"
 begin both.run --metrics=- >full 2>&1
 stops

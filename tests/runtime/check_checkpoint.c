@@ -225,7 +225,7 @@ START_TEST(another_trainer_is_named) {
     refused_by(&t, "conv.weight has a different type or shape");
     states[0].dim[0]++;
     states[0].name = "conv_1.weight";
-    refused_by(&t, "it has no conv_1.weight");
+    refused_by(&t, "it has no tensor conv_1.weight");
 }
 END_TEST
 

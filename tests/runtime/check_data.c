@@ -133,7 +133,7 @@ START_TEST(cifar10_is_refused) {
     case 0:
         unlink("d/data_batch_1.bin");
         refused("cifar10", &sample,
-                "no d/data_batch_1.bin; name the folder cifar-10-"
+                "d/data_batch_1.bin does not exist; name the folder cifar-10-"
                 "batches-bin");
         break;
     case 1:
@@ -146,7 +146,7 @@ START_TEST(cifar10_is_refused) {
         break;
     case 3:
         ck_assert_int_eq(truncate("d/data_batch_2.bin", 600 * RECORD - 1), 0);
-        refused("cifar10", &sample, "not a whole number of records");
+        refused("cifar10", &sample, "not a multiple of the record size");
         break;
     case 4:
         ck_assert_int_eq(truncate("d/test_batch.bin", RECORD + 1), 0);
@@ -154,8 +154,9 @@ START_TEST(cifar10_is_refused) {
         break;
     case 5:
         sample.classes = 9;
-        refused("cifar10", &sample,
-                "d/data_batch_2.bin: record 2 has label 9, but there are 9");
+        refused(
+            "cifar10", &sample,
+            "d/data_batch_2.bin: record 2 has label 9, but the model has 9");
         break;
     case 6:
         sample.image.dim[0] = 28;
@@ -208,7 +209,7 @@ START_TEST(cifar100_has_two_labels) {
     ck_assert_int_eq(label_of(&data.train, 2), 7);
     rt_data_close(&data);
     ck_assert_int_eq(truncate("d/test.bin", 3073), 0);
-    refused("cifar100", &sample, "not a whole number of records of 3074");
+    refused("cifar100", &sample, "not a multiple of the record size, 3074");
 }
 END_TEST
 
@@ -260,7 +261,7 @@ START_TEST(idx_is_refused) {
     switch (_i) {
     case 0:
         unlink(IMAGES);
-        refused("idx", &sample, "no train-images-idx3-ubyte in d");
+        refused("idx", &sample, "no file train-images-idx3-ubyte in d");
         break;
     case 1:
         ck_assert_int_eq(rename(LABELS, LABELS ".gz"), 0);
@@ -288,7 +289,7 @@ START_TEST(idx_is_refused) {
         break;
     case 7:
         write_idx(IMAGES, 0x803, 3, dim, 241, false);
-        refused("idx", &sample, "holds 241");
+        refused("idx", &sample, "but has 241");
         break;
     case 8:
         write_idx(LABELS, 0x801, 1, more, 13, true);
@@ -304,7 +305,7 @@ START_TEST(idx_is_refused) {
         break;
     case 11:
         write_idx(IMAGES, 0x803, 3, huge, 240, false);
-        refused("idx", &sample, "absurd");
+        refused("idx", &sample, "sizes in its header overflow");
         break;
     case 12:
         sample.classes = 9;
@@ -347,9 +348,9 @@ START_TEST(no_file_of_a_test_set_is_there_or_all_are) {
     good_idx();
     unlink("d/t10k-images.idx3-ubyte");
     sample.held_out = true;
-    refused("idx", &sample, "no t10k-images-idx3-ubyte"); // its labels are
+    refused("idx", &sample, "no file t10k-images-idx3-ubyte"); // its labels are
     unlink("d/t10k-labels.idx1-ubyte");
-    lacks_test("idx", mnist, "no t10k-images-idx3-ubyte in d");
+    lacks_test("idx", mnist, "no file t10k-images-idx3-ubyte in d");
 }
 END_TEST
 
@@ -490,7 +491,7 @@ START_TEST(synthetic_has_any_shape) {
     }
     RtSample sample = cifar;
     sample.classes = 1;
-    refused("synthetic", &sample, "two classes or more");
+    refused("synthetic", &sample, "at least two classes");
 }
 END_TEST
 

@@ -18,7 +18,7 @@ START_TEST(mistakes_have_their_status) {
     ck_assert_int_eq(run_whole(&tiny, (char *[]){"--data=nowhere", NULL}),
                      EXIT_DATA);
     ck_assert(run_says("err", "nowhere"));
-    ck_assert(run_says("err", "--data synthetic needs none"));
+    ck_assert(run_says("err", "or use --data synthetic"));
     ck_assert_int_eq(
         run_whole(&tiny, (char *[]){"--data=nowhere", "--profile=trace", NULL}),
         EXIT_DATA);
@@ -210,7 +210,7 @@ START_TEST(lost_metrics_do_not_stop_a_run) {
         return;
     ck_assert_int_eq(
         RUN(&tiny, "--out=r", "--epochs=0.1", "--metrics=/dev/full"), EXIT_IO);
-    ck_assert(run_says("err", "rows of /dev/full were lost"));
+    ck_assert(run_says("err", "metrics in /dev/full were lost"));
     ck_assert(run_says("out", "test accuracy"));
     ck_assert_int_eq(place_count("r", "step-"), 1);
 }

@@ -254,7 +254,7 @@ START_TEST(which_are_named_is_no_matter_of_their_order) {
         for (int i = 0; i < NAMES; i++)
             rt_pass_over(&passed, name[(first + i) % NAMES]);
         rt_passed_text(text, &passed, "d", "x");
-        ck_assert_str_eq(text, "passed over in d, as no x: 2 .a, 1 .b, 1 .c, "
+        ck_assert_str_eq(text, "ignored in d, not x: 2 .a, 1 .b, 1 .c, "
                                "1 .d, 1 .e, 1 .f, 1 .g, 1 .h, 3 others");
     }
 }
@@ -602,7 +602,7 @@ START_TEST(more_bad_files_than_may_be_left_out) {
     ck_assert_int_eq(error.status, EXIT_DATA);
     ck_assert_str_eq(error.text,
                      "cannot decode d/train/cat/b.jpg: it is neither a JPEG "
-                     "nor a PNG file, after 1 that was left out");
+                     "nor a PNG file, after 1 that was skipped");
     // What cannot be read may be there again later.
     ck_assert_int_eq(unlink("d/train/dog/b.png"), 0);
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));

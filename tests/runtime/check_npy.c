@@ -164,17 +164,18 @@ static const struct {
      "has samples of 3x2, but the trainer takes 2x3"},
     {X, "<c8", "2, 2, 3", u1, 12, "numbers of type <c8, not u8, bool,"},
     {X, "<\033", "2, 2, 3", u1, 12, "numbers of type <, not"},
-    {X, "", "2, 2, 3", u1, 12, "numbers of another type, not"},
+    {X, "", "2, 2, 3", u1, 12, "numbers of an unsupported type, not"},
     {X, "|u1", "2, 2, x", u1, 12, "has no shape"},
     {X, "|u1", "2, 2, 3, 1, 1, 1, 1, 1, 1, 1", u1, 12, "has no shape"},
     {X, "|u1", "999999999999, 2, 3", u1, 12, "has no shape"},
     {X, "|u1", "0, 2, 3", u1, 0, X " has no samples"},
     {Y, "|u1", "3,", u1, 3, "has 3 labels for 2 samples"},
     {Y, "|u1", "2,", "\1\12", 2,
-     "sample 1 has label 10, but there are 10 classes"},
+     "sample 1 has label 10, but the model has 10 classes"},
     {Y, "<i8", "2,", negative, 16, "sample 1 has label -1"},
     {Y, "<i8", "2,", large, 16, "sample 1 has a number outside of 32 bits"},
-    {Y, "<f4", "2,", f4, 8, "has numbers of type <f4, the trainer takes i32"},
+    {Y, "<f4", "2,", f4, 8,
+     "has numbers of type <f4, but the trainer takes i32"},
 };
 
 START_TEST(wrong_shapes_and_values_are_refused) {
@@ -208,7 +209,7 @@ START_TEST(the_order_of_fortran_is_refused) {
     write_npy(X, 1,
               "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2, 3)}", u1,
               12);
-    refused(&sample, "Fortran's order");
+    refused(&sample, "Fortran order");
 }
 END_TEST
 

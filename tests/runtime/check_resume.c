@@ -79,8 +79,8 @@ START_TEST(what_a_resumed_run_refuses) {
     ck_assert(run_says("err", "no whole checkpoint in r"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--epochs=0.2"), 3);
-    ck_assert(run_says("err", "is of a run of 32 steps, not 63; its "
-                              "schedule cannot be changed on the way: --init "
+    ck_assert(run_says("err", "is of a run of 32 steps, not 63, and the "
+                              "schedule of a run is fixed; --init "
                               "starts a new run with its weights"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--seed=5"), 3);
     ck_assert(run_says("err", "with seed 0, not 5; --init starts another"));

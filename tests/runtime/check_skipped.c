@@ -118,8 +118,9 @@ START_TEST(an_epoch_of_skipped_steps_is_warned_of) {
     ck_assert_int_eq(RUN(&t, "--data=synthetic:256", "--epochs=2", "--out=r"),
                      0);
     ck_assert_int_eq(run_times("err", "warning: every step of this epoch"), 2);
-    ck_assert_int_eq(run_times("err", "is 256 and falls with each of them"), 1);
-    ck_assert_int_eq(run_times("err", "is 1 and falls with each of them"), 1);
+    ck_assert_int_eq(run_times("err", "is 256 and is halved by each of them"),
+                     1);
+    ck_assert_int_eq(run_times("err", "is 1 and is halved by each of them"), 1);
     // A last epoch is short.
     ck_assert_int_eq(RUN(&t, "--data=synthetic:320", "--epochs=0.5", "--out=s"),
                      0);

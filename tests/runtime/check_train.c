@@ -219,7 +219,7 @@ START_TEST(one_of_something_has_no_plural) {
     ck_assert_int_eq(
         RUN(&tiny, "--data=synthetic:1", "--epochs=2", "--out=r", "--resume"),
         EXIT_DATA);
-    ck_assert(run_says("err", "is of a run of 1 step, not 2; "));
+    ck_assert(run_says("err", "is of a run of 1 step, not 2, "));
     RtTrainer t = tiny;
     t.length = (RtTime){1, RT_EPOCHS};
     ck_assert_int_eq(run_whole(&t, (char *[]){"--help", NULL}), EXIT_GOOD);

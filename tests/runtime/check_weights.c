@@ -273,7 +273,7 @@ static const struct {
     {NULL,
      {{"conv.weight", "I32", "8,3,3,3", 864}, LINEAR},
      EXIT_DATA,
-     "conv.weight is of I32"},
+     "conv.weight has type I32"},
     {NULL,
      {{"conv.weight", "F64", "8,3,3,3", 1728}, LINEAR},
      EXIT_DATA,
@@ -282,7 +282,7 @@ static const struct {
     {NULL,
      {{"conv.\\u001b[1m", "\\u007f\\u000aF32", "1", 4}, LINEAR},
      EXIT_DATA,
-     "f: conv.\\x1b[1m is of \\x7f\\x0aF32, which is not known here"},
+     "f: conv.\\x1b[1m has the unsupported type \\x7f\\x0aF32"},
     {NULL, {{0}}, EXIT_DATA, "it has no conv.weight, linear.weight;"},
     {NULL,
      {{"a", "F32", "", 4}, {"b.c", "F32", "", 4}},
@@ -352,8 +352,8 @@ static const struct {
      "f: --init-except=linear matches no tensor in it nor in Tiny; did you "
      "mean "
      "linear.*"},
-    {"linear.*,,", {CONV, LINEAR}, EXIT_USAGE, "--init-except= names nothing"},
-    {"*.velocity", {CONV, LINEAR}, EXIT_USAGE, "names nothing"},
+    {"linear.*,,", {CONV, LINEAR}, EXIT_USAGE, "--init-except= matches no tensor"},
+    {"*.velocity", {CONV, LINEAR}, EXIT_USAGE, "matches no tensor"},
 };
 
 START_TEST(what_does_not_fit) {
