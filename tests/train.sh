@@ -91,7 +91,7 @@ compiles yes
 kept=$(find "$cache" -type f)
 chmod g+w "$kept"
 train 0 micro.net --version
-expect_says "others may write to it"
+expect_says "others can write to it"
 compiles yes
 [ "$(find "$cache" -type f -perm -g+w)" = "" ] || fail "it is still there"
 mv "$kept" elsewhere
@@ -101,9 +101,9 @@ expect_says "it is a symbolic link"
 compiles yes
 [ ! -L "$kept" ] || fail "it is still a link"
 chmod g+w "$cache"
-for time in 1 2; do
+for again in first second; do
     train 0 micro.net --version
-    expect_says "others may write to it"
+    expect_says "others can write to it"
     compiles yes
 done
 chmod g-w "$cache"
@@ -112,9 +112,9 @@ train 0 micro.net --version
 compiles yes
 
 # Without a cache it is built each time, and nothing stays.
-for time in 1 2; do
+for again in first second; do
     XDG_CACHE_HOME=/dev/null train 0 micro.net --data synthetic --steps=1 \
-        --out none.$time
+        --out "none-$again"
     compiles yes
 done
 waited=0
@@ -201,7 +201,7 @@ lenet=$models/lenet.net
 for command in train lrfind repeat bench compare "compare --ablate" bisect; do
     # shellcheck disable=SC2086 # it may be two words
     expect 3 "$SINTER" $command "$lenet" --data=/nowhere
-    expect_says "^sinter: no data in /nowhere; name its folder"
+    expect_says "^sinter: there is no data in /nowhere; --data DIR says"
     # shellcheck disable=SC2086
     expect 3 "$SINTER" $command "$lenet" --data=empty
     expect_says "^sinter: there is no train-images-idx3-ubyte in empty"
@@ -211,7 +211,7 @@ for command in train lrfind repeat bench compare "compare --ablate" bisect; do
     compiles no
 done
 expect 3 "$SINTER" lrfind "$lenet"
-expect_says "no data in data/mnist"
+expect_says "there is no data in data/mnist"
 expect 3 "$SINTER" repeat "$lenet"
 expect 2 "$SINTER" repeat "$lenet" --data=random --validation=x
 expect_says "validation x: expected a number of samples"
