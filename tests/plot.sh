@@ -38,7 +38,7 @@ expect 0 "" plot runs/A/001 samples_per_second --x=time
 drawing plot.svg curves=2 charts=1 text=samples_per_second text='time (s)'
 expect 2 "did you mean accuracy?" plot runs/A/001 acuracy
 expect 2 "no file or folder" plot loss
-expect 2 "plot needs more" plot
+expect 2 "plot needs RUN" plot
 expect 74 "none.jsonl" plot none.jsonl
 expect 74 "metrics.jsonl" plot runs/A
 expect 2 "would be overwritten" plot runs/A/001 -o runs/A/001/metrics.jsonl

@@ -63,10 +63,12 @@ static const Option options[] = {
      "double-precision reference takes seconds"},
     {"batch", "N,...", "bench", POSITIVES, AT(batches),
      "batch size; by default the file's; a list gives a table"},
-    {"steps", "K", "compare bench", COUNT, AT(steps),
+    {"steps", "K", "compare", COUNT, AT(steps),
      "number of timed steps, whose losses are printed; 10 by default"},
-    {"data", "DIR|random", "compare bisect bench tune", WORD, AT(data),
-     "training data; random by default, which is synthetic:N"},
+    {"steps", "K", "bench", COUNT, AT(steps),
+     "number of timed steps in each run; 10 by default"},
+    {"data", "DIR|synthetic", "compare bisect bench tune", WORD, AT(data),
+     "training data; synthetic by default, as many samples as the steps need"},
     {"device", "host|cuda:N", "compare bench", WORD, AT(device),
      "run on this device; host by default"},
     {"device", "cuda:N", "tune", WORD, AT(device),
@@ -86,11 +88,13 @@ static const Option options[] = {
      "number of seeds; 5 by default"},
     {"seed", "S", "repeat", COUNT, AT(seed),
      "the first seed; 0 by default"},
-    {"data", "DIR|random", "lrfind repeat", WORD, AT(data),
+    {"data", "DIR|synthetic", "lrfind repeat", WORD, AT(data),
      "training data; by default that of the file"},
-    {"validation", "N", "lrfind repeat", WORD, AT(validation),
-     "hold out N training samples, or a share as 10%; repeat evaluates these "
-     "in place of the test set"},
+    {"validation", "N", "lrfind", WORD, AT(validation),
+     "leave out N training samples, or a share as 10%"},
+    {"validation", "N", "repeat", WORD, AT(validation),
+     "hold out N training samples, or a share as 10%, and evaluate on them "
+     "instead of the test set"},
     {"device", "auto|host|cuda:N", "lrfind repeat", WORD, AT(device),
      "run on this device; auto by default"},
     {"out", "DIR", "repeat", WORD, AT(out),
@@ -522,8 +526,9 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
         }
     }
     if (out->num_operands < least && !out->help) {
-        complain(out, "%s needs more; usage: sinter %s [option...] %s",
-                 command->name, command->name, command->operands);
+        complain(out, "%s needs %s; usage: sinter %s [option...] %s",
+                 command->name, command->operands, command->name,
+                 command->operands);
         return false;
     }
     return true;

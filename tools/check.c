@@ -224,7 +224,9 @@ static void batches_print(Text *t, const Batches *b) {
     if (b->room == 0)
         return;
     Scaled room = bytes_scaled(b->room);
-    text_add(t, "%-18s%" PRId64 " in %.1f %s, %" PRId64 " with all kept\n",
+    text_add(t,
+             "%-18s%" PRId64 " in %.1f %s, %" PRId64 " without "
+             "rematerialization\n",
              "largest batch", b->largest, room.count, room.unit, b->kept);
 }
 
@@ -275,22 +277,22 @@ static double peak_of(const Plan *plan, const Device *device) {
 
 static void duration_print(Text *t, const Duration *d, const Plan *plan,
                            const Device *device) {
-    const char *how = device->lanes > 0 ? "estimated" : "by the roofline";
+    const char *how = device->lanes > 0 ? "estimated, from measured peaks of"
+                                        : "at least: roofline at";
+    const char *epoch = device->lanes > 0 ? "estimated" : "at least";
     if (d->step <= 0)
         return;
     text_add(t, "%-18s", "time of a step");
     seconds_add(t, d->step);
-    text_add(t, " %s, at %.0f Gflop/s and %.0f GB/s, %s\n", how,
-             1e-9 * peak_of(plan, device), 1e-9 * device->bandwidth,
-             device->lanes > 0 ? "which were measured"
-                               : "which no step reaches");
+    text_add(t, " %s %.0f Gflop/s and %.0f GB/s\n", how,
+             1e-9 * peak_of(plan, device), 1e-9 * device->bandwidth);
     text_add(t, "%-18s", "time of an epoch");
     if (d->updates > 0) {
         seconds_add(t, d->epoch);
         text_add(t, " %s: %" PRId64 " steps, without data and evaluation\n",
-                 how, d->updates);
+                 epoch, d->updates);
     } else {
-        text_add(t, "unknown: --samples=N says how many samples there are\n");
+        text_add(t, "unknown: give the number of samples with --samples=N\n");
     }
 }
 
@@ -325,7 +327,7 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
     flops_print(t, "flops", c->cost.flops, "step");
     text_add(t, "%-18s%" PRId64 " per step", "launches", c->joined);
     if (c->joined < c->cost.launches)
-        text_add(t, ", %" PRId64 " with none joined", c->cost.launches);
+        text_add(t, ", %" PRId64 " unmerged", c->cost.launches);
     text_add(t, "\n");
     text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
              kibibytes(c->cost.batch_bytes, c));

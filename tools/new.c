@@ -86,10 +86,10 @@ int new_command(Arena *a, const Arguments *arguments) {
     if (status != EXIT_GOOD)
         return status;
     const char *shown = text_shown(a, folder);
-    printf("%s/model.net trains on %s; %s/README.md says where yours go. "
+    printf("%s/model.net trains on %s; %s/README.md says where your files go. "
            "Start with:\n\n"
            "    cd %s\n"
-           "    sinter train model.net --data synthetic --steps=50\n",
+           "    sinter train model.net --data synthetic --steps=20\n",
            shown, s->trains_on, shown, shown);
     return EXIT_GOOD;
 }

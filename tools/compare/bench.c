@@ -161,7 +161,7 @@ static void table_print(Text *t, const Benches *all) {
              "%.1f%% confidence\n\n"
              "%10s%12s%12s    %-10s%12s%12s%14s\n",
              b->side.program->name, b->runs.device,
-             all->arguments->data ? all->arguments->data : "random",
+             all->arguments->data ? all->arguments->data : "synthetic",
              b->side.options, all->num_runs, all->num_runs == 1 ? "" : "s",
              steps, steps == 1 ? "" : "s", 100 * s.confidence, "batch",
              "ms, median", "range", "", "samples/s", "MiB arena",

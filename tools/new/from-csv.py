@@ -7,7 +7,7 @@ import sys
 import numpy
 
 with open(sys.argv[1], newline="") as file:
-    rows = list(csv.reader(file))[1:]
+    rows = [row for row in csv.reader(file) if row][1:]
 numpy.random.default_rng(0).shuffle(rows)
 names = sorted({row[-1] for row in rows})
 x = numpy.array([row[:-1] for row in rows], numpy.float32)
