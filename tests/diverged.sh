@@ -17,7 +17,7 @@ expect_says "the loss is not a number"
 # The same after a checkpoint, from which it goes back to no step before.
 expect 0 ./steep --data synthetic:64 --out two --steps 1 --quiet
 expect 6 ./steep --data synthetic:64 --out two --resume
-expect_says "going back to step 1 to see where"
+expect_says "replaying from step 1 to find the first operation"
 expect_says "replay of step 2, .*matmul of linear_1, micro.net:3 is the first"
 
 # What no kernel but the update makes: a rate that is not finite.

@@ -159,7 +159,7 @@ expect_says "data needs a value: DIR"
 train 2 micro.net --data synthetic -- --nothing
 expect_says "unknown option --nothing"
 train 2 micro.net -- --without=nothing
-expect_says "expected some of graph, joins"
+expect_says "expected a comma-separated list of graph, joins"
 train 2 micro.net --without=nothing
 expect_says "no pass 'nothing'"
 compiles no
@@ -201,17 +201,17 @@ lenet=$models/lenet.net
 for command in train lrfind repeat bench compare "compare --ablate" bisect; do
     # shellcheck disable=SC2086 # it may be two words
     expect 3 "$SINTER" $command "$lenet" --data=/nowhere
-    expect_says "^sinter: there is no data in /nowhere; --data DIR says"
+    expect_says "^sinter: no data in /nowhere; name its folder"
     # shellcheck disable=SC2086
     expect 3 "$SINTER" $command "$lenet" --data=empty
-    expect_says "^sinter: there is no train-images-idx3-ubyte in empty"
+    expect_says "^sinter: no file train-images-idx3-ubyte in empty"
     # shellcheck disable=SC2086
     expect 3 "$SINTER" $command "$lenet" --data=digits
     expect_says "digits/.* 12x12"
     compiles no
 done
 expect 3 "$SINTER" lrfind "$lenet"
-expect_says "there is no data in data/mnist"
+expect_says "no data in data/mnist"
 expect 3 "$SINTER" repeat "$lenet"
 expect 2 "$SINTER" repeat "$lenet" --data=random --validation=x
 expect_says "validation x: expected a number of samples"

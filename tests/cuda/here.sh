@@ -28,7 +28,7 @@ chmod +x counted
 for command in lrfind repeat bench compare tune train; do
     expect 4 env CC="$work/counted" "$SINTER" $command "$tiny" \
         --data=synthetic:128 --device=cuda:7
-    expect_says "there is no GPU 7: the driver finds"
+    expect_says "no GPU 7: the driver finds"
     ! grep -qv -e '^--version$' calls 2>/dev/null || fail "$(cat calls)"
 done
 SINTER_DOUBLE_THREADS=1 expect 0 "$SINTER" train "$tiny" \

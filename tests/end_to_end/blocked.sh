@@ -91,5 +91,5 @@ wait $!
 rows pipe.rows >b
 expect_equal a b
 expect 74 ./tiny --data data --out closed.run --steps 1 --metrics=pipe
-expect_says 'cannot open pipe: nothing read it in time'
+expect_says 'cannot open pipe: its reader was too slow'
 exit 0

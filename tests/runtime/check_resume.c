@@ -83,18 +83,18 @@ START_TEST(what_a_resumed_run_refuses) {
                               "schedule of a run is fixed; --init "
                               "starts a new run with its weights"));
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume", "--seed=5"), 3);
-    ck_assert(run_says("err", "with seed 0, not 5; --init starts another"));
+    ck_assert(run_says("err", "with seed 0, not 5; --init starts a new"));
     ck_assert_int_eq(RUN(&tiny, "--data=synthetic:320", "--out=r", "--resume"),
                      3);
     ck_assert(run_says("err", "is of a run on other data (313 steps in an "
-                              "epoch, here 10); --init starts another"));
+                              "epoch, here 10); --init starts a new"));
     ck_assert_int_eq(RUN(&tiny, "--data=synthetic:9999", "--out=r", "--resume"),
                      3);
-    ck_assert(run_says("err", "on other data, of as many steps in an epoch ("));
+    ck_assert(run_says("err", "on other data with as many steps in an epoch ("));
     t.fingerprint++;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
     ck_assert(run_says("err", "different model text or recipe (fingerprint "));
-    ck_assert(run_says("err", "); --init starts another run"));
+    ck_assert(run_says("err", "); --init starts a new run"));
     t.precision = "bf16";
     t.accumulate = 2;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
