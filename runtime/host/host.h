@@ -34,8 +34,9 @@ int rt_call_threads(const RtCall *c, int threads);
 // The times of a launch of one of our kernels, whose result is the same for any
 // number of threads; all 0 before its first run.
 typedef struct {
-    int runs;
+    int runs;          // so far, of the trials
     float alone, team; // seconds of the fastest run; 0: none yet
+    double spent;      // seconds of all runs after the trials
 } RtTeamSize;
 
 // Of `threads` and 1 the members for the next run.

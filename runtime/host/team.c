@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void GOMP_parallel(void (*work)(void *), void *arg, unsigned threads,
@@ -87,12 +88,17 @@ void rt_team_use(int threads) {
 // as long as to sleep and be woken.
 void rt_team_spin_briefly(char **argv) {
     char program[PATH_MAX];
+    struct stat called, run;
     if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL)
         return;
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length < 0 || setenv("GOMP_SPINCOUNT", "1000", 0) != 0)
         return;
     program[length] = '\0';
+    // A loader that was started with the program as its argument.
+    if (stat(argv[0], &called) == 0 && stat(program, &run) == 0 &&
+        (called.st_ino != run.st_ino || called.st_dev != run.st_dev))
+        return;
     execv(program, argv); // returns only if it fails: then the wait is longer
 }
 

@@ -26,13 +26,16 @@ int rt_call_threads(const RtCall *c, int threads) {
 // ---- kernels ----
 
 enum {
-    COLD = 2,     // first runs, on one thread: caches and pages are cold
-    TRIALS = 5,   // runs before the choice: of the last three two by the team
-    AGAIN = 1024, // runs after which two close times are taken again
+    COLD = 2,   // first runs, on one thread: caches and pages are cold
+    TRIALS = 5, // runs before the choice: of the last three two by the team
 };
 
 // A launch that takes no longer on one thread is not tried with the team.
 static const float SHORT_SECONDS = 20e-6F;
+
+// The trials are repeated, as other programs come and go, when the runs after
+// them have taken so many times their time.
+static const float TRIAL_SHARE = 200;
 
 static bool is_short(const RtTeamSize *t) {
     return t->alone > 0 && t->alone <= SHORT_SECONDS;
@@ -45,15 +48,14 @@ int rt_team_size(const RtTeamSize *t, int threads) {
     return alone || is_short(t) ? 1 : threads;
 }
 
-static bool are_close(const RtTeamSize *t) {
-    return t->alone < 2 * t->team && t->team < 2 * t->alone;
-}
-
 void rt_team_measure(RtTeamSize *t, int threads, double seconds) {
     float *fastest = threads == 1 ? &t->alone : &t->team;
     if (*fastest == 0 || seconds < *fastest)
         *fastest = (float)seconds;
-    if (++t->runs == AGAIN)
-        *t = are_close(t) ? (RtTeamSize){0}
-                          : (RtTeamSize){TRIALS, t->alone, t->team};
+    if (t->runs < TRIALS)
+        t->runs++;
+    else
+        t->spent += seconds;
+    if (t->spent > TRIAL_SHARE * (3 * t->alone + 2 * t->team))
+        *t = (RtTeamSize){0};
 }
