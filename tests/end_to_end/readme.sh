@@ -37,11 +37,11 @@ for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
             out.write(bytes([i % 10]) + chance.randbytes(3072))
 for split, count in ("train", 40), ("test", 8):
     for k, kind in enumerate(("bird", "cat", "dog")):
-        folder = f"build/images/{split}/{kind}"
+        folder = f"build/pictures/{split}/{kind}"
         os.makedirs(folder)
         for i in range(count):
             Image.new("RGB", (48, 40), (80 * k, i, 90)).save(f"{folder}/{i}.png")
 END
 chmod +x prepare
-sed "s|YOUR_IMAGES|build/images|" "$page" | sed '/^```text$/,/^```$/d' >page.md
+sed "s|YOUR_IMAGES|build/pictures|" "$page" | sed '/^```text$/,/^```$/d' >page.md
 PATH=/usr/bin:$PATH python3 "$SINTER_SOURCE/tests/walk.py" page.md "$work/prepare"
