@@ -107,11 +107,13 @@ void kernels_write(const Writer *w, Text *t) {
                 "address.\n\n");
     text_add(t,
              "#ifndef SINTER_ACT\n"
-             "#define SINTER_ACT %d // of activations on CUDA\n"
+             "#define SINTER_ACT %d // bits of an activation on CUDA\n"
              "#endif\n",
              act_bits(w->device->act));
     if (count_statistics(w) > 0)
-        text_add(t, "#define SINTER_STATISTICS %d // for library calls\n",
+        text_add(t,
+                 "#define SINTER_STATISTICS %d // batch_norms whose sums calls "
+                 "may take\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
     Wanted r = {.caller = ARENA_ARRAY(w->a, (size_t)count_joined(w) + 1, int)};

@@ -81,7 +81,7 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");
-    text_add(t, "#define SINTER_ACT %d // of activations on the host\n",
+    text_add(t, "#define SINTER_ACT %d // bits of an activation on the host\n",
              act_bits(w->host->act));
     if (any_family(w))
         text_add(t,

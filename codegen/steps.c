@@ -73,7 +73,7 @@ static void write_layer(Text *t, const Twin *s, const Kernel *k,
 static void write_tensors(const Writer *w, Text *t, const Twin *s,
                           const bool *stored) {
     text_add(t, "\n// ---- %s ----\n\n", s->name);
-    text_add(t, "// Offsets of its tensors in the arena, in bytes.\n");
+    text_add(t, "// Byte offsets of this step's tensors in the arena.\n");
     text_add(t, "typedef struct {\n    size_t\n");
     const char *separator = "";
     for (NodeId n = 0; n < s->host->count; n++)
