@@ -29,11 +29,28 @@ static bool has_checkpoint(const char *folder) {
     return newest != NULL;
 }
 
+// Whether something has that name in a folder, a link that leads nowhere too.
+static bool has(const char *folder, const char *name) {
+    struct stat s;
+    char *path = rt_path("%s/%s", folder, name);
+    bool found = path != NULL && lstat(path, &s) == 0;
+    free(path);
+    return found;
+}
+
 static bool holds_run(const char *folder) {
-    char *settings = rt_path("%s/" RT_SETTINGS, folder);
-    bool holds = settings != NULL && access(settings, F_OK) == 0;
-    free(settings);
-    return holds || has_checkpoint(folder);
+    return has(folder, RT_SETTINGS) || has_checkpoint(folder);
+}
+
+// A file in the folder that a new run would write to; NULL: there is none.
+static const char *in_the_way(const char *folder, const RtTrainer *t) {
+    static const char *const name[] = {"log.txt", "metrics.jsonl",
+                                       RT_MODEL_FILE, RT_SOURCE_FOLDER};
+    int count = 2 + (t->num_sources > 0) + (t->num_sources > 1);
+    for (int i = 0; i < count; i++)
+        if (has(folder, name[i]))
+            return name[i];
+    return NULL;
 }
 
 // ---- numbers ----
@@ -137,15 +154,23 @@ static bool lies_in(const char *file, const char *folder) {
     return same;
 }
 
-bool rt_folder_free_for(const char *path, const RtOptions *o, RtError *e) {
+bool rt_folder_free_for(const char *path, const RtTrainer *t,
+                        const RtOptions *o, RtError *e) {
     bool own =
         o->resume && (o->resume_path == NULL || lies_in(o->resume_path, path));
-    if (own || !holds_run(path))
+    if (own)
         return true;
-    return rt_fail(e, EXIT_DATA,
-                   "%s already holds a run; --resume --out=%s continues it, "
-                   "another --out starts a new run",
-                   path, path);
+    if (holds_run(path))
+        return rt_fail(e, EXIT_DATA,
+                       "%s already holds a run; --resume --out=%s continues "
+                       "it, another --out starts a new run",
+                       path, path);
+    const char *name = in_the_way(path, t);
+    return name == NULL ||
+           rt_fail(e, EXIT_DATA,
+                   "%s already holds %s, which a run would overwrite; another "
+                   "--out starts a new run",
+                   path, name);
 }
 
 bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
@@ -155,8 +180,9 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
         return false;
     if (o->out != NULL) {
         f->path = rt_path("%s", o->out);
-        return f->path != NULL ? !writes(o) || rt_folder_free_for(f->path, o, e)
-                               : rt_fail(e, EXIT_MEMORY, "out of memory");
+        return f->path != NULL
+                   ? !writes(o) || rt_folder_free_for(f->path, t, o, e)
+                   : rt_fail(e, EXIT_MEMORY, "out of memory");
     }
     bool reads = (o->resume && o->resume_path == NULL) ||
                  (o->eval_only && o->init == NULL && o->resume_path == NULL);

@@ -9,6 +9,8 @@
 // ---- folder.c ----
 
 #define RT_SETTINGS "settings.json"
+#define RT_MODEL_FILE "model.net"
+#define RT_SOURCE_FOLDER "source"
 
 // Where a run keeps its files.
 typedef struct {
@@ -24,8 +26,10 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e);
 // Makes it; a new run takes the next number.
 bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
                     RtError *e);
-// Whether the run may write to that folder.
-bool rt_folder_free_for(const char *path, const RtOptions *o, RtError *e);
+// Whether the run may write to that folder: a new run finds none of the names
+// that it writes there.
+bool rt_folder_free_for(const char *path, const RtTrainer *t,
+                        const RtOptions *o, RtError *e);
 // Removes a new one that has stayed empty.
 void rt_folder_close(RtFolder *f);
 

@@ -422,7 +422,7 @@ static bool claim_folder(RtSession *s, RtError *e) {
     const RtRun *run = s->run;
     return !leaves_checkpoints(run->options) ||
            (rt_shelf_claim(&s->shelf, e) &&
-            rt_folder_free_for(run->folder, run->options, e));
+            rt_folder_free_for(run->folder, run->trainer, run->options, e));
 }
 
 bool rt_run(const RtRun *run, int *caught, RtError *e) {

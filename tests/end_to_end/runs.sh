@@ -66,6 +66,18 @@ expect_says "already holds a run"
 find runs/Tiny -type f -exec cksum {} + | sort >after
 expect_equal before after
 
+# So is one that has a name of the user's that a run would write to.
+for name in model.net metrics.jsonl log.txt; do
+    mkdir "own-$name"
+    echo mine >"own-$name/$name"
+    expect 3 ./tiny --data synthetic:256 --quiet "--out=own-$name"
+    expect_says "own-$name already holds $name, which a run would overwrite"
+    [ "$(cat "own-$name"/*)" = mine ] || fail "$name of the user is lost"
+    mv "own-$name/$name" "own-$name/other"
+    expect 0 ./tiny --data synthetic:256 --quiet "--out=own-$name"
+done
+rm -r own-*
+
 # A run that does not start leaves no folder, whatever stops it.
 expect 3 ./tiny --data nowhere
 expect 3 ./tiny --data synthetic:256 --init=nowhere
