@@ -70,6 +70,7 @@ typedef struct {
 // A file that a model imports, and what it is called where lines are from it.
 typedef struct {
     const char *path, *name;
+    const char *below; // the path from the main file's folder
 } ImportedFile;
 
 // The line of the model's body or the train block whose call of a function

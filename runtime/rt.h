@@ -276,7 +276,8 @@ typedef struct {
     RtTimeUnit unit;
 } RtTime;
 
-// A file of the user's that the model is in, or a --set that changes it.
+// A file of the user's that the model is in, with its path from the model
+// file's folder, or a --set that changes it.
 typedef struct {
     const char *name, *text;
 } RtNamed;

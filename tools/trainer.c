@@ -93,7 +93,7 @@ static void origin_set(Arena *a, CodegenOptions *o, const Program *p,
     o->set = set;
     source_add(a, o, source, arguments->operand[0], p->file);
     for (int i = p->num_imported; i-- > 0;)
-        source_add(a, o, source, p->imported[i].path, p->imported[i].name);
+        source_add(a, o, source, p->imported[i].path, p->imported[i].below);
     for (int i = 0; i < arguments->num_settings; i++)
         set[o->num_sets++] =
             (NamedText){arguments->set[i].key, arguments->set[i].value};

@@ -299,10 +299,11 @@ static bool shares_name(const Expansion *e, const Module *m, const Source *s) {
 
 // Files of one name are told apart by their folders, from the main file's on.
 static void files_name(Expansion *e, const Source *s) {
-    size_t folder = folder_length(beside(e, s, ""));
+    e->main_folder = folder_length(beside(e, s, ""));
     for (Module *m = e->modules; m != NULL; m = m->next)
         if (shares_name(e, m, s))
-            m->source->name = m->source->path + (is_std(m->path) ? 0 : folder);
+            m->source->name =
+                m->source->path + (is_std(m->path) ? 0 : e->main_folder);
 }
 
 File *file_expand(Expansion *e, const Source *s) {
@@ -319,7 +320,8 @@ const ImportedFile *files_imported(Expansion *e, int *count) {
     *count = 0;
     for (const Module *m = e->modules; m != NULL; m = m->next)
         if (!is_std(m->path))
-            list[(*count)++] = (ImportedFile){m->path, m->source->name};
+            list[(*count)++] = (ImportedFile){m->path, m->source->name,
+                                              m->path + e->main_folder};
     return list;
 }
 

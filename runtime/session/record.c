@@ -52,25 +52,60 @@ static void replace(const RtSession *s, const char *name, const char *text,
     free(partial);
 }
 
-// The model file is called model.net.  Imported files keep their names, so that
-// it finds them beside it; where two have one name, ours have their folders.
-static char *source_name(const RtNamed *source, bool first) {
-    bool taken = strcmp(source->name, "model.net") == 0;
-    if (first)
-        return rt_path("model.net");
-    char *name = rt_path("%s%s", taken ? "imported-" : "", source->name);
-    for (char *c = name; c != NULL && *c != '\0'; c++)
-        if (*c == '/')
-            *c = '_';
-    return name;
+// A copy of a file of the user's is made once, and never over another.
+static bool copy_new(const RtFiles *files, const char *path, const char *text) {
+    int fd = files->open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd < 0)
+        return errno == EEXIST;
+    bool good = rt_write(files, fd, text, strlen(text)) && files->sync(fd) == 0;
+    good = files->close(fd) == 0 && good;
+    if (!good)
+        files->unlink(path);
+    return good;
 }
 
+// Makes the folders above a file.
+static bool make_above(const char *path, RtError *e) {
+    char *above = rt_path("%.*s", (int)(strrchr(path, '/') - path), path);
+    bool good = above != NULL ? rt_make_folder(above, 0777, e)
+                              : rt_fail(e, EXIT_MEMORY, "out of memory");
+    free(above);
+    return good;
+}
+
+static void write_source(const RtSession *s, const char *name,
+                         const char *text) {
+    RtError e;
+    char *path = rt_path("%s/%s", s->run->folder, name);
+    if (path == NULL)
+        return;
+    if (!make_above(path, &e))
+        rt_report_warn(s->report, "%s", e.text);
+    else if (!copy_new(s->run->files, path, text))
+        rt_report_warn(s->report, "cannot write %s: %s", path, strerror(errno));
+    free(path);
+}
+
+// Whether a path stays in the folder that it begins in.
+static bool is_inside(const char *path) {
+    for (const char *p = path; p != NULL; p = strchr(p, '/')) {
+        p += *p == '/';
+        if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))
+            return false;
+    }
+    return *path != '/';
+}
+
+// The model file is model.net.  One that imports others is also in source/,
+// where all of them have their own names and folders, so that it finds them.
 static void write_sources(const RtSession *s) {
     const RtTrainer *t = s->run->trainer;
-    for (int i = 0; i < t->num_sources; i++) {
-        char *name = source_name(&t->source[i], i == 0);
-        if (name != NULL)
-            replace(s, name, t->source[i].text, strlen(t->source[i].text));
+    if (t->num_sources > 0)
+        write_source(s, RT_MODEL_FILE, t->source[0].text);
+    for (int i = 0; t->num_sources > 1 && i < t->num_sources; i++) {
+        char *name = rt_path(RT_SOURCE_FOLDER "/%s", t->source[i].name);
+        if (name != NULL && is_inside(t->source[i].name))
+            write_source(s, name, t->source[i].text);
         free(name);
     }
 }

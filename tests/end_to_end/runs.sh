@@ -78,6 +78,32 @@ for name in model.net metrics.jsonl log.txt; do
 done
 rm -r own-*
 
+# Files that a model imports are recorded beside it, whatever their names, and
+# the record compiles.
+mkdir -p parts/a parts/std
+for name in metrics.jsonl log.txt step-00000001.safetensors settings.json \
+    a/b.net a_b.net a/model.net std/own.net; do
+    letter=$(echo "$name" | tr -dc a-z_)
+    echo "let of_$letter = 0 # $name" >"parts/$name"
+    echo "import \"./$name\" { of_$letter }"
+done >parts/main.net
+cat tiny.net >>parts/main.net
+expect 0 "$SINTER" build parts/main.net -o whole-main
+expect 0 ./whole-main --data synthetic:64 --quiet --out recorded
+expect_equal parts/main.net recorded/model.net
+diff -r parts recorded/source >&2 || fail "the record has other files"
+expect 0 "$SINTER" check recorded/source/main.net
+grep -q '"split":"train"' recorded/metrics.jsonl || fail "an import for rows"
+[ "$(cd recorded && echo *.safetensors)" = \
+    "step-00000002.safetensors step-00000003.safetensors" ] ||
+    fail "an import is a checkpoint"
+expect 0 ./whole-main --data synthetic:64 --quiet --out recorded --resume
+mkdir -p taken/source
+echo mine >taken/source/main.net
+expect 3 ./whole-main --data synthetic:64 --quiet --out taken
+expect_says "taken already holds source, which a run would overwrite"
+rm -r parts recorded taken
+
 # A run that does not start leaves no folder, whatever stops it.
 expect 3 ./tiny --data nowhere
 expect 3 ./tiny --data synthetic:256 --init=nowhere
