@@ -83,16 +83,26 @@ static int64_t highest(const char *model, int64_t below) {
     return found;
 }
 
-// The newest run that has a checkpoint.
+// The newest run that has a checkpoint.  Of newer runs without one, which were
+// stopped too early, a warning names the newest.
 static char *newest_run(const char *model) {
+    char *newer = NULL, *path = NULL;
     int64_t number = INT64_MAX;
     while ((number = highest(model, number)) > 0) {
-        char *path = numbered(model, number);
+        path = numbered(model, number);
         if (path == NULL || has_checkpoint(path))
-            return path;
+            break;
+        if (newer == NULL && has(path, RT_SETTINGS)) {
+            newer = path;
+            path = NULL;
+        }
         free(path);
+        path = NULL;
     }
-    return NULL;
+    if (path != NULL && newer != NULL)
+        rt_warn("%s is newer but has no checkpoint; using %s", newer, path);
+    free(newer);
+    return path;
 }
 
 static bool claim_number(RtFolder *f, const char *model, RtError *e) {

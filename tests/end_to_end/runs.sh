@@ -132,6 +132,16 @@ assert s["resumed"] == 1 and s["state"] == "finished" and s["steps"] == 12, s
 END
 expect 0 ./tiny --data synthetic:256 --eval-only
 expect_says "^evaluating runs/Tiny/006/step-00000012.safetensors"
+
+# A newer run that was killed before its first checkpoint is named.
+expect 0 ./tiny --data synthetic:256 --quiet --eval-only
+grep -q warning err && fail "an empty folder is taken for a run"
+mkdir runs/Tiny/008
+sed 's/"state": "finished"/"state": "running"/' runs/Tiny/006/settings.json \
+    >runs/Tiny/008/settings.json
+expect 0 ./tiny --data synthetic:256 --quiet --resume
+expect_says "^warning: runs/Tiny/008 is newer but has no checkpoint; using runs/Tiny/006$"
+rm -r runs/Tiny/008
 rmdir runs/Tiny/00[57] runs/Tiny/notes
 
 # A file resumes in a new folder; a folder, in itself.
