@@ -302,10 +302,21 @@ static void lex_unknown(Lexer *l) {
                "`%.*s` has no meaning here", (int)length, s);
 }
 
+// A zero byte would end the text for whatever reads it as a string.
+static void check_zeros(Lexer *l, size_t start) {
+    const char *zero = memchr(l->source->text + start, '\0', l->at - start);
+    if (zero == NULL)
+        return;
+    uint32_t at = (uint32_t)(zero - l->source->text);
+    report(l->diags, D_character, (Span){l->source, at, at + 1},
+           "the byte 0x00 has no meaning here");
+}
+
 static void skip_line(Lexer *l) {
     size_t start = l->at;
     while (l->at < l->source->length && l->source->text[l->at] != '\n')
         l->at++;
+    check_zeros(l, start);
     check_order(l, start);
 }
 

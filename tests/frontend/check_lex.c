@@ -123,6 +123,22 @@ START_TEST(names_have_255_bytes_at_most) {
 }
 END_TEST
 
+// Whoever reads the text as a string would lose what follows.
+START_TEST(no_zero_byte_is_in_a_file) {
+    static const char *const text[] = {"a # one\0two\nb", "a \0 b",
+                                       "\"one\0two\""};
+    static const size_t length[] = {13, 5, 9};
+    Arena *a = arena_new();
+    Diagnostics d = diag_new(a);
+    int count;
+    lex(a, atoms_new(a), source_new(a, "t.net", text[_i], length[_i]), &d,
+        &count);
+    ck_assert_int_eq(d.errors, 1);
+    ck_assert_str_eq(d.list[0]->code, _i == 2 ? "E0102" : "E0101");
+    arena_free(a);
+}
+END_TEST
+
 Suite *lex_suite(void) {
     Suite *s = suite_create("lex");
     TCase *t = tcase_create("lex");
@@ -136,6 +152,7 @@ Suite *lex_suite(void) {
     tcase_add_loop_test(t, mistakes_have_codes, 0,
                         sizeof mistakes / sizeof mistakes[0]);
     tcase_add_test(t, names_have_255_bytes_at_most);
+    tcase_add_loop_test(t, no_zero_byte_is_in_a_file, 0, 3);
     suite_add_tcase(s, t);
     return s;
 }
