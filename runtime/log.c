@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ROOM = 1 << 16 };
@@ -89,9 +90,17 @@ void rt_print(FILE *to, const char *text) {
 }
 
 bool rt_log_open(const char *path) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    struct stat s;
+    // A pipe of that name would wait for its reader.
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC,
+                  0666);
     if (fd < 0)
         return false;
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+        close(fd);
+        errno = EINVAL;
+        return false;
+    }
     pthread_mutex_lock(&sink.lock);
     sink.fd = fd;
     put(sink.text, sink.kept);

@@ -90,7 +90,8 @@ START_TEST(what_a_resumed_run_refuses) {
                               "epoch, here 10); --init starts a new"));
     ck_assert_int_eq(RUN(&tiny, "--data=synthetic:9999", "--out=r", "--resume"),
                      3);
-    ck_assert(run_says("err", "on other data with as many steps in an epoch ("));
+    ck_assert(
+        run_says("err", "on other data with as many steps in an epoch ("));
     t.fingerprint++;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
     ck_assert(run_says("err", "different model text or recipe (fingerprint "));
@@ -115,6 +116,20 @@ START_TEST(a_resumed_run_reads_no_rows_from_a_pipe) {
     ck_assert_int_eq(read(rows, row, sizeof row - 1), sizeof row - 1);
     ck_assert_str_eq(row, "{\"split\":\"train");
     close(rows);
+}
+END_TEST
+
+// Nothing reads the pipe, which the run does not wait for.
+START_TEST(a_resumed_run_takes_no_pipe_for_its_log) {
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1", "--steps=2"), 0);
+    ck_assert_int_eq(unlink("r/log.txt"), 0);
+    ck_assert_int_eq(mkfifo("r/log.txt", 0666), 0);
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume"), 0);
+    ck_assert(run_says("err", "warning: cannot open r/log.txt: "));
+    int log = open("r/log.txt", O_RDWR);
+    ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume"), 0);
+    ck_assert(run_says("err", "warning: cannot open r/log.txt: "));
+    close(log);
 }
 END_TEST
 
@@ -203,6 +218,7 @@ Suite *resume_suite(void) {
     tcase_add_test(t, a_killed_run_goes_on_from_its_checkpoint);
     tcase_add_test(t, what_a_resumed_run_refuses);
     tcase_add_test(t, a_resumed_run_reads_no_rows_from_a_pipe);
+    tcase_add_test(t, a_resumed_run_takes_no_pipe_for_its_log);
     tcase_add_test(t, a_run_can_start_from_what_init_only_saves);
     tcase_add_test(t, a_run_starts_with_the_weights_of_a_file);
     tcase_add_test(t, a_run_with_weights_of_a_file_goes_on);
