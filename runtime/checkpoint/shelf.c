@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define OURS "step-"
@@ -86,10 +87,20 @@ static Steps list(const RtShelf *s, const char *start) {
 
 // ---- other trainers, other runs ----
 
+// `sinter runs` locks a folder for a moment, to see whether a trainer has.
+static bool is_taken(int folder) {
+    const struct timespec shortly = {.tv_nsec = 10000000};
+    for (int tries = 0; tries < 10; tries++) {
+        if (flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return false;
+        nanosleep(&shortly, NULL);
+    }
+    return true;
+}
+
 bool rt_shelf_claim(RtShelf *s, RtError *e) {
     s->claim = s->files->open(s->folder, O_RDONLY | O_DIRECTORY, 0);
-    if (s->claim < 0 || flock(s->claim, LOCK_EX | LOCK_NB) == 0 ||
-        errno != EWOULDBLOCK)
+    if (s->claim < 0 || !is_taken(s->claim))
         return true;
     return rt_fail(e, EXIT_DATA,
                    "another trainer writes its checkpoints to %s; --out "

@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 // ---- a disk that fails, or loses its power ----
@@ -317,6 +320,26 @@ START_TEST(one_trainer_writes_to_a_folder) {
 }
 END_TEST
 
+// `sinter runs` looks whether a trainer has the folder, in less time.
+START_TEST(a_short_look_is_waited_for) {
+    const struct timespec look = {.tv_nsec = 30000000};
+    restart_empty();
+    RtShelf a = shelf_on(&rt_system_files, -1);
+    int fd = open("r", O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(flock(fd, LOCK_SH), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        nanosleep(&look, NULL);
+        flock(fd, LOCK_UN);
+        _exit(0);
+    }
+    ck_assert(rt_shelf_claim(&a, &error));
+    rt_shelf_release(&a);
+    waitpid(child, NULL, 0);
+    close(fd);
+}
+END_TEST
+
 // A trainer that begins in a folder made anew knows of no other.
 START_TEST(a_folder_made_anew_is_claimed_anew) {
     restart_empty();
@@ -484,6 +507,7 @@ Suite *shelf_suite(void) {
     tcase_add_test(t, a_new_run_sets_the_old_one_aside);
     tcase_add_test(t, another_run_is_seen_before_it_is_set_aside);
     tcase_add_test(t, one_trainer_writes_to_a_folder);
+    tcase_add_test(t, a_short_look_is_waited_for);
     tcase_add_test(t, a_folder_made_anew_is_claimed_anew);
     tcase_add_test(t, one_that_has_the_name_of_another_is_passed_over);
     tcase_add_test(t, a_run_from_an_earlier_step_goes_on_from_there);
