@@ -111,6 +111,21 @@ chmod g-w "$cache"
 train 0 micro.net --version
 compiles yes
 
+# Nor does a umask that lets others write make such a file.
+(
+    umask 002
+    rm -rf "$cache"
+    train 0 micro.net --version
+    compiles yes
+    train 0 micro.net --version
+    compiles no
+    grep -q "others can write" err && fail "umask 002: $(cat err)"
+    [ "$(stat -c %a "$cache"/*)" = 700 ] || fail "$(ls -l "$cache")"
+    train 0 micro.net --data synthetic --steps=1 --out masked
+    [ "$(stat -c %a masked)" = 775 ] || fail "the trainer has another umask"
+) || exit 1
+kept=$(find "$cache" -type f)
+
 # Without a cache it is built each time, and nothing stays.
 for again in first second; do
     XDG_CACHE_HOME=/dev/null train 0 micro.net --data synthetic --steps=1 \

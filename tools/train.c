@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // The command line of the trainer, which execv may not change but asks for so.
@@ -38,14 +39,17 @@ static bool only_tells(const RtOptions *o) {
            o->dump_cuda != NULL;
 }
 
-// One line, which begins before the C compiler and ends after it.
+// One line, which begins before the C compiler and ends after it.  Only the user
+// may write to a program in the cache, whatever the umask.
 static int build_told(Arena *a, const Arguments *arguments,
                       const TrainerText *t, const RtOptions *o,
                       const char *path) {
     double began = rt_seconds();
     if (!o->quiet)
         fprintf(stderr, "sinter: building %s ... ", t->name);
+    mode_t before = umask(077);
     int status = trainer_build(a, arguments, t, path);
+    umask(before);
     if (status == EXIT_GOOD && !o->quiet)
         fprintf(stderr, "%.1f s\n", rt_seconds() - began);
     return status;
