@@ -173,6 +173,12 @@ train 2 micro.net --data
 expect_says "data needs a value: DIR"
 train 2 micro.net --data synthetic -- --nothing
 expect_says "unknown option --nothing"
+# shellcheck disable=SC2046 # many words
+train 2 micro.net -- $(printf -- '--quiet %.0s' $(seq 200)) --nothing
+expect_says "unknown option --nothing"
+# shellcheck disable=SC2046
+train 2 micro.net $(printf -- '--seed=1 %.0s' $(seq 200)) --seed=x
+expect_says "seed x: expected"
 train 2 micro.net -- --without=nothing
 expect_says "expected a comma-separated list of graph, joins"
 train 2 micro.net --without=nothing

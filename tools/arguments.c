@@ -418,7 +418,7 @@ static bool option_pass(Arguments *out, const Command *command, int count,
     if (!command_trains(command) ||
         !trainer_option_is(word[*at], *at + 1 < count, &words))
         return false;
-    for (int i = 0; i < words && out->num_passed < MAX_PASSED; i++)
+    for (int i = 0; i < words; i++)
         out->passed[out->num_passed++] = word[*at + i];
     *at += words - 1;
     return true;
@@ -507,13 +507,14 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word) {
     const char *wanted = diagnostics_wanted(count, word);
     *out = (Arguments){.operand = word,
+                       .passed = out->passed,
                        .diagnostics = wanted ? wanted : out->diagnostics};
     int given = command->num_operands;
     int least = given == AT_LEAST_ONE ? 1 : given == AT_MOST_TWO ? 0 : given;
     int most = given == AT_LEAST_ONE ? count : given == AT_MOST_TWO ? 2 : given;
     for (int i = 0; i < count; i++) {
         if (command_trains(command) && strcmp(word[i], "--") == 0) {
-            while (++i < count && out->num_passed < MAX_PASSED)
+            while (++i < count)
                 out->passed[out->num_passed++] = word[i];
         } else if (word[i][0] == '-' && word[i][1]) {
             if (!option_parse(out, command, count, word, &i))

@@ -148,12 +148,13 @@ static int output_end(const Arguments *arguments, int status) {
 }
 
 static int command_run(const Command *command, int count, char **word) {
-    Arguments arguments = {0};
-    if (!arguments_parse(&arguments, command, count, word))
-        return EXIT_USAGE;
     Arena *a = arena_new();
-    int status =
-        arguments.help ? command_help(a, command) : command->run(a, &arguments);
+    Arguments arguments = {.passed =
+                               ARENA_ARRAY(a, (size_t)count + 1, char *)};
+    int status = EXIT_USAGE;
+    if (arguments_parse(&arguments, command, count, word))
+        status = arguments.help ? command_help(a, command)
+                                : command->run(a, &arguments);
     arena_free(a);
     return output_end(&arguments, status);
 }

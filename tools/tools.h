@@ -16,7 +16,6 @@ enum {
     MAX_SETTINGS = 64,
     MAX_KEY = 64,
     MAX_COUNTS = 32,
-    MAX_PASSED = 128,
     MAX_RUNS = 12,
     AT_LEAST_ONE = -1,
     AT_MOST_TWO = -2
@@ -47,7 +46,7 @@ typedef struct {
     Setting set[MAX_SETTINGS];
     char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
     int num_settings;
-    char *passed[MAX_PASSED]; // of train: the words that are the trainer's
+    char **passed; // of train: the words that are the trainer's
     int num_passed;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
@@ -77,7 +76,7 @@ extern const Command commands[]; // ends with a NULL name
 // ---- arguments.c ----
 
 // Takes the words after the command's name apart; the operands come to their
-// front.  false when they are wrong, which has been said on stderr as the words
+// front.  For train, out->passed has room for all words.  false when they are wrong, which has been said on stderr as the words
 // themselves ask for, or else as *out did before.
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word);
