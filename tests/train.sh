@@ -71,6 +71,10 @@ anew changed/micro.net
 CFLAGS=-DNOTHING anew micro.net
 ln -s counted counted-2
 CC=$work/counted-2 anew micro.net
+CC=./counted anew micro.net
+for variable in CPATH C_INCLUDE_PATH LIBRARY_PATH LD_RUN_PATH COMPILER_PATH; do
+    eval "$variable=$work/tmp anew micro.net"
+done
 mkdir part
 printf 'fn head(x) = x |> flatten |> linear(10)\n' >part/head.net
 {
@@ -82,6 +86,11 @@ sed -i 's/linear(10)/linear(10, bias=false)/' part/head.net
 anew imports.net
 train 0 micro.net --version
 compiles no
+touch -d yesterday counted # is replaced, and says the same version
+anew micro.net
+CC=counted PATH=$work:$PATH anew micro.net
+touch counted
+CC=counted PATH=$work:$PATH anew micro.net
 
 # ---- a cache that others can write to is not read ----
 

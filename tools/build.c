@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -63,16 +62,6 @@ static int trainer_emit(Arena *a, const Arguments *arguments, const Program *p,
         wrote_print(arguments, file->path, "the kernels are in %s.cu beside it",
                     t->name);
     return status;
-}
-
-// The path seen from everywhere.
-static const char *path_absolute(Arena *a, const char *path) {
-    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    if (!here)
-        return path;
-    const char *absolute = arena_format(a, "%s/%s", here, path);
-    free(here);
-    return absolute;
 }
 
 // Whether an error is that something has no place for more.

@@ -6,9 +6,11 @@
 #include "tools/process.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // MAX_UNITS is how many pieces the emitted text has, codegen/entries.c.
@@ -76,9 +78,27 @@ static const char *object_name(const Job *j, int unit) {
     return arena_format(j->a, "unit%d.o", unit);
 }
 
+const char *path_absolute(Arena *a, const char *path) {
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (!here)
+        return path;
+    const char *absolute = arena_format(a, "%s/%s", here, path);
+    free(here);
+    return absolute;
+}
+
+// The words of CC.  A program that is named by a relative path is below the
+// folder of sinter, and not below the one that the compiler runs in.
+static Words compiler_words(Arena *a, const char *compiler) {
+    Words w = {.a = a};
+    words_split(&w, compiler);
+    if (w.count > 0 && strchr(w.word[0], '/'))
+        w.word[0] = path_absolute(a, w.word[0]);
+    return w;
+}
+
 static Words words_begin(const Job *j) {
-    Words w = {.a = j->a};
-    words_split(&w, j->compiler);
+    Words w = compiler_words(j->a, j->compiler);
     words_add_all(&w, compile_flags);
     words_split(&w, getenv("CFLAGS"));
     words_add(&w, arena_format(j->a, "-I%s", j->where->include));
@@ -156,8 +176,7 @@ const char *compiler_version(Arena *a, const char *folder,
                              const char *program) {
     enum { MOST_BYTES = 1 << 16 };
     const char *log = arena_format(a, "%s/version", folder), *why;
-    Words w = {.a = a};
-    words_split(&w, program);
+    Words w = compiler_words(a, program);
     words_add(&w, "--version");
     if (program_run(&w, ".", log, log) != 0)
         return NULL;
@@ -166,19 +185,57 @@ const char *compiler_version(Arena *a, const char *folder,
     return length > 0 ? arena_string(a, said->text, length) : NULL;
 }
 
+// The file that runs under this name; NULL: there is none.
+static const char *program_path(Arena *a, const char *name) {
+    const char *path = getenv("PATH");
+    if (strchr(name, '/'))
+        return name;
+    while (path && *path) {
+        int length = (int)strcspn(path, ":");
+        const char *file = arena_format(a, "%.*s/%s", length, path, name);
+        if (access(file, X_OK) == 0)
+            return file;
+        path += length + (path[length] == ':');
+    }
+    return NULL;
+}
+
+// A compiler that was replaced is another file, or has another time.
+static void file_describe(Arena *a, const char *program, Text *t) {
+    struct stat s;
+    Words w = compiler_words(a, program);
+    const char *path = w.count > 0 ? program_path(a, w.word[0]) : NULL;
+    if (path && stat(path, &s) == 0)
+        text_add(t, "%ju %ju %jd %jd.%09ld\n", (uintmax_t)s.st_dev,
+                 (uintmax_t)s.st_ino, (intmax_t)s.st_size,
+                 (intmax_t)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+}
+
+static void variables_describe(Text *t) {
+    static const char *const names[] = {
+        "CFLAGS",      "CPATH",         "C_INCLUDE_PATH", "LIBRARY_PATH",
+        "LD_RUN_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        text_add(t, "%s=%s\n", names[i], value ? value : "");
+    }
+}
+
 void compiler_describe(Arena *a, const char *folder, Text *t) {
-    const char *version = NULL, *added = getenv("CFLAGS");
+    const char *version = NULL;
     for (size_t i = 0; i < COMPILER_CANDIDATES && !version; i++) {
         const char *program = compiler_candidate(i);
         version = program ? compiler_version(a, folder, program) : NULL;
-        if (version)
+        if (version) {
             text_add(t, "%s\n%s\n", program, version);
+            file_describe(a, program, t);
+        }
     }
     for (const char *const *flag = compile_flags; *flag; flag++)
         text_add(t, "%s ", *flag);
     for (const char *const *flag = link_flags; *flag; flag++)
         text_add(t, "%s ", *flag);
-    text_add(t, "%s\n", added ? added : "");
+    variables_describe(t);
 }
 
 int compiler_run(Arena *a, const Arguments *arguments,

@@ -22,9 +22,12 @@ const char *compiler_candidate(size_t i);
 // it does not start.  A file in `folder` is written for that.
 const char *compiler_version(Arena *a, const char *folder, const char *program);
 
-// Adds what decides, beside the source, which program compiler_run makes: the
-// compiler, its version and all its flags.
+// Adds everything but the source that decides which program compiler_run makes:
+// the compiler's file and version, all its flags, and the variables it reads.
 void compiler_describe(Arena *a, const char *folder, Text *t);
+
+// The path seen from any folder.
+const char *path_absolute(Arena *a, const char *path);
 
 // Compiles source, a file in folder with so many bytes of kernels, to the
 // program out, which is an absolute path.  Returns an exit status; what went

@@ -39,8 +39,8 @@ static bool only_tells(const RtOptions *o) {
            o->dump_cuda != NULL;
 }
 
-// One line, which begins before the C compiler and ends after it.  Only the user
-// may write to a program in the cache, whatever the umask.
+// One line, which begins before the C compiler and ends after it.  Only the
+// user may write to a program in the cache, whatever the umask.
 static int build_told(Arena *a, const Arguments *arguments,
                       const TrainerText *t, const RtOptions *o,
                       const char *path) {
