@@ -208,12 +208,11 @@ expect_says "^error: .*/nowhere"
     >long.out 2>&1 &
 trainer=$!
 waited=0
-until [ -n "$(find long -name '.*' -o -name '*lock*' 2>/dev/null)" ] ||
-    [ $waited -gt 100 ]; do
+until [ -s long/settings.json ]; do
     sleep 0.1
     waited=$((waited + 1))
+    [ $waited -le 300 ] || fail "no run has begun: $(cat long.out)"
 done
-sleep 1
 [ "$(readlink "/proc/$trainer/exe")" != "$SINTER" ] ||
     fail "sinter has not become the trainer"
 kill -TERM $trainer
