@@ -170,6 +170,15 @@ touch -d "31 days ago" "$cache/ancient"
 anew micro.net --set seed=6
 [ ! -e "$cache/ancient" ] || fail "what nobody used for a month is there"
 
+# ---- an error has a line of its own ----
+
+CC=nowhere train 4 micro.net --set seed=7
+expect_says "^sinter: building a trainer needs a C compiler"
+CFLAGS=-fnothing train 70 micro.net --version
+expect_says "^sinter: building micro \.\.\. $"
+expect_says "^sinter: .* cannot compile"
+: >calls
+
 # ---- options ----
 
 train 2 micro.net --batch=64

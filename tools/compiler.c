@@ -105,6 +105,22 @@ static Words words_begin(const Job *j) {
     return w;
 }
 
+static const char *log_path(const Job *j, int unit) {
+    return arena_format(j->a, "%s/unit%d.log", j->folder, unit);
+}
+
+// The words of a compiler are shown when it has ended, below our own.
+static void log_show(const Job *j, int unit) {
+    enum { MOST_BYTES = 1 << 20 };
+    const char *why;
+    const Source *s = source_read(j->a, log_path(j, unit), MOST_BYTES, &why);
+    if (s && s->length > 0) {
+        line_end();
+        fwrite(s->text, 1, s->length, stderr);
+    }
+    unlink(log_path(j, unit));
+}
+
 static Words unit_words(const Job *j, int unit) {
     Words w = words_begin(j);
     if (j->units > 1) {
@@ -122,10 +138,14 @@ static int units_compile(const Job *j) {
     Process unit[MAX_UNITS];
     int status = 0;
     for (int i = 0; i < j->units; i++)
-        unit[i] = (Process){.words = unit_words(j, i), .folder = j->folder};
+        unit[i] = (Process){.words = unit_words(j, i),
+                            .folder = j->folder,
+                            .log = log_path(j, i)};
     processes_run(unit, j->units);
-    for (int i = 0; i < j->units && status == 0; i++)
-        status = unit[i].status;
+    for (int i = 0; i < j->units; i++) {
+        log_show(j, i);
+        status = status != 0 ? status : unit[i].status;
+    }
     return status;
 }
 
@@ -137,7 +157,9 @@ static int units_link(const Job *j, const char *out) {
         words_add(&w, object_name(j, i));
     words_add(&w, j->where->library);
     words_add_all(&w, link_flags);
-    return program_run(&w, j->folder, NULL, NULL);
+    int status = program_run(&w, j->folder, NULL, log_path(j, 0));
+    log_show(j, 0);
+    return status;
 }
 
 static int job_run(const Job *j, const char *out) {

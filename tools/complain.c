@@ -20,6 +20,19 @@ bool wants_json(const Arguments *arguments) {
            strcmp(arguments->diagnostics, "json") == 0;
 }
 
+static bool line_has_begun;
+
+void line_begin(const char *text) {
+    fputs(text, stderr);
+    line_has_begun = true;
+}
+
+void line_end(void) {
+    if (line_has_begun)
+        fputc('\n', stderr);
+    line_has_begun = false;
+}
+
 void diagnostics_print(Arena *a, const Arguments *arguments,
                        Diagnostics *diags) {
     Text t = text_new(a);
@@ -28,6 +41,7 @@ void diagnostics_print(Arena *a, const Arguments *arguments,
         diag_json(&t, diags);
     else
         diag_print(&t, diags);
+    line_end();
     fputs(text_string(&t), stderr);
 }
 
@@ -40,8 +54,10 @@ void complain(const Arguments *arguments, const char *format, ...) {
     va_end(list);
     if (wants_json(arguments))
         diagnostics_print(a, arguments, &diags);
-    else
+    else {
+        line_end();
         fprintf(stderr, "sinter: %s\n", text_shown(a, d->message));
+    }
     arena_free(a);
 }
 

@@ -126,6 +126,10 @@ bool wants_json(const Arguments *arguments);
 // Whether what is printed there is for a terminal, and may have colours.
 bool wants_color(int file);
 
+// A line of progress, which an error ends.
+void line_begin(const char *text);
+void line_end(void); // where one has begun
+
 // Prints what was reported.
 void diagnostics_print(Arena *a, const Arguments *arguments,
                        Diagnostics *diags);

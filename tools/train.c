@@ -46,12 +46,13 @@ static int build_told(Arena *a, const Arguments *arguments,
                       const char *path) {
     double began = rt_seconds();
     if (!o->quiet)
-        fprintf(stderr, "sinter: building %s ... ", t->name);
+        line_begin(arena_format(a, "sinter: building %s ... ", t->name));
     mode_t before = umask(077);
     int status = trainer_build(a, arguments, t, path);
     umask(before);
     if (status == EXIT_GOOD && !o->quiet)
-        fprintf(stderr, "%.1f s\n", rt_seconds() - began);
+        fprintf(stderr, "%.1f s", rt_seconds() - began);
+    line_end();
     return status;
 }
 
