@@ -105,8 +105,10 @@ row train 1 0.5 0.5 | sed 's/"lr"/"l<r>"/' >"$hostile/metrics.jsonl"
 row train 1 0.5 0.5 >"$name/metrics.jsonl"
 expect 0 "" plot "$hostile" "$name" loss 'l<r>'
 drawing plot.svg curves=3 charts=2 text="$name" text='l<r>' hostile=1
-"$SINTER" plot "$hostile" loss --diagnostics=text 2>&1 | grep -q "$(printf '\033')" &&
-    fail "a name steers the terminal"
+red=$(printf '\033[31m')
+expect 0 'wrote red\x1b[31m.svg' plot "$hostile" loss -o "red$red.svg"
+grep -qF "$red" out && fail "a name steers the terminal"
+expect 74 "/dev/null is not a regular file" plot runs/A/001 -o /dev/null
 
 # The page has the same curves, and none without the option.
 tiny=$SINTER_SOURCE/tests/end_to_end/tiny.net
@@ -115,6 +117,7 @@ sed -n '/<h2>Training curves<\/h2><svg/,/<\/svg>/p' page.html |
     sed 's/.*<svg/<svg/; s/<\/svg>.*/<\/svg>/' >plot.svg
 drawing plot.svg curves=7 charts=3 text=runs/A/001 hostile=1
 expect 3 "empty.jsonl has no rows" report --metrics=empty.jsonl "$tiny"
+expect 74 "/dev/null is not a regular file" report -o /dev/null "$tiny"
 expect 0 "" report -o page.html "$tiny"
 grep -q '<h2>Training curves</h2></section>' page.html || fail "curves of no run"
 

@@ -115,11 +115,13 @@ static int drawing_write(Arena *a, const Arguments *arguments,
         fwrite(text_string(t), 1, t->length, stdout);
         return EXIT_GOOD;
     }
-    if (run_is_out(a, arguments, run, count, out))
-        return EXIT_USAGE;
-    int status = text_write(arguments, out, t);
+    int status = EXIT_USAGE;
+    if (run_is_out(a, arguments, run, count, out) ||
+        !out_takes(arguments, NULL, out, &status))
+        return status;
+    status = text_write(arguments, out, t);
     if (status == EXIT_GOOD)
-        printf("wrote %s\n", out);
+        wrote_print(arguments, out, "open it in a browser");
     return status;
 }
 

@@ -168,10 +168,11 @@ int report_command(Arena *a, const Arguments *arguments) {
     const char *out = arguments->out
                           ? arguments->out
                           : arena_format(a, "%s.html", show_trainer(&s)->name);
-    if (out_is_read(arguments, s.p, out) ||
-        run_is_out(a, arguments, arguments->metrics, arguments->num_metrics,
-                   out))
-        return EXIT_USAGE;
+    status = EXIT_USAGE;
+    if (run_is_out(a, arguments, arguments->metrics, arguments->num_metrics,
+                   out) ||
+        (strcmp(out, "-") != 0 && !out_takes(arguments, s.p, out, &status)))
+        return status;
     if (in.why)
         fprintf(stderr, "sinter: no register counts: %s\n", in.why);
     return page_write(&s, out, &page);
