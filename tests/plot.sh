@@ -84,6 +84,17 @@ row train 1 null null | sed 's/0\.1/null/' >null.jsonl
 expect 3 "no row has a finite loss, accuracy or lr" plot null.jsonl
 expect 2 "neither a file nor a number" plot null.jsonl loss
 
+# So is a number so large that no range can hold it.
+{
+    row train 1 -1e308 0.5
+    row train 2 1e308 0.5
+    row train -1e308 0.5 0.5
+    row train 1e308 0.5 0.5
+    row train 3 0.5 0.5
+} >huge.jsonl
+expect 0 "" plot huge.jsonl
+drawing plot.svg curves=3 charts=3 points=7
+
 # A single row is a dot; equal numbers have an axis.
 row test 1 0.25 0.5 >one.jsonl
 expect 0 "" plot one.jsonl
@@ -98,7 +109,7 @@ drawing plot.svg curves=1 charts=1 highest=1 lowest=1 bytes=40000
 
 # Names and keys that would be markup stay text, whole.
 hostile='a<b>&"c'\''</title><script>x(1)</script>'
-hostile="$hostile$(printf '\302\205\033[31m\377')"
+hostile="$hostile$(printf '\302\205\033[31m\377\357\277\276\357\277\277')"
 name=$(printf '%s%0150d' "]]>--" 7)
 mkdir -p "$hostile" "$name"
 row train 1 0.5 0.5 | sed 's/"lr"/"l<r>"/' >"$hostile/metrics.jsonl"

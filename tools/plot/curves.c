@@ -44,7 +44,14 @@ typedef struct {
 
 // ---- text ----
 
-// XML has no control characters but these, and no broken UTF-8.
+// U+FFFE and U+FFFF.
+static bool is_no_character(const char *s, size_t length) {
+    return length == 3 && (unsigned char)s[0] == 0xef &&
+           (unsigned char)s[1] == 0xbf && (unsigned char)s[2] >= 0xbe;
+}
+
+// XML has no control characters but these, no broken UTF-8, and not every
+// character.
 void xml_add(Text *t, const char *s) {
     for (size_t left = strlen(s), length; left > 0;
          s += length, left -= length) {
@@ -58,7 +65,8 @@ void xml_add(Text *t, const char *s) {
             text_add(t, "&gt;");
         else if (c == '"')
             text_add(t, "&quot;");
-        else if (c < 0x20 || c == 0x7f || (c >= 0x80 && length == 1))
+        else if (c < 0x20 || c == 0x7f || (c >= 0x80 && length == 1) ||
+                 is_no_character(s, length))
             text_add(t, "?");
         else
             text_bytes(t, s, length);

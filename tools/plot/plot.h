@@ -56,7 +56,7 @@ typedef struct {
 // Adds an <svg> element.  Its colours suit light and dark pages.
 void curves_add(Text *t, const Curves *c);
 
-// Adds text escaped for XML; control characters and broken UTF-8 become '?'.
+// Adds text escaped for XML; what XML does not allow becomes '?'.
 void xml_add(Text *t, const char *s);
 
 // ---- plot.c ----

@@ -159,6 +159,11 @@ static Series *series_at(Arena *a, Run *r, const Field *f, const char *split) {
     return s;
 }
 
+// Whether arithmetic on it, as the width of a range, stays finite.
+static bool is_drawable(double value) {
+    return fabs(value) < 1e300;
+}
+
 static void point_add(Arena *a, Series *s, double x, double y) {
     if (s == NULL)
         return;
@@ -169,7 +174,7 @@ static void point_add(Arena *a, Series *s, double x, double y) {
         s->point = more;
         s->room = 2 * s->room + 16;
     }
-    s->point[s->count++] = (Point){x, isfinite(y) ? y : NAN};
+    s->point[s->count++] = (Point){x, is_drawable(y) ? y : NAN};
 }
 
 static bool is_x(const Field *f) {
@@ -185,7 +190,7 @@ static bool is_x(const Field *f) {
 static bool row_add(Arena *a, Run *r, const Row *row, const char *split,
                     const char *axis) {
     const Field *x = row_field(row, axis);
-    if (x == NULL || !isfinite(x->number))
+    if (x == NULL || !is_drawable(x->number))
         return false;
     for (int i = 0; i < row->count; i++) {
         const Field *f = &row->field[i];
