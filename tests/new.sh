@@ -127,6 +127,15 @@ follow "--steps=3"
 expect_says "test samples"
 cd ..
 
+# ---- a name that a shell would take apart ----
+
+name="cat's & \$(dogs)"
+expect 0 sinter new "$name"
+(eval "$(grep '^    cd ' out)" && [ "$PWD" = "$work/$name" ]) ||
+    fail "no shell reads $(cat out)"
+expect 0 sinter new plain
+expect_says '^    cd plain$'
+
 # ---- a folder that is in use ----
 
 expect 2 sinter new images

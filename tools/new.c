@@ -76,6 +76,24 @@ static int files_write(Arena *a, const Arguments *arguments, const Start *s,
     return status;
 }
 
+// The word as a shell reads it.
+static const char *shell_word(Arena *a, const char *s) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyz"
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,@%=:-";
+    Text t = text_new(a);
+    if (s[strspn(s, plain)] == '\0')
+        return s;
+    text_add(&t, "'");
+    for (; *s; s++) {
+        if (*s == '\'') // ends the quotes, and stands outside of them
+            text_add(&t, "'\\'");
+        text_bytes(&t, s, 1);
+    }
+    text_add(&t, "'");
+    return text_string(&t);
+}
+
 int new_command(Arena *a, const Arguments *arguments) {
     const char *folder = arguments->operand[0];
     const Start *s = start_of(arguments);
@@ -90,6 +108,6 @@ int new_command(Arena *a, const Arguments *arguments) {
            "Start with:\n\n"
            "    cd %s\n"
            "    sinter train model.net --data synthetic --steps=20\n",
-           shown, s->trains_on, shown, shown);
+           shown, s->trains_on, shown, text_shown(a, shell_word(a, folder)));
     return EXIT_GOOD;
 }
