@@ -35,21 +35,38 @@ assert small["estimate"] == "shares of measured peaks"
 assert "thread" in small["device"], small["device"]
 assert 1e9 < small["peak_flops"] < 1e15
 assert 1e8 < small["peak_bandwidth"] < 1e14
-# Peaks are measured each time, and four times the batch is about four times the
-# work.
-times = large["seconds_per_step"] / small["seconds_per_step"]
-assert 2 < times < 8, times
-# No step is faster than its multiply-adds at the peak.
-assert small["seconds_per_step"] > small["flops_step"] / small["peak_flops"]
+# Peaks are measured each time, so the estimate is compared with the formula at
+# its own: library calls have 80 % of the peak, with vectors that may be half
+# empty, and kernels 12 %, with at most 4 operations for each byte that they move.
+for host in small, large:
+    train = next(s for s in host["steps"] if s["name"] == "train")
+    memory = train["bytes_moved"] / host["peak_bandwidth"]
+    calls = host["flops_step"] / host["peak_flops"] / 0.8
+    kernels = 4 * train["bytes_moved"] / host["peak_flops"] / 0.12
+    launches = 5e-6 * host["launches"]
+    least = max(memory, calls) + launches
+    most = memory + 2 * calls + kernels + launches
+    assert least <= host["seconds_per_step"] <= most, (least, most, host)
+assert large["flops_step"] == 4 * small["flops_step"]
 END
 python3 times.py || fail "the times are wrong"
+
+# The peaks are measured in the memory that there is.
+if [ -z "${SINTER_SANITIZED:-}" ]; then
+    (
+        ulimit -v 160000
+        "$SINTER" check --json --target=host "$models/mlp.net"
+    ) >narrow.json
+    grep -q '"seconds_per_step": [0-9]' narrow.json ||
+        fail "no estimate in little memory: $(cat narrow.json)"
+fi
 
 # Without a GPU, this machine is the host.
 if ! ls /dev/nvidia* >/dev/null 2>&1; then
     expect 0 "plan for host in f32: " check "$models/mlp.net"
-    expect 0 "s estimated, at " check "$models/mlp.net"
+    expect 0 " estimated, from measured peaks of " check "$models/mlp.net"
 fi
 expect 0 "plan for cuda in f32: NVIDIA H200" check --target=cuda "$models/mlp.net"
 expect 0 "plan for cuda in f32: Tesla T4" check --device=t4 "$models/mlp.net"
-expect 0 "unknown: --samples=N says how many" check --device=t4 "$models/mlp.net"
+expect 0 "unknown: give the number of samples with --samples=N" check --device=t4 "$models/mlp.net"
 exit $failed

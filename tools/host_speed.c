@@ -16,9 +16,8 @@ enum {
     CHAINS = 8, // of multiply-adds, which hide each other's latency
     LENGTH = 1 << 15,
     ARRAYS = 3,
-    PIECE = 1 << 17,    // floats of each array in a piece
-    MEMORY = 192 << 20, // bytes of the arrays of all threads
-    MOST_PIECES = MEMORY / ARRAYS / PIECE / (int)sizeof(float),
+    PIECE = 1 << 17, // floats of each array in a piece, or fewer
+    MOST_PIECES = 128,
     MOST_THREADS = 256,
 };
 
@@ -43,8 +42,10 @@ CHAINS_RUN(chains_of_4, Vector4)
 #ifdef __x86_64__
 typedef float Vector8 __attribute__((vector_size(32)));
 typedef float Vector16 __attribute__((vector_size(64)));
+// clang-format off
 __attribute__((target("avx2,fma"))) CHAINS_RUN(chains_of_8, Vector8)
-    __attribute__((target("avx512f"))) CHAINS_RUN(chains_of_16, Vector16)
+__attribute__((target("avx512f"))) CHAINS_RUN(chains_of_16, Vector16)
+// clang-format on
 #endif
 
         typedef struct {
@@ -68,22 +69,23 @@ typedef struct {
     pthread_t thread;
     Arithmetic arithmetic;
     int pieces;
+    size_t piece; // floats
     float *array[ARRAYS];
     float sum; // so that nothing is left out
     double chain[MOST_PIECES], triad[MOST_PIECES]; // seconds of each piece
 } Worker;
 
 static void triad(const Worker *w, int piece) {
-    size_t first = (size_t)piece * PIECE;
+    size_t first = (size_t)piece * w->piece;
     float *to = w->array[0] + first;
     const float *x = w->array[1] + first, *y = w->array[2] + first;
-    for (int i = 0; i < PIECE; i++)
+    for (size_t i = 0; i < w->piece; i++)
         to[i] = x[i] + w->sum * y[i];
 }
 
 static void *work(void *arg) {
     Worker *w = arg;
-    size_t bytes = (size_t)w->pieces * PIECE * sizeof(float);
+    size_t bytes = (size_t)w->pieces * w->piece * sizeof(float);
     for (int i = 0; i < w->pieces; i++) {
         double began = rt_seconds();
         w->sum += w->arithmetic.run();
@@ -109,12 +111,31 @@ static double median(double *value, int count) {
     return value[count / 2];
 }
 
+// Of each thread.
+typedef struct {
+    int pieces;
+    size_t piece; // floats of each array in one
+} Share;
+
+// All threads together take 192 MiB, or a quarter of the memory that is free.
+static Share share_of(int threads) {
+    enum { MEMORY = 192 << 20, LEAST = 1 << 10 };
+    size_t room = rt_memory_available() / 4;
+    room = room < MEMORY ? room : MEMORY;
+    size_t floats = room / sizeof(float) / ARRAYS / (size_t)threads;
+    size_t pieces = floats / PIECE;
+    if (pieces == 0)
+        return (Share){1, floats > LEAST ? floats : LEAST};
+    return (Share){pieces < MOST_PIECES ? (int)pieces : MOST_PIECES, PIECE};
+}
+
 // Measures with one thread more, where there is room for it.
-static bool worker_begin(Worker *w, float *block, int pieces) {
+static bool worker_begin(Worker *w, float *block, const Share *s) {
     w->arithmetic = arithmetic_here();
-    w->pieces = pieces;
+    w->pieces = s->pieces;
+    w->piece = s->piece;
     for (int i = 0; i < ARRAYS; i++)
-        w->array[i] = block + (size_t)i * (size_t)pieces * PIECE;
+        w->array[i] = block + (size_t)i * (size_t)s->pieces * s->piece;
     return pthread_create(&w->thread, NULL, work, w) == 0;
 }
 
@@ -122,8 +143,8 @@ static void worker_end(Worker *w, HostSpeed *s) {
     pthread_join(w->thread, NULL);
     s->flops += 2.0 * CHAINS * LENGTH * w->arithmetic.lanes /
                 median(w->chain, w->pieces);
-    s->bandwidth +=
-        (double)ARRAYS * PIECE * sizeof(float) / median(w->triad, w->pieces);
+    s->bandwidth += (double)ARRAYS * (double)w->piece * sizeof(float) /
+                    median(w->triad, w->pieces);
     s->threads++;
 }
 
@@ -131,12 +152,12 @@ HostSpeed host_speed(void) {
     int threads = processors(), begun = 0;
     HostSpeed s = {.lanes = arithmetic_here().lanes};
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    int pieces = MOST_PIECES / threads > 0 ? MOST_PIECES / threads : 1;
-    size_t count = (size_t)ARRAYS * (size_t)pieces * PIECE;
+    Share share = share_of(threads);
+    size_t count = ARRAYS * (size_t)share.pieces * share.piece;
     Worker *worker = calloc((size_t)threads, sizeof *worker);
     float *block = malloc((size_t)threads * count * sizeof(float));
     while (worker != NULL && block != NULL && begun < threads &&
-           worker_begin(&worker[begun], block + (size_t)begun * count, pieces))
+           worker_begin(&worker[begun], block + (size_t)begun * count, &share))
         begun++;
     for (int i = 0; i < begun; i++)
         worker_end(&worker[i], &s);
