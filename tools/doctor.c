@@ -256,7 +256,8 @@ static void compiler_find(Doctor *d, const Arguments *arguments) {
     }
     for (size_t i = 0; i < COMPILER_CANDIDATES && !f->version; i++) {
         const char *program = compiler_candidate(i);
-        f->version = program ? compiler_version(d->a, scratch.path, program) : NULL;
+        f->version =
+            program ? compiler_version(d->a, scratch.path, program) : NULL;
         f->path = f->version ? program : NULL;
     }
     if (!f->version)

@@ -62,7 +62,7 @@ bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
     Scaled room = bytes_scaled(arguments->memory);
     complain(arguments,
              "a batch of %" PRId64 " needs %.1f %s of memory in the plan for "
-                                   "%s%s, but the limit is %.1f %s; %s",
+             "%s%s, but the limit is %.1f %s; %s",
              p->recipe.batch, need.count, need.unit, plan->device,
              p->recipe.recompute == RECOMPUTE_NONE
                  ? " with `recompute = none`"

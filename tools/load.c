@@ -1,3 +1,5 @@
+// Load: processor time from getrusage, of this program, and from /proc/stat, of
+// the whole machine.
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/load.h"

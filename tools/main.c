@@ -11,10 +11,10 @@
 
 // clang-format off
 const Command commands[] = {
-    {"new",    "DIR", "Create a folder with a model file to start from, for "
-     "images, a table or a text.", 1, new_command},
-    {"train",  "FILE.net", "Build the trainer of a model, if it has changed, and "
-     "run it.", 1, train_command},
+    {"new",    "DIR", "Create a folder with a model file to start from, "
+     "for images, a table or a text.", 1, new_command},
+    {"train",  "FILE.net", "Build the trainer of a model, if it has "
+     "changed, and run it.", 1, train_command},
     {"check",  "FILE.net", "Print the layers of a model and the cost of a step.",
      1, check_command},
     {"build",  "FILE.net", "Compile a model file to a trainer.",
@@ -26,8 +26,8 @@ const Command commands[] = {
      "compare every tensor that both store.", 1, compare_command},
     {"bisect", "FILE.net", "Find the first rewrite that breaks a result, and "
      "write its kernel to a folder.", 1, bisect_command},
-    {"reduce", "FILE.net", "Shrink a model file while a command still fails for "
-     "it.", 1, reduce_command},
+    {"reduce", "FILE.net", "Shrink a model file while a command still fails "
+     "for it.", 1, reduce_command},
     {"bench", "FILE.net", "Measure the step of a model in several runs.",
      1, bench_command},
     {"lrfind", "FILE.net", "Raise the learning rate from step to step, and "
@@ -40,10 +40,10 @@ const Command commands[] = {
      "or compare two.", AT_MOST_TWO, runs_command},
     {"benchcmp", "A.json B.json", "Compare two results of bench --json.",
      2, benchcmp_command},
-    {"report", "FILE.net", "Write a page of HTML: a model, its kernels, memory, "
-     "roofline and schedules.", 1, report_command},
-    {"plot",   "RUN... [METRIC...]", "Draw the curves of runs as one SVG file. A "
-     "run is a folder with metrics.jsonl, or a file of --metrics.",
+    {"report", "FILE.net", "Write a page of HTML: a model, its kernels, "
+     "memory, roofline and schedules.", 1, report_command},
+    {"plot",   "RUN... [METRIC...]", "Draw the curves of runs as one SVG file. "
+     "A run is a folder with metrics.jsonl, or a file of --metrics.",
      AT_LEAST_ONE, plot_command},
     {"fmt",    "FILE.net...", "Format model files; - is standard input.",
      AT_LEAST_ONE, fmt_command},
@@ -51,8 +51,8 @@ const Command commands[] = {
      1, explain_command},
     {"opt",    "FILE.ir", "Read a graph, run passes, print the graph.",
      1, opt_command},
-    {"doctor", "", "List the libraries, GPUs and compilers on this machine, and "
-     "missing packages.", 0, doctor_command},
+    {"doctor", "", "List the libraries, GPUs and compilers on this machine, "
+     "and missing packages.", 0, doctor_command},
     {"passes", "", "List the passes in their order.",
      0, passes_command},
     {NULL, NULL, NULL, 0, NULL},
@@ -149,8 +149,7 @@ static int output_end(const Arguments *arguments, int status) {
 
 static int command_run(const Command *command, int count, char **word) {
     Arena *a = arena_new();
-    Arguments arguments = {.passed =
-                               ARENA_ARRAY(a, (size_t)count + 1, char *)};
+    Arguments arguments = {.passed = ARENA_ARRAY(a, (size_t)count + 1, char *)};
     int status = EXIT_USAGE;
     if (arguments_parse(&arguments, command, count, word))
         status = arguments.help ? command_help(a, command)

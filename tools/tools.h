@@ -50,16 +50,17 @@ typedef struct {
     int num_passed;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
-        *kernel, *op, *arch, *at, *lineinfo, *embed, *compared, *validation, *axis;
+        *kernel, *op, *arch, *at, *lineinfo, *embed, *compared, *validation,
+        *axis;
     const char *metrics[MAX_RUNS]; // files or folders of runs
     int num_metrics;
     Count rewrite_limit, steps, batch, runs, samples, seed;
     LineOf line;
-    Counts batches;         // of bench
-    double lowest, highest; // rates of lrfind; 0: not given
-    int64_t memory;         // 0: no limit
-    uint32_t without;       // as PassOptions has left_out
-    bool no_updates;        // as PassOptions has it; no option sets it
+    Counts batches;           // of bench
+    double lowest, highest;   // rates of lrfind; 0: not given
+    int64_t memory;           // 0: no limit
+    uint32_t without;         // as PassOptions has left_out
+    bool no_updates;          // as PassOptions has it; no option sets it
     bool images, table, text; // of new
     bool json, check, max_batch, no_eval, ablate, help;
 } Arguments;
@@ -76,8 +77,9 @@ extern const Command commands[]; // ends with a NULL name
 // ---- arguments.c ----
 
 // Takes the words after the command's name apart; the operands come to their
-// front.  For train, out->passed has room for all words.  false when they are wrong, which has been said on stderr as the words
-// themselves ask for, or else as *out did before.
+// front.  For train, out->passed has room for all words.  false when they are
+// wrong, which has been said on stderr as the words themselves ask for, or else
+// as *out did before.
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word);
 
