@@ -67,7 +67,7 @@ static const char *space_end(const char *s) {
     return s + strspn(s, " \t\r\n");
 }
 
-static const char *string_end(const char *s) {
+const char *json_string_end(const char *s) {
     if (*s++ != '"')
         return NULL;
     for (; *s != '"'; s++) {
@@ -117,7 +117,7 @@ static const char *list_end(const char *s, int depth) {
         return s + 1;
     for (;; s = space_end(s + 1)) {
         if (close == '}') {
-            s = string_end(s);
+            s = json_string_end(s);
             s = s ? space_end(s) : NULL;
             if (s == NULL || *s++ != ':')
                 return NULL;
@@ -140,7 +140,7 @@ static const char *value_end(const char *s, int depth) {
     if (*s == '{' || *s == '[')
         return list_end(s, depth);
     if (*s == '"')
-        return string_end(s);
+        return json_string_end(s);
     return isalpha((unsigned char)*s) ? word_end(s) : number_end(s);
 }
 

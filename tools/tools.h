@@ -236,6 +236,9 @@ void json_count(Text *t, const char *name, int64_t value);
 void json_number(Text *t, const char *name, double value);
 void json_numbers(Text *t, const char *name, const double *value, int count);
 
+// Behind the string that begins at s; NULL: none does.
+const char *json_string_end(const char *s);
+
 // Whether the text is one JSON object, and nothing else.
 bool json_is_object(const char *text);
 

@@ -275,4 +275,15 @@ mv runs/Tiny/001 "runs/Tiny/0$esc[31m"
 expect 0 "$SINTER" runs
 expect_says 'Tiny/0.* interrupted  .*synth.u001b.31metic'
 grep -q "$esc" out && fail "the text of a file reaches the terminal"
+
+# A pipe in the place of the metrics is not waited for.
+pipe="runs/Tiny/0$esc[31m"
+mv "$pipe/metrics.jsonl" metrics.jsonl
+mkfifo "$pipe/metrics.jsonl"
+expect 0 timeout 20 "$SINTER" runs
+expect 0 timeout 20 "$SINTER" runs "$pipe" Tiny/002
+rm "$pipe/metrics.jsonl"
+mv metrics.jsonl "$pipe/metrics.jsonl"
+expect 0 "$SINTER" runs "$pipe" Tiny/002
+expect_says '^ *1  .* %  .* %$'
 exit 0

@@ -131,8 +131,9 @@ static bool one_is_enough(const char *metric) {
     return strcmp(metric, "lr") == 0 || strcmp(metric, "loss_scale") == 0;
 }
 
-static const Series *series_drawn(const Run *r, const char *metric, int style) {
-    const Series *s = run_series(r, metric, styles[style].split);
+static const PlotSeries *series_drawn(const PlotRun *r, const char *metric,
+                                      int style) {
+    const PlotSeries *s = run_series(r, metric, styles[style].split);
     for (int i = 0; s != NULL && one_is_enough(metric) && i < style; i++)
         if (run_series(r, metric, styles[i].split) != NULL)
             return NULL;
@@ -143,7 +144,7 @@ static Frame frame_of(const Curves *c, const char *metric) {
     Frame f = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, 0, 0, 0};
     for (int r = 0; r < c->num_runs; r++)
         for (int k = 0; k < NUM_STYLES; k++) {
-            const Series *s = series_drawn(&c->run[r], metric, k);
+            const PlotSeries *s = series_drawn(&c->run[r], metric, k);
             for (int i = 0; s != NULL && i < s->count; i++)
                 range_widen(&f.y0, &f.y1, s->point[i].y);
         }
@@ -176,7 +177,7 @@ static void pen_to(Pen *p, double x, double y) {
 
 // Draws points first .. end-1, which share a column: the least and the most of
 // them, in their order, and lifts the pen at a gap.
-static void column_draw(Pen *p, const Frame *f, const Series *s, int first,
+static void column_draw(Pen *p, const Frame *f, const PlotSeries *s, int first,
                         int end) {
     int low = first, high = first;
     for (int i = first + 1; i < end; i++) {
@@ -191,7 +192,8 @@ static void column_draw(Pen *p, const Frame *f, const Series *s, int first,
 
 // Behind the points from `first` on that share its column of the chart; the
 // next point where all are drawn.
-static int column_end(const Frame *f, const Series *s, int first, bool dense) {
+static int column_end(const Frame *f, const PlotSeries *s, int first,
+                      bool dense) {
     int end = first + 1;
     int column = (int)floor(at_x(f, s->point[first].x));
     while (dense && end < s->count && !isnan(s->point[end].y) &&
@@ -200,7 +202,7 @@ static int column_end(const Frame *f, const Series *s, int first, bool dense) {
     return end;
 }
 
-static void series_path(Pen *p, const Frame *f, const Series *s) {
+static void series_path(Pen *p, const Frame *f, const PlotSeries *s) {
     bool dense = s->count > 2 * f->width;
     for (int i = 0, end; i < s->count; i = end) {
         end = i + 1;
@@ -213,8 +215,8 @@ static void series_path(Pen *p, const Frame *f, const Series *s) {
     }
 }
 
-static void series_add(Text *t, const Frame *f, const Run *r, const Series *s,
-                       int run, int style) {
+static void series_add(Text *t, const Frame *f, const PlotRun *r,
+                       const PlotSeries *s, int run, int style) {
     Text d = text_new(t->arena);
     Pen pen = {.t = &d};
     style = one_is_enough(s->metric) ? NUM_STYLES - 1 : style;
@@ -280,7 +282,7 @@ static void chart_add(Text *t, const Curves *c, int i, double top,
     ticks_x(t, &f, last);
     for (int k = 0; k < NUM_STYLES; k++)
         for (int r = 0; r < c->num_runs; r++) {
-            const Series *s = series_drawn(&c->run[r], metric, k);
+            const PlotSeries *s = series_drawn(&c->run[r], metric, k);
             if (s != NULL)
                 series_add(t, &f, &c->run[r], s, r, k);
         }

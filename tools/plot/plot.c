@@ -57,7 +57,7 @@ static int metrics_choose(Arena *a, const Arguments *arguments,
 
 static int runs_read(Arena *a, const Arguments *arguments,
                      const char *const *path, int count, Curves *c) {
-    Run *run = ARENA_ARRAY(a, (size_t)count + 1, Run);
+    PlotRun *run = ARENA_ARRAY(a, (size_t)count + 1, PlotRun);
     c->run = run;
     c->x = arguments->axis ? arguments->axis : "epoch";
     int status = EXIT_GOOD;

@@ -8,28 +8,28 @@
 
 typedef struct {
     double x, y; // y: NaN where the row has no finite number
-} Point;
+} PlotPoint;
 
 // The numbers under one key of the rows of one split, in the order of the rows.
 typedef struct {
     const char *metric; // loss, accuracy, lr ...
     const char *split;  // train, test, validation, step
-    Point *point;
-    int count, room;
-} Series;
+    PlotPoint *point;
+    int count;
+} PlotSeries;
 
 // The rows of one run.
 typedef struct {
     const char *name; // the path, without /metrics.jsonl or .jsonl
-    Series *series;
-    int count, room;
-} Run;
+    PlotSeries *series;
+    int count;
+} PlotRun;
 
 // Reads the rows that a trainer's --metrics wrote; a folder stands for its
 // metrics.jsonl.  x is epoch, step or time.  Returns an exit status, after a
 // message for a mistake; warns of lines that are no rows.
 int curves_read(Arena *a, const Arguments *arguments, const char *path,
-                const char *x, Run *out);
+                const char *x, PlotRun *out);
 
 // The file that holds the rows of a run.
 const char *run_file(Arena *a, const char *path);
@@ -39,14 +39,15 @@ bool run_is_out(Arena *a, const Arguments *arguments, const char *const *path,
                 int count, const char *out);
 
 // The series of a metric and a split; NULL for none.
-const Series *run_series(const Run *r, const char *metric, const char *split);
-bool run_has(const Run *r, const char *metric);
+const PlotSeries *run_series(const PlotRun *r, const char *metric,
+                             const char *split);
+bool run_has(const PlotRun *r, const char *metric);
 
 // ---- curves.c ----
 
 // A drawing: a chart for each metric, below one another.
 typedef struct {
-    const Run *run;
+    const PlotRun *run;
     int num_runs;
     const char *const *metric;
     int num_metrics;

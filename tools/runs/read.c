@@ -41,26 +41,19 @@ static double number_of(Arena *a, const char *text, const char *key) {
     return value != NULL ? strtod(value, NULL) : (double)NAN;
 }
 
-// The end of a string of JSON that begins at s.
-static const char *string_end(const char *s) {
-    for (s++; *s != '"' && *s != '\0'; s++)
-        s += *s == '\\' && s[1] != '\0';
-    return s + (*s == '"');
-}
-
 // Adds each string of an object or array, behind a space or, of the second of a
 // pair, a =.
 static void strings_add(Text *t, const char *value, bool pairs) {
     int count = 0;
-    for (const char *s = value; s != NULL && (s = strchr(s, '"')); count++) {
-        const char *end = string_end(s);
+    for (const char *s = value, *end; s != NULL && (s = strchr(s, '"'));
+         s = end, count++) {
+        end = json_string_end(s);
         if (pairs && count % 2 == 1)
             text_add(t, "=");
         else if (t->length > 0)
             text_add(t, " ");
-        if (end - s >= 2)
+        if (end != NULL)
             text_bytes(t, s + 1, (size_t)(end - s - 2));
-        s = end;
     }
 }
 
@@ -82,7 +75,7 @@ static bool is_locked(const char *folder) {
     return locked;
 }
 
-static const char *state_of(Arena *a, const Run *r) {
+static const char *state_of(Arena *a, const RunRecord *r) {
     const char *state = text_of(a, r->text, "state");
     if (strcmp(state, "running") != 0)
         return state;
@@ -105,61 +98,46 @@ static int64_t bytes_in(Arena *a, const char *folder) {
     return bytes;
 }
 
-// The newest row of a kind in metrics.jsonl.
-static bool last_row(Arena *a, const char *folder, const char *start,
-                     char row[MOST_ROW]) {
-    char line[MOST_ROW];
-    FILE *f = fopen(arena_format(a, "%s/metrics.jsonl", folder), "r");
-    bool found = false;
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, start, strlen(start)) == 0) {
-            strcpy(row, line);
-            found = true;
-        }
-    if (f != NULL)
-        fclose(f);
-    return found;
-}
-
-double row_number(const char *row, const char *key) {
-    const char *at = strstr(row, key);
-    char *end;
-    if (at == NULL)
-        return (double)NAN;
-    double value = strtod(at + strlen(key), &end);
-    return end == at + strlen(key) ? (double)NAN : value;
+const Source *run_rows(Arena *a, const RunRecord *r) {
+    const char *why;
+    return source_read(a, arena_format(a, "%s/metrics.jsonl", r->path),
+                       MOST_METRICS, &why);
 }
 
 // A run that goes on, or was killed, has its numbers in its rows only.
-static void rows_take(Arena *a, Run *r) {
-    char row[MOST_ROW];
-    if (last_row(a, r->path, TRAIN_ROW, row)) {
-        r->epochs_done = row_number(row, "\"epoch\":");
-        r->elapsed = fmax(r->elapsed, row_number(row, "\"elapsed\":"));
-    }
-    if (last_row(a, r->path, TEST_ROW, row)) {
-        r->loss = row_number(row, "\"loss\":");
-        r->accuracy = row_number(row, "\"accuracy\":");
+static void rows_take(Arena *a, RunRecord *r) {
+    const Source *s = run_rows(a, r);
+    Row row;
+    for (int i = 1; s != NULL && i <= s->num_lines; i++) {
+        if (row_parse(s, i, &row) != ROW_GOOD)
+            continue;
+        if (row_is(&row, "train")) {
+            r->epochs_done = row_number(&row, "epoch");
+            r->elapsed = fmax(r->elapsed, row_number(&row, "elapsed"));
+        } else if (row_is(&row, "test")) {
+            r->loss = row_number(&row, "loss");
+            r->accuracy = row_number(&row, "accuracy");
+        }
     }
 }
 
-bool run_read(Arena *a, const char *path, const char *name, Run *r) {
+bool run_read(Arena *a, const char *path, const char *name, RunRecord *r) {
     const char *why;
     const Source *s = source_read(a, arena_format(a, "%s/settings.json", path),
                                   MOST_BYTES, &why);
     if (s == NULL || !json_is_object(s->text))
         return false;
-    *r = (Run){.path = path,
-               .name = name,
-               .text = s->text,
-               .settings = settings_of(a, s->text),
-               .started = text_of(a, s->text, "started"),
-               .epochs = number_of(a, s->text, "epochs"),
-               .epochs_done = number_of(a, s->text, "epochs_done"),
-               .loss = number_of(a, s->text, "loss"),
-               .accuracy = number_of(a, s->text, "accuracy"),
-               .elapsed = number_of(a, s->text, "elapsed"),
-               .bytes = bytes_in(a, path)};
+    *r = (RunRecord){.path = path,
+                     .name = name,
+                     .text = s->text,
+                     .settings = settings_of(a, s->text),
+                     .started = text_of(a, s->text, "started"),
+                     .epochs = number_of(a, s->text, "epochs"),
+                     .epochs_done = number_of(a, s->text, "epochs_done"),
+                     .loss = number_of(a, s->text, "loss"),
+                     .accuracy = number_of(a, s->text, "accuracy"),
+                     .elapsed = number_of(a, s->text, "elapsed"),
+                     .bytes = bytes_in(a, path)};
     r->state = state_of(a, r);
     if (strcmp(text_of(a, s->text, "state"), "running") == 0)
         rows_take(a, r);
@@ -167,8 +145,8 @@ bool run_read(Arena *a, const char *path, const char *name, Run *r) {
 }
 
 void runs_find(Arena *a, const char *path, const char *name, int depth,
-               Runs *to) {
-    Run r;
+               RunList *to) {
+    RunRecord r;
     if (run_read(a, path, name, &r)) {
         ARENA_APPEND(a, to->run, to->count, r);
         return;

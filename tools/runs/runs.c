@@ -41,12 +41,12 @@ const char *time_shown(Arena *a, double seconds) {
                      : arena_format(a, "%lld:%02lld", s / 60, s % 60);
 }
 
-const char *epochs_shown(Arena *a, const Run *r) {
+const char *epochs_shown(Arena *a, const RunRecord *r) {
     return arena_format(a, "%.3g/%.4g",
                         isnan(r->epochs_done) ? 0 : r->epochs_done, r->epochs);
 }
 
-static void runs_print(Arena *a, Text *t, const Runs *runs) {
+static void runs_print(Arena *a, Text *t, const RunList *runs) {
     int width = (int)strlen("run");
     for (int i = 0; i < runs->count; i++) {
         int length = (int)strlen(runs->run[i].name);
@@ -56,7 +56,7 @@ static void runs_print(Arena *a, Text *t, const Runs *runs) {
              "run", "started", "epochs", "accuracy", "loss", "elapsed", "size",
              "state", "settings");
     for (int i = 0; i < runs->count; i++) {
-        const Run *r = &runs->run[i];
+        const RunRecord *r = &runs->run[i];
         text_add(t, "%-*s  %-16s  %9s  %9s  %8s  %8s  %9s  %-11s  %s\n", width,
                  r->name, date_shown(a, r->started), epochs_shown(a, r),
                  number_shown(a, "2 %", 100 * r->accuracy),
@@ -65,7 +65,7 @@ static void runs_print(Arena *a, Text *t, const Runs *runs) {
     }
 }
 
-static void run_json(Text *t, const Run *r) {
+static void run_json(Text *t, const RunRecord *r) {
     text_add(t, "{\"run\": ");
     json_string(t, r->path);
     json_count(t, "bytes", r->bytes);
@@ -77,7 +77,7 @@ static void run_json(Text *t, const Run *r) {
     text_add(t, ", \"settings\": %s}", r->text);
 }
 
-void runs_json(Text *t, const Runs *runs) {
+void runs_json(Text *t, const RunList *runs) {
     text_add(t, "{\"schema\": 1, \"runs\": [");
     for (int i = 0; i < runs->count; i++) {
         text_add(t, i > 0 ? ",\n" : "\n");
@@ -87,12 +87,12 @@ void runs_json(Text *t, const Runs *runs) {
 }
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(((const Run *)a)->name, ((const Run *)b)->name);
+    return strcmp(((const RunRecord *)a)->name, ((const RunRecord *)b)->name);
 }
 
 static int runs_list(Arena *a, const Arguments *arguments, const char *folder) {
     Text t = text_new(a);
-    Runs runs = {0};
+    RunList runs = {0};
     struct stat s;
     if (stat(folder, &s) != 0)
         return io_failed(arguments, folder);

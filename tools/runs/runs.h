@@ -2,42 +2,38 @@
 #ifndef TOOLS_RUNS_H
 #define TOOLS_RUNS_H
 
+#include "tools/rows.h"
 #include "tools/tools.h"
 
 typedef struct {
-    const char *path, *name; // name: below the folder that is listed
-    const char *text;        // settings.json
-    const char *settings;    // what the user chose: --set and options
+    const char *path;
+    const char *name;     // below the folder that is listed, as it is shown
+    const char *text;     // settings.json
+    const char *settings; // what the user chose: --set and options
     const char *started, *state;
     double epochs, epochs_done, loss, accuracy, elapsed;
     int64_t bytes;
-} Run;
+} RunRecord;
 
 typedef struct {
-    Run *run;
+    RunRecord *run;
     int count;
-} Runs;
+} RunList;
 
 // ---- read.c ----
 
-enum { MOST_ROW = 4096 };
-
-// How rows of metrics begin.
-#define TRAIN_ROW "{\"split\":\"train\""
-#define TEST_ROW "{\"split\":\"test\""
-
 // Whether the folder holds a run, which is then in *r.
-bool run_read(Arena *a, const char *path, const char *name, Run *r);
+bool run_read(Arena *a, const char *path, const char *name, RunRecord *r);
 
 // Adds the runs in a folder, which is called name, and in its folders.
 void runs_find(Arena *a, const char *path, const char *name, int depth,
-               Runs *to);
+               RunList *to);
 
 // The value of a key in settings.json as it is written there; NULL: no such.
 const char *record_value(Arena *a, const char *text, const char *key);
 
-// The number behind "key": in a row of metrics; NAN: there is none.
-double row_number(const char *row, const char *key);
+// Its metrics.jsonl; NULL: it has none that can be read.
+const Source *run_rows(Arena *a, const RunRecord *r);
 
 // ---- runs.c ----
 
@@ -45,9 +41,9 @@ double row_number(const char *row, const char *key);
 // follows the number, "2 %".
 const char *number_shown(Arena *a, const char *format, double value);
 const char *time_shown(Arena *a, double seconds);
-const char *epochs_shown(Arena *a, const Run *r);
+const char *epochs_shown(Arena *a, const RunRecord *r);
 
-void runs_json(Text *t, const Runs *runs);
+void runs_json(Text *t, const RunList *runs);
 
 // ---- versus.c ----
 

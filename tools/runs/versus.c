@@ -33,8 +33,8 @@ static const char *key_at(Arena *a, const char *line) {
     return arena_string(a, quote + 1, strcspn(quote + 1, "\""));
 }
 
-static void difference_print(Arena *a, Text *t, const Run *x, const Run *y,
-                             const char *key) {
+static void difference_print(Arena *a, Text *t, const RunRecord *x,
+                             const RunRecord *y, const char *key) {
     const char *left = record_value(a, x->text, key);
     const char *right = record_value(a, y->text, key);
     if (strcmp(left ? left : "", right ? right : "") != 0)
@@ -42,8 +42,9 @@ static void difference_print(Arena *a, Text *t, const Run *x, const Run *y,
                  right ? right : "-");
 }
 
-static void differences_print(Arena *a, Text *t, const Run *x, const Run *y) {
-    const Run *run[2] = {x, y};
+static void differences_print(Arena *a, Text *t, const RunRecord *x,
+                              const RunRecord *y) {
+    const RunRecord *run[2] = {x, y};
     size_t before = t->length;
     for (int i = 0; i < 2; i++)
         for (const char *line = run[i]->text; *line != '\0';
@@ -58,7 +59,8 @@ static void differences_print(Arena *a, Text *t, const Run *x, const Run *y) {
 }
 
 // The model files, which a run's folder has.
-static void models_print(Arena *a, Text *t, const Run *x, const Run *y) {
+static void models_print(Arena *a, Text *t, const RunRecord *x,
+                         const RunRecord *y) {
     const char *why;
     const Source *left = source_read(
         a, arena_format(a, "%s/model.net", x->path), MOST_BYTES, &why);
@@ -74,46 +76,43 @@ static void models_print(Arena *a, Text *t, const Run *x, const Run *y) {
 // An epoch, or a part of one, of which there are rows: NAN is what has none.
 typedef struct {
     double epoch, training_loss, loss, accuracy;
-} Point;
+} EpochRow;
 
 typedef struct {
-    Point *point;
+    EpochRow *point;
     int count;
-} Points;
+} EpochRows;
 
 // The point of an epoch, to which training and evaluation each add a row.
-static Point *point_at(Arena *a, Points *p, double epoch) {
-    const Point none = {epoch, (double)NAN, (double)NAN, (double)NAN};
+static EpochRow *point_at(Arena *a, EpochRows *p, double epoch) {
+    const EpochRow none = {epoch, (double)NAN, (double)NAN, (double)NAN};
     if (p->count == 0 || p->point[p->count - 1].epoch != epoch)
         ARENA_APPEND(a, p->point, p->count, none);
     return &p->point[p->count - 1];
 }
 
-static void row_take(Arena *a, Points *p, const char *row) {
-    bool trains = strncmp(row, TRAIN_ROW, strlen(TRAIN_ROW)) == 0;
-    bool tests = strncmp(row, TEST_ROW, strlen(TEST_ROW)) == 0;
+static void row_take(Arena *a, EpochRows *p, const Row *row) {
+    bool trains = row_is(row, "train"), tests = row_is(row, "test");
     if (!trains && !tests)
         return;
-    Point *point = point_at(a, p, row_number(row, "\"epoch\":"));
-    *(trains ? &point->training_loss : &point->loss) =
-        row_number(row, "\"loss\":");
+    EpochRow *point = point_at(a, p, row_number(row, "epoch"));
+    *(trains ? &point->training_loss : &point->loss) = row_number(row, "loss");
     if (tests)
-        point->accuracy = row_number(row, "\"accuracy\":");
+        point->accuracy = row_number(row, "accuracy");
 }
 
-static Points points_read(Arena *a, const Run *r) {
-    char row[MOST_ROW];
-    Points p = {0};
-    FILE *f = fopen(arena_format(a, "%s/metrics.jsonl", r->path), "r");
-    while (f != NULL && fgets(row, sizeof row, f) != NULL)
-        row_take(a, &p, row);
-    if (f != NULL)
-        fclose(f);
+static EpochRows points_read(Arena *a, const RunRecord *r) {
+    Row row;
+    EpochRows p = {0};
+    const Source *s = run_rows(a, r);
+    for (int i = 1; s != NULL && i <= s->num_lines; i++)
+        if (row_parse(s, i, &row) == ROW_GOOD)
+            row_take(a, &p, &row);
     return p;
 }
 
-static void point_print(Arena *a, Text *t, const Point *p) {
-    const Point none = {0, (double)NAN, (double)NAN, (double)NAN};
+static void point_print(Arena *a, Text *t, const EpochRow *p) {
+    const EpochRow none = {0, (double)NAN, (double)NAN, (double)NAN};
     if (p == NULL)
         p = &none;
     text_add(t, "  %13s %8s %9s", number_shown(a, "4", p->training_loss),
@@ -121,16 +120,17 @@ static void point_print(Arena *a, Text *t, const Point *p) {
              number_shown(a, "2 %", 100 * p->accuracy));
 }
 
-static void points_print(Arena *a, Text *t, const Run *x, const Run *y) {
-    Points left = points_read(a, x), right = points_read(a, y);
+static void points_print(Arena *a, Text *t, const RunRecord *x,
+                         const RunRecord *y) {
+    EpochRows left = points_read(a, x), right = points_read(a, y);
     text_add(t, "\n%7s  %-32s  B\n", "", "A");
     text_add(t, "%7s", "epoch");
     for (int i = 0; i < 2; i++)
         text_add(t, "  %13s %8s %9s", "training loss", "loss", "accuracy");
     text_add(t, "\n");
     for (int i = 0, k = 0; i < left.count || k < right.count;) {
-        const Point *l = i < left.count ? &left.point[i] : NULL;
-        const Point *r = k < right.count ? &right.point[k] : NULL;
+        const EpochRow *l = i < left.count ? &left.point[i] : NULL;
+        const EpochRow *r = k < right.count ? &right.point[k] : NULL;
         if (l && r && l->epoch != r->epoch)
             *(l->epoch < r->epoch ? &r : &l) = NULL;
         text_add(t, "%7.4g", l ? l->epoch : r->epoch);
@@ -142,7 +142,7 @@ static void points_print(Arena *a, Text *t, const Run *x, const Run *y) {
     }
 }
 
-static void end_print(Arena *a, Text *t, char letter, const Run *r) {
+static void end_print(Arena *a, Text *t, char letter, const RunRecord *r) {
     text_add(t, "%c  %s: %s, %s epochs, accuracy %s, loss %s, elapsed %s\n",
              letter, r->path, r->state, epochs_shown(a, r),
              number_shown(a, "2 %", 100 * r->accuracy),
@@ -151,7 +151,7 @@ static void end_print(Arena *a, Text *t, char letter, const Run *r) {
 
 // A run may be named from here, or from runs/.
 static bool run_named(Arena *a, const Arguments *arguments, const char *name,
-                      Run *r) {
+                      RunRecord *r) {
     if (run_read(a, name, name, r) ||
         run_read(a, arena_format(a, "runs/%s", name), name, r))
         return true;
@@ -161,13 +161,13 @@ static bool run_named(Arena *a, const Arguments *arguments, const char *name,
 
 int runs_compare(Arena *a, const Arguments *arguments) {
     Text t = text_new(a);
-    Run x, y;
+    RunRecord x, y;
     if (!run_named(a, arguments, arguments->operand[0], &x) ||
         !run_named(a, arguments, arguments->operand[1], &y))
         return EXIT_DATA;
     if (arguments->json) {
-        Run both[2] = {x, y};
-        runs_json(&t, &(Runs){both, 2});
+        RunRecord both[2] = {x, y};
+        runs_json(&t, &(RunList){both, 2});
     } else {
         end_print(a, &t, 'A', &x);
         end_print(a, &t, 'B', &y);

@@ -1,0 +1,112 @@
+// Rows: see rows.h.
+#include "tools/rows.h"
+#include "tools/tools.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *past_space(const char *s) {
+    return s + strspn(s, " \t\r");
+}
+
+// Behind an array or an object, whose text nobody needs; NULL where it does not
+// end in its line.
+static const char *past_nest(const char *s) {
+    int depth = 0;
+    for (; s != NULL && *s != 0 && *s != '\n';) {
+        if (*s == '"') {
+            s = json_string_end(s);
+            continue;
+        }
+        depth += *s == '[' || *s == '{';
+        depth -= *s == ']' || *s == '}';
+        s++;
+        if (depth == 0)
+            return s;
+    }
+    return NULL;
+}
+
+// Behind null, true, NaN and numbers.
+static const char *past_word(const char *s, double *number) {
+    size_t length = strspn(s, "+-.0123456789abcdefghijklmnopqrstuvwxyzIN");
+    char *end;
+    *number = strtod(s, &end);
+    if (end != s + length || end == s)
+        *number = NAN;
+    bool known = end == s + length || strncmp(s, "null", length) == 0 ||
+                 strncmp(s, "true", length) == 0 ||
+                 strncmp(s, "false", length) == 0;
+    return length > 0 && known ? s + length : NULL;
+}
+
+static const char *field_parse(const char *s, Field *f) {
+    *f = (Field){.key = s + 1, .number = NAN};
+    const char *end = *s == '"' ? json_string_end(s) : NULL;
+    if (end == NULL)
+        return NULL;
+    f->key_length = (size_t)(end - s) - 2;
+    s = past_space(end);
+    if (*s != ':')
+        return NULL;
+    s = past_space(s + 1);
+    f->text = *s == '"' ? s + 1 : NULL;
+    end = *s == '"'                ? json_string_end(s)
+          : *s == '[' || *s == '{' ? past_nest(s)
+                                   : past_word(s, &f->number);
+    f->length = f->text && end ? (size_t)(end - s) - 2 : 0;
+    return end;
+}
+
+// False where the line is no JSON object, or has more keys than a row has.
+static bool line_parse(const char *s, Row *row) {
+    row->count = 0;
+    s = past_space(s);
+    if (*s != '{')
+        return false;
+    for (char next = ','; next == ',';) {
+        if (row->count == MOST_KEYS)
+            return false;
+        s = field_parse(past_space(s + 1), &row->field[row->count++]);
+        if (s == NULL)
+            return false;
+        s = past_space(s);
+        next = *s;
+    }
+    if (*s != '}')
+        return false;
+    s = past_space(s + 1);
+    return *s == 0 || *s == '\n';
+}
+
+RowKind row_parse(const Source *s, int line, Row *row) {
+    size_t length;
+    const char *text = source_line(s, line, &length);
+    if (strspn(text, " \t\r") >= length)
+        return ROW_NONE;
+    return memchr(text, 0, length) == NULL && line_parse(text, row) ? ROW_GOOD
+                                                                    : ROW_BAD;
+}
+
+const Field *row_field(const Row *row, const char *key) {
+    for (int i = 0; i < row->count; i++)
+        if (strlen(key) == row->field[i].key_length &&
+            strncmp(row->field[i].key, key, strlen(key)) == 0)
+            return &row->field[i];
+    return NULL;
+}
+
+bool field_is(const Field *f, const char *text) {
+    return f != NULL && f->text != NULL && strlen(text) == f->length &&
+           strncmp(f->text, text, f->length) == 0;
+}
+
+double row_number(const Row *row, const char *key) {
+    const Field *f = row_field(row, key);
+    return f != NULL ? f->number : (double)NAN;
+}
+
+bool row_is(const Row *row, const char *split) {
+    return field_is(row_field(row, "split"), split);
+}
