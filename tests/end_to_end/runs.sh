@@ -286,4 +286,30 @@ rm "$pipe/metrics.jsonl"
 mv metrics.jsonl "$pipe/metrics.jsonl"
 expect 0 "$SINTER" runs "$pipe" Tiny/002
 expect_says '^ *1  .* %  .* %$'
+
+# Nor does a name forge a line; a time that is none is not shown.
+forged=$(printf 'runs/Tiny/0\nforged')
+mv "runs/Tiny/0$esc[31m" "$forged"
+sed 's/"elapsed": [0-9.]*/"elapsed": 1e300/' "$forged/settings.json" >edited
+mv edited "$forged/settings.json"
+expect 0 "$SINTER" runs
+expect_says '^Tiny/0.x0aforged .* -  .* interrupted '
+expect 0 "$SINTER" runs "$forged" Tiny/002
+grep -q '^forged' out && fail "a name forges a line: $(cat out)"
+
+# A file system without locks does not say that a run goes on.
+cat >lockless.c <<'END'
+#include <errno.h>
+
+int flock(int file, int operation) {
+    (void)file, (void)operation;
+    errno = ENOLCK;
+    return -1;
+}
+END
+if [ -z "${SINTER_SANITIZED:-}" ]; then
+    expect 0 "${CC:-cc}" -shared -fPIC -o lockless.so lockless.c
+    LD_PRELOAD=$PWD/lockless.so expect 0 "$SINTER" runs
+    expect_says '^Tiny/0.x0aforged .* interrupted '
+fi
 exit 0

@@ -7,6 +7,7 @@
 #include "base/source.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -69,7 +70,8 @@ static const char *settings_of(Arena *a, const char *text) {
 // A trainer locks its folder.  One that was killed has left "running" behind.
 static bool is_locked(const char *folder) {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
+    bool locked =
+        fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (fd >= 0)
         close(fd);
     return locked;
@@ -128,7 +130,7 @@ bool run_read(Arena *a, const char *path, const char *name, RunRecord *r) {
     if (s == NULL || !json_is_object(s->text))
         return false;
     *r = (RunRecord){.path = path,
-                     .name = name,
+                     .name = text_shown(a, name),
                      .text = s->text,
                      .settings = settings_of(a, s->text),
                      .started = text_of(a, s->text, "started"),

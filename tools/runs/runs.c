@@ -33,7 +33,7 @@ const char *number_shown(Arena *a, const char *format, double value) {
 }
 
 const char *time_shown(Arena *a, double seconds) {
-    if (isnan(seconds))
+    if (!(seconds >= 0 && seconds < 1e15))
         return "-";
     long long s = llround(seconds);
     return s >= 3600 ? arena_format(a, "%lld:%02lld:%02lld", s / 3600,

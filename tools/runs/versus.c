@@ -70,7 +70,7 @@ static void models_print(Arena *a, Text *t, const RunRecord *x,
         text_add(t,
                  "model.net             differs: diff %s/model.net "
                  "%s/model.net\n",
-                 x->path, y->path);
+                 text_shown(a, x->path), text_shown(a, y->path));
 }
 
 // An epoch, or a part of one, of which there are rows: NAN is what has none.
@@ -144,7 +144,7 @@ static void points_print(Arena *a, Text *t, const RunRecord *x,
 
 static void end_print(Arena *a, Text *t, char letter, const RunRecord *r) {
     text_add(t, "%c  %s: %s, %s epochs, accuracy %s, loss %s, elapsed %s\n",
-             letter, r->path, r->state, epochs_shown(a, r),
+             letter, text_shown(a, r->path), r->state, epochs_shown(a, r),
              number_shown(a, "2 %", 100 * r->accuracy),
              number_shown(a, "4", r->loss), time_shown(a, r->elapsed));
 }
