@@ -353,4 +353,8 @@ void rt_json_number(FILE *f, const char *key, double value);
 // Bytes that this process may still take.
 size_t rt_memory_available(void);
 
+// ---- host/processor.c ----
+
+void rt_processor_name(char *to, size_t room); // or "processor"
+
 #endif

@@ -32,29 +32,12 @@ bool gpu_here(Arena *a, Device *out) {
     return true;
 }
 
-// The processor's name, as the system has it.
-static const char *processor_name(Arena *a) {
-    static const char key[] = "model name";
-    char line[256];
-    const char *name = "this processor";
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-        const char *value = strchr(line, ':');
-        if (strncmp(line, key, sizeof key - 1) != 0 || value == NULL)
-            continue;
-        value += 1 + strspn(value + 1, " \t");
-        name = arena_string(a, value, strcspn(value, "\n"));
-        break;
-    }
-    if (f != NULL)
-        fclose(f);
-    return name;
-}
-
 Device host_here(Arena *a) {
     HostSpeed s = host_speed();
+    char processor[96];
+    rt_processor_name(processor, sizeof processor);
     return (Device){
-        .name = arena_format(a, "%s, %d thread%s", processor_name(a), s.threads,
+        .name = arena_format(a, "%s, %d thread%s", processor, s.threads,
                              s.threads == 1 ? "" : "s"),
         .multiprocessors = s.threads,
         .memory = (double)rt_memory_available(),

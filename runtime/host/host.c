@@ -228,25 +228,9 @@ static void close_host(RtDevice *d) {
     free(h);
 }
 
-static void read_processor(char *to, size_t room) {
-    char line[256];
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    snprintf(to, room, "processor");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-        char *value = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || value == NULL)
-            continue;
-        value[strcspn(value, "\n")] = '\0';
-        snprintf(to, room, "%s", value + 2);
-        break;
-    }
-    if (f != NULL)
-        fclose(f);
-}
-
 static void write_description(Host *h) {
     char processor[96];
-    read_processor(processor, sizeof processor);
+    rt_processor_name(processor, sizeof processor);
     snprintf(h->description, sizeof h->description, "%s, %d thread%s",
              processor, h->threads, h->threads == 1 ? "" : "s");
 }
