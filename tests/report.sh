@@ -65,7 +65,7 @@ sed -n '/^fn/p' "$tiny" >lib/own/net.net
 
 # Text of the model stays text.
 {
-    printf '# </script><b id="injected">@DATA@</b><!-- " \0 \377 \342\200\250 \t\r\n'
+    printf '# </script><b id="injected">@DATA@</b><!-- " \1 \377 \342\200\250 \t\r\n'
     cat "$models/lenet.net"
 } >hostile.net
 "$SINTER" report hostile.net || fail "report hostile"

@@ -81,6 +81,7 @@ bool rt_session_save(RtSession *s, bool last, RtError *e) {
     if (last ? save_last(s, e) : save_once(s, e)) {
         s->failures = 0;
         s->saved = s->at.step;
+        s->saved_at = rt_seconds();
         return true;
     }
     return !last && e->status == EXIT_IO && go_on_unsaved(s, e);

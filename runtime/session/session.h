@@ -39,6 +39,7 @@ typedef struct RtSession {
     int64_t began_at;      // the step before
     int64_t resumes;       // how often the run has resumed
     double elapsed_before; // seconds until it resumed
+    double saved_at;       // when the last checkpoint was written, or it began
     // Since the last row:
     double since, waited, paused; // when it began; seconds lost
     int64_t samples;

@@ -47,11 +47,19 @@ static bool close_times(RtSession *s, RtError *e) {
                    rt_output_reason(s->times_lost));
 }
 
+// Without a checkpoint clause a run that is killed loses no more than this.
+static bool is_long_unsaved(const RtSession *s) {
+    const double most = 300;
+    return s->run->trainer->checkpoint_every.count <= 0 && !s->train.partly &&
+           rt_seconds() - s->saved_at > most;
+}
+
 static bool after_step(RtSession *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     bool end = s->at.step == s->at.steps;
     bool epoch_end = end || s->at.step % s->at.epoch_steps == 0;
-    bool saves = end || rt_time_due(t->checkpoint_every, &s->at);
+    bool saves = end || rt_time_due(t->checkpoint_every, &s->at) ||
+                 is_long_unsaved(s);
     bool evaluates = end || rt_time_due(t->eval_every, &s->at);
     bool waits = epoch_end || saves || evaluates;
     if (!rt_session_log_steps(s, e) ||
@@ -130,7 +138,7 @@ static void end_trace(RtSession *s) {
 static bool train(RtSession *s, RtError *e) {
     int64_t last = last_step(s);
     rt_session_begin_row(s);
-    s->shown = s->began = s->since;
+    s->shown = s->began = s->saved_at = s->since;
     s->began_at = s->at.step;
     s->logged = rt_metrics_read(s->plan, s->device);
     if (rt_time_due(s->run->trainer->eval_every, &s->at) ||
