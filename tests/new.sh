@@ -32,7 +32,7 @@ start() {
     kind=$1
     shift
     expect 0 sinter new "$kind" "$@"
-    expect_says "^    sinter train model.net --data synthetic --steps=20$"
+    expect_says "^    sinter train model.net --data synthetic:640 --epochs=1$"
     cd "$kind" || exit 1
     expect 0 sinter fmt --check model.net
     expect 0 sinter check model.net

@@ -107,7 +107,7 @@ int new_command(Arena *a, const Arguments *arguments) {
     printf("%s/model.net trains on %s; %s/README.md says where your files go. "
            "Start with:\n\n"
            "    cd %s\n"
-           "    sinter train model.net --data synthetic --steps=20\n",
+           "    sinter train model.net --data synthetic:640 --epochs=1\n",
            shown, s->trains_on, shown, text_shown(a, shell_word(a, folder)));
     return EXIT_GOOD;
 }
