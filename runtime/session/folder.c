@@ -12,9 +12,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -204,18 +206,47 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
     return true;
 }
 
+static bool make_above(const char *path, RtError *e) {
+    size_t length = strlen(path);
+    while (length > 0 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    if (length == 0)
+        return true;
+    char *above = rt_path("%.*s", (int)length, path);
+    bool good = above != NULL ? rt_make_folder(above, 0777, e)
+                              : rt_fail(e, EXIT_MEMORY, "out of memory");
+    free(above);
+    return good;
+}
+
+// Of trainers that start at once only one makes it.
+static bool make_named(RtFolder *f, RtError *e) {
+    f->made = mkdir(f->path, 0777) == 0;
+    return f->made || rt_make_folder(f->path, 0777, e);
+}
+
 bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
                     RtError *e) {
     if (!writes(o))
         return true;
     if (f->path == NULL)
         return claim_number(f, t->model, e);
-    f->made = access(f->path, F_OK) != 0;
-    return rt_make_folder(f->path, 0777, e);
+    return make_above(f->path, e) && make_named(f, e);
+}
+
+// Whether another trainer has claimed the folder since this one made it.
+static bool is_claimed(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool claimed = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
+    if (fd >= 0)
+        close(fd);
+    return claimed;
 }
 
 void rt_folder_close(RtFolder *f) {
-    if (f->made)
+    if (f->made && !is_claimed(f->path))
         rmdir(f->path); // which keeps one that has files
     free(f->path);
     free(f->init);

@@ -221,6 +221,17 @@ if [ -n "$preload" ]; then
     grep -q '"state": "running"' killed/settings.json || fail "it had ended"
     expect 0 ./plain --data synthetic:256 --threads 1 --resume=killed --steps 1
 fi
+# Of two that start at once with one new --out, the loser leaves the winner's
+# folder alone: whichever made it, one run has its weights there.
+for i in 1 2; do
+    LD_PRELOAD=$preload ./tiny --data synthetic:64 --epochs 0.1 --threads 1 \
+        --quiet --out shared >shared.$i 2>&1 &
+done
+wait
+[ "$(cat shared.? | grep -c '^weights in shared/step-')" -eq 1 ] ||
+    fail "not one of two trainers has weights: $(cat shared.?)"
+grep -q 'is gone' shared.? && fail "a loser removes the winner's folder"
+[ -s shared/step-00000001.safetensors ] || fail "the winner's weights are lost"
 
 # The log is what was printed; a warning and an error are in it, too.
 ./tiny --data synthetic:256 --out logged >printed 2>&1 || fail "no run"
