@@ -112,49 +112,84 @@ static void write_sources(const RtSession *s) {
 
 // ---- what an earlier part of the run wrote ----
 
+// Lines that stay as they were when the run began.
+enum { FILE_LINE, SET_LINE, OPTIONS_LINE, STARTED_LINE, NUM_LINES };
+
 typedef struct {
-    char options[4096], started[64]; // lines; "": there are none
+    char *line[NUM_LINES]; // without its end; NULL: there is none
     double elapsed;
     int64_t resumed; // how often; -1: the run has just begun
 } Before;
 
-static void keep_line(char *to, size_t room, const char *line) {
-    size_t length = strcspn(line, "\n");
-    if (length < room && to[0] == '\0') {
-        memcpy(to, line, length);
-        to[length] = '\0';
-    }
+static void before_free(Before *b) {
+    for (int i = 0; i < NUM_LINES; i++)
+        free(b->line[i]);
+}
+
+// A pipe of that name would wait for its writer.
+static FILE *open_own(const RtSession *s, const char *name) {
+    RtError ignored;
+    size_t bytes;
+    char *path = rt_path("%s/%s", s->run->folder, name);
+    int fd = path == NULL
+                 ? -1
+                 : rt_open_sized(s->run->files, path, &bytes, &ignored);
+    free(path);
+    return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+static void take_line(Before *b, const char *line) {
+    static const char *const start[] = {"  \"file\": ", "  \"set\": ", OPTIONS,
+                                        STARTED},
+                             elapsed[] = "  \"elapsed\": ",
+                             resumed[] = "  \"resumed\": ";
+    for (int i = 0; i < NUM_LINES; i++)
+        if (b->line[i] == NULL &&
+            strncmp(line, start[i], strlen(start[i])) == 0)
+            b->line[i] = rt_path("%.*s", (int)strcspn(line, "\n"), line);
+    if (strncmp(line, elapsed, strlen(elapsed)) == 0)
+        b->elapsed = strtod(line + strlen(elapsed), NULL);
+    if (strncmp(line, resumed, strlen(resumed)) == 0)
+        b->resumed = strtoll(line + strlen(resumed), NULL, 10);
+}
+
+// A run that was killed has its time in its rows.
+static void take_row(Before *b, const char *row) {
+    static const char elapsed[] = "\"elapsed\":";
+    const char *at = strstr(row, elapsed);
+    if (at != NULL)
+        b->elapsed = fmax(b->elapsed, strtod(at + strlen(elapsed), NULL));
+}
+
+static void each_line(const RtSession *s, const char *name, Before *b,
+                      void (*take)(Before *b, const char *line)) {
+    char *line = NULL;
+    size_t room = 0;
+    FILE *f = open_own(s, name);
+    while (f != NULL && getline(&line, &room, f) > 0)
+        take(b, line);
+    if (f != NULL)
+        fclose(f);
+    free(line);
 }
 
 static Before read_before(const RtSession *s) {
-    static const char elapsed[] = "  \"elapsed\": ",
-                      resumed[] = "  \"resumed\": ";
     Before b = {.resumed = -1};
-    char line[sizeof b.options + 64];
-    char *path = rt_path("%s/" RT_SETTINGS, s->run->folder);
-    FILE *f = path != NULL ? fopen(path, "r") : NULL;
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-        if (strncmp(line, OPTIONS, strlen(OPTIONS)) == 0)
-            keep_line(b.options, sizeof b.options, line);
-        if (strncmp(line, STARTED, strlen(STARTED)) == 0)
-            keep_line(b.started, sizeof b.started, line);
-        if (strncmp(line, elapsed, strlen(elapsed)) == 0)
-            b.elapsed = strtod(line + strlen(elapsed), NULL);
-        if (strncmp(line, resumed, strlen(resumed)) == 0)
-            b.resumed = strtoll(line + strlen(resumed), NULL, 10);
-    }
-    if (f != NULL)
-        fclose(f);
-    free(path);
+    each_line(s, RT_SETTINGS, &b, take_line);
+    if (b.resumed >= 0)
+        each_line(s, "metrics.jsonl", &b, take_row);
     return b;
 }
 
 // ---- settings.json ----
 
 static void put_string(FILE *f, const char *s) {
-    char text[RT_MOST_SAID];
-    rt_json_escape(text, sizeof text, s != NULL ? s : "");
-    fprintf(f, "\"%s\"", text);
+    size_t room = 12 * strlen(s != NULL ? s : "") + 64; // \u for each byte
+    char *text = malloc(room);
+    if (text != NULL)
+        rt_json_escape(text, room, s != NULL ? s : "");
+    fprintf(f, "\"%s\"", text != NULL ? text : "");
+    free(text);
 }
 
 static void put_text(FILE *f, const char *key, const char *s) {
@@ -200,6 +235,10 @@ static void put_words(FILE *f, const RtRun *run) {
     fputs(run->num_words > 0 ? "],\n" : "[],\n", f);
 }
 
+static bool put_kept(FILE *f, const char *line) {
+    return line != NULL && fprintf(f, "%s\n", line) > 0;
+}
+
 // What was compiled, and what it was started with.
 static void put_start(const RtSession *s, FILE *f) {
     const RtRun *run = s->run;
@@ -209,14 +248,13 @@ static void put_start(const RtSession *s, FILE *f) {
     fputs("{\n", f);
     put_count(f, "schema", 1);
     put_text(f, "model", t->model);
-    put_text(f, "file", t->file);
+    if (!put_kept(f, b.line[FILE_LINE]))
+        put_text(f, "file", t->file);
     put_text(f, "sinter", t->version);
-    put_sets(f, t);
-    if (s->resumes > 0 && *b.options != '\0') {
-        fprintf(f, "%s\n  \"resume_options\": ", b.options);
-    } else {
-        fputs(OPTIONS, f);
-    }
+    if (!put_kept(f, b.line[SET_LINE]))
+        put_sets(f, t);
+    bool resumes = s->resumes > 0 && put_kept(f, b.line[OPTIONS_LINE]);
+    fputs(resumes ? "  \"resume_options\": " : OPTIONS, f);
     put_words(f, run);
     put_count(f, "seed", s->at.seed);
     put_text(f, "device", s->device->name);
@@ -229,11 +267,10 @@ static void put_start(const RtSession *s, FILE *f) {
     put_count(f, "batch", t->batch);
     put_number(f, "epochs", (double)s->at.steps / (double)s->at.epoch_steps);
     put_count(f, "steps", s->at.steps);
-    if (*b.started != '\0')
-        fprintf(f, "%s\n", b.started);
-    else
+    if (!put_kept(f, b.line[STARTED_LINE]))
         put_now(f, "started");
     put_count(f, "resumed", s->resumes);
+    before_free(&b);
 }
 
 static void put_test(FILE *f, const RtRow *test) {
@@ -280,6 +317,7 @@ void rt_record_begin(RtSession *s) {
     s->elapsed_before = b.elapsed;
     if (b.resumed < 0)
         write_sources(s);
+    before_free(&b);
     write_settings(s, "running");
 }
 

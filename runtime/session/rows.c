@@ -47,7 +47,7 @@ static double share_of_epoch(const RtSession *s) {
 // A row of the steps so far, without its numbers.
 static RtRow row_begin(const RtSession *s, bool train) {
     return (RtRow){
-        .elapsed = rt_seconds() - s->run->began,
+        .elapsed = s->elapsed_before + rt_seconds() - s->run->began,
         .left = seconds_left(s),
         .within = share_of_epoch(s),
         .train = train,

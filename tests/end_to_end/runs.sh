@@ -130,6 +130,34 @@ s = json.load(open(sys.argv[1]))
 assert s["options"][-1] == "6" and s["resume_options"][-1] == "--resume", s
 assert s["resumed"] == 1 and s["state"] == "finished" and s["steps"] == 12, s
 END
+
+# Another trainer of the model resumes: the record of the start stays, of any
+# length, and the time goes on, from the rows where a run was killed.
+kept() {
+    grep -e '"file"' -e '"set"' -e '"options"' -e '"started"' kept/settings.json
+}
+cp tiny.net other.net
+expect 0 "$SINTER" build other.net --set "epochs = 2" --set width=8 \
+    --set "loss=mean(cross_entropy(output, label))" -o other.trainer
+expect 0 ./tiny --data synthetic:256 --quiet --steps 4 --out kept \
+    --times="$(printf "/dev/%03500d" 0 | tr 0 /)null" \
+    --metrics="$(printf "/dev/%03500d" 0 | tr 0 /)null"
+kept >start
+sed -i 's/"elapsed":[0-9.]*/"elapsed":1000/' kept/metrics.jsonl
+expect 0 ./other.trainer --data synthetic:256 --quiet --out kept --resume
+kept >later
+expect_equal start later
+grep -q '"resume_options": .*"--resume"' kept/settings.json ||
+    fail "no options of the run that resumed"
+python3 - <<'END' || fail "the time of a resumed run"
+import json
+rows = [json.loads(row) for row in open("kept/metrics.jsonl")]
+elapsed = [r["elapsed"] for r in rows if "elapsed" in r]
+assert elapsed == sorted(elapsed) and elapsed[-1] > 1000, elapsed
+settings = json.load(open("kept/settings.json"))
+assert settings["elapsed"] > 1000, settings
+assert len(settings["options"]) == 9, settings["options"]
+END
 expect 0 ./tiny --data synthetic:256 --eval-only
 expect_says "^evaluating runs/Tiny/006/step-00000012.safetensors"
 
