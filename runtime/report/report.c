@@ -24,6 +24,7 @@
 typedef struct {
     char *path; // for messages
     FILE *file; // NULL: there is none
+    long end;   // of the last whole row; -1: of a pipe
     bool lost;
     int reason;
 } Rows;
@@ -82,17 +83,28 @@ static double rate(const RtRow *row) {
     return row->seconds > 0 ? (double)row->samples / row->seconds : 0;
 }
 
+// Takes back the part of a row that was written, so that the next begins a
+// line.
+static void take_back(Rows *rows) {
+    clearerr(rows->file);
+    if (rows->end >= 0 && fseek(rows->file, rows->end, SEEK_SET) == 0 &&
+        ftruncate(fileno(rows->file), rows->end) != 0)
+        clearerr(rows->file); // a device, which has no length
+}
+
 // A row is lost where it cannot be written; the next may be written again.
 static void end_row(RtReport *r, Rows *rows) {
-    if (fflush(rows->file) == 0 && !ferror(rows->file))
+    if (fflush(rows->file) == 0 && !ferror(rows->file)) {
+        rows->end = ftell(rows->file);
         return;
+    }
     if (!rows->lost) {
         rows->lost = true;
         rows->reason = errno;
         rt_report_warn(r, "cannot write to %s: %s; training continues",
                        rows->path, rt_output_reason(rows->reason));
     }
-    clearerr(rows->file);
+    take_back(rows);
 }
 
 static void write_row(FILE *f, const RtRow *row) {
@@ -457,6 +469,8 @@ static void open_own(RtReport *r, const char *folder, int64_t from) {
         rows->file = open_metrics(rows->path, from);
         if (rows->file == NULL)
             rt_warn("cannot open %s: %s", rows->path, strerror(errno));
+        else
+            rows->end = ftell(rows->file);
     }
     free(log);
 }
@@ -486,6 +500,7 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
             free(r);
             return NULL;
         }
+        rows->end = ftell(rows->file);
     }
     if (folder != NULL)
         open_own(r, folder, from);

@@ -11,7 +11,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 START_TEST(mistakes_have_their_status) {
@@ -216,6 +218,41 @@ START_TEST(lost_metrics_do_not_stop_a_run) {
 }
 END_TEST
 
+// A disk is full within the row of step 4, and has room again from step 7 on.
+static void train_on_a_full_disk(RtDevice *d) {
+    static int steps;
+    struct stat rows;
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    rt_step_run(tiny.plan, d, RT_TRAIN, 0);
+    steps++;
+    if (steps == 4 && stat("r/metrics.jsonl", &rows) == 0)
+        limit.rlim_cur = (rlim_t)rows.st_size + 20;
+    if (steps == 4 || steps == 7)
+        setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+START_TEST(rows_after_a_full_disk_are_whole) {
+    RtTrainer t = tiny;
+    RtPlan plan = *tiny.plan;
+    RtStep steps[TINY_STEPS];
+    char row[2048];
+    int rows = 0;
+    t.plan = &plan;
+    plan = plan_with(tiny.plan, steps, RT_TRAIN, train_on_a_full_disk);
+    ck_assert_int_eq(
+        RUN(&t, "--out=r", "--epochs=0.05", "--log-every=1", "--quiet"), 0);
+    ck_assert(run_says("err", "cannot write to r/metrics.jsonl"));
+    FILE *f = fopen("r/metrics.jsonl", "r");
+    for (; fgets(row, sizeof row, f) != NULL; rows++)
+        ck_assert_msg(strncmp(row, "{\"split\"", 8) == 0 &&
+                          strcmp(row + strlen(row) - 2, "}\n") == 0 &&
+                          strstr(row + 1, "{") == NULL,
+                      "%s", row);
+    ck_assert_int_ge(rows, 10);
+    fclose(f);
+}
+END_TEST
+
 START_TEST(a_trace_that_is_lost_is_nowhere) {
     if (access("/dev/full", W_OK) != 0)
         return;
@@ -293,6 +330,7 @@ Suite *failures_suite(void) {
     tcase_add_test(t, a_last_evaluation_may_find_that_it_diverged);
     tcase_add_test(t, checkpoints_that_cannot_be_written);
     tcase_add_test(t, lost_metrics_do_not_stop_a_run);
+    tcase_add_test(t, rows_after_a_full_disk_are_whole);
     tcase_add_test(t, a_trace_that_is_lost_is_nowhere);
     tcase_add_test(t, files_take_no_closed_descriptors);
     tcase_add_test(t, a_lost_result_is_an_error);
