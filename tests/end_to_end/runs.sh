@@ -272,6 +272,12 @@ grep -q "$esc" printed && fail "a file has colours"
 tail -n 1 printed | grep -q '^weights in logged/step-00000008.safetensors$' ||
     fail "the last line does not name the weights"
 
+# A run that resumes and stops before an evaluation keeps the one before.
+expect 0 ./tiny --data synthetic:256 --steps 5 --out seen/001
+expect 0 ./tiny --data synthetic:256 --resume=seen/001 --steps 1
+expect 0 "$SINTER" runs seen
+expect_says '^001 .* [0-9.]* %  *[0-9.]* .* interrupted'
+
 # --time prints the table, --quiet nothing but the end.
 expect 0 ./tiny --data synthetic:256 --out timed --time
 expect_says '^time  *seconds   share$'

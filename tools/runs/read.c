@@ -106,7 +106,8 @@ const Source *run_rows(Arena *a, const RunRecord *r) {
                        MOST_METRICS, &why);
 }
 
-// A run that goes on, or was killed, has its numbers in its rows only.
+// A run that goes on, was killed or has evaluated nothing since it resumed has
+// its numbers in its rows only.
 static void rows_take(Arena *a, RunRecord *r) {
     const Source *s = run_rows(a, r);
     Row row;
@@ -114,7 +115,7 @@ static void rows_take(Arena *a, RunRecord *r) {
         if (row_parse(s, i, &row) != ROW_GOOD)
             continue;
         if (row_is(&row, "train")) {
-            r->epochs_done = row_number(&row, "epoch");
+            r->epochs_done = fmax(r->epochs_done, row_number(&row, "epoch"));
             r->elapsed = fmax(r->elapsed, row_number(&row, "elapsed"));
         } else if (row_is(&row, "test")) {
             r->loss = row_number(&row, "loss");
@@ -141,7 +142,7 @@ bool run_read(Arena *a, const char *path, const char *name, RunRecord *r) {
                      .elapsed = number_of(a, s->text, "elapsed"),
                      .bytes = bytes_in(a, path)};
     r->state = state_of(a, r);
-    if (strcmp(text_of(a, s->text, "state"), "running") == 0)
+    if (strcmp(text_of(a, s->text, "state"), "running") == 0 || isnan(r->loss))
         rows_take(a, r);
     return true;
 }
