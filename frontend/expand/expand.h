@@ -318,7 +318,7 @@ struct Expansion {
 
     // Where the walk is.
     const File *file;
-    size_t main_folder; // bytes of the main file's path before its name
+    size_t main_folder;     // bytes of the main file's path before its name
     Binding *scope, *frame; // frame: where the current function's names end
     Path *path;
     const struct Active *active; // functions that are being expanded

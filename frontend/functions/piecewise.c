@@ -29,9 +29,8 @@ static bool check_knot(Expansion *e, const Value *knot) {
         return false;
     }
     if (where.unit == UNIT_NONE && where.number > 1) {
-        Diagnostic *d =
-            report(e->diags, D_knots, where.at,
-                   "%g is past the end of the run", where.number);
+        Diagnostic *d = report(e->diags, D_knots, where.at,
+                               "%g is past the end of the run", where.number);
         diag_note(d,
                   "positions are shares of the run; for a time, write `%g "
                   "epoch` or `%g step`",

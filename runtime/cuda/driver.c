@@ -18,7 +18,8 @@ static const RtSymbol symbols[] = {
 static const RtLibrary library = {
     .needed = "a CUDA device needs",
     .files = files,
-    .remedy = "install NVIDIA's driver, version 580 or later for CUDA 13, 525 or later for CUDA 12",
+    .remedy = "install NVIDIA's driver, version 580 or later for CUDA 13, 525 "
+              "or later for CUDA 12",
     .status = EXIT_DEVICE,
     .symbol = symbols,
     .num_symbols = sizeof symbols / sizeof symbols[0],

@@ -58,8 +58,8 @@ static bool after_step(RtSession *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     bool end = s->at.step == s->at.steps;
     bool epoch_end = end || s->at.step % s->at.epoch_steps == 0;
-    bool saves = end || rt_time_due(t->checkpoint_every, &s->at) ||
-                 is_long_unsaved(s);
+    bool saves =
+        end || rt_time_due(t->checkpoint_every, &s->at) || is_long_unsaved(s);
     bool evaluates = end || rt_time_due(t->eval_every, &s->at);
     bool waits = epoch_end || saves || evaluates;
     if (!rt_session_log_steps(s, e) ||

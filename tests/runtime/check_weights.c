@@ -352,7 +352,10 @@ static const struct {
      "f: --init-except=linear matches no tensor in it nor in Tiny; did you "
      "mean "
      "linear.*"},
-    {"linear.*,,", {CONV, LINEAR}, EXIT_USAGE, "--init-except= matches no tensor"},
+    {"linear.*,,",
+     {CONV, LINEAR},
+     EXIT_USAGE,
+     "--init-except= matches no tensor"},
     {"*.velocity", {CONV, LINEAR}, EXIT_USAGE, "matches no tensor"},
 };
 
