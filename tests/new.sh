@@ -107,6 +107,10 @@ if python3 -c 'import numpy' 2>/dev/null; then
     }' >table.csv
     follow "--epochs=20 --metrics=rows"
     expect_says "320 training and 80 test samples"
+    python3 from-csv.py 2>err && fail "no file is a table"
+    printf 'a,b,kind\n1,blue,x\n2,3,y\n\n' >words.csv
+    python3 from-csv.py words.csv 2>err && fail "blue is a number"
+    grep -q "column b, row 1: 'blue' is not a number" err || fail "$(cat err)"
     accuracy=$(grep '"split":"test"' rows | tail -n 1 |
         sed 's/.*"accuracy":\([0-9.]*\).*/\1/')
     awk -v a="$accuracy" 'BEGIN { exit !(a > 0.9) }' ||

@@ -142,7 +142,8 @@ static bool same_trainer(const RtCheckpoint *c, const RtHeader *h, RtError *e) {
     return rt_fail(e, EXIT_DATA,
                    "it is for a %s with a different model text or recipe%s "
                    "(fingerprint %016" PRIx64 ", here %016" PRIx64
-                   "); --init starts a new run with its weights",
+                   "): build it with that run's settings, which sinter runs "
+                   "lists, or start a new run with its weights by --init",
                    t->model, differs, fingerprint, t->fingerprint);
 }
 

@@ -62,7 +62,7 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
     if (access(path, F_OK) != 0)
         return rt_fail(e, EXIT_DATA,
                        "no data in %s; name its folder with --data DIR, or use "
-                       "--data synthetic",
+                       "--data synthetic to try the model without",
                        path);
     return rt_data_open(d, t->data_format, path, &sample, files, e);
 }

@@ -186,6 +186,14 @@ static bool leave_out(Source *s, int64_t sample, int64_t next, RtError *e) {
     return room;
 }
 
+// Names the option that would leave the file out.
+static void say_option(RtError *e) {
+    char why[sizeof e->text];
+    memcpy(why, e->text, sizeof why);
+    rt_fail(e, e->status, "%s; mend it, or skip such files with --bad-samples",
+            why);
+}
+
 static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
                   RtError *e) {
     Source *s = split->source;
@@ -193,6 +201,8 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
     bool broken;
     while (!fetch_file(s, s->image.name[at], to, &broken, e)) {
         int64_t next = next_of_class(split, at);
+        if (broken && s->left.most == 0)
+            say_option(e);
         if (!broken || s->left.most == 0)
             return false;
         if (next == sample)

@@ -340,6 +340,9 @@ static void check_broken(const char *name, int64_t sample, const char *says) {
     ck_assert_int_eq(error.status, EXIT_DATA);
     ck_assert_msg(strstr(error.text, name) != NULL, "%s", error.text);
     ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
+    bool is_broken = strncmp(error.text, "cannot decode", 13) == 0;
+    ck_assert_msg(!is_broken || strstr(error.text, "--bad-samples") != NULL,
+                  "%s", error.text);
     rt_data_close(&data);
 }
 
@@ -404,7 +407,10 @@ static void check_first(const char *says) {
     ck_assert_msg(good == (says == NULL), "%s", error.text);
     if (says != NULL) {
         ck_assert_int_eq(error.status, EXIT_DATA);
-        ck_assert_str_eq(error.text, says);
+        size_t length = strlen(says);
+        ck_assert_msg(strncmp(error.text, says, length) == 0 &&
+                          error.text[length] == ';',
+                      "%s", error.text);
     }
     rt_data_close(&data);
 }

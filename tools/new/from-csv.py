@@ -1,13 +1,34 @@
-"""Writes data/*.npy from a CSV file: a line of names, then numbers, and a class
-in the last column.  Every fifth row, after shuffling, is for the test."""
+"""Writes data/*.npy from a CSV file: from-csv.py FILE.csv
+
+The first line names the columns.  All are numbers but the last, which is the
+class.  Every fifth row, after shuffling, is for the test.
+"""
 import csv
 import os
 import sys
 
-import numpy
+try:
+    import numpy
+except ImportError:
+    sys.exit("from-csv.py needs NumPy: apt-get install python3-numpy")
 
+
+def number(text, column, row):
+    try:
+        return float(text)
+    except ValueError:
+        sys.exit(f"column {column}, row {row}: {text!r} is not a number; "
+                 "encode it as numbers, or drop the column")
+
+
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 with open(sys.argv[1], newline="") as file:
-    rows = [row for row in csv.reader(file) if row][1:]
+    title, *rows = [row for row in csv.reader(file) if row]
+for i, row in enumerate(rows, 1):
+    if len(row) != len(title):
+        sys.exit(f"row {i} has {len(row)} columns, the first line {len(title)}")
+    row[:-1] = [number(text, title[k], i) for k, text in enumerate(row[:-1])]
 numpy.random.default_rng(0).shuffle(rows)
 names = sorted({row[-1] for row in rows})
 x = numpy.array([row[:-1] for row in rows], numpy.float32)
