@@ -45,4 +45,4 @@ expect_equal "$(newest whole)" "$(newest broken)"
 expect 0 "$SINTER" build "$here/tiny.net" --set epochs=60 \
     --set "optimizer=lamb(lr=lr)" --set precision=bf16 -o half
 expect 3 ./half --data data --out whole --resume
-expect_says "with different model text or recipe, precision f32, here bf16 (finger"
+expect_says "with a different model text or recipe, precision f32, here bf16 (finger"
