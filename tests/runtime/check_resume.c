@@ -95,7 +95,7 @@ START_TEST(what_a_resumed_run_refuses) {
     t.fingerprint++;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
     ck_assert(run_says("err", "different model text or recipe (fingerprint "));
-    ck_assert(run_says("err", "); --init starts a new run"));
+    ck_assert(run_says("err", "or start a new run with its weights by --init"));
     t.precision = "bf16";
     t.accumulate = 2;
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume"), 3);
