@@ -238,7 +238,7 @@ expect_says "does not fail"
 # looks for the mistake leaves it.
 sed 's/|> linear(/|> linaer(/' "$micro" >broken.net
 expect 2 "$SINTER" reduce broken.net --check="$SINTER check"
-expect_says "ends with status 1 for an empty file too"
+expect_says "exits with status 1 for an empty file, too"
 [ ! -e broken.reduced.net ] || fail "it was reduced all the same"
 cat >misspelt <<'END'
 #!/bin/sh

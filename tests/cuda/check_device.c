@@ -275,7 +275,7 @@ static const struct {
     {"SINTER_DOUBLE_DRIVER", "11080", 0, EXIT_DEVICE, "525 or later"},
     {"SINTER_DOUBLE_DRIVER", "12040", 0, EXIT_DEVICE, "580 or later"},
     {"SINTER_DOUBLE_BUSY", "1", 0, EXIT_DEVICE, "nvidia-smi"},
-    {"SINTER_DOUBLE_FAIL", "cuInit:1:34", 0, EXIT_DEVICE, "stand-in"},
+    {"SINTER_DOUBLE_FAIL", "cuInit:1:34", 0, EXIT_DEVICE, "stub"},
     {"SINTER_DOUBLE_FAIL", "cuInit:1:803", 0, EXIT_DEVICE, "restart"},
     {"SINTER_DOUBLE_FAIL", "cuInit:1:804", 0, EXIT_DEVICE, "folder compat"},
     {"SINTER_DOUBLE_FAIL", "cuModuleLoadDataEx:2:222", 0, EXIT_DEVICE,
@@ -324,7 +324,7 @@ START_TEST(blocks_that_cannot_wait_are_told_of) {
     describe_without_cooperation();
     ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, NULL, &e));
     ck_assert_int_eq(e.status, EXIT_DEVICE);
-    ck_assert_msg(strstr(e.text, "no cooperative launches") != NULL &&
+    ck_assert_msg(strstr(e.text, "not support cooperative launches") != NULL &&
                       strstr(e.text, "kernel sum needs one") != NULL,
                   "%s", e.text);
 }

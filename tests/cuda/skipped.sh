@@ -34,7 +34,7 @@ done
 
 train fused cuda:0 cuda --log-every=1
 expect_says "on cuda:0"
-expect_says "^warning: every step of this epoch was skipped,.* is 4096 and is halved by each"
+expect_says "^warning: every step of this epoch was skipped .* is 4096 and is halved by each"
 expect_equal host.skipped cuda.skipped
 for device in host cuda:0; do
     train apart $device apart --log-every=1

@@ -47,7 +47,7 @@ takes() {
     expect_says "^NVRTC  *$cuda[.].*$folder/libnvrtc.so.$cuda"
     expect_says "^cuBLASLt  *$cuda[.].*$folder/libcublasLt.so.$cuda"
     expect_says "^cuDNN .* for CUDA $cuda  $folder/libcudnn.so.9"
-    expect_says "nothing is missing"
+    expect_says "complete: trainers run"
     rm -rf run
 }
 
@@ -76,15 +76,15 @@ export LD_LIBRARY_PATH="$work/without:$SINTER_DOUBLE/12:$SINTER_DOUBLE"
 expect 4 ./many --device=cuda:0 --data=synthetic:32 --out=run
 expect_says "needs* libcublasLt.so.12.*install cuBLAS of CUDA 12$"
 expect 0 "$SINTER" doctor
-expect_says "NVRTC: .*libnvrtc.so.12.*needs CUDA 12.*nvidia-cuda-nvrtc-cu12"
+expect_says "NVRTC: .*libnvrtc.so.12.*need CUDA 12.*nvidia-cuda-nvrtc-cu12"
 expect_says "cuBLASLt: .*install cuBLAS of CUDA 12$"
 expect 4 ./tiny --device=cuda:0 --data=synthetic:64 --out=run
-expect_says "NVIDIA's compiler libnvrtc.so.12.*needs CUDA 12"
+expect_says "NVIDIA's compiler libnvrtc.so.12.*need CUDA 12"
 
 # Code for both is compiled by each one's own, and needs none where it runs.
 unset SINTER_DOUBLE_DEVICE
 expect 4 "$SINTER" build "$here/tiny.net" -o two --target=cuda:sm_70,sm_90
-expect_says "needs CUDA 12"
+expect_says "need CUDA 12"
 LD_LIBRARY_PATH=$first_13
 rm -f log
 expect 0 env SINTER_DOUBLE_LOG="$work/log" "$SINTER" build "$here/tiny.net" \

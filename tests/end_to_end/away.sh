@@ -54,14 +54,14 @@ until_newer gone ''
 mv gone gone.moved
 until_says gone 'warning: gone is gone: No such file'
 until_says gone 'gone has no checkpoint of this run'
-until_says gone 'tried in 4 s'
+until_says gone 'next try of a checkpoint in 4 s'
 kill -s STOP "$gone"
 stopped=$(date +%s)
 
 begin back
 until_newer back ''
 mv back back.moved
-until_says back 'tried in 1 s'
+until_says back 'next try of a checkpoint in 1 s'
 sleep 1
 mv back.moved back
 until_newer back "$(newest back)"

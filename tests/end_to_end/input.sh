@@ -41,7 +41,7 @@ cp "$here/micro.net" ./-c.net
 expect 0 "$SINTER" build ./-c.net
 expect 0 ./_c --epochs 1 --quiet
 expect 4 env CC=true "$SINTER" build "$here/micro.net" -o nothing
-expect_says 'has made no program'
+expect_says 'wrote no program'
 [ -e nothing ] && fail "nothing was put in place"
 
 # The model.

@@ -40,7 +40,7 @@ for model in tiny mlp; do
     done
 
     train $model limited 3 OMP_THREAD_LIMIT=2
-    expect_says 'asks for 3 threads, 2 compute: OMP_THREAD_LIMIT is 2'
+    expect_says 'requests 3 threads, but 2 compute: OMP_THREAD_LIMIT is 2'
     expect_equal "$two" "$(newest limited)"
     core=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
     train $model bound 2 taskset -c "$core"

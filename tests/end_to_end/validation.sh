@@ -59,7 +59,7 @@ expect 0 ./tiny --data alone --out alone.run --metrics=alone.rows \
 same_training data alone
 same_evaluation data alone || fail "without a test set others are held out"
 expect 3 ./tiny --data alone --out none.run
-expect_says "there is no t10k-images-idx3-ubyte in alone"
+expect_says "no file t10k-images-idx3-ubyte in alone"
 
 # Another seed holds out the same, and so does a share.
 expect 0 ./tiny --data data --out again --metrics=data4.rows --seed=4 \
@@ -87,7 +87,7 @@ expect_says "without held-out samples: continue it without --validation"
 expect 3 ./tiny --data data --out none --eval-only --validation=24
 expect_says "without held-out samples"
 expect 3 ./tiny --data data --out data.run --eval-only --validation=16
-expect_says "that held 24 samples out"
+expect_says "with 24 held-out samples"
 expect 0 ./tiny --data data --out data.run --eval-only --validation=24
 expect_says "^validation accuracy .*, 24 samples$"
 expect 0 ./tiny --data untested --out none --eval-only --validation=24

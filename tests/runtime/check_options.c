@@ -133,7 +133,7 @@ static const struct {
     {"--evalonly", "did you mean --eval-only?"},
     {"--sede=1", "did you mean --seed?"},
     {"--frobnicate", "unknown option --frobnicate; see --help"},
-    {"--set=batch=3", "set by the compiler: sinter build FILE.net --set"},
+    {"--set=batch=3", "keys of the recipe: sinter build FILE.net --set"},
     {"--a-very-long-option-that-nothing-is-near-to-at-all", "unknown option"},
     {"-h", "unexpected argument -h"},
     {"--", "unexpected argument --"},
