@@ -68,7 +68,7 @@ anew micro.net -O0
 anew micro.net --memory=1GiB --set seed=3
 sed 's/linear(8)/linear(9)/' micro.net >changed/micro.net
 anew changed/micro.net
-CFLAGS=-DNOTHING anew micro.net
+CFLAGS="${CFLAGS:-} -DNOTHING" anew micro.net
 ln -s counted counted-2
 CC=$work/counted-2 anew micro.net
 CC=./counted anew micro.net

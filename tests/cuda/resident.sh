@@ -83,11 +83,11 @@ expect_equal held.loss apart.loss
 # Where they do not fit they are streamed, or that is said.
 expect 0 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --out=large
-expect_says "images are streamed: they are"
+expect_says "images are streamed: they need"
 expect 5 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --resident=yes \
     --out=none
-expect_says "resident=yes: they are .* MiB are free"
+expect_says "resident=yes: they need .* MiB are free"
 # Data are read while the GPU is opened; what the GPU lacks is said first.
 expect 3 ./tiny --device=cuda:0 --data=nowhere
 expect_says "no data in nowhere"

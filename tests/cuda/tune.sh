@@ -113,7 +113,7 @@ unable cudnnBackendExecute:1:5001 "cuDNN cannot run a plan"
     fail "$(calls first) calls, $(calls other) with one that failed"
 unable cudnnBackendExecute:1:3000,cudnnBackendExecute:2:3000 "cuDNN cannot" \
     --without=rides
-[ "$(grep -c 'trying others' err)" -eq 1 ] || fail "warned of more than once"
+[ "$(grep -c 'trying other plans' err)" -eq 1 ] || fail "warned of more than once"
 unable cublasLtMatmul:1:15 "cuBLASLt cannot run it (status 15)"
 # Evaluation has a product like it, behind the two graphs of training.
 awk '/cuStreamEndCapture/ { graphs++ }
@@ -134,7 +134,7 @@ expect_says "the host device has no graph"
 # What a call returns while it measures, and how that ends.
 expect 5 env SINTER_DOUBLE_FAIL=cuMemAlloc_v2:4:2 ./case --tune \
     --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
-expect_says "no 0.1 MiB in one piece for tuning"
+expect_says "cannot allocate 0.1 MiB in one piece for tuning"
 expect 4 env SINTER_DOUBLE_FAIL=cuEventElapsedTime:300:999 ./case \
     --tune --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
 expect_says "read the time of a launch"
@@ -147,7 +147,7 @@ expect_says "^matmul .* attention_1, case.net:6  *algorithm 1  *4.00  chosen"
 expect_says "^ .* algorithm 0  *5.00$"
 expect_says "^j[0-9_]*batch_norm.* one launch .* chosen"
 expect_says "^statistics of conv  *conv_1, case.net:1  *rides .* chosen"
-expect_says "kept in found"
+expect_says "written to found"
 mv out table
 [ -d "$XDG_CACHE_HOME/sinter" ] && ls "$XDG_CACHE_HOME"/sinter/*.tuning 2>err &&
     fail "a tuning is in the cache too"
@@ -182,7 +182,7 @@ grep -q 'cublasLtMatmul .* bytes=0 ' tuned.log ||
 grep -q 'cublasLtMatmul .* bytes=0 ' first.log &&
     fail "another algorithm is taken with no tuning"
 expect 0 "$SINTER" tune case.net --data=synthetic:64
-expect_says "kept in $XDG_CACHE_HOME/sinter/"
+expect_says "written to $XDG_CACHE_HOME/sinter/"
 kept=$(ls "$XDG_CACHE_HOME"/sinter/*.tuning)
 expect_equal found "$kept"
 train cached
