@@ -120,7 +120,7 @@ static void write_lines(Text *t, const char *text) {
     } while (*text != '\0');
 }
 
-// What the trainer was compiled from.
+// The files that the trainer was compiled from.
 static void write_named(Text *t, const char *table, const NamedText *n,
                         int count) {
     if (count == 0)

@@ -241,7 +241,7 @@ static void batches_json(Text *t, const Batches *b) {
 
 // ---- time ----
 
-// What a step takes, and an epoch.
+// The time of a step, and of an epoch.
 typedef struct {
     double step, epoch;       // seconds; 0: not known
     int64_t samples, updates; // of an epoch; 0: not known

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A file of metrics.  Of the user's a row that is lost is an error.
+// A file of metrics.  A row lost in the user's own file is an error.
 typedef struct {
     char *path; // for messages
     FILE *file; // NULL: there is none

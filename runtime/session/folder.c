@@ -85,8 +85,8 @@ static int64_t highest(const char *model, int64_t below) {
     return found;
 }
 
-// The newest run that has a checkpoint.  Of newer runs without one, which were
-// stopped too early, a warning names the newest.
+// The newest run that has a checkpoint.  A warning names the newest of the
+// later runs, which were stopped before their first one.
 static char *newest_run(const char *model) {
     char *newer = NULL, *path = NULL;
     int64_t number = INT64_MAX;
@@ -221,7 +221,7 @@ static bool make_above(const char *path, RtError *e) {
     return good;
 }
 
-// Of trainers that start at once only one makes it.
+// Only one of the trainers that start at once makes it.
 static bool make_named(RtFolder *f, RtError *e) {
     f->made = mkdir(f->path, 0777) == 0;
     return f->made || rt_make_folder(f->path, 0777, e);

@@ -239,7 +239,7 @@ static bool put_kept(FILE *f, const char *line) {
     return line != NULL && fprintf(f, "%s\n", line) > 0;
 }
 
-// What was compiled, and what it was started with.
+// The compiled model and the options of its start.
 static void put_start(const RtSession *s, FILE *f) {
     const RtRun *run = s->run;
     const RtTrainer *t = run->trainer;

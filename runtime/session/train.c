@@ -189,7 +189,7 @@ static void say_loaded(const RtSession *s) {
     }
 }
 
-// What a sample is called.
+// The word for a sample.
 static const char *unit_of(const RtTrainer *t) {
     return t->image.rank == 3 ? "images" : "samples";
 }
