@@ -269,7 +269,7 @@ static void seconds_add(Text *t, double seconds) {
         text_add(t, "%.1f minutes", seconds / 60);
 }
 
-// Of the type that the plan's products have.
+// The peak for the plan's type of products.
 static double peak_of(const Plan *plan, const Device *device) {
     bool half = plan->act == F16 || plan->act == BF16;
     return half ? device->f16_flops : device->f32_flops;

@@ -23,7 +23,7 @@ bool device_find(Arena *a, const Arguments *arguments, Device *out,
 
 // ---- host_speed.c ----
 
-// What all processors that this process may use do together, measured.
+// The measured speed of all processors that this process may use, together.
 typedef struct {
     int threads; // 0: nothing could be measured
     int lanes;   // floats of a vector

@@ -1,9 +1,9 @@
 // Estimate: how long a step takes, by the roofline of each launch (Williams,
 // Waterman and Patterson, 2009).
 //
-// Of a GPU the peaks are those of its description, and no launch reaches them:
-// the sum is the least time.  Of a processor they are measured, and each kind
-// of work is given the share that it reaches.  The shares were fitted on one
+// A GPU's peaks are those of its description, and no launch reaches them: the
+// sum is the least time.  A processor's are measured, and each kind of work is
+// given the share that it reaches.  The shares were fitted on one
 // machine, two cores of an EPYC with AVX-512, to the launches of lenet, mlp,
 // resnet9 and gpt_nano.
 #include "ir/reach.h"
@@ -28,8 +28,8 @@ static double element_flops(const Node *n) {
     return facts & MATH ? FUNCTION : 1;
 }
 
-// Of a library call: in vectors of the result's channels, of which the last is
-// filled up.
+// A library call computes in vectors of the result's channels, and fills up the
+// last one.
 static double call_flops(const Graph *g, NodeId n, const Device *d) {
     const Type *t = g->node[n].type;
     double flops = (double)node_flops(g, n);

@@ -23,6 +23,11 @@ enum {
 
 // ---- arithmetic ----
 
+typedef struct {
+    int lanes; // floats of a vector
+    float (*run)(void);
+} Arithmetic;
+
 // This file is compiled with products and sums contracted.
 #define CHAINS_RUN(name, Vector)                                               \
     static float name(void) {                                                  \
@@ -48,12 +53,7 @@ __attribute__((target("avx512f"))) CHAINS_RUN(chains_of_16, Vector16)
 // clang-format on
 #endif
 
-        typedef struct {
-    int lanes; // floats of a vector
-    float (*run)(void);
-} Arithmetic;
-
-static Arithmetic arithmetic_here(void) {
+        static Arithmetic arithmetic_here(void) {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx512f"))
         return (Arithmetic){16, chains_of_16};
@@ -111,7 +111,7 @@ static double median(double *value, int count) {
     return value[count / 2];
 }
 
-// Of each thread.
+// The work of one thread.
 typedef struct {
     int pieces;
     size_t piece; // floats of each array in one

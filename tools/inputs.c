@@ -1,5 +1,6 @@
 // Inputs: the device and the data of a trainer, looked for before it is
-// compiled.  What reads them is the runtime's own, so that it says the same.
+// compiled.  The runtime's own functions read them, so the messages are the
+// same.
 #include "base/exits.h"
 #include "runtime/data/data.h"
 #include "tools/trainer.h"

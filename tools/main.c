@@ -77,7 +77,7 @@ static void command_unknown(const Arguments *arguments, const char *name) {
         complain(arguments, "no command '%s'; see sinter help", name);
 }
 
-// What commands are for, in the order in which one meets them.
+// The commands by their purpose, in the order in which one meets them.
 static const struct {
     const char *title, *commands;
 } groups[] = {

@@ -206,7 +206,7 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
     return true;
 }
 
-static bool make_above(const char *path, RtError *e) {
+bool rt_folder_make_above(const char *path, RtError *e) {
     size_t length = strlen(path);
     while (length > 0 && path[length - 1] == '/')
         length--;
@@ -233,7 +233,7 @@ bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
         return true;
     if (f->path == NULL)
         return claim_number(f, t->model, e);
-    return make_above(f->path, e) && make_named(f, e);
+    return rt_folder_make_above(f->path, e) && make_named(f, e);
 }
 
 // Whether another trainer has claimed the folder since this one made it.

@@ -64,22 +64,13 @@ static bool copy_new(const RtFiles *files, const char *path, const char *text) {
     return good;
 }
 
-// Makes the folders above a file.
-static bool make_above(const char *path, RtError *e) {
-    char *above = rt_path("%.*s", (int)(strrchr(path, '/') - path), path);
-    bool good = above != NULL ? rt_make_folder(above, 0777, e)
-                              : rt_fail(e, EXIT_MEMORY, "out of memory");
-    free(above);
-    return good;
-}
-
 static void write_source(const RtSession *s, const char *name,
                          const char *text) {
     RtError e;
     char *path = rt_path("%s/%s", s->run->folder, name);
     if (path == NULL)
         return;
-    if (!make_above(path, &e))
+    if (!rt_folder_make_above(path, &e))
         rt_report_warn(s->report, "%s", e.text);
     else if (!copy_new(s->run->files, path, text))
         rt_report_warn(s->report, "cannot write %s: %s", path, strerror(errno));

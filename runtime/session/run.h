@@ -30,6 +30,8 @@ bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
 // that it writes there.
 bool rt_folder_free_for(const char *path, const RtTrainer *t,
                         const RtOptions *o, RtError *e);
+// Makes the folders above a file or a folder, where they are missing.
+bool rt_folder_make_above(const char *path, RtError *e);
 // Removes a new one that has stayed empty.
 void rt_folder_close(RtFolder *f);
 
