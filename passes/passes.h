@@ -59,7 +59,7 @@ Graph *passes_after(Graph *g, const PassOptions *o, const char *after,
                     const char *last);
 
 // Counts a rewrite that leaves the meaning as it is, and says whether it is to
-// be made.  early, fold, simplify and fuse ask before each.
+// be made.  canonicalize, fold, simplify and fuse ask before each.
 bool rewrite_next(Graph *g, const PassOptions *o);
 
 // Runs one pass and verifies.
@@ -70,8 +70,8 @@ Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);
 Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
                    const Graph *keep);
 
-// ---- early.c: exact rewrites of layers ----
-PassFunction pass_early;
+// ---- canonicalize.c: exact rewrites of layers ----
+PassFunction pass_canonicalize;
 
 // ---- evaluation.c: what is the same for all batches of an evaluation ----
 PassFunction pass_fold, pass_prepare;

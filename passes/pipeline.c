@@ -11,61 +11,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-// clang-format off
 const Pass standard_passes[] = {
-    // What it leaves out has no gradient.
-    {"early",     pass_early,     0,               0,         false,
+    // Before autodiff: the bias that it drops needs no gradient.
+    {"canonicalize", pass_canonicalize, 0, 0, false,
      "canonicalization before autodiff: pool before relu, no bias before "
      "batch_norm"},
-    {"fold",      pass_fold,      0,               0,         false,
+    {"fold", pass_fold, 0, 0, false,
      "fold batch_norm into the convolution, for evaluation"},
     // Composite operations have gradients of their own, so that expand follows.
-    {"autodiff",  pass_autodiff,  0,               BACKWARD,  true,
-     "append the backward graph"},
-    {"optimizer", pass_optimizer, BACKWARD,        UPDATES,   true,
+    {"autodiff", pass_autodiff, 0, BACKWARD, true, "append the backward graph"},
+    {"optimizer", pass_optimizer, BACKWARD, UPDATES, true,
      "lower optimizers to assignments"},
-    {"expand",    pass_expand,    0,               PRIMITIVE, false,
+    {"expand", pass_expand, 0, PRIMITIVE, false,
      "lower composite operations to primitive ones"},
-    // What has a gradient is known only now.
-    {"direct",    pass_direct,    PRIMITIVE,       0,         false,
+    // After autodiff, which decides the nodes that have a gradient.
+    {"direct", pass_direct, PRIMITIVE, 0, false,
      "direct (im2col-free) computation of small convolutions inside their "
      "consumers"},
-    {"sums",      pass_sums,      PRIMITIVE,       0,         false,
+    {"sums", pass_sums, PRIMITIVE, 0, false,
      "conv-backward reduction rewrite: bias gradients from the weight "
      "gradient's call"},
     // The finite check covers what the assignments store.
-    {"precision", pass_precision, PRIMITIVE,       TYPED,     false,
+    {"precision", pass_precision, PRIMITIVE, TYPED, false,
      "insert casts and the dynamic loss scale"},
-    {"layout",    pass_layout,    TYPED,           0,         false,
-     "pad channels for tensor cores"},
+    {"layout", pass_layout, TYPED, 0, false, "pad channels for tensor cores"},
     // Casts and pads of weights exist only now.
-    {"hoist",     pass_hoist,     TYPED,           0,         false,
+    {"hoist", pass_hoist, TYPED, 0, false,
      "hoist computations on weights alone out of the step"},
-    {"prepare",   pass_prepare,   TYPED,           0,         false,
+    {"prepare", pass_prepare, TYPED, 0, false,
      "hoist computations that all batches of an evaluation share"},
-    {"simplify",  pass_simplify,  0,               0,         false,
+    {"simplify", pass_simplify, 0, 0, false,
      "algebraic simplification, constant folding"},
-    {"prune",     pass_prune,     0,               0,         false,
-     "dead code elimination"},
-    {"statistics", pass_statistics, PRIMITIVE|TYPED, 0,       false,
+    {"prune", pass_prune, 0, 0, false, "dead code elimination"},
+    {"statistics", pass_statistics, PRIMITIVE | TYPED, 0, false,
      "let a library call compute sums of squares for a variance"},
-    {"fuse",      pass_fuse,      PRIMITIVE|TYPED, GROUPED,   false,
+    {"fuse", pass_fuse, PRIMITIVE | TYPED, GROUPED, false,
      "fuse nodes into kernels"},
-    // What is read of a tensor by which kernel is known only now.
-    {"inplace",   pass_inplace,   GROUPED,         0,         false,
+    // After fuse, which decides the kernels that read a tensor.
+    {"inplace", pass_inplace, GROUPED, 0, false,
      "accumulate in place: a library call adds to its output buffer"},
-    {"bits",      pass_bits,      GROUPED,         0,         false,
-     "bit-packed masks and indices"},
-    {"schedule",  pass_schedule,  GROUPED,         0,         false,
-     "order the launches"},
-    // What lives when is known only now.
-    {"recompute", pass_recompute, GROUPED,         0,         false,
+    {"bits", pass_bits, GROUPED, 0, false, "bit-packed masks and indices"},
+    {"schedule", pass_schedule, GROUPED, 0, false, "order the launches"},
+    // After schedule, which decides live ranges.
+    {"recompute", pass_recompute, GROUPED, 0, false,
      "rematerialization below a memory limit"},
-    {"memory",    pass_memory,    GROUPED,         PLANNED,   false,
+    {"memory", pass_memory, GROUPED, PLANNED, false,
      "offset assignment: liveness and packing of buffers"},
     {NULL, NULL, 0, 0, false, NULL},
 };
-// clang-format on
 
 PassOptions pass_options(const Recipe *recipe, const char *device) {
     bool cuda = strcmp(device, "cuda") == 0;

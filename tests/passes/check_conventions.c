@@ -26,7 +26,7 @@ static Model model_new(const char *text) {
         frontend_parse(a, "model.net", text, strlen(text), NULL, 0, &d);
     ck_assert_msg(p != NULL, "%s in\n%s",
                   d.count ? d.list[0]->message : "nothing", text);
-    Graph *g = run_pass(p->stage[0].train, "early", F32);
+    Graph *g = run_pass(p->stage[0].train, "canonicalize", F32);
     g = run_pass(run_pass(g, "autodiff", F32), "optimizer", F32);
     return (Model){a, p, g, ARENA_ARRAY(a, g->count, double *)};
 }

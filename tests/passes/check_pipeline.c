@@ -28,8 +28,8 @@ START_TEST(training_runs_every_pass) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_network), "prune"),
-        "early fold autodiff optimizer expand direct sums precision layout "
-        "hoist prepare simplify prune ");
+        "canonicalize fold autodiff optimizer expand direct sums precision "
+        "layout hoist prepare simplify prune ");
     arena_free(a);
 }
 END_TEST
@@ -38,7 +38,7 @@ START_TEST(evaluation_runs_those_without_gradients) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_evaluation), "prune"),
-        "early fold expand direct sums precision layout hoist prepare "
+        "canonicalize fold expand direct sums precision layout hoist prepare "
         "simplify prune ");
     arena_free(a);
 }
@@ -48,9 +48,10 @@ START_TEST(what_is_done_is_not_done_again) {
     Arena *a = arena_new();
     Graph *g = graph_from(a, residual_network);
     g = passes_run(g, &options, "precision", NULL, NULL);
-    ck_assert_str_eq(passes_that_run(a, g, "prune"),
-                     "early fold direct sums layout hoist prepare simplify "
-                     "prune ");
+    ck_assert_str_eq(
+        passes_that_run(a, g, "prune"),
+        "canonicalize fold direct sums layout hoist prepare simplify "
+        "prune ");
     arena_free(a);
 }
 END_TEST

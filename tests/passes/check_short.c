@@ -53,7 +53,7 @@ typedef struct {
 static Valued valued(const Program *p, Arena *a, uint32_t seed, bool training) {
     Graph *g = training ? p->stage[0].train : p->eval;
     if (training) {
-        g = run_pass(run_pass(g, "early", F32), "autodiff", F32);
+        g = run_pass(run_pass(g, "canonicalize", F32), "autodiff", F32);
         g = run_pass(g, "optimizer", F32);
     }
     double **leaf = leaf_values(g, a, seed, -1, 1);

@@ -8,7 +8,7 @@ Suite *autodiff_suite(void);
 Suite *average_suite(void);
 Suite *bits_suite(void);
 Suite *direct_suite(void);
-Suite *early_suite(void);
+Suite *canonicalize_suite(void);
 Suite *evaluation_suite(void);
 Suite *compile_suite(void);
 Suite *conventions_suite(void);

@@ -357,7 +357,7 @@ static bool is_without(const Drawn *d, const char *name) {
 }
 
 static bool has_no_early(const Drawn *d) {
-    return is_without(d, "early");
+    return is_without(d, "canonicalize");
 }
 
 static bool has_no_layout(const Drawn *d) {

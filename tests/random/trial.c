@@ -51,9 +51,9 @@ enum {
 
 // Each pass that may be missing, by chance; of half of the seeds none is.
 static uint32_t draw_missing(uint32_t draw) {
-    static const char *const name[] = {"early",    "layout",  "hoist",
-                                       "simplify", "prune",   "statistics",
-                                       "schedule", "inplace", "bits"};
+    static const char *const name[] = {"canonicalize", "layout",  "hoist",
+                                       "simplify",     "prune",   "statistics",
+                                       "schedule",     "inplace", "bits"};
     uint32_t missing = 0;
     for (int i = 0; i < 9 && draw % 2; i++)
         if (draw >> (1 + 2 * i) & 1 && draw >> (2 + 2 * i) & 1)
@@ -203,7 +203,7 @@ static Graph *scale_loss(const Graph *g, Arena *a) {
 static Graph *meaning(Trial *t, Graph *g) {
     PassOptions o = pass_options(&t->program->recipe, "host");
     o.act = F32;
-    o.left_out = 1u << (pass_find("early") - standard_passes) |
+    o.left_out = 1u << (pass_find("canonicalize") - standard_passes) |
                  1u << (pass_find("fold") - standard_passes);
     if (g->facts & UPDATES)
         return g;

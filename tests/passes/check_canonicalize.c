@@ -58,7 +58,7 @@ enum { NETWORKS = sizeof networks / sizeof *networks };
 START_TEST(values_are_kept) {
     Arena *a = arena_new();
     Graph *g = graph_from(a, networks[_i]);
-    Graph *after = run_pass(g, "early", F32);
+    Graph *after = run_pass(g, "canonicalize", F32);
     ck_assert_uint_ne(after->count, g->count);
     check_same_values(g, after, 1e-9);
     arena_free(a);
@@ -89,7 +89,7 @@ START_TEST(gradients_are_kept) {
     Arena *a = arena_new();
     Graph *g = graph_from(a, networks[_i]);
     check_same_values(with_gradients(g),
-                      with_gradients(run_pass(g, "early", F32)), 1e-9);
+                      with_gradients(run_pass(g, "canonicalize", F32)), 1e-9);
     arena_free(a);
 }
 END_TEST
@@ -98,16 +98,16 @@ START_TEST(dead_bias_has_no_gradient) {
     Arena *a = arena_new();
     Graph *g = graph_from(a, biased);
     Graph *before = run_pass(g, "autodiff", F32);
-    Graph *after = run_pass(run_pass(g, "early", F32), "autodiff", F32);
+    Graph *after = run_pass(run_pass(g, "canonicalize", F32), "autodiff", F32);
     ck_assert_int_eq(count_ops(before, OP_gradient), 2);
     ck_assert_int_eq(count_ops(after, OP_gradient), 1);
     arena_free(a);
 }
 END_TEST
 
-Suite *early_suite(void) {
-    Suite *s = suite_create("early");
-    TCase *t = tcase_create("early");
+Suite *canonicalize_suite(void) {
+    Suite *s = suite_create("canonicalize");
+    TCase *t = tcase_create("canonicalize");
     tcase_add_loop_test(t, values_are_kept, 0, NETWORKS);
     tcase_add_loop_test(t, gradients_are_kept, 1, NETWORKS);
     tcase_add_test(t, dead_bias_has_no_gradient);

@@ -176,7 +176,7 @@ static NodeId pool_cropped(Early *e, NodeId n) {
     return graph_add(e->g, pool);
 }
 
-Graph *pass_early(Graph *g, Arena *scratch, const PassOptions *o) {
+Graph *pass_canonicalize(Graph *g, Arena *scratch, const PassOptions *o) {
     if (g->facts & (BACKWARD | PRIMITIVE))
         return g;
     Early e = {.old = g,
