@@ -95,8 +95,8 @@ PassFunction pass_expand;
 // ---- direct.c: convolutions of few numbers as products ----
 PassFunction pass_direct;
 
-// ---- sums.c: sums of gradients from the gradients of filters ----
-PassFunction pass_sums;
+// ---- conv_reductions.c: reductions of dgrads computed by wgrad calls ----
+PassFunction pass_conv_reductions;
 
 // ---- precision.c: casts, and the dynamic loss scale ----
 PassFunction pass_precision;

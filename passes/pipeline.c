@@ -28,7 +28,7 @@ const Pass standard_passes[] = {
     {"direct", pass_direct, PRIMITIVE, 0, false,
      "direct (im2col-free) computation of small convolutions inside their "
      "consumers"},
-    {"sums", pass_sums, PRIMITIVE, 0, false,
+    {"conv_reductions", pass_conv_reductions, PRIMITIVE, 0, false,
      "conv-backward reduction rewrite: bias gradients from the weight "
      "gradient's call"},
     // The finite check covers what the assignments store.

@@ -19,7 +19,7 @@ int main(void) {
     srunner_add_suite(r, hoist_suite());
     srunner_add_suite(r, short_suite());
     srunner_add_suite(r, simplify_suite());
-    srunner_add_suite(r, sums_suite());
+    srunner_add_suite(r, conv_reductions_suite());
     srunner_add_suite(r, prune_suite());
     srunner_add_suite(r, fuse_suite());
     srunner_add_suite(r, inplace_suite());

@@ -33,6 +33,6 @@ Suite *join_suite(void);
 Suite *schedule_suite(void);
 Suite *short_suite(void);
 Suite *simplify_suite(void);
-Suite *sums_suite(void);
+Suite *conv_reductions_suite(void);
 
 #endif

@@ -262,7 +262,7 @@ static Graph *place(Sums *s, Arena *scratch, const PassOptions *o) {
     return g;
 }
 
-Graph *pass_sums(Graph *g, Arena *scratch, const PassOptions *o) {
+Graph *pass_conv_reductions(Graph *g, Arena *scratch, const PassOptions *o) {
     if (!(g->facts & BACKWARD) || (g->facts & TYPED))
         return g;
     Sums s = {.old = g,

@@ -49,7 +49,7 @@ static const char *const tails[] = {
 START_TEST(sums_are_those_of_products) {
     Arena *a = arena_new();
     Graph *g = graph_from(a, arena_format(a, "%s%s", head, tails[_i]));
-    Graph *after = run_pass(g, "sums", F32);
+    Graph *after = run_pass(g, "conv_reductions", F32);
     ck_assert_int_eq(after->rewrites, 1);
     ck_assert_int_eq(
         count_ops(run_pass(after, "prune", F32), OP_conv_grad_input), 0);
@@ -58,9 +58,9 @@ START_TEST(sums_are_those_of_products) {
 }
 END_TEST
 
-Suite *sums_suite(void) {
-    Suite *s = suite_create("sums");
-    TCase *t = tcase_create("sums");
+Suite *conv_reductions_suite(void) {
+    Suite *s = suite_create("conv_reductions");
+    TCase *t = tcase_create("conv_reductions");
     tcase_add_loop_test(t, sums_are_those_of_products, 0,
                         sizeof tails / sizeof tails[0]);
     suite_add_tcase(s, t);
