@@ -92,8 +92,8 @@ PassFunction pass_optimizer;
 // ---- expand.c: composite operations become primitive ones ----
 PassFunction pass_expand;
 
-// ---- direct.c: convolutions of few numbers as products ----
-PassFunction pass_direct;
+// ---- direct_conv.c: convolutions of few numbers as products ----
+PassFunction pass_direct_conv;
 
 // ---- conv_reductions.c: reductions of dgrads computed by wgrad calls ----
 PassFunction pass_conv_reductions;
@@ -132,8 +132,8 @@ PassFunction pass_fuse;
 // ---- inplace.c: library calls that add to what is in memory ----
 PassFunction pass_inplace;
 
-// ---- bits.c: what has few values takes few bits in memory ----
-PassFunction pass_bits;
+// ---- bit_packing.c: what has few values takes few bits in memory ----
+PassFunction pass_bit_packing;
 
 // ---- schedule.c: order of the launches ----
 PassFunction pass_schedule;

@@ -25,7 +25,7 @@ const Pass standard_passes[] = {
     {"expand", pass_expand, 0, PRIMITIVE, false,
      "lower composite operations to primitive ones"},
     // After autodiff, which decides the nodes that have a gradient.
-    {"direct", pass_direct, PRIMITIVE, 0, false,
+    {"direct_conv", pass_direct_conv, PRIMITIVE, 0, false,
      "direct (im2col-free) computation of small convolutions inside their "
      "consumers"},
     {"conv_reductions", pass_conv_reductions, PRIMITIVE, 0, false,
@@ -50,7 +50,8 @@ const Pass standard_passes[] = {
     // After fuse, which decides the kernels that read a tensor.
     {"inplace", pass_inplace, GROUPED, 0, false,
      "accumulate in place: a library call adds to its output buffer"},
-    {"bits", pass_bits, GROUPED, 0, false, "bit-packed masks and indices"},
+    {"bit_packing", pass_bit_packing, GROUPED, 0, false,
+     "bit-packed masks and indices"},
     {"schedule", pass_schedule, GROUPED, 0, false, "order the launches"},
     // After schedule, which decides live ranges.
     {"recompute", pass_recompute, GROUPED, 0, false,

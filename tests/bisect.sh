@@ -45,7 +45,7 @@ expect 0 "$SINTER" bisect "$micro" -a "--rewrite-limit=0"
 expect_says "the result is right with all rewrites"
 
 expect 0 "$SINTER" compare --ablate "$here/tiny.net" --steps=3 --set batch=16
-expect_says "^without bits .*%"
+expect_says "^without bit_packing .*%"
 expect_says "^unfused .*%"
 # launches NAME: those of a variant.
 launches() {

@@ -43,7 +43,7 @@ expect_says "first wrong tensor: %.*, max_pool of first.max_pool_1, tiny.net:9"
 expect_says "no reference in double"
 
 # Where both make it, neither is right.
-FAULT='s/< 0 ? 0 :/< 0 ? 1 :/' compare 7 "$tiny" -b "--without=bits"
+FAULT='s/< 0 ? 0 :/< 0 ? 1 :/' compare 7 "$tiny" -b "--without=bit_packing"
 expect_says "error of a .*: replayed alone, its kernel computes a wrong result from its inputs"
 
 # A maximum that is off by less than a kernel may be equals none of its numbers,

@@ -109,7 +109,7 @@ expect 2 "--lineinfo is for show kernels," show fused --lineinfo=model "$models/
 expect 2 "show recipe shows all graphs: it takes no --graph" \
     show recipe --graph=eval "$models/lenet.net"
 expect 2 "--act applies to a graph --from a file" show fused --act=f32 "$cnn"
-for option in --set=batch=2 --without=bits --graph=eval; do
+for option in --set=batch=2 --without=bit_packing --graph=eval; do
     expect 2 "apply to a model, but --from reads a graph" \
         show --from=fused --to=plan $option resnet9/07-fused.ir
 done

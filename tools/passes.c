@@ -5,6 +5,6 @@
 int passes_command(Arena *a, const Arguments *arguments) {
     (void)a, (void)arguments;
     for (const Pass *p = standard_passes; p->name; p++)
-        printf("%-11s%s\n", p->name, p->what);
+        printf("%-17s%s\n", p->name, p->what);
     return EXIT_GOOD;
 }

@@ -5,7 +5,7 @@
 
 int main(void) {
     SRunner *r = srunner_create(autodiff_suite());
-    srunner_add_suite(r, direct_suite());
+    srunner_add_suite(r, direct_conv_suite());
     srunner_add_suite(r, canonicalize_suite());
     srunner_add_suite(r, evaluation_suite());
     srunner_add_suite(r, gradcheck_suite());
@@ -23,7 +23,7 @@ int main(void) {
     srunner_add_suite(r, prune_suite());
     srunner_add_suite(r, fuse_suite());
     srunner_add_suite(r, inplace_suite());
-    srunner_add_suite(r, bits_suite());
+    srunner_add_suite(r, bit_packing_suite());
     srunner_add_suite(r, ride_suite());
     srunner_add_suite(r, join_suite());
     srunner_add_suite(r, schedule_suite());

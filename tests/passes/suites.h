@@ -6,8 +6,8 @@
 
 Suite *autodiff_suite(void);
 Suite *average_suite(void);
-Suite *bits_suite(void);
-Suite *direct_suite(void);
+Suite *bit_packing_suite(void);
+Suite *direct_conv_suite(void);
 Suite *canonicalize_suite(void);
 Suite *evaluation_suite(void);
 Suite *compile_suite(void);

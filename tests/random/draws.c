@@ -389,7 +389,7 @@ static bool has_no_inplace(const Drawn *d) {
 }
 
 static bool has_no_bits(const Drawn *d) {
-    return is_without(d, "bits");
+    return is_without(d, "bit_packing");
 }
 
 static bool has_unfused(const Drawn *d) {

@@ -51,9 +51,9 @@ enum {
 
 // Each pass that may be missing, by chance; of half of the seeds none is.
 static uint32_t draw_missing(uint32_t draw) {
-    static const char *const name[] = {"canonicalize", "layout",  "hoist",
-                                       "simplify",     "prune",   "statistics",
-                                       "schedule",     "inplace", "bits"};
+    static const char *const name[] = {
+        "canonicalize", "layout",   "hoist",   "simplify",   "prune",
+        "statistics",   "schedule", "inplace", "bit_packing"};
     uint32_t missing = 0;
     for (int i = 0; i < 9 && draw % 2; i++)
         if (draw >> (1 + 2 * i) & 1 && draw >> (2 + 2 * i) & 1)
@@ -144,7 +144,7 @@ static Plan *plan_of(Trial *t, int level) {
     // A convolution by products is in f32, which the other plan may not come
     // to.
     if (level == 0 && s->limit < INT64_MAX)
-        o.left_out = 1u << (pass_find("direct") - standard_passes);
+        o.left_out = 1u << (pass_find("direct_conv") - standard_passes);
     if (level == 0)
         return plan_with(t, &o);
     if (s->limit < INT64_MAX)

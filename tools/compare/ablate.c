@@ -95,7 +95,7 @@ static void variant_print(Text *t, const Ablation *b, int i) {
     const double mib = 1 << 20;
     const Side *s = &b->side[i], *all = &b->side[0];
     Spread time = spread_of(t->arena, s->times.value, s->times.count);
-    text_add(t, "%-20s", b->name[i]);
+    text_add(t, "%-24s", b->name[i]);
     figure_print(t, (double)s->cost.launches, (double)all->cost.launches);
     figure_print(t, (double)s->cost.bytes / mib, (double)all->cost.bytes / mib);
     figure_print(t, (double)s->plan->arena_bytes / mib,
@@ -107,7 +107,7 @@ static void ablation_print(Text *t, const Ablation *b) {
     text_add(t,
              "%s on %s, data %s, batch %" PRId64
              "; changes are relative to the first "
-             "row\n\n%-20s%12s%9s%12s%9s%12s%9s%11s  95%% interval\n",
+             "row\n\n%-24s%12s%9s%12s%9s%12s%9s%11s  95%% interval\n",
              b->side[0].program->name, b->runs.device, b->runs.data,
              b->runs.batch, "", "launches", "", "MiB moved", "", "MiB arena",
              "", "ms, median");

@@ -22,7 +22,7 @@ static Graph *fused(Arena *a, int seed) {
 
 START_TEST(values_are_kept) {
     Arena *a = arena_new();
-    Graph *before = fused(a, _i), *after = run(before, "bits");
+    Graph *before = fused(a, _i), *after = run(before, "bit_packing");
     check_same_values(before, after, 0);
     arena_free(a);
 }
@@ -31,7 +31,8 @@ END_TEST
 // The second time there is nothing left to pack.
 START_TEST(packed_once) {
     Arena *a = arena_new();
-    Graph *once = run(fused(a, _i), "bits"), *twice = run(once, "bits");
+    Graph *once = run(fused(a, _i), "bit_packing"),
+          *twice = run(once, "bit_packing");
     ck_assert_uint_eq(once->count, twice->count);
     arena_free(a);
 }
@@ -58,7 +59,7 @@ static const char between[] =
 START_TEST(relu_between_products_is_a_bit) {
     Arena *a = arena_new();
     Graph *before = run(graph_from(a, between), "fuse");
-    Graph *after = run(before, "bits");
+    Graph *after = run(before, "bit_packing");
     int count;
     ck_assert_int_eq(count_ops(after, OP_pack), 1);
     ck_assert_int_eq(count_ops(after, OP_unpack), 1);
@@ -70,9 +71,9 @@ START_TEST(relu_between_products_is_a_bit) {
 }
 END_TEST
 
-Suite *bits_suite(void) {
-    Suite *s = suite_create("bits");
-    TCase *t = tcase_create("bits");
+Suite *bit_packing_suite(void) {
+    Suite *s = suite_create("bit_packing");
+    TCase *t = tcase_create("bit_packing");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, values_are_kept, 0, NUM_GRAPHS);
     tcase_add_loop_test(t, packed_once, 0, NUM_GRAPHS / 4);

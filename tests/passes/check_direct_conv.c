@@ -21,7 +21,7 @@ static const char whitened[] =
 START_TEST(products_are_the_convolution) {
     Arena *a = arena_new();
     Graph *g = graph_from(a, whitened);
-    Graph *after = run_pass(g, "direct", F32);
+    Graph *after = run_pass(g, "direct_conv", F32);
     ck_assert_int_eq(count_ops(after, OP_conv), 0);
     ck_assert_int_eq(after->rewrites, 1);
     check_same_values(g, after, 1e-9);
@@ -29,9 +29,9 @@ START_TEST(products_are_the_convolution) {
 }
 END_TEST
 
-Suite *direct_suite(void) {
-    Suite *s = suite_create("direct");
-    TCase *t = tcase_create("direct");
+Suite *direct_conv_suite(void) {
+    Suite *s = suite_create("direct_conv");
+    TCase *t = tcase_create("direct_conv");
     tcase_add_test(t, products_are_the_convolution);
     suite_add_tcase(s, t);
     return s;

@@ -359,7 +359,7 @@ static void place_all(Bits *b) {
     }
 }
 
-Graph *pass_bits(Graph *g, Arena *scratch, const PassOptions *o) {
+Graph *pass_bit_packing(Graph *g, Arena *scratch, const PassOptions *o) {
     if (o->level == 0)
         return g;
     Bits b = {.old = g,

@@ -92,7 +92,7 @@ static bool any_direct(const Graph *g, const bool *trained) {
     return false;
 }
 
-Graph *pass_direct(Graph *g, Arena *scratch, const PassOptions *o) {
+Graph *pass_direct_conv(Graph *g, Arena *scratch, const PassOptions *o) {
     if (!(g->facts & BACKWARD) || (g->facts & TYPED))
         return g;
     bool *trained = find_trained(g, scratch);
