@@ -3,7 +3,7 @@
 //   needs   a verified graph; one that has gradients, or in which batch_norm is
 //           no longer one node, stays as it is
 //   keeps   every value, up to the rounding of what is left out
-//   leaves  dead nodes for prune
+//   leaves  dead nodes for dce
 //
 // A bias that batch_norm takes away with the mean moves to where it counts, the
 // running mean, and so has no gradient.

@@ -117,9 +117,9 @@ PassFunction pass_hoist;
 // graphs that pass_hoist has left.
 Graph *derive_graph(Graph *const *graph, int count);
 
-// ---- simplify.c, prune.c ----
+// ---- simplify.c, dce.c ----
 PassFunction pass_simplify;
-PassFunction pass_prune;
+PassFunction pass_dce;
 
 // ---- statistics.c: what a library may leave in place of a variance ----
 PassFunction pass_statistics;

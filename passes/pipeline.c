@@ -42,7 +42,7 @@ const Pass standard_passes[] = {
      "hoist computations that all batches of an evaluation share"},
     {"simplify", pass_simplify, 0, 0, false,
      "algebraic simplification, constant folding"},
-    {"prune", pass_prune, 0, 0, false, "dead code elimination"},
+    {"dce", pass_dce, 0, 0, false, "dead code elimination"},
     {"statistics", pass_statistics, PRIMITIVE | TYPED, 0, false,
      "let a library call compute sums of squares for a variance"},
     {"fuse", pass_fuse, PRIMITIVE | TYPED, GROUPED, false,

@@ -2,7 +2,7 @@
 //
 //   needs   a verified graph
 //   keeps   the value of every node that is still used, up to the sign of zero
-//   leaves  dead nodes for prune
+//   leaves  dead nodes for dce
 //
 // A rule answers with an expression of the same type that exists already or is
 // smaller, so applying rules to what they return ends.  There is no x * 0 = 0

@@ -16,7 +16,7 @@ static Graph *run(Graph *g, const char *pass) {
 }
 
 static Graph *fused(Arena *a, int seed) {
-    return run(run(random_graph(a, (uint32_t)seed, 20 + seed % 40), "prune"),
+    return run(run(random_graph(a, (uint32_t)seed, 20 + seed % 40), "dce"),
                "fuse");
 }
 

@@ -35,7 +35,7 @@ static const char layers[] =
 
 static Graph *folded(Arena *a, DType act) {
     Graph *g = run_pass(graph_from(a, layers), "fold", act);
-    return run_pass(g, "prune", act);
+    return run_pass(g, "dce", act);
 }
 
 START_TEST(values_are_kept) {
@@ -78,7 +78,7 @@ START_TEST(prepared_weights_are_what_they_replace) {
     Graph *g = typed(a, act), *prepare = prepare_graph(g);
     ck_assert_ptr_nonnull(prepare);
     ck_assert_int_eq(count_ops(prepare, OP_assign), 2);
-    Graph *after = run_pass(run_pass(g, "prepare", act), "prune", act);
+    Graph *after = run_pass(run_pass(g, "prepare", act), "dce", act);
     ck_assert_int_eq(count_ops(after, OP_state), 4);
     double **want = graph_eval(g, a, leaf_values(g, a, 7, -1, 1), _i);
     double **got = graph_eval(after, a, leaves_of(a, after, prepare), _i);

@@ -32,7 +32,7 @@ enum { WAYS = 3, NUM_CASES = WAYS * NUM_GRAPHS };
 
 static Graph *random_case(Arena *a, int i, Graph **before) {
     *before = pass_run(random_graph(a, (uint32_t)(i / WAYS), 5 + i % 40),
-                       &(PassOptions){0}, pass_find("prune"));
+                       &(PassOptions){0}, pass_find("dce"));
     if (i % WAYS == 2)
         return fused_up_to(*before, i % 37);
     return fused(*before, i % WAYS);
@@ -179,7 +179,7 @@ END_TEST
 
 static Graph *pruned(Arena *a, const char *network) {
     PassOptions o = {.device = "cuda", .act = F32, .level = 1};
-    return passes_run(graph_from(a, network), &o, "prune", NULL, NULL);
+    return passes_run(graph_from(a, network), &o, "dce", NULL, NULL);
 }
 
 START_TEST(networks_keep_their_values) {

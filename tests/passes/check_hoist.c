@@ -56,7 +56,7 @@ START_TEST(values_are_kept) {
     Graph *before = laid_out(a, network, F16);
     Graph *after = run_pass(before, "hoist", F16);
     check_outputs(before, after, a);
-    check_outputs(before, run_pass(after, "prune", F16), a);
+    check_outputs(before, run_pass(after, "dce", F16), a);
     arena_free(a);
 }
 END_TEST
@@ -64,7 +64,7 @@ END_TEST
 START_TEST(no_cast_of_a_param_remains) {
     Arena *a = arena_new();
     Graph *g = laid_out(a, residual_network, F16);
-    g = run_pass(run_pass(g, "hoist", F16), "prune", F16);
+    g = run_pass(run_pass(g, "hoist", F16), "dce", F16);
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_cast)
             ck_assert_int_ne(g->node[g->node[n].arg[0]].op, OP_param);
@@ -145,7 +145,7 @@ START_TEST(equal_chains_share_a_state) {
                       "%5 = matmul %2, %4 : act[8,8]\n"
                       "%6 = output %5 {name = \"y\"} : act[8,8]\n"
                       "}\n");
-    g = run_pass(run_pass(g, "hoist", F16), "prune", F16);
+    g = run_pass(run_pass(g, "hoist", F16), "dce", F16);
     ck_assert_int_eq(count_ops(g, OP_state), 1);
     ck_assert_int_eq(count_ops(g, OP_param), 0);
     arena_free(a);

@@ -27,9 +27,9 @@ static const char *passes_that_run(Arena *a, Graph *g, const char *last) {
 START_TEST(training_runs_every_pass) {
     Arena *a = arena_new();
     ck_assert_str_eq(
-        passes_that_run(a, graph_from(a, residual_network), "prune"),
+        passes_that_run(a, graph_from(a, residual_network), "dce"),
         "canonicalize fold autodiff optimizer expand direct_conv "
-        "conv_reductions precision layout hoist prepare simplify prune ");
+        "conv_reductions precision layout hoist prepare simplify dce ");
     arena_free(a);
 }
 END_TEST
@@ -37,9 +37,9 @@ END_TEST
 START_TEST(evaluation_runs_those_without_gradients) {
     Arena *a = arena_new();
     ck_assert_str_eq(
-        passes_that_run(a, graph_from(a, residual_evaluation), "prune"),
+        passes_that_run(a, graph_from(a, residual_evaluation), "dce"),
         "canonicalize fold expand direct_conv conv_reductions precision "
-        "layout hoist prepare simplify prune ");
+        "layout hoist prepare simplify dce ");
     arena_free(a);
 }
 END_TEST
@@ -49,16 +49,16 @@ START_TEST(what_is_done_is_not_done_again) {
     Graph *g = graph_from(a, residual_network);
     g = passes_run(g, &options, "precision", NULL, NULL);
     ck_assert_str_eq(
-        passes_that_run(a, g, "prune"),
+        passes_that_run(a, g, "dce"),
         "canonicalize fold direct_conv conv_reductions layout hoist prepare "
-        "simplify prune ");
+        "simplify dce ");
     arena_free(a);
 }
 END_TEST
 
 START_TEST(facts_are_given) {
     Arena *a = arena_new();
-    Graph *g = passes_run(graph_from(a, residual_network), &options, "prune",
+    Graph *g = passes_run(graph_from(a, residual_network), &options, "dce",
                           NULL, NULL);
     ck_assert_uint_eq(g->facts, BACKWARD | UPDATES | PRIMITIVE | TYPED);
     arena_free(a);

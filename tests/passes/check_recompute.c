@@ -34,7 +34,7 @@ static Graph *scheduled(Arena *a) {
 // Random graphs have no backward pass: their later half is called one.
 static Graph *random_halves(Arena *a, uint32_t seed) {
     Graph *g = random_graph(a, seed, 10 + (int)(seed % 30));
-    g = run(run(run(g, "prune", 0), "fuse", 0), "schedule", 0);
+    g = run(run(run(g, "dce", 0), "fuse", 0), "schedule", 0);
     for (NodeId n = g->count / 2; n < g->count; n++)
         g->node[n].from.backward = true;
     return g;

@@ -24,7 +24,7 @@ static Graph *fused(Arena *a, int i) {
     if (i == NUM_GRAPHS)
         return passes_run(graph_from(a, residual_network), &options, "fuse",
                           NULL, NULL);
-    return run(run(random_graph(a, (uint32_t)i, 5 + i % 40), "prune"), "fuse");
+    return run(run(random_graph(a, (uint32_t)i, 5 + i % 40), "dce"), "fuse");
 }
 
 // A group as text that does not depend on where it stands: its operations and

@@ -6,7 +6,7 @@
 #include <string.h>
 
 // %0 is x f32[2,3], %1 is y f32[3], %2 is i i32[2,3]; the body's last node is
-// the result.  left is how many nodes remain after prune beside leaves.
+// the result.  left is how many nodes remain after dce beside leaves.
 typedef struct {
     const char *body;
     int left;
@@ -136,7 +136,7 @@ START_TEST(rule_leaves_what_it_should) {
     Graph *before = rule_graph(a, rules[_i].body);
     Graph *after = run_pass(before, "simplify", F32);
     check_same_values(before, after, 1e-12);
-    after = run_pass(after, "prune", F32);
+    after = run_pass(after, "dce", F32);
     ck_assert_msg(count_work(after) == rules[_i].left,
                   "%d nodes remain, not %d, of\n%s", count_work(after),
                   rules[_i].left, rules[_i].body);
@@ -281,8 +281,8 @@ START_TEST(random_graphs_keep_their_values) {
     add_outputs(g, 3);
     Graph *after = run_pass(g, "simplify", F32);
     check_same_values(g, after, 1e-9);
-    int work = count_work(run_pass(after, "prune", F32));
-    ck_assert_int_le(work, count_work(run_pass(g, "prune", F32)));
+    int work = count_work(run_pass(after, "dce", F32));
+    ck_assert_int_le(work, count_work(run_pass(g, "dce", F32)));
     arena_free(a);
 }
 END_TEST
@@ -303,7 +303,7 @@ START_TEST(sum_of_an_unpooled_gradient_is_that_of_the_numbers) {
            "}\n");
     Graph *after = run_pass(g, "simplify", F32);
     check_same_values(g, after, 1e-12);
-    ck_assert_int_eq(count_ops(run_pass(after, "prune", F32), OP_max_pool_grad),
+    ck_assert_int_eq(count_ops(run_pass(after, "dce", F32), OP_max_pool_grad),
                      0);
     arena_free(a);
 }

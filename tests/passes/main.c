@@ -20,7 +20,7 @@ int main(void) {
     srunner_add_suite(r, short_suite());
     srunner_add_suite(r, simplify_suite());
     srunner_add_suite(r, conv_reductions_suite());
-    srunner_add_suite(r, prune_suite());
+    srunner_add_suite(r, dce_suite());
     srunner_add_suite(r, fuse_suite());
     srunner_add_suite(r, inplace_suite());
     srunner_add_suite(r, bit_packing_suite());

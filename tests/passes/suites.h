@@ -25,7 +25,7 @@ Suite *optimizer_suite(void);
 Suite *pack_suite(void);
 Suite *pipeline_suite(void);
 Suite *precision_suite(void);
-Suite *prune_suite(void);
+Suite *dce_suite(void);
 Suite *recompute_suite(void);
 Suite *ride_suite(void);
 Suite *rules_suite(void);

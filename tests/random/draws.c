@@ -372,8 +372,8 @@ static bool has_no_simplify(const Drawn *d) {
     return is_without(d, "simplify");
 }
 
-static bool has_no_prune(const Drawn *d) {
-    return is_without(d, "prune");
+static bool has_no_dce(const Drawn *d) {
+    return is_without(d, "dce");
 }
 
 static bool has_no_statistics(const Drawn *d) {
@@ -502,7 +502,7 @@ static const struct {
     {"without layout", has_no_layout},
     {"without hoist", has_no_hoist},
     {"without simplify", has_no_simplify},
-    {"without prune", has_no_prune},
+    {"without dce", has_no_dce},
     {"without statistics", has_no_statistics},
     {"without schedule", has_no_schedule},
     {"without inplace", has_no_inplace},

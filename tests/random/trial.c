@@ -52,7 +52,7 @@ enum {
 // Each pass that may be missing, by chance; of half of the seeds none is.
 static uint32_t draw_missing(uint32_t draw) {
     static const char *const name[] = {
-        "canonicalize", "layout",   "hoist",   "simplify",   "prune",
+        "canonicalize", "layout",   "hoist",   "simplify",   "dce",
         "statistics",   "schedule", "inplace", "bit_packing"};
     uint32_t missing = 0;
     for (int i = 0; i < 9 && draw % 2; i++)
@@ -106,7 +106,7 @@ Graph *setup_graph(Arena *a, const Setup *s) {
 // Passes that may run at any time before their turn, a few of them, in the
 // order that the digits of `order` have.
 static Graph *run_before(Graph *g, const PassOptions *o, uint32_t order) {
-    static const char *const name[] = {"simplify", "prune", "layout", "hoist"};
+    static const char *const name[] = {"simplify", "dce", "layout", "hoist"};
     if (order % 2 == 0)
         return g;
     bool typed = g->facts & TYPED;

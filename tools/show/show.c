@@ -24,7 +24,7 @@ static const View stages[] = {
      "with updates and a type for each operation"},
     {"layout",     "ir",   "layout",     true,  graph_write,
      "with channels padded where tensor cores need it"},
-    {"simplified", "ir",   "prune",      true,  graph_write,
+    {"simplified", "ir",   "dce",      true,  graph_write,
      "after algebraic simplification and dead code elimination"},
     {"fused",      "ir",   "fuse",       true,  graph_write,
      "each operation with its kernel"},

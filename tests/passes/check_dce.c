@@ -15,7 +15,7 @@ START_TEST(only_what_effects_need_stays) {
            "%6 = assign %3, %4 : f32[2]\n"
            "%7 = add %1, %2 : f32[2]\n"
            "}\n");
-    Graph *after = run_pass(g, "prune", F32);
+    Graph *after = run_pass(g, "dce", F32);
     ck_assert_uint_eq(after->count, 4);
     ck_assert(graph_find(after, "used") != NO_NODE);
     ck_assert(graph_find(after, "unused") == NO_NODE);
@@ -36,14 +36,14 @@ START_TEST(every_effect_stays) {
                              "%5 = assign %0, %0 : f32[]\n"
                              "%6 = output %0 {name = \"y\"} : f32[]\n"
                              "}\n");
-    ck_assert_uint_eq(run_pass(g, "prune", F32)->count, g->count);
+    ck_assert_uint_eq(run_pass(g, "dce", F32)->count, g->count);
     arena_free(a);
 }
 END_TEST
 
-Suite *prune_suite(void) {
-    Suite *s = suite_create("prune");
-    TCase *t = tcase_create("prune");
+Suite *dce_suite(void) {
+    Suite *s = suite_create("dce");
+    TCase *t = tcase_create("dce");
     tcase_add_test(t, only_what_effects_need_stays);
     tcase_add_test(t, every_effect_stays);
     suite_add_tcase(s, t);

@@ -22,7 +22,7 @@ static bool all_needed(const bool *needed, NodeId count) {
     return true;
 }
 
-Graph *pass_prune(Graph *g, Arena *scratch, const PassOptions *o) {
+Graph *pass_dce(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
     bool *needed = find_needed(g, scratch);
     if (all_needed(needed, g->count))
