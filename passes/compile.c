@@ -111,10 +111,11 @@ static int64_t states_bytes(const Step *step, int count, DType act, Arena *a) {
 
 // Decides what is made again by what ACT is where memory is limited, so that
 // plans for other devices are the same graphs.
-static Graph *recompute_step(Graph *g, int64_t states, const PassOptions *o) {
+static Graph *rematerialize_step(Graph *g, int64_t states,
+                                 const PassOptions *o) {
     g->act = o->measured;
     g->arena_bytes = states;
-    return pass_follow(g, o, pass_find("recompute"), NULL);
+    return pass_follow(g, o, pass_find("rematerialize"), NULL);
 }
 
 // The plan of steps that have launches in their order.
@@ -144,8 +145,8 @@ Plan *program_plan(const Program *p, const PassOptions *o) {
     int count;
     Step *step = scheduled_steps(p, o, a, &count);
     int64_t states = states_bytes(step, count, o->measured, a);
-    for (int i = 0; i < count && o->recompute; i++)
-        step[i].graph = recompute_step(step[i].graph, states, o);
+    for (int i = 0; i < count && o->rematerialize; i++)
+        step[i].graph = rematerialize_step(step[i].graph, states, o);
     return place_steps(step, count, o, a);
 }
 
@@ -158,8 +159,8 @@ bool program_fits(const Program *p, const PassOptions *o) {
     bool fits = true;
     for (int i = 0; i < count && fits; i++) {
         Graph *g = step[i].graph;
-        if (o->recompute)
-            g = recompute_step(g, measured, o);
+        if (o->rematerialize)
+            g = rematerialize_step(g, measured, o);
         g->act = o->storage;
         g->arena_bytes = stored;
         fits = memory_fits(g, o->memory);

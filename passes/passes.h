@@ -10,7 +10,7 @@ typedef struct {
     DType act;          // what the recipe makes of activations
     DType storage;      // what ACT is in this device's memory
     int level;          // 0: a kernel for each operation; 1: fused
-    bool recompute;     // make values again instead of keeping them
+    bool rematerialize; // recompute values instead of keeping them
     int64_t memory;     // bytes that an arena may take; 0: any number
     DType measured;     // what ACT is in that memory
     bool reuse;         // let buffers share memory when not live together
@@ -138,8 +138,8 @@ PassFunction pass_bit_packing;
 // ---- schedule.c: order of the launches ----
 PassFunction pass_schedule;
 
-// ---- recompute.c: what is made again instead of kept ----
-PassFunction pass_recompute;
+// ---- rematerialize.c: what is made again instead of kept ----
+PassFunction pass_rematerialize;
 
 // ---- memory.c: lifetimes to offsets in one arena ----
 PassFunction pass_memory;

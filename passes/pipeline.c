@@ -54,7 +54,7 @@ const Pass standard_passes[] = {
      "bit-packed masks and indices"},
     {"schedule", pass_schedule, GROUPED, 0, false, "order the launches"},
     // After schedule, which decides live ranges.
-    {"recompute", pass_recompute, GROUPED, 0, false,
+    {"rematerialize", pass_rematerialize, GROUPED, 0, false,
      "rematerialization below a memory limit"},
     {"memory", pass_memory, GROUPED, PLANNED, false,
      "offset assignment: liveness and packing of buffers"},
@@ -67,7 +67,7 @@ PassOptions pass_options(const Recipe *recipe, const char *device) {
     return (PassOptions){.device = device,
                          .act = recipe->precision,
                          .storage = storage,
-                         .recompute = recipe->recompute == RECOMPUTE_AUTO,
+                         .rematerialize = recipe->recompute == RECOMPUTE_AUTO,
                          .measured = storage,
                          .level = 1,
                          .reuse = true};

@@ -2,7 +2,7 @@
 
 #include "passes/lifetime.h"
 #include "passes/passes.h"
-#include "passes/recompute.h"
+#include "passes/rematerialize.h"
 
 // Flops that take a GPU as long as a byte of memory traffic: f16 on tensor
 // cores, from a T4 to an H200 within a quarter.

@@ -67,7 +67,7 @@ Graph *graph_load(Arena *a, const Arguments *arguments, int *status) {
 PassOptions graph_options(const Arguments *arguments) {
     PassOptions o = {.device = arguments->target ? arguments->target : "host",
                      .act = F32,
-                     .recompute = true,
+                     .rematerialize = true,
                      .memory = arguments->memory,
                      .level = 1,
                      .reuse = true,

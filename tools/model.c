@@ -21,7 +21,7 @@ PassOptions plan_options(const Program *p, const Arguments *arguments,
     o.no_updates = arguments->no_updates;
     o.memory = arguments->memory;
     if (o.memory > 0 && p->recipe.recompute == RECOMPUTE_FOR_LIMIT)
-        o.recompute = true;
+        o.rematerialize = true;
     return o;
 }
 

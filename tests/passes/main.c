@@ -27,7 +27,7 @@ int main(void) {
     srunner_add_suite(r, ride_suite());
     srunner_add_suite(r, join_suite());
     srunner_add_suite(r, schedule_suite());
-    srunner_add_suite(r, recompute_suite());
+    srunner_add_suite(r, rematerialize_suite());
     srunner_add_suite(r, memory_suite());
     srunner_add_suite(r, pack_suite());
     srunner_add_suite(r, cost_suite());

@@ -26,7 +26,7 @@ Suite *pack_suite(void);
 Suite *pipeline_suite(void);
 Suite *precision_suite(void);
 Suite *dce_suite(void);
-Suite *recompute_suite(void);
+Suite *rematerialize_suite(void);
 Suite *ride_suite(void);
 Suite *rules_suite(void);
 Suite *join_suite(void);

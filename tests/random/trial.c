@@ -150,11 +150,11 @@ static Plan *plan_of(Trial *t, int level) {
     if (s->limit < INT64_MAX)
         o.rewrite_limit = &s->limit;
     o.left_out = s->without;
-    o.recompute = s->again && s->memory == 0;
+    o.rematerialize = s->again && s->memory == 0;
     Plan *plan = plan_with(t, &o);
     if (!s->again || s->memory == 0)
         return plan;
-    o.recompute = true;
+    o.rematerialize = true;
     o.memory = plan->arena_bytes * s->memory / 100;
     return plan_with(t, &o);
 }

@@ -10,7 +10,7 @@
 // Every choice is judged by replaying the step.  The cheapest that fits is
 // taken, and what it drops for nothing is kept after all.
 
-#include "passes/recompute.h"
+#include "passes/rematerialize.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,7 +203,7 @@ static void keep_more(Search *s, Arena *a) {
     }
 }
 
-bool *recompute_choose(const Tape *t, int64_t room, bool *fits, Arena *a) {
+bool *rematerialize_choose(const Tape *t, int64_t room, bool *fits, Arena *a) {
     Search s = {.tape = t,
                 .room = room,
                 .crossing = find_crossing(t, a),

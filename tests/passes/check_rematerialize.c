@@ -5,7 +5,7 @@
 #include "tests/passes/values.h"
 
 #include "passes/lifetime.h"
-#include "passes/recompute.h"
+#include "passes/rematerialize.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static PassOptions options(int64_t memory) {
                          .act = F32,
                          .storage = F32,
                          .level = 1,
-                         .recompute = true,
+                         .rematerialize = true,
                          .memory = memory,
                          .reuse = true,
                          .deep_verify = true};
@@ -55,7 +55,7 @@ START_TEST(values_stay_as_they_are) {
     int64_t whole = arena_of(g);
     for (int i = 0; i <= 4; i++) {
         int64_t limit = whole * (4 - i) / 4 + 1;
-        Graph *less = run(g, "recompute", limit);
+        Graph *less = run(g, "rematerialize", limit);
         check_same_values(g, less, 0);
         ck_assert_int_le(arena_of(less), whole);
     }
@@ -92,7 +92,7 @@ START_TEST(replays_foresee_the_graph) {
                          chance >> 29 < (uint32_t)i;
         }
         Replay r = tape_replay(&t, dropped, a);
-        Graph *placed = recompute_place(&t, dropped, a);
+        Graph *placed = rematerialize_place(&t, dropped, a);
         ck_assert_ptr_null(graph_verify(placed, a));
         ck_assert_int_eq(r.peak, bound_of(placed, a));
         int count;
@@ -138,7 +138,7 @@ START_TEST(choices_are_near_the_best) {
         int64_t least = least_cost(&t, room, a);
         if (least < 0)
             continue;
-        bool fits, *dropped = recompute_choose(&t, room, &fits, a);
+        bool fits, *dropped = rematerialize_choose(&t, room, &fits, a);
         Replay r = tape_replay(&t, dropped, a);
         ck_assert_int_le(r.peak, room);
         ck_assert_int_le(r.cost, least + least / 2);
@@ -153,17 +153,17 @@ START_TEST(what_is_not_asked_for_is_not_done) {
     Arena *a = arena_new();
     Graph *g = scheduled(a);
     PassOptions never = options(1);
-    never.recompute = false;
-    ck_assert_ptr_eq(pass_run(g, &never, pass_find("recompute")), g);
-    ck_assert_ptr_eq(run(g, "recompute", arena_of(g)), g);
-    ck_assert_ptr_ne(run(g, "recompute", arena_of(g) - 256), g);
+    never.rematerialize = false;
+    ck_assert_ptr_eq(pass_run(g, &never, pass_find("rematerialize")), g);
+    ck_assert_ptr_eq(run(g, "rematerialize", arena_of(g)), g);
+    ck_assert_ptr_ne(run(g, "rematerialize", arena_of(g) - 256), g);
     arena_free(a);
 }
 END_TEST
 
-Suite *recompute_suite(void) {
-    Suite *s = suite_create("recompute");
-    TCase *t = tcase_create("recompute");
+Suite *rematerialize_suite(void) {
+    Suite *s = suite_create("rematerialize");
+    TCase *t = tcase_create("rematerialize");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, values_stay_as_they_are, 0, NUM_GRAPHS / 2);
     tcase_add_loop_test(t, replays_foresee_the_graph, NUM_GRAPHS / 2,

@@ -1,7 +1,7 @@
 // The graph with what is made again in its place: right before the launch that
 // asks for it, as a launch of its own with a copy of the nodes that it takes.
 
-#include "passes/recompute.h"
+#include "passes/rematerialize.h"
 
 typedef struct {
     const Tape *tape;
@@ -89,7 +89,7 @@ static void place_group(Rebuild *r, int k) {
     r->next = group->last + 1;
 }
 
-Graph *recompute_place(const Tape *t, const bool *dropped, Arena *a) {
+Graph *rematerialize_place(const Tape *t, const bool *dropped, Arena *a) {
     Rebuild r = {.tape = t,
                  .arena = a,
                  .g = graph_like(t->g),

@@ -9,7 +9,7 @@
 // The arena that memory will plan may be a little larger than what lives at
 // once.  When that is too much, less may live, and at last as little as can be.
 
-#include "passes/recompute.h"
+#include "passes/rematerialize.h"
 #include "passes/lifetime.h"
 #include "passes/passes.h"
 
@@ -29,8 +29,9 @@ static int64_t fixed_bytes(const Graph *g) {
            (states > g->arena_bytes ? states : g->arena_bytes);
 }
 
-static Graph *recompute(const Tape *t, int64_t room, bool *fits, Arena *a) {
-    return recompute_place(t, recompute_choose(t, room, fits, a), a);
+static Graph *rematerialized(const Tape *t, int64_t room, bool *fits,
+                             Arena *a) {
+    return rematerialize_place(t, rematerialize_choose(t, room, fits, a), a);
 }
 
 // The step with no more than `room` packed, or with as little as can be.  Where
@@ -45,7 +46,7 @@ static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
     Graph *best = g;
     for (int i = 0; i < TRIES && over > 0 && fits; i++) {
         bool last = i + 1 == TRIES || target < 1;
-        Graph *made = recompute(&t, last ? 1 : target, &fits, a);
+        Graph *made = rematerialized(&t, last ? 1 : target, &fits, a);
         int64_t more = packed(made, room, a) - room;
         if (more < over) {
             best = made;
@@ -56,12 +57,12 @@ static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
     return best;
 }
 
-Graph *pass_recompute(Graph *g, Arena *scratch, const PassOptions *o) {
-    if (!o->recompute)
+Graph *pass_rematerialize(Graph *g, Arena *scratch, const PassOptions *o) {
+    if (!o->rematerialize)
         return g;
     if (o->memory > 0)
         return make_fit(g, o->memory - fixed_bytes(g), scratch);
     Tape t = tape_of(g, scratch);
     bool fits;
-    return recompute(&t, 0, &fits, scratch);
+    return rematerialized(&t, 0, &fits, scratch);
 }

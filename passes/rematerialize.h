@@ -1,7 +1,7 @@
-// What the files of recompute share: a step seen as values that launches make
-// and read, and the choice of those that are made again.
-#ifndef PASSES_RECOMPUTE_H
-#define PASSES_RECOMPUTE_H
+// What the files of rematerialize share: a step seen as values that launches
+// make and read, and the choice of those that are made again.
+#ifndef PASSES_REMATERIALIZE_H
+#define PASSES_REMATERIALIZE_H
 
 #include "ir/group.h"
 
@@ -55,17 +55,17 @@ Tape tape_of(const Graph *g, Arena *a);
 // reads in turn lives until then, or is made again before if it is dropped.
 Replay tape_replay(const Tape *t, const bool *dropped, Arena *a);
 
-// ---- recompute_choose.c ----
+// ---- rematerialize_choose.c ----
 
 // Which values to drop so that no more than `room` bytes are live at once, at
 // the least cost that is found; those that come nearest where none fits, and
 // then *fits becomes false: with less room they are the same.  room 0: all
 // values that no library call makes, where that saves something.
-bool *recompute_choose(const Tape *t, int64_t room, bool *fits, Arena *a);
+bool *rematerialize_choose(const Tape *t, int64_t room, bool *fits, Arena *a);
 
-// ---- recompute_place.c ----
+// ---- rematerialize_place.c ----
 
 // The graph with copies of the launches that make dropped values again.
-Graph *recompute_place(const Tape *t, const bool *dropped, Arena *a);
+Graph *rematerialize_place(const Tape *t, const bool *dropped, Arena *a);
 
 #endif
