@@ -1,7 +1,7 @@
 // Cost: what a plan does, counted from its groups.
 
 #include "ir/reach.h"
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 #include "passes/passes.h"
 
 int64_t node_flops(const Graph *g, NodeId n) {

@@ -1,4 +1,4 @@
-// Memory: lifetimes to offsets in one arena.
+// Memory: live ranges to offsets in one arena.
 //
 //   needs   groups in launch order
 //   keeps   the graph; offsets of states that memory_states gave
@@ -9,7 +9,7 @@
 // forms that library fusions read batch_norms in.
 
 #include "ir/ride.h"
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 #include "passes/passes.h"
 
 static bool is_state(const Node *n) {

@@ -9,7 +9,7 @@
 // buffers are placed in the order of time instead.  Numbers that stand for
 // chance are the same in each run, and so are the plans.
 
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 
 #include <stdlib.h>
 #include <string.h>

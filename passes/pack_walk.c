@@ -6,7 +6,7 @@
 // fits in, else at the end.  What lives to the reverse of its beginning, as
 // activations do, leaves few gaps.
 
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -141,7 +141,7 @@ PassFunction pass_schedule;
 // ---- rematerialize.c: what is made again instead of kept ----
 PassFunction pass_rematerialize;
 
-// ---- memory.c: lifetimes to offsets in one arena ----
+// ---- memory.c: live ranges to offsets in one arena ----
 PassFunction pass_memory;
 
 // Gives every param and state of the graphs an offset, the same in each that

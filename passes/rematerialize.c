@@ -10,7 +10,7 @@
 // once.  When that is too much, less may live, and at last as little as can be.
 
 #include "passes/rematerialize.h"
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 #include "passes/passes.h"
 
 // Bytes of what lives only within a step; any number up to `room` is as good.
@@ -29,9 +29,9 @@ static int64_t fixed_bytes(const Graph *g) {
            (states > g->arena_bytes ? states : g->arena_bytes);
 }
 
-static Graph *rematerialized(const Tape *t, int64_t room, bool *fits,
+static Graph *rematerialized(const Liveness *l, int64_t room, bool *fits,
                              Arena *a) {
-    return rematerialize_place(t, rematerialize_choose(t, room, fits, a), a);
+    return rematerialize_place(l, rematerialize_choose(l, room, fits, a), a);
 }
 
 // The step with no more than `room` packed, or with as little as can be.  Where
@@ -42,11 +42,11 @@ static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
     bool fits = true;
     if (over <= 0)
         return g;
-    Tape t = tape_of(g, a);
+    Liveness l = liveness_of(g, a);
     Graph *best = g;
     for (int i = 0; i < TRIES && over > 0 && fits; i++) {
         bool last = i + 1 == TRIES || target < 1;
-        Graph *made = rematerialized(&t, last ? 1 : target, &fits, a);
+        Graph *made = rematerialized(&l, last ? 1 : target, &fits, a);
         int64_t more = packed(made, room, a) - room;
         if (more < over) {
             best = made;
@@ -62,7 +62,7 @@ Graph *pass_rematerialize(Graph *g, Arena *scratch, const PassOptions *o) {
         return g;
     if (o->memory > 0)
         return make_fit(g, o->memory - fixed_bytes(g), scratch);
-    Tape t = tape_of(g, scratch);
+    Liveness l = liveness_of(g, scratch);
     bool fits;
-    return rematerialized(&t, 0, &fits, scratch);
+    return rematerialized(&l, 0, &fits, scratch);
 }

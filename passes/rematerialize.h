@@ -29,7 +29,7 @@ typedef struct {
     int *place; // of each node, its value or -1
     Value *value;
     int num_values;
-} Tape;
+} Liveness;
 
 // A launch of the step, or a value that is made again.
 typedef struct {
@@ -43,17 +43,17 @@ typedef struct {
     int num_turns;
 } Replay;
 
-// ---- tape.c ----
+// ---- liveness.c ----
 
 // Which nodes of the group node n of it is computed from, and n; of first .. n.
 bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a);
 
-Tape tape_of(const Graph *g, Arena *a);
+Liveness liveness_of(const Graph *g, Arena *a);
 
 // The step with the dropped values freed after their last use in the forward
 // pass, and made again where the backward pass first needs them.  What that
 // reads in turn lives until then, or is made again before if it is dropped.
-Replay tape_replay(const Tape *t, const bool *dropped, Arena *a);
+Replay liveness_replay(const Liveness *l, const bool *dropped, Arena *a);
 
 // ---- rematerialize_choose.c ----
 
@@ -61,11 +61,12 @@ Replay tape_replay(const Tape *t, const bool *dropped, Arena *a);
 // the least cost that is found; those that come nearest where none fits, and
 // then *fits becomes false: with less room they are the same.  room 0: all
 // values that no library call makes, where that saves something.
-bool *rematerialize_choose(const Tape *t, int64_t room, bool *fits, Arena *a);
+bool *rematerialize_choose(const Liveness *l, int64_t room, bool *fits,
+                           Arena *a);
 
 // ---- rematerialize_place.c ----
 
 // The graph with copies of the launches that make dropped values again.
-Graph *rematerialize_place(const Tape *t, const bool *dropped, Arena *a);
+Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a);
 
 #endif

@@ -21,7 +21,7 @@ enum {
 };
 
 typedef struct {
-    const Tape *tape;
+    const Liveness *liveness;
     int64_t room;
     int64_t *crossing; // bytes that launches from k+1 to the split read and
                        // those up to k made
@@ -34,18 +34,18 @@ typedef struct {
 
 // Values up to launch `end` that kernels make.  What they read and nothing else
 // keeps would have to be kept for them.
-static void drop_cheap(const Tape *t, int end, bool *dropped, Arena *a) {
-    bool *kept = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
-    for (int v = 0; v < t->num_values; v++)
-        kept[v] = t->value[v].kept;
-    for (int v = 0; v < t->num_values; v++) {
-        const Value *value = &t->value[v];
+static void drop_cheap(const Liveness *l, int end, bool *dropped, Arena *a) {
+    bool *kept = ARENA_ARRAY(a, (size_t)l->num_values + 1, bool);
+    for (int v = 0; v < l->num_values; v++)
+        kept[v] = l->value[v].kept;
+    for (int v = 0; v < l->num_values; v++) {
+        const Value *value = &l->value[v];
         int64_t more = 0;
         if (value->made >= end || !value->again || value->calls || !value->kept)
             continue;
         for (int i = 0; i < value->num_needs; i++)
             if (!kept[value->need[i]])
-                more += t->value[value->need[i]].bytes;
+                more += l->value[value->need[i]].bytes;
         if (more >= value->bytes)
             continue;
         dropped[v] = true;
@@ -54,16 +54,16 @@ static void drop_cheap(const Tape *t, int end, bool *dropped, Arena *a) {
     }
 }
 
-static int64_t *find_crossing(const Tape *t, Arena *a) {
-    int64_t *bytes = ARENA_ARRAY(a, (size_t)t->count + 1, int64_t);
-    for (int v = 0; v < t->num_values; v++) {
-        const Value *value = &t->value[v];
-        if (value->made >= t->split || value->forward < 0)
+static int64_t *find_crossing(const Liveness *l, Arena *a) {
+    int64_t *bytes = ARENA_ARRAY(a, (size_t)l->count + 1, int64_t);
+    for (int v = 0; v < l->num_values; v++) {
+        const Value *value = &l->value[v];
+        if (value->made >= l->split || value->forward < 0)
             continue;
         bytes[value->made] += value->bytes;
         bytes[value->forward] -= value->bytes;
     }
-    for (int k = 1; k < t->split; k++)
+    for (int k = 1; k < l->split; k++)
         bytes[k] += bytes[k - 1];
     return bytes;
 }
@@ -83,9 +83,9 @@ static int find_cut(const Search *s, int k, int end, const int64_t *made,
 }
 
 // Keeps what launches after the cut read and those up to it made.
-static void keep_crossing(const Tape *t, int cut, bool *dropped) {
-    for (int v = 0; v < t->num_values && t->value[v].made <= cut; v++)
-        if (t->value[v].forward > cut)
+static void keep_crossing(const Liveness *l, int cut, bool *dropped) {
+    for (int v = 0; v < l->num_values && l->value[v].made <= cut; v++)
+        if (l->value[v].forward > cut)
             dropped[v] = false;
 }
 
@@ -93,10 +93,10 @@ static void keep_crossing(const Tape *t, int cut, bool *dropped) {
 // many bytes to the next.
 static void drop_segments(const Search *s, int end, int64_t size, bool *dropped,
                           Arena *a) {
-    const Tape *t = s->tape;
-    int64_t *made = ARENA_ARRAY(a, (size_t)t->count + 1, int64_t), sum = 0;
-    for (int v = 0; v < t->num_values; v++) {
-        const Value *value = &t->value[v];
+    const Liveness *l = s->liveness;
+    int64_t *made = ARENA_ARRAY(a, (size_t)l->count + 1, int64_t), sum = 0;
+    for (int v = 0; v < l->num_values; v++) {
+        const Value *value = &l->value[v];
         if (value->made >= end || !value->again)
             continue;
         dropped[v] = true;
@@ -108,26 +108,26 @@ static void drop_segments(const Search *s, int end, int64_t size, bool *dropped,
         if (sum < size)
             continue;
         k = find_cut(s, k, end, made, size);
-        keep_crossing(t, k, dropped);
+        keep_crossing(l, k, dropped);
         sum = 0;
     }
 }
 
-static int64_t kept_bytes(const Tape *t) {
+static int64_t kept_bytes(const Liveness *l) {
     int64_t bytes = 0;
-    for (int v = 0; v < t->num_values; v++)
-        if (t->value[v].again && t->value[v].kept)
-            bytes += t->value[v].bytes;
+    for (int v = 0; v < l->num_values; v++)
+        if (l->value[v].again && l->value[v].kept)
+            bytes += l->value[v].bytes;
     return bytes;
 }
 
 // The choice for the launches up to `end`.
 static bool *choice(const Search *s, int end, Arena *a) {
-    const Tape *t = s->tape;
-    bool *dropped = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
-    drop_cheap(t, s->segments ? t->split : end, dropped, a);
+    const Liveness *l = s->liveness;
+    bool *dropped = ARENA_ARRAY(a, (size_t)l->num_values + 1, bool);
+    drop_cheap(l, s->segments ? l->split : end, dropped, a);
     if (s->segments)
-        drop_segments(s, end, kept_bytes(t) / s->segments, dropped, a);
+        drop_segments(s, end, kept_bytes(l) / s->segments, dropped, a);
     return dropped;
 }
 
@@ -142,11 +142,12 @@ static bool is_better(const Search *s, const Replay *r) {
 // Whether the step fits with what is dropped; the best choice is remembered.
 static bool consider(Search *s, const bool *dropped) {
     Arena *a = arena_new();
-    Replay r = tape_replay(s->tape, dropped, a);
+    Replay r = liveness_replay(s->liveness, dropped, a);
     if (is_better(s, &r)) {
         s->peak = r.peak;
         s->cost = r.cost;
-        memcpy(s->best, dropped, (size_t)s->tape->num_values * sizeof *dropped);
+        memcpy(s->best, dropped,
+               (size_t)s->liveness->num_values * sizeof *dropped);
     }
     arena_free(a);
     return r.peak <= s->room;
@@ -161,7 +162,7 @@ static bool fits_up_to(Search *s, int end) {
 
 // The shortest part of the step that has to be done so.
 static void find_part(Search *s) {
-    int low = 0, high = s->tape->split;
+    int low = 0, high = s->liveness->split;
     if (!fits_up_to(s, high))
         return;
     while (high - low > 1) {
@@ -187,27 +188,28 @@ static int by_cost(const void *a, const void *b) {
 
 // Keeps what need not be dropped, the dearest first.
 static void keep_more(Search *s, Arena *a) {
-    const Tape *t = s->tape;
-    Dropped *list = ARENA_ARRAY(a, (size_t)t->num_values + 1, Dropped);
-    bool *dropped = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
+    const Liveness *l = s->liveness;
+    Dropped *list = ARENA_ARRAY(a, (size_t)l->num_values + 1, Dropped);
+    bool *dropped = ARENA_ARRAY(a, (size_t)l->num_values + 1, bool);
     int count = 0;
-    for (int v = 0; v < t->num_values; v++)
+    for (int v = 0; v < l->num_values; v++)
         if (s->best[v])
-            list[count++] = (Dropped){t->value[v].cost, v};
+            list[count++] = (Dropped){l->value[v].cost, v};
     qsort(list, (size_t)count, sizeof *list, by_cost);
-    int tries = WORK / (t->num_values + 1);
+    int tries = WORK / (l->num_values + 1);
     for (int i = 0; i < count && i < tries; i++) {
-        memcpy(dropped, s->best, (size_t)t->num_values * sizeof *dropped);
+        memcpy(dropped, s->best, (size_t)l->num_values * sizeof *dropped);
         dropped[list[i].value] = false;
         consider(s, dropped);
     }
 }
 
-bool *rematerialize_choose(const Tape *t, int64_t room, bool *fits, Arena *a) {
-    Search s = {.tape = t,
+bool *rematerialize_choose(const Liveness *l, int64_t room, bool *fits,
+                           Arena *a) {
+    Search s = {.liveness = l,
                 .room = room,
-                .crossing = find_crossing(t, a),
-                .best = ARENA_ARRAY(a, (size_t)t->num_values + 1, bool),
+                .crossing = find_crossing(l, a),
+                .best = ARENA_ARRAY(a, (size_t)l->num_values + 1, bool),
                 .peak = INT64_MAX};
     *fits = consider(&s, s.best);
     if (!*fits || room == 0)

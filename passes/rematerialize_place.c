@@ -4,7 +4,7 @@
 #include "passes/rematerialize.h"
 
 typedef struct {
-    const Tape *tape;
+    const Liveness *liveness;
     Arena *arena;
     Graph *g;
     NodeId *now;   // of each old node
@@ -16,7 +16,7 @@ typedef struct {
 
 static NodeId copy(Rebuild *r, NodeId n, const NodeId *arg, int group,
                    bool again) {
-    Node d = r->tape->g->node[n];
+    Node d = r->liveness->g->node[n];
     d.arg = arg;
     d.group = group;
     r->g->at = d.from;
@@ -27,7 +27,7 @@ static NodeId copy(Rebuild *r, NodeId n, const NodeId *arg, int group,
 // What old node n, which is in memory, is for a launch after the split.  Views
 // of what was made again are made again too.
 static NodeId seen_late(Rebuild *r, NodeId n) {
-    const Graph *old = r->tape->g;
+    const Graph *old = r->liveness->g;
     if (r->again[node_base(old, n)] == NO_NODE)
         return r->now[n];
     if (r->again[n] == NO_NODE) {
@@ -41,7 +41,7 @@ static NodeId seen_late(Rebuild *r, NodeId n) {
 // receives what they become.  Operands come first, so that a group stays a run.
 static void place_nodes(Rebuild *r, const Group *group, const bool *wanted,
                         bool late, NodeId last, NodeId *own) {
-    const Graph *old = r->tape->g;
+    const Graph *old = r->liveness->g;
     for (NodeId n = group->first; n <= last; n++)
         for (int i = 0; i < old->node[n].num_args; i++) {
             NodeId arg = old->node[n].arg[i];
@@ -63,9 +63,9 @@ static void place_nodes(Rebuild *r, const Group *group, const bool *wanted,
 }
 
 static void place_again(Rebuild *r, int v) {
-    NodeId node = r->tape->value[v].node;
-    const Group *group = &r->tape->group[r->tape->value[v].made];
-    const bool *wanted = group_own(r->tape->g, group, node, r->arena);
+    NodeId node = r->liveness->value[v].node;
+    const Group *group = &r->liveness->group[r->liveness->value[v].made];
+    const bool *wanted = group_own(r->liveness->g, group, node, r->arena);
     NodeId *own = ARENA_ARRAY(r->arena, node - group->first + 1, NodeId);
     place_nodes(r, group, wanted, true, node, own);
     r->again[node] = own[node - group->first];
@@ -74,7 +74,7 @@ static void place_again(Rebuild *r, int v) {
 // Leaves, views and outputs up to old node `end`.
 static void place_others(Rebuild *r, NodeId end) {
     for (; r->next < end; r->next++) {
-        const Node *d = &r->tape->g->node[r->next];
+        const Node *d = &r->liveness->g->node[r->next];
         NodeId *arg = ARENA_ARRAY(r->arena, (size_t)d->num_args + 1, NodeId);
         for (int i = 0; i < d->num_args; i++)
             arg[i] = r->now[d->arg[i]];
@@ -83,30 +83,30 @@ static void place_others(Rebuild *r, NodeId end) {
 }
 
 static void place_group(Rebuild *r, int k) {
-    const Group *group = &r->tape->group[k];
-    place_nodes(r, group, NULL, k >= r->tape->split, group->last,
+    const Group *group = &r->liveness->group[k];
+    place_nodes(r, group, NULL, k >= r->liveness->split, group->last,
                 &r->now[group->first]);
     r->next = group->last + 1;
 }
 
-Graph *rematerialize_place(const Tape *t, const bool *dropped, Arena *a) {
-    Rebuild r = {.tape = t,
+Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a) {
+    Rebuild r = {.liveness = l,
                  .arena = a,
-                 .g = graph_like(t->g),
-                 .now = ARENA_ARRAY(a, t->g->count, NodeId),
-                 .again = graph_none(t->g, a),
-                 .seen = ARENA_ARRAY(a, t->g->count, NodeId)};
-    Replay replay = tape_replay(t, dropped, a);
+                 .g = graph_like(l->g),
+                 .now = ARENA_ARRAY(a, l->g->count, NodeId),
+                 .again = graph_none(l->g, a),
+                 .seen = ARENA_ARRAY(a, l->g->count, NodeId)};
+    Replay replay = liveness_replay(l, dropped, a);
     int k = 0; // the launch of the step that comes next
     for (int i = 0; i < replay.num_turns; i++) {
-        if (k < t->count)
-            place_others(&r, t->group[k].first);
+        if (k < l->count)
+            place_others(&r, l->group[k].first);
         if (replay.turn[i].group < 0) {
             place_again(&r, replay.turn[i].value);
             continue;
         }
         place_group(&r, k++);
     }
-    place_others(&r, t->g->count);
+    place_others(&r, l->g->count);
     return r.g;
 }

@@ -1,8 +1,8 @@
-// Packing: random lifetimes, against every order of a few buffers and against
+// Packing: random live ranges, against every order of a few buffers and against
 // the sum that is live at once.
 #include "tests/passes/suites.h"
 
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 #include "passes/rematerialize.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ START_TEST(values_stay_as_they_are) {
 }
 END_TEST
 
-static bool *nothing(const Tape *t, Arena *a) {
+static bool *nothing(const Liveness *t, Arena *a) {
     return ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
 }
 
@@ -82,7 +82,7 @@ static int64_t bound_of(const Graph *g, Arena *a) {
 START_TEST(replays_foresee_the_graph) {
     Arena *a = arena_new();
     Graph *g = _i == NUM_GRAPHS ? scheduled(a) : random_halves(a, (uint32_t)_i);
-    Tape t = tape_of(g, a);
+    Liveness t = liveness_of(g, a);
     uint32_t chance = (uint32_t)_i + 1;
     for (int i = 0; i < 8; i++) {
         bool *dropped = nothing(&t, a);
@@ -91,7 +91,7 @@ START_TEST(replays_foresee_the_graph) {
             dropped[v] = t.value[v].again && t.value[v].made < t.split &&
                          chance >> 29 < (uint32_t)i;
         }
-        Replay r = tape_replay(&t, dropped, a);
+        Replay r = liveness_replay(&t, dropped, a);
         Graph *placed = rematerialize_place(&t, dropped, a);
         ck_assert_ptr_null(graph_verify(placed, a));
         ck_assert_int_eq(r.peak, bound_of(placed, a));
@@ -108,7 +108,7 @@ END_TEST
 
 // The least cost of all choices with which no more than `room` is live; -1
 // where none fits.
-static int64_t least_cost(const Tape *t, int64_t room, Arena *a) {
+static int64_t least_cost(const Liveness *t, int64_t room, Arena *a) {
     int at[16], count = 0;
     int64_t least = -1;
     for (int v = 0; v < t->num_values; v++)
@@ -118,7 +118,7 @@ static int64_t least_cost(const Tape *t, int64_t room, Arena *a) {
         bool *dropped = nothing(t, a);
         for (int i = 0; i < count; i++)
             dropped[at[i]] = set >> i & 1;
-        Replay r = tape_replay(t, dropped, a);
+        Replay r = liveness_replay(t, dropped, a);
         if (r.peak <= room && (least < 0 || r.cost < least))
             least = r.cost;
     }
@@ -130,8 +130,8 @@ static int64_t least_cost(const Tape *t, int64_t room, Arena *a) {
 START_TEST(choices_are_near_the_best) {
     Arena *a = arena_new();
     Graph *g = scheduled(a);
-    Tape t = tape_of(g, a);
-    int64_t whole = tape_replay(&t, nothing(&t, a), a).peak;
+    Liveness t = liveness_of(g, a);
+    int64_t whole = liveness_replay(&t, nothing(&t, a), a).peak;
     int fitting = 0;
     for (int share = 100; share >= 50; share -= 5) {
         int64_t room = whole / 100 * share;
@@ -139,7 +139,7 @@ START_TEST(choices_are_near_the_best) {
         if (least < 0)
             continue;
         bool fits, *dropped = rematerialize_choose(&t, room, &fits, a);
-        Replay r = tape_replay(&t, dropped, a);
+        Replay r = liveness_replay(&t, dropped, a);
         ck_assert_int_le(r.peak, room);
         ck_assert_int_le(r.cost, least + least / 2);
         fitting += share < 100;

@@ -3,7 +3,7 @@
 #include "tools/show/memory.h"
 #include "base/exits.h"
 #include "codegen/codegen.h"
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 #include "tools/show/inspect.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // Buffers: what a step keeps in memory only for a part of its launches.
-#ifndef PASSES_LIFETIME_H
-#define PASSES_LIFETIME_H
+#ifndef PASSES_LIVE_RANGE_H
+#define PASSES_LIVE_RANGE_H
 
 #include "ir/group.h"
 
@@ -10,7 +10,7 @@ typedef struct {
     int64_t bytes, offset;
 } Buffer;
 
-// ---- lifetime.c ----
+// ---- live_range.c ----
 
 // Whole multiples of 256 bytes, so that a kernel may read and write whole
 // vectors up to the end of its tensor.

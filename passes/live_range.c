@@ -1,6 +1,6 @@
-// Lifetimes: from which launch to which each buffer is needed.
+// Live ranges: from which launch to which each buffer is needed.
 
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 
 #include "ir/ride.h"
 
@@ -33,8 +33,8 @@ static void keep_outputs(const Graph *g, const int *place, int groups,
 }
 
 // A call that takes a kernel over writes what that kernel would, and reads
-// batch_norm's operand in place of its result.  Lifetimes allow for both ways,
-// so that which is taken changes no address.
+// batch_norm's operand in place of its result.  Live ranges allow for both
+// ways, so that which is taken changes no address.
 static void keep_rides(const Rides *r, const Group *group, const int *place,
                        Buffer *buffer) {
     for (int i = 0; i < r->count; i++) {

@@ -1,6 +1,6 @@
-// Tape: the launches of a step in order, and what lives between them.
+// Liveness: the launches of a step in order, and what lives between them.
 
-#include "passes/lifetime.h"
+#include "passes/live_range.h"
 #include "passes/passes.h"
 #include "passes/rematerialize.h"
 
@@ -34,9 +34,9 @@ bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a) {
 }
 
 // What making value v again reads and costs.
-static void find_needs(Tape *t, Value *v, const Group *group, int *seen,
+static void find_needs(Liveness *l, Value *v, const Group *group, int *seen,
                        Arena *a) {
-    const Graph *g = t->g;
+    const Graph *g = l->g;
     const bool *own = group_own(g, group, v->node, a);
     int *need = ARENA_ARRAY(a, (size_t)group->num_inputs + 1, int);
     int64_t flops = 0;
@@ -55,71 +55,71 @@ static void find_needs(Tape *t, Value *v, const Group *group, int *seen,
                 continue;
             seen[base] = (int)v->node;
             v->cost += graph_bytes(g, g->node[base].type);
-            if (t->place[base] >= 0)
-                need[v->num_needs++] = t->place[base];
+            if (l->place[base] >= 0)
+                need[v->num_needs++] = l->place[base];
         }
     }
     v->cost += flops / FLOPS_OF_A_BYTE;
     v->need = need;
 }
 
-static void find_values(Tape *t, Arena *a) {
-    int *seen = ARENA_ARRAY(a, t->g->count, int);
-    for (NodeId n = 0; n < t->g->count; n++)
-        t->place[n] = -1;
-    for (int k = 0; k < t->count; k++) {
-        const Group *group = &t->group[k];
+static void find_values(Liveness *l, Arena *a) {
+    int *seen = ARENA_ARRAY(a, l->g->count, int);
+    for (NodeId n = 0; n < l->g->count; n++)
+        l->place[n] = -1;
+    for (int k = 0; k < l->count; k++) {
+        const Group *group = &l->group[k];
         for (int i = 0; i < group->num_inputs; i++) {
-            int at = t->place[group->input[i]];
-            if (at >= 0 && k < t->split)
-                t->value[at].forward = k;
+            int at = l->place[group->input[i]];
+            if (at >= 0 && k < l->split)
+                l->value[at].forward = k;
             else if (at >= 0)
-                t->value[at].kept = true;
+                l->value[at].kept = true;
         }
         for (int i = 0; i < group->num_outputs; i++) {
             NodeId n = group->output[i];
-            t->place[n] = t->num_values;
-            Value *v = &t->value[t->num_values++];
+            l->place[n] = l->num_values;
+            Value *v = &l->value[l->num_values++];
             *v = (Value){.node = n, .made = k, .forward = -1};
-            v->bytes = slot_bytes(t->g, n);
-            if (k < t->split)
-                find_needs(t, v, group, seen, a);
+            v->bytes = slot_bytes(l->g, n);
+            if (k < l->split)
+                find_needs(l, v, group, seen, a);
         }
     }
 }
 
 // A launch of the forward pass that only the backward pass reads is there for
 // that alone: made again, it would have been made in vain.
-static void keep_late(Tape *t, const Group *group) {
+static void keep_late(Liveness *l, const Group *group) {
     bool early = false;
     for (int i = 0; i < group->num_outputs; i++) {
-        const Value *v = &t->value[t->place[group->output[i]]];
+        const Value *v = &l->value[l->place[group->output[i]]];
         early |= v->forward >= 0 || v->result;
     }
     for (int i = 0; i < group->num_outputs; i++)
-        t->value[t->place[group->output[i]]].again &= early;
+        l->value[l->place[group->output[i]]].again &= early;
 }
 
-Tape tape_of(const Graph *g, Arena *a) {
-    Tape t = {.g = g, .arena = a};
-    t.group = graph_groups(g, a, &t.count);
-    while (t.split < t.count && !group_backward(g, &t.group[t.split]))
-        t.split++;
-    t.place = ARENA_ARRAY(a, g->count, int);
-    t.value = ARENA_ARRAY(a, (size_t)g->count + 1, Value);
-    find_values(&t, a);
+Liveness liveness_of(const Graph *g, Arena *a) {
+    Liveness l = {.g = g, .arena = a};
+    l.group = graph_groups(g, a, &l.count);
+    while (l.split < l.count && !group_backward(g, &l.group[l.split]))
+        l.split++;
+    l.place = ARENA_ARRAY(a, g->count, int);
+    l.value = ARENA_ARRAY(a, (size_t)g->count + 1, Value);
+    find_values(&l, a);
     for (NodeId n = 0; n < g->count; n++) {
         int at = g->node[n].op == OP_output
-                     ? t.place[node_base(g, g->node[n].arg[0])]
+                     ? l.place[node_base(g, g->node[n].arg[0])]
                      : -1;
         if (at >= 0) {
-            t.value[at].kept = t.value[at].result = true;
-            t.value[at].again = false;
+            l.value[at].kept = l.value[at].result = true;
+            l.value[at].again = false;
         }
     }
-    for (int k = 0; k < t.split; k++)
-        keep_late(&t, &t.group[k]);
-    return t;
+    for (int k = 0; k < l.split; k++)
+        keep_late(&l, &l.group[k]);
+    return l;
 }
 
 // ---- replay ----
@@ -127,19 +127,19 @@ Tape tape_of(const Graph *g, Arena *a) {
 // When a value is there, as numbers of turns; from -1: never.
 typedef struct {
     int from, to;
-} Life;
+} LiveRange;
 
 typedef struct {
-    const Tape *tape;
+    const Liveness *liveness;
     const bool *dropped;
-    Life *first, *second; // of each value: as it was made, and made again
+    LiveRange *first, *second; // of each value: as it was made, and made again
     int *stack;
     Replay *replay;
 } Run;
 
 static void read_value(Run *r, int v) {
-    Life *life = r->dropped[v] ? &r->second[v] : &r->first[v];
-    life->to = r->replay->num_turns;
+    LiveRange *range = r->dropped[v] ? &r->second[v] : &r->first[v];
+    range->to = r->replay->num_turns;
 }
 
 static void take_turn(Run *r, int group, int value) {
@@ -148,7 +148,7 @@ static void take_turn(Run *r, int group, int value) {
 
 // A value that v is made from and that is not there, or -1.
 static int find_missing(const Run *r, int v) {
-    const Value *value = &r->tape->value[v];
+    const Value *value = &r->liveness->value[v];
     for (int i = 0; i < value->num_needs; i++) {
         int need = value->need[i];
         if (r->dropped[need] && r->second[need].from < 0)
@@ -166,7 +166,7 @@ static void make_again(Run *r, int wanted) {
             r->stack[height++] = missing;
             continue;
         }
-        const Value *value = &r->tape->value[v];
+        const Value *value = &r->liveness->value[v];
         for (int i = 0; i < value->num_needs; i++)
             read_value(r, value->need[i]);
         r->second[v].from = r->second[v].to = r->replay->num_turns;
@@ -178,12 +178,12 @@ static void make_again(Run *r, int wanted) {
 
 // Up to the split nothing is made again, so that all replays are the same.
 static void launch_forward(Run *r) {
-    const Tape *t = r->tape;
-    for (int k = 0; k < t->split; k++)
+    const Liveness *l = r->liveness;
+    for (int k = 0; k < l->split; k++)
         take_turn(r, k, -1);
-    for (int v = 0; v < t->num_values; v++) {
-        const Value *value = &t->value[v];
-        bool early = value->made < t->split, read = value->forward >= 0;
+    for (int v = 0; v < l->num_values; v++) {
+        const Value *value = &l->value[v];
+        bool early = value->made < l->split, read = value->forward >= 0;
         r->first[v].from = early ? value->made : -1;
         r->first[v].to = early && read ? value->forward : r->first[v].from;
         r->second[v].from = -1;
@@ -191,39 +191,39 @@ static void launch_forward(Run *r) {
 }
 
 static void launch(Run *r, int k) {
-    const Tape *t = r->tape;
-    const Group *group = &t->group[k];
+    const Liveness *l = r->liveness;
+    const Group *group = &l->group[k];
     for (int i = 0; i < group->num_inputs; i++) {
-        int v = t->place[group->input[i]];
+        int v = l->place[group->input[i]];
         if (v >= 0 && r->dropped[v] && r->second[v].from < 0)
             make_again(r, v);
     }
     for (int i = 0; i < group->num_inputs; i++)
-        if (t->place[group->input[i]] >= 0)
-            read_value(r, t->place[group->input[i]]);
+        if (l->place[group->input[i]] >= 0)
+            read_value(r, l->place[group->input[i]]);
     for (int i = 0; i < group->num_outputs; i++) {
-        Life *life = &r->first[t->place[group->output[i]]];
-        life->from = life->to = r->replay->num_turns;
+        LiveRange *range = &r->first[l->place[group->output[i]]];
+        range->from = range->to = r->replay->num_turns;
     }
     take_turn(r, k, -1);
 }
 
 static void keep_results(Run *r) {
-    for (int v = 0; v < r->tape->num_values; v++)
-        if (r->tape->value[v].result)
+    for (int v = 0; v < r->liveness->num_values; v++)
+        if (r->liveness->value[v].result)
             r->first[v].to = r->replay->num_turns;
 }
 
 static int64_t find_peak(const Run *r, Arena *a) {
     int turns = r->replay->num_turns;
     int64_t *change = ARENA_ARRAY(a, (size_t)turns + 2, int64_t);
-    for (int v = 0; v < r->tape->num_values; v++)
+    for (int v = 0; v < r->liveness->num_values; v++)
         for (int i = 0; i < 2; i++) {
-            Life life = i ? r->second[v] : r->first[v];
-            if (life.from < 0)
+            LiveRange range = i ? r->second[v] : r->first[v];
+            if (range.from < 0)
                 continue;
-            change[life.from] += r->tape->value[v].bytes;
-            change[life.to + 1] -= r->tape->value[v].bytes;
+            change[range.from] += r->liveness->value[v].bytes;
+            change[range.to + 1] -= r->liveness->value[v].bytes;
         }
     int64_t live = 0, peak = 0;
     for (int i = 0; i <= turns; i++) {
@@ -233,18 +233,18 @@ static int64_t find_peak(const Run *r, Arena *a) {
     return peak;
 }
 
-Replay tape_replay(const Tape *t, const bool *dropped, Arena *a) {
+Replay liveness_replay(const Liveness *l, const bool *dropped, Arena *a) {
     Replay replay = {0};
-    size_t count = (size_t)t->num_values + 1;
-    replay.turn = ARENA_ARRAY(a, (size_t)t->count + count, Turn);
-    Run r = {.tape = t,
+    size_t count = (size_t)l->num_values + 1;
+    replay.turn = ARENA_ARRAY(a, (size_t)l->count + count, Turn);
+    Run r = {.liveness = l,
              .dropped = dropped,
-             .first = ARENA_ARRAY(a, count, Life),
-             .second = ARENA_ARRAY(a, count, Life),
+             .first = ARENA_ARRAY(a, count, LiveRange),
+             .second = ARENA_ARRAY(a, count, LiveRange),
              .stack = ARENA_ARRAY(a, count, int),
              .replay = &replay};
     launch_forward(&r);
-    for (int k = t->split; k < t->count; k++)
+    for (int k = l->split; k < l->count; k++)
         launch(&r, k);
     keep_results(&r);
     replay.peak = find_peak(&r, a);
