@@ -27,17 +27,17 @@ Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside);
 // The largest sum of buffers that are live in one launch.  No plan needs less.
 int64_t buffers_bound(const Buffer *buffer, int count);
 
-// ---- pack.c ----
+// ---- offset_assignment.c ----
 
 // Gives each buffer an offset from 0 up, so that those live at the same time
 // do not overlap.  Returns the end of the last.  What ends within `room` is not
 // made smaller; 0: it is made as small as is found.
-int64_t buffers_pack(Buffer *buffer, int count, int64_t room);
+int64_t offsets_assign(Buffer *buffer, int count, int64_t room);
 
-// ---- pack_walk.c ----
+// ---- offset_assignment_walk.c ----
 
 // The same for any number of buffers, in less time and mostly in a little more
 // memory.
-int64_t buffers_walk(Buffer *buffer, int count);
+int64_t offsets_assign_walk(Buffer *buffer, int count);
 
 #endif

@@ -5,8 +5,8 @@
 //   leaves  an offset for every stored node; views have that of their base
 //
 // States come first and keep their place in every graph of a program, then
-// inputs, then what lives only within a step, which pack.c places, then the
-// forms that library fusions read batch_norms in.
+// inputs, then what lives only within a step, which offset_assignment.c places,
+// then the forms that library fusions read batch_norms in.
 
 #include "ir/ride.h"
 #include "passes/live_range.h"
@@ -60,7 +60,7 @@ bool memory_fits(Graph *g, int64_t bytes) {
     Buffer *buffer = graph_buffers(g, a, &count, &beside);
     int64_t room = bytes - place_leaves(g) - beside;
     bool fits = buffers_bound(buffer, count) <= room &&
-                buffers_pack(buffer, count, room) <= room;
+                offsets_assign(buffer, count, room) <= room;
     arena_free(a);
     return fits;
 }
@@ -76,7 +76,7 @@ Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
         buffer[i].from = 0;
         buffer[i].to = (int)g->count;
     }
-    g->arena_bytes = start + buffers_pack(buffer, count, 0) + beside;
+    g->arena_bytes = start + offsets_assign(buffer, count, 0) + beside;
     for (int i = 0; i < count; i++)
         g->node[buffer[i].node].offset = start + buffer[i].offset;
     for (NodeId n = 0; n < g->count; n++) {

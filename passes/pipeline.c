@@ -57,7 +57,7 @@ const Pass standard_passes[] = {
     {"rematerialize", pass_rematerialize, GROUPED, 0, false,
      "rematerialization below a memory limit"},
     {"memory", pass_memory, GROUPED, PLANNED, false,
-     "offset assignment: liveness and packing of buffers"},
+     "liveness of buffers and offset assignment"},
     {NULL, NULL, 0, 0, false, NULL},
 };
 

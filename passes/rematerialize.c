@@ -14,11 +14,11 @@
 #include "passes/passes.h"
 
 // Bytes of what lives only within a step; any number up to `room` is as good.
-static int64_t packed(const Graph *g, int64_t room, Arena *a) {
+static int64_t packed_bytes(const Graph *g, int64_t room, Arena *a) {
     int count;
     int64_t beside;
     Buffer *buffer = graph_buffers(g, a, &count, &beside);
-    return buffers_pack(buffer, count, room - beside) + beside;
+    return offsets_assign(buffer, count, room - beside) + beside;
 }
 
 // Bytes of states, of all of the program's graphs where they are known, and of
@@ -38,7 +38,7 @@ static Graph *rematerialized(const Liveness *l, int64_t room, bool *fits,
 // no choice fits, less room would find no other.
 static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
     enum { TRIES = 8, SLACK = 512 };
-    int64_t over = packed(g, room, a) - room, target = room;
+    int64_t over = packed_bytes(g, room, a) - room, target = room;
     bool fits = true;
     if (over <= 0)
         return g;
@@ -47,7 +47,7 @@ static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
     for (int i = 0; i < TRIES && over > 0 && fits; i++) {
         bool last = i + 1 == TRIES || target < 1;
         Graph *made = rematerialized(&l, last ? 1 : target, &fits, a);
-        int64_t more = packed(made, room, a) - room;
+        int64_t more = packed_bytes(made, room, a) - room;
         if (more < over) {
             best = made;
             over = more;

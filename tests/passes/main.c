@@ -29,7 +29,7 @@ int main(void) {
     srunner_add_suite(r, schedule_suite());
     srunner_add_suite(r, rematerialize_suite());
     srunner_add_suite(r, memory_suite());
-    srunner_add_suite(r, pack_suite());
+    srunner_add_suite(r, offset_assignment_suite());
     srunner_add_suite(r, cost_suite());
     srunner_add_suite(r, compile_suite());
     srunner_add_suite(r, pipeline_suite());

@@ -22,7 +22,7 @@ Suite *layout_suite(void);
 Suite *memory_suite(void);
 Suite *numbers_suite(void);
 Suite *optimizer_suite(void);
-Suite *pack_suite(void);
+Suite *offset_assignment_suite(void);
 Suite *pipeline_suite(void);
 Suite *precision_suite(void);
 Suite *dce_suite(void);

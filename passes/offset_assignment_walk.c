@@ -1,5 +1,5 @@
-// Packing in the order of time, for more buffers than can be compared with one
-// another.
+// Offset assignment in the order of time, for more buffers than can be compared
+// with one another.
 //
 // A walk over the launches gives back what is not needed any more and then
 // takes what each begins to need, the largest first: the smallest gap that it
@@ -100,7 +100,7 @@ static Buffer **sorted(Buffer *buffer, int count, Arena *a,
     return list;
 }
 
-int64_t buffers_walk(Buffer *buffer, int count) {
+int64_t offsets_assign_walk(Buffer *buffer, int count) {
     Arena *a = arena_new();
     Buffer **begin = sorted(buffer, count, a, by_begin);
     Buffer **end = sorted(buffer, count, a, by_end);

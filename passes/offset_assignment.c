@@ -1,4 +1,4 @@
-// Packing: intervals of time with sizes become offsets.
+// Offset assignment: intervals of time with sizes become offsets.
 //
 // Buffers are placed one after another, each at the lowest gap that nothing
 // live at the same time takes.  All hangs on the order: some order gives the
@@ -33,14 +33,14 @@ typedef struct {
     int highest;   // ... of the one that ends last
     int64_t looks; // so far
     int64_t least; // the end of the best
-} Packing;
+} Assignment;
 
 static bool live_together(const Buffer *a, const Buffer *b) {
     return a->from <= b->to && b->from <= a->to;
 }
 
 // Places the i-th of the order among those before it.
-static void place(Packing *p, int i) {
+static void place(Assignment *p, int i) {
     const Buffer *b = &p->buffer[p->order[i]];
     int64_t offset = 0;
     int j = 0;
@@ -60,14 +60,14 @@ static void place(Packing *p, int i) {
     p->placed[j] = p->order[i];
 }
 
-static void remember(Packing *p) {
+static void remember(Assignment *p) {
     p->least = p->end;
     for (int i = 0; i < p->count; i++)
         p->buffer[i].offset = p->at[i];
 }
 
 // Places those from the k-th on; what is before has been placed.
-static void place_from(Packing *p, int k) {
+static void place_from(Assignment *p, int k) {
     int kept = 0;
     for (int i = 0; i < p->count && k > 0; i++)
         if (p->rank[p->placed[i]] < k)
@@ -103,11 +103,11 @@ static void move_forward(int *order, int from, int to) {
     order[to] = moved;
 }
 
-static bool is_good(const Packing *p) {
+static bool is_good(const Assignment *p) {
     return p->least <= p->enough || p->least <= p->room;
 }
 
-static void search(Packing *p) {
+static void search(Assignment *p) {
     uint32_t chance = 1;
     p->looks = 0;
     place_from(p, 0);
@@ -135,22 +135,22 @@ static int by_area(const void *a, const void *b) {
     return x != y ? (x > y ? -1 : 1) : by_bytes(a, b);
 }
 
-int64_t buffers_pack(Buffer *buffer, int count, int64_t room) {
+int64_t offsets_assign(Buffer *buffer, int count, int64_t room) {
     if ((int64_t)count * count > 2 * (int64_t)LOOKS)
-        return buffers_walk(buffer, count);
+        return offsets_assign_walk(buffer, count);
     int (*const start[])(const void *, const void *) = {by_bytes, by_area};
     Arena *a = arena_new();
     size_t size = (size_t)count + 1;
     int64_t bound = buffers_bound(buffer, count);
-    Packing p = {.buffer = buffer,
-                 .count = count,
-                 .order = ARENA_ARRAY(a, size, int),
-                 .rank = ARENA_ARRAY(a, size, int),
-                 .placed = ARENA_ARRAY(a, size, int),
-                 .at = ARENA_ARRAY(a, size, int64_t),
-                 .enough = bound + bound / NEAR,
-                 .room = room,
-                 .least = INT64_MAX};
+    Assignment p = {.buffer = buffer,
+                    .count = count,
+                    .order = ARENA_ARRAY(a, size, int),
+                    .rank = ARENA_ARRAY(a, size, int),
+                    .placed = ARENA_ARRAY(a, size, int),
+                    .at = ARENA_ARRAY(a, size, int64_t),
+                    .enough = bound + bound / NEAR,
+                    .room = room,
+                    .least = INT64_MAX};
     for (int i = 0; i < 2 && !is_good(&p); i++) {
         qsort(buffer, (size_t)count, sizeof *buffer, start[i]);
         for (int j = 0; j < count; j++)

@@ -1,5 +1,5 @@
-// Packing: random live ranges, against every order of a few buffers and against
-// the sum that is live at once.
+// Offset assignment: random live ranges, against every order of a few buffers
+// and against the sum that is live at once.
 #include "tests/passes/suites.h"
 
 #include "passes/live_range.h"
@@ -57,7 +57,7 @@ START_TEST(nothing_overlaps) {
     Buffer b[120];
     int count = 1 + _i % 120;
     fill(b, count, 4 + _i % 50, (uint32_t)_i);
-    int64_t end = buffers_pack(b, count, 0);
+    int64_t end = offsets_assign(b, count, 0);
     check_sound(b, count, end);
     ck_assert_int_le(end, buffers_bound(b, count) * 11 / 10);
 }
@@ -95,7 +95,7 @@ START_TEST(few_are_packed_as_well_as_can_be) {
     for (int i = 0; i < 20; i++) {
         fill(b, FEW, 3 + i % 5, (uint32_t)(20 * _i + i));
         int64_t least = least_end(b, FEW, 0, 0);
-        int64_t bound = buffers_bound(b, FEW), end = buffers_pack(b, FEW, 0);
+        int64_t bound = buffers_bound(b, FEW), end = offsets_assign(b, FEW, 0);
         check_sound(b, FEW, end);
         ck_assert_int_le(end, least > bound ? least : bound);
     }
@@ -106,7 +106,7 @@ START_TEST(same_buffers_same_places) {
     Buffer x[60], y[60];
     fill(x, 60, 20, 7);
     fill(y, 60, 20, 7);
-    ck_assert_int_eq(buffers_pack(x, 60, 0), buffers_pack(y, 60, 0));
+    ck_assert_int_eq(offsets_assign(x, 60, 0), offsets_assign(y, 60, 0));
     for (int i = 0; i < 60; i++)
         ck_assert_int_eq(x[i].offset, y[i].offset);
 }
@@ -118,13 +118,13 @@ START_TEST(what_fits_is_not_made_smaller) {
     int larger = 0;
     for (uint32_t seed = 0; seed < 10; seed++) {
         fill(b, 60, 20, seed);
-        int64_t least = buffers_pack(b, 60, 0), wide = least + least / 8;
-        int64_t end = buffers_pack(b, 60, wide);
+        int64_t least = offsets_assign(b, 60, 0), wide = least + least / 8;
+        int64_t end = offsets_assign(b, 60, wide);
         check_sound(b, 60, end);
         ck_assert_int_le(end, wide);
         larger += end > least;
-        ck_assert_int_eq(buffers_pack(b, 60, least), least);
-        ck_assert_int_eq(buffers_pack(b, 60, least - 1), least);
+        ck_assert_int_eq(offsets_assign(b, 60, least), least);
+        ck_assert_int_eq(offsets_assign(b, 60, least - 1), least);
     }
     ck_assert_int_gt(larger, 0);
 }
@@ -132,8 +132,8 @@ END_TEST
 
 START_TEST(sizes_of_zero_take_nothing) {
     Buffer b[] = {{0, 0, 3, 0, -1}, {1, 1, 2, SLOT, -1}, {2, 2, 2, 0, -1}};
-    ck_assert_int_eq(buffers_pack(b, 3, 0), SLOT);
-    ck_assert_int_eq(buffers_pack(b, 0, 0), 0);
+    ck_assert_int_eq(offsets_assign(b, 3, 0), SLOT);
+    ck_assert_int_eq(offsets_assign(b, 0, 0), 0);
 }
 END_TEST
 
@@ -141,7 +141,7 @@ END_TEST
 START_TEST(many_are_quick) {
     Buffer *b = malloc(MANY * sizeof *b);
     fill_nested(b, MANY, 1);
-    int64_t end = buffers_pack(b, MANY, 0);
+    int64_t end = offsets_assign(b, MANY, 0);
     ck_assert_int_le(end, buffers_bound(b, MANY) / 100 * 101);
     free(b);
 }
@@ -154,15 +154,15 @@ START_TEST(a_walk_is_sound_and_near_the_bound) {
         fill(b, count, 4 + _i % 50, (uint32_t)_i);
     else
         fill_nested(b, count, (uint32_t)_i);
-    int64_t end = buffers_walk(b, count);
+    int64_t end = offsets_assign_walk(b, count);
     check_sound(b, count, end);
     ck_assert_int_le(end, 2 * buffers_bound(b, count));
 }
 END_TEST
 
-Suite *pack_suite(void) {
-    Suite *s = suite_create("pack");
-    TCase *t = tcase_create("pack");
+Suite *offset_assignment_suite(void) {
+    Suite *s = suite_create("offset_assignment");
+    TCase *t = tcase_create("offset_assignment");
     tcase_set_timeout(t, 20);
     tcase_add_loop_test(t, nothing_overlaps, 0, 60);
     tcase_add_loop_test(t, a_walk_is_sound_and_near_the_bound, 0, 60);
