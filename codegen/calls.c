@@ -1,4 +1,4 @@
-// Calls: the tables of what libraries compute, of what can ride on that and of
+// Calls: the tables of library calls, of their library fusions and of
 // kernels that may be joined between.
 
 #include "codegen/program.h"
@@ -126,16 +126,18 @@ void calls_write(const Writer *w, Text *t) {
         write_call_table(w, t, which);
 }
 
-void ride_tables_write(Writer *w, Text *t) {
-    w->rides = (RideTables){.norms = text_new(w->a), .fusions = text_new(w->a)};
+void fusion_tables_write(Writer *w, Text *t) {
+    w->fusions =
+        (FusionTables){.norms = text_new(w->a), .fusions = text_new(w->a)};
     for (int i = 0; i < w->num_steps; i++)
-        rides_emit(&w->rides, w->step[i].device, w->step[i].launches, i);
-    if (w->rides.num_fusions > 0)
+        fusions_emit(&w->fusions, w->step[i].device, w->step[i].launches, i);
+    if (w->fusions.num_fusions > 0)
         text_add(t,
                  "\n// Prologues and epilogues of library calls on CUDA.\n"
                  "static const RtNorm norms[] = {\n%s};\n\n"
                  "static const RtFusion fusions[] = {\n%s};\n",
-                 text_string(&w->rides.norms), text_string(&w->rides.fusions));
+                 text_string(&w->fusions.norms),
+                 text_string(&w->fusions.fusions));
 }
 
 void join_tables_write(Writer *w, Text *t) {

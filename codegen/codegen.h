@@ -84,12 +84,12 @@ typedef struct Joined {
     struct Joined *next; // that ends with the same kernel
 } Joined;
 
-// The launches of a step, and what rides and is joined in its graph for the
-// device.
+// The launches of a step, with the library fusions and merged launches that a
+// device may take.
 typedef struct {
     Kernel *kernel;
     int count;
-    Rides rides;
+    LibraryFusions fusions;
     Joins joins;
     Joined *joined; // one for each of joins
 } Launches;

@@ -431,15 +431,15 @@ const char *rt_type_text(DType d, DType act);
 void stored_emit(Text *t, Arena *a, const Graph *g, const Launches *l,
                  int step);
 
-// ---- rides.c ----
+// ---- library_fusions.c ----
 
-// Rows of the tables RtNorm and RtFusion, for what may ride in one step of the
-// plan for CUDA.
+// Rows of the tables RtNorm and RtFusion, for the library fusions of one step
+// of the plan for CUDA.
 typedef struct {
     Text norms, fusions;
     int num_norms, num_fusions;
-} RideTables;
+} FusionTables;
 
-void rides_emit(RideTables *t, const Graph *g, const Launches *l, int step);
+void fusions_emit(FusionTables *t, const Graph *g, const Launches *l, int step);
 
 #endif

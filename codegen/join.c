@@ -105,8 +105,8 @@ static void joined_write(Arena *a, Joined *j, const Kernel *kernel) {
 }
 
 void launches_join(Launches *l, const Graph *device, Arena *a) {
-    l->rides = graph_rides(device, a);
-    l->joins = graph_joins(device, &l->rides, a);
+    l->fusions = graph_library_fusions(device, a);
+    l->joins = graph_joins(device, &l->fusions, a);
     l->joined = ARENA_ARRAY(a, (size_t)l->joins.count + 1, Joined);
     for (int i = 0; i < l->joins.count; i++) {
         Joined *j = &l->joined[i];

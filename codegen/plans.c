@@ -183,7 +183,7 @@ void plan_write(const Writer *w, Text *t, int which) {
     }
     text_add(t, "        .step = steps_%s,\n", on);
     text_add(t, "        .num_steps = COUNT(steps_%s),\n", on);
-    if (which && w->rides.num_fusions > 0)
+    if (which && w->fusions.num_fusions > 0)
         text_add(t, "        .norm = norms,\n        .fusion = fusions,\n"
                     "        .num_fusions = COUNT(fusions),\n"
                     "        .num_norms = COUNT(norms),\n");

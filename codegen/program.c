@@ -77,7 +77,7 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "//   a step: %d launches, ", train_step(w)->count);
     text_add(t, "%d fewer with merged launches on CUDA\n//\n",
              joins_saving(&train_step(w)->launches->joins,
-                          &train_step(w)->launches->rides, 0));
+                          &train_step(w)->launches->fusions, 0));
     text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");
@@ -103,7 +103,7 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
     write_header(&w, c);
     entries_write(&w, c);
     calls_write(&w, c);
-    ride_tables_write(&w, c);
+    fusion_tables_write(&w, c);
     join_tables_write(&w, c);
     for (int i = 0; i < w.num_steps; i++)
         step_write(&w, c, &w.step[i]);

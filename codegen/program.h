@@ -26,7 +26,7 @@ typedef struct {
     Arena *a;
     Twin *step;
     int num_steps;
-    RideTables rides;
+    FusionTables fusions;
     int num_written;    // kernels; joined ones come behind them
     bool joins, stored; // there are some
 } Writer;
@@ -65,7 +65,7 @@ const Node *called_node(const Graph *g, const Kernel *k);
 bool any_calls(const Writer *w);
 
 void calls_write(const Writer *w, Text *t);
-void ride_tables_write(Writer *w, Text *t);
+void fusion_tables_write(Writer *w, Text *t);
 void join_tables_write(Writer *w, Text *t);
 
 // ---- steps.c ----

@@ -113,7 +113,7 @@ static void share_joins(Launches *step, const Plan *device, Arena *a) {
         if (step_joins(device->step[i].kind))
             launches_join(l, device->step[i].graph, a);
         else
-            l->rides = graph_rides(device->step[i].graph, a);
+            l->fusions = graph_library_fusions(device->step[i].graph, a);
     }
     for (int i = 0; i < device->num_steps; i++)
         for (int k = 0; k < step[i].joins.count; k++)

@@ -11,7 +11,7 @@ typedef struct {
     const Graph *g;
     const Group *group;
     int num_groups;
-    const bool *rides; // of each group: whether some device need not launch it
+    const bool *saved; // of each group: a device may fuse it into a call
     Joins *found;
 } Search;
 
@@ -42,14 +42,15 @@ static int pointers_of(const Group *group) {
            (group->scratch != NO_NODE) + (group->ticket >= 0);
 }
 
-// How many groups from k on are one launch; with `apart` without such as ride.
+// How many groups from k on are one launch; with `apart` without such as
+// fusion.
 static int run_length(const Search *s, int k, int end, bool apart) {
     int count = 0, pointers = 1;
     bool backward = group_backward(s->g, &s->group[k]);
     for (; k + count < end && count < MOST_JOINED; count++) {
         const Group *next = &s->group[k + count];
         pointers += pointers_of(next);
-        if (!may_join(next) || (apart && s->rides[k + count]) ||
+        if (!may_join(next) || (apart && s->saved[k + count]) ||
             pointers > MOST_JOINED_POINTERS ||
             group_backward(s->g, next) != backward)
             break;
@@ -68,7 +69,7 @@ static void find_runs(Search *s, int first, int end, bool apart) {
     }
 }
 
-Joins graph_joins(const Graph *g, const Rides *r, Arena *a) {
+Joins graph_joins(const Graph *g, const LibraryFusions *r, Arena *a) {
     Joins found = {0};
     Search s = {.g = g,
                 .group = r->group,
@@ -76,11 +77,11 @@ Joins graph_joins(const Graph *g, const Rides *r, Arena *a) {
                 .found = &found};
     if (!has_ticket(g, s.group, s.num_groups))
         return found;
-    bool *rides = ARENA_ARRAY(a, (size_t)s.num_groups + 1, bool);
+    bool *saved = ARENA_ARRAY(a, (size_t)s.num_groups + 1, bool);
     for (int i = 0; i < r->count; i++)
-        if (r->ride[i].kernel >= 0)
-            rides[r->ride[i].kernel] = true;
-    s.rides = rides;
+        if (r->fusion[i].kernel >= 0)
+            saved[r->fusion[i].kernel] = true;
+    s.saved = saved;
     found.join = ARENA_ARRAY(a, (size_t)s.num_groups + 1, Join);
     find_runs(&s, 0, s.num_groups, false);
     return found;
@@ -95,23 +96,23 @@ static bool is_free(const Join *join, const bool *gone) {
     return true;
 }
 
-static int last_group(const Joins *j, const Rides *r) {
+static int last_group(const Joins *j, const LibraryFusions *r) {
     int last = 0;
     for (int i = 0; i < j->count; i++)
         if (j->join[i].first + j->join[i].count > last)
             last = j->join[i].first + j->join[i].count;
     for (int i = 0; i < r->count; i++)
-        last = r->ride[i].kernel > last ? r->ride[i].kernel : last;
+        last = r->fusion[i].kernel > last ? r->fusion[i].kernel : last;
     return last;
 }
 
-bool *joins_taken(const Joins *j, const Rides *r, const bool *ridden,
+bool *joins_taken(const Joins *j, const LibraryFusions *r, const bool *fused,
                   Arena *a) {
     bool *taken = ARENA_ARRAY(a, (size_t)j->count + 1, bool);
     bool *gone = ARENA_ARRAY(a, (size_t)last_group(j, r) + 1, bool);
     for (int i = 0; i < r->count; i++)
-        if (ridden[i] && r->ride[i].kernel >= 0)
-            gone[r->ride[i].kernel] = true;
+        if (fused[i] && r->fusion[i].kernel >= 0)
+            gone[r->fusion[i].kernel] = true;
     for (int i = 0; i < j->count; i++) {
         const Join *join = &j->join[i];
         taken[i] = is_free(join, gone);
@@ -122,9 +123,9 @@ bool *joins_taken(const Joins *j, const Rides *r, const bool *ridden,
     return taken;
 }
 
-int joins_saving(const Joins *j, const Rides *r, int sm) {
+int joins_saving(const Joins *j, const LibraryFusions *r, int sm) {
     Arena *a = arena_new();
-    const bool *taken = joins_taken(j, r, rides_taken(r, sm, a), a);
+    const bool *taken = joins_taken(j, r, fusions_taken(r, sm, a), a);
     int saved = 0;
     for (int i = 0; i < j->count; i++)
         saved += taken[i] ? j->join[i].count - 1 : 0;

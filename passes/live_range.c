@@ -2,7 +2,7 @@
 
 #include "passes/live_range.h"
 
-#include "ir/ride.h"
+#include "ir/library_fusion.h"
 
 enum { SLOT = 256 };
 
@@ -35,19 +35,19 @@ static void keep_outputs(const Graph *g, const int *place, int groups,
 // A call that takes a kernel over writes what that kernel would, and reads
 // batch_norm's operand in place of its result.  Live ranges allow for both
 // ways, so that which is taken changes no address.
-static void keep_rides(const Rides *r, const Group *group, const int *place,
-                       Buffer *buffer) {
+static void keep_fusions(const LibraryFusions *r, const Group *group,
+                         const int *place, Buffer *buffer) {
     for (int i = 0; i < r->count; i++) {
-        const Ride *ride = &r->ride[i];
-        Buffer *x = &buffer[place[r->norm[ride->norm].x] - 1];
-        x->to = x->to > ride->call ? x->to : ride->call;
-        if (ride->fusion != FUSION_statistics &&
-            ride->fusion != FUSION_backward)
+        const LibraryFusion *fusion = &r->fusion[i];
+        Buffer *x = &buffer[place[r->norm[fusion->norm].x] - 1];
+        x->to = x->to > fusion->call ? x->to : fusion->call;
+        if (fusion->kind != FUSION_statistics &&
+            fusion->kind != FUSION_backward)
             continue;
-        const Group *kernel = &group[ride->kernel];
+        const Group *kernel = &group[fusion->kernel];
         for (int j = 0; j < kernel->num_outputs; j++) {
             Buffer *out = &buffer[place[kernel->output[j]] - 1];
-            out->from = out->from < ride->call ? out->from : ride->call;
+            out->from = out->from < fusion->call ? out->from : fusion->call;
         }
     }
 }
@@ -78,9 +78,9 @@ Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside) {
         }
     }
     keep_outputs(g, place, groups, buffer);
-    Rides rides = groups_rides(g, group, groups, a);
-    keep_rides(&rides, group, place, buffer);
-    *beside = rides.bytes;
+    LibraryFusions fusions = groups_library_fusions(g, group, groups, a);
+    keep_fusions(&fusions, group, place, buffer);
+    *beside = fusions.bytes;
     return buffer;
 }
 

@@ -8,7 +8,7 @@
 // inputs, then what lives only within a step, which offset_assignment.c places,
 // then the forms that library fusions read batch_norms in.
 
-#include "ir/ride.h"
+#include "ir/library_fusion.h"
 #include "passes/live_range.h"
 #include "passes/passes.h"
 

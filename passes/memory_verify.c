@@ -6,7 +6,7 @@
 // replayed with it: a call that takes a kernel over finds its operands, and
 // what it leaves is still there where the kernel would have run.
 
-#include "ir/ride.h"
+#include "ir/library_fusion.h"
 #include "passes/passes.h"
 
 #include <string.h>
@@ -24,9 +24,9 @@ typedef struct {
     int count;
     bool *holds; // whether it holds node n
     const Group *group;
-    Rides rides;
-    int *first, *next; // of each group: the rides on its call, as a list
-    int *saves;        // of each group: the ride that saves its kernel, or -1
+    LibraryFusions fusions;
+    int *first, *next; // of each group: the fusions of its call, as a list
+    int *saves;        // of each group: the fusion that saves its kernel, or -1
 } Replay;
 
 static Held range_of(const Graph *g, NodeId n) {
@@ -48,7 +48,7 @@ static const char *fault(const Replay *r, const char *what, NodeId n,
 
 static const char *check_range(const Replay *r, NodeId n) {
     Held h = range_of(r->g, n);
-    if (h.begin < 0 || h.end > r->g->arena_bytes - r->rides.bytes)
+    if (h.begin < 0 || h.end > r->g->arena_bytes - r->fusions.bytes)
         return arena_format(r->arena, "%%%u is outside the arena", n);
     if (h.begin % 256 != 0)
         return arena_format(r->arena, "%%%u is not aligned to 256 bytes", n);
@@ -96,14 +96,14 @@ static const char *hold(Replay *r, NodeId n) {
 // ---- library fusions ----
 
 // Whether a call that takes a kernel over leaves what that kernel would.
-static bool leaves(const Ride *ride) {
-    return ride->fusion == FUSION_statistics || ride->fusion == FUSION_backward;
+static bool leaves(const LibraryFusion *fusion) {
+    return fusion->kind == FUSION_statistics || fusion->kind == FUSION_backward;
 }
 
 // Whether what a fusion has left is still there where its kernel would run.
 static const char *check_saved(const Replay *r, int k) {
     const Group *group = &r->group[k];
-    if (r->saves[k] < 0 || !leaves(&r->rides.ride[r->saves[k]]))
+    if (r->saves[k] < 0 || !leaves(&r->fusions.fusion[r->saves[k]]))
         return NULL;
     for (int i = 0; i < group->num_outputs; i++)
         if (!r->holds[group->output[i]])
@@ -112,14 +112,14 @@ static const char *check_saved(const Replay *r, int k) {
     return NULL;
 }
 
-static const char *replay_fusion(Replay *r, const Ride *ride) {
-    const Norm *norm = &r->rides.norm[ride->norm];
-    const Group *call = &r->group[ride->call];
+static const char *replay_fusion(Replay *r, const LibraryFusion *fusion) {
+    const Norm *norm = &r->fusions.norm[fusion->norm];
+    const Group *call = &r->group[fusion->call];
     const char *why = NULL;
-    for (int i = 0;
-         leaves(ride) && why == NULL && i < r->group[ride->kernel].num_outputs;
+    for (int i = 0; leaves(fusion) && why == NULL &&
+                    i < r->group[fusion->kernel].num_outputs;
          i++)
-        why = hold(r, r->group[ride->kernel].output[i]);
+        why = hold(r, r->group[fusion->kernel].output[i]);
     if (why != NULL)
         return why;
     if (!r->holds[norm->x])
@@ -132,27 +132,27 @@ static const char *replay_fusion(Replay *r, const Ride *ride) {
     return NULL;
 }
 
-// What rides on the call that has just been replayed.
+// Replays the fusions of the call that has just been replayed.
 static const char *replay_fusions(Replay *r, int k) {
     const char *why = NULL;
     for (int i = r->first[k]; i >= 0 && why == NULL; i = r->next[i])
-        why = replay_fusion(r, &r->rides.ride[i]);
+        why = replay_fusion(r, &r->fusions.fusion[i]);
     return why;
 }
 
-static void list_rides(Replay *r, int groups) {
-    r->rides = groups_rides(r->g, r->group, groups, r->arena);
+static void list_fusions(Replay *r, int groups) {
+    r->fusions = groups_library_fusions(r->g, r->group, groups, r->arena);
     r->first = ARENA_ARRAY(r->arena, (size_t)groups + 1, int);
     r->saves = ARENA_ARRAY(r->arena, (size_t)groups + 1, int);
-    r->next = ARENA_ARRAY(r->arena, (size_t)r->rides.count + 1, int);
+    r->next = ARENA_ARRAY(r->arena, (size_t)r->fusions.count + 1, int);
     for (int k = 0; k < groups; k++)
         r->first[k] = r->saves[k] = -1;
-    for (int i = 0; i < r->rides.count; i++) {
-        const Ride *ride = &r->rides.ride[i];
-        r->next[i] = r->first[ride->call];
-        r->first[ride->call] = i;
-        if (ride->kernel >= 0)
-            r->saves[ride->kernel] = i;
+    for (int i = 0; i < r->fusions.count; i++) {
+        const LibraryFusion *fusion = &r->fusions.fusion[i];
+        r->next[i] = r->first[fusion->call];
+        r->first[fusion->call] = i;
+        if (fusion->kernel >= 0)
+            r->saves[fusion->kernel] = i;
     }
 }
 
@@ -209,7 +209,7 @@ const char *memory_verify(const Graph *g, Arena *a) {
                 .held = ARENA_ARRAY(a, (size_t)g->count + 1, Held),
                 .holds = ARENA_ARRAY(a, (size_t)g->count + 1, bool),
                 .group = group};
-    list_rides(&r, count);
+    list_fusions(&r, count);
     const char *why = NULL;
     for (NodeId n = 0; n < g->count && why == NULL; n++)
         if (range_of(g, n).fixed)

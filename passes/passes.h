@@ -173,8 +173,8 @@ typedef struct {
     int64_t arena;       // bytes that are planned
 } Cost;
 
-// What rides on library calls is launched and counted all the same: ir/ride.h
-// says what a device saves that takes them.
+// Counts every launch, also of kernels that library fusions can save:
+// ir/library_fusion.h has the saving of a device.
 Cost graph_cost(const Graph *g);
 
 // Of an update: with `accumulate` of all its batches, of which all but the last

@@ -62,9 +62,9 @@ bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
 // of the library, and joins of launches without them and beside them.
 typedef struct {
     const Device *device;
-    Rides rides;
+    LibraryFusions fusions;
     Joins joins;
-    bool *ridden, *joined; // which of them it takes together
+    bool *fused, *joined; // which of them it takes together
     Saving saving;
     int joins_alone, joins_beside; // launches fewer
 } Judged;

@@ -3,30 +3,33 @@
 
 #include "ir/join.h"
 
-// A run of three kernels of which the first rides, and one of two.
+// A run of three kernels of which the first is fused into a call, and one of
+// two.
 static const Join both[] = {{1, 3}, {2, 2}, {5, 2}};
 static const Joins joins = {(Join *)both, 3};
-static const Ride statistics = {
-    .fusion = FUSION_statistics, .kernel = 1, .beside = -1, .together = -1};
+static const LibraryFusion statistics = {
+    .kind = FUSION_statistics, .kernel = 1, .beside = -1, .together = -1};
 
-START_TEST(a_whole_run_is_taken_where_nothing_rides) {
+START_TEST(a_whole_run_is_taken_where_nothing_is_fused) {
     Arena *a = arena_new();
-    const bool ridden[] = {false};
-    Rides r = {.ride = (Ride *)&statistics, .count = 1};
-    bool *taken = joins_taken(&joins, &r, ridden, a);
+    const bool fused[] = {false};
+    LibraryFusions r = {.fusion = (LibraryFusion *)&statistics, .count = 1};
+    bool *taken = joins_taken(&joins, &r, fused, a);
     ck_assert(taken[0] && !taken[1] && taken[2]);
     ck_assert_int_eq(joins_saving(&joins, &r, 0), 3);
     arena_free(a);
 }
 END_TEST
 
-START_TEST(its_rest_is_taken_where_a_kernel_rides) {
+START_TEST(its_rest_is_taken_where_a_kernel_is_fused) {
     Arena *a = arena_new();
-    const bool ridden[] = {true};
+    const bool fused[] = {true};
     Norm norm = {.statistics = 0};
-    Rides r = {
-        .ride = (Ride *)&statistics, .count = 1, .norm = &norm, .num_norms = 1};
-    bool *taken = joins_taken(&joins, &r, ridden, a);
+    LibraryFusions r = {.fusion = (LibraryFusion *)&statistics,
+                        .count = 1,
+                        .norm = &norm,
+                        .num_norms = 1};
+    bool *taken = joins_taken(&joins, &r, fused, a);
     ck_assert(!taken[0] && taken[1] && taken[2]);
     ck_assert_int_eq(joins_saving(&joins, &r, 90), 2);
     arena_free(a);
@@ -49,15 +52,15 @@ static Graph *kernels(Arena *a, int count, int tickets) {
 START_TEST(a_join_has_a_ticket_of_its_own) {
     Arena *a = arena_new();
     Graph *g = kernels(a, 2, 3);
-    Rides rides = graph_rides(g, a);
-    Joins found = graph_joins(g, &rides, a);
+    LibraryFusions fusions = graph_library_fusions(g, a);
+    Joins found = graph_joins(g, &fusions, a);
     ck_assert_int_eq(found.count, 1);
     ck_assert_int_eq(found.join[0].first, 0);
     ck_assert_int_eq(found.join[0].count, 2);
     ck_assert_int_eq(join_ticket(g), 2);
     g = kernels(a, 2, 0);
-    rides = graph_rides(g, a);
-    ck_assert_int_eq(graph_joins(g, &rides, a).count, 0);
+    fusions = graph_library_fusions(g, a);
+    ck_assert_int_eq(graph_joins(g, &fusions, a).count, 0);
     arena_free(a);
 }
 END_TEST
@@ -65,8 +68,8 @@ END_TEST
 START_TEST(a_long_run_is_cut) {
     Arena *a = arena_new();
     Graph *g = kernels(a, MOST_JOINED + 2, 1);
-    Rides rides = graph_rides(g, a);
-    Joins found = graph_joins(g, &rides, a);
+    LibraryFusions fusions = graph_library_fusions(g, a);
+    Joins found = graph_joins(g, &fusions, a);
     ck_assert_int_eq(found.count, 2);
     ck_assert_int_eq(found.join[0].count, MOST_JOINED);
     ck_assert_int_eq(found.join[1].first, MOST_JOINED);
@@ -85,8 +88,8 @@ END_TEST
 Suite *join_suite(void) {
     Suite *s = suite_create("join");
     TCase *t = tcase_create("join");
-    tcase_add_test(t, a_whole_run_is_taken_where_nothing_rides);
-    tcase_add_test(t, its_rest_is_taken_where_a_kernel_rides);
+    tcase_add_test(t, a_whole_run_is_taken_where_nothing_is_fused);
+    tcase_add_test(t, its_rest_is_taken_where_a_kernel_is_fused);
     tcase_add_test(t, a_join_has_a_ticket_of_its_own);
     tcase_add_test(t, a_long_run_is_cut);
     tcase_add_test(t, steps_that_run_once_are_not_joined);

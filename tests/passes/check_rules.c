@@ -1,8 +1,8 @@
 // Rules: each has golden cases for it and against it.  tests/golden/rules.txt
 // is the table; what it must name is read off the passes, the rules of simplify
-// and what can ride on a library call; launches that are joined count besides.
+// and library fusions; launches that are joined count besides.
 #include "base/source.h"
-#include "ir/ride.h"
+#include "ir/library_fusion.h"
 #include "passes/passes.h"
 #include "tests/passes/suites.h"
 
@@ -123,7 +123,7 @@ START_TEST(passes_have_rules) {
         ck_assert_msg(found, "rules.txt has no rule of %s", p->name);
     }
     for (int i = 0; i < NUM_FUSIONS; i++)
-        check_covered(&t, arena_format(a, "ride.%s", fusion_info[i].name));
+        check_covered(&t, arena_format(a, "fusion.%s", fusion_info[i].name));
     check_covered(&t, "join.launch");
     arena_free(a);
 }

@@ -27,7 +27,7 @@ Suite *pipeline_suite(void);
 Suite *precision_suite(void);
 Suite *dce_suite(void);
 Suite *rematerialize_suite(void);
-Suite *ride_suite(void);
+Suite *library_fusion_suite(void);
 Suite *rules_suite(void);
 Suite *join_suite(void);
 Suite *schedule_suite(void);

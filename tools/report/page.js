@@ -317,9 +317,9 @@ function factsDraw(l) {
     fact(list, "launch", blocksText(l));
   resourcesDraw(list, l);
   fact(list, "roofline time", `${timeText(l.roofline_seconds)}, bound by ${l.bound_by}`);
-  if (l.rides_on)
+  if (l.fused_into)
     fact(list, "fused into", launchLink(launches.find(x =>
-      x.step === l.step && x.name === l.rides_on)), " where the library supports it");
+      x.step === l.step && x.name === l.fused_into)), " where the library supports it");
   const join = joinOf(l);
   if (join)
     fact(list, "merged into", `${join.name}, one launch of `, ...listed(partsOf(join).map(launchLink)));

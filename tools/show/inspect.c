@@ -128,12 +128,12 @@ static void roofline_joined(Inspected *l, const Inspected *kernel) {
 
 static void fusions_find(Inspected *first, const Launches *launches,
                          const Judged *j) {
-    for (int i = 0; i < j->rides.count; i++) {
-        const Ride *ride = &j->rides.ride[i];
-        if (!j->ridden[i] || ride->kernel < 0)
+    for (int i = 0; i < j->fusions.count; i++) {
+        const LibraryFusion *fusion = &j->fusions.fusion[i];
+        if (!j->fused[i] || fusion->kernel < 0)
             continue;
-        first[ride->kernel].rides_on = launches->kernel[ride->call].name;
-        first[ride->kernel].fusion = fusion_info[ride->fusion].name;
+        first[fusion->kernel].fused_into = launches->kernel[fusion->call].name;
+        first[fusion->kernel].fusion = fusion_info[fusion->kind].name;
     }
 }
 

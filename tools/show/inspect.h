@@ -34,12 +34,12 @@ typedef struct {
     Charge *charge; // of a launch of its own, in order of lines
     int num_charges;
     int64_t bytes, flops;
-    double seconds;                // on the described device, by the roofline
-    bool by_memory;                // whether memory is what takes so long
-    bool chosen;                   // by --kernel, --line and --op
-    bool taken;                    // of joined ones: the device launches them
-    const char *rides_on, *fusion; // the call whose fusion does its work
-    const Edge *edge;              // what it reads of other launches
+    double seconds;                  // on the described device, by the roofline
+    bool by_memory;                  // whether memory is what takes so long
+    bool chosen;                     // by --kernel, --line and --op
+    bool taken;                      // of joined ones: the device launches them
+    const char *fused_into, *fusion; // the call whose fusion does its work
+    const Edge *edge;                // what it reads of other launches
     int num_edges;
     const char *joined_as; // what launches it with others
     const char *joined_to; // the launch before it there

@@ -71,9 +71,9 @@ static void parts_add(Text *t, const Inspected *l) {
 }
 
 static void fusion_add(Text *t, const Inspected *l, const Device *d) {
-    if (l->rides_on)
+    if (l->fused_into)
         text_add(t, "// on %s fused as %s into %s\n", d->name, l->fusion,
-                 l->rides_on);
+                 l->fused_into);
     if (l->joined_as)
         text_add(t, "// merged as  %s\n", l->joined_as);
     if (l->joined && !l->taken)

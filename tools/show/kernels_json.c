@@ -144,7 +144,7 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
     operations_json(a, t, l);
     tensors_json(a, t, "reads", l, k->group->input, k->group->num_inputs);
     tensors_json(a, t, "writes", l, k->group->output, k->group->num_outputs);
-    json_text(t, "rides_on", l->rides_on);
+    json_text(t, "rides_on", l->fused_into);
     json_text(t, "joined_to", l->joined_to);
     json_text(t, "joined_as", l->joined_as);
     json_text(t, "text_of", k->text ? k->first->name : NULL);

@@ -4,19 +4,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-// What launch k need not do on a device that takes these rides.
-static void ride_print(Text *t, const Launches *launches, const Rides *r,
-                       const bool *taken, int k) {
+// The work of launch k that a device with these library fusions saves.
+static void fused_print(Text *t, const Launches *launches,
+                        const LibraryFusions *r, const bool *taken, int k) {
     for (int i = 0; i < r->count; i++) {
-        const Ride *ride = &r->ride[i];
-        const char *fusion = fusion_info[ride->fusion].name;
+        const LibraryFusion *fusion = &r->fusion[i];
+        const char *name = fusion_info[fusion->kind].name;
         if (!taken[i])
             continue;
-        if (ride->kernel == k)
-            text_add(t, "  %s of %s", fusion,
-                     launches->kernel[ride->call].name);
-        else if (ride->kernel < 0 && ride->call == k)
-            text_add(t, "  %s", fusion);
+        if (fusion->kernel == k)
+            text_add(t, "  %s of %s", name,
+                     launches->kernel[fusion->call].name);
+        else if (fusion->kernel < 0 && fusion->call == k)
+            text_add(t, "  %s", name);
     }
 }
 
@@ -44,7 +44,7 @@ void launches_print(Arena *a, Text *t, const Inspection *in) {
         if (!l->chosen)
             continue;
         text_add(t, "%12" PRId64 "  %s", l->bytes, launch_name(l));
-        ride_print(t, launches, &j.rides, j.ridden, i);
+        fused_print(t, launches, &j.fusions, j.fused, i);
         if (l->joined_as)
             text_add(t, "  merged as %s", l->joined_as);
         text_add(t, "\n");

@@ -1,13 +1,14 @@
-// Rides: the tables that tell a device which kernels a library call can save.
+// Library fusions: the tables that tell a device which kernels a library call
+// can save.
 
 #include "codegen/emit.h"
-#include "ir/ride.h"
+#include "ir/library_fusion.h"
 
 static long long at(const Graph *g, NodeId n) {
     return n == NO_NODE ? 0 : (long long)g->node[n].offset;
 }
 
-static void norm_row(RideTables *t, const Graph *g, const Rides *r,
+static void norm_row(FusionTables *t, const Graph *g, const LibraryFusions *r,
                      const Norm *n) {
     int64_t channels = space_columns(g->node[n->x].type);
     int64_t room = g->arena_bytes - r->bytes;
@@ -28,8 +29,8 @@ static void norm_row(RideTables *t, const Graph *g, const Rides *r,
     text_add(&t->norms, "},\n");
 }
 
-static void fusion_row(RideTables *t, const Graph *g, const Kernel *kernel,
-                       int step, const Ride *ride) {
+static void fusion_row(FusionTables *t, const Graph *g, const Kernel *kernel,
+                       int step, const LibraryFusion *fusion) {
     static const char *const kind[NUM_FUSIONS] = {
         [FUSION_statistics] = "RT_FUSED_STATISTICS",
         [FUSION_prologue] = "RT_FUSED_PROLOGUE",
@@ -38,26 +39,27 @@ static void fusion_row(RideTables *t, const Graph *g, const Kernel *kernel,
     };
     Text *f = &t->fusions;
     text_add(f, "    {.kind = %s, .step = %d, .norm = %d,\n     .call = %s,\n",
-             kind[ride->fusion], step, t->num_norms + ride->norm,
-             kernel[ride->call].name);
-    text_add(f, "     .launch = %d, .together = %d", ride->kernel,
-             ride->together < 0 ? -1 : t->num_fusions + ride->together);
-    if (ride->fusion == FUSION_backward)
-        text_add(f, ", .d_scale = %lld, .d_bias = %lld", at(g, ride->d_scale),
-                 at(g, ride->d_bias));
+             kind[fusion->kind], step, t->num_norms + fusion->norm,
+             kernel[fusion->call].name);
+    text_add(f, "     .launch = %d, .together = %d", fusion->kernel,
+             fusion->together < 0 ? -1 : t->num_fusions + fusion->together);
+    if (fusion->kind == FUSION_backward)
+        text_add(f, ", .d_scale = %lld, .d_bias = %lld", at(g, fusion->d_scale),
+                 at(g, fusion->d_bias));
     text_add(f, "},\n");
 }
 
-static bool has_number(const Rides *r, int64_t number) {
+static bool has_number(const LibraryFusions *r, int64_t number) {
     for (int i = 0; i < r->num_norms; i++)
         if (r->norm[i].number == number)
             return true;
     return false;
 }
 
-// Rows for the variances that ride on no call: in another step the same number
+// Rows for the variances that no call computes: in another step the same number
 // may, and the kernels ask for it by number.
-static int fixed_rows(RideTables *t, const Graph *g, const Rides *r) {
+static int fixed_rows(FusionTables *t, const Graph *g,
+                      const LibraryFusions *r) {
     int rows = 0;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
@@ -70,12 +72,13 @@ static int fixed_rows(RideTables *t, const Graph *g, const Rides *r) {
     return rows;
 }
 
-void rides_emit(RideTables *t, const Graph *g, const Launches *l, int step) {
-    const Rides *r = &l->rides;
+void fusions_emit(FusionTables *t, const Graph *g, const Launches *l,
+                  int step) {
+    const LibraryFusions *r = &l->fusions;
     for (int i = 0; i < r->num_norms; i++)
         norm_row(t, g, r, &r->norm[i]);
     for (int i = 0; i < r->count; i++)
-        fusion_row(t, g, l->kernel, step, &r->ride[i]);
+        fusion_row(t, g, l->kernel, step, &r->fusion[i]);
     t->num_norms += r->num_norms + fixed_rows(t, g, r);
     t->num_fusions += r->count;
 }

@@ -1,8 +1,9 @@
-// Rides: what a library call may take over, and plans that allow for it.
+// LibraryFusions: what a library call may take over, and plans that allow for
+// it.
 #include "tests/passes/suites.h"
 
 #include "frontend/frontend.h"
-#include "ir/ride.h"
+#include "ir/library_fusion.h"
 #include "passes/passes.h"
 
 #include <stdlib.h>
@@ -21,10 +22,10 @@ static Graph *train_of(Arena *a, const char *name, const char *device) {
     return plan_graph(program_plan(p, &o), "train");
 }
 
-static const Ride *ride_of(const Rides *r, Fusion f) {
+static const LibraryFusion *fusion_of(const LibraryFusions *r, FusionKind f) {
     for (int i = 0; i < r->count; i++)
-        if (r->ride[i].fusion == f)
-            return &r->ride[i];
+        if (r->fusion[i].kind == f)
+            return &r->fusion[i];
     return NULL;
 }
 
@@ -43,10 +44,10 @@ END_TEST
 START_TEST(batch_norm_is_recognised) {
     Arena *a = arena_new();
     Graph *g = train_of(a, "chain", "cuda");
-    Rides r = graph_rides(g, a);
+    LibraryFusions r = graph_library_fusions(g, a);
     ck_assert_int_eq(r.num_norms, 2);
     ck_assert_int_eq(r.count, 5);
-    const Norm *norm = &r.norm[ride_of(&r, FUSION_prologue)->norm];
+    const Norm *norm = &r.norm[fusion_of(&r, FUSION_prologue)->norm];
     ck_assert_double_eq_tol(norm->epsilon, 1e-5, 1e-12);
     ck_assert_str_eq(node_text(&g->node[norm->scale], ATTR_name),
                      "batch_norm_1.scale");
@@ -61,13 +62,13 @@ END_TEST
 START_TEST(sums_of_the_gradient_are_told_apart) {
     Arena *a = arena_new();
     Graph *g = train_of(a, "chain", "cuda");
-    Rides r = graph_rides(g, a);
-    const Ride *ride = ride_of(&r, FUSION_backward);
-    ck_assert_ptr_nonnull(ride);
+    LibraryFusions r = graph_library_fusions(g, a);
+    const LibraryFusion *fusion = fusion_of(&r, FUSION_backward);
+    ck_assert_ptr_nonnull(fusion);
     // That of the bias is over what relu passes, that of the scale over a
     // product.
-    ck_assert_int_eq(g->node[g->node[ride->d_scale].arg[0]].op, OP_mul);
-    ck_assert_int_ne(g->node[g->node[ride->d_bias].arg[0]].op, OP_mul);
+    ck_assert_int_eq(g->node[g->node[fusion->d_scale].arg[0]].op, OP_mul);
+    ck_assert_int_ne(g->node[g->node[fusion->d_bias].arg[0]].op, OP_mul);
     arena_free(a);
 }
 END_TEST
@@ -75,7 +76,7 @@ END_TEST
 START_TEST(host_has_none) {
     Arena *a = arena_new();
     Graph *g = train_of(a, "chain", "host");
-    ck_assert_int_eq(graph_rides(g, a).count, 0);
+    ck_assert_int_eq(graph_library_fusions(g, a).count, 0);
     arena_free(a);
 }
 END_TEST
@@ -83,13 +84,13 @@ END_TEST
 START_TEST(what_varies_is_not_taken) {
     Arena *a = arena_new();
     Graph *g = train_of(a, "chain", "cuda");
-    Rides r = graph_rides(g, a);
-    ck_assert_int_eq(rides_saving(&r, 90).taken, 5);
+    LibraryFusions r = graph_library_fusions(g, a);
+    ck_assert_int_eq(fusions_saving(&r, 90).taken, 5);
     // Statistics, prologue and sums of the gradient save a launch each; their
     // forms need one.
-    ck_assert_int_eq(rides_saving(&r, 90).launches, 3);
-    ck_assert_int_eq(rides_saving(&r, 100).taken, 0);
-    ck_assert_int_eq(rides_saving(&r, 75).taken, 0);
+    ck_assert_int_eq(fusions_saving(&r, 90).launches, 3);
+    ck_assert_int_eq(fusions_saving(&r, 100).taken, 0);
+    ck_assert_int_eq(fusions_saving(&r, 75).taken, 0);
     arena_free(a);
 }
 END_TEST
@@ -106,12 +107,12 @@ START_TEST(sums_live_from_the_call_on) {
     Arena *a = arena_new();
     Graph *g = train_of(a, "chain", "cuda");
     ck_assert_ptr_null(memory_verify(g, a));
-    Rides r = graph_rides(g, a);
-    const Ride *ride = ride_of(&r, FUSION_backward);
+    LibraryFusions r = graph_library_fusions(g, a);
+    const LibraryFusion *fusion = fusion_of(&r, FUSION_backward);
     int count;
-    const Group *call = &graph_groups(g, a, &count)[ride->call];
+    const Group *call = &graph_groups(g, a, &count)[fusion->call];
     // A kernel after the call could write where the call's operand was.
-    g->node[ride->d_scale].offset =
+    g->node[fusion->d_scale].offset =
         g->node[node_base(g, g->node[call->last].arg[0])].offset;
     expect_fault(g, a, "library fusion");
     arena_free(a);
@@ -121,16 +122,16 @@ END_TEST
 START_TEST(forms_have_room_of_their_own) {
     Arena *a = arena_new();
     Graph *g = train_of(a, "chain", "cuda");
-    Rides r = graph_rides(g, a);
+    LibraryFusions r = graph_library_fusions(g, a);
     g->node[r.norm[0].sum].offset = g->arena_bytes - r.bytes;
     expect_fault(g, a, "outside the arena");
     arena_free(a);
 }
 END_TEST
 
-Suite *ride_suite(void) {
-    Suite *s = suite_create("ride");
-    TCase *t = tcase_create("ride");
+Suite *library_fusion_suite(void) {
+    Suite *s = suite_create("library_fusion");
+    TCase *t = tcase_create("library_fusion");
     tcase_add_test(t, support_follows_the_generation);
     tcase_add_test(t, batch_norm_is_recognised);
     tcase_add_test(t, sums_of_the_gradient_are_told_apart);

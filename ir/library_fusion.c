@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rides: which kernels a library call can take over, read off the groups.
+// Library fusions: finds the kernels that a library call can do.
 //
-// A search starts at the statistics of what a convolution computes.  That what
-// follows is batch_norm and relu, and that what reduces its gradient is their
-// backward pass, is known by trying the expressions at a few points (probe.c).
+// The search starts at the statistics of a convolution's result.  Evaluating
+// expressions at a few points (probe.c) tells whether the next kernel is
+// batch_norm and relu, and whether a reduction of the gradient is their
+// backward pass.
 
-#include "ir/ride.h"
+#include "ir/library_fusion.h"
 
 #include "ir/probe.h"
 
@@ -21,7 +22,7 @@ typedef struct {
     Readers readers;
     bool *leaves; // of each node: whether the graph puts it out
     int *number;  // of each var that is read by way of variance alone; else -1
-    Rides *r;
+    LibraryFusions *r;
 } Search;
 
 // What a var left may be squares only if all that read it know.
@@ -46,7 +47,7 @@ static int *find_numbers(const Graph *g, Arena *a) {
 }
 
 static Search search_new(const Graph *g, const Group *group, int count,
-                         Arena *a, Rides *r) {
+                         Arena *a, LibraryFusions *r) {
     Search s = {.g = g, .a = a, .group = group, .num_groups = count, .r = r};
     s.owner = group_owners(g, group, count, a);
     s.readers = group_readers(g, group, count, a);
@@ -183,18 +184,18 @@ static int64_t bytes_of(const Search *s, NodeId n) {
     return graph_bytes(s->g, node_at(s, n)->type);
 }
 
-static Ride *ride_add(Search *s, Fusion fusion, NodeId call, int kernel,
-                      int norm) {
-    Ride *ride = &s->r->ride[s->r->count++];
-    *ride = (Ride){.fusion = fusion,
-                   .call = s->owner[call],
-                   .kernel = kernel,
-                   .norm = norm,
-                   .beside = -1,
-                   .together = -1,
-                   .d_scale = NO_NODE,
-                   .d_bias = NO_NODE};
-    return ride;
+static LibraryFusion *fusion_add(Search *s, FusionKind kind, NodeId call,
+                                 int kernel, int norm) {
+    LibraryFusion *fusion = &s->r->fusion[s->r->count++];
+    *fusion = (LibraryFusion){.kind = kind,
+                              .call = s->owner[call],
+                              .kernel = kernel,
+                              .norm = norm,
+                              .beside = -1,
+                              .together = -1,
+                              .d_scale = NO_NODE,
+                              .d_bias = NO_NODE};
+    return fusion;
 }
 
 static void find_statistics(Search *s) {
@@ -203,8 +204,9 @@ static void find_statistics(Search *s) {
         if (!match_statistics(s, k, &norm))
             continue;
         norm.statistics = s->r->count;
-        Ride *ride = ride_add(s, FUSION_statistics, norm.x, k, s->r->num_norms);
-        ride->bytes = bytes_of(s, norm.x);
+        LibraryFusion *fusion =
+            fusion_add(s, FUSION_statistics, norm.x, k, s->r->num_norms);
+        fusion->bytes = bytes_of(s, norm.x);
         s->r->norm[s->r->num_norms++] = norm;
     }
 }
@@ -309,7 +311,7 @@ static bool only_readers(const Search *s, NodeId y, NodeId *conv,
 
 static int statistics_on(const Search *s, int call) {
     for (int i = 0; i < s->r->num_norms; i++)
-        if (s->r->ride[s->r->norm[i].statistics].call == call)
+        if (s->r->fusion[s->r->norm[i].statistics].call == call)
             return s->r->norm[i].statistics;
     return -1;
 }
@@ -320,13 +322,14 @@ static void find_prologue(Search *s, int norm) {
     if (n->y == NO_NODE || !only_readers(s, n->y, &conv, &weight))
         return;
     int at = s->r->count;
-    Ride *ride = ride_add(s, FUSION_prologue, conv, n->kernel, norm);
-    ride->bytes = bytes_of(s, n->x) + bytes_of(s, n->y);
-    ride->beside = statistics_on(s, ride->call);
+    LibraryFusion *fusion =
+        fusion_add(s, FUSION_prologue, conv, n->kernel, norm);
+    fusion->bytes = bytes_of(s, n->x) + bytes_of(s, n->y);
+    fusion->beside = statistics_on(s, fusion->call);
     if (weight == NO_NODE)
         return;
-    ride->together = at + 1;
-    ride_add(s, FUSION_prologue_weight, weight, -1, norm)->together = at;
+    fusion->together = at + 1;
+    fusion_add(s, FUSION_prologue_weight, weight, -1, norm)->together = at;
 }
 
 // ---- the backward pass ----
@@ -439,12 +442,12 @@ static void find_backward(Search *s, int norm) {
         if (!match_reduce(s, k, n, &bias, &scale, &dy) ||
             !all_may_be_stopped(s, n, dy, k))
             continue;
-        Ride *ride = ride_add(s, FUSION_backward, dy, k, norm);
-        ride->d_scale = scale;
-        ride->d_bias = bias;
-        ride->bytes = bytes_of(s, dy);
+        LibraryFusion *fusion = fusion_add(s, FUSION_backward, dy, k, norm);
+        fusion->d_scale = scale;
+        fusion->d_bias = bias;
+        fusion->bytes = bytes_of(s, dy);
         if (reads(&s->group[k], n->y))
-            ride->bytes += bytes_of(s, n->y);
+            fusion->bytes += bytes_of(s, n->y);
         return;
     }
 }
@@ -456,10 +459,10 @@ int64_t form_bytes(int64_t channels) {
     return (4 * channels + SLOT - 1) / SLOT * SLOT;
 }
 
-static void place_forms(const Graph *g, Rides *r) {
+static void place_forms(const Graph *g, LibraryFusions *r) {
     for (int i = 0; i < r->count; i++) {
-        Norm *norm = &r->norm[r->ride[i].norm];
-        if (r->ride[i].fusion == FUSION_statistics || norm->forms >= 0)
+        Norm *norm = &r->norm[r->fusion[i].norm];
+        if (r->fusion[i].kind == FUSION_statistics || norm->forms >= 0)
             continue;
         norm->forms = r->bytes;
         r->bytes +=
@@ -467,13 +470,14 @@ static void place_forms(const Graph *g, Rides *r) {
     }
 }
 
-Rides groups_rides(const Graph *g, const Group *group, int count, Arena *a) {
-    Rides r = {.group = group, .num_groups = count};
+LibraryFusions groups_library_fusions(const Graph *g, const Group *group,
+                                      int count, Arena *a) {
+    LibraryFusions r = {.group = group, .num_groups = count};
     if (g->act != F16)
         return r;
     Search s = search_new(g, group, count, a, &r);
     r.norm = ARENA_ARRAY(a, (size_t)s.num_groups + 1, Norm);
-    r.ride = ARENA_ARRAY(a, 4 * (size_t)s.num_groups + 1, Ride);
+    r.fusion = ARENA_ARRAY(a, 4 * (size_t)s.num_groups + 1, LibraryFusion);
     find_statistics(&s);
     for (int i = 0; i < r.num_norms; i++)
         find_apply(&s, &r.norm[i]);
@@ -485,8 +489,8 @@ Rides groups_rides(const Graph *g, const Group *group, int count, Arena *a) {
     return r;
 }
 
-Rides graph_rides(const Graph *g, Arena *a) {
+LibraryFusions graph_library_fusions(const Graph *g, Arena *a) {
     int count;
     const Group *group = graph_groups(g, a, &count);
-    return groups_rides(g, group, count, a);
+    return groups_library_fusions(g, group, count, a);
 }
