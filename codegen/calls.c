@@ -1,5 +1,5 @@
 // Calls: the tables of library calls, of their library fusions and of
-// kernels that may be joined between.
+// the launches that may be merged between.
 
 #include "codegen/program.h"
 
@@ -140,12 +140,12 @@ void fusion_tables_write(Writer *w, Text *t) {
                  text_string(&w->fusions.fusions));
 }
 
-void join_tables_write(Writer *w, Text *t) {
+void merged_tables_write(Writer *w, Text *t) {
     Text rows = text_new(w->a);
     for (int i = 0; i < w->num_steps; i++)
-        joins_emit(&rows, w->step[i].device, w->step[i].launches, i);
-    w->joins = rows.length > 0;
-    if (w->joins)
+        merged_emit(&rows, w->step[i].device, w->step[i].launches, i);
+    w->merges = rows.length > 0;
+    if (w->merges)
         text_add(t,
                  "\n// Merged cooperative launches on CUDA.\n"
                  "static const RtJoin joins[] = {\n%s};\n",

@@ -2,7 +2,7 @@
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
-#include "ir/join.h"
+#include "ir/merged_launch.h"
 #include "ir/program.h"
 
 // A file, or a setting.
@@ -61,8 +61,8 @@ typedef struct Kernel {
     size_t entry; // and those before what is launched, between which is what
                   // others may call and read too
     size_t body;  // and those before the kernel's own statements
-    struct Joined *joined; // of the first: joins that end with it
-    bool is_split;         // the text has a function for joined launches
+    struct MergedKernel *merged; // of the first: merges that end with it
+    bool is_split;               // the text has a function for merged launches
 } Kernel;
 
 // The launches of a graph in order.  host and device are the same graph,
@@ -70,19 +70,19 @@ typedef struct Kernel {
 Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
                         int *number, int *count);
 
-// ---- share.c, join.c ----
+// ---- share.c, merged_launches.c ----
 
 // Launches that may be one.
-typedef struct Joined {
-    Join join;
+typedef struct MergedKernel {
+    MergedLaunch launch;
     const char *name, *text; // no text if an earlier one does the same
     size_t entry;            // bytes of it before what is launched
     int num_args;
-    const char **type;   // of what its arguments point to: those of its kernels
-                         // in turn, and the barrier
-    int blocks;          // on the other device
-    struct Joined *next; // that ends with the same kernel
-} Joined;
+    const char **type; // of what its arguments point to: those of its kernels
+                       // in turn, and the barrier
+    int blocks;        // on the other device
+    struct MergedKernel *next; // that ends with the same kernel
+} MergedKernel;
 
 // The launches of a step, with the library fusions and merged launches that a
 // device may take.
@@ -90,8 +90,8 @@ typedef struct {
     Kernel *kernel;
     int count;
     LibraryFusions fusions;
-    Joins joins;
-    Joined *joined; // one for each of joins
+    MergedLaunches merges;
+    MergedKernel *merged; // one for each of merges
 } Launches;
 
 // Of each step of a plan.  host and device are plans of the same graphs.

@@ -409,16 +409,16 @@ void **keys_at(Keys *k, const char *key);
 // They have keys, and texts with marks.
 void kernels_gather(Kernel *const *kernel, int count, Arena *a);
 
-// ---- join.c ----
+// ---- merged_launches.c ----
 
-// Finds the joined launches of a step that is planned for the device.
-void launches_join(Launches *l, const Graph *device, Arena *a);
+// Finds the merged launches of a step that is planned for the device.
+void launches_merge(Launches *l, const Graph *device, Arena *a);
 
 // Divides the text of a kernel that is part of one.
 void kernel_split(Kernel *k, Arena *a);
 
 // Rows of the table RtJoin for a step that is planned for the device.
-void joins_emit(Text *t, const Graph *device, const Launches *l, int step);
+void merged_emit(Text *t, const Graph *device, const Launches *l, int step);
 
 // ---- program.c ----
 

@@ -36,21 +36,23 @@ static void write_declarations(Text *t, const Kernel *head) {
         text_add(t, "HOST_ENTRY(%s);\n", k->name);
 }
 
-// Joined launches that are written, in order; texts of equal ones are one.
-static const Joined **written_joins(const Writer *w, int *count) {
+// Merged launches that are written, in order; texts of equal ones are one.
+static const MergedKernel **written_merged(const Writer *w, int *count) {
     size_t most = 0;
     for (int i = 0; i < w->num_steps; i++)
-        most += (size_t)w->step[i].launches->joins.count;
-    const Joined **list = ARENA_ARRAY(w->a, most + 1, const Joined *);
+        most += (size_t)w->step[i].launches->merges.count;
+    const MergedKernel **list =
+        ARENA_ARRAY(w->a, most + 1, const MergedKernel *);
     *count = 0;
     for (int i = 0; i < w->num_steps; i++)
-        for (int k = 0; k < w->step[i].launches->joins.count; k++)
-            if (w->step[i].launches->joined[k].text != NULL)
-                list[(*count)++] = &w->step[i].launches->joined[k];
+        for (int k = 0; k < w->step[i].launches->merges.count; k++)
+            if (w->step[i].launches->merged[k].text != NULL)
+                list[(*count)++] = &w->step[i].launches->merged[k];
     return list;
 }
 
-static void write_joined_entry(const Writer *w, Text *t, const Joined *j) {
+static void write_merged_entry(const Writer *w, Text *t,
+                               const MergedKernel *j) {
     text_add(t, "JOINED_KERNEL(%s,\n              ", j->name);
     Wrap wrap = {t, 14, 14, 0};
     for (int i = 0; i < j->num_args; i++)
@@ -158,28 +160,28 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
 }
 
 void entries_write(const Writer *w, Text *t) {
-    int count, joins;
+    int count, merges;
     const Kernel **kernel = written_kernels(w, &count);
-    const Joined **joined = written_joins(w, &joins);
+    const MergedKernel **merged = written_merged(w, &merges);
     text_add(t, "// ---- kernels: entry points for the host ----\n\n");
     write_pieces(w, t, kernel, count);
-    for (int k = 0; k < joins; k++)
-        write_joined_entry(w, t, joined[k]);
+    for (int k = 0; k < merges; k++)
+        write_merged_entry(w, t, merged[k]);
     text_add(t, "\nenum {\n");
     for (int k = 0; k < count; k++)
         text_add(t, "    %s_id,\n", kernel[k]->name);
-    for (int k = 0; k < joins; k++)
-        text_add(t, "    %s_id,\n", joined[k]->name);
+    for (int k = 0; k < merges; k++)
+        text_add(t, "    %s_id,\n", merged[k]->name);
     text_add(t, "    NUM_KERNELS\n};\n"
                 "\nstatic const RtKernel kernels[] = {\n");
     for (int k = 0; k < count; k++)
         text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", kernel[k]->name,
                  kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
                  kernel[k]->num_args, kernel[k]->group->ticket < 0);
-    for (int k = 0; k < joins; k++)
+    for (int k = 0; k < merges; k++)
         text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, 1},\n",
-                 joined[k]->name, joined[k]->name, joined[k]->join.count,
-                 BLOCK_THREADS, joined[k]->num_args);
+                 merged[k]->name, merged[k]->name, merged[k]->launch.count,
+                 BLOCK_THREADS, merged[k]->num_args);
     text_add(t, "};\n\n");
     write_grids(w, t);
     text_add(t, "\n#define RUN(kernel, ...) \\\n"

@@ -16,31 +16,32 @@ static int count_statistics(const Writer *w) {
 
 // ---- what a kernel is compiled with ----
 
-static bool calls(const Kernel *launch, const Joined *j, const Kernel *k) {
-    const Kernel *member = &launch[j->join.first];
-    for (int i = 0; i < j->join.count; i++)
+static bool calls(const Kernel *launch, const MergedKernel *j,
+                  const Kernel *k) {
+    const Kernel *member = &launch[j->launch.first];
+    for (int i = 0; i < j->launch.count; i++)
         if (member[i].first == k)
             return true;
     return false;
 }
 
-// For whom a text is, by their numbers: its kernel, and the joined launches
+// For whom a text is, by their numbers: its kernel, and the merged launches
 // that call the kernel's function.
 typedef struct {
     int own, *caller, callers;
 } Wanted;
 
 static void find_callers(const Writer *w, const Kernel *k, Wanted *r) {
-    int joined = w->num_written;
+    int merged = w->num_written;
     r->callers = 0;
     for (int i = 0; i < w->num_steps; i++) {
         const Launches *l = w->step[i].launches;
-        for (int j = 0; j < l->joins.count; j++) {
-            if (l->joined[j].text == NULL)
+        for (int j = 0; j < l->merges.count; j++) {
+            if (l->merged[j].text == NULL)
                 continue;
-            if (calls(l->kernel, &l->joined[j], k))
-                r->caller[r->callers++] = joined;
-            joined++;
+            if (calls(l->kernel, &l->merged[j], k))
+                r->caller[r->callers++] = merged;
+            merged++;
         }
     }
 }
@@ -78,22 +79,22 @@ static void write_kernels(const Writer *w, Text *t, const Twin *s, Wanted *r) {
         }
 }
 
-static void write_joined(Text *t, const Twin *s, int *joined) {
-    const Joined *j = s->launches->joined;
-    for (int k = 0; k < s->launches->joins.count; k++) {
+static void write_merged(Text *t, const Twin *s, int *merged) {
+    const MergedKernel *j = s->launches->merged;
+    for (int k = 0; k < s->launches->merges.count; k++) {
         if (j[k].text == NULL)
             continue;
         text_add(t, "\n");
         text_bytes(t, j[k].text, j[k].entry);
-        text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", (*joined)++,
+        text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", (*merged)++,
                  j[k].text + j[k].entry);
     }
 }
 
-static int count_joined(const Writer *w) {
+static int count_merged(const Writer *w) {
     int count = 0;
     for (int i = 0; i < w->num_steps; i++)
-        count += w->step[i].launches->joins.count;
+        count += w->step[i].launches->merges.count;
     return count;
 }
 
@@ -116,11 +117,11 @@ void kernels_write(const Writer *w, Text *t) {
                  "may take\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
-    Wanted r = {.caller = ARENA_ARRAY(w->a, (size_t)count_joined(w) + 1, int)};
-    int joined = w->num_written;
+    Wanted r = {.caller = ARENA_ARRAY(w->a, (size_t)count_merged(w) + 1, int)};
+    int merged = w->num_written;
     for (int i = 0; i < w->num_steps; i++) {
         text_add(t, "\n// ---- %s ----\n", w->step[i].name);
         write_kernels(w, t, &w->step[i], &r);
-        write_joined(t, &w->step[i], &joined);
+        write_merged(t, &w->step[i], &merged);
     }
 }

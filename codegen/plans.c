@@ -187,7 +187,7 @@ void plan_write(const Writer *w, Text *t, int which) {
         text_add(t, "        .norm = norms,\n        .fusion = fusions,\n"
                     "        .num_fusions = COUNT(fusions),\n"
                     "        .num_norms = COUNT(norms),\n");
-    if (which && w->joins)
+    if (which && w->merges)
         text_add(t, "        .join = joins,\n"
                     "        .num_joins = COUNT(joins),\n");
     if (w->stored)

@@ -76,8 +76,8 @@ static void write_header(const Writer *w, Text *t) {
              (long long)w->device->arena_bytes);
     text_add(t, "//   a step: %d launches, ", train_step(w)->count);
     text_add(t, "%d fewer with merged launches on CUDA\n//\n",
-             joins_saving(&train_step(w)->launches->joins,
-                          &train_step(w)->launches->fusions, 0));
+             merged_saving(&train_step(w)->launches->merges,
+                           &train_step(w)->launches->fusions, 0));
     text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");
@@ -104,7 +104,7 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
     entries_write(&w, c);
     calls_write(&w, c);
     fusion_tables_write(&w, c);
-    join_tables_write(&w, c);
+    merged_tables_write(&w, c);
     for (int i = 0; i < w.num_steps; i++)
         step_write(&w, c, &w.step[i]);
     wrappers_write(&w, c);

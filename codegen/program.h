@@ -27,8 +27,8 @@ typedef struct {
     Twin *step;
     int num_steps;
     FusionTables fusions;
-    int num_written;    // kernels; joined ones come behind them
-    bool joins, stored; // there are some
+    int num_written;     // kernels; merged ones come behind them
+    bool merges, stored; // there are some
 } Writer;
 
 // Whether a launch's kernel is a text of its own step.
@@ -66,7 +66,7 @@ bool any_calls(const Writer *w);
 
 void calls_write(const Writer *w, Text *t);
 void fusion_tables_write(Writer *w, Text *t);
-void join_tables_write(Writer *w, Text *t);
+void merged_tables_write(Writer *w, Text *t);
 
 // ---- steps.c ----
 

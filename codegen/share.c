@@ -99,25 +99,25 @@ static void share_texts(Launches *step, int num_steps, int number, Arena *a,
         }
 }
 
-// ---- joined launches ----
+// ---- merged launches ----
 
-static void split_joined(Launches *l, const Join *join, Arena *a) {
-    for (int k = 0; k < join->count; k++)
-        kernel_split(l->kernel[join->first + k].first, a);
+static void split_merged(Launches *l, const MergedLaunch *launch, Arena *a) {
+    for (int k = 0; k < launch->count; k++)
+        kernel_split(l->kernel[launch->first + k].first, a);
 }
 
-// Joins what may be joined of the steps that run often.
-static void share_joins(Launches *step, const Plan *device, Arena *a) {
+// Merges launches of the steps that run often.
+static void share_merged(Launches *step, const Plan *device, Arena *a) {
     for (int i = 0; i < device->num_steps; i++) {
         Launches *l = &step[i];
-        if (step_joins(device->step[i].kind))
-            launches_join(l, device->step[i].graph, a);
+        if (step_merges(device->step[i].kind))
+            launches_merge(l, device->step[i].graph, a);
         else
             l->fusions = graph_library_fusions(device->step[i].graph, a);
     }
     for (int i = 0; i < device->num_steps; i++)
-        for (int k = 0; k < step[i].joins.count; k++)
-            split_joined(&step[i], &step[i].joins.join[k], a);
+        for (int k = 0; k < step[i].merges.count; k++)
+            split_merged(&step[i], &step[i].merges.launch[k], a);
 }
 
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
@@ -130,6 +130,6 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
                            scratch, &number, &step[i].count);
     share_texts(step, host->num_steps, number, a, scratch);
     arena_free(scratch);
-    share_joins(step, device, a);
+    share_merged(step, device, a);
     return step;
 }

@@ -131,7 +131,7 @@ const int64_t *scratch_places(const Graph *g, const Group *group, Arena *a);
 // finish what the others began.  One i32 for each group that needs one, in a
 // state with this name and the graph's.
 // A launch in phases has two, as blocks are counted at its barriers too, sums
-// of more blocks than a team has one more for each team, and what joins
+// of more blocks than a team has one more for each team, and what merges
 // launches has the last.
 #define TICKETS "run.tickets."
 enum { TEAM_BLOCKS = 24 }; // about the root of the most there are

@@ -152,7 +152,8 @@ static void place_leaves(Rebuild *r) {
             place_views(r, n);
 }
 
-// Whether launches may be joined, which have the last ticket: see ir/join.h.
+// Whether launches may be joined, which have the last ticket: see
+// ir/merged_launch.h.
 static bool any_joins(const Rebuild *r) {
     int count = 0;
     for (int k = 0; k < r->c->count; k++)

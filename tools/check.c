@@ -149,12 +149,12 @@ static void bytes_print(Text *t, const char *what, int64_t bytes) {
     text_add(t, "%-18s%.1f %s\n", what, s.count, s.unit);
 }
 
-// What a step of the run costs, and how much less where launches are joined and
+// What a step of the run costs, and how much less where launches are merged and
 // with what a library can fuse.
 typedef struct {
     int64_t samples;
     Cost cost;
-    int64_t joined; // launches
+    int64_t merged; // launches
     int64_t fusions, fused_launches, fused_bytes;
 } StepCost;
 
@@ -163,8 +163,8 @@ static void savings_take(StepCost *c, const Plan *plan, const Graph *g,
                          const Device *device, int64_t batches) {
     Arena *a = arena_new();
     Judged j = step_judge(a, plan, plan_step(plan, g->name), device);
-    int fused = j.saving.launches + j.joins_beside;
-    c->joined -= batches * j.joins_alone;
+    int fused = j.saving.launches + j.merged_beside;
+    c->merged -= batches * j.merged_alone;
     c->fusions += batches * j.saving.taken;
     c->fused_launches -= batches * fused;
     c->fused_bytes -= batches * j.saving.bytes;
@@ -177,7 +177,7 @@ static bool step_cost(const Program *p, const Plan *plan, const Device *device,
     *c = (StepCost){.samples = p->recipe.batch * p->recipe.accumulate};
     if (!update_cost(p, plan, &c->cost))
         return false;
-    c->joined = c->fused_launches = c->cost.launches;
+    c->merged = c->fused_launches = c->cost.launches;
     c->fused_bytes = c->cost.batch_bytes;
     if (stage->gather)
         savings_take(c, plan, stage->gather, device, p->recipe.accumulate - 1);
@@ -325,8 +325,8 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);
     flops_print(t, "flops, forward", l->flops, "sample");
     flops_print(t, "flops", c->cost.flops, "step");
-    text_add(t, "%-18s%" PRId64 " per step", "launches", c->joined);
-    if (c->joined < c->cost.launches)
+    text_add(t, "%-18s%" PRId64 " per step", "launches", c->merged);
+    if (c->merged < c->cost.launches)
         text_add(t, ", %" PRId64 " unmerged", c->cost.launches);
     text_add(t, "\n");
     text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
@@ -346,7 +346,7 @@ static int64_t step_launches(const Plan *plan, const Step *step,
     Arena *a = arena_new();
     Judged j = step_judge(a, plan, step, device);
     arena_free(a);
-    return c->launches - j.joins_alone;
+    return c->launches - j.merged_alone;
 }
 
 static void steps_print(Text *t, const Plan *plan, const Device *device) {
@@ -409,7 +409,7 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"flops_step\": %" PRId64, c->cost.flops);
     text_add(t, ", \"arena_bytes\": %" PRId64, plan->arena_bytes);
     text_add(t, ", \"bound_bytes\": %" PRId64, plan_bound(plan));
-    text_add(t, ", \"launches\": %" PRId64, c->joined);
+    text_add(t, ", \"launches\": %" PRId64, c->merged);
     text_add(t, ", \"launches_without_joins\": %" PRId64, c->cost.launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
              c->cost.batch_bytes / c->samples);

@@ -2,7 +2,7 @@
 #ifndef TOOLS_DEVICE_H
 #define TOOLS_DEVICE_H
 
-#include "ir/join.h"
+#include "ir/merged_launch.h"
 #include "tools/tools.h"
 
 // A description is a JSON object.  These numbers are read from it; it may hold
@@ -59,14 +59,14 @@ bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
 // ---- judge.c ----
 
 // What a device saves in a step of a plan if it takes all that it can: fusions
-// of the library, and joins of launches without them and beside them.
+// of the library, and merged launches without them and beside them.
 typedef struct {
     const Device *device;
     LibraryFusions fusions;
-    Joins joins;
-    bool *fused, *joined; // which of them it takes together
+    MergedLaunches merges;
+    bool *fused, *merged; // which of them it takes together
     Saving saving;
-    int joins_alone, joins_beside; // launches fewer
+    int merged_alone, merged_beside; // launches fewer
 } Judged;
 
 Judged step_judge(Arena *a, const Plan *plan, const Step *step,

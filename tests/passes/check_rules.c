@@ -1,6 +1,6 @@
 // Rules: each has golden cases for it and against it.  tests/golden/rules.txt
 // is the table; what it must name is read off the passes, the rules of simplify
-// and library fusions; launches that are joined count besides.
+// and library fusions; launches that are merged count besides.
 #include "base/source.h"
 #include "ir/library_fusion.h"
 #include "passes/passes.h"
@@ -124,7 +124,7 @@ START_TEST(passes_have_rules) {
     }
     for (int i = 0; i < NUM_FUSIONS; i++)
         check_covered(&t, arena_format(a, "fusion.%s", fusion_info[i].name));
-    check_covered(&t, "join.launch");
+    check_covered(&t, "merge.launch");
     arena_free(a);
 }
 END_TEST

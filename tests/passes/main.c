@@ -25,7 +25,7 @@ int main(void) {
     srunner_add_suite(r, inplace_suite());
     srunner_add_suite(r, bit_packing_suite());
     srunner_add_suite(r, library_fusion_suite());
-    srunner_add_suite(r, join_suite());
+    srunner_add_suite(r, merged_launch_suite());
     srunner_add_suite(r, schedule_suite());
     srunner_add_suite(r, rematerialize_suite());
     srunner_add_suite(r, memory_suite());

@@ -29,7 +29,7 @@ Suite *dce_suite(void);
 Suite *rematerialize_suite(void);
 Suite *library_fusion_suite(void);
 Suite *rules_suite(void);
-Suite *join_suite(void);
+Suite *merged_launch_suite(void);
 Suite *schedule_suite(void);
 Suite *short_suite(void);
 Suite *simplify_suite(void);

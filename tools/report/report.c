@@ -81,7 +81,7 @@ static void steps_json(Show *s, Text *t, const Inspection *in) {
         Judged j = step_judge(s->a, plan, &plan->step[i], in->device);
         int64_t all = graph_cost(plan->step[i].graph).launches;
         text_add(t, "%s{\"name\": \"%s\"", i ? ", " : "", plan->step[i].name);
-        json_count(t, "launches", all - j.joins_alone);
+        json_count(t, "launches", all - j.merged_alone);
         json_count(t, "launches_without_joins", all);
         text_add(t, "}");
     }

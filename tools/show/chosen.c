@@ -44,7 +44,7 @@ static bool has_path(const Inspected *l, const char *glob) {
 
 bool launch_is_chosen(const Inspected *l, const Program *p,
                       const Arguments *arguments) {
-    if (l->joined && !l->taken && !arguments->kernel)
+    if (l->merged && !l->taken && !arguments->kernel)
         return false;
     return (!arguments->kernel || has_name(l, arguments->kernel)) &&
            (!arguments->line.number.given ||
@@ -121,8 +121,8 @@ static void complain_of_name(const Show *s, const Inspection *in) {
     bool begun = false;
     for (int i = 0; i < in->count; i++)
         begun |= name_offer(&near, launch_name(&in->launch[i]));
-    for (int i = 0; i < in->num_joins; i++)
-        begun |= name_offer(&near, launch_name(&in->join[i]));
+    for (int i = 0; i < in->num_merged; i++)
+        begun |= name_offer(&near, launch_name(&in->merged[i]));
     if (begun)
         complain(s->arguments, "no kernel is called '%s'; did you mean '%s*'?",
                  near.name, near.name);
@@ -169,8 +169,8 @@ static bool is_met(const Inspection *in, const Arguments *one) {
     for (int i = 0; i < in->count; i++)
         if (launch_is_chosen(&in->launch[i], in->p, one))
             return true;
-    for (int i = 0; i < in->num_joins; i++)
-        if (launch_is_chosen(&in->join[i], in->p, one))
+    for (int i = 0; i < in->num_merged; i++)
+        if (launch_is_chosen(&in->merged[i], in->p, one))
             return true;
     return false;
 }

@@ -18,11 +18,11 @@ static bool is_chosen(const Inspected *list, int count, const char *text) {
     return false;
 }
 
-// Whether joined launches that are chosen call the functions of a kernel.
+// Whether merged launches that are chosen call the functions of a kernel.
 static bool is_called(const Inspection *in, const Kernel *k) {
-    for (int i = 0; i < in->num_joins; i++)
-        for (int j = 0; in->join[i].chosen && j < in->join[i].count; j++)
-            if (in->join[i].kernel[j].first == k)
+    for (int i = 0; i < in->num_merged; i++)
+        for (int j = 0; in->merged[i].chosen && j < in->merged[i].count; j++)
+            if (in->merged[i].kernel[j].first == k)
                 return true;
     return false;
 }
@@ -41,7 +41,7 @@ static void kernel_choose(Arena *a, const Inspection *in, const Kernel *k,
 static void texts_choose(Show *s, const Inspection *in, Code *out) {
     int most = 0;
     for (int i = 0; i < in->plan->num_steps; i++)
-        most += in->launches[i].count + in->launches[i].joins.count;
+        most += in->launches[i].count + in->launches[i].merges.count;
     out->text = ARENA_ARRAY(s->a, (size_t)most, CodeText);
     for (int i = 0; i < in->plan->num_steps; i++) {
         const Launches *l = &in->launches[i];
@@ -49,10 +49,10 @@ static void texts_choose(Show *s, const Inspection *in, Code *out) {
         for (int k = 0; k < l->count; k++)
             if (l->kernel[k].text && l->kernel[k].first == &l->kernel[k])
                 kernel_choose(s->a, in, &l->kernel[k], step, out);
-        for (int j = 0; j < l->joins.count; j++)
-            if (is_chosen(in->join, in->num_joins, l->joined[j].text))
+        for (int j = 0; j < l->merges.count; j++)
+            if (is_chosen(in->merged, in->num_merged, l->merged[j].text))
                 out->text[out->count++] =
-                    (CodeText){l->joined[j].name, l->joined[j].text, step};
+                    (CodeText){l->merged[j].name, l->merged[j].text, step};
     }
 }
 

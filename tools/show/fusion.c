@@ -19,9 +19,10 @@ void value_add(Text *t, const Graph *g, NodeId n) {
     origin_add(t, &g->node[n].from);
 }
 
-static bool may_join_before(const Joins *j, int k) {
+static bool may_merge_before(const MergedLaunches *j, int k) {
     for (int i = 0; i < j->count; i++)
-        if (k > j->join[i].first && k < j->join[i].first + j->join[i].count)
+        if (k > j->launch[i].first &&
+            k < j->launch[i].first + j->launch[i].count)
             return true;
     return false;
 }
@@ -59,7 +60,7 @@ void fusion_print(Text *t, const Inspection *in) {
             continue;
         text_add(t, "%s\n", launch_name(l));
         operations_print(t, l);
-        if (may_join_before(&launches->joins, k))
+        if (may_merge_before(&launches->merges, k))
             text_add(t, "  can be merged with %s\n", launch_name(l - 1));
         for (int e = 0; e < l->num_edges; e++)
             edge_print(t, &l->edge[e], "reads", "of",

@@ -23,27 +23,27 @@ NodeId launch_operation(const Inspected *l, NodeId from) {
 }
 
 const char *launch_name(const Inspected *l) {
-    return l->joined ? l->joined->name : l->kernel->name;
+    return l->merged ? l->merged->name : l->kernel->name;
 }
 
 int launch_blocks(const Inspected *l) {
-    return l->joined         ? l->joined->blocks
+    return l->merged         ? l->merged->blocks
            : l->kernel->text ? l->kernel->grid[1]
                              : 0;
 }
 
 const char *launch_text(const Inspected *l) {
-    if (!l->joined)
+    if (!l->merged)
         return l->kernel->text ? l->kernel->first->text : NULL;
-    const Joined *j = l->kernel[l->count - 1].first->joined;
-    while (strcmp(j->name, l->joined->name) != 0)
+    const MergedKernel *j = l->kernel[l->count - 1].first->merged;
+    while (strcmp(j->name, l->merged->name) != 0)
         j = j->next;
     return j->text;
 }
 
 const char *launch_new_text(const Inspection *in, const Inspected *l) {
     const char *text = launch_text(l);
-    const Inspected *other = l->joined ? in->join : in->launch;
+    const Inspected *other = l->merged ? in->merged : in->launch;
     for (; text && other < l; other++)
         if (other->chosen && launch_text(other) == text)
             return NULL;
@@ -112,8 +112,8 @@ static void roofline(Inspected *l, const Device *d) {
     l->seconds = l->by_memory ? memory : arithmetic;
 }
 
-// Kernels of joined launches wait for each other: their times add up.
-static void roofline_joined(Inspected *l, const Inspected *kernel) {
+// Kernels of merged launches wait for each other: their times add up.
+static void roofline_merged(Inspected *l, const Inspected *kernel) {
     double memory = 0;
     for (int i = 0; i < l->count; i++) {
         l->bytes += kernel[i].bytes;
@@ -148,24 +148,26 @@ static void edges_find(Arena *a, Inspected *first, const Step *step) {
     }
 }
 
-// The joined launches of a step, whose launches are from first on.
-static void joins_inspect(Show *s, Inspection *in, Inspected *first,
-                          const Launches *launches, const Judged *judged) {
-    for (int i = 0; i < launches->joins.count; i++) {
-        const Joined *j = &launches->joined[i];
-        Inspected *of = &first[j->join.first], *l = &in->join[in->num_joins++];
-        *l = (Inspected){.step = of->step,
-                         .kernel = of->kernel,
-                         .joined = j,
-                         .index = of->index,
-                         .count = j->join.count,
-                         .taken = i < judged->joins.count && judged->joined[i]};
+// The merged launches of a step, whose launches are from first on.
+static void merged_inspect(Show *s, Inspection *in, Inspected *first,
+                           const Launches *launches, const Judged *judged) {
+    for (int i = 0; i < launches->merges.count; i++) {
+        const MergedKernel *j = &launches->merged[i];
+        Inspected *of = &first[j->launch.first],
+                  *l = &in->merged[in->num_merged++];
+        *l =
+            (Inspected){.step = of->step,
+                        .kernel = of->kernel,
+                        .merged = j,
+                        .index = of->index,
+                        .count = j->launch.count,
+                        .taken = i < judged->merges.count && judged->merged[i]};
         lines_find(s->a, l);
-        roofline_joined(l, of);
+        roofline_merged(l, of);
         l->chosen = launch_is_chosen(l, s->p, s->arguments);
         for (int k = 0; l->taken && k < l->count; k++) {
-            of[k].joined_as = j->name;
-            of[k].joined_to = k > 0 ? of[k - 1].kernel->name : NULL;
+            of[k].merged_as = j->name;
+            of[k].merged_to = k > 0 ? of[k - 1].kernel->name : NULL;
         }
     }
 }
@@ -187,7 +189,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
     Judged j = step_judge(s->a, in->plan, step, in->device);
     fusions_find(first, launches, &j);
     edges_find(s->a, first, step);
-    joins_inspect(s, in, first, launches, &j);
+    merged_inspect(s, in, first, launches, &j);
     in->count += launches->count;
 }
 
@@ -202,8 +204,8 @@ static bool anything_chosen(const Show *s, const Inspection *in) {
     for (int i = 0; i < in->count; i++)
         if (in->launch[i].chosen)
             return true;
-    for (int i = 0; i < in->num_joins; i++)
-        if (in->join[i].chosen)
+    for (int i = 0; i < in->num_merged; i++)
+        if (in->merged[i].chosen)
             return true;
     if (in->count == 0)
         return true;
@@ -217,15 +219,15 @@ static bool steps_inspect(Show *s, const Device *device, const Plan *host,
     const Plan *plan = out->plan;
     const Launches *launches = out->launches =
         codegen_launches(host, plan, s->a);
-    size_t most = 0, joins = 0;
+    size_t most = 0, merges = 0;
     for (int i = 0; i < plan->num_steps; i++) {
         most += (size_t)launches[i].count;
-        joins += (size_t)launches[i].joins.count;
+        merges += (size_t)launches[i].merges.count;
     }
     out->p = s->p;
     out->device = device;
     out->launch = ARENA_ARRAY(s->a, most + 1, Inspected);
-    out->join = ARENA_ARRAY(s->a, joins + 1, Inspected);
+    out->merged = ARENA_ARRAY(s->a, merges + 1, Inspected);
     for (int i = 0; i < plan->num_steps; i++)
         if (!graph || strcmp(plan->step[i].name, graph) == 0)
             step_inspect(s, out, &plan->step[i], &launches[i]);
@@ -244,11 +246,11 @@ bool inspect(Show *s, const Device *device, Inspection *out, int *status) {
            archs_parse(s->arguments, device, out);
 }
 
-// Where joined launches have no line of their own, their name chooses theirs.
+// Where merged launches have no line of their own, their name chooses theirs.
 static void parts_choose(Inspection *in) {
-    for (int i = 0; i < in->num_joins; i++)
-        for (int k = 0; in->join[i].chosen && k < in->join[i].count; k++)
-            in->launch[in->join[i].index + k].chosen = true;
+    for (int i = 0; i < in->num_merged; i++)
+        for (int k = 0; in->merged[i].chosen && k < in->merged[i].count; k++)
+            in->launch[in->merged[i].index + k].chosen = true;
 }
 
 bool inspect_step(Show *s, const Device *device, Inspection *out, int *status) {

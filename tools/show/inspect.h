@@ -23,12 +23,12 @@ typedef struct {
 } Charge;
 
 // Launch `index` of a step: a kernel or, where kernel->text is NULL, a call of
-// a library.  Of launches that are joined the first.
+// a library.  Of launches that are merged the first.
 typedef struct {
     const Step *step;
     const Kernel *kernel;
-    const Joined *joined; // NULL: it is a launch of its own
-    int index, count;     // launches: 1, or those that are joined
+    const MergedKernel *merged; // NULL: it is a launch of its own
+    int index, count;           // launches: 1, or those that are merged
     ModelLine *line;
     int num_lines;
     Charge *charge; // of a launch of its own, in order of lines
@@ -37,16 +37,16 @@ typedef struct {
     double seconds;                  // on the described device, by the roofline
     bool by_memory;                  // whether memory is what takes so long
     bool chosen;                     // by --kernel, --line and --op
-    bool taken;                      // of joined ones: the device launches them
+    bool taken;                      // of merged ones: the device launches them
     const char *fused_into, *fusion; // the call whose fusion does its work
     const Edge *edge;                // what it reads of other launches
     int num_edges;
-    const char *joined_as; // what launches it with others
-    const char *joined_to; // the launch before it there
+    const char *merged_as; // what launches it with others
+    const char *merged_to; // the launch before it there
     Resources *resources;  // for each of the archs; NULL: not asked for
 } Inspected;
 
-// All launches of the steps that are shown, and all that may be joined.
+// All launches of the steps that are shown, and all that may be merged.
 typedef struct {
     const Program *p;
     const Device *device;
@@ -54,8 +54,8 @@ typedef struct {
     const Step *step;         // the one that is shown, of inspect_step
     const char *header;       // what every kernel's text needs before it
     const Launches *launches; // of all steps of the plan
-    Inspected *launch, *join;
-    int count, num_joins;
+    Inspected *launch, *merged;
+    int count, num_merged;
     int arch[MAX_ARCHS], num_archs;
     const char *compiler; // "NVRTC 13.0"; NULL: not asked
     const char *why;      // it was asked and could not answer
@@ -100,7 +100,7 @@ void charges_find(Arena *a, const Program *p, Inspected *l);
 
 // ---- chosen.c ----
 
-// Whether it is what --kernel, --line and --op ask for.  Joined launches that
+// Whether it is what --kernel, --line and --op ask for.  Merged launches that
 // the described device does not take are chosen by name alone.
 bool launch_is_chosen(const Inspected *l, const Program *p,
                       const Arguments *arguments);
@@ -119,7 +119,7 @@ void resources_find(Arena *a, Inspection *in);
 
 // ---- code.c ----
 
-// A kernel or joined launches, or functions that joined launches call.
+// A kernel or merged launches, or functions that merged launches call.
 typedef struct {
     const char *name; // of what is launched; NULL for functions
     const char *text;
@@ -166,7 +166,7 @@ void params_json(Arena *a, Text *t, const Program *p, const Plan *plan,
 // ---- launches.c ----
 
 // Writes a line for each chosen launch of the step, and what a library can take
-// over and what it is joined as on the device.
+// over and what it is merged as on the device.
 void launches_print(Arena *a, Text *t, const Inspection *in);
 
 // ---- fusion.c ----

@@ -43,7 +43,7 @@ static void launch_add(Text *t, const Inspected *l) {
     if (!launch_text(l))
         return;
     int blocks = launch_blocks(l);
-    int phases = l->joined ? l->count : l->kernel->group->phases;
+    int phases = l->merged ? l->count : l->kernel->group->phases;
     text_add(t, "// launch     %d block%s of %d threads", blocks,
              blocks == 1 ? "" : "s", BLOCK_THREADS);
     if (phases > 1)
@@ -63,9 +63,9 @@ static void resources_add(Text *t, const Inspection *in, const Inspected *l) {
     }
 }
 
-// The kernels of joined launches, each in a line.
+// The kernels of merged launches, each in a line.
 static void parts_add(Text *t, const Inspected *l) {
-    for (int i = 0; l->joined && i < l->count; i++)
+    for (int i = 0; l->merged && i < l->count; i++)
         text_add(t, "%s%s\n", i ? "//            then " : "// merges     ",
                  l->kernel[i].name);
 }
@@ -74,9 +74,9 @@ static void fusion_add(Text *t, const Inspected *l, const Device *d) {
     if (l->fused_into)
         text_add(t, "// on %s fused as %s into %s\n", d->name, l->fusion,
                  l->fused_into);
-    if (l->joined_as)
-        text_add(t, "// merged as  %s\n", l->joined_as);
-    if (l->joined && !l->taken)
+    if (l->merged_as)
+        text_add(t, "// merged as  %s\n", l->merged_as);
+    if (l->merged && !l->taken)
         text_add(t, "// not used on %s\n", d->name);
 }
 
@@ -150,12 +150,12 @@ static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
         text_add(t, "%s", text_behind_comment(text));
 }
 
-// What is chosen of a launch and of those that are joined and end with it.
+// What is chosen of a launch and of those that are merged and end with it.
 static void launch_print(Text *t, const Inspection *in, const Inspected *l) {
     if (l->chosen)
         kernel_print(t, in, l);
-    for (int i = 0; i < in->num_joins; i++) {
-        const Inspected *j = &in->join[i];
+    for (int i = 0; i < in->num_merged; i++) {
+        const Inspected *j = &in->merged[i];
         if (j->chosen && j->step == l->step &&
             j->index + j->count - 1 == l->index)
             kernel_print(t, in, j);

@@ -109,7 +109,7 @@ static void nodes_json(Text *t, const Kernel *k) {
     text_add(t, "]");
 }
 
-// What a launch has in common with those that are joined.
+// What a launch has in common with those that are merged.
 static void costs_json(Text *t, const Inspection *in, const Inspected *l) {
     json_count(t, "bytes", l->bytes);
     json_count(t, "flops", l->flops);
@@ -121,7 +121,7 @@ static void costs_json(Text *t, const Inspection *in, const Inspected *l) {
     json_text(t, "text", launch_new_text(in, l));
 }
 
-static void join_json(Text *t, const Inspection *in, const Inspected *l) {
+static void merged_json(Text *t, const Inspection *in, const Inspected *l) {
     text_add(t, "{\"name\": \"%s\"", launch_name(l));
     json_text(t, "step", l->step->name);
     json_count(t, "index", l->index);
@@ -145,8 +145,8 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
     tensors_json(a, t, "reads", l, k->group->input, k->group->num_inputs);
     tensors_json(a, t, "writes", l, k->group->output, k->group->num_outputs);
     json_text(t, "rides_on", l->fused_into);
-    json_text(t, "joined_to", l->joined_to);
-    json_text(t, "joined_as", l->joined_as);
+    json_text(t, "joined_to", l->merged_to);
+    json_text(t, "joined_as", l->merged_as);
     json_text(t, "text_of", k->text ? k->first->name : NULL);
     nodes_json(t, k);
     costs_json(t, in, l);
@@ -180,10 +180,10 @@ void kernels_json(Arena *a, Text *t, const Inspection *in) {
         }
     text_add(t, "\n], \"joined\": [");
     comma = "\n";
-    for (int i = 0; i < in->num_joins; i++)
-        if (in->join[i].chosen) {
+    for (int i = 0; i < in->num_merged; i++)
+        if (in->merged[i].chosen) {
             text_add(t, "%s", comma);
-            join_json(t, in, &in->join[i]);
+            merged_json(t, in, &in->merged[i]);
             comma = ",\n";
         }
     text_add(t, "\n]}\n");

@@ -23,15 +23,16 @@ static void fused_print(Text *t, const Launches *launches,
 static void saving_print(Text *t, const Judged *j, int launches,
                          int64_t bytes) {
     const Saving *saving = &j->saving;
-    if (j->joins_alone > 0)
+    if (j->merged_alone > 0)
         text_add(t, "%12" PRId64 "  by %d if %s merges launches\n", bytes,
-                 launches - j->joins_alone, j->device->name);
+                 launches - j->merged_alone, j->device->name);
     if (saving->taken > 0)
         text_add(t, "%12" PRId64 "  by %d if %s takes %d library %s%s\n",
                  bytes - saving->bytes,
-                 launches - saving->launches - j->joins_beside, j->device->name,
-                 saving->taken, saving->taken == 1 ? "fusion" : "fusions",
-                 j->joins_beside > 0 ? ", and merges launches" : "");
+                 launches - saving->launches - j->merged_beside,
+                 j->device->name, saving->taken,
+                 saving->taken == 1 ? "fusion" : "fusions",
+                 j->merged_beside > 0 ? ", and merges launches" : "");
 }
 
 void launches_print(Arena *a, Text *t, const Inspection *in) {
@@ -45,8 +46,8 @@ void launches_print(Arena *a, Text *t, const Inspection *in) {
             continue;
         text_add(t, "%12" PRId64 "  %s", l->bytes, launch_name(l));
         fused_print(t, launches, &j.fusions, j.fused, i);
-        if (l->joined_as)
-            text_add(t, "  merged as %s", l->joined_as);
+        if (l->merged_as)
+            text_add(t, "  merged as %s", l->merged_as);
         text_add(t, "\n");
         all += l->bytes;
         chosen++;

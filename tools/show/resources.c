@@ -29,7 +29,7 @@ bool archs_parse(const Arguments *arguments, const Device *device,
     return true;
 }
 
-// Adds what joined launches call, of each text once.
+// Adds what merged launches call, of each text once.
 static void functions_add(Text *t, const Inspected *l) {
     for (int i = 0; i < l->count; i++) {
         const Kernel *k = l->kernel[i].first;
@@ -46,7 +46,7 @@ static bool launch_compile(Arena *a, Machine *m, Inspection *in, Inspected *l) {
     const char *name = launch_name(l);
     Text t = text_new(a);
     text_add(&t, "%s\n", in->header);
-    if (l->joined)
+    if (l->merged)
         functions_add(&t, l);
     text_add(&t, "%s", launch_text(l));
     l->resources = ARENA_ARRAY(a, (size_t)in->num_archs, Resources);
@@ -83,6 +83,6 @@ void resources_find(Arena *a, Inspection *in) {
         return;
     in->compiler = machine_version(m);
     list_compile(a, m, in, in->launch, in->count);
-    list_compile(a, m, in, in->join, in->num_joins);
+    list_compile(a, m, in, in->merged, in->num_merged);
     machine_close(m);
 }

@@ -1,13 +1,13 @@
-// Joins: the texts of joined launches.  What a kernel of one does is a function
-// of its own, which the kernel calls and the joined launch calls for each of
-// its blocks, in a phase for each kernel.
+// Merged launches: their texts.  The body of each kernel is a function, which
+// the kernel calls, and which the merged launch calls for each of its blocks,
+// in a phase for each kernel.
 
 #include "codegen/emit.h"
 
 #include <string.h>
 
 // The text of a kernel as a function, and a kernel that calls it.  Parameters
-// of the function lack RESTRICT: a joined launch writes what later kernels of
+// of the function lack RESTRICT: a merged launch writes what later kernels of
 // it read, and a compiler that were told otherwise would let them read it past
 // the cache that is kept up to date.
 void kernel_split(Kernel *k, Arena *a) {
@@ -33,7 +33,7 @@ void kernel_split(Kernel *k, Arena *a) {
 
 // "j05_06_batch_norm_relu__prep": the numbers of all kernels, and the rest of
 // the name of the last.
-static const char *joined_name(Arena *a, const Kernel *kernel, int count) {
+static const char *merged_name(Arena *a, const Kernel *kernel, int count) {
     Text t = text_new(a);
     text_add(&t, "j");
     for (int i = 0; i < count; i++) {
@@ -62,9 +62,9 @@ static void add_phase(Text *t, const Kernel *k, int phase) {
     text_add(t, "block, %s);\n", blocks);
 }
 
-static void joined_text(Arena *a, Joined *j, const Kernel *kernel) {
+static void merged_text(Arena *a, MergedKernel *j, const Kernel *kernel) {
     Text t = text_new(a);
-    int count = j->join.count;
+    int count = j->launch.count;
     text_add(&t, "// %s:", j->name);
     for (int i = 0; i < count; i++)
         text_add(&t, "%s %s", i ? ",\n// then" : "", kernel[i].name);
@@ -80,56 +80,56 @@ static void joined_text(Arena *a, Joined *j, const Kernel *kernel) {
     j->text = text_string(&t);
 }
 
-// Equal joins have equal names: those of their kernels.
+// Equal merged launches have equal names: those of their kernels.
 static bool is_written(const Kernel *last, const char *name) {
-    for (const Joined *j = last->joined; j != NULL; j = j->next)
+    for (const MergedKernel *j = last->merged; j != NULL; j = j->next)
         if (strcmp(j->name, name) == 0)
             return true;
     return false;
 }
 
-static void joined_write(Arena *a, Joined *j, const Kernel *kernel) {
-    int count = j->join.count;
+static void merged_write(Arena *a, MergedKernel *j, const Kernel *kernel) {
+    int count = j->launch.count;
     Kernel *last = kernel[count - 1].first;
-    j->name = joined_name(a, kernel, count);
+    j->name = merged_name(a, kernel, count);
     if (is_written(last, j->name))
         return;
-    joined_text(a, j, kernel);
-    j->next = last->joined;
-    last->joined = j;
-    j->type = ARENA_ARRAY(a, MOST_JOINED_POINTERS, const char *);
+    merged_text(a, j, kernel);
+    j->next = last->merged;
+    last->merged = j;
+    j->type = ARENA_ARRAY(a, MOST_MERGED_POINTERS, const char *);
     for (int i = 0; i < count; i++)
         for (int p = 0; p < kernel[i].num_args; p++)
             j->type[j->num_args++] = kernel[i].arg[p].type;
     j->type[j->num_args++] = "int";
 }
 
-void launches_join(Launches *l, const Graph *device, Arena *a) {
+void launches_merge(Launches *l, const Graph *device, Arena *a) {
     l->fusions = graph_library_fusions(device, a);
-    l->joins = graph_joins(device, &l->fusions, a);
-    l->joined = ARENA_ARRAY(a, (size_t)l->joins.count + 1, Joined);
-    for (int i = 0; i < l->joins.count; i++) {
-        Joined *j = &l->joined[i];
-        j->join = l->joins.join[i];
-        const Kernel *kernel = &l->kernel[j->join.first];
-        joined_write(a, j, kernel);
-        for (int k = 0; k < j->join.count; k++)
+    l->merges = graph_merged_launches(device, &l->fusions, a);
+    l->merged = ARENA_ARRAY(a, (size_t)l->merges.count + 1, MergedKernel);
+    for (int i = 0; i < l->merges.count; i++) {
+        MergedKernel *j = &l->merged[i];
+        j->launch = l->merges.launch[i];
+        const Kernel *kernel = &l->kernel[j->launch.first];
+        merged_write(a, j, kernel);
+        for (int k = 0; k < j->launch.count; k++)
             if (kernel[k].grid[1] > j->blocks)
                 j->blocks = kernel[k].grid[1];
     }
 }
 
-void joins_emit(Text *t, const Graph *device, const Launches *l, int step) {
-    if (l->joins.count == 0)
+void merged_emit(Text *t, const Graph *device, const Launches *l, int step) {
+    if (l->merges.count == 0)
         return;
     long long barrier = (long long)device->node[graph_tickets(device)].offset +
-                        4 * (long long)join_ticket(device);
-    for (int i = 0; i < l->joins.count; i++) {
-        const Joined *j = &l->joined[i];
+                        4 * (long long)merged_barrier_counter(device);
+    for (int i = 0; i < l->merges.count; i++) {
+        const MergedKernel *j = &l->merged[i];
         text_add(t,
                  "    {.step = %d, .launch = %d, .count = %d, .blocks = %d,\n"
                  "     .barrier = %lld, .kernel = %s_id},\n",
-                 step, j->join.first, j->join.count, j->blocks, barrier,
+                 step, j->launch.first, j->launch.count, j->blocks, barrier,
                  j->name);
     }
 }

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Joins: see join.h.
+// Merged launches: see merged_launch.h.
 //
 // A run ends where the library is called, where the backward pass begins, since
 // the times of the passes are measured apart, and at the update, which has a
 // barrier of its own and the largest text.
 
-#include "ir/join.h"
+#include "ir/merged_launch.h"
 
 typedef struct {
     const Graph *g;
     const Group *group;
     int num_groups;
     const bool *saved; // of each group: a device may fuse it into a call
-    Joins *found;
+    MergedLaunches *found;
 } Search;
 
-bool step_joins(StepKind kind) {
+bool step_merges(StepKind kind) {
     return kind == STEP_TRAIN || kind == STEP_GATHER || kind == STEP_EVAL;
 }
 
-int join_ticket(const Graph *g) {
+int merged_barrier_counter(const Graph *g) {
     return (int)type_count(g->node[graph_tickets(g)].type) - 1;
 }
 
 // Whether the last ticket is that of no group: fuse leaves it where launches
-// may be joined.
+// may be merged.
 static bool has_ticket(const Graph *g, const Group *group, int count) {
     int used = 0;
     for (int k = 0; k < count; k++)
         if (group[k].ticket >= 0)
             used = group[k].ticket + group[k].num_tickets;
-    return graph_tickets(g) != NO_NODE && join_ticket(g) >= used;
+    return graph_tickets(g) != NO_NODE && merged_barrier_counter(g) >= used;
 }
 
-static bool may_join(const Group *group) {
+static bool may_merge(const Group *group) {
     return group->kind != GROUP_CALL && !group_has_parts(group->kind);
 }
 
@@ -47,11 +47,11 @@ static int pointers_of(const Group *group) {
 static int run_length(const Search *s, int k, int end, bool apart) {
     int count = 0, pointers = 1;
     bool backward = group_backward(s->g, &s->group[k]);
-    for (; k + count < end && count < MOST_JOINED; count++) {
+    for (; k + count < end && count < MOST_MERGED; count++) {
         const Group *next = &s->group[k + count];
         pointers += pointers_of(next);
-        if (!may_join(next) || (apart && s->saved[k + count]) ||
-            pointers > MOST_JOINED_POINTERS ||
+        if (!may_merge(next) || (apart && s->saved[k + count]) ||
+            pointers > MOST_MERGED_POINTERS ||
             group_backward(s->g, next) != backward)
             break;
     }
@@ -63,14 +63,15 @@ static void find_runs(Search *s, int first, int end, bool apart) {
         count = run_length(s, k, end, apart);
         if (count < 2 || (apart && count == end - first))
             continue;
-        s->found->join[s->found->count++] = (Join){k, count};
+        s->found->launch[s->found->count++] = (MergedLaunch){k, count};
         if (!apart)
             find_runs(s, k, k + count, true);
     }
 }
 
-Joins graph_joins(const Graph *g, const LibraryFusions *r, Arena *a) {
-    Joins found = {0};
+MergedLaunches graph_merged_launches(const Graph *g, const LibraryFusions *r,
+                                     Arena *a) {
+    MergedLaunches found = {0};
     Search s = {.g = g,
                 .group = r->group,
                 .num_groups = r->num_groups,
@@ -82,53 +83,53 @@ Joins graph_joins(const Graph *g, const LibraryFusions *r, Arena *a) {
         if (r->fusion[i].kernel >= 0)
             saved[r->fusion[i].kernel] = true;
     s.saved = saved;
-    found.join = ARENA_ARRAY(a, (size_t)s.num_groups + 1, Join);
+    found.launch = ARENA_ARRAY(a, (size_t)s.num_groups + 1, MergedLaunch);
     find_runs(&s, 0, s.num_groups, false);
     return found;
 }
 
 // ---- what a device takes ----
 
-static bool is_free(const Join *join, const bool *gone) {
-    for (int k = join->first; k < join->first + join->count; k++)
+static bool is_free(const MergedLaunch *launch, const bool *gone) {
+    for (int k = launch->first; k < launch->first + launch->count; k++)
         if (gone[k])
             return false;
     return true;
 }
 
-static int last_group(const Joins *j, const LibraryFusions *r) {
+static int last_group(const MergedLaunches *j, const LibraryFusions *r) {
     int last = 0;
     for (int i = 0; i < j->count; i++)
-        if (j->join[i].first + j->join[i].count > last)
-            last = j->join[i].first + j->join[i].count;
+        if (j->launch[i].first + j->launch[i].count > last)
+            last = j->launch[i].first + j->launch[i].count;
     for (int i = 0; i < r->count; i++)
         last = r->fusion[i].kernel > last ? r->fusion[i].kernel : last;
     return last;
 }
 
-bool *joins_taken(const Joins *j, const LibraryFusions *r, const bool *fused,
-                  Arena *a) {
+bool *merged_taken(const MergedLaunches *j, const LibraryFusions *r,
+                   const bool *fused, Arena *a) {
     bool *taken = ARENA_ARRAY(a, (size_t)j->count + 1, bool);
     bool *gone = ARENA_ARRAY(a, (size_t)last_group(j, r) + 1, bool);
     for (int i = 0; i < r->count; i++)
         if (fused[i] && r->fusion[i].kernel >= 0)
             gone[r->fusion[i].kernel] = true;
     for (int i = 0; i < j->count; i++) {
-        const Join *join = &j->join[i];
-        taken[i] = is_free(join, gone);
-        for (int k = join->first; taken[i] && k < join->first + join->count;
-             k++)
+        const MergedLaunch *launch = &j->launch[i];
+        taken[i] = is_free(launch, gone);
+        for (int k = launch->first;
+             taken[i] && k < launch->first + launch->count; k++)
             gone[k] = true;
     }
     return taken;
 }
 
-int joins_saving(const Joins *j, const LibraryFusions *r, int sm) {
+int merged_saving(const MergedLaunches *j, const LibraryFusions *r, int sm) {
     Arena *a = arena_new();
-    const bool *taken = joins_taken(j, r, fusions_taken(r, sm, a), a);
+    const bool *taken = merged_taken(j, r, fusions_taken(r, sm, a), a);
     int saved = 0;
     for (int i = 0; i < j->count; i++)
-        saved += taken[i] ? j->join[i].count - 1 : 0;
+        saved += taken[i] ? j->launch[i].count - 1 : 0;
     arena_free(a);
     return saved;
 }

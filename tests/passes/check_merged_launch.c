@@ -1,12 +1,13 @@
-// Joins: which kernels may be one launch, and what a device takes of them.
+// MergedLaunches: which kernels may be one launch, and what a device takes of
+// them.
 #include "tests/passes/suites.h"
 
-#include "ir/join.h"
+#include "ir/merged_launch.h"
 
 // A run of three kernels of which the first is fused into a call, and one of
 // two.
-static const Join both[] = {{1, 3}, {2, 2}, {5, 2}};
-static const Joins joins = {(Join *)both, 3};
+static const MergedLaunch both[] = {{1, 3}, {2, 2}, {5, 2}};
+static const MergedLaunches merges = {(MergedLaunch *)both, 3};
 static const LibraryFusion statistics = {
     .kind = FUSION_statistics, .kernel = 1, .beside = -1, .together = -1};
 
@@ -14,9 +15,9 @@ START_TEST(a_whole_run_is_taken_where_nothing_is_fused) {
     Arena *a = arena_new();
     const bool fused[] = {false};
     LibraryFusions r = {.fusion = (LibraryFusion *)&statistics, .count = 1};
-    bool *taken = joins_taken(&joins, &r, fused, a);
+    bool *taken = merged_taken(&merges, &r, fused, a);
     ck_assert(taken[0] && !taken[1] && taken[2]);
-    ck_assert_int_eq(joins_saving(&joins, &r, 0), 3);
+    ck_assert_int_eq(merged_saving(&merges, &r, 0), 3);
     arena_free(a);
 }
 END_TEST
@@ -29,9 +30,9 @@ START_TEST(its_rest_is_taken_where_a_kernel_is_fused) {
                         .count = 1,
                         .norm = &norm,
                         .num_norms = 1};
-    bool *taken = joins_taken(&joins, &r, fused, a);
+    bool *taken = merged_taken(&merges, &r, fused, a);
     ck_assert(!taken[0] && taken[1] && taken[2]);
-    ck_assert_int_eq(joins_saving(&joins, &r, 90), 2);
+    ck_assert_int_eq(merged_saving(&merges, &r, 90), 2);
     arena_free(a);
 }
 END_TEST
@@ -53,41 +54,41 @@ START_TEST(a_join_has_a_ticket_of_its_own) {
     Arena *a = arena_new();
     Graph *g = kernels(a, 2, 3);
     LibraryFusions fusions = graph_library_fusions(g, a);
-    Joins found = graph_joins(g, &fusions, a);
+    MergedLaunches found = graph_merged_launches(g, &fusions, a);
     ck_assert_int_eq(found.count, 1);
-    ck_assert_int_eq(found.join[0].first, 0);
-    ck_assert_int_eq(found.join[0].count, 2);
-    ck_assert_int_eq(join_ticket(g), 2);
+    ck_assert_int_eq(found.launch[0].first, 0);
+    ck_assert_int_eq(found.launch[0].count, 2);
+    ck_assert_int_eq(merged_barrier_counter(g), 2);
     g = kernels(a, 2, 0);
     fusions = graph_library_fusions(g, a);
-    ck_assert_int_eq(graph_joins(g, &fusions, a).count, 0);
+    ck_assert_int_eq(graph_merged_launches(g, &fusions, a).count, 0);
     arena_free(a);
 }
 END_TEST
 
 START_TEST(a_long_run_is_cut) {
     Arena *a = arena_new();
-    Graph *g = kernels(a, MOST_JOINED + 2, 1);
+    Graph *g = kernels(a, MOST_MERGED + 2, 1);
     LibraryFusions fusions = graph_library_fusions(g, a);
-    Joins found = graph_joins(g, &fusions, a);
+    MergedLaunches found = graph_merged_launches(g, &fusions, a);
     ck_assert_int_eq(found.count, 2);
-    ck_assert_int_eq(found.join[0].count, MOST_JOINED);
-    ck_assert_int_eq(found.join[1].first, MOST_JOINED);
-    ck_assert_int_eq(found.join[1].count, 2);
+    ck_assert_int_eq(found.launch[0].count, MOST_MERGED);
+    ck_assert_int_eq(found.launch[1].first, MOST_MERGED);
+    ck_assert_int_eq(found.launch[1].count, 2);
     arena_free(a);
 }
 END_TEST
 
 START_TEST(steps_that_run_once_are_not_joined) {
-    ck_assert(step_joins(STEP_TRAIN) && step_joins(STEP_GATHER));
-    ck_assert(step_joins(STEP_EVAL));
-    ck_assert(!step_joins(STEP_INIT) && !step_joins(STEP_PREPARE));
+    ck_assert(step_merges(STEP_TRAIN) && step_merges(STEP_GATHER));
+    ck_assert(step_merges(STEP_EVAL));
+    ck_assert(!step_merges(STEP_INIT) && !step_merges(STEP_PREPARE));
 }
 END_TEST
 
-Suite *join_suite(void) {
-    Suite *s = suite_create("join");
-    TCase *t = tcase_create("join");
+Suite *merged_launch_suite(void) {
+    Suite *s = suite_create("merged_launch");
+    TCase *t = tcase_create("merged_launch");
     tcase_add_test(t, a_whole_run_is_taken_where_nothing_is_fused);
     tcase_add_test(t, its_rest_is_taken_where_a_kernel_is_fused);
     tcase_add_test(t, a_join_has_a_ticket_of_its_own);

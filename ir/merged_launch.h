@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Merged launches: kernels that follow each other and may be one launch.
+//
+// The kernels between two library calls, as the statistics of a batch_norm and
+// its application, can be one cooperative launch with a grid barrier between
+// the kernels, which are its phases.  Like a library fusion, a merged launch
+// follows from the groups and changes none of them: a device takes it or
+// launches the kernels one by one, and one memory plan fits both ways.
+#ifndef IR_MERGED_LAUNCH_H
+#define IR_MERGED_LAUNCH_H
+
+#include "ir/group.h"
+#include "ir/library_fusion.h"
+#include "ir/program.h"
+
+enum {
+    MOST_MERGED = 8,          // kernels of a merged launch
+    MOST_MERGED_POINTERS = 64 // its parameters, with the barrier
+};
+
+// Groups first .. first + count - 1.
+typedef struct {
+    int first, count;
+} MergedLaunch;
+
+// In their order.  A merged launch comes before those of its parts, which are
+// for devices that fuse some of its kernels into calls.
+typedef struct {
+    MergedLaunch *launch;
+    int count;
+} MergedLaunches;
+
+// Whether launches of such a step may be merged: it runs often.
+bool step_merges(StepKind kind);
+
+MergedLaunches graph_merged_launches(const Graph *g, const LibraryFusions *r,
+                                     Arena *a);
+
+// Marks the merged launches that a device with these library fusions takes:
+// all kernels of each are launched, and none of them twice.
+bool *merged_taken(const MergedLaunches *j, const LibraryFusions *r,
+                   const bool *fused, Arena *a);
+
+// Launches that a device saves with the library fusions of compute capability
+// sm; 0: with none.
+int merged_saving(const MergedLaunches *j, const LibraryFusions *r, int sm);
+
+// The place of the block counter of the barrier of merged launches: the last.
+int merged_barrier_counter(const Graph *g);
+
+#endif
