@@ -7,7 +7,7 @@
 
 #include "codegen/emit.h"
 
-#include "ir/reach.h"
+#include "ir/access_region.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Cost: what a plan does, counted from its groups.
 
-#include "ir/reach.h"
+#include "ir/access_region.h"
 #include "passes/live_range.h"
 #include "passes/passes.h"
 

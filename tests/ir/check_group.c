@@ -1,8 +1,8 @@
 // Groups: what is read off the nodes of a kernel.
 #include "tests/ir/suites.h"
 
+#include "ir/access_region.h"
 #include "ir/group.h"
-#include "ir/reach.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 // compared too.
 #include "tests/traffic/traffic.h"
 
-#include "ir/reach.h"
+#include "ir/access_region.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"
@@ -98,10 +98,11 @@ static void plan_write(Meter *m, NodeId n, int64_t bytes) {
 
 static void plan_flows(Meter *m, const Group *group) {
     const Graph *g = m->graph;
-    const Reach *reach = group_reach(g, group, m->a);
+    const AccessRegion *region = group_regions(g, group, m->a);
     memset(m->flow, 0, g->count * sizeof *m->flow);
     for (int i = 0; i < group->num_reads; i++) {
-        const Reach *r = reach_find(reach, group->num_inputs, group->read[i]);
+        const AccessRegion *r =
+            region_find(region, group->num_inputs, group->read[i]);
         plan_read(m, r->node, r->bytes, r->exact);
     }
     for (int i = 0; i < group->num_outputs; i++) {

@@ -2,7 +2,7 @@
 // belong to.  A tensor that is written belongs to the operation that makes it,
 // one that is read to the first operation of the launch that reads it.  The
 // bytes of all charges add up to those of the launch.
-#include "ir/reach.h"
+#include "ir/access_region.h"
 #include "tools/show/inspect.h"
 
 #include <stdlib.h>
@@ -15,30 +15,32 @@ static void charge_add(Inspected *l, const Origin *from, int64_t bytes,
     l->charge[l->num_charges++] = (Charge){from, {0}, bytes, flops};
 }
 
-// For each entry of reach the first operation of the group that reads it, or
+// For each entry of region the first operation of the group that reads it, or
 // NO_NODE.
 static NodeId *readers_of(const Graph *g, const Group *group,
-                          const Reach *reach, Arena *a) {
+                          const AccessRegion *region, Arena *a) {
     NodeId *reader = ARENA_ARRAY(a, (size_t)group->num_inputs + 1, NodeId);
     for (int i = 0; i < group->num_inputs; i++)
         reader[i] = NO_NODE;
     for (NodeId n = group->last + 1; n-- > group->first;)
         for (int k = 0; k < g->node[n].num_args; k++) {
             NodeId base = node_base(g, g->node[n].arg[k]);
-            const Reach *at = reach_find(reach, group->num_inputs, base);
+            const AccessRegion *at =
+                region_find(region, group->num_inputs, base);
             if (at != NULL)
-                reader[at - reach] = n;
+                reader[at - region] = n;
         }
     return reader;
 }
 
 static void reads_charge(Inspected *l, const Graph *g, const Group *group,
                          Arena *a) {
-    const Reach *reach = group_reach(g, group, a);
-    const NodeId *reader = readers_of(g, group, reach, a);
+    const AccessRegion *region = group_regions(g, group, a);
+    const NodeId *reader = readers_of(g, group, region, a);
     for (int i = 0; i < group->num_reads; i++) {
-        const Reach *at = reach_find(reach, group->num_inputs, group->read[i]);
-        NodeId n = reader[at - reach];
+        const AccessRegion *at =
+            region_find(region, group->num_inputs, group->read[i]);
+        NodeId n = reader[at - region];
         charge_add(l, &g->node[n == NO_NODE ? group->last : n].from, at->bytes,
                    0);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reach: see reach.h.
+// Access regions: see access_region.h.
 //
 // From what a group stores back to what it reads, each node has the box of its
 // elements that are needed: for each axis the first and the one past the last.
 
-#include "ir/reach.h"
+#include "ir/access_region.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -233,22 +233,24 @@ static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {
 // ---- a group ----
 
 static int by_node(const void *a, const void *b) {
-    NodeId x = ((const Reach *)a)->node, y = ((const Reach *)b)->node;
+    NodeId x = ((const AccessRegion *)a)->node,
+           y = ((const AccessRegion *)b)->node;
     return (x > y) - (x < y);
 }
 
-const Reach *reach_find(const Reach *reach, int count, NodeId n) {
-    Reach key = {.node = n};
-    return bsearch(&key, reach, (size_t)count, sizeof key, by_node);
+const AccessRegion *region_find(const AccessRegion *region, int count,
+                                NodeId n) {
+    AccessRegion key = {.node = n};
+    return bsearch(&key, region, (size_t)count, sizeof key, by_node);
 }
 
 typedef struct {
     const Graph *g;
     const Group *group;
     int64_t columns; // that its kernel walks over
-    Reach *reach;
+    AccessRegion *region;
     Box *box;   // of the group's nodes
-    Box *input; // of the inputs, in the order of reach
+    Box *input; // of the inputs, in the order of region
 } Search;
 
 // Notes that a box of node n is needed, which may be a view of another.
@@ -263,9 +265,9 @@ static void need_node(Search *s, NodeId n, Box box) {
         box_join(&s->box[n - s->group->first], &box, rank);
         return;
     }
-    const Reach *at = reach_find(s->reach, s->group->num_inputs, n);
+    const AccessRegion *at = region_find(s->region, s->group->num_inputs, n);
     if (at != NULL)
-        box_join(&s->input[at - s->reach], &box, rank);
+        box_join(&s->input[at - s->region], &box, rank);
 }
 
 static void need_operands(Search *s, NodeId n) {
@@ -286,18 +288,18 @@ static int64_t box_bytes(const Graph *g, NodeId n, const Box *box) {
     return box->any ? graph_bytes(g, &t) : 0;
 }
 
-Reach *group_reach(const Graph *g, const Group *group, Arena *a) {
+AccessRegion *group_regions(const Graph *g, const Group *group, Arena *a) {
     size_t nodes = (size_t)(group->last - group->first) + 1;
     size_t inputs = (size_t)group->num_inputs;
     Search s = {g,
                 group,
                 group_columns(g, group),
-                ARENA_ARRAY(a, inputs + 1, Reach),
+                ARENA_ARRAY(a, inputs + 1, AccessRegion),
                 ARENA_ARRAY(a, nodes, Box),
                 ARENA_ARRAY(a, inputs + 1, Box)};
     for (size_t i = 0; i < inputs; i++)
-        s.reach[i].node = group->input[i];
-    qsort(s.reach, inputs, sizeof *s.reach, by_node);
+        s.region[i].node = group->input[i];
+    qsort(s.region, inputs, sizeof *s.region, by_node);
     for (int i = 0; i < group->num_outputs; i++)
         s.box[group->output[i] - group->first] =
             box_of(*g->node[group->output[i]].type);
@@ -307,10 +309,10 @@ Reach *group_reach(const Graph *g, const Group *group, Arena *a) {
         need_operands(&s, n);
     }
     for (size_t i = 0; i < inputs; i++) {
-        s.reach[i].bytes = box_bytes(g, s.reach[i].node, &s.input[i]);
-        s.reach[i].exact = !s.input[i].loose;
+        s.region[i].bytes = box_bytes(g, s.region[i].node, &s.input[i]);
+        s.region[i].exact = !s.input[i].loose;
     }
-    return s.reach;
+    return s.region;
 }
 
 int64_t assigned_bytes(const Graph *g, NodeId assign) {
@@ -331,12 +333,12 @@ int64_t scattered_bytes(const Graph *g, NodeId n) {
 }
 
 static int64_t bytes_moved(const Graph *g, const Group *group,
-                           const Reach *reach, const bool *marked) {
+                           const AccessRegion *region, const bool *marked) {
     int64_t bytes = 0;
     for (int i = 0; i < group->num_reads; i++)
         if (marked == NULL || marked[group->read[i]])
             bytes +=
-                reach_find(reach, group->num_inputs, group->read[i])->bytes;
+                region_find(region, group->num_inputs, group->read[i])->bytes;
     for (int i = 0; i < group->num_outputs; i++)
         if (marked == NULL || marked[group->output[i]])
             bytes += graph_bytes(g, g->node[group->output[i]].type) +
@@ -349,7 +351,7 @@ static int64_t bytes_moved(const Graph *g, const Group *group,
 
 int64_t group_bytes(const Graph *g, const Group *group) {
     Arena *a = arena_new();
-    int64_t bytes = bytes_moved(g, group, group_reach(g, group, a), NULL);
+    int64_t bytes = bytes_moved(g, group, group_regions(g, group, a), NULL);
     arena_free(a);
     return bytes;
 }
@@ -357,9 +359,9 @@ int64_t group_bytes(const Graph *g, const Group *group) {
 int64_t group_bytes_marked(const Graph *g, const Group *group,
                            const bool *marked, int64_t *of_marked) {
     Arena *a = arena_new();
-    const Reach *reach = group_reach(g, group, a);
-    int64_t bytes = bytes_moved(g, group, reach, NULL);
-    *of_marked = bytes_moved(g, group, reach, marked);
+    const AccessRegion *region = group_regions(g, group, a);
+    int64_t bytes = bytes_moved(g, group, region, NULL);
+    *of_marked = bytes_moved(g, group, region, marked);
     arena_free(a);
     return bytes;
 }

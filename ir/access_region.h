@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reach: which part of a tensor a kernel touches.
-#ifndef IR_REACH_H
-#define IR_REACH_H
+// Access regions: the part of a tensor that a kernel touches.
+#ifndef IR_ACCESS_REGION_H
+#define IR_ACCESS_REGION_H
 
 #include "ir/group.h"
 
@@ -10,14 +10,15 @@ typedef struct {
     int64_t bytes;
     bool exact; // else what is read depends on numbers, or is no box: at most
                 // so many bytes
-} Reach;
+} AccessRegion;
 
 // What the group touches of each of its inputs, in the order of their nodes.
 // A library call touches all.
-Reach *group_reach(const Graph *g, const Group *group, Arena *a);
+AccessRegion *group_regions(const Graph *g, const Group *group, Arena *a);
 
 // The entry of an input.
-const Reach *reach_find(const Reach *reach, int count, NodeId n);
+const AccessRegion *region_find(const AccessRegion *region, int count,
+                                NodeId n);
 
 // Bytes that an assignment writes: around what is padded, zeros stay.
 int64_t assigned_bytes(const Graph *g, NodeId assign);
