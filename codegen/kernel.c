@@ -26,7 +26,7 @@ static Parameters find_parameters(Emit *e) {
     const Group *group = e->group;
     size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
     Parameters p = {ARENA_ARRAY(e->a, most, Parameter), 0};
-    bool whole = group_has_parts(group->kind);
+    bool whole = group_is_multi_tensor(group->kind);
     if (whole)
         parameter(&p, NO_NODE, 0, "char", "arena");
     for (int i = 0; i < group->num_inputs && !whole; i++) {

@@ -10,7 +10,7 @@ enum { MOST_LINES = 12 };
 // tensors is of no layer.
 static const char *group_path(const Graph *g, const Group *group) {
     const char *path = NULL;
-    if (group_has_parts(group->kind))
+    if (group_is_multi_tensor(group->kind))
         return "";
     for (int i = group->num_outputs - 1; i >= 0 && path == NULL; i--)
         path = g->node[group->output[i]].from.path;

@@ -218,7 +218,7 @@ static const char *whole(Emit *e, int64_t number) {
 static int64_t operand_place(Emit *e, NodeId n, int i) {
     const int64_t **before = &e->parts_before[n - e->group->first];
     if (*before == NULL)
-        *before = parts_before(e->g, n, e->a);
+        *before = chunks_before(e->g, n, e->a);
     return sums_place(e, n) + (*before)[i];
 }
 
@@ -471,7 +471,7 @@ Members members_write(Emit *e, Scope *kernel, NodeId *root, int phase) {
         while (i + own < count && task_root(e, root, task[i + own]) == m->root)
             own++;
         write_member(e, kernel, &task[i], own, m);
-        all.parts += part_count(m->elements);
+        all.parts += chunk_count(m->elements);
     }
     e->local = NULL;
     return all;

@@ -19,7 +19,7 @@ static const char *layer_of(const Node *d) {
 }
 
 static int phase_of(const Graph *g, const Group *group) {
-    if (group_has_parts(group->kind))
+    if (group_is_multi_tensor(group->kind))
         return 2;
     return group_backward(g, group);
 }

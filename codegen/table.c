@@ -174,7 +174,7 @@ static void write_firsts(Emit *e, const Members *m) {
     for (int i = 0; i < m->count; i++) {
         text_add(&e->tables, "%s%lld,", i % IN_LINE ? " " : "\n    ",
                  (long long)first);
-        first += part_count(m->member[i].elements);
+        first += chunk_count(m->member[i].elements);
     }
     text_add(&e->tables, "\n};\n");
 }
@@ -226,11 +226,11 @@ static void write_part(Text *t, const Members *m) {
     text_line(t, "const int first = " OWN_NAME "_first%s[j];", m->suffix);
     text_line(t, "const " OWN_NAME "_member%s own = " OWN_NAME "_members%s[j];",
               m->suffix, m->suffix);
-    text_line(t, "const int lo = (at - first) * %d;", PART_ELEMENTS);
+    text_line(t, "const int lo = (at - first) * %d;", CHUNK_ELEMENTS);
     text_line(t,
               "const int hi = lo + %d < own.elements ? lo + %d : "
               "own.elements;",
-              PART_ELEMENTS, PART_ELEMENTS);
+              CHUNK_ELEMENTS, CHUNK_ELEMENTS);
 }
 
 void members_loop(Emit *e, Text *t, const Members *m) {

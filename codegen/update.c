@@ -2,9 +2,9 @@
 // about many tensors.
 //
 // A number that assignments need, as the norm of all gradients, is computed in
-// a phase before theirs; ir/parts.c says what that is.  Assignments of scalars
-// are stored by the last block, when all others have read what they replace, as
-// are numbers that other kernels need.
+// a phase before theirs; ir/multi_tensor.c says what that is.  Assignments of
+// scalars are stored by the last block, when all others have read what they
+// replace, as are numbers that other kernels need.
 
 #include "codegen/member.h"
 
@@ -48,7 +48,7 @@ const char *parts_value(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     bool finite = d->op == OP_all_finite;
     long long place = sums_place(e, n);
-    long long count = (long long)parts_of(e->g, n);
+    long long count = (long long)reduction_chunks(e->g, n);
     Text t = text_new(e->a);
     if (count > 0)
         text_add(&t, "parts_sum(part + %s, %s, shared, NT)",
@@ -150,6 +150,6 @@ void emit_update(Emit *e, Text *t, int *grid) {
         if (phases > 1)
             text_line(t, "}");
     }
-    grid[0] = parts_grid(most, phases, true);
-    grid[1] = parts_grid(most, phases, false);
+    grid[0] = chunks_grid(most, phases, true);
+    grid[1] = chunks_grid(most, phases, false);
 }

@@ -213,7 +213,7 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
     group->num_reads = group->num_inputs;
     group->output = output;
     group->phases = 1;
-    if (group_has_parts(group->kind))
+    if (group_is_multi_tensor(group->kind))
         group_phases(g, a, group);
 }
 

@@ -31,8 +31,8 @@ typedef struct {
     int num_inputs, num_outputs;
     const NodeId *input;  // stored nodes of other groups and leaves it reads
     const NodeId *output; // its nodes that are stored
-    int phases;           // 1, or those of a group over parts: see parts.c
-    const int *level;     // of these groups: the phase of each node
+    int phases;       // 1, or those of a multi-tensor group: see multi_tensor.c
+    const int *level; // of these groups: the phase of each node
     int num_reads;
     const NodeId *read; // inputs, once for each phase that reads them; not
                         // what is but assigned to
@@ -140,22 +140,22 @@ int scratch_tickets(const Room *s);
 // That state, or NO_NODE.
 NodeId graph_tickets(const Graph *g);
 
-// ---- parts.c: what UPDATE, CHECK and STACK walk over ----
+// ---- multi_tensor.c: UPDATE, CHECK and STACK ----
 
-bool group_has_parts(GroupKind kind);
+bool group_is_multi_tensor(GroupKind kind);
 
-// They cut each tensor into parts.  A block takes every gridDim.x-th part, so
+// They cut each tensor into chunks.  A block takes every gridDim.x-th chunk, so
 // that a result does not depend on the number of blocks.
-enum { PART_ELEMENTS = 4096 };
-int64_t part_count(int64_t elements);
+enum { CHUNK_ELEMENTS = 4096 };
+int64_t chunk_count(int64_t elements);
 
-// Parts of all tensors that reduction n is about.
-int64_t parts_of(const Graph *g, NodeId n);
+// Chunks of all tensors that reduction n is about.
+int64_t reduction_chunks(const Graph *g, NodeId n);
 
-// How many parts of reduction n come before those of each operand.
-const int64_t *parts_before(const Graph *g, NodeId n, Arena *a);
+// For each operand of reduction n, the number of chunks before its own.
+const int64_t *chunks_before(const Graph *g, NodeId n, Arena *a);
 
-// Finds the phases of such a group, and what they read.
+// Finds the phases of such a group, and the tensors that each reads.
 void group_phases(const Graph *g, Arena *a, Group *group);
 
 // Threads of a block on a GPU, in every kernel.
@@ -166,9 +166,9 @@ enum { BLOCK_THREADS = 256 };
 // multiprocessor of 132.
 enum { HOST_GRID = 64, DEVICE_GRID = 528 };
 
-// Blocks for so many parts.  A barrier of the whole grid needs all blocks of a
+// Blocks for so many chunks.  A barrier of the whole grid needs all blocks of a
 // launch to be resident.
-int parts_grid(int64_t parts, int phases, bool host);
+int chunks_grid(int64_t chunks, int phases, bool host);
 
 // Whether everything that a group stores is part of the backward pass.
 bool group_backward(const Graph *g, const Group *group);

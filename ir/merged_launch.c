@@ -34,7 +34,7 @@ static bool has_ticket(const Graph *g, const Group *group, int count) {
 }
 
 static bool may_merge(const Group *group) {
-    return group->kind != GROUP_CALL && !group_has_parts(group->kind);
+    return group->kind != GROUP_CALL && !group_is_multi_tensor(group->kind);
 }
 
 static int pointers_of(const Group *group) {

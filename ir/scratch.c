@@ -24,9 +24,9 @@ void scratch_add(Room *s, const Graph *g, NodeId n, bool result) {
         s->scalar |= type_count(d->type) == 1;
     if (!(op_info[d->op].facts & REDUCES))
         return;
-    if (group_has_parts(s->kind)) {
+    if (group_is_multi_tensor(s->kind)) {
         s->any = true;
-        s->numbers += parts_of(g, n);
+        s->numbers += reduction_chunks(g, n);
     } else if (sums_blocks(g, n)) {
         s->any = true;
         s->numbers += reduce_slots(g, n) * type_count(d->type);
@@ -51,7 +51,7 @@ static int64_t scratch_rows(const Room *s) {
 }
 
 Type scratch_type(const Room *s) {
-    if (group_has_parts(s->kind))
+    if (group_is_multi_tensor(s->kind))
         return type_of(F32, 1, &s->numbers);
     return type_of(F32, 2, (int64_t[]){scratch_rows(s), s->numbers});
 }
@@ -59,7 +59,7 @@ Type scratch_type(const Room *s) {
 int scratch_tickets(const Room *s) {
     if (!s->any)
         return s->scalar;
-    if (group_has_parts(s->kind)) // a second one counts at the barrier
+    if (group_is_multi_tensor(s->kind)) // a second one counts at the barrier
         return s->kind == GROUP_CHECK ? 1 : 2;
     int64_t rows = scratch_rows(s);
     return rows > TEAM_BLOCKS

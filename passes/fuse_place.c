@@ -158,7 +158,7 @@ static bool any_joins(const Rebuild *r) {
     int count = 0;
     for (int k = 0; k < r->c->count; k++)
         count += r->c->cluster[k].kind != GROUP_CALL &&
-                 !group_has_parts(r->c->cluster[k].kind);
+                 !group_is_multi_tensor(r->c->cluster[k].kind);
     return count > 1 && r->f->options->level > 0;
 }
 

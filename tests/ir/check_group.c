@@ -304,9 +304,9 @@ START_TEST(grids_fit_their_space) {
 END_TEST
 
 START_TEST(parts_are_cut_at_their_size) {
-    ck_assert_int_eq(part_count(0), 1);
-    ck_assert_int_eq(part_count(PART_ELEMENTS), 1);
-    ck_assert_int_eq(part_count(PART_ELEMENTS + 1), 2);
+    ck_assert_int_eq(chunk_count(0), 1);
+    ck_assert_int_eq(chunk_count(CHUNK_ELEMENTS), 1);
+    ck_assert_int_eq(chunk_count(CHUNK_ELEMENTS + 1), 2);
 }
 END_TEST
 

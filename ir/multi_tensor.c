@@ -1,59 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Parts: what UPDATE, CHECK and STACK groups walk over, and when.
+// Multi-tensor groups: UPDATE, CHECK and STACK walk over chunks of many
+// tensors.
 //
-// A number about tensors, as the norm of all gradients, is ready only when all
-// parts have been looked at.  So an update has a phase for such numbers, one
-// more for those that are computed from other ones, and a last phase in which
-// tensors are assigned or stacked; between two phases every block waits for all
-// others. What a phase learns of a part is left in the scratch, and whoever
-// needs the number adds the parts up in their order.
+// A number about tensors, as the norm of all gradients, is ready only after all
+// chunks.  So an update has a phase for such numbers, one more for those that
+// follow from other ones, and a last phase that assigns or stacks tensors;
+// between two phases every block waits for all others.  A phase leaves a number
+// of each chunk in the workspace, and each reader adds these up in their order.
 
 #include "ir/group.h"
 
-// Two blocks for each multiprocessor, which PHASED kernels are compiled for.
+// Two blocks for each multiprocessor: PHASED kernels are compiled for them.
 enum { RESIDENT = DEVICE_GRID / 2 };
 
-bool group_has_parts(GroupKind kind) {
+bool group_is_multi_tensor(GroupKind kind) {
     return kind == GROUP_UPDATE || kind == GROUP_CHECK || kind == GROUP_STACK;
 }
 
-int64_t part_count(int64_t elements) {
-    return elements <= PART_ELEMENTS
+int64_t chunk_count(int64_t elements) {
+    return elements <= CHUNK_ELEMENTS
                ? 1
-               : (elements + PART_ELEMENTS - 1) / PART_ELEMENTS;
+               : (elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS;
 }
 
-// A scalar is not worth a part: whoever needs the number adds it.
-static int64_t operand_parts(const Graph *g, NodeId n, int i) {
+// A scalar is not worth a chunk: each reader of the number adds it.
+static int64_t operand_chunks(const Graph *g, NodeId n, int i) {
     int64_t elements = type_count(g->node[g->node[n].arg[i]].type);
-    return elements == 1 ? 0 : part_count(elements);
+    return elements == 1 ? 0 : chunk_count(elements);
 }
 
-int64_t parts_of(const Graph *g, NodeId n) {
-    int64_t parts = 0;
+int64_t reduction_chunks(const Graph *g, NodeId n) {
+    int64_t chunks = 0;
     for (int i = 0; i < g->node[n].num_args; i++)
-        parts += operand_parts(g, n, i);
-    return parts;
+        chunks += operand_chunks(g, n, i);
+    return chunks;
 }
 
 static bool reduces(const Graph *g, NodeId n) {
     return op_info[g->node[n].op].facts & REDUCES;
 }
 
-const int64_t *parts_before(const Graph *g, NodeId n, Arena *a) {
+const int64_t *chunks_before(const Graph *g, NodeId n, Arena *a) {
     int count = g->node[n].num_args;
     int64_t *before = ARENA_ARRAY(a, (size_t)count + 1, int64_t);
     for (int i = 0; i < count; i++)
-        before[i + 1] = before[i] + operand_parts(g, n, i);
+        before[i + 1] = before[i] + operand_chunks(g, n, i);
     return before;
 }
 
-int parts_grid(int64_t parts, int phases, bool host) {
+int chunks_grid(int64_t chunks, int phases, bool host) {
     int64_t most = host ? HOST_GRID : phases > 1 ? RESIDENT : DEVICE_GRID;
-    return parts < 1 ? 1 : (int)(parts < most ? parts : most);
+    return chunks < 1 ? 1 : (int)(chunks < most ? chunks : most);
 }
 
-// Marks what the phase that computes n reads for it: a number of an earlier
+// Marks the tensors that the phase of n reads for it: a number of an earlier
 // phase is there already.
 static void mark_reads(const Graph *g, const Group *group, NodeId n,
                        bool *needed, bool *read) {
@@ -72,8 +72,8 @@ static bool ends_group(const Graph *g, NodeId n) {
            (op_info[g->node[n].op].facts & STACKS);
 }
 
-// Appends what a phase reads to group->read.  What it begins at are the
-// reductions of that level, or in the last phase the assignments and results.
+// Appends the tensors that a phase reads to group->read.  It begins at the
+// reductions of that level, or in the last phase at assignments and results.
 static void find_reads(const Graph *g, Arena *a, Group *group, int phase,
                        NodeId *list) {
     bool *needed =
