@@ -149,7 +149,7 @@ typedef struct {
     const bool *kept;   // ROWS: of the group's nodes, those whose elements a
     const int *kept_in; // pass leaves for later ones, and which does
     int num_kept;
-    const int64_t *place;         // in the scratch, of the group's nodes
+    const int64_t *place;         // in the workspace, of the group's nodes
     const int64_t **parts_before; // of its reductions over parts, once asked
     int resident;   // blocks that a multiprocessor is to have room for: more
                     // than one where their registers hold what a thread has
@@ -280,7 +280,7 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p);
 
 // ---- sums over blocks: finish.c ----
 
-// Where what reduction n leaves begins in the scratch: see scratch.c.
+// Where what reduction n leaves begins in the workspace: see workspace.c.
 long long sums_place(const Emit *e, NodeId n);
 
 // Declares the accumulators of the group's sums over blocks, for lanes or one
@@ -291,7 +291,7 @@ void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value);
 // How many sums n is over the threads of a block.
 int sums_of(const Emit *e, NodeId n);
 
-// Adds up n, which is over everything, for the block's part of the scratch.
+// Adds up n, which is over everything, for the block's part of the workspace.
 void sums_total(const Emit *e, Text *t, NodeId n);
 
 // Writes the end of a kernel: the last block adds up what all have left.
@@ -300,7 +300,7 @@ void sums_finish(Emit *e, Text *t);
 // ---- update.c, piece.c ----
 
 // The value of a reduction in a kernel over parts, from what a phase before has
-// left in the scratch.
+// left in the workspace.
 const char *parts_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // The value of a slice of a tensor in memory, in such a kernel.

@@ -177,7 +177,7 @@ void entries_write(const Writer *w, Text *t) {
     for (int k = 0; k < count; k++)
         text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", kernel[k]->name,
                  kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
-                 kernel[k]->num_args, kernel[k]->group->ticket < 0);
+                 kernel[k]->num_args, kernel[k]->group->counter < 0);
     for (int k = 0; k < merges; k++)
         text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, 1},\n",
                  merged[k]->name, merged[k]->name, merged[k]->launch.count,

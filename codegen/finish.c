@@ -1,4 +1,4 @@
-// Sums over blocks: every block leaves its sums in the scratch, and the last
+// Sums over blocks: every block leaves its sums in the workspace, and the last
 // one to finish adds them up in the order of the blocks.  So a sum is made in
 // one launch, and is the same to the bit however the blocks ran.
 //

@@ -207,12 +207,12 @@ void emit_tiles(Emit *e, Text *t, Type space) {
               "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
 }
 
-// A block's part of the scratch, and memory to add up in.
+// A block's part of the workspace, and memory to add up in.
 static void emit_sums(Emit *e, Text *t) {
     if (!has_sums(e))
         return;
     text_line(t, "enum { " DEFINED("WIDTH") " };",
-              (long long)e->g->node[e->group->scratch].type->dim[1]);
+              (long long)e->g->node[e->group->workspace].type->dim[1]);
     text_line(t, "SHARED float shared[%sNT];",
               any_sum(e, false) ? "AT_ONCE * " : "");
 }
@@ -311,13 +311,13 @@ static void emit_row(Emit *e, Scope *row, Place p) {
             emit_unfolded(e, row, n, p);
         } else if (e->stored[n] && d->op == OP_pack) {
             store_packed(e, row, n, p);
-        } else if (e->stored[n] && d->op != OP_scratch) {
+        } else if (e->stored[n] && d->op != OP_workspace) {
             emit_store(e, row, n, p, value_at(e, row, n, p));
         }
     }
 }
 
-// The sums of a block: over its threads, then into its part of the scratch.
+// The sums of a block: over its threads, then into its part of the workspace.
 static void emit_columns_out(Emit *e, Text *t) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n) || reduce_extent(e->g, n) == OVER_ALL)

@@ -62,7 +62,7 @@ static void pass_follow(const Keep *k, int pass) {
 // What the pass after the last reduction stores and adds up.
 static bool is_output(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n) ||
-           (e->stored[n] && e->g->node[n].op != OP_scratch);
+           (e->stored[n] && e->g->node[n].op != OP_workspace);
 }
 
 static NodeId wanted_of(const Emit *e, NodeId n) {

@@ -41,10 +41,11 @@ static Parameters find_parameters(Emit *e) {
         DType d = e->g->node[n].type->dtype;
         parameter(&p, n, 0, memory_type(d), pointer_name(e, n));
     }
-    if (group->scratch != NO_NODE)
-        parameter(&p, group->scratch, 0, "float", "part");
-    if (group->ticket >= 0)
-        parameter(&p, graph_tickets(e->g), 4 * group->ticket, "int", "ticket");
+    if (group->workspace != NO_NODE)
+        parameter(&p, group->workspace, 0, "float", "part");
+    if (group->counter >= 0)
+        parameter(&p, graph_counters(e->g), 4 * group->counter, "int",
+                  "ticket");
     return p;
 }
 
@@ -59,7 +60,7 @@ static void write_comment(Emit *e, Text *all, const char *name) {
     int length = 0;
     for (NodeId n = group->first; n <= group->last; n++) {
         const char *op = op_info[e->g->node[n].op].name;
-        if (e->g->node[n].op == OP_scratch)
+        if (e->g->node[n].op == OP_workspace)
             continue;
         if (length > 60) {
             text_add(&t, " ...");

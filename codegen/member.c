@@ -222,7 +222,7 @@ static int64_t operand_place(Emit *e, NodeId n, int i) {
     return sums_place(e, n) + (*before)[i];
 }
 
-// Adds operand i of reduction n to what this part leaves in the scratch.
+// Adds operand i of reduction n to what this part leaves in the workspace.
 // Lanes behind the end of the tensor are no part of it.
 static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Place p) {
     const char *sum = arena_format(e->a, "s%d", ++e->num_indices);

@@ -122,7 +122,7 @@ void launches_merge(Launches *l, const Graph *device, Arena *a) {
 void merged_emit(Text *t, const Graph *device, const Launches *l, int step) {
     if (l->merges.count == 0)
         return;
-    long long barrier = (long long)device->node[graph_tickets(device)].offset +
+    long long barrier = (long long)device->node[graph_counters(device)].offset +
                         4 * (long long)merged_barrier_counter(device);
     for (int i = 0; i < l->merges.count; i++) {
         const MergedKernel *j = &l->merged[i];

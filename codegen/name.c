@@ -81,7 +81,7 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
     bool backward = group_backward(g, group);
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
-        if (d->op == OP_scratch)
+        if (d->op == OP_workspace)
             continue;
         if (d->from.path != NULL)
             word_add(&words, kind_of_path(a, d->from.path));

@@ -282,7 +282,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         bool sum = sums_blocks(e->g, n);
-        if (!sum && (!e->stored[n] || d->op == OP_scratch))
+        if (!sum && (!e->stored[n] || d->op == OP_workspace))
             continue;
         NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
         Place q = output_place(e, p, *e->g->node[of].type);
@@ -344,9 +344,9 @@ void emit_rows(Emit *e, Text *t) {
     text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(%s, VW, NT) };",
               has_margin(e) ? arena_format(e->a, "%lld", (long long)e->columns)
                             : "C");
-    if (e->group->scratch != NO_NODE)
+    if (e->group->workspace != NO_NODE)
         text_line(t, "enum { " DEFINED("WIDTH") " };",
-                  (long long)e->g->node[e->group->scratch].type->dim[1]);
+                  (long long)e->g->node[e->group->workspace].type->dim[1]);
     keep_find(e, most);
     if (any_columns(e) || e->num_kept > 0)
         text_line(t, "enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };");

@@ -135,7 +135,7 @@ void emit_update(Emit *e, Text *t, int *grid) {
     int phases = e->group->phases;
     int64_t most = 0;
     text_line(t, "enum { NT = THREADS(256), VW = PART_LANES };");
-    if (e->group->scratch != NO_NODE)
+    if (e->group->workspace != NO_NODE)
         text_line(t, "SHARED float shared[NT];");
     write_pointers(e, t);
     for (int phase = 0; phase < phases; phase++) {

@@ -18,7 +18,7 @@ void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                 .tables = text_new(a),
                 .names = names,
                 .member = NO_NODE,
-                .place = scratch_places(g, group, a)};
+                .place = workspace_offsets(g, group, a)};
 }
 
 Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,

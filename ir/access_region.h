@@ -29,7 +29,7 @@ int64_t scattered_bytes(const Graph *g, NodeId n);
 
 // Bytes that a group reads and writes.  A value that one phase has read and
 // another reads again counts twice; what blocks leave for one another in
-// scratch does not count.
+// workspace does not count.
 int64_t group_bytes(const Graph *g, const Group *group);
 
 // The same, and in *of_marked those of the tensors that are marked.

@@ -24,7 +24,7 @@ static bool cuts_rows(const Graph *g, const Group *group, NodeId n,
 static bool allows_margin(const Graph *g, const Group *group, NodeId n,
                           int64_t columns) {
     const Node *d = &g->node[n];
-    if (d->op == OP_scratch || cuts_rows(g, group, n, columns))
+    if (d->op == OP_workspace || cuts_rows(g, group, n, columns))
         return true;
     if (d->op == OP_pad)
         return pads_columns(g, n) && space_columns(d->type) == columns;

@@ -84,7 +84,7 @@ static void eval_update(const Eval *e) {
 static void (*const rules[NUM_OPS])(const Eval *) = {
     [OP_input] = eval_nothing,
     [OP_param] = eval_nothing,
-    [OP_scratch] = eval_nothing,
+    [OP_workspace] = eval_nothing,
     [OP_state] = eval_state,
     [OP_constant] = eval_constant,
     [OP_iota] = eval_iota,

@@ -115,7 +115,7 @@ static bool mergeable(const Node *n) {
     case OP_input:
     case OP_param:
     case OP_state:
-    case OP_scratch:
+    case OP_workspace:
         return false;
     default:
         return !(op_info[n->op].facts & EFFECT);
@@ -277,8 +277,8 @@ NodeId graph_append(Graph *g, Node n) {
 
 // ---- graphs like others ----
 
-// Room for about as many nodes as g has: what doubles on the way leaves as much
-// in the arena again.
+// Room for about as many nodes as g has: what doubles on the way leaves as
+// much in the arena again.
 static void reserve(Graph *like, const Graph *g) {
     uint32_t size = 64;
     while (size / 2 < g->count)

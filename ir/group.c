@@ -165,8 +165,8 @@ void group_describe(const Graph *g, Group *group) {
             group->kind = GROUP_STACK;
         if ((facts & OVERALL) && group->kind == GROUP_GRID)
             group->kind = GROUP_CHECK;
-        if (d->op == OP_scratch)
-            group->scratch = n;
+        if (d->op == OP_workspace)
+            group->workspace = n;
         if ((facts & REDUCES) && !(facts & OVERALL)) {
             bool row = reduce_extent(g, n) == OVER_ROW;
             if (row && group->kind == GROUP_GRID)
@@ -181,7 +181,7 @@ void group_describe(const Graph *g, Group *group) {
 static void find_space(const Graph *g, const Brief *brief, Group *group) {
     static const Type nothing = {.dtype = F32};
     for (NodeId n = group->first; n <= group->last && !group->space; n++)
-        if (brief[n].stored && g->node[n].op != OP_scratch)
+        if (brief[n].stored && g->node[n].op != OP_workspace)
             group->space = output_space(g, n);
     if (group->space == NULL)
         group->space = &nothing;
@@ -206,7 +206,7 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
             seen[base] = group->group + 1;
             input[group->num_inputs++] = base;
         }
-        if (brief[n].stored && d->op != OP_scratch)
+        if (brief[n].stored && d->op != OP_workspace)
             output[group->num_outputs++] = n;
     }
     group->input = group->read = input;
@@ -217,17 +217,17 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
         group_phases(g, a, group);
 }
 
-static int count_tickets(const Graph *g, const Brief *brief,
-                         const Group *group) {
-    Room s = {.kind = group->kind, .space = group->space};
+static int count_counters(const Graph *g, const Brief *brief,
+                          const Group *group) {
+    Workspace s = {.kind = group->kind, .space = group->space};
     for (NodeId n = group->first; n <= group->last; n++)
-        scratch_add(&s, g, n, brief[n].stored || g->node[n].op == OP_assign);
-    return scratch_tickets(&s);
+        workspace_add(&s, g, n, brief[n].stored || g->node[n].op == OP_assign);
+    return workspace_counters(&s);
 }
 
-NodeId graph_tickets(const Graph *g) {
+NodeId graph_counters(const Graph *g) {
     Arena *a = arena_new();
-    NodeId n = graph_find(g, arena_format(a, TICKETS "%s", g->name));
+    NodeId n = graph_find(g, arena_format(a, COUNTERS "%s", g->name));
     arena_free(a);
     return n;
 }
@@ -253,7 +253,7 @@ static Group *find_groups(const Graph *g, Arena *a, int *count) {
     for (NodeId n = 0; n < g->count; n++) {
         if (begins_group(g, n, &last))
             group[found++] =
-                (Group){.group = last, .first = n, .scratch = NO_NODE};
+                (Group){.group = last, .first = n, .workspace = NO_NODE};
         if (g->node[n].group >= 0)
             group[found - 1].last = n;
     }
@@ -263,16 +263,16 @@ static Group *find_groups(const Graph *g, Arena *a, int *count) {
 Group *graph_groups(const Graph *g, Arena *a, int *count) {
     Arena *scratch = arena_new();
     const Brief *brief = nodes_brief(g, scratch);
-    int found, tickets = 0;
+    int found, counters = 0;
     Group *group = find_groups(g, a, &found);
     int *seen = ARENA_ARRAY(scratch, (size_t)g->count + 1, int);
     for (int i = 0; i < found; i++) {
         group_describe(g, &group[i]);
         find_space(g, brief, &group[i]);
         collect(g, brief, a, seen, &group[i]);
-        group[i].num_tickets = count_tickets(g, brief, &group[i]);
-        group[i].ticket = group[i].num_tickets > 0 ? tickets : -1;
-        tickets += group[i].num_tickets;
+        group[i].num_counters = count_counters(g, brief, &group[i]);
+        group[i].counter = group[i].num_counters > 0 ? counters : -1;
+        counters += group[i].num_counters;
     }
     arena_free(scratch);
     *count = found;

@@ -25,9 +25,9 @@ typedef struct {
     GroupKind kind;
     NodeId first, last; // the run of its nodes, inclusive
     const Type *space;  // GRID, ROWS, SCATTER: what it iterates over
-    NodeId scratch;     // its scratch leaf, or NO_NODE
-    int ticket;         // the place of its first ticket, or -1
-    int num_tickets;
+    NodeId workspace;   // its workspace leaf, or NO_NODE
+    int counter;        // the place of its first counter, or -1
+    int num_counters;
     int num_inputs, num_outputs;
     const NodeId *input;  // stored nodes of other groups and leaves it reads
     const NodeId *output; // its nodes that are stored
@@ -63,7 +63,7 @@ bool *graph_stored(const Graph *g, Arena *a);
 // The groups in order of their nodes.  Leaves, views and outputs have none.
 Group *graph_groups(const Graph *g, Arena *a, int *count);
 
-// Finds kind and scratch of a run of nodes, of which one that reduces has its
+// Finds kind and workspace of a run of nodes, of which one that reduces has its
 // space too; they follow from the operations.
 void group_describe(const Graph *g, Group *group);
 
@@ -99,7 +99,7 @@ typedef struct {
 Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
                   int *num_edges);
 
-// ---- scratch.c: what a kernel leaves in memory for itself ----
+// ---- workspace.c: memory in which a kernel leaves numbers for itself ----
 
 // Numbers that a reduction carries of each block: 3 for var.
 int reduce_slots(const Graph *g, NodeId n);
@@ -108,37 +108,36 @@ int reduce_slots(const Graph *g, NodeId n);
 // blocks are done: over columns or over everything.
 bool sums_blocks(const Graph *g, NodeId n);
 
-// The scratch of a kernel.  Fuse has the nodes that it is made of before they
-// are a group: so they are told one by one, in their order.
+// The workspace of a kernel.  Fuse has the nodes of a kernel before they are a
+// group, so it adds them one by one, in their order.
 typedef struct {
     GroupKind kind;
-    const Type *space; // not of parts
-    int64_t numbers;   // of each block, or of all parts
+    const Type *space; // not of a multi-tensor group
+    int64_t numbers;   // of each block, or of all chunks
     bool any;          // there is one
     bool scalar;       // an update's result is one number
-} Room;
+} Workspace;
 
 // Adds what node n needs; result: it is stored or assigned.
-void scratch_add(Room *s, const Graph *g, NodeId n, bool result);
+void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result);
 
-Type scratch_type(const Room *s);
+Type workspace_type(const Workspace *s);
 
-// Of a group's nodes, where what they leave begins: in the row of a block, or
-// over parts.
-const int64_t *scratch_places(const Graph *g, const Group *group, Arena *a);
+// For each node of a group, the offset of its numbers: in the row of a block,
+// or over chunks.
+const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a);
 
-// Tickets count the blocks of a launch that are done, so that the last one can
-// finish what the others began.  One i32 for each group that needs one, in a
-// state with this name and the graph's.
-// A launch in phases has two, as blocks are counted at its barriers too, sums
-// of more blocks than a team has one more for each team, and what merges
-// launches has the last.
-#define TICKETS "run.tickets."
+// Block counters count the blocks of a launch that are done, so that the last
+// one can finish the work of all.  They are i32, in a state with this name and
+// the graph's.  A group needs one; a launch in phases two, since its barriers
+// count blocks too; a sum over more blocks than a team one more for each team.
+// The last counter is that of merged launches.
+#define COUNTERS "run.counters."
 enum { TEAM_BLOCKS = 24 }; // about the root of the most there are
-int scratch_tickets(const Room *s);
+int workspace_counters(const Workspace *s);
 
 // That state, or NO_NODE.
-NodeId graph_tickets(const Graph *g);
+NodeId graph_counters(const Graph *g);
 
 // ---- multi_tensor.c: UPDATE, CHECK and STACK ----
 

@@ -222,19 +222,19 @@ struct Graph {
 Graph *graph_new(Arena *a, const char *name);
 
 // Adds a node and returns it, or an equal node that is there already (effects
-// and input, param, state and scratch are never merged, nor nodes of different
-// groups).  Commutative operands are put in order.  The type is computed; for
-// operations whose shape is declared it is taken from n.type.  n.group counts:
-// set it to -1 before fuse.  n.from is replaced by g->at, n.offset by -1.
-// Type, operands and attributes are copied.  A shape error here is our mistake:
-// check with type_infer first where the user's text decides.
+// and input, param, state and workspace are never merged, nor nodes of
+// different groups).  Commutative operands are put in order.  The type is
+// computed; for operations whose shape is declared it is taken from n.type.
+// n.group counts: set it to -1 before fuse.  n.from is replaced by g->at,
+// n.offset by -1. Type, operands and attributes are copied.  A shape error here
+// is our mistake: check with type_infer first where the user's text decides.
 NodeId graph_add(Graph *g, Node n);
 
 // As graph_add for a node of another graph in the same arena, with other
 // operands, another type or group: its attributes are shared, not copied.
 NodeId graph_move(Graph *g, Node n);
 
-// The first node of that name (a param, state, input, output or scratch), or
+// The first node of that name (a param, state, input, output or workspace), or
 // NO_NODE.  Costs the same however large the graph is.
 NodeId graph_find(const Graph *g, const char *name);
 

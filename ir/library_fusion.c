@@ -250,7 +250,7 @@ static bool match_apply(const Search *s, int k, Norm *norm) {
     NodeId other[2];
     int others = 0;
     if (group->kind != GROUP_GRID || group->num_outputs != 1 ||
-        group->scratch != NO_NODE || group->num_inputs != 5)
+        group->workspace != NO_NODE || group->num_inputs != 5)
         return false;
     NodeId y = group->output[0], n = y;
     while (node_at(s, n)->op == OP_cast && node_at(s, n)->group >= 0)

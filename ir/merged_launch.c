@@ -20,17 +20,17 @@ bool step_merges(StepKind kind) {
 }
 
 int merged_barrier_counter(const Graph *g) {
-    return (int)type_count(g->node[graph_tickets(g)].type) - 1;
+    return (int)type_count(g->node[graph_counters(g)].type) - 1;
 }
 
-// Whether the last ticket is that of no group: fuse leaves it where launches
+// Whether the last counter is that of no group: fuse leaves it where launches
 // may be merged.
-static bool has_ticket(const Graph *g, const Group *group, int count) {
+static bool has_barrier_counter(const Graph *g, const Group *group, int count) {
     int used = 0;
     for (int k = 0; k < count; k++)
-        if (group[k].ticket >= 0)
-            used = group[k].ticket + group[k].num_tickets;
-    return graph_tickets(g) != NO_NODE && merged_barrier_counter(g) >= used;
+        if (group[k].counter >= 0)
+            used = group[k].counter + group[k].num_counters;
+    return graph_counters(g) != NO_NODE && merged_barrier_counter(g) >= used;
 }
 
 static bool may_merge(const Group *group) {
@@ -39,7 +39,7 @@ static bool may_merge(const Group *group) {
 
 static int pointers_of(const Group *group) {
     return group->num_inputs + group->num_outputs +
-           (group->scratch != NO_NODE) + (group->ticket >= 0);
+           (group->workspace != NO_NODE) + (group->counter >= 0);
 }
 
 // How many groups from k on are one launch; with `apart` without such as
@@ -76,7 +76,7 @@ MergedLaunches graph_merged_launches(const Graph *g, const LibraryFusions *r,
                 .group = r->group,
                 .num_groups = r->num_groups,
                 .found = &found};
-    if (!has_ticket(g, s.group, s.num_groups))
+    if (!has_barrier_counter(g, s.group, s.num_groups))
         return found;
     bool *saved = ARENA_ARRAY(a, (size_t)s.num_groups + 1, bool);
     for (int i = 0; i < r->count; i++)

@@ -11,8 +11,8 @@
 //    8  a param or state is assigned once
 //    9  nodes have groups after `grouped` and only then; a group is one run
 //   10  offsets after `planned` and only then, aligned and inside the arena
-//   11  a group has one scratch, of the type that it needs, or needs none, and
-//       there are tickets for all groups
+//   11  a group has one workspace of the type that it needs, or needs none, and
+//       there are counters for all groups
 //
 // Rules 1 to 3 are checked for a node before anything that relies on them.
 
@@ -36,7 +36,7 @@ typedef struct {
     Typing *known; // right ones, each where its hash says
     NodeId first;  // of the group that is looked at
     bool leaves;   // something in memory for itself, it may be
-    int tickets;   // that groups so far need
+    int counters;  // that groups so far need
 } Verifier;
 
 __attribute__((format(printf, 4, 5))) static bool
@@ -57,8 +57,8 @@ static bool check_operands(Verifier *v, NodeId id) {
         if (n->arg[i] >= id)
             return broken(v, 1, id, "operand %%%lu does not come before it",
                           (unsigned long)n->arg[i]);
-        else if (v->g->node[n->arg[i]].op == OP_scratch)
-            return broken(v, 11, id, "operand %%%lu is a scratch",
+        else if (v->g->node[n->arg[i]].op == OP_workspace)
+            return broken(v, 11, id, "operand %%%lu is a workspace",
                           (unsigned long)n->arg[i]);
     return true;
 }
@@ -239,46 +239,46 @@ static bool check_assigns(Verifier *v, Special s) {
 
 // Other leaves, views and effects need no kernel of their own.
 static bool needs_group(const Node *n) {
-    return n->op == OP_scratch ||
+    return n->op == OP_workspace ||
            !(op_info[n->op].facts & (LEAF | VIEW | EFFECT));
 }
 
 // Of a group whose last node was looked at.
 static bool check_scratch(Verifier *v, NodeId last) {
     const Node *node = v->g->node;
-    Group group = {.first = v->first, .last = last, .scratch = NO_NODE};
+    Group group = {.first = v->first, .last = last, .workspace = NO_NODE};
     group_describe(v->g, &group);
-    Room room = {.kind = group.kind, .space = group.space};
+    Workspace room = {.kind = group.kind, .space = group.space};
     for (NodeId n = v->first; n <= last; n++) {
-        scratch_add(&room, v->g, n, node[n].op == OP_assign);
-        if (node[n].op == OP_scratch && n != group.scratch)
-            return broken(v, 11, n, "its group has another scratch");
+        workspace_add(&room, v->g, n, node[n].op == OP_assign);
+        if (node[n].op == OP_workspace && n != group.workspace)
+            return broken(v, 11, n, "its group has another workspace");
     }
-    v->tickets += scratch_tickets(&room);
-    if ((group.scratch != NO_NODE) != room.any)
+    v->counters += workspace_counters(&room);
+    if ((group.workspace != NO_NODE) != room.any)
         return broken(v, 11, v->first, "its group %s",
-                      room.any ? "lacks a scratch" : "needs no scratch");
+                      room.any ? "lacks a workspace" : "needs no workspace");
     if (!room.any)
         return true;
-    Type type = scratch_type(&room);
-    if (type_is(&type, node[group.scratch].type))
+    Type type = workspace_type(&room);
+    if (type_is(&type, node[group.workspace].type))
         return true;
     Text right = text_new(v->arena);
     type_print(&right, &type);
-    return broken(v, 11, group.scratch, "its group needs %s",
+    return broken(v, 11, group.workspace, "its group needs %s",
                   text_string(&right));
 }
 
-static bool check_tickets(Verifier *v) {
-    NodeId id = v->tickets > 0 ? graph_tickets(v->g) : NO_NODE;
-    if (v->tickets == 0)
+static bool check_counters(Verifier *v) {
+    NodeId id = v->counters > 0 ? graph_counters(v->g) : NO_NODE;
+    if (v->counters == 0)
         return true;
     if (id == NO_NODE)
         return broken(v, 11, 0, "there are no block counters for groups");
     const Type *type = v->g->node[id].type;
-    return (type->dtype == I32 && type_count(type) >= v->tickets) ||
+    return (type->dtype == I32 && type_count(type) >= v->counters) ||
            broken(v, 11, id, "groups need %d block counters in i32",
-                  v->tickets);
+                  v->counters);
 }
 
 // seen[k]: there were nodes of group k.
@@ -307,7 +307,7 @@ static bool check_run(Verifier *v, NodeId id) {
         v->first = id;
         v->leaves = false;
     }
-    v->leaves |= n->op == OP_scratch || n->op == OP_assign ||
+    v->leaves |= n->op == OP_workspace || n->op == OP_assign ||
                  (op_info[n->op].facts & REDUCES);
     bool last = id + 1 == v->g->count || n[1].group != n->group;
     return !last || !v->leaves || check_scratch(v, id);
@@ -329,7 +329,7 @@ const char *graph_verify(const Graph *g, Arena *a) {
     }
     Special s = {special, count};
     if (check_names(&v, s, false) && check_names(&v, s, true) &&
-        check_assigns(&v, s) && check_tickets(&v))
+        check_assigns(&v, s) && check_counters(&v))
         return NULL;
     return v.message;
 }

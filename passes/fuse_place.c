@@ -9,7 +9,7 @@ typedef struct {
     const Clusters *c;
     Arena *a;
     const Members *members; // of each cluster
-    const Room *room;       // what it leaves for itself
+    const Workspace *room;  // what it leaves for itself
     bool *placed;           // it is in the new graph
     Graph *g;               // the new one
     NodeId *shared; // leaves, views of memory, roots: what any group may use
@@ -18,14 +18,15 @@ typedef struct {
     int group;
 } Rebuild;
 
-static const Room *find_rooms(const Rebuild *r) {
-    Room *room = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, Room);
+static const Workspace *find_rooms(const Rebuild *r) {
+    Workspace *room = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, Workspace);
     for (int k = 0; k < r->c->count; k++) {
         const Cluster *c = &r->c->cluster[k];
-        room[k] = (Room){.kind = c->kind, .space = at(r->f, c->space)->type};
+        room[k] =
+            (Workspace){.kind = c->kind, .space = at(r->f, c->space)->type};
         for (int i = 0; i < r->members[k].count; i++) {
             NodeId n = r->members[k].node[i];
-            scratch_add(&room[k], r->f->old, n, r->c->of[n] == k);
+            workspace_add(&room[k], r->f->old, n, r->c->of[n] == k);
         }
     }
     return room;
@@ -82,8 +83,8 @@ static void place_cluster(Rebuild *r, int k) {
     const Cluster *c = &r->c->cluster[k];
     if (r->room[k].any) {
         r->g->at = at(r->f, c->root[0])->from;
-        graph_add(r->g, (Node){.op = OP_scratch,
-                               .type = (Type[]){scratch_type(&r->room[k])},
+        graph_add(r->g, (Node){.op = OP_workspace,
+                               .type = (Type[]){workspace_type(&r->room[k])},
                                .group = r->group,
                                .offset = -1});
     }
@@ -152,7 +153,7 @@ static void place_leaves(Rebuild *r) {
             place_views(r, n);
 }
 
-// Whether launches may be joined, which have the last ticket: see
+// Whether launches may be joined, which have the last counter: see
 // ir/merged_launch.h.
 static bool any_joins(const Rebuild *r) {
     int count = 0;
@@ -162,15 +163,15 @@ static bool any_joins(const Rebuild *r) {
     return count > 1 && r->f->options->level > 0;
 }
 
-static void place_tickets(Rebuild *r) {
-    int64_t tickets = any_joins(r);
+static void place_counters(Rebuild *r) {
+    int64_t counters = any_joins(r);
     for (int k = 0; k < r->c->count; k++)
-        tickets += scratch_tickets(&r->room[k]);
-    if (tickets == 0)
+        counters += workspace_counters(&r->room[k]);
+    if (counters == 0)
         return;
     r->g->at = (Origin){0};
-    graph_state(r->g, arena_format(r->g->arena, TICKETS "%s", r->g->name),
-                STATE_DERIVED, type_of(I32, 1, &tickets), 0);
+    graph_state(r->g, arena_format(r->g->arena, COUNTERS "%s", r->g->name),
+                STATE_DERIVED, type_of(I32, 1, &counters), 0);
 }
 
 Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
@@ -190,7 +191,7 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
         r.owner[n] = NONE;
     r.room = find_rooms(&r);
     place_leaves(&r);
-    place_tickets(&r);
+    place_counters(&r);
     place_clusters(&r);
     for (NodeId n = 0; n < count; n++)
         if (brief(f, n)->op == OP_output)

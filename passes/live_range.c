@@ -65,7 +65,7 @@ Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside) {
                 buffer[at].to = k;
         }
         for (int i = -1; i < group[k].num_outputs; i++) {
-            NodeId n = i < 0 ? group[k].scratch : group[k].output[i];
+            NodeId n = i < 0 ? group[k].workspace : group[k].output[i];
             if (n == NO_NODE)
                 continue;
             NodeId into = call_adds_to(&g->node[n]);

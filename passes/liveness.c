@@ -15,7 +15,7 @@ enum { FLOPS_OF_A_BYTE = 160 };
 static bool is_repeatable(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     unsigned facts = op_info[d->op].facts;
-    if (d->op == OP_scratch || node_int(d, ATTR_accumulate, 0))
+    if (d->op == OP_workspace || node_int(d, ATTR_accumulate, 0))
         return false;
     if (facts & (EFFECT | SCATTERS))
         return false;

@@ -178,7 +178,7 @@ static const char *replay_group(Replay *r, int k) {
                                 "overwritten",
                                 group->group, group->input[i]);
     for (int i = -1; i < group->num_outputs && why == NULL; i++) {
-        NodeId n = i < 0 ? group->scratch : group->output[i];
+        NodeId n = i < 0 ? group->workspace : group->output[i];
         if (n != NO_NODE)
             why = hold(r, n);
     }

@@ -49,7 +49,7 @@ static Owner owner_of(const RtPlan *plan, const Launches *of, size_t at) {
 // Blocks of a GPU count each other, at barriers of the grid too: no number of
 // the model.
 static bool is_ticket(const Owner *p) {
-    return strncmp(p->what, TICKETS, strlen(TICKETS)) == 0;
+    return strncmp(p->what, COUNTERS, strlen(COUNTERS)) == 0;
 }
 
 void bits_compare(const RtPlan *plan, const Launches *of, const char *left,

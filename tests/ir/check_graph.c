@@ -80,7 +80,7 @@ START_TEST(leaves_and_effects_are_themselves) {
     NodeId p = graph_leaf(g, OP_param, "p", t);
     NodeId state = graph_state(g, "s", STATE_RUN, t, 0);
     ck_assert_int_ne(graph_assign(g, p, state), graph_assign(g, p, state));
-    Node room = {.op = OP_scratch, .type = &t, .group = -1};
+    Node room = {.op = OP_workspace, .type = &t, .group = -1};
     ck_assert_int_ne(graph_add(g, room), graph_add(g, room));
 }
 END_TEST
@@ -266,7 +266,7 @@ START_TEST(an_attribute_given_twice_aborts) {
 END_TEST
 
 START_TEST(too_many_nodes_are_the_models_fault) {
-    Node n = {.op = OP_scratch, .group = -1};
+    Node n = {.op = OP_workspace, .group = -1};
     for (int i = 0; i <= MAX_NODES + NODES_OVER; i++)
         graph_add(g, n);
 }

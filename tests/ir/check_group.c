@@ -75,9 +75,10 @@ static const char step[] =
     "%1 = param {name = \"w\"} : f32[8,8]\n"
     "%2 = state {init = 0.0, kind = \"run\", name = \"run.step\"} : i32[]\n"
     "%3 = constant {values = [1.0]} : i32[]\n"
-    "%4 = state {init = 0.0, kind = \"derived\", name = \"run.tickets.train\"} "
+    "%4 = state {init = 0.0, kind = \"derived\", name = "
+    "\"run.counters.train\"} "
     ": i32[7]\n"
-    "%5 = scratch : f32[64,32] !k0\n"
+    "%5 = workspace : f32[64,32] !k0\n"
     "%6 = neg %0 : f32[64,8] !k0\n"
     "%7 = sum %6 {axes = [0]} : f32[8] !k0\n"
     "%8 = var %6 {axes = [0]} : f32[8] !k0\n"
@@ -86,7 +87,7 @@ static const char step[] =
     "%11 = reshape %10 : f32[32,16]\n"
     "%12 = max %11 {axes = [1]} : f32[32,1] !k2\n"
     "%13 = sub %11, %12 : f32[32,16] !k2\n"
-    "%14 = scratch : f32[1] !k3\n"
+    "%14 = workspace : f32[1] !k3\n"
     "%15 = all_finite %9 : f32[] !k3\n"
     "%16 = add %2, %3 : i32[] !k4\n"
     "%17 = assign %2, %16 : i32[] !k4\n"
@@ -159,8 +160,8 @@ START_TEST(owners_and_readers_are_groups) {
 END_TEST
 
 // A row reduction fixes the space, any other its operand's; sums need a
-// scratch and a ticket, and so do assignments of single numbers.
-START_TEST(spaces_scratch_and_tickets) {
+// workspace and a counter, and so do assignments of single numbers.
+START_TEST(spaces_workspaces_and_counters) {
     Arena *a = arena_new();
     int count;
     Group *group = graph_groups(graph_from(a, step), a, &count);
@@ -170,54 +171,55 @@ START_TEST(spaces_scratch_and_tickets) {
     ck_assert(type_is(group[2].space, &rows));
     ck_assert(
         type_is(group[5].space, (Type[]){type_of(F32, 1, (int64_t[]){8})}));
-    static const NodeId scratch[] = {5, NO_NODE, NO_NODE, 14, NO_NODE, NO_NODE};
-    static const int ticket[] = {0, -1, -1, 4, 5, -1};
+    static const NodeId workspace[] = {5,  NO_NODE, NO_NODE,
+                                       14, NO_NODE, NO_NODE};
+    static const int counter[] = {0, -1, -1, 4, 5, -1};
     for (int i = 0; i < count; i++) {
-        ck_assert_uint_eq(group[i].scratch, scratch[i]);
-        ck_assert_int_eq(group[i].ticket, ticket[i]);
+        ck_assert_uint_eq(group[i].workspace, workspace[i]);
+        ck_assert_int_eq(group[i].counter, counter[i]);
     }
     arena_free(a);
 }
 END_TEST
 
 // Sums of more blocks than a team has one for each team beside that of all.
-START_TEST(teams_have_tickets) {
+START_TEST(teams_have_counters) {
     static const struct {
         int64_t rows, columns, blocks;
-        int tickets;
+        int counters;
     } at[] = {{0, 8, 1, 1},   {1, 8, 1, 1},        {24, 8, 24, 1},
               {25, 8, 25, 3}, {48, 8, 48, 3},      {999, 8, 64, 4},
               {9, 9, 9, 1},   {100, 8192, 100, 6}, {999, 9999, 528, 23}};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         Type space = type_of(F32, 2, (int64_t[]){at[i].rows, at[i].columns});
-        Room s = {.kind = GROUP_GRID, .space = &space, .numbers = 5};
-        ck_assert_int_eq(scratch_tickets(&s), 0);
+        Workspace s = {.kind = GROUP_GRID, .space = &space, .numbers = 5};
+        ck_assert_int_eq(workspace_counters(&s), 0);
         s.any = true;
-        ck_assert_int_eq(scratch_tickets(&s), at[i].tickets);
+        ck_assert_int_eq(workspace_counters(&s), at[i].counters);
         Type want = type_of(F32, 2, (int64_t[]){at[i].blocks, 5});
-        ck_assert(type_is((Type[]){scratch_type(&s)}, &want));
+        ck_assert(type_is((Type[]){workspace_type(&s)}, &want));
     }
 }
 END_TEST
 
 // Over parts: one at the end, and one at a barrier.
-START_TEST(updates_have_tickets) {
+START_TEST(updates_have_counters) {
     static const struct {
         GroupKind kind;
         bool any, scalar;
-        int tickets;
+        int counters;
     } at[] = {{GROUP_UPDATE, false, false, 0}, {GROUP_UPDATE, false, true, 1},
               {GROUP_UPDATE, true, true, 2},   {GROUP_UPDATE, true, false, 2},
               {GROUP_STACK, false, false, 0},  {GROUP_STACK, true, false, 2},
               {GROUP_CHECK, true, true, 1}};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-        Room s = {.kind = at[i].kind,
-                  .numbers = 5,
-                  .any = at[i].any,
-                  .scalar = at[i].scalar};
-        ck_assert_int_eq(scratch_tickets(&s), at[i].tickets);
+        Workspace s = {.kind = at[i].kind,
+                       .numbers = 5,
+                       .any = at[i].any,
+                       .scalar = at[i].scalar};
+        ck_assert_int_eq(workspace_counters(&s), at[i].counters);
         Type want = type_of(F32, 1, (int64_t[]){5});
-        ck_assert(type_is((Type[]){scratch_type(&s)}, &want));
+        ck_assert(type_is((Type[]){workspace_type(&s)}, &want));
     }
 }
 END_TEST
@@ -319,9 +321,9 @@ Suite *group_suite(void) {
     tcase_add_test(t, kinds_follow_operations);
     tcase_add_test(t, inputs_and_outputs_are_stored_nodes);
     tcase_add_test(t, owners_and_readers_are_groups);
-    tcase_add_test(t, spaces_scratch_and_tickets);
-    tcase_add_test(t, teams_have_tickets);
-    tcase_add_test(t, updates_have_tickets);
+    tcase_add_test(t, spaces_workspaces_and_counters);
+    tcase_add_test(t, teams_have_counters);
+    tcase_add_test(t, updates_have_counters);
     tcase_add_test(t, views_have_a_base);
     tcase_add_test(t, stored_is_what_others_use);
     tcase_add_test(t, bytes_are_read_and_written);

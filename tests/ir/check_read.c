@@ -64,7 +64,7 @@ static const char *const exact[] = {
     "  %3 = iota {axis = 0, from = -9223372036854775808} : i32[3]\n"
     "  %4 = neg %99 : f32[1]\n"
     "  %5 = neg %99 : f32[1]\n"
-    "  %6 = scratch : bool[1,2,3,4,5,6,7,8]\n"
+    "  %6 = workspace : bool[1,2,3,4,5,6,7,8]\n"
     "  %7 = input {name = \"\"} : f32[0,2147483647,2147483647]\n"
     "}\n",
 };
@@ -304,19 +304,19 @@ START_TEST(lists_and_strings_are_limited) {
 END_TEST
 
 // A graph of as many nodes as stated.
-static const char *scratches(int count) {
+static const char *workspaces(int count) {
     Text t = text_new(arena);
     text_add(&t, "graph g {\n");
     for (int i = 0; i < count; i++)
-        text_add(&t, "%%%d=scratch:u8[]\n", i);
+        text_add(&t, "%%%d=workspace:u8[]\n", i);
     text_add(&t, "}\n");
     return text_string(&t);
 }
 
 // At the limit, and one past it.
 START_TEST(nodes_are_limited) {
-    ck_assert_uint_eq(graph_from(scratches(MAX_NODES))->count, MAX_NODES);
-    refused(scratches(MAX_NODES + 1),
+    ck_assert_uint_eq(graph_from(workspaces(MAX_NODES))->count, MAX_NODES);
+    refused(workspaces(MAX_NODES + 1),
             "1000002: the integer is not in 0 .. 999999");
 }
 END_TEST

@@ -15,7 +15,7 @@ static const char *const good[] = {
     "%0 = constant {values = [1.0]} : f32[3,5]\n",
     "%0 = iota {axis = 1} : i32[2,3]\n",
     "%0 = loss_scale : f32[]\n",
-    "%0 = scratch : u8[1024]\n",
+    "%0 = workspace : u8[1024]\n",
 
     INPUT(0, "act[2,3]") "%1 = neg %0 : act[2,3]\n",
     INPUT(0, "i32[2,3]") "%1 = abs %0 : i32[2,3]\n",

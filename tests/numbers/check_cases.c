@@ -141,7 +141,7 @@ static const struct {
     Op op;
     const char *why;
 } idle[] = {
-    {OP_scratch, "room for a kernel"},
+    {OP_workspace, "room for a kernel"},
     {OP_all_finite, "only with f16"},
     {OP_variance, "a part of var, put in by a later pass"},
     {OP_pack, "fewer bytes, put in by a later pass"},

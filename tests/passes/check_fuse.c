@@ -78,7 +78,7 @@ START_TEST(groups_hold_what_they_need) {
         const Node *d = &g->node[n];
         bool effect = op_info[d->op].facts & EFFECT;
         ck_assert_msg(d->group < 0 || needed[n] || stored[n] || effect ||
-                          d->op == OP_scratch,
+                          d->op == OP_workspace,
                       "%%%u of group %d is of no use", n, d->group);
     }
     arena_free(a);
@@ -86,7 +86,7 @@ START_TEST(groups_hold_what_they_need) {
 END_TEST
 
 static bool is_root(const Graph *g, const bool *stored, NodeId n) {
-    return stored[n] && g->node[n].op != OP_scratch;
+    return stored[n] && g->node[n].op != OP_workspace;
 }
 
 // What a grid or row kernel stores has the size of what it walks over, of a row
@@ -152,7 +152,7 @@ START_TEST(unfused_groups_have_one_node) {
     for (int k = 0; k < count; k++) {
         int nodes = 0;
         for (NodeId n = group[k].first; n <= group[k].last; n++)
-            nodes += g->node[n].op != OP_scratch;
+            nodes += g->node[n].op != OP_workspace;
         ck_assert_msg(nodes == 1 || group[k].kind == GROUP_UPDATE,
                       "group %d has %d nodes", k, nodes);
     }

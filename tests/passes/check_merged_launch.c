@@ -37,11 +37,11 @@ START_TEST(its_rest_is_taken_where_a_kernel_is_fused) {
 }
 END_TEST
 
-// Kernels one after the other, and the state with the tickets of launches.
-static Graph *kernels(Arena *a, int count, int tickets) {
+// Kernels one after the other, and the state with the counters of launches.
+static Graph *kernels(Arena *a, int count, int counters) {
     Graph *g = graph_new(a, "train");
-    int64_t dim[] = {4, 8}, room = tickets;
-    graph_state(g, TICKETS "train", STATE_DERIVED, type_of(I32, 1, &room), 0);
+    int64_t dim[] = {4, 8}, room = counters;
+    graph_state(g, COUNTERS "train", STATE_DERIVED, type_of(I32, 1, &room), 0);
     NodeId n = graph_leaf(g, OP_input, "x", type_of(F32, 2, dim));
     for (int k = 0; k < count; k++)
         n = graph_add(
@@ -50,7 +50,7 @@ static Graph *kernels(Arena *a, int count, int tickets) {
     return g;
 }
 
-START_TEST(a_join_has_a_ticket_of_its_own) {
+START_TEST(a_merged_launch_has_a_counter_of_its_own) {
     Arena *a = arena_new();
     Graph *g = kernels(a, 2, 3);
     LibraryFusions fusions = graph_library_fusions(g, a);
@@ -91,7 +91,7 @@ Suite *merged_launch_suite(void) {
     TCase *t = tcase_create("merged_launch");
     tcase_add_test(t, a_whole_run_is_taken_where_nothing_is_fused);
     tcase_add_test(t, its_rest_is_taken_where_a_kernel_is_fused);
-    tcase_add_test(t, a_join_has_a_ticket_of_its_own);
+    tcase_add_test(t, a_merged_launch_has_a_counter_of_its_own);
     tcase_add_test(t, a_long_run_is_cut);
     tcase_add_test(t, steps_that_run_once_are_not_joined);
     suite_add_tcase(s, t);

@@ -67,14 +67,14 @@ static bool *nothing(const Liveness *t, Arena *a) {
     return ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
 }
 
-// What the launches of a graph need without their scratch, as another part of
+// What the launches of a graph need without their workspace, as another part of
 // the passes counts it.
 static int64_t bound_of(const Graph *g, Arena *a) {
     int count, left = 0;
     int64_t beside;
     Buffer *buffer = graph_buffers(g, a, &count, &beside);
     for (int i = 0; i < count; i++)
-        if (g->node[buffer[i].node].op != OP_scratch)
+        if (g->node[buffer[i].node].op != OP_workspace)
             buffer[left++] = buffer[i];
     return buffers_bound(buffer, left);
 }

@@ -148,7 +148,7 @@ static const struct {
 } excused[] = {
     {OP_input, "a leaf"}, {OP_param, "a leaf"}, {OP_state, "a leaf"},
     {OP_constant, "a leaf"}, {OP_iota, "a leaf"}, {OP_loss_scale, "a leaf"},
-    {OP_scratch, "a leaf"},
+    {OP_workspace, "a leaf"},
     {OP_floor, "constant between jumps"},
     {OP_not, "bool"}, {OP_finite, "bool"}, {OP_lt, "bool"}, {OP_le, "bool"},
     {OP_eq, "bool"}, {OP_and, "bool"}, {OP_or, "bool"},

@@ -55,8 +55,8 @@ static Meter *meter_of(RtDevice *d) {
 // Scratch and tickets are how blocks talk to each other, and not counted.
 static bool is_counted(const Node *d) {
     const char *name = node_text(d, ATTR_name);
-    return d->op != OP_scratch &&
-           (name == NULL || strncmp(name, TICKETS, strlen(TICKETS)) != 0);
+    return d->op != OP_workspace &&
+           (name == NULL || strncmp(name, COUNTERS, strlen(COUNTERS)) != 0);
 }
 
 // A slot ends a little after its tensor: kernels may touch whole vectors.

@@ -61,7 +61,7 @@ static NodeId input_add(Cut *c, NodeId n) {
     NodeId at = is_leaf(d) ? graph_copy(c->cut, c->g, n, c->now)
                            : graph_leaf(c->cut, OP_input, name, *d->type);
     c->leaf[at] = seen_of(c, n);
-    c->unknown[at] = d->op != OP_scratch && c->leaf[at] == NULL;
+    c->unknown[at] = d->op != OP_workspace && c->leaf[at] == NULL;
     if (c->leaf[at] != NULL)
         c->infinite |= !numbers_finite(c->leaf[at], type_count(d->type));
     return at;

@@ -15,7 +15,7 @@ typedef struct {
 } Walk;
 
 static bool is_gradient(const Node *d) {
-    return d->from.backward && d->offset >= 0 && d->op != OP_scratch;
+    return d->from.backward && d->offset >= 0 && d->op != OP_workspace;
 }
 
 // Behind a product or a sum over more is another tensor.

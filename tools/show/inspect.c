@@ -17,7 +17,7 @@ NodeId launch_operation(const Inspected *l, NodeId from) {
     NodeId last = l->kernel[l->count - 1].group->last;
     NodeId n = from == NO_NODE ? l->kernel->group->first : from + 1;
     for (; n <= last; n++)
-        if (node[n].op != OP_scratch && node[n].group >= 0)
+        if (node[n].op != OP_workspace && node[n].group >= 0)
             return n;
     return NO_NODE;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The scratch: what a kernel leaves in memory for itself, and its tickets.
+// The workspace: memory in which a kernel leaves numbers for itself, and its
+// block counters.
 //
-// Where blocks have a share in a reduction each leaves numbers of its own, a
-// row of the scratch, and over parts each part leaves one.  In it reductions
-// come one after another, as their nodes do.  The last block makes the results;
-// that it is the last it knows by a ticket.
+// Each block leaves its share of a reduction in a row of the workspace, and
+// each chunk of tensors leaves one number.  Reductions follow each other there
+// in the order of their nodes.  The last block makes the results; a counter
+// tells it that it is the last.
 
 #include "ir/group.h"
 
@@ -18,7 +19,7 @@ bool sums_blocks(const Graph *g, NodeId n) {
            reduce_extent(g, n) != OVER_ROW;
 }
 
-void scratch_add(Room *s, const Graph *g, NodeId n, bool result) {
+void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
     const Node *d = &g->node[n];
     if (result && s->kind == GROUP_UPDATE)
         s->scalar |= type_count(d->type) == 1;
@@ -33,35 +34,35 @@ void scratch_add(Room *s, const Graph *g, NodeId n, bool result) {
     }
 }
 
-const int64_t *scratch_places(const Graph *g, const Group *group, Arena *a) {
-    Room s = {.kind = group->kind};
+const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a) {
+    Workspace s = {.kind = group->kind};
     int64_t *place =
         ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, int64_t);
     for (NodeId n = group->first; n <= group->last; n++) {
         place[n - group->first] = s.numbers;
-        scratch_add(&s, g, n, false);
+        workspace_add(&s, g, n, false);
     }
     return place;
 }
 
 // Rows for the blocks of whichever device has more.
-static int64_t scratch_rows(const Room *s) {
+static int64_t workspace_rows(const Workspace *s) {
     int host = space_grid(s->space, true), other = space_grid(s->space, false);
     return host > other ? host : other;
 }
 
-Type scratch_type(const Room *s) {
+Type workspace_type(const Workspace *s) {
     if (group_is_multi_tensor(s->kind))
         return type_of(F32, 1, &s->numbers);
-    return type_of(F32, 2, (int64_t[]){scratch_rows(s), s->numbers});
+    return type_of(F32, 2, (int64_t[]){workspace_rows(s), s->numbers});
 }
 
-int scratch_tickets(const Room *s) {
+int workspace_counters(const Workspace *s) {
     if (!s->any)
         return s->scalar;
     if (group_is_multi_tensor(s->kind)) // a second one counts at the barrier
         return s->kind == GROUP_CHECK ? 1 : 2;
-    int64_t rows = scratch_rows(s);
+    int64_t rows = workspace_rows(s);
     return rows > TEAM_BLOCKS
                ? 1 + (int)((rows + TEAM_BLOCKS - 1) / TEAM_BLOCKS)
                : 1;
