@@ -97,7 +97,7 @@ first_column() {
 all_in_backticks() {
     grep -o '`[a-z_]*`' | tr -d '`' | sort
 }
-sed -n 's/^    {"\([a-z]*\)", *pass_.*/\1/p' passes/pipeline.c >"$work/passes"
+sed -n 's/^    {"\([a-z_]*\)", *pass_.*/\1/p' passes/pipeline.c >"$work/passes"
 same_names passes "| pass | needs" first_column
 sed -n 's/^ATTR(\([a-z_]*\),.*/\1/p' ir/attrs.def | sort >"$work/attributes"
 same_names attributes "| kind | attributes" all_in_backticks
