@@ -2,8 +2,8 @@
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
-#include "ir/merged_launch.h"
 #include "ir/program.h"
+#include "passes/plan/merged_launch.h"
 
 // A file, or a setting.
 typedef struct {

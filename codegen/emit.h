@@ -3,7 +3,7 @@
 #define CODEGEN_EMIT_H
 
 #include "codegen/codegen.h"
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 // ---- kernel.c ----
 

@@ -7,7 +7,7 @@
 
 #include "codegen/emit.h"
 
-#include "ir/access_region.h"
+#include "passes/plan/access_region.h"
 
 #include <limits.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 // carries a row for each, so that it can say which lines a kernel comes from.
 
 #include "codegen/emit.h"
-#include "ir/access_region.h"
+#include "passes/plan/access_region.h"
 
 enum { MOST_LINES = 12 };
 

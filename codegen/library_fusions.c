@@ -2,7 +2,7 @@
 // can save.
 
 #include "codegen/emit.h"
-#include "ir/library_fusion.h"
+#include "passes/plan/library_fusion.h"
 
 static long long at(const Graph *g, NodeId n) {
     return n == NO_NODE ? 0 : (long long)g->node[n].offset;

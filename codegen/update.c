@@ -2,9 +2,9 @@
 // about many tensors.
 //
 // A number that assignments need, as the norm of all gradients, is computed in
-// a phase before theirs; ir/multi_tensor.c says what that is.  Assignments of
-// scalars are stored by the last block, when all others have read what they
-// replace, as are numbers that other kernels need.
+// a phase before theirs; passes/plan/multi_tensor.c says what that is.
+// Assignments of scalars are stored by the last block, when all others have
+// read what they replace, as are numbers that other kernels need.
 
 #include "codegen/member.h"
 

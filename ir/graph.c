@@ -422,6 +422,16 @@ int64_t graph_bytes(const Graph *g, const Type *t) {
     return size * type_count(t);
 }
 
+bool node_immediate(const Node *n) {
+    return n->op == OP_constant || n->op == OP_iota;
+}
+
+NodeId node_base(const Graph *g, NodeId n) {
+    while ((op_info[g->node[n].op].facts & VIEW) && g->node[n].group < 0)
+        n = g->node[n].arg[0];
+    return n;
+}
+
 NodeId *graph_none(const Graph *g, Arena *a) {
     return ids_new(a, g->count);
 }

@@ -241,6 +241,13 @@ NodeId graph_find(const Graph *g, const char *name);
 // Bytes that a tensor takes: act has the size of what it stands for.
 int64_t graph_bytes(const Graph *g, const Type *t);
 
+// Whether a value is computed where it is used and never read from memory: a
+// constant or an index.
+bool node_immediate(const Node *n);
+
+// The stored node behind views.
+NodeId node_base(const Graph *g, NodeId n);
+
 // The graph's copy of a type, for a node that is given another.
 const Type *graph_type(Graph *g, const Type *t);
 

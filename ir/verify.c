@@ -11,12 +11,11 @@
 //    8  a param or state is assigned once
 //    9  nodes have groups after `grouped` and only then; a group is one run
 //   10  offsets after `planned` and only then, aligned and inside the arena
-//   11  a group has one workspace of the type that it needs, or needs none, and
-//       there are counters for all groups
+//   11  no operand is a workspace
 //
 // Rules 1 to 3 are checked for a node before anything that relies on them.
 
-#include "ir/group.h"
+#include "ir/ir.h"
 
 #include <string.h>
 
@@ -34,9 +33,6 @@ typedef struct {
     Arena *arena;
     const char *message;
     Typing *known; // right ones, each where its hash says
-    NodeId first;  // of the group that is looked at
-    bool leaves;   // something in memory for itself, it may be
-    int counters;  // that groups so far need
 } Verifier;
 
 __attribute__((format(printf, 4, 5))) static bool
@@ -243,44 +239,6 @@ static bool needs_group(const Node *n) {
            !(op_info[n->op].facts & (LEAF | VIEW | EFFECT));
 }
 
-// Of a group whose last node was looked at.
-static bool check_scratch(Verifier *v, NodeId last) {
-    const Node *node = v->g->node;
-    Group group = {.first = v->first, .last = last, .workspace = NO_NODE};
-    group_describe(v->g, &group);
-    Workspace room = {.kind = group.kind, .space = group.space};
-    for (NodeId n = v->first; n <= last; n++) {
-        workspace_add(&room, v->g, n, node[n].op == OP_assign);
-        if (node[n].op == OP_workspace && n != group.workspace)
-            return broken(v, 11, n, "its group has another workspace");
-    }
-    v->counters += workspace_counters(&room);
-    if ((group.workspace != NO_NODE) != room.any)
-        return broken(v, 11, v->first, "its group %s",
-                      room.any ? "lacks a workspace" : "needs no workspace");
-    if (!room.any)
-        return true;
-    Type type = workspace_type(&room);
-    if (type_is(&type, node[group.workspace].type))
-        return true;
-    Text right = text_new(v->arena);
-    type_print(&right, &type);
-    return broken(v, 11, group.workspace, "its group needs %s",
-                  text_string(&right));
-}
-
-static bool check_counters(Verifier *v) {
-    NodeId id = v->counters > 0 ? graph_counters(v->g) : NO_NODE;
-    if (v->counters == 0)
-        return true;
-    if (id == NO_NODE)
-        return broken(v, 11, 0, "there are no block counters for groups");
-    const Type *type = v->g->node[id].type;
-    return (type->dtype == I32 && type_count(type) >= v->counters) ||
-           broken(v, 11, id, "groups need %d block counters in i32",
-                  v->counters);
-}
-
 // seen[k]: there were nodes of group k.
 static bool check_group(Verifier *v, NodeId id, bool *seen) {
     bool grouped = v->g->facts & GROUPED;
@@ -298,21 +256,6 @@ static bool check_group(Verifier *v, NodeId id, bool *seen) {
     return seen[group] = true;
 }
 
-// A group may leave something for itself where it reduces or assigns.
-static bool check_run(Verifier *v, NodeId id) {
-    const Node *n = &v->g->node[id];
-    if (n->group < 0)
-        return true;
-    if (id == 0 || n[-1].group != n->group) {
-        v->first = id;
-        v->leaves = false;
-    }
-    v->leaves |= n->op == OP_workspace || n->op == OP_assign ||
-                 (op_info[n->op].facts & REDUCES);
-    bool last = id + 1 == v->g->count || n[1].group != n->group;
-    return !last || !v->leaves || check_scratch(v, id);
-}
-
 // One walk: it takes longer to fetch a large graph than to look at it.
 const char *graph_verify(const Graph *g, Arena *a) {
     Verifier v = {
@@ -321,15 +264,14 @@ const char *graph_verify(const Graph *g, Arena *a) {
     NodeId *special = ARENA_ARRAY(a, g->count + 1, NodeId);
     size_t count = 0;
     for (NodeId id = 0; id < g->count; id++) {
-        if (!check_node(&v, id) || !check_group(&v, id, seen) ||
-            !check_run(&v, id))
+        if (!check_node(&v, id) || !check_group(&v, id, seen))
             return v.message;
         if (is_special(&g->node[id]))
             special[count++] = id;
     }
     Special s = {special, count};
     if (check_names(&v, s, false) && check_names(&v, s, true) &&
-        check_assigns(&v, s) && check_counters(&v))
+        check_assigns(&v, s))
         return NULL;
     return v.message;
 }

@@ -10,8 +10,8 @@
 // cannot be computed again from what the gradient's kernel reads: an eighth of
 // a byte for each element in place of two.
 
-#include "ir/group.h"
 #include "passes/passes.h"
+#include "passes/plan/group.h"
 
 enum { NONE = -1 };
 

@@ -15,8 +15,8 @@
 // f is what dx is multiplied by on its way to the sum: the same operations
 // on 1.  As an image it is stored as an activation, without the scale of the
 // loss, so it must be of such a size.
-#include "ir/group.h"
 #include "passes/passes.h"
+#include "passes/plan/group.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 // Cost: what a plan does, counted from its groups.
 
-#include "ir/access_region.h"
 #include "passes/live_range.h"
 #include "passes/passes.h"
+#include "passes/plan/access_region.h"
 
 int64_t node_flops(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];

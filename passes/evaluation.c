@@ -11,8 +11,8 @@
 // goes into the weights, and scaled weights, as well as f16 copies of averages,
 // are made once before the first batch, by the graph that prepare_graph
 // returns.
-#include "ir/group.h"
 #include "passes/passes.h"
+#include "passes/plan/group.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 // copied there.
 
 #include "passes/fit.h"
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 // ---- reductions ----
 

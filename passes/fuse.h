@@ -12,8 +12,8 @@
 #ifndef PASSES_FUSE_H
 #define PASSES_FUSE_H
 
-#include "ir/group.h"
 #include "passes/passes.h"
+#include "passes/plan/group.h"
 
 enum { NONE = -1 };
 

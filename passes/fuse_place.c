@@ -154,7 +154,7 @@ static void place_leaves(Rebuild *r) {
 }
 
 // Whether launches may be joined, which have the last counter: see
-// ir/merged_launch.h.
+// passes/plan/merged_launch.h.
 static bool any_joins(const Rebuild *r) {
     int count = 0;
     for (int k = 0; k < r->c->count; k++)

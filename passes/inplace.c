@@ -9,8 +9,8 @@
 // So the gradient that a residual carries on is read by the call, and not by
 // each of the kernels that would add to it.
 
-#include "ir/group.h"
 #include "passes/passes.h"
+#include "passes/plan/group.h"
 
 #include <string.h>
 

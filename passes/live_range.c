@@ -2,7 +2,7 @@
 
 #include "passes/live_range.h"
 
-#include "ir/library_fusion.h"
+#include "passes/plan/library_fusion.h"
 
 enum { SLOT = 256 };
 

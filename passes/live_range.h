@@ -2,7 +2,7 @@
 #ifndef PASSES_LIVE_RANGE_H
 #define PASSES_LIVE_RANGE_H
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 typedef struct {
     NodeId node;

@@ -8,9 +8,9 @@
 // inputs, then what lives only within a step, which offset_assignment.c places,
 // then the forms that library fusions read batch_norms in.
 
-#include "ir/library_fusion.h"
 #include "passes/live_range.h"
 #include "passes/passes.h"
+#include "passes/plan/library_fusion.h"
 
 static bool is_state(const Node *n) {
     return n->op == OP_param || n->op == OP_state;

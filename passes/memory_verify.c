@@ -6,8 +6,8 @@
 // replayed with it: a call that takes a kernel over finds its operands, and
 // what it leaves is still there where the kernel would have run.
 
-#include "ir/library_fusion.h"
 #include "passes/passes.h"
+#include "passes/plan/library_fusion.h"
 
 #include <string.h>
 

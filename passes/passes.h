@@ -174,7 +174,7 @@ typedef struct {
 } Cost;
 
 // Counts every launch, also of kernels that library fusions can save:
-// ir/library_fusion.h has the saving of a device.
+// passes/plan/library_fusion.h has the saving of a device.
 Cost graph_cost(const Graph *g);
 
 // Of an update: with `accumulate` of all its batches, of which all but the last

@@ -6,6 +6,7 @@
 // is also printed, read back and compared.  A fault is ours and ends the
 // program with a report.
 #include "passes/passes.h"
+#include "passes/plan/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +136,8 @@ static const char *reread(const Graph *g, Arena *scratch) {
 static void check(const Graph *g, const PassOptions *o, const Pass *pass,
                   Arena *scratch) {
     const char *what = graph_verify(g, scratch);
+    if (what == NULL)
+        what = groups_verify(g, scratch);
     if (what == NULL && o->deep_verify)
         what = reread(g, scratch);
     if (what != NULL)

@@ -3,7 +3,7 @@
 #ifndef PASSES_REMATERIALIZE_H
 #define PASSES_REMATERIALIZE_H
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 // A buffer that a launch writes.
 typedef struct {

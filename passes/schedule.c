@@ -12,8 +12,8 @@
 // one that goes on with what was made last unless something frees memory.  One
 // that needs clearly less memory is taken.
 
-#include "ir/group.h"
 #include "passes/passes.h"
+#include "passes/plan/group.h"
 
 #include <string.h>
 

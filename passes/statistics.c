@@ -6,8 +6,8 @@
 //           sum and the number of elements by way of `variance`
 //
 // A library's convolution can take the statistics of its result, but as a sum
-// of squares (ir/library_fusion.h).  What reads them can do with either, so
-// that nothing more need be launched.
+// of squares (passes/plan/library_fusion.h).  What reads them can do with
+// either, so that nothing more need be launched.
 #include "passes/passes.h"
 
 // Whether node n is over all axes of a convolution but the channels.

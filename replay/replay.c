@@ -3,7 +3,6 @@
 #include "replay/replay.h"
 #include "replay/range.h"
 
-#include "ir/group.h"
 #include "ir/ir.h"
 
 #include <inttypes.h>
@@ -60,17 +59,18 @@ void replay_close(Replay *r) {
 bool replay_assignment(const Replay *r, const char *state, uint32_t *node,
                        int *launch) {
     const Graph *g = r->graph;
-    int count;
-    const Group *group = graph_groups(g, r->arena, &count);
+    int group = -1;
+    *launch = -1;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        if (d->op != OP_assign ||
-            strcmp(node_text(&g->node[d->arg[0]], ATTR_name), state) != 0)
-            continue;
+        if (d->group >= 0 && d->group != group) {
+            group = d->group;
+            ++*launch;
+        }
         *node = n;
-        for (*launch = 0; *launch < count; ++*launch)
-            if (group[*launch].group == d->group)
-                return true;
+        if (d->op == OP_assign &&
+            strcmp(node_text(&g->node[d->arg[0]], ATTR_name), state) == 0)
+            return true;
     }
     return false;
 }

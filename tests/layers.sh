@@ -29,7 +29,8 @@ sees() {
 }
 
 base=base/text.h
-ir='ir/ir.h ir/program.h ir/group.h'
+ir='ir/ir.h ir/program.h'
+plan='passes/plan/group.h passes/plan/merged_launch.h'
 private='ir/shape/shape.h passes/gradients.h frontend/text/lex.h runtime/runtime.h'
 frontend=frontend/frontend.h
 passes=passes/passes.h
@@ -38,13 +39,13 @@ runtime=runtime/rt.h
 
 # shellcheck disable=SC2086 # lists of headers
 {
-    sees base $base -- $ir $frontend $passes $codegen $runtime
-    sees ir $base $ir ir/shape/shape.h -- $frontend $passes $codegen $runtime
-    sees frontend $base $ir $frontend -- $passes $codegen $runtime ir/shape/shape.h
-    sees passes $base $ir $passes -- $frontend $codegen $runtime ir/shape/shape.h
-    sees codegen $base $ir $codegen -- $frontend $passes $runtime $private
-    sees replay $base $ir replay/replay.h -- $frontend $passes $runtime $private
+    sees base $base -- $ir $plan $frontend $passes $codegen $runtime
+    sees ir $base $ir ir/shape/shape.h -- $plan $frontend $passes $codegen $runtime
+    sees frontend $base $ir $frontend -- $plan $passes $codegen $runtime ir/shape/shape.h
+    sees passes $base $ir $plan $passes -- $frontend $codegen $runtime ir/shape/shape.h
+    sees codegen $base $ir $plan $codegen -- $frontend $passes $runtime $private
+    sees replay $base $ir replay/replay.h -- $plan $frontend $passes $runtime $private
     sees runtime $runtime base/exits.h base/glob.h base/half.h \
-        replay/replay.h -- $base $ir $frontend $passes $codegen
+        replay/replay.h -- $base $ir $plan $frontend $passes $codegen
 }
 exit $failed

@@ -1,6 +1,6 @@
 // sinter check: what a model is, layer by layer, and what a step of it costs.
 #include "base/exits.h"
-#include "ir/library_fusion.h"
+#include "passes/plan/library_fusion.h"
 #include "tools/device.h"
 #include "tools/tools.h"
 

@@ -2,7 +2,7 @@
 #ifndef TOOLS_DEVICE_H
 #define TOOLS_DEVICE_H
 
-#include "ir/merged_launch.h"
+#include "passes/plan/merged_launch.h"
 #include "tools/tools.h"
 
 // A description is a JSON object.  These numbers are read from it; it may hold

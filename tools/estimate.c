@@ -6,7 +6,7 @@
 // given the share that it reaches.  The shares were fitted on one
 // machine, two cores of an EPYC with AVX-512, to the launches of lenet, mlp,
 // resnet9 and gpt_nano.
-#include "ir/access_region.h"
+#include "passes/plan/access_region.h"
 #include "tools/device.h"
 
 #include <math.h>

@@ -6,6 +6,7 @@
 #include "base/exits.h"
 #include "base/source.h"
 #include "codegen/codegen.h"
+#include "passes/plan/group.h"
 #include "tools/tools.h"
 
 #include <stdlib.h>
@@ -57,6 +58,8 @@ Graph *graph_load(Arena *a, const Arguments *arguments, int *status) {
         return NULL;
     }
     const char *broken = graph_verify(g, a);
+    if (!broken)
+        broken = groups_verify(g, a);
     if (broken) {
         graph_report(a, arguments, s, NULL, broken);
         return NULL;

@@ -198,8 +198,8 @@ static void leave_out(RtDevice *d) {
         d->watch->absent = true;
 }
 
-// Ahead of the libraries a call does so wherever one may, as by ir/library.def
-// those for capability 8 and 9 offer.
+// Ahead of the libraries a call does so wherever one may, as by
+// passes/plan/library.def those for capability 8 and 9 offer.
 bool rt_cuda_saves(const RtCuda *c, int step, int launch) {
     if (!c->is_ahead)
         return rt_calls_save(&c->calls, step, launch);

@@ -6,7 +6,7 @@
 // launches left there.
 #include "tests/bits/bits.h"
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 #include "runtime/runtime.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "tests/codegen/agree.h"
 
 #include "ir/error.h"
-#include "ir/group.h"
+#include "passes/plan/group.h"
 #include "tests/codegen/joined.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cuDNN has a plan for every convolution of every model on described devices,
 # and the plans are those that tests/golden/cudnn keeps: BLESS=1 writes them
-# anew.  What rides on convolutions is planned where ir/library.def says so.
+# anew.  What rides on convolutions is planned where passes/plan/library.def says so.
 # usage: models.sh PLAN.o REPORT.o
 set -eu
 plan=$1

@@ -2,8 +2,8 @@
 // them, on devices that are described.
 //
 // usage: TRAINER DESCRIPTION.json...   The trainer is linked with this rt_main
-// in place of the runtime's.  What ir/library.def says of a generation of
-// devices must be what the library answers.  Status 77: there is no library.
+// in place of the runtime's.  What passes/plan/library.def says of a generation
+// of devices must be what the library answers.  Status 77: there is no library.
 #include "runtime/cuda/convolution.h"
 #include "tests/cudnn/file.h"
 
@@ -22,7 +22,7 @@ static const struct {
 } fusion[NUM_FUSIONS] = {
 #define FUSION(name, sm_80, sm_90, sm_100, sm_120, result)                     \
     {#name, {sm_80, sm_90, sm_100, sm_120}},
-#include "ir/library.def"
+#include "passes/plan/library.def"
 };
 
 // The fusions of the library that each of the table is.

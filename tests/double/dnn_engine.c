@@ -57,7 +57,8 @@ const Engine *dnn_engine(int64_t index) {
 
 // ---- which fusions there are ----
 
-// What a graph is, as ir/library.def calls it; NULL: nothing that is known.
+// What a graph is, as passes/plan/library.def calls it; NULL: nothing that is
+// known.
 static const char *fusion_of(const Descriptor *g) {
     bool stats = false, weights = false, prologue = false, conv = false;
     cudnnBackendDescriptorType_t kind = CUDNN_BACKEND_POINTWISE_DESCRIPTOR;
@@ -90,7 +91,7 @@ static int fusion_support(const char *name) {
     } fusion[] = {
 #define FUSION(name, sm_80, sm_90, sm_100, sm_120, result)                     \
     {#name, {sm_80, sm_90, sm_100, sm_120}},
-#include "ir/library.def"
+#include "passes/plan/library.def"
     };
     int sm = device_architecture();
     int column = sm >= 120 ? 3 : sm >= 100 ? 2 : sm >= 90 ? 1 : 0;

@@ -20,7 +20,6 @@ int main(void) {
     srunner_add_suite(runner, read_suite());
     srunner_add_suite(runner, verify_suite());
     srunner_add_suite(runner, eval_suite());
-    srunner_add_suite(runner, group_suite());
     srunner_add_suite(runner, samples_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

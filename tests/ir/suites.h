@@ -12,7 +12,6 @@ Suite *shape_suite(void);
 Suite *read_suite(void);
 Suite *verify_suite(void);
 Suite *eval_suite(void);
-Suite *group_suite(void);
 Suite *samples_suite(void);
 
 // The graph whose nodes are the lines of body; fails the test when it cannot

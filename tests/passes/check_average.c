@@ -1,6 +1,6 @@
 // Average: a step with its averages does what the two do one after the other.
 #include "frontend/frontend.h"
-#include "ir/group.h"
+#include "passes/plan/group.h"
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 

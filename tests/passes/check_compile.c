@@ -4,7 +4,7 @@
 #include "tests/passes/values.h"
 
 #include "base/exits.h"
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "tests/passes/suites.h"
 
 #include "frontend/frontend.h"
-#include "ir/library_fusion.h"
 #include "passes/passes.h"
+#include "passes/plan/library_fusion.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 // them.
 #include "tests/passes/suites.h"
 
-#include "ir/merged_launch.h"
+#include "passes/plan/merged_launch.h"
 
 // A run of three kernels of which the first is fused into a call, and one of
 // two.

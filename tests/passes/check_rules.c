@@ -2,8 +2,8 @@
 // is the table; what it must name is read off the passes, the rules of simplify
 // and library fusions; launches that are merged count besides.
 #include "base/source.h"
-#include "ir/library_fusion.h"
 #include "passes/passes.h"
+#include "passes/plan/library_fusion.h"
 #include "tests/passes/suites.h"
 
 #include <stdio.h>

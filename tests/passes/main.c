@@ -22,6 +22,7 @@ int main(void) {
     srunner_add_suite(r, conv_reductions_suite());
     srunner_add_suite(r, dce_suite());
     srunner_add_suite(r, fuse_suite());
+    srunner_add_suite(r, group_suite());
     srunner_add_suite(r, inplace_suite());
     srunner_add_suite(r, bit_packing_suite());
     srunner_add_suite(r, library_fusion_suite());

@@ -16,6 +16,7 @@ Suite *cost_suite(void);
 Suite *expand_suite(void);
 Suite *fuse_suite(void);
 Suite *gradcheck_suite(void);
+Suite *group_suite(void);
 Suite *hoist_suite(void);
 Suite *inplace_suite(void);
 Suite *layout_suite(void);

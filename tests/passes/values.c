@@ -1,6 +1,8 @@
 // Graphs from text, and their values by name.
 #include "tests/passes/values.h"
 
+#include "passes/plan/group.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +16,8 @@ Graph *graph_from(Arena *a, const char *text) {
     Graph *g = graph_read(a, text, strlen(text), &error);
     ck_assert_msg(g != NULL, "line %s in\n%s", error, text);
     error = graph_verify(g, a);
+    if (error == NULL)
+        error = groups_verify(g, a);
     ck_assert_msg(error == NULL, "%s in\n%s", error, text);
     return g;
 }

@@ -3,7 +3,7 @@
 #ifndef TESTS_RANDOM_RIDING_H
 #define TESTS_RANDOM_RIDING_H
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 #include "runtime/device.h"
 
 typedef struct {

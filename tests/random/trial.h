@@ -10,8 +10,8 @@
 #ifndef TESTS_RANDOM_TRIAL_H
 #define TESTS_RANDOM_TRIAL_H
 
-#include "ir/group.h"
 #include "passes/passes.h"
+#include "passes/plan/group.h"
 #include "runtime/rt.h"
 #include "tests/random/numbers.h"
 

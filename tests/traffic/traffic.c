@@ -7,7 +7,7 @@
 // compared too.
 #include "tests/traffic/traffic.h"
 
-#include "ir/access_region.h"
+#include "passes/plan/access_region.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"

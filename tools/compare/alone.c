@@ -12,8 +12,8 @@
 #include "tools/compare/alone.h"
 
 #include "ir/error.h"
-#include "ir/group.h"
 #include "ir/noise.h"
+#include "passes/plan/group.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "tools/compare/snapshot.h"
 
 #include "ir/bytes.h"
-#include "ir/group.h"
+#include "passes/plan/group.h"
 #include "tools/compare/alike.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 // belong to.  A tensor that is written belongs to the operation that makes it,
 // one that is read to the first operation of the launch that reads it.  The
 // bytes of all charges add up to those of the launch.
-#include "ir/access_region.h"
+#include "passes/plan/access_region.h"
 #include "tools/show/inspect.h"
 
 #include <stdlib.h>

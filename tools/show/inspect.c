@@ -7,7 +7,7 @@
 // less, and most take more.
 #include "tools/show/inspect.h"
 #include "base/exits.h"
-#include "ir/access_region.h"
+#include "passes/plan/access_region.h"
 
 #include <stdlib.h>
 #include <string.h>

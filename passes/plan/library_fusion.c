@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Library fusions: finds the kernels that a library call can do.
 //
 // The search starts at the statistics of a convolution's result.  Evaluating
@@ -6,9 +5,9 @@
 // batch_norm and relu, and whether a reduction of the gradient is their
 // backward pass.
 
-#include "ir/library_fusion.h"
+#include "passes/plan/library_fusion.h"
 
-#include "ir/probe.h"
+#include "passes/plan/probe.h"
 
 #include <math.h>
 #include <string.h>

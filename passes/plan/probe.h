@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Probe: what an expression of a group comes to, at a few points.
-#ifndef IR_PROBE_H
-#define IR_PROBE_H
+#ifndef PASSES_PLAN_PROBE_H
+#define PASSES_PLAN_PROBE_H
 
 #include "ir/ir.h"
 

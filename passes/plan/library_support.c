@@ -1,12 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The library fusions that a device takes, and the work that they save.
 
-#include "ir/library_fusion.h"
+#include "passes/plan/library_fusion.h"
 
 const struct FusionInfo fusion_info[NUM_FUSIONS] = {
 #define FUSION(name, sm_80, sm_90, sm_100, sm_120, result)                     \
     {#name, {sm_80, sm_90, sm_100, sm_120}, result},
-#include "ir/library.def"
+#include "passes/plan/library.def"
 };
 
 Support fusion_support(FusionKind f, int sm) {

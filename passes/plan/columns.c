@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Columns: how far a kernel over rows walks along them.
 //
 // Tensors of 197 columns, as the scores of attention, are padded to 200 for
@@ -6,7 +5,7 @@
 // vectors of 8, walks over what is behind the rows as well, and leaves it out
 // of reductions: else no row would begin where a vector may.
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 enum { VECTOR = 8 };
 

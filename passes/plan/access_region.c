@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Access regions: see access_region.h.
 //
 // From what a group stores back to what it reads, each node has the box of its
 // elements that are needed: for each axis the first and the one past the last.
 
-#include "ir/access_region.h"
+#include "passes/plan/access_region.h"
 
 #include <stdlib.h>
 #include <string.h>

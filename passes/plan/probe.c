@@ -1,13 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Probe: what an expression of a group comes to, at a few points.
 //
 // Two expressions of a few tensors are taken to be the same when they agree at
 // points that nothing singles out.  So a pattern is found however earlier
 // passes have written it.
 
-#include "ir/probe.h"
+#include "passes/plan/probe.h"
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 #include <math.h>
 #include <string.h>

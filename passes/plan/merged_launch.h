@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Merged launches: kernels that follow each other and may be one launch.
 //
 // The kernels between two library calls, as the statistics of a batch_norm and
@@ -6,12 +5,12 @@
 // the kernels, which are its phases.  Like a library fusion, a merged launch
 // follows from the groups and changes none of them: a device takes it or
 // launches the kernels one by one, and one memory plan fits both ways.
-#ifndef IR_MERGED_LAUNCH_H
-#define IR_MERGED_LAUNCH_H
+#ifndef PASSES_PLAN_MERGED_LAUNCH_H
+#define PASSES_PLAN_MERGED_LAUNCH_H
 
-#include "ir/group.h"
-#include "ir/library_fusion.h"
 #include "ir/program.h"
+#include "passes/plan/group.h"
+#include "passes/plan/library_fusion.h"
 
 enum {
     MOST_MERGED = 8,          // kernels of a merged launch

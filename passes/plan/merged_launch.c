@@ -1,11 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Merged launches: see merged_launch.h.
 //
 // A run ends where the library is called, where the backward pass begins, since
 // the times of the passes are measured apart, and at the update, which has a
 // barrier of its own and the largest text.
 
-#include "ir/merged_launch.h"
+#include "passes/plan/merged_launch.h"
 
 typedef struct {
     const Graph *g;

@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Access regions: the part of a tensor that a kernel touches.
-#ifndef IR_ACCESS_REGION_H
-#define IR_ACCESS_REGION_H
+#ifndef PASSES_PLAN_ACCESS_REGION_H
+#define PASSES_PLAN_ACCESS_REGION_H
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 typedef struct {
     NodeId node; // an input of the group

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The workspace: memory in which a kernel leaves numbers for itself, and its
 // block counters.
 //
@@ -7,7 +6,7 @@
 // in the order of their nodes.  The last block makes the results; a counter
 // tells it that it is the last.
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 int reduce_slots(const Graph *g, NodeId n) {
     return g->node[n].op == OP_var ? 3 : 1;

@@ -1,19 +1,11 @@
 // Groups: what is read off the nodes of a kernel.
-#include "tests/ir/suites.h"
+#include "tests/passes/suites.h"
+#include "tests/passes/values.h"
 
-#include "ir/access_region.h"
-#include "ir/group.h"
+#include "passes/plan/access_region.h"
+#include "passes/plan/group.h"
 
 #include <string.h>
-
-static Graph *graph_from(Arena *a, const char *text) {
-    const char *error = NULL;
-    Graph *g = graph_read(a, text, strlen(text), &error);
-    ck_assert_msg(g != NULL, "line %s", error);
-    error = graph_verify(g, a);
-    ck_assert_msg(error == NULL, "%s", error);
-    return g;
-}
 
 // ---- reductions ----
 

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Edges: what goes from one kernel to another through memory, and why.
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 // The reason that lies in the two kernels or that fuse has found for the value;
 // none where the value is in memory for some other kernel or for the program.

@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A group of a graph after fuse: what its kernel iterates over, reads and
 // writes.  Passes ask it for cost and memory, codegen prints it.
-#ifndef IR_GROUP_H
-#define IR_GROUP_H
+#ifndef PASSES_PLAN_GROUP_H
+#define PASSES_PLAN_GROUP_H
 
 #include "ir/ir.h"
 
@@ -49,16 +48,17 @@ NodeId pool_unfolded(const Graph *g, NodeId n);
 // Whether n does nothing but add columns of zeros behind its operand's rows.
 bool pads_columns(const Graph *g, NodeId n);
 
-// Whether a value of this type is computed where it is used and never read
-// from memory: constants and indices.
-bool node_immediate(const Node *n);
-
-// The stored node behind views.
-NodeId node_base(const Graph *g, NodeId n);
-
 // For each node, whether it keeps its value in memory: a leaf that is not
 // immediate, or a node of a group that something outside the group uses.
 bool *graph_stored(const Graph *g, Arena *a);
+
+// ---- verify.c ----
+
+// NULL, or the workspace or the counters that are wrong, for a graph that
+// graph_verify accepts.
+const char *groups_verify(const Graph *g, Arena *a);
+
+// ---- group.c ----
 
 // The groups in order of their nodes.  Leaves, views and outputs have none.
 Group *graph_groups(const Graph *g, Arena *a, int *count);

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Groups: what can be read off the nodes of a kernel.
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 #include <string.h>
 
@@ -50,16 +49,6 @@ bool pads_columns(const Graph *g, NodeId n) {
             (i + 1 < d->type->rank && node_ints(d, ATTR_high, i, 0) != 0))
             return false;
     return d->op == OP_pad;
-}
-
-bool node_immediate(const Node *n) {
-    return n->op == OP_constant || n->op == OP_iota;
-}
-
-NodeId node_base(const Graph *g, NodeId n) {
-    while ((op_info[g->node[n].op].facts & VIEW) && g->node[n].group < 0)
-        n = g->node[n].arg[0];
-    return n;
 }
 
 // What is asked of operands, close together: they are all over the graph.

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Library fusions: kernels whose work a library call can do: prologues,
 // epilogues and reductions.
 //
@@ -7,16 +6,16 @@
 // A device that has the fusion need not launch such a kernel.  A fusion follows
 // from the groups and changes none of them: the device that runs the step
 // decides by measuring, and one memory plan fits both ways.
-#ifndef IR_LIBRARY_FUSION_H
-#define IR_LIBRARY_FUSION_H
+#ifndef PASSES_PLAN_LIBRARY_FUSION_H
+#define PASSES_PLAN_LIBRARY_FUSION_H
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 // ---- library_fusion.c: the fusions that a graph offers ----
 
 typedef enum {
 #define FUSION(name, ...) FUSION_##name,
-#include "ir/library.def"
+#include "passes/plan/library.def"
     NUM_FUSIONS
 } FusionKind;
 

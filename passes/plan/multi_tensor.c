@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Multi-tensor groups: UPDATE, CHECK and STACK walk over chunks of many
 // tensors.
 //
@@ -8,7 +7,7 @@
 // between two phases every block waits for all others.  A phase leaves a number
 // of each chunk in the workspace, and each reader adds these up in their order.
 
-#include "ir/group.h"
+#include "passes/plan/group.h"
 
 // Two blocks for each multiprocessor: PHASED kernels are compiled for them.
 enum { RESIDENT = DEVICE_GRID / 2 };
