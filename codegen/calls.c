@@ -130,7 +130,7 @@ void fusion_tables_write(Writer *w, Text *t) {
     w->fusions =
         (FusionTables){.norms = text_new(w->a), .fusions = text_new(w->a)};
     for (int i = 0; i < w->num_steps; i++)
-        fusions_emit(&w->fusions, w->step[i].device, w->step[i].launches, i);
+        fusions_emit(&w->fusions, w->step[i].launches, i);
     if (w->fusions.num_fusions > 0)
         text_add(t,
                  "\n// Prologues and epilogues of library calls on CUDA.\n"
@@ -143,7 +143,7 @@ void fusion_tables_write(Writer *w, Text *t) {
 void merged_tables_write(Writer *w, Text *t) {
     Text rows = text_new(w->a);
     for (int i = 0; i < w->num_steps; i++)
-        merged_emit(&rows, w->step[i].device, w->step[i].launches, i);
+        merged_emit(&rows, w->step[i].launches, i);
     w->merges = rows.length > 0;
     if (w->merges)
         text_add(t,

@@ -2,8 +2,7 @@
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
-#include "ir/program.h"
-#include "passes/plan/merged_launch.h"
+#include "passes/plan/plan.h"
 
 // A file, or a setting.
 typedef struct {
@@ -65,10 +64,10 @@ typedef struct Kernel {
     bool is_split;               // the text has a function for merged launches
 } Kernel;
 
-// The launches of a graph in order.  host and device are the same graph,
-// planned for the two devices.  Names are numbered from *number on.
-Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
-                        int *number, int *count);
+// The launches of a graph in order.  host and device plan the same graph for
+// the two devices.  Names are numbered from *number on.
+Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
+                        Arena *a, int *number);
 
 // ---- share.c, merged_launches.c ----
 
@@ -84,14 +83,12 @@ typedef struct MergedKernel {
     struct MergedKernel *next; // that ends with the same kernel
 } MergedKernel;
 
-// The launches of a step, with the library fusions and merged launches that a
-// device may take.
+// The launches of a step.
 typedef struct {
+    const GraphPlan *plan; // for the device
     Kernel *kernel;
     int count;
-    LibraryFusions fusions;
-    MergedLaunches merges;
-    MergedKernel *merged; // one for each of merges
+    MergedKernel *merged; // one for each merged launch of the plan
 } Launches;
 
 // Of each step of a plan.  host and device are plans of the same graphs.

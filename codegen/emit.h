@@ -8,8 +8,8 @@
 // ---- kernel.c ----
 
 // As codegen_kernels, with texts that have marks and are in scratch.
-Kernel *kernels_marked(const Graph *host, const Graph *device, Arena *a,
-                       Arena *scratch, int *number, int *count);
+Kernel *kernels_marked(const GraphPlan *host, const GraphPlan *device, Arena *a,
+                       Arena *scratch, int *number);
 
 // ---- mark.c ----
 
@@ -321,7 +321,7 @@ void keep_write(Emit *e, Scope *row, Scope *pass, Place p, int number);
 // ---- the skeletons: each writes the body of one kind of kernel ----
 void emit_grid(Emit *e, Text *t);
 void emit_rows(Emit *e, Text *t);
-void emit_scatter(Emit *e, Text *t, int *grid);
+void emit_scatter(Emit *e, Text *t);
 void emit_update(Emit *e, Text *t, int *grid);
 
 // Whether d pads few channels to 8, which is done by lanes of their own.
@@ -379,8 +379,8 @@ const char *group_lines(const Graph *g, Arena *a, const Group *group,
 // ---- launch.c ----
 
 // Tables of what a step's launches are for, and of the bytes of each.
-void launches_write(Text *t, const char *name, const Graph *host,
-                    const Graph *device, const Kernel *kernel, int count);
+void launches_write(Text *t, const char *name, const GraphPlan *host,
+                    const Launches *l);
 
 // ---- tidy.c ----
 
@@ -411,14 +411,14 @@ void kernels_gather(Kernel *const *kernel, int count, Arena *a);
 
 // ---- merged_launches.c ----
 
-// Finds the merged launches of a step that is planned for the device.
-void launches_merge(Launches *l, const Graph *device, Arena *a);
+// Writes the kernels of the merged launches of a step.
+void launches_merge(Launches *l, Arena *a);
 
 // Divides the text of a kernel that is part of one.
 void kernel_split(Kernel *k, Arena *a);
 
 // Rows of the table RtJoin for a step that is planned for the device.
-void merged_emit(Text *t, const Graph *device, const Launches *l, int step);
+void merged_emit(Text *t, const Launches *l, int step);
 
 // ---- program.c ----
 
@@ -440,6 +440,6 @@ typedef struct {
     int num_norms, num_fusions;
 } FusionTables;
 
-void fusions_emit(FusionTables *t, const Graph *g, const Launches *l, int step);
+void fusions_emit(FusionTables *t, const Launches *l, int step);
 
 #endif

@@ -40,12 +40,12 @@ static void write_declarations(Text *t, const Kernel *head) {
 static const MergedKernel **written_merged(const Writer *w, int *count) {
     size_t most = 0;
     for (int i = 0; i < w->num_steps; i++)
-        most += (size_t)w->step[i].launches->merges.count;
+        most += (size_t)w->step[i].launches->plan->merged.count;
     const MergedKernel **list =
         ARENA_ARRAY(w->a, most + 1, const MergedKernel *);
     *count = 0;
     for (int i = 0; i < w->num_steps; i++)
-        for (int k = 0; k < w->step[i].launches->merges.count; k++)
+        for (int k = 0; k < w->step[i].launches->plan->merged.count; k++)
             if (w->step[i].launches->merged[k].text != NULL)
                 list[(*count)++] = &w->step[i].launches->merged[k];
     return list;

@@ -459,8 +459,7 @@ static bool find_resident(Emit *e, const Walk *w) {
         e->resident = kept + row <= TWO_BYTES / 2 ? 2 : 0;
         return false;
     }
-    if (kept + row <= FOUR_BYTES && !calls &&
-        space_grid(e->group->space, false) == DEVICE_GRID)
+    if (kept + row <= FOUR_BYTES && !calls && e->group->grid[1] == DEVICE_GRID)
         e->resident = 4;
     else if (kept + row <= most)
         e->resident = 2;

@@ -7,8 +7,6 @@
 
 #include "codegen/emit.h"
 
-#include "passes/plan/access_region.h"
-
 #include <limits.h>
 #include <string.h>
 
@@ -51,7 +49,8 @@ static Parameters find_parameters(Emit *e) {
 
 // ---- the comment above a kernel ----
 
-static void write_comment(Emit *e, Text *all, const char *name) {
+static void write_comment(Emit *e, const Group *device, Text *all,
+                          const char *name) {
     const Group *group = e->group;
     const char *lines = group_lines(e->g, e->a, group, ", ", INT_MAX);
     Text t = text_new(e->a);
@@ -70,8 +69,7 @@ static void write_comment(Emit *e, Text *all, const char *name) {
         text_add(&t, " %s", op);
     }
     text_add(&t, "\n// %lld bytes read and written (host: %lld)\n",
-             (long long)group_bytes(e->device, group),
-             (long long)group_bytes(e->g, group));
+             (long long)device->bytes, (long long)group->bytes);
     text_add(all, REMARK("%s"), text_string(&t));
 }
 
@@ -99,60 +97,57 @@ static void keep(Arena *a, Kernel *k, const Parameters *p) {
     k->arg = arg;
 }
 
-static void write_kernel(const Graph *host, const Graph *device, Arena *kept,
-                         Arena *scratch, Kernel *k, const bool *stored,
-                         int *names) {
+// Kernel k of launch i.
+static void write_kernel(const GraphPlan *host, const GraphPlan *device, int i,
+                         Arena *kept, Arena *scratch, Kernel *k, int *names) {
     Arena *a = arena_new();
     const Group *group = k->group;
     Emit e;
-    emit_init(&e, host, device, a, group, stored, names);
+    emit_init(&e, host->graph, device->graph, a, group, host->stored, names);
     Parameters p = find_parameters(&e);
     Text body = text_new(a), all = text_new(a);
-    int grid[2] = {space_grid(group->space, true),
-                   space_grid(group->space, false)};
+    memcpy(k->grid, group->grid, sizeof k->grid);
     body.indent = 1;
     if (group->kind == GROUP_GRID)
         emit_grid(&e, &body);
     else if (group->kind == GROUP_ROWS)
         emit_rows(&e, &body);
     else if (group->kind == GROUP_SCATTER)
-        emit_scatter(&e, &body, grid);
+        emit_scatter(&e, &body);
     else
-        emit_update(&e, &body, grid);
+        emit_update(&e, &body, k->grid);
     body = text_tidied(a, &body);
-    write_comment(&e, &all, k->name);
+    write_comment(&e, &device->group[i], &all, k->name);
     text_bytes(&all, text_string(&e.tables), e.tables.length);
     write_signature(&e, &all, &p);
     text_add(&all, "    OWN_BLOCK;\n" BODY_BEGINS);
     text_bytes(&all, text_string(&body), body.length);
     text_add(&all, "}\n");
-    memcpy(k->grid, grid, sizeof grid);
     k->text = arena_string(scratch, text_string(&all), all.length);
     keep(kept, k, &p);
     names_clear(&e);
     arena_free(a);
 }
 
-Kernel *kernels_marked(const Graph *host, const Graph *device, Arena *a,
-                       Arena *scratch, int *number, int *count) {
-    Group *group = graph_groups(host, a, count);
-    bool *stored = graph_stored(host, a);
-    Kernel *kernel = ARENA_ARRAY(a, (size_t)*count + 1, Kernel);
-    int *names = ARENA_ARRAY(scratch, host->count, int);
-    for (int i = 0; i < *count; i++) {
-        kernel[i].group = &group[i];
-        kernel[i].name = kernel_name(host, a, &group[i], (*number)++);
-        if (group[i].kind != GROUP_CALL)
-            write_kernel(host, device, a, scratch, &kernel[i], stored, names);
+Kernel *kernels_marked(const GraphPlan *host, const GraphPlan *device, Arena *a,
+                       Arena *scratch, int *number) {
+    const Graph *g = host->graph;
+    Kernel *kernel = ARENA_ARRAY(a, (size_t)host->num_groups + 1, Kernel);
+    int *names = ARENA_ARRAY(scratch, g->count, int);
+    for (int i = 0; i < host->num_groups; i++) {
+        const Group *group = kernel[i].group = &host->group[i];
+        kernel[i].name = kernel_name(g, a, group, (*number)++);
+        if (group->kind != GROUP_CALL)
+            write_kernel(host, device, i, a, scratch, &kernel[i], names);
     }
     return kernel;
 }
 
-Kernel *codegen_kernels(const Graph *host, const Graph *device, Arena *a,
-                        int *number, int *count) {
+Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
+                        Arena *a, int *number) {
     Arena *scratch = arena_new();
-    Kernel *kernel = kernels_marked(host, device, a, scratch, number, count);
-    for (int i = 0; i < *count; i++)
+    Kernel *kernel = kernels_marked(host, device, a, scratch, number);
+    for (int i = 0; i < host->num_groups; i++)
         if (kernel[i].text != NULL)
             kernel_named(a, &kernel[i], NULL);
     arena_free(scratch);

@@ -36,7 +36,7 @@ static void find_callers(const Writer *w, const Kernel *k, Wanted *r) {
     r->callers = 0;
     for (int i = 0; i < w->num_steps; i++) {
         const Launches *l = w->step[i].launches;
-        for (int j = 0; j < l->merges.count; j++) {
+        for (int j = 0; j < l->plan->merged.count; j++) {
             if (l->merged[j].text == NULL)
                 continue;
             if (calls(l->kernel, &l->merged[j], k))
@@ -81,7 +81,7 @@ static void write_kernels(const Writer *w, Text *t, const Twin *s, Wanted *r) {
 
 static void write_merged(Text *t, const Twin *s, int *merged) {
     const MergedKernel *j = s->launches->merged;
-    for (int k = 0; k < s->launches->merges.count; k++) {
+    for (int k = 0; k < s->launches->plan->merged.count; k++) {
         if (j[k].text == NULL)
             continue;
         text_add(t, "\n");
@@ -94,7 +94,7 @@ static void write_merged(Text *t, const Twin *s, int *merged) {
 static int count_merged(const Writer *w) {
     int count = 0;
     for (int i = 0; i < w->num_steps; i++)
-        count += w->step[i].launches->merges.count;
+        count += w->step[i].launches->plan->merged.count;
     return count;
 }
 

@@ -2,7 +2,6 @@
 // carries a row for each, so that it can say which lines a kernel comes from.
 
 #include "codegen/emit.h"
-#include "passes/plan/access_region.h"
 
 enum { MOST_LINES = 12 };
 
@@ -34,7 +33,7 @@ static void launch_write(Text *t, const Graph *g, const Kernel *k,
                          bool augments) {
     const Group *group = k->group;
     const char *path = group_path(g, group);
-    bool backward = *path != '\0' && group_backward(g, group);
+    bool backward = *path != '\0' && group->backward;
     text_add(t,
              k->text != NULL ? "    {.kernel = %s_id, .call = -1"
                              : "    {.kernel = -1, .call = %s",
@@ -45,29 +44,29 @@ static void launch_write(Text *t, const Graph *g, const Kernel *k,
              augments ? ", .augments = true" : "");
 }
 
-void launches_write(Text *t, const char *name, const Graph *host,
-                    const Graph *device, const Kernel *kernel, int count) {
-    const Graph *const graph[2] = {host, device};
-    int augmenting = count_augmenting(host, kernel, count);
-    if (count == 0)
+void launches_write(Text *t, const char *name, const GraphPlan *host,
+                    const Launches *l) {
+    const GraphPlan *const plan[2] = {host, l->plan};
+    int augmenting = count_augmenting(host->graph, l->kernel, l->count);
+    if (l->count == 0)
         return;
     text_add(t,
              "\n// Launches, and the bytes that they access on the host and on "
              "CUDA.\n"
              "static const RtLaunch %s_launches[] = {\n",
              name);
-    for (int i = 0; i < count; i++)
-        launch_write(t, host, &kernel[i], i < augmenting);
+    for (int i = 0; i < l->count; i++)
+        launch_write(t, host->graph, &l->kernel[i], i < augmenting);
     text_add(t, "};\n\nstatic const int64_t %s_bytes[2][%d] = {\n", name,
-             count);
+             l->count);
     for (int d = 0; d < 2; d++) {
         text_add(t, "    {");
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < l->count; i++)
             text_add(t, "%s%lld",
                      i == 0  ? ""
                      : i % 6 ? ", "
                              : ",\n     ",
-                     (long long)group_bytes(graph[d], kernel[i].group));
+                     (long long)plan[d]->group[i].bytes);
         text_add(t, "},\n");
     }
     text_add(t, "};\n");

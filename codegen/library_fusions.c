@@ -72,9 +72,9 @@ static int fixed_rows(FusionTables *t, const Graph *g,
     return rows;
 }
 
-void fusions_emit(FusionTables *t, const Graph *g, const Launches *l,
-                  int step) {
-    const LibraryFusions *r = &l->fusions;
+void fusions_emit(FusionTables *t, const Launches *l, int step) {
+    const Graph *g = l->plan->graph;
+    const LibraryFusions *r = &l->plan->fusions;
     for (int i = 0; i < r->num_norms; i++)
         norm_row(t, g, r, &r->norm[i]);
     for (int i = 0; i < r->count; i++)

@@ -104,13 +104,12 @@ static void merged_write(Arena *a, MergedKernel *j, const Kernel *kernel) {
     j->type[j->num_args++] = "int";
 }
 
-void launches_merge(Launches *l, const Graph *device, Arena *a) {
-    l->fusions = graph_library_fusions(device, a);
-    l->merges = graph_merged_launches(device, &l->fusions, a);
-    l->merged = ARENA_ARRAY(a, (size_t)l->merges.count + 1, MergedKernel);
-    for (int i = 0; i < l->merges.count; i++) {
+void launches_merge(Launches *l, Arena *a) {
+    const MergedLaunches *merged = &l->plan->merged;
+    l->merged = ARENA_ARRAY(a, (size_t)merged->count + 1, MergedKernel);
+    for (int i = 0; i < merged->count; i++) {
         MergedKernel *j = &l->merged[i];
-        j->launch = l->merges.launch[i];
+        j->launch = merged->launch[i];
         const Kernel *kernel = &l->kernel[j->launch.first];
         merged_write(a, j, kernel);
         for (int k = 0; k < j->launch.count; k++)
@@ -119,12 +118,13 @@ void launches_merge(Launches *l, const Graph *device, Arena *a) {
     }
 }
 
-void merged_emit(Text *t, const Graph *device, const Launches *l, int step) {
-    if (l->merges.count == 0)
+void merged_emit(Text *t, const Launches *l, int step) {
+    const Graph *device = l->plan->graph;
+    if (l->plan->merged.count == 0)
         return;
     long long barrier = (long long)device->node[graph_counters(device)].offset +
                         4 * (long long)merged_barrier_counter(device);
-    for (int i = 0; i < l->merges.count; i++) {
+    for (int i = 0; i < l->plan->merged.count; i++) {
         const MergedKernel *j = &l->merged[i];
         text_add(t,
                  "    {.step = %d, .launch = %d, .count = %d, .blocks = %d,\n"

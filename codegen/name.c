@@ -78,7 +78,7 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number) {
     Words words = {{NULL}, 0};
     const char *place = "";
-    bool backward = group_backward(g, group);
+    bool backward = group->backward;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         if (d->op == OP_workspace)

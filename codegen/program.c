@@ -76,8 +76,8 @@ static void write_header(const Writer *w, Text *t) {
              (long long)w->device->arena_bytes);
     text_add(t, "//   a step: %d launches, ", train_step(w)->count);
     text_add(t, "%d fewer with merged launches on CUDA\n//\n",
-             merged_saving(&train_step(w)->launches->merges,
-                           &train_step(w)->launches->fusions, 0));
+             merged_saving(&train_step(w)->launches->plan->merged,
+                           &train_step(w)->launches->plan->fusions, 0));
     text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");

@@ -337,7 +337,7 @@ void emit_rows(Emit *e, Text *t) {
     Type space = *e->group->space;
     int most;
     e->level = find_levels(e, &most);
-    e->columns = group_columns(e->g, e->group);
+    e->columns = e->group->columns;
     e->step = has_margin(e) ? e->columns : lanes_step(e, space);
     emit_space(t, space, false,
                arena_format(e->a, ", VW = %s", lanes_text(e, space)));

@@ -99,7 +99,7 @@ static void write_columns(Emit *e, Scope *column, NodeId n, const char *table) {
     scope_close(some, &column->before);
 }
 
-void emit_scatter(Emit *e, Text *t, int *grid) {
+void emit_scatter(Emit *e, Text *t) {
     NodeId n = group_first(e->g, e->group, SCATTERS);
     Type space = *e->group->space;
     const char *table = pointer_name(e, n);
@@ -124,6 +124,4 @@ void emit_scatter(Emit *e, Text *t, int *grid) {
     scope_close(column, t);
     text_line(t, "    }");
     text_line(t, "}");
-    int64_t rows = space_rows(&space);
-    grid[1] = (int)(rows < 1 ? 1 : rows < DEVICE_GRID ? rows : DEVICE_GRID);
 }

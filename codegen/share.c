@@ -106,30 +106,27 @@ static void split_merged(Launches *l, const MergedLaunch *launch, Arena *a) {
         kernel_split(l->kernel[launch->first + k].first, a);
 }
 
-// Merges launches of the steps that run often.
-static void share_merged(Launches *step, const Plan *device, Arena *a) {
-    for (int i = 0; i < device->num_steps; i++) {
-        Launches *l = &step[i];
-        if (step_merges(device->step[i].kind))
-            launches_merge(l, device->step[i].graph, a);
-        else
-            l->fusions = graph_library_fusions(device->step[i].graph, a);
-    }
-    for (int i = 0; i < device->num_steps; i++)
-        for (int k = 0; k < step[i].merges.count; k++)
-            split_merged(&step[i], &step[i].merges.launch[k], a);
+static void share_merged(Launches *step, int count, Arena *a) {
+    for (int i = 0; i < count; i++)
+        launches_merge(&step[i], a);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < step[i].plan->merged.count; k++)
+            split_merged(&step[i], &step[i].plan->merged.launch[k], a);
 }
 
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
     Launches *step = ARENA_ARRAY(a, (size_t)host->num_steps, Launches);
     Arena *scratch = arena_new();
     int number = 0;
-    for (int i = 0; i < host->num_steps; i++)
+    for (int i = 0; i < host->num_steps; i++) {
+        const GraphPlan *on_host = host->step[i].plan;
+        step[i].plan = device->step[i].plan;
+        step[i].count = on_host->num_groups;
         step[i].kernel =
-            kernels_marked(host->step[i].graph, device->step[i].graph, a,
-                           scratch, &number, &step[i].count);
+            kernels_marked(on_host, step[i].plan, a, scratch, &number);
+    }
     share_texts(step, host->num_steps, number, a, scratch);
     arena_free(scratch);
-    share_merged(step, device, a);
+    share_merged(step, host->num_steps, a);
     return step;
 }

@@ -18,10 +18,10 @@ static const char *layer_of(const Node *d) {
                                   : op_info[d->op].name;
 }
 
-static int phase_of(const Graph *g, const Group *group) {
+static int phase_of(const Group *group) {
     if (group_is_multi_tensor(group->kind))
         return 2;
-    return group_backward(g, group);
+    return group->backward;
 }
 
 static void write_launch(const Writer *w, Text *t, const Twin *s,
@@ -104,7 +104,7 @@ static void write_tensors(const Writer *w, Text *t, const Twin *s,
 void step_write(const Writer *w, Text *t, const Twin *s) {
     static const char *const phase_name[] = {"RT_FORWARD", "RT_BACKWARD",
                                              "RT_UPDATE"};
-    write_tensors(w, t, s, graph_stored(s->host, w->a));
+    write_tensors(w, t, s, s->step->plan->stored);
     text_add(t,
              "\nstatic void %s_step(RtDevice *d, const %s_tensors *t, "
              "const int *grid)\n{\n",
@@ -113,7 +113,7 @@ void step_write(const Writer *w, Text *t, const Twin *s) {
     const char *layer = NULL;
     bool trains = s->step->kind == STEP_TRAIN || s->step->kind == STEP_GATHER;
     for (int k = 0; k < s->count; k++) {
-        int now = phase_of(s->host, s->kernel[k].group);
+        int now = phase_of(s->kernel[k].group);
         if (trains && now != phase)
             text_add(t, "%s    rt_phase(d, %s);\n", k ? "\n" : "",
                      phase_name[now]);
@@ -124,7 +124,7 @@ void step_write(const Writer *w, Text *t, const Twin *s) {
     if (trains)
         text_add(t, "\n    rt_phase(d, RT_OTHER);\n");
     text_add(t, "}\n");
-    launches_write(t, s->name, s->host, s->device, s->kernel, s->count);
+    launches_write(t, s->name, s->step->plan, s->launches);
 }
 
 void wrappers_write(const Writer *w, Text *t) {

@@ -9,7 +9,7 @@
 static void add(Step *step, int *count, StepKind kind, int stage,
                 Graph *graph) {
     if (graph != NULL)
-        step[(*count)++] = (Step){kind, stage, graph->name, graph};
+        step[(*count)++] = (Step){kind, stage, graph->name, graph, NULL};
 }
 
 Step *program_steps(const Program *p, Arena *a, int *count) {
@@ -54,22 +54,9 @@ bool program_averages_each_step(const Program *p) {
     return p->average != NULL && time_is_each_step(p->average_every);
 }
 
-static const Step *step_find(const Step *step, int count, const char *name) {
+Graph *step_graph(const Step *step, int count, const char *name) {
     for (int i = 0; i < count; i++)
         if (strcmp(step[i].name, name) == 0)
-            return &step[i];
+            return step[i].graph;
     return NULL;
-}
-
-Graph *step_graph(const Step *step, int count, const char *name) {
-    const Step *found = step_find(step, count, name);
-    return found ? found->graph : NULL;
-}
-
-const Step *plan_step(const Plan *p, const char *name) {
-    return step_find(p->step, p->num_steps, name);
-}
-
-Graph *plan_graph(const Plan *p, const char *name) {
-    return step_graph(p->step, p->num_steps, name);
 }

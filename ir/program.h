@@ -130,6 +130,7 @@ typedef struct {
     const char *name; // collect, init, derive, train, train_2, gather, ...;
                       // the graph's own, each another
     Graph *graph;
+    const struct GraphPlan *plan; // of a final graph: passes/plan/plan.h
 } Step;
 
 // ---- program.c ----
@@ -154,19 +155,5 @@ Graph *step_graph(const Step *step, int count, const char *name);
 // Whether weights are averaged after every step, which is then planned as part
 // of it.  The average graph itself only begins averages.
 bool program_averages_each_step(const Program *p);
-
-// What the passes make of a program for one device.  The graphs are planned
-// and share one arena: states have the same offsets in each.
-typedef struct {
-    const char *device; // "host" or "cuda"
-    DType act;
-    Step *step; // those of the program, and derive where something is derived
-    int num_steps;
-    int64_t state_bytes, arena_bytes;
-} Plan;
-
-// The step of that name, or NULL; its graph, or NULL.
-const Step *plan_step(const Plan *p, const char *name);
-Graph *plan_graph(const Plan *p, const char *name);
 
 #endif

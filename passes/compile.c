@@ -67,13 +67,15 @@ static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
     Graph *derive = derive_graph(graph, count);
     for (int i = 0; i < count; i++) {
         if (derive != NULL && given[i].kind > STEP_DERIVE) {
-            step[at++] = (Step){STEP_DERIVE, 0, "derive", derive};
+            step[at++] =
+                (Step){.kind = STEP_DERIVE, .name = "derive", .graph = derive};
             derive = NULL;
         }
         Graph *prepare =
             given[i].kind == STEP_EVAL ? prepare_graph(graph[i]) : NULL;
         if (prepare != NULL)
-            step[at++] = (Step){STEP_PREPARE, 0, "prepare", prepare};
+            step[at++] = (Step){
+                .kind = STEP_PREPARE, .name = "prepare", .graph = prepare};
         step[at] = given[i];
         step[at++].graph = graph[i];
     }
@@ -134,6 +136,7 @@ static Plan *place_steps(Step *step, int count, const PassOptions *o,
         graph[i]->arena_bytes = plan->state_bytes;
         step[i].graph = pass_run(graph[i], o, pass_find("memory"));
         check_memory(step[i].graph);
+        step[i].plan = graph_plan(step[i].graph, step_merges(step[i].kind), a);
         if (step[i].graph->arena_bytes > plan->arena_bytes)
             plan->arena_bytes = step[i].graph->arena_bytes;
     }

@@ -2,7 +2,6 @@
 
 #include "passes/live_range.h"
 #include "passes/passes.h"
-#include "passes/plan/access_region.h"
 
 int64_t node_flops(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
@@ -65,17 +64,14 @@ int64_t plan_bound(const Plan *plan) {
     return plan->state_bytes + most;
 }
 
-Cost graph_cost(const Graph *g) {
+Cost graph_cost(const GraphPlan *p) {
+    const Graph *g = p->graph;
     Arena *a = arena_new();
-    Cost cost = {.arena = g->arena_bytes};
-    int count;
-    Group *group = graph_groups(g, a, &count);
+    Cost cost = {.arena = g->arena_bytes, .launches = p->num_groups};
     bool *batch = graph_batched(g, a);
-    cost.launches = count;
-    for (int k = 0; k < count; k++) {
-        int64_t of_batch;
-        cost.bytes += group_bytes_marked(g, &group[k], batch, &of_batch);
-        cost.batch_bytes += of_batch;
+    for (int k = 0; k < p->num_groups; k++) {
+        cost.bytes += p->group[k].bytes;
+        cost.batch_bytes += group_bytes(g, &p->group[k], batch);
     }
     for (NodeId n = 0; n < g->count; n++)
         cost.flops += node_flops(g, n);
@@ -92,10 +88,10 @@ static bool times_add(int64_t *to, int64_t times, int64_t each) {
 bool update_cost(const Program *p, const Plan *plan, Cost *cost) {
     const Stage *stage = &p->stage[0];
     int64_t before = p->recipe.accumulate - 1;
-    *cost = graph_cost(plan_graph(plan, stage->train->name));
+    *cost = graph_cost(plan_step(plan, stage->train->name)->plan);
     if (stage->gather == NULL)
         return true;
-    Cost each = graph_cost(plan_graph(plan, stage->gather->name));
+    Cost each = graph_cost(plan_step(plan, stage->gather->name)->plan);
     return times_add(&cost->launches, before, each.launches) &&
            times_add(&cost->flops, before, each.flops) &&
            times_add(&cost->bytes, before, each.bytes) &&

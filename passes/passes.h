@@ -2,7 +2,7 @@
 #ifndef PASSES_PASSES_H
 #define PASSES_PASSES_H
 
-#include "ir/program.h"
+#include "passes/plan/plan.h"
 
 // What a compile is for.
 typedef struct {
@@ -175,7 +175,7 @@ typedef struct {
 
 // Counts every launch, also of kernels that library fusions can save:
 // passes/plan/library_fusion.h has the saving of a device.
-Cost graph_cost(const Graph *g);
+Cost graph_cost(const GraphPlan *p);
 
 // Of an update: with `accumulate` of all its batches, of which all but the last
 // only gather gradients.  False: it is more than can be counted.

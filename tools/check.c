@@ -353,7 +353,7 @@ static void steps_print(Text *t, const Plan *plan, const Device *device) {
     text_add(t, "\n%-12s%10s%12s%14s\n", "step", "launches", "flops",
              "traffic");
     for (int i = 0; i < plan->num_steps; i++) {
-        Cost c = graph_cost(plan->step[i].graph);
+        Cost c = graph_cost(plan->step[i].plan);
         Scaled flops = flops_scaled(c.flops), bytes = bytes_scaled(c.bytes);
         text_add(t, "%-12s%10" PRId64 "%10.1f %s%10.1f %s\n",
                  plan->step[i].name,
@@ -378,7 +378,7 @@ static void warnings_json(Text *t, const Diagnostics *diags) {
 static void steps_json(Text *t, const Plan *plan, const Device *device) {
     text_add(t, "\"steps\": [");
     for (int i = 0; i < plan->num_steps; i++) {
-        Cost c = graph_cost(plan->step[i].graph);
+        Cost c = graph_cost(plan->step[i].plan);
         text_add(t,
                  "%s{\"name\": \"%s\", \"launches\": %" PRId64
                  ", \"flops\": %" PRId64 ", \"bytes_moved\": %" PRId64 "}",

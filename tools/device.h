@@ -2,7 +2,7 @@
 #ifndef TOOLS_DEVICE_H
 #define TOOLS_DEVICE_H
 
-#include "passes/plan/merged_launch.h"
+#include "passes/plan/plan.h"
 #include "tools/tools.h"
 
 // A description is a JSON object.  These numbers are read from it; it may hold
@@ -62,9 +62,9 @@ bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
 // of the library, and merged launches without them and beside them.
 typedef struct {
     const Device *device;
-    LibraryFusions fusions;
-    MergedLaunches merges;
-    bool *fused, *merged; // which of them it takes together
+    const GraphPlan *plan;
+    MergedLaunches merges; // those of the plan, if it can merge launches
+    bool *fused, *merged; // which of these fusions and merges it takes together
     Saving saving;
     int merged_alone, merged_beside; // launches fewer
 } Judged;

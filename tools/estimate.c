@@ -6,7 +6,6 @@
 // given the share that it reaches.  The shares were fitted on one
 // machine, two cores of an EPYC with AVX-512, to the launches of lenet, mlp,
 // resnet9 and gpt_nano.
-#include "passes/plan/access_region.h"
 #include "tools/device.h"
 
 #include <math.h>
@@ -71,17 +70,14 @@ static double arithmetic_seconds(const Graph *g, const Group *group,
 
 // ---- a step ----
 
-static double graph_seconds(const Graph *g, const Device *d) {
-    Arena *a = arena_new();
-    int count;
-    const Group *group = graph_groups(g, a, &count);
+static double graph_seconds(const GraphPlan *p, const Device *d) {
     double seconds = 0;
-    for (int i = 0; i < count; i++) {
-        double memory = (double)group_bytes(g, &group[i]) / d->bandwidth;
-        seconds += fmax(memory, arithmetic_seconds(g, &group[i], d)) +
+    for (int i = 0; i < p->num_groups; i++) {
+        const Group *group = &p->group[i];
+        double memory = (double)group->bytes / d->bandwidth;
+        seconds += fmax(memory, arithmetic_seconds(p->graph, group, d)) +
                    (d->lanes > 0 ? HOST_LAUNCH : 0);
     }
-    arena_free(a);
     return seconds;
 }
 
@@ -89,10 +85,11 @@ double step_seconds(const Plan *plan, const Program *p, const Device *d) {
     const Stage *stage = &p->stage[0];
     if (d->bandwidth <= 0 || d->f32_flops <= 0 || d->f16_flops <= 0)
         return 0;
-    double seconds = graph_seconds(plan_graph(plan, stage->train->name), d);
+    double seconds =
+        graph_seconds(plan_step(plan, stage->train->name)->plan, d);
     if (stage->gather != NULL)
         seconds += (p->recipe.accumulate - 1) *
-                   graph_seconds(plan_graph(plan, stage->gather->name), d);
+                   graph_seconds(plan_step(plan, stage->gather->name)->plan, d);
     return seconds;
 }
 

@@ -85,9 +85,10 @@ PassOptions graph_options(const Arguments *arguments) {
 }
 
 void kernels_add(Arena *a, Text *t, const Graph *g) {
-    int number = 0, count;
-    Kernel *kernel = codegen_kernels(g, g, a, &number, &count);
-    for (int i = 0; i < count; i++)
+    int number = 0;
+    const GraphPlan *plan = graph_plan(g, false, a);
+    Kernel *kernel = codegen_kernels(plan, plan, a, &number);
+    for (int i = 0; i < plan->num_groups; i++)
         if (kernel[i].text)
             text_add(t, "%s", kernel[i].text);
 }

@@ -5,16 +5,14 @@
 
 Judged step_judge(Arena *a, const Plan *plan, const Step *step,
                   const Device *device) {
-    Judged j = {.device = device,
-                .fusions = graph_library_fusions(step->graph, a)};
-    bool merges = device->cooperative && step_merges(step->kind) &&
-                  strcmp(plan->device, "host") != 0;
-    if (merges)
-        j.merges = graph_merged_launches(step->graph, &j.fusions, a);
-    j.saving = fusions_saving(&j.fusions, device->sm);
-    j.fused = fusions_taken(&j.fusions, device->sm, a);
-    j.merged = merged_taken(&j.merges, &j.fusions, j.fused, a);
-    j.merged_alone = merged_saving(&j.merges, &j.fusions, 0);
-    j.merged_beside = merged_saving(&j.merges, &j.fusions, device->sm);
+    Judged j = {.device = device, .plan = step->plan};
+    const LibraryFusions *fusions = &step->plan->fusions;
+    if (device->cooperative && strcmp(plan->device, "host") != 0)
+        j.merges = step->plan->merged;
+    j.saving = fusions_saving(fusions, device->sm);
+    j.fused = fusions_taken(fusions, device->sm, a);
+    j.merged = merged_taken(&j.merges, fusions, j.fused, a);
+    j.merged_alone = merged_saving(&j.merges, fusions, 0);
+    j.merged_beside = merged_saving(&j.merges, fusions, device->sm);
     return j;
 }

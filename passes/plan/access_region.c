@@ -290,12 +290,13 @@ static int64_t box_bytes(const Graph *g, NodeId n, const Box *box) {
 AccessRegion *group_regions(const Graph *g, const Group *group, Arena *a) {
     size_t nodes = (size_t)(group->last - group->first) + 1;
     size_t inputs = (size_t)group->num_inputs;
+    Arena *scratch = arena_new();
     Search s = {g,
                 group,
                 group_columns(g, group),
                 ARENA_ARRAY(a, inputs + 1, AccessRegion),
-                ARENA_ARRAY(a, nodes, Box),
-                ARENA_ARRAY(a, inputs + 1, Box)};
+                ARENA_ARRAY(scratch, nodes, Box),
+                ARENA_ARRAY(scratch, inputs + 1, Box)};
     for (size_t i = 0; i < inputs; i++)
         s.region[i].node = group->input[i];
     qsort(s.region, inputs, sizeof *s.region, by_node);
@@ -311,6 +312,7 @@ AccessRegion *group_regions(const Graph *g, const Group *group, Arena *a) {
         s.region[i].bytes = box_bytes(g, s.region[i].node, &s.input[i]);
         s.region[i].exact = !s.input[i].loose;
     }
+    arena_free(scratch);
     return s.region;
 }
 
@@ -331,13 +333,13 @@ int64_t scattered_bytes(const Graph *g, NodeId n) {
     return graph_bytes(g, &t);
 }
 
-static int64_t bytes_moved(const Graph *g, const Group *group,
-                           const AccessRegion *region, const bool *marked) {
+int64_t group_bytes(const Graph *g, const Group *group, const bool *marked) {
     int64_t bytes = 0;
     for (int i = 0; i < group->num_reads; i++)
         if (marked == NULL || marked[group->read[i]])
             bytes +=
-                region_find(region, group->num_inputs, group->read[i])->bytes;
+                region_find(group->region, group->num_inputs, group->read[i])
+                    ->bytes;
     for (int i = 0; i < group->num_outputs; i++)
         if (marked == NULL || marked[group->output[i]])
             bytes += graph_bytes(g, g->node[group->output[i]].type) +
@@ -345,22 +347,5 @@ static int64_t bytes_moved(const Graph *g, const Group *group,
     for (NodeId n = group->first; n <= group->last; n++)
         if (g->node[n].op == OP_assign && (marked == NULL || marked[n]))
             bytes += assigned_bytes(g, n);
-    return bytes;
-}
-
-int64_t group_bytes(const Graph *g, const Group *group) {
-    Arena *a = arena_new();
-    int64_t bytes = bytes_moved(g, group, group_regions(g, group, a), NULL);
-    arena_free(a);
-    return bytes;
-}
-
-int64_t group_bytes_marked(const Graph *g, const Group *group,
-                           const bool *marked, int64_t *of_marked) {
-    Arena *a = arena_new();
-    const AccessRegion *region = group_regions(g, group, a);
-    int64_t bytes = bytes_moved(g, group, region, NULL);
-    *of_marked = bytes_moved(g, group, region, marked);
-    arena_free(a);
     return bytes;
 }

@@ -4,7 +4,7 @@
 
 #include "passes/plan/group.h"
 
-typedef struct {
+typedef struct AccessRegion {
     NodeId node; // an input of the group
     int64_t bytes;
     bool exact; // else what is read depends on numbers, or is no box: at most
@@ -26,13 +26,9 @@ int64_t assigned_bytes(const Graph *g, NodeId assign);
 // each element of the index.  0 for other nodes.
 int64_t scattered_bytes(const Graph *g, NodeId n);
 
-// Bytes that a group reads and writes.  A value that one phase has read and
-// another reads again counts twice; what blocks leave for one another in
-// workspace does not count.
-int64_t group_bytes(const Graph *g, const Group *group);
-
-// The same, and in *of_marked those of the tensors that are marked.
-int64_t group_bytes_marked(const Graph *g, const Group *group,
-                           const bool *marked, int64_t *of_marked);
+// Bytes that a planned group reads and writes, of marked tensors only if marked
+// is given.  A value that two phases read counts twice; the workspace does not
+// count.
+int64_t group_bytes(const Graph *g, const Group *group, const bool *marked);
 
 #endif

@@ -109,19 +109,6 @@ int64_t space_rows(const Type *space) {
     return rows;
 }
 
-int space_grid(const Type *space, bool host) {
-    int64_t rows = space_rows(space);
-    if (host)
-        return rows < HOST_GRID ? rows < 1 ? 1 : (int)rows : HOST_GRID;
-    int64_t vectors = (type_count(space) + 7) / 8;
-    int64_t blocks = (vectors + BLOCK_THREADS - 1) / BLOCK_THREADS;
-    if (blocks > DEVICE_GRID)
-        blocks = DEVICE_GRID;
-    if (blocks > rows)
-        blocks = rows;
-    return blocks < 1 ? 1 : (int)blocks;
-}
-
 // What a kernel that stores n walks over: the windows of a pool whose gradient
 // it makes of values that it computes, the elements of what it packs.
 static const Type *output_space(const Graph *g, NodeId n) {

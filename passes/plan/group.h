@@ -34,7 +34,14 @@ typedef struct {
     const int *level; // of these groups: the phase of each node
     int num_reads;
     const NodeId *read; // inputs, once for each phase that reads them; not
-                        // what is but assigned to
+                        // those that are assigned only
+    // ---- of a final graph, from graph_plan ----
+    bool backward;   // all that it stores belongs to the backward pass
+    int64_t columns; // that it walks over
+    int64_t bytes;   // of memory that it reads and writes
+    const struct AccessRegion *region; // of each input, in order of node
+    int grid[2]; // blocks, on the host and on the device; of a multi-tensor
+                 // group the most
 } Group;
 
 // What a reduction node reduces over.
@@ -157,18 +164,6 @@ const int64_t *chunks_before(const Graph *g, NodeId n, Arena *a);
 // Finds the phases of such a group, and the tensors that each reads.
 void group_phases(const Graph *g, Arena *a, Group *group);
 
-// Threads of a block on a GPU, in every kernel.
-enum { BLOCK_THREADS = 256 };
-
-// The most blocks of a launch: on the host, where they do not depend on the
-// number of threads, so that results do not either; and four for each
-// multiprocessor of 132.
-enum { HOST_GRID = 64, DEVICE_GRID = 528 };
-
-// Blocks for so many chunks.  A barrier of the whole grid needs all blocks of a
-// launch to be resident.
-int chunks_grid(int64_t chunks, int phases, bool host);
-
 // Whether everything that a group stores is part of the backward pass.
 bool group_backward(const Graph *g, const Group *group);
 
@@ -180,7 +175,24 @@ int64_t space_columns(const Type *space);
 // the space has where its tensors have them in memory, see columns.c.
 int64_t group_columns(const Graph *g, const Group *group);
 
-// Blocks to launch for a space on the host or another device.
+// ---- grid.c: blocks ----
+
+// Threads of a block on a GPU, in every kernel.
+enum { BLOCK_THREADS = 256 };
+
+// The most blocks of a launch: on the host, where they do not depend on the
+// number of threads, so that results do not either; and four for each
+// multiprocessor of 132.
+enum { HOST_GRID = 64, DEVICE_GRID = 528 };
+
+// Blocks for a space, on the host or the device.
 int space_grid(const Type *space, bool host);
+
+// Blocks for so many chunks.  A barrier of the whole grid needs all blocks of a
+// launch to be resident: a GPU has two of a PHASED kernel on a multiprocessor.
+int chunks_grid(int64_t chunks, int phases, bool host);
+
+// Finds group->grid.
+void group_grid(Group *group);
 
 #endif

@@ -9,9 +9,6 @@
 
 #include "passes/plan/group.h"
 
-// Two blocks for each multiprocessor: PHASED kernels are compiled for them.
-enum { RESIDENT = DEVICE_GRID / 2 };
-
 bool group_is_multi_tensor(GroupKind kind) {
     return kind == GROUP_UPDATE || kind == GROUP_CHECK || kind == GROUP_STACK;
 }
@@ -45,11 +42,6 @@ const int64_t *chunks_before(const Graph *g, NodeId n, Arena *a) {
     for (int i = 0; i < count; i++)
         before[i + 1] = before[i] + operand_chunks(g, n, i);
     return before;
-}
-
-int chunks_grid(int64_t chunks, int phases, bool host) {
-    int64_t most = host ? HOST_GRID : phases > 1 ? RESIDENT : DEVICE_GRID;
-    return chunks < 1 ? 1 : (int)(chunks < most ? chunks : most);
 }
 
 // Marks the tensors that the phase of n reads for it: a number of an earlier

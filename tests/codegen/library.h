@@ -3,7 +3,7 @@
 #ifndef TESTS_CODEGEN_LIBRARY_H
 #define TESTS_CODEGEN_LIBRARY_H
 
-#include "ir/program.h"
+#include "passes/plan/plan.h"
 #include "runtime/device.h"
 
 // Flags of a library whose kernels the race checker of tests/simt watches.  It

@@ -66,7 +66,7 @@ static const char step[] =
 
 START_TEST(bytes_are_what_groups_read_and_write) {
     Arena *a = arena_new();
-    Cost c = graph_cost(graph_from(a, step));
+    Cost c = graph_cost(graph_plan(graph_from(a, step), false, a));
     ck_assert_int_eq(c.launches, 4);
     ck_assert_int_eq(c.flops, 2 * 16 * 10 * 100);
     int64_t cast = 4 * 1600 + 2 * 1600;
@@ -105,7 +105,8 @@ START_TEST(sums_over_the_batch_are_not_batched) {
                       "%5 = mul %4, %1 : f32[8] !k1\n"
                       "%6 = output %5 {name = \"y\"} : f32[8]\n"
                       "}\n");
-    ck_assert_int_eq(graph_cost(g).batch_bytes, 4 * 6 * 6 * 8);
+    ck_assert_int_eq(graph_cost(graph_plan(g, false, a)).batch_bytes,
+                     4 * 6 * 6 * 8);
     arena_free(a);
 }
 END_TEST
@@ -118,8 +119,9 @@ static Cost network_cost(Arena *a, int level) {
                      .storage = F32,
                      .level = level,
                      .reuse = true};
-    return graph_cost(
-        passes_run(graph_from(a, residual_network), &o, "memory", NULL, NULL));
+    Graph *g =
+        passes_run(graph_from(a, residual_network), &o, "memory", NULL, NULL);
+    return graph_cost(graph_plan(g, false, a));
 }
 
 START_TEST(fusing_moves_less) {
@@ -162,10 +164,11 @@ START_TEST(an_update_is_all_of_its_batches) {
         "%2 = matmul %0, %1 : f32[4,7] !k0\n}\n";
     Arena *a = arena_new();
     Graph *train = graph_from(a, step), *gather = graph_from(a, gathering);
-    Step steps[] = {{.name = "train", .graph = train},
-                    {.name = "gather", .graph = gather}};
+    Step steps[] = {{.name = "train", .plan = graph_plan(train, false, a)},
+                    {.name = "gather", .plan = graph_plan(gather, false, a)}};
     Plan plan = {.step = steps, .num_steps = 2};
-    Cost last = graph_cost(train), each = graph_cost(gather), all;
+    Cost last = graph_cost(steps[0].plan), each = graph_cost(steps[1].plan);
+    Cost all;
     Stage stage;
     Program p = program_of(train, NULL, 1, &stage);
     ck_assert(update_cost(&p, &plan, &all));
@@ -188,8 +191,8 @@ START_TEST(what_cannot_be_counted_is_said) {
         "%2 = matmul %0, %1 : f32[200000,200000] !k0\n}\n";
     Arena *a = arena_new();
     Graph *train = graph_from(a, step), *gather = graph_from(a, huge);
-    Step steps[] = {{.name = "train", .graph = train},
-                    {.name = "gather", .graph = gather}};
+    Step steps[] = {{.name = "train", .plan = graph_plan(train, false, a)},
+                    {.name = "gather", .plan = graph_plan(gather, false, a)}};
     Plan plan = {.step = steps, .num_steps = 2};
     Stage stage;
     Cost cost;

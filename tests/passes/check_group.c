@@ -2,8 +2,7 @@
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
-#include "passes/plan/access_region.h"
-#include "passes/plan/group.h"
+#include "passes/plan/plan.h"
 
 #include <string.h>
 
@@ -243,12 +242,11 @@ END_TEST
 START_TEST(bytes_are_read_and_written) {
     Arena *a = arena_new();
     Graph *g = graph_from(a, step);
-    int count;
-    Group *group = graph_groups(g, a, &count);
-    ck_assert_int_eq(group_bytes(g, &group[0]), 4 * (64 * 8 + 8 + 8));
-    ck_assert_int_eq(group_bytes(g, &group[1]), 4 * (64 * 8 + 64 + 64 * 8));
+    const Group *group = graph_plan(g, false, a)->group;
+    ck_assert_int_eq(group[0].bytes, 4 * (64 * 8 + 8 + 8));
+    ck_assert_int_eq(group[1].bytes, 4 * (64 * 8 + 64 + 64 * 8));
     // The step and w are read and written, and one number is read.
-    ck_assert_int_eq(group_bytes(g, &group[4]), 4 * (2 * (1 + 64) + 1));
+    ck_assert_int_eq(group[4].bytes, 4 * (2 * (1 + 64) + 1));
     arena_free(a);
 }
 END_TEST

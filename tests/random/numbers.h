@@ -3,7 +3,7 @@
 #ifndef TESTS_RANDOM_NUMBERS_H
 #define TESTS_RANDOM_NUMBERS_H
 
-#include "ir/program.h"
+#include "passes/plan/plan.h"
 
 // What the loss of programs in f16 is multiplied by: gradients of graphs this
 // small fit.

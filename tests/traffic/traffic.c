@@ -32,6 +32,7 @@ typedef struct {
     RtDevice device; // first, so that one is the other
     Arena *a;
     const RtPlan *rt;
+    const GraphPlan *plan;
     const Graph *graph; // of the step that runs
     const bool *batched;
     const Group *group;
@@ -74,7 +75,7 @@ static bool is_added(const Node *d) {
 
 static void find_owners(Meter *m) {
     const Graph *g = m->graph;
-    const bool *stored = graph_stored(g, m->a);
+    const bool *stored = m->plan->stored;
     memset(m->owner, 0xff, m->rt->arena_bytes * sizeof *m->owner);
     for (NodeId n = 0; n < g->count; n++)
         if (stored[n] && !is_added(&g->node[n]))
@@ -98,11 +99,10 @@ static void plan_write(Meter *m, NodeId n, int64_t bytes) {
 
 static void plan_flows(Meter *m, const Group *group) {
     const Graph *g = m->graph;
-    const AccessRegion *region = group_regions(g, group, m->a);
     memset(m->flow, 0, g->count * sizeof *m->flow);
     for (int i = 0; i < group->num_reads; i++) {
         const AccessRegion *r =
-            region_find(region, group->num_inputs, group->read[i]);
+            region_find(group->region, group->num_inputs, group->read[i]);
         plan_read(m, r->node, r->bytes, r->exact);
     }
     for (int i = 0; i < group->num_outputs; i++) {
@@ -243,7 +243,7 @@ static void fill(Meter *m, int classes) {
 
 // The plan's own sums are those of its launches.
 static void compare_cost(Meter *m) {
-    Cost c = graph_cost(m->graph);
+    Cost c = graph_cost(m->plan);
     if (m->next != m->num_groups)
         text_add(&m->report, "%s: %d launches of %d\n", m->graph->name, m->next,
                  m->num_groups);
@@ -255,11 +255,14 @@ static void compare_cost(Meter *m) {
                  (long long)c.bytes, (long long)c.batch_bytes);
 }
 
-static void run_step(Meter *m, const Graph *g, const RtStep *step,
+static void run_step(Meter *m, const GraphPlan *plan, const RtStep *step,
                      int classes) {
+    const Graph *g = plan->graph;
+    m->plan = plan;
     m->graph = g;
     m->batched = graph_batched(g, m->a);
-    m->group = graph_groups(g, m->a, &m->num_groups);
+    m->group = plan->group;
+    m->num_groups = plan->num_groups;
     m->next = 0;
     m->bytes = m->batch_bytes = 0;
     m->flow = ARENA_ARRAY(m->a, g->count + 1, Flow);
@@ -283,7 +286,7 @@ static void run_steps(Meter *m, const Program *p, const Plan *plan) {
     m->page = ARENA_ARRAY(m->a, bytes / TOUCH_PAGE + 1, char);
     touch_watch(m->memory, bytes, m->touch, m->page);
     for (int i = 0; i < plan->num_steps; i++)
-        run_step(m, plan->step[i].graph, &m->rt->step[i], p->recipe.classes);
+        run_step(m, plan->step[i].plan, &m->rt->step[i], p->recipe.classes);
 }
 
 // Without vectors of the C compiler's own making, so that each access is one of

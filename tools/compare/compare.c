@@ -29,9 +29,9 @@ int model_size(const Arguments *arguments, Size *size) {
     Program *p = model_load(a, arguments, &diags, &status);
     if (p != NULL) {
         PassOptions o = plan_options(p, arguments, "host");
-        const Graph *g = plan_graph(program_plan(p, &o), "train");
-        *size = (Size){p->recipe.batch, graph_cost(g).flops, 0};
-        size->bytes = stored_bytes(g);
+        const Step *train = plan_step(program_plan(p, &o), "train");
+        *size = (Size){p->recipe.batch, graph_cost(train->plan).flops, 0};
+        size->bytes = stored_bytes(train->graph);
         status = inputs_named_check(
             a, arguments, p, arguments->device ? arguments->device : "host",
             runs_data(a, arguments, p->recipe.batch, DRAWN_BATCHES), NULL);
@@ -58,7 +58,7 @@ bool is_judged(const Arguments *arguments, const Snapshot *s) {
     const Graph *g = s->step->graph;
     return !arguments->no_eval && (double)stored_bytes(g) <= MOST_BYTES &&
            (arguments->batch.given ||
-            (double)graph_cost(g).flops <= 2 * MOST_FLOPS);
+            (double)graph_cost(s->step->plan).flops <= 2 * MOST_FLOPS);
 }
 
 // ---- the course of a comparison ----

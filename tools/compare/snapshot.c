@@ -16,7 +16,7 @@ typedef struct {
     Arena *a;
     FILE *file;
     const Graph *g;
-    Group *group;
+    const Group *group;
     int num_groups;
     const Snapshot *beside;
     const NodeId *alike; // nodes of beside, by node
@@ -121,7 +121,8 @@ static bool begin(Reader *r, const Plan *plan) {
     r->out->plan = plan;
     r->out->step = &plan->step[step[0]];
     r->g = r->out->step->graph;
-    r->group = graph_groups(r->g, r->a, &r->num_groups);
+    r->group = r->out->step->plan->group;
+    r->num_groups = r->out->step->plan->num_groups;
     r->out->before = ARENA_ARRAY(r->a, r->g->count + 1, void *);
     r->out->found = ARENA_ARRAY(r->a, r->g->count + 1, void *);
     r->out->after = ARENA_ARRAY(r->a, r->g->count + 1, void *);

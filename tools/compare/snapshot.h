@@ -3,7 +3,7 @@
 #ifndef TOOLS_SNAPSHOT_H
 #define TOOLS_SNAPSHOT_H
 
-#include "ir/program.h"
+#include "passes/plan/plan.h"
 
 // Bytes as memory held them, by node of the step's graph; NULL where there are
 // none.

@@ -35,7 +35,7 @@ static NodeId *readers_of(const Graph *g, const Group *group,
 
 static void reads_charge(Inspected *l, const Graph *g, const Group *group,
                          Arena *a) {
-    const AccessRegion *region = group_regions(g, group, a);
+    const AccessRegion *region = group->region;
     const NodeId *reader = readers_of(g, group, region, a);
     for (int i = 0; i < group->num_reads; i++) {
         const AccessRegion *at =

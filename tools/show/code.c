@@ -41,7 +41,7 @@ static void kernel_choose(Arena *a, const Inspection *in, const Kernel *k,
 static void texts_choose(Show *s, const Inspection *in, Code *out) {
     int most = 0;
     for (int i = 0; i < in->plan->num_steps; i++)
-        most += in->launches[i].count + in->launches[i].merges.count;
+        most += in->launches[i].count + in->launches[i].plan->merged.count;
     out->text = ARENA_ARRAY(s->a, (size_t)most, CodeText);
     for (int i = 0; i < in->plan->num_steps; i++) {
         const Launches *l = &in->launches[i];
@@ -49,7 +49,7 @@ static void texts_choose(Show *s, const Inspection *in, Code *out) {
         for (int k = 0; k < l->count; k++)
             if (l->kernel[k].text && l->kernel[k].first == &l->kernel[k])
                 kernel_choose(s->a, in, &l->kernel[k], step, out);
-        for (int j = 0; j < l->merges.count; j++)
+        for (int j = 0; j < l->plan->merged.count; j++)
             if (is_chosen(in->merged, in->num_merged, l->merged[j].text))
                 out->text[out->count++] =
                     (CodeText){l->merged[j].name, l->merged[j].text, step};

@@ -60,7 +60,7 @@ void fusion_print(Text *t, const Inspection *in) {
             continue;
         text_add(t, "%s\n", launch_name(l));
         operations_print(t, l);
-        if (may_merge_before(&launches->merges, k))
+        if (may_merge_before(&launches->plan->merged, k))
             text_add(t, "  can be merged with %s\n", launch_name(l - 1));
         for (int e = 0; e < l->num_edges; e++)
             edge_print(t, &l->edge[e], "reads", "of",

@@ -7,7 +7,6 @@
 // less, and most take more.
 #include "tools/show/inspect.h"
 #include "base/exits.h"
-#include "passes/plan/access_region.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +104,7 @@ static void roofline(Inspected *l, const Device *d) {
     const Group *group = l->kernel->group;
     for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;)
         l->flops += operation_flops(g, n);
-    l->bytes = group_bytes(g, group);
+    l->bytes = l->step->plan->group[l->index].bytes;
     double memory = (double)l->bytes / d->bandwidth;
     double arithmetic = (double)l->flops / peak_of(g, group, d);
     l->by_memory = memory >= arithmetic;
@@ -128,8 +127,8 @@ static void roofline_merged(Inspected *l, const Inspected *kernel) {
 
 static void fusions_find(Inspected *first, const Launches *launches,
                          const Judged *j) {
-    for (int i = 0; i < j->fusions.count; i++) {
-        const LibraryFusion *fusion = &j->fusions.fusion[i];
+    for (int i = 0; i < j->plan->fusions.count; i++) {
+        const LibraryFusion *fusion = &j->plan->fusions.fusion[i];
         if (!j->fused[i] || fusion->kernel < 0)
             continue;
         first[fusion->kernel].fused_into = launches->kernel[fusion->call].name;
@@ -138,20 +137,17 @@ static void fusions_find(Inspected *first, const Launches *launches,
 }
 
 // Edges are in the order of the launches that read.
-static void edges_find(Arena *a, Inspected *first, const Step *step) {
-    int count, num_edges;
-    const Group *group = graph_groups(step->graph, a, &count);
-    const Edge *edge = graph_edges(step->graph, a, group, count, &num_edges);
-    for (int i = num_edges - 1; i >= 0; i--) {
-        first[edge[i].to].edge = &edge[i];
-        first[edge[i].to].num_edges++;
+static void edges_find(Inspected *first, const GraphPlan *p) {
+    for (int i = p->num_edges - 1; i >= 0; i--) {
+        first[p->edge[i].to].edge = &p->edge[i];
+        first[p->edge[i].to].num_edges++;
     }
 }
 
 // The merged launches of a step, whose launches are from first on.
 static void merged_inspect(Show *s, Inspection *in, Inspected *first,
                            const Launches *launches, const Judged *judged) {
-    for (int i = 0; i < launches->merges.count; i++) {
+    for (int i = 0; i < launches->plan->merged.count; i++) {
         const MergedKernel *j = &launches->merged[i];
         Inspected *of = &first[j->launch.first],
                   *l = &in->merged[in->num_merged++];
@@ -188,7 +184,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
     }
     Judged j = step_judge(s->a, in->plan, step, in->device);
     fusions_find(first, launches, &j);
-    edges_find(s->a, first, step);
+    edges_find(first, step->plan);
     merged_inspect(s, in, first, launches, &j);
     in->count += launches->count;
 }
@@ -222,7 +218,7 @@ static bool steps_inspect(Show *s, const Device *device, const Plan *host,
     size_t most = 0, merges = 0;
     for (int i = 0; i < plan->num_steps; i++) {
         most += (size_t)launches[i].count;
-        merges += (size_t)launches[i].merges.count;
+        merges += (size_t)launches[i].plan->merged.count;
     }
     out->p = s->p;
     out->device = device;

@@ -45,7 +45,7 @@ void launches_print(Arena *a, Text *t, const Inspection *in) {
         if (!l->chosen)
             continue;
         text_add(t, "%12" PRId64 "  %s", l->bytes, launch_name(l));
-        fused_print(t, launches, &j.fusions, j.fused, i);
+        fused_print(t, launches, &j.plan->fusions, j.fused, i);
         if (l->merged_as)
             text_add(t, "  merged as %s", l->merged_as);
         text_add(t, "\n");

@@ -4,7 +4,7 @@
 
 #include "base/source.h"
 #include "base/text.h"
-#include "ir/program.h"
+#include "passes/plan/plan.h"
 
 // ---- lineinfo.c ----
 
